@@ -1,0 +1,98 @@
+/* The formulas of one cell. Compiled by the C compiler and by nvcc, both without contraction: what is written fma is
+ * one fma and nothing else is fused, so that host and CUDA give the same bits. Sources: NUMERICS (order of the sums,
+ * boundaries, fingerprint); MurmurHash3's 64-bit finaliser (A. Appleby, public domain). */
+#ifndef CELL_H
+#define CELL_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "value.h"
+
+#ifdef __CUDACC__
+#define CELL_INLINE static __host__ __device__ __forceinline__
+#else
+#define CELL_INLINE static inline
+#endif
+
+CELL_INLINE float cell_fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
+CELL_INLINE double cell_fma_f64(double a, double b, double c) { return fma(a, b, c); }
+
+/* The reflected ghost of a dirichlet side: V + V - u. */
+CELL_INLINE float cell_reflect_f32(float v, float u) { return (v + v) - u; }
+CELL_INLINE double cell_reflect_f64(double v, double u) { return (v + v) - u; }
+
+CELL_INLINE uint64_t cell_fmix64(uint64_t k)
+{
+    k ^= k >> 33;
+    k *= 0xff51afd7ed558ccdull;
+    k ^= k >> 33;
+    k *= 0xc4ceb9fe1a85ec53ull;
+    return k ^ (k >> 33);
+}
+
+/* IEEE pattern zero-extended; every NaN as the one quiet NaN, so that a fingerprint does not depend on its payload. */
+CELL_INLINE uint64_t cell_bits_f32(float u)
+{
+    uint32_t b;
+    if (u != u) return 0x7ff8000000000000ull;
+    memcpy(&b, &u, sizeof b);
+    return b;
+}
+
+CELL_INLINE uint64_t cell_bits_f64(double u)
+{
+    uint64_t b;
+    if (u != u) return 0x7ff8000000000000ull;
+    memcpy(&b, &u, sizeof b);
+    return b;
+}
+
+/* One cell's share of the fingerprint; `linear` is its row-major index in the field's own global shape. */
+CELL_INLINE uint64_t cell_fingerprint(uint64_t bits, uint64_t linear)
+{
+    return cell_fmix64(bits + (linear + 1) * 0x9E3779B97F4A7C15ull);
+}
+
+/* |d| as an unsigned pattern that orders like |d| and puts NaN above infinity: max over these never loses a NaN. */
+CELL_INLINE uint64_t cell_abs_bits(double d)
+{
+    uint64_t b;
+    memcpy(&b, &d, sizeof b);
+    return b & 0x7fffffffffffffffull;
+}
+
+CELL_INLINE double cell_random(uint64_t seed, uint64_t linear)
+{
+    const uint64_t h = cell_fmix64(cell_fmix64(seed + 0x9E3779B97F4A7C15ull) + (linear + 1) * 0x9E3779B97F4A7C15ull);
+    return (double)(h >> 11) * 0x1p-52 - 1.0; /* exact: 53 bits */
+}
+
+CELL_INLINE int cell_count_index(uint64_t linear) { return (int)(cell_fmix64(linear + 1) & 1023u); }
+
+CELL_INLINE void cell_axis(const value_axis *a, int64_t i, double *re, double *im)
+{
+    const int64_t h = 2 * ((i >> a->bits) - a->hi_first), l = 2 * (i & (((int64_t)1 << a->bits) - 1));
+    const double hr = a->hi[h], hi = a->hi[h + 1], lr = a->lo[l], li = a->lo[l + 1];
+    const double r = fma(hr, lr, -(hi * li)), m = fma(hr, li, hi * lr);
+    *re = a->part == VALUE_IMAGINARY_PART ? m : r;
+    *im = a->part == VALUE_COMPLEX ? m : 0.0;
+}
+
+/* The value at own cell (x, y). */
+CELL_INLINE double cell_value(const value *v, int64_t x, int64_t y)
+{
+    const int64_t gx = v->x_first + x, gy = v->y_first + y;
+    const uint64_t linear = v->transposed ? (uint64_t)gx * (uint64_t)v->ny_global + (uint64_t)gy
+                                          : (uint64_t)gy * (uint64_t)v->nx_global + (uint64_t)gx;
+    if (v->kind == VALUE_RANDOM) return cell_random(v->seed, linear);
+    if (v->kind == VALUE_COUNT) return v->table[cell_count_index(linear)];
+    double xr, xi, yr, yi;
+    cell_axis(&v->x, gx, &xr, &xi);
+    cell_axis(&v->y, gy, &yr, &yi);
+    const double r = fma(xr, yr, -(xi * yi)), m = fma(xr, yi, xi * yr);
+    return v->shift + fma(v->factor_re, r, -(v->factor_im * m));
+}
+
+#endif

@@ -1,0 +1,135 @@
+/* Where fields live and who computes on them: one struct of functions, two implementations (host, CUDA), both in one
+ * binary. The code above this line never asks which one it has.
+ *
+ * Streams: work on one stream runs in order; `work` functions only enqueue (no sync, no allocation, no default stream).
+ * The host device runs work at once, in the calling thread's OpenMP team: its streams are names, its events time stamps.
+ * A host kernel called outside a parallel region opens its own team of `threads`; inside one it runs on the caller
+ * alone (a lane *is* a thread there).
+ *
+ * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are asserts.
+ * An empty box is a no-op. */
+#ifndef DEVICE_H
+#define DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "boundary.h"
+#include "box.h"
+#include "field.h"
+#include "stencil.h"
+#include "value.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum device_kind { DEVICE_HOST, DEVICE_CUDA } device_kind;
+
+typedef enum device_memory {
+    DEVICE_MEMORY_DEVICE, /* where kernels run: HBM, or the host's own memory, untouched until a kernel writes it */
+    DEVICE_MEMORY_PINNED, /* host memory the copy engines reach directly; MPI may always use it */
+} device_memory;
+
+typedef struct device device;
+typedef struct device_stream device_stream;
+typedef struct device_event device_event;
+
+/* Where a box's cells stand in a message: dense, row-major, from `offset` cells into the buffer. */
+typedef struct pack_piece {
+    box cells;
+    int64_t offset;
+} pack_piece;
+enum { PACK_PIECES_MAX = 8, BOUNDARY_BOXES_MAX = 8 };
+
+/* What a transpose does with its target and source; the flags may be joined. */
+enum { TRANSPOSE_STORE = 0, TRANSPOSE_ADD = 1, TRANSPOSE_INCREMENT_SOURCE = 2 };
+typedef enum unpack_mode { UNPACK_STORE, UNPACK_ADD } unpack_mode;
+
+struct device {
+    device_kind kind;
+    int ordinal;       /* CUDA device number in this process, else 0 */
+    int threads;       /* host: OpenMP threads a kernel may use */
+    char name[256];    /* as the vendor names it */
+    char uuid[48];     /* "GPU-...", or "" on the host */
+    int sm_clock_mhz, mem_clock_mhz; /* 0 where unknown */
+    char driver[64];   /* "" on the host */
+
+    void (*destroy)(device **self);
+    const char *(*error_text)(int code);
+    int (*bind_thread)(device *d); /* every thread that calls anything below calls this once first */
+    int (*memory_info)(device *d, size_t *free_bytes, size_t *total_bytes);
+    int (*synchronize)(device *d); /* set-up and end only, never in the loop */
+
+    int (*alloc)(device *d, device_memory where, size_t bytes, void **out); /* on FIELD_ALIGN_BYTES; out of memory is an error code */
+    int (*free)(device *d, device_memory where, void *p);
+    int (*stream_create)(device *d, bool high_priority, device_stream **out);
+    int (*stream_destroy)(device *d, device_stream **s);
+    int (*stream_sync)(device *d, device_stream *s);
+    int (*event_create)(device *d, bool timed, device_event **out);
+    int (*event_destroy)(device *d, device_event **e);
+    int (*event_record)(device *d, device_event *e, device_stream *s);
+    int (*event_wait)(device *d, device_event *e, device_stream *s); /* the stream waits, the caller does not */
+    int (*event_sync)(device *d, device_event *e);                   /* the caller waits */
+    int (*event_done)(device *d, device_event *e, bool *done);
+    int (*event_seconds)(device *d, device_event *from, device_event *to, double *seconds); /* both timed and done */
+
+    /* ---- work: enqueued on a stream ---- */
+    int (*copy)(device *d, void *to, const void *from, size_t bytes, device_stream *s); /* any two memories */
+    int (*copy_rows)(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
+                     size_t row_bytes, size_t rows, device_stream *s);
+    int (*fill_bytes)(device *d, void *to, int byte, size_t bytes, device_stream *s);
+
+    /* stencil_bind keeps the weights on the device (__constant__) until the next bind; one stencil at a time. It waits
+     * for the device, so it is set-up, not loop. stencil_sweep then computes next in the given boxes (own coordinates,
+     * disjoint, count <= STENCIL_BOXES_MAX) from cur, and prev where the stencil has one. next may be prev (a cell reads
+     * prev only at its own index), never cur. */
+    int (*stencil_bind)(device *d, const stencil *op);
+    int (*stencil_sweep)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                         const box *boxes, int count, device_stream *s);
+    /* Writes the ghosts in the given boxes (own coordinates, all outside the domain along at least one axis). */
+    int (*boundary_fill)(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
+                         int count, device_stream *s);
+    int (*pack)(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
+                device_stream *s);
+    int (*unpack)(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
+                  int count, unpack_mode mode, device_stream *s);
+    /* to[c*to_pitch + r] = or += from[r*from_pitch + c] for r < rows, c < cols; pitches in cells; `from` is written only
+     * with TRANSPOSE_INCREMENT_SOURCE (from += 1 after it was read). */
+    int (*transpose)(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
+                     int64_t cols, int flags, device_stream *s);
+    int (*value_fill)(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
+
+    /* Reductions: *result (one uint64 in device memory) is overwritten.
+     * max_error, max_change: cell_abs_bits of the largest |u - value| (in double) and |a - b| (in the field's type).
+     * fingerprint: the sum mod 2^64 over own cells; (x_first, y_first) is the global index of own cell (0,0). */
+    int (*max_error)(device *d, const field_shape *f, const void *field, const value *v, box cells, uint64_t *result,
+                     device_stream *s);
+    int (*max_change)(device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
+                      device_stream *s);
+    int (*fingerprint)(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
+                       int64_t y_first, uint64_t *result, device_stream *s);
+};
+
+/* A host device; threads = 0 takes OpenMP's own number. Never fails. */
+device *device_host_create(int threads);
+
+/* CUDA devices visible to this process; 0 where there is none, no driver, or weft was built without CUDA (then *why, if
+ * not NULL, gets the reason as a sentence part, a static string). */
+int device_cuda_count(const char **why);
+/* One of them. NULL on failure, with *code for device_cuda_error_text. */
+device *device_cuda_create(int ordinal, int *code);
+const char *device_cuda_error_text(int code);
+bool device_cuda_built(void);
+
+static inline void device_destroy(device **d)
+{
+    if (d && *d) (*d)->destroy(d);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

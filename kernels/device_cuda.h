@@ -1,0 +1,35 @@
+/* The CUDA device's launchers, one .cu a subject; device_cuda.c puts them into the struct. Signatures: device.h.
+ * Included by the .cu that defines each one: extern "C" alone would link a mismatch silently. */
+#ifndef DEVICE_CUDA_H
+#define DEVICE_CUDA_H
+
+#include "device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int stencil_cuda_bind(device *d, const stencil *op);
+int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                       const box *boxes, int count, device_stream *s);
+int boundary_cuda_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
+                       device_stream *s);
+int pack_cuda(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
+              device_stream *s);
+int unpack_cuda(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
+                unpack_mode mode, device_stream *s);
+int transpose_cuda(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
+                   int64_t cols, int flags, device_stream *s);
+int value_cuda_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
+int reduce_cuda_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
+                          uint64_t *result, device_stream *s);
+int reduce_cuda_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
+                           device_stream *s);
+int reduce_cuda_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
+                            int64_t y_first, uint64_t *result, device_stream *s);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,26 @@
+/* The host device's kernels, one file a subject; device_host.c puts them into the struct. Signatures: device.h. */
+#ifndef DEVICE_HOST_H
+#define DEVICE_HOST_H
+
+#include "device.h"
+
+int stencil_host_bind(device *d, const stencil *op);
+int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                       const box *boxes, int count, device_stream *s);
+int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
+                       device_stream *s);
+int pack_host(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
+              device_stream *s);
+int unpack_host(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
+                unpack_mode mode, device_stream *s);
+int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
+                   int64_t cols, int flags, device_stream *s);
+int value_host_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
+int reduce_host_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
+                          uint64_t *result, device_stream *s);
+int reduce_host_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
+                           device_stream *s);
+int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
+                            int64_t y_first, uint64_t *result, device_stream *s);
+
+#endif

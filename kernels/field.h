@@ -1,0 +1,47 @@
+/* How a field lies in memory. One allocation; rows of `pitch` cells; pitch and the first own cell of every row on 128
+ * bytes, so that full rows move in whole cache lines and NVLink packets. Ghosts depth_x to the left and right of every
+ * row and depth_y rows above and below, corners included; the left ghosts sit in the padding of the row before.
+ * Own coordinates: cell (x, y), x contiguous, own cells are 0 <= x < nx, 0 <= y < ny, ghosts lie outside that. */
+#ifndef FIELD_H
+#define FIELD_H
+
+#include "box.h"
+#include "dtype.h"
+
+enum { FIELD_ALIGN_BYTES = 128 };
+
+typedef struct field_shape {
+    dtype type;
+    int64_t nx, ny;            /* own cells */
+    int32_t depth_x, depth_y;  /* ghost cells on each side; depth_y is 0 for a 1D problem */
+    int64_t pitch;             /* cells from one row to the next */
+    int64_t origin;            /* cells from the start of the allocation to cell (0,0) */
+    size_t bytes;              /* of the allocation, which itself must start on FIELD_ALIGN_BYTES */
+} field_shape;
+
+static inline field_shape field_shape_make(dtype t, int64_t nx, int64_t ny, int depth_x, int depth_y)
+{
+    const int64_t line = (int64_t)(FIELD_ALIGN_BYTES / dtype_bytes(t));
+    const int64_t lead = (depth_x + line - 1) / line * line;
+    field_shape f = { t, nx, ny, depth_x, depth_y, 0, 0, 0 };
+    f.pitch = (nx + 2 * (int64_t)depth_x + line - 1) / line * line;
+    f.origin = lead + f.pitch * depth_y;
+    /* one line of slack: kernels may read the whole vector that holds a row's last ghost */
+    f.bytes = (size_t)(lead + f.pitch * (ny + 2 * (int64_t)depth_y) + line) * dtype_bytes(t);
+    return f;
+}
+
+static inline int64_t field_index(const field_shape *f, int64_t x, int64_t y) { return f->origin + y * f->pitch + x; }
+static inline box field_own(const field_shape *f) { return box_make(0, f->nx, 0, f->ny); }
+
+static inline void *field_at(const field_shape *f, void *data, int64_t x, int64_t y)
+{
+    return (char *)data + (size_t)field_index(f, x, y) * dtype_bytes(f->type);
+}
+
+static inline const void *field_at_const(const field_shape *f, const void *data, int64_t x, int64_t y)
+{
+    return (const char *)data + (size_t)field_index(f, x, y) * dtype_bytes(f->type);
+}
+
+#endif

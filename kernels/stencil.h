@@ -1,0 +1,39 @@
+/* One linear update of a field: next = sum_k weight_k * cur[k] (+ beta * prev).
+ *
+ * The weights stand in the order in which they are summed (the numerics' contract: every term one fma onto the running
+ * sum, the first a product), so that index and order are the same thing in every kernel:
+ *   LINE  2r+1: for k = r..1: x-k, x+k;            then the centre             (1D problems, the axes of `sweep`)
+ *   STAR  4r+1: for k = r..1: x-k, x+k, y-k, y+k;  then the centre
+ *   BOX  (2r+1)^2: dy ascending from -r, within a row dx ascending
+ * and beta * prev last, if has_prev. Zero weights enter like any other. */
+#ifndef STENCIL_H
+#define STENCIL_H
+
+#include <stdbool.h>
+
+#include "dtype.h"
+
+enum { STENCIL_RADIUS_MAX = 8, STENCIL_WEIGHTS_MAX = 17 * 17, STENCIL_BOXES_MAX = 4 };
+
+typedef enum stencil_form { STENCIL_LINE, STENCIL_STAR, STENCIL_BOX } stencil_form;
+
+typedef struct stencil {
+    stencil_form form;
+    int radius; /* 1..STENCIL_RADIUS_MAX */
+    dtype type;
+    bool has_prev;
+    double beta;                         /* exactly representable in `type`, like the weights */
+    double weight[STENCIL_WEIGHTS_MAX];  /* already rounded to `type` */
+} stencil;
+
+static inline int stencil_weights(stencil_form form, int r)
+{
+    switch (form) {
+    case STENCIL_LINE: return 2 * r + 1;
+    case STENCIL_STAR: return 4 * r + 1;
+    case STENCIL_BOX: return (2 * r + 1) * (2 * r + 1);
+    }
+    return 0;
+}
+
+#endif
