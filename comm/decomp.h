@@ -1,0 +1,40 @@
+/* Who owns which cells: a grid of ranks_x x ranks_y ranks over the global nx x ny cells, rank = rank_y*ranks_x + rank_x,
+ * uneven splits by floor(n*i/ranks). No MPI in here: pure arithmetic, the same answer on every rank. */
+#ifndef DECOMP_H
+#define DECOMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "box.h"
+
+enum { DECOMP_NEIGHBOURS = 8 };
+
+/* Neighbour k lies at (decomp_dx[k], decomp_dy[k]); its opposite is DECOMP_NEIGHBOURS - 1 - k. */
+extern const int decomp_dx[DECOMP_NEIGHBOURS], decomp_dy[DECOMP_NEIGHBOURS];
+
+typedef struct decomp {
+    int64_t nx, ny;
+    int ranks_x, ranks_y;
+    bool periodic_x, periodic_y;
+    int rank, rank_x, rank_y;
+    box own;                          /* global coordinates */
+    int neighbour[DECOMP_NEIGHBOURS]; /* rank, or -1: outside the domain, or along an axis that is not cut (the
+                                         boundary fill closes a periodic axis that one rank owns) */
+} decomp;
+
+/* ranks_x or ranks_y = 0: chosen so that the halo moves the fewest bytes, rows preferred over columns (they are
+ * contiguous). depth is the halo's depth in cells, the least a rank may own along an axis that is cut; an axis that is
+ * not cut needs depth cells too (ny = 1 is 1D and has no y halo). Returns false with one sentence in why, naming the
+ * keys run.ranks_x, run.ranks_y or grid.nx, grid.ny and the limit. */
+bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool periodic_y, int ranks, int rank, int ranks_x,
+                 int ranks_y, int depth, char *why, size_t why_bytes);
+
+/* The cells of any rank, global coordinates. */
+box decomp_box(const decomp *d, int rank);
+
+/* The same domain seen by another rank. */
+decomp decomp_of_rank(const decomp *d, int rank);
+
+#endif

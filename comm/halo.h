@@ -1,0 +1,38 @@
+/* The halo exchange: every rank's boundary cells into its neighbours' ghosts, corners included, 8 neighbours in 2D.
+ *
+ *   halo_begin(h, field, s)   receives posted, boundary boxes packed on stream s (which must already be ordered after
+ *                             the field's last update); returns at once
+ *   halo_progress(h)          optional, between pieces of other work: lets MPI move (cheap; host-side only)
+ *   halo_end(h)               waits for the pack, sends, waits for the messages, unpacks on s; when it returns, the
+ *                             unpack is *enqueued* on s, not done
+ * One exchange at a time per halo. The thread that calls begin, progress and end may change between exchanges, not
+ * within one. Ghosts outside the domain are the boundary fill's. Nothing is allocated after halo_create.
+ * Disadvantage: all messages of a transport share one pack and one unpack, so the slowest neighbour holds them all. */
+#ifndef HALO_H
+#define HALO_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#include "decomp.h"
+#include "device.h"
+
+typedef enum halo_transport { HALO_STAGED, HALO_AWARE, HALO_TRANSPORTS } halo_transport;
+const char *halo_transport_name(halo_transport t);
+
+typedef struct halo halo;
+
+/* depth <= the field's ghost depth. corners = false leaves the four diagonal neighbours out (star stencils do not need them).
+ * A rank with no neighbours gets a halo whose exchange does nothing. comm: any communicator with the decomposition's
+ * ranks, used with tags of halo's own. */
+halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, halo_transport t,
+                  MPI_Comm comm);
+void halo_destroy(halo **h);
+void halo_begin(halo *h, void *field, device_stream *s);
+void halo_progress(halo *h);
+void halo_end(halo *h);
+
+int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
+int halo_neighbours(const halo *h);     /* messages sent per exchange */
+
+#endif

@@ -1,0 +1,27 @@
+/* The distributed transpose: target(j, i) = or += source(i, j) between two decompositions over the same ranks. Each
+ * rank turns the part of its source that another rank owns in the target into a message, its own part straight into
+ * the target. Any sizes, any two process grids. Messages are cut so that no count passes 2^31. */
+#ifndef REDIST_H
+#define REDIST_H
+
+#include <mpi.h>
+
+#include "decomp.h"
+#include "device.h"
+#include "halo.h"
+
+typedef struct redist redist;
+
+/* from: decomposition of the (ny, nx) source; to: of the (nx, ny) target, so to->nx == from->ny. Shapes: of the local
+ * fields. Everything it needs is allocated here. */
+redist *redist_create(const decomp *from, const decomp *to, device *d, const field_shape *from_shape,
+                      const field_shape *to_shape, halo_transport t, MPI_Comm comm);
+void redist_destroy(redist **r);
+
+/* flags: TRANSPOSE_* of device.h; INCREMENT_SOURCE adds 1 to every source cell after it was read. Enqueued on s and, for the
+ * messages, waited for: when it returns, the last unpack is enqueued on s. */
+void redist_transpose(redist *r, void *target, void *source, int flags, device_stream *s);
+
+int64_t redist_sent_bytes(const redist *r);
+
+#endif

@@ -1,0 +1,24 @@
+/* Seconds: a monotonic clock, phases summed over a run, samples reduced to percentiles. */
+#ifndef TIMER_H
+#define TIMER_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+double timer_now_s(void);
+
+/* The same phase on all ranks: min, mean and max over ranks of the seconds each spent in it. */
+typedef struct timer_spread {
+    double min, mean, max;
+    int max_rank;
+} timer_spread;
+timer_spread timer_over_ranks(double seconds, MPI_Comm comm);
+
+typedef struct timer_percentiles {
+    double min, p50, p90, p99, max, mean;
+    size_t count;
+} timer_percentiles;
+/* Sorts the samples in place; count 0 gives all NaN. */
+timer_percentiles timer_percentiles_of(double *samples, size_t count);
+
+#endif

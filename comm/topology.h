@@ -1,0 +1,45 @@
+/* Where this rank runs: its host, its number there, the device it drives, and what this MPI can do with it. */
+#ifndef TOPOLOGY_H
+#define TOPOLOGY_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#include "device.h"
+
+typedef enum topology_choice { TOPOLOGY_AUTO, TOPOLOGY_HOST, TOPOLOGY_CUDA } topology_choice;
+
+typedef struct topology {
+    MPI_Comm comm; /* a duplicate of the world with MPI_ERRORS_RETURN; owned */
+    int rank, ranks;
+    int local_rank, local_ranks; /* on this host */
+    int hosts;
+    int ranks_on_device;         /* ranks of this host that drive the same GPU, this one included (1 on the host device) */
+    int thread_level;            /* what MPI_Init_thread gave */
+    char host[64];
+    char binding[256];           /* the CPUs this process may use, as a list "0-15" */
+    char mpi_version[256];
+    bool mpi_claims_cuda;        /* its own word; topology_probe_aware finds out */
+} topology;
+
+/* Collective. Call after MPI_Init_thread. */
+void topology_create(topology *t);
+void topology_destroy(topology *t);
+
+/* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else the host. Ranks of a host take
+ * its GPUs round robin by local rank; two ranks may share one. Collective. Returns NULL on all ranks, with a sentence in
+ * why, when CUDA was asked for and some rank has none (exit 3). notes gets what a user should know (shared GPUs, ranks
+ * that see only one), "" otherwise. */
+device *topology_device(topology *t, topology_choice choice, int threads, char *why, size_t why_bytes, char *notes,
+                        size_t notes_bytes);
+
+/* May device buffers be given to MPI here? First by MPI's own word, then by a child process of its own per host that sends itself
+ * device buffers (a crash there is only the child's), then over the real ranks with the data checked. Collective, the
+ * same answer everywhere; never crashes the caller. why says the reason of a no. self_exe: path of this program, which
+ * the child runs with the single argument TOPOLOGY_PROBE_ARGUMENT. */
+#define TOPOLOGY_PROBE_ARGUMENT "--probe-aware"
+bool topology_probe_aware(const topology *t, device *d, const char *self_exe, char *why, size_t why_bytes);
+/* The child's main: initialises MPI alone, sends device buffers to itself, returns the exit status (0: data arrived). */
+int topology_probe_child(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* State files: one HDF5 file, fields in global order, whole under its final name.
+ *
+ *   /fields/NAME  (ny, nx), or (nx) where ny is 1; attribute fingerprint (16 hex digits)
+ *   root attributes schema_version, program, version, kind, step, fingerprint (of /fields/u or /fields/b), deck (resolved, as text)
+ * Written to NAME.tmp, flushed, fsynced, read back and compared by fingerprint, renamed, directory fsynced; an XDMF
+ * file beside it opens in ParaView and VisIt. All functions are collective over comm and return the same status on
+ * every rank; on failure one sentence in why and, for writes, no NAME.tmp left behind and an older NAME untouched.
+ * Data pass through host memory: `data` points at this rank's own cells, dense rows, in the field's type. */
+#ifndef CHECKPOINT_H
+#define CHECKPOINT_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "box.h"
+#include "dtype.h"
+
+enum { CHECKPOINT_FIELDS_MAX = 2, CHECKPOINT_SCHEMA_VERSION = 1 };
+
+typedef struct checkpoint_field {
+    const char *name;     /* "u", "u_prev", "a", "b" */
+    int64_t nx, ny;       /* global */
+    box own;              /* global coordinates of this rank's cells */
+    void *data;           /* box_cells(own) values */
+    uint64_t fingerprint; /* global; write: given (what memory holds); read: found and verified */
+} checkpoint_field;
+
+typedef struct checkpoint_state {
+    const char *kind; /* "heat", ... */
+    dtype type;
+    int64_t step;
+    const char *deck; /* resolved deck as text */
+    int fields;
+    checkpoint_field field[CHECKPOINT_FIELDS_MAX];
+} checkpoint_state;
+
+typedef struct checkpoint_info { /* what a file says about itself */
+    char kind[16];
+    dtype type;
+    int64_t step, nx, ny;
+    uint64_t fingerprint;
+    char *deck; /* owned: checkpoint_info_free */
+} checkpoint_info;
+
+typedef enum checkpoint_status {
+    CHECKPOINT_OK,
+    CHECKPOINT_MISSING, /* no such file or directory, or nothing in it: the user's business */
+    CHECKPOINT_DAMAGED, /* not HDF5, a part missing, a fingerprint that does not match */
+    CHECKPOINT_IO,      /* the file system's failure: full, unwritable */
+} checkpoint_status;
+
+/* Sets what must be set before MPI_Init so that collective writes are sound on this MPI (see the .c); never overrides
+ * what the user's environment says. */
+void checkpoint_before_mpi_init(void);
+
+checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int64_t *bytes_written,
+                                   char *why, size_t why_bytes);
+/* Reads only the attributes and shapes. */
+checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, char *why,
+                                       size_t why_bytes);
+void checkpoint_info_free(checkpoint_info *info);
+/* Fills s->field[i].data of the named fields from the file and checks every fingerprint over all ranks. nx, ny, type of
+ * the caller must match the file's (else DAMAGED with the sentence). */
+checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, char *why, size_t why_bytes);
+
+/* DIR/step_NNNNNNNNNN.h5 */
+void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step);
+/* Makes dir (one level and its parents) if it is missing. Collective. */
+checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why, size_t why_bytes);
+/* Step numbers of the checkpoints in dir, newest first; the array is the caller's to free. MISSING: no such dir or none. */
+checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
+/* Deletes all but the `keep` newest (0: deletes none), with their XDMF files. */
+void checkpoint_retain(MPI_Comm comm, const char *dir, int keep);
+
+/* problem.initial = FILE.h5[:/dataset]: a dataset (ny, nx) or, in 1D, (nx) of any HDF5 number type, converted to
+ * `type`; default dataset /fields/u. Needs no attributes: other programs write these. prev: the same from /fields/u_prev
+ * where that exists (*has_prev), or NULL. MISSING and shape or type mismatches are the user's mistake: one sentence
+ * naming file, dataset, what it is and what is needed. */
+checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const char *path, const char *dataset, dtype type, int64_t nx,
+                                          int64_t ny, box own, void *data, void *prev, bool *has_prev, char *why,
+                                          size_t why_bytes);
+
+#endif

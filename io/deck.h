@@ -1,0 +1,34 @@
+/* The input file and the command line's overrides as a list of section.key = value with the place each came from.
+ * Knows no physics: which keys exist and what they mean is the caller's (miniapp/config). Read by libinih, with its
+ * limits made visible: a line of 200 bytes or more is refused with that reason (continue a long value on indented
+ * lines, they are joined by a space), ` ;` starts a comment, `#` and `;` at the start of a line too. */
+#ifndef DECK_H
+#define DECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct deck_entry {
+    char *key;   /* "section.key" */
+    char *value; /* trimmed */
+    char *where; /* "inputs/heat2d.ini:7" or "command line" */
+} deck_entry;
+
+typedef struct deck {
+    deck_entry *entry;
+    size_t count;
+} deck;
+
+/* All return false with one sentence in why. Start from a zeroed deck. A key twice in one file is refused. */
+bool deck_read_file(deck *d, const char *path, char *why, size_t why_bytes);
+bool deck_read_text(deck *d, const char *text, const char *name, char *why, size_t why_bytes);
+/* "section.key=value" from the command line; replaces what is there. */
+bool deck_set(deck *d, const char *assignment, char *why, size_t why_bytes);
+
+const deck_entry *deck_find(const deck *d, const char *key); /* NULL: not given */
+void deck_free(deck *d);
+
+/* The entry of `known` that is nearest to key by edit distance, for "unknown key X, did you mean Y". */
+const char *deck_nearest(const char *key, const char *const *known, size_t known_count);
+
+#endif

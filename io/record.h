@@ -1,0 +1,17 @@
+/* The JSON record of a run: one object, one line, appended. Built by the caller with jansson on rank 0. */
+#ifndef RECORD_H
+#define RECORD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A number, or null where it is NaN or infinite (JSON has neither). */
+json_t *record_number(double x);
+/* "2026-11-21T03:14:15Z" */
+json_t *record_now(void);
+/* Appends object and a newline to path in one write under a lock, so that runs at the same time never mix lines; makes
+ * no directories. False with one sentence in why. Does not take the reference. */
+bool record_append(const char *path, const json_t *object, char *why, size_t why_bytes);
+
+#endif

@@ -1,0 +1,89 @@
+/* Everything a deck can say, checked: one table of key, type, unit, default, range and help (config.c) fills this
+ * struct, prints --help's list of keys and the resolved deck. Const after validation. */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "boundary.h"
+#include "deck.h"
+#include "dtype.h"
+#include "stencil.h"
+
+typedef enum config_kind {
+    CONFIG_HEAT, CONFIG_WAVE, CONFIG_ADVECT, CONFIG_LAPLACE, CONFIG_CUSTOM, CONFIG_TRANSPOSE, CONFIG_SWEEP
+} config_kind;
+typedef enum config_initial {
+    CONFIG_INITIAL_MODE, CONFIG_INITIAL_RANDOM, CONFIG_INITIAL_GAUSSIAN, CONFIG_INITIAL_ZERO, CONFIG_INITIAL_FILE
+} config_initial;
+typedef enum config_device { CONFIG_DEVICE_AUTO, CONFIG_DEVICE_HOST, CONFIG_DEVICE_CUDA } config_device;
+typedef enum config_transport {
+    CONFIG_TRANSPORT_AUTO, CONFIG_TRANSPORT_STAGED, CONFIG_TRANSPORT_MAPPED, CONFIG_TRANSPORT_AWARE,
+    CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_NCCL
+} config_transport;
+typedef enum config_feed { CONFIG_FEED_AUTO, CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH } config_feed;
+typedef enum config_progress { CONFIG_PROGRESS_AUTO, CONFIG_PROGRESS_ON, CONFIG_PROGRESS_OFF } config_progress;
+
+typedef struct config {
+    struct {
+        config_kind kind;
+        dtype type;
+        int order;                            /* 2 4 .. 16 */
+        double alpha;
+        int radius;                           /* order / 2; laplace 1; custom: from the weights; transpose 0 */
+        double weights[STENCIL_WEIGHTS_MAX];  /* custom: as written, row-major, dy ascending; 1D: one row */
+        int weights_count;                    /* 2r+1 or (2r+1)^2 */
+        config_initial initial;
+        char file[4096], dataset[256];        /* CONFIG_INITIAL_FILE; dataset "/fields/u" unless named */
+        int64_t mode_x, mode_y;
+        int64_t seed;
+    } problem;
+    struct {
+        int64_t nx, ny;
+        boundary sides;                       /* NONE never occurs here */
+    } grid;
+    struct {
+        int64_t steps;
+        double tolerance;
+        int64_t norm_every;                   /* resolved: 1 with a tolerance unless given */
+    } time;
+    struct {
+        config_device device;
+        config_transport transport;
+        config_feed feed;
+        int lanes, fuse, threads, ranks_x, ranks_y; /* 0 = choose */
+    } run;
+    struct {
+        char dir[4096];
+        int64_t every;
+        int keep;
+        bool async;
+    } checkpoint;
+    struct {
+        char record[4096], final[4096], picture[4096], trace[4096]; /* "" = none */
+        config_progress progress;
+    } output;
+} config;
+
+/* Defaults, then the deck, then what follows from them (radius, stability limits, modes in range, sides in pairs).
+ * False with one sentence in why: key, value, what is allowed. Does not look at files, devices or rank counts. */
+bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes);
+
+/* The resolved deck as text: every key with its value, sections in order; config_from_deck of it gives the same config.
+ * Lines under 200 bytes (long weights are continued). The caller frees. */
+char *config_to_text(const config *c);
+/* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree in these. */
+const char *config_first_difference(const config *a, const config *b);
+
+const char *config_kind_name(config_kind k);
+const char *config_transport_name(config_transport t);
+const char *config_feed_name(config_feed f);
+const char *config_device_name(config_device d);
+const char *config_initial_name(config_initial i);
+
+/* The table of all keys, for --help. */
+void config_print_keys(void *file);
+
+#endif

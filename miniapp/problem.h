@@ -1,0 +1,61 @@
+/* From a config to mathematics: the stencil's coefficients, the initial value, the exact discrete answer at any level,
+ * the error bound of the verdict. No MPI, no device: a rank asks for its own cells. Source of every formula: the
+ * numerics' contract, repeated at each function in problem.c and axis.c. */
+#ifndef PROBLEM_H
+#define PROBLEM_H
+
+#include <complex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "box.h"
+#include "config.h"
+#include "stencil.h"
+#include "value.h"
+
+typedef struct problem {
+    stencil op;                 /* unused for transpose; sweep: the 1D LINE operator of either axis */
+    bool two_levels;            /* wave, advect: has prev */
+    bool exact;                 /* a mode run with a known answer, or a transpose with initial = mode */
+    char why_unchecked[256];    /* where not */
+    long double complex growth; /* g, from the coefficients as rounded to the type (one-level kinds) */
+    long double phase;          /* wave: w; advect: p */
+    long double prefix_sum;     /* P */
+    double shift;               /* V where all dirichlet sides agree on it, else 0 */
+    long double limit;          /* stability limit on alpha, 0 where there is none */
+    long double slow;           /* wave: s of the bound's F; custom: rho */
+    char warning[256];          /* to be said once, "" if none (f32 wave without a dirichlet side) */
+} problem;
+
+void problem_make(problem *p, const config *c);
+
+/* Tables for the cells `own` (global coordinates) of this rank, host memory, owned by the struct. */
+typedef struct problem_tables {
+    double *x_hi, *x_lo, *y_hi, *y_lo, *count;
+    size_t x_hi_bytes, x_lo_bytes, y_hi_bytes, y_lo_bytes, count_bytes;
+    value base; /* kind, axes with pointers into the tables above, shape, offsets, shift, seed; factor (1, 0) */
+} problem_tables;
+
+/* kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM; ZERO: a mode with factor 0). FILE: false (no formula). For transpose
+ * `own` is A's box and initial mode is COUNT. */
+bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own);
+void problem_tables_free(problem_tables *t);
+
+/* The factor and shift of level `level` (-1, 0, n) put into a copy of base: what u holds there. Modes only. */
+value problem_value_at(const problem *p, const config *c, const value *base, int64_t level);
+/* The value of the level before the first, for wave and advect: exact for a mode, else the same as the initial value. */
+value problem_value_before(const problem *p, const config *c, const value *base);
+
+/* Transpose: the 1024 values after n steps, by closed form while exact in the type, else by replaying the recurrence.
+ * a_table, b_table: VALUE_COUNT_TABLE entries each. */
+void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_table);
+
+typedef struct problem_verdict {
+    double bound;             /* tol */
+    bool meaningful;          /* tol <= 2^-12 of the present amplitude */
+    char why_unchecked[256];  /* where not */
+} problem_verdict;
+problem_verdict problem_bound(const problem *p, const config *c, int64_t level);
+
+#endif
