@@ -1,16 +1,16 @@
-# weft: MPI multi-GPU stencil and transpose mini-app.  `make help` lists the targets.
+# weft: MPI multi-GPU stencil and transpose mini-app.  `make help` lists targets and knobs.
 #
-# Knobs: CUDA=0            host only, even where nvcc is found
-#        ARCH="90"         compute capabilities (default: the GPUs found here, else 80 90 and PTX)
-#        MPICC= HDF5_DIR= CUDA_HOME= PREFIX=
-#        DEBUG=1           -O1, NaN-poisoned ghosts, fault hooks for the tests   (build/debug)
-#        SANITIZE=1        DEBUG plus AddressSanitizer and UBSan                  (build/sanitize)
+# Three builds live side by side: build (release), build/debug (DEBUG=1) and build/sanitize (SANITIZE=1). A change of
+# flags within one of them rebuilds what it affects: every object depends on a stamp that holds its flags.
 
+VERSION   := 0.1.0
 MPICC     ?= mpicc
+MPIRUN    ?= $(subst mpicc,mpirun,$(MPICC))
 PREFIX    ?= /usr/local
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
-NVCC      := $(if $(CUDA_HOME),$(CUDA_HOME)/bin/nvcc)
+NVCC      := $(wildcard $(CUDA_HOME:%=%/bin/nvcc))
 CUDA      ?= $(if $(NVCC),1,0)
+RANKS     ?= $(or $(filter-out 0,$(shell nvidia-smi -L 2>/dev/null | grep -c '^GPU')),2)
 
 ifdef SANITIZE
 BUILD ?= build/sanitize
@@ -23,12 +23,15 @@ BUILD ?= build
 OPT   := -O3 -g -DNDEBUG
 endif
 
+# Open MPI and MPICH both know -show; Debian keeps one parallel HDF5 for each.
+MPI_IS_MPICH := $(findstring mpich,$(shell $(MPICC) -show 2>/dev/null))
 ifneq ($(HDF5_DIR),)
 HDF5_CFLAGS := -I$(HDF5_DIR)/include
 HDF5_LIBS   := -L$(HDF5_DIR)/lib -Wl,-rpath,$(HDF5_DIR)/lib -lhdf5
 else
-HDF5_CFLAGS := $(shell pkg-config --cflags hdf5-openmpi 2>/dev/null || pkg-config --cflags hdf5 2>/dev/null)
-HDF5_LIBS   := $(shell pkg-config --libs hdf5-openmpi 2>/dev/null || pkg-config --libs hdf5 2>/dev/null || echo -lhdf5)
+HDF5_PC     := $(shell for p in $(if $(MPI_IS_MPICH),hdf5-mpich,hdf5-openmpi) hdf5; do pkg-config --exists $$p 2>/dev/null && echo $$p && break; done)
+HDF5_CFLAGS := $(if $(HDF5_PC),$(shell pkg-config --cflags $(HDF5_PC)))
+HDF5_LIBS   := $(if $(HDF5_PC),$(shell pkg-config --libs $(HDF5_PC)),-lhdf5)
 endif
 LIBS_CFLAGS := $(shell pkg-config --cflags inih jansson libpng 2>/dev/null)
 LIBS        := $(shell pkg-config --libs inih jansson libpng 2>/dev/null || echo -linih -ljansson -lpng) $(HDF5_LIBS) -lm -lpthread
@@ -45,15 +48,18 @@ INC_io      := $(INC_comm) -Iio $(HDF5_CFLAGS) $(LIBS_CFLAGS)
 INC_miniapp := $(INC_io) -Iminiapp
 INC_tests   := $(INC_miniapp) -Itests
 
-SRC   := $(wildcard kernels/*.c comm/*.c io/*.c miniapp/*.c)
-CUSRC := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/ladder/*.cu))
-OBJ   := $(SRC:%.c=$(BUILD)/%.o) $(CUSRC:%.cu=$(BUILD)/%.cu.o)
+SRC    := $(wildcard kernels/*.c comm/*.c io/*.c miniapp/*.c)
+CUSRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/ladder/*.cu))
+OBJ    := $(SRC:%.c=$(BUILD)/%.o) $(CUSRC:%.cu=$(BUILD)/%.cu.o)
 LIBOBJ := $(filter-out $(BUILD)/miniapp/main.o,$(OBJ))
-UNITS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+UNITS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 
 ifeq ($(CUDA),1)
+ifeq ($(NVCC),)
+$(error CUDA=1 needs nvcc: put it on PATH, or name its folder with CUDA_HOME=)
+endif
 ARCH  ?= $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -E '^[0-9]+\.[0-9]+$$' | tr -d . | sort -un)
-ARCHS := $(if $(strip $(ARCH)),$(ARCH),80 90)
+ARCHS := $(or $(strip $(ARCH)),80 90)
 GENCODE := $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
            -gencode arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS))
 NVFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -Wall,-Wextra,-ffp-contract=off -Werror all-warnings $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG)
@@ -64,36 +70,109 @@ endif
 .PHONY: all
 all: $(BUILD)/weft
 
-$(BUILD)/weft: $(OBJ)
-	$(MPICC) $(CSTD) $(OPT) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+$(BUILD)/weft: $(OBJ) $(BUILD)/link.flags
+	$(MPICC) $(CSTD) $(OPT) -o $@ $(OBJ) $(LIBS) $(CUDA_LIBS)
 
-$(BUILD)/kernels/%.o: kernels/%.c
+$(BUILD)/kernels/%.o: kernels/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(INC_kernels) $(CUDA_INC) -MMD -MP -c -o $@ $<
-$(BUILD)/kernels/%.cu.o: kernels/%.cu
+$(BUILD)/kernels/%.cu.o: kernels/%.cu $(BUILD)/cuda.flags
 	@mkdir -p $(@D)
 	$(NVCC) $(NVFLAGS) $(GENCODE) $(INC_kernels) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
-$(BUILD)/comm/%.o: comm/%.c
+$(BUILD)/comm/%.o: comm/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(MPICC) $(ALL_CFLAGS) $(INC_comm) -MMD -MP -c -o $@ $<
-$(BUILD)/io/%.o: io/%.c
+$(BUILD)/io/%.o: io/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(MPICC) $(ALL_CFLAGS) $(INC_io) -MMD -MP -c -o $@ $<
-$(BUILD)/miniapp/%.o: miniapp/%.c
+$(BUILD)/miniapp/%.o: miniapp/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
-	$(MPICC) $(ALL_CFLAGS) $(INC_miniapp) -MMD -MP -c -o $@ $<
+	$(MPICC) $(ALL_CFLAGS) $(INC_miniapp) $(DEFINES) -MMD -MP -c -o $@ $<
+
+# Version and commit go into this one object, so that a commit rebuilds one file.
+GIT := $(or $(if $(wildcard .git),$(shell git -c safe.directory='*' describe --always --tags --dirty 2>/dev/null)),unknown)
+$(BUILD)/miniapp/version.o: DEFINES := -DWEFT_VERSION='"$(VERSION)"' -DWEFT_GIT='"$(GIT)"'
+$(BUILD)/miniapp/version.o: $(BUILD)/version.flags
 
 # A test's objects: everything but main. Tests keep their asserts in every build.
-$(BUILD)/tests/test_%.o: tests/test_%.c
+$(BUILD)/tests/test_%.o: tests/test_%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(MPICC) $(filter-out -DNDEBUG,$(ALL_CFLAGS)) $(INC_tests) -MMD -MP -c -o $@ $<
-$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(LIBOBJ)
-	$(MPICC) $(CSTD) $(OPT) -o $@ $^ $(LIBS) $(CUDA_LIBS) -lcmocka
+$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(LIBOBJ) $(BUILD)/link.flags
+	$(MPICC) $(CSTD) $(OPT) -o $@ $(filter %.o,$^) $(LIBS) $(CUDA_LIBS) -lcmocka
 
-.PHONY: units clean
+# NAME.flags holds what its users were built with and is touched only when that changes. A missing compiler or library
+# is named here, once, before a hundred compiler errors would.
+FLAGS_c       := $(CC) $(MPICC) $(filter-out -Werror,$(ALL_CFLAGS)) $(CUDA_INC) $(INC_miniapp)
+FLAGS_cuda    := $(NVCC) $(NVFLAGS) $(GENCODE)
+FLAGS_link    := $(LIBS) $(CUDA_LIBS) $(OBJ)
+FLAGS_version := $(VERSION) $(GIT)
+$(BUILD)/%.flags: always
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(FLAGS_$*)' | cmp -s - $@ || { $(DEPS) --check build && printf '%s\n' '$(FLAGS_$*)' > $@; }
+.PHONY: always
+
+# ---- what people type ----
+
+DEPS := CC='$(CC)' MPICC='$(MPICC)' MPIRUN='$(MPIRUN)' HDF5_DIR='$(HDF5_DIR)' ./install-deps
+
+# run and test enter make once more after the installation: what pkg-config says is read when make starts.
+.PHONY: run test deps run-built test-built
+run test:
+	@$(DEPS) $@
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) $@-built
+deps:
+	@$(DEPS) test
+
+# Open MPI refuses root unless both are set; here only for make's own runs.
+run-built test-built: export OMPI_ALLOW_RUN_AS_ROOT := 1
+run-built test-built: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+run-built: export OMP_NUM_THREADS ?= $(shell n=$$(( $$(nproc) / $(RANKS) )); echo $$(( n > 0 ? n : 1 )))
+LAUNCH := $(MPIRUN) $(if $(MPI_IS_MPICH),,--oversubscribe --bind-to none) -n
+run-built: $(BUILD)/weft
+	$(LAUNCH) $(RANKS) $(BUILD)/weft run inputs/heat2d.ini
+	@echo "The picture is heat2d.png, the record the last line of results.jsonl, the checkpoints are in checkpoints/."
+
+# Faults are injected in the debug build; the sanitizers' build runs the units once more and a few whole runs.
+test-built:
+	@$(MAKE) --no-print-directory all units
+	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0
+	@$(MAKE) --no-print-directory all units SANITIZE=1 CUDA=0
+	@MPIRUN='$(MPIRUN)' tests/run
+
+.PHONY: units install clean help
 units: $(UNITS)
+
+SHARE := $(DESTDIR)$(PREFIX)/share/weft
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/inputs $(SHARE)/jobs
+	install -m 755 $(BUILD)/weft $(DESTDIR)$(PREFIX)/bin/weft
+	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) $(SHARE)/inputs
+	install -m 755 jobs/weft.sbatch jobs/scaling jobs/plot $(SHARE)/jobs
+	install -m 644 README.md LICENSE $(SHARE)
+
 clean:
 	rm -rf build
+
+help:
+	@echo 'make                build/weft, with the CUDA device where nvcc is found'
+	@echo 'make run            installs what is missing, builds, runs inputs/heat2d.ini on 2 ranks or one per GPU'
+	@echo 'make test           installs what is missing, builds all three builds, runs all tests'
+	@echo 'make deps           installs the Debian or Ubuntu packages that are missing'
+	@echo 'make units          the unit tests, in BUILD/tests'
+	@echo 'make install        PREFIX/bin/weft, PREFIX/share/weft/{inputs,jobs}; PREFIX=/usr/local'
+	@echo 'make clean'
+	@echo
+	@echo 'CUDA=0              host only, even where nvcc is found'
+	@echo 'ARCH="80 90"        compute capabilities (default: of the GPUs found here, else 80 90 and PTX)'
+	@echo 'MPICC= MPIRUN=      MPI compiler and launcher (mpicc, mpirun); MPICH works too: MPICC=mpicc.mpich'
+	@echo 'HDF5_DIR=           parallel HDF5 elsewhere than where pkg-config says'
+	@echo 'CUDA_HOME=          CUDA elsewhere than where nvcc is on PATH, or /usr/local/cuda'
+	@echo 'RANKS=2             ranks of make run'
+	@echo 'DEBUG=1             -O1, NaN-poisoned ghosts, fault hooks for the tests     (build/debug)'
+	@echo 'SANITIZE=1          DEBUG with AddressSanitizer and UBSan                   (build/sanitize)'
+	@echo 'WERROR=-Werror      warnings are errors (as in CI)'
+	@echo 'BUILD=DIR           another build folder'
 
 -include $(OBJ:.o=.d) $(UNITS:=.d)
 .SECONDARY:
