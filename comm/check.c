@@ -1,0 +1,42 @@
+/* The last words of a rank: one line in one write, so that the lines of several failing ranks do not mix. MPI_Abort is
+ * only legal between MPI_Init and MPI_Finalize; outside it the process leaves by itself. */
+#include "check.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static int world_rank(void)
+{
+    int initialized = 0, finalized = 0, rank = -1;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (!initialized || finalized) return -1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+void check_fail(const char *file, int line, const char *call, const char *text)
+{
+    char host[64] = "unknown host", message[2048];
+    (void)gethostname(host, sizeof host - 1);
+    const int rank = world_rank();
+    if (rank >= 0)
+        (void)snprintf(message, sizeof message, "weft: rank %d on %s: %s:%d: %s: %s\n", rank, host, file, line, call, text);
+    else
+        (void)snprintf(message, sizeof message, "weft: on %s: %s:%d: %s: %s\n", host, file, line, call, text);
+    (void)fflush(stdout);
+    (void)fputs(message, stderr);
+    (void)fflush(stderr);
+    if (rank >= 0) MPI_Abort(MPI_COMM_WORLD, CHECK_EXIT_ENVIRONMENT);
+    _exit(CHECK_EXIT_ENVIRONMENT);
+}
+
+void check_fail_mpi(const char *file, int line, const char *call, int code)
+{
+    char text[MPI_MAX_ERROR_STRING] = "no text for this error code";
+    int length = 0;
+    if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) (void)snprintf(text, sizeof text, "MPI error %d", code);
+    for (char *c = text; *c; c++)
+        if (*c == '\n') *c = ' ';
+    check_fail(file, line, call, text);
+}

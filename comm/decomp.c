@@ -1,0 +1,141 @@
+/* The process grid. Invariant: along each axis part i of n cells among p ranks is [floor(n i/p), floor(n (i+1)/p)), so the
+ * parts tile the axis, differ by at most one cell, and the smallest has floor(n/p) cells: that is the one to test
+ * against the halo's depth. */
+#include "decomp.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+const int decomp_dx[DECOMP_NEIGHBOURS] = { -1, 0, 1, -1, 1, -1, 0, 1 };
+const int decomp_dy[DECOMP_NEIGHBOURS] = { -1, -1, -1, 0, 0, 1, 1, 1 };
+
+/* floor(n i/p) without the overflow of n * i: n = q p + r gives q i + floor(r i/p). */
+static int64_t part_start(int64_t n, int part, int parts)
+{
+    return n / parts * part + n % parts * part / parts;
+}
+
+/* The most ranks that an axis of `cells` can be cut into. */
+static int64_t ranks_max(int64_t cells, int depth)
+{
+    const int64_t most = cells / (depth > 1 ? depth : 1);
+    return most > 1 ? most : 1;
+}
+
+/* Cells that cross the cuts in one exchange, in units of the depth: each cut moves a column (or row) both ways. */
+static double halo_cells(const decomp *d, int ranks_x, int ranks_y)
+{
+    const int cuts_x = ranks_x == 1 ? 0 : d->periodic_x ? ranks_x : ranks_x - 1;
+    const int cuts_y = ranks_y == 1 ? 0 : d->periodic_y ? ranks_y : ranks_y - 1;
+    return 2.0 * (double)cuts_x * (double)d->ny + 2.0 * (double)cuts_y * (double)d->nx;
+}
+
+/* The process grid with the least halo among those that fit and agree with what was asked (0: not asked). ranks_x
+ * ascends, so that a tie goes to the grid with more cuts between rows. */
+static bool choose_grid(decomp *d, int ranks, int asked_x, int asked_y, int depth)
+{
+    double least = 0.0;
+    bool found = false;
+    for (int x = 1; x <= ranks; x++) {
+        const int y = ranks / x;
+        if (ranks % x != 0 || (asked_x && x != asked_x) || (asked_y && y != asked_y)) continue;
+        if (x > ranks_max(d->nx, depth) || y > ranks_max(d->ny, depth)) continue;
+        const double cells = halo_cells(d, x, y);
+        if (found && cells >= least) continue;
+        found = true;
+        least = cells;
+        d->ranks_x = x;
+        d->ranks_y = y;
+    }
+    return found;
+}
+
+/* Why choose_grid found none: the first limit that what was asked breaks. */
+static void explain(const decomp *d, int ranks, int asked_x, int asked_y, int depth, char *why, size_t why_bytes)
+{
+    const int64_t most_x = ranks_max(d->nx, depth), most_y = ranks_max(d->ny, depth);
+    const int64_t ranks_x = asked_x ? asked_x : asked_y ? ranks / asked_y : 0;
+    const int64_t ranks_y = asked_y ? asked_y : asked_x ? ranks / asked_x : 0;
+    if (asked_x && asked_y && (int64_t)asked_x * asked_y != ranks)
+        (void)snprintf(why, why_bytes, "run.ranks_x = %d times run.ranks_y = %d is %lld, but there are %d ranks", asked_x,
+                       asked_y, (long long)asked_x * asked_y, ranks);
+    else if (asked_x && ranks % asked_x != 0)
+        (void)snprintf(why, why_bytes, "run.ranks_x = %d does not divide the %d ranks", asked_x, ranks);
+    else if (asked_y && ranks % asked_y != 0)
+        (void)snprintf(why, why_bytes, "run.ranks_y = %d does not divide the %d ranks", asked_y, ranks);
+    else if (ranks_x > most_x)
+        (void)snprintf(why, why_bytes,
+                       "grid.nx = %lld cut among %lld ranks leaves fewer than the %d cells a rank needs along x (radius x "
+                       "fuse): run.ranks_x may be at most %lld",
+                       (long long)d->nx, (long long)ranks_x, depth, (long long)most_x);
+    else if (ranks_y > most_y)
+        (void)snprintf(why, why_bytes,
+                       "grid.ny = %lld cut among %lld ranks leaves fewer than the %d cells a rank needs along y (radius x "
+                       "fuse): run.ranks_y may be at most %lld",
+                       (long long)d->ny, (long long)ranks_y, depth, (long long)most_y);
+    else
+        (void)snprintf(why, why_bytes,
+                       "grid.nx = %lld and grid.ny = %lld cannot be cut among %d ranks with at least %d cells a rank along a "
+                       "cut axis (radius x fuse): run.ranks_x may be at most %lld, run.ranks_y at most %lld",
+                       (long long)d->nx, (long long)d->ny, ranks, depth > 1 ? depth : 1, (long long)most_x,
+                       (long long)most_y);
+}
+
+/* Grid coordinate c + step, or -1: outside the domain or an axis that is not cut. */
+static int neighbour_coordinate(int c, int step, int parts, bool periodic)
+{
+    if (step == 0) return c;
+    if (parts == 1) return -1;
+    const int n = c + step;
+    if (n >= 0 && n < parts) return n;
+    return periodic ? (n + parts) % parts : -1;
+}
+
+box decomp_box(const decomp *d, int rank)
+{
+    assert(rank >= 0 && rank < d->ranks_x * d->ranks_y);
+    const int x = rank % d->ranks_x, y = rank / d->ranks_x;
+    return box_make(part_start(d->nx, x, d->ranks_x), part_start(d->nx, x + 1, d->ranks_x),
+                    part_start(d->ny, y, d->ranks_y), part_start(d->ny, y + 1, d->ranks_y));
+}
+
+decomp decomp_of_rank(const decomp *d, int rank)
+{
+    decomp r = *d;
+    r.rank = rank;
+    r.rank_x = rank % d->ranks_x;
+    r.rank_y = rank / d->ranks_x;
+    r.own = decomp_box(d, rank);
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        const int x = neighbour_coordinate(r.rank_x, decomp_dx[k], d->ranks_x, d->periodic_x);
+        const int y = neighbour_coordinate(r.rank_y, decomp_dy[k], d->ranks_y, d->periodic_y);
+        r.neighbour[k] = x < 0 || y < 0 ? -1 : y * d->ranks_x + x;
+    }
+    return r;
+}
+
+bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool periodic_y, int ranks, int rank, int ranks_x,
+                 int ranks_y, int depth, char *why, size_t why_bytes)
+{
+    assert(nx >= 1 && ny >= 1 && ranks >= 1 && rank >= 0 && rank < ranks);
+    assert(ranks_x >= 0 && ranks_y >= 0 && depth >= 0);
+    decomp grid = { .nx = nx, .ny = ny, .periodic_x = periodic_x, .periodic_y = periodic_y };
+    if (nx < depth) {
+        (void)snprintf(why, why_bytes, "grid.nx = %lld is too short: the stencil needs at least %d cells along x (radius x fuse)",
+                       (long long)nx, depth);
+        return false;
+    }
+    if (ny > 1 && ny < depth) {
+        (void)snprintf(why, why_bytes,
+                       "grid.ny = %lld is too short: the stencil needs at least %d cells along y (radius x fuse), or 1 for a "
+                       "1D problem",
+                       (long long)ny, depth);
+        return false;
+    }
+    if (!choose_grid(&grid, ranks, ranks_x, ranks_y, depth)) {
+        explain(&grid, ranks, ranks_x, ranks_y, depth, why, why_bytes);
+        return false;
+    }
+    *d = decomp_of_rank(&grid, rank);
+    return true;
+}

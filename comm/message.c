@@ -1,0 +1,41 @@
+/* Message memory; see message.h for which end is whose. */
+#include "message.h"
+
+#include <assert.h>
+
+#include "check.h"
+
+message_buffer message_buffer_create(device *d, halo_transport t, int64_t bytes)
+{
+    message_buffer b = { .d = d, .bytes = bytes };
+    void *p;
+    if (bytes == 0) return b;
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)bytes, &p));
+    b.kernel = p;
+    if (d->kind == DEVICE_CUDA && t == HALO_STAGED) DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, (size_t)bytes, &p));
+    b.mpi = p;
+    return b;
+}
+
+void message_buffer_destroy(message_buffer *b)
+{
+    if (b->bytes == 0) return;
+    device *d = b->d;
+    if (b->mpi != b->kernel) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, b->mpi));
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, b->kernel));
+    *b = (message_buffer){ 0 };
+}
+
+void message_buffer_to_mpi(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s)
+{
+    assert(offset >= 0 && bytes >= 0 && offset + bytes <= b->bytes);
+    if (b->mpi == b->kernel || bytes == 0) return;
+    DEVICE_CHECK(b->d, b->d->copy(b->d, b->mpi + offset, b->kernel + offset, (size_t)bytes, s));
+}
+
+void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s)
+{
+    assert(offset >= 0 && bytes >= 0 && offset + bytes <= b->bytes);
+    if (b->mpi == b->kernel || bytes == 0) return;
+    DEVICE_CHECK(b->d, b->d->copy(b->d, b->kernel + offset, b->mpi + offset, (size_t)bytes, s));
+}

@@ -1,0 +1,49 @@
+/* Memory for messages, and how many bytes one MPI call may carry. Private to comm/: halo and redist share it.
+ *
+ * A buffer has two ends: kernels read and write `kernel`, MPI reads and writes `mpi`. On the host device, and where MPI
+ * takes device memory (aware), both are the same memory and the moves between them cost nothing; with staging on a GPU,
+ * `kernel` is device memory and `mpi` pinned host memory, and the moves are copies on the caller's stream. */
+#ifndef MESSAGE_H
+#define MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device.h"
+#include "halo.h"
+
+/* MPI counts are int, and messages beyond 2 GiB have met overflows in MPI libraries: 1 GiB is one call's share. */
+#define MESSAGE_PIECE_BYTES_MAX ((int64_t)1 << 30)
+
+static inline int64_t message_pieces(int64_t bytes)
+{
+    return (bytes + MESSAGE_PIECE_BYTES_MAX - 1) / MESSAGE_PIECE_BYTES_MAX;
+}
+
+static inline int message_piece_bytes(int64_t bytes, int64_t piece)
+{
+    const int64_t left = bytes - piece * MESSAGE_PIECE_BYTES_MAX;
+    return (int)(left < MESSAGE_PIECE_BYTES_MAX ? left : MESSAGE_PIECE_BYTES_MAX);
+}
+
+/* Every message starts on FIELD_ALIGN_BYTES, so that packing moves whole lines. */
+static inline int64_t message_align(int64_t bytes)
+{
+    return (bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
+}
+
+typedef struct message_buffer {
+    device *d; /* not owned */
+    char *kernel, *mpi;
+    int64_t bytes;
+} message_buffer;
+
+/* bytes = 0 gives an empty buffer. Failure to allocate ends the job. */
+message_buffer message_buffer_create(device *d, halo_transport t, int64_t bytes);
+void message_buffer_destroy(message_buffer *b);
+
+/* Bytes [offset, offset + bytes): from the kernels' end to MPI's, or back; enqueued on s. */
+void message_buffer_to_mpi(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
+void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
+
+#endif

@@ -1,0 +1,62 @@
+/* CLOCK_MONOTONIC: never set back by ntp, and on Linux read without a system call. */
+#include "timer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "check.h"
+
+double timer_now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+timer_spread timer_over_ranks(double seconds, MPI_Comm comm)
+{
+    struct {
+        double seconds;
+        int rank;
+    } mine = { seconds, 0 }, slowest;
+    timer_spread spread;
+    int ranks;
+    double sum;
+    MPI_CHECK(MPI_Comm_rank(comm, &mine.rank));
+    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    MPI_CHECK(MPI_Allreduce(&seconds, &spread.min, 1, MPI_DOUBLE, MPI_MIN, comm));
+    MPI_CHECK(MPI_Allreduce(&seconds, &sum, 1, MPI_DOUBLE, MPI_SUM, comm));
+    MPI_CHECK(MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
+    spread.mean = sum / ranks;
+    spread.max = slowest.seconds;
+    spread.max_rank = slowest.rank;
+    return spread;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Nearest rank: the smallest sample that at least `percent` of all samples do not exceed; always a sample that was seen. */
+static double percentile(const double *sorted, size_t count, size_t percent)
+{
+    return sorted[(count * percent + 99) / 100 - 1];
+}
+
+timer_percentiles timer_percentiles_of(double *samples, size_t count)
+{
+    if (count == 0) return (timer_percentiles){ NAN, NAN, NAN, NAN, NAN, NAN, 0 };
+    qsort(samples, count, sizeof *samples, ascending);
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++) sum += samples[i];
+    return (timer_percentiles){ .min = samples[0],
+                                .p50 = percentile(samples, count, 50),
+                                .p90 = percentile(samples, count, 90),
+                                .p99 = percentile(samples, count, 99),
+                                .max = samples[count - 1],
+                                .mean = sum / (double)count,
+                                .count = count };
+}

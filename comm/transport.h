@@ -1,0 +1,44 @@
+/* What halo.c asks of a transport. Private to comm/.
+ *
+ * A transport serves a subset of a rank's neighbours: its links. A halo holds a list of transports whose links together
+ * are all its neighbours, and drives them in step: every begin, then progress as often as there is time, then every end.
+ * Both ranks of a link must use the same transport for it.
+ *   begin     enqueues what must leave on s; s is ordered after the field's last update
+ *   progress  host-side only, never waits
+ *   end       waits for the links' data and enqueues on s (begin's stream) whatever puts it into the ghosts; when it returns, the
+ *             next begin may follow at once
+ * A transport is a struct of functions followed by its own state; it allocates in its create alone. */
+#ifndef TRANSPORT_H
+#define TRANSPORT_H
+
+#include <mpi.h>
+
+#include "decomp.h"
+#include "device.h"
+#include "halo.h"
+
+/* One neighbour. send and receive have the same shape, and the neighbour's link in the opposite direction has them with the roles
+ * exchanged. The same rank may stand behind several directions: the direction tells its messages apart. */
+typedef struct transport_link {
+    int rank;
+    int direction; /* as in decomp_dx, decomp_dy */
+    box send;      /* own cells, own coordinates */
+    box receive;   /* ghosts */
+} transport_link;
+
+typedef struct transport transport;
+struct transport {
+    void (*begin)(transport *t, void *field, device_stream *s);
+    void (*progress)(transport *t);
+    void (*end)(transport *t);
+    void (*destroy)(transport **t);
+    /* Which ghost box each received message fills, in the order of the links. end reads it: a fault hook may change it. */
+    pack_piece unpack[PACK_PIECES_MAX];
+    int links;
+};
+
+/* Staged and aware: pack, message, unpack. */
+transport *transport_message_create(device *d, const field_shape *shape, const transport_link *links, int count,
+                                    halo_transport memory, MPI_Comm comm);
+
+#endif

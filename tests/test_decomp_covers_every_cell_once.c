@@ -1,0 +1,167 @@
+/* Every process grid covers every cell once, with neighbours that agree from both sides, and refuses what does not fit
+ * in one sentence that names the key and the limit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decomp.h"
+
+enum { RANKS_MAX = 64, SIDE_MAX = 131 };
+
+static unsigned char owners[SIDE_MAX * SIDE_MAX];
+
+static decomp make(int64_t nx, int64_t ny, bool px, bool py, int ranks, int rank, int rx, int ry, int depth)
+{
+    decomp d;
+    char why[512] = "";
+    if (!decomp_make(&d, nx, ny, px, py, ranks, rank, rx, ry, depth, why, sizeof why)) fail_msg("refused: %s", why);
+    return d;
+}
+
+static bool fits(int64_t nx, int64_t ny, int ranks, int depth)
+{
+    char why[512];
+    decomp d;
+    return decomp_make(&d, nx, ny, true, true, ranks, 0, 0, 0, depth, why, sizeof why);
+}
+
+static void count_owners(const decomp *d)
+{
+    memset(owners, 0, sizeof owners);
+    for (int r = 0; r < d->ranks_x * d->ranks_y; r++) {
+        const box b = decomp_box(d, r);
+        assert_true(b.x0 >= 0 && b.x1 <= d->nx && b.y0 >= 0 && b.y1 <= d->ny);
+        for (int64_t y = b.y0; y < b.y1; y++)
+            for (int64_t x = b.x0; x < b.x1; x++) owners[y * d->nx + x]++;
+    }
+    for (int64_t i = 0; i < d->nx * d->ny; i++) assert_int_equal(owners[i], 1);
+}
+
+static void check_neighbours(const decomp *d, int depth)
+{
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        const int back = DECOMP_NEIGHBOURS - 1 - k;
+        assert_int_equal(decomp_dx[back], -decomp_dx[k]);
+        assert_int_equal(decomp_dy[back], -decomp_dy[k]);
+        const bool off_x = decomp_dx[k] != 0 && d->ranks_x == 1, off_y = decomp_dy[k] != 0 && d->ranks_y == 1;
+        if (off_x || off_y) assert_int_equal(d->neighbour[k], -1);
+        const int x = d->rank_x + decomp_dx[k], y = d->rank_y + decomp_dy[k];
+        const bool outside = (!d->periodic_x && (x < 0 || x >= d->ranks_x)) || (!d->periodic_y && (y < 0 || y >= d->ranks_y));
+        if (outside) assert_int_equal(d->neighbour[k], -1);
+        if (!off_x && !off_y && !outside) assert_true(d->neighbour[k] >= 0 && d->neighbour[k] != d->rank);
+        if (d->neighbour[k] < 0) continue;
+        const decomp n = decomp_of_rank(d, d->neighbour[k]);
+        assert_int_equal(n.neighbour[back], d->rank);
+        if (decomp_dx[k] == 0) assert_true(n.own.x0 == d->own.x0 && n.own.x1 == d->own.x1);
+        if (decomp_dy[k] == 0) assert_true(n.own.y0 == d->own.y0 && n.own.y1 == d->own.y1);
+        if (decomp_dx[k] == 1) assert_true(n.own.x0 == d->own.x1 % d->nx);
+        if (decomp_dy[k] == 1) assert_true(n.own.y0 == d->own.y1 % d->ny);
+        assert_true(decomp_dx[k] == 0 || box_width(n.own) >= depth);
+        assert_true(decomp_dy[k] == 0 || box_height(n.own) >= depth);
+    }
+}
+
+static void every_cell_once_and_neighbours_agree(void **state)
+{
+    (void)state;
+    const int64_t sides[][2] = { { 1, 1 }, { 7, 1 }, { 131, 1 }, { 1, 101 }, { 17, 13 }, { 64, 64 }, { 97, 5 }, { 131, 127 } };
+    int made = 0;
+    for (size_t s = 0; s < sizeof sides / sizeof *sides; s++)
+        for (int ranks = 1; ranks <= RANKS_MAX; ranks++)
+            for (int depth = 0; depth <= 3; depth += depth ? 2 : 1) {
+                if (!fits(sides[s][0], sides[s][1], ranks, depth)) continue;
+                made++;
+                const decomp first = make(sides[s][0], sides[s][1], true, true, ranks, 0, 0, 0, depth);
+                assert_int_equal(first.ranks_x * first.ranks_y, ranks);
+                count_owners(&first);
+                for (int periodic = 0; periodic < 4; periodic++) {
+                    const bool px = periodic & 1, py = periodic & 2;
+                    for (int r = 0; r < ranks; r++) {
+                        const decomp d = make(sides[s][0], sides[s][1], px, py, ranks, r, first.ranks_x, first.ranks_y, depth);
+                        assert_int_equal(d.rank, r);
+                        assert_int_equal(d.rank_y * d.ranks_x + d.rank_x, r);
+                        check_neighbours(&d, depth);
+                    }
+                }
+            }
+    assert_true(made > 500);
+}
+
+static void splits_are_even_to_one_cell(void **state)
+{
+    (void)state;
+    const int64_t huge = ((int64_t)1 << 40) - 1;
+    const decomp d = make(huge, 10007, false, false, 49, 0, 7, 7, 8);
+    for (int r = 0; r < 49; r++) {
+        const box b = decomp_box(&d, r);
+        assert_true(box_width(b) == huge / 7 || box_width(b) == huge / 7 + 1);
+        assert_true(box_height(b) == 10007 / 7 || box_height(b) == 10007 / 7 + 1);
+        /* part i starts at floor(n i / parts): 128-bit arithmetic as the judge */
+        assert_true(b.x0 == (int64_t)((__extension__(__int128)huge) * (r % 7) / 7));
+    }
+}
+
+static void fewest_bytes_and_rows_first(void **state)
+{
+    (void)state;
+    decomp d = make(1024, 1024, true, true, 4, 0, 0, 0, 1); /* 1 x 4 and 2 x 2 move the same: rows win */
+    assert_int_equal(d.ranks_x, 1);
+    d = make(1024, 1024, true, true, 16, 0, 0, 0, 1);
+    assert_int_equal(d.ranks_x, 4);
+    d = make(65536, 64, true, true, 4, 0, 0, 0, 1); /* a long row: columns are the short sides */
+    assert_int_equal(d.ranks_x, 4);
+    d = make(1000, 1, true, true, 6, 0, 0, 0, 4);
+    assert_int_equal(d.ranks_x, 6);
+    d = make(1024, 1024, true, true, 8, 0, 8, 0, 1); /* one axis asked for fixes the other */
+    assert_int_equal(d.ranks_x, 8);
+    d = make(1024, 1024, true, true, 8, 0, 0, 2, 1);
+    assert_int_equal(d.ranks_x, 4);
+}
+
+typedef struct refusal {
+    int64_t nx, ny;
+    int ranks, ranks_x, ranks_y, depth;
+    const char *words[3]; /* all of them stand in the sentence */
+} refusal;
+
+static void refusals_name_key_and_limit(void **state)
+{
+    (void)state;
+    const refusal cases[] = {
+        { 64, 64, 4, 3, 2, 1, { "run.ranks_x = 3", "run.ranks_y = 2", "4 ranks" } },
+        { 64, 64, 4, 3, 0, 1, { "run.ranks_x = 3", "4 ranks", "divide" } },
+        { 64, 64, 4, 0, 3, 1, { "run.ranks_y = 3", "4 ranks", "divide" } },
+        { 10, 64, 4, 4, 1, 3, { "grid.nx = 10", "run.ranks_x", "at most 3" } },
+        { 64, 10, 4, 0, 4, 3, { "grid.ny = 10", "run.ranks_y", "at most 3" } },
+        { 64, 10, 4, 1, 0, 3, { "grid.ny = 10", "run.ranks_y", "at most 3" } },
+        { 64, 1, 4, 1, 4, 1, { "grid.ny = 1", "run.ranks_y", "at most 1" } },
+        { 5, 5, 7, 0, 0, 2, { "grid.nx = 5", "grid.ny = 5", "at most 2" } },
+        { 3, 64, 1, 0, 0, 4, { "grid.nx = 3", "at least 4", "x" } },
+        { 64, 3, 1, 0, 0, 4, { "grid.ny = 3", "at least 4", "y" } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const refusal *c = &cases[i];
+        char why[512] = "";
+        decomp d;
+        assert_false(decomp_make(&d, c->nx, c->ny, true, true, c->ranks, 0, c->ranks_x, c->ranks_y, c->depth, why, sizeof why));
+        for (int w = 0; w < 3; w++)
+            if (!strstr(why, c->words[w])) fail_msg("case %zu: \"%s\" does not say \"%s\"", i, why, c->words[w]);
+        assert_null(strchr(why, '\n'));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_cell_once_and_neighbours_agree),
+        cmocka_unit_test(splits_are_even_to_one_cell),
+        cmocka_unit_test(fewest_bytes_and_rows_first),
+        cmocka_unit_test(refusals_name_key_and_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}

@@ -1,0 +1,60 @@
+/* Percentiles are samples that were seen, by nearest rank, and no samples give NaN. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "timer.h"
+
+static void nearest_rank(void **state)
+{
+    (void)state;
+    double samples[200];
+    for (int i = 0; i < 200; i++) samples[i] = (double)((i * 77) % 200 + 1); /* 1..200, shuffled */
+    const timer_percentiles p = timer_percentiles_of(samples, 200);
+    assert_true(p.min == 1 && p.p50 == 100 && p.p90 == 180 && p.p99 == 198 && p.max == 200 && p.mean == 100.5);
+    assert_int_equal(p.count, 200);
+}
+
+static void few_samples(void **state)
+{
+    (void)state;
+    double one[] = { 3.0 }, three[] = { 3.0, 1.0, 2.0 };
+    timer_percentiles p = timer_percentiles_of(one, 1);
+    assert_true(p.min == 3 && p.p50 == 3 && p.p99 == 3 && p.max == 3 && p.mean == 3);
+    p = timer_percentiles_of(three, 3);
+    assert_true(p.min == 1 && p.p50 == 2 && p.p90 == 3 && p.p99 == 3 && p.max == 3 && p.mean == 2);
+}
+
+static void no_samples_are_nan(void **state)
+{
+    (void)state;
+    const timer_percentiles p = timer_percentiles_of(NULL, 0);
+    assert_true(isnan(p.min) && isnan(p.p50) && isnan(p.p90) && isnan(p.p99) && isnan(p.max) && isnan(p.mean));
+    assert_int_equal(p.count, 0);
+}
+
+static void the_clock_never_goes_back(void **state)
+{
+    (void)state;
+    double last = timer_now_s();
+    for (int i = 0; i < 100000; i++) {
+        const double now = timer_now_s();
+        assert_true(now >= last);
+        last = now;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nearest_rank),
+        cmocka_unit_test(few_samples),
+        cmocka_unit_test(no_samples_are_nan),
+        cmocka_unit_test(the_clock_never_goes_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}
