@@ -1,8 +1,53 @@
-/* The host device's kernels, one file a subject; device_host.c puts them into the struct. Signatures: device.h. */
+/* The host device's kernels, one file a subject; device_host.c puts them into the struct. Signatures: device.h.
+ *
+ * Every kernel shares its boxes out among the threads with device_host_part, so that the thread which first wrote a row
+ * (and owns its pages) is the one that works on it ever after. Rows are computed by DEVICE_HOST_CLONES functions: the
+ * x86-64 baseline has no fma instruction, and fma by a call of libm is twenty times slower; the bits are the same. */
 #ifndef DEVICE_HOST_H
 #define DEVICE_HOST_H
 
+#include <omp.h>
+
 #include "device.h"
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define DEVICE_HOST_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define DEVICE_HOST_CLONES
+#endif
+
+typedef struct device_host {
+    device base; /* first member: a device * of kind DEVICE_HOST points here */
+    stencil op;  /* as bound */
+    float weight_f32[STENCIL_WEIGHTS_MAX];
+    size_t near_cache_bytes; /* a core's own (L2) */
+    size_t far_cache_bytes;  /* all last-level caches that the threads can fill */
+} device_host;
+
+/* Below this many cells a team costs more to wake than it saves. */
+enum { DEVICE_HOST_TEAM_CELLS = 16384 };
+
+/* Threads for a kernel on so many cells: inside a parallel region the caller alone, a lane is a thread there. */
+static inline int device_host_team(const device *d, int64_t cells)
+{
+    return cells < DEVICE_HOST_TEAM_CELLS || omp_in_parallel() ? 1 : d->threads;
+}
+
+/* The share of one thread of a team: a strip of rows; where rows are too few to go round evenly (one, in 1D) a piece of
+ * every row, cut on multiples of 128 cells (or bytes), so that no two threads write to one cache line. */
+static inline box device_host_part(box b, int index, int count)
+{
+    const int64_t width = box_width(b), line_cells = FIELD_ALIGN_BYTES;
+    if (box_height(b) >= 8 * (int64_t)count || width < 2 * line_cells * count) return box_strip(b, index, count);
+    const int64_t low = (b.x0 + width * index / count) & -line_cells;
+    const int64_t high = (b.x0 + width * (index + 1) / count) & -line_cells;
+    return box_make(index == 0 ? b.x0 : low, index == count - 1 ? b.x1 : high, b.y0, b.y1);
+}
+
+/* memcpy that writes whole cache lines past the caches: no line is read only to be overwritten. Before another thread
+ * reads what was written, the caller calls device_host_stream_end. */
+void device_host_stream(void *restrict to, const void *restrict from, size_t bytes);
+void device_host_stream_end(void);
 
 int stencil_host_bind(device *d, const stencil *op);
 int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,

@@ -1,0 +1,334 @@
+/* The host as a device: OpenMP threads over ordinary memory.
+ *
+ * Work runs at once, in the calling thread's team, so a stream is only a name and an event a time stamp: whatever was
+ * recorded is done, and to wait is to return. Memory is not touched by alloc: the kernel that first writes a row places
+ * its pages (device_host_part). Codes are errno's values.
+ *
+ * Debug builds fill new memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled shows. */
+#include "device_host.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+struct device_stream {
+    bool high_priority;
+};
+
+struct device_event {
+    bool timed;
+    struct timespec recorded;
+};
+
+enum { HUGE_PAGE_BYTES = 1 << 21, LINE_BYTES = 64 };
+
+/* ---- what the machine says of itself ---- */
+
+/* The text after the colon of the first line of a /proc file that starts with `key`. */
+static bool proc_line(const char *path, const char *key, char *text, size_t text_bytes)
+{
+    FILE *file = fopen(path, "r");
+    char line[512];
+    bool found = false;
+    if (!file) return false;
+    while (!found && fgets(line, sizeof line, file)) {
+        const char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, key, strlen(key)) != 0) continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        snprintf(text, text_bytes, "%.*s", (int)strcspn(colon, "\n"), colon);
+        found = true;
+    }
+    fclose(file);
+    return found;
+}
+
+/* A cache of CPU 0 as Linux describes it, and how many CPUs share it. sysconf is no help: glibc 2.36 reports the sum of
+ * all L3 slices of an AMD socket as one cache, twelve times what a core can fill. */
+static size_t cache_bytes(int index, int *sharing_cpus)
+{
+    char path[96], text[512];
+    size_t kib = 0;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+    FILE *file = fopen(path, "r");
+    if (!file) return 0;
+    if (fgets(text, sizeof text, file)) kib = strtoul(text, NULL, 10);
+    fclose(file);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/shared_cpu_list", index);
+    *sharing_cpus = 0;
+    if (!(file = fopen(path, "r"))) return kib * 1024;
+    const char *s = fgets(text, sizeof text, file);
+    while (s && *s >= '0' && *s <= '9') { /* "0-7,96-103" */
+        char *end;
+        const long first = strtol(s, &end, 10);
+        const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+        *sharing_cpus += (int)(last - first) + 1;
+        s = *end == ',' ? end + 1 : NULL;
+    }
+    fclose(file);
+    return kib * 1024;
+}
+
+static void measure_caches(device_host *h)
+{
+    int sharing = 0;
+    h->near_cache_bytes = cache_bytes(2, &sharing);
+    if (h->near_cache_bytes == 0) h->near_cache_bytes = (size_t)512 << 10;
+    h->far_cache_bytes = cache_bytes(3, &sharing);
+    if (h->far_cache_bytes == 0) h->far_cache_bytes = (size_t)32 << 20;
+    if (sharing > 0 && h->base.threads > sharing)
+        h->far_cache_bytes *= (size_t)((h->base.threads + sharing - 1) / sharing);
+}
+
+static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
+{
+    (void)d;
+    char available_kib[32];
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    *total_bytes = (size_t)sysconf(_SC_PHYS_PAGES) * page_bytes;
+    *free_bytes = proc_line("/proc/meminfo", "MemAvailable", available_kib, sizeof available_kib)
+                      ? strtoul(available_kib, NULL, 10) * 1024
+                      : (size_t)sysconf(_SC_AVPHYS_PAGES) * page_bytes;
+    return 0;
+}
+
+static const char *error_text(int code) { return strerror(code); }
+
+/* ---- memory ---- */
+
+static int host_alloc(device *d, device_memory where, size_t bytes, void **out)
+{
+    (void)d;
+    (void)where; /* both kinds are ordinary memory here */
+    const size_t align_bytes = bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : FIELD_ALIGN_BYTES;
+    *out = NULL;
+    if (bytes > SIZE_MAX - align_bytes) return ENOMEM;
+    const size_t whole_bytes = (bytes + align_bytes - 1) & ~(align_bytes - 1);
+    void *p = aligned_alloc(align_bytes, whole_bytes > 0 ? whole_bytes : align_bytes);
+    if (!p) return ENOMEM;
+    /* Advice only: a kernel without huge pages refuses it, and small pages are merely slower. */
+    if (align_bytes == HUGE_PAGE_BYTES) (void)madvise(p, whole_bytes, MADV_HUGEPAGE);
+#ifdef WEFT_DEBUG
+    memset(p, 0xff, bytes);
+#endif
+    *out = p;
+    return 0;
+}
+
+static int host_free(device *d, device_memory where, void *p)
+{
+    (void)d;
+    (void)where;
+    free(p);
+    return 0;
+}
+
+/* ---- streams and events ---- */
+
+static int bind_thread(device *d)
+{
+    (void)d;
+    return 0;
+}
+
+static int synchronize(device *d)
+{
+    (void)d;
+    return 0;
+}
+
+static int stream_create(device *d, bool high_priority, device_stream **out)
+{
+    (void)d;
+    *out = malloc(sizeof **out);
+    if (!*out) return ENOMEM;
+    (*out)->high_priority = high_priority;
+    return 0;
+}
+
+static int stream_destroy(device *d, device_stream **s)
+{
+    (void)d;
+    free(*s);
+    *s = NULL;
+    return 0;
+}
+
+static int stream_sync(device *d, device_stream *s)
+{
+    (void)d;
+    (void)s;
+    return 0;
+}
+
+static int event_create(device *d, bool timed, device_event **out)
+{
+    (void)d;
+    *out = calloc(1, sizeof **out);
+    if (!*out) return ENOMEM;
+    (*out)->timed = timed;
+    return 0;
+}
+
+static int event_destroy(device *d, device_event **e)
+{
+    (void)d;
+    free(*e);
+    *e = NULL;
+    return 0;
+}
+
+static int event_record(device *d, device_event *e, device_stream *s)
+{
+    (void)d;
+    (void)s;
+    return e->timed && clock_gettime(CLOCK_MONOTONIC, &e->recorded) != 0 ? errno : 0;
+}
+
+static int event_wait(device *d, device_event *e, device_stream *s)
+{
+    (void)d;
+    (void)e;
+    (void)s;
+    return 0;
+}
+
+static int event_sync(device *d, device_event *e)
+{
+    (void)d;
+    (void)e;
+    return 0;
+}
+
+static int event_done(device *d, device_event *e, bool *done)
+{
+    (void)d;
+    (void)e;
+    *done = true;
+    return 0;
+}
+
+static int event_seconds(device *d, device_event *from, device_event *to, double *seconds)
+{
+    (void)d;
+    assert(from->timed && to->timed);
+    *seconds = (double)(to->recorded.tv_sec - from->recorded.tv_sec) +
+               1e-9 * (double)(to->recorded.tv_nsec - from->recorded.tv_nsec);
+    return 0;
+}
+
+/* ---- copies ---- */
+
+void device_host_stream(void *restrict to, const void *restrict from, size_t bytes)
+{
+#if defined(__SSE2__)
+    char *out = to;
+    const char *in = from;
+    const size_t lead_bytes = -(uintptr_t)out & (LINE_BYTES - 1);
+    const size_t head_bytes = lead_bytes < bytes ? lead_bytes : bytes;
+    memcpy(out, in, head_bytes); /* a line's first part was not, or will not be, written by this call */
+    size_t i = head_bytes;
+    for (; i + LINE_BYTES <= bytes; i += LINE_BYTES)
+        for (size_t k = 0; k < LINE_BYTES; k += sizeof(__m128i))
+            _mm_stream_si128((__m128i *)(void *)(out + i + k), _mm_loadu_si128((const __m128i *)(const void *)(in + i + k)));
+    memcpy(out + i, in + i, bytes - i);
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
+void device_host_stream_end(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
+/* Rows of bytes; one long row is shared out as lines. This copy is the ceiling that rates are compared with. */
+static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
+                          size_t row_bytes, size_t rows, device_stream *s)
+{
+    (void)s;
+    const device_host *h = (const device_host *)d;
+    const box all = box_make(0, (int64_t)row_bytes, 0, (int64_t)rows);
+    const int team = device_host_team(d, box_cells(all) / 8);
+    const bool stream = 2 * row_bytes * rows > h->far_cache_bytes;
+#pragma omp parallel num_threads(team) if (team > 1)
+    {
+        const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
+        const size_t width = (size_t)box_width(part), x0 = (size_t)part.x0;
+        for (size_t y = (size_t)part.y0; width > 0 && y < (size_t)part.y1; y++) {
+            char *out = (char *)to + y * to_pitch_bytes + x0;
+            const char *in = (const char *)from + y * from_pitch_bytes + x0;
+            if (stream)
+                device_host_stream(out, in, width);
+            else
+                memcpy(out, in, width);
+        }
+        if (stream) device_host_stream_end();
+    }
+    return 0;
+}
+
+static int host_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
+{
+    return host_copy_rows(d, to, bytes, from, bytes, bytes, 1, s);
+}
+
+/* ---- the device ---- */
+
+static void destroy(device **self)
+{
+    free(*self);
+    *self = NULL;
+}
+
+device *device_host_create(int threads)
+{
+    device_host *h = calloc(1, sizeof *h);
+    if (!h) abort(); /* a few kilobytes, before anything else was allocated */
+    h->base = (device){
+        .kind = DEVICE_HOST,
+        .threads = threads > 0 ? threads : omp_get_max_threads(),
+        .destroy = destroy,
+        .error_text = error_text,
+        .bind_thread = bind_thread,
+        .memory_info = memory_info,
+        .synchronize = synchronize,
+        .alloc = host_alloc,
+        .free = host_free,
+        .stream_create = stream_create,
+        .stream_destroy = stream_destroy,
+        .stream_sync = stream_sync,
+        .event_create = event_create,
+        .event_destroy = event_destroy,
+        .event_record = event_record,
+        .event_wait = event_wait,
+        .event_sync = event_sync,
+        .event_done = event_done,
+        .event_seconds = event_seconds,
+        .copy = host_copy,
+        .copy_rows = host_copy_rows,
+        .stencil_bind = stencil_host_bind,
+        .stencil_sweep = stencil_host_sweep,
+        .boundary_fill = boundary_host_fill,
+        .pack = pack_host,
+        .unpack = unpack_host,
+        .transpose = transpose_host,
+        .value_fill = value_host_fill,
+        .max_error = reduce_host_max_error,
+        .max_change = reduce_host_max_change,
+        .fingerprint = reduce_host_fingerprint,
+    };
+    if (!proc_line("/proc/cpuinfo", "model name", h->base.name, sizeof h->base.name))
+        snprintf(h->base.name, sizeof h->base.name, "host CPU");
+    measure_caches(h);
+    return &h->base;
+}
