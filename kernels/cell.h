@@ -55,10 +55,12 @@ CELL_INLINE uint64_t cell_fingerprint(uint64_t bits, uint64_t linear)
     return cell_fmix64(bits + (linear + 1) * 0x9E3779B97F4A7C15ull);
 }
 
-/* |d| as an unsigned pattern that orders like |d| and puts NaN above infinity: max over these never loses a NaN. */
+/* |d| as an unsigned pattern that orders like |d| and puts NaN above infinity: max over these never loses a NaN. Every
+ * NaN is the one quiet NaN, since the payload that arithmetic gives is the processor's own affair. */
 CELL_INLINE uint64_t cell_abs_bits(double d)
 {
     uint64_t b;
+    if (d != d) return 0x7ff8000000000000ull;
     memcpy(&b, &d, sizeof b);
     return b & 0x7fffffffffffffffull;
 }

@@ -1,13 +1,36 @@
 /* The CUDA device's launchers, one .cu a subject; device_cuda.c puts them into the struct. Signatures: device.h.
- * Included by the .cu that defines each one: extern "C" alone would link a mismatch silently. */
+ * Included by the .cu that defines each one: extern "C" alone would link a mismatch silently.
+ *
+ * A launcher only enqueues on the stream it is given, never on the legacy default stream, and returns the error of its
+ * launch. The calling thread has bound the device. */
 #ifndef DEVICE_CUDA_H
 #define DEVICE_CUDA_H
+
+#include <assert.h>
+#include <cuda_runtime_api.h>
 
 #include "device.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct stencil_unit;
+
+/* The device struct is the first member: a device of kind DEVICE_CUDA is one of these. */
+typedef struct device_cuda {
+    device base;
+    cudaStream_t setup;              /* for what waits: the weights' upload, the poisoning of new memory */
+    stencil bound;                   /* the stencil whose weights lie in __constant__ memory ... */
+    const struct stencil_unit *unit; /* ... of this group of kernels; NULL before the first bind */
+} device_cuda;
+
+/* A device_stream of this device is the CUDA stream itself. */
+static inline cudaStream_t device_cuda_stream(device_stream *s)
+{
+    assert(s); /* NULL would be the legacy default stream, which waits for all others */
+    return (cudaStream_t)s;
+}
 
 int stencil_cuda_bind(device *d, const stencil *op);
 int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,

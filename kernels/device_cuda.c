@@ -1,0 +1,319 @@
+/* The CUDA device: memory, streams, events and copies of one GPU, over the CUDA runtime; kernels in the *_cuda.cu files.
+ *
+ * A device_stream is the CUDA stream itself and a device_event the CUDA event. All streams are non-blocking and nothing
+ * here touches the legacy default stream, so no call waits for another stream's work by accident. The runtime keeps the
+ * last error of a thread until it is asked for; a call that fails here takes it away, so that the next launcher does
+ * not report it as its own. Codes are cudaError_t.
+ *
+ * Debug builds fill new device memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled shows.
+ *
+ * Built without CUDA, only the four functions at the end remain, which say so. */
+#include "device.h"
+
+#if WEFT_CUDA
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device_cuda.h"
+
+static int checked(cudaError_t e)
+{
+    if (e != cudaSuccess) (void)cudaGetLastError();
+    return (int)e;
+}
+
+static device_cuda *cuda_of(device *d) { return (device_cuda *)d; }
+static cudaEvent_t event_of(device_event *e) { return (cudaEvent_t)e; }
+
+static int bind_thread(device *d) { return checked(cudaSetDevice(d->ordinal)); }
+
+static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
+{
+    (void)d;
+    return checked(cudaMemGetInfo(free_bytes, total_bytes));
+}
+
+static int synchronize(device *d)
+{
+    (void)d;
+    return checked(cudaDeviceSynchronize());
+}
+
+/* ---- memory ---- */
+
+static int cuda_alloc(device *d, device_memory where, size_t bytes, void **out)
+{
+    cudaError_t e = cudaErrorInvalidValue;
+    *out = NULL;
+    switch (where) {
+    case DEVICE_MEMORY_DEVICE: e = cudaMalloc(out, bytes); break; /* starts on 256 bytes */
+    case DEVICE_MEMORY_PINNED: e = cudaHostAlloc(out, bytes, cudaHostAllocPortable); break; /* on a page */
+    }
+#ifdef WEFT_DEBUG
+    if (e == cudaSuccess && where == DEVICE_MEMORY_DEVICE && bytes > 0) {
+        e = cudaMemsetAsync(*out, 0xff, bytes, cuda_of(d)->setup);
+        if (e == cudaSuccess) e = cudaStreamSynchronize(cuda_of(d)->setup);
+    }
+#else
+    (void)d;
+#endif
+    return checked(e);
+}
+
+static int cuda_free(device *d, device_memory where, void *p)
+{
+    (void)d;
+    switch (where) {
+    case DEVICE_MEMORY_DEVICE: return checked(cudaFree(p));
+    case DEVICE_MEMORY_PINNED: return checked(cudaFreeHost(p));
+    }
+    return cudaErrorInvalidValue;
+}
+
+/* ---- streams and events ---- */
+
+static int stream_create(device *d, bool high_priority, device_stream **out)
+{
+    int lowest = 0, highest = 0; /* a smaller number is a higher priority */
+    cudaStream_t stream = NULL;
+    (void)d;
+    cudaError_t e = cudaDeviceGetStreamPriorityRange(&lowest, &highest);
+    if (e == cudaSuccess)
+        e = cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high_priority ? highest : lowest);
+    *out = (device_stream *)stream;
+    return checked(e);
+}
+
+static int stream_destroy(device *d, device_stream **s)
+{
+    (void)d;
+    const cudaError_t e = *s ? cudaStreamDestroy(device_cuda_stream(*s)) : cudaSuccess;
+    *s = NULL;
+    return checked(e);
+}
+
+static int stream_sync(device *d, device_stream *s)
+{
+    (void)d;
+    return checked(cudaStreamSynchronize(device_cuda_stream(s)));
+}
+
+static int event_create(device *d, bool timed, device_event **out)
+{
+    cudaEvent_t event = NULL;
+    (void)d;
+    const cudaError_t e = cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming);
+    *out = (device_event *)event;
+    return checked(e);
+}
+
+static int event_destroy(device *d, device_event **ev)
+{
+    (void)d;
+    const cudaError_t e = *ev ? cudaEventDestroy(event_of(*ev)) : cudaSuccess;
+    *ev = NULL;
+    return checked(e);
+}
+
+static int event_record(device *d, device_event *e, device_stream *s)
+{
+    (void)d;
+    return checked(cudaEventRecord(event_of(e), device_cuda_stream(s)));
+}
+
+static int event_wait(device *d, device_event *e, device_stream *s)
+{
+    (void)d;
+    return checked(cudaStreamWaitEvent(device_cuda_stream(s), event_of(e), 0));
+}
+
+static int event_sync(device *d, device_event *e)
+{
+    (void)d;
+    return checked(cudaEventSynchronize(event_of(e)));
+}
+
+static int event_done(device *d, device_event *ev, bool *done)
+{
+    (void)d;
+    const cudaError_t e = cudaEventQuery(event_of(ev));
+    *done = e == cudaSuccess;
+    const int code = checked(e);
+    return e == cudaErrorNotReady ? cudaSuccess : code;
+}
+
+static int event_seconds(device *d, device_event *from, device_event *to, double *seconds)
+{
+    float ms = 0;
+    (void)d;
+    const cudaError_t e = cudaEventElapsedTime(&ms, event_of(from), event_of(to));
+    *seconds = (double)ms * 1e-3;
+    return checked(e);
+}
+
+/* ---- copies ---- */
+
+static int cuda_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
+{
+    (void)d;
+    if (bytes == 0) return cudaSuccess;
+    return checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device_cuda_stream(s)));
+}
+
+static int cuda_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
+                          size_t row_bytes, size_t rows, device_stream *s)
+{
+    if (row_bytes == 0 || rows == 0) return cudaSuccess;
+    if (rows == 1 || (to_pitch_bytes == row_bytes && from_pitch_bytes == row_bytes))
+        return cuda_copy(d, to, from, row_bytes * rows, s);
+    if (to_pitch_bytes <= INT_MAX && from_pitch_bytes <= INT_MAX) /* the 2D copy takes no longer rows */
+        return checked(cudaMemcpy2DAsync(to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows,
+                                         cudaMemcpyDefault, device_cuda_stream(s)));
+    for (size_t y = 0; y < rows; y++) {
+        const int e = cuda_copy(d, (char *)to + y * to_pitch_bytes, (const char *)from + y * from_pitch_bytes,
+                                row_bytes, s);
+        if (e) return e;
+    }
+    return cudaSuccess;
+}
+
+static int cuda_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
+{
+    (void)d;
+    if (bytes == 0) return cudaSuccess;
+    return checked(cudaMemsetAsync(to, byte, bytes, device_cuda_stream(s)));
+}
+
+/* ---- the device ---- */
+
+/* "580.95.05, CUDA 13.0": the kernel driver's version from its own file, where that can be read, and the newest CUDA
+ * that it runs. */
+static void driver_text(char *text, size_t text_bytes)
+{
+    char line[256] = "", *version = NULL;
+    int cuda = 0;
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    if (file) {
+        char *rest = fgets(line, sizeof line, file);
+        for (char *word; !version && rest && (word = strtok_r(rest, " \t\n", &rest));)
+            if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.')) version = word;
+        fclose(file);
+    }
+    (void)checked(cudaDriverGetVersion(&cuda));
+    snprintf(text, text_bytes, "%.32s%sCUDA %d.%d", version ? version : "", version ? ", " : "", cuda / 1000,
+             cuda % 1000 / 10);
+}
+
+static void uuid_text(const cudaUUID_t *uuid, char *text, size_t text_bytes)
+{
+    const unsigned char *b = (const unsigned char *)uuid->bytes;
+    snprintf(text, text_bytes, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+}
+
+static int clock_mhz(enum cudaDeviceAttr clock, int ordinal)
+{
+    int khz = 0;
+    return checked(cudaDeviceGetAttribute(&khz, clock, ordinal)) == 0 ? khz / 1000 : 0;
+}
+
+static void destroy(device **self)
+{
+    if (!*self) return;
+    (void)checked(cudaStreamDestroy(cuda_of(*self)->setup));
+    free(*self);
+    *self = NULL;
+}
+
+static const device functions = {
+    .kind = DEVICE_CUDA,
+    .destroy = destroy,
+    .error_text = device_cuda_error_text,
+    .bind_thread = bind_thread,
+    .memory_info = memory_info,
+    .synchronize = synchronize,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_sync = stream_sync,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_wait = event_wait,
+    .event_sync = event_sync,
+    .event_done = event_done,
+    .event_seconds = event_seconds,
+    .copy = cuda_copy,
+    .copy_rows = cuda_copy_rows,
+    .fill_bytes = cuda_fill_bytes,
+    .stencil_bind = stencil_cuda_bind,
+    .stencil_sweep = stencil_cuda_sweep,
+    .boundary_fill = boundary_cuda_fill,
+    .pack = pack_cuda,
+    .unpack = unpack_cuda,
+    .transpose = transpose_cuda,
+    .value_fill = value_cuda_fill,
+    .max_error = reduce_cuda_max_error,
+    .max_change = reduce_cuda_max_change,
+    .fingerprint = reduce_cuda_fingerprint,
+};
+
+int device_cuda_count(const char **why)
+{
+    int count = 0;
+    const cudaError_t e = cudaGetDeviceCount(&count);
+    if (checked(e) == 0 && count > 0) return count;
+    if (why) *why = e == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(e);
+    return 0;
+}
+
+device *device_cuda_create(int ordinal, int *code)
+{
+    struct cudaDeviceProp properties;
+    device_cuda *self = calloc(1, sizeof *self);
+    cudaError_t e = self ? cudaSetDevice(ordinal) : cudaErrorMemoryAllocation;
+    if (e == cudaSuccess) e = cudaGetDeviceProperties(&properties, ordinal);
+    if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&self->setup, cudaStreamNonBlocking);
+    *code = checked(e);
+    if (e != cudaSuccess) {
+        free(self);
+        return NULL;
+    }
+    self->base = functions;
+    self->base.ordinal = ordinal;
+    snprintf(self->base.name, sizeof self->base.name, "%s", properties.name);
+    uuid_text(&properties.uuid, self->base.uuid, sizeof self->base.uuid);
+    self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
+    self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
+    driver_text(self->base.driver, sizeof self->base.driver);
+    return &self->base;
+}
+
+const char *device_cuda_error_text(int code) { return cudaGetErrorString((cudaError_t)code); }
+
+bool device_cuda_built(void) { return true; }
+
+#else
+
+int device_cuda_count(const char **why)
+{
+    if (why) *why = "built without CUDA";
+    return 0;
+}
+
+device *device_cuda_create(int ordinal, int *code)
+{
+    (void)ordinal;
+    *code = 1;
+    return NULL;
+}
+
+const char *device_cuda_error_text(int code) { return code ? "built without CUDA" : "no error"; }
+
+bool device_cuda_built(void) { return false; }
+
+#endif

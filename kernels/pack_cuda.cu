@@ -1,0 +1,102 @@
+/* Boxes of a field to and from dense message buffers, all pieces of a message in one launch. Pieces whose rows start
+ * and end on 16 bytes, in the field and in the buffer, move as 16-byte vectors, all others cell by cell. */
+#include "device_cuda.h"
+#include "spread_cuda.cuh"
+
+static_assert((int)SPREAD_BOXES_MAX >= (int)PACK_PIECES_MAX, "a launch takes all pieces");
+
+namespace {
+
+template <typename T> struct vector16;
+template <> struct vector16<float> { using type = float4; };
+template <> struct vector16<double> { using type = double2; };
+
+__device__ __forceinline__ float sum(float a, float b) { return a + b; }
+__device__ __forceinline__ double sum(double a, double b) { return a + b; }
+__device__ __forceinline__ float4 sum(float4 a, float4 b)
+{
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+__device__ __forceinline__ double2 sum(double2 a, double2 b) { return make_double2(a.x + b.x, a.y + b.y); }
+
+/* Where a piece's first unit stands in the field and in the buffer, in cells. */
+struct places {
+    int64_t field[PACK_PIECES_MAX], buffer[PACK_PIECES_MAX];
+    bool vectors[PACK_PIECES_MAX];
+};
+
+enum direction { PACK, UNPACK, UNPACK_SUM };
+
+template <direction DIRECTION, typename U> __device__ __forceinline__ void move(U *field, U *buffer)
+{
+    if (DIRECTION == PACK) *buffer = *field;
+    if (DIRECTION == UNPACK) *field = *buffer;
+    if (DIRECTION == UNPACK_SUM) *field = sum(*field, *buffer);
+}
+
+template <typename T, direction DIRECTION>
+__global__ void __launch_bounds__(SPREAD_THREADS)
+    move_kernel(T *field, T *buffer, int64_t pitch, const __grid_constant__ places at,
+                const __grid_constant__ spread all)
+{
+    using vector = typename vector16<T>::type;
+    constexpr int V = sizeof(vector) / sizeof(T);
+    spread_run(all, [&](int source, int64_t i, int64_t x, int64_t y) {
+        T *f = field + at.field[source] + y * pitch, *b = buffer + at.buffer[source];
+        if (at.vectors[source])
+            move<DIRECTION>(reinterpret_cast<vector *>(f + x * V), reinterpret_cast<vector *>(b + i * V));
+        else
+            move<DIRECTION>(f + x, b + i);
+    });
+}
+
+template <typename T, direction DIRECTION>
+cudaError_t launch(const field_shape *f, T *field, T *buffer, const pack_piece *pieces, int count, cudaStream_t stream)
+{
+    constexpr int64_t V = 16 / sizeof(T);
+    const bool aligned = ((uintptr_t)field | (uintptr_t)buffer) % 16 == 0;
+    places at = {};
+    spread all = {};
+    assert(count <= PACK_PIECES_MAX);
+    for (int i = 0; i < count; i++) {
+        const box b = pieces[i].cells;
+        at.field[i] = field_index(f, b.x0, b.y0);
+        at.buffer[i] = pieces[i].offset;
+        at.vectors[i] = aligned && (at.field[i] | at.buffer[i] | box_width(b) | f->pitch) % V == 0;
+        spread_add(&all, i, box_width(b) / (at.vectors[i] ? V : 1), box_height(b));
+    }
+    if (all.blocks == 0) return cudaSuccess;
+    move_kernel<T, DIRECTION><<<all.blocks, SPREAD_THREADS, 0, stream>>>(field, buffer, f->pitch, at, all);
+    return cudaGetLastError();
+}
+
+template <direction DIRECTION>
+cudaError_t by_type(const field_shape *f, void *field, void *buffer, const pack_piece *pieces, int count,
+                    device_stream *s)
+{
+    const cudaStream_t stream = device_cuda_stream(s);
+    switch (f->type) {
+    case DTYPE_F32: return launch<float, DIRECTION>(f, (float *)field, (float *)buffer, pieces, count, stream);
+    case DTYPE_F64: return launch<double, DIRECTION>(f, (double *)field, (double *)buffer, pieces, count, stream);
+    }
+    return cudaErrorInvalidValue;
+}
+
+} // namespace
+
+/* One kernel for both directions: what is const stays unwritten by the choice of DIRECTION. */
+int pack_cuda(device *, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
+              device_stream *s)
+{
+    return by_type<PACK>(f, (void *)field, buffer, pieces, count, s);
+}
+
+int unpack_cuda(device *, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
+                unpack_mode mode, device_stream *s)
+{
+    switch (mode) {
+    case UNPACK_STORE: return by_type<UNPACK>(f, field, (void *)buffer, pieces, count, s);
+    case UNPACK_ADD: return by_type<UNPACK_SUM>(f, field, (void *)buffer, pieces, count, s);
+    }
+    return cudaErrorInvalidValue;
+}

@@ -1,0 +1,50 @@
+/* The dispatch of the CUDA stencils: which unit has the kernels, and the check of what a sweep is given. */
+#include "stencil_cuda.h"
+
+static const stencil_unit *unit_of(stencil_form form)
+{
+    switch (form) {
+    case STENCIL_LINE: return &stencil_cuda_line;
+    case STENCIL_STAR: return &stencil_cuda_star;
+    case STENCIL_BOX: return &stencil_cuda_box;
+    }
+    return nullptr;
+}
+
+int stencil_cuda_bind(device *d, const stencil *op)
+{
+    device_cuda *self = (device_cuda *)d;
+    const stencil_unit *unit = unit_of(op->form);
+    assert(unit && 1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
+    const cudaError_t idle = cudaDeviceSynchronize(); /* sweeps still running read the weights about to be replaced */
+    if (idle != cudaSuccess) return idle;
+    const cudaError_t uploaded = unit->upload(op, self->setup);
+    if (uploaded != cudaSuccess) return uploaded;
+    self->bound = *op;
+    self->unit = unit;
+    return cudaSuccess;
+}
+
+int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                       const box *boxes, int count, device_stream *s)
+{
+    const device_cuda *self = (const device_cuda *)d;
+    const stencil *op = &self->bound;
+    assert(self->unit && op->type == f->type && next != cur && count <= STENCIL_BOXES_MAX);
+    assert(op->radius <= f->depth_x && (op->form == STENCIL_LINE || op->radius <= f->depth_y));
+    assert(!op->has_prev || prev);
+    for (int i = 0; i < count; i++) {
+        const box in = box_intersect(boxes[i], field_own(f));
+        assert(box_empty(boxes[i]) || box_cells(in) == box_cells(boxes[i]));
+        (void)in;
+    }
+    const stencil_sweep_call call = { op,
+                                      field_at(f, next, 0, 0),
+                                      field_at_const(f, cur, 0, 0),
+                                      op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr,
+                                      f->pitch,
+                                      boxes,
+                                      count,
+                                      device_cuda_stream(s) };
+    return self->unit->sweep(&call);
+}

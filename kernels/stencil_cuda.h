@@ -1,0 +1,34 @@
+/* What stencil_cuda.cu, the dispatch, shares with the files that hold the kernels.
+ *
+ * __constant__ memory belongs to a translation unit (no relocatable device code), and the kernels are spread over one
+ * file a form so that they compile in parallel. So each such file is a unit: a function that uploads weights into its
+ * own constant memory, and one that launches its kernels. */
+#ifndef STENCIL_CUDA_H
+#define STENCIL_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+#include "device_cuda.h"
+
+/* The weights in their order, then beta: the layout of a unit's constant memory. */
+enum { STENCIL_CUDA_BETA = STENCIL_WEIGHTS_MAX, STENCIL_CUDA_CONSTANTS };
+
+/* One sweep; the pointers stand at own cell (0,0). */
+typedef struct stencil_sweep_call {
+    const stencil *op;
+    void *next;
+    const void *cur, *prev;
+    int64_t pitch; /* cells */
+    const box *boxes;
+    int count;
+    cudaStream_t stream;
+} stencil_sweep_call;
+
+typedef struct stencil_unit {
+    cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
+    cudaError_t (*sweep)(const stencil_sweep_call *call);
+} stencil_unit;
+
+extern const stencil_unit stencil_cuda_line, stencil_cuda_star, stencil_cuda_box;
+
+#endif
