@@ -26,6 +26,10 @@ typedef struct topology {
 void topology_create(topology *t);
 void topology_destroy(topology *t);
 
+/* Did it go well (ok) on every rank? If not, the first rank where it did not tells everybody its sentence. Collective;
+ * the same answer and sentence everywhere. */
+bool topology_agree(const topology *t, bool ok, char *sentence, size_t sentence_bytes);
+
 /* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else the host. Ranks of a host take
  * its GPUs round robin by local rank; two ranks may share one. Collective. Returns NULL on all ranks, with a sentence in
  * why, when CUDA was asked for and some rank has none (exit 3). notes gets what a user should know (shared GPUs, ranks

@@ -1,0 +1,186 @@
+/* Hosts, local ranks and devices. Ranks of one host find each other by MPI_Comm_split_type, never by comparing names; which
+ * of them share a GPU they find by its UUID, since the same GPU may have another number in each process
+ * (CUDA_VISIBLE_DEVICES). */
+#include "topology.h"
+
+#include <assert.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+
+#include "check.h"
+
+/* Its own word; MPIs without such a question (MPICH) are taken to say no: then staging serves. */
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+static bool mpi_claims_cuda(void) { return MPIX_Query_cuda_support() == 1; }
+#else
+static bool mpi_claims_cuda(void) { return false; }
+#endif
+
+/* "0-3,8": the CPUs that the scheduler may use for this process. */
+static void binding_list(char *out, size_t bytes)
+{
+    cpu_set_t set;
+    size_t used = 0;
+    out[0] = '\0';
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        (void)snprintf(out, bytes, "unknown");
+        return;
+    }
+    for (size_t first = 0; first < CPU_SETSIZE; first++) {
+        if (!CPU_ISSET(first, &set)) continue;
+        size_t last = first;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) last++;
+        char range[32];
+        const int length = last == first ? snprintf(range, sizeof range, "%s%zu", used ? "," : "", first)
+                                         : snprintf(range, sizeof range, "%s%zu-%zu", used ? "," : "", first, last);
+        if (used + (size_t)length + 4 >= bytes) { /* room is kept for the mark that the list goes on */
+            (void)snprintf(out + used, bytes - used, "...");
+            return;
+        }
+        memcpy(out + used, range, (size_t)length + 1);
+        used += (size_t)length;
+        first = last;
+    }
+}
+
+static void first_line_of_mpi_version(char *out, size_t bytes)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_CHECK(MPI_Get_library_version(text, &length));
+    text[strcspn(text, "\r\n")] = '\0';
+    (void)snprintf(out, bytes, "%.*s", (int)bytes - 1, text);
+}
+
+static MPI_Comm host_comm(const topology *t)
+{
+    MPI_Comm host;
+    MPI_CHECK(MPI_Comm_split_type(t->comm, MPI_COMM_TYPE_SHARED, t->rank, MPI_INFO_NULL, &host));
+    MPI_CHECK(MPI_Comm_set_errhandler(host, MPI_ERRORS_RETURN));
+    return host;
+}
+
+void topology_create(topology *t)
+{
+    MPI_Comm host;
+    *t = (topology){ .ranks_on_device = 1 };
+    MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    MPI_CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &t->comm));
+    MPI_CHECK(MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN));
+    MPI_CHECK(MPI_Comm_rank(t->comm, &t->rank));
+    MPI_CHECK(MPI_Comm_size(t->comm, &t->ranks));
+    MPI_CHECK(MPI_Query_thread(&t->thread_level));
+    host = host_comm(t);
+    MPI_CHECK(MPI_Comm_rank(host, &t->local_rank));
+    MPI_CHECK(MPI_Comm_size(host, &t->local_ranks));
+    MPI_CHECK(MPI_Comm_free(&host));
+    const int first_of_host = t->local_rank == 0;
+    MPI_CHECK(MPI_Allreduce(&first_of_host, &t->hosts, 1, MPI_INT, MPI_SUM, t->comm));
+    if (gethostname(t->host, sizeof t->host - 1) != 0) (void)snprintf(t->host, sizeof t->host, "unknown");
+    binding_list(t->binding, sizeof t->binding);
+    first_line_of_mpi_version(t->mpi_version, sizeof t->mpi_version);
+    t->mpi_claims_cuda = mpi_claims_cuda();
+}
+
+void topology_destroy(topology *t)
+{
+    if (t->comm != MPI_COMM_NULL) MPI_CHECK(MPI_Comm_free(&t->comm));
+}
+
+bool topology_agree(const topology *t, bool ok, char *sentence, size_t bytes)
+{
+    int mine = ok ? t->ranks : t->rank, first;
+    MPI_CHECK(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, t->comm));
+    if (first == t->ranks) return true;
+    MPI_CHECK(MPI_Bcast(sentence, (int)bytes, MPI_CHAR, first, t->comm));
+    return false;
+}
+
+typedef struct device_use {
+    int most_ranks_on_one; /* of this host */
+    int gpus;              /* different ones that this host's ranks drive */
+} device_use;
+
+static device_use count_users(topology *t, const device *d)
+{
+    enum { UUID_BYTES = sizeof d->uuid };
+    device_use use = { 0, 0 };
+    MPI_Comm host = host_comm(t);
+    char *uuids = malloc((size_t)t->local_ranks * UUID_BYTES);
+    if (!uuids) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    MPI_CHECK(MPI_Allgather(d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, host));
+    for (int i = 0; i < t->local_ranks; i++) {
+        int users = 0, earlier = 0;
+        for (int j = 0; j < t->local_ranks; j++)
+            if (memcmp(uuids + i * UUID_BYTES, uuids + j * UUID_BYTES, UUID_BYTES) == 0) {
+                users++;
+                earlier += j < i;
+            }
+        if (users > use.most_ranks_on_one) use.most_ranks_on_one = users;
+        use.gpus += earlier == 0;
+        if (i == t->local_rank) t->ranks_on_device = users;
+    }
+    free(uuids);
+    MPI_CHECK(MPI_Comm_free(&host));
+    return use;
+}
+
+/* What a user should know, from the first rank that has something to say. */
+static void write_notes(topology *t, const device *d, int visible, char *notes, size_t bytes)
+{
+    const device_use use = count_users(t, d);
+    notes[0] = '\0';
+    if (use.most_ranks_on_one > 1)
+        (void)snprintf(notes, bytes, "on %s %d ranks share %d GPU%s, up to %d ranks on one, where they take turns%s", t->host,
+                       t->local_ranks, use.gpus, use.gpus == 1 ? "" : "s", use.most_ranks_on_one,
+                       visible == 1 ? " (this rank sees no other GPU)" : "");
+    if (visible == 1 && use.gpus > 1) {
+        const size_t used = strlen(notes);
+        (void)snprintf(notes + used, bytes - used,
+                       "%srank %d on %s sees only one of the host's %d or more GPUs, so ranks cannot reach each other's memory: show "
+                       "every rank all of them, as --gpu-bind=none does",
+                       used ? "; " : "", t->rank, t->host, use.gpus);
+    }
+    (void)topology_agree(t, notes[0] == '\0', notes, bytes);
+}
+
+static device *host_device(topology *t, int threads)
+{
+    t->ranks_on_device = 1;
+    return device_host_create(threads);
+}
+
+device *topology_device(topology *t, topology_choice choice, int threads, char *why, size_t why_bytes, char *notes,
+                        size_t notes_bytes)
+{
+    const char *reason = NULL;
+    int code = 0;
+    notes[0] = why[0] = '\0';
+    if (choice == TOPOLOGY_HOST) return host_device(t, threads);
+    const int visible = device_cuda_count(&reason);
+    if (visible == 0)
+        (void)snprintf(why, why_bytes, "run.device = cuda, but rank %d on %s sees no GPU: %s", t->rank, t->host,
+                       reason ? reason : "none is visible");
+    if (!topology_agree(t, visible > 0, why, why_bytes)) return choice == TOPOLOGY_AUTO ? host_device(t, threads) : NULL;
+
+    const int ordinal = t->local_rank % visible;
+    device *d = device_cuda_create(ordinal, &code);
+    if (!d)
+        (void)snprintf(why, why_bytes, "rank %d on %s cannot use GPU %d of the %d it sees: %s", t->rank, t->host, ordinal,
+                       visible, device_cuda_error_text(code));
+    if (!topology_agree(t, d != NULL, why, why_bytes)) {
+        device_destroy(&d);
+        if (choice == TOPOLOGY_CUDA) return NULL;
+        (void)snprintf(notes, notes_bytes, "%s; all ranks run on the host instead", why);
+        return host_device(t, threads);
+    }
+    write_notes(t, d, visible, notes, notes_bytes);
+    return d;
+}

@@ -1,0 +1,189 @@
+/* May device buffers be given to MPI? Asked in an order in which nothing can hurt the caller: MPI's own word first (many
+ * say no), then a child process, where a crash is only the child's (an MPI may claim support that it lacks), and last the
+ * real ranks over the real network, with the data checked. A single no anywhere is everybody's no. */
+#include "topology_probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "timer.h"
+#include "topology.h"
+#include "topology_spawn.h"
+
+enum { TAG = 1, RING_SIZES = 2, CHILD_LIMIT_S = 15, EXCHANGE_LIMIT_S = 15 };
+
+/* The child's exit statuses, above those that a shell or MPI would give. */
+enum { CHILD_NO_INIT = 40, CHILD_NO_GPU, CHILD_FAILED /* + topology_probe_result */ };
+
+const char *topology_probe_text(topology_probe_result r)
+{
+    switch (r) {
+    case TOPOLOGY_PROBE_ARRIVED: return "data arrived";
+    case TOPOLOGY_PROBE_NO_MEMORY: return "no device memory or stream for the probe";
+    case TOPOLOGY_PROBE_MPI_FAILED: return "an MPI call failed";
+    case TOPOLOGY_PROBE_TIMED_OUT: return "the message did not arrive in time";
+    case TOPOLOGY_PROBE_WRONG_DATA: return "data arrived damaged";
+    }
+    return "unknown";
+}
+
+/* Differs between ranks, and between positions over more than any segment size. */
+static unsigned char pattern(int rank, size_t i)
+{
+    const unsigned long long h = (i + 1) * 0x9E3779B97F4A7C15ull + (unsigned long long)rank * 0xC4CEB9FE1A85EC53ull;
+    return (unsigned char)(h >> 56);
+}
+
+static bool wait_both(MPI_Request both[2], double limit_s, topology_probe_result *result)
+{
+    const double end_s = timer_now_s() + limit_s;
+    int done = 0;
+    while (!done) {
+        if (MPI_Testall(2, both, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) *result = TOPOLOGY_PROBE_MPI_FAILED;
+        if (!done && timer_now_s() > end_s) *result = TOPOLOGY_PROBE_TIMED_OUT;
+        if (*result != TOPOLOGY_PROBE_ARRIVED) return false;
+    }
+    return true;
+}
+
+typedef struct probe_buffers {
+    device_stream *stream;
+    void *out, *in, *host;
+} probe_buffers;
+
+static bool make_buffers(device *d, size_t bytes, probe_buffers *b)
+{
+    *b = (probe_buffers){ 0 };
+    return d->stream_create(d, false, &b->stream) == 0 && d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &b->out) == 0 &&
+           d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &b->in) == 0 && d->alloc(d, DEVICE_MEMORY_PINNED, bytes, &b->host) == 0;
+}
+
+static void drop_buffers(device *d, probe_buffers *b)
+{
+    if (b->out) (void)d->free(d, DEVICE_MEMORY_DEVICE, b->out);
+    if (b->in) (void)d->free(d, DEVICE_MEMORY_DEVICE, b->in);
+    if (b->host) (void)d->free(d, DEVICE_MEMORY_PINNED, b->host);
+    if (b->stream) (void)d->stream_destroy(d, &b->stream);
+}
+
+static bool fill(device *d, const probe_buffers *b, size_t bytes, int rank)
+{
+    unsigned char *host = b->host;
+    for (size_t i = 0; i < bytes; i++) host[i] = pattern(rank, i);
+    return d->copy(d, b->out, host, bytes, b->stream) == 0 && d->fill_bytes(d, b->in, 0, bytes, b->stream) == 0 &&
+           d->stream_sync(d, b->stream) == 0;
+}
+
+static bool holds(device *d, const probe_buffers *b, size_t bytes, int rank)
+{
+    const unsigned char *host = b->host;
+    if (d->copy(d, b->host, b->in, bytes, b->stream) != 0 || d->stream_sync(d, b->stream) != 0) return false;
+    for (size_t i = 0; i < bytes; i++)
+        if (host[i] != pattern(rank, i)) return false;
+    return true;
+}
+
+topology_probe_result topology_probe_exchange(device *d, MPI_Comm comm, int to, int from, size_t bytes, double limit_s)
+{
+    topology_probe_result result = TOPOLOGY_PROBE_ARRIVED;
+    MPI_Request both[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+    probe_buffers b;
+    int rank;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    /* All ranks have their buffers, or nobody sends. */
+    int ready = make_buffers(d, bytes, &b) && fill(d, &b, bytes, rank), all;
+    MPI_CHECK(MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, comm));
+    if (!all) {
+        drop_buffers(d, &b);
+        return TOPOLOGY_PROBE_NO_MEMORY;
+    }
+    if (MPI_Irecv(b.in, (int)bytes, MPI_BYTE, from, TAG, comm, &both[0]) != MPI_SUCCESS ||
+        MPI_Isend(b.out, (int)bytes, MPI_BYTE, to, TAG, comm, &both[1]) != MPI_SUCCESS)
+        result = TOPOLOGY_PROBE_MPI_FAILED;
+    else if (wait_both(both, limit_s, &result) && !holds(d, &b, bytes, from))
+        result = TOPOLOGY_PROBE_WRONG_DATA;
+    if (result == TOPOLOGY_PROBE_ARRIVED || result == TOPOLOGY_PROBE_WRONG_DATA) drop_buffers(d, &b);
+    return result;
+}
+
+int topology_probe_child(void)
+{
+    static const size_t sizes_bytes[] = { 64, 64 << 10, 8 << 20 };
+    int code = 0;
+    /* Open MPI's singletons start a daemon, for spawning only; this one needs none. */
+    (void)setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    if (MPI_Init(NULL, NULL) != MPI_SUCCESS) return CHILD_NO_INIT;
+    (void)MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    device *d = device_cuda_create(0, &code);
+    if (!d) return CHILD_NO_GPU;
+    for (size_t i = 0; i < sizeof sizes_bytes / sizeof *sizes_bytes; i++) {
+        const topology_probe_result r = topology_probe_exchange(d, MPI_COMM_SELF, 0, 0, sizes_bytes[i], EXCHANGE_LIMIT_S);
+        if (r != TOPOLOGY_PROBE_ARRIVED) return CHILD_FAILED + (int)r;
+    }
+    device_destroy(&d);
+    return MPI_Finalize() == MPI_SUCCESS ? 0 : CHILD_FAILED + (int)TOPOLOGY_PROBE_MPI_FAILED;
+}
+
+/* One child per host, by local rank 0; true elsewhere. */
+static bool child_on_this_host(const topology *t, const char *self_exe, char *why, size_t bytes)
+{
+    if (t->local_rank != 0) return true;
+    const topology_spawn_end end = topology_spawn(self_exe, TOPOLOGY_PROBE_ARGUMENT, CHILD_LIMIT_S);
+    char reason[256];
+    switch (end.how) {
+    case TOPOLOGY_SPAWN_EXITED:
+        if (end.code == 0) return true;
+        if (end.code == CHILD_NO_INIT)
+            (void)snprintf(reason, sizeof reason, "could not start MPI");
+        else if (end.code == CHILD_NO_GPU)
+            (void)snprintf(reason, sizeof reason, "could not open GPU 0");
+        else if (end.code > CHILD_FAILED && end.code <= CHILD_FAILED + (int)TOPOLOGY_PROBE_WRONG_DATA)
+            (void)snprintf(reason, sizeof reason, "sent itself device buffers and found: %s",
+                           topology_probe_text((topology_probe_result)(end.code - CHILD_FAILED)));
+        else
+            (void)snprintf(reason, sizeof reason, "left with status %d while it sent itself device buffers", end.code);
+        break;
+    case TOPOLOGY_SPAWN_KILLED:
+        (void)snprintf(reason, sizeof reason, "crashed with signal %d (%s) while it sent itself device buffers", end.code,
+                       strsignal(end.code));
+        break;
+    case TOPOLOGY_SPAWN_TIMED_OUT:
+        (void)snprintf(reason, sizeof reason, "was not done after %d s", CHILD_LIMIT_S);
+        break;
+    case TOPOLOGY_SPAWN_FAILED:
+        (void)snprintf(reason, sizeof reason, "could not be started: %s", strerror(end.code));
+        break;
+    }
+    (void)snprintf(why, bytes, "MPI says that it takes device buffers, but a test process on %s %s", t->host, reason);
+    return false;
+}
+
+/* Every rank to the next and from the one before. */
+static bool ring(const topology *t, device *d, char *why, size_t why_bytes)
+{
+    static const size_t sizes_bytes[RING_SIZES] = { 1 << 10, 4 << 20 };
+    const int next = (t->rank + 1) % t->ranks, before = (t->rank + t->ranks - 1) % t->ranks;
+    for (int i = 0; i < RING_SIZES; i++) {
+        const topology_probe_result r = topology_probe_exchange(d, t->comm, next, before, sizes_bytes[i], EXCHANGE_LIMIT_S);
+        if (r != TOPOLOGY_PROBE_ARRIVED)
+            (void)snprintf(why, why_bytes, "device buffers of %zu bytes from rank %d to rank %d on %s through MPI: %s",
+                           sizes_bytes[i], before, t->rank, t->host, topology_probe_text(r));
+        if (!topology_agree(t, r == TOPOLOGY_PROBE_ARRIVED, why, why_bytes)) return false;
+    }
+    return true;
+}
+
+bool topology_probe_aware(const topology *t, device *d, const char *self_exe, char *why, size_t why_bytes)
+{
+    why[0] = '\0';
+    bool sound = d->kind == DEVICE_CUDA;
+    if (!sound) (void)snprintf(why, why_bytes, "rank %d on %s computes on the host", t->rank, t->host);
+    if (!topology_agree(t, sound, why, why_bytes)) return false;
+    if (!t->mpi_claims_cuda) (void)snprintf(why, why_bytes, "this MPI does not claim to take device buffers (%s)", t->mpi_version);
+    if (!topology_agree(t, t->mpi_claims_cuda, why, why_bytes)) return false;
+    sound = child_on_this_host(t, self_exe, why, why_bytes);
+    if (!topology_agree(t, sound, why, why_bytes)) return false;
+    return ring(t, d, why, why_bytes);
+}

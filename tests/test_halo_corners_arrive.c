@@ -1,0 +1,154 @@
+/* Every ghost that a neighbour owns, corners included, holds that neighbour's cell after an exchange, and nothing else in
+ * the allocation has changed: grids, process grids, boundaries, depths, types, with and without corners.
+ * ranks: 1 2 3 4 6 */
+#include "comm_harness.h"
+
+enum { LEVELS = 3 };
+
+typedef struct exchange_case {
+    int64_t nx, ny;
+    int ranks_x, depth;
+    bool periodic_x, periodic_y, corners;
+    dtype type;
+} exchange_case;
+
+/* Exact in f32, different for every cell and level. */
+static double cell_of(int64_t gx, int64_t gy, int64_t nx, int level)
+{
+    return (double)(gy * nx + gx + 1 + ((int64_t)level << 16));
+}
+
+static void store(const field_shape *f, void *field, int64_t x, int64_t y, double v)
+{
+    void *at = field_at(f, field, x, y);
+    if (f->type == DTYPE_F32)
+        *(float *)at = (float)v;
+    else
+        *(double *)at = v;
+}
+
+/* Where ghost coordinate g (global, may lie outside) comes from along one axis; -1: from no neighbour. */
+static int64_t source_coordinate(int64_t g, int64_t low, int64_t high, int64_t n, bool cut, bool periodic, int depth)
+{
+    if (g >= low && g < high) return g;
+    if (!cut || g < low - depth || g >= high + depth) return -1;
+    if (g >= 0 && g < n) return g;
+    return periodic ? (g + n) % n : -1;
+}
+
+/* The whole allocation as it must be: NaN (all bits set) wherever nobody wrote. */
+static void expect(const exchange_case *c, const decomp *dec, const field_shape *f, bool with_ghosts, int level, void *out)
+{
+    memset(out, 0xFF, f->bytes);
+    for (int64_t y = -f->depth_y; y < f->ny + f->depth_y; y++)
+        for (int64_t x = -f->depth_x; x < f->nx + f->depth_x; x++) {
+            const bool out_x = x < 0 || x >= f->nx, out_y = y < 0 || y >= f->ny;
+            if ((out_x || out_y) && !with_ghosts) continue;
+            if (out_x && out_y && !c->corners) continue;
+            const int64_t gx = source_coordinate(dec->own.x0 + x, dec->own.x0, dec->own.x1, c->nx, dec->ranks_x > 1,
+                                                 c->periodic_x, c->depth);
+            const int64_t gy = source_coordinate(dec->own.y0 + y, dec->own.y0, dec->own.y1, c->ny, dec->ranks_y > 1,
+                                                 c->periodic_y, c->depth);
+            if (gx >= 0 && gy >= 0) store(f, out, x, y, cell_of(gx, gy, c->nx, level));
+        }
+}
+
+/* Three fields back to back through one halo, so that every buffer is used again while its last unpack may still be
+ * queued. Returns this rank's wrong allocations. */
+static long exchange(device *d, halo_transport t, const exchange_case *c, const decomp *dec)
+{
+    const int spare = (int)(c->nx % 2); /* sometimes the field's ghosts are deeper than the exchange */
+    const field_shape f = field_shape_make(c->type, box_width(dec->own), box_height(dec->own), c->depth + spare,
+                                           c->ny == 1 ? 0 : c->depth + spare);
+    void *field[LEVELS], *mirror, *wanted = malloc(f.bytes);
+    device_stream *s;
+    long wrong = 0;
+    if (!wanted) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    DEVICE_CHECK(d, d->stream_create(d, true, &s));
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, f.bytes, &mirror));
+    halo *h = halo_create(dec, d, &f, c->depth, c->corners, t, harness.comm);
+    for (int l = 0; l < LEVELS; l++) {
+        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, f.bytes, &field[l]));
+        expect(c, dec, &f, false, l, mirror);
+        DEVICE_CHECK(d, d->copy(d, field[l], mirror, f.bytes, s));
+        DEVICE_CHECK(d, d->stream_sync(d, s));
+    }
+    for (int l = 0; l < LEVELS; l++) {
+        halo_begin(h, field[l], s);
+        halo_progress(h);
+        halo_end(h);
+    }
+    for (int l = 0; l < LEVELS; l++) {
+        DEVICE_CHECK(d, d->copy(d, mirror, field[l], f.bytes, s));
+        DEVICE_CHECK(d, d->stream_sync(d, s));
+        expect(c, dec, &f, true, l, wanted);
+        wrong += memcmp(mirror, wanted, f.bytes) != 0;
+        DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, field[l]));
+    }
+    int neighbours = 0;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        neighbours += dec->neighbour[k] >= 0 && (c->corners || decomp_dx[k] == 0 || decomp_dy[k] == 0);
+    wrong += halo_neighbours(h) != neighbours;
+    wrong += (halo_sent_bytes(h) > 0) != (neighbours > 0);
+    halo_destroy(&h);
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    free(wanted);
+    return wrong;
+}
+
+static void all_cases(device *d, halo_transport t)
+{
+    static const int64_t grids[][2] = { { 37, 29 }, { 131, 1 }, { 16, 64 }, { 6, 23 }, { 90, 4 } };
+    static const int depths[] = { 1, 2, 5 };
+    int tried = 0;
+    for (size_t g = 0; g < sizeof grids / sizeof *grids; g++)
+        for (int ranks_x = 1; ranks_x <= harness.ranks; ranks_x++)
+            for (size_t k = 0; k < sizeof depths / sizeof *depths; k++)
+                for (int bits = 0; bits < 16; bits++) {
+                    const exchange_case c = { grids[g][0], grids[g][1], ranks_x, depths[k], (bits & 1) != 0, (bits & 2) != 0,
+                                              (bits & 4) != 0, (bits & 8) ? DTYPE_F64 : DTYPE_F32 };
+                    decomp dec;
+                    char why[512];
+                    if (!decomp_make(&dec, c.nx, c.ny, c.periodic_x, c.periodic_y, harness.ranks, harness.rank, ranks_x, 0,
+                                     c.depth, why, sizeof why))
+                        continue;
+                    tried++;
+                    const long wrong = harness_sum(exchange(d, t, &c, &dec));
+                    if (wrong)
+                        fail_msg("%ld wrong: %lld x %lld on %d x %d ranks, depth %d, periodic %d %d, corners %d, %s", wrong,
+                                 (long long)c.nx, (long long)c.ny, dec.ranks_x, dec.ranks_y, c.depth, c.periodic_x, c.periodic_y,
+                                 c.corners, dtype_name(c.type));
+                }
+    assert_true(tried >= 48);
+}
+
+static void on_the_host(void **state)
+{
+    (void)state;
+    harness_on_host(all_cases);
+}
+
+static void on_cuda_staged(void **state)
+{
+    (void)state;
+    harness_on_cuda(all_cases, HALO_STAGED);
+}
+
+static void on_cuda_aware(void **state)
+{
+    (void)state;
+    harness_on_cuda(all_cases, HALO_AWARE);
+}
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(on_the_host),
+        cmocka_unit_test(on_cuda_staged),
+        cmocka_unit_test(on_cuda_aware),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv) { return harness_main(argc, argv, run); }
