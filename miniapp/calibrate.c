@@ -1,0 +1,125 @@
+#include "calibrate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "timer.h"
+
+enum { ROUNDS = 5 };
+
+static double agree_max(const sim *s, double x)
+{
+    double all = 0;
+    MPI_CHECK(MPI_Allreduce(&x, &all, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    return all;
+}
+
+/* The same count on all ranks, so that about batch_s pass. */
+static int repeats_for(const sim *s, double one_s, double batch_s, int least, int most)
+{
+    const double n = batch_s / fmax(agree_max(s, one_s), 1e-9);
+    return n < least ? least : n > most ? most : (int)n;
+}
+
+static double copy_once_s(sim *s, int repeats, size_t bytes, device_event *from, device_event *to)
+{
+    device *d = s->dev;
+    device_stream *stream = s->streams.lane[0];
+    double seconds = 0;
+    MPI_CHECK(MPI_Barrier(s->top.comm));
+    DEVICE_CHECK(d, d->event_record(d, from, stream));
+    for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, d->copy(d, s->other, s->u, bytes, stream));
+    DEVICE_CHECK(d, d->event_record(d, to, stream));
+    DEVICE_CHECK(d, d->event_sync(d, to));
+    DEVICE_CHECK(d, d->event_seconds(d, from, to, &seconds));
+    return seconds / repeats;
+}
+
+static double median(double *x, size_t n)
+{
+    return timer_percentiles_of(x, n).p50;
+}
+
+static double measure_ceiling(sim *s)
+{
+    device *d = s->dev;
+    size_t bytes = s->grid.shape.bytes;
+    if (s->cfg->problem.kind == CONFIG_TRANSPOSE && s->turned_grid.shape.bytes < bytes) bytes = s->turned_grid.shape.bytes;
+    device_event *from, *to;
+    DEVICE_CHECK(d, d->event_create(d, true, &from));
+    DEVICE_CHECK(d, d->event_create(d, true, &to));
+    (void)copy_once_s(s, 1, bytes, from, to);
+    const int repeats = repeats_for(s, copy_once_s(s, 1, bytes, from, to), 10e-3, 2, 200);
+    double sample[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) sample[i] = copy_once_s(s, repeats, bytes, from, to);
+    DEVICE_CHECK(d, d->event_destroy(d, &from));
+    DEVICE_CHECK(d, d->event_destroy(d, &to));
+    const double mine = 2 * (double)bytes / median(sample, ROUNDS); /* read and written */
+    double all = 0;
+    MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    return all;
+}
+
+static double steps_s(sim *s, bool exchange, int count)
+{
+    const bool prev = s->prob.op.has_prev;
+    sim_wait(s);
+    MPI_CHECK(MPI_Barrier(s->top.comm));
+    const double begin_s = timer_now_s();
+    for (int i = 0; i < count; i++) {
+        step_advance(&s->streams, &s->pass, s->other, s->u, prev ? s->other : NULL, exchange, NULL);
+        void *t = s->u;
+        s->u = s->other;
+        s->other = t;
+    }
+    sim_wait(s);
+    return agree_max(s, (timer_now_s() - begin_s) / count);
+}
+
+static double exchanges_s(sim *s, int count)
+{
+    sim_wait(s);
+    MPI_CHECK(MPI_Barrier(s->top.comm));
+    const double begin_s = timer_now_s();
+    for (int i = 0; i < count; i++) step_exchange(&s->streams, &s->pass, s->u);
+    sim_wait(s);
+    return agree_max(s, (timer_now_s() - begin_s) / count);
+}
+
+/* The three times taken in turn, so that a drift of the machine reaches all of them alike; medians of ROUNDS. */
+static void measure_overlap(sim *s, calibrate_result *r)
+{
+    (void)steps_s(s, true, 2);
+    (void)exchanges_s(s, 2);
+    const double one_s = steps_s(s, true, 2);
+    const double batch_s = fmin(50e-3, fmax(1e-3, 0.02 * one_s * (double)s->cfg->time.steps)); /* short runs calibrate shortly */
+    const int steps = repeats_for(s, one_s, batch_s, 2, 2000);
+    const int exchanges = repeats_for(s, exchanges_s(s, 2), batch_s, 2, 2000);
+    double with[ROUNDS], without[ROUNDS], comm[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        with[i] = steps_s(s, true, steps);
+        without[i] = steps_s(s, false, steps);
+        comm[i] = exchanges_s(s, exchanges);
+    }
+    r->step_s = median(with, ROUNDS);
+    r->step_without_comm_s = median(without, ROUNDS);
+    r->comm_s = median(comm, ROUNDS);
+    r->overlap_hidden_fraction = 1 - (r->step_s - r->step_without_comm_s) / r->comm_s;
+}
+
+calibrate_result calibrate(sim *s)
+{
+    calibrate_result r = { NAN, NAN, NAN, NAN, NAN };
+    const config_kind kind = s->cfg->problem.kind;
+    sim_touch(s);
+    r.ceiling_bytes_per_s = measure_ceiling(s);
+    const bool split = kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP;
+    int mine = split && halo_neighbours(s->pass.halo) > 0, any = 0;
+    MPI_CHECK(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
+    if (any) {
+        sim_touch(s);
+        measure_overlap(s, &r);
+    }
+    return r;
+}

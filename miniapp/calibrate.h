@@ -1,0 +1,17 @@
+/* Short measurements at the start of a run, on the run's own fields filled with random values: the ceiling (a device
+ * copy of field size on all ranks at once) and how much of the halo exchange the split step hides. */
+#ifndef CALIBRATE_H
+#define CALIBRATE_H
+
+#include "sim.h"
+
+typedef struct calibrate_result {
+    double ceiling_bytes_per_s; /* all ranks; bytes read + written */
+    double step_s, step_without_comm_s, comm_s; /* the slowest rank's; NaN where there is no halo */
+    double overlap_hidden_fraction; /* 1 - (step - step without comm) / comm alone; outside [0,1] is noise; NaN as above */
+} calibrate_result;
+
+/* Collective; leaves the fields' values meaningless. */
+calibrate_result calibrate(sim *s);
+
+#endif

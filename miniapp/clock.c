@@ -1,0 +1,104 @@
+#include "clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { SAMPLES_MAX = 1 << 20 };
+
+void clock_create(clock_steps *c, device *d)
+{
+    memset(c, 0, sizeof *c);
+    c->dev = d;
+    c->stride = 1;
+    c->capacity = 1024;
+    c->sample = malloc(c->capacity * sizeof *c->sample);
+    if (!c->sample) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    for (int i = 0; i < CLOCK_RING; i++) DEVICE_CHECK(d, d->event_create(d, true, &c->tick[i]));
+    step_probe_create(&c->probe, d);
+}
+
+void clock_destroy(clock_steps *c)
+{
+    if (!c->dev) return;
+    for (int i = 0; i < CLOCK_RING; i++) DEVICE_CHECK(c->dev, c->dev->event_destroy(c->dev, &c->tick[i]));
+    step_probe_destroy(&c->probe, c->dev);
+    free(c->sample);
+    memset(c, 0, sizeof *c);
+}
+
+static void keep(clock_steps *c, double seconds)
+{
+    c->total_s += seconds;
+    c->total_steps++;
+    if (++c->skipped < c->stride) return;
+    c->skipped = 0;
+    if (c->samples == c->capacity && c->capacity < SAMPLES_MAX) {
+        c->capacity *= 2;
+        double *larger = realloc(c->sample, c->capacity * sizeof *larger);
+        if (!larger) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+        c->sample = larger;
+    }
+    if (c->samples == c->capacity) {
+        for (size_t i = 0; i < c->samples / 2; i++) c->sample[i] = c->sample[2 * i + 1];
+        c->samples /= 2;
+        c->stride *= 2;
+    }
+    c->sample[c->samples++] = seconds;
+}
+
+static void read_until(clock_steps *c, int64_t end)
+{
+    for (; c->read < end; c->read++) {
+        device_event *from = c->tick[c->read % CLOCK_RING], *to = c->tick[(c->read + 1) % CLOCK_RING];
+        double seconds = 0;
+        DEVICE_CHECK(c->dev, c->dev->event_sync(c->dev, to));
+        DEVICE_CHECK(c->dev, c->dev->event_seconds(c->dev, from, to, &seconds));
+        keep(c, seconds);
+    }
+}
+
+/* Ticks are numbered from the last restart; tick 0 is the restart itself. */
+void clock_restart(clock_steps *c, device_stream *s)
+{
+    clock_flush(c);
+    c->ticks = c->read = 0;
+    DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[0], s));
+}
+
+const step_probe *clock_probe(clock_steps *c, int64_t step, bool exchanged)
+{
+    if (step % CLOCK_PROBE_EVERY != 0 || c->probed) return NULL;
+    c->probed = true;
+    c->exchanged = exchanged;
+    return &c->probe;
+}
+
+static void read_probe(clock_steps *c)
+{
+    double seconds[STEP_PHASES];
+    step_probe_read(&c->probe, c->dev, c->exchanged, seconds);
+    for (int i = 0; i < STEP_PHASES; i++) c->phase_s[i] += seconds[i];
+    c->probes++;
+    c->probed = false;
+}
+
+void clock_tick(clock_steps *c, device_stream *s)
+{
+    c->ticks++;
+    DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[c->ticks % CLOCK_RING], s));
+    /* half a ring behind: those steps are long over, so reading them does not stall the feeding thread */
+    if (c->ticks - c->read >= CLOCK_RING - 1) read_until(c, c->ticks - CLOCK_RING / 2);
+    if (c->probed) {
+        bool done = false;
+        DEVICE_CHECK(c->dev, c->dev->event_done(c->dev, c->probe.end, &done));
+        if (done) read_probe(c);
+    }
+}
+
+void clock_flush(clock_steps *c)
+{
+    read_until(c, c->ticks);
+    if (c->probed) read_probe(c);
+}

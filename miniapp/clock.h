@@ -1,0 +1,38 @@
+/* How long steps take: one time stamp on the main stream after every step, read back long after it passed, so that the
+ * host never waits for the device. A pause (checkpoint, picture) is left out by clock_restart. Memory is bounded: when
+ * the sample array is full every other sample is dropped and from then on fewer are kept. */
+#ifndef CLOCK_H
+#define CLOCK_H
+
+#include "sim.h"
+#include "timer.h"
+
+enum { CLOCK_RING = 128, CLOCK_PROBE_EVERY = 16 };
+
+typedef struct clock_steps {
+    device *dev;
+    device_event *tick[CLOCK_RING];
+    int64_t ticks, read;      /* recorded; already turned into samples */
+    double *sample;           /* seconds per step, owned */
+    size_t samples, capacity;
+    int64_t stride, skipped;  /* one step in `stride` is kept */
+    double total_s;           /* of all steps that were read */
+    int64_t total_steps;
+    step_probe probe;
+    bool probed, exchanged;   /* a probe is waiting to be read; of a step with a halo */
+    int64_t probes;
+    double phase_s[STEP_PHASES]; /* summed over the probed steps */
+} clock_steps;
+
+void clock_create(clock_steps *c, device *d);
+void clock_destroy(clock_steps *c);
+/* Before the first step and after every pause. */
+void clock_restart(clock_steps *c, device_stream *s);
+/* The probe for the step that comes next, or NULL (most steps). exchanged: the step has a halo. */
+const step_probe *clock_probe(clock_steps *c, int64_t step, bool exchanged);
+/* After a step was enqueued. */
+void clock_tick(clock_steps *c, device_stream *s);
+/* Waits for what is outstanding. */
+void clock_flush(clock_steps *c);
+
+#endif

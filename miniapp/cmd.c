@@ -1,0 +1,51 @@
+#include "cmd.h"
+
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "checkpoint.h"
+
+static int rank;
+
+int cmd_begin(void)
+{
+    int given = 0;
+    checkpoint_before_mpi_init();
+    /* only the main thread calls MPI: it is the comm thread of the split step */
+    MPI_CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given));
+    MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    return rank;
+}
+
+int cmd_end(int status)
+{
+    fflush(NULL);
+    MPI_CHECK(MPI_Barrier(MPI_COMM_WORLD)); /* rank 0's sentence is out before mpirun sees any rank leave */
+    MPI_CHECK(MPI_Finalize());
+    return status;
+}
+
+int cmd_say(int status, const char *format, ...)
+{
+    if (rank == 0) {
+        va_list ap;
+        fflush(stdout);
+        fputs("weft: ", stderr);
+        va_start(ap, format);
+        vfprintf(stderr, format, ap);
+        va_end(ap);
+        fputc('\n', stderr);
+    }
+    return status;
+}
+
+bool cmd_wants_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
+    return false;
+}

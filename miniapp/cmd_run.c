@@ -1,0 +1,247 @@
+/* weft run: deck in; fields computed, checkpointed, verified; table and record out. */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "calibrate.h"
+#include "check.h"
+#include "cmd.h"
+#include "loop.h"
+#include "picture.h"
+#include "record.h"
+#include "report.h"
+#include "request.h"
+#include "restart.h"
+
+static void print_help(void)
+{
+    printf("usage: [mpirun -n RANKS] weft run DECK [section.key=value ...] [--restart FILE_OR_DIR] [--dry-run]\n\n"
+           "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the default.\n"
+           "  --restart   go on from a state file, or from the newest whole one in a directory (start at 0 if it has none)\n"
+           "  --dry-run   check everything, print the resolved deck, the process grid and the memory; run nothing\n\n"
+           "Keys:\n");
+    config_print_keys(stdout);
+}
+
+/* Everything of one run that outlives a function. */
+typedef struct run {
+    request ask;
+    sim sim;
+    clock_steps ticks;
+    writer *writer;
+    report report;
+    double initialise_s, calibrate_s, verify_s, output_s;
+} run;
+
+static int fail(int status, const char *why) { return cmd_say(status, "%s", why); }
+
+/* A long run must not find out at its end that it cannot say what it did. */
+static int check_record_path(const sim *s, char *why, size_t why_bytes)
+{
+    const char *path = s->cfg->output.record;
+    int ok = 1;
+    if (s->top.rank == 0 && path[0]) {
+        FILE *f = fopen(path, "ab");
+        ok = f != NULL;
+        if (f) fclose(f);
+    }
+    MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, s->top.comm));
+    if (!ok) snprintf(why, why_bytes, "output.record = %s: cannot be opened for appending", path);
+    return ok ? 0 : CHECK_EXIT_ENVIRONMENT;
+}
+
+static void print_dry_run(const run *r)
+{
+    const sim *s = &r->sim;
+    const decomp *d = &s->grid.dec;
+    if (s->top.rank != 0) return;
+    printf("%s\n", r->ask.deck_text);
+    printf("# process grid %d x %d; rank 0 owns %lld x %lld cells, %.3f GB in two fields\n", d->ranks_x, d->ranks_y,
+           (long long)s->grid.shape.nx, (long long)s->grid.shape.ny, 2e-9 * (double)s->grid.shape.bytes);
+    printf("# device %s, transport %s, feed %s, %d lanes\n", s->dev->name, halo_transport_name(s->transport),
+           config_feed_name(s->feed), s->lanes);
+    for (int i = 0; i < s->notes_count; i++) printf("# %s\n", s->notes[i]);
+}
+
+/* Level 0, or the level of a state file. */
+static int start_level(run *r, char *why, size_t why_bytes)
+{
+    sim *s = &r->sim;
+    bool loaded = false;
+    if (r->ask.restart) {
+        const int status = restart_load(s, r->ask.restart, &loaded, why, why_bytes);
+        if (status != 0) return status;
+        if (loaded) cmd_say(0, "restarted from step %lld", (long long)s->level);
+        else cmd_say(0, "--restart %s: no checkpoint there; starting at step 0", r->ask.restart);
+    }
+    return loaded ? 0 : sim_initialise(s, why, why_bytes);
+}
+
+static int write_outputs(run *r, char *why, size_t why_bytes)
+{
+    sim *s = &r->sim;
+    const config *c = s->cfg;
+    if (c->output.final[0]) {
+        checkpoint_state state;
+        sim_snapshot(s, r->ask.deck_text, &state);
+        if (checkpoint_write(s->top.comm, c->output.final, &state, NULL, why, why_bytes) != CHECKPOINT_OK)
+            return CHECK_EXIT_ENVIRONMENT;
+    }
+    if (c->output.picture[0]) {
+        char title[256];
+        const bool transposes = c->problem.kind == CONFIG_TRANSPOSE;
+        const sim_grid *g = transposes ? &s->turned_grid : &s->grid;
+        const void *data = sim_host_copy(s, g, transposes ? s->other : s->u, 0);
+        snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", config_kind_name(c->problem.kind),
+                 (long long)c->grid.nx, (long long)c->grid.ny, (long long)s->level);
+        if (!picture_write(s->top.comm, c->output.picture, c->problem.type, g->dec.nx, g->dec.ny, g->dec.own, data, title,
+                           why, why_bytes))
+            return CHECK_EXIT_ENVIRONMENT;
+    }
+    return 0;
+}
+
+static void add_phase(run *r, const char *name, double seconds)
+{
+    report_phase *p = &r->report.phase[r->report.phases++];
+    p->name = name;
+    p->seconds = timer_over_ranks(seconds, r->sim.top.comm);
+}
+
+/* The rank whose mean step is longest speaks for the run. */
+static void gather_steps(run *r)
+{
+    sim *s = &r->sim;
+    report *out = &r->report;
+    clock_steps *t = &r->ticks;
+    out->step_s = timer_percentiles_of(t->sample, t->samples);
+    if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps; /* of all steps, kept or not */
+    struct { double mean_s; int rank; } mine = { t->total_steps > 0 ? out->step_s.mean : 0, s->top.rank }, slowest;
+    MPI_CHECK(MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
+    out->slowest_rank = slowest.rank;
+    snprintf(out->slowest_host, sizeof out->slowest_host, "%s", s->top.host);
+    MPI_CHECK(MPI_Bcast(&out->step_s, sizeof out->step_s, MPI_BYTE, slowest.rank, s->top.comm));
+    MPI_CHECK(MPI_Bcast(out->slowest_host, sizeof out->slowest_host, MPI_BYTE, slowest.rank, s->top.comm));
+}
+
+static void gather_report(run *r, const loop_result *l)
+{
+    sim *s = &r->sim;
+    report *out = &r->report;
+    gather_steps(r);
+    out->steps_run = l->steps_run;
+    out->last_change = l->last_change;
+    if (r->writer) out->checkpoints = writer_get_stats(r->writer);
+    const double moved = sim_bytes_moved_per_step(s);
+    MPI_CHECK(MPI_Allreduce(&moved, &out->bytes_moved_per_step, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    add_phase(r, "calibrate", r->calibrate_s);
+    add_phase(r, "initialise", r->initialise_s);
+    /* probed steps stand for all of them */
+    const double scale = r->ticks.probes > 0 ? (double)l->steps_run / (double)r->ticks.probes : 0;
+    for (int i = 0; i < STEP_PHASES; i++) add_phase(r, step_phase_name[i], r->ticks.phase_s[i] * scale);
+    add_phase(r, "norm", l->norm_s);
+    add_phase(r, "checkpoint", l->checkpoint_s);
+    add_phase(r, "loop", l->loop_s);
+    add_phase(r, "output", r->output_s);
+    add_phase(r, "verify", r->verify_s);
+}
+
+/* From the end of the loop to the exit status. */
+static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
+{
+    sim *s = &r->sim;
+    double mark_s = timer_now_s();
+    int status = write_outputs(r, why, why_bytes);
+    r->output_s = timer_now_s() - mark_s;
+    if (status != 0) fail(status, why);
+    mark_s = timer_now_s();
+    sim_inject_fault(s);
+    r->report.fingerprint = sim_fingerprint(s);
+    r->report.verdict = verify_level(s);
+    r->verify_s = timer_now_s() - mark_s;
+    gather_report(r, l);
+    report_print(s, &r->report);
+    if (!report_record(s, &r->report, r->ask.deck_text, why, why_bytes)) {
+        status = CHECK_EXIT_ENVIRONMENT;
+        fail(status, why);
+    }
+    if (status != 0) return status;
+    if (l->end == LOOP_STOPPED)
+        return cmd_say(CHECK_EXIT_REQUEUE, "stopped by a signal at step %lld; go on with --restart %s", (long long)s->level,
+                       s->cfg->checkpoint.dir);
+    return r->report.verdict.verdict == VERIFY_FAILED ? CHECK_EXIT_FAILED : 0;
+}
+
+static int run_it(run *r, const char *self_exe)
+{
+    char why[1024] = "";
+    sim *s = &r->sim;
+    int status = sim_create(s, &r->ask.cfg, self_exe, why, sizeof why);
+    if (status != 0) return fail(status, why);
+    if (r->ask.dry_run) {
+        print_dry_run(r);
+        return 0;
+    }
+    for (int i = 0; i < s->notes_count; i++) cmd_say(0, "%s", s->notes[i]);
+    status = check_record_path(s, why, sizeof why);
+    if (status != 0) return fail(status, why);
+
+    double mark_s = timer_now_s();
+    r->report.calibration = calibrate(s);
+    r->calibrate_s = timer_now_s() - mark_s;
+    mark_s = timer_now_s();
+    status = start_level(r, why, sizeof why);
+    r->initialise_s = timer_now_s() - mark_s;
+    if (status != 0) return fail(status, why);
+
+    clock_create(&r->ticks, s->dev);
+    const loop_result l = loop_run(s, &r->ticks, &r->writer, r->ask.deck_text);
+    if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
+    return finish(r, &l, why, sizeof why);
+}
+
+static char *join_command(int argc, char **argv)
+{
+    size_t bytes = 16;
+    for (int i = 0; i < argc; i++) bytes += strlen(argv[i]) + 1;
+    char *text = malloc(bytes);
+    if (!text) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    size_t at = (size_t)snprintf(text, bytes, "weft");
+    for (int i = 0; i < argc; i++) at += (size_t)snprintf(text + at, bytes - at, " %s", argv[i]);
+    return text;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    if (cmd_wants_help(argc, argv)) {
+        print_help();
+        return 0;
+    }
+    char self_exe[PATH_MAX] = "", why[1024] = "";
+    if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
+    (void)cmd_begin();
+    loop_catch_signals();
+
+    run *r = calloc(1, sizeof *r);
+    if (!r) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    char *command = join_command(argc, argv);
+    r->report.command = command;
+    r->report.started = record_now();
+    int status;
+    if (!request_make(&r->ask, argc, argv, why, sizeof why)) {
+        status = fail(CHECK_EXIT_USAGE, why);
+    } else {
+        status = run_it(r, self_exe);
+        clock_destroy(&r->ticks);
+        writer_destroy(&r->writer);
+        sim_destroy(&r->sim);
+    }
+    json_decref(r->report.started);
+    request_free(&r->ask);
+    free(command);
+    free(r);
+    return cmd_end(status);
+}

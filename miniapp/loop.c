@@ -1,0 +1,125 @@
+#include "loop.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "progress.h"
+
+static volatile sig_atomic_t stop_asked;
+
+static void on_signal(int number)
+{
+    if (number == SIGINT && stop_asked) _exit(128 + SIGINT);
+    stop_asked = 1;
+}
+
+void loop_catch_signals(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
+/* All ranks leave at the same step: they look at their flags together, at steps that all of them know. Looking costs a
+ * small all-reduce, so it is done about every CHECK_S seconds; rank 0 says in the same message how many steps that is. */
+static const double CHECK_S = 0.1;
+
+typedef struct attention {
+    int64_t next_step;
+    double last_s;
+    int64_t last_step;
+} attention;
+
+static bool stop_agreed(attention *a, sim *s)
+{
+    if (s->level < a->next_step) return false;
+    const double now_s = timer_now_s(), passed_s = now_s - a->last_s;
+    const double per_step_s = passed_s / (double)(s->level - a->last_step > 0 ? s->level - a->last_step : 1);
+    const double steps = fmin(CHECK_S / fmax(per_step_s, 1e-9), 2.0 * (double)(s->level - a->last_step) + 1);
+    int64_t mine[2] = { stop_asked, s->top.rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 }, all[2];
+    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, s->top.comm));
+    a->last_s = now_s;
+    a->last_step = s->level;
+    a->next_step = s->level + all[1];
+    return all[0] != 0;
+}
+
+static bool write_checkpoint(sim *s, clock_steps *ticks, writer **w, const char *deck_text, loop_result *r)
+{
+    const double begin_s = timer_now_s();
+    checkpoint_status status = CHECKPOINT_OK;
+    checkpoint_state state;
+    clock_flush(ticks);
+    if (!*w) *w = writer_create(s->top.comm, s->cfg->checkpoint.dir, s->cfg->checkpoint.keep, &status, r->why, sizeof r->why);
+    if (status == CHECKPOINT_OK) {
+        sim_snapshot(s, deck_text, &state);
+        status = writer_submit(*w, &state, r->why, sizeof r->why);
+    }
+    if (status == CHECKPOINT_OK) status = writer_wait(*w, r->why, sizeof r->why);
+    r->checkpoint_s += timer_now_s() - begin_s;
+    clock_restart(ticks, s->streams.lane[0]);
+    return status == CHECKPOINT_OK;
+}
+
+/* max |next - u| of this level where the deck asks for it; true when it is small enough to stop. */
+static bool converged(sim *s, loop_result *r)
+{
+    const config *c = s->cfg;
+    if (c->time.norm_every == 0 || s->level % c->time.norm_every != 0) return false;
+    const double begin_s = timer_now_s();
+    r->last_change = sim_change(s);
+    r->norm_s += timer_now_s() - begin_s;
+    return c->time.tolerance > 0 && r->last_change <= c->time.tolerance;
+}
+
+loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_text)
+{
+    const config *c = s->cfg;
+    const bool stencil_step = c->problem.kind != CONFIG_TRANSPOSE && c->problem.kind != CONFIG_SWEEP;
+    const bool exchanged = stencil_step && halo_neighbours(s->pass.halo) > 0;
+    const int64_t first = s->level;
+    loop_result r = { .end = LOOP_DONE, .last_change = NAN };
+    progress bar;
+    progress_begin(&bar, c->output.progress, s->top.rank, first, c->time.steps,
+                   (double)c->grid.nx * (double)c->grid.ny);
+    sim_wait(s);
+    MPI_CHECK(MPI_Barrier(s->top.comm));
+    const double begin_s = timer_now_s();
+    attention look = { first + 1, begin_s, first };
+    clock_restart(ticks, s->streams.lane[0]);
+
+    while (s->level < c->time.steps) {
+        const step_probe *probe = stencil_step ? clock_probe(ticks, s->level - first, exchanged) : NULL;
+        sim_step(s, probe);
+        clock_tick(ticks, s->streams.lane[0]);
+
+        const bool stop_here = converged(s, &r);
+        const bool stop_signal = stop_agreed(&look, s);
+        const bool due = c->checkpoint.every > 0 && s->level % c->checkpoint.every == 0;
+        if ((due || stop_signal) && !write_checkpoint(s, ticks, w, deck_text, &r)) {
+            r.end = LOOP_FAILED;
+            break;
+        }
+        progress_show(&bar, s->level, r.last_change);
+        if (stop_here) break;
+        if (stop_signal) {
+            r.end = LOOP_STOPPED;
+            break;
+        }
+    }
+    clock_flush(ticks);
+    sim_wait(s);
+    r.steps_run = s->level - first;
+    r.loop_s = timer_now_s() - begin_s;
+    progress_end(&bar);
+    return r;
+}

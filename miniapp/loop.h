@@ -1,0 +1,26 @@
+/* The time loop: steps, norms, checkpoints, signals, progress, in this order at every step boundary. */
+#ifndef LOOP_H
+#define LOOP_H
+
+#include "clock.h"
+#include "sim.h"
+#include "writer.h"
+
+typedef enum loop_end { LOOP_DONE, LOOP_STOPPED, LOOP_FAILED } loop_end;
+
+typedef struct loop_result {
+    loop_end end;        /* STOPPED: a signal, with a checkpoint written; FAILED: a checkpoint could not be written */
+    int64_t steps_run;
+    double last_change;  /* max |next - u| of the last checked level, NaN if none was */
+    double norm_s, checkpoint_s, loop_s; /* this rank */
+    char why[512];
+} loop_result;
+
+/* Signals are caught from here on (USR1, TERM, INT); a second INT ends the process at once. Before the loop. */
+void loop_catch_signals(void);
+
+/* *w takes the checkpoints that the deck asks for, and the one that a signal asks for; made when first needed if it is
+ * NULL, the caller's to destroy. deck_text: the resolved deck, stored in every state file. Collective. */
+loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_text);
+
+#endif

@@ -1,0 +1,21 @@
+/* One line on a terminal that says how far a run is; nothing where stderr is not one. */
+#ifndef PROGRESS_H
+#define PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+
+typedef struct progress {
+    bool on;
+    int64_t first, last;
+    double cells, begin_s, shown_s;
+} progress;
+
+void progress_begin(progress *p, config_progress wanted, int rank, int64_t first, int64_t last, double cells);
+/* change: the last norm, NaN for none. Prints at most every half second. */
+void progress_show(progress *p, int64_t step, double change);
+void progress_end(progress *p);
+
+#endif

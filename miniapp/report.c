@@ -1,0 +1,99 @@
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "version.h"
+
+static double cells_global(const sim *s) { return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny; }
+
+report_rates report_rates_of(const sim *s, const report *r)
+{
+    report_rates v;
+    v.cells_per_s = cells_global(s) / r->step_s.mean;
+    v.bytes_per_s = v.cells_per_s * sim_words(s) * (double)dtype_bytes(s->cfg->problem.type);
+    v.bytes_moved_per_s = r->bytes_moved_per_step / r->step_s.mean;
+    v.fraction = v.bytes_per_s / r->calibration.ceiling_bytes_per_s;
+    return v;
+}
+
+/* 1.23 ms, 45.6 us: three digits whatever the size. */
+static const char *seconds_text(char *out, size_t bytes, double s)
+{
+    if (isnan(s)) snprintf(out, bytes, "-");
+    else if (s < 1e-3) snprintf(out, bytes, "%.3g us", s * 1e6);
+    else if (s < 1) snprintf(out, bytes, "%.3g ms", s * 1e3);
+    else snprintf(out, bytes, "%.4g s", s);
+    return out;
+}
+
+static void print_head(const sim *s, const report *r)
+{
+    const config *c = s->cfg;
+    const decomp *d = &s->grid.dec;
+    printf("weft %s (%s)\n", version_number, version_git);
+    printf("problem      %s, %s, order %d, %" PRId64 " x %" PRId64 " cells, initial %s\n", config_kind_name(c->problem.kind),
+           dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, config_initial_name(c->problem.initial));
+    printf("steps        %" PRId64 " to %" PRId64 "\n", s->level - r->steps_run, s->level);
+    printf("ranks        %d as %d x %d on %d host%s\n", s->top.ranks, d->ranks_x, d->ranks_y, s->top.hosts,
+           s->top.hosts == 1 ? "" : "s");
+    if (s->dev->kind == DEVICE_HOST)
+        printf("device       host: %s, %d thread%s a rank\n", s->dev->name, s->dev->threads, s->dev->threads == 1 ? "" : "s");
+    else
+        printf("device       cuda: %s, %d rank%s on a GPU\n", s->dev->name, s->top.ranks_on_device,
+               s->top.ranks_on_device == 1 ? "" : "s");
+    printf("transport    %s; feed %s, %d lane%s\n", halo_transport_name(s->transport), config_feed_name(s->feed), s->lanes,
+           s->lanes == 1 ? "" : "s");
+    for (int i = 0; i < s->notes_count; i++) printf("note         %s\n", s->notes[i]);
+}
+
+static void print_phases(const report *r)
+{
+    char a[32], b[32], c[32];
+    printf("\n%-12s %12s %12s %12s   over ranks, whole run\n", "phase", "min", "mean", "max");
+    for (int i = 0; i < r->phases; i++) {
+        const timer_spread *t = &r->phase[i].seconds;
+        if (isnan(t->mean) || t->max == 0) continue;
+        printf("%-12s %12s %12s %12s\n", r->phase[i].name, seconds_text(a, sizeof a, t->min),
+               seconds_text(b, sizeof b, t->mean), seconds_text(c, sizeof c, t->max));
+    }
+}
+
+static void print_rates(const sim *s, const report *r)
+{
+    char a[32], b[32], c[32], d[32];
+    if (r->step_s.count == 0) return;
+    const report_rates v = report_rates_of(s, r);
+    printf("\nstep         median %s, mean %s, 99 %% under %s, max %s (slowest rank: %d)\n",
+           seconds_text(a, sizeof a, r->step_s.p50), seconds_text(b, sizeof b, r->step_s.mean),
+           seconds_text(c, sizeof c, r->step_s.p99), seconds_text(d, sizeof d, r->step_s.max), r->slowest_rank);
+    printf("rate         %.4g GCells/s, %.4g GB/s at %d words a cell\n", v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, sim_words(s));
+    printf("ceiling      %.4g GB/s, device copies on all ranks at once in this run: %.1f %% of it reached\n",
+           r->calibration.ceiling_bytes_per_s * 1e-9, 100 * v.fraction);
+    if (!isnan(r->calibration.overlap_hidden_fraction))
+        printf("halo         %s alone, %.1f %% of it hidden (step %s, without communication %s)\n",
+               seconds_text(a, sizeof a, r->calibration.comm_s), 100 * r->calibration.overlap_hidden_fraction,
+               seconds_text(b, sizeof b, r->calibration.step_s), seconds_text(c, sizeof c, r->calibration.step_without_comm_s));
+}
+
+void report_print(const sim *s, const report *r)
+{
+    char a[32];
+    if (s->top.rank != 0) return;
+    print_head(s, r);
+    print_phases(r);
+    print_rates(s, r);
+    if (!isnan(r->last_change)) printf("change       %.3e, max |next - u| of the last checked step\n", r->last_change);
+    if (r->checkpoints.count > 0)
+        printf("checkpoints  %" PRId64 ", %.3g MB, written and read back in %s\n", r->checkpoints.count,
+               (double)r->checkpoints.bytes * 1e-6, seconds_text(a, sizeof a, r->checkpoints.write_s));
+    printf("verdict      %s", verify_name(r->verdict.verdict));
+    if (r->verdict.verdict != VERIFY_UNCHECKED || !isnan(r->verdict.max_error))
+        printf(": max error %.3e, bound %.3e, every cell checked", r->verdict.max_error, r->verdict.bound);
+    if (r->verdict.why[0]) printf(": %s", r->verdict.why);
+    printf("\nfingerprint  %016" PRIx64 "\n", r->fingerprint);
+    fflush(stdout);
+}

@@ -1,0 +1,48 @@
+/* What a run prints and leaves: the table for people and the JSON record. Both read the same struct. */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include <jansson.h>
+
+#include "calibrate.h"
+#include "sim.h"
+#include "timer.h"
+#include "verify.h"
+#include "writer.h"
+
+enum { REPORT_PHASES_MAX = 16 };
+
+typedef struct report_phase {
+    const char *name;
+    timer_spread seconds; /* of the whole run, over ranks */
+} report_phase;
+
+typedef struct report {
+    const char *command;
+    json_t *started;             /* owned by the caller */
+    int64_t steps_run;
+    timer_percentiles step_s;    /* of the slowest rank */
+    int slowest_rank;
+    char slowest_host[64];
+    calibrate_result calibration;
+    report_phase phase[REPORT_PHASES_MAX];
+    int phases;
+    verify_result verdict;
+    uint64_t fingerprint;
+    writer_stats checkpoints;
+    double last_change;          /* NaN: no norm was asked for */
+    double bytes_moved_per_step; /* all ranks */
+} report;
+
+typedef struct report_rates { /* all ranks, from the mean step; NaN where no step was run */
+    double cells_per_s, bytes_per_s, bytes_moved_per_s, fraction;
+} report_rates;
+
+report_rates report_rates_of(const sim *s, const report *r);
+
+/* Rank 0 prints the table. */
+void report_print(const sim *s, const report *r);
+/* Collective (what the ranks run on is gathered); rank 0 appends one line to cfg->output.record. */
+bool report_record(const sim *s, const report *r, const char *deck_text, char *why, size_t why_bytes);
+
+#endif

@@ -1,0 +1,180 @@
+/* The JSON record of a run: the names and meanings that scripts outside rely on. What could not be measured is null. */
+#include <hdf5.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "record.h"
+#include "report.h"
+#include "version.h"
+
+enum { RECORD_SCHEMA = 1 };
+
+typedef struct rank_machine { /* what every rank sends to rank 0 */
+    char host[64], name[256], uuid[48], binding[256];
+    int sm_clock_mhz, mem_clock_mhz;
+} rank_machine;
+
+static const char *side_text(char *out, size_t bytes, boundary_side side)
+{
+    switch (side.kind) {
+    case BOUNDARY_PERIODIC: return "periodic";
+    case BOUNDARY_NEUMANN: return "neumann";
+    case BOUNDARY_DIRICHLET:
+    case BOUNDARY_NONE: break;
+    }
+    snprintf(out, bytes, "dirichlet %.17g", side.value);
+    return out;
+}
+
+static json_t *problem_json(const config *c)
+{
+    char xl[48], xh[48], yl[48], yh[48];
+    const boundary *b = &c->grid.sides;
+    return json_pack("{s:s, s:s, s:i, s:i, s:f, s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:s}", "kind",
+                     config_kind_name(c->problem.kind), "dtype", dtype_name(c->problem.type), "order", c->problem.order,
+                     "radius", c->problem.radius, "alpha", c->problem.alpha, "initial",
+                     c->problem.initial == CONFIG_INITIAL_FILE ? c->problem.file : config_initial_name(c->problem.initial),
+                     "mode_x", (json_int_t)c->problem.mode_x, "mode_y", (json_int_t)c->problem.mode_y, "seed",
+                     (json_int_t)c->problem.seed, "x_low", side_text(xl, sizeof xl, b->x_low), "x_high",
+                     side_text(xh, sizeof xh, b->x_high), "y_low", side_text(yl, sizeof yl, b->y_low), "y_high",
+                     side_text(yh, sizeof yh, b->y_high));
+}
+
+static json_t *asked_json(const config *c)
+{
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "device", config_device_name(c->run.device), "transport",
+                     config_transport_name(c->run.transport), "feed", config_feed_name(c->run.feed), "lanes", c->run.lanes,
+                     "fuse", c->run.fuse, "threads", c->run.threads, "ranks_x", c->run.ranks_x, "ranks_y", c->run.ranks_y);
+}
+
+static json_t *step_json(const timer_percentiles *t)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "min", record_number(t->min), "p50", record_number(t->p50), "p90",
+                     record_number(t->p90), "p99", record_number(t->p99), "max", record_number(t->max), "mean",
+                     record_number(t->mean));
+}
+
+static json_t *phases_json(const report *r)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < r->phases; i++)
+        json_object_set_new(all, r->phase[i].name,
+                            json_pack("{s:o, s:o}", "mean_s", record_number(r->phase[i].seconds.mean), "max_s",
+                                      record_number(r->phase[i].seconds.max)));
+    return all;
+}
+
+static json_t *gpus_json(const rank_machine *m, int ranks)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < ranks; i++)
+        if (m[i].uuid[0])
+            json_array_append_new(all, json_pack("{s:i, s:s, s:s, s:i, s:i}", "rank", i, "name", m[i].name, "uuid",
+                                                 m[i].uuid, "sm_clock_mhz", m[i].sm_clock_mhz, "mem_clock_mhz",
+                                                 m[i].mem_clock_mhz));
+    return all;
+}
+
+static json_t *machine_json(const sim *s, const rank_machine *m)
+{
+    unsigned major = 0, minor = 0, release = 0;
+    char hdf5[32];
+    H5get_libversion(&major, &minor, &release);
+    snprintf(hdf5, sizeof hdf5, "%u.%u.%u", major, minor, release);
+    json_t *hosts = json_array(), *binding = json_array();
+    for (int i = 0; i < s->top.ranks; i++) {
+        bool seen = false;
+        for (int j = 0; j < i && !seen; j++) seen = strcmp(m[i].host, m[j].host) == 0;
+        if (!seen) json_array_append_new(hosts, json_string(m[i].host));
+        json_array_append_new(binding, json_string(m[i].binding));
+    }
+    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i}", "hosts", hosts, "gpus", gpus_json(m, s->top.ranks),
+                     "driver", s->dev->driver[0] ? json_string(s->dev->driver) : json_null(), "mpi", s->top.mpi_version,
+                     "hdf5", hdf5, "binding", binding, "processor", s->dev->name, "threads", s->dev->threads);
+}
+
+static json_t *notes_json(const sim *s)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < s->notes_count; i++) json_array_append_new(all, json_string(s->notes[i]));
+    return all;
+}
+
+static json_t *run_json(const sim *s, const report *r, const char *deck_text, const rank_machine *m)
+{
+    const config *c = s->cfg;
+    const report_rates v = report_rates_of(s, r);
+    char fingerprint[17];
+    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
+    json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:O, s:o, s:{s:I, s:I}, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:i, s:o}",
+                          "schema", RECORD_SCHEMA, "program", "weft", "version", version_number, "git", version_git,
+                          "command", r->command, "started", r->started, "problem", problem_json(c), "grid", "nx",
+                          (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny, "ranks", s->top.ranks, "ranks_x",
+                          s->grid.dec.ranks_x, "ranks_y", s->grid.dec.ranks_y, "device",
+                          s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", halo_transport_name(s->transport),
+                          "lanes", s->lanes, "feed", config_feed_name(s->feed), "fuse", 1, "asked", asked_json(c));
+    const struct {
+        const char *key;
+        json_t *value;
+    } rest[] = {
+        { "steps", json_integer((json_int_t)s->level) },
+        { "steps_run", json_integer((json_int_t)r->steps_run) },
+        { "step_s", step_json(&r->step_s) },
+        { "gcells_per_s", record_number(v.cells_per_s * 1e-9) },
+        { "bytes_per_s", record_number(v.bytes_per_s) },
+        { "bytes_moved_per_s", record_number(v.bytes_moved_per_s) },
+        { "ceiling_bytes_per_s", record_number(r->calibration.ceiling_bytes_per_s) },
+        { "fraction_of_ceiling", record_number(v.fraction) },
+        { "overlap_hidden_fraction", record_number(r->calibration.overlap_hidden_fraction) },
+        { "overlap", json_pack("{s:o, s:o, s:o}", "step_s", record_number(r->calibration.step_s), "step_without_comm_s",
+                               record_number(r->calibration.step_without_comm_s), "comm_s",
+                               record_number(r->calibration.comm_s)) },
+        { "phases", phases_json(r) },
+        { "fingerprint", json_string(fingerprint) },
+        { "verdict", json_string(verify_name(r->verdict.verdict)) },
+        { "verdict_why", r->verdict.why[0] ? json_string(r->verdict.why) : json_null() },
+        { "max_error", record_number(r->verdict.max_error) },
+        { "error_bound", record_number(r->verdict.bound) },
+        { "last_change", record_number(r->last_change) },
+        { "checkpoint", json_pack("{s:I, s:I, s:o, s:o}", "count", (json_int_t)r->checkpoints.count, "bytes",
+                                  (json_int_t)r->checkpoints.bytes, "write_s", record_number(r->checkpoints.write_s),
+                                  "stall_s", record_number(r->checkpoints.stall_s)) },
+        { "machine", machine_json(s, m) },
+        { "slowest", json_pack("{s:i, s:s}", "rank", r->slowest_rank, "host", r->slowest_host) },
+        { "notes", notes_json(s) },
+        { "deck", json_string(deck_text) },
+    };
+    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) json_object_set_new(o, rest[i].key, rest[i].value);
+    return o;
+}
+
+bool report_record(const sim *s, const report *r, const char *deck_text, char *why, size_t why_bytes)
+{
+    if (!s->cfg->output.record[0]) return true;
+    rank_machine mine, *all = NULL;
+    memset(&mine, 0, sizeof mine);
+    snprintf(mine.host, sizeof mine.host, "%s", s->top.host);
+    snprintf(mine.name, sizeof mine.name, "%s", s->dev->name);
+    snprintf(mine.uuid, sizeof mine.uuid, "%s", s->dev->uuid);
+    snprintf(mine.binding, sizeof mine.binding, "%s", s->top.binding);
+    mine.sm_clock_mhz = s->dev->sm_clock_mhz;
+    mine.mem_clock_mhz = s->dev->mem_clock_mhz;
+    if (s->top.rank == 0) {
+        all = calloc((size_t)s->top.ranks, sizeof *all);
+        if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    }
+    MPI_CHECK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, s->top.comm));
+    int ok = 1;
+    if (s->top.rank == 0) {
+        json_t *o = run_json(s, r, deck_text, all);
+        ok = o && record_append(s->cfg->output.record, o, why, why_bytes);
+        json_decref(o);
+    }
+    free(all);
+    MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, s->top.comm));
+    return ok != 0;
+}

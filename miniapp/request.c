@@ -1,0 +1,101 @@
+#include "request.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "deck.h"
+
+enum { DECK_BYTES_MAX = 1 << 20, UNREADABLE = -1, NOT_TEXT = -2 };
+
+/* Bytes read into text, or one of the codes above. */
+static int slurp(const char *path, char *text)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) return UNREADABLE;
+    const size_t bytes = fread(text, 1, DECK_BYTES_MAX + 1, f);
+    const bool failed = ferror(f) != 0; /* a directory, say */
+    fclose(f);
+    if (failed) return UNREADABLE;
+    return bytes > DECK_BYTES_MAX || memchr(text, 0, bytes) ? NOT_TEXT : (int)bytes;
+}
+
+/* Rank 0 reads and everybody gets the text: the deck need not be on a shared file system. */
+static bool read_deck(deck *d, const char *path, char *why, size_t why_bytes)
+{
+    int rank = 0;
+    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    char *text = calloc(1, DECK_BYTES_MAX + 2);
+    if (!text) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    int bytes = rank == 0 ? slurp(path, text) : 0;
+    MPI_CHECK(MPI_Bcast(&bytes, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    bool ok = bytes >= 0;
+    if (bytes == UNREADABLE) {
+        snprintf(why, why_bytes, "cannot read the deck %s", path);
+    } else if (bytes == NOT_TEXT) {
+        snprintf(why, why_bytes, "the deck %s is not a text of at most 1 MiB", path);
+    } else {
+        MPI_CHECK(MPI_Bcast(text, bytes, MPI_BYTE, 0, MPI_COMM_WORLD));
+        text[bytes] = 0;
+        ok = deck_read_text(d, text, path, why, why_bytes);
+    }
+    free(text);
+    return ok;
+}
+
+/* Options and the deck's path; assignments are left for later, since they win over the deck. */
+static bool parse_options(request *q, const char **deck_path, int argc, char **argv, char *why, size_t why_bytes)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--dry-run") == 0) {
+            q->dry_run = true;
+        } else if (strcmp(argv[i], "--restart") == 0) {
+            if (i + 1 == argc) {
+                snprintf(why, why_bytes, "--restart needs a state file or a directory");
+                return false;
+            }
+            q->restart = argv[++i];
+        } else if (argv[i][0] == '-') {
+            snprintf(why, why_bytes, "unknown option %s; allowed: --restart FILE_OR_DIR, --dry-run, --help", argv[i]);
+            return false;
+        } else if (!strchr(argv[i], '=')) {
+            if (*deck_path) {
+                snprintf(why, why_bytes, "a second deck '%s' after '%s'; changes are given as section.key=value", argv[i], *deck_path);
+                return false;
+            }
+            *deck_path = argv[i];
+        }
+    }
+    if (*deck_path) return true;
+    snprintf(why, why_bytes, "no deck; usage: weft run DECK [section.key=value ...]");
+    return false;
+}
+
+static bool apply_assignments(deck *d, int argc, char **argv, char *why, size_t why_bytes)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--restart") == 0) i++; /* its file may have '=' in its name */
+        else if (argv[i][0] != '-' && strchr(argv[i], '=') && !deck_set(d, argv[i], why, why_bytes)) return false;
+    }
+    return true;
+}
+
+bool request_make(request *q, int argc, char **argv, char *why, size_t why_bytes)
+{
+    const char *path = NULL;
+    deck d = { NULL, 0 };
+    memset(q, 0, sizeof *q);
+    const bool ok = parse_options(q, &path, argc, argv, why, why_bytes) && read_deck(&d, path, why, why_bytes) &&
+                    apply_assignments(&d, argc, argv, why, why_bytes) && config_from_deck(&q->cfg, &d, why, why_bytes);
+    deck_free(&d);
+    if (ok) q->deck_text = config_to_text(&q->cfg);
+    return ok;
+}
+
+void request_free(request *q)
+{
+    free(q->deck_text);
+    q->deck_text = NULL;
+}

@@ -1,0 +1,21 @@
+/* What the command line of `weft run` asks for: a deck with the overrides applied, checked, the same on every rank. */
+#ifndef REQUEST_H
+#define REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config.h"
+
+typedef struct request {
+    config cfg;
+    char *deck_text;     /* resolved; owned */
+    const char *restart; /* file or directory, NULL: none; points into argv */
+    bool dry_run;
+} request;
+
+/* Collective over MPI_COMM_WORLD. False with one sentence in why, the same on every rank. */
+bool request_make(request *q, int argc, char **argv, char *why, size_t why_bytes);
+void request_free(request *q);
+
+#endif

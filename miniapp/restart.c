@@ -1,0 +1,102 @@
+#include "restart.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "check.h"
+#include "cmd.h"
+
+/* The deck stored in a file, as a config; false: unreadable, so the file is damaged. */
+static bool stored_config(const checkpoint_info *info, config *c, char *why, size_t why_bytes)
+{
+    deck d = { NULL, 0 };
+    const bool ok = info->deck && deck_read_text(&d, info->deck, "stored deck", why, why_bytes) &&
+                    config_from_deck(c, &d, why, why_bytes);
+    deck_free(&d);
+    return ok;
+}
+
+/* CHECKPOINT_MISSING here also stands for "disagrees with the deck": the user's mistake in both cases. */
+static checkpoint_status load_file(sim *s, const char *path, char *why, size_t why_bytes)
+{
+    char reason[400];
+    checkpoint_info info;
+    memset(&info, 0, sizeof info);
+    checkpoint_status status = checkpoint_read_info(s->top.comm, path, &info, why, why_bytes);
+    if (status != CHECKPOINT_OK) return status;
+
+    config *stored = calloc(1, sizeof *stored);
+    if (!stored) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    if (!stored_config(&info, stored, reason, sizeof reason)) {
+        snprintf(why, why_bytes, "%s: the deck stored in it cannot be read: %s", path, reason);
+        status = CHECKPOINT_DAMAGED;
+    } else {
+        const char *key = config_first_difference(s->cfg, stored);
+        if (key) {
+            snprintf(why, why_bytes, "%s differs between the deck and %s; a restart must agree in problem and grid", key, path);
+            status = CHECKPOINT_MISSING;
+        }
+    }
+    free(stored);
+    checkpoint_info_free(&info);
+    return status == CHECKPOINT_OK ? sim_load(s, path, why, why_bytes) : status;
+}
+
+static bool is_directory(sim *s, const char *path, bool *exists)
+{
+    int answer[2] = { 0, 0 };
+    if (s->top.rank == 0) {
+        struct stat st;
+        answer[0] = stat(path, &st) == 0;
+        /* a name that does not exist is a directory still to be made, unless it looks like a file */
+        const size_t n = strlen(path);
+        answer[1] = answer[0] ? S_ISDIR(st.st_mode) : !(n > 3 && strcmp(path + n - 3, ".h5") == 0);
+    }
+    MPI_CHECK(MPI_Bcast(answer, 2, MPI_INT, 0, s->top.comm));
+    *exists = answer[0] != 0;
+    return answer[1] != 0;
+}
+
+static int load_newest(sim *s, const char *dir, bool *loaded, char *why, size_t why_bytes)
+{
+    int64_t *steps = NULL;
+    size_t count = 0;
+    checkpoint_status status = checkpoint_list(s->top.comm, dir, &steps, &count);
+    if (status != CHECKPOINT_OK && status != CHECKPOINT_MISSING) {
+        snprintf(why, why_bytes, "--restart %s: the directory cannot be read", dir);
+        return CHECK_EXIT_ENVIRONMENT;
+    }
+    for (size_t i = 0; i < count; i++) {
+        char path[4224];
+        checkpoint_path(path, sizeof path, dir, steps[i]);
+        status = load_file(s, path, why, why_bytes);
+        if (status == CHECKPOINT_OK) {
+            *loaded = true;
+            break;
+        }
+        if (status == CHECKPOINT_MISSING) break; /* a whole file of another problem: not for us to skip */
+        cmd_say(0, "%s; skipped", why);
+    }
+    free(steps);
+    if (*loaded || count == 0) return 0;
+    if (status == CHECKPOINT_MISSING) return CHECK_EXIT_USAGE;
+    snprintf(why, why_bytes, "%s holds %zu checkpoint%s, all damaged", dir, count, count == 1 ? "" : "s");
+    return CHECK_EXIT_ENVIRONMENT;
+}
+
+int restart_load(sim *s, const char *path, bool *loaded, char *why, size_t why_bytes)
+{
+    bool exists = false;
+    *loaded = false;
+    if (is_directory(s, path, &exists)) return exists ? load_newest(s, path, loaded, why, why_bytes) : 0;
+    if (!exists) {
+        snprintf(why, why_bytes, "--restart %s: no such file", path);
+        return CHECK_EXIT_USAGE;
+    }
+    const checkpoint_status status = load_file(s, path, why, why_bytes);
+    *loaded = status == CHECKPOINT_OK;
+    if (*loaded) return 0;
+    return status == CHECKPOINT_MISSING ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
+}

@@ -1,0 +1,12 @@
+/* --restart FILE_OR_DIR: which state file a run goes on from. */
+#ifndef RESTART_H
+#define RESTART_H
+
+#include "sim.h"
+
+/* Loads the state into s. path: a state file, or a directory, of which the newest whole checkpoint is taken; damaged ones are named
+ * on stderr and skipped. An empty or missing directory leaves *loaded false. Returns an exit status: 0; 2 the file is
+ * missing, or disagrees with the deck in problem or grid; 3 nothing but damaged files. One sentence in why. Collective. */
+int restart_load(sim *s, const char *path, bool *loaded, char *why, size_t why_bytes);
+
+#endif

@@ -1,0 +1,300 @@
+#include "sim.h"
+
+#include <omp.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+
+__attribute__((format(printf, 2, 3))) static void add_note(sim *s, const char *format, ...)
+{
+    if (s->notes_count == SIM_NOTES_MAX) return;
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(s->notes[s->notes_count++], sizeof s->notes[0], format, ap);
+    va_end(ap);
+}
+
+/* Ranks that may all use the same CPUs share them; OMP_NUM_THREADS and run.threads win. */
+static int choose_threads(const config *cfg, const topology *top)
+{
+    if (cfg->run.threads > 0) return cfg->run.threads;
+    if (getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
+    cpu_set_t cpus;
+    const int mine = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : omp_get_num_procs();
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    const int shared = (long)mine * top->local_ranks > online ? mine / top->local_ranks : mine;
+    return shared > 0 ? shared : 1;
+}
+
+static void choose_transport(sim *s, const char *self_exe)
+{
+    const config_transport asked = s->cfg->run.transport;
+    char why[512] = "";
+    s->transport = HALO_STAGED;
+    if (s->dev->kind == DEVICE_HOST) {
+        if (asked != CONFIG_TRANSPORT_AUTO && asked != CONFIG_TRANSPORT_STAGED)
+            add_note(s, "run.transport = %s: the host device knows staged only; using staged", config_transport_name(asked));
+        return;
+    }
+    if (asked == CONFIG_TRANSPORT_STAGED) return;
+    if (s->top.ranks == 1 && asked == CONFIG_TRANSPORT_AUTO) return; /* nobody to talk to */
+    const bool aware = topology_probe_aware(&s->top, s->dev, self_exe, why, sizeof why);
+    if (aware) s->transport = HALO_AWARE;
+    if (asked == CONFIG_TRANSPORT_AWARE && !aware)
+        add_note(s, "run.transport = aware: %s; using staged", why);
+    else if (asked == CONFIG_TRANSPORT_AUTO && !aware && s->top.mpi_claims_cuda)
+        add_note(s, "this MPI claims CUDA support, but %s; using staged", why);
+    else if (asked != CONFIG_TRANSPORT_AUTO && asked != CONFIG_TRANSPORT_AWARE)
+        add_note(s, "run.transport = %s is not in this version; using %s", config_transport_name(asked),
+                 halo_transport_name(s->transport));
+}
+
+static void choose_feed(sim *s)
+{
+    const config *cfg = s->cfg;
+    const bool host = s->dev->kind == DEVICE_HOST;
+    s->feed = cfg->run.feed;
+    if (s->feed == CONFIG_FEED_GRAPH) {
+        s->feed = CONFIG_FEED_AUTO;
+        add_note(s, "run.feed = graph needs a transport without the host, which this version does not have; using %s",
+                 host ? "serial" : "openmp");
+    }
+    if (s->feed == CONFIG_FEED_AUTO) s->feed = host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
+    s->lanes = cfg->run.lanes;
+    if (s->lanes == 0) s->lanes = host && s->feed == CONFIG_FEED_OPENMP ? s->dev->threads : 1;
+    if (s->lanes > STEP_LANES_MAX) {
+        add_note(s, "run.lanes = %d: at most %d; using %d", s->lanes, STEP_LANES_MAX, STEP_LANES_MAX);
+        s->lanes = STEP_LANES_MAX;
+    }
+    if (cfg->run.fuse > 1)
+        add_note(s, "run.fuse = %d is not in this version; using 1", cfg->run.fuse);
+}
+
+static bool turned(const sim *s)
+{
+    return s->cfg->problem.kind == CONFIG_TRANSPOSE || s->cfg->problem.kind == CONFIG_SWEEP;
+}
+
+static bool make_grids(sim *s, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    const int r = c->problem.radius, ranks = s->top.ranks, me = s->top.rank;
+    const bool wraps = c->problem.kind != CONFIG_TRANSPOSE;
+    const bool px = wraps && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC;
+    const bool py = wraps && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
+    const bool along_y = c->grid.ny > 1 && !turned(s);
+    decomp *d = &s->grid.dec;
+    if (!decomp_make(d, c->grid.nx, c->grid.ny, px, py, ranks, me, c->run.ranks_x, c->run.ranks_y, r, why, why_bytes))
+        return false;
+    s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), r, along_y ? r : 0);
+    if (!turned(s)) return true;
+
+    /* Row slabs of the transposed field where they fit, else this grid turned, which always does. */
+    decomp *t = &s->turned_grid.dec;
+    if (!decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, 0, 0, r, why, why_bytes) &&
+        !decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, d->ranks_y, d->ranks_x, r, why, why_bytes))
+        return false;
+    s->turned_grid.shape = field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), r, 0);
+    return true;
+}
+
+static bool enough_memory(sim *s, char *why, size_t why_bytes)
+{
+    size_t need = 2 * s->grid.shape.bytes, free_bytes = 0, total_bytes = 0;
+    if (s->cfg->problem.kind == CONFIG_TRANSPOSE) need = s->grid.shape.bytes + s->turned_grid.shape.bytes;
+    if (s->cfg->problem.kind == CONFIG_SWEEP) need += 2 * s->turned_grid.shape.bytes;
+    DEVICE_CHECK(s->dev, s->dev->memory_info(s->dev, &free_bytes, &total_bytes));
+    const double short_of = (double)need - (double)free_bytes / s->top.ranks_on_device;
+    struct { double bytes; int rank; } mine = { short_of, s->top.rank }, worst;
+    MPI_CHECK(MPI_Allreduce(&mine, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
+    if (worst.bytes <= 0) return true;
+    snprintf(why, why_bytes, "grid %lld x %lld: the fields of rank %d need %.2f GB more memory than its device has free",
+             (long long)s->cfg->grid.nx, (long long)s->cfg->grid.ny, worst.rank, worst.bytes / 1e9);
+    return false;
+}
+
+static void alloc_device(sim *s, size_t bytes, void **out)
+{
+    DEVICE_CHECK(s->dev, s->dev->alloc(s->dev, DEVICE_MEMORY_DEVICE, bytes, out));
+}
+
+static void make_fields(sim *s)
+{
+    device *d = s->dev;
+    const config *c = s->cfg;
+    const config_kind kind = c->problem.kind;
+    alloc_device(s, s->grid.shape.bytes, &s->u);
+    alloc_device(s, kind == CONFIG_TRANSPOSE ? s->turned_grid.shape.bytes : s->grid.shape.bytes, &s->other);
+    if (kind == CONFIG_SWEEP)
+        for (int i = 0; i < 2; i++) alloc_device(s, s->turned_grid.shape.bytes, &s->turned[i]);
+    alloc_device(s, sizeof *s->result, (void **)&s->result);
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host));
+}
+
+static void make_passes(sim *s)
+{
+    const config *c = s->cfg;
+    const boundary *sides = &c->grid.sides;
+    step_streams_create(&s->streams, s->dev, s->lanes, s->feed);
+    if (c->problem.kind != CONFIG_TRANSPOSE) {
+        DEVICE_CHECK(s->dev, s->dev->stencil_bind(s->dev, &s->prob.op));
+        step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, sides, c->problem.radius,
+                         s->prob.op.form == STENCIL_BOX, s->transport, s->top.comm);
+    }
+    if (c->problem.kind == CONFIG_SWEEP) {
+        const boundary turned_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
+        step_pass_create(&s->turned_pass, &s->turned_grid.dec, s->dev, &s->turned_grid.shape, &turned_sides,
+                         c->problem.radius, false, s->transport, s->top.comm);
+        s->from_turned = redist_create(&s->turned_grid.dec, &s->grid.dec, s->dev, &s->turned_grid.shape, &s->grid.shape,
+                                       s->transport, s->top.comm);
+    }
+    if (turned(s))
+        s->to_turned = redist_create(&s->grid.dec, &s->turned_grid.dec, s->dev, &s->grid.shape, &s->turned_grid.shape,
+                                     s->transport, s->top.comm);
+}
+
+/* One device block for all tables, in the order x_hi, x_lo, y_hi, y_lo, count. */
+static void make_tables(sim *s)
+{
+    problem_tables *t = &s->tables;
+    s->has_formula = problem_tables_make(t, &s->prob, s->cfg, s->grid.dec.own);
+    const struct {
+        const double *from;
+        size_t bytes;
+        const double **to;
+    } part[] = {
+        { t->x_hi, t->x_hi_bytes, &s->initial.x.hi }, { t->x_lo, t->x_lo_bytes, &s->initial.x.lo },
+        { t->y_hi, t->y_hi_bytes, &s->initial.y.hi }, { t->y_lo, t->y_lo_bytes, &s->initial.y.lo },
+        { t->count, VALUE_COUNT_TABLE * sizeof(double), &s->initial.table },
+    };
+    size_t total = 0, at = 0;
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) total += part[i].bytes;
+    alloc_device(s, total, &s->device_tables);
+    s->initial = t->base;
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
+        char *to = (char *)s->device_tables + at;
+        if (part[i].from)
+            DEVICE_CHECK(s->dev, s->dev->copy(s->dev, to, part[i].from, part[i].bytes, s->streams.lane[0]));
+        *part[i].to = (const double *)(const void *)to;
+        at += part[i].bytes;
+    }
+    sim_wait(s);
+}
+
+int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_t why_bytes)
+{
+    char notes[512];
+    memset(s, 0, sizeof *s);
+    s->cfg = cfg;
+    topology_create(&s->top);
+    const topology_choice choice = cfg->run.device == CONFIG_DEVICE_CUDA   ? TOPOLOGY_CUDA
+                                   : cfg->run.device == CONFIG_DEVICE_HOST ? TOPOLOGY_HOST
+                                                                           : TOPOLOGY_AUTO;
+    s->dev = topology_device(&s->top, choice, choose_threads(cfg, &s->top), why, why_bytes, notes, sizeof notes);
+    if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
+    if (notes[0]) add_note(s, "%s", notes);
+    if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
+    if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
+    choose_transport(s, self_exe);
+    choose_feed(s);
+    problem_make(&s->prob, cfg);
+    if (s->prob.warning[0]) add_note(s, "%s", s->prob.warning);
+    make_fields(s);
+    make_passes(s);
+    make_tables(s);
+    return 0;
+}
+
+void sim_destroy(sim *s)
+{
+    device *d = s->dev;
+    if (d) {
+        sim_wait(s);
+        redist_destroy(&s->to_turned);
+        redist_destroy(&s->from_turned);
+        step_pass_destroy(&s->pass);
+        step_pass_destroy(&s->turned_pass);
+        step_streams_destroy(&s->streams);
+        void *const on_device[] = { s->u, s->other, s->turned[0], s->turned[1], s->device_tables, s->result };
+        for (size_t i = 0; i < sizeof on_device / sizeof on_device[0]; i++)
+            if (on_device[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, on_device[i]));
+        void *const pinned[] = { s->snapshot[0], s->snapshot[1], s->result_host };
+        for (size_t i = 0; i < sizeof pinned / sizeof pinned[0]; i++)
+            if (pinned[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, pinned[i]));
+        problem_tables_free(&s->tables);
+        device_destroy(&s->dev);
+    }
+    topology_destroy(&s->top);
+    memset(s, 0, sizeof *s);
+}
+
+void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
+
+static void swap(void **a, void **b)
+{
+    void *t = *a;
+    *a = *b;
+    *b = t;
+}
+
+void sim_step(sim *s, const step_probe *probe)
+{
+    device *d = s->dev;
+    device_stream *main_stream = s->streams.lane[0];
+    switch (s->cfg->problem.kind) {
+    case CONFIG_HEAT:
+    case CONFIG_WAVE:
+    case CONFIG_ADVECT:
+    case CONFIG_LAPLACE:
+    case CONFIG_CUSTOM:
+        step_advance(&s->streams, &s->pass, s->other, s->u, s->prob.op.has_prev ? s->other : NULL, true, probe);
+        swap(&s->u, &s->other);
+        break;
+    case CONFIG_TRANSPOSE:
+        redist_transpose(s->to_turned, s->other, s->u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, main_stream);
+        DEVICE_CHECK(d, d->event_record(d, s->streams.level, main_stream));
+        break;
+    case CONFIG_SWEEP: /* other holds v, the half step, until the transpose back overwrites it */
+        step_advance(&s->streams, &s->pass, s->other, s->u, NULL, true, NULL);
+        redist_transpose(s->to_turned, s->turned[0], s->other, TRANSPOSE_STORE, main_stream);
+        step_complete_level(&s->streams, &s->turned_pass, s->turned[0]);
+        step_advance(&s->streams, &s->turned_pass, s->turned[1], s->turned[0], NULL, true, NULL);
+        redist_transpose(s->from_turned, s->other, s->turned[1], TRANSPOSE_STORE, main_stream);
+        step_complete_level(&s->streams, &s->pass, s->other);
+        swap(&s->u, &s->other);
+        break;
+    }
+    s->level++;
+}
+
+int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->grid.shape)); }
+
+int sim_words(const sim *s)
+{
+    if (turned(s)) return 4;
+    return s->prob.two_levels ? 3 : 2;
+}
+
+double sim_bytes_moved_per_step(const sim *s)
+{
+    const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)sim_own_cells(s);
+    const double pack_passes = 4; /* pack reads and writes a message, unpack again */
+    switch (s->cfg->problem.kind) {
+    case CONFIG_TRANSPOSE: /* A read and written, B read and written; what leaves the rank is packed and unpacked once more */
+        return 4 * word * cells + 2 * (double)redist_sent_bytes(s->to_turned);
+    case CONFIG_SWEEP: /* two line passes and two transposes, each a read and a write */
+        return 8 * word * cells + 2 * (double)(redist_sent_bytes(s->to_turned) + redist_sent_bytes(s->from_turned)) +
+               pack_passes * (double)(halo_sent_bytes(s->pass.halo) + halo_sent_bytes(s->turned_pass.halo));
+    case CONFIG_HEAT:
+    case CONFIG_WAVE:
+    case CONFIG_ADVECT:
+    case CONFIG_LAPLACE:
+    case CONFIG_CUSTOM: break;
+    }
+    return sim_words(s) * word * cells + pack_passes * (double)halo_sent_bytes(s->pass.halo);
+}

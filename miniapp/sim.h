@@ -1,0 +1,95 @@
+/* Ownership of everything a run holds: topology, device, decompositions, fields, passes, streams; and what was chosen
+ * for the choices the deck left open. The only file that knows which buffers a kind needs:
+ *
+ *   linear kinds  u: the present level; other: the next one, and the level before it (a step writes next over prev)
+ *   transpose     u: A; other: B, of the turned shape
+ *   sweep         u, other as above for the x pass; turned[0..1] for the y pass, which runs on the transposed field
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include "checkpoint.h"
+#include "config.h"
+#include "problem.h"
+#include "redist.h"
+#include "step.h"
+#include "topology.h"
+
+enum { SIM_NOTES_MAX = 8 };
+
+typedef struct sim_grid { /* one global field's layout over the ranks */
+    decomp dec;
+    field_shape shape;
+} sim_grid;
+
+typedef struct sim {
+    const config *cfg;
+    problem prob;
+    topology top;
+    device *dev;
+
+    halo_transport transport;
+    config_feed feed;
+    int lanes;
+    char notes[SIM_NOTES_MAX][512]; /* what was asked and cannot work here, shared GPUs, ...: each said once */
+    int notes_count;
+
+    sim_grid grid, turned_grid; /* turned: (nx, ny) of transpose and sweep */
+    void *u, *other, *turned[2];
+    step_streams streams;
+    step_pass pass, turned_pass;
+    redist *to_turned, *from_turned;
+    problem_tables tables;       /* the initial value as a formula; its tables are copied to the device */
+    void *device_tables;         /* ... here, where the kernels read them */
+    value initial;               /* tables.base with those pointers */
+    bool has_formula;            /* false for a file */
+
+    uint64_t *result;            /* device memory: what a reduction leaves */
+    uint64_t *result_host;       /* pinned */
+    void *snapshot[CHECKPOINT_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
+    int64_t level;               /* of u: steps done since step 0 */
+} sim;
+
+/* Collective. Creates everything but the fields' values. On failure: one sentence in why, an exit status other than 0
+ * (2: the deck does not fit these ranks; 3: no device); sim_destroy is still called by the owner. self_exe: argv[0]'s
+ * real path, for the probe of device-aware MPI. */
+int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_t why_bytes);
+void sim_destroy(sim *s);
+
+/* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the rows, and
+ * something to time on that is not zero. */
+void sim_touch(sim *s);
+/* Level 0 from the formula or the file named in the deck. Status 0, 2 or 3 with a sentence. */
+int sim_initialise(sim *s, char *why, size_t why_bytes);
+/* The level in a state file. CHECKPOINT_* as in checkpoint.h. */
+checkpoint_status sim_load(sim *s, const char *path, char *why, size_t why_bytes);
+/* Fills a state for checkpoint_write: copies own cells to host memory and computes the fingerprints. Valid until the next
+ * call. deck_text must outlive it. */
+void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);
+
+/* One step; level + 1. probe as in step_advance (NULL for transpose and sweep). */
+void sim_step(sim *s, const step_probe *probe);
+/* Waits for everything enqueued. */
+void sim_wait(sim *s);
+
+/* max |u - previous u| over all ranks, NaN if there is any: the change of the last step. */
+double sim_change(sim *s);
+/* Of the present level: /fields/u, or /fields/b. All ranks get it. */
+uint64_t sim_fingerprint(sim *s);
+/* max |field - v| over all ranks; NaN if any cell is. */
+double sim_max_error(sim *s, const sim_grid *g, const void *field, const value *v);
+/* Own cells in host memory, dense rows, in snapshot[slot]; valid until the slot's next use. */
+const void *sim_host_copy(sim *s, const sim_grid *g, const void *field, int slot);
+/* Transpose: the 1024 values of VALUE_COUNT, put where the device reads them; v->table then points there. */
+void sim_set_count_table(sim *s, value *v, const double *table);
+
+/* Debug builds: WEFT_FAULT=cell adds 1e-3 to one cell of rank 0's result, so that tests see the verifier fail. Else nothing. */
+void sim_inject_fault(sim *s);
+
+int64_t sim_own_cells(const sim *s);
+/* Bytes this rank's device moves in one step, counted from what the kernels read and write, halo and redistribution included. */
+double sim_bytes_moved_per_step(const sim *s);
+/* The words per cell by which rates are stated: 2, 3 (wave, advect) or 4 (transpose, sweep). */
+int sim_words(const sim *s);
+
+#endif

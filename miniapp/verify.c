@@ -1,0 +1,63 @@
+#include "verify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+const char *verify_name(verify_verdict v)
+{
+    switch (v) {
+    case VERIFY_EXACT: return "exact";
+    case VERIFY_FAILED: return "failed";
+    case VERIFY_UNCHECKED: return "unchecked";
+    }
+    return "?";
+}
+
+static verify_result judge(double max_error, double bound)
+{
+    /* written so that a NaN fails */
+    verify_result r = { !(max_error <= bound) ? VERIFY_FAILED : VERIFY_EXACT, max_error, bound, "" };
+    return r;
+}
+
+static verify_result unchecked(const char *why)
+{
+    verify_result r = { VERIFY_UNCHECKED, NAN, NAN, "" };
+    snprintf(r.why, sizeof r.why, "%s", why);
+    return r;
+}
+
+static verify_result verify_transpose(sim *s)
+{
+    double a_table[VALUE_COUNT_TABLE], b_table[VALUE_COUNT_TABLE];
+    problem_count_tables(s->cfg->problem.type, s->level, a_table, b_table);
+    value a = s->initial, b = s->initial;
+    b.nx_global = s->turned_grid.dec.nx;
+    b.ny_global = s->turned_grid.dec.ny;
+    b.x_first = s->turned_grid.dec.own.x0;
+    b.y_first = s->turned_grid.dec.own.y0;
+    b.transposed = true;
+    sim_set_count_table(s, &a, a_table);
+    const double a_error = sim_max_error(s, &s->grid, s->u, &a);
+    sim_set_count_table(s, &b, b_table);
+    const double b_error = sim_max_error(s, &s->turned_grid, s->other, &b);
+    return judge(isnan(a_error) || a_error > b_error ? a_error : b_error, 0.0);
+}
+
+verify_result verify_level(sim *s)
+{
+    if (!s->prob.exact) return unchecked(s->prob.why_unchecked);
+    if (s->cfg->problem.kind == CONFIG_TRANSPOSE) return verify_transpose(s);
+
+    const value exact = problem_value_at(&s->prob, s->cfg, &s->initial, s->level);
+    const problem_verdict bound = problem_bound(&s->prob, s->cfg, s->level);
+    verify_result r = judge(sim_max_error(s, &s->grid, s->u, &exact), bound.bound);
+    if (r.verdict == VERIFY_EXACT && !bound.meaningful) {
+        r.verdict = VERIFY_UNCHECKED;
+        snprintf(r.why, sizeof r.why, "%s", bound.why_unchecked);
+    }
+    return r;
+}

@@ -1,0 +1,19 @@
+/* The verdict: every cell against the exact discrete answer. */
+#ifndef VERIFY_H
+#define VERIFY_H
+
+#include "sim.h"
+
+typedef enum verify_verdict { VERIFY_EXACT, VERIFY_FAILED, VERIFY_UNCHECKED } verify_verdict;
+
+typedef struct verify_result {
+    verify_verdict verdict;
+    double max_error, bound; /* NaN where not measured */
+    char why[256];           /* unchecked: the reason */
+} verify_result;
+
+const char *verify_name(verify_verdict v);
+/* Of the present level; exact_start: the run began at level 0 of the formula or at a state file of such a run. Collective. */
+verify_result verify_level(sim *s);
+
+#endif
