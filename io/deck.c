@@ -1,0 +1,318 @@
+/* Lines go to libinih through a reader of our own, because libinih drops what it cannot hold without a word: the end of
+ * a line of INI_MAX_LINE bytes, and the end of a section's name or of a continued key beyond 49. The reader also counts
+ * lines, which the library's handler is not told.
+ * Invariant: entry[0..count) has no key twice; every string is owned. */
+#include "deck.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DECK_LINE_BYTES = 200,          /* libinih's own limit, and the documented one */
+    DECK_NAME_BYTES = 50,           /* libinih's MAX_SECTION and MAX_NAME, both with the final zero */
+    DECK_FILE_BYTES_MAX = 1 << 20,  /* weights of radius 8 take 8 KB; more than this is some other file */
+    DECK_QUOTE_CHARS = 40           /* of a line quoted in a sentence */
+};
+
+static bool fail(char *why, size_t why_bytes, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, why_bytes, format, args);
+    va_end(args);
+    return false;
+}
+
+static void *allocate(void *old, size_t bytes)
+{
+    void *p = realloc(old, bytes);
+    if (!p) {
+        fputs("weft: out of memory while reading a deck\n", stderr);
+        abort();
+    }
+    return p;
+}
+
+static char *copy_bytes(const char *from, size_t bytes)
+{
+    char *to = allocate(NULL, bytes + 1);
+    memcpy(to, from, bytes);
+    to[bytes] = '\0';
+    return to;
+}
+
+static char *copy_trimmed(const char *from, size_t bytes)
+{
+    while (bytes && isspace((unsigned char)*from)) from++, bytes--;
+    while (bytes && isspace((unsigned char)from[bytes - 1])) bytes--;
+    return copy_bytes(from, bytes);
+}
+
+/* ---- entries ---- */
+
+static deck_entry *find(const deck *d, const char *key)
+{
+    for (size_t i = 0; i < d->count; i++)
+        if (strcmp(d->entry[i].key, key) == 0) return &d->entry[i];
+    return NULL;
+}
+
+const deck_entry *deck_find(const deck *d, const char *key) { return find(d, key); }
+
+/* Takes the three strings. */
+static void append(deck *d, char *key, char *value, char *where)
+{
+    d->entry = allocate(d->entry, (d->count + 1) * sizeof *d->entry);
+    d->entry[d->count++] = (deck_entry){ key, value, where };
+}
+
+void deck_free(deck *d)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        free(d->entry[i].key);
+        free(d->entry[i].value);
+        free(d->entry[i].where);
+    }
+    free(d->entry);
+    *d = (deck){ NULL, 0 };
+}
+
+/* ---- a file or a text ---- */
+
+typedef struct reading {
+    deck *to;
+    const char *name, *text, *at, *end;
+    int line;        /* number of the line that libinih is looking at */
+    bool indented;   /* it starts with white space: a continuation where a key came before */
+    size_t open;     /* entry that a continuation would extend */
+    bool failed;
+    char *why;
+    size_t why_bytes;
+} reading;
+
+static char *read_line(char *buffer, int buffer_bytes, void *stream)
+{
+    reading *r = stream;
+    if (r->failed || r->at == r->end) return NULL;
+    const char *start = r->at, *stop = memchr(start, '\n', (size_t)(r->end - start));
+    r->at = stop ? stop + 1 : r->end;
+    if (!stop) stop = r->end;
+    if (stop > start && stop[-1] == '\r') stop--;
+    r->line++;
+
+    const size_t bytes = (size_t)(stop - start);
+    const size_t limit = buffer_bytes < DECK_LINE_BYTES ? (size_t)buffer_bytes : DECK_LINE_BYTES;
+    r->failed = true;
+    if (memchr(start, '\0', bytes)) {
+        fail(r->why, r->why_bytes, "%s:%d: a zero byte: this is not a text file", r->name, r->line);
+        return NULL;
+    }
+    if (bytes >= limit) {
+        fail(r->why, r->why_bytes,
+             "%s:%d: the line has %zu bytes and libinih would cut it at %zu: continue the value on indented lines",
+             r->name, r->line, bytes, limit);
+        return NULL;
+    }
+    r->failed = false;
+    r->indented = bytes && isspace((unsigned char)*start);
+    if (bytes && *start == '[') r->open = SIZE_MAX; /* a new section ends the value before it */
+    memcpy(buffer, start, bytes);
+    buffer[bytes] = '\0';
+    return buffer;
+}
+
+/* "word =": what an indented key looks like; libinih would take it for the rest of the value before. */
+static bool looks_like_assignment(const char *text)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    if (!n) return false;
+    n += strspn(text + n, " \t");
+    return text[n] == '=';
+}
+
+static bool continue_value(reading *r, const char *text)
+{
+    deck_entry *e = &r->to->entry[r->open];
+    /* libinih 55 takes a comment off a key's own line only. */
+    const char *comment = *text == ';' ? text : strstr(text, " ;");
+    char *const value = copy_trimmed(text, comment ? (size_t)(comment - text) : strlen(text));
+    if (looks_like_assignment(value)) {
+        fail(r->why, r->why_bytes,
+             "%s:%d: an indented line continues the value of %s, but \"%.*s\" looks like a key of its own: "
+             "start it in the first column",
+             r->name, r->line, e->key, DECK_QUOTE_CHARS, value);
+        free(value);
+        return false;
+    }
+    const size_t old = strlen(e->value), more = strlen(value);
+    e->value = allocate(e->value, old + more + 2);
+    if (old && more) strcat(e->value, " ");
+    strcat(e->value, value);
+    free(value);
+    return true;
+}
+
+static bool take(reading *r, const char *section, const char *name, const char *value)
+{
+    if (!*section)
+        return fail(r->why, r->why_bytes, "%s:%d: %.*s stands before any [section]", r->name, r->line,
+                    DECK_QUOTE_CHARS, name);
+    if (!*name) return fail(r->why, r->why_bytes, "%s:%d: no key in front of the =", r->name, r->line);
+    /* A name that fills libinih's buffer may already be a cut one. */
+    if (strlen(section) >= DECK_NAME_BYTES - 1 || strlen(name) >= DECK_NAME_BYTES - 1)
+        return fail(r->why, r->why_bytes, "%s:%d: the name of a section or key has %d characters or more", r->name,
+                    r->line, DECK_NAME_BYTES - 1);
+
+    const size_t key_bytes = strlen(section) + strlen(name) + 2;
+    char *key = allocate(NULL, key_bytes);
+    snprintf(key, key_bytes, "%s.%s", section, name);
+    const deck_entry *old = find(r->to, key);
+    if (old) {
+        fail(r->why, r->why_bytes, "%s:%d: %s was already given at %s", r->name, r->line, key, old->where);
+        free(key);
+        return false;
+    }
+    const size_t where_bytes = strlen(r->name) + 16;
+    char *where = allocate(NULL, where_bytes);
+    snprintf(where, where_bytes, "%s:%d", r->name, r->line);
+    append(r->to, key, copy_trimmed(value, strlen(value)), where);
+    r->open = r->to->count - 1;
+    return true;
+}
+
+/* libinih calls this for a key and again, with the same key, for each indented line after it. */
+static int on_value(void *user, const char *section, const char *name, const char *value)
+{
+    reading *r = user;
+    if (r->failed) return 0;
+    const deck_entry *open = r->open < r->to->count ? &r->to->entry[r->open] : NULL;
+    const size_t section_length = strlen(section);
+    const bool same = open && strncmp(open->key, section, section_length) == 0 && open->key[section_length] == '.'
+                      && strcmp(open->key + section_length + 1, name) == 0;
+    r->failed = !(r->indented && same ? continue_value(r, value) : take(r, section, name, value));
+    return !r->failed;
+}
+
+static bool refuse_line(const reading *r, int line)
+{
+    const char *start = r->text;
+    for (int i = 1; i < line; i++) start = (const char *)memchr(start, '\n', (size_t)(r->end - start)) + 1;
+    while (start < r->end && isspace((unsigned char)*start)) start++;
+    const char *stop = memchr(start, '\n', (size_t)(r->end - start));
+    size_t bytes = (size_t)((stop ? stop : r->end) - start);
+    if (bytes && start[bytes - 1] == '\r') bytes--;
+    return fail(r->why, r->why_bytes, "%s:%d: \"%.*s\" is neither a [section], a key = value nor a comment", r->name,
+                line, bytes > DECK_QUOTE_CHARS ? DECK_QUOTE_CHARS : (int)bytes, start);
+}
+
+static bool read_bytes(deck *d, const char *text, size_t bytes, const char *name, char *why, size_t why_bytes)
+{
+    reading r = { .to = d, .name = name, .text = text, .at = text, .end = text + bytes, .open = SIZE_MAX,
+                  .why = why, .why_bytes = why_bytes };
+    const int status = ini_parse_stream(read_line, &r, on_value, &r);
+    /* libinih goes on after a line it cannot read: the first thing wrong is the one to name. */
+    if (status > 0 && (!r.failed || status < r.line)) return refuse_line(&r, status);
+    if (status < 0) return fail(why, why_bytes, "%s: libinih is out of memory", name);
+    return !r.failed;
+}
+
+bool deck_read_text(deck *d, const char *text, const char *name, char *why, size_t why_bytes)
+{
+    return read_bytes(d, text, strlen(text), name, why, why_bytes);
+}
+
+bool deck_read_file(deck *d, const char *path, char *why, size_t why_bytes)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) return fail(why, why_bytes, "cannot read the deck %s: %s", path, strerror(errno));
+    char *text = allocate(NULL, DECK_FILE_BYTES_MAX + 1);
+    const size_t bytes = fread(text, 1, DECK_FILE_BYTES_MAX + 1, f);
+    bool ok = true;
+    if (ferror(f)) ok = fail(why, why_bytes, "cannot read the deck %s: %s", path, strerror(errno));
+    else if (bytes > DECK_FILE_BYTES_MAX)
+        ok = fail(why, why_bytes, "%s is larger than %d bytes: this is not a deck", path, DECK_FILE_BYTES_MAX);
+    fclose(f);
+    ok = ok && read_bytes(d, text, bytes, path, why, why_bytes);
+    free(text);
+    return ok;
+}
+
+/* ---- the command line ---- */
+
+bool deck_set(deck *d, const char *assignment, char *why, size_t why_bytes)
+{
+    const char *equals = strchr(assignment, '=');
+    if (!equals) return fail(why, why_bytes, "%s: expected section.key=value", assignment);
+    char *key = copy_trimmed(assignment, (size_t)(equals - assignment));
+    const char *dot = strchr(key, '.');
+    if (!dot || dot == key || !dot[1]) {
+        free(key);
+        return fail(why, why_bytes, "%s: the key needs its section, as in section.key=value", assignment);
+    }
+    char *value = copy_trimmed(equals + 1, strlen(equals + 1));
+    char *where = copy_bytes("command line", strlen("command line"));
+    deck_entry *old = find(d, key);
+    if (old) {
+        free(old->key);
+        free(old->value);
+        free(old->where);
+        *old = (deck_entry){ key, value, where };
+    } else {
+        append(d, key, value, where);
+    }
+    return true;
+}
+
+/* ---- the nearest known key ---- */
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Damerau-Levenshtein distance, optimal string alignment: insert, delete, replace, swap neighbours, each 1. */
+static size_t distance(const char *a, const char *b)
+{
+    const size_t n = strlen(a), m = strlen(b), width = m + 1;
+    size_t *row = allocate(NULL, 3 * width * sizeof *row);
+    size_t *before = row, *last = row + width, *now = row + 2 * width;
+    for (size_t j = 0; j <= m; j++) last[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        now[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            now[j] = least(least(last[j] + 1, now[j - 1] + 1), last[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = least(now[j], before[j - 2] + 1);
+        }
+        size_t *const free_row = before;
+        before = last;
+        last = now;
+        now = free_row;
+    }
+    const size_t result = last[m];
+    free(row);
+    return result;
+}
+
+static const char *after_dot(const char *key)
+{
+    const char *dot = strchr(key, '.');
+    return dot ? dot + 1 : key;
+}
+
+const char *deck_nearest(const char *key, const char *const *known, size_t known_count)
+{
+    const char *nearest = NULL;
+    size_t nearest_cost = SIZE_MAX;
+    for (size_t i = 0; i < known_count; i++) {
+        /* The right name in a wrong section, or in none, counts as two edits: a likelier slip than many letters. */
+        const size_t cost = least(distance(key, known[i]), 2 + distance(after_dot(key), after_dot(known[i])));
+        if (cost < nearest_cost) {
+            nearest_cost = cost;
+            nearest = known[i];
+        }
+    }
+    return nearest;
+}

@@ -1,0 +1,73 @@
+/* One line, one write, under a lock: runs that end at the same time never mix, and a run that died in the middle of its
+ * line costs that line only. */
+#include "record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+json_t *record_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
+
+json_t *record_now(void)
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+    char text[32] = "";
+    if (gmtime_r(&now, &utc)) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return json_string(text);
+}
+
+/* 0 or errno. `line` ends with a newline and starts with one, which is left out where the file's last line is whole. */
+static int append_line(int fd, const char *line)
+{
+    struct stat info;
+    /* A file system without locks (ENOLCK, EOPNOTSUPP) still has O_APPEND: go on. */
+    while (flock(fd, LOCK_EX) != 0 && errno == EINTR) { }
+    if (fstat(fd, &info) != 0) return errno;
+    if (S_ISREG(info.st_mode)) {
+        char last = '\n';
+        if (info.st_size > 0 && pread(fd, &last, 1, info.st_size - 1) < 0) return errno;
+        if (last == '\n') line++;
+    } else {
+        line++; /* a pipe or a terminal has no last line to look at */
+    }
+    const size_t bytes = strlen(line);
+    ssize_t written;
+    while ((written = write(fd, line, bytes)) < 0 && errno == EINTR) { }
+    if (written == (ssize_t)bytes) return 0;
+    const int code = written < 0 ? errno : ENOSPC;
+    /* Half a line would spoil the file for every reader. */
+    if (S_ISREG(info.st_mode) && ftruncate(fd, info.st_size) != 0) return errno;
+    return code;
+}
+
+bool record_append(const char *path, const json_t *object, char *why, size_t why_bytes)
+{
+    char *text = json_dumps(object, JSON_COMPACT);
+    if (!text) {
+        snprintf(why, why_bytes, "cannot write the record to %s: jansson could not encode it", path);
+        return false;
+    }
+    const size_t bytes = strlen(text);
+    char *line = malloc(bytes + 3);
+    int code = ENOMEM;
+    if (line) {
+        line[0] = '\n';
+        memcpy(line + 1, text, bytes);
+        memcpy(line + 1 + bytes, "\n", 2);
+        const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666); /* read: its last byte */
+        code = fd < 0 ? errno : append_line(fd, line);
+        if (fd >= 0 && close(fd) != 0 && !code) code = errno;
+    }
+    free(line);
+    free(text);
+    if (code) snprintf(why, why_bytes, "cannot append the record to %s: %s", path, strerror(code));
+    return code == 0;
+}

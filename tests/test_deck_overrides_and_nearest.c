@@ -1,0 +1,74 @@
+/* The command line's assignments replace the deck's, and a misspelt key is answered with the nearest known one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "deck.h"
+
+static char why[512];
+
+static void assignments(void **state)
+{
+    (void)state;
+    deck d = { 0 };
+    assert_true(deck_read_text(&d, "[grid]\nnx = 5\nny = 6\n", "t.ini", why, sizeof why));
+    assert_true(deck_set(&d, "grid.nx=7", why, sizeof why));
+    assert_true(deck_set(&d, " run.lanes = 2 ", why, sizeof why));
+    assert_true(deck_set(&d, "problem.initial=a=b ;c.h5:/d", why, sizeof why));
+    assert_true(deck_set(&d, "output.record=", why, sizeof why));
+    assert_int_equal(d.count, 5);
+    assert_string_equal(deck_find(&d, "grid.nx")->value, "7");
+    assert_string_equal(deck_find(&d, "grid.nx")->where, "command line");
+    assert_string_equal(deck_find(&d, "grid.ny")->where, "t.ini:3");
+    assert_string_equal(deck_find(&d, "run.lanes")->value, "2");
+    assert_string_equal(deck_find(&d, "problem.initial")->value, "a=b ;c.h5:/d");
+    assert_string_equal(deck_find(&d, "output.record")->value, "");
+    deck_free(&d);
+    assert_null(d.entry);
+}
+
+static void bad_assignments(void **state)
+{
+    (void)state;
+    const char *const bad[] = { "grid.nx", "nx=5", "=5", ".nx=5", "grid.=5", "" };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        deck d = { 0 };
+        if (deck_set(&d, bad[i], why, sizeof why)) fail_msg("accepted: %s", bad[i]);
+        assert_non_null(strstr(why, "section.key=value"));
+        assert_ptr_equal(strstr(why, bad[i]), why);
+        assert_int_equal(d.count, 0);
+    }
+}
+
+static void nearest(void **state)
+{
+    (void)state;
+    static const char *const known[] = { "problem.kind", "problem.alpha", "grid.nx", "grid.ny",
+                                         "grid.x_low",   "run.lanes",     "run.fuse" };
+    const struct {
+        const char *typed, *meant;
+    } cases[] = {
+        { "grid.nz", "grid.nx" },          { "grdi.ny", "grid.ny" },       { "run.lane", "run.lanes" },
+        { "problem.alhpa", "problem.alpha" }, { "grid.alpha", "problem.alpha" }, { "kind", "problem.kind" },
+        { "grid.xlow", "grid.x_low" },     { "run.fuses", "run.fuse" },    { "grid.ny", "grid.ny" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(deck_nearest(cases[i].typed, known, sizeof known / sizeof known[0]), cases[i].meant);
+    assert_null(deck_nearest("grid.nx", known, 0));
+    /* A swap of neighbours is one edit: two by plain Levenshtein, which would choose the other. */
+    static const char *const swap[] = { "a.xxcd", "a.dcba" };
+    static const char *const swapped[] = { "a.abxxyy", "a.bacd" };
+    assert_string_equal(deck_nearest("a.cdba", swap, 2), "a.dcba");
+    assert_string_equal(deck_nearest("a.abcd", swapped, 2), "a.bacd");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(assignments), cmocka_unit_test(bad_assignments),
+                                        cmocka_unit_test(nearest) };
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}
