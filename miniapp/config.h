@@ -77,6 +77,10 @@ char *config_to_text(const config *c);
 /* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree in these. */
 const char *config_first_difference(const config *a, const config *b);
 
+/* The von Neumann limit on |alpha|, rounded down: heat and sweep may reach it, wave and advect stay below. 0: the kind
+ * has none. */
+double config_alpha_limit(config_kind k, int order, bool two_d);
+
 const char *config_kind_name(config_kind k);
 const char *config_transport_name(config_transport t);
 const char *config_feed_name(config_feed f);

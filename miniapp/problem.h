@@ -1,6 +1,7 @@
 /* From a config to mathematics: the stencil's coefficients, the initial value, the exact discrete answer at any level,
- * the error bound of the verdict. No MPI, no device: a rank asks for its own cells. Source of every formula: the
- * numerics' contract, repeated at each function in problem.c and axis.c. */
+ * the error bound of the verdict. No MPI, no device: a rank asks for its own cells. Every formula stands at the function
+ * that uses it: coefficients and exactness in problem.c, values in problem_value.c, the bound in problem_bound.c, the
+ * modes in axis.h. */
 #ifndef PROBLEM_H
 #define PROBLEM_H
 
@@ -19,8 +20,9 @@ typedef struct problem {
     bool two_levels;            /* wave, advect: has prev */
     bool exact;                 /* a mode run with a known answer, or a transpose with initial = mode */
     char why_unchecked[256];    /* where not */
-    long double complex growth; /* g, from the coefficients as rounded to the type (one-level kinds) */
-    long double phase;          /* wave: w; advect: p */
+    long double complex growth; /* from the coefficients as rounded to the type: g; wave: cos w; advect: e^(-i p) */
+    long double phase;          /* wave: w (arccosh |cos w| where rounding put it beyond 1); advect: p */
+    double before_re, before_im; /* the factor of level -1, the same bits on every machine: it enters the fields */
     long double prefix_sum;     /* P */
     double shift;               /* V where all dirichlet sides agree on it, else 0 */
     long double limit;          /* stability limit on alpha, 0 where there is none */
@@ -44,6 +46,8 @@ void problem_tables_free(problem_tables *t);
 
 /* The factor and shift of level `level` (-1, 0, n) put into a copy of base: what u holds there. Modes only. */
 value problem_value_at(const problem *p, const config *c, const value *base, int64_t level);
+/* What multiplies the mode at level n >= 0: g^n; wave cos(n w); advect e^(-i n p). */
+long double complex problem_factor(const problem *p, const config *c, int64_t level);
 /* The value of the level before the first, for wave and advect: exact for a mode, else the same as the initial value. */
 value problem_value_before(const problem *p, const config *c, const value *base);
 

@@ -1,0 +1,120 @@
+/* Invariant: an angle is p / q of a turn with integers p < q <= 2^44 (n <= 2^40), and products of an index and a mode
+ * are reduced in 128 bits before anything is rounded. */
+#include "axis.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "elementary.h"
+
+int64_t axis_mode_first(boundary_kind low, boundary_kind high)
+{
+    return low == BOUNDARY_DIRICHLET || high == BOUNDARY_DIRICHLET ? 1 : 0;
+}
+
+int64_t axis_mode_last(int64_t n, boundary_kind low, boundary_kind high)
+{
+    return axis_mode_first(low, high) == 1 ? n : n - 1;
+}
+
+axis axis_make(int64_t n, boundary_kind low, boundary_kind high, int64_t mode)
+{
+    assert(n >= 1 && mode >= axis_mode_first(low, high) && mode <= axis_mode_last(n, low, high));
+    const uint64_t cells = (uint64_t)n, m = (uint64_t)mode;
+    axis a = { n, m, cells, 0, VALUE_COMPLEX };
+    if (low == BOUNDARY_PERIODIC) return a;
+    a.part = low == BOUNDARY_DIRICHLET ? VALUE_IMAGINARY_PART : VALUE_REAL_PART;
+    a.half_offset = low == BOUNDARY_DIRICHLET ? 2 : 1;
+    if (low != high) {
+        a.turn_p = 2 * m - 1;
+        a.turn_q = 2 * (2 * cells + 1);
+    } else {
+        a.turn_q = 2 * (low == BOUNDARY_DIRICHLET ? cells + 1 : cells);
+    }
+    return a;
+}
+
+axis axis_absent(void) { return (axis){ 1, 0, 1, 0, VALUE_REAL_PART }; }
+
+void axis_shift_factor(const axis *a, int k, pair *re, pair *im)
+{
+    const uint64_t steps = (uint64_t)(k < 0 ? -k : k);
+    const unsigned __int128 p = (unsigned __int128)a->turn_p * steps;
+    pair s, c;
+    elementary_sincos_pair((uint64_t)(p % a->turn_q), a->turn_q, &s, &c);
+    *re = c;
+    *im = a->part != VALUE_COMPLEX ? pair_of(0.0) : k < 0 ? pair_negate(s) : s;
+}
+
+/* exp(i theta (cells + half_offset / 2)) */
+static void entry(const axis *a, uint64_t half_cells, double *to)
+{
+    const uint64_t q = 2 * a->turn_q;
+    const unsigned __int128 p = (unsigned __int128)a->turn_p * half_cells;
+    elementary_sincos((uint64_t)(p % q), q, &to[1], &to[0]);
+}
+
+static bool allocate(axis_tables *t, int64_t hi_first, size_t hi_entries, int bits, value_part part)
+{
+    const size_t lo_entries = (size_t)1 << bits;
+    t->hi_bytes = 2 * sizeof(double) * hi_entries;
+    t->lo_bytes = 2 * sizeof(double) * lo_entries;
+    t->hi = malloc(t->hi_bytes);
+    t->lo = malloc(t->lo_bytes);
+    t->view = (value_axis){ t->hi, t->lo, hi_first, bits, part };
+    if (t->hi && t->lo) {
+        t->lo[0] = 1.0;
+        t->lo[1] = 0.0;
+        return true;
+    }
+    free(t->hi);
+    free(t->lo);
+    *t = (axis_tables){ 0 };
+    return false;
+}
+
+/* Entries of the coarse table that [first, end) needs; one where there are no cells. */
+static size_t hi_entries_of(int64_t first, int64_t end, int bits)
+{
+    return end > first ? (size_t)(((end - 1) >> bits) - (first >> bits) + 1) : 1;
+}
+
+bool axis_tables_mode_with_bits(axis_tables *t, const axis *a, int64_t first, int64_t end, int bits)
+{
+    const size_t hi_entries = hi_entries_of(first, end, bits);
+    if (!allocate(t, first >> bits, hi_entries, bits, a->part)) return false;
+    for (size_t h = 0; h < hi_entries; h++) {
+        const uint64_t i = ((uint64_t)(first >> bits) + h) << bits;
+        entry(a, 2 * i + (uint64_t)a->half_offset, t->hi + 2 * h);
+    }
+    for (size_t l = 1; l < (size_t)1 << bits; l++) entry(a, 2 * (uint64_t)l, t->lo + 2 * l);
+    return true;
+}
+
+bool axis_tables_mode(axis_tables *t, const axis *a, int64_t first, int64_t end)
+{
+    return axis_tables_mode_with_bits(t, a, first, end, a->n <= AXIS_ONE_LEVEL_CELLS ? 0 : AXIS_FINE_BITS);
+}
+
+bool axis_tables_gaussian(axis_tables *t, int64_t n, int64_t first, int64_t end)
+{
+    const size_t entries = hi_entries_of(first, end, 0);
+    if (!allocate(t, first, entries, 0, VALUE_REAL_PART)) return false;
+    for (size_t h = 0; h < entries; h++) {
+        const int64_t twice_distance = 2 * (first + (int64_t)h) + 1 - n;
+        const double d = 5.0 * (double)twice_distance / (double)n;
+        t->hi[2 * h] = elementary_exp(-0.5 * (d * d));
+        t->hi[2 * h + 1] = 0.0;
+    }
+    return true;
+}
+
+bool axis_tables_one(axis_tables *t, int64_t first, int64_t end)
+{
+    const int bits = end - first > AXIS_FINE_ENTRIES ? AXIS_FINE_BITS : 0;
+    const size_t hi_entries = hi_entries_of(first, end, bits);
+    if (!allocate(t, first >> bits, hi_entries, bits, VALUE_REAL_PART)) return false;
+    for (size_t h = 0; h < hi_entries; h++) t->hi[2 * h] = 1.0, t->hi[2 * h + 1] = 0.0;
+    for (size_t l = 0; l < (size_t)1 << bits; l++) t->lo[2 * l] = 1.0, t->lo[2 * l + 1] = 0.0;
+    return true;
+}

@@ -1,0 +1,318 @@
+/* Coefficients, and where the exact discrete answer is known.
+ *
+ * Order 2r, k = 1..r:  second difference w_k = 2 (-1)^(k+1) r!^2 / (k^2 (r-k)! (r+k)!),  w_0 = -2 sum w_k;
+ *                      first difference  c_k =   (-1)^(k+1) r!^2 / (k (r-k)! (r+k)!),    antisymmetric.
+ * Computed in long double (the factorials and their products below are exact in it), times alpha, rounded once. */
+#include "problem.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "axis.h"
+#include "symbol.h"
+
+static long double factorial(int n)
+{
+    long double f = 1.0L;
+    for (int k = 2; k <= n; k++) f *= k;
+    return f;
+}
+
+static long double second_difference(int r, int k)
+{
+    if (k == 0) {
+        long double sum = 0.0L;
+        for (int j = r; j >= 1; j--) sum += second_difference(r, j);
+        return -2.0L * sum;
+    }
+    const long double sign = k % 2 ? 1.0L : -1.0L, f = factorial(r);
+    return sign * 2.0L * f * f / ((long double)(k * k) * factorial(r - k) * factorial(r + k));
+}
+
+static long double first_difference(int r, int k)
+{
+    const long double sign = k % 2 ? 1.0L : -1.0L, f = factorial(r);
+    return sign * f * f / ((long double)k * factorial(r - k) * factorial(r + k));
+}
+
+static double rounded(dtype t, long double v)
+{
+    switch (t) {
+    case DTYPE_F32: return (double)(float)v;
+    case DTYPE_F64: return (double)v;
+    }
+    return 0.0;
+}
+
+static bool two_d(const config *c) { return c->grid.ny > 1; }
+
+static void set_weight(stencil *op, int dx, int dy, long double w)
+{
+    const int at = symbol_weight_index(op->form, op->radius, dx, dy);
+    assert(at >= 0);
+    op->weight[at] = rounded(op->type, w);
+}
+
+/* The same weight on both axes (one for a LINE): `minus` at x-k and y-k, `plus` at x+k and y+k. */
+static void set_ring(stencil *op, int k, long double minus, long double plus)
+{
+    set_weight(op, -k, 0, minus);
+    set_weight(op, k, 0, plus);
+    if (op->form == STENCIL_LINE) return;
+    set_weight(op, 0, -k, minus);
+    set_weight(op, 0, k, plus);
+}
+
+static bool off_axis_zero(const config *c)
+{
+    const int r = c->problem.radius, row = 2 * r + 1;
+    for (int dy = -r; dy <= r; dy++)
+        for (int dx = -r; dx <= r; dx++)
+            if (dx != 0 && dy != 0 && c->problem.weights[(dy + r) * row + dx + r] != 0.0) return false;
+    return true;
+}
+
+static void set_custom(stencil *op, const config *c)
+{
+    const int r = op->radius, row = 2 * r + 1;
+    for (int dy = -r; dy <= r; dy++)
+        for (int dx = -r; dx <= r; dx++)
+            if (symbol_weight_index(op->form, r, dx, dy) >= 0)
+                set_weight(op, dx, dy,
+                           (long double)c->problem.weights[op->form == STENCIL_LINE ? dx + r : (dy + r) * row + dx + r]);
+}
+
+static void set_operator(stencil *op, const config *c)
+{
+    const int r = c->problem.radius;
+    const long double alpha = (long double)c->problem.alpha;
+    *op = (stencil){ .form = two_d(c) ? STENCIL_STAR : STENCIL_LINE, .radius = r, .type = c->problem.type };
+    switch (c->problem.kind) {
+    case CONFIG_HEAT:  /* u + alpha (D2x u + D2y u) */
+    case CONFIG_WAVE:  /* 2u - prev + alpha (D2x u + D2y u) */
+    case CONFIG_SWEEP: /* u + alpha D2x u, the same along y */
+        if (c->problem.kind == CONFIG_SWEEP) op->form = STENCIL_LINE;
+        for (int k = 1; k <= r; k++) set_ring(op, k, alpha * second_difference(r, k), alpha * second_difference(r, k));
+        set_weight(op, 0, 0, (c->problem.kind == CONFIG_WAVE ? 2.0L : 1.0L) +
+                                 alpha * second_difference(r, 0) * (op->form == STENCIL_STAR ? 2.0L : 1.0L));
+        if (c->problem.kind == CONFIG_WAVE) op->has_prev = true, op->beta = -1.0;
+        break;
+    case CONFIG_ADVECT: /* prev - 2 alpha (D1x u + D1y u), D1 u = sum of c_k (u(+k) - u(-k)) */
+        for (int k = 1; k <= r; k++)
+            set_ring(op, k, 2.0L * alpha * first_difference(r, k), -2.0L * alpha * first_difference(r, k));
+        set_weight(op, 0, 0, 0.0L);
+        op->has_prev = true;
+        op->beta = 1.0;
+        break;
+    case CONFIG_LAPLACE: /* the mean of the neighbours */
+        set_ring(op, 1, two_d(c) ? 0.25L : 0.5L, two_d(c) ? 0.25L : 0.5L);
+        set_weight(op, 0, 0, 0.0L);
+        break;
+    case CONFIG_CUSTOM:
+        if (two_d(c) && !off_axis_zero(c)) op->form = STENCIL_BOX;
+        set_custom(op, c);
+        break;
+    case CONFIG_TRANSPOSE: break;
+    }
+}
+
+/* ---- where the answer is known ---- */
+
+static bool periodic(boundary_side s) { return s.kind == BOUNDARY_PERIODIC; }
+
+/* Collects the dirichlet values as the field's type has them. False: they differ. No dirichlet side: V = 0. */
+static bool dirichlet_value(const config *c, double *v, bool *any)
+{
+    const boundary *b = &c->grid.sides;
+    const boundary_side side[4] = { b->x_low, b->x_high, b->y_low, b->y_high };
+    *v = 0.0;
+    *any = false;
+    for (int i = 0; i < (two_d(c) ? 4 : 2); i++) {
+        if (side[i].kind != BOUNDARY_DIRICHLET) continue;
+        const double here = rounded(c->problem.type, (long double)side[i].value);
+        if (*any && here != *v) {
+            *v = 0.0;
+            return false;
+        }
+        *v = here;
+        *any = true;
+    }
+    return true;
+}
+
+/* Of the update with beta: then a constant stays constant. Only custom weights can miss 1, by more than their rounding. */
+static bool sums_to_one(const stencil *op, const config *c)
+{
+    if (c->problem.kind != CONFIG_CUSTOM) return true;
+    const long double eps = op->type == DTYPE_F32 ? 0x1p-23L : 0x1p-52L;
+    long double sum = 0.0L, size = 0.0L;
+    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) {
+        sum += (long double)op->weight[i];
+        size += fabsl((long double)op->weight[i]);
+    }
+    return fabsl(sum - 1.0L) <= eps / 2 * size;
+}
+
+static bool mirror_symmetric(const stencil *op, bool in_x)
+{
+    const int r = op->radius;
+    for (int dy = -r; dy <= r; dy++)
+        for (int dx = -r; dx <= r; dx++) {
+            const int at = symbol_weight_index(op->form, r, dx, dy);
+            const int mirror = symbol_weight_index(op->form, r, in_x ? -dx : dx, in_x ? dy : -dy);
+            if (at >= 0 && op->weight[at] != op->weight[mirror]) return false;
+        }
+    return true;
+}
+
+/* NULL: exact. Sets the shift, which enters the initial value of a mode too. */
+static const char *why_not_exact(problem *p, const config *c)
+{
+    static const char *const no_formula[] = {
+        [CONFIG_INITIAL_RANDOM] = "a random initial value has no closed form later on",
+        [CONFIG_INITIAL_GAUSSIAN] = "a gaussian is no eigenvector of the stencil",
+        [CONFIG_INITIAL_ZERO] = "the initial value zero has no mode to follow",
+        [CONFIG_INITIAL_FILE] = "the initial value comes from a file",
+    };
+    if (c->problem.initial != CONFIG_INITIAL_MODE) return no_formula[c->problem.initial];
+    if (c->problem.kind == CONFIG_TRANSPOSE) return NULL;
+    const boundary *b = &c->grid.sides;
+    const bool x_periodic = periodic(b->x_low), y_periodic = !two_d(c) || periodic(b->y_low);
+    double v;
+    bool any;
+    if (!dirichlet_value(c, &v, &any)) return "the dirichlet sides have different values";
+    if (v != 0.0 && !sums_to_one(&p->op, c))
+        return "the weights do not sum to 1, which a dirichlet value other than 0 needs";
+    p->shift = v;
+    if (c->problem.kind == CONFIG_ADVECT && !(x_periodic && y_periodic))
+        return "advect has a closed form on periodic axes only";
+    if (c->problem.kind == CONFIG_CUSTOM && !x_periodic && !mirror_symmetric(&p->op, true))
+        return "the weights are not mirror-symmetric in x, whose sides are not periodic";
+    if (c->problem.kind == CONFIG_CUSTOM && !y_periodic && !mirror_symmetric(&p->op, false))
+        return "the weights are not mirror-symmetric in y, whose sides are not periodic";
+    return NULL;
+}
+
+/* ---- growth ---- */
+
+static void x_and_y(const config *c, int64_t mode_x, int64_t mode_y, axis *x, axis *y)
+{
+    const boundary *b = &c->grid.sides;
+    *x = axis_make(c->grid.nx, b->x_low.kind, b->x_high.kind, mode_x);
+    *y = two_d(c) ? axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, mode_y) : axis_absent();
+}
+
+/* cos w of the wave's mode: the update is next = L cur - prev with L = 2 cos w. */
+static pair wave_cosine(const stencil *op, const axis *x, const axis *y)
+{
+    const pair l = symbol_of(op, x, y).re;
+    return (pair){ 0.5 * l.hi, 0.5 * l.lo };
+}
+
+/* 1 - a^2 = (1 - a)(1 + a), without cancellation at either end. */
+static pair one_minus_square(pair a)
+{
+    return pair_mul(pair_sub(pair_of(1.0), a), pair_add(pair_of(1.0), a));
+}
+
+static void set_growth(problem *p, const config *c)
+{
+    axis x, y;
+    x_and_y(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
+    const axis none = axis_absent();
+    switch (c->problem.kind) {
+    case CONFIG_HEAT:
+    case CONFIG_LAPLACE:
+    case CONFIG_CUSTOM: {
+        const symbol g = symbol_of(&p->op, &x, &y);
+        p->growth = pair_to_long(g.re) + I * pair_to_long(g.im);
+        break;
+    }
+    case CONFIG_SWEEP:
+        p->growth = pair_to_long(pair_mul(symbol_of(&p->op, &x, &none).re, symbol_of(&p->op, &y, &none).re));
+        break;
+    case CONFIG_WAVE: {
+        const pair cosine = wave_cosine(&p->op, &x, &y);
+        const long double below = pair_to_long(pair_sub(pair_of(1.0), cosine));
+        const long double above = pair_to_long(pair_add(pair_of(1.0), cosine));
+        p->growth = pair_to_long(cosine);
+        if (below < 0.0L) p->phase = 2.0L * asinhl(sqrtl(-below / 2.0L));
+        else if (above < 0.0L) p->phase = 2.0L * asinhl(sqrtl(-above / 2.0L));
+        else p->phase = 2.0L * atan2l(sqrtl(below), sqrtl(above));
+        p->before_re = cosine.hi;
+        break;
+    }
+    case CONFIG_ADVECT: { /* the symbol is -2 i sin p, and g - 1/g = -2 i sin p has the root e^(-i p) */
+        const pair twice = symbol_of(&p->op, &x, &y).im;
+        const pair sine = { -0.5 * twice.hi, -0.5 * twice.lo };
+        const pair cosine = pair_sqrt(one_minus_square(sine));
+        p->phase = atan2l(pair_to_long(sine), pair_to_long(cosine));
+        p->growth = pair_to_long(cosine) - I * pair_to_long(sine);
+        p->before_re = cosine.hi;
+        p->before_im = sine.hi;
+        break;
+    }
+    case CONFIG_TRANSPOSE: break;
+    }
+}
+
+/* s of the wave's bound: the smaller sine of the phases of the lowest and the highest mode; 0 without a dirichlet side. */
+static long double wave_slowest(const stencil *op, const config *c)
+{
+    const boundary *b = &c->grid.sides;
+    double v;
+    bool any = false;
+    if (!dirichlet_value(c, &v, &any) && !any) return 0.0L;
+    if (!any) return 0.0L;
+    long double s = 1.0L;
+    for (int high = 0; high <= 1; high++) {
+        int64_t mx = axis_mode_first(b->x_low.kind, b->x_high.kind), my = axis_mode_first(b->y_low.kind, b->y_high.kind);
+        if (high) { /* theta nearest to pi */
+            mx = periodic(b->x_low) ? c->grid.nx / 2 : axis_mode_last(c->grid.nx, b->x_low.kind, b->x_high.kind);
+            my = periodic(b->y_low) ? c->grid.ny / 2 : axis_mode_last(c->grid.ny, b->y_low.kind, b->y_high.kind);
+        }
+        axis x, y;
+        x_and_y(c, mx, my, &x, &y);
+        const long double square = pair_to_long(one_minus_square(wave_cosine(op, &x, &y)));
+        const long double sine = square > 0.0L ? sqrtl(square) : 0.0L;
+        if (sine < s) s = sine;
+    }
+    return s;
+}
+
+/* Sum over the chain of the prefix sums of |c|; the fma with prev, whose result is the next level itself, counts 1. */
+static long double prefix_sum(const stencil *op)
+{
+    long double prefix = 0.0L, sum = 0.0L;
+    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) {
+        prefix += fabsl((long double)op->weight[i]);
+        sum += prefix;
+    }
+    return sum + (op->has_prev ? 1.0L : 0.0L);
+}
+
+void problem_make(problem *p, const config *c)
+{
+    memset(p, 0, sizeof *p);
+    const config_kind kind = c->problem.kind;
+    if (kind != CONFIG_TRANSPOSE) set_operator(&p->op, c);
+    p->two_levels = p->op.has_prev;
+    p->limit = (long double)config_alpha_limit(kind, c->problem.order, two_d(c));
+    p->before_re = 1.0;
+    const char *why = why_not_exact(p, c);
+    p->exact = why == NULL;
+    if (why) snprintf(p->why_unchecked, sizeof p->why_unchecked, "%s", why);
+    if (kind == CONFIG_TRANSPOSE) return;
+
+    p->prefix_sum = prefix_sum(&p->op) * (kind == CONFIG_SWEEP ? 2.0L : 1.0L);
+    if (p->exact) set_growth(p, c);
+    if (kind == CONFIG_WAVE) p->slow = wave_slowest(&p->op, c);
+    if (kind == CONFIG_CUSTOM && p->exact) p->slow = symbol_largest(&p->op, c);
+    if (kind == CONFIG_WAVE && c->problem.type == DTYPE_F32 && p->slow == 0.0L && c->time.steps > 4000)
+        snprintf(p->warning, sizeof p->warning,
+                 "an f32 wave without a dirichlet side grows by round-off, about as e^(2.4e-4 steps): after %lld steps "
+                 "take f64 or a dirichlet side",
+                 (long long)c->time.steps);
+}

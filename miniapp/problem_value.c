@@ -1,0 +1,210 @@
+/* Initial values and exact answers as formulas of the global index.
+ * Bits that enter a field come from axis.c, elementary.c and pair.h alone; the factor of a later level, which only the
+ * comparison sees, is taken in long double by the C library. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "axis.h"
+#include "problem.h"
+
+static bool two_d(const config *c) { return c->grid.ny > 1; }
+
+static bool make_axes(axis_tables *x, axis_tables *y, const config *c, box own)
+{
+    const boundary *b = &c->grid.sides;
+    bool ok_x = false, ok_y = false;
+    switch (c->problem.initial) {
+    case CONFIG_INITIAL_MODE: {
+        const axis ax = axis_make(c->grid.nx, b->x_low.kind, b->x_high.kind, c->problem.mode_x);
+        ok_x = axis_tables_mode(x, &ax, own.x0, own.x1);
+        if (two_d(c)) {
+            const axis ay = axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, c->problem.mode_y);
+            ok_y = axis_tables_mode(y, &ay, own.y0, own.y1);
+        } else {
+            ok_y = axis_tables_one(y, own.y0, own.y1);
+        }
+        break;
+    }
+    case CONFIG_INITIAL_GAUSSIAN:
+        ok_x = axis_tables_gaussian(x, c->grid.nx, own.x0, own.x1);
+        ok_y = two_d(c) ? axis_tables_gaussian(y, c->grid.ny, own.y0, own.y1) : axis_tables_one(y, own.y0, own.y1);
+        break;
+    case CONFIG_INITIAL_ZERO:
+        ok_x = axis_tables_one(x, own.x0, own.x1);
+        ok_y = axis_tables_one(y, own.y0, own.y1);
+        break;
+    case CONFIG_INITIAL_RANDOM:
+    case CONFIG_INITIAL_FILE: return true;
+    }
+    return ok_x && ok_y;
+}
+
+static void out_of_memory(void)
+{
+    fputs("weft: out of memory for the tables of the initial value\n", stderr);
+    abort();
+}
+
+bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own)
+{
+    memset(t, 0, sizeof *t);
+    value *v = &t->base;
+    *v = (value){ .kind = VALUE_MODE, .nx_global = c->grid.nx, .ny_global = c->grid.ny, .x_first = own.x0,
+                  .y_first = own.y0, .factor_re = 1.0, .seed = (uint64_t)c->problem.seed };
+    if (c->problem.initial == CONFIG_INITIAL_FILE) return false;
+    if (c->problem.initial == CONFIG_INITIAL_RANDOM) {
+        v->kind = VALUE_RANDOM;
+        return true;
+    }
+    if (c->problem.kind == CONFIG_TRANSPOSE && c->problem.initial == CONFIG_INITIAL_MODE) {
+        v->kind = VALUE_COUNT;
+        t->count_bytes = VALUE_COUNT_TABLE * sizeof(double);
+        t->count = malloc(t->count_bytes);
+        if (!t->count) out_of_memory();
+        for (int i = 0; i < VALUE_COUNT_TABLE; i++) t->count[i] = i;
+        v->table = t->count;
+        return true;
+    }
+    axis_tables x = { 0 }, y = { 0 };
+    if (!make_axes(&x, &y, c, own)) out_of_memory();
+    t->x_hi = x.hi, t->x_hi_bytes = x.hi_bytes;
+    t->x_lo = x.lo, t->x_lo_bytes = x.lo_bytes;
+    t->y_hi = y.hi, t->y_hi_bytes = y.hi_bytes;
+    t->y_lo = y.lo, t->y_lo_bytes = y.lo_bytes;
+    v->x = x.view;
+    v->y = y.view;
+    if (c->problem.initial == CONFIG_INITIAL_MODE) v->shift = p->shift;
+    if (c->problem.initial == CONFIG_INITIAL_ZERO) v->factor_re = 0.0;
+    return true;
+}
+
+void problem_tables_free(problem_tables *t)
+{
+    free(t->x_hi);
+    free(t->x_lo);
+    free(t->y_hi);
+    free(t->y_lo);
+    free(t->count);
+    memset(t, 0, sizeof *t);
+}
+
+/* g^n in polar form: one rounding of the logarithm and of the angle, each times n, instead of a chain of products; the
+ * sign of a real g is kept exact. */
+static long double complex power(long double complex g, int64_t n)
+{
+    const long double size = cabsl(g);
+    if (n == 0) return 1.0L;
+    if (size == 0.0L) return 0.0L;
+    const long double grown = expl((long double)n * logl(size));
+    if (cimagl(g) == 0.0L) return creall(g) < 0.0L && n % 2 ? -grown : grown;
+    const long double angle = (long double)n * cargl(g);
+    return grown * cosl(angle) + I * (grown * sinl(angle));
+}
+
+/* cos(n w); cosh where rounded coefficients put cos w beyond +-1. */
+static long double wave_factor(const problem *p, int64_t n)
+{
+    const long double cosine = creall(p->growth), angle = (long double)n * p->phase;
+    if (cosine > 1.0L) return coshl(angle);
+    if (cosine < -1.0L) return n % 2 ? -coshl(angle) : coshl(angle);
+    return cosl(angle);
+}
+
+long double complex problem_factor(const problem *p, const config *c, int64_t level)
+{
+    switch (c->problem.kind) {
+    case CONFIG_HEAT:
+    case CONFIG_LAPLACE:
+    case CONFIG_CUSTOM:
+    case CONFIG_SWEEP: return power(p->growth, level);
+    case CONFIG_WAVE: return wave_factor(p, level);
+    case CONFIG_ADVECT: {
+        const long double angle = (long double)level * p->phase;
+        return cosl(angle) - I * sinl(angle);
+    }
+    case CONFIG_TRANSPOSE: break;
+    }
+    return 1.0L;
+}
+
+value problem_value_at(const problem *p, const config *c, const value *base, int64_t level)
+{
+    assert(p->exact && base->kind == VALUE_MODE && level >= -1);
+    if (level < 0) return problem_value_before(p, c, base);
+    value v = *base;
+    const long double complex f = problem_factor(p, c, level);
+    v.factor_re = (double)creall(f);
+    v.factor_im = (double)cimagl(f);
+    return v;
+}
+
+value problem_value_before(const problem *p, const config *c, const value *base)
+{
+    value v = *base;
+    if (p->exact && c->problem.initial == CONFIG_INITIAL_MODE && p->two_levels) {
+        v.factor_re = p->before_re;
+        v.factor_im = p->before_im;
+    }
+    return v;
+}
+
+/* ---- transpose: each step B += A^T, then A += 1 ---- */
+
+/* A = f + n and B = n f + n(n-1)/2 are exact while the largest of them fits the mantissa. */
+static bool count_is_exact(dtype t, int64_t n)
+{
+    const long double limit = t == DTYPE_F32 ? 0x1p24L : 0x1p53L, steps = (long double)n;
+    return steps * (VALUE_COUNT_TABLE - 1) + steps * (steps - 1.0L) / 2.0L <= limit;
+}
+
+static void replay_f32(int64_t steps, double *a_table, double *b_table)
+{
+    for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
+        float a = (float)a_table[f], b = (float)b_table[f];
+        for (int64_t n = 0; n < steps; n++) {
+            b += a;
+            a += 1.0f;
+        }
+        a_table[f] = (double)a;
+        b_table[f] = (double)b;
+    }
+}
+
+static void replay_f64(int64_t steps, double *a_table, double *b_table)
+{
+    for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
+        double a = a_table[f], b = b_table[f];
+        for (int64_t n = 0; n < steps; n++) {
+            b += a;
+            a += 1.0;
+        }
+        a_table[f] = a;
+        b_table[f] = b;
+    }
+}
+
+void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_table)
+{
+    int64_t closed = steps;
+    if (!count_is_exact(t, steps)) { /* the last exact level, by bisection: the condition is monotone */
+        int64_t high = steps;
+        closed = 0;
+        while (high - closed > 1) {
+            const int64_t middle = closed + (high - closed) / 2;
+            if (count_is_exact(t, middle)) closed = middle;
+            else high = middle;
+        }
+    }
+    const double n = (double)closed;
+    for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
+        a_table[f] = f + n;
+        b_table[f] = n * f + (double)(closed % 2 ? closed * ((closed - 1) / 2) : closed / 2 * (closed - 1));
+    }
+    switch (t) {
+    case DTYPE_F32: replay_f32(steps - closed, a_table, b_table); break;
+    case DTYPE_F64: replay_f64(steps - closed, a_table, b_table); break;
+    }
+}

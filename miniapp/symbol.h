@@ -1,0 +1,26 @@
+/* What a stencil multiplies a mode with: g(theta_x, theta_y) = sum of weight e^(i (theta_x dx + theta_y dy)), from the
+ * weights as rounded to the cell's type; on an axis whose sides are not periodic cos in place of e. */
+#ifndef SYMBOL_H
+#define SYMBOL_H
+
+#include "axis.h"
+#include "config.h"
+#include "stencil.h"
+
+typedef struct symbol {
+    pair re, im;
+} symbol;
+
+/* For a LINE pass axis_absent() as y, and the axis along which it is applied as x. */
+symbol symbol_of(const stencil *op, const axis *x, const axis *y);
+
+/* Index of the weight of cur(x+dx, y+dy) in the order of kernels/stencil.h, or -1 where the form has none. */
+int symbol_weight_index(stencil_form form, int radius, int dx, int dy);
+
+/* The largest |g| over the modes of the grid, as an upper bound that is at most round-off above the maximum over all
+ * real theta: exact enumeration on a small grid, 1 where the sum of |weights| does not exceed 1, else a scan of
+ * SYMBOL_SCAN angles an axis with every local maximum refined. */
+enum { SYMBOL_SCAN = 256 };
+long double symbol_largest(const stencil *op, const config *c);
+
+#endif
