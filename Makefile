@@ -136,9 +136,9 @@ run-built: $(BUILD)/weft
 # Faults are injected in the debug build; the sanitizers' build runs the units once more and a few whole runs.
 test-built:
 	@$(MAKE) --no-print-directory all units
-	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0
-	@$(MAKE) --no-print-directory all units SANITIZE=1 CUDA=0
-	@MPIRUN='$(MPIRUN)' tests/run
+	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
+	@$(MAKE) --no-print-directory all units SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize
+	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' tests/run
 
 .PHONY: units install clean help
 units: $(UNITS)
