@@ -98,7 +98,7 @@ static void end_transport(halo *h, transport *t)
 halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, halo_transport t,
                   MPI_Comm comm)
 {
-    assert(depth >= 0 && depth <= shape->depth_x && (shape->ny == 1 || depth <= shape->depth_y));
+    assert(depth >= 0 && depth <= shape->depth_x && (shape->depth_y == 0 || depth <= shape->depth_y));
     assert(shape->nx == box_width(dec->own) && shape->ny == box_height(dec->own));
     halo *h = calloc(1, sizeof *h);
     if (!h) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
@@ -108,6 +108,7 @@ halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int de
     for (int k = 0; k < DECOMP_NEIGHBOURS && depth > 0; k++) {
         const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
         if (dec->neighbour[k] < 0 || (corner && !corners)) continue;
+        if (decomp_dy[k] != 0 && shape->depth_y == 0) continue; /* an operator along x: no ghosts above and below */
         h->link[h->links] = make_link(dec, shape, depth, k);
         h->sent_bytes += box_cells(h->link[h->links].send) * (int64_t)dtype_bytes(shape->type);
         h->links++;
