@@ -6,7 +6,7 @@
  * radius 1 and 2); marching along y with a queue in registers stayed 10 to 15 % below it.
  *
  * Weights lie in __constant__ and are indexed only by unrolled compile-time indices, so that each is an operand of its
- * FMA and costs neither a load nor a register.
+ * FMA, from the constant bank or a uniform register, and costs no thread a load or a register.
  *
  * Which memory is touched. A thread works only if its vector [x, x+V) begins left of its box's end, x a multiple of V
  * and not left of the line that holds the box's first cell; the box lies in the own cells: hence 0 <= x and x+V <=
@@ -67,18 +67,26 @@ template <typename T> static __device__ __forceinline__ T term(int i, T u, T sum
     return i == 0 ? weight<T>(0) * u : fma_of(weight<T>(i), u, sum);
 }
 
-/* Stores the cells of a vector at x that lie in [x0, x1). */
-template <typename T>
-static __device__ __forceinline__ void store_row(T *row, int64_t x, const box &cells, const T *c)
+/* The cells [from, to) of a vector at x lie in the box's columns; an empty range has to <= from. */
+struct span {
+    int from, to;
+};
+template <typename T> static __device__ __forceinline__ span columns_of(const box &cells, int64_t x)
+{
+    constexpr int64_t V = vector_cells<T>;
+    return { (int)min(max(cells.x0 - x, (int64_t)0), V), (int)min(max(cells.x1 - x, (int64_t)0), V) };
+}
+
+template <typename T> static __device__ __forceinline__ void store(T *p, span in, const T *c)
 {
     constexpr int V = vector_cells<T>;
-    if (x >= cells.x0 && x + V <= cells.x1) {
-        __stcs(reinterpret_cast<typename vector16<T>::type *>(row + x), pack16(c));
-        return;
-    }
+    if (in.from == 0 && in.to == V) {
+        __stcs(reinterpret_cast<typename vector16<T>::type *>(p), pack16(c));
+    } else {
 #pragma unroll
-    for (int v = 0; v < V; v++)
-        if (x + v >= cells.x0 && x + v < cells.x1) row[x + v] = c[v];
+        for (int v = 0; v < V; v++)
+            if (v >= in.from && v < in.to) p[v] = c[v];
+    }
 }
 
 /* The cells around a vector: window[up(R) + v + d] is cell v + d of it, |d| <= R. */
@@ -126,21 +134,24 @@ static __global__ void __launch_bounds__(LINE_THREADS)
         around[i].load(cur + at);
         if (PREV) load_once(old[i], prev + at);
     }
+    T sum[LINE_ITEMS][V] = {};
 #pragma unroll
     for (int i = 0; i < LINE_ITEMS; i++) {
-        T sum[V] = {};
 #pragma unroll
         for (int v = 0; v < V; v++) {
 #pragma unroll
             for (int k = R; k >= 1; k--) {
-                sum[v] = term(2 * (R - k), around[i].at(v, -k), sum[v]);
-                sum[v] = term(2 * (R - k) + 1, around[i].at(v, k), sum[v]);
+                sum[i][v] = term(2 * (R - k), around[i].at(v, -k), sum[i][v]);
+                sum[i][v] = term(2 * (R - k) + 1, around[i].at(v, k), sum[i][v]);
             }
-            sum[v] = term(2 * R, around[i].at(v, 0), sum[v]);
-            if (PREV) sum[v] = term(STENCIL_CUDA_BETA, old[i][v], sum[v]);
+            sum[i][v] = term(2 * R, around[i].at(v, 0), sum[i][v]);
+            if (PREV) sum[i][v] = term(STENCIL_CUDA_BETA, old[i][v], sum[i][v]);
         }
-        const int64_t yi = y + i * step_y;
-        if (yi < cells.y1) store_row(next + yi * pitch, x + i * step_x, cells, sum);
+    }
+#pragma unroll
+    for (int i = 0; i < LINE_ITEMS; i++) { /* stores last: their branches would hold up the loads behind them */
+        const int64_t xi = x + i * step_x, yi = y + i * step_y;
+        if (yi < cells.y1) store(next + yi * pitch + xi, columns_of<T>(cells, xi), sum[i]);
     }
 }
 
@@ -152,6 +163,21 @@ template <typename T, int R>
 static __device__ __forceinline__ const T *column_row(const T *p, int64_t pitch, int j, int rows_left)
 {
     return p + (min(j, rows_left - 1 + 2 * R) - R) * pitch;
+}
+
+/* After all sums: the branches of the stores would hold up the loads of the rows behind them. */
+template <typename T, int ROWS>
+static __device__ __forceinline__ void store_rows(T *p, int64_t pitch, span in, int rows_left,
+                                                  const T (&sum)[ROWS][vector_cells<T>])
+{
+    if (in.from == 0 && in.to == vector_cells<T> && rows_left == ROWS) {
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) store(p + i * pitch, { 0, vector_cells<T> }, sum[i]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ROWS; i++)
+            if (i < rows_left) store(p + i * pitch, in, sum[i]);
+    }
 }
 
 template <typename T, int R, int ROWS, int THREADS_Y, bool PREV>
@@ -174,25 +200,25 @@ static __global__ void __launch_bounds__(32 * THREADS_Y)
 #pragma unroll
         for (int i = 0; i < ROWS; i++) load_once(old[i], prev + (y + min(i, rows_left - 1)) * pitch + x);
     }
+    T sum[ROWS][V] = {};
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {
         window<T, R> around;
         around.load_around(column_row<T, R>(p, pitch, i + R, rows_left), column[i + R]);
-        T sum[V] = {};
 #pragma unroll
         for (int v = 0; v < V; v++) {
 #pragma unroll
             for (int k = R; k >= 1; k--) {
-                sum[v] = term(4 * (R - k), around.at(v, -k), sum[v]);
-                sum[v] = term(4 * (R - k) + 1, around.at(v, k), sum[v]);
-                sum[v] = term(4 * (R - k) + 2, column[i + R - k][v], sum[v]);
-                sum[v] = term(4 * (R - k) + 3, column[i + R + k][v], sum[v]);
+                sum[i][v] = term(4 * (R - k), around.at(v, -k), sum[i][v]);
+                sum[i][v] = term(4 * (R - k) + 1, around.at(v, k), sum[i][v]);
+                sum[i][v] = term(4 * (R - k) + 2, column[i + R - k][v], sum[i][v]);
+                sum[i][v] = term(4 * (R - k) + 3, column[i + R + k][v], sum[i][v]);
             }
-            sum[v] = term(4 * R, around.at(v, 0), sum[v]);
-            if (PREV) sum[v] = term(STENCIL_CUDA_BETA, old[i][v], sum[v]);
+            sum[i][v] = term(4 * R, around.at(v, 0), sum[i][v]);
+            if (PREV) sum[i][v] = term(STENCIL_CUDA_BETA, old[i][v], sum[i][v]);
         }
-        if (i < rows_left) store_row(next + (y + i) * pitch, x, cells, sum);
     }
+    store_rows<T, ROWS>(next + y * pitch + x, pitch, columns_of<T>(cells, x), rows_left, sum);
 }
 
 /* The rows of cur stream in from above; each adds its terms to the sums of all rows that it reaches, which keeps every
@@ -229,14 +255,13 @@ static __global__ void __launch_bounds__(32 * THREADS_Y)
                 for (int v = 0; v < V; v++) sum[i][v] = term(dy * W + dx, around.at(v, dx - R), sum[i][v]);
         }
     }
+    if (PREV) {
 #pragma unroll
-    for (int i = 0; i < ROWS; i++) {
-        if (PREV) {
+        for (int i = 0; i < ROWS; i++)
 #pragma unroll
             for (int v = 0; v < V; v++) sum[i][v] = term(STENCIL_CUDA_BETA, old[i][v], sum[i][v]);
-        }
-        if (i < rows_left) store_row(next + (y + i) * pitch, x, cells, sum[i]);
     }
+    store_rows<T, ROWS>(next + y * pitch + x, pitch, columns_of<T>(cells, x), rows_left, sum);
 }
 
 /* ---- host side: shape of the blocks, choice of the instance ---- */
