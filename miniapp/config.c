@@ -1,0 +1,317 @@
+/* From a deck to a config: every value by its row of the table, then what the values mean to each other: sides in pairs,
+ * limits of stability, modes in range, axes no shorter than the radius.
+ * Invariant: what the chosen kind does not use is set to one fixed value, so that two configs which say the same are
+ * equal as memory. */
+#include "config.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config_table.h"
+
+typedef struct checking {
+    config *c;
+    const deck *d;
+    char *why;
+    size_t why_bytes;
+} checking;
+
+static bool given(const checking *k, const char *key) { return deck_find(k->d, key) != NULL; }
+
+/* "where: key = value: reason"; false. */
+static bool refuse(const checking *k, const char *key, const char *format, ...)
+{
+    char reason[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    const deck_entry *e = deck_find(k->d, key);
+    const config_row *row = config_table_find(key);
+    if (e) snprintf(k->why, k->why_bytes, "%s: %s = %.200s: %s", e->where, key, e->value, reason);
+    else if (row && row->preset) snprintf(k->why, k->why_bytes, "%s = %s (default): %s", key, row->preset, reason);
+    else snprintf(k->why, k->why_bytes, "%s: %s", key, reason);
+    return false;
+}
+
+static bool read_row(const checking *k, const config_row *row, const char *value)
+{
+    char reason[256], allowed[256];
+    if (config_table_read(k->c, row, value, reason, sizeof reason)) return true;
+    if (reason[0]) return refuse(k, row->key, "%s", reason);
+    config_table_allowed(row, allowed, sizeof allowed);
+    return refuse(k, row->key, "allowed: %s", allowed);
+}
+
+static bool all_known(const checking *k)
+{
+    for (size_t i = 0; i < k->d->count; i++) {
+        const deck_entry *e = &k->d->entry[i];
+        if (config_table_find(e->key)) continue;
+        const char *known[64];
+        size_t count = 0;
+        for (; count < config_table_count; count++) known[count] = config_table[count].key;
+        snprintf(k->why, k->why_bytes, "%s: unknown key %.200s, did you mean %s", e->where, e->key,
+                 deck_nearest(e->key, known, count));
+        return false;
+    }
+    return true;
+}
+
+/* Table order: grid.boundary stands before the sides that override it. */
+static bool read_all(const checking *k)
+{
+    for (size_t i = 0; i < config_table_count; i++) {
+        const config_row *row = &config_table[i];
+        const deck_entry *e = deck_find(k->d, row->key);
+        const char *value = e ? e->value : row->preset;
+        if (value && !read_row(k, row, value)) return false;
+        if (!e && row->preset_text && strcmp(row->preset_text, "required") == 0) {
+            char allowed[256];
+            config_table_allowed(row, allowed, sizeof allowed);
+            return refuse(k, row->key, "required; allowed: %s", allowed);
+        }
+    }
+    return true;
+}
+
+static bool two_d(const config *c) { return c->grid.ny > 1; }
+
+static bool uses_alpha(config_kind kind)
+{
+    return kind == CONFIG_HEAT || kind == CONFIG_WAVE || kind == CONFIG_ADVECT || kind == CONFIG_SWEEP;
+}
+
+/* ---- stability (von Neumann), rounded down; rows: order 2, 4 .. 16 ---- */
+
+typedef struct limits {
+    double heat_1d, heat_2d, wave_1d, wave_2d, advect_1d, advect_2d, sweep;
+} limits;
+
+static const limits limit_table[STENCIL_RADIUS_MAX] = {
+    { .5, .25, 1., .5, 1., .5, .5 },
+    { .375, .1875, .75, .375, .728745, .364372, .375 },
+    { .330882, .165441, .661764, .330882, .630525, .315262, .330882 },
+    { .307617, .153808, .615234, .307617, .577834, .288917, .307617 },
+    { .292968, .146484, .585937, .292968, .544235, .272117, .292968 },
+    { .282767, .141383, .565535, .282767, .520603, .260301, .282767 },
+    { .275186, .137593, .550373, .275186, .502896, .251448, .275186 },
+    { .269290, .134645, .538581, .269290, .489028, .244514, .269290 },
+};
+
+double config_alpha_limit(config_kind kind, int order, bool two_dimensions)
+{
+    const limits *l = &limit_table[order / 2 - 1];
+    switch (kind) {
+    case CONFIG_HEAT: return two_dimensions ? l->heat_2d : l->heat_1d;
+    case CONFIG_WAVE: return two_dimensions ? l->wave_2d : l->wave_1d;
+    case CONFIG_ADVECT: return two_dimensions ? l->advect_2d : l->advect_1d;
+    case CONFIG_SWEEP: return l->sweep;
+    case CONFIG_LAPLACE:
+    case CONFIG_CUSTOM:
+    case CONFIG_TRANSPOSE: break;
+    }
+    return 0.0;
+}
+
+static bool check_alpha(const checking *k)
+{
+    config *c = k->c;
+    const config_kind kind = c->problem.kind;
+    const char *name = config_kind_name(kind);
+    if (!uses_alpha(kind)) {
+        c->problem.alpha = 0.0;
+        return true;
+    }
+    const double a = c->problem.alpha, limit = config_alpha_limit(kind, c->problem.order, two_d(c));
+    const int dimensions = two_d(c) ? 2 : 1;
+    if (!given(k, "problem.alpha")) return refuse(k, "problem.alpha", "required for %s; allowed up to %g", name, limit);
+    if (kind == CONFIG_ADVECT && !(fabs(a) < limit))
+        return refuse(k, "problem.alpha", "%s of order %d in %dD is stable for |alpha| < %g", name, c->problem.order,
+                      dimensions, limit);
+    if (kind == CONFIG_WAVE && !(a > 0.0 && a < limit))
+        return refuse(k, "problem.alpha", "%s of order %d in %dD is stable for 0 < alpha < %g", name, c->problem.order,
+                      dimensions, limit);
+    if (kind != CONFIG_ADVECT && !(a >= 0.0 && a <= limit))
+        return refuse(k, "problem.alpha", "%s of order %d in %dD is stable for 0 <= alpha <= %g", name,
+                      c->problem.order, dimensions, limit);
+    return true;
+}
+
+static bool fits_type(const config *c, double v) { return c->problem.type == DTYPE_F64 || isfinite((float)v); }
+
+/* Sets the radius. */
+static bool check_weights(const checking *k)
+{
+    config *c = k->c;
+    const int count = c->problem.weights_count;
+    if (c->problem.kind != CONFIG_CUSTOM) {
+        memset(c->problem.weights, 0, sizeof c->problem.weights);
+        c->problem.weights_count = 0;
+        return true;
+    }
+    if (!given(k, "problem.weights"))
+        return refuse(k, "problem.weights", "required for custom; allowed: %s",
+                      config_table_find("problem.weights")->allowed);
+    const bool square = strchr(deck_find(k->d, "problem.weights")->value, '|') != NULL;
+    if (two_d(c) && !square)
+        return refuse(k, "problem.weights", "one row; a 2D grid needs 2r+1 rows of 2r+1 numbers separated by |");
+    if (!two_d(c) && square)
+        return refuse(k, "problem.weights", "several rows; a 1D grid (grid.ny = 1) needs one row of 2r+1 numbers");
+    int row = count;
+    if (square)
+        for (row = 1; row * row < count; row++) continue;
+    const int r = row / 2;
+    if (row % 2 == 0 || r < 1 || r > STENCIL_RADIUS_MAX)
+        return refuse(k, "problem.weights", "a row of %d numbers; allowed are 3, 5, 7 .. %d (2r+1, radius r = 1 .. %d)",
+                      row, 2 * STENCIL_RADIUS_MAX + 1, STENCIL_RADIUS_MAX);
+    for (int i = 0; i < count; i++)
+        if (!fits_type(c, c->problem.weights[i]))
+            return refuse(k, "problem.weights", "%g is not finite in f32", c->problem.weights[i]);
+    c->problem.radius = r;
+    return true;
+}
+
+static bool check_order(const checking *k)
+{
+    config *c = k->c;
+    if (c->problem.order % 2 != 0) return refuse(k, "problem.order", "allowed: 2, 4, 6 .. 16");
+    switch (c->problem.kind) {
+    case CONFIG_HEAT:
+    case CONFIG_WAVE:
+    case CONFIG_ADVECT:
+    case CONFIG_SWEEP: c->problem.radius = c->problem.order / 2; break;
+    case CONFIG_LAPLACE: c->problem.radius = 1; break;
+    case CONFIG_CUSTOM: break; /* check_weights */
+    case CONFIG_TRANSPOSE: c->problem.radius = 0; break;
+    }
+    return true;
+}
+
+/* ---- sides ---- */
+
+static void set_periodic(boundary_side *s)
+{
+    s->kind = BOUNDARY_PERIODIC;
+    s->value = 0.0;
+}
+
+static bool check_axis(const checking *k, const boundary_side *low, const boundary_side *high, char axis, int64_t n)
+{
+    const config *c = k->c;
+    char low_key[] = "grid.x_low", high_key[] = "grid.x_high", n_key[] = "grid.nx";
+    low_key[5] = high_key[5] = axis;
+    n_key[6] = axis;
+    const char *blame = given(k, high_key) ? high_key : given(k, low_key) ? low_key : "grid.boundary";
+    if ((low->kind == BOUNDARY_PERIODIC) != (high->kind == BOUNDARY_PERIODIC))
+        return refuse(k, blame, "allowed is periodic on both sides of an axis or on neither, but %s is periodic and %s is not",
+                      low->kind == BOUNDARY_PERIODIC ? low_key : high_key,
+                      low->kind == BOUNDARY_PERIODIC ? high_key : low_key);
+    if (c->problem.kind == CONFIG_ADVECT && low->kind != high->kind)
+        return refuse(k, blame,
+                      "advect with dirichlet on one side of an axis and neumann on the other is unstable at every "
+                      "alpha; allowed are two sides of one sort");
+    if (!fits_type(c, low->value)) return refuse(k, given(k, low_key) ? low_key : "grid.boundary", "not finite in f32");
+    if (!fits_type(c, high->value))
+        return refuse(k, given(k, high_key) ? high_key : "grid.boundary", "not finite in f32");
+    if (n < c->problem.radius)
+        return refuse(k, n_key, "at least %d, the stencil's radius", c->problem.radius);
+    return true;
+}
+
+static bool check_grid(const checking *k)
+{
+    config *c = k->c;
+    boundary *b = &c->grid.sides;
+    if (c->problem.kind == CONFIG_SWEEP && !two_d(c))
+        return refuse(k, "grid.ny", "sweep splits two dimensions, at least 2");
+    if (c->grid.nx > ((int64_t)1 << 60) / c->grid.ny)
+        return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld", (long long)c->grid.ny,
+                      (long long)(((int64_t)1 << 60) / c->grid.ny));
+    if (c->problem.kind == CONFIG_TRANSPOSE) {
+        set_periodic(&b->x_low);
+        set_periodic(&b->x_high);
+    }
+    if (c->problem.kind == CONFIG_TRANSPOSE || !two_d(c)) {
+        set_periodic(&b->y_low);
+        set_periodic(&b->y_high);
+    }
+    if (!check_axis(k, &b->x_low, &b->x_high, 'x', c->grid.nx)) return false;
+    return !two_d(c) || check_axis(k, &b->y_low, &b->y_high, 'y', c->grid.ny);
+}
+
+/* Periodic and neumann axes have modes 0 .. n-1, those with a dirichlet side 1 .. n. */
+static bool check_mode(const checking *k, const char *key, int64_t *mode, const boundary_side *low,
+                       const boundary_side *high, int64_t n)
+{
+    const int64_t first = low->kind == BOUNDARY_DIRICHLET || high->kind == BOUNDARY_DIRICHLET ? 1 : 0;
+    const int64_t last = n - 1 + first;
+    if (!given(k, key)) *mode = last < 1 ? 0 : 1;
+    if (k->c->problem.initial != CONFIG_INITIAL_MODE || k->c->problem.kind == CONFIG_TRANSPOSE) return true;
+    if (*mode < first || *mode > last)
+        return refuse(k, key, "allowed: %lld .. %lld with these sides and %lld cells", (long long)first,
+                      (long long)last, (long long)n);
+    return true;
+}
+
+static bool check_modes(const checking *k)
+{
+    config *c = k->c;
+    const boundary *b = &c->grid.sides;
+    if (!check_mode(k, "problem.mode_x", &c->problem.mode_x, &b->x_low, &b->x_high, c->grid.nx)) return false;
+    if (two_d(c)) return check_mode(k, "problem.mode_y", &c->problem.mode_y, &b->y_low, &b->y_high, c->grid.ny);
+    c->problem.mode_y = 0;
+    return true;
+}
+
+static bool check_time(const checking *k)
+{
+    config *c = k->c;
+    if (c->time.tolerance < 0.0) return refuse(k, "time.tolerance", "allowed: a number, 0 or more");
+    if (c->time.tolerance > 0.0 && c->problem.kind != CONFIG_LAPLACE)
+        return refuse(k, "time.tolerance", "only laplace runs to a tolerance; allowed for %s is 0",
+                      config_kind_name(c->problem.kind));
+    if (!given(k, "time.norm_every")) c->time.norm_every = c->time.tolerance > 0.0 ? 1 : 0;
+    if (c->time.tolerance > 0.0 && c->time.norm_every == 0)
+        return refuse(k, "time.norm_every", "at least 1 with a tolerance");
+    return true;
+}
+
+bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes)
+{
+    const checking k = { c, d, why, why_bytes };
+    memset(c, 0, sizeof *c);
+    return all_known(&k) && read_all(&k) && check_order(&k) && check_weights(&k) && check_grid(&k) && check_alpha(&k) &&
+           check_modes(&k) && check_time(&k);
+}
+
+/* ---- comparison ---- */
+
+static bool same_side(const boundary_side *a, const boundary_side *b) { return a->kind == b->kind && a->value == b->value; }
+
+const char *config_first_difference(const config *a, const config *b)
+{
+    const boundary *s = &a->grid.sides, *t = &b->grid.sides;
+    if (a->problem.kind != b->problem.kind) return "problem.kind";
+    if (a->problem.type != b->problem.type) return "problem.dtype";
+    if (uses_alpha(a->problem.kind) && a->problem.order != b->problem.order) return "problem.order";
+    if (a->problem.alpha != b->problem.alpha) return "problem.alpha";
+    if (a->problem.weights_count != b->problem.weights_count ||
+        memcmp(a->problem.weights, b->problem.weights, sizeof a->problem.weights) != 0)
+        return "problem.weights";
+    if (a->problem.initial != b->problem.initial || strcmp(a->problem.file, b->problem.file) != 0 ||
+        strcmp(a->problem.dataset, b->problem.dataset) != 0)
+        return "problem.initial";
+    if (a->problem.mode_x != b->problem.mode_x) return "problem.mode_x";
+    if (a->problem.mode_y != b->problem.mode_y) return "problem.mode_y";
+    if (a->problem.seed != b->problem.seed) return "problem.seed";
+    if (a->grid.nx != b->grid.nx) return "grid.nx";
+    if (a->grid.ny != b->grid.ny) return "grid.ny";
+    if (!same_side(&s->x_low, &t->x_low)) return "grid.x_low";
+    if (!same_side(&s->x_high, &t->x_high)) return "grid.x_high";
+    if (!same_side(&s->y_low, &t->y_low)) return "grid.y_low";
+    if (!same_side(&s->y_high, &t->y_high)) return "grid.y_high";
+    return NULL;
+}

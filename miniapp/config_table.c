@@ -1,0 +1,298 @@
+/* Invariant: config_table_read sets the same bytes for the same value (no padding, nothing left of an earlier value), so
+ * that two configs can be compared as memory. */
+#include "config_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member) offsetof(config, member)
+#define STEPS_MAX 9999999999 /* ten digits in a checkpoint's name */
+#define CELLS_MAX ((int64_t)1 << 40)
+
+static const char *const kinds[] = { "heat", "wave", "advect", "laplace", "custom", "transpose", "sweep", NULL };
+static const char *const dtypes[] = { "f32", "f64", NULL };
+static const char *const initials[] = { "mode", "random", "gaussian", "zero", NULL };
+static const char *const devices[] = { "auto", "host", "cuda", NULL };
+static const char *const transports[] = { "auto", "staged", "mapped", "aware", "peer", "nccl", NULL };
+static const char *const feeds[] = { "auto", "openmp", "serial", "graph", NULL };
+static const char *const progresses[] = { "auto", "on", "off", NULL };
+static const char side_values[] = "periodic, dirichlet V (a number) or neumann";
+
+const config_row config_table[] = {
+    { "problem.kind", CONFIG_TYPE_CHOICE, "", NULL, "required", 0, 0, NULL, kinds, "the update", AT(problem.kind) },
+    { "problem.dtype", CONFIG_TYPE_CHOICE, "", "f64", NULL, 0, 0, NULL, dtypes, "type of a cell", AT(problem.type) },
+    { "problem.order", CONFIG_TYPE_INT, "", "2", NULL, 2, 16, "2, 4, 6 .. 16", NULL,
+      "order of the central differences; radius = order / 2", AT(problem.order) },
+    { "problem.alpha", CONFIG_TYPE_NUMBER, "", NULL, "required for heat wave advect sweep", 0, 0, "a number", NULL,
+      "heat, sweep: nu dt/h^2; wave: (c dt/h)^2; advect: c dt/h; along x and y", AT(problem.alpha) },
+    { "problem.weights", CONFIG_TYPE_WEIGHTS, "", NULL, "required for custom", 0, 0,
+      "2r+1 numbers in 1D, 2r+1 rows of 2r+1 numbers separated by | in 2D, radius r = 1 .. 8", NULL,
+      "next = sum w(dy,dx) u(y+dy, x+dx), first row dy = -r", AT(problem.weights) },
+    { "problem.initial", CONFIG_TYPE_INITIAL, "", "mode", NULL, 0, 0,
+      "mode, random, gaussian, zero or FILE.h5[:/dataset]", initials,
+      "level 0; a file's dataset, /fields/u unless named, is (ny,nx), or (nx) in 1D", AT(problem.initial) },
+    { "problem.mode_x", CONFIG_TYPE_INT64, "", NULL, "1, or 0 where n = 1", 0, CELLS_MAX, NULL, NULL,
+      "which mode along x: 0 .. n-1, or 1 .. n with a dirichlet side", AT(problem.mode_x) },
+    { "problem.mode_y", CONFIG_TYPE_INT64, "", NULL, "1, or 0 where n = 1", 0, CELLS_MAX, NULL, NULL,
+      "the same along y", AT(problem.mode_y) },
+    { "problem.seed", CONFIG_TYPE_INT64, "", "0", NULL, INT64_MIN, INT64_MAX, "a whole number of 64 bits", NULL,
+      "of initial = random", AT(problem.seed) },
+
+    { "grid.nx", CONFIG_TYPE_INT64, "cells", NULL, "required", 1, CELLS_MAX, "1 .. 2^40", NULL,
+      "along x, contiguous in memory", AT(grid.nx) },
+    { "grid.ny", CONFIG_TYPE_INT64, "cells", "1", NULL, 1, CELLS_MAX, "1 .. 2^40", NULL, "along y; 1 means 1D",
+      AT(grid.ny) },
+    { "grid.boundary", CONFIG_TYPE_SIDES, "", "periodic", NULL, 0, 0, side_values, NULL,
+      "all four sides; a side's own key wins", AT(grid.sides) },
+    { "grid.x_low", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL,
+      "dirichlet: the node outside has the value V; neumann: mirror at the face", AT(grid.sides.x_low) },
+    { "grid.x_high", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL,
+      "periodic on both sides of an axis or on neither", AT(grid.sides.x_high) },
+    { "grid.y_low", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL, "", AT(grid.sides.y_low) },
+    { "grid.y_high", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL, "", AT(grid.sides.y_high) },
+
+    { "time.steps", CONFIG_TYPE_INT64, "steps", NULL, "required", 0, STEPS_MAX, NULL, NULL,
+      "the number of the last step, also after a restart", AT(time.steps) },
+    { "time.tolerance", CONFIG_TYPE_NUMBER, "", "0", NULL, 0, 0, "a number, 0 or more", NULL,
+      "laplace stops at the first checked level with max |next - u| <= tolerance", AT(time.tolerance) },
+    { "time.norm_every", CONFIG_TYPE_INT64, "steps", NULL, "0; 1 with a tolerance", 0, STEPS_MAX, NULL, NULL,
+      "how often max |next - u| is taken; 0: never", AT(time.norm_every) },
+
+    { "run.device", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, devices, "where fields live", AT(run.device) },
+    { "run.transport", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, transports,
+      "how halos travel; the host device knows staged only", AT(run.transport) },
+    { "run.feed", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, feeds, "who enqueues the lanes", AT(run.feed) },
+    { "run.lanes", CONFIG_TYPE_INT, "streams", "0", NULL, 0, 64, NULL, NULL,
+      "strips of a rank's box, one stream each; 0: choose", AT(run.lanes) },
+    { "run.fuse", CONFIG_TYPE_INT, "steps", "0", NULL, 0, 64, NULL, NULL, "time steps in one sweep; 0: choose",
+      AT(run.fuse) },
+    { "run.threads", CONFIG_TYPE_INT, "threads", "0", NULL, 0, 4096, NULL, NULL, "of a rank; 0: choose",
+      AT(run.threads) },
+    { "run.ranks_x", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL, "process grid along x; 0: choose",
+      AT(run.ranks_x) },
+    { "run.ranks_y", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL, "process grid along y; 0: choose",
+      AT(run.ranks_y) },
+
+    { "checkpoint.dir", CONFIG_TYPE_PATH, "", "checkpoints", NULL, 0, 0, "a path", NULL,
+      "holds step_NNNNNNNNNN.h5", AT(checkpoint.dir) },
+    { "checkpoint.every", CONFIG_TYPE_INT64, "steps", "0", NULL, 0, STEPS_MAX, NULL, NULL, "0: none",
+      AT(checkpoint.every) },
+    { "checkpoint.keep", CONFIG_TYPE_INT, "files", "2", NULL, 0, 1000000, NULL, NULL, "the newest so many; 0: all",
+      AT(checkpoint.keep) },
+    { "checkpoint.async", CONFIG_TYPE_BOOL, "", "true", NULL, 0, 0, "true or false", NULL,
+      "write while time steps go on", AT(checkpoint.async) },
+
+    { "output.record", CONFIG_TYPE_PATH, "", "results.jsonl", NULL, 0, 0, "a path or none", NULL,
+      "one JSON line a run, appended", AT(output.record) },
+    { "output.final", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path or none", NULL,
+      "the last state, in the checkpoint format", AT(output.final) },
+    { "output.picture", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path or none", NULL, "the last state, PNG",
+      AT(output.picture) },
+    { "output.trace", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path or none", NULL, "timeline for Perfetto",
+      AT(output.trace) },
+    { "output.progress", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, progresses,
+      "a line on the terminal; auto: where there is one", AT(output.progress) },
+};
+const size_t config_table_count = sizeof config_table / sizeof config_table[0];
+
+_Static_assert(sizeof(config_kind) == sizeof(unsigned) && sizeof(dtype) == sizeof(unsigned) &&
+                   sizeof(config_progress) == sizeof(unsigned),
+               "choices are stored as unsigned");
+
+const config_row *config_table_find(const char *key)
+{
+    for (size_t i = 0; i < config_table_count; i++)
+        if (strcmp(config_table[i].key, key) == 0) return &config_table[i];
+    return NULL;
+}
+
+const char *config_kind_name(config_kind k) { return kinds[k]; }
+const char *config_transport_name(config_transport t) { return transports[t]; }
+const char *config_feed_name(config_feed f) { return feeds[f]; }
+const char *config_device_name(config_device d) { return devices[d]; }
+const char *config_initial_name(config_initial i) { return i == CONFIG_INITIAL_FILE ? "file" : initials[i]; }
+
+void config_table_allowed(const config_row *row, char *to, size_t to_bytes)
+{
+    if (row->allowed) {
+        snprintf(to, to_bytes, "%s", row->allowed);
+    } else if (row->choices) {
+        size_t used = 0;
+        to[0] = '\0';
+        for (int i = 0; row->choices[i] && used < to_bytes; i++)
+            used += (size_t)snprintf(to + used, to_bytes - used, "%s%s", i ? ", " : "", row->choices[i]);
+    } else {
+        snprintf(to, to_bytes, "whole numbers %lld .. %lld", (long long)row->low, (long long)row->high);
+    }
+}
+
+/* ---- reading ---- */
+
+static bool read_number(const char *text, double *to)
+{
+    char *end;
+    if (!*text || strspn(text, "+-.0123456789eE") != strlen(text)) return false; /* no inf, nan, hexadecimal */
+    *to = strtod(text, &end);
+    return *end == '\0' && isfinite(*to);
+}
+
+static bool read_integer(const char *text, int64_t low, int64_t high, int64_t *to)
+{
+    char *end;
+    if (!*text || strspn(text, "+-0123456789") != strlen(text)) return false;
+    errno = 0;
+    const long long v = strtoll(text, &end, 10);
+    if (*end != '\0' || errno == ERANGE || v < low || v > high) return false;
+    *to = v;
+    return true;
+}
+
+static bool read_side(const char *text, boundary_side *to)
+{
+    to->kind = BOUNDARY_PERIODIC;
+    to->value = 0.0;
+    if (strcmp(text, "periodic") == 0) return true;
+    if (strcmp(text, "neumann") == 0) {
+        to->kind = BOUNDARY_NEUMANN;
+        return true;
+    }
+    const size_t word = strlen("dirichlet");
+    if (strncmp(text, "dirichlet", word) != 0 || (text[word] != ' ' && text[word] != '\t')) return false;
+    to->kind = BOUNDARY_DIRICHLET;
+    return read_number(text + word + strspn(text + word, " \t"), &to->value);
+}
+
+/* Undoes the line breaks of config_text.c (a backslash and a space) and refuses what a deck cannot hold. */
+static bool read_path(const char *text, char *to, size_t to_bytes, char *why, size_t why_bytes)
+{
+    size_t n = 0;
+    memset(to, 0, to_bytes);
+    for (; *text; text++) {
+        if (text[0] == '\\' && text[1] == ' ') {
+            text++;
+            continue;
+        }
+        if ((unsigned char)*text < ' ' || (text[0] == ' ' && text[1] == ';')) {
+            snprintf(why, why_bytes, "a path with a control character or \" ;\" cannot stand in a deck");
+            return false;
+        }
+        if (n + 1 == to_bytes) {
+            snprintf(why, why_bytes, "allowed are %zu bytes", to_bytes - 1);
+            return false;
+        }
+        to[n++] = *text;
+    }
+    return n > 0;
+}
+
+static bool read_initial(config *c, const char *text, char *why, size_t why_bytes)
+{
+    memset(c->problem.file, 0, sizeof c->problem.file);
+    memset(c->problem.dataset, 0, sizeof c->problem.dataset);
+    for (int i = 0; initials[i]; i++)
+        if (strcmp(initials[i], text) == 0) {
+            c->problem.initial = (config_initial)i;
+            return true;
+        }
+    if (!strchr(text, '/') && !strstr(text, ".h5") && !strstr(text, ".hdf5")) return false;
+    char path[sizeof c->problem.file + sizeof c->problem.dataset];
+    if (!read_path(text, path, sizeof path, why, why_bytes)) return false;
+    const char *dataset = "/fields/u";
+    char *colon = NULL;
+    for (char *p = strstr(path, ":/"); p; p = strstr(p + 1, ":/")) colon = p;
+    if (colon) {
+        *colon = '\0';
+        dataset = colon + 1;
+    }
+    if (strlen(path) >= sizeof c->problem.file || strlen(dataset) >= sizeof c->problem.dataset) {
+        snprintf(why, why_bytes, "allowed are %zu bytes for the file and %zu for the dataset",
+                 sizeof c->problem.file - 1, sizeof c->problem.dataset - 1);
+        return false;
+    }
+    c->problem.initial = CONFIG_INITIAL_FILE;
+    memcpy(c->problem.file, path, strlen(path));
+    memcpy(c->problem.dataset, dataset, strlen(dataset));
+    return path[0] != '\0' && dataset[1] != '\0';
+}
+
+/* Rows of the same length; how many of each is for config.c, which knows whether the grid is 1D. */
+static bool read_weights(config *c, const char *text, char *why, size_t why_bytes)
+{
+    int count = 0, rows = 0, in_row = 0, first_row = 0;
+    memset(c->problem.weights, 0, sizeof c->problem.weights);
+    c->problem.weights_count = 0;
+    for (;; text++) {
+        text += strspn(text, " \t");
+        if (*text == '|' || *text == '\0') {
+            if (rows == 0) first_row = in_row;
+            rows++;
+            if (in_row != first_row || in_row == 0) {
+                snprintf(why, why_bytes, "row %d has %d numbers, the first has %d", rows, in_row, first_row);
+                return false;
+            }
+            in_row = 0;
+            if (*text == '\0') break;
+            continue;
+        }
+        char word[64];
+        const size_t length = strcspn(text, " \t|");
+        if (length >= sizeof word || count == STENCIL_WEIGHTS_MAX) return false;
+        memcpy(word, text, length);
+        word[length] = '\0';
+        if (!read_number(word, &c->problem.weights[count])) {
+            snprintf(why, why_bytes, "\"%s\" is not a finite number", word);
+            return false;
+        }
+        count++;
+        in_row++;
+        text += length - 1;
+    }
+    if (rows != 1 && rows != first_row) {
+        snprintf(why, why_bytes, "%d rows of %d numbers; as many rows as numbers in a row are allowed", rows, first_row);
+        return false;
+    }
+    c->problem.weights_count = count;
+    return true;
+}
+
+bool config_table_read(config *c, const config_row *row, const char *value, char *why, size_t why_bytes)
+{
+    char *to = (char *)c + row->offset;
+    int64_t whole;
+    why[0] = '\0';
+    switch (row->type) {
+    case CONFIG_TYPE_INT64:
+        if (!read_integer(value, row->low, row->high, &whole)) return false;
+        memcpy(to, &whole, sizeof whole);
+        return true;
+    case CONFIG_TYPE_INT:
+        if (!read_integer(value, row->low, row->high, &whole)) return false;
+        memcpy(to, &(int){ (int)whole }, sizeof(int));
+        return true;
+    case CONFIG_TYPE_NUMBER: return read_number(value, (double *)(void *)to);
+    case CONFIG_TYPE_CHOICE:
+        for (unsigned i = 0; row->choices[i]; i++)
+            if (strcmp(row->choices[i], value) == 0) {
+                memcpy(to, &i, sizeof i);
+                return true;
+            }
+        return false;
+    case CONFIG_TYPE_BOOL:
+        *(bool *)(void *)to = strcmp(value, "true") == 0;
+        return strcmp(value, "true") == 0 || strcmp(value, "false") == 0;
+    case CONFIG_TYPE_PATH:
+        if (!read_path(value, to, sizeof c->output.record, why, why_bytes)) return false;
+        if (strcmp(value, "none") == 0 && strstr(row->allowed, "none")) memset(to, 0, sizeof c->output.record);
+        return true;
+    case CONFIG_TYPE_SIDE: return read_side(value, (boundary_side *)(void *)to);
+    case CONFIG_TYPE_SIDES:
+        return read_side(value, &c->grid.sides.x_low) && read_side(value, &c->grid.sides.x_high) &&
+               read_side(value, &c->grid.sides.y_low) && read_side(value, &c->grid.sides.y_high);
+    case CONFIG_TYPE_INITIAL: return read_initial(c, value, why, why_bytes);
+    case CONFIG_TYPE_WEIGHTS: return read_weights(c, value, why, why_bytes);
+    }
+    return false;
+}

@@ -1,0 +1,47 @@
+/* The one table behind parsing, --help and the resolved deck: a row a key. Private to config*.c:
+ * config_table.c reads a value by itself, config.c holds the values against each other, config_text.c writes them. */
+#ifndef CONFIG_TABLE_H
+#define CONFIG_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config.h"
+
+typedef enum config_type {
+    CONFIG_TYPE_INT64,
+    CONFIG_TYPE_INT,
+    CONFIG_TYPE_NUMBER,  /* a finite double */
+    CONFIG_TYPE_CHOICE,  /* an enum; choices in the enum's order */
+    CONFIG_TYPE_BOOL,
+    CONFIG_TYPE_PATH,    /* char[4096]; "none" is the empty string where optional */
+    CONFIG_TYPE_SIDE,    /* a boundary_side */
+    CONFIG_TYPE_SIDES,   /* grid.boundary: all four sides at once */
+    CONFIG_TYPE_INITIAL, /* problem.initial with problem.file and problem.dataset */
+    CONFIG_TYPE_WEIGHTS  /* problem.weights; the count is checked in config.c */
+} config_type;
+
+typedef struct config_row {
+    const char *key;   /* section.name */
+    config_type type;
+    const char *unit;
+    const char *preset; /* as in a deck; NULL: none */
+    const char *preset_text; /* what --help says of it, NULL: the preset itself */
+    int64_t low, high;  /* integers: what is allowed */
+    const char *allowed; /* for the sentence and --help; NULL: low .. high */
+    const char *const *choices;
+    const char *help;
+    size_t offset;
+} config_row;
+
+extern const config_row config_table[];
+extern const size_t config_table_count;
+
+const config_row *config_table_find(const char *key);
+/* What is allowed, as in "one of a b c" or "0 .. 16". */
+void config_table_allowed(const config_row *row, char *to, size_t to_bytes);
+/* Reads one value into the config. False: not allowed (why empty: say what is; else a reason of its own). */
+bool config_table_read(config *c, const config_row *row, const char *value, char *why, size_t why_bytes);
+
+#endif

@@ -1,0 +1,125 @@
+/* The resolved deck and --help's list of keys.
+ * Invariant: what is written here reads back to the same config, and no line reaches libinih's 200 bytes. Numbers have
+ * 17 digits. A long value goes on in indented lines, which a deck joins with a space; inside a path the line ends in a
+ * backslash, and backslash and space are read as nothing. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "config_table.h"
+
+enum { CHUNK_BYTES = 150, WEIGHTS_A_LINE = 6 };
+
+/* A continued line must not look like a comment or like a key of its own ("word ="), nor begin or end in white space. */
+static bool may_break(const char *text, size_t at)
+{
+    const char *next = text + at;
+    const size_t word = strspn(next, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    const bool key = word > 0 && next[word + strspn(next + word, " \t")] == '=';
+    return !key && !strchr(" \t#;[\\", next[0]) && !isspace((unsigned char)next[-1]) && next[-1] != '\\';
+}
+
+static void write_path(FILE *to, const char *path)
+{
+    while (strlen(path) > CHUNK_BYTES) {
+        size_t cut = CHUNK_BYTES;
+        while (cut > 1 && !may_break(path, cut)) cut--;
+        fprintf(to, "%.*s\\\n    ", (int)cut, path);
+        path += cut;
+    }
+    fprintf(to, "%s\n", path);
+}
+
+static void write_weights(FILE *to, const config *c)
+{
+    const int count = c->problem.weights_count, row = c->grid.ny > 1 ? 2 * c->problem.radius + 1 : count;
+    for (int i = 0; i < count; i++) {
+        if (i > 0 && i % row == 0) fputs(" |\n    ", to);
+        else if (i > 0) fputs(i % row % WEIGHTS_A_LINE == 0 ? "\n    " : " ", to);
+        fprintf(to, "%.17g", c->problem.weights[i]);
+    }
+    fputc('\n', to);
+}
+
+static void write_side(FILE *to, const boundary_side *s)
+{
+    if (s->kind == BOUNDARY_DIRICHLET) fprintf(to, "dirichlet %.17g\n", s->value);
+    else fputs(s->kind == BOUNDARY_NEUMANN ? "neumann\n" : "periodic\n", to);
+}
+
+static void write_initial(FILE *to, const config *c)
+{
+    char text[sizeof c->problem.file + sizeof c->problem.dataset];
+    if (c->problem.initial == CONFIG_INITIAL_FILE) {
+        snprintf(text, sizeof text, "%s:%s", c->problem.file, c->problem.dataset);
+        write_path(to, text);
+    } else {
+        fprintf(to, "%s\n", config_initial_name(c->problem.initial));
+    }
+}
+
+static void write_value(FILE *to, const config *c, const config_row *row)
+{
+    const char *from = (const char *)c + row->offset;
+    switch (row->type) {
+    case CONFIG_TYPE_INT64: fprintf(to, "%lld\n", (long long)*(const int64_t *)(const void *)from); break;
+    case CONFIG_TYPE_INT: fprintf(to, "%d\n", *(const int *)(const void *)from); break;
+    case CONFIG_TYPE_NUMBER: fprintf(to, "%.17g\n", *(const double *)(const void *)from); break;
+    case CONFIG_TYPE_CHOICE: {
+        unsigned choice;
+        memcpy(&choice, from, sizeof choice);
+        fprintf(to, "%s\n", row->choices[choice]);
+        break;
+    }
+    case CONFIG_TYPE_BOOL: fputs(*(const bool *)(const void *)from ? "true\n" : "false\n", to); break;
+    case CONFIG_TYPE_PATH:
+        if (from[0]) write_path(to, from);
+        else fputs("none\n", to);
+        break;
+    case CONFIG_TYPE_SIDE: write_side(to, (const boundary_side *)(const void *)from); break;
+    case CONFIG_TYPE_INITIAL: write_initial(to, c); break;
+    case CONFIG_TYPE_WEIGHTS: write_weights(to, c); break;
+    case CONFIG_TYPE_SIDES: break;
+    }
+}
+
+char *config_to_text(const config *c)
+{
+    char *text = NULL;
+    size_t bytes = 0, section_bytes = 0;
+    const char *section = "";
+    FILE *to = open_memstream(&text, &bytes);
+    for (size_t i = 0; to && i < config_table_count; i++) {
+        const config_row *row = &config_table[i];
+        const size_t dot = (size_t)(strchr(row->key, '.') - row->key);
+        if (dot != section_bytes || strncmp(section, row->key, dot) != 0) {
+            fprintf(to, "%s[%.*s]\n", i ? "\n" : "", (int)dot, row->key);
+            section = row->key;
+            section_bytes = dot;
+        }
+        const bool empty = row->type == CONFIG_TYPE_SIDES ||
+                           (row->type == CONFIG_TYPE_WEIGHTS && c->problem.weights_count == 0);
+        if (empty) continue;
+        fprintf(to, "%s = ", row->key + dot + 1);
+        write_value(to, c, row);
+    }
+    if (!to || fclose(to) != 0) {
+        fputs("weft: out of memory while writing the resolved deck\n", stderr);
+        abort();
+    }
+    return text;
+}
+
+void config_print_keys(void *file)
+{
+    for (size_t i = 0; i < config_table_count; i++) {
+        const config_row *row = &config_table[i];
+        char allowed[256];
+        config_table_allowed(row, allowed, sizeof allowed);
+        fprintf(file, "  %-18s %s%s%s (%s)\n", row->key, allowed, row->unit[0] ? ", " : "", row->unit,
+                row->preset_text ? row->preset_text : row->preset);
+        if (row->help[0]) fprintf(file, "  %-18s   %s\n", "", row->help);
+    }
+}
