@@ -1,0 +1,233 @@
+/* The distributed transpose, over MPI messages. The tile kernel writes a message in the target's row order, so that the
+ * receiver only copies rows.
+ *
+ * One call: every receive posted; every part's transpose (and copy to pinned memory, when staged) enqueued with an event
+ * behind it, destinations starting after this rank so that not all ranks send to the same one; the rank's own part last,
+ * under cover of the messages; then parts are sent as their events come, and unpacked as they arrive.
+ * Invariant: each source cell lies in exactly one part or in the own box, so INCREMENT_SOURCE meets it once; each target
+ * cell likewise, so ADD needs no atomics and the order of arrival does not show in the bits.
+ * Disadvantage: buffers for all that is sent and received, about two more fields a rank (four with staging on a GPU). */
+#include "redist.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "message.h"
+#include "redist_plan.h"
+
+typedef struct redist_message {
+    int rank, tag;
+    box cells; /* the target's global coordinates */
+    int64_t offset_bytes, bytes;
+} redist_message;
+
+/* What goes out, or comes in. */
+typedef struct redist_side {
+    redist_message *message;
+    MPI_Request *request; /* persistent; [count] */
+    int count;
+    message_buffer buffer;
+} redist_side;
+
+struct redist {
+    decomp from, to;
+    device *d; /* not owned */
+    field_shape from_shape, to_shape;
+    MPI_Comm comm; /* a duplicate of the caller's */
+    redist_side out, in;
+    device_event **packed; /* [out.count] */
+    device_event *unpacked;
+    bool unpack_recorded;
+    int *arrived; /* [in.count]: scratch of MPI_Testsome */
+    box own;      /* what stays on this rank, the target's global coordinates */
+};
+
+/* At least one byte, so that NULL always means failure. */
+static void *allocate(size_t count, size_t bytes_each)
+{
+    void *p = calloc(count ? count : 1, bytes_each);
+    if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    return p;
+}
+
+/* Rank `step` places after this one (out) or before it (in). */
+static int partner(const redist *r, bool out, int step)
+{
+    const int ranks = r->to.ranks_x * r->to.ranks_y;
+    return (r->to.rank + (out ? step : ranks - step)) % ranks;
+}
+
+static redist_plan_cut cut_with(const redist *r, bool out, int other)
+{
+    const int me = r->to.rank;
+    return redist_plan_cut_of(redist_plan_box(&r->from, out ? me : other, &r->to, out ? other : me), r->to_shape.type);
+}
+
+static redist_side make_side(redist *r, bool out, halo_transport t)
+{
+    const int64_t cell_bytes = (int64_t)dtype_bytes(r->to_shape.type);
+    const int ranks = r->to.ranks_x * r->to.ranks_y;
+    redist_side side = { 0 };
+    int64_t parts = 0, bytes = 0;
+    for (int step = 1; step < ranks; step++) {
+        const redist_plan_cut cut = cut_with(r, out, partner(r, out, step));
+        parts += redist_plan_parts(&cut);
+    }
+    side.message = allocate((size_t)parts, sizeof *side.message);
+    side.request = allocate((size_t)parts, sizeof *side.request);
+    for (int step = 1; step < ranks; step++) {
+        const int other = partner(r, out, step);
+        const redist_plan_cut cut = cut_with(r, out, other);
+        for (int64_t p = 0; p < redist_plan_parts(&cut); p++) {
+            const box cells = redist_plan_part(&cut, p);
+            const redist_message m = { other, (int)p, cells, bytes, box_cells(cells) * cell_bytes };
+            side.message[side.count++] = m;
+            bytes += message_align(m.bytes);
+        }
+    }
+    side.buffer = message_buffer_create(r->d, t, bytes);
+    for (int i = 0; i < side.count; i++) {
+        const redist_message *m = &side.message[i];
+        char *at = side.buffer.mpi + m->offset_bytes;
+        if (out)
+            MPI_CHECK(MPI_Send_init(at, (int)m->bytes, MPI_BYTE, m->rank, m->tag, r->comm, &side.request[i]));
+        else
+            MPI_CHECK(MPI_Recv_init(at, (int)m->bytes, MPI_BYTE, m->rank, m->tag, r->comm, &side.request[i]));
+    }
+    return side;
+}
+
+redist *redist_create(const decomp *from, const decomp *to, device *d, const field_shape *from_shape,
+                      const field_shape *to_shape, halo_transport t, MPI_Comm comm)
+{
+    assert(from->nx == to->ny && from->ny == to->nx && from->rank == to->rank);
+    assert(from->ranks_x * from->ranks_y == to->ranks_x * to->ranks_y && from_shape->type == to_shape->type);
+    assert(from_shape->nx == box_width(from->own) && from_shape->ny == box_height(from->own));
+    assert(to_shape->nx == box_width(to->own) && to_shape->ny == box_height(to->own));
+    redist *r = allocate(1, sizeof *r);
+    r->from = *from;
+    r->to = *to;
+    r->d = d;
+    r->from_shape = *from_shape;
+    r->to_shape = *to_shape;
+    r->own = redist_plan_box(from, from->rank, to, to->rank);
+    MPI_CHECK(MPI_Comm_dup(comm, &r->comm));
+    MPI_CHECK(MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN));
+    r->out = make_side(r, true, t);
+    r->in = make_side(r, false, t);
+    r->packed = allocate((size_t)r->out.count, sizeof(device_event *));
+    r->arrived = allocate((size_t)r->in.count, sizeof *r->arrived);
+    for (int i = 0; i < r->out.count; i++) DEVICE_CHECK(d, d->event_create(d, false, &r->packed[i]));
+    DEVICE_CHECK(d, d->event_create(d, false, &r->unpacked));
+    return r;
+}
+
+static void destroy_side(redist_side *side)
+{
+    for (int i = 0; i < side->count; i++) MPI_CHECK(MPI_Request_free(&side->request[i]));
+    free(side->request);
+    free(side->message);
+    message_buffer_destroy(&side->buffer);
+}
+
+void redist_destroy(redist **r)
+{
+    if (!r || !*r) return;
+    device *d = (*r)->d;
+    if ((*r)->unpack_recorded) DEVICE_CHECK(d, d->event_sync(d, (*r)->unpacked));
+    for (int i = 0; i < (*r)->out.count; i++) DEVICE_CHECK(d, d->event_destroy(d, &(*r)->packed[i]));
+    DEVICE_CHECK(d, d->event_destroy(d, &(*r)->unpacked));
+    destroy_side(&(*r)->out);
+    destroy_side(&(*r)->in);
+    MPI_CHECK(MPI_Comm_free(&(*r)->comm));
+    free((*r)->packed);
+    free((*r)->arrived);
+    free(*r);
+    *r = NULL;
+}
+
+/* The source's cells under `cells` (the target's global coordinates), turned, to a dense or pitched place. */
+static void turn(redist *r, void *to, int64_t to_pitch, void *source, box cells, int flags, device_stream *s)
+{
+    device *d = r->d;
+    if (box_empty(cells)) return;
+    void *from = field_at(&r->from_shape, source, cells.y0 - r->from.own.x0, cells.x0 - r->from.own.y0);
+    DEVICE_CHECK(d, d->transpose(d, r->from_shape.type, to, to_pitch, from, r->from_shape.pitch, box_width(cells),
+                                 box_height(cells), flags, s));
+}
+
+static void pack_all(redist *r, void *source, int flags, device_stream *s)
+{
+    device *d = r->d;
+    const message_buffer *b = &r->out.buffer;
+    for (int i = 0; i < r->out.count; i++) {
+        const redist_message *m = &r->out.message[i];
+        turn(r, b->kernel + m->offset_bytes, box_width(m->cells), source, m->cells,
+             TRANSPOSE_STORE | (flags & TRANSPOSE_INCREMENT_SOURCE), s);
+        message_buffer_to_mpi(b, m->offset_bytes, m->bytes, s);
+        DEVICE_CHECK(d, d->event_record(d, r->packed[i], s));
+    }
+}
+
+static void unpack_one(redist *r, const redist_message *m, void *target, int flags, device_stream *s)
+{
+    device *d = r->d;
+    const pack_piece piece = { box_shift(m->cells, -r->to.own.x0, -r->to.own.y0),
+                               m->offset_bytes / (int64_t)dtype_bytes(r->to_shape.type) };
+    message_buffer_to_kernel(&r->in.buffer, m->offset_bytes, m->bytes, s);
+    DEVICE_CHECK(d, d->unpack(d, &r->to_shape, target, r->in.buffer.kernel, &piece, 1,
+                              flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE, s));
+}
+
+/* Starts part `next` if its event is done; waits for that if `patient`. Returns how many it started: 0 or 1. */
+static int send_next(redist *r, int next, bool patient)
+{
+    device *d = r->d;
+    bool done = true;
+    if (patient)
+        DEVICE_CHECK(d, d->event_sync(d, r->packed[next]));
+    else
+        DEVICE_CHECK(d, d->event_done(d, r->packed[next], &done));
+    if (done) MPI_CHECK(MPI_Start(&r->out.request[next]));
+    return done;
+}
+
+/* Unpacks what has arrived; waits for something if `patient`. Returns how many messages. */
+static int receive_some(redist *r, void *target, int flags, device_stream *s, bool patient)
+{
+    int count = 0;
+    if (patient)
+        MPI_CHECK(MPI_Waitsome(r->in.count, r->in.request, &count, r->arrived, MPI_STATUSES_IGNORE));
+    else
+        MPI_CHECK(MPI_Testsome(r->in.count, r->in.request, &count, r->arrived, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < count; i++) unpack_one(r, &r->in.message[r->arrived[i]], target, flags, s);
+    return count;
+}
+
+void redist_transpose(redist *r, void *target, void *source, int flags, device_stream *s)
+{
+    device *d = r->d;
+    assert(target != source);
+    if (r->unpack_recorded) DEVICE_CHECK(d, d->event_sync(d, r->unpacked)); /* the receive buffer is free again */
+    if (r->in.count > 0) MPI_CHECK(MPI_Startall(r->in.count, r->in.request));
+    pack_all(r, source, flags, s);
+    if (!box_empty(r->own))
+        turn(r, field_at(&r->to_shape, target, r->own.x0 - r->to.own.x0, r->own.y0 - r->to.own.y0), r->to_shape.pitch,
+             source, r->own, flags, s);
+    int sent = 0, received = 0;
+    while (sent < r->out.count || received < r->in.count) {
+        if (sent < r->out.count) sent += send_next(r, sent, received == r->in.count);
+        if (received < r->in.count) received += receive_some(r, target, flags, s, sent == r->out.count);
+    }
+    DEVICE_CHECK(d, d->event_record(d, r->unpacked, s));
+    r->unpack_recorded = true;
+    if (r->out.count > 0) MPI_CHECK(MPI_Waitall(r->out.count, r->out.request, MPI_STATUSES_IGNORE));
+}
+
+int64_t redist_sent_bytes(const redist *r)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < r->out.count; i++) bytes += r->out.message[i].bytes;
+    return bytes;
+}

@@ -1,0 +1,131 @@
+/* A distributed transpose of 2^33 cells is cut into messages that tile it, each small enough for one MPI count, and a halo
+ * message of 2^33 bytes likewise. Pure arithmetic: nothing is allocated. */
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "message.h"
+#include "redist_plan.h"
+
+enum { SIDE_MAX = 64 };
+
+static decomp make(int64_t nx, int64_t ny, int ranks, int ranks_x)
+{
+    decomp d;
+    char why[512];
+    if (!decomp_make(&d, nx, ny, false, false, ranks, 0, ranks_x, 0, 0, why, sizeof why)) fail_msg("%s", why);
+    return d;
+}
+
+/* The parts of a cut, in order, tile its box: rows of parts with common edges. */
+static void parts_tile(box whole, dtype t)
+{
+    const redist_plan_cut c = redist_plan_cut_of(whole, t);
+    int64_t cells = 0;
+    for (int64_t p = 0; p < redist_plan_parts(&c); p++) {
+        const box b = redist_plan_part(&c, p);
+        const int64_t bytes = box_cells(b) * (int64_t)dtype_bytes(t);
+        assert_true(bytes > 0 && bytes <= MESSAGE_PIECE_BYTES_MAX && bytes <= INT_MAX);
+        const bool first_x = p % c.bands_x == 0;
+        assert_true(b.x0 == (first_x ? whole.x0 : redist_plan_part(&c, p - 1).x1));
+        assert_true(b.y0 == (p < c.bands_x ? whole.y0 : redist_plan_part(&c, p - c.bands_x).y1));
+        if (p % c.bands_x == c.bands_x - 1) assert_true(b.x1 == whole.x1);
+        if (p >= redist_plan_parts(&c) - c.bands_x) assert_true(b.y1 == whole.y1);
+        cells += box_cells(b);
+    }
+    assert_true(cells == box_cells(whole));
+}
+
+static void huge_boxes_are_cut(void **state)
+{
+    (void)state;
+    const int64_t cells = (int64_t)1 << 33;
+    const int64_t widths[] = { 1, 2, 63, 64, 65, 1000, 92681, (int64_t)1 << 20, cells / 64, cells / 63, cells / 2 + 1, cells };
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        for (int t = 0; t < 2; t++) {
+            const int64_t height = cells / widths[i];
+            const box whole = box_make(3, 3 + widths[i], 5, 5 + height);
+            parts_tile(whole, t ? DTYPE_F64 : DTYPE_F32);
+            const redist_plan_cut c = redist_plan_cut_of(whole, t ? DTYPE_F64 : DTYPE_F32);
+            assert_true(redist_plan_parts(&c) >= 32 && redist_plan_parts(&c) <= 160); /* tags stay small */
+        }
+}
+
+static void small_and_empty_boxes(void **state)
+{
+    (void)state;
+    const redist_plan_cut empty = redist_plan_cut_of(box_make(4, 4, 0, 9), DTYPE_F64);
+    assert_true(redist_plan_parts(&empty) == 0);
+    const redist_plan_cut one = redist_plan_cut_of(box_make(0, 1024, 0, 1024), DTYPE_F64);
+    assert_true(redist_plan_parts(&one) == 1);
+    const redist_plan_cut two = redist_plan_cut_of(box_make(0, 1024, 0, 1025), DTYPE_F64);
+    assert_true(redist_plan_parts(&two) == 2);
+    parts_tile(box_make(0, 1, 0, 1), DTYPE_F32);
+}
+
+/* What all ranks send covers the target once, whatever the two grids. */
+static void pairs_tile_the_target(void **state)
+{
+    (void)state;
+    static unsigned char seen[SIDE_MAX * SIDE_MAX];
+    for (int ranks = 1; ranks <= 12; ranks++)
+        for (int from_x = 1; from_x <= ranks; from_x++)
+            for (int to_x = 1; to_x <= ranks; to_x++) {
+                if (ranks % from_x || ranks % to_x) continue;
+                const decomp from = make(61, 47, ranks, from_x), to = make(47, 61, ranks, to_x);
+                memset(seen, 0, sizeof seen);
+                for (int p = 0; p < ranks; p++)
+                    for (int q = 0; q < ranks; q++) {
+                        const box b = redist_plan_box(&from, p, &to, q), source = decomp_box(&from, p);
+                        for (int64_t y = b.y0; y < b.y1; y++)
+                            for (int64_t x = b.x0; x < b.x1; x++) {
+                                seen[y * 47 + x]++;
+                                assert_true(y >= source.x0 && y < source.x1 && x >= source.y0 && x < source.y1);
+                            }
+                    }
+                for (int i = 0; i < 61 * 47; i++) assert_int_equal(seen[i], 1);
+            }
+}
+
+static void pairs_of_2_to_33_cells(void **state)
+{
+    (void)state;
+    const decomp from = make((int64_t)1 << 17, (int64_t)1 << 16, 6, 1), to = make((int64_t)1 << 16, (int64_t)1 << 17, 6, 3);
+    int64_t cells = 0;
+    for (int p = 0; p < 6; p++)
+        for (int q = 0; q < 6; q++) {
+            const box b = redist_plan_box(&from, p, &to, q);
+            if (!box_empty(b)) parts_tile(b, DTYPE_F64);
+            cells += box_cells(b);
+        }
+    assert_true(cells == (int64_t)1 << 33);
+}
+
+static void halo_messages_in_pieces(void **state)
+{
+    (void)state;
+    const int64_t bytes = ((int64_t)1 << 33) + 12;
+    int64_t sum = 0;
+    assert_true(message_pieces(bytes) == 9 && message_pieces(1) == 1 && message_pieces(MESSAGE_PIECE_BYTES_MAX) == 1);
+    for (int64_t p = 0; p < message_pieces(bytes); p++) {
+        assert_true(message_piece_bytes(bytes, p) > 0);
+        sum += message_piece_bytes(bytes, p);
+    }
+    assert_true(sum == bytes);
+    assert_true(message_align(1) == 128 && message_align(128) == 128 && message_align(bytes) >= bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(huge_boxes_are_cut),    cmocka_unit_test(small_and_empty_boxes),
+        cmocka_unit_test(pairs_tile_the_target), cmocka_unit_test(pairs_of_2_to_33_cells),
+        cmocka_unit_test(halo_messages_in_pieces),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}
