@@ -1,0 +1,95 @@
+/* Every rank learns its host, local rank, binding and device, the same answers about the whole from all, and the aware
+ * probe ends with one answer and a reason on all ranks without harm to any of them.
+ * ranks: 1 2 3 */
+#include <sched.h>
+
+#include "comm_harness.h"
+
+/* CPUs named by a list such as "0-3,8"; -1 if it is not one. */
+static int cpus_in(const char *list)
+{
+    int cpus = 0;
+    while (*list) {
+        int first, last, used = 0;
+        if (sscanf(list, "%d%n", &first, &used) != 1) return -1;
+        list += used;
+        last = first;
+        if (*list == '-') {
+            if (sscanf(list, "-%d%n", &last, &used) != 1) return -1;
+            list += used;
+        }
+        cpus += last - first + 1;
+        if (*list == ',') list++;
+    }
+    return cpus;
+}
+
+static void hosts_ranks_and_binding(void **state)
+{
+    (void)state;
+    cpu_set_t set;
+    long wrong = 0;
+    wrong += sched_getaffinity(0, sizeof set, &set) != 0 || cpus_in(harness.binding) != CPU_COUNT(&set);
+    wrong += harness.hosts < 1 || harness.local_rank < 0 || harness.local_rank >= harness.local_ranks;
+    wrong += harness.hosts == 1 && (harness.local_ranks != harness.ranks || harness.local_rank != harness.rank);
+    wrong += harness.mpi_version[0] == '\0' || strchr(harness.mpi_version, '\n') || harness.host[0] == '\0';
+    wrong += harness.thread_level < MPI_THREAD_FUNNELED || harness.ranks_on_device != 1;
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+static void the_first_no_is_everybodys(void **state)
+{
+    (void)state;
+    char why[64];
+    (void)snprintf(why, sizeof why, "rank %d", harness.rank);
+    long wrong = !topology_agree(&harness, true, why, sizeof why) || atoi(why + 5) != harness.rank;
+    wrong += topology_agree(&harness, harness.rank != harness.ranks - 1, why, sizeof why) || atoi(why + 5) != harness.ranks - 1;
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+static void auto_takes_the_best_for_all(void **state)
+{
+    (void)state;
+    char why[512], notes[512];
+    const bool no_cuda = harness_cuda_missing(NULL);
+    device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, why, sizeof why, notes, sizeof notes);
+    long wrong = !d || (d->kind == DEVICE_HOST) != no_cuda || (no_cuda && (harness.ranks_on_device != 1 || notes[0]));
+    device_destroy(&d);
+    d = topology_device(&harness, TOPOLOGY_CUDA, 1, why, sizeof why, notes, sizeof notes);
+    wrong += (d == NULL) != no_cuda || (no_cuda && (!strstr(why, "run.device = cuda") || !strstr(why, "rank 0")));
+    /* More ranks here than this rank sees GPUs: some share, and are told so. */
+    if (d && harness.local_ranks > device_cuda_count(NULL) && harness.hosts == 1)
+        wrong += notes[0] == '\0';
+    device_destroy(&d);
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+static void the_probe_gives_one_answer(void **state)
+{
+    (void)state;
+    char why[512], notes[512], first[512];
+    device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, why, sizeof why, notes, sizeof notes);
+    const int yes = topology_probe_aware(&harness, d, harness_exe, why, sizeof why);
+    int yeses;
+    memcpy(first, why, sizeof first);
+    MPI_CHECK(MPI_Allreduce(&yes, &yeses, 1, MPI_INT, MPI_SUM, harness.comm));
+    MPI_CHECK(MPI_Bcast(first, sizeof first, MPI_CHAR, 0, harness.comm));
+    print_message("device buffers to MPI: %s%s\n", yes ? "yes" : "no: ", why);
+    long wrong = (yeses != 0 && yeses != harness.ranks) || strcmp(first, why) != 0 || yes != (why[0] == '\0');
+    wrong += yes && !harness.mpi_claims_cuda;
+    device_destroy(&d);
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hosts_ranks_and_binding),
+        cmocka_unit_test(the_first_no_is_everybodys),
+        cmocka_unit_test(auto_takes_the_best_for_all),
+        cmocka_unit_test(the_probe_gives_one_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv) { return harness_main(argc, argv, run); }
