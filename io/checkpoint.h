@@ -34,6 +34,7 @@ typedef struct checkpoint_state {
     const char *deck; /* resolved deck as text */
     int fields;
     checkpoint_field field[CHECKPOINT_FIELDS_MAX];
+    const char *version; /* of the program, write only; NULL is stored as "unknown" */
 } checkpoint_state;
 
 typedef struct checkpoint_info { /* what a file says about itself */
@@ -61,8 +62,8 @@ checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkp
 checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, char *why,
                                        size_t why_bytes);
 void checkpoint_info_free(checkpoint_info *info);
-/* Fills s->field[i].data of the named fields from the file and checks every fingerprint over all ranks. nx, ny, type of
- * the caller must match the file's (else DAMAGED with the sentence). */
+/* Fills s->field[i].data of the named fields and s->step from the file and checks every fingerprint over all ranks. nx,
+ * ny, type of the caller must match the file's (else DAMAGED with the sentence). */
 checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, char *why, size_t why_bytes);
 
 /* DIR/step_NNNNNNNNNN.h5 */

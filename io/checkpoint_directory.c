@@ -1,0 +1,142 @@
+/* The folder of checkpoints: DIR/step_NNNNNNNNNN.h5. Rank 0 looks and acts; all ranks get the same answer. */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "checkpoint_part.h"
+
+enum { STEP_DIGITS = 10 };
+
+void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step)
+{
+    snprintf(out, out_bytes, "%s/step_%0*" PRId64 ".h5", dir, STEP_DIGITS, step);
+}
+
+/* 0 or errno. */
+static int make_with_parents(const char *dir)
+{
+    char path[CHECKPOINT_PATH_BYTES];
+    if (snprintf(path, sizeof path, "%s", dir) >= (int)sizeof path) return ENAMETOOLONG;
+    for (char *c = path + 1; *c; c++) {
+        if (*c != '/') continue;
+        *c = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST) return errno;
+        *c = '/';
+    }
+    return mkdir(path, 0777) != 0 && errno != EEXIST ? errno : 0;
+}
+
+/* 0 or errno. A network file system may remember for some seconds that the name was not there. */
+static int wait_for_directory(const char *dir)
+{
+    const struct timespec pause = { 0, 50 * 1000 * 1000 };
+    struct stat info;
+    for (int tries = 0; tries < 100; tries++) {
+        if (stat(dir, &info) == 0) return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+        if (errno != ENOENT) return errno;
+        nanosleep(&pause, NULL);
+    }
+    return ENOENT;
+}
+
+checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why, size_t why_bytes)
+{
+    int rank;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    int code = rank == 0 ? make_with_parents(dir) : 0;
+    if (rank == 0 && !code) code = wait_for_directory(dir);
+    if (rank == 0 && !code && access(dir, W_OK | X_OK) != 0) code = errno;
+    checkpoint_status status = CHECKPOINT_OK;
+    if (code) status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot make the directory %s: %s", dir, strerror(code));
+    status = checkpoint_agree(comm, status, why, why_bytes);
+    if (status != CHECKPOINT_OK) return status;
+    code = wait_for_directory(dir);
+    if (code)
+        status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes,
+                                 "rank %d does not see the directory %s that rank 0 made (%s): checkpoints need a file "
+                                 "system that all hosts share",
+                                 rank, dir, strerror(code));
+    return checkpoint_agree(comm, status, why, why_bytes);
+}
+
+/* The step of "step_NNNNNNNNNN.h5", -1 for any other name. */
+static int64_t step_of(const char *name)
+{
+    if (strncmp(name, "step_", 5) != 0 || strspn(name + 5, "0123456789") != STEP_DIGITS
+        || strcmp(name + 5 + STEP_DIGITS, ".h5") != 0)
+        return -1;
+    return strtoll(name + 5, NULL, 10);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+static void *grown(void *old, size_t bytes)
+{
+    void *p = realloc(old, bytes);
+    if (!p) check_fail(__FILE__, __LINE__, "realloc", "out of memory for the list of checkpoints");
+    return p;
+}
+
+static checkpoint_status list_here(const char *dir, int64_t **steps, size_t *count)
+{
+    DIR *d = opendir(dir);
+    if (!d) return errno == ENOENT || errno == ENOTDIR ? CHECKPOINT_MISSING : CHECKPOINT_IO;
+    for (const struct dirent *e; (e = readdir(d));) {
+        const int64_t step = step_of(e->d_name);
+        if (step < 0) continue;
+        *steps = grown(*steps, (*count + 1) * sizeof **steps);
+        (*steps)[(*count)++] = step;
+    }
+    closedir(d);
+    if (*count == 0) return CHECKPOINT_MISSING;
+    qsort(*steps, *count, sizeof **steps, newest_first);
+    return CHECKPOINT_OK;
+}
+
+checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count)
+{
+    int rank;
+    char why[1] = "";
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    *steps = NULL;
+    *count = 0;
+    const checkpoint_status status =
+        checkpoint_agree(comm, rank == 0 ? list_here(dir, steps, count) : CHECKPOINT_OK, why, sizeof why);
+    if (status != CHECKPOINT_OK) return status;
+    uint64_t number = *count;
+    MPI_CHECK(MPI_Bcast(&number, 1, MPI_UINT64_T, 0, comm));
+    *count = (size_t)number;
+    if (rank != 0) *steps = grown(NULL, *count * sizeof **steps);
+    MPI_CHECK(MPI_Bcast(*steps, (int)*count, MPI_INT64_T, 0, comm));
+    return CHECKPOINT_OK;
+}
+
+void checkpoint_retain(MPI_Comm comm, const char *dir, int keep)
+{
+    int rank;
+    int64_t *steps = NULL;
+    size_t count = 0;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    if (rank == 0 && keep > 0 && list_here(dir, &steps, &count) == CHECKPOINT_OK) {
+        for (size_t i = (size_t)keep; i < count; i++) {
+            char path[CHECKPOINT_PATH_BYTES], xdmf[CHECKPOINT_PATH_BYTES];
+            checkpoint_path(path, sizeof path, dir, steps[i]);
+            /* The description first: one without its data is the worse leftover. */
+            if (checkpoint_xdmf_path(xdmf, sizeof xdmf, path)) unlink(xdmf);
+            unlink(path);
+        }
+        free(steps);
+    }
+    MPI_CHECK(MPI_Barrier(comm)); /* gone for every rank */
+}

@@ -1,0 +1,61 @@
+/* What the checkpoint_*.c files share; nobody else includes it.
+ * The rule that keeps ranks from waiting for one another: between two collective calls every rank's status goes through
+ * checkpoint_agree, and after a failure only calls that all ranks make follow. */
+#ifndef CHECKPOINT_PART_H
+#define CHECKPOINT_PART_H
+
+#include <hdf5.h>
+
+#include "checkpoint.h"
+
+enum { CHECKPOINT_SENTENCE_BYTES = 1024, CHECKPOINT_PATH_BYTES = 4400, CHECKPOINT_FINGERPRINT_DIGITS = 16 };
+
+/* The worst status of all ranks; why becomes the sentence of the lowest rank that has it. Collective. */
+checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, char *why, size_t why_bytes);
+
+/* Formats why and returns status. */
+checkpoint_status checkpoint_fail(checkpoint_status status, char *why, size_t why_bytes, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Why the last HDF5 call failed: its innermost message, a static string. Call before any other HDF5 call. */
+const char *checkpoint_h5_reason(void);
+/* HDF5 prints no error stacks of its own from here on. */
+void checkpoint_h5_quiet(void);
+
+/* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another, and what is read
+ * does not pass through the MPI-IO layer that wrote it. MISSING, DAMAGED (not HDF5, truncated) or IO with a sentence. */
+checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, char *why, size_t why_bytes);
+
+hid_t checkpoint_h5_file_type(dtype t);   /* what is written: little-endian IEEE; a library constant, not to be closed */
+hid_t checkpoint_h5_memory_type(dtype t);
+
+/* Selects the cells `part` (global coordinates; empty: none) of a file space of rank 1, (nx), or 2, (ny, nx). */
+bool checkpoint_h5_select(hid_t space, box part);
+
+/* One call moves at most this much: MPI-IO counts bytes in an int in places. Tests make it small. */
+extern size_t checkpoint_band_bytes;
+/* Piece `index` of `own`, contiguous in own's dense rows, of at most band_bytes (one cell at least); empty past the last. */
+box checkpoint_band(box own, size_t cell_bytes, size_t band_bytes, int64_t index);
+int64_t checkpoint_bands(box own, size_t cell_bytes, size_t band_bytes);
+
+/* This rank's share of the fingerprint: the sum mod 2^64 over `own` of a field nx cells wide; data: own's dense rows. */
+uint64_t checkpoint_fingerprint_share(dtype t, const void *data, box own, int64_t nx);
+
+/* Opens /fields/NAME and checks that it is what `f` needs; reads its fingerprint attribute into *fingerprint. */
+checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type,
+                                          hid_t *dataset, uint64_t *fingerprint, char *why, size_t why_bytes);
+/* A string attribute of at most max_bytes, allocated; NULL: none such. */
+char *checkpoint_attribute_text(hid_t object, const char *name, size_t max_bytes);
+bool checkpoint_parse_fingerprint(const char *text, uint64_t *fingerprint);
+
+/* The field whose fingerprint stands for the whole state: b of a transpose, else the first. */
+int checkpoint_main_field(const checkpoint_state *s);
+
+/* Files beside one another: NAME.h5 -> NAME.xmf; any path + ".tmp"; false: too long. */
+bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path);
+/* Writes the XDMF text for path, whole, to `to`. By one rank. Returns 0 or errno. */
+int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s);
+int checkpoint_sync_path(const char *path);           /* fsync of a file or directory; 0 or errno */
+void checkpoint_directory_of(char *out, size_t out_bytes, const char *path); /* "." where path has none */
+
+#endif

@@ -1,0 +1,150 @@
+/* Reading a state file: every rank opens it for itself and reads its own cells; the ranks meet only to agree and to add
+ * up the fingerprints. Sizes and types are checked before anything is allocated or read: HDF5 itself trusts its input. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "checkpoint_part.h"
+
+enum { DECK_BYTES_MAX = 64 << 10, WORD_BYTES_MAX = 64 }; /* an attribute in HDF5's compact form ends at 64 KiB */
+
+static bool read_integer(hid_t object, const char *name, int64_t *out)
+{
+    if (H5Aexists(object, name) <= 0) return false;
+    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0) return false;
+    const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    const bool ok = H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == 1
+                    && H5Aread(attribute, H5T_NATIVE_INT64, out) >= 0;
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return ok;
+}
+
+/* nx, ny and type from the dataset itself. */
+static bool read_shape(hid_t file, const char *name, checkpoint_info *info)
+{
+    if (H5Lexists(file, "/fields", H5P_DEFAULT) <= 0 || H5Lexists(file, name, H5P_DEFAULT) <= 0) return false;
+    const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+    if (dataset < 0) return false;
+    const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
+    hsize_t shape[2] = { 1, 1 };
+    const int dims = H5Sget_simple_extent_ndims(space);
+    const bool f32 = H5Tequal(type, checkpoint_h5_file_type(DTYPE_F32)) > 0;
+    const bool ok = (dims == 1 || dims == 2) && H5Sget_simple_extent_dims(space, dims == 1 ? shape + 1 : shape, NULL) >= 0
+                    && (f32 || H5Tequal(type, checkpoint_h5_file_type(DTYPE_F64)) > 0);
+    info->type = f32 ? DTYPE_F32 : DTYPE_F64;
+    info->ny = (int64_t)shape[0];
+    info->nx = (int64_t)shape[1];
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Dclose(dataset);
+    return ok;
+}
+
+static checkpoint_status read_info(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes)
+{
+    int64_t schema = 0;
+    if (!read_integer(file, "schema_version", &schema))
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is no state file: it has no schema_version", path);
+    if (schema < 1 || schema > CHECKPOINT_SCHEMA_VERSION)
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has schema version %lld and this program reads up to %d",
+                               path, (long long)schema, CHECKPOINT_SCHEMA_VERSION);
+    if (!read_integer(file, "step", &info->step) || info->step < 0)
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no readable step", path);
+
+    char *const kind = checkpoint_attribute_text(file, "kind", WORD_BYTES_MAX);
+    char *const digits = checkpoint_attribute_text(file, "fingerprint", WORD_BYTES_MAX);
+    info->deck = checkpoint_attribute_text(file, "deck", DECK_BYTES_MAX);
+    const char *missing = !kind || strlen(kind) >= sizeof info->kind                   ? "kind"
+                          : !checkpoint_parse_fingerprint(digits, &info->fingerprint) ? "fingerprint"
+                          : !info->deck                                                ? "deck"
+                                                                                       : NULL;
+    if (!missing) snprintf(info->kind, sizeof info->kind, "%s", kind);
+    free(kind);
+    free(digits);
+    if (missing) return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no readable %s", path, missing);
+
+    const char *const first = strcmp(info->kind, "transpose") == 0 ? "/fields/a" : "/fields/u";
+    if (!read_shape(file, first, info))
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no dataset %s of type f32 or f64", path, first);
+    return CHECKPOINT_OK;
+}
+
+checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, char *why, size_t why_bytes)
+{
+    hid_t file;
+    memset(info, 0, sizeof *info);
+    checkpoint_status status = checkpoint_h5_open(path, &file, why, why_bytes);
+    if (status == CHECKPOINT_OK) {
+        status = read_info(file, path, info, why, why_bytes);
+        H5Fclose(file);
+    }
+    status = checkpoint_agree(comm, status, why, why_bytes);
+    if (status != CHECKPOINT_OK) checkpoint_info_free(info);
+    return status;
+}
+
+void checkpoint_info_free(checkpoint_info *info)
+{
+    free(info->deck);
+    info->deck = NULL;
+}
+
+static checkpoint_status read_field(hid_t file, const char *path, checkpoint_field *f, dtype type, uint64_t *stored,
+                                    uint64_t *share, char *why, size_t why_bytes)
+{
+    hid_t dataset;
+    checkpoint_status status = checkpoint_dataset_open(file, path, f, type, &dataset, stored, why, why_bytes);
+    if (status != CHECKPOINT_OK) return status;
+    const hsize_t cells = (hsize_t)box_cells(f->own);
+    if (cells) {
+        const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
+        if (!checkpoint_h5_select(space, f->own)
+            || H5Dread(dataset, checkpoint_h5_memory_type(type), memory, space, H5P_DEFAULT, f->data) < 0)
+            status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "cannot read %s of %s: %s", f->name, path,
+                                     checkpoint_h5_reason());
+        else
+            *share = checkpoint_fingerprint_share(type, f->data, f->own, f->nx);
+        H5Sclose(memory);
+        H5Sclose(space);
+    }
+    H5Dclose(dataset);
+    return status;
+}
+
+checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, char *why, size_t why_bytes)
+{
+    uint64_t stored[CHECKPOINT_FIELDS_MAX] = { 0 }, share[CHECKPOINT_FIELDS_MAX] = { 0 }, found[CHECKPOINT_FIELDS_MAX];
+    checkpoint_info info = { .deck = NULL };
+    hid_t file;
+    checkpoint_status status = checkpoint_h5_open(path, &file, why, why_bytes);
+    if (status == CHECKPOINT_OK) {
+        status = read_info(file, path, &info, why, why_bytes);
+        for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
+            status = read_field(file, path, &s->field[i], s->type, &stored[i], &share[i], why, why_bytes);
+        H5Fclose(file);
+    }
+    checkpoint_info_free(&info);
+    status = checkpoint_agree(comm, status, why, why_bytes);
+    if (status != CHECKPOINT_OK) return status;
+
+    MPI_CHECK(MPI_Allreduce(share, found, CHECKPOINT_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
+    for (int i = 0; i < s->fields; i++) {
+        if (found[i] != stored[i])
+            return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+                                   "%s is damaged: /fields/%s has fingerprint %016llx and the file says %016llx", path,
+                                   s->field[i].name, (unsigned long long)found[i], (unsigned long long)stored[i]);
+        s->field[i].fingerprint = found[i];
+    }
+    const checkpoint_field *main_field = &s->field[checkpoint_main_field(s)];
+    if (main_field->fingerprint != info.fingerprint)
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+                               "%s is damaged: /fields/%s has fingerprint %016llx and the file's own is %016llx", path,
+                               main_field->name, (unsigned long long)main_field->fingerprint,
+                               (unsigned long long)info.fingerprint);
+    s->step = info.step;
+    return CHECKPOINT_OK;
+}

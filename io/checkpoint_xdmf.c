@@ -1,0 +1,66 @@
+/* The XDMF 2 description beside a state file, for ParaView and VisIt: a uniform grid of cells with unit spacing, row 0 at
+ * y = 0, one grid per shape (a transpose has two), the step as time. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checkpoint_part.h"
+
+bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path)
+{
+    const size_t length = strlen(path), stem = length > 3 && strcmp(path + length - 3, ".h5") == 0 ? length - 3 : length;
+    return snprintf(out, out_bytes, "%.*s.xmf", (int)stem, path) < (int)out_bytes;
+}
+
+static void put_escaped(FILE *out, const char *text)
+{
+    for (; *text; text++) switch (*text) {
+        case '&': fputs("&amp;", out); break;
+        case '<': fputs("&lt;", out); break;
+        case '>': fputs("&gt;", out); break;
+        case '"': fputs("&quot;", out); break;
+        default: fputc(*text, out);
+        }
+}
+
+static void put_grid_begin(FILE *out, const checkpoint_field *f, int64_t step)
+{
+    fprintf(out,
+            "  <Grid Name=\"%s\" GridType=\"Uniform\">\n"
+            "   <Time Value=\"%" PRId64 "\"/>\n"
+            "   <Topology TopologyType=\"2DCoRectMesh\" Dimensions=\"%" PRId64 " %" PRId64 "\"/>\n"
+            "   <Geometry GeometryType=\"ORIGIN_DXDY\">\n"
+            "    <DataItem Dimensions=\"2\" Format=\"XML\">0 0</DataItem>\n"
+            "    <DataItem Dimensions=\"2\" Format=\"XML\">1 1</DataItem>\n"
+            "   </Geometry>\n",
+            f->name, step, f->ny + 1, f->nx + 1);
+}
+
+static void put_attribute(FILE *out, const checkpoint_field *f, dtype type, const char *file_name)
+{
+    fprintf(out, "   <Attribute Name=\"%s\" AttributeType=\"Scalar\" Center=\"Cell\">\n    <DataItem Dimensions=\"", f->name);
+    if (f->ny > 1) fprintf(out, "%" PRId64 " ", f->ny);
+    fprintf(out, "%" PRId64 "\" NumberType=\"Float\" Precision=\"%zu\" Format=\"HDF\">", f->nx, dtype_bytes(type));
+    put_escaped(out, file_name);
+    fprintf(out, ":/fields/%s</DataItem>\n   </Attribute>\n", f->name);
+}
+
+int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s)
+{
+    FILE *out = fopen(to, "w");
+    if (!out) return errno;
+    const char *const slash = strrchr(path, '/'), *const file_name = slash ? slash + 1 : path;
+    fputs("<?xml version=\"1.0\"?>\n<Xdmf Version=\"2.0\">\n <Domain>\n", out);
+    for (int i = 0; i < s->fields; i++) {
+        const checkpoint_field *f = &s->field[i], *before = i ? f - 1 : NULL;
+        const bool new_grid = !before || before->nx != f->nx || before->ny != f->ny;
+        if (new_grid && before) fputs("  </Grid>\n", out);
+        if (new_grid) put_grid_begin(out, f, s->step);
+        put_attribute(out, f, s->type, file_name);
+    }
+    fputs("  </Grid>\n </Domain>\n</Xdmf>\n", out);
+    const bool failed = ferror(out);
+    if (fclose(out) != 0) return errno;
+    return failed ? EIO : checkpoint_sync_path(to);
+}

@@ -1,0 +1,117 @@
+/* States with known values, cut among ranks in several ways, in a folder of their own that the ranks share. */
+#ifndef CHECKPOINT_FIXTURE_H
+#define CHECKPOINT_FIXTURE_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cell.h"
+#include "checkpoint.h"
+
+enum { FIXTURE_PATH_BYTES = 300 };
+
+/* True only where every rank says so: an assertion on it fails on all ranks or on none. */
+static inline bool on_all(MPI_Comm comm, bool mine)
+{
+    int here = mine, all;
+    MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, comm);
+    return all;
+}
+
+static inline int fixture_rank(MPI_Comm comm)
+{
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    return rank;
+}
+
+static inline int fixture_ranks(MPI_Comm comm)
+{
+    int ranks;
+    MPI_Comm_size(comm, &ranks);
+    return ranks;
+}
+
+static inline void fixture_folder(char folder[FIXTURE_PATH_BYTES])
+{
+    snprintf(folder, FIXTURE_PATH_BYTES, "/tmp/weft_test_XXXXXX");
+    if (fixture_rank(MPI_COMM_WORLD) == 0 && !mkdtemp(folder)) MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Bcast(folder, FIXTURE_PATH_BYTES, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
+static inline void fixture_remove(const char *folder)
+{
+    char command[FIXTURE_PATH_BYTES + 16];
+    MPI_Barrier(MPI_COMM_WORLD);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (fixture_rank(MPI_COMM_WORLD) == 0 && system(command) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Cells of rank r out of `ranks` in columns x rows; floor(n*i/ranks) as everywhere. */
+static inline box fixture_box(int64_t nx, int64_t ny, int columns, int rows, int r)
+{
+    const int cx = r % columns, cy = r / columns;
+    return box_make(nx * cx / columns, nx * (cx + 1) / columns, ny * cy / rows, ny * (cy + 1) / rows);
+}
+
+static inline double fixture_value(int field, int64_t linear)
+{
+    return cell_random((uint64_t)field + 7, (uint64_t)linear) + (double)field;
+}
+
+static inline checkpoint_field fixture_field(const char *name, int64_t nx, int64_t ny, box own, dtype type)
+{
+    checkpoint_field f = { name, nx, ny, own, calloc((size_t)box_cells(own) + 1, dtype_bytes(type)), 0 };
+    return f;
+}
+
+static inline void fixture_put(void *data, dtype type, int64_t i, double v)
+{
+    if (type == DTYPE_F32) ((float *)data)[i] = (float)v;
+    else ((double *)data)[i] = v;
+}
+
+static inline bool fixture_is(const void *data, dtype type, int64_t i, double v)
+{
+    return type == DTYPE_F32 ? ((const float *)data)[i] == (float)v : ((const double *)data)[i] == v;
+}
+
+/* Own cells from fixture_value, and the global fingerprint by plain addition over the whole field. */
+static inline void fixture_fill(checkpoint_field *f, dtype type, int number)
+{
+    int64_t i = 0;
+    for (int64_t y = f->own.y0; y < f->own.y1; y++)
+        for (int64_t x = f->own.x0; x < f->own.x1; x++) fixture_put(f->data, type, i++, fixture_value(number, y * f->nx + x));
+    f->fingerprint = 0;
+    for (int64_t n = 0; n < f->nx * f->ny; n++) {
+        const double v = fixture_value(number, n);
+        f->fingerprint += cell_fingerprint(type == DTYPE_F32 ? cell_bits_f32((float)v) : cell_bits_f64(v), (uint64_t)n);
+    }
+}
+
+static inline bool fixture_holds(const checkpoint_field *f, dtype type, int number)
+{
+    int64_t i = 0;
+    for (int64_t y = f->own.y0; y < f->own.y1; y++)
+        for (int64_t x = f->own.x0; x < f->own.x1; x++)
+            if (!fixture_is(f->data, type, i++, fixture_value(number, y * f->nx + x))) return false;
+    return true;
+}
+
+/* One field u, rows cut among the ranks; the caller frees field[0].data. */
+static inline checkpoint_state fixture_state(MPI_Comm comm, int64_t nx, int64_t ny, dtype type, int64_t step)
+{
+    checkpoint_state s = { .kind = "heat", .type = type, .step = step, .deck = "[grid]\nnx = 5\n", .fields = 1 };
+    const int ranks = fixture_ranks(comm), rank = fixture_rank(comm);
+    const box own = ny == 1 ? fixture_box(nx, 1, ranks, 1, rank) : fixture_box(nx, ny, 1, ranks, rank);
+    s.field[0] = fixture_field("u", nx, ny, own, type);
+    fixture_fill(&s.field[0], type, 0);
+    return s;
+}
+
+#endif
