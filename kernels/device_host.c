@@ -15,9 +15,6 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 struct device_stream {
     bool high_priority;
@@ -28,7 +25,7 @@ struct device_event {
     struct timespec recorded;
 };
 
-enum { HUGE_PAGE_BYTES = 1 << 21, LINE_BYTES = 64 };
+enum { HUGE_PAGE_BYTES = 1 << 21 };
 
 /* ---- what the machine says of itself ---- */
 
@@ -225,31 +222,6 @@ static int event_seconds(device *d, device_event *from, device_event *to, double
 }
 
 /* ---- copies ---- */
-
-void device_host_stream(void *restrict to, const void *restrict from, size_t bytes)
-{
-#if defined(__SSE2__)
-    char *out = to;
-    const char *in = from;
-    const size_t lead_bytes = -(uintptr_t)out & (LINE_BYTES - 1);
-    const size_t head_bytes = lead_bytes < bytes ? lead_bytes : bytes;
-    memcpy(out, in, head_bytes); /* a line's first part was not, or will not be, written by this call */
-    size_t i = head_bytes;
-    for (; i + LINE_BYTES <= bytes; i += LINE_BYTES)
-        for (size_t k = 0; k < LINE_BYTES; k += sizeof(__m128i))
-            _mm_stream_si128((__m128i *)(void *)(out + i + k), _mm_loadu_si128((const __m128i *)(const void *)(in + i + k)));
-    memcpy(out + i, in + i, bytes - i);
-#else
-    memcpy(to, from, bytes);
-#endif
-}
-
-void device_host_stream_end(void)
-{
-#if defined(__SSE2__)
-    _mm_sfence();
-#endif
-}
 
 /* Rows of bytes; one long row is shared out as lines. This copy is the ceiling that rates are compared with. */
 static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,

@@ -7,6 +7,10 @@
 #define DEVICE_HOST_H
 
 #include <omp.h>
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "device.h"
 
@@ -46,8 +50,28 @@ static inline box device_host_part(box b, int index, int count)
 
 /* memcpy that writes whole cache lines past the caches: no line is read only to be overwritten. Before another thread
  * reads what was written, the caller calls device_host_stream_end. */
-void device_host_stream(void *restrict to, const void *restrict from, size_t bytes);
-void device_host_stream_end(void);
+enum { DEVICE_HOST_LINE_BYTES = 64 };
+#if defined(__SSE2__)
+static inline void device_host_stream(void *restrict to, const void *restrict from, size_t bytes)
+{
+    char *out = to;
+    const char *in = from;
+    const size_t lead_bytes = -(uintptr_t)out & (DEVICE_HOST_LINE_BYTES - 1);
+    size_t i = lead_bytes < bytes ? lead_bytes : bytes;
+    if (i > 0) memcpy(out, in, i);
+    for (; i + DEVICE_HOST_LINE_BYTES <= bytes; i += DEVICE_HOST_LINE_BYTES)
+        for (size_t k = i; k < i + DEVICE_HOST_LINE_BYTES; k += sizeof(__m128i))
+            _mm_stream_si128((__m128i *)(void *)(out + k), _mm_loadu_si128((const __m128i *)(const void *)(in + k)));
+    if (i < bytes) memcpy(out + i, in + i, bytes - i);
+}
+static inline void device_host_stream_end(void) { _mm_sfence(); }
+#else
+static inline void device_host_stream(void *restrict to, const void *restrict from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+static inline void device_host_stream_end(void) {}
+#endif
 
 int stencil_host_bind(device *d, const stencil *op);
 int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
