@@ -1,0 +1,151 @@
+# A mistake is one sentence on stderr that names the key, the value and what is allowed, from one rank, with exit
+# status 2; what the machine cannot do is exit status 3.
+load helper
+
+good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
+
+# The table: what is added to a good deck, then words that the sentence must hold.
+bad() { # key=value text...
+    local change=$1
+    shift
+    run weft_run 2 d.ini "$change"
+    refused 2 "$@" || { echo "for $change"; return 1; }
+}
+
+@test "bad values: the key, the value and what is allowed" {
+    deck d.ini "${good[@]}"
+    bad problem.kind=heet problem.kind heet heat
+    bad problem.dtype=f16 problem.dtype f16 f32
+    bad problem.order=3 problem.order 3
+    bad problem.order=18 problem.order 18 16
+    bad problem.alpha=fast problem.alpha fast
+    bad grid.nx=0 grid.nx 0
+    bad grid.nx=many grid.nx many
+    bad grid.nx=12.5 grid.nx 12.5
+    bad grid.x_low=neumann grid.x_ periodic
+    bad grid.boundary=open grid.boundary open dirichlet
+    bad "grid.boundary=dirichlet" grid.boundary dirichlet
+    bad time.steps=-1 time.steps -1
+    bad run.feed=fast run.feed fast openmp
+    bad run.lanes=-2 run.lanes -2
+    bad checkpoint.async=perhaps checkpoint.async perhaps
+    bad problem.mode_x=40 problem.mode_x 40 39
+}
+
+@test "unknown keys: the nearest known one is named" {
+    deck d.ini "${good[@]}"
+    bad problem.alhpa=0.1 problem.alhpa problem.alpha
+    bad grid.n_x=8 grid.n_x grid.nx
+    bad runs.lanes=2 runs.lanes run.lanes
+    deck e.ini "${good[@]}" chekpoint.every=2
+    run weft_run 2 e.ini
+    refused 2 chekpoint.every checkpoint.every e.ini:
+}
+
+@test "unstable alpha: the limit is named" {
+    deck d.ini "${good[@]}"
+    bad problem.alpha=0.2501 problem.alpha 0.25
+    bad problem.alpha=-0.1 problem.alpha -0.1
+    run weft_run 2 d.ini problem.kind=wave problem.order=4 problem.alpha=0.375
+    refused 2 problem.alpha 0.375
+    run weft_run 2 d.ini problem.kind=advect problem.order=8 problem.alpha=-0.3
+    refused 2 problem.alpha 0.2889
+    run weft_run 2 d.ini problem.kind=sweep problem.alpha=0.51
+    refused 2 problem.alpha 0.5
+    run weft_run 2 d.ini problem.kind=advect "grid.x_low=dirichlet 0" grid.x_high=neumann
+    refused 2 grid.x_
+}
+
+@test "what is required and missing" {
+    deck d.ini problem.kind=heat grid.nx=40 time.steps=5
+    run weft_run 2 d.ini
+    refused 2 problem.alpha
+    deck d.ini problem.kind=custom grid.nx=40 time.steps=5
+    run weft_run 2 d.ini
+    refused 2 problem.weights
+    deck d.ini problem.kind=heat problem.alpha=.1 time.steps=5
+    run weft_run 2 d.ini
+    refused 2 grid.nx
+    deck d.ini problem.kind=heat problem.alpha=.1 grid.nx=40
+    run weft_run 2 d.ini
+    refused 2 time.steps
+}
+
+@test "weights that are no square, a deck line that is too long, a key given twice" {
+    deck d.ini problem.kind=custom grid.nx=40 grid.ny=30 time.steps=5 "problem.weights=1 2 3 | 4 5"
+    run weft_run 2 d.ini
+    refused 2 problem.weights
+    deck d.ini "${good[@]}" "output.final=$(printf 'a%.0s' {1..250})"
+    run weft_run 2 d.ini
+    refused 2 d.ini 200
+    deck d.ini "${good[@]}" grid.nx=41
+    run weft_run 2 d.ini
+    refused 2 grid.nx
+}
+
+@test "grids that do not fit the ranks: the limit is named" {
+    deck d.ini "${good[@]}" problem.order=16 problem.alpha=0.13
+    run weft_run 6 d.ini run.ranks_x=6
+    refused 2 8
+    run weft_run 6 d.ini run.ranks_x=4 run.ranks_y=2
+    refused 2 run.ranks_x
+    run weft_run 2 d.ini grid.nx=7
+    refused 2 grid.nx 8
+}
+
+@test "missing decks and bad command lines" {
+    run weft_run 3 nowhere.ini
+    refused 2 nowhere.ini
+    run weft_run 2
+    refused 2 deck
+    deck d.ini "${good[@]}"
+    run weft_run 2 d.ini --restrat x
+    refused 2 --restrat
+    run weft_run 2 d.ini lanes
+    refused 2 lanes
+    run launch 2 "$weft" jump
+    refused 2 jump run
+    run launch 2 "$weft"
+    refused 2 command
+}
+
+@test "device = cuda without a GPU is exit 3" {
+    deck d.ini "${good[@]}"
+    run env CUDA_VISIBLE_DEVICES= timeout 60 "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" run d.ini run.device=cuda
+    refused 3 run.device cuda
+}
+
+@test "what was asked and cannot work here: one sentence, and the record holds both" {
+    deck d.ini "${good[@]}"
+    run weft_run 2 d.ini run.device=host run.transport=aware
+    expect status 0 "$status"
+    [[ $output == *"weft: "*aware* ]]
+    expect "asked and used" "aware staged" "$(record '"\(.asked.transport) \(.transport)"')"
+}
+
+@test "unwritable places are exit 3, and named" {
+    deck d.ini "${good[@]}" checkpoint.every=2
+    run weft_run 2 d.ini checkpoint.dir=/dev/null/x
+    refused 3 /dev/null/x
+    run weft_run 2 d.ini output.record=/dev/null/x
+    refused 3 output.record /dev/null/x
+    run weft_run 2 d.ini output.final=/dev/null/x.h5
+    refused 3 /dev/null/x.h5
+    run weft_run 2 d.ini output.picture=/dev/null/x.png
+    refused 3 /dev/null/x.png
+}
+
+@test "a full disk is exit 3, leaves no half file, and the checkpoint before it is good" {
+    [ "$(id -u)" = 0 ] || skip "not root: no small file system can be mounted"
+    mkdir small
+    mount -t tmpfs -o size=3m none small 2>/dev/null || skip "no file system can be mounted here"
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=512 grid.ny=500 time.steps=6 checkpoint.every=3 checkpoint.dir=small
+    run weft_run 3 d.ini
+    local files
+    files=$(cd small && echo *)
+    cp -a small kept
+    umount small
+    refused 3 small/step_0000000006.h5
+    [[ $files != *.tmp* ]]
+    "$weft" verify kept/step_0000000003.h5
+}

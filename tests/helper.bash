@@ -1,0 +1,61 @@
+# What the bats files share. Every test works in a folder of its own; decks are made from key=value pairs; results are
+# read from the JSON records, never from what was printed.
+bats_require_minimum_version 1.5.0
+
+top=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+: "${BUILD:=build}" "${MPIRUN:=mpirun}" "${LAUNCH_FLAGS=--oversubscribe --bind-to none}"
+case $BUILD in /*) ;; *) BUILD=$top/$BUILD ;; esac
+weft_release=$BUILD/weft
+weft_debug=$BUILD/debug/weft
+weft_sanitize=$BUILD/sanitize/weft
+weft=$weft_release
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
+
+setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
+
+# The calls below end a launch that hangs long before the runner's limit does.
+launch() { # ranks program arguments...
+    local ranks=$1
+    shift
+    timeout -k 5 60 "$MPIRUN" $LAUNCH_FLAGS -n "$ranks" "$@" 3>&-
+}
+
+# A deck from key=value pairs. The record goes to results.jsonl in the test's own folder.
+deck() { # file key=value...
+    local file=$1 pair key section
+    shift
+    for pair; do
+        key=${pair%%=*} section=${pair%%.*}
+        printf '[%s]\n%s = %s\n' "$section" "${key#*.}" "${pair#*=}"
+    done >"$file"
+}
+
+weft_run() { # ranks deck arguments...
+    local ranks=$1
+    shift
+    launch "$ranks" "$weft" run "$@"
+}
+
+# One rank without mpirun: a launch of a tenth of a second.
+weft_alone() { timeout -k 5 60 "$weft" run "$@" 3>&-; }
+
+record() { tail -n 1 "${2:-results.jsonl}" | jq -r "$1"; } # filter [file]
+fingerprint() { record .fingerprint "$@"; }
+
+expect() { # what wanted found
+    [ "$2" = "$3" ] && return 0
+    echo "$1: expected '$2', found '$3'"
+    return 1
+}
+
+# After `run`: the status, and exactly one line of weft's own that holds every given text.
+refused() { # status text...
+    local wanted=$1 said text
+    shift
+    said=$(grep '^weft: ' <<<"$output" || true)
+    expect status "$wanted" "$status" || { echo "$output"; return 1; }
+    expect "sentences of weft" 1 "$(grep -c . <<<"$said")" || { echo "$output"; return 1; }
+    for text; do
+        [[ $said == *"$text"* ]] || { echo "no '$text' in: $said"; return 1; }
+    done
+}

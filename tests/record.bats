@@ -1,0 +1,108 @@
+# The record of a run holds every promised key with a value of the promised type; what could not be measured is null.
+load helper
+
+check='
+def number: type == "number" or . == null;
+def text: type == "string";
+def count: type == "number" and . == floor;
+def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
+[
+  (has_all(["schema", "program", "version", "git", "command", "started", "problem", "grid", "ranks", "ranks_x", "ranks_y",
+    "device", "transport", "lanes", "feed", "fuse", "asked", "steps", "steps_run", "step_s", "gcells_per_s", "bytes_per_s",
+    "bytes_moved_per_s", "ceiling_bytes_per_s", "fraction_of_ceiling", "overlap_hidden_fraction", "phases", "fingerprint",
+    "verdict", "max_error", "error_bound", "checkpoint", "machine", "slowest"]) | not | select(.) | "a key is missing"),
+  (select(.schema | count | not) | "schema"),
+  (select(.program != "weft") | "program"),
+  (.version, .git, .command | select(text | not) | "version, git, command"),
+  (select(.started | test("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z$") | not) | "started"),
+  (select([.problem.kind, .problem.dtype] | all(text) | not) | "problem: text"),
+  (select([.problem.order, .problem.radius] | all(count) | not) | "problem: order, radius"),
+  (select([.grid.nx, .grid.ny, .ranks, .ranks_x, .ranks_y, .lanes, .fuse, .steps, .steps_run] | all(count) | not) | "counts"),
+  (select(.ranks != .ranks_x * .ranks_y) | "ranks"),
+  (select([.device] | inside(["host", "cuda"]) | not) | "device"),
+  (select([.transport] | inside(["staged", "mapped", "aware", "peer", "nccl"]) | not) | "transport"),
+  (select([.feed] | inside(["openmp", "serial", "graph"]) | not) | "feed"),
+  (select(.asked | type != "object") | "asked"),
+  (select([.step_s | .min, .p50, .p90, .p99, .max, .mean] | all(number) | not) | "step_s"),
+  (select([.gcells_per_s, .bytes_per_s, .bytes_moved_per_s, .ceiling_bytes_per_s, .fraction_of_ceiling,
+    .overlap_hidden_fraction, .max_error, .error_bound] | all(number) | not) | "figures"),
+  (select([.phases[] | .mean_s, .max_s] | all(number) | not) | "phases"),
+  (select(.fingerprint | test("^[0-9a-f]{16}$") | not) | "fingerprint"),
+  (select([.verdict] | inside(["exact", "failed", "unchecked"]) | not) | "verdict"),
+  (select([.checkpoint.count, .checkpoint.bytes] | all(count) | not) | "checkpoint counts"),
+  (select([.checkpoint.write_s, .checkpoint.stall_s] | all(number) | not) | "checkpoint seconds"),
+  (select(.machine.hosts | type != "array" or length < 1) | "machine.hosts"),
+  (select(.machine.gpus | type != "array") | "machine.gpus"),
+  (select(.machine.driver | type != "string" and . != null) | "machine.driver"),
+  (select([.machine.mpi, .machine.hdf5] | all(text) | not) | "machine.mpi, hdf5"),
+  (select(.machine | has("binding") | not) | "machine.binding"),
+  (select(.slowest | (.rank | count) and (.host | text) | not) | "slowest")
+] | join("; ")'
+
+holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
+
+@test "every kind leaves every key" {
+    local plate=(grid.nx=60 grid.ny=50 time.steps=6)
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" checkpoint.every=3
+    weft_run 2 d.ini
+    holds_all
+    expect "checkpoints" "2 true" "$(record '"\(.checkpoint.count) \(.checkpoint.bytes > 2 * 60 * 50 * 8)"')"
+    weft_run 2 d.ini problem.kind=wave
+    holds_all
+    weft_run 2 d.ini problem.kind=sweep
+    holds_all
+    deck t.ini problem.kind=transpose "${plate[@]}"
+    weft_run 2 t.ini
+    holds_all
+    weft_alone d.ini time.steps=0
+    holds_all
+    expect "records" 5 "$(wc -l <results.jsonl)"
+}
+
+@test "rates follow from time, cells and words" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=600 grid.ny=500 time.steps=40
+    near() { record "($1) as \$a | ($2) as \$b | (\$a / \$b - 1) | fabs < 1e-6"; }
+    weft_run 2 d.ini
+    expect gcells_per_s true "$(near .gcells_per_s '600 * 500 / .step_s.mean / 1e9')"
+    expect "bytes_per_s, heat f64" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 2 * 8')"
+    expect fraction true "$(near .fraction_of_ceiling '.bytes_per_s / .ceiling_bytes_per_s')"
+    expect "percentiles in order" true "$(record '.step_s | .min <= .p50 and .p50 <= .p90 and .p90 <= .p99 and .p99 <= .max')"
+    weft_run 2 d.ini problem.kind=wave problem.dtype=f32
+    expect "bytes_per_s, wave f32" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 3 * 4')"
+    deck t.ini problem.kind=transpose grid.nx=600 grid.ny=500 time.steps=10
+    weft_run 2 t.ini
+    expect "bytes_per_s, transpose f64" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 4 * 8')"
+}
+
+@test "the command line wins over the deck, and the record holds the resolved deck" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=6
+    weft_run 2 d.ini time.steps=4 run.lanes=2
+    expect steps 4 "$(record .steps)"
+    expect asked.lanes 2 "$(record .asked.lanes)"
+    record .deck >resolved.ini
+    rm results.jsonl
+    weft_run 2 resolved.ini
+    expect "steps of the resolved deck" 4 "$(record .steps)"
+}
+
+@test "runs at the same time append whole lines" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 time.steps=2
+    local pids=() i
+    for i in 1 2 3 4 5 6; do
+        "$weft" run d.ini >/dev/null 3>&- &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    expect "lines that are whole objects" 6 "$(jq -c 'select(.program == "weft")' results.jsonl | wc -l)"
+}
+
+@test "a picture is a PNG of at most a megapixel" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=900 time.steps=2 problem.mode_x=3 output.picture=p.png
+    weft_run 3 d.ini
+    expect "signature" 89504e470d0a1a0a "$(od -An -tx1 -N 8 p.png | tr -d ' ')"
+    local w h
+    w=$((16#$(od -An -tx1 -j 16 -N 4 p.png | tr -d ' '))) h=$((16#$(od -An -tx1 -j 20 -N 4 p.png | tr -d ' ')))
+    [ $((w * h)) -le 1000000 ]
+    [ $w -gt 500 ]
+    [ $w -gt $h ]
+}

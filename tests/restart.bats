@@ -1,0 +1,159 @@
+# A run that was cut and went on, on other ranks, has the bits of the run that was not cut; damaged checkpoints are named
+# and skipped; a restart of another problem is refused.
+load helper
+
+plate=(grid.nx=53 grid.ny=41)
+
+cut_and_go_on() { # key=value...
+    deck d.ini "$@" time.steps=40 checkpoint.every=20
+    weft_run 2 d.ini run.ranks_x=2 checkpoint.dir=whole
+    local reference
+    reference=$(fingerprint)
+    weft_run 3 d.ini time.steps=20
+    weft_run 4 d.ini run.ranks_x=2 run.ranks_y=2 run.lanes=3 --restart checkpoints
+    expect "fingerprint after the restart on 4 ranks" "$reference" "$(fingerprint)"
+    expect "steps, steps_run" "40 20" "$(record '"\(.steps) \(.steps_run)"')"
+    expect "verdict" "$(jq -r .verdict results.jsonl | head -n 1)" "$(record .verdict)"
+    weft_alone d.ini --restart checkpoints/step_0000000020.h5
+    expect "fingerprint after the restart on 1 rank" "$reference" "$(fingerprint)"
+}
+
+@test "heat goes on with the same bits on other ranks" {
+    cut_and_go_on problem.kind=heat problem.alpha=0.2 "${plate[@]}" "grid.x_low=dirichlet 0" grid.x_high=neumann
+    expect verdict exact "$(record .verdict)"
+}
+@test "wave goes on, with the level before" {
+    cut_and_go_on problem.kind=wave problem.order=4 problem.alpha=0.3 problem.dtype=f32 problem.initial=gaussian "${plate[@]}"
+}
+@test "advect goes on, with the level before" {
+    cut_and_go_on problem.kind=advect problem.alpha=0.3 "${plate[@]}"
+    expect verdict exact "$(record .verdict)"
+}
+@test "laplace and a custom box go on" {
+    cut_and_go_on problem.kind=laplace "${plate[@]}" grid.boundary=neumann
+    rm -rf checkpoints whole
+    cut_and_go_on problem.kind=custom problem.initial=random "${plate[@]}" "problem.weights=.1 .1 .1 | .1 .2 .1 | .1 .1 .1"
+}
+@test "transpose goes on with A and B" {
+    cut_and_go_on problem.kind=transpose "${plate[@]}"
+    expect verdict exact "$(record .verdict)"
+}
+@test "sweep goes on" {
+    cut_and_go_on problem.kind=sweep problem.alpha=0.2 "${plate[@]}"
+}
+@test "a 1D run goes on" {
+    cut_and_go_on problem.kind=heat problem.alpha=0.3 grid.nx=211
+}
+
+# Three checkpoints, 10 20 30, of a run to 30.
+three_checkpoints() {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=30 checkpoint.every=10 checkpoint.keep=0
+    weft_run 2 d.ini
+    reference=$(fingerprint)
+}
+data_offset() { h5dump -p -H -d /fields/u "$1" | awk '/OFFSET/ { print $2; exit }'; }
+flip_a_byte() { # of the field's data, in the middle of it
+    local at=$(($(data_offset "$1") + 8 * 53 * 20 + 3))
+    local byte
+    byte=$(od -An -tu1 -j "$at" -N 1 "$1" | tr -d ' ')
+    printf "\\x$(printf %02x $((byte ^ 16)))" | dd of="$1" bs=1 seek="$at" conv=notrunc status=none
+}
+
+@test "checkpoint.keep leaves the newest so many" {
+    three_checkpoints
+    expect "files with keep=0" "step_0000000010.h5 step_0000000020.h5 step_0000000030.h5" "$(cd checkpoints && echo *.h5)"
+    weft_run 2 d.ini checkpoint.keep=2 checkpoint.dir=two
+    expect "files with keep=2" "step_0000000020.h5 step_0000000030.h5" "$(cd two && echo *.h5)"
+    expect "no file is left half written" "" "$(find . -name '*.tmp')"
+}
+
+@test "one flipped bit in the newest checkpoint: it is named, the one before is used" {
+    three_checkpoints
+    flip_a_byte checkpoints/step_0000000030.h5
+    run weft_run 3 d.ini --restart checkpoints
+    expect status 0 "$status"
+    [[ $output == *step_0000000030.h5* ]]
+    expect "steps run from 20 to 30" 10 "$(record .steps_run)"
+    expect fingerprint "$reference" "$(fingerprint)"
+}
+
+@test "newest checkpoint cut short, next one not HDF5 at all: both named, the third used" {
+    three_checkpoints
+    truncate -s 3000 checkpoints/step_0000000030.h5
+    echo "not HDF5" >checkpoints/step_0000000020.h5
+    run weft_run 2 d.ini --restart checkpoints
+    expect status 0 "$status"
+    [[ $output == *step_0000000030.h5*step_0000000020.h5* ]]
+    expect steps_run 20 "$(record .steps_run)"
+    expect fingerprint "$reference" "$(fingerprint)"
+}
+
+@test "only damaged checkpoints: exit 3" {
+    three_checkpoints
+    for f in checkpoints/*.h5; do flip_a_byte "$f"; done
+    run weft_run 2 d.ini --restart checkpoints
+    expect status 3 "$status"
+    run weft_run 2 d.ini --restart checkpoints/step_0000000010.h5
+    refused 3 step_0000000010.h5
+}
+
+@test "an empty or missing directory: starts at step 0 and says so" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=5
+    mkdir empty
+    for where in empty missing; do
+        run weft_run 2 d.ini --restart $where
+        expect status 0 "$status"
+        [[ $output == *$where*"step 0"* ]]
+        expect steps_run 5 "$(record .steps_run)"
+    done
+    run weft_run 2 d.ini --restart missing.h5
+    [ "$status" = 0 ] || refused 2 missing.h5
+}
+
+@test "a half written NAME.tmp is not a checkpoint" {
+    three_checkpoints
+    cp checkpoints/step_0000000010.h5 checkpoints/step_0000000040.h5.tmp
+    weft_run 2 d.ini --restart checkpoints
+    expect steps_run 0 "$(record .steps_run)"
+    expect fingerprint "$reference" "$(fingerprint)"
+}
+
+@test "a deck that disagrees with the checkpoint is refused by key; run, time and output may differ" {
+    three_checkpoints
+    run weft_run 2 d.ini problem.alpha=0.19 --restart checkpoints
+    refused 2 problem.alpha
+    run weft_run 2 d.ini grid.nx=54 --restart checkpoints
+    refused 2 grid.nx
+    run weft_run 2 d.ini grid.x_low=neumann grid.x_high=neumann --restart checkpoints
+    refused 2 grid.x_
+    run weft_run 2 d.ini problem.dtype=f32 --restart checkpoints
+    refused 2 problem.dtype
+    weft_run 2 d.ini time.steps=35 run.lanes=2 output.record=other.jsonl --restart checkpoints
+    expect steps 35 "$(record .steps other.jsonl)"
+}
+
+@test "weft verify and weft diff see what happened to a file" {
+    three_checkpoints
+    launch 2 "$weft" verify checkpoints/*.h5
+    cp checkpoints/step_0000000030.h5 same.h5
+    "$weft" diff same.h5 checkpoints/step_0000000030.h5
+    run "$weft" diff checkpoints/step_0000000020.h5 same.h5
+    expect "diff of two levels" 1 "$status"
+    flip_a_byte same.h5
+    run "$weft" verify same.h5
+    refused 3 same.h5 /fields/u
+    run "$weft" verify nowhere.h5
+    refused 2 nowhere.h5
+}
+
+@test "a state file holds what it promises" {
+    three_checkpoints
+    local f=checkpoints/step_0000000030.h5
+    h5dump -H "$f" >header
+    for a in schema_version kind step fingerprint deck; do grep -q "ATTRIBUTE \"$a\"" header; done
+    h5dump -d /fields/u -H "$f" | grep -q 'SIMPLE { ( 41, 53 )'
+    h5dump -a /fingerprint "$f" | grep -q "$reference"
+    h5dump -a /fields/u/fingerprint "$f" | grep -q "$reference"
+    [ -n "$(find checkpoints -name '*30.x*mf')" ]
+    h5dump -a /deck "$f" | grep -q 'alpha'
+}

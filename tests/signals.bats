@@ -1,0 +1,62 @@
+# A run survives what happens to jobs: USR1 makes a checkpoint and leaves with the requeue status 75, and a rank that dies
+# ends the job with the newest checkpoint whole.
+load helper
+
+endless() { # starts a run that would last hours, waits for its second checkpoint; $mpirun is its pid
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=500
+    "$MPIRUN" $LAUNCH_FLAGS -n 3 "$weft" run d.ini >out 2>&1 3>&- &
+    mpirun=$!
+    local i
+    for i in {1..300}; do
+        [ "$(find checkpoints -name 'step_*.h5' 2>/dev/null | wc -l)" -ge 2 ] && return 0
+        sleep 0.1
+    done
+    cat out
+    kill -9 $mpirun
+    return 1
+}
+
+ends_within() { # seconds; sets status
+    local i
+    for ((i = 0; i < 10 * $1; i++)); do
+        if ! kill -0 $mpirun 2>/dev/null; then
+            status=0
+            wait $mpirun || status=$?
+            return 0
+        fi
+        sleep 0.1
+    done
+    cat out
+    kill -9 $mpirun
+    return 1
+}
+
+newest_step() { find checkpoints -name 'step_*.h5' | sort | tail -n 1 | sed 's/.*step_0*\([0-9]*\)\.h5/\1/'; }
+
+# Goes on a few steps from the newest checkpoint, on other ranks, to an exact verdict.
+goes_on() {
+    local from
+    from=$(newest_step)
+    "$weft" verify "$(find checkpoints -name 'step_*.h5' | sort | tail -n 1)"
+    weft_run 2 d.ini time.steps=$((from + 7)) checkpoint.every=0 --restart checkpoints
+    expect steps_run 7 "$(record .steps_run)"
+    expect verdict exact "$(record .verdict)"
+}
+
+@test "USR1 through mpirun: a checkpoint of that step, exit 75, and the run goes on from there" {
+    endless
+    kill -USR1 $mpirun
+    ends_within 20
+    expect status 75 "$status"
+    expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
+    expect "sentences" 1 "$(grep -c '^weft: stopped' out)"
+    goes_on
+}
+
+@test "a rank that is killed: mpirun ends with 137 within 10 s, the newest checkpoint is whole" {
+    endless
+    kill -9 "$(pgrep -P $mpirun | tail -n 1)"
+    ends_within 10
+    expect status 137 "$status"
+    goes_on
+}
