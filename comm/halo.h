@@ -25,7 +25,8 @@ typedef struct halo halo;
 /* depth <= the field's ghost depth. corners = false leaves the four diagonal neighbours out (star stencils do not need them).
  * A field without ghosts along y (depth_y = 0: 1D, or an operator along x) exchanges along x alone.
  * A rank with no neighbours gets a halo whose exchange does nothing. comm: any communicator with the decomposition's
- * ranks, used with tags of halo's own. */
+ * ranks; it is duplicated, so that no message of the caller's or of another halo can be taken for one of this. Collective,
+ * as is halo_destroy. */
 halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, halo_transport t,
                   MPI_Comm comm);
 void halo_destroy(halo **h);

@@ -13,7 +13,8 @@
 typedef struct redist redist;
 
 /* from: decomposition of the (ny, nx) source; to: of the (nx, ny) target, so to->nx == from->ny. Shapes: of the local
- * fields. Everything it needs is allocated here. */
+ * fields. Everything it needs is allocated here: buffers for all that this rank sends and receives. comm is duplicated.
+ * Collective, as is redist_destroy. */
 redist *redist_create(const decomp *from, const decomp *to, device *d, const field_shape *from_shape,
                       const field_shape *to_shape, halo_transport t, MPI_Comm comm);
 void redist_destroy(redist **r);

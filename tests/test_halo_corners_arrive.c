@@ -3,7 +3,7 @@
  * ranks: 1 2 3 4 6 */
 #include "comm_harness.h"
 
-enum { LEVELS = 3 };
+enum { LEVELS = 5 };
 
 typedef struct exchange_case {
     int64_t nx, ny;
@@ -53,7 +53,7 @@ static void expect(const exchange_case *c, const decomp *dec, const field_shape 
         }
 }
 
-/* Three fields back to back through one halo, so that every buffer is used again while its last unpack may still be
+/* Several fields back to back through one halo, so that every buffer is used again while its last unpack may still be
  * queued. Returns this rank's wrong allocations. */
 static long exchange(device *d, halo_transport t, const exchange_case *c, const decomp *dec)
 {
