@@ -258,28 +258,52 @@ static void set_growth(problem *p, const config *c)
     }
 }
 
+static bool any_dirichlet(const config *c)
+{
+    const boundary *b = &c->grid.sides;
+    return b->x_low.kind == BOUNDARY_DIRICHLET || b->x_high.kind == BOUNDARY_DIRICHLET ||
+           b->y_low.kind == BOUNDARY_DIRICHLET || b->y_high.kind == BOUNDARY_DIRICHLET;
+}
+
+/* The axes of the lowest mode, or of the one whose theta is nearest to pi, for each axis by itself. */
+static void extreme_axes(const config *c, bool high_x, bool high_y, axis *x, axis *y)
+{
+    const boundary *b = &c->grid.sides;
+    int64_t mx = axis_mode_first(b->x_low.kind, b->x_high.kind), my = axis_mode_first(b->y_low.kind, b->y_high.kind);
+    if (high_x) mx = periodic(b->x_low) ? c->grid.nx / 2 : axis_mode_last(c->grid.nx, b->x_low.kind, b->x_high.kind);
+    if (high_y) my = periodic(b->y_low) ? c->grid.ny / 2 : axis_mode_last(c->grid.ny, b->y_low.kind, b->y_high.kind);
+    x_and_y(c, mx, my, x, y);
+}
+
 /* s of the wave's bound: the smaller sine of the phases of the lowest and the highest mode; 0 without a dirichlet side. */
 static long double wave_slowest(const stencil *op, const config *c)
 {
-    const boundary *b = &c->grid.sides;
-    double v;
-    bool any = false;
-    if (!dirichlet_value(c, &v, &any) && !any) return 0.0L;
-    if (!any) return 0.0L;
+    if (!any_dirichlet(c)) return 0.0L;
     long double s = 1.0L;
     for (int high = 0; high <= 1; high++) {
-        int64_t mx = axis_mode_first(b->x_low.kind, b->x_high.kind), my = axis_mode_first(b->y_low.kind, b->y_high.kind);
-        if (high) { /* theta nearest to pi */
-            mx = periodic(b->x_low) ? c->grid.nx / 2 : axis_mode_last(c->grid.nx, b->x_low.kind, b->x_high.kind);
-            my = periodic(b->y_low) ? c->grid.ny / 2 : axis_mode_last(c->grid.ny, b->y_low.kind, b->y_high.kind);
-        }
         axis x, y;
-        x_and_y(c, mx, my, &x, &y);
+        extreme_axes(c, high, high, &x, &y);
         const long double square = pair_to_long(one_minus_square(wave_cosine(op, &x, &y)));
         const long double sine = square > 0.0L ? sqrtl(square) : 0.0L;
         if (sine < s) s = sine;
     }
     return s;
+}
+
+/* The largest |g| of heat, laplace and sweep: each axis' part is monotone in theta, so an end of it is the largest. */
+static long double largest_growth(const stencil *op, const config *c)
+{
+    const axis none = axis_absent();
+    long double largest = 0.0L;
+    for (int corner = 0; corner < 4; corner++) {
+        axis x, y;
+        extreme_axes(c, corner & 1, corner & 2, &x, &y);
+        const pair g = c->problem.kind == CONFIG_SWEEP
+                           ? pair_mul(symbol_of(op, &x, &none).re, symbol_of(op, &y, &none).re)
+                           : symbol_of(op, &x, &y).re;
+        largest = fmaxl(largest, fabsl(pair_to_long(g)));
+    }
+    return largest;
 }
 
 /* Sum over the chain of the prefix sums of |c|; the fma with prev, whose result is the next level itself, counts 1. */
@@ -308,8 +332,10 @@ void problem_make(problem *p, const config *c)
 
     p->prefix_sum = prefix_sum(&p->op) * (kind == CONFIG_SWEEP ? 2.0L : 1.0L);
     if (p->exact) set_growth(p, c);
+    p->slow = 1.0L;
     if (kind == CONFIG_WAVE) p->slow = wave_slowest(&p->op, c);
-    if (kind == CONFIG_CUSTOM && p->exact) p->slow = symbol_largest(&p->op, c);
+    else if (kind == CONFIG_CUSTOM && p->exact) p->slow = symbol_largest(&p->op, c);
+    else if (kind != CONFIG_ADVECT && p->shift != 0.0) p->slow = largest_growth(&p->op, c);
     if (kind == CONFIG_WAVE && c->problem.type == DTYPE_F32 && p->slow == 0.0L && c->time.steps > 4000)
         snprintf(p->warning, sizeof p->warning,
                  "an f32 wave without a dirichlet side grows by round-off, about as e^(2.4e-4 steps): after %lld steps "

@@ -1,0 +1,24 @@
+/* For the tests of miniapp: a config from the text of a deck, which must be accepted. */
+#ifndef PROBLEM_HARNESS_H
+#define PROBLEM_HARNESS_H
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "config.h"
+
+static inline void harness_config(config *c, const char *format, ...)
+{
+    static char text[1 << 16];
+    char why[1024] = "";
+    deck d = { 0 };
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!deck_read_text(&d, text, "deck", why, sizeof why) || !config_from_deck(c, &d, why, sizeof why))
+        fail_msg("refused: %s\n%s", why, text);
+    deck_free(&d);
+}
+
+#endif

@@ -1,0 +1,102 @@
+/* Sines, cosines and exponentials of our own lie within 1 ulp of the C library's in long double, and the pairs within 2^-62. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cell.h"
+#include "elementary.h"
+
+static const long double two_pi = 6.28318530717958647692528676655900576839L;
+
+/* |got - exact| in units of the last place of the exact value as a double. */
+static long double ulps(double got, long double exact)
+{
+    const double near = fabs((double)exact);
+    const double ulp = nextafter(near, INFINITY) - near;
+    return fabsl((long double)got - exact) / (long double)ulp;
+}
+
+/* The reference: reduced by hand to an eighth of a turn, since sinl(6.28) keeps only 2^-61 of its small result. */
+static void reference(uint64_t p, uint64_t q, long double *sine, long double *cosine)
+{
+    const uint64_t quarter = (4 * p + q / 2) / q; /* nearest multiple of a quarter turn */
+    const long double rest = (long double)((int64_t)(4 * p) - (int64_t)(quarter * q)) / (4.0L * (long double)q);
+    const long double s = sinl(two_pi * rest), c = cosl(two_pi * rest);
+    const long double sines[4] = { s, c, -s, -c }, cosines[4] = { c, -s, -c, s };
+    *sine = sines[quarter % 4];
+    *cosine = cosines[quarter % 4];
+}
+
+static void check_fraction(uint64_t p, uint64_t q, long double *worst)
+{
+    double s, c;
+    pair ps, pc;
+    long double rs, rc;
+    elementary_sincos(p, q, &s, &c);
+    reference(p, q, &rs, &rc);
+    const long double es = ulps(s, rs), ec = ulps(c, rc);
+    if (es > *worst) *worst = es;
+    if (ec > *worst) *worst = ec;
+    if (!(es <= 1.0L && ec <= 1.0L)) fail_msg("2 pi %llu / %llu: %Lg and %Lg ulp", (unsigned long long)p, (unsigned long long)q, es, ec);
+    if (p % 16 != 0) return;
+    elementary_sincos_pair(p, q, &ps, &pc);
+    assert_true(fabsl(pair_to_long(ps) - rs) <= 0x1p-62L && fabsl(pair_to_long(pc) - rc) <= 0x1p-62L);
+    /* s^2 + c^2 = 1 to the pair's own precision, which long double cannot see */
+    const pair one = pair_sub(pair_add(pair_mul(ps, ps), pair_mul(pc, pc)), pair_of(1.0));
+    assert_true(fabs(one.hi) <= 0x1p-100);
+}
+
+static void sines_and_cosines(void **state)
+{
+    (void)state;
+    long double worst = 0.0L;
+    for (uint64_t q = 1; q <= 700; q++)
+        for (uint64_t p = 0; p < q; p++) check_fraction(p, q, &worst);
+    for (uint64_t i = 0; i < 200000; i++) {
+        const uint64_t q = 1 + cell_fmix64(2 * i + 1) % ((uint64_t)1 << (10 + i % 34));
+        check_fraction(cell_fmix64(2 * i + 2) % q, q, &worst);
+    }
+    print_message("worst sine or cosine: %.3Lf ulp\n", worst);
+}
+
+static void quarters_are_exact(void **state)
+{
+    (void)state;
+    static const double expected[4][2] = { { 0, 1 }, { 1, 0 }, { 0, -1 }, { -1, 0 } };
+    for (uint64_t k = 0; k < 4; k++)
+        for (uint64_t q = 4; q <= 4000; q += 4) {
+            double s, c;
+            elementary_sincos(k * (q / 4), q, &s, &c);
+            assert_true(s == expected[k][0] && c == expected[k][1]);
+            assert_true((s != 0.0 || !signbit(s)) && (c != 0.0 || !signbit(c)));
+        }
+}
+
+static void exponentials(void **state)
+{
+    (void)state;
+    long double worst = 0.0L;
+    for (uint64_t i = 0; i < 400000; i++) {
+        const double unit = cell_random(7, i), x = i % 2 ? 12.5 * unit : 700.0 * unit;
+        const long double e = ulps(elementary_exp(x), expl((long double)x));
+        if (e > worst) worst = e;
+        if (!(e <= 1.0L)) fail_msg("exp(%.17g): %Lg ulp", x, e);
+    }
+    assert_true(elementary_exp(0.0) == 1.0);
+    print_message("worst exponential: %.3Lf ulp\n", worst);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sines_and_cosines),
+        cmocka_unit_test(quarters_are_exact),
+        cmocka_unit_test(exponentials),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
