@@ -101,6 +101,11 @@ $(BUILD)/tests/test_%.o: tests/test_%.c $(BUILD)/c.flags
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(LIBOBJ) $(BUILD)/link.flags
 	$(MPICC) $(CSTD) $(OPT) -o $@ $(filter %.o,$^) $(LIBS) $(CUDA_LIBS) -lcmocka
 
+# Programs that measure kernels: built by name, no tests.
+$(BUILD)/tests/measure_%: tests/measure_%.c $(filter $(BUILD)/kernels/%,$(LIBOBJ)) $(BUILD)/c.flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(INC_kernels) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
+
 # NAME.flags holds what its users were built with and is touched only when that changes. A missing compiler or library
 # is named here, once, before a hundred compiler errors would.
 FLAGS_c       := $(CC) $(MPICC) $(filter-out -Werror,$(ALL_CFLAGS)) $(CUDA_INC) $(INC_miniapp)
