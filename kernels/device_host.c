@@ -249,6 +249,19 @@ static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
     return 0;
 }
 
+static int host_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
+{
+    (void)s;
+    const box all = box_make(0, (int64_t)bytes, 0, 1);
+    const int team = device_host_team(d, (int64_t)(bytes / 8));
+#pragma omp parallel num_threads(team) if (team > 1)
+    {
+        const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
+        if (!box_empty(part)) memset((char *)to + part.x0, byte, (size_t)box_width(part));
+    }
+    return 0;
+}
+
 static int host_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
 {
     return host_copy_rows(d, to, bytes, from, bytes, bytes, 1, s);
@@ -288,6 +301,7 @@ device *device_host_create(int threads)
         .event_seconds = event_seconds,
         .copy = host_copy,
         .copy_rows = host_copy_rows,
+        .fill_bytes = host_fill_bytes,
         .stencil_bind = stencil_host_bind,
         .stencil_sweep = stencil_host_sweep,
         .boundary_fill = boundary_host_fill,
