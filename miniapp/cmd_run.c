@@ -49,7 +49,7 @@ static int check_record_path(const sim *s, char *why, size_t why_bytes)
         if (f) fclose(f);
     }
     MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, s->top.comm));
-    if (!ok) snprintf(why, why_bytes, "output.record = %s: cannot be opened for appending", path);
+    if (!ok) snprintf(why, why_bytes, "output.record = %.900s: cannot be opened for appending", path);
     return ok ? 0 : CHECK_EXIT_ENVIRONMENT;
 }
 
