@@ -56,6 +56,15 @@ static void huge_boxes_are_cut(void **state)
         }
 }
 
+/* Where a 64th of the box is more than one call may carry. */
+static void parts_never_pass_one_calls_share(void **state)
+{
+    (void)state;
+    parts_tile(box_make(0, (int64_t)1 << 18, 0, (int64_t)1 << 18), DTYPE_F64);
+    parts_tile(box_make(0, (int64_t)1 << 36, 0, 1), DTYPE_F64);
+    parts_tile(box_make(0, 1, 0, ((int64_t)1 << 36) + 1), DTYPE_F32);
+}
+
 static void small_and_empty_boxes(void **state)
 {
     (void)state;
@@ -123,9 +132,9 @@ static void halo_messages_in_pieces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(huge_boxes_are_cut),    cmocka_unit_test(small_and_empty_boxes),
-        cmocka_unit_test(pairs_tile_the_target), cmocka_unit_test(pairs_of_2_to_33_cells),
-        cmocka_unit_test(halo_messages_in_pieces),
+        cmocka_unit_test(huge_boxes_are_cut),    cmocka_unit_test(parts_never_pass_one_calls_share),
+        cmocka_unit_test(small_and_empty_boxes), cmocka_unit_test(pairs_tile_the_target),
+        cmocka_unit_test(pairs_of_2_to_33_cells), cmocka_unit_test(halo_messages_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -4,6 +4,9 @@
 #include <sched.h>
 
 #include "comm_harness.h"
+#include "topology_spawn.h"
+
+#define ALONE "--alone" /* this program as the child of a rank */
 
 /* CPUs named by a list such as "0-3,8"; -1 if it is not one. */
 static int cpus_in(const char *list)
@@ -81,15 +84,35 @@ static void the_probe_gives_one_answer(void **state)
     assert_int_equal(harness_sum(wrong), 0);
 }
 
+static int be_alone(void)
+{
+    int ranks = 0;
+    if (MPI_Init(NULL, NULL) != MPI_SUCCESS || MPI_Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS) return 2;
+    return MPI_Finalize() == MPI_SUCCESS && ranks == 1 ? 0 : 1;
+}
+
+static void a_ranks_child_is_an_mpi_program_of_its_own(void **state)
+{
+    (void)state;
+    const topology_spawn_end end = topology_spawn(harness_exe, ALONE, 60);
+    if (end.how != TOPOLOGY_SPAWN_EXITED || end.code != 0) print_error("child ended %d with %d\n", (int)end.how, end.code);
+    assert_int_equal(harness_sum(end.how != TOPOLOGY_SPAWN_EXITED || end.code != 0), 0);
+}
+
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts_ranks_and_binding),
         cmocka_unit_test(the_first_no_is_everybodys),
         cmocka_unit_test(auto_takes_the_best_for_all),
+        cmocka_unit_test(a_ranks_child_is_an_mpi_program_of_its_own),
         cmocka_unit_test(the_probe_gives_one_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-int main(int argc, char **argv) { return harness_main(argc, argv, run); }
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], ALONE) == 0) return be_alone();
+    return harness_main(argc, argv, run);
+}
