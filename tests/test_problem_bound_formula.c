@@ -1,0 +1,129 @@
+/* The bound, the largest growth over all modes and the factor of a late level are those of their formulas, evaluated another way. */
+#include <complex.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cell.h"
+#include "problem.h"
+#include "problem_harness.h"
+#include "symbol.h"
+
+static void near(double got, double expected)
+{
+    if (!(fabs(got - expected) <= 1e-9 * fabs(expected))) fail_msg("%.17g, expected %.17g", got, expected);
+}
+
+static double bound(int level, const char *lines)
+{
+    config c;
+    problem p;
+    harness_config(&c, "[problem]\n%s\n[time]\nsteps = %d\n", lines, level);
+    problem_make(&p, &c);
+    return problem_bound(&p, &c, level).bound;
+}
+
+static void by_hand(void **state)
+{
+    (void)state;
+    const double half64 = 0x1p-53, half32 = 0x1p-24, theta = 2 * acos(-1.0) / 8;
+    /* heat 1D order 2, alpha 1/4: weights 1/4 1/4 1/2, prefixes 1/4 1/2 1; g = 1 - (1 - cos) / 2 */
+    const double g = 1 - 0.5 * (1 - cos(theta)), P = 1.75;
+    near(bound(7, "kind = heat\nalpha = .25\n[grid]\nnx = 8"), half64 * (8 + P * (1 - pow(g, 7)) / (1 - g)));
+    near(bound(7, "kind = heat\nalpha = .25\nmode_x = 0\n[grid]\nnx = 8"), half64 * (8 + P * 7));
+    /* sweep: twice the 1D P */
+    near(bound(3, "kind = sweep\nalpha = .25\nmode_x = 0\nmode_y = 0\n[grid]\nnx = 8\nny = 8"), half64 * (8 + 2 * P * 3));
+    /* laplace 2D: 1/4 1/2 3/4 1 and the centre's 1 */
+    near(bound(2, "kind = laplace\ndtype = f32\nmode_x = 0\nmode_y = 0\n[grid]\nnx = 8\nny = 8"), half32 * (8 + 3.5 * 2));
+    /* wave 1D alpha 1/4: weights 1/4 1/4 3/2; prefixes 1/4 1/2 2, prev 1; no dirichlet side */
+    near(bound(5, "kind = wave\nalpha = .25\n[grid]\nnx = 8"), half64 * (8 + 3.75 * 15));
+    /* the same between dirichlet sides: cos w = 1 - (1 - cos theta) / 4, theta = pi m / 9, lowest 1 and highest 8 */
+    const double low = 1 - 0.25 * (1 - cos(acos(-1.0) / 9)), high = 1 - 0.25 * (1 - cos(acos(-1.0) * 8 / 9));
+    const double s = fmin(sqrt(1 - low * low), sqrt(1 - high * high));
+    near(bound(5, "kind = wave\nalpha = .25\n[grid]\nnx = 8\nboundary = dirichlet 0"), half64 * (8 + 3.75 * 15));
+    near(bound(500, "kind = wave\nalpha = .25\n[grid]\nnx = 8\nboundary = dirichlet 0"),
+         half64 * (8 + 3.75 * (500 / s - 1 / (2 * s * s))));
+    /* advect 1D alpha 1/2: weights 1/2 -1/2 0; prefixes 1/2 1 1, prev 1; limit 1 */
+    near(bound(9, "kind = advect\nalpha = .5\n[grid]\nnx = 8"), half64 * (8 + 3.5 * 9 / sqrt(0.75)));
+    /* custom 1 2 1, mode 2 of 8: g = 2, rho = 4: prefixes of x-1, x+1, centre: 1 2 4; F = sum 2^j 4^(4-j), j < 5 */
+    near(bound(5, "kind = custom\nweights = 1 2 1\nmode_x = 2\n[grid]\nnx = 8"), half64 * 32 * (8 + 7 * (256 + 128 + 64 + 32 + 16)));
+    /* V = 3: its own share with a = 1, dying with the slowest mode */
+    const double pi = acos(-1.0), g1 = 1 - 0.5 * (1 - cos(pi / 9)), g5 = 1 - 0.5 * (1 - cos(5 * pi / 9));
+    near(bound(6, "kind = heat\nalpha = .25\nmode_x = 5\n[grid]\nnx = 8\nboundary = dirichlet 3"),
+         half64 * ((8 + P * (1 - pow(g5, 6)) / (1 - g5)) + 3 * (8 + P * (1 - pow(g1, 6)) / (1 - g1))));
+}
+
+/* Random stencils on a grid too large to enumerate, against a finer scan and random angles. */
+static void largest_growth(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        const int r = 1 + (int)(seed % 4), width = 2 * r + 1;
+        const bool two_d = seed % 3 != 0;
+        stencil op = { .form = two_d ? STENCIL_BOX : STENCIL_LINE, .radius = r, .type = DTYPE_F64 };
+        double sum = 0.0;
+        for (int i = 0; i < stencil_weights(op.form, r); i++) sum += fabs(op.weight[i] = cell_random(seed, (uint64_t)i));
+        for (int i = 0; i < stencil_weights(op.form, r); i++) op.weight[i] *= 3.0 / sum;
+        config c = { .grid = { .nx = 1 << 30, .ny = two_d ? 1 << 20 : 1 } };
+        const double found = (double)symbol_largest(&op, &c);
+        double sampled = 0.0;
+        for (uint64_t k = 0; k < 60000; k++) {
+            const double tx = 3.2 * cell_random(100 + seed, 2 * k), ty = two_d ? 3.2 * cell_random(100 + seed, 2 * k + 1) : 0.0;
+            double complex g = 0.0;
+            for (int dy = two_d ? -r : 0; dy <= (two_d ? r : 0); dy++)
+                for (int dx = -r; dx <= r; dx++) {
+                    const int at = two_d ? (dy + r) * width + dx + r : dx == 0 ? 2 * r : 2 * (r - abs(dx)) + (dx > 0);
+                    g += op.weight[at] * cexp(I * (tx * dx + ty * dy));
+                }
+            sampled = fmax(sampled, cabs(g));
+        }
+        if (!(found >= sampled && found <= sampled * 1.01)) fail_msg("seed %llu: %.12g, sampled %.12g", (unsigned long long)seed, found, sampled);
+    }
+    /* a filter with negative weights whose largest |g| is exactly 1, at theta = 0: no step may be lost to rounding up */
+    const stencil op = { .form = STENCIL_LINE, .radius = 2, .type = DTYPE_F64, .weight = { -0.0625, -0.0625, 0.25, 0.25, 0.625 } };
+    config c = { .grid = { .nx = 1 << 30, .ny = 1 } };
+    assert_true(fabsl(symbol_largest(&op, &c) - 1.0L) < 1e-17L);
+    /* on a small grid only its own modes count: |2 e^(i theta) - 1| is 3 at theta = pi, which 3 cells do not have */
+    const stencil small = { .form = STENCIL_LINE, .radius = 1, .type = DTYPE_F64, .weight = { 0, 2, -1 } };
+    config three = { .grid = { .nx = 3, .ny = 1 } };
+    three.grid.sides.x_low.kind = three.grid.sides.x_high.kind = BOUNDARY_PERIODIC;
+    double expected = 0.0;
+    for (int m = 0; m < 3; m++) expected = fmax(expected, cabs(2 * cexp(I * 2 * acos(-1.0) * m / 3) - 1));
+    near((double)symbol_largest(&small, &three), expected);
+}
+
+/* f(a + b) = f(a) f(b) at levels up to 10^9, far below what the bound allows there. */
+static void late_factors(void **state)
+{
+    (void)state;
+    static const char *const decks[] = {
+        "kind = advect\nalpha = .3\nmode_x = 12345\n[grid]\nnx = 1000003",
+        "kind = custom\nweights = 0 .25 .75\nmode_x = 1\n[grid]\nnx = 1000003",
+        "kind = heat\nalpha = .3\nmode_x = 1\n[grid]\nnx = 1000003",
+    };
+    for (size_t i = 0; i < sizeof decks / sizeof decks[0]; i++) {
+        config c;
+        problem p;
+        harness_config(&c, "[problem]\n%s\n[time]\nsteps = 1\n", decks[i]);
+        problem_make(&p, &c);
+        for (int64_t n = 1; n <= 1000000000; n *= 10) {
+            const long double complex once = problem_factor(&p, &c, n), twice = problem_factor(&p, &c, 2 * n);
+            assert_true(cabsl(twice - once * once) <= 1e-18L * (long double)(n + 10) * 8.0L);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_hand),
+        cmocka_unit_test(largest_growth),
+        cmocka_unit_test(late_factors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
