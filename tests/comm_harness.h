@@ -1,5 +1,5 @@
 /* For tests of comm/ under MPI: one topology, and a body that runs once for every way of moving data that this machine
- * has: host, CUDA staged, CUDA aware (where the probe says yes). A way that is missing is skipped with the reason.
+ * has: host, a stand-in for a GPU (staged and aware), CUDA staged, CUDA aware (where the probe says yes). A way that is missing is skipped with the reason.
  * Ranks count their mismatches and agree on the sum before they assert, so that no rank leaves another in an MPI call. */
 #ifndef COMM_HARNESS_H
 #define COMM_HARNESS_H
@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "check.h"
+#include "deferred_device.h"
 #include "halo.h"
 #include "topology.h"
 
@@ -42,6 +43,13 @@ static inline void harness_on_host(harness_body *body)
 {
     device *d = device_host_create(1);
     body(d, HALO_STAGED);
+    device_destroy(&d);
+}
+
+static inline void harness_deferred(harness_body *body, halo_transport t)
+{
+    device *d = deferred_device_create((unsigned)harness.rank);
+    body(d, t);
     device_destroy(&d);
 }
 

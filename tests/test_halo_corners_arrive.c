@@ -129,6 +129,18 @@ static void on_the_host(void **state)
     harness_on_host(all_cases);
 }
 
+static void deferred_staged(void **state)
+{
+    (void)state;
+    harness_deferred(all_cases, HALO_STAGED);
+}
+
+static void deferred_aware(void **state)
+{
+    (void)state;
+    harness_deferred(all_cases, HALO_AWARE);
+}
+
 static void on_cuda_staged(void **state)
 {
     (void)state;
@@ -145,6 +157,8 @@ static int run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_the_host),
+        cmocka_unit_test(deferred_staged),
+        cmocka_unit_test(deferred_aware),
         cmocka_unit_test(on_cuda_staged),
         cmocka_unit_test(on_cuda_aware),
     };

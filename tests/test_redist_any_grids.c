@@ -142,6 +142,18 @@ static void on_the_host(void **state)
     harness_on_host(everything);
 }
 
+static void deferred_staged(void **state)
+{
+    (void)state;
+    harness_deferred(everything, HALO_STAGED);
+}
+
+static void deferred_aware(void **state)
+{
+    (void)state;
+    harness_deferred(everything, HALO_AWARE);
+}
+
 static void on_cuda_staged(void **state)
 {
     (void)state;
@@ -158,6 +170,8 @@ static int run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_the_host),
+        cmocka_unit_test(deferred_staged),
+        cmocka_unit_test(deferred_aware),
         cmocka_unit_test(on_cuda_staged),
         cmocka_unit_test(on_cuda_aware),
     };
