@@ -264,10 +264,12 @@ static const device functions = {
 
 int device_cuda_count(const char **why)
 {
-    int count = 0;
+    int count = 0, driver = 0;
     const cudaError_t e = cudaGetDeviceCount(&count);
     if (checked(e) == 0 && count > 0) return count;
-    if (why) *why = e == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(e);
+    if (!why) return 0;
+    if (checked(cudaDriverGetVersion(&driver)) == 0 && driver == 0) *why = "no NVIDIA driver is installed";
+    else *why = e == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(e);
     return 0;
 }
 

@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(THREADS)
     const box &cells = tiles_here(boxes, &x, &y).cells;
     x += threadIdx.x;
     word all = 0;
-    if (x >= cells.x0 && x < cells.x1) {
+    if (x < cells.x1) {
         const int rows = (int)min(cells.y1 - y, (int64_t)ROWS);
 #pragma unroll 8
         for (int j = 0; j < rows; j++) all = OF::join(all, of.cell(x, y + j));

@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(THREADS)
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
     x += threadIdx.x;
-    if (x < cells.x0 || x >= cells.x1) return;
+    if (x >= cells.x1) return;
     for (int j = 0; j < ROWS && y + j < cells.y1; j++) own[(y + j) * pitch + x] = (T)cell_value(&v, x, y + j);
 }
 

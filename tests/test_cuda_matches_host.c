@@ -144,6 +144,17 @@ static void line_sweeps(void **state) { (void)state, sweeps(STENCIL_LINE); }
 static void star_sweeps(void **state) { (void)state, sweeps(STENCIL_STAR); }
 static void box_sweeps(void **state) { (void)state, sweeps(STENCIL_BOX); }
 
+/* So wide that tiles go in more than one band of columns. */
+static void wide_sweeps(void **state)
+{
+    (void)state;
+    for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+        const stencil op = { STENCIL_STAR, 1, type, true, -1.0, { 0.25, 0.5, -0.75, 0.125, 2.0 } };
+        ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
+        sweep_case(&op, 70001, 35, 0);
+    }
+}
+
 /* ---- ghosts ---- */
 
 /* The regions around the own cells that lie beyond at least one side that is not NONE. */
@@ -357,8 +368,8 @@ int main(void)
     ON_BOTH if (dev[i]->stream_create(dev[i], false, &stream[i])) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_and_events), cmocka_unit_test(line_sweeps), cmocka_unit_test(star_sweeps),
-        cmocka_unit_test(box_sweeps),        cmocka_unit_test(ghosts),      cmocka_unit_test(messages),
-        cmocka_unit_test(transposes),        cmocka_unit_test(values_and_reductions),
+        cmocka_unit_test(box_sweeps),        cmocka_unit_test(wide_sweeps), cmocka_unit_test(ghosts),
+        cmocka_unit_test(messages),          cmocka_unit_test(transposes),  cmocka_unit_test(values_and_reductions),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     ON_BOTH {
