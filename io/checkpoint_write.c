@@ -1,4 +1,4 @@
-/* Writing a state file: room, create, reserve, write, close, fsync, read back, rename; agreement after each.
+/* Writing a state file: room, structure, reservation, data, close, fsync, read back, rename; agreement after each.
  *
  * What this guards against, all measured on Open MPI 4.1.4 with HDF5 1.10.8:
  * - Strided collective writes (a 2D block in global order) with two or more aggregators were silently corrupt in up to
@@ -6,8 +6,12 @@
  *   checkpoint_before_mpi_init turns it off; and every file is read back before it gets its name, by ranges of whole
  *   rows with POSIX calls, so that a fault of the write path cannot hide itself. A file that differs is written once
  *   more, independently.
- * - A full disk is not reported: one rank's H5Dwrite failed, flush, close and fsync returned 0 everywhere. So the space is
- *   asked for first (statvfs) and then reserved (fallocate, where the file system has it). */
+ * - A full disk is not reported by collective writes, and where HDF5 then cannot write its own structures in parallel, one
+ *   rank returns from H5Fflush and the others wait in it for ever. So rank 0 alone makes the file with all its structure
+ *   through POSIX calls, the space is asked for (statvfs) and taken (fallocate, where the file system has it), and the
+ *   parallel part writes nothing but the data.
+ * - After an H5Fclose that failed, HDF5 1.10 keeps the identifier of freed memory and crashes in MPI_Finalize: the space
+ *   is tried on the empty file, before HDF5 sees it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -71,10 +75,16 @@ static checkpoint_status create_empty(writing *w)
     return CHECKPOINT_OK;
 }
 
-static checkpoint_status look_for_room(writing *w)
+static uint64_t needed_bytes(const checkpoint_state *s)
 {
     uint64_t needed = ROOM_BEYOND_DATA_BYTES;
-    for (int i = 0; i < w->s->fields; i++) needed += field_bytes(w->s, i);
+    for (int i = 0; i < s->fields; i++) needed += field_bytes(s, i);
+    return needed;
+}
+
+static checkpoint_status look_for_room(writing *w)
+{
+    const uint64_t needed = needed_bytes(w->s);
     const int fd = open(w->tmp, O_RDWR | O_CLOEXEC);
     if (fd < 0) {
         if (errno != ENOENT) return file_failed(w, "open", w->tmp, errno);
@@ -94,26 +104,19 @@ static checkpoint_status look_for_room(writing *w)
     return CHECKPOINT_OK;
 }
 
-/* The blocks of the whole file, before anything is written: a disk that fills up later is found now. */
-static checkpoint_status reserve(writing *w)
+/* Blocks for [0, bytes) of the file: unlike statvfs this knows of quotas and limits, and what it gets stays ours. */
+static checkpoint_status reserve(writing *w, uint64_t bytes)
 {
-    if (w->rank != 0) return CHECKPOINT_OK;
-    uint64_t end = 0;
-    for (int i = 0; i < w->s->fields; i++) {
-        const haddr_t at = H5Dget_offset(w->dataset[i]);
-        if (at != HADDR_UNDEF && at + field_bytes(w->s, i) > end) end = at + field_bytes(w->s, i);
-    }
-    if (end == 0) return CHECKPOINT_OK;
     const int fd = open(w->tmp, O_RDWR | O_CLOEXEC);
     if (fd < 0) return file_failed(w, "open", w->tmp, errno);
-    const int code = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)end) != 0 ? errno : 0;
+    const int code = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) != 0 ? errno : 0;
     close(fd);
     if (code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO)
         return file_failed(w, "reserve the space of", w->path, code);
     return CHECKPOINT_OK; /* no fallocate here: the look at the free space and the comparison remain */
 }
 
-/* ---- the file ---- */
+/* ---- structure, by rank 0 alone ---- */
 
 static bool put_text(hid_t object, const char *name, const char *text)
 {
@@ -159,10 +162,9 @@ static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
     return dataset;
 }
 
-static checkpoint_status describe(writing *w)
+static checkpoint_status describe(writing *w, hid_t root, uint64_t *end_bytes)
 {
     const checkpoint_state *s = w->s;
-    const hid_t root = w->file;
     if (!put_integer(root, "schema_version", CHECKPOINT_SCHEMA_VERSION) || !put_text(root, "program", "weft")
         || !put_text(root, "version", s->version ? s->version : "unknown") || !put_text(root, "kind", s->kind)
         || !put_integer(root, "step", s->step) || !put_text(root, "deck", s->deck ? s->deck : "")
@@ -172,25 +174,61 @@ static checkpoint_status describe(writing *w)
     if (group < 0) return h5_failed(w, "/fields");
     checkpoint_status status = CHECKPOINT_OK;
     for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++) {
-        w->dataset[i] = create_dataset(group, &s->field[i], s->type);
-        if (w->dataset[i] < 0 || !put_fingerprint(w->dataset[i], s->field[i].fingerprint)) status = h5_failed(w, s->field[i].name);
+        const hid_t dataset = create_dataset(group, &s->field[i], s->type);
+        if (dataset < 0 || !put_fingerprint(dataset, s->field[i].fingerprint)) {
+            status = h5_failed(w, s->field[i].name);
+        } else {
+            const haddr_t at = H5Dget_offset(dataset);
+            if (at != HADDR_UNDEF && at + field_bytes(s, i) > *end_bytes) *end_bytes = at + field_bytes(s, i);
+        }
+        if (dataset >= 0) H5Dclose(dataset);
     }
     H5Gclose(group);
     return status;
 }
 
-static checkpoint_status create(writing *w)
+static checkpoint_status create_structure(writing *w)
 {
+    if (w->rank != 0) return CHECKPOINT_OK;
+    checkpoint_status status = reserve(w, needed_bytes(w->s));
+    if (status != CHECKPOINT_OK) return status;
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_fapl_mpio(access, w->comm, MPI_INFO_NULL);
+    H5Pset_file_locking(access, false, true); /* nobody else writes NAME.tmp, and parallel file systems often have no locks */
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     /* The 1.8 format has checksums over everything but the raw data, which the fingerprint covers. */
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
     H5Pset_alignment(access, DATA_ALIGNMENT_BYTES, DATA_ALIGNMENT_BYTES);
-    w->file = H5Fcreate(w->tmp, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    const checkpoint_status status = w->file < 0 ? h5_failed(w, "H5Fcreate") : CHECKPOINT_OK;
+    const hid_t file = H5Fcreate(w->tmp, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    H5Pclose(access);
+    if (file < 0) return h5_failed(w, "H5Fcreate");
+    uint64_t end_bytes = 1;
+    status = describe(w, file, &end_bytes);
+    if (H5Fclose(file) < 0 && status == CHECKPOINT_OK) status = h5_failed(w, "H5Fclose");
+    return status == CHECKPOINT_OK ? reserve(w, end_bytes) : status;
+}
+
+/* ---- data, by all ranks ---- */
+
+static checkpoint_status open_parallel(writing *w)
+{
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_fapl_mpio(access, w->comm, MPI_INFO_NULL);
+    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
+    w->file = H5Fopen(w->tmp, H5F_ACC_RDWR, access);
+    checkpoint_status status = w->file < 0 ? h5_failed(w, "H5Fopen") : CHECKPOINT_OK;
     H5Pclose(access);
     return status;
+}
+
+static checkpoint_status open_datasets(writing *w)
+{
+    char name[64];
+    for (int i = 0; i < w->s->fields; i++) {
+        snprintf(name, sizeof name, "/fields/%s", w->s->field[i].name);
+        w->dataset[i] = H5Dopen2(w->file, name, H5P_DEFAULT);
+        if (w->dataset[i] < 0) return h5_failed(w, name);
+    }
+    return CHECKPOINT_OK;
 }
 
 /* All ranks call H5Dwrite equally often: those with fewer bands write nothing in the last calls. */
@@ -223,8 +261,8 @@ static checkpoint_status write_field(writing *w, int i, H5FD_mpio_xfer_t transfe
     return status;
 }
 
-/* Collective, and called by all ranks after any failure once the file is open everywhere. */
-static checkpoint_status close_file(writing *w)
+/* Collective, in every case once the file is open on all ranks. */
+static checkpoint_status close_parallel(writing *w)
 {
     checkpoint_status status = CHECKPOINT_OK;
     for (int i = 0; i < w->s->fields; i++)
@@ -238,14 +276,15 @@ static checkpoint_status write_file(writing *w, H5FD_mpio_xfer_t transfer)
     for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) w->dataset[i] = H5I_INVALID_HID;
     checkpoint_status status = agree(w, create_empty(w));
     if (status == CHECKPOINT_OK) status = agree(w, look_for_room(w));
-    if (status == CHECKPOINT_OK) status = agree(w, create(w));
+    if (status == CHECKPOINT_OK) status = agree(w, create_structure(w));
+    if (status == CHECKPOINT_OK) status = agree(w, open_parallel(w));
     if (status != CHECKPOINT_OK) return status;
-    status = agree(w, describe(w));
-    if (status == CHECKPOINT_OK) status = agree(w, reserve(w));
+    status = agree(w, open_datasets(w));
     for (int i = 0; i < w->s->fields && status == CHECKPOINT_OK; i++) status = write_field(w, i, transfer);
+    /* What went wrong first is the news: the sentence of the close is kept only where all went well before. */
     char first_why[CHECKPOINT_SENTENCE_BYTES];
-    snprintf(first_why, sizeof first_why, "%s", w->why);
-    const checkpoint_status closed = agree(w, close_file(w));
+    snprintf(first_why, sizeof first_why, "%s", status == CHECKPOINT_OK ? "" : w->why);
+    const checkpoint_status closed = agree(w, close_parallel(w));
     if (status != CHECKPOINT_OK) {
         snprintf(w->why, w->why_bytes, "%s", first_why);
         return status;
