@@ -1,0 +1,131 @@
+/* A folder of checkpoints lists its whole files newest first, keeps as many as asked, and a stale NAME.tmp hurts nothing.
+ * ranks: 1 3 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "checkpoint_fixture.h"
+#include "writer.h"
+
+static char folder[FIXTURE_PATH_BYTES], why[512];
+
+static void touch(const char *dir, const char *name)
+{
+    char path[2 * FIXTURE_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        FILE *f = fopen(path, "w");
+        fputs("not a checkpoint", f);
+        fclose(f);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static bool is_there(const char *dir, const char *name)
+{
+    char path[2 * FIXTURE_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    const bool here = access(path, F_OK) == 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    return here;
+}
+
+static void lists(void **state)
+{
+    (void)state;
+    char dir[FIXTURE_PATH_BYTES + 32];
+    int64_t *steps;
+    size_t count;
+    snprintf(dir, sizeof dir, "%s/new/list", folder);
+    assert_int_equal(checkpoint_list(MPI_COMM_WORLD, dir, &steps, &count), CHECKPOINT_MISSING);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_list(MPI_COMM_WORLD, dir, &steps, &count), CHECKPOINT_MISSING);
+    assert_null(steps);
+    const char *const names[] = { "step_0000000007.h5", "step_0000000100.h5",    "step_0000000020.h5", "step_0000000300.h5.tmp",
+                                  "step_0000000400.xmf", "step_500.h5",          "step_00000000600.h5", "xstep_0000000700.h5",
+                                  "step_0000000800.h5x", "step_000000-900.h5" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) touch(dir, names[i]);
+    assert_int_equal(checkpoint_list(MPI_COMM_WORLD, dir, &steps, &count), CHECKPOINT_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(steps[0], 100);
+    assert_int_equal(steps[1], 20);
+    assert_int_equal(steps[2], 7);
+    free(steps);
+    checkpoint_retain(MPI_COMM_WORLD, dir, 0);
+    assert_true(is_there(dir, "step_0000000007.h5"));
+    checkpoint_retain(MPI_COMM_WORLD, dir, 2);
+    assert_false(is_there(dir, "step_0000000007.h5"));
+    assert_true(is_there(dir, "step_0000000020.h5"));
+    assert_true(is_there(dir, "step_0000000300.h5.tmp"));
+    assert_true(is_there(dir, "step_500.h5"));
+}
+
+static void writes_in_turn(void **state)
+{
+    (void)state;
+    char dir[FIXTURE_PATH_BYTES + 32];
+    checkpoint_status status;
+    snprintf(dir, sizeof dir, "%s/turn", folder);
+    writer *w = writer_create(MPI_COMM_WORLD, dir, 2, &status, why, sizeof why);
+    assert_int_equal(status, CHECKPOINT_OK);
+    touch(dir, "step_0000000030.h5.tmp"); /* of a run that was killed at step 30, and of one at step 99 */
+    touch(dir, "step_0000000099.h5.tmp");
+    for (int64_t step = 10; step <= 30; step += 10) {
+        checkpoint_state s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, step);
+        assert_int_equal(writer_submit(w, &s, why, sizeof why), CHECKPOINT_OK);
+        free(s.field[0].data);
+    }
+    assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK);
+    const writer_stats stats = writer_get_stats(w);
+    assert_int_equal(stats.count, 3);
+    assert_int_equal(stats.bytes, 3 * 20 * 10 * 4);
+    assert_true(stats.write_s > 0 && stats.stall_s >= stats.write_s);
+    writer_destroy(&w);
+    assert_null(w);
+    writer_destroy(&w);
+
+    assert_false(is_there(dir, "step_0000000010.h5"));
+    assert_false(is_there(dir, "step_0000000010.xmf"));
+    assert_true(is_there(dir, "step_0000000020.xmf"));
+    assert_false(is_there(dir, "step_0000000030.h5.tmp"));
+    assert_true(is_there(dir, "step_0000000099.h5.tmp"));
+    char path[FIXTURE_PATH_BYTES + 64];
+    checkpoint_path(path, sizeof path, dir, 30);
+    checkpoint_state s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, 0);
+    assert_int_equal(checkpoint_read(MPI_COMM_WORLD, path, &s, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(s.step, 30);
+    free(s.field[0].data);
+}
+
+static void unusable_folder(void **state)
+{
+    (void)state;
+    char dir[FIXTURE_PATH_BYTES + 32];
+    checkpoint_status status;
+    touch(folder, "file");
+    snprintf(dir, sizeof dir, "%s/file", folder);
+    assert_null(writer_create(MPI_COMM_WORLD, dir, 2, &status, why, sizeof why));
+    assert_int_equal(status, CHECKPOINT_IO);
+    assert_non_null(strstr(why, "Not a directory"));
+    snprintf(dir, sizeof dir, "%s/file/below", folder);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_IO);
+    assert_non_null(strstr(why, dir));
+}
+
+int main(int argc, char **argv)
+{
+    checkpoint_before_mpi_init();
+    MPI_Init(&argc, &argv);
+    fixture_folder(folder);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(lists), cmocka_unit_test(writes_in_turn),
+                                        cmocka_unit_test(unusable_folder) };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixture_remove(folder);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}

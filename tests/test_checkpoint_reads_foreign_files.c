@@ -1,0 +1,194 @@
+/* A field is read from what other programs write: any number type, byte order and layout; what does not fit is one sentence.
+ * ranks: 1 2 3 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <hdf5.h>
+#include <unistd.h>
+
+#include "checkpoint_fixture.h"
+
+enum { NX = 30, NY = 21, CELLS = NX * NY };
+static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512];
+
+/* Whole numbers that every type of the table holds. */
+static double value_at(int64_t linear) { return (double)(linear * 7 % 101); }
+
+static void put(hid_t file, const char *name, hid_t type, int dims, const hsize_t *shape, const hsize_t *chunk, bool deflate)
+{
+    static double cells[CELLS];
+    for (int i = 0; i < CELLS; i++) cells[i] = value_at(i);
+    const hid_t links = H5Pcreate(H5P_LINK_CREATE), layout = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    if (chunk) H5Pset_chunk(layout, dims, chunk);
+    if (deflate) {
+        H5Pset_shuffle(layout);
+        H5Pset_deflate(layout, 6);
+    }
+    const hid_t space = H5Screate_simple(dims, shape, NULL);
+    const hid_t dataset = H5Dcreate2(file, name, type, space, links, layout, H5P_DEFAULT);
+    if (H5Tget_class(type) != H5T_STRING) assert_true(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) >= 0);
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Pclose(layout);
+    H5Pclose(links);
+}
+
+static void write_on_rank_0(hid_t type, const char *name, int dims, const hsize_t *shape, const hsize_t *chunk, bool deflate)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        put(file, name, type, dims, shape, chunk, deflate);
+        H5Fclose(file);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static checkpoint_status read_field(const char *file, const char *dataset, dtype type, int64_t nx, int64_t ny, bool *has_prev)
+{
+    const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
+    const box own = fixture_box(nx, ny, ranks, 1, rank);
+    void *data = calloc((size_t)box_cells(own) + 1, 8), *prev = has_prev ? calloc((size_t)box_cells(own) + 1, 8) : NULL;
+    why[0] = '\0';
+    const checkpoint_status status =
+        checkpoint_read_foreign(MPI_COMM_WORLD, file, dataset, type, nx, ny, own, data, prev, has_prev, why, sizeof why);
+    bool right = true;
+    int64_t i = 0;
+    if (status == CHECKPOINT_OK)
+        for (int64_t y = own.y0; y < own.y1; y++)
+            for (int64_t x = own.x0; x < own.x1; x++, i++) {
+                right = right && fixture_is(data, type, i, value_at(y * nx + x));
+                if (has_prev && *has_prev) right = right && fixture_is(prev, type, i, value_at(y * nx + x));
+            }
+    free(data);
+    free(prev);
+    assert_true(on_all(MPI_COMM_WORLD, right));
+    return status;
+}
+
+/* IEEE binary16, which HDF5 1.10 has no name for and h5py builds like this. */
+static hid_t half(void)
+{
+    const hid_t t = H5Tcopy(H5T_IEEE_F32LE);
+    H5Tset_fields(t, 15, 10, 5, 0, 10);
+    H5Tset_size(t, 2);
+    H5Tset_ebias(t, 15);
+    return t;
+}
+
+static void types_and_layouts(void **state)
+{
+    (void)state;
+    const hid_t f16 = half();
+    const hid_t types[] = { H5T_STD_I8LE,  H5T_STD_U8BE,  H5T_STD_I16LE,  H5T_STD_U16BE,  H5T_STD_I32BE,  H5T_STD_I64LE,
+                            H5T_STD_U64BE, H5T_IEEE_F32LE, H5T_IEEE_F32BE, H5T_IEEE_F64LE, H5T_IEEE_F64BE, f16 };
+    const hsize_t plane[2] = { NY, NX }, line[2] = { 1, CELLS }, chunk[2] = { 4, 7 }, piece[2] = { 1, 11 };
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        for (int layout = 0; layout < 3; layout++)
+            for (int shape = 0; shape < 3; shape++) { /* (ny, nx), (1, nx), (nx) */
+                const hsize_t *chunks = layout == 0 ? NULL : shape == 0 ? chunk : shape == 1 ? piece : piece + 1;
+                const hsize_t *extent = shape == 0 ? plane : shape == 1 ? line : line + 1;
+                write_on_rank_0(types[t], "/fields/u", shape == 2 ? 1 : 2, extent, chunks, layout == 2);
+                for (int to = 0; to < 2; to++) {
+                    const dtype type = to ? DTYPE_F64 : DTYPE_F32;
+                    const checkpoint_status status =
+                        shape == 0 ? read_field(path, "/fields/u", type, NX, NY, NULL) : read_field(path, "/fields/u", type, CELLS, 1, NULL);
+                    if (status != CHECKPOINT_OK) fail_msg("%s", why);
+                }
+            }
+    H5Tclose(f16);
+}
+
+static void rounds_once(void **state)
+{
+    (void)state;
+    const double one_third = 1.0 / 3.0;
+    const hsize_t one = 1;
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), space = H5Screate_simple(1, &one, NULL);
+        const hid_t dataset = H5Dcreate2(file, "v", H5T_IEEE_F64BE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &one_third);
+        H5Dclose(dataset);
+        H5Sclose(space);
+        H5Fclose(file);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    float f = 0;
+    double d = 0;
+    assert_int_equal(checkpoint_read_foreign(MPI_COMM_WORLD, path, "/v", DTYPE_F32, 1, 1, box_make(0, 1, 0, 1), &f, NULL, NULL, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_read_foreign(MPI_COMM_WORLD, path, "/v", DTYPE_F64, 1, 1, box_make(0, 1, 0, 1), &d, NULL, NULL, why, sizeof why), CHECKPOINT_OK);
+    assert_true(f == (float)one_third && d == one_third);
+}
+
+static void earlier_level(void **state)
+{
+    (void)state;
+    const hsize_t plane[2] = { NY, NX };
+    bool has_prev = true;
+    write_on_rank_0(H5T_IEEE_F32LE, "/fields/u", 2, plane, NULL, false);
+    assert_int_equal(read_field(path, NULL, DTYPE_F64, NX, NY, &has_prev), CHECKPOINT_OK);
+    assert_false(has_prev);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+        put(file, "/fields/u_prev", H5T_STD_I16LE, 2, plane, NULL, false);
+        H5Fclose(file);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    assert_int_equal(read_field(path, NULL, DTYPE_F64, NX, NY, &has_prev), CHECKPOINT_OK);
+    assert_true(has_prev);
+}
+
+static void expect_sentence(const char *file, const char *dataset, int64_t nx, int64_t ny, const char *part, const char *more)
+{
+    assert_int_equal(read_field(file, dataset, DTYPE_F64, nx, ny, NULL), CHECKPOINT_MISSING);
+    assert_non_null(strstr(why, file));
+    if (!strstr(why, part) || !strstr(why, more)) fail_msg("\"%s\" does not say \"%s\" and \"%s\"", why, part, more);
+}
+
+static void what_does_not_fit(void **state)
+{
+    (void)state;
+    const hsize_t plane[2] = { NY, NX };
+    const hsize_t cube[3] = { 3, 7, NX };
+    write_on_rank_0(H5T_IEEE_F64LE, "/run/temperature", 2, plane, NULL, false);
+    expect_sentence(path, "/fields/u", NX, NY, "no dataset /fields/u", "/run/temperature");
+    expect_sentence(path, "/run/temperature/x", NX, NY, "no dataset", "/run/temperature");
+    expect_sentence(path, "/run", NX, NY, "no dataset /run", "/run/temperature");
+    expect_sentence(path, "/run/temperature", NY, NX, "(21, 30)", "(30, 21)");
+    expect_sentence(path, "/run/temperature", NX, NY + 1, "(21, 30)", "(22, 30)");
+    expect_sentence(path, "/run/temperature", CELLS, 1, "(21, 30)", "(630)");
+    expect_sentence(path, "/run/temperature", NX, 1, "(21, 30)", "(grid.nx)");
+    write_on_rank_0(H5T_IEEE_F64LE, "/fields/u", 3, cube, NULL, false);
+    expect_sentence(path, "/fields/u", NX, NY, "(3, 7, 30)", "(grid.ny, grid.nx)");
+    write_on_rank_0(H5T_C_S1, "/fields/u", 2, plane, NULL, false);
+    expect_sentence(path, "/fields/u", NX, NY, "strings", "integers or floats");
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        FILE *f = fopen(path, "w");
+        fputs("1 2 3\n", f);
+        fclose(f);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect_sentence(path, "/fields/u", NX, NY, "no HDF5 file", "");
+    expect_sentence("/nonexistent/ic.h5", "/fields/u", NX, NY, "no such file", "");
+    expect_sentence(folder, "/fields/u", NX, NY, "is a directory", "");
+}
+
+int main(int argc, char **argv)
+{
+    checkpoint_before_mpi_init();
+    MPI_Init(&argc, &argv);
+    fixture_folder(folder);
+    snprintf(path, sizeof path, "%s/ic.h5", folder);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(types_and_layouts), cmocka_unit_test(rounds_once), cmocka_unit_test(earlier_level),
+        cmocka_unit_test(what_does_not_fit),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixture_remove(folder);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}
