@@ -75,6 +75,7 @@ int boundary_host_fill(device *d, const field_shape *f, void *field, const bound
     (void)s;
     const axis ax = { f->nx, &sides->x_low, &sides->x_high }, ay = { f->ny, &sides->y_low, &sides->y_high };
     int64_t cells = 0;
+    if (box_empty(field_own(f))) return 0; /* nothing that an image could show */
     for (int i = 0; i < count; i++) cells += box_cells(boxes[i]);
     const int team = device_host_team(d, cells);
 #pragma omp parallel num_threads(team) if (team > 1)
