@@ -160,19 +160,25 @@ static bool child_on_this_host(const topology *t, const char *self_exe, char *wh
     return false;
 }
 
-/* Every rank to the next and from the one before. */
+/* Every rank to the next and from the one before; on a communicator of its own, so that a message that came too late can
+ * never be taken for one of the program's. */
 static bool ring(const topology *t, device *d, char *why, size_t why_bytes)
 {
     static const size_t sizes_bytes[RING_SIZES] = { 1 << 10, 4 << 20 };
     const int next = (t->rank + 1) % t->ranks, before = (t->rank + t->ranks - 1) % t->ranks;
-    for (int i = 0; i < RING_SIZES; i++) {
-        const topology_probe_result r = topology_probe_exchange(d, t->comm, next, before, sizes_bytes[i], EXCHANGE_LIMIT_S);
+    bool sound = true;
+    MPI_Comm comm;
+    MPI_CHECK(MPI_Comm_dup(t->comm, &comm));
+    MPI_CHECK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    for (int i = 0; i < RING_SIZES && sound; i++) {
+        const topology_probe_result r = topology_probe_exchange(d, comm, next, before, sizes_bytes[i], EXCHANGE_LIMIT_S);
         if (r != TOPOLOGY_PROBE_ARRIVED)
             (void)snprintf(why, why_bytes, "device buffers of %zu bytes from rank %d to rank %d on %s through MPI: %s",
                            sizes_bytes[i], before, t->rank, t->host, topology_probe_text(r));
-        if (!topology_agree(t, r == TOPOLOGY_PROBE_ARRIVED, why, why_bytes)) return false;
+        sound = topology_agree(t, r == TOPOLOGY_PROBE_ARRIVED, why, why_bytes);
     }
-    return true;
+    MPI_CHECK(MPI_Comm_free(&comm));
+    return sound;
 }
 
 bool topology_probe_aware(const topology *t, device *d, const char *self_exe, char *why, size_t why_bytes)
