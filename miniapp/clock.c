@@ -67,18 +67,17 @@ void clock_restart(clock_steps *c, device_stream *s)
     DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[0], s));
 }
 
-const step_probe *clock_probe(clock_steps *c, int64_t step, bool exchanged)
+const step_probe *clock_probe(clock_steps *c, int64_t step)
 {
     if (step % CLOCK_PROBE_EVERY != 0 || c->probed) return NULL;
     c->probed = true;
-    c->exchanged = exchanged;
     return &c->probe;
 }
 
 static void read_probe(clock_steps *c)
 {
     double seconds[STEP_PHASES];
-    step_probe_read(&c->probe, c->dev, c->exchanged, seconds);
+    step_probe_read(&c->probe, c->dev, seconds);
     for (int i = 0; i < STEP_PHASES; i++) c->phase_s[i] += seconds[i];
     c->probes++;
     c->probed = false;
@@ -90,11 +89,7 @@ void clock_tick(clock_steps *c, device_stream *s)
     DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[c->ticks % CLOCK_RING], s));
     /* half a ring behind: those steps are long over, so reading them does not stall the feeding thread */
     if (c->ticks - c->read >= CLOCK_RING - 1) read_until(c, c->ticks - CLOCK_RING / 2);
-    if (c->probed) {
-        bool done = false;
-        DEVICE_CHECK(c->dev, c->dev->event_done(c->dev, c->probe.end, &done));
-        if (done) read_probe(c);
-    }
+    if (c->probed && step_probe_done(&c->probe, c->dev)) read_probe(c);
 }
 
 void clock_flush(clock_steps *c)

@@ -19,7 +19,7 @@ typedef struct clock_steps {
     double total_s;           /* of all steps that were read */
     int64_t total_steps;
     step_probe probe;
-    bool probed, exchanged;   /* a probe is waiting to be read; of a step with a halo */
+    bool probed;              /* a probe is waiting to be read */
     int64_t probes;
     double phase_s[STEP_PHASES]; /* summed over the probed steps */
 } clock_steps;
@@ -28,8 +28,8 @@ void clock_create(clock_steps *c, device *d);
 void clock_destroy(clock_steps *c);
 /* Before the first step and after every pause. */
 void clock_restart(clock_steps *c, device_stream *s);
-/* The probe for the step that comes next, or NULL (most steps). exchanged: the step has a halo. */
-const step_probe *clock_probe(clock_steps *c, int64_t step, bool exchanged);
+/* The probe for the step that comes next, or NULL (most steps). */
+const step_probe *clock_probe(clock_steps *c, int64_t step);
 /* After a step was enqueued. */
 void clock_tick(clock_steps *c, device_stream *s);
 /* Waits for what is outstanding. */

@@ -85,7 +85,6 @@ loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_te
 {
     const config *c = s->cfg;
     const bool stencil_step = c->problem.kind != CONFIG_TRANSPOSE && c->problem.kind != CONFIG_SWEEP;
-    const bool exchanged = stencil_step && halo_neighbours(s->pass.halo) > 0;
     const int64_t first = s->level;
     loop_result r = { .end = LOOP_DONE, .last_change = NAN };
     progress bar;
@@ -98,7 +97,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_te
     clock_restart(ticks, s->streams.lane[0]);
 
     while (s->level < c->time.steps) {
-        const step_probe *probe = stencil_step ? clock_probe(ticks, s->level - first, exchanged) : NULL;
+        const step_probe *probe = stencil_step ? clock_probe(ticks, s->level - first) : NULL;
         sim_step(s, probe);
         clock_tick(ticks, s->streams.lane[0]);
 

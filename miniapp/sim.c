@@ -141,6 +141,7 @@ static void make_passes(sim *s)
     const config *c = s->cfg;
     const boundary *sides = &c->grid.sides;
     step_streams_create(&s->streams, s->dev, s->lanes, s->feed);
+    for (int i = 0; i < 2; i++) DEVICE_CHECK(s->dev, s->dev->event_create(s->dev, true, &s->stamp[i]));
     if (c->problem.kind != CONFIG_TRANSPOSE) {
         DEVICE_CHECK(s->dev, s->dev->stencil_bind(s->dev, &s->prob.op));
         step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, sides, c->problem.radius,
@@ -220,6 +221,8 @@ void sim_destroy(sim *s)
         step_pass_destroy(&s->pass);
         step_pass_destroy(&s->turned_pass);
         step_streams_destroy(&s->streams);
+        for (int i = 0; i < 2; i++)
+            if (s->stamp[i]) DEVICE_CHECK(d, d->event_destroy(d, &s->stamp[i]));
         void *const on_device[] = { s->u, s->other, s->turned[0], s->turned[1], s->device_tables, s->result };
         for (size_t i = 0; i < sizeof on_device / sizeof on_device[0]; i++)
             if (on_device[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, on_device[i]));
@@ -244,7 +247,6 @@ static void swap(void **a, void **b)
 
 void sim_step(sim *s, const step_probe *probe)
 {
-    device *d = s->dev;
     device_stream *main_stream = s->streams.lane[0];
     switch (s->cfg->problem.kind) {
     case CONFIG_HEAT:
@@ -257,15 +259,15 @@ void sim_step(sim *s, const step_probe *probe)
         break;
     case CONFIG_TRANSPOSE:
         redist_transpose(s->to_turned, s->other, s->u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, main_stream);
-        DEVICE_CHECK(d, d->event_record(d, s->streams.level, main_stream));
+        step_mark_level(&s->streams);
         break;
     case CONFIG_SWEEP: /* other holds v, the half step, until the transpose back overwrites it */
         step_advance(&s->streams, &s->pass, s->other, s->u, NULL, true, NULL);
         redist_transpose(s->to_turned, s->turned[0], s->other, TRANSPOSE_STORE, main_stream);
-        step_complete_level(&s->streams, &s->turned_pass, s->turned[0]);
+        step_mark_level(&s->streams);
         step_advance(&s->streams, &s->turned_pass, s->turned[1], s->turned[0], NULL, true, NULL);
         redist_transpose(s->from_turned, s->other, s->turned[1], TRANSPOSE_STORE, main_stream);
-        step_complete_level(&s->streams, &s->pass, s->other);
+        step_mark_level(&s->streams);
         swap(&s->u, &s->other);
         break;
     }

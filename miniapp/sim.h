@@ -44,6 +44,7 @@ typedef struct sim {
     value initial;               /* tables.base with those pointers */
     bool has_formula;            /* false for a file */
 
+    device_event *stamp[2];      /* timed, for whoever measures between steps */
     uint64_t *result;            /* device memory: what a reduction leaves */
     uint64_t *result_host;       /* pinned */
     void *snapshot[CHECKPOINT_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */

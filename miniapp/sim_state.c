@@ -39,7 +39,7 @@ void sim_touch(sim *s)
     fill(s, other, s->other, &w);
     for (int i = 0; i < 2; i++)
         if (s->turned[i]) fill(s, &s->turned_grid, s->turned[i], &t);
-    if (!transposes) step_complete_level(&s->streams, &s->pass, s->u);
+    step_mark_level(&s->streams);
     sim_wait(s);
 }
 
@@ -77,14 +77,10 @@ const void *sim_host_copy(sim *s, const sim_grid *g, const void *field, int slot
     return to;
 }
 
-/* A level is in place: its ghosts, and nothing of an earlier level left anywhere a step reads. */
 static void settle(sim *s, int64_t level)
 {
     s->level = level;
-    if (s->cfg->problem.kind != CONFIG_TRANSPOSE)
-        step_complete_level(&s->streams, &s->pass, s->u);
-    else
-        DEVICE_CHECK(s->dev, s->dev->event_record(s->dev, s->streams.level, main_stream(s)));
+    step_mark_level(&s->streams);
     sim_wait(s);
 }
 

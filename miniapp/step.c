@@ -20,7 +20,7 @@ void step_streams_create(step_streams *s, device *d, int lanes, config_feed feed
         DEVICE_CHECK(d, d->event_create(d, false, &s->lane_done[i]));
     }
     DEVICE_CHECK(d, d->stream_create(d, true, &s->comm));
-    DEVICE_CHECK(d, d->event_create(d, false, &s->halo_ready));
+    DEVICE_CHECK(d, d->event_create(d, false, &s->shell_done));
     DEVICE_CHECK(d, d->event_create(d, false, &s->level));
 }
 
@@ -33,7 +33,7 @@ void step_streams_destroy(step_streams *s)
         DEVICE_CHECK(d, d->event_destroy(d, &s->lane_done[i]));
     }
     DEVICE_CHECK(d, d->stream_destroy(d, &s->comm));
-    DEVICE_CHECK(d, d->event_destroy(d, &s->halo_ready));
+    DEVICE_CHECK(d, d->event_destroy(d, &s->shell_done));
     DEVICE_CHECK(d, d->event_destroy(d, &s->level));
     memset(s, 0, sizeof *s);
 }
@@ -45,9 +45,9 @@ static bool has_neighbour(const decomp *dec, int dx, int dy)
     return false;
 }
 
-/* Sorts the ghost blocks around the own cells: early where every side they lie beyond is the domain's (or wraps onto
- * own cells), late where they reflect cells that a neighbour sends. What lies beyond cut sides only, the halo brings. */
-static void sort_ghosts(step_pass *p, bool corners)
+/* The ghost blocks around the own cells that lie outside the domain along some axis (or wrap onto own cells). A corner
+ * that is outside along one axis only reflects received cells, so the fill comes after the unpack. */
+static void find_ghosts(step_pass *p, bool corners)
 {
     const field_shape *f = p->shape;
     const int64_t x[4] = { -f->depth_x, 0, f->nx, f->nx + f->depth_x };
@@ -58,13 +58,8 @@ static void sort_ghosts(step_pass *p, bool corners)
         for (int bx = 0; bx < 3; bx++) {
             const bool diagonal = bx != 1 && by != 1;
             const box b = box_make(x[bx], x[bx + 1], y[by], y[by + 1]);
-            if ((bx == 1 && by == 1) || (diagonal && !corners) || box_empty(b)) continue;
-            const bool filled_x = kx[bx] != BOUNDARY_NONE, filled_y = ky[by] != BOUNDARY_NONE;
-            if (!filled_x && !filled_y) continue;
-            if (diagonal && filled_x != filled_y)
-                p->late[p->late_count++] = b;
-            else
-                p->early[p->early_count++] = b;
+            if ((diagonal && !corners) || box_empty(b)) continue;
+            if (kx[bx] != BOUNDARY_NONE || ky[by] != BOUNDARY_NONE) p->ghosts[p->ghosts_count++] = b;
         }
     }
 }
@@ -82,24 +77,16 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
     if (!along_y || has_neighbour(dec, 0, 1)) p->sides.y_high.kind = BOUNDARY_NONE;
 
     const box own = field_own(shape);
-    p->interior = own;
-    if (p->sides.x_low.kind == BOUNDARY_NONE) p->interior.x0 += radius;
-    if (p->sides.x_high.kind == BOUNDARY_NONE) p->interior.x1 -= radius;
-    if (along_y && p->sides.y_low.kind == BOUNDARY_NONE) p->interior.y0 += radius;
-    if (along_y && p->sides.y_high.kind == BOUNDARY_NONE) p->interior.y1 -= radius;
+    const int radius_y = along_y ? radius : 0;
+    p->interior = box_make(own.x0 + radius, own.x1 - radius, own.y0 + radius_y, own.y1 - radius_y);
     p->shell_count = box_shell(own, p->interior, p->shell);
-    sort_ghosts(p, corners);
+    find_ghosts(p, corners);
     p->halo = halo_create(dec, d, shape, radius, corners, transport, comm);
 }
 
 void step_pass_destroy(step_pass *p) { halo_destroy(&p->halo); }
 
-void step_complete_level(step_streams *s, const step_pass *p, void *field)
-{
-    device *d = s->dev;
-    DEVICE_CHECK(d, d->boundary_fill(d, p->shape, field, &p->sides, p->early, p->early_count, s->lane[0]));
-    DEVICE_CHECK(d, d->event_record(d, s->level, s->lane[0]));
-}
+void step_mark_level(step_streams *s) { DEVICE_CHECK(s->dev, s->dev->event_record(s->dev, s->level, s->lane[0])); }
 
 /* cudaSetDevice once for each OpenMP thread that feeds a lane. */
 static void bind_thread_once(device *d)
@@ -122,13 +109,17 @@ static void feed_lane(step_streams *s, const step_pass *p, int lane, void *next,
     if (probe && lane == s->lanes - 1) DEVICE_CHECK(d, d->event_record(d, probe->interior_end, s->lane[lane]));
 }
 
-static void end_exchange(step_streams *s, step_pass *p, void *cur, const step_probe *probe)
+/* What the comm thread does while the lanes compute. */
+static void feed_comm(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
+                      const step_probe *probe)
 {
     device *d = s->dev;
-    halo_end(p->halo);
-    DEVICE_CHECK(d, d->boundary_fill(d, p->shape, cur, &p->sides, p->late, p->late_count, s->comm));
-    DEVICE_CHECK(d, d->event_record(d, s->halo_ready, s->comm));
+    if (exchange) halo_end(p->halo);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_end, s->comm));
+    DEVICE_CHECK(d, d->boundary_fill(d, p->shape, cur, &p->sides, p->ghosts, p->ghosts_count, s->comm));
+    DEVICE_CHECK(d, d->stencil_sweep(d, p->shape, next, cur, prev, p->shell, p->shell_count, s->comm));
+    DEVICE_CHECK(d, d->event_record(d, s->shell_done, s->comm));
+    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->shell_end, s->comm));
 }
 
 static void feed_serial(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
@@ -138,7 +129,7 @@ static void feed_serial(step_streams *s, step_pass *p, void *next, void *cur, co
         feed_lane(s, p, lane, next, cur, prev, probe);
         if (exchange) halo_progress(p->halo);
     }
-    if (exchange) end_exchange(s, p, cur, probe);
+    feed_comm(s, p, next, cur, prev, exchange, probe);
 }
 
 static void feed_openmp(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
@@ -150,7 +141,7 @@ static void feed_openmp(step_streams *s, step_pass *p, void *next, void *cur, co
         if (feeders == 0) { /* OpenMP gave one thread only */
             feed_serial(s, p, next, cur, prev, exchange, probe);
         } else if (me == 0) {
-            if (exchange) end_exchange(s, p, cur, probe);
+            feed_comm(s, p, next, cur, prev, exchange, probe);
         } else {
             for (int lane = me - 1; lane < s->lanes; lane += feeders) feed_lane(s, p, lane, next, cur, prev, probe);
         }
@@ -163,29 +154,27 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const vo
     device *d = s->dev;
     exchange = exchange && halo_neighbours(p->halo) > 0;
 
+    /* Pack first: once the interior fills the SMs the pack queues behind it and messages leave too late to hide. */
+    DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, s->lane[0]));
-    if (exchange) {
-        /* Pack first: once the interior fills the SMs the pack queues behind it and messages leave too late to hide. */
-        DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
-        if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_begin, s->comm));
-        halo_begin(p->halo, cur, s->comm);
-    }
+    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_begin, s->comm));
+    if (exchange) halo_begin(p->halo, cur, s->comm);
+
     if (s->feed == CONFIG_FEED_OPENMP)
         feed_openmp(s, p, next, cur, prev, exchange, probe);
     else
         feed_serial(s, p, next, cur, prev, exchange, probe);
 
     for (int lane = 1; lane < s->lanes; lane++) DEVICE_CHECK(d, d->event_wait(d, s->lane_done[lane], s->lane[0]));
-    if (exchange) DEVICE_CHECK(d, d->event_wait(d, s->halo_ready, s->lane[0]));
-    DEVICE_CHECK(d, d->stencil_sweep(d, p->shape, next, cur, prev, p->shell, p->shell_count, s->lane[0]));
-    step_complete_level(s, p, next);
-    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->end, s->lane[0]));
+    DEVICE_CHECK(d, d->event_wait(d, s->shell_done, s->lane[0]));
+    step_mark_level(s);
 }
 
 void step_exchange(step_streams *s, step_pass *p, void *cur)
 {
+    if (halo_neighbours(p->halo) == 0) return;
     halo_begin(p->halo, cur, s->comm);
-    end_exchange(s, p, cur, NULL);
+    halo_end(p->halo);
 }
 
 void step_probe_create(step_probe *p, device *d)
@@ -194,7 +183,7 @@ void step_probe_create(step_probe *p, device *d)
     DEVICE_CHECK(d, d->event_create(d, true, &p->interior_end));
     DEVICE_CHECK(d, d->event_create(d, true, &p->comm_begin));
     DEVICE_CHECK(d, d->event_create(d, true, &p->comm_end));
-    DEVICE_CHECK(d, d->event_create(d, true, &p->end));
+    DEVICE_CHECK(d, d->event_create(d, true, &p->shell_end));
 }
 
 void step_probe_destroy(step_probe *p, device *d)
@@ -203,21 +192,22 @@ void step_probe_destroy(step_probe *p, device *d)
     DEVICE_CHECK(d, d->event_destroy(d, &p->interior_end));
     DEVICE_CHECK(d, d->event_destroy(d, &p->comm_begin));
     DEVICE_CHECK(d, d->event_destroy(d, &p->comm_end));
-    DEVICE_CHECK(d, d->event_destroy(d, &p->end));
+    DEVICE_CHECK(d, d->event_destroy(d, &p->shell_end));
 }
 
-void step_probe_read(const step_probe *p, device *d, bool exchanged, double seconds[STEP_PHASES])
+bool step_probe_done(const step_probe *p, device *d)
 {
-    double whole_s = 0, interior_s = 0, exchange_s = 0, until_halo_s = 0;
-    DEVICE_CHECK(d, d->event_sync(d, p->end));
-    DEVICE_CHECK(d, d->event_seconds(d, p->begin, p->end, &whole_s));
-    DEVICE_CHECK(d, d->event_seconds(d, p->begin, p->interior_end, &interior_s));
-    if (exchanged) {
-        DEVICE_CHECK(d, d->event_seconds(d, p->comm_begin, p->comm_end, &exchange_s));
-        DEVICE_CHECK(d, d->event_seconds(d, p->begin, p->comm_end, &until_halo_s));
-    }
-    const double ready_s = interior_s > until_halo_s ? interior_s : until_halo_s;
-    seconds[STEP_INTERIOR] = interior_s;
-    seconds[STEP_EXCHANGE] = exchange_s;
-    seconds[STEP_SHELL] = whole_s - ready_s;
+    bool interior = false, shell = false;
+    DEVICE_CHECK(d, d->event_done(d, p->interior_end, &interior));
+    DEVICE_CHECK(d, d->event_done(d, p->shell_end, &shell));
+    return interior && shell;
+}
+
+void step_probe_read(const step_probe *p, device *d, double seconds[STEP_PHASES])
+{
+    DEVICE_CHECK(d, d->event_sync(d, p->interior_end));
+    DEVICE_CHECK(d, d->event_sync(d, p->shell_end));
+    DEVICE_CHECK(d, d->event_seconds(d, p->begin, p->interior_end, &seconds[STEP_INTERIOR]));
+    DEVICE_CHECK(d, d->event_seconds(d, p->comm_begin, p->comm_end, &seconds[STEP_EXCHANGE]));
+    DEVICE_CHECK(d, d->event_seconds(d, p->comm_end, p->shell_end, &seconds[STEP_SHELL]));
 }
