@@ -1,0 +1,211 @@
+/* A stand-in for a GPU where there is none: the host device behind a queue. Work runs only when somebody waits for it, or by
+ * chance when somebody asks whether it is done, so that code which sends before its pack is done, or reuses a buffer
+ * that a queued kernel still reads, gets wrong data here as it would on a GPU. It calls itself a CUDA device, so
+ * that staging uses two memories. One queue for all streams; functions that it lacks are NULL. */
+#ifndef DEFERRED_DEVICE_H
+#define DEFERRED_DEVICE_H
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+
+enum { DEFERRED_ITEMS_MAX = 4096 };
+
+typedef struct deferred_item {
+    enum { DEFERRED_COPY, DEFERRED_FILL, DEFERRED_PACK, DEFERRED_UNPACK, DEFERRED_TRANSPOSE, DEFERRED_RECORD } what;
+    void *to, *from; /* an event's to: its count */
+    size_t bytes;
+    field_shape shape;
+    pack_piece pieces[PACK_PIECES_MAX];
+    int count, flags; /* flags: also the unpack's mode, the fill's byte */
+    int64_t to_pitch, from_pitch, rows, cols;
+} deferred_item;
+
+typedef struct deferred_device {
+    device base;
+    device *host;
+    deferred_item item[DEFERRED_ITEMS_MAX]; /* a ring */
+    long first, end;
+    unsigned chance;
+} deferred_device;
+
+static inline deferred_device *deferred_of(device *d) { return (deferred_device *)d; }
+
+static inline void deferred_run_one(deferred_device *q)
+{
+    device *h = q->host;
+    deferred_item *i = &q->item[q->first++ % DEFERRED_ITEMS_MAX];
+    int code = 0;
+    switch (i->what) {
+    case DEFERRED_COPY: memcpy(i->to, i->from, i->bytes); break;
+    case DEFERRED_FILL: memset(i->to, i->flags, i->bytes); break;
+    case DEFERRED_PACK: code = h->pack(h, &i->shape, i->from, i->to, i->pieces, i->count, NULL); break;
+    case DEFERRED_UNPACK:
+        code = h->unpack(h, &i->shape, i->to, i->from, i->pieces, i->count, (unpack_mode)i->flags, NULL);
+        break;
+    case DEFERRED_TRANSPOSE:
+        code = h->transpose(h, i->shape.type, i->to, i->to_pitch, i->from, i->from_pitch, i->rows, i->cols, i->flags, NULL);
+        break;
+    case DEFERRED_RECORD: --*(long *)i->to; break;
+    }
+    assert(code == 0);
+}
+
+static inline int deferred_push(device *d, deferred_item item)
+{
+    deferred_device *q = deferred_of(d);
+    if (q->end - q->first == DEFERRED_ITEMS_MAX) deferred_run_one(q);
+    q->item[q->end++ % DEFERRED_ITEMS_MAX] = item;
+    return 0;
+}
+
+static inline int deferred_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
+{
+    (void)s;
+    return deferred_push(d, (deferred_item){ .what = DEFERRED_COPY, .to = to, .from = (void *)from, .bytes = bytes });
+}
+
+static inline int deferred_fill(device *d, void *to, int byte, size_t bytes, device_stream *s)
+{
+    (void)s;
+    return deferred_push(d, (deferred_item){ .what = DEFERRED_FILL, .to = to, .bytes = bytes, .flags = byte });
+}
+
+static inline int deferred_pack(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
+                                int count, device_stream *s)
+{
+    deferred_item item = { .what = DEFERRED_PACK, .to = buffer, .from = (void *)field, .shape = *f, .count = count };
+    (void)s;
+    memcpy(item.pieces, pieces, (size_t)count * sizeof *pieces);
+    return deferred_push(d, item);
+}
+
+static inline int deferred_unpack(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
+                                  int count, unpack_mode mode, device_stream *s)
+{
+    deferred_item item = { .what = DEFERRED_UNPACK, .to = field, .from = (void *)buffer, .shape = *f, .count = count };
+    (void)s;
+    item.flags = (int)mode;
+    memcpy(item.pieces, pieces, (size_t)count * sizeof *pieces);
+    return deferred_push(d, item);
+}
+
+static inline int deferred_transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
+                                     int64_t rows, int64_t cols, int flags, device_stream *s)
+{
+    deferred_item item = { .what = DEFERRED_TRANSPOSE, .to = to, .from = from, .flags = flags };
+    (void)s;
+    item.shape.type = t;
+    item.to_pitch = to_pitch, item.from_pitch = from_pitch, item.rows = rows, item.cols = cols;
+    return deferred_push(d, item);
+}
+
+/* An event is the number of its records that have not run yet. */
+static inline int deferred_event_create(device *d, bool timed, device_event **out)
+{
+    (void)d, (void)timed;
+    *out = calloc(1, sizeof(long));
+    return *out == NULL;
+}
+
+static inline int deferred_event_destroy(device *d, device_event **e)
+{
+    (void)d;
+    assert(*(long *)*e == 0);
+    free(*e);
+    *e = NULL;
+    return 0;
+}
+
+static inline int deferred_event_record(device *d, device_event *e, device_stream *s)
+{
+    (void)s;
+    ++*(long *)e;
+    return deferred_push(d, (deferred_item){ .what = DEFERRED_RECORD, .to = e });
+}
+
+static inline int deferred_event_sync(device *d, device_event *e)
+{
+    while (*(long *)e > 0) deferred_run_one(deferred_of(d));
+    return 0;
+}
+
+static inline int deferred_event_done(device *d, device_event *e, bool *done)
+{
+    deferred_device *q = deferred_of(d);
+    q->chance = q->chance * 1664525u + 1013904223u;
+    if (q->chance >> 30 == 0 && q->first < q->end) deferred_run_one(q); /* one time in four a piece of work gets done */
+    *done = *(long *)e == 0;
+    return 0;
+}
+
+static inline int deferred_stream_create(device *d, bool high_priority, device_stream **out)
+{
+    (void)d, (void)high_priority;
+    *out = NULL;
+    return 0;
+}
+
+static inline int deferred_stream_destroy(device *d, device_stream **s)
+{
+    (void)d, (void)s;
+    return 0;
+}
+
+static inline int deferred_stream_sync(device *d, device_stream *s)
+{
+    deferred_device *q = deferred_of(d);
+    (void)s;
+    while (q->first < q->end) deferred_run_one(q);
+    return 0;
+}
+
+static inline int deferred_alloc(device *d, device_memory where, size_t bytes, void **out)
+{
+    return deferred_of(d)->host->alloc(deferred_of(d)->host, where, bytes, out);
+}
+
+static inline int deferred_free(device *d, device_memory where, void *p)
+{
+    (void)deferred_stream_sync(d, NULL); /* as cudaFree waits for the device */
+    return deferred_of(d)->host->free(deferred_of(d)->host, where, p);
+}
+
+static inline void deferred_destroy(device **self)
+{
+    device_destroy(&deferred_of(*self)->host);
+    free(*self);
+    *self = NULL;
+}
+
+static inline device *deferred_device_create(unsigned seed)
+{
+    deferred_device *q = calloc(1, sizeof *q);
+    assert(q);
+    q->host = device_host_create(1);
+    q->chance = seed * 2654435761u + 1u;
+    q->base = (device){ .kind = DEVICE_CUDA,
+                        .threads = 1,
+                        .destroy = deferred_destroy,
+                        .error_text = q->host->error_text,
+                        .alloc = deferred_alloc,
+                        .free = deferred_free,
+                        .stream_create = deferred_stream_create,
+                        .stream_destroy = deferred_stream_destroy,
+                        .stream_sync = deferred_stream_sync,
+                        .event_create = deferred_event_create,
+                        .event_destroy = deferred_event_destroy,
+                        .event_record = deferred_event_record,
+                        .event_sync = deferred_event_sync,
+                        .event_done = deferred_event_done,
+                        .copy = deferred_copy,
+                        .fill_bytes = deferred_fill,
+                        .pack = deferred_pack,
+                        .unpack = deferred_unpack,
+                        .transpose = deferred_transpose };
+    return &q->base;
+}
+
+#endif
