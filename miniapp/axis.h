@@ -36,7 +36,7 @@ void axis_shift_factor(const axis *a, int k, pair *re, pair *im);
 
 /* Tables of E for own cells [first, end) of an axis of n cells. The number of levels follows from n alone, so that a
  * cell gets the same bits whatever the decomposition: to AXIS_ONE_LEVEL_CELLS one entry per own cell, beyond that the
- * product of a coarse and a fine table of AXIS_FINE_ENTRIES entries. Entries are (re, im). The caller frees hi and lo. */
+ * product of a coarse and a fine table of AXIS_FINE_ENTRIES entries, all (re, im). The caller frees hi and lo. */
 enum { AXIS_FINE_BITS = 12, AXIS_FINE_ENTRIES = 1 << AXIS_FINE_BITS };
 #define AXIS_ONE_LEVEL_CELLS ((int64_t)1 << 20)
 

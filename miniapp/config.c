@@ -1,5 +1,5 @@
-/* From a deck to a config: every value by its row of the table, then what the values mean to each other: sides in pairs,
- * limits of stability, modes in range, axes no shorter than the radius.
+/* From a deck to a config: every value by its row of the table, then what the values mean to each other: sides in
+ * pairs, limits of stability, modes in range, axes no shorter than the radius.
  * Invariant: what the chosen kind does not use is set to one fixed value, so that two configs which say the same are
  * equal as memory. */
 #include "config.h"
@@ -77,8 +77,6 @@ static bool read_all(const checking *k)
     return true;
 }
 
-static bool two_d(const config *c) { return c->grid.ny > 1; }
-
 static bool uses_alpha(config_kind kind)
 {
     return kind == CONFIG_HEAT || kind == CONFIG_WAVE || kind == CONFIG_ADVECT || kind == CONFIG_SWEEP;
@@ -125,8 +123,8 @@ static bool check_alpha(const checking *k)
         c->problem.alpha = 0.0;
         return true;
     }
-    const double a = c->problem.alpha, limit = config_alpha_limit(kind, c->problem.order, two_d(c));
-    const int dimensions = two_d(c) ? 2 : 1;
+    const double a = c->problem.alpha, limit = config_alpha_limit(kind, c->problem.order, config_two_d(c));
+    const int dimensions = config_two_d(c) ? 2 : 1;
     if (!given(k, "problem.alpha")) return refuse(k, "problem.alpha", "required for %s; allowed up to %g", name, limit);
     if (kind == CONFIG_ADVECT && !(fabs(a) < limit))
         return refuse(k, "problem.alpha", "%s of order %d in %dD is stable for |alpha| < %g", name, c->problem.order,
@@ -156,9 +154,9 @@ static bool check_weights(const checking *k)
         return refuse(k, "problem.weights", "required for custom; allowed: %s",
                       config_table_find("problem.weights")->allowed);
     const bool square = strchr(deck_find(k->d, "problem.weights")->value, '|') != NULL;
-    if (two_d(c) && !square)
+    if (config_two_d(c) && !square)
         return refuse(k, "problem.weights", "one row; a 2D grid needs 2r+1 rows of 2r+1 numbers separated by |");
-    if (!two_d(c) && square)
+    if (!config_two_d(c) && square)
         return refuse(k, "problem.weights", "several rows; a 1D grid (grid.ny = 1) needs one row of 2r+1 numbers");
     int row = count;
     if (square)
@@ -206,7 +204,8 @@ static bool check_axis(const checking *k, const boundary_side *low, const bounda
     n_key[6] = axis;
     const char *blame = given(k, high_key) ? high_key : given(k, low_key) ? low_key : "grid.boundary";
     if ((low->kind == BOUNDARY_PERIODIC) != (high->kind == BOUNDARY_PERIODIC))
-        return refuse(k, blame, "allowed is periodic on both sides of an axis or on neither, but %s is periodic and %s is not",
+        return refuse(k, blame,
+                      "allowed is periodic on both sides of an axis or on neither, but %s is periodic and %s is not",
                       low->kind == BOUNDARY_PERIODIC ? low_key : high_key,
                       low->kind == BOUNDARY_PERIODIC ? high_key : low_key);
     if (c->problem.kind == CONFIG_ADVECT && low->kind != high->kind)
@@ -225,7 +224,7 @@ static bool check_grid(const checking *k)
 {
     config *c = k->c;
     boundary *b = &c->grid.sides;
-    if (c->problem.kind == CONFIG_SWEEP && !two_d(c))
+    if (c->problem.kind == CONFIG_SWEEP && !config_two_d(c))
         return refuse(k, "grid.ny", "sweep splits two dimensions, at least 2");
     if (c->grid.nx > ((int64_t)1 << 60) / c->grid.ny)
         return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld", (long long)c->grid.ny,
@@ -234,12 +233,12 @@ static bool check_grid(const checking *k)
         set_periodic(&b->x_low);
         set_periodic(&b->x_high);
     }
-    if (c->problem.kind == CONFIG_TRANSPOSE || !two_d(c)) {
+    if (c->problem.kind == CONFIG_TRANSPOSE || !config_two_d(c)) {
         set_periodic(&b->y_low);
         set_periodic(&b->y_high);
     }
     if (!check_axis(k, &b->x_low, &b->x_high, 'x', c->grid.nx)) return false;
-    return !two_d(c) || check_axis(k, &b->y_low, &b->y_high, 'y', c->grid.ny);
+    return !config_two_d(c) || check_axis(k, &b->y_low, &b->y_high, 'y', c->grid.ny);
 }
 
 /* Periodic and neumann axes have modes 0 .. n-1, those with a dirichlet side 1 .. n. */
@@ -261,7 +260,7 @@ static bool check_modes(const checking *k)
     config *c = k->c;
     const boundary *b = &c->grid.sides;
     if (!check_mode(k, "problem.mode_x", &c->problem.mode_x, &b->x_low, &b->x_high, c->grid.nx)) return false;
-    if (two_d(c)) return check_mode(k, "problem.mode_y", &c->problem.mode_y, &b->y_low, &b->y_high, c->grid.ny);
+    if (config_two_d(c)) return check_mode(k, "problem.mode_y", &c->problem.mode_y, &b->y_low, &b->y_high, c->grid.ny);
     c->problem.mode_y = 0;
     return true;
 }
@@ -289,7 +288,10 @@ bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes)
 
 /* ---- comparison ---- */
 
-static bool same_side(const boundary_side *a, const boundary_side *b) { return a->kind == b->kind && a->value == b->value; }
+static bool same_side(const boundary_side *a, const boundary_side *b)
+{
+    return a->kind == b->kind && a->value == b->value;
+}
 
 const char *config_first_difference(const config *a, const config *b)
 {

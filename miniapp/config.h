@@ -67,6 +67,8 @@ typedef struct config {
     } output;
 } config;
 
+static inline bool config_two_d(const config *c) { return c->grid.ny > 1; }
+
 /* Defaults, then the deck, then what follows from them (radius, stability limits, modes in range, sides in pairs).
  * False with one sentence in why: key, value, what is allowed. Does not look at files, devices or rank counts. */
 bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes);

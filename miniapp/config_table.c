@@ -1,5 +1,5 @@
-/* Invariant: config_table_read sets the same bytes for the same value (no padding, nothing left of an earlier value), so
- * that two configs can be compared as memory. */
+/* Invariant: config_table_read sets the same bytes for the same value (no padding, nothing left of an earlier value),
+ * so that two configs can be compared as memory. */
 #include "config_table.h"
 
 #include <errno.h>
@@ -251,7 +251,8 @@ static bool read_weights(config *c, const char *text, char *why, size_t why_byte
         text += length - 1;
     }
     if (rows != 1 && rows != first_row) {
-        snprintf(why, why_bytes, "%d rows of %d numbers; as many rows as numbers in a row are allowed", rows, first_row);
+        snprintf(why, why_bytes, "%d rows of %d numbers; as many rows as numbers in a row are allowed", rows,
+                 first_row);
         return false;
     }
     c->problem.weights_count = count;

@@ -12,7 +12,7 @@
 
 enum { CHUNK_BYTES = 150, WEIGHTS_A_LINE = 6 };
 
-/* A continued line must not look like a comment or like a key of its own ("word ="), nor begin or end in white space. */
+/* A continued line must not look like a comment or like a key of its own ("word ="), or end in white space. */
 static bool may_break(const char *text, size_t at)
 {
     const char *next = text + at;
@@ -34,7 +34,7 @@ static void write_path(FILE *to, const char *path)
 
 static void write_weights(FILE *to, const config *c)
 {
-    const int count = c->problem.weights_count, row = c->grid.ny > 1 ? 2 * c->problem.radius + 1 : count;
+    const int count = c->problem.weights_count, row = config_two_d(c) ? 2 * c->problem.radius + 1 : count;
     for (int i = 0; i < count; i++) {
         if (i > 0 && i % row == 0) fputs(" |\n    ", to);
         else if (i > 0) fputs(i % row % WEIGHTS_A_LINE == 0 ? "\n    " : " ", to);
@@ -122,4 +122,6 @@ void config_print_keys(void *file)
                 row->preset_text ? row->preset_text : row->preset);
         if (row->help[0]) fprintf(file, "  %-18s   %s\n", "", row->help);
     }
+    fputs("  A long value goes on in indented lines, joined by a space, or by nothing where a path's line ends in a "
+          "backslash.\n", file);
 }

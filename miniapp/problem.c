@@ -46,8 +46,6 @@ static double rounded(dtype t, long double v)
     return 0.0;
 }
 
-static bool two_d(const config *c) { return c->grid.ny > 1; }
-
 static void set_weight(stencil *op, int dx, int dy, long double w)
 {
     const int at = symbol_weight_index(op->form, op->radius, dx, dy);
@@ -76,19 +74,18 @@ static bool off_axis_zero(const config *c)
 
 static void set_custom(stencil *op, const config *c)
 {
-    const int r = op->radius, row = 2 * r + 1;
-    for (int dy = -r; dy <= r; dy++)
+    const int r = op->radius, width = 2 * r + 1, above = op->form == STENCIL_LINE ? 0 : r; /* rows before dy = 0 */
+    for (int dy = -above; dy <= above; dy++)
         for (int dx = -r; dx <= r; dx++)
             if (symbol_weight_index(op->form, r, dx, dy) >= 0)
-                set_weight(op, dx, dy,
-                           (long double)c->problem.weights[op->form == STENCIL_LINE ? dx + r : (dy + r) * row + dx + r]);
+                set_weight(op, dx, dy, (long double)c->problem.weights[(dy + above) * width + dx + r]);
 }
 
 static void set_operator(stencil *op, const config *c)
 {
     const int r = c->problem.radius;
     const long double alpha = (long double)c->problem.alpha;
-    *op = (stencil){ .form = two_d(c) ? STENCIL_STAR : STENCIL_LINE, .radius = r, .type = c->problem.type };
+    *op = (stencil){ .form = config_two_d(c) ? STENCIL_STAR : STENCIL_LINE, .radius = r, .type = c->problem.type };
     switch (c->problem.kind) {
     case CONFIG_HEAT:  /* u + alpha (D2x u + D2y u) */
     case CONFIG_WAVE:  /* 2u - prev + alpha (D2x u + D2y u) */
@@ -107,11 +104,11 @@ static void set_operator(stencil *op, const config *c)
         op->beta = 1.0;
         break;
     case CONFIG_LAPLACE: /* the mean of the neighbours */
-        set_ring(op, 1, two_d(c) ? 0.25L : 0.5L, two_d(c) ? 0.25L : 0.5L);
+        set_ring(op, 1, config_two_d(c) ? 0.25L : 0.5L, config_two_d(c) ? 0.25L : 0.5L);
         set_weight(op, 0, 0, 0.0L);
         break;
     case CONFIG_CUSTOM:
-        if (two_d(c) && !off_axis_zero(c)) op->form = STENCIL_BOX;
+        if (config_two_d(c) && !off_axis_zero(c)) op->form = STENCIL_BOX;
         set_custom(op, c);
         break;
     case CONFIG_TRANSPOSE: break;
@@ -129,7 +126,7 @@ static bool dirichlet_value(const config *c, double *v, bool *any)
     const boundary_side side[4] = { b->x_low, b->x_high, b->y_low, b->y_high };
     *v = 0.0;
     *any = false;
-    for (int i = 0; i < (two_d(c) ? 4 : 2); i++) {
+    for (int i = 0; i < (config_two_d(c) ? 4 : 2); i++) {
         if (side[i].kind != BOUNDARY_DIRICHLET) continue;
         const double here = rounded(c->problem.type, (long double)side[i].value);
         if (*any && here != *v) {
@@ -142,7 +139,7 @@ static bool dirichlet_value(const config *c, double *v, bool *any)
     return true;
 }
 
-/* Of the update with beta: then a constant stays constant. Only custom weights can miss 1, by more than their rounding. */
+/* Of the update with beta: then a constant stays constant. Only custom weights can miss 1 by more than rounding. */
 static bool sums_to_one(const stencil *op, const config *c)
 {
     if (c->problem.kind != CONFIG_CUSTOM) return true;
@@ -179,7 +176,7 @@ static const char *why_not_exact(problem *p, const config *c)
     if (c->problem.initial != CONFIG_INITIAL_MODE) return no_formula[c->problem.initial];
     if (c->problem.kind == CONFIG_TRANSPOSE) return NULL;
     const boundary *b = &c->grid.sides;
-    const bool x_periodic = periodic(b->x_low), y_periodic = !two_d(c) || periodic(b->y_low);
+    const bool x_periodic = periodic(b->x_low), y_periodic = !config_two_d(c) || periodic(b->y_low);
     double v;
     bool any;
     if (!dirichlet_value(c, &v, &any)) return "the dirichlet sides have different values";
@@ -201,7 +198,7 @@ static void x_and_y(const config *c, int64_t mode_x, int64_t mode_y, axis *x, ax
 {
     const boundary *b = &c->grid.sides;
     *x = axis_make(c->grid.nx, b->x_low.kind, b->x_high.kind, mode_x);
-    *y = two_d(c) ? axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, mode_y) : axis_absent();
+    *y = config_two_d(c) ? axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, mode_y) : axis_absent();
 }
 
 /* cos w of the wave's mode: the update is next = L cur - prev with L = 2 cos w. */
@@ -275,7 +272,7 @@ static void extreme_axes(const config *c, bool high_x, bool high_y, axis *x, axi
     x_and_y(c, mx, my, x, y);
 }
 
-/* s of the wave's bound: the smaller sine of the phases of the lowest and the highest mode; 0 without a dirichlet side. */
+/* s of the wave's bound: the smaller sine of w of the lowest and the highest mode; 0 without a dirichlet side. */
 static long double wave_slowest(const stencil *op, const config *c)
 {
     if (!any_dirichlet(c)) return 0.0L;
@@ -323,7 +320,7 @@ void problem_make(problem *p, const config *c)
     const config_kind kind = c->problem.kind;
     if (kind != CONFIG_TRANSPOSE) set_operator(&p->op, c);
     p->two_levels = p->op.has_prev;
-    p->limit = (long double)config_alpha_limit(kind, c->problem.order, two_d(c));
+    p->limit = (long double)config_alpha_limit(kind, c->problem.order, config_two_d(c));
     p->before_re = 1.0;
     const char *why = why_not_exact(p, c);
     p->exact = why == NULL;

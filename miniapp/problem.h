@@ -1,7 +1,7 @@
-/* From a config to mathematics: the stencil's coefficients, the initial value, the exact discrete answer at any level,
- * the error bound of the verdict. No MPI, no device: a rank asks for its own cells. Every formula stands at the function
- * that uses it: coefficients and exactness in problem.c, values in problem_value.c, the bound in problem_bound.c, the
- * modes in axis.h. */
+/* From a config to mathematics: the stencil's coefficients, the initial value, the exact discrete answer at any
+ * level, the error bound of the verdict. No MPI, no device: a rank asks for its own cells. Every formula stands at the
+ * function that uses it: coefficients and exactness in problem.c, values in problem_value.c, the bound in
+ * problem_bound.c, the modes in axis.h. */
 #ifndef PROBLEM_H
 #define PROBLEM_H
 
@@ -39,8 +39,8 @@ typedef struct problem_tables {
     value base; /* kind, axes with pointers into the tables above, shape, offsets, shift, seed; factor (1, 0) */
 } problem_tables;
 
-/* kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM; ZERO: a mode with factor 0). FILE: false (no formula). For transpose
- * `own` is A's box and initial mode is COUNT. */
+/* Kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM; ZERO: a mode with factor 0). FILE: false (no
+ * formula). For transpose `own` is A's box and initial mode is COUNT. Out of memory: says so, aborts. */
 bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own);
 void problem_tables_free(problem_tables *t);
 
@@ -48,7 +48,8 @@ void problem_tables_free(problem_tables *t);
 value problem_value_at(const problem *p, const config *c, const value *base, int64_t level);
 /* What multiplies the mode at level n >= 0: g^n; wave cos(n w); advect e^(-i n p). */
 long double complex problem_factor(const problem *p, const config *c, int64_t level);
-/* The value of the level before the first, for wave and advect: exact for a mode, else the same as the initial value. */
+/* The value of the level before the first, for wave and advect: exact for a mode with a closed form, else the same as
+ * the initial value. */
 value problem_value_before(const problem *p, const config *c, const value *base);
 
 /* Transpose: the 1024 values after n steps, by closed form while exact in the type, else by replaying the recurrence.

@@ -7,8 +7,8 @@
  *        advect             n / sqrt(1 - (alpha / limit)^2)
  *        wave               n (n+1) / 2 where n s < 1, else n / s - 1 / (2 s^2)
  * The constant V that dirichlet sides hold up is rounded at every step however small the mode has become (a = 1), but
- * its error dies with the slowest mode, since there is a dirichlet side: there rho may be below 1. Measured without that
- * term: heat about V = -30, mode 8 of 16 cells, passes the bound after 97 steps.
+ * its error dies with the slowest mode, since there is a dirichlet side: there rho may be below 1. Without that term,
+ * heat about V = -30, order 4, mode 8 of 16 cells, is past the bound after 97 steps (6.8e-14 against 4.3e-14).
  * The verdict means something where tol <= 2^-12 of the present amplitude |V| + |factor|: then a relative fault of 1e-3
  * in one cell cannot pass. */
 #include <math.h>

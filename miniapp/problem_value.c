@@ -10,8 +10,6 @@
 #include "axis.h"
 #include "problem.h"
 
-static bool two_d(const config *c) { return c->grid.ny > 1; }
-
 static bool make_axes(axis_tables *x, axis_tables *y, const config *c, box own)
 {
     const boundary *b = &c->grid.sides;
@@ -20,7 +18,7 @@ static bool make_axes(axis_tables *x, axis_tables *y, const config *c, box own)
     case CONFIG_INITIAL_MODE: {
         const axis ax = axis_make(c->grid.nx, b->x_low.kind, b->x_high.kind, c->problem.mode_x);
         ok_x = axis_tables_mode(x, &ax, own.x0, own.x1);
-        if (two_d(c)) {
+        if (config_two_d(c)) {
             const axis ay = axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, c->problem.mode_y);
             ok_y = axis_tables_mode(y, &ay, own.y0, own.y1);
         } else {
@@ -30,7 +28,8 @@ static bool make_axes(axis_tables *x, axis_tables *y, const config *c, box own)
     }
     case CONFIG_INITIAL_GAUSSIAN:
         ok_x = axis_tables_gaussian(x, c->grid.nx, own.x0, own.x1);
-        ok_y = two_d(c) ? axis_tables_gaussian(y, c->grid.ny, own.y0, own.y1) : axis_tables_one(y, own.y0, own.y1);
+        ok_y = config_two_d(c) ? axis_tables_gaussian(y, c->grid.ny, own.y0, own.y1)
+                               : axis_tables_one(y, own.y0, own.y1);
         break;
     case CONFIG_INITIAL_ZERO:
         ok_x = axis_tables_one(x, own.x0, own.x1);
