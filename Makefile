@@ -67,27 +67,30 @@ CUDA_INC  := -I$(CUDA_HOME)/include
 CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lstdc++
 endif
 
+# One short line a command; V=1 shows the commands.
+say = $(if $(V),,@printf '%-5s %s\n' $(1) $@;)
+
 .PHONY: all
 all: $(BUILD)/weft
 
 $(BUILD)/weft: $(OBJ) $(BUILD)/link.flags
-	$(MPICC) $(CSTD) $(OPT) -o $@ $(OBJ) $(LIBS) $(CUDA_LIBS)
+	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -o $@ $(OBJ) $(LIBS) $(CUDA_LIBS)
 
 $(BUILD)/kernels/%.o: kernels/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(INC_kernels) $(CUDA_INC) -MMD -MP -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(INC_kernels) $(CUDA_INC) -MMD -MP -c -o $@ $<
 $(BUILD)/kernels/%.cu.o: kernels/%.cu $(BUILD)/cuda.flags
 	@mkdir -p $(@D)
-	$(NVCC) $(NVFLAGS) $(GENCODE) $(INC_kernels) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+	$(call say,NVCC)$(NVCC) $(NVFLAGS) $(GENCODE) $(INC_kernels) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 $(BUILD)/comm/%.o: comm/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
-	$(MPICC) $(ALL_CFLAGS) $(INC_comm) -MMD -MP -c -o $@ $<
+	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_comm) -MMD -MP -c -o $@ $<
 $(BUILD)/io/%.o: io/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
-	$(MPICC) $(ALL_CFLAGS) $(INC_io) -MMD -MP -c -o $@ $<
+	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_io) -MMD -MP -c -o $@ $<
 $(BUILD)/miniapp/%.o: miniapp/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
-	$(MPICC) $(ALL_CFLAGS) $(INC_miniapp) $(DEFINES) -MMD -MP -c -o $@ $<
+	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_miniapp) $(DEFINES) -MMD -MP -c -o $@ $<
 
 # Version and commit go into this one object, so that a commit rebuilds one file.
 GIT := $(or $(if $(wildcard .git),$(shell git -c safe.directory='*' describe --always --tags --dirty 2>/dev/null)),unknown)
@@ -97,14 +100,14 @@ $(BUILD)/miniapp/version.o: $(BUILD)/version.flags
 # A test's objects: everything but main. Tests keep their asserts in every build.
 $(BUILD)/tests/test_%.o: tests/test_%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
-	$(MPICC) $(filter-out -DNDEBUG,$(ALL_CFLAGS)) $(INC_tests) -MMD -MP -c -o $@ $<
+	$(call say,MPICC)$(MPICC) $(filter-out -DNDEBUG,$(ALL_CFLAGS)) $(INC_tests) -MMD -MP -c -o $@ $<
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(LIBOBJ) $(BUILD)/link.flags
-	$(MPICC) $(CSTD) $(OPT) -o $@ $(filter %.o,$^) $(LIBS) $(CUDA_LIBS) -lcmocka
+	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -o $@ $(filter %.o,$^) $(LIBS) $(CUDA_LIBS) -lcmocka
 
 # Programs that measure kernels: built by name, no tests.
 $(BUILD)/tests/measure_%: tests/measure_%.c $(filter $(BUILD)/kernels/%,$(LIBOBJ)) $(BUILD)/c.flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(INC_kernels) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(INC_kernels) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
 
 # NAME.flags holds what its users were built with and is touched only when that changes. A missing compiler or library
 # is named here, once, before a hundred compiler errors would.
@@ -176,6 +179,7 @@ help:
 	@echo 'RANKS=2             ranks of make run'
 	@echo 'DEBUG=1             -O1, NaN-poisoned ghosts, fault hooks for the tests     (build/debug)'
 	@echo 'SANITIZE=1          DEBUG with AddressSanitizer and UBSan                   (build/sanitize)'
+	@echo 'V=1                 shows every command in full'
 	@echo 'WERROR=-Werror      warnings are errors (as in CI)'
 	@echo 'BUILD=DIR           another build folder'
 

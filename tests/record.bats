@@ -46,7 +46,7 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" checkpoint.every=3
     weft_run 2 d.ini
     holds_all
-    expect "checkpoints" "2 true" "$(record '"\(.checkpoint.count) \(.checkpoint.bytes > 2 * 60 * 50 * 8)"')"
+    expect "checkpoints" "2 true" "$(record '"\(.checkpoint.count) \(.checkpoint.bytes >= 2 * 60 * 50 * 8)"')"
     weft_run 2 d.ini problem.kind=wave
     holds_all
     weft_run 2 d.ini problem.kind=sweep
