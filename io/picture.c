@@ -1,0 +1,246 @@
+/* Each rank adds its cells up into the picture's pixels, MPI adds the ranks, rank 0 divides, colours and writes.
+ * A pixel covers cells_x x cells_y cells (fewer at the right and lower edge) and is drawn as zoom_x x zoom_y dots: one of
+ * the two is 1, except in a strip of a long narrow field. What is gathered is pixels, never dots or cells. */
+#include "picture.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <png.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum {
+    SIDE_PIXELS_MAX = 2048,     /* of a very long field; others are held by PICTURE_PIXELS_MAX */
+    WIDTH_DOTS_MIN = 256,       /* small fields are enlarged to this */
+    HEIGHT_DOTS_MIN = 64,       /* and strips to this */
+    COLOURS = 255,              /* of the map; the palette's last entry is for what is no number */
+    NOT_A_NUMBER = COLOURS,
+    SENTENCE_BYTES = 512
+};
+
+typedef struct raster {
+    int64_t nx, ny;           /* cells of the field */
+    int64_t cells_x, cells_y; /* of a pixel */
+    int width, height;        /* in pixels */
+    int zoom_x, zoom_y;
+} raster;
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static raster raster_of(int64_t nx, int64_t ny)
+{
+    /* the smallest square block of cells that fits, then each side for itself */
+    int64_t block = 1;
+    while (ceil_div(nx, block) > PICTURE_PIXELS_MAX / ceil_div(ny, block)) block++;
+    raster r = { .nx = nx, .ny = ny, .cells_x = block, .cells_y = block, .zoom_x = 1, .zoom_y = 1 };
+    if (ceil_div(nx, block) > SIDE_PIXELS_MAX) r.cells_x = ceil_div(nx, SIDE_PIXELS_MAX);
+    if (ceil_div(ny, block) > SIDE_PIXELS_MAX) r.cells_y = ceil_div(ny, SIDE_PIXELS_MAX);
+    r.width = (int)ceil_div(nx, r.cells_x);
+    r.height = (int)ceil_div(ny, r.cells_y);
+    if (r.width < WIDTH_DOTS_MIN) r.zoom_x = r.zoom_y = (WIDTH_DOTS_MIN + r.width - 1) / r.width;
+    while (r.zoom_y > 1 && r.height * r.zoom_y > 2 * SIDE_PIXELS_MAX) r.zoom_y--; /* tall and narrow */
+    if (r.height * r.zoom_y < HEIGHT_DOTS_MIN) r.zoom_y = (HEIGHT_DOTS_MIN + r.height - 1) / r.height;
+    return r;
+}
+
+/* Sums of own cells per pixel; pixels are row-major, width x height. */
+static void add_cells(const raster *r, dtype type, box own, const void *data, double *sums)
+{
+    const int64_t width = box_width(own);
+    const float *const f32 = data;
+    const double *const f64 = data;
+    for (int64_t y = own.y0; y < own.y1; y++) {
+        double *const row = sums + y / r->cells_y * r->width;
+        const int64_t first = (y - own.y0) * width - own.x0;
+        for (int64_t x = own.x0; x < own.x1;) {
+            const int64_t pixel = x / r->cells_x, end = (pixel + 1) * r->cells_x < own.x1 ? (pixel + 1) * r->cells_x : own.x1;
+            double sum = 0;
+            for (; x < end; x++) sum += type == DTYPE_F32 ? (double)f32[first + x] : f64[first + x];
+            row[pixel] += sum;
+        }
+    }
+}
+
+/* ---- colours ---- */
+
+/* Dark blue over grey to yellow, after the idea of cividis (Nunez, Anderton, Renslow 2018): luminance rises all the way
+ * and no pair of colours differs in red against green alone. Linear between these; our own choice of points. */
+static void make_palette(png_color palette[COLOURS + 1])
+{
+    static const double points[][3] = { { 0, 32, 81 },     { 17, 54, 108 },   { 60, 77, 110 },   { 98, 100, 111 }, { 127, 124, 117 },
+                                        { 154, 148, 120 }, { 187, 175, 113 }, { 226, 203, 92 }, { 253, 234, 69 } };
+    const int spans = (int)(sizeof points / sizeof points[0]) - 1;
+    for (int i = 0; i < COLOURS; i++) {
+        const double at = (double)i * spans / (COLOURS - 1);
+        const int span = at < spans ? (int)at : spans - 1;
+        const double *low = points[span], *high = points[span + 1], part = at - span;
+        palette[i].red = (png_byte)lround(low[0] + part * (high[0] - low[0]));
+        palette[i].green = (png_byte)lround(low[1] + part * (high[1] - low[1]));
+        palette[i].blue = (png_byte)lround(low[2] + part * (high[2] - low[2]));
+    }
+    palette[NOT_A_NUMBER] = (png_color){ 220, 40, 60 };
+}
+
+typedef struct scale {
+    double low, high; /* over the pixels that are numbers; 0, 0 where none is */
+} scale;
+
+/* Sums to means, and their range. */
+static scale finish_pixels(const raster *r, double *pixels)
+{
+    scale s = { DBL_MAX, -DBL_MAX };
+    for (int y = 0; y < r->height; y++)
+        for (int x = 0; x < r->width; x++) {
+            const int64_t left_x = r->nx - x * r->cells_x, left_y = r->ny - y * r->cells_y;
+            const int64_t cells = (left_x < r->cells_x ? left_x : r->cells_x) * (left_y < r->cells_y ? left_y : r->cells_y);
+            double *const p = &pixels[(size_t)y * (size_t)r->width + (size_t)x];
+            *p /= (double)cells;
+            if (!isfinite(*p)) continue;
+            if (*p < s.low) s.low = *p;
+            if (*p > s.high) s.high = *p;
+        }
+    if (s.low > s.high) s.low = s.high = 0;
+    return s;
+}
+
+static png_byte colour_of(scale s, double v)
+{
+    if (!isfinite(v)) return NOT_A_NUMBER;
+    const double range = s.high - s.low;
+    if (!(range > 0)) return COLOURS / 2;
+    if (!isfinite(range)) return v > 0 ? COLOURS - 1 : 0;
+    return (png_byte)((v - s.low) / range * (COLOURS - 1) + 0.5);
+}
+
+/* ---- the file ---- */
+
+typedef struct complaint {
+    jmp_buf back;
+    char text[128];
+} complaint;
+
+static void on_error(png_structp png, png_const_charp text)
+{
+    complaint *c = png_get_error_ptr(png);
+    snprintf(c->text, sizeof c->text, "%s", text);
+    longjmp(c->back, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp text)
+{
+    (void)png;
+    (void)text; /* about text chunks and the like: the picture is whole */
+}
+
+static void put_texts(png_structp png, png_infop info, const char *title, scale s)
+{
+    char low[32], high[32], name[1024];
+    snprintf(low, sizeof low, "%.9g", s.low);
+    snprintf(high, sizeof high, "%.9g", s.high);
+    snprintf(name, sizeof name, "%s", title ? title : "");
+    char *const pairs[][2] = { { (char[]){ "Title" }, name },
+                               { (char[]){ "Software" }, (char[]){ "weft" } },
+                               { (char[]){ "min" }, low },
+                               { (char[]){ "max" }, high } };
+    png_text texts[4];
+    memset(texts, 0, sizeof texts);
+    for (int i = 0; i < 4; i++) {
+        texts[i].compression = PNG_TEXT_COMPRESSION_NONE;
+        texts[i].key = pairs[i][0];
+        texts[i].text = pairs[i][1];
+    }
+    png_set_text(png, info, texts, 4);
+}
+
+/* libpng leaves by longjmp: `line` is the caller's so that nothing is lost. */
+static bool encode(FILE *out, const raster *r, const double *pixels, scale s, const char *title, png_byte *line, complaint *c)
+{
+    png_infop info = NULL;
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, c, on_error, on_warning);
+    if (!png) return false;
+    if (setjmp(c->back)) {
+        png_destroy_write_struct(&png, &info);
+        return false;
+    }
+    png_infop made = png_create_info_struct(png);
+    png_init_io(png, out);
+    png_color palette[COLOURS + 1];
+    make_palette(palette);
+    png_set_IHDR(png, made, (png_uint_32)(r->width * r->zoom_x), (png_uint_32)(r->height * r->zoom_y), 8, PNG_COLOR_TYPE_PALETTE,
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_PLTE(png, made, palette, COLOURS + 1);
+    put_texts(png, made, title, s);
+    png_write_info(png, made);
+    for (int y = 0; y < r->height; y++) {
+        for (int x = 0; x < r->width * r->zoom_x; x++)
+            line[x] = colour_of(s, pixels[(size_t)y * (size_t)r->width + (size_t)(x / r->zoom_x)]);
+        for (int z = 0; z < r->zoom_y; z++) png_write_row(png, line);
+    }
+    png_write_end(png, made);
+    info = made;
+    png_destroy_write_struct(&png, &info);
+    return true;
+}
+
+static bool write_file(const char *path, const raster *r, const double *pixels, scale s, const char *title, char *why, size_t why_bytes)
+{
+    complaint c = { .text = "out of memory" };
+    const size_t tmp_bytes = strlen(path) + 5;
+    char *const tmp = malloc(tmp_bytes);
+    png_byte *const line = malloc((size_t)r->width * (size_t)r->zoom_x);
+    bool ok = false;
+    if (tmp && line) {
+        snprintf(tmp, tmp_bytes, "%s.tmp", path);
+        FILE *out = fopen(tmp, "wb");
+        ok = out && encode(out, r, pixels, s, title, line, &c);
+        if (!out) snprintf(c.text, sizeof c.text, "%s", strerror(errno));
+        if (out && fclose(out) != 0 && ok) {
+            ok = false;
+            snprintf(c.text, sizeof c.text, "%s", strerror(errno));
+        }
+        if (ok && rename(tmp, path) != 0) {
+            ok = false;
+            snprintf(c.text, sizeof c.text, "%s", strerror(errno));
+        }
+        if (out && !ok) unlink(tmp);
+    }
+    if (!ok) snprintf(why, why_bytes, "cannot write the picture %s: %s", path, c.text);
+    free(line);
+    free(tmp);
+    return ok;
+}
+
+bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own, const void *data,
+                   const char *title, char *why, size_t why_bytes)
+{
+    assert(nx > 0 && ny > 0);
+    int rank;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    const raster r = raster_of(nx, ny);
+    const int pixels_count = r.width * r.height;
+    double *const sums = calloc((size_t)pixels_count, sizeof *sums);
+    double *const pixels = rank == 0 ? malloc((size_t)pixels_count * sizeof *pixels) : NULL;
+    if (!sums || (rank == 0 && !pixels)) check_fail(__FILE__, __LINE__, "calloc", "out of memory for a picture");
+    add_cells(&r, type, own, data, sums);
+    MPI_CHECK(MPI_Reduce(sums, pixels, pixels_count, MPI_DOUBLE, MPI_SUM, 0, comm));
+    int ok = 1;
+    char sentence[SENTENCE_BYTES] = "";
+    if (rank == 0) {
+        const scale s = finish_pixels(&r, pixels);
+        ok = write_file(path, &r, pixels, s, title, sentence, sizeof sentence);
+    }
+    free(sums);
+    free(pixels);
+    MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, comm));
+    if (ok) return true;
+    MPI_CHECK(MPI_Bcast(sentence, SENTENCE_BYTES, MPI_CHAR, 0, comm));
+    snprintf(why, why_bytes, "%s", sentence);
+    return false;
+}

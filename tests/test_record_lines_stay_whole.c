@@ -1,0 +1,143 @@
+/* Records of runs that end at the same time are whole lines, one each; what JSON cannot say is null. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "record.h"
+
+enum { WRITERS = 6, LINES = 40, PADDING_BYTES = 20000 };
+static char path[64], why[512];
+
+static json_t *numbered(int writer, int line)
+{
+    static char padding[PADDING_BYTES];
+    memset(padding, 'a' + writer, sizeof padding - 1);
+    return json_pack("{s:i, s:i, s:s}", "writer", writer, "line", line, "padding", padding);
+}
+
+static void at_the_same_time(void **state)
+{
+    (void)state;
+    for (int w = 0; w < WRITERS; w++)
+        if (fork() == 0) {
+            bool ok = true;
+            for (int i = 0; i < LINES; i++) {
+                json_t *o = numbered(w, i);
+                ok = record_append(path, o, why, sizeof why) && ok;
+                json_decref(o);
+            }
+            _exit(ok ? 0 : 1);
+        }
+    for (int w = 0; w < WRITERS; w++) {
+        int status;
+        wait(&status);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    static char line[2 * PADDING_BYTES];
+    int seen[WRITERS] = { 0 };
+    FILE *f = fopen(path, "r");
+    while (fgets(line, sizeof line, f)) {
+        json_error_t error;
+        json_t *o = json_loads(line, 0, &error);
+        if (!o) fail_msg("%s", error.text);
+        const int w = (int)json_integer_value(json_object_get(o, "writer"));
+        assert_int_equal(json_integer_value(json_object_get(o, "line")), seen[w]++);
+        json_decref(o);
+    }
+    fclose(f);
+    for (int w = 0; w < WRITERS; w++) assert_int_equal(seen[w], LINES);
+}
+
+static long count_lines_after(const char *before)
+{
+    FILE *f = fopen(path, "w");
+    fputs(before, f);
+    fclose(f);
+    json_t *o = json_pack("{s:i}", "a", 1);
+    assert_true(record_append(path, o, why, sizeof why));
+    json_decref(o);
+    char text[256] = "";
+    f = fopen(path, "r");
+    const size_t bytes = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    assert_true(bytes >= 8 && strcmp(text + bytes - 8, "{\"a\":1}\n") == 0);
+    long lines = 0;
+    for (size_t i = 0; i < bytes; i++) lines += text[i] == '\n';
+    return lines;
+}
+
+static void after_a_line_cut_short(void **state)
+{
+    (void)state;
+    assert_int_equal(count_lines_after(""), 1);
+    assert_int_equal(count_lines_after("{}\n"), 2);
+    assert_int_equal(count_lines_after("{\"half\":"), 2);
+}
+
+static void failures(void **state)
+{
+    (void)state;
+    json_t *o = numbered(0, 0);
+    assert_false(record_append("/nonexistent/r.jsonl", o, why, sizeof why));
+    assert_string_equal(why, "cannot append the record to /nonexistent/r.jsonl: No such file or directory");
+    assert_false(record_append("/dev/full", o, why, sizeof why));
+    assert_string_equal(why, "cannot append the record to /dev/full: No space left on device");
+
+    /* Half a line is taken back: the file ends where it ended. */
+    FILE *f = fopen(path, "w");
+    fputs("{}\n", f);
+    fclose(f);
+    struct rlimit old, small;
+    getrlimit(RLIMIT_FSIZE, &old);
+    small = old;
+    small.rlim_cur = 1000;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    const bool ok = record_append(path, o, why, sizeof why);
+    setrlimit(RLIMIT_FSIZE, &old);
+    assert_false(ok);
+    char text[16] = "";
+    f = fopen(path, "r");
+    assert_int_equal(fread(text, 1, sizeof text, f), 3);
+    fclose(f);
+    json_decref(o);
+}
+
+static void values(void **state)
+{
+    (void)state;
+    json_t *n = record_number(0.1), *nan_value = record_number(NAN), *infinite = record_number(-INFINITY), *now = record_now();
+    assert_true(json_is_real(n) && json_real_value(n) == 0.1);
+    assert_true(json_is_null(nan_value) && json_is_null(infinite));
+    int y, mo, d, h, mi, s, end = 0;
+    assert_int_equal(sscanf(json_string_value(now), "%4d-%2d-%2dT%2d:%2d:%2dZ%n", &y, &mo, &d, &h, &mi, &s, &end), 6);
+    assert_int_equal(end, 20);
+    json_decref(n);
+    json_decref(nan_value);
+    json_decref(infinite);
+    json_decref(now);
+}
+
+int main(void)
+{
+    snprintf(path, sizeof path, "/tmp/weft_record_XXXXXX");
+    const int fd = mkstemp(path);
+    if (fd < 0) return 1;
+    close(fd);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(at_the_same_time), cmocka_unit_test(after_a_line_cut_short),
+                                        cmocka_unit_test(failures), cmocka_unit_test(values) };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    remove(path);
+    return failed ? 1 : 0;
+}
