@@ -160,6 +160,7 @@ static void what_does_not_fit(void **state)
     expect_sentence(path, "/run", NX, NY, "no dataset /run", "/run/temperature");
     expect_sentence(path, "/run/temperature", NY, NX, "(21, 30)", "(30, 21)");
     expect_sentence(path, "/run/temperature", NX, NY + 1, "(21, 30)", "(22, 30)");
+    expect_sentence(path, "/run/temperature", NX + 1, NY, "(21, 30)", "(21, 31)");
     expect_sentence(path, "/run/temperature", CELLS, 1, "(21, 30)", "(630)");
     expect_sentence(path, "/run/temperature", NX, 1, "(21, 30)", "(grid.nx)");
     write_on_rank_0(H5T_IEEE_F64LE, "/fields/u", 3, cube, NULL, false);

@@ -91,14 +91,17 @@ static void luminance_follows_the_value(void **state)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Every cell of a block counts, in whole and in part blocks: cells alternate so that the means are all the same, but for
- * the last, narrow block. */
-static double alternating(int64_t x, int64_t y) { return x == 1200 ? -1.0 : y % 2 ? 1.0 : (double)(x % 2) * 2.0; }
+/* Every cell of a block of 2 x 2 counts, in whole and in part blocks: three patterns of mean 1, and the last, narrow block. */
+static double patterns(int64_t x, int64_t y)
+{
+    if (x == 1200) return -1.0;
+    return x < 400 ? (double)(x % 2) * 2.0 : x < 800 ? (double)(y % 2) * 2.0 : 1.0;
+}
 
 static void pixels_are_means(void **state)
 {
     (void)state;
-    draw(alternating, 1201, 1200, DTYPE_F64);
+    draw(patterns, 1201, 1200, DTYPE_F64);
     image i = load();
     assert_int_equal(i.head.width, 601);
     for (unsigned y = 0; y < i.head.height; y++)
