@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "sim.h"
+#include "version.h"
 
 static device_stream *main_stream(const sim *s) { return s->streams.lane[0]; }
 
@@ -207,6 +208,7 @@ void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state)
 {
     *state = state_of(s);
     state->deck = deck_text;
+    state->version = version_number;
     const void *const fields[CHECKPOINT_FIELDS_MAX] = { s->u, s->other };
     for (int i = 0; i < state->fields; i++) {
         const sim_grid *g = i == 1 && s->cfg->problem.kind == CONFIG_TRANSPOSE ? &s->turned_grid : &s->grid;
