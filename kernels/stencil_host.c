@@ -31,7 +31,7 @@ typedef struct sweep {
     const stencil *op;
     const field_shape *shape;
     int64_t tile_cells;
-    ptrdiff_t ahead_bytes; /* from a cell to the one to prefetch meanwhile */
+    ptrdiff_t ahead_bytes, prev_ahead_bytes; /* from a cell of cur, of prev, to the one to prefetch meanwhile */
     bool streams;          /* stores go past the caches */
 } sweep;
 
@@ -80,13 +80,14 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
     const stencil *op = &h->op;
     assert(op->type == f->type && next != cur && (prev || !op->has_prev) && count <= STENCIL_BOXES_MAX);
     const size_t working_bytes = (op->has_prev ? 3 : 2) * f->bytes;
+    const ptrdiff_t row_bytes = f->pitch * (ptrdiff_t)dtype_bytes(f->type);
     const bool in_place = op->has_prev && next == prev;
     const sweep w = {
         .op = op,
         .shape = f,
         .tile_cells = tile_cells(h, f),
-        .ahead_bytes = op->form == STENCIL_LINE ? LINE_AHEAD_BYTES
-                                                : (op->radius + 1) * f->pitch * (ptrdiff_t)dtype_bytes(f->type),
+        .ahead_bytes = op->form == STENCIL_LINE ? LINE_AHEAD_BYTES : (op->radius + 1) * row_bytes,
+        .prev_ahead_bytes = op->form == STENCIL_LINE ? LINE_AHEAD_BYTES : row_bytes,
         .streams = !in_place && working_bytes > h->far_cache_bytes,
     };
     int64_t cells = 0;

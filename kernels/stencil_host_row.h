@@ -92,6 +92,7 @@ static ROW_INLINE void NAME(row)(stencil_form form, int r, const sweep *s, CELL 
         m = least(n - i, BLOCK_CELLS - (int64_t)((uintptr_t)(out + i) / sizeof(CELL) % BLOCK_CELLS));
         if (m == BLOCK_CELLS) {
             prefetch(cur + i, s->ahead_bytes, sizeof sum);
+            if (prev) prefetch(before, s->prev_ahead_bytes, sizeof sum);
             NAME(chain)(form, r, sum, cur + i, pitch, w, BLOCK_CELLS);
             NAME(finish)(s, out + i, sum, before, beta, BLOCK_CELLS);
         } else {
