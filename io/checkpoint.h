@@ -1,7 +1,8 @@
 /* State files: one HDF5 file, fields in global order, whole under its final name.
  *
  *   /fields/NAME  (ny, nx), or (nx) where ny is 1; attribute fingerprint (16 hex digits)
- *   root attributes schema_version, program, version, kind, step, fingerprint (of /fields/u or /fields/b), deck (resolved, as text)
+ *   root attributes schema_version, program, version, kind, step, fingerprint (of /fields/u or /fields/b), deck
+ *   (resolved, as text)
  * Written to NAME.tmp, flushed, fsynced, read back and compared by fingerprint, renamed, directory fsynced; an XDMF
  * file beside it opens in ParaView and VisIt. All functions are collective over comm and return the same status on
  * every rank; on failure one sentence in why and, for writes, no NAME.tmp left behind and an older NAME untouched.
@@ -77,8 +78,8 @@ void checkpoint_retain(MPI_Comm comm, const char *dir, int keep);
 
 /* problem.initial = FILE.h5[:/dataset]: a dataset (ny, nx) or, in 1D, (nx) of any HDF5 number type, converted to
  * `type`; default dataset /fields/u. Needs no attributes: other programs write these. prev: the same from /fields/u_prev
- * where that exists (*has_prev), or NULL. MISSING and shape or type mismatches are the user's mistake: one sentence
- * naming file, dataset, what it is and what is needed. */
+ * where that exists (*has_prev), or NULL. MISSING: no such file or dataset, no HDF5 file, another shape or no numbers:
+ * the user's mistake, one sentence naming file, dataset, what it is and what is needed. DAMAGED: its data cannot be read. */
 checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const char *path, const char *dataset, dtype type, int64_t nx,
                                           int64_t ny, box own, void *data, void *prev, bool *has_prev, char *why,
                                           size_t why_bytes);

@@ -21,7 +21,7 @@ static void list_datasets(hid_t group, const char *prefix, int depth, char *list
     for (hsize_t i = 0; i < info.nlinks; i++) {
         char name[128], path[256];
         if (H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) < 0) return;
-        snprintf(path, sizeof path, "%s/%s", prefix, name);
+        if (snprintf(path, sizeof path, "%s/%s", prefix, name) >= (int)sizeof path) continue;
         const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
         if (object < 0) continue; /* a link to nowhere */
         const size_t used = strlen(list);
@@ -89,8 +89,9 @@ static checkpoint_status check_dataset(hid_t dataset, const wanted *q, char *why
     const bool flat = dims == 1 && q->ny == 1 && shape[0] == (hsize_t)q->nx;
     const bool full = dims == 2 && shape[0] == (hsize_t)q->ny && shape[1] == (hsize_t)q->nx;
     if (class != H5T_INTEGER && class != H5T_FLOAT) {
-        status = checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s: dataset %s holds %s, where integers or floats are needed",
-                                 q->path, q->dataset, type_name(class));
+        status = checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes,
+                                 "%s: dataset %s holds %s, where integers or floats are needed", q->path, q->dataset,
+                                 type_name(class));
     } else if (!flat && !full) {
         char is[256], needed[64];
         const hsize_t grid[2] = { (hsize_t)q->ny, (hsize_t)q->nx };
@@ -119,8 +120,8 @@ static checkpoint_status read_dataset(hid_t file, const wanted *q, void *data, c
         const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
         if (!checkpoint_h5_select(space, q->own)
             || H5Dread(dataset, checkpoint_h5_memory_type(q->type), memory, space, H5P_DEFAULT, data) < 0)
-            status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "cannot read dataset %s of %s: %s", q->dataset, q->path,
-                                     checkpoint_h5_reason());
+            status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "cannot read dataset %s of %s: %s", q->dataset,
+                                     q->path, checkpoint_h5_reason());
         H5Sclose(memory);
         H5Sclose(space);
     }

@@ -132,19 +132,19 @@ checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_st
     if (status != CHECKPOINT_OK) return status;
 
     MPI_CHECK(MPI_Allreduce(share, found, CHECKPOINT_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
-    for (int i = 0; i < s->fields; i++) {
+    for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++) {
         if (found[i] != stored[i])
-            return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
-                                   "%s is damaged: /fields/%s has fingerprint %016llx and the file says %016llx", path,
-                                   s->field[i].name, (unsigned long long)found[i], (unsigned long long)stored[i]);
+            status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+                                     "%s is damaged: /fields/%s has fingerprint %016llx and the file says %016llx", path,
+                                     s->field[i].name, (unsigned long long)found[i], (unsigned long long)stored[i]);
         s->field[i].fingerprint = found[i];
     }
     const checkpoint_field *main_field = &s->field[checkpoint_main_field(s)];
-    if (main_field->fingerprint != info.fingerprint)
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
-                               "%s is damaged: /fields/%s has fingerprint %016llx and the file's own is %016llx", path,
-                               main_field->name, (unsigned long long)main_field->fingerprint,
-                               (unsigned long long)info.fingerprint);
+    if (status == CHECKPOINT_OK && main_field->fingerprint != info.fingerprint)
+        status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+                                 "%s is damaged: /fields/%s has fingerprint %016llx and the file's own is %016llx", path,
+                                 main_field->name, (unsigned long long)main_field->fingerprint,
+                                 (unsigned long long)info.fingerprint);
     s->step = info.step;
-    return CHECKPOINT_OK;
+    return checkpoint_agree(comm, status, why, why_bytes); /* each rank read the attributes for itself */
 }

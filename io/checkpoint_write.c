@@ -61,7 +61,8 @@ static checkpoint_status file_failed(writing *w, const char *what, const char *p
 
 static checkpoint_status h5_failed(writing *w, const char *what)
 {
-    return checkpoint_fail(CHECKPOINT_IO, w->why, w->why_bytes, "cannot write %s: %s: %s", w->path, what, checkpoint_h5_reason());
+    return checkpoint_fail(CHECKPOINT_IO, w->why, w->why_bytes, "cannot write %s: %s: %s", w->path, what,
+                           checkpoint_h5_reason());
 }
 
 /* ---- room ---- */
@@ -373,7 +374,9 @@ checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkp
     if (bytes_written) *bytes_written = 0;
     const bool fits = checkpoint_xdmf_path(w.xdmf, sizeof w.xdmf - 4, path)
                       && snprintf(w.tmp, sizeof w.tmp, "%s.tmp", path) < (int)sizeof w.tmp;
-    if (!fits) return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write a checkpoint: its path has %zu characters", strlen(path));
+    if (!fits)
+        return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write a checkpoint: its path has %zu characters",
+                               strlen(path));
     snprintf(w.xdmf_tmp, sizeof w.xdmf_tmp, "%.*s.tmp", (int)(sizeof w.xdmf_tmp - 5), w.xdmf);
     checkpoint_directory_of(w.directory, sizeof w.directory, path);
 

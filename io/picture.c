@@ -60,7 +60,7 @@ static void add_cells(const raster *r, dtype type, box own, const void *data, do
         double *const row = sums + y / r->cells_y * r->width;
         const int64_t first = (y - own.y0) * width - own.x0;
         for (int64_t x = own.x0; x < own.x1;) {
-            const int64_t pixel = x / r->cells_x, end = (pixel + 1) * r->cells_x < own.x1 ? (pixel + 1) * r->cells_x : own.x1;
+            const int64_t pixel = x / r->cells_x, next = (pixel + 1) * r->cells_x, end = next < own.x1 ? next : own.x1;
             double sum = 0;
             for (; x < end; x++) sum += type == DTYPE_F32 ? (double)f32[first + x] : f64[first + x];
             row[pixel] += sum;
@@ -173,8 +173,8 @@ static bool encode(FILE *out, const raster *r, const double *pixels, scale s, co
     png_init_io(png, out);
     png_color palette[COLOURS + 1];
     make_palette(palette);
-    png_set_IHDR(png, made, (png_uint_32)(r->width * r->zoom_x), (png_uint_32)(r->height * r->zoom_y), 8, PNG_COLOR_TYPE_PALETTE,
-                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(png, made, (png_uint_32)(r->width * r->zoom_x), (png_uint_32)(r->height * r->zoom_y), 8,
+                 PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_set_PLTE(png, made, palette, COLOURS + 1);
     put_texts(png, made, title, s);
     png_write_info(png, made);
@@ -189,7 +189,8 @@ static bool encode(FILE *out, const raster *r, const double *pixels, scale s, co
     return true;
 }
 
-static bool write_file(const char *path, const raster *r, const double *pixels, scale s, const char *title, char *why, size_t why_bytes)
+static bool write_file(const char *path, const raster *r, const double *pixels, scale s, const char *title, char *why,
+                       size_t why_bytes)
 {
     complaint c = { .text = "out of memory" };
     const size_t tmp_bytes = strlen(path) + 5;

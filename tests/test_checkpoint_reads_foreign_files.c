@@ -30,7 +30,8 @@ static void put(hid_t file, const char *name, hid_t type, int dims, const hsize_
     }
     const hid_t space = H5Screate_simple(dims, shape, NULL);
     const hid_t dataset = H5Dcreate2(file, name, type, space, links, layout, H5P_DEFAULT);
-    if (H5Tget_class(type) != H5T_STRING) assert_true(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) >= 0);
+    if (H5Tget_class(type) != H5T_STRING)
+        assert_true(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) >= 0);
     H5Dclose(dataset);
     H5Sclose(space);
     H5Pclose(layout);
@@ -95,8 +96,8 @@ static void types_and_layouts(void **state)
                 write_on_rank_0(types[t], "/fields/u", shape == 2 ? 1 : 2, extent, chunks, layout == 2);
                 for (int to = 0; to < 2; to++) {
                     const dtype type = to ? DTYPE_F64 : DTYPE_F32;
-                    const checkpoint_status status =
-                        shape == 0 ? read_field(path, "/fields/u", type, NX, NY, NULL) : read_field(path, "/fields/u", type, CELLS, 1, NULL);
+                    const int64_t nx = shape == 0 ? NX : CELLS, ny = shape == 0 ? NY : 1;
+                    const checkpoint_status status = read_field(path, "/fields/u", type, nx, ny, NULL);
                     if (status != CHECKPOINT_OK) fail_msg("%s", why);
                 }
             }
@@ -119,8 +120,12 @@ static void rounds_once(void **state)
     MPI_Barrier(MPI_COMM_WORLD);
     float f = 0;
     double d = 0;
-    assert_int_equal(checkpoint_read_foreign(MPI_COMM_WORLD, path, "/v", DTYPE_F32, 1, 1, box_make(0, 1, 0, 1), &f, NULL, NULL, why, sizeof why), CHECKPOINT_OK);
-    assert_int_equal(checkpoint_read_foreign(MPI_COMM_WORLD, path, "/v", DTYPE_F64, 1, 1, box_make(0, 1, 0, 1), &d, NULL, NULL, why, sizeof why), CHECKPOINT_OK);
+    const box cell = box_make(0, 1, 0, 1);
+    checkpoint_status status =
+        checkpoint_read_foreign(MPI_COMM_WORLD, path, "/v", DTYPE_F32, 1, 1, cell, &f, NULL, NULL, why, sizeof why);
+    assert_int_equal(status, CHECKPOINT_OK);
+    status = checkpoint_read_foreign(MPI_COMM_WORLD, path, "/v", DTYPE_F64, 1, 1, cell, &d, NULL, NULL, why, sizeof why);
+    assert_int_equal(status, CHECKPOINT_OK);
     assert_true(f == (float)one_third && d == one_third);
 }
 

@@ -16,7 +16,8 @@ typedef struct layout {
 } layout;
 
 static const layout layouts[] = {
-    { 1, 1, NULL }, { 3, 1, NULL }, { 1009, 1, "u_prev" }, { 64, 48, NULL }, { 37, 53, "u_prev" }, { 5, 2, NULL }, { 41, 19, "b" }, { 1, 7, NULL },
+    { 1, 1, NULL }, { 3, 1, NULL }, { 1009, 1, "u_prev" }, { 64, 48, NULL }, { 37, 53, "u_prev" },
+    { 5, 2, NULL }, { 41, 19, "b" }, { 1, 7, NULL },
 };
 static char folder[FIXTURE_PATH_BYTES];
 
