@@ -1,6 +1,6 @@
 /* The resolved deck and --help's list of keys.
- * Invariant: what is written here reads back to the same config, and no line reaches libinih's 200 bytes. Numbers have
- * 17 digits. A long value goes on in indented lines, which a deck joins with a space; inside a path the line ends in a
+ * Invariant: what is written here reads back to the same config, and no line reaches libinih's 200 bytes. A number has
+ * as many digits as it takes to read back the same. A long value goes on in indented lines, which a deck joins with a space; inside a path the line ends in a
  * backslash, and backslash and space are read as nothing. */
 #include <ctype.h>
 #include <stdio.h>
@@ -32,21 +32,35 @@ static void write_path(FILE *to, const char *path)
     fprintf(to, "%s\n", path);
 }
 
+static void write_number(FILE *to, double x)
+{
+    char text[40];
+    int digits = 15;
+    do snprintf(text, sizeof text, "%.*g", digits, x);
+    while (strtod(text, NULL) != x && ++digits <= 17);
+    fputs(text, to);
+}
+
 static void write_weights(FILE *to, const config *c)
 {
     const int count = c->problem.weights_count, row = config_two_d(c) ? 2 * c->problem.radius + 1 : count;
     for (int i = 0; i < count; i++) {
         if (i > 0 && i % row == 0) fputs(" |\n    ", to);
         else if (i > 0) fputs(i % row % WEIGHTS_A_LINE == 0 ? "\n    " : " ", to);
-        fprintf(to, "%.17g", c->problem.weights[i]);
+        write_number(to, c->problem.weights[i]);
     }
     fputc('\n', to);
 }
 
 static void write_side(FILE *to, const boundary_side *s)
 {
-    if (s->kind == BOUNDARY_DIRICHLET) fprintf(to, "dirichlet %.17g\n", s->value);
-    else fputs(s->kind == BOUNDARY_NEUMANN ? "neumann\n" : "periodic\n", to);
+    if (s->kind == BOUNDARY_DIRICHLET) {
+        fputs("dirichlet ", to);
+        write_number(to, s->value);
+        fputc('\n', to);
+    } else {
+        fputs(s->kind == BOUNDARY_NEUMANN ? "neumann\n" : "periodic\n", to);
+    }
 }
 
 static void write_initial(FILE *to, const config *c)
@@ -66,7 +80,10 @@ static void write_value(FILE *to, const config *c, const config_row *row)
     switch (row->type) {
     case CONFIG_TYPE_INT64: fprintf(to, "%lld\n", (long long)*(const int64_t *)(const void *)from); break;
     case CONFIG_TYPE_INT: fprintf(to, "%d\n", *(const int *)(const void *)from); break;
-    case CONFIG_TYPE_NUMBER: fprintf(to, "%.17g\n", *(const double *)(const void *)from); break;
+    case CONFIG_TYPE_NUMBER:
+        write_number(to, *(const double *)(const void *)from);
+        fputc('\n', to);
+        break;
     case CONFIG_TYPE_CHOICE: {
         unsigned choice;
         memcpy(&choice, from, sizeof choice);
