@@ -24,11 +24,12 @@ static void list_datasets(hid_t group, const char *prefix, int depth, char *list
         if (snprintf(path, sizeof path, "%s/%s", prefix, name) >= (int)sizeof path) continue;
         const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
         if (object < 0) continue; /* a link to nowhere */
-        const size_t used = strlen(list);
-        if (H5Iget_type(object) == H5I_DATASET && used + strlen(path) + 3 < LISTED_BYTES)
-            snprintf(list + used, LISTED_BYTES - used, "%s%s", used ? ", " : "", path);
-        else if (H5Iget_type(object) == H5I_GROUP && depth < LISTED_DEPTH)
+        const size_t used = strlen(list), room = LISTED_BYTES - used;
+        if (H5Iget_type(object) == H5I_DATASET) {
+            if (snprintf(list + used, room, "%s%s", used ? ", " : "", path) >= (int)room) list[used] = '\0';
+        } else if (H5Iget_type(object) == H5I_GROUP && depth < LISTED_DEPTH) {
             list_datasets(object, path, depth + 1, list);
+        }
         H5Oclose(object);
     }
 }

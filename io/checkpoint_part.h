@@ -41,6 +41,11 @@ int64_t checkpoint_bands(box own, size_t cell_bytes, size_t band_bytes);
 /* This rank's share of the fingerprint: the sum mod 2^64 over `own` of a field nx cells wide; data: own's dense rows. */
 uint64_t checkpoint_fingerprint_share(dtype t, const void *data, box own, int64_t nx);
 
+/* Makes path with all attributes and with datasets that have their place but no data yet; *end_bytes: where the last of
+ * them ends. By one rank alone. */
+checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, uint64_t *end_bytes, char *why,
+                                             size_t why_bytes);
+
 /* Opens /fields/NAME and checks that it is what `f` needs; reads its fingerprint attribute into *fingerprint. */
 checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type,
                                           hid_t *dataset, uint64_t *fingerprint, char *why, size_t why_bytes);

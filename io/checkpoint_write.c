@@ -26,8 +26,7 @@
 
 enum {
     ROOM_BEYOND_DATA_BYTES = 128 << 10, /* HDF5's own structures and the XDMF file take under 64 KiB with any deck */
-    READ_BACK_BYTES = 64 << 20,         /* memory that the comparison may take per rank */
-    DATA_ALIGNMENT_BYTES = 4096         /* a page: no two datasets share one */
+    READ_BACK_BYTES = 64 << 20          /* memory that the comparison may take per rank */
 };
 
 typedef struct writing {
@@ -108,6 +107,7 @@ static checkpoint_status look_for_room(writing *w)
 /* Blocks for [0, bytes) of the file: unlike statvfs this knows of quotas and limits, and what it gets stays ours. */
 static checkpoint_status reserve(writing *w, uint64_t bytes)
 {
+    if (bytes == 0) return CHECKPOINT_OK;
     const int fd = open(w->tmp, O_RDWR | O_CLOEXEC);
     if (fd < 0) return file_failed(w, "open", w->tmp, errno);
     const int code = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) != 0 ? errno : 0;
@@ -119,92 +119,13 @@ static checkpoint_status reserve(writing *w, uint64_t bytes)
 
 /* ---- structure, by rank 0 alone ---- */
 
-static bool put_text(hid_t object, const char *name, const char *text)
-{
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    H5Tset_size(type, strlen(text) + 1);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    const bool ok = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
-    if (attribute >= 0) H5Aclose(attribute);
-    H5Sclose(space);
-    H5Tclose(type);
-    return ok;
-}
-
-static bool put_integer(hid_t object, const char *name, int64_t number)
-{
-    const hid_t space = H5Screate(H5S_SCALAR);
-    const hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-    const bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT64, &number) >= 0;
-    if (attribute >= 0) H5Aclose(attribute);
-    H5Sclose(space);
-    return ok;
-}
-
-static bool put_fingerprint(hid_t object, uint64_t fingerprint)
-{
-    char digits[CHECKPOINT_FINGERPRINT_DIGITS + 1];
-    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)fingerprint);
-    return put_text(object, "fingerprint", digits);
-}
-
-static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
-{
-    const hsize_t shape[2] = { (hsize_t)f->ny, (hsize_t)f->nx };
-    const int skip = f->ny == 1 ? 1 : 0;
-    const hid_t space = H5Screate_simple(2 - skip, shape + skip, NULL), layout = H5Pcreate(H5P_DATASET_CREATE);
-    /* Every byte is written by its owner: HDF5 need not fill it first. */
-    H5Pset_alloc_time(layout, H5D_ALLOC_TIME_EARLY);
-    H5Pset_fill_time(layout, H5D_FILL_TIME_NEVER);
-    const hid_t dataset = H5Dcreate2(group, f->name, checkpoint_h5_file_type(type), space, H5P_DEFAULT, layout, H5P_DEFAULT);
-    H5Pclose(layout);
-    H5Sclose(space);
-    return dataset;
-}
-
-static checkpoint_status describe(writing *w, hid_t root, uint64_t *end_bytes)
-{
-    const checkpoint_state *s = w->s;
-    if (!put_integer(root, "schema_version", CHECKPOINT_SCHEMA_VERSION) || !put_text(root, "program", "weft")
-        || !put_text(root, "version", s->version ? s->version : "unknown") || !put_text(root, "kind", s->kind)
-        || !put_integer(root, "step", s->step) || !put_text(root, "deck", s->deck ? s->deck : "")
-        || !put_fingerprint(root, s->field[checkpoint_main_field(s)].fingerprint))
-        return h5_failed(w, "attributes");
-    const hid_t group = H5Gcreate2(root, "fields", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (group < 0) return h5_failed(w, "/fields");
-    checkpoint_status status = CHECKPOINT_OK;
-    for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++) {
-        const hid_t dataset = create_dataset(group, &s->field[i], s->type);
-        if (dataset < 0 || !put_fingerprint(dataset, s->field[i].fingerprint)) {
-            status = h5_failed(w, s->field[i].name);
-        } else {
-            const haddr_t at = H5Dget_offset(dataset);
-            if (at != HADDR_UNDEF && at + field_bytes(s, i) > *end_bytes) *end_bytes = at + field_bytes(s, i);
-        }
-        if (dataset >= 0) H5Dclose(dataset);
-    }
-    H5Gclose(group);
-    return status;
-}
-
 static checkpoint_status create_structure(writing *w)
 {
     if (w->rank != 0) return CHECKPOINT_OK;
     checkpoint_status status = reserve(w, needed_bytes(w->s));
     if (status != CHECKPOINT_OK) return status;
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_file_locking(access, false, true); /* nobody else writes NAME.tmp, and parallel file systems often have no locks */
-    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
-    /* The 1.8 format has checksums over everything but the raw data, which the fingerprint covers. */
-    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
-    H5Pset_alignment(access, DATA_ALIGNMENT_BYTES, DATA_ALIGNMENT_BYTES);
-    const hid_t file = H5Fcreate(w->tmp, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    H5Pclose(access);
-    if (file < 0) return h5_failed(w, "H5Fcreate");
-    uint64_t end_bytes = 1;
-    status = describe(w, file, &end_bytes);
-    if (H5Fclose(file) < 0 && status == CHECKPOINT_OK) status = h5_failed(w, "H5Fclose");
+    uint64_t end_bytes = 0;
+    status = checkpoint_structure_write(w->tmp, w->s, &end_bytes, w->why, w->why_bytes);
     return status == CHECKPOINT_OK ? reserve(w, end_bytes) : status;
 }
 

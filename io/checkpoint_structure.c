@@ -1,0 +1,98 @@
+/* A state file's structure: attributes and empty datasets, made by one rank with POSIX calls. */
+#include <stdio.h>
+#include <string.h>
+
+#include "checkpoint_part.h"
+
+enum { DATA_ALIGNMENT_BYTES = 4096 }; /* a page: no two datasets share one */
+
+static bool put_text(hid_t object, const char *name, const char *text)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, strlen(text) + 1);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    const bool ok = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
+    if (attribute >= 0) H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+    return ok;
+}
+
+static bool put_integer(hid_t object, const char *name, int64_t number)
+{
+    const hid_t space = H5Screate(H5S_SCALAR);
+    const hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    const bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT64, &number) >= 0;
+    if (attribute >= 0) H5Aclose(attribute);
+    H5Sclose(space);
+    return ok;
+}
+
+static bool put_fingerprint(hid_t object, uint64_t fingerprint)
+{
+    char digits[CHECKPOINT_FINGERPRINT_DIGITS + 1];
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)fingerprint);
+    return put_text(object, "fingerprint", digits);
+}
+
+static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
+{
+    const hsize_t shape[2] = { (hsize_t)f->ny, (hsize_t)f->nx };
+    const int skip = f->ny == 1 ? 1 : 0;
+    const hid_t space = H5Screate_simple(2 - skip, shape + skip, NULL), layout = H5Pcreate(H5P_DATASET_CREATE);
+    /* Every byte is written by its owner: HDF5 need not fill it first. */
+    H5Pset_alloc_time(layout, H5D_ALLOC_TIME_EARLY);
+    H5Pset_fill_time(layout, H5D_FILL_TIME_NEVER);
+    const hid_t dataset = H5Dcreate2(group, f->name, checkpoint_h5_file_type(type), space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    H5Pclose(layout);
+    H5Sclose(space);
+    return dataset;
+}
+
+/* What could not be written, NULL: nothing. */
+static const char *describe(const checkpoint_state *s, hid_t root, uint64_t *end_bytes)
+{
+    if (!put_integer(root, "schema_version", CHECKPOINT_SCHEMA_VERSION) || !put_text(root, "program", "weft")
+        || !put_text(root, "version", s->version ? s->version : "unknown") || !put_text(root, "kind", s->kind)
+        || !put_integer(root, "step", s->step) || !put_text(root, "deck", s->deck ? s->deck : "")
+        || !put_fingerprint(root, s->field[checkpoint_main_field(s)].fingerprint))
+        return "attributes";
+    const hid_t group = H5Gcreate2(root, "fields", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    if (group < 0) return "/fields";
+    const char *failed = NULL;
+    for (int i = 0; i < s->fields && !failed; i++) {
+        const hid_t dataset = create_dataset(group, &s->field[i], s->type);
+        if (dataset < 0 || !put_fingerprint(dataset, s->field[i].fingerprint)) {
+            failed = s->field[i].name;
+        } else {
+            const haddr_t at = H5Dget_offset(dataset), end = at + (haddr_t)H5Dget_storage_size(dataset);
+            if (at != HADDR_UNDEF && end > *end_bytes) *end_bytes = end;
+        }
+        if (dataset >= 0) H5Dclose(dataset);
+    }
+    H5Gclose(group);
+    return failed;
+}
+
+checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, uint64_t *end_bytes, char *why,
+                                             size_t why_bytes)
+{
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_file_locking(access, false, true); /* nobody else writes NAME.tmp, and parallel file systems often have no locks */
+    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
+    /* The 1.8 format has checksums over everything but the raw data, which the fingerprint covers. */
+    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
+    H5Pset_alignment(access, DATA_ALIGNMENT_BYTES, DATA_ALIGNMENT_BYTES);
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    *end_bytes = 0;
+    const char *failed = file < 0 ? "H5Fcreate" : describe(s, file, end_bytes);
+    checkpoint_status status = CHECKPOINT_OK;
+    if (failed)
+        status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write %s: %s: %s", path, failed, checkpoint_h5_reason());
+    if (file >= 0 && H5Fclose(file) < 0 && !failed)
+        status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write %s: %s: %s", path, "H5Fclose",
+                                 checkpoint_h5_reason());
+    H5Pclose(access);
+    return status;
+}
