@@ -37,14 +37,14 @@ LIBS_CFLAGS := $(shell pkg-config --cflags inih jansson libpng 2>/dev/null)
 LIBS        := $(shell pkg-config --libs inih jansson libpng 2>/dev/null || echo -linih -ljansson -lpng) $(HDF5_LIBS) -lm -lpthread
 
 CFLAGS   ?=
-WARN     := -Wall -Wextra -Wconversion -Wstrict-prototypes -Werror=implicit $(WERROR)
+WARN     := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror=implicit $(WERROR)
 CSTD     := -std=c11 -D_GNU_SOURCE -fopenmp -ffp-contract=off -fno-math-errno
 ALL_CFLAGS := $(CSTD) $(OPT) $(WARN) -DWEFT_CUDA=$(CUDA) $(CFLAGS)
 
-# Includes point left only: kernels <- comm <- io <- miniapp.
+# Includes point left only: kernels <- comm <- io <- miniapp. Libraries' headers are system headers: their warnings are theirs.
 INC_kernels := -Ikernels
 INC_comm    := $(INC_kernels) -Icomm
-INC_io      := $(INC_comm) -Iio $(HDF5_CFLAGS) $(LIBS_CFLAGS)
+INC_io      := $(INC_comm) -Iio $(patsubst -I%,-isystem %,$(HDF5_CFLAGS) $(LIBS_CFLAGS) $(patsubst %,-I%,$(subst :, ,$(CPATH))))
 INC_miniapp := $(INC_io) -Iminiapp
 INC_tests   := $(INC_miniapp) -Itests
 
@@ -135,7 +135,6 @@ deps:
 # Open MPI refuses root unless both are set; here only for make's own runs.
 run-built test-built: export OMPI_ALLOW_RUN_AS_ROOT := 1
 run-built test-built: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
-run-built: export OMP_NUM_THREADS ?= $(shell n=$$(( $$(nproc) / $(RANKS) )); echo $$(( n > 0 ? n : 1 )))
 LAUNCH := $(MPIRUN) $(if $(MPI_IS_MPICH),,--oversubscribe --bind-to none) -n
 run-built: $(BUILD)/weft
 	$(LAUNCH) $(RANKS) $(BUILD)/weft run inputs/heat2d.ini
