@@ -36,11 +36,6 @@ static double copy_once_s(sim *s, int repeats, size_t bytes)
     return seconds / repeats;
 }
 
-static double median(double *x, size_t n)
-{
-    return timer_percentiles_of(x, n).p50;
-}
-
 static double measure_ceiling(sim *s)
 {
     size_t bytes = s->grid.shape.bytes;
@@ -67,12 +62,12 @@ static void one_step(sim *s, bool exchange)
  * its draining counts. */
 static double steps_s(sim *s, bool exchange, int count)
 {
-    enum { LEAD_IN = 4 };
+    const int lead_in = count > 10 ? 4 : 1; /* few steps are long ones, and long ones hide the pipeline's filling */
     device *d = s->dev;
     double seconds = 0;
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
-    for (int i = 0; i < LEAD_IN; i++) one_step(s, exchange);
+    for (int i = 0; i < lead_in; i++) one_step(s, exchange);
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.lane[0]));
     for (int i = 0; i < count; i++) one_step(s, exchange);
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], s->streams.lane[0]));
@@ -107,15 +102,17 @@ static void measure_overlap(sim *s, calibrate_result *r)
         without[i] = steps_s(s, false, steps);
         comm[i] = exchanges_s(s, exchanges);
     }
-    r->step_s = median(with, ROUNDS);
-    r->step_without_comm_s = median(without, ROUNDS);
-    r->comm_s = median(comm, ROUNDS);
-    r->overlap_hidden_fraction = 1 - (r->step_s - r->step_without_comm_s) / r->comm_s;
+    const timer_percentiles w = timer_percentiles_of(without, ROUNDS);
+    r->step_s = timer_percentiles_of(with, ROUNDS).p50;
+    r->step_without_comm_s = w.p50;
+    r->comm_s = timer_percentiles_of(comm, ROUNDS).p50;
+    r->noise_s = w.max - w.min;
+    if (r->comm_s > r->noise_s) r->overlap_hidden_fraction = 1 - (r->step_s - r->step_without_comm_s) / r->comm_s;
 }
 
 calibrate_result calibrate(sim *s)
 {
-    calibrate_result r = { NAN, NAN, NAN, NAN, NAN };
+    calibrate_result r = { NAN, NAN, NAN, NAN, NAN, NAN };
     const config_kind kind = s->cfg->problem.kind;
     sim_touch(s);
     r.ceiling_bytes_per_s = measure_ceiling(s);

@@ -8,7 +8,10 @@
 typedef struct calibrate_result {
     double ceiling_bytes_per_s; /* all ranks; bytes read + written */
     double step_s, step_without_comm_s, comm_s; /* the slowest rank's; NaN where there is no halo */
-    double overlap_hidden_fraction; /* 1 - (step - step without comm) / comm alone; outside [0,1] is noise; NaN as above */
+    double noise_s; /* spread of step_without_comm_s over the rounds */
+    /* 1 - (step - step without comm) / comm alone; a little outside [0,1] is noise; NaN as above, and where the noise is longer
+     * than the exchange, so that nothing can be said */
+    double overlap_hidden_fraction;
 } calibrate_result;
 
 /* Collective; leaves the fields' values meaningless. */

@@ -73,10 +73,12 @@ static void print_rates(const sim *s, const report *r)
     printf("rate         %.4g GCells/s, %.4g GB/s at %d words a cell\n", v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, sim_words(s));
     printf("ceiling      %.4g GB/s, device copies on all ranks at once in this run: %.1f %% of it reached\n",
            r->calibration.ceiling_bytes_per_s * 1e-9, 100 * v.fraction);
-    if (!isnan(r->calibration.overlap_hidden_fraction))
-        printf("halo         %s alone, %.1f %% of it hidden (step %s, without communication %s)\n",
-               seconds_text(a, sizeof a, r->calibration.comm_s), 100 * r->calibration.overlap_hidden_fraction,
-               seconds_text(b, sizeof b, r->calibration.step_s), seconds_text(c, sizeof c, r->calibration.step_without_comm_s));
+    const calibrate_result *k = &r->calibration;
+    if (isnan(k->comm_s)) return;
+    printf("halo         %s alone, ", seconds_text(a, sizeof a, k->comm_s));
+    if (isnan(k->overlap_hidden_fraction)) printf("too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));
+    else printf("%.1f %% of it hidden", 100 * k->overlap_hidden_fraction);
+    printf(" (step %s, without communication %s)\n", seconds_text(c, sizeof c, k->step_s), seconds_text(d, sizeof d, k->step_without_comm_s));
 }
 
 void report_print(const sim *s, const report *r)

@@ -114,6 +114,7 @@ static void feed_comm(step_streams *s, step_pass *p, void *next, void *cur, cons
                       const step_probe *probe)
 {
     device *d = s->dev;
+    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_resumed, s->comm));
     if (exchange) halo_end(p->halo);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_end, s->comm));
     DEVICE_CHECK(d, d->boundary_fill(d, p->shape, cur, &p->sides, p->ghosts, p->ghosts_count, s->comm));
@@ -159,6 +160,7 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const vo
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, s->lane[0]));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_begin, s->comm));
     if (exchange) halo_begin(p->halo, cur, s->comm);
+    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_posted, s->comm));
 
     if (s->feed == CONFIG_FEED_OPENMP)
         feed_openmp(s, p, next, cur, prev, exchange, probe);
@@ -177,22 +179,27 @@ void step_exchange(step_streams *s, step_pass *p, void *cur)
     halo_end(p->halo);
 }
 
+/* All events of a probe, to make and unmake them. */
+enum { PROBE_EVENTS = 7 };
+static void probe_events(step_probe *p, device_event **all[PROBE_EVENTS])
+{
+    device_event **const list[PROBE_EVENTS] = { &p->begin, &p->interior_end, &p->comm_begin, &p->comm_posted,
+                                                &p->comm_resumed, &p->comm_end, &p->shell_end };
+    memcpy(all, list, sizeof list);
+}
+
 void step_probe_create(step_probe *p, device *d)
 {
-    DEVICE_CHECK(d, d->event_create(d, true, &p->begin));
-    DEVICE_CHECK(d, d->event_create(d, true, &p->interior_end));
-    DEVICE_CHECK(d, d->event_create(d, true, &p->comm_begin));
-    DEVICE_CHECK(d, d->event_create(d, true, &p->comm_end));
-    DEVICE_CHECK(d, d->event_create(d, true, &p->shell_end));
+    device_event **all[PROBE_EVENTS];
+    probe_events(p, all);
+    for (int i = 0; i < PROBE_EVENTS; i++) DEVICE_CHECK(d, d->event_create(d, true, all[i]));
 }
 
 void step_probe_destroy(step_probe *p, device *d)
 {
-    DEVICE_CHECK(d, d->event_destroy(d, &p->begin));
-    DEVICE_CHECK(d, d->event_destroy(d, &p->interior_end));
-    DEVICE_CHECK(d, d->event_destroy(d, &p->comm_begin));
-    DEVICE_CHECK(d, d->event_destroy(d, &p->comm_end));
-    DEVICE_CHECK(d, d->event_destroy(d, &p->shell_end));
+    device_event **all[PROBE_EVENTS];
+    probe_events(p, all);
+    for (int i = 0; i < PROBE_EVENTS; i++) DEVICE_CHECK(d, d->event_destroy(d, all[i]));
 }
 
 bool step_probe_done(const step_probe *p, device *d)
@@ -208,6 +215,9 @@ void step_probe_read(const step_probe *p, device *d, double seconds[STEP_PHASES]
     DEVICE_CHECK(d, d->event_sync(d, p->interior_end));
     DEVICE_CHECK(d, d->event_sync(d, p->shell_end));
     DEVICE_CHECK(d, d->event_seconds(d, p->begin, p->interior_end, &seconds[STEP_INTERIOR]));
-    DEVICE_CHECK(d, d->event_seconds(d, p->comm_begin, p->comm_end, &seconds[STEP_EXCHANGE]));
+    double posting_s = 0, ending_s = 0;
+    DEVICE_CHECK(d, d->event_seconds(d, p->comm_begin, p->comm_posted, &posting_s));
+    DEVICE_CHECK(d, d->event_seconds(d, p->comm_resumed, p->comm_end, &ending_s));
+    seconds[STEP_EXCHANGE] = posting_s + ending_s;
     DEVICE_CHECK(d, d->event_seconds(d, p->comm_end, p->shell_end, &seconds[STEP_SHELL]));
 }

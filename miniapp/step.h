@@ -58,7 +58,9 @@ void step_pass_destroy(step_pass *p);
 
 /* Measuring: the phases of one step by events, read when they are done. */
 typedef struct step_probe {
-    device_event *begin, *interior_end, *comm_begin, *comm_end, *shell_end;
+    device_event *begin, *interior_end;
+    device_event *comm_begin, *comm_posted, *comm_resumed, *comm_end; /* begin and end of the exchange, without what lies between */
+    device_event *shell_end;
 } step_probe;
 
 /* A level that something else put in place (initial values, a transpose) is complete once lane 0 gets here. */
