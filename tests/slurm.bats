@@ -1,0 +1,120 @@
+# jobs/weft.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of theirs in the test's folder. A job
+# over two nodes ends with an exact verdict; one that is told to stop leaves a checkpoint, is requeued, and goes on.
+load helper
+
+setup_file() {
+    [ "$(id -u)" = 0 ] || skip "not root: slurmd starts jobs for others"
+    local tool
+    for tool in slurmctld slurmd sbatch srun munged; do
+        command -v $tool >/dev/null || skip "$tool is missing; ./install-deps slurm installs it"
+    done
+    cd "$BATS_FILE_TMPDIR" || return 1
+    local here=$BATS_FILE_TMPDIR host
+    host=$(hostname -s)
+    mkdir state spool.n1 spool.n2 tmp.n1 tmp.n2
+    chmod 755 . state
+    cat >slurm.conf <<END
+ClusterName=weft
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=16817
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$here/munge.socket
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ReturnToService=2
+SlurmctldPidFile=$here/slurmctld.pid
+SlurmdPidFile=$here/slurmd.%n.pid
+SlurmdSpoolDir=$here/spool.%n
+StateSaveLocation=$here/state
+SlurmctldLogFile=$here/slurmctld.log
+SlurmdLogFile=$here/slurmd.%n.log
+SlurmdParameters=config_overrides
+SchedulerParameters=sched_min_interval=100000
+TmpFS=$here/tmp.%n
+KillWait=5
+GresTypes=gpu
+NodeName=n[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=[17001-17002] CPUs=4 Gres=gpu:2 State=UNKNOWN
+PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+END
+    echo 'CgroupPlugin=cgroup/v1' >cgroup.conf
+    # stand-ins for GPUs: Slurm asks only that the files are devices
+    mknod gpu0 c 1 3 2>/dev/null && mknod gpu1 c 1 3 || skip "no device files can be made here"
+    echo "NodeName=n[1-2] Name=gpu File=$here/gpu[0-1]" >gres.conf
+    export SLURM_CONF=$here/slurm.conf
+    srun --mpi=list 2>&1 | grep -q pmix || skip "this Slurm has no pmix"
+    head -c 1024 /dev/urandom >munge.key
+    chmod 600 munge.key
+    munged --force --key-file="$here/munge.key" --socket="$here/munge.socket" --pid-file="$here/munged.pid" \
+        --log-file="$here/munged.log" --seed-file="$here/munged.seed" 3>&- 4>&-
+    slurmctld 3>&- 4>&-
+    slurmd -N n1 3>&- 4>&-
+    slurmd -N n2 3>&- 4>&-
+    local i
+    for i in {1..100}; do
+        [ "$(sinfo -h -N -o %t 2>/dev/null | grep -c idle)" = 2 ] && return 0
+        sleep 0.2
+    done
+    cat ./*.log
+    return 1
+}
+
+teardown_file() {
+    local name pid
+    for name in slurmd.n1 slurmd.n2 slurmctld munged; do
+        pid=$(cat "$BATS_FILE_TMPDIR/$name.pid" 2>/dev/null) && kill "$pid" || true
+    done
+    sleep 1
+}
+
+# The two nodes are one machine, which Open MPI's shared memory transport does not expect.
+export OMPI_MCA_btl=self,tcp SLURM_CONF=$BATS_FILE_TMPDIR/slurm.conf WEFT=$weft
+
+state_of() { scontrol show job "$1" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p'; }
+reaches() { # seconds job states: waits for one of them
+    local i
+    for ((i = 0; i < 5 * $1; i++)); do
+        [[ " $3 " == *" $(state_of "$2") "* ]] && return 0
+        sleep 0.2
+    done
+    scontrol show job "$2"
+    cat "slurm-$2.out"
+    return 1
+}
+
+@test "a job on two nodes" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=61 grid.ny=47 time.steps=30 checkpoint.every=10
+    job=$(sbatch --parsable --nodes=2 --ntasks-per-node=2 "$top/jobs/weft.sbatch" d.ini)
+    reaches 40 "$job" "COMPLETED FAILED CANCELLED TIMEOUT"
+    cat "slurm-$job.out"
+    expect state COMPLETED "$(state_of "$job")"
+    expect "ranks, verdict" "4 exact" "$(record '"\(.ranks) \(.verdict)"')"
+    grep -q "rank 3 on" "slurm-$job.out"
+    [ -e "checkpoints/$job/step_0000000030.h5" ]
+}
+
+@test "a job that is signalled leaves a checkpoint, is requeued, and its checkpoints are gone on from" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=500
+    job=$(sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini)
+    local i
+    for i in {1..100}; do
+        ls "checkpoints/$job"/step_*.h5 >/dev/null 2>&1 && break
+        sleep 0.2
+    done
+    scancel --batch --signal=USR1 "$job"
+    reaches 30 "$job" PENDING
+    cat "slurm-$job.out"
+    grep -q 'weft ended with status 75' "slurm-$job.out"
+    scontrol show job "$job" | grep -q 'Restarts=1'
+    scancel "$job" # Slurm holds a requeued job for two minutes; the next start is ours
+    expect "the record is of the stopped run" exact "$(record .verdict)"
+    local stopped
+    stopped=$(record .steps)
+    next=$(WEFT_CHECKPOINTS=checkpoints/$job sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini time.steps=$((stopped + 9)))
+    reaches 30 "$next" "COMPLETED FAILED"
+    expect "steps run by the second start" "9 exact" "$(record '"\(.steps_run) \(.verdict)"')"
+}
