@@ -63,7 +63,7 @@ static void print_dry_run(const run *r)
            (long long)s->grid.shape.nx, (long long)s->grid.shape.ny, 2e-9 * (double)s->grid.shape.bytes);
     printf("# device %s, transport %s, feed %s, %d lanes\n", s->dev->name, halo_transport_name(s->transport),
            config_feed_name(s->feed), s->lanes);
-    for (int i = 0; i < s->notes_count; i++) printf("# %s\n", s->notes[i]);
+    for (int i = 0; i < s->notes_count; i++) printf("# %s\n", s->notes[i].text);
 }
 
 /* Level 0, or the level of a state file. */
@@ -185,7 +185,8 @@ static int run_it(run *r, const char *self_exe)
         print_dry_run(r);
         return 0;
     }
-    for (int i = 0; i < s->notes_count; i++) cmd_say(0, "%s", s->notes[i]);
+    for (int i = 0; i < s->notes_count; i++)
+        if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].text); /* the others stand in the table */
     status = check_record_path(s, why, sizeof why);
     if (status != 0) return fail(status, why);
 

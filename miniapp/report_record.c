@@ -100,7 +100,7 @@ static json_t *machine_json(const sim *s, const rank_machine *m)
 static json_t *notes_json(const sim *s)
 {
     json_t *all = json_array();
-    for (int i = 0; i < s->notes_count; i++) json_array_append_new(all, json_string(s->notes[i]));
+    for (int i = 0; i < s->notes_count; i++) json_array_append_new(all, json_string(s->notes[i].text));
     return all;
 }
 

@@ -10,12 +10,14 @@
 
 #include "check.h"
 
-__attribute__((format(printf, 2, 3))) static void add_note(sim *s, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add_note(sim *s, bool asked, const char *format, ...)
 {
     if (s->notes_count == SIM_NOTES_MAX) return;
+    sim_note *note = &s->notes[s->notes_count++];
     va_list ap;
     va_start(ap, format);
-    vsnprintf(s->notes[s->notes_count++], sizeof s->notes[0], format, ap);
+    note->asked = asked;
+    vsnprintf(note->text, sizeof note->text, format, ap);
     va_end(ap);
 }
 
@@ -38,7 +40,7 @@ static void choose_transport(sim *s, const char *self_exe)
     s->transport = HALO_STAGED;
     if (s->dev->kind == DEVICE_HOST) {
         if (asked != CONFIG_TRANSPORT_AUTO && asked != CONFIG_TRANSPORT_STAGED)
-            add_note(s, "run.transport = %s: the host device knows staged only; using staged", config_transport_name(asked));
+            add_note(s, true, "run.transport = %s: the host device knows staged only; using staged", config_transport_name(asked));
         return;
     }
     if (asked == CONFIG_TRANSPORT_STAGED) return;
@@ -46,11 +48,11 @@ static void choose_transport(sim *s, const char *self_exe)
     const bool aware = topology_probe_aware(&s->top, s->dev, self_exe, why, sizeof why);
     if (aware) s->transport = HALO_AWARE;
     if (asked == CONFIG_TRANSPORT_AWARE && !aware)
-        add_note(s, "run.transport = aware: %s; using staged", why);
+        add_note(s, true, "run.transport = aware: %s; using staged", why);
     else if (asked == CONFIG_TRANSPORT_AUTO && !aware && s->top.mpi_claims_cuda)
-        add_note(s, "this MPI claims CUDA support, but %s; using staged", why);
+        add_note(s, false, "this MPI claims CUDA support, but %s; using staged", why);
     else if (asked != CONFIG_TRANSPORT_AUTO && asked != CONFIG_TRANSPORT_AWARE)
-        add_note(s, "run.transport = %s is not in this version; using %s", config_transport_name(asked),
+        add_note(s, true, "run.transport = %s is not in this version; using %s", config_transport_name(asked),
                  halo_transport_name(s->transport));
 }
 
@@ -61,18 +63,18 @@ static void choose_feed(sim *s)
     s->feed = cfg->run.feed;
     if (s->feed == CONFIG_FEED_GRAPH) {
         s->feed = CONFIG_FEED_AUTO;
-        add_note(s, "run.feed = graph needs a transport without the host, which this version does not have; using %s",
+        add_note(s, true, "run.feed = graph needs a transport without the host, which this version does not have; using %s",
                  host ? "serial" : "openmp");
     }
     if (s->feed == CONFIG_FEED_AUTO) s->feed = host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
     s->lanes = cfg->run.lanes;
     if (s->lanes == 0) s->lanes = host && s->feed == CONFIG_FEED_OPENMP ? s->dev->threads : 1;
     if (s->lanes > STEP_LANES_MAX) {
-        add_note(s, "run.lanes = %d: at most %d; using %d", s->lanes, STEP_LANES_MAX, STEP_LANES_MAX);
+        add_note(s, true, "run.lanes = %d: at most %d; using %d", s->lanes, STEP_LANES_MAX, STEP_LANES_MAX);
         s->lanes = STEP_LANES_MAX;
     }
     if (cfg->run.fuse > 1)
-        add_note(s, "run.fuse = %d is not in this version; using 1", cfg->run.fuse);
+        add_note(s, true, "run.fuse = %d is not in this version; using 1", cfg->run.fuse);
 }
 
 static bool turned(const sim *s)
@@ -198,13 +200,13 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_
                                                                            : TOPOLOGY_AUTO;
     s->dev = topology_device(&s->top, choice, choose_threads(cfg, &s->top), why, why_bytes, notes, sizeof notes);
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
-    if (notes[0]) add_note(s, "%s", notes);
+    if (notes[0]) add_note(s, false, "%s", notes);
     if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
     if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
     choose_transport(s, self_exe);
     choose_feed(s);
     problem_make(&s->prob, cfg);
-    if (s->prob.warning[0]) add_note(s, "%s", s->prob.warning);
+    if (s->prob.warning[0]) add_note(s, false, "%s", s->prob.warning);
     make_fields(s);
     make_passes(s);
     make_tables(s);

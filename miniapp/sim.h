@@ -17,6 +17,11 @@
 
 enum { SIM_NOTES_MAX = 8 };
 
+typedef struct sim_note { /* what a user should know, one sentence */
+    bool asked; /* about something the deck asked for and cannot have here; else about the machine or the problem */
+    char text[512];
+} sim_note;
+
 typedef struct sim_grid { /* one global field's layout over the ranks */
     decomp dec;
     field_shape shape;
@@ -31,7 +36,7 @@ typedef struct sim {
     halo_transport transport;
     config_feed feed;
     int lanes;
-    char notes[SIM_NOTES_MAX][512]; /* what was asked and cannot work here, shared GPUs, ...: each said once */
+    sim_note notes[SIM_NOTES_MAX];
     int notes_count;
 
     sim_grid grid, turned_grid; /* turned: (nx, ny) of transpose and sweep */

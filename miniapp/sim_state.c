@@ -108,10 +108,7 @@ int sim_initialise(sim *s, char *why, size_t why_bytes)
 {
     device *d = s->dev;
     if (s->has_formula) {
-        const value first = s->cfg->problem.initial == CONFIG_INITIAL_MODE
-                                ? problem_value_at(&s->prob, s->cfg, &s->initial, 0)
-                                : s->initial;
-        fill(s, &s->grid, s->u, &first);
+        fill(s, &s->grid, s->u, &s->initial);
         if (s->prob.two_levels) {
             const value before = problem_value_before(&s->prob, s->cfg, &s->initial);
             fill(s, &s->grid, s->other, &before);
