@@ -269,6 +269,16 @@ bool deck_set(deck *d, const char *assignment, char *why, size_t why_bytes)
     return true;
 }
 
+void deck_remove(deck *d, const char *key)
+{
+    deck_entry *e = find(d, key);
+    if (!e) return;
+    free(e->key);
+    free(e->value);
+    free(e->where);
+    *e = d->entry[--d->count]; /* the order of entries means nothing */
+}
+
 /* ---- the nearest known key ---- */
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }

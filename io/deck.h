@@ -25,6 +25,7 @@ bool deck_read_text(deck *d, const char *text, const char *name, char *why, size
 /* "section.key=value" from the command line; replaces what is there. */
 bool deck_set(deck *d, const char *assignment, char *why, size_t why_bytes);
 
+void deck_remove(deck *d, const char *key); /* if it is there */
 const deck_entry *deck_find(const deck *d, const char *key); /* NULL: not given */
 void deck_free(deck *d);
 

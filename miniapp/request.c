@@ -73,8 +73,17 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
     return false;
 }
 
+/* grid.boundary stands for all four sides: on the command line it wins over the sides that the deck names. */
+static void clear_sides(deck *d)
+{
+    static const char *const sides[] = { "grid.x_low", "grid.x_high", "grid.y_low", "grid.y_high" };
+    for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) deck_remove(d, sides[i]);
+}
+
 static bool apply_assignments(deck *d, int argc, char **argv, char *why, size_t why_bytes)
 {
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], "grid.boundary=", strlen("grid.boundary=")) == 0) clear_sides(d);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--restart") == 0) i++; /* its file may have '=' in its name */
         else if (argv[i][0] != '-' && strchr(argv[i], '=') && !deck_set(d, argv[i], why, why_bytes)) return false;

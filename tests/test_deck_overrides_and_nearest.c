@@ -27,6 +27,11 @@ static void assignments(void **state)
     assert_string_equal(deck_find(&d, "run.lanes")->value, "2");
     assert_string_equal(deck_find(&d, "problem.initial")->value, "a=b ;c.h5:/d");
     assert_string_equal(deck_find(&d, "output.record")->value, "");
+    deck_remove(&d, "grid.nx");
+    deck_remove(&d, "grid.nothing");
+    assert_int_equal(d.count, 4);
+    assert_null(deck_find(&d, "grid.nx"));
+    assert_string_equal(deck_find(&d, "grid.ny")->value, "6");
     deck_free(&d);
     assert_null(d.entry);
 }
