@@ -48,7 +48,7 @@ INC_io      := $(INC_comm) -Iio $(patsubst -I%,-isystem %,$(HDF5_CFLAGS) $(LIBS_
 INC_miniapp := $(INC_io) -Iminiapp
 INC_tests   := $(INC_miniapp) -Itests
 
-SRC    := $(wildcard kernels/*.c comm/*.c io/*.c miniapp/*.c)
+SRC    := $(wildcard kernels/*.c kernels/ladder/*.c comm/*.c io/*.c miniapp/*.c)
 CUSRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/ladder/*.cu))
 OBJ    := $(SRC:%.c=$(BUILD)/%.o) $(CUSRC:%.cu=$(BUILD)/%.cu.o)
 LIBOBJ := $(filter-out $(BUILD)/miniapp/main.o,$(OBJ))

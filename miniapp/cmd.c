@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -48,4 +49,15 @@ bool cmd_wants_help(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
     return false;
+}
+
+char *cmd_text(int argc, char **argv)
+{
+    size_t bytes = 16;
+    for (int i = 0; i < argc; i++) bytes += strlen(argv[i]) + 1;
+    char *text = malloc(bytes);
+    if (!text) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    size_t at = (size_t)snprintf(text, bytes, "weft");
+    for (int i = 0; i < argc; i++) at += (size_t)snprintf(text + at, bytes - at, " %s", argv[i]);
+    return text;
 }

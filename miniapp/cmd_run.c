@@ -204,17 +204,6 @@ static int run_it(run *r, const char *self_exe)
     return finish(r, &l, why, sizeof why);
 }
 
-static char *join_command(int argc, char **argv)
-{
-    size_t bytes = 16;
-    for (int i = 0; i < argc; i++) bytes += strlen(argv[i]) + 1;
-    char *text = malloc(bytes);
-    if (!text) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    size_t at = (size_t)snprintf(text, bytes, "weft");
-    for (int i = 0; i < argc; i++) at += (size_t)snprintf(text + at, bytes - at, " %s", argv[i]);
-    return text;
-}
-
 int cmd_run(int argc, char **argv)
 {
     if (cmd_wants_help(argc, argv)) {
@@ -228,7 +217,7 @@ int cmd_run(int argc, char **argv)
 
     run *r = calloc(1, sizeof *r);
     if (!r) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    char *command = join_command(argc, argv);
+    char *command = cmd_text(argc, argv);
     r->report.command = command;
     r->report.started = record_now();
     int status;

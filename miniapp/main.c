@@ -13,6 +13,7 @@ static const struct command {
     const char *summary;
 } commands[] = {
     { "run", cmd_run, "DECK [section.key=value ...]   run the problem of an input file" },
+    { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...] the ladder: measure how to move and compute data here" },
     { "info", cmd_info, "                               what this machine and this build offer" },
     { "verify", cmd_verify, "FILE ...                       check state files: every fingerprint" },
     { "diff", cmd_diff, "A B                            compare two state files cell by cell" },
@@ -50,5 +51,5 @@ int main(int argc, char **argv)
     }
     (void)cmd_begin();
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "no command; `weft --help` lists them"));
-    return cmd_end(cmd_say(CHECK_EXIT_USAGE, "unknown command '%s'; allowed: run, info, verify, diff", argv[1]));
+    return cmd_end(cmd_say(CHECK_EXIT_USAGE, "unknown command '%s'; allowed: run, bench, info, verify, diff", argv[1]));
 }

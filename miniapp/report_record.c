@@ -1,5 +1,4 @@
 /* The JSON record of a run: the names and meanings that scripts outside rely on. What could not be measured is null. */
-#include <hdf5.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,16 +6,9 @@
 #include <string.h>
 
 #include "check.h"
+#include "machine.h"
 #include "record.h"
 #include "report.h"
-#include "version.h"
-
-enum { RECORD_SCHEMA = 1 };
-
-typedef struct rank_machine { /* what every rank sends to rank 0 */
-    char host[64], name[256], uuid[48], binding[256];
-    int sm_clock_mhz, mem_clock_mhz;
-} rank_machine;
 
 static const char *side_text(char *out, size_t bytes, boundary_side side)
 {
@@ -68,35 +60,6 @@ static json_t *phases_json(const report *r)
     return all;
 }
 
-static json_t *gpus_json(const rank_machine *m, int ranks)
-{
-    json_t *all = json_array();
-    for (int i = 0; i < ranks; i++)
-        if (m[i].uuid[0])
-            json_array_append_new(all, json_pack("{s:i, s:s, s:s, s:i, s:i}", "rank", i, "name", m[i].name, "uuid",
-                                                 m[i].uuid, "sm_clock_mhz", m[i].sm_clock_mhz, "mem_clock_mhz",
-                                                 m[i].mem_clock_mhz));
-    return all;
-}
-
-static json_t *machine_json(const sim *s, const rank_machine *m)
-{
-    unsigned major = 0, minor = 0, release = 0;
-    char hdf5[32];
-    H5get_libversion(&major, &minor, &release);
-    snprintf(hdf5, sizeof hdf5, "%u.%u.%u", major, minor, release);
-    json_t *hosts = json_array(), *binding = json_array();
-    for (int i = 0; i < s->top.ranks; i++) {
-        bool seen = false;
-        for (int j = 0; j < i && !seen; j++) seen = strcmp(m[i].host, m[j].host) == 0;
-        if (!seen) json_array_append_new(hosts, json_string(m[i].host));
-        json_array_append_new(binding, json_string(m[i].binding));
-    }
-    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i}", "hosts", hosts, "gpus", gpus_json(m, s->top.ranks),
-                     "driver", s->dev->driver[0] ? json_string(s->dev->driver) : json_null(), "mpi", s->top.mpi_version,
-                     "hdf5", hdf5, "binding", binding, "processor", s->dev->name, "threads", s->dev->threads);
-}
-
 static json_t *notes_json(const sim *s)
 {
     json_t *all = json_array();
@@ -104,19 +67,19 @@ static json_t *notes_json(const sim *s)
     return all;
 }
 
-static json_t *run_json(const sim *s, const report *r, const char *deck_text, const rank_machine *m)
+static json_t *run_json(const sim *s, const report *r, const char *deck_text, json_t *machine)
 {
     const config *c = s->cfg;
     const report_rates v = report_rates_of(s, r);
     char fingerprint[17];
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
-    json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:O, s:o, s:{s:I, s:I}, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:i, s:o}",
-                          "schema", RECORD_SCHEMA, "program", "weft", "version", version_number, "git", version_git,
-                          "command", r->command, "started", r->started, "problem", problem_json(c), "grid", "nx",
-                          (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny, "ranks", s->top.ranks, "ranks_x",
-                          s->grid.dec.ranks_x, "ranks_y", s->grid.dec.ranks_y, "device",
-                          s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", halo_transport_name(s->transport),
-                          "lanes", s->lanes, "feed", config_feed_name(s->feed), "fuse", 1, "asked", asked_json(c));
+    json_t *o = machine_record(r->command, r->started);
+    json_object_update_new(
+        o, json_pack("{s:o, s:{s:I, s:I}, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:i, s:o}", "problem", problem_json(c), "grid",
+                     "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny, "ranks", s->top.ranks, "ranks_x",
+                     s->grid.dec.ranks_x, "ranks_y", s->grid.dec.ranks_y, "device",
+                     s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", halo_transport_name(s->transport), "lanes",
+                     s->lanes, "feed", config_feed_name(s->feed), "fuse", 1, "asked", asked_json(c)));
     const struct {
         const char *key;
         json_t *value;
@@ -143,7 +106,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, co
         { "checkpoint", json_pack("{s:I, s:I, s:o, s:o}", "count", (json_int_t)r->checkpoints.count, "bytes",
                                   (json_int_t)r->checkpoints.bytes, "write_s", record_number(r->checkpoints.write_s),
                                   "stall_s", record_number(r->checkpoints.stall_s)) },
-        { "machine", machine_json(s, m) },
+        { "machine", machine },
         { "slowest", json_pack("{s:i, s:s}", "rank", r->slowest_rank, "host", r->slowest_host) },
         { "notes", notes_json(s) },
         { "deck", json_string(deck_text) },
@@ -155,26 +118,13 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, co
 bool report_record(const sim *s, const report *r, const char *deck_text, char *why, size_t why_bytes)
 {
     if (!s->cfg->output.record[0]) return true;
-    rank_machine mine, *all = NULL;
-    memset(&mine, 0, sizeof mine);
-    snprintf(mine.host, sizeof mine.host, "%s", s->top.host);
-    snprintf(mine.name, sizeof mine.name, "%s", s->dev->name);
-    snprintf(mine.uuid, sizeof mine.uuid, "%s", s->dev->uuid);
-    snprintf(mine.binding, sizeof mine.binding, "%s", s->top.binding);
-    mine.sm_clock_mhz = s->dev->sm_clock_mhz;
-    mine.mem_clock_mhz = s->dev->mem_clock_mhz;
-    if (s->top.rank == 0) {
-        all = calloc((size_t)s->top.ranks, sizeof *all);
-        if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    }
-    MPI_CHECK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, s->top.comm));
+    json_t *machine = machine_json(&s->top, s->dev);
     int ok = 1;
     if (s->top.rank == 0) {
-        json_t *o = run_json(s, r, deck_text, all);
+        json_t *o = run_json(s, r, deck_text, machine);
         ok = o && record_append(s->cfg->output.record, o, why, why_bytes);
         json_decref(o);
     }
-    free(all);
     MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, s->top.comm));
     return ok != 0;
 }

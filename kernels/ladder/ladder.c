@@ -1,0 +1,17 @@
+/* The families of this build, in the order in which they are climbed. */
+#include "ladder_families.h"
+
+static const ladder_family *const families[] = {
+    &ladder_ceiling_host,
+    &ladder_transpose_host,
+#if WEFT_CUDA
+    &ladder_ceiling_cuda,
+    &ladder_transpose_cuda,
+#endif
+};
+
+const ladder_family *const *ladder_families(int *count)
+{
+    *count = (int)(sizeof families / sizeof families[0]);
+    return families;
+}

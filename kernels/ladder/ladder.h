@@ -1,0 +1,109 @@
+/* The teaching ladder: families of small programs (rungs), each showing one way to move or compute data, that
+ * `weft bench` verifies, times and prints beside the ceiling of the same run. Nothing else calls them.
+ *
+ * A family on one kind of device is a table of rungs; the engine (miniapp/bench_measure.c) does the same with each:
+ *   prepare   allocate, fill with random data (never zeros), set `size` and `work`
+ *   enqueue   one repetition on c->stream; then
+ *   verify    against the host's answer, before anything is timed
+ *   enqueue   warm-up and samples
+ *   destroy   what prepare allocated; it is also called after a prepare that failed half-way, on a zeroed state
+ * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the file's end.
+ * To add a family: one file, and its name in the list in ladder.c. Functions return 0 or an error code of c->d. */
+#ifndef LADDER_H
+#define LADDER_H
+
+#include "device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { LADDER_PARAMETERS_MAX = 6 };
+
+/* A number that the command line may set as key=value. */
+typedef struct ladder_parameter {
+    const char *key;
+    int64_t usual, least, most;
+    const char *help;
+} ladder_parameter;
+
+typedef enum ladder_unit { LADDER_BYTES, LADDER_FLOPS, LADDER_CALLS } ladder_unit; /* per second, as rates are given */
+
+/* DEVICE: the time between two events on c->stream around the repetitions. HOST: the wall clock, from before the first
+ * repetition until the stream has drained: for work that the host does itself or that begins before it reaches a stream. */
+typedef enum ladder_clock { LADDER_CLOCK_DEVICE, LADDER_CLOCK_HOST } ladder_clock;
+
+typedef struct ladder_rung ladder_rung;
+
+/* One point of one rung while it is measured. */
+typedef struct ladder_case {
+    const ladder_rung *rung;
+    device *d;
+    device_stream *stream;
+    dtype type;
+    int64_t value[LADDER_PARAMETERS_MAX]; /* of the family's parameters, in their order */
+    int64_t size; /* set by prepare: elements that one repetition works on */
+    double work;  /* set by prepare: bytes, flops or calls of one repetition, counted from the algorithm */
+    void *state;  /* prepare's; NULL before it */
+} ladder_case;
+
+typedef struct ladder_verdict {
+    bool right;
+    char why[160]; /* the first thing that is wrong */
+} ladder_verdict;
+
+struct ladder_rung {
+    const char *name;
+    const char *why; /* what it shows, in about six words */
+    int (*prepare)(ladder_case *c);
+    int (*enqueue)(ladder_case *c);
+    int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
+    void (*destroy)(ladder_case *c);
+    int (*before)(ladder_case *c); /* NULL, or untimed: sets the stage anew before every repetition */
+    const char *(*missing)(device *d); /* NULL, or: why this rung cannot run here; NULL when it can */
+    ladder_unit unit;
+    ladder_clock clock;
+    const char *ceiling; /* the rung of family `ceiling` that it is measured against, NULL: none */
+    int variant;         /* for enqueue and prepare functions that serve several rungs */
+    int sweep;           /* index of the parameter that is swept where sweep_count > 0 */
+    int sweep_count;
+    const int64_t *sweep_values; /* ascending or not; the last one is the rung's own figure */
+};
+
+typedef struct ladder_family {
+    device_kind kind;
+    const char *name;
+    const char *shows; /* one line */
+    const char *type_name[2]; /* by dtype; NULL where the type of the data does not matter */
+    const ladder_parameter *parameter;
+    int parameters;
+    const ladder_rung *rung;
+    int rungs;
+} ladder_family;
+
+/* All families of this build, the ceilings first. */
+const ladder_family *const *ladder_families(int *count);
+
+/* ---- what families share (ladder_data.c) ---- */
+
+/* Uniform in [-1, 1), a hash of seed and index: the host can tell any cell without the others. */
+int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed);
+void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells, uint64_t seed);
+/* The xor of all 32-bit words of that data, by a team of threads: the answer of a kernel that only reads. */
+uint32_t ladder_random_xor(dtype t, int64_t cells, uint64_t seed);
+/* 0xff bytes, which are NaN: a cell that a rung does not write shows. */
+int ladder_poison(ladder_case *c, void *device_data, size_t bytes);
+
+/* Writes the right cells first..first+count-1 to out; called by several threads at once. */
+typedef void (*ladder_answer)(const void *context, dtype t, int64_t first, int64_t count, void *out);
+/* Waits for c->stream and compares bit by bit. */
+int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer, const void *context,
+                   ladder_verdict *v);
+void ladder_right(ladder_verdict *v);
+__attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const char *format, ...);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

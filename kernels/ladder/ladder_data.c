@@ -1,0 +1,124 @@
+/* Random data and exact comparison for the ladder's rungs. The device's cells come back through a pinned buffer, a piece
+ * at a time, and each piece is compared by a team of threads: an answer of a gigabyte never stands in memory as a whole. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cell.h"
+#include "ladder.h"
+
+enum { LINE_CELLS = 1024, PIECE_CELLS = 1 << 22 };
+
+typedef union cells_any {
+    float f32[LINE_CELLS];
+    double f64[LINE_CELLS];
+} cells_any;
+
+int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed)
+{
+    const field_shape row = { c->type, cells, 1, 0, 0, cells, 0, (size_t)cells * dtype_bytes(c->type) };
+    value v;
+    memset(&v, 0, sizeof v);
+    v.kind = VALUE_RANDOM;
+    v.nx_global = cells;
+    v.ny_global = 1;
+    v.seed = seed;
+    return c->d->value_fill(c->d, &row, device_data, &v, field_own(&row), c->stream);
+}
+
+void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells, uint64_t seed)
+{
+    switch (t) {
+    case DTYPE_F32:
+        for (int64_t i = 0; i < cells; i++) ((float *)host_data)[i] = (float)cell_random(seed, (uint64_t)(first + i));
+        break;
+    case DTYPE_F64:
+        for (int64_t i = 0; i < cells; i++) ((double *)host_data)[i] = cell_random(seed, (uint64_t)(first + i));
+        break;
+    }
+}
+
+uint32_t ladder_random_xor(dtype t, int64_t cells, uint64_t seed)
+{
+    const size_t words = dtype_bytes(t) / sizeof(uint32_t);
+    uint32_t all = 0;
+#pragma omp parallel for schedule(static) reduction(^ : all)
+    for (int64_t at = 0; at < cells; at += LINE_CELLS) {
+        cells_any line;
+        uint32_t word[2 * LINE_CELLS];
+        const size_t count = (size_t)(cells - at < LINE_CELLS ? cells - at : LINE_CELLS);
+        ladder_random(t, &line, at, (int64_t)count, seed);
+        memcpy(word, &line, count * words * sizeof *word);
+        for (size_t i = 0; i < count * words; i++) all ^= word[i];
+    }
+    return all;
+}
+
+int ladder_poison(ladder_case *c, void *device_data, size_t bytes)
+{
+    return c->d->fill_bytes(c->d, device_data, 0xff, bytes, c->stream);
+}
+
+static double cell_of(dtype t, const void *data, int64_t i)
+{
+    return t == DTYPE_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+}
+
+/* The first cell of a piece that differs, or cells. */
+static int64_t first_difference(dtype t, const void *found, int64_t first, int64_t cells, ladder_answer answer,
+                                const void *context)
+{
+    const size_t word_bytes = dtype_bytes(t);
+    int64_t worst = cells;
+#pragma omp parallel for schedule(static) reduction(min : worst)
+    for (int64_t at = 0; at < cells; at += LINE_CELLS) {
+        cells_any wanted;
+        const int64_t count = cells - at < LINE_CELLS ? cells - at : LINE_CELLS;
+        const char *mine = (const char *)found + (size_t)at * word_bytes;
+        answer(context, t, first + at, count, &wanted);
+        if (memcmp(mine, &wanted, (size_t)count * word_bytes) == 0) continue;
+        int64_t i = 0;
+        while (memcmp(mine + (size_t)i * word_bytes, (char *)&wanted + (size_t)i * word_bytes, word_bytes) == 0) i++;
+        if (at + i < worst) worst = at + i;
+    }
+    return worst;
+}
+
+int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer, const void *context,
+                   ladder_verdict *v)
+{
+    device *d = c->d;
+    const size_t word_bytes = dtype_bytes(c->type);
+    void *piece = NULL;
+    ladder_right(v);
+    int code = d->alloc(d, DEVICE_MEMORY_PINNED, (cells < PIECE_CELLS ? (size_t)cells : PIECE_CELLS) * word_bytes, &piece);
+    for (int64_t first = 0; !code && v->right && first < cells; first += PIECE_CELLS) {
+        const int64_t count = cells - first < PIECE_CELLS ? cells - first : PIECE_CELLS;
+        code = d->copy(d, piece, (const char *)device_data + (size_t)first * word_bytes, (size_t)count * word_bytes, c->stream);
+        if (!code) code = d->stream_sync(d, c->stream);
+        if (code) break;
+        const int64_t i = first_difference(c->type, piece, first, count, answer, context);
+        if (i == count) continue;
+        cells_any wanted;
+        answer(context, c->type, first + i, 1, &wanted);
+        ladder_wrong(v, "cell %lld is %.9g, not %.9g", (long long)(first + i), cell_of(c->type, piece, i),
+                     cell_of(c->type, &wanted, 0));
+    }
+    const int freed = d->free(d, DEVICE_MEMORY_PINNED, piece);
+    return code ? code : freed;
+}
+
+void ladder_right(ladder_verdict *v)
+{
+    v->right = true;
+    v->why[0] = '\0';
+}
+
+void ladder_wrong(ladder_verdict *v, const char *format, ...)
+{
+    va_list ap;
+    v->right = false;
+    va_start(ap, format);
+    vsnprintf(v->why, sizeof v->why, format, ap);
+    va_end(ap);
+}

@@ -1,0 +1,18 @@
+/* The tables that ladder.c lists, one a family and kind of device. Included by the file that defines each one. */
+#ifndef LADDER_FAMILIES_H
+#define LADDER_FAMILIES_H
+
+#include "ladder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const ladder_family ladder_ceiling_host, ladder_transpose_host;
+extern const ladder_family ladder_ceiling_cuda, ladder_transpose_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

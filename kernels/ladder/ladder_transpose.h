@@ -1,0 +1,29 @@
+/* The transpose's problem, the same on every device: A is (ny,nx), row-major and dense, random; B is (nx,ny) and must
+ * become A^T, bit by bit (the copies, which bound it, must make B = A). */
+#ifndef LADDER_TRANSPOSE_H
+#define LADDER_TRANSPOSE_H
+
+#include "ladder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { LADDER_TRANSPOSE_NX, LADDER_TRANSPOSE_NY, LADDER_TRANSPOSE_PARAMETERS };
+
+typedef struct ladder_transpose {
+    void *a, *b;
+    int64_t nx, ny;
+} ladder_transpose;
+
+int ladder_transpose_prepare(ladder_case *c); /* work: A read once, B written once */
+int ladder_transpose_verify(ladder_case *c, ladder_verdict *v);
+int ladder_transpose_verify_copy(ladder_case *c, ladder_verdict *v);
+void ladder_transpose_destroy(ladder_case *c);
+int ladder_transpose_production(ladder_case *c); /* enqueue: the device's own transpose */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

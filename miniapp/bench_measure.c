@@ -1,0 +1,170 @@
+/* One point of one rung: prepare, run once, verify, warm up, sample, destroy.
+ *
+ * A sample is the mean of as many repetitions as fill a millisecond, so that neither the resolution of an event (half a
+ * microsecond) nor the gap between two launches counts. A rung that must have its stage set anew (`before`) is timed one
+ * repetition at a time. The warm-up lasts until clocks, caches and page tables have settled. The number of samples follows
+ * from a budget of time, so that all rungs of all families stay within minutes. */
+#include "bench_measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { SAMPLES_USUAL = 20, SAMPLES_LEAST = 5, REPEATS_MOST = 2000 };
+static const double sample_s = 1e-3, warm_up_s = 10e-3, budget_s = 0.4, budget_of_sweep_s = 0.05;
+
+void bench_create(bench *b, const bench_request *ask, device *d)
+{
+    *b = (bench){ .ask = ask, .d = d };
+    DEVICE_CHECK(d, d->bind_thread(d));
+    DEVICE_CHECK(d, d->stream_create(d, false, &b->stream));
+    DEVICE_CHECK(d, d->event_create(d, true, &b->from));
+    DEVICE_CHECK(d, d->event_create(d, true, &b->to));
+}
+
+void bench_destroy(bench *b)
+{
+    device *d = b->d;
+    DEVICE_CHECK(d, d->event_destroy(d, &b->to));
+    DEVICE_CHECK(d, d->event_destroy(d, &b->from));
+    DEVICE_CHECK(d, d->stream_destroy(d, &b->stream));
+}
+
+int bench_points(const bench *b, const bench_item *item)
+{
+    bool was_set = false;
+    if (item->rung->sweep_count == 0) return 1;
+    (void)bench_request_value(b->ask, &item->family->parameter[item->rung->sweep], &was_set);
+    return was_set ? 1 : item->rung->sweep_count;
+}
+
+static void set_values(const bench *b, const bench_item *item, int index, int64_t *values)
+{
+    const ladder_family *f = item->family;
+    bool was_set = false;
+    for (int i = 0; i < f->parameters; i++) {
+        values[i] = bench_request_value(b->ask, &f->parameter[i], &was_set);
+        if (item->rung->sweep_count > 0 && i == item->rung->sweep && !was_set) values[i] = item->rung->sweep_values[index];
+    }
+}
+
+/* Seconds of `repeats` repetitions, by the rung's clock. */
+static double timed_s(bench *b, ladder_case *c, int repeats)
+{
+    device *d = b->d;
+    double seconds = 0;
+    if (c->rung->before) {
+        DEVICE_CHECK(d, c->rung->before(c));
+        DEVICE_CHECK(d, d->stream_sync(d, b->stream));
+    }
+    if (c->rung->clock == LADDER_CLOCK_HOST) {
+        const double begin_s = timer_now_s();
+        for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, c->rung->enqueue(c));
+        DEVICE_CHECK(d, d->stream_sync(d, b->stream));
+        return timer_now_s() - begin_s;
+    }
+    DEVICE_CHECK(d, d->event_record(d, b->from, b->stream));
+    for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, c->rung->enqueue(c));
+    DEVICE_CHECK(d, d->event_record(d, b->to, b->stream));
+    DEVICE_CHECK(d, d->event_sync(d, b->to));
+    DEVICE_CHECK(d, d->event_seconds(d, b->from, b->to, &seconds));
+    return seconds;
+}
+
+static int clamp(double n, int least, int most) { return !(n > least) ? least : n > most ? most : (int)n; }
+
+/* Repetitions in a sample: doubled until they fill it, which is the warm-up too. */
+static int warm_up(bench *b, ladder_case *c, double *repetition_s)
+{
+    int repeats = 1;
+    double spent_s = 0, last_s = timed_s(b, c, 1);
+    while (!c->rung->before && last_s < sample_s && repeats < REPEATS_MOST) {
+        repeats *= 2;
+        spent_s += last_s;
+        last_s = timed_s(b, c, repeats);
+    }
+    while ((spent_s += last_s) < warm_up_s && last_s > 1e-6) last_s = timed_s(b, c, repeats);
+    *repetition_s = last_s / repeats;
+    return repeats;
+}
+
+static void sample(bench *b, ladder_case *c, bench_point *p)
+{
+    double repetition_s = 0;
+    p->repeats = warm_up(b, c, &repetition_s);
+    const double budget = c->rung->sweep_count > 0 ? budget_of_sweep_s : budget_s;
+    const int count = b->ask->samples > 0 ? b->ask->samples
+                                          : clamp(budget / (repetition_s * p->repeats), SAMPLES_LEAST, SAMPLES_USUAL);
+    double *seconds = malloc((size_t)count * sizeof *seconds);
+    if (!seconds) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    for (int i = 0; i < count; i++) seconds[i] = timed_s(b, c, p->repeats) / p->repeats;
+    p->time_s = timer_percentiles_of(seconds, (size_t)count);
+    p->rate = c->work / p->time_s.p50;
+    free(seconds);
+}
+
+/* Run once, then ask whether it is right; nothing wrong is ever timed. */
+static void verify_and_sample(bench *b, ladder_case *c, bench_point *p)
+{
+    device *d = b->d;
+    ladder_verdict verdict = { false, "" };
+    if (c->rung->before) DEVICE_CHECK(d, c->rung->before(c));
+    DEVICE_CHECK(d, c->rung->enqueue(c));
+    DEVICE_CHECK(d, d->stream_sync(d, b->stream));
+    DEVICE_CHECK(d, c->rung->verify(c, &verdict));
+    p->verified = verdict.right;
+    snprintf(p->wrong, sizeof p->wrong, "%s", verdict.why);
+    if (verdict.right) sample(b, c, p);
+}
+
+bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, char *why, size_t why_bytes)
+{
+    ladder_case c = { .rung = item->rung, .d = b->d, .stream = b->stream, .type = b->ask->type };
+    *p = (bench_point){ .rate = NAN, .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
+    set_values(b, item, index, c.value);
+    memcpy(p->value, c.value, sizeof p->value);
+    int code = item->rung->prepare(&c);
+    if (!code) code = b->d->stream_sync(b->d, b->stream);
+    if (code)
+        snprintf(why, why_bytes, "%s/%s could not be prepared: %s", item->family->name, item->rung->name, b->d->error_text(code));
+    else
+        verify_and_sample(b, &c, p);
+    p->size = c.size;
+    item->rung->destroy(&c);
+    return code == 0;
+}
+
+double bench_ceiling_rate(bench *b, const char *name)
+{
+    if (!name) return NAN;
+    for (int i = 0; i < b->ceilings; i++)
+        if (strcmp(b->ceiling[i].name, name) == 0 && b->ceiling[i].type == b->ask->type) return b->ceiling[i].rate;
+    int families = 0;
+    const ladder_family *const *family = ladder_families(&families);
+    double rate = NAN;
+    for (int i = 0; i < families; i++) {
+        if (family[i]->kind != b->d->kind || strcmp(family[i]->name, "ceiling") != 0) continue;
+        for (int j = 0; j < family[i]->rungs; j++) {
+            const bench_item item = { family[i], &family[i]->rung[j] };
+            bench_point p;
+            char why[256];
+            if (strcmp(item.rung->name, name) == 0 && bench_measure(b, &item, 0, &p, why, sizeof why))
+                rate = p.rate * p.time_s.p50 / p.time_s.min;
+        }
+    }
+    if (b->ceilings < BENCH_CEILINGS_MAX) b->ceiling[b->ceilings++] = (bench_ceiling){ name, b->ask->type, rate };
+    return rate;
+}
+
+const char *bench_unit_name(ladder_unit unit)
+{
+    switch (unit) {
+    case LADDER_BYTES: return "B/s";
+    case LADDER_FLOPS: return "flop/s";
+    case LADDER_CALLS: return "1/s";
+    }
+    return "";
+}

@@ -1,0 +1,49 @@
+/* The engine: verifies a rung, then times it. */
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
+
+#include "bench_request.h"
+#include "timer.h"
+
+typedef struct bench_point { /* a rung at one set of values */
+    int64_t value[LADDER_PARAMETERS_MAX];
+    int64_t size;
+    bool verified;
+    char wrong[160];          /* why it is not */
+    timer_percentiles time_s; /* of one repetition; NaN where not verified */
+    int repeats;              /* repetitions in a sample */
+    double rate;              /* work per second, from the median; NaN where not verified */
+} bench_point;
+
+typedef struct bench_ceiling {
+    const char *name;
+    dtype type;
+    double rate;
+} bench_ceiling;
+
+enum { BENCH_CEILINGS_MAX = 16 };
+
+typedef struct bench {
+    const bench_request *ask;
+    device *d;
+    device_stream *stream;
+    device_event *from, *to;
+    bench_ceiling ceiling[BENCH_CEILINGS_MAX]; /* measured so far */
+    int ceilings;
+} bench;
+
+void bench_create(bench *b, const bench_request *ask, device *d);
+void bench_destroy(bench *b);
+
+/* How many points the rung has: its sweep, or one where the swept parameter was set. */
+int bench_points(const bench *b, const bench_item *item);
+/* False, with one sentence in why, where the rung could not be prepared (memory). Other failures end the program. */
+bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, char *why, size_t why_bytes);
+
+/* The rung of that name of family `ceiling`, measured at the first call: the best sample, since whatever disturbs a copy
+ * is not the memory's limit. NaN for NULL, and where it could not be measured. */
+double bench_ceiling_rate(bench *b, const char *name);
+
+const char *bench_unit_name(ladder_unit unit); /* "B/s" */
+
+#endif

@@ -1,0 +1,144 @@
+#include "bench_report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "record.h"
+#include "version.h"
+
+/* ---- for people ---- */
+
+/* Three digits and a unit, whatever the size. */
+static const char *seconds_text(char *out, size_t bytes, double s)
+{
+    const double scale = s < 1e-6 ? 1e9 : s < 1e-3 ? 1e6 : s < 1 ? 1e3 : 1;
+    const char *unit = s < 1e-6 ? "ns" : s < 1e-3 ? "us" : s < 1 ? "ms" : "s";
+    const double x = s * scale;
+    snprintf(out, bytes, "%.*f %s", x < 10 ? 2 : x < 100 ? 1 : 0, x, unit);
+    return out;
+}
+
+static const char *rate_text(char *out, size_t bytes, double rate, ladder_unit unit)
+{
+    const double scale = rate < 1e6 ? 1e3 : rate < 1e9 ? 1e6 : rate < 1e12 ? 1e9 : 1e12;
+    const char *prefix = rate < 1e6 ? "k" : rate < 1e9 ? "M" : rate < 1e12 ? "G" : "T";
+    const double x = rate / scale;
+    snprintf(out, bytes, "%.*f %s%s", x < 10 ? 2 : x < 100 ? 1 : 0, x, prefix, bench_unit_name(unit));
+    return out;
+}
+
+static const char *count_text(char *out, size_t bytes, int64_t n)
+{
+    if (n >= 1 << 20 && n % (1 << 30) == 0) snprintf(out, bytes, "%lldG", (long long)(n >> 30));
+    else if (n >= 1 << 20 && n % (1 << 20) == 0) snprintf(out, bytes, "%lldM", (long long)(n >> 20));
+    else snprintf(out, bytes, "%lld", (long long)n);
+    return out;
+}
+
+static const char *values_text(char *out, size_t bytes, const ladder_family *f, const int64_t *values)
+{
+    char count[32];
+    size_t at = 0;
+    out[0] = '\0';
+    for (int i = 0; i < f->parameters && at < bytes; i++)
+        at += (size_t)snprintf(out + at, bytes - at, "%s%s=%s", i ? " " : "", f->parameter[i].key,
+                               count_text(count, sizeof count, values[i]));
+    return out;
+}
+
+void bench_report_list(device_kind kind, device *d, const bench_request *ask)
+{
+    char usual[32];
+    const ladder_family *last = NULL;
+    printf("rungs of the %s device\n", kind == DEVICE_HOST ? "host" : "cuda");
+    for (int i = 0; i < ask->items; i++) {
+        const ladder_family *f = ask->item[i].family;
+        const ladder_rung *r = ask->item[i].rung;
+        if (f != last) {
+            printf("\n%s: %s\n", f->name, f->shows);
+            for (int p = 0; p < f->parameters; p++)
+                printf("  %s=%s  %s\n", f->parameter[p].key, count_text(usual, sizeof usual, f->parameter[p].usual), f->parameter[p].help);
+        }
+        const char *missing = r->missing ? r->missing(d) : NULL;
+        printf("  %s/%-20s %s%s%s%s\n", f->name, r->name, r->why, missing ? " (not here: " : "", missing ? missing : "", missing ? ")" : "");
+        last = f;
+    }
+}
+
+void bench_report_head(const bench *b)
+{
+    printf("weft %s (%s)\n", version_number, version_git);
+    if (b->d->kind == DEVICE_HOST) printf("device host: %s, %d thread%s\n\n", b->d->name, b->d->threads, b->d->threads == 1 ? "" : "s");
+    else printf("device cuda: %s\n\n", b->d->name);
+    printf("%-26s %-32s %9s %7s %13s %15s  %s\n", "rung", "parameters", "median", "spread", "rate", "of ceiling", "why");
+}
+
+void bench_report_line(const bench_item *item, const bench_point *p, double ceiling)
+{
+    char name[96], values[160], median[32], spread[32], rate[32], fraction[48];
+    const ladder_rung *r = item->rung;
+    snprintf(name, sizeof name, "%s/%s", item->family->name, r->name);
+    values_text(values, sizeof values, item->family, p->value);
+    if (!p->verified) {
+        printf("%-26s %-32s WRONG: %s\n", name, values, p->wrong);
+    } else {
+        snprintf(spread, sizeof spread, "%.1f %%", 100 * (p->time_s.p90 - p->time_s.min) / p->time_s.p50);
+        if (isnan(ceiling)) snprintf(fraction, sizeof fraction, "-");
+        else snprintf(fraction, sizeof fraction, "%.3f %s", p->rate / ceiling, r->ceiling);
+        printf("%-26s %-32s %9s %7s %13s %15s  %s\n", name, values, seconds_text(median, sizeof median, p->time_s.p50), spread,
+               rate_text(rate, sizeof rate, p->rate, r->unit), fraction, r->why);
+    }
+    fflush(stdout);
+}
+
+void bench_report_missing(const bench_item *item, const char *why)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s/%s", item->family->name, item->rung->name);
+    printf("%-26s not here: %s\n", name, why);
+}
+
+/* ---- for programs ---- */
+
+static json_t *values_json(const ladder_family *f, const int64_t *values)
+{
+    json_t *o = json_object();
+    for (int i = 0; i < f->parameters; i++) json_object_set_new(o, f->parameter[i].key, json_integer((json_int_t)values[i]));
+    return o;
+}
+
+/* What holds for one point: a rung's own figures, or an entry of its sweep. */
+static json_t *point_json(const bench_item *item, const bench_point *p, double ceiling)
+{
+    const timer_percentiles *t = &p->time_s;
+    return json_pack("{s:I, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:b, s:o, s:i, s:i, s:o}", "size", (json_int_t)p->size, "time_s",
+                     "min", record_number(t->min), "p50", record_number(t->p50), "p90", record_number(t->p90), "p99",
+                     record_number(t->p99), "max", record_number(t->max), "mean", record_number(t->mean), "rate",
+                     record_number(p->rate), "fraction_of_ceiling", record_number(p->rate / ceiling), "verified", p->verified,
+                     "wrong", p->verified ? json_null() : json_string(p->wrong), "samples", (int)t->count, "repeats", p->repeats,
+                     "parameters", values_json(item->family, p->value));
+}
+
+void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point, int points, double ceiling)
+{
+    const ladder_family *f = item->family;
+    const ladder_rung *r = item->rung;
+    const char *type = f->type_name[b->ask->type];
+    bool verified = true;
+    json_object_update_new(o, point_json(item, &point[points - 1], ceiling));
+    json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:o}", "family", f->name, "rung", r->name, "why", r->why,
+                                        "device", b->d->kind == DEVICE_HOST ? "host" : "cuda", "dtype",
+                                        type ? json_string(type) : json_null(), "unit", bench_unit_name(r->unit), "ceiling",
+                                        record_number(ceiling), "ceiling_name", r->ceiling ? json_string(r->ceiling) : json_null()));
+    json_t *sweep = json_array();
+    for (int i = 0; i < points; i++) {
+        verified = verified && point[i].verified;
+        if (r->sweep_count > 0) json_array_append_new(sweep, point_json(item, &point[i], ceiling));
+    }
+    json_object_set_new(o, "verified", json_boolean(verified));
+    if (!verified) json_object_set_new(o, "rate", json_null());
+    if (r->sweep_count > 0)
+        json_object_set_new(o, "swept", json_string(f->parameter[r->sweep].key));
+    json_object_set_new(o, "sweep", sweep);
+}

@@ -1,0 +1,250 @@
+/* The device comes first: it decides which families there are. Then the names choose rungs, and a key must be one of
+ * this file's or a parameter of a family that was chosen. */
+#include "bench_request.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "deck.h"
+
+static const struct {
+    const char *key, *help;
+} own_keys[] = {
+    { "device", "auto | host | cuda (auto: cuda where a GPU is)" },
+    { "dtype", "f32 | f64 (f32)" },
+    { "samples", "1 .. 10000 of each rung (0: what fits into a fraction of a second, at most 20)" },
+    { "threads", "of the host device (0: OpenMP's own number)" },
+    { "output", "file that records are appended to (results.jsonl), none for none" },
+};
+enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0], NAMES_MAX = 1024, NAME_BYTES = 64 };
+
+void bench_request_print_keys(void)
+{
+    for (int i = 0; i < OWN_KEYS; i++) printf("  %-14s %s\n", own_keys[i].key, own_keys[i].help);
+}
+
+__attribute__((format(printf, 3, 4))) static int mistake(char *why, size_t why_bytes, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(why, why_bytes, format, ap);
+    va_end(ap);
+    return CHECK_EXIT_USAGE;
+}
+
+/* "8192" or, in units of 1024, "64K", "16M", "1G". */
+static bool parse_count(const char *text, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    const long long n = strtoll(text, &end, 10);
+    int shift = 0;
+    if (errno != 0 || end == text) return false;
+    if (*end == 'K') shift = 10;
+    else if (*end == 'M') shift = 20;
+    else if (*end == 'G') shift = 30;
+    if (shift > 0) end++;
+    if (*end != '\0' || n < 0 || n > INT64_MAX >> shift) return false;
+    *out = (int64_t)n << shift;
+    return true;
+}
+
+/* The value of key=value where the key is this one. */
+static const char *value_of(const char *assignment, const char *key)
+{
+    const size_t length = strlen(key);
+    return strncmp(assignment, key, length) == 0 && assignment[length] == '=' ? assignment + length + 1 : NULL;
+}
+
+static int choose_device(bench_request *q, int argc, char **argv, char *why, size_t why_bytes)
+{
+    const char *choice = "auto", *reason = NULL;
+    for (int i = 1; i < argc; i++)
+        if (value_of(argv[i], "device")) choice = value_of(argv[i], "device");
+    if (strcmp(choice, "auto") != 0 && strcmp(choice, "host") != 0 && strcmp(choice, "cuda") != 0)
+        return mistake(why, why_bytes, "device = %s; allowed: auto, host, cuda", choice);
+    q->kind = DEVICE_HOST;
+    if (strcmp(choice, "host") == 0) return 0;
+    if (device_cuda_count(&reason) > 0) q->kind = DEVICE_CUDA;
+    else if (strcmp(choice, "cuda") == 0) {
+        snprintf(why, why_bytes, "device = cuda, but no GPU can be used: %s", reason ? reason : "none is visible");
+        return CHECK_EXIT_ENVIRONMENT;
+    }
+    return 0;
+}
+
+/* ---- names ---- */
+
+static const char *kind_name(device_kind kind) { return kind == DEVICE_HOST ? "host" : "cuda"; }
+
+/* How much of "family" or "family/rung" agrees: the family alone takes all its rungs. */
+static bool name_takes(const char *name, const ladder_family *f, const ladder_rung *r)
+{
+    const char *slash = strchr(name, '/');
+    const size_t length = slash ? (size_t)(slash - name) : strlen(name);
+    return strlen(f->name) == length && strncmp(name, f->name, length) == 0 && (!slash || strcmp(slash + 1, r->name) == 0);
+}
+
+/* A bare family is near a bare family, a rung near a rung. */
+static int unknown_name(const bench_request *q, const char *name, char *why, size_t why_bytes)
+{
+    static char text[NAMES_MAX][NAME_BYTES];
+    const char *known[NAMES_MAX];
+    int families = 0, count = 0;
+    const ladder_family *const *family = ladder_families(&families);
+    bool elsewhere = false;
+    for (int i = 0; i < families; i++)
+        for (int j = 0; j < family[i]->rungs && count + 1 < NAMES_MAX; j++) {
+            elsewhere = elsewhere || (family[i]->kind != q->kind && name_takes(name, family[i], &family[i]->rung[j]));
+            if (family[i]->kind != q->kind || (!strchr(name, '/') && j > 0)) continue;
+            if (strchr(name, '/')) snprintf(text[count], NAME_BYTES, "%s/%s", family[i]->name, family[i]->rung[j].name);
+            else snprintf(text[count], NAME_BYTES, "%s", family[i]->name);
+            known[count] = text[count];
+            count++;
+        }
+    if (elsewhere) return mistake(why, why_bytes, "%s is not a rung of the %s device; `weft bench --list` names those that are", name, kind_name(q->kind));
+    return mistake(why, why_bytes, "unknown %s %s; the nearest is %s, and `weft bench --list` names them all",
+                   strchr(name, '/') ? "rung" : "family", name, deck_nearest(name, known, (size_t)count));
+}
+
+static bool wanted(const ladder_family *f, const ladder_rung *r, int argc, char **argv)
+{
+    bool any_name = false;
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] == '-' || strchr(argv[i], '=')) continue;
+        any_name = true;
+        if (name_takes(argv[i], f, r)) return true;
+    }
+    return !any_name;
+}
+
+static int choose_items(bench_request *q, int argc, char **argv, char *why, size_t why_bytes)
+{
+    int families = 0, rungs = 0;
+    const ladder_family *const *family = ladder_families(&families);
+    for (int i = 0; i < families; i++) rungs += family[i]->rungs;
+    q->item = calloc((size_t)rungs, sizeof *q->item);
+    if (!q->item) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    for (int a = 1; a < argc; a++) {
+        if (strchr(argv[a], '=')) continue;
+        if (strcmp(argv[a], "--list") == 0) q->list = true;
+        else if (argv[a][0] == '-') return mistake(why, why_bytes, "unknown option %s; allowed: --list, --help", argv[a]);
+        else {
+            bool found = false;
+            for (int i = 0; i < families && !found; i++)
+                for (int j = 0; j < family[i]->rungs && !found; j++)
+                    found = family[i]->kind == q->kind && name_takes(argv[a], family[i], &family[i]->rung[j]);
+            if (!found) return unknown_name(q, argv[a], why, why_bytes);
+        }
+    }
+    for (int i = 0; i < families; i++)
+        for (int j = 0; j < family[i]->rungs; j++)
+            if (family[i]->kind == q->kind && wanted(family[i], &family[i]->rung[j], argc, argv))
+                q->item[q->items++] = (bench_item){ family[i], &family[i]->rung[j] };
+    return 0;
+}
+
+/* ---- keys ---- */
+
+static int unknown_key(const bench_request *q, const char *key, char *why, size_t why_bytes)
+{
+    const char *known[NAMES_MAX];
+    int count = 0;
+    for (int i = 0; i < OWN_KEYS; i++) known[count++] = own_keys[i].key;
+    for (int i = 0; i < q->items; i++) {
+        if (i > 0 && q->item[i].family == q->item[i - 1].family) continue;
+        for (int p = 0; p < q->item[i].family->parameters && count < NAMES_MAX; p++)
+            known[count++] = q->item[i].family->parameter[p].key;
+    }
+    return mistake(why, why_bytes, "unknown key %s for these rungs; the nearest is %s, and `weft bench --list` names them all", key,
+                   deck_nearest(key, known, (size_t)count));
+}
+
+/* The same key may belong to several families (nx), each with its own limits. */
+static int set_parameter(bench_request *q, const char *key, const char *text, char *why, size_t why_bytes)
+{
+    const ladder_parameter *last = NULL;
+    int64_t number = 0;
+    int families = 0;
+    const ladder_family *const *family = ladder_families(&families);
+    for (int i = 0; i < families; i++) {
+        bool chosen = family[i]->kind == q->kind && strcmp(family[i]->name, "ceiling") == 0; /* measured in any case */
+        for (int k = 0; k < q->items && !chosen; k++) chosen = q->item[k].family == family[i];
+        for (int p = 0; chosen && p < family[i]->parameters; p++) {
+            const ladder_parameter *known = &family[i]->parameter[p];
+            if (strcmp(known->key, key) != 0) continue;
+            if (!parse_count(text, &number) || number < known->least || number > known->most)
+                return mistake(why, why_bytes, "%s = %s; for %s a whole number from %lld to %lld (K, M and G may follow it)", key, text,
+                               family[i]->name, (long long)known->least, (long long)known->most);
+            last = known;
+        }
+    }
+    if (!last) return unknown_key(q, key, why, why_bytes);
+    q->setting[q->settings++] = (bench_setting){ last->key, number };
+    return 0;
+}
+
+static int set_whole(const char *key, const char *text, int64_t most, int *out, char *why, size_t why_bytes)
+{
+    int64_t number = 0;
+    if (!parse_count(text, &number) || number > most)
+        return mistake(why, why_bytes, "%s = %s; a whole number from 0 to %lld", key, text, (long long)most);
+    *out = (int)number;
+    return 0;
+}
+
+static int set_key(bench_request *q, const char *assignment, char *why, size_t why_bytes)
+{
+    const char *text = strchr(assignment, '=') + 1;
+    char key[NAME_BYTES];
+    snprintf(key, sizeof key, "%.*s", (int)(text - 1 - assignment), assignment);
+    if (strcmp(key, "device") == 0) return 0; /* read before */
+    if (strcmp(key, "samples") == 0) return set_whole(key, text, 10000, &q->samples, why, why_bytes);
+    if (strcmp(key, "threads") == 0) return set_whole(key, text, 4096, &q->threads, why, why_bytes);
+    if (strcmp(key, "output") == 0) {
+        q->output = strcmp(text, "none") == 0 ? "" : text;
+        return 0;
+    }
+    if (strcmp(key, "dtype") == 0) {
+        if (strcmp(text, "f32") != 0 && strcmp(text, "f64") != 0) return mistake(why, why_bytes, "dtype = %s; allowed: f32, f64", text);
+        q->type = strcmp(text, "f32") == 0 ? DTYPE_F32 : DTYPE_F64;
+        return 0;
+    }
+    return set_parameter(q, key, text, why, why_bytes);
+}
+
+int bench_request_make(bench_request *q, int argc, char **argv, char *why, size_t why_bytes)
+{
+    *q = (bench_request){ .type = DTYPE_F32, .output = "results.jsonl" };
+    q->setting = calloc((size_t)argc, sizeof *q->setting);
+    if (!q->setting) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    int status = choose_device(q, argc, argv, why, why_bytes);
+    if (status == 0) status = choose_items(q, argc, argv, why, why_bytes);
+    for (int i = 1; i < argc && status == 0; i++)
+        if (argv[i][0] != '-' && strchr(argv[i], '=')) status = set_key(q, argv[i], why, why_bytes);
+    return status;
+}
+
+void bench_request_free(bench_request *q)
+{
+    free(q->item);
+    free(q->setting);
+    q->item = NULL;
+    q->setting = NULL;
+}
+
+int64_t bench_request_value(const bench_request *q, const ladder_parameter *p, bool *was_set)
+{
+    int64_t number = p->usual;
+    *was_set = false;
+    for (int i = 0; i < q->settings; i++)
+        if (strcmp(q->setting[i].key, p->key) == 0) {
+            number = q->setting[i].value;
+            *was_set = true;
+        }
+    return number;
+}

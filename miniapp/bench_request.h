@@ -1,0 +1,42 @@
+/* What the command line of `weft bench` asks for, checked. */
+#ifndef BENCH_REQUEST_H
+#define BENCH_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ladder/ladder.h"
+
+typedef struct bench_item {
+    const ladder_family *family;
+    const ladder_rung *rung;
+} bench_item;
+
+typedef struct bench_setting {
+    const char *key; /* of the parameter's table */
+    int64_t value;
+} bench_setting;
+
+typedef struct bench_request {
+    device_kind kind;
+    bool list;
+    dtype type;
+    int samples;        /* 0: as many as fit into a fraction of a second, at most 20 */
+    int threads;        /* host device; 0: OpenMP's own number */
+    const char *output; /* file of records; "" none. Points into argv or a constant */
+    bench_item *item;   /* in the order of the tables; owned */
+    int items;
+    bench_setting *setting; /* owned */
+    int settings;
+} bench_request;
+
+/* 0, or an exit status with one sentence in why. */
+int bench_request_make(bench_request *q, int argc, char **argv, char *why, size_t why_bytes);
+void bench_request_free(bench_request *q);
+
+/* The value of a family's parameter: what was set, else its usual one. */
+int64_t bench_request_value(const bench_request *q, const ladder_parameter *p, bool *was_set);
+/* "device", "dtype" ...: the keys that belong to no family, with their help, to stdout. */
+void bench_request_print_keys(void);
+
+#endif

@@ -1,0 +1,16 @@
+/* What every record starts with, and what it ran on. */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#include <jansson.h>
+
+#include "device.h"
+#include "topology.h"
+
+/* {schema, program, version, git, command, started}; takes a reference of its own to started. */
+json_t *machine_record(const char *command, json_t *started);
+
+/* Hosts, GPUs, driver, libraries, binding of the ranks of t->comm. Collective over it; NULL on all but its rank 0. */
+json_t *machine_json(const topology *t, const device *d);
+
+#endif
