@@ -6,6 +6,7 @@ static const ladder_family *const families[] = {
     &ladder_transpose_host,
 #if WEFT_CUDA
     &ladder_ceiling_cuda,
+    &ladder_memory_cuda,
     &ladder_transpose_cuda,
 #endif
 };
