@@ -133,6 +133,8 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     else
         verify_and_sample(b, &c, p);
     p->size = c.size;
+    p->foretold = c.foretold;
+    p->foretold_value = c.foretold_value;
     item->rung->destroy(&c);
     return code == 0;
 }

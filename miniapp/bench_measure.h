@@ -11,6 +11,8 @@ typedef struct bench_point { /* a rung at one set of values */
     bool verified;
     char wrong[160];          /* why it is not */
     timer_percentiles time_s; /* of one repetition; NaN where not verified */
+    const char *foretold;     /* by the rung, NULL: nothing */
+    double foretold_value;
     int repeats;              /* repetitions in a sample */
     double rate;              /* work per second, from the median; NaN where not verified */
 } bench_point;

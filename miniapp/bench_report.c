@@ -21,10 +21,10 @@ static const char *seconds_text(char *out, size_t bytes, double s)
 
 static const char *rate_text(char *out, size_t bytes, double rate, ladder_unit unit)
 {
-    const double scale = rate < 1e6 ? 1e3 : rate < 1e9 ? 1e6 : rate < 1e12 ? 1e9 : 1e12;
-    const char *prefix = rate < 1e6 ? "k" : rate < 1e9 ? "M" : rate < 1e12 ? "G" : "T";
+    const double scale = rate < 1e3 ? 1 : rate < 1e6 ? 1e3 : rate < 1e9 ? 1e6 : rate < 1e12 ? 1e9 : 1e12;
+    const char *prefix = rate < 1e3 ? "" : rate < 1e6 ? "k" : rate < 1e9 ? "M" : rate < 1e12 ? "G" : "T";
     const double x = rate / scale;
-    snprintf(out, bytes, "%.*f %s%s", x < 10 ? 2 : x < 100 ? 1 : 0, x, prefix, bench_unit_name(unit));
+    snprintf(out, bytes, "%.*f %s%s", x < 10 ? 2 : x < 100 ? 1 : 0, x, prefix, unit == LADDER_CALLS ? "/s" : bench_unit_name(unit));
     return out;
 }
 
@@ -76,7 +76,7 @@ void bench_report_head(const bench *b)
 
 void bench_report_line(const bench_item *item, const bench_point *p, double ceiling)
 {
-    char name[96], values[160], median[32], spread[32], rate[32], fraction[48];
+    char name[96], values[160], median[32], spread[32], rate[32], fraction[48], foretold[64] = "";
     const ladder_rung *r = item->rung;
     snprintf(name, sizeof name, "%s/%s", item->family->name, r->name);
     values_text(values, sizeof values, item->family, p->value);
@@ -86,8 +86,9 @@ void bench_report_line(const bench_item *item, const bench_point *p, double ceil
         snprintf(spread, sizeof spread, "%.1f %%", 100 * (p->time_s.p90 - p->time_s.min) / p->time_s.p50);
         if (isnan(ceiling)) snprintf(fraction, sizeof fraction, "-");
         else snprintf(fraction, sizeof fraction, "%.3f %s", p->rate / ceiling, r->ceiling);
-        printf("%-26s %-32s %9s %7s %13s %15s  %s\n", name, values, seconds_text(median, sizeof median, p->time_s.p50), spread,
-               rate_text(rate, sizeof rate, p->rate, r->unit), fraction, r->why);
+        if (p->foretold) snprintf(foretold, sizeof foretold, " (%.3g %s)", p->foretold_value, p->foretold);
+        printf("%-26s %-32s %9s %7s %13s %15s  %s%s\n", name, values, seconds_text(median, sizeof median, p->time_s.p50), spread,
+               rate_text(rate, sizeof rate, p->rate, r->unit), fraction, r->why, foretold);
     }
     fflush(stdout);
 }
@@ -112,12 +113,13 @@ static json_t *values_json(const ladder_family *f, const int64_t *values)
 static json_t *point_json(const bench_item *item, const bench_point *p, double ceiling)
 {
     const timer_percentiles *t = &p->time_s;
-    return json_pack("{s:I, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:b, s:o, s:i, s:i, s:o}", "size", (json_int_t)p->size, "time_s",
+    return json_pack("{s:I, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o}", "size", (json_int_t)p->size, "time_s",
                      "min", record_number(t->min), "p50", record_number(t->p50), "p90", record_number(t->p90), "p99",
                      record_number(t->p99), "max", record_number(t->max), "mean", record_number(t->mean), "rate",
                      record_number(p->rate), "fraction_of_ceiling", record_number(p->rate / ceiling), "verified", p->verified,
                      "wrong", p->verified ? json_null() : json_string(p->wrong), "samples", (int)t->count, "repeats", p->repeats,
-                     "parameters", values_json(item->family, p->value));
+                     "parameters", values_json(item->family, p->value), "foretold",
+                     p->foretold ? json_pack("{s:f}", p->foretold, p->foretold_value) : json_null());
 }
 
 void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point, int points, double ceiling)

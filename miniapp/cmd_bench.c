@@ -27,6 +27,15 @@ typedef struct leaving { /* what all records of a run share */
     const char *path;
 } leaving;
 
+/* Minutes of measuring must not end in a path that cannot be written. */
+static bool can_append(const char *path, char *why, size_t why_bytes)
+{
+    if (!path[0]) return true;
+    FILE *f = fopen(path, "ab");
+    if (!f) snprintf(why, why_bytes, "output = %.900s: cannot be opened for appending", path);
+    return f && fclose(f) == 0;
+}
+
 static bool leave_record(const leaving *l, const bench *b, const bench_item *item, const bench_point *point, int points,
                          double ceiling, char *why, size_t why_bytes)
 {
@@ -68,6 +77,7 @@ static int run_all(const bench_request *ask, const topology *top, device *d, con
     char why[1024] = "";
     int status = 0, wrong = 0;
     bench b;
+    if (!can_append(ask->output, why, sizeof why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
     json_t *started = record_now();
     leaving l = { machine_record(command, started), machine_json(top, d), ask->output };
     bench_create(&b, ask, d);

@@ -44,6 +44,8 @@ typedef struct ladder_case {
     int64_t value[LADDER_PARAMETERS_MAX]; /* of the family's parameters, in their order */
     int64_t size; /* set by prepare: elements that one repetition works on */
     double work;  /* set by prepare: bytes, flops or calls of one repetition, counted from the algorithm */
+    const char *foretold; /* set by prepare, or NULL: what theory says of this point, "sectors a request", say, ... */
+    double foretold_value; /* ... and how much of it: printed and recorded beside the rate */
     void *state;  /* prepare's; NULL before it */
 } ladder_case;
 

@@ -1,0 +1,100 @@
+# weft bench: every rung is right before it is timed, and leaves a record that holds what it promises.
+load helper
+
+bench() { timeout -k 5 120 "$weft" bench "$@" 3>&-; }
+small=(nx=300 ny=200 ceiling_bytes=1M samples=5)
+
+promised='
+def number: type == "number" or . == null;
+def count: type == "number" and . == floor;
+[
+  (. as $o | ["schema", "program", "version", "git", "command", "started", "family", "rung", "device", "dtype", "size", "time_s",
+    "rate", "unit", "ceiling", "fraction_of_ceiling", "verified", "parameters", "machine"][] | select(. as $k | $o | has($k) | not)),
+  (select([.family, .rung, .unit, .device] | all(type == "string") | not) | "text"),
+  (select([.time_s | .min, .p50, .p90, .p99, .max, .mean] | all(type == "number" and . > 0) | not) | "time_s"),
+  (select(.time_s | .min <= .p50 and .p50 <= .p90 and .p90 <= .p99 and .p99 <= .max | not) | "percentiles"),
+  (select(.verified | not) | "verified"),
+  (select((.rate > 0) and (.size | count) | not) | "rate, size"),
+  (select(.ceiling != null and ((.fraction_of_ceiling * .ceiling / .rate - 1) | fabs > 1e-9)) | "fraction"),
+  (select(.parameters | type != "object") | "parameters"),
+  (select(.machine.hosts | length != 1) | "machine")
+] | join(" ")'
+
+@test "--list names families and rungs, and runs nothing" {
+    bench --list >list
+    grep -q '^transpose: ' list
+    grep -q '  transpose/naiveRow ' list
+    grep -q '  nx=' list
+    expect files list "$(echo *)"
+    bench transpose/naiveRow --list >list
+    expect "rungs of a chosen one" 1 "$(grep -c ' transpose/' list)"
+}
+
+@test "what is unknown is one sentence that names the nearest" {
+    run bench transpos
+    refused 2 transpos "nearest is transpose"
+    run bench transpose/naiverow
+    refused 2 "nearest is transpose/naiveRow"
+    run bench transpose nz=5
+    refused 2 "key nz" "nearest is nx"
+    run bench transpose nx=0
+    refused 2 "nx = 0" "from 1 to"
+    run bench transpose nx=12b
+    refused 2 "nx = 12b"
+    run bench transpose dtype=f16
+    refused 2 f16 "f32, f64"
+    run bench device=gpu
+    refused 2 "device = gpu" "auto, host, cuda"
+    run bench --lst
+    refused 2 "--lst"
+    expect files "" "$(find . -type f)"
+}
+
+@test "device=cuda without a GPU is exit 3" {
+    ! "$weft" info | grep -q '^gpus  *[1-9]' || skip "a GPU is here"
+    run bench device=cuda
+    refused 3 "device = cuda"
+}
+
+@test "every host rung is right, and its record holds what it promises" {
+    bench device=host "${small[@]}" >table
+    run grep -c WRONG table
+    expect "wrong rungs" 0 "$output"
+    expect "records" "$(bench device=host --list | grep -c '^  [a-z]*/')" "$(wc -l <results.jsonl)"
+    expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    bench device=host dtype=f64 "${small[@]}" >table
+    expect "what is wrong in f64" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+}
+
+@test "every rung of the GPU is right, in f32 and f64, and so are odd sizes" {
+    "$weft" info | grep -q '^gpus  *[1-9]' || skip "no GPU"
+    bench device=cuda samples=3 ceiling_bytes=64M >table
+    expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    bench device=cuda samples=3 ceiling_bytes=64M dtype=f64 >table
+    expect "what is wrong in f64" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    bench transpose device=cuda samples=3 ceiling_bytes=64M nx=1003 ny=517 >table
+    expect "what is wrong in odd sizes" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+}
+
+@test "rates follow from bytes and time" {
+    bench transpose/naiveRow device=host nx=640 ny=480 ceiling_bytes=1M dtype=f64
+    expect rate true "$(record '(.rate * .time_s.p50 / (2 * 8 * 640 * 480) - 1) | fabs < 1e-9')"
+    expect parameters "640 480" "$(record '"\(.parameters.nx) \(.parameters.ny)"')"
+    expect dtype f64 "$(record .dtype)"
+    expect unit B/s "$(record .unit)"
+}
+
+@test "output=none leaves no file, output=FILE leaves that one" {
+    bench transpose/copyRow device=host "${small[@]}" output=none
+    expect files "" "$(find . -type f)"
+    bench transpose/copyRow device=host "${small[@]}" output=mine.jsonl
+    expect records 1 "$(wc -l <mine.jsonl)"
+    run bench transpose/copyRow device=host "${small[@]}" output=no/such/folder.jsonl
+    refused 3 "no/such/folder.jsonl"
+}
+
+@test "on several ranks one measures, and says so" {
+    launch 2 "$weft" bench transpose/copyRow device=host "${small[@]}" 2>said
+    grep -q '^weft: .*rank 0' said
+    expect records 1 "$(wc -l <results.jsonl)"
+}

@@ -1,0 +1,107 @@
+/* A rung whose result is wrong is run once, never timed and has no rate; a right one is timed after it was verified. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "bench_measure.h"
+
+static int runs, runs_when_verified, prepared, destroyed;
+static bool right;
+
+static int prepare(ladder_case *c)
+{
+    runs = runs_when_verified = destroyed = 0;
+    prepared = 1;
+    c->size = c->value[0];
+    c->work = 1000;
+    return 0;
+}
+static int enqueue(ladder_case *c)
+{
+    (void)c;
+    runs++;
+    return 0;
+}
+static int verify(ladder_case *c, ladder_verdict *v)
+{
+    (void)c;
+    runs_when_verified = runs;
+    ladder_right(v);
+    if (!right) ladder_wrong(v, "cell %d", 7);
+    return 0;
+}
+static void destroy(ladder_case *c)
+{
+    (void)c;
+    destroyed++;
+}
+
+static const int64_t swept[] = { 3, 5, 9 };
+static const ladder_parameter parameter[] = { { "n", 4, 1, 100, "" } };
+static const ladder_rung rung[] = {
+    { .name = "fake", .why = "", .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy, .unit = LADDER_CALLS },
+    { .name = "swept", .why = "", .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy, .unit = LADDER_CALLS,
+      .sweep_count = 3, .sweep_values = swept },
+};
+static const ladder_family family = { DEVICE_HOST, "fakes", "", { "f32", "f64" }, parameter, 1, rung, 2 };
+
+static bench_point measured(int which, int index, bench_setting *setting)
+{
+    bench_request ask = { .kind = DEVICE_HOST, .samples = 3, .setting = setting, .settings = setting ? 1 : 0 };
+    const bench_item item = { &family, &rung[which] };
+    device *d = device_host_create(1);
+    bench b;
+    bench_point p;
+    char why[256];
+    bench_create(&b, &ask, d);
+    assert_int_equal(bench_points(&b, &item), which == 1 && !setting ? 3 : 1);
+    assert_true(bench_measure(&b, &item, index, &p, why, sizeof why));
+    bench_destroy(&b);
+    device_destroy(&d);
+    assert_int_equal(prepared, 1);
+    assert_int_equal(destroyed, 1);
+    assert_int_equal(runs_when_verified, 1);
+    return p;
+}
+
+static void test_wrong(void **state)
+{
+    (void)state;
+    right = false;
+    const bench_point p = measured(0, 0, NULL);
+    assert_int_equal(runs, 1);
+    assert_false(p.verified);
+    assert_string_equal(p.wrong, "cell 7");
+    assert_true(isnan(p.rate));
+    assert_true(isnan(p.time_s.p50));
+}
+
+static void test_right(void **state)
+{
+    (void)state;
+    right = true;
+    const bench_point p = measured(0, 0, NULL);
+    assert_true(p.verified);
+    assert_true(runs >= 1 + 3 * p.repeats);
+    assert_int_equal(p.time_s.count, 3);
+    assert_true(fabs(p.rate * p.time_s.p50 / 1000 - 1) < 1e-12);
+    assert_int_equal(p.size, 4);
+}
+
+static void test_sweep(void **state)
+{
+    (void)state;
+    right = true;
+    assert_int_equal(measured(1, 2, NULL).size, 9);
+    bench_setting set = { "n", 42 };
+    assert_int_equal(measured(1, 0, &set).size, 42);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_wrong), cmocka_unit_test(test_right), cmocka_unit_test(test_sweep) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
