@@ -7,6 +7,7 @@ static const ladder_family *const families[] = {
 #if WEFT_CUDA
     &ladder_ceiling_cuda,
     &ladder_memory_cuda,
+    &ladder_access_cuda,
     &ladder_transpose_cuda,
 #endif
 };

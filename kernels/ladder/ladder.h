@@ -40,10 +40,11 @@ typedef struct ladder_case {
     const ladder_rung *rung;
     device *d;
     device_stream *stream;
-    dtype type;
-    int64_t value[LADDER_PARAMETERS_MAX]; /* of the family's parameters, in their order */
+    dtype type; /* as asked; prepare may fix another, and so it is recorded */
+    int64_t value[LADDER_PARAMETERS_MAX]; /* of the family's parameters, in their order; prepare may say what was used instead */
     int64_t size; /* set by prepare: elements that one repetition works on */
     double work;  /* set by prepare: bytes, flops or calls of one repetition, counted from the algorithm */
+    double flops; /* set by prepare where `work` counts bytes: the arithmetic done with them; 0 where none is counted */
     const char *foretold; /* set by prepare, or NULL: what theory says of this point, "sectors a request", say, ... */
     double foretold_value; /* ... and how much of it: printed and recorded beside the rate */
     void *state;  /* prepare's; NULL before it */
@@ -65,8 +66,10 @@ struct ladder_rung {
     const char *(*missing)(device *d); /* NULL, or: why this rung cannot run here; NULL when it can */
     ladder_unit unit;
     ladder_clock clock;
-    const char *ceiling; /* the rung of family `ceiling` that it is measured against, NULL: none */
+    const char *ceiling; /* the rung of family `ceiling` that it is measured against, NULL: none. Where flops are counted and
+                            `fma` allows no more than a lower rate, that is the ceiling */
     int variant;         /* for enqueue and prepare functions that serve several rungs */
+    unsigned ignores;    /* bit i: the family's parameter i means nothing to this rung, and is not shown with it */
     int sweep;           /* index of the parameter that is swept where sweep_count > 0 */
     int sweep_count;
     const int64_t *sweep_values; /* ascending or not; the last one is the rung's own figure */
@@ -101,6 +104,17 @@ typedef void (*ladder_answer)(const void *context, dtype t, int64_t first, int64
 /* Waits for c->stream and compares bit by bit. */
 int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer, const void *context,
                    ladder_verdict *v);
+/* The usual problem, as c->state: one random array in device memory, and one poisoned. For rungs that need no more. */
+enum { LADDER_SEED = 1 };
+typedef struct ladder_arrays {
+    void *in, *out;
+    int64_t in_cells, out_cells;
+} ladder_arrays;
+int ladder_arrays_prepare(ladder_case *c, int64_t in_cells, int64_t out_cells);
+void ladder_arrays_destroy(ladder_case *c);
+/* All of `out` against an answer whose context is the case. */
+int ladder_arrays_compare(ladder_case *c, ladder_answer answer, ladder_verdict *v);
+
 void ladder_right(ladder_verdict *v);
 __attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const char *format, ...);
 

@@ -2,6 +2,7 @@
  * at a time, and each piece is compared by a team of threads: an answer of a gigabyte never stands in memory as a whole. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cell.h"
@@ -106,6 +107,35 @@ int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladde
     }
     const int freed = d->free(d, DEVICE_MEMORY_PINNED, piece);
     return code ? code : freed;
+}
+
+int ladder_arrays_prepare(ladder_case *c, int64_t in_cells, int64_t out_cells)
+{
+    ladder_arrays *a = calloc(1, sizeof *a);
+    if (!a) abort();
+    c->state = a;
+    a->in_cells = in_cells;
+    a->out_cells = out_cells;
+    int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, (size_t)in_cells * dtype_bytes(c->type), &a->in);
+    if (!code) code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, (size_t)out_cells * dtype_bytes(c->type), &a->out);
+    if (!code) code = ladder_fill_random(c, a->in, in_cells, LADDER_SEED);
+    return code ? code : ladder_poison(c, a->out, (size_t)out_cells * dtype_bytes(c->type));
+}
+
+void ladder_arrays_destroy(ladder_case *c)
+{
+    ladder_arrays *a = c->state;
+    if (!a) return;
+    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, a->in);
+    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, a->out);
+    free(a);
+    c->state = NULL;
+}
+
+int ladder_arrays_compare(ladder_case *c, ladder_answer answer, ladder_verdict *v)
+{
+    const ladder_arrays *a = c->state;
+    return ladder_compare(c, a->out, a->out_cells, answer, c, v);
 }
 
 void ladder_right(ladder_verdict *v)

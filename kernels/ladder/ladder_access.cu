@@ -1,0 +1,379 @@
+/* Access to global memory: what a warp asks for, and what the memory system has to move for it.
+ *
+ * The 32 threads of a warp load together. The hardware merges their addresses into requests for 32-byte sectors, and whole
+ * sectors travel: between L1, L2 and HBM, whether one byte of them is wanted or all. So the question about any access
+ * pattern is: how many sectors does one request of a warp touch? 32 neighbouring floats that start on a line touch 4; shifted by one
+ * float they touch 5; every second float, 8; every eighth or more, 32, of which seven eighths are thrown away. That number is printed
+ * beside each rate of the offset and stride rungs; ncu's l1tex__average_t_sectors_per_request shows the same one.
+ *
+ * The second question is how many bytes are on their way at a time: HBM answers after about 0.7 us, so that full speed
+ * needs about 25 KB in flight on each SM. More threads, more loads a thread or wider loads all provide them.
+ *
+ * Measured on one H200, f32, as a fraction of the copy engine: the table is in kernels/README.md. An offset costs little (the
+ * neighbouring warp needs the same sector and finds it in L1 or L2); a stride of s costs s times the traffic up to 8,
+ * where it stays; one load of 4 bytes a thread reaches half of the copy, four of them or one of 16 bytes nearly all. */
+#include <string.h>
+
+#include "device_cuda.h"
+#include "ladder_families.h"
+
+namespace {
+
+enum { N, OFFSET, STRIDE, UNROLL, WIDTH_BYTES, PARAMETERS };
+enum { THREADS = 256, SHIFT_MOST = 1024 };
+
+const ladder_arrays *arrays(const ladder_case *c) { return (const ladder_arrays *)c->state; }
+
+double cell(dtype t, int64_t i)
+{
+    float f = 0;
+    double d = 0;
+    if (t == DTYPE_F64) ladder_random(t, &d, i, 1, LADDER_SEED);
+    else ladder_random(t, &f, i, 1, LADDER_SEED);
+    return t == DTYPE_F64 ? d : (double)f;
+}
+
+void put(dtype t, void *out, int64_t i, double u)
+{
+    if (t == DTYPE_F32) ((float *)out)[i] = (float)u;
+    else ((double *)out)[i] = u;
+}
+
+unsigned blocks_for(int64_t cells, int64_t block_cells) { return (unsigned)((cells + block_cells - 1) / block_cells); }
+
+template <typename T> using kernel = void (*)(T *out, const T *in, int64_t n, int64_t step);
+
+int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, int64_t threads, int64_t step)
+{
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    const ladder_arrays *a = arrays(c);
+    const unsigned blocks = blocks_for(threads, THREADS);
+    switch (c->type) {
+    case DTYPE_F32: f32<<<blocks, THREADS, 0, stream>>>((float *)a->out, (const float *)a->in, c->size, step); break;
+    case DTYPE_F64: f64<<<blocks, THREADS, 0, stream>>>((double *)a->out, (const double *)a->in, c->size, step); break;
+    }
+    return cudaGetLastError();
+}
+
+/* Sectors that 32 threads touch, thread k at cell first + k * stride: the average over the warps' alignments. */
+double sectors_a_request(dtype t, int64_t first, int64_t stride)
+{
+    const int64_t word = (int64_t)dtype_bytes(t), sector = 32, warps = 32;
+    int64_t sectors = 0;
+    for (int64_t w = 0; w < warps; w++) {
+        int64_t last = -1;
+        for (int64_t k = 0; k < 32; k++) {
+            const int64_t s = (first + (w * 32 + k) * stride) * word / sector;
+            sectors += s != last;
+            last = s;
+        }
+    }
+    return (double)sectors / (double)warps;
+}
+
+/* ---- offset: the warp's 128 bytes do not start on a line ---- */
+
+template <typename T> __global__ void offset_read(T *out, const T *in, int64_t n, int64_t offset)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) out[i] = in[i + offset];
+}
+
+template <typename T> __global__ void offset_write(T *out, const T *in, int64_t n, int64_t offset)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) out[i + offset] = in[i];
+}
+
+int prepare_offset(ladder_case *c)
+{
+    c->size = c->value[N];
+    c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
+    c->foretold = "sectors a request";
+    c->foretold_value = sectors_a_request(c->type, c->value[OFFSET], 1);
+    return ladder_arrays_prepare(c, c->size + SHIFT_MOST, c->size + SHIFT_MOST);
+}
+
+int run_offset_read(ladder_case *c) { return launch(c, offset_read<float>, offset_read<double>, c->size, c->value[OFFSET]); }
+int run_offset_write(ladder_case *c) { return launch(c, offset_write<float>, offset_write<double>, c->size, c->value[OFFSET]); }
+
+void answer_offset_read(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    ladder_random(t, out, first + ((const ladder_case *)context)->value[OFFSET], count, LADDER_SEED);
+}
+
+void answer_straight(const void *, dtype t, int64_t first, int64_t count, void *out)
+{
+    ladder_random(t, out, first, count, LADDER_SEED);
+}
+
+int verify_offset_read(ladder_case *c, ladder_verdict *v)
+{
+    return ladder_compare(c, arrays(c)->out, c->size, answer_offset_read, c, v);
+}
+
+int verify_offset_write(ladder_case *c, ladder_verdict *v)
+{
+    const char *out = (const char *)arrays(c)->out + (size_t)c->value[OFFSET] * dtype_bytes(c->type);
+    return ladder_compare(c, out, c->size, answer_straight, c, v);
+}
+
+/* ---- stride: the warp's cells lie apart ---- */
+
+template <typename T> __global__ void stride_read(T *out, const T *in, int64_t n, int64_t stride)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) out[i] = in[i * stride];
+}
+
+template <typename T> __global__ void stride_write(T *out, const T *in, int64_t n, int64_t stride)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) out[i * stride] = in[i];
+}
+
+/* The array that is walked with the stride keeps its length, so that it never fits into a cache. Work: what is used. */
+int prepare_stride(ladder_case *c)
+{
+    c->size = c->value[N] / c->value[STRIDE];
+    c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
+    c->foretold = "sectors a request";
+    c->foretold_value = sectors_a_request(c->type, 0, c->value[STRIDE]);
+    return ladder_arrays_prepare(c, c->value[N], c->value[N]);
+}
+
+int run_stride_read(ladder_case *c) { return launch(c, stride_read<float>, stride_read<double>, c->size, c->value[STRIDE]); }
+int run_stride_write(ladder_case *c) { return launch(c, stride_write<float>, stride_write<double>, c->size, c->value[STRIDE]); }
+
+void answer_stride_read(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const int64_t stride = ((const ladder_case *)context)->value[STRIDE];
+    for (int64_t i = 0; i < count; i++) put(t, out, i, cell(t, (first + i) * stride));
+}
+
+/* Between the cells that were written stands the poison still. */
+void answer_stride_write(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const ladder_case *c = (const ladder_case *)context;
+    const int64_t stride = c->value[STRIDE];
+    memset(out, 0xff, (size_t)count * dtype_bytes(t));
+    for (int64_t i = (stride - first % stride) % stride; i < count; i += stride)
+        if ((first + i) / stride < c->size) put(t, out, i, cell(t, (first + i) / stride));
+}
+
+int verify_stride_read(ladder_case *c, ladder_verdict *v)
+{
+    return ladder_compare(c, arrays(c)->out, c->size, answer_stride_read, c, v);
+}
+
+int verify_stride_write(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_stride_write, v); }
+
+/* ---- more bytes in flight: more loads a thread, or wider ones ---- */
+
+template <typename T, int LOADS> __global__ void unrolled(T *out, const T *in, int64_t n, int64_t)
+{
+    const int64_t first = (int64_t)blockIdx.x * THREADS * LOADS + threadIdx.x;
+    T u[LOADS];
+#pragma unroll
+    for (int k = 0; k < LOADS; k++)
+        if (first + k * THREADS < n) u[k] = in[first + k * THREADS];
+#pragma unroll
+    for (int k = 0; k < LOADS; k++)
+        if (first + k * THREADS < n) out[first + k * THREADS] = u[k];
+}
+
+int prepare_copy(ladder_case *c)
+{
+    c->size = c->value[N];
+    c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
+    return ladder_arrays_prepare(c, c->size, c->size);
+}
+
+int run_unroll(ladder_case *c)
+{
+    const int64_t loads = c->value[UNROLL], threads = (c->size + loads - 1) / loads;
+    switch (loads) {
+    case 1: return launch(c, unrolled<float, 1>, unrolled<double, 1>, threads, 0);
+    case 2: return launch(c, unrolled<float, 2>, unrolled<double, 2>, threads, 0);
+    case 4: return launch(c, unrolled<float, 4>, unrolled<double, 4>, threads, 0);
+    case 8: return launch(c, unrolled<float, 8>, unrolled<double, 8>, threads, 0);
+    }
+    return cudaErrorInvalidValue;
+}
+
+/* One load and one store of so many bytes a thread; a request of 32 x 16 bytes is four whole lines. */
+template <typename V> __global__ void vector_copy(V *out, const V *in, int64_t vectors)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < vectors) out[i] = in[i];
+}
+
+template <typename V> int launch_vectors(ladder_case *c)
+{
+    const int64_t vectors = c->size * (int64_t)dtype_bytes(c->type) / (int64_t)sizeof(V);
+    vector_copy<V><<<blocks_for(vectors, THREADS), THREADS, 0, device_cuda_stream(c->stream)>>>((V *)arrays(c)->out,
+                                                                                                (const V *)arrays(c)->in, vectors);
+    return cudaGetLastError();
+}
+
+int run_vector(ladder_case *c)
+{
+    switch (c->value[WIDTH_BYTES]) {
+    case 4: return launch_vectors<unsigned>(c);
+    case 8: return launch_vectors<uint2>(c);
+    case 16: return launch_vectors<uint4>(c);
+    }
+    return cudaErrorInvalidValue;
+}
+
+int prepare_vector(ladder_case *c) /* whole vectors of the widest */
+{
+    c->value[N] &= ~(int64_t)3;
+    return prepare_copy(c);
+}
+
+int verify_copy(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_straight, v); }
+
+/* ---- hints to the caches: what is read once need not push out what is read twice ---- */
+
+enum { HINT_LOADS = 4 };
+enum hint { CACHED, READ_ONLY, L2_ONLY, STREAMING };
+
+template <typename T, int HINT> __global__ void hinted(T *out, const T *in, int64_t n, int64_t)
+{
+    const int64_t first = (int64_t)blockIdx.x * THREADS * HINT_LOADS + threadIdx.x;
+    T u[HINT_LOADS];
+#pragma unroll
+    for (int k = 0; k < HINT_LOADS; k++) {
+        const T *p = in + first + k * THREADS;
+        if (first + k * THREADS < n)
+            u[k] = HINT == READ_ONLY ? __ldg(p) : HINT == L2_ONLY ? __ldcg(p) : HINT == STREAMING ? __ldcs(p) : __ldca(p);
+    }
+#pragma unroll
+    for (int k = 0; k < HINT_LOADS; k++)
+        if (first + k * THREADS < n) {
+            if (HINT == STREAMING) __stcs(out + first + k * THREADS, u[k]);
+            else out[first + k * THREADS] = u[k];
+        }
+}
+
+int run_hint(ladder_case *c)
+{
+    const int64_t threads = (c->size + HINT_LOADS - 1) / HINT_LOADS;
+    switch ((hint)c->rung->variant) {
+    case CACHED: return launch(c, hinted<float, CACHED>, hinted<double, CACHED>, threads, 0);
+    case READ_ONLY: return launch(c, hinted<float, READ_ONLY>, hinted<double, READ_ONLY>, threads, 0);
+    case L2_ONLY: return launch(c, hinted<float, L2_ONLY>, hinted<double, L2_ONLY>, threads, 0);
+    case STREAMING: return launch(c, hinted<float, STREAMING>, hinted<double, STREAMING>, threads, 0);
+    }
+    return cudaErrorInvalidValue;
+}
+
+/* ---- an array of structures, or a structure of arrays: two fields of four are wanted ---- */
+
+enum { FIELDS = 4 };
+
+template <typename T> __global__ void array_of_structures(T *out, const T *in, int64_t n, int64_t)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) out[i] = in[FIELDS * i] + in[FIELDS * i + 1];
+}
+
+template <typename T> __global__ void structure_of_arrays(T *out, const T *in, int64_t n, int64_t)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) out[i] = in[i] + in[n + i];
+}
+
+/* Work: two fields read, one result written; the array of structures drags the other two fields along. */
+int prepare_fields(ladder_case *c)
+{
+    c->size = c->value[N] / 2;
+    c->work = 3 * (double)c->size * (double)dtype_bytes(c->type);
+    return ladder_arrays_prepare(c, FIELDS * c->size, c->size);
+}
+
+enum { AOS, SOA };
+
+int run_fields(ladder_case *c)
+{
+    return c->rung->variant == AOS ? launch(c, array_of_structures<float>, array_of_structures<double>, c->size, 0)
+                                   : launch(c, structure_of_arrays<float>, structure_of_arrays<double>, c->size, 0);
+}
+
+void answer_fields(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const ladder_case *c = (const ladder_case *)context;
+    const bool aos = c->rung->variant == AOS;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t x = aos ? FIELDS * (first + i) : first + i, y = aos ? x + 1 : c->size + x;
+        put(t, out, i, t == DTYPE_F32 ? (double)((float)cell(t, x) + (float)cell(t, y)) : cell(t, x) + cell(t, y));
+    }
+}
+
+int verify_fields(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_fields, v); }
+
+/* ---- the table ---- */
+
+const int64_t offsets[] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+                            17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33 };
+const int64_t loads[] = { 1, 2, 4, 8 };
+const int64_t widths[] = { 4, 8, 16 };
+
+constexpr ladder_rung rung(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
+                           int (*verify)(ladder_case *, ladder_verdict *), int variant = 0)
+{
+    ladder_rung r = {};
+    r.name = name;
+    r.why = why;
+    r.prepare = prepare;
+    r.enqueue = enqueue;
+    r.verify = verify;
+    r.destroy = ladder_arrays_destroy;
+    r.unit = LADDER_BYTES;
+    r.ceiling = "copy";
+    r.variant = variant;
+    r.ignores = (1u << PARAMETERS) - 2; /* all but n */
+    return r;
+}
+
+constexpr ladder_rung swept(ladder_rung r, int parameter, const int64_t *values, int count)
+{
+    r.sweep = parameter;
+    r.ignores &= ~(1u << parameter);
+    r.sweep_values = values;
+    r.sweep_count = count;
+    return r;
+}
+
+const ladder_rung rungs[] = {
+    swept(rung("offsetRead", "a shifted warp touches one more sector", prepare_offset, run_offset_read, verify_offset_read), OFFSET,
+          offsets, 34),
+    swept(rung("offsetWrite", "partial sectors wait in L2", prepare_offset, run_offset_write, verify_offset_write), OFFSET, offsets, 34),
+    swept(rung("strideRead", "sectors read, cells used", prepare_stride, run_stride_read, verify_stride_read), STRIDE, offsets + 1, 33),
+    swept(rung("strideWrite", "each partial sector costs a read too", prepare_stride, run_stride_write, verify_stride_write), STRIDE,
+          offsets + 1, 33),
+    swept(rung("unroll", "independent loads a thread", prepare_copy, run_unroll, verify_copy), UNROLL, loads, 4),
+    swept(rung("vector", "bytes a load", prepare_vector, run_vector, verify_copy), WIDTH_BYTES, widths, 3),
+    rung("loadCached", "through L1 and L2, the default", prepare_copy, run_hint, verify_copy, CACHED),
+    rung("loadReadOnly", "__ldg: the read-only path", prepare_copy, run_hint, verify_copy, READ_ONLY),
+    rung("loadL2", "L1 left out", prepare_copy, run_hint, verify_copy, L2_ONLY),
+    rung("loadStreaming", "first to leave the caches", prepare_copy, run_hint, verify_copy, STREAMING),
+    rung("arrayOfStructures", "unwanted fields travel along", prepare_fields, run_fields, verify_fields, AOS),
+    rung("structureOfArrays", "each field dense", prepare_fields, run_fields, verify_fields, SOA),
+};
+
+const ladder_parameter parameters[PARAMETERS] = {
+    { "n", 1 << 25, 1024, (int64_t)1 << 32, "cells" },
+    { "offset", 0, 0, SHIFT_MOST, "cells between the start of a line and the first cell" },
+    { "stride", 1, 1, 1024, "cells from one thread's to the next one's" },
+    { "unroll", 4, 1, 8, "loads a thread: 1, 2, 4 or 8" },
+    { "width_bytes", 16, 4, 16, "bytes a load: 4, 8 or 16" },
+};
+
+} // namespace
+
+const ladder_family ladder_access_cuda = {
+    DEVICE_CUDA, "access", "sectors asked for, bytes in flight", { "f32", "f64" },
+    parameters, PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+};
