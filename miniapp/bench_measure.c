@@ -123,9 +123,8 @@ static void verify_and_sample(bench *b, ladder_case *c, bench_point *p)
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, char *why, size_t why_bytes)
 {
     ladder_case c = { .rung = item->rung, .d = b->d, .stream = b->stream, .type = b->ask->type };
-    *p = (bench_point){ .rate = NAN, .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
+    *p = (bench_point){ .flops_per_byte = NAN, .rate = NAN, .ceiling = NAN, .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     set_values(b, item, index, c.value);
-    memcpy(p->value, c.value, sizeof p->value);
     int code = item->rung->prepare(&c);
     if (!code) code = b->d->stream_sync(b->d, b->stream);
     if (code)
@@ -133,6 +132,9 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     else
         verify_and_sample(b, &c, p);
     p->size = c.size;
+    p->type = c.type;
+    memcpy(p->value, c.value, sizeof p->value);
+    if (item->rung->unit == LADDER_BYTES && c.flops > 0) p->flops_per_byte = c.flops / c.work;
     p->foretold = c.foretold;
     p->foretold_value = c.foretold_value;
     item->rung->destroy(&c);
@@ -146,19 +148,31 @@ double bench_ceiling_rate(bench *b, const char *name)
         if (strcmp(b->ceiling[i].name, name) == 0 && b->ceiling[i].type == b->ask->type) return b->ceiling[i].rate;
     int families = 0;
     const ladder_family *const *family = ladder_families(&families);
-    double rate = NAN;
+    bench_ceiling found = { name, b->ask->type, LADDER_BYTES, NAN };
     for (int i = 0; i < families; i++) {
         if (family[i]->kind != b->d->kind || strcmp(family[i]->name, "ceiling") != 0) continue;
         for (int j = 0; j < family[i]->rungs; j++) {
             const bench_item item = { family[i], &family[i]->rung[j] };
             bench_point p;
             char why[256];
-            if (strcmp(item.rung->name, name) == 0 && bench_measure(b, &item, 0, &p, why, sizeof why))
-                rate = p.rate * p.time_s.p50 / p.time_s.min;
+            if (strcmp(item.rung->name, name) != 0 || !bench_measure(b, &item, 0, &p, why, sizeof why)) continue;
+            found.unit = item.rung->unit;
+            found.rate = p.rate * p.time_s.p50 / p.time_s.min;
         }
     }
-    if (b->ceilings < BENCH_CEILINGS_MAX) b->ceiling[b->ceilings++] = (bench_ceiling){ name, b->ask->type, rate };
-    return rate;
+    if (b->ceilings < BENCH_CEILINGS_MAX) b->ceiling[b->ceilings++] = found;
+    return found.rate;
+}
+
+void bench_roof(bench *b, const bench_item *item, bench_point *p)
+{
+    p->ceiling_name = item->rung->ceiling;
+    p->ceiling = bench_ceiling_rate(b, p->ceiling_name);
+    if (isnan(p->flops_per_byte)) return;
+    const double slope = bench_ceiling_rate(b, "fma") / p->flops_per_byte;
+    if (p->ceiling < slope) return;
+    p->ceiling_name = "fma";
+    p->ceiling = slope;
 }
 
 const char *bench_unit_name(ladder_unit unit)

@@ -8,6 +8,8 @@
 typedef struct bench_point { /* a rung at one set of values */
     int64_t value[LADDER_PARAMETERS_MAX];
     int64_t size;
+    dtype type;
+    double flops_per_byte;    /* NaN where flops or bytes are not counted */
     bool verified;
     char wrong[160];          /* why it is not */
     timer_percentiles time_s; /* of one repetition; NaN where not verified */
@@ -15,11 +17,14 @@ typedef struct bench_point { /* a rung at one set of values */
     double foretold_value;
     int repeats;              /* repetitions in a sample */
     double rate;              /* work per second, from the median; NaN where not verified */
+    double ceiling;           /* what bounds that rate: set by bench_roof */
+    const char *ceiling_name; /* NULL: nothing was said to */
 } bench_point;
 
 typedef struct bench_ceiling {
     const char *name;
     dtype type;
+    ladder_unit unit;
     double rate;
 } bench_ceiling;
 
@@ -45,6 +50,9 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
 /* The rung of that name of family `ceiling`, measured at the first call: the best sample, since whatever disturbs a copy
  * is not the memory's limit. NaN for NULL, and where it could not be measured. */
 double bench_ceiling_rate(bench *b, const char *name);
+
+/* Sets the point's ceiling: the rung's own, or fma where the point's flops a byte make that the lower one (the roofline). */
+void bench_roof(bench *b, const bench_item *item, bench_point *p);
 
 const char *bench_unit_name(ladder_unit unit); /* "B/s" */
 

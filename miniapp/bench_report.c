@@ -36,14 +36,17 @@ static const char *count_text(char *out, size_t bytes, int64_t n)
     return out;
 }
 
-static const char *values_text(char *out, size_t bytes, const ladder_family *f, const int64_t *values)
+static bool shown(const ladder_rung *r, int parameter) { return (r->ignores >> parameter & 1u) == 0; }
+
+static const char *values_text(char *out, size_t bytes, const bench_item *item, const int64_t *values)
 {
     char count[32];
     size_t at = 0;
     out[0] = '\0';
-    for (int i = 0; i < f->parameters && at < bytes; i++)
-        at += (size_t)snprintf(out + at, bytes - at, "%s%s=%s", i ? " " : "", f->parameter[i].key,
-                               count_text(count, sizeof count, values[i]));
+    for (int i = 0; i < item->family->parameters && at < bytes; i++)
+        if (shown(item->rung, i))
+            at += (size_t)snprintf(out + at, bytes - at, "%s%s=%s", at ? " " : "", item->family->parameter[i].key,
+                                   count_text(count, sizeof count, values[i]));
     return out;
 }
 
@@ -74,23 +77,32 @@ void bench_report_head(const bench *b)
     printf("%-26s %-32s %9s %7s %13s %15s  %s\n", "rung", "parameters", "median", "spread", "rate", "of ceiling", "why");
 }
 
-void bench_report_line(const bench_item *item, const bench_point *p, double ceiling)
+void bench_report_line(const bench_item *item, const bench_point *p)
 {
     char name[96], values[160], median[32], spread[32], rate[32], fraction[48], foretold[64] = "";
     const ladder_rung *r = item->rung;
     snprintf(name, sizeof name, "%s/%s", item->family->name, r->name);
-    values_text(values, sizeof values, item->family, p->value);
+    values_text(values, sizeof values, item, p->value);
     if (!p->verified) {
         printf("%-26s %-32s WRONG: %s\n", name, values, p->wrong);
     } else {
         snprintf(spread, sizeof spread, "%.1f %%", 100 * (p->time_s.p90 - p->time_s.min) / p->time_s.p50);
-        if (isnan(ceiling)) snprintf(fraction, sizeof fraction, "-");
-        else snprintf(fraction, sizeof fraction, "%.3f %s", p->rate / ceiling, r->ceiling);
+        if (isnan(p->ceiling)) snprintf(fraction, sizeof fraction, "-");
+        else snprintf(fraction, sizeof fraction, "%.3f %s", p->rate / p->ceiling, p->ceiling_name);
         if (p->foretold) snprintf(foretold, sizeof foretold, " (%.3g %s)", p->foretold_value, p->foretold);
         printf("%-26s %-32s %9s %7s %13s %15s  %s%s\n", name, values, seconds_text(median, sizeof median, p->time_s.p50), spread,
                rate_text(rate, sizeof rate, p->rate, r->unit), fraction, r->why, foretold);
     }
     fflush(stdout);
+}
+
+void bench_report_ceilings(const bench *b)
+{
+    char rate[32];
+    for (int i = 0; i < b->ceilings; i++)
+        printf("%s %s %s", i ? "," : "\nceilings of this run:", b->ceiling[i].name,
+               rate_text(rate, sizeof rate, b->ceiling[i].rate, b->ceiling[i].unit));
+    if (b->ceilings > 0) printf("\n");
 }
 
 void bench_report_missing(const bench_item *item, const char *why)
@@ -102,41 +114,53 @@ void bench_report_missing(const bench_item *item, const char *why)
 
 /* ---- for programs ---- */
 
-static json_t *values_json(const ladder_family *f, const int64_t *values)
+static json_t *values_json(const bench_item *item, const int64_t *values)
 {
     json_t *o = json_object();
-    for (int i = 0; i < f->parameters; i++) json_object_set_new(o, f->parameter[i].key, json_integer((json_int_t)values[i]));
+    for (int i = 0; i < item->family->parameters; i++)
+        if (shown(item->rung, i)) json_object_set_new(o, item->family->parameter[i].key, json_integer((json_int_t)values[i]));
+    return o;
+}
+
+/* All that were measured so far for this type of data: {"copy": 4.2e12, ...}. */
+static json_t *ceilings_json(const bench *b)
+{
+    json_t *o = json_object();
+    for (int i = 0; i < b->ceilings; i++)
+        if (b->ceiling[i].type == b->ask->type) json_object_set_new(o, b->ceiling[i].name, record_number(b->ceiling[i].rate));
     return o;
 }
 
 /* What holds for one point: a rung's own figures, or an entry of its sweep. */
-static json_t *point_json(const bench_item *item, const bench_point *p, double ceiling)
+static json_t *point_json(const bench_item *item, const bench_point *p)
 {
     const timer_percentiles *t = &p->time_s;
-    return json_pack("{s:I, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o}", "size", (json_int_t)p->size, "time_s",
-                     "min", record_number(t->min), "p50", record_number(t->p50), "p90", record_number(t->p90), "p99",
-                     record_number(t->p99), "max", record_number(t->max), "mean", record_number(t->mean), "rate",
-                     record_number(p->rate), "fraction_of_ceiling", record_number(p->rate / ceiling), "verified", p->verified,
-                     "wrong", p->verified ? json_null() : json_string(p->wrong), "samples", (int)t->count, "repeats", p->repeats,
-                     "parameters", values_json(item->family, p->value), "foretold",
+    return json_pack("{s:I, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o}", "size",
+                     (json_int_t)p->size, "time_s", "min", record_number(t->min), "p50", record_number(t->p50), "p90",
+                     record_number(t->p90), "p99", record_number(t->p99), "max", record_number(t->max), "mean",
+                     record_number(t->mean), "rate", record_number(p->rate), "flops_per_byte", record_number(p->flops_per_byte),
+                     "ceiling", record_number(p->ceiling), "ceiling_name", p->ceiling_name ? json_string(p->ceiling_name) : json_null(),
+                     "fraction_of_ceiling", record_number(p->rate / p->ceiling), "verified", p->verified, "wrong",
+                     p->verified ? json_null() : json_string(p->wrong), "samples", (int)t->count, "repeats", p->repeats,
+                     "parameters", values_json(item, p->value), "foretold",
                      p->foretold ? json_pack("{s:f}", p->foretold, p->foretold_value) : json_null());
 }
 
-void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point, int points, double ceiling)
+void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point, int points)
 {
     const ladder_family *f = item->family;
     const ladder_rung *r = item->rung;
-    const char *type = f->type_name[b->ask->type];
+    const char *type = f->type_name[point[points - 1].type];
     bool verified = true;
-    json_object_update_new(o, point_json(item, &point[points - 1], ceiling));
-    json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:o}", "family", f->name, "rung", r->name, "why", r->why,
+    json_object_update_new(o, point_json(item, &point[points - 1]));
+    json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o}", "family", f->name, "rung", r->name, "why", r->why,
                                         "device", b->d->kind == DEVICE_HOST ? "host" : "cuda", "dtype",
-                                        type ? json_string(type) : json_null(), "unit", bench_unit_name(r->unit), "ceiling",
-                                        record_number(ceiling), "ceiling_name", r->ceiling ? json_string(r->ceiling) : json_null()));
+                                        type ? json_string(type) : json_null(), "unit", bench_unit_name(r->unit), "ceilings",
+                                        ceilings_json(b)));
     json_t *sweep = json_array();
     for (int i = 0; i < points; i++) {
         verified = verified && point[i].verified;
-        if (r->sweep_count > 0) json_array_append_new(sweep, point_json(item, &point[i], ceiling));
+        if (r->sweep_count > 0) json_array_append_new(sweep, point_json(item, &point[i]));
     }
     json_object_set_new(o, "verified", json_boolean(verified));
     if (!verified) json_object_set_new(o, "rate", json_null());

@@ -37,11 +37,11 @@ static bool can_append(const char *path, char *why, size_t why_bytes)
 }
 
 static bool leave_record(const leaving *l, const bench *b, const bench_item *item, const bench_point *point, int points,
-                         double ceiling, char *why, size_t why_bytes)
+                         char *why, size_t why_bytes)
 {
     if (!l->path[0]) return true;
     json_t *o = json_deep_copy(l->head);
-    bench_report_record(o, b, item, point, points, ceiling);
+    bench_report_record(o, b, item, point, points);
     json_object_set(o, "machine", l->machine);
     const bool ok = record_append(l->path, o, why, why_bytes);
     json_decref(o);
@@ -57,16 +57,17 @@ static int climb(bench *b, const leaving *l, const bench_item *item, int *wrong,
         return 0;
     }
     const int points = bench_points(b, item);
-    const double ceiling = bench_ceiling_rate(b, item->rung->ceiling);
     bench_point *point = calloc((size_t)points, sizeof *point);
     bool ok = point != NULL, right = true;
     if (!ok) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    (void)bench_ceiling_rate(b, item->rung->ceiling); /* before the rung takes its memory */
     for (int i = 0; i < points && ok; i++) {
         ok = bench_measure(b, item, i, &point[i], why, why_bytes);
-        if (ok) bench_report_line(item, &point[i], ceiling);
+        if (ok) bench_roof(b, item, &point[i]);
+        if (ok) bench_report_line(item, &point[i]);
         right = right && point[i].verified;
     }
-    if (ok) ok = leave_record(l, b, item, point, points, ceiling, why, why_bytes);
+    if (ok) ok = leave_record(l, b, item, point, points, why, why_bytes);
     if (ok && !right) ++*wrong;
     free(point);
     return ok ? 0 : CHECK_EXIT_ENVIRONMENT;
@@ -83,6 +84,7 @@ static int run_all(const bench_request *ask, const topology *top, device *d, con
     bench_create(&b, ask, d);
     bench_report_head(&b);
     for (int i = 0; i < ask->items && status == 0; i++) status = climb(&b, &l, &ask->item[i], &wrong, why, sizeof why);
+    if (status == 0) bench_report_ceilings(&b);
     bench_destroy(&b);
     json_decref(l.head);
     json_decref(l.machine);
