@@ -8,8 +8,8 @@
  *   NAME(x)   x with the pair's suffix.
  *
  * A block is 1, 4 or 8 vectors whose sums grow side by side in registers: a chain of fma by itself is all latency, and
- * a weight is loaded once for all. Blocks lie along a row or, where a row has less than a block left, down a column; the
- * thin boxes beside a rank's sides are nothing but such ends. A vector that is cut by the side of a box is computed
+ * a weight is loaded once for all. Blocks lie along a row or, where a row has less than a block left, down a column;
+ * the thin boxes beside a rank's sides are nothing but such ends. A vector that is cut by the side of a box is computed
  * whole and stored in part; what it reads too much lies in the field's allocation (field.h) and is not used. */
 
 #define LANES ((int64_t)(sizeof(VECTOR) / sizeof(CELL)))

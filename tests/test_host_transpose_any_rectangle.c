@@ -24,12 +24,12 @@ static void check(device *d, dtype t, int64_t rows, int64_t cols, int64_t more_p
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) host_field_free(d, all[i]);
 }
 
-static void any_rectangle(void **state)
+static void any_rectangle(bool streams)
 {
-    (void)state;
     const int64_t sides[] = { 1, 2, 31, 32, 33, 64, 97 };
     const int count = sizeof sides / sizeof *sides;
     device *d = device_host_create(3);
+    if (streams) ((device_host *)d)->far_cache_bytes = 0;
     for (int t = DTYPE_F32; t <= DTYPE_F64; t++)
         for (int flags = 0; flags < 4; flags++) {
             for (int r = 0; r < count; r++)
@@ -42,8 +42,23 @@ static void any_rectangle(void **state)
     device_destroy(&d);
 }
 
+static void any_rectangle_with_plain_stores(void **state)
+{
+    (void)state;
+    any_rectangle(false);
+}
+
+static void any_rectangle_with_streamed_stores(void **state)
+{
+    (void)state;
+    any_rectangle(true);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(any_rectangle) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_rectangle_with_plain_stores),
+        cmocka_unit_test(any_rectangle_with_streamed_stores),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
