@@ -9,6 +9,7 @@ static const ladder_family *const families[] = {
     &ladder_memory_cuda,
     &ladder_access_cuda,
     &ladder_transpose_cuda,
+    &ladder_constant_cuda,
 #endif
 };
 
