@@ -12,6 +12,7 @@ static const ladder_family *const families[] = {
     &ladder_transpose_cuda,
     &ladder_constant_cuda,
     &ladder_roofline_cuda,
+    &ladder_product_cuda,
 #endif
 };
 
