@@ -4,15 +4,18 @@
 static const ladder_family *const families[] = {
     &ladder_ceiling_host,
     &ladder_transpose_host,
+    &ladder_stencil_host,
     &ladder_roofline_host,
 #if WEFT_CUDA
     &ladder_ceiling_cuda,
     &ladder_memory_cuda,
     &ladder_access_cuda,
     &ladder_transpose_cuda,
+    &ladder_stencil_cuda,
+    &ladder_reduce_cuda,
     &ladder_constant_cuda,
-    &ladder_roofline_cuda,
     &ladder_product_cuda,
+    &ladder_roofline_cuda,
 #endif
 };
 

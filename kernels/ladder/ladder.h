@@ -96,6 +96,8 @@ int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_
 void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells, uint64_t seed);
 /* The xor of all 32-bit words of that data, by a team of threads: the answer of a kernel that only reads. */
 uint32_t ladder_random_xor(dtype t, int64_t cells, uint64_t seed);
+/* The sum mod 2^64 of the cells' bit patterns, taken as unsigned integers. */
+uint64_t ladder_random_sum(dtype t, int64_t cells, uint64_t seed);
 /* 0xff bytes, which are NaN: a cell that a rung does not write shows. */
 int ladder_poison(ladder_case *c, void *device_data, size_t bytes);
 

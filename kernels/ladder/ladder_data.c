@@ -55,6 +55,23 @@ uint32_t ladder_random_xor(dtype t, int64_t cells, uint64_t seed)
     return all;
 }
 
+uint64_t ladder_random_sum(dtype t, int64_t cells, uint64_t seed)
+{
+    uint64_t all = 0;
+#pragma omp parallel for schedule(static) reduction(+ : all)
+    for (int64_t at = 0; at < cells; at += LINE_CELLS) {
+        cells_any line;
+        uint32_t word32[LINE_CELLS];
+        uint64_t word64[LINE_CELLS];
+        const size_t count = (size_t)(cells - at < LINE_CELLS ? cells - at : LINE_CELLS);
+        ladder_random(t, &line, at, (int64_t)count, seed);
+        memcpy(word32, &line, sizeof word32);
+        memcpy(word64, &line, sizeof word64);
+        for (size_t i = 0; i < count; i++) all += t == DTYPE_F32 ? word32[i] : word64[i];
+    }
+    return all;
+}
+
 int ladder_poison(ladder_case *c, void *device_data, size_t bytes)
 {
     return c->d->fill_bytes(c->d, device_data, 0xff, bytes, c->stream);

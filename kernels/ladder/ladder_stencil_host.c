@@ -1,0 +1,107 @@
+/* The stencil on a CPU. Its neighbours along x are in the same line of the cache or the next; its neighbours along y are a
+ * row apart, so that nine rows must stay in the cache for a row to be fetched once. Walking along the rows keeps them
+ * there by itself as long as nine rows fit into L2; walking down the columns uses one cell of each fetched line at a time, and
+ * defeats the vector units as well.
+ *
+ * What to expect, as a fraction of the copy: along the rows .4 to .8 (one core has to compute 33 flops a cell), down the
+ * columns below .1, production .8 and more. */
+#include "cell.h"
+#include "device_host.h"
+#include "ladder_families.h"
+#include "ladder_stencil.h"
+
+enum { R = LADDER_STENCIL_RADIUS, ARMS_LINE = 2, ARMS_PLANE = 4 };
+
+#define DEFINE_CELL(CELL, SUFFIX, FMA)                                                                                 \
+    static inline CELL point##SUFFIX(const CELL *u, int64_t pitch, int arms, const CELL *w)                            \
+    {                                                                                                                  \
+        CELL sum = w[0] * u[-R];                                                                                       \
+        sum = FMA(w[1], u[R], sum);                                                                                    \
+        int i = 2;                                                                                                     \
+        if (arms == ARMS_PLANE) {                                                                                      \
+            sum = FMA(w[i++], u[-R * pitch], sum);                                                                     \
+            sum = FMA(w[i++], u[R * pitch], sum);                                                                      \
+        }                                                                                                              \
+        for (int k = R - 1; k > 0; k--) {                                                                              \
+            sum = FMA(w[i++], u[-k], sum);                                                                             \
+            sum = FMA(w[i++], u[k], sum);                                                                              \
+            if (arms == ARMS_PLANE) {                                                                                  \
+                sum = FMA(w[i++], u[-k * pitch], sum);                                                                 \
+                sum = FMA(w[i++], u[k * pitch], sum);                                                                  \
+            }                                                                                                          \
+        }                                                                                                              \
+        return FMA(w[i], u[0], sum);                                                                                   \
+    }                                                                                                                  \
+    DEVICE_HOST_CLONES                                                                                                 \
+    static void rows_line##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t pitch, box b, const CELL *w)  \
+    {                                                                                                                  \
+        for (int64_t y = b.y0; y < b.y1; y++)                                                                          \
+            for (int64_t x = b.x0; x < b.x1; x++)                                                                      \
+                next[y * pitch + x] = point##SUFFIX(cur + y * pitch + x, pitch, ARMS_LINE, w);                         \
+    }                                                                                                                  \
+    DEVICE_HOST_CLONES                                                                                                 \
+    static void rows_plane##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t pitch, box b, const CELL *w) \
+    {                                                                                                                  \
+        for (int64_t y = b.y0; y < b.y1; y++)                                                                          \
+            for (int64_t x = b.x0; x < b.x1; x++)                                                                      \
+                next[y * pitch + x] = point##SUFFIX(cur + y * pitch + x, pitch, ARMS_PLANE, w);                        \
+    }                                                                                                                  \
+    DEVICE_HOST_CLONES                                                                                                 \
+    static void columns##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t pitch, box b, const CELL *w)    \
+    {                                                                                                                  \
+        for (int64_t x = b.x0; x < b.x1; x++)                                                                          \
+            for (int64_t y = b.y0; y < b.y1; y++)                                                                      \
+                next[y * pitch + x] = point##SUFFIX(cur + y * pitch + x, pitch, ARMS_PLANE, w);                        \
+    }
+
+DEFINE_CELL(float, _f32, cell_fma_f32)
+DEFINE_CELL(double, _f64, cell_fma_f64)
+
+enum { LINE_ROWS, PLANE_ROWS, PLANE_COLUMNS };
+
+static int sweep(ladder_case *c)
+{
+    const ladder_stencil *s = c->state;
+    const field_shape *f = &s->shape;
+    const int kind = c->rung->variant;
+    float w32[LADDER_STENCIL_PLANE_POINTS];
+    for (int i = 0; i < LADDER_STENCIL_PLANE_POINTS; i++) w32[i] = (float)s->op.weight[i];
+#pragma omp parallel num_threads(c->d->threads)
+    {
+        const box part = device_host_part(field_own(f), omp_get_thread_num(), omp_get_num_threads());
+        if (f->type == DTYPE_F32) {
+            float *next = field_at(f, s->next, 0, 0);
+            const float *cur = field_at_const(f, s->cur, 0, 0);
+            (kind == LINE_ROWS ? rows_line_f32 : kind == PLANE_ROWS ? rows_plane_f32 : columns_f32)(next, cur, f->pitch, part, w32);
+        } else {
+            double *next = field_at(f, s->next, 0, 0);
+            const double *cur = field_at_const(f, s->cur, 0, 0);
+            (kind == LINE_ROWS ? rows_line_f64 : kind == PLANE_ROWS ? rows_plane_f64 : columns_f64)(next, cur, f->pitch, part, s->op.weight);
+        }
+    }
+    return 0;
+}
+
+#define STENCIL                                                                                                        \
+    .verify = ladder_stencil_verify, .destroy = ladder_stencil_destroy, .unit = LADDER_BYTES, .ceiling = "copy"
+#define LINE .prepare = ladder_stencil_prepare_line, .ignores = LADDER_STENCIL_LINE_IGNORES, STENCIL
+#define PLANE .prepare = ladder_stencil_prepare_plane, .ignores = LADDER_STENCIL_PLANE_IGNORES, STENCIL
+
+static const ladder_rung rungs[] = {
+    { .name = "lineRows", .why = "nine points of one row", .enqueue = sweep, .variant = LINE_ROWS, LINE },
+    { .name = "lineProduction", .why = "weft's own", .enqueue = ladder_stencil_production, LINE },
+    { .name = "planeColumns", .why = "down the columns: lines wasted", .enqueue = sweep, .variant = PLANE_COLUMNS, PLANE },
+    { .name = "planeRows", .why = "along the rows: nine stay cached", .enqueue = sweep, .variant = PLANE_ROWS, PLANE },
+    { .name = "planeProduction", .why = "weft's own: blocked, stores past caches", .enqueue = ladder_stencil_production, PLANE },
+};
+
+static const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {
+    { "n", 1 << 24, 1, (int64_t)1 << 34, "cells of the line" },
+    { "nx", 4096, 1, 1000000, "cells of the plane along x" },
+    { "ny", 4096, 1, 1000000, "and along y" },
+};
+
+const ladder_family ladder_stencil_host = {
+    DEVICE_HOST, "stencil", "neighbours fetched once or many times", { "f32", "f64" },
+    parameters, LADDER_STENCIL_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+};
