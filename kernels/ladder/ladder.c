@@ -10,6 +10,7 @@ static const ladder_family *const families[] = {
     &ladder_ceiling_cuda,
     &ladder_memory_cuda,
     &ladder_access_cuda,
+    &ladder_shared_cuda,
     &ladder_transpose_cuda,
     &ladder_stencil_cuda,
     &ladder_reduce_cuda,

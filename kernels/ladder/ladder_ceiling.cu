@@ -6,6 +6,7 @@
  * memory's), read 4.5 TB/s, host to device and back 55 GB/s each, 97 GB/s both at once, FMA 60 Tflop/s in f32 and 30 in f64.
  * On an A100: 1.7 TB/s, 1.8 TB/s, 25 GB/s, 19 and 9.7 Tflop/s. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cell.h"
 #include "device_cuda.h"
@@ -243,6 +244,62 @@ int fma_verify(ladder_case *c, ladder_verdict *v)
     return ladder_compare(c, s->out, c->size, chain_ends, s, v);
 }
 
+/* ---- shared memory: 16-byte reads without conflicts ---- */
+
+/* A warp's 32 x 16 bytes are all 32 banks four times over: four turns, none wasted. The words are added, as integers. */
+enum { SHARED_THREADS = 256, SHARED_VECTORS = 1024, SHARED_ROUNDS = 1024, SHARED_BLOCKS_PER_SM = 8 };
+
+__global__ void __launch_bounds__(SHARED_THREADS) shared_kernel(uint32_t *out, const uint4 *in)
+{
+    __shared__ uint4 tile[SHARED_VECTORS];
+    for (int t = (int)threadIdx.x; t < SHARED_VECTORS; t += SHARED_THREADS) tile[t] = in[t];
+    __syncthreads();
+    uint32_t sum = 0;
+#pragma unroll 16
+    for (int i = 0; i < SHARED_ROUNDS; i++) {
+        const uint4 u = tile[(threadIdx.x + 32 * i) % SHARED_VECTORS];
+        sum += (u.x ^ u.y) + (u.z ^ u.w);
+    }
+    out[(int64_t)blockIdx.x * SHARED_THREADS + threadIdx.x] = sum;
+}
+
+int shared_prepare(ladder_case *c)
+{
+    int sms = 0;
+    const int code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, c->d->ordinal);
+    c->type = DTYPE_F32; /* words of 4 bytes */
+    c->size = (int64_t)sms * SHARED_BLOCKS_PER_SM * SHARED_THREADS;
+    c->work = (double)c->size * SHARED_ROUNDS * sizeof(uint4);
+    return code ? code : ladder_arrays_prepare(c, SHARED_VECTORS * 4, c->size);
+}
+
+int shared_enqueue(ladder_case *c)
+{
+    const ladder_arrays *a = (const ladder_arrays *)c->state;
+    shared_kernel<<<(unsigned)(c->size / SHARED_THREADS), SHARED_THREADS, 0, device_cuda_stream(c->stream)>>>((uint32_t *)a->out,
+                                                                                                             (const uint4 *)a->in);
+    return cudaGetLastError();
+}
+
+void shared_sums(const void *context, dtype, int64_t first, int64_t count, void *out)
+{
+    const uint32_t *of_thread = (const uint32_t *)context;
+    for (int64_t i = 0; i < count; i++) memcpy((char *)out + 4 * i, &of_thread[(first + i) % SHARED_THREADS], 4);
+}
+
+int shared_verify(ladder_case *c, ladder_verdict *v)
+{
+    const ladder_arrays *a = (const ladder_arrays *)c->state;
+    uint32_t word[SHARED_VECTORS * 4], of_thread[SHARED_THREADS] = { 0 };
+    ladder_random(DTYPE_F32, word, 0, SHARED_VECTORS * 4, LADDER_SEED);
+    for (int t = 0; t < SHARED_THREADS; t++)
+        for (int i = 0; i < SHARED_ROUNDS; i++) {
+            const uint32_t *u = word + (t + 32 * i) % SHARED_VECTORS * 4;
+            of_thread[t] += (u[0] ^ u[1]) + (u[2] ^ u[3]);
+        }
+    return ladder_compare(c, a->out, c->size, shared_sums, of_thread, v);
+}
+
 /* ---- the table ---- */
 
 constexpr ladder_rung move(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant)
@@ -269,6 +326,21 @@ constexpr ladder_rung arithmetic(const char *name, const char *why)
     r.verify = fma_verify;
     r.destroy = fma_destroy;
     r.unit = LADDER_FLOPS;
+    r.ignores = 1u << CEILING_BYTES;
+    return r;
+}
+
+constexpr ladder_rung on_chip(const char *name, const char *why)
+{
+    ladder_rung r = {};
+    r.name = name;
+    r.why = why;
+    r.prepare = shared_prepare;
+    r.enqueue = shared_enqueue;
+    r.verify = shared_verify;
+    r.destroy = ladder_arrays_destroy;
+    r.unit = LADDER_BYTES;
+    r.ignores = 1u << CEILING_BYTES;
     return r;
 }
 
@@ -278,6 +350,7 @@ const ladder_rung rungs[] = {
     move("h2d", "pinned host memory to the device", copy_enqueue, H2D),
     move("d2h", "the device to pinned host memory", copy_enqueue, D2H),
     move("both", "both directions at once", both_enqueue, BOTH),
+    on_chip("shared", "16-byte reads, no bank conflict"),
     arithmetic("fma", "eight chains of fma a thread"),
 };
 
