@@ -123,7 +123,7 @@ $(BUILD)/%.flags: always
 
 # ---- what people type ----
 
-DEPS := CC='$(CC)' MPICC='$(MPICC)' MPIRUN='$(MPIRUN)' HDF5_DIR='$(HDF5_DIR)' ./install-deps
+DEPS := CC='$(CC)' MPICC='$(MPICC)' MPIRUN='$(MPIRUN)' HDF5_DIR='$(HDF5_DIR)' .ci/install-deps
 
 # run and test enter make once more after the installation: what pkg-config says is read when make starts.
 .PHONY: run test deps run-built test-built

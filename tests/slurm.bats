@@ -17,7 +17,7 @@ setup_file() {
     local tool
     for tool in slurmctld slurmd sbatch srun munged; do
         if ! command -v $tool >/dev/null; then
-            cannot "$tool is missing; ./install-deps slurm installs it"
+            cannot "$tool is missing; .ci/install-deps slurm installs it"
             return
         fi
     done
