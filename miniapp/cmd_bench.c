@@ -125,6 +125,15 @@ static int bench_alone(int argc, char **argv, topology *top)
     return status;
 }
 
+/* The driver reads this one when the first context of the process is made, which may be MPI's own. Whether the value and
+ * the rungs go together is checked later, like every key. */
+static void set_connections(int argc, char **argv)
+{
+    static const char key[] = "connections=";
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], key, sizeof key - 1) == 0) (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", argv[i] + sizeof key - 1, 1);
+}
+
 int cmd_bench(int argc, char **argv)
 {
     if (cmd_wants_help(argc, argv)) {
@@ -133,6 +142,7 @@ int cmd_bench(int argc, char **argv)
     }
     int status = 0;
     topology top;
+    set_connections(argc, argv);
     (void)cmd_begin();
     topology_create(&top);
     if (top.ranks > 1) (void)cmd_say(0, "bench measures one device: rank 0 runs it and the other %d wait", top.ranks - 1);

@@ -16,6 +16,7 @@ static const ladder_family *const families[] = {
     &ladder_reduce_cuda,
     &ladder_constant_cuda,
     &ladder_product_cuda,
+    &ladder_streams_cuda,
     &ladder_roofline_cuda,
 #endif
 };

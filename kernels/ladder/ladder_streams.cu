@@ -1,0 +1,203 @@
+/* Streams: what may run at the same time, who decides it, and what each way of saying "after that one" costs.
+ *
+ * A stream is a queue: its work runs in order, the work of two streams in any order. The driver lays the streams onto a few
+ * hardware connections (CUDA_DEVICE_MAX_CONNECTIONS, 1 to 32, usually 8, read when the context is made); on one connection,
+ * work that cannot start yet holds up whatever stands behind it, of whichever stream. Hence the old advice on
+ * order: 32 independent chains of 4 dependent kernels, launched chain by chain (depth first), overlap only as far as there
+ * are connections; level by level (breadth first) they all overlap, on a single connection too. The price of overlap is
+ * launching: one thread starts a kernel every 2 us, so that kernels must last longer than that, or come from several threads
+ * (which share the driver's locks: do not expect a multiple), or from a graph, which is launched as one.
+ *
+ * The legacy default stream waits for all blocking streams and they for it: one launch without a stream between two others
+ * makes them wait for each other, which no profile shows as an error. Two ways out: streams made
+ * non-blocking (all of weft's), or the per-thread default stream.
+ *
+ * What to expect on any recent GPU with 8 connections: depthFirst gains with 1, 2, 4, 8 streams and stops there (with
+ * connections=32 it goes on); breadthFirst gains up to 32, and graph further; trapLegacy is as slow as one stream,
+ * trapPerThread and trapNonBlocking as fast as many. An urgent kernel on an idle GPU is back in 5 to 10 us, behind a full GPU
+ * only when that has drained (2 ms here), and with high priority when the first blocks end (tens of us). A launch costs 2 us, from
+ * a graph 1 us; an event between two streams adds 1 to 2 us; a host callback 10 to 20 us, more than a synchronisation. Copies
+ * in and out over PCIe, whole, run at the speed of one direction (.57 of `both`); in 8 or more chunks, depth first, .8 to .9;
+ * breadth first no chunk leaves a stream before all of that stream's have entered.
+ *
+ * The number of connections is one a process. To see it count:
+ *   for n in 1 2 4 8 16 32; do weft bench streams/depthFirst streams/breadthFirst connections=$n; done */
+#include <string.h>
+
+#include "cell.h"
+#include "device_cuda.h"
+#include "ladder_families.h"
+#include "ladder_streams.h"
+
+namespace {
+
+__device__ __forceinline__ float square_plus(float x, float c) { return cell_fma_f32(x, x, c); }
+__device__ __forceinline__ double square_plus(double x, double c) { return cell_fma_f64(x, x, c); }
+
+template <typename T> __global__ void chain_kernel(T *out, const T *in, int64_t in_cells, int steps)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    T x = in[i % in_cells];
+#pragma unroll 16
+    for (int k = 0; k < steps; k++) x = square_plus(x, (T)LADDER_STREAMS_SUMMAND);
+    out[i] = x;
+}
+
+/* context: the number of steps, an int64_t. The last warp may be a part of one. */
+void answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    double cells[LADDER_STREAMS_WARP];
+    const size_t word_bytes = dtype_bytes(t);
+    for (int64_t at = 0; at < count; at += LADDER_STREAMS_WARP) {
+        const int64_t left = count - at, n = left < (int64_t)LADDER_STREAMS_WARP ? left : (int64_t)LADDER_STREAMS_WARP;
+        ladder_random(t, cells, first + at, LADDER_STREAMS_WARP, LADDER_STREAMS_SEED);
+        ladder_streams_host_chain(t, cells, LADDER_STREAMS_WARP, *(const int64_t *)context);
+        memcpy((char *)out + (size_t)at * word_bytes, cells, (size_t)n * word_bytes);
+    }
+}
+
+} // namespace
+
+int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, cudaStream_t s)
+{
+    switch (t) {
+    case DTYPE_F32: chain_kernel<<<blocks, threads, 0, s>>>((float *)out, (const float *)in, in_cells, steps); break;
+    case DTYPE_F64: chain_kernel<<<blocks, threads, 0, s>>>((double *)out, (const double *)in, in_cells, steps); break;
+    }
+    return cudaGetLastError();
+}
+
+int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t cells, int64_t steps, ladder_verdict *v)
+{
+    return ladder_compare(c, device_data, cells, answer, &steps, v);
+}
+
+int ladder_streams_capture(ladder_case *c, int (*enqueue)(ladder_case *c), cudaGraphExec_t *out)
+{
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    cudaGraph_t graph = nullptr;
+    int code = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    if (code) return code;
+    code = enqueue(c);
+    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+    if (!code) code = ended;
+    if (!code) code = cudaGraphInstantiateWithFlags(out, graph, 0);
+    if (graph) (void)cudaGraphDestroy(graph);
+    return code;
+}
+
+/* ---- the table ---- */
+
+namespace {
+
+constexpr unsigned only(unsigned used) { return ~used; }
+constexpr unsigned bit(int parameter) { return 1u << parameter; }
+
+constexpr ladder_rung rung(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
+                           int (*verify)(ladder_case *, ladder_verdict *), void (*destroy)(ladder_case *), int variant, unsigned used)
+{
+    ladder_rung r = {};
+    r.name = name;
+    r.why = why;
+    r.prepare = prepare;
+    r.enqueue = enqueue;
+    r.verify = verify;
+    r.destroy = destroy;
+    r.variant = variant;
+    r.unit = LADDER_CALLS;
+    r.clock = LADDER_CLOCK_HOST; /* launching is the host's own work */
+    r.ignores = only(used);
+    return r;
+}
+
+constexpr ladder_rung swept(ladder_rung r, int parameter, const int64_t *values, int count)
+{
+    r.sweep = parameter;
+    r.sweep_values = values;
+    r.sweep_count = count;
+    return r;
+}
+
+constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 1, 4, 16, 64, 256 },
+                  chunk_counts[] = { 1, 2, 4, 8, 16, 32, 64 };
+
+constexpr unsigned order_uses = bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CONNECTIONS);
+
+constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant)
+{
+    return swept(rung(name, why, ladder_streams_order_prepare, enqueue, ladder_streams_order_verify, ladder_streams_order_destroy,
+                      variant, order_uses),
+                 LADDER_STREAMS_STREAMS, stream_counts, 6);
+}
+
+constexpr ladder_rung trap(const char *name, const char *why, int variant)
+{
+    return rung(name, why, ladder_streams_order_prepare, ladder_streams_order_trap, ladder_streams_order_verify,
+                ladder_streams_order_destroy, variant, order_uses);
+}
+
+constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *), unsigned used)
+{
+    return rung(name, why, prepare, enqueue, ladder_streams_wait_verify, ladder_streams_wait_destroy, 0, used);
+}
+
+constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *))
+{
+    return swept(wait(name, why, prepare, enqueue, bit(LADDER_STREAMS_KERNELS)), LADDER_STREAMS_KERNELS, kernel_counts, 5);
+}
+
+constexpr ladder_rung urgent(const char *name, const char *why, int variant)
+{
+    ladder_rung r = wait(name, why, ladder_streams_wait_prepare_urgent, ladder_streams_wait_urgent, 0);
+    r.before = ladder_streams_wait_load;
+    r.variant = variant;
+    return r;
+}
+
+constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *))
+{
+    ladder_rung r = rung(name, why, ladder_streams_staged_prepare, enqueue, ladder_streams_staged_verify, ladder_streams_staged_destroy, 0,
+                         bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CHUNKS) | bit(LADDER_STREAMS_BYTES));
+    r.unit = LADDER_BYTES;
+    r.ceiling = "both";
+    return swept(r, LADDER_STREAMS_CHUNKS, chunk_counts, 7);
+}
+
+const ladder_rung rungs[] = {
+    order("depthFirst", "chain by chain: overlap per connection", ladder_streams_order_depth, LADDER_STREAMS_PLAIN),
+    order("breadthFirst", "level by level: all chains overlap", ladder_streams_order_breadth, LADDER_STREAMS_PLAIN),
+    order("openmp", "a thread launches for each stream", ladder_streams_order_team, LADDER_STREAMS_PLAIN),
+    order("graph", "the same captured, launched as one", ladder_streams_order_graph, LADDER_STREAMS_GRAPH),
+    trap("trapLegacy", "one launch without stream serialises all", LADDER_STREAMS_TRAP_LEGACY),
+    trap("trapPerThread", "per-thread default stream waits for none", LADDER_STREAMS_TRAP_PER_THREAD),
+    trap("trapNonBlocking", "non-blocking streams ignore the legacy one", LADDER_STREAMS_TRAP_NON_BLOCKING),
+    urgent("urgentIdle", "a small kernel on an idle GPU", LADDER_STREAMS_IDLE),
+    urgent("urgentSame", "behind a full GPU, same priority", LADDER_STREAMS_SAME_PRIORITY),
+    urgent("urgentHigh", "behind a full GPU, high priority", LADDER_STREAMS_HIGH_PRIORITY),
+    launches("launchStream", "dependent small kernels, one stream", ladder_streams_wait_prepare_launches, ladder_streams_wait_launch),
+    launches("launchEvents", "two streams that wait in turn", ladder_streams_wait_prepare_launches, ladder_streams_wait_events),
+    launches("launchGraph", "the same kernels as one graph", ladder_streams_wait_prepare_graph, ladder_streams_wait_graph),
+    wait("hostFunction", "GPU and CPU in turn, by callback", ladder_streams_wait_prepare_callback, ladder_streams_wait_function,
+         bit(LADDER_STREAMS_KERNELS)),
+    wait("hostSync", "in turn, by waiting for the stream", ladder_streams_wait_prepare_callback, ladder_streams_wait_sync,
+         bit(LADDER_STREAMS_KERNELS)),
+    wait("cpuAfter", "GPU first, then the CPU's part", ladder_streams_wait_prepare_both, ladder_streams_wait_after, 0),
+    wait("cpuMeanwhile", "the CPU works while the GPU does", ladder_streams_wait_prepare_both, ladder_streams_wait_meanwhile, 0),
+    staged("stagedDepth", "in, compute, out: chunk by chunk", ladder_streams_staged_depth),
+    staged("stagedBreadth", "all in, all computed, all out", ladder_streams_staged_breadth),
+};
+
+const ladder_parameter parameters[LADDER_STREAMS_PARAMETERS] = {
+    { "streams", 8, 1, LADDER_STREAMS_MOST, "streams that the work is shared out to" },
+    { "connections", 0, 0, 32, "CUDA_DEVICE_MAX_CONNECTIONS of this process (0: from the environment, else 8)" },
+    { "kernels", 64, 1, 1 << 16, "dependent kernels of one repetition" },
+    { "chunks", 16, 1, 4096, "chunks of a staged transfer" },
+    { "bytes", 128 << 20, 1 << 16, (int64_t)1 << 34, "of a staged transfer, each way" },
+};
+
+} // namespace
+
+const ladder_family ladder_streams_cuda = {
+    DEVICE_CUDA, "streams", "what overlaps, who decides, and what waiting costs", { "f32", "f64" },
+    parameters, LADDER_STREAMS_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+};

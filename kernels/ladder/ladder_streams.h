@@ -1,0 +1,87 @@
+/* What the rungs of family streams share: their parameters, and the work that they hand to the GPU.
+ *
+ * The work is a chain of dependent fma, x = fma(x, x, c): a chaotic map, so that a step too many or too few, or a cell that was
+ * taken from elsewhere, ends in a wholly different number. It never leaves [-2, 2], and takes a known time, the latency
+ * of an fma a step, on one warp that leaves the rest of the GPU free. */
+#ifndef LADDER_STREAMS_H
+#define LADDER_STREAMS_H
+
+#include "ladder.h"
+
+#ifdef __CUDACC__
+#include <cuda_runtime_api.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    LADDER_STREAMS_STREAMS,
+    LADDER_STREAMS_CONNECTIONS,
+    LADDER_STREAMS_KERNELS,
+    LADDER_STREAMS_CHUNKS,
+    LADDER_STREAMS_BYTES,
+    LADDER_STREAMS_PARAMETERS
+};
+enum { LADDER_STREAMS_MOST = 32, LADDER_STREAMS_WARP = 32, LADDER_STREAMS_SEED = 31 };
+#define LADDER_STREAMS_SUMMAND (-1.8984375) /* exact in both types */
+
+/* The chain on the host: `steps` on each of `cells` cells, in place; a multiple of 32 of them. */
+void ladder_streams_host_chain(dtype t, void *data, int64_t cells, int64_t steps);
+/* each(context, i) for i < threads, each by a thread of its own; returns the first code that is not 0. */
+int ladder_streams_host_team(int threads, int (*each)(void *context, int index), void *context);
+
+#ifdef __CUDACC__
+
+/* out[i] = the chain from in[i mod in_cells], for i < blocks * threads; out may be in. */
+int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, cudaStream_t s);
+/* Compares device cells that started as random ones by their index with `steps` steps from there. */
+int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t cells, int64_t steps, ladder_verdict *v);
+/* A graph of what `enqueue` puts on c->stream, captured. */
+int ladder_streams_capture(ladder_case *c, int (*enqueue)(ladder_case *c), cudaGraphExec_t *out);
+
+/* ladder_streams_order.cu: independent chains on several streams */
+enum { LADDER_STREAMS_PLAIN, LADDER_STREAMS_TRAP_LEGACY, LADDER_STREAMS_TRAP_PER_THREAD, LADDER_STREAMS_TRAP_NON_BLOCKING, LADDER_STREAMS_GRAPH };
+int ladder_streams_order_prepare(ladder_case *c);
+int ladder_streams_order_depth(ladder_case *c);
+int ladder_streams_order_breadth(ladder_case *c);
+int ladder_streams_order_team(ladder_case *c);
+int ladder_streams_order_graph(ladder_case *c);
+int ladder_streams_order_trap(ladder_case *c);
+int ladder_streams_order_verify(ladder_case *c, ladder_verdict *v);
+void ladder_streams_order_destroy(ladder_case *c);
+
+/* ladder_streams_wait.cu: what launching, waiting and calling back cost */
+enum { LADDER_STREAMS_IDLE, LADDER_STREAMS_SAME_PRIORITY, LADDER_STREAMS_HIGH_PRIORITY }; /* variants of `urgent` */
+int ladder_streams_wait_prepare_launches(ladder_case *c); /* for launch, events, graph: `kernels` short chains, one after the other */
+int ladder_streams_wait_prepare_graph(ladder_case *c);
+int ladder_streams_wait_launch(ladder_case *c);
+int ladder_streams_wait_events(ladder_case *c);
+int ladder_streams_wait_graph(ladder_case *c);
+int ladder_streams_wait_prepare_callback(ladder_case *c); /* for function, sync: GPU and CPU take turns */
+int ladder_streams_wait_function(ladder_case *c);
+int ladder_streams_wait_sync(ladder_case *c);
+int ladder_streams_wait_prepare_both(ladder_case *c); /* for after, meanwhile: one long chain each for GPU and CPU */
+int ladder_streams_wait_after(ladder_case *c);
+int ladder_streams_wait_meanwhile(ladder_case *c);
+int ladder_streams_wait_prepare_urgent(ladder_case *c);
+int ladder_streams_wait_load(ladder_case *c); /* before */
+int ladder_streams_wait_urgent(ladder_case *c);
+int ladder_streams_wait_verify(ladder_case *c, ladder_verdict *v);
+void ladder_streams_wait_destroy(ladder_case *c);
+
+/* ladder_streams_staged.cu: copy in, compute, copy out, in chunks */
+int ladder_streams_staged_prepare(ladder_case *c);
+int ladder_streams_staged_depth(ladder_case *c);
+int ladder_streams_staged_breadth(ladder_case *c);
+int ladder_streams_staged_verify(ladder_case *c, ladder_verdict *v);
+void ladder_streams_staged_destroy(ladder_case *c);
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
