@@ -7,13 +7,13 @@
  * once out, as if the caches were perfect, flops with two an fma: a point far below the roof shows bytes moved twice, or
  * arithmetic that waits.
  *
- * What to expect. One H200: balance 14 flops a byte in f32, 7 in f64. A star of radius 8 has 8 in f32 and 4 in f64, still
- * left of it, so that every star, line and wave may run at the speed of a copy (plain kernels: .98 of it at radius 1,
- * .75 at 8). A box of radius 4 has 20 and 10: bound by arithmetic, where .8 of fma is good. Transposes have no
- * flops at all and belong beside the copy (.9 and better), the norm and the fingerprint beside the read. The edges of a
- * halo are small: there starting a kernel (3 us) counts, and `faceCopy`, a plain copy of as many bytes, is
- * the figure to compare pack and unpack with. On a CPU the balance is 5 to 20 flops a byte, and the same kernels
- * line up the same way.
+ * What to expect. One H200: balance 15 flops a byte in f32, 8 in f64. A star of radius 8 has 8 in f32 and 4 in f64, still
+ * left of it, so that every star, line and wave may run at the speed of a copy (kernels/README.md: how near they come). A
+ * box of radius 4 has 20 and 10: bound by arithmetic. Transposes have no flops at all and belong beside the copy, the
+ * norm and the fingerprint beside the read (the hash is integer work, which counts in f32). The edges of a halo are small:
+ * there starting a kernel (3 us) is nearly all, and `faceCopy`, a plain copy of as many bytes, is the figure to compare
+ * pack and unpack with. On a CPU the balance is 5 to 20 flops a byte, and the same kernels line up the same way; in a
+ * shared or virtual machine look at the spread first.
  *
  * jobs/plot draws it from the records of `weft bench roofline dtype=f32` and `... dtype=f64`. */
 #include "ladder_roofline.h"

@@ -5,20 +5,26 @@
  * work that cannot start yet holds up whatever stands behind it, of whichever stream. Hence the old advice on
  * order: 32 independent chains of 4 dependent kernels, launched chain by chain (depth first), overlap only as far as there
  * are connections; level by level (breadth first) they all overlap, on a single connection too. The price of overlap is
- * launching: one thread starts a kernel every 2 us, so that kernels must last longer than that, or come from several threads
- * (which share the driver's locks: do not expect a multiple), or from a graph, which is launched as one.
+ * launching: one thread starts a kernel every 2 to 3 us, so that kernels must last longer than that times the streams, or come
+ * from a graph, which is launched as one. Several threads share the driver's locks.
  *
  * The legacy default stream waits for all blocking streams and they for it: one launch without a stream between two others
  * makes them wait for each other, which no profile shows as an error. Two ways out: streams made
  * non-blocking (all of weft's), or the per-thread default stream.
  *
- * What to expect on any recent GPU with 8 connections: depthFirst gains with 1, 2, 4, 8 streams and stops there (with
- * connections=32 it goes on); breadthFirst gains up to 32, and graph further; trapLegacy is as slow as one stream,
- * trapPerThread and trapNonBlocking as fast as many. An urgent kernel on an idle GPU is back in 5 to 10 us, behind a full GPU
- * only when that has drained (2 ms here), and with high priority when the first blocks end (tens of us). A launch costs 2 us, from
- * a graph 1 us; an event between two streams adds 1 to 2 us; a host callback 10 to 20 us, more than a synchronisation. Copies
- * in and out over PCIe, whole, run at the speed of one direction (.57 of `both`); in 8 or more chunks, depth first, .8 to .9;
- * breadth first no chunk leaves a stream before all of that stream's have entered.
+ * What to expect (one H200, a fast host; the shape is the same on any GPU since 2013):
+ *   order       13 k kernels/s on one stream. depthFirst grows with the streams as far as there are connections, 81 k at 8
+ *               streams on 8 of them, and little beyond: chains that share a connection overlap only at their ends. At 32
+ *               streams 18 k on 1 connection, 34 k on 2, 116 k on 8, 220 k on 32; breadthFirst 270 k to 300 k on any number.
+ *               openmp: as breadthFirst up to 8 threads, no better with more; graph 330 k
+ *   trap        trapLegacy takes as long as its kernels one after the other, 0.66 ms, the two ways out 0.10 ms
+ *   urgent      8 us on an idle GPU, 2.5 ms (all of the load) behind a full one, 44 us (its first blocks) with high priority
+ *   launch      2.9 us a dependent kernel, of which the GPU itself needs 1.3 (launchGraph); waiting for an event of
+ *               another stream adds 0.3
+ *   host        a turn of GPU and CPU takes 32 us by callback and 10 us by synchronising: a callback is for what need not be
+ *               fast. cpuMeanwhile takes as long as the longer of the two parts, cpuAfter their sum
+ *   staged      whole: .53 of `both`, one direction of PCIe at a time; .90 in 16 chunks depth first; breadth first .87 with a
+ *               chunk for each stream, then less and less: no chunk leaves a stream before all of that stream's are in
  *
  * The number of connections is one a process. To see it count:
  *   for n in 1 2 4 8 16 32; do weft bench streams/depthFirst streams/breadthFirst connections=$n; done */
