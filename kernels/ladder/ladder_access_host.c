@@ -1,0 +1,165 @@
+/* Access on the host: a core fetches lines of 64 bytes, and guesses which come next.
+ *
+ * With stride s a line gives 64 / (4 s) of the words that are wanted, down to one at stride 16: the rate of useful bytes falls by as
+ * much and then stays, as long as the prefetcher sees the pattern and the pages last. At random addresses there is no pattern, only the
+ * core's ability to have many misses on their way at once. A chain of addresses, each read from the one before, takes that
+ * away too: what is left is the bare latency of memory.
+ *
+ * What to expect, one word of 4 bytes at a time beyond the caches: stride 1 at the read's ceiling, stride 16 at a tenth of it, random 0.1 to 1 GB/s a
+ * thread, a chain 40 to 60 MB/s (80 to 120 ns a step). */
+#include <stdlib.h>
+
+#include "cell.h"
+#include "device_host.h"
+#include "ladder_families.h"
+
+enum { N, STRIDE, PARAMETERS };
+
+/* Everything is the xor of the words that were read; `chain` holds the indices of one cycle through all lines. */
+typedef struct walk {
+    uint32_t *words;
+    uint32_t seen;
+} walk;
+
+enum { LINE_WORDS = 16, STEP = 0x9E3779B1 }; /* an odd step visits every index of a power of two once */
+
+static uint32_t scattered(int64_t i, int64_t n) { return (uint32_t)((uint64_t)i * STEP) & (uint32_t)(n - 1); }
+
+static int prepare(ladder_case *c)
+{
+    walk *w = calloc(1, sizeof *w);
+    if (!w) abort();
+    c->state = w;
+    c->type = DTYPE_F32; /* words of 4 bytes */
+    c->size = c->value[N] / c->value[STRIDE];
+    c->work = (double)c->size * sizeof(uint32_t);
+    const int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, (size_t)c->value[N] * sizeof *w->words, (void **)&w->words);
+    return code ? code : ladder_fill_random(c, w->words, c->value[N], LADDER_SEED);
+}
+
+static void destroy(ladder_case *c)
+{
+    walk *w = c->state;
+    if (!w) return;
+    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, w->words);
+    free(w);
+    c->state = NULL;
+}
+
+static uint32_t word_at(int64_t i)
+{
+    float u;
+    uint32_t bits;
+    ladder_random(DTYPE_F32, &u, i, 1, LADDER_SEED);
+    memcpy(&bits, &u, sizeof bits);
+    return bits;
+}
+
+static int expect(const ladder_case *c, uint32_t wanted, ladder_verdict *v)
+{
+    const walk *w = c->state;
+    ladder_right(v);
+    if (w->seen != wanted) ladder_wrong(v, "the xor of the words is %08x, not %08x", w->seen, wanted);
+    return 0;
+}
+
+/* ---- stride ---- */
+
+static int stride_read(ladder_case *c)
+{
+    walk *w = c->state;
+    const int64_t n = c->size, stride = c->value[STRIDE];
+    uint32_t seen = 0;
+#pragma omp parallel for num_threads(c->d->threads) schedule(static) reduction(^ : seen)
+    for (int64_t i = 0; i < n; i++) seen ^= w->words[i * stride];
+    w->seen = seen;
+    return 0;
+}
+
+static int verify_stride(ladder_case *c, ladder_verdict *v)
+{
+    uint32_t wanted = 0;
+#pragma omp parallel for schedule(static) reduction(^ : wanted)
+    for (int64_t i = 0; i < c->size; i++) wanted ^= word_at(i * c->value[STRIDE]);
+    return expect(c, wanted, v);
+}
+
+/* ---- random: every word once, in an order that no prefetcher guesses ---- */
+
+static int prepare_random(ladder_case *c)
+{
+    int64_t n = 1;
+    while (2 * n <= c->value[N]) n *= 2;
+    c->value[N] = n; /* the permutation is one of a power of two */
+    c->value[STRIDE] = 1;
+    return prepare(c);
+}
+
+static int random_read(ladder_case *c)
+{
+    walk *w = c->state;
+    const int64_t n = c->size;
+    uint32_t seen = 0;
+#pragma omp parallel for num_threads(c->d->threads) schedule(static) reduction(^ : seen)
+    for (int64_t i = 0; i < n; i++) seen ^= w->words[scattered(i, n)];
+    w->seen = seen;
+    return 0;
+}
+
+/* ---- a chain: each address is read from the place before ---- */
+
+static int prepare_chain(ladder_case *c)
+{
+    const int code = prepare_random(c);
+    walk *w = c->state;
+    if (code) return code;
+    const int64_t lines = c->value[N] / LINE_WORDS;
+    if (lines == 0) return 0;
+    c->size = lines;
+    c->work = (double)lines * sizeof(uint32_t);
+    for (int64_t i = 0; i < lines; i++) /* the line after the i-th is the (i+1)-th of a scattered order */
+        w->words[(int64_t)scattered(i, lines) * LINE_WORDS] = scattered((i + 1) & (lines - 1), lines);
+    return 0;
+}
+
+static int chain_read(ladder_case *c)
+{
+    walk *w = c->state;
+    uint32_t at = 0, seen = 0;
+    for (int64_t i = 0; i < c->size; i++) {
+        at = w->words[(int64_t)at * LINE_WORDS];
+        seen ^= at;
+    }
+    w->seen = seen + at;
+    return 0;
+}
+
+/* The cycle visits every line once and ends where it began, at line 0. */
+static int verify_chain(ladder_case *c, ladder_verdict *v)
+{
+    uint32_t wanted = 0;
+    for (int64_t i = 0; i < c->size; i++) wanted ^= (uint32_t)i;
+    return expect(c, wanted, v);
+}
+
+static const int64_t strides[] = { 1, 2, 4, 8, 16, 32, 64 };
+
+static const ladder_rung rungs[] = {
+    { .name = "strideRead", .why = "lines fetched, words used", .prepare = prepare, .enqueue = stride_read, .verify = verify_stride,
+      .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read", .sweep = STRIDE, .sweep_values = strides,
+      .sweep_count = sizeof strides / sizeof strides[0] },
+    { .name = "randomRead", .why = "no pattern: misses side by side", .prepare = prepare_random, .enqueue = random_read,
+      .verify = verify_stride, .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read", .ignores = 1u << STRIDE },
+    { .name = "chain", .why = "each miss waits for the last", .prepare = prepare_chain, .enqueue = chain_read,
+      .verify = verify_chain, .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read", .ignores = 1u << STRIDE },
+};
+
+static const ladder_parameter parameters[PARAMETERS] = {
+    { "n", 1 << 24, LINE_WORDS, (int64_t)1 << 32, "words of 4 bytes" },
+    { "stride", 1, 1, 1024, "words from one to the next" },
+};
+
+const ladder_family ladder_access_host = {
+    DEVICE_HOST, "access", "lines, prefetchers and latency", { "u32", "u32" },
+    parameters, PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+};

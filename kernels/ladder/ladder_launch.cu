@@ -1,0 +1,250 @@
+/* Launching: what a kernel costs before it does anything, and how its shape decides what it then does.
+ *
+ * A launch is a message from the CPU to the GPU: a few microseconds from the call to the first instruction, and about as
+ * long again until the CPU knows of the end. Launches that follow each other on a stream overlap all of that but the
+ * hand-over, so that a program which waits after every small kernel runs at a fraction of one that does not.
+ *
+ * An SM holds up to 2048 threads (64 warps) and 32 blocks, as registers and shared memory allow; the part of 64 that is there is the
+ * occupancy. Waiting warps cost nothing as long as enough others, or enough independent loads of the same warp, keep the
+ * memory busy: bytes in flight = warps x loads a thread x bytes a load. So occupancy is a means: the rung `ilp` runs with an
+ * eighth of the warps and makes up for it by loads. The printed occupancy is what the launch allows (theoretical);
+ * ncu's sm__warps_active.avg.pct_of_peak_sustained_active is what was achieved: lower where blocks are few or uneven.
+ *
+ * Blocks of 32 threads fill half of an SM at most (32 blocks x 1 warp of 64), blocks of 1024 leave it in large steps; 128 to 512 suit
+ * nearly everything. In 2D a block whose rows are shorter than 8 cells (f32) breaks sectors, below 32 it breaks lines.
+ *
+ * What to expect on one H200: a launch 2 to 3 us pipelined, 6 to 8 us there and back; copies with one 4-byte cell a thread .6 of
+ * the copy engine at any block of 128 or more, falling with occupancy; with eight loads a thread an eighth of the warps does as well. */
+#include "device_cuda.h"
+#include "ladder_families.h"
+
+namespace {
+
+enum { N, BLOCK_THREADS, BLOCK_X, BLOCKS_PER_SM, LOADS, PARAMETERS };
+enum { SHAPE_THREADS = 256, FEW_THREADS = 256, ROW_CELLS = 8192, COUNTERS = 1 };
+
+const ladder_arrays *arrays(const ladder_case *c) { return (const ladder_arrays *)c->state; }
+unsigned blocks_for(int64_t cells, int64_t block_cells) { return (unsigned)((cells + block_cells - 1) / block_cells); }
+
+/* ---- a kernel that does next to nothing: one thread adds 1 to a counter, so that its run can be seen ---- */
+
+__global__ void count_kernel(uint32_t *counter) { ++*counter; }
+
+int prepare_count(ladder_case *c)
+{
+    c->type = DTYPE_F32; /* a counter of 4 bytes */
+    c->size = COUNTERS;
+    c->work = 1;
+    const int code = ladder_arrays_prepare(c, COUNTERS, COUNTERS);
+    return code ? code : c->d->fill_bytes(c->d, arrays(c)->out, 0, sizeof(uint32_t), c->stream);
+}
+
+int run_count(ladder_case *c)
+{
+    count_kernel<<<1, 1, 0, device_cuda_stream(c->stream)>>>((uint32_t *)arrays(c)->out);
+    return cudaGetLastError();
+}
+
+int run_count_and_wait(ladder_case *c)
+{
+    const int code = run_count(c);
+    return code ? code : c->d->stream_sync(c->d, c->stream);
+}
+
+int verify_count(ladder_case *c, ladder_verdict *v)
+{
+    uint32_t count = 0;
+    int code = c->d->copy(c->d, &count, arrays(c)->out, sizeof count, c->stream);
+    if (!code) code = c->d->stream_sync(c->d, c->stream);
+    ladder_right(v);
+    if (count != 1) ladder_wrong(v, "the counter is %u, not 1", count);
+    return code;
+}
+
+/* ---- copies in all shapes ---- */
+
+template <typename T> __global__ void copy_line(T *out, const T *in, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i];
+}
+
+/* Rows of ROW_CELLS cells, as a plane is walked. */
+template <typename T> __global__ void copy_plane(T *out, const T *in, int64_t n)
+{
+    const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    const int64_t i = y * ROW_CELLS + x;
+    if (x < ROW_CELLS && i < n) out[i] = in[i];
+}
+
+template <typename T, int L> __global__ void copy_loads(T *out, const T *in, int64_t n)
+{
+    const int64_t first = (int64_t)blockIdx.x * FEW_THREADS * L + threadIdx.x;
+    T u[L];
+#pragma unroll
+    for (int k = 0; k < L; k++)
+        if (first + k * FEW_THREADS < n) u[k] = in[first + k * FEW_THREADS];
+#pragma unroll
+    for (int k = 0; k < L; k++)
+        if (first + k * FEW_THREADS < n) out[first + k * FEW_THREADS] = u[k];
+}
+
+template <typename T> using kernel = void (*)(T *out, const T *in, int64_t n);
+
+/* How many of an SM's warps the launch allows. */
+int foretell_occupancy(ladder_case *c, const void *function, int threads, size_t shared_bytes)
+{
+    int blocks = 0, most = 0;
+    cudaError_t e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, shared_bytes);
+    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxThreadsPerMultiProcessor, c->d->ordinal);
+    c->foretold = "occupancy";
+    c->foretold_value = e == cudaSuccess ? (double)blocks * threads / most : 0;
+    return e;
+}
+
+int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 grid, dim3 block, size_t shared_bytes)
+{
+    const ladder_arrays *a = arrays(c);
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    switch (c->type) {
+    case DTYPE_F32: f32<<<grid, block, shared_bytes, stream>>>((float *)a->out, (const float *)a->in, c->size); break;
+    case DTYPE_F64: f64<<<grid, block, shared_bytes, stream>>>((double *)a->out, (const double *)a->in, c->size); break;
+    }
+    return cudaGetLastError();
+}
+
+/* An SM's shared memory, shared out among so many blocks, keeps further ones away: occupancy by a knob. */
+size_t hoard_bytes(const ladder_case *c)
+{
+    int sm_bytes = 0, reserved_bytes = 0, block_bytes = 0;
+    if (cudaDeviceGetAttribute(&sm_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, c->d->ordinal) != cudaSuccess ||
+        cudaDeviceGetAttribute(&reserved_bytes, cudaDevAttrReservedSharedMemoryPerBlock, c->d->ordinal) != cudaSuccess ||
+        cudaDeviceGetAttribute(&block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, c->d->ordinal) != cudaSuccess)
+        return 0;
+    const int bytes = (sm_bytes / (int)c->value[BLOCKS_PER_SM] - reserved_bytes) / 1024 * 1024;
+    return (size_t)(bytes < block_bytes ? bytes : block_bytes);
+}
+
+kernel<float> loads_f32(int64_t loads)
+{
+    return loads == 1 ? copy_loads<float, 1> : loads == 2 ? copy_loads<float, 2> : loads <= 4 ? copy_loads<float, 4> : copy_loads<float, 8>;
+}
+
+kernel<double> loads_f64(int64_t loads)
+{
+    return loads == 1 ? copy_loads<double, 1> : loads == 2 ? copy_loads<double, 2> : loads <= 4 ? copy_loads<double, 4> : copy_loads<double, 8>;
+}
+
+int prepare_copy(ladder_case *c)
+{
+    c->size = c->value[N];
+    c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
+    return ladder_arrays_prepare(c, c->size, c->size);
+}
+
+int prepare_block(ladder_case *c)
+{
+    const int threads = (int)c->value[BLOCK_THREADS];
+    const int code = prepare_copy(c);
+    if (code) return code;
+    return c->type == DTYPE_F32 ? foretell_occupancy(c, (const void *)copy_line<float>, threads, 0)
+                                : foretell_occupancy(c, (const void *)copy_line<double>, threads, 0);
+}
+
+int run_block(ladder_case *c)
+{
+    const unsigned threads = (unsigned)c->value[BLOCK_THREADS];
+    return launch(c, copy_line<float>, copy_line<double>, blocks_for(c->size, threads), threads, 0);
+}
+
+int run_shape(ladder_case *c)
+{
+    const unsigned x = (unsigned)c->value[BLOCK_X], y = SHAPE_THREADS / x;
+    const dim3 grid(blocks_for(ROW_CELLS, x), blocks_for(blocks_for(c->size, ROW_CELLS), y));
+    return launch(c, copy_plane<float>, copy_plane<double>, grid, dim3(x, y), 0);
+}
+
+/* More than 48 KB a block must be asked for, once for each kernel. */
+int prepare_few(ladder_case *c)
+{
+    const void *function = c->type == DTYPE_F32 ? (const void *)loads_f32(c->value[LOADS]) : (const void *)loads_f64(c->value[LOADS]);
+    const size_t bytes = hoard_bytes(c);
+    const cudaError_t e = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    const int code = prepare_copy(c);
+    if (code || e != cudaSuccess) return code ? code : e;
+    return foretell_occupancy(c, function, FEW_THREADS, bytes);
+}
+
+int run_few(ladder_case *c)
+{
+    const int64_t loads = c->value[LOADS] == 1 ? 1 : c->value[LOADS] == 2 ? 2 : c->value[LOADS] <= 4 ? 4 : 8;
+    return launch(c, loads_f32(loads), loads_f64(loads), blocks_for(c->size, FEW_THREADS * loads), FEW_THREADS, hoard_bytes(c));
+}
+
+void answer(const void *, dtype t, int64_t first, int64_t count, void *out) { ladder_random(t, out, first, count, LADDER_SEED); }
+int verify_copy(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer, v); }
+
+/* ---- the table ---- */
+
+const int64_t threads[] = { 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024 };
+const int64_t shapes[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256 };
+const int64_t few[] = { 1, 2, 3, 4, 6, 8 };
+const int64_t loads[] = { 1, 2, 4, 8 };
+
+constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *), int parameter,
+                             const int64_t *values, int count, unsigned also)
+{
+    ladder_rung r = {};
+    r.name = name;
+    r.why = why;
+    r.prepare = prepare;
+    r.enqueue = enqueue;
+    r.verify = verify_copy;
+    r.destroy = ladder_arrays_destroy;
+    r.unit = LADDER_BYTES;
+    r.ceiling = "copy";
+    r.ignores = ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also);
+    r.sweep = parameter;
+    r.sweep_values = values;
+    r.sweep_count = count;
+    return r;
+}
+
+constexpr ladder_rung counts(const char *name, const char *why, int (*enqueue)(ladder_case *), ladder_clock clock)
+{
+    ladder_rung r = {};
+    r.name = name;
+    r.why = why;
+    r.prepare = prepare_count;
+    r.enqueue = enqueue;
+    r.verify = verify_count;
+    r.destroy = ladder_arrays_destroy;
+    r.unit = LADDER_CALLS;
+    r.clock = clock;
+    r.ignores = (1u << PARAMETERS) - 1;
+    return r;
+}
+
+const ladder_rung rungs[] = {
+    counts("pipelined", "launch after launch on a stream", run_count, LADDER_CLOCK_DEVICE),
+    counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST),
+    copies("blockSize", "threads a block, a cell a thread", prepare_block, run_block, BLOCK_THREADS, threads, 10, 0),
+    copies("blockShape", "256 threads: a row's part of them", prepare_copy, run_shape, BLOCK_X, shapes, 9, 0),
+    copies("occupancy", "blocks an SM, a load a thread", prepare_few, run_few, BLOCKS_PER_SM, few, 6, 1u << LOADS),
+    copies("ilp", "loads a thread at low occupancy", prepare_few, run_few, LOADS, loads, 4, 1u << BLOCKS_PER_SM),
+};
+
+const ladder_parameter parameters[PARAMETERS] = {
+    { "n", 1 << 26, 1024, 1 << 29, "cells to copy" },
+    { "block_threads", 256, 32, 1024, "threads of a block" },
+    { "block_x", 32, 1, SHAPE_THREADS, "threads along x of 256 in a block: a power of two" },
+    { "blocks_per_sm", 1, 1, 8, "of 256 threads that an SM may hold" },
+    { "loads", 1, 1, 8, "a thread: 1, 2, 4 or 8" },
+};
+
+} // namespace
+
+const ladder_family ladder_launch_cuda = {
+    DEVICE_CUDA, "launch", "what a launch costs, and what its shape decides", { "f32", "f64" },
+    parameters, PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+};

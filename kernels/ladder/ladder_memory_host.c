@@ -1,0 +1,133 @@
+/* Copying on the host: how many threads, past the caches or through them, and what memory costs before it is used.
+ *
+ * A copy through the caches reads the target's lines before it overwrites them (the core owns a line before it may change it):
+ * three bytes move for two that are counted. Stores past the caches spare that, and the caches' contents, but cost more where the data
+ * would have fitted in. One core cannot fill the memory's pipes: it has some ten to sixteen missing lines on their way and waits.
+ * Fresh memory costs a page fault at its first touch: a trap, and 4 KiB of zeros to be written; with huge pages one for 2 MiB.
+ *
+ * What to expect: one thread 5 to 15 GB/s beyond the caches and several times that within; all threads at the ceiling beyond them, below it
+ * under a MiB (waking the team takes microseconds); first touch 1 to 4 GB/s a thread with small pages, more with huge ones. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "device_host.h"
+#include "ladder_families.h"
+
+enum { BYTES = 0 };
+typedef enum way { ONE_THREAD, ALL_THREADS, PAST_CACHES } way;
+
+static const ladder_arrays *arrays(const ladder_case *c) { return c->state; }
+
+static int prepare_copy(ladder_case *c)
+{
+    c->type = DTYPE_F32; /* bytes are bytes */
+    c->size = c->value[BYTES];
+    c->work = 2 * (double)c->size;
+    const int64_t cells = c->size / (int64_t)sizeof(float);
+    return ladder_arrays_prepare(c, cells, cells);
+}
+
+static int copy(ladder_case *c)
+{
+    const way w = (way)c->rung->variant;
+    char *to = arrays(c)->out;
+    const char *from = arrays(c)->in;
+    const box all = box_make(0, c->size, 0, 1);
+    if (w == ONE_THREAD) {
+        memcpy(to, from, (size_t)c->size);
+        return 0;
+    }
+#pragma omp parallel num_threads(c->d->threads)
+    {
+        const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
+        const size_t bytes = (size_t)box_width(part);
+        if (w == ALL_THREADS) {
+            if (bytes > 0) memcpy(to + part.x0, from + part.x0, bytes);
+        } else {
+            device_host_stream(to + part.x0, from + part.x0, bytes);
+            device_host_stream_end();
+        }
+    }
+    return 0;
+}
+
+static void answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    (void)context;
+    ladder_random(t, out, first, count, LADDER_SEED);
+}
+
+static int verify_copy(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer, v); }
+
+/* ---- the first touch of fresh pages, by one thread ---- */
+
+static int prepare_touch(ladder_case *c)
+{
+    c->size = c->value[BYTES];
+    c->work = (double)c->size;
+    return 0;
+}
+
+/* Maps, writes a word to every page, unmaps; *seen gets how many pages were zero before, as fresh ones are. */
+static int touch(const ladder_case *c, int64_t *seen)
+{
+    const size_t bytes = (size_t)c->size, page_bytes = 4096, huge_bytes = (size_t)2 << 20;
+    const bool huge = c->rung->variant != 0;
+    const size_t mapped = bytes + (huge ? huge_bytes : 0); /* a huge page starts on a multiple of its size */
+    char *p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return errno;
+    char *first = huge ? (char *)(((uintptr_t)p + huge_bytes - 1) & ~(uintptr_t)(huge_bytes - 1)) : p;
+    (void)madvise(first, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE); /* advice: a kernel without huge pages refuses it */
+    *seen = 0;
+    for (size_t at = 0; at < bytes; at += page_bytes) {
+        *seen += first[at] == 0;
+        *(volatile char *)(first + at) = 1;
+    }
+    return munmap(p, mapped) == 0 ? 0 : errno;
+}
+
+static int touch_once(ladder_case *c)
+{
+    int64_t seen;
+    return touch(c, &seen);
+}
+
+static int verify_touch(ladder_case *c, ladder_verdict *v)
+{
+    int64_t seen = 0;
+    const int64_t pages = (c->size + 4095) / 4096;
+    const int code = touch(c, &seen);
+    ladder_right(v);
+    if (seen != pages) ladder_wrong(v, "%lld of %lld fresh pages were zero", (long long)seen, (long long)pages);
+    return code;
+}
+
+static void nothing(ladder_case *c) { (void)c; }
+
+static const int64_t curve[] = { 4 << 10, 64 << 10, 1 << 20, 16 << 20, 128 << 20 };
+static const int64_t touched[] = { 64 << 10, 1 << 20, 64 << 20 };
+
+#define COPY                                                                                                           \
+    .prepare = prepare_copy, .enqueue = copy, .verify = verify_copy, .destroy = ladder_arrays_destroy,                 \
+    .unit = LADDER_BYTES, .ceiling = "copy", .sweep = BYTES, .sweep_values = curve, .sweep_count = sizeof curve / sizeof curve[0]
+#define TOUCH                                                                                                          \
+    .prepare = prepare_touch, .enqueue = touch_once, .verify = verify_touch, .destroy = nothing, .unit = LADDER_BYTES, \
+    .sweep = BYTES, .sweep_values = touched, .sweep_count = sizeof touched / sizeof touched[0]
+
+static const ladder_rung rungs[] = {
+    { .name = "oneThread", .why = "a core's own loads and stores", .variant = ONE_THREAD, COPY },
+    { .name = "allThreads", .why = "through the caches: targets read first", .variant = ALL_THREADS, COPY },
+    { .name = "pastCaches", .why = "whole lines stored, none read first", .variant = PAST_CACHES, COPY },
+    { .name = "firstTouch", .why = "a fault every 4 KiB", .variant = 0, TOUCH },
+    { .name = "firstTouchHuge", .why = "a fault every 2 MiB", .variant = 1, TOUCH },
+};
+
+static const ladder_parameter parameters[] = {
+    { "bytes", 16 << 20, 1024, (int64_t)1 << 34, "of a copy or an allocation" },
+};
+
+const ladder_family ladder_memory_host = {
+    DEVICE_HOST, "memory", "threads, caches and pages", { NULL, NULL },
+    parameters, sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0],
+};

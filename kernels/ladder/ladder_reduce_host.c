@@ -1,0 +1,133 @@
+/* A sum by many threads on the host: where does a thread keep its part?
+ *
+ * In one shared word, by atomics: the word's line travels from core to core at each of them. In a word of its own beside the
+ * others': the words are different and the line is the same, so that it travels all the same (false sharing). In a line of
+ * its own, or in a register: nothing travels, and memory is the limit.
+ *
+ * What to expect with two threads or more, as a fraction of the read: atomics .01, words side by side .05 to .2, lines apart or
+ * registers .9 and more (the parts in memory are a little behind: a load, an add and a store a word, and no vectors). */
+#include <stdlib.h>
+
+#include "device_host.h"
+#include "ladder_families.h"
+
+typedef enum keeping { ATOMIC, SIDE_BY_SIDE, LINES_APART, IN_REGISTERS } keeping;
+enum { LINE_WORDS = FIELD_ALIGN_BYTES / 8, ATOMIC_EVERY = 16 };
+
+typedef struct sum {
+    void *words;
+    volatile uint64_t *part; /* LINE_WORDS a thread; volatile: kept in memory, as a shared structure's member would be */
+    uint64_t total;
+} sum;
+
+static int prepare(ladder_case *c)
+{
+    sum *s = calloc(1, sizeof *s);
+    if (!s) abort();
+    c->state = s;
+    c->size = c->value[0];
+    c->work = (double)c->size * (double)dtype_bytes(c->type);
+    s->part = aligned_alloc(FIELD_ALIGN_BYTES, (size_t)c->d->threads * FIELD_ALIGN_BYTES);
+    if (!s->part) abort();
+    const int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, (size_t)c->work, &s->words);
+    return code ? code : ladder_fill_random(c, s->words, c->size, LADDER_SEED);
+}
+
+static void destroy(ladder_case *c)
+{
+    sum *s = c->state;
+    if (!s) return;
+    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->words);
+    free((void *)s->part);
+    free(s);
+    c->state = NULL;
+}
+
+#define DEFINE_SUM(WORD, SUFFIX)                                                                                       \
+    DEVICE_HOST_CLONES                                                                                                 \
+    static uint64_t in_register##SUFFIX(const WORD *u, int64_t n)                                                      \
+    {                                                                                                                  \
+        uint64_t all = 0;                                                                                              \
+        for (int64_t i = 0; i < n; i++) all += u[i];                                                                   \
+        return all;                                                                                                    \
+    }                                                                                                                  \
+    static void in_memory##SUFFIX(volatile uint64_t *part, const WORD *u, int64_t n)                                   \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++) *part += u[i];                                                                 \
+    }                                                                                                                  \
+    static void atomics##SUFFIX(uint64_t *total, const WORD *u, int64_t n)                                             \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i += ATOMIC_EVERY) {                                                                \
+            const uint64_t few = in_register##SUFFIX(u + i, n - i < ATOMIC_EVERY ? n - i : ATOMIC_EVERY);              \
+            _Pragma("omp atomic") *total += few;                                                                       \
+        }                                                                                                              \
+    }
+
+DEFINE_SUM(uint32_t, 32)
+DEFINE_SUM(uint64_t, 64)
+
+static int enqueue(ladder_case *c)
+{
+    sum *s = c->state;
+    const keeping k = (keeping)c->rung->variant;
+    const bool narrow = c->type == DTYPE_F32;
+    uint64_t total = 0;
+#pragma omp parallel num_threads(c->d->threads)
+    {
+        const int me = omp_get_thread_num();
+        const box all = box_make(0, c->size, 0, 1), mine = device_host_part(all, me, omp_get_num_threads());
+        const int64_t n = box_width(mine);
+        const uint32_t *u32 = (const uint32_t *)s->words + (narrow ? mine.x0 : 0);
+        const uint64_t *u64 = (const uint64_t *)s->words + (narrow ? 0 : mine.x0);
+        volatile uint64_t *part = s->part + (ptrdiff_t)me * (k == LINES_APART ? LINE_WORDS : 1);
+        switch (k) {
+        case ATOMIC:
+            if (narrow) atomics32(&total, u32, n);
+            else atomics64(&total, u64, n);
+            break;
+        case SIDE_BY_SIDE:
+        case LINES_APART:
+            *part = 0;
+            if (narrow) in_memory32(part, u32, n);
+            else in_memory64(part, u64, n);
+#pragma omp atomic
+            total += *part;
+            break;
+        case IN_REGISTERS: {
+            const uint64_t all_of_mine = narrow ? in_register32(u32, n) : in_register64(u64, n);
+#pragma omp atomic
+            total += all_of_mine;
+            break;
+        }
+        }
+    }
+    s->total = total;
+    return 0;
+}
+
+static int verify(ladder_case *c, ladder_verdict *v)
+{
+    const sum *s = c->state;
+    const uint64_t wanted = ladder_random_sum(c->type, c->size, LADDER_SEED);
+    ladder_right(v);
+    if (s->total != wanted) ladder_wrong(v, "the sum is %llx, not %llx", (unsigned long long)s->total, (unsigned long long)wanted);
+    return 0;
+}
+
+#define SUM .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read"
+
+static const ladder_rung rungs[] = {
+    { .name = "atomic", .why = "one word, an atomic every 16 words", .variant = ATOMIC, SUM },
+    { .name = "sideBySide", .why = "own words in one line: false sharing", .variant = SIDE_BY_SIDE, SUM },
+    { .name = "linesApart", .why = "own lines, in memory", .variant = LINES_APART, SUM },
+    { .name = "registers", .why = "a register each, vectorised", .variant = IN_REGISTERS, SUM },
+};
+
+static const ladder_parameter parameters[] = {
+    { "n", 1 << 24, 1, (int64_t)1 << 34, "words to sum" },
+};
+
+const ladder_family ladder_reduce_host = {
+    DEVICE_HOST, "reduce", "where a thread keeps its part of a sum", { "u32", "u64" },
+    parameters, sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0],
+};
