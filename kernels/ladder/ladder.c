@@ -3,8 +3,11 @@
 
 static const ladder_family *const families[] = {
     &ladder_ceiling_host,
+    &ladder_memory_host,
+    &ladder_access_host,
     &ladder_transpose_host,
     &ladder_stencil_host,
+    &ladder_reduce_host,
     &ladder_roofline_host,
 #if WEFT_CUDA
     &ladder_ceiling_cuda,
@@ -14,6 +17,7 @@ static const ladder_family *const families[] = {
     &ladder_transpose_cuda,
     &ladder_stencil_cuda,
     &ladder_reduce_cuda,
+    &ladder_launch_cuda,
     &ladder_constant_cuda,
     &ladder_product_cuda,
     &ladder_streams_cuda,
