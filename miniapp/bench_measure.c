@@ -76,12 +76,18 @@ static double timed_s(bench *b, ladder_case *c, int repeats)
 
 static int clamp(double n, int least, int most) { return !(n > least) ? least : n > most ? most : (int)n; }
 
-/* Repetitions in a sample: doubled until they fill it, which is the warm-up too. */
+/* Repetitions in a sample: doubled until they fill it, which is the warm-up too. What looks long enough is timed once
+ * more, so that one disturbance (another process's slice of the core) does not leave a rung with short samples. */
 static int warm_up(bench *b, ladder_case *c, double *repetition_s)
 {
     int repeats = 1;
     double spent_s = 0, last_s = timed_s(b, c, 1);
-    while (!c->rung->before && last_s < sample_s && repeats < REPEATS_MOST) {
+    while (!c->rung->before && repeats < REPEATS_MOST) {
+        if (last_s >= sample_s) {
+            spent_s += last_s;
+            last_s = timed_s(b, c, repeats);
+        }
+        if (last_s >= sample_s) break;
         repeats *= 2;
         spent_s += last_s;
         last_s = timed_s(b, c, repeats);
