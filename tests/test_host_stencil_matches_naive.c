@@ -54,13 +54,30 @@ static stencil make_stencil(stencil_form form, int radius, dtype t, use_of_prev 
     return op;
 }
 
+/* Negative zeros, but for one cell in `rarity`, which is +0: a sum of positive multiples of them is -0 only where every
+ * term is, and +0 everywhere if it starts from a +0 of its own. */
+static void fill_with_zeros(const field_shape *f, void *data, uint64_t seed, int rarity)
+{
+    for (size_t i = 0; i < f->bytes / dtype_bytes(f->type); i++) {
+        const double chance = (host_field_number(&seed) + 1) / 2;
+        host_field_set(f->type, data, (int64_t)i, chance * rarity < 1 ? 0.0 : -0.0);
+    }
+}
+
+typedef enum content { NUMBERS, ZEROS } content;
+
 /* lanes > 0: each of so many threads sweeps its own strip, as the lanes of a step do. */
-static void check(device *d, const stencil *op, use_of_prev use, int64_t nx, int64_t ny, const box *boxes, int count,
-                  int lanes)
+static void check(device *d, const stencil *op, use_of_prev use, content fields, int64_t nx, int64_t ny, const box *boxes,
+                  int count, int lanes)
 {
     const field_shape f = field_shape_make(op->type, nx, ny, op->radius, op->form == STENCIL_LINE ? 0 : op->radius);
     void *cur = host_field_create(d, &f, 1), *next = host_field_create(d, &f, 2), *other = host_field_create(d, &f, 3);
     void *prev = use == PREV_IS_NEXT ? next : other;
+    if (fields == ZEROS) {
+        const int terms = stencil_weights(op->form, op->radius) + (op->has_prev ? 1 : 0);
+        fill_with_zeros(&f, cur, 4, terms); /* so a third of the sums is all -0 */
+        if (op->has_prev) fill_with_zeros(&f, prev, 5, terms);
+    }
     void *want = host_field_clone(d, &f, next);
     for (int i = 0; i < count; i++)
         for (int64_t y = boxes[i].y0; y < boxes[i].y1; y++)
@@ -100,7 +117,7 @@ static void every_operator(bool streams)
                     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
                         const stencil op = make_stencil((stencil_form)form, radius, (dtype)t, (use_of_prev)use, &seed);
                         const box all = box_make(0, sizes[i].nx, 0, sizes[i].ny);
-                        check(d, &op, (use_of_prev)use, sizes[i].nx, sizes[i].ny, &all, 1, 0);
+                        check(d, &op, (use_of_prev)use, NUMBERS, sizes[i].nx, sizes[i].ny, &all, 1, 0);
                     }
     device_destroy(&d);
 }
@@ -128,10 +145,10 @@ static void boxes_inside_and_empty(void **state)
                 if (streams) ((device_host *)d)->far_cache_bytes = 0;
                 const stencil op = make_stencil((stencil_form)form, 2, DTYPE_F64, (use_of_prev)use, &seed);
                 const box odd[4] = { { 3, 90, 1, 4 }, { 5, 6, 5, 30 }, { 40, 40, 0, 30 }, { 94, 101, 7, 31 } };
-                check(d, &op, (use_of_prev)use, 101, 31, odd, 4, 0);
+                check(d, &op, (use_of_prev)use, NUMBERS, 101, 31, odd, 4, 0);
                 box shell[4];
                 const int count = box_shell(box_make(0, 101, 0, 31), box_make(2, 99, 2, 29), shell);
-                check(d, &op, (use_of_prev)use, 101, 31, shell, count, 0);
+                check(d, &op, (use_of_prev)use, NUMBERS, 101, 31, shell, count, 0);
             }
     device_destroy(&d);
 }
@@ -155,8 +172,31 @@ static void teams_tiles_and_lanes(void **state)
                         h->far_cache_bytes = streams ? 0 : SIZE_MAX;
                         const stencil op = make_stencil((stencil_form)form, 3, (dtype)t, (use_of_prev)use, &seed);
                         const box all = box_make(0, large[i].nx, 0, large[i].ny);
-                        check(d, &op, (use_of_prev)use, large[i].nx, large[i].ny, &all, 1, 0);
-                        check(d, &op, (use_of_prev)use, large[i].nx, large[i].ny, &all, 1, 4);
+                        check(d, &op, (use_of_prev)use, NUMBERS, large[i].nx, large[i].ny, &all, 1, 0);
+                        check(d, &op, (use_of_prev)use, NUMBERS, large[i].nx, large[i].ny, &all, 1, 4);
+                    }
+    device_destroy(&d);
+}
+
+/* The first term is a product and not added to 0: the sign of a sum of zeros tells. */
+static void sums_of_zeros_keep_their_sign(void **state)
+{
+    (void)state;
+    device *d = device_host_create(3);
+    device_host *h = (device_host *)d;
+    uint64_t seed = 13;
+    for (int form = STENCIL_LINE; form <= STENCIL_BOX; form++)
+        for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++)
+            for (int t = DTYPE_F32; t <= DTYPE_F64; t++)
+                for (int use = PREV_NONE; use < PREV_USES; use++)
+                    for (int streams = 0; streams < 2; streams++) {
+                        h->far_cache_bytes = streams ? 0 : SIZE_MAX;
+                        stencil op = make_stencil((stencil_form)form, radius, (dtype)t, (use_of_prev)use, &seed);
+                        for (int k = 0; k < stencil_weights(op.form, radius); k++) op.weight[k] = fabs(op.weight[k]);
+                        op.beta = 0.75;
+                        const box all = box_make(0, 131, 0, 19);
+                        check(d, &op, (use_of_prev)use, ZEROS, 131, 19, &all, 1, 0);
+                        check(d, &op, (use_of_prev)use, ZEROS, 131, 19, &all, 1, 4);
                     }
     device_destroy(&d);
 }
@@ -168,6 +208,7 @@ int main(void)
         cmocka_unit_test(every_operator_with_streamed_stores),
         cmocka_unit_test(boxes_inside_and_empty),
         cmocka_unit_test(teams_tiles_and_lanes),
+        cmocka_unit_test(sums_of_zeros_keep_their_sign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
