@@ -10,18 +10,21 @@
  * data that are touched once and wrong for data that are touched twice. Managed memory moves pages to whoever touches them: without
  * a hint every first touch is a page fault of tens of microseconds; a prefetch moves whole ranges like a copy does.
  *
- * What to expect on one H200 over PCIe 5 x16: pageable 8 to 17 GB/s, pinned 55 in either direction and 97 in both at
- * once, mapped reads 51, allocating device memory about 0.1 ms to 1 ms, pinning about 0.2 to 0.5 ms a MiB. Half of the pinned speed
- * needs copies of about 128 KiB: below that the 5 to 10 us of starting one are longer than the transfer. */
+ * Measured on one H200 over PCIe 5 x16: pageable 10 to 20 GB/s, pinned 55 in either direction and 102 in both at once,
+ * mapped reads 51 and writes 53, managed memory 6 to 12 by faults and 38 after a prefetch. Half of the pinned speed needs
+ * copies of 128 KiB: below that the 2.4 us that a copy costs by itself are longer than the transfer. The CPU
+ * reads write-combined memory as fast as any there, because that virtual machine maps it cached; where it is not, loads go
+ * to memory one at a time, a hundred times slower. What allocation costs: ladder_memory_allocation.cu. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "device_cuda.h"
 #include "ladder_families.h"
+#include "ladder_memory.h"
 
 namespace {
 
-enum { SEED = 3, BYTES = 0 };
+enum { SEED = 3, BYTES = LADDER_MEMORY_BYTES };
 
 enum host_memory { PAGEABLE, PINNED, REGISTERED, WRITE_COMBINED, MANAGED, PEER };
 
@@ -37,40 +40,7 @@ typedef struct transfer {
 
 enum { KIND_BITS = 4, TO_HOST = 1 << KIND_BITS }; /* a rung's variant: the kind of memory, and the direction */
 
-/* The hints for managed memory took a device number before CUDA 13 and take a place since. */
-#if CUDART_VERSION >= 13000
-cudaError_t prefetch(void *p, size_t bytes, int ordinal, cudaStream_t stream)
-{
-    const cudaMemLocation place = { ordinal == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
-                                    ordinal == cudaCpuDeviceId ? 0 : ordinal };
-    return cudaMemPrefetchAsync(p, bytes, place, 0, stream);
-}
-cudaError_t accessed_by(void *p, size_t bytes, int ordinal)
-{
-    const cudaMemLocation place = { cudaMemLocationTypeDevice, ordinal };
-    return cudaMemAdvise(p, bytes, cudaMemAdviseSetAccessedBy, place);
-}
-#else
-cudaError_t prefetch(void *p, size_t bytes, int ordinal, cudaStream_t stream)
-{
-    return cudaMemPrefetchAsync(p, bytes, ordinal, stream);
-}
-cudaError_t accessed_by(void *p, size_t bytes, int ordinal)
-{
-    return cudaMemAdvise(p, bytes, cudaMemAdviseSetAccessedBy, ordinal);
-}
-#endif
-
 /* ---- the memory ---- */
-
-/* More managed memory than the GPU has free would make pages travel to and fro without end: refused here. */
-int managed_alloc(void **out, size_t bytes)
-{
-    size_t free_bytes = 0, total_bytes = 0;
-    const cudaError_t e = cudaMemGetInfo(&free_bytes, &total_bytes);
-    if (e != cudaSuccess) return e;
-    return bytes > free_bytes / 2 ? cudaErrorMemoryAllocation : cudaMallocManaged(out, bytes);
-}
 
 int peer_alloc(const device *d, void **out, size_t bytes)
 {
@@ -99,7 +69,7 @@ int far_alloc(device *d, host_memory kind, size_t bytes, void **out)
         return code ? code : cudaHostRegister(*out, bytes, cudaHostRegisterDefault);
     }
     case WRITE_COMBINED: return cudaHostAlloc(out, bytes, cudaHostAllocWriteCombined);
-    case MANAGED: return managed_alloc(out, bytes);
+    case MANAGED: return ladder_memory_managed(out, bytes);
     case PEER: return peer_alloc(d, out, bytes);
     }
     return cudaErrorInvalidValue;
@@ -259,13 +229,13 @@ int kernel_out(ladder_case *c)
 int send_home(ladder_case *c)
 {
     transfer *t = (transfer *)c->state;
-    return prefetch(t->host, t->bytes, cudaCpuDeviceId, device_cuda_stream(c->stream));
+    return ladder_memory_prefetch(t->host, t->bytes, cudaCpuDeviceId, device_cuda_stream(c->stream));
 }
 
 int kernel_in_after_prefetch(ladder_case *c)
 {
     transfer *t = (transfer *)c->state;
-    const int code = prefetch(t->host, t->bytes, c->d->ordinal, device_cuda_stream(c->stream));
+    const int code = ladder_memory_prefetch(t->host, t->bytes, c->d->ordinal, device_cuda_stream(c->stream));
     return code ? code : kernel_in(c);
 }
 
@@ -275,7 +245,7 @@ int prepare_accessed_by(ladder_case *c)
     const int code = prepare(c);
     transfer *t = (transfer *)c->state;
     if (code) return code;
-    const int advised = accessed_by(t->host, t->bytes, c->d->ordinal);
+    const int advised = ladder_memory_accessed_by(t->host, t->bytes, c->d->ordinal);
     return advised ? advised : send_home(c);
 }
 
@@ -319,81 +289,6 @@ int verify_host_read(ladder_case *c, ladder_verdict *v)
     ladder_right(v);
     if ((seen[0] ^ seen[1]) != wanted) ladder_wrong(v, "the xor of all words is %08x, not %08x", seen[0] ^ seen[1], wanted);
     return code;
-}
-
-/* ---- what it costs to have memory at all: once allocated and freed ---- */
-
-enum allocation { OF_DEVICE, OF_POOL, OF_PINNED, OF_REGISTERED, OF_MANAGED };
-
-int allocate(ladder_case *c, void **p)
-{
-    const size_t bytes = (size_t)c->value[BYTES];
-    switch ((allocation)c->rung->variant) {
-    case OF_DEVICE: return cudaMalloc(p, bytes);
-    case OF_POOL: return cudaMallocAsync(p, bytes, device_cuda_stream(c->stream));
-    case OF_PINNED: return cudaHostAlloc(p, bytes, cudaHostAllocDefault);
-    case OF_REGISTERED: *p = c->state; return cudaHostRegister(*p, bytes, cudaHostRegisterDefault);
-    case OF_MANAGED: return managed_alloc(p, bytes);
-    }
-    return cudaErrorInvalidValue;
-}
-
-int release(ladder_case *c, void *p)
-{
-    switch ((allocation)c->rung->variant) {
-    case OF_DEVICE:
-    case OF_MANAGED: return cudaFree(p);
-    case OF_POOL: return cudaFreeAsync(p, device_cuda_stream(c->stream));
-    case OF_PINNED: return cudaFreeHost(p);
-    case OF_REGISTERED: return cudaHostUnregister(p);
-    }
-    return cudaErrorInvalidValue;
-}
-
-/* Pages to register are there, touched, beforehand; the pool keeps what is freed, as a program that allocates in a loop wants. */
-int prepare_allocation(ladder_case *c)
-{
-    c->size = c->value[BYTES];
-    c->work = 1;
-    if (c->rung->variant == OF_POOL) {
-        cudaMemPool_t pool;
-        uint64_t keep = UINT64_MAX;
-        const cudaError_t e = cudaDeviceGetDefaultMemPool(&pool, c->d->ordinal);
-        return e == cudaSuccess ? cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep) : e;
-    }
-    if (c->rung->variant != OF_REGISTERED) return cudaSuccess;
-    const int code = ordinary_alloc(&c->state, (size_t)c->size);
-    if (!code) memset(c->state, 0xff, (size_t)c->size);
-    return code;
-}
-
-void destroy_allocation(ladder_case *c)
-{
-    cudaMemPool_t pool;
-    if (c->rung->variant == OF_POOL && cudaStreamSynchronize(device_cuda_stream(c->stream)) == cudaSuccess &&
-        cudaDeviceGetDefaultMemPool(&pool, c->d->ordinal) == cudaSuccess)
-        (void)cudaMemPoolTrimTo(pool, 0);
-    free(c->state);
-    c->state = nullptr;
-}
-
-int allocate_and_release(ladder_case *c)
-{
-    void *p = nullptr;
-    const int code = allocate(c, &p);
-    return code ? code : release(c, p);
-}
-
-/* The memory is the GPU's to write and read. */
-int verify_allocation(ladder_case *c, ladder_verdict *v)
-{
-    void *p = nullptr;
-    const int64_t cells = c->size / (int64_t)dtype_bytes(c->type);
-    int code = allocate(c, &p);
-    if (!code) code = ladder_fill_random(c, p, cells, SEED);
-    if (!code) code = ladder_compare(c, p, cells, answer, nullptr, v);
-    const int released = p ? release(c, p) : cudaSuccess;
-    return code ? code : released;
 }
 
 /* ---- the table ---- */
@@ -460,10 +355,10 @@ constexpr ladder_rung peer(const char *name, const char *why, int (*enqueue)(lad
 
 constexpr ladder_rung allocates(const char *name, const char *why, int what)
 {
-    ladder_rung r = moves(name, why, 0, allocate_and_release, nullptr);
-    r.prepare = prepare_allocation;
-    r.verify = verify_allocation;
-    r.destroy = destroy_allocation;
+    ladder_rung r = moves(name, why, 0, ladder_memory_allocate, nullptr);
+    r.prepare = ladder_memory_allocation_prepare;
+    r.verify = ladder_memory_allocation_verify;
+    r.destroy = ladder_memory_allocation_destroy;
     r.clock = LADDER_CLOCK_HOST;
     r.unit = LADDER_CALLS;
     r.variant = what;
@@ -481,7 +376,7 @@ const ladder_rung rungs[] = {
     moves("registeredH2D", "a program's own pages, locked later", REGISTERED, copy_in, "h2d"),
     moves("writeCombinedH2D", "past the CPU's caches", WRITE_COMBINED, copy_in, "h2d"),
     host_reads("pinnedHostRead", "the CPU reads pinned memory: cached", PINNED),
-    host_reads("writeCombinedHostRead", "the CPU reads write-combined: never do", WRITE_COMBINED),
+    host_reads("writeCombinedHostRead", "the CPU reads write-combined: may crawl", WRITE_COMBINED),
     moves("mappedRead", "a kernel loads across PCIe", PINNED, kernel_in, "h2d"),
     moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel_out, "d2h"),
     managed("managedFault", "every page moves at its fault", kernel_in, prepare, send_home),
@@ -489,11 +384,11 @@ const ladder_rung rungs[] = {
     managed("managedAccessedBy", "read in place, no page moves", kernel_in, prepare_accessed_by, nullptr),
     peer("peerCopy", "the copy engine over NVLink or PCIe", copy_in),
     peer("peerRead", "a kernel loads from the other GPU", kernel_in),
-    allocates("allocateDevice", "cudaMalloc and cudaFree: both wait", OF_DEVICE),
-    allocates("allocatePool", "in stream order, from a pool", OF_POOL),
-    allocates("allocatePinned", "every page is locked and mapped", OF_PINNED),
-    allocates("allocateRegistered", "locking pages that are there", OF_REGISTERED),
-    allocates("allocateManaged", "pages come with their first touch", OF_MANAGED),
+    allocates("allocateDevice", "cudaMalloc and cudaFree: both wait", LADDER_MEMORY_OF_DEVICE),
+    allocates("allocatePool", "in stream order, from a pool", LADDER_MEMORY_OF_POOL),
+    allocates("allocatePinned", "every page is locked and mapped", LADDER_MEMORY_OF_PINNED),
+    allocates("allocateRegistered", "locking pages that are there", LADDER_MEMORY_OF_REGISTERED),
+    allocates("allocateManaged", "pages come with their first touch", LADDER_MEMORY_OF_MANAGED),
 };
 
 const ladder_parameter parameters[] = {
