@@ -130,8 +130,11 @@ static int bench_alone(int argc, char **argv, topology *top)
 static void set_connections(int argc, char **argv)
 {
     static const char key[] = "connections=";
-    for (int i = 1; i < argc; i++)
-        if (strncmp(argv[i], key, sizeof key - 1) == 0) (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", argv[i] + sizeof key - 1, 1);
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], key, sizeof key - 1) != 0) continue;
+        const char *text = argv[i] + sizeof key - 1;
+        if (strtol(text, NULL, 10) > 0) (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", text, 1);
+    }
 }
 
 int cmd_bench(int argc, char **argv)
