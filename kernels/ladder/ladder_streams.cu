@@ -49,15 +49,20 @@ template <typename T> __global__ void chain_kernel(T *out, const T *in, int64_t 
     out[i] = x;
 }
 
-/* context: the number of steps, an int64_t. The last warp may be a part of one. */
+typedef struct way {
+    int64_t first, steps;
+} way;
+
+/* The last warp may be a part of one. */
 void answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
+    const way *w = (const way *)context;
     double cells[LADDER_STREAMS_WARP];
     const size_t word_bytes = dtype_bytes(t);
     for (int64_t at = 0; at < count; at += LADDER_STREAMS_WARP) {
         const int64_t left = count - at, n = left < (int64_t)LADDER_STREAMS_WARP ? left : (int64_t)LADDER_STREAMS_WARP;
-        ladder_random(t, cells, first + at, LADDER_STREAMS_WARP, LADDER_STREAMS_SEED);
-        ladder_streams_host_chain(t, cells, LADDER_STREAMS_WARP, *(const int64_t *)context);
+        ladder_random(t, cells, w->first + first + at, LADDER_STREAMS_WARP, LADDER_STREAMS_SEED);
+        ladder_streams_host_chain(t, cells, LADDER_STREAMS_WARP, w->steps);
         memcpy((char *)out + (size_t)at * word_bytes, cells, (size_t)n * word_bytes);
     }
 }
@@ -73,9 +78,10 @@ int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, i
     return cudaGetLastError();
 }
 
-int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t cells, int64_t steps, ladder_verdict *v)
+int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps, ladder_verdict *v)
 {
-    return ladder_compare(c, device_data, cells, answer, &steps, v);
+    const way w = { first, steps };
+    return ladder_compare(c, device_data, cells, answer, &w, v);
 }
 
 int ladder_streams_capture(ladder_case *c, int (*enqueue)(ladder_case *c), cudaGraphExec_t *out)

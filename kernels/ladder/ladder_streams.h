@@ -36,8 +36,8 @@ int ladder_streams_host_team(int threads, int (*each)(void *context, int index),
 
 /* out[i] = the chain from in[i mod in_cells], for i < blocks * threads; out may be in. */
 int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, cudaStream_t s);
-/* Compares device cells that started as random ones by their index with `steps` steps from there. */
-int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t cells, int64_t steps, ladder_verdict *v);
+/* Compares `cells` device cells, which started as random ones first, first + 1, ..., with `steps` steps from there. */
+int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps, ladder_verdict *v);
 /* A graph of what `enqueue` puts on c->stream, captured. */
 int ladder_streams_capture(ladder_case *c, int (*enqueue)(ladder_case *c), cudaGraphExec_t *out);
 

@@ -21,9 +21,14 @@ typedef struct tasks {
 
 tasks *tasks_of(const ladder_case *c) { return (tasks *)c->state; }
 
+void *cells_of(const ladder_case *c, int task)
+{
+    return (char *)tasks_of(c)->cells + (size_t)task * LADDER_STREAMS_WARP * dtype_bytes(c->type);
+}
+
 int launch(ladder_case *c, int task, int steps, cudaStream_t s)
 {
-    void *cells = (char *)tasks_of(c)->cells + (size_t)task * LADDER_STREAMS_WARP * dtype_bytes(c->type);
+    void *cells = cells_of(c, task);
     return ladder_streams_chain(c->type, cells, cells, LADDER_STREAMS_WARP, 1, LADDER_STREAMS_WARP, steps, s);
 }
 
@@ -147,8 +152,11 @@ int ladder_streams_order_trap(ladder_case *c)
 int ladder_streams_order_verify(ladder_case *c, ladder_verdict *v)
 {
     const tasks *t = tasks_of(c);
-    if (!is_trap(c->rung->variant)) return ladder_streams_compare(c, t->cells, TASKS * LADDER_STREAMS_WARP, DEPTH * STEPS, v);
-    return ladder_streams_compare(c, t->cells, (int64_t)t->streams * LADDER_STREAMS_WARP, STEPS, v);
+    if (!is_trap(c->rung->variant)) return ladder_streams_compare(c, t->cells, 0, TASKS * LADDER_STREAMS_WARP, DEPTH * STEPS, v);
+    const int code = ladder_streams_compare(c, t->cells, 0, (int64_t)t->streams * LADDER_STREAMS_WARP, STEPS, v);
+    if (code || !v->right) return code;
+    return ladder_streams_compare(c, cells_of(c, BETWEEN), BETWEEN * LADDER_STREAMS_WARP, LADDER_STREAMS_WARP,
+                                  (int64_t)t->streams * BETWEEN_STEPS, v);
 }
 
 void ladder_streams_order_destroy(ladder_case *c)

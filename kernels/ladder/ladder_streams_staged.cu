@@ -117,7 +117,7 @@ int ladder_streams_staged_breadth(ladder_case *c)
 
 int ladder_streams_staged_verify(ladder_case *c, ladder_verdict *v)
 {
-    return ladder_streams_compare(c, transfer_of(c)->to, c->size, 1, v);
+    return ladder_streams_compare(c, transfer_of(c)->to, 0, c->size, 1, v);
 }
 
 void ladder_streams_staged_destroy(ladder_case *c)

@@ -253,7 +253,7 @@ int verify_own(ladder_case *c, ladder_verdict *v)
 int ladder_streams_wait_verify(ladder_case *c, ladder_verdict *v)
 {
     const line *l = line_of(c);
-    int code = ladder_streams_compare(c, l->cells, LADDER_STREAMS_WARP, l->steps, v);
+    int code = ladder_streams_compare(c, l->cells, 0, LADDER_STREAMS_WARP, l->steps, v);
     if (!code && v->right && l->own) code = verify_own(c, v);
     return code || !v->right || l->load_blocks == 0 ? code : verify_load(c, v);
 }
