@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum { LADDER_PARAMETERS_MAX = 6 };
+enum { LADDER_PARAMETERS_MAX = 8 };
 
 /* A number that the command line may set as key=value. */
 typedef struct ladder_parameter {

@@ -9,17 +9,26 @@
  * The second question is how many bytes are on their way at a time: HBM answers after about 0.7 us, so that full speed
  * needs about 25 KB in flight on each SM. More threads, more loads a thread or wider loads all provide them.
  *
- * Measured on one H200, f32, as a fraction of the copy engine: the table is in kernels/README.md. An offset costs little (the
- * neighbouring warp needs the same sector and finds it in L1 or L2); a stride of s costs s times the traffic up to 8,
- * where it stays; one load of 4 bytes a thread reaches half of the copy, four of them or one of 16 bytes nearly all. */
+ * Measured on one H200, f32, as a fraction of the copy engine: one load of 4 bytes a thread .62, two .86, four or one of 16
+ * bytes .96; an offset .60, whatever it is (the neighbouring warp needs the same sector and finds it in L1 or L2); reads with a stride
+ * of 5, 9, 17, 33 cells .32, .19, .11, .09 (past 8 cells no more sectors are touched, but fewer share a line), writes .20, .11, .08,
+ * .04: memory with error correction must read what it is to write in parts. Hints to the caches change nothing in a plain copy. */
 #include <string.h>
 
 #include "device_cuda.h"
+#include "ladder_access.h"
 #include "ladder_families.h"
 
 namespace {
 
-enum { N, OFFSET, STRIDE, UNROLL, WIDTH_BYTES, PARAMETERS };
+enum {
+    N = LADDER_ACCESS_N,
+    OFFSET = LADDER_ACCESS_OFFSET,
+    STRIDE = LADDER_ACCESS_STRIDE,
+    UNROLL = LADDER_ACCESS_UNROLL,
+    WIDTH_BYTES = LADDER_ACCESS_WIDTH_BYTES,
+    PARAMETERS = LADDER_ACCESS_PARAMETERS
+};
 enum { THREADS = 256, SHIFT_MOST = 1024 };
 
 const ladder_arrays *arrays(const ladder_case *c) { return (const ladder_arrays *)c->state; }
@@ -346,6 +355,25 @@ constexpr ladder_rung swept(ladder_rung r, int parameter, const int64_t *values,
     return r;
 }
 
+constexpr ladder_rung rows(const char *name, const char *why, int layout)
+{
+    ladder_rung r = rung(name, why, ladder_access_rows_prepare, ladder_access_rows, ladder_access_rows_verify, layout);
+    r.ignores &= ~(1u << LADDER_ACCESS_ROW_CELLS);
+    return r;
+}
+
+constexpr ladder_rung window(const char *name, const char *why, int policy)
+{
+    ladder_rung r = rung(name, why, ladder_access_window_prepare, ladder_access_window, ladder_access_window_verify, policy);
+    r.destroy = ladder_access_window_destroy;
+    r.missing = ladder_access_window_missing;
+    r.ignores &= ~(1u << LADDER_ACCESS_WINDOW_BYTES | 1u << LADDER_ACCESS_HIT_PERCENT);
+    return r;
+}
+
+const int64_t windows[] = { 4 << 20, 8 << 20, 16 << 20, 24 << 20, 32 << 20, 40 << 20, 48 << 20, 64 << 20 };
+const int64_t percents[] = { 100, 75, 50, 25 };
+
 const ladder_rung rungs[] = {
     swept(rung("offsetRead", "a shifted warp touches one more sector", prepare_offset, run_offset_read, verify_offset_read), OFFSET,
           offsets, 34),
@@ -359,6 +387,11 @@ const ladder_rung rungs[] = {
     rung("loadReadOnly", "__ldg: the read-only path", prepare_copy, run_hint, verify_copy, READ_ONLY),
     rung("loadL2", "L1 left out", prepare_copy, run_hint, verify_copy, L2_ONLY),
     rung("loadStreaming", "first to leave the caches", prepare_copy, run_hint, verify_copy, STREAMING),
+    rows("rowsPacked", "odd rows start anywhere in a line", LADDER_ACCESS_PACKED),
+    rows("rowsPitched", "every row on 512 bytes", LADDER_ACCESS_PITCHED),
+    swept(window("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL), LADDER_ACCESS_WINDOW_BYTES, windows, 8),
+    swept(window("windowPersisting", "the table stays, to the set-aside", LADDER_ACCESS_PERSISTING), LADDER_ACCESS_WINDOW_BYTES, windows, 8),
+    swept(window("windowHitRatio", "fewer lines claim the right", LADDER_ACCESS_PERSISTING), LADDER_ACCESS_HIT_PERCENT, percents, 4),
     rung("arrayOfStructures", "unwanted fields travel along", prepare_fields, run_fields, verify_fields, AOS),
     rung("structureOfArrays", "each field dense", prepare_fields, run_fields, verify_fields, SOA),
 };
@@ -369,6 +402,9 @@ const ladder_parameter parameters[PARAMETERS] = {
     { "stride", 1, 1, 1024, "cells from one thread's to the next one's" },
     { "unroll", 4, 1, 8, "loads a thread: 1, 2, 4 or 8" },
     { "width_bytes", 16, 4, 16, "bytes a load: 4, 8 or 16" },
+    { "row_cells", 1001, 1, 1 << 20, "cells of a row" },
+    { "window_bytes", 64 << 20, 4096, (int64_t)1 << 32, "of the table that every cell needs again" },
+    { "hit_percent", 100, 0, 100, "of the window's lines that may persist" },
 };
 
 } // namespace

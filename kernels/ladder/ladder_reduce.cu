@@ -10,8 +10,10 @@
  * The words are unsigned integers (the bit patterns of random numbers), so that every order of additions gives the same
  * sum, which the host knows. The rungs that work in place destroy their input; it is restored, untimed, before each repetition.
  *
- * What to expect on any GPU, as a fraction of the read: the first rungs below .2; unrolling, that is more loads in flight,
- * gives most of the gain up to .6 or so; shared memory and shuffles .8 and more; what a library reaches, about .9. */
+ * Measured on one H200, 2^27 words, u32 / u64, as a fraction of the read: neighboured .15 / .22 and with whole warps no
+ * better (.14 / .20: L1 is as busy as before), interleaved .18 / .32, unrolled .32, .55, .79 / .47, .69, .84: more loads in flight and
+ * fewer rounds are nearly the whole gain. What the books unroll after that gains nothing any more. On the chip, by
+ * shared memory or shuffles, 1.0 / 1.0; one atomic a block the same; one a thread .21 / .02; CUB 1.0 / 1.0. */
 #include <stdlib.h>
 
 #include <cub/device/device_reduce.cuh>

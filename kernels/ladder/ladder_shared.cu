@@ -13,8 +13,11 @@
  * The last rungs bring global memory into shared memory: through registers (load, wait, store), or by cp.async, which a
  * thread only starts, so that several stages are on their way while one is computed upon. There the copy is the ceiling.
  *
- * What to expect: strides 1, 2, 4 ... 32 in the proportions 1 : 1/2 : 1/4 ... 1/32; row-column and column-row squares at about 1/16 of row-row,
- * padded and swizzled ones near it. cp.async with two stages or more .8 to .9 of the copy, with one stage clearly less. */
+ * Measured on one H200 (ceiling 32 TB/s): strides 1, 2, 4 ... 32 at .87, .48, .25, .13, .064, .032 of it, all odd ones at .87, as
+ * gcd says; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12, columnColumn .03 and .06; padded and swizzled as rowRow, static and
+ * dynamic alike. A rectangle of 16 rows wants two columns of padding in f32 (a warp reads two columns at once), one in f64. cp.async
+ * and registers alike reach .93 of the copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads
+ * hide what one block waits for; stages pay where shared memory leaves room for a block or two. */
 #include <string.h>
 
 #include <cuda_pipeline.h>
@@ -344,8 +347,8 @@ const ladder_rung rungs[] = {
     tile("dynamic", "sized at launch: as rowColumn", run_dynamic, TALL | CROSS_READ),
     tile("dynamicPadded", "sized at launch: as padded", run_dynamic_padded, TALL | CROSS_READ),
     tile("rectangle", "16 rows of 32: 16 turns", run_rectangle, FLAT | CROSS_READ),
-    tile("rectanglePadded1", "one column more: two turns left", run_rectangle_padded1, FLAT | CROSS_READ),
-    tile("rectanglePadded2", "two columns more: none", run_rectangle_padded2, FLAT | CROSS_READ),
+    tile("rectanglePadded1", "one column more: the cure of f64", run_rectangle_padded1, FLAT | CROSS_READ),
+    tile("rectanglePadded2", "two columns more: the cure of f32", run_rectangle_padded2, FLAT | CROSS_READ),
     flow("throughRegisters", "load, wait, store, barrier", 0),
     flow("asyncStages", "cp.async: started, not waited for", 1),
 };
