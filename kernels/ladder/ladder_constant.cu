@@ -1,32 +1,27 @@
 /* Where to keep numbers that every thread reads: the constant bank, the read-only cache, shared memory, the parameters of the
- * launch, the instruction itself. Two programs ask two questions.
+ * launch, the instruction itself. Two programs ask two questions; this file has the first, ladder_constant_table.cu the other.
  *
  * The nine-point line, to[i] = sum of w[k] from[i+k]: the nine weights are the same for all threads and known early.
- * Constants come without the load unit: a multiply-add may name an operand in a constant bank, or, as
- * the compiler does for Hopper, a uniform register that one ULDC fills for the whole warp; launch parameters lie in a bank
- * too, and an immediate stands in the instruction itself. Weights behind a pointer cost a load each, and the
- * nine loads compete with the nine of the data for the same unit, which serves one warp at a time. Whether that shows is decided
- * by what else is scarce: memory first, as in any stencil, and the load unit next.
- * The texture path fetches the data through the texture units. Before there were caches it was the way to
- * read with overlap; today it is another way into the same L1.
+ * Constants come without the load unit: a multiply-add may name an operand in a constant bank, or, as the compiler does for
+ * Hopper, a uniform register that one ULDC fills for the whole warp; launch parameters lie in a bank too, and an immediate
+ * stands in the instruction itself. Weights behind a pointer cost a load each, and those nine compete with the nine of the
+ * data for the same unit. Broadcast loads are the cheap ones, though: one line for a warp, against two or three
+ * for the data, whose 32 words seldom start on a line. The texture path fetches the data through the texture units.
+ * Before there were caches it was the way to read with overlap; today it is a slower way into the same L1.
  *
- * The table of 512 words, read at an index computed by each thread: the constant cache gives one word a turn to
- * all lanes that ask for it. A warp that asks for one address (uniform) is served at once, one that asks for 32 takes
- * 32 turns. L1 serves by lines of 128 bytes, shared memory 32 words of different banks in one turn, whatever the order.
- *
- * What to expect. The line, as a fraction of the copy: on an H200 whatever keeps the weights off the load unit stands near the
- * best, nine more loads a thread cost up to a third, eight cells a thread win it back (registers). The table, in lookups per
- * second: the constant bank falls as 1/addresses, shared memory stays level, L1 lies between. See kernels/README.md for figures. */
+ * What to expect on one H200, as a fraction of the copy: f32 .53 through pointers (restrict and __ldg change nothing: L1 is
+ * the same), .56 as constants, .57 in registers for eight cells; f64 .69 and .82; texture .33 in f32.
+ * All wait for the data's own nine loads: the stencil family shows how to have fewer. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "cell.h"
 #include "device_cuda.h"
+#include "ladder_constant.h"
 #include "ladder_families.h"
 
 namespace {
 
-enum { CONSTANT_N, CONSTANT_ADDRESSES, CONSTANT_PARAMETERS };
 enum { SEED = 5, POINTS = 9, THREADS = 256, CELLS = 8 };
 
 __device__ __forceinline__ float fma_of(float a, float b, float c) { return cell_fma_f32(a, b, c); }
@@ -183,7 +178,7 @@ int line_prepare(ladder_case *c)
     line *s = (line *)calloc(1, sizeof *s);
     if (!s) abort();
     c->state = s;
-    s->n = c->size = c->value[CONSTANT_N];
+    s->n = c->size = c->value[LADDER_CONSTANT_N];
     const int64_t cells = s->n + POINTS - 1;
     const size_t cell_bytes = dtype_bytes(c->type);
     c->work = 2 * (double)s->n * (double)cell_bytes;
@@ -262,112 +257,7 @@ int line_verify(ladder_case *c, ladder_verdict *v)
     return ladder_compare(c, s->to, s->n, line_answer, nullptr, v);
 }
 
-/* ---- the table: one address a warp, or many ---- */
-
-enum { TABLE_WORDS = 512, LOOKUPS = 512, SPREAD = 17, BLOCKS_PER_SM = 8 };
-/* Odd, so that 32 lanes land in 32 different banks of shared memory; 68 bytes, so that about every second lane meets a line
- * of its own. The table is 2 KiB: it fits the smallest of the constant caches. */
-
-__constant__ uint32_t table_bank[TABLE_WORDS];
-
-enum { FROM_BANK, FROM_SHARED, FROM_LDG };
-
-__host__ __device__ __forceinline__ uint32_t first_index(unsigned thread, unsigned addresses)
-{
-    return thread / 32 * 5 + thread % addresses * SPREAD;
-}
-
-/* The lookups do not wait for one another: what is measured is how many a second, not how long one takes. */
-template <int WHERE>
-__global__ void __launch_bounds__(THREADS) lookup(uint32_t *to, const uint32_t *__restrict__ table, unsigned addresses)
-{
-    __shared__ uint32_t own[TABLE_WORDS];
-    if (WHERE == FROM_SHARED) {
-        for (unsigned i = threadIdx.x; i < TABLE_WORDS; i += THREADS) own[i] = table[i];
-        __syncthreads();
-    }
-    const uint32_t *read = WHERE == FROM_SHARED ? own : WHERE == FROM_BANK ? table_bank : table;
-    uint32_t index = first_index(threadIdx.x, addresses), sum = 0;
-#pragma unroll 16
-    for (int i = 0; i < LOOKUPS; i++) sum = sum * 3 + read[(index + (uint32_t)i) % TABLE_WORDS];
-    to[(int64_t)blockIdx.x * THREADS + threadIdx.x] = sum;
-}
-
-typedef struct lookups {
-    void *table, *to;
-    int blocks;
-    uint32_t word[TABLE_WORDS];
-    uint32_t answer[THREADS]; /* of one block; all do the same */
-} lookups;
-
-int lookup_prepare(ladder_case *c)
-{
-    device *d = c->d;
-    lookups *s = (lookups *)calloc(1, sizeof *s);
-    int sms = 0;
-    if (!s) abort();
-    c->state = s;
-    for (unsigned i = 0; i < TABLE_WORDS; i++) s->word[i] = (uint32_t)cell_fmix64(i + 1);
-    int code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->ordinal);
-    s->blocks = sms * BLOCKS_PER_SM;
-    c->size = (int64_t)s->blocks * THREADS;
-    c->work = (double)c->size * LOOKUPS;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, sizeof s->word, &s->table);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)c->size * sizeof(uint32_t), &s->to);
-    if (!code) code = d->copy(d, s->table, s->word, sizeof s->word, c->stream);
-    if (!code) code = cudaMemcpyToSymbolAsync(table_bank, s->word, sizeof s->word, 0, cudaMemcpyHostToDevice, stream);
-    return code ? code : ladder_poison(c, s->to, (size_t)c->size * sizeof(uint32_t));
-}
-
-void lookup_destroy(ladder_case *c)
-{
-    lookups *s = (lookups *)c->state;
-    if (!s) return;
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->table);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->to);
-    free(s);
-    c->state = nullptr;
-}
-
-int lookup_enqueue(ladder_case *c)
-{
-    const lookups *s = (const lookups *)c->state;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    const unsigned addresses = (unsigned)c->value[CONSTANT_ADDRESSES];
-    uint32_t *to = (uint32_t *)s->to;
-    const uint32_t *table = (const uint32_t *)s->table;
-    switch (c->rung->variant) {
-    case FROM_BANK: lookup<FROM_BANK><<<s->blocks, THREADS, 0, stream>>>(to, table, addresses); break;
-    case FROM_SHARED: lookup<FROM_SHARED><<<s->blocks, THREADS, 0, stream>>>(to, table, addresses); break;
-    case FROM_LDG: lookup<FROM_LDG><<<s->blocks, THREADS, 0, stream>>>(to, table, addresses); break;
-    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
-    }
-    return cudaGetLastError();
-}
-
-int lookup_verify(ladder_case *c, ladder_verdict *v)
-{
-    lookups *s = (lookups *)c->state;
-    const size_t bytes = (size_t)c->size * sizeof(uint32_t);
-    uint32_t *found = (uint32_t *)malloc(bytes);
-    if (!found) abort();
-    for (unsigned t = 0; t < THREADS; t++) {
-        const uint32_t index = first_index(t, (unsigned)c->value[CONSTANT_ADDRESSES]);
-        s->answer[t] = 0;
-        for (uint32_t i = 0; i < LOOKUPS; i++) s->answer[t] = s->answer[t] * 3 + s->word[(index + i) % TABLE_WORDS];
-    }
-    int code = c->d->copy(c->d, found, s->to, bytes, c->stream);
-    if (!code) code = c->d->stream_sync(c->d, c->stream);
-    ladder_right(v);
-    for (int64_t i = 0; !code && v->right && i < c->size; i++)
-        if (found[i] != s->answer[i % THREADS])
-            ladder_wrong(v, "thread %lld has %08x, not %08x", (long long)i, found[i], s->answer[i % THREADS]);
-    free(found);
-    return code;
-}
-
-/* ---- the table of rungs ---- */
+/* ---- the table ---- */
 
 constexpr ladder_rung stencil_rung(const char *name, const char *why, int variant)
 {
@@ -391,13 +281,13 @@ constexpr ladder_rung table_rung(const char *name, const char *why, int variant)
     ladder_rung r = {};
     r.name = name;
     r.why = why;
-    r.prepare = lookup_prepare;
-    r.enqueue = lookup_enqueue;
-    r.verify = lookup_verify;
-    r.destroy = lookup_destroy;
+    r.prepare = ladder_constant_table_prepare;
+    r.enqueue = ladder_constant_table_enqueue;
+    r.verify = ladder_constant_table_verify;
+    r.destroy = ladder_constant_table_destroy;
     r.unit = LADDER_CALLS;
     r.variant = variant;
-    r.sweep = CONSTANT_ADDRESSES;
+    r.sweep = LADDER_CONSTANT_ADDRESSES;
     r.sweep_count = sizeof address_counts / sizeof address_counts[0];
     r.sweep_values = address_counts;
     return r;
@@ -413,12 +303,12 @@ const ladder_rung rungs[] = {
     stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE),
     stencil_rung("registers", "loaded once for eight cells", REGISTERS),
     stencil_rung("texture", "data fetched through a texture object", TEXTURE),
-    table_rung("tableBank", "constant cache: one address a turn", FROM_BANK),
-    table_rung("tableLdg", "the same lookups through L1", FROM_LDG),
-    table_rung("tableShared", "the same from banks of shared memory", FROM_SHARED),
+    table_rung("tableBank", "constant cache: one address a turn", LADDER_CONSTANT_BANK),
+    table_rung("tableLdg", "the same lookups through L1", LADDER_CONSTANT_LDG),
+    table_rung("tableShared", "the same from banks of shared memory", LADDER_CONSTANT_SHARED),
 };
 
-const ladder_parameter parameters[CONSTANT_PARAMETERS] = {
+const ladder_parameter parameters[LADDER_CONSTANT_PARAMETERS] = {
     { "n", 1 << 26, 1, 1 << 27, "cells of the line" },
     { "addresses", 32, 1, 32, "different words that a warp asks for" },
 };
@@ -427,5 +317,5 @@ const ladder_parameter parameters[CONSTANT_PARAMETERS] = {
 
 const ladder_family ladder_constant_cuda = {
     DEVICE_CUDA, "constant", "where to keep numbers that every thread reads", { "f32", "f64" },
-    parameters, CONSTANT_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    parameters, LADDER_CONSTANT_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
 };
