@@ -22,6 +22,7 @@ static const ladder_family *const families[] = {
     &ladder_product_cuda,
     &ladder_streams_cuda,
     &ladder_roofline_cuda,
+    &ladder_arith_cuda,
 #endif
 };
 

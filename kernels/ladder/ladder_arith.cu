@@ -1,0 +1,170 @@
+/* Arithmetic, and what gets in its way. The rungs of this family touch no memory to speak of: what they show is what an SM
+ * can do in a cycle, and the habits that make it do less.
+ *
+ *   float, double     an H200's SM has 128 lanes for f32 and 64 for f64: double runs at half the speed. On GPUs made for
+ *                     pictures it is a 32nd or a 64th, and there a forgotten suffix is a disaster:
+ *   literal           f32 data and a constant without its f: every step goes to double and back, and the conversions run
+ *                     at a quarter of the speed of the arithmetic or less.
+ *   fmadOff           product and sum as two instructions: half the speed and one rounding more. weft is built so and writes
+ *                     fma where it means it, because the compiler's choice would decide the bits.
+ *   branch            both sides of a branch are run by a warp whose threads disagree: groups of 16 threads or fewer cost
+ *                     half the speed, groups of 32 nothing. select computes the same with operands chosen and no branch.
+ *   sin .. rsqrt      the library's functions against the special function unit, with the largest error measured, in ulp.
+ *   sumShared ..      a warp's sum through shared memory, five shuffles, one instruction (whole numbers, since Ampere).
+ *   atomic ..         additions to one word, spread over many, collected by warp or by block first.
+ *   spill             96 live values a thread at 1, 2, 4, 8 blocks an SM: from 4 on they no longer fit into the registers.
+ *
+ * What to expect on one H200, as a fraction of the measured f32 multiply-add peak: float 1, double .5, fmadOff .5, branch
+ * .5 up to 16 threads and 1 from 32 on, select 1, literal .06, spill most of the peak up to 2 blocks an SM, a twentieth at 4.
+ * Per second: the fast functions 3.7 to 4 x 10^12, one special instruction for each, sin and log 1.1, exp 2.9, division 1.8;
+ * a warp's sum 1.5, 5 and 11 x 10^10; atomics on one word 1.4 x 10^9, one a cycle, 32 times as many when each warp adds up
+ * first, 180 times by blocks, 600 times spread over a million words. kernels/README.md has the measured table. The types are the
+ * rungs' own: with dtype=f64 only the ceiling changes. */
+#include "ladder_arith.h"
+
+#include <stdlib.h>
+
+#include "device_cuda.h"
+#include "ladder_families.h"
+
+int ladder_arith_open(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_words)
+{
+    device *d = c->d;
+    ladder_arith *s = (ladder_arith *)calloc(1, sizeof *s);
+    int sms = 0;
+    if (!s) abort();
+    c->state = s;
+    int code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->ordinal);
+    s->blocks = sms * blocks_per_sm;
+    s->in_bytes = in_bytes;
+    s->block_words = block_words;
+    const size_t out_bytes = (size_t)s->blocks * block_words * sizeof(uint32_t);
+    if (!code && in_bytes > 0) code = d->alloc(d, DEVICE_MEMORY_DEVICE, in_bytes, &s->in);
+    if (!code && out_bytes > 0) code = d->alloc(d, DEVICE_MEMORY_DEVICE, out_bytes, &s->out);
+    return code || out_bytes == 0 ? code : ladder_poison(c, s->out, out_bytes);
+}
+
+void ladder_arith_close(ladder_case *c)
+{
+    ladder_arith *s = (ladder_arith *)c->state;
+    if (!s) return;
+    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->in);
+    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->out);
+    free(s);
+    c->state = nullptr;
+}
+
+int ladder_arith_compare(ladder_case *c, const void *answer, ladder_verdict *v)
+{
+    const ladder_arith *s = (const ladder_arith *)c->state;
+    const uint32_t *wanted = (const uint32_t *)answer;
+    const size_t words = (size_t)s->blocks * s->block_words;
+    uint32_t *found = (uint32_t *)malloc(words * sizeof *found);
+    if (!found) abort();
+    int code = c->d->copy(c->d, found, s->out, words * sizeof *found, c->stream);
+    if (!code) code = c->d->stream_sync(c->d, c->stream);
+    ladder_right(v);
+    for (size_t i = 0; !code && v->right && i < words; i++)
+        if (found[i] != wanted[i % s->block_words])
+            ladder_wrong(v, "word %zu of block %zu is %08x, not %08x", i % s->block_words, i / s->block_words, found[i],
+                         wanted[i % s->block_words]);
+    free(found);
+    return code;
+}
+
+namespace {
+
+const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 2, 4, 8 };
+const int64_t spread_slots[] = { 2, 4, 8, 16, 32, 128, 1024, 16384, 1 << 20 };
+
+constexpr ladder_rung flops(const char *name, const char *why, int variant)
+{
+    ladder_rung r = {};
+    r.name = name;
+    r.why = why;
+    r.prepare = ladder_arith_chains_prepare;
+    r.enqueue = ladder_arith_chains_enqueue;
+    r.verify = ladder_arith_chains_verify;
+    r.destroy = ladder_arith_close;
+    r.unit = LADDER_FLOPS;
+    r.ceiling = "fma";
+    r.variant = variant;
+    return r;
+}
+
+template <int COUNT> constexpr ladder_rung swept(ladder_rung r, int parameter, const int64_t (&values)[COUNT])
+{
+    r.sweep = parameter;
+    r.sweep_count = COUNT;
+    r.sweep_values = values;
+    return r;
+}
+
+constexpr ladder_rung function(const char *name, const char *why, int variant)
+{
+    ladder_rung r = flops(name, why, variant);
+    r.prepare = ladder_arith_functions_prepare;
+    r.enqueue = ladder_arith_functions_enqueue;
+    r.verify = ladder_arith_functions_verify;
+    r.unit = LADDER_CALLS;
+    r.ceiling = nullptr;
+    return r;
+}
+
+constexpr ladder_rung sum(const char *name, const char *why, int variant)
+{
+    ladder_rung r = function(name, why, variant);
+    r.prepare = ladder_arith_sums_prepare;
+    r.enqueue = ladder_arith_sums_enqueue;
+    r.verify = ladder_arith_sums_verify;
+    return r;
+}
+
+constexpr ladder_rung atomic(const char *name, const char *why, int variant)
+{
+    ladder_rung r = function(name, why, variant);
+    r.prepare = ladder_arith_atomics_prepare;
+    r.enqueue = ladder_arith_atomics_enqueue;
+    r.verify = ladder_arith_atomics_verify;
+    return r;
+}
+
+const ladder_rung rungs[] = {
+    flops("float", "f32 multiply-adds, fused: fmad on", LADDER_ARITH_FLOAT),
+    flops("double", "the same in f64", LADDER_ARITH_DOUBLE),
+    flops("literal", "f32 data, a constant without f", LADDER_ARITH_LITERAL),
+    flops("fmadOff", "product and sum rounded one by one", LADDER_ARITH_SEPARATE),
+    swept(flops("branch", "threads part in groups of granularity", LADDER_ARITH_BRANCH), LADDER_ARITH_GRANULARITY, group_sizes),
+    flops("select", "choose operands, not paths", LADDER_ARITH_SELECT),
+    function("sin", "the library, exact to 2 ulp", LADDER_ARITH_SIN),
+    function("sinFast", "__sinf: absolute error, bad near zeros", LADDER_ARITH_SIN_FAST),
+    function("exp", "the library", LADDER_ARITH_EXP),
+    function("expFast", "__expf: error grows with the argument", LADDER_ARITH_EXP_FAST),
+    function("log", "the library", LADDER_ARITH_LOG),
+    function("logFast", "__logf: absolute error, bad near one", LADDER_ARITH_LOG_FAST),
+    function("divide", "a / x, correctly rounded", LADDER_ARITH_DIVIDE),
+    function("divideFast", "__fdividef: reciprocal times a", LADDER_ARITH_DIVIDE_FAST),
+    function("sqrtDivide", "1 / sqrtf: two correct roundings", LADDER_ARITH_SQRT_DIVIDE),
+    function("rsqrt", "rsqrtf: one special instruction", LADDER_ARITH_RSQRT),
+    sum("sumShared", "a warp's sum through shared memory", LADDER_ARITH_SUM_SHARED),
+    sum("sumShuffle", "five shuffles from register to register", LADDER_ARITH_SUM_SHUFFLE),
+    sum("sumRedux", "one instruction, whole numbers only", LADDER_ARITH_SUM_REDUX),
+    atomic("atomicOne", "all threads add to one word", LADDER_ARITH_ATOMIC),
+    swept(atomic("atomicSpread", "the same, spread over slots words", LADDER_ARITH_ATOMIC), LADDER_ARITH_SLOTS, spread_slots),
+    atomic("atomicAggregated", "each warp adds up first", LADDER_ARITH_ATOMIC_AGGREGATED),
+    atomic("atomicShared", "each block adds up first", LADDER_ARITH_ATOMIC_SHARED),
+    swept(flops("spill", "launch bounds leave too few registers", LADDER_ARITH_SPILL), LADDER_ARITH_BLOCKS, blocks_of_sm),
+};
+
+const ladder_parameter parameters[LADDER_ARITH_PARAMETERS] = {
+    { "granularity", 16, 1, 256, "neighbouring threads that take the same branch" },
+    { "slots", 1, 1, LADDER_ARITH_SLOTS_MOST, "words added to, rounded down to a power of two; shared: at most 4096" },
+    { "blocks", 8, 1, 8, "blocks an SM that spill is bound to, rounded up to a power of two" },
+};
+
+} // namespace
+
+const ladder_family ladder_arith_cuda = {
+    DEVICE_CUDA, "arith", "what an SM can do in a cycle, and what gets in its way", { nullptr, nullptr },
+    parameters, LADDER_ARITH_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+};

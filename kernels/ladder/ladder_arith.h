@@ -1,0 +1,61 @@
+/* What the rungs of family `arith` share. Every block computes the same from the same data, so that the host has to
+ * compute one block's answer only, and all blocks together fill the GPU. */
+#ifndef LADDER_ARITH_H
+#define LADDER_ARITH_H
+
+#include "ladder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { LADDER_ARITH_GRANULARITY, LADDER_ARITH_SLOTS, LADDER_ARITH_BLOCKS, LADDER_ARITH_PARAMETERS };
+enum { LADDER_ARITH_SLOTS_MOST = 1 << 20 };
+
+typedef struct ladder_arith {
+    void *in;  /* device: what is read, or the words that are added to; NULL where in_bytes is 0 */
+    void *out; /* device: `blocks` times block_words words of 32 bits, all alike; NULL where block_words is 0 */
+    int blocks;
+    size_t in_bytes, block_words;
+} ladder_arith;
+
+/* Makes c->state, with out poisoned. */
+int ladder_arith_open(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_words);
+void ladder_arith_close(ladder_case *c); /* a rung's destroy */
+/* Every block's words against the one right answer. */
+int ladder_arith_compare(ladder_case *c, const void *answer, ladder_verdict *v);
+
+/* ---- chains of multiply-adds (ladder_arith_chains.cu) ---- */
+enum {
+    LADDER_ARITH_FLOAT, LADDER_ARITH_DOUBLE, LADDER_ARITH_LITERAL, LADDER_ARITH_SEPARATE, LADDER_ARITH_BRANCH,
+    LADDER_ARITH_SELECT, LADDER_ARITH_SPILL
+};
+int ladder_arith_chains_prepare(ladder_case *c);
+int ladder_arith_chains_enqueue(ladder_case *c);
+int ladder_arith_chains_verify(ladder_case *c, ladder_verdict *v);
+
+/* ---- elementary functions (ladder_arith_functions.cu) ---- */
+enum {
+    LADDER_ARITH_SIN, LADDER_ARITH_SIN_FAST, LADDER_ARITH_EXP, LADDER_ARITH_EXP_FAST, LADDER_ARITH_LOG, LADDER_ARITH_LOG_FAST,
+    LADDER_ARITH_DIVIDE, LADDER_ARITH_DIVIDE_FAST, LADDER_ARITH_SQRT_DIVIDE, LADDER_ARITH_RSQRT, LADDER_ARITH_FUNCTIONS
+};
+int ladder_arith_functions_prepare(ladder_case *c);
+int ladder_arith_functions_enqueue(ladder_case *c);
+int ladder_arith_functions_verify(ladder_case *c, ladder_verdict *v);
+
+/* ---- what the threads of a warp tell each other, and all threads one word (ladder_arith_warps.cu) ---- */
+enum { LADDER_ARITH_SUM_SHARED, LADDER_ARITH_SUM_SHUFFLE, LADDER_ARITH_SUM_REDUX };
+int ladder_arith_sums_prepare(ladder_case *c);
+int ladder_arith_sums_enqueue(ladder_case *c);
+int ladder_arith_sums_verify(ladder_case *c, ladder_verdict *v);
+
+enum { LADDER_ARITH_ATOMIC, LADDER_ARITH_ATOMIC_AGGREGATED, LADDER_ARITH_ATOMIC_SHARED };
+int ladder_arith_atomics_prepare(ladder_case *c);
+int ladder_arith_atomics_enqueue(ladder_case *c);
+int ladder_arith_atomics_verify(ladder_case *c, ladder_verdict *v);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
