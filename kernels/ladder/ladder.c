@@ -20,9 +20,9 @@ static const ladder_family *const families[] = {
     &ladder_launch_cuda,
     &ladder_constant_cuda,
     &ladder_product_cuda,
+    &ladder_arith_cuda,
     &ladder_streams_cuda,
     &ladder_roofline_cuda,
-    &ladder_arith_cuda,
 #endif
 };
 
