@@ -2,7 +2,8 @@
 load helper
 
 bench() { timeout -k 5 120 "$weft" bench "$@" 3>&-; }
-small=(nx=300 ny=200 ceiling_bytes=1M samples=5)
+small=(nx=300 ny=200 ceiling_bytes=1M samples=5)          # of the transpose
+small_all=("${small[@]}" n=30000 bytes=100000 samples=3) # of all families of the host
 
 promised='
 def number: type == "number" or . == null;
@@ -17,6 +18,7 @@ def count: type == "number" and . == floor;
   (select((.rate > 0) and (.size | count) | not) | "rate, size"),
   (select(.ceiling != null and ((.fraction_of_ceiling * .ceiling / .rate - 1) | fabs > 1e-9)) | "fraction"),
   (select(.parameters | type != "object") | "parameters"),
+  (select(.sweep | type != "array" or any(.[]; (.verified | not) or (.rate > 0 | not))) | "sweep"),
   (select(.machine.hosts | length != 1) | "machine")
 ] | join(" ")'
 
@@ -57,13 +59,15 @@ def count: type == "number" and . == floor;
 }
 
 @test "every host rung is right, and its record holds what it promises" {
-    bench device=host "${small[@]}" >table
+    bench device=host "${small_all[@]}" >table
     run grep -c WRONG table
     expect "wrong rungs" 0 "$output"
     expect "records" "$(bench device=host --list | grep -c '^  [a-z]*/')" "$(wc -l <results.jsonl)"
     expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
-    bench device=host dtype=f64 "${small[@]}" >table
+    bench device=host dtype=f64 "${small_all[@]}" >table
     expect "what is wrong in f64" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    bench device=host threads=3 "${small_all[@]}" nx=37 ny=131 n=1003 >table
+    expect "what is wrong with three threads and odd sizes" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
 }
 
 @test "every rung of the GPU is right, in f32 and f64, and so are odd sizes" {
@@ -72,8 +76,17 @@ def count: type == "number" and . == floor;
     expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
     bench device=cuda samples=3 ceiling_bytes=64M dtype=f64 >table
     expect "what is wrong in f64" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
-    bench transpose device=cuda samples=3 ceiling_bytes=64M nx=1003 ny=517 >table
+    bench transpose stencil reduce access shared launch device=cuda samples=3 ceiling_bytes=64M nx=1003 ny=517 n=100003 >table
     expect "what is wrong in odd sizes" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+}
+
+@test "a sweep stands in one record, point by point; a set value is one point" {
+    bench access/strideRead device=host n=100000 ceiling_bytes=1M samples=3
+    expect records 1 "$(wc -l <results.jsonl)"
+    expect swept "stride 1 2 4 8 16 32 64" "$(record '"\(.swept) \([.sweep[].parameters.stride | tostring] | join(" "))"')"
+    expect "the rung's own figure is the last point's" true "$(record '.rate == .sweep[-1].rate and .parameters.stride == 64')"
+    bench access/strideRead device=host n=100000 stride=3 ceiling_bytes=1M samples=3
+    expect "one point" 3 "$(record '[.sweep[].parameters.stride | tostring] | join(" ")')"
 }
 
 @test "rates follow from bytes and time" {
