@@ -76,7 +76,8 @@ def count: type == "number" and . == floor;
     expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
     bench device=cuda samples=3 ceiling_bytes=64M dtype=f64 >table
     expect "what is wrong in f64" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
-    bench transpose stencil reduce access shared launch device=cuda samples=3 ceiling_bytes=64M nx=1003 ny=517 n=100003 >table
+    bench transpose stencil reduce access shared launch constant device=cuda samples=3 ceiling_bytes=64M nx=1003 ny=517 n=100003 >table
+    bench product device=cuda samples=3 ceiling_bytes=64M n=1000 >table
     expect "what is wrong in odd sizes" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
 }
 

@@ -12,7 +12,7 @@
  *   sin .. rsqrt      the library's functions against the special function unit, with the largest error measured, in ulp.
  *   sumShared ..      a warp's sum through shared memory, five shuffles, one instruction (whole numbers, since Ampere).
  *   atomic ..         additions to one word, spread over many, collected by warp or by block first.
- *   spill             96 live values a thread at 1, 2, 4, 8 blocks an SM: from 4 on they no longer fit into the registers.
+ *   spill             96 live values a thread at 1, 2, 4, 6 blocks an SM: from 4 on they no longer fit into the registers.
  *
  * What to expect on one H200, as a fraction of the measured f32 multiply-add peak: float 1, double .5, fmadOff .5, branch
  * .5 up to 16 threads and 1 from 32 on, select 1, literal .06, spill most of the peak up to 2 blocks an SM, a twentieth at 4.
@@ -74,7 +74,7 @@ int ladder_arith_compare(ladder_case *c, const void *answer, ladder_verdict *v)
 
 namespace {
 
-const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 2, 4, 8 };
+const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 2, 4, 6 };
 const int64_t spread_slots[] = { 2, 4, 8, 16, 32, 128, 1024, 16384, 1 << 20 };
 
 constexpr ladder_rung flops(const char *name, const char *why, int variant)
@@ -159,7 +159,7 @@ const ladder_rung rungs[] = {
 const ladder_parameter parameters[LADDER_ARITH_PARAMETERS] = {
     { "granularity", 16, 1, 256, "neighbouring threads that take the same branch" },
     { "slots", 1, 1, LADDER_ARITH_SLOTS_MOST, "words added to, rounded down to a power of two; shared: at most 4096" },
-    { "blocks", 8, 1, 8, "blocks an SM that spill is bound to, rounded up to a power of two" },
+    { "blocks", 6, 1, 6, "blocks an SM that spill is bound to, rounded up to 1, 2, 4 or 6" },
 };
 
 } // namespace

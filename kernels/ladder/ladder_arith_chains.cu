@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(THREADS) select(float *out, const float *in, u
 
 /* ---- spills ---- */
 
-/* 96 values live at once. An SM has 65,536 registers: whoever wants 8 blocks of 256 threads there gets 32 registers a thread,
+/* 96 values live at once. An SM has 65,536 registers: whoever wants 6 blocks of 256 threads there gets 40 registers a thread,
  * and the compiler keeps the rest in local memory, which is loads and stores of the L1 cache in the middle of the arithmetic. */
 enum { LIVE = 96, SPILL_STEPS = 512, SPILL_CELLS = THREADS * LIVE };
 
@@ -128,7 +128,7 @@ spill_kernel spill_for(int64_t blocks_per_sm)
     if (blocks_per_sm <= 1) return spill<1>;
     if (blocks_per_sm <= 2) return spill<2>;
     if (blocks_per_sm <= 4) return spill<4>;
-    return spill<8>;
+    return spill<6>;
 }
 
 /* ---- the host's answer for one block ---- */
