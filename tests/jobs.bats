@@ -24,6 +24,9 @@ setup() {
 @test "a weak study: the grid grows with the ranks" {
     study --mode weak --ranks "1 3" --repeats 1 --deck d.ini --out w.jsonl
     expect "grids" "400 300 400 900" "$(jq -r '"\(.grid.nx) \(.grid.ny)"' w.jsonl | xargs)"
+    deck line.ini problem.kind=heat problem.alpha=0.2 grid.nx=400 time.steps=20
+    study --mode weak --ranks "1 3" --repeats 1 --deck line.ini --out line.jsonl
+    expect "grids in 1D" "400 1 1200 1" "$(jq -r '"\(.grid.nx) \(.grid.ny)"' line.jsonl | xargs)"
     "$top/jobs/plot" w.jsonl other | grep weak
     [ -s other.png ]
     [ -s other.svg ]

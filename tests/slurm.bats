@@ -117,6 +117,16 @@ reaches() { # seconds job states: waits for one of them
     [ -e "checkpoints/$job/step_0000000030.h5" ]
 }
 
+@test "a job whose run fails has failed, with the run's status" {
+    deck d.ini problem.kind=heat problem.alpha=7 grid.nx=61 time.steps=3
+    job=$(sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini)
+    reaches 30 "$job" "COMPLETED FAILED CANCELLED TIMEOUT"
+    cat "slurm-$job.out"
+    expect state FAILED "$(state_of "$job")"
+    expect "exit status" 2:0 "$(scontrol show job "$job" | sed -n 's/.* ExitCode=\([0-9:]*\).*/\1/p')"
+    grep -q '^weft: .*problem.alpha' "slurm-$job.out"
+}
+
 @test "a job that is signalled leaves a checkpoint, is requeued, and its checkpoints are gone on from" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=500
     job=$(sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini)
