@@ -59,6 +59,14 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect "records" 5 "$(wc -l <results.jsonl)"
 }
 
+@test "what every run measures is not null" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=6 checkpoint.every=3
+    weft_run 2 d.ini
+    local measured='^(step_s|gcells_|bytes_|ceiling_|fraction_|phases|max_error|error_bound|checkpoint)'
+    expect "null where figures should be" "" \
+        "$(record "[paths(. == null) | map(tostring) | join(\".\") | select(test(\"$measured\"))] | join(\" \")")"
+}
+
 @test "rates follow from time, cells and words" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=600 grid.ny=500 time.steps=40
     near() { record "($1) as \$a | ($2) as \$b | (\$a / \$b - 1) | fabs < 1e-6"; }
