@@ -80,7 +80,7 @@ int64_t window_cells(const ladder_case *c)
     return cells > 0 ? cells : (int64_t)CHUNK;
 }
 
-/* As much of L2 as may be set aside; then the window, for kernels on this stream. Zero bytes take both back. */
+/* What the window needs of L2 is set aside, or as much as may be; then the window, for kernels on this stream. Zero bytes take both back. */
 cudaError_t declare_window(const ladder_case *c, void *base, size_t bytes)
 {
     const cudaStream_t stream = device_cuda_stream(c->stream);
@@ -88,7 +88,7 @@ cudaError_t declare_window(const ladder_case *c, void *base, size_t bytes)
     int set_aside = 0, most = 0;
     cudaError_t e = cudaDeviceGetAttribute(&set_aside, cudaDevAttrMaxPersistingL2CacheSize, c->d->ordinal);
     if (e == cudaSuccess) e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxAccessPolicyWindowSize, c->d->ordinal);
-    if (e == cudaSuccess) e = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes > 0 ? (size_t)set_aside : 0);
+    if (e == cudaSuccess) e = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes < (size_t)set_aside ? bytes : (size_t)set_aside);
     if (e != cudaSuccess) return e;
     memset(&policy, 0, sizeof policy);
     policy.accessPolicyWindow.base_ptr = base;
