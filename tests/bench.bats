@@ -32,6 +32,14 @@ def count: type == "number" and . == floor;
     expect "rungs of a chosen one" 1 "$(grep -c ' transpose/' list)"
 }
 
+@test "--help and --version run nothing" {
+    bench --help | grep -q 'usage: weft bench'
+    bench --help | grep -q '  samples '
+    bench --version | grep -qE '^weft [0-9]'
+    "$weft" --help | grep -q '  bench '
+    expect files "" "$(find . -type f)"
+}
+
 @test "what is unknown is one sentence that names the nearest" {
     run bench transpos
     refused 2 transpos "nearest is transpose"

@@ -4,9 +4,9 @@
  * long again until the CPU knows of the end. Launches that follow each other on a stream overlap all of that but the
  * hand-over, so that a program which waits after every small kernel runs at a fraction of one that does not.
  *
- * An SM holds up to 2048 threads (64 warps) and 32 blocks, as registers and shared memory allow; the part of 64 that is there is the
- * occupancy. Waiting warps cost nothing as long as enough others, or enough independent loads of the same warp, keep the
- * memory busy: bytes in flight = warps x loads a thread x bytes a load. So occupancy is a means: the rung `ilp` runs with an
+ * An SM holds up to 2048 threads (64 warps) and 32 blocks, as registers and shared memory allow; the part of 64 that is
+ * there is the occupancy. Waiting warps cost nothing as long as enough others, or enough independent loads of the same warp,
+ * keep the memory busy: bytes in flight = warps x loads a thread x bytes a load. So occupancy is a means: the rung `ilp` runs with an
  * eighth of the warps and makes up for it by loads. The printed occupancy is what the launch allows (theoretical);
  * ncu's sm__warps_active.avg.pct_of_peak_sustained_active is what was achieved: lower where blocks are few or uneven.
  *
@@ -15,9 +15,9 @@
  * block whose rows are shorter than 8 cells (f32) breaks sectors, below 32 it breaks lines.
  *
  * Measured on one H200, f32: a launch 3.0 us pipelined, 8.3 us there and back. One cell a thread, blocks of 32, 64, 128, 256, 1024:
- * .10, .20, .40, .62, .52 of the copy (1.6 blocks start in a nanosecond: that, not occupancy, is the limit of the first three).
- * 256 threads as 1, 4, 8, 32, 256 along x: .09, .37, .50, .58, .61. Occupancy 1/8, 1/4, 1/2, 1: .10, .20, .35, .61; at 1/8, with 2, 4, 8
- * loads a thread: .19, .32, .50. */
+ * .10, .20, .40, .62, .52 of the copy (1.6 blocks start in a nanosecond: that, not occupancy, is the limit of the first
+ * three). 256 threads as 1, 4, 8, 32, 256 along x: .09, .37, .50, .58, .61. Occupancy 1/8, 1/4, 1/2, 1: .10, .20, .35, .61;
+ * at 1/8, with 2, 4, 8 loads a thread: .19, .32, .50. */
 #include "device_cuda.h"
 #include "ladder_families.h"
 
@@ -130,12 +130,18 @@ size_t hoard_bytes(const ladder_case *c)
 
 kernel<float> loads_f32(int64_t loads)
 {
-    return loads == 1 ? copy_loads<float, 1> : loads == 2 ? copy_loads<float, 2> : loads <= 4 ? copy_loads<float, 4> : copy_loads<float, 8>;
+    return loads == 1   ? copy_loads<float, 1>
+           : loads == 2 ? copy_loads<float, 2>
+           : loads <= 4 ? copy_loads<float, 4>
+                        : copy_loads<float, 8>;
 }
 
 kernel<double> loads_f64(int64_t loads)
 {
-    return loads == 1 ? copy_loads<double, 1> : loads == 2 ? copy_loads<double, 2> : loads <= 4 ? copy_loads<double, 4> : copy_loads<double, 8>;
+    return loads == 1   ? copy_loads<double, 1>
+           : loads == 2 ? copy_loads<double, 2>
+           : loads <= 4 ? copy_loads<double, 4>
+                        : copy_loads<double, 8>;
 }
 
 int prepare_copy(ladder_case *c)
@@ -170,7 +176,8 @@ int run_shape(ladder_case *c)
 /* More than 48 KB a block must be asked for, once for each kernel. */
 int prepare_few(ladder_case *c)
 {
-    const void *function = c->type == DTYPE_F32 ? (const void *)loads_f32(c->value[LOADS]) : (const void *)loads_f64(c->value[LOADS]);
+    const void *function = c->type == DTYPE_F32 ? (const void *)loads_f32(c->value[LOADS])
+                                                : (const void *)loads_f64(c->value[LOADS]);
     const size_t bytes = hoard_bytes(c);
     const cudaError_t e = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     const int code = prepare_copy(c);
@@ -194,8 +201,8 @@ const int64_t shapes[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256 };
 const int64_t few[] = { 1, 2, 3, 4, 6, 8 };
 const int64_t loads[] = { 1, 2, 4, 8 };
 
-constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *), int parameter,
-                             const int64_t *values, int count, unsigned also)
+constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(ladder_case *),
+                             int (*enqueue)(ladder_case *), int parameter, const int64_t *values, int count, unsigned also)
 {
     ladder_rung r = {};
     r.name = name;

@@ -1,8 +1,8 @@
 /* Between the host's memory and the GPU's: which kind of host memory, and who does the moving.
  *
  * The copy engines of a GPU read host memory by physical address. Ordinary (pageable) memory may move or be swapped out
- * under them, so the driver first copies it, piece by piece, into page-locked memory of its own: the CPU then touches every byte, and
- * its speed is the limit. Page-locked (pinned) memory is read directly, at the speed of PCIe, and the call returns at
+ * under them, so the driver first copies it, piece by piece, into page-locked memory of its own: the CPU then touches every
+ * byte, and its speed is the limit. Page-locked (pinned) memory is read directly, at the speed of PCIe, and the call returns at
  * once, so that it can overlap with other work. Pinning is slow itself (every page is locked and mapped for the GPU): it
  * pays for buffers that live long, never around a single copy.
  *
@@ -252,7 +252,8 @@ int prepare_accessed_by(ladder_case *c)
 const char *without_managed(device *d)
 {
     int concurrent = 0;
-    if (cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, d->ordinal) == cudaSuccess && concurrent) return nullptr;
+    if (cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, d->ordinal) == cudaSuccess && concurrent)
+        return nullptr;
     return "this GPU and driver move managed memory as a whole, not by pages";
 }
 
@@ -260,7 +261,8 @@ const char *without_peer(device *d)
 {
     int count = 0, can = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess || count < 2) return "needs a second GPU";
-    if (cudaDeviceCanAccessPeer(&can, d->ordinal, d->ordinal == 0 ? 1 : 0) != cudaSuccess || !can) return "the GPUs cannot reach each other";
+    if (cudaDeviceCanAccessPeer(&can, d->ordinal, d->ordinal == 0 ? 1 : 0) != cudaSuccess || !can)
+        return "the GPUs cannot reach each other";
     return nullptr;
 }
 

@@ -1,10 +1,11 @@
 /* Shared memory: 32 banks, each 4 bytes wide, each serving one address a clock.
  *
  * A warp's 32 accesses go through in one turn if they fall into 32 different banks (or into the same word, which is then
- * broadcast). If two of them want different words of one bank they take two turns, if 32 do, 32. Word i lies in bank i mod 32, so that
- * the stride between neighbouring threads decides: the number of turns is the greatest common divisor of stride and 32 (for 8-byte
- * words a warp goes in two halves, each over 16 pairs of banks: gcd of stride and 16). Odd strides never conflict, and that is why one
- * padding column cures a square tile. A swizzle cures it without the padding: cell (row, column) is stored at column XOR row.
+ * broadcast). If two of them want different words of one bank they take two turns, if 32 do, 32. Word i lies in bank i mod
+ * 32, so that the stride between neighbouring threads decides: the number of turns is the greatest common divisor of stride
+ * and 32 (for 8-byte words a warp goes in two halves, each over 16 pairs of banks: gcd of stride and 16). Odd strides never
+ * conflict, and that is why one padding column cures a square tile. A swizzle cures it without the padding: cell (row,
+ * column) is stored at column XOR row.
  *
  * The squares write a 32 x 32 tile one way and read it the other, many times over, so that nothing but shared memory counts. The
  * ceiling is what conflict-free 16-byte reads were seen to deliver: 128 bytes a clock and SM, 33 TB/s on an H200. The tiles
@@ -13,9 +14,9 @@
  * The last rungs bring global memory into shared memory: through registers (load, wait, store), or by cp.async, which a
  * thread only starts, so that several stages are on their way while one is computed upon. There the copy is the ceiling.
  *
- * Measured on one H200 (ceiling 32 TB/s): strides 1, 2, 4 ... 32 at .87, .48, .25, .13, .064, .032 of it, all odd ones at .87, as
- * gcd says; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12, columnColumn .03 and .06; padded and swizzled as rowRow, static and
- * dynamic alike. A rectangle of 16 rows wants two columns of padding in f32 (a warp reads two columns at once), one in f64. cp.async
+ * Measured on one H200 (ceiling 32 TB/s): strides 1, 2, 4 ... 32 at .87, .48, .25, .13, .064, .032 of it, all odd ones at
+ * .87, as gcd says; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12, columnColumn .03 and .06; padded and swizzled as
+ * rowRow, static and dynamic alike. A rectangle of 16 rows wants two columns of padding in f32 (a warp reads two columns at once), one in f64. cp.async
  * and registers alike reach .93 of the copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads
  * hide what one block waits for; stages pay where shared memory leaves room for a block or two. */
 #include <string.h>

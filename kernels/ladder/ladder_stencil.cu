@@ -7,9 +7,10 @@
  * barrier), or registers (a thread that walks along y keeps the nine cells of its column in a queue, and only the row
  * is shared).
  *
- * Measured on an H200 the order is not the books': large L1 caches made the plain kernel good, many small blocks
- * that start and end independently keep HBM busier than few that walk far, and what counts is the number of load
- * instructions a cell and the bytes in flight. Production: 16-byte accesses, four rows a thread, no loop.
+ * Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, read-only the same, shared
+ * .42 / .68, registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 loads 2.25 times its
+ * own cells, in many small steps before one barrier), the queue .60 / .66. So shared memory no longer wins by itself: L1 is
+ * as near. What counts is the number of load instructions a cell and the bytes in flight: vectors, several cells a thread.
  *
  * The bits: sums in weft's fixed order (far points first), every term one fma. */
 #include "cell.h"
@@ -185,7 +186,8 @@ int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 block, in
     const ladder_stencil *s = (const ladder_stencil *)c->state;
     const field_shape *f = &s->shape;
     const cudaStream_t stream = device_cuda_stream(c->stream);
-    const dim3 grid((unsigned)((f->nx + block_cells_x - 1) / block_cells_x), (unsigned)((f->ny + block_cells_y - 1) / block_cells_y));
+    const dim3 grid((unsigned)((f->nx + block_cells_x - 1) / block_cells_x),
+                    (unsigned)((f->ny + block_cells_y - 1) / block_cells_y));
     void *next = field_at(f, s->next, 0, 0);
     const void *cur = field_at_const(f, s->cur, 0, 0);
     switch (f->type) {
@@ -198,14 +200,20 @@ int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 block, in
 const dim3 line_block(LINE_THREADS), tile_block(TILE_X, TILE_Y), queue_block(QUEUE_X);
 
 int run_line_global(ladder_case *c) { return launch(c, line_global<float>, line_global<double>, line_block, LINE_THREADS, 1); }
-int run_line_read_only(ladder_case *c) { return launch(c, line_read_only<float>, line_read_only<double>, line_block, LINE_THREADS, 1); }
+int run_line_read_only(ladder_case *c)
+{
+    return launch(c, line_read_only<float>, line_read_only<double>, line_block, LINE_THREADS, 1);
+}
 int run_line_shared(ladder_case *c) { return launch(c, line_shared<float>, line_shared<double>, line_block, LINE_THREADS, 1); }
 int run_line_registers(ladder_case *c)
 {
     return launch(c, line_registers<float>, line_registers<double>, line_block, 4 * LINE_THREADS, 1);
 }
 int run_plane_global(ladder_case *c) { return launch(c, plane_global<float>, plane_global<double>, tile_block, TILE_X, TILE_Y); }
-int run_plane_read_only(ladder_case *c) { return launch(c, plane_read_only<float>, plane_read_only<double>, tile_block, TILE_X, TILE_Y); }
+int run_plane_read_only(ladder_case *c)
+{
+    return launch(c, plane_read_only<float>, plane_read_only<double>, tile_block, TILE_X, TILE_Y);
+}
 int run_plane_shared(ladder_case *c) { return launch(c, plane_shared<float>, plane_shared<double>, tile_block, TILE_X, TILE_Y); }
 int run_plane_queue(ladder_case *c) { return launch(c, plane_queue<float>, plane_queue<double>, queue_block, QUEUE_X, QUEUE_ROWS); }
 
@@ -218,7 +226,8 @@ int upload(ladder_case *c)
     float f32[LADDER_STENCIL_PLANE_POINTS];
     for (int i = 0; i < LADDER_STENCIL_PLANE_POINTS; i++) f32[i] = (float)s->op.weight[i];
     cudaError_t e = cudaMemcpyToSymbolAsync(weight_f32, f32, sizeof f32, 0, cudaMemcpyHostToDevice, stream);
-    if (e == cudaSuccess) e = cudaMemcpyToSymbolAsync(weight_f64, s->op.weight, sizeof weight_f64, 0, cudaMemcpyHostToDevice, stream);
+    if (e == cudaSuccess)
+        e = cudaMemcpyToSymbolAsync(weight_f64, s->op.weight, sizeof weight_f64, 0, cudaMemcpyHostToDevice, stream);
     return e == cudaSuccess ? cudaStreamSynchronize(stream) : e;
 }
 

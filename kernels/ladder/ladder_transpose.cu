@@ -78,7 +78,8 @@ template <typename T> __global__ void naive_col(T *b, const T *a, int64_t nx, in
 /* ---- four cells a thread: four loads in flight before the first store ---- */
 
 /* A warp that waits for memory costs nothing as long as enough bytes are on their way; four independent loads a thread
- * put four times as many on the way with the same number of warps. It helps where latency was the limit, and does nothing for the wasted sectors. */
+ * put four times as many on the way with the same number of warps. It helps where latency was the limit, and does nothing
+ * for the wasted sectors. */
 template <typename T> __global__ void unroll4_row(T *b, const T *a, int64_t nx, int64_t ny)
 {
     const int64_t x = (int64_t)blockIdx.x * blockDim.x * UNROLL + threadIdx.x;
