@@ -1,9 +1,11 @@
 /* Measures the CUDA kernels that sweep whole fields, each beside a device-to-device copy of the same run: medians of 20
  * launches by events, random data. Bytes are the algorithm's: each cell of each field that a kernel reads or writes, once.
  *
- *   measure_cuda_sweep [CELLS]     fields are CELLS x CELLS (16384), the 1D line is as long as all of them */
+ *   measure_cuda_sweep [NX [NY]]     fields are NX x NY (16384 x 16384), the 1D line is as long as all of them
+ *   measure_cuda_sweep transposes    dense matrices of several shapes, and padded ones */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "device.h"
 
@@ -26,6 +28,7 @@ typedef struct work {
     field_shape shape;
     void *next, *cur;
     int words; /* moved a cell */
+    int64_t to_pitch, from_pitch; /* of a transpose, cells */
 } work;
 
 static void launch(const work *w)
@@ -36,7 +39,7 @@ static void launch(const work *w)
     switch (w->kind) {
     case COPY: CHECK(dev->copy(dev, to, from, (size_t)box_cells(own) * dtype_bytes(f->type), stream)); break;
     case SWEEP: CHECK(dev->stencil_sweep(dev, f, w->next, w->cur, w->next, &own, 1, stream)); break;
-    case TRANSPOSE: CHECK(dev->transpose(dev, f->type, to, f->pitch, from, f->pitch, f->ny, f->nx, TRANSPOSE_STORE, stream)); break;
+    case TRANSPOSE: CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, TRANSPOSE_STORE, stream)); break;
     case MAX_CHANGE: CHECK(dev->max_change(dev, f, w->next, w->cur, own, w->next, stream)); break; /* result: a pad cell */
     case FINGERPRINT: CHECK(dev->fingerprint(dev, f, w->cur, f->nx, 0, 0, w->next, stream)); break;
     }
@@ -102,21 +105,48 @@ static void measure_sweep(stencil_form form, int radius, dtype t, bool has_prev,
     CHECK(dev->stencil_bind(dev, &op));
     snprintf(name, sizeof name, "%s r=%d%s", names[form], radius, has_prev ? ", prev" : "");
     const field_shape f = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0);
-    measure(name, (work){ SWEEP, f, NULL, NULL, has_prev ? 3 : 2 });
+    measure(name, (work){ SWEEP, f, NULL, NULL, has_prev ? 3 : 2, 0, 0 });
+}
+
+/* rows x cols; pad: cells from the end of a row to the next, 0 for a dense matrix. */
+static void measure_transpose(dtype t, int64_t rows, int64_t cols, int64_t pad)
+{
+    field_shape f = field_shape_make(t, cols, rows, 0, 0);
+    const size_t bytes = (size_t)((cols + pad) * (rows + pad)) * dtype_bytes(t);
+    if (f.bytes < bytes) f.bytes = bytes;
+    measure(pad ? "transpose, padded" : "transpose, dense", (work){ TRANSPOSE, f, NULL, NULL, 2, rows + pad, cols + pad });
+}
+
+static void measure_transposes(dtype t)
+{
+    measure_transpose(t, 16384, 16384, 0);
+    measure_transpose(t, 16384, 16384, FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t));
+    measure_transpose(t, 16640, 16128, 0);
+    measure_transpose(t, 10007, 9973, 0);
+    measure_transpose(t, 1000, 1000000, 0);
+}
+
+static void measure_sweeps(dtype t, int64_t nx, int64_t ny)
+{
+    for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) measure_sweep(STENCIL_STAR, r, t, false, nx, ny);
+    for (int r = 1; r <= 4; r += 3) measure_sweep(STENCIL_STAR, r, t, true, nx, ny);
+    for (int r = 1; r <= STENCIL_RADIUS_MAX; r += r < 4 ? 1 : 4) measure_sweep(STENCIL_BOX, r, t, false, nx, ny);
+    for (int r = 1; r <= STENCIL_RADIUS_MAX; r *= 2) measure_sweep(STENCIL_LINE, r, t, false, nx * ny, 1);
+    measure_sweep(STENCIL_LINE, 4, t, false, nx, ny);
+    const field_shape f = field_shape_make(t, nx, ny, 1, 1);
+    measure("max_change", (work){ MAX_CHANGE, f, NULL, NULL, 2, 0, 0 });
+    measure("fingerprint", (work){ FINGERPRINT, f, NULL, NULL, 1, 0, 0 });
 }
 
 int main(int argc, char **argv)
 {
-    static const struct { stencil_form form; int radius; bool has_prev; } sweeps[] = {
-        { STENCIL_STAR, 1, false }, { STENCIL_STAR, 2, false }, { STENCIL_STAR, 3, false }, { STENCIL_STAR, 4, false },
-        { STENCIL_STAR, 6, false }, { STENCIL_STAR, 8, false }, { STENCIL_STAR, 1, true },  { STENCIL_BOX, 1, false },
-        { STENCIL_BOX, 2, false },  { STENCIL_BOX, 4, false },  { STENCIL_LINE, 1, false }, { STENCIL_LINE, 8, false },
-    };
-    const int64_t n = argc > 1 ? strtoll(argv[1], NULL, 10) : 16384;
+    const bool transposes = argc == 2 && strcmp(argv[1], "transposes") == 0;
+    const int64_t nx = argc > 1 && !transposes ? strtoll(argv[1], NULL, 10) : 16384;
+    const int64_t ny = argc > 2 ? strtoll(argv[2], NULL, 10) : nx;
     const char *why = NULL;
     int code = 0;
-    if (n < 1) {
-        fprintf(stderr, "usage: %s [CELLS]\n", argv[0]);
+    if (nx < 1 || ny < 1) {
+        fprintf(stderr, "usage: %s [NX [NY] | transposes]\n", argv[0]);
         return 2;
     }
     if (device_cuda_count(&why) == 0) {
@@ -127,15 +157,9 @@ int main(int argc, char **argv)
     check(code, "device_cuda_create");
     CHECK(dev->stream_create(dev, false, &stream));
     printf("%s, driver %s\n", dev->name, dev->driver);
-    for (dtype t = DTYPE_F32; t <= DTYPE_F64; t++) {
-        for (size_t k = 0; k < sizeof sweeps / sizeof *sweeps; k++)
-            measure_sweep(sweeps[k].form, sweeps[k].radius, t, sweeps[k].has_prev, n, n);
-        measure_sweep(STENCIL_LINE, 1, t, false, n * n, 1);
-        const field_shape f = field_shape_make(t, n, n, 1, 1);
-        measure("transpose", (work){ TRANSPOSE, f, NULL, NULL, 2 });
-        measure("max_change", (work){ MAX_CHANGE, f, NULL, NULL, 2 });
-        measure("fingerprint", (work){ FINGERPRINT, f, NULL, NULL, 1 });
-    }
+    for (dtype t = DTYPE_F32; t <= DTYPE_F64; t++)
+        if (transposes) measure_transposes(t);
+        else measure_sweeps(t, nx, ny);
     CHECK(dev->stream_destroy(dev, &stream));
     device_destroy(&dev);
     return 0;

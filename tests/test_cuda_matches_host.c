@@ -155,6 +155,25 @@ static void wide_sweeps(void **state)
     }
 }
 
+/* So tall that the GPU is full without cutting the tiles' height: their rows pass through the ring many times. */
+static void tall_sweeps(void **state)
+{
+    (void)state;
+    static const struct { stencil_form form; int radius; } all[] = {
+        { STENCIL_STAR, 2 }, { STENCIL_STAR, 4 }, { STENCIL_STAR, 5 }, { STENCIL_STAR, 8 },
+        { STENCIL_BOX, 2 },  { STENCIL_BOX, 3 },  { STENCIL_BOX, 4 },  { STENCIL_BOX, 5 },
+    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+            stencil op = { all[k].form, all[k].radius, type, k % 2 == 0, -1.0, { 0 } };
+            for (int i = 0; i < stencil_weights(op.form, op.radius); i++) op.weight[i] = random_number() / op.radius;
+            if (type == DTYPE_F32)
+                for (int i = 0; i < STENCIL_WEIGHTS_MAX; i++) op.weight[i] = (float)op.weight[i];
+            ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
+            sweep_case(&op, 37, 132007, 0);
+        }
+}
+
 /* ---- ghosts ---- */
 
 /* The regions around the own cells that lie beyond at least one side that is not NONE. */
@@ -233,21 +252,37 @@ static void messages(void **state)
     }
 }
 
+static void transpose_case(dtype type, int64_t rows, int64_t cols, int64_t to_pitch, int64_t from_pitch, int to_skip,
+                           int from_skip, int flags)
+{
+    const size_t cell = dtype_bytes(type);
+    twin to = twin_random(type, (size_t)(to_pitch * cols + to_skip) * cell);
+    twin from = twin_random(type, (size_t)(from_pitch * rows + from_skip) * cell);
+    ON_BOTH OK(i, dev[i]->transpose(dev[i], type, (char *)to.at[i] + (size_t)to_skip * cell, to_pitch,
+                                    (char *)from.at[i] + (size_t)from_skip * cell, from_pitch, rows, cols, flags, stream[i]));
+    assert_same(&to, "target, %lldx%lld pitches %lld %lld flags %d", (long long)rows, (long long)cols, (long long)to_pitch,
+                (long long)from_pitch, flags);
+    assert_same(&from, "source, %lldx%lld pitches %lld %lld flags %d", (long long)rows, (long long)cols,
+                (long long)to_pitch, (long long)from_pitch, flags);
+    twin_free(&to);
+    twin_free(&from);
+}
+
+/* Dense and padded, on whole vectors and at every other phase of both matrices. */
 static void transposes(void **state)
 {
     (void)state;
-    static const int64_t shapes[][2] = { { 1, 1 }, { 1, 40 }, { 5, 7 }, { 33, 65 }, { 64, 64 }, { 1000, 37 }, { 100, 257 } };
+    static const int64_t shapes[][2] = { { 1, 1 },   { 1, 40 },   { 5, 7 },    { 33, 65 },  { 64, 64 }, { 1000, 37 },
+                                         { 100, 257 }, { 128, 192 }, { 61, 130 }, { 3, 515 }, { 259, 66 } };
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
         for (int flags = 0; flags < 4; flags++)
             for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
-                const int64_t rows = shapes[k][0], cols = shapes[k][1], to_pitch = rows + 3, from_pitch = cols + (int64_t)k;
-                twin to = twin_random(type, (size_t)(to_pitch * cols) * dtype_bytes(type));
-                twin from = twin_random(type, (size_t)(from_pitch * rows) * dtype_bytes(type));
-                ON_BOTH OK(i, dev[i]->transpose(dev[i], type, to.at[i], to_pitch, from.at[i], from_pitch, rows, cols, flags, stream[i]));
-                assert_same(&to, "target, %lldx%lld flags %d", (long long)rows, (long long)cols, flags);
-                assert_same(&from, "source, %lldx%lld flags %d", (long long)rows, (long long)cols, flags);
-                twin_free(&to);
-                twin_free(&from);
+                const int64_t rows = shapes[k][0], cols = shapes[k][1], step = (int64_t)k;
+                transpose_case(type, rows, cols, rows, cols, 0, 0, flags);
+                transpose_case(type, rows, cols, rows + 3, cols + step, 0, 0, flags);
+                transpose_case(type, rows, cols, (rows + 7) & ~(int64_t)3, (cols + 3) & ~(int64_t)3, 0, 0, flags);
+                for (int skip = 0; skip < 16; skip++)
+                    transpose_case(type, rows, cols, rows + step % 4, cols + skip % 3, skip & 3, skip >> 2, flags);
             }
 }
 
@@ -368,8 +403,9 @@ int main(void)
     ON_BOTH if (dev[i]->stream_create(dev[i], false, &stream[i])) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_and_events), cmocka_unit_test(line_sweeps), cmocka_unit_test(star_sweeps),
-        cmocka_unit_test(box_sweeps),        cmocka_unit_test(wide_sweeps), cmocka_unit_test(ghosts),
-        cmocka_unit_test(messages),          cmocka_unit_test(transposes),  cmocka_unit_test(values_and_reductions),
+        cmocka_unit_test(box_sweeps),        cmocka_unit_test(wide_sweeps), cmocka_unit_test(tall_sweeps),
+        cmocka_unit_test(ghosts),            cmocka_unit_test(messages),    cmocka_unit_test(transposes),
+        cmocka_unit_test(values_and_reductions),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     ON_BOTH {

@@ -1,0 +1,78 @@
+/* What all stencil kernels share: the weights, the window of cells around a vector, the terms of a sum, stores cut to a box.
+ *
+ * Weights lie in __constant__ and are indexed only by unrolled compile-time indices, so that each is an operand of its
+ * FMA, from the constant bank or a uniform register, and costs no thread a load or a register. */
+#ifndef STENCIL_VECTOR_CUDA_CUH
+#define STENCIL_VECTOR_CUDA_CUH
+
+#include "cell.h"
+#include "stencil_cuda.h"
+#include "tiles_cuda.cuh"
+#include "vector_cuda.cuh"
+
+/* One copy in every unit; of the two arrays the one of the bound stencil's type is in use. */
+static __constant__ float weights_f32[STENCIL_CUDA_CONSTANTS];
+static __constant__ double weights_f64[STENCIL_CUDA_CONSTANTS];
+
+/* cur: read by several threads, written by none during the sweep. */
+template <typename T> static __device__ __forceinline__ void load_shared(T *c, const T *p)
+{
+    unpack16(__ldg(reinterpret_cast<const typename vector16<T>::type *>(p)), c);
+}
+template <typename T> static __device__ __forceinline__ T weight(int i)
+{
+    if constexpr (sizeof(T) == sizeof(float)) return weights_f32[i];
+    else return weights_f64[i];
+}
+static __device__ __forceinline__ float fma_of(float a, float b, float c) { return cell_fma_f32(a, b, c); }
+static __device__ __forceinline__ double fma_of(double a, double b, double c) { return cell_fma_f64(a, b, c); }
+
+/* Term i of the sum, and beta * prev as term STENCIL_CUDA_BETA; the first is a product. */
+template <typename T> static __device__ __forceinline__ T term(int i, T u, T sum)
+{
+    return i == 0 ? weight<T>(0) * u : fma_of(weight<T>(i), u, sum);
+}
+
+/* The cells [from, to) of a vector at x lie in the box's columns; an empty range has to <= from. */
+struct span {
+    int from, to;
+};
+template <typename T> static __device__ __forceinline__ span columns_of(const box &cells, int64_t x)
+{
+    constexpr int64_t V = vector_cells<T>;
+    return { (int)min(max(cells.x0 - x, (int64_t)0), V), (int)min(max(cells.x1 - x, (int64_t)0), V) };
+}
+
+template <typename T> static __device__ __forceinline__ void store(T *p, span in, const T *c)
+{
+    constexpr int V = vector_cells<T>;
+    if (in.from == 0 && in.to == V) {
+        store_once(p, c);
+    } else {
+#pragma unroll
+        for (int v = 0; v < V; v++)
+            if (v >= in.from && v < in.to) p[v] = c[v];
+    }
+}
+
+/* The cells around a vector: window[up(R) + v + d] is cell v + d of it, |d| <= R. */
+template <typename T, int R> struct window {
+    static constexpr int V = vector_cells<T>, SIDE = (R + V - 1) / V, CELLS = (2 * SIDE + 1) * V;
+    T cell[CELLS];
+    __device__ __forceinline__ void load(const T *p) /* p: the vector itself */
+    {
+#pragma unroll
+        for (int i = 0; i < 2 * SIDE + 1; i++) load_shared(cell + i * V, p + (i - SIDE) * V);
+    }
+    __device__ __forceinline__ void load_around(const T *p, const T *centre)
+    {
+#pragma unroll
+        for (int i = 0; i < 2 * SIDE + 1; i++)
+            if (i != SIDE) load_shared(cell + i * V, p + (i - SIDE) * V);
+#pragma unroll
+        for (int v = 0; v < V; v++) cell[SIDE * V + v] = centre[v];
+    }
+    __device__ __forceinline__ T at(int v, int d) const { return cell[SIDE * V + v + d]; }
+};
+
+#endif
