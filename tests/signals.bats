@@ -31,6 +31,15 @@ ends_within() { # seconds; sets status
     return 1
 }
 
+a_rank() { # the pid of one: a child of mpirun, or of a process through which it starts them
+    local pid=$mpirun
+    until [ "$(<"/proc/$pid/comm")" = weft ]; do
+        pid=$(pgrep -P "$pid" | tail -n 1)
+        [ -n "$pid" ] || return 1
+    done
+    echo "$pid"
+}
+
 newest_step() { find checkpoints -name 'step_*.h5' | sort | tail -n 1 | sed 's/.*step_0*\([0-9]*\)\.h5/\1/'; }
 
 # Goes on a few steps from the newest checkpoint, on other ranks, to an exact verdict.
@@ -53,9 +62,17 @@ goes_on() {
     goes_on
 }
 
+@test "USR1 to one rank only: all of them stop at one step" {
+    endless
+    kill -USR1 "$(a_rank)"
+    ends_within 20
+    expect status 75 "$status"
+    expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
+}
+
 @test "a rank that is killed: mpirun ends with 137 within 10 s, the newest checkpoint is whole" {
     endless
-    kill -9 "$(pgrep -P $mpirun | tail -n 1)"
+    kill -9 "$(a_rank)"
     ends_within 10
     expect status 137 "$status"
     goes_on
