@@ -83,7 +83,14 @@ END
 }
 
 teardown_file() {
-    local name pid_file
+    local name pid_file i
+    if [ -e "$BATS_FILE_TMPDIR/slurmctld.pid" ]; then # a test that failed may have left its job running
+        scancel --user=root || true
+        for i in {1..50}; do
+            [ -n "$(squeue -h -t running,completing)" ] || break
+            sleep 0.2
+        done
+    fi
     for name in slurmd.n1 slurmd.n2 slurmctld munged; do
         pid_file=$BATS_FILE_TMPDIR/$name.pid
         if [ -e "$pid_file" ]; then kill "$(<"$pid_file")"; fi
