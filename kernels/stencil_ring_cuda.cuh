@@ -9,7 +9,7 @@
  * STEPS steps of rows are kept. Where they hold the whole tile, all of it is asked for at once and there is no barrier
  * besides the mbarriers; on an H200 such short tiles (8 to 24 rows) came nearest to a copy, although their halo rows
  * cross from L2 up to 1.5 times: many rows asked for at once matter more. Where a tile needs more rows than fit
- * (radius 5 and more, and boxes that are bound by arithmetic, whose tall tiles waste the fewest sums), STEPS is a ring:
+ * (stars of radius 5 and more, boxes of 3 and more, whose tall tiles waste the fewest sums), STEPS is a ring:
  * one __syncthreads a step, after which the step that nobody reads any more is filled again.
  *
  * A shared row has its own cells on 128 bytes and each 32-byte sector at the same phase as in the field: a halo packed
@@ -29,14 +29,16 @@
 
 /* The shapes that were fastest on an H200 (README.md has the figures). */
 template <stencil_form FORM, typename T, int R> struct ring_shape {
-    static constexpr bool BOX = FORM == STENCIL_BOX, F64 = sizeof(T) == 8, FAR = R > (F64 ? 6 : 5);
+    static constexpr bool BOX = FORM == STENCIL_BOX, F64 = sizeof(T) == 8, FAR = R > 6;
     static constexpr int COLUMNS = BOX && R == 2 && !F64 ? 2 : 4; /* warps side by side */
     static constexpr int GROUPS = R == 1 || (R == 2 && !(BOX && !F64)) ? 2 : 1; /* warps one above the other */
-    static constexpr int B = BOX ? (R <= 2 ? 4 : R == 3 ? 2 : R == 4 ? (F64 ? 3 : 4) : 1) : (R == 3 || R == 4 ? 4 : 2);
+    static constexpr int B = BOX ? (R <= 2 ? 4 : R == 3 ? 2 : R == 4 ? (F64 ? 3 : 4) : 1)
+                                 : (R == 3 || R == 4 ? 4 : FAR && !F64 ? 3 : 2);
     static constexpr int HEIGHT = BOX ? (R <= 2 ? 16 : R == 3 ? 128 : 256 / (2 * B) * 2 * B)
                                       : (R == 1 ? 8 : R <= 3 ? 16 : FAR ? 192 : 24);
     static constexpr bool WHOLE = R <= (BOX ? 2 : 4);
-    static constexpr int AHEAD = BOX ? (B == 1 ? 6 : B == 2 ? 4 : 3) : (FAR ? 4 : 6); /* steps asked for, if a ring */
+    static constexpr int AHEAD = BOX ? (B == 1 ? 6 : B == 2 ? 4 : 3) : FAR ? (F64 ? 4 : 3)
+                                     : R == 6 && !F64 ? 4 : 6; /* steps asked for, if a ring */
     static constexpr int BACK = BOX ? 0 : (R + B - 1) / B; /* steps still read for x neighbours */
     static constexpr int STEPS = WHOLE ? (HEIGHT + 2 * R + B - 1) / B : BACK + 1 + AHEAD;
     static constexpr int N = 32 * COLUMNS, THREADS = N * GROUPS;
