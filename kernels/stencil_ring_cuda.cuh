@@ -84,6 +84,7 @@ template <typename S> struct ring_rows {
             const int lane = (int)threadIdx.x, steps = S::WHOLE ? S::STEPS : S::AHEAD;
             if (lane < S::STEPS) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barriers + 8 * lane) : "memory");
             asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            __syncwarp(); /* each lane expects on the barrier that it made itself; racecheck cannot tell that from a race */
             if (lane < steps && lane * S::B < rows) expect(lane, min(rows - lane * S::B, S::B));
             __syncwarp();
 #pragma unroll 1
