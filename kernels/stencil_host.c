@@ -22,7 +22,7 @@
 #define ROW_INLINE inline __attribute__((always_inline))
 
 enum {
-    BLOCK_VECTORS_MOST = 8,
+    BLOCK_VECTORS = 8,
     TILE_CELLS_LEAST = 512,
     TILE_BYTES = 1 << 13,
     TILE_ROWS = 16,
@@ -37,7 +37,7 @@ typedef struct sweep {
     const void *cur, *prev, *weight; /* prev: NULL where the stencil has none; weight: in the field's type */
     int64_t tile_cells;
     ptrdiff_t ahead_bytes, prev_ahead_bytes; /* from a cell of cur, of prev, to the one to prefetch meanwhile */
-    int block_vectors;                       /* 4 or 8 */
+    bool cuts;                               /* x neighbours are cut out of whole vectors, not loaded */
     bool streams;                            /* stores go past the caches */
     bool gathers;                            /* and come from L1, not from registers */
 } sweep;
@@ -180,7 +180,7 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
         .tile_cells = tile_cells(h, f, row_by_row),
         .ahead_bytes = line ? LINE_AHEAD_BYTES : (op->radius + tile_rows) * row_bytes,
         .prev_ahead_bytes = line ? LINE_AHEAD_BYTES : tile_rows * row_bytes,
-        .block_vectors = op->radius <= 2 ? 4 : 8,
+        .cuts = op->radius > 2, /* fewer cuts than loads only then: at radius 1 the loads won by 5 to 10 % */
         .streams = !in_place && working_bytes > h->far_cache_bytes,
         .gathers = row_by_row,
     };
