@@ -122,14 +122,16 @@ checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **step
     return CHECKPOINT_OK;
 }
 
-void checkpoint_retain(MPI_Comm comm, const char *dir, int keep)
+void checkpoint_retain(MPI_Comm comm, const char *dir, int keep, int64_t last)
 {
     int rank;
     int64_t *steps = NULL;
     size_t count = 0;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
     if (rank == 0 && keep > 0 && list_here(dir, &steps, &count) == CHECKPOINT_OK) {
-        for (size_t i = (size_t)keep; i < count; i++) {
+        int kept = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (steps[i] > last || kept++ < keep) continue;
             char path[CHECKPOINT_PATH_BYTES], xdmf[CHECKPOINT_PATH_BYTES];
             checkpoint_path(path, sizeof path, dir, steps[i]);
             /* The description first: one without its data is the worse leftover. */

@@ -40,7 +40,7 @@ checkpoint_status writer_submit(writer *w, const checkpoint_state *s, char *why,
     const checkpoint_status status = checkpoint_write(w->comm, path, s, &bytes, why, why_bytes);
     free(path);
     if (status == CHECKPOINT_OK) {
-        checkpoint_retain(w->comm, w->dir, w->keep);
+        checkpoint_retain(w->comm, w->dir, w->keep, s->step);
         w->stats.count++;
         w->stats.bytes += bytes;
     }

@@ -56,10 +56,13 @@ static void lists(void **state)
     assert_int_equal(steps[1], 20);
     assert_int_equal(steps[2], 7);
     free(steps);
-    checkpoint_retain(MPI_COMM_WORLD, dir, 0);
+    checkpoint_retain(MPI_COMM_WORLD, dir, 0, 100);
     assert_true(is_there(dir, "step_0000000007.h5"));
-    checkpoint_retain(MPI_COMM_WORLD, dir, 2);
+    checkpoint_retain(MPI_COMM_WORLD, dir, 2, 20); /* step 100 is an earlier run's */
+    assert_true(is_there(dir, "step_0000000007.h5"));
+    checkpoint_retain(MPI_COMM_WORLD, dir, 1, 20);
     assert_false(is_there(dir, "step_0000000007.h5"));
+    assert_true(is_there(dir, "step_0000000100.h5"));
     assert_true(is_there(dir, "step_0000000020.h5"));
     assert_true(is_there(dir, "step_0000000300.h5.tmp"));
     assert_true(is_there(dir, "step_500.h5"));
@@ -75,6 +78,8 @@ static void writes_in_turn(void **state)
     assert_int_equal(status, CHECKPOINT_OK);
     touch(dir, "step_0000000030.h5.tmp"); /* of a run that was killed at step 30, and of one at step 99 */
     touch(dir, "step_0000000099.h5.tmp");
+    touch(dir, "step_0000000050.h5"); /* of a run that came further: what this one writes must not go for it */
+    touch(dir, "step_0000000060.h5");
     for (int64_t step = 10; step <= 30; step += 10) {
         checkpoint_state s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, step);
         assert_int_equal(writer_submit(w, &s, why, sizeof why), CHECKPOINT_OK);
@@ -92,6 +97,7 @@ static void writes_in_turn(void **state)
     assert_false(is_there(dir, "step_0000000010.h5"));
     assert_false(is_there(dir, "step_0000000010.xmf"));
     assert_true(is_there(dir, "step_0000000020.xmf"));
+    assert_true(is_there(dir, "step_0000000050.h5"));
     assert_false(is_there(dir, "step_0000000030.h5.tmp"));
     assert_true(is_there(dir, "step_0000000099.h5.tmp"));
     char path[FIXTURE_PATH_BYTES + 64];
