@@ -15,6 +15,18 @@
 
 json_t *record_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
+json_t *record_text(const char *text)
+{
+    json_t *whole = json_string(text);
+    if (whole) return whole;
+    char *ascii = strdup(text);
+    for (char *c = ascii; c && *c; c++)
+        if ((unsigned char)*c >= 0x80) *c = '?';
+    whole = json_string(ascii);
+    free(ascii);
+    return whole;
+}
+
 json_t *record_now(void)
 {
     const time_t now = time(NULL);

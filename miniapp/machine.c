@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "record.h"
 #include "version.h"
 
 enum { RECORD_SCHEMA = 1 };
@@ -17,8 +18,8 @@ typedef struct rank_machine { /* what every rank sends to rank 0 */
 
 json_t *machine_record(const char *command, json_t *started)
 {
-    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:O}", "schema", RECORD_SCHEMA, "program", "weft", "version", version_number,
-                     "git", version_git, "command", command, "started", started);
+    return json_pack("{s:i, s:s, s:s, s:s, s:o, s:O}", "schema", RECORD_SCHEMA, "program", "weft", "version", version_number,
+                     "git", version_git, "command", record_text(command), "started", started);
 }
 
 static json_t *gpus_json(const rank_machine *m, int ranks)

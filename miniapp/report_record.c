@@ -26,10 +26,10 @@ static json_t *problem_json(const config *c)
 {
     char xl[48], xh[48], yl[48], yh[48];
     const boundary *b = &c->grid.sides;
-    return json_pack("{s:s, s:s, s:i, s:i, s:f, s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:s}", "kind",
+    return json_pack("{s:s, s:s, s:i, s:i, s:f, s:o, s:I, s:I, s:I, s:s, s:s, s:s, s:s}", "kind",
                      config_kind_name(c->problem.kind), "dtype", dtype_name(c->problem.type), "order", c->problem.order,
                      "radius", c->problem.radius, "alpha", c->problem.alpha, "initial",
-                     c->problem.initial == CONFIG_INITIAL_FILE ? c->problem.file : config_initial_name(c->problem.initial),
+                     record_text(c->problem.initial == CONFIG_INITIAL_FILE ? c->problem.file : config_initial_name(c->problem.initial)),
                      "mode_x", (json_int_t)c->problem.mode_x, "mode_y", (json_int_t)c->problem.mode_y, "seed",
                      (json_int_t)c->problem.seed, "x_low", side_text(xl, sizeof xl, b->x_low), "x_high",
                      side_text(xh, sizeof xh, b->x_high), "y_low", side_text(yl, sizeof yl, b->y_low), "y_high",
@@ -63,7 +63,7 @@ static json_t *phases_json(const report *r)
 static json_t *notes_json(const sim *s)
 {
     json_t *all = json_array();
-    for (int i = 0; i < s->notes_count; i++) json_array_append_new(all, json_string(s->notes[i].text));
+    for (int i = 0; i < s->notes_count; i++) json_array_append_new(all, record_text(s->notes[i].text));
     return all;
 }
 
@@ -109,7 +109,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "machine", machine },
         { "slowest", json_pack("{s:i, s:s}", "rank", r->slowest_rank, "host", r->slowest_host) },
         { "notes", notes_json(s) },
-        { "deck", json_string(deck_text) },
+        { "deck", record_text(deck_text) },
     };
     for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) json_object_set_new(o, rest[i].key, rest[i].value);
     return o;

@@ -96,6 +96,14 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect "steps of the resolved deck" 4 "$(record .steps)"
 }
 
+@test "names that are not UTF-8 do not cost the record" {
+    local name=$'d\xe9ck.ini'
+    deck "$name" problem.kind=heat problem.alpha=0.2 grid.nx=60 time.steps=2 "output.final=$'f\xe9.h5'"
+    weft_alone "$name"
+    holds_all
+    expect command "weft run d?ck.ini" "$(record .command)"
+}
+
 @test "runs at the same time append whole lines" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 time.steps=2
     local pids=() i

@@ -123,6 +123,11 @@ static void values(void **state)
     int y, mo, d, h, mi, s, end = 0;
     assert_int_equal(sscanf(json_string_value(now), "%4d-%2d-%2dT%2d:%2d:%2dZ%n", &y, &mo, &d, &h, &mi, &s, &end), 6);
     assert_int_equal(end, 20);
+    json_t *name = record_text("caf\xc3\xa9 \"1\""), *latin1 = record_text("caf\xe9.ini");
+    assert_string_equal(json_string_value(name), "caf\xc3\xa9 \"1\"");
+    assert_string_equal(json_string_value(latin1), "caf?.ini");
+    json_decref(name);
+    json_decref(latin1);
     json_decref(n);
     json_decref(nan_value);
     json_decref(infinite);
