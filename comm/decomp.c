@@ -99,6 +99,13 @@ box decomp_box(const decomp *d, int rank)
                     part_start(d->ny, y, d->ranks_y), part_start(d->ny, y + 1, d->ranks_y));
 }
 
+box decomp_share(int64_t nx, int64_t ny, int ranks, int rank)
+{
+    assert(rank >= 0 && rank < ranks);
+    if (ny == 1) return box_make(part_start(nx, rank, ranks), part_start(nx, rank + 1, ranks), 0, 1);
+    return box_make(0, nx, part_start(ny, rank, ranks), part_start(ny, rank + 1, ranks));
+}
+
 decomp decomp_of_rank(const decomp *d, int rank)
 {
     decomp r = *d;

@@ -34,6 +34,9 @@ bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool period
 /* The cells of any rank, global coordinates. */
 box decomp_box(const decomp *d, int rank);
 
+/* Rank r's share of a whole nx x ny field in file order: rows, in 1D cells; empty where there are fewer than ranks. */
+box decomp_share(int64_t nx, int64_t ny, int ranks, int rank);
+
 /* The same domain seen by another rank. */
 decomp decomp_of_rank(const decomp *d, int rank);
 

@@ -23,6 +23,7 @@
 
 #include "check.h"
 #include "checkpoint_part.h"
+#include "decomp.h"
 
 enum {
     ROOM_BEYOND_DATA_BYTES = 128 << 10, /* HDF5's own structures and the XDMF file take under 64 KiB with any deck */
@@ -219,15 +220,12 @@ static checkpoint_status write_file(writing *w, H5FD_mpio_xfer_t transfer)
 
 /* ---- reading back ---- */
 
-/* Rank r reads the r-th share of the whole field, rows (or, in 1D, cells) in file order, whoever wrote them. */
+/* Each rank reads its share of the file, whoever wrote it. */
 static checkpoint_status read_back_field(writing *w, hid_t file, int i, void *buffer, uint64_t *share)
 {
     const checkpoint_field *f = &w->s->field[i];
     const size_t cell_bytes = dtype_bytes(w->s->type);
-    const bool line = f->ny == 1;
-    const int64_t along = line ? f->nx : f->ny, first = along / w->ranks * w->rank + along % w->ranks * w->rank / w->ranks,
-                  last = along / w->ranks * (w->rank + 1) + along % w->ranks * (w->rank + 1) / w->ranks;
-    const box part = line ? box_make(first, last, 0, 1) : box_make(0, f->nx, first, last);
+    const box part = decomp_share(f->nx, f->ny, w->ranks, w->rank);
     hid_t dataset;
     uint64_t stored;
     *share = 0;

@@ -125,7 +125,7 @@ flip_a_byte() { # file [dataset]: of the field's data, in the middle of it
         expect steps_run 5 "$(record .steps_run)"
     done
     run weft_run 2 d.ini --restart missing.h5
-    [ "$status" = 0 ] || refused 2 missing.h5
+    refused 2 missing.h5
 }
 
 @test "a half written NAME.tmp is not a checkpoint" {
@@ -162,6 +162,17 @@ flip_a_byte() { # file [dataset]: of the field's data, in the middle of it
     refused 3 same.h5 /fields/u
     run "$weft" verify nowhere.h5
     refused 2 nowhere.h5
+}
+
+@test "weft verify and weft diff: more ranks than rows, and a difference that is only a sign of zero" {
+    deck d.ini problem.kind=custom problem.initial=zero "problem.weights=-1 -1 1" grid.nx=5 time.steps=1 \
+        "grid.x_low=dirichlet 0"
+    weft_alone d.ini "grid.x_high=dirichlet 0" output.final=a.h5
+    weft_alone d.ini "grid.x_high=dirichlet -0" output.final=b.h5
+    launch 7 "$weft" verify a.h5 b.h5
+    run launch 3 "$weft" diff a.h5 b.h5
+    expect status 1 "$status"
+    [[ $output == *"u: 1 cells differ, most by 0.000e+00 at (x 4, y 0)"* ]] || { echo "$output"; return 1; }
 }
 
 @test "a state file holds what it promises" {

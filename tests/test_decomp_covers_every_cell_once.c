@@ -92,6 +92,26 @@ static void every_cell_once_and_neighbours_agree(void **state)
     assert_true(made > 500);
 }
 
+/* Also with more ranks than rows. */
+static void shares_follow_one_another(void **state)
+{
+    (void)state;
+    static const int64_t fields[][2] = { { 5, 1 }, { 130, 1 }, { 3, 4 }, { 1, 7 }, { 1LL << 40, 1LL << 20 } };
+    for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
+        for (int ranks = 1; ranks <= 9; ranks++) {
+            const int64_t nx = fields[k][0], ny = fields[k][1], along = ny == 1 ? nx : ny;
+            int64_t next = 0;
+            for (int r = 0; r < ranks; r++) {
+                const box b = decomp_share(nx, ny, ranks, r);
+                const int64_t first = ny == 1 ? b.x0 : b.y0, end = ny == 1 ? b.x1 : b.y1;
+                assert_true(first == next && end - first >= along / ranks && end - first <= along / ranks + 1);
+                assert_true(ny == 1 ? b.y0 == 0 && b.y1 == 1 : b.x0 == 0 && b.x1 == nx);
+                next = end;
+            }
+            assert_true(next == along);
+        }
+}
+
 static void splits_are_even_to_one_cell(void **state)
 {
     (void)state;
@@ -160,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cell_once_and_neighbours_agree),
         cmocka_unit_test(splits_are_even_to_one_cell),
+        cmocka_unit_test(shares_follow_one_another),
         cmocka_unit_test(fewest_bytes_and_rows_first),
         cmocka_unit_test(refusals_name_key_and_limit),
     };
