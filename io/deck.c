@@ -109,10 +109,6 @@ static char *read_line(char *buffer, int buffer_bytes, void *stream)
     const size_t bytes = (size_t)(stop - start);
     const size_t limit = buffer_bytes < DECK_LINE_BYTES ? (size_t)buffer_bytes : DECK_LINE_BYTES;
     r->failed = true;
-    if (memchr(start, '\0', bytes)) {
-        fail(r->why, r->why_bytes, "%s:%d: a zero byte: this is not a text file", r->name, r->line);
-        return NULL;
-    }
     if (bytes >= limit) {
         fail(r->why, r->why_bytes,
              "%s:%d: the line has %zu bytes and libinih would cut it at %zu: continue the value on indented lines",
@@ -211,9 +207,9 @@ static bool refuse_line(const reading *r, int line)
                 line, bytes > DECK_QUOTE_CHARS ? DECK_QUOTE_CHARS : (int)bytes, start);
 }
 
-static bool read_bytes(deck *d, const char *text, size_t bytes, const char *name, char *why, size_t why_bytes)
+bool deck_read_text(deck *d, const char *text, const char *name, char *why, size_t why_bytes)
 {
-    reading r = { .to = d, .name = name, .text = text, .at = text, .end = text + bytes, .open = SIZE_MAX,
+    reading r = { .to = d, .name = name, .text = text, .at = text, .end = text + strlen(text), .open = SIZE_MAX,
                   .why = why, .why_bytes = why_bytes };
     const int status = ini_parse_stream(read_line, &r, on_value, &r);
     /* libinih goes on after a line it cannot read: the first thing wrong is the one to name. */
@@ -222,25 +218,28 @@ static bool read_bytes(deck *d, const char *text, size_t bytes, const char *name
     return !r.failed;
 }
 
-bool deck_read_text(deck *d, const char *text, const char *name, char *why, size_t why_bytes)
-{
-    return read_bytes(d, text, strlen(text), name, why, why_bytes);
-}
-
-bool deck_read_file(deck *d, const char *path, char *why, size_t why_bytes)
+char *deck_file_text(const char *path, char *why, size_t why_bytes)
 {
     FILE *f = fopen(path, "rb");
-    if (!f) return fail(why, why_bytes, "cannot read the deck %s: %s", path, strerror(errno));
+    if (!f) {
+        fail(why, why_bytes, "cannot read the deck %s: %s", path, strerror(errno));
+        return NULL;
+    }
     char *text = allocate(NULL, DECK_FILE_BYTES_MAX + 1);
     const size_t bytes = fread(text, 1, DECK_FILE_BYTES_MAX + 1, f);
     bool ok = true;
-    if (ferror(f)) ok = fail(why, why_bytes, "cannot read the deck %s: %s", path, strerror(errno));
+    if (ferror(f)) ok = fail(why, why_bytes, "cannot read the deck %s: %s", path, strerror(errno)); /* a directory, say */
     else if (bytes > DECK_FILE_BYTES_MAX)
         ok = fail(why, why_bytes, "%s is larger than %d bytes: this is not a deck", path, DECK_FILE_BYTES_MAX);
+    else if (memchr(text, '\0', bytes))
+        ok = fail(why, why_bytes, "%s holds zero bytes: this is not a text file", path);
     fclose(f);
-    ok = ok && read_bytes(d, text, bytes, path, why, why_bytes);
+    if (ok) {
+        text[bytes] = '\0';
+        return text;
+    }
     free(text);
-    return ok;
+    return NULL;
 }
 
 /* ---- the command line ---- */

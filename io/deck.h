@@ -20,8 +20,9 @@ typedef struct deck {
 } deck;
 
 /* All return false with one sentence in why. Start from a zeroed deck. A key twice in one file is refused. */
-bool deck_read_file(deck *d, const char *path, char *why, size_t why_bytes);
 bool deck_read_text(deck *d, const char *text, const char *name, char *why, size_t why_bytes);
+/* The whole of a deck's file, which the caller frees; NULL with one sentence in why. One rank may read it for all. */
+char *deck_file_text(const char *path, char *why, size_t why_bytes);
 /* "section.key=value" from the command line; replaces what is there. */
 bool deck_set(deck *d, const char *assignment, char *why, size_t why_bytes);
 

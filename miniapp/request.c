@@ -8,39 +8,22 @@
 #include "check.h"
 #include "deck.h"
 
-enum { DECK_BYTES_MAX = 1 << 20, UNREADABLE = -1, NOT_TEXT = -2 };
-
-/* Bytes read into text, or one of the codes above. */
-static int slurp(const char *path, char *text)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f) return UNREADABLE;
-    const size_t bytes = fread(text, 1, DECK_BYTES_MAX + 1, f);
-    const bool failed = ferror(f) != 0; /* a directory, say */
-    fclose(f);
-    if (failed) return UNREADABLE;
-    return bytes > DECK_BYTES_MAX || memchr(text, 0, bytes) ? NOT_TEXT : (int)bytes;
-}
-
-/* Rank 0 reads and everybody gets the text: the deck need not be on a shared file system. */
+/* Rank 0 reads and everybody gets the text, or its sentence: the deck need not be on a shared file system. */
 static bool read_deck(deck *d, const char *path, char *why, size_t why_bytes)
 {
     int rank = 0;
     MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    char *text = calloc(1, DECK_BYTES_MAX + 2);
-    if (!text) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    int bytes = rank == 0 ? slurp(path, text) : 0;
+    char *text = rank == 0 ? deck_file_text(path, why, why_bytes) : NULL;
+    int bytes = text ? (int)strlen(text) : -1;
     MPI_CHECK(MPI_Bcast(&bytes, 1, MPI_INT, 0, MPI_COMM_WORLD));
-    bool ok = bytes >= 0;
-    if (bytes == UNREADABLE) {
-        snprintf(why, why_bytes, "cannot read the deck %s", path);
-    } else if (bytes == NOT_TEXT) {
-        snprintf(why, why_bytes, "the deck %s is not a text of at most 1 MiB", path);
-    } else {
-        MPI_CHECK(MPI_Bcast(text, bytes, MPI_BYTE, 0, MPI_COMM_WORLD));
-        text[bytes] = 0;
-        ok = deck_read_text(d, text, path, why, why_bytes);
+    if (bytes < 0) {
+        MPI_CHECK(MPI_Bcast(why, (int)why_bytes, MPI_CHAR, 0, MPI_COMM_WORLD));
+        return false;
     }
+    if (!text) text = calloc((size_t)bytes + 1, 1);
+    if (!text) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    MPI_CHECK(MPI_Bcast(text, bytes, MPI_CHAR, 0, MPI_COMM_WORLD));
+    const bool ok = deck_read_text(d, text, path, why, why_bytes);
     free(text);
     return ok;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <unistd.h>
 
 #include "deck.h"
 
@@ -121,22 +122,25 @@ static void files(void **state)
     FILE *f = fdopen(fd, "w");
     fputs("[grid]\nnx = 5", f);
     fclose(f);
-    deck d = { 0 };
-    assert_true(deck_read_file(&d, path, why, sizeof why));
-    assert_string_equal(value_of(&d, "grid.nx"), "5");
-    deck_free(&d);
+    char *text = deck_file_text(path, why, sizeof why);
+    assert_non_null(text);
+    assert_string_equal(text, "[grid]\nnx = 5");
+    free(text);
 
     f = fopen(path, "w");
     fwrite("\x89HDF\r\n\x1a\n\0\0\0", 1, 11, f);
     fclose(f);
-    assert_false(deck_read_file(&d, path, why, sizeof why));
+    assert_null(deck_file_text(path, why, sizeof why));
     assert_non_null(strstr(why, path));
-    deck_free(&d);
+    assert_non_null(strstr(why, "not a text file"));
+    assert_int_equal(truncate(path, (1 << 20) + 1), 0);
+    assert_null(deck_file_text(path, why, sizeof why));
+    assert_non_null(strstr(why, "larger than"));
     remove(path);
 
-    assert_false(deck_read_file(&d, "/nonexistent/heat.ini", why, sizeof why));
+    assert_null(deck_file_text("/nonexistent/heat.ini", why, sizeof why));
     assert_string_equal(why, "cannot read the deck /nonexistent/heat.ini: No such file or directory");
-    assert_false(deck_read_file(&d, "/tmp", why, sizeof why));
+    assert_null(deck_file_text("/tmp", why, sizeof why));
     assert_string_equal(why, "cannot read the deck /tmp: Is a directory");
 }
 
