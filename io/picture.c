@@ -159,32 +159,29 @@ static void put_texts(png_structp png, png_infop info, const char *title, scale 
     png_set_text(png, info, texts, 4);
 }
 
-/* libpng leaves by longjmp: `line` is the caller's so that nothing is lost. */
+/* libpng leaves by longjmp: all that it may lose is made before setjmp, or the caller's. */
 static bool encode(FILE *out, const raster *r, const double *pixels, scale s, const char *title, png_byte *line, complaint *c)
 {
-    png_infop info = NULL;
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, c, on_error, on_warning);
-    if (!png) return false;
-    if (setjmp(c->back)) {
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    if (!info || setjmp(c->back)) {
         png_destroy_write_struct(&png, &info);
         return false;
     }
-    png_infop made = png_create_info_struct(png);
     png_init_io(png, out);
     png_color palette[COLOURS + 1];
     make_palette(palette);
-    png_set_IHDR(png, made, (png_uint_32)(r->width * r->zoom_x), (png_uint_32)(r->height * r->zoom_y), 8,
+    png_set_IHDR(png, info, (png_uint_32)(r->width * r->zoom_x), (png_uint_32)(r->height * r->zoom_y), 8,
                  PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    png_set_PLTE(png, made, palette, COLOURS + 1);
-    put_texts(png, made, title, s);
-    png_write_info(png, made);
+    png_set_PLTE(png, info, palette, COLOURS + 1);
+    put_texts(png, info, title, s);
+    png_write_info(png, info);
     for (int y = 0; y < r->height; y++) {
         for (int x = 0; x < r->width * r->zoom_x; x++)
             line[x] = colour_of(s, pixels[(size_t)y * (size_t)r->width + (size_t)(x / r->zoom_x)]);
         for (int z = 0; z < r->zoom_y; z++) png_write_row(png, line);
     }
-    png_write_end(png, made);
-    info = made;
+    png_write_end(png, info);
     png_destroy_write_struct(&png, &info);
     return true;
 }
