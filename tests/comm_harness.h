@@ -72,6 +72,15 @@ static inline void harness_on_cuda(harness_body *body, halo_transport t)
     device_destroy(&d);
 }
 
+static inline void harness_store(const field_shape *f, void *field, int64_t x, int64_t y, double v)
+{
+    void *at = field_at(f, field, x, y);
+    if (f->type == DTYPE_F32)
+        *(float *)at = (float)v;
+    else
+        *(double *)at = v;
+}
+
 /* A test's main. The program is its own probe child, like weft. */
 static inline int harness_main(int argc, char **argv, int (*run)(void))
 {
@@ -86,6 +95,30 @@ static inline int harness_main(int argc, char **argv, int (*run)(void))
     topology_destroy(&harness);
     MPI_CHECK(MPI_Finalize());
     return failed ? 1 : 0;
+}
+
+/* ... and for a body that every way of moving data has to pass: a test a way. */
+static harness_body *harness_every_body;
+static inline void harness_host_test(void **state) { (void)state, harness_on_host(harness_every_body); }
+static inline void harness_deferred_staged_test(void **state) { (void)state, harness_deferred(harness_every_body, HALO_STAGED); }
+static inline void harness_deferred_aware_test(void **state) { (void)state, harness_deferred(harness_every_body, HALO_AWARE); }
+static inline void harness_cuda_staged_test(void **state) { (void)state, harness_on_cuda(harness_every_body, HALO_STAGED); }
+static inline void harness_cuda_aware_test(void **state) { (void)state, harness_on_cuda(harness_every_body, HALO_AWARE); }
+
+static inline int harness_run_every_way(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(harness_host_test),        cmocka_unit_test(harness_deferred_staged_test),
+        cmocka_unit_test(harness_deferred_aware_test), cmocka_unit_test(harness_cuda_staged_test),
+        cmocka_unit_test(harness_cuda_aware_test),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+static inline int harness_main_every_way(int argc, char **argv, harness_body *body)
+{
+    harness_every_body = body;
+    return harness_main(argc, argv, harness_run_every_way);
 }
 
 #endif

@@ -18,15 +18,6 @@ static double cell_of(int64_t gx, int64_t gy, int64_t nx, int level)
     return (double)(gy * nx + gx + 1 + ((int64_t)level << 16));
 }
 
-static void store(const field_shape *f, void *field, int64_t x, int64_t y, double v)
-{
-    void *at = field_at(f, field, x, y);
-    if (f->type == DTYPE_F32)
-        *(float *)at = (float)v;
-    else
-        *(double *)at = v;
-}
-
 /* Where ghost coordinate g (global, may lie outside) comes from along one axis; -1: from no neighbour. */
 static int64_t source_coordinate(int64_t g, int64_t low, int64_t high, int64_t n, bool cut, bool periodic, int depth)
 {
@@ -49,7 +40,7 @@ static void expect(const exchange_case *c, const decomp *dec, const field_shape 
                                                  c->periodic_x, c->depth);
             const int64_t gy = source_coordinate(dec->own.y0 + y, dec->own.y0, dec->own.y1, c->ny, dec->ranks_y > 1,
                                                  c->periodic_y, c->depth);
-            if (gx >= 0 && gy >= 0) store(f, out, x, y, cell_of(gx, gy, c->nx, level));
+            if (gx >= 0 && gy >= 0) harness_store(f, out, x, y, cell_of(gx, gy, c->nx, level));
         }
 }
 
@@ -123,46 +114,4 @@ static void all_cases(device *d, halo_transport t)
     assert_true(tried >= 48);
 }
 
-static void on_the_host(void **state)
-{
-    (void)state;
-    harness_on_host(all_cases);
-}
-
-static void deferred_staged(void **state)
-{
-    (void)state;
-    harness_deferred(all_cases, HALO_STAGED);
-}
-
-static void deferred_aware(void **state)
-{
-    (void)state;
-    harness_deferred(all_cases, HALO_AWARE);
-}
-
-static void on_cuda_staged(void **state)
-{
-    (void)state;
-    harness_on_cuda(all_cases, HALO_STAGED);
-}
-
-static void on_cuda_aware(void **state)
-{
-    (void)state;
-    harness_on_cuda(all_cases, HALO_AWARE);
-}
-
-static int run(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_the_host),
-        cmocka_unit_test(deferred_staged),
-        cmocka_unit_test(deferred_aware),
-        cmocka_unit_test(on_cuda_staged),
-        cmocka_unit_test(on_cuda_aware),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
-int main(int argc, char **argv) { return harness_main(argc, argv, run); }
+int main(int argc, char **argv) { return harness_main_every_way(argc, argv, all_cases); }

@@ -15,15 +15,6 @@ typedef struct transpose_case {
 /* Exact in f32 up to 3000 x 3000 cells with the additions below. */
 static double source_cell(int64_t gx, int64_t gy, int64_t nx) { return (double)(gy * nx + gx + 1); }
 
-static void store(const field_shape *f, void *field, int64_t x, int64_t y, double v)
-{
-    void *at = field_at(f, field, x, y);
-    if (f->type == DTYPE_F32)
-        *(float *)at = (float)v;
-    else
-        *(double *)at = v;
-}
-
 /* The whole source allocation after `rounds`; NaN outside the own cells. */
 static void expect_source(const transpose_case *c, const decomp *dec, const field_shape *f, int rounds, void *out)
 {
@@ -31,7 +22,7 @@ static void expect_source(const transpose_case *c, const decomp *dec, const fiel
     memset(out, 0xFF, f->bytes);
     for (int64_t y = 0; y < f->ny; y++)
         for (int64_t x = 0; x < f->nx; x++)
-            store(f, out, x, y, source_cell(dec->own.x0 + x, dec->own.y0 + y, c->nx) + increments);
+            harness_store(f, out, x, y, source_cell(dec->own.x0 + x, dec->own.y0 + y, c->nx) + increments);
 }
 
 /* The same of the target, which starts at 7 everywhere. */
@@ -46,7 +37,7 @@ static void expect_target(const transpose_case *c, const decomp *dec, const fiel
                                  (c->flags & TRANSPOSE_INCREMENT_SOURCE ? n : 0);
                 v = c->flags & TRANSPOSE_ADD ? v + a : a;
             }
-            store(f, out, x, y, v);
+            harness_store(f, out, x, y, v);
         }
 }
 
@@ -136,46 +127,4 @@ static void everything(device *d, halo_transport t)
     if (harness.ranks == 2) many_parts(d, t);
 }
 
-static void on_the_host(void **state)
-{
-    (void)state;
-    harness_on_host(everything);
-}
-
-static void deferred_staged(void **state)
-{
-    (void)state;
-    harness_deferred(everything, HALO_STAGED);
-}
-
-static void deferred_aware(void **state)
-{
-    (void)state;
-    harness_deferred(everything, HALO_AWARE);
-}
-
-static void on_cuda_staged(void **state)
-{
-    (void)state;
-    harness_on_cuda(everything, HALO_STAGED);
-}
-
-static void on_cuda_aware(void **state)
-{
-    (void)state;
-    harness_on_cuda(everything, HALO_AWARE);
-}
-
-static int run(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_the_host),
-        cmocka_unit_test(deferred_staged),
-        cmocka_unit_test(deferred_aware),
-        cmocka_unit_test(on_cuda_staged),
-        cmocka_unit_test(on_cuda_aware),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
-int main(int argc, char **argv) { return harness_main(argc, argv, run); }
+int main(int argc, char **argv) { return harness_main_every_way(argc, argv, everything); }
