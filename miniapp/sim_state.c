@@ -104,9 +104,27 @@ static int initialise_from_file(sim *s, char *why, size_t why_bytes)
     return 0;
 }
 
+/* Debug builds: NaN in all cells and ghosts, so that a ghost that nobody fills shows. The allocation's own poison is gone
+ * by then: the calibration has exchanged halos in these fields. */
+static void poison(sim *s)
+{
+#ifdef WEFT_DEBUG
+    device *d = s->dev;
+    const size_t turned_bytes = s->turned_grid.shape.bytes;
+    const size_t other_bytes = s->cfg->problem.kind == CONFIG_TRANSPOSE ? turned_bytes : s->grid.shape.bytes;
+    DEVICE_CHECK(d, d->fill_bytes(d, s->u, 0xFF, s->grid.shape.bytes, main_stream(s)));
+    DEVICE_CHECK(d, d->fill_bytes(d, s->other, 0xFF, other_bytes, main_stream(s)));
+    for (int i = 0; i < 2; i++)
+        if (s->turned[i]) DEVICE_CHECK(d, d->fill_bytes(d, s->turned[i], 0xFF, turned_bytes, main_stream(s)));
+#else
+    (void)s;
+#endif
+}
+
 int sim_initialise(sim *s, char *why, size_t why_bytes)
 {
     device *d = s->dev;
+    poison(s);
     if (s->has_formula) {
         fill(s, &s->grid, s->u, &s->initial);
         if (s->prob.two_levels) {
@@ -149,6 +167,7 @@ checkpoint_status sim_load(sim *s, const char *path, char *why, size_t why_bytes
     checkpoint_state state = state_of(s);
     const checkpoint_status status = checkpoint_read(s->top.comm, path, &state, why, why_bytes);
     if (status != CHECKPOINT_OK) return status;
+    poison(s);
     upload(s, &s->grid, s->u, state.field[0].data);
     if (state.fields > 1)
         upload(s, s->cfg->problem.kind == CONFIG_TRANSPOSE ? &s->turned_grid : &s->grid, s->other, state.field[1].data);
