@@ -52,6 +52,10 @@ INC_tests   := $(INC_miniapp) -Itests
 SRC    := $(wildcard kernels/*.c kernels/ladder/*.c comm/*.c io/*.c miniapp/*.c)
 CUSRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/ladder/*.cu))
 OBJ    := $(SRC:%.c=$(BUILD)/%.o) $(CUSRC:%.cu=$(BUILD)/%.cu.o)
+# Kernels that launch kernels are relocatable and linked on the device, where the toolkit has the library for it: in this one
+# file, so that all others are compiled as they always were.
+NESTED := $(if $(and $(filter 1,$(CUDA)),$(wildcard $(CUDA_HOME)/lib64/libcudadevrt.a)),$(BUILD)/kernels/ladder/ladder_reduce_nested)
+OBJ    += $(NESTED:%=%.dlink.o)
 LIBOBJ := $(filter-out $(BUILD)/miniapp/main.o,$(OBJ))
 UNITS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 
@@ -65,7 +69,7 @@ GENCODE := $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
            -gencode arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS))
 NVFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -Wall,-Wextra,-ffp-contract=off -Werror all-warnings $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG)
 CUDA_INC  := -I$(CUDA_HOME)/include
-CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lstdc++
+CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 $(if $(NESTED),-lcudadevrt) -lcudart_static -ldl -lrt -lstdc++
 endif
 
 # One short line a command; V=1 shows the commands.
@@ -83,6 +87,11 @@ $(BUILD)/kernels/%.o: kernels/%.c $(BUILD)/c.flags
 $(BUILD)/kernels/%.cu.o: kernels/%.cu $(BUILD)/cuda.flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)$(NVCC) $(NVFLAGS) $(GENCODE) $(INC_kernels) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+ifneq ($(NESTED),)
+$(NESTED).cu.o: NVFLAGS += -rdc=true
+$(NESTED).dlink.o: $(NESTED).cu.o
+	$(call say,DLINK)$(NVCC) $(GENCODE) -dlink -o $@ $< -L$(CUDA_HOME)/lib64 -lcudadevrt
+endif
 $(BUILD)/comm/%.o: comm/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_comm) -MMD -MP -c -o $@ $<
@@ -156,7 +165,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/inputs $(SHARE)/jobs
 	install -m 755 $(BUILD)/weft $(DESTDIR)$(PREFIX)/bin/weft
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) $(SHARE)/inputs
-	install -m 755 jobs/weft.sbatch jobs/scaling jobs/plot jobs/plot_bench $(SHARE)/jobs
+	install -m 755 jobs/weft.sbatch jobs/scaling jobs/plot jobs/plot_bench jobs/compare_bench jobs/ncu_bench $(SHARE)/jobs
 	install -m 644 README.md LICENSE $(SHARE)
 
 clean:

@@ -3,7 +3,8 @@
  * A sample is the mean of as many repetitions as fill a millisecond, so that neither the resolution of an event (half a
  * microsecond) nor the gap between two launches counts. A rung that must have its stage set anew (`before`) is timed one
  * repetition at a time. The warm-up lasts until clocks, caches and page tables have settled. The number of samples follows
- * from a budget of time, so that all rungs of all families stay within minutes. */
+ * from a budget of time, so that all rungs of all families stay within minutes; samples that scatter, as they do where the
+ * CPU or its page tables take part, get more of it, until their median is known well enough. */
 #include "bench_measure.h"
 
 #include <math.h>
@@ -13,8 +14,10 @@
 
 #include "check.h"
 
-enum { SAMPLES_USUAL = 20, SAMPLES_LEAST = 5, REPEATS_MOST = 2000 };
+enum { SAMPLES_USUAL = 20, SAMPLES_LEAST = 5, SAMPLES_MOST = 1000, REPEATS_MOST = 2000 };
 static const double sample_s = 1e-3, warm_up_s = 10e-3, budget_s = 0.4, budget_of_sweep_s = 0.05;
+static const double patience = 4;       /* times the budget, for samples that scatter */
+static const double median_error = 0.01; /* their spread over the root of their number, as a fraction of the median */
 
 void bench_create(bench *b, const bench_request *ask, device *d)
 {
@@ -97,17 +100,27 @@ static int warm_up(bench *b, ladder_case *c, double *repetition_s)
     return repeats;
 }
 
+static bool settled(const timer_percentiles *t)
+{
+    return (t->p90 - t->min) / t->p50 <= median_error * sqrt((double)t->count);
+}
+
 static void sample(bench *b, ladder_case *c, bench_point *p)
 {
     double repetition_s = 0;
     p->repeats = warm_up(b, c, &repetition_s);
-    const double budget = c->rung->sweep_count > 0 ? budget_of_sweep_s : budget_s;
-    const int count = b->ask->samples > 0 ? b->ask->samples
-                                          : clamp(budget / (repetition_s * p->repeats), SAMPLES_LEAST, SAMPLES_USUAL);
-    double *seconds = malloc((size_t)count * sizeof *seconds);
+    const double budget = c->rung->sweep_count > 0 ? budget_of_sweep_s : budget_s, affordable = budget / (repetition_s * p->repeats);
+    const bool fixed = b->ask->samples > 0;
+    const int usual = fixed ? b->ask->samples : clamp(affordable, SAMPLES_LEAST, SAMPLES_USUAL);
+    const int most = fixed ? usual : clamp(patience * affordable, usual, SAMPLES_MOST);
+    double *seconds = malloc((size_t)most * sizeof *seconds);
     if (!seconds) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    for (int i = 0; i < count; i++) seconds[i] = timed_s(b, c, p->repeats) / p->repeats;
-    p->time_s = timer_percentiles_of(seconds, (size_t)count);
+    int count = 0, next = usual;
+    do {
+        while (count < next) seconds[count++] = timed_s(b, c, p->repeats) / p->repeats;
+        p->time_s = timer_percentiles_of(seconds, (size_t)count);
+        next = clamp(2.0 * count, 1, most);
+    } while (count < most && !settled(&p->time_s));
     p->rate = c->work / p->time_s.p50;
     free(seconds);
 }
@@ -123,7 +136,7 @@ static void verify_and_sample(bench *b, ladder_case *c, bench_point *p)
     DEVICE_CHECK(d, c->rung->verify(c, &verdict));
     p->verified = verdict.right;
     snprintf(p->wrong, sizeof p->wrong, "%s", verdict.why);
-    if (verdict.right) sample(b, c, p);
+    if (verdict.right && b->ask->samples != BENCH_SAMPLES_NONE) sample(b, c, p);
 }
 
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, char *why, size_t why_bytes)
@@ -141,15 +154,14 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     p->type = c.type;
     memcpy(p->value, c.value, sizeof p->value);
     if (item->rung->unit == LADDER_BYTES && c.flops > 0) p->flops_per_byte = c.flops / c.work;
-    p->foretold = c.foretold;
-    p->foretold_value = c.foretold_value;
+    memcpy(p->foretold, c.foretold, sizeof p->foretold);
     item->rung->destroy(&c);
     return code == 0;
 }
 
 double bench_ceiling_rate(bench *b, const char *name)
 {
-    if (!name) return NAN;
+    if (!name || b->ask->samples == BENCH_SAMPLES_NONE) return NAN;
     for (int i = 0; i < b->ceilings; i++)
         if (strcmp(b->ceiling[i].name, name) == 0 && b->ceiling[i].type == b->ask->type) return b->ceiling[i].rate;
     int families = 0;
@@ -161,7 +173,8 @@ double bench_ceiling_rate(bench *b, const char *name)
             const bench_item item = { family[i], &family[i]->rung[j] };
             bench_point p;
             char why[256];
-            if (strcmp(item.rung->name, name) != 0 || !bench_measure(b, &item, 0, &p, why, sizeof why)) continue;
+            if (strcmp(item.rung->name, name) != 0 || (item.rung->missing && item.rung->missing(b->d))) continue;
+            if (!bench_measure(b, &item, 0, &p, why, sizeof why)) continue;
             found.unit = item.rung->unit;
             found.rate = p.rate * p.time_s.p50 / p.time_s.min;
         }
@@ -172,6 +185,7 @@ double bench_ceiling_rate(bench *b, const char *name)
 
 void bench_roof(bench *b, const bench_item *item, bench_point *p)
 {
+    if (isnan(p->rate)) return;
     p->ceiling_name = item->rung->ceiling;
     p->ceiling = bench_ceiling_rate(b, p->ceiling_name);
     if (isnan(p->flops_per_byte)) return;

@@ -12,11 +12,10 @@ typedef struct bench_point { /* a rung at one set of values */
     double flops_per_byte;    /* NaN where flops or bytes are not counted */
     bool verified;
     char wrong[160];          /* why it is not */
-    timer_percentiles time_s; /* of one repetition; NaN where not verified */
-    const char *foretold;     /* by the rung, NULL: nothing */
-    double foretold_value;
+    timer_percentiles time_s; /* of one repetition; NaN where it was not timed: wrong, or samples=none */
+    ladder_foretold foretold[LADDER_FORETOLD_MAX];
     int repeats;              /* repetitions in a sample */
-    double rate;              /* work per second, from the median; NaN where not verified */
+    double rate;              /* work per second, from the median; NaN where not timed */
     double ceiling;           /* what bounds that rate: set by bench_roof */
     const char *ceiling_name; /* NULL: nothing was said to */
 } bench_point;

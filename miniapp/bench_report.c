@@ -77,21 +77,35 @@ void bench_report_head(const bench *b)
     printf("%-26s %-32s %9s %7s %13s %15s  %s\n", "rung", "parameters", "median", "spread", "rate", "of ceiling", "why");
 }
 
+/* " (5 sectors a load, 4 sectors a store)" */
+static const char *foretold_text(char *out, size_t bytes, const ladder_foretold *foretold)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (int i = 0; i < LADDER_FORETOLD_MAX && at < bytes; i++)
+        if (foretold[i].what)
+            at += (size_t)snprintf(out + at, bytes - at, "%s%.3g %s", at ? ", " : " (", foretold[i].value, foretold[i].what);
+    if (at > 0 && at + 1 < bytes) snprintf(out + at, bytes - at, ")");
+    return out;
+}
+
 void bench_report_line(const bench_item *item, const bench_point *p)
 {
-    char name[96], values[160], median[32], spread[32], rate[32], fraction[48], foretold[64] = "";
+    char name[96], values[160], median[32] = "-", spread[32] = "-", rate[32] = "right", fraction[48] = "-", foretold[128];
     const ladder_rung *r = item->rung;
     snprintf(name, sizeof name, "%s/%s", item->family->name, r->name);
     values_text(values, sizeof values, item, p->value);
     if (!p->verified) {
         printf("%-26s %-32s WRONG: %s\n", name, values, p->wrong);
     } else {
-        snprintf(spread, sizeof spread, "%.1f %%", 100 * (p->time_s.p90 - p->time_s.min) / p->time_s.p50);
-        if (isnan(p->ceiling)) snprintf(fraction, sizeof fraction, "-");
-        else snprintf(fraction, sizeof fraction, "%.3f %s", p->rate / p->ceiling, p->ceiling_name);
-        if (p->foretold) snprintf(foretold, sizeof foretold, " (%.3g %s)", p->foretold_value, p->foretold);
-        printf("%-26s %-32s %9s %7s %13s %15s  %s%s\n", name, values, seconds_text(median, sizeof median, p->time_s.p50), spread,
-               rate_text(rate, sizeof rate, p->rate, r->unit), fraction, r->why, foretold);
+        if (!isnan(p->rate)) {
+            seconds_text(median, sizeof median, p->time_s.p50);
+            snprintf(spread, sizeof spread, "%.1f %%", 100 * (p->time_s.p90 - p->time_s.min) / p->time_s.p50);
+            rate_text(rate, sizeof rate, p->rate, r->unit);
+        }
+        if (!isnan(p->ceiling)) snprintf(fraction, sizeof fraction, "%.3f %s", p->rate / p->ceiling, p->ceiling_name);
+        printf("%-26s %-32s %9s %7s %13s %15s  %s%s\n", name, values, median, spread, rate, fraction, r->why,
+               foretold_text(foretold, sizeof foretold, p->foretold));
     }
     fflush(stdout);
 }
@@ -131,6 +145,16 @@ static json_t *ceilings_json(const bench *b)
     return o;
 }
 
+/* {"sectors a load": 5, ...}, or null. */
+static json_t *foretold_json(const ladder_foretold *foretold)
+{
+    if (!foretold[0].what) return json_null();
+    json_t *o = json_object();
+    for (int i = 0; i < LADDER_FORETOLD_MAX; i++)
+        if (foretold[i].what) json_object_set_new(o, foretold[i].what, record_number(foretold[i].value));
+    return o;
+}
+
 /* What holds for one point: a rung's own figures, or an entry of its sweep. */
 static json_t *point_json(const bench_item *item, const bench_point *p)
 {
@@ -142,8 +166,7 @@ static json_t *point_json(const bench_item *item, const bench_point *p)
                      "ceiling", record_number(p->ceiling), "ceiling_name", p->ceiling_name ? json_string(p->ceiling_name) : json_null(),
                      "fraction_of_ceiling", record_number(p->rate / p->ceiling), "verified", p->verified, "wrong",
                      p->verified ? json_null() : json_string(p->wrong), "samples", (int)t->count, "repeats", p->repeats,
-                     "parameters", values_json(item, p->value), "foretold",
-                     p->foretold ? json_pack("{s:f}", p->foretold, p->foretold_value) : json_null());
+                     "parameters", values_json(item, p->value), "foretold", foretold_json(p->foretold));
 }
 
 void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point, int points)

@@ -16,7 +16,7 @@ static const struct {
 } own_keys[] = {
     { "device", "auto | host | cuda (auto: cuda where a GPU is)" },
     { "dtype", "f32 | f64 (f32)" },
-    { "samples", "1 .. 10000 of each rung (0: what fits into a fraction of a second, at most 20)" },
+    { "samples", "1 .. 10000 of each rung (0: what fits into a fraction of a second); none: verified, not timed" },
     { "threads", "of the host device (0: OpenMP's own number)" },
     { "output", "file that records are appended to (results.jsonl), none for none" },
 };
@@ -203,6 +203,10 @@ static int set_key(bench_request *q, const char *assignment, char *why, size_t w
     char key[NAME_BYTES];
     snprintf(key, sizeof key, "%.*s", (int)(text - 1 - assignment), assignment);
     if (strcmp(key, "device") == 0) return 0; /* read before */
+    if (strcmp(key, "samples") == 0 && strcmp(text, "none") == 0) {
+        q->samples = BENCH_SAMPLES_NONE;
+        return 0;
+    }
     if (strcmp(key, "samples") == 0) return set_whole(key, text, 10000, &q->samples, why, why_bytes);
     if (strcmp(key, "threads") == 0) return set_whole(key, text, 4096, &q->threads, why, why_bytes);
     if (strcmp(key, "output") == 0) {

@@ -17,11 +17,13 @@ typedef struct bench_setting {
     int64_t value;
 } bench_setting;
 
+enum { BENCH_SAMPLES_NONE = -1 };
+
 typedef struct bench_request {
     device_kind kind;
     bool list;
     dtype type;
-    int samples;        /* 0: as many as fit into a fraction of a second, at most 20 */
+    int samples;        /* 0: as many as fit into a fraction of a second; BENCH_SAMPLES_NONE: nothing is timed */
     int threads;        /* host device; 0: OpenMP's own number */
     const char *output; /* file of records; "" none. Points into argv or a constant */
     bench_item *item;   /* in the order of the tables; owned */

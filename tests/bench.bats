@@ -80,13 +80,24 @@ def count: type == "number" and . == floor;
 
 @test "every rung of the GPU is right, in f32 and f64, and so are odd sizes" {
     "$weft" info | grep -q '^gpus  *[1-9]' || skip "no GPU"
-    bench device=cuda samples=3 ceiling_bytes=64M >table
-    expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
-    bench device=cuda samples=3 ceiling_bytes=64M dtype=f64 >table
-    expect "what is wrong in f64" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
-    bench transpose stencil reduce access shared launch constant device=cuda samples=3 ceiling_bytes=64M nx=1003 ny=517 n=100003 >table
-    bench product device=cuda samples=3 ceiling_bytes=64M n=1000 >table
-    expect "what is wrong in odd sizes" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    local families=(ceiling memory access shared transpose stencil reduce launch constant arith streams roofline) type
+    expect "families" "$(printf '%s\n' product "${families[@]}" | sort)" "$(bench --list | sed -n 's/^\([a-z]*\): .*/\1/p' | sort)"
+    for type in f32 f64; do
+        bench "${families[@]}" device=cuda dtype=$type samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M bytes=4M >table
+        bench product device=cuda dtype=$type samples=3 ceiling_bytes=64M n=1024 >table
+        expect "what is wrong in $type" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    done
+    bench "${families[@]}" device=cuda samples=none nx=1003 ny=517 n=100003 bytes=1000000 >table
+    bench product device=cuda samples=none n=1000 >table
+}
+
+@test "samples=none verifies and times nothing" {
+    bench transpose access/strideRead device=host "${small[@]}" n=30000 samples=none >table
+    expect "lines that say right" "$(grep -cE '^(transpose|access)/' table)" "$(grep -c ' right ' table)"
+    ! grep -q ceilings table
+    expect "what the record says" "true null null null" "$(record '"\(.verified) \(.rate) \(.time_s.p50) \(.ceiling)"')"
+    run bench transpose device=host samples=some
+    refused 2 "samples = some"
 }
 
 @test "a sweep stands in one record, point by point; a set value is one point" {

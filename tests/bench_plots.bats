@@ -1,4 +1,5 @@
-# jobs/plot draws what weft bench leaves: the roofline and every sweep become a PNG and an SVG that name the machine.
+# What is made of the records of weft bench: jobs/plot draws the roofline and every sweep as a PNG and an SVG that name the
+# machine, jobs/compare_bench holds two runs side by side, jobs/ncu_bench holds what was foretold against counters.
 load helper
 
 small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
@@ -33,4 +34,28 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     run "$top/jobs/plot" two.jsonl
     expect status 2 "$status"
     [[ $output == *"one device and machine"* ]]
+}
+
+@test "two runs side by side: what differs by more than the bound is counted, in the rung's figure and its sweep" {
+    local both='{schema: 1, device: "host", family: "f", unit: "B/s", dtype: "f32", parameters: {n: 7}}'
+    jq -nc "$both"' | (.rung = "same" | .rate = 1e9), (.rung = "far" | .rate = 2e9), (.rung = "only" | .rate = 1)' >a.jsonl
+    jq -nc "$both"' | .rung = "swept" | .swept = "k" | .parameters.k = 2 | .rate = 3e12 | .sweep = [{rate: 1e12, parameters: {n: 7, k: 1}}, {rate: 3e12, parameters: {n: 7, k: 2}}]' >>a.jsonl
+    jq -c 'select(.rung != "only") | if .rung == "far" then .rate *= 1.04 elif .rung == "swept" then .sweep[0].rate *= 0.9 else .rate *= 1.02 end' a.jsonl >b.jsonl
+    run "$top/jobs/compare_bench" a.jsonl b.jsonl
+    expect status 1 "$status"
+    [[ $output == *"1 of 3 rungs differ by more than 3 %"*"2 of 4 points"* ]]
+    expect "the far one" "f/far f32 2 GB/s 2.08 GB/s +4.00*" "$(grep /far <<<"$output" | tr -s ' ' | sed 's/ $//')"
+    [[ $(grep /swept <<<"$output") == *"+0.00  "*"-10.00*" ]]
+    "$top/jobs/compare_bench" a.jsonl b.jsonl 5 >said
+    grep -q '^0 of 3 rungs differ by more than 5 %' said
+    jq -c '.rung = "other"' b.jsonl >c.jsonl
+    run "$top/jobs/compare_bench" a.jsonl c.jsonl
+    expect "nothing in common" 2 "$status"
+}
+
+@test "what is foretold is held against the counters, where ncu and a GPU are" {
+    local status=0
+    LEAST=0.3 "$top/jobs/ncu_bench" "$weft" >said 2>reason || status=$?
+    [ $status != 77 ] || skip "$(cat reason)"
+    expect status 0 "$status" || { cat said reason; return 1; }
 }

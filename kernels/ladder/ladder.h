@@ -33,6 +33,13 @@ typedef enum ladder_unit { LADDER_BYTES, LADDER_FLOPS, LADDER_CALLS } ladder_uni
  * repetition until the stream has drained: for work that the host does itself or that begins before it reaches a stream. */
 typedef enum ladder_clock { LADDER_CLOCK_DEVICE, LADDER_CLOCK_HOST } ladder_clock;
 
+/* What theory says of a point, printed and recorded beside its rate: 4 sectors a load, say. */
+typedef struct ladder_foretold {
+    const char *what; /* NULL: nothing */
+    double value;
+} ladder_foretold;
+enum { LADDER_FORETOLD_MAX = 2 };
+
 typedef struct ladder_rung ladder_rung;
 
 /* One point of one rung while it is measured. */
@@ -45,8 +52,7 @@ typedef struct ladder_case {
     int64_t size; /* set by prepare: elements that one repetition works on */
     double work;  /* set by prepare: bytes, flops or calls of one repetition, counted from the algorithm */
     double flops; /* set by prepare where `work` counts bytes: the arithmetic done with them; 0 where none is counted */
-    const char *foretold; /* set by prepare, or NULL: what theory says of this point, "sectors a request", say, ... */
-    double foretold_value; /* ... and how much of it: printed and recorded beside the rate */
+    ladder_foretold foretold[LADDER_FORETOLD_MAX]; /* set by prepare or verify; the unused ones are zeroed */
     void *state;  /* prepare's; NULL before it */
 } ladder_case;
 

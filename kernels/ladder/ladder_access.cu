@@ -14,10 +14,7 @@
  * bytes .96; an offset .60, whatever it is (the neighbouring warp needs the same sector and finds it in L1 or L2); reads
  * with a stride of 5, 9, 17, 33 cells .32, .19, .11, .09 (past 8 cells no more sectors are touched, but fewer share a line),
  * writes with 4, 8, 16, 32 .22, .12, .09, .05: memory with error correction must read what it is to write in parts. Hints to the caches change nothing in a plain copy. */
-#include <string.h>
-
-#include "device_cuda.h"
-#include "ladder_access.h"
+#include "ladder_access.cuh"
 #include "ladder_families.h"
 
 namespace {
@@ -28,155 +25,9 @@ enum {
     STRIDE = LADDER_ACCESS_STRIDE,
     UNROLL = LADDER_ACCESS_UNROLL,
     WIDTH_BYTES = LADDER_ACCESS_WIDTH_BYTES,
-    PARAMETERS = LADDER_ACCESS_PARAMETERS
+    PARAMETERS = LADDER_ACCESS_PARAMETERS,
+    THREADS = LADDER_ACCESS_THREADS
 };
-enum { THREADS = 256, SHIFT_MOST = 1024 };
-
-const ladder_arrays *arrays(const ladder_case *c) { return (const ladder_arrays *)c->state; }
-
-double cell(dtype t, int64_t i)
-{
-    float f = 0;
-    double d = 0;
-    if (t == DTYPE_F64) ladder_random(t, &d, i, 1, LADDER_SEED);
-    else ladder_random(t, &f, i, 1, LADDER_SEED);
-    return t == DTYPE_F64 ? d : (double)f;
-}
-
-void put(dtype t, void *out, int64_t i, double u)
-{
-    if (t == DTYPE_F32) ((float *)out)[i] = (float)u;
-    else ((double *)out)[i] = u;
-}
-
-unsigned blocks_for(int64_t cells, int64_t block_cells) { return (unsigned)((cells + block_cells - 1) / block_cells); }
-
-template <typename T> using kernel = void (*)(T *out, const T *in, int64_t n, int64_t step);
-
-int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, int64_t threads, int64_t step)
-{
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    const ladder_arrays *a = arrays(c);
-    const unsigned blocks = blocks_for(threads, THREADS);
-    switch (c->type) {
-    case DTYPE_F32: f32<<<blocks, THREADS, 0, stream>>>((float *)a->out, (const float *)a->in, c->size, step); break;
-    case DTYPE_F64: f64<<<blocks, THREADS, 0, stream>>>((double *)a->out, (const double *)a->in, c->size, step); break;
-    }
-    return cudaGetLastError();
-}
-
-/* Sectors that 32 threads touch, thread k at cell first + k * stride: the average over the warps' alignments. */
-double sectors_a_request(dtype t, int64_t first, int64_t stride)
-{
-    const int64_t word = (int64_t)dtype_bytes(t), sector = 32, warps = 32;
-    int64_t sectors = 0;
-    for (int64_t w = 0; w < warps; w++) {
-        int64_t last = -1;
-        for (int64_t k = 0; k < 32; k++) {
-            const int64_t s = (first + (w * 32 + k) * stride) * word / sector;
-            sectors += s != last;
-            last = s;
-        }
-    }
-    return (double)sectors / (double)warps;
-}
-
-/* ---- offset: the warp's 128 bytes do not start on a line ---- */
-
-template <typename T> __global__ void offset_read(T *out, const T *in, int64_t n, int64_t offset)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i] = in[i + offset];
-}
-
-template <typename T> __global__ void offset_write(T *out, const T *in, int64_t n, int64_t offset)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i + offset] = in[i];
-}
-
-int prepare_offset(ladder_case *c)
-{
-    c->size = c->value[N];
-    c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
-    c->foretold = "sectors a request";
-    c->foretold_value = sectors_a_request(c->type, c->value[OFFSET], 1);
-    return ladder_arrays_prepare(c, c->size + SHIFT_MOST, c->size + SHIFT_MOST);
-}
-
-int run_offset_read(ladder_case *c) { return launch(c, offset_read<float>, offset_read<double>, c->size, c->value[OFFSET]); }
-int run_offset_write(ladder_case *c) { return launch(c, offset_write<float>, offset_write<double>, c->size, c->value[OFFSET]); }
-
-void answer_offset_read(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    ladder_random(t, out, first + ((const ladder_case *)context)->value[OFFSET], count, LADDER_SEED);
-}
-
-void answer_straight(const void *, dtype t, int64_t first, int64_t count, void *out)
-{
-    ladder_random(t, out, first, count, LADDER_SEED);
-}
-
-int verify_offset_read(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_compare(c, arrays(c)->out, c->size, answer_offset_read, c, v);
-}
-
-int verify_offset_write(ladder_case *c, ladder_verdict *v)
-{
-    const char *out = (const char *)arrays(c)->out + (size_t)c->value[OFFSET] * dtype_bytes(c->type);
-    return ladder_compare(c, out, c->size, answer_straight, c, v);
-}
-
-/* ---- stride: the warp's cells lie apart ---- */
-
-template <typename T> __global__ void stride_read(T *out, const T *in, int64_t n, int64_t stride)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i] = in[i * stride];
-}
-
-template <typename T> __global__ void stride_write(T *out, const T *in, int64_t n, int64_t stride)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i * stride] = in[i];
-}
-
-/* The array that is walked with the stride keeps its length, so that it never fits into a cache. Work: what is used. */
-int prepare_stride(ladder_case *c)
-{
-    c->size = c->value[N] / c->value[STRIDE];
-    c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
-    c->foretold = "sectors a request";
-    c->foretold_value = sectors_a_request(c->type, 0, c->value[STRIDE]);
-    return ladder_arrays_prepare(c, c->value[N], c->value[N]);
-}
-
-int run_stride_read(ladder_case *c) { return launch(c, stride_read<float>, stride_read<double>, c->size, c->value[STRIDE]); }
-int run_stride_write(ladder_case *c) { return launch(c, stride_write<float>, stride_write<double>, c->size, c->value[STRIDE]); }
-
-void answer_stride_read(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    const int64_t stride = ((const ladder_case *)context)->value[STRIDE];
-    for (int64_t i = 0; i < count; i++) put(t, out, i, cell(t, (first + i) * stride));
-}
-
-/* Between the cells that were written stands the poison still. */
-void answer_stride_write(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    const ladder_case *c = (const ladder_case *)context;
-    const int64_t stride = c->value[STRIDE];
-    memset(out, 0xff, (size_t)count * dtype_bytes(t));
-    for (int64_t i = (stride - first % stride) % stride; i < count; i += stride)
-        if ((first + i) / stride < c->size) put(t, out, i, cell(t, (first + i) / stride));
-}
-
-int verify_stride_read(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_compare(c, arrays(c)->out, c->size, answer_stride_read, c, v);
-}
-
-int verify_stride_write(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_stride_write, v); }
 
 /* ---- more bytes in flight: more loads a thread, or wider ones ---- */
 
@@ -194,8 +45,10 @@ template <typename T, int LOADS> __global__ void unrolled(T *out, const T *in, i
 
 int prepare_copy(ladder_case *c)
 {
+    const double sectors = ladder_access_sectors(c, 0, 1);
     c->size = c->value[N];
     c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
+    ladder_access_foretell(c, sectors, sectors);
     return ladder_arrays_prepare(c, c->size, c->size);
 }
 
@@ -203,10 +56,10 @@ int run_unroll(ladder_case *c)
 {
     const int64_t loads = c->value[UNROLL], threads = (c->size + loads - 1) / loads;
     switch (loads) {
-    case 1: return launch(c, unrolled<float, 1>, unrolled<double, 1>, threads, 0);
-    case 2: return launch(c, unrolled<float, 2>, unrolled<double, 2>, threads, 0);
-    case 4: return launch(c, unrolled<float, 4>, unrolled<double, 4>, threads, 0);
-    case 8: return launch(c, unrolled<float, 8>, unrolled<double, 8>, threads, 0);
+    case 1: return ladder_access_launch(c, unrolled<float, 1>, unrolled<double, 1>, threads, 0);
+    case 2: return ladder_access_launch(c, unrolled<float, 2>, unrolled<double, 2>, threads, 0);
+    case 4: return ladder_access_launch(c, unrolled<float, 4>, unrolled<double, 4>, threads, 0);
+    case 8: return ladder_access_launch(c, unrolled<float, 8>, unrolled<double, 8>, threads, 0);
     }
     return cudaErrorInvalidValue;
 }
@@ -221,8 +74,8 @@ template <typename V> __global__ void vector_copy(V *out, const V *in, int64_t v
 template <typename V> int launch_vectors(ladder_case *c)
 {
     const int64_t vectors = c->size * (int64_t)dtype_bytes(c->type) / (int64_t)sizeof(V);
-    vector_copy<V><<<blocks_for(vectors, THREADS), THREADS, 0, device_cuda_stream(c->stream)>>>((V *)arrays(c)->out,
-                                                                                                (const V *)arrays(c)->in, vectors);
+    vector_copy<V><<<ladder_access_blocks(vectors, THREADS), THREADS, 0, device_cuda_stream(c->stream)>>>((V *)ladder_access_arrays(c)->out,
+                                                                                                (const V *)ladder_access_arrays(c)->in, vectors);
     return cudaGetLastError();
 }
 
@@ -239,7 +92,15 @@ int run_vector(ladder_case *c)
 int prepare_vector(ladder_case *c) /* whole vectors of the widest */
 {
     c->value[N] &= ~(int64_t)3;
-    return prepare_copy(c);
+    const int code = prepare_copy(c);
+    const double sectors = (double)c->value[WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
+    ladder_access_foretell(c, sectors, sectors);
+    return code;
+}
+
+void answer_straight(const void *, dtype t, int64_t first, int64_t count, void *out)
+{
+    ladder_random(t, out, first, count, LADDER_SEED);
 }
 
 int verify_copy(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_straight, v); }
@@ -271,57 +132,13 @@ int run_hint(ladder_case *c)
 {
     const int64_t threads = (c->size + HINT_LOADS - 1) / HINT_LOADS;
     switch ((hint)c->rung->variant) {
-    case CACHED: return launch(c, hinted<float, CACHED>, hinted<double, CACHED>, threads, 0);
-    case READ_ONLY: return launch(c, hinted<float, READ_ONLY>, hinted<double, READ_ONLY>, threads, 0);
-    case L2_ONLY: return launch(c, hinted<float, L2_ONLY>, hinted<double, L2_ONLY>, threads, 0);
-    case STREAMING: return launch(c, hinted<float, STREAMING>, hinted<double, STREAMING>, threads, 0);
+    case CACHED: return ladder_access_launch(c, hinted<float, CACHED>, hinted<double, CACHED>, threads, 0);
+    case READ_ONLY: return ladder_access_launch(c, hinted<float, READ_ONLY>, hinted<double, READ_ONLY>, threads, 0);
+    case L2_ONLY: return ladder_access_launch(c, hinted<float, L2_ONLY>, hinted<double, L2_ONLY>, threads, 0);
+    case STREAMING: return ladder_access_launch(c, hinted<float, STREAMING>, hinted<double, STREAMING>, threads, 0);
     }
     return cudaErrorInvalidValue;
 }
-
-/* ---- an array of structures, or a structure of arrays: two fields of four are wanted ---- */
-
-enum { FIELDS = 4 };
-
-template <typename T> __global__ void array_of_structures(T *out, const T *in, int64_t n, int64_t)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i] = in[FIELDS * i] + in[FIELDS * i + 1];
-}
-
-template <typename T> __global__ void structure_of_arrays(T *out, const T *in, int64_t n, int64_t)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i] = in[i] + in[n + i];
-}
-
-/* Work: two fields read, one result written; the array of structures drags the other two fields along. */
-int prepare_fields(ladder_case *c)
-{
-    c->size = c->value[N] / 2;
-    c->work = 3 * (double)c->size * (double)dtype_bytes(c->type);
-    return ladder_arrays_prepare(c, FIELDS * c->size, c->size);
-}
-
-enum { AOS, SOA };
-
-int run_fields(ladder_case *c)
-{
-    return c->rung->variant == AOS ? launch(c, array_of_structures<float>, array_of_structures<double>, c->size, 0)
-                                   : launch(c, structure_of_arrays<float>, structure_of_arrays<double>, c->size, 0);
-}
-
-void answer_fields(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    const ladder_case *c = (const ladder_case *)context;
-    const bool aos = c->rung->variant == AOS;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t x = aos ? FIELDS * (first + i) : first + i, y = aos ? x + 1 : c->size + x;
-        put(t, out, i, t == DTYPE_F32 ? (double)((float)cell(t, x) + (float)cell(t, y)) : cell(t, x) + cell(t, y));
-    }
-}
-
-int verify_fields(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_fields, v); }
 
 /* ---- the table ---- */
 
@@ -376,12 +193,14 @@ const int64_t windows[] = { 4 << 20, 8 << 20, 16 << 20, 24 << 20, 32 << 20, 40 <
 const int64_t percents[] = { 100, 75, 50, 25 };
 
 const ladder_rung rungs[] = {
-    swept(rung("offsetRead", "a shifted warp touches one more sector", prepare_offset, run_offset_read, verify_offset_read), OFFSET,
-          offsets, 34),
-    swept(rung("offsetWrite", "partial sectors wait in L2", prepare_offset, run_offset_write, verify_offset_write), OFFSET, offsets, 34),
-    swept(rung("strideRead", "sectors read, cells used", prepare_stride, run_stride_read, verify_stride_read), STRIDE, offsets + 1, 33),
-    swept(rung("strideWrite", "each partial sector costs a read too", prepare_stride, run_stride_write, verify_stride_write), STRIDE,
-          offsets + 1, 33),
+    swept(rung("offsetRead", "a shifted warp touches one more sector", ladder_access_offset_prepare, ladder_access_offset,
+               ladder_access_offset_verify, LADDER_ACCESS_READ), OFFSET, offsets, 34),
+    swept(rung("offsetWrite", "partial sectors wait in L2", ladder_access_offset_prepare, ladder_access_offset, ladder_access_offset_verify,
+               LADDER_ACCESS_WRITE), OFFSET, offsets, 34),
+    swept(rung("strideRead", "sectors read, cells used", ladder_access_stride_prepare, ladder_access_stride, ladder_access_stride_verify,
+               LADDER_ACCESS_READ), STRIDE, offsets + 1, 33),
+    swept(rung("strideWrite", "each partial sector costs a read too", ladder_access_stride_prepare, ladder_access_stride,
+               ladder_access_stride_verify, LADDER_ACCESS_WRITE), STRIDE, offsets + 1, 33),
     swept(rung("unroll", "independent loads a thread", prepare_copy, run_unroll, verify_copy), UNROLL, loads, 4),
     swept(rung("vector", "bytes a load", prepare_vector, run_vector, verify_copy), WIDTH_BYTES, widths, 3),
     rung("loadCached", "through L1 and L2, the default", prepare_copy, run_hint, verify_copy, CACHED),
@@ -393,13 +212,15 @@ const ladder_rung rungs[] = {
     swept(window("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL), LADDER_ACCESS_WINDOW_BYTES, windows, 8),
     swept(window("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING), LADDER_ACCESS_WINDOW_BYTES, windows, 8),
     swept(window("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING), LADDER_ACCESS_HIT_PERCENT, percents, 4),
-    rung("arrayOfStructures", "unwanted fields travel along", prepare_fields, run_fields, verify_fields, AOS),
-    rung("structureOfArrays", "each field dense", prepare_fields, run_fields, verify_fields, SOA),
+    rung("arrayOfStructures", "unwanted fields travel along", ladder_access_fields_prepare, ladder_access_fields,
+         ladder_access_fields_verify, LADDER_ACCESS_ARRAY_OF_STRUCTURES),
+    rung("structureOfArrays", "each field dense", ladder_access_fields_prepare, ladder_access_fields, ladder_access_fields_verify,
+         LADDER_ACCESS_STRUCTURE_OF_ARRAYS),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {
     { "n", 1 << 25, 1024, (int64_t)1 << 32, "cells" },
-    { "offset", 0, 0, SHIFT_MOST, "cells between the start of a line and the first cell" },
+    { "offset", 0, 0, LADDER_ACCESS_OFFSET_MOST, "cells between the start of a line and the first cell" },
     { "stride", 1, 1, 1024, "cells from one thread's to the next one's" },
     { "unroll", 4, 1, 8, "loads a thread: 1, 2, 4 or 8" },
     { "width_bytes", 16, 4, 16, "bytes a load: 4, 8 or 16" },

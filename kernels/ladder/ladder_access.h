@@ -1,5 +1,5 @@
-/* What the parts of the family `access` share: plain patterns and the table (ladder_access.cu), rows and the L2's window
- * (ladder_access_l2.cu). CUDA device only. */
+/* What the parts of the family `access` share: bytes in flight and the table (ladder_access.cu), what a warp asks for
+ * (ladder_access_pattern.cu), rows and the L2's window (ladder_access_l2.cu). CUDA device only. */
 #ifndef LADDER_ACCESS_H
 #define LADDER_ACCESS_H
 
@@ -20,6 +20,29 @@ enum {
     LADDER_ACCESS_HIT_PERCENT,
     LADDER_ACCESS_PARAMETERS
 };
+
+enum { LADDER_ACCESS_OFFSET_MOST = 1024 };
+
+/* Sectors of 32 bytes that a request of a warp touches whose thread k takes cell first + k * stride of an aligned array: the
+ * mean over 32 warps in a row. */
+double ladder_access_sectors(const ladder_case *c, int64_t first, int64_t stride);
+/* What ncu counts: l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio, and op_st. */
+void ladder_access_foretell(ladder_case *c, double load_sectors, double store_sectors);
+
+/* Copies whose one side is shifted, or walked with a stride. A rung's variant: which side. work: cells used, both sides */
+enum { LADDER_ACCESS_READ, LADDER_ACCESS_WRITE };
+int ladder_access_offset_prepare(ladder_case *c);
+int ladder_access_offset(ladder_case *c); /* enqueue */
+int ladder_access_offset_verify(ladder_case *c, ladder_verdict *v);
+int ladder_access_stride_prepare(ladder_case *c);
+int ladder_access_stride(ladder_case *c); /* enqueue */
+int ladder_access_stride_verify(ladder_case *c, ladder_verdict *v);
+
+/* The sum of two fields of four. A rung's variant: how the fields lie. */
+enum { LADDER_ACCESS_ARRAY_OF_STRUCTURES, LADDER_ACCESS_STRUCTURE_OF_ARRAYS };
+int ladder_access_fields_prepare(ladder_case *c);
+int ladder_access_fields(ladder_case *c); /* enqueue */
+int ladder_access_fields_verify(ladder_case *c, ladder_verdict *v);
 
 /* Rows copied cell by cell. A rung's variant: packed, or as cudaMallocPitch would lay them. work: own cells read and written */
 enum { LADDER_ACCESS_PACKED, LADDER_ACCESS_PITCHED };

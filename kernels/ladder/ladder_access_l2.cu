@@ -63,6 +63,19 @@ void answer_rows(const void *context, dtype t, int64_t first, int64_t count, voi
         if ((first + i) % pitch >= row) memset((char *)out + (size_t)i * word, 0xff, word);
 }
 
+/* A warp has ROW_X cells of a row, fewer at its end; the alignments come round again after 32 rows. */
+double row_sectors(const ladder_case *c)
+{
+    const int64_t pitch = pitch_cells(c), row = c->value[LADDER_ACCESS_ROW_CELLS], word_bytes = (int64_t)dtype_bytes(c->type);
+    int64_t sectors = 0, requests = 0;
+    for (int64_t y = 0; y < 32; y++)
+        for (int64_t x = 0; x < row; x += ROW_X, requests++) {
+            const int64_t cells = row - x < ROW_X ? row - x : (int64_t)ROW_X, first_byte = (y * pitch + x) * word_bytes;
+            sectors += (first_byte + cells * word_bytes - 1) / 32 - first_byte / 32 + 1;
+        }
+    return (double)sectors / (double)requests;
+}
+
 /* ---- the window ---- */
 
 template <typename T> __global__ void __launch_bounds__(THREADS) add_window(T *out, const T *in, const T *window, unsigned chunks, int64_t n)
@@ -131,6 +144,7 @@ int ladder_access_rows_prepare(ladder_case *c)
     const int64_t cells = pitch_cells(c) * rows_of(c);
     c->size = c->value[LADDER_ACCESS_ROW_CELLS] * rows_of(c);
     c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
+    ladder_access_foretell(c, row_sectors(c), row_sectors(c));
     return ladder_arrays_prepare(c, cells, cells);
 }
 
@@ -154,6 +168,8 @@ int ladder_access_window_prepare(ladder_case *c)
 {
     c->size = c->value[LADDER_ACCESS_N];
     c->work = 3 * (double)c->size * (double)dtype_bytes(c->type);
+    const double stream = ladder_access_sectors(c, 0, 1), window = ladder_access_sectors(c, c->size, 1);
+    ladder_access_foretell(c, (stream + window) / 2, stream);
     const int code = ladder_arrays_prepare(c, c->size + window_cells(c), c->size);
     if (code || c->rung->variant == LADDER_ACCESS_NORMAL) return code;
     return declare_window(c, (char *)arrays(c)->in + (size_t)c->size * dtype_bytes(c->type), (size_t)window_cells(c) * dtype_bytes(c->type));

@@ -1,6 +1,4 @@
-/* Chains of multiply-adds: x = x * factor + summand, again and again, in registers. A step needs the result of the one before,
- * which takes four cycles; eight chains a thread and many warps hide that, so that the pipes are what is measured.
- * The host repeats the chains of one block with the same operations in the same order: all rungs are exact to the bit. */
+/* Chains of multiply-adds: x = x * factor + summand, again and again, in registers (ladder_chains.cuh). The host repeats the chains of one block with the same operations in the same order: all rungs are exact to the bit. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +7,7 @@
 #include "cell.h"
 #include "device_cuda.h"
 #include "ladder_arith.h"
+#include "ladder_chains.cuh"
 
 namespace {
 
@@ -47,56 +46,39 @@ struct step_separate {
 template <typename STEP, typename T = typename STEP::cell>
 __global__ void __launch_bounds__(THREADS) chains(T *out, const T *in, T factor, T summand)
 {
-    T x[CHAINS];
-#pragma unroll
-    for (int k = 0; k < CHAINS; k++) x[k] = in[k * THREADS + threadIdx.x];
-#pragma unroll 16
-    for (int i = 0; i < STEPS; i++)
-#pragma unroll
-        for (int k = 0; k < CHAINS; k++) x[k] = STEP::device(x[k], factor, summand);
-#pragma unroll
-    for (int k = 0; k < CHAINS; k++) out[(int64_t)blockIdx.x * CELLS + k * THREADS + threadIdx.x] = x[k];
+    ladder_chains<T, CHAINS, THREADS> cells;
+    cells.load(in);
+    cells.template run<STEPS>([=](T x) { return STEP::device(x, factor, summand); });
+    cells.store(out);
 }
 
 /* ---- divergence ---- */
 
 __host__ __device__ __forceinline__ bool is_odd(unsigned thread, unsigned granularity) { return thread / granularity % 2 != 0; }
 
+__device__ __forceinline__ auto step_of(float2 line)
+{
+    return [=](float x) { return __fmaf_rn(x, line.x, line.y); };
+}
+
 /* Two loops; a warp whose threads want both runs both, one after the other, with half of its lanes off. Groups of 32 threads
  * or more send whole warps one way or the other, and nothing is lost. */
 __global__ void __launch_bounds__(THREADS) branch(float *out, const float *in, unsigned granularity, float2 even, float2 odd)
 {
-    float x[CHAINS];
-#pragma unroll
-    for (int k = 0; k < CHAINS; k++) x[k] = in[k * THREADS + threadIdx.x];
-    if (is_odd(threadIdx.x, granularity)) {
-#pragma unroll 16
-        for (int i = 0; i < STEPS; i++)
-#pragma unroll
-            for (int k = 0; k < CHAINS; k++) x[k] = __fmaf_rn(x[k], odd.x, odd.y);
-    } else {
-#pragma unroll 16
-        for (int i = 0; i < STEPS; i++)
-#pragma unroll
-            for (int k = 0; k < CHAINS; k++) x[k] = __fmaf_rn(x[k], even.x, even.y);
-    }
-#pragma unroll
-    for (int k = 0; k < CHAINS; k++) out[(int64_t)blockIdx.x * CELLS + k * THREADS + threadIdx.x] = x[k];
+    ladder_chains<float, CHAINS, THREADS> cells;
+    cells.load(in);
+    if (is_odd(threadIdx.x, granularity)) cells.run<STEPS>(step_of(odd));
+    else cells.run<STEPS>(step_of(even));
+    cells.store(out);
 }
 
 /* The same result without a branch: the threads choose operands, not paths. */
 __global__ void __launch_bounds__(THREADS) select(float *out, const float *in, unsigned granularity, float2 even, float2 odd)
 {
-    const float2 mine = is_odd(threadIdx.x, granularity) ? odd : even;
-    float x[CHAINS];
-#pragma unroll
-    for (int k = 0; k < CHAINS; k++) x[k] = in[k * THREADS + threadIdx.x];
-#pragma unroll 16
-    for (int i = 0; i < STEPS; i++)
-#pragma unroll
-        for (int k = 0; k < CHAINS; k++) x[k] = __fmaf_rn(x[k], mine.x, mine.y);
-#pragma unroll
-    for (int k = 0; k < CHAINS; k++) out[(int64_t)blockIdx.x * CELLS + k * THREADS + threadIdx.x] = x[k];
+    ladder_chains<float, CHAINS, THREADS> cells;
+    cells.load(in);
+    cells.run<STEPS>(step_of(is_odd(threadIdx.x, granularity) ? odd : even));
+    cells.store(out);
 }
 
 /* ---- spills ---- */
@@ -107,15 +89,14 @@ enum { LIVE = 96, SPILL_STEPS = 512, SPILL_CELLS = THREADS * LIVE };
 
 template <int BLOCKS> __global__ void __launch_bounds__(THREADS, BLOCKS) spill(float *out, const float *in, float factor)
 {
-    float x[LIVE];
-#pragma unroll
-    for (int k = 0; k < LIVE; k++) x[k] = in[k * THREADS + threadIdx.x];
+    ladder_chains<float, LIVE, THREADS> cells;
+    float *const x = cells.x;
+    cells.load(in);
 #pragma unroll 1
     for (int i = 0; i < SPILL_STEPS; i++)
 #pragma unroll
         for (int k = 0; k < LIVE; k++) x[k] = __fmaf_rn(x[k], factor, x[(k + 1) % LIVE]);
-#pragma unroll
-    for (int k = 0; k < LIVE; k++) out[(int64_t)blockIdx.x * SPILL_CELLS + k * THREADS + threadIdx.x] = x[k];
+    cells.store(out);
 }
 
 const float spill_factor = -0.015625f; /* small: nothing overflows in 512 steps */
@@ -174,8 +155,7 @@ int ladder_arith_chains_prepare(ladder_case *c)
     if (!code && variant == LADDER_ARITH_SPILL) {
         cudaFuncAttributes is;
         code = cudaFuncGetAttributes(&is, (const void *)spill_for(c->value[LADDER_ARITH_BLOCKS]));
-        c->foretold = "bytes spilled a thread";
-        c->foretold_value = (double)is.localSizeBytes;
+        c->foretold[0] = { "bytes spilled a thread", (double)is.localSizeBytes };
     }
     return code ? code : ladder_fill_random(&own, s->in, cells, SEED);
 }

@@ -100,8 +100,7 @@ int foretell_occupancy(ladder_case *c, const void *function, int threads, size_t
     int blocks = 0, most = 0;
     cudaError_t e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, shared_bytes);
     if (e == cudaSuccess) e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxThreadsPerMultiProcessor, c->d->ordinal);
-    c->foretold = "occupancy";
-    c->foretold_value = e == cudaSuccess ? (double)blocks * threads / most : 0;
+    c->foretold[0] = { "occupancy", e == cudaSuccess ? (double)blocks * threads / most : 0 };
     return e;
 }
 
@@ -164,6 +163,14 @@ int run_block(ladder_case *c)
 {
     const unsigned threads = (unsigned)c->value[BLOCK_THREADS];
     return launch(c, copy_line<float>, copy_line<double>, blocks_for(c->size, threads), threads, 0);
+}
+
+int prepare_shape(ladder_case *c)
+{
+    const int code = prepare_copy(c);
+    if (code) return code;
+    return c->type == DTYPE_F32 ? foretell_occupancy(c, (const void *)copy_plane<float>, SHAPE_THREADS, 0)
+                                : foretell_occupancy(c, (const void *)copy_plane<double>, SHAPE_THREADS, 0);
 }
 
 int run_shape(ladder_case *c)
@@ -239,7 +246,7 @@ const ladder_rung rungs[] = {
     counts("pipelined", "launch after launch on a stream", run_count, LADDER_CLOCK_DEVICE),
     counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST),
     copies("blockSize", "threads a block, a cell a thread", prepare_block, run_block, BLOCK_THREADS, threads, 10, 0),
-    copies("blockShape", "256 threads: a row's part of them", prepare_copy, run_shape, BLOCK_X, shapes, 9, 0),
+    copies("blockShape", "256 threads: a row's part of them", prepare_shape, run_shape, BLOCK_X, shapes, 9, 0),
     copies("occupancy", "blocks an SM, a load a thread", prepare_few, run_few, BLOCKS_PER_SM, few, 6, 1u << LOADS),
     copies("ilp", "loads a thread at low occupancy", prepare_few, run_few, LOADS, loads, 4, 1u << BLOCKS_PER_SM),
 };

@@ -226,10 +226,7 @@ int product_prepare(ladder_case *c)
     c->work = 2 * (double)s->n * (double)c->size;
     const int variant = c->rung->variant;
     const size_t bytes = (size_t)c->size * dtype_bytes(c->type);
-    if (variant != CUBLAS) {
-        c->foretold = "flop/byte in L1";
-        c->foretold_value = flops_of_byte(variant, (double)dtype_bytes(c->type));
-    }
+    if (variant != CUBLAS) c->foretold[0] = { "flop/byte in L1", flops_of_byte(variant, (double)dtype_bytes(c->type)) };
     const bool self = variant == AAT_NAIVE || variant == AAT_SHARED || variant == AAT_PADDED;
     int code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &s->a);
     if (!code && !self) code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &s->b);

@@ -57,8 +57,7 @@ int prepare_strided(ladder_case *c)
     c->type = c->rung->variant == 8 ? DTYPE_F64 : DTYPE_F32; /* the width of a word; it is added as an integer */
     c->size = (int64_t)STRIDE_BLOCKS * STRIDE_THREADS;
     c->work = (double)c->size * STRIDE_ROUNDS * (double)dtype_bytes(c->type);
-    c->foretold = "turns";
-    c->foretold_value = greatest_common_divisor((int)c->value[STRIDE], c->type == DTYPE_F32 ? 32 : 16);
+    c->foretold[0] = { "turns", (double)greatest_common_divisor((int)c->value[STRIDE], c->type == DTYPE_F32 ? 32 : 16) };
     return ladder_arrays_prepare(c, STRIDE_WORDS, c->size);
 }
 

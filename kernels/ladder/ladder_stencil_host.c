@@ -31,31 +31,27 @@ enum { R = LADDER_STENCIL_RADIUS, ARMS_LINE = 2, ARMS_PLANE = 4 };
             }                                                                                                          \
         }                                                                                                              \
         return FMA(w[i], u[0], sum);                                                                                   \
-    }                                                                                                                  \
-    DEVICE_HOST_CLONES                                                                                                 \
-    static void rows_line##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t pitch, box b, const CELL *w)  \
-    {                                                                                                                  \
-        for (int64_t y = b.y0; y < b.y1; y++)                                                                          \
-            for (int64_t x = b.x0; x < b.x1; x++)                                                                      \
-                next[y * pitch + x] = point##SUFFIX(cur + y * pitch + x, pitch, ARMS_LINE, w);                         \
-    }                                                                                                                  \
-    DEVICE_HOST_CLONES                                                                                                 \
-    static void rows_plane##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t pitch, box b, const CELL *w) \
-    {                                                                                                                  \
-        for (int64_t y = b.y0; y < b.y1; y++)                                                                          \
-            for (int64_t x = b.x0; x < b.x1; x++)                                                                      \
-                next[y * pitch + x] = point##SUFFIX(cur + y * pitch + x, pitch, ARMS_PLANE, w);                        \
-    }                                                                                                                  \
-    DEVICE_HOST_CLONES                                                                                                 \
-    static void columns##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t pitch, box b, const CELL *w)    \
-    {                                                                                                                  \
-        for (int64_t x = b.x0; x < b.x1; x++)                                                                          \
-            for (int64_t y = b.y0; y < b.y1; y++)                                                                      \
-                next[y * pitch + x] = point##SUFFIX(cur + y * pitch + x, pitch, ARMS_PLANE, w);                        \
     }
 
 DEFINE_CELL(float, _f32, cell_fma_f32)
 DEFINE_CELL(double, _f64, cell_fma_f64)
+
+/* All cells of a box, U the slow index and V the fast one. */
+#define DEFINE_WALK(NAME, ARMS, U, V, CELL, SUFFIX)                                                                    \
+    DEVICE_HOST_CLONES                                                                                                 \
+    static void NAME##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t pitch, box b, const CELL *w)       \
+    {                                                                                                                  \
+        for (int64_t U = b.U##0; U < b.U##1; U++)                                                                      \
+            for (int64_t V = b.V##0; V < b.V##1; V++)                                                                  \
+                next[y * pitch + x] = point##SUFFIX(cur + y * pitch + x, pitch, ARMS, w);                              \
+    }
+#define DEFINE_WALKS(CELL, SUFFIX)                                                                                     \
+    DEFINE_WALK(rows_line, ARMS_LINE, y, x, CELL, SUFFIX)                                                              \
+    DEFINE_WALK(rows_plane, ARMS_PLANE, y, x, CELL, SUFFIX)                                                            \
+    DEFINE_WALK(columns, ARMS_PLANE, x, y, CELL, SUFFIX)
+
+DEFINE_WALKS(float, _f32)
+DEFINE_WALKS(double, _f64)
 
 enum { LINE_ROWS, PLANE_ROWS, PLANE_COLUMNS };
 

@@ -1,0 +1,24 @@
+#include "ladder_peer.h"
+
+#include <cuda_runtime_api.h>
+
+static int peer_of(const device *d) { return d->ordinal == 0 ? 1 : 0; }
+
+int ladder_peer_alloc(device *d, void **out, size_t bytes)
+{
+    const int peer = peer_of(d);
+    cudaError_t e = cudaDeviceEnablePeerAccess(peer, 0);
+    if (e == cudaErrorPeerAccessAlreadyEnabled) e = cudaGetLastError() == e ? cudaSuccess : e;
+    if (e == cudaSuccess) e = cudaSetDevice(peer);
+    if (e == cudaSuccess) e = cudaMalloc(out, bytes);
+    const cudaError_t home = cudaSetDevice(d->ordinal);
+    return e == cudaSuccess ? home : e;
+}
+
+const char *ladder_peer_missing(device *d)
+{
+    int count = 0, can = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count < 2) return "needs a second GPU";
+    if (cudaDeviceCanAccessPeer(&can, d->ordinal, peer_of(d)) != cudaSuccess || !can) return "the GPUs cannot reach each other";
+    return nullptr;
+}

@@ -1,0 +1,19 @@
+/* A second GPU of the same process: where the peer rungs of `memory` and their ceiling keep their far buffer. CUDA device only. */
+#ifndef LADDER_PEER_H
+#define LADDER_PEER_H
+
+#include "ladder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Memory of the next GPU that this one may read and write; freed like this one's own. */
+int ladder_peer_alloc(device *d, void **out, size_t bytes);
+const char *ladder_peer_missing(device *d); /* a rung's missing */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,115 @@
+/* Rounds in global memory, in place: the input is destroyed, and every intermediate sum travels through L1 or L2. */
+#include "ladder_reduce.cuh"
+
+namespace {
+
+enum { BLOCK = LADDER_REDUCE_BLOCK, CHUNK = LADDER_REDUCE_CHUNK };
+typedef ladder_reduce_word32 word32;
+typedef ladder_reduce_word64 word64;
+
+/* Thread t adds its neighbour's number if t is a multiple of 2, then of 4, of 8 ...: in each round the threads that work
+ * are spread over all warps, and every warp runs for the sake of a few of its threads. */
+template <typename W> __global__ void neighboured(W *partial, W *data)
+{
+    W *mine = data + (int64_t)blockIdx.x * BLOCK;
+    const int t = (int)threadIdx.x;
+    for (int s = 1; s < BLOCK; s *= 2) {
+        if (t % (2 * s) == 0) mine[t] += mine[t + s];
+        __syncthreads();
+    }
+    if (t == 0) partial[blockIdx.x] = mine[0];
+}
+
+/* The same additions, done by the first threads of the block: whole warps work and whole warps are done. */
+template <typename W> __global__ void neighboured_together(W *partial, W *data)
+{
+    W *mine = data + (int64_t)blockIdx.x * BLOCK;
+    const int t = (int)threadIdx.x;
+    for (int s = 1; s < BLOCK; s *= 2) {
+        const int i = 2 * s * t;
+        if (i < BLOCK) mine[i] += mine[i + s];
+        __syncthreads();
+    }
+    if (t == 0) partial[blockIdx.x] = mine[0];
+}
+
+/* Halves instead of neighbours: thread t adds the number half the length away. The warp's loads are whole lines now. */
+template <typename W> __global__ void interleaved(W *partial, W *data)
+{
+    W *mine = data + (int64_t)blockIdx.x * BLOCK;
+    const int t = (int)threadIdx.x;
+    for (int s = BLOCK / 2; s > 0; s /= 2) {
+        if (t < s) mine[t] += mine[t + s];
+        __syncthreads();
+    }
+    if (t == 0) partial[blockIdx.x] = mine[0];
+}
+
+template <typename W, int U> __global__ void unrolled(W *partial, W *data)
+{
+    W *mine = data + (int64_t)blockIdx.x * BLOCK * U;
+    const int t = (int)threadIdx.x;
+    mine[t] = ladder_reduce_gather<W, U>(mine, t);
+    __syncthreads();
+    for (int s = BLOCK / 2; s > 0; s /= 2) {
+        if (t < s) mine[t] += mine[t + s];
+        __syncthreads();
+    }
+    if (t == 0) partial[blockIdx.x] = mine[0];
+}
+
+template <typename W> __global__ void unrolled_last_warp(W *partial, W *data)
+{
+    W *mine = data + (int64_t)blockIdx.x * CHUNK;
+    const int t = (int)threadIdx.x;
+    mine[t] = ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(mine, t);
+    __syncthreads();
+    for (int s = BLOCK / 2; s > 32; s /= 2) {
+        if (t < s) mine[t] += mine[t + s];
+        __syncthreads();
+    }
+    ladder_reduce_last_warp(mine, t);
+    if (t == 0) partial[blockIdx.x] = mine[0];
+}
+
+/* No loop at all. The block's size is still asked for at run time, once a round. */
+template <typename W> __global__ void unrolled_completely(W *partial, W *data)
+{
+    W *mine = data + (int64_t)blockIdx.x * CHUNK;
+    const int t = (int)threadIdx.x;
+    mine[t] = ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(mine, t);
+    __syncthreads();
+    if (blockDim.x >= 1024 && t < 512) mine[t] += mine[t + 512];
+    __syncthreads();
+    if (blockDim.x >= 512 && t < 256) mine[t] += mine[t + 256];
+    __syncthreads();
+    if (blockDim.x >= 256 && t < 128) mine[t] += mine[t + 128];
+    __syncthreads();
+    if (blockDim.x >= 128 && t < 64) mine[t] += mine[t + 64];
+    __syncthreads();
+    ladder_reduce_last_warp(mine, t);
+    if (t == 0) partial[blockIdx.x] = mine[0];
+}
+
+template <typename W> __global__ void sized_by_template(W *partial, W *data)
+{
+    W *mine = data + (int64_t)blockIdx.x * CHUNK;
+    const int t = (int)threadIdx.x;
+    mine[t] = ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(mine, t);
+    __syncthreads();
+    ladder_reduce_rounds<W, BLOCK / 2>(mine, t);
+    ladder_reduce_last_warp(mine, t);
+    if (t == 0) partial[blockIdx.x] = mine[0];
+}
+
+} // namespace
+
+int ladder_reduce_neighboured(ladder_case *c) { return ladder_reduce_trees(c, neighboured<word32>, neighboured<word64>, 1); }
+int ladder_reduce_together(ladder_case *c) { return ladder_reduce_trees(c, neighboured_together<word32>, neighboured_together<word64>, 1); }
+int ladder_reduce_interleaved(ladder_case *c) { return ladder_reduce_trees(c, interleaved<word32>, interleaved<word64>, 1); }
+int ladder_reduce_unroll2(ladder_case *c) { return ladder_reduce_trees(c, unrolled<word32, 2>, unrolled<word64, 2>, 2); }
+int ladder_reduce_unroll4(ladder_case *c) { return ladder_reduce_trees(c, unrolled<word32, 4>, unrolled<word64, 4>, 4); }
+int ladder_reduce_unroll8(ladder_case *c) { return ladder_reduce_trees(c, unrolled<word32, 8>, unrolled<word64, 8>, 8); }
+int ladder_reduce_unrolled_last_warp(ladder_case *c) { return ladder_reduce_trees(c, unrolled_last_warp<word32>, unrolled_last_warp<word64>, 8); }
+int ladder_reduce_unrolled_completely(ladder_case *c) { return ladder_reduce_trees(c, unrolled_completely<word32>, unrolled_completely<word64>, 8); }
+int ladder_reduce_sized_by_template(ladder_case *c) { return ladder_reduce_trees(c, sized_by_template<word32>, sized_by_template<word64>, 8); }
