@@ -69,10 +69,7 @@ static void choose_feed(sim *s)
     if (s->feed == CONFIG_FEED_AUTO) s->feed = host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
     s->lanes = cfg->run.lanes;
     if (s->lanes == 0) s->lanes = host && s->feed == CONFIG_FEED_OPENMP ? s->dev->threads : 1;
-    if (s->lanes > STEP_LANES_MAX) {
-        add_note(s, true, "run.lanes = %d: at most %d; using %d", s->lanes, STEP_LANES_MAX, STEP_LANES_MAX);
-        s->lanes = STEP_LANES_MAX;
-    }
+    if (s->lanes > STEP_LANES_MAX) s->lanes = STEP_LANES_MAX; /* of the threads: the deck's own number is checked with the deck */
     if (cfg->run.fuse > 1)
         add_note(s, true, "run.fuse = %d is not in this version; using 1", cfg->run.fuse);
 }
@@ -105,13 +102,20 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
     return true;
 }
 
+size_t sim_fields_bytes(const sim *s)
+{
+    const size_t bytes = s->grid.shape.bytes, turned_bytes = s->turned_grid.shape.bytes;
+    if (s->cfg->problem.kind == CONFIG_TRANSPOSE) return bytes + turned_bytes;
+    return 2 * bytes + (s->cfg->problem.kind == CONFIG_SWEEP ? 2 * turned_bytes : 0);
+}
+
 static bool enough_memory(sim *s, char *why, size_t why_bytes)
 {
-    size_t need = 2 * s->grid.shape.bytes, free_bytes = 0, total_bytes = 0;
-    if (s->cfg->problem.kind == CONFIG_TRANSPOSE) need = s->grid.shape.bytes + s->turned_grid.shape.bytes;
-    if (s->cfg->problem.kind == CONFIG_SWEEP) need += 2 * s->turned_grid.shape.bytes;
+    const size_t need = sim_fields_bytes(s);
+    size_t free_bytes = 0, total_bytes = 0;
     DEVICE_CHECK(s->dev, s->dev->memory_info(s->dev, &free_bytes, &total_bytes));
-    const double short_of = (double)need - (double)free_bytes / s->top.ranks_on_device;
+    const int sharers = s->dev->kind == DEVICE_HOST ? s->top.local_ranks : s->top.ranks_on_device;
+    const double short_of = (double)need - (double)free_bytes / sharers;
     struct { double bytes; int rank; } mine = { short_of, s->top.rank }, worst;
     MPI_CHECK(MPI_Allreduce(&mine, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
     if (worst.bytes <= 0) return true;
@@ -205,6 +209,7 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_
     if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
     choose_transport(s, self_exe);
     choose_feed(s);
+    if (cfg->output.trace[0]) add_note(s, true, "output.trace is not in this version; no timeline is written");
     problem_make(&s->prob, cfg);
     if (s->prob.warning[0]) add_note(s, false, "%s", s->prob.warning);
     make_fields(s);

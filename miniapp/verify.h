@@ -13,7 +13,7 @@ typedef struct verify_result {
 } verify_result;
 
 const char *verify_name(verify_verdict v);
-/* Of the present level; exact_start: the run began at level 0 of the formula or at a state file of such a run. Collective. */
+/* Of the present level. Collective. */
 verify_result verify_level(sim *s);
 
 #endif
