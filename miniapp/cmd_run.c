@@ -1,9 +1,12 @@
 /* weft run: deck in; fields computed, checkpointed, verified; table and record out. */
+#include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "calibrate.h"
@@ -21,7 +24,8 @@ static void print_help(void)
     printf("usage: [mpirun -n RANKS] weft run DECK [section.key=value ...] [--restart FILE_OR_DIR] [--dry-run]\n\n"
            "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the default.\n"
            "  --restart   go on from a state file, or from the newest whole one in a directory (start at 0 if it has none)\n"
-           "  --dry-run   check everything, print the resolved deck, the process grid and the memory; run nothing\n\n"
+           "  --dry-run   check the deck, the ranks, the device and where outputs go; print the resolved deck, the process\n"
+           "              grid and the memory; read and run nothing\n\n"
            "Keys:\n");
     config_print_keys(stdout);
 }
@@ -38,19 +42,42 @@ typedef struct run {
 
 static int fail(int status, const char *why) { return cmd_say(status, "%s", why); }
 
-/* A long run must not find out at its end that it cannot say what it did. */
-static int check_record_path(const sim *s, char *why, size_t why_bytes)
+/* 0 or errno: why a file cannot be made, or written if it is there. */
+static int cannot_write(const char *path)
 {
-    const char *path = s->cfg->output.record;
-    int ok = 1;
-    if (s->top.rank == 0 && path[0]) {
-        FILE *f = fopen(path, "ab");
-        ok = f != NULL;
-        if (f) fclose(f);
+    char folder[sizeof((config *)0)->output.record];
+    struct stat info;
+    if (stat(path, &info) == 0) return S_ISDIR(info.st_mode) ? EISDIR : access(path, W_OK) != 0 ? errno : 0;
+    snprintf(folder, sizeof folder, "%s", path);
+    return access(dirname(folder), W_OK | X_OK) != 0 ? errno : 0;
+}
+
+/* A long run must not find out at its end that it cannot say what it did. */
+static int check_outputs(const sim *s, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    const struct {
+        const char *key, *path;
+    } out[] = { { "output.record", c->output.record }, { "output.final", c->output.final }, { "output.picture", c->output.picture } };
+    int code = 0;
+    for (size_t i = 0; i < sizeof out / sizeof *out && s->top.rank == 0 && !code; i++) {
+        code = out[i].path[0] ? cannot_write(out[i].path) : 0;
+        if (code) snprintf(why, why_bytes, "%s = %.700s cannot be written: %s", out[i].key, out[i].path, strerror(code));
     }
-    MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, s->top.comm));
-    if (!ok) snprintf(why, why_bytes, "output.record = %.900s: cannot be opened for appending", path);
-    return ok ? 0 : CHECK_EXIT_ENVIRONMENT;
+    MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, s->top.comm));
+    return code ? CHECK_EXIT_ENVIRONMENT : 0;
+}
+
+/* The folder is made before the first step, not when the first checkpoint is due. */
+static int make_writer(run *r, char *why, size_t why_bytes)
+{
+    const config *c = r->sim.cfg;
+    char reason[900] = "";
+    checkpoint_status status = CHECKPOINT_OK;
+    if (c->checkpoint.every == 0) return 0;
+    r->writer = writer_create(r->sim.top.comm, c->checkpoint.dir, c->checkpoint.keep, &status, reason, sizeof reason);
+    if (status != CHECKPOINT_OK) snprintf(why, why_bytes, "checkpoint.dir: %s", reason);
+    return status == CHECKPOINT_OK ? 0 : CHECK_EXIT_ENVIRONMENT;
 }
 
 static void print_dry_run(const run *r)
@@ -59,8 +86,8 @@ static void print_dry_run(const run *r)
     const decomp *d = &s->grid.dec;
     if (s->top.rank != 0) return;
     printf("%s\n", r->ask.deck_text);
-    printf("# process grid %d x %d; rank 0 owns %lld x %lld cells, %.3f GB in two fields\n", d->ranks_x, d->ranks_y,
-           (long long)s->grid.shape.nx, (long long)s->grid.shape.ny, 2e-9 * (double)s->grid.shape.bytes);
+    printf("# process grid %d x %d; rank 0 owns %lld x %lld cells, %.3f GB in all its fields\n", d->ranks_x, d->ranks_y,
+           (long long)s->grid.shape.nx, (long long)s->grid.shape.ny, 1e-9 * (double)sim_fields_bytes(s));
     printf("# device %s, transport %s, feed %s, %d lanes\n", s->dev->name, halo_transport_name(s->transport),
            config_feed_name(s->feed), s->lanes);
     for (int i = 0; i < s->notes_count; i++) printf("# %s\n", s->notes[i].text);
@@ -181,14 +208,14 @@ static int run_it(run *r, const char *self_exe)
     sim *s = &r->sim;
     int status = sim_create(s, &r->ask.cfg, self_exe, why, sizeof why);
     if (status != 0) return fail(status, why);
+    status = check_outputs(s, why, sizeof why);
+    if (status != 0) return fail(status, why);
     if (r->ask.dry_run) {
         print_dry_run(r);
         return 0;
     }
     for (int i = 0; i < s->notes_count; i++)
         if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].text); /* the others stand in the table */
-    status = check_record_path(s, why, sizeof why);
-    if (status != 0) return fail(status, why);
 
     double mark_s = timer_now_s();
     r->report.calibration = calibrate(s);
@@ -196,6 +223,7 @@ static int run_it(run *r, const char *self_exe)
     mark_s = timer_now_s();
     status = start_level(r, why, sizeof why);
     r->initialise_s = timer_now_s() - mark_s;
+    if (status == 0) status = make_writer(r, why, sizeof why);
     if (status != 0) return fail(status, why);
 
     clock_create(&r->ticks, s->dev);

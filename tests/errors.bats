@@ -122,18 +122,37 @@ bad() { # key=value text...
     expect status 0 "$status"
     [[ $output == *"weft: "*aware* ]]
     expect "asked and used" "aware staged" "$(record '"\(.asked.transport) \(.transport)"')"
+    local key
+    for key in run.transport=peer run.feed=graph run.fuse=4 output.trace=t.json; do
+        run weft_alone d.ini run.device=host $key
+        expect status 0 "$status"
+        expect "sentences about $key" 1 "$(grep -c "^weft: .*${key%%=*}" <<<"$output")"
+    done
 }
 
-@test "unwritable places are exit 3, and named" {
+@test "fields that fit each rank's share but not the memory that the ranks of a host share are exit 3" {
+    local free_kib
+    free_kib=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
+    deck d.ini "${good[@]}" grid.nx=65536 "grid.ny=$((free_kib * 1024 / 65536 / 16 * 3 / 2))" run.device=host
+    sed -i '/^nx = 40$/d; /^ny = 30$/d' d.ini
+    run weft_run 4 d.ini --dry-run
+    refused 3 memory
+}
+
+@test "unwritable places are exit 3, and named, before the run" {
     deck d.ini "${good[@]}" checkpoint.every=2
     run weft_run 2 d.ini checkpoint.dir=/dev/null/x
-    refused 3 /dev/null/x
+    refused 3 checkpoint.dir /dev/null/x
     run weft_run 2 d.ini output.record=/dev/null/x
     refused 3 output.record /dev/null/x
     run weft_run 2 d.ini output.final=/dev/null/x.h5
-    refused 3 /dev/null/x.h5
-    run weft_run 2 d.ini output.picture=/dev/null/x.png
-    refused 3 /dev/null/x.png
+    refused 3 output.final /dev/null/x.h5
+    run weft_run 2 d.ini output.picture=nowhere/x.png
+    refused 3 output.picture nowhere/x.png "No such file"
+    mkdir folder
+    run weft_run 2 d.ini output.final=folder --dry-run
+    refused 3 output.final folder
+    expect "files: all of it was said before the first step" "d.ini folder" "$(echo *)"
 }
 
 @test "a full disk is exit 3, leaves no half file, and the checkpoint before it is good" {
