@@ -86,8 +86,8 @@ static void print_dry_run(const run *r)
     const decomp *d = &s->grid.dec;
     if (s->top.rank != 0) return;
     printf("%s\n", r->ask.deck_text);
-    printf("# process grid %d x %d; rank 0 owns %lld x %lld cells, %.3f GB in all its fields\n", d->ranks_x, d->ranks_y,
-           (long long)s->grid.shape.nx, (long long)s->grid.shape.ny, 1e-9 * (double)sim_fields_bytes(s));
+    printf("# process grid %d x %d; rank 0 owns %lld x %lld cells, %.3f GB of its memory\n", d->ranks_x, d->ranks_y,
+           (long long)s->grid.shape.nx, (long long)s->grid.shape.ny, 1e-9 * (double)sim_memory_bytes(s));
     printf("# device %s, transport %s, feed %s, %d lanes\n", s->dev->name, halo_transport_name(s->transport),
            config_feed_name(s->feed), s->lanes);
     for (int i = 0; i < s->notes_count; i++) printf("# %s\n", s->notes[i].text);

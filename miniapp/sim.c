@@ -102,16 +102,25 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
     return true;
 }
 
-size_t sim_fields_bytes(const sim *s)
+size_t sim_memory_bytes(const sim *s)
 {
-    const size_t bytes = s->grid.shape.bytes, turned_bytes = s->turned_grid.shape.bytes;
-    if (s->cfg->problem.kind == CONFIG_TRANSPOSE) return bytes + turned_bytes;
-    return 2 * bytes + (s->cfg->problem.kind == CONFIG_SWEEP ? 2 * turned_bytes : 0);
+    const size_t bytes = s->grid.shape.bytes, turned_bytes = s->turned_grid.shape.bytes, ranks = (size_t)s->top.ranks;
+    const size_t messages_bytes = (bytes + turned_bytes) / ranks * (ranks - 1); /* out and in: all but the rank's own part */
+    switch (s->cfg->problem.kind) {
+    case CONFIG_TRANSPOSE: return bytes + turned_bytes + messages_bytes;
+    case CONFIG_SWEEP: return 2 * (bytes + turned_bytes + messages_bytes);
+    case CONFIG_HEAT:
+    case CONFIG_WAVE:
+    case CONFIG_ADVECT:
+    case CONFIG_LAPLACE:
+    case CONFIG_CUSTOM: break;
+    }
+    return 2 * bytes;
 }
 
 static bool enough_memory(sim *s, char *why, size_t why_bytes)
 {
-    const size_t need = sim_fields_bytes(s);
+    const size_t need = sim_memory_bytes(s);
     size_t free_bytes = 0, total_bytes = 0;
     DEVICE_CHECK(s->dev, s->dev->memory_info(s->dev, &free_bytes, &total_bytes));
     const int sharers = s->dev->kind == DEVICE_HOST ? s->top.local_ranks : s->top.ranks_on_device;
@@ -119,7 +128,7 @@ static bool enough_memory(sim *s, char *why, size_t why_bytes)
     struct { double bytes; int rank; } mine = { short_of, s->top.rank }, worst;
     MPI_CHECK(MPI_Allreduce(&mine, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
     if (worst.bytes <= 0) return true;
-    snprintf(why, why_bytes, "grid %lld x %lld: the fields of rank %d need %.2f GB more memory than its device has free",
+    snprintf(why, why_bytes, "grid %lld x %lld: rank %d needs %.2f GB more memory than its share of what its device has free",
              (long long)s->cfg->grid.nx, (long long)s->cfg->grid.ny, worst.rank, worst.bytes / 1e9);
     return false;
 }

@@ -93,8 +93,8 @@ void sim_set_count_table(sim *s, value *v, const double *table);
 void sim_inject_fault(sim *s);
 
 int64_t sim_own_cells(const sim *s);
-/* Of this rank's fields, all of them, ghosts and padding included. */
-size_t sim_fields_bytes(const sim *s);
+/* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution. */
+size_t sim_memory_bytes(const sim *s);
 /* Bytes this rank's device moves in one step, counted from what the kernels read and write, halo and redistribution included. */
 double sim_bytes_moved_per_step(const sim *s);
 /* The words per cell by which rates are stated: 2, 3 (wave, advect) or 4 (transpose, sweep). */
