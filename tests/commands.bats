@@ -45,3 +45,14 @@ load helper
     weft_alone dry
     expect "the resolved deck runs" 5 "$(record .steps)"
 }
+
+@test "the progress line, with the time that is left, is for terminals only" {
+    command -v script >/dev/null || skip "script is missing, which makes a terminal"
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1000 grid.ny=1000 time.steps=4000
+    weft_alone d.ini 2>silent >&2
+    ! grep -q ' left' silent || { cat silent; return 1; }
+    weft_alone d.ini output.progress=on 2>asked
+    grep -qE 'step [0-9]+ of 4000 .*GCells/s .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' asked
+    script -qec "$weft run d.ini" /dev/null >seen </dev/null 3>&-
+    grep -qE 'step [0-9]+ of 4000 .*GCells/s .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' seen
+}

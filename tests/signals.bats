@@ -1,4 +1,4 @@
-# A run survives what happens to jobs: USR1 makes a checkpoint and leaves with the requeue status 75, and a rank that dies
+# A run survives what happens to jobs: USR1 or TERM makes a checkpoint and leaves with the requeue status 75, and a rank that dies
 # ends the job with the newest checkpoint whole.
 load helper
 
@@ -62,12 +62,16 @@ goes_on() {
     goes_on
 }
 
-@test "USR1 to one rank only: all of them stop at one step" {
-    endless
-    kill -USR1 "$(a_rank)"
-    ends_within 20
-    expect status 75 "$status"
-    expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
+@test "USR1, or TERM as Slurm sends it, to one rank only: all of them stop at one step" {
+    local signal
+    for signal in USR1 TERM; do
+        rm -rf checkpoints results.jsonl
+        endless
+        kill -$signal "$(a_rank)"
+        ends_within 20
+        expect "status after $signal" 75 "$status"
+        expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
+    done
 }
 
 @test "a rank that is killed: mpirun ends with 137 within 10 s, the newest checkpoint is whole" {
