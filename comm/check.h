@@ -1,6 +1,7 @@
-/* The environment's failures: a CUDA, MPI, HDF5 or file call that should have worked. check_fail names rank, host, file,
- * line and the library's own words on stderr, then ends the whole job with exit status 3. The user's mistakes do not
- * come here (one sentence on rank 0, exit 2), the programmer's are asserts. */
+/* The environment's failures: a CUDA or MPI call or an allocation that should have worked. check_fail names rank, host,
+ * file, line and the library's own words on stderr, then ends the whole job with exit status 3. What files and HDF5 refuse
+ * does not come here (a checkpoint_status, on which all ranks agree), nor do the user's mistakes (one sentence on rank 0,
+ * exit 2); the programmer's are asserts. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -24,11 +25,6 @@ _Noreturn void check_fail_mpi(const char *file, int line, const char *call, int 
     do {                                                                               \
         const int check_code_ = (call);                                                \
         if (check_code_ != 0) check_fail(__FILE__, __LINE__, #call, (d)->error_text(check_code_)); \
-    } while (0)
-
-#define HDF5_CHECK(call)                                                               \
-    do {                                                                               \
-        if ((call) < 0) check_fail(__FILE__, __LINE__, #call, "HDF5 call failed");     \
     } while (0)
 
 #endif

@@ -108,14 +108,13 @@ static char *read_line(char *buffer, int buffer_bytes, void *stream)
 
     const size_t bytes = (size_t)(stop - start);
     const size_t limit = buffer_bytes < DECK_LINE_BYTES ? (size_t)buffer_bytes : DECK_LINE_BYTES;
-    r->failed = true;
     if (bytes >= limit) {
+        r->failed = true;
         fail(r->why, r->why_bytes,
              "%s:%d: the line has %zu bytes and libinih would cut it at %zu: continue the value on indented lines",
              r->name, r->line, bytes, limit);
         return NULL;
     }
-    r->failed = false;
     r->indented = bytes && isspace((unsigned char)*start);
     if (bytes && *start == '[') r->open = SIZE_MAX; /* a new section ends the value before it */
     memcpy(buffer, start, bytes);
