@@ -86,6 +86,11 @@ struct device {
      * disjoint, count <= STENCIL_BOXES_MAX) from cur, and prev where the stencil has one. next may be prev (a cell reads
      * prev only at its own index), never cur. */
     int (*stencil_bind)(device *d, const stencil *op);
+    /* Ways to sweep with the bound stencil: they give the same bits and differ in speed. stencil_bind chooses 0, the one
+     * that is fastest where this was measured; whoever chooses another waits until no sweep is enqueued. */
+    int (*stencil_variants)(device *d);
+    const char *(*stencil_variant_name)(device *d, int variant);
+    void (*stencil_choose)(device *d, int variant);
     int (*stencil_sweep)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                          const box *boxes, int count, device_stream *s);
     /* Writes the ghosts in the given boxes (own coordinates, all outside the domain along at least one axis). */

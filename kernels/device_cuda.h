@@ -17,12 +17,23 @@ extern "C" {
 
 struct stencil_unit;
 
+/* A kernel for a stencil and the tiles it is launched with: all variants give the same bits. */
+typedef enum stencil_kernel { STENCIL_KERNEL_TILED, STENCIL_KERNEL_STRAIGHT } stencil_kernel;
+typedef struct stencil_variant {
+    char name[40];
+    stencil_kernel kernel;
+    int height, wave; /* of tiled stars and boxes: rows of a tile, tiles in a wave of bands (tiles_cuda.cuh) */
+} stencil_variant;
+enum { STENCIL_VARIANTS_MAX = 8 };
+
 /* The device struct is the first member: a device of kind DEVICE_CUDA is one of these. */
 typedef struct device_cuda {
     device base;
     cudaStream_t setup;              /* for what waits: the weights' upload, the poisoning of new memory */
     stencil bound;                   /* the stencil whose weights lie in __constant__ memory ... */
     const struct stencil_unit *unit; /* ... of this group of kernels; NULL before the first bind */
+    stencil_variant variant[STENCIL_VARIANTS_MAX];
+    int variants, chosen;
 } device_cuda;
 
 /* A device_stream of this device is the CUDA stream itself. */
@@ -35,6 +46,9 @@ static inline cudaStream_t device_cuda_stream(device_stream *s)
 int stencil_cuda_bind(device *d, const stencil *op);
 int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                        const box *boxes, int count, device_stream *s);
+int stencil_cuda_variants(device *d);
+const char *stencil_cuda_variant_name(device *d, int variant);
+void stencil_cuda_choose(device *d, int variant);
 int boundary_cuda_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                        device_stream *s);
 int pack_cuda(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,

@@ -22,7 +22,30 @@ int stencil_cuda_bind(device *d, const stencil *op)
     if (uploaded != cudaSuccess) return uploaded;
     self->bound = *op;
     self->unit = unit;
+    self->variants = unit->variants(op, self->variant);
+    self->chosen = 0;
     return cudaSuccess;
+}
+
+int stencil_cuda_variants(device *d)
+{
+    const device_cuda *self = (const device_cuda *)d;
+    assert(self->unit);
+    return self->variants;
+}
+
+const char *stencil_cuda_variant_name(device *d, int variant)
+{
+    const device_cuda *self = (const device_cuda *)d;
+    assert(0 <= variant && variant < self->variants);
+    return self->variant[variant].name;
+}
+
+void stencil_cuda_choose(device *d, int variant)
+{
+    device_cuda *self = (device_cuda *)d;
+    assert(0 <= variant && variant < self->variants);
+    self->chosen = variant;
 }
 
 int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
@@ -39,6 +62,7 @@ int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *
         (void)in;
     }
     const stencil_sweep_call call = { op,
+                                      &self->variant[self->chosen],
                                       field_at(f, next, 0, 0),
                                       field_at_const(f, cur, 0, 0),
                                       op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr,

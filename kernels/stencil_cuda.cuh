@@ -1,5 +1,5 @@
-/* One stencil sweep: the kernel of lines, the choice of the kernel for a stencil, its launch, the upload of weights.
- * Stars and boxes are in stencil_ring_cuda.cuh.
+/* One stencil sweep: the choice of the kernel for a stencil, its launch, the upload of weights. The kernels are in
+ * stencil_ring_cuda.cuh (stars and boxes), stencil_straight_cuda.cuh (small stars) and stencil_line_cuda.cuh.
  *
  * Which memory any of them may touch. A thread works only if its vector [x, x+V) begins left of its box's end, x a
  * multiple of V and not left of the line that holds the box's first cell; the box lies in the own cells: hence 0 <= x
@@ -16,75 +16,37 @@
 #ifndef STENCIL_CUDA_CUH
 #define STENCIL_CUDA_CUH
 
+#include <stdio.h>
+
+#include "stencil_line_cuda.cuh"
 #include "stencil_ring_cuda.cuh"
-
-/* ---- line: a thread's items lie a fixed distance apart, along x in wide boxes, else along y ----
- *
- * Straight line, no loop, no shared memory: a thread's neighbours come as aligned vectors of the same lines, from L1. */
-
-enum { LINE_ITEMS = 2, LINE_THREADS = 128 };
-
-template <typename T, int R, bool PREV>
-static __global__ void __launch_bounds__(LINE_THREADS)
-    line_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
-{
-    constexpr int V = vector_cells<T>;
-    int64_t x, y;
-    const box &cells = tiles_here(boxes, &x, &y).cells;
-    x += threadIdx.x * V;
-    y += threadIdx.y;
-    if (x >= cells.x1 || y >= cells.y1) return;
-    const int step_x = blockDim.y == 1 ? (int)blockDim.x * V : 0, step_y = blockDim.y == 1 ? 0 : (int)blockDim.y;
-
-    window<T, R> around[LINE_ITEMS];
-    T old[LINE_ITEMS][V];
-#pragma unroll
-    for (int i = 0; i < LINE_ITEMS; i++) {
-        const int64_t xi = x + i * step_x, yi = y + i * step_y;
-        const int64_t at = xi < cells.x1 && yi < cells.y1 ? yi * pitch + xi : y * pitch + x;
-        around[i].load(cur + at);
-        if (PREV) load_once(old[i], prev + at);
-    }
-    T sum[LINE_ITEMS][V] = {};
-#pragma unroll
-    for (int i = 0; i < LINE_ITEMS; i++) {
-#pragma unroll
-        for (int v = 0; v < V; v++) {
-#pragma unroll
-            for (int k = R; k >= 1; k--) {
-                sum[i][v] = term(2 * (R - k), around[i].at(v, -k), sum[i][v]);
-                sum[i][v] = term(2 * (R - k) + 1, around[i].at(v, k), sum[i][v]);
-            }
-            sum[i][v] = term(2 * R, around[i].at(v, 0), sum[i][v]);
-            if (PREV) sum[i][v] = term(STENCIL_CUDA_BETA, old[i][v], sum[i][v]);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < LINE_ITEMS; i++) { /* stores last: their branches would hold up the loads behind them */
-        const int64_t xi = x + i * step_x, yi = y + i * step_y;
-        if (yi < cells.y1) store(next + yi * pitch + xi, columns_of<T>(cells, xi), sum[i]);
-    }
-}
-
-/* ---- host side: shape of the launch, choice of the instance ---- */
+#include "stencil_straight_cuda.cuh"
 
 /* Fewer blocks than this cannot fill a GPU: then the tiles of a ring are made less tall. */
 enum { FILLING_BLOCKS = 512, LEAST_HEIGHT = 16 };
 
-/* call NULL: only what the instance needs once on each device. */
 template <typename T, int R, bool PREV> static cudaError_t launch_line(const stencil_sweep_call *c)
 {
-    constexpr int V = vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
+    constexpr int V = vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T), TILE = LINE_ITEMS * LINE_THREADS * V;
     int64_t widest = 0;
     for (int i = 0; i < c->count; i++)
         if (box_width(c->boxes[i]) > widest) widest = box_width(c->boxes[i]);
-    const bool wide = widest > 2 * 32 * V;
+    const bool wide = widest > 2 * 32 * V, tiled = wide && c->variant->kernel == STENCIL_KERNEL_TILED;
     const dim3 block = wide ? dim3(LINE_THREADS, 1) : dim3(32, LINE_THREADS / 32);
-    const tiles boxes = tiles_make(c->boxes, c->count, ALIGN, (int)block.x * V * (wide ? LINE_ITEMS : 1),
-                                   (int)block.y * (wide ? 1 : LINE_ITEMS));
+    const tiles boxes = tiles_make(c->boxes, c->count, ALIGN, wide ? TILE : 32 * V, wide ? 1 : LINE_ITEMS * (int)block.y);
     if (boxes.blocks == 0) return cudaSuccess;
-    line_kernel<T, R, PREV><<<boxes.blocks, block, 0, c->stream>>>((T *)c->next, (const T *)c->cur, (const T *)c->prev,
-                                                                   c->pitch, boxes);
+    const auto kernel = tiled ? line_tile_kernel<T, R, PREV> : line_kernel<T, R, PREV>;
+    kernel<<<boxes.blocks, block, 0, c->stream>>>((T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes);
+    return cudaGetLastError();
+}
+
+template <typename T, int R, bool PREV> static cudaError_t launch_straight(const stencil_sweep_call *c)
+{
+    constexpr int V = vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
+    const tiles boxes = tiles_make(c->boxes, c->count, ALIGN, 32 * V, STRAIGHT_ROWS * STRAIGHT_WARPS);
+    if (boxes.blocks == 0) return cudaSuccess;
+    straight_star_kernel<T, R, PREV><<<boxes.blocks, dim3(32, STRAIGHT_WARPS), 0, c->stream>>>(
+        (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes);
     return cudaGetLastError();
 }
 
@@ -92,11 +54,11 @@ template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t la
 {
     using S = ring_shape<FORM, T, R>;
     constexpr int WIDTH = S::N * vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
-    int height = S::HEIGHT;
-    tiles boxes = tiles_make(c->boxes, c->count, ALIGN, WIDTH, height);
+    int height = c->variant->height;
+    tiles boxes = tiles_make(c->boxes, c->count, ALIGN, WIDTH, height, c->variant->wave);
     while (boxes.blocks < FILLING_BLOCKS && height / 2 >= LEAST_HEIGHT && height / 2 % (S::GROUPS * S::B) == 0) {
         height /= 2;
-        boxes = tiles_make(c->boxes, c->count, ALIGN, WIDTH, height);
+        boxes = tiles_make(c->boxes, c->count, ALIGN, WIDTH, height, c->variant->wave);
     }
     if (boxes.blocks == 0) return cudaSuccess;
     ring_kernel<FORM, T, R, PREV><<<boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream>>>(
@@ -114,25 +76,83 @@ template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t pr
     return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
 }
 
-/* call NULL: prepares the instance, else launches it. */
-template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t launch(const stencil_sweep_call *c)
+static void add_variant(stencil_variant *list, int *count, stencil_kernel kernel, int height, int wave)
 {
-    if constexpr (FORM == STENCIL_LINE) return c ? launch_line<T, R, PREV>(c) : cudaSuccess;
-    else return c ? launch_ring<FORM, T, R, PREV>(c) : prepare_ring<FORM, T, R, PREV>();
+    for (int i = 0; i < *count; i++)
+        if (list[i].kernel == kernel && list[i].height == height && list[i].wave == wave) return;
+    assert(*count < STENCIL_VARIANTS_MAX);
+    stencil_variant *v = &list[(*count)++];
+    *v = stencil_variant{ "", kernel, height, wave };
+    if (kernel == STENCIL_KERNEL_STRAIGHT) snprintf(v->name, sizeof v->name, "straight line");
+    else if (height == 0) snprintf(v->name, sizeof v->name, "tiles");
+    else if (wave == 0) snprintf(v->name, sizeof v->name, "tiles of %d rows", height);
+    else snprintf(v->name, sizeof v->name, "tiles of %d rows, %d a wave", height, wave);
 }
 
-template <stencil_form FORM, int R = 1> static cudaError_t instance(const stencil *op, const stencil_sweep_call *c)
+template <stencil_form FORM, typename T, int R> static int variants_of(stencil_variant *list)
+{
+    constexpr bool STRAIGHT = FORM == STENCIL_LINE || (FORM == STENCIL_STAR && R <= STRAIGHT_RADIUS_MAX);
+    int count = 0;
+    if constexpr (FORM == STENCIL_LINE) {
+        add_variant(list, &count, STENCIL_KERNEL_TILED, 0, 0);
+    } else {
+        using S = ring_shape<FORM, T, R>;
+        add_variant(list, &count, STENCIL_KERNEL_TILED, S::CHOICE.height, S::CHOICE.wave);
+        if (S::WHOLE) { /* its height is built in */
+            add_variant(list, &count, STENCIL_KERNEL_TILED, S::CHOICE.height, 192);
+        } else {
+            static const int other[][2] = { { 24, 192 }, { 32, 256 }, { 48, 320 }, { 64, 256 }, { 96, 384 }, { 192, 0 } };
+            for (const auto &o : other) add_variant(list, &count, STENCIL_KERNEL_TILED, o[0] / S::B * S::B, o[1]);
+        }
+    }
+    if (STRAIGHT) add_variant(list, &count, STENCIL_KERNEL_STRAIGHT, 0, 0);
+    return count;
+}
+
+/* What is done with one instance of the kernels. */
+typedef struct stencil_request {
+    const stencil_sweep_call *call; /* launch it, or, NULL, prepare it ... */
+    stencil_variant *list;          /* ... or, not NULL, list its variants ... */
+    int count;                      /* ... and how many they are */
+} stencil_request;
+
+template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t serve(stencil_request *q)
+{
+    const stencil_sweep_call *c = q->call;
+    if (q->list) {
+        q->count = variants_of<FORM, T, R>(q->list);
+        return cudaSuccess;
+    }
+    if constexpr (FORM == STENCIL_LINE) return c ? launch_line<T, R, PREV>(c) : cudaSuccess;
+    else {
+        if constexpr (FORM == STENCIL_STAR && R <= STRAIGHT_RADIUS_MAX)
+            if (c && c->variant->kernel == STENCIL_KERNEL_STRAIGHT) return launch_straight<T, R, PREV>(c);
+        return c ? launch_ring<FORM, T, R, PREV>(c) : prepare_ring<FORM, T, R, PREV>();
+    }
+}
+
+template <stencil_form FORM, int R = 1> static cudaError_t instance(const stencil *op, stencil_request *q)
 {
     if constexpr (R < STENCIL_RADIUS_MAX)
-        if (op->radius > R) return instance<FORM, R + 1>(op, c);
+        if (op->radius > R) return instance<FORM, R + 1>(op, q);
     switch (op->type) {
-    case DTYPE_F32: return op->has_prev ? launch<FORM, float, R, true>(c) : launch<FORM, float, R, false>(c);
-    case DTYPE_F64: return op->has_prev ? launch<FORM, double, R, true>(c) : launch<FORM, double, R, false>(c);
+    case DTYPE_F32: return op->has_prev ? serve<FORM, float, R, true>(q) : serve<FORM, float, R, false>(q);
+    case DTYPE_F64: return op->has_prev ? serve<FORM, double, R, true>(q) : serve<FORM, double, R, false>(q);
     }
     return cudaErrorInvalidValue;
 }
 
-template <stencil_form FORM> static cudaError_t sweep(const stencil_sweep_call *c) { return instance<FORM>(c->op, c); }
+template <stencil_form FORM> static int variants(const stencil *op, stencil_variant *list)
+{
+    stencil_request q = { nullptr, list, 0 };
+    return instance<FORM>(op, &q) == cudaSuccess ? q.count : 0;
+}
+
+template <stencil_form FORM> static cudaError_t sweep(const stencil_sweep_call *c)
+{
+    stencil_request q = { c, nullptr, 0 };
+    return instance<FORM>(c->op, &q);
+}
 
 template <stencil_form FORM> static cudaError_t upload(const stencil *op, cudaStream_t stream)
 {
@@ -147,7 +167,8 @@ template <stencil_form FORM> static cudaError_t upload(const stencil *op, cudaSt
         e = cudaMemcpyToSymbolAsync(weights_f64, f64, sizeof f64, 0, cudaMemcpyHostToDevice, stream);
     const cudaError_t done = cudaStreamSynchronize(stream); /* the arrays above end with this function */
     if (e != cudaSuccess || done != cudaSuccess) return e != cudaSuccess ? e : done;
-    return instance<FORM>(op, nullptr);
+    stencil_request prepare = { nullptr, nullptr, 0 };
+    return instance<FORM>(op, &prepare);
 }
 
 #endif

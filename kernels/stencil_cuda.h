@@ -16,6 +16,7 @@ enum { STENCIL_CUDA_BETA = STENCIL_WEIGHTS_MAX, STENCIL_CUDA_CONSTANTS };
 /* One sweep; the pointers stand at own cell (0,0). */
 typedef struct stencil_sweep_call {
     const stencil *op;
+    const stencil_variant *variant; /* one of the unit's */
     void *next;
     const void *cur, *prev;
     int64_t pitch; /* cells */
@@ -27,6 +28,8 @@ typedef struct stencil_sweep_call {
 typedef struct stencil_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
     cudaError_t (*sweep)(const stencil_sweep_call *call);
+    /* Ways to sweep with a stencil of this form: fills list[STENCIL_VARIANTS_MAX], the default first, and says how many. */
+    int (*variants)(const stencil *op, stencil_variant *list);
 } stencil_unit;
 
 extern const stencil_unit stencil_cuda_line, stencil_cuda_star, stencil_cuda_box;

@@ -25,28 +25,43 @@
 #ifndef STENCIL_RING_CUDA_CUH
 #define STENCIL_RING_CUDA_CUH
 
+#include "bulk_cuda.cuh"
 #include "stencil_vector_cuda.cuh"
 
-/* The shapes that were fastest on an H200 (README.md has the figures). */
+/* What a kernel is built as, and how its tiles are launched unless something else was measured to be faster. */
+struct ring_choice {
+    int columns, groups; /* warps side by side, one above the other */
+    int b;               /* rows a step */
+    int ahead;           /* steps asked for, if a ring; 0: the whole tile at once */
+    int blocks;          /* on an SM, at least: bounds the registers; 1 where they need no bound */
+    int height;          /* rows of a tile */
+    int wave;            /* of bands of tiles, see tiles_cuda.cuh */
+};
+
+/* By radius from 1; fastest on an H200 (README.md has the figures). */
+constexpr ring_choice ring_choices[2][2][STENCIL_RADIUS_MAX] = {
+    { /* stars, f32 */ { { 4, 2, 2, 0, 1, 8, 0 }, { 4, 2, 2, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 24, 0 },
+                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 4, 3, 3, 24, 192 }, { 4, 1, 4, 3, 3, 48, 384 }, { 4, 1, 4, 3, 3, 48, 384 } },
+      /* f64 */        { { 4, 2, 2, 0, 1, 8, 0 }, { 4, 2, 2, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 },
+                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 2, 6, 4, 32, 256 }, { 4, 1, 4, 3, 3, 64, 256 }, { 4, 1, 4, 3, 3, 64, 256 } } },
+    { /* boxes, f32 */ { { 4, 2, 4, 0, 1, 16, 0 }, { 2, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 3, 4, 96, 0 }, { 4, 1, 4, 3, 4, 256, 0 },
+                         { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 } },
+      /* f64 */        { { 4, 2, 4, 0, 1, 16, 0 }, { 4, 2, 4, 0, 1, 16, 0 }, { 4, 1, 4, 3, 3, 128, 384 }, { 4, 1, 4, 3, 3, 256, 0 },
+                         { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 } } },
+};
+
 template <stencil_form FORM, typename T, int R> struct ring_shape {
-    static constexpr bool BOX = FORM == STENCIL_BOX, F64 = sizeof(T) == 8, FAR = R > 6;
-    static constexpr int COLUMNS = BOX && R == 2 && !F64 ? 2 : 4; /* warps side by side */
-    static constexpr int GROUPS = R == 1 || (R == 2 && !(BOX && !F64)) ? 2 : 1; /* warps one above the other */
-    static constexpr int B = BOX ? (R <= 2 ? 4 : R == 3 ? 2 : R == 4 ? (F64 ? 3 : 4) : 1)
-                                 : (R == 3 || R == 4 ? 4 : FAR && !F64 ? 3 : 2);
-    static constexpr int HEIGHT = BOX ? (R <= 2 ? 16 : R == 3 ? 128 : 256 / (2 * B) * 2 * B)
-                                      : (R == 1 ? 8 : R <= 3 ? 16 : FAR ? 192 : 24);
-    static constexpr bool WHOLE = R <= (BOX ? 2 : 4);
-    static constexpr int AHEAD = BOX ? (B == 1 ? 6 : B == 2 ? 4 : 3) : FAR ? (F64 ? 4 : 3)
-                                     : R == 6 && !F64 ? 4 : 6; /* steps asked for, if a ring */
+    static constexpr bool BOX = FORM == STENCIL_BOX;
+    static constexpr ring_choice CHOICE = ring_choices[BOX][sizeof(T) == 8][R - 1];
+    static constexpr int COLUMNS = CHOICE.columns, GROUPS = CHOICE.groups, B = CHOICE.b, AHEAD = CHOICE.ahead;
+    static constexpr bool WHOLE = AHEAD == 0;
     static constexpr int BACK = BOX ? 0 : (R + B - 1) / B; /* steps still read for x neighbours */
-    static constexpr int STEPS = WHOLE ? (HEIGHT + 2 * R + B - 1) / B : BACK + 1 + AHEAD;
+    static constexpr int STEPS = WHOLE ? (CHOICE.height + 2 * R + B - 1) / B : BACK + 1 + AHEAD;
     static constexpr int N = 32 * COLUMNS, THREADS = N * GROUPS;
-    static constexpr int BLOCKS = (BOX ? R == 4 && !F64 : FAR) ? 4 : 1; /* on an SM, at least: bounds the registers */
     static constexpr int SIDE = (R + vector_cells<T> - 1) / vector_cells<T>;
     static constexpr int LEFT = FIELD_ALIGN_BYTES / 16, PITCH = N + 2 * LEFT; /* of a shared row, vectors */
     static constexpr int BARRIERS_AT = STEPS * B * PITCH * 16, BYTES = BARRIERS_AT + STEPS * 8;
-    static_assert(SIDE <= LEFT && STEPS <= 32 && HEIGHT % (GROUPS * B) == 0 && (BOX || B <= R + 1), "");
+    static_assert(SIDE <= LEFT && STEPS <= 32 && CHOICE.height % (GROUPS * B) == 0 && (BOX || B <= R + 1), "");
     static_assert(WHOLE || GROUPS == 1, "the barriers of a ring are the whole block's");
 };
 
@@ -59,31 +74,22 @@ template <typename S> struct ring_rows {
     unsigned row_bytes;
     int rows;            /* of the tile and its halo */
 
+#if __CUDA_ARCH__ >= 900
     __device__ __forceinline__ void expect(int slot, int count) const
     {
-        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barriers + 8 * slot),
-                     "r"(row_bytes * (unsigned)count) : "memory");
+        bulk_expect(barriers + 8 * slot, row_bytes * (unsigned)count);
     }
     __device__ __forceinline__ void copy(int slot, int b, const char *row) const
     {
-        const unsigned at = shared + (slot * S::B + b) * S::PITCH * 16;
-#if __CUDA_ARCH__ >= 900
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(at),
-                     "l"(row), "r"(row_bytes), "r"(barriers + 8 * slot) : "memory");
-#else
-        for (unsigned k = 16 * threadIdx.x; k < row_bytes; k += 16 * S::N)
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + k), "l"(row + k) : "memory");
-#endif
+        bulk_copy(shared + (slot * S::B + b) * S::PITCH * 16, row, row_bytes, barriers + 8 * slot);
     }
-
-#if __CUDA_ARCH__ >= 900
     /* Asks for as many steps as are to be on their way, by all threads. */
     __device__ __forceinline__ void start() const
     {
         if (threadIdx.y == 0 && threadIdx.x < 32) {
             const int lane = (int)threadIdx.x, steps = S::WHOLE ? S::STEPS : S::AHEAD;
-            if (lane < S::STEPS) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barriers + 8 * lane) : "memory");
-            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            if (lane < S::STEPS) bulk_barrier_make(barriers + 8 * lane);
+            bulk_barriers_made();
             __syncwarp(); /* each lane expects on the barrier that it made itself; racecheck cannot tell that from a race */
             if (lane < steps && lane * S::B < rows) expect(lane, min(rows - lane * S::B, S::B));
             __syncwarp();
@@ -105,11 +111,7 @@ template <typename S> struct ring_rows {
     /* Until the rows of the next step are there; in a ring, also until everybody has left the step before. */
     __device__ __forceinline__ void wait(int slot, unsigned lap) const
     {
-        asm volatile("{\n"
-                     ".reg .pred there;\n"
-                     "again%=: mbarrier.try_wait.parity.shared.b64 there, [%0], %1;\n"
-                     "@!there bra again%=;\n"
-                     "}" ::"r"(barriers + 8 * slot), "r"(lap & 1) : "memory");
+        bulk_wait(barriers + 8 * slot, lap);
         if (!S::WHOLE) __syncthreads();
     }
 #else /* the same without bulk copies: groups of 16-byte copies by all threads of the first row */
@@ -123,7 +125,10 @@ template <typename S> struct ring_rows {
     }
     __device__ __forceinline__ void ask(int step, int slot, const char *row) const
     {
-        for (int b = 0; b < S::B && step * S::B + b < rows; b++) copy(slot, b, row + b * pitch_bytes);
+        for (int b = 0; b < S::B && step * S::B + b < rows; b++, row += pitch_bytes)
+            for (unsigned k = 16 * threadIdx.x; k < row_bytes; k += 16 * S::N)
+                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::
+                             "r"(shared + (slot * S::B + b) * S::PITCH * 16 + k), "l"(row + k) : "memory");
         asm volatile("cp.async.commit_group;" ::: "memory");
     }
     __device__ __forceinline__ void wait(int, unsigned) const
@@ -135,13 +140,8 @@ template <typename S> struct ring_rows {
 #endif
 };
 
-template <typename T> static __device__ __forceinline__ void load_row(T *c, const float4 *p)
-{
-    unpack16(*reinterpret_cast<const typename vector16<T>::type *>(p), c);
-}
-
 template <stencil_form FORM, typename T, int R, bool PREV>
-static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ? 1 : ring_shape<FORM, T, R>::BLOCKS)
+static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ? 1 : ring_shape<FORM, T, R>::CHOICE.blocks)
     ring_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
 {
     using S = ring_shape<FORM, T, R>;

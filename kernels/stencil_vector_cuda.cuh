@@ -19,6 +19,12 @@ template <typename T> static __device__ __forceinline__ void load_shared(T *c, c
 {
     unpack16(__ldg(reinterpret_cast<const typename vector16<T>::type *>(p)), c);
 }
+/* A vector of a row in shared memory. */
+template <typename T> static __device__ __forceinline__ void load_row(T *c, const float4 *p)
+{
+    unpack16(*reinterpret_cast<const typename vector16<T>::type *>(p), c);
+}
+
 template <typename T> static __device__ __forceinline__ T weight(int i)
 {
     if constexpr (sizeof(T) == sizeof(float)) return weights_f32[i];

@@ -2,9 +2,14 @@
  * in a small table that travels by value with the launch.
  *
  * The grid is one-dimensional (grid.y ends at 65535). Blocks run roughly in the order of their numbers, so the order of
- * the tiles is an order in time: tiles go along x through a band of TILES_BAND columns, then to the next row of tiles
- * in the same band. What two rows of tiles share (a stencil's halo rows) is thus read again while it is still in L2,
- * however long a row of the field is.
+ * the tiles is an order in time, and what two rows of tiles share (a stencil's halo rows) should be read again while it
+ * is still in L2. Therefore a box is walked through in strips of at most TILES_STRIP columns, and a strip
+ *
+ *   in one band    along x, then to the next row of tiles: for tiles that read all their rows at once, since a tile and
+ *                  the one below it are in flight together;
+ *   in `bands`     equal parts one above the other, all at once: the first row of tiles of every band, then the second
+ *                  of every band. For tiles that march down their rows: with about as many tiles in one such wave as
+ *                  the GPU has in flight, a tile starts when the one above it ends, where the shared rows are.
  *
  * A box's first tile starts at its x0 rounded down to `align_cells`; kernels cut off what lies outside the box. */
 #ifndef TILES_CUDA_CUH
@@ -15,13 +20,14 @@
 
 #include "box.h"
 
-enum { TILES_BOXES_MAX = 8, TILES_BAND = 256 };
+enum { TILES_BOXES_MAX = 8, TILES_STRIP = 256 };
 
 struct tiles_entry {
     box cells;
     int64_t x_first;        /* of the first tile: cells.x0 rounded down */
     unsigned first_block;
     unsigned columns, rows; /* of tiles */
+    unsigned bands;         /* 1 <= bands <= rows; they differ by one row of tiles at most */
     int source;             /* index of the box in the caller's list, empty ones counted */
 };
 
@@ -32,8 +38,10 @@ struct tiles {
     tiles_entry entry[TILES_BOXES_MAX];
 };
 
-/* Empty boxes take no blocks; `blocks` may be 0, and then there is nothing to launch. */
-static inline tiles tiles_make(const box *boxes, int count, int64_t align_cells, int width_cells, int height_cells)
+/* Empty boxes take no blocks; `blocks` may be 0, and then there is nothing to launch. wave: tiles in a wave of bands,
+ * roughly; 0 for a single band. */
+static inline tiles tiles_make(const box *boxes, int count, int64_t align_cells, int width_cells, int height_cells,
+                               int wave = 0)
 {
     tiles t = {};
     assert(count >= 0 && count <= TILES_BOXES_MAX && width_cells % align_cells == 0);
@@ -52,6 +60,9 @@ static inline tiles tiles_make(const box *boxes, int count, int64_t align_cells,
         const int64_t rows = (b.y1 - b.y0 + height_cells - 1) / height_cells;
         e->columns = (unsigned)columns;
         e->rows = (unsigned)rows;
+        const int64_t strip = TILES_STRIP, across = columns < strip ? columns : strip;
+        const int64_t bands = (wave + across / 2) / across;
+        e->bands = (unsigned)(bands < 1 ? 1 : bands > rows ? rows : bands);
         e->source = i;
         assert(columns <= INT32_MAX && rows <= INT32_MAX / columns);
         blocks += columns * rows;
@@ -68,14 +79,17 @@ static __device__ __forceinline__ const tiles_entry &tiles_here(const tiles &t, 
     int i = 0;
     while (i + 1 < t.count && blockIdx.x >= t.entry[i + 1].first_block) i++;
     const tiles_entry &e = t.entry[i];
-    unsigned tile = blockIdx.x - e.first_block, band_first = 0, band_columns = e.columns;
-    if (e.columns > TILES_BAND) { /* so that TILES_BAND * rows < columns * rows < 2^31 */
-        const unsigned band_tiles = TILES_BAND * e.rows, band = tile / band_tiles;
-        tile -= band * band_tiles;
-        band_first = band * TILES_BAND;
-        band_columns = min(e.columns - band_first, (unsigned)TILES_BAND);
+    unsigned tile = blockIdx.x - e.first_block, strip_first = 0, strip_columns = e.columns;
+    if (e.columns > TILES_STRIP) { /* so that TILES_STRIP * rows < columns * rows < 2^31 */
+        const unsigned strip_tiles = TILES_STRIP * e.rows, strip = tile / strip_tiles;
+        tile -= strip * strip_tiles;
+        strip_first = strip * TILES_STRIP;
+        strip_columns = min(e.columns - strip_first, (unsigned)TILES_STRIP);
     }
-    const unsigned row = tile / band_columns, column = band_first + (tile - row * band_columns);
+    const unsigned wave_row = tile / strip_columns, column = strip_first + (tile - wave_row * strip_columns);
+    /* the first rows % bands bands are a row of tiles taller; only they are left in the last wave */
+    const unsigned step = wave_row / e.bands, band = wave_row - step * e.bands;
+    const unsigned row = band * (e.rows / e.bands) + min(band, e.rows % e.bands) + step;
     *x = e.x_first + (int64_t)column * t.width_cells;
     *y = e.cells.y0 + (int64_t)row * t.height_cells;
     return e;

@@ -1,0 +1,48 @@
+/* Bulk copies from global into shared memory (sm_90 and newer) and the mbarriers that count their bytes. One thread asks
+ * for kilobytes; bytes in flight cost no registers. Addresses in shared memory are the 32-bit ones of
+ * __cvta_generic_to_shared. Both ends of a copy and its length are multiples of 16 bytes.
+ *
+ * A barrier's first phase ends when `expect` has been called once and as many bytes as it was told have arrived. */
+#ifndef BULK_CUDA_CUH
+#define BULK_CUDA_CUH
+
+#include <stdint.h>
+
+#if __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void bulk_barrier_make(unsigned barrier)
+{
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barrier) : "memory");
+}
+
+/* After making barriers, before the block's first barrier. */
+static __device__ __forceinline__ void bulk_barriers_made()
+{
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+static __device__ __forceinline__ void bulk_expect(unsigned barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+static __device__ __forceinline__ void bulk_wait(unsigned barrier, unsigned phase)
+{
+    asm volatile("{\n"
+                 ".reg .pred there;\n"
+                 "again%=: mbarrier.try_wait.parity.shared.b64 there, [%0], %1;\n"
+                 "@!there bra again%=;\n"
+                 "}" ::"r"(barrier), "r"(phase & 1) : "memory");
+}
+
+/* What was read leaves L2 last. On an H200 that made every stencil sweep 2 to 3 % faster, at the same number of bytes
+ * from DRAM; no counter says why. */
+static __device__ __forceinline__ void bulk_copy(unsigned to, const void *from, unsigned bytes, unsigned barrier)
+{
+    uint64_t last;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(last));
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::
+                 "r"(to), "l"(from), "r"(bytes), "r"(barrier), "l"(last) : "memory");
+}
+#endif
+
+#endif

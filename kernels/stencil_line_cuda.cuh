@@ -1,0 +1,121 @@
+/* Lines: neighbours along x only.
+ *
+ * line_tile_kernel: a block's piece of one row comes into shared memory by one bulk copy, and a thread reads its x
+ * neighbours there: at radius 8 in f64 a vector needs nine, which from L1 cost .70 of a copy and from here nothing.
+ *
+ * line_kernel: straight line, no loop, no shared memory: a thread's neighbours come as aligned vectors of the same
+ * lines, from L1. For boxes too narrow for tiles, and GPUs without bulk copies. A thread's items lie a fixed distance
+ * apart, along x in wide boxes, else along y. */
+#ifndef STENCIL_LINE_CUDA_CUH
+#define STENCIL_LINE_CUDA_CUH
+
+#include "bulk_cuda.cuh"
+#include "stencil_vector_cuda.cuh"
+
+enum { LINE_ITEMS = 2, LINE_THREADS = 128 };
+
+/* The sum of a line at vector cell v of a window. */
+template <typename T, int R> static __device__ __forceinline__ T line_sum(const window<T, R> &around, int v)
+{
+    T sum = 0;
+#pragma unroll
+    for (int k = R; k >= 1; k--) {
+        sum = term(2 * (R - k), around.at(v, -k), sum);
+        sum = term(2 * (R - k) + 1, around.at(v, k), sum);
+    }
+    return term(2 * R, around.at(v, 0), sum);
+}
+
+/* Tiles of LINE_ITEMS * LINE_THREADS vectors of one row. */
+template <typename T, int R, bool PREV>
+static __global__ void __launch_bounds__(LINE_THREADS)
+    line_tile_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
+{
+    constexpr int V = vector_cells<T>, SIDE = (R + V - 1) / V;
+    constexpr int LEFT = FIELD_ALIGN_BYTES / 16, OWN = LINE_ITEMS * LINE_THREADS; /* vectors */
+    __shared__ __align__(FIELD_ALIGN_BYTES) float4 row[LEFT + OWN + SIDE]; /* own cells on 128 bytes */
+    int64_t x, y;
+    const box &cells = tiles_here(boxes, &x, &y).cells;
+    const int64_t end = min(x + OWN * V, (cells.x1 + V - 1) / V * V);
+    const T *const from = cur + y * pitch + x - SIDE * V;
+    const int vectors = (int)((end - x) / V) + 2 * SIDE;
+#if __CUDA_ARCH__ >= 900
+    __shared__ uint64_t there;
+    const unsigned barrier = (unsigned)__cvta_generic_to_shared(&there);
+    if (threadIdx.x == 0) {
+        bulk_barrier_make(barrier);
+        bulk_barriers_made();
+        bulk_expect(barrier, 16 * (unsigned)vectors);
+        bulk_copy((unsigned)__cvta_generic_to_shared(row + LEFT - SIDE), from, 16 * (unsigned)vectors, barrier);
+    }
+    __syncthreads();
+#else
+    for (int i = (int)threadIdx.x; i < vectors; i += LINE_THREADS) row[LEFT - SIDE + i] = reinterpret_cast<const float4 *>(from)[i];
+    __syncthreads();
+#endif
+    T old[LINE_ITEMS][V];
+    span in[LINE_ITEMS];
+    const int64_t at = y * pitch + x + threadIdx.x * V;
+#pragma unroll
+    for (int i = 0; i < LINE_ITEMS; i++) {
+        in[i] = columns_of<T>(cells, x + (i * LINE_THREADS + (int)threadIdx.x) * V);
+        if (PREV && in[i].from < in[i].to) load_once(old[i], prev + at + i * LINE_THREADS * V);
+    }
+#if __CUDA_ARCH__ >= 900
+    bulk_wait(barrier, 0);
+#endif
+#pragma unroll
+    for (int i = 0; i < LINE_ITEMS; i++) {
+        if (in[i].from >= in[i].to) continue;
+        window<T, R> around;
+#pragma unroll
+        for (int k = 0; k < 2 * SIDE + 1; k++)
+            load_row(around.cell + k * V, row + LEFT - SIDE + i * LINE_THREADS + threadIdx.x + k);
+        T sum[V];
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            sum[v] = line_sum(around, v);
+            if (PREV) sum[v] = term(STENCIL_CUDA_BETA, old[i][v], sum[v]);
+        }
+        store(next + at + i * LINE_THREADS * V, in[i], sum);
+    }
+}
+
+template <typename T, int R, bool PREV>
+static __global__ void __launch_bounds__(LINE_THREADS)
+    line_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
+{
+    constexpr int V = vector_cells<T>;
+    int64_t x, y;
+    const box &cells = tiles_here(boxes, &x, &y).cells;
+    x += threadIdx.x * V;
+    y += threadIdx.y;
+    if (x >= cells.x1 || y >= cells.y1) return;
+    const int step_x = blockDim.y == 1 ? (int)blockDim.x * V : 0, step_y = blockDim.y == 1 ? 0 : (int)blockDim.y;
+
+    window<T, R> around[LINE_ITEMS];
+    T old[LINE_ITEMS][V];
+#pragma unroll
+    for (int i = 0; i < LINE_ITEMS; i++) {
+        const int64_t xi = x + i * step_x, yi = y + i * step_y;
+        const int64_t at = xi < cells.x1 && yi < cells.y1 ? yi * pitch + xi : y * pitch + x;
+        around[i].load(cur + at);
+        if (PREV) load_once(old[i], prev + at);
+    }
+    T sum[LINE_ITEMS][V];
+#pragma unroll
+    for (int i = 0; i < LINE_ITEMS; i++) {
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            sum[i][v] = line_sum(around[i], v);
+            if (PREV) sum[i][v] = term(STENCIL_CUDA_BETA, old[i][v], sum[i][v]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < LINE_ITEMS; i++) { /* stores last: their branches would hold up the loads behind them */
+        const int64_t xi = x + i * step_x, yi = y + i * step_y;
+        if (yi < cells.y1) store(next + yi * pitch + xi, columns_of<T>(cells, xi), sum[i]);
+    }
+}
+
+#endif
