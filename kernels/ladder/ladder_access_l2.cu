@@ -9,10 +9,10 @@
  * window once for every cell that streams by.
  *
  * Measured on one H200, f32, as a fraction of the copy (the window's reads are counted, so that more than 1 is possible): rows
- * of 1001 cells packed .63, pitched .85. The window: 4, 16, 32, 40 MB left alone 1.38, 1.02, 1.01, 1.02; persisting 1.40, 1.15,
- * 1.02, .71. So the policy pays where the window begins not to survive by itself, up to half of L2; beyond, what is set
+ * of 1001 cells packed .63, pitched .84. The window: 4, 16, 32, 40 MB left alone 1.38, 1.00, 1.00, 1.01; persisting 1.40, 1.13,
+ * .99, .69. So the policy pays where the window begins not to survive by itself, up to half of L2; beyond, what is set
  * aside is missing for everything else. It is missing too where nobody fills it: with 64 MB and hit ratios of 100, 50, 25 %
- * .64, .57, .41, and a window of 4 MB with all of the set-aside fell to .44. Set aside what the window needs and no more. */
+ * .64, .58, .41, and a window of 4 MB with all of the set-aside fell to .44. Set aside what the window needs and no more. */
 #include "ladder_access.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
  * the same GPU is slower when it is hot or shared.
  *
  * What to expect on one H200 (HBM3e, PCIe 5 x16): copy 4.2 TB/s (bytes read + written; the datasheet's 4.8 is the bare
- * memory's), read 4.6 TB/s, host to device and back 55 GB/s each, 102 GB/s both at once, shared memory 32 TB/s, FMA 64 Tflop/s in
- * f32 and 32 in f64.
+ * memory's), read 4.6 TB/s, host to device and back 55 GB/s each, 102 GB/s both at once, from another GPU over NVLink 4
+ * about 395 GB/s, shared memory 32 TB/s, FMA 64 Tflop/s in f32 and 33 in f64.
  * On an A100: 1.7 TB/s, 1.8 TB/s, 25 GB/s, 19 and 9.7 Tflop/s. */
 #include <stdlib.h>
 

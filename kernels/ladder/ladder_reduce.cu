@@ -11,9 +11,10 @@
  * sum, which the host knows. The rungs that work in place destroy their input; it is restored, untimed, before each repetition.
  *
  * Measured on one H200, 2^27 words of u32 / u64, as a fraction of the read: neighboured .14 / .20 and with whole warps no
- * better (.13 / .19: L1 is as busy as before), interleaved .16 / .29, unrolled .29, .50, .73 / .44, .64, .78: more loads
- * in flight and fewer rounds are nearly the whole gain. What is unrolled after that gains nothing any more. On the chip, by
- * shared memory or shuffles, .92 / .95; one atomic a block .91 / .98; one a thread .19 / .02; CUB .94 / .97. */
+ * better (.13 / .19: L1 is as busy as before), interleaved .17 / .29, unrolled .30, .52, .73 / .44, .64, .78: more loads
+ * in flight and fewer rounds are nearly the whole gain. What is unrolled after that gains nothing any more (.67). On the
+ * chip, by shared memory or shuffles, .92 / .95; one atomic a block .91 / .98; one a thread .19 / .02; kernels that launch
+ * the next level .76; CUB .93 / .97. */
 #include <stdlib.h>
 
 #include <cub/device/device_reduce.cuh>

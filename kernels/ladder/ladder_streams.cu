@@ -12,17 +12,19 @@
  * makes them wait for each other, which no profile shows as an error. Two ways out: streams made
  * non-blocking (all of weft's), or the per-thread default stream.
  *
- * What to expect (one H200, a fast host; the shape is the same on any GPU since 2013):
- *   order       13 k kernels/s on one stream. depthFirst grows with the streams as far as there are connections, 81 k at 8
+ * What to expect (one H200, a fast host; the shape is the same on any GPU since 2013). All of it but graphs, priorities and
+ * transfers is the CPU's own time: it differs by 3 to 10 % from run to run and by a quarter from host to host.
+ *   order       13 k kernels/s on one stream. depthFirst grows with the streams as far as there are connections, 80 k at 8
  *               streams on 8 of them, and little beyond: chains that share a connection overlap only at their ends. At 32
- *               streams 18 k on 1 connection, 34 k on 2, 116 k on 8, 220 k on 32; breadthFirst 270 k to 300 k on any number.
- *               openmp: as breadthFirst up to 8 threads, no better with more; graph 330 k
- *   trap        trapLegacy takes as long as its kernels one after the other, 0.66 ms, the two ways out 0.10 ms
- *   urgent      8 us on an idle GPU, 2.5 ms (all of the load) behind a full one, 44 us (its first blocks) with high priority
- *   launch      2.9 us a dependent kernel, of which the GPU itself needs 1.3 (launchGraph); waiting for an event of
- *               another stream adds 0.3
- *   host        a turn of GPU and CPU takes 32 us by callback and 10 us by synchronising: a callback is for what need not be
- *               fast. cpuMeanwhile takes as long as the longer of the two parts, cpuAfter their sum
+ *               streams 18 k on 1 connection, 34 k on 2, 115 k on 8, 220 k on 32; breadthFirst 190 k to 310 k on any number.
+ *               openmp: as breadthFirst up to 8 threads, no better with more (the driver's locks: runs differ by 10 % and
+ *               more); graph 330 k to 350 k
+ *   trap        trapLegacy takes as long as its kernels one after the other, 0.66 ms, the two ways out 0.09 to 0.10 ms
+ *   urgent      8 to 9 us on an idle GPU, 2.5 ms (all of the load) behind a full one, 43 us (its first blocks) with high priority
+ *   launch      2.5 to 3.3 us a dependent kernel, of which the GPU itself needs 1.2 to 1.3 (launchGraph); waiting for an event
+ *               of another stream adds 0.3 to 0.8
+ *   host        a turn of GPU and CPU takes 20 to 44 us by callback (a thread of the driver must wake) and 10 us by
+ *               synchronising: a callback is for what need not be fast. cpuMeanwhile takes as long as the longer of the two parts, cpuAfter their sum
  *   staged      whole: .53 of `both`, one direction of PCIe at a time; .90 in 16 chunks depth first; breadth first .87 with a
  *               chunk for each stream, then less and less: no chunk leaves a stream before all of that stream's are in
  *
@@ -40,17 +42,18 @@ namespace {
 __device__ __forceinline__ float square_plus(float x, float c) { return cell_fma_f32(x, x, c); }
 __device__ __forceinline__ double square_plus(double x, double c) { return cell_fma_f64(x, x, c); }
 
-template <typename T> __global__ void chain_kernel(T *out, const T *in, int64_t in_cells, int steps)
+template <typename T> __global__ void chain_kernel(T *out, const T *in, int64_t in_cells, int steps, T summand)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     T x = in[i % in_cells];
 #pragma unroll 16
-    for (int k = 0; k < steps; k++) x = square_plus(x, (T)LADDER_STREAMS_SUMMAND);
+    for (int k = 0; k < steps; k++) x = square_plus(x, summand);
     out[i] = x;
 }
 
 typedef struct way {
     int64_t first, steps;
+    int turns;
 } way;
 
 /* The last warp may be a part of one. */
@@ -62,25 +65,26 @@ void answer(const void *context, dtype t, int64_t first, int64_t count, void *ou
     for (int64_t at = 0; at < count; at += LADDER_STREAMS_WARP) {
         const int64_t left = count - at, n = left < (int64_t)LADDER_STREAMS_WARP ? left : (int64_t)LADDER_STREAMS_WARP;
         ladder_random(t, cells, w->first + first + at, LADDER_STREAMS_WARP, LADDER_STREAMS_SEED);
-        ladder_streams_host_chain(t, cells, LADDER_STREAMS_WARP, w->steps);
+        for (int k = 0; k < w->turns; k++) ladder_streams_host_chain(t, cells, LADDER_STREAMS_WARP, w->steps, k);
         memcpy((char *)out + (size_t)at * word_bytes, cells, (size_t)n * word_bytes);
     }
 }
 
 } // namespace
 
-int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, cudaStream_t s)
+int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, int turn, cudaStream_t s)
 {
+    const double c = ladder_streams_summand(turn);
     switch (t) {
-    case DTYPE_F32: chain_kernel<<<blocks, threads, 0, s>>>((float *)out, (const float *)in, in_cells, steps); break;
-    case DTYPE_F64: chain_kernel<<<blocks, threads, 0, s>>>((double *)out, (const double *)in, in_cells, steps); break;
+    case DTYPE_F32: chain_kernel<<<blocks, threads, 0, s>>>((float *)out, (const float *)in, in_cells, steps, (float)c); break;
+    case DTYPE_F64: chain_kernel<<<blocks, threads, 0, s>>>((double *)out, (const double *)in, in_cells, steps, c); break;
     }
     return cudaGetLastError();
 }
 
-int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps, ladder_verdict *v)
+int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps, int turns, ladder_verdict *v)
 {
-    const way w = { first, steps };
+    const way w = { first, steps, turns };
     return ladder_compare(c, device_data, cells, answer, &w, v);
 }
 

@@ -2,7 +2,8 @@
  *
  * The work is a chain of dependent fma, x = fma(x, x, c): a chaotic map, so that a step too many or too few, or a cell that was
  * taken from elsewhere, ends in a wholly different number. It never leaves [-2, 2], and takes a known time, the latency
- * of an fma a step, on one warp that leaves the rest of the GPU free. */
+ * of an fma a step, on one warp that leaves the rest of the GPU free. What must happen in turn uses two values of c in turn, so
+ * that two pieces of work in the wrong order end elsewhere too. */
 #ifndef LADDER_STREAMS_H
 #define LADDER_STREAMS_H
 
@@ -25,19 +26,21 @@ enum {
     LADDER_STREAMS_PARAMETERS
 };
 enum { LADDER_STREAMS_MOST = 32, LADDER_STREAMS_WARP = 32, LADDER_STREAMS_SEED = 31 };
-#define LADDER_STREAMS_SUMMAND (-1.8984375) /* exact in both types */
 
-/* The chain on the host: `steps` on each of `cells` cells, in place; a multiple of 32 of them. */
-void ladder_streams_host_chain(dtype t, void *data, int64_t cells, int64_t steps);
+/* c of turn 0, 2, 4 ... and of turn 1, 3, 5 ...: exact in both types, and either keeps what the other leaves in [-1.9, 1.9]. */
+static inline double ladder_streams_summand(int turn) { return turn % 2 == 0 ? -1.8984375 : -1.8125; }
+
+/* The chain on the host: `steps` of one turn on each of `cells` cells, in place; a multiple of 32 of them. */
+void ladder_streams_host_chain(dtype t, void *data, int64_t cells, int64_t steps, int turn);
 /* each(context, i) for i < threads, each by a thread of its own; returns the first code that is not 0. */
 int ladder_streams_host_team(int threads, int (*each)(void *context, int index), void *context);
 
 #ifdef __CUDACC__
 
 /* out[i] = the chain from in[i mod in_cells], for i < blocks * threads; out may be in. */
-int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, cudaStream_t s);
-/* Compares `cells` device cells, which started as random ones first, first + 1, ..., with `steps` steps from there. */
-int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps, ladder_verdict *v);
+int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, int turn, cudaStream_t s);
+/* Compares `cells` device cells, which started as random ones first, first + 1, ..., with `turns` times `steps` steps from there. */
+int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps, int turns, ladder_verdict *v);
 /* A graph of what `enqueue` puts on c->stream, captured. */
 int ladder_streams_capture(ladder_case *c, int (*enqueue)(ladder_case *c), cudaGraphExec_t *out);
 

@@ -26,10 +26,10 @@ void *cells_of(const ladder_case *c, int task)
     return (char *)tasks_of(c)->cells + (size_t)task * LADDER_STREAMS_WARP * dtype_bytes(c->type);
 }
 
-int launch(ladder_case *c, int task, int steps, cudaStream_t s)
+int launch(ladder_case *c, int task, int steps, int turn, cudaStream_t s)
 {
     void *cells = cells_of(c, task);
-    return ladder_streams_chain(c->type, cells, cells, LADDER_STREAMS_WARP, 1, LADDER_STREAMS_WARP, steps, s);
+    return ladder_streams_chain(c->type, cells, cells, LADDER_STREAMS_WARP, 1, LADDER_STREAMS_WARP, steps, turn, s);
 }
 
 int fork_event(ladder_case *c) { return cudaEventRecord(tasks_of(c)->begun, device_cuda_stream(c->stream)); }
@@ -57,7 +57,7 @@ int launch_stream(ladder_case *c, int s)
 {
     int code = 0;
     for (int task = s; task < TASKS && !code; task += tasks_of(c)->streams)
-        for (int k = 0; k < DEPTH && !code; k++) code = launch(c, task, STEPS, tasks_of(c)->stream[s]);
+        for (int k = 0; k < DEPTH && !code; k++) code = launch(c, task, STEPS, k, tasks_of(c)->stream[s]);
     return code;
 }
 
@@ -119,7 +119,7 @@ int ladder_streams_order_breadth(ladder_case *c)
     for (int first = 0; first < TASKS; first += streams)
         for (int k = 0; k < DEPTH; k++)
             for (int s = 0; s < streams && first + s < TASKS && !code; s++)
-                code = launch(c, first + s, STEPS, tasks_of(c)->stream[s]);
+                code = launch(c, first + s, STEPS, k, tasks_of(c)->stream[s]);
     return code ? code : join_all(c);
 }
 
@@ -141,8 +141,8 @@ int ladder_streams_order_trap(ladder_case *c)
     int code = fork_all(c);
     if (!code) code = cudaStreamWaitEvent(t->between, t->begun, 0);
     for (int s = 0; s < t->streams && !code; s++) {
-        code = launch(c, s, STEPS, t->stream[s]);
-        if (!code) code = launch(c, BETWEEN, BETWEEN_STEPS, t->between);
+        code = launch(c, s, STEPS, 0, t->stream[s]);
+        if (!code) code = launch(c, BETWEEN, BETWEEN_STEPS, s, t->between);
     }
     if (!code) code = cudaEventRecord(t->done[BETWEEN], t->between);
     if (!code) code = join_stream(c, BETWEEN);
@@ -152,11 +152,11 @@ int ladder_streams_order_trap(ladder_case *c)
 int ladder_streams_order_verify(ladder_case *c, ladder_verdict *v)
 {
     const tasks *t = tasks_of(c);
-    if (!is_trap(c->rung->variant)) return ladder_streams_compare(c, t->cells, 0, TASKS * LADDER_STREAMS_WARP, DEPTH * STEPS, v);
-    const int code = ladder_streams_compare(c, t->cells, 0, (int64_t)t->streams * LADDER_STREAMS_WARP, STEPS, v);
+    if (!is_trap(c->rung->variant)) return ladder_streams_compare(c, t->cells, 0, TASKS * LADDER_STREAMS_WARP, STEPS, DEPTH, v);
+    const int code = ladder_streams_compare(c, t->cells, 0, (int64_t)t->streams * LADDER_STREAMS_WARP, STEPS, 1, v);
     if (code || !v->right) return code;
     return ladder_streams_compare(c, cells_of(c, BETWEEN), BETWEEN * LADDER_STREAMS_WARP, LADDER_STREAMS_WARP,
-                                  (int64_t)t->streams * BETWEEN_STEPS, v);
+                                  BETWEEN_STEPS, t->streams, v);
 }
 
 void ladder_streams_order_destroy(ladder_case *c)

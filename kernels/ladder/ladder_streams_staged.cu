@@ -14,10 +14,10 @@ enum { THREADS = 256 };
 __device__ __forceinline__ float square_plus(float x, float c) { return cell_fma_f32(x, x, c); }
 __device__ __forceinline__ double square_plus(double x, double c) { return cell_fma_f64(x, x, c); }
 
-template <typename T> __global__ void __launch_bounds__(THREADS) square_kernel(T *out, const T *in, int64_t cells)
+template <typename T> __global__ void __launch_bounds__(THREADS) square_kernel(T *out, const T *in, int64_t cells, T summand)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < cells) out[i] = square_plus(in[i], (T)LADDER_STREAMS_SUMMAND);
+    if (i < cells) out[i] = square_plus(in[i], summand);
 }
 
 typedef struct transfer {
@@ -64,9 +64,10 @@ int run(ladder_case *c, stage what, int chunk)
     case COMPUTE:
     case STAGES: break;
     }
+    const double summand = ladder_streams_summand(0);
     switch (c->type) {
-    case DTYPE_F32: square_kernel<<<blocks, THREADS, 0, s>>>((float *)t->out + first, (const float *)t->in + first, cells); break;
-    case DTYPE_F64: square_kernel<<<blocks, THREADS, 0, s>>>((double *)t->out + first, (const double *)t->in + first, cells); break;
+    case DTYPE_F32: square_kernel<<<blocks, THREADS, 0, s>>>((float *)t->out + first, (const float *)t->in + first, cells, (float)summand); break;
+    case DTYPE_F64: square_kernel<<<blocks, THREADS, 0, s>>>((double *)t->out + first, (const double *)t->in + first, cells, summand); break;
     }
     return cudaGetLastError();
 }
@@ -117,7 +118,7 @@ int ladder_streams_staged_breadth(ladder_case *c)
 
 int ladder_streams_staged_verify(ladder_case *c, ladder_verdict *v)
 {
-    return ladder_streams_compare(c, transfer_of(c)->to, 0, c->size, 1, v);
+    return ladder_streams_compare(c, transfer_of(c)->to, 0, c->size, 1, 1, v);
 }
 
 void ladder_streams_staged_destroy(ladder_case *c)

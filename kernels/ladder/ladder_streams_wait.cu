@@ -1,5 +1,6 @@
 /* What launching, waiting for one another and calling back cost: work that is short beside its administration. One warp's
- * cells go through all of it in order, so that a kernel or a callback that came too early, twice or never shows. */
+ * cells go through all of it in order, so that a kernel or a callback that came too early, twice or never shows. (A missing
+ * wait alone shows only where it lets something come too early: kernels this short end before the next is launched.) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ typedef struct line {
     void *cells; /* a warp's worth, of the GPU's turns and, in pinned memory, of the CPU's as well */
     device_memory where;
     void *own;      /* the CPU's own cells */
-    int64_t steps;  /* of each cell in one repetition */
+    int steps, turns; /* of each cell in one repetition: so many turns of so many steps */
     dtype type;
     int kernels;
     cudaStream_t stream[2];
@@ -50,16 +51,16 @@ int line_create(ladder_case *c, device_memory where, int priority)
     return code;
 }
 
-int advance(const line *l, int steps, cudaStream_t s)
+int advance(const line *l, int steps, int turn, cudaStream_t s)
 {
-    return ladder_streams_chain(l->type, l->cells, l->cells, LADDER_STREAMS_WARP, 1, LADDER_STREAMS_WARP, steps, s);
+    return ladder_streams_chain(l->type, l->cells, l->cells, LADDER_STREAMS_WARP, 1, LADDER_STREAMS_WARP, steps, turn, s);
 }
 
-/* The CPU's turn. */
+/* The CPU's turn; the GPU's are the even ones. */
 void CUDART_CB take_turn(void *context)
 {
     const line *l = (const line *)context;
-    ladder_streams_host_chain(l->type, l->cells, LADDER_STREAMS_WARP, SHORT_STEPS);
+    ladder_streams_host_chain(l->type, l->cells, LADDER_STREAMS_WARP, SHORT_STEPS, 1);
 }
 
 } // namespace
@@ -71,7 +72,8 @@ int ladder_streams_wait_prepare_launches(ladder_case *c)
     const int code = line_create(c, DEVICE_MEMORY_DEVICE, 0);
     c->size = line_of(c)->kernels;
     c->work = (double)c->size;
-    line_of(c)->steps = c->size * SHORT_STEPS;
+    line_of(c)->steps = SHORT_STEPS;
+    line_of(c)->turns = line_of(c)->kernels;
     return code;
 }
 
@@ -79,7 +81,7 @@ int ladder_streams_wait_launch(ladder_case *c)
 {
     const line *l = line_of(c);
     int code = 0;
-    for (int k = 0; k < l->kernels && !code; k++) code = advance(l, SHORT_STEPS, device_cuda_stream(c->stream));
+    for (int k = 0; k < l->kernels && !code; k++) code = advance(l, SHORT_STEPS, k, device_cuda_stream(c->stream));
     return code;
 }
 
@@ -92,7 +94,7 @@ int ladder_streams_wait_events(ladder_case *c)
     for (int k = 0; k < l->kernels && !code; k++) {
         const cudaStream_t s = l->stream[k % 2];
         code = cudaStreamWaitEvent(s, before, 0);
-        if (!code) code = advance(l, SHORT_STEPS, s);
+        if (!code) code = advance(l, SHORT_STEPS, k, s);
         if (!code) code = cudaEventRecord(before = l->done[k % 2], s);
     }
     return code ? code : cudaStreamWaitEvent(device_cuda_stream(c->stream), before, 0);
@@ -113,7 +115,8 @@ int ladder_streams_wait_prepare_callback(ladder_case *c)
     const int code = line_create(c, DEVICE_MEMORY_PINNED, 0);
     c->size = line_of(c)->kernels;
     c->work = (double)c->size;
-    line_of(c)->steps = c->size * 2 * SHORT_STEPS;
+    line_of(c)->steps = SHORT_STEPS;
+    line_of(c)->turns = 2 * line_of(c)->kernels;
     return code;
 }
 
@@ -124,7 +127,7 @@ int ladder_streams_wait_function(ladder_case *c)
     const cudaStream_t s = device_cuda_stream(c->stream);
     int code = 0;
     for (int k = 0; k < l->kernels && !code; k++) {
-        code = advance(l, SHORT_STEPS, s);
+        code = advance(l, SHORT_STEPS, 0, s);
         if (!code) code = cudaLaunchHostFunc(s, take_turn, l);
     }
     return code;
@@ -136,7 +139,7 @@ int ladder_streams_wait_sync(ladder_case *c)
     const cudaStream_t s = device_cuda_stream(c->stream);
     int code = 0;
     for (int k = 0; k < l->kernels && !code; k++) {
-        code = advance(l, SHORT_STEPS, s);
+        code = advance(l, SHORT_STEPS, 0, s);
         if (!code) code = cudaStreamSynchronize(s);
         if (!code) take_turn(l);
     }
@@ -152,6 +155,7 @@ int ladder_streams_wait_prepare_both(ladder_case *c)
     c->size = 2 * LADDER_STREAMS_WARP;
     c->work = 2;
     l->steps = LONG_STEPS;
+    l->turns = 1;
     l->own = malloc(LADDER_STREAMS_WARP * sizeof(double));
     if (!l->own) abort();
     ladder_random(c->type, l->own, 0, LADDER_STREAMS_WARP, LADDER_STREAMS_SEED);
@@ -161,17 +165,17 @@ int ladder_streams_wait_prepare_both(ladder_case *c)
 int ladder_streams_wait_after(ladder_case *c)
 {
     const line *l = line_of(c);
-    int code = advance(l, LONG_STEPS, device_cuda_stream(c->stream));
+    int code = advance(l, LONG_STEPS, 0, device_cuda_stream(c->stream));
     if (!code) code = cudaStreamSynchronize(device_cuda_stream(c->stream));
-    ladder_streams_host_chain(l->type, l->own, LADDER_STREAMS_WARP, LONG_STEPS);
+    ladder_streams_host_chain(l->type, l->own, LADDER_STREAMS_WARP, LONG_STEPS, 0);
     return code;
 }
 
 int ladder_streams_wait_meanwhile(ladder_case *c)
 {
     const line *l = line_of(c);
-    const int code = advance(l, LONG_STEPS, device_cuda_stream(c->stream));
-    ladder_streams_host_chain(l->type, l->own, LADDER_STREAMS_WARP, LONG_STEPS);
+    const int code = advance(l, LONG_STEPS, 0, device_cuda_stream(c->stream));
+    ladder_streams_host_chain(l->type, l->own, LADDER_STREAMS_WARP, LONG_STEPS, 0);
     return code ? code : cudaStreamSynchronize(device_cuda_stream(c->stream));
 }
 
@@ -187,6 +191,7 @@ int ladder_streams_wait_prepare_urgent(ladder_case *c)
     c->size = 1;
     c->work = 1;
     l->steps = SHORT_STEPS;
+    l->turns = 1;
     if (code || c->rung->variant == LADDER_STREAMS_IDLE) return code;
     code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, c->d->ordinal);
     l->load_blocks = 2 * sms * LOAD_WAVES;
@@ -202,14 +207,14 @@ int ladder_streams_wait_load(ladder_case *c)
     if (l->load_blocks == 0) return cudaSuccess;
     int code = cudaStreamSynchronize(l->stream[1]);
     if (!code) code = cudaEventRecord(l->begun, l->stream[1]);
-    if (!code) code = ladder_streams_chain(l->type, l->load_out, l->load_in, LOAD_THREADS, l->load_blocks, LOAD_THREADS, LOAD_STEPS, l->stream[1]);
+    if (!code) code = ladder_streams_chain(l->type, l->load_out, l->load_in, LOAD_THREADS, l->load_blocks, LOAD_THREADS, LOAD_STEPS, 0, l->stream[1]);
     return code ? code : cudaEventSynchronize(l->begun);
 }
 
 int ladder_streams_wait_urgent(ladder_case *c)
 {
     const line *l = line_of(c);
-    int code = advance(l, SHORT_STEPS, l->stream[0]);
+    int code = advance(l, SHORT_STEPS, 0, l->stream[0]);
     if (!code) code = cudaEventRecord(l->done[0], l->stream[0]);
     return code ? code : cudaStreamWaitEvent(device_cuda_stream(c->stream), l->done[0], 0);
 }
@@ -231,7 +236,7 @@ int verify_load(ladder_case *c, ladder_verdict *v)
     const line *l = line_of(c);
     double cells[LOAD_THREADS];
     ladder_random(c->type, cells, 0, LOAD_THREADS, LADDER_STREAMS_SEED);
-    ladder_streams_host_chain(c->type, cells, LOAD_THREADS, LOAD_STEPS);
+    ladder_streams_host_chain(c->type, cells, LOAD_THREADS, LOAD_STEPS, 0);
     const int code = cudaStreamSynchronize(l->stream[1]);
     return code ? code : ladder_compare(c, l->load_out, (int64_t)l->load_blocks * LOAD_THREADS, load_answer, cells, v);
 }
@@ -253,7 +258,7 @@ int verify_own(ladder_case *c, ladder_verdict *v)
 int ladder_streams_wait_verify(ladder_case *c, ladder_verdict *v)
 {
     const line *l = line_of(c);
-    int code = ladder_streams_compare(c, l->cells, 0, LADDER_STREAMS_WARP, l->steps, v);
+    int code = ladder_streams_compare(c, l->cells, 0, LADDER_STREAMS_WARP, l->steps, l->turns, v);
     if (!code && v->right && l->own) code = verify_own(c, v);
     return code || !v->right || l->load_blocks == 0 ? code : verify_load(c, v);
 }
