@@ -9,11 +9,15 @@ enum { LADDER_ACCESS_THREADS = 256 };
 
 static inline const ladder_arrays *ladder_access_arrays(const ladder_case *c) { return (const ladder_arrays *)c->state; }
 
-static inline unsigned ladder_access_blocks(int64_t cells, int64_t block_cells) { return (unsigned)((cells + block_cells - 1) / block_cells); }
+static inline unsigned ladder_access_blocks(int64_t cells, int64_t block_cells)
+{
+    return (unsigned)((cells + block_cells - 1) / block_cells);
+}
 
 template <typename T> using ladder_access_kernel = void (*)(T *out, const T *in, int64_t n, int64_t step);
 
-static inline int ladder_access_launch(ladder_case *c, ladder_access_kernel<float> f32, ladder_access_kernel<double> f64, int64_t threads, int64_t step)
+static inline int ladder_access_launch(ladder_case *c, ladder_access_kernel<float> f32, ladder_access_kernel<double> f64,
+                                       int64_t threads, int64_t step)
 {
     const cudaStream_t stream = device_cuda_stream(c->stream);
     const ladder_arrays *a = ladder_access_arrays(c);

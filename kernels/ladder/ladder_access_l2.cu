@@ -3,10 +3,10 @@
  * Rows: packed rows of an odd length start anywhere in a line, so that each warp touches one sector more and no vector load
  * is allowed; cudaMallocPitch lets every row start on a multiple of 512 bytes, for at most 511 bytes a row.
  *
- * The window: L2 (50 MB on an H100, 60 on an H200) keeps what was used last, and a stream of data that is used once pushes out a table
- * that is used all the time. A stream's access policy names a window of addresses whose lines persist, in a part of L2 that is
- * set aside for them. The hit ratio lets only so many of the window's lines claim the right. The rungs read such a
- * window once for every cell that streams by.
+ * The window: L2 (50 MB on an H100, 60 on an H200) keeps what was used last, and a stream of data that is used once pushes
+ * out a table that is used all the time. A stream's access policy names a window of addresses whose lines persist, in a
+ * part of L2 that is set aside for them. The hit ratio lets only so many of the window's lines claim the right. The rungs
+ * read such a window once for every cell that streams by.
  *
  * Measured on one H200, f32, as a fraction of the copy (the window's reads are counted, so that more than 1 is possible): rows
  * of 1001 cells packed .63, pitched .84. The window: 4, 16, 32, 40 MB left alone 1.38, 1.00, 1.00, 1.01; persisting 1.40, 1.13,

@@ -1,4 +1,5 @@
-/* Chains of multiply-adds: x = x * factor + summand, again and again, in registers (ladder_chains.cuh). The host repeats the chains of one block with the same operations in the same order: all rungs are exact to the bit. */
+/* Chains of multiply-adds: x = x * factor + summand, again and again, in registers (ladder_chains.cuh). The host repeats
+ * the chains of one block with the same operations in the same order: all rungs are exact to the bit. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -6,10 +6,11 @@
  * block one by one; each is held against the host's double, and their xor against what the first kernel left. The error
  * that is printed is the largest of these 524,288, against the exact value: a correctly rounded function has 0.5.
  *
- * Bounds, from the CUDA C++ Programming Guide, "Mathematical Functions", which counts ulp from the correctly rounded result: sinf 2,
- * expf 2, logf 1, division and square root 0, rsqrtf 2, __fdividef 2, __expf 2 + floor(1.173 abs x); __sinf in [-pi, pi]
- * and __logf in [0.5, 2] are 2^-21.41 off at most, in absolute terms. An absolute bound means nothing in ulp where the function is near zero: the sine
- * near pi has lost most of its bits, and that is what the large figure of sinFast says. */
+ * Bounds, from the CUDA C++ Programming Guide, "Mathematical Functions", which counts ulp from the correctly rounded
+ * result: sinf 2, expf 2, logf 1, division and square root 0, rsqrtf 2, __fdividef 2, __expf 2 + floor(1.173 abs x); __sinf
+ * in [-pi, pi] and __logf in [0.5, 2] are 2^-21.41 off at most, in absolute terms. An absolute bound means nothing in ulp
+ * where the function is near zero: the sine near pi has lost most of its bits, and that is what the large figure of sinFast
+ * says. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

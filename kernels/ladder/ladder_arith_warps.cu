@@ -2,9 +2,9 @@
  * Among all: additions to the same few words of memory, which must happen one after the other.
  *
  * An atomic addition without use of its result is sent off and done by the units at the L2 cache. How many a second depends
- * on how many different words they fall on: those for one word queue up. nvcc knows this and adds up a warp's
- * contributions first, but only where it can see that the address is the same for all: here it cannot, since the number of words
- * is a parameter. `aggregated` does so by hand, in shared memory `shared` collects a whole block's. */
+ * on how many different words they fall on: those for one word queue up. nvcc knows this and adds up a warp's contributions
+ * first, but only where it can see that the address is the same for all: here it cannot, since the number of words is a
+ * parameter. `aggregated` does so by hand, in shared memory `shared` collects a whole block's. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -7,6 +7,7 @@
 #include "cell.h"
 #include "device_cuda.h"
 #include "ladder_chains.cuh"
+#include "ladder_fma.cuh"
 
 /* ---- arithmetic: nothing but fma, in registers ---- */
 
@@ -16,14 +17,11 @@ namespace {
  * overflow. All blocks compute the same. */
 enum { FMA_THREADS = 256, FMA_CHAINS = 8, FMA_STEPS = 4096, FMA_BLOCKS_PER_SM = 8 };
 
-__device__ __forceinline__ float fma_of(float a, float b, float c) { return cell_fma_f32(a, b, c); }
-__device__ __forceinline__ double fma_of(double a, double b, double c) { return cell_fma_f64(a, b, c); }
-
 template <typename T> __global__ void __launch_bounds__(FMA_THREADS) fma_kernel(T *out, const T *in, T factor, T summand)
 {
     ladder_chains<T, FMA_CHAINS, FMA_THREADS> cells;
     cells.load(in);
-    cells.template run<FMA_STEPS>([=](T x) { return fma_of(x, factor, summand); });
+    cells.template run<FMA_STEPS>([=](T x) { return ladder_fma(x, factor, summand); });
     cells.store(out);
 }
 

@@ -19,13 +19,11 @@
 #include "device_cuda.h"
 #include "ladder_constant.h"
 #include "ladder_families.h"
+#include "ladder_fma.cuh"
 
 namespace {
 
 enum { SEED = 5, POINTS = 9, THREADS = 256, CELLS = 8 };
-
-__device__ __forceinline__ float fma_of(float a, float b, float c) { return cell_fma_f32(a, b, c); }
-__device__ __forceinline__ double fma_of(double a, double b, double c) { return cell_fma_f64(a, b, c); }
 
 /* u + (D2 u) / 4, of order 8. A function, so that device code may have it as immediates. */
 __host__ __device__ constexpr double weight(int k)
@@ -52,7 +50,7 @@ template <typename T, typename WEIGHT, typename CELL> __device__ __forceinline__
 {
     T sum = w(0) * u(0);
 #pragma unroll
-    for (int k = 1; k < POINTS; k++) sum = fma_of(w(k), u(k), sum);
+    for (int k = 1; k < POINTS; k++) sum = ladder_fma(w(k), u(k), sum);
     return sum;
 }
 

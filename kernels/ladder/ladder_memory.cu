@@ -6,9 +6,10 @@
  * once, so that it can overlap with other work. Pinning is slow itself (every page is locked and mapped for the GPU): it
  * pays for buffers that live long, never around a single copy.
  *
- * A kernel can also read and write pinned memory in place (mapped, "zero copy"): each access crosses PCIe, which is right for
- * data that are touched once and wrong for data that are touched twice. Managed memory moves pages to whoever touches them: without
- * a hint every first touch is a page fault of tens of microseconds; a prefetch moves whole ranges like a copy does.
+ * A kernel can also read and write pinned memory in place (mapped, "zero copy"): each access crosses PCIe, which is right
+ * for data that are touched once and wrong for data that are touched twice. Managed memory moves pages to whoever touches
+ * them: without a hint every first touch is a page fault of tens of microseconds; a prefetch moves whole ranges like a copy
+ * does.
  *
  * Measured on one H200 over PCIe 5 x16: pageable 10 to 20 GB/s, pinned 55 in either direction and 102 in both at once,
  * mapped reads 51 and writes 53, managed memory 12 by faults and 39 after a prefetch (64 MiB; 4 and 5 at 256 KiB); between

@@ -1,12 +1,14 @@
 /* Copying on the host: how many threads, past the caches or through them, and what memory costs before it is used.
  *
- * A copy through the caches reads the target's lines before it overwrites them (the core owns a line before it may change it):
- * three bytes move for two that are counted. Stores past the caches spare that, and the caches' contents, but cost more where the data
- * would have fitted in. One core cannot fill the memory's pipes: it has some ten to sixteen missing lines on their way and waits.
- * Fresh memory costs a page fault at its first touch: a trap, and 4 KiB of zeros to be written; with huge pages one for 2 MiB.
+ * A copy through the caches reads the target's lines before it overwrites them (the core owns a line before it may change
+ * it): three bytes move for two that are counted. Stores past the caches spare that, and the caches' contents, but cost
+ * more where the data would have fitted in. One core cannot fill the memory's pipes: it has some ten to sixteen missing
+ * lines on their way and waits. Fresh memory costs a page fault at its first touch: a trap, and 4 KiB of zeros to be
+ * written; with huge pages one for 2 MiB.
  *
- * What to expect: one thread 5 to 15 GB/s beyond the caches and several times that within; all threads at the ceiling beyond them, below it
- * under a MiB (waking the team takes microseconds); first touch 1 to 4 GB/s a thread with small pages, more with huge ones. */
+ * What to expect: one thread 5 to 15 GB/s beyond the caches and several times that within; all threads at the ceiling
+ * beyond them, below it under a MiB (waking the team takes microseconds); first touch 1 to 4 GB/s a thread with small
+ * pages, more with huge ones. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>

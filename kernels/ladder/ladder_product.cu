@@ -26,13 +26,11 @@
 #include "device_cuda.h"
 #include "ladder_cublas.h"
 #include "ladder_families.h"
+#include "ladder_fma.cuh"
 
 namespace {
 
 enum { TILE = 32, NAIVE_ROWS = 8, SECTOR_BYTES = 32 };
-
-__device__ __forceinline__ float fma_of(float a, float b, float c) { return cell_fma_f32(a, b, c); }
-__device__ __forceinline__ double fma_of(double a, double b, double c) { return cell_fma_f64(a, b, c); }
 
 /* ---- one cell of C a thread, straight from memory ---- */
 
@@ -41,7 +39,7 @@ template <typename T> __global__ void naive_row(T *c, const T *a, const T *b, in
 {
     const int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     T sum = 0;
-    for (int64_t k = 0; k < n; k++) sum = fma_of(a[i * n + k], b[k * n + j], sum);
+    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], b[k * n + j], sum);
     c[i * n + j] = sum;
 }
 
@@ -50,7 +48,7 @@ template <typename T> __global__ void naive_col(T *c, const T *a, const T *b, in
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, j = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     T sum = 0;
-    for (int64_t k = 0; k < n; k++) sum = fma_of(a[i * n + k], b[k * n + j], sum);
+    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], b[k * n + j], sum);
     c[i * n + j] = sum;
 }
 
@@ -67,7 +65,7 @@ template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c
         of_a[ty][tx] = a[i * n + k0 + tx];
         __syncwarp();
 #pragma unroll
-        for (int k = 0; k < TILE; k++) sum = fma_of(of_a[ty][k], b[(k0 + k) * n + j], sum);
+        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_a[ty][k], b[(k0 + k) * n + j], sum);
         __syncwarp();
     }
     c[i * n + j] = sum;
@@ -85,7 +83,7 @@ template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_ab(T *
         of_b[ty][tx] = b[(k0 + ty) * n + j];
         __syncthreads();
 #pragma unroll
-        for (int k = 0; k < TILE; k++) sum = fma_of(of_a[ty][k], of_b[k][tx], sum);
+        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_a[ty][k], of_b[k][tx], sum);
         __syncthreads();
     }
     c[i * n + j] = sum;
@@ -96,27 +94,23 @@ template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_ab(T *
 /* The block makes 128 x 128 cells of C, a thread 8 x 8 of them: two groups of four rows and of four columns, 64 apart, so
  * that eight neighbouring threads read 128 bytes of B side by side and the threads of a warp few different words of A. Two
  * tiles of each matrix: while one is used the next is on its way, and one barrier a step is enough. */
-enum { EDGE = 128, DEPTH = 8, GROUP = 4, MICRO = 8, REGISTER_THREADS = 256, SIDE = EDGE / MICRO, GAP = EDGE / 2 };
-
-template <typename T> struct alignas(16) four {
-    T u[GROUP];
-};
+enum { EDGE = 128, DEPTH = 8, GROUP = LADDER_FOUR, MICRO = 8, REGISTER_THREADS = 256, SIDE = EDGE / MICRO, GAP = EDGE / 2 };
 
 template <typename T> struct tiles {
     T a[2][DEPTH][EDGE + GROUP]; /* turned: a column of A's tile is a row here. Padded for the stores that turn it */
     T b[2][DEPTH][EDGE];
 };
 
-template <typename T> __device__ __forceinline__ void keep(tiles<T> &own, int which, int t, const four<T> &of_a, const four<T> &of_b)
+template <typename T> __device__ __forceinline__ void keep(tiles<T> &own, int which, int t, const ladder_four<T> &of_a, const ladder_four<T> &of_b)
 {
 #pragma unroll
     for (int m = 0; m < GROUP; m++) own.a[which][t % 2 * GROUP + m][t / 2] = of_a.u[m];
-    *(four<T> *)&own.b[which][t / 32][t % 32 * GROUP] = of_b;
+    *(ladder_four<T> *)&own.b[which][t / 32][t % 32 * GROUP] = of_b;
 }
 
 template <typename T> __device__ __forceinline__ void eight(T *u, const T *row, int at)
 {
-    const four<T> low = *(const four<T> *)(row + at), high = *(const four<T> *)(row + GAP + at);
+    const ladder_four<T> low = *(const ladder_four<T> *)(row + at), high = *(const ladder_four<T> *)(row + GAP + at);
 #pragma unroll
     for (int m = 0; m < GROUP; m++) {
         u[m] = low.u[m];
@@ -134,16 +128,16 @@ __global__ void __launch_bounds__(REGISTER_THREADS, sizeof(T) == sizeof(float) ?
     a += (int64_t)(i0 + t / 2) * n + t % 2 * GROUP; /* where this thread fetches its four cells of each tile */
     b += t / 32 * n + j0 + t % 32 * GROUP;
     T sum[MICRO][MICRO] = {};
-    keep(own, 0, t, *(const four<T> *)a, *(const four<T> *)b);
+    keep(own, 0, t, *(const ladder_four<T> *)a, *(const ladder_four<T> *)b);
     __syncthreads();
     for (int k0 = DEPTH; k0 <= n; k0 += DEPTH) {
         const int which = k0 / DEPTH % 2 ^ 1;
-        four<T> next_a, next_b;
+        ladder_four<T> next_a, next_b;
         a += DEPTH;
         b += DEPTH * n;
         if (k0 < n) {
-            next_a = *(const four<T> *)a;
-            next_b = *(const four<T> *)b;
+            next_a = *(const ladder_four<T> *)a;
+            next_b = *(const ladder_four<T> *)b;
         }
 #pragma unroll
         for (int k = 0; k < DEPTH; k++) {
@@ -153,7 +147,7 @@ __global__ void __launch_bounds__(REGISTER_THREADS, sizeof(T) == sizeof(float) ?
 #pragma unroll
             for (int y = 0; y < MICRO; y++)
 #pragma unroll
-                for (int x = 0; x < MICRO; x++) sum[y][x] = fma_of(u[y], w[x], sum[y][x]);
+                for (int x = 0; x < MICRO; x++) sum[y][x] = ladder_fma(u[y], w[x], sum[y][x]);
         }
         if (k0 < n) keep(own, 1 - which, t, next_a, next_b);
         __syncthreads();
@@ -163,7 +157,7 @@ __global__ void __launch_bounds__(REGISTER_THREADS, sizeof(T) == sizeof(float) ?
 #pragma unroll
         for (int x = 0; x < MICRO; x += GROUP) {
             const int i = i0 + row + y % GROUP + y / GROUP * GAP, j = j0 + column + x / GROUP * GAP;
-            *(four<T> *)(c + (int64_t)i * n + j) = { { sum[y][x], sum[y][x + 1], sum[y][x + 2], sum[y][x + 3] } };
+            *(ladder_four<T> *)(c + (int64_t)i * n + j) = { { sum[y][x], sum[y][x + 1], sum[y][x + 2], sum[y][x + 3] } };
         }
 }
 
@@ -173,7 +167,7 @@ template <typename T> __global__ void aat_naive(T *c, const T *a, const T *, int
 {
     const int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     T sum = 0;
-    for (int64_t k = 0; k < n; k++) sum = fma_of(a[i * n + k], a[j * n + k], sum);
+    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], a[j * n + k], sum);
     c[i * n + j] = sum;
 }
 
@@ -191,7 +185,7 @@ template <typename T, int PAD> __global__ void __launch_bounds__(TILE *TILE) aat
         of_j[ty][tx] = a[(j0 + ty) * n + k0 + tx];
         __syncthreads();
 #pragma unroll
-        for (int k = 0; k < TILE; k++) sum = fma_of(of_i[ty][k], of_j[tx][k], sum);
+        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_i[ty][k], of_j[tx][k], sum);
         __syncthreads();
     }
     c[(i0 + ty) * n + j0 + tx] = sum;

@@ -3,18 +3,12 @@
 #include <stdlib.h>
 
 #include "device_cuda.h"
+#include "ladder_fma.cuh"
 #include "ladder_product.h"
 
 namespace {
 
-enum { THREADS = 256, GROUP = 4, ROOFLINE_BYTES = 1 << 28 };
-
-__device__ __forceinline__ float fma_of(float a, float b, float c) { return cell_fma_f32(a, b, c); }
-__device__ __forceinline__ double fma_of(double a, double b, double c) { return cell_fma_f64(a, b, c); }
-
-template <typename T> struct alignas(16) four {
-    T u[GROUP];
-};
+enum { THREADS = 256, GROUP = LADDER_FOUR, ROOFLINE_BYTES = 1 << 28 };
 
 template <typename T> __global__ void fill_odd(T *to, int64_t cells, uint64_t seed)
 {
@@ -29,12 +23,12 @@ __global__ void __launch_bounds__(THREADS) roofline(T *to, const T *from, int64_
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= fours) return;
-    four<T> x = ((const four<T> *)from)[i];
+    ladder_four<T> x = ((const ladder_four<T> *)from)[i];
 #pragma unroll 16
     for (int step = 0; step < fmas; step++)
 #pragma unroll
-        for (int m = 0; m < GROUP; m++) x.u[m] = fma_of(x.u[m], factor, summand);
-    ((four<T> *)to)[i] = x;
+        for (int m = 0; m < GROUP; m++) x.u[m] = ladder_fma(x.u[m], factor, summand);
+    ((ladder_four<T> *)to)[i] = x;
 }
 
 void roofline_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)

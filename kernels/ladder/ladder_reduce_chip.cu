@@ -6,12 +6,19 @@ namespace {
 enum { BLOCK = LADDER_REDUCE_BLOCK, CHUNK = LADDER_REDUCE_CHUNK };
 typedef ladder_reduce_word32 word32;
 typedef ladder_reduce_word64 word64;
+constexpr auto trees = ladder_reduce_trees;
+
+/* This thread's part of its block's chunk. */
+template <typename W> __device__ __forceinline__ W chunk_of(const W *data)
+{
+    return ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(data + (int64_t)blockIdx.x * CHUNK, (int)threadIdx.x);
+}
 
 template <typename W> __global__ void in_shared(W *partial, W *data)
 {
     __shared__ W mine[BLOCK];
     const int t = (int)threadIdx.x;
-    mine[t] = ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(data + (int64_t)blockIdx.x * CHUNK, t);
+    mine[t] = chunk_of<W>(data);
     __syncthreads();
     ladder_reduce_rounds<W, BLOCK / 2>(mine, t);
     ladder_reduce_last_warp(mine, t);
@@ -20,7 +27,7 @@ template <typename W> __global__ void in_shared(W *partial, W *data)
 
 template <typename W> __global__ void by_shuffles(W *partial, W *data)
 {
-    const W u = ladder_reduce_sum_of_block(ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(data + (int64_t)blockIdx.x * CHUNK, (int)threadIdx.x));
+    const W u = ladder_reduce_sum_of_block(chunk_of<W>(data));
     if (threadIdx.x == 0) partial[blockIdx.x] = u;
 }
 
@@ -28,7 +35,7 @@ template <typename W> __global__ void by_shuffles(W *partial, W *data)
 
 template <typename W> __global__ void atomic_a_block(W *result, W *data)
 {
-    const W u = ladder_reduce_sum_of_block(ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(data + (int64_t)blockIdx.x * CHUNK, (int)threadIdx.x));
+    const W u = ladder_reduce_sum_of_block(chunk_of<W>(data));
     if (threadIdx.x == 0) atomicAdd(result, u);
 }
 
@@ -36,7 +43,7 @@ template <typename W> __global__ void atomic_a_block(W *result, W *data)
  * or the hardware first merges within a warp). */
 template <typename W> __global__ void atomic_a_thread(W *result, W *data)
 {
-    atomicAdd(result, ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(data + (int64_t)blockIdx.x * CHUNK, (int)threadIdx.x));
+    atomicAdd(result, chunk_of<W>(data));
 }
 
 template <typename W> using kernel = void (*)(W *result, W *data);
@@ -57,7 +64,7 @@ int atomics(ladder_case *c, kernel<word32> k32, kernel<word64> k64)
 
 } // namespace
 
-int ladder_reduce_in_shared(ladder_case *c) { return ladder_reduce_trees(c, in_shared<word32>, in_shared<word64>, 8); }
-int ladder_reduce_by_shuffles(ladder_case *c) { return ladder_reduce_trees(c, by_shuffles<word32>, by_shuffles<word64>, 8); }
+int ladder_reduce_in_shared(ladder_case *c) { return trees(c, in_shared<word32>, in_shared<word64>, 8); }
+int ladder_reduce_by_shuffles(ladder_case *c) { return trees(c, by_shuffles<word32>, by_shuffles<word64>, 8); }
 int ladder_reduce_atomic_a_block(ladder_case *c) { return atomics(c, atomic_a_block<word32>, atomic_a_block<word64>); }
 int ladder_reduce_atomic_a_thread(ladder_case *c) { return atomics(c, atomic_a_thread<word32>, atomic_a_thread<word64>); }

@@ -6,6 +6,7 @@ namespace {
 enum { BLOCK = LADDER_REDUCE_BLOCK, CHUNK = LADDER_REDUCE_CHUNK };
 typedef ladder_reduce_word32 word32;
 typedef ladder_reduce_word64 word64;
+constexpr auto trees = ladder_reduce_trees;
 
 /* Thread t adds its neighbour's number if t is a multiple of 2, then of 4, of 8 ...: in each round the threads that work
  * are spread over all warps, and every warp runs for the sake of a few of its threads. */
@@ -104,12 +105,12 @@ template <typename W> __global__ void sized_by_template(W *partial, W *data)
 
 } // namespace
 
-int ladder_reduce_neighboured(ladder_case *c) { return ladder_reduce_trees(c, neighboured<word32>, neighboured<word64>, 1); }
-int ladder_reduce_together(ladder_case *c) { return ladder_reduce_trees(c, neighboured_together<word32>, neighboured_together<word64>, 1); }
-int ladder_reduce_interleaved(ladder_case *c) { return ladder_reduce_trees(c, interleaved<word32>, interleaved<word64>, 1); }
-int ladder_reduce_unroll2(ladder_case *c) { return ladder_reduce_trees(c, unrolled<word32, 2>, unrolled<word64, 2>, 2); }
-int ladder_reduce_unroll4(ladder_case *c) { return ladder_reduce_trees(c, unrolled<word32, 4>, unrolled<word64, 4>, 4); }
-int ladder_reduce_unroll8(ladder_case *c) { return ladder_reduce_trees(c, unrolled<word32, 8>, unrolled<word64, 8>, 8); }
-int ladder_reduce_unrolled_last_warp(ladder_case *c) { return ladder_reduce_trees(c, unrolled_last_warp<word32>, unrolled_last_warp<word64>, 8); }
-int ladder_reduce_unrolled_completely(ladder_case *c) { return ladder_reduce_trees(c, unrolled_completely<word32>, unrolled_completely<word64>, 8); }
-int ladder_reduce_sized_by_template(ladder_case *c) { return ladder_reduce_trees(c, sized_by_template<word32>, sized_by_template<word64>, 8); }
+int ladder_reduce_neighboured(ladder_case *c) { return trees(c, neighboured<word32>, neighboured<word64>, 1); }
+int ladder_reduce_together(ladder_case *c) { return trees(c, neighboured_together<word32>, neighboured_together<word64>, 1); }
+int ladder_reduce_interleaved(ladder_case *c) { return trees(c, interleaved<word32>, interleaved<word64>, 1); }
+int ladder_reduce_unroll2(ladder_case *c) { return trees(c, unrolled<word32, 2>, unrolled<word64, 2>, 2); }
+int ladder_reduce_unroll4(ladder_case *c) { return trees(c, unrolled<word32, 4>, unrolled<word64, 4>, 4); }
+int ladder_reduce_unroll8(ladder_case *c) { return trees(c, unrolled<word32, 8>, unrolled<word64, 8>, 8); }
+int ladder_reduce_unrolled_last_warp(ladder_case *c) { return trees(c, unrolled_last_warp<word32>, unrolled_last_warp<word64>, 8); }
+int ladder_reduce_unrolled_completely(ladder_case *c) { return trees(c, unrolled_completely<word32>, unrolled_completely<word64>, 8); }
+int ladder_reduce_sized_by_template(ladder_case *c) { return trees(c, sized_by_template<word32>, sized_by_template<word64>, 8); }

@@ -18,8 +18,9 @@
  * .86 (8-byte words: .95, .50, .25, .13, .064, .064), as gcd says; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12,
  * columnColumn .03 and .06; padded and swizzled as rowRow, static and dynamic alike. A rectangle of 16 rows wants two
  * columns of padding in f32 (a warp reads two columns at once), one in f64; the two turns that one column leaves in f32
- * do not show beside two barriers a round (.40 either way, .11 without padding). cp.async and registers alike reach .93 of the copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads
- * hide what one block waits for; stages pay where shared memory leaves room for a block or two. */
+ * do not show beside two barriers a round (.40 either way, .11 without padding). cp.async and registers alike reach .93 of
+ * the copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads hide what one block waits
+ * for; stages pay where shared memory leaves room for a block or two. */
 #include <string.h>
 
 #include <cuda_pipeline.h>

@@ -13,9 +13,9 @@
  * as near. What counts is the number of load instructions a cell and the bytes in flight: vectors, several cells a thread.
  *
  * The bits: sums in weft's fixed order (far points first), every term one fma. */
-#include "cell.h"
 #include "device_cuda.h"
 #include "ladder_families.h"
+#include "ladder_fma.cuh"
 #include "ladder_stencil.h"
 
 namespace {
@@ -28,20 +28,17 @@ __constant__ double weight_f64[LADDER_STENCIL_PLANE_POINTS];
 template <typename T> __device__ __forceinline__ T weight(int i);
 template <> __device__ __forceinline__ float weight<float>(int i) { return weight_f32[i]; }
 template <> __device__ __forceinline__ double weight<double>(int i) { return weight_f64[i]; }
-__device__ __forceinline__ float fma_of(float a, float b, float c) { return cell_fma_f32(a, b, c); }
-__device__ __forceinline__ double fma_of(double a, double b, double c) { return cell_fma_f64(a, b, c); }
-
 /* The sum over a line; at(k) is the cell k away. */
 template <typename T, typename AT> __device__ __forceinline__ T sum_line(AT at)
 {
     T sum = weight<T>(0) * at(-R);
-    sum = fma_of(weight<T>(1), at(R), sum);
+    sum = ladder_fma(weight<T>(1), at(R), sum);
 #pragma unroll
     for (int k = R - 1; k > 0; k--) {
-        sum = fma_of(weight<T>(2 * (R - k)), at(-k), sum);
-        sum = fma_of(weight<T>(2 * (R - k) + 1), at(k), sum);
+        sum = ladder_fma(weight<T>(2 * (R - k)), at(-k), sum);
+        sum = ladder_fma(weight<T>(2 * (R - k) + 1), at(k), sum);
     }
-    return fma_of(weight<T>(2 * R), at(0), sum);
+    return ladder_fma(weight<T>(2 * R), at(0), sum);
 }
 
 /* The same over the arms of a star; along(k) and across(k). */
@@ -51,12 +48,12 @@ template <typename T, typename ALONG, typename ACROSS> __device__ __forceinline_
 #pragma unroll
     for (int k = R; k > 0; k--) {
         const int i = 4 * (R - k);
-        sum = k == R ? weight<T>(i) * along(-k) : fma_of(weight<T>(i), along(-k), sum);
-        sum = fma_of(weight<T>(i + 1), along(k), sum);
-        sum = fma_of(weight<T>(i + 2), across(-k), sum);
-        sum = fma_of(weight<T>(i + 3), across(k), sum);
+        sum = k == R ? weight<T>(i) * along(-k) : ladder_fma(weight<T>(i), along(-k), sum);
+        sum = ladder_fma(weight<T>(i + 1), along(k), sum);
+        sum = ladder_fma(weight<T>(i + 2), across(-k), sum);
+        sum = ladder_fma(weight<T>(i + 3), across(k), sum);
     }
-    return fma_of(weight<T>(4 * R), along(0), sum);
+    return ladder_fma(weight<T>(4 * R), along(0), sum);
 }
 
 /* ---- a line of nine points ---- */

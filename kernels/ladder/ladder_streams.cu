@@ -24,7 +24,8 @@
  *   launch      2.5 to 3.3 us a dependent kernel, of which the GPU itself needs 1.2 to 1.3 (launchGraph); waiting for an event
  *               of another stream adds 0.3 to 0.8
  *   host        a turn of GPU and CPU takes 20 to 44 us by callback (a thread of the driver must wake) and 10 us by
- *               synchronising: a callback is for what need not be fast. cpuMeanwhile takes as long as the longer of the two parts, cpuAfter their sum
+ *               synchronising: a callback is for what need not be fast. cpuMeanwhile takes as long as the longer of the
+ *               two parts, cpuAfter their sum
  *   staged      whole: .53 of `both`, one direction of PCIe at a time; .90 in 16 chunks depth first; breadth first .87 with a
  *               chunk for each stream, then less and less: no chunk leaves a stream before all of that stream's are in
  *
@@ -32,22 +33,19 @@
  *   for n in 1 2 4 8 16 32; do weft bench streams/depthFirst streams/breadthFirst connections=$n; done */
 #include <string.h>
 
-#include "cell.h"
 #include "device_cuda.h"
 #include "ladder_families.h"
+#include "ladder_fma.cuh"
 #include "ladder_streams.h"
 
 namespace {
-
-__device__ __forceinline__ float square_plus(float x, float c) { return cell_fma_f32(x, x, c); }
-__device__ __forceinline__ double square_plus(double x, double c) { return cell_fma_f64(x, x, c); }
 
 template <typename T> __global__ void chain_kernel(T *out, const T *in, int64_t in_cells, int steps, T summand)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     T x = in[i % in_cells];
 #pragma unroll 16
-    for (int k = 0; k < steps; k++) x = square_plus(x, summand);
+    for (int k = 0; k < steps; k++) x = ladder_fma(x, x, summand);
     out[i] = x;
 }
 
