@@ -2,47 +2,22 @@
  *
  * A sweep that leaves the caches is bound by memory, so bytes are what counts: stores go past the caches (a plain store
  * reads the line that it overwrites: three words a cell instead of two), except where next is prev, whose lines were
- * read anyway. Only whole lines may be streamed and the vector code knows none, so a block of sums is gathered in L1
- * first, short enough for the core to compute one while it writes another. What will be read a row later is prefetched
- * by hand: the hardware's prefetchers alone left a third of the bandwidth unused. */
+ * read anyway, and the rows that will be read soon are prefetched by hand. Two orders of the work, by measurement:
+ *   row by row              long rows are what the hardware's prefetchers follow best, as long as 2r+1 rows from the core's
+ *                           own cache for every row of sums take no longer than the memory (stencil_host_row.h)
+ *   16 rows, block by block beyond that, in narrow tiles, with the sums in registers (stencil_host_block.c) */
 #include <assert.h>
 #include <string.h>
 
-#include "cell.h"
-#include "device_host.h"
+#include "stencil_host_sweep.h"
 
-#define ROW_INLINE inline __attribute__((always_inline))
-
-#define ROW_RADII(r, ROW) \
-    switch (r) { \
-    case 1: ROW(1); break; \
-    case 2: ROW(2); break; \
-    case 3: ROW(3); break; \
-    case 4: ROW(4); break; \
-    case 5: ROW(5); break; \
-    case 6: ROW(6); break; \
-    case 7: ROW(7); break; \
-    case 8: ROW(8); break; \
-    }
-
-enum { BLOCK_CELLS = 64, TILE_CELLS_LEAST = 512, LINE_AHEAD_BYTES = 1 << 15 };
-
-typedef struct sweep {
-    const stencil *op;
-    const field_shape *shape;
-    int64_t tile_cells;
-    ptrdiff_t ahead_bytes, prev_ahead_bytes; /* from a cell of cur, of prev, to the one to prefetch meanwhile */
-    bool streams;          /* stores go past the caches */
-} sweep;
-
-static ROW_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/* Asks for `bytes` at `from` + ahead; beyond the end of the field too, which no prefetch minds. */
-static ROW_INLINE void prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes)
-{
-    const uintptr_t at = (uintptr_t)from + (uintptr_t)ahead_bytes;
-    for (size_t i = 0; i < bytes; i += DEVICE_HOST_LINE_BYTES) __builtin_prefetch((const void *)(at + i));
-}
+enum {
+    ROW_BLOCK_CELLS = 64,
+    ROW_TILE_CELLS_LEAST = 512,
+    BLOCK_TILE_BYTES = 1 << 13,
+    BLOCK_TILE_ROWS = 16,
+    LINE_AHEAD_BYTES = 1 << 15
+};
 
 #define CELL float
 #define FMA cell_fma_f32
@@ -63,13 +38,35 @@ int stencil_host_bind(device *d, const stencil *op)
     return 0;
 }
 
-/* As wide as lets the 2r+1 rows that are read, and the ones on their way in and out, stay in the core's own cache. */
+/* Where rows were faster: a line that is short, a star of one row to each side (of two, where prev shares the memory). */
+static bool row_by_row(const stencil *op)
+{
+    switch (op->form) {
+    case STENCIL_LINE: return op->radius <= 2;
+    case STENCIL_STAR: return op->radius <= (op->has_prev ? 2 : 1);
+    case STENCIL_BOX: return op->radius == 1;
+    }
+    return false;
+}
+
+static stencil_host_kernel *choose(const stencil *op)
+{
+    static stencil_host_kernel *const rows[2][3] = {
+        [DTYPE_F32] = { line_f32, star_f32, square_f32 },
+        [DTYPE_F64] = { line_f64, star_f64, square_f64 },
+    };
+    return row_by_row(op) ? rows[op->type][op->form] : stencil_host_block(op->type, op->form);
+}
+
+/* Row by row: as wide as lets the rows that are read, and the ones on their way in and out, stay in the core's own
+ * cache (L2). */
 static int64_t tile_cells(const device_host *h, const field_shape *f)
 {
     const size_t rows = (size_t)(2 * h->op.radius + 3);
-    const int64_t fit_cells = (int64_t)(h->near_cache_bytes / 4 * 3 / rows / dtype_bytes(f->type));
+    const size_t fit_bytes = row_by_row(&h->op) ? h->near_cache_bytes / 4 * 3 / rows : BLOCK_TILE_BYTES;
+    const int64_t fit_cells = (int64_t)(fit_bytes / dtype_bytes(f->type));
     if (h->op.form == STENCIL_LINE) return INT64_MAX / 4;
-    return fit_cells < TILE_CELLS_LEAST ? TILE_CELLS_LEAST : fit_cells & -TILE_CELLS_LEAST;
+    return fit_cells < ROW_TILE_CELLS_LEAST ? ROW_TILE_CELLS_LEAST : fit_cells & -ROW_TILE_CELLS_LEAST;
 }
 
 int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
@@ -79,17 +76,25 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
     const device_host *h = (const device_host *)d;
     const stencil *op = &h->op;
     assert(op->type == f->type && next != cur && (prev || !op->has_prev) && count <= STENCIL_BOXES_MAX);
+    assert((uintptr_t)next % FIELD_ALIGN_BYTES == 0); /* or whole vectors cannot be streamed */
     const size_t working_bytes = (op->has_prev ? 3 : 2) * f->bytes;
     const ptrdiff_t row_bytes = f->pitch * (ptrdiff_t)dtype_bytes(f->type);
-    const bool in_place = op->has_prev && next == prev;
-    const sweep w = {
+    const bool in_place = op->has_prev && next == prev, line = op->form == STENCIL_LINE;
+    const int tile_rows = line || row_by_row(op) ? 1 : BLOCK_TILE_ROWS;
+    const stencil_host_job job = {
         .op = op,
         .shape = f,
+        .next = next,
+        .cur = cur,
+        .prev = op->has_prev ? prev : NULL,
+        .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
         .tile_cells = tile_cells(h, f),
-        .ahead_bytes = op->form == STENCIL_LINE ? LINE_AHEAD_BYTES : (op->radius + 1) * row_bytes,
-        .prev_ahead_bytes = op->form == STENCIL_LINE ? LINE_AHEAD_BYTES : row_bytes,
+        .tile_rows = tile_rows,
+        .ahead_bytes = line ? LINE_AHEAD_BYTES : (op->radius + tile_rows) * row_bytes,
+        .prev_ahead_bytes = line ? LINE_AHEAD_BYTES : tile_rows * row_bytes,
         .streams = !in_place && working_bytes > h->far_cache_bytes,
     };
+    stencil_host_kernel *const kernel = choose(op);
     int64_t cells = 0;
     for (int i = 0; i < count; i++) cells += box_cells(boxes[i]);
     const int team = device_host_team(d, cells);
@@ -97,12 +102,13 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
     {
         for (int i = 0; i < count; i++) {
             const box part = device_host_part(boxes[i], omp_get_thread_num(), omp_get_num_threads());
-            switch (f->type) {
-            case DTYPE_F32: part_f32(&w, next, cur, prev, h->weight_f32, part); break;
-            case DTYPE_F64: part_f64(&w, next, cur, prev, op->weight, part); break;
+            for (int64_t x = part.x0, end; x < part.x1; x = end) {
+                end = stencil_host_least(part.x1, (x / job.tile_cells + 1) * job.tile_cells);
+                for (int64_t y = part.y0; y < part.y1; y += tile_rows)
+                    kernel(&job, box_make(x, end, y, stencil_host_least(part.y1, y + tile_rows)));
             }
         }
-        if (w.streams) device_host_stream_end();
+        if (job.streams) device_host_stream_end();
     }
     return 0;
 }
