@@ -164,6 +164,7 @@ static void gather_report(run *r, const loop_result *l)
     if (r->writer) out->checkpoints = writer_get_stats(r->writer);
     const double moved = sim_bytes_moved_per_step(s);
     MPI_CHECK(MPI_Allreduce(&moved, &out->bytes_moved_per_step, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    add_phase(r, "tune", r->report.tuning.seconds);
     add_phase(r, "calibrate", r->calibrate_s);
     add_phase(r, "initialise", r->initialise_s);
     /* probed steps stand for all of them */
@@ -217,6 +218,7 @@ static int run_it(run *r, const char *self_exe)
     for (int i = 0; i < s->notes_count; i++)
         if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].text); /* the others stand in the table */
 
+    r->report.tuning = tune(s);
     double mark_s = timer_now_s();
     r->report.calibration = calibrate(s);
     r->calibrate_s = timer_now_s() - mark_s;

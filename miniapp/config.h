@@ -24,6 +24,7 @@ typedef enum config_transport {
     CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_NCCL
 } config_transport;
 typedef enum config_feed { CONFIG_FEED_AUTO, CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH } config_feed;
+typedef enum config_tune { CONFIG_TUNE_OFF, CONFIG_TUNE_ON } config_tune;
 typedef enum config_progress { CONFIG_PROGRESS_AUTO, CONFIG_PROGRESS_ON, CONFIG_PROGRESS_OFF } config_progress;
 
 typedef struct config {
@@ -54,6 +55,7 @@ typedef struct config {
         config_transport transport;
         config_feed feed;
         int lanes, fuse, threads, ranks_x, ranks_y; /* 0 = choose */
+        config_tune tune;
     } run;
     struct {
         char dir[4096];
@@ -86,6 +88,7 @@ double config_alpha_limit(config_kind k, int order, bool two_d);
 const char *config_kind_name(config_kind k);
 const char *config_transport_name(config_transport t);
 const char *config_feed_name(config_feed f);
+const char *config_tune_name(config_tune t);
 const char *config_device_name(config_device d);
 const char *config_initial_name(config_initial i);
 

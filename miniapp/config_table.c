@@ -18,6 +18,7 @@ static const char *const initials[] = { "mode", "random", "gaussian", "zero", NU
 static const char *const devices[] = { "auto", "host", "cuda", NULL };
 static const char *const transports[] = { "auto", "staged", "mapped", "aware", "peer", "nccl", NULL };
 static const char *const feeds[] = { "auto", "openmp", "serial", "graph", NULL };
+static const char *const tunes[] = { "off", "on", NULL };
 static const char *const progresses[] = { "auto", "on", "off", NULL };
 static const char side_values[] = "periodic, dirichlet V (a number) or neumann";
 
@@ -75,6 +76,8 @@ const config_row config_table[] = {
       AT(run.ranks_x) },
     { "run.ranks_y", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL, "process grid along y; 0: choose",
       AT(run.ranks_y) },
+    { "run.tune", CONFIG_TYPE_CHOICE, "", "on", NULL, 0, 0, NULL, tunes,
+      "time a kernel's variants at the start and take the fastest; the bits are the same", AT(run.tune) },
 
     { "checkpoint.dir", CONFIG_TYPE_PATH, "", "checkpoints", NULL, 0, 0, "a path", NULL,
       "holds step_NNNNNNNNNN.h5", AT(checkpoint.dir) },
@@ -112,6 +115,7 @@ const config_row *config_table_find(const char *key)
 const char *config_kind_name(config_kind k) { return kinds[k]; }
 const char *config_transport_name(config_transport t) { return transports[t]; }
 const char *config_feed_name(config_feed f) { return feeds[f]; }
+const char *config_tune_name(config_tune t) { return tunes[t]; }
 const char *config_device_name(config_device d) { return devices[d]; }
 const char *config_initial_name(config_initial i) { return i == CONFIG_INITIAL_FILE ? "file" : initials[i]; }
 

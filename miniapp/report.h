@@ -7,6 +7,7 @@
 #include "calibrate.h"
 #include "sim.h"
 #include "timer.h"
+#include "tune.h"
 #include "verify.h"
 #include "writer.h"
 
@@ -24,6 +25,7 @@ typedef struct report {
     timer_percentiles step_s;    /* of the slowest rank */
     int slowest_rank;
     char slowest_host[64];
+    tune_result tuning;
     calibrate_result calibration;
     report_phase phase[REPORT_PHASES_MAX];
     int phases;

@@ -38,9 +38,21 @@ static json_t *problem_json(const config *c)
 
 static json_t *asked_json(const config *c)
 {
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "device", config_device_name(c->run.device), "transport",
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s}", "device", config_device_name(c->run.device), "transport",
                      config_transport_name(c->run.transport), "feed", config_feed_name(c->run.feed), "lanes", c->run.lanes,
-                     "fuse", c->run.fuse, "threads", c->run.threads, "ranks_x", c->run.ranks_x, "ranks_y", c->run.ranks_y);
+                     "fuse", c->run.fuse, "threads", c->run.threads, "ranks_x", c->run.ranks_x, "ranks_y", c->run.ranks_y, "tune",
+                     config_tune_name(c->run.tune));
+}
+
+/* The variant in use and what each one took; an empty list where there was nothing to choose, or nothing was tried. */
+static json_t *tune_json(const sim *s, const tune_result *t)
+{
+    json_t *tried = json_array();
+    for (int i = 0; i < t->variants; i++)
+        json_array_append_new(tried, json_pack("{s:s, s:o}", "variant", t->name[i], "sweep_s", record_number(t->sweep_s[i])));
+    const bool sweeps = s->cfg->problem.kind != CONFIG_TRANSPOSE;
+    return json_pack("{s:s?, s:o, s:o}", "variant", sweeps ? s->dev->stencil_variant_name(s->dev, t->chosen) : NULL, "seconds",
+                     record_number(t->seconds), "tried", tried);
 }
 
 static json_t *step_json(const timer_percentiles *t)
@@ -84,6 +96,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         const char *key;
         json_t *value;
     } rest[] = {
+        { "tune", tune_json(s, &r->tuning) },
         { "steps", json_integer((json_int_t)s->level) },
         { "steps_run", json_integer((json_int_t)r->steps_run) },
         { "step_s", step_json(&r->step_s) },

@@ -28,6 +28,7 @@ bad() { # key=value text...
     bad "grid.boundary=dirichlet" grid.boundary dirichlet
     bad time.steps=-1 time.steps -1
     bad run.feed=fast run.feed fast openmp
+    bad run.tune=maybe run.tune maybe "off, on"
     bad run.lanes=-2 run.lanes -2
     bad checkpoint.async=perhaps checkpoint.async perhaps
     bad problem.mode_x=40 problem.mode_x 40 39

@@ -120,5 +120,9 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
         (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=host output.picture=none "output.record=$BATS_TEST_TMPDIR/host.jsonl")
         (cd "$top" && launch 2 "$weft" run "inputs/$kind.ini" run.device=cuda output.picture=none "output.record=$BATS_TEST_TMPDIR/cuda.jsonl")
         expect "$kind" "$(fingerprint host.jsonl)" "$(fingerprint cuda.jsonl)"
+        (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=cuda run.tune=off output.picture=none "output.record=$BATS_TEST_TMPDIR/off.jsonl")
+        expect "$kind, run.tune = off" "$(fingerprint host.jsonl)" "$(fingerprint off.jsonl)"
+        expect "$kind, tried with run.tune = off" 0 "$(tail -n 1 off.jsonl | jq '.tune.tried | length')"
+        [ $kind = transpose ] || expect "$kind, tried and chosen" true "$(tail -n 1 cuda.jsonl | jq '.tune | .variant as $v | (.tried | length >= 2) and any(.tried[]; .variant == $v)')"
     done
 }

@@ -85,6 +85,31 @@ static void tall_sweeps(void **state)
         }
 }
 
+/* Tiles of other heights and in other orders, and other kernels: so many cells that tiles are cut to no less than they ask
+ * for, and bands of them differ by a row of tiles. */
+static void variants(void **state)
+{
+    (void)state;
+    static const struct { stencil_form form; int radius; } all[] = {
+        { STENCIL_LINE, 1 }, { STENCIL_LINE, 8 }, { STENCIL_STAR, 1 }, { STENCIL_STAR, 2 }, { STENCIL_STAR, 4 },
+        { STENCIL_STAR, 6 }, { STENCIL_STAR, 8 }, { STENCIL_BOX, 2 },  { STENCIL_BOX, 4 },
+    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+            stencil op = { all[k].form, all[k].radius, type, k % 2 == 1, 0.5, { 0 } };
+            for (int i = 0; i < stencil_weights(op.form, op.radius); i++) op.weight[i] = random_number() / op.radius;
+            if (type == DTYPE_F32)
+                for (int i = 0; i < STENCIL_WEIGHTS_MAX; i++) op.weight[i] = (float)op.weight[i];
+            ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
+            const int count = dev[CUDA]->stencil_variants(dev[CUDA]);
+            for (int v = 1; v < count; v++) {
+                dev[CUDA]->stencil_choose(dev[CUDA], v);
+                sweep_case(&op, 1030, 4111, 0);
+                sweep_case(&op, 129, 65, 1);
+            }
+        }
+}
+
 /* ---- ghosts ---- */
 
 /* The regions around the own cells that lie beyond at least one side that is not NONE. */
@@ -133,7 +158,8 @@ static int run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(line_sweeps), cmocka_unit_test(star_sweeps), cmocka_unit_test(box_sweeps),
-        cmocka_unit_test(wide_sweeps), cmocka_unit_test(tall_sweeps), cmocka_unit_test(ghosts),
+        cmocka_unit_test(wide_sweeps), cmocka_unit_test(tall_sweeps), cmocka_unit_test(variants),
+        cmocka_unit_test(ghosts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,63 @@
+/* Variants are timed in turn, round by round, so that a drift of the clocks reaches all of them alike; each keeps its best
+ * round. The default stays unless another is faster by more than the rounds' noise could be. */
+#include "tune.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "check.h"
+#include "timer.h"
+
+enum { ROUNDS = 3 };
+static const double margin = 0.01;
+static const double budget_s = 0.3; /* of all rounds; a sweep of the whole box is a millisecond on a full GPU */
+
+static double sweep_s(sim *s)
+{
+    device *d = s->dev;
+    device_stream *stream = s->streams.lane[0];
+    const field_shape *f = &s->grid.shape;
+    const box own = field_own(f);
+    double seconds = 0;
+    DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
+    DEVICE_CHECK(d, d->stencil_sweep(d, f, s->other, s->u, s->other, &own, 1, stream));
+    DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
+    DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
+    DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
+    return seconds;
+}
+
+tune_result tune(sim *s)
+{
+    tune_result r = { 0 };
+    device *d = s->dev;
+    if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->cfg->problem.kind == CONFIG_TRANSPOSE) return r;
+    const int variants = d->stencil_variants(d);
+    assert(variants <= TUNE_VARIANTS_MAX);
+    if (variants < 2) return r;
+    const double begin_s = timer_now_s();
+    sim_touch(s);
+    sim_wait(s);
+    for (int v = 0; v < variants; v++) { /* the first launch of a kernel loads it */
+        r.name[v] = d->stencil_variant_name(d, v);
+        d->stencil_choose(d, v);
+        r.sweep_s[v] = INFINITY;
+        (void)sweep_s(s);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int v = 0; v < variants; v++) {
+            d->stencil_choose(d, v);
+            r.sweep_s[v] = fmin(r.sweep_s[v], sweep_s(s));
+        }
+        double spent_s = timer_now_s() - begin_s;
+        MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &spent_s, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
+        if (spent_s > budget_s) break;
+    }
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, r.sweep_s, variants, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    for (int v = 1; v < variants; v++)
+        if (r.sweep_s[v] < r.sweep_s[r.chosen] * (r.chosen == 0 ? 1 - margin : 1)) r.chosen = v;
+    d->stencil_choose(d, r.chosen);
+    r.variants = variants;
+    r.seconds = timer_now_s() - begin_s;
+    return r;
+}
