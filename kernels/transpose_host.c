@@ -1,56 +1,66 @@
-/* Transpose of a rectangle on the host, by square tiles through a small buffer.
+/* Transpose of a rectangle on the host, by tiles through a small buffer.
  *
- * A tile is read along the rows of `from` and written along the rows of `to`, in runs of whole cache lines both times;
- * only the buffer, which stays in L1, is walked across. Its pitch is odd in lines' terms, so that a column of it
- * does not fall into one cache set. No prefetcher follows a column of tiles: the next one's rows are asked for by hand.
- * What is only stored, and is larger than the caches, goes past them. Threads share out the rows of `to`. */
+ * A tile is read along the rows of `from` and written along the rows of `to`, in runs of several cache lines both times;
+ * small squares are turned in registers on the way into the buffer, which stays in L1. No prefetcher follows a column of
+ * tiles: rows are asked for by hand some way ahead, less far where the pitch puts all of them into one set of the cache.
+ * What is only stored, and is larger than the caches, goes past them, in whole lines whatever the alignment of a row of
+ * `to`: a line streamed in two parts costs several times one. Threads share out the rows of `to`. */
 #include "device_host.h"
 
-enum { TILE_CELLS = 64, TILE_PITCH_CELLS = TILE_CELLS + 1 };
+enum {
+    TILE_READ_BYTES = 256, /* of a row of `from` */
+    TILE_RUN_BYTES = 256,  /* of a row of `to` */
+    AHEAD_ROWS = 32,
+    AHEAD_ROWS_ALIASED = 16,
+    ALIAS_BYTES = 4096
+};
 
-/* Asks for the cells of a tile's row; outside the matrix too, which no prefetch minds. */
-static inline void prefetch(const void *from, int64_t ahead_cells, size_t cell_bytes)
+/* Asks for the bytes that lie so far ahead; outside the matrix too, which no prefetch minds. */
+static inline void prefetch(const void *from, int64_t ahead_bytes, size_t bytes)
 {
-    const uintptr_t row = (uintptr_t)from + (uintptr_t)ahead_cells * cell_bytes;
-    for (size_t i = 0; i < TILE_CELLS * cell_bytes; i += DEVICE_HOST_LINE_BYTES)
-        __builtin_prefetch((const void *)(row + i));
+    const uintptr_t at = (uintptr_t)from + (uintptr_t)ahead_bytes, line = DEVICE_HOST_LINE_BYTES;
+    for (uintptr_t i = at & -line; i < at + bytes; i += line) __builtin_prefetch((const void *)i);
 }
 
-#define DEFINE_TRANSPOSE(CELL, SUFFIX)                                                                                 \
-    static void tile##SUFFIX(CELL *restrict to, int64_t to_pitch, CELL *restrict from, int64_t from_pitch,             \
-                             int64_t rows, int64_t cols, int flags, bool streams)                                      \
-    {                                                                                                                  \
-        CELL held[TILE_CELLS][TILE_PITCH_CELLS];                                                                       \
-        for (int64_t r = 0; r < rows; r++) {                                                                           \
-            CELL *in = from + r * from_pitch;                                                                          \
-            prefetch(in, TILE_CELLS * from_pitch, sizeof *in);                                                         \
-            for (int64_t c = 0; c < cols; c++) held[c][r] = in[c];                                                     \
-            if (flags & TRANSPOSE_INCREMENT_SOURCE)                                                                    \
-                for (int64_t c = 0; c < cols; c++) in[c] += 1;                                                         \
-        }                                                                                                              \
-        for (int64_t c = 0; c < cols; c++) {                                                                           \
-            CELL *out = to + c * to_pitch;                                                                             \
-            if (streams)                                                                                               \
-                device_host_stream(out, held[c], (size_t)rows * sizeof *out);                                          \
-            else if (flags & TRANSPOSE_ADD)                                                                            \
-                for (int64_t r = 0; r < rows; r++) out[r] += held[c][r];                                               \
-            else                                                                                                       \
-                for (int64_t r = 0; r < rows; r++) out[r] = held[c][r];                                                \
-        }                                                                                                              \
-    }                                                                                                                  \
-    /* b: x counts rows, y columns of `from`, that is, b is a box of `to`. */                                          \
-    static void part##SUFFIX(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, box b, int flags,             \
-                             bool streams)                                                                             \
-    {                                                                                                                  \
-        for (int64_t c = b.y0; c < b.y1; c += TILE_CELLS)                                                              \
-            for (int64_t r = b.x0; r < b.x1; r += TILE_CELLS)                                                          \
-                tile##SUFFIX(to + c * to_pitch + r, to_pitch, from + r * from_pitch + c, from_pitch,                   \
-                             b.x1 - r < TILE_CELLS ? b.x1 - r : TILE_CELLS,                                            \
-                             b.y1 - c < TILE_CELLS ? b.y1 - c : TILE_CELLS, flags, streams);                           \
-    }
+static inline void turn_f32(float *const *col, int64_t r, const float *in, int64_t pitch)
+{
+#if defined(__SSE2__)
+    __m128 a = _mm_loadu_ps(in), b = _mm_loadu_ps(in + pitch), c = _mm_loadu_ps(in + 2 * pitch),
+           d = _mm_loadu_ps(in + 3 * pitch);
+    _MM_TRANSPOSE4_PS(a, b, c, d);
+    _mm_storeu_ps(col[0] + r, a);
+    _mm_storeu_ps(col[1] + r, b);
+    _mm_storeu_ps(col[2] + r, c);
+    _mm_storeu_ps(col[3] + r, d);
+#else
+    for (int c = 0; c < 4; c++)
+        for (int k = 0; k < 4; k++) col[c][r + k] = in[k * pitch + c];
+#endif
+}
 
-DEFINE_TRANSPOSE(float, _f32)
-DEFINE_TRANSPOSE(double, _f64)
+static inline void turn_f64(double *const *col, int64_t r, const double *in, int64_t pitch)
+{
+#if defined(__SSE2__)
+    const __m128d a = _mm_loadu_pd(in), b = _mm_loadu_pd(in + pitch);
+    _mm_storeu_pd(col[0] + r, _mm_unpacklo_pd(a, b));
+    _mm_storeu_pd(col[1] + r, _mm_unpackhi_pd(a, b));
+#else
+    for (int c = 0; c < 2; c++)
+        for (int k = 0; k < 2; k++) col[c][r + k] = in[k * pitch + c];
+#endif
+}
+
+#define CELL float
+#define SQUARE 4
+#define TURN turn_f32
+#define NAME(x) x##_f32
+#include "transpose_host_tile.h"
+
+#define CELL double
+#define SQUARE 2
+#define TURN turn_f64
+#define NAME(x) x##_f64
+#include "transpose_host_tile.h"
 
 int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
                    int64_t cols, int flags, device_stream *s)
