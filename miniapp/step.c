@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "timer.h"
 
 const char *const step_phase_name[STEP_PHASES] = { "interior", "exchange", "shell" };
 
@@ -97,6 +98,11 @@ static void bind_thread_once(device *d)
     bound = d;
 }
 
+static void stamp(const step_probe *probe, step_stamp which)
+{
+    if (probe && probe->detail) probe->detail->host_s[which] = timer_now_s();
+}
+
 static void feed_lane(step_streams *s, const step_pass *p, int lane, void *next, const void *cur, const void *prev,
                       const step_probe *probe)
 {
@@ -104,7 +110,9 @@ static void feed_lane(step_streams *s, const step_pass *p, int lane, void *next,
     const box strip = box_strip(p->interior, lane, s->lanes);
     bind_thread_once(d);
     if (lane > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->lane[lane])); /* lane 0 recorded it itself */
+    if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->lane_begin[lane], s->lane[lane]));
     DEVICE_CHECK(d, d->stencil_sweep(d, p->shape, next, cur, prev, &strip, 1, s->lane[lane]));
+    if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->lane_end[lane], s->lane[lane]));
     if (lane > 0) DEVICE_CHECK(d, d->event_record(d, s->lane_done[lane], s->lane[lane]));
     if (probe && lane == s->lanes - 1) DEVICE_CHECK(d, d->event_record(d, probe->interior_end, s->lane[lane]));
 }
@@ -115,9 +123,12 @@ static void feed_comm(step_streams *s, step_pass *p, void *next, void *cur, cons
 {
     device *d = s->dev;
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_resumed, s->comm));
+    stamp(probe, STEP_ENDING);
     if (exchange) halo_end(p->halo);
+    stamp(probe, STEP_ENDED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_end, s->comm));
     DEVICE_CHECK(d, d->boundary_fill(d, p->shape, cur, &p->sides, p->ghosts, p->ghosts_count, s->comm));
+    if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->filled, s->comm));
     DEVICE_CHECK(d, d->stencil_sweep(d, p->shape, next, cur, prev, p->shell, p->shell_count, s->comm));
     DEVICE_CHECK(d, d->event_record(d, s->shell_done, s->comm));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->shell_end, s->comm));
@@ -154,6 +165,11 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const vo
 {
     device *d = s->dev;
     exchange = exchange && halo_neighbours(p->halo) > 0;
+    if (probe && probe->detail) {
+        probe->detail->lanes = s->lanes;
+        probe->detail->exchanged = exchange;
+    }
+    stamp(probe, STEP_ENTERED);
 
     /* Pack first: once the interior fills the SMs the pack queues behind it and messages leave too late to hide. */
     DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
@@ -161,6 +177,7 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const vo
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_begin, s->comm));
     if (exchange) halo_begin(p->halo, cur, s->comm);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_posted, s->comm));
+    stamp(probe, STEP_BEGUN);
 
     if (s->feed == CONFIG_FEED_OPENMP)
         feed_openmp(s, p, next, cur, prev, exchange, probe);
@@ -170,6 +187,7 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const vo
     for (int lane = 1; lane < s->lanes; lane++) DEVICE_CHECK(d, d->event_wait(d, s->lane_done[lane], s->lane[0]));
     DEVICE_CHECK(d, d->event_wait(d, s->shell_done, s->lane[0]));
     step_mark_level(s);
+    stamp(probe, STEP_LEFT);
 }
 
 void step_exchange(step_streams *s, step_pass *p, void *cur)
@@ -192,6 +210,7 @@ void step_probe_create(step_probe *p, device *d)
 {
     device_event **all[PROBE_EVENTS];
     probe_events(p, all);
+    p->detail = NULL;
     for (int i = 0; i < PROBE_EVENTS; i++) DEVICE_CHECK(d, d->event_create(d, true, all[i]));
 }
 

@@ -56,11 +56,22 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
                       int radius, bool corners, halo_transport transport, MPI_Comm comm);
 void step_pass_destroy(step_pass *p);
 
+/* What only a timeline shows. A step sets what it had and leaves the rest as it was given: cleared. */
+typedef enum step_stamp { STEP_ENTERED, STEP_BEGUN, STEP_ENDING, STEP_ENDED, STEP_LEFT, STEP_STAMPS } step_stamp;
+typedef struct step_detail {
+    int lanes;      /* of a split step: begin and end of each, and `filled`, were recorded */
+    bool exchanged; /* the halo was: the stamps from BEGUN to ENDED hold */
+    device_event *lane_begin[STEP_LANES_MAX], *lane_end[STEP_LANES_MAX];
+    device_event *filled;        /* ghosts outside the domain */
+    double host_s[STEP_STAMPS];  /* timer_now_s of the comm thread: around halo_begin and halo_end, and of the whole step */
+} step_detail;
+
 /* Measuring: the phases of one step by events, read when they are done. */
 typedef struct step_probe {
     device_event *begin, *interior_end;
     device_event *comm_begin, *comm_posted, *comm_resumed, *comm_end; /* begin and end of the exchange, without what lies between */
     device_event *shell_end;
+    step_detail *detail; /* NULL, or for a timeline; not owned */
 } step_probe;
 
 /* A level that something else put in place (initial values, a transpose) is complete once lane 0 gets here. */
