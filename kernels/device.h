@@ -20,6 +20,7 @@
 #include "field.h"
 #include "stencil.h"
 #include "value.h"
+#include "whole.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,6 +48,12 @@ enum { PACK_PIECES_MAX = 8, BOUNDARY_BOXES_MAX = 8 };
 enum { TRANSPOSE_STORE = 0, TRANSPOSE_ADD = 1, TRANSPOSE_INCREMENT_SOURCE = 2 };
 typedef enum unpack_mode { UNPACK_STORE, UNPACK_ADD } unpack_mode;
 
+/* One device allocation as another process of this host may map it; plain bytes, sent as they are. */
+enum { DEVICE_HANDLE_BYTES = 64 };
+typedef struct device_handle {
+    unsigned char bytes[DEVICE_HANDLE_BYTES];
+} device_handle;
+
 struct device {
     device_kind kind;
     int ordinal;       /* CUDA device number in this process, else 0 */
@@ -64,6 +71,15 @@ struct device {
 
     int (*alloc)(device *d, device_memory where, size_t bytes, void **out); /* on FIELD_ALIGN_BYTES; out of memory is an error code */
     int (*free)(device *d, device_memory where, void *p);
+    /* Device memory of another process, which may drive the same GPU. handle: of an allocation as alloc returned it.
+     * open: its address here; the same handle may be opened more than once, and is closed as often. It must be closed
+     * everywhere before its owner frees it. Error codes on a device whose memory cannot be shared. */
+    int (*handle_make)(device *d, void *allocation, device_handle *out);
+    int (*handle_open)(device *d, const device_handle *h, void **out);
+    int (*handle_close)(device *d, void *opened);
+    /* Why kernels here cannot reach the memory of the GPU with that uuid, as a sentence part (a static string). NULL:
+     * they can, or only trying tells (a GPU that this process does not see). */
+    const char *(*reach_refusal)(device *d, const char *uuid);
     int (*stream_create)(device *d, bool high_priority, device_stream **out);
     int (*stream_destroy)(device *d, device_stream **s);
     int (*stream_sync)(device *d, device_stream *s);
@@ -93,6 +109,11 @@ struct device {
     void (*stencil_choose)(device *d, int variant);
     int (*stencil_sweep)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                          const box *boxes, int count, device_stream *s);
+    /* The bound stencil on all own cells, with every image and flag of whole.h. stencil_whole_can: stars and boxes on CUDA;
+     * change: with the norm too. */
+    bool (*stencil_whole_can)(device *d, bool change);
+    int (*stencil_whole)(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const whole_step *step,
+                         device_stream *s);
     /* Writes the ghosts in the given boxes (own coordinates, all outside the domain along at least one axis). */
     int (*boundary_fill)(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
                          int count, device_stream *s);

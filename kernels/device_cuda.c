@@ -207,7 +207,7 @@ static void driver_text(char *text, size_t text_bytes)
              cuda % 1000 / 10);
 }
 
-static void uuid_text(const cudaUUID_t *uuid, char *text, size_t text_bytes)
+void device_cuda_uuid_text(const cudaUUID_t *uuid, char *text, size_t text_bytes)
 {
     const unsigned char *b = (const unsigned char *)uuid->bytes;
     snprintf(text, text_bytes, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
@@ -237,6 +237,10 @@ static const device functions = {
     .synchronize = synchronize,
     .alloc = cuda_alloc,
     .free = cuda_free,
+    .handle_make = peer_cuda_handle_make,
+    .handle_open = peer_cuda_handle_open,
+    .handle_close = peer_cuda_handle_close,
+    .reach_refusal = peer_cuda_reach_refusal,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_sync = stream_sync,
@@ -254,6 +258,8 @@ static const device functions = {
     .stencil_variants = stencil_cuda_variants,
     .stencil_variant_name = stencil_cuda_variant_name,
     .stencil_choose = stencil_cuda_choose,
+    .stencil_whole_can = stencil_cuda_whole_can,
+    .stencil_whole = stencil_cuda_whole,
     .stencil_sweep = stencil_cuda_sweep,
     .boundary_fill = boundary_cuda_fill,
     .pack = pack_cuda,
@@ -291,7 +297,7 @@ device *device_cuda_create(int ordinal, int *code)
     self->base = functions;
     self->base.ordinal = ordinal;
     snprintf(self->base.name, sizeof self->base.name, "%s", properties.name);
-    uuid_text(&properties.uuid, self->base.uuid, sizeof self->base.uuid);
+    device_cuda_uuid_text(&properties.uuid, self->base.uuid, sizeof self->base.uuid);
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
     driver_text(self->base.driver, sizeof self->base.driver);

@@ -43,9 +43,15 @@ static inline cudaStream_t device_cuda_stream(device_stream *s)
     return (cudaStream_t)s;
 }
 
+/* "GPU-...", as nvidia-smi writes it. */
+void device_cuda_uuid_text(const cudaUUID_t *uuid, char *text, size_t text_bytes);
+
 int stencil_cuda_bind(device *d, const stencil *op);
 int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                        const box *boxes, int count, device_stream *s);
+bool stencil_cuda_whole_can(device *d, bool change);
+int stencil_cuda_whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const whole_step *step,
+                       device_stream *s);
 int stencil_cuda_variants(device *d);
 const char *stencil_cuda_variant_name(device *d, int variant);
 void stencil_cuda_choose(device *d, int variant);
@@ -57,6 +63,10 @@ int unpack_cuda(device *d, const field_shape *f, void *field, const void *buffer
                 unpack_mode mode, device_stream *s);
 int transpose_cuda(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
                    int64_t cols, int flags, device_stream *s);
+int peer_cuda_handle_make(device *d, void *allocation, device_handle *out);
+int peer_cuda_handle_open(device *d, const device_handle *h, void **out);
+int peer_cuda_handle_close(device *d, void *opened);
+const char *peer_cuda_reach_refusal(device *d, const char *uuid);
 int value_cuda_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
 int reduce_cuda_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s);

@@ -127,6 +127,37 @@ static int host_free(device *d, device_memory where, void *p)
     return 0;
 }
 
+/* Host memory comes from the heap, which no other process can map. */
+static int no_handle_make(device *d, void *allocation, device_handle *out)
+{
+    (void)d;
+    (void)allocation;
+    (void)out;
+    return ENOTSUP;
+}
+
+static int no_handle_open(device *d, const device_handle *h, void **out)
+{
+    (void)d;
+    (void)h;
+    *out = NULL;
+    return ENOTSUP;
+}
+
+static int no_handle_close(device *d, void *opened)
+{
+    (void)d;
+    (void)opened;
+    return ENOTSUP;
+}
+
+static const char *reach_refusal(device *d, const char *uuid)
+{
+    (void)d;
+    (void)uuid;
+    return "the host device shares no memory between ranks";
+}
+
 /* ---- streams and events ---- */
 
 static int bind_thread(device *d)
@@ -282,6 +313,13 @@ static const char *variant_name(device *d, int variant)
     return "rows";
 }
 
+static bool no_whole(device *d, bool change)
+{
+    (void)d;
+    (void)change;
+    return false;
+}
+
 static void choose_variant(device *d, int variant)
 {
     (void)d;
@@ -308,6 +346,10 @@ device *device_host_create(int threads)
         .synchronize = synchronize,
         .alloc = host_alloc,
         .free = host_free,
+        .handle_make = no_handle_make,
+        .handle_open = no_handle_open,
+        .handle_close = no_handle_close,
+        .reach_refusal = reach_refusal,
         .stream_create = stream_create,
         .stream_destroy = stream_destroy,
         .stream_sync = stream_sync,
@@ -325,6 +367,7 @@ device *device_host_create(int threads)
         .stencil_variants = one_variant,
         .stencil_variant_name = variant_name,
         .stencil_choose = choose_variant,
+        .stencil_whole_can = no_whole,
         .stencil_sweep = stencil_host_sweep,
         .boundary_fill = boundary_host_fill,
         .pack = pack_host,

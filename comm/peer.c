@@ -1,0 +1,205 @@
+/* Handles are exchanged through comm, opened, and remembered for the end.
+ *
+ * Hosts are told apart by MPI_Comm_split_type, GPUs by UUID: names and device numbers differ between processes and
+ * containers. Whether the driver lets this process open what another one exports (containers, device cgroups, GPUs that
+ * are not visible here) only trying tells, so peer_create shares a small allocation first and compares what it reads.
+ * Invariant: mapped[] holds each address that handle_open returned once per opening, so that every count goes back to 0. */
+#include "peer.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+struct peer {
+    device *d; /* not owned */
+    MPI_Comm comm;
+    int me, all;
+    int *ranks; /* [count] */
+    int count;
+    void **mapped; /* [openings] */
+    int openings, openings_room;
+};
+
+enum { PROBE_BYTES = 256 };
+
+static void *allocate(size_t count, size_t bytes_each)
+{
+    void *p = calloc(count ? count : 1, bytes_each);
+    if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    return p;
+}
+
+/* Is everybody content (why empty)? If not, the first rank's sentence becomes everybody's. */
+static bool agree(const peer *p, char *why, size_t why_bytes)
+{
+    const int mine = why[0] ? p->me : p->all;
+    int first;
+    MPI_CHECK(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, p->comm));
+    if (first == p->all) return true;
+    MPI_CHECK(MPI_Bcast(why, (int)why_bytes, MPI_CHAR, first, p->comm));
+    return false;
+}
+
+static void refuse_other_hosts(const peer *p, char *why, size_t why_bytes)
+{
+    MPI_Comm host;
+    MPI_Group here, everybody;
+    MPI_CHECK(MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, p->me, MPI_INFO_NULL, &host));
+    MPI_CHECK(MPI_Comm_group(host, &here));
+    MPI_CHECK(MPI_Comm_group(p->comm, &everybody));
+    for (int i = 0; i < p->count && !why[0]; i++) {
+        int local;
+        MPI_CHECK(MPI_Group_translate_ranks(everybody, 1, &p->ranks[i], here, &local));
+        if (local == MPI_UNDEFINED)
+            (void)snprintf(why, why_bytes, "rank %d and its neighbour %d run on different hosts", p->me, p->ranks[i]);
+    }
+    MPI_CHECK(MPI_Group_free(&here));
+    MPI_CHECK(MPI_Group_free(&everybody));
+    MPI_CHECK(MPI_Comm_free(&host));
+}
+
+static void refuse_far_devices(const peer *p, char *why, size_t why_bytes)
+{
+    enum { UUID_BYTES = sizeof p->d->uuid };
+    char (*uuids)[UUID_BYTES] = allocate((size_t)p->all, UUID_BYTES);
+    MPI_CHECK(MPI_Allgather(p->d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, p->comm));
+    for (int i = 0; i < p->count && !why[0]; i++) {
+        const char *refusal = p->d->reach_refusal(p->d, uuids[p->ranks[i]]);
+        if (refusal) (void)snprintf(why, why_bytes, "rank %d does not reach rank %d: %s", p->me, p->ranks[i], refusal);
+    }
+    free(uuids);
+}
+
+/* What a rank offers: the handle, and whether there is one. Plain bytes, so that it travels as it is. */
+typedef struct offer {
+    device_handle handle;
+    int code;           /* of handle_make */
+    int there;          /* 0: nothing is shared by this rank */
+} offer;
+
+/* Opens ranks[i]'s allocation for every i; why says the first thing that failed. */
+static void open_all(peer *p, void *mine, void **theirs, char *why, size_t why_bytes)
+{
+    device *d = p->d;
+    offer own = { .there = mine != NULL }, *offers = allocate((size_t)p->all, sizeof *offers);
+    if (mine) own.code = d->handle_make(d, mine, &own.handle);
+    MPI_CHECK(MPI_Allgather(&own, sizeof own, MPI_BYTE, offers, sizeof own, MPI_BYTE, p->comm));
+    if (p->openings + p->count > p->openings_room) {
+        p->openings_room = 2 * p->openings_room + p->count;
+        p->mapped = realloc(p->mapped, (size_t)p->openings_room * sizeof *p->mapped);
+        if (!p->mapped) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+    }
+    for (int i = 0; i < p->count; i++) {
+        const int other = p->ranks[i];
+        int code = offers[other].code;
+        theirs[i] = NULL;
+        if (other == p->me) theirs[i] = mine;
+        if (other == p->me || !offers[other].there || why[0]) continue;
+        if (code == 0) code = d->handle_open(d, &offers[other].handle, &theirs[i]);
+        if (code == 0)
+            p->mapped[p->openings++] = theirs[i];
+        else
+            (void)snprintf(why, why_bytes, "rank %d cannot map the device memory of rank %d: %s", p->me, other,
+                           d->error_text(code));
+    }
+    free(offers);
+}
+
+/* The byte that stands in all of rank's probe. */
+static int probe_byte(int rank) { return 1 + rank % 251; }
+
+/* Reads every neighbour's probe and compares. */
+static void read_probes(peer *p, void *const *probes, device_stream *s, char *why, size_t why_bytes)
+{
+    device *d = p->d;
+    unsigned char *seen;
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, PROBE_BYTES, (void **)&seen));
+    for (int i = 0; i < p->count && !why[0]; i++) {
+        bool right = true;
+        int code = d->copy(d, seen, probes[i], PROBE_BYTES, s);
+        if (code == 0) code = d->stream_sync(d, s);
+        for (int b = 0; b < PROBE_BYTES; b++) right = right && seen[b] == probe_byte(p->ranks[i]);
+        if (code != 0 || !right)
+            (void)snprintf(why, why_bytes, "rank %d reads the device memory of rank %d wrongly%s%s", p->me, p->ranks[i],
+                           code ? ": " : "", code ? d->error_text(code) : "");
+    }
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, seen));
+}
+
+/* Closes what was opened since `from`. All ranks must have finished with it. */
+static void close_from(peer *p, int from)
+{
+    while (p->openings > from) DEVICE_CHECK(p->d, p->d->handle_close(p->d, p->mapped[--p->openings]));
+    MPI_CHECK(MPI_Barrier(p->comm));
+}
+
+static bool probe(peer *p, char *why, size_t why_bytes)
+{
+    device *d = p->d;
+    void *mine, **theirs = allocate((size_t)p->count, sizeof *theirs);
+    device_stream *s;
+    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, PROBE_BYTES, &mine));
+    DEVICE_CHECK(d, d->fill_bytes(d, mine, probe_byte(p->me), PROBE_BYTES, s));
+    DEVICE_CHECK(d, d->stream_sync(d, s));
+    open_all(p, mine, theirs, why, why_bytes);
+    bool works = agree(p, why, why_bytes);
+    if (works) {
+        read_probes(p, theirs, s, why, why_bytes);
+        works = agree(p, why, why_bytes);
+    }
+    close_from(p, 0);
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, mine));
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    free(theirs);
+    return works;
+}
+
+static void discard(peer **p)
+{
+    MPI_CHECK(MPI_Comm_free(&(*p)->comm));
+    free((*p)->mapped);
+    free((*p)->ranks);
+    free(*p);
+    *p = NULL;
+}
+
+peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, char *why, size_t why_bytes)
+{
+    peer *p = allocate(1, sizeof *p);
+    why[0] = '\0';
+    MPI_CHECK(MPI_Comm_dup(comm, &p->comm));
+    MPI_CHECK(MPI_Comm_set_errhandler(p->comm, MPI_ERRORS_RETURN));
+    MPI_CHECK(MPI_Comm_rank(p->comm, &p->me));
+    MPI_CHECK(MPI_Comm_size(p->comm, &p->all));
+    p->d = d;
+    p->count = count;
+    p->ranks = allocate((size_t)count, sizeof *p->ranks);
+    memcpy(p->ranks, ranks, (size_t)count * sizeof *ranks);
+    refuse_other_hosts(p, why, why_bytes);
+    if (!agree(p, why, why_bytes)) goto refused;
+    refuse_far_devices(p, why, why_bytes);
+    if (!agree(p, why, why_bytes)) goto refused;
+    if (probe(p, why, why_bytes)) return p;
+refused:
+    discard(&p);
+    return NULL;
+}
+
+void peer_share(peer *p, void *mine, void **theirs)
+{
+    char why[256] = "";
+    open_all(p, mine, theirs, why, sizeof why);
+    if (why[0]) check_fail(__FILE__, __LINE__, "peer_share", why);
+}
+
+void peer_destroy(peer **p)
+{
+    if (!p || !*p) return;
+    DEVICE_CHECK((*p)->d, (*p)->d->synchronize((*p)->d));
+    close_from(*p, 0);
+    discard(p);
+}

@@ -1,0 +1,26 @@
+/* Memory of other ranks of this host, mapped into this process (CUDA IPC). Ranks that share a GPU reach each other too,
+ * and a rank may be its own neighbour. */
+#ifndef PEER_H
+#define PEER_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+#include "device.h"
+
+typedef struct peer peer;
+
+/* Collective over comm (duplicated). ranks[count]: whom this rank must reach (its neighbours; may be itself, may name one
+ * twice). Tried before it is promised: every rank reads its neighbours' memory once. NULL on all ranks, with the same
+ * sentence part in why, when any rank cannot reach one of its: another host, no peer access, IPC refused, host device. */
+peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, char *why, size_t why_bytes);
+
+/* Collective: every rank gives one of its device allocations (the pointer that alloc returned), or NULL where it has none;
+ * theirs[i] gets the address here of ranks[i]'s allocation (its own pointer where that is this rank; NULL for NULL).
+ * Valid until peer_destroy. Failure ends the job: peer_create has seen it work. */
+void peer_share(peer *p, void *mine, void **theirs);
+
+/* Collective. Waits for this device's work first and returns when no rank maps what was shared: then it may be freed. */
+void peer_destroy(peer **p);
+
+#endif

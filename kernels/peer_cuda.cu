@@ -1,0 +1,64 @@
+/* Device memory of other processes of this host: CUDA IPC. A process that drives the same GPU is reached like any other.
+ *
+ * A handle names a whole allocation and carries its place in the block that cudaMalloc cut it from, so that what is
+ * opened is the allocation itself, small ones too. The driver counts how often a handle is open. */
+#include <cstring>
+
+#include "device_cuda.h"
+
+namespace {
+
+static_assert(sizeof(cudaIpcMemHandle_t) == DEVICE_HANDLE_BYTES, "a handle travels as it is");
+
+/* A failed call's error would show up again at the next launch. */
+int checked(cudaError_t e)
+{
+    if (e != cudaSuccess) (void)cudaGetLastError();
+    return (int)e;
+}
+
+/* This process' number of the GPU, or -1 where it does not see it. */
+int ordinal_of(const char *uuid)
+{
+    int count = 0;
+    if (checked(cudaGetDeviceCount(&count)) != 0) return -1;
+    for (int i = 0; i < count; i++) {
+        cudaDeviceProp properties;
+        char text[sizeof device::uuid];
+        if (checked(cudaGetDeviceProperties(&properties, i)) != 0) continue;
+        device_cuda_uuid_text(&properties.uuid, text, sizeof text);
+        if (strcmp(text, uuid) == 0) return i;
+    }
+    return -1;
+}
+
+} // namespace
+
+int peer_cuda_handle_make(device *, void *allocation, device_handle *out)
+{
+    cudaIpcMemHandle_t handle = {};
+    const int code = checked(cudaIpcGetMemHandle(&handle, allocation));
+    memcpy(out->bytes, &handle, sizeof handle);
+    return code;
+}
+
+int peer_cuda_handle_open(device *, const device_handle *h, void **out)
+{
+    cudaIpcMemHandle_t handle;
+    memcpy(&handle, h->bytes, sizeof handle);
+    *out = nullptr;
+    return checked(cudaIpcOpenMemHandle(out, handle, cudaIpcMemLazyEnablePeerAccess));
+}
+
+int peer_cuda_handle_close(device *, void *opened) { return checked(cudaIpcCloseMemHandle(opened)); }
+
+const char *peer_cuda_reach_refusal(device *d, const char *uuid)
+{
+    int can = 0;
+    if (strcmp(uuid, d->uuid) == 0) return nullptr;
+    const int other = ordinal_of(uuid);
+    if (other < 0) return nullptr;
+    const cudaError_t e = cudaDeviceCanAccessPeer(&can, d->ordinal, other);
+    if (checked(e) != 0) return cudaGetErrorString(e);
+    return can ? nullptr : "the two GPUs cannot reach each other's memory (no peer access)";
+}
