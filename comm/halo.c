@@ -11,6 +11,7 @@
 #include "halo.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,23 +20,35 @@
 
 struct halo {
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */
-    transport_link link[DECOMP_NEIGHBOURS];
-    int links;
+    int links, links_by[HALO_TRANSPORTS];
+    transport_link link[DECOMP_NEIGHBOURS]; /* one transport after the other */
     int64_t sent_bytes;
-    transport *transport[HALO_TRANSPORTS]; /* their links together are the links above, in order */
+    transport *transport[HALO_TRANSPORTS]; /* in the order of the enum, each with its part of the links above */
     int transports;
     int rank;
     int64_t exchanges;
+    char refused[256];
 };
 
-const char *halo_transport_name(halo_transport t)
+/* In the order of the enum; the functions of one that this build lacks are NULL. */
+static const struct {
+    const char *name;
+    transport_create *create;
+} table[HALO_TRANSPORTS] = {
+    [HALO_STAGED] = { "staged", transport_staged_create },
+    [HALO_AWARE] = { "aware", transport_aware_create },
+    [HALO_MAPPED] = { "mapped", transport_mapped_create },
+    [HALO_PEER] = { "peer", NULL },
+    [HALO_NCCL] = { "nccl", NULL },
+};
+
+const char *halo_transport_name(halo_transport t) { return table[t].name; }
+
+halo_choice halo_choice_of_all(halo_transport t)
 {
-    switch (t) {
-    case HALO_STAGED: return "staged";
-    case HALO_AWARE: return "aware";
-    case HALO_TRANSPORTS: break;
-    }
-    return "none";
+    halo_choice c;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) c.toward[k] = t;
+    return c;
 }
 
 /* The cells of an axis of n cells next to its side d (-1 low, 1 high, 0 all of it): own cells, or the ghosts beyond. */
@@ -66,15 +79,15 @@ enum { FAULT_EXCHANGE = 2 };
 
 static bool is_corner(const transport_link *l) { return decomp_dx[l->direction] != 0 && decomp_dy[l->direction] != 0; }
 
-/* The first link that is, or is not, a corner; -1 if there is none. */
+/* The first of the first transport's links that is, or is not, a corner; -1 if there is none. */
 static int find_link(const halo *h, bool corner)
 {
-    for (int i = 0; i < h->links; i++)
+    for (int i = 0; i < h->transport[0]->links; i++)
         if (is_corner(&h->link[i]) == corner) return i;
     return -1;
 }
 
-/* Ends the transport with its unpack list falsified. With one transport, links and pieces agree. */
+/* Ends the transport with its unpack list falsified; of the first transport, links and pieces agree. */
 static void end_transport(halo *h, transport *t)
 {
     const char *fault = getenv("WEFT_FAULT");
@@ -96,32 +109,81 @@ static void end_transport(halo *h, transport *t)
 }
 #endif
 
-halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, halo_transport t,
+/* The links of one transport, in the order of their directions; returns how many. */
+static int add_links(halo *h, const decomp *dec, const field_shape *shape, int depth, bool corners, const halo_choice *choice,
+                     halo_transport t)
+{
+    int added = 0;
+    for (int k = 0; k < DECOMP_NEIGHBOURS && depth > 0; k++) {
+        const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
+        if (dec->neighbour[k] < 0 || (corner && !corners) || choice->toward[k] != t) continue;
+        if (decomp_dy[k] != 0 && shape->depth_y == 0) continue; /* an operator along x: no ghosts above and below */
+        h->link[h->links + added++] = make_link(dec, shape, depth, k);
+    }
+    return added;
+}
+
+/* The transport's links are those that begin at link[links]. False, with the reason kept, if it cannot be had. */
+static bool add_transport(halo *h, device *d, const field_shape *shape, halo_transport t, int count)
+{
+    char why[sizeof h->refused - 16] = "it is not in this version";
+    transport *made = NULL;
+    if (table[t].create) made = table[t].create(d, shape, &h->link[h->links], count, h->comm, why, sizeof why);
+    if (!made) {
+        snprintf(h->refused, sizeof h->refused, "%s: %s", table[t].name, why);
+        return false;
+    }
+    h->transport[h->transports++] = made;
+    h->links_by[t] = count;
+    for (int i = 0; i < count; i++, h->links++)
+        h->sent_bytes += box_cells(h->link[h->links].send) * (int64_t)dtype_bytes(shape->type);
+    return true;
+}
+
+static void drop_transports(halo *h)
+{
+    for (int i = 0; i < h->transports; i++) h->transport[i]->destroy(&h->transport[i]);
+    h->transports = h->links = 0;
+    h->sent_bytes = 0;
+    memset(h->links_by, 0, sizeof h->links_by);
+}
+
+/* All transports that any rank wants; false after the first that cannot be had, replaced in the choice by staged. */
+static bool make_transports(halo *h, const decomp *dec, device *d, const field_shape *shape, int depth, bool corners,
+                            halo_choice *choice)
+{
+    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++) {
+        const int mine = add_links(h, dec, shape, depth, corners, choice, t);
+        int most = 0;
+        MPI_CHECK(MPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, h->comm));
+        if (most == 0 || add_transport(h, d, shape, t, mine)) continue;
+        drop_transports(h);
+        for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+            if (choice->toward[k] == t) choice->toward[k] = HALO_STAGED;
+        return false;
+    }
+    return true;
+}
+
+halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, const halo_choice *choice,
                   MPI_Comm comm)
 {
     assert(depth >= 0 && depth <= shape->depth_x && (shape->depth_y == 0 || depth <= shape->depth_y));
     assert(shape->nx == box_width(dec->own) && shape->ny == box_height(dec->own));
     halo *h = calloc(1, sizeof *h);
+    halo_choice left = *choice;
     if (!h) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     MPI_CHECK(MPI_Comm_dup(comm, &h->comm));
     MPI_CHECK(MPI_Comm_set_errhandler(h->comm, MPI_ERRORS_RETURN));
     h->rank = dec->rank;
-    for (int k = 0; k < DECOMP_NEIGHBOURS && depth > 0; k++) {
-        const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
-        if (dec->neighbour[k] < 0 || (corner && !corners)) continue;
-        if (decomp_dy[k] != 0 && shape->depth_y == 0) continue; /* an operator along x: no ghosts above and below */
-        h->link[h->links] = make_link(dec, shape, depth, k);
-        h->sent_bytes += box_cells(h->link[h->links].send) * (int64_t)dtype_bytes(shape->type);
-        h->links++;
-    }
-    if (h->links > 0) h->transport[h->transports++] = transport_message_create(d, shape, h->link, h->links, t, h->comm);
+    while (!make_transports(h, dec, d, shape, depth, corners, &left)) continue;
     return h;
 }
 
 void halo_destroy(halo **h)
 {
     if (!h || !*h) return;
-    for (int i = 0; i < (*h)->transports; i++) (*h)->transport[i]->destroy(&(*h)->transport[i]);
+    drop_transports(*h);
     MPI_CHECK(MPI_Comm_free(&(*h)->comm));
     free(*h);
     *h = NULL;
@@ -129,20 +191,27 @@ void halo_destroy(halo **h)
 
 void halo_begin(halo *h, void *field, device_stream *s)
 {
-    for (int i = 0; i < h->transports; i++) h->transport[i]->begin(h->transport[i], field, s);
+    for (int i = 0; i < h->transports; i++)
+        if (h->transport[i]->links > 0) h->transport[i]->begin(h->transport[i], field, s);
 }
 
 void halo_progress(halo *h)
 {
-    for (int i = 0; i < h->transports; i++) h->transport[i]->progress(h->transport[i]);
+    for (int i = 0; i < h->transports; i++)
+        if (h->transport[i]->links > 0) h->transport[i]->progress(h->transport[i]);
 }
 
 void halo_end(halo *h)
 {
-    for (int i = 0; i < h->transports; i++) end_transport(h, h->transport[i]);
+    for (int i = 0; i < h->transports; i++)
+        if (h->transport[i]->links > 0) end_transport(h, h->transport[i]);
     h->exchanges++;
 }
 
 int64_t halo_sent_bytes(const halo *h) { return h->sent_bytes; }
 
 int halo_neighbours(const halo *h) { return h->links; }
+
+int halo_links_by(const halo *h, halo_transport t) { return h->links_by[t]; }
+
+const char *halo_refused(const halo *h) { return h->refused; }

@@ -7,7 +7,8 @@
  *                             unpack is *enqueued* on s, not done
  * One exchange at a time per halo. The thread that calls begin, progress and end may change between exchanges, not
  * within one. Ghosts outside the domain are the boundary fill's. Nothing is allocated after halo_create.
- * Disadvantage: all messages of a transport share one pack and one unpack, so the slowest neighbour holds them all. */
+ * Disadvantage: all messages of a transport share one pack and one unpack, so the slowest neighbour holds them all; and
+ * a halo of several transports has a pack and an unpack for each. */
 #ifndef HALO_H
 #define HALO_H
 
@@ -17,8 +18,22 @@
 #include "decomp.h"
 #include "device.h"
 
-typedef enum halo_transport { HALO_STAGED, HALO_AWARE, HALO_TRANSPORTS } halo_transport;
+/* How cells travel. Every begin and end goes through the transports in this order, so those whose sends wait for the host come first. */
+typedef enum halo_transport {
+    HALO_STAGED, /* packed on the device, copied to pinned memory, sent by MPI: works everywhere */
+    HALO_AWARE,  /* packed on the device, sent from there by a device-aware MPI */
+    HALO_MAPPED, /* packed by the kernel into pinned memory, sent by MPI */
+    HALO_PEER,   /* stored into the neighbour's memory: same host, no messages */
+    HALO_NCCL,   /* packed on the device, sent by NCCL on the stream */
+    HALO_TRANSPORTS
+} halo_transport;
 const char *halo_transport_name(halo_transport t);
+
+/* The transport toward each neighbour, by direction (decomp_dx, decomp_dy). Both ends of a link must choose the same. */
+typedef struct halo_choice {
+    halo_transport toward[DECOMP_NEIGHBOURS];
+} halo_choice;
+halo_choice halo_choice_of_all(halo_transport t);
 
 typedef struct halo halo;
 
@@ -26,8 +41,9 @@ typedef struct halo halo;
  * A field without ghosts along y (depth_y = 0: 1D, or an operator along x) exchanges along x alone.
  * A rank with no neighbours gets a halo whose exchange does nothing. comm: any communicator with the decomposition's
  * ranks; it is duplicated, so that no message of the caller's or of another halo can be taken for one of this. Collective,
- * as is halo_destroy. */
-halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, halo_transport t,
+ * as is halo_destroy.
+ * A transport that cannot be had here is replaced by staged, on all ranks alike; halo_refused then has the reason. */
+halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, const halo_choice *choice,
                   MPI_Comm comm);
 void halo_destroy(halo **h);
 void halo_begin(halo *h, void *field, device_stream *s);
@@ -36,5 +52,7 @@ void halo_end(halo *h);
 
 int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */
+int halo_links_by(const halo *h, halo_transport t); /* ... of them by this transport */
+const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
 
 #endif

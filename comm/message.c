@@ -10,7 +10,8 @@ message_buffer message_buffer_create(device *d, halo_transport t, int64_t bytes)
     message_buffer b = { .d = d, .bytes = bytes };
     void *p;
     if (bytes == 0) return b;
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)bytes, &p));
+    b.kernel_memory = d->kind == DEVICE_CUDA && t == HALO_MAPPED ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
+    DEVICE_CHECK(d, d->alloc(d, b.kernel_memory, (size_t)bytes, &p));
     b.kernel = p;
     if (d->kind == DEVICE_CUDA && t == HALO_STAGED) DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, (size_t)bytes, &p));
     b.mpi = p;
@@ -22,7 +23,7 @@ void message_buffer_destroy(message_buffer *b)
     if (b->bytes == 0) return;
     device *d = b->d;
     if (b->mpi != b->kernel) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, b->mpi));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, b->kernel));
+    DEVICE_CHECK(d, d->free(d, b->kernel_memory, b->kernel));
     *b = (message_buffer){ 0 };
 }
 

@@ -1,8 +1,9 @@
 /* Memory for messages, and how many bytes one MPI call may carry. Private to comm/: halo and redist share it.
  *
- * A buffer has two ends: kernels read and write `kernel`, MPI reads and writes `mpi`. On the host device, and where MPI
- * takes device memory (aware), both are the same memory and the moves between them cost nothing; with staging on a GPU,
- * `kernel` is device memory and `mpi` pinned host memory, and the moves are copies on the caller's stream. */
+ * A buffer has two ends: kernels read and write `kernel`, MPI reads and writes `mpi`. On the host device, where MPI takes
+ * device memory (aware), and where kernels reach pinned memory over the bus (mapped), both are the same memory and the moves
+ * between them cost nothing; with staging on a GPU, `kernel` is device memory and `mpi` pinned host memory, and the moves
+ * are copies on the caller's stream. */
 #ifndef MESSAGE_H
 #define MESSAGE_H
 
@@ -35,6 +36,7 @@ static inline int64_t message_align(int64_t bytes)
 typedef struct message_buffer {
     device *d; /* not owned */
     char *kernel, *mpi;
+    device_memory kernel_memory; /* where `kernel` lies; `mpi`, if another, is pinned */
     int64_t bytes;
 } message_buffer;
 

@@ -44,6 +44,10 @@ static void choose_transport(sim *s, const char *self_exe)
         return;
     }
     if (asked == CONFIG_TRANSPORT_STAGED) return;
+    if (asked == CONFIG_TRANSPORT_MAPPED) {
+        s->transport = HALO_MAPPED;
+        return;
+    }
     if (s->top.ranks == 1 && asked == CONFIG_TRANSPORT_AUTO) return; /* nobody to talk to */
     const bool aware = topology_probe_aware(&s->top, s->dev, self_exe, why, sizeof why);
     if (aware) s->transport = HALO_AWARE;
@@ -155,17 +159,18 @@ static void make_passes(sim *s)
 {
     const config *c = s->cfg;
     const boundary *sides = &c->grid.sides;
+    const halo_choice choice = halo_choice_of_all(s->transport);
     step_streams_create(&s->streams, s->dev, s->lanes, s->feed);
     for (int i = 0; i < 2; i++) DEVICE_CHECK(s->dev, s->dev->event_create(s->dev, true, &s->stamp[i]));
     if (c->problem.kind != CONFIG_TRANSPOSE) {
         DEVICE_CHECK(s->dev, s->dev->stencil_bind(s->dev, &s->prob.op));
         step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, sides, c->problem.radius,
-                         s->prob.op.form == STENCIL_BOX, s->transport, s->top.comm);
+                         s->prob.op.form == STENCIL_BOX, &choice, s->top.comm);
     }
     if (c->problem.kind == CONFIG_SWEEP) {
         const boundary turned_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
         step_pass_create(&s->turned_pass, &s->turned_grid.dec, s->dev, &s->turned_grid.shape, &turned_sides,
-                         c->problem.radius, false, s->transport, s->top.comm);
+                         c->problem.radius, false, &choice, s->top.comm);
         s->from_turned = redist_create(&s->turned_grid.dec, &s->grid.dec, s->dev, &s->turned_grid.shape, &s->grid.shape,
                                        s->transport, s->top.comm);
     }

@@ -66,7 +66,7 @@ static void find_ghosts(step_pass *p, bool corners)
 }
 
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
-                      int radius, bool corners, halo_transport transport, MPI_Comm comm)
+                      int radius, bool corners, const halo_choice *choice, MPI_Comm comm)
 {
     memset(p, 0, sizeof *p);
     p->shape = shape;
@@ -82,7 +82,7 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
     p->interior = box_make(own.x0 + radius, own.x1 - radius, own.y0 + radius_y, own.y1 - radius_y);
     p->shell_count = box_shell(own, p->interior, p->shell);
     find_ghosts(p, corners);
-    p->halo = halo_create(dec, d, shape, radius, corners, transport, comm);
+    p->halo = halo_create(dec, d, shape, radius, corners, choice, comm);
 }
 
 void step_pass_destroy(step_pass *p) { halo_destroy(&p->halo); }

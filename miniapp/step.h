@@ -53,7 +53,7 @@ typedef struct step_pass {
 
 /* sides: of the domain; corners: the stencil reads diagonal ghosts. */
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
-                      int radius, bool corners, halo_transport transport, MPI_Comm comm);
+                      int radius, bool corners, const halo_choice *choice, MPI_Comm comm);
 void step_pass_destroy(step_pass *p);
 
 /* What only a timeline shows. A step sets what it had and leaves the rest as it was given: cleared. */

@@ -1,5 +1,5 @@
 /* For tests of comm/ under MPI: one topology, and a body that runs once for every way of moving data that this machine
- * has: host, a stand-in for a GPU (staged and aware), CUDA staged, CUDA aware (where the probe says yes). A way that is missing is skipped with the reason.
+ * has: host, a stand-in for a GPU (staged, aware, mapped), CUDA with each transport. A way that is missing is skipped with the reason.
  * Ranks count their mismatches and agree on the sum before they assert, so that no rank leaves another in an MPI call. */
 #ifndef COMM_HARNESS_H
 #define COMM_HARNESS_H
@@ -53,6 +53,20 @@ static inline void harness_deferred(harness_body *body, halo_transport t)
     device_destroy(&d);
 }
 
+/* Does a halo take this transport here? Collective; if not, why gets the reason. */
+static inline bool harness_has(device *d, halo_transport t, char *why, size_t why_bytes)
+{
+    const halo_choice choice = halo_choice_of_all(t);
+    decomp dec;
+    if (t == HALO_AWARE) return topology_probe_aware(&harness, d, harness_exe, why, why_bytes);
+    if (!decomp_make(&dec, 4 * harness.ranks, 1, false, false, harness.ranks, harness.rank, 0, 0, 1, why, why_bytes)) return false;
+    const field_shape f = field_shape_make(DTYPE_F32, box_width(dec.own), 1, 1, 0);
+    halo *h = halo_create(&dec, d, &f, 1, false, &choice, harness.comm);
+    snprintf(why, why_bytes, "%s", halo_refused(h));
+    halo_destroy(&h);
+    return why[0] == '\0';
+}
+
 static inline void harness_on_cuda(harness_body *body, halo_transport t)
 {
     const char *no_cuda = "";
@@ -63,8 +77,8 @@ static inline void harness_on_cuda(harness_body *body, halo_transport t)
     }
     device *d = topology_device(&harness, TOPOLOGY_CUDA, 1, why, sizeof why, notes, sizeof notes);
     if (!d) fail_msg("%s", why);
-    if (t == HALO_AWARE && !topology_probe_aware(&harness, d, harness_exe, why, sizeof why)) {
-        print_message("skipped: MPI does not take device buffers: %s\n", why);
+    if (!harness_has(d, t, why, sizeof why)) {
+        print_message("skipped: %s\n", why);
         device_destroy(&d);
         skip();
     }
@@ -100,17 +114,22 @@ static inline int harness_main(int argc, char **argv, int (*run)(void))
 /* ... and for a body that every way of moving data has to pass: a test a way. */
 static harness_body *harness_every_body;
 static inline void harness_host_test(void **state) { (void)state, harness_on_host(harness_every_body); }
-static inline void harness_deferred_staged_test(void **state) { (void)state, harness_deferred(harness_every_body, HALO_STAGED); }
-static inline void harness_deferred_aware_test(void **state) { (void)state, harness_deferred(harness_every_body, HALO_AWARE); }
-static inline void harness_cuda_staged_test(void **state) { (void)state, harness_on_cuda(harness_every_body, HALO_STAGED); }
-static inline void harness_cuda_aware_test(void **state) { (void)state, harness_on_cuda(harness_every_body, HALO_AWARE); }
+static inline void harness_deferred_test(void **state) { harness_deferred(harness_every_body, *(halo_transport *)*state); }
+static inline void harness_cuda_test(void **state) { harness_on_cuda(harness_every_body, *(halo_transport *)*state); }
 
 static inline int harness_run_every_way(void)
 {
+    static halo_transport t[] = { HALO_STAGED, HALO_AWARE, HALO_MAPPED, HALO_PEER, HALO_NCCL };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(harness_host_test),        cmocka_unit_test(harness_deferred_staged_test),
-        cmocka_unit_test(harness_deferred_aware_test), cmocka_unit_test(harness_cuda_staged_test),
-        cmocka_unit_test(harness_cuda_aware_test),
+        { "host staged", harness_host_test, NULL, NULL, NULL },
+        { "deferred staged", harness_deferred_test, NULL, NULL, &t[0] },
+        { "deferred aware", harness_deferred_test, NULL, NULL, &t[1] },
+        { "deferred mapped", harness_deferred_test, NULL, NULL, &t[2] },
+        { "cuda staged", harness_cuda_test, NULL, NULL, &t[0] },
+        { "cuda aware", harness_cuda_test, NULL, NULL, &t[1] },
+        { "cuda mapped", harness_cuda_test, NULL, NULL, &t[2] },
+        { "cuda peer", harness_cuda_test, NULL, NULL, &t[3] },
+        { "cuda nccl", harness_cuda_test, NULL, NULL, &t[4] },
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,8 @@ static long exchange(device *d, halo_transport t, const exchange_case *c, const 
     if (!wanted) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     DEVICE_CHECK(d, d->stream_create(d, true, &s));
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, f.bytes, &mirror));
-    halo *h = halo_create(dec, d, &f, c->depth, c->corners, t, harness.comm);
+    const halo_choice choice = halo_choice_of_all(t);
+    halo *h = halo_create(dec, d, &f, c->depth, c->corners, &choice, harness.comm);
     for (int l = 0; l < LEVELS; l++) {
         DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, f.bytes, &field[l]));
         expect(c, dec, &f, false, l, mirror);
