@@ -2,14 +2,22 @@
  * launches by events, random data. Bytes are the algorithm's: each cell of each field that a kernel reads or writes, once.
  *
  *   measure_cuda_sweep [NX [NY]]     fields are NX x NY (16384 x 16384), the 1D line is as long as all of them
- *   measure_cuda_sweep transposes    dense matrices of several shapes, and padded ones */
+ *   measure_cuda_sweep transposes    dense matrices of several shapes, and padded ones, beside cuBLAS geam where it is found
+ *   measure_cuda_sweep reductions    norm and fingerprint of 16384 x 16384 and of 10007 x 9973 cells
+ *   measure_cuda_sweep packs         all four edges and corners of a field of 16384 x 16384, in one launch
+ *
+ * A message is smaller than the L2 cache: it is measured as it comes after itself (warm), and after a copy of 512 MiB,
+ * when the field's edges, the buffer and the target of the copy beside it have all left L2 (cold). */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "device.h"
+#include "device_cuda.h"
+#include "ladder/ladder_cublas.h"
 
-enum { WARM_UP = 3, SAMPLES = 20 };
+enum { WARM_UP = 3, SAMPLES = 20, EDGE_PIECES = 8, EDGE_DEPTH_MAX = 8, EVICT_BYTES = 1 << 29 };
 
 static device *dev;
 static device_stream *stream;
@@ -24,11 +32,13 @@ static void check(int code, const char *what)
 
 /* One launch of what is measured. */
 typedef struct work {
-    enum { COPY, SWEEP, TRANSPOSE, MAX_CHANGE, FINGERPRINT } kind;
+    enum { COPY, SWEEP, TRANSPOSE, GEAM, MAX_CHANGE, FINGERPRINT, PACK, UNPACK, COPY_MESSAGE } kind;
     field_shape shape;
     void *next, *cur;
     int words; /* moved a cell */
     int64_t to_pitch, from_pitch; /* of a transpose, cells */
+    const pack_piece *pieces;     /* of a message */
+    int64_t message_cells;
 } work;
 
 static void launch(const work *w)
@@ -40,8 +50,12 @@ static void launch(const work *w)
     case COPY: CHECK(dev->copy(dev, to, from, (size_t)box_cells(own) * dtype_bytes(f->type), stream)); break;
     case SWEEP: CHECK(dev->stencil_sweep(dev, f, w->next, w->cur, w->next, &own, 1, stream)); break;
     case TRANSPOSE: CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, TRANSPOSE_STORE, stream)); break;
+    case GEAM: CHECK(ladder_cublas_transpose(f->type, w->next, w->cur, (int)f->nx, (int)f->ny, device_cuda_stream(stream))); break;
     case MAX_CHANGE: CHECK(dev->max_change(dev, f, w->next, w->cur, own, w->next, stream)); break; /* result: a pad cell */
     case FINGERPRINT: CHECK(dev->fingerprint(dev, f, w->cur, f->nx, 0, 0, w->next, stream)); break;
+    case PACK: CHECK(dev->pack(dev, f, w->cur, w->next, w->pieces, EDGE_PIECES, stream)); break;
+    case UNPACK: CHECK(dev->unpack(dev, f, w->cur, w->next, w->pieces, EDGE_PIECES, UNPACK_STORE, stream)); break;
+    case COPY_MESSAGE: CHECK(dev->copy(dev, w->next, w->cur, (size_t)w->message_cells * dtype_bytes(f->type), stream)); break;
     }
 }
 
@@ -51,13 +65,15 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median_s(const work *w)
+/* evict: memory larger than L2 that is written before each sample, or NULL. */
+static double median_s(const work *w, void *evict)
 {
     double sample_s[SAMPLES];
     device_event *begun, *ended;
     CHECK(dev->event_create(dev, true, &begun));
     CHECK(dev->event_create(dev, true, &ended));
     for (int i = -WARM_UP; i < SAMPLES; i++) {
+        if (evict) CHECK(dev->fill_bytes(dev, evict, i, EVICT_BYTES, stream));
         CHECK(dev->event_record(dev, begun, stream));
         launch(w);
         CHECK(dev->event_record(dev, ended, stream));
@@ -72,28 +88,52 @@ static double median_s(const work *w)
 
 static double bytes_per_s(const work *w)
 {
-    return (double)box_cells(field_own(&w->shape)) * w->words * (double)dtype_bytes(w->shape.type) / median_s(w);
+    return (double)box_cells(field_own(&w->shape)) * w->words * (double)dtype_bytes(w->shape.type) / median_s(w, NULL);
 }
 
-/* Allocates and fills the two fields, measures the work and then the copy of as many cells, prints one line. */
+/* The two fields' memory, kept from one measurement to the next. After memory is freed the driver clears it in the
+ * background, which slows whatever runs next by a tenth for a while: so little is freed, and then waited for. */
+static void *memory[2];
+
+static void need(size_t bytes)
+{
+    static size_t held_bytes;
+    const struct timespec a_while = { .tv_sec = 1 };
+    if (bytes <= held_bytes) return;
+    for (int i = 0; i < 2; i++) {
+        if (memory[i]) CHECK(dev->free(dev, DEVICE_MEMORY_DEVICE, memory[i]));
+        memory[i] = NULL;
+    }
+    held_bytes = bytes + bytes / 16; /* the next one is often a little larger */
+    for (int i = 0; i < 2; i++) CHECK(dev->alloc(dev, DEVICE_MEMORY_DEVICE, held_bytes, &memory[i]));
+    CHECK(dev->synchronize(dev));
+    nanosleep(&a_while, NULL);
+}
+
+/* Fills the two fields, measures the work and then the copy of as many cells, prints one line. */
 static void measure(const char *name, work w)
 {
     const field_shape *f = &w.shape;
     const value random = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = 1 };
     const box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
-    CHECK(dev->alloc(dev, DEVICE_MEMORY_DEVICE, f->bytes, &w.next));
-    CHECK(dev->alloc(dev, DEVICE_MEMORY_DEVICE, f->bytes, &w.cur));
+    need(f->bytes);
+    w.next = memory[0];
+    w.cur = memory[1];
     CHECK(dev->value_fill(dev, f, w.next, &random, all, stream));
     CHECK(dev->value_fill(dev, f, w.cur, &random, all, stream));
     work copy = w;
     copy.kind = COPY;
     copy.words = 2;
     const double rate = bytes_per_s(&w), ceiling = bytes_per_s(&copy);
-    printf("%-22s %s %12lld x %-6lld %7.0f GB/s  %.3f of copy (%.0f GB/s)\n", name, dtype_name(f->type), (long long)f->nx,
+    printf("%-22s %s %12lld x %-6lld %7.0f GB/s  %.3f of copy (%.0f GB/s)", name, dtype_name(f->type), (long long)f->nx,
            (long long)f->ny, rate * 1e-9, rate / ceiling, ceiling * 1e-9);
+    if (w.kind == TRANSPOSE && w.to_pitch == f->ny && w.from_pitch == f->nx && !ladder_cublas_missing(dev)) {
+        work geam = w;
+        geam.kind = GEAM;
+        printf(", cuBLAS geam %.3f", bytes_per_s(&geam) / ceiling);
+    }
+    printf("\n");
     fflush(stdout);
-    CHECK(dev->free(dev, DEVICE_MEMORY_DEVICE, w.next));
-    CHECK(dev->free(dev, DEVICE_MEMORY_DEVICE, w.cur));
 }
 
 static void measure_sweep(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny)
@@ -105,7 +145,7 @@ static void measure_sweep(stencil_form form, int radius, dtype t, bool has_prev,
     CHECK(dev->stencil_bind(dev, &op));
     snprintf(name, sizeof name, "%s r=%d%s", names[form], radius, has_prev ? ", prev" : "");
     const field_shape f = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0);
-    measure(name, (work){ SWEEP, f, NULL, NULL, has_prev ? 3 : 2, 0, 0 });
+    measure(name, (work){ .kind = SWEEP, .shape = f, .words = has_prev ? 3 : 2 });
 }
 
 /* rows x cols; pad: cells from the end of a row to the next, 0 for a dense matrix. */
@@ -114,7 +154,7 @@ static void measure_transpose(dtype t, int64_t rows, int64_t cols, int64_t pad)
     field_shape f = field_shape_make(t, cols, rows, 0, 0);
     const size_t bytes = (size_t)((cols + pad) * (rows + pad)) * dtype_bytes(t);
     if (f.bytes < bytes) f.bytes = bytes;
-    measure(pad ? "transpose, padded" : "transpose, dense", (work){ TRANSPOSE, f, NULL, NULL, 2, rows + pad, cols + pad });
+    measure(pad ? "transpose, padded" : "transpose, dense", (work){ .kind = TRANSPOSE, .shape = f, .words = 2, .to_pitch = rows + pad, .from_pitch = cols + pad });
 }
 
 static void measure_transposes(dtype t)
@@ -126,6 +166,58 @@ static void measure_transposes(dtype t)
     measure_transpose(t, 1000, 1000000, 0);
 }
 
+/* The own cells within depth of each side and corner, or the ghosts beyond them, as messages start: on whole lines.
+ * Returns the cells from the first piece's start to the last one's end. */
+static int64_t edges(const field_shape *f, bool ghosts, pack_piece pieces[EDGE_PIECES])
+{
+    const int64_t line = FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(f->type), d = f->depth_x, out = ghosts ? d : 0;
+    const int64_t x[3] = { -out, 0, f->nx - d + out }, width[3] = { d, f->nx, d };
+    const int64_t y[3] = { -out, 0, f->ny - d + out }, height[3] = { d, f->ny, d };
+    int64_t cells = 0;
+    int count = 0;
+    for (int j = 0; j < 3; j++)
+        for (int i = 0; i < 3; i++) {
+            if (i == 1 && j == 1) continue;
+            pieces[count++] = (pack_piece){ box_make(x[i], x[i] + width[i], y[j], y[j] + height[j]), cells };
+            cells += (width[i] * height[j] + line - 1) / line * line;
+        }
+    return cells;
+}
+
+static void measure_edges(dtype t, int depth)
+{
+    const field_shape f = field_shape_make(t, 16384, 16384, depth, depth);
+    const value random = { .kind = VALUE_RANDOM, .nx_global = f.nx, .ny_global = f.ny, .seed = 1 };
+    pack_piece own[EDGE_PIECES], ghosts[EDGE_PIECES];
+    void *message[2];
+    const int64_t cells = edges(&f, false, own);
+    const size_t bytes = (size_t)cells * dtype_bytes(t);
+    edges(&f, true, ghosts);
+    need(f.bytes);
+    void *const field = memory[0], *const evict = memory[1];
+    assert(f.bytes >= EVICT_BYTES + 2 * bytes);
+    for (int i = 0; i < 2; i++) message[i] = (char *)evict + EVICT_BYTES + (size_t)i * bytes;
+    CHECK(dev->value_fill(dev, &f, field, &random, field_own(&f), stream));
+    printf("edges, depth %d        %s %8.3f MiB", depth, dtype_name(t), (double)bytes / (1 << 20));
+    for (int cold = 0; cold <= 1; cold++) {
+        const work pack = { .kind = PACK, .shape = f, .next = message[0], .cur = field, .pieces = own };
+        const work unpack = { .kind = UNPACK, .shape = f, .next = message[0], .cur = field, .pieces = ghosts };
+        const work copy = { .kind = COPY_MESSAGE, .shape = f, .next = message[1], .cur = message[0], .message_cells = cells };
+        const double pack_s = median_s(&pack, cold ? evict : NULL), unpack_s = median_s(&unpack, cold ? evict : NULL);
+        const double copy_s = median_s(&copy, cold ? evict : NULL);
+        printf("   %s: pack %5.2f us, unpack %5.2f us, %.2f and %.2f of a copy (%5.2f us)", cold ? "cold" : "warm", pack_s * 1e6,
+               unpack_s * 1e6, pack_s / copy_s, unpack_s / copy_s, copy_s * 1e6);
+    }
+    printf("\n");
+}
+
+static void measure_reductions(dtype t, int64_t nx, int64_t ny)
+{
+    const field_shape f = field_shape_make(t, nx, ny, 1, 1);
+    measure("max_change", (work){ .kind = MAX_CHANGE, .shape = f, .words = 2 });
+    measure("fingerprint", (work){ .kind = FINGERPRINT, .shape = f, .words = 1 });
+}
+
 static void measure_sweeps(dtype t, int64_t nx, int64_t ny)
 {
     for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) measure_sweep(STENCIL_STAR, r, t, false, nx, ny);
@@ -133,20 +225,20 @@ static void measure_sweeps(dtype t, int64_t nx, int64_t ny)
     for (int r = 1; r <= STENCIL_RADIUS_MAX; r += r < 4 ? 1 : 4) measure_sweep(STENCIL_BOX, r, t, false, nx, ny);
     for (int r = 1; r <= STENCIL_RADIUS_MAX; r *= 2) measure_sweep(STENCIL_LINE, r, t, false, nx * ny, 1);
     measure_sweep(STENCIL_LINE, 4, t, false, nx, ny);
-    const field_shape f = field_shape_make(t, nx, ny, 1, 1);
-    measure("max_change", (work){ MAX_CHANGE, f, NULL, NULL, 2, 0, 0 });
-    measure("fingerprint", (work){ FINGERPRINT, f, NULL, NULL, 1, 0, 0 });
+    measure_reductions(t, nx, ny);
 }
 
 int main(int argc, char **argv)
 {
     const bool transposes = argc == 2 && strcmp(argv[1], "transposes") == 0;
-    const int64_t nx = argc > 1 && !transposes ? strtoll(argv[1], NULL, 10) : 16384;
+    const bool packs = argc == 2 && strcmp(argv[1], "packs") == 0;
+    const bool reductions = argc == 2 && strcmp(argv[1], "reductions") == 0;
+    const int64_t nx = argc > 1 && !transposes && !packs && !reductions ? strtoll(argv[1], NULL, 10) : 16384;
     const int64_t ny = argc > 2 ? strtoll(argv[2], NULL, 10) : nx;
     const char *why = NULL;
     int code = 0;
     if (nx < 1 || ny < 1) {
-        fprintf(stderr, "usage: %s [NX [NY] | transposes]\n", argv[0]);
+        fprintf(stderr, "usage: %s [NX [NY] | transposes | reductions | packs]\n", argv[0]);
         return 2;
     }
     if (device_cuda_count(&why) == 0) {
@@ -159,7 +251,13 @@ int main(int argc, char **argv)
     printf("%s, driver %s\n", dev->name, dev->driver);
     for (dtype t = DTYPE_F32; t <= DTYPE_F64; t++)
         if (transposes) measure_transposes(t);
+        else if (reductions)
+            measure_reductions(t, 16384, 16384), measure_reductions(t, 10007, 9973);
+        else if (packs)
+            for (int depth = 1; depth <= EDGE_DEPTH_MAX; depth++) measure_edges(t, depth);
         else measure_sweeps(t, nx, ny);
+    for (int i = 0; i < 2; i++)
+        if (memory[i]) CHECK(dev->free(dev, DEVICE_MEMORY_DEVICE, memory[i]));
     CHECK(dev->stream_destroy(dev, &stream));
     device_destroy(&dev);
     return 0;
