@@ -65,9 +65,25 @@ static void transposes(void **state)
                 transpose_case(type, rows, cols, rows, cols, 0, 0, flags);
                 transpose_case(type, rows, cols, rows + 3, cols + step, 0, 0, flags);
                 transpose_case(type, rows, cols, (rows + 7) & ~(int64_t)3, (cols + 3) & ~(int64_t)3, 0, 0, flags);
+                transpose_case(type, rows, cols, (rows + 7) & ~(int64_t)7, (cols + 7) & ~(int64_t)7, 0, 0, flags);
                 for (int skip = 0; skip < 16; skip++)
                     transpose_case(type, rows, cols, rows + step % 4, cols + skip % 3, skip & 3, skip >> 2, flags);
             }
+}
+
+/* Rows a multiple of 128 KiB apart, whose tile columns go in 2, 4 and 8 streams; more tile columns than a grid is high. */
+static void transposes_of_long_rows(void **state)
+{
+    (void)state;
+    for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++)
+        for (int flags = 0; flags < 4; flags++) {
+            const int64_t pitch = (1 << 17) / (int64_t)dtype_bytes(type);
+            for (int64_t k = 1; k <= 8; k += k < 4 ? 1 : 4) {
+                transpose_case(type, 5, 1090, 8, k * pitch, 0, 0, flags); /* tile columns: no multiple of 4 */
+                transpose_case(type, 8, pitch, 8, k * pitch, 0, 0, flags);
+            }
+            if (flags == 0 || flags == 3) transpose_case(type, 2, 8400007, 8, 8400032, 0, 0, flags);
+        }
 }
 
 /* ---- values and reductions ---- */
@@ -171,8 +187,8 @@ static void copies_and_events(void **state)
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_and_events), cmocka_unit_test(messages), cmocka_unit_test(transposes),
-        cmocka_unit_test(values_and_reductions),
+        cmocka_unit_test(copies_and_events),       cmocka_unit_test(messages), cmocka_unit_test(transposes),
+        cmocka_unit_test(transposes_of_long_rows), cmocka_unit_test(values_and_reductions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
