@@ -71,9 +71,10 @@ __global__ void __launch_bounds__(THREADS)
 /* ---- the fingerprint ----
  *
  * In f32 it is bound by integer arithmetic, so the arithmetic is what is saved: the index times the golden ratio moves
- * along by additions, cells come as vectors, 8 rows at once, and a cell costs one comparison for NaN: a thread that saw
- * one starts over cell by cell, as do those at the ragged ends. H200: 0.85 of a read in f32 (one cell at a time with a
- * product for its index: 0.52), 0.99 in f64. */
+ * along by additions, cells come as vectors, and a cell costs one comparison for NaN: a thread that saw one starts over
+ * cell by cell, as do those at the ragged ends. In f64 it is bound by reading: PRINT_AT_ONCE rows are asked for before
+ * the first is used, for which the compiler must be free to take the registers (the 1 in the launch bounds; without it,
+ * it asks for few rows at a time, to fit more blocks on an SM). */
 
 enum { PRINT_ROWS = 16, PRINT_AT_ONCE = 8, PRINT_WARPS = THREADS / WARP };
 
@@ -87,23 +88,25 @@ struct sum_of {
 __device__ __forceinline__ uint64_t pattern(float u) { return __float_as_uint(u); } /* NaN as it stands */
 __device__ __forceinline__ uint64_t pattern(double u) { return (uint64_t)__double_as_longlong(u); }
 
-/* The cell with row-major index 0 has `linear`; thread (x, warp) of a block takes rows warp, warp + PRINT_WARPS, ... */
-template <typename T>
-__global__ void __launch_bounds__(THREADS)
+/* The cell with row-major index 0 has `linear`. A block's warps stand ACROSS side by side, the rest below each other; a
+ * thread takes PRINT_ROWS rows, as far apart as warps stand below each other. */
+template <typename T, int ACROSS>
+__global__ void __launch_bounds__(THREADS, 1)
     fingerprint_kernel(const T *own, int64_t pitch, uint64_t nx_global, uint64_t linear, word *result,
                        const __grid_constant__ tiles boxes)
 {
-    constexpr int V = vector_cells<T>;
+    constexpr int V = vector_cells<T>, DOWN = PRINT_WARPS / ACROSS;
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
-    x += threadIdx.x % WARP * V;
-    y += threadIdx.x / WARP;
+    const int warp = threadIdx.x / WARP;
+    x += (warp % ACROSS * WARP + threadIdx.x % WARP) * V;
+    y += warp / ACROSS;
     const T *const first = own + y * pitch + x;
     const uint64_t index = linear + (uint64_t)y * nx_global + (uint64_t)x;
     word all = 0;
     bool by_cell = true;
-    if (x + V <= cells.x1 && y + (PRINT_ROWS - 1) * PRINT_WARPS < cells.y1) {
-        const uint64_t row_step = GOLDEN * (PRINT_WARPS * nx_global);
+    if (x + V <= cells.x1 && y + (PRINT_ROWS - 1) * DOWN < cells.y1) {
+        const uint64_t row_step = GOLDEN * (DOWN * nx_global);
         uint64_t k = (index + 1) * GOLDEN;
         const T *row = first;
         by_cell = false;
@@ -111,7 +114,7 @@ __global__ void __launch_bounds__(THREADS)
         for (int j = 0; j < PRINT_ROWS; j += PRINT_AT_ONCE) {
             T u[PRINT_AT_ONCE][V];
 #pragma unroll
-            for (int i = 0; i < PRINT_AT_ONCE; i++, row += PRINT_WARPS * pitch) load_once(u[i], row);
+            for (int i = 0; i < PRINT_AT_ONCE; i++, row += DOWN * pitch) load_once(u[i], row);
 #pragma unroll
             for (int i = 0; i < PRINT_AT_ONCE; i++, k += row_step)
 #pragma unroll
@@ -123,9 +126,9 @@ __global__ void __launch_bounds__(THREADS)
     }
     if (by_cell) {
         all = 0;
-        for (int j = 0; j < PRINT_ROWS && y + j * PRINT_WARPS < cells.y1; j++)
+        for (int j = 0; j < PRINT_ROWS && y + j * DOWN < cells.y1; j++)
             for (int v = 0; v < V && x + v < cells.x1; v++)
-                all += cell_fingerprint(bits_of(first[j * PRINT_WARPS * pitch + v]), index + j * PRINT_WARPS * nx_global + v);
+                all += cell_fingerprint(bits_of(first[j * DOWN * pitch + v]), index + j * DOWN * nx_global + v);
     }
     join_block<sum_of>(all, result);
 }
@@ -158,19 +161,28 @@ cudaError_t change_by_type(const field_shape *f, const void *a, const void *b, b
     return launch(change_of<T>{ own_of<T>(f, a), own_of<T>(f, b), f->pitch }, cells, result, stream);
 }
 
+template <typename T, int ACROSS>
+cudaError_t fingerprint_launch(const field_shape *f, const void *field, uint64_t nx_global, uint64_t linear,
+                               uint64_t *result, cudaStream_t stream)
+{
+    constexpr int V = vector_cells<T>;
+    const box own = field_own(f);
+    const cudaError_t zeroed = cudaMemsetAsync(result, 0, sizeof *result, stream);
+    const tiles all = tiles_make(&own, 1, V, ACROSS * WARP * V, PRINT_WARPS / ACROSS * PRINT_ROWS);
+    if (zeroed != cudaSuccess || all.blocks == 0) return zeroed;
+    fingerprint_kernel<T, ACROSS><<<all.blocks, THREADS, 0, stream>>>(own_of<T>(f, field), f->pitch, nx_global, linear,
+                                                                      (word *)result, all);
+    return cudaGetLastError();
+}
+
 template <typename T>
 cudaError_t fingerprint_by_type(const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
                                 int64_t y_first, uint64_t *result, cudaStream_t stream)
 {
-    constexpr int V = vector_cells<T>;
-    const box own = field_own(f);
     const uint64_t linear = (uint64_t)y_first * (uint64_t)nx_global + (uint64_t)x_first;
-    const cudaError_t zeroed = cudaMemsetAsync(result, 0, sizeof *result, stream);
-    const tiles all = tiles_make(&own, 1, V, WARP * V, PRINT_WARPS * PRINT_ROWS);
-    if (zeroed != cudaSuccess || all.blocks == 0) return zeroed;
-    fingerprint_kernel<<<all.blocks, THREADS, 0, stream>>>(own_of<T>(f, field), f->pitch, (uint64_t)nx_global, linear,
-                                                           (word *)result, all);
-    return cudaGetLastError();
+    if (f->nx >= PRINT_WARPS * WARP * vector_cells<T>) /* 4 KiB of a row at once, where rows have it */
+        return fingerprint_launch<T, PRINT_WARPS>(f, field, (uint64_t)nx_global, linear, result, stream);
+    return fingerprint_launch<T, 1>(f, field, (uint64_t)nx_global, linear, result, stream);
 }
 
 } // namespace
