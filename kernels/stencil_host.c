@@ -38,16 +38,7 @@ int stencil_host_bind(device *d, const stencil *op)
     return 0;
 }
 
-/* Where rows were faster: a line that is short, a star of one row to each side (of two, where prev shares the memory). */
-static bool row_by_row(const stencil *op)
-{
-    switch (op->form) {
-    case STENCIL_LINE: return op->radius <= 2;
-    case STENCIL_STAR: return op->radius <= (op->has_prev ? 2 : 1);
-    case STENCIL_BOX: return op->radius == 1;
-    }
-    return false;
-}
+static bool row_by_row(const stencil *op) { return op->radius <= (op->form == STENCIL_BOX ? 1 : 2); }
 
 static stencil_host_kernel *choose(const stencil *op)
 {

@@ -46,7 +46,7 @@ static void NAME(columns)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_p
                 const int64_t waiting = col[c] - held[c], first = r == 0 ? waiting : 0;
                 const int64_t last = r + n == rows ? waiting + n : n;
                 device_host_stream(out - waiting + first, held[c] + first, (size_t)(last - first) * sizeof *out);
-                memcpy(held[c], held[c] + n, (size_t)waiting * sizeof *out);
+                if (r + n < rows) memcpy(held[c], held[c] + n, (size_t)waiting * sizeof *out);
             } else if (flags & TRANSPOSE_ADD) {
                 prefetch(out, TILE_RUN_BYTES, TILE_RUN_BYTES);
                 for (int64_t i = 0; i < n; i++) out[i] += col[c][i];
