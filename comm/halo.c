@@ -39,7 +39,7 @@ static const struct {
     [HALO_AWARE] = { "aware", transport_aware_create },
     [HALO_MAPPED] = { "mapped", transport_mapped_create },
     [HALO_PEER] = { "peer", NULL },
-    [HALO_NCCL] = { "nccl", NULL },
+    [HALO_NCCL] = { "nccl", transport_nccl_create },
 };
 
 const char *halo_transport_name(halo_transport t) { return table[t].name; }
@@ -206,6 +206,19 @@ void halo_end(halo *h)
     for (int i = 0; i < h->transports; i++)
         if (h->transport[i]->links > 0) end_transport(h, h->transport[i]);
     h->exchanges++;
+}
+
+/* Of several transports the last one speaks: it is the last to unpack. */
+bool halo_end_parted(halo *h, device_event *arrived)
+{
+    transport *last = NULL;
+    for (int i = 0; i < h->transports; i++)
+        if (h->transport[i]->links > 0) last = h->transport[i];
+    if (last) last->arrived = arrived;
+    halo_end(h);
+    const bool parted = last && !last->arrived;
+    if (last) last->arrived = NULL;
+    return parted;
 }
 
 int64_t halo_sent_bytes(const halo *h) { return h->sent_bytes; }

@@ -49,6 +49,8 @@ void halo_destroy(halo **h);
 void halo_begin(halo *h, void *field, device_stream *s);
 void halo_progress(halo *h);
 void halo_end(halo *h);
+/* halo_end that records `arrived` on s between the messages and the unpack; false where the transport does not part the two. */
+bool halo_end_parted(halo *h, device_event *arrived);
 
 int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */

@@ -35,6 +35,7 @@ struct transport {
     /* Which ghost box each received message fills, in the order of the links. end reads it: a fault hook may change it. */
     pack_piece unpack[PACK_PIECES_MAX];
     int links;
+    device_event *arrived; /* NULL, or: a transport whose end first waits and then unpacks records it in between and clears it */
 };
 
 /* Collective over comm, also for a rank that has no link of this transport (count = 0: only destroyed later). NULL on all ranks, with a part of a

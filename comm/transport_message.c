@@ -120,6 +120,8 @@ static void message_end(transport *t)
         start_sends(m);
     }
     MPI_CHECK(MPI_Waitall(m->requests, in->request, MPI_STATUSES_IGNORE));
+    if (t->arrived) DEVICE_CHECK(d, d->event_record(d, t->arrived, m->stream));
+    t->arrived = NULL;
     message_buffer_to_kernel(&in->buffer, 0, in->buffer.bytes, m->stream);
     DEVICE_CHECK(d, d->unpack(d, &m->shape, m->field, in->buffer.kernel, t->unpack, t->links, UNPACK_STORE, m->stream));
     DEVICE_CHECK(d, d->event_record(d, in->unpacked, m->stream));

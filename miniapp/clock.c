@@ -7,10 +7,11 @@
 
 enum { SAMPLES_MAX = 1 << 20 };
 
-void clock_create(clock_steps *c, device *d)
+void clock_create(clock_steps *c, device *d, timeline *t)
 {
     memset(c, 0, sizeof *c);
     c->dev = d;
+    c->timeline = t;
     c->stride = 1;
     c->capacity = 1024;
     c->sample = malloc(c->capacity * sizeof *c->sample);
@@ -67,10 +68,12 @@ void clock_restart(clock_steps *c, device_stream *s)
     DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[0], s));
 }
 
-const step_probe *clock_probe(clock_steps *c, int64_t step)
+const step_probe *clock_probe(clock_steps *c, int64_t step, int64_t level)
 {
     if (step % CLOCK_PROBE_EVERY != 0 || c->probed) return NULL;
     c->probed = true;
+    c->probed_level = level;
+    c->probe.detail = c->timeline ? timeline_detail(c->timeline) : NULL;
     return &c->probe;
 }
 
@@ -78,6 +81,7 @@ static void read_probe(clock_steps *c)
 {
     double seconds[STEP_PHASES];
     step_probe_read(&c->probe, c->dev, seconds);
+    if (c->timeline) timeline_keep(c->timeline, &c->probe, c->probed_level);
     for (int i = 0; i < STEP_PHASES; i++) c->phase_s[i] += seconds[i];
     c->probes++;
     c->probed = false;

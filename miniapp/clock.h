@@ -5,6 +5,7 @@
 #define CLOCK_H
 
 #include "sim.h"
+#include "timeline.h"
 #include "timer.h"
 
 enum { CLOCK_RING = 128, CLOCK_PROBE_EVERY = 16 };
@@ -20,16 +21,18 @@ typedef struct clock_steps {
     int64_t total_steps;
     step_probe probe;
     bool probed;              /* a probe is waiting to be read */
+    int64_t probed_level;     /* what that step makes */
+    timeline *timeline;       /* NULL, or gets every probe; not owned */
     int64_t probes;
     double phase_s[STEP_PHASES]; /* summed over the probed steps */
 } clock_steps;
 
-void clock_create(clock_steps *c, device *d);
+void clock_create(clock_steps *c, device *d, timeline *t);
 void clock_destroy(clock_steps *c);
 /* Before the first step and after every pause. */
 void clock_restart(clock_steps *c, device_stream *s);
-/* The probe for the step that comes next, or NULL (most steps). */
-const step_probe *clock_probe(clock_steps *c, int64_t step);
+/* The probe for the step that comes next, the step-th of this run, which makes that level; or NULL (most steps). */
+const step_probe *clock_probe(clock_steps *c, int64_t step, int64_t level);
 /* After a step was enqueued. */
 void clock_tick(clock_steps *c, device_stream *s);
 /* Waits for what is outstanding. */

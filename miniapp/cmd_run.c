@@ -35,6 +35,7 @@ typedef struct run {
     request ask;
     sim sim;
     clock_steps ticks;
+    timeline *timeline; /* NULL without output.trace */
     writer *writer;
     report report;
     double initialise_s, calibrate_s, verify_s, output_s;
@@ -58,7 +59,8 @@ static int check_outputs(const sim *s, char *why, size_t why_bytes)
     const config *c = s->cfg;
     const struct {
         const char *key, *path;
-    } out[] = { { "output.record", c->output.record }, { "output.final", c->output.final }, { "output.picture", c->output.picture } };
+    } out[] = { { "output.record", c->output.record }, { "output.final", c->output.final }, { "output.picture", c->output.picture },
+              { "output.trace", c->output.trace } };
     int code = 0;
     for (size_t i = 0; i < sizeof out / sizeof *out && s->top.rank == 0 && !code; i++) {
         code = out[i].path[0] ? cannot_write(out[i].path) : 0;
@@ -128,6 +130,7 @@ static int write_outputs(run *r, char *why, size_t why_bytes)
                            why, why_bytes))
             return CHECK_EXIT_ENVIRONMENT;
     }
+    if (r->timeline && !timeline_write(r->timeline, c->output.trace, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
     return 0;
 }
 
@@ -228,7 +231,10 @@ static int run_it(run *r, const char *self_exe)
     if (status == 0) status = make_writer(r, why, sizeof why);
     if (status != 0) return fail(status, why);
 
-    clock_create(&r->ticks, s->dev);
+    const config_kind kind = s->cfg->problem.kind;
+    if (s->cfg->output.trace[0] && kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP)
+        r->timeline = timeline_create(&s->top, s->dev, s->streams.lane[0], s->lanes);
+    clock_create(&r->ticks, s->dev, r->timeline);
     const loop_result l = loop_run(s, &r->ticks, &r->writer, r->ask.deck_text);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
     return finish(r, &l, why, sizeof why);
@@ -256,6 +262,7 @@ int cmd_run(int argc, char **argv)
     } else {
         status = run_it(r, self_exe);
         clock_destroy(&r->ticks);
+        timeline_destroy(&r->timeline);
         writer_destroy(&r->writer);
         sim_destroy(&r->sim);
     }

@@ -97,7 +97,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_te
     clock_restart(ticks, s->streams.lane[0]);
 
     while (s->level < c->time.steps) {
-        const step_probe *probe = stencil_step ? clock_probe(ticks, s->level - first) : NULL;
+        const step_probe *probe = stencil_step ? clock_probe(ticks, s->level - first, s->level + 1) : NULL;
         sim_step(s, probe);
         clock_tick(ticks, s->streams.lane[0]);
 

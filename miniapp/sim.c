@@ -223,7 +223,9 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_
     if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
     choose_transport(s, self_exe);
     choose_feed(s);
-    if (cfg->output.trace[0]) add_note(s, true, "output.trace is not in this version; no timeline is written");
+    if (cfg->output.trace[0] && turned(s))
+        add_note(s, true, "output.trace: of kind %s there is no timeline, only of steps of a stencil alone; none is written",
+                 config_kind_name(cfg->problem.kind));
     problem_make(&s->prob, cfg);
     if (s->prob.warning[0]) add_note(s, false, "%s", s->prob.warning);
     make_fields(s);

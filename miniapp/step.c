@@ -124,7 +124,8 @@ static void feed_comm(step_streams *s, step_pass *p, void *next, void *cur, cons
     device *d = s->dev;
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_resumed, s->comm));
     stamp(probe, STEP_ENDING);
-    if (exchange) halo_end(p->halo);
+    if (exchange && probe && probe->detail) probe->detail->parted = halo_end_parted(p->halo, probe->detail->arrived);
+    else if (exchange) halo_end(p->halo);
     stamp(probe, STEP_ENDED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_end, s->comm));
     DEVICE_CHECK(d, d->boundary_fill(d, p->shape, cur, &p->sides, p->ghosts, p->ghosts_count, s->comm));

@@ -61,9 +61,10 @@ typedef enum step_stamp { STEP_ENTERED, STEP_BEGUN, STEP_ENDING, STEP_ENDED, STE
 typedef struct step_detail {
     int lanes;      /* of a split step: begin and end of each, and `filled`, were recorded */
     bool exchanged; /* the halo was: the stamps from BEGUN to ENDED hold */
+    bool parted;    /* ... and `arrived` parts its messages from their unpack */
     device_event *lane_begin[STEP_LANES_MAX], *lane_end[STEP_LANES_MAX];
-    device_event *filled;        /* ghosts outside the domain */
-    double host_s[STEP_STAMPS];  /* timer_now_s of the comm thread: around halo_begin and halo_end, and of the whole step */
+    device_event *arrived, *filled; /* messages; ghosts outside the domain */
+    double host_s[STEP_STAMPS]; /* timer_now_s of the comm thread: around halo_begin and halo_end, and of the whole step */
 } step_detail;
 
 /* Measuring: the phases of one step by events, read when they are done. */

@@ -124,11 +124,14 @@ bad() { # key=value text...
     [[ $output == *"weft: "*aware* ]]
     expect "asked and used" "aware staged" "$(record '"\(.asked.transport) \(.transport)"')"
     local key
-    for key in run.transport=peer run.feed=graph run.fuse=4 output.trace=t.json; do
+    for key in run.transport=peer run.feed=graph run.fuse=4; do
         run weft_alone d.ini run.device=host $key
         expect status 0 "$status"
         expect "sentences about $key" 1 "$(grep -c "^weft: .*${key%%=*}" <<<"$output")"
     done
+    run weft_alone d.ini problem.kind=sweep output.trace=t.json
+    expect "sentences about output.trace" 1 "$(grep -c "^weft: .*output.trace.*sweep" <<<"$output")"
+    [ ! -e t.json ]
 }
 
 @test "fields that fit each rank's share but not the memory that the ranks of a host share are exit 3" {

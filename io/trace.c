@@ -1,0 +1,196 @@
+#include "trace.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "record.h"
+#include "timer.h"
+
+enum { PING_ROUNDS = 64, TAG_PING = 1, TAG_HEAD = 2, TAG_SPANS = 3, PROCESS_BYTES = 256, PATH_BYTES = 4200 };
+
+/* ---- one clock ---- */
+
+static trace_offset ping_rank_0(MPI_Comm comm)
+{
+    trace_offset best = { 0, 0, INFINITY };
+    for (int i = 0; i < PING_ROUNDS; i++) {
+        double theirs_s = 0;
+        const double begin_s = timer_now_s();
+        MPI_CHECK(MPI_Send(&begin_s, 1, MPI_DOUBLE, 0, TAG_PING, comm));
+        MPI_CHECK(MPI_Recv(&theirs_s, 1, MPI_DOUBLE, 0, TAG_PING, comm, MPI_STATUS_IGNORE));
+        const double end_s = timer_now_s(), error_s = 0.5 * (end_s - begin_s), middle_s = begin_s + error_s;
+        if (error_s < best.error_s) best = (trace_offset){ end_s, theirs_s - middle_s, error_s };
+    }
+    /* Ranks of one host read the same clock, and then the measured offset is nothing but error. */
+    if (fabs(best.offset_s) <= best.error_s) best.offset_s = 0;
+    return best;
+}
+
+trace_offset trace_measure_offset(MPI_Comm comm)
+{
+    int rank = 0, ranks = 1;
+    double token_s = 0;
+    trace_offset mine = { timer_now_s(), 0, 0 };
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    for (int r = 1; r < ranks; r++) {
+        for (int i = 0; rank == 0 && i < PING_ROUNDS; i++) {
+            MPI_CHECK(MPI_Recv(&token_s, 1, MPI_DOUBLE, r, TAG_PING, comm, MPI_STATUS_IGNORE));
+            token_s = timer_now_s();
+            MPI_CHECK(MPI_Send(&token_s, 1, MPI_DOUBLE, r, TAG_PING, comm));
+        }
+        if (rank == r) mine = ping_rank_0(comm);
+        MPI_CHECK(MPI_Barrier(comm)); /* those that do not ping do not spin where cores are shared */
+    }
+    return mine;
+}
+
+static double common_s(const trace_timeline *t, double at_s)
+{
+    const double apart_s = t->after.at_s - t->before.at_s;
+    const double drift = apart_s > 0 ? (t->after.offset_s - t->before.offset_s) / apart_s : 0;
+    return at_s + t->before.offset_s + drift * (at_s - t->before.at_s);
+}
+
+/* ---- the file ---- */
+
+typedef struct rank_head { /* what a rank sends before its spans */
+    int spans;
+    double offset_s, error_s, device_error_s;
+    char process[PROCESS_BYTES];
+} rank_head;
+
+static void put_text(FILE *f, const char *text)
+{
+    json_t *quoted = record_text(text);
+    char *s = quoted ? json_dumps(quoted, JSON_ENCODE_ANY) : NULL;
+    fputs(s ? s : "\"\"", f);
+    free(s);
+    json_decref(quoted);
+}
+
+static void put_name(FILE *f, const char *what, int rank, int track, const char *name)
+{
+    fprintf(f, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what, rank, track);
+    put_text(f, name);
+    fputs("}},\n", f);
+}
+
+static void put_order(FILE *f, const char *what, int rank, int track, int order)
+{
+    fprintf(f, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":%d}},\n", what, rank, track, order);
+}
+
+/* In whole nanoseconds: spans that meet do so in the file too. */
+static void put_span(FILE *f, const trace_timeline *t, int rank, const trace_span *s, double zero_s)
+{
+    const long long begin_ns = llround(1e9 * (s->begin_s - zero_s)), end_ns = llround(1e9 * (s->end_s - zero_s));
+    const long long length_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
+    fputs("{\"ph\":\"X\",\"name\":", f);
+    put_text(f, t->name[s->name]);
+    fprintf(f, ",\"pid\":%d,\"tid\":%d,\"ts\":%lld.%03lld,\"dur\":%lld.%03lld,\"args\":{\"step\":%lld}},\n", rank, s->track,
+            begin_ns / 1000, begin_ns % 1000, length_ns / 1000, length_ns % 1000, (long long)s->step);
+}
+
+static void put_rank(FILE *f, const trace_timeline *t, int rank, const rank_head *head, const trace_span *span, double zero_s)
+{
+    put_name(f, "process_name", rank, 0, head->process);
+    put_order(f, "process_sort_index", rank, 0, rank);
+    for (int i = 0; i < t->tracks; i++) {
+        put_name(f, "thread_name", rank, i, t->track[i]);
+        put_order(f, "thread_sort_index", rank, i, i);
+    }
+    for (int i = 0; i < head->spans; i++) put_span(f, t, rank, &span[i], zero_s);
+}
+
+static void put_clocks(FILE *f, const rank_head *head, int ranks)
+{
+    fputs("\"otherData\":{\"clock\":\"rank 0's; offset and error of each rank by ping, device_error of its device's clock, us\",\"ranks\":[", f);
+    for (int r = 0; r < ranks; r++)
+        fprintf(f, "%s{\"offset_us\":%.3f,\"error_us\":%.3f,\"device_error_us\":%.3f}", r ? "," : "", 1e6 * head[r].offset_s,
+                1e6 * head[r].error_s, 1e6 * head[r].device_error_s);
+    fputs("]}", f);
+}
+
+/* Spans of this rank on the common clock; the caller frees them. */
+static trace_span *on_common_clock(const trace_timeline *t)
+{
+    trace_span *span = malloc(((size_t)t->spans + 1) * sizeof *span);
+    if (!span) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    for (int i = 0; i < t->spans; i++) {
+        span[i] = t->span[i];
+        span[i].begin_s = common_s(t, span[i].begin_s);
+        span[i].end_s = common_s(t, span[i].end_s);
+    }
+    return span;
+}
+
+/* Rank 0: all ranks in turn, so that the spans of one rank are in memory at a time. */
+static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, const rank_head *mine, const trace_span *span, double zero_s)
+{
+    rank_head *head = malloc((size_t)ranks * sizeof *head);
+    if (!head) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    head[0] = *mine;
+    fputs("{\"traceEvents\":[\n", f);
+    put_rank(f, t, 0, mine, span, zero_s);
+    for (int r = 1; r < ranks; r++) {
+        MPI_CHECK(MPI_Recv(&head[r], sizeof head[r], MPI_BYTE, r, TAG_HEAD, comm, MPI_STATUS_IGNORE));
+        trace_span *theirs = malloc(((size_t)head[r].spans + 1) * sizeof *theirs);
+        if (!theirs) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+        MPI_CHECK(MPI_Recv(theirs, head[r].spans * (int)sizeof *theirs, MPI_BYTE, r, TAG_SPANS, comm, MPI_STATUS_IGNORE));
+        put_rank(f, t, r, &head[r], theirs, zero_s);
+        free(theirs);
+    }
+    /* JSON has no comma after the last element: an empty clock sync closes the list. */
+    fputs("{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":0,\"tid\":0,\"args\":{\"labels\":\"weft\"}}\n],\"displayTimeUnit\":\"ms\",\n", f);
+    put_clocks(f, head, ranks);
+    fputs("}\n", f);
+    free(head);
+}
+
+/* 0 or errno. */
+static int close_whole(FILE *f, const char *tmp, const char *path)
+{
+    int code = fflush(f) != 0 || ferror(f) || fsync(fileno(f)) != 0 ? errno : 0;
+    if (fclose(f) != 0 && !code) code = errno;
+    if (!code && rename(tmp, path) != 0) code = errno;
+    if (code) (void)unlink(tmp);
+    return code;
+}
+
+bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, char *why, size_t why_bytes)
+{
+    char tmp[PATH_BYTES];
+    int rank = 0, ranks = 1, code = 0;
+    FILE *f = NULL;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    snprintf(tmp, sizeof tmp, "%s.tmp", path);
+    if (rank == 0 && !(f = fopen(tmp, "wb"))) code = errno;
+    MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, comm));
+
+    if (!code) {
+        trace_span *span = on_common_clock(t);
+        rank_head mine = { t->spans, t->after.offset_s, fmax(t->before.error_s, t->after.error_s), t->device_error_s, "" };
+        snprintf(mine.process, sizeof mine.process, "%s", t->process);
+        double zero_s = INFINITY;
+        for (int i = 0; i < t->spans; i++) zero_s = fmin(zero_s, span[i].begin_s);
+        MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &zero_s, 1, MPI_DOUBLE, MPI_MIN, comm));
+        if (rank == 0) {
+            put_all(f, comm, ranks, t, &mine, span, zero_s);
+            code = close_whole(f, tmp, path);
+        } else {
+            MPI_CHECK(MPI_Send(&mine, sizeof mine, MPI_BYTE, 0, TAG_HEAD, comm));
+            MPI_CHECK(MPI_Send(span, t->spans * (int)sizeof *span, MPI_BYTE, 0, TAG_SPANS, comm));
+        }
+        free(span);
+        MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, comm));
+    }
+    if (code) snprintf(why, why_bytes, "output.trace = %.700s cannot be written: %s", path, strerror(code));
+    return code == 0;
+}

@@ -1,0 +1,206 @@
+#include "timeline.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "timer.h"
+#include "trace.h"
+
+enum track { TRACK_HOST, TRACK_COMM, TRACK_LANE, TRACKS_MAX = TRACK_LANE + STEP_LANES_MAX };
+enum span_name { INTERIOR, STEP, PACK, EXCHANGE, MESSAGES, UNPACK, FILL, SHELL, HOST_BEGIN, HOST_FEED, HOST_WAIT, HOST_SHELL, SPAN_NAMES };
+static const char *const span_names[SPAN_NAMES] = {
+    "interior", "step", "pack", "exchange", "messages", "unpack", "boundary fill", "shell",
+    "halo begin", "feed", "wait for messages", "feed shell",
+};
+enum { SPANS_BESIDE_LANES = 12, ANCHOR_TRIES = 20 };
+static const double reference_lasts_s = 1;
+
+typedef struct anchor { /* one instant on both clocks */
+    double device_s, host_s, error_s;
+} anchor;
+
+struct timeline {
+    const topology *top; /* not owned, as are the next two */
+    device *d;
+    device_stream *stream;
+    int lanes;
+    step_detail detail;
+    device_event *reference, *renewal, *spare;
+    double reference_s; /* on the device's clock, which starts at the first anchor */
+    bool renewing;      /* `renewal` is on its way through the stream */
+    anchor first;
+    trace_offset before;
+    trace_span *span; /* [TIMELINE_STEPS][spans_a_step]: times of events on the device's clock, of the host on its own */
+    int spans_a_step, count[TIMELINE_STEPS];
+    int64_t kept;
+};
+
+static double position_s(timeline *t, device_event *e)
+{
+    double seconds = 0;
+    DEVICE_CHECK(t->d, t->d->event_seconds(t->d, t->reference, e, &seconds));
+    return t->reference_s + seconds;
+}
+
+/* The event passed between two looks at the clock; of some tries the narrowest counts, and is left in *e. */
+static anchor drop_anchor(timeline *t, device_event **e)
+{
+    device *d = t->d;
+    anchor best = { 0, 0, INFINITY };
+    for (int i = 0; i < ANCHOR_TRIES; i++) {
+        const double begin_s = timer_now_s();
+        DEVICE_CHECK(d, d->event_record(d, t->spare, t->stream));
+        DEVICE_CHECK(d, d->event_sync(d, t->spare));
+        const double error_s = 0.5 * (timer_now_s() - begin_s);
+        if (error_s >= best.error_s) continue;
+        best = (anchor){ 0, begin_s + error_s, error_s };
+        device_event *narrowest = t->spare;
+        t->spare = *e;
+        *e = narrowest;
+    }
+    return best;
+}
+
+timeline *timeline_create(const topology *top, device *d, device_stream *s, int lanes)
+{
+    timeline *t = calloc(1, sizeof *t);
+    if (!t) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    t->top = top;
+    t->d = d;
+    t->stream = s;
+    t->lanes = lanes;
+    t->spans_a_step = lanes + SPANS_BESIDE_LANES;
+    t->span = malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS);
+    if (!t->span) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived, &t->detail.filled };
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CHECK(d, d->event_create(d, true, own[i]));
+    for (int i = 0; i < lanes; i++) {
+        DEVICE_CHECK(d, d->event_create(d, true, &t->detail.lane_begin[i]));
+        DEVICE_CHECK(d, d->event_create(d, true, &t->detail.lane_end[i]));
+    }
+    t->before = trace_measure_offset(top->comm);
+    t->first = drop_anchor(t, &t->reference);
+    return t;
+}
+
+void timeline_destroy(timeline **timeline_)
+{
+    timeline *t = *timeline_;
+    if (!t) return;
+    device *d = t->d;
+    device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived, &t->detail.filled };
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CHECK(d, d->event_destroy(d, own[i]));
+    for (int i = 0; i < t->lanes; i++) {
+        DEVICE_CHECK(d, d->event_destroy(d, &t->detail.lane_begin[i]));
+        DEVICE_CHECK(d, d->event_destroy(d, &t->detail.lane_end[i]));
+    }
+    free(t->span);
+    free(t);
+    *timeline_ = NULL;
+}
+
+step_detail *timeline_detail(timeline *t)
+{
+    t->detail.lanes = 0;
+    t->detail.exchanged = t->detail.parted = false;
+    memset(t->detail.host_s, 0, sizeof t->detail.host_s);
+    return &t->detail;
+}
+
+static void renew_reference(timeline *t, double now_s)
+{
+    device *d = t->d;
+    bool passed = false;
+    if (t->renewing) {
+        DEVICE_CHECK(d, d->event_done(d, t->renewal, &passed));
+        if (!passed) return;
+        t->reference_s = position_s(t, t->renewal);
+        device_event *old = t->reference;
+        t->reference = t->renewal;
+        t->renewal = old;
+        t->renewing = false;
+    } else if (now_s - t->reference_s > reference_lasts_s) {
+        DEVICE_CHECK(d, d->event_record(d, t->renewal, t->stream));
+        t->renewing = true;
+    }
+}
+
+void timeline_keep(timeline *t, const step_probe *p, int64_t level)
+{
+    const step_detail *detail = &t->detail;
+    const int slot = (int)(t->kept++ % TIMELINE_STEPS);
+    trace_span *s = &t->span[slot * t->spans_a_step];
+    const double posted_s = position_s(t, p->comm_posted), resumed_s = position_s(t, p->comm_resumed);
+    const double received_s = position_s(t, p->comm_end), shell_end_s = position_s(t, p->shell_end);
+    const double filled_s = detail->lanes > 0 ? position_s(t, detail->filled) : received_s;
+    for (int i = 0; i < detail->lanes; i++)
+        *s++ = (trace_span){ position_s(t, detail->lane_begin[i]), position_s(t, detail->lane_end[i]), level, TRACK_LANE + i, INTERIOR };
+    if (detail->lanes == 0)
+        *s++ = (trace_span){ position_s(t, p->begin), position_s(t, p->interior_end), level, TRACK_LANE, STEP };
+    if (detail->exchanged) {
+        const double *host_s = detail->host_s;
+        *s++ = (trace_span){ position_s(t, p->comm_begin), posted_s, level, TRACK_COMM, PACK };
+        const double arrived_s = detail->parted ? position_s(t, detail->arrived) : received_s;
+        *s++ = (trace_span){ resumed_s, arrived_s, level, TRACK_COMM, detail->parted ? MESSAGES : EXCHANGE };
+        if (detail->parted) *s++ = (trace_span){ arrived_s, received_s, level, TRACK_COMM, UNPACK };
+        *s++ = (trace_span){ host_s[STEP_ENTERED], host_s[STEP_BEGUN], level, TRACK_HOST, HOST_BEGIN };
+        *s++ = (trace_span){ host_s[STEP_BEGUN], host_s[STEP_ENDING], level, TRACK_HOST, HOST_FEED };
+        *s++ = (trace_span){ host_s[STEP_ENDING], host_s[STEP_ENDED], level, TRACK_HOST, HOST_WAIT };
+        *s++ = (trace_span){ host_s[STEP_ENDED], host_s[STEP_LEFT], level, TRACK_HOST, HOST_SHELL };
+    }
+    if (detail->lanes > 0) {
+        *s++ = (trace_span){ received_s, filled_s, level, TRACK_COMM, FILL };
+        *s++ = (trace_span){ filled_s, shell_end_s, level, TRACK_COMM, SHELL };
+    }
+    t->count[slot] = (int)(s - &t->span[slot * t->spans_a_step]);
+    renew_reference(t, shell_end_s);
+}
+
+/* All spans in a row, on the host's clock. */
+static int flatten(timeline *t, const anchor *last, trace_span *out)
+{
+    const double apart_s = last->device_s - t->first.device_s, worst_s = fmax(t->first.error_s, last->error_s);
+    /* Over a short time the anchors' errors are more than any drift. */
+    const double rate = apart_s * 1e-4 > worst_s ? (last->host_s - t->first.host_s) / apart_s : 1;
+    const int64_t steps = t->kept < TIMELINE_STEPS ? t->kept : TIMELINE_STEPS;
+    int count = 0;
+    for (int64_t k = t->kept - steps; k < t->kept; k++) {
+        const int slot = (int)(k % TIMELINE_STEPS);
+        for (int i = 0; i < t->count[slot]; i++) {
+            trace_span s = t->span[slot * t->spans_a_step + i];
+            if (s.track != TRACK_HOST) {
+                s.begin_s = t->first.host_s + rate * (s.begin_s - t->first.device_s);
+                s.end_s = t->first.host_s + rate * (s.end_s - t->first.device_s);
+            }
+            out[count++] = s;
+        }
+    }
+    return count;
+}
+
+bool timeline_write(timeline *t, const char *path, char *why, size_t why_bytes)
+{
+    char process[128], lane_name[STEP_LANES_MAX][16];
+    const char *track[TRACKS_MAX] = { "host", "comm" };
+    for (int i = 0; i < t->lanes; i++) {
+        snprintf(lane_name[i], sizeof lane_name[i], "lane %d", i);
+        track[TRACK_LANE + i] = lane_name[i];
+    }
+    anchor last = drop_anchor(t, &t->renewal);
+    last.device_s = position_s(t, t->renewal);
+    t->renewing = false;
+    trace_span *span = malloc(sizeof *span * (size_t)t->spans_a_step * TIMELINE_STEPS);
+    if (!span) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,
+             t->d->kind == DEVICE_HOST ? "host device" : "gpu", t->d->kind == DEVICE_HOST ? t->d->threads : t->d->ordinal);
+    const trace_timeline all = { .process = process, .track = track, .tracks = TRACK_LANE + t->lanes, .name = span_names,
+                                 .names = SPAN_NAMES, .span = span, .spans = flatten(t, &last, span), .before = t->before,
+                                 .after = trace_measure_offset(t->top->comm),
+                                 .device_error_s = fmax(t->first.error_s, last.error_s) };
+    const bool ok = trace_write(t->top->comm, path, &all, why, why_bytes);
+    free(span);
+    return ok;
+}
