@@ -10,6 +10,8 @@ PREFIX    ?= /usr/local
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
 NVCC      := $(wildcard $(CUDA_HOME:%=%/bin/nvcc))
 CUDA      ?= $(if $(NVCC),1,0)
+NCCL_HOME ?= $(patsubst %/include/nccl.h,%,$(firstword $(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h /usr/local/include/nccl.h)))
+NCCL      ?= $(if $(and $(filter 1,$(CUDA)),$(wildcard $(NCCL_HOME:%=%/include/nccl.h))),1,0)
 RANKS     ?= $(or $(filter-out 0,$(shell nvidia-smi -L 2>/dev/null | grep -c '^GPU')),2)
 
 ifdef SANITIZE
@@ -72,6 +74,19 @@ CUDA_INC  := -I$(CUDA_HOME)/include
 CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 $(if $(NESTED),-lcudadevrt) -lcudart_static -ldl -lrt -lstdc++
 endif
 
+# NCCL's library is opened at run time, where a halo asks for it: the program needs its header here and no more.
+ifneq ($(CUDA),1)
+override NCCL := 0
+endif
+ifeq ($(NCCL),1)
+ifeq ($(wildcard $(NCCL_HOME:%=%/include/nccl.h)),)
+$(error NCCL=1 needs nccl.h: name the folder above include/ with NCCL_HOME=)
+endif
+NCCL_INC := $(patsubst %,-isystem %,$(CUDA_HOME)/include $(filter-out /usr/include,$(NCCL_HOME)/include))
+NCCL_LIB := $(firstword $(wildcard $(NCCL_HOME)/lib/libnccl.so.2 $(NCCL_HOME)/lib64/libnccl.so.2))
+CUDA_LIBS += $(if $(NCCL_LIB),-Xlinker -rpath -Xlinker $(patsubst %/,%,$(dir $(NCCL_LIB))))
+endif
+
 # One short line a command; V=1 shows the commands.
 say = $(if $(V),,@printf '%-5s %s\n' $(1) $@;)
 
@@ -95,6 +110,8 @@ endif
 $(BUILD)/comm/%.o: comm/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_comm) -MMD -MP -c -o $@ $<
+$(BUILD)/comm/transport_nccl.o: INC_comm += -DWEFT_NCCL=$(NCCL) $(NCCL_INC)
+$(BUILD)/comm/transport_nccl.o: $(BUILD)/nccl.flags
 $(BUILD)/io/%.o: io/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_io) -MMD -MP -c -o $@ $<
@@ -124,6 +141,7 @@ $(BUILD)/tests/measure_%: tests/measure_%.c $(filter $(BUILD)/kernels/%,$(LIBOBJ
 FLAGS_c       := $(CC) $(MPICC) $(filter-out -Werror,$(ALL_CFLAGS)) $(CUDA_INC) $(INC_miniapp)
 FLAGS_cuda    := $(NVCC) $(NVFLAGS) $(GENCODE)
 FLAGS_link    := $(LIBS) $(CUDA_LIBS) $(OBJ)
+FLAGS_nccl    := $(NCCL) $(NCCL_INC)
 FLAGS_version := $(VERSION) $(GIT)
 $(BUILD)/%.flags: always
 	@mkdir -p $(@D)
@@ -185,6 +203,7 @@ help:
 	@echo 'MPICC= MPIRUN=      MPI compiler and launcher (mpicc, mpirun); MPICH works too: MPICC=mpicc.mpich'
 	@echo 'HDF5_DIR=           parallel HDF5 elsewhere than where pkg-config says'
 	@echo 'CUDA_HOME=          CUDA elsewhere than where nvcc is on PATH, or /usr/local/cuda'
+	@echo 'NCCL=0 NCCL_HOME=   without NCCL even where its header is found; NCCL elsewhere than beside CUDA or in /usr'
 	@echo 'RANKS=2             ranks of make run'
 	@echo 'DEBUG=1             -O1, NaN-poisoned ghosts, fault hooks for the tests     (build/debug)'
 	@echo 'SANITIZE=1          DEBUG with AddressSanitizer and UBSan                   (build/sanitize)'

@@ -1,0 +1,233 @@
+/* The transport nccl: all boundary boxes packed by one kernel, one grouped call of sends and receives, one unpack, all on
+ * the exchange's stream, so that the host never waits.
+ *
+ * NCCL has no tags: messages between two ranks match in the order of the calls. Two ranks may share several links (two ranks around
+ * a periodic axis), so sends go out by rising direction of the sender, and receives are called in that same order, which is
+ * the falling order of the receiver's own directions.
+ * Invariant: the receive buffer is overwritten only after the last unpack, because both stand on one stream in that order,
+ * or on two with an event between them.
+ *
+ * The library is opened when first asked for, so that a program that was built with NCCL starts where there is none; and
+ * one communicator serves all halos of the process, since its set-up takes much of a second. It is made by the first halo that wants
+ * it and ends with MPI_Finalize.
+ * Disadvantage: ranks that share a GPU cannot use it (NCCL's own rule). */
+#include <stdio.h>
+
+#include "transport.h"
+
+#if WEFT_NCCL
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <nccl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "device_cuda.h"
+#include "message.h"
+
+static struct {
+    void *handle;
+    ncclResult_t (*get_unique_id)(ncclUniqueId *);
+    ncclResult_t (*comm_init_rank)(ncclComm_t *, int, ncclUniqueId, int);
+    ncclResult_t (*comm_destroy)(ncclComm_t);
+    ncclResult_t (*group_start)(void);
+    ncclResult_t (*group_end)(void);
+    ncclResult_t (*send)(const void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
+    ncclResult_t (*recv)(void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
+    const char *(*error_string)(ncclResult_t);
+} nccl;
+
+static ncclComm_t everyone; /* NULL before the first use; over the ranks of every halo's communicator */
+
+#define NCCL_CHECK(call)                                                                                 \
+    do {                                                                                                 \
+        const ncclResult_t nccl_code_ = (call);                                                          \
+        if (nccl_code_ != ncclSuccess) check_fail(__FILE__, __LINE__, #call, nccl.error_string(nccl_code_)); \
+    } while (0)
+
+static bool find(const char *name, void *function)
+{
+    void *p = dlsym(nccl.handle, name);
+    memcpy(function, &p, sizeof p); /* ISO C has no conversion from an object's to a function's pointer */
+    return p != NULL;
+}
+
+/* A failure is remembered by nccl.handle alone: a library that lacks a function is as good as none. */
+static bool open_library(char *why, size_t why_bytes)
+{
+    if (nccl.handle) return true;
+    nccl.handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    const bool sound = nccl.handle && find("ncclGetUniqueId", &nccl.get_unique_id) &&
+                       find("ncclCommInitRank", &nccl.comm_init_rank) && find("ncclCommDestroy", &nccl.comm_destroy) &&
+                       find("ncclGroupStart", &nccl.group_start) && find("ncclGroupEnd", &nccl.group_end) &&
+                       find("ncclSend", &nccl.send) && find("ncclRecv", &nccl.recv) &&
+                       find("ncclGetErrorString", &nccl.error_string);
+    if (sound) return true;
+    snprintf(why, why_bytes, "the library cannot be opened: %s", dlerror());
+    if (nccl.handle) dlclose(nccl.handle);
+    nccl.handle = NULL;
+    return false;
+}
+
+/* The first rank where it went wrong tells everybody its reason. */
+static bool agree(MPI_Comm comm, bool ok, char *why, size_t why_bytes)
+{
+    int rank, ranks, mine, first;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    mine = ok ? ranks : rank;
+    MPI_CHECK(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm));
+    if (first == ranks) return true;
+    MPI_CHECK(MPI_Bcast(why, (int)why_bytes, MPI_CHAR, first, comm));
+    return false;
+}
+
+/* Does this rank alone drive its GPU? NCCL refuses shared ones; asked beforehand, that costs a gather and not a set-up. */
+static bool own_gpu(const device *d, MPI_Comm comm, char *why, size_t why_bytes)
+{
+    enum { UUID_BYTES = sizeof d->uuid };
+    int rank, ranks;
+    bool own = true;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    char *uuids = malloc((size_t)ranks * UUID_BYTES);
+    if (!uuids) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    MPI_CHECK(MPI_Allgather(d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, comm));
+    for (int r = 0; r < ranks && own; r++)
+        if (r != rank && strcmp(uuids + r * UUID_BYTES, d->uuid) == 0) {
+            snprintf(why, why_bytes, "ranks %d and %d share a GPU, which NCCL refuses", rank, r);
+            own = false;
+        }
+    free(uuids);
+    return own;
+}
+
+/* Called by MPI_Finalize, which deletes the attributes of MPI_COMM_SELF first. */
+static int end_communicator(MPI_Comm self, int key, void *attribute, void *state)
+{
+    (void)self, (void)key, (void)attribute, (void)state;
+    return nccl.comm_destroy(everyone) == ncclSuccess ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+static bool make_communicator(const device *d, MPI_Comm comm, char *why, size_t why_bytes)
+{
+    int rank, ranks, key;
+    ncclUniqueId id;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    if (everyone) return true;
+    if (d->kind != DEVICE_CUDA) snprintf(why, why_bytes, "the host device knows staged only");
+    if (!agree(comm, d->kind == DEVICE_CUDA, why, why_bytes)) return false;
+    if (!agree(comm, open_library(why, why_bytes), why, why_bytes)) return false;
+    if (!agree(comm, own_gpu(d, comm, why, why_bytes), why, why_bytes)) return false;
+    (void)setenv("NCCL_NVLS_ENABLE", "0", 0); /* multicast serves collectives; sends and receives need none of its memory */
+    ncclResult_t code = rank == 0 ? nccl.get_unique_id(&id) : ncclSuccess;
+    if (code != ncclSuccess) snprintf(why, why_bytes, "%s", nccl.error_string(code));
+    if (!agree(comm, code == ncclSuccess, why, why_bytes)) return false;
+    MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, comm));
+    code = nccl.comm_init_rank(&everyone, ranks, id, rank);
+    if (code != ncclSuccess) snprintf(why, why_bytes, "rank %d: %s", rank, nccl.error_string(code));
+    if (!agree(comm, code == ncclSuccess, why, why_bytes)) {
+        if (code == ncclSuccess) (void)nccl.comm_destroy(everyone);
+        everyone = NULL;
+        return false;
+    }
+    MPI_CHECK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_communicator, &key, NULL));
+    MPI_CHECK(MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL));
+    MPI_CHECK(MPI_Comm_free_keyval(&key));
+    return true;
+}
+
+typedef struct transport_nccl {
+    transport base;
+    device *d; /* not owned */
+    field_shape shape;
+    pack_piece pack[PACK_PIECES_MAX];
+    int rank[PACK_PIECES_MAX];
+    message_buffer out, in;
+    void *field; /* between begin and end */
+    device_stream *stream; /* of the last exchange; NULL before the first */
+    device_event *unpacked;
+} transport_nccl;
+
+static int64_t offset_bytes(const transport_nccl *n, int link) { return n->pack[link].offset * (int64_t)dtype_bytes(n->shape.type); }
+
+static size_t link_bytes(const transport_nccl *n, int link) { return (size_t)box_cells(n->pack[link].cells) * dtype_bytes(n->shape.type); }
+
+static void nccl_begin(transport *t, void *field, device_stream *s)
+{
+    transport_nccl *n = (transport_nccl *)t;
+    device *d = n->d;
+    cudaStream_t stream = device_cuda_stream(s);
+    if (n->stream && n->stream != s) DEVICE_CHECK(d, d->event_wait(d, n->unpacked, s));
+    n->stream = s;
+    n->field = field;
+    DEVICE_CHECK(d, d->pack(d, &n->shape, field, n->out.kernel, n->pack, t->links, s));
+    NCCL_CHECK(nccl.group_start());
+    for (int i = 0; i < t->links; i++)
+        NCCL_CHECK(nccl.send(n->out.kernel + offset_bytes(n, i), link_bytes(n, i), ncclUint8, n->rank[i], everyone, stream));
+    for (int i = t->links - 1; i >= 0; i--)
+        NCCL_CHECK(nccl.recv(n->in.kernel + offset_bytes(n, i), link_bytes(n, i), ncclUint8, n->rank[i], everyone, stream));
+    NCCL_CHECK(nccl.group_end());
+}
+
+static void nccl_progress(transport *t) { (void)t; }
+
+static void nccl_end(transport *t)
+{
+    transport_nccl *n = (transport_nccl *)t;
+    device *d = n->d;
+    DEVICE_CHECK(d, d->unpack(d, &n->shape, n->field, n->in.kernel, t->unpack, t->links, UNPACK_STORE, n->stream));
+    DEVICE_CHECK(d, d->event_record(d, n->unpacked, n->stream));
+}
+
+static void nccl_destroy(transport **t)
+{
+    transport_nccl *n = (transport_nccl *)*t;
+    device *d = n->d;
+    if (n->stream) DEVICE_CHECK(d, d->event_sync(d, n->unpacked));
+    DEVICE_CHECK(d, d->event_destroy(d, &n->unpacked));
+    message_buffer_destroy(&n->out);
+    message_buffer_destroy(&n->in);
+    free(n);
+    *t = NULL;
+}
+
+transport *transport_nccl_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
+                                 char *why, size_t why_bytes)
+{
+    assert(count <= PACK_PIECES_MAX);
+    if (!make_communicator(d, comm, why, why_bytes)) return NULL;
+    transport_nccl *n = calloc(1, sizeof *n);
+    if (!n) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    n->base = (transport){ .begin = nccl_begin, .progress = nccl_progress, .end = nccl_end, .destroy = nccl_destroy, .links = count };
+    n->d = d;
+    n->shape = *shape;
+    const int64_t cell_bytes = (int64_t)dtype_bytes(shape->type);
+    int64_t bytes = 0;
+    for (int i = 0; i < count; i++) {
+        assert(i == 0 || links[i].direction > links[i - 1].direction);
+        n->rank[i] = links[i].rank;
+        n->pack[i] = (pack_piece){ links[i].send, bytes / cell_bytes };
+        n->base.unpack[i] = (pack_piece){ links[i].receive, bytes / cell_bytes };
+        bytes += message_align(box_cells(links[i].send) * cell_bytes);
+    }
+    n->out = message_buffer_create(d, HALO_NCCL, bytes);
+    n->in = message_buffer_create(d, HALO_NCCL, bytes);
+    DEVICE_CHECK(d, d->event_create(d, false, &n->unpacked));
+    return &n->base;
+}
+
+#else
+
+transport *transport_nccl_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
+                                 char *why, size_t why_bytes)
+{
+    (void)d, (void)shape, (void)links, (void)count, (void)comm;
+    snprintf(why, why_bytes, "this weft was built without it (make NCCL=1)");
+    return NULL;
+}
+
+#endif
