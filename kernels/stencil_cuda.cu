@@ -11,6 +11,16 @@ static const stencil_unit *unit_of(stencil_form form)
     return nullptr;
 }
 
+static const stencil_whole_unit *whole_unit_of(stencil_form form)
+{
+    switch (form) {
+    case STENCIL_LINE: break;
+    case STENCIL_STAR: return &stencil_cuda_star_whole;
+    case STENCIL_BOX: return &stencil_cuda_box_whole;
+    }
+    return nullptr;
+}
+
 int stencil_cuda_bind(device *d, const stencil *op)
 {
     device_cuda *self = (device_cuda *)d;
@@ -20,6 +30,9 @@ int stencil_cuda_bind(device *d, const stencil *op)
     if (idle != cudaSuccess) return idle;
     const cudaError_t uploaded = unit->upload(op, self->setup);
     if (uploaded != cudaSuccess) return uploaded;
+    const stencil_whole_unit *whole = whole_unit_of(op->form);
+    const cudaError_t too = whole ? whole->upload(op, self->setup) : cudaSuccess;
+    if (too != cudaSuccess) return too;
     self->bound = *op;
     self->unit = unit;
     self->variants = unit->variants(op, self->variant);
@@ -71,4 +84,29 @@ int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *
                                       count,
                                       device_cuda_stream(s) };
     return self->unit->sweep(&call);
+}
+
+bool stencil_cuda_whole_can(device *d, bool change)
+{
+    const stencil *op = &((const device_cuda *)d)->bound;
+    return whole_unit_of(op->form) && (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
+}
+
+int stencil_cuda_whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const whole_step *step,
+                       device_stream *s)
+{
+    const device_cuda *self = (const device_cuda *)d;
+    const stencil *op = &self->bound;
+    assert(self->unit && op->type == f->type && next != cur && stencil_cuda_whole_can(d, step->change));
+    assert(op->radius <= f->depth_x && op->radius <= f->depth_y && (!op->has_prev || prev));
+    const stencil_sweep_call call = { op,
+                                      &self->variant[self->chosen],
+                                      field_at(f, next, 0, 0),
+                                      field_at_const(f, cur, 0, 0),
+                                      op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr,
+                                      f->pitch,
+                                      nullptr,
+                                      0,
+                                      device_cuda_stream(s) };
+    return whole_unit_of(op->form)->whole(&call, step, f->nx, f->ny);
 }

@@ -22,9 +22,6 @@
 #include "stencil_ring_cuda.cuh"
 #include "stencil_straight_cuda.cuh"
 
-/* Fewer blocks than this cannot fill a GPU: then the tiles of a ring are made less tall. */
-enum { FILLING_BLOCKS = 512, LEAST_HEIGHT = 16 };
-
 template <typename T, int R, bool PREV> static cudaError_t launch_line(const stencil_sweep_call *c)
 {
     constexpr int V = vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T), TILE = LINE_ITEMS * LINE_THREADS * V;
@@ -54,26 +51,12 @@ template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t la
 {
     using S = ring_shape<FORM, T, R>;
     constexpr int WIDTH = S::N * vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
-    int height = c->variant->height;
-    tiles boxes = tiles_make(c->boxes, c->count, ALIGN, WIDTH, height, c->variant->wave);
-    while (boxes.blocks < FILLING_BLOCKS && height / 2 >= LEAST_HEIGHT && height / 2 % (S::GROUPS * S::B) == 0) {
-        height /= 2;
-        boxes = tiles_make(c->boxes, c->count, ALIGN, WIDTH, height, c->variant->wave);
-    }
+    tiles boxes = tiles_make(c->boxes, c->count, ALIGN, WIDTH, c->variant->height, c->variant->wave);
+    while (lower<S>(&boxes)) boxes = tiles_make(c->boxes, c->count, ALIGN, WIDTH, boxes.height_cells, c->variant->wave);
     if (boxes.blocks == 0) return cudaSuccess;
     ring_kernel<FORM, T, R, PREV><<<boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream>>>(
         (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes);
     return cudaGetLastError();
-}
-
-/* What a kernel needs once on each device: leave to take so much shared memory. */
-template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t prepare_ring()
-{
-    const auto kernel = ring_kernel<FORM, T, R, PREV>;
-    const cudaError_t e =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, ring_shape<FORM, T, R>::BYTES);
-    if (e != cudaSuccess) return e;
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
 }
 
 static void add_variant(stencil_variant *list, int *count, stencil_kernel kernel, int height, int wave)
@@ -127,7 +110,7 @@ template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t se
     else {
         if constexpr (FORM == STENCIL_STAR && R <= STRAIGHT_RADIUS_MAX)
             if (c && c->variant->kernel == STENCIL_KERNEL_STRAIGHT) return launch_straight<T, R, PREV>(c);
-        return c ? launch_ring<FORM, T, R, PREV>(c) : prepare_ring<FORM, T, R, PREV>();
+        return c ? launch_ring<FORM, T, R, PREV>(c) : prepare_tiles(ring_kernel<FORM, T, R, PREV>, ring_shape<FORM, T, R>::BYTES);
     }
 }
 
@@ -156,19 +139,9 @@ template <stencil_form FORM> static cudaError_t sweep(const stencil_sweep_call *
 
 template <stencil_form FORM> static cudaError_t upload(const stencil *op, cudaStream_t stream)
 {
-    float f32[STENCIL_CUDA_CONSTANTS] = {};
-    double f64[STENCIL_CUDA_CONSTANTS] = {};
-    const int n = stencil_weights(op->form, op->radius);
-    for (int i = 0; i < n; i++) f64[i] = op->weight[i];
-    f64[STENCIL_CUDA_BETA] = op->beta;
-    for (int i = 0; i < STENCIL_CUDA_CONSTANTS; i++) f32[i] = (float)f64[i];
-    cudaError_t e = cudaMemcpyToSymbolAsync(weights_f32, f32, sizeof f32, 0, cudaMemcpyHostToDevice, stream);
-    if (e == cudaSuccess)
-        e = cudaMemcpyToSymbolAsync(weights_f64, f64, sizeof f64, 0, cudaMemcpyHostToDevice, stream);
-    const cudaError_t done = cudaStreamSynchronize(stream); /* the arrays above end with this function */
-    if (e != cudaSuccess || done != cudaSuccess) return e != cudaSuccess ? e : done;
     stencil_request prepare = { nullptr, nullptr, 0 };
-    return instance<FORM>(op, &prepare);
+    const cudaError_t e = upload_weights(op, stream);
+    return e != cudaSuccess ? e : instance<FORM>(op, &prepare);
 }
 
 #endif

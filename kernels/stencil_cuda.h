@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "device_cuda.h"
+#include "whole.h"
 
 /* The weights in their order, then beta: the layout of a unit's constant memory. */
 enum { STENCIL_CUDA_BETA = STENCIL_WEIGHTS_MAX, STENCIL_CUDA_CONSTANTS };
@@ -32,6 +33,12 @@ typedef struct stencil_unit {
     int (*variants)(const stencil *op, stencil_variant *list);
 } stencil_unit;
 
+typedef struct stencil_whole_unit {
+    cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
+    cudaError_t (*whole)(const stencil_sweep_call *call, const whole_step *step, int64_t nx, int64_t ny); /* call's boxes: unused */
+} stencil_whole_unit;
+
+extern const stencil_whole_unit stencil_cuda_star_whole, stencil_cuda_box_whole;
 extern const stencil_unit stencil_cuda_line, stencil_cuda_star, stencil_cuda_box;
 
 #endif

@@ -140,16 +140,25 @@ template <typename S> struct ring_rows {
 #endif
 };
 
-template <stencil_form FORM, typename T, int R, bool PREV>
-static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ? 1 : ring_shape<FORM, T, R>::CHOICE.blocks)
-    ring_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
+/* |next - cur| as an integer that orders like it, a NaN above all numbers. */
+static __device__ __forceinline__ unsigned change_bits(float a, float b) { return __float_as_uint(a - b) & 0x7fffffffu; }
+static __device__ __forceinline__ unsigned long long change_bits(double a, double b)
 {
+    return (unsigned long long)__double_as_longlong(a - b) & 0x7fffffffffffffffull;
+}
+template <typename T> using change_word = decltype(change_bits(T(), T()));
+
+/* The tile at (x, y) of the box `cells`, by all threads of the block. CHANGE (stars only): returns the largest change_bits
+ * of the thread's cells. */
+template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
+static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur, const T *prev, int64_t pitch, const box &cells,
+                                                           int64_t x, int64_t y, int height)
+{
+    static_assert(!CHANGE || FORM == STENCIL_STAR, "a box keeps no own cells");
     using S = ring_shape<FORM, T, R>;
     constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, W = 2 * R + 1, STEP = B * S::PITCH;
     extern __shared__ __align__(FIELD_ALIGN_BYTES) float4 ring[];
-    int64_t x, y;
-    const box &cells = tiles_here(boxes, &x, &y).cells;
-    const int tile_rows = (int)min(cells.y1 - y, (int64_t)boxes.height_cells);
+    const int tile_rows = (int)min(cells.y1 - y, (int64_t)height);
     const unsigned shared = (unsigned)__cvta_generic_to_shared(ring);
     const int64_t end = min(x + S::N * V, (cells.x1 + V - 1) / V * V);
     const ring_rows<S> in_flight = { shared + (S::LEFT - SIDE) * 16, shared + S::BARRIERS_AT,
@@ -157,9 +166,10 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ?
                                      (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)), tile_rows + 2 * R };
     in_flight.start();
 
-    const int group_y = (int)threadIdx.y * (boxes.height_cells / S::GROUPS);
-    const int rows = min(boxes.height_cells / S::GROUPS, tile_rows - group_y);
-    if (rows <= 0) return;
+    change_word<T> change = 0;
+    const int group_y = (int)threadIdx.y * (height / S::GROUPS);
+    const int rows = min(height / S::GROUPS, tile_rows - group_y);
+    if (rows <= 0) return change;
     x += threadIdx.x * V;
     y += group_y;
     const span in = columns_of<T>(cells, x);
@@ -249,6 +259,14 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ?
                     for (int v = 0; v < V; v++) sum[b][v] = term(STENCIL_CUDA_BETA, old[b][v], sum[b][v]);
                 load_old(out + B);
             }
+            if (CHANGE) {
+#pragma unroll
+                for (int b = 0; b < B; b++)
+#pragma unroll
+                    for (int v = 0; v < V; v++)
+                        if (out + b >= 0 && out + b < rows && v >= in.from && v < in.to)
+                            change = max(change, change_bits(sum[b][v], kept[R + b][v]));
+            }
             if (full && out >= 0 && out + B <= rows) { /* nearly always: one test instead of four a row */
 #pragma unroll
                 for (int b = 0; b < B; b++) store_once(to + b * pitch, sum[b]);
@@ -264,6 +282,38 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ?
             for (int v = 0; v < V; v++) kept[j][v] = kept[j + B][v];
         if (++slot == S::STEPS) slot = 0, lap++;
     }
+    return change;
+}
+
+template <stencil_form FORM, typename T, int R, bool PREV>
+static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ? 1 : ring_shape<FORM, T, R>::CHOICE.blocks)
+    ring_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
+{
+    int64_t x, y;
+    const box &cells = tiles_here(boxes, &x, &y).cells;
+    ring_tile<FORM, T, R, PREV, false>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
+}
+
+/* ---- host side ---- */
+
+/* Fewer blocks than this cannot fill a GPU: then the tiles of a ring are made less tall. */
+enum { FILLING_BLOCKS = 512, LEAST_HEIGHT = 16 };
+
+/* Halves the height of tiles that are too few, where that can be done; the caller makes them again. */
+template <typename S> static bool lower(tiles *t)
+{
+    const int half = t->height_cells / 2;
+    if (t->blocks == 0 || t->blocks >= FILLING_BLOCKS || half < LEAST_HEIGHT || half % (S::GROUPS * S::B) != 0) return false;
+    t->height_cells = half;
+    return true;
+}
+
+/* What a kernel needs once on each device: leave to take so much shared memory. */
+template <typename KERNEL> static cudaError_t prepare_tiles(KERNEL kernel, int shared_bytes)
+{
+    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (e != cudaSuccess) return e;
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
 }
 
 #endif

@@ -81,4 +81,20 @@ template <typename T, int R> struct window {
     __device__ __forceinline__ T at(int v, int d) const { return cell[SIDE * V + v + d]; }
 };
 
+/* Puts a stencil's weights into this unit's constant memory. Host side; done when it returns. */
+static inline cudaError_t upload_weights(const stencil *op, cudaStream_t stream)
+{
+    float f32[STENCIL_CUDA_CONSTANTS] = {};
+    double f64[STENCIL_CUDA_CONSTANTS] = {};
+    const int n = stencil_weights(op->form, op->radius);
+    for (int i = 0; i < n; i++) f64[i] = op->weight[i];
+    f64[STENCIL_CUDA_BETA] = op->beta;
+    for (int i = 0; i < STENCIL_CUDA_CONSTANTS; i++) f32[i] = (float)f64[i];
+    cudaError_t e = cudaMemcpyToSymbolAsync(weights_f32, f32, sizeof f32, 0, cudaMemcpyHostToDevice, stream);
+    if (e == cudaSuccess)
+        e = cudaMemcpyToSymbolAsync(weights_f64, f64, sizeof f64, 0, cudaMemcpyHostToDevice, stream);
+    const cudaError_t done = cudaStreamSynchronize(stream); /* the arrays above end with this function */
+    return e != cudaSuccess ? e : done;
+}
+
 #endif

@@ -1,0 +1,220 @@
+/* The whole step (whole.h) of stars and boxes: the tiles of stencil_ring_cuda.cuh, with a wait before the tiles along a
+ * linked side, and images and flags after those along any side. Blocks in the middle pay four comparisons.
+ *
+ * A block that waits holds its place on the GPU, but what it waits for is done by a kernel that the neighbour has already
+ * started, never by a block behind it: no order of blocks can deadlock.
+ *
+ * Memory order: images are stored, then __threadfence_system, then the count of the link, then by the last block the flag
+ * with release at system scope; the wait acquires it at system scope and orders the bulk copies, which go through the
+ * async proxy, behind it. */
+#ifndef STENCIL_WHOLE_CUDA_CUH
+#define STENCIL_WHOLE_CUDA_CUH
+
+#include "stencil_ring_cuda.cuh"
+#include "whole.h"
+
+/* Own cells of the rank, and how near to a side is near. */
+struct whole_sides {
+    int64_t nx, ny;
+    int radius;
+};
+
+struct whole_counts { /* blocks along each link */
+    unsigned of[WHOLE_LINKS_MAX];
+};
+
+static __host__ __device__ __forceinline__ bool touches(int64_t from, int64_t to, int64_t n, int radius, int d)
+{
+    return d == 0 || (d < 0 ? from < radius : to > n - radius);
+}
+
+static __device__ __forceinline__ float reflect(float v, float u) { return cell_reflect_f32(v, u); }
+static __device__ __forceinline__ double reflect(double v, double u) { return cell_reflect_f64(v, u); }
+
+template <typename T> static __device__ __forceinline__ void store_image(const whole_image &m, const T *next, int64_t pitch, box part)
+{
+    const int width = (int)(part.x1 - part.x0), cells = width * (int)(part.y1 - part.y0);
+    const int threads = (int)(blockDim.x * blockDim.y);
+    for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x); i < cells; i += threads) {
+        const int64_t x = part.x0 + i % width, y = part.y0 + i / width;
+        T u = __ldcg(next + y * pitch + x);
+        if (m.odd_x) u = reflect((T)m.value_x, u);
+        if (m.odd_y) u = reflect((T)m.value_y, u);
+        static_cast<T *>(m.to)[(y - m.cells.y0) * m.step_y + (x - m.cells.x0) * m.step_x] = u;
+    }
+}
+
+static __device__ __forceinline__ box cut(const box &a, const box &b)
+{
+    return { max(a.x0, b.x0), min(a.x1, b.x1), max(a.y0, b.y0), min(a.y1, b.y1) };
+}
+
+/* By one thread. */
+static __device__ __forceinline__ void wait_for(const uint64_t *flag, uint64_t level)
+{
+    uint64_t now;
+    do asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(now) : "l"(flag) : "memory");
+    while (now < level);
+}
+
+static __device__ __forceinline__ void raise(uint64_t *flag, uint64_t level)
+{
+    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(level) : "memory");
+}
+
+template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
+static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ? 1 : ring_shape<FORM, T, R>::CHOICE.blocks)
+    whole_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes,
+                 const __grid_constant__ whole_step w, const __grid_constant__ whole_counts counts, const whole_sides own)
+{
+    int64_t x, y;
+    const box &cells = tiles_here(boxes, &x, &y).cells;
+    const box tile = cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells });
+    const bool first = threadIdx.x == 0 && threadIdx.y == 0;
+    const bool edge = tile.x0 < R || tile.y0 < R || tile.x1 > own.nx - R || tile.y1 > own.ny - R;
+    unsigned near = 0;
+    if (edge) {
+        for (int k = 0; k < w.links; k++)
+            if (touches(tile.x0, tile.x1, own.nx, R, w.link[k].dx) && touches(tile.y0, tile.y1, own.ny, R, w.link[k].dy)) {
+                near |= 1u << k;
+                if (first) wait_for(w.link[k].mine, w.level);
+            }
+        __syncthreads();
+#if __CUDA_ARCH__ >= 900
+        if (near) asm volatile("fence.proxy.async;" ::: "memory");
+#endif
+    }
+    const change_word<T> change = ring_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
+    if (CHANGE) {
+        const T largest = sizeof(T) == 4 ? (T)__uint_as_float((unsigned)change) : (T)__longlong_as_double((long long)change);
+        unsigned long long all = cell_abs_bits((double)largest);
+        for (int step = 16; step > 0; step /= 2) all = max(all, __shfl_down_sync(~0u, all, step));
+        if (threadIdx.x % 32 == 0 && all) atomicMax(reinterpret_cast<unsigned long long *>(w.change), all);
+    }
+    if (!edge) return;
+    __syncthreads(); /* the tile is in next */
+    for (int i = 0; i < w.images; i++) {
+        const box part = cut(tile, w.image[i].cells);
+        if (part.x0 < part.x1 && part.y0 < part.y1) store_image(w.image[i], next, pitch, part);
+    }
+    if (!near) return;
+    __threadfence_system();
+    __syncthreads();
+    if (!first) return;
+    for (int k = 0; k < w.links; k++) {
+        if (!(near >> k & 1)) continue;
+        unsigned long long *const done = reinterpret_cast<unsigned long long *>(w.link[k].done);
+        if (atomicAdd(done, 1ull) + 1 < counts.of[k]) continue;
+        *done = 0; /* nobody else of this step, and the next step comes after this kernel */
+        __threadfence_system();
+        raise(w.link[k].theirs, w.level + 1);
+    }
+}
+
+/* ---- host side ---- */
+
+/* The own cells in boxes: whole rows of tiles along linked sides first, then the rest. */
+static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64_t width, int64_t height, box boxes[TILES_BOXES_MAX])
+{
+    bool side[3][3] = {};
+    for (int k = 0; k < w->links; k++) side[w->link[k].dy + 1][w->link[k].dx + 1] = true;
+    box rest = box_make(0, nx, 0, ny);
+    int count = 0;
+    const auto take = [&](box b) {
+        b = box_intersect(b, rest);
+        if (!box_empty(b)) boxes[count++] = b;
+    };
+    if (side[0][0] || side[0][1] || side[0][2]) take(box_make(0, nx, 0, height)), rest.y0 += height;
+    if (side[2][0] || side[2][1] || side[2][2]) {
+        const int64_t last = ny - (ny > height ? height : ny);
+        take(box_make(0, nx, last, ny)), rest.y1 = last;
+    }
+    if (side[0][0] || side[1][0] || side[2][0]) take(box_make(0, width, 0, ny)), rest.x0 += width;
+    if (side[0][2] || side[1][2] || side[2][2]) {
+        const int64_t last = (nx - 1) / width * width;
+        take(box_make(last, nx, 0, ny)), rest.x1 = last;
+    }
+    take(rest);
+    return count;
+}
+
+static inline unsigned whole_count(const tiles *t, const whole_link *l, int64_t nx, int64_t ny, int radius)
+{
+    unsigned all = 0;
+    for (int i = 0; i < t->count; i++) {
+        const tiles_entry *e = &t->entry[i];
+        unsigned columns = 0, rows = 0;
+        for (unsigned c = 0; c < e->columns; c++) {
+            const int64_t from = e->x_first + (int64_t)c * t->width_cells, to = from + t->width_cells;
+            columns += touches(from < e->cells.x0 ? e->cells.x0 : from, to > e->cells.x1 ? e->cells.x1 : to, nx, radius, l->dx);
+        }
+        for (unsigned r = 0; r < e->rows; r++) {
+            const int64_t from = e->cells.y0 + (int64_t)r * t->height_cells, to = from + t->height_cells;
+            rows += touches(from, to > e->cells.y1 ? e->cells.y1 : to, ny, radius, l->dy);
+        }
+        all += columns * rows;
+    }
+    return all;
+}
+
+/* step NULL: prepares the instance. */
+template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
+static cudaError_t launch_whole(const stencil_sweep_call *c, const whole_step *step, int64_t nx, int64_t ny)
+{
+    using S = ring_shape<FORM, T, R>;
+    constexpr int WIDTH = S::N * vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
+    const auto kernel = whole_kernel<FORM, T, R, PREV, CHANGE>;
+    if (!step) return prepare_tiles(kernel, S::BYTES);
+    const bool tiled = c->variant->kernel == STENCIL_KERNEL_TILED;
+    const int wave = tiled ? c->variant->wave : S::CHOICE.wave;
+    box all[TILES_BOXES_MAX];
+    tiles boxes = {};
+    boxes.height_cells = tiled ? c->variant->height : S::CHOICE.height;
+    do
+        boxes = tiles_make(all, whole_boxes(step, nx, ny, WIDTH, boxes.height_cells, all), ALIGN, WIDTH, boxes.height_cells, wave);
+    while (lower<S>(&boxes));
+    whole_counts counts = {};
+    for (int k = 0; k < step->links; k++) counts.of[k] = whole_count(&boxes, &step->link[k], nx, ny, R);
+    if (boxes.blocks == 0) return cudaSuccess;
+    kernel<<<boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream>>>((T *)c->next, (const T *)c->cur, (const T *)c->prev,
+                                                                         c->pitch, boxes, *step, counts, { nx, ny, R });
+    return cudaGetLastError();
+}
+
+template <stencil_form FORM, typename T, int R>
+static cudaError_t whole_by_kind(const stencil *op, const stencil_sweep_call *c, const whole_step *step, int64_t nx, int64_t ny)
+{
+    if (op->has_prev) return launch_whole<FORM, T, R, true, false>(c, step, nx, ny);
+    if constexpr (FORM == STENCIL_STAR && R == 1) { /* laplace, the kind that asks for norms all the time */
+        const cudaError_t prepared = step ? cudaSuccess : launch_whole<FORM, T, R, false, true>(c, step, nx, ny);
+        if (prepared != cudaSuccess) return prepared;
+        if (step && step->change) return launch_whole<FORM, T, R, false, true>(c, step, nx, ny);
+    }
+    if (step && step->change) return cudaErrorNotSupported;
+    return launch_whole<FORM, T, R, false, false>(c, step, nx, ny);
+}
+
+template <stencil_form FORM, int R = 1>
+static cudaError_t whole_instance(const stencil *op, const stencil_sweep_call *c, const whole_step *step, int64_t nx, int64_t ny)
+{
+    if constexpr (R < STENCIL_RADIUS_MAX)
+        if (op->radius > R) return whole_instance<FORM, R + 1>(op, c, step, nx, ny);
+    switch (op->type) {
+    case DTYPE_F32: return whole_by_kind<FORM, float, R>(op, c, step, nx, ny);
+    case DTYPE_F64: return whole_by_kind<FORM, double, R>(op, c, step, nx, ny);
+    }
+    return cudaErrorInvalidValue;
+}
+
+template <stencil_form FORM> static cudaError_t whole(const stencil_sweep_call *c, const whole_step *step, int64_t nx, int64_t ny)
+{
+    return whole_instance<FORM>(c->op, c, step, nx, ny);
+}
+
+template <stencil_form FORM> static cudaError_t upload_whole(const stencil *op, cudaStream_t stream)
+{
+    const cudaError_t e = upload_weights(op, stream);
+    return e != cudaSuccess ? e : whole_instance<FORM>(op, nullptr, nullptr, 0, 0);
+}
+
+#endif

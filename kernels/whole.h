@@ -1,0 +1,48 @@
+/* One launch for a whole time step of a rank: next = stencil(cur) on all own cells, and every ghost of next that the
+ * stencil will read, the neighbours' included. No exchange and no fill of ghosts comes after it.
+ *
+ * Images. A cell near a side stands again as a ghost: mirrored or wrapped round in the own field, or in the memory of the
+ * neighbour beyond that side, or both for a corner. The block that computed a cell stores its images.
+ *
+ * Links. A neighbour's ghosts arrive from its blocks along the common side, so blocks along that side first wait until
+ * the link's flag, in own memory, says that the ghosts of cur's level are there; and when the last of them is done with
+ * the step, the neighbour's flag is raised to next's level. That is also when the neighbour may overwrite the ghosts that
+ * these blocks have read: next's, which held the level before cur's. Both ranks step alike, so `next` here and there are
+ * the same one of two buffers in turn. Blocks along linked sides come first in the grid.
+ *
+ * Ghosts that no cell gives (a dirichlet node just outside) are constant; whoever starts the steps has filled the ghosts
+ * of both buffers once. Pointers are device addresses, the neighbours' mapped into this process. */
+#ifndef WHOLE_H
+#define WHOLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "box.h"
+
+enum { WHOLE_IMAGES_MAX = 8, WHOLE_LINKS_MAX = 8, WHOLE_FLAG_BYTES = 128 };
+
+typedef struct whole_image {
+    box cells;                /* own cells */
+    void *to;                 /* where cell (cells.x0, cells.y0) goes */
+    int64_t step_x, step_y;   /* in cells of the target, to the image of the next cell along x, along y */
+    bool odd_x, odd_y;        /* the image is value + value - u: along x first, then along y */
+    double value_x, value_y;
+} whole_image;
+
+typedef struct whole_link {
+    int dx, dy;       /* where the neighbour lies: -1, 0, 1 */
+    uint64_t *mine;   /* the flag that the neighbour raises: levels whose ghosts are here */
+    uint64_t *theirs; /* its flag for this rank */
+    uint64_t *done;   /* blocks of this step that are done with the link; 0 between steps. Own memory */
+} whole_link;
+
+typedef struct whole_step {
+    whole_image image[WHOLE_IMAGES_MAX];
+    whole_link link[WHOLE_LINKS_MAX];
+    int images, links;
+    uint64_t level;   /* of cur */
+    uint64_t *change; /* NULL, or where cell_abs_bits of max |next - cur| is joined by a maximum: 0 it before */
+} whole_step;
+
+#endif

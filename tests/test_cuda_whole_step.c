@@ -1,0 +1,223 @@
+/* Whole steps, one launch each, on a grid cut among ranks that stand beside each other in this process, give after several levels
+ * the cells that the host's split steps give on the uncut grid: every image and every flag is right. */
+#include "cuda_twin.h"
+
+#include "whole_plan.h"
+
+enum { STEPS = 7, RANKS_MAX = 6 };
+
+typedef struct one_rank {
+    decomp dec;
+    field_shape shape;
+    void *field[2]; /* levels in turn */
+    void *flags, *done;
+    whole_step step[2]; /* [i] writes field[i] */
+    device_stream *stream;
+} one_rank;
+
+static void *cuda_alloc(size_t bytes)
+{
+    void *p = NULL;
+    OK(CUDA, dev[CUDA]->alloc(dev[CUDA], DEVICE_MEMORY_DEVICE, bytes, &p));
+    return p;
+}
+
+/* The part of the global field that the rank's field covers, ghosts included. */
+static void give(one_rank *r, void *to, const field_shape *whole, const char *from)
+{
+    const size_t size = dtype_bytes(whole->type);
+    char *part = calloc(1, r->shape.bytes);
+    assert_non_null(part);
+    for (int64_t y = -r->shape.depth_y; y < r->shape.ny + r->shape.depth_y; y++)
+        memcpy(part + (size_t)field_index(&r->shape, -r->shape.depth_x, y) * size,
+               from + (size_t)field_index(whole, r->dec.own.x0 - whole->depth_x, r->dec.own.y0 + y) * size,
+               (size_t)(r->shape.nx + 2 * r->shape.depth_x) * size);
+    OK(CUDA, dev[CUDA]->copy(dev[CUDA], to, part, r->shape.bytes, r->stream));
+    OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], r->stream));
+    free(part);
+}
+
+static bool same_cells(one_rank *r, const void *field, const field_shape *whole, const char *expected)
+{
+    const size_t size = dtype_bytes(whole->type);
+    char *seen = malloc(r->shape.bytes);
+    assert_non_null(seen);
+    OK(CUDA, dev[CUDA]->copy(dev[CUDA], seen, field, r->shape.bytes, r->stream));
+    OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], r->stream));
+    bool same = true;
+    for (int64_t y = 0; y < r->shape.ny && same; y++)
+        same = memcmp(seen + (size_t)field_index(&r->shape, 0, y) * size,
+                      expected + (size_t)field_index(whole, r->dec.own.x0, r->dec.own.y0 + y) * size,
+                      (size_t)r->shape.nx * size) == 0;
+    free(seen);
+    return same;
+}
+
+static boundary sides_of(const decomp *d, boundary all)
+{
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        if (d->neighbour[k] < 0) continue;
+        if (decomp_dy[k] == 0) *(decomp_dx[k] < 0 ? &all.x_low : &all.x_high) = (boundary_side){ BOUNDARY_NONE, 0 };
+        if (decomp_dx[k] == 0) *(decomp_dy[k] < 0 ? &all.y_low : &all.y_high) = (boundary_side){ BOUNDARY_NONE, 0 };
+    }
+    return all;
+}
+
+static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape *whole, const boundary *sides, const stencil *op)
+{
+    char why[256];
+    const int r = op->radius;
+    for (int i = 0; i < ranks; i++) {
+        one_rank *me = &rank[i];
+        if (!decomp_make(&me->dec, whole->nx, whole->ny, sides->x_low.kind == BOUNDARY_PERIODIC, sides->y_low.kind == BOUNDARY_PERIODIC,
+                         ranks, i, ranks_x, ranks / ranks_x, r, why, sizeof why))
+            fail_msg("%s", why);
+        me->shape = field_shape_make(op->type, box_width(me->dec.own), box_height(me->dec.own), r, r);
+        OK(CUDA, dev[CUDA]->stream_create(dev[CUDA], false, &me->stream));
+        for (int k = 0; k < 2; k++) me->field[k] = cuda_alloc(me->shape.bytes);
+        me->flags = cuda_alloc(WHOLE_PLAN_FLAG_BYTES);
+        me->done = cuda_alloc(WHOLE_PLAN_FLAG_BYTES);
+        OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], me->flags, 0, WHOLE_PLAN_FLAG_BYTES, me->stream));
+        OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], me->done, 0, WHOLE_PLAN_FLAG_BYTES, me->stream));
+        OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], me->stream));
+    }
+    for (int i = 0; i < ranks; i++)
+        for (int k = 0; k < 2; k++) {
+            one_rank *me = &rank[i];
+            whole_field next = { .mine = me->field[k] }, flags = { .mine = me->flags };
+            for (int n = 0; n < DECOMP_NEIGHBOURS; n++)
+                if (me->dec.neighbour[n] >= 0) {
+                    next.theirs[n] = rank[me->dec.neighbour[n]].field[k];
+                    flags.theirs[n] = rank[me->dec.neighbour[n]].flags;
+                }
+            const boundary mine = sides_of(&me->dec, *sides);
+            assert_true(whole_plan_make(&me->step[k], &me->dec, &me->shape, &mine, r, op->form == STENCIL_BOX, &next, &flags, me->done));
+        }
+}
+
+static void free_ranks(one_rank *rank, int ranks)
+{
+    for (int i = 0; i < ranks; i++) {
+        OK(CUDA, dev[CUDA]->stream_destroy(dev[CUDA], &rank[i].stream));
+        void *const all[] = { rank[i].field[0], rank[i].field[1], rank[i].flags, rank[i].done };
+        for (int k = 0; k < 4; k++) OK(CUDA, dev[CUDA]->free(dev[CUDA], DEVICE_MEMORY_DEVICE, all[k]));
+    }
+}
+
+static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, int ranks, int ranks_x)
+{
+    const int r = op->radius;
+    const field_shape whole = field_shape_make(op->type, nx, ny, r, r);
+    const box own = field_own(&whole);
+    const box around[] = { { -r, nx + r, -r, 0 }, { -r, nx + r, ny, ny + r }, { -r, 0, 0, ny }, { nx, nx + r, 0, ny } };
+    twin level[2] = { twin_random(op->type, whole.bytes), twin_random(op->type, whole.bytes) };
+    one_rank rank[RANKS_MAX] = { 0 };
+    make_ranks(rank, ranks, ranks_x, &whole, sides, op);
+    for (int k = 0; k < 2; k++) OK(HOST, dev[HOST]->boundary_fill(dev[HOST], &whole, level[k].at[HOST], sides, around, 4, stream[HOST]));
+    for (int i = 0; i < ranks; i++)
+        for (int k = 0; k < 2; k++) give(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]);
+
+    for (int n = 0; n < STEPS; n++) {
+        const int from = n % 2, to = 1 - from;
+        for (int i = 0; i < ranks; i++) {
+            whole_step step = rank[i].step[to];
+            step.level = (uint64_t)n;
+            OK(CUDA, dev[CUDA]->stencil_whole(dev[CUDA], &rank[i].shape, rank[i].field[to], rank[i].field[from], rank[i].field[to],
+                                              &step, rank[i].stream));
+        }
+        OK(HOST, dev[HOST]->boundary_fill(dev[HOST], &whole, level[from].at[HOST], sides, around, 4, stream[HOST]));
+        OK(HOST, dev[HOST]->stencil_sweep(dev[HOST], &whole, level[to].at[HOST], level[from].at[HOST], level[to].at[HOST], &own, 1,
+                                          stream[HOST]));
+    }
+    for (int i = 0; i < ranks; i++)
+        for (int k = 0; k < 2; k++)
+            if (!same_cells(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]))
+                fail_msg("%s r=%d %s prev=%d %lldx%lld on %dx%d ranks, sides %d%d %d%d: rank %d differs at level %d",
+                         op->form == STENCIL_STAR ? "star" : "box", r, dtype_name(op->type), op->has_prev, (long long)nx, (long long)ny,
+                         ranks_x, ranks / ranks_x, (int)sides->x_low.kind, (int)sides->x_high.kind, (int)sides->y_low.kind,
+                         (int)sides->y_high.kind, i, k == STEPS % 2 ? STEPS : STEPS - 1);
+    free_ranks(rank, ranks);
+    for (int k = 0; k < 2; k++) twin_free(&level[k]);
+}
+
+static stencil random_stencil(stencil_form form, int radius, dtype type, bool has_prev)
+{
+    stencil op = { form, radius, type, has_prev, has_prev ? -0.5 : 0.0, { 0 } };
+    const int n = stencil_weights(form, radius);
+    for (int k = 0; k < n; k++) op.weight[k] = random_number() / n;
+    if (type == DTYPE_F32)
+        for (int k = 0; k < n; k++) op.weight[k] = (float)op.weight[k];
+    return op;
+}
+
+static void every_decomposition(void **state)
+{
+    (void)state;
+    static const int grids[][2] = { { 1, 1 }, { 2, 1 }, { 2, 2 }, { 3, 1 }, { 3, 3 }, { 4, 2 }, { 6, 3 } }; /* ranks, ranks_x */
+    static const boundary_kind pairs[][2] = { { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC }, { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN },
+                                              { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET } };
+    int turn = 0;
+    for (stencil_form form = STENCIL_STAR; form <= STENCIL_BOX; form++)
+        for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius += radius < 4 ? 1 : 4)
+            for (size_t g = 0; g < sizeof grids / sizeof *grids; g++)
+                for (int p = 0; p < 9; p++, turn++) {
+                    if (radius > 2 && p % 4 != turn % 4) continue;
+                    const boundary sides = { { pairs[p % 3][0], 0.25 }, { pairs[p % 3][1], -0.5 }, { pairs[p / 3][0], 1.5 }, { pairs[p / 3][1], 0.0 } };
+                    const stencil op = random_stencil(form, radius, turn % 2 ? DTYPE_F32 : DTYPE_F64, turn % 3 == 0);
+                    ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
+                    one_case(&op, turn % 5 ? 203 : 1031, turn % 7 ? 97 : 300, &sides, grids[g][0], grids[g][1]);
+                }
+}
+
+/* Ranks no wider than the stencil reaches, and so tall that tiles keep their height. */
+static void narrow_and_tall(void **state)
+{
+    (void)state;
+    const boundary wrap = { { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 } };
+    for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++) {
+        const stencil op = random_stencil(radius % 3 ? STENCIL_STAR : STENCIL_BOX, radius, radius % 2 ? DTYPE_F32 : DTYPE_F64, false);
+        ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
+        one_case(&op, 4 * radius, 6 * radius, &wrap, 4, 2);
+        one_case(&op, 601, 30011, &wrap, 3, 1);
+    }
+}
+
+/* The norm that comes with the step. */
+static void change(void **state)
+{
+    (void)state;
+    const boundary wrap = { { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 } };
+    for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+        const stencil op = random_stencil(STENCIL_STAR, 1, type, false);
+        ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
+        assert_true(dev[CUDA]->stencil_whole_can(dev[CUDA], true));
+        const field_shape f = field_shape_make(type, 1237, 411, 1, 1);
+        twin random[2] = { twin_random(type, f.bytes), twin_random(type, f.bytes) };
+        one_rank rank = { 0 };
+        make_ranks(&rank, 1, 1, &f, &wrap, &op);
+        give(&rank, rank.field[0], &f, random[0].at[HOST]);
+        uint64_t *result = cuda_alloc(2 * sizeof *result), seen[2];
+        OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], result, 0, 2 * sizeof *result, rank.stream));
+        whole_step step = rank.step[1];
+        step.change = result;
+        OK(CUDA, dev[CUDA]->stencil_whole(dev[CUDA], &f, rank.field[1], rank.field[0], NULL, &step, rank.stream));
+        OK(CUDA, dev[CUDA]->max_change(dev[CUDA], &f, rank.field[1], rank.field[0], field_own(&f), result + 1, rank.stream));
+        OK(CUDA, dev[CUDA]->copy(dev[CUDA], seen, result, sizeof seen, rank.stream));
+        OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], rank.stream));
+        assert_true(seen[1] != 0);
+        assert_int_equal(seen[0], seen[1]);
+        OK(CUDA, dev[CUDA]->free(dev[CUDA], DEVICE_MEMORY_DEVICE, result));
+        free_ranks(&rank, 1);
+        for (int k = 0; k < 2; k++) twin_free(&random[k]);
+    }
+}
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_decomposition), cmocka_unit_test(narrow_and_tall), cmocka_unit_test(change),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void) { return twin_main(run); }
