@@ -67,6 +67,10 @@ int peer_cuda_handle_make(device *d, void *allocation, device_handle *out);
 int peer_cuda_handle_open(device *d, const device_handle *h, void **out);
 int peer_cuda_handle_close(device *d, void *opened);
 const char *peer_cuda_reach_refusal(device *d, const char *uuid);
+int peer_cuda_send(device *d, const field_shape *f, const void *field, const device_link *links, int count,
+                   device_stream *s);
+int peer_cuda_receive(device *d, const field_shape *f, void *field, const device_link *links, int count,
+                      device_stream *s);
 int value_cuda_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
 int reduce_cuda_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s);

@@ -151,6 +151,20 @@ static int no_handle_close(device *d, void *opened)
     return ENOTSUP;
 }
 
+static int no_links_send(device *d, const field_shape *f, const void *field, const device_link *links, int count,
+                         device_stream *s)
+{
+    (void)d, (void)f, (void)field, (void)links, (void)count, (void)s;
+    return ENOTSUP;
+}
+
+static int no_links_receive(device *d, const field_shape *f, void *field, const device_link *links, int count,
+                            device_stream *s)
+{
+    (void)d, (void)f, (void)field, (void)links, (void)count, (void)s;
+    return ENOTSUP;
+}
+
 static const char *reach_refusal(device *d, const char *uuid)
 {
     (void)d;
@@ -372,6 +386,8 @@ device *device_host_create(int threads)
         .boundary_fill = boundary_host_fill,
         .pack = pack_host,
         .unpack = unpack_host,
+        .links_send = no_links_send,
+        .links_receive = no_links_receive,
         .transpose = transpose_host,
         .value_fill = value_host_fill,
         .max_error = reduce_host_max_error,

@@ -1,0 +1,83 @@
+/* Every allocation that a rank shares is seen whole by its neighbours, at its own address: small ones, which the runtime cuts
+ * from one block, large ones, one shared twice, a rank without any; a rank is its own neighbour by its own pointer.
+ * ranks: 1 2 3 */
+#include "comm_harness.h"
+
+#include "peer.h"
+
+enum { ALLOCATIONS = 24, NEIGHBOURS_MAX = 16 };
+
+static size_t bytes_of(int i) { return i % 3 == 0 ? 64 + (size_t)i * 512 : (size_t)i * 300000; }
+static int byte_of(int rank, int i) { return (rank * 71 + i * 5 + 1) % 255; }
+
+/* Wrong bytes in the neighbour's allocation i. */
+static long wrong_bytes(device *d, device_stream *s, unsigned char *mirror, const void *theirs, int rank, int i)
+{
+    long wrong = 0;
+    DEVICE_CHECK(d, d->copy(d, mirror, theirs, bytes_of(i), s));
+    DEVICE_CHECK(d, d->stream_sync(d, s));
+    for (size_t b = 0; b < bytes_of(i); b++) wrong += mirror[b] != byte_of(rank, i);
+    return wrong;
+}
+
+static void every_allocation(device *d, halo_transport t)
+{
+    (void)t;
+    int ranks[NEIGHBOURS_MAX], count = 0;
+    void *mine[ALLOCATIONS], *theirs[ALLOCATIONS][NEIGHBOURS_MAX], *again[NEIGHBOURS_MAX], *none[NEIGHBOURS_MAX];
+    unsigned char *mirror;
+    char why[512];
+    long wrong = 0;
+    device_stream *s;
+    assert_true(harness.ranks < NEIGHBOURS_MAX);
+    for (int r = 0; r < harness.ranks; r++) ranks[count++] = r;
+    ranks[count++] = (harness.rank + 1) % harness.ranks; /* the next one twice */
+    peer *p = peer_create(d, ranks, count, harness.comm, why, sizeof why);
+    if (!p) fail_msg("%s", why);
+    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, (size_t)ALLOCATIONS * 300000, (void **)&mirror));
+    for (int i = 0; i < ALLOCATIONS; i++) {
+        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes_of(i), &mine[i]));
+        DEVICE_CHECK(d, d->fill_bytes(d, mine[i], byte_of(harness.rank, i), bytes_of(i), s));
+    }
+    DEVICE_CHECK(d, d->stream_sync(d, s));
+    for (int i = 0; i < ALLOCATIONS; i++) peer_share(p, mine[i], theirs[i]);
+    peer_share(p, mine[1], again);
+    peer_share(p, harness.rank == 0 ? NULL : mine[0], none);
+    for (int k = 0; k < count; k++) {
+        for (int i = 0; i < ALLOCATIONS; i++) {
+            wrong += wrong_bytes(d, s, mirror, theirs[i][k], ranks[k], i);
+            wrong += ranks[k] == harness.rank && theirs[i][k] != mine[i];
+        }
+        wrong += wrong_bytes(d, s, mirror, again[k], ranks[k], 1);
+        wrong += (none[k] == NULL) != (ranks[k] == 0);
+    }
+    peer_destroy(&p);
+    for (int i = 0; i < ALLOCATIONS; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, mine[i]));
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+/* A device whose memory cannot be shared gives the reason, on every rank, and no peers. */
+static void host_is_refused(void **state)
+{
+    (void)state;
+    device *d = device_host_create(1);
+    const int next = (harness.rank + 1) % harness.ranks;
+    char why[512] = "";
+    peer *p = peer_create(d, &next, 1, harness.comm, why, sizeof why);
+    const long wrong = harness_sum(p != NULL || !strstr(why, "rank 0 does not reach rank") || !strstr(why, "host device"));
+    device_destroy(&d);
+    assert_int_equal(wrong, 0);
+}
+
+static void allocations_on_cuda(void **state) { (void)state, harness_on_cuda(every_allocation, HALO_STAGED); }
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(host_is_refused), cmocka_unit_test(allocations_on_cuda) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv) { return harness_main(argc, argv, run); }
