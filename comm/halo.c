@@ -30,7 +30,7 @@ struct halo {
     char refused[256];
 };
 
-/* In the order of the enum; the functions of one that this build lacks are NULL. */
+/* In the order of the enum. */
 static const struct {
     const char *name;
     transport_create *create;
@@ -38,7 +38,7 @@ static const struct {
     [HALO_STAGED] = { "staged", transport_staged_create },
     [HALO_AWARE] = { "aware", transport_aware_create },
     [HALO_MAPPED] = { "mapped", transport_mapped_create },
-    [HALO_PEER] = { "peer", NULL },
+    [HALO_PEER] = { "peer", transport_peer_create },
     [HALO_NCCL] = { "nccl", transport_nccl_create },
 };
 
@@ -63,15 +63,20 @@ static void span(int64_t n, int depth, int d, bool ghosts, int64_t *from, int64_
     *to = *from + (d == 0 ? n : depth);
 }
 
+static box box_beside(const field_shape *f, int depth, int direction, bool ghosts)
+{
+    box b;
+    span(f->nx, depth, decomp_dx[direction], ghosts, &b.x0, &b.x1);
+    span(f->ny, depth, decomp_dy[direction], ghosts, &b.y0, &b.y1);
+    return b;
+}
+
+box halo_ghosts(const field_shape *f, int depth, int direction) { return box_beside(f, depth, direction, true); }
+
 static transport_link make_link(const decomp *dec, const field_shape *f, int depth, int direction)
 {
-    const int dx = decomp_dx[direction], dy = decomp_dy[direction];
-    transport_link l = { .rank = dec->neighbour[direction], .direction = direction };
-    span(f->nx, depth, dx, false, &l.send.x0, &l.send.x1);
-    span(f->ny, depth, dy, false, &l.send.y0, &l.send.y1);
-    span(f->nx, depth, dx, true, &l.receive.x0, &l.receive.x1);
-    span(f->ny, depth, dy, true, &l.receive.y0, &l.receive.y1);
-    return l;
+    return (transport_link){ .rank = dec->neighbour[direction], .direction = direction,
+                             .send = box_beside(f, depth, direction, false), .receive = halo_ghosts(f, depth, direction) };
 }
 
 #ifdef WEFT_DEBUG
@@ -126,9 +131,8 @@ static int add_links(halo *h, const decomp *dec, const field_shape *shape, int d
 /* The transport's links are those that begin at link[links]. False, with the reason kept, if it cannot be had. */
 static bool add_transport(halo *h, device *d, const field_shape *shape, halo_transport t, int count)
 {
-    char why[sizeof h->refused - 16] = "it is not in this version";
-    transport *made = NULL;
-    if (table[t].create) made = table[t].create(d, shape, &h->link[h->links], count, h->comm, why, sizeof why);
+    char why[sizeof h->refused - 16] = "no reason given";
+    transport *made = table[t].create(d, shape, &h->link[h->links], count, h->comm, why, sizeof why);
     if (!made) {
         snprintf(h->refused, sizeof h->refused, "%s: %s", table[t].name, why);
         return false;

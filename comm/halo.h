@@ -29,7 +29,8 @@ typedef enum halo_transport {
 } halo_transport;
 const char *halo_transport_name(halo_transport t);
 
-/* The transport toward each neighbour, by direction (decomp_dx, decomp_dy). Both ends of a link must choose the same. */
+/* The transport toward each neighbour, by direction (decomp_dx, decomp_dy). Both ends of a link must choose the same;
+ * HALO_TRANSPORTS leaves the link out. */
 typedef struct halo_choice {
     halo_transport toward[DECOMP_NEIGHBOURS];
 } halo_choice;
@@ -51,6 +52,9 @@ void halo_progress(halo *h);
 void halo_end(halo *h);
 /* halo_end that records `arrived` on s between the messages and the unpack; false where the transport does not part the two. */
 bool halo_end_parted(halo *h, device_event *arrived);
+
+/* The ghosts that the neighbour in that direction fills. */
+box halo_ghosts(const field_shape *f, int depth, int direction);
 
 int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */

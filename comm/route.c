@@ -1,0 +1,310 @@
+/* See route.h. A probe runs the transport three times over a small field of the same process grid, so that both buffers of a
+ * transport that has two are used again, and compares every ghost with the cell it stands for. */
+#include "route.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "timer.h"
+
+enum { PROBE_LEVELS = 3, BATCHES = 3, EXCHANGES_MAX = 20 };
+static const double margin = 0.1;
+static const double trial_s = 0.03; /* the most that the timing of one candidate on one kind of link is to take */
+
+const char *const route_kind_name[ROUTE_KINDS] = { "inside a host", "between hosts" };
+
+static double agree_max(const route *r, double x)
+{
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &x, 1, MPI_DOUBLE, MPI_MAX, r->comm));
+    return x;
+}
+
+/* ---- links ---- */
+
+/* The kind of link in every direction; -1 for none. */
+static void find_kinds(const decomp *dec, bool with_y, bool corners, MPI_Comm comm, int kind[DECOMP_NEIGHBOURS])
+{
+    int rank, ranks, first_here;
+    MPI_Comm host;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    int *first_of = malloc((size_t)ranks * sizeof *first_of); /* the first rank on each rank's host: the host's number */
+    if (!first_of) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    MPI_CHECK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host));
+    MPI_CHECK(MPI_Allreduce(&rank, &first_here, 1, MPI_INT, MPI_MIN, host));
+    MPI_CHECK(MPI_Comm_free(&host));
+    MPI_CHECK(MPI_Allgather(&first_here, 1, MPI_INT, first_of, 1, MPI_INT, comm));
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        const int other = dec->neighbour[k];
+        const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
+        kind[k] = -1;
+        if (other < 0 || (corner && !corners) || (decomp_dy[k] != 0 && !with_y)) continue;
+        kind[k] = first_of[other] == first_here ? ROUTE_INSIDE : ROUTE_BETWEEN;
+    }
+    free(first_of);
+}
+
+/* The transport on the links of one kind, the other links left out. */
+static halo_choice choice_on(const route *r, halo_transport t, route_kind kind)
+{
+    halo_choice c;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) c.toward[k] = r->kind[k] == (int)kind ? t : HALO_TRANSPORTS;
+    return c;
+}
+
+route route_create(const decomp *dec, device *d, const field_shape *shape, void *field, int depth, bool corners, double budget_s,
+                   MPI_Comm comm)
+{
+    route r = { .dec = dec, .d = d, .shape = shape, .field = field, .depth = depth, .corners = corners, .comm = comm,
+                .begin_s = timer_now_s(), .budget_s = budget_s, .choice = halo_choice_of_all(HALO_STAGED) };
+    find_kinds(dec, shape->depth_y > 0, corners, comm, r.kind);
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        if (r.kind[k] >= 0) r.links[r.kind[k]]++;
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, r.links, ROUTE_KINDS, MPI_INT, MPI_SUM, comm));
+    for (int t = 0; t < HALO_TRANSPORTS; t++)
+        for (int kind = 0; kind < ROUTE_KINDS; kind++) r.trial[t][kind].seconds = r.trial[t][kind].slowest_s = INFINITY;
+    return r;
+}
+
+/* ---- the probe ---- */
+
+static void store(const field_shape *f, void *field, int64_t x, int64_t y, double v)
+{
+    void *at = field_at(f, field, x, y);
+    if (f->type == DTYPE_F32)
+        *(float *)at = (float)v;
+    else
+        *(double *)at = v;
+}
+
+static double load(const field_shape *f, const void *field, int64_t x, int64_t y)
+{
+    const void *at = field_at_const(f, field, x, y);
+    return f->type == DTYPE_F32 ? (double)*(const float *)at : *(const double *)at;
+}
+
+/* Different for every cell, wherever it is seen from, and for every level; exact in f32 on the few cells of a probe. */
+static double known(const decomp *dec, int64_t x, int64_t y, int level)
+{
+    const int64_t gx = (dec->own.x0 + x + dec->nx) % dec->nx, gy = (dec->own.y0 + y + dec->ny) % dec->ny;
+    return (double)((gy * dec->nx + gx) * PROBE_LEVELS + level + 1);
+}
+
+static void fill_known(const decomp *dec, const field_shape *f, int level, void *mirror)
+{
+    memset(mirror, 0xFF, f->bytes); /* NaN */
+    for (int64_t y = 0; y < f->ny; y++)
+        for (int64_t x = 0; x < f->nx; x++) store(f, mirror, x, y, known(dec, x, y, level));
+}
+
+static long count_wrong(const route *r, const decomp *dec, const field_shape *f, route_kind kind, int level, const void *mirror)
+{
+    long wrong = 0;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        if (r->kind[k] != (int)kind) continue;
+        const box b = halo_ghosts(f, r->depth, k);
+        for (int64_t y = b.y0; y < b.y1; y++)
+            for (int64_t x = b.x0; x < b.x1; x++) wrong += load(f, mirror, x, y) != known(dec, x, y, level);
+    }
+    return wrong;
+}
+
+/* The wrong ghosts of this rank. */
+static long exchange_known(const route *r, halo *h, const decomp *dec, const field_shape *f, route_kind kind)
+{
+    device *d = r->d;
+    void *field[PROBE_LEVELS], *mirror;
+    device_stream *s;
+    long wrong = 0;
+    DEVICE_CHECK(d, d->stream_create(d, true, &s));
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, f->bytes, &mirror));
+    for (int level = 0; level < PROBE_LEVELS; level++) {
+        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, f->bytes, &field[level]));
+        fill_known(dec, f, level, mirror);
+        DEVICE_CHECK(d, d->copy(d, field[level], mirror, f->bytes, s));
+        DEVICE_CHECK(d, d->stream_sync(d, s));
+    }
+    for (int level = 0; level < PROBE_LEVELS; level++) {
+        halo_begin(h, field[level], s);
+        halo_end(h);
+    }
+    for (int level = 0; level < PROBE_LEVELS; level++) {
+        DEVICE_CHECK(d, d->copy(d, mirror, field[level], f->bytes, s));
+        DEVICE_CHECK(d, d->stream_sync(d, s));
+        wrong += count_wrong(r, dec, f, kind, level, mirror);
+        DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, field[level]));
+    }
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    return wrong;
+}
+
+/* Does it bring every cell of a small field on the same process grid? */
+static bool probe(const route *r, halo_transport t, route_kind kind, char *why, size_t why_bytes)
+{
+    const halo_choice choice = choice_on(r, t, kind);
+    const decomp *big = r->dec;
+    decomp small;
+    const int64_t side = 2 * (int64_t)r->depth + 3;
+    if (!decomp_make(&small, big->ranks_x * side, big->ny == 1 ? 1 : big->ranks_y * side, big->periodic_x, big->periodic_y,
+                     big->ranks_x * big->ranks_y, big->rank, big->ranks_x, big->ranks_y, r->depth, why, why_bytes))
+        return false;
+    const field_shape f = field_shape_make(r->shape->type, box_width(small.own), box_height(small.own), r->shape->depth_x,
+                                           r->shape->depth_y);
+    halo *h = halo_create(&small, r->d, &f, r->depth, r->corners, &choice, r->comm);
+    if (halo_refused(h)[0]) {
+        snprintf(why, why_bytes, "%s", strchr(halo_refused(h), ' ') + 1);
+        halo_destroy(&h);
+        return false;
+    }
+    long wrong = exchange_known(r, h, &small, &f, kind);
+    halo_destroy(&h);
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, r->comm));
+    if (wrong) snprintf(why, why_bytes, "in a trial exchange %ld cells arrived wrong", wrong);
+    return wrong == 0;
+}
+
+/* ---- the time ---- */
+
+static double batch_s(const route *r, halo *h, int exchanges, device_stream *s)
+{
+    MPI_CHECK(MPI_Barrier(r->comm));
+    const double begin_s = timer_now_s();
+    for (int i = 0; i < exchanges; i++) {
+        halo_begin(h, r->field, s);
+        halo_end(h);
+    }
+    DEVICE_CHECK(r->d, r->d->stream_sync(r->d, s));
+    return (timer_now_s() - begin_s) / exchanges;
+}
+
+/* Seconds of an exchange on the halo's own sizes, back to back as the steps of a run have them. */
+static double time_it(const route *r, halo_transport t, route_kind kind)
+{
+    const halo_choice choice = choice_on(r, t, kind);
+    halo *h = halo_create(r->dec, r->d, r->shape, r->depth, r->corners, &choice, r->comm);
+    device_stream *s;
+    double best_s = INFINITY;
+    DEVICE_CHECK(r->d, r->d->stream_create(r->d, true, &s));
+    (void)batch_s(r, h, 1, s); /* whatever a first use sets up */
+    const double one_s = agree_max(r, batch_s(r, h, 1, s)), wanted = trial_s / BATCHES / fmax(one_s, 1e-9);
+    const int exchanges = wanted < 1 ? 1 : wanted > EXCHANGES_MAX ? EXCHANGES_MAX : (int)wanted;
+    for (int i = 0; i < BATCHES; i++) best_s = fmin(best_s, batch_s(r, h, exchanges, s));
+    DEVICE_CHECK(r->d, r->d->stream_destroy(r->d, &s));
+    halo_destroy(&h);
+    return best_s;
+}
+
+static bool suits(const route *r, halo_transport t, route_kind kind, char *why, size_t why_bytes)
+{
+    if (t == HALO_PEER && kind == ROUTE_BETWEEN) {
+        snprintf(why, why_bytes, "it reaches no other host");
+        return false;
+    }
+    const double spent_s = agree_max(r, timer_now_s() - r->begin_s);
+    if (spent_s < r->budget_s) return true;
+    snprintf(why, why_bytes, "there was no time left to try it");
+    return false;
+}
+
+void route_try(route *r, halo_transport t)
+{
+    for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) {
+        route_trial *trial = &r->trial[t][kind];
+        trial->tried = true;
+        if (r->links[kind] == 0 || !suits(r, t, kind, trial->why, sizeof trial->why) ||
+            !probe(r, t, kind, trial->why, sizeof trial->why))
+            continue;
+        trial->seconds = time_it(r, t, kind);
+        trial->slowest_s = agree_max(r, trial->seconds);
+    }
+}
+
+void route_leave_out(route *r, halo_transport t, const char *why)
+{
+    for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) snprintf(r->trial[t][kind].why, sizeof r->trial[t][kind].why, "%s", why);
+}
+
+/* ---- the decision ---- */
+
+halo_transport route_fastest(const double seconds[HALO_TRANSPORTS])
+{
+    halo_transport best = HALO_STAGED;
+    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++)
+        if (seconds[t] < seconds[best]) best = t;
+    return best;
+}
+
+halo_transport route_pick(const double seconds[HALO_TRANSPORTS], halo_transport favourite)
+{
+    const halo_transport best = route_fastest(seconds);
+    return seconds[best] < seconds[favourite] * (1 - margin) ? best : favourite;
+}
+
+static halo_transport favourite_of(const route *r, route_kind kind, halo_transport asked)
+{
+    double seconds[HALO_TRANSPORTS];
+    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++) seconds[t] = r->trial[t][kind].slowest_s;
+    return asked < HALO_TRANSPORTS && isfinite(seconds[asked]) ? asked : route_fastest(seconds);
+}
+
+void route_decide(route *r, halo_transport asked)
+{
+    enum { TIMES = HALO_TRANSPORTS * ROUTE_KINDS };
+    int ranks;
+    double mine[TIMES];
+    MPI_CHECK(MPI_Comm_size(r->comm, &ranks));
+    double *all = malloc((size_t)ranks * sizeof mine);
+    if (!all) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    for (int i = 0; i < TIMES; i++) mine[i] = r->trial[i / ROUTE_KINDS][i % ROUTE_KINDS].seconds;
+    MPI_CHECK(MPI_Allgather(mine, TIMES, MPI_DOUBLE, all, TIMES, MPI_DOUBLE, r->comm));
+    for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) r->favourite[kind] = favourite_of(r, kind, asked);
+    memset(r->used, 0, sizeof r->used);
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        if (r->kind[k] < 0) continue;
+        const route_kind kind = (route_kind)r->kind[k];
+        double slower_end_s[HALO_TRANSPORTS];
+        for (int t = 0; t < HALO_TRANSPORTS; t++)
+            slower_end_s[t] = fmax(mine[t * ROUTE_KINDS + (int)kind], all[r->dec->neighbour[k] * TIMES + t * ROUTE_KINDS + (int)kind]);
+        r->choice.toward[k] = r->favourite[kind] == asked ? asked : route_pick(slower_end_s, r->favourite[kind]);
+        r->used[r->choice.toward[k]]++;
+    }
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, r->used, HALO_TRANSPORTS, MPI_INT, MPI_SUM, r->comm));
+    r->seconds = agree_max(r, timer_now_s() - r->begin_s);
+    free(all);
+}
+
+halo_choice route_for(const route *r, const decomp *dec)
+{
+    halo_choice c = halo_choice_of_all(HALO_STAGED);
+    int kind[DECOMP_NEIGHBOURS];
+    find_kinds(dec, true, true, r->comm, kind);
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        if (kind[k] >= 0) c.toward[k] = r->favourite[kind[k]];
+    return c;
+}
+
+bool route_has_links(const route *r) { return r->links[ROUTE_INSIDE] + r->links[ROUTE_BETWEEN] > 0; }
+
+bool route_passed(const route *r, halo_transport t, char *why, size_t why_bytes)
+{
+    for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) {
+        const route_trial *trial = &r->trial[t][kind];
+        if (r->links[kind] == 0 || isfinite(trial->slowest_s)) continue;
+        snprintf(why, why_bytes, "%s", trial->why[0] ? trial->why : "it was not tried");
+        return false;
+    }
+    return true;
+}
+
+halo_transport route_main(const route *r)
+{
+    halo_transport most = HALO_STAGED;
+    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++)
+        if (r->used[t] > r->used[most]) most = t;
+    return most;
+}
