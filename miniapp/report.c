@@ -45,8 +45,10 @@ static void print_head(const sim *s, const report *r)
     else
         printf("device       cuda: %s, %d rank%s on a GPU\n", s->dev->name, s->top.ranks_on_device,
                s->top.ranks_on_device == 1 ? "" : "s");
-    printf("transport    %s; feed %s, %d lane%s\n", halo_transport_name(s->transport), config_feed_name(s->feed), s->lanes,
-           s->lanes == 1 ? "" : "s");
+    if (s->pass.whole) printf("transport    %s; whole steps, one launch each\n", s->top.ranks == 1 ? "none" : halo_transport_name(s->transport));
+    else
+        printf("transport    %s; feed %s, %d lane%s\n", halo_transport_name(s->transport), config_feed_name(s->feed), s->lanes,
+               s->lanes == 1 ? "" : "s");
     if (r->tuning.variants > 0)
         printf("kernel       %s: the fastest of %d variants tried\n", r->tuning.name[r->tuning.chosen], r->tuning.variants);
     for (int i = 0; i < s->notes_count; i++) printf("note         %s\n", s->notes[i].text);

@@ -44,8 +44,8 @@ static void choose_transport(sim *s, const char *self_exe)
         return;
     }
     if (asked == CONFIG_TRANSPORT_STAGED) return;
-    if (asked == CONFIG_TRANSPORT_MAPPED) {
-        s->transport = HALO_MAPPED;
+    if (asked == CONFIG_TRANSPORT_MAPPED || asked == CONFIG_TRANSPORT_PEER) {
+        s->transport = asked == CONFIG_TRANSPORT_PEER ? HALO_PEER : HALO_MAPPED;
         return;
     }
     if (s->top.ranks == 1 && asked == CONFIG_TRANSPORT_AUTO) return; /* nobody to talk to */
@@ -155,6 +155,17 @@ static void make_fields(sim *s)
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host));
 }
 
+/* Whole steps where nothing stands between the ranks but memory. */
+static void make_whole(sim *s)
+{
+    char why[256] = "";
+    void *const fields[2] = { s->u, s->other };
+    if (turned(s) || s->dev->kind == DEVICE_HOST) return;
+    if (s->top.ranks == 1 || s->transport == HALO_PEER)
+        (void)step_pass_whole(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX, fields,
+                              s->top.comm, why, sizeof why);
+}
+
 static void make_passes(sim *s)
 {
     const config *c = s->cfg;
@@ -167,6 +178,7 @@ static void make_passes(sim *s)
         step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, sides, c->problem.radius,
                          s->prob.op.form == STENCIL_BOX, &choice, s->top.comm);
     }
+    make_whole(s);
     if (c->problem.kind == CONFIG_SWEEP) {
         const boundary turned_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
         step_pass_create(&s->turned_pass, &s->turned_grid.dec, s->dev, &s->turned_grid.shape, &turned_sides,

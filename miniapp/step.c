@@ -70,6 +70,7 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
 {
     memset(p, 0, sizeof *p);
     p->shape = shape;
+    p->whole_marks = UINT64_MAX; /* none yet */
     p->sides = *sides;
     const bool along_y = shape->depth_y > 0;
     if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
@@ -85,9 +86,26 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
     p->halo = halo_create(dec, d, shape, radius, corners, choice, comm);
 }
 
-void step_pass_destroy(step_pass *p) { halo_destroy(&p->halo); }
+bool step_pass_whole(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
+                     char *why, size_t why_bytes)
+{
+    p->whole = whole_pass_create(dec, d, p->shape, &p->sides, radius, corners, fields, comm, why, why_bytes);
+    return p->whole != NULL;
+}
 
-void step_mark_level(step_streams *s) { DEVICE_CHECK(s->dev, s->dev->event_record(s->dev, s->level, s->lane[0])); }
+void step_pass_destroy(step_pass *p)
+{
+    whole_pass_destroy(&p->whole);
+    halo_destroy(&p->halo);
+}
+
+static void level_complete(step_streams *s) { DEVICE_CHECK(s->dev, s->dev->event_record(s->dev, s->level, s->lane[0])); }
+
+void step_mark_level(step_streams *s)
+{
+    level_complete(s);
+    s->marks++;
+}
 
 /* cudaSetDevice once for each OpenMP thread that feeds a lane. */
 static void bind_thread_once(device *d)
@@ -161,10 +179,52 @@ static void feed_openmp(step_streams *s, step_pass *p, void *next, void *cur, co
     }
 }
 
+void step_exchange(step_streams *s, step_pass *p, void *cur)
+{
+    if (halo_neighbours(p->halo) == 0) return;
+    halo_begin(p->halo, cur, s->comm);
+    halo_end(p->halo);
+}
+
+/* All ghosts of cur, and in next those that stay as they are. */
+static void start_whole(step_streams *s, step_pass *p, void *next, void *cur)
+{
+    device *d = s->dev;
+    void *const both[] = { cur, next };
+    DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
+    step_exchange(s, p, cur);
+    for (int i = 0; i < 2; i++)
+        DEVICE_CHECK(d, d->boundary_fill(d, p->shape, both[i], &p->sides, p->ghosts, p->ghosts_count, s->comm));
+    whole_pass_start(p->whole, s->comm);
+    p->whole_marks = s->marks;
+}
+
+static void advance_whole(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
+                          const step_probe *probe)
+{
+    device *d = s->dev;
+    device_stream *stream = s->lane[0];
+    if (p->whole_marks != s->marks) start_whole(s, p, next, cur);
+    stamp(probe, STEP_ENTERED);
+    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, stream));
+    whole_pass_step(p->whole, next, cur, prev, exchange, stream);
+    if (probe) { /* all of it is interior: what the exchange costs is the difference to a step without neighbours */
+        device_event *const rest[] = { probe->interior_end, probe->comm_begin, probe->comm_posted, probe->comm_resumed,
+                                       probe->comm_end, probe->shell_end };
+        for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) DEVICE_CHECK(d, d->event_record(d, rest[i], stream));
+    }
+    level_complete(s);
+    stamp(probe, STEP_LEFT);
+}
+
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
                   const step_probe *probe)
 {
     device *d = s->dev;
+    if (p->whole) {
+        advance_whole(s, p, next, cur, prev, exchange, probe);
+        return;
+    }
     exchange = exchange && halo_neighbours(p->halo) > 0;
     if (probe && probe->detail) {
         probe->detail->lanes = s->lanes;
@@ -187,15 +247,8 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const vo
 
     for (int lane = 1; lane < s->lanes; lane++) DEVICE_CHECK(d, d->event_wait(d, s->lane_done[lane], s->lane[0]));
     DEVICE_CHECK(d, d->event_wait(d, s->shell_done, s->lane[0]));
-    step_mark_level(s);
+    level_complete(s);
     stamp(probe, STEP_LEFT);
-}
-
-void step_exchange(step_streams *s, step_pass *p, void *cur)
-{
-    if (halo_neighbours(p->halo) == 0) return;
-    halo_begin(p->halo, cur, s->comm);
-    halo_end(p->halo);
 }
 
 /* All events of a probe, to make and unmake them. */

@@ -1,4 +1,9 @@
-/* One time step of a stencil over all ranks: the split step, whose order is what hides the halo exchange.
+/* One time step of a stencil over all ranks, in one of two forms.
+ *
+ * The whole step, where every neighbour's memory can be reached: one launch (kernels/whole.h), no exchange besides. Before the
+ * first one the ghosts are brought by the split step's means.
+ *
+ * The split step, over any transport, whose order is what hides the halo exchange:
  *
  *   1. receives posted; boundary boxes packed on the high-priority comm stream, once the last level is complete
  *   2. interior (cells that read no ghost) launched on L lanes: L strips of rows, one stream each; with feed openmp
@@ -21,6 +26,7 @@
 #include "decomp.h"
 #include "device.h"
 #include "halo.h"
+#include "whole_pass.h"
 
 enum { STEP_LANES_MAX = 64 };
 
@@ -34,6 +40,7 @@ typedef struct step_streams {
     config_feed feed; /* CONFIG_FEED_OPENMP or CONFIG_FEED_SERIAL */
     device_stream *lane[STEP_LANES_MAX], *comm;
     device_event *lane_done[STEP_LANES_MAX], *shell_done, *level;
+    uint64_t marks; /* levels that something else than a step put in place */
 } step_streams;
 
 void step_streams_create(step_streams *s, device *d, int lanes, config_feed feed);
@@ -49,11 +56,17 @@ typedef struct step_pass {
     int shell_count;
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the others */
     int ghosts_count;
+    whole_pass *whole;        /* NULL: split steps */
+    uint64_t whole_marks;     /* of the level from which whole steps go on; their ghosts are in place */
 } step_pass;
 
 /* sides: of the domain; corners: the stencil reads diagonal ghosts. */
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
                       int radius, bool corners, const halo_choice *choice, MPI_Comm comm);
+/* Whole steps from now on, where they can be taken; else false, on all ranks, with the reason. Collective. fields: the two buffers
+ * that the levels alternate between. */
+bool step_pass_whole(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
+                     char *why, size_t why_bytes);
 void step_pass_destroy(step_pass *p);
 
 /* What only a timeline shows. A step sets what it had and leaves the rest as it was given: cleared. */

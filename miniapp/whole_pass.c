@@ -1,0 +1,139 @@
+/* `steps` counts this rank's linked steps from 1 and is the level in flags: the same on all ranks, because all take the same
+ * steps, and never reset, so that no flag of an earlier run of steps can be taken for one of a later. At a start every kernel
+ * of every rank has ended, so that the flags stand at `steps` everywhere already; the first start puts them there. */
+#include "whole_pass.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "peer.h"
+#include "whole_plan.h"
+
+struct whole_pass {
+    device *d; /* not owned */
+    field_shape shape;
+    MPI_Comm comm;
+    peer *peers; /* NULL: no neighbours */
+    void *field[2];
+    whole_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
+    void *flags, *done;
+    uint64_t steps;
+};
+
+static bool all_ranks(bool mine, MPI_Comm comm)
+{
+    int ok = mine;
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, comm));
+    return ok != 0;
+}
+
+static void make_flags(whole_pass *w)
+{
+    device *d = w->d;
+    device_stream *s;
+    void **const both[] = { &w->flags, &w->done };
+    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    for (int i = 0; i < 2; i++) {
+        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, WHOLE_PLAN_FLAG_BYTES, both[i]));
+        DEVICE_CHECK(d, d->fill_bytes(d, *both[i], 0, WHOLE_PLAN_FLAG_BYTES, s));
+    }
+    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+}
+
+/* What whole_plan_make takes, of one of this rank's allocations: its own address and the neighbours'. */
+static whole_field share(whole_pass *w, void *mine, const int *direction, int count)
+{
+    whole_field f = { .mine = mine };
+    void *theirs[DECOMP_NEIGHBOURS];
+    if (!w->peers) return f;
+    peer_share(w->peers, mine, theirs);
+    for (int i = 0; i < count; i++) f.theirs[direction[i]] = theirs[i];
+    return f;
+}
+
+static bool make_plans(whole_pass *w, const decomp *dec, const boundary *sides, int radius, bool corners, const int *direction,
+                       int count)
+{
+    decomp nobody = *dec;
+    bool ok = true;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) nobody.neighbour[k] = -1;
+    const whole_field flags = share(w, w->flags, direction, count);
+    for (int i = 0; i < 2; i++) {
+        const whole_field next = share(w, w->field[i], direction, count);
+        ok = whole_plan_make(&w->linked[i], dec, &w->shape, sides, radius, corners, &next, &flags, w->done) && ok;
+        ok = whole_plan_make(&w->alone[i], &nobody, &w->shape, sides, radius, corners, &next, &flags, w->done) && ok;
+    }
+    return ok;
+}
+
+whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
+                              bool corners, void *const fields[2], MPI_Comm comm, char *why, size_t why_bytes)
+{
+    int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0, ranks = 1;
+    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    const bool fits = shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius;
+    if (!all_ranks(fits && d->stencil_whole_can(d, false), comm)) {
+        snprintf(why, why_bytes, "whole steps need a GPU and a 2D stencil");
+        return NULL;
+    }
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        if (dec->neighbour[k] >= 0 && (corners || decomp_dx[k] == 0 || decomp_dy[k] == 0)) {
+            direction[count] = k;
+            rank[count++] = dec->neighbour[k];
+        }
+    whole_pass *w = calloc(1, sizeof *w);
+    if (!w) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    *w = (whole_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] }, .steps = 1 };
+    MPI_CHECK(MPI_Comm_dup(comm, &w->comm));
+    if (ranks > 1) {
+        w->peers = peer_create(d, rank, count, comm, why, why_bytes);
+        if (!w->peers) {
+            MPI_CHECK(MPI_Comm_free(&w->comm));
+            free(w);
+            return NULL;
+        }
+    }
+    make_flags(w);
+    const bool ok = make_plans(w, dec, sides, radius, corners, direction, count);
+    if (!all_ranks(ok, comm)) {
+        snprintf(why, why_bytes, "an axis is shorter than the stencil reaches");
+        whole_pass_destroy(&w);
+    }
+    return w;
+}
+
+void whole_pass_destroy(whole_pass **w)
+{
+    if (!w || !*w) return;
+    device *d = (*w)->d;
+    peer_destroy(&(*w)->peers);
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*w)->flags));
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*w)->done));
+    MPI_CHECK(MPI_Comm_free(&(*w)->comm));
+    free(*w);
+    *w = NULL;
+}
+
+void whole_pass_start(whole_pass *w, device_stream *s)
+{
+    device *d = w->d;
+    const whole_step *any = &w->linked[0];
+    DEVICE_CHECK(d, d->stream_sync(d, s));
+    MPI_CHECK(MPI_Barrier(w->comm)); /* nobody's kernels run: nobody raises a flag */
+    for (int k = 0; k < any->links; k++)
+        DEVICE_CHECK(d, d->copy(d, any->link[k].mine, &w->steps, sizeof w->steps, s));
+    DEVICE_CHECK(d, d->stream_sync(d, s));
+    MPI_CHECK(MPI_Barrier(w->comm));
+}
+
+void whole_pass_step(whole_pass *w, void *next, const void *cur, const void *prev, bool exchange, device_stream *s)
+{
+    device *d = w->d;
+    const int i = next == w->field[1];
+    whole_step step = exchange ? w->linked[i] : w->alone[i];
+    step.level = w->steps;
+    if (exchange) w->steps++;
+    DEVICE_CHECK(d, d->stencil_whole(d, &w->shape, next, cur, prev, &step, s));
+}
