@@ -13,6 +13,8 @@
 
 enum { PROBE_LEVELS = 3, BATCHES = 3, EXCHANGES_MAX = 20 };
 static const double margin = 0.1;
+/* A step over peer needs no exchange where it is one launch, so an exchange by itself overstates what peer costs. */
+static const double peer_weight = 0.5;
 static const double trial_s = 0.03; /* the most that the timing of one candidate on one kind of link is to take */
 
 const char *const route_kind_name[ROUTE_KINDS] = { "inside a host", "between hosts" };
@@ -231,25 +233,30 @@ void route_leave_out(route *r, halo_transport t, const char *why)
 
 /* ---- the decision ---- */
 
-halo_transport route_fastest(const double seconds[HALO_TRANSPORTS])
+static double cost_s(const double seconds[HALO_TRANSPORTS], halo_transport t)
+{
+    return t == HALO_PEER ? peer_weight * seconds[t] : seconds[t];
+}
+
+halo_transport route_cheapest(const double seconds[HALO_TRANSPORTS])
 {
     halo_transport best = HALO_STAGED;
     for (halo_transport t = 0; t < HALO_TRANSPORTS; t++)
-        if (seconds[t] < seconds[best]) best = t;
+        if (cost_s(seconds, t) < cost_s(seconds, best)) best = t;
     return best;
 }
 
 halo_transport route_pick(const double seconds[HALO_TRANSPORTS], halo_transport favourite)
 {
-    const halo_transport best = route_fastest(seconds);
-    return seconds[best] < seconds[favourite] * (1 - margin) ? best : favourite;
+    const halo_transport best = route_cheapest(seconds);
+    return cost_s(seconds, best) < cost_s(seconds, favourite) * (1 - margin) ? best : favourite;
 }
 
 static halo_transport favourite_of(const route *r, route_kind kind, halo_transport asked)
 {
     double seconds[HALO_TRANSPORTS];
     for (halo_transport t = 0; t < HALO_TRANSPORTS; t++) seconds[t] = r->trial[t][kind].slowest_s;
-    return asked < HALO_TRANSPORTS && isfinite(seconds[asked]) ? asked : route_fastest(seconds);
+    return asked < HALO_TRANSPORTS && isfinite(seconds[asked]) ? asked : route_cheapest(seconds);
 }
 
 void route_decide(route *r, halo_transport asked)

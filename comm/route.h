@@ -7,8 +7,8 @@
  * All collective, with the same results on all ranks except the choice itself, which is the same at both ends of a link.
  *
  * Links are of two kinds, inside a host and between hosts; a candidate may pass for one and not for the other. A link
- * takes the transport that is fastest on its kind of link for the slowest rank, unless another one is faster by more than a margin
- * on this link at its slower end: a halo of several transports packs and unpacks once for each, which noise is not worth. */
+ * takes the transport that is cheapest on its kind of link for the slowest rank, unless another one is cheaper by more than a
+ * tenth on this link at its slower end: a halo of several transports packs and unpacks once for each, which noise is not worth. */
 #ifndef ROUTE_H
 #define ROUTE_H
 
@@ -68,9 +68,10 @@ halo_transport route_main(const route *r);
 
 /* ---- the decision by itself ---- */
 
-/* The fastest; staged if all are infinite. */
-halo_transport route_fastest(const double seconds[HALO_TRANSPORTS]);
-/* The favourite, or another that is faster by more than the margin. */
+/* The fastest, peer's time counted half (a whole step hides an exchange over peer but for the stores); staged if all are
+ * infinite. */
+halo_transport route_cheapest(const double seconds[HALO_TRANSPORTS]);
+/* The favourite, or another that is cheaper by more than a tenth. */
 halo_transport route_pick(const double seconds[HALO_TRANSPORTS], halo_transport favourite);
 
 #endif

@@ -49,6 +49,7 @@ static void print_head(const sim *s, const report *r)
     else
         printf("transport    %s; feed %s, %d lane%s\n", halo_transport_name(s->transport), config_feed_name(s->feed), s->lanes,
                s->lanes == 1 ? "" : "s");
+    report_print_transports(s);
     if (r->tuning.variants > 0)
         printf("kernel       %s: the fastest of %d variants tried\n", r->tuning.name[r->tuning.chosen], r->tuning.variants);
     for (int i = 0; i < s->notes_count; i++) printf("note         %s\n", s->notes[i].text);

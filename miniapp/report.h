@@ -47,4 +47,8 @@ void report_print(const sim *s, const report *r);
 /* Collective (what the ranks run on is gathered); rank 0 appends one line to cfg->output.record. */
 bool report_record(const sim *s, const report *r, const char *deck_text, char *why, size_t why_bytes);
 
+/* report_transport.c: candidates, seconds and reasons of the choice of a transport; and its lines of the table. */
+json_t *report_transports_json(const sim *s);
+void report_print_transports(const sim *s);
+
 #endif

@@ -97,6 +97,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         json_t *value;
     } rest[] = {
         { "step_form", json_string(s->pass.whole ? "whole" : "split") },
+        { "transports", report_transports_json(s) },
         { "tune", tune_json(s, &r->tuning) },
         { "steps", json_integer((json_int_t)s->level) },
         { "steps_run", json_integer((json_int_t)r->steps_run) },

@@ -10,7 +10,7 @@
 
 #include "check.h"
 
-__attribute__((format(printf, 3, 4))) static void add_note(sim *s, bool asked, const char *format, ...)
+void sim_add_note(sim *s, bool asked, const char *format, ...)
 {
     if (s->notes_count == SIM_NOTES_MAX) return;
     sim_note *note = &s->notes[s->notes_count++];
@@ -33,33 +33,6 @@ static int choose_threads(const config *cfg, const topology *top)
     return shared > 0 ? shared : 1;
 }
 
-static void choose_transport(sim *s, const char *self_exe)
-{
-    const config_transport asked = s->cfg->run.transport;
-    char why[512] = "";
-    s->transport = HALO_STAGED;
-    if (s->dev->kind == DEVICE_HOST) {
-        if (asked != CONFIG_TRANSPORT_AUTO && asked != CONFIG_TRANSPORT_STAGED)
-            add_note(s, true, "run.transport = %s: the host device knows staged only; using staged", config_transport_name(asked));
-        return;
-    }
-    if (asked == CONFIG_TRANSPORT_STAGED) return;
-    if (asked == CONFIG_TRANSPORT_MAPPED || asked == CONFIG_TRANSPORT_PEER) {
-        s->transport = asked == CONFIG_TRANSPORT_PEER ? HALO_PEER : HALO_MAPPED;
-        return;
-    }
-    if (s->top.ranks == 1 && asked == CONFIG_TRANSPORT_AUTO) return; /* nobody to talk to */
-    const bool aware = topology_probe_aware(&s->top, s->dev, self_exe, why, sizeof why);
-    if (aware) s->transport = HALO_AWARE;
-    if (asked == CONFIG_TRANSPORT_AWARE && !aware)
-        add_note(s, true, "run.transport = aware: %s; using staged", why);
-    else if (asked == CONFIG_TRANSPORT_AUTO && !aware && s->top.mpi_claims_cuda)
-        add_note(s, false, "this MPI claims CUDA support, but %s; using staged", why);
-    else if (asked != CONFIG_TRANSPORT_AUTO && asked != CONFIG_TRANSPORT_AWARE)
-        add_note(s, true, "run.transport = %s is not in this version; using %s", config_transport_name(asked),
-                 halo_transport_name(s->transport));
-}
-
 static void choose_feed(sim *s)
 {
     const config *cfg = s->cfg;
@@ -67,7 +40,7 @@ static void choose_feed(sim *s)
     s->feed = cfg->run.feed;
     if (s->feed == CONFIG_FEED_GRAPH) {
         s->feed = CONFIG_FEED_AUTO;
-        add_note(s, true, "run.feed = graph needs a transport without the host, which this version does not have; using %s",
+        sim_add_note(s, true, "run.feed = graph needs a transport without the host, which this version does not have; using %s",
                  host ? "serial" : "openmp");
     }
     if (s->feed == CONFIG_FEED_AUTO) s->feed = host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
@@ -75,7 +48,7 @@ static void choose_feed(sim *s)
     if (s->lanes == 0) s->lanes = host && s->feed == CONFIG_FEED_OPENMP ? s->dev->threads : 1;
     if (s->lanes > STEP_LANES_MAX) s->lanes = STEP_LANES_MAX; /* of the threads: the deck's own number is checked with the deck */
     if (cfg->run.fuse > 1)
-        add_note(s, true, "run.fuse = %d is not in this version; using 1", cfg->run.fuse);
+        sim_add_note(s, true, "run.fuse = %d is not in this version; using 1", cfg->run.fuse);
 }
 
 static bool turned(const sim *s)
@@ -170,25 +143,24 @@ static void make_passes(sim *s)
 {
     const config *c = s->cfg;
     const boundary *sides = &c->grid.sides;
-    const halo_choice choice = halo_choice_of_all(s->transport);
     step_streams_create(&s->streams, s->dev, s->lanes, s->feed);
     for (int i = 0; i < 2; i++) DEVICE_CHECK(s->dev, s->dev->event_create(s->dev, true, &s->stamp[i]));
     if (c->problem.kind != CONFIG_TRANSPOSE) {
         DEVICE_CHECK(s->dev, s->dev->stencil_bind(s->dev, &s->prob.op));
         step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, sides, c->problem.radius,
-                         s->prob.op.form == STENCIL_BOX, &choice, s->top.comm);
+                         s->prob.op.form == STENCIL_BOX, &s->choice, s->top.comm);
     }
     make_whole(s);
     if (c->problem.kind == CONFIG_SWEEP) {
         const boundary turned_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
         step_pass_create(&s->turned_pass, &s->turned_grid.dec, s->dev, &s->turned_grid.shape, &turned_sides,
-                         c->problem.radius, false, &choice, s->top.comm);
+                         c->problem.radius, false, &s->turned_choice, s->top.comm);
         s->from_turned = redist_create(&s->turned_grid.dec, &s->grid.dec, s->dev, &s->turned_grid.shape, &s->grid.shape,
-                                       s->transport, s->top.comm);
+                                       s->redist_transport, s->top.comm);
     }
     if (turned(s))
         s->to_turned = redist_create(&s->grid.dec, &s->turned_grid.dec, s->dev, &s->grid.shape, &s->turned_grid.shape,
-                                     s->transport, s->top.comm);
+                                     s->redist_transport, s->top.comm);
 }
 
 /* One device block for all tables, in the order x_hi, x_lo, y_hi, y_lo, count. */
@@ -230,17 +202,17 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_
                                                                            : TOPOLOGY_AUTO;
     s->dev = topology_device(&s->top, choice, choose_threads(cfg, &s->top), why, why_bytes, notes, sizeof notes);
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
-    if (notes[0]) add_note(s, false, "%s", notes);
+    if (notes[0]) sim_add_note(s, false, "%s", notes);
     if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
     if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
-    choose_transport(s, self_exe);
-    choose_feed(s);
     if (cfg->output.trace[0] && turned(s))
-        add_note(s, true, "output.trace: of kind %s there is no timeline, only of steps of a stencil alone; none is written",
+        sim_add_note(s, true, "output.trace: of kind %s there is no timeline, only of steps of a stencil alone; none is written",
                  config_kind_name(cfg->problem.kind));
     problem_make(&s->prob, cfg);
-    if (s->prob.warning[0]) add_note(s, false, "%s", s->prob.warning);
+    if (s->prob.warning[0]) sim_add_note(s, false, "%s", s->prob.warning);
     make_fields(s);
+    sim_choose_transports(s, self_exe);
+    choose_feed(s);
     make_passes(s);
     make_tables(s);
     return 0;

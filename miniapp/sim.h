@@ -12,6 +12,7 @@
 #include "config.h"
 #include "problem.h"
 #include "redist.h"
+#include "route.h"
 #include "step.h"
 #include "topology.h"
 
@@ -33,7 +34,11 @@ typedef struct sim {
     topology top;
     device *dev;
 
-    halo_transport transport;
+    halo_transport transport;             /* of most links; of the redistributions where there are no halos */
+    halo_choice choice, turned_choice;    /* of pass and turned_pass */
+    halo_transport redist_transport;
+    bool routed;                          /* route says what transport, choice and turned_choice were chosen from */
+    route route;
     config_feed feed;
     int lanes;
     sim_note notes[SIM_NOTES_MAX];
@@ -61,6 +66,12 @@ typedef struct sim {
  * real path, for the probe of device-aware MPI. */
 int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_t why_bytes);
 void sim_destroy(sim *s);
+
+/* For sim_create: a sentence for the user, kept for the table and the record. */
+__attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, const char *format, ...);
+/* For sim_create, once there are grids and fields: transport, choice, turned_choice, redist_transport. Collective; costs the
+ * fields' values. */
+void sim_choose_transports(sim *s, const char *self_exe);
 
 /* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the rows, and
  * something to time on that is not zero. */

@@ -1,0 +1,137 @@
+/* Which transports a run uses: what was asked where it works, else what serves best (route.h), with a sentence for whatever
+ * was asked and cannot be had. */
+#include <stdio.h>
+
+#include "check.h"
+#include "sim.h"
+#include "timer.h"
+
+static const double budget_s = 0.5; /* of all trials at the start of a run, the children that try a device-aware MPI left out */
+
+static halo_transport asked_transport(const config *c)
+{
+    switch (c->run.transport) {
+    case CONFIG_TRANSPORT_AUTO: break;
+    case CONFIG_TRANSPORT_STAGED: return HALO_STAGED;
+    case CONFIG_TRANSPORT_MAPPED: return HALO_MAPPED;
+    case CONFIG_TRANSPORT_AWARE: return HALO_AWARE;
+    case CONFIG_TRANSPORT_PEER: return HALO_PEER;
+    case CONFIG_TRANSPORT_NCCL: return HALO_NCCL;
+    }
+    return HALO_TRANSPORTS;
+}
+
+static void use_everywhere(sim *s, halo_transport t)
+{
+    s->transport = s->redist_transport = t;
+    s->choice = s->turned_choice = halo_choice_of_all(t);
+}
+
+/* Does MPI take device buffers? Asked once, and only if it matters: the answer takes a child process. */
+typedef struct aware_answer {
+    const char *self_exe;
+    bool known, works;
+    char why[512];
+} aware_answer;
+
+static bool aware_works(sim *s, aware_answer *a)
+{
+    if (a->known) return a->works;
+    a->works = topology_probe_aware(&s->top, s->dev, a->self_exe, a->why, sizeof a->why);
+    a->known = true;
+    if (!a->works && s->top.mpi_claims_cuda && s->cfg->run.transport == CONFIG_TRANSPORT_AUTO)
+        sim_add_note(s, false, "this MPI claims CUDA support, but %s; it gets host buffers", a->why);
+    return a->works;
+}
+
+static void try_one(sim *s, halo_transport t, aware_answer *a)
+{
+    const double begin_s = timer_now_s();
+    if (t != HALO_AWARE) {
+        route_try(&s->route, t);
+        return;
+    }
+    const bool works = aware_works(s, a);
+    s->route.budget_s += timer_now_s() - begin_s;
+    if (works) route_try(&s->route, t);
+    else route_leave_out(&s->route, t, a->why);
+}
+
+/* In the order in which they are worth their time. */
+static void try_others(sim *s, halo_transport than, aware_answer *a)
+{
+    static const halo_transport order[] = { HALO_PEER, HALO_AWARE, HALO_STAGED, HALO_MAPPED };
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        if (order[i] != than) try_one(s, order[i], a);
+    if (than != HALO_NCCL)
+        route_leave_out(&s->route, HALO_NCCL, "its set-up alone takes longer than the trials may; run.transport = nccl asks for it");
+}
+
+/* "run.transport = peer: it reaches no other host; using aware between hosts" */
+static void say_what_serves_instead(sim *s, halo_transport asked)
+{
+    const route *r = &s->route;
+    const bool mixed = r->links[ROUTE_INSIDE] > 0 && r->links[ROUTE_BETWEEN] > 0;
+    for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) {
+        if (r->links[kind] == 0 || r->favourite[kind] == asked) continue;
+        sim_add_note(s, true, "run.transport = %s: %s; using %s%s%s", halo_transport_name(asked), r->trial[asked][kind].why,
+                     halo_transport_name(r->favourite[kind]), mixed ? " " : "", mixed ? route_kind_name[kind] : "");
+    }
+}
+
+/* The halo that has neighbours is tried: of a sweep's two, the first that has any. */
+static bool make_route(sim *s)
+{
+    const config *c = s->cfg;
+    if (s->top.ranks == 1 || c->problem.kind == CONFIG_TRANSPOSE) return false;
+    s->route = route_create(&s->grid.dec, s->dev, &s->grid.shape, s->u, c->problem.radius, s->prob.op.form == STENCIL_BOX, budget_s,
+                            s->top.comm);
+    if (!route_has_links(&s->route) && c->problem.kind == CONFIG_SWEEP)
+        s->route = route_create(&s->turned_grid.dec, s->dev, &s->turned_grid.shape, s->turned[0], c->problem.radius, false, budget_s,
+                                s->top.comm);
+    return route_has_links(&s->route);
+}
+
+static void choose_by_route(sim *s, halo_transport asked, aware_answer *a)
+{
+    char why[512] = "";
+    if (asked < HALO_TRANSPORTS) try_one(s, asked, a);
+    if (asked == HALO_TRANSPORTS || !route_passed(&s->route, asked, why, sizeof why)) try_others(s, asked, a);
+    route_decide(&s->route, asked);
+    if (asked < HALO_TRANSPORTS) say_what_serves_instead(s, asked);
+    s->transport = route_main(&s->route);
+    s->choice = s->route.dec == &s->grid.dec ? s->route.choice : route_for(&s->route, &s->grid.dec);
+    s->turned_choice = s->route.dec == &s->turned_grid.dec ? s->route.choice : route_for(&s->route, &s->turned_grid.dec);
+}
+
+/* Redistributions go by messages, from device buffers where MPI takes them. */
+static void choose_redist(sim *s, halo_transport asked, aware_answer *a)
+{
+    if (asked == HALO_MAPPED) s->redist_transport = HALO_MAPPED;
+    else s->redist_transport = aware_works(s, a) ? HALO_AWARE : HALO_STAGED;
+    if (!s->routed) s->transport = s->redist_transport;
+    if (asked == HALO_AWARE && !a->works && !s->routed)
+        sim_add_note(s, true, "run.transport = aware: %s; using staged", a->why);
+    if (asked == HALO_PEER || asked == HALO_NCCL)
+        sim_add_note(s, true, "run.transport = %s: it serves halos, not redistributions; using %s for those",
+                     halo_transport_name(asked), halo_transport_name(s->redist_transport));
+}
+
+void sim_choose_transports(sim *s, const char *self_exe)
+{
+    const halo_transport asked = asked_transport(s->cfg);
+    aware_answer aware = { .self_exe = self_exe };
+    const bool redistributes = s->cfg->problem.kind == CONFIG_TRANSPOSE || s->cfg->problem.kind == CONFIG_SWEEP;
+    use_everywhere(s, HALO_STAGED);
+    if (s->dev->kind == DEVICE_HOST && asked != HALO_STAGED && asked != HALO_TRANSPORTS)
+        sim_add_note(s, true, "run.transport = %s: the host device knows staged only; using staged", halo_transport_name(asked));
+    if (s->dev->kind == DEVICE_HOST || asked == HALO_STAGED) return;
+    if (s->top.ranks == 1) { /* nothing travels, so nothing can go wrong */
+        use_everywhere(s, asked == HALO_TRANSPORTS ? HALO_STAGED : asked);
+        s->redist_transport = HALO_STAGED;
+        return;
+    }
+    s->routed = make_route(s);
+    if (s->routed) choose_by_route(s, asked, &aware);
+    if (redistributes) choose_redist(s, asked, &aware);
+}
