@@ -131,7 +131,7 @@ static int add_links(halo *h, const decomp *dec, const field_shape *shape, int d
 /* The transport's links are those that begin at link[links]. False, with the reason kept, if it cannot be had. */
 static bool add_transport(halo *h, device *d, const field_shape *shape, halo_transport t, int count)
 {
-    char why[sizeof h->refused - 16] = "no reason given";
+    char why[sizeof h->refused - 16] = "";
     transport *made = table[t].create(d, shape, &h->link[h->links], count, h->comm, why, sizeof why);
     if (!made) {
         snprintf(h->refused, sizeof h->refused, "%s: %s", table[t].name, why);

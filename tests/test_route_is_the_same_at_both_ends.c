@@ -1,0 +1,170 @@
+/* Candidates that move every cell are timed and one of them is chosen; one that is refused, damages a cell or comes too late is
+ * left out with its reason; and whatever the times, both ends of a link choose the same.
+ * ranks: 1 2 3 4 6 */
+#include "comm_harness.h"
+#include "route.h"
+
+#include <math.h>
+
+typedef struct fixture {
+    device *d;
+    decomp dec;
+    field_shape shape;
+    void *field;
+} fixture;
+
+static const char *unreachable(device *d, const char *uuid)
+{
+    (void)d, (void)uuid;
+    return "a made-up refusal";
+}
+
+static fixture make(int ranks_x)
+{
+    fixture f = { .d = deferred_device_create((unsigned)harness.rank) };
+    char why[512];
+    f.d->reach_refusal = unreachable;
+    if (!decomp_make(&f.dec, 60, 48, true, true, harness.ranks, harness.rank, ranks_x, 0, 2, why, sizeof why)) fail_msg("%s", why);
+    f.shape = field_shape_make(DTYPE_F32, box_width(f.dec.own), box_height(f.dec.own), 2, 2);
+    DEVICE_CHECK(f.d, f.d->alloc(f.d, DEVICE_MEMORY_DEVICE, f.shape.bytes, &f.field));
+    return f;
+}
+
+static void drop(fixture *f)
+{
+    DEVICE_CHECK(f->d, f->d->free(f->d, DEVICE_MEMORY_DEVICE, f->field));
+    device_destroy(&f->d);
+}
+
+static route start(fixture *f, double budget_s)
+{
+    return route_create(&f->dec, f->d, &f->shape, f->field, 2, true, budget_s, harness.comm);
+}
+
+/* Links whose other end chose otherwise, over all ranks. */
+static long disagreements(const route *r)
+{
+    long wrong = 0;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        const int back = DECOMP_NEIGHBOURS - 1 - k; /* who is asked by k is asked from there */
+        const int to = r->kind[back] >= 0 ? r->dec->neighbour[back] : MPI_PROC_NULL;
+        const int from = r->kind[k] >= 0 ? r->dec->neighbour[k] : MPI_PROC_NULL;
+        int mine = (int)r->choice.toward[back], theirs = (int)r->choice.toward[k];
+        MPI_CHECK(MPI_Sendrecv(&mine, 1, MPI_INT, to, k, &theirs, 1, MPI_INT, from, k, harness.comm, MPI_STATUS_IGNORE));
+        wrong += theirs != (int)r->choice.toward[k];
+    }
+    return harness_sum(wrong);
+}
+
+static void what_is_refused_is_left_out(void **state)
+{
+    char why[512] = "";
+    (void)state;
+    for (int ranks_x = 1; ranks_x <= harness.ranks; ranks_x++) {
+        if (harness.ranks % ranks_x) continue;
+        fixture f = make(ranks_x);
+        route r = start(&f, 60);
+        route_try(&r, HALO_STAGED);
+        route_try(&r, HALO_PEER);
+        route_try(&r, HALO_MAPPED);
+        route_leave_out(&r, HALO_AWARE, "not asked for");
+        route_decide(&r, HALO_PEER);
+        assert_int_equal(route_has_links(&r), harness.ranks > 1);
+        if (harness.ranks > 1) {
+            assert_false(route_passed(&r, HALO_PEER, why, sizeof why));
+            assert_non_null(strstr(why, "a made-up refusal"));
+            assert_false(route_passed(&r, HALO_AWARE, why, sizeof why));
+            assert_string_equal(why, "not asked for");
+            assert_true(route_passed(&r, HALO_STAGED, why, sizeof why) && route_passed(&r, HALO_MAPPED, why, sizeof why));
+            assert_int_equal(r.used[HALO_STAGED] + r.used[HALO_MAPPED], r.links[ROUTE_INSIDE]);
+            assert_true(r.trial[HALO_MAPPED][ROUTE_INSIDE].slowest_s < 10);
+        }
+        assert_int_equal(disagreements(&r), 0);
+        route_decide(&r, HALO_MAPPED); /* what works is taken where it is asked for, whatever the times */
+        assert_int_equal(r.used[HALO_MAPPED], r.links[ROUTE_INSIDE]);
+        drop(&f);
+    }
+}
+
+static int lose_a_cell(device *d, const field_shape *shape, void *field, const void *buffer, const pack_piece *pieces, int count,
+                       unpack_mode mode, device_stream *s)
+{
+    pack_piece fewer[PACK_PIECES_MAX];
+    memcpy(fewer, pieces, (size_t)count * sizeof *pieces);
+    if (harness.rank == harness.ranks - 1) fewer[count - 1].cells.x1--;
+    return deferred_unpack(d, shape, field, buffer, fewer, count, mode, s);
+}
+
+static void what_loses_a_cell_is_left_out(void **state)
+{
+    char why[512] = "";
+    (void)state;
+    if (harness.ranks == 1) return;
+    fixture f = make(1);
+    route r = start(&f, 60);
+    f.d->unpack = lose_a_cell;
+    route_try(&r, HALO_MAPPED);
+    f.d->unpack = deferred_unpack;
+    route_try(&r, HALO_STAGED);
+    route_decide(&r, HALO_MAPPED);
+    assert_false(route_passed(&r, HALO_MAPPED, why, sizeof why));
+    assert_non_null(strstr(why, "arrived wrong"));
+    assert_int_equal(r.used[HALO_STAGED], r.links[ROUTE_INSIDE]);
+    drop(&f);
+}
+
+static void what_comes_too_late_is_left_out(void **state)
+{
+    char why[512] = "";
+    (void)state;
+    if (harness.ranks == 1) return;
+    fixture f = make(1);
+    route r = start(&f, 0);
+    route_try(&r, HALO_MAPPED);
+    route_decide(&r, HALO_TRANSPORTS);
+    assert_false(route_passed(&r, HALO_MAPPED, why, sizeof why));
+    assert_non_null(strstr(why, "no time left"));
+    assert_int_equal(r.used[HALO_STAGED], r.links[ROUTE_INSIDE]);
+    drop(&f);
+}
+
+/* Times that differ wildly from rank to rank, so that links of one halo end up with different transports. */
+static void both_ends_agree_on_made_up_times(void **state)
+{
+    bool mixed = false;
+    (void)state;
+    for (int ranks_x = 1; ranks_x <= harness.ranks; ranks_x++) {
+        if (harness.ranks % ranks_x) continue;
+        fixture f = make(ranks_x);
+        route r = start(&f, 60);
+        for (unsigned round = 0; round < 20; round++) {
+            for (unsigned t = 0; t < HALO_TRANSPORTS; t++) {
+                route_trial *trial = &r.trial[t][ROUTE_INSIDE];
+                const unsigned h = (t * 7919u + round * 104729u + (unsigned)harness.rank * 1299709u) * 2654435761u;
+                trial->seconds = t == HALO_NCCL ? INFINITY : 1e-6 * (1 + (h >> 24));
+                MPI_CHECK(MPI_Allreduce(&trial->seconds, &trial->slowest_s, 1, MPI_DOUBLE, MPI_MAX, harness.comm));
+            }
+            route_decide(&r, HALO_TRANSPORTS);
+            assert_int_equal(disagreements(&r), 0);
+            int used = 0;
+            for (int t = 0; t < HALO_TRANSPORTS; t++) used += r.used[t] > 0;
+            mixed = mixed || used > 1;
+            assert_int_equal(r.used[HALO_NCCL], 0);
+        }
+        drop(&f);
+    }
+    assert_true(mixed || harness.ranks < 3);
+}
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_refused_is_left_out),
+        cmocka_unit_test(what_loses_a_cell_is_left_out),
+        cmocka_unit_test(what_comes_too_late_is_left_out),
+        cmocka_unit_test(both_ends_agree_on_made_up_times),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv) { return harness_main(argc, argv, run); }
