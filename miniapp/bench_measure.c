@@ -12,16 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_families.h"
 #include "check.h"
 
 enum { SAMPLES_USUAL = 20, SAMPLES_LEAST = 5, SAMPLES_MOST = 1000, REPEATS_MOST = 2000 };
 static const double sample_s = 1e-3, warm_up_s = 10e-3, budget_s = 0.4, budget_of_sweep_s = 0.05;
 static const double patience = 4;       /* times the budget, for samples that scatter */
+static const double slow_beyond = 0.05;  /* a rank above the median rank by this fraction is named */
 static const double median_error = 0.01; /* their spread over the root of their number, as a fraction of the median */
 
-void bench_create(bench *b, const bench_request *ask, device *d)
+void bench_create(bench *b, const bench_request *ask, device *d, const bench_world *world)
 {
-    *b = (bench){ .ask = ask, .d = d };
+    *b = (bench){ .ask = ask, .d = d, .world = world };
     DEVICE_CHECK(d, d->bind_thread(d));
     DEVICE_CHECK(d, d->stream_create(d, false, &b->stream));
     DEVICE_CHECK(d, d->event_create(d, true, &b->from));
@@ -54,15 +56,26 @@ static void set_values(const bench *b, const bench_item *item, int index, int64_
     }
 }
 
-/* Seconds of `repeats` repetitions, by the rung's clock. */
-static double timed_s(bench *b, ladder_case *c, int repeats)
+#ifdef WEFT_DEBUG
+/* Fault hook for tests: with WEFT_FAULT = slow_rank the last rank needs a millisecond more for every sample. */
+static double handicap_s(const bench *b)
+{
+    const char *fault = getenv("WEFT_FAULT");
+    return fault && strcmp(fault, "slow_rank") == 0 && b->world->top->rank == b->world->top->ranks - 1 ? 1e-3 : 0;
+}
+#else
+static double handicap_s(const bench *b)
+{
+    (void)b;
+    return 0;
+}
+#endif
+
+/* Seconds of `repeats` repetitions on this rank, by the rung's clock. */
+static double own_timed_s(bench *b, ladder_case *c, int repeats)
 {
     device *d = b->d;
     double seconds = 0;
-    if (c->rung->before) {
-        DEVICE_CHECK(d, c->rung->before(c));
-        DEVICE_CHECK(d, d->stream_sync(d, b->stream));
-    }
     if (c->rung->clock == LADDER_CLOCK_HOST) {
         const double begin_s = timer_now_s();
         for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, c->rung->enqueue(c));
@@ -74,6 +87,21 @@ static double timed_s(bench *b, ladder_case *c, int repeats)
     DEVICE_CHECK(d, d->event_record(d, b->to, b->stream));
     DEVICE_CHECK(d, d->event_sync(d, b->to));
     DEVICE_CHECK(d, d->event_seconds(d, b->from, b->to, &seconds));
+    return seconds;
+}
+
+/* Of ranks that climb together the slowest one's seconds, so that all of them decide alike how often and how long. */
+static double timed_s(bench *b, ladder_case *c, int repeats)
+{
+    double seconds = 0;
+    if (c->rung->before) {
+        DEVICE_CHECK(b->d, c->rung->before(c));
+        DEVICE_CHECK(b->d, b->d->stream_sync(b->d, b->stream));
+    }
+    if (!b->together) return own_timed_s(b, c, repeats);
+    MPI_CHECK(MPI_Barrier(b->world->top->comm));
+    b->own_s = own_timed_s(b, c, repeats) + handicap_s(b);
+    MPI_CHECK(MPI_Allreduce(&b->own_s, &seconds, 1, MPI_DOUBLE, MPI_MAX, b->world->top->comm));
     return seconds;
 }
 
@@ -105,6 +133,24 @@ static bool settled(const timer_percentiles *t)
     return (t->p90 - t->min) / t->p50 <= median_error * sqrt((double)t->count);
 }
 
+/* Whose own median lies far above the ranks' median, if anybody's does. */
+static void find_slowest(const bench *b, double own_median_s, bench_point *p)
+{
+    const topology *top = b->world->top;
+    double *all = malloc(2 * (size_t)top->ranks * sizeof *all), *sorted = all + top->ranks;
+    if (!all) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    MPI_CHECK(MPI_Allgather(&own_median_s, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, top->comm));
+    for (int r = 0; r < top->ranks; r++) {
+        sorted[r] = all[r];
+        if (all[r] > all[p->slowest_rank]) p->slowest_rank = r;
+    }
+    p->slowest_over = all[p->slowest_rank] / timer_percentiles_of(sorted, (size_t)top->ranks).p50 - 1;
+    p->slow = p->slowest_over > slow_beyond;
+    free(all);
+    snprintf(p->slowest_host, sizeof p->slowest_host, "%s", top->host);
+    MPI_CHECK(MPI_Bcast(p->slowest_host, sizeof p->slowest_host, MPI_CHAR, p->slowest_rank, top->comm));
+}
+
 static void sample(bench *b, ladder_case *c, bench_point *p)
 {
     double repetition_s = 0;
@@ -113,15 +159,19 @@ static void sample(bench *b, ladder_case *c, bench_point *p)
     const bool fixed = b->ask->samples > 0;
     const int usual = fixed ? b->ask->samples : clamp(affordable, SAMPLES_LEAST, SAMPLES_USUAL);
     const int most = fixed ? usual : clamp(patience * affordable, usual, SAMPLES_MOST);
-    double *seconds = malloc((size_t)most * sizeof *seconds);
+    double *seconds = malloc(2 * (size_t)most * sizeof *seconds), *own_s = seconds + most;
     if (!seconds) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     int count = 0, next = usual;
     do {
-        while (count < next) seconds[count++] = timed_s(b, c, p->repeats) / p->repeats;
+        for (; count < next; count++) {
+            seconds[count] = timed_s(b, c, p->repeats) / p->repeats;
+            own_s[count] = b->own_s / p->repeats;
+        }
         p->time_s = timer_percentiles_of(seconds, (size_t)count);
         next = clamp(2.0 * count, 1, most);
     } while (count < most && !settled(&p->time_s));
     p->rate = c->work / p->time_s.p50;
+    if (b->together && !c->uneven) find_slowest(b, timer_percentiles_of(own_s, (size_t)count).p50, p);
     free(seconds);
 }
 
@@ -134,22 +184,36 @@ static void verify_and_sample(bench *b, ladder_case *c, bench_point *p)
     DEVICE_CHECK(d, c->rung->enqueue(c));
     DEVICE_CHECK(d, d->stream_sync(d, b->stream));
     DEVICE_CHECK(d, c->rung->verify(c, &verdict));
+    if (b->together) verdict.right = topology_agree(b->world->top, verdict.right, verdict.why, sizeof verdict.why);
     p->verified = verdict.right;
     snprintf(p->wrong, sizeof p->wrong, "%s", verdict.why);
     if (verdict.right && b->ask->samples != BENCH_SAMPLES_NONE) sample(b, c, p);
 }
 
+/* Where one rank has no memory, none goes on. */
+static int agreed(const bench *b, int code)
+{
+    int worst = code;
+    if (b->together) MPI_CHECK(MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, b->world->top->comm));
+    return worst;
+}
+
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, char *why, size_t why_bytes)
 {
-    ladder_case c = { .rung = item->rung, .d = b->d, .stream = b->stream, .type = b->ask->type };
+    b->together = bench_families_together(item->family);
+    ladder_case c = { .rung = item->rung, .d = b->d, .stream = b->stream, .type = b->ask->type, .world = b->together ? b->world : NULL };
     *p = (bench_point){ .flops_per_byte = NAN, .rate = NAN, .ceiling = NAN, .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     set_values(b, item, index, c.value);
     int code = item->rung->prepare(&c);
     if (!code) code = b->d->stream_sync(b->d, b->stream);
+    code = agreed(b, code);
+    memcpy(p->missing, c.missing, sizeof p->missing);
     if (code)
         snprintf(why, why_bytes, "%s/%s could not be prepared: %s", item->family->name, item->rung->name, b->d->error_text(code));
-    else
+    else if (!c.missing[0])
         verify_and_sample(b, &c, p);
+    p->ceiling_name = c.ceiling_name;
+    if (c.ceiling_name && !isnan(p->rate)) p->ceiling = c.ceiling_rate;
     p->size = c.size;
     p->type = c.type;
     memcpy(p->value, c.value, sizeof p->value);
@@ -165,7 +229,7 @@ double bench_ceiling_rate(bench *b, const char *name)
     for (int i = 0; i < b->ceilings; i++)
         if (strcmp(b->ceiling[i].name, name) == 0 && b->ceiling[i].type == b->ask->type) return b->ceiling[i].rate;
     int families = 0;
-    const ladder_family *const *family = ladder_families(&families);
+    const ladder_family *const *family = bench_families(&families);
     bench_ceiling found = { name, b->ask->type, LADDER_BYTES, NAN };
     for (int i = 0; i < families; i++) {
         if (family[i]->kind != b->d->kind || strcmp(family[i]->name, "ceiling") != 0) continue;
@@ -185,7 +249,7 @@ double bench_ceiling_rate(bench *b, const char *name)
 
 void bench_roof(bench *b, const bench_item *item, bench_point *p)
 {
-    if (isnan(p->rate)) return;
+    if (isnan(p->rate) || p->ceiling_name) return;
     p->ceiling_name = item->rung->ceiling;
     p->ceiling = bench_ceiling_rate(b, p->ceiling_name);
     if (isnan(p->flops_per_byte)) return;

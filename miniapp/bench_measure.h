@@ -3,6 +3,7 @@
 #define BENCH_MEASURE_H
 
 #include "bench_request.h"
+#include "bench_world.h"
 #include "timer.h"
 
 typedef struct bench_point { /* a rung at one set of values */
@@ -12,12 +13,17 @@ typedef struct bench_point { /* a rung at one set of values */
     double flops_per_byte;    /* NaN where flops or bytes are not counted */
     bool verified;
     char wrong[160];          /* why it is not */
+    char missing[160];        /* why it cannot run here; then nothing else holds. "" where it could */
     timer_percentiles time_s; /* of one repetition; NaN where it was not timed: wrong, or samples=none */
     ladder_foretold foretold[LADDER_FORETOLD_MAX];
     int repeats;              /* repetitions in a sample */
     double rate;              /* work per second, from the median; NaN where not timed */
     double ceiling;           /* what bounds that rate: set by bench_roof */
     const char *ceiling_name; /* NULL: nothing was said to */
+    bool slow;                /* of ranks that climbed together one took more than 5 % longer than the median rank: */
+    int slowest_rank;
+    double slowest_over;      /* 0.07: 7 % */
+    char slowest_host[64];
 } bench_point;
 
 typedef struct bench_ceiling {
@@ -36,14 +42,18 @@ typedef struct bench {
     device_event *from, *to;
     bench_ceiling ceiling[BENCH_CEILINGS_MAX]; /* measured so far */
     int ceilings;
+    const bench_world *world; /* NULL: one rank alone */
+    bool together;            /* the rung in hand is climbed by all ranks */
+    double own_s;             /* of the last sample, this rank's; samples are the slowest rank's */
 } bench;
 
-void bench_create(bench *b, const bench_request *ask, device *d);
+/* world: of the ranks that climb together, NULL where there are none; not owned. */
+void bench_create(bench *b, const bench_request *ask, device *d, const bench_world *world);
 void bench_destroy(bench *b);
 
 /* How many points the rung has: its sweep, or one where the swept parameter was set. */
 int bench_points(const bench *b, const bench_item *item);
-/* False, with one sentence in why, where the rung could not be prepared (memory). Other failures end the program. */
+/* Collective for a family that all ranks climb together, and then the same on all ranks. False, with one sentence in why, where the rung could not be prepared (memory). Other failures end the program. */
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, char *why, size_t why_bytes);
 
 /* The rung of that name of family `ceiling`, measured at the first call: the best sample, since whatever disturbs a copy

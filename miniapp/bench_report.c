@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench_families.h"
 #include "record.h"
 #include "version.h"
 
@@ -72,8 +73,10 @@ void bench_report_list(device_kind kind, device *d, const bench_request *ask)
 void bench_report_head(const bench *b)
 {
     printf("weft %s (%s)\n", version_number, version_git);
-    if (b->d->kind == DEVICE_HOST) printf("device host: %s, %d thread%s\n\n", b->d->name, b->d->threads, b->d->threads == 1 ? "" : "s");
-    else printf("device cuda: %s\n\n", b->d->name);
+    if (b->d->kind == DEVICE_HOST) printf("device host: %s, %d thread%s\n", b->d->name, b->d->threads, b->d->threads == 1 ? "" : "s");
+    else printf("device cuda: %s\n", b->d->name);
+    if (b->world) printf("ranks %d on %d host%s\n", b->world->top->ranks, b->world->top->hosts, b->world->top->hosts == 1 ? "" : "s");
+    printf("\n");
     printf("%-26s %-32s %9s %7s %13s %15s  %s\n", "rung", "parameters", "median", "spread", "rate", "of ceiling", "why");
 }
 
@@ -91,7 +94,7 @@ static const char *foretold_text(char *out, size_t bytes, const ladder_foretold 
 
 void bench_report_line(const bench_item *item, const bench_point *p)
 {
-    char name[96], values[160], median[32] = "-", spread[32] = "-", rate[32] = "right", fraction[48] = "-", foretold[128];
+    char name[96], values[160], median[32] = "-", spread[32] = "-", rate[32] = "right", fraction[48] = "-", foretold[128], slowest[128] = "";
     const ladder_rung *r = item->rung;
     snprintf(name, sizeof name, "%s/%s", item->family->name, r->name);
     values_text(values, sizeof values, item, p->value);
@@ -104,8 +107,11 @@ void bench_report_line(const bench_item *item, const bench_point *p)
             rate_text(rate, sizeof rate, p->rate, r->unit);
         }
         if (!isnan(p->ceiling)) snprintf(fraction, sizeof fraction, "%.3f %s", p->rate / p->ceiling, p->ceiling_name);
-        printf("%-26s %-32s %9s %7s %13s %15s  %s%s\n", name, values, median, spread, rate, fraction, r->why,
-               foretold_text(foretold, sizeof foretold, p->foretold));
+        if (p->slow)
+            snprintf(slowest, sizeof slowest, "; slowest: rank %d on %s, %.0f %% over the median", p->slowest_rank, p->slowest_host,
+                     100 * p->slowest_over);
+        printf("%-26s %-32s %9s %7s %13s %15s  %s%s%s\n", name, values, median, spread, rate, fraction, r->why,
+               foretold_text(foretold, sizeof foretold, p->foretold), slowest);
     }
     fflush(stdout);
 }
@@ -155,18 +161,27 @@ static json_t *foretold_json(const ladder_foretold *foretold)
     return o;
 }
 
+/* The rank that took more than 5 % longer than the median rank, or null. */
+static json_t *slowest_json(const bench_point *p)
+{
+    if (!p->slow) return json_null();
+    return json_pack("{s:i, s:o, s:o}", "rank", p->slowest_rank, "host", record_text(p->slowest_host), "over_median",
+                     record_number(p->slowest_over));
+}
+
 /* What holds for one point: a rung's own figures, or an entry of its sweep. */
 static json_t *point_json(const bench_item *item, const bench_point *p)
 {
     const timer_percentiles *t = &p->time_s;
-    return json_pack("{s:I, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o}", "size",
+    return json_pack("{s:I, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o, s:o}", "size",
                      (json_int_t)p->size, "time_s", "min", record_number(t->min), "p50", record_number(t->p50), "p90",
                      record_number(t->p90), "p99", record_number(t->p99), "max", record_number(t->max), "mean",
                      record_number(t->mean), "rate", record_number(p->rate), "flops_per_byte", record_number(p->flops_per_byte),
                      "ceiling", record_number(p->ceiling), "ceiling_name", p->ceiling_name ? json_string(p->ceiling_name) : json_null(),
                      "fraction_of_ceiling", record_number(p->rate / p->ceiling), "verified", p->verified, "wrong",
                      p->verified ? json_null() : json_string(p->wrong), "samples", (int)t->count, "repeats", p->repeats,
-                     "parameters", values_json(item, p->value), "foretold", foretold_json(p->foretold));
+                     "parameters", values_json(item, p->value), "foretold", foretold_json(p->foretold),
+                     "slowest", slowest_json(p));
 }
 
 void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point, int points)
@@ -176,8 +191,9 @@ void bench_report_record(json_t *o, const bench *b, const bench_item *item, cons
     const char *type = f->type_name[point[points - 1].type];
     bool verified = true;
     json_object_update_new(o, point_json(item, &point[points - 1]));
-    json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o}", "family", f->name, "rung", r->name, "why", r->why,
-                                        "device", b->d->kind == DEVICE_HOST ? "host" : "cuda", "dtype",
+    json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o}", "family", f->name, "rung", r->name, "why", r->why,
+                                        "device", b->d->kind == DEVICE_HOST ? "host" : "cuda",
+                                        "ranks", bench_families_together(f) ? b->world->top->ranks : 1, "dtype",
                                         type ? json_string(type) : json_null(), "unit", bench_unit_name(r->unit), "ceilings",
                                         ceilings_json(b)));
     json_t *sweep = json_array();

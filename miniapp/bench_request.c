@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_families.h"
 #include "check.h"
 #include "deck.h"
 
@@ -17,6 +18,7 @@ static const struct {
     { "device", "auto | host | cuda (auto: cuda where a GPU is)" },
     { "dtype", "f32 | f64 (f32)" },
     { "samples", "1 .. 10000 of each rung (0: what fits into a fraction of a second); none: verified, not timed" },
+    { "dir", "folder in which family io writes its files (.)" },
     { "threads", "of the host device (0: OpenMP's own number)" },
     { "output", "file that records are appended to (results.jsonl), none for none" },
 };
@@ -95,7 +97,7 @@ static int unknown_name(const bench_request *q, const char *name, char *why, siz
     static char text[NAMES_MAX][NAME_BYTES];
     const char *known[NAMES_MAX];
     int families = 0, count = 0;
-    const ladder_family *const *family = ladder_families(&families);
+    const ladder_family *const *family = bench_families(&families);
     bool elsewhere = false;
     for (int i = 0; i < families; i++)
         for (int j = 0; j < family[i]->rungs && count + 1 < NAMES_MAX; j++) {
@@ -111,21 +113,22 @@ static int unknown_name(const bench_request *q, const char *name, char *why, siz
                    strchr(name, '/') ? "rung" : "family", name, deck_nearest(name, known, (size_t)count));
 }
 
-static bool wanted(const ladder_family *f, const ladder_rung *r, int argc, char **argv)
+static bool wanted(const ladder_family *f, const ladder_rung *r, int ranks, int argc, char **argv)
 {
-    bool any_name = false;
+    bool any_name = false, lists = false;
     for (int i = 1; i < argc; i++) {
+        lists = lists || strcmp(argv[i], "--list") == 0;
         if (argv[i][0] == '-' || strchr(argv[i], '=')) continue;
         any_name = true;
         if (name_takes(argv[i], f, r)) return true;
     }
-    return !any_name;
+    return !any_name && (ranks > 1 || lists || !bench_families_together(f));
 }
 
-static int choose_items(bench_request *q, int argc, char **argv, char *why, size_t why_bytes)
+static int choose_items(bench_request *q, int ranks, int argc, char **argv, char *why, size_t why_bytes)
 {
     int families = 0, rungs = 0;
-    const ladder_family *const *family = ladder_families(&families);
+    const ladder_family *const *family = bench_families(&families);
     for (int i = 0; i < families; i++) rungs += family[i]->rungs;
     q->item = calloc((size_t)rungs, sizeof *q->item);
     if (!q->item) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
@@ -143,7 +146,7 @@ static int choose_items(bench_request *q, int argc, char **argv, char *why, size
     }
     for (int i = 0; i < families; i++)
         for (int j = 0; j < family[i]->rungs; j++)
-            if (family[i]->kind == q->kind && wanted(family[i], &family[i]->rung[j], argc, argv))
+            if (family[i]->kind == q->kind && wanted(family[i], &family[i]->rung[j], ranks, argc, argv))
                 q->item[q->items++] = (bench_item){ family[i], &family[i]->rung[j] };
     return 0;
 }
@@ -170,7 +173,7 @@ static int set_parameter(bench_request *q, const char *key, const char *text, ch
     const ladder_parameter *last = NULL;
     int64_t number = 0;
     int families = 0;
-    const ladder_family *const *family = ladder_families(&families);
+    const ladder_family *const *family = bench_families(&families);
     for (int i = 0; i < families; i++) {
         bool chosen = family[i]->kind == q->kind && strcmp(family[i]->name, "ceiling") == 0; /* measured in any case */
         for (int k = 0; k < q->items && !chosen; k++) chosen = q->item[k].family == family[i];
@@ -209,6 +212,10 @@ static int set_key(bench_request *q, const char *assignment, char *why, size_t w
     }
     if (strcmp(key, "samples") == 0) return set_whole(key, text, 10000, &q->samples, why, why_bytes);
     if (strcmp(key, "threads") == 0) return set_whole(key, text, 4096, &q->threads, why, why_bytes);
+    if (strcmp(key, "dir") == 0) {
+        q->dir = text;
+        return 0;
+    }
     if (strcmp(key, "output") == 0) {
         q->output = strcmp(text, "none") == 0 ? "" : text;
         return 0;
@@ -221,13 +228,13 @@ static int set_key(bench_request *q, const char *assignment, char *why, size_t w
     return set_parameter(q, key, text, why, why_bytes);
 }
 
-int bench_request_make(bench_request *q, int argc, char **argv, char *why, size_t why_bytes)
+int bench_request_make(bench_request *q, int ranks, int argc, char **argv, char *why, size_t why_bytes)
 {
-    *q = (bench_request){ .type = DTYPE_F32, .output = "results.jsonl" };
+    *q = (bench_request){ .type = DTYPE_F32, .dir = ".", .output = "results.jsonl" };
     q->setting = calloc((size_t)argc, sizeof *q->setting);
     if (!q->setting) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     int status = choose_device(q, argc, argv, why, why_bytes);
-    if (status == 0) status = choose_items(q, argc, argv, why, why_bytes);
+    if (status == 0) status = choose_items(q, ranks, argc, argv, why, why_bytes);
     for (int i = 1; i < argc && status == 0; i++)
         if (argv[i][0] != '-' && strchr(argv[i], '=')) status = set_key(q, argv[i], why, why_bytes);
     return status;

@@ -25,6 +25,7 @@ typedef struct bench_request {
     dtype type;
     int samples;        /* 0: as many as fit into a fraction of a second; BENCH_SAMPLES_NONE: nothing is timed */
     int threads;        /* host device; 0: OpenMP's own number */
+    const char *dir;    /* where family io writes its files */
     const char *output; /* file of records; "" none. Points into argv or a constant */
     bench_item *item;   /* in the order of the tables; owned */
     int items;
@@ -32,8 +33,9 @@ typedef struct bench_request {
     int settings;
 } bench_request;
 
-/* 0, or an exit status with one sentence in why. */
-int bench_request_make(bench_request *q, int argc, char **argv, char *why, size_t why_bytes);
+/* ranks: of the program; with several, the families that they climb together belong to "all". 0, or an exit status with one
+ * sentence in why. */
+int bench_request_make(bench_request *q, int ranks, int argc, char **argv, char *why, size_t why_bytes);
 void bench_request_free(bench_request *q);
 
 /* The value of a family's parameter: what was set, else its usual one. */

@@ -1,11 +1,18 @@
-/* weft bench: the ladder. Ceilings first, then every rung that was asked for: verified, timed, printed, recorded. */
+/* weft bench: the ladder. Ceilings first, then every rung that was asked for: verified, timed, printed, recorded.
+ * In two parts: rank 0 alone with its device, while the others sleep; then the families that all ranks climb together. */
+#include <limits.h>
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "bench_families.h"
 #include "bench_measure.h"
 #include "bench_report.h"
+#include "bench_world.h"
 #include "check.h"
 #include "cmd.h"
 #include "machine.h"
@@ -14,9 +21,11 @@
 
 static void print_help(void)
 {
-    printf("usage: weft bench [FAMILY[/RUNG] ...] [--list] [key=value ...]\n\n"
+    printf("usage: [mpirun -n RANKS] weft bench [FAMILY[/RUNG] ...] [--list] [key=value ...]\n\n"
            "Measures what this device can do and how near each way of moving or computing data comes to it. Every rung is\n"
            "checked against the host's answer before it is timed; its rate stands beside a ceiling measured in the same run.\n"
+           "Families halo, alltoall and io are climbed by all ranks together, where several are there or one is named; a rank that\n"
+           "needs more than 5 %% longer than the median rank is named.\n"
            "  --list   the rungs and parameters of the device, and nothing is run\n\nKeys, beside the parameters that --list shows:\n");
     bench_request_print_keys();
     printf("\nExit status: 0 all rungs right; 1 a rung's result is wrong; 2 a mistake in the command; 3 machine or file failure.\n");
@@ -48,43 +57,57 @@ static bool leave_record(const leaving *l, const bench *b, const bench_item *ite
     return ok;
 }
 
-/* One rung with all its points. *wrong counts the rungs that are. */
+/* One rung with all its points. *wrong counts the rungs that are. Together: on all ranks alike, and rank 0 speaks. */
 static int climb(bench *b, const leaving *l, const bench_item *item, int *wrong, char *why, size_t why_bytes)
 {
+    const bool speaks = !b->world || b->world->top->rank == 0;
     const char *missing = item->rung->missing ? item->rung->missing(b->d) : NULL;
     if (missing) {
-        bench_report_missing(item, missing);
+        if (speaks) bench_report_missing(item, missing);
         return 0;
     }
     const int points = bench_points(b, item);
     bench_point *point = calloc((size_t)points, sizeof *point);
     bool ok = point != NULL, right = true;
+    int had = 0; /* points that could run here */
     if (!ok) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     (void)bench_ceiling_rate(b, item->rung->ceiling); /* before the rung takes its memory */
     for (int i = 0; i < points && ok; i++) {
-        ok = bench_measure(b, item, i, &point[i], why, why_bytes);
-        if (ok) bench_roof(b, item, &point[i]);
-        if (ok) bench_report_line(item, &point[i]);
-        right = right && point[i].verified;
+        bench_point *p = &point[had];
+        ok = bench_measure(b, item, i, p, why, why_bytes);
+        if (ok && p->missing[0]) {
+            if (speaks) bench_report_missing(item, p->missing);
+            if (had == 0) break; /* nor will the others of its sweep */
+            continue;
+        }
+        if (ok) bench_roof(b, item, p);
+        if (ok && speaks) bench_report_line(item, p);
+        right = right && p->verified;
+        had++;
     }
-    if (ok) ok = leave_record(l, b, item, point, points, why, why_bytes);
+    if (ok && had > 0 && speaks) ok = leave_record(l, b, item, point, had, why, why_bytes);
+    if (b->world) ok = topology_agree(b->world->top, ok, why, why_bytes);
     if (ok && !right) ++*wrong;
     free(point);
     return ok ? 0 : CHECK_EXIT_ENVIRONMENT;
 }
 
-static int run_all(const bench_request *ask, const topology *top, device *d, const char *command)
+/* All items of one part. world: NULL for the part of rank 0 alone, whose topology is then its own. */
+static int run_part(const bench_request *ask, const topology *top, const bench_world *world, device *d, const char *command)
 {
     char why[1024] = "";
     int status = 0, wrong = 0;
     bench b;
-    if (!can_append(ask->output, why, sizeof why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
+    const bool speaks = top->rank == 0;
+    const bool can = !speaks || can_append(ask->output, why, sizeof why);
+    if (!topology_agree(top, can, why, sizeof why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
     json_t *started = record_now();
     leaving l = { machine_record(command, started), machine_json(top, d), ask->output };
-    bench_create(&b, ask, d);
-    bench_report_head(&b);
-    for (int i = 0; i < ask->items && status == 0; i++) status = climb(&b, &l, &ask->item[i], &wrong, why, sizeof why);
-    if (status == 0) bench_report_ceilings(&b);
+    bench_create(&b, ask, d, world);
+    if (speaks) bench_report_head(&b);
+    for (int i = 0; i < ask->items && status == 0; i++)
+        if (bench_families_together(ask->item[i].family) == (world != NULL)) status = climb(&b, &l, &ask->item[i], &wrong, why, sizeof why);
+    if (status == 0 && speaks) bench_report_ceilings(&b);
     bench_destroy(&b);
     json_decref(l.head);
     json_decref(l.machine);
@@ -92,6 +115,13 @@ static int run_all(const bench_request *ask, const topology *top, device *d, con
     if (status != 0) return cmd_say(status, "%s", why);
     if (wrong > 0) return cmd_say(CHECK_EXIT_FAILED, "%d rung%s gave wrong results", wrong, wrong == 1 ? "" : "s");
     return 0;
+}
+
+static bool has_items(const bench_request *ask, bool together)
+{
+    for (int i = 0; i < ask->items; i++)
+        if (bench_families_together(ask->item[i].family) == together) return true;
+    return false;
 }
 
 static device *make_device(const bench_request *ask, char *why, size_t why_bytes)
@@ -103,24 +133,86 @@ static device *make_device(const bench_request *ask, char *why, size_t why_bytes
     return d;
 }
 
-/* On one rank. */
-static int bench_alone(int argc, char **argv, topology *top)
+/* On rank 0: the families of one device, or the list of all. */
+static int bench_alone(const bench_request *ask, const topology *top, const char *command)
 {
     char why[1024] = "";
-    bench_request ask;
-    device *d = NULL;
-    int status = bench_request_make(&ask, argc, argv, why, sizeof why);
-    if (status == 0 && !(d = make_device(&ask, why, sizeof why))) status = CHECK_EXIT_ENVIRONMENT;
-    if (status != 0) {
-        (void)cmd_say(status, "%s", why);
-    } else if (ask.list) {
-        bench_report_list(ask.kind, d, &ask);
-    } else {
-        char *command = cmd_text(argc, argv);
-        status = run_all(&ask, top, d, command);
-        free(command);
-    }
+    topology alone = *top;
+    alone.comm = MPI_COMM_SELF;
+    alone.ranks = 1;
+    device *d = make_device(ask, why, sizeof why);
+    if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
+    int status = 0;
+    if (ask->list) bench_report_list(ask->kind, d, ask);
+    else status = run_part(ask, &alone, NULL, d, command);
     device_destroy(&d);
+    return status;
+}
+
+/* Rank 0's status for all. The others sleep until then: where they share its cores they must not spin. */
+static int status_of_rank_0(const topology *top, int status)
+{
+    static const struct timespec nap = { 0, 1000000 };
+    MPI_Request request;
+    int done = 0;
+    MPI_CHECK(MPI_Ibcast(&status, 1, MPI_INT, 0, top->comm, &request));
+    while (!done) {
+        MPI_CHECK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+        if (!done) (void)nanosleep(&nap, NULL);
+    }
+    return status;
+}
+
+/* Ranks that may use the same CPUs share them; `threads` and OMP_NUM_THREADS win. */
+static int share_of_threads(const bench_request *ask, const topology *top)
+{
+    if (ask->threads > 0 || getenv("OMP_NUM_THREADS")) return ask->threads;
+    const int mine = omp_get_num_procs();
+    const int share = (long)mine * top->local_ranks > sysconf(_SC_NPROCESSORS_ONLN) ? mine / top->local_ranks : mine;
+    return share > 0 ? share : 1;
+}
+
+static int bench_together(const bench_request *ask, topology *top, const char *command)
+{
+    char why[1024] = "", notes[512], self_exe[PATH_MAX] = "";
+    if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
+    device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST, share_of_threads(ask, top), why,
+                                sizeof why, notes, sizeof notes);
+    if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
+    if (notes[0]) (void)cmd_say(0, "%s", notes);
+    const bench_world world = { top, self_exe, ask->dir };
+    const int status = run_part(ask, top, &world, d, command);
+    device_destroy(&d);
+    return status;
+}
+
+/* The same on all ranks, but for what each sees of GPUs. */
+static int make_request(bench_request *ask, const topology *top, int argc, char **argv)
+{
+    char why[1024] = "";
+    const int status = bench_request_make(ask, top->ranks, argc, argv, why, sizeof why);
+    int mine[2] = { status, ask->kind }, most[2], least[2];
+    if (!topology_agree(top, status == 0, why, sizeof why)) (void)cmd_say(0, "%s", why);
+    MPI_CHECK(MPI_Allreduce(mine, most, 2, MPI_INT, MPI_MAX, top->comm));
+    MPI_CHECK(MPI_Allreduce(mine, least, 2, MPI_INT, MPI_MIN, top->comm));
+    if (most[0] == 0 && most[1] != least[1])
+        return cmd_say(CHECK_EXIT_USAGE, "device = auto, but only some ranks see a GPU; allowed here: device=host");
+    return most[0];
+}
+
+static int bench_all(topology *top, int argc, char **argv)
+{
+    bench_request ask;
+    int status = make_request(&ask, top, argc, argv);
+    char *command = cmd_text(argc, argv);
+    if (status == 0 && (ask.list || has_items(&ask, false))) {
+        if (top->ranks > 1 && !ask.list)
+            (void)cmd_say(0, "%s measures one device: rank 0 runs it and the other %d wait", ask.item[0].family->name, top->ranks - 1);
+        if (top->rank == 0) status = bench_alone(&ask, top, command);
+        status = status_of_rank_0(top, status);
+    }
+    if (status == 0 && !ask.list && has_items(&ask, true)) status = bench_together(&ask, top, command);
+    free(command);
     bench_request_free(&ask);
     return status;
 }
@@ -148,14 +240,7 @@ int cmd_bench(int argc, char **argv)
     set_connections(argc, argv);
     (void)cmd_begin();
     topology_create(&top);
-    if (top.ranks > 1) (void)cmd_say(0, "bench measures one device: rank 0 runs it and the other %d wait", top.ranks - 1);
-    if (top.rank == 0) {
-        topology alone = top;
-        alone.comm = MPI_COMM_SELF;
-        alone.ranks = 1;
-        status = bench_alone(argc, argv, &alone);
-    }
-    MPI_CHECK(MPI_Bcast(&status, 1, MPI_INT, 0, top.comm));
+    status = bench_all(&top, argc, argv);
     topology_destroy(&top);
     return cmd_end(status);
 }

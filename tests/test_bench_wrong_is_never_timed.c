@@ -56,7 +56,7 @@ static bench_point measured(int which, int index, bench_setting *setting)
     bench b;
     bench_point p;
     char why[256];
-    bench_create(&b, &ask, d);
+    bench_create(&b, &ask, d, NULL);
     assert_int_equal(bench_points(&b, &item), which == 1 && !setting ? 3 : 1);
     assert_true(bench_measure(&b, &item, index, &p, why, sizeof why));
     bench_destroy(&b);

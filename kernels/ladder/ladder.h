@@ -53,6 +53,11 @@ typedef struct ladder_case {
     double work;  /* set by prepare: bytes, flops or calls of one repetition, counted from the algorithm */
     double flops; /* set by prepare where `work` counts bytes: the arithmetic done with them; 0 where none is counted */
     ladder_foretold foretold[LADDER_FORETOLD_MAX]; /* set by prepare or verify; the unused ones are zeroed */
+    const char *ceiling_name; /* set by prepare where the ceiling is the point's own (a message of this size) ... */
+    double ceiling_rate;      /* ... and measured by it; NULL and 0 otherwise */
+    char missing[160]; /* set by prepare, which returns 0: why this point cannot run here; then only destroy is called */
+    bool uneven;       /* set by prepare: the ranks' shares of the work differ, so that a slow one is no news */
+    const void *world; /* given to families that all ranks climb together (miniapp/bench_families.h); NULL otherwise */
     void *state;  /* prepare's; NULL before it */
 } ladder_case;
 

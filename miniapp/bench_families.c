@@ -1,0 +1,23 @@
+#include "bench_families.h"
+
+static const ladder_family *const together[] = { &bench_halo_host, &bench_alltoall_host, &bench_io_host,
+                                                 &bench_halo_cuda, &bench_alltoall_cuda, &bench_io_cuda };
+enum { FAMILIES_MAX = 64, TOGETHER = sizeof together / sizeof together[0] };
+
+bool bench_families_together(const ladder_family *f)
+{
+    for (int i = 0; i < TOGETHER; i++)
+        if (together[i] == f) return true;
+    return false;
+}
+
+const ladder_family *const *bench_families(int *count)
+{
+    static const ladder_family *all[FAMILIES_MAX];
+    int n = 0;
+    const ladder_family *const *alone = ladder_families(&n);
+    for (int i = 0; i < n; i++) all[i] = alone[i];
+    for (int i = 0; i < TOGETHER; i++) all[n++] = together[i];
+    *count = n;
+    return all;
+}

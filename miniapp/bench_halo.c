@@ -1,0 +1,302 @@
+/* weft bench halo: the halo exchange by message size, for every transport, beside the bare link.
+ *
+ *   pair   ranks two by two: one neighbour, both directions of the link at once
+ *   ring   rows cut: two neighbours, above and below (with two ranks the same one twice)
+ *   grid   a process grid that is cut along both axes: eight neighbours, corners included
+ * `bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank sends; its ceiling is the
+ * same messages over the bare link (bench_link.h), measured once for each pattern and size. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_families.h"
+#include "bench_link.h"
+#include "bench_world.h"
+#include "check.h"
+#include "halo.h"
+
+typedef enum pattern { PAIR, RING, GRID, PATTERNS } pattern;
+enum { GRID_DEPTH = 8, LINK_ONEWAY = HALO_TRANSPORTS * PATTERNS, LINK_BOTH };
+static const int64_t grid_cells_bytes = (int64_t)64 << 20; /* a rank's own cells: longer rows get fewer rows */
+
+typedef struct exchange {
+    MPI_Comm comm; /* of the ranks that exchange: all, or two; owned */
+    decomp dec;
+    field_shape shape;
+    halo *halo;
+    void *field;
+    char *host; /* the whole field */
+    bench_link *link; /* of the rungs without a halo */
+} exchange;
+
+static const bench_world *world_of(const ladder_case *c) { return c->world; }
+static pattern pattern_of(const ladder_case *c) { return (pattern)(c->rung->variant % PATTERNS); }
+static halo_transport transport_of(const ladder_case *c) { return (halo_transport)(c->rung->variant / PATTERNS); }
+
+static bool runs_here(ladder_case *c, pattern p, halo_transport t)
+{
+    const int ranks = world_of(c)->top->ranks;
+    const char *why = NULL;
+    int x, y;
+    if (ranks < 2) why = "it needs two ranks at least";
+    else if (p == PAIR && ranks % 2 != 0) why = "it needs an even number of ranks";
+    else if (p == GRID && !bench_world_cut_both(ranks, &x, &y)) why = "it needs a number of ranks that is no prime, four at least";
+    else if (c->d->kind == DEVICE_HOST && t != HALO_STAGED) why = "the host device knows staged only";
+    else if (t == HALO_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
+    if (why) snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, why);
+    return !why;
+}
+
+/* Who exchanges with whom, and what: sizes from `bytes`, which becomes what they came to. */
+static void make_domain(ladder_case *c, exchange *e, pattern p)
+{
+    const topology *top = world_of(c)->top;
+    const int64_t word = (int64_t)dtype_bytes(c->type);
+    const int depth = p == GRID ? GRID_DEPTH : 1;
+    int64_t nx = c->value[0] / word / depth, ny = 2;
+    int ranks = top->ranks, rank = top->rank, ranks_x = 1;
+    char why[256];
+    MPI_CHECK(MPI_Comm_split(top->comm, p == PAIR ? top->rank / 2 : 0, top->rank, &e->comm));
+    MPI_CHECK(MPI_Comm_set_errhandler(e->comm, MPI_ERRORS_RETURN));
+    MPI_CHECK(MPI_Comm_size(e->comm, &ranks));
+    MPI_CHECK(MPI_Comm_rank(e->comm, &rank));
+    if (nx < depth) nx = depth;
+    int ranks_y = ranks;
+    if (p == GRID) {
+        (void)bench_world_cut_both(ranks, &ranks_x, &ranks_y);
+        ny = grid_cells_bytes / word / nx;
+        ny = ny < depth ? depth : ny > nx ? nx : ny;
+    }
+    c->value[0] = nx * depth * word;
+    if (!decomp_make(&e->dec, nx * ranks_x, ny * ranks_y, p != PAIR, p != PAIR, ranks, rank, ranks_x, ranks_y, depth, why, sizeof why))
+        check_fail(__FILE__, __LINE__, "decomp_make", why);
+    e->shape = field_shape_make(c->type, box_width(e->dec.own), box_height(e->dec.own), depth, depth);
+}
+
+/* ---- the field: every own cell tells its global place ---- */
+
+static void put_cell(const exchange *e, int64_t x, int64_t y, int64_t place)
+{
+    void *at = field_at(&e->shape, e->host, x, y);
+    if (e->shape.type == DTYPE_F32) *(float *)at = (float)(place % 16777213);
+    else *(double *)at = (double)place;
+}
+
+static bool is_cell(const exchange *e, int64_t x, int64_t y, int64_t place)
+{
+    const void *at = field_at_const(&e->shape, e->host, x, y);
+    if (e->shape.type == DTYPE_F32) return *(const float *)at == (float)(place % 16777213);
+    return *(const double *)at == (double)place;
+}
+
+/* Of a cell in own coordinates, ghosts included: around the domain where it is periodic. */
+static int64_t place_of(const exchange *e, int64_t x, int64_t y)
+{
+    const decomp *d = &e->dec;
+    const int64_t gx = (d->own.x0 + x + d->nx) % d->nx, gy = (d->own.y0 + y + d->ny) % d->ny;
+    return gy * d->nx + gx;
+}
+
+static int copy_field(const ladder_case *c, const exchange *e, bool to_device)
+{
+    device *d = c->d;
+    const int code = to_device ? d->copy(d, e->field, e->host, e->shape.bytes, c->stream)
+                               : d->copy(d, e->host, e->field, e->shape.bytes, c->stream);
+    return code ? code : d->stream_sync(d, c->stream);
+}
+
+/* ---- the bare link ---- */
+
+/* The messages of this exchange: rows up and down, columns, corners. */
+static int messages_of(const exchange *e, pattern p, bench_link_message *m)
+{
+    const int64_t word = (int64_t)dtype_bytes(e->shape.type), depth = e->shape.depth_x;
+    int count = 0;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        const int dx = decomp_dx[k], dy = decomp_dy[k];
+        if (e->dec.neighbour[k] < 0 || (p != GRID && dx != 0)) continue;
+        const int64_t cells = (dx == 0 ? e->shape.nx : depth) * (dy == 0 ? e->shape.ny : depth);
+        m[count++] = (bench_link_message){ e->dec.neighbour[k], k, DECOMP_NEIGHBOURS - 1 - k, true, true, cells * word };
+    }
+    return count;
+}
+
+/* Bytes a second out of one rank over the bare link, measured once for each set of messages. */
+static double link_rate(ladder_case *c, exchange *e, pattern p, const char **way)
+{
+    enum { KNOWN_MAX = 128 };
+    static struct {
+        pattern p;
+        dtype type;
+        int64_t bytes;
+        double rate;
+        const char *way;
+    } known[KNOWN_MAX];
+    static int knowns;
+    bench_link_message message[BENCH_LINK_MESSAGES_MAX];
+    for (int i = 0; i < knowns; i++)
+        if (known[i].p == p && known[i].type == c->type && known[i].bytes == c->value[0]) {
+            *way = known[i].way;
+            return known[i].rate;
+        }
+    bench_link *l = bench_link_create(world_of(c), c->d, c->stream, e->comm, message, messages_of(e, p, message));
+    const double rate = c->work / bench_link_best_s(l);
+    *way = bench_link_way(l);
+    bench_link_destroy(&l);
+    if (knowns == KNOWN_MAX) knowns = 0;
+    known[knowns].p = p;
+    known[knowns].type = c->type;
+    known[knowns].bytes = c->value[0];
+    known[knowns].rate = rate;
+    known[knowns++].way = *way;
+    return rate;
+}
+
+/* ---- rungs of the exchange ---- */
+
+static int exchange_prepare(ladder_case *c)
+{
+    const pattern p = pattern_of(c);
+    const halo_transport t = transport_of(c);
+    if (!runs_here(c, p, t)) return 0;
+    exchange *e = calloc(1, sizeof *e);
+    if (!e) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    c->state = e;
+    make_domain(c, e, p);
+    const halo_choice choice = halo_choice_of_all(t);
+    e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, p == GRID, &choice, e->comm);
+    char refused[sizeof c->missing] = "";
+    snprintf(refused, sizeof refused, "%.*s", (int)sizeof refused - 1, halo_refused(e->halo));
+    if (!topology_agree(world_of(c)->top, refused[0] == '\0', refused, sizeof refused)) {
+        memcpy(c->missing, refused, sizeof c->missing);
+        return 0;
+    }
+    const int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, e->shape.bytes, &e->field);
+    e->host = malloc(e->shape.bytes);
+    if (!e->host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    if (code) return code;
+    memset(e->host, 0xff, e->shape.bytes);
+    for (int64_t y = 0; y < e->shape.ny; y++)
+        for (int64_t x = 0; x < e->shape.nx; x++) put_cell(e, x, y, place_of(e, x, y));
+    c->work = (double)halo_sent_bytes(e->halo);
+    c->size = halo_sent_bytes(e->halo) / (int64_t)dtype_bytes(c->type);
+    c->ceiling_rate = link_rate(c, e, p, &c->ceiling_name);
+    return copy_field(c, e, true);
+}
+
+static int exchange_enqueue(ladder_case *c)
+{
+    exchange *e = c->state;
+    halo_begin(e->halo, e->field, c->stream);
+    halo_end(e->halo);
+    return 0;
+}
+
+/* Every ghost that a neighbour owns holds that neighbour's cell. */
+static int exchange_verify(ladder_case *c, ladder_verdict *v)
+{
+    exchange *e = c->state;
+    const field_shape *f = &e->shape;
+    const int code = copy_field(c, e, false);
+    ladder_right(v);
+    for (int64_t y = -f->depth_y; y < f->ny + f->depth_y && v->right && !code; y++)
+        for (int64_t x = -f->depth_x; x < f->nx + f->depth_x && v->right; x++) {
+            const int dx = x < 0 ? -1 : x >= f->nx, dy = y < 0 ? -1 : y >= f->ny;
+            int k = 0;
+            while (k < DECOMP_NEIGHBOURS && (decomp_dx[k] != dx || decomp_dy[k] != dy)) k++;
+            if (k < DECOMP_NEIGHBOURS && e->dec.neighbour[k] >= 0 && !is_cell(e, x, y, place_of(e, x, y)))
+                ladder_wrong(v, "rank %d: ghost (%lld, %lld) is not cell %lld of rank %d", world_of(c)->top->rank, (long long)x,
+                             (long long)y, (long long)place_of(e, x, y), e->dec.neighbour[k]);
+        }
+    return code;
+}
+
+static void exchange_destroy(ladder_case *c)
+{
+    exchange *e = c->state;
+    if (!e) return;
+    halo_destroy(&e->halo);
+    bench_link_destroy(&e->link);
+    if (e->field) DEVICE_CHECK(c->d, c->d->free(c->d, DEVICE_MEMORY_DEVICE, e->field));
+    MPI_CHECK(MPI_Comm_free(&e->comm));
+    free(e->host);
+    free(e);
+}
+
+/* ---- rungs of the link ---- */
+
+static int link_prepare(ladder_case *c)
+{
+    if (!runs_here(c, PAIR, HALO_STAGED)) return 0;
+    exchange *e = calloc(1, sizeof *e);
+    if (!e) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    c->state = e;
+    int rank = 0;
+    MPI_CHECK(MPI_Comm_split(world_of(c)->top->comm, world_of(c)->top->rank / 2, world_of(c)->top->rank, &e->comm));
+    MPI_CHECK(MPI_Comm_rank(e->comm, &rank));
+    const bool both = c->rung->variant == LINK_BOTH;
+    const bench_link_message m = { 1 - rank, 0, 0, both || rank == 0, both || rank == 1, c->value[0] };
+    e->link = bench_link_create(world_of(c), c->d, c->stream, e->comm, &m, 1);
+    bench_link_fill(e->link, (uint64_t)rank + 1);
+    MPI_CHECK(MPI_Barrier(e->comm)); /* nothing is sent before the other has poisoned */
+    c->work = (double)c->value[0];
+    c->size = c->value[0];
+    c->uneven = !both;
+    return 0;
+}
+
+static int link_enqueue(ladder_case *c)
+{
+    bench_link_run(((exchange *)c->state)->link);
+    return 0;
+}
+
+static int link_verify(ladder_case *c, ladder_verdict *v)
+{
+    exchange *e = c->state;
+    int rank = 0;
+    MPI_CHECK(MPI_Comm_rank(e->comm, &rank));
+    const bool holds = bench_link_holds(e->link, 0, (uint64_t)(1 - rank) + 1, 0);
+    ladder_right(v);
+    if (!holds && (c->rung->variant == LINK_BOTH || rank == 1))
+        ladder_wrong(v, "rank %d: the message of rank %d did not arrive", world_of(c)->top->rank, world_of(c)->top->rank ^ 1);
+    return 0;
+}
+
+/* ---- tables ---- */
+
+static const int64_t sizes[] = { 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20, 64 << 20 };
+static const int64_t grid_sizes[] = { 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20, 64 << 20 };
+enum { SIZES = sizeof sizes / sizeof sizes[0], GRID_SIZES = sizeof grid_sizes / sizeof grid_sizes[0] };
+
+static const ladder_parameter parameters[] = {
+    { "bytes", 64 << 20, 8, (int64_t)1 << 30, "of the largest message" },
+};
+
+#define RUNGS_OF(NAME, TRANSPORT, HOW)                                                                                        \
+    EXCHANGE(NAME "_pair", HOW ", one neighbour", TRANSPORT, PAIR, SIZES, sizes),                                             \
+        EXCHANGE(NAME "_ring", HOW ", two neighbours", TRANSPORT, RING, SIZES, sizes),                                        \
+        EXCHANGE(NAME "_grid", HOW ", eight neighbours", TRANSPORT, GRID, GRID_SIZES, grid_sizes)
+#define EXCHANGE(NAME, WHY, TRANSPORT, PATTERN, COUNT, VALUES)                                                                \
+    { .name = NAME, .why = WHY, .prepare = exchange_prepare, .enqueue = exchange_enqueue, .verify = exchange_verify,         \
+      .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST,                                          \
+      .variant = (int)(TRANSPORT) * PATTERNS + PATTERN, .sweep_count = COUNT, .sweep_values = VALUES }
+#define LINK(NAME, WHY, VARIANT)                                                                                              \
+    { .name = NAME, .why = WHY, .prepare = link_prepare, .enqueue = link_enqueue, .verify = link_verify,                      \
+      .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST, .variant = VARIANT,                      \
+      .sweep_count = SIZES, .sweep_values = sizes }
+
+static const ladder_rung rungs[] = {
+    LINK("link_oneway", "bare link, one direction", LINK_ONEWAY),
+    LINK("link_both", "bare link, both directions at once", LINK_BOTH),
+    RUNGS_OF("staged", HALO_STAGED, "through pinned memory"),
+    RUNGS_OF("aware", HALO_AWARE, "device memory to MPI"),
+    RUNGS_OF("mapped", HALO_MAPPED, "packed into pinned memory"),
+    RUNGS_OF("peer", HALO_PEER, "stored into peers' memory"),
+    RUNGS_OF("nccl", HALO_NCCL, "NCCL on the stream"),
+};
+
+#define FAMILY(KIND)                                                                                                          \
+    { KIND, "halo", "the halo exchange by message size, over every transport", { "f32", "f64" }, parameters,                 \
+      sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0] }
+const ladder_family bench_halo_host = FAMILY(DEVICE_HOST), bench_halo_cuda = FAMILY(DEVICE_CUDA);

@@ -1,0 +1,280 @@
+/* weft bench io: a field as one shared file, written and read by all ranks as checkpoints are, beside the raw file system: one
+ * file a rank, written and fsynced, in the same folder.
+ *
+ *   slabs   every rank owns whole rows, one piece of the file
+ *   blocks  a process grid that cuts both axes: short pieces
+ * A checkpoint's write is more than writing: fsync, read back, compared by fingerprint, renamed; its read compares as well. The rates are of
+ * all ranks together, from the bytes of the field. Before reads the file's pages are dropped from memory where the kernel allows it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "bench_families.h"
+#include "bench_world.h"
+#include "cell.h"
+#include "check.h"
+#include "checkpoint.h"
+#include "decomp.h"
+#include "timer.h"
+
+typedef enum io_kind { RAW_WRITE, RAW_READ, WRITE_SLABS, WRITE_BLOCKS, READ_SLABS, READ_BLOCKS } io_kind;
+enum { PATH_BYTES = 1024 };
+
+typedef struct filing {
+    decomp dec;
+    size_t bytes; /* of this rank's cells */
+    char *data, *found;
+    char raw[PATH_BYTES], shared[PATH_BYTES], xdmf[PATH_BYTES];
+    checkpoint_state state;
+} filing;
+
+static const bench_world *world_of(const ladder_case *c) { return c->world; }
+static io_kind kind_of(const ladder_case *c) { return (io_kind)c->rung->variant; }
+
+static bool has_room(ladder_case *c)
+{
+    const bench_world *w = world_of(c);
+    const double need = 2.5 * (double)c->value[0] * w->top->ranks;
+    struct statvfs fs;
+    int x, y;
+    if ((kind_of(c) == WRITE_BLOCKS || kind_of(c) == READ_BLOCKS) && !bench_world_cut_both(w->top->ranks, &x, &y))
+        snprintf(c->missing, sizeof c->missing, "it needs a number of ranks that is no prime, four at least");
+    else if (statvfs(w->dir, &fs) != 0 || access(w->dir, W_OK | X_OK) != 0)
+        snprintf(c->missing, sizeof c->missing, "dir = %.60s: %s", w->dir, strerror(errno));
+    else if ((double)fs.f_bavail * (double)fs.f_frsize < need)
+        snprintf(c->missing, sizeof c->missing, "dir = %.60s: %.3g GB are needed and %.3g GB free", w->dir, need * 1e-9,
+                 (double)fs.f_bavail * (double)fs.f_frsize * 1e-9);
+    return topology_agree(w->top, !c->missing[0], c->missing, sizeof c->missing);
+}
+
+/* ---- one file a rank ---- */
+
+/* 0 or errno. */
+static int write_raw(const filing *f)
+{
+    const int fd = open(f->raw, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int code = fd < 0 ? errno : 0;
+    for (size_t at = 0; at < f->bytes && !code;) {
+        const ssize_t n = write(fd, f->data + at, f->bytes - at);
+        if (n < 0 && errno != EINTR) code = errno;
+        if (n > 0) at += (size_t)n;
+    }
+    if (!code && fsync(fd) != 0) code = errno;
+    if (fd >= 0 && close(fd) != 0 && !code) code = errno;
+    return code;
+}
+
+static int read_raw(filing *f)
+{
+    const int fd = open(f->raw, O_RDONLY | O_CLOEXEC);
+    int code = fd < 0 ? errno : 0;
+    for (size_t at = 0; at < f->bytes && !code;) {
+        const ssize_t n = read(fd, f->found + at, f->bytes - at);
+        if (n < 0 && errno != EINTR) code = errno;
+        if (n == 0) code = EIO;
+        if (n > 0) at += (size_t)n;
+    }
+    if (fd >= 0) (void)close(fd);
+    return code;
+}
+
+/* Advice only: a file system that keeps its files in memory cannot follow it. */
+static void drop_pages(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    (void)close(fd);
+}
+
+/* ---- the ceiling: raw bytes a second, all ranks together, the best of some rounds; measured once for each size ---- */
+
+static double raw_best_s(ladder_case *c, filing *f, bool writes)
+{
+    enum { ROUNDS = 3 };
+    const topology *top = world_of(c)->top;
+    double best_s = INFINITY;
+    int code = writes ? 0 : write_raw(f);
+    for (int i = 0; i < ROUNDS && !code; i++) {
+        double all_s = 0;
+        if (!writes) drop_pages(f->raw);
+        MPI_CHECK(MPI_Barrier(top->comm));
+        const double begin_s = timer_now_s();
+        code = writes ? write_raw(f) : read_raw(f);
+        const double mine_s = timer_now_s() - begin_s;
+        if (code) check_fail(__FILE__, __LINE__, f->raw, strerror(code));
+        MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MAX, top->comm));
+        best_s = fmin(best_s, all_s);
+    }
+    if (code) check_fail(__FILE__, __LINE__, f->raw, strerror(code));
+    return best_s;
+}
+
+static void set_ceiling(ladder_case *c, filing *f, bool writes)
+{
+    static struct {
+        double work, seconds;
+    } known[2];
+    if (known[writes].work != c->work) {
+        known[writes].work = c->work;
+        known[writes].seconds = raw_best_s(c, f, writes);
+    }
+    c->ceiling_name = writes ? "raw write" : "raw read";
+    c->ceiling_rate = c->work / known[writes].seconds;
+}
+
+/* ---- the shared file ---- */
+
+static void store(ladder_case *c, filing *f)
+{
+    char why[1024];
+    if (checkpoint_write(world_of(c)->top->comm, f->shared, &f->state, NULL, why, sizeof why) != CHECKPOINT_OK)
+        check_fail(__FILE__, __LINE__, "checkpoint_write", why);
+}
+
+static void load(ladder_case *c, filing *f)
+{
+    char why[1024];
+    checkpoint_state found = f->state;
+    found.field[0].data = f->found;
+    if (checkpoint_read(world_of(c)->top->comm, f->shared, &found, why, sizeof why) != CHECKPOINT_OK)
+        check_fail(__FILE__, __LINE__, "checkpoint_read", why);
+}
+
+/* Cells that tell their global place, and the fingerprint that the file must have. */
+static void make_field(ladder_case *c, filing *f)
+{
+    const topology *top = world_of(c)->top;
+    const box own = f->dec.own;
+    uint64_t share = 0, all = 0;
+    char *at = f->data;
+    for (int64_t y = own.y0; y < own.y1; y++)
+        for (int64_t x = own.x0; x < own.x1; x++, at += dtype_bytes(c->type)) {
+            const uint64_t place = (uint64_t)(y * f->dec.nx + x);
+            if (c->type == DTYPE_F32) {
+                const float cell = (float)(place % 16777213);
+                memcpy(at, &cell, sizeof cell);
+                share += cell_fingerprint(cell_bits_f32(cell), place);
+            } else {
+                const double cell = (double)place;
+                memcpy(at, &cell, sizeof cell);
+                share += cell_fingerprint(cell_bits_f64(cell), place);
+            }
+        }
+    MPI_CHECK(MPI_Allreduce(&share, &all, 1, MPI_UINT64_T, MPI_SUM, top->comm));
+    f->state = (checkpoint_state){ .kind = "heat", .type = c->type, .deck = "", .fields = 1 };
+    f->state.field[0] = (checkpoint_field){ .name = "u", .nx = f->dec.nx, .ny = f->dec.ny, .own = own, .data = f->data, .fingerprint = all };
+}
+
+static int filing_prepare(ladder_case *c)
+{
+    const bench_world *w = world_of(c);
+    const io_kind kind = kind_of(c);
+    const int64_t cells = c->value[0] / (int64_t)dtype_bytes(c->type) * w->top->ranks, nx = (int64_t)sqrt((double)cells);
+    int ranks_x = 1, ranks_y = w->top->ranks;
+    char why[256];
+    if (!has_room(c)) return 0;
+    filing *f = calloc(1, sizeof *f);
+    if (!f) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    c->state = f;
+    if (kind == WRITE_BLOCKS || kind == READ_BLOCKS) (void)bench_world_cut_both(w->top->ranks, &ranks_x, &ranks_y);
+    if (!decomp_make(&f->dec, nx, cells / nx, false, false, w->top->ranks, w->top->rank, ranks_x, ranks_y, 1, why, sizeof why))
+        check_fail(__FILE__, __LINE__, "decomp_make", why);
+    f->bytes = (size_t)box_cells(f->dec.own) * dtype_bytes(c->type);
+    f->data = malloc(f->bytes);
+    f->found = malloc(f->bytes);
+    if (!f->data || !f->found) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    memset(f->found, 0xff, f->bytes);
+    snprintf(f->raw, sizeof f->raw, "%.900s/weft_bench_io.rank_%d", w->dir, w->top->rank);
+    snprintf(f->shared, sizeof f->shared, "%.900s/weft_bench_io.h5", w->dir);
+    snprintf(f->xdmf, sizeof f->xdmf, "%.900s/weft_bench_io.xmf", w->dir);
+    make_field(c, f);
+    c->size = f->dec.nx * f->dec.ny;
+    c->work = (double)c->size * (double)dtype_bytes(c->type);
+    if (kind == READ_SLABS || kind == READ_BLOCKS) store(c, f);
+    if (kind == RAW_READ && write_raw(f) != 0) check_fail(__FILE__, __LINE__, f->raw, strerror(errno));
+    if (kind >= WRITE_SLABS) set_ceiling(c, f, kind == WRITE_SLABS || kind == WRITE_BLOCKS);
+    return 0;
+}
+
+/* Reads find the file on its device, writes find no older file to replace. */
+static int filing_before(ladder_case *c)
+{
+    filing *f = c->state;
+    const io_kind kind = kind_of(c);
+    if (kind == RAW_READ) drop_pages(f->raw);
+    if (kind == READ_SLABS || kind == READ_BLOCKS) drop_pages(f->shared);
+    if (kind == RAW_WRITE) (void)unlink(f->raw);
+    if ((kind == WRITE_SLABS || kind == WRITE_BLOCKS) && world_of(c)->top->rank == 0) (void)unlink(f->shared);
+    return 0;
+}
+
+static int filing_enqueue(ladder_case *c)
+{
+    filing *f = c->state;
+    int code = 0;
+    switch (kind_of(c)) {
+    case RAW_WRITE: code = write_raw(f); break;
+    case RAW_READ: code = read_raw(f); break;
+    case WRITE_SLABS:
+    case WRITE_BLOCKS: store(c, f); break;
+    case READ_SLABS:
+    case READ_BLOCKS: load(c, f); break;
+    }
+    if (code) check_fail(__FILE__, __LINE__, f->raw, strerror(code));
+    return 0;
+}
+
+/* What was written is read once more; what was read is what was written. */
+static int filing_verify(ladder_case *c, ladder_verdict *v)
+{
+    filing *f = c->state;
+    const io_kind kind = kind_of(c);
+    if (kind == RAW_WRITE && read_raw(f) != 0) check_fail(__FILE__, __LINE__, f->raw, strerror(errno));
+    if (kind == WRITE_SLABS || kind == WRITE_BLOCKS) load(c, f);
+    ladder_right(v);
+    if (memcmp(f->data, f->found, f->bytes) != 0) ladder_wrong(v, "rank %d reads back other bytes than it wrote", world_of(c)->top->rank);
+    return 0;
+}
+
+static void filing_destroy(ladder_case *c)
+{
+    filing *f = c->state;
+    if (!f) return;
+    MPI_CHECK(MPI_Barrier(world_of(c)->top->comm));
+    (void)unlink(f->raw);
+    if (world_of(c)->top->rank == 0) {
+        (void)unlink(f->shared);
+        (void)unlink(f->xdmf);
+    }
+    free(f->data);
+    free(f->found);
+    free(f);
+}
+
+static const int64_t sizes[] = { 64 << 10, 1 << 20, 16 << 20, 64 << 20 };
+static const ladder_parameter parameters[] = { { "bytes", 64 << 20, 64, (int64_t)1 << 40, "of each rank" } };
+
+#define FILING(NAME, WHY, KIND)                                                                                               \
+    { .name = NAME, .why = WHY, .prepare = filing_prepare, .enqueue = filing_enqueue, .verify = filing_verify,                \
+      .destroy = filing_destroy, .before = filing_before, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST, .variant = KIND, \
+      .sweep_count = sizeof sizes / sizeof sizes[0], .sweep_values = sizes }
+
+static const ladder_rung rungs[] = {
+    FILING("raw_write", "one file a rank, fsynced", RAW_WRITE),
+    FILING("write_slabs", "one file, rows: checked, fsynced", WRITE_SLABS),
+    FILING("write_blocks", "one file, blocks: checked, fsynced", WRITE_BLOCKS),
+    FILING("raw_read", "one file a rank", RAW_READ),
+    FILING("read_slabs", "one file, rows: fingerprint checked", READ_SLABS),
+    FILING("read_blocks", "one file, blocks: fingerprint checked", READ_BLOCKS),
+};
+
+#define FAMILY(KIND)                                                                                                          \
+    { KIND, "io", "a field as a shared file by layout, beside raw files", { "f32", "f64" }, parameters,                      \
+      sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0] }
+const ladder_family bench_io_host = FAMILY(DEVICE_HOST), bench_io_cuda = FAMILY(DEVICE_CUDA);

@@ -1,0 +1,209 @@
+#include "bench_link.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "peer.h"
+#include "timer.h"
+
+typedef enum way { LINK_COPY, LINK_MPI_DEVICE, LINK_MPI } way;
+
+struct bench_link {
+    const bench_world *world;
+    device *d;
+    device_stream *stream;
+    MPI_Comm comm; /* not owned */
+    bench_link_message message[BENCH_LINK_MESSAGES_MAX];
+    int64_t out_at[BENCH_LINK_MESSAGES_MAX], in_at[BENCH_LINK_MESSAGES_MAX]; /* offsets into the buffers */
+    int count;
+    int64_t bytes;
+    way way;
+    device_memory memory;
+    char *out, *in;
+    peer *peer;
+    char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
+    int64_t there_at[BENCH_LINK_MESSAGES_MAX];
+};
+
+bool bench_link_aware(const bench_world *world, device *d, const char **why)
+{
+    static bool asked, aware;
+    static char reason[512];
+    if (!asked) aware = topology_probe_aware(world->top, d, world->self_exe, reason, sizeof reason);
+    asked = true;
+    *why = reason;
+    return aware;
+}
+
+/* The offset at which each receiver waits for our message. */
+static void exchange_offsets(bench_link *l)
+{
+    MPI_Request request[2 * BENCH_LINK_MESSAGES_MAX];
+    for (int i = 0; i < l->count; i++) {
+        const bench_link_message *m = &l->message[i];
+        MPI_CHECK(MPI_Irecv(&l->there_at[i], 1, MPI_INT64_T, m->rank, m->tag_back, l->comm, &request[2 * i]));
+        MPI_CHECK(MPI_Isend(&l->in_at[i], 1, MPI_INT64_T, m->rank, m->tag, l->comm, &request[2 * i + 1]));
+    }
+    MPI_CHECK(MPI_Waitall(2 * l->count, request, MPI_STATUSES_IGNORE));
+}
+
+/* Peer copies where every pair can, on all ranks or none; the host device always takes messages. */
+static void choose_way(bench_link *l)
+{
+    char why[256];
+    const char *no;
+    int ranks[BENCH_LINK_MESSAGES_MAX];
+    for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
+    l->way = LINK_MPI;
+    if (l->d->kind == DEVICE_CUDA) l->peer = peer_create(l->d, ranks, l->count, l->comm, why, sizeof why);
+    int mine = l->peer != NULL, all = 0;
+    MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, l->world->top->comm));
+    if (all) l->way = LINK_COPY;
+    else if (l->peer) peer_destroy(&l->peer);
+    if (l->way == LINK_MPI && l->d->kind == DEVICE_CUDA && bench_link_aware(l->world, l->d, &no)) l->way = LINK_MPI_DEVICE;
+    l->memory = l->way == LINK_MPI ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
+}
+
+bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
+                              const bench_link_message *message, int count)
+{
+    assert(count <= BENCH_LINK_MESSAGES_MAX);
+    bench_link *l = calloc(1, sizeof *l);
+    if (!l) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    *l = (bench_link){ .world = world, .d = d, .stream = s, .comm = comm, .count = count };
+    for (int i = 0; i < count; i++) {
+        l->message[i] = message[i];
+        l->out_at[i] = l->in_at[i] = l->bytes;
+        l->bytes += (message[i].bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
+    }
+    choose_way(l);
+    DEVICE_CHECK(d, d->alloc(d, l->memory, (size_t)l->bytes, (void **)&l->out));
+    DEVICE_CHECK(d, d->alloc(d, l->memory, (size_t)l->bytes, (void **)&l->in));
+    if (l->way == LINK_COPY) {
+        peer_share(l->peer, l->in, (void **)l->theirs);
+        exchange_offsets(l);
+    }
+    bench_link_fill(l, 0);
+    return l;
+}
+
+void bench_link_destroy(bench_link **link)
+{
+    bench_link *l = *link;
+    if (!l) return;
+    DEVICE_CHECK(l->d, l->d->stream_sync(l->d, l->stream));
+    if (l->peer) peer_destroy(&l->peer);
+    DEVICE_CHECK(l->d, l->d->free(l->d, l->memory, l->out));
+    DEVICE_CHECK(l->d, l->d->free(l->d, l->memory, l->in));
+    free(l);
+    *link = NULL;
+}
+
+static void run_messages(bench_link *l)
+{
+    MPI_Request request[2 * BENCH_LINK_MESSAGES_MAX];
+    int requests = 0;
+    if (l->count == 1 && l->message[0].send && l->message[0].receive) {
+        const bench_link_message *m = &l->message[0];
+        MPI_CHECK(MPI_Sendrecv(l->out, (int)m->bytes, MPI_BYTE, m->rank, m->tag, l->in, (int)m->bytes, MPI_BYTE, m->rank,
+                               m->tag_back, l->comm, MPI_STATUS_IGNORE));
+        return;
+    }
+    for (int i = 0; i < l->count; i++) {
+        const bench_link_message *m = &l->message[i];
+        if (m->receive)
+            MPI_CHECK(MPI_Irecv(l->in + l->in_at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag_back, l->comm, &request[requests++]));
+    }
+    for (int i = 0; i < l->count; i++) {
+        const bench_link_message *m = &l->message[i];
+        if (m->send)
+            MPI_CHECK(MPI_Isend(l->out + l->out_at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag, l->comm, &request[requests++]));
+    }
+    MPI_CHECK(MPI_Waitall(requests, request, MPI_STATUSES_IGNORE));
+}
+
+void bench_link_run(bench_link *l)
+{
+    device *d = l->d;
+    if (l->way != LINK_COPY) {
+        run_messages(l);
+        return;
+    }
+    for (int i = 0; i < l->count; i++)
+        if (l->message[i].send)
+            DEVICE_CHECK(d, d->copy(d, l->theirs[i] + l->there_at[i], l->out + l->out_at[i], (size_t)l->message[i].bytes, l->stream));
+}
+
+static unsigned char byte_of(uint64_t first, int place, int64_t at)
+{
+    return (unsigned char)((first * 31 + (uint64_t)place * 7 + (uint64_t)at * 13 + ((uint64_t)at >> 8)) % 251);
+}
+
+static char *host_buffer(const bench_link *l)
+{
+    char *host = malloc((size_t)l->bytes);
+    if (!host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    return host;
+}
+
+void bench_link_fill(bench_link *l, uint64_t first)
+{
+    device *d = l->d;
+    char *host = host_buffer(l);
+    for (int i = 0; i < l->count; i++)
+        for (int64_t at = 0; at < l->message[i].bytes; at++) host[l->out_at[i] + at] = (char)byte_of(first, i, at);
+    DEVICE_CHECK(d, d->copy(d, l->out, host, (size_t)l->bytes, l->stream));
+    DEVICE_CHECK(d, d->fill_bytes(d, l->in, 0xff, (size_t)l->bytes, l->stream));
+    DEVICE_CHECK(d, d->stream_sync(d, l->stream));
+    free(host);
+}
+
+bool bench_link_holds(bench_link *l, int i, uint64_t first, int theirs)
+{
+    device *d = l->d;
+    char *host = host_buffer(l);
+    MPI_CHECK(MPI_Barrier(l->comm)); /* whoever copies into our memory has done so */
+    DEVICE_CHECK(d, d->copy(d, host, l->in, (size_t)l->bytes, l->stream));
+    DEVICE_CHECK(d, d->stream_sync(d, l->stream));
+    bool right = true;
+    for (int64_t at = 0; at < l->message[i].bytes && right; at++)
+        right = host[l->in_at[i] + at] == (char)byte_of(first, theirs, at);
+    free(host);
+    return right;
+}
+
+const char *bench_link_way(const bench_link *l)
+{
+    switch (l->way) {
+    case LINK_COPY: return "peer copy";
+    case LINK_MPI_DEVICE: return "MPI, device";
+    case LINK_MPI: break;
+    }
+    return l->d->kind == DEVICE_CUDA ? "MPI, pinned" : "MPI";
+}
+
+static double batch_s(bench_link *l, int runs)
+{
+    double all_s = 0;
+    MPI_CHECK(MPI_Barrier(l->world->top->comm));
+    const double begin_s = timer_now_s();
+    for (int i = 0; i < runs; i++) bench_link_run(l);
+    DEVICE_CHECK(l->d, l->d->stream_sync(l->d, l->stream));
+    const double mine_s = timer_now_s() - begin_s;
+    MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MAX, l->world->top->comm));
+    return all_s / runs;
+}
+
+double bench_link_best_s(bench_link *l)
+{
+    enum { BATCHES = 7, RUNS_MOST = 2000 };
+    static const double batch_lasts_s = 2e-3;
+    int runs = 1;
+    double best_s = batch_s(l, 1);
+    while (runs < RUNS_MOST && batch_s(l, runs) * runs < batch_lasts_s) runs *= 2;
+    for (int i = 0; i < BATCHES; i++) best_s = fmin(best_s, batch_s(l, runs));
+    return best_s;
+}

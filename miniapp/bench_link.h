@@ -1,0 +1,35 @@
+/* The bare link under an exchange: the same bytes between the same ranks by the shortest way there is, with nothing packed: copies
+ * straight into the others' memory where ranks reach it, else plain MPI messages from device memory, else from the host's. */
+#ifndef BENCH_LINK_H
+#define BENCH_LINK_H
+
+#include "bench_world.h"
+
+enum { BENCH_LINK_MESSAGES_MAX = 8 };
+
+typedef struct bench_link_message { /* to and from one rank; its message that answers has the tag `tag_back` */
+    int rank, tag, tag_back;
+    bool send, receive;
+    int64_t bytes;
+} bench_link_message;
+
+typedef struct bench_link bench_link;
+
+/* Collective over comm, whose ranks `message` counts; the world's own ranks take part in choosing the way. */
+bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
+                              const bench_link_message *message, int count);
+void bench_link_destroy(bench_link **l);
+/* All messages once; copies are enqueued on s, MPI messages are waited for. */
+void bench_link_run(bench_link *l);
+/* Fills what is sent from `first` on, and poisons what is received. */
+void bench_link_fill(bench_link *l, uint64_t first);
+/* Message i holds what a sender that filled from `first` sent as its message of place `theirs`. Collective over comm. */
+bool bench_link_holds(bench_link *l, int i, uint64_t first, int theirs);
+const char *bench_link_way(const bench_link *l); /* "peer copy" */
+/* Seconds of one run on the slowest rank of the world, the best of some batches. Collective over the world. */
+double bench_link_best_s(bench_link *l);
+
+/* topology_probe_aware, asked once. Collective over the world. */
+bool bench_link_aware(const bench_world *world, device *d, const char **why);
+
+#endif
