@@ -14,6 +14,7 @@
 
 #include "check.h"
 #include "message.h"
+#include "redist_peer.h"
 #include "redist_plan.h"
 
 typedef struct redist_message {
@@ -41,6 +42,8 @@ struct redist {
     bool unpack_recorded;
     int *arrived; /* [in.count]: scratch of MPI_Testsome */
     box own;      /* what stays on this rank, the target's global coordinates */
+    redist_peer *peer; /* does it all where there is one */
+    char refusal[256];
 };
 
 /* At least one byte, so that NULL always means failure. */
@@ -114,6 +117,11 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     r->own = redist_plan_box(from, from->rank, to, to->rank);
     MPI_CHECK(MPI_Comm_dup(comm, &r->comm));
     MPI_CHECK(MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN));
+    if (t == HALO_PEER && to->ranks_x * to->ranks_y > 1) {
+        r->peer = redist_peer_create(from, to, d, from_shape, to_shape, r->comm, r->refusal, sizeof r->refusal);
+        if (r->peer) return r;
+    }
+    if (t == HALO_PEER) t = HALO_STAGED;
     r->out = make_side(r, true, t);
     r->in = make_side(r, false, t);
     r->packed = allocate((size_t)r->out.count, sizeof(device_event *));
@@ -135,9 +143,10 @@ void redist_destroy(redist **r)
 {
     if (!r || !*r) return;
     device *d = (*r)->d;
+    redist_peer_destroy(&(*r)->peer);
     if ((*r)->unpack_recorded) DEVICE_CHECK(d, d->event_sync(d, (*r)->unpacked));
     for (int i = 0; i < (*r)->out.count; i++) DEVICE_CHECK(d, d->event_destroy(d, &(*r)->packed[i]));
-    DEVICE_CHECK(d, d->event_destroy(d, &(*r)->unpacked));
+    if ((*r)->unpacked) DEVICE_CHECK(d, d->event_destroy(d, &(*r)->unpacked));
     destroy_side(&(*r)->out);
     destroy_side(&(*r)->in);
     MPI_CHECK(MPI_Comm_free(&(*r)->comm));
@@ -209,6 +218,10 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
 {
     device *d = r->d;
     assert(target != source);
+    if (r->peer) {
+        redist_peer_transpose(r->peer, target, source, flags, s);
+        return;
+    }
     if (r->unpack_recorded) DEVICE_CHECK(d, d->event_sync(d, r->unpacked)); /* the receive buffer is free again */
     if (r->in.count > 0) MPI_CHECK(MPI_Startall(r->in.count, r->in.request));
     pack_all(r, source, flags, s);
@@ -227,7 +240,9 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
 
 int64_t redist_sent_bytes(const redist *r)
 {
-    int64_t bytes = 0;
+    int64_t bytes = r->peer ? redist_peer_sent_bytes(r->peer) : 0;
     for (int i = 0; i < r->out.count; i++) bytes += r->out.message[i].bytes;
     return bytes;
 }
+
+const char *redist_refusal(const redist *r) { return r->refusal; }

@@ -46,6 +46,30 @@ enum { PACK_PIECES_MAX = 8, BOUNDARY_BOXES_MAX = 8 };
 
 /* What a transpose does with its target and source; the flags may be joined. */
 enum { TRANSPOSE_STORE = 0, TRANSPOSE_ADD = 1, TRANSPOSE_INCREMENT_SOURCE = 2 };
+/* A transpose whose source lies in several ranks' memory (links, handles: below). The part of this rank's target whose
+ * source is one rank's, and the cells of the own source that another rank reads. Both are cut into the same DEVICE_BANDS
+ * bands of rows, so that the owner may increment a band as soon as its reader says that it has read it. */
+enum { DEVICE_RANKS_MAX = 32, DEVICE_BANDS = 16 };
+typedef struct device_part {
+    const void *from;         /* first source cell, own or another rank's */
+    void *to;                 /* own */
+    int64_t from_pitch, rows, cols; /* of the source, in cells */
+    uint64_t *read;           /* [DEVICE_BANDS] in the owner's memory, 0 at first; NULL: the source is this rank's own */
+    uint32_t *tiles;          /* [DEVICE_BANDS] own memory, 0 at first: tiles of a band read so far */
+} device_part;
+typedef struct device_lent {
+    void *cells;
+    int64_t pitch, rows, cols;
+    const uint64_t *read; /* the reader's `read` */
+} device_lent;
+/* Where ranks wait for each other; the meetings are counted on the device. */
+typedef struct device_meeting {
+    int ranks;
+    uint64_t *there[DEVICE_RANKS_MAX];      /* this rank's flag at each rank, itself included; on lines of their own, 0 at first */
+    const uint64_t *here[DEVICE_RANKS_MAX]; /* each rank's flag here */
+    uint64_t *count;                        /* own memory, 0 at first */
+} device_meeting;
+
 typedef enum unpack_mode { UNPACK_STORE, UNPACK_ADD } unpack_mode;
 
 /* One device allocation as another process of this host may map it; plain bytes, sent as they are. */
@@ -146,6 +170,13 @@ struct device {
      * with TRANSPOSE_INCREMENT_SOURCE (from += 1 after it was read). */
     int (*transpose)(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
                      int64_t cols, int flags, device_stream *s);
+    /* Goes on when every rank's stream has come to its meeting; what they did before it is seen after it. */
+    int (*ranks_meet)(device *d, const device_meeting *m, device_stream *s);
+    /* The transpose of all parts, after a meeting: every rank's source must be complete, and its count numbers this call.
+     * With TRANSPOSE_INCREMENT_SOURCE the own part's source and the lent cells are incremented, each after it was read,
+     * so that all ranks have read this rank's source when the work is done; without it, only another meeting tells. */
+    int (*transpose_parts)(device *d, dtype t, const device_part *parts, int count, int64_t to_pitch,
+                           const device_lent *lent, int lent_count, const uint64_t *meetings, int flags, device_stream *s);
     int (*value_fill)(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
 
     /* Reductions: *result (one uint64 in device memory) is overwritten.

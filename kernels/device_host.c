@@ -165,6 +165,19 @@ static int no_links_receive(device *d, const field_shape *f, void *field, const 
     return ENOTSUP;
 }
 
+static int no_ranks_meet(device *d, const device_meeting *m, device_stream *s)
+{
+    (void)d, (void)m, (void)s;
+    return ENOTSUP;
+}
+
+static int no_transpose_parts(device *d, dtype t, const device_part *parts, int count, int64_t to_pitch,
+                              const device_lent *lent, int lent_count, const uint64_t *meetings, int flags, device_stream *s)
+{
+    (void)d, (void)t, (void)parts, (void)count, (void)to_pitch, (void)lent, (void)lent_count, (void)meetings, (void)flags, (void)s;
+    return ENOTSUP;
+}
+
 static const char *reach_refusal(device *d, const char *uuid)
 {
     (void)d;
@@ -389,6 +402,8 @@ device *device_host_create(int threads)
         .links_send = no_links_send,
         .links_receive = no_links_receive,
         .transpose = transpose_host,
+        .ranks_meet = no_ranks_meet,
+        .transpose_parts = no_transpose_parts,
         .value_fill = value_host_fill,
         .max_error = reduce_host_max_error,
         .max_change = reduce_host_max_change,

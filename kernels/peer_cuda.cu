@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "device_cuda.h"
+#include "flag_cuda.cuh"
 #include "vector_cuda.cuh"
 
 namespace {
@@ -89,18 +90,6 @@ struct parts {
     int count;
 };
 
-__device__ __forceinline__ uint64_t acquire(const uint64_t *flag)
-{
-    uint64_t value;
-    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
-    return value;
-}
-
-__device__ __forceinline__ void release(uint64_t *flag, uint64_t value)
-{
-    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
-}
-
 /* UNROLL loads in flight before their stores. `inbox` is where field's box stands dense. */
 template <bool SEND, typename U>
 __device__ __forceinline__ void move(const part &p, U *field, int64_t pitch, U *inbox, int64_t first, int64_t step)
@@ -134,7 +123,7 @@ __global__ void __launch_bounds__(THREADS) exchange(T *field, int64_t pitch, con
     const uint64_t n = *(volatile uint64_t *)&p.count->exchanges;
     if (!SEND) {
         if (threadIdx.x == 0)
-            while (acquire(p.flag) <= n) {}
+            while (flag_acquire(p.flag) <= n) {}
         __syncthreads();
     }
     const int64_t first = (int64_t)(blockIdx.x - p.first_block) * THREADS + threadIdx.x;
@@ -151,7 +140,7 @@ __global__ void __launch_bounds__(THREADS) exchange(T *field, int64_t pitch, con
     p.count->blocks = 0;
     p.count->exchanges = n + 1;
     __threadfence_system();
-    if (SEND) release(p.flag, n + 1);
+    if (SEND) flag_release(p.flag, n + 1);
 }
 
 template <typename T, bool SEND>
@@ -190,7 +179,24 @@ cudaError_t by_type(const field_shape *f, void *field, const device_link *links,
     return cudaErrorInvalidValue;
 }
 
+/* A thread a rank: raise this rank's flag there, wait for that rank's flag here. */
+__global__ void __launch_bounds__(DEVICE_RANKS_MAX) meet(const __grid_constant__ device_meeting m)
+{
+    const uint64_t n = *(volatile uint64_t *)m.count + 1;
+    flag_release(m.there[threadIdx.x], n);
+    while (flag_acquire(m.here[threadIdx.x]) < n) {}
+    __syncthreads();
+    if (threadIdx.x == 0) *m.count = n;
+}
+
 } // namespace
+
+int peer_cuda_meet(device *, const device_meeting *m, device_stream *s)
+{
+    assert(m->ranks >= 1 && m->ranks <= DEVICE_RANKS_MAX);
+    meet<<<1, (unsigned)m->ranks, 0, device_cuda_stream(s)>>>(*m);
+    return cudaGetLastError();
+}
 
 /* One kernel for both directions: what is const stays unwritten by the choice of SEND. */
 int peer_cuda_send(device *, const field_shape *f, const void *field, const device_link *links, int count,

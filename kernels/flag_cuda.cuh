@@ -1,0 +1,20 @@
+/* Flags in memory that another GPU's kernels read and write. Who acquires what was released sees everything that the one
+ * who released had done or seen before, across the link too. */
+#ifndef FLAG_CUDA_CUH
+#define FLAG_CUDA_CUH
+
+#include <stdint.h>
+
+static __device__ __forceinline__ uint64_t flag_acquire(const uint64_t *flag)
+{
+    uint64_t value;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
+    return value;
+}
+
+static __device__ __forceinline__ void flag_release(uint64_t *flag, uint64_t value)
+{
+    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
+}
+
+#endif

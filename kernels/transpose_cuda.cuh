@@ -1,0 +1,122 @@
+/* One tile of a transpose, through shared memory: a block reads a tile along the rows of `from` and writes it along the rows of
+ * `to`; one padding column spreads a tile's column over the banks. What bounds it on an H200 is less the DRAM than the
+ * link between the two halves of L2, which half of all sectors cross and which is 90 % busy even in a copy: a 32-byte
+ * sector asked for twice, or written in two parts, costs time. So:
+ *
+ * - In f64, and where rows start anywhere, cells are read one a lane: a row's piece then costs one sector more than its
+ *   bytes. (16-byte vectors that cover an unaligned row ask for half sectors twice.) They are written as vectors.
+ * - Where rows of `to` do not start on sectors, a block's piece of each row still does: it is shifted up by less than a
+ *   sector, and the block reads as many rows of `from` more, above its own. With TRANSPOSE_INCREMENT_SOURCE those rows
+ *   would be another block's to change; then nothing is shifted, and rows of `to` are written cell by cell.
+ * - In f32, aligned, streaming hints both ways win; elsewhere plain loads and stores past L1. Measured, not derived. */
+#ifndef TRANSPOSE_CUDA_CUH
+#define TRANSPOSE_CUDA_CUH
+
+#include <stdint.h>
+
+#include "vector_cuda.cuh"
+
+namespace {
+
+/* How rows of `to` are written. */
+enum way {
+    ALIGNED, /* in vectors: all rows of both matrices start on sectors */
+    SHIFTED, /* in vectors, from the last sector's start before the tile up to the last one in it */
+    CELLS,   /* cell by cell */
+};
+enum { SECTOR_BYTES = 32 };
+
+/* The longer side of a tile is the one along which neighbouring tiles share sectors or rows. */
+template <typename T, way WAY> struct tile_shape {
+    static constexpr bool F32 = sizeof(T) == 4, STREAMS = F32 && WAY == ALIGNED;
+    static constexpr int ROWS = (WAY == ALIGNED ? 512 : 256) / (int)sizeof(T); /* cells */
+    static constexpr int COLS = (WAY == ALIGNED ? 256 : 512) / (int)sizeof(T);
+    static constexpr int ABOVE = WAY == SHIFTED ? SECTOR_BYTES / (int)sizeof(T) - 1 : 0; /* rows read above the tile */
+    static constexpr int V_IN = STREAMS ? vector_cells<T> : 1, V_OUT = WAY == CELLS ? 1 : vector_cells<T>;
+    static constexpr int THREADS = F32 == (WAY == ALIGNED) ? 256 : 512;
+    /* at least so many blocks of a plain transpose on an SM: what the registers are capped for */
+    static constexpr int BLOCKS = WAY == ALIGNED ? (F32 ? 5 : 4) : (F32 ? 2 : 3);
+};
+
+/* V cells to and from registers. */
+template <bool STREAMS, int V, typename T> __device__ __forceinline__ void load(T (&u)[V], const T *p)
+{
+    if constexpr (V == 1) u[0] = *p;
+    else if (STREAMS) load_once(u, p);
+    else unpack16(*reinterpret_cast<const typename vector16<T>::type *>(p), u);
+}
+
+template <bool STREAMS, int V, typename T> __device__ __forceinline__ void store(T *p, const T (&u)[V])
+{
+    if constexpr (V == 1) *p = u[0];
+    else if (STREAMS) store_once(p, u);
+    else __stcg(reinterpret_cast<typename vector16<T>::type *>(p), pack16(u));
+}
+
+/* One tile. EDGE: it may stick out of the matrix. */
+template <typename T, way WAY, bool ADD, bool INCREMENT, bool EDGE, typename TILE>
+__device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t rows,
+                                               int64_t cols, int64_t r0, int64_t c0, TILE &tile)
+{
+    using shape = tile_shape<T, WAY>;
+    constexpr int V_IN = shape::V_IN, V = shape::V_OUT, ABOVE = shape::ABOVE, TALL = shape::ROWS + ABOVE;
+    constexpr int IN = shape::COLS / V_IN, DOWN = shape::THREADS / IN, LOADS = (TALL + DOWN - 1) / DOWN;
+    constexpr int OUT = shape::ROWS / V, ACROSS = shape::THREADS / OUT, STORES = shape::COLS / ACROSS;
+    static_assert(shape::THREADS % IN == 0 && shape::THREADS % OUT == 0 && shape::COLS % ACROSS == 0, "no thread idle");
+
+    const int x = (int)threadIdx.x % IN * V_IN, y = (int)threadIdx.x / IN; /* this thread's first cells in the tile */
+    T *const corner = from + (r0 - ABOVE + y) * from_pitch + c0 + x;
+    const auto inside = [&](int j, int v) { /* is cell (x + v, j) in the matrix? */
+        const int64_t r = r0 - ABOVE + j;
+        return (TALL % DOWN == 0 || j < TALL) && (!EDGE || (r >= 0 && r < rows && c0 + x + v < cols));
+    };
+    T u[LOADS][V_IN];
+    const T *in = corner;
+#pragma unroll
+    for (int l = 0; l < LOADS; l++, in += DOWN * from_pitch)
+        if (inside(y + l * DOWN, V_IN - 1)) load<shape::STREAMS>(u[l], in);
+        else if (EDGE && V_IN > 1)
+#pragma unroll
+            for (int v = 0; v < V_IN; v++)
+                if (inside(y + l * DOWN, v)) u[l][v] = in[v];
+    __syncwarp(); /* keeps the compiler from waiting for the first loads before it asks for the last */
+    T *changed = corner;
+#pragma unroll
+    for (int l = 0; l < LOADS; l++, changed += DOWN * from_pitch)
+#pragma unroll
+        for (int v = 0; v < V_IN; v++)
+            if (inside(y + l * DOWN, v)) {
+                tile[y + l * DOWN][x + v] = u[l][v];
+                if (INCREMENT) changed[v] = u[l][v] + (T)1;
+            }
+    __syncthreads();
+
+    T *out = to + (c0 + threadIdx.x / OUT) * to_pitch + r0;
+#pragma unroll
+    for (int s = 0; s < STORES; s++, out += ACROSS * to_pitch) {
+        const int column = (int)threadIdx.x / OUT + s * ACROSS;
+        if (EDGE && c0 + column >= cols) break;
+        const int shift = WAY == SHIFTED ? (int)((uintptr_t)out / sizeof(T)) & ABOVE : 0;
+        const int j = (int)threadIdx.x % OUT * V - shift; /* rows from r0 */
+        T w[V];
+#pragma unroll
+        for (int v = 0; v < V; v++) w[v] = tile[ABOVE + j + v][column];
+        if (!EDGE || (r0 + j >= 0 && r0 + j + V <= rows)) {
+            if (ADD) {
+                T before[V];
+                load<shape::STREAMS>(before, out + j);
+#pragma unroll
+                for (int v = 0; v < V; v++) w[v] = before[v] + w[v];
+            }
+            store<shape::STREAMS>(out + j, w);
+        } else if (V > 1) {
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                if (r0 + j + v >= 0 && r0 + j + v < rows) out[j + v] = ADD ? out[j + v] + w[v] : w[v];
+        }
+    }
+}
+
+} // namespace
+
+#endif
