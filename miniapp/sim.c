@@ -139,6 +139,18 @@ static void make_whole(sim *s)
                               s->top.comm, why, sizeof why);
 }
 
+/* Over peer it may yet be refused, for more ranks than a kernel takes; then it is staged. */
+static redist *make_redist(sim *s, const sim_grid *from, const sim_grid *to)
+{
+    redist *r = redist_create(&from->dec, &to->dec, s->dev, &from->shape, &to->shape, s->redist_transport, s->top.comm);
+    if (redist_refusal(r)[0] == '\0') return r;
+    sim_add_note(s, s->cfg->run.transport == CONFIG_TRANSPORT_PEER, "redistributions cannot go over peer: %s; using staged for them",
+                 redist_refusal(r));
+    s->redist_transport = HALO_STAGED;
+    if (!s->routed) s->transport = HALO_STAGED;
+    return r;
+}
+
 static void make_passes(sim *s)
 {
     const config *c = s->cfg;
@@ -155,12 +167,9 @@ static void make_passes(sim *s)
         const boundary turned_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
         step_pass_create(&s->turned_pass, &s->turned_grid.dec, s->dev, &s->turned_grid.shape, &turned_sides,
                          c->problem.radius, false, &s->turned_choice, s->top.comm);
-        s->from_turned = redist_create(&s->turned_grid.dec, &s->grid.dec, s->dev, &s->turned_grid.shape, &s->grid.shape,
-                                       s->redist_transport, s->top.comm);
+        s->from_turned = make_redist(s, &s->turned_grid, &s->grid);
     }
-    if (turned(s))
-        s->to_turned = redist_create(&s->grid.dec, &s->turned_grid.dec, s->dev, &s->grid.shape, &s->turned_grid.shape,
-                                     s->redist_transport, s->top.comm);
+    if (turned(s)) s->to_turned = make_redist(s, &s->grid, &s->turned_grid);
 }
 
 /* One device block for all tables, in the order x_hi, x_lo, y_hi, y_lo, count. */

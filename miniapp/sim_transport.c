@@ -1,8 +1,10 @@
 /* Which transports a run uses: what was asked where it works, else what serves best (route.h), with a sentence for whatever
  * was asked and cannot be had. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "check.h"
+#include "peer.h"
 #include "sim.h"
 #include "timer.h"
 
@@ -104,17 +106,35 @@ static void choose_by_route(sim *s, halo_transport asked, aware_answer *a)
     s->turned_choice = s->route.dec == &s->turned_grid.dec ? s->route.choice : route_for(&s->route, &s->turned_grid.dec);
 }
 
-/* Redistributions go by messages, from device buffers where MPI takes them. */
+/* Can every rank map every other's memory? */
+static bool peer_reaches_all(sim *s, char *why, size_t why_bytes)
+{
+    int *ranks = malloc((size_t)s->top.ranks * sizeof *ranks);
+    if (!ranks) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    for (int i = 0; i < s->top.ranks; i++) ranks[i] = i;
+    peer *p = peer_create(s->dev, ranks, s->top.ranks, s->top.comm, why, why_bytes);
+    const bool reached = p != NULL;
+    if (p) peer_destroy(&p);
+    free(ranks);
+    return reached;
+}
+
+/* Redistributions: over peer where all ranks reach each other and none shares its GPU (those that do take turns, which a kernel
+ * that waits makes slow), else by messages, from device buffers where MPI takes them. */
 static void choose_redist(sim *s, halo_transport asked, aware_answer *a)
 {
+    char why[256] = "redistributions do not go over it";
+    int sharers = s->top.ranks_on_device;
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &sharers, 1, MPI_INT, MPI_MAX, s->top.comm));
+    const bool want_peer = asked == HALO_PEER || (asked == HALO_TRANSPORTS && sharers == 1);
     if (asked == HALO_MAPPED) s->redist_transport = HALO_MAPPED;
-    else s->redist_transport = aware_works(s, a) ? HALO_AWARE : HALO_STAGED;
+    else if (want_peer && peer_reaches_all(s, why, sizeof why)) s->redist_transport = HALO_PEER;
+    else if (aware_works(s, a)) s->redist_transport = HALO_AWARE;
     if (!s->routed) s->transport = s->redist_transport;
-    if (asked == HALO_AWARE && !a->works && !s->routed)
-        sim_add_note(s, true, "run.transport = aware: %s; using staged", a->why);
-    if (asked == HALO_PEER || asked == HALO_NCCL)
-        sim_add_note(s, true, "run.transport = %s: it serves halos, not redistributions; using %s for those",
-                     halo_transport_name(asked), halo_transport_name(s->redist_transport));
+    if (asked == HALO_TRANSPORTS || asked == s->redist_transport) return;
+    if (s->routed && s->route.used[asked] == 0) return; /* has been said of the halos */
+    sim_add_note(s, true, "run.transport = %s: %s; using %s%s", halo_transport_name(asked), asked == HALO_AWARE ? a->why : why,
+                 halo_transport_name(s->redist_transport), s->routed ? " for redistributions" : "");
 }
 
 void sim_choose_transports(sim *s, const char *self_exe)

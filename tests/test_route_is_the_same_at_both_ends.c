@@ -1,10 +1,21 @@
 /* Candidates that move every cell are timed and one of them is chosen; one that is refused, damages a cell or comes too late is
- * left out with its reason; and whatever the times, both ends of a link choose the same.
+ * left out with its reason, on all links or between hosts alone; and whatever the times, both ends of a link choose the same.
  * ranks: 1 2 3 4 6 */
 #include "comm_harness.h"
 #include "route.h"
 
 #include <math.h>
+
+/* Two made-up hosts, of the even ranks and the odd ones: MPI lets a program put its own function before MPI's. */
+static bool made_up_hosts;
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *part)
+{
+    int rank;
+    if (!made_up_hosts) return PMPI_Comm_split_type(comm, type, key, info, part);
+    PMPI_Comm_rank(comm, &rank);
+    return PMPI_Comm_split(comm, rank % 2, key, part);
+}
 
 typedef struct fixture {
     device *d;
@@ -128,6 +139,39 @@ static void what_comes_too_late_is_left_out(void **state)
     drop(&f);
 }
 
+/* peer reaches no other host: it is taken inside, where it works, and something else between. */
+static void what_fails_between_hosts_serves_inside(void **state)
+{
+    char why[512] = "";
+    (void)state;
+    made_up_hosts = true;
+    for (int ranks_x = 1; ranks_x <= harness.ranks; ranks_x++) {
+        if (harness.ranks % ranks_x) continue;
+        fixture f = make(ranks_x);
+        route r = start(&f, 60);
+        route_try(&r, HALO_PEER);
+        route_try(&r, HALO_MAPPED);
+        r.trial[HALO_PEER][ROUTE_INSIDE].seconds = r.trial[HALO_PEER][ROUTE_INSIDE].slowest_s = 1e-9; /* as if it worked */
+        route_decide(&r, HALO_PEER);
+        for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+            if (r.kind[k] < 0) continue;
+            const bool inside = (f.dec.rank + f.dec.neighbour[k]) % 2 == 0;
+            assert_int_equal(r.kind[k], inside ? ROUTE_INSIDE : ROUTE_BETWEEN);
+            assert_int_equal(r.choice.toward[k], inside ? HALO_PEER : HALO_MAPPED);
+        }
+        if (r.links[ROUTE_BETWEEN] > 0) {
+            assert_false(route_passed(&r, HALO_PEER, why, sizeof why));
+            assert_string_equal(why, "it reaches no other host");
+        }
+        assert_int_equal(disagreements(&r), 0);
+        const halo_choice again = route_for(&r, &f.dec);
+        for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+            if (r.kind[k] >= 0) assert_int_equal(again.toward[k], r.choice.toward[k]);
+        drop(&f);
+    }
+    made_up_hosts = false;
+}
+
 /* Times that differ wildly from rank to rank, so that links of one halo end up with different transports. */
 static void both_ends_agree_on_made_up_times(void **state)
 {
@@ -162,6 +206,7 @@ static int run(void)
         cmocka_unit_test(what_is_refused_is_left_out),
         cmocka_unit_test(what_loses_a_cell_is_left_out),
         cmocka_unit_test(what_comes_too_late_is_left_out),
+        cmocka_unit_test(what_fails_between_hosts_serves_inside),
         cmocka_unit_test(both_ends_agree_on_made_up_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
