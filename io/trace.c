@@ -146,7 +146,7 @@ static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, 
         put_rank(f, t, r, &head[r], theirs, zero_s);
         free(theirs);
     }
-    /* JSON has no comma after the last element: an empty clock sync closes the list. */
+    /* JSON has no comma after the last element: a label closes the list. */
     fputs("{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":0,\"tid\":0,\"args\":{\"labels\":\"weft\"}}\n],\"displayTimeUnit\":\"ms\",\n", f);
     put_clocks(f, head, ranks);
     fputs("}\n", f);

@@ -140,6 +140,20 @@ static int fill_fields(ladder_case *c, turning *t)
     return code ? code : d->stream_sync(d, c->stream);
 }
 
+static int64_t overlap(int64_t a0, int64_t a1, int64_t b0, int64_t b1)
+{
+    const int64_t from = a0 > b0 ? a0 : b0, to = a1 < b1 ? a1 : b1;
+    return to > from ? to - from : 0;
+}
+
+/* All cells of this rank's source but those whose place in the target is its own. */
+static double sent_bytes(const turning *t)
+{
+    const box a = t->from.own, b = t->to.own;
+    const int64_t kept = overlap(a.x0, a.x1, b.y0, b.y1) * overlap(a.y0, a.y1, b.x0, b.x1);
+    return (double)((box_cells(a) - kept) * (int64_t)dtype_bytes(t->from_shape.type));
+}
+
 static int turning_prepare(ladder_case *c)
 {
     if (!runs_here(c)) return 0;
@@ -159,9 +173,13 @@ static int turning_prepare(ladder_case *c)
     t->from_shape = field_shape_make(c->type, box_width(t->from.own), box_height(t->from.own), 0, 0);
     t->to_shape = field_shape_make(c->type, box_width(t->to.own), box_height(t->to.own), 0, 0);
     t->redist = redist_create(&t->from, &t->to, c->d, &t->from_shape, &t->to_shape, transport_of(c), top->comm);
+    if (redist_refusal(t->redist)[0]) {
+        snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, redist_refusal(t->redist));
+        return 0;
+    }
     const int code = fill_fields(c, t);
     if (code) return code;
-    const double mine = (double)redist_sent_bytes(t->redist);
+    const double mine = sent_bytes(t);
     double least = 0;
     MPI_CHECK(MPI_Allreduce(&mine, &c->work, 1, MPI_DOUBLE, MPI_MAX, top->comm));
     MPI_CHECK(MPI_Allreduce(&mine, &least, 1, MPI_DOUBLE, MPI_MIN, top->comm));
@@ -220,7 +238,6 @@ static const ladder_rung rungs[] = {
     RUNGS_OF("aware", HALO_AWARE, "device memory to MPI"),
     RUNGS_OF("mapped", HALO_MAPPED, "packed into pinned memory"),
     RUNGS_OF("peer", HALO_PEER, "tiles into the owner's memory"),
-    RUNGS_OF("nccl", HALO_NCCL, "NCCL on the stream"),
 };
 
 #define FAMILY(KIND)                                                                                                          \

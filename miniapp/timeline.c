@@ -10,10 +10,10 @@
 #include "trace.h"
 
 enum track { TRACK_HOST, TRACK_COMM, TRACK_LANE, TRACKS_MAX = TRACK_LANE + STEP_LANES_MAX };
-enum span_name { INTERIOR, STEP, PACK, EXCHANGE, MESSAGES, UNPACK, FILL, SHELL, HOST_BEGIN, HOST_FEED, HOST_WAIT, HOST_SHELL, SPAN_NAMES };
+enum span_name { INTERIOR, STEP, PACK, EXCHANGE, MESSAGES, UNPACK, FILL, SHELL, HOST_LAUNCH, HOST_BEGIN, HOST_FEED, HOST_WAIT, HOST_SHELL, SPAN_NAMES };
 static const char *const span_names[SPAN_NAMES] = {
     "interior", "step", "pack", "exchange", "messages", "unpack", "boundary fill", "shell",
-    "halo begin", "feed", "wait for messages", "feed shell",
+    "launch", "halo begin", "feed", "wait for messages", "feed shell",
 };
 enum { SPANS_BESIDE_LANES = 12, ANCHOR_TRIES = 20 };
 static const double reference_lasts_s = 1;
@@ -138,10 +138,12 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
     const double filled_s = detail->lanes > 0 ? position_s(t, detail->filled) : received_s;
     for (int i = 0; i < detail->lanes; i++)
         *s++ = (trace_span){ position_s(t, detail->lane_begin[i]), position_s(t, detail->lane_end[i]), level, TRACK_LANE + i, INTERIOR };
-    if (detail->lanes == 0)
+    const double *host_s = detail->host_s;
+    if (detail->lanes == 0) { /* a whole step: one launch */
         *s++ = (trace_span){ position_s(t, p->begin), position_s(t, p->interior_end), level, TRACK_LANE, STEP };
+        *s++ = (trace_span){ host_s[STEP_ENTERED], host_s[STEP_LEFT], level, TRACK_HOST, HOST_LAUNCH };
+    }
     if (detail->exchanged) {
-        const double *host_s = detail->host_s;
         *s++ = (trace_span){ position_s(t, p->comm_begin), posted_s, level, TRACK_COMM, PACK };
         const double arrived_s = detail->parted ? position_s(t, detail->arrived) : received_s;
         *s++ = (trace_span){ resumed_s, arrived_s, level, TRACK_COMM, detail->parted ? MESSAGES : EXCHANGE };
