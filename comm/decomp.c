@@ -22,15 +22,19 @@ static int64_t ranks_max(int64_t cells, int depth)
     return most > 1 ? most : 1;
 }
 
-/* Cells that cross the cuts in one exchange, in units of the depth: each cut moves a column (or row) both ways. */
-static double halo_cells(const decomp *d, int ranks_x, int ranks_y)
+/* A cell of a column costs as much as so many of a row: columns are gathered a sector a cell, and where neighbours' memory is
+ * reached directly (whole.h) only rows can be stored as they are computed. */
+static const double column_cost = 4;
+
+/* What crosses the cuts in one exchange, in cells of rows and units of the depth: each cut moves a column (or row) both ways. */
+static double halo_cost(const decomp *d, int ranks_x, int ranks_y)
 {
     const int cuts_x = ranks_x == 1 ? 0 : d->periodic_x ? ranks_x : ranks_x - 1;
     const int cuts_y = ranks_y == 1 ? 0 : d->periodic_y ? ranks_y : ranks_y - 1;
-    return 2.0 * (double)cuts_x * (double)d->ny + 2.0 * (double)cuts_y * (double)d->nx;
+    return 2.0 * column_cost * (double)cuts_x * (double)d->ny + 2.0 * (double)cuts_y * (double)d->nx;
 }
 
-/* The process grid with the least halo among those that fit and agree with what was asked (0: not asked). ranks_x
+/* The process grid with the cheapest halo among those that fit and agree with what was asked (0: not asked). ranks_x
  * ascends, so that a tie goes to the grid with more cuts between rows. */
 static bool choose_grid(decomp *d, int ranks, int asked_x, int asked_y, int depth)
 {
@@ -40,10 +44,10 @@ static bool choose_grid(decomp *d, int ranks, int asked_x, int asked_y, int dept
         const int y = ranks / x;
         if (ranks % x != 0 || (asked_x && x != asked_x) || (asked_y && y != asked_y)) continue;
         if (x > ranks_max(d->nx, depth) || y > ranks_max(d->ny, depth)) continue;
-        const double cells = halo_cells(d, x, y);
-        if (found && cells >= least) continue;
+        const double cost = halo_cost(d, x, y);
+        if (found && cost >= least) continue;
         found = true;
-        least = cells;
+        least = cost;
         d->ranks_x = x;
         d->ranks_y = y;
     }

@@ -24,7 +24,7 @@ typedef struct decomp {
                                          boundary fill closes a periodic axis that one rank owns) */
 } decomp;
 
-/* ranks_x or ranks_y = 0: chosen so that the halo moves the fewest bytes, rows preferred over columns (they are
+/* ranks_x or ranks_y = 0: chosen so that the halo is cheapest, a column's cells counting several times a row's (rows are
  * contiguous). depth is the halo's depth in cells, the least a rank may own along an axis that is cut; an axis that is
  * not cut needs depth cells too (ny = 1 is 1D and has no y halo). Returns false with one sentence in why, naming the
  * keys run.ranks_x, run.ranks_y or grid.nx, grid.ny and the limit. */

@@ -259,21 +259,26 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
                     for (int v = 0; v < V; v++) sum[b][v] = term(STENCIL_CUDA_BETA, old[b][v], sum[b][v]);
                 load_old(out + B);
             }
-            if (CHANGE) {
-#pragma unroll
-                for (int b = 0; b < B; b++)
-#pragma unroll
-                    for (int v = 0; v < V; v++)
-                        if (out + b >= 0 && out + b < rows && v >= in.from && v < in.to)
-                            change = max(change, change_bits(sum[b][v], kept[R + b][v]));
-            }
             if (full && out >= 0 && out + B <= rows) { /* nearly always: one test instead of four a row */
 #pragma unroll
                 for (int b = 0; b < B; b++) store_once(to + b * pitch, sum[b]);
+                if (CHANGE) {
+#pragma unroll
+                    for (int b = 0; b < B; b++)
+#pragma unroll
+                        for (int v = 0; v < V; v++) change = max(change, change_bits(sum[b][v], kept[R + b][v]));
+                }
             } else {
 #pragma unroll
-                for (int b = 0; b < B; b++)
-                    if (out + b >= 0 && out + b < rows) store(to + b * pitch, in, sum[b]);
+                for (int b = 0; b < B; b++) {
+                    if (out + b < 0 || out + b >= rows) continue;
+                    store(to + b * pitch, in, sum[b]);
+                    if (CHANGE) {
+#pragma unroll
+                        for (int v = 0; v < V; v++)
+                            if (v >= in.from && v < in.to) change = max(change, change_bits(sum[b][v], kept[R + b][v]));
+                    }
+                }
             }
         }
 #pragma unroll

@@ -4,8 +4,8 @@
  * A block that waits holds its place on the GPU, but what it waits for is done by a kernel that the neighbour has already
  * started, never by a block behind it: no order of blocks can deadlock.
  *
- * Memory order: images are stored, then __threadfence_system, then the count of the link, then by the last block the flag
- * with release at system scope; the wait acquires it at system scope and orders the bulk copies, which go through the
+ * Memory order: images are stored, then the block's barrier, one thread's __threadfence_system, the count of the link, and by
+ * the last block the flag with release at system scope; the wait acquires it at system scope and orders the bulk copies, which go through the
  * async proxy, behind it. */
 #ifndef STENCIL_WHOLE_CUDA_CUH
 #define STENCIL_WHOLE_CUDA_CUH
@@ -62,53 +62,105 @@ static __device__ __forceinline__ void raise(uint64_t *flag, uint64_t level)
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(level) : "memory");
 }
 
-template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
-static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ? 1 : ring_shape<FORM, T, R>::CHOICE.blocks)
-    whole_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes,
-                 const __grid_constant__ whole_step w, const __grid_constant__ whole_counts counts, const whole_sides own)
+/* What a block knows of its place, in shared memory while it computes: kept in registers it cost a block an SM. */
+struct whole_place {
+    box tile;
+    bool edge;     /* near a side: it has images */
+    unsigned near; /* bit k: along the side of link k */
+};
+
+template <int R>
+static __device__ __forceinline__ whole_place place_of(const tiles &boxes, const whole_step &w, const whole_sides &own,
+                                                       const box &cells, int64_t x, int64_t y)
 {
-    int64_t x, y;
-    const box &cells = tiles_here(boxes, &x, &y).cells;
-    const box tile = cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells });
-    const bool first = threadIdx.x == 0 && threadIdx.y == 0;
-    const bool edge = tile.x0 < R || tile.y0 < R || tile.x1 > own.nx - R || tile.y1 > own.ny - R;
-    unsigned near = 0;
-    if (edge) {
-        for (int k = 0; k < w.links; k++)
-            if (touches(tile.x0, tile.x1, own.nx, R, w.link[k].dx) && touches(tile.y0, tile.y1, own.ny, R, w.link[k].dy)) {
-                near |= 1u << k;
-                if (first) wait_for(w.link[k].mine, w.level);
-            }
-        __syncthreads();
-#if __CUDA_ARCH__ >= 900
-        if (near) asm volatile("fence.proxy.async;" ::: "memory");
-#endif
-    }
-    const change_word<T> change = ring_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
-    if (CHANGE) {
-        const T largest = sizeof(T) == 4 ? (T)__uint_as_float((unsigned)change) : (T)__longlong_as_double((long long)change);
-        unsigned long long all = cell_abs_bits((double)largest);
-        for (int step = 16; step > 0; step /= 2) all = max(all, __shfl_down_sync(~0u, all, step));
-        if (threadIdx.x % 32 == 0 && all) atomicMax(reinterpret_cast<unsigned long long *>(w.change), all);
-    }
-    if (!edge) return;
+    whole_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0 };
+    p.edge = p.tile.x0 < R || p.tile.y0 < R || p.tile.x1 > own.nx - R || p.tile.y1 > own.ny - R;
+    for (int k = 0; p.edge && k < w.links; k++)
+        if (touches(p.tile.x0, p.tile.x1, own.nx, R, w.link[k].dx) && touches(p.tile.y0, p.tile.y1, own.ny, R, w.link[k].dy))
+            p.near |= 1u << k;
+    return p;
+}
+
+/* After the tile: its images, then what the neighbours wait for. */
+template <typename T>
+static __device__ __forceinline__ void finish(const whole_place &p, const whole_step &w, const whole_counts &counts, const T *next,
+                                              int64_t pitch)
+{
+    if (!p.edge) return;
     __syncthreads(); /* the tile is in next */
     for (int i = 0; i < w.images; i++) {
-        const box part = cut(tile, w.image[i].cells);
+        const box part = cut(p.tile, w.image[i].cells);
         if (part.x0 < part.x1 && part.y0 < part.y1) store_image(w.image[i], next, pitch, part);
     }
-    if (!near) return;
-    __threadfence_system();
+    if (!p.near) return;
     __syncthreads();
-    if (!first) return;
+    if (threadIdx.x != 0 || threadIdx.y != 0) return;
+    __threadfence_system(); /* one fence for all stores of the block, which the barrier put before it */
     for (int k = 0; k < w.links; k++) {
-        if (!(near >> k & 1)) continue;
+        if (!(p.near >> k & 1)) continue;
         unsigned long long *const done = reinterpret_cast<unsigned long long *>(w.link[k].done);
         if (atomicAdd(done, 1ull) + 1 < counts.of[k]) continue;
         *done = 0; /* nobody else of this step, and the next step comes after this kernel */
         __threadfence_system();
         raise(w.link[k].theirs, w.level + 1);
     }
+}
+
+/* The largest of a warp. */
+static __device__ __forceinline__ unsigned largest_of(unsigned bits) { return __reduce_max_sync(~0u, bits); }
+static __device__ __forceinline__ unsigned long long largest_of(unsigned long long bits)
+{
+    for (int step = 16; step > 0; step /= 2) bits = max(bits, __shfl_xor_sync(~0u, bits, step));
+    return bits;
+}
+static __device__ __forceinline__ double double_of(unsigned bits) { return (double)__uint_as_float(bits); }
+static __device__ __forceinline__ double double_of(unsigned long long bits) { return __longlong_as_double((long long)bits); }
+
+/* Atomics on one address take turns, and one a warp halved the speed of the step: so only what passes the norm as it was when
+ * the block began is joined. */
+template <typename T>
+static __device__ __forceinline__ void join_change(uint64_t *norm, change_word<T> change, unsigned long long known)
+{
+    const unsigned long long mine = cell_abs_bits(double_of(largest_of(change)));
+    if (threadIdx.x % 32 == 0 && mine > known) atomicMax(reinterpret_cast<unsigned long long *>(norm), mine);
+}
+
+/* As many blocks an SM as the tiles' kernel has. */
+template <stencil_form FORM, typename T, int R, bool PREV> constexpr int whole_blocks()
+{
+    constexpr ring_choice C = ring_shape<FORM, T, R>::CHOICE;
+    if (FORM == STENCIL_BOX) return PREV ? 1 : C.blocks;
+    if (C.groups == 2) return PREV ? 3 : R == 1 ? 5 : 4;
+    return PREV ? (R <= 6 ? 3 : 2) : C.blocks > 1 ? C.blocks : 4;
+}
+
+template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
+static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_blocks<FORM, T, R, PREV>())
+    whole_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes,
+                 const __grid_constant__ whole_step w, const __grid_constant__ whole_counts counts, const whole_sides own)
+{
+    __shared__ whole_place kept;
+    __shared__ unsigned long long known_change; /* what the norm was when the block began */
+    int64_t x, y;
+    const box &cells = tiles_here(boxes, &x, &y).cells;
+    const whole_place place = place_of<R>(boxes, w, own, cells, x, y);
+    if (threadIdx.x == 0 && threadIdx.y == 0) {
+        kept = place; /* the tile's first barrier comes before anybody reads it */
+        for (int k = 0; k < w.links; k++)
+            if (place.near >> k & 1) wait_for(w.link[k].mine, w.level);
+        if (CHANGE && blockIdx.x == 0) *w.clear = 0;
+    }
+    if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not the warp that asks for the rows */
+        known_change = __ldcg(reinterpret_cast<unsigned long long *>(w.change));
+    if (place.near) {
+        __syncthreads();
+#if __CUDA_ARCH__ >= 900
+        asm volatile("fence.proxy.async;" ::: "memory");
+#endif
+    }
+    const change_word<T> change = ring_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
+    if (CHANGE) join_change<T>(w.change, change, known_change);
+    finish(kept, w, counts, next, pitch);
 }
 
 /* ---- host side ---- */

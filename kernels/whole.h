@@ -42,7 +42,8 @@ typedef struct whole_step {
     whole_link link[WHOLE_LINKS_MAX];
     int images, links;
     uint64_t level;   /* of cur */
-    uint64_t *change; /* NULL, or where cell_abs_bits of max |next - cur| is joined by a maximum: 0 it before */
+    uint64_t *change; /* NULL, or where cell_abs_bits of max |next - cur| is joined by a maximum: 0 before */
+    uint64_t *clear;  /* with it: a word that the step sets to 0, for the next one */
 } whole_step;
 
 #endif

@@ -70,15 +70,49 @@ static bool write_checkpoint(sim *s, clock_steps *ticks, writer **w, const char 
     return status == CHECKPOINT_OK;
 }
 
-/* max |next - u| of this level where the deck asks for it; true when it is small enough to stop. */
-static bool converged(sim *s, loop_result *r)
+/* Norms. A step that takes its norm with it is judged when the next one is under way, so that nobody waits; a level at which
+ * the run must know (the last one, a checkpoint, a signal) is judged at once. Only whole steps can; others are judged at once by
+ * a pass over both levels. */
+typedef struct judge {
+    bool rides;   /* norms come with the steps */
+    bool pending; /* the last step's norm is still to be read */
+} judge;
+
+static bool norm_due(const config *c, int64_t level) { return c->time.norm_every > 0 && level % c->time.norm_every == 0; }
+
+static bool checkpoint_due(const config *c, int64_t level) { return c->checkpoint.every > 0 && level % c->checkpoint.every == 0; }
+
+static void take_step(sim *s, const judge *j, const step_probe *probe)
+{
+    if (j->rides && norm_due(s->cfg, s->level + 1)) sim_step_with_change(s, probe);
+    else sim_step(s, probe);
+}
+
+static bool small_enough(const config *c, double change) { return c->time.tolerance > 0 && change <= c->time.tolerance; }
+
+/* After a step: true when the run has converged, and then s stands at the first level that did. */
+static bool converged(sim *s, judge *j, bool now, loop_result *r)
 {
     const config *c = s->cfg;
-    if (c->time.norm_every == 0 || s->level % c->time.norm_every != 0) return false;
     const double begin_s = timer_now_s();
-    r->last_change = sim_change(s);
-    r->norm_s += timer_now_s() - begin_s;
-    return c->time.tolerance > 0 && r->last_change <= c->time.tolerance;
+    const bool due = norm_due(c, s->level), was_pending = j->pending;
+    bool stop = false;
+    if (was_pending) { /* the level before */
+        r->last_change = sim_change_of(s, due ? 1 : 0);
+        stop = small_enough(c, r->last_change);
+        if (stop) sim_undo_step(s);
+    }
+    j->pending = false;
+    if (!stop && due) {
+        if (j->rides && !now) {
+            j->pending = true;
+        } else {
+            r->last_change = j->rides ? sim_change_of(s, 0) : sim_change(s);
+            stop = small_enough(c, r->last_change);
+        }
+    }
+    if (was_pending || due) r->norm_s += timer_now_s() - begin_s;
+    return stop;
 }
 
 loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_text)
@@ -96,14 +130,16 @@ loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_te
     attention look = { first + 1, begin_s, first };
     clock_restart(ticks, s->streams.lane[0]);
 
+    judge norms = { c->time.norm_every > 0 && sim_can_step_with_change(s), false };
     while (s->level < c->time.steps) {
         const step_probe *probe = stencil_step ? clock_probe(ticks, s->level - first, s->level + 1) : NULL;
-        sim_step(s, probe);
+        take_step(s, &norms, probe);
         clock_tick(ticks, s->streams.lane[0]);
 
-        const bool stop_here = converged(s, &r);
         const bool stop_signal = stop_agreed(&look, s);
-        const bool due = c->checkpoint.every > 0 && s->level % c->checkpoint.every == 0;
+        const bool now = stop_signal || checkpoint_due(c, s->level) || s->level == c->time.steps;
+        const bool stop_here = converged(s, &norms, now, &r); /* may go back by a level */
+        const bool due = checkpoint_due(c, s->level);
         if ((due || stop_signal) && !write_checkpoint(s, ticks, w, deck_text, &r)) {
             r.end = LOOP_FAILED;
             break;

@@ -290,6 +290,23 @@ void sim_step(sim *s, const step_probe *probe)
     s->level++;
 }
 
+/* Without an earlier level that the step reads: undoing a step loses that. */
+bool sim_can_step_with_change(const sim *s) { return step_can_change(&s->pass) && !s->prob.op.has_prev; }
+
+void sim_step_with_change(sim *s, const step_probe *probe)
+{
+    step_advance_with_change(&s->streams, &s->pass, s->other, s->u, probe);
+    swap(&s->u, &s->other);
+    s->level++;
+}
+
+void sim_undo_step(sim *s)
+{
+    swap(&s->u, &s->other);
+    s->level--;
+    step_mark_level(&s->streams);
+}
+
 int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->grid.shape)); }
 
 int sim_words(const sim *s)

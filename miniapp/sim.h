@@ -86,6 +86,12 @@ void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);
 
 /* One step; level + 1. probe as in step_advance (NULL for transpose and sweep). */
 void sim_step(sim *s, const step_probe *probe);
+/* One step that takes its norm with it, for kinds and devices that can; sim_change_of then waits for the norm of the last such
+ * step (later = 0), or of the one before it (1), over all ranks. sim_undo_step goes back by one level, which is still there. */
+bool sim_can_step_with_change(const sim *s);
+void sim_step_with_change(sim *s, const step_probe *probe);
+double sim_change_of(sim *s, int later);
+void sim_undo_step(sim *s);
 /* Waits for everything enqueued. */
 void sim_wait(sim *s);
 

@@ -220,6 +220,14 @@ double sim_change(sim *s)
     return double_of_bits(reduce_result(s, MPI_MAX));
 }
 
+double sim_change_of(sim *s, int later)
+{
+    const uint64_t mine = whole_pass_change(s->pass.whole, later);
+    uint64_t all = 0;
+    MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, s->top.comm));
+    return double_of_bits(all);
+}
+
 void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state)
 {
     *state = state_of(s);

@@ -199,7 +199,7 @@ static void start_whole(step_streams *s, step_pass *p, void *next, void *cur)
     p->whole_marks = s->marks;
 }
 
-static void advance_whole(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
+static void advance_whole(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange, bool change,
                           const step_probe *probe)
 {
     device *d = s->dev;
@@ -207,7 +207,7 @@ static void advance_whole(step_streams *s, step_pass *p, void *next, void *cur, 
     if (p->whole_marks != s->marks) start_whole(s, p, next, cur);
     stamp(probe, STEP_ENTERED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, stream));
-    whole_pass_step(p->whole, next, cur, prev, exchange, stream);
+    whole_pass_step(p->whole, next, cur, prev, exchange, change, stream);
     if (probe) { /* all of it is interior: what the exchange costs is the difference to a step without neighbours */
         device_event *const rest[] = { probe->interior_end, probe->comm_begin, probe->comm_posted, probe->comm_resumed,
                                        probe->comm_end, probe->shell_end };
@@ -217,12 +217,17 @@ static void advance_whole(step_streams *s, step_pass *p, void *next, void *cur, 
     stamp(probe, STEP_LEFT);
 }
 
+void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe)
+{
+    advance_whole(s, p, next, cur, NULL, true, true, probe);
+}
+
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
                   const step_probe *probe)
 {
     device *d = s->dev;
     if (p->whole) {
-        advance_whole(s, p, next, cur, prev, exchange, probe);
+        advance_whole(s, p, next, cur, prev, exchange, false, probe);
         return;
     }
     exchange = exchange && halo_neighbours(p->halo) > 0;

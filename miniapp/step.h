@@ -95,6 +95,9 @@ void step_mark_level(step_streams *s);
  * halo out (stale ghosts), to time the same step without communication. probe may be NULL. */
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
                   const step_probe *probe);
+/* The same with max |next - cur| taken in the step, where step_can_change; whole_pass_change has the result. */
+void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe);
+static inline bool step_can_change(const step_pass *p) { return p->whole && whole_pass_can_change(p->whole); }
 
 /* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm stream. */
 void step_exchange(step_streams *s, step_pass *p, void *cur);

@@ -10,6 +10,9 @@
 #include "peer.h"
 #include "whole_plan.h"
 
+/* One is joined, one cleared, one on its way to the host. */
+enum { CHANGES = 3 };
+
 struct whole_pass {
     device *d; /* not owned */
     field_shape shape;
@@ -19,6 +22,11 @@ struct whole_pass {
     whole_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
     void *flags, *done;
     uint64_t steps;
+    uint64_t *change;      /* CHANGES words: where a step's norm is joined, and cleared by the one before; NULL: no norms */
+    uint64_t *change_host; /* pinned copies of them */
+    device_stream *aside;  /* brings them, beside the next step */
+    device_event *joined, *copied[CHANGES];
+    int turn;              /* of the next step with a norm */
 };
 
 static bool all_ranks(bool mine, MPI_Comm comm)
@@ -40,6 +48,31 @@ static void make_flags(whole_pass *w)
     }
     DEVICE_CHECK(d, d->stream_sync(d, s));
     DEVICE_CHECK(d, d->stream_destroy(d, &s));
+}
+
+static void make_changes(whole_pass *w)
+{
+    device *d = w->d;
+    const size_t bytes = CHANGES * sizeof *w->change;
+    DEVICE_CHECK(d, d->stream_create(d, true, &w->aside));
+    DEVICE_CHECK(d, d->event_create(d, false, &w->joined));
+    for (int i = 0; i < CHANGES; i++) DEVICE_CHECK(d, d->event_create(d, false, &w->copied[i]));
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, bytes, (void **)&w->change_host));
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, (void **)&w->change));
+    DEVICE_CHECK(d, d->fill_bytes(d, w->change, 0, bytes, w->aside));
+    DEVICE_CHECK(d, d->stream_sync(d, w->aside));
+}
+
+static void free_changes(whole_pass *w)
+{
+    device *d = w->d;
+    if (!w->change) return;
+    DEVICE_CHECK(d, d->stream_sync(d, w->aside));
+    DEVICE_CHECK(d, d->stream_destroy(d, &w->aside));
+    DEVICE_CHECK(d, d->event_destroy(d, &w->joined));
+    for (int i = 0; i < CHANGES; i++) DEVICE_CHECK(d, d->event_destroy(d, &w->copied[i]));
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, w->change_host));
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, w->change));
 }
 
 /* What whole_plan_make takes, of one of this rank's allocations: its own address and the neighbours'. */
@@ -78,6 +111,10 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
         snprintf(why, why_bytes, "whole steps need a GPU and a 2D stencil");
         return NULL;
     }
+    if (dec->ranks_x > 1) { /* thousands of blocks with a fence each: 446 us a step on two H200s, where rows cut take 256 */
+        snprintf(why, why_bytes, "whole steps are slow where columns are cut");
+        return NULL;
+    }
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
         if (dec->neighbour[k] >= 0 && (corners || decomp_dx[k] == 0 || decomp_dy[k] == 0)) {
             direction[count] = k;
@@ -96,6 +133,7 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
         }
     }
     make_flags(w);
+    if (d->stencil_whole_can(d, true)) make_changes(w);
     const bool ok = make_plans(w, dec, sides, radius, corners, direction, count);
     if (!all_ranks(ok, comm)) {
         snprintf(why, why_bytes, "an axis is shorter than the stencil reaches");
@@ -109,6 +147,7 @@ void whole_pass_destroy(whole_pass **w)
     if (!w || !*w) return;
     device *d = (*w)->d;
     peer_destroy(&(*w)->peers);
+    free_changes(*w);
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*w)->flags));
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*w)->done));
     MPI_CHECK(MPI_Comm_free(&(*w)->comm));
@@ -128,12 +167,31 @@ void whole_pass_start(whole_pass *w, device_stream *s)
     MPI_CHECK(MPI_Barrier(w->comm));
 }
 
-void whole_pass_step(whole_pass *w, void *next, const void *cur, const void *prev, bool exchange, device_stream *s)
+void whole_pass_step(whole_pass *w, void *next, const void *cur, const void *prev, bool exchange, bool change, device_stream *s)
 {
     device *d = w->d;
-    const int i = next == w->field[1];
+    const int i = next == w->field[1], turn = w->turn;
     whole_step step = exchange ? w->linked[i] : w->alone[i];
     step.level = w->steps;
     if (exchange) w->steps++;
+    if (change) {
+        w->turn = (turn + 1) % CHANGES;
+        step.change = w->change + turn;
+        step.clear = w->change + w->turn;
+    }
     DEVICE_CHECK(d, d->stencil_whole(d, &w->shape, next, cur, prev, &step, s));
+    if (!change) return;
+    DEVICE_CHECK(d, d->event_record(d, w->joined, s));
+    DEVICE_CHECK(d, d->event_wait(d, w->joined, w->aside));
+    DEVICE_CHECK(d, d->copy(d, w->change_host + turn, w->change + turn, sizeof *w->change, w->aside));
+    DEVICE_CHECK(d, d->event_record(d, w->copied[turn], w->aside));
+}
+
+bool whole_pass_can_change(const whole_pass *w) { return w->change != NULL; }
+
+uint64_t whole_pass_change(whole_pass *w, int later)
+{
+    const int turn = (w->turn + 2 * CHANGES - 1 - later) % CHANGES;
+    DEVICE_CHECK(w->d, w->d->event_sync(w->d, w->copied[turn]));
+    return w->change_host[turn];
 }

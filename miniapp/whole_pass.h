@@ -22,7 +22,11 @@ void whole_pass_destroy(whole_pass **w);
  * before the first step and whenever something else has written the fields. Waits for s. */
 void whole_pass_start(whole_pass *w, device_stream *s);
 
-/* Enqueues one step on s. exchange = false: without the neighbours, for measuring; leaves their ghosts as they are. */
-void whole_pass_step(whole_pass *w, void *next, const void *cur, const void *prev, bool exchange, device_stream *s);
+/* Enqueues one step on s. exchange = false: without the neighbours, for measuring; leaves their ghosts as they are. change: take
+ * the norm with it; one at a time, the last one's read before the next is asked for but one. */
+void whole_pass_step(whole_pass *w, void *next, const void *cur, const void *prev, bool exchange, bool change, device_stream *s);
+bool whole_pass_can_change(const whole_pass *w);
+/* cell_abs_bits of this rank's max |next - cur| in the last step but `later` with the norm, later = 0 or 1; waits for it. */
+uint64_t whole_pass_change(whole_pass *w, int later);
 
 #endif

@@ -126,13 +126,17 @@ static void splits_are_even_to_one_cell(void **state)
     }
 }
 
-static void fewest_bytes_and_rows_first(void **state)
+static void cheapest_halo_and_rows_first(void **state)
 {
     (void)state;
     decomp d = make(1024, 1024, true, true, 4, 0, 0, 0, 1); /* 1 x 4 and 2 x 2 move the same: rows win */
     assert_int_equal(d.ranks_x, 1);
-    d = make(1024, 1024, true, true, 16, 0, 0, 0, 1);
+    d = make(1024, 1024, true, true, 16, 0, 0, 0, 1); /* 16 rows; 2 columns and 8 rows cost as much, a column's cells counting 4 */
+    assert_int_equal(d.ranks_x, 1);
+    d = make(1024, 1024, true, true, 64, 0, 0, 0, 1); /* 64 rows; 4 columns and 16 rows cost 32 */
     assert_int_equal(d.ranks_x, 4);
+    d = make(2048, 512, true, true, 2, 0, 0, 0, 1); /* four times as wide as high: rows still win */
+    assert_int_equal(d.ranks_x, 1);
     d = make(65536, 64, true, true, 4, 0, 0, 0, 1); /* a long row: columns are the short sides */
     assert_int_equal(d.ranks_x, 4);
     d = make(1000, 1, true, true, 6, 0, 0, 0, 4);
@@ -181,7 +185,7 @@ int main(void)
         cmocka_unit_test(every_cell_once_and_neighbours_agree),
         cmocka_unit_test(splits_are_even_to_one_cell),
         cmocka_unit_test(shares_follow_one_another),
-        cmocka_unit_test(fewest_bytes_and_rows_first),
+        cmocka_unit_test(cheapest_halo_and_rows_first),
         cmocka_unit_test(refusals_name_key_and_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
