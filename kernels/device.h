@@ -49,7 +49,7 @@ enum { TRANSPOSE_STORE = 0, TRANSPOSE_ADD = 1, TRANSPOSE_INCREMENT_SOURCE = 2 };
 /* A transpose whose source lies in several ranks' memory (links, handles: below). The part of this rank's target whose
  * source is one rank's, and the cells of the own source that another rank reads. Both are cut into the same DEVICE_BANDS
  * bands of rows, so that the owner may increment a band as soon as its reader says that it has read it. */
-enum { DEVICE_RANKS_MAX = 32, DEVICE_BANDS = 16 };
+enum { DEVICE_RANKS_MAX = 32, DEVICE_BANDS = 64 };
 typedef struct device_part {
     const void *from;         /* first source cell, own or another rank's */
     void *to;                 /* own */

@@ -5,10 +5,11 @@
  * Tiles of all parts alternate, so that every link and the own memory are busy all the time: the links are what bounds it.
  *
  * TRANSPOSE_INCREMENT_SOURCE: the own part's source is incremented by the block that has just read it. What other ranks
- * read (lent cells) is incremented here, band by band, after the reader has raised the band's flag. The order of blocks is
- *     tiles of band 0, tiles of band 1, lent band 0, tiles of band 2, lent band 1, ... , lent band B-1
- * on every rank. Blocks that wait cannot stop each other for good: a rank whose lent band c waits has all its tiles of
- * bands <= c behind it or running, and tiles wait for nothing; so of all ranks' waiting bands the lowest is always read.
+ * read (lent cells) is incremented here, band by band, after the reader has raised the band's flag. Blocks come in stages,
+ * the same on every rank: stage s has the tiles of band s and, dealt evenly among them so that the links never idle, the
+ * lent cells of band s - LAG, which the reader has most likely read by then. Blocks that wait cannot stop each other for good:
+ * a rank whose lent band c waits has all its tiles of bands <= c done or running, and tiles wait for nothing; so of all
+ * ranks' waiting bands the lowest is always read.
  *
  * A band has whole multiples of BAND_ROWS rows, which all tiles divide: reader and owner cut alike, whatever tiles they use. */
 #include "device_cuda.h"
@@ -17,29 +18,31 @@
 
 namespace {
 
-enum { BAND_ROWS = 128, STAGES = 2 * DEVICE_BANDS, UNITS_A_THREAD = 8 };
+enum {
+    BAND_ROWS = 128,
+    LAG = 4,
+    STAGES = DEVICE_BANDS + LAG,
+    STAGES_UP = 128, /* a power of two from STAGES on */
+    UNITS_A_THREAD = 8,
+    UNROLL = 4, /* of them in flight */
+};
+static_assert((int)STAGES <= (int)STAGES_UP, "all stages are found");
 
-/* All blocks of the launch: first[s] is the first one of stage s. */
+/* One stage: every period-th block is one of its `lents` blocks for lent cells, all others are tiles. */
+struct stage {
+    unsigned first, lents, period;
+};
+
+/* All blocks of the launch; stage[STAGES].first is their number. */
 struct plan {
     device_part part[DEVICE_RANKS_MAX];
     device_lent lent[DEVICE_RANKS_MAX];
     int64_t to_pitch;
     const uint64_t *meetings;
     unsigned parts, lents;
-    unsigned first[STAGES + 1];
+    stage stages[STAGES + 1];
 };
 static_assert(sizeof(plan) <= 4000, "kernel arguments");
-
-struct stage {
-    bool lent;
-    int band;
-};
-__host__ __device__ __forceinline__ stage stage_of(int s)
-{
-    if (s == 0) return { false, 0 };
-    if (s == STAGES - 1) return { true, DEVICE_BANDS - 1 };
-    return s % 2 ? stage{ false, (s + 1) / 2 } : stage{ true, s / 2 - 1 };
-}
 
 /* Rows [from, to) of a band. */
 struct span {
@@ -85,18 +88,21 @@ __device__ __forceinline__ double2 plus_one(double2 v) { return make_double2(v.x
 template <int THREADS, typename U>
 __device__ __forceinline__ void increment(U *row0, int64_t pitch, int64_t width, int64_t units, int64_t first)
 {
-    U u[UNITS_A_THREAD];
-    U *at[UNITS_A_THREAD];
+#pragma unroll 1
+    for (int64_t next = first; next < first + THREADS * UNITS_A_THREAD; next += THREADS * UNROLL) {
+        U u[UNROLL];
+        U *at[UNROLL];
 #pragma unroll
-    for (int k = 0; k < UNITS_A_THREAD; k++) {
-        const int64_t i = first + k * THREADS;
-        const int64_t y = units <= UINT32_MAX ? (int64_t)((uint32_t)i / (uint32_t)width) : i / width;
-        at[k] = row0 + y * pitch + (i - y * width);
-        if (i < units) u[k] = *at[k];
+        for (int k = 0; k < UNROLL; k++) {
+            const int64_t i = next + k * THREADS;
+            const int64_t y = units <= UINT32_MAX ? (int64_t)((uint32_t)i / (uint32_t)width) : i / width;
+            at[k] = row0 + y * pitch + (i - y * width);
+            if (i < units) u[k] = *at[k];
+        }
+#pragma unroll
+        for (int k = 0; k < UNROLL; k++)
+            if (next + k * THREADS < units) *at[k] = plus_one(u[k]);
     }
-#pragma unroll
-    for (int k = 0; k < UNITS_A_THREAD; k++)
-        if (first + k * THREADS < units) *at[k] = plus_one(u[k]);
 }
 
 template <typename T, int THREADS>
@@ -125,23 +131,29 @@ __device__ __forceinline__ void tile_read(const device_part &p, int band, unsign
     flag_release(p.read + band, meeting);
 }
 
+/* Registers are capped for so many blocks on an SM: loads over a link take microseconds, and only many of them in flight fill
+ * it (2 H200s, 16384 x 16384 f64, adding and incrementing: 2 blocks of 512 threads 1728 us, 3 blocks 1629 us). */
+template <typename T, way WAY>
+constexpr int BLOCKS = (tile_shape<T, WAY>::THREADS == 512 ? 3 : 5) - (sizeof(T) == 4); /* f32 has more cells a thread */
+
 template <typename T, way WAY, bool ADD, bool INCREMENT>
-__global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, 2) parts_kernel(const __grid_constant__ plan all)
+__global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, BLOCKS<T, WAY>) parts_kernel(const __grid_constant__ plan all)
 {
     using shape = tile_shape<T, WAY>;
     __shared__ T tile[shape::ROWS + shape::ABOVE][shape::COLS + 1];
-    int s = 0;
-    for (int step = STAGES / 2; step > 0; step /= 2)
-        if (blockIdx.x >= all.first[s + step]) s += step;
-    const stage at = stage_of(s);
-    const unsigned block = blockIdx.x - all.first[s];
-    if (INCREMENT && at.lent) {
-        increment_lent<T, shape::THREADS>(all.lent[block % all.lents], at.band, block / all.lents, *all.meetings);
+    int s = 0; /* the last stage that starts at or before this block */
+    for (int step = STAGES_UP / 2; step > 0; step /= 2)
+        if (s + step < STAGES && blockIdx.x >= all.stages[s + step].first) s += step;
+    const stage at = all.stages[s];
+    const unsigned i = blockIdx.x - at.first, turn = i / at.period;
+    if (INCREMENT && turn < at.lents && i - turn * at.period == at.period - 1) {
+        increment_lent<T, shape::THREADS>(all.lent[turn % all.lents], s - LAG, turn / all.lents, *all.meetings);
         return;
     }
+    const unsigned block = i - (turn < at.lents ? turn : at.lents);
     const device_part &p = all.part[block % all.parts];
     const unsigned n = block / all.parts;
-    const tiles band = tiles_of<T, WAY>(p, at.band);
+    const tiles band = tiles_of<T, WAY>(p, s);
     if (n >= band.down * band.across) return;
     const int64_t r0 = band.first_row + (int64_t)(n % band.down) * shape::ROWS, c0 = (int64_t)(n / band.down) * shape::COLS;
     T *const to = (T *)p.to, *const from = (T *)p.from;
@@ -157,30 +169,30 @@ __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, 2) parts_kernel(c
         transpose_tile<T, WAY, ADD, false, false>(to, all.to_pitch, from, p.from_pitch, p.rows, p.cols, r0, c0, tile);
     else
         transpose_tile<T, WAY, ADD, false, true>(to, all.to_pitch, from, p.from_pitch, p.rows, p.cols, r0, c0, tile);
-    if (INCREMENT && threadIdx.x == 0) tile_read(p, at.band, band.down * band.across, *all.meetings);
+    if (INCREMENT && threadIdx.x == 0) tile_read(p, s, band.down * band.across, *all.meetings);
 }
 
 template <typename T, way WAY, bool INCREMENT> cudaError_t launch(plan *all, bool add, cudaStream_t stream)
 {
     using shape = tile_shape<T, WAY>;
     int64_t blocks = 0;
-    for (int s = 0; s < STAGES; s++) {
-        const stage at = stage_of(s);
-        int64_t most = 0;
-        all->first[s] = (unsigned)blocks;
-        for (unsigned i = 0; !at.lent && i < all->parts; i++) {
-            const tiles t = tiles_of<T, WAY>(all->part[i], at.band);
-            if ((int64_t)t.down * t.across > most) most = (int64_t)t.down * t.across;
+    for (int b = 0; b < STAGES; b++) {
+        int64_t tiles_most = 0, lents_most = 0; /* of one part, of one rank's lent cells */
+        for (unsigned i = 0; b < DEVICE_BANDS && i < all->parts; i++) {
+            const tiles t = tiles_of<T, WAY>(all->part[i], b);
+            if ((int64_t)t.down * t.across > tiles_most) tiles_most = (int64_t)t.down * t.across;
         }
-        for (unsigned i = 0; at.lent && INCREMENT && i < all->lents; i++) {
+        for (unsigned i = 0; b >= LAG && INCREMENT && i < all->lents; i++) {
             const int64_t a_block = shape::THREADS * UNITS_A_THREAD;
-            const int64_t n = (lent_units<T>(all->lent[i], at.band) + a_block - 1) / a_block;
-            if (n > most) most = n;
+            const int64_t n = (lent_units<T>(all->lent[i], b - LAG) + a_block - 1) / a_block;
+            if (n > lents_most) lents_most = n;
         }
-        blocks += most * (at.lent ? all->lents : all->parts);
+        const int64_t lents = lents_most * all->lents, both = tiles_most * all->parts + lents;
+        all->stages[b] = { (unsigned)blocks, (unsigned)lents, (unsigned)(lents ? both / lents : INT32_MAX) };
+        blocks += both;
         assert(blocks <= INT32_MAX);
     }
-    all->first[STAGES] = (unsigned)blocks;
+    all->stages[STAGES].first = (unsigned)blocks;
     if (blocks == 0) return cudaSuccess;
     const auto kernel = add ? parts_kernel<T, WAY, true, INCREMENT> : parts_kernel<T, WAY, false, INCREMENT>;
     kernel<<<(unsigned)blocks, shape::THREADS, 0, stream>>>(*all);
