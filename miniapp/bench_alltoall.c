@@ -35,8 +35,8 @@ static bool runs_here(ladder_case *c)
     const char *why = NULL;
     int x, y;
     if (ranks < 2) why = "it needs two ranks at least";
-    else if (layout_of(c) == BLOCKS && !bench_world_cut_both(ranks, &x, &y)) why = "it needs a number of ranks that is no prime, four at least";
     else if (c->d->kind == DEVICE_HOST && t != HALO_STAGED) why = "the host device knows staged only";
+    else if (layout_of(c) == BLOCKS && !bench_world_cut_both(ranks, &x, &y)) why = "it needs a number of ranks that is no prime, four at least";
     else if (t == HALO_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
     if (why) snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, why);
     return !why;

@@ -39,9 +39,9 @@ static bool runs_here(ladder_case *c, pattern p, halo_transport t)
     const char *why = NULL;
     int x, y;
     if (ranks < 2) why = "it needs two ranks at least";
+    else if (c->d->kind == DEVICE_HOST && t != HALO_STAGED) why = "the host device knows staged only";
     else if (p == PAIR && ranks % 2 != 0) why = "it needs an even number of ranks";
     else if (p == GRID && !bench_world_cut_both(ranks, &x, &y)) why = "it needs a number of ranks that is no prime, four at least";
-    else if (c->d->kind == DEVICE_HOST && t != HALO_STAGED) why = "the host device knows staged only";
     else if (t == HALO_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
     if (why) snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, why);
     return !why;

@@ -43,3 +43,12 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
     "$weft" verify checkpoints/step_0000000004.h5
     "$weft" info
 }
+
+@test "a timeline, and the families of weft bench that all ranks climb together" {
+    deck a.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=40 output.trace=t.json
+    weft_run 4 a.ini run.lanes=2 run.feed=openmp
+    jq -e '.traceEvents | length > 100' t.json >/dev/null
+    launch 4 "$weft" bench halo alltoall io device=host bytes=5000 n=50 samples=2 >table
+    expect "wrong rungs" 0 "$(grep -c WRONG table)"
+    expect "rungs" 13 "$(jq -s 'map(select(.verified)) | length' results.jsonl)"
+}
