@@ -1,4 +1,4 @@
-/* The distributed transpose, over MPI messages. The tile kernel writes a message in the target's row order, so that the
+/* The distributed transpose, over MPI messages (over peer memory redist_peer.c does it all). The tile kernel writes a message in the target's row order, so that the
  * receiver only copies rows.
  *
  * One call: every receive posted; every part's transpose (and copy to pinned memory, when staged) enqueued with an event

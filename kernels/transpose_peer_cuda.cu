@@ -8,8 +8,8 @@
  * read (lent cells) is incremented here, band by band, after the reader has raised the band's flag. Blocks come in stages,
  * the same on every rank: stage s has the tiles of band s and, dealt evenly among them so that the links never idle, the
  * lent cells of band s - LAG, which the reader has most likely read by then. Blocks that wait cannot stop each other for good:
- * a rank whose lent band c waits has all its tiles of bands <= c done or running, and tiles wait for nothing; so of all
- * ranks' waiting bands the lowest is always read.
+ * blocks start in the order of their numbers, so a rank whose lent band c waits has all its tiles of bands <= c done or
+ * running, and tiles wait for nothing; so of all ranks' waiting bands the lowest is always read.
  *
  * A band has whole multiples of BAND_ROWS rows, which all tiles divide: reader and owner cut alike, whatever tiles they use. */
 #include "device_cuda.h"
@@ -33,7 +33,7 @@ struct stage {
     unsigned first, lents, period;
 };
 
-/* All blocks of the launch; stage[STAGES].first is their number. */
+/* All blocks of the launch; stages[STAGES].first is their number. */
 struct plan {
     device_part part[DEVICE_RANKS_MAX];
     device_lent lent[DEVICE_RANKS_MAX];
