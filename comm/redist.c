@@ -1,5 +1,5 @@
-/* The distributed transpose, over MPI messages (over peer memory redist_peer.c does it all). The tile kernel writes a message in the target's row order, so that the
- * receiver only copies rows.
+/* The distributed transpose, over MPI messages (over peer memory redist_peer.c does it all). The tile kernel writes a message
+ * in the target's row order, so that the receiver only copies rows.
  *
  * One call: every receive posted; every part's transpose (and copy to pinned memory, when staged) enqueued with an event
  * behind it, destinations starting after this rank so that not all ranks send to the same one; the rank's own part last,
