@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "message.h"
 #include "timer.h"
 #include "topology.h"
 #include "topology_spawn.h"
@@ -55,9 +56,10 @@ typedef struct probe_buffers {
 
 static bool make_buffers(device *d, size_t bytes, probe_buffers *b)
 {
+    const size_t device_bytes = bytes > MESSAGE_BLOCK_BYTES ? bytes : (size_t)MESSAGE_BLOCK_BYTES;
     *b = (probe_buffers){ 0 };
-    return d->stream_create(d, false, &b->stream) == 0 && d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &b->out) == 0 &&
-           d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &b->in) == 0 && d->alloc(d, DEVICE_MEMORY_PINNED, bytes, &b->host) == 0;
+    return d->stream_create(d, false, &b->stream) == 0 && d->alloc(d, DEVICE_MEMORY_DEVICE, device_bytes, &b->out) == 0 &&
+           d->alloc(d, DEVICE_MEMORY_DEVICE, device_bytes, &b->in) == 0 && d->alloc(d, DEVICE_MEMORY_PINNED, bytes, &b->host) == 0;
 }
 
 static void drop_buffers(device *d, probe_buffers *b)

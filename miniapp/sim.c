@@ -151,6 +151,15 @@ static redist *make_redist(sim *s, const sim_grid *from, const sim_grid *to)
     return r;
 }
 
+/* The same for a halo, although its transport has passed a trial. */
+static void say_refused(sim *s, const halo *h)
+{
+    if (halo_refused(h)[0] == '\0') return;
+    sim_add_note(s, true, "run.transport = %s: no halo over %s; using staged", config_transport_name(s->cfg->run.transport),
+                 halo_refused(h));
+    s->transport = HALO_STAGED;
+}
+
 static void make_passes(sim *s)
 {
     const config *c = s->cfg;
@@ -161,12 +170,14 @@ static void make_passes(sim *s)
         DEVICE_CHECK(s->dev, s->dev->stencil_bind(s->dev, &s->prob.op));
         step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, sides, c->problem.radius,
                          s->prob.op.form == STENCIL_BOX, &s->choice, s->top.comm);
+        say_refused(s, s->pass.halo);
     }
     make_whole(s);
     if (c->problem.kind == CONFIG_SWEEP) {
         const boundary turned_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
         step_pass_create(&s->turned_pass, &s->turned_grid.dec, s->dev, &s->turned_grid.shape, &turned_sides,
                          c->problem.radius, false, &s->turned_choice, s->top.comm);
+        say_refused(s, s->turned_pass.halo);
         s->from_turned = make_redist(s, &s->turned_grid, &s->grid);
     }
     if (turned(s)) s->to_turned = make_redist(s, &s->grid, &s->turned_grid);
