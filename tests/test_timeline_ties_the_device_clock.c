@@ -1,0 +1,125 @@
+/* What a device did stands in the timeline between the host's looks at its clock before and after, however the device's own clock
+ * runs: here a thousandth fast, with times that are told as coarsely as floats are.
+ * ranks: 1 2 */
+#include <jansson.h>
+#include <math.h>
+#include <time.h>
+
+#include "comm_harness.h"
+#include "step.h"
+#include "timeline.h"
+#include "timer.h"
+
+struct device_event {
+    double device_s;
+};
+
+static double device_clock_s(void) { return 1.001 * timer_now_s() - 12345; }
+
+static int make_event(device *d, bool timed, device_event **out)
+{
+    (void)d, (void)timed;
+    *out = calloc(1, sizeof **out);
+    return *out ? 0 : 1;
+}
+static int drop_event(device *d, device_event **e)
+{
+    (void)d;
+    free(*e);
+    *e = NULL;
+    return 0;
+}
+static int record_event(device *d, device_event *e, device_stream *s)
+{
+    (void)d, (void)s;
+    e->device_s = device_clock_s();
+    return 0;
+}
+static int tell_apart(device *d, device_event *from, device_event *to, double *seconds)
+{
+    (void)d;
+    *seconds = (double)(float)(1e3 * (to->device_s - from->device_s)) * 1e-3; /* as cudaEventElapsedTime tells milliseconds */
+    return 0;
+}
+
+/* A step whose host stamps lie around all that its device did. */
+static void take_step(timeline *t, device *d, device_stream *s, step_probe *p, int64_t level)
+{
+    device_event *const all[] = { p->begin, p->comm_begin, p->comm_posted, p->comm_resumed, p->interior_end, p->comm_end, p->shell_end };
+    step_detail *detail = timeline_detail(t);
+    p->detail = detail;
+    detail->host_s[STEP_ENTERED] = timer_now_s();
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) DEVICE_CHECK(d, d->event_record(d, all[i], s));
+    detail->host_s[STEP_LEFT] = timer_now_s();
+    timeline_keep(t, p, level);
+}
+
+static double number(json_t *span, const char *key) { return json_number_value(json_object_get(span, key)); }
+
+/* Steps of the file that lie within their launch, but for `error_us`. */
+static int count_tied(json_t *file, double error_us)
+{
+    json_t *e, *launch = NULL, *step = NULL;
+    size_t i;
+    int tied = 0;
+    json_array_foreach(json_object_get(file, "traceEvents"), i, e)
+    {
+        const char *name = json_string_value(json_object_get(e, "name"));
+        if (strcmp(name, "step") == 0) step = e; /* it comes first */
+        if (strcmp(name, "launch") != 0) continue;
+        launch = e;
+        const double before_us = number(step, "ts") - number(launch, "ts");
+        const double after_us = number(launch, "ts") + number(launch, "dur") - number(step, "ts") - number(step, "dur");
+        if (before_us > -error_us && after_us > -error_us) tied++;
+        else print_message("begins %.3f us after, ends %.3f us before\n", before_us, after_us);
+    }
+    return tied;
+}
+
+static void ties(void **state)
+{
+    (void)state;
+    enum { STEPS = 24 };
+    static const struct timespec nap = { 0, 100000000 }; /* 2.4 s in all: the reference is renewed twice */
+    device *host = device_host_create(1), fake = *host, *d = &fake;
+    device_stream *s = NULL;
+    step_probe probe;
+    char path[64], why[256] = "";
+    int pid = (int)getpid();
+    MPI_CHECK(MPI_Bcast(&pid, 1, MPI_INT, 0, harness.comm));
+    snprintf(path, sizeof path, "/tmp/weft_timeline_%d.json", pid);
+    fake.event_create = make_event;
+    fake.event_destroy = drop_event;
+    fake.event_record = record_event;
+    fake.event_seconds = tell_apart;
+    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    step_probe_create(&probe, d);
+    timeline *t = timeline_create(&harness, d, s, 1);
+    for (int i = 0; i < STEPS; i++) {
+        take_step(t, d, s, &probe, i + 1);
+        (void)nanosleep(&nap, NULL);
+    }
+    long wrong = !timeline_write(t, path, why, sizeof why);
+    if (harness.rank == 0) {
+        json_t *file = json_load_file(path, 0, NULL), *clock;
+        double error_us = 1; /* of two stamps in nanoseconds, and floats of a second */
+        size_t i;
+        json_array_foreach(json_object_get(json_object_get(file, "otherData"), "ranks"), i, clock) error_us += number(clock, "device_error_us");
+        wrong += count_tied(file, error_us) != STEPS * harness.ranks;
+        json_decref(file);
+        wrong += unlink(path) != 0;
+    }
+    timeline_destroy(&t);
+    step_probe_destroy(&probe, d);
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    device_destroy(&host);
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(ties) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv) { return harness_main(argc, argv, run); }

@@ -1,0 +1,121 @@
+/* Spans that ranks took at one instant, each on a clock of its own with its own start and drift, stand at one time in the file.
+ * ranks: 1 2 4 */
+#include <jansson.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "comm_harness.h"
+#include "timer.h"
+#include "trace.h"
+
+enum { SPANS = 50, TRACKS = 2 };
+static const char *const tracks[TRACKS] = { "host", "lane \"0\"" };
+static const char *const names[] = { "even", "odd" };
+static char path[64], why[512];
+
+/* This rank's clock: rank 0's is the common one; the others began up to a day apart and run up to 30 parts in a million fast. */
+static double own_clock_s(double common_s)
+{
+    const double r = harness.rank;
+    return common_s * (1 + 1e-5 * r) + 20000 * r;
+}
+
+static trace_offset offset_at(double common_s)
+{
+    return (trace_offset){ own_clock_s(common_s), common_s - own_clock_s(common_s), 1e-6 };
+}
+
+static double begin_common_s(int i) { return 1000 + 0.01 * i; }
+
+static trace_timeline make_timeline(trace_span *span, const char *process)
+{
+    for (int i = 0; i < SPANS; i++)
+        span[i] = (trace_span){ own_clock_s(begin_common_s(i)), own_clock_s(begin_common_s(i) + 0.004), i, i % 2, i % 2 };
+    return (trace_timeline){ .process = process, .track = tracks, .tracks = TRACKS, .name = names, .names = 2, .span = span,
+                             .spans = harness.rank == 3 ? 0 : SPANS, .before = offset_at(900), .after = offset_at(1100) };
+}
+
+/* Spans that stand where they should, of each rank. */
+static int count_right(json_t *events)
+{
+    size_t i;
+    json_t *e;
+    int right = 0;
+    json_array_foreach(events, i, e)
+    {
+        if (strcmp(json_string_value(json_object_get(e, "ph")), "X") != 0) continue;
+        const int step = (int)json_integer_value(json_object_get(json_object_get(e, "args"), "step"));
+        const double ts = json_number_value(json_object_get(e, "ts")), dur = json_number_value(json_object_get(e, "dur"));
+        const bool in_place = fabs(ts - 1e4 * step) < 0.01 && fabs(dur - 4000) < 0.01; /* us */
+        right += in_place && json_integer_value(json_object_get(e, "tid")) == step % 2 &&
+                 strcmp(json_string_value(json_object_get(e, "name")), names[step % 2]) == 0;
+    }
+    return right;
+}
+
+static void on_one_clock(void **state)
+{
+    (void)state;
+    trace_span span[SPANS];
+    char process[32];
+    long wrong = 0;
+    snprintf(process, sizeof process, "rank %d", harness.rank);
+    const trace_timeline t = make_timeline(span, process);
+    wrong += !trace_write(harness.comm, path, &t, why, sizeof why);
+    if (harness.rank == 0) {
+        json_t *file = json_load_file(path, 0, NULL);
+        json_t *events = file ? json_object_get(file, "traceEvents") : NULL;
+        const int with_spans = harness.ranks > 3 ? harness.ranks - 1 : harness.ranks;
+        wrong += !file || count_right(events) != with_spans * SPANS;
+        wrong += (int)json_array_size(json_object_get(json_object_get(file, "otherData"), "ranks")) != harness.ranks;
+        /* a process name and order, and a name and order of each track, for every rank; one label */
+        wrong += (int)json_array_size(events) != with_spans * SPANS + harness.ranks * (2 + 2 * TRACKS) + 1;
+        json_decref(file);
+        wrong += unlink(path) != 0;
+    }
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+/* On one host all ranks read one clock, and the pings must not say otherwise. */
+static void one_host_has_one_clock(void **state)
+{
+    (void)state;
+    const double before_s = timer_now_s();
+    const trace_offset o = trace_measure_offset(harness.comm);
+    long wrong = o.at_s < before_s || o.at_s > timer_now_s() || o.error_s < 0 || o.error_s > 10;
+    wrong += harness.hosts == 1 && o.offset_s != 0;
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+static void nothing_is_left_where_it_cannot_be_written(void **state)
+{
+    (void)state;
+    trace_span span[SPANS];
+    char text[96];
+    const trace_timeline t = make_timeline(span, "rank");
+    snprintf(text, sizeof text, "%s.d/t.json", path);
+    long wrong = trace_write(harness.comm, text, &t, why, sizeof why) || !strstr(why, "output.trace") || !strstr(why, text);
+    if (harness.rank == 0) { /* a folder in the place of the file: all is written, and then not renamed */
+        snprintf(text, sizeof text, "%s.tmp", path);
+        wrong += mkdir(path, 0777) != 0;
+    }
+    wrong += trace_write(harness.comm, path, &t, why, sizeof why);
+    if (harness.rank == 0) wrong += access(text, F_OK) == 0 || rmdir(path) != 0;
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(on_one_clock),
+        cmocka_unit_test(one_host_has_one_clock),
+        cmocka_unit_test(nothing_is_left_where_it_cannot_be_written),
+    };
+    int pid = (int)getpid();
+    MPI_CHECK(MPI_Bcast(&pid, 1, MPI_INT, 0, harness.comm));
+    snprintf(path, sizeof path, "/tmp/weft_trace_%d.json", pid);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv) { return harness_main(argc, argv, run); }
