@@ -49,6 +49,7 @@ typedef struct checkpoint_info { /* what a file says about itself */
 typedef enum checkpoint_status {
     CHECKPOINT_OK,
     CHECKPOINT_MISSING, /* no such file or directory, or nothing in it: the user's business */
+    CHECKPOINT_BUSY,    /* another run writes in this directory: the user's business too */
     CHECKPOINT_DAMAGED, /* not HDF5, a part missing, a fingerprint that does not match */
     CHECKPOINT_IO,      /* the file system's failure: full, unwritable */
 } checkpoint_status;
@@ -73,9 +74,6 @@ void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step)
 checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why, size_t why_bytes);
 /* Step numbers of the checkpoints in dir, newest first; the array is the caller's to free. MISSING: no such dir or none. */
 checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
-/* Of the checkpoints up to step `last`, the one just written, deletes all but the `keep` newest (0: deletes none), with their
- * XDMF files. Those of later steps are another run's: they neither count nor go. */
-void checkpoint_retain(MPI_Comm comm, const char *dir, int keep, int64_t last);
 
 /* problem.initial = FILE.h5[:/dataset]: a dataset (ny, nx) or, in 1D, (nx) of any HDF5 number type, converted to
  * `type`; default dataset /fields/u. Needs no attributes: other programs write these. prev: the same from /fields/u_prev

@@ -121,24 +121,3 @@ checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **step
     MPI_CHECK(MPI_Bcast(*steps, (int)*count, MPI_INT64_T, 0, comm));
     return CHECKPOINT_OK;
 }
-
-void checkpoint_retain(MPI_Comm comm, const char *dir, int keep, int64_t last)
-{
-    int rank;
-    int64_t *steps = NULL;
-    size_t count = 0;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    if (rank == 0 && keep > 0 && list_here(dir, &steps, &count) == CHECKPOINT_OK) {
-        int kept = 0;
-        for (size_t i = 0; i < count; i++) {
-            if (steps[i] > last || kept++ < keep) continue;
-            char path[CHECKPOINT_PATH_BYTES], xdmf[CHECKPOINT_PATH_BYTES];
-            checkpoint_path(path, sizeof path, dir, steps[i]);
-            /* The description first: one without its data is the worse leftover. */
-            if (checkpoint_xdmf_path(xdmf, sizeof xdmf, path)) unlink(xdmf);
-            unlink(path);
-        }
-        free(steps);
-    }
-    MPI_CHECK(MPI_Barrier(comm)); /* gone for every rank */
-}

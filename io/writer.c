@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "retain.h"
 #include "timer.h"
 
 struct writer {
@@ -40,7 +41,7 @@ checkpoint_status writer_submit(writer *w, const checkpoint_state *s, char *why,
     const checkpoint_status status = checkpoint_write(w->comm, path, s, &bytes, why, why_bytes);
     free(path);
     if (status == CHECKPOINT_OK) {
-        checkpoint_retain(w->comm, w->dir, w->keep, s->step);
+        retain_apply(w->comm, w->dir, (retain_rule){ w->keep, 0 }, s->step, s->step);
         w->stats.count++;
         w->stats.bytes += bytes;
     }

@@ -13,7 +13,7 @@ typedef struct writer_stats {
     double write_s, stall_s; /* seconds in file calls; seconds the steps waited for them */
 } writer_stats;
 
-/* Collective. dir is made if missing. keep as in checkpoint_retain. */
+/* Collective. dir is made if missing. keep as in retain_rule. */
 writer *writer_create(MPI_Comm comm, const char *dir, int keep, checkpoint_status *status, char *why, size_t why_bytes);
 /* Hands over a checkpoint of s->step. Status of the *last finished* write. */
 checkpoint_status writer_submit(writer *w, const checkpoint_state *s, char *why, size_t why_bytes);

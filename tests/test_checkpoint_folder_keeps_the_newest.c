@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "checkpoint_fixture.h"
+#include "retain.h"
 #include "writer.h"
 
 static char folder[FIXTURE_PATH_BYTES], why[512];
@@ -56,11 +57,11 @@ static void lists(void **state)
     assert_int_equal(steps[1], 20);
     assert_int_equal(steps[2], 7);
     free(steps);
-    checkpoint_retain(MPI_COMM_WORLD, dir, 0, 100);
+    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 0, 0 }, 100, 100);
     assert_true(is_there(dir, "step_0000000007.h5"));
-    checkpoint_retain(MPI_COMM_WORLD, dir, 2, 20); /* step 100 is an earlier run's */
+    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, 20, 20); /* step 100 is an earlier run's */
     assert_true(is_there(dir, "step_0000000007.h5"));
-    checkpoint_retain(MPI_COMM_WORLD, dir, 1, 20);
+    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 1, 0 }, 20, 20);
     assert_false(is_there(dir, "step_0000000007.h5"));
     assert_true(is_there(dir, "step_0000000100.h5"));
     assert_true(is_there(dir, "step_0000000020.h5"));

@@ -1,0 +1,64 @@
+/* Steps decide, not ages or counts of files: whether a checkpoint is a milestone does not change with restarts, nor with
+ * the checkpoints that signals asked for. */
+#include "retain.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "checkpoint_part.h"
+
+static bool is_milestone(retain_rule rule, int64_t step)
+{
+    return rule.milestone_steps > 0 && step % rule.milestone_steps == 0;
+}
+
+static void delete_checkpoint(const char *dir, int64_t step)
+{
+    char path[CHECKPOINT_PATH_BYTES], xdmf[CHECKPOINT_PATH_BYTES];
+    checkpoint_path(path, sizeof path, dir, step);
+    /* The description first: one without its data is the worse leftover. */
+    if (checkpoint_xdmf_path(xdmf, sizeof xdmf, path)) unlink(xdmf);
+    unlink(path);
+}
+
+void retain_apply(MPI_Comm comm, const char *dir, retain_rule rule, int64_t last, int64_t verified)
+{
+    int rank;
+    int64_t *steps = NULL;
+    size_t count = 0;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    if (rule.keep == 0 || checkpoint_list(comm, dir, &steps, &count) != CHECKPOINT_OK) return;
+    int newest = 0;
+    for (size_t i = 0; i < count && rank == 0; i++) { /* newest first */
+        if (steps[i] > last || newest++ < rule.keep) continue;
+        if (steps[i] != verified && !is_milestone(rule, steps[i])) delete_checkpoint(dir, steps[i]);
+    }
+    free(steps);
+    MPI_CHECK(MPI_Barrier(comm)); /* gone for every rank */
+}
+
+static bool is_half_written(const char *name)
+{
+    const size_t stem = strlen("step_NNNNNNNNNN");
+    if (strncmp(name, "step_", 5) != 0 || 5 + strspn(name + 5, "0123456789") != stem) return false;
+    return strcmp(name + stem, ".h5.tmp") == 0 || strcmp(name + stem, ".xmf.tmp") == 0;
+}
+
+int retain_clean(MPI_Comm comm, const char *dir)
+{
+    int rank, deleted = 0;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    DIR *d = rank == 0 ? opendir(dir) : NULL;
+    if (d) {
+        for (const struct dirent *e; (e = readdir(d));)
+            deleted += is_half_written(e->d_name) && unlinkat(dirfd(d), e->d_name, 0) == 0;
+        closedir(d);
+    }
+    MPI_CHECK(MPI_Bcast(&deleted, 1, MPI_INT, 0, comm));
+    return deleted;
+}

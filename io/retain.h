@@ -1,0 +1,24 @@
+/* Which checkpoints of a directory stay: the newest so many, every k-th, and the last that is known to be whole. Collective. */
+#ifndef RETAIN_H
+#define RETAIN_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+typedef struct retain_rule {
+    int keep;                /* the newest so many; 0: all */
+    int64_t milestone_steps; /* checkpoints of multiples of it stay besides; 0: none do */
+} retain_rule;
+
+enum { RETAIN_NONE_VERIFIED = -1 };
+
+/* Of the checkpoints up to step `last`, the one just written, deletes those that the rule does not keep, with their XDMF files,
+ * but never that of step `verified`, the last one known to be whole (or RETAIN_NONE_VERIFIED). Those of later steps are another
+ * run's: they neither count nor go. A file that cannot be deleted stays. */
+void retain_apply(MPI_Comm comm, const char *dir, retain_rule rule, int64_t last, int64_t verified);
+
+/* Deletes what runs that died left half written, step_NNNNNNNNNN.h5.tmp and .xmf.tmp, and says how many files that were, on
+ * every rank. The caller holds the directory's lock: a live run's file has the same name. */
+int retain_clean(MPI_Comm comm, const char *dir);
+
+#endif
