@@ -185,7 +185,7 @@ static int flatten(timeline *t, const anchor *last, trace_span *out)
 
 bool timeline_write(timeline *t, const char *path, char *why, size_t why_bytes)
 {
-    char process[128], lane_name[STEP_LANES_MAX][16];
+    char process[128], lane_name[STEP_LANES_MAX][24];
     const char *track[TRACKS_MAX] = { "host", "comm" };
     for (int i = 0; i < t->lanes; i++) {
         snprintf(lane_name[i], sizeof lane_name[i], "lane %d", i);
