@@ -285,6 +285,8 @@ bool step_probe_done(const step_probe *p, device *d)
     bool interior = false, shell = false;
     DEVICE_CHECK(d, d->event_done(d, p->interior_end, &interior));
     DEVICE_CHECK(d, d->event_done(d, p->shell_end, &shell));
+    for (int i = 0; p->detail && i < p->detail->lanes && interior; i++)
+        DEVICE_CHECK(d, d->event_done(d, p->detail->lane_end[i], &interior));
     return interior && shell;
 }
 
@@ -292,6 +294,7 @@ void step_probe_read(const step_probe *p, device *d, double seconds[STEP_PHASES]
 {
     DEVICE_CHECK(d, d->event_sync(d, p->interior_end));
     DEVICE_CHECK(d, d->event_sync(d, p->shell_end));
+    for (int i = 0; p->detail && i < p->detail->lanes; i++) DEVICE_CHECK(d, d->event_sync(d, p->detail->lane_end[i]));
     DEVICE_CHECK(d, d->event_seconds(d, p->begin, p->interior_end, &seconds[STEP_INTERIOR]));
     double posting_s = 0, ending_s = 0;
     DEVICE_CHECK(d, d->event_seconds(d, p->comm_begin, p->comm_posted, &posting_s));

@@ -12,6 +12,7 @@
 
 struct device_event {
     double device_s;
+    bool running; /* until somebody waits for it */
 };
 
 static double device_clock_s(void) { return 1.001 * timer_now_s() - 12345; }
@@ -35,11 +36,35 @@ static int record_event(device *d, device_event *e, device_stream *s)
     e->device_s = device_clock_s();
     return 0;
 }
+static int wait_for(device *d, device_event *e)
+{
+    (void)d;
+    e->running = false;
+    return 0;
+}
+static int ask(device *d, device_event *e, bool *done)
+{
+    (void)d;
+    *done = !e->running;
+    return 0;
+}
 static int tell_apart(device *d, device_event *from, device_event *to, double *seconds)
 {
     (void)d;
     *seconds = (double)(float)(1e3 * (to->device_s - from->device_s)) * 1e-3; /* as cudaEventElapsedTime tells milliseconds */
     return 0;
+}
+
+static device make_fake(const device *host)
+{
+    device fake = *host;
+    fake.event_create = make_event;
+    fake.event_destroy = drop_event;
+    fake.event_record = record_event;
+    fake.event_sync = wait_for;
+    fake.event_done = ask;
+    fake.event_seconds = tell_apart;
+    return fake;
 }
 
 /* A step whose host stamps lie around all that its device did. */
@@ -81,17 +106,13 @@ static void ties(void **state)
     (void)state;
     enum { STEPS = 24 };
     static const struct timespec nap = { 0, 100000000 }; /* 2.4 s in all: the reference is renewed twice */
-    device *host = device_host_create(1), fake = *host, *d = &fake;
+    device *host = device_host_create(1), fake = make_fake(host), *d = &fake;
     device_stream *s = NULL;
     step_probe probe;
     char path[64], why[256] = "";
     int pid = (int)getpid();
     MPI_CHECK(MPI_Bcast(&pid, 1, MPI_INT, 0, harness.comm));
     snprintf(path, sizeof path, "/tmp/weft_timeline_%d.json", pid);
-    fake.event_create = make_event;
-    fake.event_destroy = drop_event;
-    fake.event_record = record_event;
-    fake.event_seconds = tell_apart;
     DEVICE_CHECK(d, d->stream_create(d, false, &s));
     step_probe_create(&probe, d);
     timeline *t = timeline_create(&harness, d, s, 1);
@@ -116,9 +137,33 @@ static void ties(void **state)
     assert_int_equal(harness_sum(wrong), 0);
 }
 
+/* Lanes end in any order: a probe is done when all of them are. */
+static void a_lane_still_runs(void **state)
+{
+    (void)state;
+    device *host = device_host_create(1), fake = make_fake(host), *d = &fake;
+    device_stream *s = NULL;
+    step_probe probe;
+    double phases_s[STEP_PHASES];
+    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    step_probe_create(&probe, d);
+    timeline *t = timeline_create(&harness, d, s, 3);
+    take_step(t, d, s, &probe, 1);
+    probe.detail->lanes = 3;
+    for (int i = 0; i < 3; i++) probe.detail->lane_end[i]->running = i == 1;
+    assert_false(step_probe_done(&probe, d));
+    step_probe_read(&probe, d, phases_s);
+    assert_false(probe.detail->lane_end[1]->running);
+    assert_true(step_probe_done(&probe, d));
+    timeline_destroy(&t);
+    step_probe_destroy(&probe, d);
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    device_destroy(&host);
+}
+
 static int run(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(ties) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(ties), cmocka_unit_test(a_lane_still_runs) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
