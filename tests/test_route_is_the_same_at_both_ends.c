@@ -77,6 +77,7 @@ static void what_is_refused_is_left_out(void **state)
         route r = start(&f, 60);
         route_try(&r, HALO_STAGED);
         route_try(&r, HALO_PEER);
+        route_try(&r, HALO_NCCL);
         route_try(&r, HALO_MAPPED);
         route_leave_out(&r, HALO_AWARE, "not asked for");
         route_decide(&r, HALO_PEER);
@@ -84,6 +85,9 @@ static void what_is_refused_is_left_out(void **state)
         if (harness.ranks > 1) {
             assert_false(route_passed(&r, HALO_PEER, why, sizeof why));
             assert_non_null(strstr(why, "a made-up refusal"));
+            assert_false(route_passed(&r, HALO_NCCL, why, sizeof why)); /* not built, no library, or one GPU for all ranks */
+            assert_true(why[0] != '\0');
+            if (harness.rank == 0) print_message("nccl: %s\n", why);
             assert_false(route_passed(&r, HALO_AWARE, why, sizeof why));
             assert_string_equal(why, "not asked for");
             assert_true(route_passed(&r, HALO_STAGED, why, sizeof why) && route_passed(&r, HALO_MAPPED, why, sizeof why));
