@@ -134,9 +134,10 @@ static void make_whole(sim *s)
     char why[256] = "";
     void *const fields[2] = { s->u, s->other };
     if (turned(s) || s->dev->kind == DEVICE_HOST) return;
-    if (s->top.ranks == 1 || s->transport == HALO_PEER)
-        (void)step_pass_whole(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX, fields,
-                              s->top.comm, why, sizeof why);
+    if (s->top.ranks > 1 && s->transport != HALO_PEER) return;
+    const bool whole = step_pass_whole(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
+                                       fields, s->top.comm, why, sizeof why);
+    if (!whole && s->top.ranks > 1) sim_add_note(s, false, "split steps although the transport is peer: %s", why);
 }
 
 /* Over peer it may yet be refused, for more ranks than a kernel takes; then it is staged. */
