@@ -70,16 +70,13 @@ static int check_outputs(const sim *s, char *why, size_t why_bytes)
     return code ? CHECK_EXIT_ENVIRONMENT : 0;
 }
 
-/* The folder is made before the first step, not when the first checkpoint is due. */
+/* The folder is made and locked before the first step, not when the first checkpoint is due. */
 static int make_writer(run *r, char *why, size_t why_bytes)
 {
-    const config *c = r->sim.cfg;
-    char reason[900] = "";
-    checkpoint_status status = CHECKPOINT_OK;
-    if (c->checkpoint.every == 0) return 0;
-    r->writer = writer_create(r->sim.top.comm, c->checkpoint.dir, c->checkpoint.keep, &status, reason, sizeof reason);
-    if (status != CHECKPOINT_OK) snprintf(why, why_bytes, "checkpoint.dir: %s", reason);
-    return status == CHECKPOINT_OK ? 0 : CHECK_EXIT_ENVIRONMENT;
+    if (r->sim.cfg->checkpoint.every == 0) return 0;
+    const checkpoint_status status = loop_open_writer(&r->sim, &r->writer, why, why_bytes);
+    if (status == CHECKPOINT_OK && r->ask.restart) writer_trust(r->writer, r->sim.level);
+    return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_BUSY ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
 }
 
 static void print_dry_run(const run *r)

@@ -27,6 +27,8 @@ typedef enum config_feed { CONFIG_FEED_AUTO, CONFIG_FEED_OPENMP, CONFIG_FEED_SER
 typedef enum config_tune { CONFIG_TUNE_OFF, CONFIG_TUNE_ON } config_tune;
 typedef enum config_progress { CONFIG_PROGRESS_AUTO, CONFIG_PROGRESS_ON, CONFIG_PROGRESS_OFF } config_progress;
 
+typedef enum config_on_error { CONFIG_ON_ERROR_STOP, CONFIG_ON_ERROR_CONTINUE } config_on_error;
+
 typedef struct config {
     struct {
         config_kind kind;
@@ -60,8 +62,9 @@ typedef struct config {
     struct {
         char dir[4096];
         int64_t every;
-        int keep;
+        int keep, keep_every;
         bool async;
+        config_on_error on_error;
     } checkpoint;
     struct {
         char record[4096], final[4096], picture[4096], trace[4096]; /* "" = none */

@@ -19,6 +19,7 @@ static const char *const devices[] = { "auto", "host", "cuda", NULL };
 static const char *const transports[] = { "auto", "staged", "mapped", "aware", "peer", "nccl", NULL };
 static const char *const feeds[] = { "auto", "openmp", "serial", "graph", NULL };
 static const char *const tunes[] = { "off", "on", NULL };
+static const char *const on_errors[] = { "stop", "continue", NULL };
 static const char *const progresses[] = { "auto", "on", "off", NULL };
 static const char side_values[] = "periodic, dirichlet V (a number) or neumann";
 
@@ -85,8 +86,13 @@ const config_row config_table[] = {
       AT(checkpoint.every) },
     { "checkpoint.keep", CONFIG_TYPE_INT, "files", "2", NULL, 0, 1000000, NULL, NULL, "the newest so many; 0: all",
       AT(checkpoint.keep) },
+    { "checkpoint.keep_every", CONFIG_TYPE_INT, "files", "0", NULL, 0, 1000000, NULL, NULL,
+      "every so many-th stays too: those of the steps that are multiples of keep_every * every; 0: none",
+      AT(checkpoint.keep_every) },
     { "checkpoint.async", CONFIG_TYPE_BOOL, "", "true", NULL, 0, 0, "true or false", NULL,
       "write while time steps go on", AT(checkpoint.async) },
+    { "checkpoint.on_error", CONFIG_TYPE_CHOICE, "", "stop", NULL, 0, 0, NULL, on_errors,
+      "what a run does that cannot write a checkpoint; the older ones stay", AT(checkpoint.on_error) },
 
     { "output.record", CONFIG_TYPE_PATH, "", "results.jsonl", NULL, 0, 0, "a path or none", NULL,
       "one JSON line a run, appended", AT(output.record) },

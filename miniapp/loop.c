@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "cmd.h"
 #include "progress.h"
 
 static volatile sig_atomic_t stop_asked;
@@ -53,13 +54,25 @@ static bool stop_agreed(attention *a, sim *s)
     return all[0] != 0;
 }
 
+checkpoint_status loop_open_writer(sim *s, writer **w, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    const retain_rule rule = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every };
+    char reason[900] = "";
+    checkpoint_status status;
+    *w = writer_create(s->top.comm, c->checkpoint.dir, rule, &status, reason, sizeof reason);
+    if (status != CHECKPOINT_OK) snprintf(why, why_bytes, "checkpoint.dir: %s", reason);
+    else if (writer_note(*w)[0]) cmd_say(0, "%s", writer_note(*w));
+    return status;
+}
+
 static bool write_checkpoint(sim *s, clock_steps *ticks, writer **w, const char *deck_text, loop_result *r)
 {
     const double begin_s = timer_now_s();
     checkpoint_status status = CHECKPOINT_OK;
     checkpoint_state state;
     clock_flush(ticks);
-    if (!*w) *w = writer_create(s->top.comm, s->cfg->checkpoint.dir, s->cfg->checkpoint.keep, &status, r->why, sizeof r->why);
+    if (!*w) status = loop_open_writer(s, w, r->why, sizeof r->why);
     if (status == CHECKPOINT_OK) {
         sim_snapshot(s, deck_text, &state);
         status = writer_submit(*w, &state, r->why, sizeof r->why);
@@ -68,6 +81,16 @@ static bool write_checkpoint(sim *s, clock_steps *ticks, writer **w, const char 
     r->checkpoint_s += timer_now_s() - begin_s;
     clock_restart(ticks, s->streams.lane[0]);
     return status == CHECKPOINT_OK;
+}
+
+/* After a checkpoint that was due, or that a signal asked for: may the run go on? A run that is to leave cannot go on without
+ * the file: exit 75 promises one. Of failures in a row only the first is said. */
+static bool may_go_on(const config *c, bool written, bool stop_signal, bool *was_said, const loop_result *r)
+{
+    if (!written && (stop_signal || c->checkpoint.on_error == CONFIG_ON_ERROR_STOP)) return false;
+    if (!written && !*was_said) cmd_say(0, "%s; the run goes on (checkpoint.on_error = continue)", r->why);
+    *was_said = !written;
+    return true;
 }
 
 /* Norms. A step that takes its norm with it is judged when the next one is under way, so that nobody waits; a level at which
@@ -131,6 +154,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_te
     clock_restart(ticks, s->streams.lane[0]);
 
     judge norms = { c->time.norm_every > 0 && sim_can_step_with_change(s), false };
+    bool failure_said = false;
     while (s->level < c->time.steps) {
         const step_probe *probe = stencil_step ? clock_probe(ticks, s->level - first, s->level + 1) : NULL;
         take_step(s, &norms, probe);
@@ -140,7 +164,8 @@ loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_te
         const bool now = stop_signal || checkpoint_due(c, s->level) || s->level == c->time.steps;
         const bool stop_here = converged(s, &norms, now, &r); /* may go back by a level */
         const bool due = checkpoint_due(c, s->level);
-        if ((due || stop_signal) && !write_checkpoint(s, ticks, w, deck_text, &r)) {
+        if ((due || stop_signal)
+            && !may_go_on(c, write_checkpoint(s, ticks, w, deck_text, &r), stop_signal, &failure_said, &r)) {
             r.end = LOOP_FAILED;
             break;
         }

@@ -19,6 +19,10 @@ typedef struct loop_result {
 /* Signals are caught from here on (USR1, TERM, INT); a second INT ends the process at once. Before the loop. */
 void loop_catch_signals(void);
 
+/* The writer into checkpoint.dir, as the deck says; rank 0 says what dead runs had left there. Not OK: one sentence that names
+ * the key; BUSY is the user's mistake. Collective. */
+checkpoint_status loop_open_writer(sim *s, writer **w, char *why, size_t why_bytes);
+
 /* *w takes the checkpoints that the deck asks for, and the one that a signal asks for; made when first needed if it is
  * NULL, the caller's to destroy. deck_text: the resolved deck, stored in every state file. Collective. */
 loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_text);

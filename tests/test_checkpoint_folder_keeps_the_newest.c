@@ -1,4 +1,5 @@
 /* A folder of checkpoints lists its whole files newest first, keeps as many as asked, and a stale NAME.tmp hurts nothing.
+ * Milestones and the last verified one stay besides; leftovers of dead runs go when a run takes the folder.
  * ranks: 1 3 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +76,7 @@ static void writes_in_turn(void **state)
     char dir[FIXTURE_PATH_BYTES + 32];
     checkpoint_status status;
     snprintf(dir, sizeof dir, "%s/turn", folder);
-    writer *w = writer_create(MPI_COMM_WORLD, dir, 2, &status, why, sizeof why);
+    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, &status, why, sizeof why);
     assert_int_equal(status, CHECKPOINT_OK);
     touch(dir, "step_0000000030.h5.tmp"); /* of a run that was killed at step 30, and of one at step 99 */
     touch(dir, "step_0000000099.h5.tmp");
@@ -109,6 +110,53 @@ static void writes_in_turn(void **state)
     free(s.field[0].data);
 }
 
+static void keeps(const char *dir, const int64_t *steps, const char *there)
+{
+    char name[64];
+    for (size_t i = 0; there[i]; i++) {
+        snprintf(name, sizeof name, "step_%010lld.h5", (long long)steps[i]);
+        if (is_there(dir, name) != (there[i] == 'x')) fail_msg("step %lld of %s", (long long)steps[i], there);
+    }
+}
+
+static void milestones_and_the_last_verified(void **state)
+{
+    (void)state;
+    const int64_t steps[] = { 10, 20, 25, 30, 40, 50, 60, 90 };
+    char dir[FIXTURE_PATH_BYTES + 32], name[64];
+    snprintf(dir, sizeof dir, "%s/milestones", folder);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        snprintf(name, sizeof name, "step_%010lld.h5", (long long)steps[i]);
+        touch(dir, name);
+    }
+    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 0, 30 }, 60, 60); /* all */
+    keeps(dir, steps, "xxxxxxxx");
+    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 2, 30 }, 60, 25); /* 60 50; 30; 25; 90 is another run's */
+    keeps(dir, steps, "__xx_xxx");
+    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 1, 0 }, 60, 25);
+    keeps(dir, steps, "__x___xx");
+    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 1, 0 }, 60, RETAIN_NONE_VERIFIED);
+    keeps(dir, steps, "______xx");
+}
+
+static void leftovers_of_dead_runs(void **state)
+{
+    (void)state;
+    const char *const ours[] = { "step_0000000030.h5.tmp", "step_0000000030.xmf.tmp" };
+    const char *const others[] = { "step_30.h5.tmp", "step_0000000030.h5.tmp2", "step_0000000030.tmp", "notes.tmp",
+                                   "step_0000000020.h5" };
+    char dir[FIXTURE_PATH_BYTES + 32];
+    snprintf(dir, sizeof dir, "%s/leftovers", folder);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) touch(dir, ours[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) touch(dir, others[i]);
+    assert_int_equal(retain_clean(MPI_COMM_WORLD, dir), 2);
+    assert_int_equal(retain_clean(MPI_COMM_WORLD, dir), 0);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) assert_false(is_there(dir, ours[i]));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_true(is_there(dir, others[i]));
+}
+
 static void unusable_folder(void **state)
 {
     (void)state;
@@ -116,7 +164,7 @@ static void unusable_folder(void **state)
     checkpoint_status status;
     touch(folder, "file");
     snprintf(dir, sizeof dir, "%s/file", folder);
-    assert_null(writer_create(MPI_COMM_WORLD, dir, 2, &status, why, sizeof why));
+    assert_null(writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, &status, why, sizeof why));
     assert_int_equal(status, CHECKPOINT_IO);
     assert_non_null(strstr(why, "Not a directory"));
     snprintf(dir, sizeof dir, "%s/file/below", folder);
@@ -130,7 +178,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
     const struct CMUnitTest tests[] = { cmocka_unit_test(lists), cmocka_unit_test(writes_in_turn),
-                                        cmocka_unit_test(unusable_folder) };
+                                        cmocka_unit_test(milestones_and_the_last_verified),
+                                        cmocka_unit_test(leftovers_of_dead_runs), cmocka_unit_test(unusable_folder) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
     MPI_Finalize();

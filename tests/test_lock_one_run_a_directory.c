@@ -1,0 +1,180 @@
+/* A directory is one run's: a lock of a run that may be alive is refused, one of a run that is known to be gone is taken over.
+ * ranks: 1 3 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "checkpoint_fixture.h"
+#include "lock.h"
+
+static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512], note[512];
+static char line[512]; /* of a lock of rank 0's process */
+
+static lock *take(checkpoint_status *status)
+{
+    memset(note, 0, sizeof note);
+    return lock_take(MPI_COMM_WORLD, folder, status, note, sizeof note, why, sizeof why);
+}
+
+static void expect_taken(const char *words)
+{
+    checkpoint_status status;
+    lock *l = take(&status);
+    assert_int_equal(status, CHECKPOINT_OK);
+    assert_non_null(l);
+    assert_true(on_all(MPI_COMM_WORLD, fixture_rank(MPI_COMM_WORLD) != 0 || (words ? strstr(note, words) != NULL : !note[0])));
+    lock_release(&l);
+    MPI_Barrier(MPI_COMM_WORLD);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void expect_busy(const char *words)
+{
+    checkpoint_status status;
+    assert_null(take(&status));
+    assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_BUSY && strstr(why, words) && strstr(why, path)));
+}
+
+static void put(const char *text)
+{
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        FILE *f = fopen(path, "w");
+        fputs(text, f);
+        fclose(f);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* A lock like rank 0's own, with other words; NULL: the same. */
+static void put_lock(const char *host, long pid, unsigned long long started, const char *job, int restarts)
+{
+    char text[512], own_host[64];
+    long own_pid;
+    unsigned long long own_started;
+    assert_int_equal(sscanf(line, "host=%63s pid=%ld started=%llu", own_host, &own_pid, &own_started), 3);
+    snprintf(text, sizeof text, "host=%s pid=%ld started=%llu job=%s restarts=%d\n", host ? host : own_host,
+             pid ? pid : own_pid, started ? started : own_started, job, restarts);
+    put(text);
+}
+
+static void remove_it(void)
+{
+    if (fixture_rank(MPI_COMM_WORLD) == 0) unlink(path);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void the_second_is_refused(void **state)
+{
+    (void)state;
+    checkpoint_status status;
+    char words[64];
+    long pid = (long)getpid();
+    MPI_Bcast(&pid, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    lock *l = take(&status);
+    assert_int_equal(status, CHECKPOINT_OK);
+    FILE *f = fopen(path, "r");
+    assert_non_null(fgets(line, sizeof line, f));
+    fclose(f);
+    snprintf(words, sizeof words, "pid %ld, job -", pid);
+    expect_busy(words);
+    lock_release(&l);
+    assert_null(l);
+    lock_release(&l);
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect_taken(NULL);
+}
+
+static void of_the_dead(void **state)
+{
+    (void)state;
+    pid_t child = 0;
+    if (fixture_rank(MPI_COMM_WORLD) == 0) { /* ranks that wait on one core must not outlive their turn: no MPI in the child */
+        child = fork();
+        if (child == 0) _exit(0);
+        siginfo_t ended;
+        waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT);
+    }
+    long pid = (long)child;
+    MPI_Bcast(&pid, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    put_lock(NULL, pid, 1, "77", 0); /* ended, but its parent has not asked yet */
+    expect_taken("which is gone");
+    if (child) waitpid(child, NULL, 0);
+    put_lock(NULL, pid, 0, "77", 0);
+    expect_taken("job 77");
+    put_lock(NULL, 0, 1, "-", 0); /* a later process has its number */
+    expect_taken("which is gone");
+}
+
+static void of_another_host(void **state)
+{
+    (void)state;
+    put_lock("elsewhere", 0, 0, "77", 0);
+    expect_busy("host elsewhere");
+    setenv("SLURM_JOB_ID", "77", 1);
+    expect_busy("job 77"); /* another step of this job may be alive */
+    setenv("SLURM_RESTART_COUNT", "1", 1);
+    expect_taken("host elsewhere"); /* requeued: the first start has ended */
+    put_lock("elsewhere", 0, 0, "78", 0);
+    expect_busy("job 78");
+    unsetenv("SLURM_RESTART_COUNT");
+    unsetenv("SLURM_JOB_ID");
+    remove_it();
+}
+
+static void of_nobody(void **state)
+{
+    (void)state;
+    const char *const texts[] = { "", "host=h pid=1", "\x01\x02 nothing of the kind\n", "host=h pid=1 started=1 job=- restarts=0 more\n" };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put(texts[i]);
+        expect_taken("unreadable");
+    }
+    if (fixture_rank(MPI_COMM_WORLD) == 0 && symlink("/nowhere/at/all", path) != 0) fail();
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect_taken("unreadable");
+}
+
+static void what_is_not_ours_stays(void **state)
+{
+    (void)state;
+    checkpoint_status status;
+    lock *l = take(&status);
+    assert_int_equal(status, CHECKPOINT_OK);
+    put_lock("elsewhere", 0, 0, "-", 0); /* somebody deleted ours, and another run came */
+    lock_release(&l);
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect_busy("elsewhere");
+    remove_it();
+}
+
+static void no_folder(void **state)
+{
+    (void)state;
+    checkpoint_status status;
+    assert_null(lock_take(MPI_COMM_WORLD, "/nowhere/at/all", &status, note, sizeof note, why, sizeof why));
+    assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_IO && strstr(why, "No such file or directory")));
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    fixture_folder(folder);
+    snprintf(path, sizeof path, "%s/%s", folder, LOCK_NAME);
+    unsetenv("SLURM_JOB_ID");
+    unsetenv("SLURM_RESTART_COUNT");
+    unsetenv("PBS_JOBID");
+    unsetenv("LSB_JOBID");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_second_is_refused),  cmocka_unit_test(of_the_dead), cmocka_unit_test(of_another_host),
+        cmocka_unit_test(of_nobody), cmocka_unit_test(what_is_not_ours_stays), cmocka_unit_test(no_folder),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixture_remove(folder);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}
