@@ -1,9 +1,11 @@
 /* State files: one HDF5 file, fields in global order, whole under its final name.
  *
  *   /fields/NAME  (ny, nx), or (nx) where ny is 1; attribute fingerprint (16 hex digits)
+ *   /checksums/NAME  uint32, the CRC-32C of each block of /fields/NAME: block_rows rows of it (attribute), in 1D
+ *                 block_cells cells, as they lie in the file; the last block may be shorter. Older files have none.
  *   root attributes schema_version, program, version, kind, step, fingerprint (of /fields/u or /fields/b), deck
  *   (resolved, as text)
- * Written to NAME.tmp, flushed, fsynced, read back and compared by fingerprint, renamed, directory fsynced; an XDMF
+ * Written to NAME.tmp, flushed, fsynced, read back and compared as `verify` asks, renamed, directory fsynced; an XDMF
  * file beside it opens in ParaView and VisIt. All functions are collective over comm and return the same status on
  * every rank; on failure one sentence in why and, for writes, no NAME.tmp left behind and an older NAME untouched.
  * Data pass through host memory: `data` points at this rank's own cells, dense rows, in the field's type. */
@@ -28,6 +30,12 @@ typedef struct checkpoint_field {
     uint64_t fingerprint; /* global; write: given (what memory holds); read: found and verified */
 } checkpoint_field;
 
+typedef enum checkpoint_verify_how { /* what is read back before the rename */
+    CHECKPOINT_VERIFY_FULL,   /* everything, by block checksums and fingerprints */
+    CHECKPOINT_VERIFY_SAMPLE, /* a sixteenth of the blocks and the last, by checksums */
+    CHECKPOINT_VERIFY_OFF,
+} checkpoint_verify_how;
+
 typedef struct checkpoint_state {
     const char *kind; /* "heat", ... */
     dtype type;
@@ -36,6 +44,7 @@ typedef struct checkpoint_state {
     int fields;
     checkpoint_field field[CHECKPOINT_FIELDS_MAX];
     const char *version; /* of the program, write only; NULL is stored as "unknown" */
+    checkpoint_verify_how verify; /* write only */
 } checkpoint_state;
 
 typedef struct checkpoint_info { /* what a file says about itself */
@@ -67,6 +76,19 @@ void checkpoint_info_free(checkpoint_info *info);
 /* Fills s->field[i].data of the named fields and s->step from the file and checks every fingerprint over all ranks. nx,
  * ny, type of the caller must match the file's (else DAMAGED with the sentence). */
 checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, char *why, size_t why_bytes);
+
+enum { CHECKPOINT_DAMAGE_LISTED = 16, CHECKPOINT_DAMAGE_BYTES = 256 };
+
+typedef struct checkpoint_report {
+    checkpoint_info info; /* checkpoint_info_free */
+    int64_t blocks;       /* with checksums, of all fields; 0: a file without */
+    int64_t damaged;      /* blocks, or fields that have no checksums; the first so many are listed: dataset, block, rows */
+    char damage[CHECKPOINT_DAMAGE_LISTED][CHECKPOINT_DAMAGE_BYTES];
+} checkpoint_report;
+
+/* Looks at every byte of the fields that the file's kind has. OK: whole. DAMAGED with r->damaged > 0: what is in r->damage, why
+ * untouched; every other failure, with r->damaged 0 and its sentence in why: unreadable as a state file. */
+checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_report *r, char *why, size_t why_bytes);
 
 /* DIR/step_NNNNNNNNNN.h5 */
 void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step);

@@ -8,7 +8,7 @@
 
 #include "checkpoint.h"
 
-enum { CHECKPOINT_SENTENCE_BYTES = 1024, CHECKPOINT_PATH_BYTES = 4400, CHECKPOINT_FINGERPRINT_DIGITS = 16 };
+enum { CHECKPOINT_SENTENCE_BYTES = 1024, CHECKPOINT_PATH_BYTES = 4400, CHECKPOINT_FINGERPRINT_DIGITS = 16, CHECKPOINT_WHERE_BYTES = 96 };
 
 /* The worst status of all ranks; why becomes the sentence of the lowest rank that has it. Collective. */
 checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, char *why, size_t why_bytes);
@@ -41,10 +41,53 @@ int64_t checkpoint_bands(box own, size_t cell_bytes, size_t band_bytes);
 /* This rank's share of the fingerprint: the sum mod 2^64 over `own` of a field nx cells wide; data: own's dense rows. */
 uint64_t checkpoint_fingerprint_share(dtype t, const void *data, box own, int64_t nx);
 
-/* Makes path with all attributes and with datasets that have their place but no data yet; *end_bytes: where the last of
- * them ends. By one rank alone. */
-checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, uint64_t *end_bytes, char *why,
-                                             size_t why_bytes);
+/* ---- checksums of blocks ---- */
+
+/* Of one field, CRC-32C of each block: `lines` rows, or cells where there is one row; the last may be shorter. */
+typedef struct checkpoint_sums {
+    int64_t lines, blocks;
+    uint32_t *crc; /* owned: checkpoint_sums_free; NULL: none */
+} checkpoint_sums;
+
+/* Bytes that a block is about, where that makes few enough blocks. Tests make it small. */
+extern size_t checkpoint_block_bytes;
+int64_t checkpoint_block_lines(const checkpoint_field *f, dtype type); /* of a file to be written */
+box checkpoint_block(const checkpoint_field *f, int64_t lines, int64_t index); /* its cells, global */
+
+/* All zero; false: no memory. lines > 0. */
+bool checkpoint_sums_make(checkpoint_sums *sums, const checkpoint_field *f, int64_t lines);
+void checkpoint_sums_free(checkpoint_sums *sums);
+/* Adds the share of the cells `part`, dense rows at data. Once all cells are in, over all ranks where unite is called,
+ * finish makes checksums of the shares. */
+void checkpoint_sums_add(checkpoint_sums *sums, dtype type, const void *data, box part, const checkpoint_field *f);
+void checkpoint_sums_unite(MPI_Comm comm, checkpoint_sums *sums);
+void checkpoint_sums_finish(checkpoint_sums *sums, dtype type, const checkpoint_field *f);
+/* Of every field as memory holds it; collective. sums[CHECKPOINT_FIELDS_MAX] start zeroed and are the caller's to free. */
+checkpoint_status checkpoint_sums_of_state(MPI_Comm comm, const checkpoint_state *s, checkpoint_sums *sums, char *why,
+                                           size_t why_bytes);
+/* By one rank: makes and fills NAME in the group /checksums; raises *end_bytes to where it ends. */
+bool checkpoint_sums_write(hid_t group, const checkpoint_field *f, const checkpoint_sums *sums, uint64_t *end_bytes);
+/* sums->crc stays NULL, with status OK, where the file has none for this field. */
+checkpoint_status checkpoint_sums_read(hid_t file, const char *path, const checkpoint_field *f, checkpoint_sums *sums,
+                                       char *why, size_t why_bytes);
+
+/* Reads the cells `part` through a buffer and adds their share to *fingerprint and to sums; each may be NULL. By one rank. */
+checkpoint_status checkpoint_scan(hid_t dataset, const char *path, const checkpoint_field *f, dtype type, box part,
+                                  uint64_t *fingerprint, checkpoint_sums *sums, char *why, size_t why_bytes);
+/* "block 2, rows 32 .. 47" or "block 2, columns 32 .. 47", of at most CHECKPOINT_WHERE_BYTES. */
+void checkpoint_say_block(char *out, const checkpoint_field *f, int64_t lines, int64_t block);
+
+/* Compares what is in tmp with memory, as s->verify asks; path: the final name, for the sentence. DAMAGED: they differ. */
+checkpoint_status checkpoint_read_back(MPI_Comm comm, const char *tmp, const char *path, const checkpoint_state *s,
+                                       const checkpoint_sums *sums, char *why, size_t why_bytes);
+
+/* Makes path with all attributes and checksums and with datasets that have their place but no data yet; *end_bytes: where
+ * the last of them ends. By one rank alone. */
+checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, const checkpoint_sums *sums,
+                                             uint64_t *end_bytes, char *why, size_t why_bytes);
+bool checkpoint_put_text(hid_t object, const char *name, const char *text);
+bool checkpoint_put_integer(hid_t object, const char *name, int64_t number);
+bool checkpoint_get_integer(hid_t object, const char *name, int64_t *number);
 
 /* Opens /fields/NAME and checks that it is what `f` needs; reads its fingerprint attribute into *fingerprint. */
 checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type,

@@ -9,7 +9,7 @@
 
 enum { DECK_BYTES_MAX = 64 << 10, WORD_BYTES_MAX = 64 }; /* an attribute in HDF5's compact form ends at 64 KiB */
 
-static bool read_integer(hid_t object, const char *name, int64_t *out)
+bool checkpoint_get_integer(hid_t object, const char *name, int64_t *out)
 {
     if (H5Aexists(object, name) <= 0) return false;
     const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
@@ -47,12 +47,12 @@ static bool read_shape(hid_t file, const char *name, checkpoint_info *info)
 static checkpoint_status read_info(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes)
 {
     int64_t schema = 0;
-    if (!read_integer(file, "schema_version", &schema))
+    if (!checkpoint_get_integer(file, "schema_version", &schema))
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is no state file: it has no schema_version", path);
     if (schema < 1 || schema > CHECKPOINT_SCHEMA_VERSION)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has schema version %lld and this program reads up to %d",
                                path, (long long)schema, CHECKPOINT_SCHEMA_VERSION);
-    if (!read_integer(file, "step", &info->step) || info->step < 0)
+    if (!checkpoint_get_integer(file, "step", &info->step) || info->step < 0)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no readable step", path);
 
     char *const kind = checkpoint_attribute_text(file, "kind", WORD_BYTES_MAX);
@@ -115,6 +115,34 @@ static checkpoint_status read_field(hid_t file, const char *path, checkpoint_fie
     return status;
 }
 
+/* Adds to why where f's data, as they were read, first differ from the file's checksums. Collective. */
+static void say_where(MPI_Comm comm, const char *path, const checkpoint_field *f, dtype type, char *why, size_t why_bytes)
+{
+    char unused[CHECKPOINT_SENTENCE_BYTES], where[CHECKPOINT_WHERE_BYTES];
+    checkpoint_sums wanted = { .crc = NULL }, found = { .crc = NULL };
+    hid_t file;
+    checkpoint_status status = checkpoint_h5_open(path, &file, unused, sizeof unused);
+    if (status == CHECKPOINT_OK) {
+        status = checkpoint_sums_read(file, path, f, &wanted, unused, sizeof unused);
+        H5Fclose(file);
+    }
+    if (status == CHECKPOINT_OK && (!wanted.crc || !checkpoint_sums_make(&found, f, wanted.lines))) status = CHECKPOINT_MISSING;
+    if (checkpoint_agree(comm, status, unused, sizeof unused) == CHECKPOINT_OK) {
+        checkpoint_sums_add(&found, type, f->data, f->own, f);
+        checkpoint_sums_unite(comm, &found);
+        checkpoint_sums_finish(&found, type, f);
+        int64_t b = 0;
+        while (b < found.blocks && found.crc[b] == wanted.crc[b]) b++;
+        if (b < found.blocks) {
+            const size_t used = strlen(why);
+            checkpoint_say_block(where, f, wanted.lines, b);
+            if (used < why_bytes) snprintf(why + used, why_bytes - used, "; first in %s", where);
+        }
+    }
+    checkpoint_sums_free(&wanted);
+    checkpoint_sums_free(&found);
+}
+
 checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, char *why, size_t why_bytes)
 {
     uint64_t stored[CHECKPOINT_FIELDS_MAX] = { 0 }, share[CHECKPOINT_FIELDS_MAX] = { 0 }, found[CHECKPOINT_FIELDS_MAX];
@@ -132,11 +160,14 @@ checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_st
     if (status != CHECKPOINT_OK) return status;
 
     MPI_CHECK(MPI_Allreduce(share, found, CHECKPOINT_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
+    int differs = -1, differing;
     for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++) {
-        if (found[i] != stored[i])
+        if (found[i] != stored[i]) {
+            differs = i;
             status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
                                      "%s is damaged: /fields/%s has fingerprint %016llx and the file says %016llx", path,
                                      s->field[i].name, (unsigned long long)found[i], (unsigned long long)stored[i]);
+        }
         s->field[i].fingerprint = found[i];
     }
     const checkpoint_field *main_field = &s->field[checkpoint_main_field(s)];
@@ -146,5 +177,8 @@ checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_st
                                  main_field->name, (unsigned long long)main_field->fingerprint,
                                  (unsigned long long)info.fingerprint);
     s->step = info.step;
-    return checkpoint_agree(comm, status, why, why_bytes); /* each rank read the attributes for itself */
+    status = checkpoint_agree(comm, status, why, why_bytes); /* each rank read the attributes for itself */
+    MPI_CHECK(MPI_Allreduce(&differs, &differing, 1, MPI_INT, MPI_MAX, comm));
+    if (differing >= 0) say_where(comm, path, &s->field[differing], s->type, why, why_bytes);
+    return status;
 }

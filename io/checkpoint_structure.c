@@ -1,4 +1,4 @@
-/* A state file's structure: attributes and empty datasets, made by one rank with POSIX calls. */
+/* A state file's structure: attributes, checksums and empty datasets, made by one rank with POSIX calls. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 enum { DATA_ALIGNMENT_BYTES = 4096 }; /* a page: no two datasets share one */
 
-static bool put_text(hid_t object, const char *name, const char *text)
+bool checkpoint_put_text(hid_t object, const char *name, const char *text)
 {
     const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
     H5Tset_size(type, strlen(text) + 1);
@@ -19,7 +19,7 @@ static bool put_text(hid_t object, const char *name, const char *text)
     return ok;
 }
 
-static bool put_integer(hid_t object, const char *name, int64_t number)
+bool checkpoint_put_integer(hid_t object, const char *name, int64_t number)
 {
     const hid_t space = H5Screate(H5S_SCALAR);
     const hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
@@ -33,7 +33,7 @@ static bool put_fingerprint(hid_t object, uint64_t fingerprint)
 {
     char digits[CHECKPOINT_FINGERPRINT_DIGITS + 1];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)fingerprint);
-    return put_text(object, "fingerprint", digits);
+    return checkpoint_put_text(object, "fingerprint", digits);
 }
 
 static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
@@ -51,11 +51,13 @@ static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
 }
 
 /* What could not be written, NULL: nothing. */
-static const char *describe(const checkpoint_state *s, hid_t root, uint64_t *end_bytes)
+static const char *describe(const checkpoint_state *s, const checkpoint_sums *sums, hid_t root, uint64_t *end_bytes)
 {
-    if (!put_integer(root, "schema_version", CHECKPOINT_SCHEMA_VERSION) || !put_text(root, "program", "weft")
-        || !put_text(root, "version", s->version ? s->version : "unknown") || !put_text(root, "kind", s->kind)
-        || !put_integer(root, "step", s->step) || !put_text(root, "deck", s->deck ? s->deck : "")
+    if (!checkpoint_put_integer(root, "schema_version", CHECKPOINT_SCHEMA_VERSION)
+        || !checkpoint_put_text(root, "program", "weft")
+        || !checkpoint_put_text(root, "version", s->version ? s->version : "unknown")
+        || !checkpoint_put_text(root, "kind", s->kind) || !checkpoint_put_integer(root, "step", s->step)
+        || !checkpoint_put_text(root, "deck", s->deck ? s->deck : "")
         || !put_fingerprint(root, s->field[checkpoint_main_field(s)].fingerprint))
         return "attributes";
     const hid_t group = H5Gcreate2(root, "fields", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -72,21 +74,27 @@ static const char *describe(const checkpoint_state *s, hid_t root, uint64_t *end
         if (dataset >= 0) H5Dclose(dataset);
     }
     H5Gclose(group);
+    if (failed) return failed;
+    const hid_t checksums = H5Gcreate2(root, "checksums", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    if (checksums < 0) return "/checksums";
+    for (int i = 0; i < s->fields && !failed; i++)
+        if (!checkpoint_sums_write(checksums, &s->field[i], &sums[i], end_bytes)) failed = "/checksums";
+    H5Gclose(checksums);
     return failed;
 }
 
-checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, uint64_t *end_bytes, char *why,
-                                             size_t why_bytes)
+checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, const checkpoint_sums *sums,
+                                             uint64_t *end_bytes, char *why, size_t why_bytes)
 {
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_file_locking(access, false, true); /* nobody else writes NAME.tmp, and parallel file systems often have no locks */
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
-    /* The 1.8 format has checksums over everything but the raw data, which the fingerprint covers. */
+    /* The 1.8 format has checksums over everything but the raw data, which fingerprints and block checksums cover. */
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
     H5Pset_alignment(access, DATA_ALIGNMENT_BYTES, DATA_ALIGNMENT_BYTES);
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
     *end_bytes = 0;
-    const char *failed = file < 0 ? "H5Fcreate" : describe(s, file, end_bytes);
+    const char *failed = file < 0 ? "H5Fcreate" : describe(s, sums, file, end_bytes);
     checkpoint_status status = CHECKPOINT_OK;
     if (failed)
         status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write %s: %s: %s", path, failed, checkpoint_h5_reason());

@@ -3,9 +3,9 @@
  * What this guards against, all measured on Open MPI 4.1.4 with HDF5 1.10.8:
  * - Strided collective writes (a 2D block in global order) with two or more aggregators were silently corrupt in up to
  *   7 of 15 files: data sieving reads, modifies and writes back ranges that another aggregator writes at the same time.
- *   checkpoint_before_mpi_init turns it off; and every file is read back before it gets its name, by ranges of whole
- *   rows with POSIX calls, so that a fault of the write path cannot hide itself. A file that differs is written once
- *   more, independently.
+ *   checkpoint_before_mpi_init turns it off; and files are read back as s->verify asks before they get their name, by
+ *   ranges of whole rows with POSIX calls, so that a fault of the write path cannot hide itself. A file that differs is
+ *   written once more, independently.
  * - A full disk is not reported by collective writes, and where HDF5 then cannot write its own structures in parallel, one
  *   rank returns from H5Fflush and the others wait in it for ever. So rank 0 alone makes the file with all its structure
  *   through POSIX calls, the space is asked for (statvfs) and taken (fallocate, where the file system has it), and the
@@ -23,17 +23,16 @@
 
 #include "check.h"
 #include "checkpoint_part.h"
-#include "decomp.h"
 
 enum {
-    ROOM_BEYOND_DATA_BYTES = 128 << 10, /* HDF5's own structures and the XDMF file take under 64 KiB with any deck */
-    READ_BACK_BYTES = 64 << 20          /* memory that the comparison may take per rank */
+    ROOM_BEYOND_DATA_BYTES = 128 << 10 /* HDF5's own structures and the XDMF file take under 64 KiB with any deck */
 };
 
 typedef struct writing {
     MPI_Comm comm;
     int rank, ranks;
     const checkpoint_state *s;
+    checkpoint_sums sums[CHECKPOINT_FIELDS_MAX];
     const char *path;
     char tmp[CHECKPOINT_PATH_BYTES], xdmf[CHECKPOINT_PATH_BYTES], xdmf_tmp[CHECKPOINT_PATH_BYTES];
     char directory[CHECKPOINT_PATH_BYTES];
@@ -76,16 +75,17 @@ static checkpoint_status create_empty(writing *w)
     return CHECKPOINT_OK;
 }
 
-static uint64_t needed_bytes(const checkpoint_state *s)
+static uint64_t needed_bytes(const writing *w)
 {
     uint64_t needed = ROOM_BEYOND_DATA_BYTES;
-    for (int i = 0; i < s->fields; i++) needed += field_bytes(s, i);
+    for (int i = 0; i < w->s->fields; i++)
+        needed += field_bytes(w->s, i) + (uint64_t)w->sums[i].blocks * sizeof *w->sums[i].crc;
     return needed;
 }
 
 static checkpoint_status look_for_room(writing *w)
 {
-    const uint64_t needed = needed_bytes(w->s);
+    const uint64_t needed = needed_bytes(w);
     const int fd = open(w->tmp, O_RDWR | O_CLOEXEC);
     if (fd < 0) {
         if (errno != ENOENT) return file_failed(w, "open", w->tmp, errno);
@@ -123,10 +123,10 @@ static checkpoint_status reserve(writing *w, uint64_t bytes)
 static checkpoint_status create_structure(writing *w)
 {
     if (w->rank != 0) return CHECKPOINT_OK;
-    checkpoint_status status = reserve(w, needed_bytes(w->s));
+    checkpoint_status status = reserve(w, needed_bytes(w));
     if (status != CHECKPOINT_OK) return status;
     uint64_t end_bytes = 0;
-    status = checkpoint_structure_write(w->tmp, w->s, &end_bytes, w->why, w->why_bytes);
+    status = checkpoint_structure_write(w->tmp, w->s, w->sums, &end_bytes, w->why, w->why_bytes);
     return status == CHECKPOINT_OK ? reserve(w, end_bytes) : status;
 }
 
@@ -218,56 +218,11 @@ static checkpoint_status write_file(writing *w, H5FD_mpio_xfer_t transfer)
     return agree(w, code ? file_failed(w, "fsync", w->tmp, code) : CHECKPOINT_OK);
 }
 
-/* ---- reading back ---- */
-
-/* Each rank reads its share of the file, whoever wrote it. */
-static checkpoint_status read_back_field(writing *w, hid_t file, int i, void *buffer, uint64_t *share)
+static checkpoint_status write_and_read_back(writing *w, H5FD_mpio_xfer_t transfer)
 {
-    const checkpoint_field *f = &w->s->field[i];
-    const size_t cell_bytes = dtype_bytes(w->s->type);
-    const box part = decomp_share(f->nx, f->ny, w->ranks, w->rank);
-    hid_t dataset;
-    uint64_t stored;
-    *share = 0;
-    checkpoint_status status = checkpoint_dataset_open(file, w->tmp, f, w->s->type, &dataset, &stored, w->why, w->why_bytes);
+    const checkpoint_status status = write_file(w, transfer);
     if (status != CHECKPOINT_OK) return status;
-    const hid_t space = H5Dget_space(dataset);
-    const int64_t bands = checkpoint_bands(part, cell_bytes, READ_BACK_BYTES);
-    for (int64_t b = 0; b < bands && status == CHECKPOINT_OK; b++) {
-        const box piece = checkpoint_band(part, cell_bytes, READ_BACK_BYTES, b);
-        const hsize_t cells = (hsize_t)box_cells(piece);
-        const hid_t memory = H5Screate_simple(1, &cells, NULL);
-        checkpoint_h5_select(space, piece);
-        if (H5Dread(dataset, checkpoint_h5_memory_type(w->s->type), memory, space, H5P_DEFAULT, buffer) < 0)
-            status = h5_failed(w, "reading back");
-        else
-            *share += checkpoint_fingerprint_share(w->s->type, buffer, piece, f->nx);
-        H5Sclose(memory);
-    }
-    H5Sclose(space);
-    H5Dclose(dataset);
-    return status;
-}
-
-/* DAMAGED: the file is not what memory holds. */
-static checkpoint_status read_back(writing *w)
-{
-    uint64_t share[CHECKPOINT_FIELDS_MAX] = { 0 }, found[CHECKPOINT_FIELDS_MAX];
-    hid_t file = H5I_INVALID_HID;
-    void *buffer = malloc(READ_BACK_BYTES);
-    checkpoint_status status = buffer ? checkpoint_h5_open(w->tmp, &file, w->why, w->why_bytes)
-                                      : file_failed(w, "read back", w->tmp, ENOMEM);
-    for (int i = 0; i < w->s->fields && status == CHECKPOINT_OK; i++) status = read_back_field(w, file, i, buffer, &share[i]);
-    if (file >= 0) H5Fclose(file);
-    free(buffer);
-    MPI_CHECK(MPI_Allreduce(share, found, CHECKPOINT_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm));
-    for (int i = 0; i < w->s->fields && status == CHECKPOINT_OK; i++)
-        if (found[i] != w->s->field[i].fingerprint)
-            status = checkpoint_fail(CHECKPOINT_DAMAGED, w->why, w->why_bytes,
-                                     "cannot write %s: %s reads back with fingerprint %016llx instead of %016llx", w->path,
-                                     w->s->field[i].name, (unsigned long long)found[i],
-                                     (unsigned long long)w->s->field[i].fingerprint);
-    return agree(w, status);
+    return checkpoint_read_back(w->comm, w->tmp, w->path, w->s, w->sums, w->why, w->why_bytes);
 }
 
 /* ---- the final name ---- */
@@ -299,12 +254,10 @@ checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkp
     snprintf(w.xdmf_tmp, sizeof w.xdmf_tmp, "%.*s.tmp", (int)(sizeof w.xdmf_tmp - 5), w.xdmf);
     checkpoint_directory_of(w.directory, sizeof w.directory, path);
 
-    checkpoint_status status = write_file(&w, H5FD_MPIO_COLLECTIVE);
-    if (status == CHECKPOINT_OK) status = read_back(&w);
-    if (status == CHECKPOINT_DAMAGED) {
-        status = write_file(&w, H5FD_MPIO_INDEPENDENT);
-        if (status == CHECKPOINT_OK) status = read_back(&w);
-    }
+    checkpoint_status status = checkpoint_sums_of_state(comm, s, w.sums, why, why_bytes);
+    if (status == CHECKPOINT_OK) status = write_and_read_back(&w, H5FD_MPIO_COLLECTIVE);
+    if (status == CHECKPOINT_DAMAGED) status = write_and_read_back(&w, H5FD_MPIO_INDEPENDENT);
+    for (int i = 0; i < s->fields; i++) checkpoint_sums_free(&w.sums[i]);
     if (status != CHECKPOINT_OK) status = CHECKPOINT_IO; /* twice DAMAGED: this file system does not keep what it is given */
     if (status == CHECKPOINT_OK) status = agree(&w, publish(&w));
     if (status != CHECKPOINT_OK) {

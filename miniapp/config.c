@@ -11,6 +11,9 @@
 
 #include "config_table.h"
 
+/* Up to here reading a file back takes seconds. */
+#define FULLY_VERIFIED_BYTES ((double)((int64_t)4 << 30))
+
 typedef struct checking {
     config *c;
     const deck *d;
@@ -278,12 +281,27 @@ static bool check_time(const checking *k)
     return true;
 }
 
+/* Bytes of a state file's fields. */
+static double state_bytes(const config *c)
+{
+    const bool two_fields =
+        c->problem.kind == CONFIG_WAVE || c->problem.kind == CONFIG_ADVECT || c->problem.kind == CONFIG_TRANSPOSE;
+    return (double)c->grid.nx * (double)c->grid.ny * (double)dtype_bytes(c->problem.type) * (two_fields ? 2.0 : 1.0);
+}
+
+static bool choose_verify(const checking *k)
+{
+    if (!given(k, "checkpoint.verify"))
+        k->c->checkpoint.verify = state_bytes(k->c) > FULLY_VERIFIED_BYTES ? CONFIG_VERIFY_SAMPLE : CONFIG_VERIFY_FULL;
+    return true;
+}
+
 bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes)
 {
     const checking k = { c, d, why, why_bytes };
     memset(c, 0, sizeof *c);
     return all_known(&k) && read_all(&k) && check_order(&k) && check_weights(&k) && check_grid(&k) && check_alpha(&k) &&
-           check_modes(&k) && check_time(&k);
+           check_modes(&k) && check_time(&k) && choose_verify(&k);
 }
 
 /* ---- comparison ---- */

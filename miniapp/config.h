@@ -25,6 +25,7 @@ typedef enum config_transport {
 } config_transport;
 typedef enum config_feed { CONFIG_FEED_AUTO, CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH } config_feed;
 typedef enum config_tune { CONFIG_TUNE_OFF, CONFIG_TUNE_ON } config_tune;
+typedef enum config_verify { CONFIG_VERIFY_FULL, CONFIG_VERIFY_SAMPLE, CONFIG_VERIFY_OFF } config_verify;
 typedef enum config_progress { CONFIG_PROGRESS_AUTO, CONFIG_PROGRESS_ON, CONFIG_PROGRESS_OFF } config_progress;
 
 typedef enum config_on_error { CONFIG_ON_ERROR_STOP, CONFIG_ON_ERROR_CONTINUE } config_on_error;
@@ -65,6 +66,7 @@ typedef struct config {
         int keep, keep_every;
         bool async;
         config_on_error on_error;
+        config_verify verify;                 /* resolved: by the bytes of a state file unless given */
     } checkpoint;
     struct {
         char record[4096], final[4096], picture[4096], trace[4096]; /* "" = none */

@@ -19,6 +19,7 @@ static const char *const devices[] = { "auto", "host", "cuda", NULL };
 static const char *const transports[] = { "auto", "staged", "mapped", "aware", "peer", "nccl", NULL };
 static const char *const feeds[] = { "auto", "openmp", "serial", "graph", NULL };
 static const char *const tunes[] = { "off", "on", NULL };
+static const char *const verifies[] = { "full", "sample", "off", NULL };
 static const char *const on_errors[] = { "stop", "continue", NULL };
 static const char *const progresses[] = { "auto", "on", "off", NULL };
 static const char side_values[] = "periodic, dirichlet V (a number) or neumann";
@@ -93,6 +94,8 @@ const config_row config_table[] = {
       "write while time steps go on", AT(checkpoint.async) },
     { "checkpoint.on_error", CONFIG_TYPE_CHOICE, "", "stop", NULL, 0, 0, NULL, on_errors,
       "what a run does that cannot write a checkpoint; the older ones stay", AT(checkpoint.on_error) },
+    { "checkpoint.verify", CONFIG_TYPE_CHOICE, "", NULL, "full; sample above 4 GiB a file", 0, 0, NULL, verifies,
+      "what is read back before a file gets its name: all, a sixteenth of the blocks, nothing", AT(checkpoint.verify) },
 
     { "output.record", CONFIG_TYPE_PATH, "", "results.jsonl", NULL, 0, 0, "a path or none", NULL,
       "one JSON line a run, appended", AT(output.record) },

@@ -228,11 +228,19 @@ double sim_change_of(sim *s, int later)
     return double_of_bits(all);
 }
 
+static checkpoint_verify_how verify_how(config_verify v)
+{
+    return v == CONFIG_VERIFY_OFF      ? CHECKPOINT_VERIFY_OFF
+           : v == CONFIG_VERIFY_SAMPLE ? CHECKPOINT_VERIFY_SAMPLE
+                                       : CHECKPOINT_VERIFY_FULL;
+}
+
 void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state)
 {
     *state = state_of(s);
     state->deck = deck_text;
     state->version = version_number;
+    state->verify = verify_how(s->cfg->checkpoint.verify);
     const void *const fields[CHECKPOINT_FIELDS_MAX] = { s->u, s->other };
     for (int i = 0; i < state->fields; i++) {
         const sim_grid *g = i == 1 && s->cfg->problem.kind == CONFIG_TRANSPOSE ? &s->turned_grid : &s->grid;

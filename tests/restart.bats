@@ -159,6 +159,8 @@ flip_a_byte() { # file [dataset]: of the field's data, in the middle of it
     expect "diff of two levels" 1 "$status"
     flip_a_byte same.h5
     run "$weft" verify same.h5
+    refused 1 same.h5 /fields/u
+    run "$weft" diff same.h5 checkpoints/step_0000000030.h5
     refused 3 same.h5 /fields/u
     run "$weft" verify nowhere.h5
     refused 2 nowhere.h5

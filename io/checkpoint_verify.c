@@ -1,0 +1,114 @@
+/* A state file on its own: every block against its checksum, every field against its fingerprint, the whole file never in
+ * memory. A block that differs where the fingerprint agrees is a damaged checksum (or the sign or payload of a NaN, which
+ * fingerprints leave out). */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "checkpoint_part.h"
+#include "decomp.h"
+
+typedef struct verifying {
+    MPI_Comm comm;
+    int rank, ranks;
+    const char *path;
+    checkpoint_report *r;
+    char *why;
+    size_t why_bytes;
+} verifying;
+
+__attribute__((format(printf, 2, 3))) static void damaged(checkpoint_report *r, const char *format, ...)
+{
+    if (r->damaged++ >= CHECKPOINT_DAMAGE_LISTED) return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->damage[r->damaged - 1], CHECKPOINT_DAMAGE_BYTES, format, args);
+    va_end(args);
+}
+
+static void judge(checkpoint_report *r, const checkpoint_field *f, uint64_t stored, const checkpoint_sums *wanted,
+                  const checkpoint_sums *found)
+{
+    const int64_t before = r->damaged;
+    const bool same = f->fingerprint == stored;
+    for (int64_t b = 0; wanted->crc && b < wanted->blocks; b++) {
+        if (wanted->crc[b] == found->crc[b]) continue;
+        char where[CHECKPOINT_WHERE_BYTES];
+        checkpoint_say_block(where, f, wanted->lines, b);
+        damaged(r, "%s%s, %s: checksum %08" PRIx32 " and the file says %08" PRIx32 "%s", same ? "/checksums/" : "/fields/",
+                f->name, where, found->crc[b], wanted->crc[b], same ? ", but the field has its fingerprint" : "");
+    }
+    if (!same && r->damaged == before)
+        damaged(r, "/fields/%s has fingerprint %016" PRIx64 " and the file says %016" PRIx64 "%s", f->name, f->fingerprint,
+                stored, wanted->crc ? "" : ", without block checksums to say where");
+}
+
+/* Collective. */
+static checkpoint_status verify_field(verifying *v, hid_t file, checkpoint_field *f, dtype type)
+{
+    hid_t dataset = H5I_INVALID_HID;
+    checkpoint_sums wanted = { .crc = NULL }, found = { .crc = NULL };
+    uint64_t stored = 0;
+    checkpoint_status status = checkpoint_dataset_open(file, v->path, f, type, &dataset, &stored, v->why, v->why_bytes);
+    if (status == CHECKPOINT_OK) status = checkpoint_sums_read(file, v->path, f, &wanted, v->why, v->why_bytes);
+    if (status == CHECKPOINT_OK && wanted.crc && !checkpoint_sums_make(&found, f, wanted.lines))
+        status = checkpoint_fail(CHECKPOINT_IO, v->why, v->why_bytes, "no memory for the checksums of %s", v->path);
+    if (status == CHECKPOINT_OK)
+        status = checkpoint_scan(dataset, v->path, f, type, decomp_share(f->nx, f->ny, v->ranks, v->rank), &f->fingerprint,
+                                 wanted.crc ? &found : NULL, v->why, v->why_bytes);
+    status = checkpoint_agree(v->comm, status, v->why, v->why_bytes);
+    if (status == CHECKPOINT_OK) {
+        MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &f->fingerprint, 1, MPI_UINT64_T, MPI_SUM, v->comm));
+        if (wanted.crc) {
+            checkpoint_sums_unite(v->comm, &found);
+            checkpoint_sums_finish(&found, type, f);
+        }
+        judge(v->r, f, stored, &wanted, &found);
+        v->r->blocks += wanted.blocks;
+    }
+    if (dataset >= 0) H5Dclose(dataset);
+    checkpoint_sums_free(&wanted);
+    checkpoint_sums_free(&found);
+    return status;
+}
+
+static checkpoint_state fields_of(const checkpoint_info *info)
+{
+    checkpoint_state s = { .kind = info->kind, .type = info->type, .fields = 1 };
+    s.field[0] = s.field[1] = (checkpoint_field){ .name = "u", .nx = info->nx, .ny = info->ny };
+    if (strcmp(info->kind, "transpose") == 0) {
+        s.field[0].name = "a";
+        s.field[1] = (checkpoint_field){ .name = "b", .nx = info->ny, .ny = info->nx };
+        s.fields = 2;
+    } else if (strcmp(info->kind, "wave") == 0 || strcmp(info->kind, "advect") == 0) {
+        s.field[1].name = "u_prev";
+        s.fields = 2;
+    }
+    return s;
+}
+
+checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_report *r, char *why, size_t why_bytes)
+{
+    verifying v = { .comm = comm, .path = path, .r = r, .why = why, .why_bytes = why_bytes };
+    memset(r, 0, sizeof *r);
+    MPI_CHECK(MPI_Comm_rank(comm, &v.rank));
+    MPI_CHECK(MPI_Comm_size(comm, &v.ranks));
+    checkpoint_status status = checkpoint_read_info(comm, path, &r->info, why, why_bytes);
+    if (status != CHECKPOINT_OK) return status;
+    checkpoint_state s = fields_of(&r->info);
+    hid_t file;
+    status = checkpoint_agree(comm, checkpoint_h5_open(path, &file, why, why_bytes), why, why_bytes);
+    for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++) status = verify_field(&v, file, &s.field[i], s.type);
+    if (file >= 0) H5Fclose(file);
+    if (status != CHECKPOINT_OK) return status;
+    const checkpoint_field *f = &s.field[checkpoint_main_field(&s)];
+    if (r->damaged == 0 && f->fingerprint != r->info.fingerprint)
+        damaged(r, "the file's own fingerprint is %016" PRIx64 " and that of /fields/%s is %016" PRIx64, r->info.fingerprint,
+                f->name, f->fingerprint);
+    /* each rank read checksums and attributes for itself: rank 0's judgement is the one */
+    MPI_CHECK(MPI_Bcast(&r->damaged, 1, MPI_INT64_T, 0, comm));
+    MPI_CHECK(MPI_Bcast(r->damage, (int)sizeof r->damage, MPI_CHAR, 0, comm));
+    return r->damaged ? CHECKPOINT_DAMAGED : CHECKPOINT_OK;
+}
