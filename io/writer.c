@@ -56,7 +56,7 @@ checkpoint_status writer_submit(writer *w, const checkpoint_state *s, char *why,
     const checkpoint_status status = checkpoint_write(w->comm, path, s, &bytes, why, why_bytes);
     free(path);
     if (status == CHECKPOINT_OK) {
-        w->verified = s->step; /* it was read back before it got its name */
+        if (s->verify != CHECKPOINT_VERIFY_OFF) w->verified = s->step; /* read back before it got its name */
         retain_apply(w->comm, w->dir, w->rule, s->step, w->verified);
         w->stats.count++;
         w->stats.bytes += bytes;

@@ -32,6 +32,15 @@ wait_for() { # command...
     expect "files without keep_every" step_0000000050.h5 "$(files none)"
 }
 
+@test "checkpoint.verify = off: the checkpoint of the restart, the last that was seen whole, stays until a verified one comes" {
+    deck d.ini "${heat[@]}" time.steps=20 checkpoint.every=10 checkpoint.keep=1
+    weft_alone d.ini
+    weft_alone d.ini time.steps=50 checkpoint.verify=off --restart checkpoints
+    expect "files" "step_0000000020.h5 step_0000000050.h5" "$(files)"
+    weft_alone d.ini time.steps=60 --restart checkpoints/step_0000000050.h5
+    expect "files after a verified one" step_0000000060.h5 "$(files)"
+}
+
 @test "a directory in which a run writes is refused; it is free again when that run has left, and when one has failed" {
     deck d.ini "${heat[@]}"
     endless first
