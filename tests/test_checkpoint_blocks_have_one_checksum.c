@@ -155,6 +155,41 @@ static void flipped_bits_are_named(void **state)
     expect_damage(1, "/fields/u, block 13, columns 975 .. 1008:");
 }
 
+static checkpoint_status read_back(checkpoint_verify_how verify)
+{
+    const box own = fixture_box(13, 41, 1, fixture_ranks(MPI_COMM_WORLD), fixture_rank(MPI_COMM_WORLD));
+    checkpoint_state s = { .kind = "wave", .type = DTYPE_F64, .step = 7, .fields = 1, .verify = verify };
+    checkpoint_sums sums[CHECKPOINT_FIELDS_MAX] = { { .crc = NULL } };
+    s.field[0] = fixture_field("u", 13, 41, own, DTYPE_F64);
+    fixture_fill(&s.field[0], DTYPE_F64, 0);
+    assert_int_equal(checkpoint_sums_of_state(MPI_COMM_WORLD, &s, sums, why, sizeof why), CHECKPOINT_OK);
+    const checkpoint_status status = checkpoint_read_back(MPI_COMM_WORLD, path, path, &s, sums, why, sizeof why);
+    checkpoint_sums_free(&sums[0]);
+    free(s.field[0].data);
+    return status;
+}
+
+/* A sample of 21 blocks holds the last one and one or two of the others. */
+static void reading_back_finds_what_it_looks_at(void **state)
+{
+    (void)state;
+    int found = 0;
+    write_with(13, 41, DTYPE_F64, fixture_box(13, 41, 1, fixture_ranks(MPI_COMM_WORLD), fixture_rank(MPI_COMM_WORLD)),
+               CHECKPOINT_VERIFY_FULL);
+    for (int how = CHECKPOINT_VERIFY_FULL; how <= CHECKPOINT_VERIFY_OFF; how++)
+        assert_int_equal(read_back((checkpoint_verify_how)how), CHECKPOINT_OK);
+    for (long block = 0; block < 21; block++) {
+        flip("/fields/u", block * 208 + 5);
+        assert_int_equal(read_back(CHECKPOINT_VERIFY_FULL), CHECKPOINT_DAMAGED);
+        assert_int_equal(read_back(CHECKPOINT_VERIFY_OFF), CHECKPOINT_OK);
+        const checkpoint_status sampled = read_back(CHECKPOINT_VERIFY_SAMPLE);
+        found += sampled == CHECKPOINT_DAMAGED;
+        if (block == 20) assert_int_equal(sampled, CHECKPOINT_DAMAGED);
+        flip("/fields/u", block * 208 + 5);
+    }
+    assert_in_range(found, 2, 3);
+}
+
 static void files_without_checksums(void **state)
 {
     (void)state;
@@ -186,6 +221,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_cut),
         cmocka_unit_test(flipped_bits_are_named),
+        cmocka_unit_test(reading_back_finds_what_it_looks_at),
         cmocka_unit_test(files_without_checksums),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
