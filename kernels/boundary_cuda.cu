@@ -2,8 +2,8 @@
  * the cell that they mirror, y outermost, so that a corner is reflect_y(reflect_x(u)). A coordinate inside, or beyond
  * a side of kind NONE (a neighbour's cells, brought by the halo), is read as it stands. No cell read is one that is
  * written here. */
-#include "cell.h"
 #include "device_cuda.h"
+#include "reflect_cuda.cuh"
 #include "spread_cuda.cuh"
 
 static_assert((int)SPREAD_BOXES_MAX >= (int)BOUNDARY_BOXES_MAX, "a launch takes all boxes");
@@ -22,9 +22,6 @@ enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_REFLECT };
 struct fill_boxes {
     box cells[BOUNDARY_BOXES_MAX];
 };
-
-__device__ __forceinline__ float reflect(float v, float u) { return cell_reflect_f32(v, u); }
-__device__ __forceinline__ double reflect(double v, double u) { return cell_reflect_f64(v, u); }
 
 /* Replaces *i by its image where there is one. */
 template <typename T> __device__ __forceinline__ rule step(const axis<T> &a, int64_t *i, T *v)

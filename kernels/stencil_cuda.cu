@@ -61,6 +61,16 @@ void stencil_cuda_choose(device *d, int variant)
     self->chosen = variant;
 }
 
+/* The chosen variant of the bound stencil on these fields. */
+static stencil_sweep_call call_of(const device_cuda *self, const field_shape *f, void *next, const void *cur, const void *prev,
+                                  const box *boxes, int count, device_stream *s)
+{
+    const stencil *op = &self->bound;
+    const void *before = op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr;
+    return { op,       &self->variant[self->chosen], field_at(f, next, 0, 0), field_at_const(f, cur, 0, 0), before,
+             f->pitch, boxes,                        count,                   device_cuda_stream(s) };
+}
+
 int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                        const box *boxes, int count, device_stream *s)
 {
@@ -74,15 +84,7 @@ int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *
         assert(box_empty(boxes[i]) || box_cells(in) == box_cells(boxes[i]));
         (void)in;
     }
-    const stencil_sweep_call call = { op,
-                                      &self->variant[self->chosen],
-                                      field_at(f, next, 0, 0),
-                                      field_at_const(f, cur, 0, 0),
-                                      op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr,
-                                      f->pitch,
-                                      boxes,
-                                      count,
-                                      device_cuda_stream(s) };
+    const stencil_sweep_call call = call_of(self, f, next, cur, prev, boxes, count, s);
     return self->unit->sweep(&call);
 }
 
@@ -99,14 +101,6 @@ int stencil_cuda_whole(device *d, const field_shape *f, void *next, const void *
     const stencil *op = &self->bound;
     assert(self->unit && op->type == f->type && next != cur && stencil_cuda_whole_can(d, step->change));
     assert(op->radius <= f->depth_x && op->radius <= f->depth_y && (!op->has_prev || prev));
-    const stencil_sweep_call call = { op,
-                                      &self->variant[self->chosen],
-                                      field_at(f, next, 0, 0),
-                                      field_at_const(f, cur, 0, 0),
-                                      op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr,
-                                      f->pitch,
-                                      nullptr,
-                                      0,
-                                      device_cuda_stream(s) };
+    const stencil_sweep_call call = call_of(self, f, next, cur, prev, nullptr, 0, s);
     return whole_unit_of(op->form)->whole(&call, step, f->nx, f->ny);
 }

@@ -10,6 +10,8 @@
 #ifndef STENCIL_WHOLE_CUDA_CUH
 #define STENCIL_WHOLE_CUDA_CUH
 
+#include "flag_cuda.cuh"
+#include "reflect_cuda.cuh"
 #include "stencil_ring_cuda.cuh"
 #include "whole.h"
 
@@ -28,9 +30,6 @@ static __host__ __device__ __forceinline__ bool touches(int64_t from, int64_t to
     return d == 0 || (d < 0 ? from < radius : to > n - radius);
 }
 
-static __device__ __forceinline__ float reflect(float v, float u) { return cell_reflect_f32(v, u); }
-static __device__ __forceinline__ double reflect(double v, double u) { return cell_reflect_f64(v, u); }
-
 template <typename T> static __device__ __forceinline__ void store_image(const whole_image &m, const T *next, int64_t pitch, box part)
 {
     const int width = (int)(part.x1 - part.x0), cells = width * (int)(part.y1 - part.y0);
@@ -47,19 +46,6 @@ template <typename T> static __device__ __forceinline__ void store_image(const w
 static __device__ __forceinline__ box cut(const box &a, const box &b)
 {
     return { max(a.x0, b.x0), min(a.x1, b.x1), max(a.y0, b.y0), min(a.y1, b.y1) };
-}
-
-/* By one thread. */
-static __device__ __forceinline__ void wait_for(const uint64_t *flag, uint64_t level)
-{
-    uint64_t now;
-    do asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(now) : "l"(flag) : "memory");
-    while (now < level);
-}
-
-static __device__ __forceinline__ void raise(uint64_t *flag, uint64_t level)
-{
-    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(level) : "memory");
 }
 
 /* What a block knows of its place, in shared memory while it computes: kept in registers it cost a block an SM. */
@@ -102,7 +88,7 @@ static __device__ __forceinline__ void finish(const whole_place &p, const whole_
         if (atomicAdd(done, 1ull) + 1 < counts.of[k]) continue;
         *done = 0; /* nobody else of this step, and the next step comes after this kernel */
         __threadfence_system();
-        raise(w.link[k].theirs, w.level + 1);
+        flag_release(w.link[k].theirs, w.level + 1);
     }
 }
 
@@ -147,7 +133,8 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_
     if (threadIdx.x == 0 && threadIdx.y == 0) {
         kept = place; /* the tile's first barrier comes before anybody reads it */
         for (int k = 0; k < w.links; k++)
-            if (place.near >> k & 1) wait_for(w.link[k].mine, w.level);
+            if (place.near >> k & 1)
+                while (flag_acquire(w.link[k].mine) < w.level) {}
         if (CHANGE && blockIdx.x == 0) *w.clear = 0;
     }
     if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not the warp that asks for the rows */
@@ -190,21 +177,27 @@ static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64
     return count;
 }
 
+/* Of `count` tiles of `size` cells from `first` on, cut to [low, high): those that touch side d, which follow each other from
+ * that side inwards. */
+static inline unsigned count_touching(int64_t first, int64_t size, unsigned count, int64_t low, int64_t high, int64_t n, int radius, int d)
+{
+    unsigned near = 0;
+    if (d == 0) return count;
+    for (; near < count; near++) {
+        const int64_t from = first + (int64_t)(d < 0 ? near : count - 1 - near) * size, to = from + size;
+        if (!touches(from < low ? low : from, to > high ? high : to, n, radius, d)) break;
+    }
+    return near;
+}
+
 static inline unsigned whole_count(const tiles *t, const whole_link *l, int64_t nx, int64_t ny, int radius)
 {
     unsigned all = 0;
     for (int i = 0; i < t->count; i++) {
         const tiles_entry *e = &t->entry[i];
-        unsigned columns = 0, rows = 0;
-        for (unsigned c = 0; c < e->columns; c++) {
-            const int64_t from = e->x_first + (int64_t)c * t->width_cells, to = from + t->width_cells;
-            columns += touches(from < e->cells.x0 ? e->cells.x0 : from, to > e->cells.x1 ? e->cells.x1 : to, nx, radius, l->dx);
-        }
-        for (unsigned r = 0; r < e->rows; r++) {
-            const int64_t from = e->cells.y0 + (int64_t)r * t->height_cells, to = from + t->height_cells;
-            rows += touches(from, to > e->cells.y1 ? e->cells.y1 : to, ny, radius, l->dy);
-        }
-        all += columns * rows;
+        const box b = e->cells;
+        all += count_touching(e->x_first, t->width_cells, e->columns, b.x0, b.x1, nx, radius, l->dx) *
+               count_touching(b.y0, t->height_cells, e->rows, b.y0, b.y1, ny, radius, l->dy);
     }
     return all;
 }
