@@ -127,64 +127,6 @@ static int host_free(device *d, device_memory where, void *p)
     return 0;
 }
 
-/* Host memory comes from the heap, which no other process can map. */
-static int no_handle_make(device *d, void *allocation, device_handle *out)
-{
-    (void)d;
-    (void)allocation;
-    (void)out;
-    return ENOTSUP;
-}
-
-static int no_handle_open(device *d, const device_handle *h, void **out)
-{
-    (void)d;
-    (void)h;
-    *out = NULL;
-    return ENOTSUP;
-}
-
-static int no_handle_close(device *d, void *opened)
-{
-    (void)d;
-    (void)opened;
-    return ENOTSUP;
-}
-
-static int no_links_send(device *d, const field_shape *f, const void *field, const device_link *links, int count,
-                         device_stream *s)
-{
-    (void)d, (void)f, (void)field, (void)links, (void)count, (void)s;
-    return ENOTSUP;
-}
-
-static int no_links_receive(device *d, const field_shape *f, void *field, const device_link *links, int count,
-                            device_stream *s)
-{
-    (void)d, (void)f, (void)field, (void)links, (void)count, (void)s;
-    return ENOTSUP;
-}
-
-static int no_ranks_meet(device *d, const device_meeting *m, device_stream *s)
-{
-    (void)d, (void)m, (void)s;
-    return ENOTSUP;
-}
-
-static int no_transpose_parts(device *d, dtype t, const device_part *parts, int count, int64_t to_pitch,
-                              const device_lent *lent, int lent_count, const uint64_t *meetings, int flags, device_stream *s)
-{
-    (void)d, (void)t, (void)parts, (void)count, (void)to_pitch, (void)lent, (void)lent_count, (void)meetings, (void)flags, (void)s;
-    return ENOTSUP;
-}
-
-static const char *reach_refusal(device *d, const char *uuid)
-{
-    (void)d;
-    (void)uuid;
-    return "the host device shares no memory between ranks";
-}
-
 /* ---- streams and events ---- */
 
 static int bind_thread(device *d)
@@ -373,10 +315,6 @@ device *device_host_create(int threads)
         .synchronize = synchronize,
         .alloc = host_alloc,
         .free = host_free,
-        .handle_make = no_handle_make,
-        .handle_open = no_handle_open,
-        .handle_close = no_handle_close,
-        .reach_refusal = reach_refusal,
         .stream_create = stream_create,
         .stream_destroy = stream_destroy,
         .stream_sync = stream_sync,
@@ -399,16 +337,13 @@ device *device_host_create(int threads)
         .boundary_fill = boundary_host_fill,
         .pack = pack_host,
         .unpack = unpack_host,
-        .links_send = no_links_send,
-        .links_receive = no_links_receive,
         .transpose = transpose_host,
-        .ranks_meet = no_ranks_meet,
-        .transpose_parts = no_transpose_parts,
         .value_fill = value_host_fill,
         .max_error = reduce_host_max_error,
         .max_change = reduce_host_max_change,
         .fingerprint = reduce_host_fingerprint,
     };
+    peer_host_refuse(&h->base);
     if (!proc_line("/proc/cpuinfo", "model name", h->base.name, sizeof h->base.name))
         snprintf(h->base.name, sizeof h->base.name, "host CPU");
     measure_caches(h);

@@ -1,0 +1,74 @@
+/* What the host device lacks: its memory comes from the heap, which no other process can map, so nothing goes from rank to rank
+ * but messages. */
+#include <errno.h>
+
+#include "device_host.h"
+
+static int no_handle_make(device *d, void *allocation, device_handle *out)
+{
+    (void)d;
+    (void)allocation;
+    (void)out;
+    return ENOTSUP;
+}
+
+static int no_handle_open(device *d, const device_handle *h, void **out)
+{
+    (void)d;
+    (void)h;
+    *out = NULL;
+    return ENOTSUP;
+}
+
+static int no_handle_close(device *d, void *opened)
+{
+    (void)d;
+    (void)opened;
+    return ENOTSUP;
+}
+
+static int no_links_send(device *d, const field_shape *f, const void *field, const device_link *links, int count,
+                         device_stream *s)
+{
+    (void)d, (void)f, (void)field, (void)links, (void)count, (void)s;
+    return ENOTSUP;
+}
+
+static int no_links_receive(device *d, const field_shape *f, void *field, const device_link *links, int count,
+                            device_stream *s)
+{
+    (void)d, (void)f, (void)field, (void)links, (void)count, (void)s;
+    return ENOTSUP;
+}
+
+static int no_ranks_meet(device *d, const device_meeting *m, device_stream *s)
+{
+    (void)d, (void)m, (void)s;
+    return ENOTSUP;
+}
+
+static int no_transpose_parts(device *d, dtype t, const device_part *parts, int count, int64_t to_pitch,
+                              const device_lent *lent, int lent_count, const uint64_t *meetings, int flags, device_stream *s)
+{
+    (void)d, (void)t, (void)parts, (void)count, (void)to_pitch, (void)lent, (void)lent_count, (void)meetings, (void)flags, (void)s;
+    return ENOTSUP;
+}
+
+static const char *reach_refusal(device *d, const char *uuid)
+{
+    (void)d;
+    (void)uuid;
+    return "the host device shares no memory between ranks";
+}
+
+void peer_host_refuse(device *d)
+{
+    d->handle_make = no_handle_make;
+    d->handle_open = no_handle_open;
+    d->handle_close = no_handle_close;
+    d->reach_refusal = reach_refusal;
+    d->links_send = no_links_send;
+    d->links_receive = no_links_receive;
+    d->ranks_meet = no_ranks_meet;
+    d->transpose_parts = no_transpose_parts;
+}
