@@ -240,7 +240,5 @@ static const ladder_rung rungs[] = {
     RUNGS_OF("peer", HALO_PEER, "tiles into the owner's memory"),
 };
 
-#define FAMILY(KIND)                                                                                                          \
-    { KIND, "alltoall", "the distributed transpose by size, beside MPI_Alltoall", { "f32", "f64" }, parameters,              \
-      sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0] }
+#define FAMILY(KIND) BENCH_FAMILY(KIND, "alltoall", "the distributed transpose by size, beside MPI_Alltoall")
 const ladder_family bench_alltoall_host = FAMILY(DEVICE_HOST), bench_alltoall_cuda = FAMILY(DEVICE_CUDA);

@@ -296,7 +296,5 @@ static const ladder_rung rungs[] = {
     RUNGS_OF("nccl", HALO_NCCL, "NCCL on the stream"),
 };
 
-#define FAMILY(KIND)                                                                                                          \
-    { KIND, "halo", "the halo exchange by message size, over every transport", { "f32", "f64" }, parameters,                 \
-      sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0] }
+#define FAMILY(KIND) BENCH_FAMILY(KIND, "halo", "the halo exchange by message size, over every transport")
 const ladder_family bench_halo_host = FAMILY(DEVICE_HOST), bench_halo_cuda = FAMILY(DEVICE_CUDA);

@@ -274,7 +274,5 @@ static const ladder_rung rungs[] = {
     FILING("read_blocks", "one file, blocks: fingerprint checked", READ_BLOCKS),
 };
 
-#define FAMILY(KIND)                                                                                                          \
-    { KIND, "io", "a field as a shared file by layout, beside raw files", { "f32", "f64" }, parameters,                      \
-      sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0] }
+#define FAMILY(KIND) BENCH_FAMILY(KIND, "io", "a field as a shared file by layout, beside raw files")
 const ladder_family bench_io_host = FAMILY(DEVICE_HOST), bench_io_cuda = FAMILY(DEVICE_CUDA);

@@ -52,6 +52,17 @@ static inline void fixture_remove(const char *folder)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Flips the bits of mask in one byte of a file; by one rank, between barriers of the caller's. */
+static inline void fixture_flip(const char *path, long at, int mask)
+{
+    FILE *f = fopen(path, "r+b");
+    fseek(f, at, SEEK_SET);
+    const int c = fgetc(f);
+    fseek(f, at, SEEK_SET);
+    fputc(c ^ mask, f);
+    fclose(f);
+}
+
 /* Cells of rank r out of `ranks` in columns x rows; floor(n*i/ranks) as everywhere. */
 static inline box fixture_box(int64_t nx, int64_t ny, int columns, int rows, int r)
 {

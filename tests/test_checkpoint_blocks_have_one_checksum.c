@@ -94,12 +94,7 @@ static void flip(const char *dataset, long at_byte)
         const long at = (long)H5Dget_offset(d) + at_byte;
         H5Dclose(d);
         H5Fclose(file);
-        FILE *f = fopen(path, "r+b");
-        fseek(f, at, SEEK_SET);
-        const int c = fgetc(f);
-        fseek(f, at, SEEK_SET);
-        fputc(c ^ 1, f);
-        fclose(f);
+        fixture_flip(path, at, 1);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }

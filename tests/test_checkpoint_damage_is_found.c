@@ -45,14 +45,7 @@ static long file_bytes(void)
 static void flip(long at)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    if (fixture_rank(MPI_COMM_WORLD) == 0) {
-        FILE *f = fopen(path, "r+b");
-        fseek(f, at, SEEK_SET);
-        const int c = fgetc(f);
-        fseek(f, at, SEEK_SET);
-        fputc(c ^ 0x10, f);
-        fclose(f);
-    }
+    if (fixture_rank(MPI_COMM_WORLD) == 0) fixture_flip(path, at, 0x10);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
