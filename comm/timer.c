@@ -14,6 +14,13 @@ double timer_now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+double timer_lap_s(double *mark_s)
+{
+    const double before_s = *mark_s;
+    *mark_s = timer_now_s();
+    return *mark_s - before_s;
+}
+
 timer_spread timer_over_ranks(double seconds, MPI_Comm comm)
 {
     struct {

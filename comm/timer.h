@@ -6,6 +6,8 @@
 #include <stddef.h>
 
 double timer_now_s(void);
+/* Seconds since *mark_s, which becomes now. */
+double timer_lap_s(double *mark_s);
 
 /* The same phase on all ranks: min, mean and max over ranks of the seconds each spent in it. */
 typedef struct timer_spread {

@@ -29,7 +29,7 @@ enum { STENCIL_VARIANTS_MAX = 8 };
 /* The device struct is the first member: a device of kind DEVICE_CUDA is one of these. */
 typedef struct device_cuda {
     device base;
-    cudaStream_t setup;              /* for what waits: the weights' upload, the poisoning of new memory */
+    cudaStream_t setup;              /* for what waits: the weights' upload, the filling of new memory */
     stencil bound;                   /* the stencil whose weights lie in __constant__ memory ... */
     const struct stencil_unit *unit; /* ... of this group of kernels; NULL before the first bind */
     stencil_variant variant[STENCIL_VARIANTS_MAX];

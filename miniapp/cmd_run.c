@@ -38,7 +38,11 @@ typedef struct run {
     timeline *timeline; /* NULL without output.trace */
     writer *writer;
     report report;
-    double initialise_s, calibrate_s, verify_s, output_s;
+    double start_s;           /* when this command began */
+    double mpi_s;             /* MPI_Init, and reading the deck */
+    double calibrate_s, initialise_s;
+    double start_up_s;        /* all of it, to the first step */
+    double verify_s, output_s;
 } run;
 
 static int fail(int status, const char *why) { return cmd_say(status, "%s", why); }
@@ -164,9 +168,14 @@ static void gather_report(run *r, const loop_result *l)
     if (r->writer) out->checkpoints = writer_get_stats(r->writer);
     const double moved = sim_bytes_moved_per_step(s);
     MPI_CHECK(MPI_Allreduce(&moved, &out->bytes_moved_per_step, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    add_phase(r, "mpi", r->mpi_s);
+    add_phase(r, "device", s->created.device_s);
+    add_phase(r, "fields", s->created.fields_s);
+    add_phase(r, "transport", s->created.transport_s);
     add_phase(r, "tune", r->report.tuning.seconds);
     add_phase(r, "calibrate", r->calibrate_s);
     add_phase(r, "initialise", r->initialise_s);
+    add_phase(r, "start_up", r->start_up_s);
     /* probed steps stand for all of them */
     const double scale = r->ticks.probes > 0 ? (double)l->steps_run / (double)r->ticks.probes : 0;
     for (int i = 0; i < STEP_PHASES; i++) add_phase(r, step_phase_name[i], r->ticks.phase_s[i] * scale);
@@ -183,13 +192,12 @@ static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
     sim *s = &r->sim;
     double mark_s = timer_now_s();
     int status = write_outputs(r, why, why_bytes);
-    r->output_s = timer_now_s() - mark_s;
+    r->output_s = timer_lap_s(&mark_s);
     if (status != 0) fail(status, why);
-    mark_s = timer_now_s();
     sim_inject_fault(s);
     r->report.fingerprint = sim_fingerprint(s);
     r->report.verdict = verify_level(s);
-    r->verify_s = timer_now_s() - mark_s;
+    r->verify_s = timer_lap_s(&mark_s);
     gather_report(r, l);
     report_print(s, &r->report);
     if (!report_record(s, &r->report, r->ask.deck_text, why, why_bytes)) {
@@ -221,10 +229,9 @@ static int run_it(run *r, const char *self_exe)
     r->report.tuning = tune(s);
     double mark_s = timer_now_s();
     r->report.calibration = calibrate(s);
-    r->calibrate_s = timer_now_s() - mark_s;
-    mark_s = timer_now_s();
+    r->calibrate_s = timer_lap_s(&mark_s);
     status = start_level(r, why, sizeof why);
-    r->initialise_s = timer_now_s() - mark_s;
+    r->initialise_s = timer_lap_s(&mark_s);
     if (status == 0) status = make_writer(r, why, sizeof why);
     if (status != 0) return fail(status, why);
 
@@ -232,6 +239,7 @@ static int run_it(run *r, const char *self_exe)
     if (s->cfg->output.trace[0] && kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.lane[0], s->lanes);
     clock_create(&r->ticks, s->dev, r->timeline);
+    r->start_up_s = timer_now_s() - r->start_s;
     const loop_result l = loop_run(s, &r->ticks, &r->writer, r->ask.deck_text);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
     return finish(r, &l, why, sizeof why);
@@ -245,11 +253,13 @@ int cmd_run(int argc, char **argv)
     }
     char self_exe[PATH_MAX] = "", why[1024] = "";
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
+    const double start_s = timer_now_s();
     (void)cmd_begin();
     loop_catch_signals();
 
     run *r = calloc(1, sizeof *r);
     if (!r) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    r->start_s = start_s;
     char *command = cmd_text(argc, argv);
     r->report.command = command;
     r->report.started = record_now();
@@ -257,6 +267,7 @@ int cmd_run(int argc, char **argv)
     if (!request_make(&r->ask, argc, argv, why, sizeof why)) {
         status = fail(CHECK_EXIT_USAGE, why);
     } else {
+        r->mpi_s = timer_now_s() - start_s;
         status = run_it(r, self_exe);
         clock_destroy(&r->ticks);
         timeline_destroy(&r->timeline);

@@ -11,7 +11,7 @@
 #include "verify.h"
 #include "writer.h"
 
-enum { REPORT_PHASES_MAX = 16 };
+enum { REPORT_PHASES_MAX = 20 };
 
 typedef struct report_phase {
     const char *name;

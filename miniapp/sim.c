@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "timer.h"
 
 void sim_add_note(sim *s, bool asked, const char *format, ...)
 {
@@ -217,12 +218,14 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_
     char notes[512];
     memset(s, 0, sizeof *s);
     s->cfg = cfg;
+    double mark_s = timer_now_s();
     topology_create(&s->top);
     const topology_choice choice = cfg->run.device == CONFIG_DEVICE_CUDA   ? TOPOLOGY_CUDA
                                    : cfg->run.device == CONFIG_DEVICE_HOST ? TOPOLOGY_HOST
                                                                            : TOPOLOGY_AUTO;
     s->dev = topology_device(&s->top, choice, choose_threads(cfg, &s->top), why, why_bytes, notes, sizeof notes);
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
+    s->created.device_s = timer_lap_s(&mark_s);
     if (notes[0]) sim_add_note(s, false, "%s", notes);
     if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
     if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
@@ -232,7 +235,9 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_
     problem_make(&s->prob, cfg);
     if (s->prob.warning[0]) sim_add_note(s, false, "%s", s->prob.warning);
     make_fields(s);
+    s->created.fields_s = timer_lap_s(&mark_s);
     sim_choose_transports(s, self_exe);
+    s->created.transport_s = timer_lap_s(&mark_s);
     choose_feed(s);
     make_passes(s);
     make_tables(s);

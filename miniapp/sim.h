@@ -28,6 +28,13 @@ typedef struct sim_grid { /* one global field's layout over the ranks */
     field_shape shape;
 } sim_grid;
 
+/* What sim_create took on this rank, for the start-up's account. */
+typedef struct sim_create_seconds {
+    double device_s;    /* who shares the host, and the device's context */
+    double fields_s;
+    double transport_s; /* probes and trials of sim_choose_transports */
+} sim_create_seconds;
+
 typedef struct sim {
     const config *cfg;
     problem prob;
@@ -59,6 +66,7 @@ typedef struct sim {
     uint64_t *result_host;       /* pinned */
     void *snapshot[CHECKPOINT_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
     int64_t level;               /* of u: steps done since step 0 */
+    sim_create_seconds created;
 } sim;
 
 /* Collective. Creates everything but the fields' values. On failure: one sentence in why, an exit status other than 0
