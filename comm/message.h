@@ -1,4 +1,5 @@
-/* Memory for messages, and how many bytes one MPI call may carry. Private to comm/: halo and redist share it.
+/* Memory for messages, and how many bytes one MPI call may carry. Private to comm/, where halo and redist share it, and to the
+ * benchmarks of the link.
  *
  * A buffer has two ends: kernels read and write `kernel`, MPI reads and writes `mpi`. On the host device, where MPI takes
  * device memory (aware), and where kernels reach pinned memory over the bus (mapped), both are the same memory and the moves

@@ -11,6 +11,7 @@
 #include "bench_link.h"
 #include "bench_world.h"
 #include "check.h"
+#include "message.h"
 #include "redist.h"
 #include "timer.h"
 
@@ -52,10 +53,11 @@ static double alltoall_best_s(const ladder_case *c, int64_t block_bytes, bool aw
     device *d = c->d;
     const device_memory where = aware ? DEVICE_MEMORY_DEVICE : DEVICE_MEMORY_PINNED;
     const size_t bytes = (size_t)block_bytes * (size_t)top->ranks;
+    const size_t alloc_bytes = aware && bytes < MESSAGE_BLOCK_BYTES ? MESSAGE_BLOCK_BYTES : bytes;
     void *out = NULL, *in = NULL;
     double best_s = INFINITY, last_s = 0;
-    DEVICE_CHECK(d, d->alloc(d, where, bytes, &out));
-    DEVICE_CHECK(d, d->alloc(d, where, bytes, &in));
+    DEVICE_CHECK(d, d->alloc(d, where, alloc_bytes, &out));
+    DEVICE_CHECK(d, d->alloc(d, where, alloc_bytes, &in));
     DEVICE_CHECK(d, d->fill_bytes(d, out, 0x5a, bytes, c->stream));
     DEVICE_CHECK(d, d->stream_sync(d, c->stream));
     for (int runs = 1, batch = 0; batch < BATCHES; batch++) {

@@ -3,6 +3,7 @@
  *   pair   ranks two by two: one neighbour, both directions of the link at once
  *   ring   rows cut: two neighbours, above and below (with two ranks the same one twice)
  *   grid   a process grid that is cut along both axes: eight neighbours, corners included
+ *   mpi    the same messages by plain MPI calls, from device memory where MPI takes it: nothing packed, nothing waited for
  * `bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank sends; its ceiling is the
  * same messages over the bare link (bench_link.h), measured once for each pattern and size. */
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include "halo.h"
 
 typedef enum pattern { PAIR, RING, GRID, PATTERNS } pattern;
-enum { GRID_DEPTH = 8, LINK_ONEWAY = HALO_TRANSPORTS * PATTERNS, LINK_BOTH };
+enum { GRID_DEPTH = 8, MPI_ALONE = HALO_TRANSPORTS, LINK_ONEWAY = (MPI_ALONE + 1) * PATTERNS, LINK_BOTH };
 static const int64_t grid_cells_bytes = (int64_t)64 << 20; /* a rank's own cells: longer rows get fewer rows */
 
 typedef struct exchange {
@@ -33,6 +34,7 @@ static const bench_world *world_of(const ladder_case *c) { return c->world; }
 static pattern pattern_of(const ladder_case *c) { return (pattern)(c->rung->variant % PATTERNS); }
 static halo_transport transport_of(const ladder_case *c) { return (halo_transport)(c->rung->variant / PATTERNS); }
 
+/* t: HALO_STAGED for whatever needs no transport of its own. */
 static bool runs_here(ladder_case *c, pattern p, halo_transport t)
 {
     const int ranks = world_of(c)->top->ranks;
@@ -139,7 +141,7 @@ static double link_rate(ladder_case *c, exchange *e, pattern p, const char **way
             *way = known[i].way;
             return known[i].rate;
         }
-    bench_link *l = bench_link_create(world_of(c), c->d, c->stream, e->comm, message, messages_of(e, p, message));
+    bench_link *l = bench_link_create(world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, message, messages_of(e, p, message));
     const double rate = c->work / bench_link_best_s(l);
     *way = bench_link_way(l);
     bench_link_destroy(&l);
@@ -236,7 +238,7 @@ static int link_prepare(ladder_case *c)
     MPI_CHECK(MPI_Comm_rank(e->comm, &rank));
     const bool both = c->rung->variant == LINK_BOTH;
     const bench_link_message m = { 1 - rank, 0, 0, both || rank == 0, both || rank == 1, c->value[0] };
-    e->link = bench_link_create(world_of(c), c->d, c->stream, e->comm, &m, 1);
+    e->link = bench_link_create(world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, &m, 1);
     bench_link_fill(e->link, (uint64_t)rank + 1);
     MPI_CHECK(MPI_Barrier(e->comm)); /* nothing is sent before the other has poisoned */
     c->work = (double)c->value[0];
@@ -263,6 +265,45 @@ static int link_verify(ladder_case *c, ladder_verdict *v)
     return 0;
 }
 
+/* ---- rungs of MPI alone ---- */
+
+static int mpi_prepare(ladder_case *c)
+{
+    const pattern p = pattern_of(c);
+    bench_link_message message[BENCH_LINK_MESSAGES_MAX];
+    if (!runs_here(c, p, HALO_STAGED)) return 0;
+    exchange *e = calloc(1, sizeof *e);
+    if (!e) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    c->state = e;
+    make_domain(c, e, p);
+    const int messages = messages_of(e, p, message);
+    e->link = bench_link_create(world_of(c), c->d, c->stream, e->comm, BENCH_LINK_MPI, message, messages);
+    bench_link_fill(e->link, (uint64_t)e->dec.rank + 1);
+    MPI_CHECK(MPI_Barrier(e->comm)); /* nothing is sent before the other has poisoned */
+    c->work = 0;
+    for (int i = 0; i < messages; i++) c->work += (double)message[i].bytes;
+    c->size = (int64_t)c->work / (int64_t)dtype_bytes(c->type);
+    c->ceiling_rate = link_rate(c, e, p, &c->ceiling_name);
+    return 0;
+}
+
+/* Every message is the one that its sender filled in for the direction back to us. */
+static int mpi_verify(ladder_case *c, ladder_verdict *v)
+{
+    exchange *e = c->state;
+    const pattern p = pattern_of(c);
+    bench_link_message message[BENCH_LINK_MESSAGES_MAX];
+    const int messages = messages_of(e, p, message);
+    ladder_right(v);
+    for (int i = 0; i < messages; i++) {
+        int theirs = 0; /* a pair has one message; all ranks of a ring or a grid have the same directions, in the same order */
+        while (p != PAIR && message[theirs].tag != message[i].tag_back) theirs++;
+        if (!bench_link_holds(e->link, i, (uint64_t)message[i].rank + 1, theirs) && v->right)
+            ladder_wrong(v, "rank %d: message %d of rank %d did not arrive", world_of(c)->top->rank, message[i].tag_back, message[i].rank);
+    }
+    return 0;
+}
+
 /* ---- tables ---- */
 
 static const int64_t sizes[] = { 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20, 64 << 20 };
@@ -281,6 +322,10 @@ static const ladder_parameter parameters[] = {
     { .name = NAME, .why = WHY, .prepare = exchange_prepare, .enqueue = exchange_enqueue, .verify = exchange_verify,         \
       .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST,                                          \
       .variant = (int)(TRANSPORT) * PATTERNS + PATTERN, .sweep_count = COUNT, .sweep_values = VALUES }
+#define MPI_RUNG(NAME, WHY, PATTERN, COUNT, VALUES)                                                                           \
+    { .name = NAME, .why = WHY, .prepare = mpi_prepare, .enqueue = link_enqueue, .verify = mpi_verify,                        \
+      .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST,                                          \
+      .variant = MPI_ALONE * PATTERNS + PATTERN, .sweep_count = COUNT, .sweep_values = VALUES }
 #define LINK(NAME, WHY, VARIANT)                                                                                              \
     { .name = NAME, .why = WHY, .prepare = link_prepare, .enqueue = link_enqueue, .verify = link_verify,                      \
       .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST, .variant = VARIANT,                      \
@@ -289,6 +334,9 @@ static const ladder_parameter parameters[] = {
 static const ladder_rung rungs[] = {
     LINK("link_oneway", "bare link, one direction", LINK_ONEWAY),
     LINK("link_both", "bare link, both directions at once", LINK_BOTH),
+    MPI_RUNG("mpi_pair", "MPI alone, one neighbour", PAIR, SIZES, sizes),
+    MPI_RUNG("mpi_ring", "MPI alone, two neighbours", RING, SIZES, sizes),
+    MPI_RUNG("mpi_grid", "MPI alone, eight neighbours", GRID, GRID_SIZES, grid_sizes),
     RUNGS_OF("staged", HALO_STAGED, "through pinned memory"),
     RUNGS_OF("aware", HALO_AWARE, "device memory to MPI"),
     RUNGS_OF("mapped", HALO_MAPPED, "packed into pinned memory"),

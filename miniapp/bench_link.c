@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "message.h"
 #include "peer.h"
 #include "timer.h"
 
@@ -51,14 +52,14 @@ static void exchange_offsets(bench_link *l)
 }
 
 /* Peer copies where every pair can, on all ranks or none; the host device always takes messages. */
-static void choose_way(bench_link *l)
+static void choose_way(bench_link *l, bench_link_kind kind)
 {
     char why[256];
     const char *no;
     int ranks[BENCH_LINK_MESSAGES_MAX];
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
     l->way = LINK_MPI;
-    if (l->d->kind == DEVICE_CUDA) l->peer = peer_create(l->d, ranks, l->count, l->comm, why, sizeof why);
+    if (l->d->kind == DEVICE_CUDA && kind == BENCH_LINK_SHORTEST) l->peer = peer_create(l->d, ranks, l->count, l->comm, why, sizeof why);
     int mine = l->peer != NULL, all = 0;
     MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, l->world->top->comm));
     if (all) l->way = LINK_COPY;
@@ -67,7 +68,7 @@ static void choose_way(bench_link *l)
     l->memory = l->way == LINK_MPI ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
 }
 
-bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
+bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm, bench_link_kind kind,
                               const bench_link_message *message, int count)
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
@@ -79,9 +80,10 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
         l->out_at[i] = l->in_at[i] = l->bytes;
         l->bytes += (message[i].bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
     }
-    choose_way(l);
-    DEVICE_CHECK(d, d->alloc(d, l->memory, (size_t)l->bytes, (void **)&l->out));
-    DEVICE_CHECK(d, d->alloc(d, l->memory, (size_t)l->bytes, (void **)&l->in));
+    choose_way(l, kind);
+    const int64_t block_bytes = l->way == LINK_MPI_DEVICE && l->bytes < MESSAGE_BLOCK_BYTES ? MESSAGE_BLOCK_BYTES : l->bytes;
+    DEVICE_CHECK(d, d->alloc(d, l->memory, (size_t)block_bytes, (void **)&l->out));
+    DEVICE_CHECK(d, d->alloc(d, l->memory, (size_t)block_bytes, (void **)&l->in));
     if (l->way == LINK_COPY) {
         peer_share(l->peer, l->in, (void **)l->theirs);
         exchange_offsets(l);

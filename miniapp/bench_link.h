@@ -15,8 +15,10 @@ typedef struct bench_link_message { /* to and from one rank; its message that an
 
 typedef struct bench_link bench_link;
 
+typedef enum bench_link_kind { BENCH_LINK_SHORTEST, BENCH_LINK_MPI /* messages, whatever else there is */ } bench_link_kind;
+
 /* Collective over comm, whose ranks `message` counts; the world's own ranks take part in choosing the way. */
-bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
+bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm, bench_link_kind kind,
                               const bench_link_message *message, int count);
 void bench_link_destroy(bench_link **l);
 /* All messages once; copies are enqueued on s, MPI messages are waited for. */

@@ -27,7 +27,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 @test "halo: every transport of the host device, links, patterns, in f32 and f64" {
     bench 4 halo bytes=4K >table
     sound
-    expect rungs "link_oneway link_both staged_pair staged_ring staged_grid" "$(rungs)"
+    expect rungs "link_oneway link_both mpi_pair mpi_ring mpi_grid staged_pair staged_ring staged_grid" "$(rungs)"
     expect "transports that are not here" 12 "$(grep -c 'not here: the host device knows staged only' table)"
     expect ranks 4 "$(record .ranks)"
     # a rank of the ring sends two rows, of the grid two rows, two columns of as many cells, four corners of 8 x 8
@@ -36,7 +36,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     rm results.jsonl
     bench 2 halo bytes=1000 dtype=f64 >table
     sound
-    expect "rungs of two ranks" "link_oneway link_both staged_pair staged_ring" "$(rungs)"
+    expect "rungs of two ranks" "link_oneway link_both mpi_pair mpi_ring staged_pair staged_ring" "$(rungs)"
     grep -q 'staged_grid .*not here: it needs a number of ranks that is no prime' table
     bench 3 halo/staged_ring halo/staged_pair bytes=64 >table
     grep -q 'staged_pair .*not here: it needs an even number of ranks' table
@@ -75,7 +75,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 
 @test "samples=none verifies and times nothing" {
     launch 4 "$weft" bench halo alltoall io device=host bytes=4K n=64 samples=none >table
-    expect "lines that say right" 13 "$(grep -c ' right ' table)"
+    expect "lines that say right" 16 "$(grep -c ' right ' table)"
     expect "rates and ceilings" "null null" "$(jq -rs 'map("\(.rate) \(.ceiling)") | unique | join(";")' results.jsonl)"
 }
 
