@@ -183,7 +183,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/inputs $(SHARE)/jobs
 	install -m 755 $(BUILD)/weft $(DESTDIR)$(PREFIX)/bin/weft
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) $(SHARE)/inputs
-	install -m 755 jobs/weft.sbatch jobs/scaling jobs/plot jobs/plot_bench jobs/compare_bench jobs/ncu_bench $(SHARE)/jobs
+	install -m 755 jobs/weft.sbatch jobs/scaling jobs/plot jobs/plot_bench jobs/plot_beside jobs/compare_bench jobs/ncu_bench $(SHARE)/jobs
 	install -m 644 README.md LICENSE $(SHARE)
 
 clean:

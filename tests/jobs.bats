@@ -32,6 +32,20 @@ setup() {
     [ -s other.svg ]
 }
 
+@test "a study is drawn beside what others reach" {
+    study --mode strong --ranks "1 2" --repeats 1 --deck d.ini --out s.jsonl
+    printf '# from a paper\n1\t0.5\tanother program\n4\t1.5\tanother program\n' >others.tsv
+    expect "what it said" "b.png and b.svg" "$("$top/jobs/plot_beside" s.jsonl others.tsv b)"
+    expect "PNG" 89504e47 "$(od -An -tx1 -N 4 b.png | tr -d ' ')"
+    for word in 'another program' weft ideal ranks "$(jq -rs '.[0].git' s.jsonl)"; do grep -q ">.*$word" b.svg || { echo "no $word"; return 1; }; done
+    echo "# nothing" >others.tsv
+    run "$top/jobs/plot_beside" s.jsonl others.tsv b
+    expect status 2 "$status"
+    study --mode strong --ranks 1 --repeats 1 --deck d.ini --out s.jsonl grid.nx=401
+    run "$top/jobs/plot_beside" s.jsonl others.tsv b
+    expect "status of two problems" 2 "$status"
+}
+
 @test "what does not belong together is not drawn, and bad arguments are refused" {
     study --mode strong --ranks "1" --repeats 1 --deck d.ini --out m.jsonl
     study --mode strong --ranks "2" --repeats 1 --deck d.ini --out m.jsonl grid.nx=401
