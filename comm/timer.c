@@ -2,10 +2,13 @@
 #include "timer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "check.h"
+
+static const double stands_out_beyond = 0.05;
 
 double timer_now_s(void)
 {
@@ -66,4 +69,24 @@ timer_percentiles timer_percentiles_of(double *samples, size_t count)
                                 .max = samples[count - 1],
                                 .mean = sum / (double)count,
                                 .count = count };
+}
+
+timer_straggler timer_straggler_of(double seconds, const char *host, MPI_Comm comm)
+{
+    timer_straggler last = { 0 };
+    int ranks;
+    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    double *all = malloc(2 * (size_t)ranks * sizeof *all), *sorted = all + ranks;
+    if (!all) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    MPI_CHECK(MPI_Allgather(&seconds, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, comm));
+    for (int r = 0; r < ranks; r++) {
+        sorted[r] = all[r];
+        if (all[r] > all[last.rank]) last.rank = r;
+    }
+    last.over_median = all[last.rank] / timer_percentiles_of(sorted, (size_t)ranks).p50 - 1;
+    last.stands_out = last.over_median > stands_out_beyond;
+    free(all);
+    snprintf(last.host, sizeof last.host, "%s", host);
+    MPI_CHECK(MPI_Bcast(last.host, sizeof last.host, MPI_CHAR, last.rank, comm));
+    return last;
 }

@@ -3,6 +3,7 @@
 #define TIMER_H
 
 #include <mpi.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 double timer_now_s(void);
@@ -15,6 +16,15 @@ typedef struct timer_spread {
     int max_rank;
 } timer_spread;
 timer_spread timer_over_ranks(double seconds, MPI_Comm comm);
+
+/* The rank that took longest for the same work, and by how much of the median rank's time. */
+typedef struct timer_straggler {
+    int rank;
+    char host[64];
+    double over_median; /* 0.07: 7 % longer */
+    bool stands_out;    /* by more than 5 %: to be named */
+} timer_straggler;
+timer_straggler timer_straggler_of(double seconds, const char *host, MPI_Comm comm); /* collective */
 
 typedef struct timer_percentiles {
     double min, p50, p90, p99, max, mean;

@@ -6,10 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "timer.h"
+
 /* A number, or null where it is NaN or infinite (JSON has neither). */
 json_t *record_number(double x);
 /* A string. JSON is UTF-8, a path is any bytes: in a text that is not UTF-8 every byte beyond ASCII becomes '?'. */
 json_t *record_text(const char *text);
+/* {rank, host, over_median}, or null where no rank stands out. */
+json_t *record_straggler(const timer_straggler *t);
 /* "2026-11-21T03:14:15Z" */
 json_t *record_now(void);
 /* Appends object and a newline to path in one write under a lock, so that runs at the same time never mix lines; makes

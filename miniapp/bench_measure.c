@@ -18,7 +18,6 @@
 enum { SAMPLES_USUAL = 20, SAMPLES_LEAST = 5, SAMPLES_MOST = 1000, REPEATS_MOST = 2000 };
 static const double sample_s = 1e-3, warm_up_s = 10e-3, budget_s = 0.4, budget_of_sweep_s = 0.05;
 static const double patience = 4;       /* times the budget, for samples that scatter */
-static const double slow_beyond = 0.05;  /* a rank above the median rank by this fraction is named */
 static const double median_error = 0.01; /* their spread over the root of their number, as a fraction of the median */
 
 void bench_create(bench *b, const bench_request *ask, device *d, const bench_world *world)
@@ -133,24 +132,6 @@ static bool settled(const timer_percentiles *t)
     return (t->p90 - t->min) / t->p50 <= median_error * sqrt((double)t->count);
 }
 
-/* Whose own median lies far above the ranks' median, if anybody's does. */
-static void find_slowest(const bench *b, double own_median_s, bench_point *p)
-{
-    const topology *top = b->world->top;
-    double *all = malloc(2 * (size_t)top->ranks * sizeof *all), *sorted = all + top->ranks;
-    if (!all) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    MPI_CHECK(MPI_Allgather(&own_median_s, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, top->comm));
-    for (int r = 0; r < top->ranks; r++) {
-        sorted[r] = all[r];
-        if (all[r] > all[p->slowest_rank]) p->slowest_rank = r;
-    }
-    p->slowest_over = all[p->slowest_rank] / timer_percentiles_of(sorted, (size_t)top->ranks).p50 - 1;
-    p->slow = p->slowest_over > slow_beyond;
-    free(all);
-    snprintf(p->slowest_host, sizeof p->slowest_host, "%s", top->host);
-    MPI_CHECK(MPI_Bcast(p->slowest_host, sizeof p->slowest_host, MPI_CHAR, p->slowest_rank, top->comm));
-}
-
 static void sample(bench *b, ladder_case *c, bench_point *p)
 {
     double repetition_s = 0;
@@ -171,7 +152,8 @@ static void sample(bench *b, ladder_case *c, bench_point *p)
         next = clamp(2.0 * count, 1, most);
     } while (count < most && !settled(&p->time_s));
     p->rate = c->work / p->time_s.p50;
-    if (b->together && !c->uneven) find_slowest(b, timer_percentiles_of(own_s, (size_t)count).p50, p);
+    if (b->together && !c->uneven)
+        p->slowest = timer_straggler_of(timer_percentiles_of(own_s, (size_t)count).p50, b->world->top->host, b->world->top->comm);
     free(seconds);
 }
 

@@ -20,10 +20,7 @@ typedef struct bench_point { /* a rung at one set of values */
     double rate;              /* work per second, from the median; NaN where not timed */
     double ceiling;           /* what bounds that rate: set by bench_roof */
     const char *ceiling_name; /* NULL: nothing was said to */
-    bool slow;                /* of ranks that climbed together one took more than 5 % longer than the median rank: */
-    int slowest_rank;
-    double slowest_over;      /* 0.07: 7 % */
-    char slowest_host[64];
+    timer_straggler slowest;  /* of ranks that climbed together */
 } bench_point;
 
 typedef struct bench_ceiling {

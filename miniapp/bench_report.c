@@ -107,9 +107,9 @@ void bench_report_line(const bench_item *item, const bench_point *p)
             rate_text(rate, sizeof rate, p->rate, r->unit);
         }
         if (!isnan(p->ceiling)) snprintf(fraction, sizeof fraction, "%.3f %s", p->rate / p->ceiling, p->ceiling_name);
-        if (p->slow)
-            snprintf(slowest, sizeof slowest, "; slowest: rank %d on %s, %.0f %% over the median", p->slowest_rank, p->slowest_host,
-                     100 * p->slowest_over);
+        if (p->slowest.stands_out)
+            snprintf(slowest, sizeof slowest, "; slowest: rank %d on %s, %.0f %% over the median", p->slowest.rank, p->slowest.host,
+                     100 * p->slowest.over_median);
         printf("%-26s %-32s %9s %7s %13s %15s  %s%s%s\n", name, values, median, spread, rate, fraction, r->why,
                foretold_text(foretold, sizeof foretold, p->foretold), slowest);
     }
@@ -161,14 +161,6 @@ static json_t *foretold_json(const ladder_foretold *foretold)
     return o;
 }
 
-/* The rank that took more than 5 % longer than the median rank, or null. */
-static json_t *slowest_json(const bench_point *p)
-{
-    if (!p->slow) return json_null();
-    return json_pack("{s:i, s:o, s:o}", "rank", p->slowest_rank, "host", record_text(p->slowest_host), "over_median",
-                     record_number(p->slowest_over));
-}
-
 /* What holds for one point: a rung's own figures, or an entry of its sweep. */
 static json_t *point_json(const bench_item *item, const bench_point *p)
 {
@@ -181,7 +173,7 @@ static json_t *point_json(const bench_item *item, const bench_point *p)
                      "fraction_of_ceiling", record_number(p->rate / p->ceiling), "verified", p->verified, "wrong",
                      p->verified ? json_null() : json_string(p->wrong), "samples", (int)t->count, "repeats", p->repeats,
                      "parameters", values_json(item, p->value), "foretold", foretold_json(p->foretold),
-                     "slowest", slowest_json(p));
+                     "slowest", record_straggler(&p->slowest));
 }
 
 void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point, int points)

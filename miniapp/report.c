@@ -79,6 +79,9 @@ static void print_rates(const sim *s, const report *r)
     printf("ceiling      %.4g GB/s, device copies on all ranks at once in this run: %.1f %% of it reached\n",
            r->calibration.ceiling_bytes_per_s * 1e-9, 100 * v.fraction);
     const calibrate_result *k = &r->calibration;
+    if (k->copies.stands_out)
+        printf("slow rank    %d on %s: its copies take %.0f %% longer than the median rank's\n", k->copies.rank, k->copies.host,
+               100 * k->copies.over_median);
     if (isnan(k->comm_s)) return;
     printf("halo         %s alone, ", seconds_text(a, sizeof a, k->comm_s));
     if (isnan(k->overlap_hidden_fraction)) printf("too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));

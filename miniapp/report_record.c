@@ -123,7 +123,8 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
                                   (json_int_t)r->checkpoints.bytes, "write_s", record_number(r->checkpoints.write_s),
                                   "stall_s", record_number(r->checkpoints.stall_s)) },
         { "machine", machine },
-        { "slowest", json_pack("{s:i, s:s}", "rank", r->slowest_rank, "host", r->slowest_host) },
+        { "slowest", json_pack("{s:i, s:o, s:o}", "rank", r->slowest_rank, "host", record_text(r->slowest_host), "copies",
+                                record_straggler(&r->calibration.copies)) },
         { "notes", notes_json(s) },
         { "deck", record_text(deck_text) },
     };

@@ -134,3 +134,14 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
         | ([.mpi, .device, .fields, .transport, .tune, .calibrate, .initialise] | map(.mean_s) | add) as $parts
         | $parts <= $all and $parts > 0.9 * $all - 0.02')"
 }
+
+@test "a rank whose copies are slow is named, in the table and the record" {
+    weft=$weft_debug
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1200 grid.ny=900 time.steps=6
+    WEFT_FAULT=slow_rank weft_run 2 d.ini >table
+    expect "rank, host, twice as long" "1 $(hostname) true" "$(record '.slowest.copies | "\(.rank) \(.host) \(.over_median > 0.4)"')"
+    expect "lines that name it" 1 "$(grep -c "^slow rank *1 on $(hostname): its copies take .* longer" table)"
+    weft=$weft_release
+    weft_alone d.ini >table
+    expect "alone, nobody is slow" "null 0" "$(record .slowest.copies) $(grep -c '^slow rank' table)"
+}
