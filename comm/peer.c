@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agree.h"
 #include "check.h"
 
 struct peer {
@@ -30,17 +31,6 @@ static void *allocate(size_t count, size_t bytes_each)
     void *p = calloc(count ? count : 1, bytes_each);
     if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     return p;
-}
-
-/* Is everybody content (why empty)? If not, the first rank's sentence becomes everybody's. */
-static bool agree(const peer *p, char *why, size_t why_bytes)
-{
-    const int mine = why[0] ? p->me : p->all;
-    int first;
-    MPI_CHECK(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, p->comm));
-    if (first == p->all) return true;
-    MPI_CHECK(MPI_Bcast(why, (int)why_bytes, MPI_CHAR, first, p->comm));
-    return false;
 }
 
 static void refuse_other_hosts(const peer *p, char *why, size_t why_bytes)
@@ -146,10 +136,10 @@ static bool probe(peer *p, char *why, size_t why_bytes)
     DEVICE_CHECK(d, d->fill_bytes(d, mine, probe_byte(p->me), PROBE_BYTES, s));
     DEVICE_CHECK(d, d->stream_sync(d, s));
     open_all(p, mine, theirs, why, why_bytes);
-    bool works = agree(p, why, why_bytes);
+    bool works = agree_or_say(!why[0], why, why_bytes, p->comm);
     if (works) {
         read_probes(p, theirs, s, why, why_bytes);
-        works = agree(p, why, why_bytes);
+        works = agree_or_say(!why[0], why, why_bytes, p->comm);
     }
     close_from(p, 0);
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, mine));
@@ -180,9 +170,9 @@ peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, char *w
     p->ranks = allocate((size_t)count, sizeof *p->ranks);
     memcpy(p->ranks, ranks, (size_t)count * sizeof *ranks);
     refuse_other_hosts(p, why, why_bytes);
-    if (!agree(p, why, why_bytes)) goto refused;
+    if (!agree_or_say(!why[0], why, why_bytes, p->comm)) goto refused;
     refuse_far_devices(p, why, why_bytes);
-    if (!agree(p, why, why_bytes)) goto refused;
+    if (!agree_or_say(!why[0], why, why_bytes, p->comm)) goto refused;
     if (probe(p, why, why_bytes)) return p;
 refused:
     discard(&p);

@@ -14,6 +14,7 @@
 #include <mpi-ext.h>
 #endif
 
+#include "agree.h"
 #include "check.h"
 
 /* Its own word; MPIs without such a question (MPICH) are taken to say no: then staging serves. */
@@ -94,14 +95,7 @@ void topology_destroy(topology *t)
     if (t->comm != MPI_COMM_NULL) MPI_CHECK(MPI_Comm_free(&t->comm));
 }
 
-bool topology_agree(const topology *t, bool ok, char *sentence, size_t bytes)
-{
-    int mine = ok ? t->ranks : t->rank, first;
-    MPI_CHECK(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, t->comm));
-    if (first == t->ranks) return true;
-    MPI_CHECK(MPI_Bcast(sentence, (int)bytes, MPI_CHAR, first, t->comm));
-    return false;
-}
+bool topology_agree(const topology *t, bool ok, char *sentence, size_t bytes) { return agree_or_say(ok, sentence, bytes, t->comm); }
 
 typedef struct device_use {
     int most_ranks_on_one; /* of this host */

@@ -26,8 +26,7 @@ typedef struct topology {
 void topology_create(topology *t);
 void topology_destroy(topology *t);
 
-/* Did it go well (ok) on every rank? If not, the first rank where it did not tells everybody its sentence. Collective;
- * the same answer and sentence everywhere. */
+/* agree_or_say over all ranks. */
 bool topology_agree(const topology *t, bool ok, char *sentence, size_t sentence_bytes);
 
 /* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else the host. Ranks of a host take

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agree.h"
 #include "check.h"
 #include "message.h"
 #include "timer.h"
@@ -95,9 +96,8 @@ topology_probe_result topology_probe_exchange(device *d, MPI_Comm comm, int to, 
     int rank;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
     /* All ranks have their buffers, or nobody sends. */
-    int ready = make_buffers(d, bytes, &b) && fill(d, &b, bytes, rank), all;
-    MPI_CHECK(MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, comm));
-    if (!all) {
+    const bool ready = make_buffers(d, bytes, &b) && fill(d, &b, bytes, rank);
+    if (!agree_all(ready, comm)) {
         drop_buffers(d, &b);
         return TOPOLOGY_PROBE_NO_MEMORY;
     }

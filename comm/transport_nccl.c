@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agree.h"
 #include "check.h"
 #include "device_cuda.h"
 #include "message.h"
@@ -71,19 +72,6 @@ static bool open_library(char *why, size_t why_bytes)
     return false;
 }
 
-/* The first rank where it went wrong tells everybody its reason. */
-static bool agree(MPI_Comm comm, bool ok, char *why, size_t why_bytes)
-{
-    int rank, ranks, mine, first;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
-    mine = ok ? ranks : rank;
-    MPI_CHECK(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm));
-    if (first == ranks) return true;
-    MPI_CHECK(MPI_Bcast(why, (int)why_bytes, MPI_CHAR, first, comm));
-    return false;
-}
-
 /* Does this rank alone drive its GPU? NCCL refuses shared ones; asked beforehand, that costs a gather and not a set-up. */
 static bool own_gpu(const device *d, MPI_Comm comm, char *why, size_t why_bytes)
 {
@@ -119,17 +107,17 @@ static bool make_communicator(const device *d, MPI_Comm comm, char *why, size_t 
     MPI_CHECK(MPI_Comm_size(comm, &ranks));
     if (everyone) return true;
     if (d->kind != DEVICE_CUDA) snprintf(why, why_bytes, "the host device knows staged only");
-    if (!agree(comm, d->kind == DEVICE_CUDA, why, why_bytes)) return false;
-    if (!agree(comm, open_library(why, why_bytes), why, why_bytes)) return false;
-    if (!agree(comm, own_gpu(d, comm, why, why_bytes), why, why_bytes)) return false;
+    if (!agree_or_say(d->kind == DEVICE_CUDA, why, why_bytes, comm)) return false;
+    if (!agree_or_say(open_library(why, why_bytes), why, why_bytes, comm)) return false;
+    if (!agree_or_say(own_gpu(d, comm, why, why_bytes), why, why_bytes, comm)) return false;
     (void)setenv("NCCL_NVLS_ENABLE", "0", 0); /* multicast serves collectives; sends and receives need none of its memory */
     ncclResult_t code = rank == 0 ? nccl.get_unique_id(&id) : ncclSuccess;
     if (code != ncclSuccess) snprintf(why, why_bytes, "%s", nccl.error_string(code));
-    if (!agree(comm, code == ncclSuccess, why, why_bytes)) return false;
+    if (!agree_or_say(code == ncclSuccess, why, why_bytes, comm)) return false;
     MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, comm));
     code = nccl.comm_init_rank(&everyone, ranks, id, rank);
     if (code != ncclSuccess) snprintf(why, why_bytes, "rank %d: %s", rank, nccl.error_string(code));
-    if (!agree(comm, code == ncclSuccess, why, why_bytes)) {
+    if (!agree_or_say(code == ncclSuccess, why, why_bytes, comm)) {
         if (code == ncclSuccess) (void)nccl.comm_destroy(everyone);
         everyone = NULL;
         return false;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agree.h"
 #include "check.h"
 #include "message.h"
 #include "peer.h"
@@ -60,9 +61,7 @@ static void choose_way(bench_link *l, bench_link_kind kind)
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
     l->way = LINK_MPI;
     if (l->d->kind == DEVICE_CUDA && kind == BENCH_LINK_SHORTEST) l->peer = peer_create(l->d, ranks, l->count, l->comm, why, sizeof why);
-    int mine = l->peer != NULL, all = 0;
-    MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, l->world->top->comm));
-    if (all) l->way = LINK_COPY;
+    if (agree_all(l->peer != NULL, l->world->top->comm)) l->way = LINK_COPY;
     else if (l->peer) peer_destroy(&l->peer);
     if (l->way == LINK_MPI && l->d->kind == DEVICE_CUDA && bench_link_aware(l->world, l->d, &no)) l->way = LINK_MPI_DEVICE;
     l->memory = l->way == LINK_MPI ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;

@@ -1,0 +1,13 @@
+/* What all ranks must decide alike: did it go well everywhere? Collective over comm; the same answer on every rank. */
+#ifndef AGREE_H
+#define AGREE_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+bool agree_all(bool ok, MPI_Comm comm);
+/* If it did not, the first rank where it did not tells everybody its sentence. */
+bool agree_or_say(bool ok, char *sentence, size_t sentence_bytes, MPI_Comm comm);
+
+#endif
