@@ -191,7 +191,7 @@ static int make_request(bench_request *ask, const topology *top, int argc, char 
 {
     char why[1024] = "";
     const int status = bench_request_make(ask, top->ranks, argc, argv, why, sizeof why);
-    int mine[2] = { status, ask->kind }, most[2], least[2];
+    int mine[2] = { status, (int)ask->kind }, most[2], least[2];
     if (!topology_agree(top, status == 0, why, sizeof why)) (void)cmd_say(0, "%s", why);
     MPI_CHECK(MPI_Allreduce(mine, most, 2, MPI_INT, MPI_MAX, top->comm));
     MPI_CHECK(MPI_Allreduce(mine, least, 2, MPI_INT, MPI_MIN, top->comm));
