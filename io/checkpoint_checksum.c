@@ -24,6 +24,11 @@ int64_t checkpoint_block_lines(const checkpoint_field *f, dtype type)
     return lines;
 }
 
+int64_t checkpoint_blocks(const checkpoint_field *f, dtype type)
+{
+    return (lines_of(f) - 1) / checkpoint_block_lines(f, type) + 1;
+}
+
 box checkpoint_block(const checkpoint_field *f, int64_t lines, int64_t index)
 {
     const int64_t all = lines_of(f), first = index * lines, last = all - first > lines ? first + lines : all;
@@ -110,7 +115,10 @@ bool checkpoint_sums_write(hid_t group, const checkpoint_field *f, const checkpo
 {
     const hsize_t blocks = (hsize_t)sums->blocks;
     const hid_t space = H5Screate_simple(1, &blocks, NULL);
-    const hid_t dataset = H5Dcreate2(group, f->name, H5T_STD_U32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t how = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_obj_track_times(how, false);
+    const hid_t dataset = H5Dcreate2(group, f->name, H5T_STD_U32LE, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    H5Pclose(how);
     const bool ok = dataset >= 0 && H5Dwrite(dataset, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums->crc) >= 0
                     && checkpoint_put_integer(dataset, lines_attribute(f), sums->lines)
                     && checkpoint_put_text(dataset, "algorithm", "CRC-32C");

@@ -81,24 +81,28 @@ static int newest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static void *grown(void *old, size_t bytes)
+static bool grow(int64_t **steps, size_t count)
 {
-    void *p = realloc(old, bytes);
-    if (!p) check_fail(__FILE__, __LINE__, "realloc", "out of memory for the list of checkpoints");
-    return p;
+    int64_t *larger = realloc(*steps, count * sizeof *larger);
+    if (larger) *steps = larger;
+    return larger != NULL;
 }
 
-static checkpoint_status list_here(const char *dir, int64_t **steps, size_t *count)
+checkpoint_status checkpoint_list_here(const char *dir, int64_t **steps, size_t *count)
 {
+    *steps = NULL;
+    *count = 0;
     DIR *d = opendir(dir);
     if (!d) return errno == ENOENT || errno == ENOTDIR ? CHECKPOINT_MISSING : CHECKPOINT_IO;
-    for (const struct dirent *e; (e = readdir(d));) {
+    bool room = true;
+    for (const struct dirent *e; room && (e = readdir(d));) {
         const int64_t step = step_of(e->d_name);
         if (step < 0) continue;
-        *steps = grown(*steps, (*count + 1) * sizeof **steps);
-        (*steps)[(*count)++] = step;
+        room = grow(steps, *count + 1);
+        if (room) (*steps)[(*count)++] = step;
     }
     closedir(d);
+    if (!room) return CHECKPOINT_IO;
     if (*count == 0) return CHECKPOINT_MISSING;
     qsort(*steps, *count, sizeof **steps, newest_first);
     return CHECKPOINT_OK;
@@ -112,12 +116,13 @@ checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **step
     *steps = NULL;
     *count = 0;
     const checkpoint_status status =
-        checkpoint_agree(comm, rank == 0 ? list_here(dir, steps, count) : CHECKPOINT_OK, why, sizeof why);
+        checkpoint_agree(comm, rank == 0 ? checkpoint_list_here(dir, steps, count) : CHECKPOINT_OK, why, sizeof why);
     if (status != CHECKPOINT_OK) return status;
     uint64_t number = *count;
     MPI_CHECK(MPI_Bcast(&number, 1, MPI_UINT64_T, 0, comm));
     *count = (size_t)number;
-    if (rank != 0) *steps = grown(NULL, *count * sizeof **steps);
+    if (rank != 0 && !grow(steps, *count))
+        check_fail(__FILE__, __LINE__, "realloc", "out of memory for the list of checkpoints");
     MPI_CHECK(MPI_Bcast(*steps, (int)*count, MPI_INT64_T, 0, comm));
     return CHECKPOINT_OK;
 }

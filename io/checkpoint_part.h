@@ -1,4 +1,4 @@
-/* What the checkpoint_*.c files share; nobody else includes it.
+/* What the checkpoint_*.c files share; nobody else includes it, but for the writer (checkpoint_job.h).
  * The rule that keeps ranks from waiting for one another: between two collective calls every rank's status goes through
  * checkpoint_agree, and after a failure only calls that all ranks make follow. */
 #ifndef CHECKPOINT_PART_H
@@ -52,6 +52,7 @@ typedef struct checkpoint_sums {
 /* Bytes that a block is about, where that makes few enough blocks. Tests make it small. */
 extern size_t checkpoint_block_bytes;
 int64_t checkpoint_block_lines(const checkpoint_field *f, dtype type); /* of a file to be written */
+int64_t checkpoint_blocks(const checkpoint_field *f, dtype type);
 box checkpoint_block(const checkpoint_field *f, int64_t lines, int64_t index); /* its cells, global */
 
 /* All zero; false: no memory. lines > 0. */
@@ -77,14 +78,43 @@ checkpoint_status checkpoint_scan(hid_t dataset, const char *path, const checkpo
 /* "block 2, rows 32 .. 47" or "block 2, columns 32 .. 47", of at most CHECKPOINT_WHERE_BYTES. */
 void checkpoint_say_block(char *out, const checkpoint_field *f, int64_t lines, int64_t block);
 
+/* Of a write with CHECKPOINT_VERIFY_SAMPLE: is this one of the blocks that are read back? */
+bool checkpoint_sampled(const checkpoint_state *s, int64_t blocks, int64_t block);
+
 /* Compares what is in tmp with memory, as s->verify asks; path: the final name, for the sentence. DAMAGED: they differ. */
 checkpoint_status checkpoint_read_back(MPI_Comm comm, const char *tmp, const char *path, const checkpoint_state *s,
                                        const checkpoint_sums *sums, char *why, size_t why_bytes);
 
-/* Makes path with all attributes and checksums and with datasets that have their place but no data yet; *end_bytes: where
- * the last of them ends. By one rank alone. */
+typedef struct checkpoint_layout { /* of a file: where things begin and end */
+    uint64_t field_at_bytes[CHECKPOINT_FIELDS_MAX];
+    uint64_t end_bytes; /* of the last dataset */
+} checkpoint_layout;
+
+/* Makes path with all attributes and checksums and with datasets that have their place but no data yet. The bytes depend on
+ * *s and the sums alone, and the layout not even on fingerprints, step (of so many digits) and sums. By one rank alone. */
 checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, const checkpoint_sums *sums,
-                                             uint64_t *end_bytes, char *why, size_t why_bytes);
+                                             checkpoint_layout *layout, char *why, size_t why_bytes);
+/* The same as bytes in memory: of the file, all that is no field's data. For the rank that writes it by other means than HDF5. */
+typedef struct checkpoint_image {
+    checkpoint_layout layout;
+    uint64_t file_bytes;
+    struct {
+        uint64_t at_bytes, bytes;
+    } gap[CHECKPOINT_FIELDS_MAX + 1]; /* before, between and behind the fields' data */
+    char *bytes;                      /* of the gaps, one after another; owned: checkpoint_image_free */
+} checkpoint_image;
+checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums,
+                                        char *why, size_t why_bytes);
+void checkpoint_image_free(checkpoint_image *image);
+
+/* A rank's cells in the file, by pread and pwrite: no HDF5, no MPI, so that a thread may. `part`: global coordinates, cells of
+ * the rank's box f->own; data: dense rows of part. 0 or errno. */
+int checkpoint_rows_write(int fd, uint64_t field_at_bytes, const checkpoint_field *f, dtype type, box part, const void *data);
+int checkpoint_rows_read(int fd, uint64_t field_at_bytes, const checkpoint_field *f, dtype type, box part, void *data);
+/* All of [0, bytes), in as many calls as it takes. 0 or errno; EIO where the file ends before. */
+int checkpoint_pwrite(int fd, const void *data, size_t bytes, uint64_t at_bytes);
+int checkpoint_pread(int fd, void *data, size_t bytes, uint64_t at_bytes);
+
 bool checkpoint_put_text(hid_t object, const char *name, const char *text);
 bool checkpoint_put_integer(hid_t object, const char *name, int64_t number);
 bool checkpoint_get_integer(hid_t object, const char *name, int64_t *number);
@@ -98,6 +128,36 @@ bool checkpoint_parse_fingerprint(const char *text, uint64_t *fingerprint);
 
 /* The field whose fingerprint stands for the whole state: b of a transpose, else the first. */
 int checkpoint_main_field(const checkpoint_state *s);
+
+/* ---- files ---- */
+
+typedef struct checkpoint_names { /* NAME.h5, NAME.xmf, what they are called while they are written, and their folder */
+    char path[CHECKPOINT_PATH_BYTES], tmp[CHECKPOINT_PATH_BYTES];
+    char xdmf[CHECKPOINT_PATH_BYTES], xdmf_tmp[CHECKPOINT_PATH_BYTES];
+    char directory[CHECKPOINT_PATH_BYTES];
+} checkpoint_names;
+checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, char *why, size_t why_bytes);
+
+/* The steps of a write, each by one rank, without HDF5 and MPI; see checkpoint_write.c for what they guard against. */
+checkpoint_status checkpoint_create_empty(const checkpoint_names *n, char *why, size_t why_bytes);
+/* Is there room for needed_bytes beside what is there? */
+checkpoint_status checkpoint_look_for_room(const checkpoint_names *n, uint64_t needed_bytes, char *why, size_t why_bytes);
+/* NAME.tmp for reading and writing, which another rank has made; *fd < 0 on failure. */
+checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int rank, int *fd, char *why, size_t why_bytes);
+/* Blocks for [0, bytes) of NAME.tmp: unlike statvfs this knows of quotas and limits, and what it gets stays ours. */
+checkpoint_status checkpoint_reserve(const checkpoint_names *n, int fd, uint64_t bytes, char *why, size_t why_bytes);
+/* Gives NAME.tmp its name, and an XDMF file beside it. */
+checkpoint_status checkpoint_publish(const checkpoint_names *n, const checkpoint_state *s, char *why, size_t why_bytes);
+void checkpoint_unlink_tmp(const checkpoint_names *n);
+/* "cannot WHAT PATH: text of the errno code"; CHECKPOINT_IO. */
+checkpoint_status checkpoint_file_failed(const char *what, const char *path, int code, char *why, size_t why_bytes);
+
+uint64_t checkpoint_field_bytes(const checkpoint_state *s, int i);
+/* What a file of s takes, and a little more. */
+uint64_t checkpoint_needed_bytes(const checkpoint_state *s);
+
+/* checkpoint_list for one rank alone; *steps is the caller's to free. */
+checkpoint_status checkpoint_list_here(const char *dir, int64_t **steps, size_t *count);
 
 /* Files beside one another: NAME.h5 -> NAME.xmf; any path + ".tmp"; false: too long. */
 bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path);

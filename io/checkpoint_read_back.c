@@ -88,21 +88,28 @@ static checkpoint_status compare_all(const comparing *c, hid_t dataset, const ch
     return CHECKPOINT_OK;
 }
 
-/* The sampled blocks are dealt to the ranks in turn; the last block, where a file cut short ends, is always one. */
+/* The last block, where a file cut short ends, is always one. */
+bool checkpoint_sampled(const checkpoint_state *s, int64_t blocks, int64_t block)
+{
+    const int64_t first = (int64_t)(cell_random(SAMPLED_OF, (uint64_t)s->step) * SAMPLED_OF);
+    return block % SAMPLED_OF == first || block == blocks - 1;
+}
+
+/* The sampled blocks are dealt to the ranks in turn. */
 static checkpoint_status compare_sample(const comparing *c, hid_t dataset, const checkpoint_field *f,
                                         const checkpoint_sums *wanted, checkpoint_sums *found)
 {
-    const int64_t first = (int64_t)(cell_random(SAMPLED_OF, (uint64_t)c->s->step) * SAMPLED_OF), last = wanted->blocks - 1;
+    const int64_t blocks = wanted->blocks;
     checkpoint_status status = CHECKPOINT_OK;
     int64_t turn = 0;
-    for (int64_t b = 0; b <= last && status == CHECKPOINT_OK; b++)
-        if ((b % SAMPLED_OF == first || b == last) && turn++ % c->ranks == c->rank)
+    for (int64_t b = 0; b < blocks && status == CHECKPOINT_OK; b++)
+        if (checkpoint_sampled(c->s, blocks, b) && turn++ % c->ranks == c->rank)
             status = checkpoint_scan(dataset, c->tmp, f, c->s->type, checkpoint_block(f, wanted->lines, b), NULL, found, c->why,
                                      c->why_bytes);
     checkpoint_sums_finish(found, c->s->type, f);
     turn = 0;
-    for (int64_t b = 0; b <= last && status == CHECKPOINT_OK; b++)
-        if ((b % SAMPLED_OF == first || b == last) && turn++ % c->ranks == c->rank && found->crc[b] != wanted->crc[b])
+    for (int64_t b = 0; b < blocks && status == CHECKPOINT_OK; b++)
+        if (checkpoint_sampled(c->s, blocks, b) && turn++ % c->ranks == c->rank && found->crc[b] != wanted->crc[b])
             status = differs(c, f, wanted, found, b);
     return status;
 }

@@ -36,6 +36,16 @@ static bool put_fingerprint(hid_t object, uint64_t fingerprint)
     return checkpoint_put_text(object, "fingerprint", digits);
 }
 
+/* No times in the file: it depends on the state alone. */
+static hid_t create_group(hid_t root, const char *name)
+{
+    const hid_t how = H5Pcreate(H5P_GROUP_CREATE);
+    H5Pset_obj_track_times(how, false);
+    const hid_t group = H5Gcreate2(root, name, H5P_DEFAULT, how, H5P_DEFAULT);
+    H5Pclose(how);
+    return group;
+}
+
 static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
 {
     const hsize_t shape[2] = { (hsize_t)f->ny, (hsize_t)f->nx };
@@ -44,6 +54,7 @@ static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
     /* Every byte is written by its owner: HDF5 need not fill it first. */
     H5Pset_alloc_time(layout, H5D_ALLOC_TIME_EARLY);
     H5Pset_fill_time(layout, H5D_FILL_TIME_NEVER);
+    H5Pset_obj_track_times(layout, false);
     const hid_t dataset = H5Dcreate2(group, f->name, checkpoint_h5_file_type(type), space, H5P_DEFAULT, layout, H5P_DEFAULT);
     H5Pclose(layout);
     H5Sclose(space);
@@ -51,7 +62,7 @@ static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
 }
 
 /* What could not be written, NULL: nothing. */
-static const char *describe(const checkpoint_state *s, const checkpoint_sums *sums, hid_t root, uint64_t *end_bytes)
+static const char *describe(const checkpoint_state *s, const checkpoint_sums *sums, hid_t root, checkpoint_layout *layout)
 {
     if (!checkpoint_put_integer(root, "schema_version", CHECKPOINT_SCHEMA_VERSION)
         || !checkpoint_put_text(root, "program", "weft")
@@ -60,7 +71,7 @@ static const char *describe(const checkpoint_state *s, const checkpoint_sums *su
         || !checkpoint_put_text(root, "deck", s->deck ? s->deck : "")
         || !put_fingerprint(root, s->field[checkpoint_main_field(s)].fingerprint))
         return "attributes";
-    const hid_t group = H5Gcreate2(root, "fields", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t group = create_group(root, "fields");
     if (group < 0) return "/fields";
     const char *failed = NULL;
     for (int i = 0; i < s->fields && !failed; i++) {
@@ -69,22 +80,24 @@ static const char *describe(const checkpoint_state *s, const checkpoint_sums *su
             failed = s->field[i].name;
         } else {
             const haddr_t at = H5Dget_offset(dataset), end = at + (haddr_t)H5Dget_storage_size(dataset);
-            if (at != HADDR_UNDEF && end > *end_bytes) *end_bytes = end;
+            if (at == HADDR_UNDEF) failed = s->field[i].name;
+            layout->field_at_bytes[i] = at;
+            if (end > layout->end_bytes) layout->end_bytes = end;
         }
         if (dataset >= 0) H5Dclose(dataset);
     }
     H5Gclose(group);
     if (failed) return failed;
-    const hid_t checksums = H5Gcreate2(root, "checksums", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t checksums = create_group(root, "checksums");
     if (checksums < 0) return "/checksums";
     for (int i = 0; i < s->fields && !failed; i++)
-        if (!checkpoint_sums_write(checksums, &s->field[i], &sums[i], end_bytes)) failed = "/checksums";
+        if (!checkpoint_sums_write(checksums, &s->field[i], &sums[i], &layout->end_bytes)) failed = "/checksums";
     H5Gclose(checksums);
     return failed;
 }
 
 checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, const checkpoint_sums *sums,
-                                             uint64_t *end_bytes, char *why, size_t why_bytes)
+                                             checkpoint_layout *layout, char *why, size_t why_bytes)
 {
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_file_locking(access, false, true); /* nobody else writes NAME.tmp, and parallel file systems often have no locks */
@@ -92,9 +105,12 @@ checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_
     /* The 1.8 format has checksums over everything but the raw data, which fingerprints and block checksums cover. */
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
     H5Pset_alignment(access, DATA_ALIGNMENT_BYTES, DATA_ALIGNMENT_BYTES);
-    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    *end_bytes = 0;
-    const char *failed = file < 0 ? "H5Fcreate" : describe(s, sums, file, end_bytes);
+    const hid_t how = H5Pcreate(H5P_FILE_CREATE);
+    H5Pset_obj_track_times(how, false);
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, how, access);
+    H5Pclose(how);
+    *layout = (checkpoint_layout){ .end_bytes = 0 };
+    const char *failed = file < 0 ? "H5Fcreate" : describe(s, sums, file, layout);
     checkpoint_status status = CHECKPOINT_OK;
     if (failed)
         status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write %s: %s: %s", path, failed, checkpoint_h5_reason());

@@ -12,30 +12,20 @@
  *   parallel part writes nothing but the data.
  * - After an H5Fclose that failed, HDF5 1.10 keeps the identifier of freed memory and crashes in MPI_Finalize: the space
  *   is tried on the empty file, before HDF5 sees it. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "checkpoint_part.h"
-
-enum {
-    ROOM_BEYOND_DATA_BYTES = 128 << 10 /* HDF5's own structures and the XDMF file take under 64 KiB with any deck */
-};
 
 typedef struct writing {
     MPI_Comm comm;
     int rank, ranks;
     const checkpoint_state *s;
     checkpoint_sums sums[CHECKPOINT_FIELDS_MAX];
-    const char *path;
-    char tmp[CHECKPOINT_PATH_BYTES], xdmf[CHECKPOINT_PATH_BYTES], xdmf_tmp[CHECKPOINT_PATH_BYTES];
-    char directory[CHECKPOINT_PATH_BYTES];
+    checkpoint_names names;
     hid_t file, dataset[CHECKPOINT_FIELDS_MAX];
     char *why;
     size_t why_bytes;
@@ -43,24 +33,14 @@ typedef struct writing {
 
 void checkpoint_before_mpi_init(void) { setenv("OMPI_MCA_fbtl_posix_write_datasieving", "0", 0); }
 
-static uint64_t field_bytes(const checkpoint_state *s, int i)
-{
-    return (uint64_t)s->field[i].nx * (uint64_t)s->field[i].ny * dtype_bytes(s->type);
-}
-
 static checkpoint_status agree(writing *w, checkpoint_status mine)
 {
     return checkpoint_agree(w->comm, mine, w->why, w->why_bytes);
 }
 
-static checkpoint_status file_failed(writing *w, const char *what, const char *path, int code)
-{
-    return checkpoint_fail(CHECKPOINT_IO, w->why, w->why_bytes, "cannot %s %s: %s", what, path, strerror(code));
-}
-
 static checkpoint_status h5_failed(writing *w, const char *what)
 {
-    return checkpoint_fail(CHECKPOINT_IO, w->why, w->why_bytes, "cannot write %s: %s: %s", w->path, what,
+    return checkpoint_fail(CHECKPOINT_IO, w->why, w->why_bytes, "cannot write %s: %s: %s", w->names.path, what,
                            checkpoint_h5_reason());
 }
 
@@ -68,54 +48,25 @@ static checkpoint_status h5_failed(writing *w, const char *what)
 
 static checkpoint_status create_empty(writing *w)
 {
-    if (w->rank != 0) return CHECKPOINT_OK;
-    const int fd = open(w->tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return file_failed(w, "create", w->tmp, errno);
-    close(fd);
-    return CHECKPOINT_OK;
-}
-
-static uint64_t needed_bytes(const writing *w)
-{
-    uint64_t needed = ROOM_BEYOND_DATA_BYTES;
-    for (int i = 0; i < w->s->fields; i++)
-        needed += field_bytes(w->s, i) + (uint64_t)w->sums[i].blocks * sizeof *w->sums[i].crc;
-    return needed;
+    return w->rank == 0 ? checkpoint_create_empty(&w->names, w->why, w->why_bytes) : CHECKPOINT_OK;
 }
 
 static checkpoint_status look_for_room(writing *w)
 {
-    const uint64_t needed = needed_bytes(w);
-    const int fd = open(w->tmp, O_RDWR | O_CLOEXEC);
-    if (fd < 0) {
-        if (errno != ENOENT) return file_failed(w, "open", w->tmp, errno);
-        return checkpoint_fail(CHECKPOINT_IO, w->why, w->why_bytes,
-                               "rank %d does not see %s that rank 0 made: checkpoints need a file system that all hosts share",
-                               w->rank, w->tmp);
-    }
-    struct statvfs room;
-    const int code = fstatvfs(fd, &room) != 0 ? errno : 0;
+    int fd;
+    const checkpoint_status status = checkpoint_open_tmp(&w->names, w->rank, &fd, w->why, w->why_bytes);
+    if (status != CHECKPOINT_OK) return status;
     close(fd);
-    if (code) return file_failed(w, "look at the free space of", w->tmp, code);
-    const uint64_t available = (uint64_t)room.f_bavail * room.f_frsize;
-    if (room.f_blocks && available < needed) /* some network file systems report no sizes at all */
-        return checkpoint_fail(CHECKPOINT_IO, w->why, w->why_bytes,
-                               "cannot write %s: it needs %.1f MB and %s has %.1f MB free", w->path, (double)needed * 1e-6,
-                               w->directory, (double)available * 1e-6);
-    return CHECKPOINT_OK;
+    return checkpoint_look_for_room(&w->names, checkpoint_needed_bytes(w->s), w->why, w->why_bytes);
 }
 
-/* Blocks for [0, bytes) of the file: unlike statvfs this knows of quotas and limits, and what it gets stays ours. */
 static checkpoint_status reserve(writing *w, uint64_t bytes)
 {
-    if (bytes == 0) return CHECKPOINT_OK;
-    const int fd = open(w->tmp, O_RDWR | O_CLOEXEC);
-    if (fd < 0) return file_failed(w, "open", w->tmp, errno);
-    const int code = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) != 0 ? errno : 0;
-    close(fd);
-    if (code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO)
-        return file_failed(w, "reserve the space of", w->path, code);
-    return CHECKPOINT_OK; /* no fallocate here: the look at the free space and the comparison remain */
+    int fd;
+    checkpoint_status status = checkpoint_open_tmp(&w->names, w->rank, &fd, w->why, w->why_bytes);
+    if (status == CHECKPOINT_OK) status = checkpoint_reserve(&w->names, fd, bytes, w->why, w->why_bytes);
+    if (fd >= 0) close(fd);
+    return status;
 }
 
 /* ---- structure, by rank 0 alone ---- */
@@ -123,11 +74,11 @@ static checkpoint_status reserve(writing *w, uint64_t bytes)
 static checkpoint_status create_structure(writing *w)
 {
     if (w->rank != 0) return CHECKPOINT_OK;
-    checkpoint_status status = reserve(w, needed_bytes(w));
+    checkpoint_status status = reserve(w, checkpoint_needed_bytes(w->s));
     if (status != CHECKPOINT_OK) return status;
-    uint64_t end_bytes = 0;
-    status = checkpoint_structure_write(w->tmp, w->s, w->sums, &end_bytes, w->why, w->why_bytes);
-    return status == CHECKPOINT_OK ? reserve(w, end_bytes) : status;
+    checkpoint_layout layout;
+    status = checkpoint_structure_write(w->names.tmp, w->s, w->sums, &layout, w->why, w->why_bytes);
+    return status == CHECKPOINT_OK ? reserve(w, layout.end_bytes) : status;
 }
 
 /* ---- data, by all ranks ---- */
@@ -137,7 +88,7 @@ static checkpoint_status open_parallel(writing *w)
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_mpio(access, w->comm, MPI_INFO_NULL);
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
-    w->file = H5Fopen(w->tmp, H5F_ACC_RDWR, access);
+    w->file = H5Fopen(w->names.tmp, H5F_ACC_RDWR, access);
     checkpoint_status status = w->file < 0 ? h5_failed(w, "H5Fopen") : CHECKPOINT_OK;
     H5Pclose(access);
     return status;
@@ -214,61 +165,41 @@ static checkpoint_status write_file(writing *w, H5FD_mpio_xfer_t transfer)
     }
     if (closed != CHECKPOINT_OK) return closed;
     /* On every rank: rank 0's fsync does not flush another host's cache. */
-    const int code = checkpoint_sync_path(w->tmp);
-    return agree(w, code ? file_failed(w, "fsync", w->tmp, code) : CHECKPOINT_OK);
+    const int code = checkpoint_sync_path(w->names.tmp);
+    return agree(w, code ? checkpoint_file_failed("fsync", w->names.tmp, code, w->why, w->why_bytes) : CHECKPOINT_OK);
 }
 
 static checkpoint_status write_and_read_back(writing *w, H5FD_mpio_xfer_t transfer)
 {
     const checkpoint_status status = write_file(w, transfer);
     if (status != CHECKPOINT_OK) return status;
-    return checkpoint_read_back(w->comm, w->tmp, w->path, w->s, w->sums, w->why, w->why_bytes);
-}
-
-/* ---- the final name ---- */
-
-static checkpoint_status publish(writing *w)
-{
-    if (w->rank != 0) return CHECKPOINT_OK;
-    int code = checkpoint_xdmf_write(w->xdmf_tmp, w->path, w->s);
-    if (code) return file_failed(w, "write", w->xdmf_tmp, code);
-    if (rename(w->tmp, w->path) != 0) return file_failed(w, "rename to", w->path, errno);
-    if (rename(w->xdmf_tmp, w->xdmf) != 0) return file_failed(w, "rename to", w->xdmf, errno);
-    code = checkpoint_sync_path(w->directory);
-    return code ? file_failed(w, "fsync", w->directory, code) : CHECKPOINT_OK;
+    return checkpoint_read_back(w->comm, w->names.tmp, w->names.path, w->s, w->sums, w->why, w->why_bytes);
 }
 
 checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int64_t *bytes_written,
                                    char *why, size_t why_bytes)
 {
-    writing w = { .comm = comm, .s = s, .path = path, .why = why, .why_bytes = why_bytes };
+    writing w = { .comm = comm, .s = s, .why = why, .why_bytes = why_bytes };
     MPI_CHECK(MPI_Comm_rank(comm, &w.rank));
     MPI_CHECK(MPI_Comm_size(comm, &w.ranks));
     checkpoint_h5_quiet();
     if (bytes_written) *bytes_written = 0;
-    const bool fits = checkpoint_xdmf_path(w.xdmf, sizeof w.xdmf - 4, path)
-                      && snprintf(w.tmp, sizeof w.tmp, "%s.tmp", path) < (int)sizeof w.tmp;
-    if (!fits)
-        return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write a checkpoint: its path has %zu characters",
-                               strlen(path));
-    snprintf(w.xdmf_tmp, sizeof w.xdmf_tmp, "%.*s.tmp", (int)(sizeof w.xdmf_tmp - 5), w.xdmf);
-    checkpoint_directory_of(w.directory, sizeof w.directory, path);
+    checkpoint_status status = checkpoint_names_make(&w.names, path, why, why_bytes);
+    if (status != CHECKPOINT_OK) return status;
 
-    checkpoint_status status = checkpoint_sums_of_state(comm, s, w.sums, why, why_bytes);
+    status = checkpoint_sums_of_state(comm, s, w.sums, why, why_bytes);
     if (status == CHECKPOINT_OK) status = write_and_read_back(&w, H5FD_MPIO_COLLECTIVE);
     if (status == CHECKPOINT_DAMAGED) status = write_and_read_back(&w, H5FD_MPIO_INDEPENDENT);
     for (int i = 0; i < s->fields; i++) checkpoint_sums_free(&w.sums[i]);
     if (status != CHECKPOINT_OK) status = CHECKPOINT_IO; /* twice DAMAGED: this file system does not keep what it is given */
-    if (status == CHECKPOINT_OK) status = agree(&w, publish(&w));
+    if (status == CHECKPOINT_OK)
+        status = agree(&w, w.rank == 0 ? checkpoint_publish(&w.names, s, why, why_bytes) : CHECKPOINT_OK);
     if (status != CHECKPOINT_OK) {
-        if (w.rank == 0) {
-            unlink(w.tmp);
-            unlink(w.xdmf_tmp);
-        }
+        if (w.rank == 0) checkpoint_unlink_tmp(&w.names);
         MPI_CHECK(MPI_Barrier(comm)); /* gone for every rank, not only for rank 0 */
         return status;
     }
     if (bytes_written)
-        for (int i = 0; i < s->fields; i++) *bytes_written += (int64_t)field_bytes(s, i);
+        for (int i = 0; i < s->fields; i++) *bytes_written += (int64_t)checkpoint_field_bytes(s, i);
     return status;
 }

@@ -26,20 +26,18 @@ static void delete_checkpoint(const char *dir, int64_t step)
     unlink(path);
 }
 
-void retain_apply(MPI_Comm comm, const char *dir, retain_rule rule, int64_t last, int64_t verified)
+void retain_apply(const char *dir, retain_rule rule, int64_t last, int64_t verified)
 {
-    int rank;
     int64_t *steps = NULL;
     size_t count = 0;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    if (rule.keep == 0 || checkpoint_list(comm, dir, &steps, &count) != CHECKPOINT_OK) return;
-    int newest = 0;
-    for (size_t i = 0; i < count && rank == 0; i++) { /* newest first */
-        if (steps[i] > last || newest++ < rule.keep) continue;
-        if (steps[i] != verified && !is_milestone(rule, steps[i])) delete_checkpoint(dir, steps[i]);
+    if (rule.keep != 0 && checkpoint_list_here(dir, &steps, &count) == CHECKPOINT_OK) {
+        int newest = 0;
+        for (size_t i = 0; i < count; i++) { /* newest first */
+            if (steps[i] > last || newest++ < rule.keep) continue;
+            if (steps[i] != verified && !is_milestone(rule, steps[i])) delete_checkpoint(dir, steps[i]);
+        }
     }
     free(steps);
-    MPI_CHECK(MPI_Barrier(comm)); /* gone for every rank */
 }
 
 static bool is_half_written(const char *name)

@@ -1,4 +1,4 @@
-/* Which checkpoints of a directory stay: the newest so many, every k-th, and the last that is known to be whole. Collective. */
+/* Which checkpoints of a directory stay: the newest so many, every k-th, and the last that is known to be whole. */
 #ifndef RETAIN_H
 #define RETAIN_H
 
@@ -14,10 +14,10 @@ enum { RETAIN_NONE_VERIFIED = -1 };
 
 /* Of the checkpoints up to step `last`, the one just written, deletes those that the rule does not keep, with their XDMF files,
  * but never that of step `verified`, the last one known to be whole (or RETAIN_NONE_VERIFIED). Those of later steps are another
- * run's: they neither count nor go. A file that cannot be deleted stays. */
-void retain_apply(MPI_Comm comm, const char *dir, retain_rule rule, int64_t last, int64_t verified);
+ * run's: they neither count nor go. A file that cannot be deleted stays. By one rank, in any thread. */
+void retain_apply(const char *dir, retain_rule rule, int64_t last, int64_t verified);
 
-/* Deletes what runs that died left half written, step_NNNNNNNNNN.h5.tmp and .xmf.tmp, and says how many files that were, on
+/* Collective. Deletes what runs that died left half written, step_NNNNNNNNNN.h5.tmp and .xmf.tmp, and says how many files that were, on
  * every rank. The caller holds the directory's lock: a live run's file has the same name. */
 int retain_clean(MPI_Comm comm, const char *dir);
 

@@ -1,6 +1,9 @@
-/* When checkpoints are written. The steps hand a snapshot over with writer_submit and go on; today it is written in the
- * foreground, inside submit, and the interface already says what a background writer needs: the snapshot is the
- * writer's until writer_wait returns. While a writer lives, its directory is this run's alone. */
+/* When checkpoints are written. In the background: a thread of each rank writes and reads back while the time steps go on, and
+ * the main threads agree on each phase between steps, without waiting (writer_poll). In the foreground, where it was asked for
+ * or where there is no other way: writer_submit writes, by parallel HDF5. Both give the same bytes. While a writer lives, its
+ * directory is this run's alone.
+ *
+ * Ranks hear of the end of a write at different steps. Where all of them must act alike they call writer_wait, or agree. */
 #ifndef WRITER_H
 #define WRITER_H
 
@@ -10,22 +13,44 @@
 typedef struct writer writer;
 
 typedef struct writer_stats {
+    bool async;
     int64_t count, bytes, failed; /* files written, bytes of their fields; submits that ended without a file */
-    double write_s, stall_s;      /* seconds in file calls; seconds the steps waited for them */
+    double snapshot_s; /* of stall_s: the steps were held up until the level was copied */
+    double write_s;    /* in the background: room, rows, structure, name; else all of it */
+    double verify_s;   /* in the background: reading back; else part of write_s, and NaN here */
+    double stall_s;    /* the steps waited, for whatever a checkpoint needs */
+    double raw_bytes_per_s; /* of the same rows written by nothing but pwrite and fsync, once, by all ranks; NaN: not measured */
 } writer_stats;
 
 /* Collective. dir is made if missing, locked (BUSY: another run has it) and freed of what dead runs left half written. */
-writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, checkpoint_status *status, char *why, size_t why_bytes);
+writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool async, checkpoint_status *status, char *why,
+                      size_t why_bytes);
 /* On rank 0: a clause on what was found of dead runs in dir, else "". Valid while w is. */
 const char *writer_note(const writer *w);
+/* Why it writes in the foreground although async was asked for, else "". Valid while w is. */
+const char *writer_not_async(const writer *w);
 /* The checkpoint of this step was read and found whole: it stays until a newer one is known to be. */
 void writer_trust(writer *w, int64_t step);
-/* Hands over a checkpoint of s->step. Status of the *last finished* write. */
-checkpoint_status writer_submit(writer *w, const checkpoint_state *s, char *why, size_t why_bytes);
-/* Until all that was submitted is on disk. */
+
+typedef struct writer_request {
+    const checkpoint_state *state; /* copied; its text and data, the snapshot, are the writer's until writer_wait has returned */
+    /* Is the snapshot there? Then, in s: this rank's share of each field's fingerprint; and in *held_s for how long the steps were
+     * held up. Asked from inside poll, submit and wait. */
+    bool (*ready)(void *owner, checkpoint_state *s, double *held_s);
+    void *owner;
+    bool waited_for; /* the run waits for this one: nothing is measured beside it */
+} writer_request;
+
+/* Collective. Hands over a checkpoint of state->step; none is under way. The status is that of a write in the foreground. */
+checkpoint_status writer_submit(writer *w, const writer_request *r, char *why, size_t why_bytes);
+/* Goes on with what is under way; never waits. The status of the write that ended since the last call here or of wait: each
+ * failure is told once. why, on failure: one sentence, the same on every rank. */
+checkpoint_status writer_poll(writer *w, char *why, size_t why_bytes);
+/* Collective: until all that was submitted is on disk. */
 checkpoint_status writer_wait(writer *w, char *why, size_t why_bytes);
+bool writer_busy(const writer *w);
 writer_stats writer_get_stats(const writer *w);
-/* Frees the directory too, so after the last writer_wait. */
+/* Collective. Frees the directory too, so after the last writer_wait. */
 void writer_destroy(writer **w);
 
 #endif

@@ -56,7 +56,12 @@ static void read_until(clock_steps *c, int64_t end)
         double seconds = 0;
         DEVICE_CHECK(c->dev, c->dev->event_sync(c->dev, to));
         DEVICE_CHECK(c->dev, c->dev->event_seconds(c->dev, from, to, &seconds));
+        const clock_interval what = c->interval[(c->read + 1) % CLOCK_RING];
+        if (what == CLOCK_LEFT_OUT) continue;
         keep(c, seconds);
+        if (what == CLOCK_STEP) continue;
+        c->beside_write_s += seconds;
+        c->beside_write_steps++;
     }
 }
 
@@ -87,14 +92,19 @@ static void read_probe(clock_steps *c)
     c->probed = false;
 }
 
-void clock_tick(clock_steps *c, device_stream *s)
+static void tick(clock_steps *c, device_stream *s, clock_interval what)
 {
     c->ticks++;
+    c->interval[c->ticks % CLOCK_RING] = what;
     DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[c->ticks % CLOCK_RING], s));
     /* half a ring behind: those steps are long over, so reading them does not stall the feeding thread */
     if (c->ticks - c->read >= CLOCK_RING - 1) read_until(c, c->ticks - CLOCK_RING / 2);
     if (c->probed && step_probe_done(&c->probe, c->dev)) read_probe(c);
 }
+
+void clock_tick(clock_steps *c, device_stream *s) { tick(c, s, c->beside_write ? CLOCK_STEP_BESIDE_WRITE : CLOCK_STEP); }
+
+void clock_leave_out(clock_steps *c, device_stream *s) { tick(c, s, CLOCK_LEFT_OUT); }
 
 void clock_flush(clock_steps *c)
 {

@@ -1,5 +1,5 @@
 /* How long steps take: one time stamp on the main stream after every step, read back long after it passed, so that the
- * host never waits for the device. A pause (checkpoint, picture) is left out by clock_restart. Memory is bounded: when
+ * host never waits for the device. A pause is left out by clock_restart where the host waits, else by clock_leave_out. Memory is bounded: when
  * the sample array is full every other sample is dropped and from then on fewer are kept. */
 #ifndef CLOCK_H
 #define CLOCK_H
@@ -10,15 +10,21 @@
 
 enum { CLOCK_RING = 128, CLOCK_PROBE_EVERY = 16 };
 
+typedef enum clock_interval { CLOCK_STEP, CLOCK_STEP_BESIDE_WRITE, CLOCK_LEFT_OUT } clock_interval; /* up to a tick */
+
 typedef struct clock_steps {
     device *dev;
     device_event *tick[CLOCK_RING];
+    clock_interval interval[CLOCK_RING];
+    bool beside_write;        /* the caller's: a checkpoint is being written while this step is enqueued */
     int64_t ticks, read;      /* recorded; already turned into samples */
     double *sample;           /* seconds per step, owned */
     size_t samples, capacity;
     int64_t stride, skipped;  /* one step in `stride` is kept */
     double total_s;           /* of all steps that were read */
     int64_t total_steps;
+    double beside_write_s;    /* of these, the steps beside a write */
+    int64_t beside_write_steps;
     step_probe probe;
     bool probed;              /* a probe is waiting to be read */
     int64_t probed_level;     /* what that step makes */
@@ -33,6 +39,8 @@ void clock_destroy(clock_steps *c);
 void clock_restart(clock_steps *c, device_stream *s);
 /* The probe for the step that comes next, the step-th of this run, which makes that level; or NULL (most steps). */
 const step_probe *clock_probe(clock_steps *c, int64_t step, int64_t level);
+/* What was enqueued since the last tick is no step. */
+void clock_leave_out(clock_steps *c, device_stream *s);
 /* After a step was enqueued. */
 void clock_tick(clock_steps *c, device_stream *s);
 /* Waits for what is outstanding. */

@@ -36,7 +36,7 @@ typedef struct run {
     sim sim;
     clock_steps ticks;
     timeline *timeline; /* NULL without output.trace */
-    writer *writer;
+    saver checkpoints;
     report report;
     double start_s;           /* when this command began */
     double mpi_s;             /* MPI_Init, and reading the deck */
@@ -78,8 +78,8 @@ static int check_outputs(const sim *s, char *why, size_t why_bytes)
 static int make_writer(run *r, char *why, size_t why_bytes)
 {
     if (r->sim.cfg->checkpoint.every == 0) return 0;
-    const checkpoint_status status = loop_open_writer(&r->sim, &r->writer, why, why_bytes);
-    if (status == CHECKPOINT_OK && r->ask.restart) writer_trust(r->writer, r->sim.level);
+    const checkpoint_status status = saver_open(&r->checkpoints, &r->sim, why, why_bytes);
+    if (status == CHECKPOINT_OK && r->ask.restart) writer_trust(r->checkpoints.writer, r->sim.level);
     return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_BUSY ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
 }
 
@@ -158,6 +158,18 @@ static void gather_steps(run *r)
     MPI_CHECK(MPI_Bcast(out->slowest_host, sizeof out->slowest_host, MPI_BYTE, slowest.rank, s->top.comm));
 }
 
+/* Of seconds, those of the rank that took longest. */
+static void gather_checkpoints(run *r)
+{
+    writer_stats *c = &r->report.checkpoints;
+    *c = writer_get_stats(r->checkpoints.writer);
+    double *const seconds[] = { &c->snapshot_s, &c->write_s, &c->verify_s, &c->stall_s };
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
+        *seconds[i] = timer_over_ranks(*seconds[i], r->sim.top.comm).max;
+    r->report.beside_write_steps = r->ticks.beside_write_steps;
+    r->report.beside_write_step_s = r->ticks.beside_write_s / (double)r->ticks.beside_write_steps; /* read where there are any */
+}
+
 static void gather_report(run *r, const loop_result *l)
 {
     sim *s = &r->sim;
@@ -165,7 +177,7 @@ static void gather_report(run *r, const loop_result *l)
     gather_steps(r);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
-    if (r->writer) out->checkpoints = writer_get_stats(r->writer);
+    if (r->checkpoints.writer) gather_checkpoints(r);
     const double moved = sim_bytes_moved_per_step(s);
     MPI_CHECK(MPI_Allreduce(&moved, &out->bytes_moved_per_step, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
     add_phase(r, "mpi", r->mpi_s);
@@ -240,7 +252,7 @@ static int run_it(run *r, const char *self_exe)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.lane[0], s->lanes);
     clock_create(&r->ticks, s->dev, r->timeline);
     r->start_up_s = timer_now_s() - r->start_s;
-    const loop_result l = loop_run(s, &r->ticks, &r->writer, r->ask.deck_text);
+    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, r->ask.deck_text);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
     return finish(r, &l, why, sizeof why);
 }
@@ -271,7 +283,7 @@ int cmd_run(int argc, char **argv)
         status = run_it(r, self_exe);
         clock_destroy(&r->ticks);
         timeline_destroy(&r->timeline);
-        writer_destroy(&r->writer);
+        saver_close(&r->checkpoints);
         sim_destroy(&r->sim);
     }
     json_decref(r->report.started);

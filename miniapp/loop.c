@@ -28,9 +28,12 @@ void loop_catch_signals(void)
     sigaction(SIGUSR1, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+    /* a limit on the size of files is an error of the write that meets it */
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
-/* All ranks leave at the same step: they look at their flags together, at steps that all of them know. Looking costs a
+/* All ranks leave at the same step, for a signal or a checkpoint that failed: they look at their flags together, at steps that all of them know. Looking costs a
  * small all-reduce, so it is done about every CHECK_S seconds; rank 0 says in the same message how many steps that is. */
 static const double CHECK_S = 0.1;
 
@@ -40,57 +43,20 @@ typedef struct attention {
     int64_t last_step;
 } attention;
 
-static bool stop_agreed(attention *a, sim *s)
+typedef enum leave { LEAVE_NOT, LEAVE_SIGNAL, LEAVE_FAILED } leave;
+
+static leave leave_agreed(attention *a, sim *s, bool failed)
 {
-    if (s->level < a->next_step) return false;
+    if (s->level < a->next_step) return LEAVE_NOT;
     const double now_s = timer_now_s(), passed_s = now_s - a->last_s;
     const double per_step_s = passed_s / (double)(s->level - a->last_step > 0 ? s->level - a->last_step : 1);
     const double steps = fmin(CHECK_S / fmax(per_step_s, 1e-9), 2.0 * (double)(s->level - a->last_step) + 1);
-    int64_t mine[2] = { stop_asked, s->top.rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 }, all[2];
+    int64_t mine[2] = { failed ? LEAVE_FAILED : stop_asked ? LEAVE_SIGNAL : LEAVE_NOT, s->top.rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 }, all[2];
     MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, s->top.comm));
     a->last_s = now_s;
     a->last_step = s->level;
     a->next_step = s->level + all[1];
-    return all[0] != 0;
-}
-
-checkpoint_status loop_open_writer(sim *s, writer **w, char *why, size_t why_bytes)
-{
-    const config *c = s->cfg;
-    const retain_rule rule = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every };
-    char reason[900] = "";
-    checkpoint_status status;
-    *w = writer_create(s->top.comm, c->checkpoint.dir, rule, &status, reason, sizeof reason);
-    if (status != CHECKPOINT_OK) snprintf(why, why_bytes, "checkpoint.dir: %s", reason);
-    else if (writer_note(*w)[0]) cmd_say(0, "%s", writer_note(*w));
-    return status;
-}
-
-static bool write_checkpoint(sim *s, clock_steps *ticks, writer **w, const char *deck_text, loop_result *r)
-{
-    const double begin_s = timer_now_s();
-    checkpoint_status status = CHECKPOINT_OK;
-    checkpoint_state state;
-    clock_flush(ticks);
-    if (!*w) status = loop_open_writer(s, w, r->why, sizeof r->why);
-    if (status == CHECKPOINT_OK) {
-        sim_snapshot(s, deck_text, &state);
-        status = writer_submit(*w, &state, r->why, sizeof r->why);
-    }
-    if (status == CHECKPOINT_OK) status = writer_wait(*w, r->why, sizeof r->why);
-    r->checkpoint_s += timer_now_s() - begin_s;
-    clock_restart(ticks, s->streams.lane[0]);
-    return status == CHECKPOINT_OK;
-}
-
-/* After a checkpoint that was due, or that a signal asked for: may the run go on? A run that is to leave cannot go on without
- * the file: exit 75 promises one. Of failures in a row only the first is said. */
-static bool may_go_on(const config *c, bool written, bool stop_signal, bool *was_said, const loop_result *r)
-{
-    if (!written && (stop_signal || c->checkpoint.on_error == CONFIG_ON_ERROR_STOP)) return false;
-    if (!written && !*was_said) cmd_say(0, "%s; the run goes on (checkpoint.on_error = continue)", r->why);
-    *was_said = !written;
-    return true;
+    return (leave)all[0];
 }
 
 /* Norms. A step that takes its norm with it is judged when the next one is under way, so that nobody waits; a level at which
@@ -138,7 +104,7 @@ static bool converged(sim *s, judge *j, bool now, loop_result *r)
     return stop;
 }
 
-loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_text)
+loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char *deck_text)
 {
     const config *c = s->cfg;
     const bool stencil_step = c->problem.kind != CONFIG_TRANSPOSE && c->problem.kind != CONFIG_SWEEP;
@@ -154,21 +120,19 @@ loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_te
     clock_restart(ticks, s->streams.lane[0]);
 
     judge norms = { c->time.norm_every > 0 && sim_can_step_with_change(s), false };
-    bool failure_said = false;
     while (s->level < c->time.steps) {
         const step_probe *probe = stencil_step ? clock_probe(ticks, s->level - first, s->level + 1) : NULL;
         take_step(s, &norms, probe);
         clock_tick(ticks, s->streams.lane[0]);
+        ticks->beside_write = saver_poll(checkpoints);
 
-        const bool stop_signal = stop_agreed(&look, s);
+        const leave left = leave_agreed(&look, s, checkpoints->stop);
+        if (left == LEAVE_FAILED) break;
+        const bool stop_signal = left == LEAVE_SIGNAL;
         const bool now = stop_signal || checkpoint_due(c, s->level) || s->level == c->time.steps;
         const bool stop_here = converged(s, &norms, now, &r); /* may go back by a level */
         const bool due = checkpoint_due(c, s->level);
-        if ((due || stop_signal)
-            && !may_go_on(c, write_checkpoint(s, ticks, w, deck_text, &r), stop_signal, &failure_said, &r)) {
-            r.end = LOOP_FAILED;
-            break;
-        }
+        if ((due || stop_signal) && !saver_save(checkpoints, s, ticks, deck_text, stop_signal)) break;
         progress_show(&bar, s->level, r.last_change);
         if (stop_here) break;
         if (stop_signal) {
@@ -176,6 +140,11 @@ loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_te
             break;
         }
     }
+    if (!saver_finish(checkpoints)) {
+        r.end = LOOP_FAILED;
+        snprintf(r.why, sizeof r.why, "%s", checkpoints->why);
+    }
+    r.checkpoint_s = checkpoints->spent_s;
     clock_flush(ticks);
     sim_wait(s);
     r.steps_run = s->level - first;

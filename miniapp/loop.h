@@ -3,8 +3,8 @@
 #define LOOP_H
 
 #include "clock.h"
+#include "saver.h"
 #include "sim.h"
-#include "writer.h"
 
 typedef enum loop_end { LOOP_DONE, LOOP_STOPPED, LOOP_FAILED } loop_end;
 
@@ -13,18 +13,15 @@ typedef struct loop_result {
     int64_t steps_run;
     double last_change;  /* max |next - u| of the last checked level, NaN if none was */
     double norm_s, checkpoint_s, loop_s; /* this rank */
-    char why[512];
+    char why[1024];
 } loop_result;
 
 /* Signals are caught from here on (USR1, TERM, INT); a second INT ends the process at once. Before the loop. */
 void loop_catch_signals(void);
 
-/* The writer into checkpoint.dir, as the deck says; rank 0 says what dead runs had left there. Not OK: one sentence that names
- * the key; BUSY is the user's mistake. Collective. */
-checkpoint_status loop_open_writer(sim *s, writer **w, char *why, size_t why_bytes);
-
-/* *w takes the checkpoints that the deck asks for, and the one that a signal asks for; made when first needed if it is
- * NULL, the caller's to destroy. deck_text: the resolved deck, stored in every state file. Collective. */
-loop_result loop_run(sim *s, clock_steps *ticks, writer **w, const char *deck_text);
+/* checkpoints takes those that the deck asks for, and the one that a signal asks for, and is then opened if need be; the caller
+ * closes it. What it holds is on disk when the loop returns. deck_text: the resolved deck, stored in every state file.
+ * Collective. */
+loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char *deck_text);
 
 #endif

@@ -89,17 +89,31 @@ static void print_rates(const sim *s, const report *r)
     printf(" (step %s, without communication %s)\n", seconds_text(c, sizeof c, k->step_s), seconds_text(d, sizeof d, k->step_without_comm_s));
 }
 
+static void print_checkpoints(const report *r)
+{
+    char a[32], b[32], c[32];
+    const writer_stats *w = &r->checkpoints;
+    const double mb = 1e-6;
+    if (w->count == 0) return;
+    printf("checkpoints  %" PRId64 ", %.3g MB, ", w->count, (double)w->bytes * mb);
+    if (w->async)
+        printf("written beside the steps in %s, read back in %s; the steps waited %s\n", seconds_text(a, sizeof a, w->write_s),
+               seconds_text(b, sizeof b, w->verify_s), seconds_text(c, sizeof c, w->stall_s));
+    else
+        printf("written and read back in %s, while the steps waited\n", seconds_text(a, sizeof a, w->write_s));
+    if (!isnan(w->raw_bytes_per_s))
+        printf("file system  %.4g MB/s, raw writes of the same rows in this run: %.1f %% of it reached\n", w->raw_bytes_per_s * mb,
+               100 * (double)w->bytes / w->write_s / w->raw_bytes_per_s);
+}
+
 void report_print(const sim *s, const report *r)
 {
-    char a[32];
     if (s->top.rank != 0) return;
     print_head(s, r);
     print_phases(r);
     print_rates(s, r);
     if (!isnan(r->last_change)) printf("change       %.3e, max |next - u| of the last checked step\n", r->last_change);
-    if (r->checkpoints.count > 0)
-        printf("checkpoints  %" PRId64 ", %.3g MB, written and read back in %s\n", r->checkpoints.count,
-               (double)r->checkpoints.bytes * 1e-6, seconds_text(a, sizeof a, r->checkpoints.write_s));
+    print_checkpoints(r);
     printf("verdict      %s", verify_name(r->verdict.verdict));
     if (r->verdict.verdict != VERIFY_UNCHECKED || !isnan(r->verdict.max_error))
         printf(": max error %.3e, bound %.3e, every cell checked", r->verdict.max_error, r->verdict.bound);

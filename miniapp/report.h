@@ -32,6 +32,8 @@ typedef struct report {
     verify_result verdict;
     uint64_t fingerprint;
     writer_stats checkpoints;
+    int64_t beside_write_steps;  /* of the timed steps: those beside which a checkpoint was written, on rank 0, and their mean */
+    double beside_write_step_s;
     double last_change;          /* NaN: no norm was asked for */
     double bytes_moved_per_step; /* all ranks */
 } report;

@@ -88,6 +88,9 @@ void sim_touch(sim *s);
 int sim_initialise(sim *s, char *why, size_t why_bytes);
 /* The level in a state file. CHECKPOINT_* as in checkpoint.h. */
 checkpoint_status sim_load(sim *s, const char *path, char *why, size_t why_bytes);
+/* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and stay the sim's).
+ * deck_text must outlive it. */
+void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state);
 /* Fills a state for checkpoint_write: copies own cells to host memory and computes the fingerprints. Valid until the next
  * call. deck_text must outlive it. */
 void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);

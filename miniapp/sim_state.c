@@ -235,12 +235,17 @@ static checkpoint_verify_how verify_how(config_verify v)
                                        : CHECKPOINT_VERIFY_FULL;
 }
 
-void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state)
+void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state)
 {
     *state = state_of(s);
     state->deck = deck_text;
     state->version = version_number;
     state->verify = verify_how(s->cfg->checkpoint.verify);
+}
+
+void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state)
+{
+    sim_state_describe(s, deck_text, state);
     const void *const fields[CHECKPOINT_FIELDS_MAX] = { s->u, s->other };
     for (int i = 0; i < state->fields; i++) {
         const sim_grid *g = i == 1 && s->cfg->problem.kind == CONFIG_TRANSPOSE ? &s->turned_grid : &s->grid;

@@ -36,6 +36,12 @@ static bool is_there(const char *dir, const char *name)
     return here;
 }
 
+static void apply(const char *dir, retain_rule rule, int64_t last, int64_t verified)
+{
+    if (fixture_rank(MPI_COMM_WORLD) == 0) retain_apply(dir, rule, last, verified);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void lists(void **state)
 {
     (void)state;
@@ -58,11 +64,11 @@ static void lists(void **state)
     assert_int_equal(steps[1], 20);
     assert_int_equal(steps[2], 7);
     free(steps);
-    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 0, 0 }, 100, 100);
+    apply(dir, (retain_rule){ 0, 0 }, 100, 100);
     assert_true(is_there(dir, "step_0000000007.h5"));
-    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, 20, 20); /* step 100 is an earlier run's */
+    apply(dir, (retain_rule){ 2, 0 }, 20, 20); /* step 100 is an earlier run's */
     assert_true(is_there(dir, "step_0000000007.h5"));
-    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 1, 0 }, 20, 20);
+    apply(dir, (retain_rule){ 1, 0 }, 20, 20);
     assert_false(is_there(dir, "step_0000000007.h5"));
     assert_true(is_there(dir, "step_0000000100.h5"));
     assert_true(is_there(dir, "step_0000000020.h5"));
@@ -70,13 +76,12 @@ static void lists(void **state)
     assert_true(is_there(dir, "step_500.h5"));
 }
 
-static void writes_in_turn(void **state)
+static void writes_in_turn(bool async)
 {
-    (void)state;
     char dir[FIXTURE_PATH_BYTES + 32];
     checkpoint_status status;
-    snprintf(dir, sizeof dir, "%s/turn", folder);
-    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, &status, why, sizeof why);
+    snprintf(dir, sizeof dir, "%s/%s", folder, async ? "beside" : "turn");
+    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, async, &status, why, sizeof why);
     assert_int_equal(status, CHECKPOINT_OK);
     touch(dir, "step_0000000030.h5.tmp"); /* of a run that was killed at step 30, and of one at step 99 */
     touch(dir, "step_0000000099.h5.tmp");
@@ -84,13 +89,15 @@ static void writes_in_turn(void **state)
     touch(dir, "step_0000000060.h5");
     for (int64_t step = 10; step <= 30; step += 10) {
         checkpoint_state s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, step);
-        assert_int_equal(writer_submit(w, &s, why, sizeof why), CHECKPOINT_OK);
+        const writer_request request = { &s, fixture_ready, NULL, step == 30 };
+        assert_int_equal(writer_submit(w, &request, why, sizeof why), CHECKPOINT_OK);
+        assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK);
         free(s.field[0].data);
     }
-    assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK);
     const writer_stats stats = writer_get_stats(w);
     assert_int_equal(stats.count, 3);
     assert_int_equal(stats.bytes, 3 * 20 * 10 * 4);
+    assert_int_equal(stats.async, async);
     assert_true(stats.write_s > 0 && stats.stall_s >= stats.write_s);
     writer_destroy(&w);
     assert_null(w);
@@ -108,6 +115,18 @@ static void writes_in_turn(void **state)
     assert_int_equal(checkpoint_read(MPI_COMM_WORLD, path, &s, why, sizeof why), CHECKPOINT_OK);
     assert_int_equal(s.step, 30);
     free(s.field[0].data);
+}
+
+static void in_the_foreground(void **state)
+{
+    (void)state;
+    writes_in_turn(false);
+}
+
+static void in_the_background(void **state)
+{
+    (void)state;
+    writes_in_turn(true);
 }
 
 static void keeps(const char *dir, const int64_t *steps, const char *there)
@@ -130,13 +149,13 @@ static void milestones_and_the_last_verified(void **state)
         snprintf(name, sizeof name, "step_%010lld.h5", (long long)steps[i]);
         touch(dir, name);
     }
-    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 0, 30 }, 60, 60); /* all */
+    apply(dir, (retain_rule){ 0, 30 }, 60, 60); /* all */
     keeps(dir, steps, "xxxxxxxx");
-    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 2, 30 }, 60, 25); /* 60 50; 30; 25; 90 is another run's */
+    apply(dir, (retain_rule){ 2, 30 }, 60, 25); /* 60 50; 30; 25; 90 is another run's */
     keeps(dir, steps, "__xx_xxx");
-    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 1, 0 }, 60, 25);
+    apply(dir, (retain_rule){ 1, 0 }, 60, 25);
     keeps(dir, steps, "__x___xx");
-    retain_apply(MPI_COMM_WORLD, dir, (retain_rule){ 1, 0 }, 60, RETAIN_NONE_VERIFIED);
+    apply(dir, (retain_rule){ 1, 0 }, 60, RETAIN_NONE_VERIFIED);
     keeps(dir, steps, "______xx");
 }
 
@@ -164,7 +183,7 @@ static void unusable_folder(void **state)
     checkpoint_status status;
     touch(folder, "file");
     snprintf(dir, sizeof dir, "%s/file", folder);
-    assert_null(writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, &status, why, sizeof why));
+    assert_null(writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, true, &status, why, sizeof why));
     assert_int_equal(status, CHECKPOINT_IO);
     assert_non_null(strstr(why, "Not a directory"));
     snprintf(dir, sizeof dir, "%s/file/below", folder);
@@ -177,7 +196,8 @@ int main(int argc, char **argv)
     checkpoint_before_mpi_init();
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(lists), cmocka_unit_test(writes_in_turn),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(lists), cmocka_unit_test(in_the_foreground),
+                                        cmocka_unit_test(in_the_background),
                                         cmocka_unit_test(milestones_and_the_last_verified),
                                         cmocka_unit_test(leftovers_of_dead_runs), cmocka_unit_test(unusable_folder) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,55 @@
+/* A state file written by all ranks' threads, in jobs that call neither MPI nor HDF5. The caller (writer.c) runs one job on
+ * every rank, has the ranks agree on how it went, and only then runs the next:
+ *
+ *   room       statvfs on all ranks; rank 0 makes an empty NAME.tmp
+ *   write      rank 0 takes the blocks; every rank writes its own rows, takes their checksums on the way, fsync
+ *   read back  every rank its own rows, past the page cache where the kernel lets it, against those checksums and, in full,
+ *              against the fingerprint that the device had computed. Rows that differ are written once more.
+ *   publish    rank 0, whose main thread has joined the checksums and made an image of the structure with them: writes the
+ *              image, reads it back, fsync, final name, old checkpoints deleted
+ *   raw        where asked for: as many bytes of the same rows into another file by nothing but pwrite and fsync, which is
+ *              what the file system gives without a checkpoint's work; after it, or after a failure,
+ *   clean up   rank 0 deletes what is left of NAME.tmp
+ *
+ * The guards are those of checkpoint_write.c and so are the sentences; pwrite and fsync tell of every error, and no rank waits
+ * inside a call for another. */
+#ifndef CHECKPOINT_JOB_H
+#define CHECKPOINT_JOB_H
+
+#include "checkpoint_part.h"
+#include "retain.h"
+
+typedef struct checkpoint_job {
+    /* ---- the caller's; jobs read them ---- */
+    int rank;
+    checkpoint_state state;      /* field[].fingerprint: this rank's share. Text and data outlive the jobs */
+    checkpoint_names names;
+    checkpoint_layout layout;    /* before write */
+    uint64_t file_bytes;
+    checkpoint_image image;      /* of rank 0, before publish; owned */
+    const char *dir;
+    retain_rule rule;
+    int64_t verified;            /* as retain_apply */
+    uint64_t raw_bytes;          /* at most so many of this rank; 0 on every rank: no raw file */
+    /* ---- the jobs' ---- */
+    checkpoint_sums share[CHECKPOINT_FIELDS_MAX]; /* of this rank's cells, to be joined by exclusive or, then finished */
+    int fd;
+    uint64_t raw_done_bytes;
+    checkpoint_status status;    /* of the last job */
+    char why[CHECKPOINT_SENTENCE_BYTES];
+    double seconds;
+} checkpoint_job;
+
+/* A job for s, of which text and data must outlive it, under path. OK, or IO with why. */
+checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s, const char *path);
+void checkpoint_job_end(checkpoint_job *j);
+
+/* Each takes a checkpoint_job and sets status, why and seconds. */
+void checkpoint_job_room(void *job);
+void checkpoint_job_write(void *job);
+void checkpoint_job_read_back(void *job);
+void checkpoint_job_publish(void *job);
+void checkpoint_job_raw(void *job);
+void checkpoint_job_clean_up(void *job);
+
+#endif

@@ -1,0 +1,93 @@
+#include "saver.h"
+
+#include <stdio.h>
+
+#include "check.h"
+#include "cmd.h"
+
+checkpoint_status saver_open(saver *v, sim *s, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    const retain_rule rule = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every };
+    char reason[900] = "";
+    checkpoint_status status;
+    v->sim = s;
+    v->writer = writer_create(s->top.comm, c->checkpoint.dir, rule, c->checkpoint.async, &status, reason, sizeof reason);
+    if (status != CHECKPOINT_OK) {
+        snprintf(why, why_bytes, "checkpoint.dir: %s", reason);
+        return status;
+    }
+    if (writer_note(v->writer)[0]) cmd_say(0, "%s", writer_note(v->writer));
+    if (writer_not_async(v->writer)[0])
+        sim_add_note(s, false, "checkpoints are written in the foreground: %.300s", writer_not_async(v->writer));
+    v->snapshot = snapshot_create(s);
+    return CHECKPOINT_OK;
+}
+
+void saver_close(saver *v)
+{
+    writer_destroy(&v->writer);
+    snapshot_destroy(&v->snapshot);
+}
+
+/* What a finished write, or none, means for the run. waited_for: exit 75 promises this file. */
+static void hear(saver *v, checkpoint_status status, bool waited_for)
+{
+    const int64_t written = writer_get_stats(v->writer).count;
+    if (written > v->written) v->failure_said = false;
+    v->written = written;
+    if (status == CHECKPOINT_OK) return;
+    if (waited_for || v->sim->cfg->checkpoint.on_error == CONFIG_ON_ERROR_STOP) v->stop = true;
+    else if (!v->failure_said) cmd_say(0, "%s; the run goes on (checkpoint.on_error = continue)", v->why);
+    v->failure_said = true;
+}
+
+bool saver_poll(saver *v)
+{
+    if (!v->writer) return false;
+    const double begin_s = timer_now_s();
+    hear(v, writer_poll(v->writer, v->why, sizeof v->why), false);
+    v->spent_s += timer_now_s() - begin_s;
+    return writer_busy(v->writer);
+}
+
+static void wait_for(saver *v, bool waited_for)
+{
+    hear(v, writer_wait(v->writer, v->why, sizeof v->why), waited_for);
+}
+
+static void save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, bool waited_for)
+{
+    checkpoint_state state;
+    if (!v->writer && saver_open(v, s, v->why, sizeof v->why) != CHECKPOINT_OK) {
+        v->stop = true;
+        return;
+    }
+    wait_for(v, false); /* for the one before: its snapshot's memory is needed, and after this all ranks know how it went */
+    if (v->stop) return;
+    const bool async = writer_get_stats(v->writer).async;
+    if (!async) clock_flush(ticks);
+    snapshot_take(v->snapshot, deck_text, &state);
+    const writer_request request = { &state, snapshot_ready, v->snapshot, waited_for };
+    hear(v, writer_submit(v->writer, &request, v->why, sizeof v->why), waited_for);
+    if (waited_for && !v->stop) wait_for(v, true);
+    if (async && !waited_for) clock_leave_out(ticks, s->streams.lane[0]);
+    else clock_restart(ticks, s->streams.lane[0]);
+    ticks->beside_write = writer_busy(v->writer);
+}
+
+bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, bool waited_for)
+{
+    const double begin_s = timer_now_s();
+    save(v, s, ticks, deck_text, waited_for);
+    v->spent_s += timer_now_s() - begin_s;
+    return !v->stop;
+}
+
+bool saver_finish(saver *v)
+{
+    const double begin_s = timer_now_s();
+    if (v->writer) wait_for(v, false);
+    v->spent_s += timer_now_s() - begin_s;
+    return !v->stop;
+}

@@ -1,0 +1,35 @@
+/* Checkpoints as the time loop sees them: one is due, the level is put aside and handed to the writer, steps go on, and later it
+ * turns out whether the file was written. Of failures in a row rank 0 says the first, where the run may go on. */
+#ifndef SAVER_H
+#define SAVER_H
+
+#include "clock.h"
+#include "sim.h"
+#include "snapshot.h"
+#include "writer.h"
+
+typedef struct saver { /* lives as long as the sim; zeroed before saver_open */
+    sim *sim;
+    writer *writer; /* NULL until a checkpoint is sure to come */
+    snapshot *snapshot;
+    int64_t written; /* files that it has heard of */
+    bool failure_said;
+    bool stop;      /* a write failed and the run is to end; ranks may learn of it at different steps */
+    double spent_s; /* of this rank's main thread */
+    char why[1024]; /* of the last failure */
+} saver;
+
+/* The writer into checkpoint.dir, as the deck says, and the snapshot's memory; rank 0 says what dead runs had left there. Not OK:
+ * one sentence in why that names the key; BUSY is the user's mistake. Collective. */
+checkpoint_status saver_open(saver *v, sim *s, char *why, size_t why_bytes);
+void saver_close(saver *v);
+
+/* After every step; never waits. True while a checkpoint is being written. */
+bool saver_poll(saver *v);
+/* A checkpoint of this level, which all ranks know is to be made. waited_for: return only when it is on disk. False: the run must
+ * end, with why; the same on all ranks. Opens the saver if need be. */
+bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, bool waited_for);
+/* Waits for the last one. False as saver_save. Collective. */
+bool saver_finish(saver *v);
+
+#endif

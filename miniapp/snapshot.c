@@ -1,0 +1,145 @@
+#include "snapshot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check.h"
+
+struct snapshot {
+    sim *sim;
+    device *dev;
+    device_stream *stream;            /* of low priority */
+    device_event *begin, *end, *done; /* timed: the steps are held up between the first two; all is on the host */
+    void *copy[CHECKPOINT_FIELDS_MAX]; /* device memory, laid out as the fields; NULL: copied directly */
+    uint64_t *shares, *shares_host;   /* fingerprints of the own cells, on the device and on the host */
+    char direct[128];
+};
+
+/* Which fields a level has, in the order of a state file. */
+static int fields_of(const sim *s, const void *field[CHECKPOINT_FIELDS_MAX], const sim_grid *grid[CHECKPOINT_FIELDS_MAX])
+{
+    const bool transposes = s->cfg->problem.kind == CONFIG_TRANSPOSE;
+    field[0] = s->u;
+    grid[0] = &s->grid;
+    field[1] = s->other;
+    grid[1] = transposes ? &s->turned_grid : &s->grid;
+    return transposes || s->prob.two_levels ? 2 : 1;
+}
+
+/* Room for the copies, and as much again is left to others as they take, up to 2 GB: messages, graphs, a library's own. */
+static void make_copies(snapshot *p, const sim_grid *const *grid, int fields)
+{
+    device *d = p->dev;
+    size_t free_bytes = 0, total_bytes = 0, bytes = 0;
+    const size_t spare_bytes = (size_t)2 << 30;
+    for (int i = 0; i < fields; i++) bytes += grid[i]->shape.bytes;
+    if (d->kind == DEVICE_HOST) {
+        snprintf(p->direct, sizeof p->direct, "the fields are in host memory");
+        return;
+    }
+    DEVICE_CHECK(d, d->memory_info(d, &free_bytes, &total_bytes));
+    free_bytes /= (size_t)p->sim->top.ranks_on_device;
+    if (free_bytes < bytes + (bytes < spare_bytes ? bytes : spare_bytes)) {
+        snprintf(p->direct, sizeof p->direct, "the device has no room for %.3g GB more", (double)bytes * 1e-9);
+        return;
+    }
+    for (int i = 0; i < fields; i++) DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, grid[i]->shape.bytes, &p->copy[i]));
+}
+
+snapshot *snapshot_create(sim *s)
+{
+    const void *field[CHECKPOINT_FIELDS_MAX];
+    const sim_grid *grid[CHECKPOINT_FIELDS_MAX];
+    device *d = s->dev;
+    snapshot *p = calloc(1, sizeof *p);
+    if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    p->sim = s;
+    p->dev = d;
+    DEVICE_CHECK(d, d->stream_create(d, false, &p->stream));
+    DEVICE_CHECK(d, d->event_create(d, true, &p->begin));
+    DEVICE_CHECK(d, d->event_create(d, true, &p->end));
+    DEVICE_CHECK(d, d->event_create(d, false, &p->done));
+    const size_t shares_bytes = CHECKPOINT_FIELDS_MAX * sizeof *p->shares;
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, shares_bytes, (void **)&p->shares));
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, shares_bytes, (void **)&p->shares_host));
+    const int fields = fields_of(s, field, grid);
+    make_copies(p, grid, fields);
+    /* Touched here, not while the steps wait. */
+    checkpoint_state state;
+    sim_state_describe(s, "", &state);
+    for (int i = 0; i < fields; i++) {
+        const size_t bytes = (size_t)box_cells(state.field[i].own) * dtype_bytes(state.type);
+        DEVICE_CHECK(d, d->fill_bytes(d, state.field[i].data, 0, bytes, p->stream));
+    }
+    DEVICE_CHECK(d, d->stream_sync(d, p->stream));
+    return p;
+}
+
+void snapshot_destroy(snapshot **p)
+{
+    if (!p || !*p) return;
+    snapshot *const q = *p;
+    device *d = q->dev;
+    DEVICE_CHECK(d, d->stream_sync(d, q->stream));
+    DEVICE_CHECK(d, d->stream_destroy(d, &q->stream));
+    DEVICE_CHECK(d, d->event_destroy(d, &q->begin));
+    DEVICE_CHECK(d, d->event_destroy(d, &q->end));
+    DEVICE_CHECK(d, d->event_destroy(d, &q->done));
+    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++)
+        if (q->copy[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, q->copy[i]));
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, q->shares));
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, q->shares_host));
+    free(q);
+    *p = NULL;
+}
+
+const char *snapshot_direct(const snapshot *p) { return p->direct; }
+
+/* Own cells of one field to the host, and their fingerprint, on the low stream. */
+static void bring(snapshot *p, const sim_grid *g, const void *from, int i, void *to)
+{
+    device *d = p->dev;
+    const field_shape *f = &g->shape;
+    const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
+    DEVICE_CHECK(d, d->fingerprint(d, f, from, g->dec.nx, g->dec.own.x0, g->dec.own.y0, &p->shares[i], p->stream));
+    DEVICE_CHECK(d, d->copy(d, &p->shares_host[i], &p->shares[i], sizeof *p->shares, p->stream));
+    DEVICE_CHECK(d, d->copy_rows(d, to, row_bytes, field_at_const(f, from, 0, 0), (size_t)f->pitch * word, row_bytes,
+                                 (size_t)f->ny, p->stream));
+}
+
+void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state)
+{
+    const void *field[CHECKPOINT_FIELDS_MAX];
+    const sim_grid *grid[CHECKPOINT_FIELDS_MAX];
+    device *d = p->dev;
+    device_stream *const steps = p->sim->streams.lane[0];
+    const int fields = fields_of(p->sim, field, grid);
+    const bool copied = p->copy[0] != NULL;
+    sim_state_describe(p->sim, deck_text, state);
+    DEVICE_CHECK(d, d->event_record(d, p->begin, steps));
+    for (int i = 0; i < fields && copied; i++)
+        DEVICE_CHECK(d, d->copy(d, p->copy[i], field[i], grid[i]->shape.bytes, steps));
+    if (copied) DEVICE_CHECK(d, d->event_record(d, p->end, steps));
+    DEVICE_CHECK(d, d->event_wait(d, copied ? p->end : p->begin, p->stream));
+    for (int i = 0; i < fields; i++) bring(p, grid[i], copied ? p->copy[i] : field[i], i, state->field[i].data);
+    DEVICE_CHECK(d, d->event_record(d, p->done, p->stream));
+    if (!copied) {
+        DEVICE_CHECK(d, d->event_wait(d, p->done, steps));
+        DEVICE_CHECK(d, d->event_record(d, p->end, steps));
+    }
+    /* The level is complete, for all lanes of the next step, only now. */
+    DEVICE_CHECK(d, d->event_record(d, p->sim->streams.level, steps));
+}
+
+bool snapshot_ready(void *owner, checkpoint_state *state, double *held_s)
+{
+    snapshot *p = owner;
+    device *d = p->dev;
+    bool done = false;
+    DEVICE_CHECK(d, d->event_done(d, p->done, &done));
+    if (!done) return false;
+    DEVICE_CHECK(d, d->event_sync(d, p->end));
+    DEVICE_CHECK(d, d->event_seconds(d, p->begin, p->end, held_s));
+    for (int i = 0; i < state->fields; i++) state->field[i].fingerprint = p->shares_host[i];
+    return true;
+}

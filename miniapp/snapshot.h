@@ -1,0 +1,25 @@
+/* A level put aside for a checkpoint while the next steps overwrite it.
+ *
+ * Where the device's memory has room for the level once more, it is copied there between two steps (a copy at the device's full
+ * rate, which is all that the steps wait for), and from there to pinned host memory on a stream of low priority beside them.
+ * Without that room it is copied to the host at once and the steps wait for it: they may not overwrite what is still read, and
+ * the one step that could be let pass is nothing beside the copy. On the host device, where there is one memory, the same.
+ * Fingerprints are computed of what was put aside. Nothing is allocated after snapshot_create. */
+#ifndef SNAPSHOT_H
+#define SNAPSHOT_H
+
+#include "sim.h"
+
+typedef struct snapshot snapshot;
+
+/* The level's second place is the host memory of sim's own snapshots (sim_state_describe). */
+snapshot *snapshot_create(sim *s);
+void snapshot_destroy(snapshot **p);
+/* "" where the device's memory holds a copy, else why the steps wait for the copy to the host. */
+const char *snapshot_direct(const snapshot *p);
+/* Puts the level aside and describes it in *state; what was put aside before is lost. Enqueues only. */
+void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state);
+/* As writer_request.ready; the owner is the snapshot. */
+bool snapshot_ready(void *owner, checkpoint_state *state, double *held_s);
+
+#endif
