@@ -20,6 +20,7 @@ __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, ADD || INCREMENT 
     transpose_kernel(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t rows, int64_t cols, order o)
 {
     using shape = tile_shape<T, WAY>;
+    constexpr bool LAST = WAY == ALIGNED || !shape::F32;
     __shared__ T tile[shape::ROWS + shape::ABOVE][shape::COLS + 1];
     const int64_t column = (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
     const int64_t stream = blockIdx.x & ((1u << o.stream_bits) - 1);
@@ -27,9 +28,9 @@ __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, ADD || INCREMENT 
     const int64_t c0 = (stream * o.stream_columns + column) * shape::COLS;
     if (column >= o.stream_columns || c0 >= cols) return;
     if (r0 >= shape::ABOVE && r0 + shape::ROWS <= rows && c0 + shape::COLS <= cols)
-        transpose_tile<T, WAY, ADD, INCREMENT, false>(to, to_pitch, from, from_pitch, rows, cols, r0, c0, tile);
+        transpose_tile<T, WAY, ADD, INCREMENT, false, LAST>(to, to_pitch, from, from_pitch, rows, cols, r0, c0, tile);
     else
-        transpose_tile<T, WAY, ADD, INCREMENT, true>(to, to_pitch, from, from_pitch, rows, cols, r0, c0, tile);
+        transpose_tile<T, WAY, ADD, INCREMENT, true, LAST>(to, to_pitch, from, from_pitch, rows, cols, r0, c0, tile);
 }
 
 template <typename T, way WAY, bool INCREMENT>

@@ -8,7 +8,8 @@
  * - Where rows of `to` do not start on sectors, a block's piece of each row still does: it is shifted up by less than a
  *   sector, and the block reads as many rows of `from` more, above its own. With TRANSPOSE_INCREMENT_SOURCE those rows
  *   would be another block's to change; then nothing is shifted, and rows of `to` are written cell by cell.
- * - In f32, aligned, streaming hints both ways win; elsewhere plain loads and stores past L1. Measured, not derived. */
+ * - What one GPU reads of its own memory leaves L2 last, but in f32 at odd alignments; stores stream in f32, aligned, and go past
+ *   L1 elsewhere. Measured, not derived. */
 #ifndef TRANSPOSE_CUDA_CUH
 #define TRANSPOSE_CUDA_CUH
 
@@ -38,10 +39,36 @@ template <typename T, way WAY> struct tile_shape {
     static constexpr int BLOCKS = WAY == ALIGNED ? (F32 ? 5 : 4) : (F32 ? 2 : 3);
 };
 
-/* V cells to and from registers. */
-template <bool STREAMS, int V, typename T> __device__ __forceinline__ void load(T (&u)[V], const T *p)
+/* What is read leaves L2 last. */
+__device__ __forceinline__ uint64_t evict_last()
 {
-    if constexpr (V == 1) u[0] = *p;
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+__device__ __forceinline__ void load_last(float (&u)[1], const float *p)
+{
+    asm volatile("ld.global.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(u[0]) : "l"(p), "l"(evict_last()));
+}
+__device__ __forceinline__ void load_last(double (&u)[1], const double *p)
+{
+    asm volatile("ld.global.L2::cache_hint.f64 %0, [%1], %2;" : "=d"(u[0]) : "l"(p), "l"(evict_last()));
+}
+__device__ __forceinline__ void load_last(float (&u)[4], const float *p)
+{
+    asm volatile("ld.global.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=f"(u[0]), "=f"(u[1]), "=f"(u[2]), "=f"(u[3]) : "l"(p), "l"(evict_last()));
+}
+__device__ __forceinline__ void load_last(double (&u)[2], const double *p)
+{
+    asm volatile("ld.global.L2::cache_hint.v2.f64 {%0, %1}, [%2], %3;" : "=d"(u[0]), "=d"(u[1]) : "l"(p), "l"(evict_last()));
+}
+
+/* V cells to and from registers. LAST: with the policy above; else STREAMS decides. */
+template <bool LAST, bool STREAMS, int V, typename T> __device__ __forceinline__ void load(T (&u)[V], const T *p)
+{
+    if constexpr (LAST) load_last(u, p);
+    else if constexpr (V == 1) u[0] = *p;
     else if (STREAMS) load_once(u, p);
     else unpack16(*reinterpret_cast<const typename vector16<T>::type *>(p), u);
 }
@@ -53,8 +80,8 @@ template <bool STREAMS, int V, typename T> __device__ __forceinline__ void store
     else __stcg(reinterpret_cast<typename vector16<T>::type *>(p), pack16(u));
 }
 
-/* One tile. EDGE: it may stick out of the matrix. */
-template <typename T, way WAY, bool ADD, bool INCREMENT, bool EDGE, typename TILE>
+/* One tile. EDGE: it may stick out of the matrix. LAST: for loads. */
+template <typename T, way WAY, bool ADD, bool INCREMENT, bool EDGE, bool LAST, typename TILE>
 __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t rows,
                                                int64_t cols, int64_t r0, int64_t c0, TILE &tile)
 {
@@ -74,15 +101,17 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
     const T *in = corner;
 #pragma unroll
     for (int l = 0; l < LOADS; l++, in += DOWN * from_pitch)
-        if (inside(y + l * DOWN, V_IN - 1)) load<shape::STREAMS>(u[l], in);
+        if (inside(y + l * DOWN, V_IN - 1)) load<LAST, shape::STREAMS>(u[l], in);
         else if (EDGE && V_IN > 1)
 #pragma unroll
             for (int v = 0; v < V_IN; v++)
                 if (inside(y + l * DOWN, v)) u[l][v] = in[v];
     __syncwarp(); /* keeps the compiler from waiting for the first loads before it asks for the last */
     T *changed = corner;
+    int64_t down = DOWN * from_pitch;
+    if (INCREMENT) asm("" : "+l"(changed), "+l"(down)); /* or the loads' addresses stay in registers all the while */
 #pragma unroll
-    for (int l = 0; l < LOADS; l++, changed += DOWN * from_pitch)
+    for (int l = 0; l < LOADS; l++, changed += down)
 #pragma unroll
         for (int v = 0; v < V_IN; v++)
             if (inside(y + l * DOWN, v)) {
@@ -104,7 +133,7 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
         if (!EDGE || (r0 + j >= 0 && r0 + j + V <= rows)) {
             if (ADD) {
                 T before[V];
-                load<shape::STREAMS>(before, out + j);
+                load<LAST, shape::STREAMS>(before, out + j);
 #pragma unroll
                 for (int v = 0; v < V; v++) w[v] = before[v] + w[v];
             }

@@ -88,20 +88,21 @@ __device__ __forceinline__ double2 plus_one(double2 v) { return make_double2(v.x
 template <int THREADS, typename U>
 __device__ __forceinline__ void increment(U *row0, int64_t pitch, int64_t width, int64_t units, int64_t first)
 {
+    const auto at = [=](int64_t i) {
+        const int64_t y = units <= UINT32_MAX ? (int64_t)((uint32_t)i / (uint32_t)width) : i / width;
+        return row0 + y * pitch + (i - y * width);
+    };
 #pragma unroll 1
     for (int64_t next = first; next < first + THREADS * UNITS_A_THREAD; next += THREADS * UNROLL) {
         U u[UNROLL];
-        U *at[UNROLL];
-#pragma unroll
-        for (int k = 0; k < UNROLL; k++) {
-            const int64_t i = next + k * THREADS;
-            const int64_t y = units <= UINT32_MAX ? (int64_t)((uint32_t)i / (uint32_t)width) : i / width;
-            at[k] = row0 + y * pitch + (i - y * width);
-            if (i < units) u[k] = *at[k];
-        }
 #pragma unroll
         for (int k = 0; k < UNROLL; k++)
-            if (next + k * THREADS < units) *at[k] = plus_one(u[k]);
+            if (next + k * THREADS < units) u[k] = *at(next + k * THREADS);
+        int64_t again = next;
+        asm volatile("" : "+l"(again)); /* addresses are computed twice: kept, they and what was loaded do not fit the registers */
+#pragma unroll
+        for (int k = 0; k < UNROLL; k++)
+            if (again + k * THREADS < units) *at(again + k * THREADS) = plus_one(u[k]);
     }
 }
 
@@ -160,15 +161,15 @@ __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, BLOCKS<T, WAY>) p
     const bool inside = r0 >= shape::ABOVE && r0 + shape::ROWS <= p.rows && c0 + shape::COLS <= p.cols;
     if (INCREMENT && !p.read) {
         if (inside)
-            transpose_tile<T, WAY, ADD, true, false>(to, all.to_pitch, from, p.from_pitch, p.rows, p.cols, r0, c0, tile);
+            transpose_tile<T, WAY, ADD, true, false, false>(to, all.to_pitch, from, p.from_pitch, p.rows, p.cols, r0, c0, tile);
         else
-            transpose_tile<T, WAY, ADD, true, true>(to, all.to_pitch, from, p.from_pitch, p.rows, p.cols, r0, c0, tile);
+            transpose_tile<T, WAY, ADD, true, true, false>(to, all.to_pitch, from, p.from_pitch, p.rows, p.cols, r0, c0, tile);
         return;
     }
     if (inside)
-        transpose_tile<T, WAY, ADD, false, false>(to, all.to_pitch, from, p.from_pitch, p.rows, p.cols, r0, c0, tile);
+        transpose_tile<T, WAY, ADD, false, false, false>(to, all.to_pitch, from, p.from_pitch, p.rows, p.cols, r0, c0, tile);
     else
-        transpose_tile<T, WAY, ADD, false, true>(to, all.to_pitch, from, p.from_pitch, p.rows, p.cols, r0, c0, tile);
+        transpose_tile<T, WAY, ADD, false, true, false>(to, all.to_pitch, from, p.from_pitch, p.rows, p.cols, r0, c0, tile);
     if (INCREMENT && threadIdx.x == 0) tile_read(p, s, band.down * band.across, *all.meetings);
 }
 
