@@ -1,5 +1,6 @@
 /* One stencil sweep: the choice of the kernel for a stencil, its launch, the upload of weights. The kernels are in
- * stencil_ring_cuda.cuh (stars and boxes), stencil_straight_cuda.cuh (small stars) and stencil_line_cuda.cuh.
+ * stencil_ring_cuda.cuh (stars and boxes) with stencil_slide_cuda.cuh (boxes bound by arithmetic), stencil_straight_cuda.cuh
+ * (small stars) and stencil_line_cuda.cuh.
  *
  * Which memory any of them may touch. A thread works only if its vector [x, x+V) begins left of its box's end, x a
  * multiple of V and not left of the line that holds the box's first cell; the box lies in the own cells: hence 0 <= x

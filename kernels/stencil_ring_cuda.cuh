@@ -1,4 +1,5 @@
-/* Stars and boxes: the rows of a tile come into shared memory by bulk copies.
+/* Stars and boxes: the rows of a tile come into shared memory by bulk copies (ring_rows_cuda.cuh). Boxes of radius 3 and 4,
+ * bound by arithmetic, have tiles of their own (stencil_slide_cuda.cuh); here their blocks begin.
  *
  * A block takes a tile of N = 32 COLUMNS vectors of 16 bytes along x and `height` rows along y. Its first warp asks for
  * the tile's rows and the halo's, B rows a step, one mbarrier a step; every warp waits for a step's barrier alone and
@@ -9,11 +10,8 @@
  * STEPS steps of rows are kept. Where they hold the whole tile, all of it is asked for at once and there is no barrier
  * besides the mbarriers; on an H200 such short tiles (8 to 24 rows) came nearest to a copy, although their halo rows
  * cross from L2 up to 1.5 times: many rows asked for at once matter more. Where a tile needs more rows than fit
- * (stars of radius 5 and more, boxes of 3 and more, whose tall tiles waste the fewest sums), STEPS is a ring:
+ * (radius 5 and more; the tall tiles of such boxes waste the fewest sums), STEPS is a ring:
  * one __syncthreads a step, after which the step that nobody reads any more is filled again.
- *
- * A shared row has its own cells on 128 bytes and each 32-byte sector at the same phase as in the field: a halo packed
- * without that padding cost 8 %, since each sector then needed two writes into shared memory.
  *
  * Star: 2R + B rows of the thread's own cells lie in registers and move down by B a step. Box: 2R + B rows of partial
  * sums do, and a new row adds its terms to all sums it reaches, dy outermost, which is the order of each sum; a weight,
@@ -25,120 +23,7 @@
 #ifndef STENCIL_RING_CUDA_CUH
 #define STENCIL_RING_CUDA_CUH
 
-#include "bulk_cuda.cuh"
-#include "stencil_vector_cuda.cuh"
-
-/* What a kernel is built as, and how its tiles are launched unless something else was measured to be faster. */
-struct ring_choice {
-    int columns, groups; /* warps side by side, one above the other */
-    int b;               /* rows a step */
-    int ahead;           /* steps asked for, if a ring; 0: the whole tile at once */
-    int blocks;          /* on an SM, at least: bounds the registers; 1 where they need no bound */
-    int height;          /* rows of a tile */
-    int wave;            /* of bands of tiles, see tiles_cuda.cuh */
-};
-
-/* By radius from 1; fastest on an H200 (README.md has the figures). */
-constexpr ring_choice ring_choices[2][2][STENCIL_RADIUS_MAX] = {
-    { /* stars, f32 */ { { 4, 2, 2, 0, 1, 8, 0 }, { 4, 2, 2, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 24, 0 },
-                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 4, 3, 3, 24, 192 }, { 4, 1, 4, 3, 3, 48, 384 }, { 4, 1, 4, 3, 3, 48, 384 } },
-      /* f64 */        { { 4, 2, 2, 0, 1, 8, 0 }, { 4, 2, 2, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 },
-                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 2, 6, 4, 32, 256 }, { 4, 1, 4, 3, 3, 64, 256 }, { 4, 1, 4, 3, 3, 64, 256 } } },
-    { /* boxes, f32 */ { { 4, 2, 4, 0, 1, 16, 0 }, { 2, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 3, 4, 96, 0 }, { 4, 1, 4, 3, 4, 256, 0 },
-                         { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 } },
-      /* f64 */        { { 4, 2, 4, 0, 1, 16, 0 }, { 4, 2, 4, 0, 1, 16, 0 }, { 4, 1, 4, 3, 3, 128, 384 }, { 4, 1, 3, 3, 3, 252, 0 },
-                         { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 } } },
-};
-
-template <stencil_form FORM, typename T, int R> struct ring_shape {
-    static constexpr bool BOX = FORM == STENCIL_BOX;
-    static constexpr ring_choice CHOICE = ring_choices[BOX][sizeof(T) == 8][R - 1];
-    static constexpr int COLUMNS = CHOICE.columns, GROUPS = CHOICE.groups, B = CHOICE.b, AHEAD = CHOICE.ahead;
-    static constexpr bool WHOLE = AHEAD == 0;
-    static constexpr int BACK = BOX ? 0 : (R + B - 1) / B; /* steps still read for x neighbours */
-    static constexpr int STEPS = WHOLE ? (CHOICE.height + 2 * R + B - 1) / B : BACK + 1 + AHEAD;
-    static constexpr int N = 32 * COLUMNS, THREADS = N * GROUPS;
-    static constexpr int SIDE = (R + vector_cells<T> - 1) / vector_cells<T>;
-    static constexpr int LEFT = FIELD_ALIGN_BYTES / 16, PITCH = N + 2 * LEFT; /* of a shared row, vectors */
-    static constexpr int BARRIERS_AT = STEPS * B * PITCH * 16, BYTES = BARRIERS_AT + STEPS * 8;
-    static_assert(SIDE <= LEFT && STEPS <= 32 && CHOICE.height % (GROUPS * B) == 0 && (BOX || B <= R + 1), "");
-    static_assert(WHOLE || GROUPS == 1, "the barriers of a ring are the whole block's");
-};
-
-/* The copies of a block. Rows are counted from the tile's first halo row, steps too; step s lies in slot s % STEPS. */
-template <typename S> struct ring_rows {
-    unsigned shared;     /* address of slot 0, first vector copied */
-    unsigned barriers;
-    const char *from;    /* first byte copied of row 0 */
-    int64_t pitch_bytes;
-    unsigned row_bytes;
-    int rows;            /* of the tile and its halo */
-
-#if __CUDA_ARCH__ >= 900
-    __device__ __forceinline__ void expect(int slot, int count) const
-    {
-        bulk_expect(barriers + 8 * slot, row_bytes * (unsigned)count);
-    }
-    __device__ __forceinline__ void copy(int slot, int b, const char *row) const
-    {
-        bulk_copy(shared + (slot * S::B + b) * S::PITCH * 16, row, row_bytes, barriers + 8 * slot);
-    }
-    /* Asks for as many steps as are to be on their way, by all threads. */
-    __device__ __forceinline__ void start() const
-    {
-        if (threadIdx.y == 0 && threadIdx.x < 32) {
-            const int lane = (int)threadIdx.x, steps = S::WHOLE ? S::STEPS : S::AHEAD;
-            if (lane < S::STEPS) bulk_barrier_make(barriers + 8 * lane);
-            bulk_barriers_made();
-            __syncwarp(); /* each lane expects on the barrier that it made itself; racecheck cannot tell that from a race */
-            if (lane < steps && lane * S::B < rows) expect(lane, min(rows - lane * S::B, S::B));
-            __syncwarp();
-#pragma unroll 1
-            for (int r = lane; r < min(rows, steps * S::B); r += 32) copy(r / S::B, r % S::B, from + r * pitch_bytes);
-        }
-        __syncthreads();
-    }
-    /* Asks for one more step into its slot; `row` is its first row. */
-    __device__ __forceinline__ void ask(int step, int slot, const char *row) const
-    {
-        const int left = rows - step * S::B;
-        if (threadIdx.x != 0 || left <= 0) return;
-        expect(slot, min(left, S::B));
-#pragma unroll
-        for (int b = 0; b < S::B; b++)
-            if (b < left) copy(slot, b, row + b * pitch_bytes);
-    }
-    /* Until the rows of the next step are there; in a ring, also until everybody has left the step before. */
-    __device__ __forceinline__ void wait(int slot, unsigned lap) const
-    {
-        bulk_wait(barriers + 8 * slot, lap);
-        if (!S::WHOLE) __syncthreads();
-    }
-#else /* the same without bulk copies: groups of 16-byte copies by all threads of the first row */
-    __device__ __forceinline__ void start() const
-    {
-        if (threadIdx.y == 0)
-            for (int s = 0; s < (S::WHOLE ? S::STEPS : S::AHEAD); s++) ask(s, s, from + s * S::B * pitch_bytes);
-        if (!S::WHOLE) return;
-        asm volatile("cp.async.wait_all;" ::: "memory");
-        __syncthreads();
-    }
-    __device__ __forceinline__ void ask(int step, int slot, const char *row) const
-    {
-        for (int b = 0; b < S::B && step * S::B + b < rows; b++, row += pitch_bytes)
-            for (unsigned k = 16 * threadIdx.x; k < row_bytes; k += 16 * S::N)
-                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::
-                             "r"(shared + (slot * S::B + b) * S::PITCH * 16 + k), "l"(row + k) : "memory");
-        asm volatile("cp.async.commit_group;" ::: "memory");
-    }
-    __device__ __forceinline__ void wait(int, unsigned) const
-    {
-        if (S::WHOLE) return;
-        asm volatile("cp.async.wait_group %0;" ::"n"(S::AHEAD - 1) : "memory");
-        __syncthreads();
-    }
-#endif
-};
+#include "stencil_slide_cuda.cuh"
 
 /* |next - cur| as an integer that orders like it, a NaN above all numbers. */
 static __device__ __forceinline__ unsigned change_bits(float a, float b) { return __float_as_uint(a - b) & 0x7fffffffu; }
@@ -154,7 +39,6 @@ template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
 static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur, const T *prev, int64_t pitch, const box &cells,
                                                            int64_t x, int64_t y, int height)
 {
-    static_assert(!CHANGE || FORM == STENCIL_STAR, "a box keeps no own cells");
     using S = ring_shape<FORM, T, R>;
     constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, W = 2 * R + 1, STEP = B * S::PITCH;
     extern __shared__ __align__(FIELD_ALIGN_BYTES) float4 ring[];
@@ -290,13 +174,27 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     return change;
 }
 
+/* The same for every radius. */
+template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
+static __device__ __forceinline__ change_word<T> stencil_tile(T *next, const T *cur, const T *prev, int64_t pitch, const box &cells,
+                                                              int64_t x, int64_t y, int height)
+{
+    static_assert(!CHANGE || FORM == STENCIL_STAR, "a box keeps no own cells");
+    if constexpr (ring_shape<FORM, T, R>::SLIDES) {
+        slide_tile<T, R, PREV>(next, cur, prev, pitch, cells, x, y, height);
+        return 0;
+    } else {
+        return ring_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, height);
+    }
+}
+
 template <stencil_form FORM, typename T, int R, bool PREV>
 static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ? 1 : ring_shape<FORM, T, R>::CHOICE.blocks)
     ring_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
 {
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
-    ring_tile<FORM, T, R, PREV, false>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
+    stencil_tile<FORM, T, R, PREV, false>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
 }
 
 /* ---- host side ---- */

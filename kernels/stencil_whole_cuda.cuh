@@ -145,7 +145,7 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_
         asm volatile("fence.proxy.async;" ::: "memory");
 #endif
     }
-    const change_word<T> change = ring_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
+    const change_word<T> change = stencil_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
     if (CHANGE) join_change<T>(w.change, change, known_change);
     finish(kept, w, counts, next, pitch);
 }

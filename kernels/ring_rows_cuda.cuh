@@ -1,0 +1,134 @@
+/* The rows of a tile in shared memory: what the tiles of stars and boxes are built as, and the bulk copies that bring their
+ * rows, B at a time, one mbarrier for each such step. STEPS steps are kept; step s lies in slot s % STEPS. Where they hold
+ * the whole tile all of it is asked for at once, else they are a ring: a slot is asked for again when all have left it.
+ *
+ * A shared row has its own cells on 128 bytes and each 32-byte sector at the same phase as in the field: a halo packed
+ * without that padding cost 8 %, since each sector then needed two writes into shared memory. */
+#ifndef RING_ROWS_CUDA_CUH
+#define RING_ROWS_CUDA_CUH
+
+#include "bulk_cuda.cuh"
+#include "stencil_vector_cuda.cuh"
+
+/* What a kernel is built as, and how its tiles are launched unless something else was measured to be faster. */
+struct ring_choice {
+    int columns, groups; /* warps side by side, one above the other */
+    int b;               /* rows a step */
+    int ahead;           /* steps asked for, if a ring; 0: the whole tile at once */
+    int blocks;          /* on an SM, at least: bounds the registers; 1 where they need no bound */
+    int height;          /* rows of a tile */
+    int wave;            /* of bands of tiles, see tiles_cuda.cuh */
+};
+
+/* By radius from 1; fastest on an H200 (README.md has the figures). */
+constexpr ring_choice ring_choices[2][2][STENCIL_RADIUS_MAX] = {
+    { /* stars, f32 */ { { 4, 2, 2, 0, 1, 8, 0 }, { 4, 2, 2, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 24, 0 },
+                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 4, 3, 3, 24, 192 }, { 4, 1, 4, 3, 3, 48, 384 }, { 4, 1, 4, 3, 3, 48, 384 } },
+      /* f64 */        { { 4, 2, 2, 0, 1, 8, 0 }, { 4, 2, 2, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 },
+                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 2, 6, 4, 32, 256 }, { 4, 1, 4, 3, 3, 64, 256 }, { 4, 1, 4, 3, 3, 64, 256 } } },
+    { /* boxes, f32 */ { { 4, 2, 4, 0, 1, 16, 0 }, { 2, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 2, 4, 48, 396 }, { 8, 1, 4, 1, 3, 80, 237 },
+                         { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 } },
+      /* f64 */        { { 4, 2, 4, 0, 1, 16, 0 }, { 4, 2, 4, 0, 1, 16, 0 }, { 4, 1, 4, 2, 4, 48, 396 }, { 4, 1, 4, 2, 3, 32, 316 },
+                         { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 } } },
+};
+
+template <stencil_form FORM, typename T, int R> struct ring_shape {
+    static constexpr bool BOX = FORM == STENCIL_BOX;
+    static constexpr ring_choice CHOICE = ring_choices[BOX][sizeof(T) == 8][R - 1];
+    static constexpr int COLUMNS = CHOICE.columns, GROUPS = CHOICE.groups, B = CHOICE.b, AHEAD = CHOICE.ahead;
+    static constexpr bool WHOLE = AHEAD == 0;
+    static constexpr bool SLIDES = BOX && (R == 3 || R == 4); /* stencil_slide_cuda.cuh; the others are stencil_ring_cuda.cuh's */
+    static constexpr int BACK = ((SLIDES ? 2 * R : BOX ? 0 : R) + B - 1) / B; /* steps still read besides the newest */
+    static constexpr int STEPS = WHOLE ? (CHOICE.height + 2 * R + B - 1) / B : BACK + 1 + AHEAD;
+    static constexpr int FIRST = WHOLE ? STEPS : SLIDES ? BACK + AHEAD : AHEAD; /* steps asked for at once */
+    static constexpr int N = 32 * COLUMNS, THREADS = N * GROUPS;
+    static constexpr int SIDE = (R + vector_cells<T> - 1) / vector_cells<T>;
+    /* Of a shared row, vectors. Where it is what brings one block more onto an SM, the halo right of a row and the one left of
+     * the next share their padding. */
+    static constexpr int LEFT = FIELD_ALIGN_BYTES / 16, PITCH = N + (SLIDES ? LEFT : 2 * LEFT);
+    static constexpr int BARRIERS_AT = (STEPS * B * PITCH + (SLIDES ? LEFT : 0)) * 16, BYTES = BARRIERS_AT + STEPS * 8;
+    static_assert(2 * SIDE <= PITCH - N && STEPS <= 32 && CHOICE.height % (GROUPS * B) == 0 && (BOX || B <= R + 1), "");
+    static_assert(WHOLE || GROUPS == 1, "the barriers of a ring are the whole block's");
+    static_assert(!SLIDES || (!WHOLE && (N & (N - 1)) == 0), "the warps take turns");
+};
+
+/* The copies of a block. Rows are counted from the tile's first halo row, steps too; step s lies in slot s % STEPS. */
+template <typename S> struct ring_rows {
+    unsigned shared;     /* address of slot 0, first vector copied */
+    unsigned barriers;
+    const char *from;    /* first byte copied of row 0 */
+    int64_t pitch_bytes;
+    unsigned row_bytes;
+    int rows;            /* of the tile and its halo */
+
+#if __CUDA_ARCH__ >= 900
+    __device__ __forceinline__ void expect(int slot, int count) const
+    {
+        bulk_expect(barriers + 8 * slot, row_bytes * (unsigned)count);
+    }
+    __device__ __forceinline__ void copy(int slot, int b, const char *row) const
+    {
+        bulk_copy(shared + (slot * S::B + b) * S::PITCH * 16, row, row_bytes, barriers + 8 * slot);
+    }
+    /* Asks for as many steps as are to be on their way, by all threads. */
+    __device__ __forceinline__ void start() const
+    {
+        if (threadIdx.y == 0 && threadIdx.x < 32) {
+            const int lane = (int)threadIdx.x;
+            if (lane < S::STEPS) bulk_barrier_make(barriers + 8 * lane);
+            bulk_barriers_made();
+            __syncwarp(); /* each lane expects on the barrier that it made itself; racecheck cannot tell that from a race */
+            if (lane < S::FIRST) expect(lane, max(min(rows - lane * S::B, S::B), 0));
+            __syncwarp();
+#pragma unroll 1
+            for (int r = lane; r < min(rows, S::FIRST * S::B); r += 32) copy(r / S::B, r % S::B, from + r * pitch_bytes);
+        }
+        __syncthreads();
+    }
+    /* Asks for one more step into its slot, by the block's thread `asker`; `row` is its first row. A step beyond the last row
+     * is there at once. */
+    __device__ __forceinline__ void ask(int step, int slot, const char *row, unsigned asker = 0) const
+    {
+        const int left = rows - step * S::B;
+        if (threadIdx.x != asker) return;
+        expect(slot, max(min(left, S::B), 0));
+#pragma unroll
+        for (int b = 0; b < S::B; b++)
+            if (b < left) copy(slot, b, row + b * pitch_bytes);
+    }
+    /* Until the rows of a step are there. */
+    __device__ __forceinline__ void wait_rows(int slot, unsigned lap) const { bulk_wait(barriers + 8 * slot, lap); }
+    /* The same; in a ring, also until everybody has left the step before. */
+    __device__ __forceinline__ void wait(int slot, unsigned lap) const
+    {
+        wait_rows(slot, lap);
+        if (!S::WHOLE) __syncthreads();
+    }
+#else /* the same without bulk copies: groups of 16-byte copies by all threads of the first row */
+    __device__ __forceinline__ void start() const
+    {
+        if (threadIdx.y == 0)
+            for (int s = 0; s < S::FIRST; s++) ask(s, s, from + s * S::B * pitch_bytes);
+        if (!S::WHOLE) return;
+        asm volatile("cp.async.wait_all;" ::: "memory");
+        __syncthreads();
+    }
+    __device__ __forceinline__ void ask(int step, int slot, const char *row, unsigned = 0) const
+    {
+        for (int b = 0; b < S::B && step * S::B + b < rows; b++, row += pitch_bytes)
+            for (unsigned k = 16 * threadIdx.x; k < row_bytes; k += 16 * S::N)
+                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::
+                             "r"(shared + (slot * S::B + b) * S::PITCH * 16 + k), "l"(row + k) : "memory");
+        asm volatile("cp.async.commit_group;" ::: "memory");
+    }
+    __device__ __forceinline__ void wait_rows(int, unsigned) const {} /* wait covers the steps before */
+    __device__ __forceinline__ void wait(int, unsigned) const
+    {
+        if (S::WHOLE) return;
+        asm volatile("cp.async.wait_group %0;" ::"n"(S::AHEAD - 1) : "memory");
+        __syncthreads();
+    }
+#endif
+};
+
+#endif
