@@ -199,14 +199,16 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ?
 
 /* ---- host side ---- */
 
-/* Fewer blocks than this cannot fill a GPU: then the tiles of a ring are made less tall. */
-enum { FILLING_BLOCKS = 512, LEAST_HEIGHT = 16 };
+/* Fewer blocks than this cannot fill a GPU, or, where arithmetic is the bound, leave too much of it idle in the last of their
+ * waves: then the tiles of a ring are made less tall. */
+template <typename S> constexpr unsigned FILLING_BLOCKS = S::SLIDES ? 3072 : 512;
+enum { LEAST_HEIGHT = 16 };
 
 /* Halves the height of tiles that are too few, where that can be done; the caller makes them again. */
 template <typename S> static bool lower(tiles *t)
 {
     const int half = t->height_cells / 2;
-    if (t->blocks == 0 || t->blocks >= FILLING_BLOCKS || half < LEAST_HEIGHT || half % (S::GROUPS * S::B) != 0) return false;
+    if (t->blocks == 0 || t->blocks >= FILLING_BLOCKS<S> || half < LEAST_HEIGHT || half % (S::GROUPS * S::B) != 0) return false;
     t->height_cells = half;
     return true;
 }

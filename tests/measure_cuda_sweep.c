@@ -2,6 +2,7 @@
  * launches by events, random data. Bytes are the algorithm's: each cell of each field that a kernel reads or writes, once.
  *
  *   measure_cuda_sweep [NX [NY]]     fields are NX x NY (16384 x 16384), the 1D line is as long as all of them
+ *   measure_cuda_sweep boxes         only the box stencils of 16384 x 16384 and of 10007 x 9973 cells
  *   measure_cuda_sweep transposes    dense matrices of several shapes, and padded ones, beside cuBLAS geam where it is found
  *   measure_cuda_sweep reductions    norm and fingerprint of 16384 x 16384 and of 10007 x 9973 cells
  *   measure_cuda_sweep packs         all four edges and corners of a field of 16384 x 16384, in one launch
@@ -218,11 +219,16 @@ static void measure_reductions(dtype t, int64_t nx, int64_t ny)
     measure("fingerprint", (work){ .kind = FINGERPRINT, .shape = f, .words = 1 });
 }
 
+static void measure_boxes(dtype t, int64_t nx, int64_t ny)
+{
+    for (int r = 1; r <= STENCIL_RADIUS_MAX; r += r < 4 ? 1 : 4) measure_sweep(STENCIL_BOX, r, t, false, nx, ny);
+}
+
 static void measure_sweeps(dtype t, int64_t nx, int64_t ny)
 {
     for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) measure_sweep(STENCIL_STAR, r, t, false, nx, ny);
     for (int r = 1; r <= 4; r += 3) measure_sweep(STENCIL_STAR, r, t, true, nx, ny);
-    for (int r = 1; r <= STENCIL_RADIUS_MAX; r += r < 4 ? 1 : 4) measure_sweep(STENCIL_BOX, r, t, false, nx, ny);
+    measure_boxes(t, nx, ny);
     for (int r = 1; r <= STENCIL_RADIUS_MAX; r *= 2) measure_sweep(STENCIL_LINE, r, t, false, nx * ny, 1);
     measure_sweep(STENCIL_LINE, 4, t, false, nx, ny);
     measure_reductions(t, nx, ny);
@@ -230,15 +236,16 @@ static void measure_sweeps(dtype t, int64_t nx, int64_t ny)
 
 int main(int argc, char **argv)
 {
+    const bool boxes = argc == 2 && strcmp(argv[1], "boxes") == 0;
     const bool transposes = argc == 2 && strcmp(argv[1], "transposes") == 0;
     const bool packs = argc == 2 && strcmp(argv[1], "packs") == 0;
     const bool reductions = argc == 2 && strcmp(argv[1], "reductions") == 0;
-    const int64_t nx = argc > 1 && !transposes && !packs && !reductions ? strtoll(argv[1], NULL, 10) : 16384;
+    const int64_t nx = argc > 1 && !boxes && !transposes && !packs && !reductions ? strtoll(argv[1], NULL, 10) : 16384;
     const int64_t ny = argc > 2 ? strtoll(argv[2], NULL, 10) : nx;
     const char *why = NULL;
     int code = 0;
     if (nx < 1 || ny < 1) {
-        fprintf(stderr, "usage: %s [NX [NY] | transposes | reductions | packs]\n", argv[0]);
+        fprintf(stderr, "usage: %s [NX [NY] | boxes | transposes | reductions | packs]\n", argv[0]);
         return 2;
     }
     if (device_cuda_count(&why) == 0) {
@@ -250,7 +257,9 @@ int main(int argc, char **argv)
     CHECK(dev->stream_create(dev, false, &stream));
     printf("%s, driver %s\n", dev->name, dev->driver);
     for (dtype t = DTYPE_F32; t <= DTYPE_F64; t++)
-        if (transposes) measure_transposes(t);
+        if (boxes)
+            measure_boxes(t, 16384, 16384), measure_boxes(t, 10007, 9973);
+        else if (transposes) measure_transposes(t);
         else if (reductions)
             measure_reductions(t, 16384, 16384), measure_reductions(t, 10007, 9973);
         else if (packs)
