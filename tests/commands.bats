@@ -48,6 +48,7 @@ load helper
 
 @test "the progress line, with the time that is left, is for terminals only" {
     command -v script >/dev/null || skip "script is missing, which makes a terminal"
+    script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1000 grid.ny=1000 time.steps=4000
     weft_alone d.ini 2>silent >&2
     ! grep -q ' left' silent || { cat silent; return 1; }

@@ -30,7 +30,7 @@ same_answer() { # ranks deck arguments...
 }
 
 @test "messages between hosts' processes, rows and columns cut" {
-    deck d.ini "${wave[@]}" time.steps=8000 run.device=host
+    deck d.ini "${wave[@]}" time.steps=3000 run.device=host
     weft_run 1 d.ini
     same_answer 3 d.ini
     same_answer 4 d.ini run.ranks_x=2 run.lanes=2
