@@ -175,7 +175,7 @@ static void nccl_destroy(transport **t)
 {
     transport_nccl *n = (transport_nccl *)*t;
     device *d = n->d;
-    if (n->stream) DEVICE_CHECK(d, d->event_sync(d, n->unpacked));
+    DEVICE_CHECK(d, d->synchronize(d)); /* not the event, which a captured exchange has recorded for its graph */
     DEVICE_CHECK(d, d->event_destroy(d, &n->unpacked));
     message_buffer_destroy(&n->out);
     message_buffer_destroy(&n->in);

@@ -36,6 +36,7 @@ typedef enum device_memory {
 typedef struct device device;
 typedef struct device_stream device_stream;
 typedef struct device_event device_event;
+typedef struct device_graph device_graph;
 
 /* Where a box's cells stand in a message: dense, row-major, from `offset` cells into the buffer. */
 typedef struct pack_piece {
@@ -128,6 +129,16 @@ struct device {
     int (*event_sync)(device *d, device_event *e);                   /* the caller waits */
     int (*event_done)(device *d, device_event *e, bool *done);
     int (*event_seconds)(device *d, device_event *from, device_event *to, double *seconds); /* both timed and done */
+    /* What is enqueued on s between begin and end, and on streams that wait there for an event recorded after begin, is kept
+     * instead of run, to be launched as often as wanted with the arguments that it has now. s must have waited for all such
+     * streams by end; an event recorded in between may be waited for outside only once it was recorded there again. In
+     * between the calling thread does nothing but enqueue. graph_refusal: NULL, or why there are no graphs here, as a
+     * sentence part (a static string). */
+    const char *(*graph_refusal)(device *d);
+    int (*graph_begin)(device *d, device_stream *s);
+    int (*graph_end)(device *d, device_stream *s, device_graph **out);
+    int (*graph_launch)(device *d, device_graph *g, device_stream *s);
+    int (*graph_destroy)(device *d, device_graph **g);
 
     /* ---- work: enqueued on a stream ---- */
     int (*copy)(device *d, void *to, const void *from, size_t bytes, device_stream *s); /* any two memories */

@@ -257,6 +257,11 @@ static const device functions = {
     .event_sync = event_sync,
     .event_done = event_done,
     .event_seconds = event_seconds,
+    .graph_refusal = graph_cuda_refusal,
+    .graph_begin = graph_cuda_begin,
+    .graph_end = graph_cuda_end,
+    .graph_launch = graph_cuda_launch,
+    .graph_destroy = graph_cuda_destroy,
     .copy = cuda_copy,
     .copy_rows = cuda_copy_rows,
     .fill_bytes = cuda_fill_bytes,
@@ -306,6 +311,7 @@ device *device_cuda_create(int ordinal, int *code)
     }
     self->base = functions;
     self->base.ordinal = ordinal;
+    self->follows = properties.major >= 9;
     snprintf(self->base.name, sizeof self->base.name, "%s", properties.name);
     device_cuda_uuid_text(&properties.uuid, self->base.uuid, sizeof self->base.uuid);
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);

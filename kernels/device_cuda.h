@@ -34,6 +34,7 @@ typedef struct device_cuda {
     const struct stencil_unit *unit; /* ... of this group of kernels; NULL before the first bind */
     stencil_variant variant[STENCIL_VARIANTS_MAX];
     int variants, chosen;
+    bool follows; /* programmatic launches work here: compute capability 9.0 and newer */
 } device_cuda;
 
 /* A device_stream of this device is the CUDA stream itself. */
@@ -63,6 +64,11 @@ int unpack_cuda(device *d, const field_shape *f, void *field, const void *buffer
                 unpack_mode mode, device_stream *s);
 int transpose_cuda(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
                    int64_t cols, int flags, device_stream *s);
+const char *graph_cuda_refusal(device *d);
+int graph_cuda_begin(device *d, device_stream *s);
+int graph_cuda_end(device *d, device_stream *s, device_graph **out);
+int graph_cuda_launch(device *d, device_graph *g, device_stream *s);
+int graph_cuda_destroy(device *d, device_graph **g);
 int peer_cuda_handle_make(device *d, void *allocation, device_handle *out);
 int peer_cuda_handle_open(device *d, const device_handle *h, void **out);
 int peer_cuda_handle_close(device *d, void *opened);

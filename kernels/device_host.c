@@ -344,6 +344,7 @@ device *device_host_create(int threads)
         .fingerprint = reduce_host_fingerprint,
     };
     peer_host_refuse(&h->base);
+    graph_host_refuse(&h->base);
     if (!proc_line("/proc/cpuinfo", "model name", h->base.name, sizeof h->base.name))
         snprintf(h->base.name, sizeof h->base.name, "host CPU");
     measure_caches(h);

@@ -79,6 +79,7 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
 int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                        device_stream *s);
 void peer_host_refuse(device *d); /* fills in the functions of peer memory: all refuse */
+void graph_host_refuse(device *d); /* of graphs: the same */
 int pack_host(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
               device_stream *s);
 int unpack_host(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,

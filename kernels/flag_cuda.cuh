@@ -12,6 +12,14 @@ static __device__ __forceinline__ uint64_t flag_acquire(const uint64_t *flag)
     return value;
 }
 
+/* The two halves of a release by a thread that has itself seen others' arrivals: one fence for what they and it did, then the flag. */
+static __device__ __forceinline__ void flag_fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
+static __device__ __forceinline__ void flag_set(uint64_t *flag, uint64_t value)
+{
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
+}
+
 static __device__ __forceinline__ void flag_release(uint64_t *flag, uint64_t value)
 {
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");

@@ -68,7 +68,7 @@ static stencil_sweep_call call_of(const device_cuda *self, const field_shape *f,
     const stencil *op = &self->bound;
     const void *before = op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr;
     return { op,       &self->variant[self->chosen], field_at(f, next, 0, 0), field_at_const(f, cur, 0, 0), before,
-             f->pitch, boxes,                        count,                   device_cuda_stream(s) };
+             f->pitch, boxes,                        count,                   device_cuda_stream(s),      self->follows };
 }
 
 int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,

@@ -24,6 +24,7 @@ typedef struct stencil_sweep_call {
     const box *boxes;
     int count;
     cudaStream_t stream;
+    bool follows; /* whole steps: may be put in place while the kernel before runs */
 } stencil_sweep_call;
 
 typedef struct stencil_unit {

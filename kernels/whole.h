@@ -6,9 +6,13 @@
  *
  * Links. A neighbour's ghosts arrive from its blocks along the common side, so blocks along that side first wait until
  * the link's flag, in own memory, says that the ghosts of cur's level are there; and when the last of them is done with
- * the step, the neighbour's flag is raised to next's level. That is also when the neighbour may overwrite the ghosts that
+ * the step, the neighbour's flag is set to next's level. That is also when the neighbour may overwrite the ghosts that
  * these blocks have read: next's, which held the level before cur's. Both ranks step alike, so `next` here and there are
  * the same one of two buffers in turn. Blocks along linked sides come first in the grid.
+ *
+ * Of a level the flags hold the beat, which is its number mod WHOLE_BEATS: a neighbour cannot be more than one level ahead, since its
+ * next step waits for this one's flag, so what a block finds is the level before the one that it waits for, that one, or the
+ * next. Thus a step has the same arguments every WHOLE_BEATS steps, and may be captured in a graph.
  *
  * Ghosts that no cell gives (a dirichlet node just outside) are constant; whoever starts the steps has filled the ghosts
  * of both buffers once. Pointers are device addresses, the neighbours' mapped into this process. */
@@ -20,7 +24,7 @@
 
 #include "box.h"
 
-enum { WHOLE_IMAGES_MAX = 8, WHOLE_LINKS_MAX = 8, WHOLE_FLAG_BYTES = 128 };
+enum { WHOLE_IMAGES_MAX = 8, WHOLE_LINKS_MAX = 8, WHOLE_FLAG_BYTES = 128, WHOLE_BEATS = 4 };
 
 typedef struct whole_image {
     box cells;                /* own cells */
@@ -32,7 +36,7 @@ typedef struct whole_image {
 
 typedef struct whole_link {
     int dx, dy;       /* where the neighbour lies: -1, 0, 1 */
-    uint64_t *mine;   /* the flag that the neighbour raises: levels whose ghosts are here */
+    uint64_t *mine;   /* the flag that the neighbour raises: the beat of the last level whose ghosts are here */
     uint64_t *theirs; /* its flag for this rank */
     uint64_t *done;   /* blocks of this step that are done with the link; 0 between steps. Own memory */
 } whole_link;
@@ -41,7 +45,7 @@ typedef struct whole_step {
     whole_image image[WHOLE_IMAGES_MAX];
     whole_link link[WHOLE_LINKS_MAX];
     int images, links;
-    uint64_t level;   /* of cur */
+    uint64_t beat;   /* of cur */
     uint64_t *change; /* NULL, or where cell_abs_bits of max |next - cur| is joined by a maximum: 0 before */
     uint64_t *clear;  /* with it: a word that the step sets to 0, for the next one */
 } whole_step;

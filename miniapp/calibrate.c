@@ -63,14 +63,6 @@ static void measure_ceiling(sim *s, calibrate_result *r)
     r->copies = timer_straggler_of(1 / mine, s->top.host, s->top.comm);
 }
 
-static void one_step(sim *s, bool exchange)
-{
-    step_advance(&s->streams, &s->pass, s->other, s->u, s->prob.op.has_prev ? s->other : NULL, exchange, NULL);
-    void *t = s->u;
-    s->u = s->other;
-    s->other = t;
-}
-
 /* Seconds a step, between time stamps on the device after a few steps have filled the pipeline: neither its filling nor
  * its draining counts. */
 static double steps_s(sim *s, bool exchange, int count)
@@ -80,9 +72,9 @@ static double steps_s(sim *s, bool exchange, int count)
     double seconds = 0;
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
-    for (int i = 0; i < lead_in; i++) one_step(s, exchange);
+    sim_pass_steps(s, lead_in, exchange);
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.lane[0]));
-    for (int i = 0; i < count; i++) one_step(s, exchange);
+    sim_pass_steps(s, count, exchange);
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], s->streams.lane[0]));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
@@ -123,9 +115,27 @@ static void measure_overlap(sim *s, calibrate_result *r)
     if (r->comm_s > r->noise_s) r->overlap_hidden_fraction = 1 - (r->step_s - r->step_without_comm_s) / r->comm_s;
 }
 
+/* From an idle device, and never so many steps that its queue is full: then the host would wait for the device. */
+static double measure_host(sim *s)
+{
+    enum { STEPS_MAX = 32 };
+    const int steps = repeats_for(s, steps_s(s, true, 2), 5e-3, 2, STEPS_MAX);
+    double enqueue_s[ROUNDS + 1];
+    for (int i = 0; i <= ROUNDS; i++) { /* the first makes what is made once */
+        sim_wait(s);
+        MPI_CHECK(MPI_Barrier(s->top.comm));
+        const double begin_s = timer_now_s();
+        sim_pass_steps(s, steps, true);
+        enqueue_s[i] = (timer_now_s() - begin_s) / steps;
+    }
+    sim_wait(s);
+    return agree_max(s, timer_percentiles_of(enqueue_s + 1, ROUNDS).p50);
+}
+
 calibrate_result calibrate(sim *s)
 {
-    calibrate_result r = { .step_s = NAN, .step_without_comm_s = NAN, .comm_s = NAN, .noise_s = NAN, .overlap_hidden_fraction = NAN };
+    calibrate_result r = { .step_s = NAN, .step_without_comm_s = NAN, .comm_s = NAN, .noise_s = NAN, .overlap_hidden_fraction = NAN,
+                           .host_step_s = NAN };
     const config_kind kind = s->cfg->problem.kind;
     sim_touch(s);
     measure_ceiling(s, &r);
@@ -135,6 +145,10 @@ calibrate_result calibrate(sim *s)
     if (any) {
         sim_touch(s);
         measure_overlap(s, &r);
+    }
+    if (split && s->dev->kind != DEVICE_HOST) {
+        sim_touch(s);
+        r.host_step_s = measure_host(s);
     }
     return r;
 }

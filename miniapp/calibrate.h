@@ -14,6 +14,7 @@ typedef struct calibrate_result {
     /* 1 - (step - step without comm) / comm alone; a little outside [0,1] is noise; NaN as above, and where the noise is longer
      * than the exchange, so that nothing can be said */
     double overlap_hidden_fraction;
+    double host_step_s; /* of the thread that enqueues steps, for one; the slowest rank's; NaN on the host device and for kinds with transposes */
 } calibrate_result;
 
 /* Collective; leaves the fields' values meaningless. */

@@ -7,12 +7,13 @@
 
 enum { SAMPLES_MAX = 1 << 20 };
 
-void clock_create(clock_steps *c, device *d, timeline *t)
+void clock_create(clock_steps *c, device *d, timeline *t, int64_t probe_every)
 {
     memset(c, 0, sizeof *c);
     c->dev = d;
     c->timeline = t;
     c->stride = 1;
+    c->probe_every = probe_every;
     c->capacity = 1024;
     c->sample = malloc(c->capacity * sizeof *c->sample);
     if (!c->sample) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
@@ -57,11 +58,12 @@ static void read_until(clock_steps *c, int64_t end)
         DEVICE_CHECK(c->dev, c->dev->event_sync(c->dev, to));
         DEVICE_CHECK(c->dev, c->dev->event_seconds(c->dev, from, to, &seconds));
         const clock_interval what = c->interval[(c->read + 1) % CLOCK_RING];
+        const int steps = c->steps[(c->read + 1) % CLOCK_RING];
         if (what == CLOCK_LEFT_OUT) continue;
-        keep(c, seconds);
+        for (int i = 0; i < steps; i++) keep(c, seconds / steps);
         if (what == CLOCK_STEP) continue;
         c->beside_write_s += seconds;
-        c->beside_write_steps++;
+        c->beside_write_steps += steps;
     }
 }
 
@@ -75,7 +77,8 @@ void clock_restart(clock_steps *c, device_stream *s)
 
 const step_probe *clock_probe(clock_steps *c, int64_t step, int64_t level)
 {
-    if (step % CLOCK_PROBE_EVERY != 0 || c->probed) return NULL;
+    if (step < c->next_probe || c->probed) return NULL;
+    c->next_probe = step + c->probe_every;
     c->probed = true;
     c->probed_level = level;
     c->probe.detail = c->timeline ? timeline_detail(c->timeline) : NULL;
@@ -92,19 +95,23 @@ static void read_probe(clock_steps *c)
     c->probed = false;
 }
 
-static void tick(clock_steps *c, device_stream *s, clock_interval what)
+static void tick(clock_steps *c, int steps, device_stream *s, clock_interval what)
 {
     c->ticks++;
     c->interval[c->ticks % CLOCK_RING] = what;
+    c->steps[c->ticks % CLOCK_RING] = steps;
     DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[c->ticks % CLOCK_RING], s));
     /* half a ring behind: those steps are long over, so reading them does not stall the feeding thread */
     if (c->ticks - c->read >= CLOCK_RING - 1) read_until(c, c->ticks - CLOCK_RING / 2);
     if (c->probed && step_probe_done(&c->probe, c->dev)) read_probe(c);
 }
 
-void clock_tick(clock_steps *c, device_stream *s) { tick(c, s, c->beside_write ? CLOCK_STEP_BESIDE_WRITE : CLOCK_STEP); }
+void clock_tick(clock_steps *c, int steps, device_stream *s)
+{
+    tick(c, steps, s, c->beside_write ? CLOCK_STEP_BESIDE_WRITE : CLOCK_STEP);
+}
 
-void clock_leave_out(clock_steps *c, device_stream *s) { tick(c, s, CLOCK_LEFT_OUT); }
+void clock_leave_out(clock_steps *c, device_stream *s) { tick(c, 0, s, CLOCK_LEFT_OUT); }
 
 void clock_flush(clock_steps *c)
 {

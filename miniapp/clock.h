@@ -1,5 +1,6 @@
-/* How long steps take: one time stamp on the main stream after every step, read back long after it passed, so that the
- * host never waits for the device. A pause is left out by clock_restart where the host waits, else by clock_leave_out. Memory is bounded: when
+/* How long steps take: one time stamp on the main stream after every step, or after every few that were enqueued at once and then
+ * count as so many of their mean, read back long after it passed, so that the host never waits for the device. A pause is left
+ * out by clock_restart where the host waits, else by clock_leave_out. Memory is bounded: when
  * the sample array is full every other sample is dropped and from then on fewer are kept. */
 #ifndef CLOCK_H
 #define CLOCK_H
@@ -8,7 +9,8 @@
 #include "timeline.h"
 #include "timer.h"
 
-enum { CLOCK_RING = 128, CLOCK_PROBE_EVERY = 16 };
+/* Steps from one probe to the next: a probed step is taken by itself, which costs those that are enqueued together more. */
+enum { CLOCK_RING = 128, CLOCK_PROBE_EVERY = 16, CLOCK_PROBE_EVERY_TOGETHER = 1024 };
 
 typedef enum clock_interval { CLOCK_STEP, CLOCK_STEP_BESIDE_WRITE, CLOCK_LEFT_OUT } clock_interval; /* up to a tick */
 
@@ -16,6 +18,7 @@ typedef struct clock_steps {
     device *dev;
     device_event *tick[CLOCK_RING];
     clock_interval interval[CLOCK_RING];
+    int steps[CLOCK_RING];    /* that end with that tick */
     bool beside_write;        /* the caller's: a checkpoint is being written while this step is enqueued */
     int64_t ticks, read;      /* recorded; already turned into samples */
     double *sample;           /* seconds per step, owned */
@@ -26,6 +29,7 @@ typedef struct clock_steps {
     double beside_write_s;    /* of these, the steps beside a write */
     int64_t beside_write_steps;
     step_probe probe;
+    int64_t probe_every, next_probe; /* in steps of this run */
     bool probed;              /* a probe is waiting to be read */
     int64_t probed_level;     /* what that step makes */
     timeline *timeline;       /* NULL, or gets every probe; not owned */
@@ -33,7 +37,7 @@ typedef struct clock_steps {
     double phase_s[STEP_PHASES]; /* summed over the probed steps */
 } clock_steps;
 
-void clock_create(clock_steps *c, device *d, timeline *t);
+void clock_create(clock_steps *c, device *d, timeline *t, int64_t probe_every);
 void clock_destroy(clock_steps *c);
 /* Before the first step and after every pause. */
 void clock_restart(clock_steps *c, device_stream *s);
@@ -41,8 +45,8 @@ void clock_restart(clock_steps *c, device_stream *s);
 const step_probe *clock_probe(clock_steps *c, int64_t step, int64_t level);
 /* What was enqueued since the last tick is no step. */
 void clock_leave_out(clock_steps *c, device_stream *s);
-/* After a step was enqueued. */
-void clock_tick(clock_steps *c, device_stream *s);
+/* After so many steps were enqueued. */
+void clock_tick(clock_steps *c, int steps, device_stream *s);
 /* Waits for what is outstanding. */
 void clock_flush(clock_steps *c);
 

@@ -67,7 +67,7 @@ const config_row config_table[] = {
     { "run.device", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, devices, "where fields live", AT(run.device) },
     { "run.transport", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, transports,
       "how halos travel; the host device knows staged only", AT(run.transport) },
-    { "run.feed", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, feeds, "who enqueues the lanes", AT(run.feed) },
+    { "run.feed", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, feeds, "who enqueues the steps: a thread a lane, one thread, or a captured graph of many steps", AT(run.feed) },
     { "run.lanes", CONFIG_TYPE_INT, "streams", "0", NULL, 0, 64, NULL, NULL,
       "strips of a rank's box, one stream each; 0: choose", AT(run.lanes) },
     { "run.fuse", CONFIG_TYPE_INT, "steps", "0", NULL, 0, 64, NULL, NULL, "time steps in one sweep; 0: choose",

@@ -71,10 +71,25 @@ static bool norm_due(const config *c, int64_t level) { return c->time.norm_every
 
 static bool checkpoint_due(const config *c, int64_t level) { return c->checkpoint.every > 0 && level % c->checkpoint.every == 0; }
 
-static void take_step(sim *s, const judge *j, const step_probe *probe)
+/* How many steps may be enqueued at once: none beyond a level at which something is to be done. A norm that is still to be
+ * judged allows one more, since of a train only the last step can be undone; a probe is of one step. */
+static int steps_at_once(const sim *s, const judge *j, const attention *look, const step_probe *probe)
 {
-    if (j->rides && norm_due(s->cfg, s->level + 1)) sim_step_with_change(s, probe);
-    else sim_step(s, probe);
+    const config *c = s->cfg;
+    const int64_t every[] = { c->time.norm_every, c->checkpoint.every };
+    int64_t steps = c->time.steps - s->level;
+    if (steps > sim_train_steps(s)) steps = sim_train_steps(s);
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++)
+        if (every[i] > 0 && steps > every[i] - s->level % every[i]) steps = every[i] - s->level % every[i];
+    if (steps > look->next_step - s->level) steps = look->next_step - s->level;
+    return probe || (j->pending && c->time.tolerance > 0) || steps < 1 ? 1 : (int)steps;
+}
+
+static void take_steps(sim *s, int steps, const judge *j, const step_probe *probe)
+{
+    if (j->rides && norm_due(s->cfg, s->level + steps)) sim_steps_with_change(s, steps, probe);
+    else if (probe) sim_step(s, probe);
+    else sim_steps(s, steps);
 }
 
 static bool small_enough(const config *c, double change) { return c->time.tolerance > 0 && change <= c->time.tolerance; }
@@ -122,8 +137,9 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char 
     judge norms = { c->time.norm_every > 0 && sim_can_step_with_change(s), false };
     while (s->level < c->time.steps) {
         const step_probe *probe = stencil_step ? clock_probe(ticks, s->level - first, s->level + 1) : NULL;
-        take_step(s, &norms, probe);
-        clock_tick(ticks, s->streams.lane[0]);
+        const int steps = steps_at_once(s, &norms, &look, probe);
+        take_steps(s, steps, &norms, probe);
+        clock_tick(ticks, steps, s->streams.lane[0]);
         ticks->beside_write = saver_poll(checkpoints);
 
         const leave left = leave_agreed(&look, s, checkpoints->stop);

@@ -45,10 +45,11 @@ static void print_head(const sim *s, const report *r)
     else
         printf("device       cuda: %s, %d rank%s on a GPU\n", s->dev->name, s->top.ranks_on_device,
                s->top.ranks_on_device == 1 ? "" : "s");
-    if (s->pass.whole) printf("transport    %s; whole steps, one launch each\n", s->top.ranks == 1 ? "none" : halo_transport_name(s->transport));
-    else
-        printf("transport    %s; feed %s, %d lane%s\n", halo_transport_name(s->transport), config_feed_name(s->feed), s->lanes,
-               s->lanes == 1 ? "" : "s");
+    printf("transport    %s; %s steps, feed %s", s->top.ranks == 1 && s->pass.whole ? "none" : halo_transport_name(s->transport),
+           s->pass.whole ? "whole" : "split", config_feed_name(s->feed));
+    if (s->train) printf(", up to %d steps a launch", sim_train_steps(s));
+    if (!s->pass.whole) printf(", %d lane%s", s->lanes, s->lanes == 1 ? "" : "s");
+    printf("\n");
     report_print_transports(s);
     if (r->tuning.variants > 0)
         printf("kernel       %s: the fastest of %d variants tried\n", r->tuning.name[r->tuning.chosen], r->tuning.variants);
@@ -82,6 +83,7 @@ static void print_rates(const sim *s, const report *r)
     if (k->copies.stands_out)
         printf("slow rank    %d on %s: its copies take %.0f %% longer than the median rank's\n", k->copies.rank, k->copies.host,
                100 * k->copies.over_median);
+    if (!isnan(k->host_step_s)) printf("host         %s a step, of the thread that enqueues\n", seconds_text(a, sizeof a, k->host_step_s));
     if (isnan(k->comm_s)) return;
     printf("halo         %s alone, ", seconds_text(a, sizeof a, k->comm_s));
     if (isnan(k->overlap_hidden_fraction)) printf("too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));

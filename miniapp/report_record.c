@@ -122,6 +122,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "bytes_moved_per_s", record_number(v.bytes_moved_per_s) },
         { "ceiling_bytes_per_s", record_number(r->calibration.ceiling_bytes_per_s) },
         { "fraction_of_ceiling", record_number(v.fraction) },
+        { "host_step_s", record_number(r->calibration.host_step_s) },
         { "overlap_hidden_fraction", record_number(r->calibration.overlap_hidden_fraction) },
         { "overlap", json_pack("{s:o, s:o, s:o, s:o}", "step_s", record_number(r->calibration.step_s), "step_without_comm_s",
                                record_number(r->calibration.step_without_comm_s), "comm_s",

@@ -34,25 +34,7 @@ static int choose_threads(const config *cfg, const topology *top)
     return shared > 0 ? shared : 1;
 }
 
-static void choose_feed(sim *s)
-{
-    const config *cfg = s->cfg;
-    const bool host = s->dev->kind == DEVICE_HOST;
-    s->feed = cfg->run.feed;
-    if (s->feed == CONFIG_FEED_GRAPH) {
-        s->feed = CONFIG_FEED_AUTO;
-        sim_add_note(s, true, "run.feed = graph needs a transport without the host, which this version does not have; using %s",
-                 host ? "serial" : "openmp");
-    }
-    if (s->feed == CONFIG_FEED_AUTO) s->feed = host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
-    s->lanes = cfg->run.lanes;
-    if (s->lanes == 0) s->lanes = host && s->feed == CONFIG_FEED_OPENMP ? s->dev->threads : 1;
-    if (s->lanes > STEP_LANES_MAX) s->lanes = STEP_LANES_MAX; /* of the threads: the deck's own number is checked with the deck */
-    if (cfg->run.fuse > 1)
-        sim_add_note(s, true, "run.fuse = %d is not in this version; using 1", cfg->run.fuse);
-}
-
-static bool turned(const sim *s)
+bool sim_turns(const sim *s)
 {
     return s->cfg->problem.kind == CONFIG_TRANSPOSE || s->cfg->problem.kind == CONFIG_SWEEP;
 }
@@ -64,12 +46,12 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
     const bool wraps = c->problem.kind != CONFIG_TRANSPOSE;
     const bool px = wraps && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC;
     const bool py = wraps && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
-    const bool along_y = c->grid.ny > 1 && !turned(s);
+    const bool along_y = c->grid.ny > 1 && !sim_turns(s);
     decomp *d = &s->grid.dec;
     if (!decomp_make(d, c->grid.nx, c->grid.ny, px, py, ranks, me, c->run.ranks_x, c->run.ranks_y, r, why, why_bytes))
         return false;
     s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), r, along_y ? r : 0);
-    if (!turned(s)) return true;
+    if (!sim_turns(s)) return true;
 
     /* Row slabs of the transposed field where they fit, else this grid turned, which always does. */
     decomp *t = &s->turned_grid.dec;
@@ -134,7 +116,7 @@ static void make_whole(sim *s)
 {
     char why[256] = "";
     void *const fields[2] = { s->u, s->other };
-    if (turned(s) || s->dev->kind == DEVICE_HOST) return;
+    if (sim_turns(s) || s->dev->kind == DEVICE_HOST) return;
     if (s->top.ranks > 1 && s->transport != HALO_PEER) return;
     const bool whole = step_pass_whole(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
                                        fields, s->top.comm, why, sizeof why);
@@ -182,7 +164,7 @@ static void make_passes(sim *s)
         say_refused(s, s->turned_pass.halo);
         s->from_turned = make_redist(s, &s->turned_grid, &s->grid);
     }
-    if (turned(s)) s->to_turned = make_redist(s, &s->grid, &s->turned_grid);
+    if (sim_turns(s)) s->to_turned = make_redist(s, &s->grid, &s->turned_grid);
 }
 
 /* One device block for all tables, in the order x_hi, x_lo, y_hi, y_lo, count. */
@@ -229,7 +211,7 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_
     if (notes[0]) sim_add_note(s, false, "%s", notes);
     if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
     if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
-    if (cfg->output.trace[0] && turned(s))
+    if (cfg->output.trace[0] && sim_turns(s))
         sim_add_note(s, true, "output.trace: of kind %s there is no timeline, only of steps of a stencil alone; none is written",
                  config_kind_name(cfg->problem.kind));
     problem_make(&s->prob, cfg);
@@ -238,8 +220,9 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_
     s->created.fields_s = timer_lap_s(&mark_s);
     sim_choose_transports(s, self_exe);
     s->created.transport_s = timer_lap_s(&mark_s);
-    choose_feed(s);
+    sim_choose_feed(s);
     make_passes(s);
+    sim_settle_feed(s);
     make_tables(s);
     return 0;
 }
@@ -251,6 +234,7 @@ void sim_destroy(sim *s)
         sim_wait(s);
         redist_destroy(&s->to_turned);
         redist_destroy(&s->from_turned);
+        train_destroy(&s->train);
         step_pass_destroy(&s->pass);
         step_pass_destroy(&s->turned_pass);
         step_streams_destroy(&s->streams);
@@ -271,55 +255,9 @@ void sim_destroy(sim *s)
 
 void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
 
-static void swap(void **a, void **b)
-{
-    void *t = *a;
-    *a = *b;
-    *b = t;
-}
-
-void sim_step(sim *s, const step_probe *probe)
-{
-    device_stream *main_stream = s->streams.lane[0];
-    switch (s->cfg->problem.kind) {
-    case CONFIG_HEAT:
-    case CONFIG_WAVE:
-    case CONFIG_ADVECT:
-    case CONFIG_LAPLACE:
-    case CONFIG_CUSTOM:
-        step_advance(&s->streams, &s->pass, s->other, s->u, s->prob.op.has_prev ? s->other : NULL, true, probe);
-        swap(&s->u, &s->other);
-        break;
-    case CONFIG_TRANSPOSE:
-        redist_transpose(s->to_turned, s->other, s->u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, main_stream);
-        step_mark_level(&s->streams);
-        break;
-    case CONFIG_SWEEP: /* other holds v, the half step, until the transpose back overwrites it */
-        step_advance(&s->streams, &s->pass, s->other, s->u, NULL, true, NULL);
-        redist_transpose(s->to_turned, s->turned[0], s->other, TRANSPOSE_STORE, main_stream);
-        step_mark_level(&s->streams);
-        step_advance(&s->streams, &s->turned_pass, s->turned[1], s->turned[0], NULL, true, NULL);
-        redist_transpose(s->from_turned, s->other, s->turned[1], TRANSPOSE_STORE, main_stream);
-        step_mark_level(&s->streams);
-        swap(&s->u, &s->other);
-        break;
-    }
-    s->level++;
-}
-
-/* Without an earlier level that the step reads: undoing a step loses that. */
-bool sim_can_step_with_change(const sim *s) { return step_can_change(&s->pass) && !s->prob.op.has_prev; }
-
-void sim_step_with_change(sim *s, const step_probe *probe)
-{
-    step_advance_with_change(&s->streams, &s->pass, s->other, s->u, probe);
-    swap(&s->u, &s->other);
-    s->level++;
-}
-
 void sim_undo_step(sim *s)
 {
-    swap(&s->u, &s->other);
+    sim_swap(s);
     s->level--;
     step_mark_level(&s->streams);
 }
@@ -328,7 +266,7 @@ int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->grid.shape)
 
 int sim_words(const sim *s)
 {
-    if (turned(s)) return 4;
+    if (sim_turns(s)) return 4;
     return s->prob.two_levels ? 3 : 2;
 }
 

@@ -15,6 +15,7 @@
 #include "route.h"
 #include "step.h"
 #include "topology.h"
+#include "train.h"
 
 enum { SIM_NOTES_MAX = 8 };
 
@@ -55,6 +56,7 @@ typedef struct sim {
     void *u, *other, *turned[2];
     step_streams streams;
     step_pass pass, turned_pass;
+    train *train;                /* feed graph; NULL: steps are enqueued one by one */
     redist *to_turned, *from_turned;
     problem_tables tables;       /* the initial value as a formula; its tables are copied to the device */
     void *device_tables;         /* ... here, where the kernels read them */
@@ -81,6 +83,11 @@ __attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, cons
  * fields' values. */
 void sim_choose_transports(sim *s, const char *self_exe);
 
+/* For sim_create: feed and lanes without graphs; and, once there are passes, whether graphs it is. Collective. */
+void sim_choose_feed(sim *s);
+void sim_settle_feed(sim *s);
+bool sim_turns(const sim *s); /* kinds with a transpose in their step */
+
 /* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the rows, and
  * something to time on that is not zero. */
 void sim_touch(sim *s);
@@ -97,12 +104,21 @@ void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);
 
 /* One step; level + 1. probe as in step_advance (NULL for transpose and sweep). */
 void sim_step(sim *s, const step_probe *probe);
-/* One step that takes its norm with it, for kinds and devices that can; sim_change_of then waits for the norm of the last such
- * step (later = 0), or of the one before it (1), over all ranks. sim_undo_step goes back by one level, which is still there. */
+/* Several steps, enqueued at once where the feed can: sim_train_steps says how many at most are worth it (1: it cannot).
+ * sim_prepare_steps, before the first: leaves nothing to be made in the loop. */
+void sim_steps(sim *s, int64_t steps);
+int sim_train_steps(const sim *s);
+void sim_prepare_steps(sim *s);
+/* The same, the last of which takes its norm with it, for kinds and devices that can; sim_change_of then waits for the norm of the
+ * last such step (later = 0), or of the one before it (1), over all ranks. sim_undo_step goes back by one level, which is
+ * still there. probe: only of a single step. */
 bool sim_can_step_with_change(const sim *s);
-void sim_step_with_change(sim *s, const step_probe *probe);
+void sim_steps_with_change(sim *s, int64_t steps, const step_probe *probe);
 double sim_change_of(sim *s, int later);
 void sim_undo_step(sim *s);
+/* For measuring: steps of the stencil alone that count for nothing, as in step_advance; u and other swapped. */
+void sim_pass_steps(sim *s, int64_t steps, bool exchange);
+void sim_swap(sim *s);
 /* Waits for everything enqueued. */
 void sim_wait(sim *s);
 

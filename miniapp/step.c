@@ -99,11 +99,11 @@ void step_pass_destroy(step_pass *p)
     halo_destroy(&p->halo);
 }
 
-static void level_complete(step_streams *s) { DEVICE_CHECK(s->dev, s->dev->event_record(s->dev, s->level, s->lane[0])); }
+void step_complete(step_streams *s) { DEVICE_CHECK(s->dev, s->dev->event_record(s->dev, s->level, s->lane[0])); }
 
 void step_mark_level(step_streams *s)
 {
-    level_complete(s);
+    step_complete(s);
     s->marks++;
 }
 
@@ -195,41 +195,43 @@ static void start_whole(step_streams *s, step_pass *p, void *next, void *cur)
     step_exchange(s, p, cur);
     for (int i = 0; i < 2; i++)
         DEVICE_CHECK(d, d->boundary_fill(d, p->shape, both[i], &p->sides, p->ghosts, p->ghosts_count, s->comm));
-    whole_pass_start(p->whole, s->comm);
+    whole_pass_start(p->whole, next, s->comm);
     p->whole_marks = s->marks;
 }
 
-static void advance_whole(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange, bool change,
+void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange)
+{
+    if (p->whole && exchange && p->whole_marks != s->marks) start_whole(s, p, next, cur);
+    if (p->whole && !exchange) p->whole_marks = UINT64_MAX; /* the neighbours know nothing of these steps */
+}
+
+void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, bool change)
+{
+    if (p->whole && exchange) whole_pass_advance(p->whole, steps);
+    if (change) whole_pass_fetch(p->whole, s->lane[0]);
+}
+
+static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool exchange, int beat, int turn,
                           const step_probe *probe)
 {
     device *d = s->dev;
     device_stream *stream = s->lane[0];
-    if (p->whole_marks != s->marks) start_whole(s, p, next, cur);
     stamp(probe, STEP_ENTERED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, stream));
-    whole_pass_step(p->whole, next, cur, prev, exchange, change, stream);
+    whole_pass_step(p->whole, beat, prev, exchange, turn, stream);
     if (probe) { /* all of it is interior: what the exchange costs is the difference to a step without neighbours */
         device_event *const rest[] = { probe->interior_end, probe->comm_begin, probe->comm_posted, probe->comm_resumed,
                                        probe->comm_end, probe->shell_end };
         for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) DEVICE_CHECK(d, d->event_record(d, rest[i], stream));
     }
-    level_complete(s);
+    step_complete(s);
     stamp(probe, STEP_LEFT);
 }
 
-void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe)
-{
-    advance_whole(s, p, next, cur, NULL, true, true, probe);
-}
-
-void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
-                  const step_probe *probe)
+static void enqueue_split(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
+                          const step_probe *probe)
 {
     device *d = s->dev;
-    if (p->whole) {
-        advance_whole(s, p, next, cur, prev, exchange, false, probe);
-        return;
-    }
     exchange = exchange && halo_neighbours(p->halo) > 0;
     if (probe && probe->detail) {
         probe->detail->lanes = s->lanes;
@@ -252,8 +254,37 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const vo
 
     for (int lane = 1; lane < s->lanes; lane++) DEVICE_CHECK(d, d->event_wait(d, s->lane_done[lane], s->lane[0]));
     DEVICE_CHECK(d, d->event_wait(d, s->shell_done, s->lane[0]));
-    level_complete(s);
+    step_complete(s);
     stamp(probe, STEP_LEFT);
+}
+
+int step_beat(const step_pass *p, void *const fields[2], const void *next, bool exchange)
+{
+    return p->whole ? whole_pass_beat(p->whole, next, exchange) : next == fields[1];
+}
+
+void step_enqueue(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool exchange, int beat, int turn)
+{
+    void *next = fields[beat % 2], *cur = fields[1 - beat % 2];
+    const void *prev = has_prev ? next : NULL;
+    if (p->whole) enqueue_whole(s, p, prev, exchange, beat, turn, NULL);
+    else enqueue_split(s, p, next, cur, prev, exchange, NULL);
+}
+
+void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe)
+{
+    step_ready(s, p, next, cur, true);
+    enqueue_whole(s, p, NULL, true, whole_pass_beat(p->whole, next, true), whole_pass_turn(p->whole), probe);
+    step_taken(s, p, 1, true, true);
+}
+
+void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
+                  const step_probe *probe)
+{
+    step_ready(s, p, next, cur, exchange);
+    if (p->whole) enqueue_whole(s, p, prev, exchange, whole_pass_beat(p->whole, next, exchange), WHOLE_PASS_NO_NORM, probe);
+    else enqueue_split(s, p, next, cur, prev, exchange, probe);
+    step_taken(s, p, 1, exchange, false);
 }
 
 /* All events of a probe, to make and unmake them. */

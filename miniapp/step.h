@@ -7,7 +7,8 @@
  *
  *   1. receives posted; boundary boxes packed on the high-priority comm stream, once the last level is complete
  *   2. interior (cells that read no ghost) launched on L lanes: L strips of rows, one stream each; with feed openmp
- *      each lane is fed by a thread of its own, with serial one thread goes round breadth first
+ *      each lane is fed by a thread of its own, with serial one thread goes round breadth first (so does the one that
+ *      captures steps for feed graph, train.h)
  *   3. the comm thread (the main thread, so MPI_THREAD_FUNNELED is enough) waits for the pack, sends, receives, unpacks
  *   4. on the comm stream still: ghosts outside the domain, then the shell (cells that read ghosts)
  *   5. lanes and shell joined: the level is complete
@@ -37,7 +38,7 @@ extern const char *const step_phase_name[STEP_PHASES];
 typedef struct step_streams {
     device *dev;
     int lanes;
-    config_feed feed; /* CONFIG_FEED_OPENMP or CONFIG_FEED_SERIAL */
+    config_feed feed; /* OPENMP, or SERIAL; with GRAPH (train.h) steps are captured, and now and then taken, by one thread too */
     device_stream *lane[STEP_LANES_MAX], *comm;
     device_event *lane_done[STEP_LANES_MAX], *shell_done, *level;
     uint64_t marks; /* levels that something else than a step put in place */
@@ -95,6 +96,15 @@ void step_mark_level(step_streams *s);
  * halo out (stale ghosts), to time the same step without communication. probe may be NULL. */
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
                   const step_probe *probe);
+/* The same in parts, for steps that are captured. step_ready: what must have happened before the first one of them (whole steps:
+ * ghosts and flags; collective then). step_enqueue: the step from a level of that beat, the same work every time, with the
+ * norm's turn (whole_pass_step) or none. step_taken: so many were. The beat of a level is even where fields[0] is written next. */
+void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
+int step_beat(const step_pass *p, void *const fields[2], const void *next, bool exchange);
+void step_enqueue(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool exchange, int beat, int turn);
+void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, bool change);
+/* The event `level`, recorded now. */
+void step_complete(step_streams *s);
 /* The same with max |next - cur| taken in the step, where step_can_change; whole_pass_change has the result. */
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe);
 static inline bool step_can_change(const step_pass *p) { return p->whole && whole_pass_can_change(p->whole); }

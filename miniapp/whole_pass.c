@@ -3,15 +3,13 @@
  * of every rank has ended, so that the flags stand at `steps` everywhere already; the first start puts them there. */
 #include "whole_pass.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "check.h"
 #include "peer.h"
 #include "whole_plan.h"
-
-/* One is joined, one cleared, one on its way to the host. */
-enum { CHANGES = 3 };
 
 struct whole_pass {
     device *d; /* not owned */
@@ -21,11 +19,11 @@ struct whole_pass {
     void *field[2];
     whole_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
     void *flags, *done;
-    uint64_t steps;
-    uint64_t *change;      /* CHANGES words: where a step's norm is joined, and cleared by the one before; NULL: no norms */
+    int beat;             /* of the present level; its parity says which field the next step writes */
+    uint64_t *change;      /* WHOLE_PASS_TURNS words: where a step's norm is joined, and cleared by the one before; NULL: no norms */
     uint64_t *change_host; /* pinned copies of them */
     device_stream *aside;  /* brings them, beside the next step */
-    device_event *joined, *copied[CHANGES];
+    device_event *joined, *copied[WHOLE_PASS_TURNS];
     int turn;              /* of the next step with a norm */
 };
 
@@ -40,11 +38,11 @@ static void make_flags(whole_pass *w)
 {
     device *d = w->d;
     device_stream *s;
-    void **const both[] = { &w->flags, &w->done };
+    void **const all[] = { &w->flags, &w->done };
     DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    for (int i = 0; i < 2; i++) {
-        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, WHOLE_PLAN_FLAG_BYTES, both[i]));
-        DEVICE_CHECK(d, d->fill_bytes(d, *both[i], 0, WHOLE_PLAN_FLAG_BYTES, s));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, WHOLE_PLAN_FLAG_BYTES, all[i]));
+        DEVICE_CHECK(d, d->fill_bytes(d, *all[i], 0, WHOLE_PLAN_FLAG_BYTES, s));
     }
     DEVICE_CHECK(d, d->stream_sync(d, s));
     DEVICE_CHECK(d, d->stream_destroy(d, &s));
@@ -53,10 +51,10 @@ static void make_flags(whole_pass *w)
 static void make_changes(whole_pass *w)
 {
     device *d = w->d;
-    const size_t bytes = CHANGES * sizeof *w->change;
+    const size_t bytes = WHOLE_PASS_TURNS * sizeof *w->change;
     DEVICE_CHECK(d, d->stream_create(d, true, &w->aside));
     DEVICE_CHECK(d, d->event_create(d, false, &w->joined));
-    for (int i = 0; i < CHANGES; i++) DEVICE_CHECK(d, d->event_create(d, false, &w->copied[i]));
+    for (int i = 0; i < WHOLE_PASS_TURNS; i++) DEVICE_CHECK(d, d->event_create(d, false, &w->copied[i]));
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, bytes, (void **)&w->change_host));
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, (void **)&w->change));
     DEVICE_CHECK(d, d->fill_bytes(d, w->change, 0, bytes, w->aside));
@@ -70,7 +68,7 @@ static void free_changes(whole_pass *w)
     DEVICE_CHECK(d, d->stream_sync(d, w->aside));
     DEVICE_CHECK(d, d->stream_destroy(d, &w->aside));
     DEVICE_CHECK(d, d->event_destroy(d, &w->joined));
-    for (int i = 0; i < CHANGES; i++) DEVICE_CHECK(d, d->event_destroy(d, &w->copied[i]));
+    for (int i = 0; i < WHOLE_PASS_TURNS; i++) DEVICE_CHECK(d, d->event_destroy(d, &w->copied[i]));
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, w->change_host));
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, w->change));
 }
@@ -122,7 +120,7 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
         }
     whole_pass *w = calloc(1, sizeof *w);
     if (!w) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    *w = (whole_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] }, .steps = 1 };
+    *w = (whole_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] } };
     MPI_CHECK(MPI_Comm_dup(comm, &w->comm));
     if (ranks > 1) {
         w->peers = peer_create(d, rank, count, comm, why, why_bytes);
@@ -155,43 +153,59 @@ void whole_pass_destroy(whole_pass **w)
     *w = NULL;
 }
 
-void whole_pass_start(whole_pass *w, device_stream *s)
+void whole_pass_start(whole_pass *w, const void *next, device_stream *s)
 {
     device *d = w->d;
-    const whole_step *any = &w->linked[0];
+    const uint64_t beat = next == w->field[1];
+    w->beat = (int)beat;
     DEVICE_CHECK(d, d->stream_sync(d, s));
     MPI_CHECK(MPI_Barrier(w->comm)); /* nobody's kernels run: nobody raises a flag */
-    for (int k = 0; k < any->links; k++)
-        DEVICE_CHECK(d, d->copy(d, any->link[k].mine, &w->steps, sizeof w->steps, s));
+    for (int k = 0; k < w->linked[0].links; k++)
+        DEVICE_CHECK(d, d->copy(d, w->linked[0].link[k].mine, &beat, sizeof beat, s));
     DEVICE_CHECK(d, d->stream_sync(d, s));
     MPI_CHECK(MPI_Barrier(w->comm));
 }
 
-void whole_pass_step(whole_pass *w, void *next, const void *cur, const void *prev, bool exchange, bool change, device_stream *s)
+int whole_pass_beat(const whole_pass *w, const void *next, bool exchange)
+{
+    const int parity = next == w->field[1];
+    assert(!exchange || w->beat % 2 == parity);
+    return exchange ? w->beat : parity;
+}
+
+void whole_pass_advance(whole_pass *w, int64_t steps) { w->beat = (int)((w->beat + steps) % WHOLE_BEATS); }
+
+void whole_pass_step(whole_pass *w, int beat, const void *prev, bool exchange, int turn, device_stream *s)
 {
     device *d = w->d;
-    const int i = next == w->field[1], turn = w->turn;
+    const int i = beat % 2;
     whole_step step = exchange ? w->linked[i] : w->alone[i];
-    step.level = w->steps;
-    if (exchange) w->steps++;
-    if (change) {
-        w->turn = (turn + 1) % CHANGES;
+    step.beat = (uint64_t)beat;
+    if (turn != WHOLE_PASS_NO_NORM) {
         step.change = w->change + turn;
-        step.clear = w->change + w->turn;
+        step.clear = w->change + (turn + 1) % WHOLE_PASS_TURNS;
     }
-    DEVICE_CHECK(d, d->stencil_whole(d, &w->shape, next, cur, prev, &step, s));
-    if (!change) return;
+    DEVICE_CHECK(d, d->stencil_whole(d, &w->shape, w->field[i], w->field[1 - i], prev, &step, s));
+}
+
+void whole_pass_fetch(whole_pass *w, device_stream *s)
+{
+    device *d = w->d;
+    const int turn = w->turn;
     DEVICE_CHECK(d, d->event_record(d, w->joined, s));
     DEVICE_CHECK(d, d->event_wait(d, w->joined, w->aside));
     DEVICE_CHECK(d, d->copy(d, w->change_host + turn, w->change + turn, sizeof *w->change, w->aside));
     DEVICE_CHECK(d, d->event_record(d, w->copied[turn], w->aside));
+    w->turn = (turn + 1) % WHOLE_PASS_TURNS;
 }
 
 bool whole_pass_can_change(const whole_pass *w) { return w->change != NULL; }
 
+int whole_pass_turn(const whole_pass *w) { return w->turn; }
+
 uint64_t whole_pass_change(whole_pass *w, int later)
 {
-    const int turn = (w->turn + 2 * CHANGES - 1 - later) % CHANGES;
+    const int turn = (w->turn + 2 * WHOLE_PASS_TURNS - 1 - later) % WHOLE_PASS_TURNS;
     DEVICE_CHECK(w->d, w->d->event_sync(w->d, w->copied[turn]));
     return w->change_host[turn];
 }

@@ -19,13 +19,27 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
 void whole_pass_destroy(whole_pass **w);
 
 /* Collective; to be called when all ghosts of the present level, and those of both buffers that no cell gives, are in place,
- * before the first step and whenever something else has written the fields. Waits for s. */
-void whole_pass_start(whole_pass *w, device_stream *s);
+ * before the first step, whenever something else has written the fields, and after steps without the neighbours. next: what the
+ * first step will write. Waits for s. */
+void whole_pass_start(whole_pass *w, const void *next, device_stream *s);
 
-/* Enqueues one step on s. exchange = false: without the neighbours, for measuring; leaves their ghosts as they are. change: take
- * the norm with it; one at a time, the last one's read before the next is asked for but one. */
-void whole_pass_step(whole_pass *w, void *next, const void *cur, const void *prev, bool exchange, bool change, device_stream *s);
+/* Norms have three words that take turns: one is joined, one cleared, one on its way to the host. */
+enum { WHOLE_PASS_TURNS = 3, WHOLE_PASS_NO_NORM = -1 };
+
+/* Of the present level, from which `next` will be written: the number of the level mod WHOLE_BEATS, odd where next is fields[1]. */
+int whole_pass_beat(const whole_pass *w, const void *next, bool exchange);
+/* So many steps with exchange were enqueued. */
+void whole_pass_advance(whole_pass *w, int64_t steps);
+
+/* Enqueues the step from a level of that beat on s. exchange = false: without the neighbours, for measuring; leaves their ghosts
+ * as they are. turn: the word of the norm to take with it, whole_pass_turn, or none. A step enqueued with the same arguments
+ * is the same work every time and may be captured. */
+void whole_pass_step(whole_pass *w, int beat, const void *prev, bool exchange, int turn, device_stream *s);
 bool whole_pass_can_change(const whole_pass *w);
+/* Of the next step with a norm; whole_pass_fetch after that step, never captured, brings the norm to the host and gives the turn
+ * on. One step at a time, the last one's norm read before the next is asked for but one. */
+int whole_pass_turn(const whole_pass *w);
+void whole_pass_fetch(whole_pass *w, device_stream *s);
 /* cell_abs_bits of this rank's max |next - cur| in the last step but `later` with the norm, later = 0 or 1; waits for it. */
 uint64_t whole_pass_change(whole_pass *w, int later);
 

@@ -9,7 +9,7 @@ def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
 [
   (has_all(["schema", "program", "version", "git", "command", "started", "problem", "grid", "ranks", "ranks_x", "ranks_y",
     "device", "transport", "lanes", "feed", "fuse", "tune", "asked", "steps", "steps_run", "step_s", "gcells_per_s", "bytes_per_s",
-    "bytes_moved_per_s", "ceiling_bytes_per_s", "fraction_of_ceiling", "overlap_hidden_fraction", "phases", "fingerprint",
+    "bytes_moved_per_s", "ceiling_bytes_per_s", "fraction_of_ceiling", "overlap_hidden_fraction", "host_step_s", "phases", "fingerprint",
     "verdict", "max_error", "error_bound", "checkpoint", "machine", "slowest"]) | not | select(.) | "a key is missing"),
   (select(.schema | count | not) | "schema"),
   (select(.program != "weft") | "program"),
@@ -26,7 +26,7 @@ def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
   (select([.tune.variant | text or . == null] + [.tune.seconds | number] + [.tune.tried | type == "array"] | all | not) | "tune"),
   (select([.step_s | .min, .p50, .p90, .p99, .max, .mean] | all(number) | not) | "step_s"),
   (select([.gcells_per_s, .bytes_per_s, .bytes_moved_per_s, .ceiling_bytes_per_s, .fraction_of_ceiling,
-    .overlap_hidden_fraction, .max_error, .error_bound] | all(number) | not) | "figures"),
+    .overlap_hidden_fraction, .host_step_s, .max_error, .error_bound] | all(number) | not) | "figures"),
   (select([.phases[] | .mean_s, .max_s] | all(number) | not) | "phases"),
   (select(.fingerprint | test("^[0-9a-f]{16}$") | not) | "fingerprint"),
   (select([.verdict] | inside(["exact", "failed", "unchecked"]) | not) | "verdict"),

@@ -126,3 +126,67 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
         [ $kind = transpose ] || expect "$kind, tried and chosen" true "$(tail -n 1 cuda.jsonl | jq '.tune | .variant as $v | (.tried | length >= 2) and any(.tried[]; .variant == $v)')"
     done
 }
+
+# The host's bits, from a GPU, by every feed, over transports with and without the host; a checkpoint on the way holds the same level.
+# Ranks may share the GPU.
+gpu_choices=(
+    "graph 1"
+    "openmp 1"
+    "serial 2 run.transport=peer"
+    "openmp 2 run.transport=peer"
+    "graph 2 run.transport=peer"
+    "graph 2 run.transport=peer run.ranks_x=2 run.lanes=3"
+    "graph 2 run.transport=nccl"
+    "graph 2 run.transport=staged"
+)
+
+every_feed() { # deck
+    local choice words steps
+    [ "$("$weft" info | grep -ci 'cuda.*GPU\|GPU-')" -gt 0 ] || skip "no GPU here"
+    weft_alone "$1" run.device=host checkpoint.dir=host
+    local reference
+    reference=$(fingerprint) steps=$(record .steps)
+    for choice in "${gpu_choices[@]}"; do
+        read -ra words <<<"$choice"
+        rm -rf device
+        weft_run "${words[1]}" "$1" run.device=cuda checkpoint.dir=device "run.feed=${words[0]}" "${words[@]:2}"
+        expect "fingerprint with $choice" "$reference" "$(fingerprint)"
+        expect "last level with $choice" "$steps" "$(record .steps)"
+        "$weft" diff host/step_0000000010.h5 device/step_0000000010.h5
+        # a transport with messages that the host sends has no graphs
+        case $(record .transport) in staged | aware | mapped) [ "${words[1]}" = 1 ] || words[0]=openmp ;; esac
+        expect "feed with $choice" "${words[0]}" "$(record .feed)"
+    done
+}
+
+way=(grid.nx=61 grid.ny=47 time.steps=43 checkpoint.every=10 checkpoint.keep=0)
+
+@test "on a GPU every feed: heat, mixed sides, order 6" {
+    deck d.ini problem.kind=heat problem.order=6 problem.alpha=0.15 "${way[@]}" "grid.x_low=dirichlet 0" \
+        grid.x_high=neumann grid.y_low=neumann "grid.y_high=dirichlet 0" problem.mode_x=3 problem.mode_y=2
+    every_feed d.ini
+}
+
+@test "on a GPU every feed: wave, periodic, f32, random start" {
+    deck d.ini problem.kind=wave problem.alpha=0.3 problem.dtype=f32 "${way[@]}" problem.initial=random
+    every_feed d.ini
+}
+
+@test "on a GPU every feed: box, 3 x 3, no symmetry" {
+    deck d.ini problem.kind=custom "${way[@]}" problem.initial=random "problem.weights=.06 .12 .05 | .11 .25 .125 | .07 .1 .115"
+    every_feed d.ini
+}
+
+@test "on a GPU every feed: laplace stops at the level where the host does" {
+    deck d.ini problem.kind=laplace grid.nx=37 grid.ny=29 "grid.boundary=dirichlet 0" time.steps=5000 \
+        time.tolerance=2e-3 time.norm_every=7 checkpoint.every=10 checkpoint.keep=0
+    every_feed d.ini
+    [ "$(record .steps)" -gt 14 ]
+    [ "$(record .steps)" -lt 5000 ]
+}
+
+@test "on a GPU every feed: heat in 1D" {
+    deck d.ini problem.kind=heat problem.order=4 problem.alpha=0.3 grid.nx=211 "grid.boundary=dirichlet 1.5" "${way[@]:2}"
+    gpu_choices=("graph 1" "serial 1" "graph 2 run.transport=peer" "graph 2 run.transport=nccl")
+    every_feed d.ini
+}

@@ -1,5 +1,5 @@
-/* Whole steps, one launch each, on a grid cut among ranks that stand beside each other in this process, give after several levels
- * the cells that the host's split steps give on the uncut grid: every image and every flag is right. */
+/* Whole steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that stand beside each other in this
+ * process, give after several levels the cells that the host's split steps give on the uncut grid: every image and every flag is right. */
 #include "cuda_twin.h"
 
 #include "whole_plan.h"
@@ -104,7 +104,35 @@ static void free_ranks(one_rank *rank, int ranks)
     }
 }
 
-static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, int ranks, int ranks_x)
+/* Every rank's, in turn: each waits for its neighbours' on the device. */
+static void enqueue_steps(one_rank *rank, int ranks)
+{
+    for (int n = 0; n < STEPS; n++)
+        for (int i = 0; i < ranks; i++) {
+            one_rank *me = &rank[i];
+            const int from = n % 2, to = 1 - from;
+            whole_step step = me->step[to];
+            step.beat = (uint64_t)n % WHOLE_BEATS;
+            OK(CUDA, dev[CUDA]->stencil_whole(dev[CUDA], &me->shape, me->field[to], me->field[from], me->field[to], &step, me->stream));
+        }
+}
+
+static void launch_graphs(one_rank *rank, int ranks)
+{
+    device_graph *graph[RANKS_MAX];
+    for (int i = 0; i < ranks; i++) {
+        OK(CUDA, dev[CUDA]->graph_begin(dev[CUDA], rank[i].stream));
+        enqueue_steps(&rank[i], 1);
+        OK(CUDA, dev[CUDA]->graph_end(dev[CUDA], rank[i].stream, &graph[i]));
+    }
+    for (int i = 0; i < ranks; i++) OK(CUDA, dev[CUDA]->graph_launch(dev[CUDA], graph[i], rank[i].stream));
+    for (int i = 0; i < ranks; i++) {
+        OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], rank[i].stream));
+        OK(CUDA, dev[CUDA]->graph_destroy(dev[CUDA], &graph[i]));
+    }
+}
+
+static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, int ranks, int ranks_x, bool graphs)
 {
     const int r = op->radius;
     const field_shape whole = field_shape_make(op->type, nx, ny, r, r);
@@ -117,14 +145,9 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
     for (int i = 0; i < ranks; i++)
         for (int k = 0; k < 2; k++) give(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]);
 
+    (graphs ? launch_graphs : enqueue_steps)(rank, ranks);
     for (int n = 0; n < STEPS; n++) {
         const int from = n % 2, to = 1 - from;
-        for (int i = 0; i < ranks; i++) {
-            whole_step step = rank[i].step[to];
-            step.level = (uint64_t)n;
-            OK(CUDA, dev[CUDA]->stencil_whole(dev[CUDA], &rank[i].shape, rank[i].field[to], rank[i].field[from], rank[i].field[to],
-                                              &step, rank[i].stream));
-        }
         OK(HOST, dev[HOST]->boundary_fill(dev[HOST], &whole, level[from].at[HOST], sides, around, 4, stream[HOST]));
         OK(HOST, dev[HOST]->stencil_sweep(dev[HOST], &whole, level[to].at[HOST], level[from].at[HOST], level[to].at[HOST], &own, 1,
                                           stream[HOST]));
@@ -132,9 +155,9 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
     for (int i = 0; i < ranks; i++)
         for (int k = 0; k < 2; k++)
             if (!same_cells(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]))
-                fail_msg("%s r=%d %s prev=%d %lldx%lld on %dx%d ranks, sides %d%d %d%d: rank %d differs at level %d",
+                fail_msg("%s r=%d %s prev=%d %lldx%lld on %dx%d ranks%s, sides %d%d %d%d: rank %d differs at level %d",
                          op->form == STENCIL_STAR ? "star" : "box", r, dtype_name(op->type), op->has_prev, (long long)nx, (long long)ny,
-                         ranks_x, ranks / ranks_x, (int)sides->x_low.kind, (int)sides->x_high.kind, (int)sides->y_low.kind,
+                         ranks_x, ranks / ranks_x, graphs ? " by graphs" : "", (int)sides->x_low.kind, (int)sides->x_high.kind, (int)sides->y_low.kind,
                          (int)sides->y_high.kind, i, k == STEPS % 2 ? STEPS : STEPS - 1);
     free_ranks(rank, ranks);
     for (int k = 0; k < 2; k++) twin_free(&level[k]);
@@ -165,7 +188,7 @@ static void every_decomposition(void **state)
                     const boundary sides = { { pairs[p % 3][0], 0.25 }, { pairs[p % 3][1], -0.5 }, { pairs[p / 3][0], 1.5 }, { pairs[p / 3][1], 0.0 } };
                     const stencil op = random_stencil(form, radius, turn % 2 ? DTYPE_F32 : DTYPE_F64, turn % 3 == 0);
                     ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
-                    one_case(&op, turn % 5 ? 203 : 1031, turn % 7 ? 97 : 300, &sides, grids[g][0], grids[g][1]);
+                    one_case(&op, turn % 5 ? 203 : 1031, turn % 7 ? 97 : 300, &sides, grids[g][0], grids[g][1], turn / 2 % 2);
                 }
 }
 
@@ -177,8 +200,8 @@ static void narrow_and_tall(void **state)
     for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++) {
         const stencil op = random_stencil(radius % 3 ? STENCIL_STAR : STENCIL_BOX, radius, radius % 2 ? DTYPE_F32 : DTYPE_F64, false);
         ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
-        one_case(&op, 4 * radius, 6 * radius, &wrap, 4, 2);
-        one_case(&op, 601, 30011, &wrap, 3, 1);
+        one_case(&op, 4 * radius, 6 * radius, &wrap, 4, 2, radius % 2);
+        one_case(&op, 601, 30011, &wrap, 3, 1, radius % 2);
     }
 }
 

@@ -1,0 +1,140 @@
+/* Who enqueues a run's steps: what was asked where it works, else what serves best, with a sentence for what cannot be had; and the
+ * steps themselves, one by one or many in a graph (train.h). */
+#include <stdio.h>
+
+#include "agree.h"
+#include "check.h"
+#include "sim.h"
+
+static config_feed feed_without_graphs(const sim *s)
+{
+    return s->dev->kind == DEVICE_HOST ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
+}
+
+void sim_choose_feed(sim *s)
+{
+    const config *cfg = s->cfg;
+    s->feed = cfg->run.feed;
+    if (s->feed == CONFIG_FEED_AUTO || s->feed == CONFIG_FEED_GRAPH) s->feed = feed_without_graphs(s);
+    s->lanes = cfg->run.lanes;
+    if (s->lanes == 0) s->lanes = s->dev->kind == DEVICE_HOST && s->feed == CONFIG_FEED_OPENMP ? s->dev->threads : 1;
+    if (s->lanes > STEP_LANES_MAX) s->lanes = STEP_LANES_MAX; /* of the threads: the deck's own number is checked with the deck */
+    if (cfg->run.fuse > 1)
+        sim_add_note(s, true, "run.fuse = %d is not in this version; using 1", cfg->run.fuse);
+}
+
+/* False on all ranks, with the first one's reason as a sentence part, where steps cannot be captured. */
+static bool graphs_serve(const sim *s, char *why, size_t why_bytes)
+{
+    const char *no_graphs = s->dev->graph_refusal(s->dev);
+    if (no_graphs) snprintf(why, why_bytes, "%s", no_graphs);
+    else if (sim_turns(s)) snprintf(why, why_bytes, "steps of kind %s are not captured", config_kind_name(s->cfg->problem.kind));
+    else
+        for (halo_transport t = 0; t < HALO_TRANSPORTS; t++)
+            if (t != HALO_PEER && t != HALO_NCCL && halo_links_by(s->pass.halo, t) > 0)
+                snprintf(why, why_bytes, "over %s the host sends the messages of every step", halo_transport_name(t));
+    return agree_or_say(why[0] == '\0', why, why_bytes, s->top.comm);
+}
+
+/* A timeline wants steps that are launched, and probed, one by one. */
+void sim_settle_feed(sim *s)
+{
+    const config *c = s->cfg;
+    char why[256] = "";
+    const bool asked = c->run.feed == CONFIG_FEED_GRAPH;
+    if (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0])) return;
+    if (!graphs_serve(s, why, sizeof why)) {
+        if (asked) sim_add_note(s, true, "run.feed = graph: %s; using %s", why, config_feed_name(s->feed));
+        return;
+    }
+    void *const fields[2] = { s->u, s->other };
+    s->feed = s->streams.feed = CONFIG_FEED_GRAPH;
+    s->train = train_create(&s->streams, &s->pass, fields, s->prob.op.has_prev);
+}
+
+int sim_train_steps(const sim *s) { return s->train ? TRAIN_STEPS_MAX : 1; }
+
+void sim_prepare_steps(sim *s)
+{
+    if (s->train) train_prepare(s->train, s->cfg->time.norm_every > 0 && sim_can_step_with_change(s));
+}
+
+void sim_swap(sim *s)
+{
+    void *t = s->u;
+    s->u = s->other;
+    s->other = t;
+}
+
+void sim_pass_steps(sim *s, int64_t steps, bool exchange)
+{
+    if (s->train) {
+        train_go(s->train, s->other, s->u, steps, exchange, false);
+        if (steps % 2 != 0) sim_swap(s);
+        return;
+    }
+    for (; steps > 0; steps--) {
+        step_advance(&s->streams, &s->pass, s->other, s->u, s->prob.op.has_prev ? s->other : NULL, exchange, NULL);
+        sim_swap(s);
+    }
+}
+
+static void transpose_step(sim *s)
+{
+    redist_transpose(s->to_turned, s->other, s->u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.lane[0]);
+    step_mark_level(&s->streams);
+}
+
+/* other holds v, the half step, until the transpose back overwrites it. */
+static void sweep_step(sim *s)
+{
+    device_stream *main_stream = s->streams.lane[0];
+    step_advance(&s->streams, &s->pass, s->other, s->u, NULL, true, NULL);
+    redist_transpose(s->to_turned, s->turned[0], s->other, TRANSPOSE_STORE, main_stream);
+    step_mark_level(&s->streams);
+    step_advance(&s->streams, &s->turned_pass, s->turned[1], s->turned[0], NULL, true, NULL);
+    redist_transpose(s->from_turned, s->other, s->turned[1], TRANSPOSE_STORE, main_stream);
+    step_mark_level(&s->streams);
+    sim_swap(s);
+}
+
+void sim_step(sim *s, const step_probe *probe)
+{
+    switch (s->cfg->problem.kind) {
+    case CONFIG_HEAT:
+    case CONFIG_WAVE:
+    case CONFIG_ADVECT:
+    case CONFIG_LAPLACE:
+    case CONFIG_CUSTOM:
+        step_advance(&s->streams, &s->pass, s->other, s->u, s->prob.op.has_prev ? s->other : NULL, true, probe);
+        sim_swap(s);
+        break;
+    case CONFIG_TRANSPOSE: transpose_step(s); break;
+    case CONFIG_SWEEP: sweep_step(s); break;
+    }
+    s->level++;
+}
+
+void sim_steps(sim *s, int64_t steps)
+{
+    if (s->train) sim_pass_steps(s, steps, true);
+    s->level += s->train ? steps : 0;
+    for (; !s->train && steps > 0; steps--) sim_step(s, NULL);
+}
+
+/* Without an earlier level that the step reads: undoing a step loses that. */
+bool sim_can_step_with_change(const sim *s) { return step_can_change(&s->pass) && !s->prob.op.has_prev; }
+
+void sim_steps_with_change(sim *s, int64_t steps, const step_probe *probe)
+{
+    if (s->train && !probe) {
+        train_go(s->train, s->other, s->u, steps, true, true);
+        if (steps % 2 != 0) sim_swap(s);
+        s->level += steps;
+        return;
+    }
+    if (steps > 1) sim_steps(s, steps - 1);
+    step_advance_with_change(&s->streams, &s->pass, s->other, s->u, probe);
+    sim_swap(s);
+    s->level++;
+}

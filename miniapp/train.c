@@ -1,0 +1,84 @@
+#include "train.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "check.h"
+
+enum { SIZES = 6 }; /* 1 << 0 .. 1 << (SIZES - 1) steps */
+_Static_assert(1 << (SIZES - 1) == TRAIN_STEPS_MAX, "the largest size");
+
+/* What else a graph is kept by: the turn of its last step's norm, or one of these. */
+enum { PLAIN = WHOLE_PASS_TURNS, ALONE, KINDS };
+
+struct train {
+    step_streams *s; /* not owned, as are: */
+    step_pass *p;
+    void *field[2];
+    bool has_prev;
+    int beats; /* of split steps 2: the buffers in turn */
+    device_graph *graph[WHOLE_BEATS][SIZES][KINDS]; /* [beat of the first level]; NULL: not captured yet */
+};
+
+train *train_create(step_streams *s, step_pass *p, void *const fields[2], bool has_prev)
+{
+    train *t = calloc(1, sizeof *t);
+    if (!t) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    *t = (train){ .s = s, .p = p, .field = { fields[0], fields[1] }, .has_prev = has_prev, .beats = p->whole ? WHOLE_BEATS : 2 };
+    return t;
+}
+
+void train_destroy(train **t)
+{
+    if (!t || !*t) return;
+    device *d = (*t)->s->dev;
+    for (int beat = 0; beat < (*t)->beats; beat++)
+        for (int size = 0; size < SIZES; size++)
+            for (int kind = 0; kind < KINDS; kind++) DEVICE_CHECK(d, d->graph_destroy(d, &(*t)->graph[beat][size][kind]));
+    free(*t);
+    *t = NULL;
+}
+
+static device_graph *graph_of(train *t, int beat, int size, int kind)
+{
+    step_streams *s = t->s;
+    device *d = s->dev;
+    device_graph **g = &t->graph[beat][size][kind];
+    if (*g) return *g;
+    DEVICE_CHECK(d, d->graph_begin(d, s->lane[0]));
+    step_complete(s); /* other streams join by it */
+    for (int n = 0; n < 1 << size; n++) {
+        const bool last = n + 1 == 1 << size;
+        step_enqueue(s, t->p, t->field, t->has_prev, kind != ALONE, (beat + n) % WHOLE_BEATS,
+                     last && kind < WHOLE_PASS_TURNS ? kind : WHOLE_PASS_NO_NORM);
+    }
+    DEVICE_CHECK(d, d->graph_end(d, s->lane[0], g));
+    step_complete(s); /* what was recorded above is the graph's */
+    return *g;
+}
+
+void train_prepare(train *t, bool change)
+{
+    for (int beat = 0; beat < t->beats; beat++)
+        for (int size = 0; size < SIZES; size++)
+            for (int kind = change ? 0 : PLAIN; kind <= PLAIN; kind++) (void)graph_of(t, beat, size, kind);
+}
+
+void train_go(train *t, void *next, void *cur, int64_t steps, bool exchange, bool change)
+{
+    step_streams *s = t->s;
+    device *d = s->dev;
+    assert(!change || (exchange && step_can_change(t->p)));
+    step_ready(s, t->p, next, cur, exchange);
+    int beat = step_beat(t->p, t->field, next, exchange);
+    for (int64_t left = steps; left > 0;) {
+        int size = SIZES - 1;
+        while (1 << size > left) size--;
+        left -= 1 << size;
+        const int kind = left == 0 && change ? whole_pass_turn(t->p->whole) : exchange ? PLAIN : ALONE;
+        DEVICE_CHECK(d, d->graph_launch(d, graph_of(t, beat, size, kind), s->lane[0]));
+        beat = (beat + (1 << size)) % t->beats;
+    }
+    step_complete(s);
+    step_taken(s, t->p, steps, exchange, change);
+}
