@@ -127,6 +127,7 @@ void redist_peer_transpose(redist_peer *r, void *target, void *source, int flags
 {
     device *d = r->d;
     const int me = r->to.rank;
+    const int64_t line_cells = FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(r->to_shape.type);
     void *const *theirs = sources(r, source);
     device_part parts[DEVICE_RANKS_MAX];
     device_lent lent[DEVICE_RANKS_MAX];
@@ -147,15 +148,15 @@ void redist_peer_transpose(redist_peer *r, void *target, void *source, int flags
         if (!box_empty(out) && other != me)
             lent[lent_count++] = (device_lent){
                 .cells = source_cell(r, source, me, out),
-                .pitch = r->from_shape[me].pitch,
                 .rows = box_width(out),
                 .cols = box_height(out),
+                .rows_above = (int)((out.x0 - decomp_box(&r->to, other).x0) % line_cells),
                 .read = (const uint64_t *)(r->board + read_at(r->ranks, other)),
             };
     }
     DEVICE_CHECK(d, d->ranks_meet(d, &r->meeting, s));
     DEVICE_CHECK(d, d->transpose_parts(d, r->to_shape.type, parts, parts_count, r->to_shape.pitch, lent, lent_count,
-                                       r->meeting.count, flags, s));
+                                       r->from_shape[me].pitch, r->meeting.count, flags, s));
     if (!(flags & TRANSPOSE_INCREMENT_SOURCE)) DEVICE_CHECK(d, d->ranks_meet(d, &r->meeting, s));
 }
 

@@ -49,7 +49,8 @@ enum { PACK_PIECES_MAX = 8, BOUNDARY_BOXES_MAX = 8 };
 enum { TRANSPOSE_STORE = 0, TRANSPOSE_ADD = 1, TRANSPOSE_INCREMENT_SOURCE = 2 };
 /* A transpose whose source lies in several ranks' memory (links, handles: below). The part of this rank's target whose
  * source is one rank's, and the cells of the own source that another rank reads. Both are cut into the same DEVICE_BANDS
- * bands of rows, so that the owner may increment a band as soon as its reader says that it has read it. */
+ * bands of rows, so that the owner may increment a band as soon as its reader says that it has read it. All pitches are
+ * whole lines (FIELD_ALIGN_BYTES), as fields' are. */
 enum { DEVICE_RANKS_MAX = 32, DEVICE_BANDS = 64 };
 typedef struct device_part {
     const void *from;         /* first source cell, own or another rank's */
@@ -60,7 +61,8 @@ typedef struct device_part {
 } device_part;
 typedef struct device_lent {
     void *cells;
-    int64_t pitch, rows, cols;
+    int64_t rows, cols;
+    int rows_above;           /* cells from the line before the reader's `to` up to it */
     const uint64_t *read; /* the reader's `read` */
 } device_lent;
 /* Where ranks wait for each other; the meetings are counted on the device. */
@@ -187,7 +189,8 @@ struct device {
      * With TRANSPOSE_INCREMENT_SOURCE the own part's source and the lent cells are incremented, each after it was read,
      * so that all ranks have read this rank's source when the work is done; without it, only another meeting tells. */
     int (*transpose_parts)(device *d, dtype t, const device_part *parts, int count, int64_t to_pitch,
-                           const device_lent *lent, int lent_count, const uint64_t *meetings, int flags, device_stream *s);
+                           const device_lent *lent, int lent_count, int64_t lent_pitch, const uint64_t *meetings, int flags,
+                           device_stream *s);
     int (*value_fill)(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
 
     /* Reductions: *result (one uint64 in device memory) is overwritten.

@@ -27,10 +27,11 @@ __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, ADD || INCREMENT 
     const int64_t r0 = (int64_t)(blockIdx.x >> o.stream_bits) * shape::ROWS;
     const int64_t c0 = (stream * o.stream_columns + column) * shape::COLS;
     if (column >= o.stream_columns || c0 >= cols) return;
+    const box matrix = { 0, cols, 0, rows };
     if (r0 >= shape::ABOVE && r0 + shape::ROWS <= rows && c0 + shape::COLS <= cols)
-        transpose_tile<T, WAY, ADD, INCREMENT, false, LAST>(to, to_pitch, from, from_pitch, rows, cols, r0, c0, tile);
+        transpose_tile<T, WAY, ADD, INCREMENT, false, LAST>(to, to_pitch, from, from_pitch, matrix, r0, c0, tile);
     else
-        transpose_tile<T, WAY, ADD, INCREMENT, true, LAST>(to, to_pitch, from, from_pitch, rows, cols, r0, c0, tile);
+        transpose_tile<T, WAY, ADD, INCREMENT, true, LAST>(to, to_pitch, from, from_pitch, matrix, r0, c0, tile);
 }
 
 template <typename T, way WAY, bool INCREMENT>

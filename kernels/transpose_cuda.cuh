@@ -15,6 +15,7 @@
 
 #include <stdint.h>
 
+#include "box.h"
 #include "vector_cuda.cuh"
 
 namespace {
@@ -80,10 +81,11 @@ template <bool STREAMS, int V, typename T> __device__ __forceinline__ void store
     else __stcg(reinterpret_cast<typename vector16<T>::type *>(p), pack16(u));
 }
 
-/* One tile. EDGE: it may stick out of the matrix. LAST: for loads. */
+/* The tile whose corner is row r0, column c0 of `from`. matrix: the columns (x) and rows (y) of `from` that are turned. EDGE: the
+ * tile may stick out of them. LAST: for loads. */
 template <typename T, way WAY, bool ADD, bool INCREMENT, bool EDGE, bool LAST, typename TILE>
-__device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t rows,
-                                               int64_t cols, int64_t r0, int64_t c0, TILE &tile)
+__device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch, const box &matrix,
+                                               int64_t r0, int64_t c0, TILE &tile)
 {
     using shape = tile_shape<T, WAY>;
     constexpr int V_IN = shape::V_IN, V = shape::V_OUT, ABOVE = shape::ABOVE, TALL = shape::ROWS + ABOVE;
@@ -93,15 +95,20 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
 
     const int x = (int)threadIdx.x % IN * V_IN, y = (int)threadIdx.x / IN; /* this thread's first cells in the tile */
     T *const corner = from + (r0 - ABOVE + y) * from_pitch + c0 + x;
+    /* of the tile, what lies in the matrix: columns from c0 and rows from r0 on */
+    const int low_x = EDGE ? (int)max(matrix.x0 - c0, (int64_t)0) : 0;
+    const int high_x = EDGE ? (int)min(matrix.x1 - c0, (int64_t)shape::COLS) : shape::COLS;
+    const int low_y = EDGE ? (int)max(matrix.y0 - r0, (int64_t)-ABOVE) : -ABOVE;
+    const int high_y = EDGE ? (int)min(matrix.y1 - r0, (int64_t)shape::ROWS) : shape::ROWS;
     const auto inside = [&](int j, int v) { /* is cell (x + v, j) in the matrix? */
-        const int64_t r = r0 - ABOVE + j;
-        return (TALL % DOWN == 0 || j < TALL) && (!EDGE || (r >= 0 && r < rows && c0 + x + v < cols));
+        return (TALL % DOWN == 0 || j < TALL) &&
+               (!EDGE || (j - ABOVE >= low_y && j - ABOVE < high_y && x + v >= low_x && x + v < high_x));
     };
     T u[LOADS][V_IN];
     const T *in = corner;
 #pragma unroll
     for (int l = 0; l < LOADS; l++, in += DOWN * from_pitch)
-        if (inside(y + l * DOWN, V_IN - 1)) load<LAST, shape::STREAMS>(u[l], in);
+        if (inside(y + l * DOWN, 0) && (V_IN == 1 || inside(y + l * DOWN, V_IN - 1))) load<LAST, shape::STREAMS>(u[l], in);
         else if (EDGE && V_IN > 1)
 #pragma unroll
             for (int v = 0; v < V_IN; v++)
@@ -111,26 +118,30 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
     int64_t down = DOWN * from_pitch;
     if (INCREMENT) asm("" : "+l"(changed), "+l"(down)); /* or the loads' addresses stay in registers all the while */
 #pragma unroll
-    for (int l = 0; l < LOADS; l++, changed += down)
+    for (int l = 0; l < LOADS; l++, changed += down) {
+        T more[V_IN];
 #pragma unroll
         for (int v = 0; v < V_IN; v++)
             if (inside(y + l * DOWN, v)) {
                 tile[y + l * DOWN][x + v] = u[l][v];
-                if (INCREMENT) changed[v] = u[l][v] + (T)1;
+                more[v] = u[l][v] + (T)1;
+                if (INCREMENT && EDGE) changed[v] = more[v];
             }
+        if (INCREMENT && !EDGE && inside(y + l * DOWN, 0)) store<shape::STREAMS>(changed, more);
+    }
     __syncthreads();
 
     T *out = to + (c0 + threadIdx.x / OUT) * to_pitch + r0;
 #pragma unroll
     for (int s = 0; s < STORES; s++, out += ACROSS * to_pitch) {
         const int column = (int)threadIdx.x / OUT + s * ACROSS;
-        if (EDGE && c0 + column >= cols) break;
+        if (EDGE && (column < low_x || column >= high_x)) continue;
         const int shift = WAY == SHIFTED ? (int)((uintptr_t)out / sizeof(T)) & ABOVE : 0;
         const int j = (int)threadIdx.x % OUT * V - shift; /* rows from r0 */
         T w[V];
 #pragma unroll
         for (int v = 0; v < V; v++) w[v] = tile[ABOVE + j + v][column];
-        if (!EDGE || (r0 + j >= 0 && r0 + j + V <= rows)) {
+        if (!EDGE || (j >= low_y && j + V <= high_y)) {
             if (ADD) {
                 T before[V];
                 load<LAST, shape::STREAMS>(before, out + j);
@@ -141,7 +152,7 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
         } else if (V > 1) {
 #pragma unroll
             for (int v = 0; v < V; v++)
-                if (r0 + j + v >= 0 && r0 + j + v < rows) out[j + v] = ADD ? out[j + v] + w[v] : w[v];
+                if (j + v >= low_y && j + v < high_y) out[j + v] = ADD ? out[j + v] + w[v] : w[v];
         }
     }
 }
