@@ -32,7 +32,7 @@ struct transport {
     void (*progress)(transport *t);
     void (*end)(transport *t);
     void (*destroy)(transport **t);
-    /* Which ghost box each received message fills, in the order of the links. end reads it: a fault hook may change it. */
+    /* Which ghost box each received message fills, in the order of the links. A fault hook may change it before begin. */
     pack_piece unpack[PACK_PIECES_MAX];
     int links;
     device_event *arrived; /* NULL, or: a transport whose end first waits and then unpacks records it in between and clears it */

@@ -1,14 +1,13 @@
 /* The transport peer: boundary cells stored by a kernel straight into the neighbour's memory, flags instead of messages,
  * no host between begin and end. For ranks of one host (peer.h).
  *
- * Each rank owns an inbox (device memory): a flag and two counts for each link, each on a 128-byte line of its own, then two
- * buffers for each link. begin is one kernel that fills the neighbours' buffers and raises their flags; end enqueues one
- * kernel that waits for the own flags and moves the cells into the ghosts. Exchange n (from 0) uses buffer n mod 2.
+ * Each rank owns an inbox (device memory): flags, a count and two buffers for each link, on lines of their own. begin enqueues one kernel that fills the neighbours' buffers, waits for the own ones and moves the cells into
+ * the ghosts; end has nothing left to do. Exchange n (from 0) uses buffer n mod 2.
  *
- * Invariant: buffer n mod 2 has been emptied before the neighbour fills it with message n. A neighbour packs message n on its
- * stream after its end n-1, whose kernel waited for our message n-1; we packed that one on our stream after our end n-2,
- * whose kernel emptied the buffer. So two are enough, one would not be, and nobody has to say that a buffer is free. It
- * rests on three things: links are mutual, every end waits for every link (an empty box too), and a halo's begins and ends are
+ * Invariant: buffer n mod 2 has been emptied before the neighbour fills it with message n. A neighbour sends message n in a
+ * kernel after that of exchange n-1, which waited for our message n-1; we sent that one in a kernel after that of exchange n-2,
+ * which emptied the buffer. So two are enough, one would not be, and nobody has to say that a buffer is free. It
+ * rests on three things: links are mutual, every exchange waits for every link (an empty box too), and a halo's begins are
  * in order on the device.
  * Counts and parity live on the device: the calls have the same arguments every time and may be captured in a graph.
  *
@@ -34,9 +33,8 @@ typedef struct transport_peer {
     field_shape shape;
     peer *reach;
     char *inbox;
-    device_link send[PACK_PIECES_MAX], receive[PACK_PIECES_MAX];
-    void *field; /* between begin and end */
-    device_stream *stream;
+    device_link link[PACK_PIECES_MAX];
+    bool begun;
 } transport_peer;
 
 static void peer_progress(transport *t) { (void)t; } /* nothing here needs the host */
@@ -44,25 +42,17 @@ static void peer_progress(transport *t) { (void)t; } /* nothing here needs the h
 static void peer_begin(transport *t, void *field, device_stream *s)
 {
     transport_peer *p = (transport_peer *)t;
-    assert(!p->field);
-    p->field = field;
-    p->stream = s;
-    DEVICE_CHECK(p->d, p->d->links_send(p->d, &p->shape, field, p->send, t->links, s));
+    assert(!p->begun);
+    p->begun = true;
+    for (int i = 0; i < t->links; i++) p->link[i].receive = t->unpack[i].cells;
+    DEVICE_CHECK(p->d, p->d->links_exchange(p->d, &p->shape, field, p->link, t->links, s));
 }
 
 static void peer_end(transport *t)
 {
     transport_peer *p = (transport_peer *)t;
-    device_link receive[PACK_PIECES_MAX];
-    assert(p->field);
-    for (int i = 0; i < t->links; i++) {
-        const int64_t offset = t->unpack[i].offset * (int64_t)dtype_bytes(p->shape.type);
-        receive[i] = p->receive[i];
-        receive[i].cells = t->unpack[i].cells;
-        for (int turn = 0; turn < 2; turn++) receive[i].inbox[turn] = (char *)p->receive[i].inbox[turn] + offset;
-    }
-    DEVICE_CHECK(p->d, p->d->links_receive(p->d, &p->shape, p->field, receive, t->links, p->stream));
-    p->field = NULL;
+    assert(p->begun);
+    p->begun = false;
 }
 
 static void peer_destroy_transport(transport **t)
@@ -75,35 +65,34 @@ static void peer_destroy_transport(transport **t)
     *t = NULL;
 }
 
-/* Lays out the inbox: lines, then all links' first buffers, then all second ones. */
+/* Lays out the inbox, all zeros. */
 static void make_inbox(transport_peer *p, const transport_link *links, inbox_place *places)
 {
     device *d = p->d;
     const int count = p->base.links;
-    const int64_t cell_bytes = (int64_t)dtype_bytes(p->shape.type), line = FIELD_ALIGN_BYTES;
-    const int64_t lines_bytes = 3 * count * line;
-    int64_t cells = 0;
+    const int64_t cell_bytes = (int64_t)dtype_bytes(p->shape.type), count_bytes = FIELD_ALIGN_BYTES;
+    int64_t bytes = 0;
     device_stream *s;
-    for (int i = 0; i < count; i++) {
-        p->base.unpack[i] = (pack_piece){ links[i].receive, cells };
-        cells += message_align(box_cells(links[i].receive) * cell_bytes) / cell_bytes;
-    }
     if (count == 0) return;
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)(lines_bytes + 2 * cells * cell_bytes), (void **)&p->inbox));
+    for (int i = 0; i < count; i++) {
+        const int64_t buffer_bytes = message_align(box_cells(links[i].receive) * cell_bytes);
+        p->base.unpack[i] = (pack_piece){ links[i].receive, 0 };
+        places[i].flag = bytes;
+        places[i].buffer[0] = bytes + DEVICE_LINK_FLAG_BYTES + count_bytes;
+        places[i].buffer[1] = places[i].buffer[0] + buffer_bytes;
+        bytes = places[i].buffer[1] + buffer_bytes;
+    }
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)bytes, (void **)&p->inbox));
     DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    DEVICE_CHECK(d, d->fill_bytes(d, p->inbox, 0, (size_t)lines_bytes, s));
+    DEVICE_CHECK(d, d->fill_bytes(d, p->inbox, 0, (size_t)bytes, s));
     DEVICE_CHECK(d, d->stream_sync(d, s));
     DEVICE_CHECK(d, d->stream_destroy(d, &s));
     for (int i = 0; i < count; i++) {
-        places[i].flag = 3 * i * line;
-        for (int turn = 0; turn < 2; turn++) {
-            places[i].buffer[turn] = lines_bytes + (turn * cells + p->base.unpack[i].offset) * cell_bytes;
-            /* the offset is added by end, where a fault hook may have changed it */
-            p->receive[i].inbox[turn] = p->inbox + lines_bytes + turn * cells * cell_bytes;
-        }
-        p->receive[i].flag = (uint64_t *)(p->inbox + places[i].flag);
-        p->receive[i].count = (device_link_count *)(p->inbox + (3 * i + 1) * line);
-        p->send[i].count = (device_link_count *)(p->inbox + (3 * i + 2) * line);
+        device_link *l = &p->link[i];
+        l->send = links[i].send;
+        l->flag_here = (uint64_t *)(p->inbox + places[i].flag);
+        l->done = (uint64_t *)(p->inbox + places[i].flag + DEVICE_LINK_FLAG_BYTES);
+        for (int turn = 0; turn < 2; turn++) l->here[turn] = p->inbox + places[i].buffer[turn];
     }
 }
 
@@ -125,7 +114,7 @@ transport *transport_peer_create(device *d, const field_shape *shape, const tran
     assert(count >= 0 && count <= PACK_PIECES_MAX);
     inbox_place mine[PACK_PIECES_MAX], places[PACK_PIECES_MAX];
     void *theirs[PACK_PIECES_MAX];
-    int ranks[PACK_PIECES_MAX];
+    int ranks[PACK_PIECES_MAX] = { 0 };
     transport_peer *p = calloc(1, sizeof *p);
     if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
@@ -139,13 +128,12 @@ transport *transport_peer_create(device *d, const field_shape *shape, const tran
     p->d = d;
     p->shape = *shape;
     make_inbox(p, links, mine);
-    peer_share(p->reach, p->inbox, theirs); /* the flags are 0 by now: nobody can raise one before */
+    peer_share(p->reach, p->inbox, theirs); /* all is 0 by now: nobody can store into it before */
     exchange_places(links, count, mine, places, comm);
     for (int i = 0; i < count; i++) {
         char *inbox = theirs[i];
-        p->send[i].cells = links[i].send;
-        p->send[i].flag = (uint64_t *)(inbox + places[i].flag);
-        for (int turn = 0; turn < 2; turn++) p->send[i].inbox[turn] = inbox + places[i].buffer[turn];
+        p->link[i].flag_there = (uint64_t *)(inbox + places[i].flag);
+        for (int turn = 0; turn < 2; turn++) p->link[i].there[turn] = inbox + places[i].buffer[turn];
     }
     return &p->base;
 }

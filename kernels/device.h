@@ -81,18 +81,18 @@ typedef struct device_handle {
     unsigned char bytes[DEVICE_HANDLE_BYTES];
 } device_handle;
 
-/* One neighbour in an exchange without messages: cells are stored straight into its memory, and a flag there counts the
- * exchanges that have arrived. Both sides count on the device, from 0, so that one call, or a captured graph of it,
- * serves every exchange: number n uses inbox n mod 2. All pointers are constant over the exchanges. */
-typedef struct device_link_count {
-    uint64_t exchanges;
-    uint32_t blocks; /* of the running kernel that are done with this link */
-} device_link_count;
+/* One neighbour in an exchange without messages: cells are stored straight into its inbox, dense and row-major, in parts that
+ * have a flag each at the receiver, which counts the exchanges whose part has arrived. Both sides count on the device, from 0, so
+ * that one call, or a captured graph of it, serves every exchange: number n uses inbox n mod 2. Pointers and sent boxes are the
+ * same each time. */
+enum { DEVICE_LINK_PARTS_MAX = 64, DEVICE_LINK_FLAG_BYTES = DEVICE_LINK_PARTS_MAX * 8 };
 typedef struct device_link {
-    box cells;                /* own coordinates: sent, or filled; may be empty, and is waited for all the same */
-    void *inbox[2];           /* dense, row-major: the neighbour's when sending, own when receiving */
-    uint64_t *flag;           /* the receiver's memory, on a line of its own; 0 at first */
-    device_link_count *count; /* own memory, on a line of its own, one a direction; zeros at first */
+    box send, receive;         /* own coordinates, of one shape; may be empty, and are waited for all the same */
+    void *there[2];            /* the neighbour's inboxes */
+    const void *here[2];       /* own */
+    uint64_t *flag_there;      /* [DEVICE_LINK_PARTS_MAX] in the neighbour's memory; 0 at first */
+    const uint64_t *flag_here; /* own */
+    uint64_t *done;            /* own memory, on a line of its own, 0 at first: blocks that are through */
 } device_link;
 
 struct device {
@@ -172,13 +172,9 @@ struct device {
                 device_stream *s);
     int (*unpack)(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
                   int count, unpack_mode mode, device_stream *s);
-    /* links_send stores the cells into the neighbours' inboxes, then raises their flags; links_receive waits, on the
-     * device, for the own flags and fills the cells from the own inboxes. Few blocks wait, so that they never fill the
-     * machine. count <= PACK_PIECES_MAX. */
-    int (*links_send)(device *d, const field_shape *f, const void *field, const device_link *links, int count,
-                      device_stream *s);
-    int (*links_receive)(device *d, const field_shape *f, void *field, const device_link *links, int count,
-                         device_stream *s);
+    /* Stores the cells into the neighbours' inboxes, waits, on the device, for those from them and fills the ghosts. Few blocks
+     * wait, so that they never fill the machine. count <= PACK_PIECES_MAX. */
+    int (*links_exchange)(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s);
     /* to[c*to_pitch + r] = or += from[r*from_pitch + c] for r < rows, c < cols; pitches in cells; `from` is written only
      * with TRANSPOSE_INCREMENT_SOURCE (from += 1 after it was read). */
     int (*transpose)(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,

@@ -73,10 +73,7 @@ int peer_cuda_handle_make(device *d, void *allocation, device_handle *out);
 int peer_cuda_handle_open(device *d, const device_handle *h, void **out);
 int peer_cuda_handle_close(device *d, void *opened);
 const char *peer_cuda_reach_refusal(device *d, const char *uuid);
-int peer_cuda_send(device *d, const field_shape *f, const void *field, const device_link *links, int count,
-                   device_stream *s);
-int peer_cuda_receive(device *d, const field_shape *f, void *field, const device_link *links, int count,
-                      device_stream *s);
+int links_cuda_exchange(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s);
 int peer_cuda_meet(device *d, const device_meeting *m, device_stream *s);
 int transpose_peer_cuda(device *d, dtype t, const device_part *parts, int count, int64_t to_pitch,
                         const device_lent *lent, int lent_count, int64_t lent_pitch, const uint64_t *meetings, int flags,
