@@ -121,7 +121,7 @@ static double measure_host(sim *s)
     enum { STEPS_MAX = 32 };
     const int steps = repeats_for(s, steps_s(s, true, 2), 5e-3, 2, STEPS_MAX);
     double enqueue_s[ROUNDS + 1];
-    for (int i = 0; i <= ROUNDS; i++) { /* the first makes what is made once */
+    for (int i = 0; i <= ROUNDS; i++) { /* the first warms up */
         sim_wait(s);
         MPI_CHECK(MPI_Barrier(s->top.comm));
         const double begin_s = timer_now_s();

@@ -240,6 +240,7 @@ static int run_it(run *r, const char *self_exe)
 
     r->report.tuning = tune(s);
     double mark_s = timer_now_s();
+    sim_prepare_steps(s); /* of the variant just chosen */
     r->report.calibration = calibrate(s);
     r->calibrate_s = timer_lap_s(&mark_s);
     status = start_level(r, why, sizeof why);
@@ -250,7 +251,6 @@ static int run_it(run *r, const char *self_exe)
     const config_kind kind = s->cfg->problem.kind;
     if (s->cfg->output.trace[0] && kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.lane[0], s->lanes);
-    sim_prepare_steps(s);
     clock_create(&r->ticks, s->dev, r->timeline, sim_train_steps(s) > 1 ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY);
     r->start_up_s = timer_now_s() - r->start_s;
     const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, r->ask.deck_text);
