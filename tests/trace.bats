@@ -30,7 +30,7 @@ whole='
         "wait for messages"])) | length' t.json)"
     expect threads "comm host lane 0 lane 1" "$(jq -r '[.traceEvents[] | select(.name == "thread_name" and .pid == 3).args.name] | sort | join(" ")' t.json)"
     expect "clocks of four ranks" 4 "$(jq '.otherData.ranks | map(select(.error_us >= 0 and .device_error_us >= 0)) | length' t.json)"
-    expect "the offsets of one host" "0 0 0 0" "$(jq -r '.otherData.ranks | map(.offset_us) | join(" ")' t.json)"
+    expect "the offsets of one host" "0 0 0 0" "$(jq -r '.otherData.ranks | map(.offset_us + 0) | join(" ")' t.json)"
     # no rank can have got messages that another one had not yet packed: the row of a step holds on all ranks
     expect "messages that came before they were packed" 0 "$(jq "$spans"' | group_by(.args.step) | map(
         (map(select(.name == "pack").ts) | min) as $packed | map(select(.name == "unpack" and .ts < $packed)) | length) | add' t.json)"
