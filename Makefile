@@ -136,6 +136,13 @@ $(BUILD)/tests/measure_%: tests/measure_%.c $(filter $(BUILD)/kernels/%,$(LIBOBJ
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(INC_kernels) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
 
+# The writer's thread beside the main one, under ThreadSanitizer; without OpenMP, whose libgomp it does not understand.
+RACES := tests/test_writer_beside_the_steps.c $(wildcard io/checkpoint*.c) $(patsubst %,io/%.c,writer background retain lock crc32c) \
+         $(patsubst %,comm/%.c,agree check decomp timer)
+$(BUILD)/races/%: tests/%.c $(RACES)
+	@mkdir -p $(@D)
+	$(call say,MPICC)$(MPICC) $(filter-out -fopenmp,$(CSTD)) -O1 -g -fsanitize=thread -fno-omit-frame-pointer $(INC_tests) -o $@ $(RACES) $(LIBS) -lcmocka -lgomp
+
 # NAME.flags holds what its users were built with and is touched only when that changes. A missing compiler or library
 # is named here, once, before a hundred compiler errors would.
 FLAGS_c       := $(CC) $(MPICC) $(filter-out -Werror,$(ALL_CFLAGS)) $(CUDA_INC) $(INC_miniapp)

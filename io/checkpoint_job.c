@@ -43,8 +43,8 @@ static checkpoint_status failed(checkpoint_job *j, const char *what, int code)
 
 /* ---- debug builds: WEFT_FAULT=NAME:NUMBER ---- */
 
-/* The number, -1 without that fault. checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte there,
- * checkpoint_flip_always:RANK again when it writes once more, checkpoint_slow:MS takes so long for every rank's write. */
+/* The number, -1 without that fault. checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte in its
+ * last cell, checkpoint_flip_always:RANK again when it writes once more, checkpoint_slow:MS takes so long for every rank's write. */
 static int fault(const char *name)
 {
 #ifdef WEFT_DEBUG
@@ -61,11 +61,11 @@ static int act_faulty(const checkpoint_job *j, bool again)
 {
     char byte = 0x55;
     const checkpoint_field *f = &j->state.field[0];
-    const uint64_t first = (uint64_t)(f->own.y0 * f->nx + f->own.x0) * dtype_bytes(j->state.type);
+    const uint64_t last = (uint64_t)((f->own.y1 - 1) * f->nx + f->own.x1 - 1) * dtype_bytes(j->state.type);
     const int wait_ms = fault("checkpoint_slow");
     if (wait_ms > 0) nanosleep(&(struct timespec){ wait_ms / 1000, wait_ms % 1000 * 1000000L }, NULL);
     if ((fault("checkpoint_flip") == j->rank && !again) || fault("checkpoint_flip_always") == j->rank)
-        return checkpoint_pwrite(j->fd, &byte, 1, j->layout.field_at_bytes[0] + first);
+        return checkpoint_pwrite(j->fd, &byte, 1, j->layout.field_at_bytes[0] + last);
     return fault("checkpoint_write") == j->rank ? EIO : 0;
 }
 

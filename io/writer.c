@@ -158,6 +158,14 @@ static bool snapshot_is_there(writer *w, double *held_s)
     return true;
 }
 
+static checkpoint_status make_structure(checkpoint_job *j, checkpoint_image *image, const checkpoint_state *s,
+                                        const checkpoint_sums *sums)
+{
+    char reason[512];
+    if (checkpoint_image_make(image, s, sums, reason, sizeof reason) == CHECKPOINT_OK) return CHECKPOINT_OK;
+    return checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: %s", j->names.path, reason);
+}
+
 /* On rank 0: HDF5's structure with the joined checksums and fingerprints. */
 static bool make_image(writer *w)
 {
@@ -167,7 +175,7 @@ static bool make_image(writer *w)
         s.field[i].fingerprint = w->fingerprint[i];
         checkpoint_sums_finish(&w->sums[i], s.type, &s.field[i]);
     }
-    j->status = checkpoint_image_make(&j->image, &s, w->sums, j->why, sizeof j->why);
+    j->status = make_structure(j, &j->image, &s, w->sums);
     if (j->status != CHECKPOINT_OK) return false;
     if (memcmp(&j->image.layout, &j->layout, sizeof j->layout) == 0 && j->image.file_bytes == j->file_bytes) return true;
     j->status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: HDF5 changed the layout of the file",
@@ -279,7 +287,7 @@ static checkpoint_status plan_layout(writer *w)
 {
     checkpoint_job *j = &w->job;
     checkpoint_image plan;
-    const checkpoint_status status = checkpoint_image_make(&plan, &w->snapshot, w->sums, j->why, sizeof j->why);
+    const checkpoint_status status = make_structure(j, &plan, &w->snapshot, w->sums);
     if (status != CHECKPOINT_OK) return status;
     j->layout = plan.layout;
     w->mine[FILE_BYTES] = (int64_t)plan.file_bytes;
@@ -320,6 +328,8 @@ static void begin(writer *w, const char *path)
 
 static void pause_briefly(void) { nanosleep(&(struct timespec){ 0, 50 * 1000 }, NULL); }
 
+static bool steps_wait(const writer *w) { return !w->request.idle || w->request.idle(w->request.owner); }
+
 static checkpoint_status write_in_foreground(writer *w, const char *path, char *why, size_t why_bytes)
 {
     double held_s = 0, mark_s = timer_now_s();
@@ -354,7 +364,7 @@ checkpoint_status writer_submit(writer *w, const writer_request *r, char *why, s
     if (!w->thread) return write_in_foreground(w, path, why, why_bytes);
     begin(w, path);
     advance(w);
-    w->stats.stall_s += timer_now_s() - begin_s;
+    if (steps_wait(w)) w->stats.stall_s += timer_now_s() - begin_s;
     return CHECKPOINT_OK;
 }
 
@@ -366,13 +376,18 @@ checkpoint_status writer_poll(writer *w, char *why, size_t why_bytes)
 
 checkpoint_status writer_wait(writer *w, char *why, size_t why_bytes)
 {
-    const double begin_s = timer_now_s();
+    double begin_s = timer_now_s();
+    bool stalls = false;
     advance(w);
     while (w->phase != IDLE) {
+        if (!stalls && steps_wait(w)) {
+            stalls = true;
+            begin_s = timer_now_s();
+        }
         pause_briefly();
         advance(w);
     }
-    w->stats.stall_s += timer_now_s() - begin_s;
+    if (stalls) w->stats.stall_s += timer_now_s() - begin_s;
     return tell(w, why, why_bytes);
 }
 

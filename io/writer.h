@@ -18,7 +18,7 @@ typedef struct writer_stats {
     double snapshot_s; /* of stall_s: the steps were held up until the level was copied */
     double write_s;    /* in the background: room, rows, structure, name; else all of it */
     double verify_s;   /* in the background: reading back; else part of write_s, and NaN here */
-    double stall_s;    /* the steps waited, for whatever a checkpoint needs */
+    double stall_s;    /* the steps waited, for whatever a checkpoint needs; a thread that waits while its device works is no stall */
     double raw_bytes_per_s; /* of the same rows written by nothing but pwrite and fsync, once, by all ranks; NaN: not measured */
 } writer_stats;
 
@@ -37,6 +37,8 @@ typedef struct writer_request {
     /* Is the snapshot there? Then, in s: this rank's share of each field's fingerprint; and in *held_s for how long the steps were
      * held up. Asked from inside poll, submit and wait. */
     bool (*ready)(void *owner, checkpoint_state *s, double *held_s);
+    /* Have the steps nothing left to do? Until then waiting costs them nothing, and is no stall. NULL: they always wait. */
+    bool (*idle)(void *owner);
     void *owner;
     bool waited_for; /* the run waits for this one: nothing is measured beside it */
 } writer_request;

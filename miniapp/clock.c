@@ -61,7 +61,7 @@ static void read_until(clock_steps *c, int64_t end)
         const int steps = c->steps[(c->read + 1) % CLOCK_RING];
         if (what == CLOCK_LEFT_OUT) continue;
         for (int i = 0; i < steps; i++) keep(c, seconds / steps);
-        if (what == CLOCK_STEP) continue;
+        if (what == CLOCK_STEP && (c->beside_from == 0 || c->read + 1 < c->beside_from)) continue;
         c->beside_write_s += seconds;
         c->beside_write_steps += steps;
     }
@@ -71,7 +71,7 @@ static void read_until(clock_steps *c, int64_t end)
 void clock_restart(clock_steps *c, device_stream *s)
 {
     clock_flush(c);
-    c->ticks = c->read = 0;
+    c->ticks = c->read = c->beside_from = 0;
     DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[0], s));
 }
 
@@ -108,10 +108,23 @@ static void tick(clock_steps *c, int steps, device_stream *s, clock_interval wha
 
 void clock_tick(clock_steps *c, int steps, device_stream *s)
 {
-    tick(c, steps, s, c->beside_write ? CLOCK_STEP_BESIDE_WRITE : CLOCK_STEP);
+    tick(c, steps, s, CLOCK_STEP);
 }
 
 void clock_leave_out(clock_steps *c, device_stream *s) { tick(c, 0, s, CLOCK_LEFT_OUT); }
+
+void clock_write_begins(clock_steps *c) { c->beside_from = c->ticks + 1; }
+
+void clock_write_ended(clock_steps *c)
+{
+    bool done = true;
+    for (int64_t i = c->read + 1; i <= c->ticks && done && c->beside_from > 0; i++) { /* the first that is not done is the last one */
+        clock_interval *const what = &c->interval[i % CLOCK_RING];
+        if (i >= c->beside_from && *what == CLOCK_STEP) *what = CLOCK_STEP_BESIDE_WRITE;
+        DEVICE_CHECK(c->dev, c->dev->event_done(c->dev, c->tick[i % CLOCK_RING], &done));
+    }
+    c->beside_from = 0;
+}
 
 void clock_flush(clock_steps *c)
 {

@@ -19,7 +19,7 @@ typedef struct clock_steps {
     device_event *tick[CLOCK_RING];
     clock_interval interval[CLOCK_RING];
     int steps[CLOCK_RING];    /* that end with that tick */
-    bool beside_write;        /* the caller's: a checkpoint is being written while this step is enqueued */
+    int64_t beside_from;      /* the first tick beside the write that is under way; 0: none is */
     int64_t ticks, read;      /* recorded; already turned into samples */
     double *sample;           /* seconds per step, owned */
     size_t samples, capacity;
@@ -45,6 +45,9 @@ void clock_restart(clock_steps *c, device_stream *s);
 const step_probe *clock_probe(clock_steps *c, int64_t step, int64_t level);
 /* What was enqueued since the last tick is no step. */
 void clock_leave_out(clock_steps *c, device_stream *s);
+/* The steps beside a write, in the device's time and to a tick: from here to what runs when it has ended. */
+void clock_write_begins(clock_steps *c);
+void clock_write_ended(clock_steps *c);
 /* After so many steps were enqueued. */
 void clock_tick(clock_steps *c, int steps, device_stream *s);
 /* Waits for what is outstanding. */

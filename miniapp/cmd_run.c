@@ -40,7 +40,7 @@ typedef struct run {
     report report;
     double start_s;           /* when this command began */
     double mpi_s;             /* MPI_Init, and reading the deck */
-    double calibrate_s, initialise_s;
+    double calibrate_s, initialise_s, writer_s;
     double start_up_s;        /* all of it, to the first step */
     double verify_s, output_s;
 } run;
@@ -187,6 +187,7 @@ static void gather_report(run *r, const loop_result *l)
     add_phase(r, "tune", r->report.tuning.seconds);
     add_phase(r, "calibrate", r->calibrate_s);
     add_phase(r, "initialise", r->initialise_s);
+    add_phase(r, "writer", r->writer_s);
     add_phase(r, "start_up", r->start_up_s);
     /* probed steps stand for all of them */
     const double scale = r->ticks.probes > 0 ? (double)l->steps_run / (double)r->ticks.probes : 0;
@@ -246,6 +247,7 @@ static int run_it(run *r, const char *self_exe)
     status = start_level(r, why, sizeof why);
     r->initialise_s = timer_lap_s(&mark_s);
     if (status == 0) status = make_writer(r, why, sizeof why);
+    r->writer_s = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why);
 
     const config_kind kind = s->cfg->problem.kind;

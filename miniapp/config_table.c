@@ -91,7 +91,7 @@ const config_row config_table[] = {
       "every so many-th stays too: those of the steps that are multiples of keep_every * every; 0: none",
       AT(checkpoint.keep_every) },
     { "checkpoint.async", CONFIG_TYPE_BOOL, "", "true", NULL, 0, 0, "true or false", NULL,
-      "write while time steps go on", AT(checkpoint.async) },
+      "a thread of each rank writes while time steps go on; false: parallel HDF5 does, and they wait", AT(checkpoint.async) },
     { "checkpoint.on_error", CONFIG_TYPE_CHOICE, "", "stop", NULL, 0, 0, NULL, on_errors,
       "what a run does that cannot write a checkpoint; the older ones stay", AT(checkpoint.on_error) },
     { "checkpoint.verify", CONFIG_TYPE_CHOICE, "", NULL, "full; sample above 4 GiB a file", 0, 0, NULL, verifies,

@@ -140,7 +140,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char 
         const int steps = steps_at_once(s, &norms, &look, probe);
         take_steps(s, steps, &norms, probe);
         clock_tick(ticks, steps, s->streams.lane[0]);
-        ticks->beside_write = saver_poll(checkpoints);
+        saver_poll(checkpoints, ticks);
 
         const leave left = leave_agreed(&look, s, checkpoints->stop);
         if (left == LEAVE_FAILED) break;
@@ -156,11 +156,11 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char 
             break;
         }
     }
-    if (!saver_finish(checkpoints)) {
+    if (!saver_finish(checkpoints, ticks)) {
         r.end = LOOP_FAILED;
         snprintf(r.why, sizeof r.why, "%s", checkpoints->why);
     }
-    r.checkpoint_s = checkpoints->spent_s;
+    if (checkpoints->writer) r.checkpoint_s = writer_get_stats(checkpoints->writer).stall_s;
     clock_flush(ticks);
     sim_wait(s);
     r.steps_run = s->level - first;

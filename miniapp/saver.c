@@ -42,52 +42,48 @@ static void hear(saver *v, checkpoint_status status, bool waited_for)
     v->failure_said = true;
 }
 
-bool saver_poll(saver *v)
+void saver_poll(saver *v, clock_steps *ticks)
 {
-    if (!v->writer) return false;
-    const double begin_s = timer_now_s();
+    if (!v->writer) return;
+    const bool busy = writer_busy(v->writer);
     hear(v, writer_poll(v->writer, v->why, sizeof v->why), false);
-    v->spent_s += timer_now_s() - begin_s;
-    return writer_busy(v->writer);
+    if (busy && !writer_busy(v->writer)) clock_write_ended(ticks);
 }
 
-static void wait_for(saver *v, bool waited_for)
+static void wait_for(saver *v, clock_steps *ticks, bool waited_for)
 {
+    const bool busy = writer_busy(v->writer);
+    if (busy) snapshot_mark(v->snapshot);
     hear(v, writer_wait(v->writer, v->why, sizeof v->why), waited_for);
-}
-
-static void save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, bool waited_for)
-{
-    checkpoint_state state;
-    if (!v->writer && saver_open(v, s, v->why, sizeof v->why) != CHECKPOINT_OK) {
-        v->stop = true;
-        return;
-    }
-    wait_for(v, false); /* for the one before: its snapshot's memory is needed, and after this all ranks know how it went */
-    if (v->stop) return;
-    const bool async = writer_get_stats(v->writer).async;
-    if (!async) clock_flush(ticks);
-    snapshot_take(v->snapshot, deck_text, &state);
-    const writer_request request = { &state, snapshot_ready, v->snapshot, waited_for };
-    hear(v, writer_submit(v->writer, &request, v->why, sizeof v->why), waited_for);
-    if (waited_for && !v->stop) wait_for(v, true);
-    if (async && !waited_for) clock_leave_out(ticks, s->streams.lane[0]);
-    else clock_restart(ticks, s->streams.lane[0]);
-    ticks->beside_write = writer_busy(v->writer);
+    if (busy) clock_write_ended(ticks);
 }
 
 bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, bool waited_for)
 {
-    const double begin_s = timer_now_s();
-    save(v, s, ticks, deck_text, waited_for);
-    v->spent_s += timer_now_s() - begin_s;
+    checkpoint_state state;
+    if (!v->writer && saver_open(v, s, v->why, sizeof v->why) != CHECKPOINT_OK) {
+        v->stop = true;
+        return false;
+    }
+    wait_for(v, ticks, false); /* for the one before: its snapshot's memory is needed, and after this all ranks know how it went */
+    if (v->stop) return false;
+    const bool goes_on = writer_get_stats(v->writer).async && !waited_for;
+    if (!goes_on) clock_flush(ticks);
+    snapshot_take(v->snapshot, deck_text, &state);
+    const writer_request request = { &state, snapshot_ready, snapshot_idle, v->snapshot, waited_for };
+    hear(v, writer_submit(v->writer, &request, v->why, sizeof v->why), waited_for);
+    if (goes_on) {
+        clock_leave_out(ticks, s->streams.lane[0]);
+        if (writer_busy(v->writer)) clock_write_begins(ticks);
+    } else {
+        if (!v->stop) wait_for(v, ticks, waited_for);
+        clock_restart(ticks, s->streams.lane[0]);
+    }
     return !v->stop;
 }
 
-bool saver_finish(saver *v)
+bool saver_finish(saver *v, clock_steps *ticks)
 {
-    const double begin_s = timer_now_s();
-    if (v->writer) wait_for(v, false);
-    v->spent_s += timer_now_s() - begin_s;
+    if (v->writer) wait_for(v, ticks, false);
     return !v->stop;
 }

@@ -15,7 +15,6 @@ typedef struct saver { /* lives as long as the sim; zeroed before saver_open */
     int64_t written; /* files that it has heard of */
     bool failure_said;
     bool stop;      /* a write failed and the run is to end; ranks may learn of it at different steps */
-    double spent_s; /* of this rank's main thread */
     char why[1024]; /* of the last failure */
 } saver;
 
@@ -24,12 +23,12 @@ typedef struct saver { /* lives as long as the sim; zeroed before saver_open */
 checkpoint_status saver_open(saver *v, sim *s, char *why, size_t why_bytes);
 void saver_close(saver *v);
 
-/* After every step; never waits. True while a checkpoint is being written. */
-bool saver_poll(saver *v);
+/* After every step; never waits. */
+void saver_poll(saver *v, clock_steps *ticks);
 /* A checkpoint of this level, which all ranks know is to be made. waited_for: return only when it is on disk. False: the run must
  * end, with why; the same on all ranks. Opens the saver if need be. */
 bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, bool waited_for);
 /* Waits for the last one. False as saver_save. Collective. */
-bool saver_finish(saver *v);
+bool saver_finish(saver *v, clock_steps *ticks);
 
 #endif

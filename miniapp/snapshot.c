@@ -9,7 +9,7 @@ struct snapshot {
     sim *sim;
     device *dev;
     device_stream *stream;            /* of low priority */
-    device_event *begin, *end, *done; /* timed: the steps are held up between the first two; all is on the host */
+    device_event *begin, *end, *done, *last; /* timed: the steps are held up between the first two; all is on the host */
     void *copy[CHECKPOINT_FIELDS_MAX]; /* device memory, laid out as the fields; NULL: copied directly */
     uint64_t *shares, *shares_host;   /* fingerprints of the own cells, on the device and on the host */
     char direct[128];
@@ -59,6 +59,7 @@ snapshot *snapshot_create(sim *s)
     DEVICE_CHECK(d, d->event_create(d, true, &p->begin));
     DEVICE_CHECK(d, d->event_create(d, true, &p->end));
     DEVICE_CHECK(d, d->event_create(d, false, &p->done));
+    DEVICE_CHECK(d, d->event_create(d, false, &p->last));
     const size_t shares_bytes = CHECKPOINT_FIELDS_MAX * sizeof *p->shares;
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, shares_bytes, (void **)&p->shares));
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, shares_bytes, (void **)&p->shares_host));
@@ -85,6 +86,7 @@ void snapshot_destroy(snapshot **p)
     DEVICE_CHECK(d, d->event_destroy(d, &q->begin));
     DEVICE_CHECK(d, d->event_destroy(d, &q->end));
     DEVICE_CHECK(d, d->event_destroy(d, &q->done));
+    DEVICE_CHECK(d, d->event_destroy(d, &q->last));
     for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++)
         if (q->copy[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, q->copy[i]));
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, q->shares));
@@ -128,7 +130,18 @@ void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state)
         DEVICE_CHECK(d, d->event_record(d, p->end, steps));
     }
     /* The level is complete, for all lanes of the next step, only now. */
-    DEVICE_CHECK(d, d->event_record(d, p->sim->streams.level, steps));
+    step_complete(&p->sim->streams);
+    snapshot_mark(p);
+}
+
+void snapshot_mark(snapshot *p) { DEVICE_CHECK(p->dev, p->dev->event_record(p->dev, p->last, p->sim->streams.lane[0])); }
+
+bool snapshot_idle(void *owner)
+{
+    snapshot *p = owner;
+    bool done = false;
+    DEVICE_CHECK(p->dev, p->dev->event_done(p->dev, p->last, &done));
+    return done;
 }
 
 bool snapshot_ready(void *owner, checkpoint_state *state, double *held_s)

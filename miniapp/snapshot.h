@@ -21,5 +21,8 @@ const char *snapshot_direct(const snapshot *p);
 void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state);
 /* As writer_request.ready; the owner is the snapshot. */
 bool snapshot_ready(void *owner, checkpoint_state *state, double *held_s);
+/* As writer_request.idle: is all done that was enqueued before snapshot_mark, or before the level was taken? */
+bool snapshot_idle(void *owner);
+void snapshot_mark(snapshot *p);
 
 #endif

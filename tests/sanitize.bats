@@ -52,3 +52,12 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
     expect "wrong rungs" 0 "$(grep -c WRONG table)"
     expect "rungs" 16 "$(jq -s 'map(select(.verified)) | length' results.jsonl)"
 }
+
+@test "ThreadSanitizer finds no race between the thread that writes checkpoints and the main one" {
+    printf '#include <omp.h>\nint main(void) { return 0; }\n' >probe.c
+    cc -fsanitize=thread -fopenmp probe.c -o probe 2>/dev/null && ./probe || skip "the compiler has no ThreadSanitizer"
+    local races=$BUILD/races/test_writer_beside_the_steps
+    make -s -C "$top" CUDA=0 BUILD="$BUILD" "$races"
+    "$races"
+    launch 2 "$races"
+}
