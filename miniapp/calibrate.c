@@ -37,12 +37,12 @@ static double copy_once_s(sim *s, int repeats, size_t bytes)
     return seconds / repeats;
 }
 
-/* Fault hook of debug builds: with WEFT_FAULT = slow_rank the last rank's copies count double. */
+/* Fault hook of debug builds: with WEFT_FAULT = slow_rank the last rank's copies take ten times as long. */
 static double injected_slowness(const sim *s)
 {
 #ifdef WEFT_DEBUG
     const char *fault = getenv("WEFT_FAULT");
-    if (fault && strcmp(fault, "slow_rank") == 0 && s->top.rank == s->top.ranks - 1) return 2;
+    if (fault && strcmp(fault, "slow_rank") == 0 && s->top.rank == s->top.ranks - 1) return 10;
 #else
     (void)s;
 #endif
