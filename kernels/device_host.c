@@ -334,6 +334,8 @@ device *device_host_create(int threads)
         .stencil_choose = choose_variant,
         .stencil_whole_can = no_whole,
         .stencil_sweep = stencil_host_sweep,
+        .fused_steps = fused_host_steps,
+        .fused_sweep = fused_host_sweep,
         .boundary_fill = boundary_host_fill,
         .pack = pack_host,
         .unpack = unpack_host,

@@ -33,6 +33,8 @@ int stencil_cuda_bind(device *d, const stencil *op)
     const stencil_whole_unit *whole = whole_unit_of(op->form);
     const cudaError_t too = whole ? whole->upload(op, self->setup) : cudaSuccess;
     if (too != cudaSuccess) return too;
+    const int fused = fused_cuda_bind(d, op);
+    if (fused != cudaSuccess) return fused;
     self->bound = *op;
     self->unit = unit;
     self->variants = unit->variants(op, self->variant);

@@ -1,0 +1,30 @@
+/* Several steps of the bound stencil in one pass over memory: next = stencil(... stencil(cur)), `steps` times, in a box of cells, the same
+ * bits as so many single sweeps, each after the fill of its ghosts (device.h: fused_steps, fused_sweep).
+ *
+ * Ghosts. Beyond periodic and cut sides (BOUNDARY_PERIODIC, BOUNDARY_NONE) cur holds data, corners included, as deep as the sum reaches:
+ * steps * radius cells around the box, which may itself lie partly in such ghosts. Beyond dirichlet and neumann sides the ghosts of
+ * every level are worked out inside the sweep; those in memory are not used. next's ghosts are not written. The allocation has
+ * ghosts at least steps * radius deep on every side. */
+#ifndef FUSED_H
+#define FUSED_H
+
+#include <assert.h>
+
+#include "boundary.h"
+#include "field.h"
+
+static inline bool fused_mirrors(boundary_kind k) { return k == BOUNDARY_DIRICHLET || k == BOUNDARY_NEUMANN; }
+
+/* What a sweep may be given. */
+static inline bool fused_fits(const field_shape *f, int radius, box cells, int steps, const boundary *sides)
+{
+    const int64_t reach = (int64_t)steps * radius;
+    const int64_t low_x = fused_mirrors(sides->x_low.kind) ? 0 : reach - f->depth_x;
+    const int64_t high_x = f->nx + (fused_mirrors(sides->x_high.kind) ? 0 : f->depth_x - reach);
+    const int64_t low_y = fused_mirrors(sides->y_low.kind) ? 0 : reach - f->depth_y;
+    const int64_t high_y = f->ny + (fused_mirrors(sides->y_high.kind) ? 0 : f->depth_y - reach);
+    return box_empty(cells) || (steps >= 1 && reach <= f->depth_x && reach <= f->depth_y && radius <= f->nx && radius <= f->ny &&
+                                low_x <= cells.x0 && cells.x1 <= high_x && low_y <= cells.y0 && cells.y1 <= high_y);
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* The dispatch of fused sweeps on CUDA (device.h): which unit has the kernels, and the check of what a sweep is given. */
+#include "fused.h"
+#include "fused_cuda.h"
+
+static const fused_unit *unit_of(const stencil *op)
+{
+    if (op->form != STENCIL_STAR || op->has_prev) return nullptr;
+    switch (op->type) {
+    case DTYPE_F32: return &fused_cuda_star_f32;
+    case DTYPE_F64: return &fused_cuda_star_f64;
+    }
+    return nullptr;
+}
+
+int fused_cuda_bind(device *d, const stencil *op)
+{
+    const fused_unit *unit = unit_of(op);
+    return unit ? unit->upload(op, ((device_cuda *)d)->setup) : cudaSuccess;
+}
+
+int fused_cuda_steps(device *d, int most)
+{
+    const stencil *op = &((const device_cuda *)d)->bound;
+    const fused_unit *unit = unit_of(op);
+    return unit ? unit->steps(op->radius, most) : 0;
+}
+
+int fused_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, box cells, int steps, const boundary *sides,
+                     device_stream *s)
+{
+    const stencil *op = &((const device_cuda *)d)->bound;
+    const fused_unit *unit = unit_of(op);
+    assert(unit && steps > 0 && op->type == f->type && next != cur && fused_cuda_steps(d, steps) == steps);
+    assert(fused_fits(f, op->radius, cells, steps, sides));
+    const fused_call call = { f, field_at(f, next, 0, 0), field_at_const(f, cur, 0, 0), cells, steps, sides, device_cuda_stream(s) };
+    return unit->sweep(op->radius, &call);
+}

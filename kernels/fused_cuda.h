@@ -1,0 +1,29 @@
+/* What fused_cuda.cu, the dispatch, shares with the files that hold the kernels of several steps in one sweep. As with the
+ * single sweeps (stencil_cuda.h), a file is a unit with constant memory of its own; here one for each cell type. */
+#ifndef FUSED_CUDA_H
+#define FUSED_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+#include "device_cuda.h"
+
+/* One sweep; the pointers stand at own cell (0,0). */
+typedef struct fused_call {
+    const field_shape *shape;
+    void *next;
+    const void *cur;
+    box cells;
+    int steps; /* as the unit gave them */
+    const boundary *sides;
+    cudaStream_t stream;
+} fused_call;
+
+typedef struct fused_unit {
+    cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
+    int (*steps)(int radius, int most); /* the longest sweep of at most that many steps; 0: none */
+    cudaError_t (*sweep)(int radius, const fused_call *call);
+} fused_unit;
+
+extern const fused_unit fused_cuda_star_f32, fused_cuda_star_f64;
+
+#endif

@@ -1,0 +1,127 @@
+/* Ghosts beyond dirichlet and neumann sides inside a fused sweep, in the rules of boundary.h: at every level anew, x in each row
+ * that arrives, then y: ghost rows mirror rows that carry their x ghosts already. R ghosts deep: no sum reads a deeper one. Their
+ * images are one mirroring away, since no axis is shorter than the radius, and lie in the strip and in the queue. */
+#ifndef FUSED_SIDES_CUDA_CUH
+#define FUSED_SIDES_CUDA_CUH
+
+#include <limits.h>
+
+#include "fused_plan_cuda.cuh"
+#include "reflect_cuda.cuh"
+#include "stencil_vector_cuda.cuh"
+
+/* Of the kinds only those that mirror; NONE stands for the others, whose ghosts are data. */
+template <typename T> struct fused_axis {
+    int64_t cells; /* own: 0 .. cells-1 */
+    boundary_kind low, high;
+    T low_value, high_value;
+};
+
+template <typename T, int R, int V> struct strip_sides {
+    static constexpr int CELLS = 32 * V, Q = 2 * R, NEVER = INT_MAX / 2;
+    /* x: lane g < R writes ghost g beyond x_low, lane R + g the one beyond x_high, where the strip has them */
+    bool x_ghosts;        /* the strip has any */
+    int ghost, image;     /* places in the strip; ghost < 0: not this lane's affair */
+    bool x_odd, x_node;   /* value + value - image; the value itself */
+    T x_value;
+    /* y */
+    int low_at, high_at;  /* of the rows that enter, row 0 and the first one beyond y_high, where these sides mirror */
+    bool low_odd, high_odd;
+    T low_value, high_value;
+    /* what is stored */
+    unsigned stored; /* bit v: the lane's cell v */
+    int height;
+
+    __device__ __forceinline__ void begin(const fused_axis<T> &ax, const fused_axis<T> &ay, int64_t x_low, int64_t y_first, int rows,
+                                          int64_t stored_low, int64_t stored_high, int stored_rows)
+    {
+        const int lane = (int)threadIdx.x;
+        const bool at_low = ax.low != BOUNDARY_NONE && x_low < 0, at_high = ax.high != BOUNDARY_NONE && x_low + CELLS > ax.cells;
+        x_ghosts = at_low || at_high;
+        const bool low = lane < R;
+        const int g = low ? lane : lane - R;
+        const boundary_kind kind = low ? ax.low : ax.high;
+        const int64_t place = (low ? -1 - g : ax.cells + g) - x_low;
+        const bool mine = lane < 2 * R && (low ? at_low : at_high) && 0 <= place && place < CELLS;
+        x_odd = kind == BOUNDARY_DIRICHLET;
+        x_node = x_odd && g == 0;
+        x_value = low ? ax.low_value : ax.high_value;
+        const int depth = x_odd && g > 0 ? g - 1 : g;
+        ghost = mine ? (int)place : -1;
+        image = mine ? (int)((low ? depth : ax.cells - 1 - depth) - x_low) : 0;
+        low_at = ay.low != BOUNDARY_NONE && y_first <= 0 ? (int)-y_first : -NEVER;
+        high_at = ay.high != BOUNDARY_NONE && ay.cells - y_first < rows ? (int)(ay.cells - y_first) : NEVER;
+        low_odd = ay.low == BOUNDARY_DIRICHLET;
+        high_odd = ay.high == BOUNDARY_DIRICHLET;
+        low_value = ay.low_value;
+        high_value = ay.high_value;
+        height = stored_rows;
+        stored = 0;
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            const int64_t x = x_low + lane * V + v;
+            stored |= (unsigned)(stored_low <= x && x < stored_high) << v;
+        }
+    }
+
+    /* Before `row`, counted as those that enter, completes a row of the next level: its ghosts, and, once, the rows above row 0. */
+    template <int FIRST> __device__ __forceinline__ void impose(T (&queue)[Q][V], T (&arriving)[V], int row) const
+    {
+        if (x_ghosts) impose_x(arriving);
+        if (row >= high_at) impose_high<FIRST>(queue, arriving, row - high_at);
+        if (row - R == low_at) impose_low<FIRST>(queue);
+    }
+
+    __device__ __forceinline__ void impose_x(T (&row)[V]) const
+    {
+        __shared__ __align__(16) T cells[CELLS];
+        T *const mine = cells + threadIdx.x * V;
+#pragma unroll
+        for (int v = 0; v < V; v++) mine[v] = row[v];
+        __syncwarp();
+        if (ghost >= 0) {
+            const T u = cells[image];
+            cells[ghost] = x_node ? x_value : x_odd ? reflect(x_value, u) : u;
+        }
+        __syncwarp();
+#pragma unroll
+        for (int v = 0; v < V; v++) row[v] = mine[v];
+        __syncwarp();
+    }
+
+    /* Rows -R .. -1 from rows 0 .. R-1; the queue has them all. */
+    template <int FIRST> __device__ __forceinline__ void impose_low(T (&queue)[Q][V]) const
+    {
+#pragma unroll
+        for (int k = 0; k < R; k++)
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+                T &ghost_cell = queue[(FIRST + R - 1 - k) % Q][v];
+                if (!low_odd) ghost_cell = queue[(FIRST + R + k) % Q][v];
+                else ghost_cell = k == 0 ? low_value : reflect(low_value, queue[(FIRST + R + k - 1) % Q][v]);
+            }
+    }
+
+    /* The arriving row, which is ghost row `ghost_row` beyond y_high; the queue has the 2R rows above it. */
+    template <int FIRST> __device__ __forceinline__ void impose_high(const T (&queue)[Q][V], T (&row)[V], int ghost_row) const
+    {
+#pragma unroll
+        for (int k = 0; k < R; k++)
+            if (k == ghost_row)
+#pragma unroll
+                for (int v = 0; v < V; v++) {
+                    if (!high_odd) row[v] = queue[(FIRST + 2 * R - 1 - 2 * k) % Q][v];
+                    else row[v] = k == 0 ? high_value : reflect(high_value, queue[(FIRST + 2 * R - 2 * k) % Q][v]);
+                }
+    }
+
+    __device__ __forceinline__ void store(T *to, const T (&row)[V], unsigned out) const
+    {
+        if (out >= (unsigned)height) return;
+#pragma unroll
+        for (int v = 0; v < V; v++)
+            if (stored >> v & 1) to[v] = row[v];
+    }
+};
+
+#endif

@@ -1,0 +1,13 @@
+/* Fused sweeps of f64 stars, and the constant memory that holds their weights. */
+#include "fused_unit_cuda.cuh"
+
+static constexpr fused_entry table[] = {
+    FUSED(double, 1, 12, 4, 4, 8, 2, 2), FUSED(double, 1, 8, 4, 4, 8, 2, 2), FUSED(double, 1, 4, 4, 4, 8, 2, 2),
+    FUSED(double, 1, 2, 4, 4, 8, 2, 2),  FUSED(double, 1, 1, 4, 4, 8, 2, 2),
+    FUSED(double, 2, 4, 4, 4, 8, 2, 4),  FUSED(double, 2, 2, 4, 4, 8, 2, 4), FUSED(double, 2, 1, 4, 4, 8, 2, 4),
+    FUSED(double, 3, 3, 4, 6, 8, 4, 6),  FUSED(double, 3, 1, 4, 6, 8, 4, 6),
+    FUSED(double, 4, 2, 4, 8, 8, 4, 8),  FUSED(double, 4, 1, 4, 8, 8, 4, 8),
+};
+using functions = fused_table<table, sizeof table / sizeof *table>;
+
+const fused_unit fused_cuda_star_f64 = { functions::upload, functions::steps, functions::sweep };

@@ -1,0 +1,220 @@
+/* Several time steps of a star in one pass over memory, by warp strips.
+ *
+ * A warp owns a strip of 32 V columns and streams down a chunk of rows. Each of the STEPS levels that are computed keeps, in
+ * registers, the 2R rows of the level before it that wait for their neighbour R rows below. A row that arrives at a level
+ * completes the row R above it one level further, which arrives there at once: a cascade; nothing is stored in between, and
+ * since neighbours in x come by shuffle, no warp waits for another. For every STEPS rows of sums one row enters from memory
+ * and one leaves. The queue of 2R rows turns without moves: the loop over rows is unrolled by a multiple of its length.
+ *
+ * What it costs: a strip stores 2 HALO columns less than it computes, a chunk 2 STEPS R rows less.
+ *
+ * Rows come through a ring in shared memory, asked for RING - 1 rows ahead (cp.async): bytes in flight cost no registers. A
+ * lane asks for the 16-byte pieces lane, lane + 32 .. of a row, so that a warp asks for whole lines, and reads the V cells
+ * that are its own; `swizzled` keeps both free of bank conflicts.
+ *
+ * Border items (fused_plan_cuda.cuh) impose the ghosts beyond dirichlet and neumann sides anew at every level: fused_sides_cuda.cuh.
+ * Beyond the other sides lie data, STEPS R deep.
+ *
+ * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, without those beyond a mirroring side, and of each the
+ * pieces that hold a cell of [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h). Of next,
+ * the cells of the box. */
+#ifndef FUSED_STRIP_CUDA_CUH
+#define FUSED_STRIP_CUDA_CUH
+
+#include <limits.h>
+
+#include "fused_sides_cuda.cuh"
+
+template <typename T, int R, int STEPS, int V> struct strip_shape {
+    static_assert(R <= V, "neighbours in x come from the next lane");
+    static constexpr int PIECE = vector_cells<T>, PIECES = V / PIECE; /* cells of 16 bytes; of them a lane's */
+    static constexpr int CELLS = 32 * V, REACH = STEPS * R;
+    static constexpr int HALO = (REACH + PIECE - 1) / PIECE * PIECE, STORED = CELLS - 2 * HALO;
+    static constexpr int HEIGHTS = HALO % V == 0 ? 1 : PIECES; /* a strip's pieces end with a lane's, or not */
+    static constexpr int QUEUE = 2 * R, RING = 8;
+    static constexpr unsigned ROW_BYTES = CELLS * sizeof(T), RING_BYTES = RING * ROW_BYTES;
+    static_assert(PIECES == 1 || PIECES == 2, "swizzled knows two");
+};
+
+/* Where piece i of a row lies in it: where two are a lane's, any eight lanes that read at a time meet all banks. */
+template <int PIECES> static __device__ __forceinline__ unsigned swizzled(unsigned piece)
+{
+    return PIECES == 1 ? piece : piece ^ (piece >> 3 & 1);
+}
+
+/* Copies 16 bytes into shared memory if at < end, and does not wait. */
+static __device__ __forceinline__ void ask16(unsigned to, const void *from, int at, int end)
+{
+    asm volatile("{\n.reg .pred there;\nsetp.lt.s32 there, %2, %3;\n@there cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(to),
+                 "l"(from), "r"(at), "r"(end)
+                 : "memory");
+}
+static __device__ __forceinline__ void asked() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/* Waits for all that was asked for but the last LATER groups. */
+template <int LATER> static __device__ __forceinline__ void arrived()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
+    __syncwarp();
+}
+
+static __device__ __forceinline__ void read16(unsigned from, float *c)
+{
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]) : "r"(from) : "memory");
+}
+static __device__ __forceinline__ void read16(unsigned from, double *c)
+{
+    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[0]), "=d"(c[1]) : "r"(from) : "memory");
+}
+
+/* Stores 16 bytes if at < end, without a branch. */
+static __device__ __forceinline__ void store16(float *to, const float *c, unsigned at, unsigned end)
+{
+    asm volatile("{\n.reg .pred in;\nsetp.lt.u32 in, %5, %6;\n@in st.global.cs.v4.f32 [%0], {%1, %2, %3, %4};\n}" ::"l"(to),
+                 "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]), "r"(at), "r"(end)
+                 : "memory");
+}
+static __device__ __forceinline__ void store16(double *to, const double *c, unsigned at, unsigned end)
+{
+    asm volatile("{\n.reg .pred in;\nsetp.lt.u32 in, %3, %4;\n@in st.global.cs.v2.f64 [%0], {%1, %2};\n}" ::"l"(to), "d"(c[0]),
+                 "d"(c[1]), "r"(at), "r"(end)
+                 : "memory");
+}
+
+/* A row of the next level: the queue holds rows y-R .. y+R-1 from slot FIRST on, `below` is row y+R. */
+template <int FIRST, typename T, int R, int V>
+static __device__ __forceinline__ void strip_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
+{
+    constexpr int Q = 2 * R;
+    const T(&here)[V] = queue[(FIRST + R) % Q];
+    T around[V + 2 * R];
+#pragma unroll
+    for (int k = 0; k < R; k++) {
+        around[k] = __shfl_up_sync(~0u, here[V - R + k], 1);
+        around[R + V + k] = __shfl_down_sync(~0u, here[k], 1);
+    }
+#pragma unroll
+    for (int v = 0; v < V; v++) around[R + v] = here[v];
+#pragma unroll
+    for (int k = R; k >= 1; k--) { /* a term of all V sums at a time: they do not depend on each other */
+        const T(&north)[V] = queue[(FIRST + R - k) % Q];
+        const T(&south)[V] = k == R ? below : queue[(FIRST + R + k) % Q];
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k), around[R + v - k], sum[v]);
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 1, around[R + v + k], sum[v]);
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 2, north[v], sum[v]);
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 3, south[v], sum[v]);
+    }
+#pragma unroll
+    for (int v = 0; v < V; v++) sum[v] = term(4 * R, here[v], sum[v]);
+}
+
+/* A warp at work on its item. */
+template <typename T, int R, int STEPS, int V, bool BORDER> struct strip {
+    using S = strip_shape<T, R, STEPS, V>;
+    T queue[STEPS][S::QUEUE][V];
+    strip_sides<T, R, V> sides; /* of border items only */
+    const T *from; /* what the lane asks for next */
+    T *to;         /* where the lane's cells of the row that comes out next go */
+    int64_t pitch;
+    int ask_end[S::PIECES];      /* rows, from REACH above the chunk on, that are asked for: none of pieces that nobody needs */
+    unsigned height[S::HEIGHTS]; /* rows that the lane stores: none where the piece is another strip's */
+    unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
+
+    __device__ __forceinline__ void ask(int row)
+    {
+#pragma unroll
+        for (int p = 0; p < S::PIECES; p++) ask16(put + put_row + p * 32 * 16, from + p * 32 * S::PIECE, row, ask_end[p]);
+        asked();
+        from += pitch;
+        put_row = (put_row + S::ROW_BYTES) % S::RING_BYTES;
+    }
+
+    /* Row `row` enters, one comes out. */
+    template <int SLOT> __device__ __forceinline__ void step(int row)
+    {
+        T arriving[V];
+        arrived<S::RING - 2>();
+#pragma unroll
+        for (int p = 0; p < S::PIECES; p++) read16((get + get_row) ^ 16 * p, arriving + p * S::PIECE);
+        get_row = (get_row + S::ROW_BYTES) % S::RING_BYTES;
+        ask(row + S::RING - 1); /* into the place of the row before, which all lanes have read */
+#pragma unroll
+        for (int level = 0; level < STEPS; level++) {
+            if constexpr (BORDER) sides.template impose<SLOT>(queue[level], arriving, row - level * R);
+            T sum[V] = {};
+            strip_row<SLOT, T, R, V>(queue[level], arriving, sum);
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+                queue[level][SLOT][v] = arriving[v];
+                arriving[v] = sum[v];
+            }
+        }
+        const unsigned out = (unsigned)(row - 2 * S::REACH);
+        if constexpr (BORDER) {
+            sides.store(to, arriving, out);
+        } else {
+#pragma unroll
+            for (int p = 0; p < S::PIECES; p++) store16(to + p * S::PIECE, arriving + p * S::PIECE, out, height[p % S::HEIGHTS]);
+        }
+        to += pitch;
+    }
+
+    template <int U, int UNROLL> __device__ __forceinline__ void steps(int row)
+    {
+        step<U % S::QUEUE>(row + U);
+        if constexpr (U + 1 < UNROLL) steps<U + 1, UNROLL>(row);
+    }
+};
+
+template <typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool BORDER>
+static __global__ void __launch_bounds__(32, BLOCKS)
+    strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
+                 const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay)
+{
+    using S = strip_shape<T, R, STEPS, V>;
+    static_assert(UNROLL % S::QUEUE == 0, "the queue must stand as it did when the loop comes round");
+    __shared__ __align__(32) char ring[S::RING_BYTES];
+#if __CUDA_ARCH__ >= 900
+    /* Border items: the interior's kernel may come, it shares no cell with this one. */
+    if (BORDER) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+    const unsigned lane = threadIdx.x;
+    int i = 0;
+    while (i + 1 < parts.count && blockIdx.x >= parts.part[i + 1].first_item) i++;
+    const fused_part &part = parts.part[i];
+    const unsigned item = blockIdx.x - part.first_item, chunk = item / part.columns, column = item - chunk * part.columns;
+    const int64_t x_low = part.x_first + (int64_t)column * S::STORED - S::HALO, x = x_low + lane * V;
+    const int64_t y_low = part.cells.y0 + (int64_t)chunk * part.height;
+    const int height = (int)min((int64_t)part.height, part.cells.y1 - y_low), rows = height + 2 * S::REACH;
+    const int64_t stored_low = max(part.cells.x0, x_low + S::HALO), stored_high = min(part.cells.x1, x_low + S::CELLS - S::HALO);
+
+    strip<T, R, STEPS, V, BORDER> s = {};
+    if constexpr (BORDER) s.sides.begin(ax, ay, x_low, y_low - S::REACH, rows, stored_low, stored_high, height);
+    const int data_end = BORDER ? min(rows, s.sides.high_at) : rows;
+    s.from = cur + (y_low - S::REACH) * pitch + x_low + lane * S::PIECE;
+    s.to = next + (y_low - 2 * S::REACH) * pitch + x;
+    s.pitch = pitch;
+#pragma unroll
+    for (int p = 0; p < S::PIECES; p++) {
+        const int64_t asks_at = x_low + (int64_t)(p * 32 + lane) * S::PIECE, stores_at = x + p * S::PIECE;
+        s.ask_end[p] = asks_at + S::PIECE > -depth_x && asks_at < ax.cells + depth_x ? data_end : 0;
+        if (p < S::HEIGHTS) s.height[p] = stored_low <= stores_at && stores_at < stored_high ? (unsigned)height : 0;
+        asm volatile("" : "+r"(s.ask_end[p]), "+r"(s.height[p % S::HEIGHTS])); /* or they are worked out anew for every row */
+    }
+    const unsigned first = (unsigned)__cvta_generic_to_shared(ring);
+    s.put = first + 16 * swizzled<S::PIECES>(lane);             /* its next piece 32 pieces on */
+    s.get = first + 16 * swizzled<S::PIECES>(lane * S::PIECES); /* its next piece beside it */
+#pragma unroll 1
+    for (int row = 0; row < S::RING - 1; row++) s.ask(row);
+#pragma unroll 1
+    for (int row = 0; row < rows; row += UNROLL) s.template steps<0, UNROLL>(row);
+#if __CUDA_ARCH__ >= 900
+    /* What comes after this kernel must find the border items done too. */
+    if (!BORDER) asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+#endif

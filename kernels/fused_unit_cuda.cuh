@@ -1,0 +1,95 @@
+/* What a unit of fused kernels consists of: a table of instances, and the launch of one. */
+#ifndef FUSED_UNIT_CUDA_CUH
+#define FUSED_UNIT_CUDA_CUH
+
+#include "fused_strip_cuda.cuh"
+
+/* One radius and number of steps. Strips of 32 V cells, the rows' loop unrolled UNROLL times, registers for BLOCKS warps an SM. Border
+ * strips may be narrower: they need registers for their sides. */
+template <typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_V, int EDGE_UNROLL> struct fused_instance {
+    using S = strip_shape<T, R, STEPS, V>;
+    using EDGE = strip_shape<T, R, STEPS, EDGE_V>;
+    static constexpr auto interior = strip_kernel<T, R, STEPS, V, UNROLL, BLOCKS, false>;
+    static constexpr auto border = strip_kernel<T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, true>;
+
+    static cudaError_t prepare()
+    {
+        const cudaError_t e =
+            cudaFuncSetAttribute(interior, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        if (e != cudaSuccess) return e;
+        return cudaFuncSetAttribute(border, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    }
+
+    static cudaError_t sweep(const fused_call *c)
+    {
+        int device = 0, processors = 0, newer = 0, warps = 0;
+        cudaError_t e = cudaGetDevice(&device);
+        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&newer, cudaDevAttrComputeCapabilityMajor, device);
+        if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&warps, interior, 32, 0);
+        if (e != cudaSuccess) return e;
+        const fused_strip strip = { S::STORED, EDGE::STORED, S::PIECE, S::REACH, warps * processors };
+        const field_shape *f = c->shape;
+        const fused_plan plan = fused_plan_make(strip, f, c->cells, c->sides);
+        const fused_axis<T> ax = axis_of(f->nx, c->sides->x_low, c->sides->x_high), ay = axis_of(f->ny, c->sides->y_low, c->sides->y_high);
+        if (plan.border.items > 0)
+            border<<<plan.border.items, 32, 0, c->stream>>>((T *)c->next, (const T *)c->cur, f->pitch, f->depth_x, plan.border, ax, ay);
+        if (plan.interior.items == 0) return cudaGetLastError();
+
+        /* It need not wait for the border items to end, where the GPU knows of that (griddepcontrol, sm_90). */
+        cudaLaunchAttribute beside = {};
+        beside.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        beside.val.programmaticStreamSerializationAllowed = 1;
+        cudaLaunchConfig_t config = {};
+        config.gridDim = plan.interior.items;
+        config.blockDim = 32;
+        config.stream = c->stream;
+        config.attrs = &beside;
+        config.numAttrs = plan.border.items > 0 && newer >= 9 ? 1 : 0;
+        e = cudaLaunchKernelEx(&config, interior, (T *)c->next, (const T *)c->cur, f->pitch, (int)f->depth_x, plan.interior, ax, ay);
+        const cudaError_t last = cudaGetLastError();
+        return e != cudaSuccess ? e : last;
+    }
+
+    static fused_axis<T> axis_of(int64_t cells, const boundary_side &low, const boundary_side &high)
+    {
+        return { cells, fused_mirrors(low.kind) ? low.kind : BOUNDARY_NONE, fused_mirrors(high.kind) ? high.kind : BOUNDARY_NONE,
+                 (T)low.value, (T)high.value };
+    }
+};
+
+struct fused_entry {
+    int radius, steps;
+    cudaError_t (*prepare)();
+    cudaError_t (*sweep)(const fused_call *call);
+};
+
+#define FUSED(T, R, STEPS, ...)                                                                                                  \
+    {                                                                                                                            \
+        R, STEPS, fused_instance<T, R, STEPS, __VA_ARGS__>::prepare, fused_instance<T, R, STEPS, __VA_ARGS__>::sweep             \
+    }
+
+/* A unit's functions over its table, longest sweeps first. */
+template <const fused_entry *TABLE, int ENTRIES> struct fused_table {
+    static cudaError_t upload(const stencil *op, cudaStream_t stream)
+    {
+        cudaError_t e = upload_weights(op, stream);
+        for (int i = 0; i < ENTRIES && e == cudaSuccess; i++)
+            if (TABLE[i].radius == op->radius) e = TABLE[i].prepare();
+        return e;
+    }
+    static int steps(int radius, int most)
+    {
+        for (int i = 0; i < ENTRIES; i++)
+            if (TABLE[i].radius == radius && TABLE[i].steps <= most) return TABLE[i].steps;
+        return 0;
+    }
+    static cudaError_t sweep(int radius, const fused_call *call)
+    {
+        for (int i = 0; i < ENTRIES; i++)
+            if (TABLE[i].radius == radius && TABLE[i].steps == call->steps) return TABLE[i].sweep(call);
+        return cudaErrorInvalidValue;
+    }
+};
+
+#endif

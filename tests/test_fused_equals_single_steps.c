@@ -1,0 +1,217 @@
+/* Several steps in one sweep give the bits of as many single sweeps with their ghosts filled, whatever the sides, the size and the cut:
+ * on the host always, and on CUDA where a GPU is.
+ *
+ * The answer: the host's single sweeps of a whole domain. Then a window of it, as a rank would own it: cut sides have data in their
+ * ghosts, as deep as the steps reach, periodic sides too; ghosts beyond dirichlet and neumann sides are NaN and must not be
+ * used. */
+#include "host_field.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static device *host, *tested;
+static device_stream *host_stream, *tested_stream;
+
+#define OK(d, call)                                                                        \
+    do {                                                                                   \
+        const int code_ = (call);                                                          \
+        if (code_) fail_msg("%s: %s: %s", (d)->name, #call, (d)->error_text(code_));       \
+    } while (0)
+
+static bool mirrors(boundary_kind k) { return k == BOUNDARY_DIRICHLET || k == BOUNDARY_NEUMANN; }
+
+/* All ghosts, the sides' rules along x first. */
+static void fill_ghosts(const field_shape *f, void *field, const boundary *sides)
+{
+    const int64_t dx = f->depth_x, dy = f->depth_y;
+    const box boxes[] = { { -dx, 0, 0, f->ny },
+                          { f->nx, f->nx + dx, 0, f->ny },
+                          { -dx, f->nx + dx, -dy, 0 },
+                          { -dx, f->nx + dx, f->ny, f->ny + dy } };
+    OK(host, host->boundary_fill(host, f, field, sides, boxes, 4, host_stream));
+}
+
+typedef struct problem {
+    stencil op;
+    boundary sides;
+    int64_t nx, ny;
+    int steps;
+} problem;
+
+/* One window of the domain: `cur` is the domain's with all ghosts filled, `answer` the domain after the steps. */
+static void window_case(const problem *p, const field_shape *f, const void *cur, const void *answer, box w)
+{
+    const int depth = p->steps * p->op.radius;
+    const size_t cell = dtype_bytes(p->op.type);
+    const boundary_side cut = { BOUNDARY_NONE, 0.0 };
+    const boundary sides = { w.x0 == 0 ? p->sides.x_low : cut, w.x1 == p->nx ? p->sides.x_high : cut,
+                             w.y0 == 0 ? p->sides.y_low : cut, w.y1 == p->ny ? p->sides.y_high : cut };
+    const field_shape own = field_shape_make(p->op.type, box_width(w), box_height(w), depth, depth);
+    unsigned char *const field[2] = { malloc(own.bytes), malloc(own.bytes) }, *const seen = malloc(own.bytes);
+    assert_true(field[0] && field[1] && seen);
+    memset(field[0], 0xff, own.bytes); /* NaN */
+    memset(field[1], 0xff, own.bytes);
+    const int64_t x0 = mirrors(sides.x_low.kind) ? 0 : -depth, x1 = own.nx + (mirrors(sides.x_high.kind) ? 0 : depth);
+    const int64_t y0 = mirrors(sides.y_low.kind) ? 0 : -depth, y1 = own.ny + (mirrors(sides.y_high.kind) ? 0 : depth);
+    for (int64_t y = y0; y < y1; y++)
+        memcpy(field_at(&own, field[0], x0, y), field_at_const(f, cur, w.x0 + x0, w.y0 + y), (size_t)(x1 - x0) * cell);
+
+    void *there[2];
+    for (int i = 0; i < 2; i++) {
+        OK(tested, tested->alloc(tested, DEVICE_MEMORY_DEVICE, own.bytes, &there[i]));
+        OK(tested, tested->copy(tested, there[i], field[i], own.bytes, tested_stream));
+    }
+    int at = 0;
+    for (int left = p->steps; left > 0; at = 1 - at) {
+        const int steps = tested->fused_steps(tested, left);
+        assert_in_range(steps, 1, left);
+        left -= steps;
+        const int64_t reach = (int64_t)left * p->op.radius; /* ghosts that the sweeps after this one need */
+        const box cells = { mirrors(sides.x_low.kind) ? 0 : -reach, own.nx + (mirrors(sides.x_high.kind) ? 0 : reach),
+                            mirrors(sides.y_low.kind) ? 0 : -reach, own.ny + (mirrors(sides.y_high.kind) ? 0 : reach) };
+        OK(tested, tested->fused_sweep(tested, &own, there[1 - at], there[at], cells, steps, &sides, tested_stream));
+    }
+    OK(tested, tested->copy(tested, seen, there[at], own.bytes, tested_stream));
+    OK(tested, tested->stream_sync(tested, tested_stream));
+    for (int64_t y = 0; y < own.ny; y++)
+        for (int64_t x = 0; x < own.nx; x++)
+            if (memcmp(field_at(&own, seen, x, y), field_at_const(f, answer, w.x0 + x, w.y0 + y), cell))
+                fail_msg("%s, form %d, r = %d, %s, %d steps, domain %lldx%lld sides %d%d %d%d, window %lld..%lld x %lld..%lld: cell "
+                         "(%lld, %lld) is %a, not %a",
+                         tested->name, (int)p->op.form, p->op.radius, dtype_name(p->op.type), p->steps, (long long)p->nx, (long long)p->ny,
+                         (int)p->sides.x_low.kind, (int)p->sides.x_high.kind, (int)p->sides.y_low.kind, (int)p->sides.y_high.kind,
+                         (long long)w.x0, (long long)w.x1, (long long)w.y0, (long long)w.y1, (long long)x, (long long)y,
+                         host_field_get(own.type, seen, field_index(&own, x, y)),
+                         host_field_get(f->type, answer, field_index(f, w.x0 + x, w.y0 + y)));
+    for (int i = 0; i < 2; i++) {
+        OK(tested, tested->free(tested, DEVICE_MEMORY_DEVICE, there[i]));
+        free(field[i]);
+    }
+    free(seen);
+}
+
+static void problem_case(const problem *p)
+{
+    const int depth = p->steps * p->op.radius;
+    const field_shape f = field_shape_make(p->op.type, p->nx, p->ny, depth, depth);
+    void *cur = host_field_create(host, &f, 7), *a = NULL, *b = host_field_create(host, &f, 8);
+    fill_ghosts(&f, cur, &p->sides);
+    a = host_field_clone(host, &f, cur);
+    const box all = field_own(&f);
+    for (int i = 0; i < p->steps; i++) {
+        fill_ghosts(&f, a, &p->sides);
+        OK(host, host->stencil_sweep(host, &f, b, a, NULL, &all, 1, host_stream));
+        void *const swap = a;
+        a = b, b = swap;
+    }
+    /* a neighbour owns at least as many cells as the ghosts are deep */
+    const int64_t x = p->nx / 3 > depth ? p->nx / 3 : depth, y = p->ny / 2 > depth ? p->ny / 2 : depth;
+    window_case(p, &f, cur, a, all);
+    if (p->nx - x >= depth && p->ny - y >= depth) {
+        window_case(p, &f, cur, a, box_make(0, x, 0, y));
+        window_case(p, &f, cur, a, box_make(x, p->nx, y, p->ny));
+        window_case(p, &f, cur, a, box_make(0, p->nx, y, p->ny));
+    }
+    if (p->nx >= 2 * depth + p->op.radius && p->ny >= 2 * depth + p->op.radius)
+        window_case(p, &f, cur, a, box_make(depth, p->nx - depth, depth, p->ny - depth));
+    host_field_free(host, cur);
+    host_field_free(host, a);
+    host_field_free(host, b);
+}
+
+static void bind_random(stencil *op)
+{
+    uint64_t state = 11;
+    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) {
+        const double w = host_field_number(&state) / op->radius;
+        op->weight[i] = op->type == DTYPE_F32 ? (double)(float)w : w;
+    }
+    OK(host, host->stencil_bind(host, op));
+    OK(tested, tested->stencil_bind(tested, op));
+}
+
+static const boundary_kind pairs[][2] = {
+    { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC },   { BOUNDARY_DIRICHLET, BOUNDARY_DIRICHLET }, { BOUNDARY_NEUMANN, BOUNDARY_NEUMANN },
+    { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN },   { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET },
+};
+enum { PAIRS = sizeof pairs / sizeof *pairs };
+
+static boundary sides_of(int along_x, int along_y)
+{
+    const boundary b = { { pairs[along_x][0], 0.3 }, { pairs[along_x][1], -0.7 }, { pairs[along_y][0], 1.1 }, { pairs[along_y][1], 0.0 } };
+    return b;
+}
+
+/* All sides, small odd sizes: narrower than a strip, lower than what the steps reach. */
+static void small(void **state)
+{
+    (void)state;
+    static const int steps[] = { 1, 2, 3, 4, 8, 12 };
+    static const int64_t sizes[][2] = { { 4, 4 }, { 9, 5 }, { 37, 23 }, { 130, 41 }, { 261, 90 } };
+    for (int form = STENCIL_STAR; form <= STENCIL_BOX; form++)
+        for (int radius = 1; radius <= (form == STENCIL_STAR ? 4 : 2); radius++)
+            for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+                problem p = { .op = { .form = (stencil_form)form, .radius = radius, .type = type } };
+                bind_random(&p.op);
+                if (tested->fused_steps(tested, 12) == 0) continue;
+                for (int k = 0; k < (int)(sizeof steps / sizeof *steps); k++)
+                    for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++)
+                        for (int turn = 0; turn < 2; turn++) {
+                            p.steps = steps[k];
+                            p.nx = sizes[size][0], p.ny = sizes[size][1];
+                            p.sides = sides_of((k + size + turn) % PAIRS, (2 * k + 3 * size + 2 * turn) % PAIRS);
+                            problem_case(&p);
+                        }
+            }
+}
+
+/* So large that strips and chunks without sides are among them, and several of the host's tiles. */
+static void large(void **state)
+{
+    (void)state;
+    static const boundary_kind others[] = { BOUNDARY_PERIODIC, BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN };
+    for (int radius = 1; radius <= 4; radius++)
+        for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+            problem p = { .op = { .form = STENCIL_STAR, .radius = radius, .type = type }, .nx = 1103, .ny = 517 + 2 * radius };
+            bind_random(&p.op);
+            for (int k = 0; k < 3; k++) {
+                p.steps = k == 2 ? 3 : 12;
+                p.sides = sides_of(others[k] == BOUNDARY_PERIODIC ? 0 : others[k] == BOUNDARY_DIRICHLET ? 3 : 2, (radius + k) % PAIRS);
+                problem_case(&p);
+            }
+        }
+}
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(small), cmocka_unit_test(large) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+    const char *why = NULL;
+    int code = 0;
+    host = device_host_create(0);
+    if (host->stream_create(host, false, &host_stream)) return 1;
+    tested = host;
+    tested_stream = host_stream;
+    int failed = run();
+    if (device_cuda_count(&why) == 0) {
+        printf("the host only: %s\n", why);
+    } else {
+        tested = device_cuda_create(0, &code);
+        if (!tested) {
+            printf("cannot use the GPU: %s\n", device_cuda_error_text(code));
+            return 1;
+        }
+        if (tested->stream_create(tested, false, &tested_stream)) return 1;
+        failed += run();
+        if (tested->stream_destroy(tested, &tested_stream)) return 1;
+        device_destroy(&tested);
+    }
+    if (host->stream_destroy(host, &host_stream)) return 1;
+    device_destroy(&host);
+    return failed ? 1 : 0;
+}
