@@ -3,7 +3,7 @@ load helper
 
 bench() { timeout -k 5 120 "$weft" bench "$@" 3>&-; }
 small=(nx=300 ny=200 ceiling_bytes=1M samples=5)          # of the transpose
-small_all=("${small[@]}" n=30000 bytes=100000 samples=3) # of all families of the host
+small_all=("${small[@]}" n=30000 bytes=100000 steps=4 samples=3) # of all families of the host
 
 promised='
 def number: type == "number" or . == null;
@@ -80,7 +80,7 @@ def count: type == "number" and . == floor;
 
 @test "every rung of the GPU is right, in f32 and f64, and so are odd sizes" {
     "$weft" info | grep -q '^gpus  *[1-9]' || skip "no GPU"
-    local families=(ceiling memory access shared transpose stencil reduce launch constant arith streams roofline) type
+    local families=(ceiling memory access shared transpose stencil fused reduce launch constant arith streams roofline) type
     expect "families" "$(printf '%s\n' product halo alltoall io "${families[@]}" | sort)" "$(bench --list | sed -n 's/^\([a-z]*\): .*/\1/p' | sort)"
     for type in f32 f64; do
         bench "${families[@]}" device=cuda dtype=$type samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M bytes=4M >table

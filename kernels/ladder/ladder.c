@@ -7,6 +7,7 @@ static const ladder_family *const families[] = {
     &ladder_access_host,
     &ladder_transpose_host,
     &ladder_stencil_host,
+    &ladder_fused_host,
     &ladder_reduce_host,
     &ladder_roofline_host,
 #if WEFT_CUDA
@@ -16,6 +17,7 @@ static const ladder_family *const families[] = {
     &ladder_shared_cuda,
     &ladder_transpose_cuda,
     &ladder_stencil_cuda,
+    &ladder_fused_cuda,
     &ladder_reduce_cuda,
     &ladder_launch_cuda,
     &ladder_constant_cuda,

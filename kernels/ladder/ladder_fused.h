@@ -1,0 +1,37 @@
+/* Several time steps, the same on every device: `steps` sweeps of a star of radius 1 over random data in a periodic plane. A repetition
+ * starts with the fill of the ghosts, as a program's step does. All rungs give the bits of as many of the host's single sweeps. */
+#ifndef LADDER_FUSED_H
+#define LADDER_FUSED_H
+
+#include "ladder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { LADDER_FUSED_NX, LADDER_FUSED_NY, LADDER_FUSED_RADIUS, LADDER_FUSED_STEPS, LADDER_FUSED_PARAMETERS };
+enum { LADDER_FUSED_STEPS_MAX = 12, LADDER_FUSED_RADIUS_MAX = 4 };
+
+typedef struct ladder_fused {
+    field_shape shape; /* ghosts steps * radius deep */
+    stencil op;
+    boundary sides;
+    int steps;
+    void *cur, *next, *between; /* cur stays as it is, but for its ghosts */
+} ladder_fused;
+
+/* work: a read and a write of every cell for every step, as single sweeps move: fusing passes that ceiling */
+int ladder_fused_prepare(ladder_case *c);
+int ladder_fused_verify(ladder_case *c, ladder_verdict *v);
+void ladder_fused_destroy(ladder_case *c);
+/* Fills cur's ghosts, `depth` deep. */
+int ladder_fused_fill(ladder_case *c, void *field, int depth);
+/* enqueue: one sweep after the other; the device's own fused sweeps */
+int ladder_fused_singly(ladder_case *c);
+int ladder_fused_production(ladder_case *c);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
