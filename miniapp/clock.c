@@ -59,7 +59,9 @@ static void read_until(clock_steps *c, int64_t end)
         DEVICE_CHECK(c->dev, c->dev->event_seconds(c->dev, from, to, &seconds));
         const clock_interval what = c->interval[(c->read + 1) % CLOCK_RING];
         const int steps = c->steps[(c->read + 1) % CLOCK_RING];
+        c->steps_ahead -= steps;
         if (what == CLOCK_LEFT_OUT) continue;
+        c->step_s = seconds / steps;
         for (int i = 0; i < steps; i++) keep(c, seconds / steps);
         if (what == CLOCK_STEP && (c->beside_from == 0 || c->read + 1 < c->beside_from)) continue;
         c->beside_write_s += seconds;
@@ -71,7 +73,7 @@ static void read_until(clock_steps *c, int64_t end)
 void clock_restart(clock_steps *c, device_stream *s)
 {
     clock_flush(c);
-    c->ticks = c->read = c->beside_from = 0;
+    c->ticks = c->read = c->steps_ahead = c->beside_from = 0;
     DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[0], s));
 }
 
@@ -95,14 +97,22 @@ static void read_probe(clock_steps *c)
     c->probed = false;
 }
 
+/* Before anything is known of how long a step takes, every tick may be long. */
+static bool too_far_ahead(const clock_steps *c)
+{
+    return c->ticks - c->read > CLOCK_TICKS_AHEAD && (c->step_s == 0 || (double)c->steps_ahead * c->step_s > CLOCK_LEAD_S);
+}
+
 static void tick(clock_steps *c, int steps, device_stream *s, clock_interval what)
 {
     c->ticks++;
     c->interval[c->ticks % CLOCK_RING] = what;
     c->steps[c->ticks % CLOCK_RING] = steps;
+    c->steps_ahead += steps;
     DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[c->ticks % CLOCK_RING], s));
     /* half a ring behind: those steps are long over, so reading them does not stall the feeding thread */
     if (c->ticks - c->read >= CLOCK_RING - 1) read_until(c, c->ticks - CLOCK_RING / 2);
+    while (too_far_ahead(c)) read_until(c, c->read + 1);
     if (c->probed && step_probe_done(&c->probe, c->dev)) read_probe(c);
 }
 

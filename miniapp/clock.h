@@ -1,6 +1,7 @@
 /* How long steps take: one time stamp on the main stream after every step, or after every few that were enqueued at once and then
- * count as so many of their mean, read back long after it passed, so that the host never waits for the device. A pause is left
- * out by clock_restart where the host waits, else by clock_leave_out. Memory is bounded: when
+ * count as so many of their mean, read back long after it passed, so that the device never waits for the host. The host in
+ * turn stays near: it waits before more than CLOCK_LEAD_S of steps are enqueued, since a signal, a checkpoint or the progress
+ * line would come after all of them; but never for the last CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the host waits, else by clock_leave_out. Memory is bounded: when
  * the sample array is full every other sample is dropped and from then on fewer are kept. */
 #ifndef CLOCK_H
 #define CLOCK_H
@@ -10,7 +11,9 @@
 #include "timer.h"
 
 /* Steps from one probe to the next: a probed step is taken by itself, which costs those that are enqueued together more. */
-enum { CLOCK_RING = 128, CLOCK_PROBE_EVERY = 16, CLOCK_PROBE_EVERY_TOGETHER = 1024 };
+enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3, CLOCK_PROBE_EVERY = 16, CLOCK_PROBE_EVERY_TOGETHER = 1024 };
+
+static const double CLOCK_LEAD_S = 0.1;
 
 typedef enum clock_interval { CLOCK_STEP, CLOCK_STEP_BESIDE_WRITE, CLOCK_LEFT_OUT } clock_interval; /* up to a tick */
 
@@ -21,6 +24,8 @@ typedef struct clock_steps {
     int steps[CLOCK_RING];    /* that end with that tick */
     int64_t beside_from;      /* the first tick beside the write that is under way; 0: none is */
     int64_t ticks, read;      /* recorded; already turned into samples */
+    int64_t steps_ahead;      /* of the ticks between */
+    double step_s;            /* of the last tick that was read; 0: none yet */
     double *sample;           /* seconds per step, owned */
     size_t samples, capacity;
     int64_t stride, skipped;  /* one step in `stride` is kept */
