@@ -48,7 +48,10 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
     const bool py = wraps && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
     const bool along_y = c->grid.ny > 1 && !sim_turns(s);
     decomp *d = &s->grid.dec;
-    if (!decomp_make(d, c->grid.nx, c->grid.ny, px, py, ranks, me, c->run.ranks_x, c->run.ranks_y, r, why, why_bytes))
+    /* On one host of GPUs rows alone are cut where there are enough: only such steps are whole ones (whole.h). */
+    const bool rows_alone = s->dev->kind == DEVICE_CUDA && s->top.hosts == 1 && c->run.ranks_x == 0 && c->run.ranks_y == 0;
+    if (!(rows_alone && decomp_make(d, c->grid.nx, c->grid.ny, px, py, ranks, me, 1, ranks, r, why, why_bytes)) &&
+        !decomp_make(d, c->grid.nx, c->grid.ny, px, py, ranks, me, c->run.ranks_x, c->run.ranks_y, r, why, why_bytes))
         return false;
     s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), r, along_y ? r : 0);
     if (!sim_turns(s)) return true;
