@@ -12,6 +12,7 @@
 #include "calibrate.h"
 #include "check.h"
 #include "cmd.h"
+#include "deadline.h"
 #include "loop.h"
 #include "picture.h"
 #include "record.h"
@@ -218,9 +219,9 @@ static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
         fail(status, why);
     }
     if (status != 0) return status;
-    if (l->end == LOOP_STOPPED)
-        return cmd_say(CHECK_EXIT_REQUEUE, "stopped by a signal at step %lld; go on with --restart %s", (long long)s->level,
-                       s->cfg->checkpoint.dir);
+    if (l->end == LOOP_STOPPED || l->end == LOOP_OUT_OF_TIME)
+        return cmd_say(CHECK_EXIT_REQUEUE, "stopped by %s at step %lld; go on with --restart %s",
+                       l->end == LOOP_STOPPED ? "a signal" : "the end of its time", (long long)s->level, s->cfg->checkpoint.dir);
     return r->report.verdict.verdict == VERIFY_FAILED ? CHECK_EXIT_FAILED : 0;
 }
 
@@ -255,7 +256,7 @@ static int run_it(run *r, const char *self_exe)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.lane[0], s->lanes);
     clock_create(&r->ticks, s->dev, r->timeline, sim_train_steps(s) > 1 ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY);
     r->start_up_s = timer_now_s() - r->start_s;
-    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, r->ask.deck_text);
+    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, r->ask.deck_text, deadline_of(s->cfg, r->start_s));
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
     return finish(r, &l, why, sizeof why);
 }

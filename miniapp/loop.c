@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "cmd.h"
+#include "deadline.h"
 #include "progress.h"
 
 static volatile sig_atomic_t stop_asked;
@@ -33,25 +34,37 @@ void loop_catch_signals(void)
     sigaction(SIGXFSZ, &action, NULL);
 }
 
-/* All ranks leave at the same step, for a signal or a checkpoint that failed: they look at their flags together, at steps that all of them know. Looking costs a
- * small all-reduce, so it is done about every CHECK_S seconds; rank 0 says in the same message how many steps that is. */
+/* All ranks leave at the same step, for a signal, the deadline or a checkpoint that failed: they look at their flags together, at steps
+ * that all of them know. Looking costs a small all-reduce, so it is done about every CHECK_S seconds; rank 0 says in the same
+ * message how many steps that is. */
 static const double CHECK_S = 0.1;
 
 typedef struct attention {
     int64_t next_step;
     double last_s;
     int64_t last_step;
+    double deadline_s;
 } attention;
 
-typedef enum leave { LEAVE_NOT, LEAVE_SIGNAL, LEAVE_FAILED } leave;
+typedef enum leave { LEAVE_NOT, LEAVE_OUT_OF_TIME, LEAVE_SIGNAL, LEAVE_FAILED } leave; /* of several reasons the last counts */
 
-static leave leave_agreed(attention *a, sim *s, bool failed)
+static leave reason_to_leave(const attention *a, const sim *s, const saver *v)
+{
+    const double two_fields_bytes = 2.0 * (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)dtype_bytes(s->cfg->problem.type);
+    if (v->stop) return LEAVE_FAILED;
+    if (stop_asked) return LEAVE_SIGNAL;
+    if (isinf(a->deadline_s)) return LEAVE_NOT;
+    const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
+    return deadline_near(a->deadline_s, &stats, v->writer && writer_busy(v->writer), two_fields_bytes) ? LEAVE_OUT_OF_TIME : LEAVE_NOT;
+}
+
+static leave leave_agreed(attention *a, sim *s, const saver *v)
 {
     if (s->level < a->next_step) return LEAVE_NOT;
     const double now_s = timer_now_s(), passed_s = now_s - a->last_s;
     const double per_step_s = passed_s / (double)(s->level - a->last_step > 0 ? s->level - a->last_step : 1);
     const double steps = fmin(CHECK_S / fmax(per_step_s, 1e-9), 2.0 * (double)(s->level - a->last_step) + 1);
-    int64_t mine[2] = { failed ? LEAVE_FAILED : stop_asked ? LEAVE_SIGNAL : LEAVE_NOT, s->top.rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 }, all[2];
+    int64_t mine[2] = { reason_to_leave(a, s, v), s->top.rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 }, all[2];
     MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, s->top.comm));
     a->last_s = now_s;
     a->last_step = s->level;
@@ -119,7 +132,7 @@ static bool converged(sim *s, judge *j, bool now, loop_result *r)
     return stop;
 }
 
-loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char *deck_text)
+loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char *deck_text, double deadline_s)
 {
     const config *c = s->cfg;
     const bool stencil_step = c->problem.kind != CONFIG_TRANSPOSE && c->problem.kind != CONFIG_SWEEP;
@@ -131,7 +144,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char 
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     const double begin_s = timer_now_s();
-    attention look = { first + 1, begin_s, first };
+    attention look = { first + 1, begin_s, first, deadline_s };
     clock_restart(ticks, s->streams.lane[0]);
 
     judge norms = { c->time.norm_every > 0 && sim_can_step_with_change(s), false };
@@ -142,17 +155,17 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char 
         clock_tick(ticks, steps, s->streams.lane[0]);
         saver_poll(checkpoints, ticks);
 
-        const leave left = leave_agreed(&look, s, checkpoints->stop);
+        const leave left = leave_agreed(&look, s, checkpoints);
         if (left == LEAVE_FAILED) break;
-        const bool stop_signal = left == LEAVE_SIGNAL;
-        const bool now = stop_signal || checkpoint_due(c, s->level) || s->level == c->time.steps;
+        const bool told_to_stop = left == LEAVE_SIGNAL || left == LEAVE_OUT_OF_TIME;
+        const bool now = told_to_stop || checkpoint_due(c, s->level) || s->level == c->time.steps;
         const bool stop_here = converged(s, &norms, now, &r); /* may go back by a level */
         const bool due = checkpoint_due(c, s->level);
-        if ((due || stop_signal) && !saver_save(checkpoints, s, ticks, deck_text, stop_signal)) break;
+        if ((due || told_to_stop) && !saver_save(checkpoints, s, ticks, deck_text, told_to_stop)) break;
         progress_show(&bar, s->level, r.last_change);
         if (stop_here) break;
-        if (stop_signal) {
-            r.end = LOOP_STOPPED;
+        if (told_to_stop) {
+            r.end = left == LEAVE_SIGNAL ? LOOP_STOPPED : LOOP_OUT_OF_TIME;
             break;
         }
     }

@@ -6,10 +6,10 @@
 #include "saver.h"
 #include "sim.h"
 
-typedef enum loop_end { LOOP_DONE, LOOP_STOPPED, LOOP_FAILED } loop_end;
+typedef enum loop_end { LOOP_DONE, LOOP_STOPPED, LOOP_OUT_OF_TIME, LOOP_FAILED } loop_end;
 
 typedef struct loop_result {
-    loop_end end;        /* STOPPED: a signal, with a checkpoint written; FAILED: a checkpoint could not be written */
+    loop_end end;        /* STOPPED: a signal, OUT_OF_TIME: the deadline, both with a checkpoint written; FAILED: a checkpoint could not be written */
     int64_t steps_run;
     double last_change;  /* max |next - u| of the last checked level, NaN if none was */
     double norm_s, checkpoint_s, loop_s; /* this rank */
@@ -21,7 +21,7 @@ void loop_catch_signals(void);
 
 /* checkpoints takes those that the deck asks for, and the one that a signal asks for, and is then opened if need be; the caller
  * closes it. What it holds is on disk when the loop returns. deck_text: the resolved deck, stored in every state file.
- * Collective. */
-loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char *deck_text);
+ * deadline_s: as in deadline.h. Collective. */
+loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char *deck_text, double deadline_s);
 
 #endif

@@ -81,3 +81,33 @@ goes_on() {
     expect status 137 "$status"
     goes_on
 }
+
+@test "a wall limit, of the deck or of Slurm: a checkpoint before it is over, exit 75, and the run goes on" {
+    local begin
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=500
+    begin=$(date +%s%N)
+    run weft_run 3 d.ini run.wall_limit=5
+    expect status 75 "$status"
+    [ $((($(date +%s%N) - begin) / 1000000)) -lt 6000 ]
+    expect "sentences" 1 "$(grep -c '^weft: stopped by the end of its time at step' <<<"$output")"
+    expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
+    goes_on
+    rm -rf checkpoints
+    SLURM_JOB_END_TIME=$(($(date +%s) + 5)) run weft_run 2 d.ini checkpoint.every=0
+    expect "status by Slurm's time" 75 "$status"
+    expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
+    SLURM_JOB_END_TIME=$(($(date +%s) + 3600)) weft_run 2 d.ini checkpoint.every=0 time.steps=20
+}
+
+@test "writes that take long are begun so much earlier" {
+    local begin took_ms
+    weft=$weft_debug
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=1000000000 checkpoint.every=20000
+    begin=$(date +%s%N)
+    WEFT_FAULT=checkpoint_slow:2500 run weft_run 2 d.ini run.wall_limit=12
+    took_ms=$((($(date +%s%N) - begin) / 1000000))
+    expect status 75 "$status"
+    echo "took $took_ms ms"
+    [ $took_ms -lt 12500 ]
+    expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
+}

@@ -1,0 +1,16 @@
+/* When a run has to leave: run.wall_limit seconds after it began, else at SLURM_JOB_END_TIME (seconds since 1970) where Slurm sets it,
+ * else never; and so much earlier that its last checkpoint is on disk by then. */
+#ifndef DEADLINE_H
+#define DEADLINE_H
+
+#include "config.h"
+#include "writer.h"
+
+/* In seconds of timer_now_s; INFINITY: never. start_s: when the run began. */
+double deadline_of(const config *c, double start_s);
+
+/* Has the time come? A write is taken to last half as long again as this run's writes on average, before the first one as long
+ * as a slow disk needs for so many bytes; twice that while one is under way. stats: of a writer that may not be there yet (all 0). */
+bool deadline_near(double deadline_s, const writer_stats *stats, bool writing, double file_bytes);
+
+#endif
