@@ -19,6 +19,7 @@
 #include "report.h"
 #include "request.h"
 #include "restart.h"
+#include "watchdog.h"
 
 static void print_help(void)
 {
@@ -205,9 +206,11 @@ static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
 {
     sim *s = &r->sim;
     double mark_s = timer_now_s();
+    watchdog_phase("output");
     int status = write_outputs(r, why, why_bytes);
     r->output_s = timer_lap_s(&mark_s);
     if (status != 0) fail(status, why);
+    watchdog_phase("verify");
     sim_inject_fault(s);
     r->report.fingerprint = sim_fingerprint(s);
     r->report.verdict = verify_level(s);
@@ -229,6 +232,7 @@ static int run_it(run *r, const char *self_exe)
 {
     char why[1024] = "";
     sim *s = &r->sim;
+    watchdog_start(r->ask.cfg.run.stall_limit_s);
     int status = sim_create(s, &r->ask.cfg, self_exe, why, sizeof why);
     if (status != 0) return fail(status, why);
     status = check_outputs(s, why, sizeof why);
@@ -240,11 +244,14 @@ static int run_it(run *r, const char *self_exe)
     for (int i = 0; i < s->notes_count; i++)
         if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].text); /* the others stand in the table */
 
+    watchdog_phase("tune");
     r->report.tuning = tune(s);
     double mark_s = timer_now_s();
     sim_prepare_steps(s); /* of the variant just chosen */
+    watchdog_phase("calibrate");
     r->report.calibration = calibrate(s);
     r->calibrate_s = timer_lap_s(&mark_s);
+    watchdog_phase("initialise");
     status = start_level(r, why, sizeof why);
     r->initialise_s = timer_lap_s(&mark_s);
     if (status == 0) status = make_writer(r, why, sizeof why);
@@ -256,6 +263,8 @@ static int run_it(run *r, const char *self_exe)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.lane[0], s->lanes);
     clock_create(&r->ticks, s->dev, r->timeline, sim_train_steps(s) > 1 ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY);
     r->start_up_s = timer_now_s() - r->start_s;
+    watchdog_neighbours(&s->grid.dec);
+    watchdog_phase("steps");
     const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, r->ask.deck_text, deadline_of(s->cfg, r->start_s));
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
     return finish(r, &l, why, sizeof why);
@@ -285,10 +294,12 @@ int cmd_run(int argc, char **argv)
     } else {
         r->mpi_s = timer_now_s() - start_s;
         status = run_it(r, self_exe);
+        watchdog_phase("leaving");
         clock_destroy(&r->ticks);
         timeline_destroy(&r->timeline);
         saver_close(&r->checkpoints);
         sim_destroy(&r->sim);
+        watchdog_stop();
     }
     json_decref(r->report.started);
     request_free(&r->ask);

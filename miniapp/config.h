@@ -60,6 +60,7 @@ typedef struct config {
         int lanes, fuse, threads, ranks_x, ranks_y; /* 0 = choose */
         config_tune tune;
         double wall_limit_s;                       /* 0: SLURM_JOB_END_TIME, where it is set */
+        double stall_limit_s;                      /* 0: nothing watches */
     } run;
     struct {
         char dir[4096];

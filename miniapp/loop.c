@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "deadline.h"
 #include "progress.h"
+#include "watchdog.h"
 
 static volatile sig_atomic_t stop_asked;
 
@@ -153,6 +154,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char 
         const int steps = steps_at_once(s, &norms, &look, probe);
         take_steps(s, steps, &norms, probe);
         clock_tick(ticks, steps, s->streams.lane[0]);
+        watchdog_step(s->level);
         saver_poll(checkpoints, ticks);
 
         const leave left = leave_agreed(&look, s, checkpoints);

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "cmd.h"
+#include "watchdog.h"
 
 checkpoint_status saver_open(saver *v, sim *s, char *why, size_t why_bytes)
 {
@@ -53,9 +54,13 @@ void saver_poll(saver *v, clock_steps *ticks)
 static void wait_for(saver *v, clock_steps *ticks, bool waited_for)
 {
     const bool busy = writer_busy(v->writer);
+    if (busy) watchdog_phase("waiting for a checkpoint");
     if (busy) snapshot_mark(v->snapshot);
     hear(v, writer_wait(v->writer, v->why, sizeof v->why), waited_for);
-    if (busy) clock_write_ended(ticks);
+    if (busy) {
+        watchdog_phase("steps");
+        clock_write_ended(ticks);
+    }
 }
 
 bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, bool waited_for)
@@ -69,9 +74,11 @@ bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, boo
     if (v->stop) return false;
     const bool goes_on = writer_get_stats(v->writer).async && !waited_for;
     if (!goes_on) clock_flush(ticks);
+    watchdog_phase("checkpoint");
     snapshot_take(v->snapshot, deck_text, &state);
     const writer_request request = { &state, snapshot_ready, snapshot_idle, v->snapshot, waited_for };
     hear(v, writer_submit(v->writer, &request, v->why, sizeof v->why), waited_for);
+    watchdog_phase("steps");
     if (goes_on) {
         clock_leave_out(ticks, s->streams.lane[0]);
         if (writer_busy(v->writer)) clock_write_begins(ticks);

@@ -1,0 +1,98 @@
+#include "watchdog.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "timer.h"
+
+static struct {
+    pthread_t thread;
+    bool runs;
+    double limit_s;
+    int rank;
+    char host[64];
+    char neighbours[256]; /* "" or ", beside ranks 1, 3": written before the first step */
+    _Atomic(const char *) phase;
+    atomic_llong level, progress;
+    atomic_bool stop;
+} dog;
+
+static void say_and_leave(void)
+{
+    char line[640];
+    const int length = snprintf(line, sizeof line, "weft: rank %d on %s: no progress for %g s in phase '%s' at step %lld%s\n", dog.rank,
+                                dog.host, dog.limit_s, atomic_load(&dog.phase), (long long)atomic_load(&dog.level), dog.neighbours);
+    (void)!write(STDERR_FILENO, line, (size_t)length); /* in one piece, past whatever lock the main thread may hold */
+    (void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+    _exit(CHECK_EXIT_ENVIRONMENT);
+}
+
+static void *watch(void *unused)
+{
+    long long seen = atomic_load(&dog.progress);
+    double since_s = timer_now_s();
+    const double pause_s = fmin(0.2, dog.limit_s / 10);
+    (void)unused;
+    while (!atomic_load(&dog.stop)) {
+        (void)nanosleep(&(struct timespec){ .tv_nsec = (long)(pause_s * 1e9) }, NULL);
+        const long long now = atomic_load(&dog.progress);
+        if (now != seen) {
+            seen = now;
+            since_s = timer_now_s();
+        } else if (timer_now_s() - since_s > dog.limit_s) {
+            say_and_leave();
+        }
+    }
+    return NULL;
+}
+
+void watchdog_start(double limit_s)
+{
+    if (limit_s <= 0) return;
+    dog.limit_s = limit_s;
+    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &dog.rank));
+    (void)gethostname(dog.host, sizeof dog.host - 1);
+    if (!atomic_load(&dog.phase)) atomic_store(&dog.phase, "start-up");
+    const int code = pthread_create(&dog.thread, NULL, watch, NULL);
+    if (code) check_fail(__FILE__, __LINE__, "pthread_create", strerror(code));
+    dog.runs = true;
+}
+
+void watchdog_neighbours(const decomp *d)
+{
+    size_t used = 0;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        bool named = d->neighbour[k] < 0;
+        for (int before = 0; before < k; before++) named = named || d->neighbour[before] == d->neighbour[k];
+        if (named || used + 32 > sizeof dog.neighbours) continue;
+        used += (size_t)snprintf(dog.neighbours + used, sizeof dog.neighbours - used, "%s %d", used ? "," : ", beside ranks",
+                                 d->neighbour[k]);
+    }
+}
+
+void watchdog_phase(const char *phase)
+{
+    atomic_store(&dog.phase, phase);
+    atomic_fetch_add(&dog.progress, 1);
+}
+
+void watchdog_step(int64_t level)
+{
+    atomic_store_explicit(&dog.level, level, memory_order_relaxed);
+    atomic_fetch_add_explicit(&dog.progress, 1, memory_order_relaxed);
+}
+
+void watchdog_stop(void)
+{
+    if (!dog.runs) return;
+    atomic_store(&dog.stop, true);
+    (void)pthread_join(dog.thread, NULL);
+    dog.runs = false;
+}

@@ -1,0 +1,60 @@
+# A run that goes nowhere ends within run.stall_limit and a little: exit 3, and a word from every rank that still can.
+load helper
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || exit 1
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000
+}
+
+begin() { # ranks arguments...: in the background; $mpirun is its pid
+    local ranks=$1
+    shift
+    "$MPIRUN" $LAUNCH_FLAGS -n "$ranks" "$weft" run d.ini "$@" >out 2>&1 3>&- &
+    mpirun=$!
+}
+
+ends_within() { # seconds; sets status
+    local i
+    for ((i = 0; i < 10 * $1; i++)); do
+        if ! kill -0 $mpirun 2>/dev/null; then
+            status=0
+            wait $mpirun || status=$?
+            return 0
+        fi
+        sleep 0.1
+    done
+    cat out
+    kill -9 $mpirun
+    return 1
+}
+
+rank_pids() { pgrep -f "^$weft run d.ini .*output.record=stall.jsonl" || true; }
+
+@test "a rank that is stopped: the others say where they are, and the job ends with 3" {
+    local i
+    begin 3 run.stall_limit=2 output.record=stall.jsonl
+    for i in {1..100}; do [ "$(rank_pids | wc -l)" = 3 ] && break; sleep 0.1; done
+    sleep 2
+    kill -STOP "$(rank_pids | sed -n 2p)"
+    ends_within 15
+    cat out
+    expect status 3 "$status"
+    expect "ranks that say so" 2 "$(grep -c "^weft: rank [0-2] on $(hostname): no progress for 2 s in phase 'steps' at step [1-9][0-9]*, beside ranks [0-2]" out)"
+}
+
+@test "a file system that does not answer: the phase is named" {
+    weft=$weft_debug
+    WEFT_FAULT=checkpoint_slow:60000 begin 2 run.stall_limit=2 time.steps=500 checkpoint.every=200
+    ends_within 15
+    cat out
+    expect status 3 "$status"
+    expect "ranks that say so" 2 "$(grep -c "no progress for 2 s in phase 'waiting for a checkpoint' at step 400" out)"
+    expect "files with a checkpoint's name" "" "$(find checkpoints -name 'step_*.h5')"
+}
+
+@test "a run that makes progress is left alone, whatever it waits for" {
+    weft=$weft_debug
+    WEFT_FAULT=checkpoint_slow:700 weft_run 2 d.ini run.stall_limit=2 time.steps=600 checkpoint.every=100
+    expect verdict exact "$(record .verdict)"
+    expect checkpoints 6 "$(record .checkpoint.count)"
+}
