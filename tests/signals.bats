@@ -84,7 +84,7 @@ goes_on() {
 
 @test "a wall limit, of the deck or of Slurm: a checkpoint before it is over, exit 75, and the run goes on" {
     local begin
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=500
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=1000 time.steps=1000000000 checkpoint.every=500
     begin=$(date +%s%N)
     run weft_run 3 d.ini run.wall_limit=5
     expect status 75 "$status"
