@@ -11,8 +11,8 @@ message_buffer message_buffer_create(device *d, halo_transport t, int64_t bytes)
     void *p;
     if (bytes == 0) return b;
     b.kernel_memory = d->kind == DEVICE_CUDA && t == HALO_MAPPED ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
-    const int64_t least_bytes = d->kind == DEVICE_CUDA && t == HALO_AWARE ? MESSAGE_BLOCK_BYTES : 0;
-    DEVICE_CHECK(d, d->alloc(d, b.kernel_memory, (size_t)(bytes > least_bytes ? bytes : least_bytes), &p));
+    const int64_t block_bytes = d->kind == DEVICE_CUDA && t == HALO_AWARE ? message_block_bytes(bytes) : bytes;
+    DEVICE_CHECK(d, d->alloc(d, b.kernel_memory, (size_t)block_bytes, &p));
     b.kernel = p;
     if (d->kind == DEVICE_CUDA && t == HALO_STAGED) DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, (size_t)bytes, &p));
     b.mpi = p;

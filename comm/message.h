@@ -34,10 +34,14 @@ static inline int64_t message_align(int64_t bytes)
     return (bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
 }
 
-/* Device memory that MPI sends from or receives into is this large at least. CUDA puts smaller allocations together into blocks of
- * this size, MPI maps a neighbour's whole block, and a block that MPI has mapped cannot be mapped once more by peer.h
- * ("resource already mapped"): so no block holds both. */
-#define MESSAGE_BLOCK_BYTES ((int64_t)2 << 20)
+/* How much device memory to allocate for `bytes` that MPI sends from or receives into. CUDA puts allocations of less than 2 MiB
+ * together into blocks of that size, MPI maps a neighbour's whole block, and a block that MPI has mapped cannot be mapped once more
+ * by peer.h ("resource already mapped"): so no block holds both. */
+static inline int64_t message_block_bytes(int64_t bytes)
+{
+    const int64_t block_bytes = (int64_t)2 << 20;
+    return bytes > block_bytes ? bytes : block_bytes;
+}
 
 typedef struct message_buffer {
     device *d; /* not owned */

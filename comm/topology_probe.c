@@ -57,7 +57,7 @@ typedef struct probe_buffers {
 
 static bool make_buffers(device *d, size_t bytes, probe_buffers *b)
 {
-    const size_t device_bytes = bytes > MESSAGE_BLOCK_BYTES ? bytes : (size_t)MESSAGE_BLOCK_BYTES;
+    const size_t device_bytes = (size_t)message_block_bytes((int64_t)bytes);
     *b = (probe_buffers){ 0 };
     return d->stream_create(d, false, &b->stream) == 0 && d->alloc(d, DEVICE_MEMORY_DEVICE, device_bytes, &b->out) == 0 &&
            d->alloc(d, DEVICE_MEMORY_DEVICE, device_bytes, &b->in) == 0 && d->alloc(d, DEVICE_MEMORY_PINNED, bytes, &b->host) == 0;

@@ -53,7 +53,7 @@ static double alltoall_best_s(const ladder_case *c, int64_t block_bytes, bool aw
     device *d = c->d;
     const device_memory where = aware ? DEVICE_MEMORY_DEVICE : DEVICE_MEMORY_PINNED;
     const size_t bytes = (size_t)block_bytes * (size_t)top->ranks;
-    const size_t alloc_bytes = aware && bytes < MESSAGE_BLOCK_BYTES ? MESSAGE_BLOCK_BYTES : bytes;
+    const size_t alloc_bytes = aware ? (size_t)message_block_bytes((int64_t)bytes) : bytes;
     void *out = NULL, *in = NULL;
     double best_s = INFINITY, last_s = 0;
     DEVICE_CHECK(d, d->alloc(d, where, alloc_bytes, &out));

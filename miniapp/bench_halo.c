@@ -49,6 +49,14 @@ static bool runs_here(ladder_case *c, pattern p, halo_transport t)
     return !why;
 }
 
+static exchange *make_exchange(ladder_case *c)
+{
+    exchange *e = calloc(1, sizeof *e);
+    if (!e) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    c->state = e;
+    return e;
+}
+
 /* Who exchanges with whom, and what: sizes from `bytes`, which becomes what they came to. */
 static void make_domain(ladder_case *c, exchange *e, pattern p)
 {
@@ -161,9 +169,7 @@ static int exchange_prepare(ladder_case *c)
     const pattern p = pattern_of(c);
     const halo_transport t = transport_of(c);
     if (!runs_here(c, p, t)) return 0;
-    exchange *e = calloc(1, sizeof *e);
-    if (!e) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    c->state = e;
+    exchange *e = make_exchange(c);
     make_domain(c, e, p);
     const halo_choice choice = halo_choice_of_all(t);
     e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, p == GRID, &choice, e->comm);
@@ -230,9 +236,7 @@ static void exchange_destroy(ladder_case *c)
 static int link_prepare(ladder_case *c)
 {
     if (!runs_here(c, PAIR, HALO_STAGED)) return 0;
-    exchange *e = calloc(1, sizeof *e);
-    if (!e) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    c->state = e;
+    exchange *e = make_exchange(c);
     int rank = 0;
     MPI_CHECK(MPI_Comm_split(world_of(c)->top->comm, world_of(c)->top->rank / 2, world_of(c)->top->rank, &e->comm));
     MPI_CHECK(MPI_Comm_rank(e->comm, &rank));
@@ -272,9 +276,7 @@ static int mpi_prepare(ladder_case *c)
     const pattern p = pattern_of(c);
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
     if (!runs_here(c, p, HALO_STAGED)) return 0;
-    exchange *e = calloc(1, sizeof *e);
-    if (!e) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    c->state = e;
+    exchange *e = make_exchange(c);
     make_domain(c, e, p);
     const int messages = messages_of(e, p, message);
     e->link = bench_link_create(world_of(c), c->d, c->stream, e->comm, BENCH_LINK_MPI, message, messages);
@@ -314,34 +316,26 @@ static const ladder_parameter parameters[] = {
     { "bytes", 64 << 20, 8, (int64_t)1 << 30, "of the largest message" },
 };
 
-#define RUNGS_OF(NAME, TRANSPORT, HOW)                                                                                        \
-    EXCHANGE(NAME "_pair", HOW ", one neighbour", TRANSPORT, PAIR, SIZES, sizes),                                             \
-        EXCHANGE(NAME "_ring", HOW ", two neighbours", TRANSPORT, RING, SIZES, sizes),                                        \
-        EXCHANGE(NAME "_grid", HOW ", eight neighbours", TRANSPORT, GRID, GRID_SIZES, grid_sizes)
-#define EXCHANGE(NAME, WHY, TRANSPORT, PATTERN, COUNT, VALUES)                                                                \
-    { .name = NAME, .why = WHY, .prepare = exchange_prepare, .enqueue = exchange_enqueue, .verify = exchange_verify,         \
-      .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST,                                          \
-      .variant = (int)(TRANSPORT) * PATTERNS + PATTERN, .sweep_count = COUNT, .sweep_values = VALUES }
-#define MPI_RUNG(NAME, WHY, PATTERN, COUNT, VALUES)                                                                           \
-    { .name = NAME, .why = WHY, .prepare = mpi_prepare, .enqueue = link_enqueue, .verify = mpi_verify,                        \
-      .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST,                                          \
-      .variant = MPI_ALONE * PATTERNS + PATTERN, .sweep_count = COUNT, .sweep_values = VALUES }
-#define LINK(NAME, WHY, VARIANT)                                                                                              \
-    { .name = NAME, .why = WHY, .prepare = link_prepare, .enqueue = link_enqueue, .verify = link_verify,                      \
+#define RUNG(NAME, WHY, RUN, ENQUEUE, VARIANT, COUNT, VALUES)                                                                 \
+    { .name = NAME, .why = WHY, .prepare = RUN##_prepare, .enqueue = ENQUEUE, .verify = RUN##_verify,                         \
       .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST, .variant = VARIANT,                      \
-      .sweep_count = SIZES, .sweep_values = sizes }
+      .sweep_count = COUNT, .sweep_values = VALUES }
+#define LINK(NAME, WHY, VARIANT) RUNG(NAME, WHY, link, link_enqueue, VARIANT, SIZES, sizes)
+#define PATTERNS_OF(NAME, HOW, RUN, ENQUEUE, WAY)                                                                             \
+    RUNG(NAME "_pair", HOW ", one neighbour", RUN, ENQUEUE, (int)(WAY) * PATTERNS + PAIR, SIZES, sizes),                      \
+        RUNG(NAME "_ring", HOW ", two neighbours", RUN, ENQUEUE, (int)(WAY) * PATTERNS + RING, SIZES, sizes),                 \
+        RUNG(NAME "_grid", HOW ", eight neighbours", RUN, ENQUEUE, (int)(WAY) * PATTERNS + GRID, GRID_SIZES, grid_sizes)
+#define TRANSPORT(NAME, WAY, HOW) PATTERNS_OF(NAME, HOW, exchange, exchange_enqueue, WAY)
 
 static const ladder_rung rungs[] = {
     LINK("link_oneway", "bare link, one direction", LINK_ONEWAY),
     LINK("link_both", "bare link, both directions at once", LINK_BOTH),
-    MPI_RUNG("mpi_pair", "MPI alone, one neighbour", PAIR, SIZES, sizes),
-    MPI_RUNG("mpi_ring", "MPI alone, two neighbours", RING, SIZES, sizes),
-    MPI_RUNG("mpi_grid", "MPI alone, eight neighbours", GRID, GRID_SIZES, grid_sizes),
-    RUNGS_OF("staged", HALO_STAGED, "through pinned memory"),
-    RUNGS_OF("aware", HALO_AWARE, "device memory to MPI"),
-    RUNGS_OF("mapped", HALO_MAPPED, "packed into pinned memory"),
-    RUNGS_OF("peer", HALO_PEER, "stored into peers' memory"),
-    RUNGS_OF("nccl", HALO_NCCL, "NCCL on the stream"),
+    PATTERNS_OF("mpi", "MPI alone", mpi, link_enqueue, MPI_ALONE),
+    TRANSPORT("staged", HALO_STAGED, "through pinned memory"),
+    TRANSPORT("aware", HALO_AWARE, "device memory to MPI"),
+    TRANSPORT("mapped", HALO_MAPPED, "packed into pinned memory"),
+    TRANSPORT("peer", HALO_PEER, "stored into peers' memory"),
+    TRANSPORT("nccl", HALO_NCCL, "NCCL on the stream"),
 };
 
 #define FAMILY(KIND) BENCH_FAMILY(KIND, "halo", "the halo exchange by message size, over every transport")

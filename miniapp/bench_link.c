@@ -80,7 +80,7 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
         l->bytes += (message[i].bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
     }
     choose_way(l, kind);
-    const int64_t block_bytes = l->way == LINK_MPI_DEVICE && l->bytes < MESSAGE_BLOCK_BYTES ? MESSAGE_BLOCK_BYTES : l->bytes;
+    const int64_t block_bytes = l->way == LINK_MPI_DEVICE ? message_block_bytes(l->bytes) : l->bytes;
     DEVICE_CHECK(d, d->alloc(d, l->memory, (size_t)block_bytes, (void **)&l->out));
     DEVICE_CHECK(d, d->alloc(d, l->memory, (size_t)block_bytes, (void **)&l->in));
     if (l->way == LINK_COPY) {

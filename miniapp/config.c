@@ -281,8 +281,7 @@ static bool check_time(const checking *k)
     return true;
 }
 
-/* Bytes of a state file's fields. */
-static double state_bytes(const config *c)
+double config_state_bytes(const config *c)
 {
     const bool two_fields =
         c->problem.kind == CONFIG_WAVE || c->problem.kind == CONFIG_ADVECT || c->problem.kind == CONFIG_TRANSPOSE;
@@ -292,7 +291,7 @@ static double state_bytes(const config *c)
 static bool choose_verify(const checking *k)
 {
     if (!given(k, "checkpoint.verify"))
-        k->c->checkpoint.verify = state_bytes(k->c) > FULLY_VERIFIED_BYTES ? CONFIG_VERIFY_SAMPLE : CONFIG_VERIFY_FULL;
+        k->c->checkpoint.verify = config_state_bytes(k->c) > FULLY_VERIFIED_BYTES ? CONFIG_VERIFY_SAMPLE : CONFIG_VERIFY_FULL;
     return true;
 }
 

@@ -85,6 +85,8 @@ bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes);
 /* The resolved deck as text: every key with its value, sections in order; config_from_deck of it gives the same config.
  * Lines under 200 bytes (long weights are continued). The caller frees. */
 char *config_to_text(const config *c);
+/* Of a state file's fields. */
+double config_state_bytes(const config *c);
 /* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree in these. */
 const char *config_first_difference(const config *a, const config *b);
 

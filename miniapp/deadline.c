@@ -7,7 +7,7 @@
 #include "timer.h"
 
 static const double margin_s = 2;                 /* steps that are enqueued, the fingerprint, the record, MPI's end */
-static const double slow_disk_bytes_per_s = 200e6; /* written and read back */
+static const double slow_disk_bytes_per_s = 100e6; /* written and read back */
 
 double deadline_of(const config *c, double start_s)
 {

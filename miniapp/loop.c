@@ -51,12 +51,11 @@ typedef enum leave { LEAVE_NOT, LEAVE_OUT_OF_TIME, LEAVE_SIGNAL, LEAVE_FAILED } 
 
 static leave reason_to_leave(const attention *a, const sim *s, const saver *v)
 {
-    const double two_fields_bytes = 2.0 * (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)dtype_bytes(s->cfg->problem.type);
     if (v->stop) return LEAVE_FAILED;
     if (stop_asked) return LEAVE_SIGNAL;
     if (isinf(a->deadline_s)) return LEAVE_NOT;
     const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
-    return deadline_near(a->deadline_s, &stats, v->writer && writer_busy(v->writer), two_fields_bytes) ? LEAVE_OUT_OF_TIME : LEAVE_NOT;
+    return deadline_near(a->deadline_s, &stats, v->writer && writer_busy(v->writer), config_state_bytes(s->cfg)) ? LEAVE_OUT_OF_TIME : LEAVE_NOT;
 }
 
 static leave leave_agreed(attention *a, sim *s, const saver *v)

@@ -1,12 +1,13 @@
-/* `steps` counts this rank's linked steps from 1 and is the level in flags: the same on all ranks, because all take the same
- * steps, and never reset, so that no flag of an earlier run of steps can be taken for one of a later. At a start every kernel
- * of every rank has ended, so that the flags stand at `steps` everywhere already; the first start puts them there. */
+/* The beat, the level modulo WHOLE_BEATS, is what flags hold: the same on all ranks, because all take the same steps. A start waits
+ * until every kernel of every rank has ended and puts the beat that fits the fields' parity into all flags, so that none of an
+ * earlier run of steps is taken for one of a later. */
 #include "whole_pass.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agree.h"
 #include "check.h"
 #include "peer.h"
 #include "whole_plan.h"
@@ -26,13 +27,6 @@ struct whole_pass {
     device_event *joined, *copied[WHOLE_PASS_TURNS];
     int turn;              /* of the next step with a norm */
 };
-
-static bool all_ranks(bool mine, MPI_Comm comm)
-{
-    int ok = mine;
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, comm));
-    return ok != 0;
-}
 
 static void make_flags(whole_pass *w)
 {
@@ -105,7 +99,7 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
     int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0, ranks = 1;
     MPI_CHECK(MPI_Comm_size(comm, &ranks));
     const bool fits = shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius;
-    if (!all_ranks(fits && d->stencil_whole_can(d, false), comm)) {
+    if (!agree_all(fits && d->stencil_whole_can(d, false), comm)) {
         snprintf(why, why_bytes, "whole steps need a GPU and a 2D stencil");
         return NULL;
     }
@@ -133,7 +127,7 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
     make_flags(w);
     if (d->stencil_whole_can(d, true)) make_changes(w);
     const bool ok = make_plans(w, dec, sides, radius, corners, direction, count);
-    if (!all_ranks(ok, comm)) {
+    if (!agree_all(ok, comm)) {
         snprintf(why, why_bytes, "an axis is shorter than the stencil reaches");
         whole_pass_destroy(&w);
     }
