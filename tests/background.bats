@@ -19,15 +19,6 @@ teardown() { # what a failed test left
     [ -z "${run-}" ] || kill "$run" 2>/dev/null || true
 }
 
-wait_for() { # command...
-    local i
-    for i in {1..600}; do
-        "$@" && return 0
-        sleep 0.05
-    done
-    echo "nothing came of: $*"
-    return 1
-}
 some() { compgen -G "$1" >/dev/null; }
 
 ended() { # sets status

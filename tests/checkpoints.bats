@@ -11,16 +11,6 @@ endless() { # log; a run in checkpoints/ that lasts until it is told to stop; $r
     run=$!
 }
 
-wait_for() { # command...
-    local i
-    for i in {1..200}; do
-        "$@" && return 0
-        sleep 0.1
-    done
-    echo "nothing came of: $*"
-    return 1
-}
-
 @test "checkpoint.keep_every: every k-th stays besides the newest, also over a restart" {
     deck d.ini "${heat[@]}" time.steps=50 checkpoint.every=10 checkpoint.keep=1 checkpoint.keep_every=2
     weft_run 2 d.ini

@@ -11,7 +11,7 @@ drift() { # ranks deck arguments...: the pauses that were given, into $pauses
     weft_run "$@" "output.record=drift.jsonl" >table 2>&1 &
     mpirun=$!
     while kill -0 $mpirun 2>/dev/null; do
-        mapfile -t ranks < <(pgrep -f "^$weft run .*output.record=drift.jsonl" || true)
+        mapfile -t ranks < <(rank_pids output.record=drift.jsonl)
         [ ${#ranks[@]} -gt 0 ] || { sleep 0.05; continue; }
         local rank=${ranks[RANDOM % ${#ranks[@]}]}
         kill -STOP "$rank" 2>/dev/null && sleep "0.0$((RANDOM % 40 + 10))" && kill -CONT "$rank" 2>/dev/null && pauses=$((pauses + 1))

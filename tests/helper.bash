@@ -39,6 +39,34 @@ weft_run() { # ranks deck arguments...
 # One rank without mpirun: a launch of a tenth of a second.
 weft_alone() { timeout -k 5 60 "$weft" run "$@" 3>&-; }
 
+# A run in the background: mpirun has the pid $mpirun and writes to the file out.
+ends_within() { # seconds; sets status
+    local i
+    for ((i = 0; i < 10 * $1; i++)); do
+        if ! kill -0 $mpirun 2>/dev/null; then
+            status=0
+            wait $mpirun || status=$?
+            return 0
+        fi
+        sleep 0.1
+    done
+    cat out
+    kill -9 $mpirun
+    return 1
+}
+
+rank_pids() { pgrep -f "^$weft run .*$1" || true; } # argument of the run that no other has
+
+wait_for() { # command...; half a minute at most
+    local i
+    for i in {1..600}; do
+        "$@" && return 0
+        sleep 0.05
+    done
+    echo "nothing came of: $*"
+    return 1
+}
+
 record() { tail -n 1 "${2:-results.jsonl}" | jq -r "$1"; } # filter [file]
 fingerprint() { record .fingerprint "$@"; }
 

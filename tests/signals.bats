@@ -16,21 +16,6 @@ endless() { # starts a run that would last hours, waits for its second checkpoin
     return 1
 }
 
-ends_within() { # seconds; sets status
-    local i
-    for ((i = 0; i < 10 * $1; i++)); do
-        if ! kill -0 $mpirun 2>/dev/null; then
-            status=0
-            wait $mpirun || status=$?
-            return 0
-        fi
-        sleep 0.1
-    done
-    cat out
-    kill -9 $mpirun
-    return 1
-}
-
 a_rank() { # the pid of one: a child of mpirun, or of a process through which it starts them
     local pid=$mpirun
     until [ "$(<"/proc/$pid/comm")" = weft ]; do

@@ -13,29 +13,12 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     mpirun=$!
 }
 
-ends_within() { # seconds; sets status
-    local i
-    for ((i = 0; i < 10 * $1; i++)); do
-        if ! kill -0 $mpirun 2>/dev/null; then
-            status=0
-            wait $mpirun || status=$?
-            return 0
-        fi
-        sleep 0.1
-    done
-    cat out
-    kill -9 $mpirun
-    return 1
-}
-
-rank_pids() { pgrep -f "^$weft run d.ini .*output.record=stall.jsonl" || true; }
-
 @test "a rank that is stopped: the others say where they are, and the job ends with 3" {
     local i
     begin 3 run.stall_limit=2 output.record=stall.jsonl
-    for i in {1..100}; do [ "$(rank_pids | wc -l)" = 3 ] && break; sleep 0.1; done
+    for i in {1..100}; do [ "$(rank_pids output.record=stall.jsonl | wc -l)" = 3 ] && break; sleep 0.1; done
     sleep 2
-    kill -STOP "$(rank_pids | sed -n 2p)"
+    kill -STOP "$(rank_pids output.record=stall.jsonl | sed -n 2p)"
     ends_within 15
     cat out
     expect status 3 "$status"

@@ -8,29 +8,12 @@
 
 #include <cmocka.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "clock.h"
-
-struct device_event {
-    double at_s; /* when the device passes it */
-};
+#include "fake_event.h"
 
 static double enqueued_s, now_s; /* where the device will be when all that is enqueued is done; where it is */
 
-static int make_event(device *d, bool timed, device_event **out)
-{
-    (void)d, (void)timed;
-    *out = calloc(1, sizeof **out);
-    return *out ? 0 : 1;
-}
-static int drop_event(device *d, device_event **e)
-{
-    (void)d;
-    free(*e);
-    *e = NULL;
-    return 0;
-}
 static int record_event(device *d, device_event *e, device_stream *s)
 {
     (void)d, (void)s;
@@ -59,8 +42,8 @@ static int seconds_between(device *d, device_event *from, device_event *to, doub
 /* The furthest that the host was ahead after a tick of so many steps of step_s each, in seconds. */
 static double furthest_s(int steps, double step_s, int ticks)
 {
-    device d = { .event_create = make_event, .event_destroy = drop_event, .event_record = record_event, .event_sync = wait_for,
-                 .event_done = is_done, .event_seconds = seconds_between };
+    device d = { .event_create = fake_event_make, .event_destroy = fake_event_drop, .event_record = record_event,
+                 .event_sync = wait_for, .event_done = is_done, .event_seconds = seconds_between };
     clock_steps c;
     double furthest = 0;
     enqueued_s = now_s = 0;

@@ -6,34 +6,17 @@
 #include <time.h>
 
 #include "comm_harness.h"
+#include "fake_event.h"
 #include "step.h"
 #include "timeline.h"
 #include "timer.h"
 
-struct device_event {
-    double device_s;
-    bool running; /* until somebody waits for it */
-};
-
 static double device_clock_s(void) { return 1.001 * timer_now_s() - 12345; }
 
-static int make_event(device *d, bool timed, device_event **out)
-{
-    (void)d, (void)timed;
-    *out = calloc(1, sizeof **out);
-    return *out ? 0 : 1;
-}
-static int drop_event(device *d, device_event **e)
-{
-    (void)d;
-    free(*e);
-    *e = NULL;
-    return 0;
-}
 static int record_event(device *d, device_event *e, device_stream *s)
 {
     (void)d, (void)s;
-    e->device_s = device_clock_s();
+    e->at_s = device_clock_s();
     return 0;
 }
 static int wait_for(device *d, device_event *e)
@@ -51,15 +34,15 @@ static int ask(device *d, device_event *e, bool *done)
 static int tell_apart(device *d, device_event *from, device_event *to, double *seconds)
 {
     (void)d;
-    *seconds = (double)(float)(1e3 * (to->device_s - from->device_s)) * 1e-3; /* as cudaEventElapsedTime tells milliseconds */
+    *seconds = (double)(float)(1e3 * (to->at_s - from->at_s)) * 1e-3; /* as cudaEventElapsedTime tells milliseconds */
     return 0;
 }
 
 static device make_fake(const device *host)
 {
     device fake = *host;
-    fake.event_create = make_event;
-    fake.event_destroy = drop_event;
+    fake.event_create = fake_event_make;
+    fake.event_destroy = fake_event_drop;
     fake.event_record = record_event;
     fake.event_sync = wait_for;
     fake.event_done = ask;
