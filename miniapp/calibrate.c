@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "timer.h"
+#include "watchdog.h"
 
 enum { ROUNDS = 5 };
 
@@ -28,6 +29,7 @@ static double copy_once_s(sim *s, int repeats, size_t bytes)
     device *d = s->dev;
     device_stream *stream = s->streams.lane[0];
     double seconds = 0;
+    watchdog_phase("calibrate");
     MPI_CHECK(MPI_Barrier(s->top.comm));
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
     for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, d->copy(d, s->other, s->u, bytes, stream));
@@ -70,6 +72,7 @@ static double steps_s(sim *s, bool exchange, int count)
     const int lead_in = count > 10 ? 4 : 1; /* few steps are long ones, and long ones hide the pipeline's filling */
     device *d = s->dev;
     double seconds = 0;
+    watchdog_phase("calibrate"); /* each measurement is progress */
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     sim_pass_steps(s, lead_in, exchange);
@@ -84,6 +87,7 @@ static double steps_s(sim *s, bool exchange, int count)
 
 static double exchanges_s(sim *s, int count)
 {
+    watchdog_phase("calibrate");
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     const double begin_s = timer_now_s();

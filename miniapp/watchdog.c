@@ -34,21 +34,21 @@ static void say_and_leave(void)
     _exit(CHECK_EXIT_ENVIRONMENT);
 }
 
+/* A process that was stopped and goes on (a batch system suspends jobs so) did not stand still: one look after another counts for at
+ * most two pauses, however much later it comes. */
 static void *watch(void *unused)
 {
     long long seen = atomic_load(&dog.progress);
-    double since_s = timer_now_s();
+    double mark_s = timer_now_s(), quiet_s = 0;
     const double pause_s = fmin(0.2, dog.limit_s / 10);
     (void)unused;
     while (!atomic_load(&dog.stop)) {
         (void)nanosleep(&(struct timespec){ .tv_nsec = (long)(pause_s * 1e9) }, NULL);
         const long long now = atomic_load(&dog.progress);
-        if (now != seen) {
-            seen = now;
-            since_s = timer_now_s();
-        } else if (timer_now_s() - since_s > dog.limit_s) {
-            say_and_leave();
-        }
+        quiet_s = now == seen ? quiet_s + fmin(timer_now_s() - mark_s, 2 * pause_s) : 0;
+        mark_s = timer_now_s();
+        seen = now;
+        if (quiet_s > dog.limit_s) say_and_leave();
     }
     return NULL;
 }

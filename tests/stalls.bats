@@ -27,11 +27,11 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
 
 @test "a file system that does not answer: the phase is named" {
     weft=$weft_debug
-    WEFT_FAULT=checkpoint_slow:60000 begin 2 run.stall_limit=2 time.steps=500 checkpoint.every=200
-    ends_within 15
+    WEFT_FAULT=checkpoint_slow:60000 begin 2 run.stall_limit=4 time.steps=500 checkpoint.every=200
+    ends_within 25
     cat out
     expect status 3 "$status"
-    expect "ranks that say so" 2 "$(grep -c "no progress for 2 s in phase 'waiting for a checkpoint' at step 400" out)"
+    expect "ranks that say so" 2 "$(grep -c "no progress for 4 s in phase 'waiting for a checkpoint' at step 400" out)"
     expect "files with a checkpoint's name" "" "$(find checkpoints -name 'step_*.h5')"
 }
 
@@ -40,4 +40,21 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     WEFT_FAULT=checkpoint_slow:700 weft_run 2 d.ini run.stall_limit=2 time.steps=600 checkpoint.every=100
     expect verdict exact "$(record .verdict)"
     expect checkpoints 6 "$(record .checkpoint.count)"
+}
+
+@test "a run that is suspended while it waits, for longer than the limit, and resumed, goes on to its end" {
+    local ranks
+    weft=$weft_debug
+    WEFT_FAULT=checkpoint_slow:3000 begin 2 run.stall_limit=5 time.steps=250 checkpoint.every=100 output.record=suspended.jsonl
+    wait_for compgen -G 'checkpoints/*.tmp' >/dev/null
+    sleep 1
+    mapfile -t ranks < <(rank_pids output.record=suspended.jsonl)
+    expect ranks 2 ${#ranks[@]}
+    kill -STOP "${ranks[@]}"
+    sleep 6
+    kill -CONT "${ranks[@]}"
+    ends_within 25
+    cat out
+    expect status 0 "$status"
+    expect checkpoints 2 "$(record .checkpoint.count suspended.jsonl)"
 }
