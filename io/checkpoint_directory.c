@@ -19,7 +19,16 @@ void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step)
     snprintf(out, out_bytes, "%s/step_%0*" PRId64 ".h5", dir, STEP_DIGITS, step);
 }
 
-/* 0 or errno. */
+/* 0 or errno. A folder's name is on disk once the folder above was fsynced: without that a power cut may take all that it holds. */
+static int make_one(const char *dir)
+{
+    char above[CHECKPOINT_PATH_BYTES];
+    if (mkdir(dir, 0777) != 0) return errno == EEXIST ? 0 : errno;
+    checkpoint_directory_of(above, sizeof above, dir);
+    const int code = checkpoint_sync_path(above);
+    return code == EINVAL || code == EACCES ? 0 : code; /* no fsync of folders here, or one that may be entered but not read */
+}
+
 static int make_with_parents(const char *dir)
 {
     char path[CHECKPOINT_PATH_BYTES];
@@ -27,10 +36,11 @@ static int make_with_parents(const char *dir)
     for (char *c = path + 1; *c; c++) {
         if (*c != '/') continue;
         *c = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST) return errno;
+        const int code = make_one(path);
+        if (code) return code;
         *c = '/';
     }
-    return mkdir(path, 0777) != 0 && errno != EEXIST ? errno : 0;
+    return make_one(path);
 }
 
 /* 0 or errno. A network file system may remember for some seconds that the name was not there. */
