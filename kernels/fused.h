@@ -15,6 +15,19 @@
 
 static inline bool fused_mirrors(boundary_kind k) { return k == BOUNDARY_DIRICHLET || k == BOUNDARY_NEUMANN; }
 
+/* The cells within `reach` of a box, without those beyond sides that mirror: what a sweep reads, and with (steps - level) * radius what it
+ * computes of a level. */
+static inline box fused_reach(const field_shape *f, box cells, int64_t reach, const boundary *sides)
+{
+    box b = box_make(cells.x0 - reach, cells.x1 + reach, cells.y0 - reach, cells.y1 + reach);
+    if (box_empty(cells)) return cells;
+    if (fused_mirrors(sides->x_low.kind) && b.x0 < 0) b.x0 = 0;
+    if (fused_mirrors(sides->x_high.kind) && b.x1 > f->nx) b.x1 = f->nx;
+    if (fused_mirrors(sides->y_low.kind) && b.y0 < 0) b.y0 = 0;
+    if (fused_mirrors(sides->y_high.kind) && b.y1 > f->ny) b.y1 = f->ny;
+    return b;
+}
+
 /* What a sweep may be given. */
 static inline bool fused_fits(const field_shape *f, int radius, box cells, int steps, const boundary *sides)
 {

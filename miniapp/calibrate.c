@@ -65,7 +65,7 @@ static void measure_ceiling(sim *s, calibrate_result *r)
     r->copies = timer_straggler_of(1 / mine, s->top.host, s->top.comm);
 }
 
-/* Seconds a step, between time stamps on the device after a few steps have filled the pipeline: neither its filling nor
+/* Seconds a step, or a fused sweep, between time stamps on the device after a few steps have filled the pipeline: neither its filling nor
  * its draining counts. */
 static double steps_s(sim *s, bool exchange, int count)
 {
@@ -75,9 +75,9 @@ static double steps_s(sim *s, bool exchange, int count)
     watchdog_phase("calibrate"); /* each measurement is progress */
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
-    sim_pass_steps(s, lead_in, exchange);
+    sim_pass_sweeps(s, lead_in, exchange);
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.lane[0]));
-    sim_pass_steps(s, count, exchange);
+    sim_pass_sweeps(s, count, exchange);
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], s->streams.lane[0]));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
@@ -102,7 +102,8 @@ static void measure_overlap(sim *s, calibrate_result *r)
     (void)steps_s(s, true, 2);
     (void)exchanges_s(s, 2);
     const double one_s = steps_s(s, true, 2);
-    const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * (double)s->cfg->time.steps)); /* short runs calibrate shortly */
+    const double sweeps = (double)s->cfg->time.steps / s->fuse;
+    const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * sweeps)); /* short runs calibrate shortly */
     const int steps = repeats_for(s, one_s, batch_s, 2, 2000);
     const int exchanges = repeats_for(s, exchanges_s(s, 2), batch_s, 2, 2000);
     double with[ROUNDS], without[ROUNDS], comm[ROUNDS];
@@ -129,8 +130,8 @@ static double measure_host(sim *s)
         sim_wait(s);
         MPI_CHECK(MPI_Barrier(s->top.comm));
         const double begin_s = timer_now_s();
-        sim_pass_steps(s, steps, true);
-        enqueue_s[i] = (timer_now_s() - begin_s) / steps;
+        sim_pass_sweeps(s, steps, true);
+        enqueue_s[i] = (timer_now_s() - begin_s) / (steps * s->fuse);
     }
     sim_wait(s);
     return agree_max(s, timer_percentiles_of(enqueue_s + 1, ROUNDS).p50);

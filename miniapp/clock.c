@@ -77,11 +77,13 @@ void clock_restart(clock_steps *c, device_stream *s)
     DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[0], s));
 }
 
-const step_probe *clock_probe(clock_steps *c, int64_t step, int64_t level)
+bool clock_wants_probe(const clock_steps *c, int64_t step) { return step >= c->next_probe && !c->probed; }
+
+const step_probe *clock_probe(clock_steps *c, int64_t step, int steps, int64_t level)
 {
-    if (step < c->next_probe || c->probed) return NULL;
     c->next_probe = step + c->probe_every;
     c->probed = true;
+    c->probed_steps = steps;
     c->probed_level = level;
     c->probe.detail = c->timeline ? timeline_detail(c->timeline) : NULL;
     return &c->probe;
@@ -94,6 +96,7 @@ static void read_probe(clock_steps *c)
     if (c->timeline) timeline_keep(c->timeline, &c->probe, c->probed_level);
     for (int i = 0; i < STEP_PHASES; i++) c->phase_s[i] += seconds[i];
     c->probes++;
+    c->steps_probed += c->probed_steps;
     c->probed = false;
 }
 

@@ -35,10 +35,11 @@ typedef struct clock_steps {
     int64_t beside_write_steps;
     step_probe probe;
     int64_t probe_every, next_probe; /* in steps of this run */
-    bool probed;              /* a probe is waiting to be read */
-    int64_t probed_level;     /* what that step makes */
+    bool probed;              /* a probe is waiting to be read; of so many steps: */
+    int probed_steps;
+    int64_t probed_level;     /* what it makes */
     timeline *timeline;       /* NULL, or gets every probe; not owned */
-    int64_t probes;
+    int64_t probes, steps_probed;
     double phase_s[STEP_PHASES]; /* summed over the probed steps */
 } clock_steps;
 
@@ -46,8 +47,10 @@ void clock_create(clock_steps *c, device *d, timeline *t, int64_t probe_every);
 void clock_destroy(clock_steps *c);
 /* Before the first step and after every pause. */
 void clock_restart(clock_steps *c, device_stream *s);
-/* The probe for the step that comes next, the step-th of this run, which makes that level; or NULL (most steps). */
-const step_probe *clock_probe(clock_steps *c, int64_t step, int64_t level);
+/* Whether what comes next, from the step-th step of this run on, should be probed (most is not); and the probe for it, of so many
+ * steps (one, or those of a sweep), which make that level. */
+bool clock_wants_probe(const clock_steps *c, int64_t step);
+const step_probe *clock_probe(clock_steps *c, int64_t step, int steps, int64_t level);
 /* What was enqueued since the last tick is no step. */
 void clock_leave_out(clock_steps *c, device_stream *s);
 /* The steps beside a write, in the device's time and to a tick: from here to what runs when it has ended. */

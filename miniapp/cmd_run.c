@@ -93,8 +93,8 @@ static void print_dry_run(const run *r)
     printf("%s\n", r->ask.deck_text);
     printf("# process grid %d x %d; rank 0 owns %lld x %lld cells, %.3f GB of its memory\n", d->ranks_x, d->ranks_y,
            (long long)s->grid.shape.nx, (long long)s->grid.shape.ny, 1e-9 * (double)sim_memory_bytes(s));
-    printf("# device %s, transport %s, feed %s, %d lanes\n", s->dev->name, halo_transport_name(s->transport),
-           config_feed_name(s->feed), s->lanes);
+    printf("# device %s, transport %s, feed %s, %d lanes, %d step%s a sweep\n", s->dev->name, halo_transport_name(s->transport),
+           config_feed_name(s->feed), s->lanes, s->fuse, s->fuse == 1 ? "" : "s");
     for (int i = 0; i < s->notes_count; i++) printf("# %s\n", s->notes[i].text);
 }
 
@@ -180,8 +180,12 @@ static void gather_report(run *r, const loop_result *l)
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
     if (r->checkpoints.writer) gather_checkpoints(r);
-    const double moved = sim_bytes_moved_per_step(s);
-    MPI_CHECK(MPI_Allreduce(&moved, &out->bytes_moved_per_step, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    const double sweeps_per_step = s->fuse > 1 && l->steps_run > 0 ? (double)s->sweeps / (double)l->steps_run : 1.0 / s->fuse;
+    const double mine[2] = { sim_bytes_moved_per_sweep(s) * sweeps_per_step, sim_redundant_fraction(s) * (double)sim_own_cells(s) };
+    double all[2];
+    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    out->bytes_moved_per_step = all[0];
+    out->redundant_fraction = all[1] / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
     add_phase(r, "mpi", r->mpi_s);
     add_phase(r, "device", s->created.device_s);
     add_phase(r, "fields", s->created.fields_s);
@@ -192,7 +196,7 @@ static void gather_report(run *r, const loop_result *l)
     add_phase(r, "writer", r->writer_s);
     add_phase(r, "start_up", r->start_up_s);
     /* probed steps stand for all of them */
-    const double scale = r->ticks.probes > 0 ? (double)l->steps_run / (double)r->ticks.probes : 0;
+    const double scale = r->ticks.probes > 0 ? (double)l->steps_run / (double)r->ticks.steps_probed : 0;
     for (int i = 0; i < STEP_PHASES; i++) add_phase(r, step_phase_name[i], r->ticks.phase_s[i] * scale);
     add_phase(r, "norm", l->norm_s);
     add_phase(r, "checkpoint", l->checkpoint_s);
@@ -261,7 +265,7 @@ static int run_it(run *r, const char *self_exe)
     const config_kind kind = s->cfg->problem.kind;
     if (s->cfg->output.trace[0] && kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.lane[0], s->lanes);
-    clock_create(&r->ticks, s->dev, r->timeline, sim_train_steps(s) > 1 ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY);
+    clock_create(&r->ticks, s->dev, r->timeline, s->fuse * (s->train ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
     r->start_up_s = timer_now_s() - r->start_s;
     watchdog_neighbours(&s->grid.dec);
     watchdog_phase("steps");

@@ -45,6 +45,7 @@ typedef struct attention {
     double last_s;
     int64_t last_step;
     double deadline_s;
+    double per_step_s; /* as of the last look */
 } attention;
 
 typedef enum leave { LEAVE_NOT, LEAVE_OUT_OF_TIME, LEAVE_SIGNAL, LEAVE_FAILED } leave; /* of several reasons the last counts */
@@ -55,15 +56,17 @@ static leave reason_to_leave(const attention *a, const sim *s, const saver *v)
     if (stop_asked) return LEAVE_SIGNAL;
     if (isinf(a->deadline_s)) return LEAVE_NOT;
     const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
-    return deadline_near(a->deadline_s, &stats, v->writer && writer_busy(v->writer), config_state_bytes(s->cfg)) ? LEAVE_OUT_OF_TIME : LEAVE_NOT;
+    const double sweep_s = s->fuse > 1 ? a->per_step_s * s->fuse : 0; /* nothing ends it before its time */
+    const bool near = deadline_near(a->deadline_s - sweep_s, &stats, v->writer && writer_busy(v->writer), config_state_bytes(s->cfg));
+    return near ? LEAVE_OUT_OF_TIME : LEAVE_NOT;
 }
 
 static leave leave_agreed(attention *a, sim *s, const saver *v)
 {
     if (s->level < a->next_step) return LEAVE_NOT;
     const double now_s = timer_now_s(), passed_s = now_s - a->last_s;
-    const double per_step_s = passed_s / (double)(s->level - a->last_step > 0 ? s->level - a->last_step : 1);
-    const double steps = fmin(CHECK_S / fmax(per_step_s, 1e-9), 2.0 * (double)(s->level - a->last_step) + 1);
+    a->per_step_s = passed_s / (double)(s->level - a->last_step > 0 ? s->level - a->last_step : 1);
+    const double steps = fmin(CHECK_S / fmax(a->per_step_s, 1e-9), 2.0 * (double)(s->level - a->last_step) + 1);
     int64_t mine[2] = { reason_to_leave(a, s, v), s->top.rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 }, all[2];
     MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, s->top.comm));
     a->last_s = now_s;
@@ -84,25 +87,35 @@ static bool norm_due(const config *c, int64_t level) { return c->time.norm_every
 
 static bool checkpoint_due(const config *c, int64_t level) { return c->checkpoint.every > 0 && level % c->checkpoint.every == 0; }
 
-/* How many steps may be enqueued at once: none beyond a level at which something is to be done. A norm that is still to be
- * judged allows one more, since of a train only the last step can be undone; a probe is of one step. */
-static int steps_at_once(const sim *s, const judge *j, const attention *look, const step_probe *probe)
+/* How many steps there are before something is to be done: at the end of the run, at norms and checkpoints, and, to a sweep's length,
+ * when the ranks look at their flags. */
+static int64_t steps_to_go(const sim *s, const attention *look)
 {
     const config *c = s->cfg;
     const int64_t every[] = { c->time.norm_every, c->checkpoint.every };
+    const int64_t to_look = look->next_step - s->level, sweeps_to_look = (to_look + s->fuse - 1) / s->fuse;
     int64_t steps = c->time.steps - s->level;
-    if (steps > sim_train_steps(s)) steps = sim_train_steps(s);
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
         if (every[i] > 0 && steps > every[i] - s->level % every[i]) steps = every[i] - s->level % every[i];
-    if (steps > look->next_step - s->level) steps = look->next_step - s->level;
-    return probe || (j->pending && c->time.tolerance > 0) || steps < 1 ? 1 : (int)steps;
+    if (steps > sweeps_to_look * s->fuse) steps = sweeps_to_look * s->fuse;
+    return steps < 1 ? 1 : steps;
+}
+
+/* How many steps may be enqueued at once. A norm that is still to be judged allows one more, since of a train only the last step can
+ * be undone. After fused sweeps a norm's level is made from the one before it by itself. */
+static int steps_at_once(const sim *s, const judge *j, const attention *look, bool probed)
+{
+    const config *c = s->cfg;
+    const int64_t steps = steps_to_go(s, look);
+    const bool by_itself = s->fuse > 1 && steps > 1 && norm_due(c, s->level + steps);
+    if (j->pending && c->time.tolerance > 0) return 1;
+    return sim_steps_at_once(s, steps - by_itself, probed);
 }
 
 static void take_steps(sim *s, int steps, const judge *j, const step_probe *probe)
 {
     if (j->rides && norm_due(s->cfg, s->level + steps)) sim_steps_with_change(s, steps, probe);
-    else if (probe) sim_step(s, probe);
-    else sim_steps(s, steps);
+    else sim_steps(s, steps, probe);
 }
 
 static bool small_enough(const config *c, double change) { return c->time.tolerance > 0 && change <= c->time.tolerance; }
@@ -144,13 +157,14 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char 
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     const double begin_s = timer_now_s();
-    attention look = { first + 1, begin_s, first, deadline_s };
+    attention look = { first + 1, begin_s, first, deadline_s, 0 };
     clock_restart(ticks, s->streams.lane[0]);
 
     judge norms = { c->time.norm_every > 0 && sim_can_step_with_change(s), false };
     while (s->level < c->time.steps) {
-        const step_probe *probe = stencil_step ? clock_probe(ticks, s->level - first, s->level + 1) : NULL;
-        const int steps = steps_at_once(s, &norms, &look, probe);
+        const bool probed = stencil_step && clock_wants_probe(ticks, s->level - first);
+        const int steps = steps_at_once(s, &norms, &look, probed);
+        const step_probe *probe = probed ? clock_probe(ticks, s->level - first, steps, s->level + steps) : NULL;
         take_steps(s, steps, &norms, probe);
         clock_tick(ticks, steps, s->streams.lane[0]);
         watchdog_step(s->level);

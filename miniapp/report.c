@@ -50,6 +50,9 @@ static void print_head(const sim *s, const report *r)
     if (s->train) printf(", up to %d steps a launch", sim_train_steps(s));
     if (!s->pass.whole) printf(", %d lane%s", s->lanes, s->lanes == 1 ? "" : "s");
     printf("\n");
+    if (s->fuse > 1)
+        printf("sweep        of %d steps, and an exchange; %.2f %% of the cells computed twice, where boxes and ranks meet\n", s->fuse,
+               100 * r->redundant_fraction);
     report_print_transports(s);
     if (r->tuning.variants > 0)
         printf("kernel       %s: the fastest of %d variants tried\n", r->tuning.name[r->tuning.chosen], r->tuning.variants);
@@ -88,7 +91,7 @@ static void print_rates(const sim *s, const report *r)
     printf("halo         %s alone, ", seconds_text(a, sizeof a, k->comm_s));
     if (isnan(k->overlap_hidden_fraction)) printf("too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));
     else printf("%.1f %% of it hidden", 100 * k->overlap_hidden_fraction);
-    printf(" (step %s, without communication %s)\n", seconds_text(c, sizeof c, k->step_s), seconds_text(d, sizeof d, k->step_without_comm_s));
+    printf(" (%s %s, without communication %s)\n", s->fuse > 1 ? "sweep" : "step", seconds_text(c, sizeof c, k->step_s), seconds_text(d, sizeof d, k->step_without_comm_s));
 }
 
 static void print_checkpoints(const report *r)

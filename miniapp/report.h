@@ -36,6 +36,7 @@ typedef struct report {
     double beside_write_step_s;
     double last_change;          /* NaN: no norm was asked for */
     double bytes_moved_per_step; /* all ranks */
+    double redundant_fraction;   /* of all cells: computed more than once, in a fused sweep, where boxes and ranks meet */
 } report;
 
 typedef struct report_rates { /* all ranks, from the mean step; NaN where no step was run */

@@ -106,12 +106,14 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
                      "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny, "ranks", s->top.ranks, "ranks_x",
                      s->grid.dec.ranks_x, "ranks_y", s->grid.dec.ranks_y, "device",
                      s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", halo_transport_name(s->transport), "lanes",
-                     s->lanes, "feed", config_feed_name(s->feed), "fuse", 1, "asked", asked_json(c)));
+                     s->lanes, "feed", config_feed_name(s->feed), "fuse", s->fuse, "asked", asked_json(c)));
     const struct {
         const char *key;
         json_t *value;
     } rest[] = {
         { "step_form", json_string(s->pass.whole ? "whole" : "split") },
+        { "sweeps", s->fuse > 1 ? json_integer((json_int_t)s->sweeps) : json_null() },
+        { "redundant_fraction", s->fuse > 1 ? record_number(r->redundant_fraction) : json_null() },
         { "transports", report_transports_json(s) },
         { "tune", tune_json(s, &r->tuning) },
         { "steps", json_integer((json_int_t)s->level) },

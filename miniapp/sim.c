@@ -39,6 +39,19 @@ bool sim_turns(const sim *s)
     return s->cfg->problem.kind == CONFIG_TRANSPOSE || s->cfg->problem.kind == CONFIG_SWEEP;
 }
 
+/* Among the ranks, so that each has `depth` cells along an axis that is cut. On one host of GPUs rows alone are cut where there are
+ * enough: only such steps are whole ones (whole.h). */
+static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    const int ranks = s->top.ranks, me = s->top.rank;
+    decomp *d = &s->grid.dec;
+    const bool rows_alone = s->dev->kind == DEVICE_CUDA && s->top.hosts == 1 && c->run.ranks_x == 0 && c->run.ranks_y == 0;
+    if (rows_alone && decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, 1, ranks, depth, why, why_bytes))
+        return true;
+    return decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, c->run.ranks_x, c->run.ranks_y, depth, why, why_bytes);
+}
+
 static bool make_grids(sim *s, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
@@ -48,12 +61,16 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
     const bool py = wraps && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
     const bool along_y = c->grid.ny > 1 && !sim_turns(s);
     decomp *d = &s->grid.dec;
-    /* On one host of GPUs rows alone are cut where there are enough: only such steps are whole ones (whole.h). */
-    const bool rows_alone = s->dev->kind == DEVICE_CUDA && s->top.hosts == 1 && c->run.ranks_x == 0 && c->run.ranks_y == 0;
-    if (!(rows_alone && decomp_make(d, c->grid.nx, c->grid.ny, px, py, ranks, me, 1, ranks, r, why, why_bytes)) &&
-        !decomp_make(d, c->grid.nx, c->grid.ny, px, py, ranks, me, c->run.ranks_x, c->run.ranks_y, r, why, why_bytes))
-        return false;
-    s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), r, along_y ? r : 0);
+    char fewer_since[256] = "";
+    s->fuse = sim_choose_fuse(s, fewer_since, sizeof fewer_since);
+    for (const int wanted = s->fuse; !cut_domain(s, r * s->fuse, px, py, why, why_bytes);) {
+        if (s->fuse == 1) return false;
+        if (s->fuse == wanted) snprintf(fewer_since, sizeof fewer_since, "%.255s", why);
+        s->fuse = s->dev->fused_steps(s->dev, s->fuse - 1);
+    }
+    if (s->fuse < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since, s->fuse);
+    const int depth = r * s->fuse;
+    s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
     if (!sim_turns(s)) return true;
 
     /* Row slabs of the transposed field where they fit, else this grid turned, which always does. */
@@ -119,7 +136,7 @@ static void make_whole(sim *s)
 {
     char why[256] = "";
     void *const fields[2] = { s->u, s->other };
-    if (sim_turns(s) || s->dev->kind == DEVICE_HOST) return;
+    if (sim_turns(s) || s->dev->kind == DEVICE_HOST || s->fuse > 1) return;
     if (s->top.ranks > 1 && s->transport != HALO_PEER) return;
     const bool whole = step_pass_whole(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
                                        fields, s->top.comm, why, sizeof why);
@@ -154,16 +171,15 @@ static void make_passes(sim *s)
     step_streams_create(&s->streams, s->dev, s->lanes, s->feed);
     for (int i = 0; i < 2; i++) DEVICE_CHECK(s->dev, s->dev->event_create(s->dev, true, &s->stamp[i]));
     if (c->problem.kind != CONFIG_TRANSPOSE) {
-        DEVICE_CHECK(s->dev, s->dev->stencil_bind(s->dev, &s->prob.op));
         step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, sides, c->problem.radius,
-                         s->prob.op.form == STENCIL_BOX, &s->choice, s->top.comm);
+                         s->prob.op.form == STENCIL_BOX, s->fuse, &s->choice, s->top.comm);
         say_refused(s, s->pass.halo);
     }
     make_whole(s);
     if (c->problem.kind == CONFIG_SWEEP) {
         const boundary turned_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
         step_pass_create(&s->turned_pass, &s->turned_grid.dec, s->dev, &s->turned_grid.shape, &turned_sides,
-                         c->problem.radius, false, &s->turned_choice, s->top.comm);
+                         c->problem.radius, false, 1, &s->turned_choice, s->top.comm);
         say_refused(s, s->turned_pass.halo);
         s->from_turned = make_redist(s, &s->turned_grid, &s->grid);
     }
@@ -212,12 +228,13 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
     s->created.device_s = timer_lap_s(&mark_s);
     if (notes[0]) sim_add_note(s, false, "%s", notes);
+    problem_make(&s->prob, cfg);
+    if (cfg->problem.kind != CONFIG_TRANSPOSE) DEVICE_CHECK(s->dev, s->dev->stencil_bind(s->dev, &s->prob.op));
     if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
     if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
     if (cfg->output.trace[0] && sim_turns(s))
         sim_add_note(s, true, "output.trace: of kind %s there is no timeline, only of steps of a stencil alone; none is written",
                  config_kind_name(cfg->problem.kind));
-    problem_make(&s->prob, cfg);
     if (s->prob.warning[0]) sim_add_note(s, false, "%s", s->prob.warning);
     make_fields(s);
     s->created.fields_s = timer_lap_s(&mark_s);
@@ -273,7 +290,9 @@ int sim_words(const sim *s)
     return s->prob.two_levels ? 3 : 2;
 }
 
-double sim_bytes_moved_per_step(const sim *s)
+static step_swept swept(const sim *s) { return step_pass_swept(&s->pass, s->lanes, s->cfg->problem.radius, s->fuse); }
+
+double sim_bytes_moved_per_sweep(const sim *s)
 {
     const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)sim_own_cells(s);
     const double pack_passes = 4; /* pack reads and writes a message, unpack again */
@@ -289,5 +308,11 @@ double sim_bytes_moved_per_step(const sim *s)
     case CONFIG_LAPLACE:
     case CONFIG_CUSTOM: break;
     }
-    return sim_words(s) * word * cells + pack_passes * (double)halo_sent_bytes(s->pass.halo);
+    const double swept_cells = s->fuse == 1 ? sim_words(s) * cells : (double)swept(s).moved_cells;
+    return swept_cells * word + pack_passes * (double)halo_sent_bytes(s->pass.halo);
+}
+
+double sim_redundant_fraction(const sim *s)
+{
+    return s->fuse == 1 ? 0 : (double)swept(s).computed_cells / (double)(sim_own_cells(s) * s->fuse) - 1;
 }

@@ -48,7 +48,7 @@ typedef struct sim {
     bool routed;                          /* route says what transport, choice and turned_choice were chosen from */
     route route;
     config_feed feed;
-    int lanes;
+    int lanes, fuse;                      /* fuse: steps of a sweep at most */
     sim_note notes[SIM_NOTES_MAX];
     int notes_count;
 
@@ -68,6 +68,7 @@ typedef struct sim {
     uint64_t *result_host;       /* pinned */
     void *snapshot[CHECKPOINT_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
     int64_t level;               /* of u: steps done since step 0 */
+    int64_t sweeps;              /* of a fused pass, that made levels */
     sim_create_seconds created;
 } sim;
 
@@ -83,6 +84,8 @@ __attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, cons
  * fields' values. */
 void sim_choose_transports(sim *s, const char *self_exe);
 
+/* For sim_create, with the stencil bound: the steps of a sweep; where they are fewer than the deck asks for, why, as a sentence part. */
+int sim_choose_fuse(const sim *s, char *why, size_t why_bytes);
 /* For sim_create: feed and lanes without graphs; and, once there are passes, whether graphs it is. Collective. */
 void sim_choose_feed(sim *s);
 void sim_settle_feed(sim *s);
@@ -102,22 +105,22 @@ void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state);
  * call. deck_text must outlive it. */
 void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);
 
-/* One step; level + 1. probe as in step_advance (NULL for transpose and sweep). */
-void sim_step(sim *s, const step_probe *probe);
-/* Several steps, enqueued at once where the feed can: sim_train_steps says how many at most are worth it (1: it cannot).
- * sim_prepare_steps, before the first: leaves nothing to be made in the loop. */
-void sim_steps(sim *s, int64_t steps);
-int sim_train_steps(const sim *s);
+/* Steps, enqueued at once: as many as sim_steps_at_once gives of at most `most` (>= 1), before which nothing is to be done. With a probe
+ * it is one launch's: one step, or one fused sweep; as in step_advance (NULL for transpose and sweep). */
+int sim_steps_at_once(const sim *s, int64_t most, bool probed);
+void sim_steps(sim *s, int steps, const step_probe *probe);
+int sim_train_steps(const sim *s); /* the most that are enqueued at once */
+/* Before the first step: leaves nothing to be made in the loop. */
 void sim_prepare_steps(sim *s);
 /* The same, the last of which takes its norm with it, for kinds and devices that can; sim_change_of then waits for the norm of the
  * last such step (later = 0), or of the one before it (1), over all ranks. sim_undo_step goes back by one level, which is
  * still there. probe: only of a single step. */
 bool sim_can_step_with_change(const sim *s);
-void sim_steps_with_change(sim *s, int64_t steps, const step_probe *probe);
+void sim_steps_with_change(sim *s, int steps, const step_probe *probe);
 double sim_change_of(sim *s, int later);
 void sim_undo_step(sim *s);
-/* For measuring: steps of the stencil alone that count for nothing, as in step_advance; u and other swapped. */
-void sim_pass_steps(sim *s, int64_t steps, bool exchange);
+/* For measuring: sweeps of the stencil alone, each of `fuse` steps, that count for nothing, as in step_advance; u and other swapped. */
+void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange);
 void sim_swap(sim *s);
 /* Waits for everything enqueued. */
 void sim_wait(sim *s);
@@ -139,8 +142,11 @@ void sim_inject_fault(sim *s);
 int64_t sim_own_cells(const sim *s);
 /* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution. */
 size_t sim_memory_bytes(const sim *s);
-/* Bytes this rank's device moves in one step, counted from what the kernels read and write, halo and redistribution included. */
-double sim_bytes_moved_per_step(const sim *s);
+/* Bytes this rank's device moves in one step, or in one fused sweep, counted from what the kernels read and write, halo and redistribution
+ * included. */
+double sim_bytes_moved_per_sweep(const sim *s);
+/* Cells that this rank computes in a fused sweep beyond its own cells times the steps, as a fraction of these. */
+double sim_redundant_fraction(const sim *s);
 /* The words per cell by which rates are stated: 2, 3 (wave, advect) or 4 (transpose, sweep). */
 int sim_words(const sim *s);
 

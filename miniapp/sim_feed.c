@@ -19,8 +19,6 @@ void sim_choose_feed(sim *s)
     s->lanes = cfg->run.lanes;
     if (s->lanes == 0) s->lanes = s->dev->kind == DEVICE_HOST && s->feed == CONFIG_FEED_OPENMP ? s->dev->threads : 1;
     if (s->lanes > STEP_LANES_MAX) s->lanes = STEP_LANES_MAX; /* of the threads: the deck's own number is checked with the deck */
-    if (cfg->run.fuse > 1)
-        sim_add_note(s, true, "run.fuse = %d is not in this version; using 1", cfg->run.fuse);
 }
 
 /* False on all ranks, with the first one's reason as a sentence part, where steps cannot be captured. */
@@ -53,7 +51,7 @@ void sim_settle_feed(sim *s)
     s->train = train_create(&s->streams, &s->pass, fields, s->prob.op.has_prev);
 }
 
-int sim_train_steps(const sim *s) { return s->train ? TRAIN_STEPS_MAX : 1; }
+int sim_train_steps(const sim *s) { return s->fuse * (s->train ? TRAIN_STEPS_MAX : 1); }
 
 void sim_prepare_steps(sim *s)
 {
@@ -67,15 +65,16 @@ void sim_swap(sim *s)
     s->other = t;
 }
 
-void sim_pass_steps(sim *s, int64_t steps, bool exchange)
+void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
 {
     if (s->train) {
-        train_go(s->train, s->other, s->u, steps, exchange, false);
-        if (steps % 2 != 0) sim_swap(s);
+        train_go(s->train, s->other, s->u, sweeps, exchange, false);
+        if (sweeps % 2 != 0) sim_swap(s);
         return;
     }
-    for (; steps > 0; steps--) {
-        step_advance(&s->streams, &s->pass, s->other, s->u, s->prob.op.has_prev ? s->other : NULL, exchange, NULL);
+    for (; sweeps > 0; sweeps--) {
+        if (s->fuse > 1) step_sweep(&s->streams, &s->pass, s->other, s->u, s->fuse, exchange, NULL);
+        else step_advance(&s->streams, &s->pass, s->other, s->u, s->prob.op.has_prev ? s->other : NULL, exchange, NULL);
         sim_swap(s);
     }
 }
@@ -99,7 +98,7 @@ static void sweep_step(sim *s)
     sim_swap(s);
 }
 
-void sim_step(sim *s, const step_probe *probe)
+static void one_step(sim *s, const step_probe *probe)
 {
     switch (s->cfg->problem.kind) {
     case CONFIG_HEAT:
@@ -113,20 +112,43 @@ void sim_step(sim *s, const step_probe *probe)
     case CONFIG_TRANSPOSE: transpose_step(s); break;
     case CONFIG_SWEEP: sweep_step(s); break;
     }
-    s->level++;
 }
 
-void sim_steps(sim *s, int64_t steps)
+int sim_steps_at_once(const sim *s, int64_t most, bool probed)
 {
-    if (s->train) sim_pass_steps(s, steps, true);
-    s->level += s->train ? steps : 0;
-    for (; !s->train && steps > 0; steps--) sim_step(s, NULL);
+    const int64_t launches = s->train && !probed ? TRAIN_STEPS_MAX : 1;
+    if (s->fuse == 1) return (int)(most < launches ? most : launches);
+    if (most < s->fuse) return s->dev->fused_steps(s->dev, (int)most);
+    const int64_t sweeps = most / s->fuse;
+    return s->fuse * (int)(sweeps < launches ? sweeps : launches);
+}
+
+static void fused_steps(sim *s, int steps, const step_probe *probe)
+{
+    const bool whole_sweeps = steps % s->fuse == 0;
+    if (s->train && whole_sweeps && !probe) {
+        sim_pass_sweeps(s, steps / s->fuse, true);
+        s->sweeps += steps / s->fuse;
+        return;
+    }
+    step_sweep(&s->streams, &s->pass, s->other, s->u, steps, true, probe);
+    sim_swap(s);
+    s->sweeps++;
+}
+
+void sim_steps(sim *s, int steps, const step_probe *probe)
+{
+    if (s->fuse > 1) fused_steps(s, steps, probe);
+    else if (s->train && !probe) sim_pass_sweeps(s, steps, true);
+    else
+        for (int i = 0; i < steps; i++) one_step(s, probe);
+    s->level += steps;
 }
 
 /* Without an earlier level that the step reads: undoing a step loses that. */
 bool sim_can_step_with_change(const sim *s) { return step_can_change(&s->pass) && !s->prob.op.has_prev; }
 
-void sim_steps_with_change(sim *s, int64_t steps, const step_probe *probe)
+void sim_steps_with_change(sim *s, int steps, const step_probe *probe)
 {
     if (s->train && !probe) {
         train_go(s->train, s->other, s->u, steps, true, true);
@@ -134,7 +156,7 @@ void sim_steps_with_change(sim *s, int64_t steps, const step_probe *probe)
         s->level += steps;
         return;
     }
-    if (steps > 1) sim_steps(s, steps - 1);
+    if (steps > 1) sim_steps(s, steps - 1, NULL);
     step_advance_with_change(&s->streams, &s->pass, s->other, s->u, probe);
     sim_swap(s);
     s->level++;

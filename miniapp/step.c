@@ -39,66 +39,6 @@ void step_streams_destroy(step_streams *s)
     memset(s, 0, sizeof *s);
 }
 
-static bool has_neighbour(const decomp *dec, int dx, int dy)
-{
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        if (decomp_dx[k] == dx && decomp_dy[k] == dy) return dec->neighbour[k] >= 0;
-    return false;
-}
-
-/* The ghost blocks around the own cells that lie outside the domain along some axis (or wrap onto own cells). A corner
- * that is outside along one axis only reflects received cells, so the fill comes after the unpack. */
-static void find_ghosts(step_pass *p, bool corners)
-{
-    const field_shape *f = p->shape;
-    const int64_t x[4] = { -f->depth_x, 0, f->nx, f->nx + f->depth_x };
-    const int64_t y[4] = { -f->depth_y, 0, f->ny, f->ny + f->depth_y };
-    const boundary_kind kx[3] = { p->sides.x_low.kind, BOUNDARY_NONE, p->sides.x_high.kind };
-    const boundary_kind ky[3] = { p->sides.y_low.kind, BOUNDARY_NONE, p->sides.y_high.kind };
-    for (int by = 0; by < 3; by++) {
-        for (int bx = 0; bx < 3; bx++) {
-            const bool diagonal = bx != 1 && by != 1;
-            const box b = box_make(x[bx], x[bx + 1], y[by], y[by + 1]);
-            if ((diagonal && !corners) || box_empty(b)) continue;
-            if (kx[bx] != BOUNDARY_NONE || ky[by] != BOUNDARY_NONE) p->ghosts[p->ghosts_count++] = b;
-        }
-    }
-}
-
-void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
-                      int radius, bool corners, const halo_choice *choice, MPI_Comm comm)
-{
-    memset(p, 0, sizeof *p);
-    p->shape = shape;
-    p->whole_marks = UINT64_MAX; /* none yet */
-    p->sides = *sides;
-    const bool along_y = shape->depth_y > 0;
-    if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
-    if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
-    if (!along_y || has_neighbour(dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
-    if (!along_y || has_neighbour(dec, 0, 1)) p->sides.y_high.kind = BOUNDARY_NONE;
-
-    const box own = field_own(shape);
-    const int radius_y = along_y ? radius : 0;
-    p->interior = box_make(own.x0 + radius, own.x1 - radius, own.y0 + radius_y, own.y1 - radius_y);
-    p->shell_count = box_shell(own, p->interior, p->shell);
-    find_ghosts(p, corners);
-    p->halo = halo_create(dec, d, shape, radius, corners, choice, comm);
-}
-
-bool step_pass_whole(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
-                     char *why, size_t why_bytes)
-{
-    p->whole = whole_pass_create(dec, d, p->shape, &p->sides, radius, corners, fields, comm, why, why_bytes);
-    return p->whole != NULL;
-}
-
-void step_pass_destroy(step_pass *p)
-{
-    whole_pass_destroy(&p->whole);
-    halo_destroy(&p->halo);
-}
-
 void step_complete(step_streams *s) { DEVICE_CHECK(s->dev, s->dev->event_record(s->dev, s->level, s->lane[0])); }
 
 void step_mark_level(step_streams *s)
@@ -121,60 +61,79 @@ static void stamp(const step_probe *probe, step_stamp which)
     if (probe && probe->detail) probe->detail->host_s[which] = timer_now_s();
 }
 
-static void feed_lane(step_streams *s, const step_pass *p, int lane, void *next, const void *cur, const void *prev,
-                      const step_probe *probe)
+/* What a split step computes. */
+typedef struct job {
+    void *next, *cur;
+    const void *prev;
+    int steps; /* of a fused pass: of its sweep */
+    bool exchange;
+    const step_probe *probe;
+} job;
+
+static void sweep(const step_streams *s, const step_pass *p, const job *j, const box *boxes, int count, device_stream *stream)
 {
     device *d = s->dev;
+    if (p->fuse == 1) {
+        DEVICE_CHECK(d, d->stencil_sweep(d, p->shape, j->next, j->cur, j->prev, boxes, count, stream));
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        DEVICE_CHECK(d, d->fused_sweep(d, p->shape, j->next, j->cur, boxes[i], j->steps, &p->sides, stream));
+}
+
+static void feed_lane(step_streams *s, const step_pass *p, const job *j, int lane)
+{
+    device *d = s->dev;
+    const step_probe *probe = j->probe;
     const box strip = box_strip(p->interior, lane, s->lanes);
     bind_thread_once(d);
     if (lane > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->lane[lane])); /* lane 0 recorded it itself */
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->lane_begin[lane], s->lane[lane]));
-    DEVICE_CHECK(d, d->stencil_sweep(d, p->shape, next, cur, prev, &strip, 1, s->lane[lane]));
+    sweep(s, p, j, &strip, 1, s->lane[lane]);
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->lane_end[lane], s->lane[lane]));
     if (lane > 0) DEVICE_CHECK(d, d->event_record(d, s->lane_done[lane], s->lane[lane]));
     if (probe && lane == s->lanes - 1) DEVICE_CHECK(d, d->event_record(d, probe->interior_end, s->lane[lane]));
 }
 
 /* What the comm thread does while the lanes compute. */
-static void feed_comm(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
-                      const step_probe *probe)
+static void feed_comm(step_streams *s, step_pass *p, const job *j)
 {
     device *d = s->dev;
+    const step_probe *probe = j->probe;
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_resumed, s->comm));
     stamp(probe, STEP_ENDING);
-    if (exchange && probe && probe->detail) probe->detail->parted = halo_end_parted(p->halo, probe->detail->arrived);
-    else if (exchange) halo_end(p->halo);
+    if (j->exchange && probe && probe->detail) probe->detail->parted = halo_end_parted(p->halo, probe->detail->arrived);
+    else if (j->exchange) halo_end(p->halo);
     stamp(probe, STEP_ENDED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_end, s->comm));
-    DEVICE_CHECK(d, d->boundary_fill(d, p->shape, cur, &p->sides, p->ghosts, p->ghosts_count, s->comm));
+    DEVICE_CHECK(d, d->boundary_fill(d, p->shape, j->cur, &p->sides, p->ghosts, p->ghosts_count, s->comm));
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->filled, s->comm));
-    DEVICE_CHECK(d, d->stencil_sweep(d, p->shape, next, cur, prev, p->shell, p->shell_count, s->comm));
+    if (p->wraps_count > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
+    sweep(s, p, j, p->shell, p->shell_count, s->comm);
     DEVICE_CHECK(d, d->event_record(d, s->shell_done, s->comm));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->shell_end, s->comm));
 }
 
-static void feed_serial(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
-                        const step_probe *probe)
+static void feed_serial(step_streams *s, step_pass *p, const job *j)
 {
     for (int lane = 0; lane < s->lanes; lane++) {
-        feed_lane(s, p, lane, next, cur, prev, probe);
-        if (exchange) halo_progress(p->halo);
+        feed_lane(s, p, j, lane);
+        if (j->exchange) halo_progress(p->halo);
     }
-    feed_comm(s, p, next, cur, prev, exchange, probe);
+    feed_comm(s, p, j);
 }
 
-static void feed_openmp(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
-                        const step_probe *probe)
+static void feed_openmp(step_streams *s, step_pass *p, const job *j)
 {
 #pragma omp parallel num_threads(s->lanes + 1)
     {
         const int feeders = omp_get_num_threads() - 1, me = omp_get_thread_num();
         if (feeders == 0) { /* OpenMP gave one thread only */
-            feed_serial(s, p, next, cur, prev, exchange, probe);
+            feed_serial(s, p, j);
         } else if (me == 0) {
-            feed_comm(s, p, next, cur, prev, exchange, probe);
+            feed_comm(s, p, j);
         } else {
-            for (int lane = me - 1; lane < s->lanes; lane += feeders) feed_lane(s, p, lane, next, cur, prev, probe);
+            for (int lane = me - 1; lane < s->lanes; lane += feeders) feed_lane(s, p, j, lane);
         }
     }
 }
@@ -228,14 +187,14 @@ static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool 
     stamp(probe, STEP_LEFT);
 }
 
-static void enqueue_split(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
-                          const step_probe *probe)
+static void enqueue_split(step_streams *s, step_pass *p, job j)
 {
     device *d = s->dev;
-    exchange = exchange && halo_neighbours(p->halo) > 0;
+    const step_probe *probe = j.probe;
+    j.exchange = j.exchange && halo_neighbours(p->halo) > 0;
     if (probe && probe->detail) {
         probe->detail->lanes = s->lanes;
-        probe->detail->exchanged = exchange;
+        probe->detail->exchanged = j.exchange;
     }
     stamp(probe, STEP_ENTERED);
 
@@ -243,14 +202,16 @@ static void enqueue_split(step_streams *s, step_pass *p, void *next, void *cur, 
     DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, s->lane[0]));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_begin, s->comm));
-    if (exchange) halo_begin(p->halo, cur, s->comm);
+    if (j.exchange) halo_begin(p->halo, j.cur, s->comm);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_posted, s->comm));
     stamp(probe, STEP_BEGUN);
 
-    if (s->feed == CONFIG_FEED_OPENMP)
-        feed_openmp(s, p, next, cur, prev, exchange, probe);
-    else
-        feed_serial(s, p, next, cur, prev, exchange, probe);
+    if (p->wraps_count > 0) { /* the lanes, and later the shell, wait for `level` as it is then */
+        DEVICE_CHECK(d, d->boundary_fill(d, p->shape, j.cur, &p->sides, p->wraps, p->wraps_count, s->lane[0]));
+        step_complete(s);
+    }
+    if (s->feed == CONFIG_FEED_OPENMP) feed_openmp(s, p, &j);
+    else feed_serial(s, p, &j);
 
     for (int lane = 1; lane < s->lanes; lane++) DEVICE_CHECK(d, d->event_wait(d, s->lane_done[lane], s->lane[0]));
     DEVICE_CHECK(d, d->event_wait(d, s->shell_done, s->lane[0]));
@@ -268,7 +229,7 @@ void step_enqueue(step_streams *s, step_pass *p, void *const fields[2], bool has
     void *next = fields[beat % 2], *cur = fields[1 - beat % 2];
     const void *prev = has_prev ? next : NULL;
     if (p->whole) enqueue_whole(s, p, prev, exchange, beat, turn, NULL);
-    else enqueue_split(s, p, next, cur, prev, exchange, NULL);
+    else enqueue_split(s, p, (job){ next, cur, prev, p->fuse, exchange, NULL });
 }
 
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe)
@@ -283,8 +244,14 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const vo
 {
     step_ready(s, p, next, cur, exchange);
     if (p->whole) enqueue_whole(s, p, prev, exchange, whole_pass_beat(p->whole, next, exchange), WHOLE_PASS_NO_NORM, probe);
-    else enqueue_split(s, p, next, cur, prev, exchange, probe);
+    else enqueue_split(s, p, (job){ next, cur, prev, 1, exchange, probe });
     step_taken(s, p, 1, exchange, false);
+}
+
+void step_sweep(step_streams *s, step_pass *p, void *next, void *cur, int steps, bool exchange, const step_probe *probe)
+{
+    assert(steps <= p->fuse && !p->whole);
+    enqueue_split(s, p, (job){ next, cur, NULL, steps, exchange, probe });
 }
 
 /* All events of a probe, to make and unmake them. */

@@ -1,4 +1,4 @@
-/* One time step of a stencil over all ranks, in one of two forms.
+/* One time step of a stencil over all ranks, in one of two forms; or several at once, by a fused sweep (kernels/fused.h).
  *
  * The whole step, where every neighbour's memory can be reached: one launch (kernels/whole.h), no exchange besides. Before the
  * first one the ghosts are brought by the split step's means.
@@ -15,6 +15,11 @@
  * The shell runs beside the interior, not after it: at high priority its few blocks go in between, and the launch, the
  * wait for the halo and the half-empty last wave of a thin kernel cost the step nothing. Measured on two H200s, 16384 x
  * 8192 f32 a rank: 281 us a step with the shell after the interior, 270 us with it beside.
+ *
+ * A fused pass takes up to `fuse` steps by one exchange and one sweep in the order of the split step. Its ghosts are radius * fuse
+ * deep, corners included. Beyond dirichlet and neumann sides the sweep works them out at every level; along a periodic axis that is not cut they are
+ * filled from own cells before the interior, which therefore ends only where another rank's ghosts are read, so many cells from
+ * a cut side. What two boxes both depend on is computed twice (step_pass_swept).
  *
  * Nothing in it allocates, synchronises the device or touches the default stream, and it never asks what device it runs
  * on: on the host a lane is a thread and its streams run at once.
@@ -57,13 +62,17 @@ typedef struct step_pass {
     int shell_count;
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the others */
     int ghosts_count;
+    int fuse;                 /* steps that one sweep takes at most; 1: stencil_sweep */
+    box wraps[BOUNDARY_BOXES_MAX]; /* fused: ghosts that are images of own cells; `ghosts` holds images of received ones */
+    int wraps_count;
     whole_pass *whole;        /* NULL: split steps */
     uint64_t whole_marks;     /* of the level from which whole steps go on; their ghosts are in place */
 } step_pass;
 
-/* sides: of the domain; corners: the stencil reads diagonal ghosts. */
+/* sides: of the domain; corners: the stencil reads diagonal ghosts. fuse > 1: a fused pass, of a number of steps that fused_steps
+ * gave for the bound stencil; the field's ghosts are radius * fuse deep. */
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
-                      int radius, bool corners, const halo_choice *choice, MPI_Comm comm);
+                      int radius, bool corners, int fuse, const halo_choice *choice, MPI_Comm comm);
 /* Whole steps from now on, where they can be taken; else false, on all ranks, with the reason. Collective. fields: the two buffers
  * that the levels alternate between. */
 bool step_pass_whole(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
@@ -96,7 +105,9 @@ void step_mark_level(step_streams *s);
  * halo out (stale ghosts), to time the same step without communication. probe may be NULL. */
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
                   const step_probe *probe);
-/* The same in parts, for steps that are captured. step_ready: what must have happened before the first one of them (whole steps:
+/* The same by a fused sweep of `steps` steps, as fused_steps gave them, at most `fuse`. */
+void step_sweep(step_streams *s, step_pass *p, void *next, void *cur, int steps, bool exchange, const step_probe *probe);
+/* step_advance in parts, for steps that are captured; of a fused pass they are sweeps of `fuse` steps. step_ready: what must have happened before the first one of them (whole steps:
  * ghosts and flags; collective then). step_enqueue: the step from a level of that beat, the same work every time, with the
  * norm's turn (whole_pass_step) or none. step_taken: so many were. The beat of a level is even where fields[0] is written next. */
 void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
@@ -108,6 +119,13 @@ void step_complete(step_streams *s);
 /* The same with max |next - cur| taken in the step, where step_can_change; whole_pass_change has the result. */
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe);
 static inline bool step_can_change(const step_pass *p) { return p->whole && whole_pass_can_change(p->whole); }
+
+/* What one sweep of a fused pass with so many lanes and steps computes, cells of all levels, and moves between memory and its
+ * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are not counted. */
+typedef struct step_swept {
+    int64_t computed_cells, moved_cells;
+} step_swept;
+step_swept step_pass_swept(const step_pass *p, int lanes, int radius, int steps);
 
 /* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm stream. */
 void step_exchange(step_streams *s, step_pass *p, void *cur);

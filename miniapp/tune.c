@@ -31,7 +31,7 @@ tune_result tune(sim *s)
 {
     tune_result r = { 0 };
     device *d = s->dev;
-    if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->cfg->problem.kind == CONFIG_TRANSPOSE) return r;
+    if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->cfg->problem.kind == CONFIG_TRANSPOSE || s->fuse > 1) return r;
     const int variants = d->stencil_variants(d);
     assert(variants <= TUNE_VARIANTS_MAX);
     if (variants < 2) return r;

@@ -1,0 +1,111 @@
+/* Where the cells of a step stand: interior, shell, and who brings which ghosts. */
+#include <string.h>
+
+#include "fused.h"
+#include "step.h"
+
+static bool has_neighbour(const decomp *dec, int dx, int dy)
+{
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        if (decomp_dx[k] == dx && decomp_dy[k] == dy) return dec->neighbour[k] >= 0;
+    return false;
+}
+
+/* The blocks of `depth` ghosts around the own cells, by rows and columns of a 3 x 3 grid, and the kinds of their sides. */
+typedef struct ghost_blocks {
+    box block[3][3];
+    boundary_kind kind_x[3], kind_y[3];
+} ghost_blocks;
+
+static ghost_blocks blocks_of(const step_pass *p, int depth)
+{
+    const field_shape *f = p->shape;
+    const int64_t depth_y = f->depth_y > 0 ? depth : 0;
+    const int64_t x[4] = { -(int64_t)depth, 0, f->nx, f->nx + depth }, y[4] = { -depth_y, 0, f->ny, f->ny + depth_y };
+    ghost_blocks g = { .kind_x = { p->sides.x_low.kind, BOUNDARY_NONE, p->sides.x_high.kind },
+                       .kind_y = { p->sides.y_low.kind, BOUNDARY_NONE, p->sides.y_high.kind } };
+    for (int by = 0; by < 3; by++)
+        for (int bx = 0; bx < 3; bx++) g.block[by][bx] = box_make(x[bx], x[bx + 1], y[by], y[by + 1]);
+    return g;
+}
+
+/* Those that lie outside the domain along some axis (or wrap onto own cells). A corner that is outside along one axis only
+ * reflects received cells, so the fill comes after the unpack. */
+static void find_ghosts(step_pass *p, int depth, bool corners)
+{
+    const ghost_blocks g = blocks_of(p, depth);
+    for (int by = 0; by < 3; by++) {
+        for (int bx = 0; bx < 3; bx++) {
+            const bool diagonal = bx != 1 && by != 1;
+            if ((diagonal && !corners) || box_empty(g.block[by][bx])) continue;
+            if (g.kind_x[bx] != BOUNDARY_NONE || g.kind_y[by] != BOUNDARY_NONE) p->ghosts[p->ghosts_count++] = g.block[by][bx];
+        }
+    }
+}
+
+/* Of a fused pass: those beyond a periodic side, unless they lie beyond a mirroring one too. */
+static void find_wraps(step_pass *p, int depth)
+{
+    const ghost_blocks g = blocks_of(p, depth);
+    for (int by = 0; by < 3; by++) {
+        for (int bx = 0; bx < 3; bx++) {
+            const bool wraps_x = g.kind_x[bx] == BOUNDARY_PERIODIC, wraps_y = g.kind_y[by] == BOUNDARY_PERIODIC;
+            if ((!wraps_x && !wraps_y) || fused_mirrors(g.kind_x[bx]) || fused_mirrors(g.kind_y[by])) continue;
+            const bool received = (bx != 1 && !wraps_x) || (by != 1 && !wraps_y);
+            if (received) p->ghosts[p->ghosts_count++] = g.block[by][bx];
+            else p->wraps[p->wraps_count++] = g.block[by][bx];
+        }
+    }
+}
+
+void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
+                      int radius, bool corners, int fuse, const halo_choice *choice, MPI_Comm comm)
+{
+    const bool along_y = shape->depth_y > 0, fused = fuse > 1;
+    const int depth = radius * fuse;
+    memset(p, 0, sizeof *p);
+    p->shape = shape;
+    p->fuse = fuse;
+    p->whole_marks = UINT64_MAX; /* none yet */
+    p->sides = *sides;
+    if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
+    if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
+    if (!along_y || has_neighbour(dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
+    if (!along_y || has_neighbour(dec, 0, 1)) p->sides.y_high.kind = BOUNDARY_NONE;
+
+    const box own = field_own(shape);
+    const boundary *at = &p->sides;
+    p->interior = box_make(own.x0 + (fused && at->x_low.kind != BOUNDARY_NONE ? 0 : depth),
+                           own.x1 - (fused && at->x_high.kind != BOUNDARY_NONE ? 0 : depth),
+                           own.y0 + (!along_y || (fused && at->y_low.kind != BOUNDARY_NONE) ? 0 : depth),
+                           own.y1 - (!along_y || (fused && at->y_high.kind != BOUNDARY_NONE) ? 0 : depth));
+    p->shell_count = box_shell(own, p->interior, p->shell);
+    if (fused) find_wraps(p, depth);
+    else find_ghosts(p, depth, corners);
+    p->halo = halo_create(dec, d, shape, depth, corners || fused, choice, comm);
+}
+
+step_swept step_pass_swept(const step_pass *p, int lanes, int radius, int steps)
+{
+    step_swept all = { 0, 0 };
+    for (int i = 0; i < lanes + p->shell_count; i++) {
+        const box b = i < lanes ? box_strip(p->interior, i, lanes) : p->shell[i - lanes];
+        for (int left = steps - 1; left >= 0; left--)
+            all.computed_cells += box_cells(fused_reach(p->shape, b, (int64_t)left * radius, &p->sides));
+        all.moved_cells += box_cells(fused_reach(p->shape, b, (int64_t)steps * radius, &p->sides)) + box_cells(b);
+    }
+    return all;
+}
+
+bool step_pass_whole(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
+                     char *why, size_t why_bytes)
+{
+    p->whole = whole_pass_create(dec, d, p->shape, &p->sides, radius, corners, fields, comm, why, why_bytes);
+    return p->whole != NULL;
+}
+
+void step_pass_destroy(step_pass *p)
+{
+    whole_pass_destroy(&p->whole);
+    halo_destroy(&p->halo);
+}

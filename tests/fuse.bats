@@ -1,0 +1,81 @@
+# Several steps a sweep (run.fuse) in whole runs: checkpoints on the way, restarts with another number of steps, a signal, sentences, and
+# verifiers that see a halo row that was not filled. That the bits are the same is tests/test_fused_runs_same_bits.
+load helper
+
+plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
+
+@test "checkpoints between sweeps, and a restart with another number of steps a sweep, on other ranks" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=40 checkpoint.every=10 checkpoint.keep=0
+    weft_alone d.ini checkpoint.dir=single
+    local reference
+    reference=$(fingerprint)
+    weft_run 3 d.ini run.fuse=4 time.steps=30
+    expect "fuse, sweeps" "4 9" "$(record '"\(.fuse) \(.sweeps)"')"
+    "$weft" diff single/step_0000000020.h5 checkpoints/step_0000000020.h5
+    weft_run 2 d.ini run.fuse=7 run.ranks_x=2 --restart checkpoints/step_0000000020.h5
+    expect "fingerprint, verdict, steps_run, fuse, sweeps" "$reference exact 20 7 4" \
+        "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
+}
+
+@test "the record has the steps a sweep that were asked and used, and the table what is computed twice" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=40
+    run weft_run 2 d.ini run.fuse=5
+    expect status 0 "$status"
+    [[ $output == *"sweep "*"of 5 steps"*"computed twice"* ]]
+    expect "fuse, asked, steps, samples of one step" "5 5 40 true" \
+        "$(record '"\(.fuse) \(.asked.fuse) \(.steps) \(.step_s.mean * 40 < .phases.loop.max_s)"')"
+    # two ranks with a cut above and below: at each a shell of 5 rows computes 4 + 3 + 2 + 1 rows beyond it on either side, and the
+    # interior as many of the shell's
+    expect "redundant cells" $((2 * 2 * 3 * (4 + 3 + 2 + 1) * 61)) "$(record '.redundant_fraction * 5 * 61 * 47 | round')"
+    weft_alone d.ini
+    expect "fuse, asked, sweeps" "1 0 null" "$(record '"\(.fuse) \(.asked.fuse) \(.sweeps)"')"
+}
+
+@test "what a run cannot have is said once, and it takes the next best" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=12
+    run weft_run 4 d.ini run.ranks_y=4 run.fuse=12
+    refused 0 "run.fuse = 12" "grid.ny = 47" "using 11"
+    expect fuse 11 "$(record .fuse)"
+    run weft_alone d.ini run.fuse=30
+    refused 0 "run.fuse = 30" "using 16"
+    run weft_alone d.ini run.fuse=8 time.norm_every=4
+    refused 0 "run.fuse = 8" "norm every 4 steps" "using 3"
+    local kind
+    for kind in wave sweep; do
+        deck "$kind.ini" problem.kind=$kind problem.alpha=0.2 "${plate[@]}" time.steps=5
+        run weft_alone "$kind.ini" run.fuse=4
+        refused 0 "run.fuse = 4" "kind $kind" "using 1"
+        expect "fuse of $kind" "1 4" "$(record '"\(.fuse) \(.asked.fuse)"')"
+    done
+    run weft_run 4 d.ini run.ranks_y=48 run.fuse=2
+    refused 2 run.ranks_y
+}
+
+@test "USR1 between two sweeps: a checkpoint of that step, and the run goes on from there" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=1000
+    "$weft" run d.ini run.fuse=7 >out 2>&1 3>&- &
+    local pid=$! i status=0
+    for i in {1..200}; do
+        [ -z "$(find checkpoints -name 'step_*.h5' 2>/dev/null)" ] || break
+        sleep 0.05
+    done
+    kill -USR1 $pid
+    wait $pid || status=$?
+    expect status 75 "$status"
+    local level
+    level=$(record .steps)
+    [ -f "$(printf checkpoints/step_%010d.h5 "$level")" ]
+    weft_alone d.ini run.fuse=3 checkpoint.every=0 time.steps=$((level + 20)) --restart checkpoints
+    expect "steps_run, verdict" "20 exact" "$(record '"\(.steps_run) \(.verdict)"')"
+}
+
+@test "a halo row that was not filled is seen by the verifier" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=20 problem.mode_x=3 problem.mode_y=2
+    weft=$weft_debug
+    weft_run 2 d.ini run.fuse=4
+    expect "verdict without the fault" exact "$(record .verdict)"
+    WEFT_FAULT=halo_row run weft_run 2 d.ini run.fuse=4
+    expect "status with halo_row" 1 "$status"
+    WEFT_FAULT=halo_corner run weft_run 4 d.ini run.fuse=4 run.ranks_x=2 run.ranks_y=2
+    expect "status with halo_corner" 1 "$status"
+}

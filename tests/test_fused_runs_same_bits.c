@@ -1,0 +1,187 @@
+/* A run that takes several steps a sweep ends with the bits of one that takes them singly, at the same level: for every number of
+ * steps a sweep, kind, boundary, process grid and feed, with a remainder of steps, with norms on the way and at a tolerance.
+ *
+ * ranks: 1 2 3 4 6 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+#include "loop.h"
+#include "problem_harness.h"
+
+typedef struct result {
+    uint64_t fingerprint;
+    int64_t level, sweeps;
+    int fuse;
+    double last_change;
+} result;
+
+/* All of `weft run` that moves cells. */
+static result run_of(const config *c)
+{
+    static sim s;
+    clock_steps ticks;
+    saver checkpoints;
+    char why[1024] = "";
+    memset(&checkpoints, 0, sizeof checkpoints);
+    if (sim_create(&s, c, "", why, sizeof why) != 0) fail_msg("sim_create: %s", why);
+    sim_prepare_steps(&s);
+    if (sim_initialise(&s, why, sizeof why) != 0) fail_msg("sim_initialise: %s", why);
+    clock_create(&ticks, s.dev, NULL, 5);
+    const loop_result l = loop_run(&s, &ticks, &checkpoints, "", INFINITY);
+    assert_int_equal(l.end, LOOP_DONE);
+    const result r = { sim_fingerprint(&s), s.level, s.sweeps, s.fuse, l.last_change };
+    clock_destroy(&ticks);
+    sim_destroy(&s);
+    return r;
+}
+
+static int rank_count(void)
+{
+    int ranks;
+    MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+    return ranks;
+}
+
+/* What the smallest rank has room for, of at most `asked` steps and the host's 16. */
+static int fits(const config *c, int asked)
+{
+    const int64_t x = c->grid.nx / c->run.ranks_x / c->problem.radius, y = c->grid.ny / c->run.ranks_y / c->problem.radius;
+    const int64_t room = x < y ? x : y, most = asked < 16 ? asked : 16;
+    return (int)(room < most ? room : most);
+}
+
+static void expect_same(const config *c, const result *single)
+{
+    const result r = run_of(c);
+    if (r.fingerprint != single->fingerprint || r.level != single->level)
+        fail_msg("%s radius %d, fuse %d (asked %d), ranks %d x %d, feed %s, %d lanes: %016llx at level %lld, not %016llx at level %lld",
+                 config_kind_name(c->problem.kind), c->problem.radius, r.fuse, c->run.fuse, c->run.ranks_x, c->run.ranks_y,
+                 config_feed_name(c->run.feed), c->run.lanes, (unsigned long long)r.fingerprint, (long long)r.level,
+                 (unsigned long long)single->fingerprint, (long long)single->level);
+    if (c->time.norm_every > 0) assert_memory_equal(&r.last_change, &single->last_change, sizeof r.last_change);
+}
+
+/* A deck on every process grid of these ranks, with feeds and numbers of steps in turn; alone with all of them. */
+static void every_way(config *c)
+{
+    static const int fuses[] = { 8, 3, 12, 2, 4, 64 };
+    enum { FUSES = sizeof fuses / sizeof *fuses };
+    static int turn;
+    const int ranks = rank_count(), each = ranks == 1 ? FUSES : 3;
+    c->run.fuse = 1;
+    const result single = run_of(c);
+    assert_int_equal(single.fuse, 1);
+    for (c->run.ranks_x = 1; c->run.ranks_x <= ranks; c->run.ranks_x++) {
+        c->run.ranks_y = ranks / c->run.ranks_x;
+        for (int i = 0; i < each && c->run.ranks_x * c->run.ranks_y == ranks; i++, turn++) {
+            c->run.fuse = fuses[turn % FUSES];
+            c->run.feed = turn / 2 % 2 ? CONFIG_FEED_OPENMP : CONFIG_FEED_SERIAL;
+            c->run.lanes = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2;
+            expect_same(c, &single);
+        }
+    }
+    c->run.ranks_x = c->run.ranks_y = c->run.lanes = 0;
+    c->run.feed = CONFIG_FEED_AUTO;
+}
+
+static const char *const sides[] = {
+    "boundary = periodic",
+    "boundary = dirichlet 0.75",
+    "boundary = neumann",
+    "x_low = dirichlet 0\nx_high = neumann\ny_low = neumann\ny_high = dirichlet -1.5",
+    "x_low = periodic\nx_high = periodic\ny_low = dirichlet 2\ny_high = neumann",
+    "x_low = neumann\nx_high = dirichlet 1\ny_low = periodic\ny_high = periodic",
+};
+enum { SIDES = sizeof sides / sizeof *sides };
+
+/* 61 x 47 divides evenly by nothing, and 29 steps by none of the fuses. */
+static void deck_of(config *c, const char *kind, const char *when, int side)
+{
+    harness_config(c, "[problem]\n%s\ninitial = random\n[grid]\nnx = 61\nny = 47\n%s\n[time]\n%s\n[run]\ndevice = host\nthreads = 1\n",
+                   kind, sides[side], when);
+}
+
+static void stars(void **state)
+{
+    (void)state;
+    static const char *const problems[] = {
+        "kind = heat\nalpha = 0.2",
+        "kind = heat\nalpha = 0.15\norder = 6\ndtype = f32",
+        "kind = custom\nweights = 0 0 .01 0 0 | 0 0 .2 0 0 | .03 .19 .2 .21 -.02 | 0 0 .1 0 0 | 0 0 .05 0 0",
+    };
+    config c;
+    for (int i = 0; i < SIDES; i++) {
+        deck_of(&c, problems[i % 3], "steps = 29", i);
+        every_way(&c);
+    }
+}
+
+static void boxes(void **state)
+{
+    (void)state;
+    config c;
+    for (int i = 0; i < SIDES; i += 3) {
+        deck_of(&c, "kind = custom\ndtype = f32\nweights = .06 .12 .05 | .11 .25 .125 | .07 .1 .115", "steps = 29", i);
+        every_way(&c);
+    }
+}
+
+static void norms_and_a_tolerance(void **state)
+{
+    (void)state;
+    config c;
+    deck_of(&c, "kind = laplace", "steps = 29\nnorm_every = 5", 3);
+    every_way(&c);
+    deck_of(&c, "kind = laplace", "steps = 5000\ntolerance = 6e-2\nnorm_every = 9", 1);
+    c.run.fuse = 1;
+    const result single = run_of(&c);
+    assert_in_range(single.level, 10, 200);
+    assert_int_equal(single.level % 9, 0);
+    every_way(&c);
+}
+
+/* How many steps a sweep really took: of those asked what fits the smallest rank, and what a norm leaves; 1 where there is no such
+ * sweep. 29 steps are so many sweeps. */
+static void as_many_as_fit(void **state)
+{
+    (void)state;
+    config c;
+    const int ranks = rank_count();
+    deck_of(&c, "kind = heat\nalpha = 0.15\norder = 6", "steps = 29", 3);
+    c.run.ranks_x = 1, c.run.ranks_y = ranks;
+    for (c.run.fuse = 2; c.run.fuse <= 12; c.run.fuse += 5) {
+        const result r = run_of(&c);
+        assert_int_equal(r.fuse, fits(&c, c.run.fuse));
+        assert_int_equal(r.sweeps, r.fuse == 1 ? 0 : (29 + r.fuse - 1) / r.fuse);
+    }
+    deck_of(&c, "kind = laplace", "steps = 29\nnorm_every = 5", 3);
+    c.run.fuse = 12;
+    assert_int_equal(run_of(&c).fuse, 4);
+    deck_of(&c, "kind = wave\nalpha = 0.3", "steps = 29", 3);
+    c.run.fuse = 8;
+    assert_int_equal(run_of(&c).fuse, 1);
+}
+
+int main(int argc, char **argv)
+{
+    int level, rank;
+    MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level));
+    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    if (rank != 0 && !freopen("/dev/null", "w", stdout)) return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stars),
+        cmocka_unit_test(boxes),
+        cmocka_unit_test(norms_and_a_tolerance),
+        cmocka_unit_test(as_many_as_fit),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    MPI_CHECK(MPI_Finalize());
+    return failed ? 1 : 0;
+}
