@@ -1,131 +1,185 @@
-/* Fused sweeps on the host: the box in tiles that stay in a core's own cache. A tile and the cells around it on which it depends are
- * copied into one of two small fields of the thread's own; the steps go to and fro between these, each on a box that is a
- * radius smaller; what is left after the last step is streamed into next. Sums and ghosts are those of the single sweep, called
- * on the small fields, whose sides are the domain's where the tile touches it. They live as long as the call, some megabytes.
+/* Fused sweeps on the host: a cascade of rows that stay in a core's own cache.
  *
- * Tiles overlap by steps * radius cells on every side, which are computed twice. */
+ * The box is cut into strips of columns. A strip is gone through once, row by row, from y0 - steps * radius on: each row of cur that
+ * enters completes the row `radius` above it of the next level, that one the row `radius` above it one level further, and so on; what
+ * comes out is streamed into next. Invariant: of each level but the last the strip's own memory holds the last 2 radius + 1 rows, row y in
+ * slot y mod (2 radius + 1), with the cells on either side that later levels depend on. For every row of cur, one pass over memory.
+ *
+ * Ghosts beyond sides that mirror are made at every level, x in each row that arrives, then y: the rows beyond the low side when
+ * those that they mirror are there, beyond the high side one when it is needed, in the slots that these rows would have.
+ *
+ * What it costs: a strip computes up to 2 steps * radius columns more than it stores, a thread's part so many rows more. A thread's
+ * memory lives as long as the call, some hundred kilobytes. */
 #include "fused.h"
 
 #include <errno.h>
 
+#include "cell.h"
 #include "device_host.h"
+#include "stencil_host_sweep.h"
 
-enum { TILE_X_BYTES = 4096, TILE_ROWS_LEAST = 16, STEPS_MAX = 16 };
+enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, BOX_RADIUS_MAX = 2, ROWS_MAX = 2 * STAR_RADIUS_MAX + 1 };
 
-/* A tile's small fields: own cells are the tile's and those it depends on, cut at sides that mirror. */
-typedef struct tile {
-    box cells, region; /* of the field; region is cells and their dependences */
-    field_shape shape;
-    boundary sides;    /* NONE where the region ends before the domain does */
-} tile;
+#define CELL float
+#define FMA cell_fma_f32
+#define REFLECT cell_reflect_f32
+#define NAME(x) x##_f32
+#include "fused_host_row.h"
 
-static boundary_side side_of(const boundary_side *side, bool cut)
+#define CELL double
+#define FMA cell_fma_f64
+#define REFLECT cell_reflect_f64
+#define NAME(x) x##_f64
+#include "fused_host_row.h"
+
+typedef void row_kernel(void *sum, const void *const *row, const void *weight, int64_t n);
+
+static row_kernel *kernel_of(const stencil *op)
 {
-    const boundary_side none = { BOUNDARY_NONE, 0.0 };
-    return fused_mirrors(side->kind) && cut ? *side : none;
+    static row_kernel *const star[2][STAR_RADIUS_MAX] = { [DTYPE_F32] = { star_1_f32, star_2_f32, star_3_f32, star_4_f32 },
+                                                          [DTYPE_F64] = { star_1_f64, star_2_f64, star_3_f64, star_4_f64 } };
+    static row_kernel *const square[2][BOX_RADIUS_MAX] = { [DTYPE_F32] = { square_1_f32, square_2_f32 },
+                                                           [DTYPE_F64] = { square_1_f64, square_2_f64 } };
+    if (op->has_prev) return NULL;
+    if (op->form == STENCIL_STAR && op->radius <= STAR_RADIUS_MAX) return star[op->type][op->radius - 1];
+    if (op->form == STENCIL_BOX && op->radius <= BOX_RADIUS_MAX) return square[op->type][op->radius - 1];
+    return NULL;
 }
 
-static tile tile_make(const field_shape *f, const boundary *sides, box cells, int radius, int steps)
+/* A strip at work. */
+typedef struct strip {
+    const field_shape *shape;
+    const boundary *sides;
+    row_kernel *kernel;
+    const void *weight;
+    int radius, rows, steps; /* rows: 2 radius + 1 */
+    size_t cell_bytes;
+    box cells;               /* own coordinates, as all x and y are */
+    char *memory;            /* steps levels of `rows` rows, and the row that comes out */
+    int64_t pitch, lead;     /* of memory's rows, in cells: from one to the next, to the strip's first */
+} strip;
+
+static const int64_t line_cells = DEVICE_HOST_LINE_BYTES / sizeof(float); /* at least, of either type */
+
+/* Of one side: cells that levels depend on, ghosts, and what a row is computed beyond that, up to whole lines. */
+static int64_t lead_cells(int radius, int steps) { return ((int64_t)(steps + 1) * radius + 2 * line_cells) / line_cells * line_cells; }
+static int64_t pitch_cells(int64_t width, int radius, int steps)
 {
-    const int64_t reach = (int64_t)steps * radius;
-    box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
-    if (fused_mirrors(sides->x_low.kind)) all.x0 = 0;
-    if (fused_mirrors(sides->x_high.kind)) all.x1 = f->nx;
-    if (fused_mirrors(sides->y_low.kind)) all.y0 = 0;
-    if (fused_mirrors(sides->y_high.kind)) all.y1 = f->ny;
-    const box region = box_intersect(all, box_make(cells.x0 - reach, cells.x1 + reach, cells.y0 - reach, cells.y1 + reach));
-    const boundary at = {
-        side_of(&sides->x_low, region.x0 == 0),
-        side_of(&sides->x_high, region.x1 == f->nx),
-        side_of(&sides->y_low, region.y0 == 0),
-        side_of(&sides->y_high, region.y1 == f->ny),
-    };
-    const tile t = { cells, region, field_shape_make(f->type, box_width(region), box_height(region), radius, radius), at };
-    return t;
+    return (width + line_cells - 1) / line_cells * line_cells + 2 * lead_cells(radius, steps);
 }
 
-/* The ghosts that the sides give, x before y, as far as one sweep reads them. */
-static void fill_ghosts(device *d, const tile *t, void *field, device_stream *s)
+/* Cell (x, y) of a level. */
+static void *at(const strip *s, int level, int64_t x, int64_t y)
 {
-    const field_shape *f = &t->shape;
-    const int64_t rx = f->depth_x, ry = f->depth_y;
-    const box x[] = { { -rx, 0, 0, f->ny }, { f->nx, f->nx + rx, 0, f->ny } };
-    const box y[] = { { -rx, f->nx + rx, -ry, 0 }, { -rx, f->nx + rx, f->ny, f->ny + ry } };
-    const boundary_kind kind_x[] = { t->sides.x_low.kind, t->sides.x_high.kind }, kind_y[] = { t->sides.y_low.kind, t->sides.y_high.kind };
-    box boxes[BOUNDARY_BOXES_MAX];
-    int count = 0;
-    for (int i = 0; i < 2; i++)
-        if (kind_x[i] != BOUNDARY_NONE) boxes[count++] = x[i];
-    for (int i = 0; i < 2; i++)
-        if (kind_y[i] != BOUNDARY_NONE) boxes[count++] = y[i];
-    if (count > 0) (void)d->boundary_fill(d, f, field, &t->sides, boxes, count, s);
+    const int64_t slot = level == s->steps ? 0 : (y % s->rows + s->rows) % s->rows;
+    return s->memory + (size_t)((level * s->rows + slot) * s->pitch + s->lead + x - s->cells.x0) * s->cell_bytes;
 }
 
-static void sweep_tile(device *d, const tile *t, int steps, void *field[2], const field_shape *f, void *next, const void *cur,
-                       device_stream *s)
+static void ghost_columns(const strip *s, int level, int64_t y, box row)
 {
-    const int radius = ((const device_host *)d)->op.radius;
-    const size_t cell_bytes = dtype_bytes(f->type);
-    const box r = t->region, own = field_own(&t->shape);
-    for (int64_t y = r.y0; y < r.y1; y++)
-        memcpy(field_at(&t->shape, field[0], 0, y - r.y0), field_at_const(f, cur, r.x0, y), (size_t)box_width(r) * cell_bytes);
-    for (int step = 1; step <= steps; step++) {
-        const int64_t reach = (int64_t)(steps - step) * radius;
-        const box c = box_shift(t->cells, -r.x0, -r.y0);
-        const box here = box_intersect(own, box_make(c.x0 - reach, c.x1 + reach, c.y0 - reach, c.y1 + reach));
-        void *const from = field[(step + 1) % 2];
-        fill_ghosts(d, t, from, s);
-        (void)d->stencil_sweep(d, &t->shape, field[step % 2], from, NULL, &here, 1, s);
+    const boundary *b = s->sides;
+    const bool f64 = s->shape->type == DTYPE_F64;
+    void (*const make)(void *, int, int, boundary_side) = f64 ? row_ghosts_f64 : row_ghosts_f32;
+    if (fused_mirrors(b->x_low.kind) && row.x0 == 0) make(at(s, level, -1, y), -1, s->radius, b->x_low);
+    if (fused_mirrors(b->x_high.kind) && row.x1 == s->shape->nx) make(at(s, level, s->shape->nx, y), 1, s->radius, b->x_high);
+}
+
+/* Row y, which is ghost k beyond a side, from the row that it mirrors. */
+static void ghost_row(const strip *s, int level, int64_t y, int k, boundary_side side, int64_t neumann_image, int64_t dirichlet_image)
+{
+    const int64_t x = s->cells.x0 - s->lead;
+    void *const ghost = at(s, level, x, y);
+    if (side.kind == BOUNDARY_NEUMANN) memcpy(ghost, at(s, level, x, neumann_image), (size_t)s->pitch * s->cell_bytes);
+    else if (s->shape->type == DTYPE_F64) odd_row_f64(ghost, at(s, level, x, dirichlet_image), side.value, k == 0, s->pitch);
+    else odd_row_f32(ghost, at(s, level, x, dirichlet_image), side.value, k == 0, s->pitch);
+}
+
+/* The ghost rows of a level that row y of the next one reads and row y - 1, if there was one, did not. */
+static void ghost_rows(const strip *s, int level, int64_t y, bool first)
+{
+    const int64_t ny = s->shape->ny, beyond = y + s->radius - ny;
+    if (fused_mirrors(s->sides->y_low.kind) && first)
+        for (int k = 0; k < s->radius - y; k++) ghost_row(s, level, -1 - k, k, s->sides->y_low, k, k - 1);
+    if (fused_mirrors(s->sides->y_high.kind))
+        for (int64_t k = first ? 0 : beyond; 0 <= k && k <= beyond; k++)
+            ghost_row(s, level, ny + k, (int)k, s->sides->y_high, ny - 1 - k, ny - k);
+}
+
+static void enter(const strip *s, const void *cur, int64_t y, box row)
+{
+    const char *const from = field_at_const(s->shape, cur, row.x0, y);
+    const size_t bytes = (size_t)box_width(row) * s->cell_bytes;
+    stencil_host_prefetch(from, 2 * s->shape->pitch * (ptrdiff_t)s->cell_bytes, bytes);
+    memcpy(at(s, 0, row.x0, y), from, bytes);
+    ghost_columns(s, 0, y, row);
+}
+
+/* Row y of a level, in whole lines: what is too much is nobody's. */
+static void compute(const strip *s, int level, int64_t y, box row)
+{
+    const int64_t low = s->cells.x0 + ((row.x0 - s->cells.x0) & -line_cells);
+    const int64_t cells = (row.x1 - low + line_cells - 1) & -line_cells;
+    const void *from[ROWS_MAX];
+    ghost_rows(s, level - 1, y, y == row.y0);
+    for (int k = 0; k < s->rows; k++) from[k] = at(s, level - 1, low, y + k - s->radius);
+    s->kernel(at(s, level, low, y), from, s->weight, cells);
+    if (level < s->steps) ghost_columns(s, level, y, row);
+}
+
+static void cascade(const strip *s, void *next, const void *cur)
+{
+    box reach[STEPS_MAX + 1];
+    for (int level = 0; level <= s->steps; level++)
+        reach[level] = fused_reach(s->shape, s->cells, (int64_t)(s->steps - level) * s->radius, s->sides);
+    for (int64_t front = reach[0].y0; front < s->cells.y1 + (int64_t)s->steps * s->radius; front++) {
+        if (front < reach[0].y1) enter(s, cur, front, reach[0]);
+        for (int level = 1; level <= s->steps; level++) {
+            const int64_t y = front - (int64_t)level * s->radius;
+            if (reach[level].y0 <= y && y < reach[level].y1) compute(s, level, y, reach[level]);
+        }
+        const int64_t out = front - (int64_t)s->steps * s->radius;
+        if (s->cells.y0 <= out)
+            device_host_stream(field_at(s->shape, next, s->cells.x0, out), at(s, s->steps, s->cells.x0, out),
+                               (size_t)box_width(s->cells) * s->cell_bytes);
     }
-    for (int64_t y = t->cells.y0; y < t->cells.y1; y++)
-        device_host_stream(field_at(f, next, t->cells.x0, y), field_at_const(&t->shape, field[steps % 2], t->cells.x0 - r.x0, y - r.y0),
-                           (size_t)box_width(t->cells) * cell_bytes);
-}
-
-/* Cells of a tile such that two small fields fit into the core's own cache. */
-static box tile_size(const device_host *h, dtype type, int reach)
-{
-    const int64_t cell = (int64_t)dtype_bytes(type), width = TILE_X_BYTES / cell;
-    const int64_t rows = (int64_t)h->near_cache_bytes / 4 * 3 / 2 / ((width + 2 * reach) * cell) - 2 * reach;
-    return box_make(0, width, 0, rows < TILE_ROWS_LEAST ? TILE_ROWS_LEAST : rows);
 }
 
 int fused_host_steps(device *d, int most)
 {
-    const stencil *op = &((const device_host *)d)->op;
-    return op->has_prev || op->form == STENCIL_LINE || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
+    return !kernel_of(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
 }
 
 int fused_host_sweep(device *d, const field_shape *f, void *next, const void *cur, box cells, int steps, const boundary *sides,
-                     device_stream *s)
+                     device_stream *stream)
 {
     const device_host *h = (const device_host *)d;
     const int radius = h->op.radius;
     assert(h->op.type == f->type && next != cur && fused_host_steps(d, steps) == steps && fused_fits(f, radius, cells, steps, sides));
+    (void)stream;
     if (box_empty(cells)) return 0;
-    const box size = tile_size(h, f->type, steps * radius);
-    const int64_t across = (box_width(cells) + size.x1 - 1) / size.x1, down = (box_height(cells) + size.y1 - 1) / size.y1;
+    const size_t cell_bytes = dtype_bytes(f->type);
+    const int64_t width = STRIP_BYTES / (int64_t)cell_bytes, pitch = pitch_cells(width, radius, steps);
+    const size_t bytes = (size_t)(((int64_t)steps * (2 * radius + 1) + 1) * pitch) * cell_bytes;
     const int team = device_host_team(d, box_cells(cells));
     bool there = true;
 #pragma omp parallel num_threads(team) if (team > 1)
     {
-        const field_shape largest =
-            field_shape_make(f->type, size.x1 + 2 * (int64_t)steps * radius, size.y1 + 2 * (int64_t)steps * radius, radius, radius);
-        void *field[2] = { NULL, NULL };
-        for (int i = 0; i < 2; i++)
-            if (d->alloc(d, DEVICE_MEMORY_DEVICE, largest.bytes, &field[i])) {
-#pragma omp atomic write
-                there = false;
-            }
-#pragma omp barrier
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < across * down; i++) {
-            const int64_t x = cells.x0 + i % across * size.x1, y = cells.y0 + i / across * size.y1;
-            const tile t = tile_make(f, sides, box_intersect(cells, box_shift(size, x, y)), radius, steps);
-            if (there) sweep_tile(d, &t, steps, field, f, next, cur, s);
+        const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
+        void *memory = NULL;
+        const bool mine = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &memory) == 0;
+        if (mine) memset(memory, 0, bytes);
+        for (int64_t x = part.x0, end; x < part.x1 && mine; x = end) {
+            end = stencil_host_least(part.x1, (x & -width) + width);
+            const strip s = { f, sides, kernel_of(&h->op), f->type == DTYPE_F32 ? (const void *)h->weight_f32 : h->op.weight, radius,
+                              2 * radius + 1, steps, cell_bytes, box_make(x, end, part.y0, part.y1), memory, pitch, lead_cells(radius, steps) };
+            if (!box_empty(s.cells)) cascade(&s, next, cur);
         }
         device_host_stream_end();
-        for (int i = 0; i < 2; i++) (void)d->free(d, DEVICE_MEMORY_DEVICE, field[i]);
+        (void)d->free(d, DEVICE_MEMORY_DEVICE, memory);
+        if (!mine) {
+#pragma omp atomic write
+            there = false;
+        }
     }
     return there ? 0 : ENOMEM;
 }

@@ -1,0 +1,98 @@
+/* Template: one row of a level from 2r+1 rows of the level before, for fused_host.c and one cell type. Included once per type, with
+ *   CELL      the type,
+ *   FMA, REFLECT  its fused multiply-add, and the image behind a dirichlet side (cell.h),
+ *   NAME(x)   x with the type's suffix.
+ *
+ * row[0] .. row[2r] begin at the first cell's own column; radius and form are constants, so that the chain of a cell is straight code
+ * and the row a vector loop. */
+
+static STENCIL_HOST_INLINE void NAME(star)(int r, CELL *restrict sum, const CELL *const *row, const CELL *weight, int64_t n)
+{
+    const CELL *const here = row[r];
+    CELL w[4 * 4 + 1]; /* in registers */
+    for (int k = 0; k < 4 * r + 1; k++) w[k] = weight[k];
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        CELL u = w[0] * here[i - r];
+        u = FMA(w[1], here[i + r], u);
+        u = FMA(w[2], row[0][i], u);
+        u = FMA(w[3], row[2 * r][i], u);
+        if (r >= 2) {
+            u = FMA(w[4], here[i - (r - 1)], u);
+            u = FMA(w[5], here[i + (r - 1)], u);
+            u = FMA(w[6], row[1][i], u);
+            u = FMA(w[7], row[2 * r - 1][i], u);
+        }
+        if (r >= 3) {
+            u = FMA(w[8], here[i - (r - 2)], u);
+            u = FMA(w[9], here[i + (r - 2)], u);
+            u = FMA(w[10], row[2][i], u);
+            u = FMA(w[11], row[2 * r - 2][i], u);
+        }
+        if (r >= 4) {
+            u = FMA(w[12], here[i - (r - 3)], u);
+            u = FMA(w[13], here[i + (r - 3)], u);
+            u = FMA(w[14], row[3][i], u);
+            u = FMA(w[15], row[2 * r - 3][i], u);
+        }
+        sum[i] = FMA(w[4 * r], here[i], u);
+    }
+}
+
+static STENCIL_HOST_INLINE void NAME(square)(int r, CELL *restrict sum, const CELL *const *row, const CELL *weight, int64_t n)
+{
+    const int side = 2 * r + 1;
+    CELL w[5 * 5];
+    for (int k = 0; k < side * side; k++) w[k] = weight[k];
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        CELL u = w[0] * row[0][i - r];
+#pragma GCC unroll 5
+        for (int dx = 1; dx < side; dx++) u = FMA(w[dx], row[0][i + dx - r], u);
+#pragma GCC unroll 4
+        for (int dy = 1; dy < side; dy++)
+#pragma GCC unroll 5
+            for (int dx = 0; dx < side; dx++) u = FMA(w[side * dy + dx], row[dy][i + dx - r], u);
+        sum[i] = u;
+    }
+}
+
+#define ROW(FORM, R)                                                                                           \
+    DEVICE_HOST_CLONES                                                                                         \
+    static void NAME(FORM##_##R)(void *sum, const void *const *row, const void *weight, int64_t n)             \
+    {                                                                                                          \
+        const CELL *rows[2 * (R) + 1];                                                                         \
+        for (int k = 0; k < 2 * (R) + 1; k++) rows[k] = row[k];                                                \
+        NAME(FORM)(R, sum, rows, weight, n);                                                                   \
+    }
+ROW(star, 1)
+ROW(star, 2)
+ROW(star, 3)
+ROW(star, 4)
+ROW(square, 1)
+ROW(square, 2)
+#undef ROW
+
+/* n cells of a ghost row beyond a dirichlet side: the node itself, or the odd image of a row. */
+static void NAME(odd_row)(void *ghost, const void *image, double v, bool node, int64_t n)
+{
+    CELL *to = ghost;
+    const CELL *from = image;
+    for (int64_t i = 0; i < n; i++) to[i] = node ? (CELL)v : REFLECT((CELL)v, from[i]);
+}
+
+/* Ghosts of a row beyond one of its sides: ghost k at edge + k * step, which is its own image in a mirror at the first. */
+static void NAME(row_ghosts)(void *first_ghost, int step, int r, boundary_side side)
+{
+    CELL *ghost = first_ghost;
+    const CELL v = (CELL)side.value;
+    for (int k = 0; k < r; k++) {
+        if (side.kind == BOUNDARY_NEUMANN) ghost[k * step] = ghost[-(k + 1) * step];
+        else ghost[k * step] = k == 0 ? v : REFLECT(v, ghost[-k * step]);
+    }
+}
+
+#undef CELL
+#undef FMA
+#undef REFLECT
+#undef NAME
