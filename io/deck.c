@@ -310,17 +310,30 @@ static const char *after_dot(const char *key)
     return dot ? dot + 1 : key;
 }
 
-const char *deck_nearest(const char *key, const char *const *known, size_t known_count)
+static const char *cheapest(const char *key, const char *const *known, size_t known_count, size_t *cost)
 {
     const char *nearest = NULL;
-    size_t nearest_cost = SIZE_MAX;
+    *cost = SIZE_MAX;
     for (size_t i = 0; i < known_count; i++) {
         /* The right name in a wrong section, or in none, counts as two edits: a likelier slip than many letters. */
-        const size_t cost = least(distance(key, known[i]), 2 + distance(after_dot(key), after_dot(known[i])));
-        if (cost < nearest_cost) {
-            nearest_cost = cost;
+        const size_t edits = least(distance(key, known[i]), 2 + distance(after_dot(key), after_dot(known[i])));
+        if (edits < *cost) {
+            *cost = edits;
             nearest = known[i];
         }
     }
     return nearest;
+}
+
+const char *deck_nearest(const char *key, const char *const *known, size_t known_count)
+{
+    size_t cost;
+    return cheapest(key, known, known_count, &cost);
+}
+
+const char *deck_near(const char *key, const char *const *known, size_t known_count)
+{
+    size_t cost;
+    const char *nearest = cheapest(key, known, known_count, &cost);
+    return nearest && cost <= (strlen(key) + 2) / 3 ? nearest : NULL;
 }

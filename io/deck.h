@@ -32,5 +32,7 @@ void deck_free(deck *d);
 
 /* The entry of `known` that is nearest to key by edit distance, for "unknown key X, did you mean Y". */
 const char *deck_nearest(const char *key, const char *const *known, size_t known_count);
+/* The same, or NULL where none is near: more than about one edit in three letters is no slip. */
+const char *deck_near(const char *key, const char *const *known, size_t known_count);
 
 #endif

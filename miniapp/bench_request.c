@@ -10,6 +10,7 @@
 
 #include "bench_families.h"
 #include "check.h"
+#include "cmd_table.h"
 #include "deck.h"
 
 static const struct {
@@ -24,9 +25,9 @@ static const struct {
 };
 enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0], NAMES_MAX = 1024, NAME_BYTES = 64 };
 
-void bench_request_print_keys(void)
+void bench_request_print_keys(void *file)
 {
-    for (int i = 0; i < OWN_KEYS; i++) printf("  %-14s %s\n", own_keys[i].key, own_keys[i].help);
+    for (int i = 0; i < OWN_KEYS; i++) fprintf(file, "  %-14s %s\n", own_keys[i].key, own_keys[i].help);
 }
 
 __attribute__((format(printf, 3, 4))) static int mistake(char *why, size_t why_bytes, const char *format, ...)
@@ -135,7 +136,10 @@ static int choose_items(bench_request *q, int ranks, int argc, char **argv, char
     for (int a = 1; a < argc; a++) {
         if (strchr(argv[a], '=')) continue;
         if (strcmp(argv[a], "--list") == 0) q->list = true;
-        else if (argv[a][0] == '-') return mistake(why, why_bytes, "unknown option %s; allowed: --list, --help", argv[a]);
+        else if (argv[a][0] == '-') {
+            cmd_table_unknown_option("bench", argv[a], why, why_bytes);
+            return CHECK_EXIT_USAGE;
+        }
         else {
             bool found = false;
             for (int i = 0; i < families && !found; i++)

@@ -41,6 +41,6 @@ void bench_request_free(bench_request *q);
 /* The value of a family's parameter: what was set, else its usual one. */
 int64_t bench_request_value(const bench_request *q, const ladder_parameter *p, bool *was_set);
 /* "device", "dtype" ...: the keys that belong to no family, with their help, to stdout. */
-void bench_request_print_keys(void);
+void bench_request_print_keys(void *file); /* a FILE * */
 
 #endif

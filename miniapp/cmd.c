@@ -49,13 +49,6 @@ int cmd_say(int status, const char *format, ...)
     return status;
 }
 
-bool cmd_wants_help(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
-    return false;
-}
-
 char *cmd_text(int argc, char **argv)
 {
     size_t bytes = 16;

@@ -3,8 +3,6 @@
 #ifndef CMD_H
 #define CMD_H
 
-#include <stdbool.h>
-
 int cmd_run(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_info(int argc, char **argv);
@@ -16,7 +14,6 @@ int cmd_begin(void);
 int cmd_end(int status);
 /* "weft: ..." on stderr, on rank 0 only. Returns status. */
 __attribute__((format(printf, 2, 3))) int cmd_say(int status, const char *format, ...);
-bool cmd_wants_help(int argc, char **argv);
 /* The command as it was typed, for records; the caller frees it. */
 char *cmd_text(int argc, char **argv);
 

@@ -19,18 +19,6 @@
 #include "record.h"
 #include "topology.h"
 
-static void print_help(void)
-{
-    printf("usage: [mpirun -n RANKS] weft bench [FAMILY[/RUNG] ...] [--list] [key=value ...]\n\n"
-           "Measures what this device can do and how near each way of moving or computing data comes to it. Every rung is\n"
-           "checked against the host's answer before it is timed; its rate stands beside a ceiling measured in the same run.\n"
-           "Families halo, alltoall and io are climbed by all ranks together, where several are there or one is named; a rank that\n"
-           "needs more than 5 %% longer than the median rank is named.\n"
-           "  --list   the rungs and parameters of the device, and nothing is run\n\nKeys, beside the parameters that --list shows:\n");
-    bench_request_print_keys();
-    printf("\nExit status: 0 all rungs right; 1 a rung's result is wrong; 2 a mistake in the command; 3 machine or file failure.\n");
-}
-
 typedef struct leaving { /* what all records of a run share */
     json_t *head, *machine;
     const char *path;
@@ -231,10 +219,6 @@ static void set_connections(int argc, char **argv)
 
 int cmd_bench(int argc, char **argv)
 {
-    if (cmd_wants_help(argc, argv)) {
-        print_help();
-        return 0;
-    }
     int status = 0;
     topology top;
     set_connections(argc, argv);

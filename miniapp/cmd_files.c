@@ -9,6 +9,7 @@
 #include "check.h"
 #include "checkpoint.h"
 #include "cmd.h"
+#include "cmd_table.h"
 #include "decomp.h"
 
 typedef struct loaded {
@@ -77,18 +78,12 @@ static void say_whole(const char *path, const checkpoint_report *r)
 
 int cmd_verify(int argc, char **argv)
 {
-    if (cmd_wants_help(argc, argv)) {
-        printf("usage: [mpirun -n RANKS] weft verify FILE ...\n\n"
-               "Reads every field and compares its blocks' checksums and its fingerprint with the stored ones; says which dataset,\n"
-               "block and rows (in 1D, columns) are damaged.\n"
-               "Exit status, the worst of all files: 0 whole, 1 damaged, 2 missing, 3 not readable as a state file.\n");
-        return 0;
-    }
     const int rank = cmd_begin();
+    char why[1024];
+    if (!cmd_table_options_known("verify", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file"));
     int worst = 0;
     for (int i = 1; i < argc; i++) {
-        char why[1024];
         checkpoint_report r;
         const checkpoint_status status = checkpoint_verify(MPI_COMM_WORLD, argv[i], &r, why, sizeof why);
         int code = 0;
@@ -167,14 +162,10 @@ static int diff_loaded(const loaded *a, const loaded *b, const char *const path[
 
 int cmd_diff(int argc, char **argv)
 {
-    if (cmd_wants_help(argc, argv)) {
-        printf("usage: [mpirun -n RANKS] weft diff A B\n\nCompares two state files cell by cell.\n"
-               "Exit status: 0 the same bits, 1 they differ, 2 a file is missing, 3 a file is damaged.\n");
-        return 0;
-    }
     (void)cmd_begin();
-    if (argc != 3) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files"));
     char why[1024];
+    if (!cmd_table_options_known("diff", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
+    if (argc != 3) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files"));
     loaded side[2];
     memset(side, 0, sizeof side);
     const char *const path[2] = { argv[1], argv[2] };

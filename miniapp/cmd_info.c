@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "cmd.h"
+#include "cmd_table.h"
 #include "topology.h"
 #include "version.h"
 
@@ -16,12 +17,9 @@ typedef struct rank_line {
 
 int cmd_info(int argc, char **argv)
 {
-    if (cmd_wants_help(argc, argv)) {
-        printf("usage: [mpirun -n RANKS] weft info\n\nPrints the build, MPI, HDF5 and the device and binding of every rank.\n");
-        return 0;
-    }
     (void)cmd_begin();
     char why[512], notes[512];
+    if (!cmd_table_options_known("info", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
     const char *no_cuda = NULL;
     topology t;
     topology_create(&t);

@@ -13,6 +13,7 @@
 #include "check.h"
 #include "cmd.h"
 #include "deadline.h"
+#include "dry_run.h"
 #include "loop.h"
 #include "picture.h"
 #include "record.h"
@@ -20,17 +21,6 @@
 #include "request.h"
 #include "restart.h"
 #include "watchdog.h"
-
-static void print_help(void)
-{
-    printf("usage: [mpirun -n RANKS] weft run DECK [section.key=value ...] [--restart FILE_OR_DIR] [--dry-run]\n\n"
-           "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the default.\n"
-           "  --restart   go on from a state file, or from the newest whole one in a directory (start at 0 if it has none)\n"
-           "  --dry-run   check the deck, the ranks, the device and where outputs go; print the resolved deck, the process\n"
-           "              grid and the memory; read and run nothing\n\n"
-           "Keys:\n");
-    config_print_keys(stdout);
-}
 
 /* Everything of one run that outlives a function. */
 typedef struct run {
@@ -85,19 +75,6 @@ static int make_writer(run *r, char *why, size_t why_bytes)
     return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_BUSY ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
 }
 
-static void print_dry_run(const run *r)
-{
-    const sim *s = &r->sim;
-    const decomp *d = &s->grid.dec;
-    if (s->top.rank != 0) return;
-    printf("%s\n", r->ask.deck_text);
-    printf("# process grid %d x %d; rank 0 owns %lld x %lld cells, %.3f GB of its memory\n", d->ranks_x, d->ranks_y,
-           (long long)s->grid.shape.nx, (long long)s->grid.shape.ny, 1e-9 * (double)sim_memory_bytes(s));
-    printf("# device %s, transport %s, feed %s, %d lanes, %d step%s a sweep\n", s->dev->name, halo_transport_name(s->transport),
-           config_feed_name(s->feed), s->lanes, s->fuse, s->fuse == 1 ? "" : "s");
-    for (int i = 0; i < s->notes_count; i++) printf("# %s\n", s->notes[i].text);
-}
-
 /* Level 0, or the level of a state file. */
 static int start_level(run *r, char *why, size_t why_bytes)
 {
@@ -106,8 +83,8 @@ static int start_level(run *r, char *why, size_t why_bytes)
     if (r->ask.restart) {
         const int status = restart_load(s, r->ask.restart, &loaded, why, why_bytes);
         if (status != 0) return status;
-        if (loaded) cmd_say(0, "restarted from step %lld", (long long)s->level);
-        else cmd_say(0, "--restart %s: no checkpoint there; starting at step 0", r->ask.restart);
+        if (loaded && !r->ask.quiet) cmd_say(0, "restarted from step %lld", (long long)s->level);
+        if (!loaded) cmd_say(0, "--restart %s: no checkpoint there; starting at step 0", r->ask.restart);
     }
     return loaded ? 0 : sim_initialise(s, why, why_bytes);
 }
@@ -220,7 +197,7 @@ static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
     r->report.verdict = verify_level(s);
     r->verify_s = timer_lap_s(&mark_s);
     gather_report(r, l);
-    report_print(s, &r->report);
+    if (!r->ask.quiet) report_print(s, &r->report);
     if (!report_record(s, &r->report, r->ask.deck_text, why, why_bytes)) {
         status = CHECK_EXIT_ENVIRONMENT;
         fail(status, why);
@@ -242,8 +219,8 @@ static int run_it(run *r, const char *self_exe)
     status = check_outputs(s, why, sizeof why);
     if (status != 0) return fail(status, why);
     if (r->ask.dry_run) {
-        print_dry_run(r);
-        return 0;
+        status = dry_run(s, &r->ask, why, sizeof why);
+        return status == 0 ? 0 : fail(status, why);
     }
     for (int i = 0; i < s->notes_count; i++)
         if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].text); /* the others stand in the table */
@@ -269,17 +246,14 @@ static int run_it(run *r, const char *self_exe)
     r->start_up_s = timer_now_s() - r->start_s;
     watchdog_neighbours(&s->grid.dec);
     watchdog_phase("steps");
-    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, r->ask.deck_text, deadline_of(s->cfg, r->start_s));
+    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, r->ask.deck_text, deadline_of(s->cfg, r->start_s),
+                                   r->report.calibration.ceiling_bytes_per_s);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
     return finish(r, &l, why, sizeof why);
 }
 
 int cmd_run(int argc, char **argv)
 {
-    if (cmd_wants_help(argc, argv)) {
-        print_help();
-        return 0;
-    }
     char self_exe[PATH_MAX] = "", why[1024] = "";
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
     const double start_s = timer_now_s();

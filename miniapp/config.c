@@ -45,7 +45,10 @@ static bool read_row(const checking *k, const config_row *row, const char *value
     if (config_table_read(k->c, row, value, reason, sizeof reason)) return true;
     if (reason[0]) return refuse(k, row->key, "%s", reason);
     config_table_allowed(row, allowed, sizeof allowed);
-    return refuse(k, row->key, "allowed: %s", allowed);
+    size_t choices = 0;
+    while (row->choices && row->choices[choices]) choices++;
+    const char *near = deck_near(value, row->choices, choices);
+    return refuse(k, row->key, "allowed: %s%s%s", allowed, near ? "; did you mean " : "", near ? near : "");
 }
 
 static bool all_known(const checking *k)

@@ -145,15 +145,17 @@ static bool converged(sim *s, judge *j, bool now, loop_result *r)
     return stop;
 }
 
-loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char *deck_text, double deadline_s)
+loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char *deck_text, double deadline_s,
+                     double ceiling_bytes_per_s)
 {
     const config *c = s->cfg;
     const bool stencil_step = c->problem.kind != CONFIG_TRANSPOSE && c->problem.kind != CONFIG_SWEEP;
     const int64_t first = s->level;
     loop_result r = { .end = LOOP_DONE, .last_change = NAN };
     progress bar;
-    progress_begin(&bar, c->output.progress, s->top.rank, first, c->time.steps,
-                   (double)c->grid.nx * (double)c->grid.ny);
+    const double cells = (double)c->grid.nx * (double)c->grid.ny;
+    progress_begin(&bar, c->output.progress, s->top.rank, first, c->time.steps, cells,
+                   ceiling_bytes_per_s / sim_words(s) / (double)dtype_bytes(c->problem.type));
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     const double begin_s = timer_now_s();

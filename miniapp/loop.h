@@ -21,7 +21,8 @@ void loop_catch_signals(void);
 
 /* checkpoints takes those that the deck asks for, and the one that a signal asks for, and is then opened if need be; the caller
  * closes it. What it holds is on disk when the loop returns. deck_text: the resolved deck, stored in every state file.
- * deadline_s: as in deadline.h. Collective. */
-loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char *deck_text, double deadline_s);
+ * deadline_s: as in deadline.h. ceiling_bytes_per_s: of all ranks' copies, for the line of progress. Collective. */
+loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char *deck_text, double deadline_s,
+                     double ceiling_bytes_per_s);
 
 #endif

@@ -9,12 +9,15 @@
 
 typedef struct progress {
     bool on;
-    int64_t first, last;
-    double cells, begin_s, shown_s;
+    int64_t first, last, shown; /* steps; shown: of the last line */
+    double cells, ceiling_cells_per_s, begin_s, shown_s;
 } progress;
 
-void progress_begin(progress *p, config_progress wanted, int rank, int64_t first, int64_t last, double cells);
-/* change: the last norm, NaN for none. Prints at most every half second. */
+/* ceiling_cells_per_s: what copies on all ranks would allow. */
+void progress_begin(progress *p, config_progress wanted, int rank, int64_t first, int64_t last, double cells,
+                    double ceiling_cells_per_s);
+/* change: the last norm, NaN for none. Prints at most every half second: the rate since the last line, the time left by the
+ * mean of all steps so far. */
 void progress_show(progress *p, int64_t step, double change);
 void progress_end(progress *p);
 

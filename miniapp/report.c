@@ -3,10 +3,14 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
+#include "terminal.h"
 #include "version.h"
+
+enum { REPORT_INDENT = 13 }; /* where the second column begins */
 
 static double cells_global(const sim *s) { return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny; }
 
@@ -30,99 +34,122 @@ static const char *seconds_text(char *out, size_t bytes, double s)
     return out;
 }
 
-static void print_head(const sim *s, const report *r)
+static void print_head(FILE *to, const sim *s, const report *r)
 {
     const config *c = s->cfg;
     const decomp *d = &s->grid.dec;
-    printf("weft %s (%s)\n", version_number, version_git);
-    printf("problem      %s, %s, order %d, %" PRId64 " x %" PRId64 " cells, initial %s\n", config_kind_name(c->problem.kind),
+    fprintf(to, "weft %s (%s)\n", version_number, version_git);
+    fprintf(to, "problem      %s, %s, order %d, %" PRId64 " x %" PRId64 " cells, initial %s\n", config_kind_name(c->problem.kind),
            dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, config_initial_name(c->problem.initial));
-    printf("steps        %" PRId64 " to %" PRId64 "\n", s->level - r->steps_run, s->level);
-    printf("ranks        %d as %d x %d on %d host%s\n", s->top.ranks, d->ranks_x, d->ranks_y, s->top.hosts,
+    fprintf(to, "steps        %" PRId64 " to %" PRId64 "\n", s->level - r->steps_run, s->level);
+    fprintf(to, "ranks        %d as %d x %d on %d host%s\n", s->top.ranks, d->ranks_x, d->ranks_y, s->top.hosts,
            s->top.hosts == 1 ? "" : "s");
     if (s->dev->kind == DEVICE_HOST)
-        printf("device       host: %s, %d thread%s a rank\n", s->dev->name, s->dev->threads, s->dev->threads == 1 ? "" : "s");
+        fprintf(to, "device       host: %s, %d thread%s a rank\n", s->dev->name, s->dev->threads, s->dev->threads == 1 ? "" : "s");
     else
-        printf("device       cuda: %s, %d rank%s on a GPU\n", s->dev->name, s->top.ranks_on_device,
+        fprintf(to, "device       cuda: %s, %d rank%s on a GPU\n", s->dev->name, s->top.ranks_on_device,
                s->top.ranks_on_device == 1 ? "" : "s");
-    printf("transport    %s; %s steps, feed %s", s->top.ranks == 1 && s->pass.whole ? "none" : halo_transport_name(s->transport),
+    fprintf(to, "transport    %s; %s steps, feed %s", s->top.ranks == 1 && s->pass.whole ? "none" : halo_transport_name(s->transport),
            s->pass.whole ? "whole" : "split", config_feed_name(s->feed));
-    if (s->train) printf(", up to %d steps a launch", sim_train_steps(s));
-    if (!s->pass.whole) printf(", %d lane%s", s->lanes, s->lanes == 1 ? "" : "s");
-    printf("\n");
+    if (s->train) fprintf(to, ", up to %d steps a launch", sim_train_steps(s));
+    if (!s->pass.whole) fprintf(to, ", %d lane%s", s->lanes, s->lanes == 1 ? "" : "s");
+    fprintf(to, "\n");
     if (s->fuse > 1)
-        printf("sweep        of %d steps, and an exchange; %.2f %% of the cells computed twice, where boxes and ranks meet\n", s->fuse,
+        fprintf(to, "sweep        of %d steps, and an exchange; %.2f %% of the cells computed twice, where boxes and ranks meet\n", s->fuse,
                100 * r->redundant_fraction);
-    report_print_transports(s);
+    report_print_transports(to, s);
     if (r->tuning.variants > 0)
-        printf("kernel       %s: the fastest of %d variants tried\n", r->tuning.name[r->tuning.chosen], r->tuning.variants);
-    for (int i = 0; i < s->notes_count; i++) printf("note         %s\n", s->notes[i].text);
+        fprintf(to, "kernel       %s: the fastest of %d variants tried\n", r->tuning.name[r->tuning.chosen], r->tuning.variants);
+    for (int i = 0; i < s->notes_count; i++) fprintf(to, "note         %s\n", s->notes[i].text);
 }
 
-static void print_phases(const report *r)
+static void print_phases(FILE *to, const report *r)
 {
     char a[32], b[32], c[32];
-    printf("\n%-12s %12s %12s %12s   over ranks, whole run\n", "phase", "min", "mean", "max");
+    fprintf(to, "\n%-12s %12s %12s %12s   over ranks, whole run\n", "phase", "min", "mean", "max");
     for (int i = 0; i < r->phases; i++) {
         const timer_spread *t = &r->phase[i].seconds;
         if (isnan(t->mean) || t->max == 0) continue;
-        printf("%-12s %12s %12s %12s\n", r->phase[i].name, seconds_text(a, sizeof a, t->min),
+        fprintf(to, "%-12s %12s %12s %12s\n", r->phase[i].name, seconds_text(a, sizeof a, t->min),
                seconds_text(b, sizeof b, t->mean), seconds_text(c, sizeof c, t->max));
     }
 }
 
-static void print_rates(const sim *s, const report *r)
+static void print_rates(FILE *to, const sim *s, const report *r)
 {
     char a[32], b[32], c[32], d[32];
     if (r->step_s.count == 0) return;
     const report_rates v = report_rates_of(s, r);
-    printf("\nstep         median %s, mean %s, 99 %% under %s, max %s (slowest rank: %d)\n",
+    fprintf(to, "\nstep         median %s, mean %s, 99 %% under %s, max %s (slowest rank: %d)\n",
            seconds_text(a, sizeof a, r->step_s.p50), seconds_text(b, sizeof b, r->step_s.mean),
            seconds_text(c, sizeof c, r->step_s.p99), seconds_text(d, sizeof d, r->step_s.max), r->slowest_rank);
-    printf("rate         %.4g GCells/s, %.4g GB/s at %d words a cell\n", v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, sim_words(s));
-    printf("ceiling      %.4g GB/s, device copies on all ranks at once in this run: %.1f %% of it reached\n",
+    fprintf(to, "rate         %.4g GCells/s, %.4g GB/s at %d words a cell\n", v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, sim_words(s));
+    fprintf(to, "ceiling      %.4g GB/s, device copies on all ranks at once in this run: %.1f %% of it reached\n",
            r->calibration.ceiling_bytes_per_s * 1e-9, 100 * v.fraction);
     const calibrate_result *k = &r->calibration;
     if (k->copies.stands_out)
-        printf("slow rank    %d on %s: its copies take %.0f %% longer than the median rank's\n", k->copies.rank, k->copies.host,
+        fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than the median rank's\n", k->copies.rank, k->copies.host,
                100 * k->copies.over_median);
-    if (!isnan(k->host_step_s)) printf("host         %s a step, of the thread that enqueues\n", seconds_text(a, sizeof a, k->host_step_s));
+    if (!isnan(k->host_step_s)) fprintf(to, "host         %s a step, of the thread that enqueues\n", seconds_text(a, sizeof a, k->host_step_s));
     if (isnan(k->comm_s)) return;
-    printf("halo         %s alone, ", seconds_text(a, sizeof a, k->comm_s));
-    if (isnan(k->overlap_hidden_fraction)) printf("too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));
-    else printf("%.1f %% of it hidden", 100 * k->overlap_hidden_fraction);
-    printf(" (%s %s, without communication %s)\n", s->fuse > 1 ? "sweep" : "step", seconds_text(c, sizeof c, k->step_s), seconds_text(d, sizeof d, k->step_without_comm_s));
+<<<<<<< HEAD
+    fprintf(to, "halo         %s alone, ", seconds_text(a, sizeof a, k->comm_s));
+    if (isnan(k->overlap_hidden_fraction)) fprintf(to, "too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));
+    else fprintf(to, "%.1f %% of it hidden", 100 * k->overlap_hidden_fraction);
+    fprintf(to, " (%s %s, without communication %s)\n", s->fuse > 1 ? "sweep" : "step", seconds_text(c, sizeof c, k->step_s), seconds_text(d, sizeof d, k->step_without_comm_s));
+=======
+    fprintf(to, "halo         %s alone, ", seconds_text(a, sizeof a, k->comm_s));
+    if (isnan(k->overlap_hidden_fraction)) fprintf(to, "too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));
+    else fprintf(to, "%.1f %% of it hidden", 100 * k->overlap_hidden_fraction);
+    fprintf(to, " (step %s, without communication %s)\n", seconds_text(c, sizeof c, k->step_s), seconds_text(d, sizeof d, k->step_without_comm_s));
+>>>>>>> a389812 (cmd: one table of commands and options; --dry-run counts what a run takes, --quiet, slips are answered)
 }
 
-static void print_checkpoints(const report *r)
+static void print_checkpoints(FILE *to, const report *r)
 {
     char a[32], b[32], c[32];
     const writer_stats *w = &r->checkpoints;
     const double mb = 1e-6;
     if (w->count == 0) return;
-    printf("checkpoints  %" PRId64 ", %.3g MB, ", w->count, (double)w->bytes * mb);
+    fprintf(to, "checkpoints  %" PRId64 ", %.3g MB, ", w->count, (double)w->bytes * mb);
     if (w->async)
-        printf("written beside the steps in %s, read back in %s; the steps waited %s\n", seconds_text(a, sizeof a, w->write_s),
+        fprintf(to, "written beside the steps in %s, read back in %s; the steps waited %s\n", seconds_text(a, sizeof a, w->write_s),
                seconds_text(b, sizeof b, w->verify_s), seconds_text(c, sizeof c, w->stall_s));
     else
-        printf("written and read back in %s, while the steps waited\n", seconds_text(a, sizeof a, w->write_s));
+        fprintf(to, "written and read back in %s, while the steps waited\n", seconds_text(a, sizeof a, w->write_s));
     if (!isnan(w->raw_bytes_per_s))
-        printf("file system  %.4g MB/s, raw writes of the same rows in this run: %.1f %% of it reached\n", w->raw_bytes_per_s * mb,
+        fprintf(to, "file system  %.4g MB/s, raw writes of the same rows in this run: %.1f %% of it reached\n", w->raw_bytes_per_s * mb,
                100 * (double)w->bytes / w->write_s / w->raw_bytes_per_s);
+}
+
+static void print_verdict(FILE *to, const report *r)
+{
+    static const char *const colour[] = { [VERIFY_EXACT] = "\033[32m", [VERIFY_FAILED] = "\033[1;31m", [VERIFY_UNCHECKED] = "\033[33m" };
+    const bool coloured = terminal_has_colour();
+    fprintf(to, "verdict      %s%s%s", coloured ? colour[r->verdict.verdict] : "", verify_name(r->verdict.verdict),
+            coloured ? "\033[0m" : "");
+    if (r->verdict.verdict != VERIFY_UNCHECKED || !isnan(r->verdict.max_error))
+        fprintf(to, ": max error %.3e, bound %.3e, every cell checked", r->verdict.max_error, r->verdict.bound);
+    if (r->verdict.why[0]) fprintf(to, ": %s", r->verdict.why);
+    fputc('\n', to);
 }
 
 void report_print(const sim *s, const report *r)
 {
     if (s->top.rank != 0) return;
-    print_head(s, r);
-    print_phases(r);
-    print_rates(s, r);
-    if (!isnan(r->last_change)) printf("change       %.3e, max |next - u| of the last checked step\n", r->last_change);
-    print_checkpoints(r);
-    printf("verdict      %s", verify_name(r->verdict.verdict));
-    if (r->verdict.verdict != VERIFY_UNCHECKED || !isnan(r->verdict.max_error))
-        printf(": max error %.3e, bound %.3e, every cell checked", r->verdict.max_error, r->verdict.bound);
-    if (r->verdict.why[0]) printf(": %s", r->verdict.why);
-    printf("\nfingerprint  %016" PRIx64 "\n", r->fingerprint);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *to = open_memstream(&text, &bytes);
+    if (!to) check_fail(__FILE__, __LINE__, "open_memstream", "out of memory");
+    print_head(to, s, r);
+    print_phases(to, r);
+    print_rates(to, s, r);
+    if (!isnan(r->last_change)) fprintf(to, "change       %.3e, max |next - u| of the last checked step\n", r->last_change);
+    print_checkpoints(to, r);
+    print_verdict(to, r);
+    fprintf(to, "fingerprint  %016" PRIx64 "\n", r->fingerprint);
+    if (fclose(to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
+    terminal_wrap(stdout, text, REPORT_INDENT);
     fflush(stdout);
+    free(text);
 }

@@ -52,6 +52,6 @@ bool report_record(const sim *s, const report *r, const char *deck_text, char *w
 
 /* report_transport.c: candidates, seconds and reasons of the choice of a transport; and its lines of the table. */
 json_t *report_transports_json(const sim *s);
-void report_print_transports(const sim *s);
+void report_print_transports(FILE *to, const sim *s);
 
 #endif

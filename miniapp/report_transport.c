@@ -30,26 +30,26 @@ json_t *report_transports_json(const sim *s)
                      record_number(s->routed ? s->route.seconds : NAN));
 }
 
-static void print_trial(const route_trial *trial, const route *r, halo_transport t, bool *first)
+static void print_trial(FILE *to, const route_trial *trial, const route *r, halo_transport t, bool *first)
 {
     for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) {
         if (!isfinite(trial[kind].slowest_s)) continue;
-        printf("%s%s %.3g us%s", *first ? "" : ", ", halo_transport_name(t), trial[kind].slowest_s * 1e6,
+        fprintf(to, "%s%s %.3g us%s", *first ? "" : ", ", halo_transport_name(t), trial[kind].slowest_s * 1e6,
                r->links[!kind] > 0 ? (kind == ROUTE_INSIDE ? " inside a host" : " between hosts") : "");
         *first = false;
     }
 }
 
-void report_print_transports(const sim *s)
+void report_print_transports(FILE *to, const sim *s)
 {
     bool first = true;
     if (!s->routed) return;
-    printf("exchange     ");
-    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++) print_trial(s->route.trial[t], &s->route, t, &first);
-    printf("%s; tried in %.2f s\n", first ? "none passed its trial" : " alone", s->route.seconds);
+    fprintf(to, "exchange     ");
+    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++) print_trial(to, s->route.trial[t], &s->route, t, &first);
+    fprintf(to, "%s; tried in %.2f s\n", first ? "none passed its trial" : " alone", s->route.seconds);
     for (halo_transport t = 0; t < HALO_TRANSPORTS; t++) {
         const char *why = left_out(&s->route, t);
         const route_trial *trial = s->route.trial[t];
-        if (why && (trial[0].tried || trial[0].why[0])) printf("             not %s: %s\n", halo_transport_name(t), why);
+        if (why && (trial[0].tried || trial[0].why[0])) fprintf(to, "             not %s: %s\n", halo_transport_name(t), why);
     }
 }

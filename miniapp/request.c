@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "cmd_table.h"
 #include "deck.h"
 
 /* Rank 0 reads and everybody gets the text, or its sentence: the deck need not be on a shared file system. */
@@ -34,6 +35,8 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--dry-run") == 0) {
             q->dry_run = true;
+        } else if (strcmp(argv[i], "--quiet") == 0) {
+            q->quiet = true;
         } else if (strcmp(argv[i], "--restart") == 0) {
             if (i + 1 == argc) {
                 snprintf(why, why_bytes, "--restart needs a state file or a directory");
@@ -41,7 +44,7 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
             }
             q->restart = argv[++i];
         } else if (argv[i][0] == '-') {
-            snprintf(why, why_bytes, "unknown option %s; allowed: --restart FILE_OR_DIR, --dry-run, --help", argv[i]);
+            cmd_table_unknown_option("run", argv[i], why, why_bytes);
             return false;
         } else if (!strchr(argv[i], '=')) {
             if (*deck_path) {
@@ -82,6 +85,7 @@ bool request_make(request *q, int argc, char **argv, char *why, size_t why_bytes
     const bool ok = parse_options(q, &path, argc, argv, why, why_bytes) && read_deck(&d, path, why, why_bytes) &&
                     apply_assignments(&d, argc, argv, why, why_bytes) && config_from_deck(&q->cfg, &d, why, why_bytes);
     deck_free(&d);
+    if (q->quiet) q->cfg.output.progress = CONFIG_PROGRESS_OFF;
     if (ok) q->deck_text = config_to_text(&q->cfg);
     return ok;
 }

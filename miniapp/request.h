@@ -11,7 +11,7 @@ typedef struct request {
     config cfg;
     char *deck_text;     /* resolved; owned */
     const char *restart; /* file or directory, NULL: none; points into argv */
-    bool dry_run;
+    bool dry_run, quiet;
 } request;
 
 /* Collective over MPI_COMM_WORLD. False with one sentence in why, the same on every rank. */

@@ -18,8 +18,9 @@ static bool stored_config(const checkpoint_info *info, config *c, char *why, siz
     return ok;
 }
 
-/* CHECKPOINT_MISSING here also stands for "disagrees with the deck": the user's mistake in both cases. */
-static checkpoint_status load_file(sim *s, const char *path, char *why, size_t why_bytes)
+/* step: where to put the step of a file that is only looked at; NULL: it is loaded.
+ * CHECKPOINT_MISSING here also stands for "disagrees with the deck": the user's mistake in both cases. */
+static checkpoint_status take_file(sim *s, const char *path, int64_t *step, char *why, size_t why_bytes)
 {
     char reason[400];
     checkpoint_info info;
@@ -39,9 +40,10 @@ static checkpoint_status load_file(sim *s, const char *path, char *why, size_t w
             status = CHECKPOINT_MISSING;
         }
     }
+    if (step) *step = info.step;
     free(stored);
     checkpoint_info_free(&info);
-    return status == CHECKPOINT_OK ? sim_load(s, path, why, why_bytes) : status;
+    return status == CHECKPOINT_OK && !step ? sim_load(s, path, why, why_bytes) : status;
 }
 
 static bool is_directory(sim *s, const char *path, bool *exists)
@@ -59,7 +61,7 @@ static bool is_directory(sim *s, const char *path, bool *exists)
     return answer[1] != 0;
 }
 
-static int load_newest(sim *s, const char *dir, bool *loaded, char *why, size_t why_bytes)
+static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, char *why, size_t why_bytes)
 {
     int64_t *steps = NULL;
     size_t count = 0;
@@ -71,32 +73,43 @@ static int load_newest(sim *s, const char *dir, bool *loaded, char *why, size_t 
     for (size_t i = 0; i < count; i++) {
         char path[4224];
         checkpoint_path(path, sizeof path, dir, steps[i]);
-        status = load_file(s, path, why, why_bytes);
+        status = take_file(s, path, step, why, why_bytes);
         if (status == CHECKPOINT_OK) {
-            *loaded = true;
+            *found = true;
             break;
         }
         if (status == CHECKPOINT_MISSING) break; /* a whole file of another problem: not for us to skip */
         cmd_say(0, "%s; skipped", why);
     }
     free(steps);
-    if (*loaded || count == 0) return 0;
+    if (*found || count == 0) return 0;
     if (status == CHECKPOINT_MISSING) return CHECK_EXIT_USAGE;
     snprintf(why, why_bytes, "%s holds %zu checkpoint%s, all damaged", dir, count, count == 1 ? "" : "s");
     return CHECK_EXIT_ENVIRONMENT;
 }
 
-int restart_load(sim *s, const char *path, bool *loaded, char *why, size_t why_bytes)
+static int take(sim *s, const char *path, bool *found, int64_t *step, char *why, size_t why_bytes)
 {
     bool exists = false;
-    *loaded = false;
-    if (is_directory(s, path, &exists)) return exists ? load_newest(s, path, loaded, why, why_bytes) : 0;
+    *found = false;
+    if (is_directory(s, path, &exists)) return exists ? take_newest(s, path, found, step, why, why_bytes) : 0;
     if (!exists) {
         snprintf(why, why_bytes, "--restart %s: no such file", path);
         return CHECK_EXIT_USAGE;
     }
-    const checkpoint_status status = load_file(s, path, why, why_bytes);
-    *loaded = status == CHECKPOINT_OK;
-    if (*loaded) return 0;
+    const checkpoint_status status = take_file(s, path, step, why, why_bytes);
+    *found = status == CHECKPOINT_OK;
+    if (*found) return 0;
     return status == CHECKPOINT_MISSING ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
+}
+
+int restart_load(sim *s, const char *path, bool *loaded, char *why, size_t why_bytes)
+{
+    return take(s, path, loaded, NULL, why, why_bytes);
+}
+
+int restart_look(sim *s, const char *path, bool *found, int64_t *step, char *why, size_t why_bytes)
+{
+    *step = 0;
+    return take(s, path, found, step, why, why_bytes);
 }

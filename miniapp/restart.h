@@ -9,4 +9,7 @@
  * missing, or disagrees with the deck in problem or grid; 3 nothing but damaged files. One sentence in why. Collective. */
 int restart_load(sim *s, const char *path, bool *loaded, char *why, size_t why_bytes);
 
+/* Which step that would be, from the files' attributes alone: nothing is loaded, so that damage within a field is not seen. */
+int restart_look(sim *s, const char *path, bool *found, int64_t *step, char *why, size_t why_bytes);
+
 #endif

@@ -5,7 +5,7 @@ load helper
     "$weft" --help | grep -q 'weft run\|run .*DECK'
     "$weft" --version | grep -qE '^weft [0-9]+\.[0-9]+\.[0-9]+'
     local command
-    for command in run info verify diff; do
+    for command in run bench info verify diff; do
         "$weft" $command --help | grep -q "usage:.*$command"
         "$weft" $command --version | grep -qE '^weft [0-9]'
     done
@@ -46,14 +46,88 @@ load helper
     expect "the resolved deck runs" 5 "$(record .steps)"
 }
 
+@test "--dry-run counts what a run would take: 3 ranks of 100 x 30 cells that send a row to either side" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=25 checkpoint.every=10 run.device=host run.fuse=1
+    launch 3 "$weft" run d.ini --dry-run >dry 2>/dev/null
+    grep -q '^# ranks  *3 on 1 host, process grid 1 x 3$' dry
+    grep -q '^# cells .* 100 x 30; rank [0-9] most, 3000$' dry
+    grep -q '^# surface  *6.67 % of .*: 4.8 KB$' dry  # 600 of 9000 cells
+    grep -q '^# halo .* 1.6 KB a step; .*, 2$' dry
+    grep -q '^# step  *163 KB of .* 2 words' dry       # 2 words of 9000 cells, and 4800 bytes packed and unpacked
+    grep -q '^# checkpoints  2 of 72 KB into checkpoints' dry
+    weft_alone d.ini --quiet
+    weft_alone d.ini --dry-run --restart checkpoints time.steps=45 >dry
+    grep -q '^# checkpoints  2 of 72 KB' dry
+    grep -q '^# restart .*from step 20$' dry
+}
+
+@test "--dry-run refuses what a run would refuse later: its restart, its initial file, its checkpoints' folder" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=4 checkpoint.every=2
+    weft_alone d.ini --quiet
+    run weft_alone d.ini --dry-run --restart checkpoints problem.alpha=0.1
+    refused 2 problem.alpha checkpoints/step_0000000004.h5
+    run weft_alone d.ini --dry-run --restart none.h5
+    refused 2 none.h5
+    run weft_alone d.ini --dry-run problem.initial=none.h5
+    refused 2 problem.initial none.h5
+    run weft_alone d.ini --dry-run checkpoint.dir=/dev/null/x
+    refused 3 checkpoint.dir /dev/null/x
+}
+
+@test "--quiet says nothing, and the record says it all" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=5
+    run weft_alone d.ini --quiet output.progress=on
+    expect status 0 $status
+    expect "what was said" "" "$output"
+    expect steps 5 "$(record .steps)"
+    run weft_alone d.ini --quiet problem.alpha=7
+    refused 2 problem.alpha
+}
+
+@test "slips of the keyboard are answered with the nearest command, option or kind" {
+    run "$weft" rnu d.ini
+    refused 2 "'rnu'" "did you mean run"
+    run "$weft" frobnicate
+    refused 2 frobnicate "allowed: run, bench"
+    [[ $output != *"did you mean"* ]]
+    deck d.ini problem.kind=haet problem.alpha=0.2 grid.nx=100 time.steps=5
+    run weft_alone d.ini --dryrun
+    refused 2 --dryrun "did you mean --dry-run"
+    run "$weft" bench --lits
+    refused 2 --lits "did you mean --list"
+    run "$weft" verify --quiet x.h5
+    refused 2 --quiet
+    run weft_alone d.ini
+    refused 2 problem.kind haet "did you mean heat"
+}
+
+@test "the table stays under 100 columns; colour is for terminals, and NO_COLOR turns it off" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=20 checkpoint.every=10 run.transport=peer
+    launch 2 "$weft" run d.ini >table 2>/dev/null
+    expect "lines of 100 columns and more" "" "$(grep -E '.{100}' table || true)"
+    grep -q '^verdict  *exact: max error' table
+    "$weft" --help >help
+    local command
+    for command in run bench info verify diff; do "$weft" $command --help | sed '/^Keys/,/^$/d' >>help; done
+    expect "lines of help of 100 columns and more" "" "$(grep -E '.{100}' help || true)"
+    command -v script >/dev/null || skip "script is missing, which makes a terminal"
+    script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
+    TERM=xterm script -qec "$weft run d.ini" /dev/null >seen </dev/null 3>&-
+    grep -q $'\033\\[32mexact' seen
+    NO_COLOR=1 TERM=xterm script -qec "$weft run d.ini" /dev/null >seen </dev/null 3>&-
+    grep -q '^verdict  *exact' seen
+    weft_alone d.ini >seen 2>&1
+    grep -q '^verdict  *exact' seen
+}
+
 @test "the progress line, with the time that is left, is for terminals only" {
     command -v script >/dev/null || skip "script is missing, which makes a terminal"
     script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1000 grid.ny=1000 time.steps=4000
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1000 grid.ny=1000 time.steps=1500
     weft_alone d.ini 2>silent >&2
     ! grep -q ' left' silent || { cat silent; return 1; }
     weft_alone d.ini output.progress=on 2>asked
-    grep -qE 'step [0-9]+ of 4000 .*GCells/s .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' asked
+    grep -qE 'step [0-9]+ of 1500 .*GCells/s, [0-9]+ % of the ceiling .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' asked
     script -qec "$weft run d.ini" /dev/null >seen </dev/null 3>&-
-    grep -qE 'step [0-9]+ of 4000 .*GCells/s .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' seen
+    grep -qE 'step [0-9]+ of 1500 .*GCells/s, .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' seen
 }

@@ -69,9 +69,22 @@ static void nearest(void **state)
     assert_string_equal(deck_nearest("a.abcd", swapped, 2), "a.bacd");
 }
 
+/* A slip is named, another word is not. */
+static void near(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = { "heat", "wave", "transpose" };
+    assert_string_equal(deck_near("haet", kinds, 3), "heat");
+    assert_string_equal(deck_near("wav", kinds, 3), "wave");
+    assert_string_equal(deck_near("transpos", kinds, 3), "transpose");
+    assert_null(deck_near("quark", kinds, 3));
+    assert_null(deck_near("", kinds, 3));
+    assert_null(deck_near("heat", kinds, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(assignments), cmocka_unit_test(bad_assignments),
-                                        cmocka_unit_test(nearest) };
+                                        cmocka_unit_test(nearest), cmocka_unit_test(near) };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

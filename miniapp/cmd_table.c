@@ -1,0 +1,153 @@
+#include "cmd_table.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_request.h"
+#include "check.h"
+#include "cmd.h"
+#include "config.h"
+#include "deck.h"
+#include "terminal.h"
+#include "version.h"
+
+const cmd_row cmd_table[] = {
+    { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
+      "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the default.",
+      { { "--restart", "FILE_OR_DIR", "go on from a state file, or from the newest whole one in a directory (start at 0 if it has none)" },
+        { "--dry-run", NULL,
+          "check the deck, the ranks, the device, the restart and where outputs go; print the resolved deck and what a run would take: "
+          "process grid, memory, bytes moved and sent, checkpoints; run nothing" },
+        { "--quiet", NULL, "no table and no progress: the record says it all, and mistakes are still one sentence" } },
+      config_print_keys, "Keys:", NULL },
+    { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]", "the ladder: measure how to move and compute data here",
+      "Measures what this device can do and how near each way of moving or computing data comes to it. Every rung is checked against the "
+      "host's answer before it is timed; its rate stands beside a ceiling measured in the same run.\n"
+      "Families halo, alltoall and io are climbed by all ranks together, where several are there or one is named; a rank that needs more "
+      "than 5 % longer than the median rank is named.",
+      { { "--list", NULL, "the rungs and parameters of the device, and nothing is run" } },
+      bench_request_print_keys, "Keys, beside the parameters that --list shows:",
+      "0 all rungs right; 1 a rung's result is wrong; 2 a mistake in the command; 3 machine or file failure." },
+    { "info", cmd_info, "", "what this machine and this build offer",
+      "Prints the build, MPI, HDF5 and the device and binding of every rank.", { { NULL, NULL, NULL } }, NULL, NULL, NULL },
+    { "verify", cmd_verify, "FILE ...", "check state files: every block and fingerprint",
+      "Reads every field and compares its blocks' checksums and its fingerprint with the stored ones; says which dataset, block and rows "
+      "(in 1D, columns) are damaged.",
+      { { NULL, NULL, NULL } }, NULL, NULL,
+      "The worst of all files: 0 whole, 1 damaged, 2 missing, 3 not readable as a state file." },
+    { "diff", cmd_diff, "A B", "compare two state files cell by cell", "Compares two state files cell by cell.", { { NULL, NULL, NULL } },
+      NULL, NULL, "0 the same bits, 1 they differ, 2 a file is missing, 3 a file is damaged." },
+};
+const size_t cmd_table_count = sizeof cmd_table / sizeof cmd_table[0];
+
+static const char status_of_all[] = "0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 75 stopped by a "
+                                    "signal or at the end of its time, with a checkpoint.";
+
+const cmd_row *cmd_table_find(const char *name)
+{
+    for (size_t i = 0; i < cmd_table_count; i++)
+        if (strcmp(cmd_table[i].name, name) == 0) return &cmd_table[i];
+    return NULL;
+}
+
+/* ---- help ---- */
+
+/* One line, broken where it is too long. */
+__attribute__((format(printf, 3, 4))) static void say(FILE *to, int indent, const char *format, ...)
+{
+    char *text = NULL;
+    va_list ap;
+    va_start(ap, format);
+    if (vasprintf(&text, format, ap) < 0) check_fail(__FILE__, __LINE__, "vasprintf", "out of memory");
+    va_end(ap);
+    terminal_wrap(to, text, indent);
+    free(text);
+}
+
+static int options_of(const cmd_row *c)
+{
+    int count = 0;
+    while (count < CMD_OPTIONS_MAX && c->option[count].name) count++;
+    return count;
+}
+
+void cmd_table_print_all(FILE *to)
+{
+    fprintf(to, "weft %s: MPI multi-GPU stencil and transpose mini-app and benchmark\n\n", version_number);
+    fprintf(to, "usage: [mpirun -n RANKS] weft COMMAND ...\n\n");
+    for (size_t i = 0; i < cmd_table_count; i++)
+        fprintf(to, "  %-7s %-35s %s\n", cmd_table[i].name, cmd_table[i].operands, cmd_table[i].summary);
+    fprintf(to, "\n`weft COMMAND --help` says more. Try: mpirun -n 2 weft run inputs/heat2d.ini\n");
+    say(to, 0, "Exit status: %s", status_of_all);
+}
+
+void cmd_table_print(FILE *to, const char *name)
+{
+    const cmd_row *c = cmd_table_find(name);
+    char options[256] = "";
+    size_t used = 0;
+    for (int i = 0; i < options_of(c); i++)
+        used += (size_t)snprintf(options + used, sizeof options - used, " [%s%s%s]", c->option[i].name, c->option[i].argument ? " " : "",
+                                 c->option[i].argument ? c->option[i].argument : "");
+    say(to, 7, "usage: [mpirun -n RANKS] weft %s%s%s%s\n", c->name, c->operands[0] ? " " : "", c->operands, options);
+    terminal_wrap(to, c->text, 0);
+    for (int i = 0; i < options_of(c); i++)
+        say(to, 14, "  %-11s %s", c->option[i].name, c->option[i].help);
+    if (c->print_keys) {
+        fprintf(to, "\n%s\n", c->keys);
+        c->print_keys(to);
+    }
+    fputc('\n', to);
+    say(to, 0, "Exit status: %s", c->exit_status ? c->exit_status : status_of_all);
+}
+
+/* ---- mistakes ---- */
+
+enum { NAMES_MAX = 16 };
+
+static void say_unknown(const char *what, const char *typed, const char *const *name, const char *const *argument, int count, char *why,
+                        size_t why_bytes)
+{
+    const char *near = deck_near(typed, name, (size_t)count);
+    size_t used = (size_t)snprintf(why, why_bytes, "unknown %s '%.200s'%s%s; allowed: ", what, typed, near ? ", did you mean " : "",
+                                   near ? near : "");
+    for (int i = 0; i < count && used < why_bytes; i++)
+        used += (size_t)snprintf(why + used, why_bytes - used, "%s%s%s%s", i ? ", " : "", name[i], argument[i] ? " " : "",
+                                 argument[i] ? argument[i] : "");
+}
+
+void cmd_table_unknown(const char *typed, char *why, size_t why_bytes)
+{
+    const char *name[NAMES_MAX], *argument[NAMES_MAX] = { NULL };
+    int count = 0;
+    for (; count < (int)cmd_table_count; count++) name[count] = cmd_table[count].name;
+    say_unknown("command", typed, name, argument, count, why, why_bytes);
+}
+
+void cmd_table_unknown_option(const char *command, const char *typed, char *why, size_t why_bytes)
+{
+    const cmd_row *c = cmd_table_find(command);
+    const char *name[NAMES_MAX], *argument[NAMES_MAX] = { NULL };
+    int count = 0;
+    for (; count < options_of(c); count++) {
+        name[count] = c->option[count].name;
+        argument[count] = c->option[count].argument;
+    }
+    name[count++] = "--help";
+    name[count++] = "--version";
+    say_unknown("option", typed, name, argument, count, why, why_bytes);
+}
+
+bool cmd_table_options_known(const char *command, int argc, char **argv, char *why, size_t why_bytes)
+{
+    const cmd_row *c = cmd_table_find(command);
+    for (int i = 1; i < argc; i++) {
+        bool known = argv[i][0] != '-';
+        for (int k = 0; k < options_of(c) && !known; k++) known = strcmp(argv[i], c->option[k].name) == 0;
+        if (known) continue;
+        cmd_table_unknown_option(command, argv[i], why, why_bytes);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,173 @@
+#include "dry_run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "restart.h"
+
+/* One number of every rank: its sum, and whose is the largest. */
+typedef struct over_ranks {
+    double sum, max;
+    int rank;
+} over_ranks;
+
+static over_ranks of_all(const sim *s, double mine)
+{
+    over_ranks all;
+    struct { double most; int rank; } own = { mine, s->top.rank }, most;
+    MPI_CHECK(MPI_Allreduce(&mine, &all.sum, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    MPI_CHECK(MPI_Allreduce(&own, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
+    all.max = most.most;
+    all.rank = most.rank;
+    return all;
+}
+
+/* 1.23 GB, 45.6 KB: powers of 1000. */
+static const char *bytes_text(char *out, size_t out_bytes, double bytes)
+{
+    static const char *const unit[] = { "B", "KB", "MB", "GB", "TB", "PB" };
+    size_t i = 0;
+    while (bytes >= 999.5 && i + 1 < sizeof unit / sizeof *unit) {
+        bytes /= 1000;
+        i++;
+    }
+    snprintf(out, out_bytes, i ? "%.3g %s" : "%.0f %s", bytes, unit[i]);
+    return out;
+}
+
+/* ---- what would be refused ---- */
+
+/* Free bytes for this user where path is, or is going to be: at the nearest folder above it that is there. 0 or errno. */
+static int free_at(const char *path, double *bytes)
+{
+    char folder[sizeof((config *)0)->checkpoint.dir];
+    struct statvfs fs;
+    snprintf(folder, sizeof folder, "%s", path);
+    while (statvfs(folder, &fs) != 0) {
+        if (errno != ENOENT || strcmp(folder, ".") == 0 || strcmp(folder, "/") == 0) return errno;
+        const char *above = dirname(folder);
+        memmove(folder, above, strlen(above) + 1);
+    }
+    *bytes = (double)fs.f_bavail * (double)fs.f_frsize;
+    return access(folder, W_OK | X_OK) != 0 ? errno : 0;
+}
+
+/* Of a run that starts at level `first`. */
+static double checkpoints_of(const config *c, int64_t first)
+{
+    const int64_t every = c->checkpoint.every;
+    return every == 0 || c->time.steps <= first ? 0 : (double)(c->time.steps / every - first / every);
+}
+
+/* The file being written stands beside those that are kept; more than one cannot be promised, since older ones may make room. */
+static int check_folder(const config *c, double *free_bytes, char *why, size_t why_bytes)
+{
+    char need[32], found[32];
+    const int code = free_at(c->checkpoint.dir, free_bytes);
+    if (code) snprintf(why, why_bytes, "checkpoint.dir = %.700s cannot be written: %s", c->checkpoint.dir, strerror(code));
+    else if (config_state_bytes(c) > *free_bytes)
+        snprintf(why, why_bytes, "checkpoint.dir = %.700s: a file takes %s, and %s are free there", c->checkpoint.dir,
+                 bytes_text(need, sizeof need, config_state_bytes(c)), bytes_text(found, sizeof found, *free_bytes));
+    else return 0;
+    return CHECK_EXIT_ENVIRONMENT;
+}
+
+static int check_initial(const config *c, char *why, size_t why_bytes)
+{
+    if (c->problem.initial != CONFIG_INITIAL_FILE || access(c->problem.file, R_OK) == 0) return 0;
+    snprintf(why, why_bytes, "problem.initial = %.700s cannot be read: %s", c->problem.file, strerror(errno));
+    return CHECK_EXIT_USAGE;
+}
+
+/* Rank 0 looks for all. */
+static int check_files(const sim *s, bool restarts, bool writes, double *free_bytes, char *why, size_t why_bytes)
+{
+    int status = 0;
+    if (s->top.rank == 0) {
+        if (!restarts) status = check_initial(s->cfg, why, why_bytes);
+        if (status == 0 && writes) status = check_folder(s->cfg, free_bytes, why, why_bytes);
+    }
+    MPI_CHECK(MPI_Bcast(&status, 1, MPI_INT, 0, s->top.comm));
+    return status;
+}
+
+/* ---- the account ---- */
+
+static double sent_bytes(const sim *s)
+{
+    const halo *halos[] = { s->pass.halo, s->turned_pass.halo };
+    const redist *turns[] = { s->to_turned, s->from_turned };
+    double bytes = 0;
+    for (int i = 0; i < 2; i++) {
+        if (halos[i]) bytes += (double)halo_sent_bytes(halos[i]);
+        if (turns[i]) bytes += (double)redist_sent_bytes(turns[i]);
+    }
+    return bytes;
+}
+
+static double messages(const sim *s)
+{
+    return (s->pass.halo ? halo_neighbours(s->pass.halo) : 0) + (s->turned_pass.halo ? halo_neighbours(s->turned_pass.halo) : 0);
+}
+
+static void print_step(const sim *s, over_ranks moved, over_ranks sent, over_ranks count)
+{
+    char a[32], b[32], name[32] = "step";
+    const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)s->cfg->grid.nx * (double)s->cfg->grid.ny;
+    if (s->fuse > 1) snprintf(name, sizeof name, "sweep of %d steps", s->fuse);
+    printf("# %-12s %s of memory moved by all ranks, %s by rank %d; %d words a cell count as the rate\n", s->fuse > 1 ? "sweep" : "step",
+           bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.rank, sim_words(s));
+    printf("# surface      %.3g %% of the cells are sent in a %s, by all ranks: %s\n", 100 * sent.sum / word / cells, name,
+           bytes_text(a, sizeof a, sent.sum));
+    if (sent.max > 0)
+        printf("# halo         rank %d sends most, %s a %s; rank %d has most neighbours, %.0f\n", sent.rank,
+               bytes_text(a, sizeof a, sent.max), name, count.rank, count.max);
+}
+
+static void print_checkpoints(const config *c, int64_t first, double free_bytes)
+{
+    char a[32], b[32];
+    printf("# checkpoints  %.0f of %s into %s, where %s are free\n", checkpoints_of(c, first),
+           bytes_text(a, sizeof a, config_state_bytes(c)), c->checkpoint.dir, bytes_text(b, sizeof b, free_bytes));
+}
+
+static void print_account(sim *s, const char *deck_text)
+{
+    char a[32], b[32];
+    const decomp *d = &s->grid.dec;
+    const over_ranks memory = of_all(s, (double)sim_memory_bytes(s)), moved = of_all(s, sim_bytes_moved_per_sweep(s));
+    const over_ranks sent = of_all(s, sent_bytes(s)), count = of_all(s, messages(s)), cells = of_all(s, (double)sim_own_cells(s));
+    if (s->top.rank != 0) return;
+    printf("%s\n", deck_text);
+    printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts, s->top.hosts == 1 ? "" : "s",
+           d->ranks_x, d->ranks_y);
+    printf("# cells        rank 0 owns %" PRId64 " x %" PRId64 "; rank %d most, %.0f\n", s->grid.shape.nx, s->grid.shape.ny,
+           cells.rank, cells.max);
+    printf("# memory       %s of rank %d, the most of any; %s of all ranks\n", bytes_text(a, sizeof a, memory.max), memory.rank,
+           bytes_text(b, sizeof b, memory.sum));
+    print_step(s, moved, sent, count);
+    printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s a sweep\n", s->dev->name, halo_transport_name(s->transport),
+           config_feed_name(s->feed), s->lanes, s->lanes == 1 ? "" : "s", s->fuse, s->fuse == 1 ? "" : "s");
+    for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].text);
+}
+
+int dry_run(sim *s, const request *ask, char *why, size_t why_bytes)
+{
+    int64_t first = 0;
+    bool found = false;
+    double free_bytes = 0;
+    int status = ask->restart ? restart_look(s, ask->restart, &found, &first, why, why_bytes) : 0;
+    const bool writes = checkpoints_of(s->cfg, first) > 0;
+    if (status == 0) status = check_files(s, found, writes, &free_bytes, why, why_bytes);
+    if (status != 0) return status;
+    print_account(s, ask->deck_text);
+    if (s->top.rank == 0 && writes) print_checkpoints(s->cfg, first, free_bytes);
+    if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);
+    return 0;
+}

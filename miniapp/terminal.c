@@ -1,0 +1,54 @@
+#include "terminal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Columns that [at, end) takes: an escape sequence up to its 'm' takes none. */
+static int columns_of(const char *at, const char *end)
+{
+    int columns = 0;
+    while (at < end) {
+        if (*at == '\033') at += strcspn(at, "m") + 1;
+        else {
+            at++;
+            columns++;
+        }
+    }
+    return columns;
+}
+
+/* Where a line is broken: at the last space that fits, else at the first one. At `end` it fits, or has none. */
+static const char *break_of(const char *line, const char *end, int room)
+{
+    const char *at = end;
+    if (columns_of(line, end) <= room) return end;
+    for (const char *p = line + strspn(line, " "); p < end; p++) {
+        if (*p != ' ' || p[-1] == ' ') continue;
+        if (columns_of(line, p) > room) return at < end ? at : p;
+        at = p;
+    }
+    return at;
+}
+
+void terminal_wrap(FILE *to, const char *text, int indent)
+{
+    while (*text) {
+        const char *const end = text + strcspn(text, "\n");
+        int used = 0;
+        do {
+            const char *const stop = break_of(text, end, TERMINAL_COLUMNS - used);
+            fprintf(to, "%*s%.*s\n", used, "", (int)(stop - text), text);
+            text = stop + (stop < end ? strspn(stop, " ") : 0);
+            used = indent;
+        } while (text < end);
+        text = end + (*end == '\n');
+    }
+}
+
+/* mpirun gives its ranks a terminal for stdout wherever it writes itself, but never for stderr. */
+bool terminal_has_colour(void)
+{
+    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1 && !(no_colour && no_colour[0]) && term && strcmp(term, "dumb") != 0;
+}

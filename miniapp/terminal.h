@@ -1,0 +1,17 @@
+/* What text for people needs: lines of a given width, and colour where somebody looks at it. */
+#ifndef TERMINAL_H
+#define TERMINAL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { TERMINAL_COLUMNS = 99 }; /* the widest line */
+
+/* Lines longer than that go on below, `indent` columns in, broken at a space; a word that is longer stays whole. Colours take
+ * no room. */
+void terminal_wrap(FILE *to, const char *text, int indent);
+
+/* Is stdout read by a person, and NO_COLOR unset or empty? */
+bool terminal_has_colour(void);
+
+#endif
