@@ -71,6 +71,17 @@ timer_percentiles timer_percentiles_of(double *samples, size_t count)
                                 .count = count };
 }
 
+timer_histogram timer_histogram_of(const double *samples, size_t count, double min, double max)
+{
+    timer_histogram h = { { 0 } };
+    const double per_bin = min > 0 && max > min ? TIMER_BINS / log(max / min) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const double at = per_bin > 0 ? per_bin * log(samples[i] / min) : 0;
+        h.bin[at < TIMER_BINS - 1 ? (size_t)at : TIMER_BINS - 1]++;
+    }
+    return h;
+}
+
 timer_straggler timer_straggler_of(double seconds, const char *host, MPI_Comm comm)
 {
     timer_straggler last = { 0 };

@@ -33,4 +33,12 @@ typedef struct timer_percentiles {
 /* Sorts the samples in place; count 0 gives all NaN. */
 timer_percentiles timer_percentiles_of(double *samples, size_t count);
 
+/* How many samples lie in each of TIMER_BINS intervals between the smallest and the largest, all with the same ratio of their
+ * ends, so that a few long ones leave the others their shape. All in the first one where min = max or min <= 0. */
+enum { TIMER_BINS = 32 };
+typedef struct timer_histogram {
+    size_t bin[TIMER_BINS];
+} timer_histogram;
+timer_histogram timer_histogram_of(const double *samples, size_t count, double min, double max);
+
 #endif

@@ -23,6 +23,7 @@ typedef struct report {
     json_t *started;             /* owned by the caller */
     int64_t steps_run;
     timer_percentiles step_s;    /* of the slowest rank */
+    timer_histogram step_histogram; /* of the same samples, between step_s.min and max */
     int slowest_rank;
     char slowest_host[64];
     tune_result tuning;

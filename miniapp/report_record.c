@@ -62,6 +62,13 @@ static json_t *step_json(const timer_percentiles *t)
                      record_number(t->mean));
 }
 
+static json_t *histogram_json(const timer_histogram *h)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < TIMER_BINS; i++) json_array_append_new(all, json_integer((json_int_t)h->bin[i]));
+    return all;
+}
+
 static json_t *phases_json(const report *r)
 {
     json_t *all = json_object();
@@ -119,6 +126,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "steps", json_integer((json_int_t)s->level) },
         { "steps_run", json_integer((json_int_t)r->steps_run) },
         { "step_s", step_json(&r->step_s) },
+        { "step_histogram", histogram_json(&r->step_histogram) },
         { "gcells_per_s", record_number(v.cells_per_s * 1e-9) },
         { "bytes_per_s", record_number(v.bytes_per_s) },
         { "bytes_moved_per_s", record_number(v.bytes_moved_per_s) },

@@ -8,7 +8,7 @@ def count: type == "number" and . == floor;
 def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
 [
   (has_all(["schema", "program", "version", "git", "command", "started", "problem", "grid", "ranks", "ranks_x", "ranks_y",
-    "device", "transport", "lanes", "feed", "fuse", "tune", "asked", "steps", "steps_run", "step_s", "gcells_per_s", "bytes_per_s",
+    "device", "transport", "lanes", "feed", "fuse", "tune", "asked", "steps", "steps_run", "step_s", "step_histogram", "gcells_per_s", "bytes_per_s",
     "bytes_moved_per_s", "ceiling_bytes_per_s", "fraction_of_ceiling", "overlap_hidden_fraction", "host_step_s", "phases", "fingerprint",
     "verdict", "max_error", "error_bound", "checkpoint", "machine", "slowest"]) | not | select(.) | "a key is missing"),
   (select(.schema | count | not) | "schema"),
@@ -76,6 +76,7 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect "bytes_per_s, heat f64" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 2 * 8')"
     expect fraction true "$(near .fraction_of_ceiling '.bytes_per_s / .ceiling_bytes_per_s')"
     expect "percentiles in order" true "$(record '.step_s | .min <= .p50 and .p50 <= .p90 and .p90 <= .p99 and .p99 <= .max')"
+    expect "steps in the histogram" 40 "$(record '.step_histogram | add')"
     weft_run 2 d.ini problem.kind=wave problem.dtype=f32
     expect "bytes_per_s, wave f32" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 3 * 4')"
     deck t.ini problem.kind=transpose grid.nx=600 grid.ny=500 time.steps=10

@@ -37,6 +37,22 @@ static void no_samples_are_nan(void **state)
     assert_int_equal(p.count, 0);
 }
 
+static void every_sample_is_in_one_bin(void **state)
+{
+    (void)state;
+    const double samples[] = { 1, 1, 2.05, 2.05, 2.1, 4.05, 16 }; /* eight bins a factor of two */
+    timer_histogram h = timer_histogram_of(samples, 7, 1, 16);
+    size_t all = 0;
+    for (int i = 0; i < TIMER_BINS; i++) all += h.bin[i];
+    assert_int_equal(all, 7);
+    assert_int_equal(h.bin[0], 2);
+    assert_int_equal(h.bin[TIMER_BINS / 4], 3);
+    assert_int_equal(h.bin[TIMER_BINS / 2], 1);
+    assert_int_equal(h.bin[TIMER_BINS - 1], 1);
+    h = timer_histogram_of(samples, 2, 1, 1);
+    assert_int_equal(h.bin[0], 2);
+}
+
 static void the_clock_never_goes_back(void **state)
 {
     (void)state;
@@ -54,6 +70,7 @@ int main(void)
         cmocka_unit_test(nearest_rank),
         cmocka_unit_test(few_samples),
         cmocka_unit_test(no_samples_are_nan),
+        cmocka_unit_test(every_sample_is_in_one_bin),
         cmocka_unit_test(the_clock_never_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
