@@ -1,69 +1,143 @@
-# The scripts of jobs/ work on what runs leave: a strong and a weak study become records, and records become pictures.
+# The scripts of jobs/ work on what runs leave: a study becomes records and a table, and records become pictures.
 load helper
 
-study() { # arguments of scaling
-    WEFT=$weft WEFT_MPIRUN_FLAGS=$LAUNCH_FLAGS PATH=$(dirname "$(command -v "$MPIRUN")"):$PATH timeout 120 "$top/jobs/scaling" "$@" 3>&-
+study() { # arguments of jobs/study
+    WEFT=$weft WEFT_MPIRUN_FLAGS=$LAUNCH_FLAGS PATH=$(dirname "$(command -v "$MPIRUN")"):$PATH timeout 120 "$top/jobs/study" "$@" 3>&-
 }
+is_png() { expect "$1" 89504e47 "$(od -An -tx1 -N 4 "$1" | tr -d ' ')"; }
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=400 grid.ny=300 time.steps=20 checkpoint.every=5 output.picture=p.png
 }
 
-@test "a strong study: one record a run, the grid stays, nothing else is written" {
-    study --mode strong --ranks "1 2" --repeats 2 --deck d.ini --out s.jsonl --launcher mpirun run.lanes=2
-    expect "ranks of the records" "1 1 2 2" "$(jq .ranks s.jsonl | xargs)"
-    expect "grids" "400 300" "$(jq -r '"\(.grid.nx) \(.grid.ny)"' s.jsonl | sort -u)"
-    expect "settings" 2 "$(jq .asked.lanes s.jsonl | sort -u)"
-    expect files "d.ini s.jsonl" "$(echo *)"
-    "$top/jobs/plot" s.jsonl | grep strong
-    expect "PNG" 89504e47 "$(od -An -tx1 -N 4 s.png | tr -d ' ')"
-    grep -q '<svg' s.svg
+# Records of two settings on 1, 2 and 4 ranks as a study of d.ini leaves them, two runs each, with steps of our choice.
+made_records() {
+    weft_alone d.ini checkpoint.every=0 output.picture=none output.final=none run.lanes=1 run.threads=1 output.record=one.jsonl >said
+    local n lanes us
+    while read -r n lanes us; do
+        jq -c --argjson n "$n" --argjson lanes "$lanes" --argjson us "$us" '.ranks = $n | .asked.lanes = $lanes | .step_s.p50 = $us * 1e-6
+            | .fraction_of_ceiling = 0.5 | .overlap_hidden_fraction = 0.9 | .command |= sub("lanes=1"; "lanes=\($lanes)")' one.jsonl
+    done <<END >made.jsonl
+1 1 1000
+1 1 1000
+2 1 500
+2 1 500
+4 1 270
+4 1 230
+1 2 800
+1 2 800
+END
 }
 
-@test "a weak study: the grid grows with the ranks" {
-    study --mode weak --ranks "1 3" --repeats 1 --deck d.ini --out w.jsonl
-    expect "grids" "400 300 400 900" "$(jq -r '"\(.grid.nx) \(.grid.ny)"' w.jsonl | xargs)"
+@test "a strong study: one record a run, the grid stays, nothing else is written, and what is there is not run again" {
+    study mode=strong ranks="1 2" repeats=2 deck=d.ini out=s.jsonl launcher=mpirun run.lanes=2 >said
+    expect "ranks of the records" "1 1 2 2" "$(jq .ranks s.jsonl | sort | xargs)"
+    expect "grids" "400 300" "$(jq -r '"\(.grid.nx) \(.grid.ny)"' s.jsonl | sort -u)"
+    expect "settings" 2 "$(jq .asked.lanes s.jsonl | sort -u)"
+    expect files "d.ini s.jsonl said" "$(printf '%s\n' * | LC_ALL=C sort | xargs)"
+    expect "rows of the table" "1 2 2 2" "$(awk '/^values/ { t = 1; next } t && NF { print $1, $2 }' said | grep -v '*' | xargs)"
+    head -c 500 s.jsonl >>s.jsonl # a run that was killed in the middle of its line
+    echo >>s.jsonl
+    sed -i 2d s.jsonl
+    study mode=strong ranks="1 2" repeats=2 deck=d.ini out=s.jsonl run.lanes=2 >said 2>complaints
+    grep -q '2 points, 2 runs each; 3 of 4 are in s.jsonl' said
+    grep -q 's.jsonl: left out 1 lines: 1 damaged, 0 of another kind' complaints
+    expect "ranks of the good records" "1 1 2 2" "$("$top/jobs/records" run s.jsonl 2>/dev/null | jq .ranks | sort | xargs)"
+}
+
+@test "a weak study: the grid grows with the ranks, and lists of values are combined" {
+    study mode=weak ranks="1 3" repeats=1 deck=d.ini out=w.jsonl
+    expect "grids" "400 300 400 900" "$(jq -r '"\(.grid.nx) \(.grid.ny)"' w.jsonl | sort | xargs)"
     deck line.ini problem.kind=heat problem.alpha=0.2 grid.nx=400 time.steps=20
-    study --mode weak --ranks "1 3" --repeats 1 --deck line.ini --out line.jsonl
-    expect "grids in 1D" "400 1 1200 1" "$(jq -r '"\(.grid.nx) \(.grid.ny)"' line.jsonl | xargs)"
+    printf '; weak in 1D\n[study]\ndeck = line.ini ; the deck\nmode = weak\nranks = 1, 3\nrepeats = 1\n[grid]\nnx = 50, 70\n[problem]\nalpha=0.1,0.2' >lines.ini
+    study lines.ini --list >said
+    expect "points" "grid.nx=150 grid.nx=210 grid.nx=50 grid.nx=70" "$(grep -o 'grid.nx=[0-9]*$' said | sort -u | xargs)"
+    expect "how many" 8 "$(grep -c 'weft run' said)"
     "$top/jobs/plot" w.jsonl other | grep weak
-    [ -s other.png ]
-    [ -s other.svg ]
+    for name in other other_phases other_steps; do is_png $name.png && grep -q '<svg' $name.svg; done
+}
+
+@test "the table: medians, spread, speed-up and efficiency of each setting, flagged where repeats differ" {
+    made_records
+    study deck=d.ini ranks="1 2 4" repeats=2 out=made.jsonl run.lanes=1,2 --table >said
+    cat said
+    grep -q '6 points, 2 runs each; 8 of 12 are in made.jsonl' said
+    row() { expect "$1" "$2" "$(grep "^$1 " said | tr -s ' ')"; }
+    row 'lanes=1      2' 'lanes=1 2 2 500 us 0.0 % 0.24 2.000 1.000 0.500 0.900'
+    row 'lanes=1      4' 'lanes=1 4 2 250 us 16.0 %* 0.48 4.000 1.000 0.500 0.900'
+    row 'lanes=2      1' 'lanes=2 1 2 800 us 0.0 % 0.15 1.000 1.000 0.500 0.900'
+    grep -q 'the repeats of 1 of 4 points differ' said
+    study mode=sweep deck=d.ini ranks=1 repeats=2 out=made.jsonl run.lanes=1,2 >said
+    row 'lanes=1      1' 'lanes=1 1 2 1 ms 0.0 % 0.12 0.800 0.500 0.900'
+    jq -c '.verdict = "failed"' made.jsonl >wrong.jsonl
+    study deck=d.ini ranks=1 repeats=2 out=wrong.jsonl run.lanes=1 --table | grep '0 of 2 are in'
+}
+
+@test "a point that fails is named, the others are run, and the status is 1" {
+    run study ranks="1" repeats=1 deck=d.ini out=f.jsonl problem.alpha=0.1,7
+    expect status 1 "$status"
+    [[ $output == *"alpha=7: failed with status 2: weft: "*"problem.alpha"* ]]
+    expect "what was run" 0.1 "$(jq '.problem.alpha' f.jsonl)"
+}
+
+@test "pictures: what is damaged or foreign is left out and counted, and the rest is drawn as without it" {
+    made_records
+    "$top/jobs/plot" made.jsonl good >said
+    expect "pictures" "good_phases good_steps good_values" "$(grep -o '^good_[a-z]*' said | sort | xargs)"
+    grep -q 'good.svg: strong scaling, efficiency 1.09 on 4 ranks' said
+    for word in 'lanes 1' ideal ranks "$(jq -r .git one.jsonl)" "$(jq -r '.started[:10]' one.jsonl)" "$(jq -r .machine.processor one.jsonl)"; do
+        grep -q ">.*$word" good.svg good_values.svg || { echo "no $word"; return 1; }
+    done
+    { head -c 700 one.jsonl; echo; echo '{"loss": 0.5}'; cat made.jsonl; echo 'Killed'; printf '{"schema":1}{"schema":1}\n\n[1, 2]\n'; } >bad.jsonl
+    "$top/jobs/plot" bad.jsonl bad 2>complaints >said
+    grep -q 'bad.jsonl: left out 5 lines: 3 damaged, 2 of another kind' complaints
+    for kind in '' _values _phases _steps; do cmp good$kind.svg bad$kind.svg; done
+    echo nothing >none.jsonl
+    run "$top/jobs/plot" none.jsonl
+    expect "status of a file without records" 2 "$status"
 }
 
 @test "a study is drawn beside what others reach" {
-    study --mode strong --ranks "1 2" --repeats 1 --deck d.ini --out s.jsonl
+    made_records
+    grep -v '"lanes":2' made.jsonl >s.jsonl
     printf '# from a paper\n1\t0.5\tanother program\n4\t1.5\tanother program\n' >others.tsv
     expect "what it said" "b.png and b.svg" "$("$top/jobs/plot_beside" s.jsonl others.tsv b)"
-    expect "PNG" 89504e47 "$(od -An -tx1 -N 4 b.png | tr -d ' ')"
+    is_png b.png
     for word in 'another program' weft ideal ranks "$(jq -rs '.[0].git' s.jsonl)"; do grep -q ">.*$word" b.svg || { echo "no $word"; return 1; }; done
     echo "# nothing" >others.tsv
     run "$top/jobs/plot_beside" s.jsonl others.tsv b
     expect status 2 "$status"
-    study --mode strong --ranks 1 --repeats 1 --deck d.ini --out s.jsonl grid.nx=401
+    printf '1\t0.5\tanother program\n' >others.tsv
+    jq -c '.grid.nx = 401' one.jsonl >>s.jsonl
     run "$top/jobs/plot_beside" s.jsonl others.tsv b
     expect "status of two problems" 2 "$status"
 }
 
 @test "what does not belong together is not drawn, and bad arguments are refused" {
-    study --mode strong --ranks "1" --repeats 1 --deck d.ini --out m.jsonl
-    study --mode strong --ranks "2" --repeats 1 --deck d.ini --out m.jsonl grid.nx=401
+    made_records
+    jq -c '(select(.ranks == 1)), (select(.ranks == 2) | .grid.nx = 401)' made.jsonl >m.jsonl
     run "$top/jobs/plot" m.jsonl
     expect status 2 "$status"
+    [[ $output == *"neither a strong nor a weak study"* ]]
     run "$top/jobs/plot" nowhere.jsonl
     expect status 2 "$status"
-    run study --mode sideways
-    expect status 2 "$status"
-    run study --deck nowhere.ini
-    expect status 2 "$status"
-    run study --ranks "1 x" --deck d.ini
-    expect status 2 "$status"
+    printf 'deck d.ini\n' >bad.ini
+    local wrong
+    for wrong in mode=sideways deck=nowhere.ini "ranks=1 x" repeats=0 launcher=rocket speed=9 bad.ini nowhere.ini --what; do
+        run study deck=d.ini "$wrong"
+        expect "status of $wrong" 2 "$status"
+        expect "sentences of $wrong" 1 "$(grep -c '^study: ' <<<"$output")"
+    done
 }
 
-@test "the Slurm script is sound shell and says how it is used" {
-    bash -n "$top/jobs/weft.sbatch"
+@test "the Slurm scripts are sound shell and say how they are used" {
+    local script
+    for script in weft.sbatch study.sbatch; do
+        bash -n "$top/jobs/$script"
+        run bash "$top/jobs/$script"
+        expect status 2 "$status"
+    done
     run bash "$top/jobs/weft.sbatch"
-    expect status 2 "$status"
     [[ $output == usage:* ]]
 }

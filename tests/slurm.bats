@@ -1,5 +1,6 @@
 # jobs/weft.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of theirs in the test's folder. A job
-# over two nodes ends with an exact verdict; one that is told to stop leaves a checkpoint, is requeued, and goes on.
+# over two nodes ends with an exact verdict; one that is told to stop leaves a checkpoint, is requeued, and goes on; the arrays
+# of a study fill one results file.
 load helper
 
 # Leaves the reason for setup to find: bats 1.8 takes a skip in setup_file for a failure.
@@ -154,4 +155,22 @@ reaches() { # seconds job states: waits for one of them
     next=$(WEFT_CHECKPOINTS=checkpoints/$job sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini time.steps=$((stopped + 9)))
     reaches 30 "$next" "COMPLETED FAILED"
     expect "steps run by the second start" "9 exact" "$(record '"\(.steps_run) \(.verdict)"')"
+}
+
+@test "a study as job arrays: elements that run at once fill one results file with whole lines, each point once" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=61 grid.ny=47 time.steps=30
+    printf 'deck = d.ini\nranks = 1 2\nranks_per_node = 1\nrepeats = 2\nsbatch = --gpus-per-node=0 --cpus-per-task=1\n[run]\nlanes = 1, 2, 3\n' >study.ini
+    "$top/jobs/study" study.ini --submit >said
+    expect "arrays" 2 "$(grep -c '^array [0-9]*: 3 points on [12] ranks' said)"
+    local i
+    for i in {1..300}; do
+        [ -n "$(squeue -h)" ] || break
+        sleep 0.2
+    done
+    cat weft-study-*.out
+    expect "lines" 12 "$(wc -l <study.jsonl)"
+    expect "whole records" 12 "$("$top/jobs/records" run study.jsonl | wc -l)"
+    "$top/jobs/study" study.ini --submit | grep '12 of 12 are in study.jsonl'
+    expect "points" "1 1, 1 1, 1 2, 1 2, 1 3, 1 3, 2 1, 2 1, 2 2, 2 2, 2 3, 2 3" \
+        "$(jq -r '"\(.ranks) \(.asked.lanes)"' study.jsonl | sort | paste -sd, | sed 's/,/, /g')"
 }
