@@ -92,17 +92,10 @@ static void print_rates(FILE *to, const sim *s, const report *r)
                100 * k->copies.over_median);
     if (!isnan(k->host_step_s)) fprintf(to, "host         %s a step, of the thread that enqueues\n", seconds_text(a, sizeof a, k->host_step_s));
     if (isnan(k->comm_s)) return;
-<<<<<<< HEAD
     fprintf(to, "halo         %s alone, ", seconds_text(a, sizeof a, k->comm_s));
     if (isnan(k->overlap_hidden_fraction)) fprintf(to, "too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));
     else fprintf(to, "%.1f %% of it hidden", 100 * k->overlap_hidden_fraction);
     fprintf(to, " (%s %s, without communication %s)\n", s->fuse > 1 ? "sweep" : "step", seconds_text(c, sizeof c, k->step_s), seconds_text(d, sizeof d, k->step_without_comm_s));
-=======
-    fprintf(to, "halo         %s alone, ", seconds_text(a, sizeof a, k->comm_s));
-    if (isnan(k->overlap_hidden_fraction)) fprintf(to, "too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));
-    else fprintf(to, "%.1f %% of it hidden", 100 * k->overlap_hidden_fraction);
-    fprintf(to, " (step %s, without communication %s)\n", seconds_text(c, sizeof c, k->step_s), seconds_text(d, sizeof d, k->step_without_comm_s));
->>>>>>> a389812 (cmd: one table of commands and options; --dry-run counts what a run takes, --quiet, slips are answered)
 }
 
 static void print_checkpoints(FILE *to, const report *r)
