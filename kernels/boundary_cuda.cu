@@ -66,8 +66,8 @@ __global__ void __launch_bounds__(SPREAD_THREADS)
     fill_kernel(T *own, int64_t pitch, const axis<T> ax, const axis<T> ay, const __grid_constant__ fill_boxes boxes,
                 const __grid_constant__ spread all)
 {
-    spread_run(all, [&](int source, int64_t, int64_t dx, int64_t dy) {
-        const int64_t x = boxes.cells[source].x0 + dx, y = boxes.cells[source].y0 + dy;
+    spread_run(all, [&](int e, int64_t, int64_t dx, int64_t dy) {
+        const int64_t x = boxes.cells[e].x0 + dx, y = boxes.cells[e].y0 + dy;
         own[y * pitch + x] = along(ay, y, [&](int64_t yi) {
             return along(ax, x, [&](int64_t xi) { return own[yi * pitch + xi]; });
         });
@@ -97,8 +97,9 @@ int boundary_cuda_fill(device *, const field_shape *f, void *field, const bounda
     spread all = {};
     assert(count <= BOUNDARY_BOXES_MAX);
     for (int i = 0; i < count; i++) {
-        copies.cells[i] = boxes[i];
-        spread_add(&all, i, box_width(boxes[i]), box_height(boxes[i]));
+        if (box_empty(boxes[i])) continue;
+        copies.cells[all.count] = boxes[i];
+        spread_add(&all, box_width(boxes[i]), box_height(boxes[i]));
     }
     if (all.blocks == 0) return cudaSuccess;
     void *own = field_at(f, field, 0, 0);

@@ -19,9 +19,9 @@ __device__ __forceinline__ float4 sum(float4 a, float4 b)
 }
 __device__ __forceinline__ double2 sum(double2 a, double2 b) { return make_double2(a.x + b.x, a.y + b.y); }
 
-/* Where a piece's first unit stands in the field and in the buffer, in cells. */
-struct places {
-    int64_t field[PACK_PIECES_MAX], buffer[PACK_PIECES_MAX];
+/* Where the first unit of each entry of the spread stands in the field and in the buffer. */
+template <typename T> struct places {
+    T *field[PACK_PIECES_MAX], *buffer[PACK_PIECES_MAX];
     bool vectors[PACK_PIECES_MAX];
 };
 
@@ -36,14 +36,13 @@ template <direction DIRECTION, typename U> __device__ __forceinline__ void move(
 
 template <typename T, direction DIRECTION>
 __global__ void __launch_bounds__(SPREAD_THREADS)
-    move_kernel(T *field, T *buffer, int64_t pitch, const __grid_constant__ places at,
-                const __grid_constant__ spread all)
+    move_kernel(int64_t pitch, const __grid_constant__ places<T> at, const __grid_constant__ spread all)
 {
     using vector = typename vector16<T>::type;
     constexpr int V = sizeof(vector) / sizeof(T);
-    spread_run(all, [&](int source, int64_t i, int64_t x, int64_t y) {
-        T *f = field + at.field[source] + y * pitch, *b = buffer + at.buffer[source];
-        if (at.vectors[source])
+    spread_run(all, [&](int e, int64_t i, int64_t x, int64_t y) {
+        T *f = at.field[e] + y * pitch, *b = at.buffer[e];
+        if (at.vectors[e])
             move<DIRECTION>(reinterpret_cast<vector *>(f + x * V), reinterpret_cast<vector *>(b + i * V));
         else
             move<DIRECTION>(f + x, b + i);
@@ -55,18 +54,21 @@ cudaError_t launch(const field_shape *f, T *field, T *buffer, const pack_piece *
 {
     constexpr int64_t V = 16 / sizeof(T);
     const bool aligned = ((uintptr_t)field | (uintptr_t)buffer) % 16 == 0;
-    places at = {};
+    places<T> at = {};
     spread all = {};
     assert(count <= PACK_PIECES_MAX);
     for (int i = 0; i < count; i++) {
         const box b = pieces[i].cells;
-        at.field[i] = field_index(f, b.x0, b.y0);
-        at.buffer[i] = pieces[i].offset;
-        at.vectors[i] = aligned && (at.field[i] | at.buffer[i] | box_width(b) | f->pitch) % V == 0;
-        spread_add(&all, i, box_width(b) / (at.vectors[i] ? V : 1), box_height(b));
+        if (box_empty(b)) continue;
+        const int64_t first = field_index(f, b.x0, b.y0);
+        const bool vectors = aligned && (first | pieces[i].offset | box_width(b) | f->pitch) % V == 0;
+        at.field[all.count] = field + first;
+        at.buffer[all.count] = buffer + pieces[i].offset;
+        at.vectors[all.count] = vectors;
+        spread_add(&all, box_width(b) / (vectors ? V : 1), box_height(b));
     }
     if (all.blocks == 0) return cudaSuccess;
-    move_kernel<T, DIRECTION><<<all.blocks, SPREAD_THREADS, 0, stream>>>(field, buffer, f->pitch, at, all);
+    move_kernel<T, DIRECTION><<<all.blocks, SPREAD_THREADS, 0, stream>>>(f->pitch, at, all);
     return cudaGetLastError();
 }
 

@@ -3,9 +3,13 @@
  *
  *   measure_cuda_sweep [NX [NY]]     fields are NX x NY (16384 x 16384), the 1D line is as long as all of them
  *   measure_cuda_sweep boxes         only the box stencils of 16384 x 16384 and of 10007 x 9973 cells
+ *   measure_cuda_sweep sustained     what takes most power, stars of radius 7 and 8 and boxes of 3 and 4, after .4 s
+ *                                    of themselves without a pause: by then the power limit may have lowered the clock
  *   measure_cuda_sweep transposes    dense matrices of several shapes, and padded ones, beside cuBLAS geam where it is found
  *   measure_cuda_sweep reductions    norm and fingerprint of 16384 x 16384 and of 10007 x 9973 cells
  *   measure_cuda_sweep packs         all four edges and corners of a field of 16384 x 16384, in one launch
+ *
+ * Beside boxes whose bound is arithmetic stands the FMA peak, by launches of both in turn, so that both have the same clock.
  *
  * A message is smaller than the L2 cache: it is measured as it comes after itself (warm), and after a copy of 512 MiB,
  * when the field's edges, the buffer and the target of the copy beside it have all left L2 (cold). */
@@ -16,12 +20,16 @@
 #include <time.h>
 
 #include "device_cuda.h"
+#include "ladder/ladder.h"
 #include "ladder/ladder_cublas.h"
 
 enum { WARM_UP = 3, SAMPLES = 20, EDGE_PIECES = 8, EDGE_DEPTH_MAX = 8, EVICT_BYTES = 1 << 29 };
 
+#define HEAT_S .4
+
 static device *dev;
 static device_stream *stream;
+static bool sustained;
 
 static void check(int code, const char *what)
 {
@@ -37,6 +45,7 @@ typedef struct work {
     field_shape shape;
     void *next, *cur;
     int words; /* moved a cell */
+    int sums;  /* multiply-adds a cell where they are the bound, else 0 */
     int64_t to_pitch, from_pitch; /* of a transpose, cells */
     const pack_piece *pieces;     /* of a message */
     int64_t message_cells;
@@ -66,25 +75,111 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double middle(double *sample)
+{
+    qsort(sample, SAMPLES, sizeof *sample, ascending);
+    return (sample[SAMPLES / 2 - 1] + sample[SAMPLES / 2]) / 2;
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Launches w for a while, so many at a time that the GPU hardly ever waits. */
+static void heat(const work *w)
+{
+    for (const double until_s = now_s() + HEAT_S; now_s() < until_s;) {
+        for (int i = 0; i < SAMPLES; i++) launch(w);
+        CHECK(dev->synchronize(dev));
+    }
+}
+
+typedef struct watch {
+    device_event *begun, *ended;
+} watch;
+
+static watch watch_create(void)
+{
+    watch t;
+    CHECK(dev->event_create(dev, true, &t.begun));
+    CHECK(dev->event_create(dev, true, &t.ended));
+    return t;
+}
+
+static void watch_destroy(watch *t)
+{
+    CHECK(dev->event_destroy(dev, &t->begun));
+    CHECK(dev->event_destroy(dev, &t->ended));
+}
+
+static void watch_start(const watch *t) { CHECK(dev->event_record(dev, t->begun, stream)); }
+
+static double watch_stop_s(const watch *t)
+{
+    double s;
+    CHECK(dev->event_record(dev, t->ended, stream));
+    CHECK(dev->event_sync(dev, t->ended));
+    CHECK(dev->event_seconds(dev, t->begun, t->ended, &s));
+    return s;
+}
+
 /* evict: memory larger than L2 that is written before each sample, or NULL. */
 static double median_s(const work *w, void *evict)
 {
     double sample_s[SAMPLES];
-    device_event *begun, *ended;
-    CHECK(dev->event_create(dev, true, &begun));
-    CHECK(dev->event_create(dev, true, &ended));
+    watch t = watch_create();
+    if (sustained && w->kind != COPY) heat(w); /* a copy is not what the limit slows */
     for (int i = -WARM_UP; i < SAMPLES; i++) {
         if (evict) CHECK(dev->fill_bytes(dev, evict, i, EVICT_BYTES, stream));
-        CHECK(dev->event_record(dev, begun, stream));
+        watch_start(&t);
         launch(w);
-        CHECK(dev->event_record(dev, ended, stream));
-        CHECK(dev->event_sync(dev, ended));
-        if (i >= 0) CHECK(dev->event_seconds(dev, begun, ended, &sample_s[i]));
+        const double s = watch_stop_s(&t);
+        if (i >= 0) sample_s[i] = s;
     }
-    CHECK(dev->event_destroy(dev, &begun));
-    CHECK(dev->event_destroy(dev, &ended));
-    qsort(sample_s, SAMPLES, sizeof *sample_s, ascending);
-    return (sample_s[SAMPLES / 2 - 1] + sample_s[SAMPLES / 2]) / 2;
+    watch_destroy(&t);
+    return middle(sample_s);
+}
+
+/* The rung of the ladder that measures the FMA peak. */
+static const ladder_rung *fma_rung(void)
+{
+    int families;
+    const ladder_family *const *family = ladder_families(&families);
+    for (int i = 0; i < families; i++) {
+        const ladder_family *f = family[i];
+        if (f->kind != DEVICE_CUDA || strcmp(f->name, "ceiling") != 0) continue;
+        for (int k = 0; k < f->rungs; k++)
+            if (strcmp(f->rung[k].name, "fma") == 0) return &f->rung[k];
+    }
+    return NULL;
+}
+
+/* What part of the FMA peak w reaches, and the peak, in multiply-adds a second. */
+static double fma_fraction(const work *w, double *peak)
+{
+    double work_s[SAMPLES], fma_s[SAMPLES];
+    const ladder_rung *rung = fma_rung();
+    assert(rung); /* as ladder_ceiling.cu has it */
+    ladder_case fma = { .rung = rung, .d = dev, .stream = stream, .type = w->shape.type };
+    watch t = watch_create();
+    CHECK(rung->prepare(&fma));
+    if (sustained) heat(w);
+    for (int i = -WARM_UP; i < SAMPLES; i++) {
+        watch_start(&t);
+        launch(w);
+        const double s = watch_stop_s(&t);
+        watch_start(&t);
+        CHECK(rung->enqueue(&fma));
+        const double beside_s = watch_stop_s(&t);
+        if (i >= 0) work_s[i] = s, fma_s[i] = beside_s;
+    }
+    *peak = fma.work / 2 / middle(fma_s);
+    rung->destroy(&fma);
+    watch_destroy(&t);
+    return (double)box_cells(field_own(&w->shape)) * w->sums / middle(work_s) / *peak;
 }
 
 static double bytes_per_s(const work *w)
@@ -133,6 +228,11 @@ static void measure(const char *name, work w)
         geam.kind = GEAM;
         printf(", cuBLAS geam %.3f", bytes_per_s(&geam) / ceiling);
     }
+    if (w.sums > 0) {
+        double peak;
+        const double fraction = fma_fraction(&w, &peak);
+        printf(", %.3f of the FMA peak (%.2f T/s)", fraction, peak * 1e-12);
+    }
     printf("\n");
     fflush(stdout);
 }
@@ -146,7 +246,8 @@ static void measure_sweep(stencil_form form, int radius, dtype t, bool has_prev,
     CHECK(dev->stencil_bind(dev, &op));
     snprintf(name, sizeof name, "%s r=%d%s", names[form], radius, has_prev ? ", prev" : "");
     const field_shape f = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0);
-    measure(name, (work){ .kind = SWEEP, .shape = f, .words = has_prev ? 3 : 2 });
+    const int sums = form == STENCIL_BOX && radius >= 3 ? stencil_weights(form, radius) : 0;
+    measure(name, (work){ .kind = SWEEP, .shape = f, .words = has_prev ? 3 : 2, .sums = sums });
 }
 
 /* rows x cols; pad: cells from the end of a row to the next, 0 for a dense matrix. */
@@ -164,6 +265,7 @@ static void measure_transposes(dtype t)
     measure_transpose(t, 16384, 16384, FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t));
     measure_transpose(t, 16640, 16128, 0);
     measure_transpose(t, 10007, 9973, 0);
+    measure_transpose(t, 9973, 10007, 0);
     measure_transpose(t, 1000, 1000000, 0);
 }
 
@@ -224,6 +326,12 @@ static void measure_boxes(dtype t, int64_t nx, int64_t ny)
     for (int r = 1; r <= STENCIL_RADIUS_MAX; r += r < 4 ? 1 : 4) measure_sweep(STENCIL_BOX, r, t, false, nx, ny);
 }
 
+static void measure_sustained(dtype t, int64_t nx, int64_t ny)
+{
+    for (int r = 7; r <= 8; r++) measure_sweep(STENCIL_STAR, r, t, false, nx, ny);
+    for (int r = 3; r <= 4; r++) measure_sweep(STENCIL_BOX, r, t, false, nx, ny);
+}
+
 static void measure_sweeps(dtype t, int64_t nx, int64_t ny)
 {
     for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) measure_sweep(STENCIL_STAR, r, t, false, nx, ny);
@@ -240,12 +348,14 @@ int main(int argc, char **argv)
     const bool transposes = argc == 2 && strcmp(argv[1], "transposes") == 0;
     const bool packs = argc == 2 && strcmp(argv[1], "packs") == 0;
     const bool reductions = argc == 2 && strcmp(argv[1], "reductions") == 0;
-    const int64_t nx = argc > 1 && !boxes && !transposes && !packs && !reductions ? strtoll(argv[1], NULL, 10) : 16384;
+    sustained = argc == 2 && strcmp(argv[1], "sustained") == 0;
+    const bool subject = boxes || transposes || packs || reductions || sustained;
+    const int64_t nx = argc > 1 && !subject ? strtoll(argv[1], NULL, 10) : 16384;
     const int64_t ny = argc > 2 ? strtoll(argv[2], NULL, 10) : nx;
     const char *why = NULL;
     int code = 0;
     if (nx < 1 || ny < 1) {
-        fprintf(stderr, "usage: %s [NX [NY] | boxes | transposes | reductions | packs]\n", argv[0]);
+        fprintf(stderr, "usage: %s [NX [NY] | boxes | sustained | transposes | reductions | packs]\n", argv[0]);
         return 2;
     }
     if (device_cuda_count(&why) == 0) {
@@ -259,6 +369,8 @@ int main(int argc, char **argv)
     for (dtype t = DTYPE_F32; t <= DTYPE_F64; t++)
         if (boxes)
             measure_boxes(t, 16384, 16384), measure_boxes(t, 10007, 9973);
+        else if (sustained)
+            measure_sustained(t, 16384, 16384), measure_sustained(t, 10007, 9973);
         else if (transposes) measure_transposes(t);
         else if (reductions)
             measure_reductions(t, 16384, 16384), measure_reductions(t, 10007, 9973);
