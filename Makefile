@@ -190,7 +190,8 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/inputs $(SHARE)/jobs/studies
 	install -m 755 $(BUILD)/weft $(DESTDIR)$(PREFIX)/bin/weft
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) $(SHARE)/inputs
-	install -m 755 jobs/weft.sbatch jobs/study jobs/study.sbatch jobs/records jobs/plot jobs/plot_bench jobs/plot_beside jobs/compare_bench jobs/ncu_bench $(SHARE)/jobs
+	install -m 755 jobs/weft.sbatch jobs/study jobs/study.sbatch jobs/records jobs/plot jobs/plot_bench jobs/plot_beside jobs/compare jobs/compare_bench jobs/ncu_bench $(SHARE)/jobs
+	install -m 644 jobs/settings.jq $(SHARE)/jobs
 	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/jobs/studies
 	install -m 644 README.md LICENSE $(SHARE)
 
