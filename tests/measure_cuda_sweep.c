@@ -3,7 +3,7 @@
  *
  *   measure_cuda_sweep [NX [NY]]     fields are NX x NY (16384 x 16384), the 1D line is as long as all of them
  *   measure_cuda_sweep boxes         only the box stencils of 16384 x 16384 and of 10007 x 9973 cells
- *   measure_cuda_sweep sustained     what takes most power, stars of radius 7 and 8 and boxes of 3 and 4, after .4 s
+ *   measure_cuda_sweep sustained     what takes most power, stars of radius 7 and 8 and boxes of 3 and 4, after 2 s
  *                                    of themselves without a pause: by then the power limit may have lowered the clock
  *   measure_cuda_sweep transposes    dense matrices of several shapes, and padded ones, beside cuBLAS geam where it is found
  *   measure_cuda_sweep reductions    norm and fingerprint of 16384 x 16384 and of 10007 x 9973 cells
@@ -25,7 +25,7 @@
 
 enum { WARM_UP = 3, SAMPLES = 20, EDGE_PIECES = 8, EDGE_DEPTH_MAX = 8, EVICT_BYTES = 1 << 29 };
 
-#define HEAT_S .4
+#define HEAT_S 2. /* the clock first falls too far, for about a second */
 
 static device *dev;
 static device_stream *stream;
