@@ -4,7 +4,7 @@
  * Ghosts. Beyond periodic and cut sides (BOUNDARY_PERIODIC, BOUNDARY_NONE) cur holds data, corners included, as deep as the sum reaches:
  * steps * radius cells around the box, which may itself lie partly in such ghosts. Beyond dirichlet and neumann sides the ghosts of
  * every level are worked out inside the sweep; those in memory are not used. next's ghosts are not written. The allocation has
- * ghosts at least steps * radius deep on every side. */
+ * ghosts at least steps * radius deep on every side; but lines, in fields without ghosts above and below, reach along x only. */
 #ifndef FUSED_H
 #define FUSED_H
 
@@ -12,6 +12,7 @@
 
 #include "boundary.h"
 #include "field.h"
+#include "stencil.h"
 
 static inline bool fused_mirrors(boundary_kind k) { return k == BOUNDARY_DIRICHLET || k == BOUNDARY_NEUMANN; }
 
@@ -19,7 +20,8 @@ static inline bool fused_mirrors(boundary_kind k) { return k == BOUNDARY_DIRICHL
  * computes of a level. */
 static inline box fused_reach(const field_shape *f, box cells, int64_t reach, const boundary *sides)
 {
-    box b = box_make(cells.x0 - reach, cells.x1 + reach, cells.y0 - reach, cells.y1 + reach);
+    const int64_t reach_y = f->depth_y > 0 ? reach : 0;
+    box b = box_make(cells.x0 - reach, cells.x1 + reach, cells.y0 - reach_y, cells.y1 + reach_y);
     if (box_empty(cells)) return cells;
     if (fused_mirrors(sides->x_low.kind) && b.x0 < 0) b.x0 = 0;
     if (fused_mirrors(sides->x_high.kind) && b.x1 > f->nx) b.x1 = f->nx;
@@ -29,15 +31,16 @@ static inline box fused_reach(const field_shape *f, box cells, int64_t reach, co
 }
 
 /* What a sweep may be given. */
-static inline bool fused_fits(const field_shape *f, int radius, box cells, int steps, const boundary *sides)
+static inline bool fused_fits(const field_shape *f, stencil_form form, int radius, box cells, int steps, const boundary *sides)
 {
-    const int64_t reach = (int64_t)steps * radius;
+    const int64_t reach = (int64_t)steps * radius, reach_y = form == STENCIL_LINE ? 0 : reach;
     const int64_t low_x = fused_mirrors(sides->x_low.kind) ? 0 : reach - f->depth_x;
     const int64_t high_x = f->nx + (fused_mirrors(sides->x_high.kind) ? 0 : f->depth_x - reach);
-    const int64_t low_y = fused_mirrors(sides->y_low.kind) ? 0 : reach - f->depth_y;
-    const int64_t high_y = f->ny + (fused_mirrors(sides->y_high.kind) ? 0 : f->depth_y - reach);
-    return box_empty(cells) || (steps >= 1 && reach <= f->depth_x && reach <= f->depth_y && radius <= f->nx && radius <= f->ny &&
-                                low_x <= cells.x0 && cells.x1 <= high_x && low_y <= cells.y0 && cells.y1 <= high_y);
+    const int64_t low_y = fused_mirrors(sides->y_low.kind) ? 0 : reach_y - f->depth_y;
+    const int64_t high_y = f->ny + (fused_mirrors(sides->y_high.kind) ? 0 : f->depth_y - reach_y);
+    return box_empty(cells) || (steps >= 1 && reach <= f->depth_x && reach_y <= f->depth_y && radius <= f->nx &&
+                                (form == STENCIL_LINE || radius <= f->ny) && low_x <= cells.x0 && cells.x1 <= high_x &&
+                                low_y <= cells.y0 && cells.y1 <= high_y);
 }
 
 #endif

@@ -4,10 +4,12 @@
 
 static const fused_unit *unit_of(const stencil *op)
 {
-    if (op->form != STENCIL_STAR || op->has_prev) return nullptr;
-    switch (op->type) {
-    case DTYPE_F32: return &fused_cuda_star_f32;
-    case DTYPE_F64: return &fused_cuda_star_f64;
+    const bool f32 = op->type == DTYPE_F32;
+    if (op->has_prev) return nullptr;
+    switch (op->form) {
+    case STENCIL_LINE: return f32 ? &fused_cuda_line_f32 : &fused_cuda_line_f64;
+    case STENCIL_STAR: return f32 ? &fused_cuda_star_f32 : &fused_cuda_star_f64;
+    case STENCIL_BOX: return f32 ? &fused_cuda_box_f32 : &fused_cuda_box_f64;
     }
     return nullptr;
 }
@@ -31,7 +33,7 @@ int fused_cuda_sweep(device *d, const field_shape *f, void *next, const void *cu
     const stencil *op = &((const device_cuda *)d)->bound;
     const fused_unit *unit = unit_of(op);
     assert(unit && steps > 0 && op->type == f->type && next != cur && fused_cuda_steps(d, steps) == steps);
-    assert(fused_fits(f, op->radius, cells, steps, sides));
+    assert(fused_fits(f, op->form, op->radius, cells, steps, sides));
     const fused_call call = { f, field_at(f, next, 0, 0), field_at_const(f, cur, 0, 0), cells, steps, sides, device_cuda_stream(s) };
     return unit->sweep(op->radius, &call);
 }

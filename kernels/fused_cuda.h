@@ -1,5 +1,5 @@
 /* What fused_cuda.cu, the dispatch, shares with the files that hold the kernels of several steps in one sweep. As with the
- * single sweeps (stencil_cuda.h), a file is a unit with constant memory of its own; here one for each cell type. */
+ * single sweeps (stencil_cuda.h), a file is a unit with constant memory of its own; here one for each form and cell type. */
 #ifndef FUSED_CUDA_H
 #define FUSED_CUDA_H
 
@@ -24,6 +24,7 @@ typedef struct fused_unit {
     cudaError_t (*sweep)(int radius, const fused_call *call);
 } fused_unit;
 
-extern const fused_unit fused_cuda_star_f32, fused_cuda_star_f64;
+extern const fused_unit fused_cuda_star_f32, fused_cuda_star_f64, fused_cuda_box_f32, fused_cuda_box_f64, fused_cuda_line_f32,
+    fused_cuda_line_f64;
 
 #endif

@@ -154,7 +154,7 @@ int fused_host_sweep(device *d, const field_shape *f, void *next, const void *cu
 {
     const device_host *h = (const device_host *)d;
     const int radius = h->op.radius;
-    assert(h->op.type == f->type && next != cur && fused_host_steps(d, steps) == steps && fused_fits(f, radius, cells, steps, sides));
+    assert(h->op.type == f->type && next != cur && fused_host_steps(d, steps) == steps && fused_fits(f, h->op.form, radius, cells, steps, sides));
     (void)stream;
     if (box_empty(cells)) return 0;
     const size_t cell_bytes = dtype_bytes(f->type);

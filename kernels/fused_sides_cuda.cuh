@@ -17,13 +17,65 @@ template <typename T> struct fused_axis {
     T low_value, high_value;
 };
 
+/* A warp's row of 32 V cells, V a lane, and what lies R cells beyond a lane's own at both ends; beyond the warp's own: its own. */
+template <int R, typename T, int V> static __device__ __forceinline__ void widen(const T (&row)[V], T (&around)[V + 2 * R])
+{
+#pragma unroll
+    for (int k = 0; k < R; k++) {
+        around[k] = __shfl_up_sync(~0u, row[V - R + k], 1);
+        around[R + V + k] = __shfl_down_sync(~0u, row[k], 1);
+    }
+#pragma unroll
+    for (int v = 0; v < V; v++) around[R + v] = row[v];
+}
+
+/* Of a warp's row of 32 V cells: lane g < R writes ghost g beyond x_low, lane R + g the one beyond x_high, where the row has them. */
+template <typename T, int R, int V> struct row_sides {
+    static constexpr int CELLS = 32 * V;
+    bool any;          /* the row has ghosts */
+    int ghost, image;  /* places in the row; ghost < 0: not this lane's affair */
+    bool odd, node;    /* value + value - image; the value itself */
+    T value;
+
+    /* The row's first cell is at x_low; it holds the images of the ghosts it has. */
+    __device__ __forceinline__ void begin(const fused_axis<T> &ax, int64_t x_low, int lane)
+    {
+        const bool at_low = ax.low != BOUNDARY_NONE && x_low < 0, at_high = ax.high != BOUNDARY_NONE && x_low + CELLS > ax.cells;
+        any = at_low || at_high;
+        const bool low = lane < R;
+        const int g = low ? lane : lane - R;
+        const boundary_kind kind = low ? ax.low : ax.high;
+        const int64_t place = (low ? -1 - g : ax.cells + g) - x_low;
+        const bool mine = lane < 2 * R && (low ? at_low : at_high) && 0 <= place && place < CELLS;
+        odd = kind == BOUNDARY_DIRICHLET;
+        node = odd && g == 0;
+        value = low ? ax.low_value : ax.high_value;
+        const int depth = odd && g > 0 ? g - 1 : g;
+        ghost = mine ? (int)place : -1;
+        image = mine ? (int)((low ? depth : ax.cells - 1 - depth) - x_low) : 0;
+    }
+
+    /* cells: CELLS of shared memory, the warp's own. */
+    __device__ __forceinline__ void impose(T (&row)[V], T *cells, int lane) const
+    {
+        T *const mine = cells + lane * V;
+#pragma unroll
+        for (int v = 0; v < V; v++) mine[v] = row[v];
+        __syncwarp();
+        if (ghost >= 0) {
+            const T u = cells[image];
+            cells[ghost] = node ? value : odd ? reflect(value, u) : u;
+        }
+        __syncwarp();
+#pragma unroll
+        for (int v = 0; v < V; v++) row[v] = mine[v];
+        __syncwarp();
+    }
+};
+
 template <typename T, int R, int V> struct strip_sides {
     static constexpr int CELLS = 32 * V, Q = 2 * R, NEVER = INT_MAX / 2;
-    /* x: lane g < R writes ghost g beyond x_low, lane R + g the one beyond x_high, where the strip has them */
-    bool x_ghosts;        /* the strip has any */
-    int ghost, image;     /* places in the strip; ghost < 0: not this lane's affair */
-    bool x_odd, x_node;   /* value + value - image; the value itself */
-    T x_value;
+    row_sides<T, R, V> x;
     /* y */
     int low_at, high_at;  /* of the rows that enter, row 0 and the first one beyond y_high, where these sides mirror */
     bool low_odd, high_odd;
@@ -36,19 +88,7 @@ template <typename T, int R, int V> struct strip_sides {
                                           int64_t stored_low, int64_t stored_high, int stored_rows)
     {
         const int lane = (int)threadIdx.x;
-        const bool at_low = ax.low != BOUNDARY_NONE && x_low < 0, at_high = ax.high != BOUNDARY_NONE && x_low + CELLS > ax.cells;
-        x_ghosts = at_low || at_high;
-        const bool low = lane < R;
-        const int g = low ? lane : lane - R;
-        const boundary_kind kind = low ? ax.low : ax.high;
-        const int64_t place = (low ? -1 - g : ax.cells + g) - x_low;
-        const bool mine = lane < 2 * R && (low ? at_low : at_high) && 0 <= place && place < CELLS;
-        x_odd = kind == BOUNDARY_DIRICHLET;
-        x_node = x_odd && g == 0;
-        x_value = low ? ax.low_value : ax.high_value;
-        const int depth = x_odd && g > 0 ? g - 1 : g;
-        ghost = mine ? (int)place : -1;
-        image = mine ? (int)((low ? depth : ax.cells - 1 - depth) - x_low) : 0;
+        x.begin(ax, x_low, lane);
         low_at = ay.low != BOUNDARY_NONE && y_first <= 0 ? (int)-y_first : -NEVER;
         high_at = ay.high != BOUNDARY_NONE && ay.cells - y_first < rows ? (int)(ay.cells - y_first) : NEVER;
         low_odd = ay.low == BOUNDARY_DIRICHLET;
@@ -59,34 +99,20 @@ template <typename T, int R, int V> struct strip_sides {
         stored = 0;
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            const int64_t x = x_low + lane * V + v;
-            stored |= (unsigned)(stored_low <= x && x < stored_high) << v;
+            const int64_t at = x_low + lane * V + v;
+            stored |= (unsigned)(stored_low <= at && at < stored_high) << v;
         }
     }
 
     /* Before `row`, counted as those that enter, completes a row of the next level: its ghosts, and, once, the rows above row 0. */
     template <int FIRST> __device__ __forceinline__ void impose(T (&queue)[Q][V], T (&arriving)[V], int row) const
     {
-        if (x_ghosts) impose_x(arriving);
+        if (x.any) {
+            __shared__ __align__(16) T cells[CELLS];
+            x.impose(arriving, cells, (int)threadIdx.x);
+        }
         if (row >= high_at) impose_high<FIRST>(queue, arriving, row - high_at);
         if (row - R == low_at) impose_low<FIRST>(queue);
-    }
-
-    __device__ __forceinline__ void impose_x(T (&row)[V]) const
-    {
-        __shared__ __align__(16) T cells[CELLS];
-        T *const mine = cells + threadIdx.x * V;
-#pragma unroll
-        for (int v = 0; v < V; v++) mine[v] = row[v];
-        __syncwarp();
-        if (ghost >= 0) {
-            const T u = cells[image];
-            cells[ghost] = x_node ? x_value : x_odd ? reflect(x_value, u) : u;
-        }
-        __syncwarp();
-#pragma unroll
-        for (int v = 0; v < V; v++) row[v] = mine[v];
-        __syncwarp();
     }
 
     /* Rows -R .. -1 from rows 0 .. R-1; the queue has them all. */

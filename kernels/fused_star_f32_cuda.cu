@@ -2,12 +2,12 @@
 #include "fused_unit_cuda.cuh"
 
 static constexpr fused_entry table[] = {
-    FUSED(float, 1, 10, 8, 4, 8, 4, 2), FUSED(float, 1, 8, 8, 4, 8, 4, 2),  FUSED(float, 1, 4, 8, 4, 8, 4, 2),
-    FUSED(float, 1, 2, 8, 4, 8, 4, 2),  FUSED(float, 1, 1, 4, 4, 8, 4, 2),
-    FUSED(float, 2, 5, 8, 4, 8, 4, 4),  FUSED(float, 2, 4, 8, 4, 8, 4, 4),  FUSED(float, 2, 2, 8, 4, 8, 4, 4),
-    FUSED(float, 2, 1, 4, 4, 8, 4, 4),
-    FUSED(float, 3, 4, 4, 6, 12, 4, 6), FUSED(float, 3, 2, 4, 6, 12, 4, 6), FUSED(float, 3, 1, 4, 6, 12, 4, 6),
-    FUSED(float, 4, 3, 4, 8, 12, 4, 8), FUSED(float, 4, 2, 4, 8, 12, 4, 8), FUSED(float, 4, 1, 4, 8, 12, 4, 8),
+    FUSED_STAR(float, 1, 12, 8, 4, 8, 4, 2), FUSED_STAR(float, 1, 8, 8, 4, 8, 4, 2), FUSED_STAR(float, 1, 4, 8, 4, 8, 4, 2),
+    FUSED_STAR(float, 1, 2, 8, 4, 8, 4, 2),  FUSED_STAR(float, 1, 1, 4, 4, 8, 4, 2),
+    FUSED_STAR(float, 2, 6, 8, 4, 8, 4, 4),  FUSED_STAR(float, 2, 4, 8, 4, 8, 4, 4), FUSED_STAR(float, 2, 2, 8, 4, 8, 4, 4),
+    FUSED_STAR(float, 2, 1, 4, 4, 8, 4, 4),
+    FUSED_STAR(float, 3, 4, 4, 6, 12, 4, 6), FUSED_STAR(float, 3, 2, 4, 6, 12, 4, 6), FUSED_STAR(float, 3, 1, 4, 6, 12, 4, 6),
+    FUSED_STAR(float, 4, 3, 4, 8, 12, 4, 8), FUSED_STAR(float, 4, 2, 4, 8, 12, 4, 8), FUSED_STAR(float, 4, 1, 4, 8, 12, 4, 8),
 };
 using functions = fused_table<table, sizeof table / sizeof *table>;
 

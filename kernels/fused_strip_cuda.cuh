@@ -1,10 +1,14 @@
-/* Several time steps of a star in one pass over memory, by warp strips.
+/* Several time steps of a star or a box in one pass over memory, by warp strips.
  *
  * A warp owns a strip of 32 V columns and streams down a chunk of rows. Each of the STEPS levels that are computed keeps, in
  * registers, the 2R rows of the level before it that wait for their neighbour R rows below. A row that arrives at a level
  * completes the row R above it one level further, which arrives there at once: a cascade; nothing is stored in between, and
  * since neighbours in x come by shuffle, no warp waits for another. For every STEPS rows of sums one row enters from memory
  * and one leaves. The queue of 2R rows turns without moves: the loop over rows is unrolled by a multiple of its length.
+ *
+ * A box waits differently: its sums go row by row, so that a row that arrives is added at once to the 2R + 1 sums it belongs to, and what
+ * waits is the 2R of them that are not complete. Then only the arriving row's neighbours in x are shuffled. Border items keep rows
+ * all the same: their ghost rows are known only when later rows have come.
  *
  * What it costs: a strip stores 2 HALO columns less than it computes, a chunk 2 STEPS R rows less.
  *
@@ -80,20 +84,14 @@ static __device__ __forceinline__ void store16(double *to, const double *c, unsi
                  : "memory");
 }
 
-/* A row of the next level: the queue holds rows y-R .. y+R-1 from slot FIRST on, `below` is row y+R. */
+/* A star's row of the next level: the queue holds rows y-R .. y+R-1 from slot FIRST on, `below` is row y+R. */
 template <int FIRST, typename T, int R, int V>
-static __device__ __forceinline__ void strip_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
+static __device__ __forceinline__ void star_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
 {
     constexpr int Q = 2 * R;
     const T(&here)[V] = queue[(FIRST + R) % Q];
     T around[V + 2 * R];
-#pragma unroll
-    for (int k = 0; k < R; k++) {
-        around[k] = __shfl_up_sync(~0u, here[V - R + k], 1);
-        around[R + V + k] = __shfl_down_sync(~0u, here[k], 1);
-    }
-#pragma unroll
-    for (int v = 0; v < V; v++) around[R + v] = here[v];
+    widen<R>(here, around);
 #pragma unroll
     for (int k = R; k >= 1; k--) { /* a term of all V sums at a time: they do not depend on each other */
         const T(&north)[V] = queue[(FIRST + R - k) % Q];
@@ -111,10 +109,48 @@ static __device__ __forceinline__ void strip_row(const T (&queue)[2 * R][V], con
     for (int v = 0; v < V; v++) sum[v] = term(4 * R, here[v], sum[v]);
 }
 
+/* Adds a row of a box, number `dy` + R of its 2R + 1, to a sum. */
+template <int R, typename T, int V> static __device__ __forceinline__ void add_box_row(int dy, const T (&around)[V + 2 * R], T (&sum)[V])
+{
+#pragma unroll
+    for (int dx = -R; dx <= R; dx++)
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[v] = term((dy + R) * (2 * R + 1) + dx + R, around[R + v + dx], sum[v]);
+}
+
+/* A box's row of the next level from rows that wait, as in star_row. */
+template <int FIRST, typename T, int R, int V>
+static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
+{
+#pragma unroll
+    for (int dy = -R; dy <= R; dy++) {
+        T around[V + 2 * R];
+        widen<R>(dy == R ? below : queue[(FIRST + R + dy) % (2 * R)], around);
+        add_box_row<R>(dy, around, sum);
+    }
+}
+
+/* Adds a row to the sums that wait, the one nearest its end in slot FIRST: that one is complete and becomes the row, and the sum that begins
+ * takes its slot. */
+template <int FIRST, typename T, int R, int V> static __device__ __forceinline__ void box_sums(T (&waiting)[2 * R][V], T (&row)[V])
+{
+    constexpr int Q = 2 * R;
+    T around[V + 2 * R], begun[V] = {};
+    widen<R>(row, around);
+#pragma unroll
+    for (int k = 0; k < Q; k++) add_box_row<R>(R - k, around, waiting[(FIRST + k) % Q]);
+    add_box_row<R>(-R, around, begun);
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        row[v] = waiting[FIRST][v];
+        waiting[FIRST][v] = begun[v];
+    }
+}
+
 /* A warp at work on its item. */
-template <typename T, int R, int STEPS, int V, bool BORDER> struct strip {
+template <stencil_form FORM, typename T, int R, int STEPS, int V, bool BORDER> struct strip {
     using S = strip_shape<T, R, STEPS, V>;
-    T queue[STEPS][S::QUEUE][V];
+    T queue[STEPS][S::QUEUE][V]; /* rows that wait; of a box's interior item, sums */
     strip_sides<T, R, V> sides; /* of border items only */
     const T *from; /* what the lane asks for next */
     T *to;         /* where the lane's cells of the row that comes out next go */
@@ -143,9 +179,14 @@ template <typename T, int R, int STEPS, int V, bool BORDER> struct strip {
         ask(row + S::RING - 1); /* into the place of the row before, which all lanes have read */
 #pragma unroll
         for (int level = 0; level < STEPS; level++) {
+            if constexpr (FORM == STENCIL_BOX && !BORDER) {
+                box_sums<SLOT, T, R, V>(queue[level], arriving);
+                continue;
+            }
             if constexpr (BORDER) sides.template impose<SLOT>(queue[level], arriving, row - level * R);
             T sum[V] = {};
-            strip_row<SLOT, T, R, V>(queue[level], arriving, sum);
+            if constexpr (FORM == STENCIL_BOX) box_row<SLOT, T, R, V>(queue[level], arriving, sum);
+            else star_row<SLOT, T, R, V>(queue[level], arriving, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
                 queue[level][SLOT][v] = arriving[v];
@@ -169,7 +210,7 @@ template <typename T, int R, int STEPS, int V, bool BORDER> struct strip {
     }
 };
 
-template <typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool BORDER>
+template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool BORDER>
 static __global__ void __launch_bounds__(32, BLOCKS)
     strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
                  const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay)
@@ -191,7 +232,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     const int height = (int)min((int64_t)part.height, part.cells.y1 - y_low), rows = height + 2 * S::REACH;
     const int64_t stored_low = max(part.cells.x0, x_low + S::HALO), stored_high = min(part.cells.x1, x_low + S::CELLS - S::HALO);
 
-    strip<T, R, STEPS, V, BORDER> s = {};
+    strip<FORM, T, R, STEPS, V, BORDER> s = {};
     if constexpr (BORDER) s.sides.begin(ax, ay, x_low, y_low - S::REACH, rows, stored_low, stored_high, height);
     const int data_end = BORDER ? min(rows, s.sides.high_at) : rows;
     s.from = cur + (y_low - S::REACH) * pitch + x_low + lane * S::PIECE;

@@ -2,15 +2,23 @@
 #ifndef FUSED_UNIT_CUDA_CUH
 #define FUSED_UNIT_CUDA_CUH
 
+#include "fused_line_cuda.cuh"
 #include "fused_strip_cuda.cuh"
+
+template <typename T> static inline fused_axis<T> axis_of(int64_t cells, const boundary_side &low, const boundary_side &high)
+{
+    return { cells, fused_mirrors(low.kind) ? low.kind : BOUNDARY_NONE, fused_mirrors(high.kind) ? high.kind : BOUNDARY_NONE,
+             (T)low.value, (T)high.value };
+}
 
 /* One radius and number of steps. Strips of 32 V cells, the rows' loop unrolled UNROLL times, registers for BLOCKS warps an SM. Border
  * strips may be narrower: they need registers for their sides. */
-template <typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_V, int EDGE_UNROLL> struct fused_instance {
+template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_V, int EDGE_UNROLL>
+struct fused_instance {
     using S = strip_shape<T, R, STEPS, V>;
     using EDGE = strip_shape<T, R, STEPS, EDGE_V>;
-    static constexpr auto interior = strip_kernel<T, R, STEPS, V, UNROLL, BLOCKS, false>;
-    static constexpr auto border = strip_kernel<T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, true>;
+    static constexpr auto interior = strip_kernel<FORM, T, R, STEPS, V, UNROLL, BLOCKS, false>;
+    static constexpr auto border = strip_kernel<FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, true>;
 
     static cudaError_t prepare()
     {
@@ -31,7 +39,7 @@ template <typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_
         const fused_strip strip = { S::STORED, EDGE::STORED, S::PIECE, S::REACH, warps * processors };
         const field_shape *f = c->shape;
         const fused_plan plan = fused_plan_make(strip, f, c->cells, c->sides);
-        const fused_axis<T> ax = axis_of(f->nx, c->sides->x_low, c->sides->x_high), ay = axis_of(f->ny, c->sides->y_low, c->sides->y_high);
+        const fused_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high), ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
         if (plan.border.items > 0)
             border<<<plan.border.items, 32, 0, c->stream>>>((T *)c->next, (const T *)c->cur, f->pitch, f->depth_x, plan.border, ax, ay);
         if (plan.interior.items == 0) return cudaGetLastError();
@@ -50,11 +58,23 @@ template <typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_
         const cudaError_t last = cudaGetLastError();
         return e != cudaSuccess ? e : last;
     }
+};
 
-    static fused_axis<T> axis_of(int64_t cells, const boundary_side &low, const boundary_side &high)
+/* Lines of one radius and number of steps, V cells a lane. */
+template <typename T, int R, int STEPS, int V> struct fused_line_instance {
+    using S = line_piece<T, R, STEPS, V>;
+    static cudaError_t prepare() { return cudaSuccess; }
+    static cudaError_t sweep(const fused_call *c)
     {
-        return { cells, fused_mirrors(low.kind) ? low.kind : BOUNDARY_NONE, fused_mirrors(high.kind) ? high.kind : BOUNDARY_NONE,
-                 (T)low.value, (T)high.value };
+        const field_shape *f = c->shape;
+        const box &cells = c->cells;
+        const int64_t over = cells.x0 % S::VECTOR, x_first = cells.x0 - (over < 0 ? over + S::VECTOR : over);
+        const int64_t pieces = (cells.x1 - x_first + S::STORED - 1) / S::STORED, items = pieces * box_height(cells);
+        if (box_empty(cells)) return cudaSuccess;
+        line_fused_kernel<T, R, STEPS, V><<<(unsigned)((items + FUSED_LINE_WARPS - 1) / FUSED_LINE_WARPS), 32 * FUSED_LINE_WARPS, 0,
+                                            c->stream>>>((T *)c->next, (const T *)c->cur, f->pitch, f->depth_x, cells, x_first, pieces,
+                                                         axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high));
+        return cudaGetLastError();
     }
 };
 
@@ -64,10 +84,11 @@ struct fused_entry {
     cudaError_t (*sweep)(const fused_call *call);
 };
 
-#define FUSED(T, R, STEPS, ...)                                                                                                  \
-    {                                                                                                                            \
-        R, STEPS, fused_instance<T, R, STEPS, __VA_ARGS__>::prepare, fused_instance<T, R, STEPS, __VA_ARGS__>::sweep             \
-    }
+/* An entry: radius, steps, and what the instance takes besides. */
+#define FUSED(R, STEPS, ...) { R, STEPS, __VA_ARGS__::prepare, __VA_ARGS__::sweep }
+#define FUSED_STAR(T, R, STEPS, ...) FUSED(R, STEPS, fused_instance<STENCIL_STAR, T, R, STEPS, __VA_ARGS__>)
+#define FUSED_BOX(T, R, STEPS, ...) FUSED(R, STEPS, fused_instance<STENCIL_BOX, T, R, STEPS, __VA_ARGS__>)
+#define FUSED_LINE(T, R, STEPS, V) FUSED(R, STEPS, fused_line_instance<T, R, STEPS, V>)
 
 /* A unit's functions over its table, longest sweeps first. */
 template <const fused_entry *TABLE, int ENTRIES> struct fused_table {

@@ -10,9 +10,8 @@ static const char *no_fused_sweep(const sim *s)
     const stencil *op = &s->prob.op;
     if (sim_turns(s)) return "there are transposes between the sums of a step";
     if (op->has_prev) return "its step reads two levels";
-    if (op->form == STENCIL_LINE) return "there is no sweep of several steps in 1D";
     if (s->dev->fused_steps(s->dev, 1) == 0)
-        return op->form == STENCIL_BOX ? "there is no sweep of several steps of a box on this device"
+        return op->form == STENCIL_LINE ? "there is no sweep of several steps in 1D on this device" : op->form == STENCIL_BOX ? "there is no sweep of several steps of a box on this device"
                                        : "there is no sweep of several steps of a radius that large on this device";
     return NULL;
 }
