@@ -1,5 +1,8 @@
 /* An axis maps the cells near one of its sides to their images beyond the field: target = offset + sign * source. Along x and y
- * independently, so that a corner is the product of two axes. */
+ * independently, so that a corner is the product of two axes.
+ *
+ * An inbox holds the ghost columns left of a rank's cells, then those right of them, each with the ghosts above and below; own rows
+ * begin on a line, so that tiles, which have 8 rows at least, send whole sectors. */
 #include "whole_plan.h"
 
 #include <assert.h>
@@ -44,8 +47,57 @@ static field_shape shape_of(const decomp *dec, const field_shape *shape, int ran
     return field_shape_make(shape->type, box_width(theirs), box_height(theirs), shape->depth_x, shape->depth_y);
 }
 
+/* Cells of the inbox from its start to ghost (0, 0) of the columns on side dx, x counted from the first of them. */
+static int64_t column_place(const field_shape *shape, int radius, int dx)
+{
+    const int64_t line = (int64_t)(FIELD_ALIGN_BYTES / dtype_bytes(shape->type)), above = (int64_t)radius * radius;
+    const int64_t lead = (above + line - 1) / line * line;
+    return dx < 0 ? lead : lead + (lead + (shape->ny + radius) * radius + line - 1) / line * line;
+}
+
+size_t whole_plan_columns_bytes(const field_shape *shape, int radius)
+{
+    return (size_t)(column_place(shape, radius, 1) + (shape->ny + radius) * radius) * dtype_bytes(shape->type);
+}
+
+int whole_plan_columns(const decomp *dec, const field_shape *shape, int radius, bool corners, pack_piece *piece)
+{
+    const int rows = corners ? radius : 0;
+    int count = 0;
+    for (int dx = -1; dx <= 1; dx += 2) {
+        const int64_t x = dx < 0 ? -radius : shape->nx;
+        if (dec->neighbour[direction_of(dx, 0)] < 0) continue;
+        piece[count++] = (pack_piece){ box_make(x, x + radius, -rows, shape->ny + rows),
+                                       column_place(shape, radius, dx) - (int64_t)rows * radius };
+    }
+    return count;
+}
+
+static void add_inboxes(whole_step *w, const decomp *dec, const field_shape *shape, int radius, bool corners,
+                        const whole_level *cur)
+{
+    pack_piece piece[WHOLE_INBOXES_MAX];
+    w->inboxes = whole_plan_columns(dec, shape, radius, corners, piece);
+    for (int i = 0; i < w->inboxes; i++)
+        w->inbox[i] = (whole_inbox){ piece[i].cells,
+                                     (char *)cur->columns.mine + (size_t)piece[i].offset * dtype_bytes(shape->type),
+                                     field_at(shape, cur->field.mine, piece[i].cells.x0, piece[i].cells.y0) };
+}
+
+/* The image of own cells in the target's field, or, where they are ghosts of its columns on side dx, in the inbox of those. */
+static whole_image image_at(const field_shape *target, void *field, void *columns, int dx, int radius, box cells,
+                            const axis_image *x, const axis_image *y)
+{
+    const int64_t to_x = x->offset + x->sign * cells.x0, to_y = y->offset + y->sign * cells.y0;
+    const int64_t column = column_place(target, radius, dx) + to_y * radius + (dx < 0 ? to_x + radius : to_x - target->nx);
+    return (whole_image){
+        cells, columns ? (char *)columns + (size_t)column * dtype_bytes(target->type) : field_at(target, field, to_x, to_y),
+        x->sign, y->sign * (columns ? radius : target->pitch), x->odd, y->odd, x->value, y->value,
+    };
+}
+
 bool whole_plan_make(whole_step *w, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
-                     const whole_field *next, const whole_field *flags, void *done)
+                     const whole_level *cur, const whole_level *next, const whole_memory *flags, void *done)
 {
     memset(w, 0, sizeof *w);
     if (shape->depth_y == 0 || shape->nx < radius || shape->ny < radius) return false;
@@ -68,11 +120,10 @@ bool whole_plan_make(whole_step *w, const decomp *dec, const field_shape *shape,
         const axis_image y = image_along(shape->ny, target.ny, radius, dy, side_y);
         const box cells = box_make(x.from, x.to, y.from, y.to);
         if (box_empty(cells)) continue;
-        void *const field = to < 0 ? next->mine : next->theirs[to];
-        w->image[w->images++] = (whole_image){
-            cells, field_at(&target, field, x.offset + x.sign * x.from, y.offset + y.sign * y.from), x.sign,
-            y.sign * target.pitch, x.odd, y.odd, x.value, y.value,
-        };
+        assert(to_x == 0 || next->columns.theirs[to]);
+        w->image[w->images++] = image_at(&target, to < 0 ? next->field.mine : next->field.theirs[to],
+                                         to_x == 0 ? NULL : next->columns.theirs[to], -to_x, radius, cells, &x, &y);
     }
+    add_inboxes(w, dec, shape, radius, corners, cur);
     return true;
 }

@@ -4,24 +4,33 @@
 #define WHOLE_PLAN_H
 
 #include "decomp.h"
-#include "field.h"
-#include "boundary.h"
-#include "whole.h"
+#include "device.h"
 
-/* Device memory of one field on this rank and, mapped, on its neighbours; all are allocations of field_shape's layout. */
-typedef struct whole_field {
+/* Device memory of one kind on this rank and, mapped, on its neighbours. */
+typedef struct whole_memory {
     void *mine;
     void *theirs[DECOMP_NEIGHBOURS]; /* NULL where there is no neighbour */
-} whole_field;
+} whole_memory;
+
+/* One of the two buffers that levels alternate between. */
+typedef struct whole_level {
+    whole_memory field;   /* of field_shape's layout */
+    whole_memory columns; /* the inbox of ghost columns: whole_plan_columns_bytes; NULL where no columns are cut */
+} whole_level;
 
 /* Bytes of the flags and counters that one rank needs: WHOLE_PLAN_FLAG_BYTES of zeros that the neighbours map, and as many
  * of its own. */
 enum { WHOLE_PLAN_FLAG_BYTES = DECOMP_NEIGHBOURS * WHOLE_FLAG_BYTES };
 
-/* The step that writes `next`; its level and change are the caller's. sides: of the rank, NONE where a neighbour lies.
+/* The ghost columns that neighbours give, and where they stand in the inbox: whoever has filled a field's ghosts packs them
+ * there before steps begin. piece[WHOLE_INBOXES_MAX]; returns how many there are. */
+int whole_plan_columns(const decomp *dec, const field_shape *shape, int radius, bool corners, pack_piece *piece);
+size_t whole_plan_columns_bytes(const field_shape *shape, int radius);
+
+/* The step from cur to next; its beat and change are the caller's. sides: of the rank, NONE where a neighbour lies.
  * radius: of the stencil; corners: it reads diagonal ghosts. False where a ghost would be the image of an image (the axis
  * is shorter than the ghosts are deep) or the field has no ghosts along y. */
 bool whole_plan_make(whole_step *w, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
-                     const whole_field *next, const whole_field *flags, void *done);
+                     const whole_level *cur, const whole_level *next, const whole_memory *flags, void *done);
 
 #endif

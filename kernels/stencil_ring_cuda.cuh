@@ -25,16 +25,21 @@
 
 #include "stencil_slide_cuda.cuh"
 
-/* |next - cur| as an integer that orders like it, a NaN above all numbers. */
-static __device__ __forceinline__ unsigned change_bits(float a, float b) { return __float_as_uint(a - b) & 0x7fffffffu; }
-static __device__ __forceinline__ unsigned long long change_bits(double a, double b)
+/* The larger of `most` and |a - b|, as integers that order like them, a NaN above all numbers. */
+static __device__ __forceinline__ unsigned larger_change(unsigned most, float a, float b)
 {
-    return (unsigned long long)__double_as_longlong(a - b) & 0x7fffffffffffffffull;
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(__uint_as_float(most)), "f"(fabsf(a - b)));
+    return __float_as_uint(larger);
 }
-template <typename T> using change_word = decltype(change_bits(T(), T()));
+static __device__ __forceinline__ unsigned long long larger_change(unsigned long long most, double a, double b)
+{
+    return max(most, (unsigned long long)__double_as_longlong(a - b) & 0x7fffffffffffffffull);
+}
+template <typename T> using change_word = decltype(larger_change(0, T(), T()));
 
-/* The tile at (x, y) of the box `cells`, by all threads of the block. CHANGE (stars only): returns the largest change_bits
- * of the thread's cells. */
+/* The tile at (x, y) of the box `cells`, by all threads of the block. CHANGE (stars only): returns the largest
+ * |next - cur| of the thread's cells. */
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
 static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur, const T *prev, int64_t pitch, const box &cells,
                                                            int64_t x, int64_t y, int height)
@@ -150,7 +155,7 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
 #pragma unroll
                     for (int b = 0; b < B; b++)
 #pragma unroll
-                        for (int v = 0; v < V; v++) change = max(change, change_bits(sum[b][v], kept[R + b][v]));
+                        for (int v = 0; v < V; v++) change = larger_change(change, sum[b][v], kept[R + b][v]);
                 }
             } else {
 #pragma unroll
@@ -160,7 +165,7 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
                     if (CHANGE) {
 #pragma unroll
                         for (int v = 0; v < V; v++)
-                            if (v >= in.from && v < in.to) change = max(change, change_bits(sum[b][v], kept[R + b][v]));
+                            if (v >= in.from && v < in.to) change = larger_change(change, sum[b][v], kept[R + b][v]);
                     }
                 }
             }

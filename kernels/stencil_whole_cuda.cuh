@@ -54,6 +54,22 @@ static __device__ __forceinline__ box cut(const box &a, const box &b)
     return { max(a.x0, b.x0), min(a.x1, b.x1), max(a.y0, b.y0), min(a.y1, b.y1) };
 }
 
+/* Ghost columns that came for cur's level, as far as the tile reads them. Tiles one above the other put down the same cells. */
+template <stencil_form FORM, typename T, int R>
+static __device__ __forceinline__ void take_columns(const whole_step &w, const box &tile, int64_t pitch)
+{
+    constexpr int ROWS = FORM == STENCIL_BOX ? R : 0;
+    const int threads = (int)(blockDim.x * blockDim.y), me = (int)(threadIdx.y * blockDim.x + threadIdx.x);
+    for (int i = 0; i < w.inboxes; i++) {
+        const whole_inbox &in = w.inbox[i];
+        const box part = cut(in.ghosts, { tile.x0 - R, tile.x1 + R, tile.y0 - ROWS, tile.y1 + ROWS });
+        if (part.x0 >= part.x1) continue;
+        const int64_t row = part.y0 - in.ghosts.y0;
+        for (int k = me; k < (int)(part.y1 - part.y0) * R; k += threads)
+            static_cast<T *>(in.to)[(row + k / R) * pitch + k % R] = __ldcg(static_cast<const T *>(in.from) + row * R + k);
+    }
+}
+
 /* What a block knows of its place, in shared memory while it computes: kept in registers it cost a block an SM. */
 struct whole_place {
     box tile;
@@ -86,6 +102,14 @@ static __device__ __forceinline__ void next_step_may_come()
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* Bulk copies come after the thread's other accesses to memory. */
+static __device__ __forceinline__ void order_bulk_copies()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.proxy.async;" ::: "memory");
 #endif
 }
 
@@ -124,13 +148,18 @@ static __device__ __forceinline__ unsigned long long largest_of(unsigned long lo
 static __device__ __forceinline__ double double_of(unsigned bits) { return (double)__uint_as_float(bits); }
 static __device__ __forceinline__ double double_of(unsigned long long bits) { return __longlong_as_double((long long)bits); }
 
-/* Atomics on one address take turns, and one a warp halved the speed of the step: so only what passes the norm as it was when
- * the block began is joined. */
+static __device__ __forceinline__ unsigned long long *norm_word(const whole_step &w)
+{
+    return reinterpret_cast<unsigned long long *>(w.change) + blockIdx.x % WHOLE_NORM_WORDS * WHOLE_NORM_STEP;
+}
+
+/* Atomics on one address take turns, and one a warp halved the speed of the step: so only what passes the word as it was when the
+ * block began is joined. */
 template <typename T>
-static __device__ __forceinline__ void join_change(uint64_t *norm, change_word<T> change, unsigned long long known)
+static __device__ __forceinline__ void join_change(unsigned long long *norm, change_word<T> change, unsigned long long known)
 {
     const unsigned long long mine = cell_abs_bits(double_of(largest_of(change)));
-    if (threadIdx.x % 32 == 0 && mine > known) atomicMax(reinterpret_cast<unsigned long long *>(norm), mine);
+    if (threadIdx.x % 32 == 0 && mine > known) atomicMax(norm, mine);
 }
 
 /* As many blocks an SM as the tiles' kernel has. */
@@ -148,7 +177,7 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_
                  const __grid_constant__ whole_step w, const __grid_constant__ whole_counts counts, const whole_sides own)
 {
     __shared__ whole_place kept;
-    __shared__ unsigned long long known_change; /* what the norm was when the block began */
+    __shared__ unsigned long long known_change; /* what the block's word of the norm was when it began */
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
     const whole_place place = place_of<R>(boxes, w, own, cells, x, y);
@@ -159,18 +188,21 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_
                 while ((flag_acquire(w.link[k].mine) + 1) % WHOLE_BEATS == w.beat) {}
     }
     step_before_done();
-    if (CHANGE && threadIdx.x == 0 && threadIdx.y == 0 && blockIdx.x == 0) *w.clear = 0;
+    if (CHANGE && threadIdx.x < WHOLE_NORM_WORDS && threadIdx.y == 0 && blockIdx.x == 0) w.clear[threadIdx.x * WHOLE_NORM_STEP] = 0;
     if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not the warp that asks for the rows */
-        known_change = __ldcg(reinterpret_cast<unsigned long long *>(w.change));
+        known_change = __ldcg(norm_word(w));
     if (place.near) {
         __syncthreads();
-#if __CUDA_ARCH__ >= 900
-        asm volatile("fence.proxy.async;" ::: "memory");
-#endif
+        if (w.inboxes > 0) {
+            take_columns<FORM, T, R>(w, kept.tile, pitch);
+            order_bulk_copies();
+            __syncthreads();
+        }
+        order_bulk_copies();
     }
     const change_word<T> change = stencil_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
     next_step_may_come();
-    if (CHANGE) join_change<T>(w.change, change, known_change);
+    if (CHANGE) join_change<T>(norm_word(w), change, known_change);
     finish(kept, w, counts, next, pitch);
 }
 

@@ -10,6 +10,10 @@
  * these blocks have read: next's, which held the level before cur's. Both ranks step alike, so `next` here and there are
  * the same one of two buffers in turn. Blocks along linked sides come first in the grid.
  *
+ * Columns. A few bytes in each of thousands of rows cross a link badly: so images that become the neighbour's ghost columns are
+ * stored dense, row by row, into its inbox for next's level, and blocks beside a column put those that came for cur's level into
+ * cur's ghosts before they read them. An inbox is overwritten as ghosts are: after this step's flag.
+ *
  * Of a level the flags hold the beat, which is its number mod WHOLE_BEATS: a neighbour cannot be more than one level ahead, since its
  * next step waits for this one's flag, so what a block finds is the level before the one that it waits for, that one, or the
  * next. Thus a step has the same arguments every WHOLE_BEATS steps, and may be captured in a graph.
@@ -24,7 +28,12 @@
 
 #include "box.h"
 
-enum { WHOLE_IMAGES_MAX = 8, WHOLE_LINKS_MAX = 8, WHOLE_FLAG_BYTES = 128, WHOLE_BEATS = 4 };
+enum { WHOLE_IMAGES_MAX = 8, WHOLE_LINKS_MAX = 8, WHOLE_INBOXES_MAX = 2,
+       WHOLE_FLAG_BYTES = 128, WHOLE_BEATS = 4 };
+
+/* Blocks join a norm in words that take turns, each on a line of its own: the first blocks of a step all have something to join,
+ * and what thousands of warps do to one address takes microseconds, in which that part of L2 serves nobody else. */
+enum { WHOLE_NORM_WORDS = 32, WHOLE_NORM_STEP = 16, WHOLE_NORM_BYTES = WHOLE_NORM_WORDS * WHOLE_NORM_STEP * 8 };
 
 typedef struct whole_image {
     box cells;                /* own cells */
@@ -41,13 +50,20 @@ typedef struct whole_link {
     uint64_t *done;   /* blocks of this step that are done with the link; 0 between steps. Own memory */
 } whole_link;
 
+typedef struct whole_inbox {
+    box ghosts;       /* in own coordinates */
+    const void *from; /* dense, row-major */
+    void *to;         /* the first of them in cur */
+} whole_inbox;
+
 typedef struct whole_step {
     whole_image image[WHOLE_IMAGES_MAX];
     whole_link link[WHOLE_LINKS_MAX];
-    int images, links;
+    whole_inbox inbox[WHOLE_INBOXES_MAX];
+    int images, links, inboxes;
     uint64_t beat;   /* of cur */
-    uint64_t *change; /* NULL, or where cell_abs_bits of max |next - cur| is joined by a maximum: 0 before */
-    uint64_t *clear;  /* with it: a word that the step sets to 0, for the next one */
+    uint64_t *change; /* NULL, or a norm, 0 before, of whose words the largest becomes cell_abs_bits of max |next - cur| */
+    uint64_t *clear;  /* with it: another norm, whose words the step sets to 0, for the next one */
 } whole_step;
 
 #endif

@@ -81,6 +81,7 @@ static leave leave_agreed(attention *a, sim *s, const saver *v)
 typedef struct judge {
     bool rides;   /* norms come with the steps */
     bool pending; /* the last step's norm is still to be read */
+    bool shown;   /* every step takes its norm and nobody judges it: many such steps go in one graph, and its last norm is shown */
 } judge;
 
 static bool norm_due(const config *c, int64_t level) { return c->time.norm_every > 0 && level % c->time.norm_every == 0; }
@@ -89,10 +90,10 @@ static bool checkpoint_due(const config *c, int64_t level) { return c->checkpoin
 
 /* How many steps there are before something is to be done: at the end of the run, at norms and checkpoints, and, to a sweep's length,
  * when the ranks look at their flags. */
-static int64_t steps_to_go(const sim *s, const attention *look)
+static int64_t steps_to_go(const sim *s, const judge *j, const attention *look)
 {
     const config *c = s->cfg;
-    const int64_t every[] = { c->time.norm_every, c->checkpoint.every };
+    const int64_t every[] = { j->shown ? 0 : c->time.norm_every, c->checkpoint.every };
     const int64_t to_look = look->next_step - s->level, sweeps_to_look = (to_look + s->fuse - 1) / s->fuse;
     int64_t steps = c->time.steps - s->level;
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
@@ -106,10 +107,12 @@ static int64_t steps_to_go(const sim *s, const attention *look)
 static int steps_at_once(const sim *s, const judge *j, const attention *look, bool probed)
 {
     const config *c = s->cfg;
-    const int64_t steps = steps_to_go(s, look);
+    const int64_t steps = steps_to_go(s, j, look);
     const bool by_itself = s->fuse > 1 && steps > 1 && norm_due(c, s->level + steps);
     if (j->pending && c->time.tolerance > 0) return 1;
-    return sim_steps_at_once(s, steps - by_itself, probed);
+    int at_once = sim_steps_at_once(s, steps - by_itself, probed);
+    while (j->shown && (at_once & (at_once - 1)) != 0) at_once &= at_once - 1; /* the power of two below: one graph */
+    return at_once;
 }
 
 static void take_steps(sim *s, int steps, const judge *j, const step_probe *probe)
@@ -162,7 +165,8 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char 
     attention look = { first + 1, begin_s, first, deadline_s, 0 };
     clock_restart(ticks, s->streams.lane[0]);
 
-    judge norms = { c->time.norm_every > 0 && sim_can_step_with_change(s), false };
+    judge norms = { .rides = c->time.norm_every > 0 && sim_can_step_with_change(s) };
+    norms.shown = norms.rides && s->train && c->time.norm_every == 1 && c->time.tolerance == 0;
     while (s->level < c->time.steps) {
         const bool probed = stencil_step && clock_wants_probe(ticks, s->level - first);
         const int steps = steps_at_once(s, &norms, &look, probed);

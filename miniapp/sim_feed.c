@@ -48,7 +48,7 @@ void sim_settle_feed(sim *s)
     }
     void *const fields[2] = { s->u, s->other };
     s->feed = s->streams.feed = CONFIG_FEED_GRAPH;
-    s->train = train_create(&s->streams, &s->pass, fields, s->prob.op.has_prev);
+    s->train = train_create(&s->streams, &s->pass, fields, s->prob.op.has_prev, c->time.norm_every == 1);
 }
 
 int sim_train_steps(const sim *s) { return s->fuse * (s->train ? TRAIN_STEPS_MAX : 1); }

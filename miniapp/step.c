@@ -164,20 +164,20 @@ void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool excha
     if (p->whole && !exchange) p->whole_marks = UINT64_MAX; /* the neighbours know nothing of these steps */
 }
 
-void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, bool change)
+void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms)
 {
     if (p->whole && exchange) whole_pass_advance(p->whole, steps);
-    if (change) whole_pass_fetch(p->whole, s->lane[0]);
+    if (norms > 0) whole_pass_fetch(p->whole, norms, s->lane[0]);
 }
 
-static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool exchange, int beat, int turn,
+static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool exchange, int beat, whole_pass_norm norm,
                           const step_probe *probe)
 {
     device *d = s->dev;
     device_stream *stream = s->lane[0];
     stamp(probe, STEP_ENTERED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, stream));
-    whole_pass_step(p->whole, beat, prev, exchange, turn, stream);
+    whole_pass_step(p->whole, beat, prev, exchange, norm, stream);
     if (probe) { /* all of it is interior: what the exchange costs is the difference to a step without neighbours */
         device_event *const rest[] = { probe->interior_end, probe->comm_begin, probe->comm_posted, probe->comm_resumed,
                                        probe->comm_end, probe->shell_end };
@@ -224,28 +224,30 @@ int step_beat(const step_pass *p, void *const fields[2], const void *next, bool 
     return p->whole ? whole_pass_beat(p->whole, next, exchange) : next == fields[1];
 }
 
-void step_enqueue(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool exchange, int beat, int turn)
+void step_enqueue(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool exchange, int beat,
+                  whole_pass_norm norm)
 {
     void *next = fields[beat % 2], *cur = fields[1 - beat % 2];
     const void *prev = has_prev ? next : NULL;
-    if (p->whole) enqueue_whole(s, p, prev, exchange, beat, turn, NULL);
+    if (p->whole) enqueue_whole(s, p, prev, exchange, beat, norm, NULL);
     else enqueue_split(s, p, (job){ next, cur, prev, p->fuse, exchange, NULL });
 }
 
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe)
 {
     step_ready(s, p, next, cur, true);
-    enqueue_whole(s, p, NULL, true, whole_pass_beat(p->whole, next, true), whole_pass_turn(p->whole), probe);
-    step_taken(s, p, 1, true, true);
+    const whole_pass_norm norm = { whole_pass_turn(p->whole), 0, 1 };
+    enqueue_whole(s, p, NULL, true, whole_pass_beat(p->whole, next, true), norm, probe);
+    step_taken(s, p, 1, true, 1);
 }
 
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
                   const step_probe *probe)
 {
     step_ready(s, p, next, cur, exchange);
-    if (p->whole) enqueue_whole(s, p, prev, exchange, whole_pass_beat(p->whole, next, exchange), WHOLE_PASS_NO_NORM, probe);
+    if (p->whole) enqueue_whole(s, p, prev, exchange, whole_pass_beat(p->whole, next, exchange), (whole_pass_norm){ 0 }, probe);
     else enqueue_split(s, p, (job){ next, cur, prev, 1, exchange, probe });
-    step_taken(s, p, 1, exchange, false);
+    step_taken(s, p, 1, exchange, 0);
 }
 
 void step_sweep(step_streams *s, step_pass *p, void *next, void *cur, int steps, bool exchange, const step_probe *probe)

@@ -107,13 +107,15 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const vo
                   const step_probe *probe);
 /* The same by a fused sweep of `steps` steps, as fused_steps gave them, at most `fuse`. */
 void step_sweep(step_streams *s, step_pass *p, void *next, void *cur, int steps, bool exchange, const step_probe *probe);
-/* step_advance in parts, for steps that are captured; of a fused pass they are sweeps of `fuse` steps. step_ready: what must have happened before the first one of them (whole steps:
- * ghosts and flags; collective then). step_enqueue: the step from a level of that beat, the same work every time, with the
- * norm's turn (whole_pass_step) or none. step_taken: so many were. The beat of a level is even where fields[0] is written next. */
+/* step_advance in parts, for steps that are captured; of a fused pass they are sweeps of `fuse` steps. step_ready: what must have
+ * happened before the first one of them (whole steps: ghosts and flags; collective then). step_enqueue: the step from a level of
+ * that beat, the same work every time, with a norm (whole_pass_step) or none. step_taken: so many were, with so many norms. The
+ * beat of a level is even where fields[0] is written next. */
 void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
 int step_beat(const step_pass *p, void *const fields[2], const void *next, bool exchange);
-void step_enqueue(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool exchange, int beat, int turn);
-void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, bool change);
+void step_enqueue(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool exchange, int beat,
+                  whole_pass_norm norm);
+void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
 /* The same with max |next - cur| taken in the step, where step_can_change; whole_pass_change has the result. */

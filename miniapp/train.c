@@ -6,25 +6,26 @@
 #include "check.h"
 
 enum { SIZES = 6 }; /* 1 << 0 .. 1 << (SIZES - 1) steps */
-_Static_assert(1 << (SIZES - 1) == TRAIN_STEPS_MAX, "the largest size");
+_Static_assert(1 << (SIZES - 1) == TRAIN_STEPS_MAX && (int)TRAIN_STEPS_MAX <= (int)WHOLE_PASS_NORMS_MAX, "the largest size");
 
-/* What else a graph is kept by: the turn of its last step's norm, or one of these. */
+/* What else a graph is kept by: the turn of its norms, or one of these. */
 enum { PLAIN = WHOLE_PASS_TURNS, ALONE, KINDS };
 
 struct train {
     step_streams *s; /* not owned, as are: */
     step_pass *p;
     void *field[2];
-    bool has_prev;
+    bool has_prev, every_norm; /* every_norm: with norms every step has one, else the last one alone */
     int beats; /* of split steps 2: the buffers in turn */
     device_graph *graph[WHOLE_BEATS][SIZES][KINDS]; /* [beat of the first level]; NULL: not captured yet */
 };
 
-train *train_create(step_streams *s, step_pass *p, void *const fields[2], bool has_prev)
+train *train_create(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool every_norm)
 {
     train *t = calloc(1, sizeof *t);
     if (!t) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    *t = (train){ .s = s, .p = p, .field = { fields[0], fields[1] }, .has_prev = has_prev, .beats = p->whole ? WHOLE_BEATS : 2 };
+    *t = (train){ .s = s, .p = p, .field = { fields[0], fields[1] }, .has_prev = has_prev, .every_norm = every_norm,
+                  .beats = p->whole ? WHOLE_BEATS : 2 };
     return t;
 }
 
@@ -47,10 +48,11 @@ static device_graph *graph_of(train *t, int beat, int size, int kind)
     if (*g) return *g;
     DEVICE_CHECK(d, d->graph_begin(d, s->lane[0]));
     step_complete(s); /* other streams join by it */
-    for (int n = 0; n < 1 << size; n++) {
-        const bool last = n + 1 == 1 << size;
+    const int steps = 1 << size, norms = kind >= WHOLE_PASS_TURNS ? 0 : t->every_norm ? steps : 1;
+    for (int n = 0; n < steps; n++) {
+        const bool norm = n >= steps - norms;
         step_enqueue(s, t->p, t->field, t->has_prev, kind != ALONE, (beat + n) % WHOLE_BEATS,
-                     last && kind < WHOLE_PASS_TURNS ? kind : WHOLE_PASS_NO_NORM);
+                     norm ? (whole_pass_norm){ kind, n - (steps - norms), norms } : (whole_pass_norm){ 0 });
     }
     DEVICE_CHECK(d, d->graph_end(d, s->lane[0], g));
     step_complete(s); /* what was recorded above is the graph's */
@@ -69,6 +71,7 @@ void train_go(train *t, void *next, void *cur, int64_t steps, bool exchange, boo
     step_streams *s = t->s;
     device *d = s->dev;
     assert(!change || (exchange && step_can_change(t->p)));
+    assert(!change || !t->every_norm || (steps & (steps - 1)) == 0); /* one graph: its norms are one run */
     step_ready(s, t->p, next, cur, exchange);
     int beat = step_beat(t->p, t->field, next, exchange);
     for (int64_t left = steps; left > 0;) {
@@ -80,5 +83,5 @@ void train_go(train *t, void *next, void *cur, int64_t steps, bool exchange, boo
         beat = (beat + (1 << size)) % t->beats;
     }
     step_complete(s);
-    step_taken(s, t->p, steps, exchange, change);
+    step_taken(s, t->p, steps, exchange, !change ? 0 : t->every_norm ? (int)steps : 1);
 }

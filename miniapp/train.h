@@ -2,7 +2,7 @@
  * once for all, and the device goes from one step to the next without it.
  *
  * There is a graph for every power of two of steps, for every beat of the level it starts from (step.h: buffers and flags in turn),
- * and for every place where a norm of the last step goes; a train of steps is a few of them. Graphs keep the kernels'
+ * and for every turn of norms; a train of steps is a few of them. Graphs keep the kernels'
  * arguments, so whatever else changes from step to step (the parity of inboxes) is counted on the device.
  * Only for halos whose transports need no host. */
 #ifndef TRAIN_H
@@ -15,12 +15,13 @@ enum { TRAIN_STEPS_MAX = 32 };
 typedef struct train train;
 
 /* fields: the two buffers that levels alternate between; a stencil with an earlier level finds it in the one it writes.
- * All outlive the train. */
-train *train_create(step_streams *s, step_pass *p, void *const fields[2], bool has_prev);
+ * All outlive the train. every_norm: where norms are asked for, all steps have one; else the last of train_go's. */
+train *train_create(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool every_norm);
 void train_destroy(train **t);
 /* Captures what is not yet, so that nothing is left to the loop. */
 void train_prepare(train *t, bool change);
-/* `steps` steps from cur, the first of which writes next. change: with the norm of the last one, as step_advance_with_change.
+/* `steps` steps from cur, the first of which writes next. change: with norms, of which the last is read as after
+ * step_advance_with_change; with every_norm only for a power of two of steps.
  * exchange: as in step_advance. */
 void train_go(train *t, void *next, void *cur, int64_t steps, bool exchange, bool change);
 

@@ -18,14 +18,17 @@ struct whole_pass {
     MPI_Comm comm;
     peer *peers; /* NULL: no neighbours */
     void *field[2];
+    void *inbox[2]; /* of each one's ghost columns (whole_plan.h); NULL where no columns are cut */
+    pack_piece column[WHOLE_INBOXES_MAX]; /* where they stand in it */
+    int columns;
     whole_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
     void *flags, *done;
     int beat;             /* of the present level; its parity says which field the next step writes */
-    uint64_t *change;      /* WHOLE_PASS_TURNS words: where a step's norm is joined, and cleared by the one before; NULL: no norms */
-    uint64_t *change_host; /* pinned copies of them */
+    uint64_t *change;      /* [WHOLE_PASS_TURNS][WHOLE_PASS_NORMS_MAX] norms, each cleared by the step before its own; NULL: none */
+    uint64_t *change_host; /* [WHOLE_PASS_TURNS] norms, pinned: each run's last */
     device_stream *aside;  /* brings them, beside the next step */
     device_event *joined, *copied[WHOLE_PASS_TURNS];
-    int turn;              /* of the next step with a norm */
+    int turn;              /* of the next run of norms */
 };
 
 static void make_flags(whole_pass *w)
@@ -45,11 +48,11 @@ static void make_flags(whole_pass *w)
 static void make_changes(whole_pass *w)
 {
     device *d = w->d;
-    const size_t bytes = WHOLE_PASS_TURNS * sizeof *w->change;
+    const size_t host_bytes = WHOLE_PASS_TURNS * WHOLE_NORM_BYTES, bytes = host_bytes * WHOLE_PASS_NORMS_MAX;
     DEVICE_CHECK(d, d->stream_create(d, true, &w->aside));
     DEVICE_CHECK(d, d->event_create(d, false, &w->joined));
     for (int i = 0; i < WHOLE_PASS_TURNS; i++) DEVICE_CHECK(d, d->event_create(d, false, &w->copied[i]));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, bytes, (void **)&w->change_host));
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, host_bytes, (void **)&w->change_host));
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, (void **)&w->change));
     DEVICE_CHECK(d, d->fill_bytes(d, w->change, 0, bytes, w->aside));
     DEVICE_CHECK(d, d->stream_sync(d, w->aside));
@@ -68,9 +71,9 @@ static void free_changes(whole_pass *w)
 }
 
 /* What whole_plan_make takes, of one of this rank's allocations: its own address and the neighbours'. */
-static whole_field share(whole_pass *w, void *mine, const int *direction, int count)
+static whole_memory share(whole_pass *w, void *mine, const int *direction, int count)
 {
-    whole_field f = { .mine = mine };
+    whole_memory f = { .mine = mine };
     void *theirs[DECOMP_NEIGHBOURS];
     if (!w->peers) return f;
     peer_share(w->peers, mine, theirs);
@@ -78,17 +81,30 @@ static whole_field share(whole_pass *w, void *mine, const int *direction, int co
     return f;
 }
 
+static void make_inboxes(whole_pass *w, const decomp *dec, int radius, bool corners)
+{
+    if (dec->ranks_x == 1) return;
+    w->columns = whole_plan_columns(dec, &w->shape, radius, corners, w->column);
+    for (int i = 0; i < 2; i++)
+        DEVICE_CHECK(w->d, w->d->alloc(w->d, DEVICE_MEMORY_DEVICE, whole_plan_columns_bytes(&w->shape, radius), &w->inbox[i]));
+}
+
 static bool make_plans(whole_pass *w, const decomp *dec, const boundary *sides, int radius, bool corners, const int *direction,
                        int count)
 {
     decomp nobody = *dec;
+    whole_level level[2] = { 0 };
     bool ok = true;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) nobody.neighbour[k] = -1;
-    const whole_field flags = share(w, w->flags, direction, count);
+    const whole_memory flags = share(w, w->flags, direction, count);
     for (int i = 0; i < 2; i++) {
-        const whole_field next = share(w, w->field[i], direction, count);
-        ok = whole_plan_make(&w->linked[i], dec, &w->shape, sides, radius, corners, &next, &flags, w->done) && ok;
-        ok = whole_plan_make(&w->alone[i], &nobody, &w->shape, sides, radius, corners, &next, &flags, w->done) && ok;
+        level[i].field = share(w, w->field[i], direction, count);
+        if (w->inbox[i]) level[i].columns = share(w, w->inbox[i], direction, count);
+    }
+    for (int i = 0; i < 2; i++) {
+        const whole_level *next = &level[i], *cur = &level[1 - i];
+        ok = whole_plan_make(&w->linked[i], dec, &w->shape, sides, radius, corners, cur, next, &flags, w->done) && ok;
+        ok = whole_plan_make(&w->alone[i], &nobody, &w->shape, sides, radius, corners, cur, next, &flags, w->done) && ok;
     }
     return ok;
 }
@@ -101,10 +117,6 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
     const bool fits = shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius;
     if (!agree_all(fits && d->stencil_whole_can(d, false), comm)) {
         snprintf(why, why_bytes, "whole steps need a GPU and a 2D stencil");
-        return NULL;
-    }
-    if (dec->ranks_x > 1) { /* thousands of blocks with a fence each: 446 us a step on two H200s, where rows cut take 256 */
-        snprintf(why, why_bytes, "whole steps are slow where columns are cut");
         return NULL;
     }
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
@@ -125,6 +137,7 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
         }
     }
     make_flags(w);
+    make_inboxes(w, dec, radius, corners);
     if (d->stencil_whole_can(d, true)) make_changes(w);
     const bool ok = make_plans(w, dec, sides, radius, corners, direction, count);
     if (!agree_all(ok, comm)) {
@@ -142,6 +155,8 @@ void whole_pass_destroy(whole_pass **w)
     free_changes(*w);
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*w)->flags));
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*w)->done));
+    for (int i = 0; i < 2; i++)
+        if ((*w)->inbox[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*w)->inbox[i]));
     MPI_CHECK(MPI_Comm_free(&(*w)->comm));
     free(*w);
     *w = NULL;
@@ -156,6 +171,8 @@ void whole_pass_start(whole_pass *w, const void *next, device_stream *s)
     MPI_CHECK(MPI_Barrier(w->comm)); /* nobody's kernels run: nobody raises a flag */
     for (int k = 0; k < w->linked[0].links; k++)
         DEVICE_CHECK(d, d->copy(d, w->linked[0].link[k].mine, &beat, sizeof beat, s));
+    for (int i = 0; i < 2 && w->columns > 0; i++) /* both: ghosts that no cell gives come back out of either */
+        DEVICE_CHECK(d, d->pack(d, &w->shape, w->field[i], w->inbox[i], w->column, w->columns, s));
     DEVICE_CHECK(d, d->stream_sync(d, s));
     MPI_CHECK(MPI_Barrier(w->comm));
 }
@@ -169,26 +186,35 @@ int whole_pass_beat(const whole_pass *w, const void *next, bool exchange)
 
 void whole_pass_advance(whole_pass *w, int64_t steps) { w->beat = (int)((w->beat + steps) % WHOLE_BEATS); }
 
-void whole_pass_step(whole_pass *w, int beat, const void *prev, bool exchange, int turn, device_stream *s)
+enum { NORM = WHOLE_NORM_BYTES / (int)sizeof(uint64_t) };
+
+static uint64_t *norm_at(const whole_pass *w, int turn, int number)
+{
+    assert(number < WHOLE_PASS_NORMS_MAX);
+    return w->change + (turn * WHOLE_PASS_NORMS_MAX + number) * NORM;
+}
+
+void whole_pass_step(whole_pass *w, int beat, const void *prev, bool exchange, whole_pass_norm norm, device_stream *s)
 {
     device *d = w->d;
     const int i = beat % 2;
     whole_step step = exchange ? w->linked[i] : w->alone[i];
     step.beat = (uint64_t)beat;
-    if (turn != WHOLE_PASS_NO_NORM) {
-        step.change = w->change + turn;
-        step.clear = w->change + (turn + 1) % WHOLE_PASS_TURNS;
+    if (norm.of > 0) {
+        const int turn = norm.number + 1 < norm.of ? norm.turn : (norm.turn + 1) % WHOLE_PASS_TURNS;
+        step.change = norm_at(w, norm.turn, norm.number);
+        step.clear = norm_at(w, turn, turn == norm.turn ? norm.number + 1 : 0);
     }
     DEVICE_CHECK(d, d->stencil_whole(d, &w->shape, w->field[i], w->field[1 - i], prev, &step, s));
 }
 
-void whole_pass_fetch(whole_pass *w, device_stream *s)
+void whole_pass_fetch(whole_pass *w, int norms, device_stream *s)
 {
     device *d = w->d;
     const int turn = w->turn;
     DEVICE_CHECK(d, d->event_record(d, w->joined, s));
     DEVICE_CHECK(d, d->event_wait(d, w->joined, w->aside));
-    DEVICE_CHECK(d, d->copy(d, w->change_host + turn, w->change + turn, sizeof *w->change, w->aside));
+    DEVICE_CHECK(d, d->copy(d, w->change_host + turn * NORM, norm_at(w, turn, norms - 1), WHOLE_NORM_BYTES, w->aside));
     DEVICE_CHECK(d, d->event_record(d, w->copied[turn], w->aside));
     w->turn = (turn + 1) % WHOLE_PASS_TURNS;
 }
@@ -201,5 +227,10 @@ uint64_t whole_pass_change(whole_pass *w, int later)
 {
     const int turn = (w->turn + 2 * WHOLE_PASS_TURNS - 1 - later) % WHOLE_PASS_TURNS;
     DEVICE_CHECK(w->d, w->d->event_sync(w->d, w->copied[turn]));
-    return w->change_host[turn];
+    uint64_t most = 0;
+    for (int i = 0; i < WHOLE_NORM_WORDS; i++) {
+        const uint64_t word = w->change_host[turn * NORM + i * WHOLE_NORM_STEP];
+        if (word > most) most = word;
+    }
+    return most;
 }

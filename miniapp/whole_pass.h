@@ -23,8 +23,12 @@ void whole_pass_destroy(whole_pass **w);
  * first step will write. Waits for s. */
 void whole_pass_start(whole_pass *w, const void *next, device_stream *s);
 
-/* Norms have three words that take turns: one is joined, one cleared, one on its way to the host. */
-enum { WHOLE_PASS_TURNS = 3, WHOLE_PASS_NO_NORM = -1 };
+/* Norms come in runs, of steps that are enqueued together, and the host reads each run's last one. Runs have three turns: the
+ * words of one are joined, the first one of the next is cleared, one is on its way to the host. */
+enum { WHOLE_PASS_TURNS = 3, WHOLE_PASS_NORMS_MAX = 32 };
+typedef struct whole_pass_norm {
+    int turn, number, of; /* number, from 0, of a run of so many; of = 0: no norm */
+} whole_pass_norm;
 
 /* Of the present level, from which `next` will be written: the number of the level mod WHOLE_BEATS, odd where next is fields[1]. */
 int whole_pass_beat(const whole_pass *w, const void *next, bool exchange);
@@ -32,15 +36,15 @@ int whole_pass_beat(const whole_pass *w, const void *next, bool exchange);
 void whole_pass_advance(whole_pass *w, int64_t steps);
 
 /* Enqueues the step from a level of that beat on s. exchange = false: without the neighbours, for measuring; leaves their ghosts
- * as they are. turn: the word of the norm to take with it, whole_pass_turn, or none. A step enqueued with the same arguments
- * is the same work every time and may be captured. */
-void whole_pass_step(whole_pass *w, int beat, const void *prev, bool exchange, int turn, device_stream *s);
+ * as they are. norm: to be taken with it; those of a run in their order. A step enqueued with the same arguments is the same
+ * work every time and may be captured. */
+void whole_pass_step(whole_pass *w, int beat, const void *prev, bool exchange, whole_pass_norm norm, device_stream *s);
 bool whole_pass_can_change(const whole_pass *w);
-/* Of the next step with a norm; whole_pass_fetch after that step, never captured, brings the norm to the host and gives the turn
- * on. One step at a time, the last one's norm read before the next is asked for but one. */
+/* Of the next run; whole_pass_fetch after its steps, never captured, brings its last norm to the host and gives the turn on. That
+ * norm is read before the next run but one is enqueued. */
 int whole_pass_turn(const whole_pass *w);
-void whole_pass_fetch(whole_pass *w, device_stream *s);
-/* cell_abs_bits of this rank's max |next - cur| in the last step but `later` with the norm, later = 0 or 1; waits for it. */
+void whole_pass_fetch(whole_pass *w, int norms, device_stream *s);
+/* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1; waits for it. */
 uint64_t whole_pass_change(whole_pass *w, int later);
 
 #endif

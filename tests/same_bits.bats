@@ -135,7 +135,8 @@ gpu_choices=(
     "serial 2 run.transport=peer"
     "openmp 2 run.transport=peer"
     "graph 2 run.transport=peer"
-    "graph 2 run.transport=peer run.ranks_x=2 run.lanes=3"
+    "graph 2 run.transport=peer run.ranks_x=2"
+    "openmp 4 run.transport=peer run.ranks_x=2 run.ranks_y=2"
     "graph 2 run.transport=nccl"
     "graph 2 run.transport=staged"
 )
@@ -183,6 +184,19 @@ way=(grid.nx=61 grid.ny=47 time.steps=43 checkpoint.every=10 checkpoint.keep=0)
     every_feed d.ini
     [ "$(record .steps)" -gt 14 ]
     [ "$(record .steps)" -lt 5000 ]
+}
+
+@test "on a GPU many steps a graph, each with its norm, and the last one is the host's" {
+    local feed reference
+    deck d.ini problem.kind=laplace problem.dtype=f32 grid.nx=137 grid.ny=229 "grid.boundary=dirichlet 0" time.steps=83 time.norm_every=1 \
+        checkpoint.every=50
+    [ "$("$weft" info | grep -ci 'cuda.*GPU\|GPU-')" -gt 0 ] || skip "no GPU here"
+    weft_alone d.ini run.device=host
+    reference=$(record '[.fingerprint, .steps, .last_change] | tostring')
+    for feed in graph openmp; do
+        weft_run 2 d.ini run.device=cuda run.transport=peer "run.feed=$feed"
+        expect "$feed" "$reference" "$(record '[.fingerprint, .steps, .last_change] | tostring')"
+    done
 }
 
 @test "on a GPU every feed: heat in 1D" {
