@@ -23,7 +23,8 @@ int graph_cuda_end(device *, device_stream *s, device_graph **out)
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t executable = nullptr;
     cudaError_t e = cudaStreamEndCapture(device_cuda_stream(s), &graph);
-    if (e == cudaSuccess) e = cudaGraphInstantiate(&executable, graph, 0);
+    /* as its stream was: without it an exchange waited behind the interior beside it */
+    if (e == cudaSuccess) e = cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
     if (e == cudaSuccess) e = cudaGraphUpload(executable, device_cuda_stream(s)); /* else the first launch does it */
     if (graph) (void)cudaGraphDestroy(graph);
     *out = (device_graph *)executable;

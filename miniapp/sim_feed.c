@@ -34,14 +34,14 @@ static bool graphs_serve(const sim *s, char *why, size_t why_bytes)
     return agree_or_say(why[0] == '\0', why, why_bytes, s->top.comm);
 }
 
-/* A timeline wants steps that are launched, and probed, one by one. auto takes graphs for whole steps: those were seen to win on every
- * grid that was tried; of split steps only where it was asked. */
+/* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve: they were seen to win on
+ * every grid that was tried, whole steps and split ones; of fused sweeps that was not tried. */
 void sim_settle_feed(sim *s)
 {
     const config *c = s->cfg;
     char why[256] = "";
     const bool asked = c->run.feed == CONFIG_FEED_GRAPH;
-    if (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0] || !s->pass.whole)) return;
+    if (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0] || s->fuse > 1)) return;
     if (!graphs_serve(s, why, sizeof why)) {
         if (asked) sim_add_note(s, true, "run.feed = graph: %s; using %s", why, config_feed_name(s->feed));
         return;
