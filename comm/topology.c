@@ -4,6 +4,7 @@
 #include "topology.h"
 
 #include <assert.h>
+#include <omp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,17 @@ void topology_create(topology *t)
 void topology_destroy(topology *t)
 {
     if (t->comm != MPI_COMM_NULL) MPI_CHECK(MPI_Comm_free(&t->comm));
+}
+
+int topology_threads(const topology *t, int asked)
+{
+    if (asked > 0) return asked;
+    if (getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
+    cpu_set_t cpus;
+    const int mine = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : omp_get_num_procs();
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    const int share = (long)mine * t->local_ranks > online ? mine / t->local_ranks : mine;
+    return share > 0 ? share : 1;
 }
 
 bool topology_agree(const topology *t, bool ok, char *sentence, size_t bytes) { return agree_or_say(ok, sentence, bytes, t->comm); }

@@ -26,6 +26,10 @@ typedef struct topology {
 void topology_create(topology *t);
 void topology_destroy(topology *t);
 
+/* OpenMP threads of a rank: asked, where that is not 0; else OMP_NUM_THREADS; else this rank's share of the CPUs that it may
+ * use, where the host's ranks may all use the same. */
+int topology_threads(const topology *t, int asked);
+
 /* agree_or_say over all ranks. */
 bool topology_agree(const topology *t, bool ok, char *sentence, size_t sentence_bytes);
 

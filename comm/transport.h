@@ -44,5 +44,6 @@ typedef transport *transport_create(device *d, const field_shape *shape, const t
                                     char *why, size_t why_bytes);
 transport_create transport_staged_create, transport_aware_create, transport_mapped_create, transport_peer_create,
     transport_nccl_create;
+extern const bool transport_nccl_built; /* into this program; whether the library is here shows when it is asked for */
 
 #endif

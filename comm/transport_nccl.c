@@ -219,3 +219,5 @@ transport *transport_nccl_create(device *d, const field_shape *shape, const tran
 }
 
 #endif
+
+const bool transport_nccl_built = WEFT_NCCL;

@@ -102,6 +102,7 @@ struct device {
     char name[256];    /* as the vendor names it */
     char uuid[48];     /* "GPU-...", or "" on the host */
     int sm_clock_mhz, mem_clock_mhz; /* 0 where unknown */
+    int numa_node;     /* of the host's memory that is nearest to a GPU; -1: unknown, or the host itself */
     char driver[64];   /* "" on the host */
 
     void (*destroy)(device **self);

@@ -2,7 +2,6 @@
  * In two parts: rank 0 alone with its device, while the others sleep; then the families that all ranks climb together. */
 #include <limits.h>
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,20 +150,11 @@ static int status_of_rank_0(const topology *top, int status)
     return status;
 }
 
-/* Ranks that may use the same CPUs share them; `threads` and OMP_NUM_THREADS win. */
-static int share_of_threads(const bench_request *ask, const topology *top)
-{
-    if (ask->threads > 0 || getenv("OMP_NUM_THREADS")) return ask->threads;
-    const int mine = omp_get_num_procs();
-    const int share = (long)mine * top->local_ranks > sysconf(_SC_NPROCESSORS_ONLN) ? mine / top->local_ranks : mine;
-    return share > 0 ? share : 1;
-}
-
 static int bench_together(const bench_request *ask, topology *top, const char *command)
 {
     char why[1024] = "", notes[512], self_exe[PATH_MAX] = "";
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
-    device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST, share_of_threads(ask, top), why,
+    device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST, topology_threads(top, ask->threads), why,
                                 sizeof why, notes, sizeof notes);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
     if (notes[0]) (void)cmd_say(0, "%s", notes);

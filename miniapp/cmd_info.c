@@ -1,49 +1,296 @@
-/* weft info: what this build, this MPI and the devices of these ranks offer. */
+/* weft info: what this build, this MPI and the devices of these ranks offer. Everything is put into one JSON object first; the table
+ * for people is read from that, so that the two never differ. */
+#include <ctype.h>
 #include <hdf5.h>
+#include <limits.h>
+#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "cmd.h"
 #include "cmd_table.h"
-#include "topology.h"
+#include "info_measure.h"
+#include "record.h"
+#include "terminal.h"
+#include "transport.h"
 #include "version.h"
 
-typedef struct rank_line {
-    char text[512];
-} rank_line;
+typedef struct rank_info { /* what every rank sends to rank 0 */
+    char host[64], name[256], uuid[48], cpus[256], numa[64];
+    int threads, gpu_numa;
+    json_int_t memory_bytes, free_bytes;
+    double copy_bytes_per_s; /* NaN: not measured */
+} rank_info;
+
+typedef struct asked {
+    bool json, measure;
+} asked;
+
+/* ---- NUMA ---- */
+
+/* Does the list "0-15,32" hold one of the same kind of list's numbers? */
+static bool lists_meet(const char *a, const char *b)
+{
+    for (const char *p = a; isdigit((unsigned char)*p);) {
+        char *end;
+        const long first = strtol(p, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+        for (const char *q = b; isdigit((unsigned char)*q);) {
+            char *stop;
+            const long from = strtol(q, &stop, 10), to = *stop == '-' ? strtol(stop + 1, &stop, 10) : from;
+            if (from <= last && first <= to) return true;
+            q = stop + (*stop == ',');
+        }
+        p = end + (*end == ',');
+    }
+    return false;
+}
+
+/* The nodes whose CPUs this process may use, as Linux numbers them: "0,1"; "" where it does not say. */
+static void numa_list(const char *cpus, char *out, size_t bytes)
+{
+    enum { NODES_MAX = 256 };
+    size_t used = 0;
+    out[0] = '\0';
+    for (int node = 0; node < NODES_MAX; node++) {
+        char path[64], list[4096] = "";
+        snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
+        FILE *file = fopen(path, "r");
+        if (!file) continue;
+        const bool read = fgets(list, sizeof list, file) != NULL;
+        (void)fclose(file);
+        if (read && lists_meet(list, cpus) && used + 8 < bytes) used += (size_t)snprintf(out + used, bytes - used, "%s%d", used ? "," : "", node);
+    }
+}
+
+/* ---- the object ---- */
+
+static const char *thread_level_name(int level)
+{
+    switch (level) {
+    case MPI_THREAD_SINGLE: return "single";
+    case MPI_THREAD_FUNNELED: return "funneled";
+    case MPI_THREAD_SERIALIZED: return "serialized";
+    case MPI_THREAD_MULTIPLE: return "multiple";
+    default: return "unknown";
+    }
+}
+
+static rank_info info_of(const topology *t, device *d)
+{
+    rank_info r;
+    size_t free_bytes = 0, total_bytes = 0;
+    memset(&r, 0, sizeof r);
+    snprintf(r.host, sizeof r.host, "%s", t->host);
+    snprintf(r.name, sizeof r.name, "%s", d->name);
+    snprintf(r.uuid, sizeof r.uuid, "%s", d->uuid);
+    snprintf(r.cpus, sizeof r.cpus, "%s", t->binding);
+    numa_list(t->binding, r.numa, sizeof r.numa);
+    DEVICE_CHECK(d, d->memory_info(d, &free_bytes, &total_bytes));
+    r.threads = d->threads;
+    r.gpu_numa = d->numa_node;
+    r.memory_bytes = (json_int_t)total_bytes;
+    r.free_bytes = (json_int_t)free_bytes;
+    r.copy_bytes_per_s = NAN;
+    return r;
+}
+
+static json_t *text_or_null(const char *text) { return text && text[0] ? record_text(text) : json_null(); }
+
+static json_t *rank_json(const rank_info *r, int rank, const device *d)
+{
+    return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:s, s:o, s:o, s:o}", "rank", rank, "host", r->host, "device",
+                     d->kind == DEVICE_CUDA ? "cuda" : "host", "name", r->name, "uuid", text_or_null(r->uuid), "memory_bytes",
+                     json_integer(r->memory_bytes), "free_bytes", json_integer(r->free_bytes), "threads", r->threads, "cpus", r->cpus,
+                     "numa_nodes", text_or_null(r->numa), "gpu_numa_node", r->gpu_numa >= 0 ? json_integer(r->gpu_numa) : json_null(),
+                     "copy_bytes_per_s", record_number(r->copy_bytes_per_s));
+}
+
+static json_t *built_json(void)
+{
+    bool debug = false;
+#ifdef WEFT_DEBUG
+    debug = true;
+#endif
+    return json_pack("{s:b, s:b, s:b, s:i, s:s}", "cuda", device_cuda_built(), "nccl", transport_nccl_built, "debug", debug, "openmp", _OPENMP,
+                     "compiler", __VERSION__);
+}
+
+/* works: did device buffers arrive, where that was tried? */
+static json_t *mpi_json(const topology *t, const device *d, bool works, const char *why)
+{
+    int version = 0, subversion = 0;
+    char standard[32];
+    MPI_CHECK(MPI_Get_version(&version, &subversion));
+    snprintf(standard, sizeof standard, "%d.%d", version, subversion);
+    const bool tried = d->kind == DEVICE_CUDA && t->mpi_claims_cuda;
+    return json_pack("{s:o, s:s, s:s, s:b, s:o, s:o}", "version", record_text(t->mpi_version), "standard", standard, "thread_level",
+                     thread_level_name(t->thread_level), "claims_cuda", t->mpi_claims_cuda, "takes_device_buffers",
+                     tried ? json_boolean(works) : json_null(), "why_not", works ? json_null() : text_or_null(why));
+}
+
+static json_t *hdf5_json(void)
+{
+    unsigned major = 0, minor = 0, release = 0;
+    char version[32];
+#ifdef H5_HAVE_PARALLEL
+    const bool parallel = true;
+#else
+    const bool parallel = false;
+#endif
+    H5get_libversion(&major, &minor, &release);
+    snprintf(version, sizeof version, "%u.%u.%u", major, minor, release);
+    return json_pack("{s:s, s:b}", "version", version, "parallel", parallel);
+}
+
+static json_t *links_json(const info_links *l, int ranks)
+{
+    if (!l->way) return json_null();
+    json_t *rows = json_array();
+    for (int from = 0; from < ranks; from++) {
+        json_t *row = json_array();
+        for (int to = 0; to < ranks; to++) json_array_append_new(row, record_number(l->bytes_per_s[from * ranks + to]));
+        json_array_append_new(rows, row);
+    }
+    return json_pack("{s:s, s:I, s:o}", "way", l->way, "message_bytes", (json_int_t)l->bytes, "bytes_per_s", rows);
+}
+
+/* ---- the table ---- */
+
+static const char *text_of(const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+    return json_is_string(v) ? json_string_value(v) : "unknown";
+}
+
+static const char *yes_or_no(const json_t *o, const char *key) { return json_is_true(json_object_get(o, key)) ? "yes" : "no"; }
+
+static void print_rank(FILE *to, const json_t *r)
+{
+    const json_t *uuid = json_object_get(r, "uuid"), *node = json_object_get(r, "gpu_numa_node"), *copy = json_object_get(r, "copy_bytes_per_s");
+    const double gb = 1e-9;
+    fprintf(to, "rank %-4" JSON_INTEGER_FORMAT "%s: %s%s%s, %.4g GB free of %.4g", json_integer_value(json_object_get(r, "rank")),
+            text_of(r, "host"), text_of(r, "name"), json_is_string(uuid) ? " " : "", json_is_string(uuid) ? json_string_value(uuid) : "",
+            gb * json_number_value(json_object_get(r, "free_bytes")), gb * json_number_value(json_object_get(r, "memory_bytes")));
+    if (json_is_integer(node)) fprintf(to, ", at NUMA node %" JSON_INTEGER_FORMAT, json_integer_value(node));
+    else fprintf(to, ", threads: %" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(r, "threads")));
+    fprintf(to, "; cpus %s of NUMA node %s", text_of(r, "cpus"), text_of(r, "numa_nodes"));
+    if (json_is_number(copy)) fprintf(to, "; copies %.4g GB/s", gb * json_number_value(copy));
+    fputc('\n', to);
+}
+
+static void print_links(FILE *to, const json_t *links)
+{
+    size_t from, at;
+    json_t *row, *rate;
+    if (!json_is_object(links)) return;
+    fprintf(to, "links    GB/s from a rank (row) to a rank (column), by %s, %.3g MB a message, one pair at a time\n", text_of(links, "way"),
+            1e-6 * (double)json_integer_value(json_object_get(links, "message_bytes")));
+    json_array_foreach(json_object_get(links, "bytes_per_s"), from, row) {
+        fprintf(to, "%-4zu", from);
+        json_array_foreach(row, at, rate) {
+            if (json_is_number(rate)) fprintf(to, "%9.4g", 1e-9 * json_number_value(rate));
+            else fprintf(to, "%9s", "-");
+        }
+        fputc('\n', to);
+    }
+}
+
+static void print_table(FILE *to, const json_t *o)
+{
+    const json_t *built = json_object_get(o, "built"), *mpi = json_object_get(o, "mpi"), *hdf5 = json_object_get(o, "hdf5");
+    const json_t *takes = json_object_get(mpi, "takes_device_buffers"), *gpus = json_object_get(o, "gpus_visible");
+    size_t i;
+    json_t *rank;
+    fprintf(to, "weft     %s (%s)\n", text_of(o, "version"), text_of(o, "git"));
+    fprintf(to, "built    CUDA: %s, NCCL: %s, debug: %s, OpenMP %" JSON_INTEGER_FORMAT ", compiler %s\n", yes_or_no(built, "cuda"),
+            yes_or_no(built, "nccl"), yes_or_no(built, "debug"), json_integer_value(json_object_get(built, "openmp")), text_of(built, "compiler"));
+    fprintf(to, "mpi      %s; MPI %s, threads: %s\n", text_of(mpi, "version"), text_of(mpi, "standard"), text_of(mpi, "thread_level"));
+    fprintf(to, "mpi+cuda it claims to take device buffers: %s; tried: %s%s%s\n", yes_or_no(mpi, "claims_cuda"),
+            json_is_null(takes) ? "no" : json_is_true(takes) ? "they arrive" : "they do not", json_is_true(takes) ? "" : ", ",
+            json_is_true(takes) ? "" : text_of(mpi, "why_not"));
+    fprintf(to, "hdf5     %s, parallel: %s\n", text_of(hdf5, "version"), yes_or_no(hdf5, "parallel"));
+    if (json_integer_value(gpus) > 0)
+        fprintf(to, "gpus     %" JSON_INTEGER_FORMAT " visible to rank 0, driver %s\n", json_integer_value(gpus), text_of(o, "driver"));
+    else fprintf(to, "gpus     none: %s\n", text_of(o, "no_gpu"));
+    json_array_foreach(json_object_get(o, "ranks"), i, rank) print_rank(to, rank);
+    print_links(to, json_object_get(o, "links"));
+    if (json_is_string(json_object_get(o, "note"))) fprintf(to, "note     %s\n", text_of(o, "note"));
+}
+
+static void print_object(const json_t *o, bool as_json)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    if (as_json) {
+        (void)json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        putchar('\n');
+        return;
+    }
+    FILE *to = open_memstream(&text, &bytes);
+    if (!to) check_fail(__FILE__, __LINE__, "open_memstream", "out of memory");
+    print_table(to, o);
+    if (fclose(to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
+    terminal_wrap(stdout, text, 9);
+    free(text);
+}
+
+/* ---- the command ---- */
+
+static int inform(const topology *t, device *d, const asked *ask, const char *notes)
+{
+    char why[512] = "", self_exe[PATH_MAX] = "";
+    const char *no_gpu = NULL;
+    info_links links = { NULL, 0, NULL };
+    int status = 0;
+    if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
+    rank_info mine = info_of(t, d), *all = calloc((size_t)t->ranks, sizeof *all);
+    if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    const bool takes = topology_probe_aware(t, d, self_exe, why, sizeof why);
+    json_t *mpi = mpi_json(t, d, takes, why);
+    if (ask->measure) {
+        mine.copy_bytes_per_s = info_measure_copy(t, d);
+        if (t->ranks > 1 && !info_measure_links(t, d, self_exe, &links, why, sizeof why))
+            status = cmd_say(t->ranks > INFO_LINKS_RANKS_MAX ? 0 : CHECK_EXIT_FAILED, "%s", why);
+    }
+    MPI_CHECK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, t->comm));
+    if (t->rank == 0) {
+        const int gpus = device_cuda_count(&no_gpu);
+        json_t *ranks = json_array();
+        for (int i = 0; i < t->ranks; i++) json_array_append_new(ranks, rank_json(&all[i], i, d));
+        json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o, s:o}", "program", "weft", "version", version_number,
+                              "git", version_git, "built", built_json(), "mpi", mpi, "hdf5", hdf5_json(), "driver", text_or_null(d->driver),
+                              "gpus_visible", gpus, "no_gpu", text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks, "links",
+                              links_json(&links, t->ranks), "note", text_or_null(notes));
+        print_object(o, ask->json);
+        json_decref(o);
+    }
+    json_decref(mpi);
+    free(links.bytes_per_s);
+    free(all);
+    return status;
+}
 
 int cmd_info(int argc, char **argv)
 {
     (void)cmd_begin();
     char why[512], notes[512];
+    asked ask = { false, false };
     if (!cmd_table_options_known("info", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
-    const char *no_cuda = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-') return cmd_end(cmd_say(CHECK_EXIT_USAGE, "info takes no '%s'; allowed: --json, --measure", argv[i]));
+        ask.json = ask.json || strcmp(argv[i], "--json") == 0;
+        ask.measure = ask.measure || strcmp(argv[i], "--measure") == 0;
+    }
     topology t;
     topology_create(&t);
-    device *d = topology_device(&t, TOPOLOGY_AUTO, 0, why, sizeof why, notes, sizeof notes);
+    device *d = topology_device(&t, TOPOLOGY_AUTO, topology_threads(&t, 0), why, sizeof why, notes, sizeof notes);
     if (!d) return cmd_end(cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why));
-    const int gpus = device_cuda_count(&no_cuda);
-
-    rank_line mine, *all = t.rank == 0 ? calloc((size_t)t.ranks, sizeof *all) : NULL;
-    if (t.rank == 0 && !all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    snprintf(mine.text, sizeof mine.text, "rank %d on %.60s: %.200s %.47s, cpus %.120s", t.rank, t.host, d->name, d->uuid, t.binding);
-    MPI_CHECK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, t.comm));
-    if (t.rank == 0) {
-        unsigned major = 0, minor = 0, release = 0;
-        H5get_libversion(&major, &minor, &release);
-        printf("weft    %s (%s), CUDA %s\n", version_number, version_git, device_cuda_built() ? "built in" : "not built in");
-        printf("mpi     %s; claims CUDA support: %s\n", t.mpi_version, t.mpi_claims_cuda ? "yes" : "no");
-        printf("hdf5    %u.%u.%u\n", major, minor, release);
-        if (gpus > 0) printf("gpus    %d visible to rank 0, driver %s\n", gpus, d->driver);
-        else printf("gpus    none: %s\n", no_cuda ? no_cuda : "no reason given");
-        for (int i = 0; i < t.ranks; i++) printf("%s\n", all[i].text);
-        if (notes[0]) printf("note    %s\n", notes);
-    }
-    free(all);
+    const int status = inform(&t, d, &ask, notes);
     device_destroy(&d);
     topology_destroy(&t);
-    return cmd_end(0);
+    return cmd_end(status);
 }

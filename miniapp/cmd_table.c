@@ -30,7 +30,13 @@ const cmd_row cmd_table[] = {
       bench_request_print_keys, "Keys, beside the parameters that --list shows:",
       "0 all rungs right; 1 a rung's result is wrong; 2 a mistake in the command; 3 machine or file failure." },
     { "info", cmd_info, "", "what this machine and this build offer",
-      "Prints the build, MPI, HDF5 and the device and binding of every rank.", { { NULL, NULL, NULL } }, NULL, NULL, NULL },
+      "Prints what is compiled in, MPI with what it says of CUDA and what a test of that found, HDF5, and every rank's device, CPUs and "
+      "NUMA nodes.",
+      { { "--json", NULL, "as one JSON object, for programs" },
+        { "--measure", NULL,
+          "copies within the devices' memory, all ranks at once; and from every rank to every other, one pair at a time, by the shortest way "
+          "there is (16 ranks at most)" } },
+      NULL, NULL, NULL },
     { "verify", cmd_verify, "FILE ...", "check state files: every block and fingerprint",
       "Reads every field and compares its blocks' checksums and its fingerprint with the stored ones; says which dataset, block and rows "
       "(in 1D, columns) are damaged.",

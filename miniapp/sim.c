@@ -1,12 +1,9 @@
 #include "sim.h"
 
-#include <omp.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "timer.h"
@@ -20,18 +17,6 @@ void sim_add_note(sim *s, bool asked, const char *format, ...)
     note->asked = asked;
     vsnprintf(note->text, sizeof note->text, format, ap);
     va_end(ap);
-}
-
-/* Ranks that may all use the same CPUs share them; OMP_NUM_THREADS and run.threads win. */
-static int choose_threads(const config *cfg, const topology *top)
-{
-    if (cfg->run.threads > 0) return cfg->run.threads;
-    if (getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
-    cpu_set_t cpus;
-    const int mine = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : omp_get_num_procs();
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    const int shared = (long)mine * top->local_ranks > online ? mine / top->local_ranks : mine;
-    return shared > 0 ? shared : 1;
 }
 
 bool sim_turns(const sim *s)
@@ -224,7 +209,7 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_
     const topology_choice choice = cfg->run.device == CONFIG_DEVICE_CUDA   ? TOPOLOGY_CUDA
                                    : cfg->run.device == CONFIG_DEVICE_HOST ? TOPOLOGY_HOST
                                                                            : TOPOLOGY_AUTO;
-    s->dev = topology_device(&s->top, choice, choose_threads(cfg, &s->top), why, why_bytes, notes, sizeof notes);
+    s->dev = topology_device(&s->top, choice, topology_threads(&s->top, cfg->run.threads), why, why_bytes, notes, sizeof notes);
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
     s->created.device_s = timer_lap_s(&mark_s);
     if (notes[0]) sim_add_note(s, false, "%s", notes);

@@ -36,6 +36,29 @@ load helper
     grep -q 'rank 1' info
 }
 
+@test "weft info --json: what is built in, MPI, HDF5, and each rank's device, CPUs and memory" {
+    launch 2 "$weft" info --json >info.json
+    jq -e '.program == "weft" and (.built.cuda | type) == "boolean" and (.mpi.claims_cuda | type) == "boolean"
+        and (.mpi.thread_level | IN("single", "funneled", "serialized", "multiple")) and .hdf5.parallel
+        and (.ranks | length) == 2 and ([.ranks[].rank] == [0, 1]) and .links == null
+        and all(.ranks[]; .free_bytes > 0 and .free_bytes <= .memory_bytes and .copy_bytes_per_s == null)' info.json
+    expect "HDF5's version" "$(jq -r .hdf5.version info.json)" "$("$weft" info | awk '/^hdf5/ { sub(",", "", $2); print $2 }')"
+    command -v taskset >/dev/null || skip "taskset is missing, which binds a process"
+    taskset -c 0 "$weft" info --json >bound.json
+    expect "CPUs of a bound process" 0 "$(jq -r '.ranks[0].cpus' bound.json)"
+    [ ! -e /sys/devices/system/node/node0 ] || expect "its NUMA nodes" 1 "$(jq -r '.ranks[0].numa_nodes | split(",") | length' bound.json)"
+    run "$weft" info here
+    refused 2 "'here'"
+}
+
+@test "weft info --measure: copies on every rank, and every pair of ranks one way and the other" {
+    launch 3 "$weft" info --json --measure >info.json
+    jq -e '(.ranks | length) == 3 and all(.ranks[]; .copy_bytes_per_s > 1e6 and .copy_bytes_per_s < 1e14)
+        and (.links.way | length) > 0 and (.links.bytes_per_s | length) == 3
+        and ([.links.bytes_per_s | to_entries[] | .key as $from | .value | to_entries[]
+              | if .key == $from then .value == null else .value > 1e5 end] | length == 9 and all)' info.json
+}
+
 @test "--dry-run checks and prints the resolved deck, and leaves nothing behind" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=5 checkpoint.every=1 output.picture=p.png
     launch 4 "$weft" run d.ini --dry-run >dry 2>/dev/null

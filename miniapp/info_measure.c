@@ -1,0 +1,95 @@
+#include "info_measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench_link.h"
+#include "check.h"
+#include "timer.h"
+
+enum { BATCHES = 5 };
+/* Beyond the caches of a GPU or a socket; small enough to be moved many times in a second. */
+static const size_t copy_bytes_cuda = (size_t)1 << 28, copy_bytes_host = (size_t)1 << 26;
+static const int64_t link_bytes_cuda = 1 << 24, link_bytes_host = 1 << 22;
+
+static double batch_s(const topology *t, device *d, device_event *const stamp[2], device_stream *s, void *const memory[2],
+                      size_t bytes, int copies)
+{
+    double seconds = 0;
+    MPI_CHECK(MPI_Barrier(t->comm));
+    DEVICE_CHECK(d, d->event_record(d, stamp[0], s));
+    for (int i = 0; i < copies; i++) DEVICE_CHECK(d, d->copy(d, memory[1], memory[0], bytes, s));
+    DEVICE_CHECK(d, d->event_record(d, stamp[1], s));
+    DEVICE_CHECK(d, d->event_sync(d, stamp[1]));
+    DEVICE_CHECK(d, d->event_seconds(d, stamp[0], stamp[1], &seconds));
+    return seconds / copies;
+}
+
+double info_measure_copy(const topology *t, device *d)
+{
+    const size_t bytes = d->kind == DEVICE_CUDA ? copy_bytes_cuda : copy_bytes_host;
+    const int copies = d->kind == DEVICE_CUDA ? 20 : 4;
+    device_event *stamp[2];
+    device_stream *s;
+    void *memory[2];
+    double best_s = INFINITY;
+    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    for (int i = 0; i < 2; i++) {
+        DEVICE_CHECK(d, d->event_create(d, true, &stamp[i]));
+        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &memory[i]));
+        DEVICE_CHECK(d, d->fill_bytes(d, memory[i], 1, bytes, s)); /* pages that nobody wrote are one page of zeros, in cache */
+    }
+    (void)batch_s(t, d, stamp, s, memory, bytes, 1);
+    for (int i = 0; i < BATCHES; i++) best_s = fmin(best_s, batch_s(t, d, stamp, s, memory, bytes, copies));
+    for (int i = 0; i < 2; i++) {
+        DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, memory[i]));
+        DEVICE_CHECK(d, d->event_destroy(d, &stamp[i]));
+    }
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    return 2 * (double)bytes / best_s;
+}
+
+/* From one rank to another, while the others wait. */
+static bool one_link(const bench_world *world, device *d, device_stream *s, int from, int to, int64_t bytes, info_links *out,
+                     char *why, size_t why_bytes)
+{
+    const topology *t = world->top;
+    const bool sends = t->rank == from, receives = t->rank == to;
+    const int other = sends ? to : receives ? from : t->rank; /* who only waits is its own partner, and sends nothing */
+    const bench_link_message message = { other, 0, 0, sends, receives, bytes };
+    bench_link *l = bench_link_create(world, d, s, t->comm, BENCH_LINK_SHORTEST, &message, 1);
+    bench_link_fill(l, (uint64_t)from + 1);
+    MPI_CHECK(MPI_Barrier(t->comm)); /* the receiver's memory is poisoned by now */
+    bench_link_run(l);
+    DEVICE_CHECK(d, d->stream_sync(d, s));
+    bool right = bench_link_holds(l, 0, (uint64_t)from + 1, 0) || !receives;
+    if (!right) snprintf(why, why_bytes, "%lld bytes from rank %d to rank %d did not arrive as they were sent", (long long)bytes, from, to);
+    right = topology_agree(t, right, why, why_bytes);
+    if (right) out->bytes_per_s[from * t->ranks + to] = (double)bytes / bench_link_best_s(l);
+    out->way = bench_link_way(l);
+    bench_link_destroy(&l);
+    return right;
+}
+
+bool info_measure_links(const topology *t, device *d, const char *self_exe, info_links *out, char *why, size_t why_bytes)
+{
+    const bench_world world = { t, self_exe, "" };
+    const int64_t bytes = d->kind == DEVICE_CUDA ? link_bytes_cuda : link_bytes_host;
+    device_stream *s;
+    bool right = true;
+    *out = (info_links){ NULL, (size_t)bytes, NULL };
+    if (t->ranks > INFO_LINKS_RANKS_MAX) {
+        snprintf(why, why_bytes, "links are measured pair by pair, between %d ranks at most", INFO_LINKS_RANKS_MAX);
+        return false;
+    }
+    out->bytes_per_s = malloc((size_t)t->ranks * (size_t)t->ranks * sizeof *out->bytes_per_s);
+    if (!out->bytes_per_s) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    for (int i = 0; i < t->ranks * t->ranks; i++) out->bytes_per_s[i] = NAN;
+    for (int from = 0; from < t->ranks && right; from++)
+        for (int to = 0; to < t->ranks && right; to++)
+            if (from != to) right = one_link(&world, d, s, from, to, bytes, out, why, why_bytes);
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    return right;
+}
