@@ -90,6 +90,22 @@ typedef struct checkpoint_report {
  * untouched; every other failure, with r->damaged 0 and its sentence in why: unreadable as a state file. */
 checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_report *r, char *why, size_t why_bytes);
 
+typedef struct checkpoint_place { /* of a largest difference */
+    uint64_t size; /* cell_abs_bits of a double, NaN above all numbers; for ulps their number */
+    int64_t x, y;  /* global; -1: no cell differs */
+} checkpoint_place;
+typedef struct checkpoint_difference { /* between two files' fields of one name */
+    const char *field;
+    int64_t cells;           /* whose bits differ; all NaN are one value */
+    checkpoint_place abs, rel, ulp; /* |a-b|; |a-b| / max(|a|,|b|); representable numbers between them, in the field's type */
+} checkpoint_difference;
+
+/* Two state files of the same kind, type and shape, cell by cell, by every rank a part of the rows, a few megabytes at a time; and each
+ * field against its own file's fingerprint. DAMAGED: one does not match (`why` names file and field). fields: how many entries of
+ * diff are filled, 0 where the files hold different things. The infos are the caller's to free in any case. */
+checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], checkpoint_info info[2],
+                                     checkpoint_difference diff[CHECKPOINT_FIELDS_MAX], int *fields, char *why, size_t why_bytes);
+
 /* DIR/step_NNNNNNNNNN.h5 */
 void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step);
 /* Makes dir (one level and its parents) if it is missing. Collective. */

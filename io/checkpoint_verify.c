@@ -74,7 +74,7 @@ static checkpoint_status verify_field(verifying *v, hid_t file, checkpoint_field
     return status;
 }
 
-static checkpoint_state fields_of(const checkpoint_info *info)
+checkpoint_state checkpoint_fields_of(const checkpoint_info *info)
 {
     checkpoint_state s = { .kind = info->kind, .type = info->type, .fields = 1 };
     s.field[0] = s.field[1] = (checkpoint_field){ .name = "u", .nx = info->nx, .ny = info->ny };
@@ -97,7 +97,7 @@ checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_
     MPI_CHECK(MPI_Comm_size(comm, &v.ranks));
     checkpoint_status status = checkpoint_read_info(comm, path, &r->info, why, why_bytes);
     if (status != CHECKPOINT_OK) return status;
-    checkpoint_state s = fields_of(&r->info);
+    checkpoint_state s = checkpoint_fields_of(&r->info);
     hid_t file;
     status = checkpoint_agree(comm, checkpoint_h5_open(path, &file, why, why_bytes), why, why_bytes);
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++) status = verify_field(&v, file, &s.field[i], s.type);

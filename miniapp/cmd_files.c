@@ -1,60 +1,15 @@
-/* weft verify, weft diff: state files on their own, without a deck. Rows of the fields are spread over the ranks. */
+/* weft verify, weft diff: state files on their own, without a deck. Rows of the fields are spread over the ranks, and no field
+ * is ever in memory as a whole. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include "cell.h"
 #include "check.h"
 #include "checkpoint.h"
 #include "cmd.h"
 #include "cmd_table.h"
-#include "decomp.h"
-
-typedef struct loaded {
-    checkpoint_info info;
-    checkpoint_state state;
-} loaded;
-
-/* /fields/NAME as this rank's share; the turned one of a transpose has nx and ny exchanged. */
-static void add_field(checkpoint_state *s, const char *name, int64_t nx, int64_t ny)
-{
-    int rank = 0, ranks = 1;
-    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-    checkpoint_field f = { name, nx, ny, decomp_share(nx, ny, ranks, rank), NULL, 0 };
-    const size_t bytes = (size_t)box_cells(f.own) * dtype_bytes(s->type);
-    f.data = malloc(bytes > 0 ? bytes : 1);
-    if (!f.data) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    s->field[s->fields++] = f;
-}
-
-static void unload(loaded *l)
-{
-    for (int i = 0; i < l->state.fields; i++) free(l->state.field[i].data);
-    checkpoint_info_free(&l->info);
-    memset(l, 0, sizeof *l);
-}
-
-/* Reading checks every fingerprint. */
-static checkpoint_status load(loaded *l, const char *path, char *why, size_t why_bytes)
-{
-    memset(l, 0, sizeof *l);
-    const checkpoint_status status = checkpoint_read_info(MPI_COMM_WORLD, path, &l->info, why, why_bytes);
-    if (status != CHECKPOINT_OK) return status;
-    const char *kind = l->info.kind;
-    l->state.kind = kind;
-    l->state.type = l->info.type;
-    if (strcmp(kind, "transpose") == 0) {
-        add_field(&l->state, "a", l->info.nx, l->info.ny);
-        add_field(&l->state, "b", l->info.ny, l->info.nx);
-    } else {
-        add_field(&l->state, "u", l->info.nx, l->info.ny);
-        if (strcmp(kind, "wave") == 0 || strcmp(kind, "advect") == 0) add_field(&l->state, "u_prev", l->info.nx, l->info.ny);
-    }
-    return checkpoint_read(MPI_COMM_WORLD, path, &l->state, why, why_bytes);
-}
 
 static int status_exit(checkpoint_status s) { return s == CHECKPOINT_MISSING ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT; }
 
@@ -96,86 +51,98 @@ int cmd_verify(int argc, char **argv)
     return cmd_end(worst);
 }
 
-typedef struct difference {
-    int64_t cells;        /* whose bits differ */
-    double max_abs;
-    int64_t x, y;         /* where the largest is, global; -1: none */
-} difference;
+/* ---- diff ---- */
 
-static double cell_at(const checkpoint_field *f, dtype t, int64_t k)
+/* A NaN, where one of the two is one and the other is not, is the largest difference. */
+static double number_of(checkpoint_place p)
 {
-    return t == DTYPE_F32 ? (double)((const float *)f->data)[k] : ((const double *)f->data)[k];
-}
-
-static difference compare(const checkpoint_field *a, const checkpoint_field *b, dtype t)
-{
-    difference d = { 0, 0, -1, -1 };
-    uint64_t largest = 0;
-    const int64_t width = box_width(a->own), cells = box_cells(a->own);
-    for (int64_t k = 0; k < cells; k++) {
-        const double u = cell_at(a, t, k), w = cell_at(b, t, k);
-        if (cell_bits_f64(u) == cell_bits_f64(w)) continue;
-        d.cells++;
-        const uint64_t size = cell_abs_bits(u - w); /* NaN counts as larger than anything */
-        if (d.x < 0 || size > largest) {
-            largest = size;
-            d.x = a->own.x0 + k % width;
-            d.y = a->own.y0 + k / width;
-        }
-    }
-    memcpy(&d.max_abs, &largest, sizeof largest);
-
-    int rank = 0;
-    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    /* 0 and -0 differ by nothing: still more than where no cell differs */
-    struct { double size; int rank; } mine = { d.x < 0 ? -1 : isnan(d.max_abs) ? INFINITY : d.max_abs, rank }, all;
-    MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD));
-    const int64_t cells_here = d.cells;
-    int64_t cells_all = 0;
-    MPI_CHECK(MPI_Allreduce(&cells_here, &cells_all, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD));
-    MPI_CHECK(MPI_Bcast(&d, sizeof d, MPI_BYTE, all.rank, MPI_COMM_WORLD));
-    d.cells = cells_all;
+    double d;
+    memcpy(&d, &p.size, sizeof d);
     return d;
 }
 
-static int diff_loaded(const loaded *a, const loaded *b, const char *const path[2])
+static void print_difference(const checkpoint_difference *d)
 {
-    int rank = 0, differ = 0;
-    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    if (strcmp(a->info.kind, b->info.kind) != 0 || a->info.type != b->info.type || a->info.nx != b->info.nx ||
-        a->info.ny != b->info.ny)
-        return cmd_say(CHECK_EXIT_FAILED, "%s is %s %s %" PRId64 " x %" PRId64 ", %s is %s %s %" PRId64 " x %" PRId64, path[0],
-                       a->info.kind, dtype_name(a->info.type), a->info.nx, a->info.ny, path[1], b->info.kind,
-                       dtype_name(b->info.type), b->info.nx, b->info.ny);
-    if (rank == 0 && a->info.step != b->info.step)
-        printf("step: %" PRId64 " and %" PRId64 "\n", a->info.step, b->info.step);
-    for (int i = 0; i < a->state.fields; i++) {
-        const difference d = compare(&a->state.field[i], &b->state.field[i], a->info.type);
-        differ |= d.cells > 0;
-        if (rank != 0) continue;
-        if (d.cells == 0) printf("%s: same bits\n", a->state.field[i].name);
-        else printf("%s: %" PRId64 " cells differ, most by %.3e at (x %" PRId64 ", y %" PRId64 ")\n", a->state.field[i].name, d.cells,
-                    d.max_abs, d.x, d.y);
+    if (d->cells == 0) {
+        printf("%s: same bits\n", d->field);
+        return;
     }
-    return differ ? CHECK_EXIT_FAILED : 0;
+    printf("%s: %" PRId64 " cells differ, most by %.3e at (x %" PRId64 ", y %" PRId64 ")", d->field, d->cells, number_of(d->abs), d->abs.x, d->abs.y);
+    printf("; relative %.3e at (x %" PRId64 ", y %" PRId64 ")", number_of(d->rel), d->rel.x, d->rel.y);
+    printf("; %" PRIu64 " ulp at (x %" PRId64 ", y %" PRId64 ")\n", d->ulp.size, d->ulp.x, d->ulp.y);
+}
+
+static int diff_files(int rank, const char *const path[2])
+{
+    char why[1024];
+    checkpoint_info info[2];
+    checkpoint_difference diff[CHECKPOINT_FIELDS_MAX];
+    int fields = 0, code = 0;
+    const checkpoint_status status = checkpoint_compare(MPI_COMM_WORLD, path, info, diff, &fields, why, sizeof why);
+    if (status != CHECKPOINT_OK) {
+        code = cmd_say(status_exit(status), "%s", why);
+    } else if (fields == 0) {
+        code = cmd_say(CHECK_EXIT_FAILED, "%s is %s %s %" PRId64 " x %" PRId64 ", %s is %s %s %" PRId64 " x %" PRId64, path[0], info[0].kind,
+                       dtype_name(info[0].type), info[0].nx, info[0].ny, path[1], info[1].kind, dtype_name(info[1].type), info[1].nx,
+                       info[1].ny);
+    } else if (rank == 0 && info[0].step != info[1].step) {
+        printf("step: %" PRId64 " and %" PRId64 "\n", info[0].step, info[1].step);
+    }
+    for (int i = 0; i < fields && status == CHECKPOINT_OK; i++) {
+        if (diff[i].cells > 0) code = CHECK_EXIT_FAILED;
+        if (rank == 0) print_difference(&diff[i]);
+    }
+    for (int side = 0; side < 2; side++) checkpoint_info_free(&info[side]);
+    return code;
+}
+
+/* The steps that the newest file is of come first in a list. */
+static bool holds(const int64_t *steps, size_t count, int64_t step)
+{
+    for (size_t i = 0; i < count; i++)
+        if (steps[i] == step) return true;
+    return false;
+}
+
+/* Two runs: the checkpoints of each step that both folders have, from the first on. */
+static int diff_folders(int rank, const char *const dir[2])
+{
+    int64_t *steps[2] = { NULL, NULL };
+    size_t count[2] = { 0, 0 };
+    int worst = 0, both = 0;
+    for (int side = 0; side < 2; side++)
+        if (checkpoint_list(MPI_COMM_WORLD, dir[side], &steps[side], &count[side]) != CHECKPOINT_OK && worst == 0)
+            worst = cmd_say(CHECK_EXIT_USAGE, "%s holds no checkpoints", dir[side]);
+    for (size_t i = count[0]; i-- > 0 && worst < CHECK_EXIT_USAGE;) {
+        char path[2][4224];
+        const char *const pair[2] = { path[0], path[1] };
+        if (!holds(steps[1], count[1], steps[0][i])) continue;
+        for (int side = 0; side < 2; side++) checkpoint_path(path[side], sizeof path[side], dir[side], steps[0][i]);
+        if (rank == 0) printf("step %" PRId64 "\n", steps[0][i]);
+        both++;
+        const int code = diff_files(rank, pair);
+        if (code > worst) worst = code;
+    }
+    if (worst < CHECK_EXIT_USAGE && both == 0) worst = cmd_say(CHECK_EXIT_USAGE, "%s and %s hold no checkpoint of the same step", dir[0], dir[1]);
+    for (int side = 0; side < 2; side++) free(steps[side]);
+    return worst;
+}
+
+static bool is_folder(int rank, const char *path)
+{
+    struct stat info;
+    int folder = rank == 0 && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    MPI_CHECK(MPI_Bcast(&folder, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    return folder != 0;
 }
 
 int cmd_diff(int argc, char **argv)
 {
-    (void)cmd_begin();
+    const int rank = cmd_begin();
     char why[1024];
     if (!cmd_table_options_known("diff", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
-    if (argc != 3) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files"));
-    loaded side[2];
-    memset(side, 0, sizeof side);
+    if (argc != 3) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files, or two folders of them"));
     const char *const path[2] = { argv[1], argv[2] };
-    int status = 0;
-    for (int i = 0; i < 2 && status == 0; i++) {
-        const checkpoint_status read = load(&side[i], path[i], why, sizeof why);
-        if (read != CHECKPOINT_OK) status = cmd_say(status_exit(read), "%s", why);
-    }
-    if (status == 0) status = diff_loaded(&side[0], &side[1], path);
-    unload(&side[0]);
-    unload(&side[1]);
-    return cmd_end(status);
+    const bool first = is_folder(rank, path[0]), second = is_folder(rank, path[1]);
+    return cmd_end(first && second ? diff_folders(rank, path) : diff_files(rank, path));
 }

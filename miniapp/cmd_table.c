@@ -42,7 +42,11 @@ const cmd_row cmd_table[] = {
       "(in 1D, columns) are damaged.",
       { { NULL, NULL, NULL } }, NULL, NULL,
       "The worst of all files: 0 whole, 1 damaged, 2 missing, 3 not readable as a state file." },
-    { "diff", cmd_diff, "A B", "compare two state files cell by cell", "Compares two state files cell by cell.", { { NULL, NULL, NULL } },
+    { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
+      "Compares two state files cell by cell, or the checkpoints of the steps that two folders both have: how many cells differ, and the "
+      "largest absolute and relative difference and the largest one in ulps (numbers that can be represented between the two), with their "
+      "places. A few megabytes of a field are in memory at a time.",
+      { { NULL, NULL, NULL } },
       NULL, NULL, "0 the same bits, 1 they differ, 2 a file is missing, 3 a file is damaged." },
 };
 const size_t cmd_table_count = sizeof cmd_table / sizeof cmd_table[0];

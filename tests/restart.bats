@@ -177,6 +177,31 @@ flip_a_byte() { # file [dataset]: of the field's data, in the middle of it
     [[ $output == *"u: 1 cells differ, most by 0.000e+00 at (x 4, y 0)"* ]] || { echo "$output"; return 1; }
 }
 
+@test "weft diff: the largest absolute, relative and ulp difference, each where it is; and whole runs by their steps" {
+    # .46875 is 15/32 of the 2^52 numbers in [1, 2), .75 is 3/8 of 2^52 in [2, 4)
+    deck d.ini problem.kind=custom "problem.weights=0 1 0" grid.nx=4 grid.ny=1 time.steps=2 checkpoint.every=1 checkpoint.keep=0
+    printf '1.5 2 1000 0\n' >a.txt
+    printf '1.96875 2.75 1001 0\n' >b.txt
+    printf 'PATH /fields/u\nINPUT-CLASS TEXTFP\nRANK 1\nDIMENSION-SIZES 4\nOUTPUT-CLASS FP\nOUTPUT-SIZE 64\n' >conf
+    local name
+    for name in a b; do
+        h5import $name.txt -c conf -o start_$name.h5
+        weft_alone d.ini problem.initial=start_$name.h5 checkpoint.dir=$name --quiet
+    done
+    run launch 3 "$weft" diff a/step_0000000002.h5 b/step_0000000002.h5
+    expect status 1 "$status"
+    [[ $output == *"u: 3 cells differ, most by 1.000e+00 at (x 2, y 0); relative 2.727e-01 at (x 1, y 0); 2111062325329920 ulp at (x 0, y 0)"* ]] ||
+        { echo "$output"; return 1; }
+    weft_alone d.ini problem.initial=start_a.h5 checkpoint.dir=c checkpoint.every=2 --quiet
+    run "$weft" diff a c
+    expect "two runs that agree: status and steps" "0 step 2 u: same bits" "$status $(echo $output)"
+    run "$weft" diff a b
+    expect "two runs that differ: status and steps" "1 2" "$status $(grep -c '^step' <<<"$output")"
+    mkdir empty
+    run "$weft" diff a empty
+    refused 2 empty
+}
+
 @test "a state file holds what it promises" {
     three_checkpoints
     local f=checkpoints/step_0000000030.h5
