@@ -1,18 +1,20 @@
 /* Which warp computes what in a fused sweep: the box is cut into strips (columns of `stored` cells) and these into chunks of rows.
  *
- * Border items: strips and chunks whose cells depend on ghosts beyond a dirichlet or neumann side, `reach` cells away, and
- * strips that store pieces of 16 bytes in part. They are slower and are launched first, in chunks short enough to end
- * before the others do. All others run the kernel that knows no side.
+ * Border items: what depends on ghosts beyond a dirichlet or neumann side, `reach` cells away, and pieces of 16 bytes that are
+ * stored in part: one strip along x, as few rows as may be along y. They are slower and are launched first, in chunks short
+ * enough to end before the others do. All others run the kernel that knows no side.
  *
- * Interior chunks are as high as fills the GPU a whole number of times: of 1 to WAVES_MAX waves the one with the fewest rows to
- * compute, counting 2 reach rows a chunk that are computed and not stored. */
+ * Interior chunks are as high as lets the whole sweep end first: 2 reach rows a chunk are computed and not stored, and items
+ * start as warps become free, the border's first. They are not done before the border's, for whose end they would wait. */
 #ifndef FUSED_PLAN_CUDA_CUH
 #define FUSED_PLAN_CUDA_CUH
 
 #include "fused.h"
 #include "fused_cuda.h"
 
-enum { FUSED_PARTS_MAX = 4, FUSED_WAVES_MAX = 4, FUSED_EDGE_ROWS = 64, FUSED_EDGE_CHUNK_ROWS = 192 };
+enum { FUSED_PARTS_MAX = 4, FUSED_WAVES_MAX = 4, FUSED_EDGE_CHUNK_ROWS = 64 };
+/* A border item's row in rows of an interior one: what it takes of the issue slots, and how long it takes beside interior warps. */
+static constexpr double FUSED_EDGE_COST = 1.2, FUSED_EDGE_LASTS = 3.5;
 
 struct fused_part {
     box cells;
@@ -35,6 +37,7 @@ struct fused_plan {
 struct fused_strip {
     int stored, edge_stored; /* cells that a strip stores: an interior one, a border one */
     int piece;               /* cells of 16 bytes */
+    int end_piece;           /* an interior strip's stores end with a whole one, counted from its first cell */
     int reach;               /* steps times radius */
     int resident;            /* interior warps that the GPU holds at a time */
 };
@@ -50,24 +53,65 @@ static inline void fused_add(fused_parts *p, box cells, int64_t x_first, int sto
     p->items += (unsigned)(columns * ((rows + chunk - 1) / chunk));
 }
 
-static inline int64_t fused_height(const fused_strip &s, int64_t columns, int64_t rows)
+/* What the border items keep from the others: so many warps, for the time of so many interior rows. */
+struct fused_busy {
+    int64_t warps;
+    double rows;
+    int64_t height; /* the least of an interior chunk */
+};
+
+static inline fused_busy fused_border_time(const fused_strip &s, const fused_parts &border)
 {
-    int64_t best = rows, best_rows = INT64_MAX;
-    for (int waves = 1; waves <= FUSED_WAVES_MAX; waves++) {
-        int64_t chunks = (int64_t)waves * s.resident / columns;
-        chunks = chunks < 1 ? 1 : chunks > rows ? rows : chunks;
+    double all = 0, longest = 0;
+    int64_t most = 0;
+    for (int i = 0; i < border.count; i++) {
+        const unsigned end = i + 1 < border.count ? border.part[i + 1].first_item : border.items;
+        const double rows = FUSED_EDGE_COST * (border.part[i].height + 2 * s.reach);
+        all += rows * (end - border.part[i].first_item);
+        longest = rows > longest ? rows : longest;
+        most = border.part[i].height > most ? border.part[i].height : most;
+    }
+    if (all == 0) return fused_busy{ 0, 0, 1 };
+    const int64_t warps = (int64_t)(all / longest + 1), height = (int64_t)(FUSED_EDGE_LASTS * (double)(most + 2 * s.reach)) - 2 * s.reach;
+    return warps < s.resident ? fused_busy{ warps, longest, height } : fused_busy{ s.resident, all / s.resident, height };
+}
+
+/* Items of so many rows each that are done by then, in rows' time. */
+static inline int64_t fused_done(const fused_strip &s, const fused_busy &busy, double rows, double then)
+{
+    const int64_t late = then > busy.rows ? (int64_t)((then - busy.rows) / rows) : 0;
+    return (s.resident - busy.warps) * (int64_t)(then / rows) + busy.warps * late;
+}
+
+/* When all are: an item ends with others that began on free warps, or behind the border's. */
+static inline double fused_end(const fused_strip &s, const fused_busy &busy, int64_t items, double rows)
+{
+    int64_t n = items / s.resident, m = 0;
+    while (fused_done(s, busy, rows, n * rows) < items) n++;
+    while (busy.rows + m * rows < n * rows && fused_done(s, busy, rows, busy.rows + m * rows) < items) m++;
+    return busy.rows + m * rows < n * rows ? busy.rows + m * rows : n * rows;
+}
+
+static inline int64_t fused_height(const fused_strip &s, const fused_busy &busy, int64_t columns, int64_t rows)
+{
+    int64_t best = rows;
+    double best_end = fused_end(s, busy, columns, (double)(rows + 2 * s.reach));
+    const int64_t most = FUSED_WAVES_MAX * (int64_t)s.resident / columns;
+    for (int64_t chunks = 2; chunks <= most && chunks <= rows; chunks++) {
         const int64_t height = (rows + chunks - 1) / chunks;
-        const int64_t rounds = (columns * chunks + s.resident - 1) / s.resident;
-        if (rounds * (height + 2 * s.reach) < best_rows) best = height, best_rows = rounds * (height + 2 * s.reach);
+        if (height < busy.height) break;
+        const double end = fused_end(s, busy, columns * chunks, (double)(height + 2 * s.reach));
+        if (end < best_end) best = height, best_end = end;
     }
     return best;
 }
 
-/* Rows of a border band: the chunk next to it must not depend on ghosts; at least FUSED_EDGE_ROWS, so that it pays. */
-static inline int64_t fused_band(bool mirrors, int64_t reaches_beyond)
+/* Where the interior, from x0 on, ends along x before `end`: it depends on no ghost and ends with whole pieces; what is left is one
+ * border strip's. */
+static inline int64_t fused_right(const fused_strip &s, int64_t x0, int64_t end, bool high, int64_t nx)
 {
-    if (!mirrors || reaches_beyond <= 0) return 0;
-    return reaches_beyond > FUSED_EDGE_ROWS ? reaches_beyond : (int64_t)FUSED_EDGE_ROWS;
+    const int64_t last = high && end + s.reach > nx ? nx - s.reach : end;
+    return last <= x0 ? x0 : last - (last - x0) % s.end_piece;
 }
 
 static inline fused_plan fused_plan_make(const fused_strip &s, const field_shape *f, box cells, const boundary *sides)
@@ -75,27 +119,22 @@ static inline fused_plan fused_plan_make(const fused_strip &s, const field_shape
     fused_plan p = {};
     if (box_empty(cells)) return p;
     const int64_t over = cells.x0 % s.piece, x_first = cells.x0 - (over < 0 ? over + s.piece : over);
-    const int64_t columns = (cells.x1 - x_first + s.stored - 1) / s.stored;
     const bool low = fused_mirrors(sides->x_low.kind), high = fused_mirrors(sides->x_high.kind);
-    const int64_t left = x_first != cells.x0 || (low && x_first < s.reach); /* strips that are border ones */
-    int64_t right = 0;
-    for (; right < columns - left; right++) {
-        const int64_t strip_end = x_first + (columns - right) * s.stored, end = strip_end < cells.x1 ? strip_end : cells.x1;
-        if (!(high && end + s.reach > f->nx) && end % s.piece == 0) break;
-    }
-    const int64_t above = fused_band(fused_mirrors(sides->y_low.kind), s.reach - cells.y0);
-    const int64_t below = fused_band(fused_mirrors(sides->y_high.kind), cells.y1 + s.reach - f->ny);
-    if (left + right >= columns || above + below >= box_height(cells)) {
+    const bool left = x_first != cells.x0 || (low && x_first < s.reach);
+    const int64_t x0 = left ? x_first + s.edge_stored : x_first, x1 = fused_right(s, x0, cells.x1, high, f->nx);
+    const int64_t above = fused_mirrors(sides->y_low.kind) && s.reach > cells.y0 ? s.reach - cells.y0 : 0;
+    const int64_t below = fused_mirrors(sides->y_high.kind) && cells.y1 + s.reach > f->ny ? cells.y1 + s.reach - f->ny : 0;
+    const int64_t y0 = cells.y0 + above, y1 = cells.y1 - below;
+    if (x1 <= x0 || y1 <= y0 || (low && x0 < s.reach)) {
         fused_add(&p.border, cells, x_first, s.edge_stored, FUSED_EDGE_CHUNK_ROWS);
         return p;
     }
-    const int64_t y0 = cells.y0 + above, y1 = cells.y1 - below;
-    const int64_t x0 = left ? x_first + s.stored : cells.x0, x1 = right ? x_first + (columns - right) * s.stored : cells.x1;
-    fused_add(&p.border, box_make(cells.x0, cells.x1, cells.y0, y0), x_first, s.edge_stored, above);
-    fused_add(&p.border, box_make(cells.x0, cells.x1, y1, cells.y1), x_first, s.edge_stored, below);
     fused_add(&p.border, box_make(cells.x0, x0, y0, y1), x_first, s.edge_stored, FUSED_EDGE_CHUNK_ROWS);
     fused_add(&p.border, box_make(x1, cells.x1, y0, y1), x1, s.edge_stored, FUSED_EDGE_CHUNK_ROWS);
-    fused_add(&p.interior, box_make(x0, x1, y0, y1), x0, s.stored, fused_height(s, columns - left - right, y1 - y0));
+    fused_add(&p.border, box_make(cells.x0, cells.x1, cells.y0, y0), x_first, s.edge_stored, above);
+    fused_add(&p.border, box_make(cells.x0, cells.x1, y1, cells.y1), x_first, s.edge_stored, below);
+    const int64_t columns = (x1 - x0 + s.stored - 1) / s.stored;
+    fused_add(&p.interior, box_make(x0, x1, y0, y1), x0, s.stored, fused_height(s, fused_border_time(s, p.border), columns, y1 - y0));
     return p;
 }
 
