@@ -70,7 +70,7 @@ const config_row config_table[] = {
     { "run.feed", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, feeds, "who enqueues the steps: a thread a lane, one thread, or a captured graph of many steps", AT(run.feed) },
     { "run.lanes", CONFIG_TYPE_INT, "streams", "0", NULL, 0, 64, NULL, NULL,
       "strips of a rank's box, one stream each; 0: choose", AT(run.lanes) },
-    { "run.fuse", CONFIG_TYPE_INT, "steps", "0", NULL, 0, 64, NULL, NULL, "time steps in one sweep over memory, the same bits; 0: choose",
+    { "run.fuse", CONFIG_TYPE_INT, "steps", "0", NULL, 0, 64, NULL, NULL, "time steps in one sweep over memory, the same bits; 0: choose, by a trial (run.tune)",
       AT(run.fuse) },
     { "run.threads", CONFIG_TYPE_INT, "threads", "0", NULL, 0, 4096, NULL, NULL, "of a rank; 0: choose",
       AT(run.threads) },

@@ -55,6 +55,14 @@ static json_t *tune_json(const sim *s, const tune_result *t)
                      record_number(t->seconds), "tried", tried);
 }
 
+/* What the choice of run.fuse = 0 was made from; null: nothing was tried. */
+static json_t *fuse_trial_json(const sim_fuse_trial *t)
+{
+    if (t->steps == 0) return json_null();
+    return json_pack("{s:i, s:o, s:o}", "steps", t->steps, "fused_step_s", record_number(t->fused_step_s), "single_step_s",
+                     record_number(t->single_step_s));
+}
+
 static json_t *step_json(const timer_percentiles *t)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "min", record_number(t->min), "p50", record_number(t->p50), "p90",
@@ -121,6 +129,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "step_form", json_string(s->pass.whole ? "whole" : "split") },
         { "sweeps", s->fuse > 1 ? json_integer((json_int_t)s->sweeps) : json_null() },
         { "redundant_fraction", s->fuse > 1 ? record_number(r->redundant_fraction) : json_null() },
+        { "fuse_trial", fuse_trial_json(&s->fuse_trial) },
         { "transports", report_transports_json(s) },
         { "tune", tune_json(s, &r->tuning) },
         { "steps", json_integer((json_int_t)s->level) },

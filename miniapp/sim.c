@@ -149,6 +149,13 @@ static void say_refused(sim *s, const halo *h)
     s->transport = HALO_STAGED;
 }
 
+/* Of the stencil, along the rows. */
+static void make_pass(sim *s)
+{
+    step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
+                     s->prob.op.form == STENCIL_BOX, s->fuse, &s->choice, s->top.comm);
+}
+
 static void make_passes(sim *s)
 {
     const config *c = s->cfg;
@@ -156,8 +163,12 @@ static void make_passes(sim *s)
     step_streams_create(&s->streams, s->dev, s->lanes, s->feed);
     for (int i = 0; i < 2; i++) DEVICE_CHECK(s->dev, s->dev->event_create(s->dev, true, &s->stamp[i]));
     if (c->problem.kind != CONFIG_TRANSPOSE) {
-        step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, sides, c->problem.radius,
-                         s->prob.op.form == STENCIL_BOX, s->fuse, &s->choice, s->top.comm);
+        make_pass(s);
+        if (c->run.fuse == 0 && s->fuse > 1 && !sim_fuse_pays(s)) {
+            step_pass_destroy(&s->pass);
+            s->fuse = 1;
+            make_pass(s);
+        }
         say_refused(s, s->pass.halo);
     }
     make_whole(s);

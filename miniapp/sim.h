@@ -36,6 +36,11 @@ typedef struct sim_create_seconds {
     double transport_s; /* probes and trials of sim_choose_transports */
 } sim_create_seconds;
 
+typedef struct sim_fuse_trial { /* the slowest rank's */
+    int steps; /* 0: nothing was tried */
+    double fused_step_s, single_step_s;
+} sim_fuse_trial;
+
 typedef struct sim {
     const config *cfg;
     problem prob;
@@ -49,6 +54,7 @@ typedef struct sim {
     route route;
     config_feed feed;
     int lanes, fuse;                      /* fuse: steps of a sweep at most */
+    sim_fuse_trial fuse_trial;
     sim_note notes[SIM_NOTES_MAX];
     int notes_count;
 
@@ -86,6 +92,9 @@ void sim_choose_transports(sim *s, const char *self_exe);
 
 /* For sim_create, with the stencil bound: the steps of a sweep; where they are fewer than the deck asks for, why, as a sentence part. */
 int sim_choose_fuse(const sim *s, char *why, size_t why_bytes);
+/* For sim_create, once there are passes and nobody asked for a number of steps: whether sweeps of `fuse` steps are faster than single
+ * ones, by a short trial on the run's fields, all ranks at once. Collective; costs the fields' values. */
+bool sim_fuse_pays(sim *s);
 /* For sim_create: feed and lanes without graphs; and, once there are passes, whether graphs it is. Collective. */
 void sim_choose_feed(sim *s);
 void sim_settle_feed(sim *s);

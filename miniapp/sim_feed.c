@@ -35,13 +35,13 @@ static bool graphs_serve(const sim *s, char *why, size_t why_bytes)
 }
 
 /* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve: they were seen to win on
- * every grid that was tried, whole steps and split ones; of fused sweeps that was not tried. */
+ * every grid that was tried: whole steps, split ones, fused sweeps. */
 void sim_settle_feed(sim *s)
 {
     const config *c = s->cfg;
     char why[256] = "";
     const bool asked = c->run.feed == CONFIG_FEED_GRAPH;
-    if (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0] || s->fuse > 1)) return;
+    if (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0])) return;
     if (!graphs_serve(s, why, sizeof why)) {
         if (asked) sim_add_note(s, true, "run.feed = graph: %s; using %s", why, config_feed_name(s->feed));
         return;

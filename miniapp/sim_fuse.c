@@ -1,8 +1,18 @@
-/* How many steps a run takes in one sweep: what was asked as far as the stencil and the norms let it; else a choice that was seen to
- * pay. Ranks that are too small for it are make_grids' affair (sim.c). */
+/* How many steps a run takes in one sweep: what was asked as far as the stencil and the norms let it; else the device's longest sweep,
+ * where the run is long and large enough for it, if a trial shows it faster than single steps. Ranks that are too small for it are
+ * make_grids' affair (sim.c). */
+#include <math.h>
 #include <stdio.h>
 
+#include "check.h"
 #include "sim.h"
+
+/* Smaller grids a rank are not tried: on a GPU (H200) 2^20 cells were twice as fast by sweeps of 8 steps; on a host such grids lie in its
+ * caches. Nor are runs, or steps between norms and checkpoints, of fewer sweeps than that; nor ranks so narrow that shells would
+ * cost more than a tenth. */
+enum { CELLS_LEAST_CUDA = 1 << 20, CELLS_LEAST_HOST = 1 << 23, SWEEPS_LEAST = 4, REACHES_LEAST = 32, STEPS_HOST = 8, STEPS_CUDA = 64 };
+enum { TRIAL_ROUNDS = 3, TRIAL_CELLS_HOST = 1 << 22 };
+static const double trial_gain = 0.9; /* of a single step's time, a fused one's must be less */
 
 /* NULL, or why there is no sweep of several steps, as a sentence part. */
 static const char *no_fused_sweep(const sim *s)
@@ -10,10 +20,9 @@ static const char *no_fused_sweep(const sim *s)
     const stencil *op = &s->prob.op;
     if (sim_turns(s)) return "there are transposes between the sums of a step";
     if (op->has_prev) return "its step reads two levels";
-    if (s->dev->fused_steps(s->dev, 1) == 0)
-        return op->form == STENCIL_LINE ? "there is no sweep of several steps in 1D on this device" : op->form == STENCIL_BOX ? "there is no sweep of several steps of a box on this device"
-                                       : "there is no sweep of several steps of a radius that large on this device";
-    return NULL;
+    if (s->dev->fused_steps(s->dev, 1) > 0) return NULL;
+    if (op->form == STENCIL_LINE && s->dev->kind == DEVICE_HOST) return "there is no sweep of several steps in 1D on this device";
+    return "there is no sweep of several steps of a radius that large on this device";
 }
 
 /* A level whose norm is due is made by a step of its own, which leaves the level before it in place. */
@@ -22,13 +31,29 @@ static int64_t most_between_norms(const config *c)
     return c->time.norm_every == 0 ? INT32_MAX : c->time.norm_every > 1 ? c->time.norm_every - 1 : 1;
 }
 
+static int worth_a_trial(const sim *s)
+{
+    const config *c = s->cfg;
+    const bool host = s->dev->kind == DEVICE_HOST;
+    if (c->run.tune == CONFIG_TUNE_OFF || no_fused_sweep(s)) return 1;
+    const int64_t every[] = { c->time.steps, most_between_norms(c), c->checkpoint.every > 0 ? c->checkpoint.every : INT32_MAX };
+    const int fuse = s->dev->fused_steps(s->dev, host ? STEPS_HOST : STEPS_CUDA);
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++)
+        if (every[i] < (int64_t)fuse * SWEEPS_LEAST) return 1;
+    const int64_t across = !config_two_d(c) || c->grid.nx < c->grid.ny ? c->grid.nx : c->grid.ny, reach = (int64_t)fuse * c->problem.radius;
+    const int64_t ranks = s->top.ranks;
+    const bool large = c->grid.nx * c->grid.ny / ranks >= (host ? CELLS_LEAST_HOST : CELLS_LEAST_CUDA);
+    return large && across / ranks >= reach * REACHES_LEAST ? fuse : 1;
+}
+
 int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
     const int asked = c->run.fuse;
     const char *none = no_fused_sweep(s);
     const int64_t most = most_between_norms(c);
-    if (asked <= 1) return 1;
+    if (asked == 0) return worth_a_trial(s);
+    if (asked == 1) return 1;
     if (none) {
         snprintf(why, why_bytes, "kind %s: %s", config_kind_name(c->problem.kind), none);
         return 1;
@@ -38,4 +63,40 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
     else
         snprintf(why, why_bytes, "for this stencil there are sweeps of other numbers of steps");
     return s->dev->fused_steps(s->dev, asked < most ? asked : (int)most);
+}
+
+/* Seconds a step of the box, several at a time by a fused sweep, or one. */
+static double step_s(sim *s, box cells, int steps)
+{
+    device *d = s->dev;
+    device_stream *stream = s->streams.lane[0];
+    const field_shape *f = &s->grid.shape;
+    double seconds = 0;
+    DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
+    if (steps == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, s->other, s->u, NULL, &cells, 1, stream));
+    else DEVICE_CHECK(d, d->fused_sweep(d, f, s->other, s->u, cells, steps, &s->pass.sides, stream));
+    DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
+    DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
+    DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
+    return seconds / steps;
+}
+
+bool sim_fuse_pays(sim *s)
+{
+    sim_fuse_trial *t = &s->fuse_trial;
+    box cells = field_own(&s->grid.shape);
+    if (s->dev->kind == DEVICE_HOST && box_cells(cells) > TRIAL_CELLS_HOST) cells.y1 = TRIAL_CELLS_HOST / box_width(cells) + 1;
+    *t = (sim_fuse_trial){ s->fuse, INFINITY, INFINITY };
+    sim_touch(s);
+    for (int round = 0; round <= TRIAL_ROUNDS; round++) { /* in turn; the first loads the kernels */
+        const double fused = step_s(s, cells, s->fuse), single = step_s(s, cells, 1);
+        if (round == 0) continue;
+        t->fused_step_s = fmin(t->fused_step_s, fused);
+        t->single_step_s = fmin(t->single_step_s, single);
+    }
+    double mine[2] = { t->fused_step_s, t->single_step_s }, all[2];
+    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    t->fused_step_s = all[0];
+    t->single_step_s = all[1];
+    return all[0] < trial_gain * all[1];
 }

@@ -50,7 +50,8 @@ static void find_wraps(step_pass *p, int depth)
     for (int by = 0; by < 3; by++) {
         for (int bx = 0; bx < 3; bx++) {
             const bool wraps_x = g.kind_x[bx] == BOUNDARY_PERIODIC, wraps_y = g.kind_y[by] == BOUNDARY_PERIODIC;
-            if ((!wraps_x && !wraps_y) || fused_mirrors(g.kind_x[bx]) || fused_mirrors(g.kind_y[by])) continue;
+            if (box_empty(g.block[by][bx]) || (!wraps_x && !wraps_y)) continue;
+            if (fused_mirrors(g.kind_x[bx]) || fused_mirrors(g.kind_y[by])) continue;
             const bool received = (bx != 1 && !wraps_x) || (by != 1 && !wraps_y);
             if (received) p->ghosts[p->ghosts_count++] = g.block[by][bx];
             else p->wraps[p->wraps_count++] = g.block[by][bx];

@@ -1,5 +1,6 @@
 /* A run that takes several steps a sweep ends with the bits of one that takes them singly, at the same level: for every number of
- * steps a sweep, kind, boundary, process grid and feed, with a remainder of steps, with norms on the way and at a tolerance.
+ * steps a sweep, kind, boundary, process grid and feed, with a remainder of steps, with norms on the way and at a tolerance. On a GPU
+ * too, over every transport, where there is one; single steps are always the host's.
  *
  * ranks: 1 2 3 4 6 */
 #include <setjmp.h>
@@ -10,10 +11,14 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "loop.h"
 #include "problem_harness.h"
+
+static char self_exe[4096]; /* tries device-aware MPI */
+static config_device tested = CONFIG_DEVICE_HOST;
 
 typedef struct result {
     uint64_t fingerprint;
@@ -30,7 +35,7 @@ static result run_of(const config *c)
     saver checkpoints;
     char why[1024] = "";
     memset(&checkpoints, 0, sizeof checkpoints);
-    if (sim_create(&s, c, "", why, sizeof why) != 0) fail_msg("sim_create: %s", why);
+    if (sim_create(&s, c, self_exe, why, sizeof why) != 0) fail_msg("sim_create: %s", why);
     sim_prepare_steps(&s);
     if (sim_initialise(&s, why, sizeof why) != 0) fail_msg("sim_initialise: %s", why);
     clock_create(&ticks, s.dev, NULL, 5);
@@ -61,34 +66,46 @@ static void expect_same(const config *c, const result *single)
 {
     const result r = run_of(c);
     if (r.fingerprint != single->fingerprint || r.level != single->level)
-        fail_msg("%s radius %d, fuse %d (asked %d), ranks %d x %d, feed %s, %d lanes: %016llx at level %lld, not %016llx at level %lld",
+        fail_msg("%s radius %d, fuse %d (asked %d), ranks %d x %d, %s, feed %s, %d lanes, transport %s: %016llx at level %lld, not "
+                 "%016llx at level %lld",
                  config_kind_name(c->problem.kind), c->problem.radius, r.fuse, c->run.fuse, c->run.ranks_x, c->run.ranks_y,
-                 config_feed_name(c->run.feed), c->run.lanes, (unsigned long long)r.fingerprint, (long long)r.level,
+                 config_device_name(c->run.device), config_feed_name(c->run.feed), c->run.lanes, config_transport_name(c->run.transport), (unsigned long long)r.fingerprint, (long long)r.level,
                  (unsigned long long)single->fingerprint, (long long)single->level);
     if (c->time.norm_every > 0) assert_memory_equal(&r.last_change, &single->last_change, sizeof r.last_change);
 }
 
-/* A deck on every process grid of these ranks, with feeds and numbers of steps in turn; alone with all of them. */
-static void every_way(config *c)
+/* What changes from run to run, in turn. */
+static void next_way(config *c)
 {
-    static const int fuses[] = { 8, 3, 12, 2, 4, 64 };
-    enum { FUSES = sizeof fuses / sizeof *fuses };
+    static const config_feed feeds[] = { CONFIG_FEED_SERIAL, CONFIG_FEED_OPENMP, CONFIG_FEED_GRAPH };
+    static const config_transport transports[] = { CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_STAGED, CONFIG_TRANSPORT_AUTO, CONFIG_TRANSPORT_MAPPED,
+                                                   CONFIG_TRANSPORT_AWARE };
+    static const int fuses[] = { 8, 3, 12, 2, 10, 4, 64 };
     static int turn;
-    const int ranks = rank_count(), each = ranks == 1 ? FUSES : 3;
-    c->run.fuse = 1;
-    const result single = run_of(c);
+    const bool host = tested == CONFIG_DEVICE_HOST;
+    c->run.device = tested;
+    c->run.fuse = fuses[turn % 7];
+    c->run.feed = feeds[turn / 2 % (host ? 2 : 3)];
+    c->run.lanes = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2; /* more threads than cores: OpenMP's then do not spin */
+    c->run.transport = host ? CONFIG_TRANSPORT_STAGED : transports[turn % 5];
+    turn++;
+}
+
+/* A deck on every process grid of these ranks. */
+static void every_way(const config *given)
+{
+    config c = *given;
+    const int ranks = rank_count(), each = ranks == 1 ? 7 : 3;
+    c.run.fuse = 1;
+    const result single = run_of(&c);
     assert_int_equal(single.fuse, 1);
-    for (c->run.ranks_x = 1; c->run.ranks_x <= ranks; c->run.ranks_x++) {
-        c->run.ranks_y = ranks / c->run.ranks_x;
-        for (int i = 0; i < each && c->run.ranks_x * c->run.ranks_y == ranks; i++, turn++) {
-            c->run.fuse = fuses[turn % FUSES];
-            c->run.feed = turn / 2 % 2 ? CONFIG_FEED_OPENMP : CONFIG_FEED_SERIAL;
-            c->run.lanes = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2;
-            expect_same(c, &single);
+    for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++) {
+        c.run.ranks_y = ranks / c.run.ranks_x;
+        for (int i = 0; i < each && c.run.ranks_x * c.run.ranks_y == ranks; i++) {
+            next_way(&c);
+            expect_same(&c, &single);
         }
     }
-    c->run.ranks_x = c->run.ranks_y = c->run.lanes = 0;
-    c->run.feed = CONFIG_FEED_AUTO;
 }
 
 static const char *const sides[] = {
@@ -154,6 +171,7 @@ static void as_many_as_fit(void **state)
     (void)state;
     config c;
     const int ranks = rank_count();
+    if (tested != CONFIG_DEVICE_HOST) skip(); /* which sweeps a GPU has is its own affair */
     deck_of(&c, "kind = heat\nalpha = 0.15\norder = 6", "steps = 29", 3);
     c.run.ranks_x = 1, c.run.ranks_y = ranks;
     for (c.run.fuse = 2; c.run.fuse <= 12; c.run.fuse += 5) {
@@ -169,19 +187,33 @@ static void as_many_as_fit(void **state)
     assert_int_equal(run_of(&c).fuse, 1);
 }
 
-int main(int argc, char **argv)
+static int run(void)
 {
-    int level, rank;
-    MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level));
-    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    if (rank != 0 && !freopen("/dev/null", "w", stdout)) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stars),
         cmocka_unit_test(boxes),
         cmocka_unit_test(norms_and_a_tolerance),
         cmocka_unit_test(as_many_as_fit),
     };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    int level, rank;
+    if (argc == 2 && strcmp(argv[1], TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
+    if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) return 1;
+    MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level));
+    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    if (rank != 0 && !freopen("/dev/null", "w", stdout)) return 1;
+    const char *no_gpu = NULL;
+    int failed = run();
+    if (device_cuda_count(&no_gpu) > 0) {
+        tested = CONFIG_DEVICE_CUDA;
+        failed += run();
+    } else {
+        print_message("the host only: %s\n", no_gpu);
+    }
     MPI_CHECK(MPI_Finalize());
     return failed ? 1 : 0;
 }
