@@ -182,18 +182,23 @@ test-built:
 	@$(MAKE) --no-print-directory all units SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' tests/run
 
-.PHONY: units install clean help
+.PHONY: units install install-built clean help
 units: $(UNITS)
 
-SHARE := $(DESTDIR)$(PREFIX)/share/weft
+# Manual and completion are made by the program, from the table behind its --help.
+SHARE := $(DESTDIR)$(PREFIX)/share
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/inputs $(SHARE)/jobs/studies
+	@$(MAKE) --no-print-directory install-built
+install-built:
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/weft/inputs $(SHARE)/weft/jobs/studies
 	install -m 755 $(BUILD)/weft $(DESTDIR)$(PREFIX)/bin/weft
-	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) $(SHARE)/inputs
-	install -m 755 jobs/weft.sbatch jobs/study jobs/study.sbatch jobs/records jobs/plot jobs/plot_bench jobs/plot_beside jobs/compare jobs/compare_bench jobs/ncu_bench $(SHARE)/jobs
-	install -m 644 jobs/settings.jq $(SHARE)/jobs
-	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/jobs/studies
-	install -m 644 README.md LICENSE $(SHARE)
+	$(BUILD)/weft --man > $(SHARE)/man/man1/weft.1
+	$(BUILD)/weft --completion > $(SHARE)/bash-completion/completions/weft
+	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) $(SHARE)/weft/inputs
+	install -m 755 jobs/weft.sbatch jobs/study jobs/study.sbatch jobs/records jobs/plot jobs/plot_bench jobs/plot_beside jobs/compare jobs/compare_bench jobs/ncu_bench $(SHARE)/weft/jobs
+	install -m 644 jobs/settings.jq $(SHARE)/weft/jobs
+	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/weft/jobs/studies
+	install -m 644 README.md LICENSE $(SHARE)/weft
 
 clean:
 	rm -rf build
@@ -204,7 +209,7 @@ help:
 	@echo 'make test           installs what is missing, builds all three builds, runs all tests'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing'
 	@echo 'make units          the unit tests, in BUILD/tests'
-	@echo 'make install        PREFIX/bin/weft, PREFIX/share/weft/{inputs,jobs}; PREFIX=/usr/local'
+	@echo 'make install        PREFIX/bin/weft, PREFIX/share/{man,bash-completion,weft/inputs,weft/jobs}; PREFIX=/usr/local'
 	@echo 'make clean'
 	@echo
 	@echo 'CUDA=0              host only, even where nvcc is found'

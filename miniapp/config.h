@@ -103,5 +103,7 @@ const char *config_initial_name(config_initial i);
 
 /* The table of all keys, for --help. */
 void config_print_keys(void *file);
+/* "    KEY) echo VALUE ... ;;" a line, of the keys whose values are words: for the completion. */
+void config_print_choices(void *file);
 
 #endif

@@ -142,3 +142,15 @@ void config_print_keys(void *file)
     fputs("  A long value goes on in indented lines, joined by a space, or by nothing where a path's line ends in a "
           "backslash.\n", file);
 }
+
+void config_print_choices(void *file)
+{
+    for (size_t i = 0; i < config_table_count; i++) {
+        const config_row *row = &config_table[i];
+        const bool side = row->type == CONFIG_TYPE_SIDE || row->type == CONFIG_TYPE_SIDES;
+        if (!row->choices && !side && row->type != CONFIG_TYPE_BOOL) continue;
+        fprintf(file, "    %s) echo", row->key);
+        for (int k = 0; row->choices && row->choices[k]; k++) fprintf(file, " %s", row->choices[k]);
+        fprintf(file, "%s ;;\n", side ? " periodic dirichlet neumann" : row->type == CONFIG_TYPE_BOOL ? " true false" : "");
+    }
+}

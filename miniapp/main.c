@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "cmd.h"
+#include "cmd_manual.h"
 #include "cmd_table.h"
 #include "topology.h"
 #include "version.h"
@@ -30,6 +31,14 @@ int main(int argc, char **argv)
     if (strcmp(command, "--version") == 0) return print_version();
     if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) {
         cmd_table_print_all(stdout);
+        return 0;
+    }
+    if (strcmp(command, CMD_MANUAL_PAGE) == 0) {
+        cmd_manual_page(stdout);
+        return 0;
+    }
+    if (strcmp(command, CMD_MANUAL_COMPLETION) == 0) {
+        cmd_manual_completion(stdout);
         return 0;
     }
     const cmd_row *const c = cmd_table_find(command);

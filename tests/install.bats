@@ -1,0 +1,53 @@
+# What `make install` leaves: a program, its manual and completion, which say what --help says, and the decks and scripts.
+load helper
+
+@test "make install: program, manual, completion, decks and scripts, and they work from there" {
+    make -s -C "$top" install-built BUILD="$BUILD" DESTDIR="$PWD/root" PREFIX=/usr >/dev/null
+    local share=root/usr/share script
+    root/usr/bin/weft --version | grep -q '^weft '
+    [ -s $share/man/man1/weft.1 ] && [ -s $share/bash-completion/completions/weft ]
+    for script in weft.sbatch study plot compare; do [ -x $share/weft/jobs/$script ]; done
+    expect "decks" "$(cd "$top/inputs" && echo *.ini *.h5)" "$(cd $share/weft/inputs && echo *.ini *.h5)"
+    timeout 60 root/usr/bin/weft run $share/weft/inputs/custom_star1d.ini --quiet 3>&-
+    expect fingerprint "$(sed -n 's/^# fingerprint: //p' "$top/inputs/custom_star1d.ini")" "$(fingerprint)"
+}
+
+@test "the manual names every command, option and key of --help, and is sound roff" {
+    "$weft" --man >weft.1
+    tr -d '\\' <weft.1 >plain
+    local command word
+    for command in $("$weft" --help | awk '/^  [a-z]/ { print $1 }'); do
+        grep -q "^.SS \"weft $command\"" plain || { echo "no $command"; return 1; }
+        for word in $("$weft" $command --help | awk '/^  (--)?[a-z]/ { print $1 }'); do
+            grep -qF -- "$word" plain || { echo "no $word of $command"; return 1; }
+        done
+    done
+    command -v groff >/dev/null || skip "groff is missing, which checks the page"
+    expect "groff's warnings" "" "$(LC_ALL=C groff -ww -man -Tascii weft.1 2>&1 >page)"
+    grep -q 'grid.nx' page
+}
+
+# The last word is the one to be completed; an empty one follows a space.
+completed() { # command line
+    COMP_LINE=$1 COMP_POINT=${#1} COMPREPLY=()
+    _weft
+    printf '%s\n' "${COMPREPLY[@]}" | sort | xargs
+}
+
+@test "completion: commands, options, keys, values, families and files" {
+    "$weft" --completion >completion
+    . ./completion
+    touch a.ini a.txt a.h5
+    mkdir folder
+    expect commands "$("$weft" --help | awk '/^  [a-z]/ { print $1 }' | { cat; echo --help; echo --version; } | sort | xargs)" "$(completed 'weft ')"
+    expect "a command" run "$(completed 'weft ru')"
+    expect options "--dry-run" "$(completed 'weft run a.ini --d')"
+    expect keys "grid.nx= grid.ny=" "$(completed 'weft run a.ini grid.n')"
+    expect kinds "wave" "$(completed 'weft run a.ini problem.kind=w')"
+    expect "values of a switch" "false true" "$(completed 'weft run a.ini checkpoint.async=')"
+    expect "decks and folders" "a.ini folder" "$(completed 'weft run ' | tr ' ' '\n' | grep -v = | xargs)"
+    expect "state files" "a.h5 folder" "$(completed 'weft verify ')"
+    expect "what to restart from" "a.h5 folder" "$(completed 'weft run a.ini --restart ')"
+    expect families "stencil" "$(completed 'weft bench stenc')"
+    expect "keys of bench" "dtype=" "$(completed 'weft bench dty')"
+}
