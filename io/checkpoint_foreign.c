@@ -9,12 +9,12 @@
 #include "check.h"
 #include "checkpoint_part.h"
 
-enum { LISTED_BYTES = 240, LISTED_DEPTH = 4 };
+enum { LISTED_DEPTH = 4 };
 
 /* ---- naming what is there ---- */
 
 /* Appends the paths of the datasets below `group`, as far as they fit. */
-static void list_datasets(hid_t group, const char *prefix, int depth, char *list)
+static void list_below(hid_t group, const char *prefix, int depth, char list[CHECKPOINT_LISTED_BYTES])
 {
     H5G_info_t info;
     if (H5Gget_info(group, &info) < 0) return;
@@ -24,14 +24,20 @@ static void list_datasets(hid_t group, const char *prefix, int depth, char *list
         if (snprintf(path, sizeof path, "%s/%s", prefix, name) >= (int)sizeof path) continue;
         const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
         if (object < 0) continue; /* a link to nowhere */
-        const size_t used = strlen(list), room = LISTED_BYTES - used;
+        const size_t used = strlen(list), room = CHECKPOINT_LISTED_BYTES - used;
         if (H5Iget_type(object) == H5I_DATASET) {
             if (snprintf(list + used, room, "%s%s", used ? ", " : "", path) >= (int)room) list[used] = '\0';
         } else if (H5Iget_type(object) == H5I_GROUP && depth < LISTED_DEPTH) {
-            list_datasets(object, path, depth + 1, list);
+            list_below(object, path, depth + 1, list);
         }
         H5Oclose(object);
     }
+}
+
+void checkpoint_list_datasets(hid_t file, char list[CHECKPOINT_LISTED_BYTES])
+{
+    list[0] = '\0';
+    list_below(file, "", 0, list);
 }
 
 static const char *type_name(H5T_class_t class)
@@ -110,8 +116,8 @@ static checkpoint_status read_dataset(hid_t file, const wanted *q, void *data, c
 {
     hid_t dataset = H5I_INVALID_HID;
     if (!path_exists(file, q->dataset) || (dataset = H5Dopen2(file, q->dataset, H5P_DEFAULT)) < 0) {
-        char list[LISTED_BYTES] = "";
-        list_datasets(file, "", 0, list);
+        char list[CHECKPOINT_LISTED_BYTES];
+        checkpoint_list_datasets(file, list);
         return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s has no dataset %s (it has %s)", q->path, q->dataset,
                                *list ? list : "none");
     }
@@ -137,7 +143,9 @@ checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const char *path, const
     wanted q = { path, dataset ? dataset : "/fields/u", type, nx, ny, own };
     hid_t file;
     bool found_prev = false;
-    checkpoint_status status = checkpoint_h5_open(path, &file, why, why_bytes);
+    checkpoint_status status = checkpoint_probe(comm, path, why, why_bytes);
+    if (status != CHECKPOINT_OK) return status;
+    status = checkpoint_h5_open(path, &file, why, why_bytes);
     if (status == CHECKPOINT_OK) {
         status = read_dataset(file, &q, data, why, why_bytes);
         q.dataset = "/fields/u_prev";

@@ -8,7 +8,8 @@
 
 #include "checkpoint.h"
 
-enum { CHECKPOINT_SENTENCE_BYTES = 1024, CHECKPOINT_PATH_BYTES = 4400, CHECKPOINT_FINGERPRINT_DIGITS = 16, CHECKPOINT_WHERE_BYTES = 96 };
+enum { CHECKPOINT_SENTENCE_BYTES = 1024, CHECKPOINT_PATH_BYTES = 4400, CHECKPOINT_FINGERPRINT_DIGITS = 16,
+       CHECKPOINT_WHERE_BYTES = 96, CHECKPOINT_LISTED_BYTES = 240 };
 
 /* The worst status of all ranks; why becomes the sentence of the lowest rank that has it. Collective. */
 checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, char *why, size_t why_bytes);
@@ -122,12 +123,17 @@ bool checkpoint_get_integer(hid_t object, const char *name, int64_t *number);
 /* Opens /fields/NAME and checks that it is what `f` needs; reads its fingerprint attribute into *fingerprint. */
 checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type,
                                           hid_t *dataset, uint64_t *fingerprint, char *why, size_t why_bytes);
+/* Does HDF5 live through this file (checkpoint_probe.h)? DAMAGED: no. Collective. */
+checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, char *why, size_t why_bytes);
+/* The paths of the datasets that the file has, as far as there is room for them. */
+void checkpoint_list_datasets(hid_t file, char list[CHECKPOINT_LISTED_BYTES]);
+/* What an open file says about itself, to be freed in any case. */
+checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes);
 /* A string attribute of at most max_bytes, allocated; NULL: none such. */
 char *checkpoint_attribute_text(hid_t object, const char *name, size_t max_bytes);
 bool checkpoint_parse_fingerprint(const char *text, uint64_t *fingerprint);
 
 /* The fields that a file of that kind has, with names and shapes alone. */
-checkpoint_state checkpoint_fields_of(const checkpoint_info *info);
 /* The field whose fingerprint stands for the whole state: b of a transpose, else the first. */
 int checkpoint_main_field(const checkpoint_state *s);
 

@@ -44,7 +44,7 @@ static bool read_shape(hid_t file, const char *name, checkpoint_info *info)
     return ok;
 }
 
-static checkpoint_status read_info(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes)
+checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes)
 {
     int64_t schema = 0;
     if (!checkpoint_get_integer(file, "schema_version", &schema))
@@ -77,9 +77,11 @@ checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoi
 {
     hid_t file;
     memset(info, 0, sizeof *info);
-    checkpoint_status status = checkpoint_h5_open(path, &file, why, why_bytes);
+    checkpoint_status status = checkpoint_probe(comm, path, why, why_bytes);
+    if (status != CHECKPOINT_OK) return status;
+    status = checkpoint_h5_open(path, &file, why, why_bytes);
     if (status == CHECKPOINT_OK) {
-        status = read_info(file, path, info, why, why_bytes);
+        status = checkpoint_info_of(file, path, info, why, why_bytes);
         H5Fclose(file);
     }
     status = checkpoint_agree(comm, status, why, why_bytes);
@@ -150,7 +152,7 @@ checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_st
     hid_t file;
     checkpoint_status status = checkpoint_h5_open(path, &file, why, why_bytes);
     if (status == CHECKPOINT_OK) {
-        status = read_info(file, path, &info, why, why_bytes);
+        status = checkpoint_info_of(file, path, &info, why, why_bytes);
         for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
             status = read_field(file, path, &s->field[i], s->type, &stored[i], &share[i], why, why_bytes);
         H5Fclose(file);

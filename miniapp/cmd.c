@@ -1,5 +1,6 @@
 #include "cmd.h"
 
+#include <limits.h>
 #include <mpi.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,12 +10,15 @@
 
 #include "check.h"
 #include "checkpoint.h"
+#include "checkpoint_probe.h"
 
 static int rank;
 
 int cmd_begin(void)
 {
     int given = 0;
+    char self_exe[PATH_MAX] = "";
+    if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) > 0) checkpoint_probe_by(self_exe);
     checkpoint_before_mpi_init();
     /* only the main thread calls MPI: it is the comm thread of the split step */
     MPI_CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given));

@@ -193,8 +193,9 @@ static bool read_path(const char *text, char *to, size_t to_bytes, char *why, si
             text++;
             continue;
         }
-        if ((unsigned char)*text < ' ' || (text[0] == ' ' && text[1] == ';')) {
-            snprintf(why, why_bytes, "a path with a control character or \" ;\" cannot stand in a deck");
+        /* of what is put together: a line break may have stood between the two, or in front */
+        if ((unsigned char)*text < ' ' || (*text == ';' && (n == 0 || to[n - 1] == ' ')) || (*text == ' ' && n == 0)) {
+            snprintf(why, why_bytes, "a path with a control character, \" ;\", or a blank or ; in front cannot stand in a deck");
             return false;
         }
         if (n + 1 == to_bytes) {
@@ -203,7 +204,7 @@ static bool read_path(const char *text, char *to, size_t to_bytes, char *why, si
         }
         to[n++] = *text;
     }
-    return n > 0;
+    return n > 0 && to[n - 1] != ' ';
 }
 
 static bool read_initial(config *c, const char *text, char *why, size_t why_bytes)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "checkpoint_probe.h"
 #include "cmd.h"
 #include "cmd_manual.h"
 #include "cmd_table.h"
@@ -27,7 +28,9 @@ static int refuse(const char *typed)
 int main(int argc, char **argv)
 {
     const char *const command = argc >= 2 ? argv[1] : "";
+    const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
     if (strcmp(command, TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
+    if (strncmp(command, CHECKPOINT_PROBE_ARGUMENT, probe) == 0) return checkpoint_probe_child(command + probe);
     if (strcmp(command, "--version") == 0) return print_version();
     if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) {
         cmd_table_print_all(stdout);

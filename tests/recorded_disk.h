@@ -1,8 +1,8 @@
-/* What this process does to the files of one folder, recorded: libc's calls are taken over by functions of their names here, which do
- * the same and note it, also for libraries that call them. Include in one source of a test.
+/* What this process does to the files of one folder, recorded: libc's calls are taken over by functions of their names here,
+ * which do the same and note it, also for libraries that call them. Include in one source of a test.
  *
- * Writes and changes of names are noted when they are done, an fsync when it begins: it promises what was done by then, and no more.
- * Times are of one clock of the machine, so that the notes of several ranks can be put in one order. */
+ * Writes and changes of names are noted when they are done, an fsync when it begins: it promises what was done by then, and no
+ * more. Times are of one clock of the machine, so that the notes of several ranks can be put in one order. */
 #ifndef RECORDED_DISK_H
 #define RECORDED_DISK_H
 
@@ -21,7 +21,9 @@
 #include "timer.h"
 
 enum { DISK_NAME_BYTES = 96, DISK_FDS = 4096 };
-typedef enum disk_what { DISK_OPEN, DISK_WRITE, DISK_TRUNCATE, DISK_FSYNC, DISK_RENAME, DISK_UNLINK, DISK_MKDIR, DISK_PROMISE } disk_what;
+typedef enum disk_what {
+    DISK_OPEN, DISK_WRITE, DISK_TRUNCATE, DISK_FSYNC, DISK_RENAME, DISK_UNLINK, DISK_MKDIR, DISK_PROMISE
+} disk_what;
 
 typedef struct disk_note {
     double at_s;

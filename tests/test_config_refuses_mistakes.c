@@ -125,6 +125,10 @@ static const mistake mistakes[] = {
     { "problem.kind=laplace\ntime.tolerance=-1", "time.tolerance", "-1", "0 or more" },
     { "problem.kind=laplace\ntime.tolerance=1e-6\ntime.norm_every=0", "time.norm_every", "0", "at least 1" },
     { "output.final=a ;b", "output.final", "a ;b", "cannot stand in a deck" },
+    { "output.final=a \\ ;b", "output.final", "a \\ ;b", "cannot stand in a deck" },
+    { "checkpoint.dir=;b", "checkpoint.dir", ";b", "cannot stand in a deck" },
+    { "checkpoint.dir=\\ ;b", "checkpoint.dir", "\\ ;b", "cannot stand in a deck" },
+    { "checkpoint.dir=\\  b", "checkpoint.dir", "\\  b", "cannot stand in a deck" },
 };
 
 static void each_is_refused(void **state)

@@ -1,10 +1,10 @@
 /* Whenever the power fails, what then has a checkpoint's name is whole, and the newest is not older than what was promised.
  *
- * A writer's calls to the file system are recorded. Then, for a cut behind every one of them, the disk is made up as it may be found:
- * what was fsynced is there; of all else, any part: each write by itself, torn at sectors, each new length and each name. An fsync
- * counts for what its own rank had written, as on another host's file system, and a name is there for certain only once its folder was
- * fsynced. The same replay with one kind of fsync left out has to find damage, else it would see nothing at all. WEFT_SOAK_DISKS=N
- * makes up N disks by chance for each cut instead of 30.
+ * A writer's calls to the file system are recorded. Then, for a cut behind every one of them, the disk is made up as it may be
+ * found: what was fsynced is there; of all else, any part: each write by itself, torn at sectors, each new length and each name.
+ * An fsync counts for what its own rank had written, as on another host's file system, and a name is there for certain only once
+ * its folder was fsynced. The same replay with one kind of fsync left out has to find damage, else it would see nothing at all.
+ * WEFT_SOAK_DISKS=N makes up N disks by chance for each cut instead of 30.
  * ranks: 1 2 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -158,7 +158,7 @@ static void fsync_of(model *m, const disk_note *n, int file, omit without)
         entry *e = &m->entry[i];
         if (e->note->rank != n->rank) continue;
         if (e->what == DISK_WRITE || e->what == DISK_TRUNCATE) e->safe = e->safe || e->file == file;
-        else if (folder_itself) e->safe = e->safe || lies_in(e->what == DISK_RENAME ? e->note->to : e->note->name, m->file[file].name);
+        else if (folder_itself && lies_in(e->what == DISK_RENAME ? e->note->to : e->note->name, m->file[file].name)) e->safe = true;
     }
 }
 
@@ -179,7 +179,8 @@ static void open_of(model *m, const disk_note *n)
 
 static void take(model *m, const disk_note *n, omit without)
 {
-    const int file = n->handle && n->what != DISK_OPEN ? m->handle_file[n->rank][n->handle] : file_of(m, n->name), other = file_of(m, n->to);
+    const int file = n->handle && n->what != DISK_OPEN ? m->handle_file[n->rank][n->handle] : file_of(m, n->name);
+    const int other = file_of(m, n->to);
     if (file < 0 && n->what != DISK_OPEN && n->what != DISK_MKDIR && n->what != DISK_PROMISE) return; /* of the description */
     switch (n->what) {
     case DISK_OPEN: open_of(m, n); break;
@@ -269,7 +270,8 @@ static bool is_whole(const char *bytes, int64_t length, int64_t step)
     if (whole) {
         checkpoint_state s = { .kind = "heat", .type = DTYPE_F64, .fields = 1 };
         s.field[0] = fixture_field("u", NX, NY, box_make(0, NX, 0, NY), DTYPE_F64);
-        whole = checkpoint_read(MPI_COMM_SELF, path, &s, why, sizeof why) == CHECKPOINT_OK && fixture_holds(&s.field[0], DTYPE_F64, (int)step);
+        whole = checkpoint_read(MPI_COMM_SELF, path, &s, why, sizeof why) == CHECKPOINT_OK
+                && fixture_holds(&s.field[0], DTYPE_F64, (int)step);
         free(s.field[0].data);
     }
     if (knowns < VERDICTS) {
@@ -311,7 +313,11 @@ static void make_up(model *m, tally *t, int by_chance, uint64_t *seed, char *byt
         for (int i = 0; i < count; i++) {
             entry *e = &m->entry[open_at[i]];
             *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-            e->chosen = k == 0 ? false : k == 1 ? true : k < 2 + count ? i == k - 2 : k < 2 + 2 * count ? i != k - 2 - count : *seed >> 63;
+            e->chosen = k == 0               ? false
+                        : k == 1             ? true
+                        : k < 2 + count      ? i == k - 2
+                        : k < 2 + 2 * count  ? i != k - 2 - count
+                                             : *seed >> 63;
             e->torn = k < 2 ? 0 : (int)(*seed >> 40) % 3;
         }
         t->disks++;
@@ -342,7 +348,8 @@ static tally replay(omit without)
 
 static void cut_anywhere(bool async)
 {
-    static const char *const of[] = { "nothing", "those of files", "those of the checkpoints' folder", "those of the folders above" };
+    static const char *const of[] = { "nothing", "those of files", "those of the checkpoints' folder",
+                                      "those of the folders above" };
     record_run(async);
     gather_notes();
     long wrong = 0;
