@@ -182,6 +182,17 @@ test-built:
 	@$(MAKE) --no-print-directory all units SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' tests/run
 
+# The long forms, whose results stand in tests/README.md. FUZZ_FLAGS and SOAK_FLAGS: variables NAME=VALUE of the test's own.
+.PHONY: fuzz soak
+fuzz:
+	@$(MAKE) --no-print-directory SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize $(BUILD)/sanitize/tests/test_damaged_input_is_refused
+	@env WEFT_FUZZ_DECKS=1000000 WEFT_FUZZ_FILES=10000 ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=64 $(FUZZ_FLAGS) \
+	    $(BUILD)/sanitize/tests/test_damaged_input_is_refused
+soak:
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/test_power_cut_leaves_a_whole_file
+	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
+	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/soak $(SOAK)
+
 .PHONY: units install install-built clean help
 units: $(UNITS)
 
@@ -208,6 +219,8 @@ help:
 	@echo 'make run            installs what is missing, builds, runs inputs/heat2d.ini on 2 ranks or one per GPU'
 	@echo 'make test           installs what is missing, builds all three builds, runs all tests'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing'
+	@echo 'make fuzz           a million damaged decks and ten thousand damaged state files under the sanitizers'
+	@echo 'make soak           runs that are killed, signalled, starved of disk for an hour or so; SOAK="kills disks": only these'
 	@echo 'make units          the unit tests, in BUILD/tests'
 	@echo 'make install        PREFIX/bin/weft, PREFIX/share/{man,bash-completion,weft/inputs,weft/jobs}; PREFIX=/usr/local'
 	@echo 'make clean'

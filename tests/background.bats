@@ -1,5 +1,5 @@
 # Checkpoints that a thread of each rank writes while time steps go on: what the run, its files and its record look like when writes
-# are slow, overtaken, failing, signalled and killed. Slow and failing writes come from the debug build on request of WEFT_FAULT.
+# are slow, overtaken, failing and signalled. Slow and failing writes come from the debug build on request of WEFT_FAULT.
 load helper
 
 heat=(problem.kind=heat problem.alpha=0.2 grid.nx=200 grid.ny=160)
@@ -146,26 +146,4 @@ ended() { # sets status
     [ "$(find checkpoints -name '*.h5' | wc -l)" -ge 2 ]
     expect "the newest is of the last step" "step_$(printf %010d "$(record .steps)").h5" "$(cd checkpoints && ls *.h5 | tail -n 1)"
     whole checkpoints/*.h5
-}
-
-@test "killed at five instants of a write: what has its name is whole, and the run goes on to the fingerprint of one never killed" {
-    weft=$weft_debug
-    local delay reference
-    deck d.ini "${heat[@]}" checkpoint.keep=0
-    weft_run 2 d.ini time.steps=900
-    reference=$(fingerprint)
-    export WEFT_FAULT=checkpoint_slow:150
-    for delay in 0.02 0.06 0.1 0.15 0.2; do
-        rm -rf checkpoints
-        endless 3 checkpoint.every=100
-        wait_for some 'checkpoints/step_0000000100.h5'
-        wait_for some 'checkpoints/*.tmp'
-        sleep $delay
-        kill -9 $(pgrep -f "weft run d.ini time.steps=1000000000" -P $run || pgrep -P $run)
-        ended
-        [ "$status" != 0 ]
-        whole checkpoints/*.h5
-        WEFT_FAULT='' weft_run 2 d.ini time.steps=900 checkpoint.every=0 --restart checkpoints
-        expect "fingerprint after a kill at $delay s" "$reference" "$(fingerprint)"
-    done
 }
