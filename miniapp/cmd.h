@@ -8,6 +8,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_predict(int argc, char **argv);
 
 /* MPI as every command needs it. cmd_begin returns this rank's number; cmd_end finalizes and passes status on. */
 int cmd_begin(void);

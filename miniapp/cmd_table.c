@@ -7,6 +7,7 @@
 #include "bench_request.h"
 #include "check.h"
 #include "cmd.h"
+#include "cmd_predict.h"
 #include "config.h"
 #include "deck.h"
 #include "terminal.h"
@@ -48,6 +49,11 @@ const cmd_row cmd_table[] = {
       "places. A few megabytes of a field are in memory at a time.",
       { { NULL, NULL, NULL } },
       NULL, NULL, "0 the same bits, 1 they differ, 2 a file is missing, 3 a file is damaged." },
+    { "predict", cmd_predict, "DECK from=FILE [key=value ...]", "the time of a step on ranks that are not here",
+      "Predicts time, efficiency, memory, checkpoints and their interval for any number of ranks, from the ceilings that a machine's records "
+      "hold: copies, launches, links, files.",
+      { { NULL, NULL, NULL } }, cmd_predict_print_keys, "Keys, beside those of a deck:",
+      "0 done; 1 check: a step is more than 10 % off; 2 a mistake in the command or deck; 3 an output cannot be written." },
 };
 const size_t cmd_table_count = sizeof cmd_table / sizeof cmd_table[0];
 

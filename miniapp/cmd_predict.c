@@ -1,0 +1,317 @@
+/* weft predict: the model of predict.h, from a machine's records, for ranks that are not here. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "cmd.h"
+#include "cmd_predict.h"
+#include "predict_plan.h"
+#include "predict_records.h"
+#include "record.h"
+#include "request.h"
+
+enum { RANKS_MAX = 64 };
+
+typedef struct asked {
+    const char *from, *check, *output;
+    int ranks[RANKS_MAX], counts;
+    predict_study study;
+    double between_us, between_gbs, file_gbs; /* NaN: not given */
+} asked;
+
+static const struct {
+    const char *key, *help;
+} own_keys[] = {
+    { "from", "FILE,... records of the machine: runs, and rungs halo, alltoall and launch of weft bench (required)" },
+    { "ranks", "1,2,4,... (1 to 64)" },
+    { "per_host", "ranks of a host (8)" },
+    { "mode", "strong: the deck's grid; weak: that of each rank, growing along y, in 1D along x (strong)" },
+    { "between_us", "an exchange between hosts, microseconds (20, unless a record of several hosts tells)" },
+    { "between_gbs", "GB/s that leave a host (25, unless a record of several hosts tells)" },
+    { "file_gbs", "GB/s of a file, all ranks together (unless a record with checkpoints tells)" },
+    { "mtbf_hours", "of one host: mean time between failures, for the interval of checkpoints" },
+    { "output", "FILE.jsonl: the lines as records, which jobs/plot --predicted draws" },
+    { "check",
+      "FILE,... instead of a deck: the steps of these runs beside what is predicted for them; status 1 if one is 10 % off" },
+};
+enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
+
+void cmd_predict_print_keys(void *file)
+{
+    for (int i = 0; i < OWN_KEYS; i++) fprintf(file, "  %-12s %s\n", own_keys[i].key, own_keys[i].help);
+}
+
+/* ---- the command line ---- */
+
+static bool positive(const char *key, const char *text, double *out, char *why, size_t why_bytes)
+{
+    char *end;
+    errno = 0;
+    *out = strtod(text, &end);
+    if (errno == 0 && end != text && *end == '\0' && *out > 0 && isfinite(*out)) return true;
+    snprintf(why, why_bytes, "%s = %.200s: a number above 0", key, text);
+    return false;
+}
+
+static bool take_ranks(asked *a, const char *text, char *why, size_t why_bytes)
+{
+    a->counts = 0;
+    for (const char *at = text; *at;) {
+        char *end;
+        const long n = strtol(at, &end, 10);
+        if (end == at || n < 1 || n > 100000000 || a->counts == RANKS_MAX || (*end && *end != ',')) {
+            snprintf(why, why_bytes, "ranks = %.200s: up to %d numbers from 1, as in 1,2,4", text, RANKS_MAX);
+            return false;
+        }
+        a->ranks[a->counts++] = (int)n;
+        at = *end ? end + 1 : end;
+    }
+    return a->counts > 0;
+}
+
+/* True also for what is not its own: a deck and its keys. */
+static bool take(asked *a, const char *word, bool *mine, char *why, size_t why_bytes)
+{
+    const char *equals = strchr(word, '=');
+    const size_t length = equals ? (size_t)(equals - word) : 0;
+    const char *given = equals ? equals + 1 : "";
+    double n = 0;
+    int k = 0;
+    *mine = equals && !memchr(word, '.', length);
+    if (!*mine) return true;
+    while (k < OWN_KEYS && (strlen(own_keys[k].key) != length || strncmp(own_keys[k].key, word, length) != 0)) k++;
+    if (k == OWN_KEYS) {
+        snprintf(why, why_bytes, "%.200s: predict has no such key; `weft predict --help` lists them", word);
+        return false;
+    }
+    const char *const key = own_keys[k].key;
+    if (strcmp(key, "from") == 0)
+        a->from = given;
+    else if (strcmp(key, "check") == 0)
+        a->check = given;
+    else if (strcmp(key, "output") == 0)
+        a->output = given;
+    else if (strcmp(key, "ranks") == 0)
+        return take_ranks(a, given, why, why_bytes);
+    else if (strcmp(key, "mode") == 0) {
+        a->study.weak = strcmp(given, "weak") == 0;
+        if (a->study.weak || strcmp(given, "strong") == 0) return true;
+        snprintf(why, why_bytes, "mode = %.200s: strong or weak", given);
+        return false;
+    } else {
+        if (!positive(key, given, &n, why, why_bytes)) return false;
+        if (strcmp(key, "per_host") == 0)
+            a->study.per_host = n < 1 ? 1 : n > 1e6 ? 1000000 : (int)n;
+        else if (strcmp(key, "mtbf_hours") == 0)
+            a->study.mtbf_h = n;
+        else if (strcmp(key, "between_us") == 0)
+            a->between_us = n;
+        else if (strcmp(key, "between_gbs") == 0)
+            a->between_gbs = n;
+        else
+            a->file_gbs = n;
+    }
+    return true;
+}
+
+/* What was not measured is assumed, and said. */
+static void assume(predict_machine *m, const asked *a, char *said, size_t said_bytes)
+{
+    const bool measured = !isnan(m->between.alpha_s), given = !isnan(a->between_us) && !isnan(a->between_gbs);
+    if (!isnan(a->between_us))
+        m->between.alpha_s = a->between_us * 1e-6;
+    else if (!measured)
+        m->between.alpha_s = 20e-6;
+    if (!isnan(a->between_gbs))
+        m->between.bytes_per_s = a->between_gbs * 1e9;
+    else if (!measured)
+        m->between.bytes_per_s = 25e9;
+    if (!isnan(a->file_gbs)) m->file_bytes_per_s = a->file_gbs * 1e9;
+    snprintf(said, said_bytes, "%s", measured ? "measured" : given ? "given" : "assumed, not measured");
+}
+
+/* ---- what is said ---- */
+
+static const char *seconds_text(char *out, size_t bytes, double s)
+{
+    static const struct {
+        double below, unit;
+        const char *name;
+    } scale[] = { { 1e-3, 1e-6, "us" }, { 1, 1e-3, "ms" }, { 120, 1, "s" }, { 7200, 60, "min" }, { INFINITY, 3600, "h" } };
+    int i = 0;
+    while (s >= scale[i].below) i++;
+    if (isnan(s))
+        snprintf(out, bytes, "-");
+    else
+        snprintf(out, bytes, "%.3g %s", s / scale[i].unit, scale[i].name);
+    return out;
+}
+
+static void print_machine(const predict_records *r, const char *between)
+{
+    const predict_machine *m = &r->machine;
+    char a[32];
+    printf("machine      %s: %d runs and %d rungs of bench", m->name, r->runs, r->rungs);
+    if (r->left_out + r->damaged > 0) printf("; left out: %d not modelled, %d damaged or foreign", r->left_out, r->damaged);
+    printf("\ncopy         %.4g GB/s a device, %.4g where a field is small; a launch %s\n",
+           m->copy[m->copies - 1].bytes_per_s * 1e-9, m->copy[0].bytes_per_s * 1e-9, seconds_text(a, sizeof a, m->launch_s));
+    for (int t = CONFIG_TRANSPORT_STAGED; t < PREDICT_TRANSPORTS; t++)
+        if (!isnan(m->exchange[t].alpha_s))
+            printf("%-12s %s, %.4g GB/s with each neighbour\n", config_transport_name((config_transport)t),
+                   seconds_text(a, sizeof a, m->exchange[t].alpha_s), m->exchange[t].bytes_per_s * 1e-9);
+    printf("between      hosts: %s, %.4g GB/s out of each (%s)\n\n", seconds_text(a, sizeof a, m->between.alpha_s),
+           m->between.bytes_per_s * 1e-9, between);
+}
+
+static void print_line(const predict_plan *l, double efficiency)
+{
+    char step[32], grid[48], write[32], interval[32];
+    snprintf(grid, sizeof grid, "%d x %d", l->of.ranks_x, l->of.ranks_y);
+    printf("%6d %6d %10s %-9s %-5s %8s %6.3f  %-9s %8.3g", l->of.ranks, l->hosts, grid,
+           l->of.ranks > 1 ? config_transport_name(l->of.transport) : "-", l->of.feed ? "graph" : "host",
+           seconds_text(step, sizeof step, l->time.step_s), efficiency, l->time.bottleneck, l->memory_bytes * 1e-9);
+    printf(" %8s %8s", seconds_text(write, sizeof write, l->write_s), seconds_text(interval, sizeof interval, l->interval_s));
+    if (isnan(l->waste))
+        printf(" %5s\n", "-");
+    else
+        printf(" %5.1f\n", 100 * l->waste);
+}
+
+static json_t *line_json(const predict_plan *l, double efficiency, const asked *a, const char *between)
+{
+    const predict_time *t = &l->time;
+    return json_pack("{s:s, s:b, s:s, s:s, s:{s:s, s:s, s:i}, s:{s:f, s:f}, s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:s, s:o, "
+                     "s:o, s:o, s:o, s:s}",
+                     "program", "weft", "predicted", 1, "mode", a->study.weak ? "weak" : "strong", "from", a->from, "problem",
+                     "kind", config_kind_name(l->of.kind), "dtype", dtype_name(l->of.type), "radius", l->of.radius, "grid", "nx",
+                     l->of.nx, "ny", l->of.ny, "ranks", l->of.ranks, "hosts", l->hosts, "ranks_x", l->of.ranks_x, "ranks_y",
+                     l->of.ranks_y, "transport", config_transport_name(l->of.transport), "feed", l->of.feed ? "graph" : "host",
+                     "step_s", record_number(t->step_s), "efficiency", record_number(efficiency), "parts_s",
+                     json_pack("{s:o, s:o, s:o, s:o, s:o}", "memory", record_number(t->memory_s), "launches",
+                               record_number(t->launches_s), "exchange", record_number(t->exchange_s), "transpose",
+                               record_number(t->turn_s), "norm", record_number(t->norm_s)),
+                     "bottleneck", t->bottleneck, "memory_bytes", record_number(l->memory_bytes), "checkpoint_s",
+                     record_number(l->write_s), "interval_s", record_number(l->interval_s), "waste", record_number(l->waste),
+                     "between", between);
+}
+
+static int predict_deck(const predict_records *r, const config *c, const asked *a, const char *between)
+{
+    char why[1024];
+    double first_rate = 0;
+    printf("predicted    %s, %s, order %d, %" PRId64 " x %" PRId64 " cells%s\n", config_kind_name(c->problem.kind),
+           dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, a->study.weak ? " a rank" : "");
+    print_machine(r, between);
+    printf("%6s %6s %10s %-9s %-5s %8s %6s  %-9s %8s %8s %8s %5s\n", "ranks", "hosts", "grid", "transport", "feed", "step",
+           "effic.", "most is", "GB/rank", "to file", "every", "lost");
+    for (int i = 0; i < a->counts; i++) {
+        predict_plan l;
+        if (!predict_plan_make(&r->machine, c, &a->study, a->ranks[i], &l, why, sizeof why))
+            return cmd_say(CHECK_EXIT_USAGE, "%d ranks: %s", a->ranks[i], why);
+        const double rate = predict_cells(&l.of) / l.time.step_s; /* of a rank */
+        if (i == 0) first_rate = rate;
+        print_line(&l, rate / first_rate);
+        if (!a->output) continue;
+        json_t *o = line_json(&l, rate / first_rate, a, between);
+        const bool ok = o && record_append(a->output, o, why, sizeof why);
+        json_decref(o);
+        if (!ok) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", o ? why : "out of memory");
+    }
+    printf("\neffic.: rate of a rank beside that on %d. to file: a checkpoint; every: Daly's interval;\n"
+           "lost: the percentage of the time that writing and failures cost.\n",
+           a->ranks[0]);
+    return 0;
+}
+
+/* ---- measured beside predicted ---- */
+
+static int check(const predict_records *r, const asked *a)
+{
+    char why[1024], step[32], foretold[32];
+    predict_records measured;
+    int checked = 0, far = 0, unknown = 0;
+    double worst = 0;
+    if (!predict_records_read(&measured, a->check, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "check: %s", why);
+    printf("%-28s %4s %-13s %13s %5s %-18s %8s %8s %7s\n", "file", "line", "problem", "cells", "ranks", "moved by", "measured",
+           "foretold", "%");
+    for (int i = 0; i < measured.runs; i++) {
+        const predict_run *m = &measured.run[i];
+        const predict_case *c = &m->of;
+        static const char *const forms[] = { "whole", "split", "turned" };
+        char cells[48], grid[32], problem[32], moved[48];
+        if (!predict_knows(&r->machine, c)) {
+            unknown++;
+            continue;
+        }
+        const double s = predict_step(&r->machine, c).step_s, off = 100 * (s / m->step_s - 1);
+        snprintf(cells, sizeof cells, "%.0fx%.0f", c->nx, c->ny);
+        snprintf(grid, sizeof grid, "%dx%d", c->ranks_x, c->ranks_y);
+        snprintf(problem, sizeof problem, "%s %s", config_kind_name(c->kind), dtype_name(c->type));
+        snprintf(moved, sizeof moved, "%s %s %s", c->ranks > 1 ? config_transport_name(c->transport) : "none", forms[c->form],
+                 c->feed ? "graph" : "host");
+        printf("%-28.28s %4d %-13s %13s %5s %-18s %8s %8s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved,
+               seconds_text(step, sizeof step, m->step_s), seconds_text(foretold, sizeof foretold, s), off,
+               fabs(off) > 10 ? "*" : "");
+        checked++;
+        far += fabs(off) > 10;
+        if (fabs(off) > fabs(worst)) worst = off;
+    }
+    printf("%d of %d steps are more than 10 %% off (*), the worst %+.1f %%; %d not modelled, %d of a transport that no record "
+           "tells of\n",
+           far, checked, worst, measured.left_out, unknown);
+    predict_records_free(&measured);
+    if (checked == 0) return cmd_say(CHECK_EXIT_USAGE, "check = %s: nothing that can be predicted", a->check);
+    return far > 0 ? CHECK_EXIT_FAILED : 0;
+}
+
+static int run_predict(asked *a, int rest, char **words)
+{
+    char why[1024], between[64];
+    predict_records r;
+    request q;
+    int status;
+    if (!a->from) return cmd_say(CHECK_EXIT_USAGE, "predict needs from=FILE,...: records of the machine");
+    if (!predict_records_read(&r, a->from, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "%s", why);
+    assume(&r.machine, a, between, sizeof between);
+    if (a->check) {
+        status = check(&r, a);
+    } else {
+        const bool ok = request_make(&q, rest, words, why, sizeof why);
+        status = ok ? predict_deck(&r, &q.cfg, a, between) : cmd_say(CHECK_EXIT_USAGE, "%s", why);
+        request_free(&q);
+    }
+    predict_records_free(&r);
+    return status;
+}
+
+int cmd_predict(int argc, char **argv)
+{
+    char why[1024];
+    asked a = { .ranks = { 1, 2, 4, 8, 16, 32, 64 },
+                .counts = 7,
+                .study = { .per_host = 8, .mtbf_h = NAN },
+                .between_us = NAN,
+                .between_gbs = NAN,
+                .file_gbs = NAN };
+    int ranks = 1;
+    (void)cmd_begin();
+    MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+    if (ranks > 1)
+        return cmd_end(cmd_say(CHECK_EXIT_USAGE, "predict computes for any number of ranks on one: start it without mpirun"));
+    char **words = calloc((size_t)argc + 1, sizeof *words);
+    int rest = 0, status = 0;
+    if (!words) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    for (int i = 0; i < argc && status == 0; i++) {
+        bool mine = false;
+        if (i > 0 && !take(&a, argv[i], &mine, why, sizeof why)) status = cmd_say(CHECK_EXIT_USAGE, "%s", why);
+        if (!mine) words[rest++] = argv[i];
+    }
+    if (status == 0) status = run_predict(&a, rest, words);
+    free(words);
+    return cmd_end(status);
+}

@@ -1,0 +1,209 @@
+#include "predict.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static bool driven_by_kernels(config_transport t) { return t == CONFIG_TRANSPORT_PEER || t == CONFIG_TRANSPORT_NCCL; }
+
+void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
+{
+    memset(m, 0, sizeof *m);
+    m->cuda = cuda;
+    m->launch_s = launch_s;
+    for (int k = 0; k < PREDICT_KINDS; k++)
+        for (int t = 0; t < 2; t++)
+            for (int r = 0; r < PREDICT_ORDERS; r++) m->efficiency[k][t][r] = 1;
+    /* launches and stamps of a step that a host thread feeds; in a graph the next kernel is in place when one ends */
+    const double whole[] = { 2, 0.5 }, neighbours[] = { 1, 0.8 }, split_host[] = { 5, 5 }, split_device[] = { 3, 2 };
+    for (int f = 0; f < PREDICT_FEEDS; f++) {
+        m->whole_s[f] = whole[f] * launch_s;
+        m->neighbours_s[f] = neighbours[f] * launch_s;
+        m->split_host_s[f] = split_host[f] * launch_s;
+        m->split_device_s[f] = split_device[f] * launch_s;
+    }
+    m->norm_s = 4 * launch_s;
+    for (int t = 0; t < PREDICT_TRANSPORTS; t++) {
+        m->exchange[t] = (predict_link){ NAN, NAN };
+        m->turn_bytes_per_s[t] = NAN;
+    }
+    m->between = (predict_link){ NAN, NAN };
+    m->file_bytes_per_s = NAN;
+}
+
+void predict_add_copy(predict_machine *m, double bytes, double bytes_per_s)
+{
+    int at = 0;
+    while (at < m->copies && m->copy[at].bytes < 0.95 * bytes) at++;
+    if (at < m->copies && m->copy[at].bytes <= 1.05 * bytes) {
+        m->copy[at].bytes_per_s = fmax(m->copy[at].bytes_per_s, bytes_per_s);
+        return;
+    }
+    if (m->copies == PREDICT_RATES_MAX) return;
+    memmove(&m->copy[at + 1], &m->copy[at], (size_t)(m->copies - at) * sizeof m->copy[0]);
+    m->copy[at].bytes = bytes;
+    m->copy[at].bytes_per_s = bytes_per_s;
+    m->copies++;
+}
+
+/* Between two sizes by the logarithm of both; beyond the ends as at the ends. */
+double predict_copy_rate(const predict_machine *m, double bytes)
+{
+    assert(m->copies > 0);
+    int at = 0;
+    while (at < m->copies && m->copy[at].bytes < bytes) at++;
+    if (at == 0) return m->copy[0].bytes_per_s;
+    if (at == m->copies) return m->copy[at - 1].bytes_per_s;
+    const double along = log(bytes / m->copy[at - 1].bytes) / log(m->copy[at].bytes / m->copy[at - 1].bytes);
+    return m->copy[at - 1].bytes_per_s * pow(m->copy[at].bytes_per_s / m->copy[at - 1].bytes_per_s, along);
+}
+
+double predict_words(config_kind kind)
+{
+    switch (kind) {
+    case CONFIG_HEAT:
+    case CONFIG_LAPLACE:
+    case CONFIG_CUSTOM: return 2;
+    case CONFIG_WAVE:
+    case CONFIG_ADVECT: return 3;
+    case CONFIG_TRANSPOSE:
+    case CONFIG_SWEEP: return 4;
+    }
+    return 2;
+}
+
+double predict_cells(const predict_case *c) { return c->nx * c->ny / c->ranks; }
+int predict_hosts(const predict_case *c) { return (c->ranks + c->per_host - 1) / c->per_host; }
+
+predict_form predict_form_of(const predict_machine *m, config_kind kind, int ranks, int ranks_x, int hosts, config_transport t)
+{
+    if (kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP) return PREDICT_TURNED;
+    return m->cuda && (ranks == 1 || (ranks_x == 1 && hosts == 1 && t == CONFIG_TRANSPORT_PEER)) ? PREDICT_WHOLE : PREDICT_SPLIT;
+}
+
+bool predict_knows(const predict_machine *m, const predict_case *c)
+{
+    if (m->copies == 0) return false;
+    if (c->ranks == 1) return true;
+    if (predict_hosts(c) > 1 && isnan(m->between.alpha_s)) return false;
+    if (c->form == PREDICT_TURNED) return !isnan(m->turn_bytes_per_s[c->transport]);
+    return c->form == PREDICT_WHOLE || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
+}
+
+/* Bytes to one neighbour along either axis; 0 where the axis is not cut. */
+static double row_bytes(const predict_case *c)
+{
+    return c->ranks_y > 1 ? c->nx / c->ranks_x * c->radius * (double)dtype_bytes(c->type) : 0;
+}
+static double column_bytes(const predict_case *c)
+{
+    return c->ranks_x > 1 ? c->ny / c->ranks_y * c->radius * (double)dtype_bytes(c->type) : 0;
+}
+
+/* Ranks go along x first: a host has a strip of one row of ranks, or whole rows of them. */
+static double between_bytes(const predict_case *c)
+{
+    const int along_x = c->per_host < c->ranks_x ? c->per_host : c->ranks_x;
+    return 2 * along_x * row_bytes(c) + (c->per_host < c->ranks_x ? 2 * column_bytes(c) : 0);
+}
+
+/* The exchange alone. Messages along the second axis wait for those along the first where MPI moves them. */
+static double exchange_alone_s(const predict_machine *m, const predict_case *c)
+{
+    if (c->ranks == 1) return 0;
+    const int axes = (c->ranks_x > 1) + (c->ranks_y > 1);
+    const predict_link *l = &m->exchange[c->transport];
+    double inside_s = 0, between_s = 0;
+    if (c->per_host > 1)
+        inside_s = l->alpha_s * (driven_by_kernels(c->transport) ? 1 : axes) + (row_bytes(c) + column_bytes(c)) / l->bytes_per_s;
+    if (predict_hosts(c) > 1) between_s = m->between.alpha_s * axes + between_bytes(c) / m->between.bytes_per_s;
+    return fmax(inside_s, between_s);
+}
+
+/* One distributed transpose: all but a rank's own part leaves it; between hosts a message to every rank, one after another. */
+static double turn_once_s(const predict_machine *m, const predict_case *c)
+{
+    if (c->ranks == 1) return 0;
+    const double own = predict_cells(c) * (double)dtype_bytes(c->type);
+    const double inside_s = own * (c->ranks - 1) / c->ranks / m->turn_bytes_per_s[c->transport];
+    if (predict_hosts(c) == 1) return inside_s;
+    const double leaves = own * c->per_host * (c->ranks - c->per_host) / c->ranks;
+    return fmax(inside_s, m->between.alpha_s * (c->ranks - 1) + leaves / m->between.bytes_per_s);
+}
+
+static double host_floor_s(const predict_machine *m, const predict_case *c)
+{
+    return c->form == PREDICT_SPLIT && c->feed == 0 && c->ranks > 1 && driven_by_kernels(c->transport) ? m->host_s[c->transport]
+                                                                                                       : 0;
+}
+
+bool predict_host_bound(const predict_machine *m, const predict_case *c, double step_s)
+{
+    return host_floor_s(m, c) > 0.9 * step_s;
+}
+
+static const char *largest(const predict_time *t)
+{
+    const struct {
+        const char *name;
+        double s;
+    } part[] = { { "memory", t->memory_s },
+                 { "launches", t->launches_s },
+                 { "exchange", t->exchange_s },
+                 { "transpose", t->turn_s },
+                 { "norm", t->norm_s } };
+    int most = 0;
+    for (int i = 1; i < (int)(sizeof part / sizeof *part); i++)
+        if (part[i].s > part[most].s) most = i;
+    return part[most].name;
+}
+
+predict_time predict_step(const predict_machine *m, const predict_case *c)
+{
+    predict_time t = { 0 };
+    const double bytes = predict_words(c->kind) * predict_cells(c) * (double)dtype_bytes(c->type);
+    const bool two_hosts = predict_hosts(c) > 1, kernels = driven_by_kernels(c->transport) && !two_hosts;
+    t.memory_s = bytes / (predict_copy_rate(m, bytes) * m->efficiency[c->kind][c->type == DTYPE_F64][c->radius]);
+    switch (c->form) {
+    case PREDICT_WHOLE:
+        t.launches_s = m->whole_s[c->feed];
+        t.exchange_s = c->ranks > 1 ? m->neighbours_s[c->feed] : 0;
+        break;
+    case PREDICT_SPLIT:
+        t.exchange_alone_s = exchange_alone_s(m, c);
+        t.launches_s = kernels ? m->split_device_s[c->feed] : m->split_host_s[c->feed];
+        t.exchange_s = kernels ? t.exchange_alone_s : fmax(0, t.exchange_alone_s - t.memory_s);
+        break;
+    case PREDICT_TURNED:
+        t.launches_s = m->whole_s[0];
+        t.turn_s = turn_once_s(m, c);
+        /* a transpose is bound by the link or by the memory; a sweep has stencils beside its two */
+        if (c->kind == CONFIG_SWEEP)
+            t.turn_s *= 2;
+        else if (t.turn_s > 0)
+            t.turn_s = fmax(0, t.turn_s - t.memory_s);
+        break;
+    }
+    if (c->norm_every > 0)
+        t.norm_s = (m->norm_s + (two_hosts ? m->between.alpha_s * ceil(log2(predict_hosts(c))) : 0)) / (double)c->norm_every;
+    t.launches_s = fmax(t.launches_s, host_floor_s(m, c) - t.memory_s - t.exchange_s);
+    t.step_s = t.memory_s + t.launches_s + t.exchange_s + t.turn_s + t.norm_s;
+    t.bottleneck = largest(&t);
+    return t;
+}
+
+double predict_interval_young(double write_s, double mtbf_s) { return sqrt(2 * write_s * mtbf_s); }
+
+/* J. T. Daly, A higher order estimate of the optimum checkpoint interval for restart dumps, FGCS 22 (2006), eq. 37. */
+double predict_interval_daly(double write_s, double mtbf_s)
+{
+    if (write_s >= 2 * mtbf_s) return mtbf_s;
+    const double x = write_s / (2 * mtbf_s);
+    return sqrt(2 * write_s * mtbf_s) * (1 + sqrt(x) / 3 + x / 9) - write_s;
+}
+
+double predict_waste(double interval_s, double write_s, double mtbf_s)
+{
+    const double waste = write_s / (interval_s + write_s) + (interval_s + write_s) / (2 * mtbf_s);
+    return waste > 1 ? 1 : waste; /* NaN stays */
+}

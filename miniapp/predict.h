@@ -1,0 +1,96 @@
+/* A model of one time step from a machine's ceilings: what bytes, launches and messages a step has, and what each costs.
+ *
+ *   memory    words x cells of a rank, at the rate of device copies of that many bytes (times what the stencil reached of it on
+ *             one rank, where a record says so)
+ *   launches  a fixed cost a step, by its form and by who feeds it; and what the thread that enqueues takes longer than all the
+ * rest exchange  alpha + bytes / beta of the link class: hidden behind the interior where MPI moves the cells, beside it where
+ *             kernels do (they take the interior's place); of whole steps a fixed cost of having neighbours at all
+ *   turn      the distributed transpose: the bytes that leave a rank at the rate of the all-to-all
+ *   norm      a fixed cost, with an all-reduce over the hosts
+ *
+ * Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
+ * lanes, fused sweeps. Costs that no record tells are multiples of a kernel's launch, as they were on H200s. */
+#ifndef PREDICT_H
+#define PREDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+
+enum {
+    PREDICT_RATES_MAX = 64,
+    PREDICT_TRANSPORTS = CONFIG_TRANSPORT_NCCL + 1,
+    PREDICT_KINDS = CONFIG_SWEEP + 1,
+    PREDICT_ORDERS = 9
+};
+typedef enum predict_form { PREDICT_WHOLE, PREDICT_SPLIT, PREDICT_TURNED } predict_form;
+enum { PREDICT_FEEDS = 2 }; /* 0: a host thread enqueues every step; 1: graphs */
+
+typedef struct predict_link {
+    double alpha_s, bytes_per_s;
+} predict_link; /* alpha_s NaN: not known */
+
+typedef struct predict_machine {
+    bool cuda;
+    char name[96];
+    double launch_s;
+    struct {
+        double bytes, bytes_per_s;
+    } copy[PREDICT_RATES_MAX]; /* of one device while all copy, by size, ascending */
+    int copies;
+    double efficiency[PREDICT_KINDS][2][PREDICT_ORDERS];        /* by kind, f32 or f64, radius; 1 where not known */
+    double whole_s[PREDICT_FEEDS], neighbours_s[PREDICT_FEEDS]; /* of a whole step: alone, and more with neighbours */
+    double split_host_s[PREDICT_FEEDS],
+        split_device_s[PREDICT_FEEDS]; /* of a split step over MPI, or over kernels' own transports */
+    double host_s[PREDICT_TRANSPORTS]; /* split steps over kernels: of the thread that enqueues one; 0: not known */
+    double norm_s;
+    predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
+    double turn_bytes_per_s[PREDICT_TRANSPORTS]; /* sent by a rank in a distributed transpose; NaN: not known */
+    predict_link between;                        /* hosts: bytes that leave one */
+    double file_bytes_per_s;                     /* all ranks; NaN: not known */
+} predict_machine;
+
+typedef struct predict_case {
+    config_kind kind;
+    dtype type;
+    int radius;
+    double nx, ny;
+    int ranks, ranks_x, ranks_y, per_host;
+    predict_form form;
+    int feed;
+    config_transport transport; /* within a host */
+    int64_t norm_every;         /* 0: none */
+} predict_case;
+
+typedef struct predict_time {
+    double memory_s, launches_s, exchange_s, turn_s, norm_s; /* what each adds to the step */
+    double step_s;
+    double exchange_alone_s;
+    const char *bottleneck; /* the part that adds most */
+} predict_time;
+
+/* No machine: costs as multiples of the launch, nothing else known. */
+void predict_machine_init(predict_machine *m, bool cuda, double launch_s);
+/* Keeps the best rate of copies of about that size. */
+void predict_add_copy(predict_machine *m, double bytes, double bytes_per_s);
+double predict_copy_rate(const predict_machine *m, double bytes);
+
+/* What the program would choose: whole steps where kernels reach all neighbours of one host of GPUs and rows alone are cut. */
+predict_form predict_form_of(const predict_machine *m, config_kind kind, int ranks, int ranks_x, int hosts, config_transport t);
+bool predict_knows(const predict_machine *m, const predict_case *c); /* all that the step needs */
+/* Is it the thread that enqueues which bounds such steps? */
+bool predict_host_bound(const predict_machine *m, const predict_case *c, double step_s);
+predict_time predict_step(const predict_machine *m, const predict_case *c);
+
+double predict_words(config_kind kind);
+double predict_cells(const predict_case *c); /* of a rank */
+int predict_hosts(const predict_case *c);
+
+/* Seconds between checkpoints that each cost write_s, with a failure every mtbf_s: Young's first order, and Daly's. */
+double predict_interval_young(double write_s, double mtbf_s);
+double predict_interval_daly(double write_s, double mtbf_s);
+/* The part of the time that checkpoints and lost work take at that interval. */
+double predict_waste(double interval_s, double write_s, double mtbf_s);
+
+#endif

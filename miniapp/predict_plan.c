@@ -1,0 +1,95 @@
+#include "predict_plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "decomp.h"
+#include "field.h"
+
+/* The process grid that the program would choose; the grid of a weak study grows. */
+static bool cut(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_case *out, decomp *d,
+                char *why, size_t why_bytes)
+{
+    const bool two_d = config_two_d(c);
+    const int64_t nx = c->grid.nx * (a->weak && !two_d ? ranks : 1), ny = c->grid.ny * (a->weak && two_d ? ranks : 1);
+    const bool px = c->grid.sides.x_low.kind == BOUNDARY_PERIODIC, py = c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
+    const int depth = c->problem.radius, gx = c->run.ranks_x, gy = c->run.ranks_y;
+    memset(out, 0, sizeof *out);
+    out->kind = c->problem.kind;
+    out->type = c->problem.type;
+    out->radius = c->problem.radius;
+    out->nx = (double)nx;
+    out->ny = (double)ny;
+    out->ranks = ranks;
+    out->per_host = ranks < a->per_host ? ranks : a->per_host;
+    out->norm_every = c->time.norm_every;
+    const bool rows = m->cuda && predict_hosts(out) == 1 && gx == 0 && gy == 0;
+    if (!(rows && decomp_make(d, nx, ny, px, py, ranks, 0, 1, ranks, depth, why, why_bytes)) &&
+        !decomp_make(d, nx, ny, px, py, ranks, 0, gx, gy, depth, why, why_bytes))
+        return false;
+    out->ranks_x = d->ranks_x;
+    out->ranks_y = d->ranks_y;
+    return true;
+}
+
+/* Of the transports and feeds that were not asked for otherwise, those that make the shortest step. */
+static bool choose(const predict_machine *m, const config *c, predict_case *of, predict_time *best)
+{
+    bool found = false;
+    predict_case chosen = *of;
+    for (int t = PREDICT_TRANSPORTS - 1; t >= CONFIG_TRANSPORT_STAGED; t--) { /* of equals the one that needs the host least */
+        const bool any = c->run.transport == CONFIG_TRANSPORT_AUTO;
+        if (any ? t == CONFIG_TRANSPORT_NCCL : (int)c->run.transport != t)
+            continue; /* auto leaves nccl out: it takes .5 s to set up */
+        predict_case tried = *of;
+        tried.transport = (config_transport)t;
+        tried.form = predict_form_of(m, of->kind, of->ranks, of->ranks_x, predict_hosts(of), tried.transport);
+        const bool graphs = c->run.feed == CONFIG_FEED_GRAPH || (c->run.feed == CONFIG_FEED_AUTO && tried.form == PREDICT_WHOLE);
+        tried.feed = m->cuda && graphs && tried.form != PREDICT_TURNED;
+        if (!predict_knows(m, &tried)) continue;
+        const predict_time time = predict_step(m, &tried);
+        if (found && time.step_s >= best->step_s) continue;
+        *best = time;
+        chosen = tried;
+        found = true;
+    }
+    *of = chosen;
+    return found;
+}
+
+/* Of rank 0, as sim_memory_bytes counts it: fields with their ghosts, and the messages of a transpose. */
+static double memory_of(const config *c, const decomp *d)
+{
+    const int r = c->problem.radius, ranks = d->ranks_x * d->ranks_y;
+    const bool turns = c->problem.kind == CONFIG_TRANSPOSE || c->problem.kind == CONFIG_SWEEP;
+    const double field =
+        (double)field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), r, d->ny > 1 && !turns ? r : 0).bytes;
+    decomp t;
+    char why[256];
+    if (!turns) return 2 * field;
+    if (!decomp_make(&t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, 0, 0, 0, r, why, sizeof why)) t = *d;
+    const double turned = (double)field_shape_make(c->problem.type, box_width(t.own), box_height(t.own), r, 0).bytes;
+    return (field + turned) * (1 + (double)(ranks - 1) / ranks) * (c->problem.kind == CONFIG_SWEEP ? 2 : 1);
+}
+
+bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, char *why,
+                       size_t why_bytes)
+{
+    decomp d;
+    memset(l, 0, sizeof *l);
+    if (!cut(m, c, a, ranks, &l->of, &d, why, why_bytes)) return false;
+    if (!choose(m, c, &l->of, &l->time)) {
+        snprintf(why, why_bytes, "the records do not tell what %s costs on %d ranks",
+                 c->run.transport == CONFIG_TRANSPORT_AUTO ? "any transport" : config_transport_name(c->run.transport), ranks);
+        return false;
+    }
+    l->hosts = predict_hosts(&l->of);
+    l->memory_bytes = memory_of(c, &d);
+    l->file_bytes = config_state_bytes(c) * (a->weak ? ranks : 1);
+    l->write_s = l->file_bytes / m->file_bytes_per_s;
+    const double mtbf_s = a->mtbf_h * 3600 / l->hosts;
+    l->interval_s = predict_interval_daly(l->write_s, mtbf_s);
+    l->waste = predict_waste(l->interval_s, l->write_s, mtbf_s);
+    return true;
+}

@@ -1,0 +1,30 @@
+/* A machine as its records tell of it: ceilings of runs and of `weft bench`, and the costs that the ceilings leave open fitted to
+ * the steps of runs. */
+#ifndef PREDICT_RECORDS_H
+#define PREDICT_RECORDS_H
+
+#include "predict.h"
+
+typedef struct predict_run { /* a record of weft run that the model speaks of */
+    predict_case of;
+    bool cuda;
+    double step_s;           /* median */
+    double copy_bytes_per_s; /* of one device */
+    double comm_s, host_s;   /* the exchange alone; of the thread that enqueues a step; NaN */
+    int hosts, steps, line;
+    char file[64]; /* the last part of its path */
+} predict_run;
+
+typedef struct predict_records {
+    predict_machine machine;
+    predict_run *run;
+    int runs, left_out,
+        damaged; /* left out: what the model does not speak of (fused sweeps, columns cut in whole steps, other machines) */
+    int rungs;   /* of weft bench that were of use */
+} predict_records;
+
+/* files: separated by commas. False with one sentence in why: none readable, or none with a ceiling. */
+bool predict_records_read(predict_records *r, const char *files, char *why, size_t why_bytes);
+void predict_records_free(predict_records *r);
+
+#endif

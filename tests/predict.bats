@@ -1,0 +1,86 @@
+# weft predict: steps that were measured on 1, 2 and 4 GPUs come out within 10 % from the ceilings in their records, and what is
+# said for other numbers of ranks is what the program would do there.
+load helper
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || exit 1
+    records=$(printf '%s\n' "$top"/jobs/results/h200x4/*.jsonl | paste -sd,)
+    deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=16384 grid.ny=16384 time.steps=10
+}
+predict() { timeout 30 "$weft" predict "$@" 3>&-; }
+
+@test "every step of the records of four GPUs, from their ceilings" {
+    predict from="$records" check="$records" >said
+    cat said
+    grep -q '^0 of 35 steps are more than 10 % off.* 0 not modelled, 1 of a transport' said # no transpose over aware says what it costs
+}
+
+@test "two and four GPUs from runs on one and the links that weft bench measured" {
+    jq -c 'select(.ranks == 1)' "$top"/jobs/results/h200x4/{heat_4096_strong,heat_f64_strong,laplace_no_norm_strong,heat_small_weak}.jsonl >one.jsonl
+    jq -c 'select(.ranks > 1)' "$top"/jobs/results/h200x4/{heat_4096,heat_f64,laplace_no_norm,laplace}_strong.jsonl \
+        "$top"/jobs/results/h200x4/{heat,heat_small}_weak.jsonl >more.jsonl
+    predict from="one.jsonl,$top/jobs/results/h200x4/bench_links.jsonl" check=more.jsonl >said || { cat said; return 1; }
+    grep -q '^0 of 14 steps' said
+}
+
+@test "a step that took half as long again is told, and ends with 1" {
+    jq -c 'if .ranks == 4 then .step_s.p50 *= 1.5 else . end' "$top/jobs/results/h200x4/heat_weak.jsonl" >slow.jsonl
+    run predict from="$top/jobs/results/h200x4/heat_weak.jsonl" check=slow.jsonl
+    expect status 1 "$status"
+    [[ $output == *"1 of 3 steps are more than 10 % off"* ]]
+}
+
+@test "a weak study to 100000 ranks: records of it, drawn over what was measured" {
+    predict d.ini from="$records" mode=weak ranks=1,4,8,64,100000 run.feed=openmp mtbf_hours=50000 file_gbs=100 output=p.jsonl >said
+    expect "lines" 5 "$(wc -l <p.jsonl)"
+    line() { jq -s "$1" p.jsonl; }
+    expect "on 4 GPUs as measured, within 2 %" true "$(line '.[1].step_s / 503.52e-6 - 1 | fabs < 0.02')"
+    expect "whole on one host, split on eight" '"peer",1,8' "$(line '.[1].transport, .[2].hosts, .[3].hosts' | paste -sd,)"
+    expect "the grid" 1638400000 "$(line '.[4].grid.ny')"
+    expect "efficiency falls" true "$(line '[.[].efficiency] | .[0] == 1 and . == (sort | reverse) and .[4] > 0.9')"
+    expect "the parts make the step" true "$(line 'all(.[]; ([.parts_s[]] | add) / .step_s - 1 | fabs < 1e-9)')"
+    expect "file: 4 bytes a cell" true "$(line '.[3].checkpoint_s * 100e9 / (4 * 16384 * 16384 * 64) - 1 | fabs < 1e-9')"
+    expect "Young's interval, all but Daly's terms" true "$(line '.[0] | .interval_s / (2 * .checkpoint_s * 50000 * 3600 | sqrt) - 1 | fabs < 0.01')"
+    grep -q 'between .*assumed, not measured' said
+    cp "$top/jobs/results/h200x4/heat_weak.jsonl" w.jsonl
+    "$top/jobs/plot" w.jsonl --predicted p.jsonl >said
+    grep -q '>predicted<' w.svg
+}
+
+@test "the memory of a rank is what a run takes" {
+    local n kind
+    for kind in heat transpose; do
+        deck m.ini problem.kind=$kind problem.alpha=0.2 grid.nx=2000 grid.ny=1500 time.steps=1 run.ranks_x=1 run.device=host
+        for n in 1 3; do
+            launch $n "$weft" run m.ini --dry-run >dry
+            predict m.ini from="$records,$top/jobs/results/bench_links_h200x2.jsonl" ranks=$n output=$kind$n.jsonl >/dev/null
+            expect "$kind on $n" "$(sed -n 's/^# memory *\([0-9.]*\) MB.*/\1/p' dry)" "$(printf %.3g "$(jq '.memory_bytes / 1e6' $kind$n.jsonl)")"
+        done
+    done
+}
+
+@test "what is missing or wrong is said in one sentence" {
+    run predict d.ini
+    refused 2 from=
+    run predict d.ini from=nowhere.jsonl
+    refused 2 nowhere.jsonl
+    echo '{"a": 1}' >foreign.jsonl
+    run predict d.ini from=foreign.jsonl
+    refused 2 foreign.jsonl "no record"
+    run predict d.ini from="$records" rank=4
+    refused 2 "rank=4"
+    run predict d.ini from="$records" ranks=4,x
+    refused 2 "ranks = 4,x"
+    run predict d.ini from="$records" per_host=-1
+    refused 2 per_host
+    run predict d.ini from="$records" mode=middling
+    refused 2 middling
+    run predict d.ini from="$top/jobs/results/h200x4/heat_weak.jsonl" ranks=4 run.transport=mapped
+    refused 2 mapped
+    run predict d.ini from="$records" ranks=4 grid.ny=3 run.ranks_x=1
+    refused 2 "4 ranks"
+    run predict d.ini from="$records" ranks=4 output=/nowhere/p.jsonl
+    refused 3 /nowhere
+    { cat "$top/jobs/results/h200x4/heat_weak.jsonl"; head -c 300 "$top/jobs/results/h200x4/heat_weak.jsonl"; } >torn.jsonl
+    predict d.ini from=torn.jsonl ranks=1 | grep '3 runs and 0 rungs of bench; left out: 0 not modelled, 1 damaged'
+}

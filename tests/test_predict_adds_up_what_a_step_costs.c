@@ -1,0 +1,138 @@
+/* The model of a step adds up bytes, launches and messages as predict.h says, on a machine of round numbers: checked against
+ * sums done by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "predict.h"
+
+static int near(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
+
+/* 1 TB/s, launches of 1 us, links of 10 us and 1 GB/s within a host, 20 us and 10 GB/s between hosts. */
+static predict_machine round_machine(void)
+{
+    predict_machine m;
+    predict_machine_init(&m, true, 1e-6);
+    predict_add_copy(&m, 1e6, 1e12);
+    for (int t = 0; t < PREDICT_TRANSPORTS; t++) {
+        m.exchange[t] = (predict_link){ 10e-6, 1e9 };
+        m.turn_bytes_per_s[t] = 1e11;
+    }
+    m.between = (predict_link){ 20e-6, 1e10 };
+    return m;
+}
+
+static predict_case heat(int ranks, int ranks_x, config_transport t, predict_form form)
+{
+    return (predict_case){ .kind = CONFIG_HEAT,
+                           .type = DTYPE_F64,
+                           .radius = 1,
+                           .nx = 1000,
+                           .ny = 1000.0 * ranks,
+                           .ranks = ranks,
+                           .ranks_x = ranks_x,
+                           .ranks_y = ranks / ranks_x,
+                           .per_host = 4,
+                           .form = form,
+                           .transport = t };
+}
+
+static void a_step_by_hand(void **state)
+{
+    (void)state;
+    const predict_machine m = round_machine();
+    predict_case c = heat(1, 1, CONFIG_TRANSPORT_STAGED, PREDICT_WHOLE); /* 16 MB: 16 us */
+    predict_time t = predict_step(&m, &c);
+    assert_true(near(t.memory_s, 16e-6) && near(t.step_s, 18e-6));
+    assert_string_equal(t.bottleneck, "memory");
+
+    c = heat(4, 1, CONFIG_TRANSPORT_PEER, PREDICT_WHOLE); /* and a launch's worth for having neighbours */
+    assert_true(near(predict_step(&m, &c).step_s, 19e-6));
+    c.feed = 1;
+    assert_true(near(predict_step(&m, &c).step_s, (16 + 0.5 + 0.8) * 1e-6));
+
+    c = heat(4, 1, CONFIG_TRANSPORT_STAGED, PREDICT_SPLIT); /* rows of 8000 bytes: 18 us, 2 of them longer than the interior */
+    t = predict_step(&m, &c);
+    assert_true(near(t.exchange_alone_s, 18e-6) && near(t.step_s, (16 + 5 + 2) * 1e-6));
+    c = heat(4, 1, CONFIG_TRANSPORT_NCCL, PREDICT_SPLIT); /* by kernels: nothing hidden */
+    assert_true(near(predict_step(&m, &c).step_s, (16 + 3 + 18) * 1e-6));
+
+    c = heat(4, 2, CONFIG_TRANSPORT_AWARE, PREDICT_SPLIT); /* rows of 500 cells, columns of 2000, one axis after the other */
+    assert_true(near(predict_step(&m, &c).exchange_alone_s, (20 + 4 + 16) * 1e-6));
+    c.norm_every = 2;
+    assert_true(near(predict_step(&m, &c).norm_s, 2e-6));
+}
+
+static void hosts_share_their_way_out(void **state)
+{
+    (void)state;
+    const predict_machine m = round_machine();
+    predict_case c = heat(16, 1, CONFIG_TRANSPORT_STAGED, PREDICT_SPLIT); /* two rows leave each host of whole rows */
+    assert_int_equal(predict_hosts(&c), 4);
+    assert_true(near(predict_step(&m, &c).exchange_alone_s, fmax(18e-6, 20e-6 + 16e3 / 1e10)));
+    c.ranks_x = 16; /* one row of ranks, hosts of four: columns of 16000 cells alone are cut */
+    c.ranks_y = 1;
+    assert_true(near(predict_step(&m, &c).exchange_alone_s, fmax(10e-6 + 128e-6, 20e-6 + 256e3 / 1e10)));
+    c.norm_every = 1; /* 4 launches, and 2 hops */
+    assert_true(near(predict_step(&m, &c).norm_s, 44e-6));
+    c.per_host = 1;
+    assert_true(near(predict_step(&m, &c).exchange_alone_s, 20e-6 + 256e3 / 1e10));
+}
+
+static void transposes_send_all_but_their_own(void **state)
+{
+    (void)state;
+    const predict_machine m = round_machine();
+    predict_case c = heat(4, 1, CONFIG_TRANSPORT_PEER, PREDICT_TURNED); /* 8 MB a rank, 6 of them sent: 60 us; 32 us of memory */
+    c.kind = CONFIG_TRANSPOSE;
+    predict_time t = predict_step(&m, &c);
+    assert_true(near(t.memory_s, 32e-6) && near(t.step_s, 62e-6));
+    c.kind = CONFIG_SWEEP;
+    assert_true(near(predict_step(&m, &c).step_s, (32 + 120 + 2) * 1e-6));
+    c.kind = CONFIG_TRANSPOSE;
+    c.per_host = 2; /* 16 MB of a host, half of it leaves: 800 us, and three messages of 20 us */
+    t = predict_step(&m, &c);
+    assert_true(near(t.step_s, (800 + 60 + 2) * 1e-6));
+    assert_string_equal(t.bottleneck, "transpose");
+}
+
+static void copies_between_two_sizes(void **state)
+{
+    (void)state;
+    predict_machine m;
+    predict_machine_init(&m, true, 1e-6);
+    predict_add_copy(&m, 1e8, 1e12);
+    predict_add_copy(&m, 1e6, 4e12);
+    predict_add_copy(&m, 1.02e8, 0.9e12); /* as large: the best counts */
+    assert_int_equal(m.copies, 2);
+    assert_true(near(predict_copy_rate(&m, 1e5), 4e12) && near(predict_copy_rate(&m, 1e9), 1e12));
+    assert_true(near(predict_copy_rate(&m, 1e7), 2e12));
+}
+
+static void checkpoints_as_often_as_failures_ask(void **state)
+{
+    (void)state;
+    assert_true(near(predict_interval_young(50, 10000), 1000));
+    assert_true(near(predict_interval_daly(50, 10000), 1000 * (1 + 0.05 / 3 + 0.0025 / 9) - 50));
+    assert_true(near(predict_interval_daly(50, 20), 20));
+    assert_true(near(predict_waste(950, 50, 10000), 0.05 + 0.05));
+    /* Daly's interval is near the best there is */
+    const double best = predict_waste(predict_interval_daly(300, 30000), 300, 30000);
+    assert_true(predict_waste(2000, 300, 30000) > best && predict_waste(9000, 300, 30000) > best);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_by_hand),
+        cmocka_unit_test(hosts_share_their_way_out),
+        cmocka_unit_test(transposes_send_all_but_their_own),
+        cmocka_unit_test(copies_between_two_sizes),
+        cmocka_unit_test(checkpoints_as_often_as_failures_ask),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}
