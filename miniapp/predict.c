@@ -75,10 +75,15 @@ double predict_words(config_kind kind)
 double predict_cells(const predict_case *c) { return c->nx * c->ny / c->ranks; }
 int predict_hosts(const predict_case *c) { return (c->ranks + c->per_host - 1) / c->per_host; }
 
-predict_form predict_form_of(const predict_machine *m, config_kind kind, int ranks, int ranks_x, int hosts, config_transport t)
+predict_form predict_form_of(const predict_machine *m, config_kind kind, int ranks, int hosts, config_transport t)
 {
     if (kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP) return PREDICT_TURNED;
-    return m->cuda && (ranks == 1 || (ranks_x == 1 && hosts == 1 && t == CONFIG_TRANSPORT_PEER)) ? PREDICT_WHOLE : PREDICT_SPLIT;
+    return m->cuda && (ranks == 1 || (hosts == 1 && t == CONFIG_TRANSPORT_PEER)) ? PREDICT_WHOLE : PREDICT_SPLIT;
+}
+
+bool predict_may_graph(const predict_machine *m, const predict_case *c)
+{
+    return m->cuda && c->form != PREDICT_TURNED && (c->ranks == 1 || (predict_hosts(c) == 1 && driven_by_kernels(c->transport)));
 }
 
 bool predict_knows(const predict_machine *m, const predict_case *c)

@@ -9,7 +9,8 @@
  *   norm      a fixed cost, with an all-reduce over the hosts
  *
  * Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
- * lanes, fused sweeps. Costs that no record tells are multiples of a kernel's launch, as they were on H200s. */
+ * lanes, fused sweeps, columns of whole steps. Costs that no record tells are multiples of a kernel's launch, as they were on
+ * H200s. */
 #ifndef PREDICT_H
 #define PREDICT_H
 
@@ -76,8 +77,10 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s);
 void predict_add_copy(predict_machine *m, double bytes, double bytes_per_s);
 double predict_copy_rate(const predict_machine *m, double bytes);
 
-/* What the program would choose: whole steps where kernels reach all neighbours of one host of GPUs and rows alone are cut. */
-predict_form predict_form_of(const predict_machine *m, config_kind kind, int ranks, int ranks_x, int hosts, config_transport t);
+/* What the program would choose: whole steps where kernels store into all neighbours, on one host of GPUs; by graphs where none
+ * needs the host. */
+bool predict_may_graph(const predict_machine *m, const predict_case *c);
+predict_form predict_form_of(const predict_machine *m, config_kind kind, int ranks, int hosts, config_transport t);
 bool predict_knows(const predict_machine *m, const predict_case *c); /* all that the step needs */
 /* Is it the thread that enqueues which bounds such steps? */
 bool predict_host_bound(const predict_machine *m, const predict_case *c, double step_s);

@@ -44,9 +44,8 @@ static bool choose(const predict_machine *m, const config *c, predict_case *of, 
             continue; /* auto leaves nccl out: it takes .5 s to set up */
         predict_case tried = *of;
         tried.transport = (config_transport)t;
-        tried.form = predict_form_of(m, of->kind, of->ranks, of->ranks_x, predict_hosts(of), tried.transport);
-        const bool graphs = c->run.feed == CONFIG_FEED_GRAPH || (c->run.feed == CONFIG_FEED_AUTO && tried.form == PREDICT_WHOLE);
-        tried.feed = m->cuda && graphs && tried.form != PREDICT_TURNED;
+        tried.form = predict_form_of(m, of->kind, of->ranks, predict_hosts(of), tried.transport);
+        tried.feed = (c->run.feed == CONFIG_FEED_GRAPH || c->run.feed == CONFIG_FEED_AUTO) && predict_may_graph(m, &tried);
         if (!predict_knows(m, &tried)) continue;
         const predict_time time = predict_step(m, &tried);
         if (found && time.step_s >= best->step_s) continue;
