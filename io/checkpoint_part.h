@@ -134,6 +134,9 @@ char *checkpoint_attribute_text(hid_t object, const char *name, size_t max_bytes
 bool checkpoint_parse_fingerprint(const char *text, uint64_t *fingerprint);
 
 /* The fields that a file of that kind has, with names and shapes alone. */
+checkpoint_state checkpoint_fields_of(const checkpoint_info *info);
+
+/* The fields that a file of that kind has, with names and shapes alone. */
 /* The field whose fingerprint stands for the whole state: b of a transpose, else the first. */
 int checkpoint_main_field(const checkpoint_state *s);
 
