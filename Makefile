@@ -205,7 +205,7 @@ install-built:
 	install -m 755 $(BUILD)/weft $(DESTDIR)$(PREFIX)/bin/weft
 	$(BUILD)/weft --man > $(SHARE)/man/man1/weft.1
 	$(BUILD)/weft --completion > $(SHARE)/bash-completion/completions/weft
-	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) $(SHARE)/weft/inputs
+	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) inputs/fingerprints $(SHARE)/weft/inputs
 	install -m 755 jobs/weft.sbatch jobs/study jobs/study.sbatch jobs/records jobs/plot jobs/plot_bench jobs/plot_beside jobs/compare jobs/compare_bench jobs/ncu_bench $(SHARE)/weft/jobs
 	install -m 644 jobs/settings.jq $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/weft/jobs/studies
