@@ -12,6 +12,14 @@ static __device__ __forceinline__ uint64_t flag_acquire(const uint64_t *flag)
     return value;
 }
 
+/* For words that bring their own sign of being there. */
+static __device__ __forceinline__ uint64_t flag_read(const uint64_t *flag)
+{
+    uint64_t value;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
+    return value;
+}
+
 /* The two halves of a release by a thread that has itself seen others' arrivals: one fence for what they and it did, then the flag. */
 static __device__ __forceinline__ void flag_fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 

@@ -33,19 +33,35 @@ struct whole_counts { /* blocks along each link */
 
 static __host__ __device__ __forceinline__ bool touches(int64_t from, int64_t to, int64_t n, int radius, int d)
 {
-    return d == 0 || (d < 0 ? from < radius : to > n - radius);
+    return d < 0 ? from < radius : to > n - radius;
 }
 
-template <typename T> static __device__ __forceinline__ void store_image(const whole_image &m, const T *next, int64_t pitch, box part)
+/* Of a cell of 32 or 64 bits. */
+template <typename T> constexpr int word_parts = sizeof(T) / WHOLE_WORD_CELL_BYTES;
+static __device__ __forceinline__ unsigned word_part(float u, int) { return __float_as_uint(u); }
+static __device__ __forceinline__ unsigned word_part(double u, int part)
 {
-    const int width = (int)(part.x1 - part.x0), cells = width * (int)(part.y1 - part.y0);
-    const int threads = (int)(blockDim.x * blockDim.y);
-    for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x); i < cells; i += threads) {
-        const int64_t x = part.x0 + i % width, y = part.y0 + i / width;
+    return (unsigned)(part == 0 ? __double2loint(u) : __double2hiint(u));
+}
+static __device__ __forceinline__ float cell_of(const unsigned (&part)[1]) { return __uint_as_float(part[0]); }
+static __device__ __forceinline__ double cell_of(const unsigned (&part)[2]) { return __hiloint2double((int)part[1], (int)part[0]); }
+
+/* next's beat: of the words, where it goes in words. */
+template <typename T>
+static __device__ __forceinline__ void store_image(const whole_image &m, const T *next, int64_t pitch, box part, uint64_t beat)
+{
+    const int parts = m.words ? word_parts<T> : 1, width = (int)(part.x1 - part.x0);
+    const int all = width * (int)(part.y1 - part.y0) * parts, threads = (int)(blockDim.x * blockDim.y);
+    for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x); i < all; i += threads) {
+        const int k = i / parts;
+        const int64_t x = part.x0 + k % width, y = part.y0 + k / width;
         T u = __ldcg(next + y * pitch + x);
         if (m.odd_x) u = reflect((T)m.value_x, u);
         if (m.odd_y) u = reflect((T)m.value_y, u);
-        static_cast<T *>(m.to)[(y - m.cells.y0) * m.step_y + (x - m.cells.x0) * m.step_x] = u;
+        const int64_t at = (y - m.cells.y0) * m.step_y + (x - m.cells.x0) * m.step_x;
+        const uint64_t word = beat << WHOLE_WORD_BEAT_SHIFT | word_part(u, i % parts);
+        if (m.words) flag_set(static_cast<uint64_t *>(m.to) + at * parts + i % parts, word);
+        else static_cast<T *>(m.to)[at] = u;
     }
 }
 
@@ -54,19 +70,34 @@ static __device__ __forceinline__ box cut(const box &a, const box &b)
     return { max(a.x0, b.x0), min(a.x1, b.x1), max(a.y0, b.y0), min(a.y1, b.y1) };
 }
 
-/* Ghost columns that came for cur's level, as far as the tile reads them. Tiles one above the other put down the same cells. */
+/* The ghosts of an inbox that the tile reads. Tiles one above the other read the same corners. */
+template <stencil_form FORM, int R> static __device__ __forceinline__ box part_for(const whole_inbox &in, const box &tile)
+{
+    constexpr int ROWS = FORM == STENCIL_BOX ? R : 0;
+    return cut(in.ghosts, { tile.x0 - R, tile.x1 + R, tile.y0 - ROWS, tile.y1 + ROWS });
+}
+
+/* Waits for them and puts them down, by all threads. */
 template <stencil_form FORM, typename T, int R>
 static __device__ __forceinline__ void take_columns(const whole_step &w, const box &tile, int64_t pitch)
 {
-    constexpr int ROWS = FORM == STENCIL_BOX ? R : 0;
+    constexpr int PARTS = word_parts<T>;
     const int threads = (int)(blockDim.x * blockDim.y), me = (int)(threadIdx.y * blockDim.x + threadIdx.x);
     for (int i = 0; i < w.inboxes; i++) {
         const whole_inbox &in = w.inbox[i];
-        const box part = cut(in.ghosts, { tile.x0 - R, tile.x1 + R, tile.y0 - ROWS, tile.y1 + ROWS });
+        const box part = part_for<FORM, R>(in, tile);
         if (part.x0 >= part.x1) continue;
         const int64_t row = part.y0 - in.ghosts.y0;
-        for (int k = me; k < (int)(part.y1 - part.y0) * R; k += threads)
-            static_cast<T *>(in.to)[(row + k / R) * pitch + k % R] = __ldcg(static_cast<const T *>(in.from) + row * R + k);
+        for (int k = me; k < (int)(part.y1 - part.y0) * R; k += threads) {
+            unsigned bits[PARTS];
+            for (int p = 0; p < PARTS; p++) {
+                uint64_t word;
+                do word = flag_read(in.from + (row * R + k) * PARTS + p);
+                while (word >> WHOLE_WORD_BEAT_SHIFT != w.beat);
+                bits[p] = (unsigned)word;
+            }
+            static_cast<T *>(in.to)[(row + k / R) * pitch + k % R] = cell_of(bits);
+        }
     }
 }
 
@@ -74,18 +105,22 @@ static __device__ __forceinline__ void take_columns(const whole_step &w, const b
 struct whole_place {
     box tile;
     bool edge;     /* near a side: it has images */
+    bool beside;   /* it reads ghosts that come through an inbox */
     unsigned near; /* bit k: along the side of link k */
 };
 
-template <int R>
+template <stencil_form FORM, int R>
 static __device__ __forceinline__ whole_place place_of(const tiles &boxes, const whole_step &w, const whole_sides &own,
                                                        const box &cells, int64_t x, int64_t y)
 {
-    whole_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0 };
+    whole_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, false, 0 };
     p.edge = p.tile.x0 < R || p.tile.y0 < R || p.tile.x1 > own.nx - R || p.tile.y1 > own.ny - R;
     for (int k = 0; p.edge && k < w.links; k++)
-        if (touches(p.tile.x0, p.tile.x1, own.nx, R, w.link[k].dx) && touches(p.tile.y0, p.tile.y1, own.ny, R, w.link[k].dy))
-            p.near |= 1u << k;
+        if (touches(p.tile.y0, p.tile.y1, own.ny, R, w.link[k].dy)) p.near |= 1u << k;
+    for (int i = 0; p.edge && i < w.inboxes; i++) {
+        const box part = part_for<FORM, R>(w.inbox[i], p.tile);
+        p.beside |= part.x0 < part.x1 && part.y0 < part.y1;
+    }
     return p;
 }
 
@@ -122,7 +157,7 @@ static __device__ __forceinline__ void finish(const whole_place &p, const whole_
     __syncthreads(); /* the tile is in next */
     for (int i = 0; i < w.images; i++) {
         const box part = cut(p.tile, w.image[i].cells);
-        if (part.x0 < part.x1 && part.y0 < part.y1) store_image(w.image[i], next, pitch, part);
+        if (part.x0 < part.x1 && part.y0 < part.y1) store_image(w.image[i], next, pitch, part, (w.beat + 1) % WHOLE_BEATS);
     }
     if (!p.near) return;
     __syncthreads();
@@ -153,13 +188,20 @@ static __device__ __forceinline__ unsigned long long *norm_word(const whole_step
     return reinterpret_cast<unsigned long long *>(w.change) + blockIdx.x % WHOLE_NORM_WORDS * WHOLE_NORM_STEP;
 }
 
+/* The word of a norm as a thread's change, which it was. */
+template <typename T> static __device__ __forceinline__ change_word<T> change_of(unsigned long long norm)
+{
+    return larger_change(0, (T)double_of(norm), (T)0);
+}
+
 /* Atomics on one address take turns, and one a warp halved the speed of the step: so only what passes the word as it was when the
  * block began is joined. */
 template <typename T>
-static __device__ __forceinline__ void join_change(unsigned long long *norm, change_word<T> change, unsigned long long known)
+static __device__ __forceinline__ void join_change(unsigned long long *norm, change_word<T> change, change_word<T> known)
 {
+    if (!__any_sync(~0u, change > known)) return;
     const unsigned long long mine = cell_abs_bits(double_of(largest_of(change)));
-    if (threadIdx.x % 32 == 0 && mine > known) atomicMax(norm, mine);
+    if (threadIdx.x % 32 == 0) atomicMax(norm, mine);
 }
 
 /* As many blocks an SM as the tiles' kernel has. */
@@ -177,10 +219,10 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_
                  const __grid_constant__ whole_step w, const __grid_constant__ whole_counts counts, const whole_sides own)
 {
     __shared__ whole_place kept;
-    __shared__ unsigned long long known_change; /* what the block's word of the norm was when it began */
+    __shared__ change_word<T> known_change; /* what the block's word of the norm was when it began */
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
-    const whole_place place = place_of<R>(boxes, w, own, cells, x, y);
+    const whole_place place = place_of<FORM, R>(boxes, w, own, cells, x, y);
     if (threadIdx.x == 0 && threadIdx.y == 0) {
         kept = place; /* the tile's first barrier comes before anybody reads it */
         for (int k = 0; k < w.links; k++)
@@ -190,14 +232,13 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_
     step_before_done();
     if (CHANGE && threadIdx.x < WHOLE_NORM_WORDS && threadIdx.y == 0 && blockIdx.x == 0) w.clear[threadIdx.x * WHOLE_NORM_STEP] = 0;
     if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not the warp that asks for the rows */
-        known_change = __ldcg(norm_word(w));
-    if (place.near) {
+        known_change = change_of<T>(__ldcg(norm_word(w)));
+    if (place.beside) {
+        take_columns<FORM, T, R>(w, place.tile, pitch);
+        order_bulk_copies();
+    }
+    if (place.near || place.beside) {
         __syncthreads();
-        if (w.inboxes > 0) {
-            take_columns<FORM, T, R>(w, kept.tile, pitch);
-            order_bulk_copies();
-            __syncthreads();
-        }
         order_bulk_copies();
     }
     const change_word<T> change = stencil_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
@@ -208,52 +249,45 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_
 
 /* ---- host side ---- */
 
-/* The own cells in boxes: whole rows of tiles along linked sides first, then the rest. */
-static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64_t width, int64_t height, box boxes[TILES_BOXES_MAX])
+/* The own cells in boxes: whole rows of tiles along linked sides first, then the rest, in which blocks beside columns are spread
+ * evenly: their words travel while the others compute. */
+static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64_t height, box boxes[TILES_BOXES_MAX])
 {
-    bool side[3][3] = {};
-    for (int k = 0; k < w->links; k++) side[w->link[k].dy + 1][w->link[k].dx + 1] = true;
+    bool above = false, below = false;
+    for (int k = 0; k < w->links; k++) *(w->link[k].dy < 0 ? &above : &below) = true;
     box rest = box_make(0, nx, 0, ny);
     int count = 0;
     const auto take = [&](box b) {
         b = box_intersect(b, rest);
         if (!box_empty(b)) boxes[count++] = b;
     };
-    if (side[0][0] || side[0][1] || side[0][2]) take(box_make(0, nx, 0, height)), rest.y0 += height;
-    if (side[2][0] || side[2][1] || side[2][2]) {
+    if (above) take(box_make(0, nx, 0, height)), rest.y0 += height;
+    if (below) {
         const int64_t last = ny - (ny > height ? height : ny);
         take(box_make(0, nx, last, ny)), rest.y1 = last;
-    }
-    if (side[0][0] || side[1][0] || side[2][0]) take(box_make(0, width, 0, ny)), rest.x0 += width;
-    if (side[0][2] || side[1][2] || side[2][2]) {
-        const int64_t last = (nx - 1) / width * width;
-        take(box_make(last, nx, 0, ny)), rest.x1 = last;
     }
     take(rest);
     return count;
 }
 
-/* Of `count` tiles of `size` cells from `first` on, cut to [low, high): those that touch side d, which follow each other from
- * that side inwards. */
-static inline unsigned count_touching(int64_t first, int64_t size, unsigned count, int64_t low, int64_t high, int64_t n, int radius, int d)
+/* Of `count` tiles of `size` rows from `first` on, cut to end at `high`: those that touch side d, which follow each other from that
+ * side inwards. */
+static inline unsigned count_touching(int64_t first, int64_t size, unsigned count, int64_t high, int64_t n, int radius, int d)
 {
     unsigned near = 0;
-    if (d == 0) return count;
     for (; near < count; near++) {
         const int64_t from = first + (int64_t)(d < 0 ? near : count - 1 - near) * size, to = from + size;
-        if (!touches(from < low ? low : from, to > high ? high : to, n, radius, d)) break;
+        if (!touches(from, to > high ? high : to, n, radius, d)) break;
     }
     return near;
 }
 
-static inline unsigned whole_count(const tiles *t, const whole_link *l, int64_t nx, int64_t ny, int radius)
+static inline unsigned whole_count(const tiles *t, const whole_link *l, int64_t ny, int radius)
 {
     unsigned all = 0;
     for (int i = 0; i < t->count; i++) {
         const tiles_entry *e = &t->entry[i];
-        const box b = e->cells;
-        all += count_touching(e->x_first, t->width_cells, e->columns, b.x0, b.x1, nx, radius, l->dx) *
-               count_touching(b.y0, t->height_cells, e->rows, b.y0, b.y1, ny, radius, l->dy);
+        all += e->columns * count_touching(e->cells.y0, t->height_cells, e->rows, e->cells.y1, ny, radius, l->dy);
     }
     return all;
 }
@@ -272,10 +306,10 @@ static cudaError_t launch_whole(const stencil_sweep_call *c, const whole_step *s
     tiles boxes = {};
     boxes.height_cells = tiled ? c->variant->height : S::CHOICE.height;
     do
-        boxes = tiles_make(all, whole_boxes(step, nx, ny, WIDTH, boxes.height_cells, all), ALIGN, WIDTH, boxes.height_cells, wave);
+        boxes = tiles_make(all, whole_boxes(step, nx, ny, boxes.height_cells, all), ALIGN, WIDTH, boxes.height_cells, wave);
     while (lower<S>(&boxes));
     whole_counts counts = {};
-    for (int k = 0; k < step->links; k++) counts.of[k] = whole_count(&boxes, &step->link[k], nx, ny, R);
+    for (int k = 0; k < step->links; k++) counts.of[k] = whole_count(&boxes, &step->link[k], ny, R);
     if (boxes.blocks == 0) return cudaSuccess;
     cudaLaunchAttribute follow = {};
     follow.id = cudaLaunchAttributeProgrammaticStreamSerialization;

@@ -4,15 +4,18 @@
  * Images. A cell near a side stands again as a ghost: mirrored or wrapped round in the own field, or in the memory of the
  * neighbour beyond that side, or both for a corner. The block that computed a cell stores its images.
  *
- * Links. A neighbour's ghosts arrive from its blocks along the common side, so blocks along that side first wait until
- * the link's flag, in own memory, says that the ghosts of cur's level are there; and when the last of them is done with
- * the step, the neighbour's flag is set to next's level. That is also when the neighbour may overwrite the ghosts that
- * these blocks have read: next's, which held the level before cur's. Both ranks step alike, so `next` here and there are
- * the same one of two buffers in turn. Blocks along linked sides come first in the grid.
+ * Links. Ghost rows arrive from a neighbour's blocks along the common side, so blocks along that side first wait until the
+ * link's flag, in own memory, says that the ghosts of cur's level are there; and when the last of them is done with the step,
+ * the neighbour's flag is set to next's level. That is also when the neighbour may overwrite the ghosts that these blocks have
+ * read: next's, which held the level before cur's. Both ranks step alike, so `next` here and there are the same one of two buffers
+ * in turn. Blocks along linked sides come first in the grid.
  *
- * Columns. A few bytes in each of thousands of rows cross a link badly: so images that become the neighbour's ghost columns are
- * stored dense, row by row, into its inbox for next's level, and blocks beside a column put those that came for cur's level into
- * cur's ghosts before they read them. An inbox is overwritten as ghosts are: after this step's flag.
+ * Columns. A few bytes in each of thousands of rows cross a link badly, and so do thousands of blocks that wait until theirs have
+ * crossed. So images that become a neighbour's ghost columns go into its inbox for next's level, densely, as words of which one
+ * half is data and the other next's beat. Blocks beside a column wait for the words themselves, no flags, and put them into
+ * cur's ghosts. Two inboxes in turn are enough, as for ghosts: a neighbour's block stores the words of a row of next's level over
+ * those of the level before cur's after it has read, of cur's level, all rows within reach of that row; and every block here that
+ * reads the row has stored one of those after it had read the row's former words.
  *
  * Of a level the flags hold the beat, which is its number mod WHOLE_BEATS: a neighbour cannot be more than one level ahead, since its
  * next step waits for this one's flag, so what a block finds is the level before the one that it waits for, that one, or the
@@ -28,8 +31,7 @@
 
 #include "box.h"
 
-enum { WHOLE_IMAGES_MAX = 8, WHOLE_LINKS_MAX = 8, WHOLE_INBOXES_MAX = 2,
-       WHOLE_FLAG_BYTES = 128, WHOLE_BEATS = 4 };
+enum { WHOLE_IMAGES_MAX = 8, WHOLE_LINKS_MAX = 2, WHOLE_INBOXES_MAX = 6, WHOLE_FLAG_BYTES = 128, WHOLE_BEATS = 4 };
 
 /* Blocks join a norm in words that take turns, each on a line of its own: the first blocks of a step all have something to join,
  * and what thousands of warps do to one address takes microseconds, in which that part of L2 serves nobody else. */
@@ -39,21 +41,25 @@ typedef struct whole_image {
     box cells;                /* own cells */
     void *to;                 /* where cell (cells.x0, cells.y0) goes */
     int64_t step_x, step_y;   /* in cells of the target, to the image of the next cell along x, along y */
+    bool words;               /* the target is an inbox: a cell is whole_words of it */
     bool odd_x, odd_y;        /* the image is value + value - u: along x first, then along y */
     double value_x, value_y;
 } whole_image;
 
 typedef struct whole_link {
-    int dx, dy;       /* where the neighbour lies: -1, 0, 1 */
+    int dy;           /* where the neighbour lies: -1, 1 */
     uint64_t *mine;   /* the flag that the neighbour raises: the beat of the last level whose ghosts are here */
     uint64_t *theirs; /* its flag for this rank */
     uint64_t *done;   /* blocks of this step that are done with the link; 0 between steps. Own memory */
 } whole_link;
 
+/* Words of an inbox: one for each 32 bits of a cell, the lower ones first. */
+enum { WHOLE_WORD_CELL_BYTES = 4, WHOLE_WORD_BEAT_SHIFT = 32 };
+
 typedef struct whole_inbox {
-    box ghosts;       /* in own coordinates */
-    const void *from; /* dense, row-major */
-    void *to;         /* the first of them in cur */
+    box ghosts;           /* in own coordinates, as wide as the stencil reaches; all of them come, every step */
+    const uint64_t *from; /* their words, row-major */
+    void *to;             /* the first of them in cur */
 } whole_inbox;
 
 typedef struct whole_step {

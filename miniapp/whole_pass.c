@@ -19,8 +19,7 @@ struct whole_pass {
     peer *peers; /* NULL: no neighbours */
     void *field[2];
     void *inbox[2]; /* of each one's ghost columns (whole_plan.h); NULL where no columns are cut */
-    pack_piece column[WHOLE_INBOXES_MAX]; /* where they stand in it */
-    int columns;
+    int radius;
     whole_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
     void *flags, *done;
     int beat;             /* of the present level; its parity says which field the next step writes */
@@ -81,12 +80,10 @@ static whole_memory share(whole_pass *w, void *mine, const int *direction, int c
     return f;
 }
 
-static void make_inboxes(whole_pass *w, const decomp *dec, int radius, bool corners)
+static void make_inboxes(whole_pass *w, const decomp *dec)
 {
-    if (dec->ranks_x == 1) return;
-    w->columns = whole_plan_columns(dec, &w->shape, radius, corners, w->column);
-    for (int i = 0; i < 2; i++)
-        DEVICE_CHECK(w->d, w->d->alloc(w->d, DEVICE_MEMORY_DEVICE, whole_plan_columns_bytes(&w->shape, radius), &w->inbox[i]));
+    for (int i = 0; i < 2 && dec->ranks_x > 1; i++)
+        DEVICE_CHECK(w->d, w->d->alloc(w->d, DEVICE_MEMORY_DEVICE, whole_plan_inbox_bytes(&w->shape, w->radius), &w->inbox[i]));
 }
 
 static bool make_plans(whole_pass *w, const decomp *dec, const boundary *sides, int radius, bool corners, const int *direction,
@@ -99,7 +96,7 @@ static bool make_plans(whole_pass *w, const decomp *dec, const boundary *sides, 
     const whole_memory flags = share(w, w->flags, direction, count);
     for (int i = 0; i < 2; i++) {
         level[i].field = share(w, w->field[i], direction, count);
-        if (w->inbox[i]) level[i].columns = share(w, w->inbox[i], direction, count);
+        if (w->inbox[i]) level[i].inbox = share(w, w->inbox[i], direction, count);
     }
     for (int i = 0; i < 2; i++) {
         const whole_level *next = &level[i], *cur = &level[1 - i];
@@ -126,7 +123,7 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
         }
     whole_pass *w = calloc(1, sizeof *w);
     if (!w) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    *w = (whole_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] } };
+    *w = (whole_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] }, .radius = radius };
     MPI_CHECK(MPI_Comm_dup(comm, &w->comm));
     if (ranks > 1) {
         w->peers = peer_create(d, rank, count, comm, why, why_bytes);
@@ -137,7 +134,7 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
         }
     }
     make_flags(w);
-    make_inboxes(w, dec, radius, corners);
+    make_inboxes(w, dec);
     if (d->stencil_whole_can(d, true)) make_changes(w);
     const bool ok = make_plans(w, dec, sides, radius, corners, direction, count);
     if (!agree_all(ok, comm)) {
@@ -171,8 +168,9 @@ void whole_pass_start(whole_pass *w, const void *next, device_stream *s)
     MPI_CHECK(MPI_Barrier(w->comm)); /* nobody's kernels run: nobody raises a flag */
     for (int k = 0; k < w->linked[0].links; k++)
         DEVICE_CHECK(d, d->copy(d, w->linked[0].link[k].mine, &beat, sizeof beat, s));
-    for (int i = 0; i < 2 && w->columns > 0; i++) /* both: ghosts that no cell gives come back out of either */
-        DEVICE_CHECK(d, d->pack(d, &w->shape, w->field[i], w->inbox[i], w->column, w->columns, s));
+    const int writes = (int)beat % 2;
+    void *const inbox[2] = { w->inbox[1 - writes], w->inbox[writes] };
+    if (inbox[0]) whole_plan_fill(d, &w->linked[writes], &w->shape, w->radius, w->field[1 - writes], inbox, beat, s);
     DEVICE_CHECK(d, d->stream_sync(d, s));
     MPI_CHECK(MPI_Barrier(w->comm));
 }

@@ -77,7 +77,7 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
         OK(CUDA, dev[CUDA]->stream_create(dev[CUDA], false, &me->stream));
         for (int k = 0; k < 2; k++) me->field[k] = cuda_alloc(me->shape.bytes);
         for (int k = 0; k < 2; k++) {
-            const size_t bytes = whole_plan_columns_bytes(&me->shape, r);
+            const size_t bytes = whole_plan_inbox_bytes(&me->shape, r);
             me->inbox[k] = cuda_alloc(bytes);
             OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], me->inbox[k], 255, bytes, me->stream)); /* NaN: what nobody gives is seen */
         }
@@ -97,22 +97,12 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
             if (me->dec.neighbour[n] < 0) continue;
             one_rank *they = &rank[me->dec.neighbour[n]];
             flags.theirs[n] = they->flags;
-            for (int k = 0; k < 2; k++) level[k].field.theirs[n] = they->field[k], level[k].columns.theirs[n] = they->inbox[k];
+            for (int k = 0; k < 2; k++) level[k].field.theirs[n] = they->field[k], level[k].inbox.theirs[n] = they->inbox[k];
         }
         for (int k = 0; k < 2; k++)
             assert_true(whole_plan_make(&me->step[k], &me->dec, &me->shape, &mine, r, op->form == STENCIL_BOX, &level[1 - k],
                                         &level[k], &flags, me->done));
     }
-}
-
-/* As if the ghost columns of both fields had come from the neighbours. */
-static void fill_inboxes(one_rank *me, const stencil *op)
-{
-    pack_piece piece[WHOLE_INBOXES_MAX];
-    const int count = whole_plan_columns(&me->dec, &me->shape, op->radius, op->form == STENCIL_BOX, piece);
-    for (int k = 0; k < 2; k++)
-        OK(CUDA, dev[CUDA]->pack(dev[CUDA], &me->shape, me->field[k], me->inbox[k], piece, count, me->stream));
-    OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], me->stream));
 }
 
 static void free_ranks(one_rank *rank, int ranks)
@@ -164,7 +154,7 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
     for (int k = 0; k < 2; k++) OK(HOST, dev[HOST]->boundary_fill(dev[HOST], &whole, level[k].at[HOST], sides, around, 4, stream[HOST]));
     for (int i = 0; i < ranks; i++) {
         for (int k = 0; k < 2; k++) give(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]);
-        fill_inboxes(&rank[i], op);
+        whole_plan_fill(dev[CUDA], &rank[i].step[1], &rank[i].shape, r, rank[i].field[0], rank[i].inbox, 0, rank[i].stream);
     }
 
     (graphs ? launch_graphs : enqueue_steps)(rank, ranks);
