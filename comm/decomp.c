@@ -22,8 +22,8 @@ static int64_t ranks_max(int64_t cells, int depth)
     return most > 1 ? most : 1;
 }
 
-/* A cell of a column costs as much as so many of a row: columns are gathered a sector a cell, and where neighbours' memory is
- * reached directly (whole.h) only rows can be stored as they are computed. */
+/* A cell of a column costs as much as so many of a row: columns are gathered a sector a cell, and every row of tiles has blocks that
+ * pass them on. */
 static const double column_cost = 4;
 
 /* What crosses the cuts in one exchange, in cells of rows and units of the depth: each cut moves a column (or row) both ways. */
