@@ -207,7 +207,7 @@ install-built:
 	$(BUILD)/weft --completion > $(SHARE)/bash-completion/completions/weft
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) inputs/fingerprints $(SHARE)/weft/inputs
 	install -m 755 jobs/weft.sbatch jobs/study jobs/study.sbatch jobs/records jobs/plot jobs/plot_bench jobs/plot_beside jobs/compare jobs/compare_bench jobs/ncu_bench $(SHARE)/weft/jobs
-	install -m 644 jobs/settings.jq $(SHARE)/weft/jobs
+	install -m 644 jobs/runs.jq $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/weft/jobs/studies
 	install -m 644 README.md LICENSE $(SHARE)/weft
 

@@ -3,13 +3,14 @@ load helper
 
 # Records of runs: settings and medians in ms, as "lanes ms ms ms ...", one setting a line on stdin.
 records_of() {
-    jq -Rc 'split(" ") | map(tonumber) | .[0] as $lanes | .[1:][] | {problem: {kind: "heat", dtype: "f32", order: 2}, grid: {nx: 64, ny: 64}, ranks: 2,
+    jq -Rc 'split(" ") | map(tonumber) | .[0] as $lanes | .[1:][]
+        | {problem: {kind: "heat", dtype: "f32", order: 2}, grid: {nx: 64, ny: 64}, ranks: 2,
         device: "host", asked: {transport: "auto", lanes: $lanes}, step_s: {p50: (. / 1e3)}, verdict: "exact"}'
 }
 row() { grep "^lanes=$1 " said | tr -s ' ' | cut -d ' ' -f 2- | sed 's/ $//'; }
 
 @test "what is slower or faster beyond the noise, and by what probability" {
-    # separated by 10 %: 1 of C(6,3) = 20; the same shuffled; 3 % and less is nothing; overlapping: 7 of 20 sums of ranks are as large
+    # separated by 10 %: 1 of C(6,3) = 20; shuffled; 3 % and less is nothing; overlapping: 7 of 20 sums of ranks are as large
     printf '1 1.00 1.01 1.02\n2 2 2.1 2.2\n3 1.00 1.01 1.02\n4 1.0 1.2 1.3\n5 5 5\n6 1 1 1\n' | records_of >a.jsonl
     printf '1 1.12 1.10 1.11\n2 1.5 1.6 1.4\n3 1.03 1.04 1.04\n4 1.1 1.25 1.4\n5 9 9\n6 1 1 1\n' | records_of >b.jsonl
     run "$top/jobs/compare" a.jsonl b.jsonl
@@ -62,7 +63,8 @@ row() { grep "^lanes=$1 " said | tr -s ' ' | cut -d ' ' -f 2- | sed 's/ $//'; }
 }
 
 @test "rungs of weft bench are compared too" {
-    jq -nc 'range(3) | {family: "halo", rung: "ring", device: "host", dtype: "f32", ranks: 2, parameters: {bytes: 8}, verified: true, time_s: {p50: (1 + . / 100)}}' >a.jsonl
+    jq -nc 'range(3) | {family: "halo", rung: "ring", device: "host", dtype: "f32", ranks: 2, parameters: {bytes: 8},
+        verified: true, time_s: {p50: (1 + . / 100)}}' >a.jsonl
     jq -c '.time_s.p50 *= 1.2' a.jsonl >b.jsonl
     run "$top/jobs/compare" a.jsonl b.jsonl
     expect status 1 "$status"

@@ -2,7 +2,8 @@
 load helper
 
 study() { # arguments of jobs/study
-    WEFT=$weft WEFT_MPIRUN_FLAGS=$LAUNCH_FLAGS PATH=$(dirname "$(command -v "$MPIRUN")"):$PATH timeout 120 "$top/jobs/study" "$@" 3>&-
+    WEFT=$weft WEFT_MPIRUN_FLAGS=$LAUNCH_FLAGS PATH=$(dirname "$(command -v "$MPIRUN")"):$PATH \
+        timeout 120 "$top/jobs/study" "$@" 3>&-
 }
 is_png() { expect "$1" 89504e47 "$(od -An -tx1 -N 4 "$1" | tr -d ' ')"; }
 
@@ -13,10 +14,12 @@ setup() {
 
 # Records of two settings on 1, 2 and 4 ranks as a study of d.ini leaves them, two runs each, with steps of our choice.
 made_records() {
-    weft_alone d.ini checkpoint.every=0 output.picture=none output.final=none run.lanes=1 run.threads=1 output.record=one.jsonl >said
+    weft_alone d.ini checkpoint.every=0 output.picture=none output.final=none run.lanes=1 run.threads=1 \
+        output.record=one.jsonl >said
     local n lanes us
     while read -r n lanes us; do
-        jq -c --argjson n "$n" --argjson lanes "$lanes" --argjson us "$us" '.ranks = $n | .asked.lanes = $lanes | .step_s.p50 = $us * 1e-6
+        jq -c --argjson n "$n" --argjson lanes "$lanes" --argjson us "$us" '
+            .ranks = $n | .asked.lanes = $lanes | .step_s.p50 = $us * 1e-6
             | .fraction_of_ceiling = 0.5 | .overlap_hidden_fraction = 0.9 | .command |= sub("lanes=1"; "lanes=\($lanes)")' one.jsonl
     done <<END >made.jsonl
 1 1 1000
@@ -50,7 +53,8 @@ END
     study mode=weak ranks="1 3" repeats=1 deck=d.ini out=w.jsonl
     expect "grids" "400 300 400 900" "$(jq -r '"\(.grid.nx) \(.grid.ny)"' w.jsonl | sort | xargs)"
     deck line.ini problem.kind=heat problem.alpha=0.2 grid.nx=400 time.steps=20
-    printf '; weak in 1D\n[study]\ndeck = line.ini ; the deck\nmode = weak\nranks = 1, 3\nrepeats = 1\n[grid]\nnx = 50, 70\n[problem]\nalpha=0.1,0.2' >lines.ini
+    printf '; weak in 1D\n[study]\ndeck = line.ini ; the deck\nmode = weak\nranks = 1, 3\nrepeats = 1\n' >lines.ini
+    printf '[grid]\nnx = 50, 70\n[problem]\nalpha=0.1,0.2' >>lines.ini # no newline at its end
     study lines.ini --list >said
     expect "points" "grid.nx=150 grid.nx=210 grid.nx=50 grid.nx=70" "$(grep -o 'grid.nx=[0-9]*$' said | sort -u | xargs)"
     expect "how many" 8 "$(grep -c 'weft run' said)"
@@ -86,10 +90,16 @@ END
     "$top/jobs/plot" made.jsonl good >said
     expect "pictures" "good_phases good_steps good_values" "$(grep -o '^good_[a-z]*' said | sort | xargs)"
     grep -q 'good.svg: strong scaling, efficiency 1.09 on 4 ranks' said
-    for word in 'lanes 1' ideal ranks "$(jq -r .git one.jsonl)" "$(jq -r '.started[:10]' one.jsonl)" "$(jq -r .machine.processor one.jsonl)"; do
+    for word in 'lanes 1' ideal ranks "$(jq -r .git one.jsonl)" "$(jq -r '.started[:10]' one.jsonl)" \
+        "$(jq -r .machine.processor one.jsonl)"; do
         grep -q ">.*$word" good.svg good_values.svg || { echo "no $word"; return 1; }
     done
-    { head -c 700 one.jsonl; echo; echo '{"loss": 0.5}'; cat made.jsonl; echo 'Killed'; printf '{"schema":1}{"schema":1}\n\n[1, 2]\n'; } >bad.jsonl
+    {
+        head -c 700 one.jsonl
+        printf '\n{"loss": 0.5}\n'
+        cat made.jsonl
+        printf 'Killed\n{"schema":1}{"schema":1}\n\n[1, 2]\n'
+    } >bad.jsonl
     "$top/jobs/plot" bad.jsonl bad 2>complaints >said
     grep -q 'bad.jsonl: left out 5 lines: 3 damaged, 2 of another kind' complaints
     for kind in '' _values _phases _steps; do cmp good$kind.svg bad$kind.svg; done
@@ -104,7 +114,9 @@ END
     printf '# from a paper\n1\t0.5\tanother program\n4\t1.5\tanother program\n' >others.tsv
     expect "what it said" "b.png and b.svg" "$("$top/jobs/plot_beside" s.jsonl others.tsv b)"
     is_png b.png
-    for word in 'another program' weft ideal ranks "$(jq -rs '.[0].git' s.jsonl)"; do grep -q ">.*$word" b.svg || { echo "no $word"; return 1; }; done
+    for word in 'another program' weft ideal ranks "$(jq -rs '.[0].git' s.jsonl)"; do
+        grep -q ">.*$word" b.svg || { echo "no $word"; return 1; }
+    done
     echo "# nothing" >others.tsv
     run "$top/jobs/plot_beside" s.jsonl others.tsv b
     expect status 2 "$status"

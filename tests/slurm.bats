@@ -159,7 +159,8 @@ reaches() { # seconds job states: waits for one of them
 
 @test "a study as job arrays: elements that run at once fill one results file with whole lines, each point once" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=61 grid.ny=47 time.steps=30
-    printf 'deck = d.ini\nranks = 1 2\nranks_per_node = 1\nrepeats = 2\nsbatch = --gpus-per-node=0 --cpus-per-task=1\n[run]\nlanes = 1, 2, 3\n' >study.ini
+    printf 'deck = d.ini\nranks = 1 2\nranks_per_node = 1\nrepeats = 2\n' >study.ini
+    printf 'sbatch = --gpus-per-node=0\n[run]\nlanes = 1, 2, 3\n' >>study.ini
     "$top/jobs/study" study.ini --submit >said
     expect "arrays" 2 "$(grep -c '^array [0-9]*: 3 points on [12] ranks' said)"
     local i
