@@ -37,7 +37,8 @@ static const struct {
     { "mtbf_hours", "of one host: mean time between failures, for the interval of checkpoints" },
     { "output", "FILE.jsonl: the lines as records, which jobs/plot --predicted draws" },
     { "check",
-      "FILE,... instead of a deck: the steps of these runs beside what is predicted for them; status 1 if one is 10 % off" },
+      "FILE,... instead of a deck: the steps of these runs beside what is predicted for them; status 1 if one is 10 % off; "
+      "where it is the same as from, an exchange alone is as the run measured it" },
 };
 enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
 
@@ -236,12 +237,15 @@ static int check(const predict_records *r, const asked *a)
     predict_records measured;
     int checked = 0, far = 0, unknown = 0;
     double worst = 0;
+    const bool own = strcmp(a->check, a->from) == 0; /* then an exchange alone is as long as the run itself found it */
     if (!predict_records_read(&measured, a->check, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "check: %s", why);
     printf("%-28s %4s %-13s %13s %5s %-18s %8s %8s %7s\n", "file", "line", "problem", "cells", "ranks", "moved by", "measured",
            "foretold", "%");
     for (int i = 0; i < measured.runs; i++) {
         const predict_run *m = &measured.run[i];
-        const predict_case *c = &m->of;
+        predict_case run = m->of;
+        const predict_case *const c = &run;
+        if (!own) run.exchange_alone_s = 0;
         static const char *const forms[] = { "whole", "split", "turned" };
         char cells[48], grid[32], problem[32], moved[48];
         if (!predict_knows(&r->machine, c)) {

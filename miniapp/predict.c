@@ -92,7 +92,7 @@ bool predict_knows(const predict_machine *m, const predict_case *c)
     if (c->ranks == 1) return true;
     if (predict_hosts(c) > 1 && isnan(m->between.alpha_s)) return false;
     if (c->form == PREDICT_TURNED) return !isnan(m->turn_bytes_per_s[c->transport]);
-    return c->form == PREDICT_WHOLE || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
+    return c->form == PREDICT_WHOLE || c->exchange_alone_s > 0 || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
 }
 
 /* Bytes to one neighbour along either axis; 0 where the axis is not cut. */
@@ -116,6 +116,7 @@ static double between_bytes(const predict_case *c)
 static double exchange_alone_s(const predict_machine *m, const predict_case *c)
 {
     if (c->ranks == 1) return 0;
+    if (c->exchange_alone_s > 0) return c->exchange_alone_s;
     const int axes = (c->ranks_x > 1) + (c->ranks_y > 1);
     const predict_link *l = &m->exchange[c->transport];
     double inside_s = 0, between_s = 0;

@@ -62,6 +62,7 @@ typedef struct predict_case {
     int feed;
     config_transport transport; /* within a host */
     int64_t norm_every;         /* 0: none */
+    double exchange_alone_s;    /* as it was measured; 0: by the links */
 } predict_case;
 
 typedef struct predict_time {

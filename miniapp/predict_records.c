@@ -92,6 +92,7 @@ static bool read_rung(reading *in, const json_t *o)
     if (strcmp(family, "halo") != 0 || strcmp(tail, "_ring") != 0) return false;
     size_t i;
     const json_t *point;
+    in->bench[t] = (link_points){ 0 }; /* of several the last counts */
     json_array_foreach(json_object_get(o, "sweep"), i, point)
     {
         const double bytes = number_of(json_object_get(point, "parameters"), "bytes"),
@@ -135,6 +136,7 @@ static bool read_run(reading *in, const json_t *o, predict_run *run)
     c->per_host = (c->ranks + run->hosts - 1) / run->hosts;
     c->transport = (config_transport)t;
     c->feed = strcmp(text_of(o, "feed"), "graph") == 0;
+    c->exchange_alone_s = run->comm_s > 0 ? run->comm_s : 0;
     c->norm_every = norm_every_of(text_of(o, "deck"));
     const bool turned = kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP, whole = strcmp(form, "whole") == 0;
     c->form = turned ? PREDICT_TURNED : whole ? PREDICT_WHOLE : PREDICT_SPLIT;

@@ -58,6 +58,8 @@ static void a_step_by_hand(void **state)
     c = heat(4, 1, CONFIG_TRANSPORT_STAGED, PREDICT_SPLIT); /* rows of 8000 bytes: 18 us, 2 of them longer than the interior */
     t = predict_step(&m, &c);
     assert_true(near(t.exchange_alone_s, 18e-6) && near(t.step_s, (16 + 5 + 2) * 1e-6));
+    c.exchange_alone_s = 30e-6; /* as a run found it */
+    assert_true(near(predict_step(&m, &c).step_s, (30 + 5) * 1e-6));
     c = heat(4, 1, CONFIG_TRANSPORT_NCCL, PREDICT_SPLIT); /* by kernels: nothing hidden */
     assert_true(near(predict_step(&m, &c).step_s, (16 + 3 + 18) * 1e-6));
 
