@@ -121,7 +121,6 @@ static bool read_run(reading *in, const json_t *o, predict_run *run)
     run->comm_s = number_of(json_object_get(o, "overlap"), "comm_s");
     run->host_s = number_of(o, "host_step_s");
     run->cuda = strcmp(text_of(o, "device"), "cuda") == 0;
-    run->steps = int_of(o, "steps_run");
     run->hosts = (int)json_array_size(json_object_get(json_object_get(o, "machine"), "hosts"));
     if (kind < 0 || t < 0 || !(run->step_s > 0) || !(run->copy_bytes_per_s > 0) || run->hosts < 1) return false;
     if (int_of(o, "fuse") > 1 || int_of(o, "lanes") > 1 || strcmp(text_of(o, "verdict"), "failed") == 0) return false;
