@@ -16,6 +16,7 @@
 #include "dry_run.h"
 #include "loop.h"
 #include "picture.h"
+#include "range.h"
 #include "record.h"
 #include "report.h"
 #include "request.h"
@@ -26,6 +27,7 @@
 typedef struct run {
     request ask;
     sim sim;
+    bool entered; /* a range of a profiler is open */
     clock_steps ticks;
     timeline *timeline; /* NULL without output.trace */
     saver checkpoints;
@@ -36,6 +38,15 @@ typedef struct run {
     double start_up_s;        /* all of it, to the first step */
     double verify_s, output_s;
 } run;
+
+/* The run's next part, for the watchdog and for a profiler; NULL: none follows. */
+static void enter(run *r, const char *phase)
+{
+    if (r->entered) range_end();
+    r->entered = phase != NULL;
+    if (r->entered) range_begin(phase);
+    watchdog_phase(phase ? phase : "leaving");
+}
 
 static int fail(int status, const char *why) { return cmd_say(status, "%s", why); }
 
@@ -189,11 +200,11 @@ static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
 {
     sim *s = &r->sim;
     double mark_s = timer_now_s();
-    watchdog_phase("output");
+    enter(r, "output");
     int status = write_outputs(r, why, why_bytes);
     r->output_s = timer_lap_s(&mark_s);
     if (status != 0) fail(status, why);
-    watchdog_phase("verify");
+    enter(r, "verify");
     sim_inject_fault(s);
     r->report.fingerprint = sim_fingerprint(s);
     r->report.verdict = verify_level(s);
@@ -227,14 +238,14 @@ static int run_it(run *r, const char *self_exe)
     for (int i = 0; i < s->notes_count; i++)
         if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].text); /* the others stand in the table */
 
-    watchdog_phase("tune");
+    enter(r, "tune");
     r->report.tuning = tune(s);
     double mark_s = timer_now_s();
     sim_prepare_steps(s); /* of the variant just chosen */
-    watchdog_phase("calibrate");
+    enter(r, "calibrate");
     r->report.calibration = calibrate(s);
     r->calibrate_s = timer_lap_s(&mark_s);
-    watchdog_phase("initialise");
+    enter(r, "initialise");
     status = start_level(r, why, sizeof why);
     r->initialise_s = timer_lap_s(&mark_s);
     if (status == 0) status = make_writer(r, why, sizeof why);
@@ -247,7 +258,7 @@ static int run_it(run *r, const char *self_exe)
     clock_create(&r->ticks, s->dev, r->timeline, s->fuse * (s->train ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
     r->start_up_s = timer_now_s() - r->start_s;
     watchdog_neighbours(&s->grid.dec);
-    watchdog_phase("steps");
+    enter(r, "steps");
     const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, r->ask.deck_text, deadline_of(s->cfg, r->start_s),
                                    r->report.calibration.ceiling_bytes_per_s);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
@@ -274,7 +285,7 @@ int cmd_run(int argc, char **argv)
     } else {
         r->mpi_s = timer_now_s() - start_s;
         status = run_it(r, self_exe);
-        watchdog_phase("leaving");
+        enter(r, NULL);
         clock_destroy(&r->ticks);
         timeline_destroy(&r->timeline);
         saver_close(&r->checkpoints);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "range.h"
 #include "timer.h"
 
 const char *const step_phase_name[STEP_PHASES] = { "interior", "exchange", "shell" };
@@ -89,7 +90,9 @@ static void feed_lane(step_streams *s, const step_pass *p, const job *j, int lan
     bind_thread_once(d);
     if (lane > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->lane[lane])); /* lane 0 recorded it itself */
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->lane_begin[lane], s->lane[lane]));
+    range_begin(step_phase_name[STEP_INTERIOR]);
     sweep(s, p, j, &strip, 1, s->lane[lane]);
+    range_end();
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->lane_end[lane], s->lane[lane]));
     if (lane > 0) DEVICE_CHECK(d, d->event_record(d, s->lane_done[lane], s->lane[lane]));
     if (probe && lane == s->lanes - 1) DEVICE_CHECK(d, d->event_record(d, probe->interior_end, s->lane[lane]));
@@ -102,14 +105,18 @@ static void feed_comm(step_streams *s, step_pass *p, const job *j)
     const step_probe *probe = j->probe;
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_resumed, s->comm));
     stamp(probe, STEP_ENDING);
+    range_begin(step_phase_name[STEP_EXCHANGE]);
     if (j->exchange && probe && probe->detail) probe->detail->parted = halo_end_parted(p->halo, probe->detail->arrived);
     else if (j->exchange) halo_end(p->halo);
+    range_end();
     stamp(probe, STEP_ENDED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_end, s->comm));
+    range_begin(step_phase_name[STEP_SHELL]);
     DEVICE_CHECK(d, d->boundary_fill(d, p->shape, j->cur, &p->sides, p->ghosts, p->ghosts_count, s->comm));
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->filled, s->comm));
     if (p->wraps_count > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
     sweep(s, p, j, p->shell, p->shell_count, s->comm);
+    range_end();
     DEVICE_CHECK(d, d->event_record(d, s->shell_done, s->comm));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->shell_end, s->comm));
 }
@@ -177,7 +184,9 @@ static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool 
     device_stream *stream = s->lane[0];
     stamp(probe, STEP_ENTERED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, stream));
+    range_begin("step");
     whole_pass_step(p->whole, beat, prev, exchange, norm, stream);
+    range_end();
     if (probe) { /* all of it is interior: what the exchange costs is the difference to a step without neighbours */
         device_event *const rest[] = { probe->interior_end, probe->comm_begin, probe->comm_posted, probe->comm_resumed,
                                        probe->comm_end, probe->shell_end };
@@ -197,12 +206,15 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
         probe->detail->exchanged = j.exchange;
     }
     stamp(probe, STEP_ENTERED);
+    range_begin("step");
 
     /* Pack first: once the interior fills the SMs the pack queues behind it and messages leave too late to hide. */
     DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, s->lane[0]));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_begin, s->comm));
+    range_begin(step_phase_name[STEP_EXCHANGE]);
     if (j.exchange) halo_begin(p->halo, j.cur, s->comm);
+    range_end();
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_posted, s->comm));
     stamp(probe, STEP_BEGUN);
 
@@ -216,6 +228,7 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
     for (int lane = 1; lane < s->lanes; lane++) DEVICE_CHECK(d, d->event_wait(d, s->lane_done[lane], s->lane[0]));
     DEVICE_CHECK(d, d->event_wait(d, s->shell_done, s->lane[0]));
     step_complete(s);
+    range_end();
     stamp(probe, STEP_LEFT);
 }
 

@@ -1,0 +1,22 @@
+#include "range.h"
+
+#if WEFT_CUDA && __has_include(<nvtx3/nvToolsExt.h>)
+
+/* Its inline functions are not written for our warnings. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wstrict-prototypes"
+#include <nvtx3/nvToolsExt.h>
+#pragma GCC diagnostic pop
+
+static void begin(const char *name) { (void)nvtxRangePushA(name); }
+static void end(void) { (void)nvtxRangePop(); }
+
+range_sink range_to = { begin, end };
+
+#else
+
+range_sink range_to = { NULL, NULL };
+
+#endif
