@@ -14,6 +14,7 @@
 #include "predict_records.h"
 #include "record.h"
 #include "request.h"
+#include "terminal.h"
 
 enum { RANKS_MAX = 64 };
 
@@ -44,7 +45,11 @@ enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
 
 void cmd_predict_print_keys(void *file)
 {
-    for (int i = 0; i < OWN_KEYS; i++) fprintf(file, "  %-12s %s\n", own_keys[i].key, own_keys[i].help);
+    char text[512];
+    for (int i = 0; i < OWN_KEYS; i++) {
+        snprintf(text, sizeof text, "  %-12s %s", own_keys[i].key, own_keys[i].help);
+        terminal_wrap(file, text, 15);
+    }
 }
 
 /* ---- the command line ---- */

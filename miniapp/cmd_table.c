@@ -51,7 +51,7 @@ const cmd_row cmd_table[] = {
       NULL, NULL, "0 the same bits, 1 they differ, 2 a file is missing, 3 a file is damaged." },
     { "predict", cmd_predict, "DECK from=FILE [key=value ...]", "the time of a step on ranks that are not here",
       "Predicts time, efficiency, memory, checkpoints and their interval for any number of ranks, from the ceilings that a machine's records "
-      "hold: copies, launches, links, files.",
+      "hold: copies, launches, links, files. Started without mpirun.",
       { { NULL, NULL, NULL } }, cmd_predict_print_keys, "Keys, beside those of a deck:",
       "0 done; 1 check: a step is more than 10 % off; 2 a mistake in the command or deck; 3 an output cannot be written." },
 };
