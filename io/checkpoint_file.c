@@ -39,9 +39,15 @@ checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, c
     return CHECKPOINT_OK;
 }
 
+int checkpoint_create_new(const char *path)
+{
+    if (unlink(path) != 0 && errno != ENOENT) return -1;
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+}
+
 checkpoint_status checkpoint_create_empty(const checkpoint_names *n, char *why, size_t why_bytes)
 {
-    const int fd = open(n->tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+    const int fd = checkpoint_create_new(n->tmp);
     if (fd < 0) return checkpoint_file_failed("create", n->tmp, errno, why, why_bytes);
     close(fd);
     return CHECKPOINT_OK;

@@ -149,6 +149,8 @@ typedef struct checkpoint_names { /* NAME.h5, NAME.xmf, what they are called whi
 } checkpoint_names;
 checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, char *why, size_t why_bytes);
 
+/* A descriptor of a new, empty file: what had the name, perhaps a link to elsewhere, is gone and was not touched. -1: errno. */
+int checkpoint_create_new(const char *path);
 /* The steps of a write, each by one rank, without HDF5 and MPI; see checkpoint_write.c for what they guard against. */
 checkpoint_status checkpoint_create_empty(const checkpoint_names *n, char *why, size_t why_bytes);
 /* Is there room for needed_bytes beside what is there? */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "checkpoint_part.h"
 
@@ -48,8 +49,13 @@ static void put_attribute(FILE *out, const checkpoint_field *f, dtype type, cons
 
 int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s)
 {
-    FILE *out = fopen(to, "w");
-    if (!out) return errno;
+    const int fd = checkpoint_create_new(to);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!out) {
+        const int code = errno;
+        if (fd >= 0) close(fd);
+        return code;
+    }
     const char *const slash = strrchr(path, '/'), *const file_name = slash ? slash + 1 : path;
     fputs("<?xml version=\"1.0\"?>\n<Xdmf Version=\"2.0\">\n <Domain>\n", out);
     for (int i = 0; i < s->fields; i++) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -17,6 +18,7 @@ static int rank;
 int cmd_begin(void)
 {
     int given = 0;
+    (void)umask(umask(0) | S_IWOTH); /* whatever the user's: no file that everybody may write to */
     char self_exe[PATH_MAX] = "";
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) > 0) checkpoint_probe_by(self_exe);
     checkpoint_before_mpi_init();

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "checkpoint_fixture.h"
@@ -176,6 +177,38 @@ static void leftovers_of_dead_runs(void **state)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_true(is_there(dir, others[i]));
 }
 
+/* Links under the names that a write uses lead to a file of somebody's: it stays as it is. */
+static void links_are_not_followed(void **state)
+{
+    (void)state;
+    char dir[FIXTURE_PATH_BYTES + 32], file[FIXTURE_PATH_BYTES + 64], link[FIXTURE_PATH_BYTES + 64];
+    const char *const names[] = { "linked.h5.tmp", "linked.xmf.tmp", "linked.h5", "linked.xmf" };
+    struct stat info;
+    checkpoint_state s = fixture_state(MPI_COMM_WORLD, 12, 9, DTYPE_F64, 3);
+    snprintf(dir, sizeof dir, "%s/links", folder);
+    snprintf(file, sizeof file, "%s/somebody_s", folder);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        FILE *f = fopen(file, "w");
+        fputs("precious", f);
+        fclose(f);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            snprintf(link, sizeof link, "%s/%s", dir, names[i]);
+            assert_int_equal(symlink(file, link), 0);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    snprintf(link, sizeof link, "%s/linked.h5", dir);
+    const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, link, &s, NULL, why, sizeof why);
+    if (status != CHECKPOINT_OK) fail_msg("%s", why);
+    assert_true(lstat(file, &info) == 0 && info.st_size == 8);
+    for (size_t i = 2; i < sizeof names / sizeof *names; i++) {
+        snprintf(link, sizeof link, "%s/%s", dir, names[i]);
+        assert_true(lstat(link, &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0);
+    }
+    free(s.field[0].data);
+}
+
 static void unusable_folder(void **state)
 {
     (void)state;
@@ -199,7 +232,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = { cmocka_unit_test(lists), cmocka_unit_test(in_the_foreground),
                                         cmocka_unit_test(in_the_background),
                                         cmocka_unit_test(milestones_and_the_last_verified),
-                                        cmocka_unit_test(leftovers_of_dead_runs), cmocka_unit_test(unusable_folder) };
+                                        cmocka_unit_test(leftovers_of_dead_runs), cmocka_unit_test(links_are_not_followed),
+                                        cmocka_unit_test(unusable_folder) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
     MPI_Finalize();
