@@ -10,7 +10,10 @@
 
 #include "timer.h"
 
-enum { BAND_BYTES = 8 << 20 }; /* checksummed and written while it is in a cache; memory that reading back takes */
+enum {
+    WRITE_BYTES = 1 << 20, /* checksummed and at once written, while it is in a core's own cache */
+    READ_BYTES = 8 << 20,  /* memory that reading back takes */
+};
 
 checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s, const char *path)
 {
@@ -88,11 +91,11 @@ static int write_field(const checkpoint_job *j, int i, checkpoint_sums *sums, ui
 {
     const checkpoint_field *f = &j->state.field[i];
     const size_t cell_bytes = dtype_bytes(j->state.type);
-    const int64_t bands = checkpoint_bands(f->own, cell_bytes, BAND_BYTES);
+    const int64_t bands = checkpoint_bands(f->own, cell_bytes, WRITE_BYTES);
     const char *at = f->data;
     int code = 0;
     for (int64_t b = 0; b < bands && !code && *done_bytes < limit_bytes; b++) {
-        const box band = checkpoint_band(f->own, cell_bytes, BAND_BYTES, b);
+        const box band = checkpoint_band(f->own, cell_bytes, WRITE_BYTES, b);
         if (sums) checkpoint_sums_add(sums, j->state.type, at, band, f);
         code = checkpoint_rows_write(j->fd, j->layout.field_at_bytes[i], f, j->state.type, band, at);
         at += (size_t)box_cells(band) * cell_bytes;
@@ -130,10 +133,10 @@ static int scan(const checkpoint_job *j, int i, box part, void *buffer, checkpoi
 {
     const checkpoint_field *f = &j->state.field[i];
     const size_t cell_bytes = dtype_bytes(j->state.type);
-    const int64_t bands = checkpoint_bands(part, cell_bytes, BAND_BYTES);
+    const int64_t bands = checkpoint_bands(part, cell_bytes, READ_BYTES);
     int code = 0;
     for (int64_t b = 0; b < bands && !code; b++) {
-        const box band = checkpoint_band(part, cell_bytes, BAND_BYTES, b);
+        const box band = checkpoint_band(part, cell_bytes, READ_BYTES, b);
         code = checkpoint_rows_read(j->fd, j->layout.field_at_bytes[i], f, j->state.type, band, buffer);
         if (code) break;
         checkpoint_sums_add(sums, j->state.type, buffer, band, f);
@@ -175,7 +178,7 @@ static checkpoint_status compare_field(checkpoint_job *j, int i, void *buffer, c
 static checkpoint_status compare(checkpoint_job *j)
 {
     checkpoint_status status = CHECKPOINT_OK;
-    void *buffer = malloc(BAND_BYTES);
+    void *buffer = malloc(READ_BYTES);
     /* Advice: what is read then comes from where it was written to, and the cache is left to those who need it. */
     (void)posix_fadvise(j->fd, 0, 0, POSIX_FADV_DONTNEED);
     for (int i = 0; i < j->state.fields && status == CHECKPOINT_OK; i++) {
