@@ -51,6 +51,19 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     refused 2 run.ranks_y
 }
 
+@test "by default a large grid tries sweeps at the start and takes what was faster, to the same bits" {
+    deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=4096 grid.ny=2048 time.steps=32
+    OMP_NUM_THREADS=2 weft_alone d.ini run.tune=off
+    expect "fuse, trial" "1 null" "$(record '"\(.fuse) \(.fuse_trial)"')"
+    local reference
+    reference=$(fingerprint)
+    OMP_NUM_THREADS=2 weft_alone d.ini
+    expect "steps tried" 8 "$(record .fuse_trial.steps)"
+    expect "what was taken is what was faster" true \
+        "$(record '.fuse == (.fuse_trial | if .fused_step_s < .9 * .single_step_s then .steps else 1 end)')"
+    expect fingerprint "$reference" "$(fingerprint)"
+}
+
 @test "USR1 between two sweeps: a checkpoint of that step, and the run goes on from there" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=1000
     "$weft" run d.ini run.fuse=7 >out 2>&1 3>&- &
