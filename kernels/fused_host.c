@@ -5,6 +5,8 @@
  * comes out is streamed into next. Invariant: of each level but the last the strip's own memory holds the last 2 radius + 1 rows, row y in
  * slot y mod (2 radius + 1), with the cells on either side that later levels depend on. For every row of cur, one pass over memory.
  *
+ * Rows of cur are read where they lie, unless the strip depends on ghosts beyond a side along x: then they are copied first.
+ *
  * Ghosts beyond sides that mirror are made at every level, x in each row that arrives, then y: the rows beyond the low side when
  * those that they mirror are there, beyond the high side one when it is needed, in the slots that these rows would have.
  *
@@ -55,6 +57,8 @@ typedef struct strip {
     int radius, rows, steps; /* rows: 2 radius + 1 */
     size_t cell_bytes;
     box cells;               /* own coordinates, as all x and y are */
+    const void *cur;
+    bool in_place;           /* level 0 is read from cur */
     char *memory;            /* steps levels of `rows` rows, and the row that comes out */
     int64_t pitch, lead;     /* of memory's rows, in cells: from one to the next, to the strip's first */
 } strip;
@@ -75,67 +79,82 @@ static void *at(const strip *s, int level, int64_t x, int64_t y)
     return s->memory + (size_t)((level * s->rows + slot) * s->pitch + s->lead + x - s->cells.x0) * s->cell_bytes;
 }
 
-static void ghost_columns(const strip *s, int level, int64_t y, box row)
+/* Where cell (x, y) of a level is read. */
+static const void *read_at(const strip *s, int level, int64_t x, int64_t y)
 {
     const boundary *b = s->sides;
-    const bool f64 = s->shape->type == DTYPE_F64;
-    void (*const make)(void *, int, int, boundary_side) = f64 ? row_ghosts_f64 : row_ghosts_f32;
-    if (fused_mirrors(b->x_low.kind) && row.x0 == 0) make(at(s, level, -1, y), -1, s->radius, b->x_low);
-    if (fused_mirrors(b->x_high.kind) && row.x1 == s->shape->nx) make(at(s, level, s->shape->nx, y), 1, s->radius, b->x_high);
+    const bool ghost = (y < 0 && fused_mirrors(b->y_low.kind)) || (y >= s->shape->ny && fused_mirrors(b->y_high.kind));
+    return level == 0 && s->in_place && !ghost ? field_at_const(s->shape, s->cur, x, y) : at(s, level, x, y);
 }
 
-/* Row y, which is ghost k beyond a side, from the row that it mirrors. */
-static void ghost_row(const strip *s, int level, int64_t y, int k, boundary_side side, int64_t neumann_image, int64_t dirichlet_image)
+static bool beyond_low(const strip *s, box row) { return fused_mirrors(s->sides->x_low.kind) && row.x0 == 0; }
+static bool beyond_high(const strip *s, box row) { return fused_mirrors(s->sides->x_high.kind) && row.x1 == s->shape->nx; }
+
+static void ghost_columns(const strip *s, int level, int64_t y, box row)
 {
-    const int64_t x = s->cells.x0 - s->lead;
+    const bool f64 = s->shape->type == DTYPE_F64;
+    void (*const make)(void *, int, int, boundary_side) = f64 ? row_ghosts_f64 : row_ghosts_f32;
+    if (beyond_low(s, row)) make(at(s, level, -1, y), -1, s->radius, s->sides->x_low);
+    if (beyond_high(s, row)) make(at(s, level, s->shape->nx, y), 1, s->radius, s->sides->x_high);
+}
+
+/* Row y, which is ghost k beyond a side, from the row that it mirrors, with its ghosts beyond the sides along x. */
+static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boundary_side side, int64_t neumann_image,
+                      int64_t dirichlet_image)
+{
+    const int64_t x = row.x0 - (beyond_low(s, row) ? s->radius : 0), end = row.x1 + (beyond_high(s, row) ? s->radius : 0);
     void *const ghost = at(s, level, x, y);
-    if (side.kind == BOUNDARY_NEUMANN) memcpy(ghost, at(s, level, x, neumann_image), (size_t)s->pitch * s->cell_bytes);
-    else if (s->shape->type == DTYPE_F64) odd_row_f64(ghost, at(s, level, x, dirichlet_image), side.value, k == 0, s->pitch);
-    else odd_row_f32(ghost, at(s, level, x, dirichlet_image), side.value, k == 0, s->pitch);
+    const void *const image = read_at(s, level, x, side.kind == BOUNDARY_NEUMANN || k == 0 ? neumann_image : dirichlet_image);
+    if (side.kind == BOUNDARY_NEUMANN) memcpy(ghost, image, (size_t)(end - x) * s->cell_bytes);
+    else if (s->shape->type == DTYPE_F64) odd_row_f64(ghost, image, side.value, k == 0, end - x);
+    else odd_row_f32(ghost, image, side.value, k == 0, end - x);
 }
 
 /* The ghost rows of a level that row y of the next one reads and row y - 1, if there was one, did not. */
-static void ghost_rows(const strip *s, int level, int64_t y, bool first)
+static void ghost_rows(const strip *s, int level, box row, int64_t y, bool first)
 {
     const int64_t ny = s->shape->ny, beyond = y + s->radius - ny;
     if (fused_mirrors(s->sides->y_low.kind) && first)
-        for (int k = 0; k < s->radius - y; k++) ghost_row(s, level, -1 - k, k, s->sides->y_low, k, k - 1);
+        for (int k = 0; k < s->radius - y; k++) ghost_row(s, level, row, -1 - k, k, s->sides->y_low, k, k - 1);
     if (fused_mirrors(s->sides->y_high.kind))
         for (int64_t k = first ? 0 : beyond; 0 <= k && k <= beyond; k++)
-            ghost_row(s, level, ny + k, (int)k, s->sides->y_high, ny - 1 - k, ny - k);
+            ghost_row(s, level, row, ny + k, (int)k, s->sides->y_high, ny - 1 - k, ny - k);
 }
 
-static void enter(const strip *s, const void *cur, int64_t y, box row)
+static void enter(const strip *s, int64_t y, box row)
 {
-    const char *const from = field_at_const(s->shape, cur, row.x0, y);
+    const char *const from = field_at_const(s->shape, s->cur, row.x0, y);
     const size_t bytes = (size_t)box_width(row) * s->cell_bytes;
     stencil_host_prefetch(from, 2 * s->shape->pitch * (ptrdiff_t)s->cell_bytes, bytes);
+    if (s->in_place) return;
     memcpy(at(s, 0, row.x0, y), from, bytes);
     ghost_columns(s, 0, y, row);
 }
 
-/* Row y of a level, in whole lines: what is too much is nobody's. */
-static void compute(const strip *s, int level, int64_t y, box row)
+/* Row y of a level, from the strip's own memory in whole lines: what is too much is nobody's. */
+static void compute(const strip *s, int level, int64_t y, box row, box row_before)
 {
-    const int64_t low = s->cells.x0 + ((row.x0 - s->cells.x0) & -line_cells);
-    const int64_t cells = (row.x1 - low + line_cells - 1) & -line_cells;
+    const bool exact = level == 1 && s->in_place;
+    const int64_t low = exact ? row.x0 : s->cells.x0 + ((row.x0 - s->cells.x0) & -line_cells);
+    const int64_t cells = exact ? row.x1 - low : (row.x1 - low + line_cells - 1) & -line_cells;
     const void *from[ROWS_MAX];
-    ghost_rows(s, level - 1, y, y == row.y0);
-    for (int k = 0; k < s->rows; k++) from[k] = at(s, level - 1, low, y + k - s->radius);
+    ghost_rows(s, level - 1, row_before, y, y == row.y0);
+    for (int k = 0; k < s->rows; k++) from[k] = read_at(s, level - 1, low, y + k - s->radius);
     s->kernel(at(s, level, low, y), from, s->weight, cells);
     if (level < s->steps) ghost_columns(s, level, y, row);
 }
 
-static void cascade(const strip *s, void *next, const void *cur)
+static void cascade(strip *s, void *next)
 {
     box reach[STEPS_MAX + 1];
     for (int level = 0; level <= s->steps; level++)
         reach[level] = fused_reach(s->shape, s->cells, (int64_t)(s->steps - level) * s->radius, s->sides);
+    s->in_place = !beyond_low(s, reach[0]) && !beyond_high(s, reach[0]);
     for (int64_t front = reach[0].y0; front < s->cells.y1 + (int64_t)s->steps * s->radius; front++) {
-        if (front < reach[0].y1) enter(s, cur, front, reach[0]);
+        if (front < reach[0].y1) enter(s, front, reach[0]);
         for (int level = 1; level <= s->steps; level++) {
             const int64_t y = front - (int64_t)level * s->radius;
-            if (reach[level].y0 <= y && y < reach[level].y1) compute(s, level, y, reach[level]);
+            if (reach[level].y0 <= y && y < reach[level].y1) compute(s, level, y, reach[level], reach[level - 1]);
         }
         const int64_t out = front - (int64_t)s->steps * s->radius;
         if (s->cells.y0 <= out)
@@ -170,9 +189,10 @@ int fused_host_sweep(device *d, const field_shape *f, void *next, const void *cu
         if (mine) memset(memory, 0, bytes);
         for (int64_t x = part.x0, end; x < part.x1 && mine; x = end) {
             end = stencil_host_least(part.x1, (x & -width) + width);
-            const strip s = { f, sides, kernel_of(&h->op), f->type == DTYPE_F32 ? (const void *)h->weight_f32 : h->op.weight, radius,
-                              2 * radius + 1, steps, cell_bytes, box_make(x, end, part.y0, part.y1), memory, pitch, lead_cells(radius, steps) };
-            if (!box_empty(s.cells)) cascade(&s, next, cur);
+            strip s = { f, sides, kernel_of(&h->op), f->type == DTYPE_F32 ? (const void *)h->weight_f32 : h->op.weight, radius,
+                              2 * radius + 1, steps, cell_bytes, box_make(x, end, part.y0, part.y1), cur, false, memory, pitch,
+                        lead_cells(radius, steps) };
+            if (!box_empty(s.cells)) cascade(&s, next);
         }
         device_host_stream_end();
         (void)d->free(d, DEVICE_MEMORY_DEVICE, memory);
