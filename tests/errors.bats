@@ -124,7 +124,7 @@ bad() { # key=value text...
     [[ $output == *"weft: "*aware* ]]
     expect "asked and used" "aware staged" "$(record '"\(.asked.transport) \(.transport)"')"
     local key
-    for key in run.transport=peer run.transport=mapped run.transport=nccl run.feed=graph run.fuse=4; do
+    for key in run.transport=peer run.transport=mapped run.transport=nccl run.feed=graph run.fuse=64; do
         run weft_alone d.ini run.device=host $key
         expect status 0 "$status"
         expect "sentences about $key" 1 "$(grep -c "^weft: .*${key%%=*}" <<<"$output")"
