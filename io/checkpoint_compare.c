@@ -166,7 +166,8 @@ checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], c
     if (strcmp(info[0].kind, info[1].kind) != 0 || info[0].type != info[1].type || info[0].nx != info[1].nx || info[0].ny != info[1].ny)
         return CHECKPOINT_OK;
     c.type = info[0].type;
-    for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++) status = checkpoint_h5_open(path[side], &file[side], why, why_bytes);
+    for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
+        status = checkpoint_h5_open(path[side], &file[side], why, why_bytes);
     status = checkpoint_agree(comm, status, why, why_bytes);
     const checkpoint_state s = checkpoint_fields_of(&info[0]);
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++) {

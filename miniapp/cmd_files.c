@@ -67,7 +67,8 @@ static void print_difference(const checkpoint_difference *d)
         printf("%s: same bits\n", d->field);
         return;
     }
-    printf("%s: %" PRId64 " cells differ, most by %.3e at (x %" PRId64 ", y %" PRId64 ")", d->field, d->cells, number_of(d->abs), d->abs.x, d->abs.y);
+    printf("%s: %" PRId64 " cells differ", d->field, d->cells);
+    printf(", most by %.3e at (x %" PRId64 ", y %" PRId64 ")", number_of(d->abs), d->abs.x, d->abs.y);
     printf("; relative %.3e at (x %" PRId64 ", y %" PRId64 ")", number_of(d->rel), d->rel.x, d->rel.y);
     printf("; %" PRIu64 " ulp at (x %" PRId64 ", y %" PRId64 ")\n", d->ulp.size, d->ulp.x, d->ulp.y);
 }
@@ -96,7 +97,6 @@ static int diff_files(int rank, const char *const path[2])
     return code;
 }
 
-/* The steps that the newest file is of come first in a list. */
 static bool holds(const int64_t *steps, size_t count, int64_t step)
 {
     for (size_t i = 0; i < count; i++)
@@ -104,7 +104,7 @@ static bool holds(const int64_t *steps, size_t count, int64_t step)
     return false;
 }
 
-/* Two runs: the checkpoints of each step that both folders have, from the first on. */
+/* Two runs: the checkpoints of each step that both folders have, from the first on (a list has the newest first). */
 static int diff_folders(int rank, const char *const dir[2])
 {
     int64_t *steps[2] = { NULL, NULL };
@@ -123,7 +123,8 @@ static int diff_folders(int rank, const char *const dir[2])
         const int code = diff_files(rank, pair);
         if (code > worst) worst = code;
     }
-    if (worst < CHECK_EXIT_USAGE && both == 0) worst = cmd_say(CHECK_EXIT_USAGE, "%s and %s hold no checkpoint of the same step", dir[0], dir[1]);
+    if (worst < CHECK_EXIT_USAGE && both == 0)
+        worst = cmd_say(CHECK_EXIT_USAGE, "%s and %s hold no checkpoint of the same step", dir[0], dir[1]);
     for (int side = 0; side < 2; side++) free(steps[side]);
     return worst;
 }

@@ -1,5 +1,5 @@
-/* weft info: what this build, this MPI and the devices of these ranks offer. Everything is put into one JSON object first; the table
- * for people is read from that, so that the two never differ. */
+/* weft info: what this build, this MPI and the devices of these ranks offer. Everything is put into one JSON object
+ * first; the table for people is read from that, so that the two never differ. */
 #include <ctype.h>
 #include <hdf5.h>
 #include <limits.h>
@@ -62,7 +62,8 @@ static void numa_list(const char *cpus, char *out, size_t bytes)
         if (!file) continue;
         const bool read = fgets(list, sizeof list, file) != NULL;
         (void)fclose(file);
-        if (read && lists_meet(list, cpus) && used + 8 < bytes) used += (size_t)snprintf(out + used, bytes - used, "%s%d", used ? "," : "", node);
+        if (read && lists_meet(list, cpus) && used + 8 < bytes)
+            used += (size_t)snprintf(out + used, bytes - used, "%s%d", used ? "," : "", node);
     }
 }
 
@@ -115,8 +116,8 @@ static json_t *built_json(void)
 #ifdef WEFT_DEBUG
     debug = true;
 #endif
-    return json_pack("{s:b, s:b, s:b, s:i, s:s}", "cuda", device_cuda_built(), "nccl", transport_nccl_built, "debug", debug, "openmp", _OPENMP,
-                     "compiler", __VERSION__);
+    return json_pack("{s:b, s:b, s:b, s:i, s:s}", "cuda", device_cuda_built(), "nccl", transport_nccl_built, "debug", debug,
+                     "openmp", _OPENMP, "compiler", __VERSION__);
 }
 
 /* works: did device buffers arrive, where that was tried? */
@@ -170,7 +171,8 @@ static const char *yes_or_no(const json_t *o, const char *key) { return json_is_
 
 static void print_rank(FILE *to, const json_t *r)
 {
-    const json_t *uuid = json_object_get(r, "uuid"), *node = json_object_get(r, "gpu_numa_node"), *copy = json_object_get(r, "copy_bytes_per_s");
+    const json_t *uuid = json_object_get(r, "uuid"), *node = json_object_get(r, "gpu_numa_node");
+    const json_t *copy = json_object_get(r, "copy_bytes_per_s");
     const double gb = 1e-9;
     fprintf(to, "rank %-4" JSON_INTEGER_FORMAT "%s: %s%s%s, %.4g GB free of %.4g", json_integer_value(json_object_get(r, "rank")),
             text_of(r, "host"), text_of(r, "name"), json_is_string(uuid) ? " " : "", json_is_string(uuid) ? json_string_value(uuid) : "",
@@ -207,7 +209,8 @@ static void print_table(FILE *to, const json_t *o)
     json_t *rank;
     fprintf(to, "weft     %s (%s)\n", text_of(o, "version"), text_of(o, "git"));
     fprintf(to, "built    CUDA: %s, NCCL: %s, debug: %s, OpenMP %" JSON_INTEGER_FORMAT ", compiler %s\n", yes_or_no(built, "cuda"),
-            yes_or_no(built, "nccl"), yes_or_no(built, "debug"), json_integer_value(json_object_get(built, "openmp")), text_of(built, "compiler"));
+            yes_or_no(built, "nccl"), yes_or_no(built, "debug"), json_integer_value(json_object_get(built, "openmp")),
+            text_of(built, "compiler"));
     fprintf(to, "mpi      %s; MPI %s, threads: %s\n", text_of(mpi, "version"), text_of(mpi, "standard"), text_of(mpi, "thread_level"));
     fprintf(to, "mpi+cuda it claims to take device buffers: %s; tried: %s%s%s\n", yes_or_no(mpi, "claims_cuda"),
             json_is_null(takes) ? "no" : json_is_true(takes) ? "they arrive" : "they do not", json_is_true(takes) ? "" : ", ",
