@@ -20,8 +20,8 @@ static const char *no_fused_sweep(const sim *s)
     const stencil *op = &s->prob.op;
     if (sim_turns(s)) return "there are transposes between the sums of a step";
     if (op->has_prev) return "its step reads two levels";
+    if (op->form == STENCIL_LINE) return "runs in 1D take single steps"; /* CUDA has such sweeps; no run with them was seen yet */
     if (s->dev->fused_steps(s->dev, 1) > 0) return NULL;
-    if (op->form == STENCIL_LINE && s->dev->kind == DEVICE_HOST) return "there is no sweep of several steps in 1D on this device";
     return "there is no sweep of several steps of a radius that large on this device";
 }
 
@@ -36,6 +36,7 @@ static int worth_a_trial(const sim *s)
     const config *c = s->cfg;
     const bool host = s->dev->kind == DEVICE_HOST;
     if (c->run.tune == CONFIG_TUNE_OFF || no_fused_sweep(s)) return 1;
+    if (!host && s->top.ranks > 1) return 1; /* several GPUs only where asked, until their tests ran with the present plan of strips */
     const int64_t every[] = { c->time.steps, most_between_norms(c), c->checkpoint.every > 0 ? c->checkpoint.every : INT32_MAX };
     const int fuse = s->dev->fused_steps(s->dev, host ? STEPS_HOST : STEPS_CUDA);
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
