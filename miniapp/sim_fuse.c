@@ -36,7 +36,7 @@ static int worth_a_trial(const sim *s)
     const config *c = s->cfg;
     const bool host = s->dev->kind == DEVICE_HOST;
     if (c->run.tune == CONFIG_TUNE_OFF || no_fused_sweep(s)) return 1;
-    if (!host && s->top.ranks > 1) return 1; /* several GPUs only where asked, until their tests ran with the present plan of strips */
+    if (!host) return 1; /* GPUs only where asked, until all of the present kernels ran there in whole runs */
     const int64_t every[] = { c->time.steps, most_between_norms(c), c->checkpoint.every > 0 ? c->checkpoint.every : INT32_MAX };
     const int fuse = s->dev->fused_steps(s->dev, host ? STEPS_HOST : STEPS_CUDA);
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
