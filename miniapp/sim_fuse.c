@@ -1,4 +1,4 @@
-/* How many steps a run takes in one sweep: what was asked as far as the stencil and the norms let it; else the device's longest sweep,
+/* How many steps a run takes in one sweep: what was asked as far as the stencil and the norms let it; else, on the host, a long sweep
  * where the run is long and large enough for it, if a trial shows it faster than single steps. Ranks that are too small for it are
  * make_grids' affair (sim.c). */
 #include <math.h>
@@ -7,11 +7,10 @@
 #include "check.h"
 #include "sim.h"
 
-/* Smaller grids a rank are not tried: on a GPU (H200) 2^20 cells were twice as fast by sweeps of 8 steps; on a host such grids lie in its
- * caches. Nor are runs, or steps between norms and checkpoints, of fewer sweeps than that; nor ranks so narrow that shells would
- * cost more than a tenth. */
-enum { CELLS_LEAST_CUDA = 1 << 20, CELLS_LEAST_HOST = 1 << 23, SWEEPS_LEAST = 4, REACHES_LEAST = 32, STEPS_HOST = 12, STEPS_CUDA = 64 };
-enum { TRIAL_ROUNDS = 3, TRIAL_CELLS_HOST = 1 << 22 };
+/* Smaller grids a rank are not tried: they lie in a host's caches. Nor are runs, or steps between norms and checkpoints, of fewer sweeps
+ * than that; nor ranks so narrow that shells would cost more than a tenth. GPUs take sweeps only where asked, until all of the
+ * present kernels ran there in whole runs. */
+enum { CELLS_LEAST = 1 << 23, SWEEPS_LEAST = 4, REACHES_LEAST = 32, STEPS = 12, TRIAL_ROUNDS = 3, TRIAL_CELLS = 1 << 22 };
 static const double trial_gain = 0.9; /* of a single step's time, a fused one's must be less */
 
 /* NULL, or why there is no sweep of several steps, as a sentence part. */
@@ -34,16 +33,14 @@ static int64_t most_between_norms(const config *c)
 static int worth_a_trial(const sim *s)
 {
     const config *c = s->cfg;
-    const bool host = s->dev->kind == DEVICE_HOST;
-    if (c->run.tune == CONFIG_TUNE_OFF || no_fused_sweep(s)) return 1;
-    if (!host) return 1; /* GPUs only where asked, until all of the present kernels ran there in whole runs */
+    if (c->run.tune == CONFIG_TUNE_OFF || s->dev->kind != DEVICE_HOST) return 1;
     const int64_t every[] = { c->time.steps, most_between_norms(c), c->checkpoint.every > 0 ? c->checkpoint.every : INT32_MAX };
-    const int fuse = s->dev->fused_steps(s->dev, host ? STEPS_HOST : STEPS_CUDA);
+    const int fuse = s->dev->fused_steps(s->dev, STEPS);
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
         if (every[i] < (int64_t)fuse * SWEEPS_LEAST) return 1;
-    const int64_t across = !config_two_d(c) || c->grid.nx < c->grid.ny ? c->grid.nx : c->grid.ny, reach = (int64_t)fuse * c->problem.radius;
+    const int64_t across = c->grid.nx < c->grid.ny ? c->grid.nx : c->grid.ny, reach = (int64_t)fuse * c->problem.radius;
     const int64_t ranks = s->top.ranks;
-    const bool large = c->grid.nx * c->grid.ny / ranks >= (host ? CELLS_LEAST_HOST : CELLS_LEAST_CUDA);
+    const bool large = c->grid.nx * c->grid.ny / ranks >= CELLS_LEAST;
     return large && across / ranks >= reach * REACHES_LEAST ? fuse : 1;
 }
 
@@ -53,7 +50,7 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
     const int asked = c->run.fuse;
     const char *none = no_fused_sweep(s);
     const int64_t most = most_between_norms(c);
-    if (asked == 0) return worth_a_trial(s);
+    if (asked == 0) return none ? 1 : worth_a_trial(s);
     if (asked == 1) return 1;
     if (none) {
         snprintf(why, why_bytes, "kind %s: %s", config_kind_name(c->problem.kind), none);
@@ -86,7 +83,7 @@ bool sim_fuse_pays(sim *s)
 {
     sim_fuse_trial *t = &s->fuse_trial;
     box cells = field_own(&s->grid.shape);
-    if (s->dev->kind == DEVICE_HOST && box_cells(cells) > TRIAL_CELLS_HOST) cells.y1 = TRIAL_CELLS_HOST / box_width(cells) + 1;
+    if (box_cells(cells) > TRIAL_CELLS) cells.y1 = TRIAL_CELLS / box_width(cells) + 1;
     *t = (sim_fuse_trial){ s->fuse, INFINITY, INFINITY };
     sim_touch(s);
     for (int round = 0; round <= TRIAL_ROUNDS; round++) { /* in turn; the first loads the kernels */
