@@ -11,8 +11,8 @@
 #include "timer.h"
 
 enum {
-    WRITE_BYTES = 1 << 20, /* checksummed and at once written, while it is in a core's own cache */
-    READ_BYTES = 8 << 20,  /* memory that reading back takes */
+    WRITE_BYTES = 256 << 10, /* checksummed and at once written, while it is in a core's own cache */
+    READ_BYTES = 1 << 20,    /* memory that reading back takes */
 };
 
 checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s, const char *path)
@@ -257,6 +257,7 @@ void checkpoint_job_publish(void *job)
     if (close(j->fd) != 0 && status == CHECKPOINT_OK) status = failed(j, "close", errno);
     j->fd = -1;
     if (j->rank == 0 && status == CHECKPOINT_OK) status = checkpoint_publish(&j->names, &j->state, j->why, sizeof j->why);
+    finish(j, status, begin_s); /* the file is there; what follows is no part of writing it */
     if (j->rank == 0 && status == CHECKPOINT_OK) {
         retain_apply(j->dir, j->rule, j->state.step, j->verified);
         /* Without room for a checkpoint there is no raw file, no rate of it, and no harm. */
@@ -265,7 +266,6 @@ void checkpoint_job_publish(void *job)
             && checkpoint_look_for_room(&j->names, checkpoint_needed_bytes(&j->state), ignored, sizeof ignored) == CHECKPOINT_OK)
             (void)checkpoint_create_empty(&j->names, ignored, sizeof ignored);
     }
-    finish(j, status, begin_s);
 }
 
 /* ---- the raw file system ---- */

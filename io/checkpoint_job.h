@@ -37,7 +37,7 @@ typedef struct checkpoint_job {
     uint64_t raw_done_bytes;
     checkpoint_status status;    /* of the last job */
     char why[CHECKPOINT_SENTENCE_BYTES];
-    double seconds;
+    double seconds; /* until the file was as the job leaves it: not of deleting others */
 } checkpoint_job;
 
 /* A job for s, of which text and data must outlive it, under path. OK, or IO with why. */

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cell.h"
 #include "check.h"
+#include "device_host.h"
 
 size_t checkpoint_band_bytes = (size_t)1 << 30;
 
@@ -200,16 +200,15 @@ int64_t checkpoint_bands(box own, size_t cell_bytes, size_t band_bytes)
 
 uint64_t checkpoint_fingerprint_share(dtype t, const void *data, box own, int64_t nx)
 {
+    enum { RUN_CELLS = 4096 }; /* threads share out pieces of rows: in 1D there is one row */
     const int64_t width = box_width(own), height = box_height(own);
-    const float *const f32 = data;
-    const double *const f64 = data;
     uint64_t sum = 0;
 #pragma omp parallel for collapse(2) reduction(+ : sum)
     for (int64_t y = 0; y < height; y++)
-        for (int64_t x = 0; x < width; x++) {
-            const int64_t i = y * width + x;
-            const uint64_t bits = t == DTYPE_F32 ? cell_bits_f32(f32[i]) : cell_bits_f64(f64[i]);
-            sum += cell_fingerprint(bits, (uint64_t)((own.y0 + y) * nx + own.x0 + x));
+        for (int64_t x = 0; x < width; x += RUN_CELLS) {
+            const char *const run = (const char *)data + (size_t)(y * width + x) * dtype_bytes(t);
+            const uint64_t linear = (uint64_t)((own.y0 + y) * nx + own.x0 + x);
+            sum += reduce_host_fingerprint_row(t, run, linear, width - x < RUN_CELLS ? width - x : RUN_CELLS);
         }
     return sum;
 }

@@ -4,7 +4,7 @@
  * n further bytes of zeros,
  *     raw(A B) = times(raw(A), zeros(bytes of B)) ^ raw(B)
  * so that the checksum of a block is the exclusive or of its parts' shares, in any order, whoever computes them.
- * All functions may be called from any thread. On x86 with SSE4.2, found at run time, the processor's instruction is used. */
+ * All functions may be called from any thread. What the processor can do is found out at run time. */
 #ifndef CRC32C_H
 #define CRC32C_H
 
@@ -23,9 +23,15 @@ uint32_t crc32c_raw(uint32_t state, const void *data, size_t bytes);
 uint32_t crc32c_zeros(uint64_t bytes);
 uint32_t crc32c_times(uint32_t a, uint32_t b);
 
-/* The two ways of crc32c_raw, for tests: by tables, and by the instruction (only where there is one). */
-uint32_t crc32c_raw_portable(uint32_t state, const void *data, size_t bytes);
-uint32_t crc32c_raw_instruction(uint32_t state, const void *data, size_t bytes);
-bool crc32c_has_instruction(void);
+/* The ways of crc32c_raw, of which it takes the last that this processor knows; for tests. */
+typedef enum crc32c_way {
+    CRC32C_TABLES,
+    CRC32C_INSTRUCTION, /* x86 with SSE4.2 */
+    CRC32C_FOLDING,     /* and AVX-512F with VPCLMULQDQ */
+    CRC32C_WAYS,
+} crc32c_way;
+bool crc32c_has(crc32c_way way);
+/* Only where the processor has it. */
+uint32_t crc32c_raw_by(crc32c_way way, uint32_t state, const void *data, size_t bytes);
 
 #endif

@@ -2,7 +2,8 @@
  *
  * Every kernel shares its boxes out among the threads with device_host_part, so that the thread which first wrote a row
  * (and owns its pages) is the one that works on it ever after. Rows are computed by DEVICE_HOST_CLONES functions: the
- * x86-64 baseline has no fma instruction, and fma by a call of libm is twenty times slower; the bits are the same. */
+ * x86-64 baseline has no fma instruction, and fma by a call of libm is twenty times slower; the bits are the same.
+ * ThreadSanitizer is not set up yet when the program's start chooses among clones. */
 #ifndef DEVICE_HOST_H
 #define DEVICE_HOST_H
 
@@ -14,7 +15,7 @@
 
 #include "device.h"
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define DEVICE_HOST_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define DEVICE_HOST_CLONES
@@ -94,6 +95,8 @@ int reduce_host_max_error(device *d, const field_shape *f, const void *field, co
                           uint64_t *result, device_stream *s);
 int reduce_host_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
                            device_stream *s);
+/* The share of neighbouring cells, the first of them at `linear` of the global field. */
+uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells);
 int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
                             int64_t y_first, uint64_t *result, device_stream *s);
 

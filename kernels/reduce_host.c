@@ -32,6 +32,15 @@ static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 DEFINE_REDUCE(float, cell_bits_f32, _f32)
 DEFINE_REDUCE(double, cell_bits_f64, _f64)
 
+uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells)
+{
+    switch (t) {
+    case DTYPE_F32: return fingerprint_row_f32(row, linear, cells);
+    case DTYPE_F64: return fingerprint_row_f64(row, linear, cells);
+    }
+    return 0;
+}
+
 int reduce_host_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s)
 {
@@ -87,10 +96,7 @@ int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, 
         for (int64_t y = part.y0; y < part.y1; y++) {
             const void *row = field_at_const(f, field, part.x0, y);
             const uint64_t linear = (uint64_t)(y_first + y) * (uint64_t)nx_global + (uint64_t)(x_first + part.x0);
-            switch (f->type) {
-            case DTYPE_F32: sum += fingerprint_row_f32(row, linear, box_width(part)); break;
-            case DTYPE_F64: sum += fingerprint_row_f64(row, linear, box_width(part)); break;
-            }
+            sum += reduce_host_fingerprint_row(f->type, row, linear, box_width(part));
         }
     }
     *result = sum;
