@@ -3,6 +3,7 @@
  *   /fields/NAME  (ny, nx), or (nx) where ny is 1; attribute fingerprint (16 hex digits)
  *   /checksums/NAME  uint32, the CRC-32C of each block of /fields/NAME: block_rows rows of it (attribute), in 1D
  *                 block_cells cells, as they lie in the file; the last block may be shorter. Older files have none.
+ *   /VTKHDF       an image of the same values for VTK and ParaView: virtual datasets, no data of their own
  *   root attributes schema_version, program, version, kind, step, fingerprint (of /fields/u or /fields/b), deck
  *   (resolved, as text)
  * Written to NAME.tmp, flushed, fsynced, read back and compared as `verify` asks, renamed, directory fsynced; an XDMF

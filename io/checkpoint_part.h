@@ -116,6 +116,8 @@ int checkpoint_rows_read(int fd, uint64_t field_at_bytes, const checkpoint_field
 int checkpoint_pwrite(int fd, const void *data, size_t bytes, uint64_t at_bytes);
 int checkpoint_pread(int fd, void *data, size_t bytes, uint64_t at_bytes);
 
+/* No times in it: a file depends on the state alone. */
+hid_t checkpoint_create_group(hid_t root, const char *name);
 bool checkpoint_put_text(hid_t object, const char *name, const char *text);
 bool checkpoint_put_integer(hid_t object, const char *name, int64_t number);
 bool checkpoint_get_integer(hid_t object, const char *name, int64_t *number);
@@ -136,9 +138,11 @@ bool checkpoint_parse_fingerprint(const char *text, uint64_t *fingerprint);
 /* The fields that a file of that kind has, with names and shapes alone. */
 checkpoint_state checkpoint_fields_of(const checkpoint_info *info);
 
-/* The fields that a file of that kind has, with names and shapes alone. */
 /* The field whose fingerprint stands for the whole state: b of a transpose, else the first. */
 int checkpoint_main_field(const checkpoint_state *s);
+
+/* By one rank: the group /VTKHDF, views of the fields that s has in the file. */
+bool checkpoint_vtkhdf_write(hid_t root, const checkpoint_state *s);
 
 /* ---- files ---- */
 

@@ -1,4 +1,4 @@
-/* A state file's structure: attributes, checksums and empty datasets, made by one rank with POSIX calls. */
+/* A state file's structure: attributes, checksums, empty datasets and views of them, made by one rank with POSIX calls. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,8 +36,7 @@ static bool put_fingerprint(hid_t object, uint64_t fingerprint)
     return checkpoint_put_text(object, "fingerprint", digits);
 }
 
-/* No times in the file: it depends on the state alone. */
-static hid_t create_group(hid_t root, const char *name)
+hid_t checkpoint_create_group(hid_t root, const char *name)
 {
     const hid_t how = H5Pcreate(H5P_GROUP_CREATE);
     H5Pset_obj_track_times(how, false);
@@ -71,7 +70,7 @@ static const char *describe(const checkpoint_state *s, const checkpoint_sums *su
         || !checkpoint_put_text(root, "deck", s->deck ? s->deck : "")
         || !put_fingerprint(root, s->field[checkpoint_main_field(s)].fingerprint))
         return "attributes";
-    const hid_t group = create_group(root, "fields");
+    const hid_t group = checkpoint_create_group(root, "fields");
     if (group < 0) return "/fields";
     const char *failed = NULL;
     for (int i = 0; i < s->fields && !failed; i++) {
@@ -88,12 +87,12 @@ static const char *describe(const checkpoint_state *s, const checkpoint_sums *su
     }
     H5Gclose(group);
     if (failed) return failed;
-    const hid_t checksums = create_group(root, "checksums");
+    const hid_t checksums = checkpoint_create_group(root, "checksums");
     if (checksums < 0) return "/checksums";
     for (int i = 0; i < s->fields && !failed; i++)
         if (!checkpoint_sums_write(checksums, &s->field[i], &sums[i], &layout->end_bytes)) failed = "/checksums";
     H5Gclose(checksums);
-    return failed;
+    return failed || checkpoint_vtkhdf_write(root, s) ? failed : "/VTKHDF";
 }
 
 checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, const checkpoint_sums *sums,
@@ -102,8 +101,9 @@ checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_file_locking(access, false, true); /* nobody else writes NAME.tmp, and parallel file systems often have no locks */
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
-    /* The 1.8 format has checksums over everything but the raw data, which fingerprints and block checksums cover. */
-    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
+    /* The 1.8 format has checksums over everything but the raw data, which fingerprints and block checksums cover; what it lacks
+     * is virtual datasets, so that older libraries read all but /VTKHDF. */
+    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
     H5Pset_alignment(access, DATA_ALIGNMENT_BYTES, DATA_ALIGNMENT_BYTES);
     const hid_t how = H5Pcreate(H5P_FILE_CREATE);
     H5Pset_obj_track_times(how, false);

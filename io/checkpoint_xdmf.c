@@ -1,5 +1,6 @@
 /* The XDMF 2 description beside a state file, for ParaView and VisIt: a uniform grid of cells with unit spacing, row 0 at
- * y = 0, one grid per shape (a transpose has two), the step as time. */
+ * y = 0, one grid per shape (a transpose has two), the step as time. A plate one cell thick, because VTK's reader puts a mesh
+ * of two dimensions into the plane of y and z, where a view from above shows nothing. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,19 +31,21 @@ static void put_grid_begin(FILE *out, const checkpoint_field *f, int64_t step)
     fprintf(out,
             "  <Grid Name=\"%s\" GridType=\"Uniform\">\n"
             "   <Time Value=\"%" PRId64 "\"/>\n"
-            "   <Topology TopologyType=\"2DCoRectMesh\" Dimensions=\"%" PRId64 " %" PRId64 "\"/>\n"
-            "   <Geometry GeometryType=\"ORIGIN_DXDY\">\n"
-            "    <DataItem Dimensions=\"2\" Format=\"XML\">0 0</DataItem>\n"
-            "    <DataItem Dimensions=\"2\" Format=\"XML\">1 1</DataItem>\n"
+            "   <Topology TopologyType=\"3DCoRectMesh\" Dimensions=\"2 %" PRId64 " %" PRId64 "\"/>\n"
+            "   <Geometry GeometryType=\"ORIGIN_DXDYDZ\">\n"
+            "    <DataItem Dimensions=\"3\" Format=\"XML\">0 0 0</DataItem>\n"
+            "    <DataItem Dimensions=\"3\" Format=\"XML\">1 1 1</DataItem>\n"
             "   </Geometry>\n",
             f->name, step, f->ny + 1, f->nx + 1);
 }
 
+/* As many dimensions as the mesh has, whatever the dataset: with fewer, VTK takes the first column for the field. */
 static void put_attribute(FILE *out, const checkpoint_field *f, dtype type, const char *file_name)
 {
-    fprintf(out, "   <Attribute Name=\"%s\" AttributeType=\"Scalar\" Center=\"Cell\">\n    <DataItem Dimensions=\"", f->name);
-    if (f->ny > 1) fprintf(out, "%" PRId64 " ", f->ny);
-    fprintf(out, "%" PRId64 "\" NumberType=\"Float\" Precision=\"%zu\" Format=\"HDF\">", f->nx, dtype_bytes(type));
+    fprintf(out,
+            "   <Attribute Name=\"%s\" AttributeType=\"Scalar\" Center=\"Cell\">\n"
+            "    <DataItem Dimensions=\"1 %" PRId64 " %" PRId64 "\" NumberType=\"Float\" Precision=\"%zu\" Format=\"HDF\">",
+            f->name, f->ny, f->nx, dtype_bytes(type));
     put_escaped(out, file_name);
     fprintf(out, ":/fields/%s</DataItem>\n   </Attribute>\n", f->name);
 }
