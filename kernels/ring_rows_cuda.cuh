@@ -23,9 +23,9 @@ struct ring_choice {
 /* By radius from 1; fastest on an H200 (README.md has the figures). */
 constexpr ring_choice ring_choices[2][2][STENCIL_RADIUS_MAX] = {
     { /* stars, f32 */ { { 4, 2, 2, 0, 1, 8, 0 }, { 4, 2, 2, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 24, 0 },
-                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 4, 3, 3, 24, 192 }, { 4, 1, 4, 3, 3, 48, 384 }, { 4, 1, 4, 3, 3, 48, 384 } },
+                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 4, 3, 3, 24, 192 }, { 4, 1, 4, 3, 3, 80, 384 }, { 4, 1, 4, 3, 3, 80, 384 } },
       /* f64 */        { { 4, 2, 2, 0, 1, 8, 0 }, { 4, 2, 2, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 },
-                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 2, 6, 4, 32, 256 }, { 4, 1, 4, 3, 3, 64, 256 }, { 4, 1, 4, 3, 3, 64, 256 } } },
+                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 2, 6, 4, 32, 256 }, { 4, 1, 4, 3, 3, 80, 320 }, { 4, 1, 4, 3, 3, 80, 320 } } },
     { /* boxes, f32 */ { { 4, 2, 4, 0, 1, 16, 0 }, { 2, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 2, 4, 48, 396 }, { 4, 1, 5, 1, 4, 100, 396 },
                          { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 } },
       /* f64 */        { { 4, 2, 4, 0, 1, 16, 0 }, { 4, 2, 4, 0, 1, 16, 0 }, { 4, 1, 6, 1, 4, 48, 316 }, { 4, 1, 5, 1, 4, 50, 316 },
@@ -62,6 +62,7 @@ template <typename S> struct ring_rows {
     int rows;            /* of the tile and its halo */
 
 #if __CUDA_ARCH__ >= 900
+    static constexpr bool ALL_ASK = false; /* do all threads bring a part of every row? */
     __device__ __forceinline__ void expect(int slot, int count) const
     {
         bulk_expect(barriers + 8 * slot, row_bytes * (unsigned)count);
@@ -105,6 +106,7 @@ template <typename S> struct ring_rows {
         if (!S::WHOLE) __syncthreads();
     }
 #else /* the same without bulk copies: groups of 16-byte copies by all threads of the first row */
+    static constexpr bool ALL_ASK = true;
     __device__ __forceinline__ void start() const
     {
         if (threadIdx.y == 0)

@@ -179,14 +179,14 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     return change;
 }
 
-/* The same for every radius. */
-template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
+/* The same for every radius. ENDS: the block does nothing after it. */
+template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, bool ENDS = false>
 static __device__ __forceinline__ change_word<T> stencil_tile(T *next, const T *cur, const T *prev, int64_t pitch, const box &cells,
                                                               int64_t x, int64_t y, int height)
 {
     static_assert(!CHANGE || FORM == STENCIL_STAR, "a box keeps no own cells");
     if constexpr (ring_shape<FORM, T, R>::SLIDES) {
-        slide_tile<T, R, PREV>(next, cur, prev, pitch, cells, x, y, height);
+        slide_tile<T, R, PREV, ENDS>(next, cur, prev, pitch, cells, x, y, height);
         return 0;
     } else {
         return ring_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, height);
@@ -199,7 +199,7 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ?
 {
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
-    stencil_tile<FORM, T, R, PREV, false>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
+    stencil_tile<FORM, T, R, PREV, false, true>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
 }
 
 /* ---- host side ---- */
