@@ -4,6 +4,7 @@
  * enters completes the row `radius` above it of the next level, that one the row `radius` above it one level further, and so on; what
  * comes out is streamed into next. Invariant: of each level but the last the strip's own memory holds the last 2 radius + 1 rows, row y in
  * slot y mod (2 radius + 1), with the cells on either side that later levels depend on. For every row of cur, one pass over memory.
+ * Lines reach along x only: each goes through all levels by itself, and every level has one slot.
  *
  * Rows of cur are read where they lie, unless the strip depends on ghosts beyond a side along x: then they are copied first.
  *
@@ -42,7 +43,10 @@ static row_kernel *kernel_of(const stencil *op)
                                                           [DTYPE_F64] = { star_1_f64, star_2_f64, star_3_f64, star_4_f64 } };
     static row_kernel *const square[2][BOX_RADIUS_MAX] = { [DTYPE_F32] = { square_1_f32, square_2_f32 },
                                                            [DTYPE_F64] = { square_1_f64, square_2_f64 } };
+    static row_kernel *const line[2][STAR_RADIUS_MAX] = { [DTYPE_F32] = { line_1_f32, line_2_f32, line_3_f32, line_4_f32 },
+                                                          [DTYPE_F64] = { line_1_f64, line_2_f64, line_3_f64, line_4_f64 } };
     if (op->has_prev) return NULL;
+    if (op->form == STENCIL_LINE && op->radius <= STAR_RADIUS_MAX) return line[op->type][op->radius - 1];
     if (op->form == STENCIL_STAR && op->radius <= STAR_RADIUS_MAX) return star[op->type][op->radius - 1];
     if (op->form == STENCIL_BOX && op->radius <= BOX_RADIUS_MAX) return square[op->type][op->radius - 1];
     return NULL;
@@ -54,7 +58,8 @@ typedef struct strip {
     const boundary *sides;
     row_kernel *kernel;
     const void *weight;
-    int radius, rows, steps; /* rows: 2 radius + 1 */
+    int radius, steps;
+    int reach_y, rows;       /* of a step along y: radius, of lines 0; 2 reach_y + 1 */
     size_t cell_bytes;
     box cells;               /* own coordinates, as all x and y are */
     const void *cur;
@@ -113,9 +118,9 @@ static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boun
 /* The ghost rows of a level that row y of the next one reads and row y - 1, if there was one, did not. */
 static void ghost_rows(const strip *s, int level, box row, int64_t y, bool first)
 {
-    const int64_t ny = s->shape->ny, beyond = y + s->radius - ny;
+    const int64_t ny = s->shape->ny, beyond = y + s->reach_y - ny;
     if (fused_mirrors(s->sides->y_low.kind) && first)
-        for (int k = 0; k < s->radius - y; k++) ghost_row(s, level, row, -1 - k, k, s->sides->y_low, k, k - 1);
+        for (int k = 0; k < s->reach_y - y; k++) ghost_row(s, level, row, -1 - k, k, s->sides->y_low, k, k - 1);
     if (fused_mirrors(s->sides->y_high.kind))
         for (int64_t k = first ? 0 : beyond; 0 <= k && k <= beyond; k++)
             ghost_row(s, level, row, ny + k, (int)k, s->sides->y_high, ny - 1 - k, ny - k);
@@ -139,7 +144,7 @@ static void compute(const strip *s, int level, int64_t y, box row, box row_befor
     const int64_t cells = exact ? row.x1 - low : (row.x1 - low + line_cells - 1) & -line_cells;
     const void *from[ROWS_MAX];
     ghost_rows(s, level - 1, row_before, y, y == row.y0);
-    for (int k = 0; k < s->rows; k++) from[k] = read_at(s, level - 1, low, y + k - s->radius);
+    for (int k = 0; k < s->rows; k++) from[k] = read_at(s, level - 1, low, y + k - s->reach_y);
     s->kernel(at(s, level, low, y), from, s->weight, cells);
     if (level < s->steps) ghost_columns(s, level, y, row);
 }
@@ -150,13 +155,13 @@ static void cascade(strip *s, void *next)
     for (int level = 0; level <= s->steps; level++)
         reach[level] = fused_reach(s->shape, s->cells, (int64_t)(s->steps - level) * s->radius, s->sides);
     s->in_place = !beyond_low(s, reach[0]) && !beyond_high(s, reach[0]);
-    for (int64_t front = reach[0].y0; front < s->cells.y1 + (int64_t)s->steps * s->radius; front++) {
+    for (int64_t front = reach[0].y0; front < s->cells.y1 + (int64_t)s->steps * s->reach_y; front++) {
         if (front < reach[0].y1) enter(s, front, reach[0]);
         for (int level = 1; level <= s->steps; level++) {
-            const int64_t y = front - (int64_t)level * s->radius;
+            const int64_t y = front - (int64_t)level * s->reach_y;
             if (reach[level].y0 <= y && y < reach[level].y1) compute(s, level, y, reach[level], reach[level - 1]);
         }
-        const int64_t out = front - (int64_t)s->steps * s->radius;
+        const int64_t out = front - (int64_t)s->steps * s->reach_y;
         if (s->cells.y0 <= out)
             device_host_stream(field_at(s->shape, next, s->cells.x0, out), at(s, s->steps, s->cells.x0, out),
                                (size_t)box_width(s->cells) * s->cell_bytes);
@@ -172,13 +177,13 @@ int fused_host_sweep(device *d, const field_shape *f, void *next, const void *cu
                      device_stream *stream)
 {
     const device_host *h = (const device_host *)d;
-    const int radius = h->op.radius;
+    const int radius = h->op.radius, reach_y = h->op.form == STENCIL_LINE ? 0 : radius, rows = 2 * reach_y + 1;
     assert(h->op.type == f->type && next != cur && fused_host_steps(d, steps) == steps && fused_fits(f, h->op.form, radius, cells, steps, sides));
     (void)stream;
     if (box_empty(cells)) return 0;
     const size_t cell_bytes = dtype_bytes(f->type);
     const int64_t width = STRIP_BYTES / (int64_t)cell_bytes, pitch = pitch_cells(width, radius, steps);
-    const size_t bytes = (size_t)(((int64_t)steps * (2 * radius + 1) + 1) * pitch) * cell_bytes;
+    const size_t bytes = (size_t)(((int64_t)steps * rows + 1) * pitch) * cell_bytes;
     const int team = device_host_team(d, box_cells(cells));
     bool there = true;
 #pragma omp parallel num_threads(team) if (team > 1)
@@ -189,8 +194,8 @@ int fused_host_sweep(device *d, const field_shape *f, void *next, const void *cu
         if (mine) memset(memory, 0, bytes);
         for (int64_t x = part.x0, end; x < part.x1 && mine; x = end) {
             end = stencil_host_least(part.x1, (x & -width) + width);
-            strip s = { f, sides, kernel_of(&h->op), f->type == DTYPE_F32 ? (const void *)h->weight_f32 : h->op.weight, radius,
-                              2 * radius + 1, steps, cell_bytes, box_make(x, end, part.y0, part.y1), cur, false, memory, pitch,
+            strip s = { f, sides, kernel_of(&h->op), f->type == DTYPE_F32 ? (const void *)h->weight_f32 : h->op.weight, radius, steps,
+                        reach_y, rows, cell_bytes, box_make(x, end, part.y0, part.y1), cur, false, memory, pitch,
                         lead_cells(radius, steps) };
             if (!box_empty(s.cells)) cascade(&s, next);
         }

@@ -3,8 +3,33 @@
  *   FMA, REFLECT  its fused multiply-add, and the image behind a dirichlet side (cell.h),
  *   NAME(x)   x with the type's suffix.
  *
- * row[0] .. row[2r] begin at the first cell's own column; radius and form are constants, so that the chain of a cell is straight code
- * and the row a vector loop. */
+ * row[0] .. row[2r], of a line row[0] alone, begin at the first cell's own column; radius and form are constants, so that the chain of a
+ * cell is straight code and the row a vector loop. */
+
+static STENCIL_HOST_INLINE void NAME(line)(int r, CELL *restrict sum, const CELL *const *row, const CELL *weight, int64_t n)
+{
+    const CELL *const here = row[0];
+    CELL w[2 * 4 + 1]; /* in registers */
+    for (int k = 0; k < 2 * r + 1; k++) w[k] = weight[k];
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        CELL u = w[0] * here[i - r];
+        u = FMA(w[1], here[i + r], u);
+        if (r >= 2) {
+            u = FMA(w[2], here[i - (r - 1)], u);
+            u = FMA(w[3], here[i + (r - 1)], u);
+        }
+        if (r >= 3) {
+            u = FMA(w[4], here[i - (r - 2)], u);
+            u = FMA(w[5], here[i + (r - 2)], u);
+        }
+        if (r >= 4) {
+            u = FMA(w[6], here[i - (r - 3)], u);
+            u = FMA(w[7], here[i + (r - 3)], u);
+        }
+        sum[i] = FMA(w[2 * r], here[i], u);
+    }
+}
 
 static STENCIL_HOST_INLINE void NAME(star)(int r, CELL *restrict sum, const CELL *const *row, const CELL *weight, int64_t n)
 {
@@ -57,20 +82,24 @@ static STENCIL_HOST_INLINE void NAME(square)(int r, CELL *restrict sum, const CE
     }
 }
 
-#define ROW(FORM, R)                                                                                           \
+#define ROW(FORM, R, ROWS)                                                                                     \
     DEVICE_HOST_CLONES                                                                                         \
     static void NAME(FORM##_##R)(void *sum, const void *const *row, const void *weight, int64_t n)             \
     {                                                                                                          \
-        const CELL *rows[2 * (R) + 1];                                                                         \
-        for (int k = 0; k < 2 * (R) + 1; k++) rows[k] = row[k];                                                \
+        const CELL *rows[ROWS];                                                                                \
+        for (int k = 0; k < ROWS; k++) rows[k] = row[k];                                                       \
         NAME(FORM)(R, sum, rows, weight, n);                                                                   \
     }
-ROW(star, 1)
-ROW(star, 2)
-ROW(star, 3)
-ROW(star, 4)
-ROW(square, 1)
-ROW(square, 2)
+ROW(line, 1, 1)
+ROW(line, 2, 1)
+ROW(line, 3, 1)
+ROW(line, 4, 1)
+ROW(star, 1, 3)
+ROW(star, 2, 5)
+ROW(star, 3, 7)
+ROW(star, 4, 9)
+ROW(square, 1, 3)
+ROW(square, 2, 5)
 #undef ROW
 
 /* n cells of a ghost row beyond a dirichlet side: the node itself, or the odd image of a row. */
