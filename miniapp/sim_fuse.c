@@ -1,16 +1,23 @@
-/* How many steps a run takes in one sweep: what was asked as far as the stencil and the norms let it; else, on the host, a long sweep
- * where the run is long and large enough for it, if a trial shows it faster than single steps. Ranks that are too small for it are
- * make_grids' affair (sim.c). */
+/* How many steps a run takes in one sweep: what was asked as far as the stencil and the norms let it; else a long sweep, where the
+ * run is long and large enough for it, if a trial shows it faster than single steps. Ranks that are too small for it are make_grids'
+ * affair (sim.c). */
 #include <math.h>
 #include <stdio.h>
 
 #include "check.h"
 #include "sim.h"
 
-/* Smaller grids a rank are not tried: they lie in a host's caches. Nor are runs, or steps between norms and checkpoints, of fewer sweeps
- * than that; nor ranks so narrow that shells would cost more than a tenth. GPUs take sweeps only where asked, until all of the
- * present kernels ran there in whole runs. */
-enum { CELLS_LEAST = 1 << 23, SWEEPS_LEAST = 4, REACHES_LEAST = 32, STEPS = 12, TRIAL_ROUNDS = 3, TRIAL_CELLS = 1 << 22 };
+/* What a device is tried with: sweeps of at most so many steps, on ranks of so many cells and more (on an H200 2^20 cells were twice as fast
+ * by sweeps of 8 steps; on a host such grids lie in its caches), in the own cells' first rows up to `cells`. */
+typedef struct trial_limits {
+    int steps;
+    int64_t cells_least, cells;
+} trial_limits;
+static const trial_limits limits_of[] = { [DEVICE_HOST] = { 12, 1 << 23, 1 << 22 }, [DEVICE_CUDA] = { 64, 1 << 20, INT64_MAX } };
+
+/* Not tried are runs, or steps between norms and checkpoints, of fewer sweeps than that; nor ranks so narrow that shells would cost more
+ * than a tenth. */
+enum { SWEEPS_LEAST = 4, REACHES_LEAST = 32, TRIAL_ROUNDS = 3 };
 static const double trial_gain = 0.9; /* of a single step's time, a fused one's must be less */
 
 /* NULL, or why there is no sweep of several steps, as a sentence part. */
@@ -19,7 +26,6 @@ static const char *no_fused_sweep(const sim *s)
     const stencil *op = &s->prob.op;
     if (sim_turns(s)) return "there are transposes between the sums of a step";
     if (op->has_prev) return "its step reads two levels";
-    if (op->form == STENCIL_LINE) return "runs in 1D take single steps"; /* CUDA has such sweeps; no run with them was seen yet */
     if (s->dev->fused_steps(s->dev, 1) > 0) return NULL;
     return "there is no sweep of several steps of a radius that large on this device";
 }
@@ -33,14 +39,15 @@ static int64_t most_between_norms(const config *c)
 static int worth_a_trial(const sim *s)
 {
     const config *c = s->cfg;
-    if (c->run.tune == CONFIG_TUNE_OFF || s->dev->kind != DEVICE_HOST) return 1;
+    const trial_limits *limits = &limits_of[s->dev->kind];
+    if (c->run.tune == CONFIG_TUNE_OFF) return 1;
     const int64_t every[] = { c->time.steps, most_between_norms(c), c->checkpoint.every > 0 ? c->checkpoint.every : INT32_MAX };
-    const int fuse = s->dev->fused_steps(s->dev, STEPS);
+    const int fuse = s->dev->fused_steps(s->dev, limits->steps);
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
         if (every[i] < (int64_t)fuse * SWEEPS_LEAST) return 1;
-    const int64_t across = c->grid.nx < c->grid.ny ? c->grid.nx : c->grid.ny, reach = (int64_t)fuse * c->problem.radius;
+    const int64_t across = !config_two_d(c) || c->grid.nx < c->grid.ny ? c->grid.nx : c->grid.ny, reach = (int64_t)fuse * c->problem.radius;
     const int64_t ranks = s->top.ranks;
-    const bool large = c->grid.nx * c->grid.ny / ranks >= CELLS_LEAST;
+    const bool large = c->grid.nx * c->grid.ny / ranks >= limits->cells_least;
     return large && across / ranks >= reach * REACHES_LEAST ? fuse : 1;
 }
 
@@ -83,7 +90,8 @@ bool sim_fuse_pays(sim *s)
 {
     sim_fuse_trial *t = &s->fuse_trial;
     box cells = field_own(&s->grid.shape);
-    if (box_cells(cells) > TRIAL_CELLS) cells.y1 = TRIAL_CELLS / box_width(cells) + 1;
+    const int64_t most = limits_of[s->dev->kind].cells;
+    if (box_cells(cells) > most) cells.y1 = most / box_width(cells) + 1;
     *t = (sim_fuse_trial){ s->fuse, INFINITY, INFINITY };
     sim_touch(s);
     for (int round = 0; round <= TRIAL_ROUNDS; round++) { /* in turn; the first loads the kernels */

@@ -101,7 +101,7 @@ static void every_way(const config *given)
     assert_int_equal(single.fuse, 1);
     for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++) {
         c.run.ranks_y = ranks / c.run.ranks_x;
-        for (int i = 0; i < each && c.run.ranks_x * c.run.ranks_y == ranks; i++) {
+        for (int i = 0; i < each && c.run.ranks_x * c.run.ranks_y == ranks && (c.run.ranks_y == 1 || config_two_d(&c)); i++) {
             next_way(&c);
             expect_same(&c, &single);
         }
@@ -150,6 +150,20 @@ static void boxes(void **state)
     }
 }
 
+/* Along x alone; ranks side by side. */
+static void lines(void **state)
+{
+    (void)state;
+    static const char *const ends[] = { "boundary = periodic", "boundary = neumann", "x_low = dirichlet 0.5\nx_high = neumann" };
+    config c;
+    for (int i = 0; i < 6; i++) {
+        harness_config(&c, "[problem]\nkind = heat\nalpha = 0.2\norder = %d\ndtype = %s\ninitial = random\n[grid]\nnx = 613\nny = 1\n%s\n"
+                           "[time]\nsteps = 29\n[run]\ndevice = host\nthreads = 1\n",
+                       i < 3 ? 2 : 8, i % 2 ? "f32" : "f64", ends[i % 3]);
+        every_way(&c);
+    }
+}
+
 static void norms_and_a_tolerance(void **state)
 {
     (void)state;
@@ -192,6 +206,7 @@ static int run(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stars),
         cmocka_unit_test(boxes),
+        cmocka_unit_test(lines),
         cmocka_unit_test(norms_and_a_tolerance),
         cmocka_unit_test(as_many_as_fit),
     };
