@@ -35,8 +35,8 @@ HDF5_PC     := $(shell for p in $(if $(MPI_IS_MPICH),hdf5-mpich,hdf5-openmpi) hd
 HDF5_CFLAGS := $(if $(HDF5_PC),$(shell pkg-config --cflags $(HDF5_PC)))
 HDF5_LIBS   := $(if $(HDF5_PC),$(shell pkg-config --libs $(HDF5_PC)),-lhdf5)
 endif
-LIBS_CFLAGS := $(shell pkg-config --cflags inih jansson libpng 2>/dev/null)
-LIBS        := $(shell pkg-config --libs inih jansson libpng 2>/dev/null || echo -linih -ljansson -lpng) $(HDF5_LIBS) -lm -lpthread
+LIBS_CFLAGS := $(shell pkg-config --cflags inih jansson libpng zlib 2>/dev/null)
+LIBS        := $(shell pkg-config --libs inih jansson libpng zlib 2>/dev/null || echo -linih -ljansson -lpng -lz) $(HDF5_LIBS) -lm -lpthread
 
 CFLAGS   ?=
 # MPICH's MPI_STATUSES_IGNORE is the address 1, which gcc takes for an array of no elements.

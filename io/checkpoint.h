@@ -114,6 +114,12 @@ checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why,
 /* Step numbers of the checkpoints in dir, newest first; the array is the caller's to free. MISSING: no such dir or none. */
 checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
 
+#define CHECKPOINT_SERIES_NAME "series.xmf"
+/* Writes DIR/step_NNNNNNNNNN.h5 and makes DIR/series.xmf anew, a collection over time of the files of steps up to this one that are
+ * multiples of `every`. dir exists and is this run's alone. Status as checkpoint_write. */
+checkpoint_status checkpoint_add_to_series(MPI_Comm comm, const char *dir, int64_t every, const checkpoint_state *s, char *why,
+                                           size_t why_bytes);
+
 /* problem.initial = FILE.h5[:/dataset]: a dataset (ny, nx) or, in 1D, (nx) of any HDF5 number type, converted to
  * `type`; default dataset /fields/u. Needs no attributes: other programs write these. prev: the same from /fields/u_prev
  * where that exists (*has_prev), or NULL. MISSING: no such file or dataset, no HDF5 file, another shape or no numbers:

@@ -1,6 +1,7 @@
 /* The XDMF 2 description beside a state file, for ParaView and VisIt: a uniform grid of cells with unit spacing, row 0 at
- * y = 0, one grid per shape (a transpose has two), the step as time. A plate one cell thick, because VTK's reader puts a mesh
+ * y = 0, one grid per shape (a transpose has two), the step as time; and that of a series, a collection of such grids. A plate one cell thick, because VTK's reader puts a mesh
  * of two dimensions into the plane of y and z, where a view from above shows nothing. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,26 +51,67 @@ static void put_attribute(FILE *out, const checkpoint_field *f, dtype type, cons
     fprintf(out, ":/fields/%s</DataItem>\n   </Attribute>\n", f->name);
 }
 
-int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s)
+/* The fields from `first` on that have its shape; returns how many. */
+static int put_grid(FILE *out, const checkpoint_state *s, int first, int64_t step, const char *file_name)
+{
+    int i = first;
+    put_grid_begin(out, &s->field[first], step);
+    for (; i < s->fields && s->field[i].nx == s->field[first].nx && s->field[i].ny == s->field[first].ny; i++)
+        put_attribute(out, &s->field[i], s->type, file_name);
+    fputs("  </Grid>\n", out);
+    return i - first;
+}
+
+static void put_state(FILE *out, const checkpoint_state *s, const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    for (int i = 0; i < s->fields;) i += put_grid(out, s, i, s->step, slash ? slash + 1 : path);
+}
+
+/* Newest first in `steps`, oldest first in the file. */
+static void put_series(FILE *out, const checkpoint_state *s, const int64_t *steps, size_t count)
+{
+    char path[CHECKPOINT_PATH_BYTES];
+    for (int i = 0, same = 0; i < s->fields; i += same) {
+        fprintf(out, "  <Grid Name=\"%s over time\" GridType=\"Collection\" CollectionType=\"Temporal\">\n", s->field[i].name);
+        for (size_t k = count; k-- > 0;) {
+            checkpoint_path(path, sizeof path, ".", steps[k]);
+            same = put_grid(out, s, i, steps[k], path + 2);
+        }
+        fputs("  </Grid>\n", out);
+    }
+}
+
+static FILE *begin(const char *to)
 {
     const int fd = checkpoint_create_new(to);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out) {
-        const int code = errno;
-        if (fd >= 0) close(fd);
-        return code;
-    }
-    const char *const slash = strrchr(path, '/'), *const file_name = slash ? slash + 1 : path;
-    fputs("<?xml version=\"1.0\"?>\n<Xdmf Version=\"2.0\">\n <Domain>\n", out);
-    for (int i = 0; i < s->fields; i++) {
-        const checkpoint_field *f = &s->field[i], *before = i ? f - 1 : NULL;
-        const bool new_grid = !before || before->nx != f->nx || before->ny != f->ny;
-        if (new_grid && before) fputs("  </Grid>\n", out);
-        if (new_grid) put_grid_begin(out, f, s->step);
-        put_attribute(out, f, s->type, file_name);
-    }
-    fputs("  </Grid>\n </Domain>\n</Xdmf>\n", out);
+    if (!out && fd >= 0) close(fd);
+    if (out) fputs("<?xml version=\"1.0\"?>\n<Xdmf Version=\"2.0\">\n <Domain>\n", out);
+    return out;
+}
+
+static int end(FILE *out, const char *to)
+{
+    fputs(" </Domain>\n</Xdmf>\n", out);
     const bool failed = ferror(out);
     if (fclose(out) != 0) return errno;
     return failed ? EIO : checkpoint_sync_path(to);
+}
+
+int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s)
+{
+    FILE *out = begin(to);
+    if (!out) return errno;
+    put_state(out, s, path);
+    return end(out, to);
+}
+
+int checkpoint_xdmf_write_series(const char *to, const checkpoint_state *s, const int64_t *steps, size_t count)
+{
+    assert(count > 0);
+    FILE *out = begin(to);
+    if (!out) return errno;
+    put_series(out, s, steps, count);
+    return end(out, to);
 }

@@ -88,14 +88,10 @@ static void make_palette(png_color palette[COLOURS + 1])
     palette[NOT_A_NUMBER] = (png_color){ 220, 40, 60 };
 }
 
-typedef struct scale {
-    double low, high; /* over the pixels that are numbers; 0, 0 where none is */
-} scale;
-
-/* Sums to means, and their range. */
-static scale finish_pixels(const raster *r, double *pixels)
+/* Sums to means, and their range over the pixels that are numbers; 0, 0 where none is. */
+static picture_scale finish_pixels(const raster *r, double *pixels)
 {
-    scale s = { DBL_MAX, -DBL_MAX };
+    picture_scale s = { .low = DBL_MAX, .high = -DBL_MAX };
     for (int y = 0; y < r->height; y++)
         for (int x = 0; x < r->width; x++) {
             const int64_t left_x = r->nx - x * r->cells_x, left_y = r->ny - y * r->cells_y;
@@ -110,12 +106,13 @@ static scale finish_pixels(const raster *r, double *pixels)
     return s;
 }
 
-static png_byte colour_of(scale s, double v)
+static png_byte colour_of(picture_scale s, double v)
 {
     if (!isfinite(v)) return NOT_A_NUMBER;
     const double range = s.high - s.low;
     if (!(range > 0)) return COLOURS / 2;
     if (!isfinite(range)) return v > 0 ? COLOURS - 1 : 0;
+    if (v <= s.low || v >= s.high) return v < s.high ? 0 : COLOURS - 1;
     return (png_byte)((v - s.low) / range * (COLOURS - 1) + 0.5);
 }
 
@@ -139,7 +136,7 @@ static void on_warning(png_structp png, png_const_charp text)
     (void)text; /* about text chunks and the like: the picture is whole */
 }
 
-static void put_texts(png_structp png, png_infop info, const char *title, scale s)
+static void put_texts(png_structp png, png_infop info, const char *title, picture_scale s)
 {
     char low[32], high[32], name[1024];
     snprintf(low, sizeof low, "%.9g", s.low);
@@ -160,7 +157,8 @@ static void put_texts(png_structp png, png_infop info, const char *title, scale 
 }
 
 /* libpng leaves by longjmp: all that it may lose is made before setjmp, or the caller's. */
-static bool encode(FILE *out, const raster *r, const double *pixels, scale s, const char *title, png_byte *line, complaint *c)
+static bool encode(FILE *out, const raster *r, const double *pixels, picture_scale s, const char *title, png_byte *line,
+                   complaint *c)
 {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, c, on_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
@@ -186,7 +184,7 @@ static bool encode(FILE *out, const raster *r, const double *pixels, scale s, co
     return true;
 }
 
-static bool write_file(const char *path, const raster *r, const double *pixels, scale s, const char *title, char *why,
+static bool write_file(const char *path, const raster *r, const double *pixels, picture_scale s, const char *title, char *why,
                        size_t why_bytes)
 {
     complaint c = { .text = "out of memory" };
@@ -215,8 +213,20 @@ static bool write_file(const char *path, const raster *r, const double *pixels, 
     return ok;
 }
 
+/* The scale to draw by; a scale that grows takes this picture's into it. */
+static picture_scale choose_scale(picture_scale own, picture_scale *given)
+{
+    if (!given) return own;
+    if (!given->fixed) {
+        if (!given->begun || own.low < given->low) given->low = own.low;
+        if (!given->begun || own.high > given->high) given->high = own.high;
+        given->begun = true;
+    }
+    return *given;
+}
+
 bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own, const void *data,
-                   const char *title, char *why, size_t why_bytes)
+                   const char *title, picture_scale *scale, char *why, size_t why_bytes)
 {
     assert(nx > 0 && ny > 0);
     int rank;
@@ -231,7 +241,7 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
     int ok = 1;
     char sentence[SENTENCE_BYTES] = "";
     if (rank == 0) {
-        const scale s = finish_pixels(&r, pixels);
+        const picture_scale s = choose_scale(finish_pixels(&r, pixels), scale);
         ok = write_file(path, &r, pixels, s, title, sentence, sizeof sentence);
     }
     free(sums);

@@ -14,8 +14,16 @@
 
 enum { PICTURE_PIXELS_MAX = 1000 * 1000 };
 
-/* Collective; data: own cells, dense rows, host memory. Same result on all ranks; one sentence in why. */
+/* From which value to which the colours go. Fixed, or as wide as all pictures drawn with it so far, so that frames of one animation
+ * can be compared. Zeroed at first; rank 0's counts. */
+typedef struct picture_scale {
+    double low, high;
+    bool fixed, begun;
+} picture_scale;
+
+/* Collective; data: own cells, dense rows, host memory. scale NULL: this picture's own. Same result on all ranks; one sentence in
+ * why. */
 bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own, const void *data,
-                   const char *title, char *why, size_t why_bytes);
+                   const char *title, picture_scale *scale, char *why, size_t why_bytes);
 
 #endif

@@ -15,7 +15,6 @@
 #include "deadline.h"
 #include "dry_run.h"
 #include "loop.h"
-#include "picture.h"
 #include "range.h"
 #include "record.h"
 #include "report.h"
@@ -31,6 +30,7 @@ typedef struct run {
     clock_steps ticks;
     timeline *timeline; /* NULL without output.trace */
     saver checkpoints;
+    series frames;
     report report;
     double start_s;           /* when this command began */
     double mpi_s;             /* MPI_Init, and reading the deck */
@@ -110,17 +110,7 @@ static int write_outputs(run *r, char *why, size_t why_bytes)
         if (checkpoint_write(s->top.comm, c->output.final, &state, NULL, why, why_bytes) != CHECKPOINT_OK)
             return CHECK_EXIT_ENVIRONMENT;
     }
-    if (c->output.picture[0]) {
-        char title[256];
-        const bool transposes = c->problem.kind == CONFIG_TRANSPOSE;
-        const sim_grid *g = transposes ? &s->turned_grid : &s->grid;
-        const void *data = sim_host_copy(s, g, transposes ? s->other : s->u, 0);
-        snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", config_kind_name(c->problem.kind),
-                 (long long)c->grid.nx, (long long)c->grid.ny, (long long)s->level);
-        if (!picture_write(s->top.comm, c->output.picture, c->problem.type, g->dec.nx, g->dec.ny, g->dec.own, data, title,
-                           why, why_bytes))
-            return CHECK_EXIT_ENVIRONMENT;
-    }
+    if (c->output.picture[0] && !series_picture(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
     if (r->timeline && !timeline_write(r->timeline, c->output.trace, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
     return 0;
 }
@@ -202,7 +192,7 @@ static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
     double mark_s = timer_now_s();
     enter(r, "output");
     int status = write_outputs(r, why, why_bytes);
-    r->output_s = timer_lap_s(&mark_s);
+    r->output_s = timer_lap_s(&mark_s) + l->series_s;
     if (status != 0) fail(status, why);
     enter(r, "verify");
     sim_inject_fault(s);
@@ -249,6 +239,7 @@ static int run_it(run *r, const char *self_exe)
     status = start_level(r, why, sizeof why);
     r->initialise_s = timer_lap_s(&mark_s);
     if (status == 0) status = make_writer(r, why, sizeof why);
+    if (status == 0) status = series_open(&r->frames, s, why, sizeof why);
     r->writer_s = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why);
 
@@ -259,7 +250,7 @@ static int run_it(run *r, const char *self_exe)
     r->start_up_s = timer_now_s() - r->start_s;
     watchdog_neighbours(&s->grid.dec);
     enter(r, "steps");
-    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, r->ask.deck_text, deadline_of(s->cfg, r->start_s),
+    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, &r->frames, r->ask.deck_text, deadline_of(s->cfg, r->start_s),
                                    r->report.calibration.ceiling_bytes_per_s);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
     return finish(r, &l, why, sizeof why);
@@ -289,6 +280,7 @@ int cmd_run(int argc, char **argv)
         clock_destroy(&r->ticks);
         timeline_destroy(&r->timeline);
         saver_close(&r->checkpoints);
+        series_close(&r->frames);
         sim_destroy(&r->sim);
         watchdog_stop();
     }

@@ -298,12 +298,24 @@ static bool choose_verify(const checking *k)
     return true;
 }
 
+static bool check_output(const checking *k)
+{
+    const config *c = k->c;
+    if (c->output.picture_low > c->output.picture_high)
+        return refuse(k, given(k, "output.picture_high") ? "output.picture_high" : "output.picture_low",
+                      "allowed: picture_low (%g) below picture_high (%g), or the same for the range of the cells",
+                      c->output.picture_low, c->output.picture_high);
+    if (c->output.every > 0 && strcmp(c->output.series, c->checkpoint.dir) == 0)
+        return refuse(k, "output.series", "allowed is another folder than checkpoint.dir, whose older files are deleted");
+    return true;
+}
+
 bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes)
 {
     const checking k = { c, d, why, why_bytes };
     memset(c, 0, sizeof *c);
     return all_known(&k) && read_all(&k) && check_order(&k) && check_weights(&k) && check_grid(&k) && check_alpha(&k) &&
-           check_modes(&k) && check_time(&k) && choose_verify(&k);
+           check_modes(&k) && check_time(&k) && choose_verify(&k) && check_output(&k);
 }
 
 /* ---- comparison ---- */

@@ -71,7 +71,9 @@ typedef struct config {
         config_verify verify;                 /* resolved: by the bytes of a state file unless given */
     } checkpoint;
     struct {
-        char record[4096], final[4096], picture[4096], trace[4096]; /* "" = none */
+        char record[4096], final[4096], picture[4096], trace[4096], series[4096]; /* "" = none */
+        int64_t every;                        /* steps; 0: no series, and a picture that does not move */
+        double picture_low, picture_high;     /* the same: from the cells */
         config_progress progress;
     } output;
 } config;

@@ -65,15 +65,30 @@ static double checkpoints_of(const config *c, int64_t first)
     return every == 0 || c->time.steps <= first ? 0 : (double)(c->time.steps / every - first / every);
 }
 
+/* Of output.series: that of the first step too, if it is due. */
+static double frames_of(const config *c, int64_t first)
+{
+    const int64_t every = c->output.every;
+    if (every == 0 || !c->output.series[0]) return 0;
+    const int64_t last = c->time.steps > first ? c->time.steps : first;
+    return (double)(last / every + 1 - (first + every - 1) / every);
+}
+
+/* Where state files would go, how many, and, on rank 0, how much room there is. */
+typedef struct destination {
+    const char *key, *dir;
+    double files, free_bytes;
+} destination;
+
 /* The file being written stands beside those that are kept; more than one cannot be promised, since older ones may make room. */
-static int check_folder(const config *c, double *free_bytes, char *why, size_t why_bytes)
+static int check_folder(const config *c, destination *d, char *why, size_t why_bytes)
 {
     char need[32], found[32];
-    const int code = free_at(c->checkpoint.dir, free_bytes);
-    if (code) snprintf(why, why_bytes, "checkpoint.dir = %.700s cannot be written: %s", c->checkpoint.dir, strerror(code));
-    else if (config_state_bytes(c) > *free_bytes)
-        snprintf(why, why_bytes, "checkpoint.dir = %.700s: a file takes %s, and %s are free there", c->checkpoint.dir,
-                 bytes_text(need, sizeof need, config_state_bytes(c)), bytes_text(found, sizeof found, *free_bytes));
+    const int code = d->files > 0 ? free_at(d->dir, &d->free_bytes) : 0;
+    if (code) snprintf(why, why_bytes, "%s = %.700s cannot be written: %s", d->key, d->dir, strerror(code));
+    else if (d->files > 0 && config_state_bytes(c) > d->free_bytes)
+        snprintf(why, why_bytes, "%s = %.700s: a file takes %s, and %s are free there", d->key, d->dir,
+                 bytes_text(need, sizeof need, config_state_bytes(c)), bytes_text(found, sizeof found, d->free_bytes));
     else return 0;
     return CHECK_EXIT_ENVIRONMENT;
 }
@@ -86,12 +101,12 @@ static int check_initial(const config *c, char *why, size_t why_bytes)
 }
 
 /* Rank 0 looks for all. */
-static int check_files(const sim *s, bool restarts, bool writes, double *free_bytes, char *why, size_t why_bytes)
+static int check_files(const sim *s, bool restarts, destination to[2], char *why, size_t why_bytes)
 {
     int status = 0;
     if (s->top.rank == 0) {
         if (!restarts) status = check_initial(s->cfg, why, why_bytes);
-        if (status == 0 && writes) status = check_folder(s->cfg, free_bytes, why, why_bytes);
+        for (int i = 0; i < 2 && status == 0; i++) status = check_folder(s->cfg, &to[i], why, why_bytes);
     }
     MPI_CHECK(MPI_Bcast(&status, 1, MPI_INT, 0, s->top.comm));
     return status;
@@ -130,11 +145,17 @@ static void print_step(const sim *s, over_ranks moved, over_ranks sent, over_ran
                bytes_text(a, sizeof a, sent.max), name, count.rank, count.max);
 }
 
-static void print_checkpoints(const config *c, int64_t first, double free_bytes)
+static void print_files(const config *c, const destination to[2])
 {
-    char a[32], b[32];
-    printf("# checkpoints  %.0f of %s into %s, where %s are free\n", checkpoints_of(c, first),
-           bytes_text(a, sizeof a, config_state_bytes(c)), c->checkpoint.dir, bytes_text(b, sizeof b, free_bytes));
+    char each[32], all[32], room[32];
+    for (int i = 0; i < 2; i++) {
+        if (to[i].files == 0) continue;
+        bytes_text(each, sizeof each, config_state_bytes(c));
+        bytes_text(all, sizeof all, to[i].files * config_state_bytes(c));
+        bytes_text(room, sizeof room, to[i].free_bytes);
+        if (i == 0) printf("# checkpoints  %.0f of %s into %s, where %s are free\n", to[i].files, each, to[i].dir, room);
+        else printf("# series       %.0f of %s into %s, all kept: %s, where %s are free\n", to[i].files, each, to[i].dir, all, room);
+    }
 }
 
 static void print_account(sim *s, const char *deck_text)
@@ -161,13 +182,13 @@ int dry_run(sim *s, const request *ask, char *why, size_t why_bytes)
 {
     int64_t first = 0;
     bool found = false;
-    double free_bytes = 0;
     int status = ask->restart ? restart_look(s, ask->restart, &found, &first, why, why_bytes) : 0;
-    const bool writes = checkpoints_of(s->cfg, first) > 0;
-    if (status == 0) status = check_files(s, found, writes, &free_bytes, why, why_bytes);
+    destination to[2] = { { "checkpoint.dir", s->cfg->checkpoint.dir, checkpoints_of(s->cfg, first), 0 },
+                          { "output.series", s->cfg->output.series, frames_of(s->cfg, first), 0 } };
+    if (status == 0) status = check_files(s, found, to, why, why_bytes);
     if (status != 0) return status;
     print_account(s, ask->deck_text);
-    if (s->top.rank == 0 && writes) print_checkpoints(s->cfg, first, free_bytes);
+    if (s->top.rank == 0) print_files(s->cfg, to);
     if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);
     return 0;
 }

@@ -88,12 +88,12 @@ static bool norm_due(const config *c, int64_t level) { return c->time.norm_every
 
 static bool checkpoint_due(const config *c, int64_t level) { return c->checkpoint.every > 0 && level % c->checkpoint.every == 0; }
 
-/* How many steps there are before something is to be done: at the end of the run, at norms and checkpoints, and, to a sweep's length,
+/* How many steps there are before something is to be done: at the end of the run, at norms, checkpoints and frames, and, to a sweep's length,
  * when the ranks look at their flags. */
 static int64_t steps_to_go(const sim *s, const judge *j, const attention *look)
 {
     const config *c = s->cfg;
-    const int64_t every[] = { j->shown ? 0 : c->time.norm_every, c->checkpoint.every };
+    const int64_t every[] = { j->shown ? 0 : c->time.norm_every, c->checkpoint.every, c->output.every };
     const int64_t to_look = look->next_step - s->level, sweeps_to_look = (to_look + s->fuse - 1) / s->fuse;
     int64_t steps = c->time.steps - s->level;
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
@@ -148,7 +148,21 @@ static bool converged(sim *s, judge *j, bool now, loop_result *r)
     return stop;
 }
 
-loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char *deck_text, double deadline_s,
+/* A level that is due in the series. The checkpoint under way is waited for: it reads the memory that a frame goes through. */
+static bool add_to_series(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, const char *deck_text, loop_result *r)
+{
+    if (!saver_finish(checkpoints, ticks)) return false;
+    const double begin_s = timer_now_s();
+    clock_flush(ticks);
+    watchdog_phase("series");
+    const bool ok = series_add(frames, s, deck_text, r->why, sizeof r->why);
+    watchdog_phase("steps");
+    clock_restart(ticks, s->streams.lane[0]);
+    r->series_s += timer_now_s() - begin_s;
+    return ok;
+}
+
+loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, const char *deck_text, double deadline_s,
                      double ceiling_bytes_per_s)
 {
     const config *c = s->cfg;
@@ -167,7 +181,8 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char 
 
     judge norms = { .rides = c->time.norm_every > 0 && sim_can_step_with_change(s) };
     norms.shown = norms.rides && s->train && c->time.norm_every == 1 && c->time.tolerance == 0;
-    while (s->level < c->time.steps) {
+    bool failed = series_due(c, s->level) && !add_to_series(s, ticks, checkpoints, frames, deck_text, &r);
+    while (s->level < c->time.steps && !failed) {
         const bool probed = stencil_step && clock_wants_probe(ticks, s->level - first);
         const int steps = steps_at_once(s, &norms, &look, probed);
         const step_probe *probe = probed ? clock_probe(ticks, s->level - first, steps, s->level + steps) : NULL;
@@ -179,9 +194,11 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char 
         const leave left = leave_agreed(&look, s, checkpoints);
         if (left == LEAVE_FAILED) break;
         const bool told_to_stop = left == LEAVE_SIGNAL || left == LEAVE_OUT_OF_TIME;
-        const bool now = told_to_stop || checkpoint_due(c, s->level) || s->level == c->time.steps;
+        const bool now = told_to_stop || checkpoint_due(c, s->level) || series_due(c, s->level) || s->level == c->time.steps;
         const bool stop_here = converged(s, &norms, now, &r); /* may go back by a level */
         const bool due = checkpoint_due(c, s->level);
+        failed = series_due(c, s->level) && !add_to_series(s, ticks, checkpoints, frames, deck_text, &r);
+        if (failed) break;
         if ((due || told_to_stop) && !saver_save(checkpoints, s, ticks, deck_text, told_to_stop)) break;
         progress_show(&bar, s->level, r.last_change);
         if (stop_here) break;
@@ -190,6 +207,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, const char 
             break;
         }
     }
+    if (failed) r.end = LOOP_FAILED;
     if (!saver_finish(checkpoints, ticks)) {
         r.end = LOOP_FAILED;
         snprintf(r.why, sizeof r.why, "%s", checkpoints->why);

@@ -57,6 +57,7 @@ static const mistake mistakes[] = {
     { "run.device=gpu", "run.device", "gpu", "auto, host, cuda" },
     { "run.transport=mpi", "run.transport", "mpi", "auto, staged, mapped, aware, peer, nccl" },
     { "run.feed=omp", "run.feed", "omp", "auto, openmp, serial, graph" },
+    { "output.picture_high=-1", "output.picture_high", "-1", "picture_low (0) below" },
     { "output.progress=yes", "output.progress", "yes", "auto, on, off" },
     { "checkpoint.async=1", "checkpoint.async", "1", "true or false" },
     /* numbers */

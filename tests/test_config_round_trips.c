@@ -34,7 +34,7 @@ static const char *const decks[] = {
     "[problem]\nkind = laplace\nalpha = 9\nweights = 1 2 3\n[grid]\nnx = 64\ny_low = neumann" TAIL,
     "[problem]\nkind = heat\nalpha = 0\n[grid]\nnx = 64\n[time]\nsteps = 9999999999\nnorm_every = 7\n[run]\ndevice = cuda\n"
     "transport = peer\nfeed = graph\nlanes = 3\nfuse = 4\nthreads = 5\nranks_x = 6\nranks_y = 7\n[checkpoint]\ndir = a b\nevery = 5\n"
-    "keep = 0\nasync = false\n[output]\nrecord = none\nfinal = f.h5\npicture = p.png\ntrace = t.json\nprogress = off\n",
+    "keep = 0\nasync = false\n[output]\nrecord = none\nfinal = f.h5\npicture = p.png\ntrace = t.json\npicture_low = -.5\npicture_high = 1.25\nevery = 12\nseries = s\nprogress = off\n",
 };
 
 static config again; /* large: kept off the stack, twice */

@@ -48,7 +48,7 @@ static void draw(formula at, int64_t nx, int64_t ny, dtype type)
     int64_t i = 0;
     for (int64_t y = own.y0; y < own.y1; y++)
         for (int64_t x = own.x0; x < own.x1; x++) fixture_put(data, type, i++, at(x, y));
-    const bool ok = picture_write(MPI_COMM_WORLD, path, type, nx, ny, own, data, "a ramp", why, sizeof why);
+    const bool ok = picture_write(MPI_COMM_WORLD, path, type, nx, ny, own, data, "a ramp", NULL, why, sizeof why);
     free(data);
     if (!on_all(MPI_COMM_WORLD, ok)) fail_msg("%s", why);
 }
@@ -158,9 +158,9 @@ static void unwritable(void **state)
     const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
     const box own = fixture_box(4, 4, ranks, 1, rank);
     const double data[16] = { 0 };
-    assert_false(picture_write(MPI_COMM_WORLD, "/nonexistent/a.png", DTYPE_F64, 4, 4, own, data, "", why, sizeof why));
+    assert_false(picture_write(MPI_COMM_WORLD, "/nonexistent/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, why, sizeof why));
     assert_string_equal(why, "cannot write the picture /nonexistent/a.png: No such file or directory");
-    assert_false(picture_write(MPI_COMM_WORLD, "/dev/full/a.png", DTYPE_F64, 4, 4, own, data, "", why, sizeof why));
+    assert_false(picture_write(MPI_COMM_WORLD, "/dev/full/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, why, sizeof why));
     char tmp[FIXTURE_PATH_BYTES + 64];
     snprintf(tmp, sizeof tmp, "%s.tmp", path);
     assert_int_not_equal(access(tmp, F_OK), 0);

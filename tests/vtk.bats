@@ -62,6 +62,14 @@ states() {
         cmp found "${i/:/.}"
     done
     expect times "6" "$(vtk times plane.xmf)"
+    # a series, at several times
+    weft_run 2 plane.ini output.every=2
+    expect "times of the series" "0 2 4 6" "$(vtk times series/series.xmf)"
+    for step in 0 2 6; do
+        dump "series/step_000000000$step.h5" /fields/u >wanted
+        vtk xdmf series/series.xmf u $step >found
+        same_values wanted found
+    done
 }
 
 @test "/VTKHDF holds no data: views of /fields, which h5dump and h5diff read" {

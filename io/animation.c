@@ -1,0 +1,223 @@
+/* A PNG is a row of chunks: length, name, data, checksum. An animation has one that counts the frames (acTL) in front of the
+ * image's data, and behind them, for each frame, how it is shown (fcTL) and its own data (fdAT, which is IDAT behind a sequence
+ * number). The frames share size, colours and palette, so that their data are taken over as they are. */
+#include "animation.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum {
+    HEADER_BYTES = 13,           /* of IHDR */
+    CONTROL_BYTES = 26,          /* of fcTL */
+    CHUNK_BYTES_MAX = 64 << 20,  /* libpng writes thousands */
+    PATH_BYTES = 4400
+};
+
+static const unsigned char signature[8] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
+
+typedef struct chunk {
+    char name[5];
+    uint32_t bytes;
+    unsigned char *data; /* with 4 bytes of room in front; owned */
+    size_t room;
+} chunk;
+
+typedef struct film {
+    const char *picture;
+    unsigned char header[HEADER_BYTES]; /* of the picture, and so of every frame */
+    FILE *to;
+    uint32_t sequence;
+    chunk c;
+    char *why;
+    size_t why_bytes;
+} film;
+
+static uint32_t load_u32(const unsigned char *b)
+{
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+static void store_u32(unsigned char *b, uint32_t v)
+{
+    for (int i = 0; i < 4; i++) b[i] = (unsigned char)(v >> (24 - 8 * i));
+}
+
+static bool fail(film *f, const char *path, const char *reason)
+{
+    snprintf(f->why, f->why_bytes, "cannot animate the picture %.1000s: %.1000s: %s", f->picture, path, reason);
+    return false;
+}
+
+/* ---- chunks ---- */
+
+static bool read_chunk(FILE *from, chunk *c)
+{
+    unsigned char head[8], sum[4];
+    if (fread(head, 1, sizeof head, from) != sizeof head) return false;
+    c->bytes = load_u32(head);
+    memcpy(c->name, head + 4, 4);
+    if (c->bytes > CHUNK_BYTES_MAX) return false;
+    if (c->bytes + 4 > c->room) {
+        unsigned char *larger = realloc(c->data, c->bytes + 4);
+        if (!larger) return false;
+        c->data = larger;
+        c->room = c->bytes + 4;
+    }
+    if (fread(c->data + 4, 1, c->bytes, from) != c->bytes || fread(sum, 1, sizeof sum, from) != sizeof sum) return false;
+    const uLong found = crc32(crc32(0, head + 4, 4), c->data + 4, c->bytes);
+    return found == load_u32(sum);
+}
+
+static void write_chunk(FILE *to, const char *name, const unsigned char *data, uint32_t bytes)
+{
+    unsigned char head[8], sum[4];
+    store_u32(head, bytes);
+    memcpy(head + 4, name, 4);
+    uLong checksum = crc32(0, head + 4, 4);
+    if (bytes > 0) checksum = crc32(checksum, data, bytes); /* of no data at all it would begin anew */
+    store_u32(sum, (uint32_t)checksum);
+    fwrite(head, 1, sizeof head, to);
+    if (bytes > 0) fwrite(data, 1, bytes, to);
+    fwrite(sum, 1, sizeof sum, to);
+}
+
+/* A PNG, read as far as its header; NULL: no such file, or none. */
+static FILE *open_png(const char *path, unsigned char header[HEADER_BYTES], chunk *c)
+{
+    unsigned char start[sizeof signature];
+    FILE *from = fopen(path, "rb");
+    if (!from) return NULL;
+    const bool ok = fread(start, 1, sizeof start, from) == sizeof start && memcmp(start, signature, sizeof start) == 0
+                    && read_chunk(from, c) && strcmp(c->name, "IHDR") == 0 && c->bytes == HEADER_BYTES;
+    if (ok) {
+        memcpy(header, c->data + 4, HEADER_BYTES);
+        return from;
+    }
+    fclose(from);
+    errno = EINVAL;
+    return NULL;
+}
+
+/* ---- frames ---- */
+
+bool animation_folder(char *out, size_t out_bytes, const char *picture)
+{
+    const size_t length = strlen(picture), stem = length > 4 && strcmp(picture + length - 4, ".png") == 0 ? length - 4 : length;
+    return snprintf(out, out_bytes, "%.*s.frames", (int)stem, picture) < (int)out_bytes;
+}
+
+void animation_frame(char *out, size_t out_bytes, const char *folder, int64_t step)
+{
+    snprintf(out, out_bytes, "%s/%010lld.png", folder, (long long)step);
+}
+
+static FILE *open_frame(film *f, const char *folder, int64_t step)
+{
+    char path[PATH_BYTES + 32];
+    unsigned char header[HEADER_BYTES];
+    animation_frame(path, sizeof path, folder, step);
+    FILE *from = open_png(path, header, &f->c);
+    if (!from || memcmp(header, f->header, HEADER_BYTES) == 0) return from;
+    fclose(from); /* left by another run */
+    return NULL;
+}
+
+static void put_control(film *f)
+{
+    unsigned char control[CONTROL_BYTES] = { 0 }; /* at 0, 0; what was there before is painted over */
+    store_u32(control, f->sequence++);
+    memcpy(control + 4, f->header, 8); /* width and height */
+    control[21] = 1;
+    control[23] = ANIMATION_FRAMES_A_SECOND;
+    write_chunk(f->to, "fcTL", control, CONTROL_BYTES);
+}
+
+static bool put_frame(film *f, FILE *from)
+{
+    put_control(f);
+    while (read_chunk(from, &f->c)) {
+        if (strcmp(f->c.name, "IEND") == 0) return true;
+        if (strcmp(f->c.name, "IDAT") != 0) continue;
+        store_u32(f->c.data, f->sequence++);
+        write_chunk(f->to, "fdAT", f->c.data, f->c.bytes + 4);
+    }
+    return false;
+}
+
+/* The picture as it was, but for its end and for the count of frames in front of its data; of an animation, without its frames. */
+static bool put_picture(film *f, FILE *from, int64_t frames)
+{
+    unsigned char count[8] = { 0 }; /* the second half: shown for ever */
+    store_u32(count, (uint32_t)frames);
+    fwrite(signature, 1, sizeof signature, f->to);
+    write_chunk(f->to, "IHDR", f->header, HEADER_BYTES);
+    write_chunk(f->to, "acTL", count, sizeof count);
+    while (read_chunk(from, &f->c)) {
+        if (strcmp(f->c.name, "IEND") == 0) return true;
+        if (strcmp(f->c.name, "acTL") == 0 || strcmp(f->c.name, "fcTL") == 0 || strcmp(f->c.name, "fdAT") == 0) continue;
+        write_chunk(f->to, f->c.name, f->c.data + 4, f->c.bytes);
+    }
+    return false;
+}
+
+static int64_t count_frames(film *f, const char *folder, int64_t every, int64_t last)
+{
+    int64_t frames = 0;
+    for (int64_t step = 0; step <= last; step += every) {
+        FILE *from = open_frame(f, folder, step);
+        if (!from) continue;
+        frames++;
+        fclose(from);
+    }
+    return frames;
+}
+
+static bool put_frames(film *f, const char *folder, int64_t every, int64_t last)
+{
+    for (int64_t step = 0; step <= last; step += every) {
+        FILE *from = open_frame(f, folder, step);
+        if (!from) continue;
+        const bool whole = put_frame(f, from);
+        fclose(from);
+        char path[PATH_BYTES + 32];
+        animation_frame(path, sizeof path, folder, step);
+        if (!whole) return fail(f, path, "a damaged frame");
+    }
+    return true;
+}
+
+static bool put_all(film *f, FILE *from, const char *folder, int64_t every, int64_t last, int64_t frames)
+{
+    char tmp[PATH_BYTES + 8];
+    snprintf(tmp, sizeof tmp, "%.*s.tmp", PATH_BYTES, f->picture);
+    f->to = fopen(tmp, "wb");
+    if (!f->to) return fail(f, tmp, strerror(errno));
+    bool ok = put_picture(f, from, frames) || fail(f, f->picture, "a damaged picture");
+    if (ok) ok = put_frames(f, folder, every, last);
+    write_chunk(f->to, "IEND", NULL, 0);
+    const bool written = !ferror(f->to);
+    if ((fclose(f->to) != 0 || !written) && ok) ok = fail(f, tmp, strerror(errno));
+    if (ok && rename(tmp, f->picture) != 0) ok = fail(f, tmp, strerror(errno));
+    if (!ok) unlink(tmp);
+    return ok;
+}
+
+bool animation_write(const char *picture, int64_t every, int64_t last, int64_t *frames, char *why, size_t why_bytes)
+{
+    char folder[PATH_BYTES];
+    film f = { .picture = picture, .why = why, .why_bytes = why_bytes };
+    *frames = 0;
+    FILE *from = open_png(picture, f.header, &f.c);
+    bool ok = from || fail(&f, picture, strerror(errno));
+    if (ok && animation_folder(folder, sizeof folder, picture)) {
+        *frames = count_frames(&f, folder, every, last);
+        if (*frames > 0) ok = put_all(&f, from, folder, every, last, *frames);
+    }
+    if (from) fclose(from);
+    free(f.c.data);
+    return ok;
+}

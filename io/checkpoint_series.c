@@ -1,0 +1,52 @@
+/* A time series: state files of one folder, none of them ever deleted, and a description of them all that is whole at any time.
+ *
+ * What an earlier run left in the folder never mixes with this one's: steps beyond this run's are not listed, and those before
+ * were written anew on the way, by this run or by those that it was restarted from. Files of steps that are no multiples of
+ * `every` are of another series. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "checkpoint_part.h"
+
+/* Keeps the steps that are in the series. */
+static size_t choose(int64_t *steps, size_t count, int64_t every, int64_t last)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (steps[i] <= last && steps[i] % every == 0) steps[kept++] = steps[i];
+    return kept;
+}
+
+static checkpoint_status describe(const char *dir, int64_t every, const checkpoint_state *s, char *why, size_t why_bytes)
+{
+    char path[CHECKPOINT_PATH_BYTES], tmp[CHECKPOINT_PATH_BYTES];
+    int64_t *steps = NULL;
+    size_t count = 0;
+    snprintf(path, sizeof path, "%.4200s/" CHECKPOINT_SERIES_NAME, dir);
+    snprintf(tmp, sizeof tmp, "%.4200s/" CHECKPOINT_SERIES_NAME ".tmp", dir);
+    int code = checkpoint_list_here(dir, &steps, &count) == CHECKPOINT_OK ? 0 : EIO;
+    count = code ? 0 : choose(steps, count, every, s->step);
+    if (!code && count == 0) code = ENOENT; /* the file just written is gone */
+    if (!code) code = checkpoint_xdmf_write_series(tmp, s, steps, count);
+    if (!code && rename(tmp, path) != 0) code = errno;
+    if (!code) code = checkpoint_sync_path(dir);
+    free(steps);
+    if (!code) return CHECKPOINT_OK;
+    unlink(tmp);
+    return checkpoint_file_failed("write", path, code, why, why_bytes);
+}
+
+checkpoint_status checkpoint_add_to_series(MPI_Comm comm, const char *dir, int64_t every, const checkpoint_state *s, char *why,
+                                           size_t why_bytes)
+{
+    char path[CHECKPOINT_PATH_BYTES];
+    int rank;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    checkpoint_path(path, sizeof path, dir, s->step);
+    const checkpoint_status status = checkpoint_write(comm, path, s, NULL, why, why_bytes);
+    if (status != CHECKPOINT_OK) return status;
+    return checkpoint_agree(comm, rank == 0 ? describe(dir, every, s, why, why_bytes) : CHECKPOINT_OK, why, why_bytes);
+}

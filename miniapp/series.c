@@ -1,0 +1,112 @@
+#include "series.h"
+
+#include <stdio.h>
+
+#include "animation.h"
+#include "check.h"
+#include "cmd.h"
+#include "retain.h"
+
+enum { PATH_BYTES = 4400 };
+
+static bool keeps_states(const config *c) { return c->output.every > 0 && c->output.series[0]; }
+static bool keeps_frames(const config *c) { return c->output.every > 0 && c->output.picture[0]; }
+
+bool series_due(const config *c, int64_t level)
+{
+    return (keeps_states(c) || keeps_frames(c)) && level % c->output.every == 0;
+}
+
+static int exit_of(checkpoint_status status)
+{
+    return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_BUSY ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
+}
+
+static checkpoint_status open_states(series *v, sim *s, char *why, size_t why_bytes)
+{
+    char reason[900] = "", note[300] = "";
+    const char *dir = s->cfg->output.series;
+    checkpoint_status status = checkpoint_make_dir(s->top.comm, dir, reason, sizeof reason);
+    if (status == CHECKPOINT_OK) v->lock = lock_take(s->top.comm, dir, &status, note, sizeof note, reason, sizeof reason);
+    if (status == CHECKPOINT_OK) (void)retain_clean(s->top.comm, dir);
+    else snprintf(why, why_bytes, "output.series: %s", reason);
+    if (note[0]) cmd_say(0, "%s", note);
+    return status;
+}
+
+static checkpoint_status open_frames(series *v, sim *s, char *why, size_t why_bytes)
+{
+    char folder[PATH_BYTES];
+    const config *c = s->cfg;
+    v->scale = (picture_scale){ .low = c->output.picture_low, .high = c->output.picture_high,
+                                .fixed = c->output.picture_low < c->output.picture_high };
+    (void)animation_folder(folder, sizeof folder, c->output.picture);
+    return checkpoint_make_dir(s->top.comm, folder, why, why_bytes);
+}
+
+int series_open(series *v, sim *s, char *why, size_t why_bytes)
+{
+    checkpoint_status status = CHECKPOINT_OK;
+    if (keeps_states(s->cfg)) status = open_states(v, s, why, why_bytes);
+    if (status == CHECKPOINT_OK && keeps_frames(s->cfg)) status = open_frames(v, s, why, why_bytes);
+    return exit_of(status);
+}
+
+bool series_draw(sim *s, const char *path, picture_scale *scale, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    const bool transposes = c->problem.kind == CONFIG_TRANSPOSE;
+    const sim_grid *g = transposes ? &s->turned_grid : &s->grid;
+    const void *data = sim_host_copy(s, g, transposes ? s->other : s->u, 0);
+    char title[256];
+    snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", config_kind_name(c->problem.kind), (long long)c->grid.nx,
+             (long long)c->grid.ny, (long long)s->level);
+    return picture_write(s->top.comm, path, c->problem.type, g->dec.nx, g->dec.ny, g->dec.own, data, title, scale, why, why_bytes);
+}
+
+static bool add_frame(series *v, sim *s, char *why, size_t why_bytes)
+{
+    char folder[PATH_BYTES], path[PATH_BYTES + 32];
+    (void)animation_folder(folder, sizeof folder, s->cfg->output.picture);
+    animation_frame(path, sizeof path, folder, s->level);
+    return series_draw(s, path, &v->scale, why, why_bytes);
+}
+
+bool series_add(series *v, sim *s, const char *deck_text, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    if (keeps_states(c)) {
+        checkpoint_state state;
+        sim_snapshot(s, deck_text, &state);
+        if (checkpoint_add_to_series(s->top.comm, c->output.series, c->output.every, &state, why, why_bytes) != CHECKPOINT_OK)
+            return false;
+    }
+    return !keeps_frames(c) || add_frame(v, s, why, why_bytes);
+}
+
+static bool animate(sim *s, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    int64_t frames = 0;
+    int ok = 1;
+    char sentence[2200] = "", folder[PATH_BYTES];
+    if (s->top.rank == 0) ok = animation_write(c->output.picture, c->output.every, s->level, &frames, sentence, sizeof sentence);
+    MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, s->top.comm));
+    MPI_CHECK(MPI_Bcast(sentence, (int)sizeof sentence, MPI_CHAR, 0, s->top.comm));
+    if (!ok) snprintf(why, why_bytes, "%s", sentence);
+    (void)animation_folder(folder, sizeof folder, c->output.picture);
+    if (ok && frames > 0)
+        sim_add_note(s, false, "%s shows %lld frames; a film of them: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' "
+                     "-pix_fmt yuv420p film.mp4", c->output.picture, (long long)frames, ANIMATION_FRAMES_A_SECOND, folder);
+    return ok;
+}
+
+bool series_picture(sim *s, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    picture_scale asked = { .low = c->output.picture_low, .high = c->output.picture_high, .fixed = true };
+    if (!series_draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why, why_bytes)) return false;
+    return !keeps_frames(c) || animate(s, why, why_bytes);
+}
+
+void series_close(series *v) { lock_release(&v->lock); }

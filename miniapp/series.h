@@ -1,0 +1,28 @@
+/* What a run leaves of its way: every output.every steps, from step 0 on, a state file in output.series and a frame of output.picture.
+ * The steps wait meanwhile, and none of it counts as theirs. */
+#ifndef SERIES_H
+#define SERIES_H
+
+#include "lock.h"
+#include "picture.h"
+#include "sim.h"
+
+typedef struct series { /* zeroed at first */
+    lock *lock;          /* of output.series */
+    picture_scale scale; /* of the frames */
+} series;
+
+/* Is level one of those that are kept? */
+bool series_due(const config *c, int64_t level);
+/* The folders, before the first step; rank 0 says what dead runs had left there. 0, or the exit status with one sentence in why.
+ * Collective, as are all below. */
+int series_open(series *v, sim *s, char *why, size_t why_bytes);
+/* This level, which is due; nothing else may use the sim's host memory meanwhile. False: why. */
+bool series_add(series *v, sim *s, const char *deck_text, char *why, size_t why_bytes);
+/* The picture of this level; NULL: in colours of its own. False: why. */
+bool series_draw(sim *s, const char *path, picture_scale *scale, char *why, size_t why_bytes);
+/* output.picture: the last level, and the frames of those before. False: why. */
+bool series_picture(sim *s, char *why, size_t why_bytes);
+void series_close(series *v);
+
+#endif
