@@ -135,6 +135,17 @@ reaches() { # seconds job states: waits for one of them
     grep -q '^weft: .*problem.alpha' "slurm-$job.out"
 }
 
+@test "a job that was requeued as often as it may is left with status 75 and says how to go on" {
+    printf '#!/bin/sh\n[ "$1" = info ] || exit 75\n' >stops
+    chmod +x stops
+    job=$(WEFT=$PWD/stops WEFT_REQUEUES=0 sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini time.steps=9)
+    reaches 30 "$job" "COMPLETED FAILED CANCELLED TIMEOUT"
+    cat "slurm-$job.out"
+    expect "state, restarts" "FAILED 0" "$(state_of "$job") $(scontrol show job "$job" | sed -n 's/.*Restarts=\([0-9]*\).*/\1/p')"
+    expect "exit status" 75:0 "$(scontrol show job "$job" | sed -n 's/.* ExitCode=\([0-9:]*\).*/\1/p')"
+    grep -q "^  WEFT_CHECKPOINTS=checkpoints/$job sbatch jobs/weft.sbatch d.ini time.steps=9" "slurm-$job.out"
+}
+
 @test "a job that is signalled leaves a checkpoint, is requeued, and its checkpoints are gone on from" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=500
     job=$(sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini)
@@ -155,6 +166,10 @@ reaches() { # seconds job states: waits for one of them
     next=$(WEFT_CHECKPOINTS=checkpoints/$job sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini time.steps=$((stopped + 9)))
     reaches 30 "$next" "COMPLETED FAILED"
     expect "steps run by the second start" "9 exact" "$(record '"\(.steps_run) \(.verdict)"')"
+    local requeued
+    requeued=$(fingerprint)
+    weft_alone d.ini time.steps=$((stopped + 9)) checkpoint.every=0
+    expect "the uninterrupted run's bits, after $stopped steps and 9" "$(fingerprint)" "$requeued"
 }
 
 @test "a study as job arrays: elements that run at once fill one results file with whole lines, each point once" {
