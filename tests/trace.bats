@@ -1,5 +1,6 @@
-# output.trace leaves a timeline that Perfetto opens: all ranks on one clock, spans of a thread one after another, and the times that the
-# record holds.
+# output.trace leaves a timeline that Perfetto opens: all ranks on one clock, spans of a thread one after another, and the times
+# that the record holds.
+# alone: times of some steps are compared with the mean of all
 load helper
 
 plate=(problem.kind=heat problem.alpha=0.2 grid.nx=900 grid.ny=700 time.steps=320 run.device=host output.trace=t.json)
