@@ -39,7 +39,7 @@ static result run_of(const config *c)
     sim_prepare_steps(&s);
     if (sim_initialise(&s, why, sizeof why) != 0) fail_msg("sim_initialise: %s", why);
     clock_create(&ticks, s.dev, NULL, 5);
-    const loop_result l = loop_run(&s, &ticks, &checkpoints, "", INFINITY, 0);
+    const loop_result l = loop_run(&s, &ticks, &checkpoints, NULL, "", INFINITY, 0);
     assert_int_equal(l.end, LOOP_DONE);
     const result r = { sim_fingerprint(&s), s.level, s.sweeps, s.fuse, l.last_change };
     clock_destroy(&ticks);
