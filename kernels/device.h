@@ -166,12 +166,12 @@ struct device {
     bool (*stencil_whole_can)(device *d, bool change);
     int (*stencil_whole)(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const whole_step *step,
                          device_stream *s);
-    /* The bound stencil several times in one pass over memory: next in a box, from cur; fused.h says what must lie in cur's
-     * ghosts. fused_steps: how many of at most `most` (>= 1) steps one such sweep best takes; 0: this stencil has none. Only such
-     * numbers may be given to fused_sweep. */
+    /* The bound stencil several times in one pass over memory: next in a box, from cur, and for two levels next_prev too, from
+     * cur and prev; fused.h says what must lie in their ghosts. fused_steps: how many of at most `most` (>= 1) steps one such sweep
+     * best takes; 0: this stencil has none. Only such numbers may be given to fused_sweep. */
     int (*fused_steps)(device *d, int most);
-    int (*fused_sweep)(device *d, const field_shape *f, void *next, const void *cur, box cells, int steps, const boundary *sides,
-                       device_stream *s);
+    int (*fused_sweep)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
+                       int steps, const boundary *sides, device_stream *s);
     /* Writes the ghosts in the given boxes (own coordinates, all outside the domain along at least one axis). */
     int (*boundary_fill)(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
                          int count, device_stream *s);

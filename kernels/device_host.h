@@ -78,8 +78,8 @@ int stencil_host_bind(device *d, const stencil *op);
 int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                        const box *boxes, int count, device_stream *s);
 int fused_host_steps(device *d, int most);
-int fused_host_sweep(device *d, const field_shape *f, void *next, const void *cur, box cells, int steps, const boundary *sides,
-                     device_stream *s);
+int fused_host_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
+                     int steps, const boundary *sides, device_stream *s);
 int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                        device_stream *s);
 void peer_host_refuse(device *d); /* fills in the functions of peer memory: all refuse */

@@ -27,11 +27,13 @@ int fused_cuda_steps(device *d, int most)
     return unit ? unit->steps(op->radius, most) : 0;
 }
 
-int fused_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, box cells, int steps, const boundary *sides,
-                     device_stream *s)
+int fused_cuda_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
+                     int steps, const boundary *sides, device_stream *s)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     const fused_unit *unit = unit_of(op);
+    assert(!prev && !next_prev); /* unit_of has none for two levels */
+    (void)next_prev, (void)prev;
     assert(unit && steps > 0 && op->type == f->type && next != cur && fused_cuda_steps(d, steps) == steps);
     assert(fused_fits(f, op->form, op->radius, cells, steps, sides));
     const fused_call call = { f, field_at(f, next, 0, 0), field_at_const(f, cur, 0, 0), cells, steps, sides, device_cuda_stream(s) };

@@ -6,6 +6,9 @@
  * slot y mod (2 radius + 1), with the cells on either side that later levels depend on. For every row of cur, one pass over memory.
  * Lines reach along x only: each goes through all levels by itself, and every level has one slot.
  *
+ * Two levels: when row y of a level is made, row y of the level two before it is the oldest that is still there, so prev takes no
+ * memory of its own; level 1 reads it from prev itself, and the sweep streams out two levels.
+ *
  * Rows of cur are read where they lie, unless the strip depends on ghosts beyond a side along x: then they are copied first.
  *
  * Ghosts beyond sides that mirror are made at every level, x in each row that arrives, then y: the rows beyond the low side when
@@ -35,20 +38,27 @@ enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, BOX_RADIUS_MAX =
 #define NAME(x) x##_f64
 #include "fused_host_row.h"
 
-typedef void row_kernel(void *sum, const void *const *row, const void *weight, int64_t n);
+typedef void row_kernel(void *sum, const void *const *row, const void *before, const void *weight, double beta, int64_t n);
 
 static row_kernel *kernel_of(const stencil *op)
 {
-    static row_kernel *const star[2][STAR_RADIUS_MAX] = { [DTYPE_F32] = { star_1_f32, star_2_f32, star_3_f32, star_4_f32 },
-                                                          [DTYPE_F64] = { star_1_f64, star_2_f64, star_3_f64, star_4_f64 } };
+    static row_kernel *const star[2][2][STAR_RADIUS_MAX] = { /* [type][has_prev] */
+        [DTYPE_F32] = { { star_1_f32, star_2_f32, star_3_f32, star_4_f32 },
+                        { star_1_prev_f32, star_2_prev_f32, star_3_prev_f32, star_4_prev_f32 } },
+        [DTYPE_F64] = { { star_1_f64, star_2_f64, star_3_f64, star_4_f64 },
+                        { star_1_prev_f64, star_2_prev_f64, star_3_prev_f64, star_4_prev_f64 } },
+    };
     static row_kernel *const square[2][BOX_RADIUS_MAX] = { [DTYPE_F32] = { square_1_f32, square_2_f32 },
                                                            [DTYPE_F64] = { square_1_f64, square_2_f64 } };
-    static row_kernel *const line[2][STAR_RADIUS_MAX] = { [DTYPE_F32] = { line_1_f32, line_2_f32, line_3_f32, line_4_f32 },
-                                                          [DTYPE_F64] = { line_1_f64, line_2_f64, line_3_f64, line_4_f64 } };
-    if (op->has_prev) return NULL;
-    if (op->form == STENCIL_LINE && op->radius <= STAR_RADIUS_MAX) return line[op->type][op->radius - 1];
-    if (op->form == STENCIL_STAR && op->radius <= STAR_RADIUS_MAX) return star[op->type][op->radius - 1];
-    if (op->form == STENCIL_BOX && op->radius <= BOX_RADIUS_MAX) return square[op->type][op->radius - 1];
+    static row_kernel *const line[2][2][STAR_RADIUS_MAX] = {
+        [DTYPE_F32] = { { line_1_f32, line_2_f32, line_3_f32, line_4_f32 },
+                        { line_1_prev_f32, line_2_prev_f32, line_3_prev_f32, line_4_prev_f32 } },
+        [DTYPE_F64] = { { line_1_f64, line_2_f64, line_3_f64, line_4_f64 },
+                        { line_1_prev_f64, line_2_prev_f64, line_3_prev_f64, line_4_prev_f64 } },
+    };
+    if (op->form == STENCIL_LINE && op->radius <= STAR_RADIUS_MAX) return line[op->type][op->has_prev][op->radius - 1];
+    if (op->form == STENCIL_STAR && op->radius <= STAR_RADIUS_MAX) return star[op->type][op->has_prev][op->radius - 1];
+    if (op->form == STENCIL_BOX && !op->has_prev && op->radius <= BOX_RADIUS_MAX) return square[op->type][op->radius - 1];
     return NULL;
 }
 
@@ -66,6 +76,8 @@ typedef struct strip {
     bool in_place;           /* level 0 is read from cur */
     char *memory;            /* steps levels of `rows` rows, and the row that comes out */
     int64_t pitch, lead;     /* of memory's rows, in cells: from one to the next, to the strip's first */
+    const void *prev;        /* NULL: one level */
+    double beta;
 } strip;
 
 static const int64_t line_cells = DEVICE_HOST_LINE_BYTES / sizeof(float); /* at least, of either type */
@@ -90,6 +102,13 @@ static const void *read_at(const strip *s, int level, int64_t x, int64_t y)
     const boundary *b = s->sides;
     const bool ghost = (y < 0 && fused_mirrors(b->y_low.kind)) || (y >= s->shape->ny && fused_mirrors(b->y_high.kind));
     return level == 0 && s->in_place && !ghost ? field_at_const(s->shape, s->cur, x, y) : at(s, level, x, y);
+}
+
+/* Where the level before a level's rows is read. */
+static const void *before(const strip *s, int level, int64_t x, int64_t y)
+{
+    if (!s->prev) return NULL;
+    return level == 1 ? field_at_const(s->shape, s->prev, x, y) : read_at(s, level - 2, x, y);
 }
 
 static bool beyond_low(const strip *s, box row) { return fused_mirrors(s->sides->x_low.kind) && row.x0 == 0; }
@@ -130,7 +149,9 @@ static void enter(const strip *s, int64_t y, box row)
 {
     const char *const from = field_at_const(s->shape, s->cur, row.x0, y);
     const size_t bytes = (size_t)box_width(row) * s->cell_bytes;
-    stencil_host_prefetch(from, 2 * s->shape->pitch * (ptrdiff_t)s->cell_bytes, bytes);
+    const ptrdiff_t ahead_bytes = 2 * s->shape->pitch * (ptrdiff_t)s->cell_bytes;
+    stencil_host_prefetch(from, ahead_bytes, bytes);
+    if (s->prev) stencil_host_prefetch(field_at_const(s->shape, s->prev, row.x0, y - s->reach_y), ahead_bytes, bytes);
     if (s->in_place) return;
     memcpy(at(s, 0, row.x0, y), from, bytes);
     ghost_columns(s, 0, y, row);
@@ -139,17 +160,26 @@ static void enter(const strip *s, int64_t y, box row)
 /* Row y of a level, from the strip's own memory in whole lines: what is too much is nobody's. */
 static void compute(const strip *s, int level, int64_t y, box row, box row_before)
 {
-    const bool exact = level == 1 && s->in_place;
+    const bool reads_prev = level == 1 && s->prev, reads_cur = s->in_place && (level == 1 || (level == 2 && s->prev));
+    const bool exact = reads_prev || reads_cur; /* they have nothing to spare at their ends */
     const int64_t low = exact ? row.x0 : s->cells.x0 + ((row.x0 - s->cells.x0) & -line_cells);
     const int64_t cells = exact ? row.x1 - low : (row.x1 - low + line_cells - 1) & -line_cells;
     const void *from[ROWS_MAX];
     ghost_rows(s, level - 1, row_before, y, y == row.y0);
     for (int k = 0; k < s->rows; k++) from[k] = read_at(s, level - 1, low, y + k - s->reach_y);
-    s->kernel(at(s, level, low, y), from, s->weight, cells);
+    s->kernel(at(s, level, low, y), from, before(s, level, low, y), s->weight, s->beta, cells);
     if (level < s->steps) ghost_columns(s, level, y, row);
 }
 
-static void cascade(strip *s, void *next)
+/* Row y of a level goes where it belongs, if it is the box's. */
+static void leave(const strip *s, void *to, int level, int64_t y)
+{
+    if (!to || y < s->cells.y0 || y >= s->cells.y1) return;
+    device_host_stream(field_at(s->shape, to, s->cells.x0, y), read_at(s, level, s->cells.x0, y),
+                       (size_t)box_width(s->cells) * s->cell_bytes);
+}
+
+static void cascade(strip *s, void *next, void *next_prev)
 {
     box reach[STEPS_MAX + 1];
     for (int level = 0; level <= s->steps; level++)
@@ -161,10 +191,8 @@ static void cascade(strip *s, void *next)
             const int64_t y = front - (int64_t)level * s->reach_y;
             if (reach[level].y0 <= y && y < reach[level].y1) compute(s, level, y, reach[level], reach[level - 1]);
         }
-        const int64_t out = front - (int64_t)s->steps * s->reach_y;
-        if (s->cells.y0 <= out)
-            device_host_stream(field_at(s->shape, next, s->cells.x0, out), at(s, s->steps, s->cells.x0, out),
-                               (size_t)box_width(s->cells) * s->cell_bytes);
+        leave(s, next, s->steps, front - (int64_t)s->steps * s->reach_y);
+        leave(s, next_prev, s->steps - 1, front - (int64_t)(s->steps - 1) * s->reach_y);
     }
 }
 
@@ -173,12 +201,13 @@ int fused_host_steps(device *d, int most)
     return !kernel_of(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
 }
 
-int fused_host_sweep(device *d, const field_shape *f, void *next, const void *cur, box cells, int steps, const boundary *sides,
-                     device_stream *stream)
+int fused_host_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
+                     int steps, const boundary *sides, device_stream *stream)
 {
     const device_host *h = (const device_host *)d;
     const int radius = h->op.radius, reach_y = h->op.form == STENCIL_LINE ? 0 : radius, rows = 2 * reach_y + 1;
     assert(h->op.type == f->type && next != cur && fused_host_steps(d, steps) == steps && fused_fits(f, h->op.form, radius, cells, steps, sides));
+    assert((prev != NULL) == h->op.has_prev && (next_prev != NULL) == h->op.has_prev);
     (void)stream;
     if (box_empty(cells)) return 0;
     const size_t cell_bytes = dtype_bytes(f->type);
@@ -196,8 +225,8 @@ int fused_host_sweep(device *d, const field_shape *f, void *next, const void *cu
             end = stencil_host_least(part.x1, (x & -width) + width);
             strip s = { f, sides, kernel_of(&h->op), f->type == DTYPE_F32 ? (const void *)h->weight_f32 : h->op.weight, radius, steps,
                         reach_y, rows, cell_bytes, box_make(x, end, part.y0, part.y1), cur, false, memory, pitch,
-                        lead_cells(radius, steps) };
-            if (!box_empty(s.cells)) cascade(&s, next);
+                        lead_cells(radius, steps), prev, h->op.beta };
+            if (!box_empty(s.cells)) cascade(&s, next, next_prev);
         }
         device_host_stream_end();
         (void)d->free(d, DEVICE_MEMORY_DEVICE, memory);

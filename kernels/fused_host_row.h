@@ -3,10 +3,12 @@
  *   FMA, REFLECT  its fused multiply-add, and the image behind a dirichlet side (cell.h),
  *   NAME(x)   x with the type's suffix.
  *
- * row[0] .. row[2r], of a line row[0] alone, begin at the first cell's own column; radius and form are constants, so that the chain of a
- * cell is straight code and the row a vector loop. */
+ * row[0] .. row[2r], of a line row[0] alone, begin at the first cell's own column, and so does `before`, the level before theirs, where
+ * the stencil has one (has_prev); radius, form and that are constants, so that the chain of a cell is straight code and the row a
+ * vector loop. */
 
-static STENCIL_HOST_INLINE void NAME(line)(int r, CELL *restrict sum, const CELL *const *row, const CELL *weight, int64_t n)
+static STENCIL_HOST_INLINE void NAME(line)(int r, bool has_prev, CELL *restrict sum, const CELL *const *row, const CELL *before,
+                                           const CELL *weight, CELL beta, int64_t n)
 {
     const CELL *const here = row[0];
     CELL w[2 * 4 + 1]; /* in registers */
@@ -27,11 +29,13 @@ static STENCIL_HOST_INLINE void NAME(line)(int r, CELL *restrict sum, const CELL
             u = FMA(w[6], here[i - (r - 3)], u);
             u = FMA(w[7], here[i + (r - 3)], u);
         }
-        sum[i] = FMA(w[2 * r], here[i], u);
+        u = FMA(w[2 * r], here[i], u);
+        sum[i] = has_prev ? FMA(beta, before[i], u) : u;
     }
 }
 
-static STENCIL_HOST_INLINE void NAME(star)(int r, CELL *restrict sum, const CELL *const *row, const CELL *weight, int64_t n)
+static STENCIL_HOST_INLINE void NAME(star)(int r, bool has_prev, CELL *restrict sum, const CELL *const *row, const CELL *before,
+                                           const CELL *weight, CELL beta, int64_t n)
 {
     const CELL *const here = row[r];
     CELL w[4 * 4 + 1]; /* in registers */
@@ -60,11 +64,13 @@ static STENCIL_HOST_INLINE void NAME(star)(int r, CELL *restrict sum, const CELL
             u = FMA(w[14], row[3][i], u);
             u = FMA(w[15], row[2 * r - 3][i], u);
         }
-        sum[i] = FMA(w[4 * r], here[i], u);
+        u = FMA(w[4 * r], here[i], u);
+        sum[i] = has_prev ? FMA(beta, before[i], u) : u;
     }
 }
 
-static STENCIL_HOST_INLINE void NAME(square)(int r, CELL *restrict sum, const CELL *const *row, const CELL *weight, int64_t n)
+static STENCIL_HOST_INLINE void NAME(square)(int r, bool has_prev, CELL *restrict sum, const CELL *const *row, const CELL *before,
+                                             const CELL *weight, CELL beta, int64_t n)
 {
     const int side = 2 * r + 1;
     CELL w[5 * 5];
@@ -78,28 +84,30 @@ static STENCIL_HOST_INLINE void NAME(square)(int r, CELL *restrict sum, const CE
         for (int dy = 1; dy < side; dy++)
 #pragma GCC unroll 5
             for (int dx = 0; dx < side; dx++) u = FMA(w[side * dy + dx], row[dy][i + dx - r], u);
-        sum[i] = u;
+        sum[i] = has_prev ? FMA(beta, before[i], u) : u;
     }
 }
 
-#define ROW(FORM, R, ROWS)                                                                                     \
-    DEVICE_HOST_CLONES                                                                                         \
-    static void NAME(FORM##_##R)(void *sum, const void *const *row, const void *weight, int64_t n)             \
-    {                                                                                                          \
-        const CELL *rows[ROWS];                                                                                \
-        for (int k = 0; k < ROWS; k++) rows[k] = row[k];                                                       \
-        NAME(FORM)(R, sum, rows, weight, n);                                                                   \
+#define ROW(KERNEL, FORM, R, ROWS, HAS_PREV)                                                                                     \
+    DEVICE_HOST_CLONES                                                                                                           \
+    static void NAME(KERNEL)(void *sum, const void *const *row, const void *before, const void *weight, double beta, int64_t n)  \
+    {                                                                                                                            \
+        const CELL *rows[ROWS];                                                                                                  \
+        for (int k = 0; k < ROWS; k++) rows[k] = row[k];                                                                         \
+        NAME(FORM)(R, HAS_PREV, sum, rows, before, weight, (CELL)beta, n);                                                       \
     }
-ROW(line, 1, 1)
-ROW(line, 2, 1)
-ROW(line, 3, 1)
-ROW(line, 4, 1)
-ROW(star, 1, 3)
-ROW(star, 2, 5)
-ROW(star, 3, 7)
-ROW(star, 4, 9)
-ROW(square, 1, 3)
-ROW(square, 2, 5)
+#define ROWS_OF(FORM, R, ROWS) ROW(FORM##_##R, FORM, R, ROWS, false) ROW(FORM##_##R##_prev, FORM, R, ROWS, true)
+ROWS_OF(line, 1, 1)
+ROWS_OF(line, 2, 1)
+ROWS_OF(line, 3, 1)
+ROWS_OF(line, 4, 1)
+ROWS_OF(star, 1, 3)
+ROWS_OF(star, 2, 5)
+ROWS_OF(star, 3, 7)
+ROWS_OF(star, 4, 9)
+ROW(square_1, square, 1, 3, false)
+ROW(square_2, square, 2, 5, false)
+#undef ROWS_OF
 #undef ROW
 
 /* n cells of a ghost row beyond a dirichlet side: the node itself, or the odd image of a row. */

@@ -91,7 +91,7 @@ static double exchanges_s(sim *s, int count)
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     const double begin_s = timer_now_s();
-    for (int i = 0; i < count; i++) step_exchange(&s->streams, &s->pass, s->u);
+    for (int i = 0; i < count; i++) step_exchange(&s->streams, &s->pass, sim_levels(s));
     sim_wait(s);
     return agree_max(s, (timer_now_s() - begin_s) / count);
 }

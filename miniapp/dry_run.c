@@ -116,17 +116,14 @@ static int check_files(const sim *s, bool restarts, destination to[2], char *why
 
 static double sent_bytes(const sim *s)
 {
-    const halo *halos[] = { s->pass.halo, s->turned_pass.halo };
     const redist *turns[] = { s->to_turned, s->from_turned };
-    double bytes = 0;
-    for (int i = 0; i < 2; i++) {
-        if (halos[i]) bytes += (double)halo_sent_bytes(halos[i]);
+    double bytes = (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->turned_pass));
+    for (int i = 0; i < 2; i++)
         if (turns[i]) bytes += (double)redist_sent_bytes(turns[i]);
-    }
     return bytes;
 }
 
-static double messages(const sim *s)
+static double neighbours(const sim *s)
 {
     return (s->pass.halo ? halo_neighbours(s->pass.halo) : 0) + (s->turned_pass.halo ? halo_neighbours(s->turned_pass.halo) : 0);
 }
@@ -163,7 +160,7 @@ static void print_account(sim *s, const char *deck_text)
     char a[32], b[32];
     const decomp *d = &s->grid.dec;
     const over_ranks memory = of_all(s, (double)sim_memory_bytes(s)), moved = of_all(s, sim_bytes_moved_per_sweep(s));
-    const over_ranks sent = of_all(s, sent_bytes(s)), count = of_all(s, messages(s)), cells = of_all(s, (double)sim_own_cells(s));
+    const over_ranks sent = of_all(s, sent_bytes(s)), count = of_all(s, neighbours(s)), cells = of_all(s, (double)sim_own_cells(s));
     if (s->top.rank != 0) return;
     printf("%s\n", deck_text);
     printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts, s->top.hosts == 1 ? "" : "s",

@@ -103,12 +103,12 @@ static int64_t steps_to_go(const sim *s, const judge *j, const attention *look)
 }
 
 /* How many steps may be enqueued at once. A norm that is still to be judged allows one more, since of a train only the last step can
- * be undone. After fused sweeps a norm's level is made from the one before it by itself. */
+ * be undone. After fused sweeps a norm's level is made from the one before it by itself, unless sweeps leave both levels. */
 static int steps_at_once(const sim *s, const judge *j, const attention *look, bool probed)
 {
     const config *c = s->cfg;
     const int64_t steps = steps_to_go(s, j, look);
-    const bool by_itself = s->fuse > 1 && steps > 1 && norm_due(c, s->level + steps);
+    const bool by_itself = s->fuse > 1 && !s->prob.op.has_prev && steps > 1 && norm_due(c, s->level + steps);
     if (j->pending && c->time.tolerance > 0) return 1;
     int at_once = sim_steps_at_once(s, steps - by_itself, probed);
     while (j->shown && (at_once & (at_once - 1)) != 0) at_once &= at_once - 1; /* the power of two below: one graph */

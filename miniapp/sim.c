@@ -37,35 +37,8 @@ static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, char
     return decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, c->run.ranks_x, c->run.ranks_y, depth, why, why_bytes);
 }
 
-static bool make_grids(sim *s, char *why, size_t why_bytes)
-{
-    const config *c = s->cfg;
-    const int r = c->problem.radius, ranks = s->top.ranks, me = s->top.rank;
-    const bool wraps = c->problem.kind != CONFIG_TRANSPOSE;
-    const bool px = wraps && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC;
-    const bool py = wraps && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
-    const bool along_y = c->grid.ny > 1 && !sim_turns(s);
-    decomp *d = &s->grid.dec;
-    char fewer_since[256] = "";
-    s->fuse = sim_choose_fuse(s, fewer_since, sizeof fewer_since);
-    for (const int wanted = s->fuse; !cut_domain(s, r * s->fuse, px, py, why, why_bytes);) {
-        if (s->fuse == 1) return false;
-        if (s->fuse == wanted) snprintf(fewer_since, sizeof fewer_since, "%.255s", why);
-        s->fuse = s->dev->fused_steps(s->dev, s->fuse - 1);
-    }
-    if (s->fuse < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since, s->fuse);
-    const int depth = r * s->fuse;
-    s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
-    if (!sim_turns(s)) return true;
-
-    /* Row slabs of the transposed field where they fit, else this grid turned, which always does. */
-    decomp *t = &s->turned_grid.dec;
-    if (!decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, 0, 0, r, why, why_bytes) &&
-        !decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, d->ranks_y, d->ranks_x, r, why, why_bytes))
-        return false;
-    s->turned_grid.shape = field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), r, 0);
-    return true;
-}
+/* A fused sweep of two levels cannot write over any field that it reads. */
+static bool fields_in_spare(const sim *s) { return s->fuse > 1 && s->prob.op.has_prev; }
 
 size_t sim_memory_bytes(const sim *s)
 {
@@ -80,7 +53,7 @@ size_t sim_memory_bytes(const sim *s)
     case CONFIG_LAPLACE:
     case CONFIG_CUSTOM: break;
     }
-    return 2 * bytes;
+    return (fields_in_spare(s) ? 4 : 2) * bytes;
 }
 
 static bool enough_memory(sim *s, char *why, size_t why_bytes)
@@ -98,6 +71,45 @@ static bool enough_memory(sim *s, char *why, size_t why_bytes)
     return false;
 }
 
+/* The grid for sweeps of `fuse` steps; false where ranks are too small for them, or have no room for the fields in spare. */
+static bool lay_out(sim *s, bool periodic_x, bool periodic_y, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    const decomp *d = &s->grid.dec;
+    const int depth = c->problem.radius * s->fuse;
+    const bool along_y = c->grid.ny > 1 && !sim_turns(s);
+    if (!cut_domain(s, depth, periodic_x, periodic_y, why, why_bytes)) return false;
+    s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
+    return !fields_in_spare(s) || enough_memory(s, why, why_bytes);
+}
+
+static bool make_grids(sim *s, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    const int r = c->problem.radius, ranks = s->top.ranks, me = s->top.rank;
+    const bool wraps = c->problem.kind != CONFIG_TRANSPOSE;
+    const bool px = wraps && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC;
+    const bool py = wraps && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
+    decomp *d = &s->grid.dec;
+    char fewer_since[256] = "";
+    s->fuse = sim_choose_fuse(s, fewer_since, sizeof fewer_since);
+    for (const int wanted = s->fuse; !lay_out(s, px, py, why, why_bytes);) {
+        if (s->fuse == 1) return false;
+        if (s->fuse == wanted) snprintf(fewer_since, sizeof fewer_since, "%.255s", why);
+        s->fuse = s->dev->fused_steps(s->dev, s->fuse - 1);
+    }
+    if (s->fuse < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since, s->fuse);
+    if (!sim_turns(s)) return true;
+
+    /* Row slabs of the transposed field where they fit, else this grid turned, which always does. */
+    decomp *t = &s->turned_grid.dec;
+    if (!decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, 0, 0, r, why, why_bytes) &&
+        !decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, d->ranks_y, d->ranks_x, r, why, why_bytes))
+        return false;
+    s->turned_grid.shape = field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), r, 0);
+    return true;
+}
+
 static void alloc_device(sim *s, size_t bytes, void **out)
 {
     DEVICE_CHECK(s->dev, s->dev->alloc(s->dev, DEVICE_MEMORY_DEVICE, bytes, out));
@@ -112,6 +124,7 @@ static void make_fields(sim *s)
     alloc_device(s, kind == CONFIG_TRANSPOSE ? s->turned_grid.shape.bytes : s->grid.shape.bytes, &s->other);
     if (kind == CONFIG_SWEEP)
         for (int i = 0; i < 2; i++) alloc_device(s, s->turned_grid.shape.bytes, &s->turned[i]);
+    for (int i = 0; i < 2 && fields_in_spare(s); i++) alloc_device(s, s->grid.shape.bytes, &s->spare[i]);
     alloc_device(s, sizeof *s->result, (void **)&s->result);
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host));
 }
@@ -153,7 +166,18 @@ static void say_refused(sim *s, const halo *h)
 static void make_pass(sim *s)
 {
     step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
-                     s->prob.op.form == STENCIL_BOX, s->fuse, &s->choice, s->top.comm);
+                     s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, s->fuse, &s->choice, s->top.comm);
+}
+
+/* Nobody asked for sweeps, and they are not faster. */
+static void step_singly(sim *s)
+{
+    step_pass_destroy(&s->pass);
+    s->fuse = 1;
+    for (int i = 0; i < 2; i++)
+        if (s->spare[i]) DEVICE_CHECK(s->dev, s->dev->free(s->dev, DEVICE_MEMORY_DEVICE, s->spare[i]));
+    memset(s->spare, 0, sizeof s->spare);
+    make_pass(s);
 }
 
 static void make_passes(sim *s)
@@ -164,18 +188,15 @@ static void make_passes(sim *s)
     for (int i = 0; i < 2; i++) DEVICE_CHECK(s->dev, s->dev->event_create(s->dev, true, &s->stamp[i]));
     if (c->problem.kind != CONFIG_TRANSPOSE) {
         make_pass(s);
-        if (c->run.fuse == 0 && s->fuse > 1 && !sim_fuse_pays(s)) {
-            step_pass_destroy(&s->pass);
-            s->fuse = 1;
-            make_pass(s);
-        }
+        if (c->run.fuse == 0 && s->fuse > 1 && !sim_fuse_pays(s)) step_singly(s);
         say_refused(s, s->pass.halo);
+        if (s->pass.prev_halo && halo_refused(s->pass.halo)[0] == '\0') say_refused(s, s->pass.prev_halo);
     }
     make_whole(s);
     if (c->problem.kind == CONFIG_SWEEP) {
         const boundary turned_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
         step_pass_create(&s->turned_pass, &s->turned_grid.dec, s->dev, &s->turned_grid.shape, &turned_sides,
-                         c->problem.radius, false, 1, &s->turned_choice, s->top.comm);
+                         c->problem.radius, false, false, 1, &s->turned_choice, s->top.comm);
         say_refused(s, s->turned_pass.halo);
         s->from_turned = make_redist(s, &s->turned_grid, &s->grid);
     }
@@ -256,7 +277,8 @@ void sim_destroy(sim *s)
         step_streams_destroy(&s->streams);
         for (int i = 0; i < 2; i++)
             if (s->stamp[i]) DEVICE_CHECK(d, d->event_destroy(d, &s->stamp[i]));
-        void *const on_device[] = { s->u, s->other, s->turned[0], s->turned[1], s->device_tables, s->result };
+        void *const on_device[] = { s->u, s->other, s->turned[0], s->turned[1], s->spare[0], s->spare[1], s->device_tables,
+                                    s->result };
         for (size_t i = 0; i < sizeof on_device / sizeof on_device[0]; i++)
             if (on_device[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, on_device[i]));
         void *const pinned[] = { s->snapshot[0], s->snapshot[1], s->result_host };
@@ -297,7 +319,7 @@ double sim_bytes_moved_per_sweep(const sim *s)
         return 4 * word * cells + 2 * (double)redist_sent_bytes(s->to_turned);
     case CONFIG_SWEEP: /* two line passes and two transposes, each a read and a write */
         return 8 * word * cells + 2 * (double)(redist_sent_bytes(s->to_turned) + redist_sent_bytes(s->from_turned)) +
-               pack_passes * (double)(halo_sent_bytes(s->pass.halo) + halo_sent_bytes(s->turned_pass.halo));
+               pack_passes * (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->turned_pass));
     case CONFIG_HEAT:
     case CONFIG_WAVE:
     case CONFIG_ADVECT:
@@ -305,7 +327,7 @@ double sim_bytes_moved_per_sweep(const sim *s)
     case CONFIG_CUSTOM: break;
     }
     const double swept_cells = s->fuse == 1 ? sim_words(s) * cells : (double)swept(s).moved_cells;
-    return swept_cells * word + pack_passes * (double)halo_sent_bytes(s->pass.halo);
+    return swept_cells * word + pack_passes * (double)step_pass_sent_bytes(&s->pass);
 }
 
 double sim_redundant_fraction(const sim *s)

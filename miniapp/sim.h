@@ -1,7 +1,8 @@
 /* Ownership of everything a run holds: topology, device, decompositions, fields, passes, streams; and what was chosen
  * for the choices the deck left open. The only file that knows which buffers a kind needs:
  *
- *   linear kinds  u: the present level; other: the next one, and the level before it (a step writes next over prev)
+ *   linear kinds  u: the present level; other: the next one, and the level before it (a step writes next over prev); spare, for
+ *                 fused sweeps of kinds of two levels: what becomes u and other by the next sweep
  *   transpose     u: A; other: B, of the turned shape
  *   sweep         u, other as above for the x pass; turned[0..1] for the y pass, which runs on the transposed field
  */
@@ -59,7 +60,7 @@ typedef struct sim {
     int notes_count;
 
     sim_grid grid, turned_grid; /* turned: (nx, ny) of transpose and sweep */
-    void *u, *other, *turned[2];
+    void *u, *other, *turned[2], *spare[2];
     step_streams streams;
     step_pass pass, turned_pass;
     train *train;                /* feed graph; NULL: steps are enqueued one by one */
@@ -129,8 +130,11 @@ bool sim_can_step_with_change(const sim *s);
 void sim_steps_with_change(sim *s, int steps, const step_probe *probe);
 double sim_change_of(sim *s, int later);
 void sim_undo_step(sim *s);
-/* For measuring: sweeps of the stencil alone, each of `fuse` steps, that count for nothing, as in step_advance; u and other swapped. */
+/* For measuring: sweeps of the stencil alone, each of `fuse` steps, that count for nothing, as in step_advance; fields swapped. */
 void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange);
+/* Of the stencil: what a step, or a sweep, reads and what it writes; and that the latter is the present level now. */
+step_levels sim_levels(const sim *s);
+step_levels sim_next_levels(const sim *s);
 void sim_swap(sim *s);
 /* Waits for everything enqueued. */
 void sim_wait(sim *s);

@@ -29,7 +29,7 @@ static bool graphs_serve(const sim *s, char *why, size_t why_bytes)
     else if (sim_turns(s)) snprintf(why, why_bytes, "steps of kind %s are not captured", config_kind_name(s->cfg->problem.kind));
     else
         for (halo_transport t = 0; t < HALO_TRANSPORTS; t++)
-            if (t != HALO_PEER && t != HALO_NCCL && halo_links_by(s->pass.halo, t) > 0)
+            if (t != HALO_PEER && t != HALO_NCCL && step_pass_links_by(&s->pass, t) > 0)
                 snprintf(why, why_bytes, "over %s the host sends the messages of every step", halo_transport_name(t));
     return agree_or_say(why[0] == '\0', why, why_bytes, s->top.comm);
 }
@@ -46,9 +46,9 @@ void sim_settle_feed(sim *s)
         if (asked) sim_add_note(s, true, "run.feed = graph: %s; using %s", why, config_feed_name(s->feed));
         return;
     }
-    void *const fields[2] = { s->u, s->other };
+    const step_levels fields[2] = { sim_levels(s), sim_next_levels(s) };
     s->feed = s->streams.feed = CONFIG_FEED_GRAPH;
-    s->train = train_create(&s->streams, &s->pass, fields, s->prob.op.has_prev, c->time.norm_every == 1);
+    s->train = train_create(&s->streams, &s->pass, fields, c->time.norm_every == 1);
 }
 
 int sim_train_steps(const sim *s) { return s->fuse * (s->train ? TRAIN_STEPS_MAX : 1); }
@@ -58,22 +58,36 @@ void sim_prepare_steps(sim *s)
     if (s->train) train_prepare(s->train, s->cfg->time.norm_every > 0 && sim_can_step_with_change(s));
 }
 
+step_levels sim_levels(const sim *s) { return (step_levels){ s->u, s->prob.op.has_prev ? s->other : NULL }; }
+
+step_levels sim_next_levels(const sim *s)
+{
+    if (s->spare[0]) return (step_levels){ s->spare[0], s->spare[1] };
+    return (step_levels){ s->other, s->prob.op.has_prev ? s->u : NULL };
+}
+
+static void swap(void **a, void **b)
+{
+    void *t = *a;
+    *a = *b;
+    *b = t;
+}
+
 void sim_swap(sim *s)
 {
-    void *t = s->u;
-    s->u = s->other;
-    s->other = t;
+    swap(&s->u, s->spare[0] ? &s->spare[0] : &s->other);
+    if (s->spare[0]) swap(&s->other, &s->spare[1]);
 }
 
 void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
 {
     if (s->train) {
-        train_go(s->train, s->other, s->u, sweeps, exchange, false);
+        train_go(s->train, sim_next_levels(s).u, s->u, sweeps, exchange, false);
         if (sweeps % 2 != 0) sim_swap(s);
         return;
     }
     for (; sweeps > 0; sweeps--) {
-        if (s->fuse > 1) step_sweep(&s->streams, &s->pass, s->other, s->u, s->fuse, exchange, NULL);
+        if (s->fuse > 1) step_sweep(&s->streams, &s->pass, sim_next_levels(s), sim_levels(s), s->fuse, exchange, NULL);
         else step_advance(&s->streams, &s->pass, s->other, s->u, s->prob.op.has_prev ? s->other : NULL, exchange, NULL);
         sim_swap(s);
     }
@@ -131,7 +145,7 @@ static void fused_steps(sim *s, int steps, const step_probe *probe)
         s->sweeps += steps / s->fuse;
         return;
     }
-    step_sweep(&s->streams, &s->pass, s->other, s->u, steps, true, probe);
+    step_sweep(&s->streams, &s->pass, sim_next_levels(s), sim_levels(s), steps, true, probe);
     sim_swap(s);
     s->sweeps++;
 }

@@ -25,15 +25,17 @@ static const char *no_fused_sweep(const sim *s)
 {
     const stencil *op = &s->prob.op;
     if (sim_turns(s)) return "there are transposes between the sums of a step";
-    if (op->has_prev) return "its step reads two levels";
+    if (op->has_prev && s->dev->kind == DEVICE_CUDA) return "on GPUs there is no sweep of several steps that read two levels";
     if (s->dev->fused_steps(s->dev, 1) > 0) return NULL;
     return "there is no sweep of several steps of a radius that large on this device";
 }
 
-/* A level whose norm is due is made by a step of its own, which leaves the level before it in place. */
-static int64_t most_between_norms(const config *c)
+/* A level whose norm is due is made by a step of its own, which leaves the level before it in place; sweeps of two levels leave
+ * it anyway. */
+static int64_t most_between_norms(const sim *s)
 {
-    return c->time.norm_every == 0 ? INT32_MAX : c->time.norm_every > 1 ? c->time.norm_every - 1 : 1;
+    const int64_t every = s->cfg->time.norm_every;
+    return every == 0 ? INT32_MAX : s->prob.op.has_prev || every == 1 ? every : every - 1;
 }
 
 static int worth_a_trial(const sim *s)
@@ -41,7 +43,7 @@ static int worth_a_trial(const sim *s)
     const config *c = s->cfg;
     const trial_limits *limits = &limits_of[s->dev->kind];
     if (c->run.tune == CONFIG_TUNE_OFF) return 1;
-    const int64_t every[] = { c->time.steps, most_between_norms(c), c->checkpoint.every > 0 ? c->checkpoint.every : INT32_MAX };
+    const int64_t every[] = { c->time.steps, most_between_norms(s), c->checkpoint.every > 0 ? c->checkpoint.every : INT32_MAX };
     const int fuse = s->dev->fused_steps(s->dev, limits->steps);
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
         if (every[i] < (int64_t)fuse * SWEEPS_LEAST) return 1;
@@ -56,7 +58,7 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
     const config *c = s->cfg;
     const int asked = c->run.fuse;
     const char *none = no_fused_sweep(s);
-    const int64_t most = most_between_norms(c);
+    const int64_t most = most_between_norms(s);
     if (asked == 0) return none ? 1 : worth_a_trial(s);
     if (asked == 1) return 1;
     if (none) {
@@ -64,7 +66,8 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
         return 1;
     }
     if (asked > most)
-        snprintf(why, why_bytes, "with a norm every %lld steps, which a step of its own takes", (long long)c->time.norm_every);
+        snprintf(why, why_bytes, "with a norm every %lld steps%s", (long long)c->time.norm_every,
+                 s->prob.op.has_prev ? "" : ", which a step of its own takes");
     else
         snprintf(why, why_bytes, "for this stencil there are sweeps of other numbers of steps");
     return s->dev->fused_steps(s->dev, asked < most ? asked : (int)most);
@@ -78,8 +81,9 @@ static double step_s(sim *s, box cells, int steps)
     const field_shape *f = &s->grid.shape;
     double seconds = 0;
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
-    if (steps == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, s->other, s->u, NULL, &cells, 1, stream));
-    else DEVICE_CHECK(d, d->fused_sweep(d, f, s->other, s->u, cells, steps, &s->pass.sides, stream));
+    const step_levels cur = sim_levels(s), next = sim_next_levels(s);
+    if (steps == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, s->other, cur.u, cur.prev, &cells, 1, stream));
+    else DEVICE_CHECK(d, d->fused_sweep(d, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, stream));
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));

@@ -38,8 +38,10 @@ void sim_touch(sim *s)
     const value u = random_value(&s->grid, 1), w = random_value(other, 2), t = random_value(&s->turned_grid, 3);
     fill(s, &s->grid, s->u, &u);
     fill(s, other, s->other, &w);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         if (s->turned[i]) fill(s, &s->turned_grid, s->turned[i], &t);
+        if (s->spare[i]) fill(s, &s->grid, s->spare[i], &u);
+    }
     step_mark_level(&s->streams);
     sim_wait(s);
 }
@@ -114,8 +116,10 @@ static void poison(sim *s)
     const size_t other_bytes = s->cfg->problem.kind == CONFIG_TRANSPOSE ? turned_bytes : s->grid.shape.bytes;
     DEVICE_CHECK(d, d->fill_bytes(d, s->u, 0xFF, s->grid.shape.bytes, main_stream(s)));
     DEVICE_CHECK(d, d->fill_bytes(d, s->other, 0xFF, other_bytes, main_stream(s)));
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         if (s->turned[i]) DEVICE_CHECK(d, d->fill_bytes(d, s->turned[i], 0xFF, turned_bytes, main_stream(s)));
+        if (s->spare[i]) DEVICE_CHECK(d, d->fill_bytes(d, s->spare[i], 0xFF, s->grid.shape.bytes, main_stream(s)));
+    }
 #else
     (void)s;
 #endif

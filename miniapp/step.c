@@ -64,8 +64,7 @@ static void stamp(const step_probe *probe, step_stamp which)
 
 /* What a split step computes. */
 typedef struct job {
-    void *next, *cur;
-    const void *prev;
+    step_levels next, cur; /* next.prev: of fused passes only */
     int steps; /* of a fused pass: of its sweep */
     bool exchange;
     const step_probe *probe;
@@ -75,11 +74,33 @@ static void sweep(const step_streams *s, const step_pass *p, const job *j, const
 {
     device *d = s->dev;
     if (p->fuse == 1) {
-        DEVICE_CHECK(d, d->stencil_sweep(d, p->shape, j->next, j->cur, j->prev, boxes, count, stream));
+        DEVICE_CHECK(d, d->stencil_sweep(d, p->shape, j->next.u, j->cur.u, j->cur.prev, boxes, count, stream));
         return;
     }
     for (int i = 0; i < count; i++)
-        DEVICE_CHECK(d, d->fused_sweep(d, p->shape, j->next, j->cur, boxes[i], j->steps, &p->sides, stream));
+        DEVICE_CHECK(d, d->fused_sweep(d, p->shape, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps, &p->sides,
+                                       stream));
+}
+
+/* Ghosts of the levels that the sweep reads there. */
+static void fill(const step_streams *s, const step_pass *p, const job *j, const box *ghosts, int count, device_stream *stream)
+{
+    device *d = s->dev;
+    DEVICE_CHECK(d, d->boundary_fill(d, p->shape, j->cur.u, &p->sides, ghosts, count, stream));
+    if (p->prev_halo) DEVICE_CHECK(d, d->boundary_fill(d, p->shape, j->cur.prev, &p->sides, ghosts, count, stream));
+}
+
+static void begin_exchange(step_pass *p, step_levels cur, device_stream *stream)
+{
+    halo_begin(p->halo, cur.u, stream);
+    if (p->prev_halo) halo_begin(p->prev_halo, cur.prev, stream);
+}
+
+static void end_exchange(step_pass *p, const step_probe *probe)
+{
+    if (p->prev_halo) halo_end(p->prev_halo);
+    if (probe && probe->detail) probe->detail->parted = halo_end_parted(p->halo, probe->detail->arrived);
+    else halo_end(p->halo);
 }
 
 static void feed_lane(step_streams *s, const step_pass *p, const job *j, int lane)
@@ -106,13 +127,12 @@ static void feed_comm(step_streams *s, step_pass *p, const job *j)
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_resumed, s->comm));
     stamp(probe, STEP_ENDING);
     range_begin(step_phase_name[STEP_EXCHANGE]);
-    if (j->exchange && probe && probe->detail) probe->detail->parted = halo_end_parted(p->halo, probe->detail->arrived);
-    else if (j->exchange) halo_end(p->halo);
+    if (j->exchange) end_exchange(p, probe);
     range_end();
     stamp(probe, STEP_ENDED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_end, s->comm));
     range_begin(step_phase_name[STEP_SHELL]);
-    DEVICE_CHECK(d, d->boundary_fill(d, p->shape, j->cur, &p->sides, p->ghosts, p->ghosts_count, s->comm));
+    fill(s, p, j, p->ghosts, p->ghosts_count, s->comm);
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->filled, s->comm));
     if (p->wraps_count > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
     sweep(s, p, j, p->shell, p->shell_count, s->comm);
@@ -126,6 +146,7 @@ static void feed_serial(step_streams *s, step_pass *p, const job *j)
     for (int lane = 0; lane < s->lanes; lane++) {
         feed_lane(s, p, j, lane);
         if (j->exchange) halo_progress(p->halo);
+        if (j->exchange && p->prev_halo) halo_progress(p->prev_halo);
     }
     feed_comm(s, p, j);
 }
@@ -145,11 +166,11 @@ static void feed_openmp(step_streams *s, step_pass *p, const job *j)
     }
 }
 
-void step_exchange(step_streams *s, step_pass *p, void *cur)
+void step_exchange(step_streams *s, step_pass *p, step_levels cur)
 {
     if (halo_neighbours(p->halo) == 0) return;
-    halo_begin(p->halo, cur, s->comm);
-    halo_end(p->halo);
+    begin_exchange(p, cur, s->comm);
+    end_exchange(p, NULL);
 }
 
 /* All ghosts of cur, and in next those that stay as they are. */
@@ -158,7 +179,7 @@ static void start_whole(step_streams *s, step_pass *p, void *next, void *cur)
     device *d = s->dev;
     void *const both[] = { cur, next };
     DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
-    step_exchange(s, p, cur);
+    step_exchange(s, p, (step_levels){ cur, NULL });
     for (int i = 0; i < 2; i++)
         DEVICE_CHECK(d, d->boundary_fill(d, p->shape, both[i], &p->sides, p->ghosts, p->ghosts_count, s->comm));
     whole_pass_start(p->whole, next, s->comm);
@@ -213,13 +234,13 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, s->lane[0]));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_begin, s->comm));
     range_begin(step_phase_name[STEP_EXCHANGE]);
-    if (j.exchange) halo_begin(p->halo, j.cur, s->comm);
+    if (j.exchange) begin_exchange(p, j.cur, s->comm);
     range_end();
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_posted, s->comm));
     stamp(probe, STEP_BEGUN);
 
     if (p->wraps_count > 0) { /* the lanes, and later the shell, wait for `level` as it is then */
-        DEVICE_CHECK(d, d->boundary_fill(d, p->shape, j.cur, &p->sides, p->wraps, p->wraps_count, s->lane[0]));
+        fill(s, p, &j, p->wraps, p->wraps_count, s->lane[0]);
         step_complete(s);
     }
     if (s->feed == CONFIG_FEED_OPENMP) feed_openmp(s, p, &j);
@@ -232,18 +253,16 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
     stamp(probe, STEP_LEFT);
 }
 
-int step_beat(const step_pass *p, void *const fields[2], const void *next, bool exchange)
+int step_beat(const step_pass *p, const step_levels fields[2], const void *next, bool exchange)
 {
-    return p->whole ? whole_pass_beat(p->whole, next, exchange) : next == fields[1];
+    return p->whole ? whole_pass_beat(p->whole, next, exchange) : next == fields[1].u;
 }
 
-void step_enqueue(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool exchange, int beat,
-                  whole_pass_norm norm)
+void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int beat, whole_pass_norm norm)
 {
-    void *next = fields[beat % 2], *cur = fields[1 - beat % 2];
-    const void *prev = has_prev ? next : NULL;
-    if (p->whole) enqueue_whole(s, p, prev, exchange, beat, norm, NULL);
-    else enqueue_split(s, p, (job){ next, cur, prev, p->fuse, exchange, NULL });
+    const step_levels next = fields[beat % 2], cur = fields[1 - beat % 2];
+    if (p->whole) enqueue_whole(s, p, cur.prev, exchange, beat, norm, NULL);
+    else enqueue_split(s, p, (job){ next, cur, p->fuse, exchange, NULL });
 }
 
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe)
@@ -254,19 +273,19 @@ void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *c
     step_taken(s, p, 1, true, 1);
 }
 
-void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
-                  const step_probe *probe)
+void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *prev, bool exchange, const step_probe *probe)
 {
     step_ready(s, p, next, cur, exchange);
     if (p->whole) enqueue_whole(s, p, prev, exchange, whole_pass_beat(p->whole, next, exchange), (whole_pass_norm){ 0 }, probe);
-    else enqueue_split(s, p, (job){ next, cur, prev, 1, exchange, probe });
+    else enqueue_split(s, p, (job){ { next, NULL }, { cur, prev }, 1, exchange, probe });
     step_taken(s, p, 1, exchange, 0);
 }
 
-void step_sweep(step_streams *s, step_pass *p, void *next, void *cur, int steps, bool exchange, const step_probe *probe)
+void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, bool exchange,
+                const step_probe *probe)
 {
     assert(steps <= p->fuse && !p->whole);
-    enqueue_split(s, p, (job){ next, cur, NULL, steps, exchange, probe });
+    enqueue_split(s, p, (job){ next, cur, steps, exchange, probe });
 }
 
 /* All events of a probe, to make and unmake them. */

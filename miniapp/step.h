@@ -19,7 +19,8 @@
  * A fused pass takes up to `fuse` steps by one exchange and one sweep in the order of the split step. Its ghosts are radius * fuse
  * deep, corners included. Beyond dirichlet and neumann sides the sweep works them out at every level; along a periodic axis that is not cut they are
  * filled from own cells before the interior, which therefore ends only where another rank's ghosts are read, so many cells from
- * a cut side. What two boxes both depend on is computed twice (step_pass_swept).
+ * a cut side. What two boxes both depend on is computed twice (step_pass_swept). Where a step reads two levels, the ghosts of the
+ * level before are brought too, by a halo of its own, and a sweep leaves two levels, in two other fields.
  *
  * Nothing in it allocates, synchronises the device or touches the default stream, and it never asks what device it runs
  * on: on the host a lane is a thread and its streams run at once.
@@ -56,6 +57,7 @@ void step_streams_destroy(step_streams *s);
 typedef struct step_pass {
     const field_shape *shape; /* not owned */
     halo *halo;
+    halo *prev_halo;          /* fused, of two levels: the level before's; else NULL */
     boundary sides;           /* BOUNDARY_NONE where a neighbour's cells lie */
     box interior;
     box shell[4];
@@ -69,10 +71,15 @@ typedef struct step_pass {
     uint64_t whole_marks;     /* of the level from which whole steps go on; their ghosts are in place */
 } step_pass;
 
-/* sides: of the domain; corners: the stencil reads diagonal ghosts. fuse > 1: a fused pass, of a number of steps that fused_steps
- * gave for the bound stencil; the field's ghosts are radius * fuse deep. */
-void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
-                      int radius, bool corners, int fuse, const halo_choice *choice, MPI_Comm comm);
+/* A level and, where the step reads two, the one before it (else NULL). */
+typedef struct step_levels {
+    void *u, *prev;
+} step_levels;
+
+/* sides: of the domain; corners: the stencil reads diagonal ghosts; has_prev: it reads two levels. fuse > 1: a fused pass, of a
+ * number of steps that fused_steps gave for the bound stencil; the field's ghosts are radius * fuse deep. */
+void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
+                      bool corners, bool has_prev, int fuse, const halo_choice *choice, MPI_Comm comm);
 /* Whole steps from now on, where they can be taken; else false, on all ranks, with the reason. Collective. fields: the two buffers
  * that the levels alternate between. */
 bool step_pass_whole(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
@@ -103,18 +110,18 @@ void step_mark_level(step_streams *s);
 
 /* next from cur (and prev, which may be next); afterwards the invariant holds for next. exchange = false leaves the
  * halo out (stale ghosts), to time the same step without communication. probe may be NULL. */
-void step_advance(step_streams *s, step_pass *p, void *next, void *cur, const void *prev, bool exchange,
-                  const step_probe *probe);
-/* The same by a fused sweep of `steps` steps, as fused_steps gave them, at most `fuse`. */
-void step_sweep(step_streams *s, step_pass *p, void *next, void *cur, int steps, bool exchange, const step_probe *probe);
+void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *prev, bool exchange, const step_probe *probe);
+/* The same by a fused sweep of `steps` steps, as fused_steps gave them, at most `fuse`; all fields are different. */
+void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, bool exchange,
+                const step_probe *probe);
 /* step_advance in parts, for steps that are captured; of a fused pass they are sweeps of `fuse` steps. step_ready: what must have
  * happened before the first one of them (whole steps: ghosts and flags; collective then). step_enqueue: the step from a level of
  * that beat, the same work every time, with a norm (whole_pass_step) or none. step_taken: so many were, with so many norms. The
- * beat of a level is even where fields[0] is written next. */
+ * beat of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels
+ * writes over the level before: { a, b } and { b, a }. */
 void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
-int step_beat(const step_pass *p, void *const fields[2], const void *next, bool exchange);
-void step_enqueue(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool exchange, int beat,
-                  whole_pass_norm norm);
+int step_beat(const step_pass *p, const step_levels fields[2], const void *next, bool exchange);
+void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int beat, whole_pass_norm norm);
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
@@ -128,9 +135,13 @@ typedef struct step_swept {
     int64_t computed_cells, moved_cells;
 } step_swept;
 step_swept step_pass_swept(const step_pass *p, int lanes, int radius, int steps);
+/* What this rank sends in an exchange. */
+int64_t step_pass_sent_bytes(const step_pass *p);
+int step_pass_messages(const step_pass *p);
+int step_pass_links_by(const step_pass *p, halo_transport t); /* ... messages of them by this transport */
 
 /* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm stream. */
-void step_exchange(step_streams *s, step_pass *p, void *cur);
+void step_exchange(step_streams *s, step_pass *p, step_levels cur);
 
 void step_probe_create(step_probe *p, device *d);
 void step_probe_destroy(step_probe *p, device *d);

@@ -60,7 +60,7 @@ static void find_wraps(step_pass *p, int depth)
 }
 
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
-                      int radius, bool corners, int fuse, const halo_choice *choice, MPI_Comm comm)
+                      int radius, bool corners, bool has_prev, int fuse, const halo_choice *choice, MPI_Comm comm)
 {
     const bool along_y = shape->depth_y > 0, fused = fuse > 1;
     const int depth = radius * fuse;
@@ -84,6 +84,23 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
     if (fused) find_wraps(p, depth);
     else find_ghosts(p, depth, corners);
     p->halo = halo_create(dec, d, shape, depth, corners || fused, choice, comm);
+    /* A cell reads the level before at its own index. Images in the outermost ghosts are of nobody's cells then, and nobody's. */
+    if (fused && has_prev) p->prev_halo = halo_create(dec, d, shape, depth - radius, true, choice, comm);
+}
+
+int64_t step_pass_sent_bytes(const step_pass *p)
+{
+    return (p->halo ? halo_sent_bytes(p->halo) : 0) + (p->prev_halo ? halo_sent_bytes(p->prev_halo) : 0);
+}
+
+int step_pass_messages(const step_pass *p)
+{
+    return (p->halo ? halo_neighbours(p->halo) : 0) + (p->prev_halo ? halo_neighbours(p->prev_halo) : 0);
+}
+
+int step_pass_links_by(const step_pass *p, halo_transport t)
+{
+    return (p->halo ? halo_links_by(p->halo, t) : 0) + (p->prev_halo ? halo_links_by(p->prev_halo, t) : 0);
 }
 
 step_swept step_pass_swept(const step_pass *p, int lanes, int radius, int steps)
@@ -93,7 +110,8 @@ step_swept step_pass_swept(const step_pass *p, int lanes, int radius, int steps)
         const box b = i < lanes ? box_strip(p->interior, i, lanes) : p->shell[i - lanes];
         for (int left = steps - 1; left >= 0; left--)
             all.computed_cells += box_cells(fused_reach(p->shape, b, (int64_t)left * radius, &p->sides));
-        all.moved_cells += box_cells(fused_reach(p->shape, b, (int64_t)steps * radius, &p->sides)) + box_cells(b);
+        for (int level = 0; level < (p->prev_halo ? 2 : 1); level++)
+            all.moved_cells += box_cells(fused_reach(p->shape, b, (int64_t)(steps - level) * radius, &p->sides)) + box_cells(b);
     }
     return all;
 }
@@ -109,4 +127,5 @@ void step_pass_destroy(step_pass *p)
 {
     whole_pass_destroy(&p->whole);
     halo_destroy(&p->halo);
+    halo_destroy(&p->prev_halo);
 }

@@ -14,17 +14,17 @@ enum { PLAIN = WHOLE_PASS_TURNS, ALONE, KINDS };
 struct train {
     step_streams *s; /* not owned, as are: */
     step_pass *p;
-    void *field[2];
-    bool has_prev, every_norm; /* every_norm: with norms every step has one, else the last one alone */
+    step_levels field[2];
+    bool every_norm; /* every_norm: with norms every step has one, else the last one alone */
     int beats; /* of split steps 2: the buffers in turn */
     device_graph *graph[WHOLE_BEATS][SIZES][KINDS]; /* [beat of the first level]; NULL: not captured yet */
 };
 
-train *train_create(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool every_norm)
+train *train_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm)
 {
     train *t = calloc(1, sizeof *t);
     if (!t) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    *t = (train){ .s = s, .p = p, .field = { fields[0], fields[1] }, .has_prev = has_prev, .every_norm = every_norm,
+    *t = (train){ .s = s, .p = p, .field = { fields[0], fields[1] }, .every_norm = every_norm,
                   .beats = p->whole ? WHOLE_BEATS : 2 };
     return t;
 }
@@ -51,7 +51,7 @@ static device_graph *graph_of(train *t, int beat, int size, int kind)
     const int steps = 1 << size, norms = kind >= WHOLE_PASS_TURNS ? 0 : t->every_norm ? steps : 1;
     for (int n = 0; n < steps; n++) {
         const bool norm = n >= steps - norms;
-        step_enqueue(s, t->p, t->field, t->has_prev, kind != ALONE, (beat + n) % WHOLE_BEATS,
+        step_enqueue(s, t->p, t->field, kind != ALONE, (beat + n) % WHOLE_BEATS,
                      norm ? (whole_pass_norm){ kind, n - (steps - norms), norms } : (whole_pass_norm){ 0 });
     }
     DEVICE_CHECK(d, d->graph_end(d, s->lane[0], g));

@@ -14,9 +14,9 @@ enum { TRAIN_STEPS_MAX = 32 };
 
 typedef struct train train;
 
-/* fields: the two buffers that levels alternate between; a stencil with an earlier level finds it in the one it writes.
- * All outlive the train. every_norm: where norms are asked for, all steps have one; else the last of train_go's. */
-train *train_create(step_streams *s, step_pass *p, void *const fields[2], bool has_prev, bool every_norm);
+/* fields: what levels alternate between, as of step_enqueue; all outlive the train. every_norm: where norms are asked for, all steps
+ * have one; else the last of train_go's. */
+train *train_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm);
 void train_destroy(train **t);
 /* Captures what is not yet, so that nothing is left to the loop. */
 void train_prepare(train *t, bool change);

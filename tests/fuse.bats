@@ -17,6 +17,26 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
         "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
 }
 
+@test "two levels: checkpoints between sweeps have both, and a restart goes on from them; what four fields and two halos take" {
+    deck d.ini problem.kind=wave problem.alpha=0.2 "${plate[@]}" time.steps=40 checkpoint.every=10 checkpoint.keep=0
+    weft_alone d.ini checkpoint.dir=single
+    local reference free_kib
+    reference=$(fingerprint)
+    weft_run 3 d.ini run.fuse=4 time.steps=30
+    expect "fuse, sweeps" "4 9" "$(record '"\(.fuse) \(.sweeps)"')"
+    "$weft" diff single/step_0000000020.h5 checkpoints/step_0000000020.h5
+    weft_run 2 d.ini run.fuse=7 run.ranks_x=2 --restart checkpoints/step_0000000020.h5
+    expect "fingerprint, verdict, steps_run, fuse, sweeps" "$reference exact 20 7 4" \
+        "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
+
+    weft_run 2 d.ini run.fuse=4 --dry-run >dry
+    grep '^# halo .* 6.83 KB a sweep of 4 steps; .*, 2$' dry # 61 cells, 4 rows of the level and 3 of the one before, to either side
+    free_kib=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
+    deck large.ini problem.kind=wave problem.alpha=0.2 grid.nx=65536 "grid.ny=$((free_kib * 1024 / 65536 / 24))" time.steps=5
+    weft_alone large.ini --dry-run run.fuse=4 >dry # there is room for two fields and not for four
+    grep '^# note .*run.fuse = 4: .*memory.*; using 1$' dry
+}
+
 @test "the record has the steps a sweep that were asked and used, and the table what is computed twice" {
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=40
     run weft_run 2 d.ini run.fuse=5
@@ -40,13 +60,10 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     refused 0 "run.fuse = 30" "using 16"
     run weft_alone d.ini run.fuse=8 time.norm_every=4
     refused 0 "run.fuse = 8" "norm every 4 steps" "using 3"
-    local kind
-    for kind in wave sweep; do
-        deck "$kind.ini" problem.kind=$kind problem.alpha=0.2 "${plate[@]}" time.steps=5
-        run weft_alone "$kind.ini" run.fuse=4
-        refused 0 "run.fuse = 4" "kind $kind" "using 1"
-        expect "fuse of $kind" "1 4" "$(record '"\(.fuse) \(.asked.fuse)"')"
-    done
+    deck sweep.ini problem.kind=sweep problem.alpha=0.2 "${plate[@]}" time.steps=5
+    run weft_alone sweep.ini run.fuse=4
+    refused 0 "run.fuse = 4" "kind sweep" "using 1"
+    expect "fuse of sweep" "1 4" "$(record '"\(.fuse) \(.asked.fuse)"')"
     run weft_run 4 d.ini run.ranks_y=48 run.fuse=2
     refused 2 run.ranks_y
 }

@@ -1,9 +1,9 @@
 /* Several steps in one sweep give the bits of as many single sweeps with their ghosts filled, whatever the sides, the size and the cut:
- * on the host always, and on CUDA where a GPU is.
+ * on the host always, and on CUDA where a GPU is. Of two levels, both.
  *
  * The answer: the host's single sweeps of a whole domain. Then a window of it, as a rank would own it: cut sides have data in their
- * ghosts, as deep as the steps reach, periodic sides too; ghosts beyond dirichlet and neumann sides are NaN and must not be
- * used. */
+ * ghosts, as deep as the steps reach (of the level before, radius less), periodic sides too; ghosts beyond dirichlet and neumann
+ * sides are NaN and must not be used. */
 #include "host_field.h"
 
 #include <math.h>
@@ -39,28 +39,53 @@ typedef struct problem {
     int steps;
 } problem;
 
-/* One window of the domain: `cur` is the domain's with all ghosts filled, `answer` the domain after the steps. */
-static void window_case(const problem *p, const field_shape *f, const void *cur, const void *answer, box w)
+enum { LEVELS = 2 };
+
+/* A level as a rank has it that owns this window: NaN wherever a sweep must not read. */
+static void fill_window(const field_shape *f, const void *level, int depth, const boundary *sides, box w, const field_shape *own,
+                        void *to)
 {
-    const int depth = p->steps * p->op.radius, depth_y = p->op.form == STENCIL_LINE ? 0 : depth;
-    const size_t cell = dtype_bytes(p->op.type);
+    const int64_t depth_y = own->depth_y > 0 ? depth : 0;
+    const int64_t x0 = mirrors(sides->x_low.kind) ? 0 : -depth, x1 = own->nx + (mirrors(sides->x_high.kind) ? 0 : depth);
+    const int64_t y0 = mirrors(sides->y_low.kind) ? 0 : -depth_y, y1 = own->ny + (mirrors(sides->y_high.kind) ? 0 : depth_y);
+    const size_t row_bytes = (size_t)(x1 - x0) * dtype_bytes(own->type);
+    memset(to, 0xff, own->bytes);
+    for (int64_t y = y0; y < y1; y++) memcpy(field_at(own, to, x0, y), field_at_const(f, level, w.x0 + x0, w.y0 + y), row_bytes);
+}
+
+static void compare_window(const problem *p, const field_shape *f, const void *answer, box w, const field_shape *own,
+                           const void *seen, const char *what)
+{
+    for (int64_t y = 0; y < own->ny; y++)
+        for (int64_t x = 0; x < own->nx; x++)
+            if (memcmp(field_at_const(own, seen, x, y), field_at_const(f, answer, w.x0 + x, w.y0 + y), dtype_bytes(p->op.type)))
+                fail_msg("%s, form %d, r = %d, %s, %d steps, domain %lldx%lld sides %d%d %d%d, window %lld..%lld x %lld..%lld, %s: "
+                         "cell (%lld, %lld) is %a, not %a",
+                         tested->name, (int)p->op.form, p->op.radius, dtype_name(p->op.type), p->steps, (long long)p->nx,
+                         (long long)p->ny, (int)p->sides.x_low.kind, (int)p->sides.x_high.kind,
+                         (int)p->sides.y_low.kind, (int)p->sides.y_high.kind, (long long)w.x0, (long long)w.x1, (long long)w.y0,
+                         (long long)w.y1, what, (long long)x, (long long)y,
+                         host_field_get(own->type, seen, field_index(own, x, y)),
+                         host_field_get(f->type, answer, field_index(f, w.x0 + x, w.y0 + y)));
+}
+
+/* One window of the domain: `start` are the domain's levels with all ghosts filled, `answer` those after the steps. */
+static void window_case(const problem *p, const field_shape *f, void *const start[LEVELS], void *const answer[LEVELS], box w)
+{
+    const int levels = p->op.has_prev ? LEVELS : 1, depth = p->steps * p->op.radius;
+    const int depth_y = p->op.form == STENCIL_LINE ? 0 : depth;
     const boundary_side cut = { BOUNDARY_NONE, 0.0 };
     const boundary sides = { w.x0 == 0 ? p->sides.x_low : cut, w.x1 == p->nx ? p->sides.x_high : cut,
                              w.y0 == 0 ? p->sides.y_low : cut, w.y1 == p->ny ? p->sides.y_high : cut };
     const field_shape own = field_shape_make(p->op.type, box_width(w), box_height(w), depth, depth_y);
-    unsigned char *const field[2] = { malloc(own.bytes), malloc(own.bytes) }, *const seen = malloc(own.bytes);
-    assert_true(field[0] && field[1] && seen);
-    memset(field[0], 0xff, own.bytes); /* NaN */
-    memset(field[1], 0xff, own.bytes);
-    const int64_t x0 = mirrors(sides.x_low.kind) ? 0 : -depth, x1 = own.nx + (mirrors(sides.x_high.kind) ? 0 : depth);
-    const int64_t y0 = mirrors(sides.y_low.kind) ? 0 : -depth_y, y1 = own.ny + (mirrors(sides.y_high.kind) ? 0 : depth_y);
-    for (int64_t y = y0; y < y1; y++)
-        memcpy(field_at(&own, field[0], x0, y), field_at_const(f, cur, w.x0 + x0, w.y0 + y), (size_t)(x1 - x0) * cell);
-
-    void *there[2];
-    for (int i = 0; i < 2; i++) {
-        OK(tested, tested->alloc(tested, DEVICE_MEMORY_DEVICE, own.bytes, &there[i]));
-        OK(tested, tested->copy(tested, there[i], field[i], own.bytes, tested_stream));
+    void *const data = malloc(own.bytes), *there[2][LEVELS] = { { NULL } };
+    assert_non_null(data);
+    for (int k = 0; k < levels; k++) {
+        for (int i = 0; i < 2; i++) OK(tested, tested->alloc(tested, DEVICE_MEMORY_DEVICE, own.bytes, &there[i][k]));
+        fill_window(f, start[k], depth - k * p->op.radius, &sides, w, &own, data);
+        OK(tested, tested->copy(tested, there[0][k], data, own.bytes, tested_stream));
+        OK(tested, tested->fill_bytes(tested, there[1][k], 0xff, own.bytes, tested_stream));
+        OK(tested, tested->stream_sync(tested, tested_stream));
     }
     int at = 0;
     for (int left = p->steps; left > 0; at = 1 - at) {
@@ -74,71 +99,68 @@ static void window_case(const problem *p, const field_shape *f, const void *cur,
         const int64_t middle = cells.x0 + 5 * box_width(cells) / 7;
         const box parts[] = { { middle, cells.x1, cells.y0, cells.y1 }, { cells.x0, middle, cells.y0, cells.y1 } };
         const bool parted = (left + own.nx) % 2 != 0;
+        void *const *next = there[1 - at], *const *cur = there[at];
         for (int i = 0; i < (parted ? 2 : 1); i++)
-            OK(tested, tested->fused_sweep(tested, &own, there[1 - at], there[at], parted ? parts[i] : cells, steps, &sides, tested_stream));
+            OK(tested, tested->fused_sweep(tested, &own, next[0], next[1], cur[0], cur[1], parted ? parts[i] : cells, steps, &sides,
+                                           tested_stream));
     }
-    OK(tested, tested->copy(tested, seen, there[at], own.bytes, tested_stream));
-    OK(tested, tested->stream_sync(tested, tested_stream));
-    for (int64_t y = 0; y < own.ny; y++)
-        for (int64_t x = 0; x < own.nx; x++)
-            if (memcmp(field_at(&own, seen, x, y), field_at_const(f, answer, w.x0 + x, w.y0 + y), cell))
-                fail_msg("%s, form %d, r = %d, %s, %d steps, domain %lldx%lld sides %d%d %d%d, window %lld..%lld x %lld..%lld: cell "
-                         "(%lld, %lld) is %a, not %a",
-                         tested->name, (int)p->op.form, p->op.radius, dtype_name(p->op.type), p->steps, (long long)p->nx, (long long)p->ny,
-                         (int)p->sides.x_low.kind, (int)p->sides.x_high.kind, (int)p->sides.y_low.kind, (int)p->sides.y_high.kind,
-                         (long long)w.x0, (long long)w.x1, (long long)w.y0, (long long)w.y1, (long long)x, (long long)y,
-                         host_field_get(own.type, seen, field_index(&own, x, y)),
-                         host_field_get(f->type, answer, field_index(f, w.x0 + x, w.y0 + y)));
-    for (int i = 0; i < 2; i++) {
-        OK(tested, tested->free(tested, DEVICE_MEMORY_DEVICE, there[i]));
-        free(field[i]);
+    for (int k = 0; k < levels; k++) {
+        OK(tested, tested->copy(tested, data, there[at][k], own.bytes, tested_stream));
+        OK(tested, tested->stream_sync(tested, tested_stream));
+        compare_window(p, f, answer[k], w, &own, data, levels == 1 ? "one level" : k == 0 ? "of two levels" : "the level before");
+        for (int i = 0; i < 2; i++) OK(tested, tested->free(tested, DEVICE_MEMORY_DEVICE, there[i][k]));
     }
-    free(seen);
+    free(data);
 }
 
 static void problem_case(const problem *p)
 {
     const int depth = p->steps * p->op.radius, depth_y = p->op.form == STENCIL_LINE ? 0 : depth;
     const field_shape f = field_shape_make(p->op.type, p->nx, p->ny, depth, depth_y);
-    void *cur = host_field_create(host, &f, 7), *a = NULL, *b = host_field_create(host, &f, 8);
-    fill_ghosts(&f, cur, &p->sides);
-    a = host_field_clone(host, &f, cur);
+    void *const start[LEVELS] = { host_field_create(host, &f, 7), host_field_create(host, &f, 8) };
+    void *answer[LEVELS];
     const box all = field_own(&f);
+    for (int k = 0; k < LEVELS; k++) {
+        fill_ghosts(&f, start[k], &p->sides);
+        answer[k] = host_field_clone(host, &f, start[k]);
+    }
     for (int i = 0; i < p->steps; i++) {
-        fill_ghosts(&f, a, &p->sides);
-        OK(host, host->stencil_sweep(host, &f, b, a, NULL, &all, 1, host_stream));
-        void *const swap = a;
-        a = b, b = swap;
+        void *const cur = answer[0], *const next = answer[1];
+        fill_ghosts(&f, cur, &p->sides);
+        OK(host, host->stencil_sweep(host, &f, next, cur, p->op.has_prev ? next : NULL, &all, 1, host_stream));
+        answer[0] = next, answer[1] = cur;
     }
     /* a neighbour owns at least as many cells as the ghosts are deep */
     const int64_t x = p->nx / 3 > depth ? p->nx / 3 : depth, y = p->ny / 2 > depth ? p->ny / 2 : depth;
     const bool within_x = p->nx >= 2 * depth + p->op.radius;
-    window_case(p, &f, cur, a, all);
+    window_case(p, &f, start, answer, all);
     if (depth_y == 0) {
-        if (p->nx - x >= depth) window_case(p, &f, cur, a, box_make(0, x, 0, p->ny));
-        if (p->nx - x >= depth) window_case(p, &f, cur, a, box_make(x, p->nx, 0, p->ny));
-        if (within_x) window_case(p, &f, cur, a, box_make(depth, p->nx - depth, 0, p->ny));
+        if (p->nx - x >= depth) window_case(p, &f, start, answer, box_make(0, x, 0, p->ny));
+        if (p->nx - x >= depth) window_case(p, &f, start, answer, box_make(x, p->nx, 0, p->ny));
+        if (within_x) window_case(p, &f, start, answer, box_make(depth, p->nx - depth, 0, p->ny));
     } else {
         if (p->nx - x >= depth && p->ny - y >= depth) {
-            window_case(p, &f, cur, a, box_make(0, x, 0, y));
-            window_case(p, &f, cur, a, box_make(x, p->nx, y, p->ny));
-            window_case(p, &f, cur, a, box_make(0, p->nx, y, p->ny));
+            window_case(p, &f, start, answer, box_make(0, x, 0, y));
+            window_case(p, &f, start, answer, box_make(x, p->nx, y, p->ny));
+            window_case(p, &f, start, answer, box_make(0, p->nx, y, p->ny));
         }
         if (within_x && p->ny >= 2 * depth + p->op.radius)
-            window_case(p, &f, cur, a, box_make(depth, p->nx - depth, depth, p->ny - depth));
+            window_case(p, &f, start, answer, box_make(depth, p->nx - depth, depth, p->ny - depth));
     }
-    host_field_free(host, cur);
-    host_field_free(host, a);
-    host_field_free(host, b);
+    for (int k = 0; k < LEVELS; k++) {
+        host_field_free(host, start[k]);
+        host_field_free(host, answer[k]);
+    }
 }
+
+static double rounded(dtype t, double u) { return t == DTYPE_F32 ? (double)(float)u : u; }
 
 static void bind_random(stencil *op)
 {
     uint64_t state = 11;
-    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) {
-        const double w = host_field_number(&state) / op->radius;
-        op->weight[i] = op->type == DTYPE_F32 ? (double)(float)w : w;
-    }
+    for (int i = 0; i < stencil_weights(op->form, op->radius); i++)
+        op->weight[i] = rounded(op->type, host_field_number(&state) / op->radius);
+    op->beta = op->has_prev ? rounded(op->type, -0.9) : 0;
     OK(host, host->stencil_bind(host, op));
     OK(tested, tested->stencil_bind(tested, op));
 }
@@ -155,21 +177,29 @@ static boundary sides_of(int along_x, int along_y)
     return b;
 }
 
+/* Of one level and of two, f32 and f64. */
+enum { KINDS = 4 };
+static stencil op_of(stencil_form form, int radius, int kind)
+{
+    const stencil op = { .form = form, .radius = radius, .type = kind % 2 == 0 ? DTYPE_F32 : DTYPE_F64, .has_prev = kind >= 2 };
+    return op;
+}
+
 /* All sides, small odd sizes: narrower than a strip, lower than what the steps reach. */
 static void small(void **state)
 {
     (void)state;
     static const int steps[] = { 1, 2, 3, 4, 8, 12 };
     static const int64_t sizes[][2] = { { 4, 4 }, { 9, 5 }, { 37, 23 }, { 130, 41 }, { 261, 90 } };
-    for (int form = STENCIL_LINE; form <= STENCIL_BOX; form++)
+    for (stencil_form form = STENCIL_LINE; form <= STENCIL_BOX; form++)
         for (int radius = 1; radius <= (form == STENCIL_BOX ? 2 : 4); radius++)
-            for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
-                problem p = { .op = { .form = (stencil_form)form, .radius = radius, .type = type } };
+            for (int kind = 0; kind < KINDS; kind++) {
+                problem p = { .op = op_of(form, radius, kind) };
                 bind_random(&p.op);
                 if (tested->fused_steps(tested, 12) == 0) continue;
                 for (int k = 0; k < (int)(sizeof steps / sizeof *steps); k++)
                     for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++)
-                        for (int turn = 0; turn < 2; turn++) {
+                        for (int turn = 0; turn < (p.op.has_prev ? (k + size) % 2 : 2); turn++) { /* two levels: of each some */
                             p.steps = steps[k];
                             p.nx = sizes[size][0], p.ny = form == STENCIL_LINE ? 3 : sizes[size][1]; /* lines: each by itself */
                             p.sides = sides_of((k + size + turn) % PAIRS, (2 * k + 3 * size + 2 * turn) % PAIRS);
@@ -184,13 +214,13 @@ static void large(void **state)
     (void)state;
     static const boundary_kind others[] = { BOUNDARY_PERIODIC, BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN };
     for (int i = 0; i < 10; i++)
-        for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+        for (int kind = 0; kind < KINDS; kind++) {
             const stencil_form form = i < 4 ? STENCIL_STAR : i < 6 ? STENCIL_BOX : STENCIL_LINE;
             const int radius = i < 4 ? i + 1 : i < 6 ? i - 3 : i - 5;
-            problem p = { .op = { .form = form, .radius = radius, .type = type }, .nx = 1103, .ny = 517 + 2 * radius };
+            problem p = { .op = op_of(form, radius, kind), .nx = 1103, .ny = 517 + 2 * radius };
             bind_random(&p.op);
             if (tested->fused_steps(tested, 12) == 0) continue;
-            for (int k = 0; k < 3; k++) {
+            for (int k = p.op.has_prev ? radius % 3 : 0; k < 3; k += p.op.has_prev ? 3 : 1) {
                 p.steps = k == 2 ? 3 : 12;
                 p.sides = sides_of(others[k] == BOUNDARY_PERIODIC ? 0 : others[k] == BOUNDARY_DIRICHLET ? 3 : 2, (radius + k) % PAIRS);
                 problem_case(&p);
