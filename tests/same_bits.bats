@@ -115,11 +115,14 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
 
 @test "host and GPU give the same bits" {
     [ "$("$weft" info | grep -ci 'cuda.*GPU\|GPU-')" -gt 0 ] || skip "no GPU here"
-    local kind
+    local kind fuse
     for kind in heat2d wave2d advect2d custom_box2d transpose sweep2d; do
         (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=host output.picture=none "output.record=$BATS_TEST_TMPDIR/host.jsonl")
-        (cd "$top" && launch 2 "$weft" run "inputs/$kind.ini" run.device=cuda output.picture=none "output.record=$BATS_TEST_TMPDIR/cuda.jsonl")
-        expect "$kind" "$(fingerprint host.jsonl)" "$(fingerprint cuda.jsonl)"
+        # as it comes, then by single steps, whose variants are tried
+        for fuse in 0 1; do
+            (cd "$top" && launch 2 "$weft" run "inputs/$kind.ini" run.device=cuda run.fuse=$fuse output.picture=none "output.record=$BATS_TEST_TMPDIR/cuda.jsonl")
+            expect "$kind, run.fuse = $fuse" "$(fingerprint host.jsonl)" "$(fingerprint cuda.jsonl)"
+        done
         (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=cuda run.tune=off output.picture=none "output.record=$BATS_TEST_TMPDIR/off.jsonl")
         expect "$kind, run.tune = off" "$(fingerprint host.jsonl)" "$(fingerprint off.jsonl)"
         expect "$kind, tried with run.tune = off" 0 "$(tail -n 1 off.jsonl | jq '.tune.tried | length')"
