@@ -189,7 +189,7 @@ fuzz:
 	@env WEFT_FUZZ_DECKS=1000000 WEFT_FUZZ_FILES=10000 ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=64 $(FUZZ_FLAGS) \
 	    $(BUILD)/sanitize/tests/test_damaged_input_is_refused
 soak:
-	@$(MAKE) --no-print-directory all $(BUILD)/tests/test_power_cut_leaves_a_whole_file
+	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/test_,power_cut_leaves_a_whole_file checkpoint_damage_is_found)
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/soak $(SOAK)
 

@@ -33,6 +33,7 @@ int checkpoint_probe_child(const char *path)
         }
     }
     checkpoint_list_datasets(file, list);
+    (void)checkpoint_walk(file, why, sizeof why);
     checkpoint_info_free(&info);
     H5Fclose(file);
     return 0;

@@ -1,5 +1,5 @@
 /* A state file on its own: every block against its checksum, every field against its fingerprint, the whole file never in
- * memory. A block that differs where the fingerprint agrees is a damaged checksum (or the sign or payload of a NaN, which
+ * memory; and all else that HDF5 finds in it, for those who read more than a restart does. A block that differs where the fingerprint agrees is a damaged checksum (or the sign or payload of a NaN, which
  * fingerprints leave out). */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -101,6 +101,7 @@ checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_
     hid_t file;
     status = checkpoint_agree(comm, checkpoint_h5_open(path, &file, why, why_bytes), why, why_bytes);
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++) status = verify_field(&v, file, &s.field[i], s.type);
+    if (status == CHECKPOINT_OK && v.rank == 0 && !checkpoint_walk(file, why, why_bytes)) damaged(r, "%s", why);
     if (file >= 0) H5Fclose(file);
     if (status != CHECKPOINT_OK) return status;
     const checkpoint_field *f = &s.field[checkpoint_main_field(&s)];

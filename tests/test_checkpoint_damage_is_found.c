@@ -1,4 +1,8 @@
 /* Whatever happened to a state file, reading it gives the right bits or DAMAGED with a sentence; never wrong bits.
+ *
+ * Chance flips a bit anywhere in a file of two fields, or cuts it anywhere. A flip that neither reader names has to be of a byte
+ * that means nothing: with its other values (some of them; all 255 where WEFT_DAMAGE_FLIPS asks for more flips) the file says and
+ * holds what was written as well. WEFT_DAMAGE_CUTS, WEFT_DAMAGE_SEED: more cuts, other chances.
  * ranks: 1 2 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +15,7 @@
 
 #include "checkpoint_fixture.h"
 
-enum { NX = 7, NY = 5, FLIP_STRIDE_BYTES = 5 };
+enum { NX = 7, NY = 5, WAVE_NX = 47, WAVE_NY = 31, FLIP_STRIDE_BYTES = 5 };
 static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512];
 
 static checkpoint_status read_state(int64_t nx, int64_t ny, dtype type)
@@ -42,11 +46,24 @@ static long file_bytes(void)
     return bytes;
 }
 
-static void flip(long at)
+static void flip(long at, int mask)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    if (fixture_rank(MPI_COMM_WORLD) == 0) fixture_flip(path, at, 0x10);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) fixture_flip(path, at, mask);
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void cut(long length)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) assert_int_equal(truncate(path, length), 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static long asked_for(const char *variable, long otherwise)
+{
+    const char *text = getenv(variable);
+    return text ? atol(text) : otherwise;
 }
 
 static void flipped_bytes(void **state)
@@ -58,12 +75,12 @@ static void flipped_bytes(void **state)
     long found = 0, data_found = 0;
     /* Through the data and HDF5's own structures; some bytes of the latter mean nothing. */
     for (long at = 0; at < bytes; at += FLIP_STRIDE_BYTES) {
-        flip(at);
+        flip(at, 0x10);
         const checkpoint_status status = read_state(NX, NY, DTYPE_F64);
         assert_true(status == CHECKPOINT_OK || status == CHECKPOINT_DAMAGED);
         found += status == CHECKPOINT_DAMAGED;
         data_found += strstr(why, "is damaged: /fields/u") != NULL;
-        flip(at);
+        flip(at, 0x10);
     }
     assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_OK);
     assert_true(data_found >= data_bytes / FLIP_STRIDE_BYTES);
@@ -76,12 +93,139 @@ static void cut_short(void **state)
     write_state();
     const long bytes = file_bytes(), lengths[] = { bytes - 1, bytes - NX * 8, bytes / 2, 100, 1, 0 };
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-        if (fixture_rank(MPI_COMM_WORLD) == 0) assert_int_equal(truncate(path, lengths[i]), 0);
-        MPI_Barrier(MPI_COMM_WORLD);
+        cut(lengths[i]);
         assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_DAMAGED);
         checkpoint_info info;
         assert_int_equal(checkpoint_read_info(MPI_COMM_WORLD, path, &info, why, sizeof why), CHECKPOINT_DAMAGED);
     }
+}
+
+/* ---- by chance ---- */
+
+static long seed(void) { return asked_for("WEFT_DAMAGE_SEED", 20261122); }
+
+static long chance(long below)
+{
+    static uint64_t drawn;
+    return (long)(cell_fmix64((uint64_t)seed() * 1000003 + ++drawn) % (uint64_t)below);
+}
+
+static checkpoint_state wave_state(void)
+{
+    checkpoint_state s = fixture_state(MPI_COMM_WORLD, WAVE_NX, WAVE_NY, DTYPE_F64, 5);
+    s.kind = "wave";
+    s.fields = 2;
+    s.field[1] = fixture_field("u_prev", WAVE_NX, WAVE_NY, s.field[0].own, DTYPE_F64);
+    fixture_fill(&s.field[1], DTYPE_F64, 1);
+    return s;
+}
+
+static void wave_free(checkpoint_state *s)
+{
+    for (int i = 0; i < s->fields; i++) free(s->field[i].data);
+}
+
+/* What the file says of itself and holds, if it is taken, is what was written. */
+static bool is_as_written(const checkpoint_state *s, const checkpoint_info *info)
+{
+    const checkpoint_state wanted = wave_state();
+    bool same = info->step == wanted.step && info->nx == WAVE_NX && info->ny == WAVE_NY && info->type == wanted.type
+                && info->fingerprint == wanted.field[0].fingerprint && strcmp(info->kind, wanted.kind) == 0
+                && strcmp(info->deck, wanted.deck) == 0 && s->step == wanted.step;
+    for (int i = 0; i < s->fields; i++)
+        same = same && s->field[i].fingerprint == wanted.field[i].fingerprint
+               && memcmp(s->field[i].data, wanted.field[i].data, (size_t)box_cells(wanted.field[i].own) * sizeof(double)) == 0;
+    wave_free((checkpoint_state *)&wanted);
+    return on_all(MPI_COMM_WORLD, same);
+}
+
+/* Do the readers take the file? True: both do, and it is as it was written. False: weft verify names the damage, and a restart gets
+ * what was written or the damage's name as well. */
+static bool taken(void)
+{
+    checkpoint_report r;
+    checkpoint_state s = wave_state();
+    for (int i = 0; i < s.fields; i++) memset(s.field[i].data, 0, (size_t)box_cells(s.field[i].own) * sizeof(double));
+    why[0] = '\0';
+    const checkpoint_status verified = checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why);
+    const bool told = verified == CHECKPOINT_OK || (r.damaged ? r.damage[0][0] != '\0' : strstr(why, path) && !strchr(why, '\n'));
+    assert_true(on_all(MPI_COMM_WORLD, told && (verified == CHECKPOINT_OK || verified == CHECKPOINT_DAMAGED)));
+    const checkpoint_status read = checkpoint_read(MPI_COMM_WORLD, path, &s, why, sizeof why);
+    assert_true(on_all(MPI_COMM_WORLD, read == CHECKPOINT_OK || (read == CHECKPOINT_DAMAGED && strstr(why, path))));
+    assert_true(read == CHECKPOINT_OK || verified == CHECKPOINT_DAMAGED);
+    if (verified == CHECKPOINT_OK) assert_true(is_as_written(&s, &r.info));
+    else if (read == CHECKPOINT_OK) { /* a checksum, of which a restart asks nothing */
+        checkpoint_info info;
+        assert_int_equal(checkpoint_read_info(MPI_COMM_WORLD, path, &info, why, sizeof why), CHECKPOINT_OK);
+        assert_true(is_as_written(&s, &info));
+        checkpoint_info_free(&info);
+    }
+    checkpoint_info_free(&r.info);
+    wave_free(&s);
+    return verified == CHECKPOINT_OK;
+}
+
+static bool taken_with(long at, int mask)
+{
+    flip(at, mask);
+    const bool is_taken = taken();
+    flip(at, mask);
+    return is_taken;
+}
+
+static void write_wave(void)
+{
+    checkpoint_state s = wave_state();
+    if (checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, why, sizeof why) != CHECKPOINT_OK) fail_msg("%s", why);
+    wave_free(&s);
+    assert_true(taken());
+}
+
+static void expect_no_meaning(long at)
+{
+    const bool all = getenv("WEFT_DAMAGE_FLIPS") != NULL;
+    for (int mask = 1; mask < 256; mask++)
+        if (all || (mask & (mask - 1)) == 0 || mask == 255) assert_true(taken_with(at, mask));
+}
+
+static void flips_by_chance(void **state)
+{
+    (void)state;
+    if (fixture_ranks(MPI_COMM_WORLD) > 1) skip(); /* flipped_bytes has shown that ranks find the same */
+    write_wave();
+    const long flips = asked_for("WEFT_DAMAGE_FLIPS", 30), bytes = file_bytes();
+    bool *const known = calloc((size_t)bytes, sizeof *known); /* bytes without meaning */
+    long harmless = 0;
+    for (long i = 0; i < flips; i++) {
+        const long at = chance(bytes);
+        if (!taken_with(at, 1 << chance(8))) {
+            assert_false(known[at]);
+            continue;
+        }
+        harmless++;
+        if (!known[at]) expect_no_meaning(at);
+        known[at] = true;
+    }
+    free(known);
+    assert_true(taken());
+    print_message("%ld flips of a bit in a file of %ld bytes, seed %ld: %ld named, %ld of bytes that mean nothing\n", flips, bytes,
+                  seed(), flips - harmless, harmless);
+}
+
+static void cuts_by_chance(void **state)
+{
+    (void)state;
+    if (fixture_ranks(MPI_COMM_WORLD) > 1) skip();
+    write_wave();
+    const long cuts = asked_for("WEFT_DAMAGE_CUTS", 12), bytes = file_bytes();
+    for (long i = 0; i < cuts; i++) {
+        const long length = chance(bytes);
+        cut(length);
+        assert_false(taken());
+        MPI_Barrier(MPI_COMM_WORLD);
+        write_wave();
+    }
+    print_message("%ld cuts of a file of %ld bytes, seed %ld: all named\n", cuts, bytes, seed());
 }
 
 static void other_files(void **state)
@@ -176,8 +320,9 @@ int main(int argc, char **argv)
     fixture_folder(folder);
     snprintf(path, sizeof path, "%s/state.h5", folder);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flipped_bytes), cmocka_unit_test(cut_short),           cmocka_unit_test(other_files),
-        cmocka_unit_test(missing_parts), cmocka_unit_test(other_shape_or_type),
+        cmocka_unit_test(flipped_bytes),  cmocka_unit_test(cut_short),     cmocka_unit_test(flips_by_chance),
+        cmocka_unit_test(cuts_by_chance), cmocka_unit_test(other_files),   cmocka_unit_test(missing_parts),
+        cmocka_unit_test(other_shape_or_type),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
