@@ -184,10 +184,11 @@ test-built:
 
 # The long forms, whose results stand in tests/README.md. FUZZ_FLAGS and SOAK_FLAGS: variables NAME=VALUE of the test's own.
 .PHONY: fuzz soak
+FUZZ := $(patsubst tests/%.c,$(BUILD)/sanitize/tests/%,$(wildcard tests/test_damaged_*.c))
 fuzz:
-	@$(MAKE) --no-print-directory SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize $(BUILD)/sanitize/tests/test_damaged_input_is_refused
-	@env WEFT_FUZZ_DECKS=1000000 WEFT_FUZZ_FILES=10000 ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=64 $(FUZZ_FLAGS) \
-	    $(BUILD)/sanitize/tests/test_damaged_input_is_refused
+	@$(MAKE) --no-print-directory SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize $(FUZZ)
+	@for unit in $(FUZZ); do env WEFT_FUZZ_DECKS=875000 WEFT_FUZZ_LINES=125000 WEFT_FUZZ_FILES=10000 \
+	    ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=64 $(FUZZ_FLAGS) $$unit || exit; done
 soak:
 	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/test_,power_cut_leaves_a_whole_file checkpoint_damage_is_found)
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug

@@ -1,0 +1,190 @@
+/* Sound inputs that are changed by chance: bytes, words of the language in wrong places, pieces cut out, repeated, exchanged.
+ *
+ * They are tried in batches, each in a child: what crashes it or takes longer than a few seconds is counted, said with its
+ * number, and kept in /tmp. WEFT_FUZZ_SEED asks for others, and a variable of each kind for more of them: `make fuzz`. */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef __SANITIZE_ADDRESS__
+enum { FUZZ_KNOWS_PEAK = false }; /* what was freed is kept for a while; there max_allocation_size_mb sets the limit */
+#else
+enum { FUZZ_KNOWS_PEAK = true };
+#endif
+enum { FUZZ_INPUT_MAX = 1 << 16, FUZZ_BATCH = 200, FUZZ_LIMIT_S = 20, FUZZ_GROWTH_MAX_KIB = 256 << 10 };
+
+typedef struct fuzz_input {
+    char bytes[FUZZ_INPUT_MAX + 1];
+    size_t count;
+} fuzz_input;
+
+typedef struct fuzz_progress { /* of a child, in memory that it shares with its parent */
+    volatile long at;
+    volatile bool probes; /* a process that may crash: an input that ends the child meanwhile is not bad */
+    char wrong[128];
+} fuzz_progress;
+
+static fuzz_progress *fuzz_shared;
+
+/* ---- chance ---- */
+
+static uint64_t fuzz_state;
+
+static inline uint64_t fuzz_chance(uint64_t below)
+{
+    uint64_t z = fuzz_state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return (z ^ z >> 31) % below;
+}
+
+/* Puts `bytes` in place of `gone` bytes at `at`, as far as there is room. */
+static inline void fuzz_replace(fuzz_input *in, size_t at, size_t gone, const char *with, size_t bytes)
+{
+    if (at + gone > in->count || in->count - gone + bytes > FUZZ_INPUT_MAX) return;
+    memmove(in->bytes + at + bytes, in->bytes + at + gone, in->count - at - gone);
+    memcpy(in->bytes + at, with, bytes);
+    in->count += bytes - gone;
+}
+
+static inline void fuzz_change(fuzz_input *in, const char *const *word, size_t words)
+{
+    static const unsigned char odd[] = { 0, 1, 2, 4, 8, 16, 32, 64, 127, 128, 254, 255 };
+    char piece[512];
+    const size_t at = fuzz_chance(in->count + 1), left = in->count - at, run = left ? 1 + fuzz_chance(left < 64 ? left : 64) : 0;
+    switch (fuzz_chance(words ? 8 : 6)) {
+    case 0:
+        if (left) in->bytes[at] = (char)(in->bytes[at] ^ 1 << fuzz_chance(8));
+        break;
+    case 1:
+        if (left) in->bytes[at] = (char)odd[fuzz_chance(sizeof odd)];
+        break;
+    case 2: fuzz_replace(in, at, run, "", 0); break;
+    case 3: /* once more */
+        memcpy(piece, in->bytes + at, run);
+        fuzz_replace(in, at, 0, piece, run);
+        break;
+    case 4: /* from elsewhere */
+        memcpy(piece, in->bytes + at, run);
+        fuzz_replace(in, fuzz_chance(in->count + 1), fuzz_chance(2) ? run : 0, piece, run);
+        break;
+    case 5: /* one number larger or smaller, of 1, 2, 4 or 8 bytes */
+        if (left >= 8) {
+            const size_t bytes = (size_t)1 << fuzz_chance(4);
+            uint64_t number = 0;
+            memcpy(&number, in->bytes + at, bytes);
+            number = fuzz_chance(3) ? number + fuzz_chance(33) - 16 : ~(uint64_t)0 >> fuzz_chance(64);
+            memcpy(in->bytes + at, &number, bytes);
+        }
+        break;
+    default: {
+        const char *const w = word[fuzz_chance(words)];
+        fuzz_replace(in, at, fuzz_chance(2) ? run : 0, w, strlen(w));
+    }
+    }
+}
+
+/* ---- batches in children ---- */
+
+static inline bool fuzz_one_sentence(const char *why) { return *why && !strchr(why, '\n'); }
+
+static inline long fuzz_peak_kib(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return use.ru_maxrss;
+}
+
+static inline void fuzz_keep(const fuzz_input *in, const char *what, long number)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/tmp/weft_fuzz_%s_%ld", what, number);
+    FILE *f = fopen(path, "wb");
+    if (f) {
+        (void)fwrite(in->bytes, 1, in->count, f);
+        fclose(f);
+    }
+    print_error("kept as %s\n", path);
+}
+
+/* Makes the input of that seed and tries it: NULL, or what is wrong. */
+typedef const char *fuzz_try(uint64_t seed, fuzz_input *in);
+
+static inline void fuzz_child(fuzz_input *in, fuzz_try *try_number, uint64_t seed, long first, long end)
+{
+    static const int ends[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
+    const long before_kib = fuzz_peak_kib();
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) (void)signal(ends[i], SIG_DFL); /* the test framework has taken them */
+    for (long i = first; i < end; i++) {
+        fuzz_shared->at = i;
+        alarm(FUZZ_LIMIT_S);
+        const char *wrong = try_number(seed + (uint64_t)i * 1000003, in);
+        if (!wrong && FUZZ_KNOWS_PEAK && fuzz_peak_kib() - before_kib > FUZZ_GROWTH_MAX_KIB)
+            wrong = "much more memory than the input's size";
+        if (!wrong) continue;
+        snprintf(fuzz_shared->wrong, sizeof fuzz_shared->wrong, "%s", wrong);
+        _exit(2);
+    }
+    _exit(0);
+}
+
+/* How many of so many inputs ended as they must not. */
+static inline long fuzz_all(const char *what, fuzz_try *try_number, long count)
+{
+    const char *asked = getenv("WEFT_FUZZ_SEED");
+    const uint64_t seed = asked ? strtoull(asked, NULL, 10) : 20261121;
+    fuzz_shared = mmap(NULL, sizeof *fuzz_shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    fuzz_input *in = mmap(NULL, sizeof *in, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true((void *)fuzz_shared != MAP_FAILED && (void *)in != MAP_FAILED);
+    long bad = 0, probes_ended = 0;
+    for (long first = 0; first < count;) {
+        const long end = count - first < FUZZ_BATCH ? count : first + FUZZ_BATCH;
+        int status = 0;
+        fuzz_shared->wrong[0] = '\0';
+        fuzz_shared->probes = false;
+        const pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) fuzz_child(in, try_number, seed, first, end);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        first = end;
+        if (status == 0) continue;
+        first = fuzz_shared->at + 1;
+        if (fuzz_shared->probes) {
+            probes_ended++;
+            continue;
+        }
+        bad++;
+        if (WIFSIGNALED(status)) snprintf(fuzz_shared->wrong, sizeof fuzz_shared->wrong, "%s", strsignal(WTERMSIG(status)));
+        print_error("%s %ld of seed %llu: %s (status %d)\n", what, fuzz_shared->at, (unsigned long long)seed, fuzz_shared->wrong,
+                    status);
+        fuzz_keep(in, what, fuzz_shared->at);
+    }
+    print_message("%ld inputs of kind '%s', seed %llu: %ld bad, %ld ended a probe\n", count, what, (unsigned long long)seed,
+                  bad, probes_ended);
+    munmap(fuzz_shared, sizeof *fuzz_shared);
+    munmap(in, sizeof *in);
+    return bad;
+}
+
+static inline long fuzz_asked(const char *variable, long otherwise)
+{
+    const char *text = getenv(variable);
+    return text ? atol(text) : otherwise;
+}
+
+#endif

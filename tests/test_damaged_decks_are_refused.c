@@ -1,0 +1,38 @@
+/* Whatever a deck holds, reading it ends: with what it means, or with one sentence. Nothing crashes, hangs, or takes much memory.
+ * Inputs are those of fuzz.h; WEFT_FUZZ_DECKS says how many. */
+#include "fuzz_decks.h"
+
+static const char *try_deck(fuzz_input *in)
+{
+    static config c;
+    char why[1024] = "";
+    deck d = { NULL, 0 };
+    in->bytes[in->count] = '\0'; /* a zero byte before is where deck_file_text would have refused */
+    memset(&c, 0, sizeof c);
+    const bool ok = deck_read_text(&d, in->bytes, "fuzz.ini", why, sizeof why) && config_from_deck(&c, &d, why, sizeof why);
+    deck_free(&d);
+    return ok ? comes_back(&c) : fuzz_one_sentence(why) ? NULL : "a refusal without a sentence";
+}
+
+static const char *deck_number(uint64_t seed, fuzz_input *in)
+{
+    fuzz_state = seed;
+    const char *from = sound_decks[fuzz_chance(sizeof sound_decks / sizeof *sound_decks)];
+    in->count = strlen(from);
+    memcpy(in->bytes, from, in->count);
+    for (uint64_t i = 1 + fuzz_chance(6); i > 0; i--) fuzz_change(in, deck_word, deck_word_count);
+    return try_deck(in);
+}
+
+static void damaged_decks(void **state)
+{
+    (void)state;
+    assert_int_equal(fuzz_all("deck", deck_number, fuzz_asked("WEFT_FUZZ_DECKS", 9000)), 0);
+}
+
+int main(void)
+{
+    gather_deck_words();
+    const struct CMUnitTest tests[] = { cmocka_unit_test(damaged_decks) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
