@@ -21,12 +21,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifdef __SANITIZE_ADDRESS__
-enum { FUZZ_KNOWS_PEAK = false }; /* what was freed is kept for a while; there max_allocation_size_mb sets the limit */
-#else
-enum { FUZZ_KNOWS_PEAK = true };
-#endif
-enum { FUZZ_INPUT_MAX = 1 << 16, FUZZ_BATCH = 200, FUZZ_LIMIT_S = 20, FUZZ_GROWTH_MAX_KIB = 256 << 10 };
+#include "sanitized.h"
+
+enum {
+    FUZZ_KNOWS_PEAK = !SANITIZED, /* they keep for a while what was freed; there max_allocation_size_mb sets the limit */
+    FUZZ_INPUT_MAX = 1 << 16,
+    FUZZ_BATCH = 200,
+    FUZZ_LIMIT_S = 20,
+    FUZZ_GROWTH_MAX_KIB = 256 << 10
+};
 
 typedef struct fuzz_input {
     char bytes[FUZZ_INPUT_MAX + 1];

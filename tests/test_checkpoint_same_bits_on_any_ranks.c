@@ -9,6 +9,7 @@
 
 #include "checkpoint_fixture.h"
 #include "checkpoint_part.h"
+#include "sanitized.h"
 
 typedef struct layout {
     int64_t nx, ny;
@@ -88,6 +89,7 @@ static void run_layouts(size_t band_bytes)
     for (size_t n = 0; n < sizeof layouts / sizeof layouts[0]; n++)
         for (int t = 0; t < 2; t++)
             for (int g = 0; g < 3; g++) {
+                if (SANITIZED && ((int)n + t + g) % 3 != 0) continue;
                 const dtype type = t ? DTYPE_F64 : DTYPE_F32;
                 checkpoint_state s = make(&layouts[n], type, g, MPI_COMM_WORLD);
                 int64_t bytes = 0, expected = 0;

@@ -2,6 +2,7 @@
  * the allocation has changed: grids, process grids, boundaries, depths, types, with and without corners.
  * ranks: 1 2 3 4 6 */
 #include "comm_harness.h"
+#include "sanitized.h"
 
 enum { LEVELS = 5 };
 
@@ -111,6 +112,7 @@ static void all_cases(device *d, halo_transport t)
         for (int ranks_x = 1; ranks_x <= harness.ranks; ranks_x++)
             for (size_t k = 0; k < sizeof depths / sizeof *depths; k++)
                 for (int bits = 0; bits < 16; bits++) {
+                    if (SANITIZED && ((int)g + ranks_x + (int)k + bits) % 3 != 0) continue;
                     const exchange_case c = { grids[g][0], grids[g][1], ranks_x, depths[k], (bits & 1) != 0, (bits & 2) != 0,
                                               (bits & 4) != 0, (bits & 8) ? DTYPE_F64 : DTYPE_F32 };
                     decomp dec;

@@ -2,6 +2,7 @@
  * add and increment the source, twice in a row; ghosts and padding of both fields stay as they were.
  * ranks: 1 2 3 4 6 */
 #include "comm_harness.h"
+#include "sanitized.h"
 #include "redist.h"
 
 enum { ROUNDS = 2 };
@@ -108,9 +109,11 @@ static void all_cases(device *d, halo_transport t)
     for (size_t g = 0; g < sizeof grids / sizeof *grids; g++)
         for (int from_x = 1; from_x <= harness.ranks; from_x++)
             for (int to_x = 1; to_x <= harness.ranks; to_x++)
-                for (int k = 0; k < 6; k++)
+                for (int k = 0; k < 6; k++) {
+                    if (SANITIZED && ((int)g + from_x + to_x + k) % 3 != 0) continue;
                     tried += try_case(d, t, &(transpose_case){ grids[g][0], grids[g][1], from_x, to_x, flags[k % 3],
                                                                k < 3 ? DTYPE_F32 : DTYPE_F64 });
+                }
     assert_true(tried >= 36);
 }
 
