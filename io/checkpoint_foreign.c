@@ -1,6 +1,6 @@
 /* A field out of a file that another program wrote: any HDF5 number type and byte order, contiguous, chunked or
  * compressed. Each rank reads its own cells through HDF5's own conversion, alone, so that every filter works and no rank
- * waits for another. What is wrong with such a file is the user's to mend: MISSING, with the sentence; DAMAGED only where
+ * waits for another; a child has read them once before, where a damaged index or filter could crash the library. What is wrong with such a file is the user's to mend: MISSING, with the sentence; DAMAGED only where
  * the data themselves cannot be read. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "checkpoint_part.h"
+#include "checkpoint_probe.h"
 
 enum { LISTED_DEPTH = 4 };
 
@@ -143,7 +144,8 @@ checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const char *path, const
     wanted q = { path, dataset ? dataset : "/fields/u", type, nx, ny, own };
     hid_t file;
     bool found_prev = false;
-    checkpoint_status status = checkpoint_probe(comm, path, why, why_bytes);
+    checkpoint_status status = checkpoint_probe(comm, path, q.dataset, nx * ny, why, why_bytes);
+    if (status == CHECKPOINT_OK && prev) status = checkpoint_probe(comm, path, "/fields/u_prev", nx * ny, why, why_bytes);
     if (status != CHECKPOINT_OK) return status;
     status = checkpoint_h5_open(path, &file, why, why_bytes);
     if (status == CHECKPOINT_OK) {

@@ -125,8 +125,9 @@ bool checkpoint_get_integer(hid_t object, const char *name, int64_t *number);
 /* Opens /fields/NAME and checks that it is what `f` needs; reads its fingerprint attribute into *fingerprint. */
 checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type,
                                           hid_t *dataset, uint64_t *fingerprint, char *why, size_t why_bytes);
-/* Does HDF5 live through this file (checkpoint_probe.h)? DAMAGED: no. Collective. */
-checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, char *why, size_t why_bytes);
+/* Does HDF5 live through this file, or that part of it (checkpoint_probe.h)? DAMAGED: no. cells: of the dataset that is needed, 0
+ * for what is no dataset's data. Collective. */
+checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, char *why, size_t why_bytes);
 /* Opens all that is in the file and reads every attribute. False: in why, what cannot be read, and HDF5's reason. By one rank. */
 bool checkpoint_walk(hid_t file, char *why, size_t why_bytes);
 /* The paths of the datasets that the file has, as far as there is room for them. */

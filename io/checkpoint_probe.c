@@ -4,23 +4,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "check.h"
 #include "checkpoint_part.h"
 #include "topology_spawn.h"
 
-static const double LIMIT_S = 120; /* of a file system that is slow to answer */
+static const double LIMIT_S = 120;             /* of a file system that is slow to answer */
+static const double SLOWEST_BYTES_PER_S = 1e7; /* of a sound file's data, as numbers of 8 bytes */
+enum { CPU_S = 5, BAND_BYTES = 64 << 20 };
 
 static char program[PATH_MAX];
 
 void checkpoint_probe_by(const char *self_exe) { snprintf(program, sizeof program, "%s", self_exe ? self_exe : ""); }
 
-int checkpoint_probe_child(const char *path)
+/* ---- the child ---- */
+
+static void look_at_state(hid_t file, const char *path)
 {
-    char why[CHECKPOINT_SENTENCE_BYTES], list[CHECKPOINT_LISTED_BYTES];
+    char why[CHECKPOINT_SENTENCE_BYTES];
     checkpoint_info info = { .deck = NULL };
-    hid_t file;
-    if (checkpoint_h5_open(path, &file, why, sizeof why) != CHECKPOINT_OK) return 0; /* the parent finds that too */
     if (checkpoint_info_of(file, path, &info, why, sizeof why) == CHECKPOINT_OK) {
         const checkpoint_state s = checkpoint_fields_of(&info);
         for (int i = 0; i < s.fields; i++) {
@@ -32,24 +35,100 @@ int checkpoint_probe_child(const char *path)
             if (checkpoint_sums_read(file, path, &s.field[i], &sums, why, sizeof why) == CHECKPOINT_OK) checkpoint_sums_free(&sums);
         }
     }
-    checkpoint_list_datasets(file, list);
-    (void)checkpoint_walk(file, why, sizeof why);
     checkpoint_info_free(&info);
+}
+
+/* Are the data more to HDF5 than a run of bytes? */
+static bool is_interpreted(hid_t dataset)
+{
+    const hid_t how = H5Dget_create_plist(dataset);
+    const H5D_layout_t layout = H5Pget_layout(how);
+    H5Pclose(how);
+    return layout != H5D_CONTIGUOUS && layout != H5D_COMPACT;
+}
+
+/* So many rows at a time that no chunk is read twice, where that is no more than BAND_BYTES or one row of chunks. */
+static hsize_t rows_at_once(hid_t dataset, int dims, const hsize_t *shape)
+{
+    const hid_t how = H5Dget_create_plist(dataset);
+    hsize_t chunk[2] = { 1, 1 }, row_cells = dims == 2 ? shape[1] : 1;
+    if (H5Pget_layout(how) == H5D_CHUNKED) H5Pget_chunk(how, dims, chunk);
+    H5Pclose(how);
+    if (chunk[0] < 1 || chunk[0] > shape[0]) chunk[0] = 1;
+    const hsize_t rows = BAND_BYTES / sizeof(double) / (row_cells ? row_cells : 1);
+    return rows > chunk[0] ? rows - rows % chunk[0] : chunk[0];
+}
+
+static void limit_processor(double seconds)
+{
+    const rlim_t whole_s = (rlim_t)seconds;
+    (void)setrlimit(RLIMIT_CPU, &(struct rlimit){ whole_s, whole_s + 1 });
+}
+
+static void read_data(hid_t dataset)
+{
+    const hid_t space = H5Dget_space(dataset);
+    const int dims = H5Sget_simple_extent_ndims(space);
+    hsize_t shape[2] = { 0, 0 };
+    if ((dims == 1 || dims == 2) && H5Sget_simple_extent_dims(space, shape, NULL) >= 0 && shape[0] > 0 && is_interpreted(dataset)) {
+        const hsize_t rows = rows_at_once(dataset, dims, shape), row_cells = dims == 2 ? shape[1] : 1;
+        double *const data = row_cells <= SIZE_MAX / sizeof *data / rows ? malloc(rows * row_cells * sizeof *data) : NULL;
+        limit_processor(CPU_S + (double)shape[0] * (double)row_cells * sizeof *data / SLOWEST_BYTES_PER_S);
+        bool ok = data != NULL;
+        for (hsize_t y = 0; y < shape[0] && ok; y += rows) {
+            const hsize_t begin[2] = { y, 0 }, count[2] = { shape[0] - y < rows ? shape[0] - y : rows, row_cells };
+            const hsize_t cells = count[0] * row_cells;
+            const hid_t memory = H5Screate_simple(1, &cells, NULL);
+            ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, count, NULL) >= 0
+                 && H5Dread(dataset, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, data) >= 0;
+            H5Sclose(memory);
+        }
+        free(data);
+    }
+    H5Sclose(space);
+}
+
+static void look_at_dataset(hid_t file, const char *name)
+{
+    char list[CHECKPOINT_LISTED_BYTES];
+    const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+    if (dataset < 0) {
+        checkpoint_list_datasets(file, list); /* for the sentence that says what there is instead */
+        return;
+    }
+    read_data(dataset);
+    H5Dclose(dataset);
+}
+
+int checkpoint_probe_child(const char *what)
+{
+    char why[CHECKPOINT_SENTENCE_BYTES], name[CHECKPOINT_PATH_BYTES] = CHECKPOINT_PROBE_ALL;
+    hid_t file;
+    const char *line_end = strchr(what, '\n'), *path = line_end ? line_end + 1 : what;
+    if (line_end) snprintf(name, sizeof name, "%.*s", (int)(line_end - what), what);
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+    limit_processor(CPU_S);
+    if (checkpoint_h5_open(path, &file, why, sizeof why) != CHECKPOINT_OK) return 0; /* the parent finds that too */
+    if (name[0] == '/') look_at_dataset(file, name);
+    else look_at_state(file, path);
+    if (strcmp(name, CHECKPOINT_PROBE_ALL) == 0) (void)checkpoint_walk(file, why, sizeof why);
     H5Fclose(file);
     return 0;
 }
 
-static checkpoint_status probe(const char *path, char *why, size_t why_bytes)
+/* ---- the parent ---- */
+
+static checkpoint_status probe(const char *path, const char *what, double limit_s, char *why, size_t why_bytes)
 {
-    char argument[sizeof CHECKPOINT_PROBE_ARGUMENT + CHECKPOINT_PATH_BYTES];
-    snprintf(argument, sizeof argument, CHECKPOINT_PROBE_ARGUMENT "%s", path);
-    const topology_spawn_end end = topology_spawn(program, argument, LIMIT_S);
+    char argument[sizeof CHECKPOINT_PROBE_ARGUMENT + 2 * CHECKPOINT_PATH_BYTES];
+    snprintf(argument, sizeof argument, CHECKPOINT_PROBE_ARGUMENT "%.*s\n%s", CHECKPOINT_PATH_BYTES, what, path);
+    const topology_spawn_end end = topology_spawn(program, argument, limit_s);
     switch (end.how) {
     case TOPOLOGY_SPAWN_KILLED:
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 ends with '%s' where it reads it", path,
                                strsignal(end.code));
     case TOPOLOGY_SPAWN_TIMED_OUT:
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 was busy with it for %.0f s", path, LIMIT_S);
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 was busy with it for %.0f s", path, limit_s);
     case TOPOLOGY_SPAWN_EXITED:
         if (end.code == 0 || end.code == 127) break; /* 127: the program could not be started */
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 ends with status %d where it reads it",
@@ -59,10 +138,11 @@ static checkpoint_status probe(const char *path, char *why, size_t why_bytes)
     return CHECKPOINT_OK;
 }
 
-checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, char *why, size_t why_bytes)
+checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, char *why, size_t why_bytes)
 {
     int rank;
     if (!program[0]) return CHECKPOINT_OK;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    return checkpoint_agree(comm, rank == 0 ? probe(path, why, why_bytes) : CHECKPOINT_OK, why, why_bytes);
+    const double limit_s = LIMIT_S + (double)cells * sizeof(double) / SLOWEST_BYTES_PER_S;
+    return checkpoint_agree(comm, rank == 0 ? probe(path, what, limit_s, why, why_bytes) : CHECKPOINT_OK, why, why_bytes);
 }

@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "checkpoint_part.h"
+#include "checkpoint_probe.h"
 
 enum { DECK_BYTES_MAX = 64 << 10, WORD_BYTES_MAX = 64 }; /* an attribute in HDF5's compact form ends at 64 KiB */
 
@@ -77,7 +78,7 @@ checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoi
 {
     hid_t file;
     memset(info, 0, sizeof *info);
-    checkpoint_status status = checkpoint_probe(comm, path, why, why_bytes);
+    checkpoint_status status = checkpoint_probe(comm, path, CHECKPOINT_PROBE_STATE, 0, why, why_bytes);
     if (status != CHECKPOINT_OK) return status;
     status = checkpoint_h5_open(path, &file, why, why_bytes);
     if (status == CHECKPOINT_OK) {

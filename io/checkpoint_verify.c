@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "checkpoint_part.h"
+#include "checkpoint_probe.h"
 #include "decomp.h"
 
 typedef struct verifying {
@@ -89,6 +90,15 @@ checkpoint_state checkpoint_fields_of(const checkpoint_info *info)
     return s;
 }
 
+/* Collective. Only now that the fields were looked at: what is beside them may be more than HDF5 can bear. */
+static void look_beside_fields(verifying *v, hid_t file)
+{
+    const checkpoint_status lives = checkpoint_probe(v->comm, v->path, CHECKPOINT_PROBE_ALL, 0, v->why, v->why_bytes);
+    if (v->rank != 0) return;
+    if (lives == CHECKPOINT_OK && !checkpoint_walk(file, v->why, v->why_bytes)) damaged(v->r, "%s", v->why);
+    if (lives != CHECKPOINT_OK) damaged(v->r, "beside the fields: %s", strstr(v->why, "HDF5 ") ? strstr(v->why, "HDF5 ") : v->why);
+}
+
 checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_report *r, char *why, size_t why_bytes)
 {
     verifying v = { .comm = comm, .path = path, .r = r, .why = why, .why_bytes = why_bytes };
@@ -101,7 +111,7 @@ checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_
     hid_t file;
     status = checkpoint_agree(comm, checkpoint_h5_open(path, &file, why, why_bytes), why, why_bytes);
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++) status = verify_field(&v, file, &s.field[i], s.type);
-    if (status == CHECKPOINT_OK && v.rank == 0 && !checkpoint_walk(file, why, why_bytes)) damaged(r, "%s", why);
+    if (status == CHECKPOINT_OK) look_beside_fields(&v, file);
     if (file >= 0) H5Fclose(file);
     if (status != CHECKPOINT_OK) return status;
     const checkpoint_field *f = &s.field[checkpoint_main_field(&s)];

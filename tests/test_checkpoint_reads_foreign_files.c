@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "checkpoint_fixture.h"
+#include "checkpoint_probe.h"
 
 enum { NX = 30, NY = 21, CELLS = NX * NY };
 static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512];
@@ -183,15 +184,50 @@ static void what_does_not_fit(void **state)
     expect_sentence(folder, "/fields/u", NX, NY, "is a directory", "");
 }
 
+/* In an old file's layout, which has no checksum: a chunk 8 x 16 whose row seems to hold 65296. HDF5 1.10 then writes beyond its end. */
+static void widen_chunks(void)
+{
+    static const unsigned char sides[] = { 8, 0, 0, 0, 16, 0, 0, 0 };
+    static unsigned char bytes[1 << 16];
+    FILE *f = fopen(path, "r+b");
+    const size_t count = fread(bytes, 1, sizeof bytes, f);
+    size_t at = 0;
+    while (at + sizeof sides < count && memcmp(bytes + at, sides, sizeof sides) != 0) at++;
+    assert_true(at + sizeof sides < count);
+    fseek(f, (long)at + 5, SEEK_SET);
+    fputc(0xff, f);
+    fclose(f);
+}
+
+static void what_crashes_hdf5(void **state)
+{
+    (void)state;
+    char exe[FIXTURE_PATH_BYTES] = "";
+    const hsize_t shape[2] = { NY, NX }, chunk[2] = { 8, 16 };
+    assert_true(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
+    checkpoint_probe_by(exe);
+    write_on_rank_0(H5T_STD_I16BE, "/fields/u", 2, shape, chunk, true);
+    assert_int_equal(read_field(path, NULL, DTYPE_F64, NX, NY, NULL), CHECKPOINT_OK);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) widen_chunks();
+    MPI_Barrier(MPI_COMM_WORLD);
+    const checkpoint_status status = read_field(path, NULL, DTYPE_F64, NX, NY, NULL);
+    print_message("%s\n", why);
+    assert_int_equal(status, CHECKPOINT_DAMAGED);
+    assert_true(strstr(why, path) && !strchr(why, '\n'));
+    checkpoint_probe_by(NULL);
+}
+
 int main(int argc, char **argv)
 {
+    const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
+    if (argc == 2 && strncmp(argv[1], CHECKPOINT_PROBE_ARGUMENT, probe) == 0) return checkpoint_probe_child(argv[1] + probe);
     checkpoint_before_mpi_init();
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
     snprintf(path, sizeof path, "%s/ic.h5", folder);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_and_layouts), cmocka_unit_test(rounds_once), cmocka_unit_test(earlier_level),
-        cmocka_unit_test(what_does_not_fit),
+        cmocka_unit_test(what_does_not_fit), cmocka_unit_test(what_crashes_hdf5),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
