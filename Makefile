@@ -10,7 +10,7 @@ PREFIX    ?= /usr/local
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
 NVCC      := $(wildcard $(CUDA_HOME:%=%/bin/nvcc))
 CUDA      ?= $(if $(NVCC),1,0)
-NCCL_HOME ?= $(patsubst %/include/nccl.h,%,$(firstword $(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h /usr/local/include/nccl.h)))
+NCCL_HOME ?= $(patsubst %/include/nccl.h,%,$(firstword $(wildcard $(patsubst %,%/include/nccl.h,$(CUDA_HOME) /usr /usr/local))))
 NCCL      ?= $(if $(and $(filter 1,$(CUDA)),$(wildcard $(NCCL_HOME:%=%/include/nccl.h))),1,0)
 RANKS     ?= $(or $(filter-out 0,$(shell nvidia-smi -L 2>/dev/null | grep -c '^GPU')),2)
 
@@ -31,16 +31,19 @@ ifneq ($(HDF5_DIR),)
 HDF5_CFLAGS := -I$(HDF5_DIR)/include
 HDF5_LIBS   := -L$(HDF5_DIR)/lib -Wl,-rpath,$(HDF5_DIR)/lib -lhdf5
 else
-HDF5_PC     := $(shell for p in $(if $(MPI_IS_MPICH),hdf5-mpich,hdf5-openmpi) hdf5; do pkg-config --exists $$p 2>/dev/null && echo $$p && break; done)
+HDF5_PCS    := $(if $(MPI_IS_MPICH),hdf5-mpich,hdf5-openmpi) hdf5
+HDF5_PC     := $(shell for p in $(HDF5_PCS); do pkg-config --exists $$p 2>/dev/null && echo $$p && break; done)
 HDF5_CFLAGS := $(if $(HDF5_PC),$(shell pkg-config --cflags $(HDF5_PC)))
 HDF5_LIBS   := $(if $(HDF5_PC),$(shell pkg-config --libs $(HDF5_PC)),-lhdf5)
 endif
 LIBS_CFLAGS := $(shell pkg-config --cflags inih jansson libpng zlib 2>/dev/null)
-LIBS        := $(shell pkg-config --libs inih jansson libpng zlib 2>/dev/null || echo -linih -ljansson -lpng -lz) $(HDF5_LIBS) -lm -lpthread
+LIBS        := $(shell pkg-config --libs inih jansson libpng zlib 2>/dev/null || echo -linih -ljansson -lpng -lz) \
+               $(HDF5_LIBS) -lm -lpthread
 
 CFLAGS   ?=
 # MPICH's MPI_STATUSES_IGNORE is the address 1, which gcc takes for an array of no elements.
-WARN     := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror=implicit $(if $(MPI_IS_MPICH),-Wno-stringop-overflow) $(WERROR)
+WARN     := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror=implicit \
+            $(if $(MPI_IS_MPICH),-Wno-stringop-overflow) $(WERROR)
 CSTD     := -std=c11 -D_GNU_SOURCE -fopenmp -ffp-contract=off -fno-math-errno
 ALL_CFLAGS := $(CSTD) $(OPT) $(WARN) -DWEFT_CUDA=$(CUDA) $(CFLAGS)
 
@@ -56,7 +59,7 @@ CUSRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/ladder/*.cu))
 OBJ    := $(SRC:%.c=$(BUILD)/%.o) $(CUSRC:%.cu=$(BUILD)/%.cu.o)
 # Kernels that launch kernels are relocatable and linked on the device, where the toolkit has the library for it: in this one
 # file, so that all others are compiled as they always were.
-NESTED := $(if $(and $(filter 1,$(CUDA)),$(wildcard $(CUDA_HOME)/lib64/libcudadevrt.a)),$(BUILD)/kernels/ladder/ladder_reduce_nested)
+NESTED := $(if $(filter 1,$(CUDA)),$(if $(wildcard $(CUDA_HOME)/lib64/libcudadevrt.a),$(BUILD)/kernels/ladder/ladder_reduce_nested))
 OBJ    += $(NESTED:%=%.dlink.o)
 LIBOBJ := $(filter-out $(BUILD)/miniapp/main.o,$(OBJ))
 UNITS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
@@ -65,11 +68,13 @@ ifeq ($(CUDA),1)
 ifeq ($(NVCC),)
 $(error CUDA=1 needs nvcc: put it on PATH, or name its folder with CUDA_HOME=)
 endif
-ARCH  ?= $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -E '^[0-9]+\.[0-9]+$$' | tr -d . | sort -un)
+ARCH  ?= $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -E '^[0-9]+\.[0-9]+$$' | \
+                 tr -d . | sort -un)
 ARCHS := $(or $(strip $(ARCH)),80 90)
 GENCODE := $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
            -gencode arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS))
-NVFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -Wall,-Wextra,-ffp-contract=off -Werror all-warnings $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG)
+NVFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -Wall,-Wextra,-ffp-contract=off -Werror all-warnings \
+           $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG)
 CUDA_INC  := -I$(CUDA_HOME)/include
 CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 $(if $(NESTED),-lcudadevrt) -lcudart_static -ldl -lrt -lstdc++
 endif
@@ -137,11 +142,13 @@ $(BUILD)/tests/measure_%: tests/measure_%.c $(filter $(BUILD)/kernels/%,$(LIBOBJ
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(INC_kernels) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
 
 # The writer's thread beside the main one, under ThreadSanitizer; without OpenMP, whose libgomp it does not understand.
-RACES := tests/test_writer_beside_the_steps.c $(wildcard io/checkpoint*.c) $(patsubst %,io/%.c,writer background retain lock crc32c) \
+RACES := tests/test_writer_beside_the_steps.c $(wildcard io/checkpoint*.c) \
+         $(patsubst %,io/%.c,writer background retain lock crc32c) \
          $(patsubst %,comm/%.c,agree check decomp timer topology_spawn) kernels/reduce_host.c
 $(BUILD)/races/%: tests/%.c $(RACES)
 	@mkdir -p $(@D)
-	$(call say,MPICC)$(MPICC) $(filter-out -fopenmp,$(CSTD)) -O1 -g -fsanitize=thread -fno-omit-frame-pointer $(INC_tests) -o $@ $(RACES) $(LIBS) -lcmocka -lgomp
+	$(call say,MPICC)$(MPICC) $(filter-out -fopenmp,$(CSTD)) -O1 -g -fsanitize=thread -fno-omit-frame-pointer $(INC_tests) \
+	    -o $@ $(RACES) $(LIBS) -lcmocka -lgomp
 
 # NAME.flags holds what its users were built with and is touched only when that changes. A missing compiler or library
 # is named here, once, before a hundred compiler errors would.
@@ -202,12 +209,14 @@ SHARE := $(DESTDIR)$(PREFIX)/share
 install: all
 	@$(MAKE) --no-print-directory install-built
 install-built:
-	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/weft/inputs $(SHARE)/weft/jobs/studies
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions
+	install -d $(SHARE)/weft/inputs $(SHARE)/weft/jobs/studies
 	install -m 755 $(BUILD)/weft $(DESTDIR)$(PREFIX)/bin/weft
 	$(BUILD)/weft --man > $(SHARE)/man/man1/weft.1
 	$(BUILD)/weft --completion > $(SHARE)/bash-completion/completions/weft
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) inputs/fingerprints $(SHARE)/weft/inputs
-	install -m 755 jobs/weft.sbatch jobs/study jobs/study.sbatch jobs/records jobs/plot jobs/plot_bench jobs/plot_beside jobs/compare jobs/compare_bench jobs/ncu_bench $(SHARE)/weft/jobs
+	install -m 755 $(addprefix jobs/,weft.sbatch study study.sbatch records plot plot_bench plot_beside compare compare_bench \
+	    ncu_bench) $(SHARE)/weft/jobs
 	install -m 644 jobs/runs.jq $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/weft/jobs/studies
 	install -m 644 README.md LICENSE $(SHARE)/weft

@@ -62,10 +62,13 @@ void bench_report_list(device_kind kind, device *d, const bench_request *ask)
         if (f != last) {
             printf("\n%s: %s\n", f->name, f->shows);
             for (int p = 0; p < f->parameters; p++)
-                printf("  %s=%s  %s\n", f->parameter[p].key, count_text(usual, sizeof usual, f->parameter[p].usual), f->parameter[p].help);
+                printf("  %s=%s  %s\n", f->parameter[p].key, count_text(usual, sizeof usual, f->parameter[p].usual),
+                       f->parameter[p].help);
         }
         const char *missing = r->missing ? r->missing(d) : NULL;
-        printf("  %s/%-20s %s%s%s%s\n", f->name, r->name, r->why, missing ? " (not here: " : "", missing ? missing : "", missing ? ")" : "");
+        printf("  %s/%-20s %s", f->name, r->name, r->why);
+        if (missing) printf(" (not here: %s)", missing);
+        printf("\n");
         last = f;
     }
 }
@@ -73,9 +76,11 @@ void bench_report_list(device_kind kind, device *d, const bench_request *ask)
 void bench_report_head(const bench *b)
 {
     printf("weft %s (%s)\n", version_number, version_git);
-    if (b->d->kind == DEVICE_HOST) printf("device host: %s, %d thread%s\n", b->d->name, b->d->threads, b->d->threads == 1 ? "" : "s");
+    if (b->d->kind == DEVICE_HOST)
+        printf("device host: %s, %d thread%s\n", b->d->name, b->d->threads, b->d->threads == 1 ? "" : "s");
     else printf("device cuda: %s\n", b->d->name);
-    if (b->world) printf("ranks %d on %d host%s\n", b->world->top->ranks, b->world->top->hosts, b->world->top->hosts == 1 ? "" : "s");
+    if (b->world)
+        printf("ranks %d on %d host%s\n", b->world->top->ranks, b->world->top->hosts, b->world->top->hosts == 1 ? "" : "s");
     printf("\n");
     printf("%-26s %-32s %9s %7s %13s %15s  %s\n", "rung", "parameters", "median", "spread", "rate", "of ceiling", "why");
 }
@@ -94,7 +99,8 @@ static const char *foretold_text(char *out, size_t bytes, const ladder_foretold 
 
 void bench_report_line(const bench_item *item, const bench_point *p)
 {
-    char name[96], values[160], median[32] = "-", spread[32] = "-", rate[32] = "right", fraction[48] = "-", foretold[128], slowest[128] = "";
+    char name[96], values[160], median[32] = "-", spread[32] = "-", rate[32] = "right", fraction[48] = "-";
+    char foretold[128], slowest[128] = "";
     const ladder_rung *r = item->rung;
     snprintf(name, sizeof name, "%s/%s", item->family->name, r->name);
     values_text(values, sizeof values, item, p->value);
@@ -165,14 +171,15 @@ static json_t *foretold_json(const ladder_foretold *foretold)
 static json_t *point_json(const bench_item *item, const bench_point *p)
 {
     const timer_percentiles *t = &p->time_s;
-    return json_pack("{s:I, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o, s:o}", "size",
-                     (json_int_t)p->size, "time_s", "min", record_number(t->min), "p50", record_number(t->p50), "p90",
-                     record_number(t->p90), "p99", record_number(t->p99), "max", record_number(t->max), "mean",
-                     record_number(t->mean), "rate", record_number(p->rate), "flops_per_byte", record_number(p->flops_per_byte),
-                     "ceiling", record_number(p->ceiling), "ceiling_name", p->ceiling_name ? json_string(p->ceiling_name) : json_null(),
-                     "fraction_of_ceiling", record_number(p->rate / p->ceiling), "verified", p->verified, "wrong",
-                     p->verified ? json_null() : json_string(p->wrong), "samples", (int)t->count, "repeats", p->repeats,
-                     "parameters", values_json(item, p->value), "foretold", foretold_json(p->foretold),
+    return json_pack("{s:I, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o, s:o}",
+                     "size", (json_int_t)p->size, "time_s", "min", record_number(t->min), "p50", record_number(t->p50),
+                     "p90", record_number(t->p90), "p99", record_number(t->p99), "max", record_number(t->max),
+                     "mean", record_number(t->mean), "rate", record_number(p->rate),
+                     "flops_per_byte", record_number(p->flops_per_byte), "ceiling", record_number(p->ceiling),
+                     "ceiling_name", p->ceiling_name ? json_string(p->ceiling_name) : json_null(),
+                     "fraction_of_ceiling", record_number(p->rate / p->ceiling), "verified", p->verified,
+                     "wrong", p->verified ? json_null() : json_string(p->wrong), "samples", (int)t->count,
+                     "repeats", p->repeats, "parameters", values_json(item, p->value), "foretold", foretold_json(p->foretold),
                      "slowest", record_straggler(&p->slowest));
 }
 
@@ -183,11 +190,11 @@ void bench_report_record(json_t *o, const bench *b, const bench_item *item, cons
     const char *type = f->type_name[point[points - 1].type];
     bool verified = true;
     json_object_update_new(o, point_json(item, &point[points - 1]));
-    json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o}", "family", f->name, "rung", r->name, "why", r->why,
-                                        "device", b->d->kind == DEVICE_HOST ? "host" : "cuda",
-                                        "ranks", bench_families_together(f) ? b->world->top->ranks : 1, "dtype",
-                                        type ? json_string(type) : json_null(), "unit", bench_unit_name(r->unit), "ceilings",
-                                        ceilings_json(b)));
+    json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o}", "family", f->name, "rung", r->name,
+                                        "why", r->why, "device", b->d->kind == DEVICE_HOST ? "host" : "cuda",
+                                        "ranks", bench_families_together(f) ? b->world->top->ranks : 1,
+                                        "dtype", type ? json_string(type) : json_null(), "unit", bench_unit_name(r->unit),
+                                        "ceilings", ceilings_json(b)));
     json_t *sweep = json_array();
     for (int i = 0; i < points; i++) {
         verified = verified && point[i].verified;

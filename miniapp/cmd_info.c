@@ -103,10 +103,12 @@ static json_t *text_or_null(const char *text) { return text && text[0] ? record_
 
 static json_t *rank_json(const rank_info *r, int rank, const device *d)
 {
-    return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:s, s:o, s:o, s:o}", "rank", rank, "host", r->host, "device",
-                     d->kind == DEVICE_CUDA ? "cuda" : "host", "name", r->name, "uuid", text_or_null(r->uuid), "memory_bytes",
-                     json_integer(r->memory_bytes), "free_bytes", json_integer(r->free_bytes), "threads", r->threads, "cpus", r->cpus,
-                     "numa_nodes", text_or_null(r->numa), "gpu_numa_node", r->gpu_numa >= 0 ? json_integer(r->gpu_numa) : json_null(),
+    return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:s, s:o, s:o, s:o}",
+                     "rank", rank, "host", r->host, "device", d->kind == DEVICE_CUDA ? "cuda" : "host", "name", r->name,
+                     "uuid", text_or_null(r->uuid),
+                     "memory_bytes", json_integer(r->memory_bytes), "free_bytes", json_integer(r->free_bytes),
+                     "threads", r->threads, "cpus", r->cpus, "numa_nodes", text_or_null(r->numa),
+                     "gpu_numa_node", r->gpu_numa >= 0 ? json_integer(r->gpu_numa) : json_null(),
                      "copy_bytes_per_s", record_number(r->copy_bytes_per_s));
 }
 
@@ -175,7 +177,8 @@ static void print_rank(FILE *to, const json_t *r)
     const json_t *copy = json_object_get(r, "copy_bytes_per_s");
     const double gb = 1e-9;
     fprintf(to, "rank %-4" JSON_INTEGER_FORMAT "%s: %s%s%s, %.4g GB free of %.4g", json_integer_value(json_object_get(r, "rank")),
-            text_of(r, "host"), text_of(r, "name"), json_is_string(uuid) ? " " : "", json_is_string(uuid) ? json_string_value(uuid) : "",
+            text_of(r, "host"), text_of(r, "name"), json_is_string(uuid) ? " " : "",
+            json_is_string(uuid) ? json_string_value(uuid) : "",
             gb * json_number_value(json_object_get(r, "free_bytes")), gb * json_number_value(json_object_get(r, "memory_bytes")));
     if (json_is_integer(node)) fprintf(to, ", at NUMA node %" JSON_INTEGER_FORMAT, json_integer_value(node));
     else fprintf(to, ", threads: %" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(r, "threads")));
@@ -189,8 +192,8 @@ static void print_links(FILE *to, const json_t *links)
     size_t from, at;
     json_t *row, *rate;
     if (!json_is_object(links)) return;
-    fprintf(to, "links    GB/s from a rank (row) to a rank (column), by %s, %.3g MB a message, one pair at a time\n", text_of(links, "way"),
-            1e-6 * (double)json_integer_value(json_object_get(links, "message_bytes")));
+    fprintf(to, "links    GB/s from a rank (row) to a rank (column), by %s, %.3g MB a message, one pair at a time\n",
+            text_of(links, "way"), 1e-6 * (double)json_integer_value(json_object_get(links, "message_bytes")));
     json_array_foreach(json_object_get(links, "bytes_per_s"), from, row) {
         fprintf(to, "%-4zu", from);
         json_array_foreach(row, at, rate) {
@@ -211,13 +214,15 @@ static void print_table(FILE *to, const json_t *o)
     fprintf(to, "built    CUDA: %s, NCCL: %s, debug: %s, OpenMP %" JSON_INTEGER_FORMAT ", compiler %s\n", yes_or_no(built, "cuda"),
             yes_or_no(built, "nccl"), yes_or_no(built, "debug"), json_integer_value(json_object_get(built, "openmp")),
             text_of(built, "compiler"));
-    fprintf(to, "mpi      %s; MPI %s, threads: %s\n", text_of(mpi, "version"), text_of(mpi, "standard"), text_of(mpi, "thread_level"));
+    fprintf(to, "mpi      %s; MPI %s, threads: %s\n", text_of(mpi, "version"), text_of(mpi, "standard"),
+            text_of(mpi, "thread_level"));
     fprintf(to, "mpi+cuda it claims to take device buffers: %s; tried: %s%s%s\n", yes_or_no(mpi, "claims_cuda"),
             json_is_null(takes) ? "no" : json_is_true(takes) ? "they arrive" : "they do not", json_is_true(takes) ? "" : ", ",
             json_is_true(takes) ? "" : text_of(mpi, "why_not"));
     fprintf(to, "hdf5     %s, parallel: %s\n", text_of(hdf5, "version"), yes_or_no(hdf5, "parallel"));
     if (json_integer_value(gpus) > 0)
-        fprintf(to, "gpus     %" JSON_INTEGER_FORMAT " visible to rank 0, driver %s\n", json_integer_value(gpus), text_of(o, "driver"));
+        fprintf(to, "gpus     %" JSON_INTEGER_FORMAT " visible to rank 0, driver %s\n", json_integer_value(gpus),
+                text_of(o, "driver"));
     else fprintf(to, "gpus     none: %s\n", text_of(o, "no_gpu"));
     json_array_foreach(json_object_get(o, "ranks"), i, rank) print_rank(to, rank);
     print_links(to, json_object_get(o, "links"));
@@ -264,10 +269,11 @@ static int inform(const topology *t, device *d, const asked *ask, const char *no
         const int gpus = device_cuda_count(&no_gpu);
         json_t *ranks = json_array();
         for (int i = 0; i < t->ranks; i++) json_array_append_new(ranks, rank_json(&all[i], i, d));
-        json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o, s:o}", "program", "weft", "version", version_number,
-                              "git", version_git, "built", built_json(), "mpi", mpi, "hdf5", hdf5_json(), "driver", text_or_null(d->driver),
-                              "gpus_visible", gpus, "no_gpu", text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks, "links",
-                              links_json(&links, t->ranks), "note", text_or_null(notes));
+        json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o, s:o}",
+                              "program", "weft", "version", version_number, "git", version_git,
+                              "built", built_json(), "mpi", mpi, "hdf5", hdf5_json(), "driver", text_or_null(d->driver),
+                              "gpus_visible", gpus, "no_gpu", text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks,
+                              "links", links_json(&links, t->ranks), "note", text_or_null(notes));
         print_object(o, ask->json);
         json_decref(o);
     }

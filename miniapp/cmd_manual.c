@@ -74,26 +74,30 @@ static void page_of_command(FILE *to, const cmd_row *c)
 
 void cmd_manual_page(FILE *to)
 {
-    fprintf(to, ".TH WEFT 1 \"\" \"weft %s\" \"User Commands\"\n.SH NAME\nweft \\- MPI multi-GPU stencil and transpose mini-app and benchmark\n",
-            version_number);
+    fprintf(to, ".TH WEFT 1 \"\" \"weft %s\" \"User Commands\"\n", version_number);
+    fputs(".SH NAME\nweft \\- MPI multi-GPU stencil and transpose mini-app and benchmark\n", to);
     fputs(".SH SYNOPSIS\n", to);
     for (size_t i = 0; i < cmd_table_count; i++) {
         fprintf(to, "%s[mpirun \\-n RANKS]\n.B weft %s\n", i ? ".br\n" : "", cmd_table[i].name);
         roff(to, cmd_table[i].operands);
         for (int k = 0; k < CMD_OPTIONS_MAX && cmd_table[i].option[k].name; k++) {
+            const char *argument = cmd_table[i].option[k].argument;
             fputs(" [", to);
             roff(to, cmd_table[i].option[k].name);
-            fprintf(to, "%s%s]", cmd_table[i].option[k].argument ? " " : "", cmd_table[i].option[k].argument ? cmd_table[i].option[k].argument : "");
+            fprintf(to, "%s%s]", argument ? " " : "", argument ? argument : "");
         }
         fputc('\n', to);
     }
-    fputs(".SH DESCRIPTION\nStencils and transposes over MPI, each rank driving one device: a CUDA GPU or the CPUs. Every figure stands beside a "
-          "ceiling measured in the same run, every cell is compared with the exact discrete answer, and all ways of moving data give the "
-          "same bits.\n.PP\nEvery command knows\n.BR \\-\\-help ;\n.B weft \\-\\-version\nprints version and commit.\n.SH COMMANDS\n", to);
+    fputs(".SH DESCRIPTION\nStencils and transposes over MPI, each rank driving one device: a CUDA GPU or the CPUs. Every figure "
+          "stands beside a ceiling measured in the same run, every cell is compared with the exact discrete answer, and all ways "
+          "of moving data give the same bits.\n"
+          ".PP\nEvery command knows\n.BR \\-\\-help ;\n.B weft \\-\\-version\nprints version and commit.\n.SH COMMANDS\n", to);
     for (size_t i = 0; i < cmd_table_count; i++) page_of_command(to, &cmd_table[i]);
-    fputs(".SH EXIT STATUS\n0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 75 stopped by a signal or "
-          "at the end of its time, with a checkpoint.\n.SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\nthreads of a rank, where run.threads is 0\n"
-          ".TP\n.B NO_COLOR\nnot empty: no colours\n.TP\n.B SLURM_JOB_END_TIME\nwhere run.wall_limit is 0: when to leave, with a checkpoint\n"
+    fputs(".SH EXIT STATUS\n0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 75 stopped by a "
+          "signal or at the end of its time, with a checkpoint.\n"
+          ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\nthreads of a rank, where run.threads is 0\n"
+          ".TP\n.B NO_COLOR\nnot empty: no colours\n"
+          ".TP\n.B SLURM_JOB_END_TIME\nwhere run.wall_limit is 0: when to leave, with a checkpoint\n"
           ".SH SEE ALSO\n.BR mpirun (1),\n.BR sbatch (1)\n", to);
 }
 
@@ -131,7 +135,8 @@ static void completion_of_command(FILE *to, const cmd_row *c)
     print_key_words(to, c);
     if (strstr(c->operands, "FAMILY")) print_families(to);
     if (strstr(c->operands, "DECK") && strcmp(c->name, "run") != 0) print_key_words(to, cmd_table_find("run"));
-    fprintf(to, "'\n        files='%s'\n        ;;\n", strstr(c->operands, "DECK") ? "ini" : c->print_keys || !c->operands[0] ? "" : "h5");
+    const char *files = strstr(c->operands, "DECK") ? "ini" : c->print_keys || !c->operands[0] ? "" : "h5";
+    fprintf(to, "'\n        files='%s'\n        ;;\n", files);
 }
 
 void cmd_manual_completion(FILE *to)

@@ -16,49 +16,50 @@
 const cmd_row cmd_table[] = {
     { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
       "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the default.",
-      { { "--restart", "FILE_OR_DIR", "go on from a state file, or from the newest whole one in a directory (start at 0 if it has none)" },
+      { { "--restart", "FILE_OR_DIR",
+          "go on from a state file, or from the newest whole one in a directory (start at 0 if it has none)" },
         { "--dry-run", NULL,
-          "check the deck, the ranks, the device, the restart and where outputs go; print the resolved deck and what a run would take: "
-          "process grid, memory, bytes moved and sent, checkpoints; run nothing" },
+          "check the deck, the ranks, the device, the restart and where outputs go; print the resolved deck and what a run would "
+          "take: process grid, memory, bytes moved and sent, checkpoints; run nothing" },
         { "--quiet", NULL, "no table and no progress: the record says it all, and mistakes are still one sentence" } },
       config_print_keys, "Keys:", NULL },
     { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]", "the ladder: measure how to move and compute data here",
-      "Measures what this device can do and how near each way of moving or computing data comes to it. Every rung is checked against the "
-      "host's answer before it is timed; its rate stands beside a ceiling measured in the same run.\n"
-      "Families halo, alltoall and io are climbed by all ranks together, where several are there or one is named; a rank that needs more "
-      "than 5 % longer than the median rank is named.",
+      "Measures what this device can do and how near each way of moving or computing data comes to it. Every rung is checked "
+      "against the host's answer before it is timed; its rate stands beside a ceiling measured in the same run.\n"
+      "Families halo, alltoall and io are climbed by all ranks together, where several are there or one is named; a rank that "
+      "needs more than 5 % longer than the median rank is named.",
       { { "--list", NULL, "the rungs and parameters of the device, and nothing is run" } },
       bench_request_print_keys, "Keys, beside the parameters that --list shows:",
       "0 all rungs right; 1 a rung's result is wrong; 2 a mistake in the command; 3 machine or file failure." },
     { "info", cmd_info, "", "what this machine and this build offer",
-      "Prints what is compiled in, MPI with what it says of CUDA and what a test of that found, HDF5, and every rank's device, CPUs and "
-      "NUMA nodes.",
+      "Prints what is compiled in, MPI with what it says of CUDA and what a test of that found, HDF5, and every rank's device, "
+      "CPUs and NUMA nodes.",
       { { "--json", NULL, "as one JSON object, for programs" },
         { "--measure", NULL,
-          "copies within the devices' memory, all ranks at once; and from every rank to every other, one pair at a time, by the shortest way "
-          "there is (16 ranks at most)" } },
+          "copies within the devices' memory, all ranks at once; and from every rank to every other, one pair at a time, by the "
+          "shortest way there is (16 ranks at most)" } },
       NULL, NULL, NULL },
     { "verify", cmd_verify, "FILE ...", "check state files: every block and fingerprint",
-      "Reads every field and compares its blocks' checksums and its fingerprint with the stored ones; says which dataset, block and rows "
-      "(in 1D, columns) are damaged.",
+      "Reads every field and compares its blocks' checksums and its fingerprint with the stored ones; says which dataset, block "
+      "and rows (in 1D, columns) are damaged.",
       { { NULL, NULL, NULL } }, NULL, NULL,
       "The worst of all files: 0 whole, 1 damaged, 2 missing, 3 not readable as a state file." },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
-      "Compares two state files cell by cell, or the checkpoints of the steps that two folders both have: how many cells differ, and the "
-      "largest absolute and relative difference and the largest one in ulps (numbers that can be represented between the two), with their "
-      "places. A few megabytes of a field are in memory at a time.",
+      "Compares two state files cell by cell, or the checkpoints of the steps that two folders both have: how many cells differ, "
+      "and the largest absolute and relative difference and the largest one in ulps (numbers that can be represented between the "
+      "two), with their places. A few megabytes of a field are in memory at a time.",
       { { NULL, NULL, NULL } },
       NULL, NULL, "0 the same bits, 1 they differ, 2 a file is missing, 3 a file is damaged." },
     { "predict", cmd_predict, "DECK from=FILE [key=value ...]", "the time of a step on ranks that are not here",
-      "Predicts time, efficiency, memory, checkpoints and their interval for any number of ranks, from the ceilings that a machine's records "
-      "hold: copies, launches, links, files. Started without mpirun.",
+      "Predicts time, efficiency, memory, checkpoints and their interval for any number of ranks, from the ceilings that a "
+      "machine's records hold: copies, launches, links, files. Started without mpirun.",
       { { NULL, NULL, NULL } }, cmd_predict_print_keys, "Keys, beside those of a deck:",
       "0 done; 1 check: a step is more than 10 % off; 2 a mistake in the command or deck; 3 an output cannot be written." },
 };
 const size_t cmd_table_count = sizeof cmd_table / sizeof cmd_table[0];
 
-static const char status_of_all[] = "0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 75 stopped by a "
-                                    "signal or at the end of its time, with a checkpoint.";
+static const char status_of_all[] = "0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 75 "
+                                    "stopped by a signal or at the end of its time, with a checkpoint.";
 
 const cmd_row *cmd_table_find(const char *name)
 {
@@ -104,8 +105,8 @@ void cmd_table_print(FILE *to, const char *name)
     char options[256] = "";
     size_t used = 0;
     for (int i = 0; i < options_of(c); i++)
-        used += (size_t)snprintf(options + used, sizeof options - used, " [%s%s%s]", c->option[i].name, c->option[i].argument ? " " : "",
-                                 c->option[i].argument ? c->option[i].argument : "");
+        used += (size_t)snprintf(options + used, sizeof options - used, " [%s%s%s]", c->option[i].name,
+                                 c->option[i].argument ? " " : "", c->option[i].argument ? c->option[i].argument : "");
     say(to, 7, "usage: [mpirun -n RANKS] weft %s%s%s%s\n", c->name, c->operands[0] ? " " : "", c->operands, options);
     terminal_wrap(to, c->text, 0);
     for (int i = 0; i < options_of(c); i++)
@@ -122,8 +123,8 @@ void cmd_table_print(FILE *to, const char *name)
 
 enum { NAMES_MAX = 16 };
 
-static void say_unknown(const char *what, const char *typed, const char *const *name, const char *const *argument, int count, char *why,
-                        size_t why_bytes)
+static void say_unknown(const char *what, const char *typed, const char *const *name, const char *const *argument, int count,
+                        char *why, size_t why_bytes)
 {
     const char *near = deck_near(typed, name, (size_t)count);
     size_t used = (size_t)snprintf(why, why_bytes, "unknown %s '%.200s'%s%s; allowed: ", what, typed, near ? ", did you mean " : "",

@@ -35,9 +35,9 @@ void loop_catch_signals(void)
     sigaction(SIGXFSZ, &action, NULL);
 }
 
-/* All ranks leave at the same step, for a signal, the deadline or a checkpoint that failed: they look at their flags together, at steps
- * that all of them know. Looking costs a small all-reduce, so it is done about every CHECK_S seconds; rank 0 says in the same
- * message how many steps that is. */
+/* All ranks leave at the same step, for a signal, the deadline or a checkpoint that failed: they look at their flags together,
+ * at steps that all of them know. Looking costs a small all-reduce, so it is done about every CHECK_S seconds; rank 0 says in
+ * the same message how many steps that is. */
 static const double CHECK_S = 0.1;
 
 typedef struct attention {
@@ -57,7 +57,8 @@ static leave reason_to_leave(const attention *a, const sim *s, const saver *v)
     if (isinf(a->deadline_s)) return LEAVE_NOT;
     const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
     const double sweep_s = s->fuse > 1 ? a->per_step_s * s->fuse : 0; /* nothing ends it before its time */
-    const bool near = deadline_near(a->deadline_s - sweep_s, &stats, v->writer && writer_busy(v->writer), config_state_bytes(s->cfg));
+    const bool near = deadline_near(a->deadline_s - sweep_s, &stats, v->writer && writer_busy(v->writer),
+                                    config_state_bytes(s->cfg));
     return near ? LEAVE_OUT_OF_TIME : LEAVE_NOT;
 }
 
@@ -88,8 +89,8 @@ static bool norm_due(const config *c, int64_t level) { return c->time.norm_every
 
 static bool checkpoint_due(const config *c, int64_t level) { return c->checkpoint.every > 0 && level % c->checkpoint.every == 0; }
 
-/* How many steps there are before something is to be done: at the end of the run, at norms, checkpoints and frames, and, to a sweep's length,
- * when the ranks look at their flags. */
+/* How many steps there are before something is to be done: at the end of the run, at norms, checkpoints and frames, and, to a
+ * sweep's length, when the ranks look at their flags. */
 static int64_t steps_to_go(const sim *s, const judge *j, const attention *look)
 {
     const config *c = s->cfg;
@@ -102,8 +103,9 @@ static int64_t steps_to_go(const sim *s, const judge *j, const attention *look)
     return steps < 1 ? 1 : steps;
 }
 
-/* How many steps may be enqueued at once. A norm that is still to be judged allows one more, since of a train only the last step can
- * be undone. After fused sweeps a norm's level is made from the one before it by itself, unless sweeps leave both levels. */
+/* How many steps may be enqueued at once. A norm that is still to be judged allows one more, since of a train only the last
+ * step can be undone. After fused sweeps a norm's level is made from the one before it by itself, unless sweeps leave both
+ * levels. */
 static int steps_at_once(const sim *s, const judge *j, const attention *look, bool probed)
 {
     const config *c = s->cfg;

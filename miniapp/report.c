@@ -49,14 +49,15 @@ static void print_head(FILE *to, const sim *s, const report *r)
     else
         fprintf(to, "device       cuda: %s, %d rank%s on a GPU\n", s->dev->name, s->top.ranks_on_device,
                s->top.ranks_on_device == 1 ? "" : "s");
-    fprintf(to, "transport    %s; %s steps, feed %s", s->top.ranks == 1 && s->pass.whole ? "none" : halo_transport_name(s->transport),
-           s->pass.whole ? "whole" : "split", config_feed_name(s->feed));
+    fprintf(to, "transport    %s; %s steps, feed %s",
+            s->top.ranks == 1 && s->pass.whole ? "none" : halo_transport_name(s->transport), s->pass.whole ? "whole" : "split",
+            config_feed_name(s->feed));
     if (s->train) fprintf(to, ", up to %d steps a launch", sim_train_steps(s));
     if (!s->pass.whole) fprintf(to, ", %d lane%s", s->lanes, s->lanes == 1 ? "" : "s");
     fprintf(to, "\n");
     if (s->fuse > 1)
-        fprintf(to, "sweep        of %d steps, and an exchange; %.2f %% of the cells computed twice, where boxes and ranks meet\n", s->fuse,
-               100 * r->redundant_fraction);
+        fprintf(to, "sweep        of %d steps, and an exchange; %.2f %% of the cells computed twice, where boxes and ranks meet\n",
+                s->fuse, 100 * r->redundant_fraction);
     report_print_transports(to, s);
     if (r->tuning.variants > 0)
         fprintf(to, "kernel       %s: the fastest of %d variants tried\n", r->tuning.name[r->tuning.chosen], r->tuning.variants);
@@ -83,19 +84,23 @@ static void print_rates(FILE *to, const sim *s, const report *r)
     fprintf(to, "\nstep         median %s, mean %s, 99 %% under %s, max %s (slowest rank: %d)\n",
            seconds_text(a, sizeof a, r->step_s.p50), seconds_text(b, sizeof b, r->step_s.mean),
            seconds_text(c, sizeof c, r->step_s.p99), seconds_text(d, sizeof d, r->step_s.max), r->slowest_rank);
-    fprintf(to, "rate         %.4g GCells/s, %.4g GB/s at %d words a cell\n", v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, sim_words(s));
+    fprintf(to, "rate         %.4g GCells/s, %.4g GB/s at %d words a cell\n", v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9,
+            sim_words(s));
     fprintf(to, "ceiling      %.4g GB/s, device copies on all ranks at once in this run: %.1f %% of it reached\n",
            r->calibration.ceiling_bytes_per_s * 1e-9, 100 * v.fraction);
     const calibrate_result *k = &r->calibration;
     if (k->copies.stands_out)
-        fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than the median rank's\n", k->copies.rank, k->copies.host,
-               100 * k->copies.over_median);
-    if (!isnan(k->host_step_s)) fprintf(to, "host         %s a step, of the thread that enqueues\n", seconds_text(a, sizeof a, k->host_step_s));
+        fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than the median rank's\n", k->copies.rank,
+                k->copies.host, 100 * k->copies.over_median);
+    if (!isnan(k->host_step_s))
+        fprintf(to, "host         %s a step, of the thread that enqueues\n", seconds_text(a, sizeof a, k->host_step_s));
     if (isnan(k->comm_s)) return;
     fprintf(to, "halo         %s alone, ", seconds_text(a, sizeof a, k->comm_s));
-    if (isnan(k->overlap_hidden_fraction)) fprintf(to, "too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));
+    if (isnan(k->overlap_hidden_fraction))
+        fprintf(to, "too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));
     else fprintf(to, "%.1f %% of it hidden", 100 * k->overlap_hidden_fraction);
-    fprintf(to, " (%s %s, without communication %s)\n", s->fuse > 1 ? "sweep" : "step", seconds_text(c, sizeof c, k->step_s), seconds_text(d, sizeof d, k->step_without_comm_s));
+    fprintf(to, " (%s %s, without communication %s)\n", s->fuse > 1 ? "sweep" : "step", seconds_text(c, sizeof c, k->step_s),
+            seconds_text(d, sizeof d, k->step_without_comm_s));
 }
 
 static void print_checkpoints(FILE *to, const report *r)
@@ -111,13 +116,15 @@ static void print_checkpoints(FILE *to, const report *r)
     else
         fprintf(to, "written and read back in %s, while the steps waited\n", seconds_text(a, sizeof a, w->write_s));
     if (!isnan(w->raw_bytes_per_s))
-        fprintf(to, "file system  %.4g MB/s, raw writes of the same rows in this run: %.1f %% of it reached\n", w->raw_bytes_per_s * mb,
-               100 * (double)w->bytes / w->write_s / w->raw_bytes_per_s);
+        fprintf(to, "file system  %.4g MB/s, raw writes of the same rows in this run: %.1f %% of it reached\n",
+                w->raw_bytes_per_s * mb, 100 * (double)w->bytes / w->write_s / w->raw_bytes_per_s);
 }
 
 static void print_verdict(FILE *to, const report *r)
 {
-    static const char *const colour[] = { [VERIFY_EXACT] = "\033[32m", [VERIFY_FAILED] = "\033[1;31m", [VERIFY_UNCHECKED] = "\033[33m" };
+    static const char *const colour[] = {
+        [VERIFY_EXACT] = "\033[32m", [VERIFY_FAILED] = "\033[1;31m", [VERIFY_UNCHECKED] = "\033[33m",
+    };
     const bool coloured = terminal_has_colour();
     fprintf(to, "verdict      %s%s%s", coloured ? colour[r->verdict.verdict] : "", verify_name(r->verdict.verdict),
             coloured ? "\033[0m" : "");

@@ -58,7 +58,8 @@ ended() { # sets status
     export WEFT_FAULT=checkpoint_slow:300
     weft_run 2 d.ini checkpoint.every=4 checkpoint.dir=two
     expect "both written" 2 "$(record .checkpoint.count)"
-    expect "the second waited for the first, the end for the second" true "$(record '.checkpoint.stall_s > 0.5 and .checkpoint.stall_s < 2')"
+    expect "the second waited for the first, the end for the second" true \
+        "$(record '.checkpoint.stall_s > 0.5 and .checkpoint.stall_s < 2')"
     expect "steps beside the first" 4 "$(record .checkpoint.beside_write.steps)"
     whole two/*.h5
 }

@@ -10,7 +10,8 @@ def number: type == "number" or . == null;
 def count: type == "number" and . == floor;
 [
   (. as $o | ["schema", "program", "version", "git", "command", "started", "family", "rung", "device", "dtype", "size", "time_s",
-    "rate", "unit", "ceiling", "fraction_of_ceiling", "verified", "parameters", "machine"][] | select(. as $k | $o | has($k) | not)),
+    "rate", "unit", "ceiling", "fraction_of_ceiling", "verified", "parameters", "machine"][]
+    | select(. as $k | $o | has($k) | not)),
   (select([.family, .rung, .unit, .device] | all(type == "string") | not) | "text"),
   (select([.time_s | .min, .p50, .p90, .p99, .max, .mean] | all(type == "number" and . > 0) | not) | "time_s"),
   (select(.time_s | .min <= .p50 and .p50 <= .p90 and .p90 <= .p99 and .p99 <= .max | not) | "percentiles"),
@@ -70,7 +71,8 @@ def count: type == "number" and . == floor;
     bench device=host "${small_all[@]}" >table
     run grep -c WRONG table
     expect "wrong rungs" 0 "$output"
-    expect "records" "$(bench device=host --list | grep '^  [a-z]*/' | grep -cvE '^  (halo|alltoall|io)/')" "$(wc -l <results.jsonl)"
+    expect "records" "$(bench device=host --list | grep '^  [a-z]*/' | grep -cvE '^  (halo|alltoall|io)/')" \
+        "$(wc -l <results.jsonl)"
     expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
     bench device=host dtype=f64 "${small_all[@]}" >table
     expect "what is wrong in f64" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
@@ -81,7 +83,8 @@ def count: type == "number" and . == floor;
 @test "every rung of the GPU is right, in f32 and f64, and so are odd sizes" {
     "$weft" info | grep -q '^gpus  *[1-9]' || skip "no GPU"
     local families=(ceiling memory access shared transpose stencil fused reduce launch constant arith streams roofline) type
-    expect "families" "$(printf '%s\n' product halo alltoall io "${families[@]}" | sort)" "$(bench --list | sed -n 's/^\([a-z]*\): .*/\1/p' | sort)"
+    expect "families" "$(printf '%s\n' product halo alltoall io "${families[@]}" | sort)" \
+        "$(bench --list | sed -n 's/^\([a-z]*\): .*/\1/p' | sort)"
     for type in f32 f64; do
         bench "${families[@]}" device=cuda dtype=$type samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M bytes=4M >table
         bench product device=cuda dtype=$type samples=3 ceiling_bytes=64M n=1024 >table

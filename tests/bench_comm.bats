@@ -11,8 +11,9 @@ bench() { # ranks arguments...
 
 promised='
 [
-  (. as $o | ["schema", "program", "version", "git", "command", "started", "family", "rung", "device", "ranks", "dtype", "size", "time_s",
-    "rate", "unit", "ceiling", "ceiling_name", "fraction_of_ceiling", "verified", "parameters", "machine", "slowest", "sweep"][]
+  (. as $o | ["schema", "program", "version", "git", "command", "started", "family", "rung", "device", "ranks", "dtype", "size",
+    "time_s", "rate", "unit", "ceiling", "ceiling_name", "fraction_of_ceiling", "verified", "parameters", "machine", "slowest",
+    "sweep"][]
     | select(. as $k | $o | has($k) | not)),
   (select([.time_s | .min, .p50, .p90, .p99, .max, .mean] | all(type == "number" and . > 0) | not) | "time_s"),
   (select(.verified | not) | "verified"),
@@ -20,7 +21,8 @@ promised='
   (select((.rung | test("^(link|raw)_")) != (.ceiling == null)) | "ceiling"),
   (select(.ceiling != null and ((.fraction_of_ceiling * .ceiling / .rate - 1) | fabs > 1e-9)) | "fraction"),
   (select(any(.sweep[]; (.verified | not) or (.rate > 0 | not))) | "sweep"),
-  (select(any(.sweep[].slowest, .slowest; . != null and ((.rank | type == "number") and (.host | type == "string") and .over_median > 0.05 | not))) | "slowest")
+  (select(any(.sweep[].slowest, .slowest;
+      . != null and ((.rank | type == "number") and (.host | type == "string") and .over_median > 0.05 | not))) | "slowest")
 ] | join(" ")'
 sound() { expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"; }
 rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
@@ -33,7 +35,8 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     expect ranks 4 "$(record .ranks)"
     # a rank of the ring sends two rows, of the grid two rows, two columns of as many cells, four corners of 8 x 8
     expect "cells sent" "1024 2048 4352" "$(jq -rs 'map(select(.rung | startswith("staged")).size) | join(" ")' results.jsonl)"
-    expect "rates" true "$(jq -s 'map(select(.rung | startswith("staged"))) | all((.rate * .time_s.p50 / (4 * .size) - 1) | fabs < 1e-9)' results.jsonl)"
+    expect "rates" true "$(jq -s 'map(select(.rung | startswith("staged")))
+        | all((.rate * .time_s.p50 / (4 * .size) - 1) | fabs < 1e-9)' results.jsonl)"
     rm results.jsonl
     bench 2 halo bytes=1000 dtype=f64 >table
     sound
@@ -56,7 +59,8 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     bench 4 alltoall n=1000 >table
     sound
     expect rungs "staged_slabs staged_blocks" "$(rungs)"
-    expect "what a rank of the slabs sends" true "$(jq -s '.[0] | (.rate * .time_s.p50 / (4 * 250 * 750) - 1) | fabs < 1e-9' results.jsonl)"
+    expect "what a rank of the slabs sends" true \
+        "$(jq -s '.[0] | (.rate * .time_s.p50 / (4 * 250 * 750) - 1) | fabs < 1e-9' results.jsonl)"
     bench 4 alltoall n=37 dtype=f64 >table
     bench 2 alltoall >table
     sound

@@ -13,7 +13,9 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     expect "what it said" "r_roofline.png and r_roofline.svg" "$(cat said)"
     expect PNG 89504e47 "$(od -An -tx1 -N 4 r_roofline.png | tr -d ' ')"
     grep -q "$(jq -r .git r.jsonl | head -n 1)" r_roofline.svg
-    for word in 'star f32' 'box f64' 'star r=8' fingerprint 'unpack r=8'; do grep -q "$word" r_roofline.svg || { echo "no $word"; return 1; }; done
+    for word in 'star f32' 'box f64' 'star r=8' fingerprint 'unpack r=8'; do
+        grep -q "$word" r_roofline.svg || { echo "no $word"; return 1; }
+    done
 }
 
 @test "a sweep, one line for each rung and setting" {
@@ -22,7 +24,9 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     jq -c 'select(.rung == "star") | .family = "sweeps" | (.parameters, .sweep[].parameters).nx = 65' r.jsonl >>s.jsonl
     "$top/jobs/plot" s.jsonl other >said
     expect "what it said" "other_sweeps_radius.png and other_sweeps_radius.svg" "$(cat said)"
-    for word in 'star nx=64' 'star nx=65' 'box nx=64'; do grep -q "$word" other_sweeps_radius.svg || { echo "no $word"; return 1; }; done
+    for word in 'star nx=64' 'star nx=65' 'box nx=64'; do
+        grep -q "$word" other_sweeps_radius.svg || { echo "no $word"; return 1; }
+    done
 }
 
 @test "records without a sweep, and records of two machines, are refused" {
@@ -39,8 +43,10 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
 @test "two runs side by side: what differs by more than the bound is counted, in the rung's figure and its sweep" {
     local both='{schema: 1, device: "host", family: "f", unit: "B/s", dtype: "f32", parameters: {n: 7}}'
     jq -nc "$both"' | (.rung = "same" | .rate = 1e9), (.rung = "far" | .rate = 2e9), (.rung = "only" | .rate = 1)' >a.jsonl
-    jq -nc "$both"' | .rung = "swept" | .swept = "k" | .parameters.k = 2 | .rate = 3e12 | .sweep = [{rate: 1e12, parameters: {n: 7, k: 1}}, {rate: 3e12, parameters: {n: 7, k: 2}}]' >>a.jsonl
-    jq -c 'select(.rung != "only") | if .rung == "far" then .rate *= 1.04 elif .rung == "swept" then .sweep[0].rate *= 0.9 else .rate *= 1.02 end' a.jsonl >b.jsonl
+    jq -nc "$both"' | .rung = "swept" | .swept = "k" | .parameters.k = 2 | .rate = 3e12
+        | .sweep = [{rate: 1e12, parameters: {n: 7, k: 1}}, {rate: 3e12, parameters: {n: 7, k: 2}}]' >>a.jsonl
+    jq -c 'select(.rung != "only")
+        | if .rung == "far" then .rate *= 1.04 elif .rung == "swept" then .sweep[0].rate *= 0.9 else .rate *= 1.02 end' a.jsonl >b.jsonl
     run "$top/jobs/compare_bench" a.jsonl b.jsonl
     expect status 1 "$status"
     [[ $output == *"1 of 3 rungs differ by more than 3 %"*"2 of 4 points"* ]]
@@ -63,12 +69,24 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
 @test "what the counters deny is marked, and the exit status is 1" {
     local metric=l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op
     mkdir bin
-    jq -nc '{family: "access", rung: "offsetRead", swept: "offset", sweep: [5, 6 | {parameters: {offset: .}, foretold: {"sectors a load": ., "sectors a store": 4}}]}' >access.jsonl
-    jq -nc '{family: "launch", rung: "pipelined", parameters: {}}, {family: "launch", rung: "ilp", parameters: {loads: 2}, foretold: {occupancy: 0.5}}' >launch.jsonl
-    csv() { printf '"ID","Kernel Name","Metric Name","Metric Value"\n'; for row; do printf '"%s","k(T1 *, long)","%s","%s"\n' $row; done; }
+    jq -nc '{family: "access", rung: "offsetRead", swept: "offset",
+        sweep: [5, 6 | {parameters: {offset: .}, foretold: {"sectors a load": ., "sectors a store": 4}}]}' >access.jsonl
+    jq -nc '{family: "launch", rung: "pipelined", parameters: {}},
+        {family: "launch", rung: "ilp", parameters: {loads: 2}, foretold: {occupancy: 0.5}}' >launch.jsonl
+    csv() {
+        printf '"ID","Kernel Name","Metric Name","Metric Value"\n'
+        for row; do printf '"%s","k(T1 *, long)","%s","%s"\n' $row; done
+    }
     csv "0 ${metric}_ld.ratio 5" "0 ${metric}_st.ratio 4" "1 ${metric}_ld.ratio 7" "1 ${metric}_st.ratio 4" >access.csv
     csv "0 sm__warps_active.avg.pct_of_peak_sustained_active 1.2" "1 sm__warps_active.avg.pct_of_peak_sustained_active 48.0" >launch.csv
-    printf '#!/bin/bash\nwhile [ $# -gt 0 ]; do case $1 in --log-file) log=$2 ;; access | launch) f=$1 ;; output=*) o=${1#*=} ;; esac; shift; done\ncp $f.csv $log; cp $f.jsonl $o\n' >bin/ncu
+    cat >bin/ncu <<'END'
+#!/bin/bash
+while [ $# -gt 0 ]; do
+    case $1 in --log-file) log=$2 ;; access | launch) f=$1 ;; output=*) o=${1#*=} ;; esac
+    shift
+done
+cp $f.csv $log; cp $f.jsonl $o
+END
     printf '#!/bin/sh\n' >bin/weft
     chmod +x bin/*
     run env PATH="$PWD/bin:$PATH" "$top/jobs/ncu_bench" bin/weft

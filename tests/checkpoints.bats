@@ -149,7 +149,8 @@ endless() { # log; a run in checkpoints/ that lasts until it is told to stop; $r
 }
 
 @test "without a umask no file of a run is writable by everybody" {
-    deck d.ini "${heat[@]}" time.steps=4 checkpoint.every=2 output.final=final.h5 output.picture=p.png output.trace=t.json checkpoint.dir=a/b
+    deck d.ini "${heat[@]}" time.steps=4 checkpoint.every=2 checkpoint.dir=a/b output.final=final.h5 output.picture=p.png \
+        output.trace=t.json
     (umask 0 && weft_run 2 d.ini)
     expect "files that are made" 11 "$(find a final.* p.png t.json results.jsonl | wc -l)"
     expect "of them for everybody to write" "" "$(find . -name d.ini -prune -o -perm -o+w -print)"

@@ -1,6 +1,6 @@
-/* For tests of comm/ under MPI: one topology, and a body that runs once for every way of moving data that this machine
- * has: host, a stand-in for a GPU (staged, aware, mapped), CUDA with each transport. A way that is missing is skipped with the reason.
- * Ranks count their mismatches and agree on the sum before they assert, so that no rank leaves another in an MPI call. */
+/* For tests of comm/ under MPI: one topology, and a body that runs once for every way of moving data that this machine has:
+ * host, a stand-in for a GPU (staged, aware, mapped), CUDA with each transport. A way that is missing is skipped with the
+ * reason. Ranks count their mismatches and agree on the sum before they assert: no rank leaves another in an MPI call. */
 #ifndef COMM_HARNESS_H
 #define COMM_HARNESS_H
 

@@ -46,7 +46,8 @@ load helper
     command -v taskset >/dev/null || skip "taskset is missing, which binds a process"
     taskset -c 0 "$weft" info --json >bound.json
     expect "CPUs of a bound process" 0 "$(jq -r '.ranks[0].cpus' bound.json)"
-    [ ! -e /sys/devices/system/node/node0 ] || expect "its NUMA nodes" 1 "$(jq -r '.ranks[0].numa_nodes | split(",") | length' bound.json)"
+    [ ! -e /sys/devices/system/node/node0 ] ||
+        expect "its NUMA nodes" 1 "$(jq -r '.ranks[0].numa_nodes | split(",") | length' bound.json)"
     run "$weft" info here
     refused 2 "'here'"
 }
@@ -70,7 +71,8 @@ load helper
 }
 
 @test "--dry-run counts what a run would take: 3 ranks of 100 x 30 cells that send a row to either side" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=25 checkpoint.every=10 run.device=host run.fuse=1
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=25 checkpoint.every=10 run.device=host \
+        run.fuse=1
     launch 3 "$weft" run d.ini --dry-run >dry 2>/dev/null
     grep -q '^# ranks  *3 on 1 host, process grid 1 x 3$' dry
     grep -q '^# cells .* 100 x 30; rank [0-9] most, 3000$' dry

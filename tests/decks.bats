@@ -1,5 +1,5 @@
-# The decks of inputs/ run to the fingerprints in inputs/fingerprints, on one rank and on three: as they stand where that takes a second, else
-# made small. Those that stand as they are have the same fingerprint written in them, and so has the main job.
+# The decks of inputs/ run to the fingerprints in inputs/fingerprints, on one rank and on three: as they stand where that takes
+# a second, else made small. Those that stand as they are have the same fingerprint written in them, and so has the main job.
 load helper
 
 # As the decks' own paths are relative, in the folder above inputs/.
@@ -14,7 +14,8 @@ run_deck() { # ranks deck changes...
 @test "every deck runs to its fingerprint, on 1 rank and on 3" {
     local name wanted changes ranks runs=0
     cd "$top"
-    expect "decks listed" "$(basename -s .ini inputs/*.ini | sort | xargs)" "$(grep -v '^#' inputs/fingerprints | cut -d ' ' -f 1 | sort | xargs)"
+    expect "decks listed" "$(basename -s .ini inputs/*.ini | sort | xargs)" \
+        "$(grep -v '^#' inputs/fingerprints | cut -d ' ' -f 1 | sort | xargs)"
     while read -r name wanted changes <&4; do # mpirun reads from 0
         case $name in '#'*) continue ;; esac
         [ "$changes" != - ] || changes=

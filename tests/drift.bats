@@ -1,5 +1,5 @@
-# Ranks that drift apart keep the bits: while a run goes on its ranks are stopped at random for up to 40 ms, again and again, and no ghost of
-# another step shows in the answer, whatever the transport.
+# Ranks that drift apart keep the bits: while a run goes on its ranks are stopped at random for up to 40 ms, again and again,
+# and no ghost of another step shows in the answer, whatever the transport.
 load helper
 
 # a wave does not die down, so a wrong ghost of any step shows in the last one
@@ -14,7 +14,8 @@ drift() { # ranks deck arguments...: the pauses that were given, into $pauses
         mapfile -t ranks < <(rank_pids output.record=drift.jsonl)
         [ ${#ranks[@]} -gt 0 ] || { sleep 0.05; continue; }
         local rank=${ranks[RANDOM % ${#ranks[@]}]}
-        kill -STOP "$rank" 2>/dev/null && sleep "0.0$((RANDOM % 40 + 10))" && kill -CONT "$rank" 2>/dev/null && pauses=$((pauses + 1))
+        kill -STOP "$rank" 2>/dev/null && sleep "0.0$((RANDOM % 40 + 10))" && kill -CONT "$rank" 2>/dev/null &&
+            pauses=$((pauses + 1))
         sleep "0.00$((RANDOM % 10))"
     done
     wait $mpirun || { cat table; return 1; }

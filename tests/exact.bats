@@ -56,9 +56,11 @@ orders=(2 4 8 16)
     local i=0 order x
     for order in 2 4 6 8 10 12 14 16; do
         x=${sides[i % 5]}
-        exact problem.kind=heat problem.alpha=0.25 problem.order=$order grid.nx=53 "grid.x_low=${x%:*}" "grid.x_high=${x#*:}" time.steps=9
+        exact problem.kind=heat problem.alpha=0.25 problem.order=$order grid.nx=53 time.steps=9 \
+            "grid.x_low=${x%:*}" "grid.x_high=${x#*:}"
         x=${sides[(i + 3) % 5]}
-        exact problem.kind=wave problem.alpha=0.5 problem.order=$order grid.nx=53 "grid.x_low=${x%:*}" "grid.x_high=${x#*:}" time.steps=9
+        exact problem.kind=wave problem.alpha=0.5 problem.order=$order grid.nx=53 time.steps=9 \
+            "grid.x_low=${x%:*}" "grid.x_high=${x#*:}"
         i=$((i + 1))
     done
 }
@@ -66,7 +68,8 @@ orders=(2 4 8 16)
 @test "small and odd grids: as narrow as the radius, prime, 1 wide" {
     exact problem.kind=heat problem.alpha=0.1 problem.order=8 grid.nx=4 grid.ny=4 grid.boundary=neumann time.steps=5
     exact problem.kind=heat problem.alpha=0.2 grid.nx=1 grid.ny=17 grid.boundary=neumann problem.mode_x=0 time.steps=5
-    exact problem.kind=wave problem.alpha=0.2 problem.order=2 grid.nx=127 grid.ny=2 grid.y_low=neumann grid.y_high=neumann time.steps=5
+    exact problem.kind=wave problem.alpha=0.2 problem.order=2 grid.nx=127 grid.ny=2 time.steps=5 \
+        grid.y_low=neumann grid.y_high=neumann
     exact problem.kind=transpose grid.nx=1 grid.ny=13 time.steps=4
     exact problem.kind=transpose grid.nx=101 grid.ny=3 time.steps=4
     exact problem.kind=heat problem.alpha=0.2 grid.nx=5 time.steps=0

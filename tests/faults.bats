@@ -42,7 +42,8 @@ seen() { # fault ranks deck options...
 @test "a halo row that was not filled" {
     deck d.ini "${heat[@]}"
     seen halo_row 2 d.ini run.ranks_y=2
-    expect "the ghosts were NaN, which is no number of JSON's" null "$(jq -r 'select(.verdict == "failed") | .max_error' results.jsonl)"
+    expect "the ghosts were NaN, which is no number of JSON's" null \
+        "$(jq -r 'select(.verdict == "failed") | .max_error' results.jsonl)"
     seen halo_row 2 d.ini run.ranks_x=2
 }
 

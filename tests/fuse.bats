@@ -1,5 +1,6 @@
-# Several steps a sweep (run.fuse) in whole runs: checkpoints on the way, restarts with another number of steps, a signal, sentences, and
-# verifiers that see a halo row that was not filled. That the bits are the same is tests/test_fused_runs_same_bits.
+# Several steps a sweep (run.fuse) in whole runs: checkpoints on the way, restarts with another number of steps, a signal,
+# sentences, and verifiers that see a halo row that was not filled. That the bits are the same is
+# tests/test_fused_runs_same_bits.
 load helper
 
 plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)

@@ -39,7 +39,8 @@ completed() { # command line
     . ./completion
     touch a.ini a.txt a.h5
     mkdir folder
-    expect commands "$("$weft" --help | awk '/^  [a-z]/ { print $1 }' | { cat; echo --help; echo --version; } | sort | xargs)" "$(completed 'weft ')"
+    expect commands "$("$weft" --help | awk '/^  [a-z]/ { print $1 }' | { cat; echo --help; echo --version; } | sort | xargs)" \
+        "$(completed 'weft ')"
     expect "a command" run "$(completed 'weft ru')"
     expect options "--dry-run" "$(completed 'weft run a.ini --d')"
     expect keys "grid.nx= grid.ny=" "$(completed 'weft run a.ini grid.n')"

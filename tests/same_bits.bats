@@ -130,8 +130,8 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     done
 }
 
-# The host's bits, from a GPU, by every feed, over transports with and without the host; a checkpoint on the way holds the same level.
-# Ranks may share the GPU.
+# The host's bits, from a GPU, by every feed, over transports with and without the host; a checkpoint on the way holds the same
+# level. Ranks may share the GPU.
 gpu_choices=(
     "graph 1"
     "openmp 1"

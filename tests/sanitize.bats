@@ -8,7 +8,8 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
 @test "every kind on 1 and 4 ranks, with checkpoints, a picture and a restart" {
     local kind
     for kind in heat wave advect laplace sweep transpose; do
-        deck $kind.ini problem.kind=$kind problem.alpha=0.2 grid.nx=37 grid.ny=29 time.steps=6 checkpoint.every=3 output.picture=p.png
+        deck $kind.ini problem.kind=$kind problem.alpha=0.2 grid.nx=37 grid.ny=29 time.steps=6 checkpoint.every=3 \
+            output.picture=p.png
         [ $kind != laplace ] && [ $kind != transpose ] || sed -i '/alpha/d' $kind.ini
         weft_run 4 $kind.ini run.lanes=2 run.feed=openmp time.steps=3
         weft_alone $kind.ini run.lanes=3 run.feed=serial --restart checkpoints
@@ -19,7 +20,8 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
 
 @test "wide stars, boxes, 1D, odd sides" {
     local sides=("grid.x_low=dirichlet 0" grid.x_high=neumann)
-    deck a.ini problem.kind=heat problem.order=16 problem.alpha=0.1 problem.dtype=f32 grid.nx=35 grid.ny=33 time.steps=4 "${sides[@]}"
+    deck a.ini problem.kind=heat problem.order=16 problem.alpha=0.1 problem.dtype=f32 grid.nx=35 grid.ny=33 time.steps=4 \
+        "${sides[@]}"
     weft_run 4 a.ini run.ranks_x=2
     deck b.ini problem.kind=custom grid.nx=23 grid.ny=22 time.steps=4 \
         "problem.weights=.01 .02 .03 .04 .05 | .02 .03 .04 .05 .06 | .03 .04 .12 .04 .03 | .05 .04 .03 .02 .01 | .01 .05 .02 .04 .03"

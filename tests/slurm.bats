@@ -163,7 +163,8 @@ reaches() { # seconds job states: waits for one of them
     expect "the record is of the stopped run" exact "$(record .verdict)"
     local stopped
     stopped=$(record .steps)
-    next=$(WEFT_CHECKPOINTS=checkpoints/$job sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini time.steps=$((stopped + 9)))
+    next=$(WEFT_CHECKPOINTS=checkpoints/$job sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini \
+        time.steps=$((stopped + 9)))
     reaches 30 "$next" "COMPLETED FAILED"
     expect "steps run by the second start" "9 exact" "$(record '"\(.steps_run) \(.verdict)"')"
     local requeued

@@ -1,6 +1,6 @@
-/* The host is never further ahead of the device than a tenth of a second of steps or three ticks, however many steps a tick has, and
- * of short steps it is as far ahead as the ring of ticks allows. The device here has a clock of its own, which moves only when somebody
- * waits for it. */
+/* The host is never further ahead of the device than a tenth of a second of steps or three ticks, however many steps a tick
+ * has, and of short steps it is as far ahead as the ring of ticks allows. The device here has a clock of its own, which moves
+ * only when somebody waits for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The resolved deck reads back to the same config, byte for byte, on lines under 200 bytes, and what a deck leaves out has its default. */
+/* The resolved deck reads back to the same config, byte for byte, on lines under 200 bytes, and what a deck leaves out has its
+ * default. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Whole steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that stand beside each other in this
- * process, give after several levels the cells that the host's split steps give on the uncut grid: every image and every flag is right. */
+/* Whole steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that stand beside each other
+ * in this process, give after several levels the cells that the host's split steps give on the uncut grid: every image and
+ * every flag is right. */
 #include "cuda_twin.h"
 
 #include "whole_plan.h"

@@ -42,7 +42,8 @@ static void check_fraction(uint64_t p, uint64_t q, long double *worst)
     const long double es = ulps(s, rs), ec = ulps(c, rc);
     if (es > *worst) *worst = es;
     if (ec > *worst) *worst = ec;
-    if (!(es <= 1.0L && ec <= 1.0L)) fail_msg("2 pi %llu / %llu: %Lg and %Lg ulp", (unsigned long long)p, (unsigned long long)q, es, ec);
+    if (!(es <= 1.0L && ec <= 1.0L))
+        fail_msg("2 pi %llu / %llu: %Lg and %Lg ulp", (unsigned long long)p, (unsigned long long)q, es, ec);
     if (p % 16 != 0) return;
     elementary_sincos_pair(p, q, &ps, &pc);
     assert_true(fabsl(pair_to_long(ps) - rs) <= 0x1p-62L && fabsl(pair_to_long(pc) - rc) <= 0x1p-62L);

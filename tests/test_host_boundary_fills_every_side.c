@@ -117,7 +117,9 @@ static void many_ghosts_by_many_threads(void **state)
     (void)state;
     device *d = device_host_create(4);
     const field_shape f = field_shape_make(DTYPE_F32, 3001, 2003, 4, 4);
-    const boundary b = { { BOUNDARY_DIRICHLET, 1.5 }, { BOUNDARY_NEUMANN, 0 }, { BOUNDARY_NEUMANN, 0 }, { BOUNDARY_DIRICHLET, 0.3 } };
+    const boundary b = {
+        { BOUNDARY_DIRICHLET, 1.5 }, { BOUNDARY_NEUMANN, 0 }, { BOUNDARY_NEUMANN, 0 }, { BOUNDARY_DIRICHLET, 0.3 },
+    };
     check(d, &f, &b);
     device_destroy(&d);
 }

@@ -130,7 +130,8 @@ static void of_another_host(void **state)
 static void of_nobody(void **state)
 {
     (void)state;
-    const char *const texts[] = { "", "host=h pid=1", "\x01\x02 nothing of the kind\n", "host=h pid=1 started=1 job=- restarts=0 more\n" };
+    const char *const texts[] = { "", "host=h pid=1", "\x01\x02 nothing of the kind\n",
+                                  "host=h pid=1 started=1 job=- restarts=0 more\n" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i += SANITIZED ? 2 : 1) { /* each takes a second */
         put(texts[i]);
         expect_taken("unreadable");

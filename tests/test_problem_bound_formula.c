@@ -1,4 +1,5 @@
-/* The bound, the largest growth over all modes and the factor of a late level are those of their formulas, evaluated another way. */
+/* The bound, the largest growth over all modes and the factor of a late level are those of their formulas, evaluated another
+ * way. */
 #include <complex.h>
 #include <math.h>
 #include <setjmp.h>
@@ -51,7 +52,8 @@ static void by_hand(void **state)
     /* advect 1D alpha 1/2: weights 1/2 -1/2 0; prefixes 1/2 1 1, prev 1; limit 1 */
     near(bound(9, "kind = advect\nalpha = .5\n[grid]\nnx = 8"), half64 * (8 + 3.5 * 9 / sqrt(0.75)));
     /* custom 1 2 1, mode 2 of 8: g = 2, rho = 4: prefixes of x-1, x+1, centre: 1 2 4; F = sum 2^j 4^(4-j), j < 5 */
-    near(bound(5, "kind = custom\nweights = 1 2 1\nmode_x = 2\n[grid]\nnx = 8"), half64 * 32 * (8 + 7 * (256 + 128 + 64 + 32 + 16)));
+    near(bound(5, "kind = custom\nweights = 1 2 1\nmode_x = 2\n[grid]\nnx = 8"),
+         half64 * 32 * (8 + 7 * (256 + 128 + 64 + 32 + 16)));
     /* V = 3: its own share with a = 1, dying with the slowest mode */
     const double pi = acos(-1.0), g1 = 1 - 0.5 * (1 - cos(pi / 9)), g5 = 1 - 0.5 * (1 - cos(5 * pi / 9));
     near(bound(6, "kind = heat\nalpha = .25\nmode_x = 5\n[grid]\nnx = 8\nboundary = dirichlet 3"),
@@ -82,7 +84,8 @@ static void largest_growth(void **state)
                 }
             sampled = fmax(sampled, cabs(g));
         }
-        if (!(found >= sampled && found <= sampled * 1.01)) fail_msg("seed %llu: %.12g, sampled %.12g", (unsigned long long)seed, found, sampled);
+        if (!(found >= sampled && found <= sampled * 1.01))
+            fail_msg("seed %llu: %.12g, sampled %.12g", (unsigned long long)seed, found, sampled);
     }
     /* a filter with negative weights whose largest |g| is exactly 1, at theta = 0: no step may be lost to rounding up */
     const stencil op = { .form = STENCIL_LINE, .radius = 2, .type = DTYPE_F64, .weight = { -0.0625, -0.0625, 0.25, 0.25, 0.625 } };

@@ -1,4 +1,5 @@
-/* A mode after n steps of a plain simulation is what problem.c says, within its bound, on every pair of sides; a fault of 1e-3 is not. */
+/* A mode after n steps of a plain simulation is what problem.c says, within its bound, on every pair of sides; a fault of 1e-3
+ * is not. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -96,12 +96,15 @@ static void check_slices(const char *lines, box whole)
 static void slices(void **state)
 {
     (void)state;
-    check_slices("[problem]\nkind = heat\nalpha = .1\nmode_x = 5\n[grid]\nnx = 101\nny = 53\nboundary = dirichlet 2", box_make(0, 101, 0, 53));
-    check_slices("[problem]\nkind = advect\nalpha = .1\nmode_x = 7\n[grid]\nnx = 3000000\nny = 2000000", box_make(1000000, 1009000, 4090, 4100));
+    check_slices("[problem]\nkind = heat\nalpha = .1\nmode_x = 5\n[grid]\nnx = 101\nny = 53\nboundary = dirichlet 2",
+                 box_make(0, 101, 0, 53));
+    check_slices("[problem]\nkind = advect\nalpha = .1\nmode_x = 7\n[grid]\nnx = 3000000\nny = 2000000",
+                 box_make(1000000, 1009000, 4090, 4100));
     check_slices("[problem]\nkind = heat\nalpha = .1\nmode_x = 77777777777\n[grid]\nnx = 1000000000000\nboundary = neumann",
                  box_make(123456789012, 123456799012, 0, 1));
     check_slices("[problem]\nkind = laplace\ninitial = gaussian\n[grid]\nnx = 90\nny = 40", box_make(0, 90, 0, 40));
-    check_slices("[problem]\nkind = laplace\ninitial = gaussian\n[grid]\nnx = 1000000000000", box_make(499999990000, 499999999000, 0, 1));
+    check_slices("[problem]\nkind = laplace\ninitial = gaussian\n[grid]\nnx = 1000000000000",
+                 box_make(499999990000, 499999999000, 0, 1));
     check_slices("[problem]\nkind = laplace\ninitial = random\nseed = 4\n[grid]\nnx = 90\nny = 40", box_make(0, 90, 0, 40));
     check_slices("[problem]\nkind = laplace\ninitial = zero\n[grid]\nnx = 90000\nny = 4", box_make(0, 90000, 0, 4));
     check_slices("[problem]\nkind = transpose\n[grid]\nnx = 90\nny = 40", box_make(0, 90, 0, 40));

@@ -121,7 +121,8 @@ static void all_cases(device *d, halo_transport t)
 static void many_parts(device *d, halo_transport t)
 {
     for (int to_x = 1; to_x <= 2; to_x++)
-        assert_true(try_case(d, t, &(transpose_case){ 2301, 2003, 1, to_x, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, DTYPE_F64 }));
+        assert_true(try_case(d, t, &(transpose_case){ 2301, 2003, 1, to_x, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE,
+                                                      DTYPE_F64 }));
 }
 
 static void everything(device *d, halo_transport t)

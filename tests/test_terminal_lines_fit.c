@@ -65,7 +65,8 @@ static void no_word_is_lost(void **state)
     char text[4096] = "verdict      ", back[4096] = "", line[512];
     for (int i = 0; i < 60; i++) {
         char word[64];
-        snprintf(word, sizeof word, "%.*s%d%s", i % 37, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", i, i < 59 ? " " : "");
+        snprintf(word, sizeof word, "%.*s%d%s", i % 37, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", i,
+                 i < 59 ? " " : "");
         strcat(text, word);
     }
     char *out = wrapped(text, 13);
@@ -83,6 +84,7 @@ static void no_word_is_lost(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(short_lines_stay), cmocka_unit_test(the_limit), cmocka_unit_test(no_word_is_lost) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(short_lines_stay), cmocka_unit_test(the_limit),
+                                        cmocka_unit_test(no_word_is_lost) };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

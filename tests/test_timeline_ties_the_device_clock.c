@@ -53,7 +53,8 @@ static device make_fake(const device *host)
 /* A step whose host stamps lie around all that its device did. */
 static void take_step(timeline *t, device *d, device_stream *s, step_probe *p, int64_t level)
 {
-    device_event *const all[] = { p->begin, p->comm_begin, p->comm_posted, p->comm_resumed, p->interior_end, p->comm_end, p->shell_end };
+    device_event *const all[] = { p->begin,        p->comm_begin, p->comm_posted, p->comm_resumed,
+                                  p->interior_end, p->comm_end,   p->shell_end };
     step_detail *detail = timeline_detail(t);
     p->detail = detail;
     detail->host_s[STEP_ENTERED] = timer_now_s();
@@ -108,7 +109,8 @@ static void ties(void **state)
         json_t *file = json_load_file(path, 0, NULL), *clock;
         double error_us = 1; /* of two stamps in nanoseconds, and floats of a second */
         size_t i;
-        json_array_foreach(json_object_get(json_object_get(file, "otherData"), "ranks"), i, clock) error_us += number(clock, "device_error_us");
+        json_array_foreach(json_object_get(json_object_get(file, "otherData"), "ranks"), i, clock)
+            error_us += number(clock, "device_error_us");
         wrong += count_tied(file, error_us) != STEPS * harness.ranks;
         json_decref(file);
         wrong += unlink(path) != 0;

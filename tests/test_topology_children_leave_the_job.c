@@ -22,7 +22,8 @@ static void job_variables_go(void **state)
     (void)state;
     const char *go[] = { "OMPI_COMM_WORLD_RANK=0", "OMPI_MCA_orte_hnp_uri=1.0;tcp://10.0.0.1:5", "OMPI_MCA_ess=pmi",
                          "OMPI_MCA_ess_base_jobid=7", "OMPI_MCA_pmix=^s1,s2", "OMPI_MCA_initial_wdir=/x", "PMIX_RANK=0",
-                         "OMPI_MCA_shmem_RUNTIME_QUERY_hint=mmap", "PMI_FD=5", "SLURM_JOB_ID=1", "SLURM_PROCID=0", "HYDI_CONTROL_FD=6",
+                         "OMPI_MCA_shmem_RUNTIME_QUERY_hint=mmap", "PMI_FD=5", "SLURM_JOB_ID=1", "SLURM_PROCID=0",
+                         "HYDI_CONTROL_FD=6",
                          "MPI_LOCALRANKID=0", "PRTE_MCA_x=1", "OMPI_UNIVERSE_SIZE=2" };
     const char *stay[] = { "OMPI_MCA_btl=self,tcp", "OMPI_MCA_opal_cuda_support=0", "OMPI_MCA_pml=ucx", "UCX_TLS=all", "PATH=/bin",
                            "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "CUDA_VISIBLE_DEVICES=1",

@@ -142,7 +142,8 @@ static bool ghosts_are(const one_rank *me, int level, const field_shape *whole, 
             if (off_x && off_y && !corners) continue;
             const int64_t there = field_index(whole, me->dec.own.x0 + x, me->dec.own.y0 + y), here = field_index(f, x, y);
             const size_t size = dtype_bytes(f->type);
-            const char *seen = (const char *)me->field[level] + (size_t)here * size, *wanted = (const char *)expected + (size_t)there * size;
+            const char *seen = (const char *)me->field[level] + (size_t)here * size;
+            const char *wanted = (const char *)expected + (size_t)there * size;
             if (memcmp(seen, wanted, size) == 0) continue;
             snprintf(where, where_bytes, "(%lld, %lld)", (long long)x, (long long)y);
             return false;

@@ -82,7 +82,8 @@ static bool same_file(const char *a, const char *b, int64_t step, const char *en
 /* Two fields, cut among columns x rows of ranks, in either direction where the field is turned. */
 static checkpoint_state state_of(int64_t nx, int64_t ny, dtype type, int columns, int rows, bool turned, int64_t step)
 {
-    checkpoint_state s = { .kind = turned ? "transpose" : "wave", .type = type, .step = step, .deck = "[grid]\nnx = 5\n", .fields = 2 };
+    checkpoint_state s = { .kind = turned ? "transpose" : "wave", .type = type, .step = step,
+                           .deck = "[grid]\nnx = 5\n", .fields = 2 };
     const int rank = fixture_rank(MPI_COMM_WORLD);
     const box a = fixture_box(nx, ny, columns, rows, rank), b = fixture_box(ny, nx, rows, columns, rank);
     s.field[0] = fixture_field(turned ? "a" : "u", nx, ny, a, type);

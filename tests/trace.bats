@@ -29,12 +29,15 @@ whole='
     expect "names of each rank" 4 "$(jq -r "$spans"' | group_by(.pid) | map(map(.name) | unique |
         select(. == ["boundary fill", "feed", "feed shell", "halo begin", "interior", "messages", "pack", "shell", "unpack",
         "wait for messages"])) | length' t.json)"
-    expect threads "comm host lane 0 lane 1" "$(jq -r '[.traceEvents[] | select(.name == "thread_name" and .pid == 3).args.name] | sort | join(" ")' t.json)"
-    expect "clocks of four ranks" 4 "$(jq '.otherData.ranks | map(select(.error_us >= 0 and .device_error_us >= 0)) | length' t.json)"
+    expect threads "comm host lane 0 lane 1" \
+        "$(jq -r '[.traceEvents[] | select(.name == "thread_name" and .pid == 3).args.name] | sort | join(" ")' t.json)"
+    expect "clocks of four ranks" 4 \
+        "$(jq '.otherData.ranks | map(select(.error_us >= 0 and .device_error_us >= 0)) | length' t.json)"
     expect "the offsets of one host" "0 0 0 0" "$(jq -r '.otherData.ranks | map(.offset_us + 0) | join(" ")' t.json)"
     # no rank can have got messages that another one had not yet packed: the row of a step holds on all ranks
     expect "messages that came before they were packed" 0 "$(jq "$spans"' | group_by(.args.step) | map(
-        (map(select(.name == "pack").ts) | min) as $packed | map(select(.name == "unpack" and .ts < $packed)) | length) | add' t.json)"
+        (map(select(.name == "pack").ts) | min) as $packed
+        | map(select(.name == "unpack" and .ts < $packed)) | length) | add' t.json)"
     [ ! -e t.json.tmp ]
 }
 
@@ -46,9 +49,10 @@ whole='
     expect "levels" "1 17 33" "$(jq -r "$spans"' | map(.args.step) | unique | .[:3] | join(" ")' t.json)"
     local name of
     for name in shell:shell,boundary\ fill interior:interior,pack exchange:pack,messages,unpack; do
-        of=$(jq --arg names "${name#*:}" "$spans"' | map(select(.name as $n | $names | split(",") | index($n)).dur) | add / 2' t.json)
-        expect "seconds of ${name%%:*}, record over timeline" true "$(record ".phases.${name%%:*}.mean_s * 1e6 / 320 * $probed / $of |
-            if . > 0.9 and . < 1.1 then true else . end")"
+        of=$(jq --arg names "${name#*:}" "$spans"'
+            | map(select(.name as $n | $names | split(",") | index($n)).dur) | add / 2' t.json)
+        expect "seconds of ${name%%:*}, record over timeline" true \
+            "$(record ".phases.${name%%:*}.mean_s * 1e6 / 320 * $probed / $of | if . > 0.9 and . < 1.1 then true else . end")"
     done
 }
 

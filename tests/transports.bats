@@ -18,5 +18,6 @@ load helper
 @test "the record says what the transport was chosen from" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=2
     weft_run 2 d.ini run.device=host
-    expect "transports" "object array null" "$(record '"\(.transports.links | type) \(.transports.candidates | type) \(.transports.seconds)"')"
+    expect "transports" "object array null" \
+        "$(record '"\(.transports.links | type) \(.transports.candidates | type) \(.transports.seconds)"')"
 }
