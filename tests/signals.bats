@@ -98,6 +98,7 @@ goes_on() {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=1000000000 checkpoint.every=20000
     WEFT_FAULT=checkpoint_slow:2500 timed_run 2 d.ini run.wall_limit=12
     expect status 75 "$status"
-    [ $took_ms -lt 12000 ]
+    # what a write takes beyond those 2.5 s, of a disk that others use, cannot be known when the last one begins
+    [ $((took_ms - $(record '(.checkpoint.write_s - 2.5 * .checkpoint.count) * 1000 | floor'))) -lt 12000 ]
     expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
 }
