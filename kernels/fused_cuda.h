@@ -10,8 +10,8 @@
 /* One sweep; the pointers stand at own cell (0,0). */
 typedef struct fused_call {
     const field_shape *shape;
-    void *next;
-    const void *cur;
+    void *next, *next_prev; /* *_prev: of two levels, else NULL */
+    const void *cur, *prev;
     box cells;
     int steps; /* as the unit gave them */
     const boundary *sides;
@@ -25,6 +25,6 @@ typedef struct fused_unit {
 } fused_unit;
 
 extern const fused_unit fused_cuda_star_f32, fused_cuda_star_f64, fused_cuda_box_f32, fused_cuda_box_f64, fused_cuda_line_f32,
-    fused_cuda_line_f64;
+    fused_cuda_line_f64, fused_cuda_star_prev_f32, fused_cuda_star_prev_f64, fused_cuda_line_prev_f32, fused_cuda_line_prev_f64;
 
 #endif

@@ -3,7 +3,8 @@
  * whatever its ends computed from cells that it does not have is among those.
  *
  * Ghosts beyond dirichlet and neumann sides are imposed anew before every step, by the warps that have them. Which memory is
- * touched: of cur the 16 bytes that hold a cell of [-depth_x, nx + depth_x), of next the cells of the box. */
+ * touched: of cur and prev the 16 bytes that hold a cell of [-depth_x, nx + depth_x), of next and next_prev the cells of the
+ * box. */
 #ifndef FUSED_LINE_CUDA_CUH
 #define FUSED_LINE_CUDA_CUH
 
@@ -18,10 +19,11 @@ template <typename T, int R, int STEPS, int V> struct line_piece {
     static_assert(V % VECTOR == 0 && STORED > 0, "");
 };
 
-template <typename T, int R, int STEPS, int V>
+/* PREV: of two levels; else prev and next_prev are not used. */
+template <bool PREV, typename T, int R, int STEPS, int V>
 static __global__ void __launch_bounds__(32 * FUSED_LINE_WARPS, 4)
     line_fused_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ box cells, int64_t x_first,
-                      int64_t pieces, const __grid_constant__ fused_axis<T> ax)
+                      int64_t pieces, const __grid_constant__ fused_axis<T> ax, T *next_prev, const T *prev)
 {
     using S = line_piece<T, R, STEPS, V>;
     constexpr int VECTOR = S::VECTOR;
@@ -32,10 +34,13 @@ static __global__ void __launch_bounds__(32 * FUSED_LINE_WARPS, 4)
     const int64_t y = cells.y0 + item / pieces, x_low = x_first + item % pieces * S::STORED - S::HALO, x = x_low + lane * V;
     row_sides<T, R, V> sides;
     sides.begin(ax, x_low, lane);
-    T row[V] = {};
+    T row[V] = {}, before[V] = {};
 #pragma unroll
-    for (int v = 0; v < V; v += VECTOR)
-        if (x + v + VECTOR > -depth_x && x + v < ax.cells + depth_x) load_shared(row + v, cur + y * pitch + x + v);
+    for (int v = 0; v < V; v += VECTOR) {
+        if (x + v + VECTOR <= -depth_x || x + v >= ax.cells + depth_x) continue;
+        load_shared(row + v, cur + y * pitch + x + v);
+        if constexpr (PREV) load_shared(before + v, prev + y * pitch + x + v);
+    }
 #pragma unroll
     for (int level = 0; level < STEPS; level++) {
         T around[V + 2 * R];
@@ -50,10 +55,20 @@ static __global__ void __launch_bounds__(32 * FUSED_LINE_WARPS, 4)
         }
 #pragma unroll
         for (int v = 0; v < V; v++) row[v] = term(2 * R, around[R + v], row[v]);
+        if constexpr (PREV) {
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+                row[v] = term(STENCIL_CUDA_BETA, before[v], row[v]);
+                before[v] = around[R + v];
+            }
+        }
     }
     const box stored = { max(cells.x0, x_low + S::HALO), min(cells.x1, x_low + S::CELLS - S::HALO), y, y + 1 };
 #pragma unroll
-    for (int v = 0; v < V; v += VECTOR) store(next + y * pitch + x + v, columns_of<T>(stored, x + v), row + v);
+    for (int v = 0; v < V; v += VECTOR) {
+        store(next + y * pitch + x + v, columns_of<T>(stored, x + v), row + v);
+        if constexpr (PREV) store(next_prev + y * pitch + x + v, columns_of<T>(stored, x + v), before + v);
+    }
 }
 
 #endif

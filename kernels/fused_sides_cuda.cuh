@@ -74,7 +74,7 @@ template <typename T, int R, int V> struct row_sides {
 };
 
 template <typename T, int R, int V> struct strip_sides {
-    static constexpr int CELLS = 32 * V, Q = 2 * R, NEVER = INT_MAX / 2;
+    static constexpr int CELLS = 32 * V, NEVER = INT_MAX / 2;
     row_sides<T, R, V> x;
     /* y */
     int low_at, high_at;  /* of the rows that enter, row 0 and the first one beyond y_high, where these sides mirror */
@@ -105,7 +105,7 @@ template <typename T, int R, int V> struct strip_sides {
     }
 
     /* Before `row`, counted as those that enter, completes a row of the next level: its ghosts, and, once, the rows above row 0. */
-    template <int FIRST> __device__ __forceinline__ void impose(T (&queue)[Q][V], T (&arriving)[V], int row) const
+    template <int FIRST, int Q> __device__ __forceinline__ void impose(T (&queue)[Q][V], T (&arriving)[V], int row) const
     {
         if (x.any) {
             __shared__ __align__(16) T cells[CELLS];
@@ -116,7 +116,7 @@ template <typename T, int R, int V> struct strip_sides {
     }
 
     /* Rows -R .. -1 from rows 0 .. R-1; the queue has them all. */
-    template <int FIRST> __device__ __forceinline__ void impose_low(T (&queue)[Q][V]) const
+    template <int FIRST, int Q> __device__ __forceinline__ void impose_low(T (&queue)[Q][V]) const
     {
 #pragma unroll
         for (int k = 0; k < R; k++)
@@ -129,7 +129,8 @@ template <typename T, int R, int V> struct strip_sides {
     }
 
     /* The arriving row, which is ghost row `ghost_row` beyond y_high; the queue has the 2R rows above it. */
-    template <int FIRST> __device__ __forceinline__ void impose_high(const T (&queue)[Q][V], T (&row)[V], int ghost_row) const
+    template <int FIRST, int Q>
+    __device__ __forceinline__ void impose_high(const T (&queue)[Q][V], T (&row)[V], int ghost_row) const
     {
 #pragma unroll
         for (int k = 0; k < R; k++)

@@ -10,6 +10,9 @@
  * waits is the 2R of them that are not complete. Then only the arriving row's neighbours in x are shuffled. Border items keep rows
  * all the same: their ghost rows are known only when later rows have come.
  *
+ * Two levels (PREV): when a row is complete but for the level before, that level's queue has just let go of the row that is wanted, so
+ * a queue is one row longer. The first level's come from memory, through a ring of their own; the last two levels are stored.
+ *
  * What it costs: a strip stores 2 HALO columns less than it computes, a chunk 2 STEPS R rows less.
  *
  * Rows come through a ring in shared memory, asked for RING - 1 rows ahead (cp.async): bytes in flight cost no registers. A
@@ -20,8 +23,8 @@
  * Beyond the other sides lie data, STEPS R deep.
  *
  * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, without those beyond a mirroring side, and of each the
- * pieces that hold a cell of [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h). Of next,
- * the cells of the box. */
+ * pieces that hold a cell of [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h); of prev R
+ * rows less at either end. Of next and next_prev, the cells of the box. */
 #ifndef FUSED_STRIP_CUDA_CUH
 #define FUSED_STRIP_CUDA_CUH
 
@@ -35,7 +38,7 @@ template <typename T, int R, int STEPS, int V> struct strip_shape {
     static constexpr int CELLS = 32 * V, REACH = STEPS * R;
     static constexpr int HALO = (REACH + PIECE - 1) / PIECE * PIECE, STORED = CELLS - 2 * HALO;
     static constexpr int HEIGHTS = HALO % V == 0 ? 1 : PIECES; /* a strip's pieces end with a lane's, or not */
-    static constexpr int QUEUE = 2 * R, RING = 8;
+    static constexpr int RING = 8;
     static constexpr unsigned ROW_BYTES = CELLS * sizeof(T), RING_BYTES = RING * ROW_BYTES;
     static_assert(PIECES == 1 || PIECES == 2, "swizzled knows two");
 };
@@ -47,9 +50,9 @@ template <int PIECES> static __device__ __forceinline__ unsigned swizzled(unsign
 }
 
 /* Copies 16 bytes into shared memory if at < end, and does not wait. */
-static __device__ __forceinline__ void ask16(unsigned to, const void *from, int at, int end)
+static __device__ __forceinline__ void ask16(unsigned to, const void *from, unsigned at, unsigned end)
 {
-    asm volatile("{\n.reg .pred there;\nsetp.lt.s32 there, %2, %3;\n@there cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(to),
+    asm volatile("{\n.reg .pred there;\nsetp.lt.u32 there, %2, %3;\n@there cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(to),
                  "l"(from), "r"(at), "r"(end)
                  : "memory");
 }
@@ -85,10 +88,9 @@ static __device__ __forceinline__ void store16(double *to, const double *c, unsi
 }
 
 /* A star's row of the next level: the queue holds rows y-R .. y+R-1 from slot FIRST on, `below` is row y+R. */
-template <int FIRST, typename T, int R, int V>
-static __device__ __forceinline__ void star_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
+template <int FIRST, int R, typename T, int Q, int V>
+static __device__ __forceinline__ void star_row(const T (&queue)[Q][V], const T (&below)[V], T (&sum)[V])
 {
-    constexpr int Q = 2 * R;
     const T(&here)[V] = queue[(FIRST + R) % Q];
     T around[V + 2 * R];
     widen<R>(here, around);
@@ -147,34 +149,67 @@ template <int FIRST, typename T, int R, int V> static __device__ __forceinline__
     }
 }
 
+/* Further on in memory, so many bytes. */
+template <typename T> static __device__ __forceinline__ T *apart(T *p, int64_t bytes)
+{
+    return reinterpret_cast<T *>(reinterpret_cast<uintptr_t>(p) + (uintptr_t)bytes);
+}
+
 /* A warp at work on its item. */
-template <stencil_form FORM, typename T, int R, int STEPS, int V, bool BORDER> struct strip {
+template <stencil_form FORM, typename T, int R, int STEPS, int V, bool BORDER, bool PREV> struct strip {
     using S = strip_shape<T, R, STEPS, V>;
-    T queue[STEPS][S::QUEUE][V]; /* rows that wait; of a box's interior item, sums */
+    static_assert(FORM == STENCIL_STAR || !PREV, "a box's rows do not wait, its sums do");
+    static constexpr int QUEUE = PREV ? 2 * R + 1 : 2 * R;
+    T queue[STEPS][QUEUE][V]; /* rows that wait; of a box's interior item, sums */
     strip_sides<T, R, V> sides; /* of border items only */
     const T *from; /* what the lane asks for next */
     T *to;         /* where the lane's cells of the row that comes out next go */
     int64_t pitch;
-    int ask_end[S::PIECES];      /* rows, from REACH above the chunk on, that are asked for: none of pieces that nobody needs */
+    int64_t prev_from, prev_to;  /* bytes from `from` to what is asked for of prev, R rows above, and from `to` to next_prev */
+    unsigned ask_end[S::PIECES]; /* rows, from REACH above the chunk on, that are asked for: none of pieces that nobody needs */
+    unsigned prev_end[S::PIECES]; /* of prev, R rows less */
     unsigned height[S::HEIGHTS]; /* rows that the lane stores: none where the piece is another strip's */
     unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
 
     __device__ __forceinline__ void ask(int row)
     {
 #pragma unroll
-        for (int p = 0; p < S::PIECES; p++) ask16(put + put_row + p * 32 * 16, from + p * 32 * S::PIECE, row, ask_end[p]);
+        for (int p = 0; p < S::PIECES; p++) ask16(put + put_row + p * 32 * 16, from + p * 32 * S::PIECE, (unsigned)row, ask_end[p]);
+        if constexpr (PREV) {
+#pragma unroll
+            for (int p = 0; p < S::PIECES; p++)
+                ask16(put + S::RING_BYTES + put_row + p * 32 * 16, apart(from + p * 32 * S::PIECE, prev_from),
+                      (unsigned)(row - 2 * R), prev_end[p]);
+        }
         asked();
         from += pitch;
         put_row = (put_row + S::ROW_BYTES) % S::RING_BYTES;
     }
 
+    /* Stores row `out` of the chunk, if it is one. */
+    __device__ __forceinline__ void leave(T *at, const T (&row)[V], unsigned out) const
+    {
+        if constexpr (BORDER) {
+            sides.store(at, row, out);
+        } else {
+#pragma unroll
+            for (int p = 0; p < S::PIECES; p++) store16(at + p * S::PIECE, row + p * S::PIECE, out, height[p % S::HEIGHTS]);
+        }
+    }
+
     /* Row `row` enters, one comes out. */
     template <int SLOT> __device__ __forceinline__ void step(int row)
     {
-        T arriving[V];
+        constexpr int OLDEST = PREV ? (SLOT + 1) % QUEUE : SLOT;
+        T arriving[V], before[V] = {}; /* before: the level before the one that arrives next, its row */
+        const unsigned out = (unsigned)(row - 2 * S::REACH);
         arrived<S::RING - 2>();
 #pragma unroll
         for (int p = 0; p < S::PIECES; p++) read16((get + get_row) ^ 16 * p, arriving + p * S::PIECE);
+        if constexpr (PREV) {
+#pragma unroll
+            for (int p = 0; p < S::PIECES; p++) read16(((get + get_row) ^ 16 * p) + S::RING_BYTES, before + p * S::PIECE);
+        }
         get_row = (get_row + S::ROW_BYTES) % S::RING_BYTES;
         ask(row + S::RING - 1); /* into the place of the row before, which all lanes have read */
 #pragma unroll
@@ -183,41 +218,41 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool BORDER> s
                 box_sums<SLOT, T, R, V>(queue[level], arriving);
                 continue;
             }
-            if constexpr (BORDER) sides.template impose<SLOT>(queue[level], arriving, row - level * R);
+            if constexpr (PREV)
+                if (level == STEPS - 1) leave(apart(to, prev_to), arriving, out + R);
+            if constexpr (BORDER) sides.template impose<OLDEST>(queue[level], arriving, row - level * R);
             T sum[V] = {};
             if constexpr (FORM == STENCIL_BOX) box_row<SLOT, T, R, V>(queue[level], arriving, sum);
-            else star_row<SLOT, T, R, V>(queue[level], arriving, sum);
+            else star_row<OLDEST, R>(queue[level], arriving, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
+                if constexpr (PREV) {
+                    sum[v] = term(STENCIL_CUDA_BETA, before[v], sum[v]);
+                    before[v] = queue[level][OLDEST][v];
+                }
                 queue[level][SLOT][v] = arriving[v];
                 arriving[v] = sum[v];
             }
         }
-        const unsigned out = (unsigned)(row - 2 * S::REACH);
-        if constexpr (BORDER) {
-            sides.store(to, arriving, out);
-        } else {
-#pragma unroll
-            for (int p = 0; p < S::PIECES; p++) store16(to + p * S::PIECE, arriving + p * S::PIECE, out, height[p % S::HEIGHTS]);
-        }
+        leave(to, arriving, out);
         to += pitch;
     }
 
     template <int U, int UNROLL> __device__ __forceinline__ void steps(int row)
     {
-        step<U % S::QUEUE>(row + U);
+        step<U % QUEUE>(row + U);
         if constexpr (U + 1 < UNROLL) steps<U + 1, UNROLL>(row);
     }
 };
 
-template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool BORDER>
+template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool BORDER, bool PREV>
 static __global__ void __launch_bounds__(32, BLOCKS)
     strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
-                 const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay)
+                 const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay, T *next_prev, const T *prev)
 {
     using S = strip_shape<T, R, STEPS, V>;
-    static_assert(UNROLL % S::QUEUE == 0, "the queue must stand as it did when the loop comes round");
-    __shared__ __align__(32) char ring[S::RING_BYTES];
+    static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0, "the queue must stand as it did when the loop comes round");
+    __shared__ __align__(32) char ring[(PREV ? 2 : 1) * S::RING_BYTES];
 #if __CUDA_ARCH__ >= 900
     /* Border items: the interior's kernel may come, it shares no cell with this one. */
     if (BORDER) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -232,18 +267,26 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     const int height = (int)min((int64_t)part.height, part.cells.y1 - y_low), rows = height + 2 * S::REACH;
     const int64_t stored_low = max(part.cells.x0, x_low + S::HALO), stored_high = min(part.cells.x1, x_low + S::CELLS - S::HALO);
 
-    strip<FORM, T, R, STEPS, V, BORDER> s = {};
+    strip<FORM, T, R, STEPS, V, BORDER, PREV> s = {};
     if constexpr (BORDER) s.sides.begin(ax, ay, x_low, y_low - S::REACH, rows, stored_low, stored_high, height);
     const int data_end = BORDER ? min(rows, s.sides.high_at) : rows;
+    const int prev_end = (BORDER ? min(rows - R, s.sides.high_at) : rows - R) - R;
     s.from = cur + (y_low - S::REACH) * pitch + x_low + lane * S::PIECE;
     s.to = next + (y_low - 2 * S::REACH) * pitch + x;
     s.pitch = pitch;
+    if constexpr (PREV) {
+        s.prev_from = (int64_t)((uintptr_t)prev - (uintptr_t)cur) - R * pitch * (int64_t)sizeof(T);
+        s.prev_to = (int64_t)((uintptr_t)next_prev - (uintptr_t)next) + R * pitch * (int64_t)sizeof(T);
+    }
 #pragma unroll
     for (int p = 0; p < S::PIECES; p++) {
         const int64_t asks_at = x_low + (int64_t)(p * 32 + lane) * S::PIECE, stores_at = x + p * S::PIECE;
-        s.ask_end[p] = asks_at + S::PIECE > -depth_x && asks_at < ax.cells + depth_x ? data_end : 0;
+        const bool asks = asks_at + S::PIECE > -depth_x && asks_at < ax.cells + depth_x;
+        s.ask_end[p] = asks ? (unsigned)data_end : 0;
+        s.prev_end[p] = asks ? (unsigned)prev_end : 0;
         if (p < S::HEIGHTS) s.height[p] = stored_low <= stores_at && stores_at < stored_high ? (unsigned)height : 0;
         asm volatile("" : "+r"(s.ask_end[p]), "+r"(s.height[p % S::HEIGHTS])); /* or they are worked out anew for every row */
+        if (PREV) asm volatile("" : "+r"(s.prev_end[p]));
     }
     const unsigned first = (unsigned)__cvta_generic_to_shared(ring);
     s.put = first + 16 * swizzled<S::PIECES>(lane);             /* its next piece 32 pieces on */

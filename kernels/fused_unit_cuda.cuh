@@ -11,14 +11,14 @@ template <typename T> static inline fused_axis<T> axis_of(int64_t cells, const b
              (T)low.value, (T)high.value };
 }
 
-/* One radius and number of steps. Strips of 32 V cells, the rows' loop unrolled UNROLL times, registers for BLOCKS warps an SM. Border
- * strips may be narrower: they need registers for their sides. */
-template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_V, int EDGE_UNROLL>
+/* One radius and number of steps; PREV: of two levels. Strips of 32 V cells, the rows' loop unrolled UNROLL times, registers for
+ * BLOCKS warps an SM. Border strips may be narrower: they need registers for their sides. */
+template <stencil_form FORM, bool PREV, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_V, int EDGE_UNROLL>
 struct fused_instance {
     using S = strip_shape<T, R, STEPS, V>;
     using EDGE = strip_shape<T, R, STEPS, EDGE_V>;
-    static constexpr auto interior = strip_kernel<FORM, T, R, STEPS, V, UNROLL, BLOCKS, false>;
-    static constexpr auto border = strip_kernel<FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, true>;
+    static constexpr auto interior = strip_kernel<FORM, T, R, STEPS, V, UNROLL, BLOCKS, false, PREV>;
+    static constexpr auto border = strip_kernel<FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, true, PREV>;
 
     static cudaError_t prepare()
     {
@@ -41,7 +41,8 @@ struct fused_instance {
         const fused_plan plan = fused_plan_make(strip, f, c->cells, c->sides);
         const fused_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high), ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
         if (plan.border.items > 0)
-            border<<<plan.border.items, 32, 0, c->stream>>>((T *)c->next, (const T *)c->cur, f->pitch, f->depth_x, plan.border, ax, ay);
+            border<<<plan.border.items, 32, 0, c->stream>>>((T *)c->next, (const T *)c->cur, f->pitch, f->depth_x, plan.border, ax,
+                                                            ay, (T *)c->next_prev, (const T *)c->prev);
         if (plan.interior.items == 0) return cudaGetLastError();
 
         /* It need not wait for the border items to end, where the GPU knows of that (griddepcontrol, sm_90). */
@@ -54,14 +55,15 @@ struct fused_instance {
         config.stream = c->stream;
         config.attrs = &beside;
         config.numAttrs = plan.border.items > 0 && newer >= 9 ? 1 : 0;
-        e = cudaLaunchKernelEx(&config, interior, (T *)c->next, (const T *)c->cur, f->pitch, (int)f->depth_x, plan.interior, ax, ay);
+        e = cudaLaunchKernelEx(&config, interior, (T *)c->next, (const T *)c->cur, f->pitch, (int)f->depth_x, plan.interior, ax, ay,
+                               (T *)c->next_prev, (const T *)c->prev);
         const cudaError_t last = cudaGetLastError();
         return e != cudaSuccess ? e : last;
     }
 };
 
 /* Lines of one radius and number of steps, V cells a lane. */
-template <typename T, int R, int STEPS, int V> struct fused_line_instance {
+template <bool PREV, typename T, int R, int STEPS, int V> struct fused_line_instance {
     using S = line_piece<T, R, STEPS, V>;
     static cudaError_t prepare() { return cudaSuccess; }
     static cudaError_t sweep(const fused_call *c)
@@ -71,9 +73,10 @@ template <typename T, int R, int STEPS, int V> struct fused_line_instance {
         const int64_t over = cells.x0 % S::VECTOR, x_first = cells.x0 - (over < 0 ? over + S::VECTOR : over);
         const int64_t pieces = (cells.x1 - x_first + S::STORED - 1) / S::STORED, items = pieces * box_height(cells);
         if (box_empty(cells)) return cudaSuccess;
-        line_fused_kernel<T, R, STEPS, V><<<(unsigned)((items + FUSED_LINE_WARPS - 1) / FUSED_LINE_WARPS), 32 * FUSED_LINE_WARPS, 0,
-                                            c->stream>>>((T *)c->next, (const T *)c->cur, f->pitch, f->depth_x, cells, x_first, pieces,
-                                                         axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high));
+        const unsigned blocks = (unsigned)((items + FUSED_LINE_WARPS - 1) / FUSED_LINE_WARPS);
+        line_fused_kernel<PREV, T, R, STEPS, V><<<blocks, 32 * FUSED_LINE_WARPS, 0, c->stream>>>(
+            (T *)c->next, (const T *)c->cur, f->pitch, f->depth_x, cells, x_first, pieces,
+            axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high), (T *)c->next_prev, (const T *)c->prev);
         return cudaGetLastError();
     }
 };
@@ -86,9 +89,11 @@ struct fused_entry {
 
 /* An entry: radius, steps, and what the instance takes besides. */
 #define FUSED(R, STEPS, ...) { R, STEPS, __VA_ARGS__::prepare, __VA_ARGS__::sweep }
-#define FUSED_STAR(T, R, STEPS, ...) FUSED(R, STEPS, fused_instance<STENCIL_STAR, T, R, STEPS, __VA_ARGS__>)
-#define FUSED_BOX(T, R, STEPS, ...) FUSED(R, STEPS, fused_instance<STENCIL_BOX, T, R, STEPS, __VA_ARGS__>)
-#define FUSED_LINE(T, R, STEPS, V) FUSED(R, STEPS, fused_line_instance<T, R, STEPS, V>)
+#define FUSED_STAR(T, R, STEPS, ...) FUSED(R, STEPS, fused_instance<STENCIL_STAR, false, T, R, STEPS, __VA_ARGS__>)
+#define FUSED_STAR_PREV(T, R, STEPS, ...) FUSED(R, STEPS, fused_instance<STENCIL_STAR, true, T, R, STEPS, __VA_ARGS__>)
+#define FUSED_BOX(T, R, STEPS, ...) FUSED(R, STEPS, fused_instance<STENCIL_BOX, false, T, R, STEPS, __VA_ARGS__>)
+#define FUSED_LINE(T, R, STEPS, V) FUSED(R, STEPS, fused_line_instance<false, T, R, STEPS, V>)
+#define FUSED_LINE_PREV(T, R, STEPS, V) FUSED(R, STEPS, fused_line_instance<true, T, R, STEPS, V>)
 
 /* A unit's functions over its table, longest sweeps first. */
 template <const fused_entry *TABLE, int ENTRIES> struct fused_table {

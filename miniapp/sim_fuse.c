@@ -23,9 +23,7 @@ static const double trial_gain = 0.9; /* of a single step's time, a fused one's 
 /* NULL, or why there is no sweep of several steps, as a sentence part. */
 static const char *no_fused_sweep(const sim *s)
 {
-    const stencil *op = &s->prob.op;
     if (sim_turns(s)) return "there are transposes between the sums of a step";
-    if (op->has_prev && s->dev->kind == DEVICE_CUDA) return "on GPUs there is no sweep of several steps that read two levels";
     if (s->dev->fused_steps(s->dev, 1) > 0) return NULL;
     return "there is no sweep of several steps of a radius that large on this device";
 }

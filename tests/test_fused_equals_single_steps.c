@@ -191,14 +191,14 @@ static stencil op_of(stencil_form form, int radius, int kind)
 static void small(void **state)
 {
     (void)state;
-    static const int steps[] = { 1, 2, 3, 4, 8, 12 };
+    static const int steps[] = { 1, 2, 3, 4, 8, 16 };
     static const int64_t sizes[][2] = { { 4, 4 }, { 9, 5 }, { 37, 23 }, { 130, 41 }, { 261, 90 } };
     for (stencil_form form = STENCIL_LINE; form <= STENCIL_BOX; form++)
         for (int radius = 1; radius <= (form == STENCIL_BOX ? 2 : 4); radius++)
             for (int kind = 0; kind < KINDS; kind++) {
                 problem p = { .op = op_of(form, radius, kind) };
                 bind_random(&p.op);
-                if (tested->fused_steps(tested, 12) == 0) continue;
+                if (tested->fused_steps(tested, 16) == 0) continue;
                 for (int k = 0; k < (int)(sizeof steps / sizeof *steps); k++)
                     for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++)
                         for (int turn = 0; turn < (p.op.has_prev ? (k + size) % 2 : 2); turn++) { /* two levels: of each some */

@@ -1,0 +1,18 @@
+/* Fused sweeps of f32 stars of two levels, and the constant memory that holds their weights. */
+#include "fused_unit_cuda.cuh"
+
+static constexpr fused_entry table[] = {
+    FUSED_STAR_PREV(float, 1, 16, 4, 3, 8, 4, 3), FUSED_STAR_PREV(float, 1, 12, 4, 3, 8, 4, 3),
+    FUSED_STAR_PREV(float, 1, 8, 8, 3, 8, 4, 3), FUSED_STAR_PREV(float, 1, 4, 8, 3, 8, 4, 3),
+    FUSED_STAR_PREV(float, 1, 2, 8, 3, 8, 4, 3), FUSED_STAR_PREV(float, 1, 1, 4, 3, 8, 4, 3),
+    FUSED_STAR_PREV(float, 2, 8, 4, 5, 8, 4, 5), FUSED_STAR_PREV(float, 2, 6, 4, 5, 8, 4, 5),
+    FUSED_STAR_PREV(float, 2, 4, 8, 5, 8, 4, 5), FUSED_STAR_PREV(float, 2, 2, 8, 5, 8, 4, 5),
+    FUSED_STAR_PREV(float, 2, 1, 4, 5, 8, 4, 5),
+    FUSED_STAR_PREV(float, 3, 6, 4, 7, 8, 4, 7), FUSED_STAR_PREV(float, 3, 4, 4, 7, 12, 4, 7),
+    FUSED_STAR_PREV(float, 3, 2, 4, 7, 12, 4, 7), FUSED_STAR_PREV(float, 3, 1, 4, 7, 12, 4, 7),
+    FUSED_STAR_PREV(float, 4, 4, 4, 9, 8, 4, 9), FUSED_STAR_PREV(float, 4, 3, 4, 9, 12, 4, 9),
+    FUSED_STAR_PREV(float, 4, 2, 4, 9, 12, 4, 9), FUSED_STAR_PREV(float, 4, 1, 4, 9, 12, 4, 9),
+};
+using functions = fused_table<table, sizeof table / sizeof *table>;
+
+const fused_unit fused_cuda_star_prev_f32 = { functions::upload, functions::steps, functions::sweep };
