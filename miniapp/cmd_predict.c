@@ -36,7 +36,7 @@ static const struct {
     { "between_gbs", "GB/s that leave a host (25, unless a record of several hosts tells)" },
     { "file_gbs", "GB/s of a file, all ranks together (unless a record with checkpoints tells)" },
     { "mtbf_hours", "of one host: mean time between failures, for the interval of checkpoints" },
-    { "output", "FILE.jsonl: the lines as records, which jobs/plot --predicted draws" },
+    { "output", "FILE.jsonl: the lines as records, appended, which jobs/plot --predicted draws" },
     { "check",
       "FILE,... instead of a deck: the steps of these runs beside what is predicted for them; status 1 if one is 10 % off; "
       "where it is the same as from, an exchange alone is as the run measured it" },
@@ -111,9 +111,13 @@ static bool take(asked *a, const char *word, bool *mine, char *why, size_t why_b
         return false;
     } else {
         if (!positive(key, given, &n, why, why_bytes)) return false;
-        if (strcmp(key, "per_host") == 0)
-            a->study.per_host = n < 1 ? 1 : n > 1e6 ? 1000000 : (int)n;
-        else if (strcmp(key, "mtbf_hours") == 0)
+        if (strcmp(key, "per_host") == 0) {
+            if (n != floor(n) || n > 1e6) {
+                snprintf(why, why_bytes, "per_host = %.200s: a whole number from 1 to 1000000", given);
+                return false;
+            }
+            a->study.per_host = (int)n;
+        } else if (strcmp(key, "mtbf_hours") == 0)
             a->study.mtbf_h = n;
         else if (strcmp(key, "between_us") == 0)
             a->between_us = n;
@@ -178,10 +182,10 @@ static void print_line(const predict_plan *l, double efficiency)
 {
     char step[32], grid[48], write[32], interval[32];
     snprintf(grid, sizeof grid, "%d x %d", l->of.ranks_x, l->of.ranks_y);
-    printf("%6d %6d %10s %-9s %-5s %8s %6.3f  %-9s %8.3g", l->of.ranks, l->hosts, grid,
-           l->of.ranks > 1 ? config_transport_name(l->of.transport) : "-", l->of.feed ? "graph" : "host",
+    printf("%6d %6d %10s %-6s %-5s %4d %7s %6.3f  %-10s %7.3g", l->of.ranks, l->hosts, grid,
+           l->of.ranks > 1 ? config_transport_name(l->of.transport) : "-", l->of.feed ? "graph" : "host", l->of.fuse,
            seconds_text(step, sizeof step, l->time.step_s), efficiency, l->time.bottleneck, l->memory_bytes * 1e-9);
-    printf(" %8s %8s", seconds_text(write, sizeof write, l->write_s), seconds_text(interval, sizeof interval, l->interval_s));
+    printf(" %7s %7s", seconds_text(write, sizeof write, l->write_s), seconds_text(interval, sizeof interval, l->interval_s));
     if (isnan(l->waste))
         printf(" %5s\n", "-");
     else
@@ -191,15 +195,15 @@ static void print_line(const predict_plan *l, double efficiency)
 static json_t *line_json(const predict_plan *l, double efficiency, const asked *a, const char *between)
 {
     const predict_time *t = &l->time;
-    return json_pack("{s:s, s:b, s:s, s:s, s:{s:s, s:s, s:i}, s:{s:f, s:f}, s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:s, s:o, "
-                     "s:o, s:o, s:o, s:s}",
+    return json_pack("{s:s, s:b, s:s, s:s, s:{s:s, s:s, s:i}, s:{s:f, s:f}, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:s, "
+                     "s:o, s:o, s:o, s:o, s:s}",
                      "program", "weft", "predicted", 1, "mode", a->study.weak ? "weak" : "strong", "from", a->from, "problem",
                      "kind", config_kind_name(l->of.kind), "dtype", dtype_name(l->of.type), "radius", l->of.radius, "grid", "nx",
                      l->of.nx, "ny", l->of.ny, "ranks", l->of.ranks, "hosts", l->hosts, "ranks_x", l->of.ranks_x, "ranks_y",
-                     l->of.ranks_y, "transport", config_transport_name(l->of.transport), "feed", l->of.feed ? "graph" : "host",
+                     l->of.ranks_y, "fuse", l->of.fuse, "transport", config_transport_name(l->of.transport), "feed", l->of.feed ? "graph" : "host",
                      "step_s", record_number(t->step_s), "efficiency", record_number(efficiency), "parts_s",
-                     json_pack("{s:o, s:o, s:o, s:o, s:o}", "memory", record_number(t->memory_s), "launches",
-                               record_number(t->launches_s), "exchange", record_number(t->exchange_s), "transpose",
+                     json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "memory", record_number(t->memory_s), "arithmetic",
+                               record_number(t->arithmetic_s), "launches", record_number(t->launches_s), "exchange", record_number(t->exchange_s), "transpose",
                                record_number(t->turn_s), "norm", record_number(t->norm_s)),
                      "bottleneck", t->bottleneck, "memory_bytes", record_number(l->memory_bytes), "checkpoint_s",
                      record_number(l->write_s), "interval_s", record_number(l->interval_s), "waste", record_number(l->waste),
@@ -213,7 +217,7 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
     printf("predicted    %s, %s, order %d, %" PRId64 " x %" PRId64 " cells%s\n", config_kind_name(c->problem.kind),
            dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, a->study.weak ? " a rank" : "");
     print_machine(r, between);
-    printf("%6s %6s %10s %-9s %-5s %8s %6s  %-9s %8s %8s %8s %5s\n", "ranks", "hosts", "grid", "transport", "feed", "step",
+    printf("%6s %6s %10s %-6s %-5s %4s %7s %6s  %-10s %7s %7s %7s %5s\n", "ranks", "hosts", "grid", "by", "feed", "fuse", "step",
            "effic.", "most is", "GB/rank", "to file", "every", "lost");
     for (int i = 0; i < a->counts; i++) {
         predict_plan l;
@@ -243,16 +247,16 @@ static int check(const predict_records *r, const asked *a)
     int checked = 0, far = 0, unknown = 0;
     double worst = 0;
     const bool own = strcmp(a->check, a->from) == 0; /* then an exchange alone is as long as the run itself found it */
-    if (!predict_records_read(&measured, a->check, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "check: %s", why);
-    printf("%-28s %4s %-13s %13s %5s %-18s %8s %8s %7s\n", "file", "line", "problem", "cells", "ranks", "moved by", "measured",
-           "foretold", "%");
+    if (!predict_records_read(&measured, a->check, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "check = %s", why);
+    printf("%-20s %4s %-13s %13s %5s %-12s %-10s %8s %8s %7s\n", "file", "line", "problem", "cells", "ranks", "moved by", "steps",
+           "measured", "foretold", "%");
     for (int i = 0; i < measured.runs; i++) {
         const predict_run *m = &measured.run[i];
         predict_case run = m->of;
         const predict_case *const c = &run;
         if (!own) run.exchange_alone_s = 0;
         static const char *const forms[] = { "whole", "split", "turned" };
-        char cells[48], grid[32], problem[32], moved[48];
+        char cells[48], grid[32], problem[32], moved[48], form[24];
         if (!predict_knows(&r->machine, c)) {
             unknown++;
             continue;
@@ -260,10 +264,11 @@ static int check(const predict_records *r, const asked *a)
         const double s = predict_step(&r->machine, c).step_s, off = 100 * (s / m->step_s - 1);
         snprintf(cells, sizeof cells, "%.0fx%.0f", c->nx, c->ny);
         snprintf(grid, sizeof grid, "%dx%d", c->ranks_x, c->ranks_y);
-        snprintf(problem, sizeof problem, "%s %s", config_kind_name(c->kind), dtype_name(c->type));
-        snprintf(moved, sizeof moved, "%s %s %s", c->ranks > 1 ? config_transport_name(c->transport) : "none", forms[c->form],
-                 c->feed ? "graph" : "host");
-        printf("%-28.28s %4d %-13s %13s %5s %-18s %8s %8s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved,
+        snprintf(problem, sizeof problem, "%.9s%d %s", config_kind_name(c->kind), c->radius, dtype_name(c->type));
+        snprintf(moved, sizeof moved, "%s %s", c->ranks > 1 ? config_transport_name(c->transport) : "none", c->feed ? "graph" : "host");
+        if (c->fuse > 1) snprintf(form, sizeof form, "%d a sweep", c->fuse);
+        else snprintf(form, sizeof form, "%s", forms[c->form]);
+        printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %8s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved, form,
                seconds_text(step, sizeof step, m->step_s), seconds_text(foretold, sizeof foretold, s), off,
                fabs(off) > 10 ? "*" : "");
         checked++;
@@ -285,7 +290,7 @@ static int run_predict(asked *a, int rest, char **words)
     request q;
     int status;
     if (!a->from) return cmd_say(CHECK_EXIT_USAGE, "predict needs from=FILE,...: records of the machine");
-    if (!predict_records_read(&r, a->from, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "%s", why);
+    if (!predict_records_read(&r, a->from, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "from = %s", why);
     assume(&r.machine, a, between, sizeof between);
     if (a->check) {
         status = check(&r, a);

@@ -1,5 +1,5 @@
-/* weft run --dry-run: what a run would take, and what would refuse it, from the sizes of what was made for it; no step is taken and
- * no field is read. */
+/* weft run --dry-run: what a run would take, and what would refuse it, from the sizes of what was made for it; and how long a step
+ * takes, from some on random values. */
 #ifndef DRY_RUN_H
 #define DRY_RUN_H
 

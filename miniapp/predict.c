@@ -23,6 +23,8 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
         m->split_device_s[f] = split_device[f] * launch_s;
     }
     m->norm_s = 4 * launch_s;
+    m->fused_mirrors = 1;
+    for (int f = 0; f < PREDICT_FEEDS; f++) m->sweep_fixed_s[f] = (f ? 4 : 5) * launch_s;
     for (int t = 0; t < PREDICT_TRANSPORTS; t++) {
         m->exchange[t] = (predict_link){ NAN, NAN };
         m->turn_bytes_per_s[t] = NAN;
@@ -88,22 +90,19 @@ bool predict_may_graph(const predict_machine *m, const predict_case *c)
 
 bool predict_knows(const predict_machine *m, const predict_case *c)
 {
-    if (m->copies == 0) return false;
+    if (m->copies == 0 || (c->fuse > 1 && !predict_knows_fused(m, c))) return false;
     if (c->ranks == 1) return true;
     if (predict_hosts(c) > 1 && isnan(m->between.alpha_s)) return false;
     if (c->form == PREDICT_TURNED) return !isnan(m->turn_bytes_per_s[c->transport]);
     return c->form == PREDICT_WHOLE || c->exchange_alone_s > 0 || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
 }
 
+/* Of a halo as deep as one step or sweep reaches. */
+static double depth_bytes(const predict_case *c) { return c->radius * fmax(1, c->fuse) * (double)dtype_bytes(c->type); }
+
 /* Bytes to one neighbour along either axis; 0 where the axis is not cut. */
-static double row_bytes(const predict_case *c)
-{
-    return c->ranks_y > 1 ? c->nx / c->ranks_x * c->radius * (double)dtype_bytes(c->type) : 0;
-}
-static double column_bytes(const predict_case *c)
-{
-    return c->ranks_x > 1 ? c->ny / c->ranks_y * c->radius * (double)dtype_bytes(c->type) : 0;
-}
+static double row_bytes(const predict_case *c) { return c->ranks_y > 1 ? c->nx / c->ranks_x * depth_bytes(c) : 0; }
+static double column_bytes(const predict_case *c) { return c->ranks_x > 1 ? c->ny / c->ranks_y * depth_bytes(c) : 0; }
 
 /* Ranks go along x first: a host has a strip of one row of ranks, or whole rows of them. */
 static double between_bytes(const predict_case *c)
@@ -154,6 +153,7 @@ static const char *largest(const predict_time *t)
         const char *name;
         double s;
     } part[] = { { "memory", t->memory_s },
+                 { "arithmetic", t->arithmetic_s },
                  { "launches", t->launches_s },
                  { "exchange", t->exchange_s },
                  { "transpose", t->turn_s },
@@ -164,8 +164,37 @@ static const char *largest(const predict_time *t)
     return part[most].name;
 }
 
+static double norm_s(const predict_machine *m, const predict_case *c)
+{
+    const int hosts = predict_hosts(c);
+    return m->norm_s + (hosts > 1 ? m->between.alpha_s * ceil(log2(hosts)) : 0);
+}
+
+/* Per step, of a sweep of several. */
+static predict_time fused_step(const predict_machine *m, const predict_case *c)
+{
+    const double sweep_s = predict_sweep_s(m, c), copied_s = fmin(sweep_s, predict_copied_s(m, c)), steps = c->fuse;
+    predict_time t = { .exchange_alone_s = exchange_alone_s(m, c) };
+    t.memory_s = copied_s / steps;
+    t.arithmetic_s = (sweep_s - copied_s) / steps;
+    t.launches_s = m->sweep_fixed_s[c->feed] / steps;
+    t.exchange_s = fmax(0, t.exchange_alone_s - sweep_s) / steps;
+    t.step_s = t.memory_s + t.arithmetic_s + t.launches_s + t.exchange_s;
+    if (c->norm_every > 0) {
+        predict_case single = *c;
+        single.fuse = 1;
+        single.norm_every = 0;
+        single.exchange_alone_s = 0;
+        t.norm_s = (predict_step(m, &single).step_s - t.step_s + norm_s(m, c)) / (double)c->norm_every;
+        t.step_s += t.norm_s;
+    }
+    t.bottleneck = largest(&t);
+    return t;
+}
+
 predict_time predict_step(const predict_machine *m, const predict_case *c)
 {
+    if (c->fuse > 1) return fused_step(m, c);
     predict_time t = { 0 };
     const double bytes = predict_words(c->kind) * predict_cells(c) * (double)dtype_bytes(c->type);
     const bool two_hosts = predict_hosts(c) > 1, kernels = driven_by_kernels(c->transport) && !two_hosts;
@@ -190,8 +219,7 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
             t.turn_s = fmax(0, t.turn_s - t.memory_s);
         break;
     }
-    if (c->norm_every > 0)
-        t.norm_s = (m->norm_s + (two_hosts ? m->between.alpha_s * ceil(log2(predict_hosts(c))) : 0)) / (double)c->norm_every;
+    if (c->norm_every > 0) t.norm_s = norm_s(m, c) / (double)c->norm_every;
     t.launches_s = fmax(t.launches_s, host_floor_s(m, c) - t.memory_s - t.exchange_s);
     t.step_s = t.memory_s + t.launches_s + t.exchange_s + t.turn_s + t.norm_s;
     t.bottleneck = largest(&t);

@@ -2,14 +2,17 @@
  *
  *   memory    words x cells of a rank, at the rate of device copies of that many bytes (times what the stencil reached of it on
  *             one rank, where a record says so)
- *   launches  a fixed cost a step, by its form and by who feeds it; and what the thread that enqueues takes longer than all the
- * rest exchange  alpha + bytes / beta of the link class: hidden behind the interior where MPI moves the cells, beside it where
+ *   arithmetic  what a sweep of several steps (run.fuse) takes beyond the copy of its field, cells computed twice included
+ *             (predict_fused.c); its exchange is as many steps deep, and hidden behind all of them
+ *   launches  a fixed cost a step or sweep, by its form and by who feeds it; and what the thread that enqueues takes longer than
+ *             all the rest
+ *   exchange  alpha + bytes / beta of the link class: hidden behind the interior where MPI moves the cells, beside it where
  *             kernels do (they take the interior's place); of whole steps a fixed cost of having neighbours at all
  *   turn      the distributed transpose: the bytes that leave a rank at the rate of the all-to-all
- *   norm      a fixed cost, with an all-reduce over the hosts
+ *   norm      a fixed cost, with an all-reduce over the hosts; of fused steps also the single step that it wants
  *
  * Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
- * lanes, fused sweeps, columns of whole steps. Costs that no record tells are multiples of a kernel's launch, as they were on
+ * lanes, columns of whole steps and of sweeps. Costs that no record tells are multiples of a kernel's launch, as they were on
  * H200s. */
 #ifndef PREDICT_H
 #define PREDICT_H
@@ -23,7 +26,8 @@ enum {
     PREDICT_RATES_MAX = 64,
     PREDICT_TRANSPORTS = CONFIG_TRANSPORT_NCCL + 1,
     PREDICT_KINDS = CONFIG_SWEEP + 1,
-    PREDICT_ORDERS = 9
+    PREDICT_ORDERS = 9,
+    PREDICT_SWEEPS_MAX = 128
 };
 typedef enum predict_form { PREDICT_WHOLE, PREDICT_SPLIT, PREDICT_TURNED } predict_form;
 enum { PREDICT_FEEDS = 2 }; /* 0: a host thread enqueues every step; 1: graphs */
@@ -31,6 +35,14 @@ enum { PREDICT_FEEDS = 2 }; /* 0: a host thread enqueues every step; 1: graphs *
 typedef struct predict_link {
     double alpha_s, bytes_per_s;
 } predict_link; /* alpha_s NaN: not known */
+
+typedef struct predict_sweep {
+    config_kind kind;
+    dtype type;
+    int radius, steps;
+    bool line; /* a grid of one dimension */
+    double cell_s; /* of a large field on one rank: of a cell that is computed, in all steps together */
+} predict_sweep;
 
 typedef struct predict_machine {
     bool cuda;
@@ -46,6 +58,10 @@ typedef struct predict_machine {
         split_device_s[PREDICT_FEEDS]; /* of a split step over MPI, or over kernels' own transports */
     double host_s[PREDICT_TRANSPORTS]; /* split steps over kernels: of the thread that enqueues one; 0: not known */
     double norm_s;
+    predict_sweep sweep[PREDICT_SWEEPS_MAX]; /* those of several steps that a record tells of */
+    int sweeps;
+    double sweep_fixed_s[PREDICT_FEEDS]; /* of a sweep of several steps, whatever its size: until all warps compute and when they end */
+    double fused_mirrors;                /* how many times as long it takes with sides that are no ghosts, in two dimensions */
     predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
     double turn_bytes_per_s[PREDICT_TRANSPORTS]; /* sent by a rank in a distributed transpose; NaN: not known */
     predict_link between;                        /* hosts: bytes that leave one */
@@ -62,11 +78,13 @@ typedef struct predict_case {
     int feed;
     config_transport transport; /* within a host */
     int64_t norm_every;         /* 0: none */
-    double exchange_alone_s;    /* as it was measured; 0: by the links */
+    int fuse;                   /* steps in one sweep */
+    bool mirrors;               /* dirichlet or neumann sides */
+    double exchange_alone_s;    /* as it was measured, of a step or sweep; 0: by the links */
 } predict_case;
 
 typedef struct predict_time {
-    double memory_s, launches_s, exchange_s, turn_s, norm_s; /* what each adds to the step */
+    double memory_s, arithmetic_s, launches_s, exchange_s, turn_s, norm_s; /* what each adds to the step */
     double step_s;
     double exchange_alone_s;
     const char *bottleneck; /* the part that adds most */
@@ -86,6 +104,16 @@ bool predict_knows(const predict_machine *m, const predict_case *c); /* all that
 /* Is it the thread that enqueues which bounds such steps? */
 bool predict_host_bound(const predict_machine *m, const predict_case *c, double step_s);
 predict_time predict_step(const predict_machine *m, const predict_case *c);
+
+/* Sweeps of several steps: what the records tell of one of this length (NULL: nothing); its place, made if need be (NULL: no room); is
+ * there any rate of arithmetic to go by? */
+const predict_sweep *predict_sweep_known(const predict_machine *m, const predict_case *c);
+predict_sweep *predict_sweep_of(predict_machine *m, const predict_case *c);
+bool predict_knows_fused(const predict_machine *m, const predict_case *c);
+double predict_redundant(const predict_case *c); /* cells computed beyond the rank's own, as a part of these */
+double predict_copied_s(const predict_machine *m, const predict_case *c);
+/* A sweep of c->fuse > 1 steps without what is fixed, and without neighbours. */
+double predict_sweep_s(const predict_machine *m, const predict_case *c);
 
 double predict_words(config_kind kind);
 double predict_cells(const predict_case *c); /* of a rank */

@@ -24,6 +24,9 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
     out->ranks = ranks;
     out->per_host = ranks < a->per_host ? ranks : a->per_host;
     out->norm_every = c->time.norm_every;
+    out->fuse = 1;
+    const boundary *sides = &c->grid.sides;
+    out->mirrors = sides->x_low.kind != BOUNDARY_PERIODIC || (two_d && sides->y_low.kind != BOUNDARY_PERIODIC);
     const bool rows = m->cuda && predict_hosts(out) == 1 && gx == 0 && gy == 0;
     if (!(rows && decomp_make(d, nx, ny, px, py, ranks, 0, 1, ranks, depth, why, why_bytes)) &&
         !decomp_make(d, nx, ny, px, py, ranks, 0, gx, gy, depth, why, why_bytes))
@@ -31,6 +34,40 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
     out->ranks_x = d->ranks_x;
     out->ranks_y = d->ranks_y;
     return true;
+}
+
+/* May sweeps of so many steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, a box is wider than
+ * what is computed twice by far, as the program wants it (sim_fuse.c). */
+static bool may_fuse(const config *c, const predict_case *of, int steps)
+{
+    enum { SWEEPS_LEAST = 4, REACHES_LEAST = 32 };
+    const bool asked = c->run.fuse > 1;
+    const int64_t every[] = { c->time.steps, c->time.norm_every > 0 ? c->time.norm_every - 1 : 0, c->checkpoint.every, c->output.every };
+    const double reach = (double)steps * of->radius * (asked ? 1 : REACHES_LEAST);
+    if (of->kind == CONFIG_TRANSPOSE || of->kind == CONFIG_SWEEP) return false;
+    if (c->time.norm_every == 1) return false;
+    for (size_t i = 0; i < sizeof every / sizeof *every && !asked; i++)
+        if (every[i] > 0 && every[i] < (int64_t)steps * SWEEPS_LEAST) return false;
+    if (of->ranks_x > 1 && !asked) return false; /* not modelled */
+    return (of->ranks_x == 1 || of->nx / of->ranks_x >= reach) && (of->ranks_y == 1 || of->ny / of->ranks_y >= reach);
+}
+
+/* Single steps, and sweeps of as many as were asked for or, where that is left open, of every length that a record tells of. */
+static predict_time shortest(const predict_machine *m, const config *c, predict_case *of)
+{
+    predict_time best = predict_step(m, of);
+    predict_case chosen = *of, tried = *of;
+    bool asked = c->run.fuse > 1;
+    for (int i = 0; c->run.fuse != 1 && i < (asked ? 1 : m->sweeps); i++) {
+        tried.fuse = asked ? c->run.fuse : m->sweep[i].steps;
+        if ((!asked && !predict_sweep_known(m, &tried)) || !may_fuse(c, of, tried.fuse) || !predict_knows(m, &tried)) continue;
+        const predict_time time = predict_step(m, &tried);
+        if (!asked && time.step_s >= best.step_s) continue;
+        best = time;
+        chosen = tried;
+    }
+    *of = chosen;
+    return best;
 }
 
 /* Of the transports and feeds that were not asked for otherwise, those that make the shortest step. */
@@ -47,7 +84,7 @@ static bool choose(const predict_machine *m, const config *c, predict_case *of, 
         tried.form = predict_form_of(m, of->kind, of->ranks, predict_hosts(of), tried.transport);
         tried.feed = (c->run.feed == CONFIG_FEED_GRAPH || c->run.feed == CONFIG_FEED_AUTO) && predict_may_graph(m, &tried);
         if (!predict_knows(m, &tried)) continue;
-        const predict_time time = predict_step(m, &tried);
+        const predict_time time = shortest(m, c, &tried);
         if (found && time.step_s >= best->step_s) continue;
         *best = time;
         chosen = tried;
@@ -58,9 +95,9 @@ static bool choose(const predict_machine *m, const config *c, predict_case *of, 
 }
 
 /* Of rank 0, as sim_memory_bytes counts it: fields with their ghosts, and the messages of a transpose. */
-static double memory_of(const config *c, const decomp *d)
+static double memory_of(const config *c, const decomp *d, int fuse)
 {
-    const int r = c->problem.radius, ranks = d->ranks_x * d->ranks_y;
+    const int r = c->problem.radius * fuse, ranks = d->ranks_x * d->ranks_y;
     const bool turns = c->problem.kind == CONFIG_TRANSPOSE || c->problem.kind == CONFIG_SWEEP;
     const double field =
         (double)field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), r, d->ny > 1 && !turns ? r : 0).bytes;
@@ -84,7 +121,7 @@ bool predict_plan_make(const predict_machine *m, const config *c, const predict_
         return false;
     }
     l->hosts = predict_hosts(&l->of);
-    l->memory_bytes = memory_of(c, &d);
+    l->memory_bytes = memory_of(c, &d, l->of.fuse);
     l->file_bytes = config_state_bytes(c) * (a->weak ? ranks : 1);
     l->write_s = l->file_bytes / m->file_bytes_per_s;
     const double mtbf_s = a->mtbf_h * 3600 / l->hosts;

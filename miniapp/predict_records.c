@@ -1,5 +1,6 @@
 #include "predict_records.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -108,11 +109,20 @@ static int64_t norm_every_of(const char *deck_text)
     return at ? strtoll(at + strlen("\nnorm_every = "), NULL, 10) : 0;
 }
 
-/* A run of one step a launch, whose form is one that the program still chooses. */
-static bool read_run(reading *in, const json_t *o, predict_run *run)
+/* Anything but periodic on any side. */
+static bool mirrors(const json_t *problem)
+{
+    static const char *const sides[] = { "x_low", "x_high", "y_low", "y_high" };
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        if (json_object_get(problem, sides[i]) && strcmp(text_of(problem, sides[i]), "periodic") != 0) return true;
+    return false;
+}
+
+/* A run whose form of a step is one that the program still chooses. */
+static bool read_run(const json_t *o, predict_run *run)
 {
     const json_t *problem = json_object_get(o, "problem"), *grid = json_object_get(o, "grid");
-    const char *transport = text_of(o, "transport"), *form = text_of(o, "step_form"), *processor = NULL;
+    const char *transport = text_of(o, "transport"), *form = text_of(o, "step_form");
     const int kind = kind_of(text_of(problem, "kind")), t = transport_of(transport, strlen(transport));
     predict_case *c = &run->of;
     memset(run, 0, sizeof *run);
@@ -123,7 +133,7 @@ static bool read_run(reading *in, const json_t *o, predict_run *run)
     run->cuda = strcmp(text_of(o, "device"), "cuda") == 0;
     run->hosts = (int)json_array_size(json_object_get(json_object_get(o, "machine"), "hosts"));
     if (kind < 0 || t < 0 || !(run->step_s > 0) || !(run->copy_bytes_per_s > 0) || run->hosts < 1) return false;
-    if (int_of(o, "fuse") > 1 || int_of(o, "lanes") > 1 || strcmp(text_of(o, "verdict"), "failed") == 0) return false;
+    if (int_of(o, "lanes") > 1 || strcmp(text_of(o, "verdict"), "failed") == 0) return false;
     c->kind = (config_kind)kind;
     c->type = strcmp(text_of(problem, "dtype"), "f64") == 0 ? DTYPE_F64 : DTYPE_F32;
     c->radius = int_of(problem, "radius");
@@ -139,10 +149,11 @@ static bool read_run(reading *in, const json_t *o, predict_run *run)
     c->norm_every = norm_every_of(text_of(o, "deck"));
     const bool turned = kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP, whole = strcmp(form, "whole") == 0;
     c->form = turned ? PREDICT_TURNED : whole ? PREDICT_WHOLE : PREDICT_SPLIT;
-    if (whole && c->ranks_x > 1) return false;
+    c->fuse = int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1;
+    c->mirrors = mirrors(problem);
+    if ((whole || c->fuse > 1) && c->ranks_x > 1) return false;
     if (c->ranks < 1 || !(c->nx >= 1) || !(c->ny >= 1) || c->radius < 0 || c->radius >= PREDICT_ORDERS) return false;
-    processor = text_of(json_object_get(o, "machine"), "processor");
-    if (!in->r->machine.name[0]) snprintf(in->r->machine.name, sizeof in->r->machine.name, "%s", processor);
+    snprintf(run->processor, sizeof run->processor, "%s", text_of(json_object_get(o, "machine"), "processor"));
     return true;
 }
 
@@ -155,7 +166,7 @@ static bool read_file(reading *in, const char *path, char *why, size_t why_bytes
     int number = 0;
     FILE *f = fopen(path, "r");
     if (!f) {
-        snprintf(why, why_bytes, "from = %.700s: cannot be read", path);
+        snprintf(why, why_bytes, "%.700s cannot be read: %s", path, strerror(errno));
         return false;
     }
     while (getline(&line, &bytes, f) > 0) {
@@ -168,7 +179,7 @@ static bool read_file(reading *in, const char *path, char *why, size_t why_bytes
         } else if (json_object_get(o, "step_s")) {
             r->run = realloc(r->run, (size_t)(r->runs + 1) * sizeof *r->run);
             if (!r->run) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
-            if (read_run(in, o, &r->run[r->runs])) {
+            if (read_run(o, &r->run[r->runs])) {
                 predict_run *run = &r->run[r->runs++];
                 const double file_bytes_per_s = number_of(json_object_get(o, "checkpoint"), "raw_bytes_per_s");
                 run->line = number;
@@ -223,7 +234,7 @@ static void fit_cost(predict_records *r, double *cost, bool (*pays)(const predic
     mean_take(&m, cost);
 }
 
-static bool plain(const predict_case *c, int feed) { return c->feed == feed && c->norm_every == 0; }
+static bool plain(const predict_case *c, int feed) { return c->feed == feed && c->norm_every == 0 && c->fuse == 1; }
 static bool pays_whole(const predict_case *c, int feed) { return plain(c, feed) && c->form == PREDICT_WHOLE && c->ranks == 1; }
 static bool pays_neighbours(const predict_case *c, int feed) { return plain(c, feed) && c->form == PREDICT_WHOLE && c->ranks > 1; }
 static bool by_kernels(const predict_case *c)
@@ -241,7 +252,7 @@ static bool pays_split_device(const predict_case *c, int feed)
 static bool pays_norm(const predict_case *c, int feed)
 {
     (void)feed;
-    return c->norm_every > 0 && c->form != PREDICT_TURNED;
+    return c->norm_every > 0 && c->form != PREDICT_TURNED && c->fuse == 1;
 }
 
 /* Of the largest grid of each kind, type and radius that ran on one rank, and on which launches are nothing. */
@@ -254,7 +265,7 @@ static void fit_efficiency(predict_records *r)
         const predict_case *c = &run->of;
         const bool f64 = c->type == DTYPE_F64;
         const double rest_s = run->step_s - m->whole_s[c->feed];
-        if (c->ranks > 1 || c->norm_every > 0 || run->step_s < 20 * m->launch_s ||
+        if (c->ranks > 1 || c->fuse > 1 || c->norm_every > 0 || run->step_s < 20 * m->launch_s ||
             predict_cells(c) <= largest[c->kind][f64][c->radius])
             continue;
         largest[c->kind][f64][c->radius] = predict_cells(c);
@@ -281,6 +292,60 @@ static void fit_turns(predict_records *r)
     }
 }
 
+static bool times_sweeps(const predict_case *c) { return c->fuse > 1 && c->ranks == 1 && c->norm_every == 0; }
+
+/* The cells' time of each length of sweep: of its largest grid, on which what is fixed is least; the mean of its runs. Sides that
+ * mirror only where there are no others. */
+static void fit_sweep_cells(predict_records *r)
+{
+    predict_machine *m = &r->machine;
+    double largest[PREDICT_SWEEPS_MAX] = { 0 };
+    mean of[PREDICT_SWEEPS_MAX] = { { 0, 0 } };
+    for (int mirrored = 0; mirrored < 2; mirrored++)
+        for (int i = 0; i < r->runs; i++) {
+            const predict_run *run = &r->run[i];
+            const predict_case *c = &run->of;
+            if (!times_sweeps(c) || c->mirrors != (mirrored > 0)) continue;
+            predict_sweep *w = predict_sweep_of(m, c);
+            if (!w) continue;
+            const int k = (int)(w - m->sweep);
+            const double cells = predict_cells(c) * (1 + predict_redundant(c)), fixed_s = m->sweep_fixed_s[c->feed];
+            if (cells < 0.9 * largest[k] || (mirrored && largest[k] > 0 && !isnan(w->cell_s))) continue;
+            if (cells > 1.1 * largest[k]) of[k] = (mean){ 0, 0 };
+            largest[k] = fmax(largest[k], cells);
+            mean_add(&of[k], fmax(0, run->step_s * c->fuse - fixed_s) / cells, 1);
+            w->cell_s = of[k].sum / of[k].weight;
+        }
+}
+
+/* What sweeps take beyond their cells, of either feed; and how much longer they take where sides mirror. */
+static void fit_sweep_rest(predict_records *r)
+{
+    predict_machine *m = &r->machine;
+    mean fixed[PREDICT_FEEDS] = { { 0, 0 } }, mirrored = { 0, 0 };
+    m->fused_mirrors = 1;
+    for (int i = 0; i < r->runs; i++) {
+        const predict_run *run = &r->run[i];
+        const predict_case *c = &run->of;
+        if (!times_sweeps(c)) continue;
+        const double sweep_s = run->step_s * c->fuse, cells_s = predict_sweep_s(m, c);
+        if (c->mirrors && c->ny > 1) mean_add(&mirrored, (sweep_s - m->sweep_fixed_s[c->feed]) / cells_s, 1);
+        else mean_add(&fixed[c->feed], sweep_s - cells_s, sweep_s);
+    }
+    for (int f = 0; f < PREDICT_FEEDS; f++) mean_take(&fixed[f], &m->sweep_fixed_s[f]);
+    mean_take(&mirrored, &m->fused_mirrors);
+}
+
+/* Each wants the other. */
+static void fit_sweeps(predict_records *r)
+{
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < r->machine.sweeps; i++) r->machine.sweep[i].cell_s = NAN;
+        fit_sweep_cells(r);
+        fit_sweep_rest(r);
+    }
+}
+
 static void fit(reading *in)
 {
     predict_records *r = in->r;
@@ -292,9 +357,10 @@ static void fit(reading *in)
         /* copies are of a whole field, read and written; a copy is launched too, of which half at most can be seen */
         const double bytes = 2 * predict_cells(c) * (double)dtype_bytes(c->type), s = bytes / run->copy_bytes_per_s;
         predict_add_copy(m, bytes, bytes / (s - fmin(m->launch_s, s / 2)));
-        const double face = (c->ranks_y > 1 ? c->nx / c->ranks_x : c->ny / c->ranks_y) * c->radius * (double)dtype_bytes(c->type);
+        const double depth_bytes = c->radius * c->fuse * (double)dtype_bytes(c->type);
+        const double face = (c->ranks_y > 1 ? c->nx / c->ranks_x : c->ny / c->ranks_y) * depth_bytes;
         double *host_s = &m->host_s[c->transport]; /* the least: in long steps the thread waits where the queue is full */
-        if (c->form == PREDICT_SPLIT && c->feed == 0 && by_kernels(c) && run->host_s > 0)
+        if (c->form == PREDICT_SPLIT && c->fuse == 1 && c->feed == 0 && by_kernels(c) && run->host_s > 0)
             *host_s = *host_s > 0 ? fmin(*host_s, run->host_s) : run->host_s;
         if (c->ranks > 1 && run->comm_s > 0) add_point(run->hosts > 1 ? &between : &in->runs[c->transport], face, run->comm_s);
     }
@@ -309,17 +375,23 @@ static void fit(reading *in)
         fit_cost(r, &m->split_device_s[f], pays_split_device, f);
     }
     fit_cost(r, &m->norm_s, pays_norm, 0);
+    fit_sweeps(r);
 }
 
-/* Of records of a host and of GPUs the GPUs count. */
-static void keep_one_device(predict_records *r, bool cuda)
+/* Of records of a host and of GPUs the GPUs count, and of several sorts of them the first. */
+static void keep_one_machine(predict_records *r, bool cuda)
 {
     int kept = 0;
     for (int i = 0; i < r->runs; i++) {
-        if (r->run[i].cuda == cuda)
-            r->run[kept++] = r->run[i];
-        else
+        const predict_run *run = &r->run[i];
+        char *name = r->machine.name;
+        const bool same = !name[0] || !run->processor[0] || strcmp(name, run->processor) == 0;
+        if (run->cuda != cuda || !same) {
             r->left_out++;
+            continue;
+        }
+        if (!name[0]) snprintf(name, sizeof r->machine.name, "%s", run->processor);
+        r->run[kept++] = *run;
     }
     r->runs = kept;
 }
@@ -335,9 +407,9 @@ bool predict_records_read(predict_records *r, const char *files, char *why, size
     for (char *path = strsep(&rest, ","); ok && path; path = strsep(&rest, ",")) ok = read_file(&in, path, why, why_bytes);
     free(list);
     if (!ok) return false;
-    keep_one_device(r, in.any_cuda);
+    keep_one_machine(r, in.any_cuda);
     if (r->runs == 0) {
-        snprintf(why, why_bytes, "from = %.700s: no record of weft run whose steps the model can speak of", files);
+        snprintf(why, why_bytes, "%.700s: no record of weft run whose steps the model can speak of", files);
         return false;
     }
     predict_machine known = r->machine;

@@ -12,6 +12,7 @@ typedef struct predict_run { /* a record of weft run that the model speaks of */
     double copy_bytes_per_s; /* of one device */
     double comm_s, host_s;   /* the exchange alone; of the thread that enqueues a step; NaN */
     int hosts, line;
+    char processor[96]; /* "" in older records */
     char file[64]; /* the last part of its path */
 } predict_run;
 
@@ -19,7 +20,7 @@ typedef struct predict_records {
     predict_machine machine;
     predict_run *run;
     int runs, left_out,
-        damaged; /* left out: what the model does not speak of (fused sweeps, columns cut in whole steps, other machines) */
+        damaged; /* left out: what the model does not speak of (several lanes, columns cut in whole steps, other machines) */
     int rungs;   /* of weft bench that were of use */
 } predict_records;
 

@@ -15,7 +15,7 @@ typedef struct trial_limits {
 } trial_limits;
 static const trial_limits limits_of[] = { [DEVICE_HOST] = { 12, 1 << 23, 1 << 22 }, [DEVICE_CUDA] = { 64, 1 << 20, INT64_MAX } };
 
-/* Not tried are runs, or steps between norms and checkpoints, of fewer sweeps than that; nor ranks so narrow that shells would cost more
+/* Not tried are runs, or steps between norms, checkpoints and frames, of fewer sweeps than that; nor ranks so narrow that shells would cost more
  * than a tenth. */
 enum { SWEEPS_LEAST = 4, REACHES_LEAST = 32, TRIAL_ROUNDS = 3 };
 static const double trial_gain = 0.9; /* of a single step's time, a fused one's must be less */
@@ -41,7 +41,8 @@ static int worth_a_trial(const sim *s)
     const config *c = s->cfg;
     const trial_limits *limits = &limits_of[s->dev->kind];
     if (c->run.tune == CONFIG_TUNE_OFF) return 1;
-    const int64_t every[] = { c->time.steps, most_between_norms(s), c->checkpoint.every > 0 ? c->checkpoint.every : INT32_MAX };
+    const int64_t every[] = { c->time.steps, most_between_norms(s), c->checkpoint.every > 0 ? c->checkpoint.every : INT32_MAX,
+                              c->output.every > 0 ? c->output.every : INT32_MAX };
     const int fuse = s->dev->fused_steps(s->dev, limits->steps);
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
         if (every[i] < (int64_t)fuse * SWEEPS_LEAST) return 1;

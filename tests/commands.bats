@@ -80,6 +80,7 @@ load helper
     grep -q '^# halo .* 1.6 KB a step; .*, 2$' dry
     grep -q '^# step  *163 KB of .* 2 words' dry       # 2 words of 9000 cells, and 4800 bytes packed and unpacked
     grep -q '^# checkpoints  2 of 72 KB into checkpoints' dry
+    grep -Eq '^# time  *[0-9.]+ (us|ms) a step, .* GCells/s, [0-9.e-]+ of the copies' dry
     weft_alone d.ini --quiet
     weft_alone d.ini --dry-run --restart checkpoints time.steps=45 >dry
     grep -q '^# checkpoints  2 of 72 KB' dry

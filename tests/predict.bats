@@ -25,6 +25,28 @@ predict() { timeout 30 "$weft" predict "$@" 3>&-; }
     grep -q '^0 of 14 steps' said
 }
 
+@test "sweeps of several steps: within 10 % on one GPU and on two; of small fields and of odd ones not all" {
+    predict from="$top/jobs/results/fused_h200.jsonl" check="$top/jobs/results/fused_h200.jsonl" >said || true
+    cat said
+    expect "rows of 1x2" 6 "$(grep -c ' 1x2 .* a sweep' said)"
+    expect "large squares, several steps" "39, 0 off" \
+        "$(awk '/a sweep/ && ($5 ~ /(16384|20480|8192|4096)x/) { n++; off += /[*]/ } END { print n ", " off + 0 " off" }' said)"
+    expect "all of several steps" "62, 7 off" "$(awk '/a sweep/ { n++; off += /[*]/ } END { print n ", " off " off" }' said)"
+}
+
+@test "how many steps a sweep: what is fastest on ranks of that size, and what was asked" {
+    local from=$records,$top/jobs/results/fused_h200.jsonl
+    fused() { predict d.ini from="$from" output=f.jsonl time.steps=1000 "$@" >said && jq -s "map(.fuse)|.[-${n:-1}:]" -c f.jsonl; }
+    expect "f32, on 1, 4 and 64 ranks: shorter where these are thin" "[10,10,8]" "$(n=3 fused ranks=1,4,64 per_host=64)"
+    expect "f64" "[12]" "$(fused ranks=2 problem.dtype=f64)"
+    expect "radius 3" "[4]" "$(fused ranks=1 problem.order=6 problem.alpha=0.1)"
+    expect "asked" "[4]" "$(fused ranks=1 run.fuse=4)"
+    expect "a norm every other step" "[1]" "$(fused ranks=1 time.norm_every=2)"
+    expect "short runs" "[1]" "$(fused ranks=1 time.steps=10)"
+    expect "another machine's records" "[1]" "$(jq -c '.machine.processor = "X"' "$top/jobs/results/fused_h200.jsonl" >x.jsonl
+        from=$records,x.jsonl fused ranks=1)"
+}
+
 @test "a step that took half as long again is told, and ends with 1" {
     jq -c 'if .ranks == 4 then .step_s.p50 *= 1.5 else . end' "$top/jobs/results/h200x4/heat_weak.jsonl" >slow.jsonl
     run predict from="$top/jobs/results/h200x4/heat_weak.jsonl" check=slow.jsonl
@@ -77,6 +99,10 @@ predict() { timeout 30 "$weft" predict "$@" 3>&-; }
     refused 2 "ranks = 4,x"
     run predict d.ini from="$records" per_host=-1
     refused 2 per_host
+    run predict d.ini from="$records" per_host=2.5
+    refused 2 per_host "whole number"
+    run predict from="$records" check=nowhere.jsonl
+    refused 2 "check = nowhere.jsonl cannot be read: No such file"
     run predict d.ini from="$records" mode=middling
     refused 2 middling
     run predict d.ini from="$top/jobs/results/h200x4/heat_weak.jsonl" ranks=4 run.transport=mapped

@@ -85,6 +85,41 @@ static void hosts_share_their_way_out(void **state)
     assert_true(near(predict_step(&m, &c).exchange_alone_s, 20e-6 + 256e3 / 1e10));
 }
 
+/* 10 steps of 1 M cells of 8 bytes at 2 ps a step: 20 us, of which a copy of the field takes 16. */
+static void sweeps_of_several_steps(void **state)
+{
+    (void)state;
+    predict_machine m = round_machine();
+    predict_case c = heat(4, 1, CONFIG_TRANSPORT_STAGED, PREDICT_SPLIT);
+    c.fuse = 10;
+    assert_false(predict_knows(&m, &c));
+    predict_sweep_of(&m, &c)->cell_s = 20e-12;
+    assert_true(predict_knows(&m, &c));
+    predict_time t = predict_step(&m, &c); /* 9 rows of 1000 on either side, half of them on average; halos of 80 kB take 90 us */
+    assert_true(near(predict_redundant(&c), 9.0 / 1000 + 9.0 / 1000));
+    const double sweep_s = 20e-6 * 1.018;
+    assert_true(near(t.memory_s, 1.6e-6) && near(t.arithmetic_s, (sweep_s - 16e-6) / 10) && near(t.launches_s, 0.5e-6));
+    assert_true(near(t.exchange_alone_s, 90e-6) && near(t.exchange_s, (90e-6 - sweep_s) / 10));
+    assert_string_equal(t.bottleneck, "exchange");
+    c.norm_every = 10; /* one single step more in ten, and a norm */
+    predict_case single = c;
+    single.fuse = 1;
+    single.norm_every = 0;
+    assert_true(near(predict_step(&m, &c).step_s, 0.9 * t.step_s + 0.1 * (predict_step(&m, &single).step_s + 4e-6)));
+
+    /* a length that no record tells of: the copy bounds 4 steps, the sums 16; a point of the stencil takes .4 ps at best */
+    c = heat(1, 1, CONFIG_TRANSPORT_STAGED, PREDICT_SPLIT);
+    c.mirrors = true;
+    c.fuse = 4;
+    assert_true(near(predict_sweep_s(&m, &c), 16e-6));
+    c.fuse = 16;
+    assert_true(near(predict_sweep_s(&m, &c), 32e-6));
+    c.kind = CONFIG_LAPLACE; /* the same sums */
+    c.fuse = 10;
+    m.fused_mirrors = 1.25;
+    assert_true(near(predict_sweep_s(&m, &c), 25e-6));
+}
+
 static void transposes_send_all_but_their_own(void **state)
 {
     (void)state;
@@ -132,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_by_hand),
         cmocka_unit_test(hosts_share_their_way_out),
+        cmocka_unit_test(sweeps_of_several_steps),
         cmocka_unit_test(transposes_send_all_but_their_own),
         cmocka_unit_test(copies_between_two_sizes),
         cmocka_unit_test(checkpoints_as_often_as_failures_ask),

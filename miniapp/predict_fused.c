@@ -1,0 +1,72 @@
+/* Sweeps of several steps. What bounds one is now the memory, now the arithmetic, now what a kernel of that many steps makes of either: so
+ * the time of a cell is taken from a record of a sweep of that length where there is one. Elsewhere it is the larger of two bounds:
+ * a copy of the field, and the arithmetic of so many steps at the best rate that any record of a sweep shows, by the points of the stencil. */
+#include <assert.h>
+#include <math.h>
+#include <stdint.h>
+
+#include "predict.h"
+
+static bool of_neighbours(config_kind k) { return k == CONFIG_HEAT || k == CONFIG_LAPLACE; }
+static bool same_sum(config_kind a, config_kind b) { return a == b || (of_neighbours(a) && of_neighbours(b)); }
+
+static bool line_of(const predict_case *c) { return c->ny == 1; }
+
+const predict_sweep *predict_sweep_known(const predict_machine *m, const predict_case *c)
+{
+    for (int i = 0; i < m->sweeps; i++) {
+        const predict_sweep *w = &m->sweep[i];
+        if (same_sum(w->kind, c->kind) && w->type == c->type && w->radius == c->radius && w->steps == c->fuse && w->line == line_of(c))
+            return w;
+    }
+    return NULL;
+}
+
+predict_sweep *predict_sweep_of(predict_machine *m, const predict_case *c)
+{
+    predict_sweep *known = (predict_sweep *)(uintptr_t)predict_sweep_known(m, c);
+    if (known || m->sweeps == PREDICT_SWEEPS_MAX) return known;
+    m->sweep[m->sweeps] = (predict_sweep){ c->kind, c->type, c->radius, c->fuse, line_of(c), NAN };
+    return &m->sweep[m->sweeps++];
+}
+
+/* Of a star or a line; what a box or another level takes beside them is not guessed at. */
+static double points(int radius, bool line) { return (line ? 2 : 4) * radius + 1; }
+
+/* Seconds of a point of the stencil: the least that a sweep of this type shows; NaN where none does. */
+static double point_s(const predict_machine *m, dtype type)
+{
+    double least = NAN;
+    for (int i = 0; i < m->sweeps; i++)
+        if (m->sweep[i].type == type)
+            least = fmin(least, m->sweep[i].cell_s / (m->sweep[i].steps * points(m->sweep[i].radius, m->sweep[i].line)));
+    return least;
+}
+
+bool predict_knows_fused(const predict_machine *m, const predict_case *c)
+{
+    return predict_sweep_known(m, c) || !isnan(point_s(m, c->type));
+}
+
+/* Of the cells that are computed, those that a neighbour, or the other end, computes too: level by level a stencil's reach less. */
+double predict_redundant(const predict_case *c)
+{
+    const double reach = (double)c->radius * (c->fuse - 1);
+    const bool ghosts_x = c->ranks_x > 1 || !c->mirrors, ghosts_y = c->ny > 1 && (c->ranks_y > 1 || !c->mirrors);
+    return (ghosts_x ? reach * c->ranks_x / c->nx : 0) + (ghosts_y ? reach * c->ranks_y / c->ny : 0);
+}
+
+double predict_copied_s(const predict_machine *m, const predict_case *c)
+{
+    const double bytes = predict_words(c->kind) * predict_cells(c) * (double)dtype_bytes(c->type);
+    return bytes / predict_copy_rate(m, bytes);
+}
+
+double predict_sweep_s(const predict_machine *m, const predict_case *c)
+{
+    assert(c->fuse > 1);
+    const predict_sweep *known = predict_sweep_known(m, c);
+    const double computed = predict_cells(c) * (1 + predict_redundant(c)), mirrored = c->mirrors && !line_of(c) ? m->fused_mirrors : 1;
+    if (known) return computed * known->cell_s * mirrored;
+    return mirrored * fmax(predict_copied_s(m, c), computed * c->fuse * points(c->radius, line_of(c)) * point_s(m, c->type));
+}
