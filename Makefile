@@ -196,10 +196,40 @@ fuzz:
 	@$(MAKE) --no-print-directory SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize $(FUZZ)
 	@for unit in $(FUZZ); do env WEFT_FUZZ_DECKS=875000 WEFT_FUZZ_LINES=125000 WEFT_FUZZ_FILES=10000 \
 	    ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=64 $(FUZZ_FLAGS) $$unit || exit; done
+	@if command -v clang >/dev/null; then $(MAKE) --no-print-directory CUDA=0 $(FUZZ_BY_COVERAGE:=.run); \
+	    else echo 'no clang: decks and command lines were not changed by coverage (libFuzzer)'; fi
+
+# What reads decks and command lines is compiled by clang, which counts what they reach; the rest is as it was built.
+FUZZ_BY_COVERAGE := $(BUILD)/fuzz/deck $(BUILD)/fuzz/line
+FUZZED := io/deck.c $(patsubst %,miniapp/%.c,config config_table config_text request cmd_table)
+FUZZ_RUNS_deck ?= 1000000
+FUZZ_RUNS_line ?= 250000
+FUZZ_SEED ?= 20261122
+$(FUZZ_BY_COVERAGE): tests/fuzz_by_coverage.c $(FUZZED) $(LIBOBJ)
+	@mkdir -p $(@D)
+	$(call say,CLANG)OMPI_CC=clang MPICH_CC=clang $(MPICC) -std=c11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+	    -DFUZZ_LINES=$(if $(filter line,$(@F)),1,0) $(INC_tests) -o $@ tests/fuzz_by_coverage.c $(FUZZED) \
+	    $(filter-out $(FUZZED:%.c=$(BUILD)/%.o),$(LIBOBJ)) $(LIBS) -lgomp -lcmocka
+.PHONY: $(FUZZ_BY_COVERAGE:=.run)
+$(FUZZ_BY_COVERAGE:=.run): %.run: %
+	@rm -rf $*.work && mkdir $*.work && cd $*.work && ASAN_OPTIONS=detect_leaks=0 $(abspath $*) -runs=$(FUZZ_RUNS_$(*F)) -seed=$(FUZZ_SEED) \
+	    -max_len=4096 -dict=words -timeout=300 -rss_limit_mb=1024 -print_final_stats=1 corpus >log 2>&1 \
+	    && grep -E 'INITED|DONE' log || { tail -n 40 log; exit 1; }
 soak:
 	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/test_,power_cut_leaves_a_whole_file checkpoint_damage_is_found)
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/soak $(SOAK)
+
+# Units that run alone; valgrind knows neither AVX-512 nor MPI's ways with memory.
+.PHONY: valgrind
+ALONE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -L 'ranks:' tests/test_*.c))
+valgrind:
+	@$(MAKE) --no-print-directory CUDA=0 $(ALONE)
+	@failed=0; for unit in $(ALONE); do \
+	    env OMP_NUM_THREADS=2 WEFT_FUZZ_DECKS=200 valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite \
+	        --errors-for-leak-kinds=definite $$unit >$$unit.valgrind 2>&1; code=$$?; \
+	    case $$code in 0 | 77) ;; *) failed=1; cat $$unit.valgrind ;; esac; \
+	    echo "$$(basename $$unit): $$code, $$(grep -c '^==' $$unit.valgrind) lines of valgrind"; done; exit $$failed
 
 .PHONY: units install install-built clean help
 units: $(UNITS)
@@ -229,7 +259,8 @@ help:
 	@echo 'make run            installs what is missing, builds, runs inputs/heat2d.ini on 2 ranks or one per GPU'
 	@echo 'make test           installs what is missing, builds all three builds, runs all tests'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing'
-	@echo 'make fuzz           a million damaged decks and ten thousand damaged state files under the sanitizers'
+	@echo 'make fuzz           a million damaged decks and ten thousand damaged state files under the sanitizers; with clang, libFuzzer'
+	@echo 'make valgrind       the units that run alone, under valgrind'
 	@echo 'make soak           runs that are killed, signalled, starved of disk for an hour or so; SOAK="kills disks": only these'
 	@echo 'make units          the unit tests, in BUILD/tests'
 	@echo 'make install        PREFIX/bin/weft, PREFIX/share/{man,bash-completion,weft/inputs,weft/jobs}; PREFIX=/usr/local'

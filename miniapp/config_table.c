@@ -194,7 +194,8 @@ static bool read_side(const char *text, boundary_side *to)
 /* Undoes the line breaks of config_text.c (a backslash and a space) and refuses what a deck cannot hold. */
 static bool read_path(const char *text, char *to, size_t to_bytes, char *why, size_t why_bytes)
 {
-    size_t n = 0;
+    enum { SEMICOLONS_MAX = 64 }; /* in a row: no line may be broken in front of one */
+    size_t n = 0, semicolons = 0;
     memset(to, 0, to_bytes);
     for (; *text; text++) {
         if (text[0] == '\\' && text[1] == ' ') {
@@ -202,8 +203,12 @@ static bool read_path(const char *text, char *to, size_t to_bytes, char *why, si
             continue;
         }
         /* of what is put together: a line break may have stood between the two, or in front */
-        if ((unsigned char)*text < ' ' || (*text == ';' && (n == 0 || to[n - 1] == ' ')) || (*text == ' ' && n == 0)) {
-            snprintf(why, why_bytes, "a path with a control character, \" ;\", or a blank or ; in front cannot stand in a deck");
+        const char before = n > 0 ? to[n - 1] : '\0';
+        semicolons = *text == ';' ? semicolons + 1 : 0;
+        const bool comment = *text == ';' && (!before || before == ' '), lost = *text == ' ' && (!before || before == '\\');
+        if ((unsigned char)*text < ' ' || comment || lost || semicolons > SEMICOLONS_MAX) {
+            snprintf(why, why_bytes, "a path with a control character, \" ;\", \"\\ \", a blank or ; in front, or %d ; in a row "
+                                     "cannot stand in a deck", SEMICOLONS_MAX + 1);
             return false;
         }
         if (n + 1 == to_bytes) {

@@ -1,7 +1,8 @@
 /* The resolved deck and --help's list of keys.
  * Invariant: what is written here reads back to the same config, and no line reaches libinih's 200 bytes. A number has
- * as many digits as it takes to read back the same. A long value goes on in indented lines, which a deck joins with a space; inside a path the line ends in a
- * backslash, and backslash and space are read as nothing. */
+ * as many digits as it takes to read back the same. A long value goes on in indented lines, which a deck joins with a space; inside
+ * a path the line ends in a backslash, and backslash and space are read as nothing; so they may stand in front of the next line too,
+ * where that would look like something else. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +22,15 @@ static bool may_break(const char *text, size_t at)
     return !key && !strchr(" \t#;[\\", next[0]) && !isspace((unsigned char)next[-1]) && next[-1] != '\\';
 }
 
+/* Before a semicolon there is no break in any way; config_table.c takes no path with many in a row. */
 static void write_path(FILE *to, const char *path)
 {
     while (strlen(path) > CHUNK_BYTES) {
         size_t cut = CHUNK_BYTES;
-        while (cut > 1 && !may_break(path, cut)) cut--;
-        fprintf(to, "%.*s\\\n    ", (int)cut, path);
+        while (cut > CHUNK_BYTES / 2 && !may_break(path, cut)) cut--;
+        const bool plain = may_break(path, cut);
+        for (cut = plain ? cut : CHUNK_BYTES; path[cut] == ';'; cut--) continue;
+        fprintf(to, "%.*s\\\n    %s", (int)cut, path, plain ? "" : "\\ ");
         path += cut;
     }
     fprintf(to, "%s\n", path);

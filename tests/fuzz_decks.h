@@ -6,6 +6,7 @@
 #include "config_table.h"
 #include "deck.h"
 #include "fuzz.h"
+#include "request.h"
 
 static const char *const sound_decks[] = {
     "# heat\n[problem]\nkind = heat\norder = 4\nalpha = 0.1 ; a comment\n[grid]\nnx = 64\nny = 32\n"
@@ -48,6 +49,36 @@ static inline const char *comes_back(const config *c)
     free(text);
     if (!ok) print_error("%s\n", why);
     return !ok ? "a resolved deck is refused" : config_first_difference(c, &again) ? "a resolved deck means something else" : NULL;
+}
+
+static inline const char *try_deck(fuzz_input *in)
+{
+    static config c;
+    char why[1024] = "";
+    deck d = { NULL, 0 };
+    in->bytes[in->count] = '\0'; /* a zero byte before is where deck_file_text would have refused */
+    memset(&c, 0, sizeof c);
+    const bool ok = deck_read_text(&d, in->bytes, "fuzz.ini", why, sizeof why) && config_from_deck(&c, &d, why, sizeof why);
+    deck_free(&d);
+    return ok ? comes_back(&c) : fuzz_one_sentence(why) ? NULL : "a refusal without a sentence";
+}
+
+/* An argument a line. */
+static inline const char *try_command_line(fuzz_input *in)
+{
+    static request q;
+    char *argv[32] = { "run" }, why[1024] = "";
+    int argc = 1;
+    in->bytes[in->count] = '\0';
+    for (char *at = in->bytes; argc < 31; at = NULL) {
+        argv[argc] = strtok(at, "\n");
+        if (!argv[argc]) break;
+        argc++;
+    }
+    const bool ok = request_make(&q, argc, argv, why, sizeof why);
+    const char *wrong = ok ? comes_back(&q.cfg) : fuzz_one_sentence(why) ? NULL : "a refusal without a sentence";
+    request_free(&q);
+    return wrong;
 }
 
 #endif

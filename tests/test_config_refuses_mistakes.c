@@ -12,6 +12,9 @@
 #include "config.h"
 
 /* A sound deck, then assignments separated by newlines; an assignment "-key" takes a key away. */
+#define SEMICOLONS_16 ";;;;;;;;;;;;;;;;"
+#define SEMICOLONS_64 SEMICOLONS_16 SEMICOLONS_16 SEMICOLONS_16 SEMICOLONS_16
+
 static const char *const base[] = { "problem.kind=heat", "problem.alpha=0.1", "grid.nx=64", "grid.ny=32", "time.steps=10" };
 
 static bool build(deck *d, const char *changes, char *why, size_t why_bytes)
@@ -130,6 +133,8 @@ static const mistake mistakes[] = {
     { "checkpoint.dir=;b", "checkpoint.dir", ";b", "cannot stand in a deck" },
     { "checkpoint.dir=\\ ;b", "checkpoint.dir", "\\ ;b", "cannot stand in a deck" },
     { "checkpoint.dir=\\  b", "checkpoint.dir", "\\  b", "cannot stand in a deck" },
+    { "checkpoint.dir=a\\\\  b", "checkpoint.dir", "a\\\\  b", "cannot stand in a deck" }, /* a\ b would be read as ab */
+    { "output.final=a" SEMICOLONS_64 ";", "output.final", NULL, "cannot stand in a deck" },
 };
 
 static void each_is_refused(void **state)

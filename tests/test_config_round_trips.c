@@ -103,6 +103,25 @@ static void long_paths(void **state)
     }
 }
 
+/* Where no line can be broken without looking like something else: what libFuzzer has found. */
+static void paths_without_breaks(void **state)
+{
+    (void)state;
+    static const char *const piece[] = { "\\", "[", "#", "a", "a b = ", "word=", ";;", "\\;" };
+    for (size_t k = 0; k < sizeof piece / sizeof *piece; k++)
+        for (size_t count = 20; count < 620; count += 97) {
+            char assignment[4300] = "output.record=x", why[1024] = "";
+            deck d = { 0 };
+            for (size_t i = 0; i < count && (strcmp(piece[k], ";;") != 0 || i < 32); i++) strcat(assignment, piece[k]);
+            strcat(assignment, "=y");
+            assert_true(deck_read_text(&d, decks[0], "deck", why, sizeof why) && deck_set(&d, assignment, why, sizeof why));
+            if (!config_from_deck(&first, &d, why, sizeof why)) fail_msg("%s", why);
+            assert_string_equal(first.output.record, assignment + strlen("output.record="));
+            round_trip(&first);
+            deck_free(&d);
+        }
+}
+
 static void defaults(void **state)
 {
     (void)state;
@@ -159,7 +178,7 @@ static void sides_and_differences(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resolved_decks), cmocka_unit_test(wide_weights), cmocka_unit_test(long_paths),
+        cmocka_unit_test(resolved_decks), cmocka_unit_test(wide_weights), cmocka_unit_test(long_paths), cmocka_unit_test(paths_without_breaks),
         cmocka_unit_test(defaults),       cmocka_unit_test(sides_and_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,26 +3,8 @@
  * ranks: 1 */
 #include "checkpoint_fixture.h"
 #include "fuzz_decks.h"
-#include "request.h"
 
 static char folder[FIXTURE_PATH_BYTES];
-
-static const char *try_command_line(fuzz_input *in)
-{
-    static request q;
-    char *argv[32] = { "run" }, why[1024] = "";
-    int argc = 1;
-    in->bytes[in->count] = '\0';
-    for (char *at = in->bytes; argc < 31; at = NULL) {
-        argv[argc] = strtok(at, "\n");
-        if (!argv[argc]) break;
-        argc++;
-    }
-    const bool ok = request_make(&q, argc, argv, why, sizeof why);
-    const char *wrong = ok ? comes_back(&q.cfg) : fuzz_one_sentence(why) ? NULL : "a refusal without a sentence";
-    request_free(&q);
-    return wrong;
-}
 
 static const char *line_number(uint64_t seed, fuzz_input *in)
 {

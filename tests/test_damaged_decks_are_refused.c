@@ -2,18 +2,6 @@
  * Inputs are those of fuzz.h; WEFT_FUZZ_DECKS says how many. */
 #include "fuzz_decks.h"
 
-static const char *try_deck(fuzz_input *in)
-{
-    static config c;
-    char why[1024] = "";
-    deck d = { NULL, 0 };
-    in->bytes[in->count] = '\0'; /* a zero byte before is where deck_file_text would have refused */
-    memset(&c, 0, sizeof c);
-    const bool ok = deck_read_text(&d, in->bytes, "fuzz.ini", why, sizeof why) && config_from_deck(&c, &d, why, sizeof why);
-    deck_free(&d);
-    return ok ? comes_back(&c) : fuzz_one_sentence(why) ? NULL : "a refusal without a sentence";
-}
-
 static const char *deck_number(uint64_t seed, fuzz_input *in)
 {
     fuzz_state = seed;
