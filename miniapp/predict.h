@@ -60,7 +60,7 @@ typedef struct predict_machine {
     double norm_s;
     predict_sweep sweep[PREDICT_SWEEPS_MAX]; /* those of several steps that a record tells of */
     int sweeps;
-    double sweep_fixed_s[PREDICT_FEEDS]; /* of a sweep of several steps, whatever its size: until all warps compute and when they end */
+    double sweep_fixed_s[PREDICT_FEEDS]; /* of a sweep of several steps, whatever its size */
     double fused_mirrors;                /* how many times as long it takes with sides that are no ghosts, in two dimensions */
     predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
     double turn_bytes_per_s[PREDICT_TRANSPORTS]; /* sent by a rank in a distributed transpose; NaN: not known */

@@ -36,13 +36,14 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
     return true;
 }
 
-/* May sweeps of so many steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, a box is wider than
- * what is computed twice by far, as the program wants it (sim_fuse.c). */
+/* May sweeps of so many steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, a box is
+ * wider than what is computed twice by far, as the program wants it (sim_fuse.c). */
 static bool may_fuse(const config *c, const predict_case *of, int steps)
 {
     enum { SWEEPS_LEAST = 4, REACHES_LEAST = 32 };
     const bool asked = c->run.fuse > 1;
-    const int64_t every[] = { c->time.steps, c->time.norm_every > 0 ? c->time.norm_every - 1 : 0, c->checkpoint.every, c->output.every };
+    const int64_t between_norms = c->time.norm_every > 0 ? c->time.norm_every - 1 : 0;
+    const int64_t every[] = { c->time.steps, between_norms, c->checkpoint.every, c->output.every };
     const double reach = (double)steps * of->radius * (asked ? 1 : REACHES_LEAST);
     if (of->kind == CONFIG_TRANSPOSE || of->kind == CONFIG_SWEEP) return false;
     if (c->time.norm_every == 1) return false;
