@@ -149,11 +149,11 @@ load helper
 @test "the progress line, with the time that is left, is for terminals only" {
     command -v script >/dev/null || skip "script is missing, which makes a terminal"
     script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1000 grid.ny=1000 time.steps=1500
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1000 grid.ny=1000 time.steps=8000
     weft_alone d.ini 2>silent >&2
     ! grep -q ' left' silent || { cat silent; return 1; }
     weft_alone d.ini output.progress=on 2>asked
-    grep -qE 'step [0-9]+ of 1500 .*GCells/s, [0-9]+ % of the ceiling .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' asked
+    grep -qE 'step [0-9]+ of 8000 .*GCells/s, [0-9]+ % of the ceiling .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' asked
     script -qec "$weft run d.ini" /dev/null >seen </dev/null 3>&-
-    grep -qE 'step [0-9]+ of 1500 .*GCells/s, .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' seen
+    grep -qE 'step [0-9]+ of 8000 .*GCells/s, .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' seen
 }
