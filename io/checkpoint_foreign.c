@@ -1,7 +1,7 @@
 /* A field out of a file that another program wrote: any HDF5 number type and byte order, contiguous, chunked or
  * compressed. Each rank reads its own cells through HDF5's own conversion, alone, so that every filter works and no rank
- * waits for another; a child has read them once before, where a damaged index or filter could crash the library. What is wrong with such a file is the user's to mend: MISSING, with the sentence; DAMAGED only where
- * the data themselves cannot be read. */
+ * waits for another; a child has read them once before, where a damaged index or filter could crash the library. What is wrong
+ * with such a file is the user's to mend: MISSING, with the sentence; DAMAGED only where the data themselves cannot be read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
