@@ -5,7 +5,8 @@ def ranks_text: "\(.) rank" + (if . == 1 then "" else "s" end);
 
 # What makes two runs runs of one setting: what was asked for, not what was chosen, nor the grid and the ranks.
 def settings:
-    {kind: .problem.kind, dtype: .problem.dtype, order: .problem.order, device, fuse: (.fuse // 1),
+    {kind: .problem.kind, dtype: .problem.dtype, order: .problem.order, device,
+     fuse: (.asked.fuse // .fuse // 1 | if . == 0 then "fuse chosen" else . end),
      norm_every: (((.deck // "") | capture("\nnorm_every = (?<n>[0-9]+)\n").n) // "0")}
     + ((.asked // {}) | {transport, feed, lanes, threads, ranks_x, ranks_y, tune});
 

@@ -126,6 +126,21 @@ END
     expect "status of two problems" 2 "$status"
 }
 
+@test "every study of jobs/studies has its points, and as many steps a sweep as pays are one setting, whatever they came to" {
+    local file
+    for file in "$top"/jobs/studies/*.ini; do
+        study "$file" out=none.jsonl --list >said
+        expect "$file: settings of a key" 0 "$(grep -c 'weft run.*=[^ ]*,' said)"
+        expect "$file: points" "$(sed -n '1s/ points.*//p' said)" "$(grep -c 'weft run' said)"
+    done
+    made_records
+    jq -c '.asked.fuse = 0 | .fuse = ({"1": 12, "2": 8}["\(.ranks)"] // 1)' made.jsonl >chosen.jsonl
+    jq -c '.asked.fuse = 1 | .fuse = 1' made.jsonl >>chosen.jsonl
+    "$top/jobs/plot" chosen.jsonl c
+    expect "lines" "fuse 1, lanes 1 fuse chosen, lanes 1" \
+        "$(grep -o '>fuse [a-z0-9]*, lanes [12]<' c.svg | tr -d '<>' | sort -u | xargs)"
+}
+
 @test "what does not belong together is not drawn, and bad arguments are refused" {
     made_records
     jq -c '(select(.ranks == 1)), (select(.ranks == 2) | .grid.nx = 401)' made.jsonl >m.jsonl
