@@ -1,5 +1,6 @@
 #include "checkpoint_probe.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,30 +66,37 @@ static void limit_processor(double seconds)
     (void)setrlimit(RLIMIT_CPU, &(struct rlimit){ whole_s, whole_s + 1 });
 }
 
-static void read_data(hid_t dataset)
+static void read_rows(hid_t dataset, hid_t space, int dims, const hsize_t *shape)
+{
+    const hsize_t rows = rows_at_once(dataset, dims, shape), row_cells = dims == 2 ? shape[1] : 1;
+    double *const data = row_cells <= SIZE_MAX / sizeof *data / rows ? malloc(rows * row_cells * sizeof *data) : NULL;
+    bool ok = data != NULL;
+    for (hsize_t y = 0; y < shape[0] && ok; y += rows) {
+        const hsize_t begin[2] = { y, 0 }, count[2] = { shape[0] - y < rows ? shape[0] - y : rows, row_cells };
+        const hsize_t cells = count[0] * row_cells;
+        const hid_t memory = H5Screate_simple(1, &cells, NULL);
+        ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, count, NULL) >= 0
+             && H5Dread(dataset, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, data) >= 0;
+        H5Sclose(memory);
+    }
+    free(data);
+}
+
+/* A dataset of other than so many cells is one that the parent refuses by its shape: that may be large, and takes no reading. */
+static void read_data(hid_t dataset, int64_t cells)
 {
     const hid_t space = H5Dget_space(dataset);
     const int dims = H5Sget_simple_extent_ndims(space);
     hsize_t shape[2] = { 0, 0 };
-    if ((dims == 1 || dims == 2) && H5Sget_simple_extent_dims(space, shape, NULL) >= 0 && shape[0] > 0 && is_interpreted(dataset)) {
-        const hsize_t rows = rows_at_once(dataset, dims, shape), row_cells = dims == 2 ? shape[1] : 1;
-        double *const data = row_cells <= SIZE_MAX / sizeof *data / rows ? malloc(rows * row_cells * sizeof *data) : NULL;
-        limit_processor(CPU_S + (double)shape[0] * (double)row_cells * sizeof *data / SLOWEST_BYTES_PER_S);
-        bool ok = data != NULL;
-        for (hsize_t y = 0; y < shape[0] && ok; y += rows) {
-            const hsize_t begin[2] = { y, 0 }, count[2] = { shape[0] - y < rows ? shape[0] - y : rows, row_cells };
-            const hsize_t cells = count[0] * row_cells;
-            const hid_t memory = H5Screate_simple(1, &cells, NULL);
-            ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, count, NULL) >= 0
-                 && H5Dread(dataset, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, data) >= 0;
-            H5Sclose(memory);
-        }
-        free(data);
+    if (cells > 0 && H5Sget_simple_extent_npoints(space) == cells && (dims == 1 || dims == 2)
+        && H5Sget_simple_extent_dims(space, shape, NULL) >= 0 && is_interpreted(dataset)) {
+        limit_processor(CPU_S + (double)cells * sizeof(double) / SLOWEST_BYTES_PER_S);
+        read_rows(dataset, space, dims, shape);
     }
     H5Sclose(space);
 }
 
-static void look_at_dataset(hid_t file, const char *name)
+static void look_at_dataset(hid_t file, const char *name, int64_t cells)
 {
     char list[CHECKPOINT_LISTED_BYTES];
     const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
@@ -96,20 +104,25 @@ static void look_at_dataset(hid_t file, const char *name)
         checkpoint_list_datasets(file, list); /* for the sentence that says what there is instead */
         return;
     }
-    read_data(dataset);
+    read_data(dataset, cells);
     H5Dclose(dataset);
 }
 
 int checkpoint_probe_child(const char *what)
 {
-    char why[CHECKPOINT_SENTENCE_BYTES], name[CHECKPOINT_PATH_BYTES] = CHECKPOINT_PROBE_ALL;
+    char why[CHECKPOINT_SENTENCE_BYTES], name[CHECKPOINT_PATH_BYTES] = CHECKPOINT_PROBE_ALL, *number_end = NULL;
     hid_t file;
-    const char *line_end = strchr(what, '\n'), *path = line_end ? line_end + 1 : what;
-    if (line_end) snprintf(name, sizeof name, "%.*s", (int)(line_end - what), what);
+    int64_t cells = 0;
+    const char *const name_end = strchr(what, '\n'), *path = what;
+    if (name_end) {
+        snprintf(name, sizeof name, "%.*s", (int)(name_end - what), what);
+        cells = strtoll(name_end + 1, &number_end, 10);
+        path = number_end + (*number_end == '\n');
+    }
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
     limit_processor(CPU_S);
     if (checkpoint_h5_open(path, &file, why, sizeof why) != CHECKPOINT_OK) return 0; /* the parent finds that too */
-    if (name[0] == '/') look_at_dataset(file, name);
+    if (name[0] == '/') look_at_dataset(file, name, cells);
     else look_at_state(file, path);
     if (strcmp(name, CHECKPOINT_PROBE_ALL) == 0) (void)checkpoint_walk(file, why, sizeof why);
     H5Fclose(file);
@@ -118,17 +131,19 @@ int checkpoint_probe_child(const char *what)
 
 /* ---- the parent ---- */
 
-static checkpoint_status probe(const char *path, const char *what, double limit_s, char *why, size_t why_bytes)
+static checkpoint_status probe(const char *path, const char *what, int64_t cells, char *why, size_t why_bytes)
 {
-    char argument[sizeof CHECKPOINT_PROBE_ARGUMENT + 2 * CHECKPOINT_PATH_BYTES];
-    snprintf(argument, sizeof argument, CHECKPOINT_PROBE_ARGUMENT "%.*s\n%s", CHECKPOINT_PATH_BYTES, what, path);
+    char argument[sizeof CHECKPOINT_PROBE_ARGUMENT + 2 * CHECKPOINT_PATH_BYTES + 32];
+    const double limit_s = LIMIT_S + (double)cells * sizeof(double) / SLOWEST_BYTES_PER_S;
+    snprintf(argument, sizeof argument, CHECKPOINT_PROBE_ARGUMENT "%.*s\n%" PRId64 "\n%s", CHECKPOINT_PATH_BYTES, what, cells, path);
     const topology_spawn_end end = topology_spawn(program, argument, limit_s);
     switch (end.how) {
     case TOPOLOGY_SPAWN_KILLED:
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 ends with '%s' where it reads it", path,
                                strsignal(end.code));
     case TOPOLOGY_SPAWN_TIMED_OUT:
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 was busy with it for %.0f s", path, limit_s);
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 was busy with it for %.0f s", path,
+                               limit_s);
     case TOPOLOGY_SPAWN_EXITED:
         if (end.code == 0 || end.code == 127) break; /* 127: the program could not be started */
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 ends with status %d where it reads it",
@@ -143,6 +158,5 @@ checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *
     int rank;
     if (!program[0]) return CHECKPOINT_OK;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    const double limit_s = LIMIT_S + (double)cells * sizeof(double) / SLOWEST_BYTES_PER_S;
-    return checkpoint_agree(comm, rank == 0 ? probe(path, what, limit_s, why, why_bytes) : CHECKPOINT_OK, why, why_bytes);
+    return checkpoint_agree(comm, rank == 0 ? probe(path, what, cells, why, why_bytes) : CHECKPOINT_OK, why, why_bytes);
 }

@@ -1,8 +1,9 @@
-/* A look at a file by a process of its own, before this one opens it: HDF5 trusts its input, and some damaged files crash it, or
- * keep it busy for ever. There the child ends, by itself or by the limit on its processor time, and the file is one that is damaged.
- * What the child looks at is what the caller is going to have HDF5 interpret: a state file's attributes, datasets' shapes, types and
- * places, checksums, but not its fields, which are plain bytes; or all that there is, but for the data; or the data of one dataset of
- * another program, where they are more than plain bytes: in pieces, compressed, elsewhere. */
+/* A look at a file by a process of its own, before this one opens it: HDF5 trusts its input, and some damaged files crash it, or keep
+ * it busy for ever. There the child ends, by itself or by the limit on its processor time, and the file is one that is damaged.
+ *
+ * What the child looks at is what the caller is going to have HDF5 interpret: a state file's attributes, datasets' shapes, types
+ * and places, checksums, but not its fields, which are plain bytes; or all that there is, but for the data; or the data of one
+ * dataset of another program, where they are more than plain bytes: in pieces, compressed, elsewhere. */
 #ifndef CHECKPOINT_PROBE_H
 #define CHECKPOINT_PROBE_H
 
@@ -11,9 +12,10 @@
 /* Of the command line of a program that is such a child: "--probe-state-file=WHAT". */
 #define CHECKPOINT_PROBE_ARGUMENT "--probe-state-file="
 
-/* The child's main: its exit status. WHAT is "PATH", for all but data, or one of those below and a line feed before it; no MPI. */
+/* The child's main: its exit status; no MPI. WHAT has three lines: one of those below, or a dataset's path, which begins with a
+ * slash; of a dataset the cells that it has to have, else 0; the file's path. The last line alone: CHECKPOINT_PROBE_ALL. */
 #define CHECKPOINT_PROBE_STATE "state" /* what a restart reads */
-#define CHECKPOINT_PROBE_ALL "all"     /* or a dataset's path, which begins with a slash */
+#define CHECKPOINT_PROBE_ALL "all"     /* all but data */
 int checkpoint_probe_child(const char *what);
 /* From here on files are looked at first, by children that run this program, which gives them its argument; "" or NULL: not. */
 void checkpoint_probe_by(const char *self_exe);

@@ -1,6 +1,6 @@
-/* A state file on its own: every block against its checksum, every field against its fingerprint, the whole file never in
- * memory; and all else that HDF5 finds in it, for those who read more than a restart does. A block that differs where the fingerprint agrees is a damaged checksum (or the sign or payload of a NaN, which
- * fingerprints leave out). */
+/* A state file on its own: every block against its checksum, every field against its fingerprint, the whole file never in memory;
+ * and all else that HDF5 finds in it, for those who read more than a restart does. A block that differs where the fingerprint
+ * agrees is a damaged checksum (or the sign or payload of a NaN, which fingerprints leave out). */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -93,10 +93,15 @@ checkpoint_state checkpoint_fields_of(const checkpoint_info *info)
 /* Collective. Only now that the fields were looked at: what is beside them may be more than HDF5 can bear. */
 static void look_beside_fields(verifying *v, hid_t file)
 {
-    const checkpoint_status lives = checkpoint_probe(v->comm, v->path, CHECKPOINT_PROBE_ALL, 0, v->why, v->why_bytes);
+    char why[CHECKPOINT_SENTENCE_BYTES] = "";
+    const checkpoint_status lives = checkpoint_probe(v->comm, v->path, CHECKPOINT_PROBE_ALL, 0, why, sizeof why);
     if (v->rank != 0) return;
-    if (lives == CHECKPOINT_OK && !checkpoint_walk(file, v->why, v->why_bytes)) damaged(v->r, "%s", v->why);
-    if (lives != CHECKPOINT_OK) damaged(v->r, "beside the fields: %s", strstr(v->why, "HDF5 ") ? strstr(v->why, "HDF5 ") : v->why);
+    if (lives != CHECKPOINT_OK) {
+        const char *const what = strstr(why, ": HDF5 "); /* behind the file's name, which the report has */
+        damaged(v->r, "beside the fields%s", what ? what : why);
+    } else if (!checkpoint_walk(file, why, sizeof why)) {
+        damaged(v->r, "%s", why);
+    }
 }
 
 checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_report *r, char *why, size_t why_bytes)

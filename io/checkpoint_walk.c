@@ -1,6 +1,6 @@
 /* Everything in a file that HDF5 interprets, whoever reads it later: each object behind hard links, each of its attributes. State
- * files hold more than a restart asks for, and a reader of that part is not to be the first to find it damaged. By names, not by
- * H5Ovisit, whose failure does not say where. */
+ * files hold more than a restart asks for, and a reader of that part is not to be the first to find it damaged. Group by group,
+ * not by H5Ovisit, whose failure does not say where. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,36 +10,46 @@
 enum {
     ATTRIBUTE_BYTES_MAX = 64 << 10, /* HDF5's own limit on those that are not stored apart */
     DEPTH_MAX = 8, OBJECTS_MAX = 10000, /* links of a damaged file may go round */
-    NAME_BYTES = 128, WALK_PATH_BYTES = DEPTH_MAX * (NAME_BYTES + 1) + 2,
+    NAME_BYTES_SHOWN = 127, WALK_PATH_BYTES = DEPTH_MAX * (NAME_BYTES_SHOWN + 1) + 1,
 };
 
 typedef struct walk {
-    char *why;
+    char *why; /* "" until something cannot be read */
     size_t why_bytes;
-    int objects;
+    int objects, depth;
     char path[WALK_PATH_BYTES]; /* of the object it is at; "" is the root */
 } walk;
 
 static bool unreadable(const walk *w, const char *attribute)
 {
-    snprintf(w->why, w->why_bytes, "%s%s%s cannot be read: %s", *w->path ? w->path : "/", *attribute ? ", attribute " : "", attribute,
-             checkpoint_h5_reason());
+    snprintf(w->why, w->why_bytes, "%s%s%s cannot be read: %s", *w->path ? w->path : "/", *attribute ? ", attribute " : "",
+             attribute, checkpoint_h5_reason());
     return false;
 }
 
-/* What has a variable length is not read: the file would say how much memory that takes. */
+/* HDF5's iterations fail by themselves, or because what they call had found something. */
+static bool iterated(const walk *w, herr_t result) { return result >= 0 || (*w->why ? false : unreadable(w, "")); }
+
+/* The file would say how much memory a value of variable length takes, so it is not read; nor is what holds strings, which may be
+ * such values. */
+static bool has_fixed_length(hid_t type)
+{
+    if (H5Tget_class(type) == H5T_STRING) return H5Tis_variable_str(type) == 0;
+    return H5Tdetect_class(type, H5T_VLEN) == 0 && H5Tdetect_class(type, H5T_STRING) == 0;
+}
+
 static bool attribute_reads(hid_t attribute)
 {
     const hid_t type = H5Aget_type(attribute);
+    if (type < 0) return false;
     const hsize_t bytes = H5Aget_storage_size(attribute);
-    const bool varies = type < 0 || H5Tdetect_class(type, H5T_VLEN) != 0 || H5Tis_variable_str(type) != 0;
-    bool ok = type >= 0;
-    if (!varies && bytes > 0) {
+    bool ok = true;
+    if (bytes > 0 && has_fixed_length(type)) {
         void *value = bytes <= ATTRIBUTE_BYTES_MAX ? malloc(bytes) : NULL;
         ok = value && H5Aread(attribute, type, value) >= 0;
         free(value);
     }
-    if (type >= 0) H5Tclose(type);
+    H5Tclose(type);
     return ok;
 }
 
@@ -63,37 +73,33 @@ static bool dataset_opens(hid_t dataset)
     return ok;
 }
 
-static bool look_at(walk *w, hid_t object, int depth);
+static bool look_at(walk *w, hid_t object);
 
 /* Of hard links: what others lead to is elsewhere, or nowhere. */
-static bool look_below(walk *w, hid_t group, int depth)
+static herr_t look_at_link(hid_t group, const char *name, const H5L_info_t *link, void *arg)
 {
-    H5G_info_t all;
-    H5L_info_t link;
-    char name[NAME_BYTES];
+    walk *w = arg;
     const size_t length = strlen(w->path);
-    if (H5Gget_info(group, &all) < 0) return unreadable(w, "");
-    bool ok = true;
-    for (hsize_t i = 0; i < all.nlinks && ok && w->objects < OBJECTS_MAX; i++) {
-        const ssize_t bytes = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT);
-        if (bytes < 0 || H5Lget_info(group, name, &link, H5P_DEFAULT) < 0) return unreadable(w, "");
-        if (link.type != H5L_TYPE_HARD || bytes >= (ssize_t)sizeof name) continue;
-        snprintf(w->path + length, sizeof w->path - length, "/%s", name);
-        const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
-        ok = object >= 0 ? look_at(w, object, depth + 1) : unreadable(w, "");
-        if (object >= 0) H5Oclose(object);
-        w->path[length] = '\0';
-    }
-    return ok;
+    if (link->type != H5L_TYPE_HARD) return 0;
+    if (w->objects == OBJECTS_MAX) return 1; /* ends the iteration */
+    snprintf(w->path + length, sizeof w->path - length, "/%.*s", NAME_BYTES_SHOWN, name);
+    w->depth++;
+    const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
+    const bool ok = object >= 0 ? look_at(w, object) : unreadable(w, "");
+    if (object >= 0) H5Oclose(object);
+    w->depth--;
+    w->path[length] = '\0';
+    return ok ? 0 : -1;
 }
 
-static bool look_at(walk *w, hid_t object, int depth)
+static bool look_at(walk *w, hid_t object)
 {
     w->objects++;
-    if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at_attribute, w) < 0) return *w->why ? false : unreadable(w, "");
+    if (!iterated(w, H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at_attribute, w))) return false;
     const H5I_type_t type = H5Iget_type(object);
     if (type == H5I_DATASET) return dataset_opens(object) || unreadable(w, "");
-    return type != H5I_GROUP || depth == DEPTH_MAX || look_below(w, object, depth);
+    if (type != H5I_GROUP || w->depth == DEPTH_MAX) return true;
+    return iterated(w, H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at_link, w));
 }
 
 bool checkpoint_walk(hid_t file, char *why, size_t why_bytes)
@@ -102,7 +108,7 @@ bool checkpoint_walk(hid_t file, char *why, size_t why_bytes)
     *why = '\0';
     const hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
     if (root < 0) return unreadable(&w, "");
-    const bool ok = look_at(&w, root, 0);
+    const bool ok = look_at(&w, root);
     H5Gclose(root);
     return ok;
 }

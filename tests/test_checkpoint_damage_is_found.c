@@ -317,6 +317,36 @@ static void missing_parts(void **state)
     }
 }
 
+/* Another program's group beside the fields, of a name longer than most, with an attribute of strings as long as the file says. */
+static void with_a_long_name(hid_t file)
+{
+    char name[400];
+    const char *text[2] = { "one", "two" };
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    const hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1);
+    const hsize_t count = 1, two = 2;
+    H5Tset_size(type, H5T_VARIABLE);
+    const hid_t pair = H5Tarray_create2(type, 1, &two), space = H5Screate_simple(1, &count, NULL);
+    const hid_t attribute = H5Acreate2(group, "words", pair, space, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Awrite(attribute, pair, text) >= 0);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(pair);
+    H5Tclose(type);
+    H5Gclose(group);
+}
+
+static void sound_with_more_in_it(void **state)
+{
+    (void)state;
+    checkpoint_report r;
+    edit(with_a_long_name);
+    const checkpoint_status status = checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why);
+    if (status != CHECKPOINT_OK) fail_msg("%s%s", why, r.damage[0]);
+    checkpoint_info_free(&r.info);
+}
+
 static void other_shape_or_type(void **state)
 {
     (void)state;
@@ -340,7 +370,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(flipped_bytes), cmocka_unit_test(cut_short),
         cmocka_unit_test_setup_teardown(flips_by_chance, look_first, look_no_more),
         cmocka_unit_test_setup_teardown(cuts_by_chance, look_first, look_no_more),
-        cmocka_unit_test(other_files), cmocka_unit_test(missing_parts), cmocka_unit_test(other_shape_or_type),
+        cmocka_unit_test(other_files), cmocka_unit_test(missing_parts), cmocka_unit_test(sound_with_more_in_it),
+        cmocka_unit_test(other_shape_or_type),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);

@@ -184,7 +184,8 @@ static void what_does_not_fit(void **state)
     expect_sentence(folder, "/fields/u", NX, NY, "is a directory", "");
 }
 
-/* In an old file's layout, which has no checksum: a chunk 8 x 16 whose row seems to hold 65296. HDF5 1.10 then writes beyond its end. */
+/* In an old file's layout, which has no checksum: a chunk 8 x 16 whose row seems to hold 65296. HDF5 1.10 then writes beyond its
+ * end. */
 static void widen_chunks(void)
 {
     static const unsigned char sides[] = { 8, 0, 0, 0, 16, 0, 0, 0 };
@@ -217,6 +218,30 @@ static void what_crashes_hdf5(void **state)
     checkpoint_probe_by(NULL);
 }
 
+/* Terabytes of cells that nobody wrote, in compressed pieces: what does not fit is refused without reading it. */
+static void large_and_of_another_shape(void **state)
+{
+    (void)state;
+    char exe[FIXTURE_PATH_BYTES] = "";
+    const hsize_t shape[2] = { 1 << 20, 1 << 20 }, chunk[2] = { 64, 1 << 10 };
+    assert_true(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), layout = H5Pcreate(H5P_DATASET_CREATE);
+        H5Pset_chunk(layout, 2, chunk);
+        H5Pset_deflate(layout, 6);
+        const hid_t space = H5Screate_simple(2, shape, NULL);
+        const hid_t dataset = H5Dcreate2(file, "map", H5T_STD_I16LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+        H5Dclose(dataset);
+        H5Sclose(space);
+        H5Pclose(layout);
+        H5Fclose(file);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    checkpoint_probe_by(exe);
+    expect_sentence(path, "/map", NX, NY, "(1048576, 1048576)", "(21, 30)");
+    checkpoint_probe_by(NULL);
+}
+
 int main(int argc, char **argv)
 {
     const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
@@ -227,7 +252,7 @@ int main(int argc, char **argv)
     snprintf(path, sizeof path, "%s/ic.h5", folder);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_and_layouts), cmocka_unit_test(rounds_once), cmocka_unit_test(earlier_level),
-        cmocka_unit_test(what_does_not_fit), cmocka_unit_test(what_crashes_hdf5),
+        cmocka_unit_test(what_does_not_fit), cmocka_unit_test(what_crashes_hdf5), cmocka_unit_test(large_and_of_another_shape),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
