@@ -98,21 +98,34 @@ static bool grow(int64_t **steps, size_t count)
     return larger != NULL;
 }
 
+/* All of the folder's, or an error: a run that missed the newest would go on from an older one, or from the start. */
+static checkpoint_status read_steps(DIR *d, int64_t **steps, size_t *count)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *e = readdir(d);
+        if (!e) return errno ? CHECKPOINT_IO : CHECKPOINT_OK;
+        const int64_t step = step_of(e->d_name);
+        if (step < 0) continue;
+        if (!grow(steps, *count + 1)) return CHECKPOINT_IO;
+        (*steps)[(*count)++] = step;
+    }
+}
+
 checkpoint_status checkpoint_list_here(const char *dir, int64_t **steps, size_t *count)
 {
     *steps = NULL;
     *count = 0;
     DIR *d = opendir(dir);
     if (!d) return errno == ENOENT || errno == ENOTDIR ? CHECKPOINT_MISSING : CHECKPOINT_IO;
-    bool room = true;
-    for (const struct dirent *e; room && (e = readdir(d));) {
-        const int64_t step = step_of(e->d_name);
-        if (step < 0) continue;
-        room = grow(steps, *count + 1);
-        if (room) (*steps)[(*count)++] = step;
-    }
+    const checkpoint_status status = read_steps(d, steps, count);
     closedir(d);
-    if (!room) return CHECKPOINT_IO;
+    if (status != CHECKPOINT_OK) {
+        free(*steps);
+        *steps = NULL;
+        *count = 0;
+        return status;
+    }
     if (*count == 0) return CHECKPOINT_MISSING;
     qsort(*steps, *count, sizeof **steps, newest_first);
     return CHECKPOINT_OK;

@@ -7,6 +7,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +18,17 @@
 #include "writer.h"
 
 static char folder[FIXTURE_PATH_BYTES], why[512];
+
+static int names_until_error = -1; /* of folders that are read; -1: no error */
+
+/* libc's, that fails when it is told to. */
+struct dirent *readdir(DIR *d)
+{
+    if (names_until_error > 0) names_until_error--;
+    if (names_until_error != 0) return ((struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir"))(d);
+    errno = EIO;
+    return NULL;
+}
 
 static void touch(const char *dir, const char *name)
 {
@@ -75,6 +89,29 @@ static void lists(void **state)
     assert_true(is_there(dir, "step_0000000020.h5"));
     assert_true(is_there(dir, "step_0000000300.h5.tmp"));
     assert_true(is_there(dir, "step_500.h5"));
+}
+
+/* Half a list would have a run go on from an older checkpoint, and an empty one from the start. */
+static void half_a_list_is_none(void **state)
+{
+    (void)state;
+    char dir[FIXTURE_PATH_BYTES + 32];
+    int64_t *steps;
+    size_t count;
+    snprintf(dir, sizeof dir, "%s/half", folder);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    for (int i = 0; i < 9; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "step_%010d.h5", i);
+        touch(dir, name);
+    }
+    for (int names = 1; names < 12; names += 5) {
+        names_until_error = names;
+        const checkpoint_status status = checkpoint_list(MPI_COMM_WORLD, dir, &steps, &count);
+        names_until_error = -1;
+        assert_int_equal(status, CHECKPOINT_IO);
+        assert_null(steps);
+    }
 }
 
 static void writes_in_turn(bool async)
@@ -229,7 +266,8 @@ int main(int argc, char **argv)
     checkpoint_before_mpi_init();
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(lists), cmocka_unit_test(in_the_foreground),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(lists), cmocka_unit_test(half_a_list_is_none),
+                                        cmocka_unit_test(in_the_foreground),
                                         cmocka_unit_test(in_the_background),
                                         cmocka_unit_test(milestones_and_the_last_verified),
                                         cmocka_unit_test(leftovers_of_dead_runs), cmocka_unit_test(links_are_not_followed),
