@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
+
+#include "replace.h"
 
 enum {
     HEADER_BYTES = 13,           /* of IHDR */
     CONTROL_BYTES = 26,          /* of fcTL */
-    CHUNK_BYTES_MAX = 64 << 20,  /* libpng writes thousands */
+    CHUNK_BYTES_MAX = 64 << 20,  /* a frame's data may be one chunk; libpng's have 8 KiB */
     PATH_BYTES = 4400
 };
 
@@ -29,7 +30,8 @@ typedef struct chunk {
 typedef struct film {
     const char *picture;
     unsigned char header[HEADER_BYTES]; /* of the picture, and so of every frame */
-    FILE *to;
+    replace file;
+    int code; /* errno of the first write that failed */
     uint32_t sequence;
     chunk c;
     char *why;
@@ -72,7 +74,12 @@ static bool read_chunk(FILE *from, chunk *c)
     return found == load_u32(sum);
 }
 
-static void write_chunk(FILE *to, const char *name, const unsigned char *data, uint32_t bytes)
+static void put_bytes(film *f, const void *bytes, size_t count)
+{
+    if (!f->code && fwrite(bytes, 1, count, f->file.to) != count) f->code = errno;
+}
+
+static void put_chunk(film *f, const char *name, const unsigned char *data, uint32_t bytes)
 {
     unsigned char head[8], sum[4];
     store_u32(head, bytes);
@@ -80,9 +87,9 @@ static void write_chunk(FILE *to, const char *name, const unsigned char *data, u
     uLong checksum = crc32(0, head + 4, 4);
     if (bytes > 0) checksum = crc32(checksum, data, bytes); /* of no data at all it would begin anew */
     store_u32(sum, (uint32_t)checksum);
-    fwrite(head, 1, sizeof head, to);
-    if (bytes > 0) fwrite(data, 1, bytes, to);
-    fwrite(sum, 1, sizeof sum, to);
+    put_bytes(f, head, sizeof head);
+    if (bytes > 0) put_bytes(f, data, bytes);
+    put_bytes(f, sum, sizeof sum);
 }
 
 /* A PNG, read as far as its header; NULL: no such file, or none. */
@@ -133,7 +140,7 @@ static void put_control(film *f)
     memcpy(control + 4, f->header, 8); /* width and height */
     control[21] = 1;
     control[23] = ANIMATION_FRAMES_A_SECOND;
-    write_chunk(f->to, "fcTL", control, CONTROL_BYTES);
+    put_chunk(f, "fcTL", control, CONTROL_BYTES);
 }
 
 static bool put_frame(film *f, FILE *from)
@@ -143,7 +150,7 @@ static bool put_frame(film *f, FILE *from)
         if (strcmp(f->c.name, "IEND") == 0) return true;
         if (strcmp(f->c.name, "IDAT") != 0) continue;
         store_u32(f->c.data, f->sequence++);
-        write_chunk(f->to, "fdAT", f->c.data, f->c.bytes + 4);
+        put_chunk(f, "fdAT", f->c.data, f->c.bytes + 4);
     }
     return false;
 }
@@ -153,13 +160,13 @@ static bool put_picture(film *f, FILE *from, int64_t frames)
 {
     unsigned char count[8] = { 0 }; /* the second half: shown for ever */
     store_u32(count, (uint32_t)frames);
-    fwrite(signature, 1, sizeof signature, f->to);
-    write_chunk(f->to, "IHDR", f->header, HEADER_BYTES);
-    write_chunk(f->to, "acTL", count, sizeof count);
+    put_bytes(f, signature, sizeof signature);
+    put_chunk(f, "IHDR", f->header, HEADER_BYTES);
+    put_chunk(f, "acTL", count, sizeof count);
     while (read_chunk(from, &f->c)) {
         if (strcmp(f->c.name, "IEND") == 0) return true;
         if (strcmp(f->c.name, "acTL") == 0 || strcmp(f->c.name, "fcTL") == 0 || strcmp(f->c.name, "fdAT") == 0) continue;
-        write_chunk(f->to, f->c.name, f->c.data + 4, f->c.bytes);
+        put_chunk(f, f->c.name, f->c.data + 4, f->c.bytes);
     }
     return false;
 }
@@ -176,14 +183,15 @@ static int64_t count_frames(film *f, const char *folder, int64_t every, int64_t 
     return frames;
 }
 
+/* Until a write fails. */
 static bool put_frames(film *f, const char *folder, int64_t every, int64_t last)
 {
-    for (int64_t step = 0; step <= last; step += every) {
+    char path[PATH_BYTES + 32];
+    for (int64_t step = 0; step <= last && !f->code; step += every) {
         FILE *from = open_frame(f, folder, step);
         if (!from) continue;
         const bool whole = put_frame(f, from);
         fclose(from);
-        char path[PATH_BYTES + 32];
         animation_frame(path, sizeof path, folder, step);
         if (!whole) return fail(f, path, "a damaged frame");
     }
@@ -192,18 +200,14 @@ static bool put_frames(film *f, const char *folder, int64_t every, int64_t last)
 
 static bool put_all(film *f, FILE *from, const char *folder, int64_t every, int64_t last, int64_t frames)
 {
-    char tmp[PATH_BYTES + 8];
-    snprintf(tmp, sizeof tmp, "%.*s.tmp", PATH_BYTES, f->picture);
-    f->to = fopen(tmp, "wb");
-    if (!f->to) return fail(f, tmp, strerror(errno));
-    bool ok = put_picture(f, from, frames) || fail(f, f->picture, "a damaged picture");
-    if (ok) ok = put_frames(f, folder, every, last);
-    write_chunk(f->to, "IEND", NULL, 0);
-    const bool written = !ferror(f->to);
-    if ((fclose(f->to) != 0 || !written) && ok) ok = fail(f, tmp, strerror(errno));
-    if (ok && rename(tmp, f->picture) != 0) ok = fail(f, tmp, strerror(errno));
-    if (!ok) unlink(tmp);
-    return ok;
+    f->code = replace_begin(&f->file, f->picture);
+    if (f->code) return fail(f, f->picture, strerror(f->code));
+    bool read = put_picture(f, from, frames) || fail(f, f->picture, "a damaged picture");
+    if (read) read = put_frames(f, folder, every, last);
+    put_chunk(f, "IEND", NULL, 0);
+    const int end_code = replace_end(&f->file, read && !f->code);
+    if (!f->code) f->code = end_code;
+    return read && (!f->code || fail(f, f->file.tmp, strerror(f->code)));
 }
 
 bool animation_write(const char *picture, int64_t every, int64_t last, int64_t *frames, char *why, size_t why_bytes)

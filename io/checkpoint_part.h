@@ -1,4 +1,4 @@
-/* What the checkpoint_*.c files share; nobody else includes it, but for the writer (checkpoint_job.h).
+/* What the checkpoint_*.c files share; nobody else includes it, but for the writer (checkpoint_job.h) and replace.c.
  * The rule that keeps ranks from waiting for one another: between two collective calls every rank's status goes through
  * checkpoint_agree, and after a failure only calls that all ranks make follow. */
 #ifndef CHECKPOINT_PART_H
@@ -183,7 +183,7 @@ checkpoint_status checkpoint_list_here(const char *dir, int64_t **steps, size_t 
 bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path);
 /* Writes the XDMF text for path, whole, to `to`. By one rank. Returns 0 or errno. */
 int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s);
-/* The same for count > 0 files of the folder that `to` is in, of s's fields at these steps, newest first. */
+/* The same for count > 0 files of the folder that `to` is in, of s's fields at these steps, newest first; replaces `to` (replace.h). */
 int checkpoint_xdmf_write_series(const char *to, const checkpoint_state *s, const int64_t *steps, size_t count);
 int checkpoint_sync_path(const char *path);           /* fsync of a file or directory; 0 or errno */
 void checkpoint_directory_of(char *out, size_t out_bytes, const char *path); /* "." where path has none */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "checkpoint_part.h"
@@ -22,21 +21,17 @@ static size_t choose(int64_t *steps, size_t count, int64_t every, int64_t last)
 
 static checkpoint_status describe(const char *dir, int64_t every, const checkpoint_state *s, char *why, size_t why_bytes)
 {
-    char path[CHECKPOINT_PATH_BYTES], tmp[CHECKPOINT_PATH_BYTES];
+    char path[CHECKPOINT_PATH_BYTES];
     int64_t *steps = NULL;
     size_t count = 0;
-    snprintf(path, sizeof path, "%.4200s/" CHECKPOINT_SERIES_NAME, dir);
-    snprintf(tmp, sizeof tmp, "%.4200s/" CHECKPOINT_SERIES_NAME ".tmp", dir);
-    int code = checkpoint_list_here(dir, &steps, &count) == CHECKPOINT_OK ? 0 : EIO;
+    int code = 0;
+    if (checkpoint_list_here(dir, &steps, &count) == CHECKPOINT_IO) code = EIO;
     count = code ? 0 : choose(steps, count, every, s->step);
     if (!code && count == 0) code = ENOENT; /* the file just written is gone */
-    if (!code) code = checkpoint_xdmf_write_series(tmp, s, steps, count);
-    if (!code && rename(tmp, path) != 0) code = errno;
-    if (!code) code = checkpoint_sync_path(dir);
+    if (snprintf(path, sizeof path, "%s/" CHECKPOINT_SERIES_NAME, dir) >= (int)sizeof path) code = ENAMETOOLONG;
+    if (!code) code = checkpoint_xdmf_write_series(path, s, steps, count);
     free(steps);
-    if (!code) return CHECKPOINT_OK;
-    unlink(tmp);
-    return checkpoint_file_failed("write", path, code, why, why_bytes);
+    return code ? checkpoint_file_failed("write", path, code, why, why_bytes) : CHECKPOINT_OK;
 }
 
 checkpoint_status checkpoint_add_to_series(MPI_Comm comm, const char *dir, int64_t every, const checkpoint_state *s, char *why,

@@ -1,6 +1,6 @@
-/* The XDMF 2 description beside a state file, for ParaView and VisIt: a uniform grid of cells with unit spacing, row 0 at
- * y = 0, one grid per shape (a transpose has two), the step as time; and that of a series, a collection of such grids. A plate one cell thick, because VTK's reader puts a mesh
- * of two dimensions into the plane of y and z, where a view from above shows nothing. */
+/* The XDMF 2 description beside a state file, for ParaView and VisIt: a uniform grid of cells with unit spacing, row 0 at y = 0, one
+ * grid per shape (a transpose has two), the step as time; and that of a series, a collection of such grids. A plate one cell
+ * thick, because VTK's reader puts a mesh of two dimensions into the plane of y and z, where a view from above shows nothing. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "checkpoint_part.h"
+#include "replace.h"
 
 bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path)
 {
@@ -82,36 +83,34 @@ static void put_series(FILE *out, const checkpoint_state *s, const int64_t *step
     }
 }
 
-static FILE *begin(const char *to)
+static void put_head(FILE *out) { fputs("<?xml version=\"1.0\"?>\n<Xdmf Version=\"2.0\">\n <Domain>\n", out); }
+static void put_tail(FILE *out) { fputs(" </Domain>\n</Xdmf>\n", out); }
+
+int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s)
 {
     const int fd = checkpoint_create_new(to);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out && fd >= 0) close(fd);
-    if (out) fputs("<?xml version=\"1.0\"?>\n<Xdmf Version=\"2.0\">\n <Domain>\n", out);
-    return out;
-}
-
-static int end(FILE *out, const char *to)
-{
-    fputs(" </Domain>\n</Xdmf>\n", out);
+    if (!out) {
+        const int code = errno;
+        if (fd >= 0) close(fd);
+        return code;
+    }
+    put_head(out);
+    put_state(out, s, path);
+    put_tail(out);
     const bool failed = ferror(out);
     if (fclose(out) != 0) return errno;
     return failed ? EIO : checkpoint_sync_path(to);
 }
 
-int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s)
-{
-    FILE *out = begin(to);
-    if (!out) return errno;
-    put_state(out, s, path);
-    return end(out, to);
-}
-
 int checkpoint_xdmf_write_series(const char *to, const checkpoint_state *s, const int64_t *steps, size_t count)
 {
+    replace file;
     assert(count > 0);
-    FILE *out = begin(to);
-    if (!out) return errno;
-    put_series(out, s, steps, count);
-    return end(out, to);
+    const int code = replace_begin(&file, to);
+    if (code) return code;
+    put_head(file.to);
+    put_series(file.to, s, steps, count);
+    put_tail(file.to);
+    return replace_end(&file, true);
 }

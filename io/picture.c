@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "check.h"
+#include "replace.h"
 
 enum {
     SIDE_PIXELS_MAX = 2048,     /* of a very long field; others are held by PICTURE_PIXELS_MAX */
@@ -74,8 +74,9 @@ static void add_cells(const raster *r, dtype type, box own, const void *data, do
  * and no pair of colours differs in red against green alone. Linear between these; our own choice of points. */
 static void make_palette(png_color palette[COLOURS + 1])
 {
-    static const double points[][3] = { { 0, 32, 81 },     { 17, 54, 108 },   { 60, 77, 110 },   { 98, 100, 111 }, { 127, 124, 117 },
-                                        { 154, 148, 120 }, { 187, 175, 113 }, { 226, 203, 92 }, { 253, 234, 69 } };
+    static const double points[][3] = { { 0, 32, 81 },      { 17, 54, 108 },   { 60, 77, 110 },
+                                        { 98, 100, 111 },   { 127, 124, 117 }, { 154, 148, 120 },
+                                        { 187, 175, 113 },  { 226, 203, 92 },  { 253, 234, 69 } };
     const int spans = (int)(sizeof points / sizeof points[0]) - 1;
     for (int i = 0; i < COLOURS; i++) {
         const double at = (double)i * spans / (COLOURS - 1);
@@ -160,6 +161,7 @@ static void put_texts(png_structp png, png_infop info, const char *title, pictur
 static bool encode(FILE *out, const raster *r, const double *pixels, picture_scale s, const char *title, png_byte *line,
                    complaint *c)
 {
+    snprintf(c->text, sizeof c->text, "out of memory");
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, c, on_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     if (!info || setjmp(c->back)) {
@@ -187,30 +189,21 @@ static bool encode(FILE *out, const raster *r, const double *pixels, picture_sca
 static bool write_file(const char *path, const raster *r, const double *pixels, picture_scale s, const char *title, char *why,
                        size_t why_bytes)
 {
-    complaint c = { .text = "out of memory" };
-    const size_t tmp_bytes = strlen(path) + 5;
-    char *const tmp = malloc(tmp_bytes);
+    complaint c;
+    replace file;
+    bool whole = false;
     png_byte *const line = malloc((size_t)r->width * (size_t)r->zoom_x);
-    bool ok = false;
-    if (tmp && line) {
-        snprintf(tmp, tmp_bytes, "%s.tmp", path);
-        FILE *out = fopen(tmp, "wb");
-        ok = out && encode(out, r, pixels, s, title, line, &c);
-        if (!out) snprintf(c.text, sizeof c.text, "%s", strerror(errno));
-        if (out && fclose(out) != 0 && ok) {
-            ok = false;
-            snprintf(c.text, sizeof c.text, "%s", strerror(errno));
-        }
-        if (ok && rename(tmp, path) != 0) {
-            ok = false;
-            snprintf(c.text, sizeof c.text, "%s", strerror(errno));
-        }
-        if (out && !ok) unlink(tmp);
+    int code = line ? replace_begin(&file, path) : ENOMEM;
+    if (!code) {
+        whole = encode(file.to, r, pixels, s, title, line, &c);
+        if (ferror(file.to)) code = errno; /* of which libpng says no more than that there was one */
+        const int end_code = replace_end(&file, whole && !code);
+        if (!code) code = end_code;
     }
-    if (!ok) snprintf(why, why_bytes, "cannot write the picture %s: %s", path, c.text);
     free(line);
-    free(tmp);
-    return ok;
+    if (whole && !code) return true;
+    snprintf(why, why_bytes, "cannot write the picture %s: %s", path, code ? strerror(code) : c.text);
+    return false;
 }
 
 /* The scale to draw by; a scale that grows takes this picture's into it. */

@@ -9,9 +9,10 @@
 
 #include "check.h"
 #include "record.h"
+#include "replace.h"
 #include "timer.h"
 
-enum { PING_ROUNDS = 64, TAG_PING = 1, TAG_HEAD = 2, TAG_SPANS = 3, PROCESS_BYTES = 256, PATH_BYTES = 4200 };
+enum { PING_ROUNDS = 64, TAG_PING = 1, TAG_HEAD = 2, TAG_SPANS = 3, PROCESS_BYTES = 256 };
 
 /* ---- one clock ---- */
 
@@ -110,7 +111,9 @@ static void put_rank(FILE *f, const trace_timeline *t, int rank, const rank_head
 
 static void put_clocks(FILE *f, const rank_head *head, int ranks)
 {
-    fputs("\"otherData\":{\"clock\":\"rank 0's; offset and error of each rank by ping, device_error of its device's clock, us\",\"ranks\":[", f);
+    fputs("\"otherData\":{\"clock\":\"rank 0's; offset and error of each rank by ping, device_error of its device's clock, us\","
+          "\"ranks\":[",
+          f);
     for (int r = 0; r < ranks; r++)
         fprintf(f, "%s{\"offset_us\":%.3f,\"error_us\":%.3f,\"device_error_us\":%.3f}", r ? "," : "", 1e6 * head[r].offset_s,
                 1e6 * head[r].error_s, 1e6 * head[r].device_error_s);
@@ -131,7 +134,8 @@ static trace_span *on_common_clock(const trace_timeline *t)
 }
 
 /* Rank 0: all ranks in turn, so that the spans of one rank are in memory at a time. */
-static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, const rank_head *mine, const trace_span *span, double zero_s)
+static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, const rank_head *mine, const trace_span *span,
+                    double zero_s)
 {
     rank_head *head = malloc((size_t)ranks * sizeof *head);
     if (!head) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
@@ -147,31 +151,21 @@ static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, 
         free(theirs);
     }
     /* JSON has no comma after the last element: a label closes the list. */
-    fputs("{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":0,\"tid\":0,\"args\":{\"labels\":\"weft\"}}\n],\"displayTimeUnit\":\"ms\",\n", f);
+    fputs("{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":0,\"tid\":0,\"args\":{\"labels\":\"weft\"}}\n],"
+          "\"displayTimeUnit\":\"ms\",\n",
+          f);
     put_clocks(f, head, ranks);
     fputs("}\n", f);
     free(head);
 }
 
-/* 0 or errno. */
-static int close_whole(FILE *f, const char *tmp, const char *path)
-{
-    int code = fflush(f) != 0 || ferror(f) || fsync(fileno(f)) != 0 ? errno : 0;
-    if (fclose(f) != 0 && !code) code = errno;
-    if (!code && rename(tmp, path) != 0) code = errno;
-    if (code) (void)unlink(tmp);
-    return code;
-}
-
 bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, char *why, size_t why_bytes)
 {
-    char tmp[PATH_BYTES];
+    replace file;
     int rank = 0, ranks = 1, code = 0;
-    FILE *f = NULL;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
     MPI_CHECK(MPI_Comm_size(comm, &ranks));
-    snprintf(tmp, sizeof tmp, "%s.tmp", path);
-    if (rank == 0 && !(f = fopen(tmp, "wb"))) code = errno;
+    if (rank == 0) code = replace_begin(&file, path);
     MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, comm));
 
     if (!code) {
@@ -182,8 +176,8 @@ bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, char 
         for (int i = 0; i < t->spans; i++) zero_s = fmin(zero_s, span[i].begin_s);
         MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &zero_s, 1, MPI_DOUBLE, MPI_MIN, comm));
         if (rank == 0) {
-            put_all(f, comm, ranks, t, &mine, span, zero_s);
-            code = close_whole(f, tmp, path);
+            put_all(file.to, comm, ranks, t, &mine, span, zero_s);
+            code = replace_end(&file, true);
         } else {
             MPI_CHECK(MPI_Send(&mine, sizeof mine, MPI_BYTE, 0, TAG_HEAD, comm));
             MPI_CHECK(MPI_Send(span, t->spans * (int)sizeof *span, MPI_BYTE, 0, TAG_SPANS, comm));

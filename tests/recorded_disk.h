@@ -133,7 +133,7 @@ static void disk_record(const char *folder, int rank)
     disk.records = true;
 }
 
-static void disk_promise(int64_t step) /* this step's file is on disk, whatever happens now */
+static inline void disk_promise(int64_t step) /* this step's file is on disk, whatever happens now */
 {
     pthread_mutex_lock(&disk.lock);
     disk_add(DISK_PROMISE, timer_now_s())->offset = step;

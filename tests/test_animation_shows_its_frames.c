@@ -1,4 +1,5 @@
-/* An animated picture holds every frame of its folder, in order, dot by dot, behind the picture that programs without animation show.
+/* An animated picture holds every frame of its folder, in order, dot by dot, behind the picture that programs without animation
+ * show; it and its frames are on disk before they have their names.
  * ranks: 1 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,12 +8,15 @@
 
 #include <cmocka.h>
 #include <png.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
 #include "animation.h"
 #include "checkpoint_fixture.h"
 #include "picture.h"
+#include "recorded_disk.h"
 
 enum { NX = 300, NY = 70, EVERY = 5, FRAMES = 4, CHUNKS_MAX = 200 };
 
@@ -77,7 +81,8 @@ static file load(const char *path)
     return f;
 }
 
-/* libpng reads a picture made of the header, the palette and a frame's data, so of a PNG with one frame alone. It checks checksums. */
+/* libpng reads a picture made of the header, the palette and a frame's data, so of a PNG with one frame alone. It checks
+ * checksums. */
 static png_bytep decode(const chunk *const *parts, int count, png_image *head)
 {
     char path[FIXTURE_PATH_BYTES + 32];
@@ -205,6 +210,70 @@ static void a_damaged_frame_is_named(void **state)
     assert_non_null(strstr(why, "/nonexistent/a.png: No such file"));
 }
 
+/* A write that fails in the middle of the frames is what is told, not the frame that is missing behind it. */
+static void no_room(void **state)
+{
+    (void)state;
+    char tmp[FIXTURE_PATH_BYTES + 32], still[FIXTURE_PATH_BYTES + 32], frame[FIXTURE_PATH_BYTES + 64], said[600] = "";
+    static double noise[NX * NY];
+    struct rlimit before;
+    int64_t count = 0;
+    for (int i = 0; i < NX * NY; i++) noise[i] = cell_random(1, (uint64_t)i);
+    animation_frame(frame, sizeof frame, frames, FRAMES * EVERY); /* of more than stdio keeps */
+    assert_true(picture_write(MPI_COMM_SELF, frame, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), noise, "", NULL, why, sizeof why));
+    draw(picture, 3, NX, NULL);
+    snprintf(still, sizeof still, "%s/still.png", folder);
+    draw(still, 3, NX, NULL);
+    snprintf(tmp, sizeof tmp, "%s.tmp", picture);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 2048, before.rlim_max }), 0);
+    const bool animated = animation_write(picture, EVERY, 30 * EVERY, &count, why, sizeof why);
+    const bool reported = strstr(why, "bar.png.tmp: File too large") != NULL, left = access(tmp, F_OK) == 0;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 100, before.rlim_max }), 0);
+    const bool drawn = picture_write(MPI_COMM_SELF, picture, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), noise, "", NULL, said,
+                                     sizeof said);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    if (animated || !reported || left || drawn || !strstr(said, "bar.png: File too large")) fail_msg("%s; %s", why, said);
+    file f = load(picture);
+    expect_same(&f, 0, still);
+    free(f.data);
+}
+
+/* Between the opening of what a name is given to and that: an fsync; and behind it one of the folder. */
+static bool is_safe(int rename_at)
+{
+    const disk_note *const n = &disk.note[rename_at];
+    bool written = false, named = false;
+    int file_handle = 0, folder_handle = 0;
+    const char *const slash = strrchr(n->to, '/');
+    for (int i = 0; i < disk.notes; i++) {
+        const disk_note *m = &disk.note[i];
+        const bool folder_of = slash ? strncmp(m->name, n->to, (size_t)(slash - n->to)) == 0 : m->name[0] == '\0';
+        if (m->what == DISK_OPEN && i < rename_at && strcmp(m->name, n->name) == 0) file_handle = m->handle;
+        if (m->what == DISK_OPEN && i > rename_at && folder_of) folder_handle = m->handle;
+        if (m->what == DISK_FSYNC && i < rename_at && m->handle == file_handle) written = true;
+        if (m->what == DISK_FSYNC && i > rename_at && m->handle == folder_handle) named = true;
+    }
+    return written && named;
+}
+
+static void on_disk_before_its_name(void **state)
+{
+    (void)state;
+    int renames = 0;
+    disk_record(folder, 0);
+    draw_frame(0, NX);
+    animate(0, 1);
+    disk.records = false;
+    for (int i = 0; i < disk.notes; i++) {
+        if (disk.note[i].what != DISK_RENAME) continue;
+        renames++;
+        if (!is_safe(i)) fail_msg("%s got its name before it was on disk", disk.note[i].to);
+    }
+    assert_int_equal(renames, 3); /* the frame, the picture, and it with its frames */
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -213,8 +282,10 @@ int main(int argc, char **argv)
     assert_true(animation_folder(frames, sizeof frames, picture));
     assert_int_equal(mkdir(frames, 0777), 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_in_order),     cmocka_unit_test(one_scale_for_all),        cmocka_unit_test(other_sizes_are_left_out),
-        cmocka_unit_test(no_frames_no_change), cmocka_unit_test(a_damaged_frame_is_named),
+        cmocka_unit_test(frames_in_order),          cmocka_unit_test(one_scale_for_all),
+        cmocka_unit_test(other_sizes_are_left_out), cmocka_unit_test(no_frames_no_change),
+        cmocka_unit_test(no_room),                  cmocka_unit_test(on_disk_before_its_name),
+        cmocka_unit_test(a_damaged_frame_is_named),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
