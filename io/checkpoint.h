@@ -120,12 +120,18 @@ checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **step
 checkpoint_status checkpoint_add_to_series(MPI_Comm comm, const char *dir, int64_t every, const checkpoint_state *s, char *why,
                                            size_t why_bytes);
 
-/* problem.initial = FILE.h5[:/dataset]: a dataset (ny, nx) or, in 1D, (nx) of any HDF5 number type, converted to
- * `type`; default dataset /fields/u. Needs no attributes: other programs write these. prev: the same from /fields/u_prev
- * where that exists (*has_prev), or NULL. MISSING: no such file or dataset, no HDF5 file, another shape or no numbers:
- * the user's mistake, one sentence naming file, dataset, what it is and what is needed. DAMAGED: its data cannot be read. */
-checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const char *path, const char *dataset, dtype type, int64_t nx,
-                                          int64_t ny, box own, void *data, void *prev, bool *has_prev, char *why,
-                                          size_t why_bytes);
+typedef struct checkpoint_foreign { /* a field in a file of any program: as it is there, and which cells of it are wanted */
+    const char *path, *dataset;      /* NULL: /fields/u */
+    dtype type;                      /* in memory */
+    int64_t nx, ny;
+    box own;
+} checkpoint_foreign;
+
+/* problem.initial = FILE.h5[:/dataset]: a dataset (ny, nx) or, in 1D, (nx) of any HDF5 number type, converted to `type`. Needs no
+ * attributes: other programs write these. prev: the same from /fields/u_prev where that exists (*has_prev), or NULL. MISSING: no
+ * such file or dataset, no HDF5 file, another shape or no numbers: the user's mistake, one sentence naming file, dataset, what it
+ * is and what is needed. DAMAGED: its data cannot be read. */
+checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const checkpoint_foreign *q, void *data, void *prev, bool *has_prev,
+                                          char *why, size_t why_bytes);
 
 #endif

@@ -2,6 +2,7 @@
  * compressed. Each rank reads its own cells through HDF5's own conversion, alone, so that every filter works and no rank
  * waits for another; a child has read them once before, where a damaged index or filter could crash the library. What is wrong
  * with such a file is the user's to mend: MISSING, with the sentence; DAMAGED only where the data themselves cannot be read. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,41 +80,68 @@ static bool path_exists(hid_t file, const char *path)
     return H5Lexists(file, part, H5P_DEFAULT) > 0;
 }
 
-typedef struct wanted {
-    const char *path, *dataset; /* of the file */
-    dtype type;
-    int64_t nx, ny;
-    box own;
-} wanted;
+static checkpoint_status misfit(const checkpoint_foreign *q, char *why, size_t why_bytes, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
-static checkpoint_status check_dataset(hid_t dataset, const wanted *q, char *why, size_t why_bytes)
+/* "FILE: dataset /NAME " and what it has. */
+static checkpoint_status misfit(const checkpoint_foreign *q, char *why, size_t why_bytes, const char *format, ...)
 {
-    const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
+    char what[CHECKPOINT_SENTENCE_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s: dataset %s %s", q->path, q->dataset, what);
+}
+
+static checkpoint_status check_type(hid_t dataset, const checkpoint_foreign *q, char *why, size_t why_bytes)
+{
+    const hid_t type = H5Dget_type(dataset);
     const H5T_class_t class = H5Tget_class(type);
+    const size_t bytes = H5Tget_size(type);
+    H5Tclose(type);
+    if (class != H5T_INTEGER && class != H5T_FLOAT)
+        return misfit(q, why, why_bytes, "holds %s, where integers or floats are needed", type_name(class));
+    if (bytes > CHECKPOINT_NUMBER_BYTES_MAX)
+        return misfit(q, why, why_bytes, "holds numbers of %zu bytes, where %d are the most", bytes,
+                      CHECKPOINT_NUMBER_BYTES_MAX);
+    return CHECKPOINT_OK;
+}
+
+static checkpoint_status check_shape(hid_t dataset, const checkpoint_foreign *q, char *why, size_t why_bytes)
+{
+    const hid_t space = H5Dget_space(dataset);
     const int dims = H5Sget_simple_extent_ndims(space);
     hsize_t shape[H5S_MAX_RANK] = { 0 };
-    checkpoint_status status = CHECKPOINT_OK;
     if (dims > 0) H5Sget_simple_extent_dims(space, shape, NULL);
+    H5Sclose(space);
     const bool flat = dims == 1 && q->ny == 1 && shape[0] == (hsize_t)q->nx;
     const bool full = dims == 2 && shape[0] == (hsize_t)q->ny && shape[1] == (hsize_t)q->nx;
-    if (class != H5T_INTEGER && class != H5T_FLOAT) {
-        status = checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes,
-                                 "%s: dataset %s holds %s, where integers or floats are needed", q->path, q->dataset,
-                                 type_name(class));
-    } else if (!flat && !full) {
-        char is[256], needed[64];
-        const hsize_t grid[2] = { (hsize_t)q->ny, (hsize_t)q->nx };
-        put_shape(is, sizeof is, dims < 0 ? 0 : dims, shape);
-        put_shape(needed, sizeof needed, q->ny == 1 ? 1 : 2, q->ny == 1 ? grid + 1 : grid);
-        status = checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s: dataset %s has shape %s and the grid needs %s, %s",
-                                 q->path, q->dataset, is, needed, q->ny == 1 ? "(grid.nx)" : "(grid.ny, grid.nx)");
-    }
+    if (flat || full) return CHECKPOINT_OK;
+    char is[256], needed[64];
+    const hsize_t grid[2] = { (hsize_t)q->ny, (hsize_t)q->nx };
+    put_shape(is, sizeof is, dims < 0 ? 0 : dims, shape);
+    put_shape(needed, sizeof needed, q->ny == 1 ? 1 : 2, q->ny == 1 ? grid + 1 : grid);
+    return misfit(q, why, why_bytes, "has shape %s and the grid needs %s, %s", is, needed,
+                  q->ny == 1 ? "(grid.nx)" : "(grid.ny, grid.nx)");
+}
+
+static checkpoint_status read_own(hid_t dataset, const checkpoint_foreign *q, void *data, char *why, size_t why_bytes)
+{
+    const hsize_t cells = (hsize_t)box_cells(q->own);
+    if (cells == 0) return CHECKPOINT_OK;
+    const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
+    checkpoint_status status = CHECKPOINT_OK;
+    if (!checkpoint_h5_select(space, q->own)
+        || H5Dread(dataset, checkpoint_h5_memory_type(q->type), memory, space, H5P_DEFAULT, data) < 0)
+        status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "cannot read dataset %s of %s: %s", q->dataset, q->path,
+                                 checkpoint_h5_reason());
+    H5Sclose(memory);
     H5Sclose(space);
-    H5Tclose(type);
     return status;
 }
 
-static checkpoint_status read_dataset(hid_t file, const wanted *q, void *data, char *why, size_t why_bytes)
+static checkpoint_status read_dataset(hid_t file, const checkpoint_foreign *q, void *data, char *why, size_t why_bytes)
 {
     hid_t dataset = H5I_INVALID_HID;
     if (!path_exists(file, q->dataset) || (dataset = H5Dopen2(file, q->dataset, H5P_DEFAULT)) < 0) {
@@ -122,41 +150,39 @@ static checkpoint_status read_dataset(hid_t file, const wanted *q, void *data, c
         return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s has no dataset %s (it has %s)", q->path, q->dataset,
                                *list ? list : "none");
     }
-    checkpoint_status status = check_dataset(dataset, q, why, why_bytes);
-    const hsize_t cells = (hsize_t)box_cells(q->own);
-    if (status == CHECKPOINT_OK && cells) {
-        const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
-        if (!checkpoint_h5_select(space, q->own)
-            || H5Dread(dataset, checkpoint_h5_memory_type(q->type), memory, space, H5P_DEFAULT, data) < 0)
-            status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "cannot read dataset %s of %s: %s", q->dataset,
-                                     q->path, checkpoint_h5_reason());
-        H5Sclose(memory);
-        H5Sclose(space);
-    }
+    checkpoint_status status = check_type(dataset, q, why, why_bytes);
+    if (status == CHECKPOINT_OK) status = check_shape(dataset, q, why, why_bytes);
+    if (status == CHECKPOINT_OK) status = read_own(dataset, q, data, why, why_bytes);
     H5Dclose(dataset);
     return status;
 }
 
-checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const char *path, const char *dataset, dtype type, int64_t nx,
-                                          int64_t ny, box own, void *data, void *prev, bool *has_prev, char *why,
-                                          size_t why_bytes)
+/* By each rank for itself. *found_prev: there is an earlier level, and it was wanted. */
+static checkpoint_status read_levels(const checkpoint_foreign *u, const checkpoint_foreign *u_prev, void *data, void *prev,
+                                     bool *found_prev, char *why, size_t why_bytes)
 {
-    wanted q = { path, dataset ? dataset : "/fields/u", type, nx, ny, own };
     hid_t file;
-    bool found_prev = false;
-    checkpoint_status status = checkpoint_probe(comm, path, q.dataset, nx * ny, why, why_bytes);
-    if (status == CHECKPOINT_OK && prev) status = checkpoint_probe(comm, path, "/fields/u_prev", nx * ny, why, why_bytes);
+    checkpoint_status status = checkpoint_h5_open(u->path, &file, why, why_bytes);
+    if (status == CHECKPOINT_DAMAGED) return CHECKPOINT_MISSING; /* "no HDF5 file": a wrong input, not a checkpoint gone bad */
     if (status != CHECKPOINT_OK) return status;
-    status = checkpoint_h5_open(path, &file, why, why_bytes);
-    if (status == CHECKPOINT_OK) {
-        status = read_dataset(file, &q, data, why, why_bytes);
-        q.dataset = "/fields/u_prev";
-        found_prev = prev && status == CHECKPOINT_OK && path_exists(file, q.dataset);
-        if (found_prev) status = read_dataset(file, &q, prev, why, why_bytes);
-        H5Fclose(file);
-    } else if (status == CHECKPOINT_DAMAGED) {
-        status = CHECKPOINT_MISSING; /* "no HDF5 file": a wrong input, not a checkpoint gone bad */
-    }
+    status = read_dataset(file, u, data, why, why_bytes);
+    *found_prev = prev && status == CHECKPOINT_OK && path_exists(file, u_prev->dataset);
+    if (*found_prev) status = read_dataset(file, u_prev, prev, why, why_bytes);
+    H5Fclose(file);
+    return status;
+}
+
+checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const checkpoint_foreign *q, void *data, void *prev, bool *has_prev,
+                                          char *why, size_t why_bytes)
+{
+    checkpoint_foreign u = *q, u_prev = *q;
+    bool found_prev = false;
+    if (!u.dataset) u.dataset = "/fields/u";
+    u_prev.dataset = "/fields/u_prev";
+    checkpoint_status status = checkpoint_probe(comm, u.path, u.dataset, u.nx * u.ny, why, why_bytes);
+    if (status == CHECKPOINT_OK && prev) status = checkpoint_probe(comm, u.path, u_prev.dataset, u.nx * u.ny, why, why_bytes);
+    if (status == CHECKPOINT_OK)
+        status = checkpoint_agree(comm, read_levels(&u, &u_prev, data, prev, &found_prev, why, why_bytes), why, why_bytes);
     if (has_prev) *has_prev = found_prev;
-    return checkpoint_agree(comm, status, why, why_bytes);
+    return status;
 }

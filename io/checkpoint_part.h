@@ -130,6 +130,8 @@ checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const ch
 checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, char *why, size_t why_bytes);
 /* Opens all that is in the file and reads every attribute. False: in why, what cannot be read, and HDF5's reason. By one rank. */
 bool checkpoint_walk(hid_t file, char *why, size_t why_bytes);
+/* Of another program's dataset: twice the largest that a compiler has. HDF5 holds several while it converts them. */
+enum { CHECKPOINT_NUMBER_BYTES_MAX = 32 };
 /* The paths of the datasets that the file has, as far as there is room for them. */
 void checkpoint_list_datasets(hid_t file, char list[CHECKPOINT_LISTED_BYTES]);
 /* What an open file says about itself, to be freed in any case. */

@@ -82,17 +82,19 @@ static void read_rows(hid_t dataset, hid_t space, int dims, const hsize_t *shape
     free(data);
 }
 
-/* A dataset of other than so many cells is one that the parent refuses by its shape: that may be large, and takes no reading. */
+/* What the parent refuses takes no reading, and may be large: other than so many cells, or numbers that are too long. */
 static void read_data(hid_t dataset, int64_t cells)
 {
-    const hid_t space = H5Dget_space(dataset);
+    const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
     const int dims = H5Sget_simple_extent_ndims(space);
     hsize_t shape[2] = { 0, 0 };
-    if (cells > 0 && H5Sget_simple_extent_npoints(space) == cells && (dims == 1 || dims == 2)
-        && H5Sget_simple_extent_dims(space, shape, NULL) >= 0 && is_interpreted(dataset)) {
+    const bool wanted = cells > 0 && H5Sget_simple_extent_npoints(space) == cells && (dims == 1 || dims == 2)
+                        && H5Tget_size(type) <= CHECKPOINT_NUMBER_BYTES_MAX;
+    if (wanted && H5Sget_simple_extent_dims(space, shape, NULL) >= 0 && is_interpreted(dataset)) {
         limit_processor(CPU_S + (double)cells * sizeof(double) / SLOWEST_BYTES_PER_S);
         read_rows(dataset, space, dims, shape);
     }
+    H5Tclose(type);
     H5Sclose(space);
 }
 

@@ -97,9 +97,8 @@ static int initialise_from_file(sim *s, char *why, size_t why_bytes)
     const config *c = s->cfg;
     bool has_prev = false;
     void *u = snapshot_buffer(s, 0), *prev = s->prob.two_levels ? snapshot_buffer(s, 1) : NULL;
-    const checkpoint_status status =
-        checkpoint_read_foreign(s->top.comm, c->problem.file, c->problem.dataset, c->problem.type, c->grid.nx,
-                                c->grid.ny, s->grid.dec.own, u, prev, &has_prev, why, why_bytes);
+    const checkpoint_foreign wanted = { c->problem.file, c->problem.dataset, c->problem.type, c->grid.nx, c->grid.ny, s->grid.dec.own };
+    const checkpoint_status status = checkpoint_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, why, why_bytes);
     if (status != CHECKPOINT_OK) return exit_of(status);
     upload(s, &s->grid, s->u, u);
     if (s->prob.two_levels) upload(s, &s->grid, s->other, has_prev ? prev : u);

@@ -38,7 +38,6 @@ typedef struct fuzz_input {
 
 typedef struct fuzz_progress { /* of a child, in memory that it shares with its parent */
     volatile long at;
-    volatile bool probes; /* a process that may crash: an input that ends the child meanwhile is not bad */
     char wrong[128];
 } fuzz_progress;
 
@@ -82,10 +81,12 @@ static inline void fuzz_change(fuzz_input *in, const char *const *word, size_t w
         memcpy(piece, in->bytes + at, run);
         fuzz_replace(in, at, 0, piece, run);
         break;
-    case 4: /* from elsewhere */
+    case 4: { /* from elsewhere */
+        const size_t gone = fuzz_chance(2) ? run : 0, to = fuzz_chance(in->count + 1);
         memcpy(piece, in->bytes + at, run);
-        fuzz_replace(in, fuzz_chance(in->count + 1), fuzz_chance(2) ? run : 0, piece, run);
+        fuzz_replace(in, to, gone, piece, run);
         break;
+    }
     case 5: /* one number larger or smaller, of 1, 2, 4 or 8 bytes */
         if (left >= 8) {
             const size_t bytes = (size_t)1 << fuzz_chance(4);
@@ -154,12 +155,11 @@ static inline long fuzz_all(const char *what, fuzz_try *try_number, long count)
     fuzz_shared = mmap(NULL, sizeof *fuzz_shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     fuzz_input *in = mmap(NULL, sizeof *in, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true((void *)fuzz_shared != MAP_FAILED && (void *)in != MAP_FAILED);
-    long bad = 0, probes_ended = 0;
+    long bad = 0;
     for (long first = 0; first < count;) {
         const long end = count - first < FUZZ_BATCH ? count : first + FUZZ_BATCH;
         int status = 0;
         fuzz_shared->wrong[0] = '\0';
-        fuzz_shared->probes = false;
         const pid_t pid = fork();
         assert_true(pid >= 0);
         if (pid == 0) fuzz_child(in, try_number, seed, first, end);
@@ -167,18 +167,13 @@ static inline long fuzz_all(const char *what, fuzz_try *try_number, long count)
         first = end;
         if (status == 0) continue;
         first = fuzz_shared->at + 1;
-        if (fuzz_shared->probes) {
-            probes_ended++;
-            continue;
-        }
         bad++;
         if (WIFSIGNALED(status)) snprintf(fuzz_shared->wrong, sizeof fuzz_shared->wrong, "%s", strsignal(WTERMSIG(status)));
         print_error("%s %ld of seed %llu: %s (status %d)\n", what, fuzz_shared->at, (unsigned long long)seed, fuzz_shared->wrong,
                     status);
         fuzz_keep(in, what, fuzz_shared->at);
     }
-    print_message("%ld inputs of kind '%s', seed %llu: %ld bad, %ld ended a probe\n", count, what, (unsigned long long)seed,
-                  bad, probes_ended);
+    print_message("%ld inputs of kind '%s', seed %llu: %ld bad\n", count, what, (unsigned long long)seed, bad);
     munmap(fuzz_shared, sizeof *fuzz_shared);
     munmap(in, sizeof *in);
     return bad;

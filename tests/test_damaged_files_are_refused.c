@@ -2,8 +2,8 @@
  * memory, and no file is taken for whole that holds other values.
  *
  * Inputs are those of fuzz.h; in every other file the library's own checksums over its structures are made right again, so that
- * what lies behind them is reached. Only in the look at a file that a process of its own has, checkpoint_probe.h, may HDF5 crash.
- * WEFT_FUZZ_FILES says how many.
+ * what lies behind them is reached. Only in the look at a file that a process of its own has, checkpoint_probe.h, may HDF5 crash,
+ * and that in few. WEFT_FUZZ_FILES says how many files.
  * ranks: 1 */
 #include "fuzz.h"
 
@@ -17,6 +17,8 @@ enum { NX = 37, NY = 23 };
 static char folder[FIXTURE_PATH_BYTES];
 
 extern uint32_t H5_checksum_metadata(const void *data, size_t bytes, uint32_t start); /* the library's, for what it checks */
+
+static long *probes_ended; /* shared with the children; by a crash, or by what a sanitizer found */
 
 static fuzz_input sound[3]; /* state files: heat, wave in f32, transpose */
 
@@ -73,15 +75,24 @@ static void make_sound_files(void)
     }
 }
 
+/* In a process of its own, as in the program: what HDF5 has written where it should not is gone with it. */
+static bool probe_lives(const char *path)
+{
+    int status = 0;
+    const pid_t pid = fork();
+    if (pid == 0) _exit(checkpoint_probe_child(path));
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) abort();
+    if (status != 0) (*probes_ended)++;
+    return status == 0;
+}
+
 static const char *try_file(const char *path, int k)
 {
     char why[1024] = "";
     checkpoint_report report;
     checkpoint_state s = fields_for(kinds[k].kind, kinds[k].type, 0);
     const char *wrong = NULL;
-    fuzz_shared->probes = true;
-    (void)checkpoint_probe_child(path);
-    fuzz_shared->probes = false;
+    if (!probe_lives(path)) return NULL;
     const checkpoint_status verified = checkpoint_verify(MPI_COMM_SELF, path, &report, why, sizeof why);
     if (verified != CHECKPOINT_OK && !report.damaged && !fuzz_one_sentence(why)) wrong = "verify fails without a sentence";
     if (report.damaged && !fuzz_one_sentence(report.damage[0])) wrong = "damage without a sentence";
@@ -95,8 +106,8 @@ static const char *try_file(const char *path, int k)
         && report.info.type == s.type && status != CHECKPOINT_OK)
         wrong = "verify finds whole what cannot be read";
     checkpoint_info_free(&report.info);
-    (void)checkpoint_read_foreign(MPI_COMM_SELF, path, k == 2 ? "/fields/a" : NULL, s.type, NX, NY, box_make(0, NX, 0, NY),
-                                  s.field[0].data, NULL, NULL, why, sizeof why);
+    const checkpoint_foreign first = { path, k == 2 ? "/fields/a" : NULL, s.type, NX, NY, box_make(0, NX, 0, NY) };
+    (void)checkpoint_read_foreign(MPI_COMM_SELF, &first, s.field[0].data, NULL, NULL, why, sizeof why);
     for (int i = 0; i < s.fields; i++) free(s.field[i].data);
     return wrong;
 }
@@ -121,8 +132,14 @@ static const char *file_number(uint64_t seed, fuzz_input *in)
 static void damaged_files(void **state)
 {
     (void)state;
+    const long files = fuzz_asked("WEFT_FUZZ_FILES", 300);
+    probes_ended = mmap(NULL, sizeof *probes_ended, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true((void *)probes_ended != MAP_FAILED);
     make_sound_files();
-    assert_int_equal(fuzz_all("file", file_number, fuzz_asked("WEFT_FUZZ_FILES", 300)), 0);
+    const long bad = fuzz_all("file", file_number, files);
+    print_message("%ld of %ld files ended the process that looks first\n", *probes_ended, files);
+    assert_int_equal(bad, 0);
+    assert_true(*probes_ended * 50 <= files); /* HDF5's faults are rare; ours may be met by every file */
 }
 
 /* A group whose links seem to lie at an address far beyond the file. */
