@@ -269,30 +269,11 @@ static int host_copy(device *d, void *to, const void *from, size_t bytes, device
 
 /* ---- the device ---- */
 
-static int one_variant(device *d)
-{
-    (void)d;
-    return 1;
-}
-
-static const char *variant_name(device *d, int variant)
-{
-    (void)d;
-    (void)variant;
-    return "rows";
-}
-
 static bool no_whole(device *d, bool change)
 {
     (void)d;
     (void)change;
     return false;
-}
-
-static void choose_variant(device *d, int variant)
-{
-    (void)d;
-    (void)variant;
 }
 
 static void destroy(device **self)
@@ -330,9 +311,9 @@ device *device_host_create(int threads)
         .copy_rows = host_copy_rows,
         .fill_bytes = host_fill_bytes,
         .stencil_bind = stencil_host_bind,
-        .stencil_variants = one_variant,
-        .stencil_variant_name = variant_name,
-        .stencil_choose = choose_variant,
+        .stencil_variants = stencil_host_variants,
+        .stencil_variant_name = stencil_host_variant_name,
+        .stencil_choose = stencil_host_choose,
         .stencil_whole_can = no_whole,
         .stencil_sweep = stencil_host_sweep,
         .fused_steps = fused_host_steps,

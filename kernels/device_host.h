@@ -21,10 +21,15 @@
 #define DEVICE_HOST_CLONES
 #endif
 
+enum { STENCIL_HOST_ORDERS_MAX = 5 };
+typedef struct stencil_host_order stencil_host_order; /* of a sweep's work (stencil_host.c) */
+
 typedef struct device_host {
     device base; /* first member: a device * of kind DEVICE_HOST points here */
     stencil op;  /* as bound */
     float weight_f32[STENCIL_WEIGHTS_MAX];
+    const stencil_host_order *order[STENCIL_HOST_ORDERS_MAX]; /* the variants of what is bound */
+    int orders, chosen;
     size_t near_cache_bytes; /* a core's own (L2) */
     size_t far_cache_bytes;  /* all last-level caches that the threads can fill */
 } device_host;
@@ -75,6 +80,9 @@ static inline void device_host_stream_end(void) {}
 #endif
 
 int stencil_host_bind(device *d, const stencil *op);
+int stencil_host_variants(device *d);
+const char *stencil_host_variant_name(device *d, int variant);
+void stencil_host_choose(device *d, int variant);
 int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                        const box *boxes, int count, device_stream *s);
 int fused_host_steps(device *d, int most);

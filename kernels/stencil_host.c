@@ -2,10 +2,12 @@
  *
  * A sweep that leaves the caches is bound by memory, so bytes are what counts: stores go past the caches (a plain store
  * reads the line that it overwrites: three words a cell instead of two), except where next is prev, whose lines were
- * read anyway, and the rows that will be read soon are prefetched by hand. Two orders of the work, by measurement:
- *   row by row              long rows are what the hardware's prefetchers follow best, as long as 2r+1 rows from the core's
- *                           own cache for every row of sums take no longer than the memory (stencil_host_row.h)
- *   16 rows, block by block beyond that, in narrow tiles, with the sums in registers (stencil_host_block.c) */
+ * read anyway, and the rows that will be read soon are prefetched by hand. What then decides is the order of the work, and
+ * no order is best on every processor (README.md), so the orders are variants of the sweep:
+ *   row by row       radius 1 and 2: straight loops (stencil_host_row.h); all rows but one come from the core's own cache, L2
+ *   N rows, wide     sums of several vectors in registers (stencil_host_block.c), block after block along N rows. The hardware's
+ *                    prefetchers follow long rows, prefetches by hand go to L2, so that few of a core's buffers wait for memory
+ *   N rows, narrow   the same in tiles whose rows stay in L1, where the prefetches go too */
 #include <assert.h>
 #include <string.h>
 
@@ -13,10 +15,24 @@
 
 enum {
     ROW_BLOCK_CELLS = 64,
-    ROW_TILE_CELLS_LEAST = 512,
-    BLOCK_TILE_BYTES = 1 << 13,
-    BLOCK_TILE_ROWS = 16,
+    TILE_CELLS_LEAST = 512,
+    NARROW_TILE_BYTES = 1 << 13,
     LINE_AHEAD_BYTES = 1 << 15
+};
+
+struct stencil_host_order {
+    const char *name;
+    bool row_by_row;
+    bool wide; /* else narrow */
+    int rows;  /* of a tile */
+};
+static const stencil_host_order row_by_row = { "row by row", true, true, 1 };
+static const stencil_host_order line_blocks = { "blocks", false, false, 1 };
+static const stencil_host_order blocks[] = {
+    { "4 rows, wide", false, true, 4 },
+    { "2 rows, wide", false, true, 2 },
+    { "4 rows, narrow", false, false, 4 },
+    { "16 rows, narrow", false, false, 16 },
 };
 
 #define CELL float
@@ -29,35 +45,64 @@ enum {
 #define NAME(x) x##_f64
 #include "stencil_host_row.h"
 
+/* The first is the default. */
+static int list_orders(const stencil *op, const stencil_host_order *order[])
+{
+    int count = 0;
+    if (op->radius <= (op->form == STENCIL_BOX ? 1 : 2)) order[count++] = &row_by_row;
+    if (op->form == STENCIL_LINE) {
+        order[count++] = &line_blocks;
+    } else {
+        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) order[count++] = &blocks[i];
+    }
+    assert(count <= STENCIL_HOST_ORDERS_MAX);
+    return count;
+}
+
 int stencil_host_bind(device *d, const stencil *op)
 {
     device_host *h = (device_host *)d;
     assert(op->radius >= 1 && op->radius <= STENCIL_RADIUS_MAX);
     h->op = *op;
     for (int k = 0; k < stencil_weights(op->form, op->radius); k++) h->weight_f32[k] = (float)op->weight[k];
+    h->orders = list_orders(op, h->order);
+    h->chosen = 0;
     return 0;
 }
 
-static bool row_by_row(const stencil *op) { return op->radius <= (op->form == STENCIL_BOX ? 1 : 2); }
+int stencil_host_variants(device *d) { return ((const device_host *)d)->orders; }
 
-static stencil_host_kernel *choose(const stencil *op)
+const char *stencil_host_variant_name(device *d, int variant)
+{
+    const device_host *h = (const device_host *)d;
+    assert(0 <= variant && variant < h->orders);
+    return h->order[variant]->name;
+}
+
+void stencil_host_choose(device *d, int variant)
+{
+    device_host *h = (device_host *)d;
+    assert(0 <= variant && variant < h->orders);
+    h->chosen = variant;
+}
+
+static stencil_host_kernel *kernel_of(const stencil_host_order *order, const stencil *op)
 {
     static stencil_host_kernel *const rows[2][3] = {
         [DTYPE_F32] = { line_f32, star_f32, square_f32 },
         [DTYPE_F64] = { line_f64, star_f64, square_f64 },
     };
-    return row_by_row(op) ? rows[op->type][op->form] : stencil_host_block(op->type, op->form);
+    return order->row_by_row ? rows[op->type][op->form] : stencil_host_block(op->type, op->form);
 }
 
-/* Row by row: as wide as lets the rows that are read, and the ones on their way in and out, stay in the core's own
- * cache (L2). */
-static int64_t tile_cells(const device_host *h, const field_shape *f)
+/* Wide: as many as let the rows that are read, and those of a tile on their way in, stay in the core's own cache. */
+static int64_t tile_cells(const device_host *h, const stencil_host_order *order)
 {
-    const size_t rows = (size_t)(2 * h->op.radius + 3);
-    const size_t fit_bytes = row_by_row(&h->op) ? h->near_cache_bytes / 4 * 3 / rows : BLOCK_TILE_BYTES;
-    const int64_t fit_cells = (int64_t)(fit_bytes / dtype_bytes(f->type));
     if (h->op.form == STENCIL_LINE) return INT64_MAX / 4;
-    return fit_cells < ROW_TILE_CELLS_LEAST ? ROW_TILE_CELLS_LEAST : fit_cells & -ROW_TILE_CELLS_LEAST;
+    const size_t rows = (size_t)(2 * (h->op.radius + order->rows) + 1);
+    const size_t fit_bytes = order->wide ? h->near_cache_bytes / 4 * 3 / rows : NARROW_TILE_BYTES;
+    const int64_t fit_cells = (int64_t)(fit_bytes / dtype_bytes(h->op.type));
+    return fit_cells < TILE_CELLS_LEAST ? TILE_CELLS_LEAST : fit_cells & -TILE_CELLS_LEAST;
 }
 
 int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
@@ -71,7 +116,8 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
     const size_t working_bytes = (op->has_prev ? 3 : 2) * f->bytes;
     const ptrdiff_t row_bytes = f->pitch * (ptrdiff_t)dtype_bytes(f->type);
     const bool in_place = op->has_prev && next == prev, line = op->form == STENCIL_LINE;
-    const int tile_rows = line || row_by_row(op) ? 1 : BLOCK_TILE_ROWS;
+    const stencil_host_order *order = h->order[h->chosen];
+    const int tile_rows = order->rows;
     const stencil_host_job job = {
         .op = op,
         .shape = f,
@@ -79,13 +125,14 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
         .cur = cur,
         .prev = op->has_prev ? prev : NULL,
         .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
-        .tile_cells = tile_cells(h, f),
+        .tile_cells = tile_cells(h, order),
         .tile_rows = tile_rows,
         .ahead_bytes = line ? LINE_AHEAD_BYTES : (op->radius + tile_rows) * row_bytes,
         .prev_ahead_bytes = line ? LINE_AHEAD_BYTES : tile_rows * row_bytes,
+        .ahead_to_l2 = order->wide && !order->row_by_row,
         .streams = !in_place && working_bytes > h->far_cache_bytes,
     };
-    stencil_host_kernel *const kernel = choose(op);
+    stencil_host_kernel *const kernel = kernel_of(order, op);
     int64_t cells = 0;
     for (int i = 0; i < count; i++) cells += box_cells(boxes[i]);
     const int team = device_host_team(d, cells);

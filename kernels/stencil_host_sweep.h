@@ -15,6 +15,7 @@ typedef struct stencil_host_job {
     const void *cur, *prev, *weight; /* prev: NULL where the stencil has none; weight: in the field's type */
     int64_t tile_cells, tile_rows;
     ptrdiff_t ahead_bytes, prev_ahead_bytes; /* from a cell of cur, of prev, to the one to prefetch meanwhile */
+    bool ahead_to_l2;                        /* prefetches stop there, else in L1 */
     bool streams;                            /* stores go past the caches */
 } stencil_host_job;
 
@@ -27,10 +28,13 @@ stencil_host_kernel *stencil_host_block(dtype t, stencil_form form);
 static STENCIL_HOST_INLINE int64_t stencil_host_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Asks for `bytes` at `from` + ahead; beyond the end of the field too, which no prefetch minds. */
-static STENCIL_HOST_INLINE void stencil_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes)
+static STENCIL_HOST_INLINE void stencil_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes, bool to_l2)
 {
     const uintptr_t at = (uintptr_t)from + (uintptr_t)ahead_bytes;
-    for (size_t i = 0; i < bytes; i += DEVICE_HOST_LINE_BYTES) __builtin_prefetch((const void *)(at + i));
+    if (to_l2)
+        for (size_t i = 0; i < bytes; i += DEVICE_HOST_LINE_BYTES) __builtin_prefetch((const void *)(at + i), 0, 2);
+    else
+        for (size_t i = 0; i < bytes; i += DEVICE_HOST_LINE_BYTES) __builtin_prefetch((const void *)(at + i));
 }
 
 #endif

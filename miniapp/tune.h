@@ -10,7 +10,7 @@ enum { TUNE_VARIANTS_MAX = 16 };
 typedef struct tune_result {
     int variants, chosen;               /* variants 0: nothing to choose from, fused sweeps, or run.tune = off */
     const char *name[TUNE_VARIANTS_MAX]; /* live until the next bind */
-    double sweep_s[TUNE_VARIANTS_MAX];  /* a sweep of a rank's whole box, of the slowest rank */
+    double sweep_s[TUNE_VARIANTS_MAX];  /* a sweep of a rank's box (the host: of as much as no cache holds), the slowest rank's */
     double seconds;                     /* what tuning took */
 } tune_result;
 
