@@ -46,6 +46,7 @@ typedef struct checkpoint_state {
     checkpoint_field field[CHECKPOINT_FIELDS_MAX];
     const char *version; /* of the program, write only; NULL is stored as "unknown" */
     checkpoint_verify_how verify; /* write only */
+    int aggregators;              /* write only: so many ranks collect whole rows of the others and write; 0: choose */
 } checkpoint_state;
 
 typedef struct checkpoint_info { /* what a file says about itself */
@@ -68,8 +69,9 @@ typedef enum checkpoint_status {
  * what the user's environment says. */
 void checkpoint_before_mpi_init(void);
 
-checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int64_t *bytes_written,
-                                   char *why, size_t why_bytes);
+/* *aggregators, or NULL: how many ranks collected and wrote; 0: every rank wrote its own cells. */
+checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, char *why,
+                                   size_t why_bytes);
 /* Reads only the attributes and shapes. */
 checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, char *why,
                                        size_t why_bytes);

@@ -5,6 +5,10 @@
  *   write      rank 0 takes the blocks; every rank writes its own rows, takes their checksums on the way, fsync
  *   read back  every rank its own rows, past the page cache where the kernel lets it, against those checksums and, in full,
  *              against the fingerprint that the device had computed. Rows that differ are written once more.
+ *   source, window .., flush   instead of write, where some ranks write for all (aggregate.h): every rank takes the checksums of
+ *              its own rows, in full compares them with the device's fingerprint; then a writer writes windows of its share, which
+ *              the main threads collect, and fsync. It reads its share back against the checksums that all ranks have joined by
+ *              then; for a share that differs all is collected and written once more.
  *   publish    rank 0, whose main thread has joined the checksums and made an image of the structure with them: writes the
  *              image, reads it back, fsync, final name, old checkpoints deleted
  *   raw        where asked for: as many bytes of the same rows into another file by nothing but pwrite and fsync, which is
@@ -16,6 +20,7 @@
 #ifndef CHECKPOINT_JOB_H
 #define CHECKPOINT_JOB_H
 
+#include "aggregate.h"
 #include "checkpoint_part.h"
 #include "retain.h"
 
@@ -30,23 +35,33 @@ typedef struct checkpoint_job {
     const char *dir;
     retain_rule rule;
     int64_t verified;            /* as retain_apply */
-    uint64_t raw_bytes;          /* at most so many of this rank; 0 on every rank: no raw file */
+    uint64_t raw_bytes;          /* about so many of all ranks at most; 0: no raw file */
+    int writers, number;         /* aggregate_writers, 0: all write their own cells; this rank's, -1: it does not write */
+    const checkpoint_sums *joined; /* where some collect: of all ranks' cells, before read back */
+    const aggregate_window *window; /* for the next job; NULL: none yet */
+    bool again;                  /* collected and written once more: checksums are there */
     /* ---- the jobs' ---- */
     checkpoint_sums share[CHECKPOINT_FIELDS_MAX]; /* of this rank's cells, to be joined by exclusive or, then finished */
     int fd;
+    bool flushed;
     uint64_t raw_done_bytes;
-    checkpoint_status status;    /* of the last job */
+    checkpoint_status status;    /* of the phase: after a failure its other jobs do nothing */
     char why[CHECKPOINT_SENTENCE_BYTES];
-    double seconds; /* until the file was as the job leaves it: not of deleting others */
+    double seconds; /* of the phase's jobs, until the file was as they leave it: not of deleting others */
 } checkpoint_job;
 
 /* A job for s, of which text and data must outlive it, under path. OK, or IO with why. */
 checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s, const char *path);
 void checkpoint_job_end(checkpoint_job *j);
 
-/* Each takes a checkpoint_job and sets status, why and seconds. */
+/* A new phase, whose jobs follow. */
+void checkpoint_job_phase(checkpoint_job *j);
+/* Each takes a checkpoint_job, sets status and why, and adds to seconds. */
 void checkpoint_job_room(void *job);
 void checkpoint_job_write(void *job);
+void checkpoint_job_source(void *job);
+void checkpoint_job_window(void *job);
+void checkpoint_job_flush(void *job);
 void checkpoint_job_read_back(void *job);
 void checkpoint_job_publish(void *job);
 void checkpoint_job_raw(void *job);

@@ -65,7 +65,7 @@ typedef struct config {
     struct {
         char dir[4096];
         int64_t every;
-        int keep, keep_every;
+        int keep, keep_every, aggregators;    /* aggregators 0: choose */
         bool async;
         config_on_error on_error;
         config_verify verify;                 /* resolved: by the bytes of a state file unless given */

@@ -99,9 +99,9 @@ static json_t *checkpoint_json(const report *r)
 {
     const writer_stats *c = &r->checkpoints;
     const bool none = c->count == 0;
-    return json_pack("{s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:o}}", "async", c->async, "count",
-                     (json_int_t)c->count, "failed", (json_int_t)c->failed, "bytes", (json_int_t)c->bytes, "snapshot_s",
-                     record_number(c->snapshot_s), "write_s", record_number(c->write_s), "verify_s",
+    return json_pack("{s:b, s:i, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:o}}", "async", c->async, "aggregators",
+                     c->aggregators, "count", (json_int_t)c->count, "failed", (json_int_t)c->failed, "bytes",
+                     (json_int_t)c->bytes, "snapshot_s", record_number(c->snapshot_s), "write_s", record_number(c->write_s), "verify_s",
                      record_number(c->verify_s), "stall_s", record_number(c->stall_s), "bytes_per_s",
                      record_number(none ? NAN : (double)c->bytes / c->write_s), "raw_bytes_per_s",
                      record_number(none ? NAN : c->raw_bytes_per_s), "beside_write", "steps",

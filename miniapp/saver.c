@@ -21,6 +21,8 @@ checkpoint_status saver_open(saver *v, sim *s, char *why, size_t why_bytes)
     if (writer_note(v->writer)[0]) cmd_say(0, "%s", writer_note(v->writer));
     if (writer_not_async(v->writer)[0])
         sim_add_note(s, false, "checkpoints are written in the foreground: %.300s", writer_not_async(v->writer));
+    if (c->checkpoint.aggregators > s->top.ranks)
+        sim_add_note(s, false, "checkpoint.aggregators = %d: all %d ranks write", c->checkpoint.aggregators, s->top.ranks);
     v->snapshot = snapshot_create(s);
     return CHECKPOINT_OK;
 }

@@ -244,6 +244,7 @@ void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state)
     state->deck = deck_text;
     state->version = version_number;
     state->verify = verify_how(s->cfg->checkpoint.verify);
+    state->aggregators = s->cfg->checkpoint.aggregators;
 }
 
 void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state)

@@ -48,7 +48,18 @@ ended() { # sets status
         h5diff checkpoints/step_$step.h5 fore/step_$step.h5 /checksums /checksums
         h5diff checkpoints/step_$step.h5 fore/step_$step.h5 /fields /fields
     done
-    weft_run 2 d.ini --restart checkpoints/step_0000000020.h5 checkpoint.dir=again
+    local n=1 async
+    for async in true false; do
+        weft_run $((n + 3)) d.ini run.ranks_x=2 checkpoint.{aggregators=$n,dir=by$n,async=$async}
+        expect "ranks that write" $n "$(record .checkpoint.aggregators)"
+        expect "fingerprint" "$reference" "$(fingerprint)"
+        h5diff checkpoints/step_0000000040.h5 by$n/step_0000000040.h5 /checksums /checksums
+        h5diff checkpoints/step_0000000040.h5 by$n/step_0000000040.h5 /fields /fields
+        n=3
+    done
+    weft_run 2 d.ini --restart checkpoints/step_0000000020.h5 checkpoint.dir=again checkpoint.aggregators=9
+    expect "ranks that write" 2 "$(record .checkpoint.aggregators)"
+    [[ $(record '.notes | tostring') == *"checkpoint.aggregators = 9: all 2 ranks write"* ]]
     expect "fingerprint after the restart" "$reference" "$(fingerprint)"
 }
 
@@ -103,6 +114,15 @@ ended() { # sets status
     rm -rf checkpoints
     WEFT_FAULT=checkpoint_flip_always:1 run weft_run 2 d.ini
     refused 3 step_0000000003.h5 "rank 1 reads back other values of /fields/u than it wrote in block 3, rows 120 .. 159"
+    expect "files" "" "$(files)"
+    WEFT_FAULT=checkpoint_flip:2 weft_run 3 d.ini checkpoint.aggregators=2 run.ranks_x=3 # of which ranks 0 and 1 write
+    expect "nothing happens to a rank that does not write" 2 "$(record .checkpoint.count)"
+    WEFT_FAULT=checkpoint_flip:1 weft_run 3 d.ini checkpoint.aggregators=2 run.ranks_x=3
+    whole checkpoints/*.h5
+    expect "files collected and written once more" 2 "$(record .checkpoint.count)"
+    rm -rf checkpoints
+    WEFT_FAULT=checkpoint_flip_always:1 run weft_run 3 d.ini checkpoint.aggregators=2 run.ranks_x=3
+    refused 3 step_0000000003.h5 "rank 1 reads back other values of /fields/u than it was given in block 3, rows 120 .. 159"
     expect "files" "" "$(files)"
 }
 

@@ -92,16 +92,11 @@ static void run_layouts(size_t band_bytes)
                 if (SANITIZED && ((int)n + t + g) % 3 != 0) continue;
                 const dtype type = t ? DTYPE_F64 : DTYPE_F32;
                 checkpoint_state s = make(&layouts[n], type, g, MPI_COMM_WORLD);
-                int64_t bytes = 0, expected = 0;
-                for (int i = 0; i < s.fields; i++) {
-                    fixture_fill(&s.field[i], type, i);
-                    expected += s.field[i].nx * s.field[i].ny * (int64_t)dtype_bytes(type);
-                }
+                for (int i = 0; i < s.fields; i++) fixture_fill(&s.field[i], type, i);
                 checkpoint_band_bytes = band_bytes;
-                const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, &bytes, why, sizeof why);
+                const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, why, sizeof why);
                 checkpoint_band_bytes = whole;
                 if (!on_all(MPI_COMM_WORLD, status == CHECKPOINT_OK)) fail_msg("%s", why);
-                assert_int_equal(bytes, expected);
                 expect_info(path, &s);
                 for (int other = 0; other < 3; other++) expect_read(path, &layouts[n], type, other, MPI_COMM_WORLD);
                 expect_read(path, &layouts[n], type, 0, MPI_COMM_SELF);

@@ -1,0 +1,268 @@
+#include "aggregate.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+size_t aggregate_window_bytes = (size_t)32 << 20;
+
+enum { SLOTS = 2, TAG = 1 };
+
+typedef struct slot { /* a round under way */
+    aggregate_window window; /* of this rank's share */
+    char *memory;            /* of what comes from other ranks; owned */
+    MPI_Request *request;    /* owned: room for as many as there may be senders and writers */
+    int requests;            /* 0: complete */
+} slot;
+
+struct aggregate {
+    MPI_Comm comm; /* owned */
+    int rank, ranks, writers, number;
+    bool one_host;
+    const checkpoint_state *state;
+    const box *boxes;
+    int64_t rounds[CHECKPOINT_FIELDS_MAX]; /* of each field: as many as the largest share has windows */
+    int64_t posted, ended, all;            /* rounds, of all fields one after another */
+    slot slot[SLOTS];                      /* round r is in slot r % SLOTS; posted - ended of them are under way */
+};
+
+/* ---- arithmetic ---- */
+
+int aggregate_rank(int ranks, int writers, int number) { return (int)((int64_t)number * ranks / writers); }
+
+int aggregate_number(int ranks, int writers, int rank)
+{
+    const int number = (int)(((int64_t)rank * writers + ranks - 1) / ranks); /* the first whose rank is not below */
+    return number < writers && aggregate_rank(ranks, writers, number) == rank ? number : -1;
+}
+
+box aggregate_share(const checkpoint_field *f, dtype type, int writers, int number)
+{
+    const int64_t lines = checkpoint_block_lines(f, type), blocks = checkpoint_blocks(f, type), all = f->ny > 1 ? f->ny : f->nx;
+    int64_t first = blocks * number / writers * lines, last = blocks * (number + 1) / writers * lines;
+    if (last > all) last = all;
+    if (first >= last) first = last = 0;
+    return f->ny > 1 ? box_make(0, f->nx, first, last) : box_make(first, last, 0, 1);
+}
+
+int aggregate_writers(const checkpoint_state *s, const box *boxes, int ranks, bool one_host, int64_t short_bytes)
+{
+    if (s->aggregators > 0) return s->aggregators < ranks ? s->aggregators : ranks;
+    const checkpoint_field *f = &s->field[0];
+    int rows = 0;
+    bool cut = false, is_short = false;
+    for (int r = 0; r < ranks && f->ny > 1; r++) {
+        if (box_empty(boxes[r])) continue;
+        rows += boxes[r].x0 == 0;
+        cut = cut || box_width(boxes[r]) < f->nx;
+        is_short = is_short || box_width(boxes[r]) * (int64_t)dtype_bytes(s->type) < short_bytes;
+    }
+    return cut && (!one_host || is_short) ? rows : 0;
+}
+
+void aggregate_find_pieces(aggregate_window *w, const box *boxes, int ranks)
+{
+    w->pieces = 0;
+    for (int r = 0; r < ranks; r++) {
+        const box cells = box_intersect(boxes[r], w->cells);
+        if (!box_empty(cells)) w->piece[w->pieces++] = (aggregate_piece){ .rank = r, .cells = cells };
+    }
+}
+
+static size_t offset_cells(box in, int64_t x, int64_t y) { return (size_t)((y - in.y0) * box_width(in) + x - in.x0); }
+
+const void *aggregate_rows(const aggregate_window *w, box part, size_t cell_bytes, void *room)
+{
+    for (int i = 0; i < w->pieces; i++) {
+        const box from = w->piece[i].cells, cells = box_intersect(from, part);
+        if (box_empty(cells)) continue;
+        const char *data = w->piece[i].data + offset_cells(from, cells.x0, cells.y0) * cell_bytes;
+        const bool one_run = box_width(from) == box_width(part) || box_height(part) == 1;
+        if (one_run && box_cells(cells) == box_cells(part)) return data;
+        char *to = (char *)room + offset_cells(part, cells.x0, cells.y0) * cell_bytes;
+        for (int64_t y = cells.y0; y < cells.y1; y++) {
+            memcpy(to, data, (size_t)box_width(cells) * cell_bytes);
+            to += (size_t)box_width(part) * cell_bytes;
+            data += (size_t)box_width(from) * cell_bytes;
+        }
+    }
+    return room;
+}
+
+/* ---- memory ---- */
+
+aggregate *aggregate_create(MPI_Comm comm)
+{
+    aggregate *a = calloc(1, sizeof *a);
+    if (!a) return NULL;
+    MPI_CHECK(MPI_Comm_dup(comm, &a->comm));
+    MPI_CHECK(MPI_Comm_set_errhandler(a->comm, MPI_ERRORS_RETURN));
+    MPI_CHECK(MPI_Comm_rank(comm, &a->rank));
+    MPI_CHECK(MPI_Comm_size(comm, &a->ranks));
+    MPI_Comm host;
+    int here;
+    MPI_CHECK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    MPI_CHECK(MPI_Comm_size(host, &here));
+    MPI_CHECK(MPI_Comm_free(&host));
+    a->one_host = here == a->ranks; /* on all ranks or on none */
+    return a;
+}
+
+bool aggregate_one_host(const aggregate *a) { return a->one_host; }
+
+static void free_slots(aggregate *a)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        free(a->slot[i].window.piece);
+        free(a->slot[i].memory);
+        free(a->slot[i].request);
+        a->slot[i] = (slot){ .memory = NULL };
+    }
+}
+
+void aggregate_destroy(aggregate **a)
+{
+    if (!a || !*a) return;
+    free_slots(*a);
+    MPI_CHECK(MPI_Comm_free(&(*a)->comm));
+    free(*a);
+    *a = NULL;
+}
+
+static box share_of(const aggregate *a, int field, int number)
+{
+    return aggregate_share(&a->state->field[field], a->state->type, a->writers, number);
+}
+
+static box window_of(const aggregate *a, int field, int number, int64_t round)
+{
+    return checkpoint_band(share_of(a, field, number), dtype_bytes(a->state->type), aggregate_window_bytes, round);
+}
+
+static bool make_slots(aggregate *a)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < a->state->fields && a->number >= 0; i++) {
+        const size_t first = (size_t)box_cells(window_of(a, i, a->number, 0)) * dtype_bytes(a->state->type);
+        if (first > bytes) bytes = first;
+    }
+    for (int i = 0; i < SLOTS; i++) {
+        slot *s = &a->slot[i];
+        s->request = malloc((size_t)(a->ranks + a->writers) * sizeof *s->request);
+        s->window.piece = malloc((size_t)a->ranks * sizeof *s->window.piece);
+        s->memory = malloc(bytes ? bytes : 1);
+        if (!s->request || !s->window.piece || !s->memory) return false;
+    }
+    return true;
+}
+
+bool aggregate_begin(aggregate *a, const checkpoint_state *s, const box *boxes, int writers)
+{
+    assert(aggregate_done(a));
+    free_slots(a);
+    a->state = s;
+    a->boxes = boxes;
+    a->writers = writers;
+    a->number = aggregate_number(a->ranks, writers, a->rank);
+    a->posted = a->ended = a->all = 0;
+    for (int i = 0; i < s->fields; i++) {
+        a->rounds[i] = 0;
+        for (int n = 0; n < writers; n++) {
+            const int64_t windows = checkpoint_bands(share_of(a, i, n), dtype_bytes(s->type), aggregate_window_bytes);
+            if (windows > a->rounds[i]) a->rounds[i] = windows;
+        }
+        a->all += a->rounds[i];
+    }
+    if (make_slots(a)) return true;
+    a->all = 0;
+    return false;
+}
+
+/* ---- messages ---- */
+
+static const char *own_cells(const aggregate *a, int field, box cells)
+{
+    const checkpoint_field *f = &a->state->field[field];
+    return (const char *)f->data + offset_cells(f->own, cells.x0, cells.y0) * dtype_bytes(a->state->type);
+}
+
+static int message_bytes(const aggregate *a, box cells) { return (int)((size_t)box_cells(cells) * dtype_bytes(a->state->type)); }
+
+/* Of this rank's own window; its own part stays where it is. */
+static void post_receives(aggregate *a, slot *s)
+{
+    char *to = s->memory;
+    aggregate_find_pieces(&s->window, a->boxes + (size_t)s->window.field * (size_t)a->ranks, a->ranks);
+    for (int i = 0; i < s->window.pieces; i++) {
+        aggregate_piece *piece = &s->window.piece[i];
+        const int bytes = message_bytes(a, piece->cells);
+        piece->data = piece->rank == a->rank ? own_cells(a, s->window.field, piece->cells) : to;
+        if (piece->rank == a->rank) continue;
+        MPI_CHECK(MPI_Irecv(to, bytes, MPI_BYTE, piece->rank, TAG, a->comm, &s->request[s->requests++]));
+        to += bytes;
+    }
+}
+
+static void post_sends(aggregate *a, slot *s, int64_t round)
+{
+    const int field = s->window.field;
+    for (int n = 0; n < a->writers; n++) {
+        const box cells = box_intersect(a->state->field[field].own, window_of(a, field, n, round));
+        if (n == a->number || box_empty(cells)) continue;
+        MPI_CHECK(MPI_Issend(own_cells(a, field, cells), message_bytes(a, cells), MPI_BYTE, aggregate_rank(a->ranks, a->writers, n),
+                             TAG, a->comm, &s->request[s->requests++]));
+    }
+}
+
+static void post(aggregate *a)
+{
+    slot *s = &a->slot[a->posted % SLOTS];
+    int64_t round = a->posted++;
+    int field = 0;
+    while (round >= a->rounds[field]) round -= a->rounds[field++];
+    s->requests = 0;
+    s->window.field = field;
+    s->window.cells = a->number < 0 ? box_make(0, 0, 0, 0) : window_of(a, field, a->number, round);
+    post_receives(a, s);
+    post_sends(a, s, round);
+}
+
+/* Posts what there is room for, and moves all that is under way on. */
+static void move_on(aggregate *a)
+{
+    while (a->posted < a->all && a->posted - a->ended < SLOTS) post(a);
+    for (int64_t r = a->ended; r < a->posted; r++) {
+        slot *s = &a->slot[r % SLOTS];
+        int complete;
+        MPI_CHECK(MPI_Testall(s->requests, s->request, &complete, MPI_STATUSES_IGNORE));
+        if (complete) s->requests = 0;
+    }
+}
+
+const aggregate_window *aggregate_next(aggregate *a)
+{
+    while (!aggregate_done(a)) {
+        move_on(a);
+        const slot *s = &a->slot[a->ended % SLOTS];
+        if (s->requests > 0) return NULL;
+        if (a->number >= 0) return &s->window;
+        a->ended++;
+    }
+    return NULL;
+}
+
+void aggregate_release(aggregate *a)
+{
+    assert(!aggregate_done(a) && a->slot[a->ended % SLOTS].requests == 0);
+    a->ended++;
+}
+
+bool aggregate_done(const aggregate *a) { return a->ended == a->all; }
+
+void aggregate_again(aggregate *a)
+{
+    assert(aggregate_done(a));
+    a->posted = a->ended = 0;
+}

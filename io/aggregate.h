@@ -1,0 +1,68 @@
+/* Fields collected by a few ranks that write them: few writers, and dense requests however the ranks' boxes are cut.
+ *
+ * The rows of the file (in 1D its cells) are shared out evenly, whole blocks of checksums each, among writers that are spread over
+ * all ranks. A writer goes through its share a window at a time: so many whole rows, or a piece of one that is longer. What a rank
+ * has of a window lies together in its memory, so a message is a piece of memory as it is. Two windows are under way: one is
+ * collected while the other is written.
+ *
+ * Only the main thread calls these; none waits. Each rank goes through the rounds at its own pace, and a writer that is late holds
+ * its senders up, since messages are synchronous: nobody's memory fills with what cannot be written yet. */
+#ifndef AGGREGATE_H
+#define AGGREGATE_H
+
+#include "checkpoint_part.h"
+
+/* Bytes of a window, one cell at least: twice that is what a writer takes of memory. Tests make it small. */
+extern size_t aggregate_window_bytes;
+
+/* ---- who writes what: arithmetic ---- */
+
+/* How many ranks collect and write s; 0: every rank writes its own cells. As s asks, at most all ranks; where it leaves the choice,
+ * one for each row of the process grid if that is cut into columns, but on one host not for pieces of rows of short_bytes and more:
+ * its page cache puts them together. boxes: as aggregate_begin. */
+int aggregate_writers(const checkpoint_state *s, const box *boxes, int ranks, bool one_host, int64_t short_bytes);
+/* Of the writer with that number, its rank; the first is rank 0. */
+int aggregate_rank(int ranks, int writers, int number);
+/* -1: this rank is none. */
+int aggregate_number(int ranks, int writers, int rank);
+/* The cells that a writer writes; perhaps none. */
+box aggregate_share(const checkpoint_field *f, dtype type, int writers, int number);
+
+typedef struct aggregate_piece { /* what one rank has of a window */
+    int rank;
+    box cells;
+    const char *data; /* dense rows of cells */
+} aggregate_piece;
+
+typedef struct aggregate_window {
+    int field;
+    box cells; /* whole rows or a piece of one; empty: nothing is to be written in this round */
+    int pieces;
+    aggregate_piece *piece;
+} aggregate_window;
+
+/* What each of the ranks has of w->cells, without data; w->piece has room for all of them. boxes: of this field. */
+void aggregate_find_pieces(aggregate_window *w, const box *boxes, int ranks);
+/* Dense rows of `part` of the window: in the memory of a piece that has them so, else copied to `room`. By any thread. */
+const void *aggregate_rows(const aggregate_window *w, box part, size_t cell_bytes, void *room);
+
+/* ---- collecting ---- */
+
+typedef struct aggregate aggregate;
+
+/* Collective. NULL: no memory. */
+aggregate *aggregate_create(MPI_Comm comm);
+bool aggregate_one_host(const aggregate *a);
+void aggregate_destroy(aggregate **a);
+/* s and the boxes of all ranks, of field i from boxes[i * ranks] on, are the same until done. False: no memory. */
+bool aggregate_begin(aggregate *a, const checkpoint_state *s, const box *boxes, int writers);
+/* On a writer: the next window that is complete, the same one until it is released; NULL: none yet, or none left. Moves the
+ * messages on in any case, so that all ranks call it until all is done. */
+const aggregate_window *aggregate_next(aggregate *a);
+void aggregate_release(aggregate *a);
+/* Is all sent that others collect, and all released that was collected? */
+bool aggregate_done(const aggregate *a);
+/* The same once more, from the first window on. All was done. */
+void aggregate_again(aggregate *a);
+
+#endif

@@ -1,0 +1,355 @@
+#include "phases.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate.h"
+#include "background.h"
+#include "check.h"
+#include "checkpoint_job.h"
+
+int64_t phases_short_bytes = 64 << 10;
+
+/* MEMORY: of those that collect; else it is passed over. */
+typedef enum phase { IDLE, ROOM, MEMORY, WRITE, READ_BACK, PUBLISH, RAW, CLEAN_UP } phase;
+static void (*const job_of[])(void *) = { [ROOM] = checkpoint_job_room,       [WRITE] = checkpoint_job_write,
+                                          [READ_BACK] = checkpoint_job_read_back, [PUBLISH] = checkpoint_job_publish,
+                                          [RAW] = checkpoint_job_raw,         [CLEAN_UP] = checkpoint_job_clean_up };
+typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
+
+/* What ranks agree on: the largest of each. */
+typedef enum agreed { WORST, JOB_NS, FILE_BYTES, FIELD_AT, AGREED = FIELD_AT + CHECKPOINT_FIELDS_MAX } agreed;
+enum { REQUESTS_MAX = 2 + CHECKPOINT_FIELDS_MAX, RAW_BYTES = 256 << 20, BOX_NUMBERS = 4 };
+_Static_assert(sizeof(box) == BOX_NUMBERS * sizeof(int64_t), "boxes travel as numbers");
+
+struct phases {
+    MPI_Comm comm;
+    int rank, ranks;
+    writer_stats *stats;
+    background *thread;
+    aggregate *collected;
+    box *boxes; /* of all ranks, field after field */
+
+    phase phase;
+    stage stage;
+    writer_request request;
+    checkpoint_job job;
+    checkpoint_state snapshot; /* with this rank's shares of the fingerprints once it is there */
+    bool again;                /* written once more */
+    int64_t mine[AGREED], all[AGREED], raw_mine, raw_all;
+    uint64_t share[CHECKPOINT_FIELDS_MAX], fingerprint[CHECKPOINT_FIELDS_MAX]; /* the latter on rank 0 */
+    checkpoint_sums sums[CHECKPOINT_FIELDS_MAX]; /* joined; on rank 0, and on all where some collect */
+    MPI_Request pending[REQUESTS_MAX];
+    int pending_count;
+    bool failed; /* the write under way, or the last one; then its sentence is in why */
+    char why[CHECKPOINT_SENTENCE_BYTES];
+};
+
+/* ---- may it be in the background? ---- */
+
+/* HDF5 has to make a structure that a thread can write. */
+static bool can_make_images(char *why, size_t why_bytes)
+{
+    const checkpoint_state trial = { .kind = "", .type = DTYPE_F64, .deck = "", .fields = 1,
+                                     .field = { { .name = "u", .nx = 1, .ny = 1, .own = { 0, 1, 0, 1 } } } };
+    uint32_t crc = 0;
+    const checkpoint_sums sums[CHECKPOINT_FIELDS_MAX] = { { .lines = 1, .blocks = 1, .crc = &crc } };
+    checkpoint_image image;
+    if (checkpoint_image_make(&image, &trial, sums, why, why_bytes) != CHECKPOINT_OK) return false;
+    checkpoint_image_free(&image);
+    return true;
+}
+
+phases *phases_create(MPI_Comm comm, writer_stats *stats, char *why, size_t why_bytes)
+{
+    phases *p = calloc(1, sizeof *p);
+    if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
+    p->comm = comm;
+    p->stats = stats;
+    MPI_CHECK(MPI_Comm_rank(comm, &p->rank));
+    MPI_CHECK(MPI_Comm_size(comm, &p->ranks));
+    p->boxes = calloc((size_t)p->ranks * CHECKPOINT_FIELDS_MAX, sizeof *p->boxes);
+    p->collected = aggregate_create(comm);
+    if (!p->boxes || !p->collected) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
+    if (p->rank != 0 || can_make_images(why, why_bytes)) {
+        p->thread = background_create();
+        if (!p->thread) snprintf(why, why_bytes, "cannot start a thread: %s", strerror(errno));
+    }
+    if (checkpoint_agree(comm, p->thread ? CHECKPOINT_OK : CHECKPOINT_IO, why, why_bytes) != CHECKPOINT_OK) phases_destroy(&p);
+    return p;
+}
+
+void phases_destroy(phases **p)
+{
+    if (!p || !*p) return;
+    background_destroy(&(*p)->thread);
+    aggregate_destroy(&(*p)->collected);
+    free((*p)->boxes);
+    free(*p);
+    *p = NULL;
+}
+
+bool phases_busy(const phases *p) { return p->phase != IDLE; }
+
+const char *phases_why(const phases *p) { return p->failed ? p->why : NULL; }
+
+static bool collects(const phases *p) { return p->job.writers > 0; }
+
+static void end(phases *p)
+{
+    if (p->failed) snprintf(p->why, sizeof p->why, "%s", p->job.why);
+    checkpoint_job_end(&p->job);
+    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) checkpoint_sums_free(&p->sums[i]);
+    p->phase = IDLE;
+}
+
+/* ---- one phase: jobs, agreement, what follows ---- */
+
+/* To be asked until it is. */
+static bool snapshot_is_there(phases *p)
+{
+    double held_s = 0;
+    if (!p->request.ready(p->request.owner, &p->snapshot, &held_s)) return false;
+    p->stats->snapshot_s += held_s;
+    p->stats->stall_s += held_s;
+    for (int i = 0; i < p->snapshot.fields; i++) p->share[i] = p->snapshot.field[i].fingerprint;
+    p->job.state = p->snapshot;
+    return true;
+}
+
+static checkpoint_status make_structure(checkpoint_job *j, checkpoint_image *image, const checkpoint_state *s,
+                                        const checkpoint_sums *sums)
+{
+    char reason[512];
+    if (checkpoint_image_make(image, s, sums, reason, sizeof reason) == CHECKPOINT_OK) return CHECKPOINT_OK;
+    return checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: %s", j->names.path, reason);
+}
+
+/* On rank 0: HDF5's structure with the joined checksums and fingerprints. */
+static bool make_image(phases *p)
+{
+    checkpoint_state s = p->snapshot;
+    checkpoint_job *j = &p->job;
+    for (int i = 0; i < s.fields; i++) {
+        s.field[i].fingerprint = p->fingerprint[i];
+        checkpoint_sums_finish(&p->sums[i], s.type, &s.field[i]);
+    }
+    j->status = make_structure(j, &j->image, &s, p->sums);
+    if (j->status != CHECKPOINT_OK) return false;
+    if (memcmp(&j->image.layout, &j->layout, sizeof j->layout) == 0 && j->image.file_bytes == j->file_bytes) return true;
+    j->status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: HDF5 changed the layout of the file",
+                                j->names.path);
+    return false;
+}
+
+/* What failed here is told in the agreement. */
+static void make_memory(phases *p)
+{
+    checkpoint_job *j = &p->job;
+    j->seconds = 0;
+    j->status = CHECKPOINT_OK;
+    if (!aggregate_begin(p->collected, &p->snapshot, p->boxes, j->writers))
+        j->status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: rank %d has no memory to collect in",
+                                    j->names.path, p->rank);
+}
+
+static void start_job(phases *p, void (*job)(void *)) { background_start(p->thread, job, &p->job); }
+
+/* False: the job has to wait for the snapshot. */
+static bool start(phases *p)
+{
+    if (p->phase == WRITE && !p->again && !snapshot_is_there(p)) return false;
+    checkpoint_job_phase(&p->job);
+    p->stage = RUNNING;
+    if (p->phase == MEMORY) make_memory(p);
+    else if (p->phase == WRITE && collects(p)) start_job(p, checkpoint_job_source);
+    else if (p->phase != PUBLISH || p->rank != 0 || make_image(p)) start_job(p, job_of[p->phase]);
+    return true;
+}
+
+/* One window after another, while the messages of the next go on; then what was written is flushed. */
+static bool wrote_windows(phases *p)
+{
+    checkpoint_job *j = &p->job;
+    if (j->window) aggregate_release(p->collected);
+    j->window = aggregate_next(p->collected);
+    if (j->window) {
+        start_job(p, checkpoint_job_window);
+        return false;
+    }
+    if (!aggregate_done(p->collected)) return false;
+    if (j->flushed) return true;
+    start_job(p, checkpoint_job_flush);
+    return false;
+}
+
+/* Is the phase's last job done? */
+static bool ran(phases *p)
+{
+    const bool collecting = p->phase == WRITE && collects(p);
+    if (!background_done(p->thread)) {
+        if (collecting) (void)aggregate_next(p->collected);
+        return false;
+    }
+    return !collecting || wrote_windows(p);
+}
+
+static MPI_Request *next_pending(phases *p)
+{
+    assert(p->pending_count < REQUESTS_MAX);
+    return &p->pending[p->pending_count++];
+}
+
+static void join_boxes(phases *p)
+{
+    for (int i = 0; i < p->snapshot.fields; i++)
+        MPI_CHECK(MPI_Iallgather(&p->snapshot.field[i].own, BOX_NUMBERS, MPI_INT64_T, p->boxes + (size_t)i * (size_t)p->ranks,
+                                 BOX_NUMBERS, MPI_INT64_T, p->comm, next_pending(p)));
+}
+
+/* Those that collect compare what they read back with what all have. */
+static void join_checksums(phases *p)
+{
+    for (int i = 0; i < p->snapshot.fields; i++) {
+        const checkpoint_sums *from = &p->job.share[i];
+        uint32_t *to = p->sums[i].crc;
+        if (collects(p))
+            MPI_CHECK(MPI_Iallreduce(from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR, p->comm, next_pending(p)));
+        else MPI_CHECK(MPI_Ireduce(from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR, 0, p->comm, next_pending(p)));
+    }
+    MPI_CHECK(MPI_Ireduce(p->share, p->fingerprint, p->snapshot.fields, MPI_UINT64_T, MPI_SUM, 0, p->comm, next_pending(p)));
+}
+
+static void agree(phases *p)
+{
+    p->stage = AGREEING;
+    p->mine[WORST] = (int64_t)p->job.status * p->ranks + (p->ranks - 1 - p->rank); /* of equals the lowest rank speaks */
+    p->mine[JOB_NS] = (int64_t)(p->job.seconds * 1e9);
+    MPI_CHECK(MPI_Iallreduce(p->mine, p->all, AGREED, MPI_INT64_T, MPI_MAX, p->comm, next_pending(p)));
+    if (p->phase == ROOM) join_boxes(p);
+    if (p->phase == WRITE && !p->again) join_checksums(p);
+    if (p->phase == RAW) {
+        p->raw_mine = (int64_t)p->job.raw_done_bytes;
+        MPI_CHECK(MPI_Iallreduce(&p->raw_mine, &p->raw_all, 1, MPI_INT64_T, MPI_SUM, p->comm, next_pending(p)));
+    }
+}
+
+/* While the half-written file is deleted, its story goes round. */
+static void clean_up_failed(phases *p)
+{
+    const int speaker = p->ranks - 1 - (int)(p->all[WORST] % p->ranks);
+    p->failed = true;
+    p->phase = CLEAN_UP;
+    MPI_CHECK(MPI_Ibcast(p->job.why, (int)sizeof p->job.why, MPI_CHAR, speaker, p->comm, next_pending(p)));
+}
+
+/* Who writes what, the same on all ranks. */
+static void take_plan(phases *p)
+{
+    checkpoint_job *j = &p->job;
+    j->file_bytes = (uint64_t)p->all[FILE_BYTES];
+    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) j->layout.field_at_bytes[i] = (uint64_t)p->all[FIELD_AT + i];
+    j->writers = aggregate_writers(&p->snapshot, p->boxes, p->ranks, aggregate_one_host(p->collected), phases_short_bytes);
+    j->number = collects(p) ? aggregate_number(p->ranks, j->writers, p->rank) : -1;
+    j->joined = collects(p) ? p->sums : NULL;
+    p->stats->aggregators = j->writers;
+}
+
+static void write_again(phases *p)
+{
+    p->again = p->job.again = true;
+    aggregate_again(p->collected);
+    p->phase = WRITE;
+}
+
+/* All ranks have agreed on how the phase went. */
+static void go_on(phases *p)
+{
+    const double seconds = 1e-9 * (double)p->all[JOB_NS];
+    const checkpoint_status worst = (checkpoint_status)(p->all[WORST] / p->ranks);
+    const phase ended = p->phase;
+    p->stage = HELD;
+    if (ended == READ_BACK) p->stats->verify_s += seconds;
+    else if (ended != RAW && ended != CLEAN_UP) p->stats->write_s += seconds;
+    if (worst == CHECKPOINT_DAMAGED && ended == READ_BACK && collects(p) && !p->again) {
+        write_again(p);
+        return;
+    }
+    if (worst != CHECKPOINT_OK) {
+        clean_up_failed(p);
+        return;
+    }
+    if (ended == ROOM) take_plan(p);
+    if (ended == RAW && p->raw_all > 0) p->stats->raw_bytes_per_s = (double)p->raw_all / seconds;
+    if (ended == CLEAN_UP || (ended == PUBLISH && p->job.raw_bytes == 0)) end(p);
+    else p->phase = ended == ROOM && !collects(p) ? WRITE : ended + 1;
+}
+
+bool phases_advance(phases *p)
+{
+    while (p->phase != IDLE) {
+        int complete = 1;
+        switch (p->stage) {
+        case HELD:
+            if (!start(p)) return true;
+            break;
+        case RUNNING:
+            if (!ran(p)) return true;
+            agree(p);
+            break;
+        case AGREEING:
+            MPI_CHECK(MPI_Testall(p->pending_count, p->pending, &complete, MPI_STATUSES_IGNORE));
+            if (!complete) return true;
+            p->pending_count = 0;
+            go_on(p);
+            break;
+        }
+    }
+    return false;
+}
+
+/* ---- begin ---- */
+
+/* Where the fields will lie, from a structure without their checksums; rank 0 tells the others with the first agreement. */
+static checkpoint_status plan_layout(phases *p)
+{
+    checkpoint_job *j = &p->job;
+    checkpoint_image plan;
+    const checkpoint_status status = make_structure(j, &plan, &p->snapshot, p->sums);
+    if (status != CHECKPOINT_OK) return status;
+    j->layout = plan.layout;
+    p->mine[FILE_BYTES] = (int64_t)plan.file_bytes;
+    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) p->mine[FIELD_AT + i] = (int64_t)plan.layout.field_at_bytes[i];
+    checkpoint_image_free(&plan);
+    return CHECKPOINT_OK;
+}
+
+void phases_begin(phases *p, const writer_request *r, const phases_order *o)
+{
+    checkpoint_job *j = &p->job;
+    assert(p->phase == IDLE);
+    p->request = *r;
+    p->snapshot = *r->state;
+    p->failed = p->again = false;
+    memset(p->mine, 0, sizeof p->mine);
+    const checkpoint_state *s = &p->snapshot;
+    checkpoint_status status = checkpoint_job_begin(j, p->rank, s, o->path);
+    for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
+        if (!checkpoint_sums_make(&p->sums[i], &s->field[i], j->share[i].lines))
+            status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "no memory for the checksums of a checkpoint");
+    if (status == CHECKPOINT_OK && p->rank == 0) status = plan_layout(p);
+    j->dir = o->dir;
+    j->rule = o->rule;
+    j->verified = o->verified;
+    j->raw_bytes = o->raw ? RAW_BYTES : 0;
+    p->phase = ROOM;
+    p->stage = HELD;
+    if (status != CHECKPOINT_OK) {
+        j->status = status;
+        p->stage = RUNNING; /* nothing to run: all ranks hear of it in the agreement */
+    }
+}
