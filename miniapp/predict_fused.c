@@ -9,7 +9,11 @@
 #include "predict.h"
 
 static bool of_neighbours(config_kind k) { return k == CONFIG_HEAT || k == CONFIG_LAPLACE; }
-static bool same_sum(config_kind a, config_kind b) { return a == b || (of_neighbours(a) && of_neighbours(b)); }
+static bool of_two_levels(config_kind k) { return k == CONFIG_WAVE || k == CONFIG_ADVECT; }
+static bool same_sum(config_kind a, config_kind b)
+{
+    return a == b || (of_neighbours(a) && of_neighbours(b)) || (of_two_levels(a) && of_two_levels(b));
+}
 
 static bool line_of(const predict_case *c) { return c->ny == 1; }
 
@@ -31,16 +35,17 @@ predict_sweep *predict_sweep_of(predict_machine *m, const predict_case *c)
     return &m->sweep[m->sweeps++];
 }
 
-/* Of a star or a line; what a box or another level takes beside them is not guessed at. */
-static double points(int radius, bool line) { return (line ? 2 : 4) * radius + 1; }
+/* Of a star or a line, and the level before; what a box takes beside them is not guessed at. */
+static double points(config_kind kind, int radius, bool line) { return (line ? 2 : 4) * radius + 1 + of_two_levels(kind); }
 
 /* Seconds of a point of the stencil: the least that a sweep of this type shows; NaN where none does. */
 static double point_s(const predict_machine *m, dtype type)
 {
     double least = NAN;
-    for (int i = 0; i < m->sweeps; i++)
-        if (m->sweep[i].type == type)
-            least = fmin(least, m->sweep[i].cell_s / (m->sweep[i].steps * points(m->sweep[i].radius, m->sweep[i].line)));
+    for (int i = 0; i < m->sweeps; i++) {
+        const predict_sweep *w = &m->sweep[i];
+        if (w->type == type) least = fmin(least, w->cell_s / (w->steps * points(w->kind, w->radius, w->line)));
+    }
     return least;
 }
 
@@ -57,9 +62,11 @@ double predict_redundant(const predict_case *c)
     return (ghosts_x ? reach * c->ranks_x / c->nx : 0) + (ghosts_y ? reach * c->ranks_y / c->ny : 0);
 }
 
+/* Of two levels both come and both go: a word more than in a single step, which writes one. */
 double predict_copied_s(const predict_machine *m, const predict_case *c)
 {
-    const double bytes = predict_words(c->kind) * predict_cells(c) * (double)dtype_bytes(c->type);
+    const double words = of_two_levels(c->kind) ? 4 : predict_words(c->kind);
+    const double bytes = words * predict_cells(c) * (double)dtype_bytes(c->type);
     return bytes / predict_copy_rate(m, bytes);
 }
 
@@ -69,5 +76,5 @@ double predict_sweep_s(const predict_machine *m, const predict_case *c)
     const predict_sweep *known = predict_sweep_known(m, c);
     const double computed = predict_cells(c) * (1 + predict_redundant(c)), mirrored = c->mirrors && !line_of(c) ? m->fused_mirrors : 1;
     if (known) return computed * known->cell_s * mirrored;
-    return mirrored * fmax(predict_copied_s(m, c), computed * c->fuse * points(c->radius, line_of(c)) * point_s(m, c->type));
+    return mirrored * fmax(predict_copied_s(m, c), computed * c->fuse * points(c->kind, c->radius, line_of(c)) * point_s(m, c->type));
 }

@@ -41,6 +41,8 @@ predict() { timeout 30 "$weft" predict "$@" 3>&-; }
     expect "f64" "[12]" "$(fused ranks=2 problem.dtype=f64)"
     expect "radius 3" "[4]" "$(fused ranks=1 problem.order=6 problem.alpha=0.1)"
     expect "asked" "[4]" "$(fused ranks=1 run.fuse=4)"
+    expect "advection of order 4, by a wave's records" "[8]" \
+        "$(from=$from,$top/jobs/results/fused_two_levels_h200.jsonl fused ranks=1 problem.kind=advect problem.order=4)"
     expect "a norm every other step" "[1]" "$(fused ranks=1 time.norm_every=2)"
     expect "short runs" "[1]" "$(fused ranks=1 time.steps=10)"
     expect "another machine's records" "[1]" "$(jq -c '.machine.processor = "X"' "$top/jobs/results/fused_h200.jsonl" >x.jsonl

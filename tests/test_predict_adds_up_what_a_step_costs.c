@@ -114,7 +114,14 @@ static void sweeps_of_several_steps(void **state)
     assert_true(near(predict_sweep_s(&m, &c), 16e-6));
     c.fuse = 16;
     assert_true(near(predict_sweep_s(&m, &c), 32e-6));
-    c.kind = CONFIG_LAPLACE; /* the same sums */
+    c.kind = CONFIG_WAVE; /* a term more */
+    assert_true(near(predict_sweep_s(&m, &c), 38.4e-6));
+    c.fuse = 4; /* both levels come and go: 4 words */
+    assert_true(near(predict_sweep_s(&m, &c), 32e-6));
+    predict_sweep_of(&m, &c)->cell_s = 40e-12;
+    c.kind = CONFIG_ADVECT; /* the same sums */
+    assert_true(near(predict_sweep_s(&m, &c), 40e-6));
+    c.kind = CONFIG_LAPLACE; /* heat's */
     c.fuse = 10;
     m.fused_mirrors = 1.25;
     assert_true(near(predict_sweep_s(&m, &c), 25e-6));
