@@ -137,6 +137,14 @@ static double measure_host(sim *s)
     return agree_max(s, timer_percentiles_of(enqueue_s + 1, ROUNDS).p50);
 }
 
+double calibrate_ceiling(sim *s)
+{
+    calibrate_result r;
+    sim_touch(s);
+    measure_ceiling(s, &r);
+    return r.ceiling_bytes_per_s;
+}
+
 calibrate_result calibrate(sim *s)
 {
     calibrate_result r = { .step_s = NAN, .step_without_comm_s = NAN, .comm_s = NAN, .noise_s = NAN, .overlap_hidden_fraction = NAN,

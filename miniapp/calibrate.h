@@ -17,7 +17,8 @@ typedef struct calibrate_result {
     double host_step_s; /* of the thread that enqueues steps, for one; the slowest rank's; NaN on the host device and for kinds with transposes */
 } calibrate_result;
 
-/* Collective; leaves the fields' values meaningless. */
+/* Collective; both leave the fields' values meaningless. */
 calibrate_result calibrate(sim *s);
+double calibrate_ceiling(sim *s); /* its ceiling_bytes_per_s alone */
 
 #endif

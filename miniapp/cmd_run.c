@@ -217,12 +217,12 @@ static int run_it(run *r, const char *self_exe)
     char why[1024] = "";
     sim *s = &r->sim;
     watchdog_start(r->ask.cfg.run.stall_limit_s);
-    int status = sim_create(s, &r->ask.cfg, self_exe, why, sizeof why);
+    int status = sim_create(s, &r->ask.cfg, self_exe, r->ask.dry_run, why, sizeof why);
     if (status != 0) return fail(status, why);
     status = check_outputs(s, why, sizeof why);
     if (status != 0) return fail(status, why);
     if (r->ask.dry_run) {
-        status = dry_run(s, &r->ask, why, sizeof why);
+        status = dry_run(s, &r->ask, self_exe, why, sizeof why);
         return status == 0 ? 0 : fail(status, why);
     }
     for (int i = 0; i < s->notes_count; i++)

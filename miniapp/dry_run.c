@@ -8,11 +8,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "calibrate.h"
 #include "check.h"
+#include "rehearsal.h"
 #include "restart.h"
-#include "timer.h"
-#include "tune.h"
 
 /* One number of every rank: its sum, and whose is the largest. */
 typedef struct over_ranks {
@@ -178,44 +176,24 @@ static void print_account(sim *s, const char *deck_text)
     for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].text);
 }
 
-/* ---- how long a step would take: a few are taken, on random values ---- */
-
-static double steps_s(sim *s, int64_t steps)
+static void print_time(sim *s, const char *self_exe, int64_t first)
 {
-    sim_wait(s);
-    MPI_CHECK(MPI_Barrier(s->top.comm));
-    const double begin_s = timer_now_s();
-    for (int64_t left = steps; left > 0;) {
-        const int now = sim_steps_at_once(s, left, false);
-        sim_steps(s, now, NULL);
-        left -= now;
-    }
-    sim_wait(s);
-    return of_all(s, (timer_now_s() - begin_s) / (double)steps).max;
-}
-
-static void print_time(sim *s, int64_t first)
-{
-    const double batch_s = 0.1;
     const config *c = s->cfg;
     const int64_t steps_of_run = c->time.steps - first;
+    char where[128] = "as measured here on random values";
     if (steps_of_run <= 0) return;
-    (void)tune(s);
-    sim_prepare_steps(s);
-    const double ceiling_bytes_per_s = calibrate(s).ceiling_bytes_per_s;
-    sim_touch(s);
-    (void)steps_s(s, s->fuse);
-    const double steps = batch_s / steps_s(s, s->fuse);
-    const double step_s = steps_s(s, steps < 2 ? s->fuse : steps < 10000 ? (int64_t)steps : 10000);
-    const double cells = (double)c->grid.nx * (double)c->grid.ny, bytes = cells * sim_words(s) * (double)dtype_bytes(c->problem.type);
+    const rehearsal_result r = rehearsal(s, self_exe);
     if (s->top.rank != 0) return;
-    const bool long_steps = step_s >= 1e-3;
-    printf("# time         %.3g %s a step, as measured here on random values: %.4g GCells/s, %.3g of the copies' rate\n",
-           step_s * (long_steps ? 1e3 : 1e6), long_steps ? "ms" : "us", cells / step_s * 1e-9, bytes / step_s / ceiling_bytes_per_s);
-    printf("# run          %" PRId64 " steps in %.3g s, without its outputs\n", steps_of_run, step_s * (double)steps_of_run);
+    const double cells = (double)c->grid.nx * (double)c->grid.ny, bytes = cells * sim_words(s) * (double)dtype_bytes(c->problem.type);
+    const bool long_steps = r.step_s >= 1e-3;
+    if (r.part < 1)
+        snprintf(where, sizeof where, "measured here on %" PRId64 " x %" PRId64 " random values and scaled by the cells", r.nx, r.ny);
+    printf("# time         %.3g %s a step, %s: %.4g GCells/s, %.3g of the copies' rate\n", r.step_s * (long_steps ? 1e3 : 1e6),
+           long_steps ? "ms" : "us", where, cells / r.step_s * 1e-9, bytes / r.step_s / r.ceiling_bytes_per_s);
+    printf("# run          %" PRId64 " steps in %.3g s, without its outputs\n", steps_of_run, r.step_s * (double)steps_of_run);
 }
 
-int dry_run(sim *s, const request *ask, char *why, size_t why_bytes)
+int dry_run(sim *s, const request *ask, const char *self_exe, char *why, size_t why_bytes)
 {
     int64_t first = 0;
     bool found = false;
@@ -225,7 +203,7 @@ int dry_run(sim *s, const request *ask, char *why, size_t why_bytes)
     if (status == 0) status = check_files(s, found, to, why, why_bytes);
     if (status != 0) return status;
     print_account(s, ask->deck_text);
-    print_time(s, first);
+    print_time(s, self_exe, first);
     if (s->top.rank == 0) print_files(s->cfg, to);
     if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);
     return 0;

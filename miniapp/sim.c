@@ -98,6 +98,10 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
         if (s->fuse == wanted) snprintf(fewer_since, sizeof fewer_since, "%.255s", why);
         s->fuse = s->dev->fused_steps(s->dev, s->fuse - 1);
     }
+    if (c->run.fuse == 0 && s->fuse > 1 && !sim_fuse_has_room(s)) {
+        s->fuse = 1;
+        if (!lay_out(s, px, py, why, why_bytes)) return false;
+    }
     if (s->fuse < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since, s->fuse);
     if (!sim_turns(s)) return true;
 
@@ -231,11 +235,12 @@ static void make_tables(sim *s)
     sim_wait(s);
 }
 
-int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_t why_bytes)
+int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, char *why, size_t why_bytes)
 {
     char notes[512];
     memset(s, 0, sizeof *s);
     s->cfg = cfg;
+    s->sparing = sparing;
     double mark_s = timer_now_s();
     topology_create(&s->top);
     const topology_choice choice = cfg->run.device == CONFIG_DEVICE_CUDA   ? TOPOLOGY_CUDA

@@ -55,6 +55,7 @@ typedef struct sim {
     route route;
     config_feed feed;
     int lanes, fuse;                      /* fuse: steps of a sweep at most */
+    bool sparing;
     sim_fuse_trial fuse_trial;
     sim_note notes[SIM_NOTES_MAX];
     int notes_count;
@@ -81,8 +82,9 @@ typedef struct sim {
 
 /* Collective. Creates everything but the fields' values. On failure: one sentence in why, an exit status other than 0
  * (2: the deck does not fit these ranks; 3: no device); sim_destroy is still called by the owner. self_exe: argv[0]'s
- * real path, for the probe of device-aware MPI. */
-int sim_create(sim *s, const config *cfg, const char *self_exe, char *why, size_t why_bytes);
+ * real path, for the probe of device-aware MPI. sparing: the host gives memory to what is written, and of fields
+ * that nobody will fill only what a trial steps over is. */
+int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, char *why, size_t why_bytes);
 void sim_destroy(sim *s);
 
 /* For sim_create: a sentence for the user, kept for the table and the record. */
@@ -91,8 +93,10 @@ __attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, cons
  * fields' values. */
 void sim_choose_transports(sim *s, const char *self_exe);
 
-/* For sim_create, with the stencil bound: the steps of a sweep; where they are fewer than the deck asks for, why, as a sentence part. */
+/* For sim_create, with the stencil bound: the steps of a sweep; where they are fewer than the deck asks for, why, as a sentence
+ * part. Once the domain is cut, for sweeps that nobody asked for: whether the ranks are wide enough; the same on all ranks. */
 int sim_choose_fuse(const sim *s, char *why, size_t why_bytes);
+bool sim_fuse_has_room(const sim *s);
 /* For sim_create, once there are passes and nobody asked for a number of steps: whether sweeps of `fuse` steps are faster than single
  * ones, by a short trial on the run's fields, all ranks at once. Collective; costs the fields' values. */
 bool sim_fuse_pays(sim *s);
@@ -104,6 +108,7 @@ bool sim_turns(const sim *s); /* kinds with a transpose in their step */
 /* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the rows, and
  * something to time on that is not zero. */
 void sim_touch(sim *s);
+void sim_touch_box(sim *s, box cells); /* of the own cells; for kinds without transposes */
 /* Level 0 from the formula or the file named in the deck. Status 0, 2 or 3 with a sentence. */
 int sim_initialise(sim *s, char *why, size_t why_bytes);
 /* The level in a state file. CHECKPOINT_* as in checkpoint.h. */

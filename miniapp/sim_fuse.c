@@ -8,7 +8,7 @@
 #include "sim.h"
 
 /* What a device is tried with: sweeps of at most so many steps, on ranks of so many cells and more (on an H200 2^20 cells were twice as fast
- * by sweeps of 8 steps; on a host such grids lie in its caches), in the own cells' first rows up to `cells`. */
+ * by sweeps of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the first cells, up to `cells`. */
 typedef struct trial_limits {
     int steps;
     int64_t cells_least, cells;
@@ -46,10 +46,15 @@ static int worth_a_trial(const sim *s)
     const int fuse = s->dev->fused_steps(s->dev, limits->steps);
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
         if (every[i] < (int64_t)fuse * SWEEPS_LEAST) return 1;
-    const int64_t across = !config_two_d(c) || c->grid.nx < c->grid.ny ? c->grid.nx : c->grid.ny, reach = (int64_t)fuse * c->problem.radius;
-    const int64_t ranks = s->top.ranks;
-    const bool large = c->grid.nx * c->grid.ny / ranks >= limits->cells_least;
-    return large && across / ranks >= reach * REACHES_LEAST ? fuse : 1;
+    return c->grid.nx * c->grid.ny / s->top.ranks >= limits->cells_least ? fuse : 1;
+}
+
+bool sim_fuse_has_room(const sim *s)
+{
+    const decomp *d = &s->grid.dec;
+    const int64_t width = d->nx / d->ranks_x, height = d->ny / d->ranks_y; /* of the smallest rank */
+    const int64_t across = !config_two_d(s->cfg) || width < height ? width : height;
+    return across >= (int64_t)s->fuse * s->cfg->problem.radius * REACHES_LEAST;
 }
 
 int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
@@ -94,9 +99,11 @@ bool sim_fuse_pays(sim *s)
     sim_fuse_trial *t = &s->fuse_trial;
     box cells = field_own(&s->grid.shape);
     const int64_t most = limits_of[s->dev->kind].cells;
-    if (box_cells(cells) > most) cells.y1 = most / box_width(cells) + 1;
+    if (!config_two_d(s->cfg)) cells.x1 = box_width(cells) > most ? cells.x0 + most : cells.x1;
+    else if (box_cells(cells) > most) cells.y1 = cells.y0 + most / box_width(cells) + 1;
     *t = (sim_fuse_trial){ s->fuse, INFINITY, INFINITY };
-    sim_touch(s);
+    if (s->sparing && s->dev->kind == DEVICE_HOST) sim_touch_box(s, cells);
+    else sim_touch(s);
     for (int round = 0; round <= TRIAL_ROUNDS; round++) { /* in turn; the first loads the kernels */
         const double fused = step_s(s, cells, s->fuse), single = step_s(s, cells, 1);
         if (round == 0) continue;

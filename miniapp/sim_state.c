@@ -11,18 +11,19 @@
 static device_stream *main_stream(const sim *s) { return s->streams.lane[0]; }
 
 /* Row strips by lane where a lane is a thread, so that the first touch is the owner's; elsewhere any way does. */
-static void fill(sim *s, const sim_grid *g, void *field, const value *v)
+static void fill_box(sim *s, const sim_grid *g, void *field, const value *v, box cells)
 {
     device *d = s->dev;
-    const box own = field_own(&g->shape);
     if (d->kind == DEVICE_HOST && s->feed == CONFIG_FEED_OPENMP) {
 #pragma omp parallel for num_threads(s->lanes) schedule(static)
         for (int lane = 0; lane < s->lanes; lane++)
-            DEVICE_CHECK(d, d->value_fill(d, &g->shape, field, v, box_strip(own, lane, s->lanes), main_stream(s)));
+            DEVICE_CHECK(d, d->value_fill(d, &g->shape, field, v, box_strip(cells, lane, s->lanes), main_stream(s)));
     } else {
-        DEVICE_CHECK(d, d->value_fill(d, &g->shape, field, v, own, main_stream(s)));
+        DEVICE_CHECK(d, d->value_fill(d, &g->shape, field, v, cells, main_stream(s)));
     }
 }
+
+static void fill(sim *s, const sim_grid *g, void *field, const value *v) { fill_box(s, g, field, v, field_own(&g->shape)); }
 
 static value random_value(const sim_grid *g, uint64_t seed)
 {
@@ -42,6 +43,17 @@ void sim_touch(sim *s)
         if (s->turned[i]) fill(s, &s->turned_grid, s->turned[i], &t);
         if (s->spare[i]) fill(s, &s->grid, s->spare[i], &u);
     }
+    step_mark_level(&s->streams);
+    sim_wait(s);
+}
+
+void sim_touch_box(sim *s, box cells)
+{
+    const value u = random_value(&s->grid, 1), w = random_value(&s->grid, 2);
+    fill_box(s, &s->grid, s->u, &u, cells);
+    fill_box(s, &s->grid, s->other, &w, cells);
+    for (int i = 0; i < 2; i++)
+        if (s->spare[i]) fill_box(s, &s->grid, s->spare[i], &u, cells);
     step_mark_level(&s->streams);
     sim_wait(s);
 }

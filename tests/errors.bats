@@ -143,8 +143,7 @@ bad() { # key=value text...
     sed -i '/^nx = 40$/d; /^ny = 30$/d' d.ini
     run weft_run 4 d.ini --dry-run
     refused 3 memory
-    # no steps: for those a dry run would fill that memory
-    deck t.ini problem.kind=transpose time.steps=0 grid.nx=65536 "grid.ny=$((free_kib * 1024 / 65536 / 16 * 4 / 5))" run.device=host
+    deck t.ini problem.kind=transpose time.steps=5 grid.nx=65536 "grid.ny=$((free_kib * 1024 / 65536 / 16 * 4 / 5))" run.device=host
     weft_alone t.ini --dry-run
     run weft_run 4 t.ini --dry-run # with its messages it needs 1.4 times of what is free
     refused 3 memory

@@ -36,7 +36,7 @@ static result run_of(const config *c)
     checkpoint_state state;
     char why[1024] = "";
     memset(&checkpoints, 0, sizeof checkpoints);
-    if (sim_create(&s, c, self_exe, why, sizeof why) != 0) fail_msg("sim_create: %s", why);
+    if (sim_create(&s, c, self_exe, false, why, sizeof why) != 0) fail_msg("sim_create: %s", why);
     sim_prepare_steps(&s);
     if (sim_initialise(&s, why, sizeof why) != 0) fail_msg("sim_initialise: %s", why);
     clock_create(&ticks, s.dev, NULL, 5);

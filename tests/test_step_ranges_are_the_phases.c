@@ -49,7 +49,7 @@ static void ranges(void **state)
     assert_non_null(s);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) assert_true(deck_set(&d, keys[i], why, sizeof why));
     assert_true(config_from_deck(c, &d, why, sizeof why));
-    assert_int_equal(sim_create(s, c, "", why, sizeof why), 0);
+    assert_int_equal(sim_create(s, c, "", false, why, sizeof why), 0);
     range_to = (range_sink){ begin, end };
     for (int i = 0; i < 3; i++) sim_steps(s, 1, NULL);
     range_to = (range_sink){ NULL, NULL };

@@ -1,0 +1,88 @@
+#include "rehearsal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "calibrate.h"
+#include "check.h"
+#include "timer.h"
+#include "tune.h"
+
+static double clamped(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+
+static double most_of(const sim *s, double mine)
+{
+    double all;
+    MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    return all;
+}
+
+static double steps_s(sim *s, int64_t steps)
+{
+    sim_wait(s);
+    MPI_CHECK(MPI_Barrier(s->top.comm));
+    const double begin_s = timer_now_s();
+    for (int64_t left = steps; left > 0;) {
+        const int now = sim_steps_at_once(s, left, false);
+        sim_steps(s, now, NULL);
+        left -= now;
+    }
+    sim_wait(s);
+    return most_of(s, (timer_now_s() - begin_s) / (double)steps);
+}
+
+/* On the fields of s. Of some batches the shortest: what else the machine does is not the run's. */
+static rehearsal_result take_steps(sim *s)
+{
+    enum { STEPS_MAX = 10000, BATCHES = 3 };
+    const double batch_s = 0.04;
+    rehearsal_result r = { .nx = s->cfg->grid.nx, .ny = s->cfg->grid.ny, .part = 1 };
+    (void)tune(s);
+    sim_prepare_steps(s);
+    r.ceiling_bytes_per_s = calibrate_ceiling(s);
+    sim_touch(s);
+    (void)steps_s(s, s->fuse); /* the first loads the kernels */
+    const double steps = clamped(batch_s / steps_s(s, s->fuse), s->fuse, STEPS_MAX);
+    r.step_s = INFINITY;
+    for (int i = 0; i < BATCHES; i++) r.step_s = fmin(r.step_s, steps_s(s, (int64_t)steps));
+    return r;
+}
+
+/* The run's grid with `part` of its cells, about, and its process grid. Rows are left out, so that messages keep their length, and
+ * columns where that is not enough; of a transpose both alike. A rank's box stays wide beside what its sweeps reach. */
+static void cut(const sim *s, double part, config *c)
+{
+    const decomp *d = &s->grid.dec;
+    const double width = (double)d->nx / d->ranks_x, height = (double)d->ny / d->ranks_y;
+    const double least = 64 + 8.0 * c->problem.radius * s->fuse;
+    const double rows = clamped(height * (sim_turns(s) ? sqrt(part) : part), fmin(least, height), height);
+    const double columns = clamped(width * part * height / rows, fmin(least, width), width);
+    if (columns < 0.99 * width) c->grid.nx = (int64_t)ceil(columns) * d->ranks_x; /* rounding cuts no columns */
+    if (rows < height) c->grid.ny = (int64_t)ceil(rows) * d->ranks_y;
+    c->run.ranks_x = d->ranks_x;
+    c->run.ranks_y = d->ranks_y;
+    c->run.fuse = s->fuse;
+    c->problem.initial = CONFIG_INITIAL_RANDOM; /* modes have limits of their own */
+    c->output.trace[0] = '\0';
+}
+
+rehearsal_result rehearsal(sim *s, const char *self_exe)
+{
+    const double part = s->dev->kind == DEVICE_HOST ? REHEARSAL_BYTES / most_of(s, (double)sim_memory_bytes(s)) : 1;
+    if (part >= 1) return take_steps(s);
+    char why[1024] = "";
+    config *c = malloc(sizeof *c);
+    sim *small = malloc(sizeof *small);
+    if (!c || !small) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    *c = *s->cfg;
+    cut(s, part, c);
+    if (sim_create(small, c, self_exe, false, why, sizeof why) != 0)
+        check_fail(__FILE__, __LINE__, "sim_create of a smaller grid", why);
+    rehearsal_result r = take_steps(small);
+    r.part = (double)c->grid.nx * (double)c->grid.ny / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
+    r.step_s /= r.part;
+    sim_destroy(small);
+    free(small);
+    free(c);
+    return r;
+}

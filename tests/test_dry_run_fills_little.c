@@ -1,0 +1,86 @@
+/* A dry run of a grid that takes half a gigabyte a rank tries its sweeps and takes its steps within 200 MB; and sweeps are
+ * tried where the ranks' own boxes are wide, however many ranks there are.
+ *
+ * ranks: 3
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "check.h"
+#include "problem_harness.h"
+#include "rehearsal.h"
+
+static const char large[] = "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 1024\nny = 196608\n"
+                            "[time]\nsteps = 100\n[run]\ndevice = host\nthreads = 1\nranks_x = %d\nfuse = %d\n";
+
+static double most_resident_mb(void)
+{
+    struct rusage of;
+    getrusage(RUSAGE_SELF, &of);
+    return (double)of.ru_maxrss * 1024e-6;
+}
+
+static void create(sim *s, config *c, int ranks_x, int fuse)
+{
+    char why[1024] = "";
+    harness_config(c, large, ranks_x, fuse);
+    if (sim_create(s, c, "", true, why, sizeof why) != 0) fail_msg("%s", why);
+}
+
+static void steps_on_an_eighth(void **state)
+{
+    (void)state;
+    config *c = calloc(1, sizeof *c);
+    sim *s = calloc(1, sizeof *s);
+    const double before_mb = most_resident_mb();
+    assert_true(c && s);
+    create(s, c, 1, 0);
+    assert_int_equal(s->fuse_trial.steps, 12); /* a third of 1024 columns would be too few; no rank has so few */
+    assert_true(sim_memory_bytes(s) > 512 << 20);
+    const rehearsal_result r = rehearsal(s, "");
+    assert_true(r.step_s > 0 && r.step_s < 60 && r.ceiling_bytes_per_s > 0);
+    assert_int_equal(r.nx, 1024);
+    assert_in_range(r.ny, 196608 / 9, 196608 / 7);
+    assert_true(r.part == (double)r.ny / 196608);
+    const double grown_mb = most_resident_mb() - before_mb;
+    if (grown_mb > 200) fail_msg("%.0f MB", grown_mb);
+    sim_destroy(s);
+    free(s);
+    free(c);
+}
+
+static void narrow_ranks_try_nothing(void **state)
+{
+    (void)state;
+    config *c = calloc(1, sizeof *c);
+    sim *s = calloc(1, sizeof *s);
+    assert_true(c && s);
+    create(s, c, 3, 0);
+    assert_int_equal(s->fuse_trial.steps, 0);
+    assert_int_equal(s->fuse, 1);
+    sim_destroy(s);
+    create(s, c, 3, 12); /* but they may be asked */
+    assert_int_equal(s->fuse, 12);
+    sim_destroy(s);
+    free(s);
+    free(c);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(steps_on_an_eighth), cmocka_unit_test(narrow_ranks_try_nothing) };
+#ifdef WEFT_DEBUG
+    puts("debug builds fill all memory that they allocate");
+    return 77;
+#endif
+    MPI_CHECK(MPI_Init(&argc, &argv));
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    MPI_CHECK(MPI_Finalize());
+    return failed ? 1 : 0;
+}
