@@ -250,7 +250,8 @@ static int run_it(run *r, const char *self_exe)
     r->start_up_s = timer_now_s() - r->start_s;
     watchdog_neighbours(&s->grid.dec);
     enter(r, "steps");
-    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, &r->frames, r->ask.deck_text, deadline_of(s->cfg, r->start_s),
+    const double deadline_s = deadline_of(s->top.comm, s->cfg, r->start_s);
+    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, &r->frames, r->ask.deck_text, deadline_s,
                                    r->report.calibration.ceiling_bytes_per_s);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
     return finish(r, &l, why, sizeof why);

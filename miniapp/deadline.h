@@ -3,14 +3,17 @@
 #ifndef DEADLINE_H
 #define DEADLINE_H
 
+#include <mpi.h>
+
 #include "config.h"
 #include "writer.h"
 
-/* In seconds of timer_now_s; INFINITY: never. start_s: when the run began. */
-double deadline_of(const config *c, double start_s);
+/* In seconds of timer_now_s; INFINITY: never. start_s: when the run began. Collective: the earliest that a rank knows of, of the
+ * same on all. */
+double deadline_of(MPI_Comm comm, const config *c, double start_s);
 
-/* Has the time come? A write is taken to last half as long again as this run's writes on average, before the first one as long
- * as a slow disk needs for so many bytes; twice that while one is under way. stats: of a writer that may not be there yet (all 0). */
-bool deadline_near(double deadline_s, const writer_stats *stats, bool writing, double file_bytes);
+/* Is there no time left for more than so many writes? One is taken to last half as long again as this run's writes on average, before
+ * the first one as long as a slow disk needs for so many bytes. stats: of a writer that may not be there yet (all 0). */
+bool deadline_near(double deadline_s, const writer_stats *stats, int writes, double file_bytes);
 
 #endif

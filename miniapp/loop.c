@@ -50,16 +50,20 @@ typedef struct attention {
 
 typedef enum leave { LEAVE_NOT, LEAVE_OUT_OF_TIME, LEAVE_SIGNAL, LEAVE_FAILED } leave; /* of several reasons the last counts */
 
+/* Is there time for so many checkpoints after the one that is under way, if one is? */
+static bool have_time(const attention *a, const sim *s, const saver *v, int checkpoints)
+{
+    const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
+    const double sweep_s = s->fuse > 1 ? a->per_step_s * s->fuse : 0; /* nothing ends it before its time */
+    if (v->writer && writer_busy(v->writer)) checkpoints++;
+    return !deadline_near(a->deadline_s - sweep_s, &stats, checkpoints, config_state_bytes(s->cfg));
+}
+
 static leave reason_to_leave(const attention *a, const sim *s, const saver *v)
 {
     if (v->stop) return LEAVE_FAILED;
     if (stop_asked) return LEAVE_SIGNAL;
-    if (isinf(a->deadline_s)) return LEAVE_NOT;
-    const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
-    const double sweep_s = s->fuse > 1 ? a->per_step_s * s->fuse : 0; /* nothing ends it before its time */
-    const bool near = deadline_near(a->deadline_s - sweep_s, &stats, v->writer && writer_busy(v->writer),
-                                    config_state_bytes(s->cfg));
-    return near ? LEAVE_OUT_OF_TIME : LEAVE_NOT;
+    return have_time(a, s, v, 1) ? LEAVE_NOT : LEAVE_OUT_OF_TIME;
 }
 
 static leave leave_agreed(attention *a, sim *s, const saver *v)
@@ -88,6 +92,19 @@ typedef struct judge {
 static bool norm_due(const config *c, int64_t level) { return c->time.norm_every > 0 && level % c->time.norm_every == 0; }
 
 static bool checkpoint_due(const config *c, int64_t level) { return c->checkpoint.every > 0 && level % c->checkpoint.every == 0; }
+
+/* Of one that is due, before the last step: would it leave no time for the one with which the run leaves at its deadline? All ranks
+ * have the same answer, and there it is said once. */
+static bool too_late_for(const attention *a, sim *s, const saver *v, loop_result *r)
+{
+    if (isinf(a->deadline_s) || s->level == s->cfg->time.steps) return false;
+    int mine = !have_time(a, s, v, 2), any;
+    MPI_CHECK(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
+    if (any && r->left_out++ == 0)
+        sim_add_note(s, false, "no checkpoint of step %lld: the end of the run's time is too near for it and for the last one",
+                     (long long)s->level);
+    return any;
+}
 
 /* How many steps there are before something is to be done: at the end of the run, at norms, checkpoints and frames, and, to a
  * sweep's length, when the ranks look at their flags. */
@@ -198,7 +215,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, series *fra
         const bool told_to_stop = left == LEAVE_SIGNAL || left == LEAVE_OUT_OF_TIME;
         const bool now = told_to_stop || checkpoint_due(c, s->level) || series_due(c, s->level) || s->level == c->time.steps;
         const bool stop_here = converged(s, &norms, now, &r); /* may go back by a level */
-        const bool due = checkpoint_due(c, s->level);
+        const bool due = checkpoint_due(c, s->level) && !told_to_stop && !too_late_for(&look, s, checkpoints, &r);
         failed = series_due(c, s->level) && !add_to_series(s, ticks, checkpoints, frames, deck_text, &r);
         if (failed) break;
         if ((due || told_to_stop) && !saver_save(checkpoints, s, ticks, deck_text, told_to_stop)) break;

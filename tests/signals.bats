@@ -93,6 +93,20 @@ goes_on() {
     SLURM_JOB_END_TIME=$(($(date +%s) + 3600)) weft_run 2 d.ini checkpoint.every=0 time.steps=20
 }
 
+@test "a checkpoint that is due when there is time for one more only is left to the last step, and that is said" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4000 grid.ny=3000 time.steps=1000000000 checkpoint.every=1
+    # two of 2 s each, as long as their time is not known, and 2 s for the end: more than there is from the first step on
+    run weft_run 2 d.ini run.wall_limit=5.8
+    expect status 75 "$status"
+    expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
+    expect files 1 "$(record .checkpoint.count)"
+    [ "$(record .steps)" = 1 ] || [[ $(record '.notes | tostring') == *"no checkpoint of step 1: the end of the run's time"* ]]
+    goes_on
+    rm -rf checkpoints
+    weft_run 2 d.ini run.wall_limit=5.8 time.steps=1 # the last step's is the last one
+    expect files 1 "$(record .checkpoint.count)"
+}
+
 @test "writes that take long are begun so much earlier" {
     weft=$weft_debug
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=1000000000 checkpoint.every=20000
