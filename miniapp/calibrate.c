@@ -28,11 +28,13 @@ static double copy_once_s(sim *s, int repeats, size_t bytes)
 {
     device *d = s->dev;
     device_stream *stream = s->streams.lane[0];
+    sim_field field[SIM_FIELDS_MAX];
     double seconds = 0;
+    (void)sim_fields(s, field); /* two at least */
     watchdog_phase("calibrate");
     MPI_CHECK(MPI_Barrier(s->top.comm));
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
-    for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, d->copy(d, s->other, s->u, bytes, stream));
+    for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, d->copy(d, field[1].cells, field[0].cells, bytes, stream));
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
@@ -65,8 +67,8 @@ static void measure_ceiling(sim *s, calibrate_result *r)
     r->copies = timer_straggler_of(1 / mine, s->top.host, s->top.comm);
 }
 
-/* Seconds a step, or a fused sweep, between time stamps on the device after a few steps have filled the pipeline: neither its filling nor
- * its draining counts. */
+/* Seconds a step, or a fused sweep, between time stamps on the device after a few steps have filled the pipeline: neither its
+ * filling nor its draining counts. */
 static double steps_s(sim *s, bool exchange, int count)
 {
     const int lead_in = count > 10 ? 4 : 1; /* few steps are long ones, and long ones hide the pipeline's filling */
@@ -91,7 +93,7 @@ static double exchanges_s(sim *s, int count)
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     const double begin_s = timer_now_s();
-    for (int i = 0; i < count; i++) step_exchange(&s->streams, &s->pass, sim_levels(s));
+    for (int i = 0; i < count; i++) step_exchange(&s->streams, &s->pass, s->now);
     sim_wait(s);
     return agree_max(s, (timer_now_s() - begin_s) / count);
 }

@@ -55,13 +55,13 @@ int series_open(series *v, sim *s, char *why, size_t why_bytes)
 bool series_draw(sim *s, const char *path, picture_scale *scale, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
-    const bool transposes = c->problem.kind == CONFIG_TRANSPOSE;
-    const sim_grid *g = transposes ? &s->turned_grid : &s->grid;
-    const void *data = sim_host_copy(s, g, transposes ? s->other : s->u, 0);
+    const sim_field f = sim_main_field(s);
+    const decomp *dec = &f.grid->dec;
+    const void *data = sim_host_copy(s, f, 0);
     char title[256];
     snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", config_kind_name(c->problem.kind), (long long)c->grid.nx,
              (long long)c->grid.ny, (long long)s->level);
-    return picture_write(s->top.comm, path, c->problem.type, g->dec.nx, g->dec.ny, g->dec.own, data, title, scale, why, why_bytes);
+    return picture_write(s->top.comm, path, c->problem.type, dec->nx, dec->ny, dec->own, data, title, scale, why, why_bytes);
 }
 
 static bool add_frame(series *v, sim *s, char *why, size_t why_bytes)

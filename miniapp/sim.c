@@ -34,11 +34,12 @@ static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, char
     const bool rows_alone = s->dev->kind == DEVICE_CUDA && s->top.hosts == 1 && c->run.ranks_x == 0 && c->run.ranks_y == 0;
     if (rows_alone && decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, 1, ranks, depth, why, why_bytes))
         return true;
-    return decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, c->run.ranks_x, c->run.ranks_y, depth, why, why_bytes);
+    return decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, c->run.ranks_x, c->run.ranks_y, depth, why,
+                       why_bytes);
 }
 
 /* A fused sweep of two levels cannot write over any field that it reads. */
-static bool fields_in_spare(const sim *s) { return s->fuse > 1 && s->prob.op.has_prev; }
+static bool needs_four_fields(const sim *s) { return s->fuse > 1 && s->prob.op.has_prev; }
 
 size_t sim_memory_bytes(const sim *s)
 {
@@ -53,7 +54,7 @@ size_t sim_memory_bytes(const sim *s)
     case CONFIG_LAPLACE:
     case CONFIG_CUSTOM: break;
     }
-    return (fields_in_spare(s) ? 4 : 2) * bytes;
+    return (needs_four_fields(s) ? 4 : 2) * bytes;
 }
 
 static bool enough_memory(sim *s, char *why, size_t why_bytes)
@@ -71,7 +72,7 @@ static bool enough_memory(sim *s, char *why, size_t why_bytes)
     return false;
 }
 
-/* The grid for sweeps of `fuse` steps; false where ranks are too small for them, or have no room for the fields in spare. */
+/* The grid for sweeps of `fuse` steps; false where ranks are too small for them, or have no room for four fields. */
 static bool lay_out(sim *s, bool periodic_x, bool periodic_y, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
@@ -80,7 +81,7 @@ static bool lay_out(sim *s, bool periodic_x, bool periodic_y, char *why, size_t 
     const bool along_y = c->grid.ny > 1 && !sim_turns(s);
     if (!cut_domain(s, depth, periodic_x, periodic_y, why, why_bytes)) return false;
     s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
-    return !fields_in_spare(s) || enough_memory(s, why, why_bytes);
+    return !needs_four_fields(s) || enough_memory(s, why, why_bytes);
 }
 
 static bool make_grids(sim *s, char *why, size_t why_bytes)
@@ -119,16 +120,34 @@ static void alloc_device(sim *s, size_t bytes, void **out)
     DEVICE_CHECK(s->dev, s->dev->alloc(s->dev, DEVICE_MEMORY_DEVICE, bytes, out));
 }
 
+static void free_device(sim *s, void *p)
+{
+    if (p) DEVICE_CHECK(s->dev, s->dev->free(s->dev, DEVICE_MEMORY_DEVICE, p));
+}
+
+/* Steps one by one: what is written is the level before. */
+static void alternate(sim *s)
+{
+    if (!s->prob.op.has_prev) return;
+    s->now.prev = s->next.u;
+    s->next.prev = s->now.u;
+}
+
 static void make_fields(sim *s)
 {
     device *d = s->dev;
-    const config *c = s->cfg;
-    const config_kind kind = c->problem.kind;
-    alloc_device(s, s->grid.shape.bytes, &s->u);
-    alloc_device(s, kind == CONFIG_TRANSPOSE ? s->turned_grid.shape.bytes : s->grid.shape.bytes, &s->other);
-    if (kind == CONFIG_SWEEP)
-        for (int i = 0; i < 2; i++) alloc_device(s, s->turned_grid.shape.bytes, &s->turned[i]);
-    for (int i = 0; i < 2 && fields_in_spare(s); i++) alloc_device(s, s->grid.shape.bytes, &s->spare[i]);
+    const config_kind kind = s->cfg->problem.kind;
+    const size_t bytes = s->grid.shape.bytes, turned_bytes = s->turned_grid.shape.bytes;
+    const int turned = kind == CONFIG_TRANSPOSE ? 1 : kind == CONFIG_SWEEP ? 2 : 0;
+    alloc_device(s, bytes, &s->now.u);
+    if (kind != CONFIG_TRANSPOSE) alloc_device(s, bytes, &s->next.u);
+    for (int i = 0; i < turned; i++) alloc_device(s, turned_bytes, &s->turned[i]);
+    if (needs_four_fields(s)) {
+        alloc_device(s, bytes, &s->now.prev);
+        alloc_device(s, bytes, &s->next.prev);
+    } else {
+        alternate(s);
+    }
     alloc_device(s, sizeof *s->result, (void **)&s->result);
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host));
 }
@@ -137,7 +156,7 @@ static void make_fields(sim *s)
 static void make_whole(sim *s)
 {
     char why[256] = "";
-    void *const fields[2] = { s->u, s->other };
+    void *const fields[2] = { s->now.u, s->next.u };
     if (sim_turns(s) || s->dev->kind == DEVICE_HOST || s->fuse > 1) return;
     if (s->top.ranks > 1 && s->transport != HALO_PEER) return;
     const bool whole = step_pass_whole(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
@@ -150,8 +169,8 @@ static redist *make_redist(sim *s, const sim_grid *from, const sim_grid *to)
 {
     redist *r = redist_create(&from->dec, &to->dec, s->dev, &from->shape, &to->shape, s->redist_transport, s->top.comm);
     if (redist_refusal(r)[0] == '\0') return r;
-    sim_add_note(s, s->cfg->run.transport == CONFIG_TRANSPORT_PEER, "redistributions cannot go over peer: %s; using staged for them",
-                 redist_refusal(r));
+    sim_add_note(s, s->cfg->run.transport == CONFIG_TRANSPORT_PEER,
+                 "redistributions cannot go over peer: %s; using staged for them", redist_refusal(r));
     s->redist_transport = HALO_STAGED;
     if (!s->routed) s->transport = HALO_STAGED;
     return r;
@@ -178,9 +197,9 @@ static void step_singly(sim *s)
 {
     step_pass_destroy(&s->pass);
     s->fuse = 1;
-    for (int i = 0; i < 2; i++)
-        if (s->spare[i]) DEVICE_CHECK(s->dev, s->dev->free(s->dev, DEVICE_MEMORY_DEVICE, s->spare[i]));
-    memset(s->spare, 0, sizeof s->spare);
+    free_device(s, s->now.prev);
+    free_device(s, s->next.prev);
+    alternate(s);
     make_pass(s);
 }
 
@@ -282,10 +301,10 @@ void sim_destroy(sim *s)
         step_streams_destroy(&s->streams);
         for (int i = 0; i < 2; i++)
             if (s->stamp[i]) DEVICE_CHECK(d, d->event_destroy(d, &s->stamp[i]));
-        void *const on_device[] = { s->u, s->other, s->turned[0], s->turned[1], s->spare[0], s->spare[1], s->device_tables,
-                                    s->result };
-        for (size_t i = 0; i < sizeof on_device / sizeof on_device[0]; i++)
-            if (on_device[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, on_device[i]));
+        sim_field field[SIM_FIELDS_MAX];
+        for (int i = sim_fields(s, field); i-- > 0;) free_device(s, field[i].cells);
+        free_device(s, s->device_tables);
+        free_device(s, s->result);
         void *const pinned[] = { s->snapshot[0], s->snapshot[1], s->result_host };
         for (size_t i = 0; i < sizeof pinned / sizeof pinned[0]; i++)
             if (pinned[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, pinned[i]));

@@ -1,10 +1,10 @@
 /* Ownership of everything a run holds: topology, device, decompositions, fields, passes, streams; and what was chosen
  * for the choices the deck left open. The only file that knows which buffers a kind needs:
  *
- *   linear kinds  u: the present level; other: the next one, and the level before it (a step writes next over prev); spare, for
- *                 fused sweeps of kinds of two levels: what becomes u and other by the next sweep
- *   transpose     u: A; other: B, of the turned shape
- *   sweep         u, other as above for the x pass; turned[0..1] for the y pass, which runs on the transposed field
+ *   linear kinds  now: the present level; next: where the next step or sweep leaves its own. Of two levels a step writes over the
+ *                 level before (next.u is now.prev, next.prev is now.u), and a fused sweep, which cannot, has four fields
+ *   transpose     now.u: A; turned[0]: B
+ *   sweep         now.u and next.u for the x pass; turned[0..1] for the y pass, which runs on the transposed field
  */
 #ifndef SIM_H
 #define SIM_H
@@ -18,7 +18,7 @@
 #include "topology.h"
 #include "train.h"
 
-enum { SIM_NOTES_MAX = 8 };
+enum { SIM_NOTES_MAX = 8, SIM_FIELDS_MAX = 4 };
 
 typedef struct sim_note { /* what a user should know, one sentence */
     bool asked; /* about something the deck asked for and cannot have here; else about the machine or the problem */
@@ -29,6 +29,11 @@ typedef struct sim_grid { /* one global field's layout over the ranks */
     decomp dec;
     field_shape shape;
 } sim_grid;
+
+typedef struct sim_field {
+    void *cells; /* device memory, laid out as the grid says */
+    const sim_grid *grid;
+} sim_field;
 
 /* What sim_create took on this rank, for the start-up's account. */
 typedef struct sim_create_seconds {
@@ -61,7 +66,8 @@ typedef struct sim {
     int notes_count;
 
     sim_grid grid, turned_grid; /* turned: (nx, ny) of transpose and sweep */
-    void *u, *other, *turned[2], *spare[2];
+    step_levels now, next;
+    void *turned[2];
     step_streams streams;
     step_pass pass, turned_pass;
     train *train;                /* feed graph; NULL: steps are enqueued one by one */
@@ -75,7 +81,7 @@ typedef struct sim {
     uint64_t *result;            /* device memory: what a reduction leaves */
     uint64_t *result_host;       /* pinned */
     void *snapshot[CHECKPOINT_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
-    int64_t level;               /* of u: steps done since step 0 */
+    int64_t level;               /* now's: steps done since step 0 */
     int64_t sweeps;              /* of a fused pass, that made levels */
     sim_create_seconds created;
 } sim;
@@ -97,13 +103,20 @@ void sim_choose_transports(sim *s, const char *self_exe);
  * part. Once the domain is cut, for sweeps that nobody asked for: whether the ranks are wide enough; the same on all ranks. */
 int sim_choose_fuse(const sim *s, char *why, size_t why_bytes);
 bool sim_fuse_has_room(const sim *s);
-/* For sim_create, once there are passes and nobody asked for a number of steps: whether sweeps of `fuse` steps are faster than single
- * ones, by a short trial on the run's fields, all ranks at once. Collective; costs the fields' values. */
+/* For sim_create, once there are passes and nobody asked for a number of steps: whether sweeps of `fuse` steps are faster than
+ * single ones, by a short trial on the run's fields, all ranks at once. Collective; costs the fields' values. */
 bool sim_fuse_pays(sim *s);
 /* For sim_create: feed and lanes without graphs; and, once there are passes, whether graphs it is. Collective. */
 void sim_choose_feed(sim *s);
 void sim_settle_feed(sim *s);
 bool sim_turns(const sim *s); /* kinds with a transpose in their step */
+
+/* The fields of s, each once: the present level's first, then the one that a step writes. Returns how many. */
+int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);
+/* Those of the present level, in the order of a state file. Returns how many. */
+int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX]);
+/* The one that stands for all of them: /fields/u, or /fields/b. */
+sim_field sim_main_field(const sim *s);
 
 /* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the rows, and
  * something to time on that is not zero. */
@@ -120,8 +133,8 @@ void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state);
  * call. deck_text must outlive it. */
 void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);
 
-/* Steps, enqueued at once: as many as sim_steps_at_once gives of at most `most` (>= 1), before which nothing is to be done. With a probe
- * it is one launch's: one step, or one fused sweep; as in step_advance (NULL for transpose and sweep). */
+/* Steps, enqueued at once: as many as sim_steps_at_once gives of at most `most` (>= 1), before which nothing is to be done. With a
+ * probe it is one launch's: one step, or one fused sweep; as in step_advance (NULL for transpose and sweep). */
 int sim_steps_at_once(const sim *s, int64_t most, bool probed);
 void sim_steps(sim *s, int steps, const step_probe *probe);
 int sim_train_steps(const sim *s); /* the most that are enqueued at once */
@@ -137,21 +150,19 @@ double sim_change_of(sim *s, int later);
 void sim_undo_step(sim *s);
 /* For measuring: sweeps of the stencil alone, each of `fuse` steps, that count for nothing, as in step_advance; fields swapped. */
 void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange);
-/* Of the stencil: what a step, or a sweep, reads and what it writes; and that the latter is the present level now. */
-step_levels sim_levels(const sim *s);
-step_levels sim_next_levels(const sim *s);
+/* next is the present level now. */
 void sim_swap(sim *s);
 /* Waits for everything enqueued. */
 void sim_wait(sim *s);
 
 /* max |u - previous u| over all ranks, NaN if there is any: the change of the last step. */
 double sim_change(sim *s);
-/* Of the present level: /fields/u, or /fields/b. All ranks get it. */
+/* Of the present level's main field. All ranks get it. */
 uint64_t sim_fingerprint(sim *s);
 /* max |field - v| over all ranks; NaN if any cell is. */
-double sim_max_error(sim *s, const sim_grid *g, const void *field, const value *v);
+double sim_max_error(sim *s, sim_field f, const value *v);
 /* Own cells in host memory, dense rows, in snapshot[slot]; valid until the slot's next use. */
-const void *sim_host_copy(sim *s, const sim_grid *g, const void *field, int slot);
+const void *sim_host_copy(sim *s, sim_field f, int slot);
 /* Transpose: the 1024 values of VALUE_COUNT, put where the device reads them; v->table then points there. */
 void sim_set_count_table(sim *s, value *v, const double *table);
 
@@ -161,8 +172,8 @@ void sim_inject_fault(sim *s);
 int64_t sim_own_cells(const sim *s);
 /* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution. */
 size_t sim_memory_bytes(const sim *s);
-/* Bytes this rank's device moves in one step, or in one fused sweep, counted from what the kernels read and write, halo and redistribution
- * included. */
+/* Bytes this rank's device moves in one step, or in one fused sweep, counted from what the kernels read and write, halo and
+ * redistribution included. */
 double sim_bytes_moved_per_sweep(const sim *s);
 /* Cells that this rank computes in a fused sweep beyond its own cells times the steps, as a fraction of these. */
 double sim_redundant_fraction(const sim *s);

@@ -46,7 +46,7 @@ void sim_settle_feed(sim *s)
         if (asked) sim_add_note(s, true, "run.feed = graph: %s; using %s", why, config_feed_name(s->feed));
         return;
     }
-    const step_levels fields[2] = { sim_levels(s), sim_next_levels(s) };
+    const step_levels fields[2] = { s->now, s->next };
     s->feed = s->streams.feed = CONFIG_FEED_GRAPH;
     s->train = train_create(&s->streams, &s->pass, fields, c->time.norm_every == 1);
 }
@@ -58,56 +58,42 @@ void sim_prepare_steps(sim *s)
     if (s->train) train_prepare(s->train, s->cfg->time.norm_every > 0 && sim_can_step_with_change(s));
 }
 
-step_levels sim_levels(const sim *s) { return (step_levels){ s->u, s->prob.op.has_prev ? s->other : NULL }; }
-
-step_levels sim_next_levels(const sim *s)
-{
-    if (s->spare[0]) return (step_levels){ s->spare[0], s->spare[1] };
-    return (step_levels){ s->other, s->prob.op.has_prev ? s->u : NULL };
-}
-
-static void swap(void **a, void **b)
-{
-    void *t = *a;
-    *a = *b;
-    *b = t;
-}
-
 void sim_swap(sim *s)
 {
-    swap(&s->u, s->spare[0] ? &s->spare[0] : &s->other);
-    if (s->spare[0]) swap(&s->other, &s->spare[1]);
+    const step_levels now = s->now;
+    s->now = s->next;
+    s->next = now;
 }
 
 void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
 {
     if (s->train) {
-        train_go(s->train, sim_next_levels(s).u, s->u, sweeps, exchange, false);
+        train_go(s->train, s->next.u, s->now.u, sweeps, exchange, false);
         if (sweeps % 2 != 0) sim_swap(s);
         return;
     }
     for (; sweeps > 0; sweeps--) {
-        if (s->fuse > 1) step_sweep(&s->streams, &s->pass, sim_next_levels(s), sim_levels(s), s->fuse, exchange, NULL);
-        else step_advance(&s->streams, &s->pass, s->other, s->u, s->prob.op.has_prev ? s->other : NULL, exchange, NULL);
+        if (s->fuse > 1) step_sweep(&s->streams, &s->pass, s->next, s->now, s->fuse, exchange, NULL);
+        else step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, exchange, NULL);
         sim_swap(s);
     }
 }
 
 static void transpose_step(sim *s)
 {
-    redist_transpose(s->to_turned, s->other, s->u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.lane[0]);
+    redist_transpose(s->to_turned, s->turned[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.lane[0]);
     step_mark_level(&s->streams);
 }
 
-/* other holds v, the half step, until the transpose back overwrites it. */
+/* next.u holds v, the half step, until the transpose back overwrites it. */
 static void sweep_step(sim *s)
 {
     device_stream *main_stream = s->streams.lane[0];
-    step_advance(&s->streams, &s->pass, s->other, s->u, NULL, true, NULL);
-    redist_transpose(s->to_turned, s->turned[0], s->other, TRANSPOSE_STORE, main_stream);
+    step_advance(&s->streams, &s->pass, s->next.u, s->now.u, NULL, true, NULL);
+    redist_transpose(s->to_turned, s->turned[0], s->next.u, TRANSPOSE_STORE, main_stream);
     step_mark_level(&s->streams);
     step_advance(&s->streams, &s->turned_pass, s->turned[1], s->turned[0], NULL, true, NULL);
-    redist_transpose(s->from_turned, s->other, s->turned[1], TRANSPOSE_STORE, main_stream);
+    redist_transpose(s->from_turned, s->next.u, s->turned[1], TRANSPOSE_STORE, main_stream);
     step_mark_level(&s->streams);
     sim_swap(s);
 }
@@ -120,7 +106,7 @@ static void one_step(sim *s, const step_probe *probe)
     case CONFIG_ADVECT:
     case CONFIG_LAPLACE:
     case CONFIG_CUSTOM:
-        step_advance(&s->streams, &s->pass, s->other, s->u, s->prob.op.has_prev ? s->other : NULL, true, probe);
+        step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, true, probe);
         sim_swap(s);
         break;
     case CONFIG_TRANSPOSE: transpose_step(s); break;
@@ -145,7 +131,7 @@ static void fused_steps(sim *s, int steps, const step_probe *probe)
         s->sweeps += steps / s->fuse;
         return;
     }
-    step_sweep(&s->streams, &s->pass, sim_next_levels(s), sim_levels(s), steps, true, probe);
+    step_sweep(&s->streams, &s->pass, s->next, s->now, steps, true, probe);
     sim_swap(s);
     s->sweeps++;
 }
@@ -165,13 +151,13 @@ bool sim_can_step_with_change(const sim *s) { return step_can_change(&s->pass) &
 void sim_steps_with_change(sim *s, int steps, const step_probe *probe)
 {
     if (s->train && !probe) {
-        train_go(s->train, s->other, s->u, steps, true, true);
+        train_go(s->train, s->next.u, s->now.u, steps, true, true);
         if (steps % 2 != 0) sim_swap(s);
         s->level += steps;
         return;
     }
     if (steps > 1) sim_steps(s, steps - 1, NULL);
-    step_advance_with_change(&s->streams, &s->pass, s->other, s->u, probe);
+    step_advance_with_change(&s->streams, &s->pass, s->next.u, s->now.u, probe);
     sim_swap(s);
     s->level++;
 }

@@ -7,16 +7,17 @@
 #include "check.h"
 #include "sim.h"
 
-/* What a device is tried with: sweeps of at most so many steps, on ranks of so many cells and more (on an H200 2^20 cells were twice as fast
- * by sweeps of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the first cells, up to `cells`. */
+/* What a device is tried with: sweeps of at most so many steps, on ranks of so many cells and more (on an H200 2^20 cells were twice
+ * as fast by sweeps of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the first cells, up to
+ * `cells`. */
 typedef struct trial_limits {
     int steps;
     int64_t cells_least, cells;
 } trial_limits;
 static const trial_limits limits_of[] = { [DEVICE_HOST] = { 12, 1 << 23, 1 << 22 }, [DEVICE_CUDA] = { 64, 1 << 20, INT64_MAX } };
 
-/* Not tried are runs, or steps between norms, checkpoints and frames, of fewer sweeps than that; nor ranks so narrow that shells would cost more
- * than a tenth. */
+/* Not tried are runs, or steps between norms, checkpoints and frames, of fewer sweeps than that; nor ranks so narrow that shells
+ * would cost more than a tenth. */
 enum { SWEEPS_LEAST = 4, REACHES_LEAST = 32, TRIAL_ROUNDS = 3 };
 static const double trial_gain = 0.9; /* of a single step's time, a fused one's must be less */
 
@@ -85,8 +86,9 @@ static double step_s(sim *s, box cells, int steps)
     const field_shape *f = &s->grid.shape;
     double seconds = 0;
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
-    const step_levels cur = sim_levels(s), next = sim_next_levels(s);
-    if (steps == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, s->other, cur.u, cur.prev, &cells, 1, stream));
+    const step_levels cur = s->now, next = s->next;
+    void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
+    if (steps == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, over, cur.u, cur.prev, &cells, 1, stream));
     else DEVICE_CHECK(d, d->fused_sweep(d, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, stream));
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));

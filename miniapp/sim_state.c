@@ -10,60 +10,80 @@
 
 static device_stream *main_stream(const sim *s) { return s->streams.lane[0]; }
 
+static bool transposes(const sim *s) { return s->cfg->problem.kind == CONFIG_TRANSPOSE; }
+
+int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
+{
+    int count = 0;
+    const bool four = s->now.prev && s->now.prev != s->next.u;
+    void *const untransposed[] = { s->now.u, s->next.u, four ? s->now.prev : NULL, four ? s->next.prev : NULL };
+    for (int i = 0; i < 4; i++)
+        if (untransposed[i]) field[count++] = (sim_field){ untransposed[i], &s->grid };
+    for (int i = 0; i < 2; i++)
+        if (s->turned[i]) field[count++] = (sim_field){ s->turned[i], &s->turned_grid };
+    return count;
+}
+
+int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX])
+{
+    field[0] = (sim_field){ s->now.u, &s->grid };
+    field[1] = transposes(s) ? (sim_field){ s->turned[0], &s->turned_grid } : (sim_field){ s->now.prev, &s->grid };
+    return field[1].cells ? 2 : 1;
+}
+
+sim_field sim_main_field(const sim *s)
+{
+    sim_field field[CHECKPOINT_FIELDS_MAX];
+    (void)sim_level_fields(s, field);
+    return field[transposes(s) ? 1 : 0];
+}
+
 /* Row strips by lane where a lane is a thread, so that the first touch is the owner's; elsewhere any way does. */
-static void fill_box(sim *s, const sim_grid *g, void *field, const value *v, box cells)
+static void fill_box(sim *s, sim_field f, const value *v, box cells)
 {
     device *d = s->dev;
+    const field_shape *shape = &f.grid->shape;
     if (d->kind == DEVICE_HOST && s->feed == CONFIG_FEED_OPENMP) {
 #pragma omp parallel for num_threads(s->lanes) schedule(static)
         for (int lane = 0; lane < s->lanes; lane++)
-            DEVICE_CHECK(d, d->value_fill(d, &g->shape, field, v, box_strip(cells, lane, s->lanes), main_stream(s)));
+            DEVICE_CHECK(d, d->value_fill(d, shape, f.cells, v, box_strip(cells, lane, s->lanes), main_stream(s)));
     } else {
-        DEVICE_CHECK(d, d->value_fill(d, &g->shape, field, v, cells, main_stream(s)));
+        DEVICE_CHECK(d, d->value_fill(d, shape, f.cells, v, cells, main_stream(s)));
     }
 }
 
-static void fill(sim *s, const sim_grid *g, void *field, const value *v) { fill_box(s, g, field, v, field_own(&g->shape)); }
+static void fill(sim *s, sim_field f, const value *v) { fill_box(s, f, v, field_own(&f.grid->shape)); }
 
-static value random_value(const sim_grid *g, uint64_t seed)
+static void touch(sim *s, sim_field f, int number, box cells)
 {
-    const value v = { .kind = VALUE_RANDOM, .nx_global = g->dec.nx, .ny_global = g->dec.ny,
-                      .x_first = g->dec.own.x0, .y_first = g->dec.own.y0, .seed = seed };
-    return v;
+    const decomp *dec = &f.grid->dec;
+    const value v = { .kind = VALUE_RANDOM, .nx_global = dec->nx, .ny_global = dec->ny,
+                      .x_first = dec->own.x0, .y_first = dec->own.y0, .seed = (uint64_t)number + 1 };
+    fill_box(s, f, &v, cells);
 }
 
 void sim_touch(sim *s)
 {
-    const bool transposes = s->cfg->problem.kind == CONFIG_TRANSPOSE;
-    const sim_grid *other = transposes ? &s->turned_grid : &s->grid;
-    const value u = random_value(&s->grid, 1), w = random_value(other, 2), t = random_value(&s->turned_grid, 3);
-    fill(s, &s->grid, s->u, &u);
-    fill(s, other, s->other, &w);
-    for (int i = 0; i < 2; i++) {
-        if (s->turned[i]) fill(s, &s->turned_grid, s->turned[i], &t);
-        if (s->spare[i]) fill(s, &s->grid, s->spare[i], &u);
-    }
+    sim_field field[SIM_FIELDS_MAX];
+    for (int i = sim_fields(s, field); i-- > 0;) touch(s, field[i], i, field_own(&field[i].grid->shape));
     step_mark_level(&s->streams);
     sim_wait(s);
 }
 
 void sim_touch_box(sim *s, box cells)
 {
-    const value u = random_value(&s->grid, 1), w = random_value(&s->grid, 2);
-    fill_box(s, &s->grid, s->u, &u, cells);
-    fill_box(s, &s->grid, s->other, &w, cells);
-    for (int i = 0; i < 2; i++)
-        if (s->spare[i]) fill_box(s, &s->grid, s->spare[i], &u, cells);
+    sim_field field[SIM_FIELDS_MAX];
+    for (int i = sim_fields(s, field); i-- > 0;) touch(s, field[i], i, cells);
     step_mark_level(&s->streams);
     sim_wait(s);
 }
 
-static void upload(sim *s, const sim_grid *g, void *field, const void *host)
+static void upload(sim *s, sim_field field, const void *host)
 {
-    const field_shape *f = &g->shape;
+    const field_shape *f = &field.grid->shape;
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
     if (box_empty(field_own(f))) return;
-    DEVICE_CHECK(s->dev, s->dev->copy_rows(s->dev, field_at(f, field, 0, 0), (size_t)f->pitch * word, host, row_bytes,
+    DEVICE_CHECK(s->dev, s->dev->copy_rows(s->dev, field_at(f, field.cells, 0, 0), (size_t)f->pitch * word, host, row_bytes,
                                            row_bytes, (size_t)f->ny, main_stream(s)));
     DEVICE_CHECK(s->dev, s->dev->stream_sync(s->dev, main_stream(s)));
 }
@@ -80,13 +100,13 @@ static void *snapshot_buffer(sim *s, int slot)
     return s->snapshot[slot];
 }
 
-const void *sim_host_copy(sim *s, const sim_grid *g, const void *field, int slot)
+const void *sim_host_copy(sim *s, sim_field field, int slot)
 {
-    const field_shape *f = &g->shape;
+    const field_shape *f = &field.grid->shape;
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
     void *to = snapshot_buffer(s, slot);
     if (!box_empty(field_own(f)))
-        DEVICE_CHECK(s->dev, s->dev->copy_rows(s->dev, to, row_bytes, field_at_const(f, field, 0, 0),
+        DEVICE_CHECK(s->dev, s->dev->copy_rows(s->dev, to, row_bytes, field_at_const(f, field.cells, 0, 0),
                                                (size_t)f->pitch * word, row_bytes, (size_t)f->ny, main_stream(s)));
     DEVICE_CHECK(s->dev, s->dev->stream_sync(s->dev, main_stream(s)));
     return to;
@@ -109,11 +129,12 @@ static int initialise_from_file(sim *s, char *why, size_t why_bytes)
     const config *c = s->cfg;
     bool has_prev = false;
     void *u = snapshot_buffer(s, 0), *prev = s->prob.two_levels ? snapshot_buffer(s, 1) : NULL;
-    const checkpoint_foreign wanted = { c->problem.file, c->problem.dataset, c->problem.type, c->grid.nx, c->grid.ny, s->grid.dec.own };
+    const checkpoint_foreign wanted = { c->problem.file, c->problem.dataset, c->problem.type,
+                                        c->grid.nx, c->grid.ny, s->grid.dec.own };
     const checkpoint_status status = checkpoint_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, why, why_bytes);
     if (status != CHECKPOINT_OK) return exit_of(status);
-    upload(s, &s->grid, s->u, u);
-    if (s->prob.two_levels) upload(s, &s->grid, s->other, has_prev ? prev : u);
+    upload(s, (sim_field){ s->now.u, &s->grid }, u);
+    if (s->prob.two_levels) upload(s, (sim_field){ s->now.prev, &s->grid }, has_prev ? prev : u);
     return 0;
 }
 
@@ -122,15 +143,9 @@ static int initialise_from_file(sim *s, char *why, size_t why_bytes)
 static void poison(sim *s)
 {
 #ifdef WEFT_DEBUG
-    device *d = s->dev;
-    const size_t turned_bytes = s->turned_grid.shape.bytes;
-    const size_t other_bytes = s->cfg->problem.kind == CONFIG_TRANSPOSE ? turned_bytes : s->grid.shape.bytes;
-    DEVICE_CHECK(d, d->fill_bytes(d, s->u, 0xFF, s->grid.shape.bytes, main_stream(s)));
-    DEVICE_CHECK(d, d->fill_bytes(d, s->other, 0xFF, other_bytes, main_stream(s)));
-    for (int i = 0; i < 2; i++) {
-        if (s->turned[i]) DEVICE_CHECK(d, d->fill_bytes(d, s->turned[i], 0xFF, turned_bytes, main_stream(s)));
-        if (s->spare[i]) DEVICE_CHECK(d, d->fill_bytes(d, s->spare[i], 0xFF, s->grid.shape.bytes, main_stream(s)));
-    }
+    sim_field field[SIM_FIELDS_MAX];
+    for (int i = sim_fields(s, field); i-- > 0;)
+        DEVICE_CHECK(s->dev, s->dev->fill_bytes(s->dev, field[i].cells, 0xFF, field[i].grid->shape.bytes, main_stream(s)));
 #else
     (void)s;
 #endif
@@ -141,38 +156,31 @@ int sim_initialise(sim *s, char *why, size_t why_bytes)
     device *d = s->dev;
     poison(s);
     if (s->has_formula) {
-        fill(s, &s->grid, s->u, &s->initial);
+        fill(s, (sim_field){ s->now.u, &s->grid }, &s->initial);
         if (s->prob.two_levels) {
             const value before = problem_value_before(&s->prob, s->cfg, &s->initial);
-            fill(s, &s->grid, s->other, &before);
+            fill(s, (sim_field){ s->now.prev, &s->grid }, &before);
         }
     } else {
         const int status = initialise_from_file(s, why, why_bytes);
         if (status != 0) return status;
     }
-    if (s->cfg->problem.kind == CONFIG_TRANSPOSE)
-        DEVICE_CHECK(d, d->fill_bytes(d, s->other, 0, s->turned_grid.shape.bytes, main_stream(s)));
+    if (transposes(s)) DEVICE_CHECK(d, d->fill_bytes(d, s->turned[0], 0, s->turned_grid.shape.bytes, main_stream(s)));
     settle(s, 0);
     return 0;
-}
-
-static checkpoint_field state_field(const char *name, const sim_grid *g, void *data)
-{
-    const checkpoint_field f = { name, g->dec.nx, g->dec.ny, g->dec.own, data, 0 };
-    return f;
 }
 
 /* The fields of a state file of this kind, with host buffers. */
 static checkpoint_state state_of(sim *s)
 {
+    static const char *const name[2][CHECKPOINT_FIELDS_MAX] = { { "u", "u_prev" }, { "a", "b" } };
     const config *c = s->cfg;
     checkpoint_state state = { .kind = config_kind_name(c->problem.kind), .type = c->problem.type, .step = s->level };
-    if (c->problem.kind == CONFIG_TRANSPOSE) {
-        state.field[state.fields++] = state_field("a", &s->grid, snapshot_buffer(s, 0));
-        state.field[state.fields++] = state_field("b", &s->turned_grid, snapshot_buffer(s, 1));
-    } else {
-        state.field[state.fields++] = state_field("u", &s->grid, snapshot_buffer(s, 0));
-        if (s->prob.two_levels) state.field[state.fields++] = state_field("u_prev", &s->grid, snapshot_buffer(s, 1));
+    sim_field field[CHECKPOINT_FIELDS_MAX];
+    state.fields = sim_level_fields(s, field);
+    for (int i = 0; i < state.fields; i++) {
+        const decomp *dec = &field[i].grid->dec;
+        state.field[i] = (checkpoint_field){ name[transposes(s)][i], dec->nx, dec->ny, dec->own, snapshot_buffer(s, i), 0 };
     }
     return state;
 }
@@ -180,12 +188,11 @@ static checkpoint_state state_of(sim *s)
 checkpoint_status sim_load(sim *s, const char *path, char *why, size_t why_bytes)
 {
     checkpoint_state state = state_of(s);
+    sim_field field[CHECKPOINT_FIELDS_MAX];
     const checkpoint_status status = checkpoint_read(s->top.comm, path, &state, why, why_bytes);
     if (status != CHECKPOINT_OK) return status;
     poison(s);
-    upload(s, &s->grid, s->u, state.field[0].data);
-    if (state.fields > 1)
-        upload(s, s->cfg->problem.kind == CONFIG_TRANSPOSE ? &s->turned_grid : &s->grid, s->other, state.field[1].data);
+    for (int i = sim_level_fields(s, field); i-- > 0;) upload(s, field[i], state.field[i].data);
     settle(s, state.step);
     return CHECKPOINT_OK;
 }
@@ -207,31 +214,31 @@ static double double_of_bits(uint64_t bits)
     return x;
 }
 
-static uint64_t field_fingerprint(sim *s, const sim_grid *g, const void *field)
+static uint64_t field_fingerprint(sim *s, sim_field f)
 {
     device *d = s->dev;
-    DEVICE_CHECK(d, d->fingerprint(d, &g->shape, field, g->dec.nx, g->dec.own.x0, g->dec.own.y0, s->result, main_stream(s)));
+    const decomp *dec = &f.grid->dec;
+    DEVICE_CHECK(d, d->fingerprint(d, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result, main_stream(s)));
     return reduce_result(s, MPI_SUM);
 }
 
-uint64_t sim_fingerprint(sim *s)
-{
-    if (s->cfg->problem.kind == CONFIG_TRANSPOSE) return field_fingerprint(s, &s->turned_grid, s->other);
-    return field_fingerprint(s, &s->grid, s->u);
-}
+uint64_t sim_fingerprint(sim *s) { return field_fingerprint(s, sim_main_field(s)); }
 
-double sim_max_error(sim *s, const sim_grid *g, const void *field, const value *v)
+double sim_max_error(sim *s, sim_field f, const value *v)
 {
     device *d = s->dev;
-    DEVICE_CHECK(d, d->max_error(d, &g->shape, field, v, field_own(&g->shape), s->result, main_stream(s)));
+    const field_shape *shape = &f.grid->shape;
+    DEVICE_CHECK(d, d->max_error(d, shape, f.cells, v, field_own(shape), s->result, main_stream(s)));
     return double_of_bits(reduce_result(s, MPI_MAX));
 }
 
 double sim_change(sim *s)
 {
     device *d = s->dev;
-    if (s->cfg->problem.kind == CONFIG_TRANSPOSE) return NAN;
-    DEVICE_CHECK(d, d->max_change(d, &s->grid.shape, s->u, s->other, field_own(&s->grid.shape), s->result, main_stream(s)));
+    const field_shape *f = &s->grid.shape;
+    const void *const before = s->now.prev ? s->now.prev : s->next.u; /* what the next step is to overwrite */
+    if (transposes(s)) return NAN;
+    DEVICE_CHECK(d, d->max_change(d, f, s->now.u, before, field_own(f), s->result, main_stream(s)));
     return double_of_bits(reduce_result(s, MPI_MAX));
 }
 
@@ -262,11 +269,10 @@ void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state)
 void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state)
 {
     sim_state_describe(s, deck_text, state);
-    const void *const fields[CHECKPOINT_FIELDS_MAX] = { s->u, s->other };
-    for (int i = 0; i < state->fields; i++) {
-        const sim_grid *g = i == 1 && s->cfg->problem.kind == CONFIG_TRANSPOSE ? &s->turned_grid : &s->grid;
-        state->field[i].fingerprint = field_fingerprint(s, g, fields[i]);
-        sim_host_copy(s, g, fields[i], i);
+    sim_field field[CHECKPOINT_FIELDS_MAX];
+    for (int i = sim_level_fields(s, field); i-- > 0;) {
+        state->field[i].fingerprint = field_fingerprint(s, field[i]);
+        (void)sim_host_copy(s, field[i], i);
     }
 }
 
@@ -284,15 +290,14 @@ void sim_inject_fault(sim *s)
 #ifdef WEFT_DEBUG
     const char *fault = getenv("WEFT_FAULT");
     if (!fault || strcmp(fault, "cell") != 0 || s->top.rank != 0) return;
-    const bool transposes = s->cfg->problem.kind == CONFIG_TRANSPOSE;
-    const sim_grid *g = transposes ? &s->turned_grid : &s->grid;
-    void *field = transposes ? s->other : s->u;
+    const sim_field field = sim_main_field(s);
+    const field_shape *f = &field.grid->shape;
     unsigned char *host = snapshot_buffer(s, 0);
-    sim_host_copy(s, g, field, 0);
-    const size_t cell = (size_t)((g->shape.ny / 2) * g->shape.nx + g->shape.nx / 2);
-    if (g->shape.type == DTYPE_F32) ((float *)(void *)host)[cell] += 1e-3f;
+    (void)sim_host_copy(s, field, 0);
+    const size_t cell = (size_t)((f->ny / 2) * f->nx + f->nx / 2);
+    if (f->type == DTYPE_F32) ((float *)(void *)host)[cell] += 1e-3f;
     else ((double *)(void *)host)[cell] += 1e-3;
-    upload(s, g, field, host);
+    upload(s, field, host);
 #else
     (void)s;
 #endif

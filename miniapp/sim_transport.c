@@ -86,7 +86,7 @@ static bool make_route(sim *s)
 {
     const config *c = s->cfg;
     if (s->top.ranks == 1 || c->problem.kind == CONFIG_TRANSPOSE) return false;
-    s->route = route_create(&s->grid.dec, s->dev, &s->grid.shape, s->u, c->problem.radius * s->fuse,
+    s->route = route_create(&s->grid.dec, s->dev, &s->grid.shape, s->now.u, c->problem.radius * s->fuse,
                             s->fuse > 1 || s->prob.op.form == STENCIL_BOX, budget_s, s->top.comm);
     if (!route_has_links(&s->route) && c->problem.kind == CONFIG_SWEEP)
         s->route = route_create(&s->turned_grid.dec, s->dev, &s->turned_grid.shape, s->turned[0], c->problem.radius, false, budget_s,

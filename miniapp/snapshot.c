@@ -9,30 +9,20 @@ struct snapshot {
     sim *sim;
     device *dev;
     device_stream *stream;            /* of low priority */
-    device_event *begin, *end, *done, *last; /* timed: the steps are held up between the first two; all is on the host */
+    device_event *begin, *end;         /* timed: the steps are held up between them */
+    device_event *done, *last;         /* all is on the host; all before snapshot_mark has run */
     void *copy[CHECKPOINT_FIELDS_MAX]; /* device memory, laid out as the fields; NULL: copied directly */
-    uint64_t *shares, *shares_host;   /* fingerprints of the own cells, on the device and on the host */
+    uint64_t *shares, *shares_host;    /* fingerprints of the own cells, on the device and on the host */
     char direct[128];
 };
 
-/* Which fields a level has, in the order of a state file. */
-static int fields_of(const sim *s, const void *field[CHECKPOINT_FIELDS_MAX], const sim_grid *grid[CHECKPOINT_FIELDS_MAX])
-{
-    const bool transposes = s->cfg->problem.kind == CONFIG_TRANSPOSE;
-    field[0] = s->u;
-    grid[0] = &s->grid;
-    field[1] = s->other;
-    grid[1] = transposes ? &s->turned_grid : &s->grid;
-    return transposes || s->prob.two_levels ? 2 : 1;
-}
-
 /* Room for the copies, and as much again is left to others as they take, up to 2 GB: messages, graphs, a library's own. */
-static void make_copies(snapshot *p, const sim_grid *const *grid, int fields)
+static void make_copies(snapshot *p, const sim_field *field, int fields)
 {
     device *d = p->dev;
     size_t free_bytes = 0, total_bytes = 0, bytes = 0;
     const size_t spare_bytes = (size_t)2 << 30;
-    for (int i = 0; i < fields; i++) bytes += grid[i]->shape.bytes;
+    for (int i = 0; i < fields; i++) bytes += field[i].grid->shape.bytes;
     if (d->kind == DEVICE_HOST) {
         snprintf(p->direct, sizeof p->direct, "the fields are in host memory");
         return;
@@ -43,13 +33,13 @@ static void make_copies(snapshot *p, const sim_grid *const *grid, int fields)
         snprintf(p->direct, sizeof p->direct, "the device has no room for %.3g GB more", (double)bytes * 1e-9);
         return;
     }
-    for (int i = 0; i < fields; i++) DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, grid[i]->shape.bytes, &p->copy[i]));
+    for (int i = 0; i < fields; i++)
+        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, field[i].grid->shape.bytes, &p->copy[i]));
 }
 
 snapshot *snapshot_create(sim *s)
 {
-    const void *field[CHECKPOINT_FIELDS_MAX];
-    const sim_grid *grid[CHECKPOINT_FIELDS_MAX];
+    sim_field field[CHECKPOINT_FIELDS_MAX];
     device *d = s->dev;
     snapshot *p = calloc(1, sizeof *p);
     if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
@@ -63,8 +53,8 @@ snapshot *snapshot_create(sim *s)
     const size_t shares_bytes = CHECKPOINT_FIELDS_MAX * sizeof *p->shares;
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, shares_bytes, (void **)&p->shares));
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, shares_bytes, (void **)&p->shares_host));
-    const int fields = fields_of(s, field, grid);
-    make_copies(p, grid, fields);
+    const int fields = sim_level_fields(s, field);
+    make_copies(p, field, fields);
     /* Touched here, not while the steps wait. */
     checkpoint_state state;
     sim_state_describe(s, "", &state);
@@ -111,19 +101,19 @@ static void bring(snapshot *p, const sim_grid *g, const void *from, int i, void 
 
 void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state)
 {
-    const void *field[CHECKPOINT_FIELDS_MAX];
-    const sim_grid *grid[CHECKPOINT_FIELDS_MAX];
+    sim_field field[CHECKPOINT_FIELDS_MAX];
     device *d = p->dev;
     device_stream *const steps = p->sim->streams.lane[0];
-    const int fields = fields_of(p->sim, field, grid);
+    const int fields = sim_level_fields(p->sim, field);
     const bool copied = p->copy[0] != NULL;
     sim_state_describe(p->sim, deck_text, state);
     DEVICE_CHECK(d, d->event_record(d, p->begin, steps));
     for (int i = 0; i < fields && copied; i++)
-        DEVICE_CHECK(d, d->copy(d, p->copy[i], field[i], grid[i]->shape.bytes, steps));
+        DEVICE_CHECK(d, d->copy(d, p->copy[i], field[i].cells, field[i].grid->shape.bytes, steps));
     if (copied) DEVICE_CHECK(d, d->event_record(d, p->end, steps));
     DEVICE_CHECK(d, d->event_wait(d, copied ? p->end : p->begin, p->stream));
-    for (int i = 0; i < fields; i++) bring(p, grid[i], copied ? p->copy[i] : field[i], i, state->field[i].data);
+    for (int i = 0; i < fields; i++)
+        bring(p, field[i].grid, copied ? p->copy[i] : field[i].cells, i, state->field[i].data);
     DEVICE_CHECK(d, d->event_record(d, p->done, p->stream));
     if (!copied) {
         DEVICE_CHECK(d, d->event_wait(d, p->done, steps));

@@ -32,7 +32,7 @@ static double sweep_s(sim *s)
     const box trial = trial_box(s);
     double seconds = 0;
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
-    DEVICE_CHECK(d, d->stencil_sweep(d, f, s->other, s->u, s->other, &trial, 1, stream));
+    DEVICE_CHECK(d, d->stencil_sweep(d, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream));
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));

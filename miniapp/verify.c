@@ -41,9 +41,9 @@ static verify_result verify_transpose(sim *s)
     b.y_first = s->turned_grid.dec.own.y0;
     b.transposed = true;
     sim_set_count_table(s, &a, a_table);
-    const double a_error = sim_max_error(s, &s->grid, s->u, &a);
+    const double a_error = sim_max_error(s, (sim_field){ s->now.u, &s->grid }, &a);
     sim_set_count_table(s, &b, b_table);
-    const double b_error = sim_max_error(s, &s->turned_grid, s->other, &b);
+    const double b_error = sim_max_error(s, (sim_field){ s->turned[0], &s->turned_grid }, &b);
     return judge(isnan(a_error) || a_error > b_error ? a_error : b_error, 0.0);
 }
 
@@ -54,7 +54,7 @@ verify_result verify_level(sim *s)
 
     const value exact = problem_value_at(&s->prob, s->cfg, &s->initial, s->level);
     const problem_verdict bound = problem_bound(&s->prob, s->cfg, s->level);
-    verify_result r = judge(sim_max_error(s, &s->grid, s->u, &exact), bound.bound);
+    verify_result r = judge(sim_max_error(s, sim_main_field(s), &exact), bound.bound);
     if (r.verdict == VERIFY_EXACT && !bound.meaningful) {
         r.verdict = VERIFY_UNCHECKED;
         snprintf(r.why, sizeof r.why, "%s", bound.why_unchecked);
