@@ -1,14 +1,14 @@
-/* Several steps of the bound stencil in one pass over memory: next = stencil(... stencil(cur)), `steps` times, in a box of cells, the same
- * bits as so many single sweeps, each after the fill of its ghosts (device.h: fused_steps, fused_sweep).
+/* Several steps of the bound stencil in one pass over memory: next = stencil(... stencil(cur)), `steps` times, in a box of cells,
+ * the same bits as so many single sweeps, each after the fill of its ghosts (device.h: fused_steps, fused_sweep).
  *
  * Two levels (stencil.has_prev): prev is the level before cur, and next_prev becomes the one before next, in the same box. All
  * four are different fields. Of one level: prev and next_prev are NULL.
  *
- * Ghosts. Beyond periodic and cut sides (BOUNDARY_PERIODIC, BOUNDARY_NONE) cur holds data, corners included, as deep as the sum reaches:
- * steps * radius cells around the box, which may itself lie partly in such ghosts. Beyond dirichlet and neumann sides the ghosts of
- * every level are worked out inside the sweep; those in memory are not used. The same holds for prev, but radius less deep: a cell
- * reads it at its own index only. The ghosts of next and next_prev are not written. The allocation has ghosts at least steps *
- * radius deep on every side; but lines, in fields without ghosts above and below, reach along x only. */
+ * Ghosts. Beyond periodic and cut sides (BOUNDARY_PERIODIC, BOUNDARY_NONE) cur holds data, corners included, as deep as the sum
+ * reaches: steps * radius cells around the box, which may itself lie partly in such ghosts. Beyond dirichlet and neumann sides the
+ * ghosts of every level are worked out inside the sweep; those in memory are not used. The same holds for prev, but radius less
+ * deep: a cell reads it at its own index only. The ghosts of next and next_prev are not written. The allocation has ghosts at least
+ * steps * radius deep on every side; but lines, in fields without ghosts above and below, reach along x only. */
 #ifndef FUSED_H
 #define FUSED_H
 
@@ -20,8 +20,8 @@
 
 static inline bool fused_mirrors(boundary_kind k) { return k == BOUNDARY_DIRICHLET || k == BOUNDARY_NEUMANN; }
 
-/* The cells within `reach` of a box, without those beyond sides that mirror: what a sweep reads, and with (steps - level) * radius what it
- * computes of a level. */
+/* The cells within `reach` of a box, without those beyond sides that mirror: what a sweep reads, and with (steps - level) * radius
+ * what it computes of a level. */
 static inline box fused_reach(const field_shape *f, box cells, int64_t reach, const boundary *sides)
 {
     const int64_t reach_y = f->depth_y > 0 ? reach : 0;

@@ -1,10 +1,10 @@
 /* Fused sweeps on the host: a cascade of rows that stay in a core's own cache.
  *
- * The box is cut into strips of columns. A strip is gone through once, row by row, from y0 - steps * radius on: each row of cur that
- * enters completes the row `radius` above it of the next level, that one the row `radius` above it one level further, and so on; what
- * comes out is streamed into next. Invariant: of each level but the last the strip's own memory holds the last 2 radius + 1 rows, row y in
- * slot y mod (2 radius + 1), with the cells on either side that later levels depend on. For every row of cur, one pass over memory.
- * Lines reach along x only: each goes through all levels by itself, and every level has one slot.
+ * The box is cut into strips of columns. A strip is gone through once, row by row, from y0 - steps * radius on: each row of cur
+ * that enters completes the row `radius` above it of the next level, that one the row `radius` above it one level further, and so
+ * on; what comes out is streamed into next. Invariant: of each level but the last the strip's own memory holds the last 2 radius +
+ * 1 rows, row y in slot y mod (2 radius + 1), with the cells on either side that later levels depend on. For every row of cur, one
+ * pass over memory. Lines reach along x only: each goes through all levels by itself, and every level has one slot.
  *
  * Two levels: when row y of a level is made, row y of the level two before it is the oldest that is still there, so prev takes no
  * memory of its own; level 1 reads it from prev itself, and the sweep streams out two levels.
@@ -64,26 +64,32 @@ static row_kernel *kernel_of(const stencil *op)
 
 /* A strip at work. */
 typedef struct strip {
+    /* the same for all of a sweep */
     const field_shape *shape;
     const boundary *sides;
     row_kernel *kernel;
     const void *weight;
-    int radius, steps;
-    int reach_y, rows;       /* of a step along y: radius, of lines 0; 2 reach_y + 1 */
-    size_t cell_bytes;
-    box cells;               /* own coordinates, as all x and y are */
-    const void *cur;
-    bool in_place;           /* level 0 is read from cur */
-    char *memory;            /* steps levels of `rows` rows, and the row that comes out */
-    int64_t pitch, lead;     /* of memory's rows, in cells: from one to the next, to the strip's first */
-    const void *prev;        /* NULL: one level */
     double beta;
+    int radius, steps;
+    int reach_y, rows;     /* of a step along y: radius, of lines 0; 2 reach_y + 1 */
+    size_t cell_bytes;
+    const void *cur, *prev; /* prev NULL: one level */
+    int64_t pitch, lead;   /* of memory's rows, in cells: from one to the next, to the strip's first */
+    /* a thread's */
+    char *memory;          /* steps levels of `rows` rows, and the row that comes out */
+    /* its own */
+    box cells;             /* own coordinates, as all x and y are */
+    bool in_place;         /* level 0 is read from cur */
 } strip;
 
 static const int64_t line_cells = DEVICE_HOST_LINE_BYTES / sizeof(float); /* at least, of either type */
 
 /* Of one side: cells that levels depend on, ghosts, and what a row is computed beyond that, up to whole lines. */
-static int64_t lead_cells(int radius, int steps) { return ((int64_t)(steps + 1) * radius + 2 * line_cells) / line_cells * line_cells; }
+static int64_t lead_cells(int radius, int steps)
+{
+    return ((int64_t)(steps + 1) * radius + 2 * line_cells) / line_cells * line_cells;
+}
+
 static int64_t pitch_cells(int64_t width, int radius, int steps)
 {
     return (width + line_cells - 1) / line_cells * line_cells + 2 * lead_cells(radius, steps);
@@ -201,36 +207,57 @@ int fused_host_steps(device *d, int most)
     return !kernel_of(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
 }
 
+/* A thread's part of the box, strip by strip; false: no memory. */
+static bool sweep_part(device *d, const strip *any, box part, int64_t width, void *next, void *next_prev)
+{
+    strip s = *any;
+    void *memory = NULL;
+    const size_t bytes = (size_t)(((int64_t)s.steps * s.rows + 1) * s.pitch) * s.cell_bytes;
+    if (box_empty(part)) return true;
+    if (d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &memory) != 0) return false;
+    memset(memory, 0, bytes); /* cells that are computed up to whole lines read what nobody wrote */
+    s.memory = memory;
+    for (int64_t x = part.x0, end; x < part.x1; x = end) {
+        end = stencil_host_least(part.x1, (x & -width) + width);
+        s.cells = box_make(x, end, part.y0, part.y1);
+        cascade(&s, next, next_prev);
+    }
+    device_host_stream_end();
+    (void)d->free(d, DEVICE_MEMORY_DEVICE, memory);
+    return true;
+}
+
 int fused_host_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
                      int steps, const boundary *sides, device_stream *stream)
 {
     const device_host *h = (const device_host *)d;
-    const int radius = h->op.radius, reach_y = h->op.form == STENCIL_LINE ? 0 : radius, rows = 2 * reach_y + 1;
-    assert(h->op.type == f->type && next != cur && fused_host_steps(d, steps) == steps && fused_fits(f, h->op.form, radius, cells, steps, sides));
-    assert((prev != NULL) == h->op.has_prev && (next_prev != NULL) == h->op.has_prev);
+    const stencil *op = &h->op;
+    const int reach_y = op->form == STENCIL_LINE ? 0 : op->radius, team = device_host_team(d, box_cells(cells));
+    const int64_t width = STRIP_BYTES / (int64_t)dtype_bytes(f->type);
     (void)stream;
+    assert(op->type == f->type && next != cur && fused_host_steps(d, steps) == steps);
+    assert(fused_fits(f, op->form, op->radius, cells, steps, sides));
+    assert((prev != NULL) == op->has_prev && (next_prev != NULL) == op->has_prev);
     if (box_empty(cells)) return 0;
-    const size_t cell_bytes = dtype_bytes(f->type);
-    const int64_t width = STRIP_BYTES / (int64_t)cell_bytes, pitch = pitch_cells(width, radius, steps);
-    const size_t bytes = (size_t)(((int64_t)steps * rows + 1) * pitch) * cell_bytes;
-    const int team = device_host_team(d, box_cells(cells));
+    const strip any = { .shape = f,
+                        .sides = sides,
+                        .kernel = kernel_of(op),
+                        .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
+                        .beta = op->beta,
+                        .radius = op->radius,
+                        .steps = steps,
+                        .reach_y = reach_y,
+                        .rows = 2 * reach_y + 1,
+                        .cell_bytes = dtype_bytes(f->type),
+                        .cur = cur,
+                        .prev = prev,
+                        .pitch = pitch_cells(width, op->radius, steps),
+                        .lead = lead_cells(op->radius, steps) };
     bool there = true;
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
-        void *memory = NULL;
-        const bool mine = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &memory) == 0;
-        if (mine) memset(memory, 0, bytes);
-        for (int64_t x = part.x0, end; x < part.x1 && mine; x = end) {
-            end = stencil_host_least(part.x1, (x & -width) + width);
-            strip s = { f, sides, kernel_of(&h->op), f->type == DTYPE_F32 ? (const void *)h->weight_f32 : h->op.weight, radius, steps,
-                        reach_y, rows, cell_bytes, box_make(x, end, part.y0, part.y1), cur, false, memory, pitch,
-                        lead_cells(radius, steps), prev, h->op.beta };
-            if (!box_empty(s.cells)) cascade(&s, next, next_prev);
-        }
-        device_host_stream_end();
-        (void)d->free(d, DEVICE_MEMORY_DEVICE, memory);
-        if (!mine) {
+        if (!sweep_part(d, &any, part, width, next, next_prev)) {
 #pragma omp atomic write
             there = false;
         }

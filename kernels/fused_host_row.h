@@ -3,9 +3,9 @@
  *   FMA, REFLECT  its fused multiply-add, and the image behind a dirichlet side (cell.h),
  *   NAME(x)   x with the type's suffix.
  *
- * row[0] .. row[2r], of a line row[0] alone, begin at the first cell's own column, and so does `before`, the level before theirs, where
- * the stencil has one (has_prev); radius, form and that are constants, so that the chain of a cell is straight code and the row a
- * vector loop. */
+ * row[0] .. row[2r], of a line row[0] alone, begin at the first cell's own column, and so does `before`, the level before theirs,
+ * where the stencil has one (has_prev); radius, form and that are constants, so that the chain of a cell is straight code and the
+ * row a vector loop. */
 
 static STENCIL_HOST_INLINE void NAME(line)(int r, bool has_prev, CELL *restrict sum, const CELL *const *row, const CELL *before,
                                            const CELL *weight, CELL beta, int64_t n)
