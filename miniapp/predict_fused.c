@@ -4,7 +4,6 @@
  * points of the stencil. */
 #include <assert.h>
 #include <math.h>
-#include <stdint.h>
 
 #include "predict.h"
 
@@ -17,20 +16,28 @@ static bool same_sum(config_kind a, config_kind b)
 
 static bool line_of(const predict_case *c) { return c->ny == 1; }
 
-const predict_sweep *predict_sweep_known(const predict_machine *m, const predict_case *c)
+/* -1: no record tells of it. */
+static int index_of(const predict_machine *m, const predict_case *c)
 {
     for (int i = 0; i < m->sweeps; i++) {
         const predict_sweep *w = &m->sweep[i];
-        if (same_sum(w->kind, c->kind) && w->type == c->type && w->radius == c->radius && w->steps == c->fuse && w->line == line_of(c))
-            return w;
+        const bool same_stencil = same_sum(w->kind, c->kind) && w->radius == c->radius && w->line == line_of(c);
+        if (same_stencil && w->type == c->type && w->steps == c->fuse) return i;
     }
-    return NULL;
+    return -1;
+}
+
+const predict_sweep *predict_sweep_known(const predict_machine *m, const predict_case *c)
+{
+    const int i = index_of(m, c);
+    return i < 0 ? NULL : &m->sweep[i];
 }
 
 predict_sweep *predict_sweep_of(predict_machine *m, const predict_case *c)
 {
-    predict_sweep *known = (predict_sweep *)(uintptr_t)predict_sweep_known(m, c);
-    if (known || m->sweeps == PREDICT_SWEEPS_MAX) return known;
+    const int i = index_of(m, c);
+    if (i >= 0) return &m->sweep[i];
+    if (m->sweeps == PREDICT_SWEEPS_MAX) return NULL;
     m->sweep[m->sweeps] = (predict_sweep){ c->kind, c->type, c->radius, c->fuse, line_of(c), NAN };
     return &m->sweep[m->sweeps++];
 }
@@ -74,7 +81,9 @@ double predict_sweep_s(const predict_machine *m, const predict_case *c)
 {
     assert(c->fuse > 1);
     const predict_sweep *known = predict_sweep_known(m, c);
-    const double computed = predict_cells(c) * (1 + predict_redundant(c)), mirrored = c->mirrors && !line_of(c) ? m->fused_mirrors : 1;
+    const double computed = predict_cells(c) * (1 + predict_redundant(c));
+    const double mirrored = c->mirrors && !line_of(c) ? m->fused_mirrors : 1;
     if (known) return computed * known->cell_s * mirrored;
-    return mirrored * fmax(predict_copied_s(m, c), computed * c->fuse * points(c->kind, c->radius, line_of(c)) * point_s(m, c->type));
+    const double arithmetic_s = computed * c->fuse * points(c->kind, c->radius, line_of(c)) * point_s(m, c->type);
+    return mirrored * fmax(predict_copied_s(m, c), arithmetic_s);
 }
