@@ -23,7 +23,8 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
         m->split_device_s[f] = split_device[f] * launch_s;
     }
     m->norm_s = 4 * launch_s;
-    m->fused_mirrors = 1;
+    m->warps = cuda ? 8 * 132 : 0; /* an H200's */
+    m->strip_bytes = 1024;
     for (int f = 0; f < PREDICT_FEEDS; f++) m->sweep_fixed_s[f] = (f ? 4 : 5) * launch_s;
     for (int t = 0; t < PREDICT_TRANSPORTS; t++) {
         m->exchange[t] = (predict_link){ NAN, NAN };

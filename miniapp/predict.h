@@ -2,8 +2,9 @@
  *
  *   memory    words x cells of a rank, at the rate of device copies of that many bytes (times what the stencil reached of it on
  *             one rank, where a record says so)
- *   arithmetic  what a sweep of several steps (run.fuse) takes beyond the copy of its field, cells computed twice included
- *             (predict_fused.c); its exchange is as many steps deep, and hidden behind all of them
+ *   arithmetic  what a sweep of several steps (run.fuse) takes beyond the copy of its field (predict_fused.c), cells computed
+ *             twice and the wait for the last warps included (predict_strips.c); its exchange is as many steps deep, and
+ *             hidden behind all of them
  *   launches  a fixed cost a step or sweep, by its form and by who feeds it; and what the thread that enqueues takes longer than
  *             all the rest
  *   exchange  alpha + bytes / beta of the link class: hidden behind the interior where MPI moves the cells, beside it where
@@ -41,7 +42,9 @@ typedef struct predict_sweep {
     dtype type;
     int radius, steps;
     bool line; /* a grid of one dimension */
-    double cell_s; /* of a large field on one rank: of a cell that is computed, in all steps together */
+    double cell_s; /* of a large field on one rank: of one of its predict_places, in all steps together */
+    double byte_s; /* of the same, of a byte that comes or goes */
+    bool by_memory; /* it moves its bytes about as fast as any sweep */
 } predict_sweep;
 
 typedef struct predict_machine {
@@ -61,7 +64,7 @@ typedef struct predict_machine {
     predict_sweep sweep[PREDICT_SWEEPS_MAX]; /* those of several steps that a record tells of */
     int sweeps;
     double sweep_fixed_s[PREDICT_FEEDS]; /* of a sweep of several steps, whatever its size */
-    double fused_mirrors;                /* how many times as long it takes with sides that are no ghosts, in two dimensions */
+    int warps, strip_bytes; /* of sweeps on a GPU: how many it holds at a time, what one has of a row; 0: no strips */
     predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
     double turn_bytes_per_s[PREDICT_TRANSPORTS]; /* sent by a rank in a distributed transpose; NaN: not known */
     predict_link between;                        /* hosts: bytes that leave one */
@@ -111,6 +114,10 @@ const predict_sweep *predict_sweep_known(const predict_machine *m, const predict
 predict_sweep *predict_sweep_of(predict_machine *m, const predict_case *c);
 bool predict_knows_fused(const predict_machine *m, const predict_case *c);
 double predict_redundant(const predict_case *c); /* cells computed beyond the rank's own, as a part of these */
+/* The cells that a rank would have computed in the time of a sweep, were all its warps always busy (predict_strips.c). */
+double predict_places(const predict_machine *m, const predict_case *c, bool by_memory);
+double predict_moved_bytes(const predict_case *c); /* by a sweep, that come and go */
+void predict_sweeps_by_memory(predict_machine *m); /* sets by_memory */
 double predict_copied_s(const predict_machine *m, const predict_case *c);
 /* A sweep of c->fuse > 1 steps without what is fixed, and without neighbours. */
 double predict_sweep_s(const predict_machine *m, const predict_case *c);

@@ -134,31 +134,28 @@ static void fit_sweep_cells(predict_records *r)
             predict_sweep *w = predict_sweep_of(m, c);
             if (!w) continue;
             const int k = (int)(w - m->sweep);
-            const double cells = predict_cells(c) * (1 + predict_redundant(c)), fixed_s = m->sweep_fixed_s[c->feed];
+            const double cells = predict_places(m, c, w->by_memory), fixed_s = m->sweep_fixed_s[c->feed];
             if (cells < 0.9 * largest[k] || (mirrored && largest[k] > 0 && !isnan(w->cell_s))) continue;
             if (cells > 1.1 * largest[k]) of[k] = (mean){ 0, 0 };
             largest[k] = fmax(largest[k], cells);
             mean_add(&of[k], fmax(0, run->step_s * c->fuse - fixed_s) / cells, 1);
             w->cell_s = of[k].sum / of[k].weight;
+            w->byte_s = w->cell_s * cells / predict_moved_bytes(c);
         }
 }
 
-/* What sweeps take beyond their cells, of either feed; and how much longer they take where sides mirror. */
+/* What sweeps take beyond their cells, of either feed. */
 static void fit_sweep_rest(predict_records *r)
 {
     predict_machine *m = &r->machine;
-    mean fixed[PREDICT_FEEDS] = { { 0, 0 } }, mirrored = { 0, 0 };
-    m->fused_mirrors = 1;
+    mean fixed[PREDICT_FEEDS] = { { 0, 0 } };
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const predict_case *c = &run->of;
-        if (!times_sweeps(c)) continue;
-        const double sweep_s = run->step_s * c->fuse, cells_s = predict_sweep_s(m, c);
-        if (c->mirrors && c->ny > 1) mean_add(&mirrored, (sweep_s - m->sweep_fixed_s[c->feed]) / cells_s, 1);
-        else mean_add(&fixed[c->feed], sweep_s - cells_s, sweep_s);
+        const double sweep_s = run->step_s * c->fuse;
+        if (times_sweeps(c)) mean_add(&fixed[c->feed], sweep_s - predict_sweep_s(m, c), sweep_s);
     }
     for (int f = 0; f < PREDICT_FEEDS; f++) mean_take(&fixed[f], &m->sweep_fixed_s[f]);
-    mean_take(&mirrored, &m->fused_mirrors);
 }
 
 /* Each wants the other. */
@@ -167,20 +164,34 @@ static void fit_sweeps(predict_records *r)
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < r->machine.sweeps; i++) r->machine.sweep[i].cell_s = NAN;
         fit_sweep_cells(r);
+        predict_sweeps_by_memory(&r->machine);
         fit_sweep_rest(r);
     }
+}
+
+/* Copies are of a whole field, read and written; and launched, which a step pays apart. Those of which the launch is a large
+ * part tell of the memory only where there are no others, and then that it takes half their time at least. */
+static void add_copies(predict_records *r)
+{
+    enum { LAUNCHES_LEAST = 8 };
+    predict_machine *m = &r->machine;
+    for (int few = 0; few < 2 && m->copies == 0; few++)
+        for (int i = 0; i < r->runs; i++) {
+            const predict_run *run = &r->run[i];
+            const double bytes = 2 * predict_cells(&run->of) * (double)dtype_bytes(run->of.type), s = bytes / run->copy_bytes_per_s;
+            if (few) predict_add_copy(m, bytes, bytes / (s - fmin(m->launch_s, s / 2)));
+            else if (s >= LAUNCHES_LEAST * m->launch_s) predict_add_copy(m, bytes, bytes / s);
+        }
 }
 
 void predict_fit(predict_records *r, const predict_points bench[PREDICT_TRANSPORTS])
 {
     predict_machine *m = &r->machine;
     predict_points between = { 0 }, within[PREDICT_TRANSPORTS] = { { 0 } };
+    add_copies(r);
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const predict_case *c = &run->of;
-        /* copies are of a whole field, read and written; a copy is launched too, of which half at most can be seen */
-        const double bytes = 2 * predict_cells(c) * (double)dtype_bytes(c->type), s = bytes / run->copy_bytes_per_s;
-        predict_add_copy(m, bytes, bytes / (s - fmin(m->launch_s, s / 2)));
         const double depth_bytes = c->radius * c->fuse * (double)dtype_bytes(c->type);
         const double face = (c->ranks_y > 1 ? c->nx / c->ranks_x : c->ny / c->ranks_y) * depth_bytes;
         double *host_s = &m->host_s[c->transport]; /* the least: in long steps the thread waits where the queue is full */

@@ -38,7 +38,7 @@ predict_sweep *predict_sweep_of(predict_machine *m, const predict_case *c)
     const int i = index_of(m, c);
     if (i >= 0) return &m->sweep[i];
     if (m->sweeps == PREDICT_SWEEPS_MAX) return NULL;
-    m->sweep[m->sweeps] = (predict_sweep){ c->kind, c->type, c->radius, c->fuse, line_of(c), NAN };
+    m->sweep[m->sweeps] = (predict_sweep){ c->kind, c->type, c->radius, c->fuse, line_of(c), NAN, NAN, false };
     return &m->sweep[m->sweeps++];
 }
 
@@ -70,10 +70,22 @@ double predict_redundant(const predict_case *c)
 }
 
 /* Of two levels both come and both go: a word more than in a single step, which writes one. */
+double predict_moved_bytes(const predict_case *c)
+{
+    return (of_two_levels(c->kind) ? 4 : predict_words(c->kind)) * predict_cells(c) * (double)dtype_bytes(c->type);
+}
+
+void predict_sweeps_by_memory(predict_machine *m)
+{
+    const double about = 1.06;
+    double least_s = INFINITY;
+    for (int i = 0; i < m->sweeps; i++) least_s = fmin(least_s, m->sweep[i].byte_s);
+    for (int i = 0; i < m->sweeps; i++) m->sweep[i].by_memory = m->sweep[i].byte_s < about * least_s;
+}
+
 double predict_copied_s(const predict_machine *m, const predict_case *c)
 {
-    const double words = of_two_levels(c->kind) ? 4 : predict_words(c->kind);
-    const double bytes = words * predict_cells(c) * (double)dtype_bytes(c->type);
+    const double bytes = predict_moved_bytes(c);
     return bytes / predict_copy_rate(m, bytes);
 }
 
@@ -81,9 +93,8 @@ double predict_sweep_s(const predict_machine *m, const predict_case *c)
 {
     assert(c->fuse > 1);
     const predict_sweep *known = predict_sweep_known(m, c);
-    const double computed = predict_cells(c) * (1 + predict_redundant(c));
-    const double mirrored = c->mirrors && !line_of(c) ? m->fused_mirrors : 1;
-    if (known) return computed * known->cell_s * mirrored;
-    const double arithmetic_s = computed * c->fuse * points(c->kind, c->radius, line_of(c)) * point_s(m, c->type);
-    return mirrored * fmax(predict_copied_s(m, c), arithmetic_s);
+    const double places = predict_places(m, c, known && known->by_memory);
+    if (known) return places * known->cell_s;
+    const double arithmetic_s = places * c->fuse * points(c->kind, c->radius, line_of(c)) * point_s(m, c->type);
+    return fmax(predict_copied_s(m, c), arithmetic_s);
 }

@@ -10,10 +10,11 @@ setup() {
 predict() { timeout 30 "$weft" predict "$@" 3>&-; }
 
 @test "every step of the records of four GPUs, from their ceilings" {
-    predict from="$records" check="$records" >said
+    predict from="$records" check="$records" >said || true
     cat said
     # the one over aware: no transpose says what it costs
-    grep -q '^0 of 35 steps are more than 10 % off.* 0 not modelled, 1 of a transport' said
+    grep -q '^1 of 35 steps are more than 10 % off.* 0 not modelled, 1 of a transport' said
+    grep -Eq ' 4096x4096 +1x4 .*\*$' said # 33 MB a rank: in the cache
 }
 
 @test "two and four GPUs from runs on one and the links that weft bench measured" {
@@ -21,17 +22,21 @@ predict() { timeout 30 "$weft" predict "$@" 3>&-; }
         "$top/jobs/results/h200x4/heat_small_weak.jsonl" >one.jsonl
     jq -c 'select(.ranks > 1)' "$top"/jobs/results/h200x4/{heat_4096,heat_f64,laplace_no_norm,laplace}_strong.jsonl \
         "$top"/jobs/results/h200x4/{heat,heat_small}_weak.jsonl >more.jsonl
-    predict from="one.jsonl,$top/jobs/results/h200x4/bench_links.jsonl" check=more.jsonl >said || { cat said; return 1; }
-    grep -q '^0 of 14 steps' said
+    predict from="one.jsonl,$top/jobs/results/h200x4/bench_links.jsonl" check=more.jsonl >said || true
+    cat said
+    grep -q '^1 of 14 steps' said
+    grep -Eq ' 4096x4096 +1x4 .*\*$' said
 }
 
-@test "sweeps of several steps: within 10 % on one GPU and on two; of small fields and of odd ones not all" {
+@test "sweeps of several steps: within 10 % on one GPU and on two, odd fields and all small ones but one" {
     predict from="$top/jobs/results/fused_h200.jsonl" check="$top/jobs/results/fused_h200.jsonl" >said || true
     cat said
     expect "rows of 1x2" 6 "$(grep -c ' 1x2 .* a sweep' said)"
     expect "large squares, several steps" "39, 0 off" \
         "$(awk '/a sweep/ && ($5 ~ /(16384|20480|8192|4096)x/) { n++; off += /[*]/ } END { print n ", " off + 0 " off" }' said)"
-    expect "all of several steps" "62, 7 off" "$(awk '/a sweep/ { n++; off += /[*]/ } END { print n ", " off " off" }' said)"
+    expect "all of several steps" "62, 1 off" "$(awk '/a sweep/ { n++; off += /[*]/ } END { print n ", " off " off" }' said)"
+    expect "odd widths, border strips among them" "11, 0 off" \
+        "$(awk '/a sweep/ && $5 ~ /10007x/ { n++; off += /[*]/ } END { print n ", " off + 0 " off" }' said)"
 }
 
 @test "how many steps a sweep: what is fastest on ranks of that size, and what was asked" {

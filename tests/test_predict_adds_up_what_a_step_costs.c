@@ -23,6 +23,7 @@ static predict_machine round_machine(void)
         m.turn_bytes_per_s[t] = 1e11;
     }
     m.between = (predict_link){ 20e-6, 1e10 };
+    m.warps = 0; /* sweeps by their cells alone */
     return m;
 }
 
@@ -123,8 +124,44 @@ static void sweeps_of_several_steps(void **state)
     assert_true(near(predict_sweep_s(&m, &c), 40e-6));
     c.kind = CONFIG_LAPLACE; /* heat's */
     c.fuse = 10;
-    m.fused_mirrors = 1.25;
-    assert_true(near(predict_sweep_s(&m, &c), 25e-6));
+    assert_true(near(predict_sweep_s(&m, &c), 20e-6));
+}
+
+/* 100 warps with strips of 128 cells, of which 8 steps of radius 1 store 112. */
+static void sweeps_by_strips(void **state)
+{
+    (void)state;
+    predict_machine m = round_machine();
+    predict_case c = heat(1, 1, CONFIG_TRANSPORT_STAGED, PREDICT_WHOLE);
+    const double places_a_row = 100 * 112;
+    m.warps = 100;
+    c.fuse = 8;
+    c.nx = 1120; /* 10 strips: 10 chunks of 20 rows, and 8 above and below, at once */
+    c.ny = 200;
+    assert_true(near(predict_places(&m, &c, false), 36 * places_a_row));
+    c.nx = 1121; /* the odd cell is a border strip's */
+    assert_true(near(predict_places(&m, &c, true), 36 * places_a_row));
+    c.nx = 1122; /* 11 strips: 9 chunks of 23 rows */
+    assert_true(near(predict_places(&m, &c, false), 39 * places_a_row));
+    c.nx = 1120;
+    c.ranks = c.ranks_y = 2; /* shells of 8 rows, each 24 with what it reaches, beside 10 chunks of 19 */
+    c.ny = 400;
+    assert_true(near(predict_places(&m, &c, false), (35 + 2 * 24 * 10 / 100.0) * places_a_row));
+    c.ranks = c.ranks_y = 1; /* border strips last as long as 280 rows: no chunk may end before */
+    c.ny = 200;
+    c.mirrors = true;
+    assert_true(near(predict_places(&m, &c, false), 200 * places_a_row));
+    assert_true(near(predict_places(&m, &c, true), 35 * places_a_row)); /* bound by memory, they cost nothing */
+
+    predict_sweep_of(&m, &c)->cell_s = 1e-12;
+    predict_sweep_of(&m, &c)->byte_s = 0.30e-12;
+    c.fuse = 4;
+    predict_sweep_of(&m, &c)->byte_s = 0.33e-12;
+    predict_sweeps_by_memory(&m);
+    assert_false(predict_sweep_known(&m, &c)->by_memory);
+    c.fuse = 8;
+    assert_true(predict_sweep_known(&m, &c)->by_memory);
+    assert_true(near(predict_sweep_s(&m, &c), 35 * places_a_row * 1e-12));
 }
 
 static void transposes_send_all_but_their_own(void **state)
@@ -175,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_step_by_hand),
         cmocka_unit_test(hosts_share_their_way_out),
         cmocka_unit_test(sweeps_of_several_steps),
+        cmocka_unit_test(sweeps_by_strips),
         cmocka_unit_test(transposes_send_all_but_their_own),
         cmocka_unit_test(copies_between_two_sizes),
         cmocka_unit_test(checkpoints_as_often_as_failures_ask),
