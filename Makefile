@@ -207,12 +207,14 @@ FUZZ_RUNS_line ?= 250000
 FUZZ_SEED ?= 20261122
 $(FUZZ_BY_COVERAGE): tests/fuzz_by_coverage.c $(FUZZED) $(LIBOBJ)
 	@mkdir -p $(@D)
-	$(call say,CLANG)OMPI_CC=clang MPICH_CC=clang $(MPICC) -std=c11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+	$(call say,CLANG)OMPI_CC=clang MPICH_CC=clang $(MPICC) -std=c11 -D_GNU_SOURCE -O1 -g \
+	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	    -DFUZZ_LINES=$(if $(filter line,$(@F)),1,0) $(INC_tests) -o $@ tests/fuzz_by_coverage.c $(FUZZED) \
 	    $(filter-out $(FUZZED:%.c=$(BUILD)/%.o),$(LIBOBJ)) $(LIBS) -lgomp -lcmocka
 .PHONY: $(FUZZ_BY_COVERAGE:=.run)
 $(FUZZ_BY_COVERAGE:=.run): %.run: %
-	@rm -rf $*.work && mkdir $*.work && cd $*.work && ASAN_OPTIONS=detect_leaks=0 $(abspath $*) -runs=$(FUZZ_RUNS_$(*F)) -seed=$(FUZZ_SEED) \
+	@rm -rf $*.work && mkdir $*.work && cd $*.work && \
+	    ASAN_OPTIONS=detect_leaks=0 $(abspath $*) -runs=$(FUZZ_RUNS_$(*F)) -seed=$(FUZZ_SEED) \
 	    -max_len=4096 -dict=words -timeout=300 -rss_limit_mb=1024 -print_final_stats=1 corpus >log 2>&1 \
 	    && grep -E 'INITED|DONE' log || { tail -n 40 log; exit 1; }
 soak:
@@ -260,7 +262,7 @@ help:
 	@echo 'make run            installs what is missing, builds, runs inputs/heat2d.ini on 2 ranks or one per GPU'
 	@echo 'make test           installs what is missing, builds all three builds, runs all tests'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing'
-	@echo 'make fuzz           a million damaged decks and ten thousand damaged state files under the sanitizers; with clang, libFuzzer'
+	@echo 'make fuzz           a million damaged decks, ten thousand damaged state files, under the sanitizers; with clang, libFuzzer'
 	@echo 'make valgrind       the units that run alone, under valgrind'
 	@echo 'make soak           runs that are killed, signalled, starved of disk for an hour or so; SOAK="kills disks": only these'
 	@echo 'make units          the unit tests, in BUILD/tests'

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes inputs/shape.h5 and inputs/point.h5 by awk and the HDF5 group's own h5import, as integers (thousandths), compressed:
-#   shape.h5  a plateau with a side a few cells wide, 256 x 256: /fields/u, and /fields/u_prev, where it was one step earlier when it
-#             moves by 0.2 cells a step along both axes (advect's alpha), so that leapfrog starts on the wave that goes forward alone
+#   shape.h5  a plateau with a side a few cells wide, 256 x 256: /fields/u, and /fields/u_prev, where it was one step earlier when
+#             it moves by 0.2 cells a step along both axes (advect's alpha), so that leapfrog starts on the wave that goes forward
+#             alone
 #   point.h5  a drop of 3 cells' width at a third of a 256 x 256 basin: /fields/u; wave starts it from rest
 set -e
 cd "$(dirname "$0")"

@@ -103,9 +103,9 @@ typedef struct checkpoint_difference { /* between two files' fields of one name 
     checkpoint_place abs, rel, ulp; /* |a-b|; |a-b| / max(|a|,|b|); representable numbers between them, in the field's type */
 } checkpoint_difference;
 
-/* Two state files of the same kind, type and shape, cell by cell, by every rank a part of the rows, a few megabytes at a time; and each
- * field against its own file's fingerprint. DAMAGED: one does not match (`why` names file and field). fields: how many entries of
- * diff are filled, 0 where the files hold different things. The infos are the caller's to free in any case. */
+/* Two state files of the same kind, type and shape, cell by cell, by every rank a part of the rows, a few megabytes at a time; and
+ * each field against its own file's fingerprint. DAMAGED: one does not match (`why` names file and field). fields: how many entries
+ * of diff are filled, 0 where the files hold different things. The infos are the caller's to free in any case. */
 checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], checkpoint_info info[2],
                                      checkpoint_difference diff[CHECKPOINT_FIELDS_MAX], int *fields, char *why, size_t why_bytes);
 

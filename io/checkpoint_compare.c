@@ -75,16 +75,16 @@ static checkpoint_status read_piece(const comparing *c, int side, hid_t dataset,
     checkpoint_status status = CHECKPOINT_OK;
     if (!checkpoint_h5_select(space, piece)
         || H5Dread(dataset, checkpoint_h5_memory_type(c->type), memory, space, H5P_DEFAULT, data) < 0)
-        status = checkpoint_fail(CHECKPOINT_DAMAGED, c->why, c->why_bytes, "cannot read /fields/%s of %s: %s", f->name, c->path[side],
-                                 checkpoint_h5_reason());
+        status = checkpoint_fail(CHECKPOINT_DAMAGED, c->why, c->why_bytes, "cannot read /fields/%s of %s: %s", f->name,
+                                 c->path[side], checkpoint_h5_reason());
     H5Sclose(memory);
     H5Sclose(space);
     return status;
 }
 
 /* This rank's part. share: of the two fingerprints. */
-static checkpoint_status compare_part(const comparing *c, const hid_t dataset[2], const checkpoint_field *f, checkpoint_difference *d,
-                                      uint64_t share[2])
+static checkpoint_status compare_part(const comparing *c, const hid_t dataset[2], const checkpoint_field *f,
+                                      checkpoint_difference *d, uint64_t share[2])
 {
     const size_t cell_bytes = dtype_bytes(c->type);
     const box part = decomp_share(f->nx, f->ny, c->ranks, c->rank);
@@ -133,7 +133,8 @@ static checkpoint_status compare_field(const comparing *c, const hid_t file[2], 
     checkpoint_status status = CHECKPOINT_OK;
     *d = (checkpoint_difference){ f->name, 0, nowhere, nowhere, nowhere };
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
-        status = checkpoint_dataset_open(file[side], c->path[side], f, c->type, &dataset[side], &stored[side], c->why, c->why_bytes);
+        status =
+            checkpoint_dataset_open(file[side], c->path[side], f, c->type, &dataset[side], &stored[side], c->why, c->why_bytes);
     if (status == CHECKPOINT_OK) status = compare_part(c, dataset, f, d, found);
     for (int side = 0; side < 2; side++)
         if (dataset[side] >= 0) H5Dclose(dataset[side]);
@@ -163,7 +164,8 @@ checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], c
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
         status = checkpoint_read_info(comm, path[side], &info[side], why, why_bytes);
     if (status != CHECKPOINT_OK) return status;
-    if (strcmp(info[0].kind, info[1].kind) != 0 || info[0].type != info[1].type || info[0].nx != info[1].nx || info[0].ny != info[1].ny)
+    if (strcmp(info[0].kind, info[1].kind) != 0 || info[0].type != info[1].type || info[0].nx != info[1].nx ||
+        info[0].ny != info[1].ny)
         return CHECKPOINT_OK;
     c.type = info[0].type;
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)

@@ -66,7 +66,8 @@ static bool writes(const checkpoint_job *j) { return j->writers == 0 || j->numbe
 /* ---- debug builds: WEFT_FAULT=NAME:NUMBER ---- */
 
 /* The number, -1 without that fault. checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte in its
- * last cell, checkpoint_flip_always:RANK again when it writes once more, checkpoint_slow:MS takes so long for every rank's write. */
+ * last cell, checkpoint_flip_always:RANK again when it writes once more, checkpoint_slow:MS takes so long for every rank's
+ * write. */
 static int fault(const char *name)
 {
 #ifdef WEFT_DEBUG
@@ -243,8 +244,8 @@ static checkpoint_status differs(checkpoint_job *j, int i, int64_t block)
     char where[CHECKPOINT_WHERE_BYTES];
     checkpoint_say_block(where, &j->state.field[i], j->share[i].lines, block);
     return checkpoint_fail(CHECKPOINT_DAMAGED, j->why, sizeof j->why,
-                           "cannot write %s: rank %d reads back other values of /fields/%s than it %s in %s", j->names.path, j->rank,
-                           j->state.field[i].name, j->writers > 0 ? "was given" : "wrote", where);
+                           "cannot write %s: rank %d reads back other values of /fields/%s than it %s in %s", j->names.path,
+                           j->rank, j->state.field[i].name, j->writers > 0 ? "was given" : "wrote", where);
 }
 
 static checkpoint_status compare_field(checkpoint_job *j, int i, void *buffer, checkpoint_sums *found)

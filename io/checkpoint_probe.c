@@ -137,7 +137,8 @@ static checkpoint_status probe(const char *path, const char *what, int64_t cells
 {
     char argument[sizeof CHECKPOINT_PROBE_ARGUMENT + 2 * CHECKPOINT_PATH_BYTES + 32];
     const double limit_s = LIMIT_S + (double)cells * sizeof(double) / SLOWEST_BYTES_PER_S;
-    snprintf(argument, sizeof argument, CHECKPOINT_PROBE_ARGUMENT "%.*s\n%" PRId64 "\n%s", CHECKPOINT_PATH_BYTES, what, cells, path);
+    snprintf(argument, sizeof argument, CHECKPOINT_PROBE_ARGUMENT "%.*s\n%" PRId64 "\n%s", CHECKPOINT_PATH_BYTES, what, cells,
+             path);
     const topology_spawn_end end = topology_spawn(program, argument, limit_s);
     switch (end.how) {
     case TOPOLOGY_SPAWN_KILLED:

@@ -1,5 +1,6 @@
-/* A look at a file by a process of its own, before this one opens it: HDF5 trusts its input, and some damaged files crash it, or keep
- * it busy for ever. There the child ends, by itself or by the limit on its processor time, and the file is one that is damaged.
+/* A look at a file by a process of its own, before this one opens it: HDF5 trusts its input, and some damaged files crash it, or
+ * keep it busy for ever. There the child ends, by itself or by the limit on its processor time, and the file is one that is
+ * damaged.
  *
  * What the child looks at is what the caller is going to have HDF5 interpret: a state file's attributes, datasets' shapes, types
  * and places, checksums, but not its fields, which are plain bytes; or all that there is, but for the data; or the data of one

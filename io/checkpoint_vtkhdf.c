@@ -1,9 +1,9 @@
-/* /VTKHDF of a state file: the fields as VTK's own readers know them, an image with a value at each cell's centre. No data of its own:
- * its datasets are virtual, views of /fields, and nothing of weft reads them.
+/* /VTKHDF of a state file: the fields as VTK's own readers know them, an image with a value at each cell's centre. No data of its
+ * own: its datasets are virtual, views of /fields, and nothing of weft reads them.
  *
- * Readers differ in what they take for a flat image. VTK 9.1 (Debian 12, Ubuntu 24.04) wants three axes and overruns its memory where
- * one has a single point; later ones take two axes, and then three no more. What all of them take has two points or more along every
- * axis: so an axis of one cell, z always, shows its cells twice, as a plate one cell thick. */
+ * Readers differ in what they take for a flat image. VTK 9.1 (Debian 12, Ubuntu 24.04) wants three axes and overruns its memory
+ * where one has a single point; later ones take two axes, and then three no more. What all of them take has two points or more
+ * along every axis: so an axis of one cell, z always, shows its cells twice, as a plate one cell thick. */
 #include <stdio.h>
 
 #include "checkpoint_part.h"

@@ -1,5 +1,5 @@
-/* The XDMF 2 description beside a state file, for ParaView and VisIt: a uniform grid of cells with unit spacing, row 0 at y = 0, one
- * grid per shape (a transpose has two), the step as time; and that of a series, a collection of such grids. A plate one cell
+/* The XDMF 2 description beside a state file, for ParaView and VisIt: a uniform grid of cells with unit spacing, row 0 at y = 0,
+ * one grid per shape (a transpose has two), the step as time; and that of a series, a collection of such grids. A plate one cell
  * thick, because VTK's reader puts a mesh of two dimensions into the plane of y and z, where a view from above shows nothing. */
 #include <assert.h>
 #include <errno.h>

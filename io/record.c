@@ -30,7 +30,8 @@ json_t *record_text(const char *text)
 json_t *record_straggler(const timer_straggler *t)
 {
     if (!t->stands_out) return json_null();
-    return json_pack("{s:i, s:o, s:o}", "rank", t->rank, "host", record_text(t->host), "over_median", record_number(t->over_median));
+    return json_pack("{s:i, s:o, s:o}", "rank", t->rank, "host", record_text(t->host), "over_median",
+                     record_number(t->over_median));
 }
 
 json_t *record_now(void)

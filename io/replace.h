@@ -13,7 +13,8 @@ typedef struct replace {
 
 /* 0 or errno, and then there is nothing to end. */
 int replace_begin(replace *r, const char *path);
-/* keep: it gets its name; else, or where anything written to it failed, NAME is as it was and nothing of this is left. 0 or errno. */
+/* keep: it gets its name; else, or where anything written to it failed, NAME is as it was and nothing of this is left. 0 or
+ * errno. */
 int replace_end(replace *r, bool keep);
 
 #endif

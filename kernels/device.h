@@ -111,7 +111,8 @@ struct device {
     int (*memory_info)(device *d, size_t *free_bytes, size_t *total_bytes);
     int (*synchronize)(device *d); /* set-up and end only, never in the loop */
 
-    int (*alloc)(device *d, device_memory where, size_t bytes, void **out); /* on FIELD_ALIGN_BYTES; out of memory is an error code */
+    /* On FIELD_ALIGN_BYTES; out of memory is an error code. */
+    int (*alloc)(device *d, device_memory where, size_t bytes, void **out);
     int (*free)(device *d, device_memory where, void *p);
     /* Device memory of another process, which may drive the same GPU. handle: of an allocation as alloc returned it.
      * open: its address here; the same handle may be opened more than once, and is closed as often. It must be closed

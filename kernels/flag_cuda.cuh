@@ -20,7 +20,8 @@ static __device__ __forceinline__ uint64_t flag_read(const uint64_t *flag)
     return value;
 }
 
-/* The two halves of a release by a thread that has itself seen others' arrivals: one fence for what they and it did, then the flag. */
+/* The two halves of a release by a thread that has itself seen others' arrivals: one fence for what they and it did, then the
+ * flag. */
 static __device__ __forceinline__ void flag_fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 static __device__ __forceinline__ void flag_set(uint64_t *flag, uint64_t value)

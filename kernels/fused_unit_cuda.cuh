@@ -36,10 +36,13 @@ struct fused_instance {
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&newer, cudaDevAttrComputeCapabilityMajor, device);
         if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&warps, interior, 32, 0);
         if (e != cudaSuccess) return e;
-        const fused_strip strip = { S::STORED, EDGE::STORED, S::PIECE, S::HEIGHTS == 1 ? V : S::PIECE, S::REACH, warps * processors };
+        const fused_strip strip = {
+            S::STORED, EDGE::STORED, S::PIECE, S::HEIGHTS == 1 ? V : S::PIECE, S::REACH, warps * processors
+        };
         const field_shape *f = c->shape;
         const fused_plan plan = fused_plan_make(strip, f, c->cells, c->sides);
-        const fused_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high), ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
+        const fused_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high),
+                            ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
         if (plan.border.items > 0)
             border<<<plan.border.items, 32, 0, c->stream>>>((T *)c->next, (const T *)c->cur, f->pitch, f->depth_x, plan.border, ax,
                                                             ay, (T *)c->next_prev, (const T *)c->prev);

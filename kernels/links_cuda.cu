@@ -48,7 +48,8 @@ __device__ __forceinline__ int64_t at(const side &s, int64_t n)
 }
 
 /* This block's units of the box. */
-template <typename U> __device__ __forceinline__ void units_of(const link &l, const side &s, unsigned part, int64_t *from, int64_t *to)
+template <typename U>
+__device__ __forceinline__ void units_of(const link &l, const side &s, unsigned part, int64_t *from, int64_t *to)
 {
     const int64_t units = l.part_bytes / (int64_t)sizeof(U);
     *from = part * units;

@@ -1,6 +1,6 @@
 /* What a thread does, by name, for the time line of a profiler that is attached: NVIDIA's, by NVTX 3, where weft was built with
- * CUDA and its toolkit has that header. Ranges nest, and end in the thread in which they began. Without a profiler a call is a test of
- * a pointer or two; without the header there is nobody to tell. */
+ * CUDA and its toolkit has that header. Ranges nest, and end in the thread in which they began. Without a profiler a call is a test
+ * of a pointer or two; without the header there is nobody to tell. */
 #ifndef RANGE_H
 #define RANGE_H
 

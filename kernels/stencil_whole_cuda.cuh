@@ -5,8 +5,8 @@
  * started, never by a block behind it: no order of blocks can deadlock.
  *
  * Memory order: images are stored, then the block's barrier, one thread's fence at system scope, the count of the link, and by
- * the last block a fence once more and the flag; the wait acquires it at system scope and orders the bulk copies, which go through the
- * async proxy, behind it.
+ * the last block a fence once more and the flag; the wait acquires it at system scope and orders the bulk copies, which go through
+ * the async proxy, behind it.
  *
  * A step may follow another step so closely that its blocks are put in place, and find their place and the neighbours' flags, while
  * the last blocks of the one before still run (programmatic launch, sm_90): step_before_done then stands before the first

@@ -3,8 +3,8 @@
  * which would be slow from afar, is done at home.
  *
  * A part may begin anywhere in a row, of the source and of the target, but all its rows begin at the same place of a line, since
- * pitches are whole lines. So a part is widened to the lines before it, on both sides, and its tiles start on lines everywhere: a tile
- * asks the other GPU for whole lines, each once, and the part's first tiles are the ones that are cut.
+ * pitches are whole lines. So a part is widened to the lines before it, on both sides, and its tiles start on lines everywhere: a
+ * tile asks the other GPU for whole lines, each once, and the part's first tiles are the ones that are cut.
  *
  * Tiles of all parts alternate, so that every link and the own memory are busy all the time: the links are what bounds it.
  *
@@ -61,7 +61,8 @@ struct span {
 __host__ __device__ __forceinline__ span band_rows(int64_t rows, int above, int band)
 {
     const int64_t units = (rows + above + BAND_ROWS - 1) / BAND_ROWS;
-    const int64_t from = units * band / DEVICE_BANDS * BAND_ROWS - above, to = units * (band + 1) / DEVICE_BANDS * BAND_ROWS - above;
+    const int64_t from = units * band / DEVICE_BANDS * BAND_ROWS - above,
+                  to = units * (band + 1) / DEVICE_BANDS * BAND_ROWS - above;
     return { from, to < rows ? to : rows };
 }
 

@@ -17,8 +17,8 @@
  * those of the level before cur's after it has read, of cur's level, all rows within reach of that row; and every block here that
  * reads the row has stored one of those after it had read the row's former words.
  *
- * Of a level the flags hold the beat, which is its number mod WHOLE_BEATS: a neighbour cannot be more than one level ahead, since its
- * next step waits for this one's flag, so what a block finds is the level before the one that it waits for, that one, or the
+ * Of a level the flags hold the beat, which is its number mod WHOLE_BEATS: a neighbour cannot be more than one level ahead, since
+ * its next step waits for this one's flag, so what a block finds is the level before the one that it waits for, that one, or the
  * next. Thus a step has the same arguments every WHOLE_BEATS steps, and may be captured in a graph.
  *
  * Ghosts that no cell gives (a dirichlet node just outside) are constant; whoever starts the steps has filled the ghosts

@@ -1,6 +1,6 @@
-/* weft bench alltoall: the distributed transpose of a square matrix by its size, for every transport, beside MPI_Alltoall of as many
- * bytes. slabs: every rank owns whole rows; blocks: a process grid that cuts both axes, where blocks on the diagonal stay where they
- * are. The rate is what the rank sends that sends most.
+/* weft bench alltoall: the distributed transpose of a square matrix by its size, for every transport, beside MPI_Alltoall of as
+ * many bytes. slabs: every rank owns whole rows; blocks: a process grid that cuts both axes, where blocks on the diagonal stay
+ * where they are. The rate is what the rank sends that sends most.
  * MPI_Alltoall moves dense blocks and turns nothing: from device memory where MPI takes it, else from the host's. */
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +37,8 @@ static bool runs_here(ladder_case *c)
     int x, y;
     if (ranks < 2) why = "it needs two ranks at least";
     else if (c->d->kind == DEVICE_HOST && t != HALO_STAGED) why = "the host device knows staged only";
-    else if (layout_of(c) == BLOCKS && !bench_world_cut_both(ranks, &x, &y)) why = "it needs a number of ranks that is no prime, four at least";
+    else if (layout_of(c) == BLOCKS && !bench_world_cut_both(ranks, &x, &y))
+        why = "it needs a number of ranks that is no prime, four at least";
     else if (t == HALO_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
     if (why) snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, why);
     return !why;

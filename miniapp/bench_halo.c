@@ -78,7 +78,8 @@ static void make_domain(ladder_case *c, exchange *e, pattern p)
         ny = ny < depth ? depth : ny > nx ? nx : ny;
     }
     c->value[0] = nx * depth * word;
-    if (!decomp_make(&e->dec, nx * ranks_x, ny * ranks_y, p != PAIR, p != PAIR, ranks, rank, ranks_x, ranks_y, depth, why, sizeof why))
+    if (!decomp_make(&e->dec, nx * ranks_x, ny * ranks_y, p != PAIR, p != PAIR, ranks, rank, ranks_x, ranks_y, depth, why,
+                     sizeof why))
         check_fail(__FILE__, __LINE__, "decomp_make", why);
     e->shape = field_shape_make(c->type, box_width(e->dec.own), box_height(e->dec.own), depth, depth);
 }
@@ -149,7 +150,8 @@ static double link_rate(ladder_case *c, exchange *e, pattern p, const char **way
             *way = known[i].way;
             return known[i].rate;
         }
-    bench_link *l = bench_link_create(world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, message, messages_of(e, p, message));
+    bench_link *l =
+        bench_link_create(world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, message, messages_of(e, p, message));
     const double rate = c->work / bench_link_best_s(l);
     *way = bench_link_way(l);
     bench_link_destroy(&l);
@@ -301,7 +303,8 @@ static int mpi_verify(ladder_case *c, ladder_verdict *v)
         int theirs = 0; /* a pair has one message; all ranks of a ring or a grid have the same directions, in the same order */
         while (p != PAIR && message[theirs].tag != message[i].tag_back) theirs++;
         if (!bench_link_holds(e->link, i, (uint64_t)message[i].rank + 1, theirs) && v->right)
-            ladder_wrong(v, "rank %d: message %d of rank %d did not arrive", world_of(c)->top->rank, message[i].tag_back, message[i].rank);
+            ladder_wrong(v, "rank %d: message %d of rank %d did not arrive", world_of(c)->top->rank, message[i].tag_back,
+                         message[i].rank);
     }
     return 0;
 }

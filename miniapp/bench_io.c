@@ -3,8 +3,9 @@
  *
  *   slabs   every rank owns whole rows, one piece of the file
  *   blocks  a process grid that cuts both axes: short pieces
- * A checkpoint's write is more than writing: fsync, read back, compared by fingerprint, renamed; its read compares as well. The rates are of
- * all ranks together, from the bytes of the field. Before reads the file's pages are dropped from memory where the kernel allows it. */
+ * A checkpoint's write is more than writing: fsync, read back, compared by fingerprint, renamed; its read compares as well. The
+ * rates are of all ranks together, from the bytes of the field. Before reads the file's pages are dropped from memory where the
+ * kernel allows it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -168,7 +169,8 @@ static void make_field(ladder_case *c, filing *f)
         }
     MPI_CHECK(MPI_Allreduce(&share, &all, 1, MPI_UINT64_T, MPI_SUM, top->comm));
     f->state = (checkpoint_state){ .kind = "heat", .type = c->type, .deck = "", .fields = 1 };
-    f->state.field[0] = (checkpoint_field){ .name = "u", .nx = f->dec.nx, .ny = f->dec.ny, .own = own, .data = f->data, .fingerprint = all };
+    f->state.field[0] =
+        (checkpoint_field){ .name = "u", .nx = f->dec.nx, .ny = f->dec.ny, .own = own, .data = f->data, .fingerprint = all };
 }
 
 static int filing_prepare(ladder_case *c)
@@ -238,7 +240,8 @@ static int filing_verify(ladder_case *c, ladder_verdict *v)
     if (kind == RAW_WRITE && read_raw(f) != 0) check_fail(__FILE__, __LINE__, f->raw, strerror(errno));
     if (kind == WRITE_SLABS || kind == WRITE_BLOCKS) load(c, f);
     ladder_right(v);
-    if (memcmp(f->data, f->found, f->bytes) != 0) ladder_wrong(v, "rank %d reads back other bytes than it wrote", world_of(c)->top->rank);
+    if (memcmp(f->data, f->found, f->bytes) != 0)
+        ladder_wrong(v, "rank %d reads back other bytes than it wrote", world_of(c)->top->rank);
     return 0;
 }
 

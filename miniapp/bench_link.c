@@ -60,7 +60,8 @@ static void choose_way(bench_link *l, bench_link_kind kind)
     int ranks[BENCH_LINK_MESSAGES_MAX];
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
     l->way = LINK_MPI;
-    if (l->d->kind == DEVICE_CUDA && kind == BENCH_LINK_SHORTEST) l->peer = peer_create(l->d, ranks, l->count, l->comm, why, sizeof why);
+    if (l->d->kind == DEVICE_CUDA && kind == BENCH_LINK_SHORTEST)
+        l->peer = peer_create(l->d, ranks, l->count, l->comm, why, sizeof why);
     if (agree_all(l->peer != NULL, l->world->top->comm)) l->way = LINK_COPY;
     else if (l->peer) peer_destroy(&l->peer);
     if (l->way == LINK_MPI && l->d->kind == DEVICE_CUDA && bench_link_aware(l->world, l->d, &no)) l->way = LINK_MPI_DEVICE;
@@ -135,7 +136,8 @@ void bench_link_run(bench_link *l)
     }
     for (int i = 0; i < l->count; i++)
         if (l->message[i].send)
-            DEVICE_CHECK(d, d->copy(d, l->theirs[i] + l->there_at[i], l->out + l->out_at[i], (size_t)l->message[i].bytes, l->stream));
+            DEVICE_CHECK(d,
+                         d->copy(d, l->theirs[i] + l->there_at[i], l->out + l->out_at[i], (size_t)l->message[i].bytes, l->stream));
 }
 
 static unsigned char byte_of(uint64_t first, int place, int64_t at)

@@ -136,7 +136,8 @@ static void sample(bench *b, ladder_case *c, bench_point *p)
 {
     double repetition_s = 0;
     p->repeats = warm_up(b, c, &repetition_s);
-    const double budget = c->rung->sweep_count > 0 ? budget_of_sweep_s : budget_s, affordable = budget / (repetition_s * p->repeats);
+    const double budget = c->rung->sweep_count > 0 ? budget_of_sweep_s : budget_s,
+                 affordable = budget / (repetition_s * p->repeats);
     const bool fixed = b->ask->samples > 0;
     const int usual = fixed ? b->ask->samples : clamp(affordable, SAMPLES_LEAST, SAMPLES_USUAL);
     const int most = fixed ? usual : clamp(patience * affordable, usual, SAMPLES_MOST);
@@ -183,7 +184,9 @@ static int agreed(const bench *b, int code)
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, char *why, size_t why_bytes)
 {
     b->together = bench_families_together(item->family);
-    ladder_case c = { .rung = item->rung, .d = b->d, .stream = b->stream, .type = b->ask->type, .world = b->together ? b->world : NULL };
+    ladder_case c = {
+        .rung = item->rung, .d = b->d, .stream = b->stream, .type = b->ask->type, .world = b->together ? b->world : NULL
+    };
     *p = (bench_point){ .flops_per_byte = NAN, .rate = NAN, .ceiling = NAN, .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     set_values(b, item, index, c.value);
     int code = item->rung->prepare(&c);

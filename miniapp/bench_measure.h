@@ -50,7 +50,8 @@ void bench_destroy(bench *b);
 
 /* How many points the rung has: its sweep, or one where the swept parameter was set. */
 int bench_points(const bench *b, const bench_item *item);
-/* Collective for a family that all ranks climb together, and then the same on all ranks. False, with one sentence in why, where the rung could not be prepared (memory). Other failures end the program. */
+/* Collective for a family that all ranks climb together, and then the same on all ranks. False, with one sentence in why, where the
+ * rung could not be prepared (memory). Other failures end the program. */
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, char *why, size_t why_bytes);
 
 /* The rung of that name of family `ceiling`, measured at the first call: the best sample, since whatever disturbs a copy

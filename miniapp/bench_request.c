@@ -109,7 +109,9 @@ static int unknown_name(const bench_request *q, const char *name, char *why, siz
             known[count] = text[count];
             count++;
         }
-    if (elsewhere) return mistake(why, why_bytes, "%s is not a rung of the %s device; `weft bench --list` names those that are", name, kind_name(q->kind));
+    if (elsewhere)
+        return mistake(why, why_bytes, "%s is not a rung of the %s device; `weft bench --list` names those that are", name,
+                       kind_name(q->kind));
     return mistake(why, why_bytes, "unknown %s %s; the nearest is %s, and `weft bench --list` names them all",
                    strchr(name, '/') ? "rung" : "family", name, deck_nearest(name, known, (size_t)count));
 }
@@ -185,8 +187,8 @@ static int set_parameter(bench_request *q, const char *key, const char *text, ch
             const ladder_parameter *known = &family[i]->parameter[p];
             if (strcmp(known->key, key) != 0) continue;
             if (!parse_count(text, &number) || number < known->least || number > known->most)
-                return mistake(why, why_bytes, "%s = %s; for %s a whole number from %lld to %lld (K, M and G may follow it)", key, text,
-                               family[i]->name, (long long)known->least, (long long)known->most);
+                return mistake(why, why_bytes, "%s = %s; for %s a whole number from %lld to %lld (K, M and G may follow it)", key,
+                               text, family[i]->name, (long long)known->least, (long long)known->most);
             last = known;
         }
     }
@@ -225,7 +227,8 @@ static int set_key(bench_request *q, const char *assignment, char *why, size_t w
         return 0;
     }
     if (strcmp(key, "dtype") == 0) {
-        if (strcmp(text, "f32") != 0 && strcmp(text, "f64") != 0) return mistake(why, why_bytes, "dtype = %s; allowed: f32, f64", text);
+        if (strcmp(text, "f32") != 0 && strcmp(text, "f64") != 0)
+            return mistake(why, why_bytes, "dtype = %s; allowed: f32, f64", text);
         q->type = strcmp(text, "f32") == 0 ? DTYPE_F32 : DTYPE_F64;
         return 0;
     }

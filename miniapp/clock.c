@@ -131,7 +131,8 @@ void clock_write_begins(clock_steps *c) { c->beside_from = c->ticks + 1; }
 void clock_write_ended(clock_steps *c)
 {
     bool done = true;
-    for (int64_t i = c->read + 1; i <= c->ticks && done && c->beside_from > 0; i++) { /* the first that is not done is the last one */
+    /* the first that is not done is the last one */
+    for (int64_t i = c->read + 1; i <= c->ticks && done && c->beside_from > 0; i++) {
         clock_interval *const what = &c->interval[i % CLOCK_RING];
         if (i >= c->beside_from && *what == CLOCK_STEP) *what = CLOCK_STEP_BESIDE_WRITE;
         DEVICE_CHECK(c->dev, c->dev->event_done(c->dev, c->tick[i % CLOCK_RING], &done));

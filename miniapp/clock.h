@@ -1,8 +1,9 @@
 /* How long steps take: one time stamp on the main stream after every step, or after every few that were enqueued at once and then
  * count as so many of their mean, read back long after it passed, so that the device never waits for the host. The host in
  * turn stays near: it waits before more than CLOCK_LEAD_S of steps are enqueued, since a signal, a checkpoint or the progress
- * line would come after all of them; but never for the last CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the host waits, else by clock_leave_out. Memory is bounded: when
- * the sample array is full every other sample is dropped and from then on fewer are kept. */
+ * line would come after all of them; but never for the last CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the
+ * host waits, else by clock_leave_out. Memory is bounded: when the sample array is full every other sample is dropped and from then
+ * on fewer are kept. */
 #ifndef CLOCK_H
 #define CLOCK_H
 

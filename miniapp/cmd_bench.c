@@ -93,7 +93,8 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     bench_create(&b, ask, d, world);
     if (speaks) bench_report_head(&b);
     for (int i = 0; i < ask->items && status == 0; i++)
-        if (bench_families_together(ask->item[i].family) == (world != NULL)) status = climb(&b, &l, &ask->item[i], &wrong, why, sizeof why);
+        if (bench_families_together(ask->item[i].family) == (world != NULL))
+            status = climb(&b, &l, &ask->item[i], &wrong, why, sizeof why);
     if (status == 0 && speaks) bench_report_ceilings(&b);
     bench_destroy(&b);
     json_decref(l.head);
@@ -154,8 +155,8 @@ static int bench_together(const bench_request *ask, topology *top, const char *c
 {
     char why[1024] = "", notes[512], self_exe[PATH_MAX] = "";
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
-    device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST, topology_threads(top, ask->threads), why,
-                                sizeof why, notes, sizeof notes);
+    device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST, topology_threads(top, ask->threads),
+                                why, sizeof why, notes, sizeof notes);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
     if (notes[0]) (void)cmd_say(0, "%s", notes);
     const bench_world world = { top, self_exe, ask->dir };
@@ -185,7 +186,8 @@ static int bench_all(topology *top, int argc, char **argv)
     char *command = cmd_text(argc, argv);
     if (status == 0 && (ask.list || has_items(&ask, false))) {
         if (top->ranks > 1 && !ask.list)
-            (void)cmd_say(0, "%s measures one device: rank 0 runs it and the other %d wait", ask.item[0].family->name, top->ranks - 1);
+            (void)cmd_say(0, "%s measures one device: rank 0 runs it and the other %d wait", ask.item[0].family->name,
+                          top->ranks - 1);
         if (top->rank == 0) status = bench_alone(&ask, top, command);
         status = status_of_rank_0(top, status);
     }

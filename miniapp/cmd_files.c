@@ -83,9 +83,9 @@ static int diff_files(int rank, const char *const path[2])
     if (status != CHECKPOINT_OK) {
         code = cmd_say(status_exit(status), "%s", why);
     } else if (fields == 0) {
-        code = cmd_say(CHECK_EXIT_FAILED, "%s is %s %s %" PRId64 " x %" PRId64 ", %s is %s %s %" PRId64 " x %" PRId64, path[0], info[0].kind,
-                       dtype_name(info[0].type), info[0].nx, info[0].ny, path[1], info[1].kind, dtype_name(info[1].type), info[1].nx,
-                       info[1].ny);
+        code = cmd_say(CHECK_EXIT_FAILED, "%s is %s %s %" PRId64 " x %" PRId64 ", %s is %s %s %" PRId64 " x %" PRId64, path[0],
+                       info[0].kind, dtype_name(info[0].type), info[0].nx, info[0].ny, path[1], info[1].kind,
+                       dtype_name(info[1].type), info[1].nx, info[1].ny);
     } else if (rank == 0 && info[0].step != info[1].step) {
         printf("step: %" PRId64 " and %" PRId64 "\n", info[0].step, info[1].step);
     }

@@ -1,8 +1,8 @@
 /* The resolved deck and --help's list of keys.
  * Invariant: what is written here reads back to the same config, and no line reaches libinih's 200 bytes. A number has
  * as many digits as it takes to read back the same. A long value goes on in indented lines, which a deck joins with a space; inside
- * a path the line ends in a backslash, and backslash and space are read as nothing; so they may stand in front of the next line too,
- * where that would look like something else. */
+ * a path the line ends in a backslash, and backslash and space are read as nothing; so they may stand in front of the next line
+ * too, where that would look like something else. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -64,7 +64,8 @@ static bool one_link(const bench_world *world, device *d, device_stream *s, int 
     bench_link_run(l);
     DEVICE_CHECK(d, d->stream_sync(d, s));
     bool right = bench_link_holds(l, 0, (uint64_t)from + 1, 0) || !receives;
-    if (!right) snprintf(why, why_bytes, "%lld bytes from rank %d to rank %d did not arrive as they were sent", (long long)bytes, from, to);
+    if (!right)
+        snprintf(why, why_bytes, "%lld bytes from rank %d to rank %d did not arrive as they were sent", (long long)bytes, from, to);
     right = topology_agree(t, right, why, why_bytes);
     if (right) out->bytes_per_s[from * t->ranks + to] = (double)bytes / bench_link_best_s(l);
     out->way = bench_link_way(l);

@@ -10,7 +10,8 @@
 typedef enum loop_end { LOOP_DONE, LOOP_STOPPED, LOOP_OUT_OF_TIME, LOOP_FAILED } loop_end;
 
 typedef struct loop_result {
-    loop_end end;        /* STOPPED: a signal, OUT_OF_TIME: the deadline, both with a checkpoint written; FAILED: a checkpoint or a frame could not be written */
+    loop_end end;        /* STOPPED: a signal, OUT_OF_TIME: the deadline, both with a checkpoint written; FAILED: a checkpoint or a
+                            frame could not be written */
     int64_t steps_run, left_out; /* left_out: checkpoints that were due too close to the deadline */
     double last_change;  /* max |next - u| of the last checked level, NaN if none was */
     double norm_s, checkpoint_s, series_s, loop_s; /* this rank */

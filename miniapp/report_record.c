@@ -29,7 +29,8 @@ static json_t *problem_json(const config *c)
     return json_pack("{s:s, s:s, s:i, s:i, s:f, s:o, s:I, s:I, s:I, s:s, s:s, s:s, s:s}", "kind",
                      config_kind_name(c->problem.kind), "dtype", dtype_name(c->problem.type), "order", c->problem.order,
                      "radius", c->problem.radius, "alpha", c->problem.alpha, "initial",
-                     record_text(c->problem.initial == CONFIG_INITIAL_FILE ? c->problem.file : config_initial_name(c->problem.initial)),
+                     record_text(c->problem.initial == CONFIG_INITIAL_FILE ? c->problem.file
+                                                                           : config_initial_name(c->problem.initial)),
                      "mode_x", (json_int_t)c->problem.mode_x, "mode_y", (json_int_t)c->problem.mode_y, "seed",
                      (json_int_t)c->problem.seed, "x_low", side_text(xl, sizeof xl, b->x_low), "x_high",
                      side_text(xh, sizeof xh, b->x_high), "y_low", side_text(yl, sizeof yl, b->y_low), "y_high",
@@ -101,7 +102,8 @@ static json_t *checkpoint_json(const report *r)
     const bool none = c->count == 0;
     return json_pack("{s:b, s:i, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:o}}", "async", c->async, "aggregators",
                      c->aggregators, "count", (json_int_t)c->count, "failed", (json_int_t)c->failed, "bytes",
-                     (json_int_t)c->bytes, "snapshot_s", record_number(c->snapshot_s), "write_s", record_number(c->write_s), "verify_s",
+                     (json_int_t)c->bytes, "snapshot_s", record_number(c->snapshot_s), "write_s", record_number(c->write_s),
+                     "verify_s",
                      record_number(c->verify_s), "stall_s", record_number(c->stall_s), "bytes_per_s",
                      record_number(none ? NAN : (double)c->bytes / c->write_s), "raw_bytes_per_s",
                      record_number(none ? NAN : c->raw_bytes_per_s), "beside_write", "steps",

@@ -48,7 +48,8 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
             return false;
         } else if (!strchr(argv[i], '=')) {
             if (*deck_path) {
-                snprintf(why, why_bytes, "a second deck '%s' after '%s'; changes are given as section.key=value", argv[i], *deck_path);
+                snprintf(why, why_bytes, "a second deck '%s' after '%s'; changes are given as section.key=value", argv[i],
+                         *deck_path);
                 return false;
             }
             *deck_path = argv[i];

@@ -1,5 +1,5 @@
-/* What a run leaves of its way: every output.every steps, from step 0 on, a state file in output.series and a frame of output.picture.
- * The steps wait meanwhile, and none of it counts as theirs. */
+/* What a run leaves of its way: every output.every steps, from step 0 on, a state file in output.series and a frame of
+ * output.picture. The steps wait meanwhile, and none of it counts as theirs. */
 #ifndef SERIES_H
 #define SERIES_H
 

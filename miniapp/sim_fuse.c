@@ -1,15 +1,15 @@
 /* How many steps a run takes in one sweep: what was asked as far as the stencil and the norms let it; else a long sweep, where the
- * run is long and large enough for it, if a trial shows it faster than single steps. Ranks that are too small for it are make_grids'
- * affair (sim.c). */
+ * run is long and large enough for it, if a trial shows it faster than single steps. Ranks that are too small for it are
+ * make_grids' affair (sim.c). */
 #include <math.h>
 #include <stdio.h>
 
 #include "check.h"
 #include "sim.h"
 
-/* What a device is tried with: sweeps of at most so many steps, on ranks of so many cells and more (on an H200 2^20 cells were twice
- * as fast by sweeps of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the first cells, up to
- * `cells`. */
+/* What a device is tried with: sweeps of at most so many steps, on ranks of so many cells and more (on an H200 2^20 cells were
+ * twice as fast by sweeps of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the first cells, up
+ * to `cells`. */
 typedef struct trial_limits {
     int steps;
     int64_t cells_least, cells;

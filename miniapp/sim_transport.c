@@ -66,7 +66,8 @@ static void try_others(sim *s, halo_transport than, aware_answer *a)
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         if (order[i] != than) try_one(s, order[i], a);
     if (than != HALO_NCCL)
-        route_leave_out(&s->route, HALO_NCCL, "its set-up alone takes longer than the trials may; run.transport = nccl asks for it");
+        route_leave_out(&s->route, HALO_NCCL,
+                        "its set-up alone takes longer than the trials may; run.transport = nccl asks for it");
 }
 
 /* "run.transport = peer: it reaches no other host; using aware between hosts" */
@@ -89,8 +90,8 @@ static bool make_route(sim *s)
     s->route = route_create(&s->grid.dec, s->dev, &s->grid.shape, s->now.u, c->problem.radius * s->fuse,
                             s->fuse > 1 || s->prob.op.form == STENCIL_BOX, budget_s, s->top.comm);
     if (!route_has_links(&s->route) && c->problem.kind == CONFIG_SWEEP)
-        s->route = route_create(&s->turned_grid.dec, s->dev, &s->turned_grid.shape, s->turned[0], c->problem.radius, false, budget_s,
-                                s->top.comm);
+        s->route = route_create(&s->turned_grid.dec, s->dev, &s->turned_grid.shape, s->turned[0], c->problem.radius, false,
+                                budget_s, s->top.comm);
     return route_has_links(&s->route);
 }
 

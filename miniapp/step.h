@@ -17,10 +17,10 @@
  * 8192 f32 a rank: 281 us a step with the shell after the interior, 270 us with it beside.
  *
  * A fused pass takes up to `fuse` steps by one exchange and one sweep in the order of the split step. Its ghosts are radius * fuse
- * deep, corners included. Beyond dirichlet and neumann sides the sweep works them out at every level; along a periodic axis that is not cut they are
- * filled from own cells before the interior, which therefore ends only where another rank's ghosts are read, so many cells from
- * a cut side. What two boxes both depend on is computed twice (step_pass_swept). Where a step reads two levels, the ghosts of the
- * level before are brought too, by a halo of its own, and a sweep leaves two levels, in two other fields.
+ * deep, corners included. Beyond dirichlet and neumann sides the sweep works them out at every level; along a periodic axis that is
+ * not cut they are filled from own cells before the interior, which therefore ends only where another rank's ghosts are read, so
+ * many cells from a cut side. What two boxes both depend on is computed twice (step_pass_swept). Where a step reads two levels, the
+ * ghosts of the level before are brought too, by a halo of its own, and a sweep leaves two levels, in two other fields.
  *
  * Nothing in it allocates, synchronises the device or touches the default stream, and it never asks what device it runs
  * on: on the host a lane is a thread and its streams run at once.
@@ -130,7 +130,8 @@ void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *c
 static inline bool step_can_change(const step_pass *p) { return p->whole && whole_pass_can_change(p->whole); }
 
 /* What one sweep of a fused pass with so many lanes and steps computes, cells of all levels, and moves between memory and its
- * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are not counted. */
+ * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are
+ * not counted. */
 typedef struct step_swept {
     int64_t computed_cells, moved_cells;
 } step_swept;

@@ -50,5 +50,6 @@ void terminal_wrap(FILE *to, const char *text, int indent)
 bool terminal_has_colour(void)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1 && !(no_colour && no_colour[0]) && term && strcmp(term, "dumb") != 0;
+    return isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1 && !(no_colour && no_colour[0]) && term &&
+           strcmp(term, "dumb") != 0;
 }

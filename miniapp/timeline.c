@@ -10,7 +10,11 @@
 #include "trace.h"
 
 enum track { TRACK_HOST, TRACK_COMM, TRACK_LANE, TRACKS_MAX = TRACK_LANE + STEP_LANES_MAX };
-enum span_name { INTERIOR, STEP, PACK, EXCHANGE, MESSAGES, UNPACK, FILL, SHELL, HOST_LAUNCH, HOST_BEGIN, HOST_FEED, HOST_WAIT, HOST_SHELL, SPAN_NAMES };
+enum span_name {
+    INTERIOR, STEP, PACK, EXCHANGE, MESSAGES, UNPACK, FILL, SHELL,
+    HOST_LAUNCH, HOST_BEGIN, HOST_FEED, HOST_WAIT, HOST_SHELL,
+    SPAN_NAMES,
+};
 static const char *const span_names[SPAN_NAMES] = {
     "interior", "step", "pack", "exchange", "messages", "unpack", "boundary fill", "shell",
     "launch", "halo begin", "feed", "wait for messages", "feed shell",
@@ -137,7 +141,8 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
     const double received_s = position_s(t, p->comm_end), shell_end_s = position_s(t, p->shell_end);
     const double filled_s = detail->lanes > 0 ? position_s(t, detail->filled) : received_s;
     for (int i = 0; i < detail->lanes; i++)
-        *s++ = (trace_span){ position_s(t, detail->lane_begin[i]), position_s(t, detail->lane_end[i]), level, TRACK_LANE + i, INTERIOR };
+        *s++ = (trace_span){ position_s(t, detail->lane_begin[i]), position_s(t, detail->lane_end[i]), level, TRACK_LANE + i,
+                             INTERIOR };
     const double *host_s = detail->host_s;
     if (detail->lanes == 0) { /* a whole step: one launch */
         *s++ = (trace_span){ position_s(t, p->begin), position_s(t, p->interior_end), level, TRACK_LANE, STEP };

@@ -14,8 +14,8 @@ enum { TRAIN_STEPS_MAX = 32 };
 
 typedef struct train train;
 
-/* fields: what levels alternate between, as of step_enqueue; all outlive the train. every_norm: where norms are asked for, all steps
- * have one; else the last of train_go's. */
+/* fields: what levels alternate between, as of step_enqueue; all outlive the train. every_norm: where norms are asked for, all
+ * steps have one; else the last of train_go's. */
 train *train_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm);
 void train_destroy(train **t);
 /* Captures what is not yet, so that nothing is left to the loop. */

@@ -27,15 +27,16 @@ static struct {
 static void say_and_leave(void)
 {
     char line[640];
-    const int length = snprintf(line, sizeof line, "weft: rank %d on %s: no progress for %g s in phase '%s' at step %lld%s\n", dog.rank,
-                                dog.host, dog.limit_s, atomic_load(&dog.phase), (long long)atomic_load(&dog.level), dog.neighbours);
+    const int length =
+        snprintf(line, sizeof line, "weft: rank %d on %s: no progress for %g s in phase '%s' at step %lld%s\n", dog.rank, dog.host,
+                 dog.limit_s, atomic_load(&dog.phase), (long long)atomic_load(&dog.level), dog.neighbours);
     (void)!write(STDERR_FILENO, line, (size_t)length); /* in one piece, past whatever lock the main thread may hold */
     (void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
     _exit(CHECK_EXIT_ENVIRONMENT);
 }
 
-/* A process that was stopped and goes on (a batch system suspends jobs so) did not stand still: one look after another counts for at
- * most two pauses, however much later it comes. */
+/* A process that was stopped and goes on (a batch system suspends jobs so) did not stand still: one look after another counts for
+ * at most two pauses, however much later it comes. */
 static void *watch(void *unused)
 {
     long long seen = atomic_load(&dog.progress);

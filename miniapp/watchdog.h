@@ -1,7 +1,8 @@
-/* A run that goes nowhere ends, with a word from every rank, instead of hanging: a thread looks whether the main one makes progress.
+/* A run that goes nowhere ends, with a word from every rank, instead of hanging: a thread looks whether the main one makes
+ * progress.
  *
- * Progress is a step that was enqueued, or a new phase; the host is never far ahead of its device (clock.h), so a device that hangs shows
- * too. Neither MPI nor the device is called: both may be what hangs. A rank that says nothing is the one to look at. */
+ * Progress is a step that was enqueued, or a new phase; the host is never far ahead of its device (clock.h), so a device that hangs
+ * shows too. Neither MPI nor the device is called: both may be what hangs. A rank that says nothing is the one to look at. */
 #ifndef WATCHDOG_H
 #define WATCHDOG_H
 
@@ -9,8 +10,8 @@
 
 #include "decomp.h"
 
-/* From here on: no progress for limit_s, and this rank says where it is and which neighbours it has, waits a moment for the others to
- * say so too, and ends the process with status 3. limit_s = 0: nothing watches. Once a process, after MPI_Init. */
+/* From here on: no progress for limit_s, and this rank says where it is and which neighbours it has, waits a moment for the others
+ * to say so too, and ends the process with status 3. limit_s = 0: nothing watches. Once a process, after MPI_Init. */
 void watchdog_start(double limit_s);
 /* Whose cells this rank waits for; named in what it says. */
 void watchdog_neighbours(const decomp *d);

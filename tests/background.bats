@@ -75,7 +75,7 @@ ended() { # sets status
     whole two/*.h5
 }
 
-@test "a write that fails in one rank's thread: exit 3 with one sentence of that rank, or said once and gone on; nothing half written" {
+@test "a write that fails in one rank's thread: exit 3 with one sentence of it, or said once and gone on; nothing half written" {
     weft=$weft_debug
     deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100
     WEFT_FAULT=checkpoint_write:1 run weft_run 3 d.ini

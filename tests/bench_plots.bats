@@ -46,7 +46,8 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     jq -nc "$both"' | .rung = "swept" | .swept = "k" | .parameters.k = 2 | .rate = 3e12
         | .sweep = [{rate: 1e12, parameters: {n: 7, k: 1}}, {rate: 3e12, parameters: {n: 7, k: 2}}]' >>a.jsonl
     jq -c 'select(.rung != "only")
-        | if .rung == "far" then .rate *= 1.04 elif .rung == "swept" then .sweep[0].rate *= 0.9 else .rate *= 1.02 end' a.jsonl >b.jsonl
+        | if .rung == "far" then .rate *= 1.04 elif .rung == "swept" then .sweep[0].rate *= 0.9 else .rate *= 1.02 end' \
+        a.jsonl >b.jsonl
     run "$top/jobs/compare_bench" a.jsonl b.jsonl
     expect status 1 "$status"
     [[ $output == *"1 of 3 rungs differ by more than 3 %"*"2 of 4 points"* ]]
@@ -78,7 +79,8 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
         for row; do printf '"%s","k(T1 *, long)","%s","%s"\n' $row; done
     }
     csv "0 ${metric}_ld.ratio 5" "0 ${metric}_st.ratio 4" "1 ${metric}_ld.ratio 7" "1 ${metric}_st.ratio 4" >access.csv
-    csv "0 sm__warps_active.avg.pct_of_peak_sustained_active 1.2" "1 sm__warps_active.avg.pct_of_peak_sustained_active 48.0" >launch.csv
+    csv "0 sm__warps_active.avg.pct_of_peak_sustained_active 1.2" \
+        "1 sm__warps_active.avg.pct_of_peak_sustained_active 48.0" >launch.csv
     cat >bin/ncu <<'END'
 #!/bin/bash
 while [ $# -gt 0 ]; do

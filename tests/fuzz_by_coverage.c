@@ -1,6 +1,7 @@
-/* A target of libFuzzer (clang): decks, or command lines with an argument a line, changed by what code they reach; `make fuzz` where
- * there is a clang. What must come of them is what the tests ask (fuzz_decks.h). FUZZ_LINES chooses. It starts from sound ones and
- * knows the language's words: the files corpus/sound.N and words of the working directory, made before it reads its arguments. */
+/* A target of libFuzzer (clang): decks, or command lines with an argument a line, changed by what code they reach; `make fuzz`
+ * where there is a clang. What must come of them is what the tests ask (fuzz_decks.h). FUZZ_LINES chooses. It starts from sound
+ * ones and knows the language's words: the files corpus/sound.N and words of the working directory, made before it reads its
+ * arguments. */
 #include <mpi.h>
 #include <sys/stat.h>
 

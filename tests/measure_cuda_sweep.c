@@ -59,7 +59,9 @@ static void launch(const work *w)
     switch (w->kind) {
     case COPY: CHECK(dev->copy(dev, to, from, (size_t)box_cells(own) * dtype_bytes(f->type), stream)); break;
     case SWEEP: CHECK(dev->stencil_sweep(dev, f, w->next, w->cur, w->next, &own, 1, stream)); break;
-    case TRANSPOSE: CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, TRANSPOSE_STORE, stream)); break;
+    case TRANSPOSE:
+        CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, TRANSPOSE_STORE, stream));
+        break;
     case GEAM: CHECK(ladder_cublas_transpose(f->type, w->next, w->cur, (int)f->nx, (int)f->ny, device_cuda_stream(stream))); break;
     case MAX_CHANGE: CHECK(dev->max_change(dev, f, w->next, w->cur, own, w->next, stream)); break; /* result: a pad cell */
     case FINGERPRINT: CHECK(dev->fingerprint(dev, f, w->cur, f->nx, 0, 0, w->next, stream)); break;
@@ -256,7 +258,8 @@ static void measure_transpose(dtype t, int64_t rows, int64_t cols, int64_t pad)
     field_shape f = field_shape_make(t, cols, rows, 0, 0);
     const size_t bytes = (size_t)((cols + pad) * (rows + pad)) * dtype_bytes(t);
     if (f.bytes < bytes) f.bytes = bytes;
-    measure(pad ? "transpose, padded" : "transpose, dense", (work){ .kind = TRANSPOSE, .shape = f, .words = 2, .to_pitch = rows + pad, .from_pitch = cols + pad });
+    measure(pad ? "transpose, padded" : "transpose, dense",
+            (work){ .kind = TRANSPOSE, .shape = f, .words = 2, .to_pitch = rows + pad, .from_pitch = cols + pad });
 }
 
 static void measure_transposes(dtype t)

@@ -102,7 +102,8 @@ static void measure(const char *name, kind k, work w)
     }
     const double word_bytes = (double)box_cells(field_own(f)) * (double)dtype_bytes(f->type);
     printf("%-28s %s %9lld x %-9lld %6.1f GB/s  %.2f of copy (%.1f GB/s)  %s\n", name, dtype_name(f->type), (long long)f->nx,
-           (long long)f->ny, w.words * word_bytes / median(work_s) * 1e-9, median(fraction), 2 * word_bytes / median(copy_s) * 1e-9, variant);
+           (long long)f->ny, w.words * word_bytes / median(work_s) * 1e-9, median(fraction), 2 * word_bytes / median(copy_s) * 1e-9,
+           variant);
     fflush(stdout);
     for (int i = 0; i < count; i++) CHECK(dev->free(dev, DEVICE_MEMORY_DEVICE, *fields[i]));
 }
@@ -129,7 +130,8 @@ static void measure_transpose(dtype t, int64_t rows, int64_t cols, int64_t pad, 
     snprintf(name, sizeof name, "transpose%s%s%s", pad ? ", padded" : "", flags & TRANSPOSE_ADD ? ", add" : "",
              flags & TRANSPOSE_INCREMENT_SOURCE ? ", increment" : "");
     const int words = 2 + (flags & TRANSPOSE_ADD ? 1 : 0) + (flags & TRANSPOSE_INCREMENT_SOURCE ? 1 : 0);
-    measure(name, TRANSPOSE, (work){ .shape = f, .words = words, .flags = flags, .to_pitch = rows + pad, .from_pitch = cols + pad });
+    measure(name, TRANSPOSE,
+            (work){ .shape = f, .words = words, .flags = flags, .to_pitch = rows + pad, .from_pitch = cols + pad });
 }
 
 static void measure_transposes(dtype t, int64_t nx, int64_t ny)

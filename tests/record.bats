@@ -8,8 +8,9 @@ def count: type == "number" and . == floor;
 def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
 [
   (has_all(["schema", "program", "version", "git", "command", "started", "problem", "grid", "ranks", "ranks_x", "ranks_y",
-    "device", "transport", "lanes", "feed", "fuse", "tune", "asked", "steps", "steps_run", "step_s", "step_histogram", "gcells_per_s", "bytes_per_s",
-    "bytes_moved_per_s", "ceiling_bytes_per_s", "fraction_of_ceiling", "overlap_hidden_fraction", "host_step_s", "phases", "fingerprint",
+    "device", "transport", "lanes", "feed", "fuse", "tune", "asked", "steps", "steps_run", "step_s", "step_histogram",
+    "gcells_per_s", "bytes_per_s", "bytes_moved_per_s", "ceiling_bytes_per_s", "fraction_of_ceiling", "overlap_hidden_fraction",
+    "host_step_s", "phases", "fingerprint",
     "verdict", "max_error", "error_bound", "checkpoint", "machine", "slowest"]) | not | select(.) | "a key is missing"),
   (select(.schema | count | not) | "schema"),
   (select(.program != "weft") | "program"),

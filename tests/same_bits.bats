@@ -84,7 +84,8 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
 
 @test "custom box, 5 x 5, no symmetry, periodic: corners arrive" {
     deck d.ini problem.kind=custom "${plate[@]}" problem.mode_x=5 problem.mode_y=4 \
-        "problem.weights=.01 .02 .03 .04 .05 | .02 .03 .04 .05 .06 | .03 .04 .12 .04 .03 | .05 .04 .03 .02 .01 | .01 .05 .02 .04 .03"
+        "problem.weights=.01 .02 .03 .04 .05 | .02 .03 .04 .05 .06 | .03 .04 .12 .04 .03
+            | .05 .04 .03 .02 .01 | .01 .05 .02 .04 .03"
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
@@ -117,16 +118,20 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     [ "$("$weft" info | grep -ci 'cuda.*GPU\|GPU-')" -gt 0 ] || skip "no GPU here"
     local kind fuse
     for kind in heat2d wave2d advect2d custom_box2d transpose sweep2d; do
-        (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=host output.picture=none "output.record=$BATS_TEST_TMPDIR/host.jsonl")
+        (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=host output.picture=none \
+            "output.record=$BATS_TEST_TMPDIR/host.jsonl")
         # as it comes, then by single steps, whose variants are tried
         for fuse in 0 1; do
-            (cd "$top" && launch 2 "$weft" run "inputs/$kind.ini" run.device=cuda run.fuse=$fuse output.picture=none "output.record=$BATS_TEST_TMPDIR/cuda.jsonl")
+            (cd "$top" && launch 2 "$weft" run "inputs/$kind.ini" run.device=cuda run.fuse=$fuse output.picture=none \
+                "output.record=$BATS_TEST_TMPDIR/cuda.jsonl")
             expect "$kind, run.fuse = $fuse" "$(fingerprint host.jsonl)" "$(fingerprint cuda.jsonl)"
         done
-        (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=cuda run.tune=off output.picture=none "output.record=$BATS_TEST_TMPDIR/off.jsonl")
+        (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=cuda run.tune=off output.picture=none \
+            "output.record=$BATS_TEST_TMPDIR/off.jsonl")
         expect "$kind, run.tune = off" "$(fingerprint host.jsonl)" "$(fingerprint off.jsonl)"
         expect "$kind, tried with run.tune = off" 0 "$(tail -n 1 off.jsonl | jq '.tune.tried | length')"
-        [ $kind = transpose ] || expect "$kind, tried and chosen" true "$(tail -n 1 cuda.jsonl | jq '.tune | .variant as $v | (.tried | length >= 2) and any(.tried[]; .variant == $v)')"
+        [ $kind = transpose ] || expect "$kind, tried and chosen" true "$(tail -n 1 cuda.jsonl |
+            jq '.tune | .variant as $v | (.tried | length >= 2) and any(.tried[]; .variant == $v)')"
     done
 }
 
@@ -191,8 +196,8 @@ way=(grid.nx=61 grid.ny=47 time.steps=43 checkpoint.every=10 checkpoint.keep=0)
 
 @test "on a GPU many steps a graph, each with its norm, and the last one is the host's" {
     local feed reference
-    deck d.ini problem.kind=laplace problem.dtype=f32 grid.nx=137 grid.ny=229 "grid.boundary=dirichlet 0" time.steps=83 time.norm_every=1 \
-        checkpoint.every=50
+    deck d.ini problem.kind=laplace problem.dtype=f32 grid.nx=137 grid.ny=229 "grid.boundary=dirichlet 0" time.steps=83 \
+        time.norm_every=1 checkpoint.every=50
     [ "$("$weft" info | grep -ci 'cuda.*GPU\|GPU-')" -gt 0 ] || skip "no GPU here"
     weft_alone d.ini run.device=host
     reference=$(record '[.fingerprint, .steps, .last_change] | tostring')

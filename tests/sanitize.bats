@@ -24,7 +24,8 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
         "${sides[@]}"
     weft_run 4 a.ini run.ranks_x=2
     deck b.ini problem.kind=custom grid.nx=23 grid.ny=22 time.steps=4 \
-        "problem.weights=.01 .02 .03 .04 .05 | .02 .03 .04 .05 .06 | .03 .04 .12 .04 .03 | .05 .04 .03 .02 .01 | .01 .05 .02 .04 .03"
+        "problem.weights=.01 .02 .03 .04 .05 | .02 .03 .04 .05 .06 | .03 .04 .12 .04 .03
+            | .05 .04 .03 .02 .01 | .01 .05 .02 .04 .03"
     weft_run 4 b.ini run.ranks_x=2
     deck c.ini problem.kind=wave problem.order=8 problem.alpha=0.3 grid.nx=50 time.steps=4 "${sides[@]}"
     weft_run 3 c.ini

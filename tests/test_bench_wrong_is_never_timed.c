@@ -42,9 +42,10 @@ static void destroy(ladder_case *c)
 static const int64_t swept[] = { 3, 5, 9 };
 static const ladder_parameter parameter[] = { { "n", 4, 1, 100, "" } };
 static const ladder_rung rung[] = {
-    { .name = "fake", .why = "", .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy, .unit = LADDER_CALLS },
-    { .name = "swept", .why = "", .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy, .unit = LADDER_CALLS,
-      .sweep_count = 3, .sweep_values = swept },
+    { .name = "fake", .why = "", .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy,
+      .unit = LADDER_CALLS },
+    { .name = "swept", .why = "", .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy,
+      .unit = LADDER_CALLS, .sweep_count = 3, .sweep_values = swept },
 };
 static const ladder_family family = { DEVICE_HOST, "fakes", "", { "f32", "f64" }, parameter, 1, rung, 2 };
 

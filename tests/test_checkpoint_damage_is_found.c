@@ -1,8 +1,8 @@
 /* Whatever happened to a state file, reading it gives the right bits or DAMAGED with a sentence; never wrong bits.
  *
  * Chance flips a bit anywhere in a file of two fields, or cuts it anywhere. A flip that neither reader names has to be of a byte
- * that means nothing: with each bit of it flipped, and with all of them, the file says and holds what was written as well. As in the
- * program, a child looks first. WEFT_DAMAGE_FLIPS, WEFT_DAMAGE_CUTS, WEFT_DAMAGE_SEED: more of them, or others.
+ * that means nothing: with each bit of it flipped, and with all of them, the file says and holds what was written as well. As in
+ * the program, a child looks first. WEFT_DAMAGE_FLIPS, WEFT_DAMAGE_CUTS, WEFT_DAMAGE_SEED: more of them, or others.
  * ranks: 1 2 */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -84,7 +84,8 @@ static const mistake mistakes[] = {
     { "checkpoint.aggregators=1.5", "checkpoint.aggregators", "1.5", "0 .. 16777216" },
     { "checkpoint.keep=all", "checkpoint.keep", "all", "0 .. 1000000" },
     { "problem.mode_x=one", "problem.mode_x", "one", "whole numbers" },
-    { "grid.nx=1099511627776\ngrid.ny=1099511627776", "grid.nx", "1099511627776", "2^60, so with ny = 1099511627776 at most 1048576" },
+    { "grid.nx=1099511627776\ngrid.ny=1099511627776", "grid.nx", "1099511627776",
+      "2^60, so with ny = 1099511627776 at most 1048576" },
     /* stability */
     { "problem.alpha=0.2501", "problem.alpha", "0.2501", "heat of order 2 in 2D is stable for 0 <= alpha <= 0.25" },
     { "problem.alpha=-0.01", "problem.alpha", "-0.01", "0 <= alpha <= 0.25" },
@@ -92,7 +93,8 @@ static const mistake mistakes[] = {
     { "problem.order=16\nproblem.alpha=0.134646", "problem.alpha", "0.134646", "0.134645" },
     { "problem.kind=wave\nproblem.alpha=0.5", "problem.alpha", "0.5", "0 < alpha < 0.5" },
     { "problem.kind=wave\nproblem.alpha=0", "problem.alpha", "0", "0 < alpha < 0.5" },
-    { "problem.kind=wave\nproblem.order=8\ngrid.ny=1\nproblem.alpha=0.615234", "problem.alpha", "0.615234", "0 < alpha < 0.615234" },
+    { "problem.kind=wave\nproblem.order=8\ngrid.ny=1\nproblem.alpha=0.615234", "problem.alpha", "0.615234",
+      "0 < alpha < 0.615234" },
     { "problem.kind=advect\nproblem.alpha=0.5", "problem.alpha", "0.5", "|alpha| < 0.5" },
     { "problem.kind=advect\nproblem.alpha=-0.364372\nproblem.order=4", "problem.alpha", "-0.364372", "|alpha| < 0.364372" },
     { "problem.kind=sweep\nproblem.alpha=0.6", "problem.alpha", "0.6", "0 <= alpha <= 0.5" },
@@ -101,7 +103,8 @@ static const mistake mistakes[] = {
     { "grid.boundary=dirichlet zero", "grid.boundary", "dirichlet zero", "dirichlet V (a number)" },
     { "grid.boundary=dirichlet0", "grid.boundary", "dirichlet0", "dirichlet V (a number)" },
     { "grid.boundary=neumann 1", "grid.boundary", "neumann 1", "periodic, dirichlet V (a number) or neumann" },
-    { "grid.x_low=neumann", "grid.x_low", "neumann", "periodic on both sides of an axis or on neither, but grid.x_high is periodic" },
+    { "grid.x_low=neumann", "grid.x_low", "neumann",
+      "periodic on both sides of an axis or on neither, but grid.x_high is periodic" },
     { "grid.boundary=neumann\ngrid.y_high=periodic", "grid.y_high", "periodic", "on both sides of an axis or on neither" },
     { "problem.dtype=f32\ngrid.boundary=dirichlet 1e39", "grid.boundary", "dirichlet 1e39", "finite in f32" },
     { "problem.kind=advect\ngrid.x_low=neumann\ngrid.x_high=dirichlet 0", "grid.x_high", "dirichlet 0", "unstable at every alpha" },
@@ -118,13 +121,15 @@ static const mistake mistakes[] = {
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=0 1 0 | 1 1 1 | 0 1 0", "problem.weights", NULL, "one row of 2r+1 numbers" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 2", "problem.weights", "1 2", "3, 5, 7 .. 17" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1", "problem.weights", "1", "3, 5, 7 .. 17" },
-    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1", "problem.weights", NULL, "3, 5, 7 .. 17" },
+    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1", "problem.weights", NULL,
+      "3, 5, 7 .. 17" },
     { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 6", "problem.weights", NULL, "2 rows of 3 numbers" },
     { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 | 6 7 8", "problem.weights", NULL, "row 2 has 2 numbers, the first has 3" },
     { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 6 | 7 8 9 |", "problem.weights", NULL, "row 4 has 0 numbers" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 two 3", "problem.weights", "1 two 3", "\"two\" is not a finite number" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 inf 3", "problem.weights", "1 inf 3", "\"inf\" is not a finite number" },
-    { "problem.kind=custom\ngrid.ny=1\nproblem.dtype=f32\nproblem.weights=1 1e39 3", "problem.weights", NULL, "1e+39 is not finite in f32" },
+    { "problem.kind=custom\ngrid.ny=1\nproblem.dtype=f32\nproblem.weights=1 1e39 3", "problem.weights", NULL,
+      "1e+39 is not finite in f32" },
     /* time and paths */
     { "time.tolerance=1e-6", "time.tolerance", "1e-6", "only laplace runs to a tolerance" },
     { "problem.kind=laplace\ntime.tolerance=-1", "time.tolerance", "-1", "0 or more" },
@@ -167,7 +172,8 @@ static void the_place_is_named(void **state)
     deck d = { 0 };
     config c;
     char why[1024] = "";
-    assert_true(deck_read_text(&d, "[problem]\nkind = heat\nalpha = 0.7\n[grid]\nnx = 5\n[time]\nsteps = 1\n", "heat.ini", why, sizeof why));
+    assert_true(deck_read_text(&d, "[problem]\nkind = heat\nalpha = 0.7\n[grid]\nnx = 5\n[time]\nsteps = 1\n", "heat.ini", why,
+                               sizeof why));
     assert_false(config_from_deck(&c, &d, why, sizeof why));
     assert_string_equal(why, "heat.ini:3: problem.alpha = 0.7: heat of order 2 in 1D is stable for 0 <= alpha <= 0.5");
     deck_free(&d);

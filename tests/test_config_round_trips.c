@@ -18,9 +18,11 @@ static const char *const decks[] = {
     "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 64" TAIL,
     "[problem]\nkind = heat\nalpha = .25\ndtype = f32\n[grid]\nnx = 1\nny = 2" TAIL,
     "[problem]\nkind = heat\nalpha = 1e-1\n[grid]\nnx = 64\nny = 1099511627" TAIL,
-    "[problem]\nkind = wave\nalpha = 0.1\norder = 16\nmode_x = 3\nmode_y = 9\n[grid]\nnx = 64\nny = 9\nboundary = dirichlet 0.1" TAIL,
+    "[problem]\nkind = wave\nalpha = 0.1\norder = 16\nmode_x = 3\nmode_y = 9\n[grid]\nnx = 64\nny = 9\n"
+    "boundary = dirichlet 0.1" TAIL,
     "[problem]\nkind = advect\nalpha = -0.1\n[grid]\nnx = 64\nboundary = neumann" TAIL,
-    "[problem]\nkind = laplace\norder = 6\n[grid]\nnx = 4\nny = 4\nx_low = dirichlet -1e300\nx_high = neumann\n[time]\nsteps = 100\ntolerance = 1e-7\n",
+    "[problem]\nkind = laplace\norder = 6\n[grid]\nnx = 4\nny = 4\nx_low = dirichlet -1e300\nx_high = neumann\n"
+    "[time]\nsteps = 100\ntolerance = 1e-7\n",
     "[problem]\nkind = laplace\n[grid]\nnx = 4\n[time]\nsteps = 100\ntolerance = 1e-7\nnorm_every = 10\n",
     "[problem]\nkind = custom\nweights = 0.1 0.2 0.7\n[grid]\nnx = 4" TAIL,
     "[problem]\nkind = custom\nweights = 0 .1 0 | .1 .6 .1\n   | 0 .1 0\n[grid]\nnx = 4\nny = 3\nboundary = neumann" TAIL,
@@ -34,8 +36,10 @@ static const char *const decks[] = {
     "[problem]\nkind = heat\nalpha = 0.1\ninitial = C:/x.h5:/u\n[grid]\nnx = 64" TAIL,
     "[problem]\nkind = laplace\nalpha = 9\nweights = 1 2 3\n[grid]\nnx = 64\ny_low = neumann" TAIL,
     "[problem]\nkind = heat\nalpha = 0\n[grid]\nnx = 64\n[time]\nsteps = 9999999999\nnorm_every = 7\n[run]\ndevice = cuda\n"
-    "transport = peer\nfeed = graph\nlanes = 3\nfuse = 4\nthreads = 5\nranks_x = 6\nranks_y = 7\n[checkpoint]\ndir = a b\nevery = 5\n"
-    "keep = 0\nasync = false\n[output]\nrecord = none\nfinal = f.h5\npicture = p.png\ntrace = t.json\npicture_low = -.5\npicture_high = 1.25\nevery = 12\nseries = s\nprogress = off\n",
+    "transport = peer\nfeed = graph\nlanes = 3\nfuse = 4\nthreads = 5\nranks_x = 6\nranks_y = 7\n"
+    "[checkpoint]\ndir = a b\nevery = 5\n"
+    "keep = 0\nasync = false\n[output]\nrecord = none\nfinal = f.h5\npicture = p.png\ntrace = t.json\n"
+    "picture_low = -.5\npicture_high = 1.25\nevery = 12\nseries = s\nprogress = off\n",
 };
 
 static config again; /* large: kept off the stack, twice */
@@ -88,7 +92,8 @@ static void long_paths(void **state)
 {
     (void)state;
     static char assignment[8192];
-    static const char *const piece[] = { "/scratch/project", "/a b", "/run=3", "/x\\y", "/#1", "/0123456789abcdefghijklmnopqrstuvwxyz", "z" };
+    static const char *const piece[] = { "/scratch/project", "/a b", "/run=3", "/x\\y", "/#1",
+                                         "/0123456789abcdefghijklmnopqrstuvwxyz", "z" };
     char why[1024] = "";
     for (size_t target = 100; target < 4090; target += 61) {
         deck d = { 0 };
@@ -161,11 +166,13 @@ static void defaults(void **state)
 static void sides_and_differences(void **state)
 {
     (void)state;
-    harness_config(&first, "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 8\nny = 8\nx_low = neumann\nboundary = dirichlet 2" TAIL);
+    harness_config(&first,
+                   "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 8\nny = 8\nx_low = neumann\nboundary = dirichlet 2" TAIL);
     assert_int_equal(first.grid.sides.x_low.kind, BOUNDARY_NEUMANN);
     assert_int_equal(first.grid.sides.x_high.kind, BOUNDARY_DIRICHLET);
     assert_true(first.grid.sides.y_high.value == 2.0);
-    harness_config(&again, "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 8\nny = 8\nx_low = neumann\nboundary = dirichlet 3" TAIL);
+    harness_config(&again,
+                   "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 8\nny = 8\nx_low = neumann\nboundary = dirichlet 3" TAIL);
     assert_string_equal(config_first_difference(&first, &again), "grid.x_high");
     again = first;
     again.time.steps = 99;
@@ -178,8 +185,8 @@ static void sides_and_differences(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resolved_decks), cmocka_unit_test(wide_weights), cmocka_unit_test(long_paths), cmocka_unit_test(paths_without_breaks),
-        cmocka_unit_test(defaults),       cmocka_unit_test(sides_and_differences),
+        cmocka_unit_test(resolved_decks), cmocka_unit_test(wide_weights), cmocka_unit_test(long_paths),
+        cmocka_unit_test(paths_without_breaks), cmocka_unit_test(defaults),       cmocka_unit_test(sides_and_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

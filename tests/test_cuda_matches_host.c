@@ -137,7 +137,8 @@ static void ghosts(void **state)
         { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET },   { BOUNDARY_NEUMANN, BOUNDARY_NEUMANN },
     };
     /* nx, ny, depth_x, depth_y: also ghosts deeper than the axis is long, and 1D */
-    static const int shapes[][4] = { { 9, 7, 1, 1 }, { 37, 11, 8, 8 }, { 700, 5, 2, 3 }, { 2, 3, 5, 7 }, { 1, 1, 3, 3 }, { 50, 1, 4, 0 } };
+    static const int shapes[][4] = { { 9, 7, 1, 1 }, { 37, 11, 8, 8 }, { 700, 5, 2, 3 },
+                                     { 2, 3, 5, 7 }, { 1, 1, 3, 3 },   { 50, 1, 4, 0 } };
     enum { PAIRS = sizeof pairs / sizeof *pairs, SHAPES = sizeof shapes / sizeof *shapes };
     for (int k = 0; k < SHAPES * PAIRS * PAIRS * 2; k++) {
         const int *n = shapes[k % SHAPES], px = k / SHAPES % PAIRS, py = k / SHAPES / PAIRS % PAIRS;

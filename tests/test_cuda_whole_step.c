@@ -71,8 +71,8 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
     const int r = op->radius;
     for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
-        if (!decomp_make(&me->dec, whole->nx, whole->ny, sides->x_low.kind == BOUNDARY_PERIODIC, sides->y_low.kind == BOUNDARY_PERIODIC,
-                         ranks, i, ranks_x, ranks / ranks_x, r, why, sizeof why))
+        if (!decomp_make(&me->dec, whole->nx, whole->ny, sides->x_low.kind == BOUNDARY_PERIODIC,
+                         sides->y_low.kind == BOUNDARY_PERIODIC, ranks, i, ranks_x, ranks / ranks_x, r, why, sizeof why))
             fail_msg("%s", why);
         me->shape = field_shape_make(op->type, box_width(me->dec.own), box_height(me->dec.own), r, r);
         OK(CUDA, dev[CUDA]->stream_create(dev[CUDA], false, &me->stream));
@@ -124,7 +124,8 @@ static void enqueue_steps(one_rank *rank, int ranks)
             const int from = n % 2, to = 1 - from;
             whole_step step = me->step[to];
             step.beat = (uint64_t)n % WHOLE_BEATS;
-            OK(CUDA, dev[CUDA]->stencil_whole(dev[CUDA], &me->shape, me->field[to], me->field[from], me->field[to], &step, me->stream));
+            OK(CUDA,
+               dev[CUDA]->stencil_whole(dev[CUDA], &me->shape, me->field[to], me->field[from], me->field[to], &step, me->stream));
         }
 }
 
@@ -152,7 +153,8 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
     twin level[2] = { twin_random(op->type, whole.bytes), twin_random(op->type, whole.bytes) };
     one_rank rank[RANKS_MAX] = { 0 };
     make_ranks(rank, ranks, ranks_x, &whole, sides, op);
-    for (int k = 0; k < 2; k++) OK(HOST, dev[HOST]->boundary_fill(dev[HOST], &whole, level[k].at[HOST], sides, around, 4, stream[HOST]));
+    for (int k = 0; k < 2; k++)
+        OK(HOST, dev[HOST]->boundary_fill(dev[HOST], &whole, level[k].at[HOST], sides, around, 4, stream[HOST]));
     for (int i = 0; i < ranks; i++) {
         for (int k = 0; k < 2; k++) give(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]);
         whole_plan_fill(dev[CUDA], &rank[i].step[1], &rank[i].shape, r, rank[i].field[0], rank[i].inbox, 0, rank[i].stream);
@@ -169,9 +171,10 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
         for (int k = 0; k < 2; k++)
             if (!same_cells(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]))
                 fail_msg("%s r=%d %s prev=%d %lldx%lld on %dx%d ranks%s, sides %d%d %d%d: rank %d differs at level %d",
-                         op->form == STENCIL_STAR ? "star" : "box", r, dtype_name(op->type), op->has_prev, (long long)nx, (long long)ny,
-                         ranks_x, ranks / ranks_x, graphs ? " by graphs" : "", (int)sides->x_low.kind, (int)sides->x_high.kind, (int)sides->y_low.kind,
-                         (int)sides->y_high.kind, i, k == STEPS % 2 ? STEPS : STEPS - 1);
+                         op->form == STENCIL_STAR ? "star" : "box", r, dtype_name(op->type), op->has_prev, (long long)nx,
+                         (long long)ny, ranks_x, ranks / ranks_x, graphs ? " by graphs" : "", (int)sides->x_low.kind,
+                         (int)sides->x_high.kind, (int)sides->y_low.kind, (int)sides->y_high.kind, i,
+                         k == STEPS % 2 ? STEPS : STEPS - 1);
     free_ranks(rank, ranks);
     for (int k = 0; k < 2; k++) twin_free(&level[k]);
 }
@@ -198,7 +201,9 @@ static void every_decomposition(void **state)
             for (size_t g = 0; g < sizeof grids / sizeof *grids; g++)
                 for (int p = 0; p < 9; p++, turn++) {
                     if (radius > 2 && p % 4 != turn % 4) continue;
-                    const boundary sides = { { pairs[p % 3][0], 0.25 }, { pairs[p % 3][1], -0.5 }, { pairs[p / 3][0], 1.5 }, { pairs[p / 3][1], 0.0 } };
+                    const boundary sides = {
+                        { pairs[p % 3][0], 0.25 }, { pairs[p % 3][1], -0.5 }, { pairs[p / 3][0], 1.5 }, { pairs[p / 3][1], 0.0 }
+                    };
                     const stencil op = random_stencil(form, radius, turn % 2 ? DTYPE_F32 : DTYPE_F64, turn % 3 == 0);
                     ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
                     one_case(&op, turn % 5 ? 203 : 1031, turn % 7 ? 97 : 300, &sides, grids[g][0], grids[g][1], turn / 2 % 2);
@@ -209,9 +214,12 @@ static void every_decomposition(void **state)
 static void narrow_and_tall(void **state)
 {
     (void)state;
-    const boundary wrap = { { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 } };
+    const boundary wrap = {
+        { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }
+    };
     for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++) {
-        const stencil op = random_stencil(radius % 3 ? STENCIL_STAR : STENCIL_BOX, radius, radius % 2 ? DTYPE_F32 : DTYPE_F64, false);
+        const stencil op =
+            random_stencil(radius % 3 ? STENCIL_STAR : STENCIL_BOX, radius, radius % 2 ? DTYPE_F32 : DTYPE_F64, false);
         ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
         one_case(&op, 4 * radius, 6 * radius, &wrap, 4, 2, radius % 2);
         one_case(&op, 601, 30011, &wrap, 3, 1, radius % 2);
@@ -222,7 +230,9 @@ static void narrow_and_tall(void **state)
 static void change(void **state)
 {
     (void)state;
-    const boundary wrap = { { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 } };
+    const boundary wrap = {
+        { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }
+    };
     for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
         const stencil op = random_stencil(STENCIL_STAR, 1, type, false);
         ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));

@@ -1,5 +1,5 @@
-/* Several steps in one sweep give the bits of as many single sweeps with their ghosts filled, whatever the sides, the size and the cut:
- * on the host always, and on CUDA where a GPU is. Of two levels, both.
+/* Several steps in one sweep give the bits of as many single sweeps with their ghosts filled, whatever the sides, the size and the
+ * cut: on the host always, and on CUDA where a GPU is. Of two levels, both.
  *
  * The answer: the host's single sweeps of a whole domain. Then a window of it, as a rank would own it: cut sides have data in their
  * ghosts, as deep as the steps reach (of the level before, radius less), periodic sides too; ghosts beyond dirichlet and neumann
@@ -175,7 +175,8 @@ enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 static boundary sides_of(int along_x, int along_y)
 {
-    const boundary b = { { pairs[along_x][0], 0.3 }, { pairs[along_x][1], -0.7 }, { pairs[along_y][0], 1.1 }, { pairs[along_y][1], 0.0 } };
+    const boundary b = { { pairs[along_x][0], 0.3 }, { pairs[along_x][1], -0.7 },
+                         { pairs[along_y][0], 1.1 }, { pairs[along_y][1], 0.0 } };
     return b;
 }
 
@@ -225,7 +226,8 @@ static void large(void **state)
             for (int k = p.op.has_prev ? radius % 3 : 0; k < 3; k += p.op.has_prev ? 3 : 1) {
                 if (SANITIZED && (i + kind + k) % 3 != 0) continue;
                 p.steps = k == 2 ? 3 : 12;
-                p.sides = sides_of(others[k] == BOUNDARY_PERIODIC ? 0 : others[k] == BOUNDARY_DIRICHLET ? 3 : 2, (radius + k) % PAIRS);
+                const int along_x = others[k] == BOUNDARY_PERIODIC ? 0 : others[k] == BOUNDARY_DIRICHLET ? 3 : 2;
+                p.sides = sides_of(along_x, (radius + k) % PAIRS);
                 problem_case(&p);
             }
         }

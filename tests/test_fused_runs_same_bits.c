@@ -1,6 +1,6 @@
 /* A run that takes several steps a sweep ends with the bits of one that takes them singly, at the same level: for every number of
- * steps a sweep, kind, boundary, process grid and feed, with a remainder of steps, with norms on the way and at a tolerance. On a GPU
- * too, over every transport, where there is one; single steps are always the host's.
+ * steps a sweep, kind, boundary, process grid and feed, with a remainder of steps, with norms on the way and at a tolerance. On a
+ * GPU too, over every transport, where there is one; single steps are always the host's.
  *
  * ranks: 1 2 3 4 6 */
 #include <setjmp.h>
@@ -73,9 +73,9 @@ static void expect_same(const config *c, const result *single)
                  "%lld, not %016llx, %016llx at level %lld",
                  config_kind_name(c->problem.kind), c->problem.radius, r.fuse, c->run.fuse, c->run.ranks_x, c->run.ranks_y,
                  config_device_name(c->run.device), config_feed_name(c->run.feed), c->run.lanes,
-                 config_transport_name(c->run.transport), (unsigned long long)r.fingerprint[0], (unsigned long long)r.fingerprint[1],
-                 (long long)r.level, (unsigned long long)single->fingerprint[0], (unsigned long long)single->fingerprint[1],
-                 (long long)single->level);
+                 config_transport_name(c->run.transport), (unsigned long long)r.fingerprint[0],
+                 (unsigned long long)r.fingerprint[1], (long long)r.level, (unsigned long long)single->fingerprint[0],
+                 (unsigned long long)single->fingerprint[1], (long long)single->level);
     if (c->time.norm_every > 0) assert_memory_equal(&r.last_change, &single->last_change, sizeof r.last_change);
 }
 
@@ -83,8 +83,8 @@ static void expect_same(const config *c, const result *single)
 static void next_way(config *c)
 {
     static const config_feed feeds[] = { CONFIG_FEED_SERIAL, CONFIG_FEED_OPENMP, CONFIG_FEED_GRAPH };
-    static const config_transport transports[] = { CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_STAGED, CONFIG_TRANSPORT_AUTO, CONFIG_TRANSPORT_MAPPED,
-                                                   CONFIG_TRANSPORT_AWARE };
+    static const config_transport transports[] = { CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_STAGED, CONFIG_TRANSPORT_AUTO,
+                                                   CONFIG_TRANSPORT_MAPPED, CONFIG_TRANSPORT_AWARE };
     static const int fuses[] = { 8, 3, 12, 2, 10, 4, 64 };
     static int turn;
     const bool host = tested == CONFIG_DEVICE_HOST;
@@ -126,7 +126,8 @@ enum { SIDES = sizeof sides / sizeof *sides };
 /* 61 x 47 divides evenly by nothing, and 29 steps by none of the fuses. */
 static void deck_of(config *c, const char *kind, const char *when, int side)
 {
-    harness_config(c, "[problem]\n%s\ninitial = random\n[grid]\nnx = 61\nny = 47\n%s\n[time]\n%s\n[run]\ndevice = host\nthreads = 1\n",
+    harness_config(c,
+                   "[problem]\n%s\ninitial = random\n[grid]\nnx = 61\nny = 47\n%s\n[time]\n%s\n[run]\ndevice = host\nthreads = 1\n",
                    kind, sides[side], when);
 }
 

@@ -178,9 +178,9 @@ static void one_case(dtype t, int64_t nx, int64_t ny, const boundary *sides, int
         if (!take_inboxes(&rank[i], &rank[i].step[0])) fail_msg("r=%d corners=%d: words of rank %d missing", radius, corners, i);
     for (int i = 0; i < ranks; i++)
         if (!ghosts_are(&rank[i], 1, &whole, global[1], radius, corners, where, sizeof where))
-            fail_msg("%s r=%d corners=%d %lldx%lld on %dx%d ranks, sides %d%d %d%d: ghost %s of rank %d", dtype_name(t), radius, corners,
-                     (long long)nx, (long long)ny, ranks_x, ranks / ranks_x, (int)sides->x_low.kind, (int)sides->x_high.kind,
-                     (int)sides->y_low.kind, (int)sides->y_high.kind, where, i);
+            fail_msg("%s r=%d corners=%d %lldx%lld on %dx%d ranks, sides %d%d %d%d: ghost %s of rank %d", dtype_name(t), radius,
+                     corners, (long long)nx, (long long)ny, ranks_x, ranks / ranks_x, (int)sides->x_low.kind,
+                     (int)sides->x_high.kind, (int)sides->y_low.kind, (int)sides->y_high.kind, where, i);
     for (int i = 0; i < ranks; i++)
         for (int k = 0; k < 2; k++) host_field_free(host, rank[i].field[k]), host_field_free(host, rank[i].inbox[k]);
     for (int k = 0; k < 2; k++) host_field_free(host, global[k]);

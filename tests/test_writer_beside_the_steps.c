@@ -104,7 +104,9 @@ static void the_foreground_s_file(void **state)
         int64_t nx, ny;
         dtype type;
         bool turned;
-    } of[] = { { 53, 41, DTYPE_F64, false }, { 211, 1, DTYPE_F32, false }, { 53, 41, DTYPE_F32, true }, { 4, 700, DTYPE_F64, false } };
+    } of[] = {
+        { 53, 41, DTYPE_F64, false }, { 211, 1, DTYPE_F32, false }, { 53, 41, DTYPE_F32, true }, { 4, 700, DTYPE_F64, false }
+    };
     const int ranks = fixture_ranks(MPI_COMM_WORLD);
     writer *fore = writer_in("fore", false), *back = writer_in("back", true);
     checkpoint_block_bytes = 1000;

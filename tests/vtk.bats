@@ -1,5 +1,6 @@
 # Other people's tools see the values that are in a state file: VTK's own readers, which are ParaView's, beside h5dump.
-# Wanted is a Python that has VTK: Debian's python3-vtk9 reads /VTKHDF, `pip install vtk` the XDMF files as well (WEFT_PYTHON names one).
+# Wanted is a Python that has VTK: Debian's python3-vtk9 reads /VTKHDF, `pip install vtk` the XDMF files as well (WEFT_PYTHON names
+# one).
 load helper
 
 python() {

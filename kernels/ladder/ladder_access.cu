@@ -75,8 +75,8 @@ template <typename V> __global__ void vector_copy(V *out, const V *in, int64_t v
 template <typename V> int launch_vectors(ladder_case *c)
 {
     const int64_t vectors = c->size * (int64_t)dtype_bytes(c->type) / (int64_t)sizeof(V);
-    vector_copy<V><<<ladder_access_blocks(vectors, THREADS), THREADS, 0, device_cuda_stream(c->stream)>>>((V *)ladder_access_arrays(c)->out,
-                                                                                                (const V *)ladder_access_arrays(c)->in, vectors);
+    vector_copy<V><<<ladder_access_blocks(vectors, THREADS), THREADS, 0, device_cuda_stream(c->stream)>>>(
+        (V *)ladder_access_arrays(c)->out, (const V *)ladder_access_arrays(c)->in, vectors);
     return cudaGetLastError();
 }
 
@@ -195,13 +195,17 @@ const int64_t percents[] = { 100, 75, 50, 25 };
 
 const ladder_rung rungs[] = {
     swept(rung("offsetRead", "a shifted warp touches one more sector", ladder_access_offset_prepare, ladder_access_offset,
-               ladder_access_offset_verify, LADDER_ACCESS_READ), OFFSET, offsets, 34),
-    swept(rung("offsetWrite", "partial sectors wait in L2", ladder_access_offset_prepare, ladder_access_offset, ladder_access_offset_verify,
-               LADDER_ACCESS_WRITE), OFFSET, offsets, 34),
-    swept(rung("strideRead", "sectors read, cells used", ladder_access_stride_prepare, ladder_access_stride, ladder_access_stride_verify,
-               LADDER_ACCESS_READ), STRIDE, offsets + 1, 33),
+               ladder_access_offset_verify, LADDER_ACCESS_READ),
+          OFFSET, offsets, 34),
+    swept(rung("offsetWrite", "partial sectors wait in L2", ladder_access_offset_prepare, ladder_access_offset,
+               ladder_access_offset_verify, LADDER_ACCESS_WRITE),
+          OFFSET, offsets, 34),
+    swept(rung("strideRead", "sectors read, cells used", ladder_access_stride_prepare, ladder_access_stride,
+               ladder_access_stride_verify, LADDER_ACCESS_READ),
+          STRIDE, offsets + 1, 33),
     swept(rung("strideWrite", "each partial sector costs a read too", ladder_access_stride_prepare, ladder_access_stride,
-               ladder_access_stride_verify, LADDER_ACCESS_WRITE), STRIDE, offsets + 1, 33),
+               ladder_access_stride_verify, LADDER_ACCESS_WRITE),
+          STRIDE, offsets + 1, 33),
     swept(rung("unroll", "independent loads a thread", prepare_copy, run_unroll, verify_copy), UNROLL, loads, 4),
     swept(rung("vector", "bytes a load", prepare_vector, run_vector, verify_copy), WIDTH_BYTES, widths, 3),
     rung("loadCached", "through L1 and L2, the default", prepare_copy, run_hint, verify_copy, CACHED),
@@ -211,8 +215,10 @@ const ladder_rung rungs[] = {
     rows("rowsPacked", "odd rows start anywhere in a line", LADDER_ACCESS_PACKED),
     rows("rowsPitched", "every row on 512 bytes", LADDER_ACCESS_PITCHED),
     swept(window("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL), LADDER_ACCESS_WINDOW_BYTES, windows, 8),
-    swept(window("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING), LADDER_ACCESS_WINDOW_BYTES, windows, 8),
-    swept(window("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING), LADDER_ACCESS_HIT_PERCENT, percents, 4),
+    swept(window("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING), LADDER_ACCESS_WINDOW_BYTES,
+          windows, 8),
+    swept(window("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING), LADDER_ACCESS_HIT_PERCENT, percents,
+          4),
     rung("arrayOfStructures", "unwanted fields travel along", ladder_access_fields_prepare, ladder_access_fields,
          ladder_access_fields_verify, LADDER_ACCESS_ARRAY_OF_STRUCTURES),
     rung("structureOfArrays", "each field dense", ladder_access_fields_prepare, ladder_access_fields, ladder_access_fields_verify,

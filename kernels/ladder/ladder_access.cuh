@@ -24,7 +24,9 @@ static inline int ladder_access_launch(ladder_case *c, ladder_access_kernel<floa
     const unsigned blocks = ladder_access_blocks(threads, LADDER_ACCESS_THREADS);
     switch (c->type) {
     case DTYPE_F32: f32<<<blocks, LADDER_ACCESS_THREADS, 0, stream>>>((float *)a->out, (const float *)a->in, c->size, step); break;
-    case DTYPE_F64: f64<<<blocks, LADDER_ACCESS_THREADS, 0, stream>>>((double *)a->out, (const double *)a->in, c->size, step); break;
+    case DTYPE_F64:
+        f64<<<blocks, LADDER_ACCESS_THREADS, 0, stream>>>((double *)a->out, (const double *)a->in, c->size, step);
+        break;
     }
     return cudaGetLastError();
 }

@@ -78,7 +78,8 @@ double row_sectors(const ladder_case *c)
 
 /* ---- the window ---- */
 
-template <typename T> __global__ void __launch_bounds__(THREADS) add_window(T *out, const T *in, const T *window, unsigned chunks, int64_t n)
+template <typename T> __global__ void __launch_bounds__(THREADS)
+    add_window(T *out, const T *in, const T *window, unsigned chunks, int64_t n)
 {
     const int64_t first = (int64_t)blockIdx.x * CHUNK + threadIdx.x;
     const int64_t again = (int64_t)(blockIdx.x % chunks) * CHUNK + threadIdx.x;
@@ -99,7 +100,8 @@ int64_t window_cells(const ladder_case *c)
     return cells > 0 ? cells : (int64_t)CHUNK;
 }
 
-/* What the window needs of L2 is set aside, or as much as may be; then the window, for kernels on this stream. Zero bytes take both back. */
+/* What the window needs of L2 is set aside, or as much as may be; then the window, for kernels on this stream. Zero bytes take both
+ * back. */
 cudaError_t declare_window(const ladder_case *c, void *base, size_t bytes)
 {
     const cudaStream_t stream = device_cuda_stream(c->stream);
@@ -107,7 +109,8 @@ cudaError_t declare_window(const ladder_case *c, void *base, size_t bytes)
     int set_aside = 0, most = 0;
     cudaError_t e = cudaDeviceGetAttribute(&set_aside, cudaDevAttrMaxPersistingL2CacheSize, c->d->ordinal);
     if (e == cudaSuccess) e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxAccessPolicyWindowSize, c->d->ordinal);
-    if (e == cudaSuccess) e = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes < (size_t)set_aside ? bytes : (size_t)set_aside);
+    if (e == cudaSuccess)
+        e = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes < (size_t)set_aside ? bytes : (size_t)set_aside);
     if (e != cudaSuccess) return e;
     memset(&policy, 0, sizeof policy);
     policy.accessPolicyWindow.base_ptr = base;
@@ -152,7 +155,8 @@ int ladder_access_rows(ladder_case *c)
 {
     const ladder_arrays *a = arrays(c);
     const int64_t row = c->value[LADDER_ACCESS_ROW_CELLS], rows = rows_of(c), pitch = pitch_cells(c);
-    const dim3 block(ROW_X, ROW_Y), grid((unsigned)((rows + ROW_Y - 1) / ROW_Y), (unsigned)((row + ROW_X * LOADS - 1) / (ROW_X * LOADS)));
+    const dim3 block(ROW_X, ROW_Y),
+        grid((unsigned)((rows + ROW_Y - 1) / ROW_Y), (unsigned)((row + ROW_X * LOADS - 1) / (ROW_X * LOADS)));
     const cudaStream_t stream = device_cuda_stream(c->stream);
     switch (c->type) {
     case DTYPE_F32: copy_rows<<<grid, block, 0, stream>>>((float *)a->out, (const float *)a->in, row, rows, pitch); break;
@@ -172,7 +176,8 @@ int ladder_access_window_prepare(ladder_case *c)
     ladder_access_foretell(c, (stream + window) / 2, stream);
     const int code = ladder_arrays_prepare(c, c->size + window_cells(c), c->size);
     if (code || c->rung->variant == LADDER_ACCESS_NORMAL) return code;
-    return declare_window(c, (char *)arrays(c)->in + (size_t)c->size * dtype_bytes(c->type), (size_t)window_cells(c) * dtype_bytes(c->type));
+    return declare_window(c, (char *)arrays(c)->in + (size_t)c->size * dtype_bytes(c->type),
+                          (size_t)window_cells(c) * dtype_bytes(c->type));
 }
 
 int ladder_access_window(ladder_case *c)
@@ -182,10 +187,12 @@ int ladder_access_window(ladder_case *c)
     const cudaStream_t stream = device_cuda_stream(c->stream);
     switch (c->type) {
     case DTYPE_F32:
-        add_window<<<blocks, THREADS, 0, stream>>>((float *)a->out, (const float *)a->in, (const float *)a->in + c->size, chunks, c->size);
+        add_window<<<blocks, THREADS, 0, stream>>>((float *)a->out, (const float *)a->in, (const float *)a->in + c->size, chunks,
+                                                   c->size);
         break;
     case DTYPE_F64:
-        add_window<<<blocks, THREADS, 0, stream>>>((double *)a->out, (const double *)a->in, (const double *)a->in + c->size, chunks, c->size);
+        add_window<<<blocks, THREADS, 0, stream>>>((double *)a->out, (const double *)a->in, (const double *)a->in + c->size, chunks,
+                                                   c->size);
         break;
     }
     return cudaGetLastError();
@@ -206,6 +213,7 @@ void ladder_access_window_destroy(ladder_case *c)
 const char *ladder_access_window_missing(device *d)
 {
     int set_aside = 0;
-    if (cudaDeviceGetAttribute(&set_aside, cudaDevAttrMaxPersistingL2CacheSize, d->ordinal) == cudaSuccess && set_aside > 0) return nullptr;
+    if (cudaDeviceGetAttribute(&set_aside, cudaDevAttrMaxPersistingL2CacheSize, d->ordinal) == cudaSuccess && set_aside > 0)
+        return nullptr;
     return "this GPU sets no part of its L2 aside";
 }

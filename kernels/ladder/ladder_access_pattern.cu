@@ -39,7 +39,8 @@ template <typename T> __global__ void offset_write(T *out, const T *in, int64_t 
 void offset_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const ladder_case *c = (const ladder_case *)context;
-    ladder_random(t, out, first + (c->rung->variant == LADDER_ACCESS_READ ? c->value[LADDER_ACCESS_OFFSET] : 0), count, LADDER_SEED);
+    ladder_random(t, out, first + (c->rung->variant == LADDER_ACCESS_READ ? c->value[LADDER_ACCESS_OFFSET] : 0), count,
+                  LADDER_SEED);
 }
 
 /* ---- stride: the warp's cells lie apart ---- */
@@ -140,8 +141,9 @@ int ladder_access_offset_prepare(ladder_case *c)
 int ladder_access_offset(ladder_case *c)
 {
     const int64_t offset = c->value[LADDER_ACCESS_OFFSET];
-    return c->rung->variant == LADDER_ACCESS_READ ? ladder_access_launch(c, offset_read<float>, offset_read<double>, c->size, offset)
-                                                  : ladder_access_launch(c, offset_write<float>, offset_write<double>, c->size, offset);
+    return c->rung->variant == LADDER_ACCESS_READ
+               ? ladder_access_launch(c, offset_read<float>, offset_read<double>, c->size, offset)
+               : ladder_access_launch(c, offset_write<float>, offset_write<double>, c->size, offset);
 }
 
 int ladder_access_offset_verify(ladder_case *c, ladder_verdict *v)
@@ -163,8 +165,9 @@ int ladder_access_stride_prepare(ladder_case *c)
 int ladder_access_stride(ladder_case *c)
 {
     const int64_t stride = c->value[LADDER_ACCESS_STRIDE];
-    return c->rung->variant == LADDER_ACCESS_READ ? ladder_access_launch(c, stride_read<float>, stride_read<double>, c->size, stride)
-                                                  : ladder_access_launch(c, stride_write<float>, stride_write<double>, c->size, stride);
+    return c->rung->variant == LADDER_ACCESS_READ
+               ? ladder_access_launch(c, stride_read<float>, stride_read<double>, c->size, stride)
+               : ladder_access_launch(c, stride_write<float>, stride_write<double>, c->size, stride);
 }
 
 int ladder_access_stride_verify(ladder_case *c, ladder_verdict *v)

@@ -33,7 +33,10 @@ struct step_fma_f64 { /* DFMA */
 /* What a forgotten suffix does: with 0.001 instead of 0.001f, C computes in double and rounds back. F2F, DFMA, F2F. */
 struct step_literal {
     typedef float cell;
-    static __device__ __forceinline__ float device(float x, float f, float s) { return (float)__fma_rn((double)x, (double)f, (double)s); }
+    static __device__ __forceinline__ float device(float x, float f, float s)
+    {
+        return (float)__fma_rn((double)x, (double)f, (double)s);
+    }
     static float host(float x, float f, float s) { return (float)fma((double)x, (double)f, (double)s); }
 };
 
@@ -165,7 +168,8 @@ int ladder_arith_chains_enqueue(ladder_case *c)
 {
     const ladder_arith *s = (const ladder_arith *)c->state;
     const cudaStream_t stream = device_cuda_stream(c->stream);
-    const float2 even = make_float2((float)factor_even, (float)summand_even), odd = make_float2((float)factor_odd, (float)summand_odd);
+    const float2 even = make_float2((float)factor_even, (float)summand_even),
+                 odd = make_float2((float)factor_odd, (float)summand_odd);
     const unsigned granularity = (unsigned)c->value[LADDER_ARITH_GRANULARITY];
     float *out = (float *)s->out;
     const float *in = (const float *)s->in;

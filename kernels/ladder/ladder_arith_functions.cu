@@ -64,10 +64,14 @@ template <int F> __device__ __forceinline__ float apply(float x, float a)
 }
 
 /* The same sums on both sides: argument number `cell` of a block before its first step, and the length of a step. */
-__host__ __device__ __forceinline__ float first_argument(int cell, float from, float to) { return from + (to - from) / CELLS * (float)cell; }
+__host__ __device__ __forceinline__ float first_argument(int cell, float from, float to)
+{
+    return from + (to - from) / CELLS * (float)cell;
+}
 __host__ __device__ __forceinline__ float step_length(float from, float to) { return (to - from) / CELLS / STEPS; }
 
-template <int F, bool KEEP> __global__ void __launch_bounds__(THREADS) evaluate(uint32_t *out, float *results, float from, float to, float a)
+template <int F, bool KEEP> __global__ void __launch_bounds__(THREADS)
+    evaluate(uint32_t *out, float *results, float from, float to, float a)
 {
     const float step = step_length(from, to);
     float x[CHAINS];
@@ -97,7 +101,8 @@ template <bool KEEP> int launch(ladder_case *c, float *results)
         evaluate<LADDER_ARITH_DIVIDE, KEEP>, evaluate<LADDER_ARITH_DIVIDE_FAST, KEEP>, evaluate<LADDER_ARITH_SQRT_DIVIDE, KEEP>,
         evaluate<LADDER_ARITH_RSQRT, KEEP>,
     };
-    kernel[c->rung->variant]<<<KEEP ? 1 : s->blocks, THREADS, 0, stream>>>((uint32_t *)s->out, results, f->from, f->to, (float)numerator);
+    kernel[c->rung->variant]<<<KEEP ? 1 : s->blocks, THREADS, 0, stream>>>((uint32_t *)s->out, results, f->from, f->to,
+                                                                           (float)numerator);
     return cudaGetLastError();
 }
 

@@ -1,13 +1,14 @@
-/* Several time steps in one pass over memory. A sweep of a small star does few flops a byte: memory is the limit, whatever the kernel,
- * and a copy the ceiling of a step. Computing STEPS steps of what is in registers moves the same bytes for STEPS times the work.
+/* Several time steps in one pass over memory. A sweep of a small star does few flops a byte: memory is the limit, whatever the
+ * kernel, and a copy the ceiling of a step. Computing STEPS steps of what is in registers moves the same bytes for STEPS times the
+ * work.
  *
  * The strip: a warp owns 128 columns and walks down the rows. Each level keeps, in registers, the last two rows of the level
  * before it; a row that arrives completes the row above it one level on. Neighbours in x are the next lane's, by shuffle: no shared
- * memory, no barrier. The price: the outermost column of either side is wrong after one level, STEPS of them after the last, so a strip
- * stores 128 - 2 STEPS columns; and a chunk of rows computes 2 STEPS rows more than it stores.
+ * memory, no barrier. The price: the outermost column of either side is wrong after one level, STEPS of them after the last, so a
+ * strip stores 128 - 2 STEPS columns; and a chunk of rows computes 2 STEPS rows more than it stores.
  *
- * What it lacks, and production has (fused_strip_cuda.cuh): rows asked for well ahead, through a ring in shared memory; strips of 256
- * columns; any radius and any side. */
+ * What it lacks, and production has (fused_strip_cuda.cuh): rows asked for well ahead, through a ring in shared memory; strips of
+ * 256 columns; any radius and any side. */
 #include <string.h>
 
 #include "device_cuda.h"
@@ -28,7 +29,8 @@ template <> __device__ __forceinline__ double weight<double>(int i) { return wei
 
 template <int STEPS> constexpr int HALO = (STEPS + V - 1) / V * V; /* whole vectors */
 
-template <typename T, int STEPS> __global__ void __launch_bounds__(32) strip(T *next, const T *cur, int64_t pitch, int64_t nx, int64_t ny)
+template <typename T, int STEPS> __global__ void __launch_bounds__(32)
+    strip(T *next, const T *cur, int64_t pitch, int64_t nx, int64_t ny)
 {
     constexpr int STORED = CELLS - 2 * HALO<STEPS>, PIECE = vector_cells<T>;
     const int64_t x = (int64_t)blockIdx.x * STORED - HALO<STEPS> + threadIdx.x * V, y0 = (int64_t)blockIdx.y * CHUNK_ROWS;
@@ -72,8 +74,8 @@ template <typename T, int STEPS> cudaError_t launch(ladder_case *c)
     const field_shape *f = &s->shape;
     const unsigned stored = CELLS - 2 * HALO<STEPS>;
     const dim3 grid((unsigned)((f->nx + stored - 1) / stored), (unsigned)((f->ny + CHUNK_ROWS - 1) / CHUNK_ROWS));
-    strip<T, STEPS><<<grid, 32, 0, device_cuda_stream(c->stream)>>>((T *)field_at(f, s->next, 0, 0), (const T *)field_at(f, s->cur, 0, 0),
-                                                                    f->pitch, f->nx, f->ny);
+    strip<T, STEPS><<<grid, 32, 0, device_cuda_stream(c->stream)>>>((T *)field_at(f, s->next, 0, 0),
+                                                                    (const T *)field_at(f, s->cur, 0, 0), f->pitch, f->nx, f->ny);
     return cudaGetLastError();
 }
 
@@ -110,7 +112,8 @@ int prepare_strip(ladder_case *c)
     float f32[POINTS];
     for (int i = 0; i < POINTS; i++) f32[i] = (float)s->op.weight[i];
     cudaError_t e = cudaMemcpyToSymbolAsync(weight_f32, f32, sizeof f32, 0, cudaMemcpyHostToDevice, stream);
-    if (e == cudaSuccess) e = cudaMemcpyToSymbolAsync(weight_f64, s->op.weight, sizeof weight_f64, 0, cudaMemcpyHostToDevice, stream);
+    if (e == cudaSuccess)
+        e = cudaMemcpyToSymbolAsync(weight_f64, s->op.weight, sizeof weight_f64, 0, cudaMemcpyHostToDevice, stream);
     return e == cudaSuccess ? cudaStreamSynchronize(stream) : e;
 }
 

@@ -1,5 +1,6 @@
-/* Several time steps, the same on every device: `steps` sweeps of a star of radius 1 over random data in a periodic plane. A repetition
- * starts with the fill of the ghosts, as a program's step does. All rungs give the bits of as many of the host's single sweeps. */
+/* Several time steps, the same on every device: `steps` sweeps of a star of radius 1 over random data in a periodic plane. A
+ * repetition starts with the fill of the ghosts, as a program's step does. All rungs give the bits of as many of the host's single
+ * sweeps. */
 #ifndef LADDER_FUSED_H
 #define LADDER_FUSED_H
 

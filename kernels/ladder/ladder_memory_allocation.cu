@@ -42,7 +42,10 @@ int release(ladder_case *c, void *p)
     return cudaErrorInvalidValue;
 }
 
-void right_data(const void *, dtype t, int64_t first, int64_t count, void *out) { ladder_random(t, out, first, count, LADDER_SEED); }
+void right_data(const void *, dtype t, int64_t first, int64_t count, void *out)
+{
+    ladder_random(t, out, first, count, LADDER_SEED);
+}
 
 } // namespace
 

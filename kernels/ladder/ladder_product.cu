@@ -101,7 +101,8 @@ template <typename T> struct tiles {
     T b[2][DEPTH][EDGE];
 };
 
-template <typename T> __device__ __forceinline__ void keep(tiles<T> &own, int which, int t, const ladder_four<T> &of_a, const ladder_four<T> &of_b)
+template <typename T>
+__device__ __forceinline__ void keep(tiles<T> &own, int which, int t, const ladder_four<T> &of_a, const ladder_four<T> &of_b)
 {
 #pragma unroll
     for (int m = 0; m < GROUP; m++) own.a[which][t % 2 * GROUP + m][t / 2] = of_a.u[m];

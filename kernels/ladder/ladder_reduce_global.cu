@@ -112,5 +112,8 @@ int ladder_reduce_unroll2(ladder_case *c) { return trees(c, unrolled<word32, 2>,
 int ladder_reduce_unroll4(ladder_case *c) { return trees(c, unrolled<word32, 4>, unrolled<word64, 4>, 4); }
 int ladder_reduce_unroll8(ladder_case *c) { return trees(c, unrolled<word32, 8>, unrolled<word64, 8>, 8); }
 int ladder_reduce_unrolled_last_warp(ladder_case *c) { return trees(c, unrolled_last_warp<word32>, unrolled_last_warp<word64>, 8); }
-int ladder_reduce_unrolled_completely(ladder_case *c) { return trees(c, unrolled_completely<word32>, unrolled_completely<word64>, 8); }
+int ladder_reduce_unrolled_completely(ladder_case *c)
+{
+    return trees(c, unrolled_completely<word32>, unrolled_completely<word64>, 8);
+}
 int ladder_reduce_sized_by_template(ladder_case *c) { return trees(c, sized_by_template<word32>, sized_by_template<word64>, 8); }

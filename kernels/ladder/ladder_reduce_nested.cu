@@ -32,7 +32,8 @@ template <typename W> __global__ void __launch_bounds__(BLOCK) nested(W *result,
 
 template <typename W> int launch(const ladder_reduce *s, cudaStream_t stream)
 {
-    nested<W><<<blocks_for(s->padded_words), BLOCK, 0, stream>>>((W *)s->result, (W *)s->partial, (const W *)s->data, s->padded_words);
+    nested<W>
+        <<<blocks_for(s->padded_words), BLOCK, 0, stream>>>((W *)s->result, (W *)s->partial, (const W *)s->data, s->padded_words);
     return cudaGetLastError();
 }
 

@@ -159,7 +159,9 @@ static int message_prepare(ladder_case *c)
     c->size = s->buffer_cells;
     c->work = 2 * (double)buffer_bytes;
     int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, buffer_bytes, &s->buffer);
-    if (!code) code = what == PACK ? ladder_poison(c, s->buffer, buffer_bytes) : ladder_fill_random(c, s->buffer, s->buffer_cells, LADDER_ROOFLINE_BUFFER);
+    if (!code)
+        code = what == PACK ? ladder_poison(c, s->buffer, buffer_bytes)
+                            : ladder_fill_random(c, s->buffer, s->buffer_cells, LADDER_ROOFLINE_BUFFER);
     if (code) return code;
     switch (what) {
     case PACK: return field_create(c, &s->cur, LADDER_ROOFLINE_CUR);
@@ -192,7 +194,8 @@ static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 
 
 #define BYTES_OF(ceiling_) .unit = LADDER_BYTES, .ceiling = ceiling_
 #define RADII(values, count) .sweep = LADDER_ROOFLINE_RADIUS, .sweep_count = count, .sweep_values = values
-#define SWEEP .prepare = sweep_prepare, .enqueue = sweep, .verify = ladder_roofline_verify_sweep, .destroy = destroy, BYTES_OF("copy")
+#define SWEEP \
+    .prepare = sweep_prepare, .enqueue = sweep, .verify = ladder_roofline_verify_sweep, .destroy = destroy, BYTES_OF("copy")
 #define REDUCTION .prepare = reduce_prepare, .destroy = destroy, BYTES_OF("read"), .ignores = 1u << LADDER_ROOFLINE_RADIUS
 #define MESSAGE .prepare = message_prepare, .destroy = destroy, BYTES_OF("copy"), RADII(powers, 4)
 
@@ -229,9 +232,11 @@ static const ladder_parameter cuda_parameters[] = { PARAMETERS(16384, 16384) };
 static const char shows[] = "every production kernel under copy, read and fma";
 
 const ladder_family ladder_roofline_host = {
-    DEVICE_HOST, "roofline", shows, { "f32", "f64" }, host_parameters, LADDER_ROOFLINE_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    DEVICE_HOST, "roofline", shows, { "f32", "f64" }, host_parameters, LADDER_ROOFLINE_PARAMETERS, rungs,
+    sizeof rungs / sizeof rungs[0],
 };
 
 const ladder_family ladder_roofline_cuda = {
-    DEVICE_CUDA, "roofline", shows, { "f32", "f64" }, cuda_parameters, LADDER_ROOFLINE_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    DEVICE_CUDA, "roofline", shows, { "f32", "f64" }, cuda_parameters, LADDER_ROOFLINE_PARAMETERS, rungs,
+    sizeof rungs / sizeof rungs[0],
 };

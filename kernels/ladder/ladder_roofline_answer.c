@@ -142,7 +142,8 @@ static int compare_result(ladder_case *c, uint64_t wanted, ladder_verdict *v)
     int code = c->d->copy(c->d, &found, s->result, sizeof found, c->stream);
     if (!code) code = c->d->stream_sync(c->d, c->stream);
     ladder_right(v);
-    if (!code && found != wanted) ladder_wrong(v, "the result is %016llx, not %016llx", (unsigned long long)found, (unsigned long long)wanted);
+    if (!code && found != wanted)
+        ladder_wrong(v, "the result is %016llx, not %016llx", (unsigned long long)found, (unsigned long long)wanted);
     return code;
 }
 
@@ -188,7 +189,8 @@ static void pack_answer(const void *context, dtype t, int64_t first, int64_t cou
         const box b = s->piece[p].cells;
         const int64_t from = s->piece[p].offset, width = box_width(b);
         for (int64_t i = most(first, from); i < least(first + count, from + box_cells(b)); i++)
-            random_cell(t, LADDER_ROOFLINE_CUR, content_index(&s->shape, b.x0 + (i - from) % width, b.y0 + (i - from) / width), out, i - first);
+            random_cell(t, LADDER_ROOFLINE_CUR, content_index(&s->shape, b.x0 + (i - from) % width, b.y0 + (i - from) / width), out,
+                        i - first);
     }
 }
 

@@ -73,7 +73,8 @@ int run_strided(ladder_case *c)
         strided<<<STRIDE_BLOCKS, STRIDE_THREADS, 0, stream>>>((uint32_t *)a->out, (const uint32_t *)a->in, stride);
         break;
     case DTYPE_F64:
-        strided<<<STRIDE_BLOCKS, STRIDE_THREADS, 0, stream>>>((unsigned long long *)a->out, (const unsigned long long *)a->in, stride);
+        strided<<<STRIDE_BLOCKS, STRIDE_THREADS, 0, stream>>>((unsigned long long *)a->out, (const unsigned long long *)a->in,
+                                                              stride);
         break;
     }
     return cudaGetLastError();
@@ -287,7 +288,10 @@ int run_flow(ladder_case *c)
     return cudaGetLastError();
 }
 
-void answer_flow(const void *, dtype t, int64_t first, int64_t count, void *out) { ladder_random(t, out, first, count, LADDER_SEED); }
+void answer_flow(const void *, dtype t, int64_t first, int64_t count, void *out)
+{
+    ladder_random(t, out, first, count, LADDER_SEED);
+}
 int verify_flow(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_flow, v); }
 
 /* ---- the table ---- */

@@ -72,7 +72,9 @@ static int sweep(ladder_case *c)
         } else {
             double *next = field_at(f, s->next, 0, 0);
             const double *cur = field_at_const(f, s->cur, 0, 0);
-            (kind == LINE_ROWS ? rows_line_f64 : kind == PLANE_ROWS ? rows_plane_f64 : columns_f64)(next, cur, f->pitch, part, s->op.weight);
+            (kind == LINE_ROWS    ? rows_line_f64
+             : kind == PLANE_ROWS ? rows_plane_f64
+                                  : columns_f64)(next, cur, f->pitch, part, s->op.weight);
         }
     }
     return 0;

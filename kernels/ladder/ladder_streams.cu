@@ -70,7 +70,8 @@ void answer(const void *context, dtype t, int64_t first, int64_t count, void *ou
 
 } // namespace
 
-int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, int turn, cudaStream_t s)
+int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, int turn,
+                         cudaStream_t s)
 {
     const double c = ladder_streams_summand(turn);
     switch (t) {
@@ -80,7 +81,8 @@ int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, i
     return cudaGetLastError();
 }
 
-int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps, int turns, ladder_verdict *v)
+int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps, int turns,
+                           ladder_verdict *v)
 {
     const way w = { first, steps, turns };
     return ladder_compare(c, device_data, cells, answer, &w, v);
@@ -108,7 +110,8 @@ constexpr unsigned only(unsigned used) { return ~used; }
 constexpr unsigned bit(int parameter) { return 1u << parameter; }
 
 constexpr ladder_rung rung(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
-                           int (*verify)(ladder_case *, ladder_verdict *), void (*destroy)(ladder_case *), int variant, unsigned used)
+                           int (*verify)(ladder_case *, ladder_verdict *), void (*destroy)(ladder_case *), int variant,
+                           unsigned used)
 {
     ladder_rung r = {};
     r.name = name;
@@ -150,7 +153,8 @@ constexpr ladder_rung trap(const char *name, const char *why, int variant)
                 ladder_streams_order_destroy, variant, order_uses);
 }
 
-constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *), unsigned used)
+constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
+                           unsigned used)
 {
     return rung(name, why, prepare, enqueue, ladder_streams_wait_verify, ladder_streams_wait_destroy, 0, used);
 }
@@ -170,8 +174,9 @@ constexpr ladder_rung urgent(const char *name, const char *why, int variant)
 
 constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    ladder_rung r = rung(name, why, ladder_streams_staged_prepare, enqueue, ladder_streams_staged_verify, ladder_streams_staged_destroy, 0,
-                         bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CHUNKS) | bit(LADDER_STREAMS_BYTES));
+    ladder_rung r =
+        rung(name, why, ladder_streams_staged_prepare, enqueue, ladder_streams_staged_verify, ladder_streams_staged_destroy, 0,
+             bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CHUNKS) | bit(LADDER_STREAMS_BYTES));
     r.unit = LADDER_BYTES;
     r.ceiling = "both";
     return swept(r, LADDER_STREAMS_CHUNKS, chunk_counts, 7);
@@ -188,7 +193,8 @@ const ladder_rung rungs[] = {
     urgent("urgentIdle", "a small kernel on an idle GPU", LADDER_STREAMS_IDLE),
     urgent("urgentSame", "behind a full GPU, same priority", LADDER_STREAMS_SAME_PRIORITY),
     urgent("urgentHigh", "behind a full GPU, high priority", LADDER_STREAMS_HIGH_PRIORITY),
-    launches("launchStream", "dependent small kernels, one stream", ladder_streams_wait_prepare_launches, ladder_streams_wait_launch),
+    launches("launchStream", "dependent small kernels, one stream", ladder_streams_wait_prepare_launches,
+             ladder_streams_wait_launch),
     launches("launchEvents", "two streams that wait in turn", ladder_streams_wait_prepare_launches, ladder_streams_wait_events),
     launches("launchGraph", "the same kernels as one graph", ladder_streams_wait_prepare_graph, ladder_streams_wait_graph),
     wait("hostFunction", "GPU and CPU in turn, by callback", ladder_streams_wait_prepare_callback, ladder_streams_wait_function,

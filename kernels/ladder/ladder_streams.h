@@ -38,14 +38,21 @@ int ladder_streams_host_team(int threads, int (*each)(void *context, int index),
 #ifdef __CUDACC__
 
 /* out[i] = the chain from in[i mod in_cells], for i < blocks * threads; out may be in. */
-int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, int turn, cudaStream_t s);
-/* Compares `cells` device cells, which started as random ones first, first + 1, ..., with `turns` times `steps` steps from there. */
-int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps, int turns, ladder_verdict *v);
+int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, int turn,
+                         cudaStream_t s);
+/* Compares `cells` device cells, which started as random ones first, first + 1, ..., with `turns` times `steps` steps from
+ * there. */
+int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps, int turns,
+                           ladder_verdict *v);
 /* A graph of what `enqueue` puts on c->stream, captured. */
 int ladder_streams_capture(ladder_case *c, int (*enqueue)(ladder_case *c), cudaGraphExec_t *out);
 
 /* ladder_streams_order.cu: independent chains on several streams */
-enum { LADDER_STREAMS_PLAIN, LADDER_STREAMS_TRAP_LEGACY, LADDER_STREAMS_TRAP_PER_THREAD, LADDER_STREAMS_TRAP_NON_BLOCKING, LADDER_STREAMS_GRAPH };
+enum {
+    LADDER_STREAMS_PLAIN,
+    LADDER_STREAMS_TRAP_LEGACY, LADDER_STREAMS_TRAP_PER_THREAD, LADDER_STREAMS_TRAP_NON_BLOCKING,
+    LADDER_STREAMS_GRAPH,
+};
 int ladder_streams_order_prepare(ladder_case *c);
 int ladder_streams_order_depth(ladder_case *c);
 int ladder_streams_order_breadth(ladder_case *c);
@@ -57,7 +64,8 @@ void ladder_streams_order_destroy(ladder_case *c);
 
 /* ladder_streams_wait.cu: what launching, waiting and calling back cost */
 enum { LADDER_STREAMS_IDLE, LADDER_STREAMS_SAME_PRIORITY, LADDER_STREAMS_HIGH_PRIORITY }; /* variants of `urgent` */
-int ladder_streams_wait_prepare_launches(ladder_case *c); /* for launch, events, graph: `kernels` short chains, one after the other */
+/* For launch, events, graph: `kernels` short chains, one after the other. */
+int ladder_streams_wait_prepare_launches(ladder_case *c);
 int ladder_streams_wait_prepare_graph(ladder_case *c);
 int ladder_streams_wait_launch(ladder_case *c);
 int ladder_streams_wait_events(ladder_case *c);

@@ -63,8 +63,12 @@ int run(ladder_case *c, stage what, int chunk)
     }
     const double summand = ladder_streams_summand(0);
     switch (c->type) {
-    case DTYPE_F32: square_kernel<<<blocks, THREADS, 0, s>>>((float *)t->out + first, (const float *)t->in + first, cells, (float)summand); break;
-    case DTYPE_F64: square_kernel<<<blocks, THREADS, 0, s>>>((double *)t->out + first, (const double *)t->in + first, cells, summand); break;
+    case DTYPE_F32:
+        square_kernel<<<blocks, THREADS, 0, s>>>((float *)t->out + first, (const float *)t->in + first, cells, (float)summand);
+        break;
+    case DTYPE_F64:
+        square_kernel<<<blocks, THREADS, 0, s>>>((double *)t->out + first, (const double *)t->in + first, cells, summand);
+        break;
     }
     return cudaGetLastError();
 }

@@ -196,7 +196,8 @@ int ladder_streams_wait_prepare_urgent(ladder_case *c)
     code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, c->d->ordinal);
     l->load_blocks = 2 * sms * LOAD_WAVES;
     if (!code) code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, LOAD_THREADS * dtype_bytes(c->type), &l->load_in);
-    if (!code) code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, (size_t)l->load_blocks * LOAD_THREADS * dtype_bytes(c->type), &l->load_out);
+    if (!code)
+        code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, (size_t)l->load_blocks * LOAD_THREADS * dtype_bytes(c->type), &l->load_out);
     return code ? code : ladder_fill_random(c, l->load_in, LOAD_THREADS, LADDER_STREAMS_SEED);
 }
 
@@ -207,7 +208,9 @@ int ladder_streams_wait_load(ladder_case *c)
     if (l->load_blocks == 0) return cudaSuccess;
     int code = cudaStreamSynchronize(l->stream[1]);
     if (!code) code = cudaEventRecord(l->begun, l->stream[1]);
-    if (!code) code = ladder_streams_chain(l->type, l->load_out, l->load_in, LOAD_THREADS, l->load_blocks, LOAD_THREADS, LOAD_STEPS, 0, l->stream[1]);
+    if (!code)
+        code = ladder_streams_chain(l->type, l->load_out, l->load_in, LOAD_THREADS, l->load_blocks, LOAD_THREADS, LOAD_STEPS, 0,
+                                    l->stream[1]);
     return code ? code : cudaEventSynchronize(l->begun);
 }
 
@@ -228,7 +231,8 @@ void load_answer(const void *context, dtype t, int64_t first, int64_t count, voi
 {
     const size_t word_bytes = dtype_bytes(t);
     for (int64_t i = 0; i < count; i++)
-        memcpy((char *)out + (size_t)i * word_bytes, (const char *)context + (size_t)((first + i) % LOAD_THREADS) * word_bytes, word_bytes);
+        memcpy((char *)out + (size_t)i * word_bytes, (const char *)context + (size_t)((first + i) % LOAD_THREADS) * word_bytes,
+               word_bytes);
 }
 
 int verify_load(ladder_case *c, ladder_verdict *v)
