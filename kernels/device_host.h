@@ -79,6 +79,17 @@ static inline void device_host_stream(void *restrict to, const void *restrict fr
 static inline void device_host_stream_end(void) {}
 #endif
 
+/* Asks for the lines of `bytes` at `from` + ahead, into L2 or on into L1; outside the allocation too, which no prefetch minds. */
+static inline __attribute__((always_inline)) void device_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes,
+                                                                       bool to_l2)
+{
+    const uintptr_t at = (uintptr_t)from + (uintptr_t)ahead_bytes, line = DEVICE_HOST_LINE_BYTES;
+    if (to_l2)
+        for (uintptr_t i = at & -line; i < at + bytes; i += line) __builtin_prefetch((const void *)i, 0, 2);
+    else
+        for (uintptr_t i = at & -line; i < at + bytes; i += line) __builtin_prefetch((const void *)i);
+}
+
 int stencil_host_bind(device *d, const stencil *op);
 int stencil_host_variants(device *d);
 const char *stencil_host_variant_name(device *d, int variant);

@@ -156,8 +156,8 @@ static void enter(const strip *s, int64_t y, box row)
     const char *const from = field_at_const(s->shape, s->cur, row.x0, y);
     const size_t bytes = (size_t)box_width(row) * s->cell_bytes;
     const ptrdiff_t ahead_bytes = 2 * s->shape->pitch * (ptrdiff_t)s->cell_bytes;
-    stencil_host_prefetch(from, ahead_bytes, bytes, false);
-    if (s->prev) stencil_host_prefetch(field_at_const(s->shape, s->prev, row.x0, y - s->reach_y), ahead_bytes, bytes, false);
+    device_host_prefetch(from, ahead_bytes, bytes, false);
+    if (s->prev) device_host_prefetch(field_at_const(s->shape, s->prev, row.x0, y - s->reach_y), ahead_bytes, bytes, false);
     if (s->in_place) return;
     memcpy(at(s, 0, row.x0, y), from, bytes);
     ghost_columns(s, 0, y, row);

@@ -109,8 +109,8 @@ static TARGET STENCIL_HOST_INLINE void NAME(columns)(stencil_form form, int r, i
         for (int64_t y = b.y0; y < b.y1; y++) {
             const int64_t at = field_index(s->shape, x, y);
             const size_t bytes = (size_t)count * sizeof(VECTOR);
-            stencil_host_prefetch((const CELL *)s->cur + at, s->ahead_bytes, bytes, s->ahead_to_l2);
-            if (s->prev) stencil_host_prefetch((const CELL *)s->prev + at, s->prev_ahead_bytes, bytes, s->ahead_to_l2);
+            device_host_prefetch((const CELL *)s->cur + at, s->ahead_bytes, bytes, s->ahead_to_l2);
+            if (s->prev) device_host_prefetch((const CELL *)s->prev + at, s->prev_ahead_bytes, bytes, s->ahead_to_l2);
             NAME(block)(form, r, count, s, at, 0, LANES);
         }
 }

@@ -91,8 +91,8 @@ static STENCIL_HOST_INLINE void NAME(row)(stencil_form form, int r, const stenci
         const CELL *before = prev ? prev + i : NULL;
         m = stencil_host_least(n - i, ROW_BLOCK_CELLS - (int64_t)((uintptr_t)(out + i) / sizeof(CELL) % ROW_BLOCK_CELLS));
         if (m == ROW_BLOCK_CELLS) {
-            stencil_host_prefetch(cur + i, s->ahead_bytes, sizeof sum, s->ahead_to_l2);
-            if (prev) stencil_host_prefetch(before, s->prev_ahead_bytes, sizeof sum, s->ahead_to_l2);
+            device_host_prefetch(cur + i, s->ahead_bytes, sizeof sum, s->ahead_to_l2);
+            if (prev) device_host_prefetch(before, s->prev_ahead_bytes, sizeof sum, s->ahead_to_l2);
             NAME(chain)(form, r, sum, cur + i, pitch, w, ROW_BLOCK_CELLS);
             NAME(finish)(s, out + i, sum, before, beta, ROW_BLOCK_CELLS);
         } else {

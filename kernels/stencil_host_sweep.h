@@ -27,14 +27,4 @@ stencil_host_kernel *stencil_host_block(dtype t, stencil_form form);
 
 static STENCIL_HOST_INLINE int64_t stencil_host_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Asks for `bytes` at `from` + ahead; beyond the end of the field too, which no prefetch minds. */
-static STENCIL_HOST_INLINE void stencil_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes, bool to_l2)
-{
-    const uintptr_t at = (uintptr_t)from + (uintptr_t)ahead_bytes;
-    if (to_l2)
-        for (size_t i = 0; i < bytes; i += DEVICE_HOST_LINE_BYTES) __builtin_prefetch((const void *)(at + i), 0, 2);
-    else
-        for (size_t i = 0; i < bytes; i += DEVICE_HOST_LINE_BYTES) __builtin_prefetch((const void *)(at + i));
-}
-
 #endif

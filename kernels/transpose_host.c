@@ -4,7 +4,11 @@
  * small squares are turned in registers on the way into the buffer, which stays in L1. No prefetcher follows a column of
  * tiles: rows are asked for by hand some way ahead, less far where the pitch puts all of them into one set of the cache.
  * What is only stored, and is larger than the caches, goes past them, in whole lines whatever the alignment of a row of
- * `to`: a line streamed in two parts costs several times one. Threads share out the rows of `to`. */
+ * `to`: a line streamed in two parts costs several times one. Threads share out the rows of `to`.
+ *
+ * Two things were measured to pay with a large L2 (an Intel Xeon's; README.md) and not with a small one: prefetches that
+ * stop there; and, where the rows of a tile share their sets and throw each other out, copying wide pieces of rows, which
+ * the hardware's prefetchers do follow, to where they lie well, before they are turned. */
 #include "device_host.h"
 
 enum {
@@ -12,15 +16,19 @@ enum {
     TILE_RUN_BYTES = 256,  /* of a row of `to` */
     AHEAD_ROWS = 32,
     AHEAD_ROWS_ALIASED = 16,
-    ALIAS_BYTES = 4096
+    ALIAS_BYTES = 4096,
+    LARGE_L2_BYTES = 1 << 21,
+    PIECE_ALIAS_BYTES = 1 << 14,
+    PIECE_BYTES = 1 << 11,     /* of a row of `from` */
+    PIECE_RUN_BYTES = 1 << 9,  /* of a row of `to` */
+    PIECE_AHEAD_ROWS = 2
 };
 
-/* Asks for the bytes that lie so far ahead; outside the matrix too, which no prefetch minds. */
-static inline void prefetch(const void *from, int64_t ahead_bytes, size_t bytes)
-{
-    const uintptr_t at = (uintptr_t)from + (uintptr_t)ahead_bytes, line = DEVICE_HOST_LINE_BYTES;
-    for (uintptr_t i = at & -line; i < at + bytes; i += line) __builtin_prefetch((const void *)i);
-}
+typedef struct plan {
+    int flags;
+    bool streams;  /* stores go past the caches */
+    bool large_l2;
+} plan;
 
 static inline void turn_f32(float *const *col, int64_t r, const float *in, int64_t pitch)
 {
@@ -68,17 +76,21 @@ int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, i
     (void)s;
     const device_host *h = (const device_host *)d;
     const size_t working_bytes = 2 * (size_t)rows * (size_t)cols * dtype_bytes(t);
-    const bool streams = !(flags & TRANSPOSE_ADD) && working_bytes > h->far_cache_bytes;
+    const plan p = {
+        .flags = flags,
+        .streams = !(flags & TRANSPOSE_ADD) && working_bytes > h->far_cache_bytes,
+        .large_l2 = h->near_cache_bytes >= LARGE_L2_BYTES,
+    };
     const box all = box_make(0, rows, 0, cols);
     const int team = device_host_team(d, box_cells(all));
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
         switch (t) {
-        case DTYPE_F32: part_f32(to, to_pitch, from, from_pitch, part, flags, streams); break;
-        case DTYPE_F64: part_f64(to, to_pitch, from, from_pitch, part, flags, streams); break;
+        case DTYPE_F32: part_f32(to, to_pitch, from, from_pitch, part, &p); break;
+        case DTYPE_F64: part_f64(to, to_pitch, from, from_pitch, part, &p); break;
         }
-        if (streams) device_host_stream_end();
+        if (p.streams) device_host_stream_end();
     }
     return 0;
 }

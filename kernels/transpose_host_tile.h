@@ -8,47 +8,55 @@ enum {
     NAME(LINE_CELLS) = DEVICE_HOST_LINE_BYTES / sizeof(CELL),
     NAME(TILE_ROWS) = TILE_RUN_BYTES / sizeof(CELL),
     NAME(TILE_COLS) = TILE_READ_BYTES / sizeof(CELL),
-    NAME(HELD_CELLS) = NAME(TILE_ROWS) + 2 * NAME(LINE_CELLS)
+    NAME(HELD_CELLS) = NAME(TILE_ROWS) + 2 * NAME(LINE_CELLS),
+    NAME(PIECE_ROWS) = PIECE_RUN_BYTES / sizeof(CELL),
+    NAME(PIECE_COLS) = PIECE_BYTES / sizeof(CELL),
+    NAME(PIECE_PITCH) = NAME(PIECE_COLS) + NAME(LINE_CELLS) /* its rows share no sets */
 };
 
-/* The columns of `from` in a tile: rows x cols cells, column c to col[c]. */
-static inline void NAME(turn_tile)(CELL *const *col, CELL *from, int64_t pitch, int64_t rows, int64_t cols, int flags)
+/* rows x cols cells, column c to col[c]. ahead_bytes: from a row to the one to ask for meanwhile, 0 for none. */
+static inline void NAME(turn_tile)(CELL *const *col, const CELL *from, int64_t pitch, int64_t rows, int64_t cols,
+                                   int64_t ahead_bytes, bool to_l2)
 {
-    const int64_t square_rows = rows & -SQUARE, square_cols = cols & -SQUARE, pitch_bytes = pitch * (int64_t)sizeof(CELL);
-    const int64_t ahead_bytes = pitch_bytes * (pitch_bytes % ALIAS_BYTES == 0 ? AHEAD_ROWS_ALIASED : AHEAD_ROWS);
+    const int64_t square_rows = rows & -SQUARE, square_cols = cols & -SQUARE;
     for (int64_t r = 0; r < rows; r++) {
-        CELL *in = from + r * pitch;
-        prefetch(in, ahead_bytes, TILE_READ_BYTES);
+        const CELL *in = from + r * pitch;
+        if (ahead_bytes != 0) device_host_prefetch(in, ahead_bytes, TILE_READ_BYTES, to_l2);
         if (r < square_rows && r % SQUARE == 0)
             for (int64_t c = 0; c < square_cols; c += SQUARE) TURN(col + c, r, in + c, pitch);
         for (int64_t c = r < square_rows ? square_cols : 0; c < cols; c++) col[c][r] = in[c];
     }
-    if (flags & TRANSPOSE_INCREMENT_SOURCE)
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t c = 0; c < cols; c++) from[r * pitch + c] += 1;
+}
+
+static inline void NAME(increment)(CELL *from, int64_t pitch, int64_t rows, int64_t cols)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++) from[r * pitch + c] += 1;
 }
 
 /* At most TILE_COLS columns of `from`, that is rows of `to`, from top to bottom. Rows of `to` start anywhere in a line; the
  * cells of an unfinished line wait in front of col[c] for the next tile, so that only whole lines are streamed. */
-static void NAME(columns)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, int64_t rows, int64_t cols, int flags,
-                          bool streams)
+static void NAME(columns)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, int64_t rows, int64_t cols, const plan *p)
 {
     _Alignas(64) CELL held[NAME(TILE_COLS)][NAME(HELD_CELLS)];
     CELL *col[NAME(TILE_COLS)];
+    const int64_t pitch_bytes = from_pitch * (int64_t)sizeof(CELL);
+    const int64_t ahead_bytes = pitch_bytes * (pitch_bytes % ALIAS_BYTES == 0 ? AHEAD_ROWS_ALIASED : AHEAD_ROWS);
     for (int64_t c = 0; c < cols; c++)
         col[c] = held[c] + (uintptr_t)(to + c * to_pitch) / sizeof(CELL) % NAME(LINE_CELLS);
     for (int64_t r = 0; r < rows; r += NAME(TILE_ROWS)) {
         const int64_t n = rows - r < NAME(TILE_ROWS) ? rows - r : NAME(TILE_ROWS);
-        NAME(turn_tile)(col, from + r * from_pitch, from_pitch, n, cols, flags);
+        NAME(turn_tile)(col, from + r * from_pitch, from_pitch, n, cols, ahead_bytes, p->large_l2);
+        if (p->flags & TRANSPOSE_INCREMENT_SOURCE) NAME(increment)(from + r * from_pitch, from_pitch, n, cols);
         for (int64_t c = 0; c < cols; c++) {
             CELL *out = to + c * to_pitch + r;
-            if (streams) {
+            if (p->streams) {
                 const int64_t waiting = col[c] - held[c], first = r == 0 ? waiting : 0;
                 const int64_t last = r + n == rows ? waiting + n : n;
                 device_host_stream(out - waiting + first, held[c] + first, (size_t)(last - first) * sizeof *out);
                 if (r + n < rows) memcpy(held[c], held[c] + n, (size_t)waiting * sizeof *out);
-            } else if (flags & TRANSPOSE_ADD) {
-                prefetch(out, TILE_RUN_BYTES, TILE_RUN_BYTES);
+            } else if (p->flags & TRANSPOSE_ADD) {
+                device_host_prefetch(out, TILE_RUN_BYTES, TILE_RUN_BYTES, false);
                 for (int64_t i = 0; i < n; i++) out[i] += col[c][i];
             } else {
                 memcpy(out, col[c], (size_t)n * sizeof *out);
@@ -57,12 +65,42 @@ static void NAME(columns)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_p
     }
 }
 
-/* b: x counts rows, y columns of `from`, that is, b is a box of `to`. */
-static void NAME(part)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, box b, int flags, bool streams)
+/* At most PIECE_COLS columns of `from`, whose pieces of rows are copied first. Rows of `to` start on lines and are streamed. */
+static void NAME(pieces)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, int64_t rows, int64_t cols, const plan *p)
 {
-    for (int64_t c = b.y0; c < b.y1; c += NAME(TILE_COLS))
-        NAME(columns)(to + c * to_pitch + b.x0, to_pitch, from + b.x0 * from_pitch + c, from_pitch, box_width(b),
-                      b.y1 - c < NAME(TILE_COLS) ? b.y1 - c : NAME(TILE_COLS), flags, streams);
+    _Alignas(64) CELL piece[NAME(PIECE_ROWS)][NAME(PIECE_PITCH)], held[NAME(TILE_COLS)][NAME(PIECE_ROWS) + NAME(LINE_CELLS)];
+    CELL *col[NAME(TILE_COLS)];
+    for (int64_t c = 0; c < NAME(TILE_COLS); c++) col[c] = held[c];
+    for (int64_t r = 0; r < rows; r += NAME(PIECE_ROWS)) {
+        const int64_t n = rows - r < NAME(PIECE_ROWS) ? rows - r : NAME(PIECE_ROWS);
+        for (int64_t k = 0; k < n; k++) {
+            CELL *in = from + (r + k) * from_pitch;
+            const size_t bytes = (size_t)cols * sizeof *in;
+            device_host_prefetch(in, PIECE_AHEAD_ROWS * from_pitch * (int64_t)sizeof *in, bytes, true);
+            memcpy(piece[k], in, bytes);
+            if (p->flags & TRANSPOSE_INCREMENT_SOURCE) NAME(increment)(in, from_pitch, 1, cols);
+        }
+        for (int64_t first = 0; first < cols; first += NAME(TILE_COLS)) {
+            const int64_t width = cols - first < NAME(TILE_COLS) ? cols - first : NAME(TILE_COLS);
+            NAME(turn_tile)(col, piece[0] + first, NAME(PIECE_PITCH), n, width, 0, false);
+            for (int64_t c = 0; c < width; c++)
+                device_host_stream(to + (first + c) * to_pitch + r, held[c], (size_t)n * sizeof *to);
+        }
+    }
+}
+
+/* b: x counts rows, y columns of `from`, that is, b is a box of `to`. */
+static void NAME(part)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, box b, const plan *p)
+{
+    const uintptr_t first = (uintptr_t)(to + b.y0 * to_pitch + b.x0), pitch_bytes = (uintptr_t)to_pitch * sizeof(CELL);
+    const bool whole_lines = (first | pitch_bytes) % DEVICE_HOST_LINE_BYTES == 0;
+    const bool aliased = (uintptr_t)from_pitch * sizeof(CELL) % PIECE_ALIAS_BYTES == 0;
+    const bool wide = p->streams && p->large_l2 && whole_lines && aliased;
+    const int64_t width = wide ? NAME(PIECE_COLS) : NAME(TILE_COLS);
+    for (int64_t c = b.y0; c < b.y1; c += width) {
+        CELL *const out = to + c * to_pitch + b.x0, *const in = from + b.x0 * from_pitch + c;
+        (wide ? NAME(pieces) : NAME(columns))(out, to_pitch, in, from_pitch, box_width(b), b.y1 - c < width ? b.y1 - c : width, p);
+    }
 }
 
 #undef CELL

@@ -29,7 +29,8 @@ static void any_rectangle(bool streams)
     const int64_t sides[] = { 1, 2, 31, 32, 33, 64, 97 };
     const int count = sizeof sides / sizeof *sides;
     device *d = device_host_create(3);
-    if (streams) ((device_host *)d)->far_cache_bytes = 0;
+    device_host *h = (device_host *)d;
+    if (streams) h->far_cache_bytes = 0;
     for (int t = DTYPE_F32; t <= DTYPE_F64; t++)
         for (int flags = 0; flags < 4; flags++) {
             for (int r = 0; r < count; r++)
@@ -38,6 +39,12 @@ static void any_rectangle(bool streams)
             check(d, (dtype)t, 40009, 1, 0, flags);
             check(d, (dtype)t, 1, 40009, 3, flags);
             check(d, (dtype)t, 40009, 2, 1, flags);
+            for (int large_l2 = 0; large_l2 < 2; large_l2++) { /* rows that share their sets in the caches */
+                h->near_cache_bytes = large_l2 ? SIZE_MAX : 1;
+                check(d, (dtype)t, 320, 4096, 0, flags);
+                check(d, (dtype)t, 144, 8192, 0, flags);
+                check(d, (dtype)t, 131, 4096, 0, flags); /* rows of `to` begin anywhere */
+            }
         }
     device_destroy(&d);
 }
