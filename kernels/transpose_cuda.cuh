@@ -37,7 +37,7 @@ template <typename T, way WAY> struct tile_shape {
     static constexpr int V_IN = STREAMS ? vector_cells<T> : 1, V_OUT = WAY == CELLS ? 1 : vector_cells<T>;
     static constexpr int THREADS = F32 == (WAY == ALIGNED) ? 256 : 512;
     /* at least so many blocks of a plain transpose on an SM: what the registers are capped for */
-    static constexpr int BLOCKS = WAY == ALIGNED ? (F32 ? 5 : 4) : (F32 ? 2 : 3);
+    static constexpr int BLOCKS = WAY == ALIGNED ? (F32 ? 5 : 4) : 3;
 };
 
 /* What is read leaves L2 last. */
