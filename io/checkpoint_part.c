@@ -132,6 +132,17 @@ bool checkpoint_parse_fingerprint(const char *text, uint64_t *fingerprint)
     return true;
 }
 
+/* HDF5 reads as zeros what is not in the file, however much that is. */
+static bool is_all_there(hid_t dataset, const checkpoint_field *f, dtype type)
+{
+    const uint64_t bytes = (uint64_t)f->nx * (uint64_t)f->ny * dtype_bytes(type);
+    const hid_t how = H5Dget_create_plist(dataset);
+    const H5D_layout_t layout = H5Pget_layout(how);
+    H5Pclose(how);
+    if (layout != H5D_CONTIGUOUS) return H5Dget_storage_size(dataset) > 0; /* repacked by other programs, perhaps compressed */
+    return H5Dget_storage_size(dataset) == bytes && H5Dget_offset(dataset) != HADDR_UNDEF;
+}
+
 checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type,
                                           hid_t *dataset, uint64_t *fingerprint, char *why, size_t why_bytes)
 {
@@ -154,6 +165,8 @@ checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const ch
                                  (long long)f->nx);
     else if (H5Tequal(file_type, checkpoint_h5_file_type(type)) <= 0)
         status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s is not of type %s", path, name, dtype_name(type));
+    else if (!is_all_there(*dataset, f, type))
+        status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s has no data, or not all of it", path, name);
     else {
         char *text = checkpoint_attribute_text(*dataset, "fingerprint", 64);
         if (!checkpoint_parse_fingerprint(text, fingerprint))

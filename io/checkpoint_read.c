@@ -24,6 +24,12 @@ bool checkpoint_get_integer(hid_t object, const char *name, int64_t *out)
     return ok;
 }
 
+/* More cells than any run has (NUMERICS) would overflow what is counted from them. */
+static bool plausible(const hsize_t shape[2])
+{
+    return shape[0] >= 1 && shape[1] >= 1 && shape[0] <= ((hsize_t)1 << 60) / shape[1];
+}
+
 /* nx, ny and type from the dataset itself. */
 static bool read_shape(hid_t file, const char *name, checkpoint_info *info)
 {
@@ -35,7 +41,7 @@ static bool read_shape(hid_t file, const char *name, checkpoint_info *info)
     const int dims = H5Sget_simple_extent_ndims(space);
     const bool f32 = H5Tequal(type, checkpoint_h5_file_type(DTYPE_F32)) > 0;
     const bool ok = (dims == 1 || dims == 2) && H5Sget_simple_extent_dims(space, dims == 1 ? shape + 1 : shape, NULL) >= 0
-                    && (f32 || H5Tequal(type, checkpoint_h5_file_type(DTYPE_F64)) > 0);
+                    && plausible(shape) && (f32 || H5Tequal(type, checkpoint_h5_file_type(DTYPE_F64)) > 0);
     info->type = f32 ? DTYPE_F32 : DTYPE_F64;
     info->ny = (int64_t)shape[0];
     info->nx = (int64_t)shape[1];
@@ -70,7 +76,8 @@ checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_in
 
     const char *const first = strcmp(info->kind, "transpose") == 0 ? "/fields/a" : "/fields/u";
     if (!read_shape(file, first, info))
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no dataset %s of type f32 or f64", path, first);
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no dataset %s of type f32 or f64, of 1 to 2^60 cells",
+                               path, first);
     return CHECKPOINT_OK;
 }
 

@@ -347,6 +347,43 @@ static void sound_with_more_in_it(void **state)
     checkpoint_info_free(&r.info);
 }
 
+/* The field is replaced by one of a shape that is not there. */
+static void resize(hid_t file, hsize_t ny, hsize_t nx, bool chunked)
+{
+    const hsize_t shape[2] = { ny, nx }, chunk[2] = { 64, 64 };
+    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, shape, NULL);
+    H5Ldelete(file, "/fields/u", H5P_DEFAULT);
+    if (chunked) H5Pset_chunk(layout, 2, chunk);
+    const hid_t dataset = H5Dcreate2(file, "/fields/u", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    assert_true(dataset >= 0 && checkpoint_put_text(dataset, "fingerprint", "0123456789abcdef"));
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Pclose(layout);
+    H5Ldelete(file, "/checksums", H5P_DEFAULT);
+}
+
+static void terabytes_of_nothing(hid_t file) { resize(file, 1 << 20, 1 << 20, false); }
+static void pieces_of_nothing(hid_t file) { resize(file, 1 << 20, 1 << 20, true); }
+static void more_than_can_be_counted(hid_t file) { resize(file, (hsize_t)1 << 40, (hsize_t)1 << 40, true); }
+
+static void larger_than_its_data(void **state)
+{
+    (void)state;
+    const struct {
+        void (*change)(hid_t);
+        const char *part;
+    } cases[] = { { terabytes_of_nothing, "has no data" },
+                  { pieces_of_nothing, "has no data" },
+                  { more_than_can_be_counted, "2^60 cells" } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        checkpoint_report r;
+        edit(cases[i].change);
+        assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why), CHECKPOINT_DAMAGED);
+        if (!strstr(why, cases[i].part)) fail_msg("\"%s\" does not say \"%s\"", why, cases[i].part);
+        checkpoint_info_free(&r.info);
+    }
+}
+
 static void other_shape_or_type(void **state)
 {
     (void)state;
@@ -371,6 +408,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(flips_by_chance, look_first, look_no_more),
         cmocka_unit_test_setup_teardown(cuts_by_chance, look_first, look_no_more),
         cmocka_unit_test(other_files), cmocka_unit_test(missing_parts), cmocka_unit_test(sound_with_more_in_it),
+        cmocka_unit_test(larger_than_its_data),
         cmocka_unit_test(other_shape_or_type),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
