@@ -8,7 +8,11 @@
  *
  * Blocks that send come first, so that blocks that wait never keep them from starting; they are few. Every block counts itself
  * when it ends, and all blocks of all exchanges so far tell the exchange's number: the quotient changes when the last block has
- * ended, all have read it by then, and nobody waits for the count. */
+ * ended, all have read it by then, and nobody waits for the count.
+ *
+ * Where exchanges follow one another, the next one's blocks take the places of this one's as these end, and wait there until all
+ * have (programmatic launch, sm_90): 160 KiB to and from two neighbours take 5.2 us, by plain launches 6.6. Put in place from the
+ * beginning on they are in the way: 6.6. */
 #include "device_cuda.h"
 #include "flag_cuda.cuh"
 #include "vector_cuda.cuh"
@@ -97,6 +101,14 @@ template <typename U> __device__ __forceinline__ void receive(const link &l, U *
     }
 }
 
+/* Waits until all that was enqueued before is done and seen. */
+__device__ __forceinline__ void work_before_done()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 template <typename T> __global__ void __launch_bounds__(THREADS) exchange_kernel(T *field, const __grid_constant__ links all)
 {
     using vector = typename vector16<T>::type;
@@ -104,6 +116,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) exchange_kernel
     int k = 0;
     while (k + 1 < all.count && blockIdx.x >= (sends ? all.of[k + 1].send_first : all.of[k + 1].receive_first)) k++;
     const link &l = all.of[k];
+    work_before_done();
     const uint64_t done = *(volatile uint64_t *)l.done;
     const unsigned part = blockIdx.x - (sends ? l.send_first : l.receive_first);
     if (sends) {
@@ -135,7 +148,8 @@ template <typename T> side side_of(const field_shape *f, box b)
     return s;
 }
 
-template <typename T> cudaError_t launch(const field_shape *f, T *field, const device_link *given, int count, cudaStream_t stream)
+template <typename T>
+cudaError_t launch(const field_shape *f, T *field, const device_link *given, int count, cudaStream_t stream, bool follows)
 {
     links all = {};
     unsigned blocks = 0;
@@ -161,18 +175,22 @@ template <typename T> cudaError_t launch(const field_shape *f, T *field, const d
         blocks += all.of[i].blocks;
     }
     if (count == 0) return cudaSuccess;
-    exchange_kernel<T><<<blocks, THREADS, 0, stream>>>(field, all);
-    return cudaGetLastError();
+    cudaLaunchAttribute follow = {};
+    follow.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    follow.val.programmaticStreamSerializationAllowed = 1;
+    const cudaLaunchConfig_t config = { blocks, THREADS, 0, stream, &follow, follows ? 1u : 0u };
+    return cudaLaunchKernelEx(&config, exchange_kernel<T>, field, all);
 }
 
 } // namespace
 
-int links_cuda_exchange(device *, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
+int links_cuda_exchange(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
 {
     const cudaStream_t stream = device_cuda_stream(s);
+    const bool follows = ((const device_cuda *)d)->follows;
     switch (f->type) {
-    case DTYPE_F32: return launch<float>(f, (float *)field, links, count, stream);
-    case DTYPE_F64: return launch<double>(f, (double *)field, links, count, stream);
+    case DTYPE_F32: return launch<float>(f, (float *)field, links, count, stream, follows);
+    case DTYPE_F64: return launch<double>(f, (double *)field, links, count, stream, follows);
     }
     return cudaErrorInvalidValue;
 }
