@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "message.h"
 #include "transport.h"
 
 struct halo {
@@ -73,10 +74,25 @@ static box box_beside(const field_shape *f, int depth, int direction, bool ghost
 
 box halo_ghosts(const field_shape *f, int depth, int direction) { return box_beside(f, depth, direction, true); }
 
+size_t halo_field_bytes(const device *d, const field_shape *f)
+{
+    return d->kind == DEVICE_CUDA ? (size_t)message_block_bytes((int64_t)f->bytes) : f->bytes;
+}
+
+#ifdef WEFT_DEBUG
+static const char *asked_fault(void) { return getenv("WEFT_FAULT"); }
+#else
+static const char *asked_fault(void) { return NULL; }
+#endif
+
+/* Between rows of ghosts lie ghosts beside them and padding. Where only rows are cut nobody else sends those, and the boundary fill
+ * writes them afterwards. A fault is put into what is unpacked. */
 static transport_link make_link(const decomp *dec, const field_shape *f, int depth, int direction)
 {
-    return (transport_link){ .rank = dec->neighbour[direction], .direction = direction,
-                             .send = box_beside(f, depth, direction, false), .receive = halo_ghosts(f, depth, direction) };
+    const box send = box_beside(f, depth, direction, false);
+    return (transport_link){ .rank = dec->neighbour[direction], .direction = direction, .send = send,
+                             .receive = halo_ghosts(f, depth, direction),
+                             .contiguous = (box_height(send) <= 1 || dec->ranks_x == 1) && !asked_fault() };
 }
 
 #ifdef WEFT_DEBUG
@@ -95,7 +111,7 @@ static int find_link(const halo *h, bool corner)
 /* Falsifies the unpack list of the first transport, where links and pieces agree, for good. */
 static void break_halo(halo *h)
 {
-    const char *fault = getenv("WEFT_FAULT");
+    const char *fault = asked_fault();
     if (!fault || h->rank != 0 || h->exchanges != FAULT_EXCHANGE || h->transports == 0) return;
     const int face = find_link(h, false), corner = find_link(h, true);
     pack_piece *unpack = h->transport[0]->unpack;

@@ -1,12 +1,15 @@
 /* The halo exchange: every rank's boundary cells into its neighbours' ghosts, corners included, 8 neighbours in 2D.
  *
  *   halo_begin(h, field, s)   receives posted, boundary boxes packed on stream s (which must already be ordered after
- *                             the field's last update); returns at once
+ *                             the field's last update and whatever reads its ghosts); returns at once
  *   halo_progress(h)          optional, between pieces of other work: lets MPI move (cheap; host-side only)
  *   halo_end(h)               waits for the pack, sends, waits for the messages, unpacks on s; when it returns, the
  *                             unpack is *enqueued* on s, not done
+ * Where only rows are cut, messages go straight from the field into the ghosts: nothing is packed, and padding and ghosts between
+ * the rows that travel are overwritten with the neighbour's.
  * One exchange at a time per halo. The thread that calls begin, progress and end may change between exchanges, not
- * within one. Ghosts outside the domain are the boundary fill's. Nothing is allocated after halo_create.
+ * within one. Ghosts outside the domain are the boundary fill's. Nothing is allocated after halo_create, except
+ * that MPI gets requests of its own for a field that is new to the halo.
  * Disadvantage: all messages of a transport share one pack and one unpack, so the slowest neighbour holds them all; and
  * a halo of several transports has a pack and an unpack for each. */
 #ifndef HALO_H
@@ -52,6 +55,9 @@ void halo_progress(halo *h);
 void halo_end(halo *h);
 /* halo_end that records `arrived` on s between the messages and the unpack; false where the transport does not part the two. */
 bool halo_end_parted(halo *h, device_event *arrived);
+
+/* How much device memory a field takes whose halo may go over aware: MPI may map it in other processes (message.h). */
+size_t halo_field_bytes(const device *d, const field_shape *f);
 
 /* The ghosts that the neighbour in that direction fills. */
 box halo_ghosts(const field_shape *f, int depth, int direction);

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "check.h"
+#include "decomp.h"
 
 message_buffer message_buffer_create(device *d, halo_transport t, int64_t bytes)
 {
@@ -40,4 +41,20 @@ void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t b
     assert(offset >= 0 && bytes >= 0 && offset + bytes <= b->bytes);
     if (b->mpi == b->kernel || bytes == 0) return;
     DEVICE_CHECK(b->d, b->d->copy(b->d, b->kernel + offset, b->mpi + offset, (size_t)bytes, s));
+}
+
+static int tag_of(int direction, int64_t piece) { return (int)piece * DECOMP_NEIGHBOURS + direction; }
+
+void message_send_init(const char *from, int64_t bytes, int rank, int direction, MPI_Comm comm, MPI_Request *request)
+{
+    for (int64_t p = 0; p < message_pieces(bytes); p++)
+        MPI_CHECK(MPI_Send_init(from + p * MESSAGE_PIECE_BYTES_MAX, message_piece_bytes(bytes, p), MPI_BYTE, rank,
+                                tag_of(direction, p), comm, &request[p]));
+}
+
+void message_recv_init(char *to, int64_t bytes, int rank, int direction, MPI_Comm comm, MPI_Request *request)
+{
+    for (int64_t p = 0; p < message_pieces(bytes); p++)
+        MPI_CHECK(MPI_Recv_init(to + p * MESSAGE_PIECE_BYTES_MAX, message_piece_bytes(bytes, p), MPI_BYTE, rank,
+                                tag_of(DECOMP_NEIGHBOURS - 1 - direction, p), comm, &request[p]));
 }

@@ -1,5 +1,5 @@
-/* Memory for messages, and how many bytes one MPI call may carry. Private to comm/, where halo and redist share it, and to the
- * benchmarks of the link.
+/* Memory for messages, how many bytes one MPI call may carry, and a message's requests. Private to comm/, where halo and redist
+ * share it, and to the benchmarks of the link.
  *
  * A buffer has two ends: kernels read and write `kernel`, MPI reads and writes `mpi`. On the host device, where MPI takes
  * device memory (aware), and where kernels reach pinned memory over the bus (mapped), both are the same memory and the moves
@@ -8,6 +8,7 @@
 #ifndef MESSAGE_H
 #define MESSAGE_H
 
+#include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,5 +58,10 @@ void message_buffer_destroy(message_buffer *b);
 /* Bytes [offset, offset + bytes): from the kernels' end to MPI's, or back; enqueued on s. */
 void message_buffer_to_mpi(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
 void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
+
+/* Persistent requests of the message to a neighbour in that direction, and of the one from it: message_pieces(bytes) of them.
+ * Pieces may be started in any order, so each has a tag of its own, and so has each direction: a rank may stand behind several. */
+void message_send_init(const char *from, int64_t bytes, int rank, int direction, MPI_Comm comm, MPI_Request *request);
+void message_recv_init(char *to, int64_t bytes, int rank, int direction, MPI_Comm comm, MPI_Request *request);
 
 #endif

@@ -125,7 +125,7 @@ static long exchange_known(const route *r, halo *h, const decomp *dec, const fie
     DEVICE_CHECK(d, d->stream_create(d, true, &s));
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, f->bytes, &mirror));
     for (int level = 0; level < PROBE_LEVELS; level++) {
-        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, f->bytes, &field[level]));
+        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, halo_field_bytes(d, f), &field[level]));
         fill_known(dec, f, level, mirror);
         DEVICE_CHECK(d, d->copy(d, field[level], mirror, f->bytes, s));
         DEVICE_CHECK(d, d->stream_sync(d, s));

@@ -3,7 +3,7 @@
  * A transport serves a subset of a rank's neighbours: its links. A halo holds a list of transports whose links together
  * are all its neighbours, and drives them in step: every begin, then progress as often as there is time, then every end.
  * Both ranks of a link must use the same transport for it.
- *   begin     enqueues what must leave on s; s is ordered after the field's last update
+ *   begin     enqueues what must leave on s; s is ordered after the field's last update and after whatever reads its ghosts
  *   progress  host-side only, never waits
  *   end       waits for the links' data and enqueues on s (begin's stream) whatever puts it into the ghosts; when it returns, the
  *             next begin may follow at once
@@ -24,7 +24,22 @@ typedef struct transport_link {
     int direction; /* as in decomp_dx, decomp_dy */
     box send;      /* own cells, own coordinates */
     box receive;   /* ghosts */
+    bool contiguous; /* each box may travel as one piece of memory, with whatever lies between its rows; so at both ends */
 } transport_link;
+
+/* Then a transport need not pack. All ranks do, or the few that do send the same bytes as those that pack. */
+static inline bool transport_all_contiguous(const transport_link *links, int count)
+{
+    int i = 0;
+    while (i < count && links[i].contiguous) i++;
+    return i == count;
+}
+
+/* From a box's first cell to its last in memory. */
+static inline int64_t transport_span_bytes(const field_shape *f, box b)
+{
+    return box_empty(b) ? 0 : ((box_height(b) - 1) * f->pitch + box_width(b)) * (int64_t)dtype_bytes(f->type);
+}
 
 typedef struct transport transport;
 struct transport {
@@ -44,6 +59,8 @@ typedef transport *transport_create(device *d, const field_shape *shape, const t
                                     char *why, size_t why_bytes);
 transport_create transport_staged_create, transport_aware_create, transport_mapped_create, transport_peer_create,
     transport_nccl_create;
+/* staged on the host and aware, where all links are contiguous; never NULL. */
+transport *transport_direct_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm);
 extern const bool transport_nccl_built; /* into this program; whether the library is here shows when it is asked for */
 
 #endif

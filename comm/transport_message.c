@@ -1,5 +1,6 @@
 /* The transports staged, aware and mapped: all boundary boxes packed by one kernel into one buffer, one MPI message a neighbour,
- * one kernel that unpacks. They differ only in the memory that MPI sees (message.h).
+ * one kernel that unpacks. They differ only in the memory that MPI sees (message.h). Where all boxes are contiguous nothing is
+ * packed: MPI takes them where they are (transport_direct.c), or staged copies them between there and pinned memory, a copy each.
  *
  * State, per exchange: IDLE -> begin -> PACKING -> (pack's event done) -> SENT -> end -> IDLE.
  * Invariant: no send is started before the pack's event is done; no receive before the last unpack has left its buffer.
@@ -29,6 +30,7 @@ typedef struct transport_message {
     field_shape shape;
     MPI_Comm comm; /* not owned */
     int requests;  /* of each direction; a message of many bytes has several */
+    bool contiguous; /* a copy a link instead of a pack and an unpack */
     pack_piece pack[PACK_PIECES_MAX];
     message_buffer out;
     MPI_Request *send; /* [requests] */
@@ -40,9 +42,6 @@ typedef struct transport_message {
     device_stream *stream;
 } transport_message;
 
-/* Pieces of one message may be started in any order, so each has a tag of its own. */
-static int piece_tag(int direction, int64_t piece) { return (int)piece * DECOMP_NEIGHBOURS + direction; }
-
 static MPI_Request *allocate_requests(int count)
 {
     MPI_Request *r = calloc((size_t)count + 1, sizeof *r); /* never of no bytes: NULL means failure */
@@ -50,25 +49,58 @@ static MPI_Request *allocate_requests(int count)
     return r;
 }
 
+static int64_t message_bytes(const transport_message *m, int link)
+{
+    const box b = m->pack[link].cells;
+    return m->contiguous ? transport_span_bytes(&m->shape, b) : box_cells(b) * (int64_t)dtype_bytes(m->shape.type);
+}
+
+/* In the buffers. */
+static int64_t message_at(const transport_message *m, int link)
+{
+    return m->pack[link].offset * (int64_t)dtype_bytes(m->shape.type);
+}
+
 static void make_requests(transport_message *m, const transport_link *links, int count)
 {
-    const int64_t cell_bytes = (int64_t)dtype_bytes(m->shape.type);
     int r = 0;
-    for (int i = 0; i < count; i++) m->requests += (int)message_pieces(box_cells(links[i].send) * cell_bytes);
+    for (int i = 0; i < count; i++) m->requests += (int)message_pieces(message_bytes(m, i));
     m->send = allocate_requests(m->requests);
     for (int side = 0; side < 2; side++) m->in[side].request = allocate_requests(m->requests);
     for (int i = 0; i < count; i++) {
-        const int64_t bytes = box_cells(links[i].send) * cell_bytes, start = m->pack[i].offset * cell_bytes;
-        for (int64_t p = 0; p < message_pieces(bytes); p++, r++) {
-            const int64_t at = start + p * MESSAGE_PIECE_BYTES_MAX;
-            const int piece_bytes = message_piece_bytes(bytes, p), rank = links[i].rank;
-            const int tag = piece_tag(links[i].direction, p), tag_back = piece_tag(DECOMP_NEIGHBOURS - 1 - links[i].direction, p);
-            MPI_CHECK(MPI_Send_init(m->out.mpi + at, piece_bytes, MPI_BYTE, rank, tag, m->comm, &m->send[r]));
-            for (int side = 0; side < 2; side++)
-                MPI_CHECK(MPI_Recv_init(m->in[side].buffer.mpi + at, piece_bytes, MPI_BYTE, rank, tag_back, m->comm,
-                                        &m->in[side].request[r]));
-        }
+        const int64_t bytes = message_bytes(m, i), at = message_at(m, i);
+        const int rank = links[i].rank, direction = links[i].direction;
+        for (int side = 0; side < 2; side++)
+            message_recv_init(m->in[side].buffer.mpi + at, bytes, rank, direction, m->comm, &m->in[side].request[r]);
+        message_send_init(m->out.mpi + at, bytes, rank, direction, m->comm, &m->send[r]);
+        r += (int)message_pieces(bytes);
     }
+}
+
+static void pack(transport_message *m)
+{
+    device *d = m->d;
+    for (int i = 0; m->contiguous && i < m->base.links; i++) {
+        const box b = m->pack[i].cells;
+        DEVICE_CHECK(d, d->copy(d, m->out.mpi + message_at(m, i), field_at_const(&m->shape, m->field, b.x0, b.y0),
+                                (size_t)message_bytes(m, i), m->stream));
+    }
+    if (m->contiguous) return;
+    DEVICE_CHECK(d, d->pack(d, &m->shape, m->field, m->out.kernel, m->pack, m->base.links, m->stream));
+    message_buffer_to_mpi(&m->out, 0, m->out.bytes, m->stream);
+}
+
+static void unpack(transport_message *m, const message_buffer *in)
+{
+    device *d = m->d;
+    for (int i = 0; m->contiguous && i < m->base.links; i++) {
+        const box b = m->base.unpack[i].cells;
+        DEVICE_CHECK(d, d->copy(d, field_at(&m->shape, m->field, b.x0, b.y0), in->mpi + message_at(m, i),
+                                (size_t)message_bytes(m, i), m->stream));
+    }
+    if (m->contiguous) return;
+    message_buffer_to_kernel(in, 0, in->bytes, m->stream);
+    DEVICE_CHECK(d, d->unpack(d, &m->shape, m->field, in->kernel, m->base.unpack, m->base.links, UNPACK_STORE, m->stream));
 }
 
 static void start_sends(transport_message *m)
@@ -102,8 +134,7 @@ static void message_begin(transport *t, void *field, device_stream *s)
     receive_side *in = &m->in[m->turn];
     if (in->recorded) DEVICE_CHECK(d, d->event_sync(d, in->unpacked));
     MPI_CHECK(MPI_Startall(m->requests, in->request));
-    DEVICE_CHECK(d, d->pack(d, &m->shape, field, m->out.kernel, m->pack, t->links, s));
-    message_buffer_to_mpi(&m->out, 0, m->out.bytes, s);
+    pack(m);
     DEVICE_CHECK(d, d->event_record(d, m->packed, s));
     m->state = PACKING;
     message_progress(t);
@@ -122,8 +153,7 @@ static void message_end(transport *t)
     MPI_CHECK(MPI_Waitall(m->requests, in->request, MPI_STATUSES_IGNORE));
     if (t->arrived) DEVICE_CHECK(d, d->event_record(d, t->arrived, m->stream));
     t->arrived = NULL;
-    message_buffer_to_kernel(&in->buffer, 0, in->buffer.bytes, m->stream);
-    DEVICE_CHECK(d, d->unpack(d, &m->shape, m->field, in->buffer.kernel, t->unpack, t->links, UNPACK_STORE, m->stream));
+    unpack(m, &in->buffer);
     DEVICE_CHECK(d, d->event_record(d, in->unpacked, m->stream));
     in->recorded = true;
     MPI_CHECK(MPI_Waitall(m->requests, m->send, MPI_STATUSES_IGNORE));
@@ -155,6 +185,9 @@ static transport *create(device *d, const field_shape *shape, const transport_li
                          MPI_Comm comm)
 {
     assert(count <= PACK_PIECES_MAX);
+    const bool contiguous = transport_all_contiguous(links, count);
+    if (contiguous && (memory == HALO_AWARE || d->kind == DEVICE_HOST))
+        return transport_direct_create(d, shape, links, count, comm);
     transport_message *m = calloc(1, sizeof *m);
     if (!m) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     m->base = (transport){ .begin = message_begin, .progress = message_progress, .end = message_end,
@@ -162,17 +195,18 @@ static transport *create(device *d, const field_shape *shape, const transport_li
     m->d = d;
     m->shape = *shape;
     m->comm = comm;
-    const int64_t cell_bytes = (int64_t)dtype_bytes(shape->type);
+    m->contiguous = contiguous && memory == HALO_STAGED;
+    const halo_transport buffers = m->contiguous ? HALO_MAPPED : memory; /* pinned memory alone */
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
-        m->pack[i] = (pack_piece){ links[i].send, bytes / cell_bytes };
-        m->base.unpack[i] = (pack_piece){ links[i].receive, bytes / cell_bytes };
-        bytes += message_align(box_cells(links[i].send) * cell_bytes);
+        m->pack[i] = (pack_piece){ links[i].send, bytes / (int64_t)dtype_bytes(shape->type) };
+        m->base.unpack[i] = (pack_piece){ links[i].receive, m->pack[i].offset };
+        bytes += message_align(message_bytes(m, i));
     }
-    m->out = message_buffer_create(d, memory, bytes);
+    m->out = message_buffer_create(d, buffers, bytes);
     DEVICE_CHECK(d, d->event_create(d, false, &m->packed));
     for (int side = 0; side < 2; side++) {
-        m->in[side].buffer = message_buffer_create(d, memory, bytes);
+        m->in[side].buffer = message_buffer_create(d, buffers, bytes);
         DEVICE_CHECK(d, d->event_create(d, false, &m->in[side].unpacked));
     }
     make_requests(m, links, count);

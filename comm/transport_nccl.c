@@ -1,5 +1,6 @@
 /* The transport nccl: all boundary boxes packed by one kernel, one grouped call of sends and receives, one unpack, all on
- * the exchange's stream, so that the host never waits.
+ * the exchange's stream, so that the host never waits. Where all boxes are contiguous they are sent and
+ * received where they are.
  *
  * NCCL has no tags: messages between two ranks match in the order of the calls. Two ranks may share several links (two ranks around
  * a periodic axis), so sends go out by rising direction of the sender, and receives are called in that same order, which is
@@ -132,6 +133,7 @@ typedef struct transport_nccl {
     transport base;
     device *d; /* not owned */
     field_shape shape;
+    bool contiguous; /* nothing is packed */
     pack_piece pack[PACK_PIECES_MAX];
     int rank[PACK_PIECES_MAX];
     message_buffer out, in;
@@ -142,22 +144,38 @@ typedef struct transport_nccl {
 
 static int64_t offset_bytes(const transport_nccl *n, int link) { return n->pack[link].offset * (int64_t)dtype_bytes(n->shape.type); }
 
-static size_t link_bytes(const transport_nccl *n, int link) { return (size_t)box_cells(n->pack[link].cells) * dtype_bytes(n->shape.type); }
+static size_t link_bytes(const transport_nccl *n, int link)
+{
+    const box b = n->pack[link].cells;
+    return n->contiguous ? (size_t)transport_span_bytes(&n->shape, b) : (size_t)box_cells(b) * dtype_bytes(n->shape.type);
+}
+
+static const void *sent_from(const transport_nccl *n, int link)
+{
+    const box b = n->pack[link].cells;
+    return n->contiguous ? field_at_const(&n->shape, n->field, b.x0, b.y0) : n->out.kernel + offset_bytes(n, link);
+}
+
+static void *received_at(const transport_nccl *n, int link)
+{
+    const box b = n->base.unpack[link].cells;
+    return n->contiguous ? field_at(&n->shape, n->field, b.x0, b.y0) : n->in.kernel + offset_bytes(n, link);
+}
 
 static void nccl_begin(transport *t, void *field, device_stream *s)
 {
     transport_nccl *n = (transport_nccl *)t;
     device *d = n->d;
     cudaStream_t stream = device_cuda_stream(s);
-    if (n->stream && n->stream != s) DEVICE_CHECK(d, d->event_wait(d, n->unpacked, s));
+    if (n->stream && n->stream != s && !n->contiguous) DEVICE_CHECK(d, d->event_wait(d, n->unpacked, s));
     n->stream = s;
     n->field = field;
-    DEVICE_CHECK(d, d->pack(d, &n->shape, field, n->out.kernel, n->pack, t->links, s));
+    if (!n->contiguous) DEVICE_CHECK(d, d->pack(d, &n->shape, field, n->out.kernel, n->pack, t->links, s));
     NCCL_CHECK(nccl.group_start());
     for (int i = 0; i < t->links; i++)
-        NCCL_CHECK(nccl.send(n->out.kernel + offset_bytes(n, i), link_bytes(n, i), ncclUint8, n->rank[i], everyone, stream));
+        NCCL_CHECK(nccl.send(sent_from(n, i), link_bytes(n, i), ncclUint8, n->rank[i], everyone, stream));
     for (int i = t->links - 1; i >= 0; i--)
-        NCCL_CHECK(nccl.recv(n->in.kernel + offset_bytes(n, i), link_bytes(n, i), ncclUint8, n->rank[i], everyone, stream));
+        NCCL_CHECK(nccl.recv(received_at(n, i), link_bytes(n, i), ncclUint8, n->rank[i], everyone, stream));
     NCCL_CHECK(nccl.group_end());
 }
 
@@ -167,6 +185,7 @@ static void nccl_end(transport *t)
 {
     transport_nccl *n = (transport_nccl *)t;
     device *d = n->d;
+    if (n->contiguous) return;
     DEVICE_CHECK(d, d->unpack(d, &n->shape, n->field, n->in.kernel, t->unpack, t->links, UNPACK_STORE, n->stream));
     DEVICE_CHECK(d, d->event_record(d, n->unpacked, n->stream));
 }
@@ -193,6 +212,7 @@ transport *transport_nccl_create(device *d, const field_shape *shape, const tran
     n->base = (transport){ .begin = nccl_begin, .progress = nccl_progress, .end = nccl_end, .destroy = nccl_destroy, .links = count };
     n->d = d;
     n->shape = *shape;
+    n->contiguous = transport_all_contiguous(links, count);
     const int64_t cell_bytes = (int64_t)dtype_bytes(shape->type);
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
@@ -200,7 +220,7 @@ transport *transport_nccl_create(device *d, const field_shape *shape, const tran
         n->rank[i] = links[i].rank;
         n->pack[i] = (pack_piece){ links[i].send, bytes / cell_bytes };
         n->base.unpack[i] = (pack_piece){ links[i].receive, bytes / cell_bytes };
-        bytes += message_align(box_cells(links[i].send) * cell_bytes);
+        if (!n->contiguous) bytes += message_align(box_cells(links[i].send) * cell_bytes);
     }
     n->out = message_buffer_create(d, HALO_NCCL, bytes);
     n->in = message_buffer_create(d, HALO_NCCL, bytes);

@@ -126,6 +126,7 @@ struct device {
     int (*stream_create)(device *d, bool high_priority, device_stream **out);
     int (*stream_destroy)(device *d, device_stream **s);
     int (*stream_sync)(device *d, device_stream *s);
+    int (*stream_done)(device *d, device_stream *s, bool *done); /* is all that was enqueued on it? */
     int (*event_create)(device *d, bool timed, device_event **out);
     int (*event_destroy)(device *d, device_event **e);
     int (*event_record)(device *d, device_event *e, device_stream *s);

@@ -107,6 +107,15 @@ static int stream_sync(device *d, device_stream *s)
     return checked(cudaStreamSynchronize(device_cuda_stream(s)));
 }
 
+static int stream_done(device *d, device_stream *s, bool *done)
+{
+    (void)d;
+    const cudaError_t e = cudaStreamQuery(device_cuda_stream(s));
+    *done = e == cudaSuccess;
+    const int code = checked(e);
+    return e == cudaErrorNotReady ? cudaSuccess : code;
+}
+
 static int event_create(device *d, bool timed, device_event **out)
 {
     cudaEvent_t event = NULL;
@@ -250,6 +259,7 @@ static const device functions = {
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_sync = stream_sync,
+    .stream_done = stream_done,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,

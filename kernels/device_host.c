@@ -165,6 +165,14 @@ static int stream_sync(device *d, device_stream *s)
     return 0;
 }
 
+static int stream_done(device *d, device_stream *s, bool *done)
+{
+    (void)d;
+    (void)s;
+    *done = true;
+    return 0;
+}
+
 static int event_create(device *d, bool timed, device_event **out)
 {
     (void)d;
@@ -300,6 +308,7 @@ device *device_host_create(int threads)
         .stream_create = stream_create,
         .stream_destroy = stream_destroy,
         .stream_sync = stream_sync,
+        .stream_done = stream_done,
         .event_create = event_create,
         .event_destroy = event_destroy,
         .event_record = event_record,

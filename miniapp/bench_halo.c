@@ -181,7 +181,7 @@ static int exchange_prepare(ladder_case *c)
         memcpy(c->missing, refused, sizeof c->missing);
         return 0;
     }
-    const int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, e->shape.bytes, &e->field);
+    const int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d, &e->shape), &e->field);
     e->host = malloc(e->shape.bytes);
     if (!e->host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     if (code) return code;

@@ -120,6 +120,8 @@ static void alloc_device(sim *s, size_t bytes, void **out)
     DEVICE_CHECK(s->dev, s->dev->alloc(s->dev, DEVICE_MEMORY_DEVICE, bytes, out));
 }
 
+static void alloc_field(sim *s, const sim_grid *g, void **out) { alloc_device(s, halo_field_bytes(s->dev, &g->shape), out); }
+
 static void free_device(sim *s, void *p)
 {
     if (p) DEVICE_CHECK(s->dev, s->dev->free(s->dev, DEVICE_MEMORY_DEVICE, p));
@@ -137,14 +139,14 @@ static void make_fields(sim *s)
 {
     device *d = s->dev;
     const config_kind kind = s->cfg->problem.kind;
-    const size_t bytes = s->grid.shape.bytes, turned_bytes = s->turned_grid.shape.bytes;
+    const sim_grid *g = &s->grid;
     const int turned = kind == CONFIG_TRANSPOSE ? 1 : kind == CONFIG_SWEEP ? 2 : 0;
-    alloc_device(s, bytes, &s->now.u);
-    if (kind != CONFIG_TRANSPOSE) alloc_device(s, bytes, &s->next.u);
-    for (int i = 0; i < turned; i++) alloc_device(s, turned_bytes, &s->turned[i]);
+    alloc_field(s, g, &s->now.u);
+    if (kind != CONFIG_TRANSPOSE) alloc_field(s, g, &s->next.u);
+    for (int i = 0; i < turned; i++) alloc_field(s, &s->turned_grid, &s->turned[i]);
     if (needs_four_fields(s)) {
-        alloc_device(s, bytes, &s->now.prev);
-        alloc_device(s, bytes, &s->next.prev);
+        alloc_field(s, g, &s->now.prev);
+        alloc_field(s, g, &s->next.prev);
     } else {
         alternate(s);
     }

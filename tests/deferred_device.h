@@ -162,6 +162,16 @@ static inline int deferred_stream_sync(device *d, device_stream *s)
     return 0;
 }
 
+static inline int deferred_stream_done(device *d, device_stream *s, bool *done)
+{
+    deferred_device *q = deferred_of(d);
+    (void)s;
+    q->chance = q->chance * 1664525u + 1013904223u;
+    if (q->chance >> 30 == 0 && q->first < q->end) deferred_run_one(q);
+    *done = q->first == q->end;
+    return 0;
+}
+
 static inline int deferred_alloc(device *d, device_memory where, size_t bytes, void **out)
 {
     return deferred_of(d)->host->alloc(deferred_of(d)->host, where, bytes, out);
@@ -195,6 +205,7 @@ static inline device *deferred_device_create(unsigned seed)
                         .stream_create = deferred_stream_create,
                         .stream_destroy = deferred_stream_destroy,
                         .stream_sync = deferred_stream_sync,
+                        .stream_done = deferred_stream_done,
                         .event_create = deferred_event_create,
                         .event_destroy = deferred_event_destroy,
                         .event_record = deferred_event_record,

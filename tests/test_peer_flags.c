@@ -46,10 +46,10 @@ static ring make_ring(device *d)
 {
     const int up = (harness.rank + harness.ranks - 1) % harness.ranks, down = (harness.rank + 1) % harness.ranks;
     const transport_link links[] = {
-        { up, UP, box_make(0, NX, 0, DEPTH), box_make(0, NX, -DEPTH, 0) },
-        { harness.rank, LEFT, box_make(0, DEPTH, 0, NY), box_make(-DEPTH, 0, 0, NY) },
-        { harness.rank, RIGHT, box_make(NX - DEPTH, NX, 0, NY), box_make(NX, NX + DEPTH, 0, NY) },
-        { down, DOWN, box_make(0, NX, NY - DEPTH, NY), box_make(0, NX, NY, NY + DEPTH) },
+        { up, UP, box_make(0, NX, 0, DEPTH), box_make(0, NX, -DEPTH, 0), false },
+        { harness.rank, LEFT, box_make(0, DEPTH, 0, NY), box_make(-DEPTH, 0, 0, NY), false },
+        { harness.rank, RIGHT, box_make(NX - DEPTH, NX, 0, NY), box_make(NX, NX + DEPTH, 0, NY), false },
+        { down, DOWN, box_make(0, NX, NY - DEPTH, NY), box_make(0, NX, NY, NY + DEPTH), false },
     };
     ring r = { .d = d, .f = field_shape_make(DTYPE_F32, NX, NY, DEPTH, DEPTH), .chance = 77u + (unsigned)harness.rank };
     char why[512];

@@ -1,8 +1,10 @@
 /* Every allocation that a rank shares is seen whole by its neighbours, at its own address: small ones, which the runtime cuts
- * from one block, large ones, one shared twice, a rank without any; a rank is its own neighbour by its own pointer.
+ * from one block, large ones, also those from which a device-aware MPI sends, one shared twice, a rank without any; a rank is its
+ * own neighbour by its own pointer.
  * ranks: 1 2 3 */
 #include "comm_harness.h"
 
+#include "message.h"
 #include "peer.h"
 
 enum { ALLOCATIONS = 24, NEIGHBOURS_MAX = 16 };
@@ -20,6 +22,17 @@ static long wrong_bytes(device *d, device_stream *s, unsigned char *mirror, cons
     return wrong;
 }
 
+/* As halos over aware do: from memory whose blocks hold nothing else, which MPI then maps in other processes and leaves mapped. */
+static void send_from(char *mine, size_t bytes)
+{
+    const int next = (harness.rank + 1) % harness.ranks, before = (harness.rank + harness.ranks - 1) % harness.ranks;
+    const int half = (int)(bytes / 2), counts[] = { 8, 4096, half };
+    if (message_block_bytes((int64_t)bytes) != (int64_t)bytes) return;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        MPI_CHECK(MPI_Sendrecv(mine, counts[i], MPI_BYTE, next, 0, mine + half, counts[i], MPI_BYTE, before, 0, harness.comm,
+                               MPI_STATUS_IGNORE));
+}
+
 static void every_allocation(device *d, halo_transport t)
 {
     (void)t;
@@ -29,6 +42,7 @@ static void every_allocation(device *d, halo_transport t)
     char why[512];
     long wrong = 0;
     device_stream *s;
+    const bool aware = topology_probe_aware(&harness, d, harness_exe, why, sizeof why);
     assert_true(harness.ranks < NEIGHBOURS_MAX);
     for (int r = 0; r < harness.ranks; r++) ranks[count++] = r;
     ranks[count++] = (harness.rank + 1) % harness.ranks; /* the next one twice */
@@ -38,10 +52,18 @@ static void every_allocation(device *d, halo_transport t)
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, (size_t)ALLOCATIONS * 300000, (void **)&mirror));
     for (int i = 0; i < ALLOCATIONS; i++) {
         DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes_of(i), &mine[i]));
+        if (aware) send_from(mine[i], bytes_of(i));
         DEVICE_CHECK(d, d->fill_bytes(d, mine[i], byte_of(harness.rank, i), bytes_of(i), s));
     }
     DEVICE_CHECK(d, d->stream_sync(d, s));
     for (int i = 0; i < ALLOCATIONS; i++) peer_share(p, mine[i], theirs[i]);
+    for (int i = 0; i < ALLOCATIONS && aware; i++) { /* mapped already, and then by both */
+        MPI_CHECK(MPI_Barrier(harness.comm));
+        send_from(mine[i], bytes_of(i));
+        DEVICE_CHECK(d, d->fill_bytes(d, mine[i], byte_of(harness.rank, i), bytes_of(i), s));
+    }
+    DEVICE_CHECK(d, d->stream_sync(d, s));
+    MPI_CHECK(MPI_Barrier(harness.comm));
     peer_share(p, mine[1], again);
     peer_share(p, harness.rank == 0 ? NULL : mine[0], none);
     for (int k = 0; k < count; k++) {

@@ -21,7 +21,7 @@ whole='
 
 @test "four ranks: every one has its lanes, its messages and its waits, on one clock" {
     deck d.ini "${plate[@]}"
-    weft_run 4 d.ini run.lanes=2
+    weft_run 4 d.ini run.lanes=2 run.ranks_x=2 # columns, which are packed
     expect verdict exact "$(record .verdict)"
     jq -e . t.json >/dev/null
     expect "what is wrong" "" "$(jq -r "$whole" t.json)"
@@ -48,7 +48,7 @@ whole='
     expect "steps" $probed "$(jq "$spans"' | map(.args.step) | unique | length' t.json)"
     expect "levels" "1 17 33" "$(jq -r "$spans"' | map(.args.step) | unique | .[:3] | join(" ")' t.json)"
     local name of
-    for name in shell:shell,boundary\ fill interior:interior,pack exchange:pack,messages,unpack; do
+    for name in shell:shell,boundary\ fill interior:interior,pack exchange:pack,exchange; do
         of=$(jq --arg names "${name#*:}" "$spans"'
             | map(select(.name as $n | $names | split(",") | index($n)).dur) | add / 2' t.json)
         expect "seconds of ${name%%:*}, record over timeline" true \
