@@ -205,7 +205,7 @@ FUZZED := io/deck.c $(patsubst %,miniapp/%.c,config config_table config_text req
 FUZZ_RUNS_deck ?= 1000000
 FUZZ_RUNS_line ?= 250000
 FUZZ_SEED ?= 20261122
-$(FUZZ_BY_COVERAGE): tests/fuzz_by_coverage.c $(FUZZED) $(LIBOBJ)
+$(FUZZ_BY_COVERAGE): tests/fuzz_by_coverage.c tests/fuzz.h tests/fuzz_decks.h $(FUZZED) $(LIBOBJ)
 	@mkdir -p $(@D)
 	$(call say,CLANG)OMPI_CC=clang MPICH_CC=clang $(MPICC) -std=c11 -D_GNU_SOURCE -O1 -g \
 	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \

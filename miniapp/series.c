@@ -22,26 +22,33 @@ static int exit_of(checkpoint_status status)
     return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_BUSY ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
 }
 
+static checkpoint_status refuse(const char *key, checkpoint_status status, const char *reason, char *why, size_t why_bytes)
+{
+    snprintf(why, why_bytes, "%s: %s", key, reason);
+    return status;
+}
+
 static checkpoint_status open_states(series *v, sim *s, char *why, size_t why_bytes)
 {
     char reason[900] = "", note[300] = "";
     const char *dir = s->cfg->output.series;
     checkpoint_status status = checkpoint_make_dir(s->top.comm, dir, reason, sizeof reason);
     if (status == CHECKPOINT_OK) v->lock = lock_take(s->top.comm, dir, &status, note, sizeof note, reason, sizeof reason);
-    if (status == CHECKPOINT_OK) (void)retain_clean(s->top.comm, dir);
-    else snprintf(why, why_bytes, "output.series: %s", reason);
     if (note[0]) cmd_say(0, "%s", note);
-    return status;
+    if (status != CHECKPOINT_OK) return refuse("output.series", status, reason, why, why_bytes);
+    (void)retain_clean(s->top.comm, dir);
+    return CHECKPOINT_OK;
 }
 
 static checkpoint_status open_frames(series *v, sim *s, char *why, size_t why_bytes)
 {
-    char folder[PATH_BYTES];
+    char folder[PATH_BYTES], reason[900] = "";
     const config *c = s->cfg;
     v->scale = (picture_scale){ .low = c->output.picture_low, .high = c->output.picture_high,
                                 .fixed = c->output.picture_low < c->output.picture_high };
-    (void)animation_folder(folder, sizeof folder, c->output.picture);
-    return checkpoint_make_dir(s->top.comm, folder, why, why_bytes);
+    (void)animation_folder(folder, sizeof folder, c->output.picture); /* longer than any path of a deck */
+    const checkpoint_status status = checkpoint_make_dir(s->top.comm, folder, reason, sizeof reason);
+    return status == CHECKPOINT_OK ? status : refuse("output.picture", status, reason, why, why_bytes);
 }
 
 int series_open(series *v, sim *s, char *why, size_t why_bytes)

@@ -45,6 +45,11 @@ heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 gr
     touch file
     run weft_alone h.ini output.series=file/below
     refused 3 output.series file
+    rm -rf series h.frames
+    touch h.frames
+    run weft_alone h.ini
+    refused 3 output.picture h.frames "Not a directory"
+    rm h.frames
     weft_alone h.ini --dry-run >dry 2>/dev/null
     grep -q '^# series  *5 of 11.5 KB into series, all kept: 57.6 KB' dry
 }
