@@ -80,6 +80,13 @@ void checkpoint_info_free(checkpoint_info *info);
  * ny, type of the caller must match the file's (else DAMAGED with the sentence). */
 checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, char *why, size_t why_bytes);
 
+typedef enum checkpoint_spent { /* parts of a write's seconds */
+    CHECKPOINT_CHECKSUMS, /* at the source, with the fingerprint where that is compared there */
+    CHECKPOINT_PWRITE,
+    CHECKPOINT_FSYNC,
+    CHECKPOINT_SPENT
+} checkpoint_spent;
+
 enum { CHECKPOINT_DAMAGE_LISTED = 16, CHECKPOINT_DAMAGE_BYTES = 256 };
 
 typedef struct checkpoint_report {

@@ -13,7 +13,7 @@
 enum {
     WRITE_BYTES = 256 << 10, /* checksummed and at once written, while it is in a core's own cache */
     COLLECTED_BYTES = 1 << 20, /* of a window, put together and written */
-    READ_BYTES = 1 << 20,    /* memory that reading back takes */
+    WRITEBACK_BYTES = 8 << 20, /* of the file, on their way to the disk at once */
 };
 
 checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s, const char *path)
@@ -38,30 +38,30 @@ void checkpoint_job_phase(checkpoint_job *j)
 {
     j->status = CHECKPOINT_OK;
     j->seconds = 0;
+    memset(j->spent_s, 0, sizeof j->spent_s);
     j->flushed = false;
     j->window = NULL;
 }
 
-static void finish(checkpoint_job *j, checkpoint_status status, double begin_s)
+void checkpoint_job_finish(checkpoint_job *j, checkpoint_status status, double begin_s)
 {
     j->status = status;
     j->seconds += timer_now_s() - begin_s;
 }
 
-static checkpoint_status failed(checkpoint_job *j, const char *what, int code)
+checkpoint_status checkpoint_job_failed(checkpoint_job *j, const char *what, int code)
 {
     return checkpoint_file_failed(what, j->names.tmp, code, j->why, sizeof j->why);
 }
 
-/* Of field i, what this rank writes and reads back. */
-static box written_cells(const checkpoint_job *j, int i)
+box checkpoint_job_cells(const checkpoint_job *j, int i)
 {
     if (j->writers == 0) return j->state.field[i].own;
     if (j->number < 0) return box_make(0, 0, 0, 0);
     return aggregate_share(&j->state.field[i], j->state.type, j->writers, j->number);
 }
 
-static bool writes(const checkpoint_job *j) { return j->writers == 0 || j->number >= 0; }
+bool checkpoint_job_writes(const checkpoint_job *j) { return j->writers == 0 || j->number >= 0; }
 
 /* ---- debug builds: WEFT_FAULT=NAME:NUMBER ---- */
 
@@ -83,7 +83,7 @@ static int fault(const char *name)
 static int act_faulty(const checkpoint_job *j, bool again)
 {
     char byte = 0x55;
-    const box cells = written_cells(j, 0);
+    const box cells = checkpoint_job_cells(j, 0);
     const uint64_t last = (uint64_t)((cells.y1 - 1) * j->state.field[0].nx + cells.x1 - 1) * dtype_bytes(j->state.type);
     const int wait_ms = fault("checkpoint_slow");
     if (wait_ms > 0) nanosleep(&(struct timespec){ wait_ms / 1000, wait_ms % 1000 * 1000000L }, NULL);
@@ -101,13 +101,50 @@ void checkpoint_job_room(void *job)
     checkpoint_status status =
         checkpoint_look_for_room(&j->names, checkpoint_needed_bytes(&j->state), j->why, sizeof j->why);
     if (status == CHECKPOINT_OK && j->rank == 0) status = checkpoint_create_empty(&j->names, j->why, sizeof j->why);
-    finish(j, status, begin_s);
+    checkpoint_job_finish(j, status, begin_s);
 }
 
 /* ---- data ---- */
 
-/* Own cells of field i, band by band. sums: gets their share; NULL: nothing but the writing. Ends behind limit_bytes. */
-static int write_field(const checkpoint_job *j, int i, checkpoint_sums *sums, uint64_t limit_bytes, uint64_t *done_bytes)
+int checkpoint_job_pwrite(checkpoint_job *j, int i, box part, const void *data)
+{
+    const double begin_s = timer_now_s();
+    const int code = checkpoint_rows_write(j->fd, j->layout.field_at_bytes[i], &j->state.field[i], j->state.type, part, data);
+    j->spent_s[CHECKPOINT_PWRITE] += timer_now_s() - begin_s;
+    return code;
+}
+
+/* The cells `part` of field i were written: lets the disk begin while the rest is still copied, so that fsync finds less to do. A
+ * hint, and of whole rows alone: of others the pages are not complete. */
+static void start_writeback(checkpoint_job *j, int i, box part)
+{
+    const checkpoint_field *f = &j->state.field[i];
+    const uint64_t cell_bytes = dtype_bytes(j->state.type);
+    const uint64_t from = j->layout.field_at_bytes[i] + (uint64_t)(part.y0 * f->nx + part.x0) * cell_bytes;
+    const bool dense = box_width(part) == f->nx || (box_height(part) == 1 && (f->ny == 1 || j->writers > 0));
+    if (!dense || from != j->dense_to) j->dense_from = from;
+    j->dense_to = dense ? from + (uint64_t)box_cells(part) * cell_bytes : from;
+    if (j->dense_to - j->dense_from < WRITEBACK_BYTES) return;
+    (void)sync_file_range(j->fd, (off_t)j->dense_from, (off_t)(j->dense_to - j->dense_from), SYNC_FILE_RANGE_WRITE);
+    j->dense_from = j->dense_to;
+}
+
+int checkpoint_job_fsync(checkpoint_job *j)
+{
+    const double begin_s = timer_now_s();
+    const int code = fsync(j->fd) != 0 ? errno : 0;
+    j->spent_s[CHECKPOINT_FSYNC] += timer_now_s() - begin_s;
+    return code;
+}
+
+static void add_checksums(checkpoint_job *j, int i, box part, const void *data)
+{
+    const double begin_s = timer_now_s();
+    checkpoint_sums_add(&j->share[i], j->state.type, data, part, &j->state.field[i]);
+    j->spent_s[CHECKPOINT_CHECKSUMS] += timer_now_s() - begin_s;
+}
+
+int checkpoint_job_write_own(checkpoint_job *j, int i, bool plain, uint64_t limit_bytes, uint64_t *done_bytes)
 {
     const checkpoint_field *f = &j->state.field[i];
     const size_t cell_bytes = dtype_bytes(j->state.type);
@@ -116,29 +153,30 @@ static int write_field(const checkpoint_job *j, int i, checkpoint_sums *sums, ui
     int code = 0;
     for (int64_t b = 0; b < bands && !code && *done_bytes < limit_bytes; b++) {
         const box band = checkpoint_band(f->own, cell_bytes, WRITE_BYTES, b);
-        if (sums) checkpoint_sums_add(sums, j->state.type, at, band, f);
-        code = checkpoint_rows_write(j->fd, j->layout.field_at_bytes[i], f, j->state.type, band, at);
+        if (!plain) add_checksums(j, i, band, at);
+        code = checkpoint_job_pwrite(j, i, band, at);
+        if (!plain) start_writeback(j, i, band);
         at += (size_t)box_cells(band) * cell_bytes;
         *done_bytes += (uint64_t)box_cells(band) * cell_bytes;
     }
     return code;
 }
 
-static checkpoint_status write_fields(checkpoint_job *j, bool again)
+checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again)
 {
     uint64_t done_bytes = 0;
     int code = 0;
-    for (int i = 0; i < j->state.fields && !code; i++)
-        code = write_field(j, i, again ? NULL : &j->share[i], UINT64_MAX, &done_bytes);
+    for (int i = 0; i < j->state.fields && !code; i++) code = checkpoint_job_write_own(j, i, again, UINT64_MAX, &done_bytes);
     if (!code) code = act_faulty(j, again);
-    if (code) return failed(j, "write", code);
-    return fsync(j->fd) != 0 ? failed(j, "fsync", errno) : CHECKPOINT_OK;
+    if (code) return checkpoint_job_failed(j, "write", code);
+    code = checkpoint_job_fsync(j);
+    return code ? checkpoint_job_failed(j, "fsync", code) : CHECKPOINT_OK;
 }
 
 /* By ranks that write: NAME.tmp, and by rank 0 its blocks. */
 static checkpoint_status open_file(checkpoint_job *j)
 {
-    if (!writes(j) || j->fd >= 0) return CHECKPOINT_OK;
+    if (!checkpoint_job_writes(j) || j->fd >= 0) return CHECKPOINT_OK;
     const checkpoint_status status = checkpoint_open_tmp(&j->names, j->rank, &j->fd, j->why, sizeof j->why);
     if (status != CHECKPOINT_OK || j->rank != 0) return status;
     return checkpoint_reserve(&j->names, j->fd, j->file_bytes, j->why, sizeof j->why);
@@ -149,13 +187,13 @@ void checkpoint_job_write(void *job)
     checkpoint_job *j = job;
     const double begin_s = timer_now_s();
     checkpoint_status status = open_file(j);
-    if (status == CHECKPOINT_OK) status = write_fields(j, false);
-    finish(j, status, begin_s);
+    if (status == CHECKPOINT_OK) status = checkpoint_job_write_all(j, false);
+    checkpoint_job_finish(j, status, begin_s);
 }
 
 /* ---- data that some collect and write ---- */
 
-static checkpoint_status other_fingerprint(checkpoint_job *j, int i, const char *where)
+checkpoint_status checkpoint_job_other_fingerprint(checkpoint_job *j, int i, const char *where)
 {
     return checkpoint_fail(CHECKPOINT_DAMAGED, j->why, sizeof j->why,
                            "cannot write %s: rank %d has other values of /fields/%s in %s than its device had", j->names.path,
@@ -165,11 +203,13 @@ static checkpoint_status other_fingerprint(checkpoint_job *j, int i, const char 
 static checkpoint_status look_at_source(checkpoint_job *j, int i)
 {
     const checkpoint_field *f = &j->state.field[i];
+    const double begin_s = timer_now_s();
     checkpoint_sums_add(&j->share[i], j->state.type, f->data, f->own, f);
-    if (j->state.verify != CHECKPOINT_VERIFY_FULL
-        || checkpoint_fingerprint_share(j->state.type, f->data, f->own, f->nx) == f->fingerprint)
-        return CHECKPOINT_OK;
-    return other_fingerprint(j, i, "its memory");
+    const bool same = j->state.verify != CHECKPOINT_VERIFY_FULL
+                      || checkpoint_fingerprint_share(j->state.type, f->data, f->own, f->nx) == f->fingerprint;
+    j->spent_s[CHECKPOINT_CHECKSUMS] += timer_now_s() - begin_s;
+    if (same) return CHECKPOINT_OK;
+    return checkpoint_job_other_fingerprint(j, i, "its memory");
 }
 
 void checkpoint_job_source(void *job)
@@ -178,21 +218,20 @@ void checkpoint_job_source(void *job)
     const double begin_s = timer_now_s();
     checkpoint_status status = open_file(j);
     for (int i = 0; i < j->state.fields && !j->again && status == CHECKPOINT_OK; i++) status = look_at_source(j, i);
-    finish(j, status, begin_s);
+    checkpoint_job_finish(j, status, begin_s);
 }
 
-static int write_window(const checkpoint_job *j)
+static int write_window(checkpoint_job *j)
 {
     const aggregate_window *w = j->window;
-    const checkpoint_field *f = &j->state.field[w->field];
     const size_t cell_bytes = dtype_bytes(j->state.type);
     const int64_t bands = checkpoint_bands(w->cells, cell_bytes, COLLECTED_BYTES);
     void *room = malloc(COLLECTED_BYTES);
     int code = room ? 0 : ENOMEM;
     for (int64_t b = 0; b < bands && !code; b++) {
         const box band = checkpoint_band(w->cells, cell_bytes, COLLECTED_BYTES, b);
-        const void *rows = aggregate_rows(w, band, cell_bytes, room);
-        code = checkpoint_rows_write(j->fd, j->layout.field_at_bytes[w->field], f, j->state.type, band, rows);
+        code = checkpoint_job_pwrite(j, w->field, band, aggregate_rows(w, band, cell_bytes, room));
+        start_writeback(j, w->field, band);
     }
     free(room);
     return code;
@@ -203,7 +242,7 @@ void checkpoint_job_window(void *job)
     checkpoint_job *j = job;
     const double begin_s = timer_now_s();
     const int code = j->status == CHECKPOINT_OK ? write_window(j) : 0;
-    finish(j, code ? failed(j, "write", code) : j->status, begin_s);
+    checkpoint_job_finish(j, code ? checkpoint_job_failed(j, "write", code) : j->status, begin_s);
 }
 
 void checkpoint_job_flush(void *job)
@@ -211,95 +250,13 @@ void checkpoint_job_flush(void *job)
     checkpoint_job *j = job;
     const double begin_s = timer_now_s();
     checkpoint_status status = j->status;
-    if (writes(j) && status == CHECKPOINT_OK) {
-        const int code = act_faulty(j, j->again);
-        if (code) status = failed(j, "write", code);
-        else if (fsync(j->fd) != 0) status = failed(j, "fsync", errno);
+    if (checkpoint_job_writes(j) && status == CHECKPOINT_OK) {
+        int code = act_faulty(j, j->again);
+        if (code) status = checkpoint_job_failed(j, "write", code);
+        else if ((code = checkpoint_job_fsync(j)) != 0) status = checkpoint_job_failed(j, "fsync", code);
     }
     j->flushed = true;
-    finish(j, status, begin_s);
-}
-
-/* ---- read back ---- */
-
-/* Adds the cells `part` of field i, as the file has them, to sums and *fingerprint. */
-static int scan(const checkpoint_job *j, int i, box part, void *buffer, checkpoint_sums *sums, uint64_t *fingerprint)
-{
-    const checkpoint_field *f = &j->state.field[i];
-    const size_t cell_bytes = dtype_bytes(j->state.type);
-    const int64_t bands = checkpoint_bands(part, cell_bytes, READ_BYTES);
-    int code = 0;
-    for (int64_t b = 0; b < bands && !code; b++) {
-        const box band = checkpoint_band(part, cell_bytes, READ_BYTES, b);
-        code = checkpoint_rows_read(j->fd, j->layout.field_at_bytes[i], f, j->state.type, band, buffer);
-        if (code) break;
-        checkpoint_sums_add(sums, j->state.type, buffer, band, f);
-        *fingerprint += checkpoint_fingerprint_share(j->state.type, buffer, band, f->nx);
-    }
-    return code;
-}
-
-static checkpoint_status differs(checkpoint_job *j, int i, int64_t block)
-{
-    char where[CHECKPOINT_WHERE_BYTES];
-    checkpoint_say_block(where, &j->state.field[i], j->share[i].lines, block);
-    return checkpoint_fail(CHECKPOINT_DAMAGED, j->why, sizeof j->why,
-                           "cannot write %s: rank %d reads back other values of /fields/%s than it %s in %s", j->names.path,
-                           j->rank, j->state.field[i].name, j->writers > 0 ? "was given" : "wrote", where);
-}
-
-static checkpoint_status compare_field(checkpoint_job *j, int i, void *buffer, checkpoint_sums *found)
-{
-    const checkpoint_field *f = &j->state.field[i];
-    const checkpoint_sums *wanted = j->joined ? &j->joined[i] : &j->share[i];
-    const bool full = j->state.verify == CHECKPOINT_VERIFY_FULL;
-    const box cells = written_cells(j, i);
-    uint64_t fingerprint = 0;
-    int code = full ? scan(j, i, cells, buffer, found, &fingerprint) : 0;
-    for (int64_t b = 0; b < wanted->blocks && !full && !code; b++)
-        if (checkpoint_sampled(&j->state, wanted->blocks, b))
-            code = scan(j, i, box_intersect(checkpoint_block(f, wanted->lines, b), cells), buffer, found, &fingerprint);
-    if (code) return failed(j, "read back", code);
-    for (int64_t b = 0; b < wanted->blocks; b++) {
-        const bool read = full || checkpoint_sampled(&j->state, wanted->blocks, b);
-        if (read && !box_empty(box_intersect(checkpoint_block(f, wanted->lines, b), cells)) && found->crc[b] != wanted->crc[b])
-            return differs(j, i, b);
-    }
-    return full && !j->joined && fingerprint != f->fingerprint ? other_fingerprint(j, i, "the file") : CHECKPOINT_OK;
-}
-
-static checkpoint_status compare(checkpoint_job *j)
-{
-    checkpoint_status status = CHECKPOINT_OK;
-    void *buffer = malloc(READ_BYTES);
-    /* Advice: what is read then comes from where it was written to, and the cache is left to those who need it. */
-    (void)posix_fadvise(j->fd, 0, 0, POSIX_FADV_DONTNEED);
-    for (int i = 0; i < j->state.fields && status == CHECKPOINT_OK; i++) {
-        checkpoint_sums found;
-        if (!buffer || !checkpoint_sums_make(&found, &j->state.field[i], j->share[i].lines)) {
-            status = failed(j, "read back", ENOMEM);
-        } else {
-            status = compare_field(j, i, buffer, &found);
-            checkpoint_sums_free(&found);
-        }
-    }
-    free(buffer);
-    return status;
-}
-
-void checkpoint_job_read_back(void *job)
-{
-    checkpoint_job *j = job;
-    const double begin_s = timer_now_s();
-    checkpoint_status status = CHECKPOINT_OK;
-    if (writes(j) && j->state.verify != CHECKPOINT_VERIFY_OFF) {
-        status = compare(j);
-        if (status == CHECKPOINT_DAMAGED && !j->joined) {
-            status = write_fields(j, true);
-            if (status == CHECKPOINT_OK) status = compare(j);
-        }
-    }
-    finish(j, status, begin_s);
+    checkpoint_job_finish(j, status, begin_s);
 }
 
 /* ---- structure and final name, by rank 0 ---- */
@@ -345,12 +302,12 @@ void checkpoint_job_publish(void *job)
     int code = 0;
     if (j->rank == 0) {
         code = write_image(j);
-        if (code) status = failed(j, "write the structure of", code);
+        if (code) status = checkpoint_job_failed(j, "write the structure of", code);
     }
-    if (j->fd >= 0 && close(j->fd) != 0 && status == CHECKPOINT_OK) status = failed(j, "close", errno);
+    if (j->fd >= 0 && close(j->fd) != 0 && status == CHECKPOINT_OK) status = checkpoint_job_failed(j, "close", errno);
     j->fd = -1;
     if (j->rank == 0 && status == CHECKPOINT_OK) status = checkpoint_publish(&j->names, &j->state, j->why, sizeof j->why);
-    finish(j, status, begin_s); /* the file is there; what follows is no part of writing it */
+    checkpoint_job_finish(j, status, begin_s); /* the file is there; what follows is no part of writing it */
     if (j->rank == 0 && status == CHECKPOINT_OK) {
         retain_apply(j->dir, j->rule, j->state.step, j->verified);
         /* Without room for a checkpoint there is no raw file, no rate of it, and no harm. */
@@ -361,57 +318,6 @@ void checkpoint_job_publish(void *job)
     }
 }
 
-/* ---- the raw file system ---- */
-
-/* This rank's part of raw_bytes, as large a part of what it writes as others'. */
-static uint64_t raw_share(const checkpoint_job *j)
-{
-    uint64_t all = 0, mine = 0;
-    for (int i = 0; i < j->state.fields; i++) {
-        all += checkpoint_field_bytes(&j->state, i);
-        mine += (uint64_t)box_cells(written_cells(j, i)) * dtype_bytes(j->state.type);
-    }
-    return all > j->raw_bytes ? (uint64_t)((double)mine * (double)j->raw_bytes / (double)all) : mine;
-}
-
-/* Of a collected share no rank has all values: some bytes take their place. */
-static int write_any(const checkpoint_job *j, int i, uint64_t limit_bytes, uint64_t *done_bytes)
-{
-    const box cells = written_cells(j, i);
-    const size_t cell_bytes = dtype_bytes(j->state.type);
-    const int64_t bands = checkpoint_bands(cells, cell_bytes, COLLECTED_BYTES);
-    void *any = malloc(COLLECTED_BYTES);
-    int code = any ? 0 : ENOMEM;
-    if (any) memset(any, 0x55, COLLECTED_BYTES);
-    for (int64_t b = 0; b < bands && !code && *done_bytes < limit_bytes; b++) {
-        const box band = checkpoint_band(cells, cell_bytes, COLLECTED_BYTES, b);
-        code = checkpoint_rows_write(j->fd, j->layout.field_at_bytes[i], &j->state.field[i], j->state.type, band, any);
-        *done_bytes += (uint64_t)box_cells(band) * cell_bytes;
-    }
-    free(any);
-    return code;
-}
-
-/* Its failures are no failures of the checkpoint: then raw_done_bytes is 0. */
-void checkpoint_job_raw(void *job)
-{
-    checkpoint_job *j = job;
-    char ignored[CHECKPOINT_SENTENCE_BYTES];
-    const double begin_s = timer_now_s();
-    const uint64_t limit_bytes = raw_share(j);
-    int code = 0;
-    j->raw_done_bytes = 0;
-    if (writes(j) && checkpoint_open_tmp(&j->names, j->rank, &j->fd, ignored, sizeof ignored) == CHECKPOINT_OK) {
-        for (int i = 0; i < j->state.fields && !code; i++)
-            code = j->writers > 0 ? write_any(j, i, limit_bytes, &j->raw_done_bytes)
-                                  : write_field(j, i, NULL, limit_bytes, &j->raw_done_bytes);
-        if (!code && fsync(j->fd) != 0) code = errno;
-        if (close(j->fd) != 0 || code) j->raw_done_bytes = 0;
-        j->fd = -1;
-    }
-    finish(j, CHECKPOINT_OK, begin_s);
-}
-
 void checkpoint_job_clean_up(void *job)
 {
     checkpoint_job *j = job;
@@ -419,5 +325,5 @@ void checkpoint_job_clean_up(void *job)
     if (j->fd >= 0) (void)close(j->fd);
     j->fd = -1;
     if (j->rank == 0) checkpoint_unlink_tmp(&j->names);
-    finish(j, CHECKPOINT_OK, begin_s);
+    checkpoint_job_finish(j, CHECKPOINT_OK, begin_s);
 }

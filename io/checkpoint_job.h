@@ -43,11 +43,13 @@ typedef struct checkpoint_job {
     /* ---- the jobs' ---- */
     checkpoint_sums share[CHECKPOINT_FIELDS_MAX]; /* of this rank's cells, to be joined by exclusive or, then finished */
     int fd;
+    uint64_t dense_from, dense_to; /* of the file: written in one run, and not yet on its way to the disk */
     bool flushed;
     uint64_t raw_done_bytes;
     checkpoint_status status;    /* of the phase: after a failure its other jobs do nothing */
     char why[CHECKPOINT_SENTENCE_BYTES];
     double seconds; /* of the phase's jobs, until the file was as they leave it: not of deleting others */
+    double spent_s[CHECKPOINT_SPENT]; /* of these */
 } checkpoint_job;
 
 /* A job for s, of which text and data must outlive it, under path. OK, or IO with why. */
@@ -66,5 +68,24 @@ void checkpoint_job_read_back(void *job);
 void checkpoint_job_publish(void *job);
 void checkpoint_job_raw(void *job);
 void checkpoint_job_clean_up(void *job);
+
+/* ---- what the jobs share ---- */
+
+/* Of field i, what this rank writes and reads back; perhaps none. */
+box checkpoint_job_cells(const checkpoint_job *j, int i);
+/* Does it write at all? */
+bool checkpoint_job_writes(const checkpoint_job *j);
+/* The cells `part` of field i, dense rows at data. 0 or errno. */
+int checkpoint_job_pwrite(checkpoint_job *j, int i, box part, const void *data);
+int checkpoint_job_fsync(checkpoint_job *j);
+/* Own cells of field i, band by band, with their checksums; plain: by nothing but pwrite. Ends behind limit_bytes. 0 or errno. */
+int checkpoint_job_write_own(checkpoint_job *j, int i, bool plain, uint64_t limit_bytes, uint64_t *done_bytes);
+/* Own cells of all fields, and fsync; again: plain. */
+checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again);
+/* As checkpoint_file_failed, of NAME.tmp. */
+checkpoint_status checkpoint_job_failed(checkpoint_job *j, const char *what, int code);
+checkpoint_status checkpoint_job_other_fingerprint(checkpoint_job *j, int i, const char *where);
+/* The end of a job that began at begin_s. */
+void checkpoint_job_finish(checkpoint_job *j, checkpoint_status status, double begin_s);
 
 #endif

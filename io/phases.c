@@ -22,8 +22,10 @@ static void (*const job_of[])(void *) = { [ROOM] = checkpoint_job_room,       [W
 typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
 
 /* What ranks agree on: the largest of each. */
-typedef enum agreed { WORST, JOB_NS, FILE_BYTES, FIELD_AT, AGREED = FIELD_AT + CHECKPOINT_FIELDS_MAX } agreed;
-enum { REQUESTS_MAX = 2 + CHECKPOINT_FIELDS_MAX, RAW_BYTES = 256 << 20, BOX_NUMBERS = 4 };
+typedef enum agreed {
+    WORST, JOB_NS, SPENT_NS, FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT, FIELD_AT, AGREED = FIELD_AT + CHECKPOINT_FIELDS_MAX
+} agreed;
+enum { REQUESTS_MAX = 2 + CHECKPOINT_FIELDS_MAX, BOX_NUMBERS = 4 };
 _Static_assert(sizeof(box) == BOX_NUMBERS * sizeof(int64_t), "boxes travel as numbers");
 
 struct phases {
@@ -40,6 +42,7 @@ struct phases {
     checkpoint_job job;
     checkpoint_state snapshot; /* with this rank's shares of the fingerprints once it is there */
     bool again;                /* written once more */
+    double write_s;
     int64_t mine[AGREED], all[AGREED], raw_mine, raw_all;
     uint64_t share[CHECKPOINT_FIELDS_MAX], fingerprint[CHECKPOINT_FIELDS_MAX]; /* the latter on rank 0 */
     checkpoint_sums sums[CHECKPOINT_FIELDS_MAX]; /* joined; on rank 0, and on all where some collect */
@@ -96,6 +99,15 @@ void phases_destroy(phases **p)
 bool phases_busy(const phases *p) { return p->phase != IDLE; }
 
 const char *phases_why(const phases *p) { return p->failed ? p->why : NULL; }
+
+void phases_add_raw(writer_stats *s, double bytes, double seconds, const checkpoint_state *file, double write_s)
+{
+    s->raw_samples++;
+    s->raw_bytes += bytes;
+    s->raw_s += seconds;
+    for (int i = 0; i < file->fields; i++) s->sampled_bytes += (double)checkpoint_field_bytes(file, i);
+    s->sampled_s += write_s;
+}
 
 static bool collects(const phases *p) { return p->job.writers > 0; }
 
@@ -229,6 +241,7 @@ static void agree(phases *p)
     p->stage = AGREEING;
     p->mine[WORST] = (int64_t)p->job.status * p->ranks + (p->ranks - 1 - p->rank); /* of equals the lowest rank speaks */
     p->mine[JOB_NS] = (int64_t)(p->job.seconds * 1e9);
+    for (int i = 0; i < CHECKPOINT_SPENT; i++) p->mine[SPENT_NS + i] = (int64_t)(p->job.spent_s[i] * 1e9);
     MPI_CHECK(MPI_Iallreduce(p->mine, p->all, AGREED, MPI_INT64_T, MPI_MAX, p->comm, next_pending(p)));
     if (p->phase == ROOM) join_boxes(p);
     if (p->phase == WRITE && !p->again) join_checksums(p);
@@ -266,6 +279,17 @@ static void write_again(phases *p)
     p->phase = WRITE;
 }
 
+static void add_seconds(phases *p, double seconds)
+{
+    writer_stats *s = p->stats;
+    if (p->phase == READ_BACK) s->verify_s += seconds;
+    if (p->phase == READ_BACK || p->phase == RAW || p->phase == CLEAN_UP) return;
+    s->write_s += seconds;
+    p->write_s += seconds;
+    if (p->phase == PUBLISH) s->publish_s += seconds;
+    for (int i = 0; i < CHECKPOINT_SPENT; i++) s->spent_s[i] += 1e-9 * (double)p->all[SPENT_NS + i];
+}
+
 /* All ranks have agreed on how the phase went. */
 static void go_on(phases *p)
 {
@@ -273,8 +297,7 @@ static void go_on(phases *p)
     const checkpoint_status worst = (checkpoint_status)(p->all[WORST] / p->ranks);
     const phase ended = p->phase;
     p->stage = HELD;
-    if (ended == READ_BACK) p->stats->verify_s += seconds;
-    else if (ended != RAW && ended != CLEAN_UP) p->stats->write_s += seconds;
+    add_seconds(p, seconds);
     if (worst == CHECKPOINT_DAMAGED && ended == READ_BACK && collects(p) && !p->again) {
         write_again(p);
         return;
@@ -284,7 +307,7 @@ static void go_on(phases *p)
         return;
     }
     if (ended == ROOM) take_plan(p);
-    if (ended == RAW && p->raw_all > 0) p->stats->raw_bytes_per_s = (double)p->raw_all / seconds;
+    if (ended == RAW && p->raw_all > 0) phases_add_raw(p->stats, (double)p->raw_all, seconds, &p->snapshot, p->write_s);
     if (ended == CLEAN_UP || (ended == PUBLISH && p->job.raw_bytes == 0)) end(p);
     else p->phase = ended == ROOM && !collects(p) ? WRITE : ended + 1;
 }
@@ -335,6 +358,7 @@ void phases_begin(phases *p, const writer_request *r, const phases_order *o)
     p->request = *r;
     p->snapshot = *r->state;
     p->failed = p->again = false;
+    p->write_s = 0;
     memset(p->mine, 0, sizeof p->mine);
     const checkpoint_state *s = &p->snapshot;
     checkpoint_status status = checkpoint_job_begin(j, p->rank, s, o->path);
@@ -345,7 +369,7 @@ void phases_begin(phases *p, const writer_request *r, const phases_order *o)
     j->dir = o->dir;
     j->rule = o->rule;
     j->verified = o->verified;
-    j->raw_bytes = o->raw ? RAW_BYTES : 0;
+    j->raw_bytes = o->raw ? PHASES_RAW_BYTES : 0;
     p->phase = ROOM;
     p->stage = HELD;
     if (status != CHECKPOINT_OK) {

@@ -12,6 +12,9 @@
 
 typedef struct phases phases;
 
+/* Of so many bytes at most, of all ranks. */
+enum { PHASES_RAW_BYTES = 1 << 30 };
+
 /* Where there is a choice, pieces of rows shorter than that are collected on one host: measured with 4 ranks on ext4, pieces of 8
  * and 16 KiB took 2.4 and 1.3 times as long to write as whole rows collected, whole rows a third less. Tests make it small. */
 extern int64_t phases_short_bytes;
@@ -25,7 +28,7 @@ typedef struct phases_order {
     const char *path, *dir; /* of the file; of what retain_apply looks after. They outlive the write */
     retain_rule rule;
     int64_t verified;       /* as retain_apply */
-    bool raw;               /* the raw file system is measured, too */
+    bool raw;               /* the raw file system is measured afterwards */
 } phases_order;
 
 /* Collective. None is under way. */
@@ -35,5 +38,8 @@ bool phases_advance(phases *p);
 bool phases_busy(const phases *p);
 /* NULL: the last one that ended has its name; else one sentence, the same on every rank. */
 const char *phases_why(const phases *p);
+
+/* Adds a sample of the raw file system, next to a file that took write_s. */
+void phases_add_raw(writer_stats *s, double bytes, double seconds, const checkpoint_state *file, double write_s);
 
 #endif

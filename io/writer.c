@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "check.h"
-#include "checkpoint_part.h"
+#include "checkpoint_job.h"
 #include "lock.h"
 #include "phases.h"
 #include "timer.h"
@@ -37,7 +37,7 @@ writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool asy
     writer *w = calloc(1, sizeof *w);
     char *copy = strdup(dir);
     if (!w || !copy) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
-    *w = (writer){ .dir = copy, .rule = rule, .verified = RETAIN_NONE_VERIFIED, .stats.raw_bytes_per_s = NAN };
+    *w = (writer){ .dir = copy, .rule = rule, .verified = RETAIN_NONE_VERIFIED, };
     MPI_CHECK(MPI_Comm_dup(comm, &w->comm));
     MPI_CHECK(MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN));
     MPI_CHECK(MPI_Comm_rank(comm, &w->rank));
@@ -108,12 +108,43 @@ static checkpoint_status write_snapshot(writer *w, char *why, size_t why_bytes)
     return checkpoint_write(w->comm, w->path, s, &w->stats.aggregators, why, why_bytes);
 }
 
+/* Is the raw file system measured after this file? Not where the run waits for it to end. */
+static bool is_sampled(const writer *w)
+{
+    const int64_t number = w->stats.count + 1;
+    return (number & (number - 1)) == 0 && !w->request.waited_for;
+}
+
+/* The rows of the file just written, as checkpoint_job_raw writes them; write_s: what that took. What fails is not measured. */
+static void measure_raw(writer *w, double write_s)
+{
+    checkpoint_job j;
+    char ignored[CHECKPOINT_SENTENCE_BYTES];
+    checkpoint_status status = checkpoint_job_begin(&j, w->rank, &w->snapshot, w->path);
+    const double file_bytes = (double)checkpoint_field_bytes(&j.state, 0);
+    j.layout.field_at_bytes[1] = (uint64_t)file_bytes;
+    j.raw_bytes = PHASES_RAW_BYTES;
+    if (status == CHECKPOINT_OK) checkpoint_job_room(&j);
+    if (checkpoint_agree(w->comm, j.status, ignored, sizeof ignored) == CHECKPOINT_OK) {
+        checkpoint_job_phase(&j);
+        checkpoint_job_raw(&j);
+        const double bytes = (double)j.raw_done_bytes;
+        double all_bytes, longest_s;
+        MPI_CHECK(MPI_Allreduce(&bytes, &all_bytes, 1, MPI_DOUBLE, MPI_SUM, w->comm));
+        MPI_CHECK(MPI_Allreduce(&j.seconds, &longest_s, 1, MPI_DOUBLE, MPI_MAX, w->comm));
+        if (all_bytes > 0) phases_add_raw(&w->stats, all_bytes, longest_s, &w->snapshot, write_s);
+    }
+    checkpoint_job_clean_up(&j);
+    checkpoint_job_end(&j);
+}
+
 static checkpoint_status write_in_foreground(writer *w, char *why, size_t why_bytes)
 {
     double held_s = 0, mark_s = timer_now_s();
     while (!w->request.ready(w->request.owner, &w->snapshot, &held_s)) pause_briefly();
     w->stats.snapshot_s += held_s;
     const double waited_s = timer_lap_s(&mark_s);
+    const bool sampled = is_sampled(w);
     const checkpoint_status status = write_snapshot(w, why, why_bytes);
     if (status == CHECKPOINT_OK) {
         count_file(w);
@@ -125,18 +156,18 @@ static checkpoint_status write_in_foreground(writer *w, char *why, size_t why_by
     const double spent_s = timer_lap_s(&mark_s);
     w->stats.write_s += spent_s;
     w->stats.verify_s = NAN;
-    w->stats.stall_s += fmax(waited_s, held_s) + spent_s;
+    if (sampled && status == CHECKPOINT_OK) measure_raw(w, spent_s);
+    w->stats.stall_s += fmax(waited_s, held_s) + spent_s + timer_lap_s(&mark_s);
     return status;
 }
 
-/* The file system is measured once, when there is time. */
 static void write_in_background(writer *w)
 {
     const double begin_s = timer_now_s();
     const phases_order order = {
         .path = w->path, .dir = w->dir, .rule = w->rule,
         .verified = w->snapshot.verify != CHECKPOINT_VERIFY_OFF ? w->snapshot.step : w->verified,
-        .raw = w->stats.count == 0 && isnan(w->stats.raw_bytes_per_s) && !w->request.waited_for,
+        .raw = is_sampled(w),
     };
     w->under_way = true;
     phases_begin(w->phases, &w->request, &order);

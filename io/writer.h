@@ -7,6 +7,8 @@
 #ifndef WRITER_H
 #define WRITER_H
 
+#include <math.h>
+
 #include "checkpoint.h"
 #include "retain.h"
 
@@ -19,9 +21,24 @@ typedef struct writer_stats {
     double snapshot_s; /* of stall_s: the steps were held up until the level was copied */
     double write_s;    /* in the background: room, rows, structure, name; else all of it */
     double verify_s;   /* in the background: reading back; else part of write_s, and NaN here */
-    double stall_s;    /* the steps waited, for whatever a checkpoint needs; a thread that waits while its device works is no stall */
-    double raw_bytes_per_s; /* of the same rows written by nothing but pwrite and fsync, once, by all ranks; NaN: not measured */
+    double stall_s;    /* the steps waited, for whatever a checkpoint needs, but not where a device had work of theirs meanwhile */
+    double spent_s[CHECKPOINT_SPENT]; /* in the background, of write_s: each of the rank that took longest */
+    double publish_s;  /* in the background, of write_s: the structure, its fsync, the name and the folder's fsync */
+    /* The same rows of all ranks once more, by nothing but pwrite and fsync, after the 1st, 2nd, 4th, 8th .. file and under the
+     * same circumstances: beside the steps in the background, else while they wait. sampled: those files and their write_s. */
+    int raw_samples;
+    double raw_bytes, raw_s, sampled_bytes, sampled_s;
 } writer_stats;
+
+/* NaN: not measured. The fraction is that of the files that were written next to it. */
+static inline double writer_raw_bytes_per_s(const writer_stats *s)
+{
+    return s->raw_samples > 0 ? s->raw_bytes / s->raw_s : NAN;
+}
+static inline double writer_raw_fraction(const writer_stats *s)
+{
+    return s->raw_samples > 0 ? s->sampled_bytes / s->sampled_s / writer_raw_bytes_per_s(s) : NAN;
+}
 
 /* Collective. dir is made if missing, locked (BUSY: another run has it) and freed of what dead runs left half written. */
 writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool async, checkpoint_status *status, char *why,

@@ -115,9 +115,10 @@ static void print_checkpoints(FILE *to, const report *r)
                seconds_text(b, sizeof b, w->verify_s), seconds_text(c, sizeof c, w->stall_s));
     else
         fprintf(to, "written and read back in %s, while the steps waited\n", seconds_text(a, sizeof a, w->write_s));
-    if (!isnan(w->raw_bytes_per_s))
-        fprintf(to, "file system  %.4g MB/s, raw writes of the same rows in this run: %.1f %% of it reached\n",
-                w->raw_bytes_per_s * mb, 100 * (double)w->bytes / w->write_s / w->raw_bytes_per_s);
+    if (w->raw_samples > 0)
+        fprintf(to, "file system  %.4g MB/s, raw writes of the same rows after %d of them, %s: %.1f %% of it reached\n",
+                writer_raw_bytes_per_s(w) * mb, w->raw_samples, w->async ? "beside the steps" : "while the steps waited",
+                100 * writer_raw_fraction(w));
 }
 
 static void print_verdict(FILE *to, const report *r)

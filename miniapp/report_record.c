@@ -96,19 +96,50 @@ static json_t *notes_json(const sim *s)
 }
 
 /* async false although it was asked for: one of the notes says why. */
+/* What a file's seconds were spent on, where threads write. */
+static json_t *write_json(const writer_stats *c)
+{
+    const bool known = c->async && c->count > 0;
+    return json_pack("{s:o, s:o, s:o, s:o}", "checksums_s", record_number(known ? c->spent_s[CHECKPOINT_CHECKSUMS] : NAN),
+                     "pwrite_s", record_number(known ? c->spent_s[CHECKPOINT_PWRITE] : NAN), "fsync_s",
+                     record_number(known ? c->spent_s[CHECKPOINT_FSYNC] : NAN), "publish_s",
+                     record_number(known ? c->publish_s : NAN));
+}
+
+/* The raw file system, and what the files next to its samples reached of it. */
+static json_t *raw_json(const writer_stats *c)
+{
+    return json_pack("{s:i, s:o, s:o, s:s}", "samples", c->raw_samples, "bytes_per_s", record_number(writer_raw_bytes_per_s(c)),
+                     "fraction", record_number(writer_raw_fraction(c)), "while_the_steps", c->async ? "go on" : "wait");
+}
+
 static json_t *checkpoint_json(const report *r)
 {
     const writer_stats *c = &r->checkpoints;
     const bool none = c->count == 0;
-    return json_pack("{s:b, s:i, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:o}}", "async", c->async, "aggregators",
-                     c->aggregators, "count", (json_int_t)c->count, "failed", (json_int_t)c->failed, "bytes",
-                     (json_int_t)c->bytes, "snapshot_s", record_number(c->snapshot_s), "write_s", record_number(c->write_s),
-                     "verify_s",
-                     record_number(c->verify_s), "stall_s", record_number(c->stall_s), "bytes_per_s",
-                     record_number(none ? NAN : (double)c->bytes / c->write_s), "raw_bytes_per_s",
-                     record_number(none ? NAN : c->raw_bytes_per_s), "beside_write", "steps",
-                     (json_int_t)r->beside_write_steps, "step_s",
-                     record_number(r->beside_write_steps > 0 ? r->beside_write_step_s : NAN));
+    const struct {
+        const char *key;
+        json_t *value;
+    } all[] = {
+        { "async", json_boolean(c->async) },
+        { "aggregators", json_integer(c->aggregators) },
+        { "count", json_integer((json_int_t)c->count) },
+        { "failed", json_integer((json_int_t)c->failed) },
+        { "bytes", json_integer((json_int_t)c->bytes) },
+        { "snapshot_s", record_number(c->snapshot_s) },
+        { "write_s", record_number(c->write_s) },
+        { "verify_s", record_number(c->verify_s) },
+        { "stall_s", record_number(c->stall_s) },
+        { "bytes_per_s", record_number(none ? NAN : (double)c->bytes / c->write_s) },
+        { "raw_bytes_per_s", record_number(writer_raw_bytes_per_s(c)) },
+        { "write", write_json(c) },
+        { "raw", raw_json(c) },
+        { "beside_write", json_pack("{s:I, s:o}", "steps", (json_int_t)r->beside_write_steps, "step_s",
+                                    record_number(r->beside_write_steps > 0 ? r->beside_write_step_s : NAN)) },
+    };
+    json_t *o = json_object();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) json_object_set_new(o, all[i].key, all[i].value);
+    return o;
 }
 
 static json_t *run_json(const sim *s, const report *r, const char *deck_text, json_t *machine)

@@ -1,0 +1,90 @@
+/* Of a checkpoint's jobs (checkpoint_job.h): what is in the file against what was to be written, before it gets its name. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "checkpoint_job.h"
+#include "timer.h"
+
+enum { READ_BYTES = 1 << 20 }; /* memory that it takes */
+
+/* Adds the cells `part` of field i, as the file has them, to sums and *fingerprint. */
+static int scan(const checkpoint_job *j, int i, box part, void *buffer, checkpoint_sums *sums, uint64_t *fingerprint)
+{
+    const checkpoint_field *f = &j->state.field[i];
+    const size_t cell_bytes = dtype_bytes(j->state.type);
+    const int64_t bands = checkpoint_bands(part, cell_bytes, READ_BYTES);
+    int code = 0;
+    for (int64_t b = 0; b < bands && !code; b++) {
+        const box band = checkpoint_band(part, cell_bytes, READ_BYTES, b);
+        code = checkpoint_rows_read(j->fd, j->layout.field_at_bytes[i], f, j->state.type, band, buffer);
+        if (code) break;
+        checkpoint_sums_add(sums, j->state.type, buffer, band, f);
+        *fingerprint += checkpoint_fingerprint_share(j->state.type, buffer, band, f->nx);
+    }
+    return code;
+}
+
+static checkpoint_status differs(checkpoint_job *j, int i, int64_t block)
+{
+    char where[CHECKPOINT_WHERE_BYTES];
+    checkpoint_say_block(where, &j->state.field[i], j->share[i].lines, block);
+    return checkpoint_fail(CHECKPOINT_DAMAGED, j->why, sizeof j->why,
+                           "cannot write %s: rank %d reads back other values of /fields/%s than it %s in %s", j->names.path,
+                           j->rank, j->state.field[i].name, j->writers > 0 ? "was given" : "wrote", where);
+}
+
+static checkpoint_status compare_field(checkpoint_job *j, int i, void *buffer, checkpoint_sums *found)
+{
+    const checkpoint_field *f = &j->state.field[i];
+    const checkpoint_sums *wanted = j->joined ? &j->joined[i] : &j->share[i];
+    const bool full = j->state.verify == CHECKPOINT_VERIFY_FULL;
+    const box cells = checkpoint_job_cells(j, i);
+    uint64_t fingerprint = 0;
+    int code = full ? scan(j, i, cells, buffer, found, &fingerprint) : 0;
+    for (int64_t b = 0; b < wanted->blocks && !full && !code; b++)
+        if (checkpoint_sampled(&j->state, wanted->blocks, b))
+            code = scan(j, i, box_intersect(checkpoint_block(f, wanted->lines, b), cells), buffer, found, &fingerprint);
+    if (code) return checkpoint_job_failed(j, "read back", code);
+    for (int64_t b = 0; b < wanted->blocks; b++) {
+        const bool read = full || checkpoint_sampled(&j->state, wanted->blocks, b);
+        if (read && !box_empty(box_intersect(checkpoint_block(f, wanted->lines, b), cells)) && found->crc[b] != wanted->crc[b])
+            return differs(j, i, b);
+    }
+    return full && !j->joined && fingerprint != f->fingerprint ? checkpoint_job_other_fingerprint(j, i, "the file") : CHECKPOINT_OK;
+}
+
+static checkpoint_status compare(checkpoint_job *j)
+{
+    checkpoint_status status = CHECKPOINT_OK;
+    void *buffer = malloc(READ_BYTES);
+    /* Advice: what is read then comes from where it was written to, and the cache is left to those who need it. */
+    (void)posix_fadvise(j->fd, 0, 0, POSIX_FADV_DONTNEED);
+    for (int i = 0; i < j->state.fields && status == CHECKPOINT_OK; i++) {
+        checkpoint_sums found;
+        if (!buffer || !checkpoint_sums_make(&found, &j->state.field[i], j->share[i].lines)) {
+            status = checkpoint_job_failed(j, "read back", ENOMEM);
+        } else {
+            status = compare_field(j, i, buffer, &found);
+            checkpoint_sums_free(&found);
+        }
+    }
+    free(buffer);
+    return status;
+}
+
+void checkpoint_job_read_back(void *job)
+{
+    checkpoint_job *j = job;
+    const double begin_s = timer_now_s();
+    checkpoint_status status = CHECKPOINT_OK;
+    if (checkpoint_job_writes(j) && j->state.verify != CHECKPOINT_VERIFY_OFF) {
+        status = compare(j);
+        if (status == CHECKPOINT_DAMAGED && !j->joined) {
+            status = checkpoint_job_write_all(j, true);
+            if (status == CHECKPOINT_OK) status = compare(j);
+        }
+    }
+    checkpoint_job_finish(j, status, begin_s);
+}
+
