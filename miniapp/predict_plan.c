@@ -6,6 +6,7 @@
 
 #include "decomp.h"
 #include "field.h"
+#include "fuse_rule.h"
 
 /* The process grid that the program would choose; the grid of a weak study grows. */
 static bool cut(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_case *out, decomp *d,
@@ -36,21 +37,18 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
     return true;
 }
 
-/* May sweeps of so many steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, a box is
- * wider than what is computed twice by far, as the program wants it (sim_fuse.c). */
+/* May sweeps of so many steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, by the
+ * program's rule. */
 static bool may_fuse(const config *c, const predict_case *of, int steps)
 {
-    enum { SWEEPS_LEAST = 4, REACHES_LEAST = 32 };
-    const bool asked = c->run.fuse > 1;
-    const int64_t between_norms = c->time.norm_every > 0 ? c->time.norm_every - 1 : 0;
-    const int64_t every[] = { c->time.steps, between_norms, c->checkpoint.every, c->output.every };
-    const double reach = (double)steps * of->radius * (asked ? 1 : REACHES_LEAST);
-    if (of->kind == CONFIG_TRANSPOSE || of->kind == CONFIG_SWEEP) return false;
-    if (c->time.norm_every == 1) return false;
-    for (size_t i = 0; i < sizeof every / sizeof *every && !asked; i++)
-        if (every[i] > 0 && every[i] < (int64_t)steps * SWEEPS_LEAST) return false;
-    if (of->ranks_x > 1 && !asked) return false; /* not modelled */
-    return (of->ranks_x == 1 || of->nx / of->ranks_x >= reach) && (of->ranks_y == 1 || of->ny / of->ranks_y >= reach);
+    const int64_t width = (int64_t)of->nx / of->ranks_x, height = (int64_t)of->ny / of->ranks_y;
+    const int64_t reach = (int64_t)steps * of->radius;
+    const bool two_levels = of->kind == CONFIG_WAVE || of->kind == CONFIG_ADVECT;
+    if (of->kind == CONFIG_TRANSPOSE || of->kind == CONFIG_SWEEP || c->time.norm_every == 1) return false;
+    if (c->run.fuse > 1) return (of->ranks_x == 1 || width >= reach) && (of->ranks_y == 1 || height >= reach);
+    if (of->ranks_x > 1) return false; /* not modelled */
+    return c->run.tune != CONFIG_TUNE_OFF && fuse_rule_long_enough(c, two_levels, steps)
+           && fuse_rule_wide_enough(c, steps, width, height);
 }
 
 /* Single steps, and sweeps of as many as were asked for or, where that is left open, of every length that a record tells of. */

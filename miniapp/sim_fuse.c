@@ -1,10 +1,11 @@
 /* How many steps a run takes in one sweep: what was asked as far as the stencil and the norms let it; else a long sweep, where the
- * run is long and large enough for it, if a trial shows it faster than single steps. Ranks that are too small for it are
- * make_grids' affair (sim.c). */
+ * run is long and large enough for it (fuse_rule.h), if a trial shows it faster than single steps. Ranks that are too small for it
+ * are make_grids' affair (sim.c). */
 #include <math.h>
 #include <stdio.h>
 
 #include "check.h"
+#include "fuse_rule.h"
 #include "sim.h"
 
 /* What a device is tried with: sweeps of at most so many steps, on ranks of so many cells and more (on an H200 2^20 cells were
@@ -16,9 +17,7 @@ typedef struct trial_limits {
 } trial_limits;
 static const trial_limits limits_of[] = { [DEVICE_HOST] = { 12, 1 << 23, 1 << 22 }, [DEVICE_CUDA] = { 64, 1 << 20, INT64_MAX } };
 
-/* Not tried are runs, or steps between norms, checkpoints and frames, of fewer sweeps than that; nor ranks so narrow that shells
- * would cost more than a tenth. */
-enum { SWEEPS_LEAST = 4, REACHES_LEAST = 32, TRIAL_ROUNDS = 3 };
+enum { TRIAL_ROUNDS = 3 };
 static const double trial_gain = 0.9; /* of a single step's time, a fused one's must be less */
 
 /* NULL, or why there is no sweep of several steps, as a sentence part. */
@@ -29,33 +28,19 @@ static const char *no_fused_sweep(const sim *s)
     return "there is no sweep of several steps of a radius that large on this device";
 }
 
-/* A level whose norm is due is made by a step of its own, which leaves the level before it in place; sweeps of two levels leave
- * it anyway. */
-static int64_t most_between_norms(const sim *s)
-{
-    const int64_t every = s->cfg->time.norm_every;
-    return every == 0 ? INT32_MAX : s->prob.op.has_prev || every == 1 ? every : every - 1;
-}
-
 static int worth_a_trial(const sim *s)
 {
     const config *c = s->cfg;
     const trial_limits *limits = &limits_of[s->dev->kind];
-    if (c->run.tune == CONFIG_TUNE_OFF) return 1;
-    const int64_t every[] = { c->time.steps, most_between_norms(s), c->checkpoint.every > 0 ? c->checkpoint.every : INT32_MAX,
-                              c->output.every > 0 ? c->output.every : INT32_MAX };
     const int fuse = s->dev->fused_steps(s->dev, limits->steps);
-    for (size_t i = 0; i < sizeof every / sizeof *every; i++)
-        if (every[i] < (int64_t)fuse * SWEEPS_LEAST) return 1;
-    return c->grid.nx * c->grid.ny / s->top.ranks >= limits->cells_least ? fuse : 1;
+    const bool large = c->grid.nx * c->grid.ny / s->top.ranks >= limits->cells_least;
+    return c->run.tune != CONFIG_TUNE_OFF && large && fuse_rule_long_enough(c, s->prob.op.has_prev, fuse) ? fuse : 1;
 }
 
 bool sim_fuse_has_room(const sim *s)
 {
     const decomp *d = &s->grid.dec;
-    const int64_t width = d->nx / d->ranks_x, height = d->ny / d->ranks_y; /* of the smallest rank */
-    const int64_t across = !config_two_d(s->cfg) || width < height ? width : height;
-    return across >= (int64_t)s->fuse * s->cfg->problem.radius * REACHES_LEAST;
+    return fuse_rule_wide_enough(s->cfg, s->fuse, d->nx / d->ranks_x, d->ny / d->ranks_y);
 }
 
 int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
@@ -63,7 +48,7 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
     const config *c = s->cfg;
     const int asked = c->run.fuse;
     const char *none = no_fused_sweep(s);
-    const int64_t most = most_between_norms(s);
+    const int64_t most = fuse_rule_between_norms(c, s->prob.op.has_prev);
     if (asked == 0) return none ? 1 : worth_a_trial(s);
     if (asked == 1) return 1;
     if (none) {

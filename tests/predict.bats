@@ -50,6 +50,7 @@ predict() { timeout 30 "$weft" predict "$@" 3>&-; }
         "$(from=$from,$top/jobs/results/fused_two_levels_h200.jsonl fused ranks=1 problem.kind=advect problem.order=4)"
     expect "a norm every other step" "[1]" "$(fused ranks=1 time.norm_every=2)"
     expect "short runs" "[1]" "$(fused ranks=1 time.steps=10)"
+    expect "a box as narrow as a run would not try" "[1]" "$(fused ranks=1 grid.nx=60 grid.ny=4000000)"
     expect "another machine's records" "[1]" "$(jq -c '.machine.processor = "X"' "$top/jobs/results/fused_h200.jsonl" >x.jsonl
         from=$records,x.jsonl fused ranks=1)"
 }

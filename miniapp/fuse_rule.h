@@ -1,0 +1,16 @@
+/* Which runs take sweeps of several steps without being asked for them (run.fuse = 0), as far as deck and ranks tell: for the
+ * program, which then tries them, and for what predicts it. */
+#ifndef FUSE_RULE_H
+#define FUSE_RULE_H
+
+#include "config.h"
+
+/* The most steps that no norm interrupts. A level whose norm is due is made by a step of its own, which leaves the level before it
+ * in place; sweeps of two levels leave it anyway. */
+int64_t fuse_rule_between_norms(const config *c, bool two_levels);
+/* Has the run, and what lies between its norms, checkpoints and frames, sweeps of so many steps enough? */
+bool fuse_rule_long_enough(const config *c, bool two_levels, int steps);
+/* Is the smallest rank's box so wide that what is computed twice costs no more than a tenth? */
+bool fuse_rule_wide_enough(const config *c, int steps, int64_t width, int64_t height);
+
+#endif
