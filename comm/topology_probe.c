@@ -114,7 +114,8 @@ int topology_probe_child(void)
 {
     static const size_t sizes_bytes[] = { 64, 64 << 10, 8 << 20 };
     int code = 0;
-    /* Open MPI's singletons start a daemon, for spawning only; this one needs none. */
+    /* Open MPI's singletons start a daemon, for spawning only; this one needs none. All that have none share one name for their
+     * folder of files (jf.0), which whoever ends first removes: they meet in no TMPDIR (topology_spawn.c). */
     (void)setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     if (MPI_Init(NULL, NULL) != MPI_SUCCESS) return CHILD_NO_INIT;
     (void)MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);

@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,15 +41,41 @@ bool topology_spawn_is_job_variable(const char *variable)
     return starts_with_any(variable, job);
 }
 
-/* The strings stay the environment's own; the array is the caller's to free. */
-static char **environment_without_job(void)
+/* A folder for the child's temporary files, which is its TMPDIR; "" where none can be made, and TMPDIR stays. */
+enum { FOLDER_BYTES = 4096 };
+static const char tmpdir[] = "TMPDIR=";
+
+static void make_folder(char setting[FOLDER_BYTES])
+{
+    const char *in = getenv("TMPDIR");
+    const int length = snprintf(setting, FOLDER_BYTES, "%s%s/weft.XXXXXX", tmpdir, in && in[0] ? in : "/tmp");
+    if (length >= FOLDER_BYTES || !mkdtemp(setting + strlen(tmpdir))) setting[0] = '\0';
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+    (void)info, (void)kind, (void)at;
+    (void)remove(path);
+    return 0;
+}
+
+static void remove_folder(const char *setting)
+{
+    if (setting[0]) (void)nftw(setting + strlen(tmpdir), remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The strings stay the environment's own, and the caller's; the array is the caller's to free. */
+static char **environment_without_job(char *folder_setting)
 {
     size_t count = 0, kept = 0;
     while (environ[count]) count++;
-    char **clean = malloc((count + 1) * sizeof *clean);
+    char **clean = malloc((count + 2) * sizeof *clean);
     if (!clean) return NULL;
-    for (size_t i = 0; i < count; i++)
-        if (!topology_spawn_is_job_variable(environ[i])) clean[kept++] = environ[i];
+    for (size_t i = 0; i < count; i++) {
+        const bool replaced = folder_setting[0] && starts_with(environ[i], tmpdir);
+        if (!replaced && !topology_spawn_is_job_variable(environ[i])) clean[kept++] = environ[i];
+    }
+    if (folder_setting[0]) clean[kept++] = folder_setting;
     clean[kept] = NULL;
     return clean;
 }
@@ -78,17 +107,12 @@ static int spawn_silent(const char *exe, const char *argument, char **environmen
     return code;
 }
 
-topology_spawn_end topology_spawn(const char *exe, const char *argument, double limit_s)
+static topology_spawn_end end_of(pid_t child, double limit_s)
 {
     const struct timespec nap = { 0, 5000000 };
     const double end_s = timer_now_s() + limit_s;
     int status = 0;
-    pid_t child = 0, got = 0;
-    char **environment = environment_without_job();
-    if (!environment) return (topology_spawn_end){ TOPOLOGY_SPAWN_FAILED, ENOMEM };
-    const int code = spawn_silent(exe, argument, environment, &child);
-    free(environment);
-    if (code) return (topology_spawn_end){ TOPOLOGY_SPAWN_FAILED, code };
+    pid_t got = 0;
     while (got == 0 && timer_now_s() < end_s) {
         got = waitpid(child, &status, WNOHANG);
         if (got < 0 && errno == EINTR) got = 0;
@@ -103,4 +127,20 @@ topology_spawn_end topology_spawn(const char *exe, const char *argument, double 
     }
     if (WIFSIGNALED(status)) return (topology_spawn_end){ TOPOLOGY_SPAWN_KILLED, WTERMSIG(status) };
     return (topology_spawn_end){ TOPOLOGY_SPAWN_EXITED, WEXITSTATUS(status) };
+}
+
+topology_spawn_end topology_spawn(const char *exe, const char *argument, double limit_s)
+{
+    topology_spawn_end end = { TOPOLOGY_SPAWN_FAILED, ENOMEM };
+    char folder_setting[FOLDER_BYTES];
+    pid_t child = 0;
+    make_folder(folder_setting);
+    char **environment = environment_without_job(folder_setting);
+    if (environment) {
+        end.code = spawn_silent(exe, argument, environment, &child);
+        if (end.code == 0) end = end_of(child, limit_s);
+    }
+    free(environment);
+    remove_folder(folder_setting);
+    return end;
 }

@@ -1,5 +1,6 @@
 /* A program started outside the MPI job of its parent: it finds no trace of the job in its environment and so is an MPI program of
- * its own (a singleton). Silent, and killed with all its children when its time is over. For comm/ and io/. */
+ * its own (a singleton). Silent, and killed with all its children when its time is over. Its TMPDIR is a folder of its own, which
+ * goes with it and with all that a crash left there. For comm/ and io/. */
 #ifndef TOPOLOGY_SPAWN_H
 #define TOPOLOGY_SPAWN_H
 

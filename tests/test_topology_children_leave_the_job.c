@@ -1,13 +1,16 @@
-/* A probe's child finds nothing of the job in its environment but all that the user set, and however it ends (status,
- * signal, too late, not there) the parent learns it in time. */
+/* A probe's child finds nothing of the job in its environment but all that the user set, and a TMPDIR of its own, of which nothing
+ * stays; and however it ends (status, signal, too late, not there) the parent learns it in time. */
+#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -34,6 +37,16 @@ static void job_variables_go(void **state)
         if (topology_spawn_is_job_variable(stay[i])) fail_msg("%s goes", stay[i]);
 }
 
+/* In an empty folder below the parent's: a file in a folder, and a link that leads out of it. */
+static int leave_files(void)
+{
+    const char *folder = getenv("TMPDIR"), *above = getenv("PARENTS_TMPDIR");
+    if (!folder || !above || strncmp(folder, above, strlen(above)) != 0 || folder[strlen(above)] != '/') return 1;
+    if (chdir(folder) != 0 || mkdir("a", 0700) != 0 || symlink(above, "a/out") != 0) return 2;
+    FILE *f = fopen("a/file", "wx");
+    return f && fputs("left", f) >= 0 && fclose(f) == 0 ? 0 : 3;
+}
+
 /* The children are this program again, with one of these as its argument. */
 static int be_child(const char *part)
 {
@@ -43,7 +56,11 @@ static int be_child(const char *part)
         char c;
         return read(STDIN_FILENO, &c, 1) == 0 && !isatty(STDOUT_FILENO) && getpgrp() == getpid() ? 0 : 1;
     }
-    if (strcmp(part, "crash") == 0) raise(SIGSEGV);
+    if (strcmp(part, "files") == 0) return leave_files();
+    if (strcmp(part, "crash") == 0) {
+        (void)leave_files();
+        raise(SIGSEGV);
+    }
     if (strcmp(part, "sleep") == 0) sleep(60);
     return 99;
 }
@@ -80,6 +97,37 @@ static void a_crash_is_only_the_childs(void **state)
 #endif
 }
 
+static int entries(const char *folder)
+{
+    int n = 0;
+    DIR *d = opendir(folder);
+    if (!d) fail_msg("%s: %s", folder, strerror(errno));
+    while (readdir(d)) n++;
+    closedir(d);
+    return n - 2;
+}
+
+static void of_their_files_nothing_stays(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/weft_test.XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("TMPDIR", folder, 1), 0);
+    assert_int_equal(setenv("PARENTS_TMPDIR", folder, 1), 0);
+    char beside[sizeof folder + 8];
+    snprintf(beside, sizeof beside, "%s/beside", folder);
+    FILE *f = fopen(beside, "wx");
+    assert_true(f && fclose(f) == 0);
+    for (int i = 0; i < 2; i++) ends_with("files", 15, TOPOLOGY_SPAWN_EXITED, 0);
+    (void)topology_spawn(self, "crash", 15);
+    assert_int_equal(entries(folder), 1);
+    assert_int_equal(unlink(beside), 0);
+    assert_int_equal(setenv("TMPDIR", "/nowhere/at/all", 1), 0); /* no folder can be made: the child starts all the same */
+    ends_with("status", 15, TOPOLOGY_SPAWN_EXITED, 7);
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2) return be_child(argv[1]);
@@ -88,6 +136,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(job_variables_go),
         cmocka_unit_test(every_end_is_learnt),
         cmocka_unit_test(a_crash_is_only_the_childs),
+        cmocka_unit_test(of_their_files_nothing_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
