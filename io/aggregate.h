@@ -54,7 +54,8 @@ typedef struct aggregate aggregate;
 aggregate *aggregate_create(MPI_Comm comm);
 bool aggregate_one_host(const aggregate *a);
 void aggregate_destroy(aggregate **a);
-/* s and the boxes of all ranks, of field i from boxes[i * ranks] on, are the same until done. False: no memory. */
+/* s and the boxes of all ranks, of field i from boxes[i * ranks] on, are the same until done. False: no memory; then no rank may go
+ * on from here. */
 bool aggregate_begin(aggregate *a, const checkpoint_state *s, const box *boxes, int writers);
 /* On a writer: the next window that is complete, the same one until it is released; NULL: none yet, or none left. Moves the
  * messages on in any case, so that all ranks call it until all is done. */

@@ -65,10 +65,10 @@ bool checkpoint_job_writes(const checkpoint_job *j) { return j->writers == 0 || 
 
 /* ---- debug builds: WEFT_FAULT=NAME:NUMBER ---- */
 
-/* The number, -1 without that fault. checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte in its
- * last cell, checkpoint_flip_always:RANK again when it writes once more, checkpoint_slow:MS takes so long for every rank's
- * write. */
-static int fault(const char *name)
+/* checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte in its last cell, checkpoint_flip_always:RANK
+ * again when it writes once more, checkpoint_slow:MS takes so long for every rank's write, checkpoint_memory:RANK has none to
+ * collect in. */
+int checkpoint_job_fault(const char *name)
 {
 #ifdef WEFT_DEBUG
     const char *asked = getenv("WEFT_FAULT");
@@ -85,11 +85,11 @@ static int act_faulty(const checkpoint_job *j, bool again)
     char byte = 0x55;
     const box cells = checkpoint_job_cells(j, 0);
     const uint64_t last = (uint64_t)((cells.y1 - 1) * j->state.field[0].nx + cells.x1 - 1) * dtype_bytes(j->state.type);
-    const int wait_ms = fault("checkpoint_slow");
+    const int wait_ms = checkpoint_job_fault("checkpoint_slow");
     if (wait_ms > 0) nanosleep(&(struct timespec){ wait_ms / 1000, wait_ms % 1000 * 1000000L }, NULL);
-    if ((fault("checkpoint_flip") == j->rank && !again) || fault("checkpoint_flip_always") == j->rank)
+    if ((checkpoint_job_fault("checkpoint_flip") == j->rank && !again) || checkpoint_job_fault("checkpoint_flip_always") == j->rank)
         return checkpoint_pwrite(j->fd, &byte, 1, j->layout.field_at_bytes[0] + last);
-    return fault("checkpoint_write") == j->rank ? EIO : 0;
+    return checkpoint_job_fault("checkpoint_write") == j->rank ? EIO : 0;
 }
 
 /* ---- room ---- */

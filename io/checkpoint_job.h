@@ -85,6 +85,8 @@ checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again);
 /* As checkpoint_file_failed, of NAME.tmp. */
 checkpoint_status checkpoint_job_failed(checkpoint_job *j, const char *what, int code);
 checkpoint_status checkpoint_job_other_fingerprint(checkpoint_job *j, int i, const char *where);
+/* Debug builds: the number of WEFT_FAULT=NAME:NUMBER; -1 without that fault. */
+int checkpoint_job_fault(const char *name);
 /* The end of a job that began at begin_s. */
 void checkpoint_job_finish(checkpoint_job *j, checkpoint_status status, double begin_s);
 

@@ -164,7 +164,8 @@ static void make_memory(phases *p)
     checkpoint_job *j = &p->job;
     j->seconds = 0;
     j->status = CHECKPOINT_OK;
-    if (!aggregate_begin(p->collected, &p->snapshot, p->boxes, j->writers))
+    const bool none = !aggregate_begin(p->collected, &p->snapshot, p->boxes, j->writers);
+    if (none || checkpoint_job_fault("checkpoint_memory") == p->rank)
         j->status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: rank %d has no memory to collect in",
                                     j->names.path, p->rank);
 }

@@ -93,6 +93,15 @@ ended() { # sets status
     expect "steps, files, failures" "400 0 4" "$(record '"\(.steps) \(.checkpoint.count) \(.checkpoint.failed)"')"
 }
 
+@test "a rank without the memory to collect in: said once, nothing is sent, and the run goes on" {
+    weft=$weft_debug
+    deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100 checkpoint.on_error=continue
+    WEFT_FAULT=checkpoint_memory:1 run --separate-stderr weft_run 3 d.ini checkpoint.aggregators=2
+    expect "status" 0 "$status"
+    expect "sentences" 1 "$(grep -c '^weft: .*step_0000000100.h5: rank 1 has no memory to collect in' <<<"$stderr")"
+    expect "steps, files, failures" "400 0 4" "$(record '"\(.steps) \(.checkpoint.count) \(.checkpoint.failed)"')"
+}
+
 @test "a write that fails stops the run soon, not at its end" {
     weft=$weft_debug
     deck d.ini "${heat[@]}" time.steps=1000000000 checkpoint.every=1000000000
