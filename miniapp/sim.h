@@ -160,9 +160,9 @@ double sim_change(sim *s);
 /* Of the present level's main field. All ranks get it. */
 uint64_t sim_fingerprint(sim *s);
 /* max |field - v| over all ranks; NaN if any cell is. */
-double sim_max_error(sim *s, sim_field f, const value *v);
+double sim_max_error(sim *s, sim_field field, const value *v);
 /* Own cells in host memory, dense rows, in snapshot[slot]; valid until the slot's next use. */
-const void *sim_host_copy(sim *s, sim_field f, int slot);
+const void *sim_host_copy(sim *s, sim_field field, int slot);
 /* Transpose: the 1024 values of VALUE_COUNT, put where the device reads them; v->table then points there. */
 void sim_set_count_table(sim *s, value *v, const double *table);
 

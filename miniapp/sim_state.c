@@ -15,10 +15,10 @@ static bool transposes(const sim *s) { return s->cfg->problem.kind == CONFIG_TRA
 int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
 {
     int count = 0;
-    const bool four = s->now.prev && s->now.prev != s->next.u;
-    void *const untransposed[] = { s->now.u, s->next.u, four ? s->now.prev : NULL, four ? s->next.prev : NULL };
+    const bool four = s->now.prev && s->now.prev != s->next.u; /* else the levels before are among the first two */
+    void *const levels[] = { s->now.u, s->next.u, four ? s->now.prev : NULL, four ? s->next.prev : NULL };
     for (int i = 0; i < 4; i++)
-        if (untransposed[i]) field[count++] = (sim_field){ untransposed[i], &s->grid };
+        if (levels[i]) field[count++] = (sim_field){ levels[i], &s->grid };
     for (int i = 0; i < 2; i++)
         if (s->turned[i]) field[count++] = (sim_field){ s->turned[i], &s->turned_grid };
     return count;
@@ -224,11 +224,11 @@ static uint64_t field_fingerprint(sim *s, sim_field f)
 
 uint64_t sim_fingerprint(sim *s) { return field_fingerprint(s, sim_main_field(s)); }
 
-double sim_max_error(sim *s, sim_field f, const value *v)
+double sim_max_error(sim *s, sim_field field, const value *v)
 {
     device *d = s->dev;
-    const field_shape *shape = &f.grid->shape;
-    DEVICE_CHECK(d, d->max_error(d, shape, f.cells, v, field_own(shape), s->result, main_stream(s)));
+    const field_shape *f = &field.grid->shape;
+    DEVICE_CHECK(d, d->max_error(d, f, field.cells, v, field_own(f), s->result, main_stream(s)));
     return double_of_bits(reduce_result(s, MPI_MAX));
 }
 
