@@ -10,11 +10,7 @@
 
 #include "timer.h"
 
-enum {
-    WRITE_BYTES = 256 << 10, /* checksummed and at once written, while it is in a core's own cache */
-    COLLECTED_BYTES = 1 << 20, /* of a window, put together and written */
-    WRITEBACK_BYTES = 8 << 20, /* of the file, on their way to the disk at once */
-};
+enum { WRITEBACK_BYTES = 8 << 20 }; /* of the file, on their way to the disk at once */
 
 checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s, const char *path)
 {
@@ -144,29 +140,28 @@ static void add_checksums(checkpoint_job *j, int i, box part, const void *data)
     j->spent_s[CHECKPOINT_CHECKSUMS] += timer_now_s() - begin_s;
 }
 
-int checkpoint_job_write_own(checkpoint_job *j, int i, bool plain, uint64_t limit_bytes, uint64_t *done_bytes)
+/* Own cells of field i, band by band. */
+static int write_own(checkpoint_job *j, int i, bool again)
 {
     const checkpoint_field *f = &j->state.field[i];
     const size_t cell_bytes = dtype_bytes(j->state.type);
-    const int64_t bands = checkpoint_bands(f->own, cell_bytes, WRITE_BYTES);
+    const int64_t bands = checkpoint_bands(f->own, cell_bytes, CHECKPOINT_JOB_OWN_BYTES);
     const char *at = f->data;
     int code = 0;
-    for (int64_t b = 0; b < bands && !code && *done_bytes < limit_bytes; b++) {
-        const box band = checkpoint_band(f->own, cell_bytes, WRITE_BYTES, b);
-        if (!plain) add_checksums(j, i, band, at);
+    for (int64_t b = 0; b < bands && !code; b++) {
+        const box band = checkpoint_band(f->own, cell_bytes, CHECKPOINT_JOB_OWN_BYTES, b);
+        if (!again) add_checksums(j, i, band, at);
         code = checkpoint_job_pwrite(j, i, band, at);
-        if (!plain) start_writeback(j, i, band);
+        start_writeback(j, i, band);
         at += (size_t)box_cells(band) * cell_bytes;
-        *done_bytes += (uint64_t)box_cells(band) * cell_bytes;
     }
     return code;
 }
 
 checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again)
 {
-    uint64_t done_bytes = 0;
     int code = 0;
-    for (int i = 0; i < j->state.fields && !code; i++) code = checkpoint_job_write_own(j, i, again, UINT64_MAX, &done_bytes);
+    for (int i = 0; i < j->state.fields && !code; i++) code = write_own(j, i, again);
     if (!code) code = act_faulty(j, again);
     if (code) return checkpoint_job_failed(j, "write", code);
     code = checkpoint_job_fsync(j);
@@ -225,11 +220,11 @@ static int write_window(checkpoint_job *j)
 {
     const aggregate_window *w = j->window;
     const size_t cell_bytes = dtype_bytes(j->state.type);
-    const int64_t bands = checkpoint_bands(w->cells, cell_bytes, COLLECTED_BYTES);
-    void *room = malloc(COLLECTED_BYTES);
+    const int64_t bands = checkpoint_bands(w->cells, cell_bytes, CHECKPOINT_JOB_COLLECTED_BYTES);
+    void *room = malloc(CHECKPOINT_JOB_COLLECTED_BYTES);
     int code = room ? 0 : ENOMEM;
     for (int64_t b = 0; b < bands && !code; b++) {
-        const box band = checkpoint_band(w->cells, cell_bytes, COLLECTED_BYTES, b);
+        const box band = checkpoint_band(w->cells, cell_bytes, CHECKPOINT_JOB_COLLECTED_BYTES, b);
         code = checkpoint_job_pwrite(j, w->field, band, aggregate_rows(w, band, cell_bytes, room));
         start_writeback(j, w->field, band);
     }

@@ -20,9 +20,16 @@
 #ifndef CHECKPOINT_JOB_H
 #define CHECKPOINT_JOB_H
 
+#include <stdatomic.h>
+
 #include "aggregate.h"
 #include "checkpoint_part.h"
 #include "retain.h"
+
+enum {
+    CHECKPOINT_JOB_OWN_BYTES = 256 << 10,      /* a request: checksummed and at once written, while it is in a core's own cache */
+    CHECKPOINT_JOB_COLLECTED_BYTES = 1 << 20,  /* of a window: put together and written */
+};
 
 typedef struct checkpoint_job {
     /* ---- the caller's; jobs read them ---- */
@@ -36,6 +43,7 @@ typedef struct checkpoint_job {
     retain_rule rule;
     int64_t verified;            /* as retain_apply */
     uint64_t raw_bytes;          /* about so many of all ranks at most; 0: no raw file */
+    atomic_bool hurry;           /* set at any time: the raw file is given up */
     int writers, number;         /* aggregate_writers, 0: all write their own cells; this rank's, -1: it does not write */
     const checkpoint_sums *joined; /* where some collect: of all ranks' cells, before read back */
     const aggregate_window *window; /* for the next job; NULL: none yet */
@@ -78,9 +86,7 @@ bool checkpoint_job_writes(const checkpoint_job *j);
 /* The cells `part` of field i, dense rows at data. 0 or errno. */
 int checkpoint_job_pwrite(checkpoint_job *j, int i, box part, const void *data);
 int checkpoint_job_fsync(checkpoint_job *j);
-/* Own cells of field i, band by band, with their checksums; plain: by nothing but pwrite. Ends behind limit_bytes. 0 or errno. */
-int checkpoint_job_write_own(checkpoint_job *j, int i, bool plain, uint64_t limit_bytes, uint64_t *done_bytes);
-/* Own cells of all fields, and fsync; again: plain. */
+/* Own cells of all fields, and fsync; again: without checksums. */
 checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again);
 /* As checkpoint_file_failed, of NAME.tmp. */
 checkpoint_status checkpoint_job_failed(checkpoint_job *j, const char *what, int code);

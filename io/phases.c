@@ -23,7 +23,7 @@ typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
 
 /* What ranks agree on: the largest of each. */
 typedef enum agreed {
-    WORST, JOB_NS, SPENT_NS, FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT, FIELD_AT, AGREED = FIELD_AT + CHECKPOINT_FIELDS_MAX
+    WORST, IN_HURRY, JOB_NS, SPENT_NS, FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT, FIELD_AT, AGREED = FIELD_AT + CHECKPOINT_FIELDS_MAX
 } agreed;
 enum { REQUESTS_MAX = 2 + CHECKPOINT_FIELDS_MAX, BOX_NUMBERS = 4 };
 _Static_assert(sizeof(box) == BOX_NUMBERS * sizeof(int64_t), "boxes travel as numbers");
@@ -96,7 +96,10 @@ void phases_destroy(phases **p)
     *p = NULL;
 }
 
-bool phases_busy(const phases *p) { return p->phase != IDLE; }
+void phases_hurry(phases *p)
+{
+    if (p->phase != IDLE) atomic_store(&p->job.hurry, true);
+}
 
 const char *phases_why(const phases *p) { return p->failed ? p->why : NULL; }
 
@@ -241,6 +244,7 @@ static void agree(phases *p)
 {
     p->stage = AGREEING;
     p->mine[WORST] = (int64_t)p->job.status * p->ranks + (p->ranks - 1 - p->rank); /* of equals the lowest rank speaks */
+    p->mine[IN_HURRY] = atomic_load(&p->job.hurry);
     p->mine[JOB_NS] = (int64_t)(p->job.seconds * 1e9);
     for (int i = 0; i < CHECKPOINT_SPENT; i++) p->mine[SPENT_NS + i] = (int64_t)(p->job.spent_s[i] * 1e9);
     MPI_CHECK(MPI_Iallreduce(p->mine, p->all, AGREED, MPI_INT64_T, MPI_MAX, p->comm, next_pending(p)));
@@ -308,7 +312,8 @@ static void go_on(phases *p)
         return;
     }
     if (ended == ROOM) take_plan(p);
-    if (ended == RAW && p->raw_all > 0) phases_add_raw(p->stats, (double)p->raw_all, seconds, &p->snapshot, p->write_s);
+    if (ended == RAW && p->raw_all > 0 && !p->all[IN_HURRY])
+        phases_add_raw(p->stats, (double)p->raw_all, seconds, &p->snapshot, p->write_s);
     if (ended == CLEAN_UP || (ended == PUBLISH && p->job.raw_bytes == 0)) end(p);
     else p->phase = ended == ROOM && !collects(p) ? WRITE : ended + 1;
 }

@@ -35,7 +35,8 @@ typedef struct phases_order {
 void phases_begin(phases *p, const writer_request *r, const phases_order *o);
 /* As far as it goes without waiting; false: there is no more to do. */
 bool phases_advance(phases *p);
-bool phases_busy(const phases *p);
+/* What only measures is given up. By any rank. */
+void phases_hurry(phases *p);
 /* NULL: the last one that ended has its name; else one sentence, the same on every rank. */
 const char *phases_why(const phases *p);
 

@@ -192,6 +192,11 @@ checkpoint_status writer_poll(writer *w, char *why, size_t why_bytes)
     return tell(w, why, why_bytes);
 }
 
+void writer_hurry(writer *w)
+{
+    if (w->under_way) phases_hurry(w->phases);
+}
+
 checkpoint_status writer_wait(writer *w, char *why, size_t why_bytes)
 {
     double begin_s = timer_now_s();

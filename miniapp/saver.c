@@ -72,6 +72,7 @@ bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, boo
         v->stop = true;
         return false;
     }
+    if (waited_for) writer_hurry(v->writer);
     wait_for(v, ticks, false); /* for the one before: its snapshot's memory is needed, and after this all ranks know how it went */
     if (v->stop) return false;
     const bool goes_on = writer_get_stats(v->writer).async && !waited_for;

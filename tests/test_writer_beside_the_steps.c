@@ -186,6 +186,26 @@ static void nobody_waits(void **state)
     free(s.field[0].data);
 }
 
+/* A signal, a deadline: the file is there, and the file system was not measured. */
+static void nothing_is_measured_in_a_hurry(void **state)
+{
+    (void)state;
+    writer *w = writer_in("hurry", true);
+    checkpoint_state s = fixture_state(MPI_COMM_WORLD, 64, 64, DTYPE_F64, 7);
+    assert_int_equal(submit(w, &s), CHECKPOINT_OK);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) writer_hurry(w); /* one is enough */
+    assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK);
+    assert_true(is_there("hurry", 7, ".h5"));
+    assert_false(is_there("hurry", 7, ".h5.tmp"));
+    assert_int_equal(writer_get_stats(w).raw_samples, 0);
+    s.step = 8;
+    assert_int_equal(submit(w, &s), CHECKPOINT_OK);
+    assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(writer_get_stats(w).raw_samples, 1); /* the next one is in none */
+    writer_destroy(&w);
+    free(s.field[0].data);
+}
+
 /* The last rank may write no byte beyond the first half of the file: a failure of pwrite, in its thread alone. */
 static void one_rank_s_error(void **state)
 {
@@ -279,6 +299,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_foreground_s_file), cmocka_unit_test(nobody_waits),
+                                        cmocka_unit_test(nothing_is_measured_in_a_hurry),
                                         cmocka_unit_test(one_rank_s_error), cmocka_unit_test(a_snapshot_that_went_wrong),
                                         cmocka_unit_test(no_folder) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
