@@ -5,14 +5,16 @@
  * enough to end before the others do. All others run the kernel that knows no side.
  *
  * Interior chunks are as high as lets the whole sweep end first: 2 reach rows a chunk are computed and not stored, and items
- * start as warps become free, the border's first. They are not done before the border's, for whose end they would wait. */
+ * start as warps become free, the border's first. They are not done before the border's, for whose end they would wait.
+ *
+ * Stars of small radius near a side have a plan of their own: fused_edges_cuda.cuh. */
 #ifndef FUSED_PLAN_CUDA_CUH
 #define FUSED_PLAN_CUDA_CUH
 
 #include "fused.h"
 #include "fused_cuda.h"
 
-enum { FUSED_PARTS_MAX = 4, FUSED_WAVES_MAX = 4, FUSED_EDGE_CHUNK_ROWS = 64 };
+enum { FUSED_PARTS_MAX = 6, FUSED_WAVES_MAX = 4, FUSED_EDGE_CHUNK_ROWS = 64 };
 /* A border item's row in rows of an interior one: what it takes of the issue slots, and how long it takes beside interior warps. */
 static constexpr double FUSED_EDGE_COST = 1.2, FUSED_EDGE_LASTS = 3.5;
 
@@ -26,11 +28,14 @@ struct fused_part {
 struct fused_parts {
     int count;
     unsigned items;
+    bool followed; /* by the sweep's other kernel, which may start beside */
     fused_part part[FUSED_PARTS_MAX];
 };
 
 struct fused_plan {
     fused_parts interior, border;
+    bool edges; /* the border's strips are STRIP_EDGE */
+    bool interior_first;
 };
 
 /* What the plan needs to know of the two kernels. */
@@ -72,7 +77,8 @@ static inline fused_busy fused_border_time(const fused_strip &s, const fused_par
         most = border.part[i].height > most ? border.part[i].height : most;
     }
     if (all == 0) return fused_busy{ 0, 0, 1 };
-    const int64_t warps = (int64_t)(all / longest + 1), height = (int64_t)(FUSED_EDGE_LASTS * (double)(most + 2 * s.reach)) - 2 * s.reach;
+    const int64_t warps = (int64_t)(all / longest + 1);
+    const int64_t height = (int64_t)(FUSED_EDGE_LASTS * (double)(most + 2 * s.reach)) - 2 * s.reach;
     return warps < s.resident ? fused_busy{ warps, longest, height } : fused_busy{ s.resident, all / s.resident, height };
 }
 
@@ -134,7 +140,8 @@ static inline fused_plan fused_plan_make(const fused_strip &s, const field_shape
     fused_add(&p.border, box_make(cells.x0, cells.x1, cells.y0, y0), x_first, s.edge_stored, above);
     fused_add(&p.border, box_make(cells.x0, cells.x1, y1, cells.y1), x_first, s.edge_stored, below);
     const int64_t columns = (x1 - x0 + s.stored - 1) / s.stored;
-    fused_add(&p.interior, box_make(x0, x1, y0, y1), x0, s.stored, fused_height(s, fused_border_time(s, p.border), columns, y1 - y0));
+    const int64_t height = fused_height(s, fused_border_time(s, p.border), columns, y1 - y0);
+    fused_add(&p.interior, box_make(x0, x1, y0, y1), x0, s.stored, height);
     return p;
 }
 

@@ -29,7 +29,8 @@ template <int R, typename T, int V> static __device__ __forceinline__ void widen
     for (int v = 0; v < V; v++) around[R + v] = row[v];
 }
 
-/* Of a warp's row of 32 V cells: lane g < R writes ghost g beyond x_low, lane R + g the one beyond x_high, where the row has them. */
+/* Of a warp's row of 32 V cells: lane g < R writes ghost g beyond x_low, lane R + g the one beyond x_high, where the row has
+ * them. */
 template <typename T, int R, int V> struct row_sides {
     static constexpr int CELLS = 32 * V;
     bool any;          /* the row has ghosts */
@@ -55,6 +56,13 @@ template <typename T, int R, int V> struct row_sides {
         image = mine ? (int)((low ? depth : ax.cells - 1 - depth) - x_low) : 0;
     }
 
+    __device__ __forceinline__ void impose(T (&row)[V]) const
+    {
+        if (!any) return;
+        __shared__ __align__(16) T cells[CELLS];
+        impose(row, cells, (int)threadIdx.x);
+    }
+
     /* cells: CELLS of shared memory, the warp's own. */
     __device__ __forceinline__ void impose(T (&row)[V], T *cells, int lane) const
     {
@@ -73,10 +81,37 @@ template <typename T, int R, int V> struct row_sides {
     }
 };
 
+/* Of a lane's V cells and R to either side of them, where x_low lies before the lane's first or x_high behind its last. */
+template <typename T, int R, int V> struct lane_sides {
+    static_assert(R <= V, "images are the lane's own");
+    bool low, high, low_odd, high_odd;
+    T low_value, high_value;
+
+    __device__ __forceinline__ void begin(const fused_axis<T> &ax, int64_t x)
+    {
+        low = ax.low != BOUNDARY_NONE && x == 0;
+        high = ax.high != BOUNDARY_NONE && x + V == ax.cells;
+        low_odd = ax.low == BOUNDARY_DIRICHLET;
+        high_odd = ax.high == BOUNDARY_DIRICHLET;
+        low_value = ax.low_value;
+        high_value = ax.high_value;
+    }
+
+    __device__ __forceinline__ void impose(T (&around)[V + 2 * R]) const
+    {
+#pragma unroll
+        for (int g = 0; g < R; g++) {
+            const T before = low_odd ? g == 0 ? low_value : reflect(low_value, around[R + g - 1]) : around[R + g];
+            const T behind = high_odd ? g == 0 ? high_value : reflect(high_value, around[R + V - g]) : around[R + V - 1 - g];
+            if (low) around[R - 1 - g] = before;
+            if (high) around[R + V + g] = behind;
+        }
+    }
+};
+
+/* y, and what is stored. */
 template <typename T, int R, int V> struct strip_sides {
-    static constexpr int CELLS = 32 * V, NEVER = INT_MAX / 2;
-    row_sides<T, R, V> x;
-    /* y */
+    static constexpr int NEVER = INT_MAX / 2;
     int low_at, high_at;  /* of the rows that enter, row 0 and the first one beyond y_high, where these sides mirror */
     bool low_odd, high_odd;
     T low_value, high_value;
@@ -84,12 +119,10 @@ template <typename T, int R, int V> struct strip_sides {
     unsigned stored; /* bit v: the lane's cell v */
     int height;
 
-    __device__ __forceinline__ void begin(const fused_axis<T> &ax, const fused_axis<T> &ay, int64_t x_low, int64_t y_first, int rows,
-                                          int64_t stored_low, int64_t stored_high, int stored_rows)
+    __device__ __forceinline__ void begin(const fused_axis<T> &ay, int64_t x, int64_t y_first, int rows, int64_t stored_low,
+                                          int64_t stored_high, int stored_rows)
     {
-        const int lane = (int)threadIdx.x;
-        x.begin(ax, x_low, lane);
-        low_at = ay.low != BOUNDARY_NONE && y_first <= 0 ? (int)-y_first : -NEVER;
+        low_at = ay.low != BOUNDARY_NONE && y_first < 0 ? (int)-y_first : -NEVER;
         high_at = ay.high != BOUNDARY_NONE && ay.cells - y_first < rows ? (int)(ay.cells - y_first) : NEVER;
         low_odd = ay.low == BOUNDARY_DIRICHLET;
         high_odd = ay.high == BOUNDARY_DIRICHLET;
@@ -98,19 +131,16 @@ template <typename T, int R, int V> struct strip_sides {
         height = stored_rows;
         stored = 0;
 #pragma unroll
-        for (int v = 0; v < V; v++) {
-            const int64_t at = x_low + lane * V + v;
-            stored |= (unsigned)(stored_low <= at && at < stored_high) << v;
-        }
+        for (int v = 0; v < V; v++) stored |= (unsigned)(stored_low <= x + v && x + v < stored_high) << v;
     }
 
-    /* Before `row`, counted as those that enter, completes a row of the next level: its ghosts, and, once, the rows above row 0. */
+    /* Do any of the rows that enter lie beyond a side? */
+    __device__ __forceinline__ bool near(int rows) const { return low_at > 0 || high_at < rows; }
+
+    /* Before `row`, counted as those that enter, completes a row of the next level: the row, if it is a ghost's, and, once, those
+     * above row 0. */
     template <int FIRST, int Q> __device__ __forceinline__ void impose(T (&queue)[Q][V], T (&arriving)[V], int row) const
     {
-        if (x.any) {
-            __shared__ __align__(16) T cells[CELLS];
-            x.impose(arriving, cells, (int)threadIdx.x);
-        }
         if (row >= high_at) impose_high<FIRST>(queue, arriving, row - high_at);
         if (row - R == low_at) impose_low<FIRST>(queue);
     }

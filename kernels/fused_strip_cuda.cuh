@@ -6,12 +6,13 @@
  * since neighbours in x come by shuffle, no warp waits for another. For every STEPS rows of sums one row enters from memory
  * and one leaves. The queue of 2R rows turns without moves: the loop over rows is unrolled by a multiple of its length.
  *
- * A box waits differently: its sums go row by row, so that a row that arrives is added at once to the 2R + 1 sums it belongs to, and what
- * waits is the 2R of them that are not complete. Then only the arriving row's neighbours in x are shuffled. Border items keep rows
- * all the same: their ghost rows are known only when later rows have come.
+ * A box waits differently: its sums go row by row, so that a row that arrives is added at once to the 2R + 1 sums it belongs to,
+ * and what waits is the 2R of them that are not complete. Then only the arriving row's neighbours in x are shuffled. Border items
+ * keep rows all the same: their ghost rows are known only when later rows have come.
  *
- * Two levels (PREV): when a row is complete but for the level before, that level's queue has just let go of the row that is wanted, so
- * a queue is one row longer. The first level's come from memory, through a ring of their own; the last two levels are stored.
+ * Two levels (PREV): when a row is complete but for the level before, that level's queue has just let go of the row that is
+ * wanted, so a queue is one row longer. The first level's come from memory, through a ring of their own; the last two levels are
+ * stored.
  *
  * What it costs: a strip stores 2 HALO columns less than it computes, a chunk 2 STEPS R rows less.
  *
@@ -19,12 +20,15 @@
  * lane asks for the 16-byte pieces lane, lane + 32 .. of a row, so that a warp asks for whole lines, and reads the V cells
  * that are its own; `swizzled` keeps both free of bank conflicts.
  *
- * Border items (fused_plan_cuda.cuh) impose the ghosts beyond dirichlet and neumann sides anew at every level: fused_sides_cuda.cuh.
- * Beyond the other sides lie data, STEPS R deep.
+ * Border items (fused_plan_cuda.cuh, fused_edges_cuda.cuh) impose the ghosts beyond dirichlet and neumann sides anew at every
+ * level (fused_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. A star's border strips are laid so that a side falls
+ * between two lanes (STRIP_EDGE): then a ghost's image is the lane's own, and it is put where the neighbour's cell would be. Such
+ * strips begin anywhere, so they ask for a cell at a time. Where no ghost row is near they walk without a branch, which would keep
+ * the shuffles of one level from going ahead of the sums of the one before.
  *
- * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, without those beyond a mirroring side, and of each the
- * pieces that hold a cell of [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h); of prev R
- * rows less at either end. Of next and next_prev, the cells of the box. */
+ * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, without those beyond a mirroring side, and of
+ * each the pieces that hold a cell of [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h);
+ * of prev R rows less at either end. Of next and next_prev, the cells of the box. */
 #ifndef FUSED_STRIP_CUDA_CUH
 #define FUSED_STRIP_CUDA_CUH
 
@@ -32,15 +36,23 @@
 
 #include "fused_sides_cuda.cuh"
 
-template <typename T, int R, int STEPS, int V> struct strip_shape {
+enum strip_kind {
+    STRIP_INSIDE, /* touches no side */
+    STRIP_EDGE,   /* a star's: own cell 0 is the first of a lane, the last own cell the last of one, where such sides are near */
+    STRIP_BORDER, /* sides anywhere */
+};
+
+template <strip_kind KIND, typename T, int R, int STEPS, int V> struct strip_shape {
     static_assert(R <= V, "neighbours in x come from the next lane");
     static constexpr int PIECE = vector_cells<T>, PIECES = V / PIECE; /* cells of 16 bytes; of them a lane's */
-    static constexpr int CELLS = 32 * V, REACH = STEPS * R;
-    static constexpr int HALO = (REACH + PIECE - 1) / PIECE * PIECE, STORED = CELLS - 2 * HALO;
+    static constexpr int ASK = KIND == STRIP_EDGE ? 1 : PIECE, ASKS = V / ASK; /* cells asked for at a time; how often */
+    static constexpr int CELLS = 32 * V, REACH = STEPS * R, STEP = KIND == STRIP_EDGE ? V : PIECE;
+    static constexpr int HALO = (REACH + STEP - 1) / STEP * STEP, STORED = CELLS - 2 * HALO;
     static constexpr int HEIGHTS = HALO % V == 0 ? 1 : PIECES; /* a strip's pieces end with a lane's, or not */
     static constexpr int RING = 8;
     static constexpr unsigned ROW_BYTES = CELLS * sizeof(T), RING_BYTES = RING * ROW_BYTES;
     static_assert(PIECES == 1 || PIECES == 2, "swizzled knows two");
+    static_assert(PIECES == 1 || 32 % (16 * PIECE / ASK) == 0, "what a lane asks for next has the same swizzle");
 };
 
 /* Where piece i of a row lies in it: where two are a lane's, any eight lanes that read at a time meet all banks. */
@@ -49,12 +61,15 @@ template <int PIECES> static __device__ __forceinline__ unsigned swizzled(unsign
     return PIECES == 1 ? piece : piece ^ (piece >> 3 & 1);
 }
 
-/* Copies 16 bytes into shared memory if at < end, and does not wait. */
-static __device__ __forceinline__ void ask16(unsigned to, const void *from, unsigned at, unsigned end)
+/* Copies BYTES (4, 8, 16) into shared memory if at < end, and does not wait. */
+template <int BYTES> static __device__ __forceinline__ void ask_bytes(unsigned to, const void *from, unsigned at, unsigned end)
 {
-    asm volatile("{\n.reg .pred there;\nsetp.lt.u32 there, %2, %3;\n@there cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(to),
-                 "l"(from), "r"(at), "r"(end)
-                 : "memory");
+    if constexpr (BYTES == 16)
+        asm volatile("{\n.reg .pred there;\nsetp.lt.u32 there, %2, %3;\n@there cp.async.cg.shared.global [%0], [%1], 16;\n}" ::
+                         "r"(to), "l"(from), "r"(at), "r"(end) : "memory");
+    else
+        asm volatile("{\n.reg .pred there;\nsetp.lt.u32 there, %2, %3;\n@there cp.async.ca.shared.global [%0], [%1], %4;\n}" ::
+                         "r"(to), "l"(from), "r"(at), "r"(end), "n"(BYTES) : "memory");
 }
 static __device__ __forceinline__ void asked() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /* Waits for all that was asked for but the last LATER groups. */
@@ -66,7 +81,8 @@ template <int LATER> static __device__ __forceinline__ void arrived()
 
 static __device__ __forceinline__ void read16(unsigned from, float *c)
 {
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]) : "r"(from) : "memory");
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]) : "r"(from) : "memory");
 }
 static __device__ __forceinline__ void read16(unsigned from, double *c)
 {
@@ -88,12 +104,14 @@ static __device__ __forceinline__ void store16(double *to, const double *c, unsi
 }
 
 /* A star's row of the next level: the queue holds rows y-R .. y+R-1 from slot FIRST on, `below` is row y+R. */
-template <int FIRST, int R, typename T, int Q, int V>
-static __device__ __forceinline__ void star_row(const T (&queue)[Q][V], const T (&below)[V], T (&sum)[V])
+template <int FIRST, strip_kind KIND, int R, typename T, int Q, int V>
+static __device__ __forceinline__ void star_row(const T (&queue)[Q][V], const T (&below)[V], const lane_sides<T, R, V> &x,
+                                                T (&sum)[V])
 {
     const T(&here)[V] = queue[(FIRST + R) % Q];
     T around[V + 2 * R];
     widen<R>(here, around);
+    if constexpr (KIND == STRIP_EDGE) x.impose(around);
 #pragma unroll
     for (int k = R; k >= 1; k--) { /* a term of all V sums at a time: they do not depend on each other */
         const T(&north)[V] = queue[(FIRST + R - k) % Q];
@@ -112,7 +130,8 @@ static __device__ __forceinline__ void star_row(const T (&queue)[Q][V], const T 
 }
 
 /* Adds a row of a box, number `dy` + R of its 2R + 1, to a sum. */
-template <int R, typename T, int V> static __device__ __forceinline__ void add_box_row(int dy, const T (&around)[V + 2 * R], T (&sum)[V])
+template <int R, typename T, int V>
+static __device__ __forceinline__ void add_box_row(int dy, const T (&around)[V + 2 * R], T (&sum)[V])
 {
 #pragma unroll
     for (int dx = -R; dx <= R; dx++)
@@ -132,8 +151,8 @@ static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const
     }
 }
 
-/* Adds a row to the sums that wait, the one nearest its end in slot FIRST: that one is complete and becomes the row, and the sum that begins
- * takes its slot. */
+/* Adds a row to the sums that wait, the one nearest its end in slot FIRST: that one is complete and becomes the row, and the sum
+ * that begins takes its slot. */
 template <int FIRST, typename T, int R, int V> static __device__ __forceinline__ void box_sums(T (&waiting)[2 * R][V], T (&row)[V])
 {
     constexpr int Q = 2 * R;
@@ -156,30 +175,35 @@ template <typename T> static __device__ __forceinline__ T *apart(T *p, int64_t b
 }
 
 /* A warp at work on its item. */
-template <stencil_form FORM, typename T, int R, int STEPS, int V, bool BORDER, bool PREV> struct strip {
-    using S = strip_shape<T, R, STEPS, V>;
+template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV> struct strip {
+    using S = strip_shape<KIND, T, R, STEPS, V>;
     static_assert(FORM == STENCIL_STAR || !PREV, "a box's rows do not wait, its sums do");
+    static_assert(FORM == STENCIL_STAR || KIND != STRIP_EDGE, "a box's corners mirror ghosts");
     static constexpr int QUEUE = PREV ? 2 * R + 1 : 2 * R;
-    T queue[STEPS][QUEUE][V]; /* rows that wait; of a box's interior item, sums */
-    strip_sides<T, R, V> sides; /* of border items only */
+    T queue[STEPS][QUEUE][V];   /* rows that wait; of a box's interior item, sums */
+    row_sides<T, R, V> row_x;   /* of STRIP_BORDER */
+    lane_sides<T, R, V> lane_x; /* of STRIP_EDGE */
+    strip_sides<T, R, V> sides; /* of both */
     const T *from; /* what the lane asks for next */
     T *to;         /* where the lane's cells of the row that comes out next go */
     int64_t pitch;
     int64_t prev_from, prev_to;  /* bytes from `from` to what is asked for of prev, R rows above, and from `to` to next_prev */
-    unsigned ask_end[S::PIECES]; /* rows, from REACH above the chunk on, that are asked for: none of pieces that nobody needs */
-    unsigned prev_end[S::PIECES]; /* of prev, R rows less */
+    unsigned ask_end[S::ASKS];   /* rows, from REACH above the chunk on, that are asked for: none of pieces that nobody needs */
+    unsigned prev_end[S::ASKS];  /* of prev, R rows less */
     unsigned height[S::HEIGHTS]; /* rows that the lane stores: none where the piece is another strip's */
     unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
 
     __device__ __forceinline__ void ask(int row)
     {
+        constexpr int BYTES = S::ASK * (int)sizeof(T);
 #pragma unroll
-        for (int p = 0; p < S::PIECES; p++) ask16(put + put_row + p * 32 * 16, from + p * 32 * S::PIECE, (unsigned)row, ask_end[p]);
+        for (int p = 0; p < S::ASKS; p++)
+            ask_bytes<BYTES>(put + put_row + p * 32 * BYTES, from + p * 32 * S::ASK, (unsigned)row, ask_end[p]);
         if constexpr (PREV) {
 #pragma unroll
-            for (int p = 0; p < S::PIECES; p++)
-                ask16(put + S::RING_BYTES + put_row + p * 32 * 16, apart(from + p * 32 * S::PIECE, prev_from),
-                      (unsigned)(row - 2 * R), prev_end[p]);
+            for (int p = 0; p < S::ASKS; p++)
+                ask_bytes<BYTES>(put + S::RING_BYTES + put_row + p * 32 * BYTES, apart(from + p * 32 * S::ASK, prev_from),
+                                 (unsigned)(row - 2 * R), prev_end[p]);
         }
         asked();
         from += pitch;
@@ -189,7 +213,7 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool BORDER, b
     /* Stores row `out` of the chunk, if it is one. */
     __device__ __forceinline__ void leave(T *at, const T (&row)[V], unsigned out) const
     {
-        if constexpr (BORDER) {
+        if constexpr (KIND != STRIP_INSIDE) {
             sides.store(at, row, out);
         } else {
 #pragma unroll
@@ -197,8 +221,8 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool BORDER, b
         }
     }
 
-    /* Row `row` enters, one comes out. */
-    template <int SLOT> __device__ __forceinline__ void step(int row)
+    /* Row `row` enters, one comes out. NEAR_Y: it may be that ghost rows are wanted. */
+    template <int SLOT, bool NEAR_Y> __device__ __forceinline__ void step(int row)
     {
         constexpr int OLDEST = PREV ? (SLOT + 1) % QUEUE : SLOT;
         T arriving[V], before[V] = {}; /* before: the level before the one that arrives next, its row */
@@ -214,16 +238,17 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool BORDER, b
         ask(row + S::RING - 1); /* into the place of the row before, which all lanes have read */
 #pragma unroll
         for (int level = 0; level < STEPS; level++) {
-            if constexpr (FORM == STENCIL_BOX && !BORDER) {
+            if constexpr (FORM == STENCIL_BOX && KIND == STRIP_INSIDE) {
                 box_sums<SLOT, T, R, V>(queue[level], arriving);
                 continue;
             }
             if constexpr (PREV)
                 if (level == STEPS - 1) leave(apart(to, prev_to), arriving, out + R);
-            if constexpr (BORDER) sides.template impose<OLDEST>(queue[level], arriving, row - level * R);
+            if constexpr (KIND == STRIP_BORDER) row_x.impose(arriving);
+            if constexpr (NEAR_Y) sides.template impose<OLDEST>(queue[level], arriving, row - level * R);
             T sum[V] = {};
             if constexpr (FORM == STENCIL_BOX) box_row<SLOT, T, R, V>(queue[level], arriving, sum);
-            else star_row<OLDEST, R>(queue[level], arriving, sum);
+            else star_row<OLDEST, KIND>(queue[level], arriving, lane_x, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
                 if constexpr (PREV) {
@@ -238,24 +263,31 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool BORDER, b
         to += pitch;
     }
 
-    template <int U, int UNROLL> __device__ __forceinline__ void steps(int row)
+    template <bool NEAR_Y, int UNROLL, int U = 0> __device__ __forceinline__ void steps(int row)
     {
-        step<U % QUEUE>(row + U);
-        if constexpr (U + 1 < UNROLL) steps<U + 1, UNROLL>(row);
+        step<U % QUEUE, NEAR_Y>(row + U);
+        if constexpr (U + 1 < UNROLL) steps<NEAR_Y, UNROLL, U + 1>(row);
+    }
+
+    template <bool NEAR_Y, int UNROLL> __device__ __forceinline__ void walk(int row, int rows)
+    {
+#pragma unroll 1
+        for (; row < rows; row += UNROLL) steps<NEAR_Y, UNROLL>(row);
     }
 };
 
-template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool BORDER, bool PREV>
+template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV>
 static __global__ void __launch_bounds__(32, BLOCKS)
     strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
                  const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay, T *next_prev, const T *prev)
 {
-    using S = strip_shape<T, R, STEPS, V>;
+    using S = strip_shape<KIND, T, R, STEPS, V>;
+    constexpr bool INSIDE = KIND == STRIP_INSIDE;
     static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0, "the queue must stand as it did when the loop comes round");
     __shared__ __align__(32) char ring[(PREV ? 2 : 1) * S::RING_BYTES];
 #if __CUDA_ARCH__ >= 900
-    /* Border items: the interior's kernel may come, it shares no cell with this one. */
-    if (BORDER) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    /* The sweep's other kernel may come, it shares no cell with this one. */
+    if (parts.followed) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
     const unsigned lane = threadIdx.x;
     int i = 0;
@@ -267,11 +299,13 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     const int height = (int)min((int64_t)part.height, part.cells.y1 - y_low), rows = height + 2 * S::REACH;
     const int64_t stored_low = max(part.cells.x0, x_low + S::HALO), stored_high = min(part.cells.x1, x_low + S::CELLS - S::HALO);
 
-    strip<FORM, T, R, STEPS, V, BORDER, PREV> s = {};
-    if constexpr (BORDER) s.sides.begin(ax, ay, x_low, y_low - S::REACH, rows, stored_low, stored_high, height);
-    const int data_end = BORDER ? min(rows, s.sides.high_at) : rows;
-    const int prev_end = (BORDER ? min(rows - R, s.sides.high_at) : rows - R) - R;
-    s.from = cur + (y_low - S::REACH) * pitch + x_low + lane * S::PIECE;
+    strip<KIND, FORM, T, R, STEPS, V, PREV> s = {};
+    if constexpr (KIND == STRIP_BORDER) s.row_x.begin(ax, x_low, (int)lane);
+    if constexpr (KIND == STRIP_EDGE) s.lane_x.begin(ax, x);
+    if constexpr (!INSIDE) s.sides.begin(ay, x, y_low - S::REACH, rows, stored_low, stored_high, height);
+    const int data_end = INSIDE ? rows : min(rows, s.sides.high_at);
+    const int prev_end = (INSIDE ? rows - R : min(rows - R, s.sides.high_at)) - R;
+    s.from = cur + (y_low - S::REACH) * pitch + x_low + lane * S::ASK;
     s.to = next + (y_low - 2 * S::REACH) * pitch + x;
     s.pitch = pitch;
     if constexpr (PREV) {
@@ -279,25 +313,44 @@ static __global__ void __launch_bounds__(32, BLOCKS)
         s.prev_to = (int64_t)((uintptr_t)next_prev - (uintptr_t)next) + R * pitch * (int64_t)sizeof(T);
     }
 #pragma unroll
-    for (int p = 0; p < S::PIECES; p++) {
-        const int64_t asks_at = x_low + (int64_t)(p * 32 + lane) * S::PIECE, stores_at = x + p * S::PIECE;
-        const bool asks = asks_at + S::PIECE > -depth_x && asks_at < ax.cells + depth_x;
+    for (int p = 0; p < S::ASKS; p++) {
+        const int64_t asks_at = x_low + (int64_t)(p * 32 + lane) * S::ASK;
+        const bool asks = asks_at + S::ASK > -depth_x && asks_at < ax.cells + depth_x;
         s.ask_end[p] = asks ? (unsigned)data_end : 0;
         s.prev_end[p] = asks ? (unsigned)prev_end : 0;
-        if (p < S::HEIGHTS) s.height[p] = stored_low <= stores_at && stores_at < stored_high ? (unsigned)height : 0;
-        asm volatile("" : "+r"(s.ask_end[p]), "+r"(s.height[p % S::HEIGHTS])); /* or they are worked out anew for every row */
+        asm volatile("" : "+r"(s.ask_end[p])); /* or it is worked out anew for every row */
         if (PREV) asm volatile("" : "+r"(s.prev_end[p]));
     }
+#pragma unroll
+    for (int p = 0; p < S::HEIGHTS; p++) {
+        const int64_t stores_at = x + p * S::PIECE;
+        s.height[p] = stored_low <= stores_at && stores_at < stored_high ? (unsigned)height : 0;
+        asm volatile("" : "+r"(s.height[p]));
+    }
     const unsigned first = (unsigned)__cvta_generic_to_shared(ring);
-    s.put = first + 16 * swizzled<S::PIECES>(lane);             /* its next piece 32 pieces on */
-    s.get = first + 16 * swizzled<S::PIECES>(lane * S::PIECES); /* its next piece beside it */
+    constexpr unsigned IN_PIECE = S::PIECE / S::ASK;
+    /* put: the lane asks next for what lies 32 such parts on; get: it reads next the piece beside. */
+    s.put = first + 16 * swizzled<S::PIECES>(lane / IN_PIECE) + lane % IN_PIECE * S::ASK * (unsigned)sizeof(T);
+    s.get = first + 16 * swizzled<S::PIECES>(lane * S::PIECES);
+    /* Rows beyond a low side are not worth their time: what waits for them is ghosts. Of two levels there are no registers for
+     * it. */
+    constexpr bool SKIPS = KIND == STRIP_EDGE && !PREV;
+    const int begin = SKIPS && s.sides.low_at > 0 ? s.sides.low_at / UNROLL * UNROLL : 0;
+    if constexpr (SKIPS) {
+        s.from += begin * pitch;
+        s.to += begin * pitch;
+    }
 #pragma unroll 1
-    for (int row = 0; row < S::RING - 1; row++) s.ask(row);
-#pragma unroll 1
-    for (int row = 0; row < rows; row += UNROLL) s.template steps<0, UNROLL>(row);
+    for (int row = begin; row < begin + S::RING - 1; row++) s.ask(row);
+    if constexpr (KIND == STRIP_EDGE) {
+        if (s.sides.near(rows)) s.template walk<true, UNROLL>(begin, rows);
+        else s.template walk<false, UNROLL>(begin, rows);
+    } else {
+        s.template walk<KIND == STRIP_BORDER, UNROLL>(begin, rows);
+    }
 #if __CUDA_ARCH__ >= 900
-    /* What comes after this kernel must find the border items done too. */
-    if (!BORDER) asm volatile("griddepcontrol.wait;" ::: "memory");
+    /* What comes after this kernel must find the other one's items done too; one warp waits for them, the others make room. */
+    if (blockIdx.x + 1 == gridDim.x) asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 

@@ -2,6 +2,7 @@
 #ifndef FUSED_UNIT_CUDA_CUH
 #define FUSED_UNIT_CUDA_CUH
 
+#include "fused_edges_cuda.cuh"
 #include "fused_line_cuda.cuh"
 #include "fused_strip_cuda.cuh"
 
@@ -15,51 +16,75 @@ template <typename T> static inline fused_axis<T> axis_of(int64_t cells, const b
  * BLOCKS warps an SM. Border strips may be narrower: they need registers for their sides. */
 template <stencil_form FORM, bool PREV, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_V, int EDGE_UNROLL>
 struct fused_instance {
-    using S = strip_shape<T, R, STEPS, V>;
-    using EDGE = strip_shape<T, R, STEPS, EDGE_V>;
-    static constexpr auto interior = strip_kernel<FORM, T, R, STEPS, V, UNROLL, BLOCKS, false, PREV>;
-    static constexpr auto border = strip_kernel<FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, true, PREV>;
+    using S = strip_shape<STRIP_INSIDE, T, R, STEPS, V>;
+    using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, EDGE_V>;
+    /* From radius 3 on STRIP_EDGE was slower (README.md). */
+    static constexpr strip_kind EDGE_KIND = FORM == STENCIL_STAR && R <= 2 ? STRIP_EDGE : STRIP_BORDER;
+    static constexpr auto interior = strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, UNROLL, BLOCKS, PREV>;
+    static constexpr auto border = strip_kernel<STRIP_BORDER, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV>;
+    static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV>;
+    using EDGE = strip_shape<EDGE_KIND, T, R, STEPS, EDGE_V>;
 
     static cudaError_t prepare()
     {
-        const cudaError_t e =
-            cudaFuncSetAttribute(interior, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-        if (e != cudaSuccess) return e;
-        return cudaFuncSetAttribute(border, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        cudaError_t e = cudaSuccess;
+        for (const auto kernel : { interior, border, edge })
+            if (e == cudaSuccess)
+                e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        return e;
     }
 
     static cudaError_t sweep(const fused_call *c)
     {
-        int device = 0, processors = 0, newer = 0, warps = 0;
+        int device = 0, processors = 0, major = 0, warps = 0;
         cudaError_t e = cudaGetDevice(&device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&newer, cudaDevAttrComputeCapabilityMajor, device);
+        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
         if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&warps, interior, 32, 0);
         if (e != cudaSuccess) return e;
+        const bool beside = major >= 9; /* griddepcontrol */
         const fused_strip strip = {
-            S::STORED, EDGE::STORED, S::PIECE, S::HEIGHTS == 1 ? V : S::PIECE, S::REACH, warps * processors
+            S::STORED, BORDER::STORED, S::PIECE, S::HEIGHTS == 1 ? V : S::PIECE, S::REACH, warps * processors
         };
-        const field_shape *f = c->shape;
-        const fused_plan plan = fused_plan_make(strip, f, c->cells, c->sides);
-        const fused_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high),
-                            ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
-        if (plan.border.items > 0)
-            border<<<plan.border.items, 32, 0, c->stream>>>((T *)c->next, (const T *)c->cur, f->pitch, f->depth_x, plan.border, ax,
-                                                            ay, (T *)c->next_prev, (const T *)c->prev);
-        if (plan.interior.items == 0) return cudaGetLastError();
+        fused_plan plan = fused_plan_near(strip, edges_of(beside), c->shape, c->cells, c->sides);
+        const bool both = plan.interior.items > 0 && plan.border.items > 0;
+        fused_parts &first = plan.interior_first ? plan.interior : plan.border;
+        const fused_parts &second = plan.interior_first ? plan.border : plan.interior;
+        first.followed = both;
+        if (first.items > 0) e = launch(c, kernel_of(plan, first), first, false);
+        if (e != cudaSuccess || second.items == 0) return e;
+        return launch(c, kernel_of(plan, second), second, beside && both);
+    }
 
-        /* It need not wait for the border items to end, where the GPU knows of that (griddepcontrol, sm_90). */
-        cudaLaunchAttribute beside = {};
-        beside.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        beside.val.programmaticStreamSerializationAllowed = 1;
+    /* What was fastest on an H200 (README.md). */
+    static fused_edges edges_of(bool beside)
+    {
+        const bool f32 = sizeof(T) == sizeof(float);
+        return { EDGE_KIND == STRIP_EDGE ? EDGE_V : 0, EDGE::STORED, f32, 1.7, f32 ? 1.5 : 3.5, beside };
+    }
+
+    static decltype(interior) kernel_of(const fused_plan &plan, const fused_parts &parts)
+    {
+        return &parts == &plan.interior ? interior : plan.edges ? edge : border;
+    }
+
+    /* beside: it need not wait for the launch before it, which is the sweep's other one. */
+    static cudaError_t launch(const fused_call *c, decltype(interior) kernel, const fused_parts &parts, bool beside)
+    {
+        const field_shape *f = c->shape;
+        const fused_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high);
+        const fused_axis<T> ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
+        cudaLaunchAttribute early = {};
+        early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        early.val.programmaticStreamSerializationAllowed = 1;
         cudaLaunchConfig_t config = {};
-        config.gridDim = plan.interior.items;
+        config.gridDim = parts.items;
         config.blockDim = 32;
         config.stream = c->stream;
-        config.attrs = &beside;
-        config.numAttrs = plan.border.items > 0 && newer >= 9 ? 1 : 0;
-        e = cudaLaunchKernelEx(&config, interior, (T *)c->next, (const T *)c->cur, f->pitch, (int)f->depth_x, plan.interior, ax, ay,
-                               (T *)c->next_prev, (const T *)c->prev);
+        config.attrs = &early;
+        config.numAttrs = beside ? 1 : 0;
+        const cudaError_t e = cudaLaunchKernelEx(&config, kernel, (T *)c->next, (const T *)c->cur, f->pitch, (int)f->depth_x, parts,
+                                                 ax, ay, (T *)c->next_prev, (const T *)c->prev);
         const cudaError_t last = cudaGetLastError();
         return e != cudaSuccess ? e : last;
     }
