@@ -25,7 +25,7 @@ bool sim_turns(const sim *s)
 }
 
 /* Among the ranks, so that each has `depth` cells along an axis that is cut. On one host of GPUs rows alone are cut where there are
- * enough: their whole steps are the faster ones on large grids (comm/README.md). */
+ * enough: their whole steps are the faster ones on large grids (comm/NOTES.md). */
 static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;

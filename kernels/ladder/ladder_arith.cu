@@ -18,7 +18,7 @@
  * .5 up to 16 threads and 1 from 32 on, select 1, literal .06, spill .87 up to 2 blocks an SM, .06 at 4, .03 at 6. Per
  * second: the fast functions 3.7 to 4 x 10^12, one special instruction for each, sin and log 1.1, exp 2.9, division 1.8; a
  * warp's sum 1.5, 5 and 11 x 10^10; atomics on one word 1.4 x 10^9, one a cycle, 32 times as many when each warp adds up
- * first, 180 times by blocks, 600 times spread over a million words. kernels/README.md has the measured table. The types
+ * first, 180 times by blocks, 600 times spread over a million words. kernels/NOTES.md has the measured table. The types
  * are the rungs' own: with dtype=f64 only the ceiling changes. */
 #include "ladder_arith.h"
 
