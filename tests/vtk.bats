@@ -1,22 +1,22 @@
-# Other people's tools see the values that are in a state file: VTK's own readers, which are ParaView's, beside h5dump.
-# Wanted is a Python that has VTK: Debian's python3-vtk9 reads /VTKHDF, `pip install vtk` the XDMF files as well (WEFT_PYTHON names
-# one).
+# Other people's tools see the values that are in a state file: VTK's own readers, which are ParaView's, beside h5dump and h5py.
+# Debian's python3-vtk9 reads /VTKHDF; the .xmf is for the VTK of PyPI, which has both readers (WEFT_PYTHON names a Python that has
+# it). Each test takes every Python here that has what it needs.
 load helper
 
-python() {
+pythons() { # module
     local candidate
-    for candidate in ${WEFT_PYTHON-} python3 /usr/bin/python3; do
-        "$candidate" -c 'import vtkmodules.vtkIOHDF' 2>/dev/null && { echo "$candidate"; return; }
-    done
-    return 1
+    for candidate in /usr/bin/python3 "$(command -v python3)" ${WEFT_PYTHON-}; do
+        "$candidate" -c "import $1" 2>/dev/null && realpath -s "$candidate"
+    done | sort -u
 }
 
-vtk() { "$(python)" "$BATS_TEST_DIRNAME/vtk_values.py" "$@"; }
-
-need_vtk() { # reader's module
-    python >/dev/null || skip "no Python here has VTK (python3-vtk9, or pip install vtk)"
-    "$(python)" -c "import vtkmodules.$1" 2>/dev/null || skip "the VTK here lacks $1 (pip install vtk has it)"
+needs() { # module, where it comes from: sets found, the Pythons that have it
+    mapfile -t found < <(pythons "$1")
+    [ ${#found[@]} -gt 0 ] || skip "no Python here has $1 ($2)"
 }
+need_hdf() { needs vtkmodules.vtkIOHDF "python3-vtk9"; }
+need_xdmf() { needs vtkmodules.vtkIOXdmf2 "pip install vtk; Debian's python3-vtk9 is without it"; }
+values() { "${python:-${found[0]}}" "$BATS_TEST_DIRNAME/vtk_values.py" "$@"; }
 
 dump() { # file dataset
     h5dump -d "$2" -y -w 1 -m %.17g "$1" | awk '/}/ && on { exit } on; /DATA {/ { on = 1 }' | tr -d ' ,'
@@ -46,32 +46,47 @@ states() {
 }
 
 @test "/VTKHDF is read by vtkHDFReader: every value is the dataset's, of both levels, in 1D and of a transpose" {
-    need_vtk vtkIOHDF
+    need_hdf
     states
-    for i in plane:u plane:u_prev line:u turned:b; do
-        vtk hdf "${i%:*}.h5" "${i#*:}" >found
-        same_values "${i/:/.}" found
+    for python in "${found[@]}"; do
+        for i in plane:u plane:u_prev line:u turned:b; do
+            values hdf "${i%:*}.h5" "${i#*:}" >seen
+            same_values "${i/:/.}" seen
+        done
     done
 }
 
 @test "the .xmf beside a state file is read by vtkXdmfReader: every value is the dataset's" {
-    need_vtk vtkIOXdmf2
+    need_xdmf
     states
     for i in plane:u plane:u_prev line:u; do
-        vtk xdmf "${i%:*}.xmf" "${i#*:}" >found
-        same_values "${i/:/.}" found
-        cmp found "${i/:/.}"
+        values xdmf "${i%:*}.xmf" "${i#*:}" >seen
+        same_values "${i/:/.}" seen
+        cmp seen "${i/:/.}"
     done
-    expect times "6" "$(vtk times plane.xmf)"
+    expect times "6" "$(values times plane.xmf)"
     # a series, at several times
     weft_run 2 plane.ini output.every=2
-    expect "times of the series" "0 2 4 6" "$(vtk times series/series.xmf)"
+    expect "times of the series" "0 2 4 6" "$(values times series/series.xmf)"
     for step in 0 2 6; do
         dump "series/step_000000000$step.h5" /fields/u >wanted
-        vtk xdmf series/series.xmf u $step >found
-        same_values wanted found
+        values xdmf series/series.xmf u $step >seen
+        same_values wanted seen
     done
 }
+
+ten_places_as_h5py() { # hdf or xdmf, file
+    local ten=(0,0 36,0 0,22 36,22 1,0 0,1 17,11 18,11 17,12 29,3)
+    needs h5py python3-h5py
+    deck plane.ini "${plane[@]}"
+    weft_run 3 plane.ini problem.initial=random
+    values h5py-at plane.h5 fields/u "${ten[@]}" >wanted
+    expect "values, all different" 10 "$(sort -u wanted | wc -l)"
+    need_$1
+    for python in "${found[@]}"; do values "$1-at" "$2" u "${ten[@]}" | cmp - wanted; done
+}
+@test "at ten places of the plane vtkHDFReader and h5py see the same value" { ten_places_as_h5py hdf plane.h5; }
+@test "at ten places of the plane vtkXdmfReader and h5py see the same value" { ten_places_as_h5py xdmf plane.xmf; }
 
 @test "/VTKHDF holds no data: views of /fields, which h5dump and h5diff read" {
     deck plane.ini "${plane[@]}"

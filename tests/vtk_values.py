@@ -1,24 +1,21 @@
 #!/usr/bin/env python3
-"""Prints what VTK's own reader finds in a file, one value a line with 17 digits, in the order of the cells.
+"""Prints what VTK's own readers, or h5py, find in a file: one value a line with 17 digits, in the order of the cells, or
+at some cells alone.
 
-  vtk_values.py hdf FILE ARRAY           /VTKHDF of a state file (vtkHDFReader)
-  vtk_values.py xdmf FILE ARRAY [TIME]   a description or a series (vtkXdmfReader)
-  vtk_values.py times FILE               the times that a series has
-
-Exit status 77: this VTK has no such reader.
+  vtk_values.py hdf FILE ARRAY              /VTKHDF of a state file (vtkHDFReader)
+  vtk_values.py xdmf FILE ARRAY [TIME]      a description or a series (vtkXdmfReader)
+  vtk_values.py times FILE                  the times that a series has
+  vtk_values.py hdf-at|xdmf-at FILE ARRAY X,Y ...
+  vtk_values.py h5py-at FILE DATASET X,Y ...
 """
 import sys
 
 
 def reader(kind, path):
-    try:
-        if kind == "hdf":
-            from vtkmodules.vtkIOHDF import vtkHDFReader as make
-        else:
-            from vtkmodules.vtkIOXdmf2 import vtkXdmfReader as make
-    except ImportError as error:
-        print(error)
-        sys.exit(77)
+    if kind == "hdf":
+        from vtkmodules.vtkIOHDF import vtkHDFReader as make
+    else:
+        from vtkmodules.vtkIOXdmf2 import vtkXdmfReader as make
     found = make()
     if not found.CanReadFile(path):
         sys.exit(f"{path}: the reader cannot read it")
@@ -32,22 +29,40 @@ def times(found):
     return found.GetOutputInformation(0).Get(pipeline.TIME_STEPS()) or ()
 
 
+def array_of(kind, image, name):
+    """The field and the index of a cell in it: a value is a point's in /VTKHDF, a cell's where the .xmf describes it."""
+    if kind == "hdf":
+        return image.GetPointData().GetArray(name), lambda x, y: image.ComputePointId((x, y, 0))
+    columns = image.GetDimensions()[0] - 1
+    return image.GetCellData().GetArray(name), lambda x, y: y * columns + x
+
+
+def say(value):
+    print("%.17g" % value)
+
+
 def main():
-    what, path = sys.argv[1:3]
+    what, path, *rest = sys.argv[1:]
+    kind, _, places = what.partition("-")
     if what == "times":
         print(*(f"{t:g}" for t in times(reader("xdmf", path))))
         return
-    found = reader(what, path)
-    if len(sys.argv) > 4:
+    cells = [tuple(map(int, word.split(","))) for word in rest[1:]] if places else []
+    if kind == "h5py":
+        import h5py
+        with h5py.File(path, "r") as file:
+            for x, y in cells:
+                say(file[rest[0]][y, x])
+        return
+    found = reader(kind, path)
+    if len(rest) > 1 and not places:
         times(found)
-        found.UpdateTimeStep(float(sys.argv[4]))
+        found.UpdateTimeStep(float(rest[1]))
     else:
         found.Update()
-    image = found.GetOutputDataObject(0)
-    fields = image.GetPointData() if what == "hdf" else image.GetCellData()
-    array = fields.GetArray(sys.argv[3])
-    for i in range(array.GetNumberOfTuples()):
-        print("%.17g" % array.GetTuple1(i))
+    array, index = array_of(kind, found.GetOutputDataObject(0), rest[0])
+    for i in [index(x, y) for x, y in cells] if places else range(array.GetNumberOfTuples()):
+        say(array.GetTuple1(i))
 
 
 if __name__ == "__main__":
