@@ -12,6 +12,9 @@
 enum { CHECK_EXIT_FAILED = 1, CHECK_EXIT_USAGE = 2, CHECK_EXIT_ENVIRONMENT = 3, CHECK_EXIT_REQUEUE = 75 };
 
 _Noreturn void check_fail(const char *file, int line, const char *call, const char *text);
+/* From here on check_fail's line ends with what this puts: a clause that begins with "; ", or nothing. The thread that failed calls
+ * it, whatever locks others hold, so it takes none. */
+void check_add(void (*put)(char *out, size_t bytes));
 _Noreturn void check_fail_mpi(const char *file, int line, const char *call, int code);
 
 #define MPI_CHECK(call)                                                                \

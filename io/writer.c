@@ -70,6 +70,7 @@ static void count_file(writer *w)
 {
     if (w->snapshot.verify != CHECKPOINT_VERIFY_OFF) w->verified = w->snapshot.step; /* read back before it got its name */
     w->stats.count++;
+    w->stats.newest_step = w->snapshot.step;
     for (int i = 0; i < w->snapshot.fields; i++) w->stats.bytes += (int64_t)checkpoint_field_bytes(&w->snapshot, i);
 }
 

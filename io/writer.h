@@ -17,6 +17,7 @@ typedef struct writer writer;
 typedef struct writer_stats {
     bool async;
     int64_t count, bytes, failed; /* files written, bytes of their fields; submits that ended without a file */
+    int64_t newest_step; /* of the last file written, where there is one */
     int aggregators;   /* so many ranks collected and wrote the last file; 0: every rank wrote its own cells */
     double snapshot_s; /* of stall_s: the steps were held up until the level was copied */
     double write_s;    /* in the background: room, rows, structure, name; else all of it */

@@ -346,7 +346,32 @@ device *device_cuda_create(int ordinal, int *code)
     return &self->base;
 }
 
-const char *device_cuda_error_text(int code) { return cudaGetErrorString((cudaError_t)code); }
+/* Errors that stay: no call works any more in this process. Why, the driver writes into the kernel's log, under these numbers. */
+static const char *xid_of(int code)
+{
+    switch (code) {
+    case cudaErrorECCUncorrectable: return "48, 94, 95: faulty memory";
+    case cudaErrorNvlinkUncorrectable: return "74: an NVLink";
+    case cudaErrorIllegalAddress: return "13, 31: a kernel met an address that is not its own";
+    case cudaErrorLaunchTimeout:
+    case cudaErrorLaunchFailure: return "8, 13, 43, 79: a kernel or the GPU itself failed";
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc: return "13: a kernel went wrong";
+    default: return NULL;
+    }
+}
+
+const char *device_cuda_error_text(int code)
+{
+    static _Thread_local char text[256];
+    const char *const said = cudaGetErrorString((cudaError_t)code), *const xid = xid_of(code);
+    if (!xid) return said;
+    snprintf(text, sizeof text, "%s; this GPU is lost to the job, dmesg has the cause (Xid %s)", said, xid);
+    return text;
+}
 
 bool device_cuda_built(void) { return true; }
 

@@ -14,6 +14,7 @@
 #include "cmd.h"
 #include "deadline.h"
 #include "dry_run.h"
+#include "last_words.h"
 #include "loop.h"
 #include "range.h"
 #include "record.h"
@@ -94,6 +95,7 @@ static int start_level(run *r, char *why, size_t why_bytes)
     if (r->ask.restart) {
         const int status = restart_load(s, r->ask.restart, &loaded, why, why_bytes);
         if (status != 0) return status;
+        if (loaded) last_words_checkpoint(r->ask.restart, s->level);
         if (loaded && !r->ask.quiet) cmd_say(0, "restarted from step %lld", (long long)s->level);
         if (!loaded) cmd_say(0, "--restart %s: no checkpoint there; starting at step 0", r->ask.restart);
     }
@@ -217,6 +219,7 @@ static int run_it(run *r, const char *self_exe)
     char why[1024] = "";
     sim *s = &r->sim;
     watchdog_start(r->ask.cfg.run.stall_limit_s);
+    last_words_begin();
     int status = sim_create(s, &r->ask.cfg, self_exe, r->ask.dry_run, why, sizeof why);
     if (status != 0) return fail(status, why);
     status = check_outputs(s, why, sizeof why);

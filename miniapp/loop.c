@@ -206,6 +206,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, series *fra
         const int steps = steps_at_once(s, &norms, &look, probed);
         const step_probe *probe = probed ? clock_probe(ticks, s->level - first, steps, s->level + steps) : NULL;
         take_steps(s, steps, &norms, probe);
+        sim_inject_device_error(s);
         clock_tick(ticks, steps, s->streams.lane[0]);
         watchdog_step(s->level);
         saver_poll(checkpoints, ticks);

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "cmd.h"
+#include "last_words.h"
 #include "watchdog.h"
 
 checkpoint_status saver_open(saver *v, sim *s, char *why, size_t why_bytes)
@@ -36,9 +37,12 @@ void saver_close(saver *v)
 /* What a finished write, or none, means for the run. waited_for: exit 75 promises this file. */
 static void hear(saver *v, checkpoint_status status, bool waited_for)
 {
-    const int64_t written = writer_get_stats(v->writer).count;
-    if (written > v->written) v->failure_said = false;
-    v->written = written;
+    const writer_stats stats = writer_get_stats(v->writer);
+    if (stats.count > v->written) {
+        v->failure_said = false;
+        last_words_checkpoint(v->sim->cfg->checkpoint.dir, stats.newest_step);
+    }
+    v->written = stats.count;
     if (status == CHECKPOINT_OK) return;
     if (waited_for || v->sim->cfg->checkpoint.on_error == CONFIG_ON_ERROR_STOP) v->stop = true;
     else if (!v->failure_said) cmd_say(0, "%s; the run goes on (checkpoint.on_error = continue)", v->why);

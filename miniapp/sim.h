@@ -168,6 +168,8 @@ void sim_set_count_table(sim *s, value *v, const double *table);
 
 /* Debug builds: WEFT_FAULT=cell adds 1e-3 to one cell of rank 0's result, so that tests see the verifier fail. Else nothing. */
 void sim_inject_fault(sim *s);
+/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads what is nobody's memory. */
+void sim_inject_device_error(sim *s);
 
 int64_t sim_own_cells(const sim *s);
 /* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution. */

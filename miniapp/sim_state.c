@@ -1,4 +1,5 @@
 /* The values of a simulation's fields: where they come from, where they go, and what is measured on them. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,6 +284,23 @@ void sim_set_count_table(sim *s, value *v, const double *table)
     DEVICE_CHECK(d, d->copy(d, (void *)(uintptr_t)s->initial.table, table, VALUE_COUNT_TABLE * sizeof *table, main_stream(s)));
     DEVICE_CHECK(d, d->stream_sync(d, main_stream(s)));
     v->table = s->initial.table;
+}
+
+void sim_inject_device_error(sim *s)
+{
+#ifdef WEFT_DEBUG
+    const char *fault = getenv("WEFT_FAULT");
+    long long step = -1;
+    if (!fault || sscanf(fault, "device_error:%lld", &step) != 1 || s->level < step || s->top.rank != s->top.ranks - 1) return;
+    device *d = s->dev;
+    const sim_field field = sim_main_field(s);
+    const field_shape *f = &field.grid->shape;
+    DEVICE_CHECK(d, d->kind == DEVICE_HOST ? EIO : 0);
+    const void *const nowhere = (const void *)4096;
+    DEVICE_CHECK(d, d->max_change(d, f, nowhere, nowhere, box_make(0, f->nx, 0, f->ny), s->result, main_stream(s)));
+#else
+    (void)s;
+#endif
 }
 
 void sim_inject_fault(sim *s)

@@ -24,12 +24,18 @@ static struct {
     atomic_bool stop;
 } dog;
 
+void watchdog_where(char *out, size_t bytes)
+{
+    const char *const phase = atomic_load(&dog.phase);
+    snprintf(out, bytes, "in phase '%s' at step %lld", phase ? phase : "start-up", (long long)atomic_load(&dog.level));
+}
+
 static void say_and_leave(void)
 {
-    char line[640];
-    const int length =
-        snprintf(line, sizeof line, "weft: rank %d on %s: no progress for %g s in phase '%s' at step %lld%s\n", dog.rank, dog.host,
-                 dog.limit_s, atomic_load(&dog.phase), (long long)atomic_load(&dog.level), dog.neighbours);
+    char where[160], line[640];
+    watchdog_where(where, sizeof where);
+    const int length = snprintf(line, sizeof line, "weft: rank %d on %s: no progress for %g s %s%s\n", dog.rank, dog.host,
+                                dog.limit_s, where, dog.neighbours);
     (void)!write(STDERR_FILENO, line, (size_t)length); /* in one piece, past whatever lock the main thread may hold */
     (void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
     _exit(CHECK_EXIT_ENVIRONMENT);
@@ -60,7 +66,6 @@ void watchdog_start(double limit_s)
     dog.limit_s = limit_s;
     MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &dog.rank));
     (void)gethostname(dog.host, sizeof dog.host - 1);
-    if (!atomic_load(&dog.phase)) atomic_store(&dog.phase, "start-up");
     const int code = pthread_create(&dog.thread, NULL, watch, NULL);
     if (code) check_fail(__FILE__, __LINE__, "pthread_create", strerror(code));
     dog.runs = true;

@@ -6,6 +6,7 @@
 #ifndef WATCHDOG_H
 #define WATCHDOG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "decomp.h"
@@ -18,6 +19,8 @@ void watchdog_neighbours(const decomp *d);
 /* What the main thread does now: a string that lives as long as the process. */
 void watchdog_phase(const char *phase);
 void watchdog_step(int64_t level);
+/* "in phase 'steps' at step 20": also where nothing watches. By any thread. */
+void watchdog_where(char *out, size_t bytes);
 /* Before MPI_Finalize. */
 void watchdog_stop(void);
 

@@ -165,6 +165,22 @@ bad() { # key=value text...
     expect "files: all of it was said before the first step" "d.ini folder" "$(echo *)"
 }
 
+@test "a device that fails is exit 3: what failed, in which phase and step, and the checkpoint to go on from" {
+    weft=$weft_debug
+    deck d.ini "${good[@]}" time.steps=1000000
+    sed -i 's/^steps = 5$//' d.ini
+    WEFT_FAULT=device_error:7 run weft_run 2 d.ini
+    refused 3 "rank 1 on $(hostname): " "Input/output error; in phase 'steps' at step " "; there is no checkpoint yet"
+    WEFT_FAULT=device_error:90000 run weft_run 2 d.ini checkpoint.every=1000
+    refused 3 "in phase 'steps' at step 8" "; go on with --restart checkpoints (step "
+    [[ $output =~ "(step "([0-9]+)" or later)" ]]
+    weft_run 2 d.ini time.steps=$((BASH_REMATCH[1] + 3)) --restart "checkpoints/step_$(printf %010d "${BASH_REMATCH[1]}").h5"
+    WEFT_FAULT=device_error:0 run weft_run 2 d.ini --quiet --restart checkpoints
+    local files=(checkpoints/step_*.h5) digits
+    digits=$(tr -dc 0-9 <<<"${files[-1]%.h5}")
+    refused 3 "; go on with --restart checkpoints (step $((10#$digits)) or later)"
+}
+
 @test "a full disk is exit 3, leaves no half file, and the checkpoint before it is good" {
     [ "$(id -u)" = 0 ] || skip "not root: no small file system can be mounted"
     mkdir small
