@@ -207,10 +207,11 @@ static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
         status = CHECK_EXIT_ENVIRONMENT;
         fail(status, why);
     }
-    if (status != 0) return status;
+    /* Whatever else could not be written: the checkpoint is there, and the run that goes on from it looks at its outputs first. */
     if (l->end == LOOP_STOPPED || l->end == LOOP_OUT_OF_TIME)
         return cmd_say(CHECK_EXIT_REQUEUE, "stopped by %s at step %lld; go on with --restart %s",
                        l->end == LOOP_STOPPED ? "a signal" : "the end of its time", (long long)s->level, s->cfg->checkpoint.dir);
+    if (status != 0) return status;
     return r->report.verdict.verdict == VERIFY_FAILED ? CHECK_EXIT_FAILED : 0;
 }
 

@@ -56,6 +56,7 @@ static bool have_time(const attention *a, const sim *s, const saver *v, int chec
     const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
     const double sweep_s = s->fuse > 1 ? a->per_step_s * s->fuse : 0; /* nothing ends it before its time */
     if (v->writer && writer_busy(v->writer)) checkpoints++;
+    if (s->cfg->output.final[0]) checkpoints++; /* the same bytes once more, when the loop has ended */
     return !deadline_near(a->deadline_s - sweep_s, &stats, checkpoints, config_state_bytes(s->cfg));
 }
 

@@ -2,9 +2,9 @@
 # ends the job with the newest checkpoint whole.
 load helper
 
-endless() { # starts a run that would last hours, waits for its second checkpoint; $mpirun is its pid
+endless() { # key=value...; starts a run that would last hours, waits for its second checkpoint; $mpirun is its pid
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=500
-    "$MPIRUN" $LAUNCH_FLAGS -n 3 "$weft" run d.ini >out 2>&1 3>&- &
+    "$MPIRUN" $LAUNCH_FLAGS -n 3 "$weft" run d.ini "$@" >out 2>&1 3>&- &
     mpirun=$!
     local i
     for i in {1..300}; do
@@ -70,6 +70,21 @@ goes_on() {
     done
 }
 
+@test "a signal to a run whose picture cannot be written any more: that is said, the checkpoint is there, exit 75" {
+    mkdir pictures
+    endless output.picture=pictures/p.png
+    rm -r pictures
+    kill -USR1 $mpirun
+    ends_within 20
+    cat out
+    expect status 75 "$status"
+    expect "sentences" 2 "$(grep -c '^weft: \(cannot write the picture pictures/p.png: No such\|stopped by a signal\)' out)"
+    goes_on
+    expect "status of a run that goes on as it was" 3 \
+        "$(weft_run 2 d.ini output.picture=pictures/p.png --restart checkpoints >out 2>&1 || echo $?)"
+    grep -q '^weft: output.picture = pictures/p.png' out
+}
+
 @test "a rank that is killed: mpirun ends with 137 within 10 s, the newest checkpoint is whole" {
     endless
     kill -9 "$(a_rank)"
@@ -105,6 +120,9 @@ goes_on() {
     rm -rf checkpoints
     weft_run 2 d.ini run.wall_limit=5.8 time.steps=1 # the last step's is the last one
     expect files 1 "$(record .checkpoint.count)"
+    run weft_run 2 d.ini run.wall_limit=5.8 checkpoint.every=0 output.final=f.h5
+    expect "status with a file of the last state" 75 "$status"
+    expect "steps, since that file is written after the checkpoint" 1 "$(record .steps)"
 }
 
 @test "writes that take long are begun so much earlier" {
