@@ -11,35 +11,52 @@
 #include "checkpoint_part.h"
 #include "checkpoint_probe.h"
 
-enum { LISTED_DEPTH = 4 };
-
 /* ---- naming what is there ---- */
 
-/* Appends the paths of the datasets below `group`, as far as they fit. */
-static void list_below(hid_t group, const char *prefix, int depth, char list[CHECKPOINT_LISTED_BYTES])
+/* A sentence has room for a few datasets: neither a file of very many objects nor one whose links go round is walked to its end. */
+enum { LISTED_DEPTH = 4, LISTED_OBJECTS_MAX = 1000 };
+
+typedef struct listing {
+    char *list, path[CHECKPOINT_LISTED_BYTES]; /* path: of the group it is in; "" is the root */
+    int objects, depth;
+} listing;
+
+/* False: there is no room for it. */
+static bool append_path(const listing *l)
 {
-    H5G_info_t info;
-    if (H5Gget_info(group, &info) < 0) return;
-    for (hsize_t i = 0; i < info.nlinks; i++) {
-        char name[128], path[256];
-        if (H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) < 0) return;
-        if (snprintf(path, sizeof path, "%s/%s", prefix, name) >= (int)sizeof path) continue;
-        const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
-        if (object < 0) continue; /* a link to nowhere */
-        const size_t used = strlen(list), room = CHECKPOINT_LISTED_BYTES - used;
-        if (H5Iget_type(object) == H5I_DATASET) {
-            if (snprintf(list + used, room, "%s%s", used ? ", " : "", path) >= (int)room) list[used] = '\0';
-        } else if (H5Iget_type(object) == H5I_GROUP && depth < LISTED_DEPTH) {
-            list_below(object, path, depth + 1, list);
-        }
-        H5Oclose(object);
+    const size_t used = strlen(l->list), room = CHECKPOINT_LISTED_BYTES - used;
+    const bool fits = snprintf(l->list + used, room, "%s%s", used ? ", " : "", l->path) < (int)room;
+    if (!fits) l->list[used] = '\0';
+    return fits;
+}
+
+/* Of H5Literate: 1 ends the walk. */
+static herr_t list_link(hid_t group, const char *name, const H5L_info_t *link, void *arg)
+{
+    listing *l = arg;
+    herr_t end = 0;
+    const size_t length = strlen(l->path);
+    (void)link;
+    if (l->objects++ == LISTED_OBJECTS_MAX) return 1;
+    const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
+    if (object < 0) return 0; /* a link to nowhere */
+    if (snprintf(l->path + length, sizeof l->path - length, "/%s", name) < (int)(sizeof l->path - length)) {
+        l->depth++;
+        if (H5Iget_type(object) == H5I_DATASET) end = append_path(l) ? 0 : 1;
+        else if (H5Iget_type(object) == H5I_GROUP && l->depth <= LISTED_DEPTH)
+            end = H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, list_link, l);
+        l->depth--;
     }
+    l->path[length] = '\0';
+    H5Oclose(object);
+    return end > 0 ? 1 : 0; /* a group that cannot be read has nothing to list */
 }
 
 void checkpoint_list_datasets(hid_t file, char list[CHECKPOINT_LISTED_BYTES])
 {
+    listing l = { .list = list };
     list[0] = '\0';
-    list_below(file, "", 0, list);
+    (void)H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, NULL, list_link, &l);
 }
 
 static const char *type_name(H5T_class_t class)

@@ -259,6 +259,25 @@ static void large_and_of_another_shape(void **state)
     checkpoint_probe_by(NULL);
 }
 
+/* A group with 200 links to itself and a dataset: 200^4 ways through it, of which a sentence has room for none. */
+static void links_that_go_round(void **state)
+{
+    (void)state;
+    const hsize_t plane[2] = { NY, NX };
+    write_on_rank_0(H5T_IEEE_F64LE, "/a/zero", 2, plane, NULL, false);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        char name[32];
+        const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+        for (int i = 0; i < 200; i++) {
+            snprintf(name, sizeof name, "/a/link%d", i);
+            H5Lcreate_hard(file, "/a", file, name, H5P_DEFAULT, H5P_DEFAULT);
+        }
+        H5Fclose(file);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect_sentence(path, "/fields/u", NX, NY, "no dataset /fields/u", "(it has ");
+}
+
 int main(int argc, char **argv)
 {
     const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
@@ -271,6 +290,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(types_and_layouts), cmocka_unit_test(rounds_once), cmocka_unit_test(earlier_level),
         cmocka_unit_test(what_does_not_fit), cmocka_unit_test(what_crashes_hdf5), cmocka_unit_test(numbers_too_long),
         cmocka_unit_test(large_and_of_another_shape),
+        cmocka_unit_test(links_that_go_round),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
