@@ -94,7 +94,13 @@ static checkpoint_status tell(writer *w, char *why, size_t why_bytes)
 
 /* ---- submit ---- */
 
-static void pause_briefly(void) { nanosleep(&(struct timespec){ 0, 50 * 1000 }, NULL); }
+/* The longer the wait so far, the longer a pause in it, up to a millisecond: the threads that write may need this processor, and to
+ * know of their end a sixteenth later costs little. */
+static void pause_in_wait(double since_s)
+{
+    const double pause_s = fmin(fmax((timer_now_s() - since_s) / 16, 50e-6), 1e-3);
+    nanosleep(&(struct timespec){ .tv_nsec = (long)(pause_s * 1e9) }, NULL);
+}
 
 static bool steps_wait(const writer *w) { return !w->request.idle || w->request.idle(w->request.owner); }
 
@@ -142,7 +148,7 @@ static void measure_raw(writer *w, double write_s)
 static checkpoint_status write_in_foreground(writer *w, char *why, size_t why_bytes)
 {
     double held_s = 0, mark_s = timer_now_s();
-    while (!w->request.ready(w->request.owner, &w->snapshot, &held_s)) pause_briefly();
+    while (!w->request.ready(w->request.owner, &w->snapshot, &held_s)) pause_in_wait(mark_s);
     w->stats.snapshot_s += held_s;
     const double waited_s = timer_lap_s(&mark_s);
     const bool sampled = is_sampled(w);
@@ -200,18 +206,19 @@ void writer_hurry(writer *w)
 
 checkpoint_status writer_wait(writer *w, char *why, size_t why_bytes)
 {
-    double begin_s = timer_now_s();
+    const double begin_s = timer_now_s();
+    double stall_begin_s = begin_s;
     bool stalls = false;
     advance(w);
     while (w->under_way) {
         if (!stalls && steps_wait(w)) {
             stalls = true;
-            begin_s = timer_now_s();
+            stall_begin_s = timer_now_s();
         }
-        pause_briefly();
+        pause_in_wait(begin_s);
         advance(w);
     }
-    if (stalls) w->stats.stall_s += timer_now_s() - begin_s;
+    if (stalls) w->stats.stall_s += timer_now_s() - stall_begin_s;
     return tell(w, why, why_bytes);
 }
 
