@@ -247,6 +247,7 @@ install-built:
 	$(BUILD)/weft --man > $(SHARE)/man/man1/weft.1
 	$(BUILD)/weft --completion > $(SHARE)/bash-completion/completions/weft
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) inputs/fingerprints $(SHARE)/weft/inputs
+	sed -i 's|^initial = inputs/|initial = $(PREFIX)/share/weft/inputs/|' $(SHARE)/weft/inputs/*.ini
 	install -m 755 $(addprefix jobs/,weft.sbatch study study.sbatch records plot plot_bench plot_beside compare compare_bench \
 	    ncu_bench) $(SHARE)/weft/jobs
 	install -m 644 jobs/runs.jq $(SHARE)/weft/jobs

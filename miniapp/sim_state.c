@@ -132,8 +132,12 @@ static int initialise_from_file(sim *s, char *why, size_t why_bytes)
     void *u = snapshot_buffer(s, 0), *prev = s->prob.two_levels ? snapshot_buffer(s, 1) : NULL;
     const checkpoint_foreign wanted = { c->problem.file, c->problem.dataset, c->problem.type,
                                         c->grid.nx, c->grid.ny, s->grid.dec.own };
-    const checkpoint_status status = checkpoint_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, why, why_bytes);
-    if (status != CHECKPOINT_OK) return exit_of(status);
+    char reason[1024];
+    const checkpoint_status status = checkpoint_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, reason, sizeof reason);
+    if (status != CHECKPOINT_OK) {
+        snprintf(why, why_bytes, "problem.initial: %s", reason);
+        return exit_of(status);
+    }
     upload(s, (sim_field){ s->now.u, &s->grid }, u);
     if (s->prob.two_levels) upload(s, (sim_field){ s->now.prev, &s->grid }, has_prev ? prev : u);
     return 0;

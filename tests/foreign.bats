@@ -83,7 +83,7 @@ heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
     numbers 768 | h5_text a.h5 /map IN 16 "24 32"
     deck a.ini "${heat[@]}" problem.initial=nowhere.h5:/map
     run weft_run 3 a.ini
-    refused 2 nowhere.h5
+    refused 2 problem.initial nowhere.h5
     run weft_run 3 a.ini problem.initial=a.h5:/other
     refused 2 a.h5 /other
     run weft_run 3 a.ini problem.initial=a.h5
