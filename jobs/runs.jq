@@ -1,6 +1,7 @@
-# What the records of `weft run` have in common, for plot and compare.
+# What the records of `weft run` have in common, for plot and compare; the first three of `weft bench` too.
 
 def machine_name: .machine.gpus[0].name? // .machine.processor? // "host";
+def commits: map(.git) | unique | if length > 3 then "\(length) commits" else join(", ") end;
 def ranks_text: "\(.) rank" + (if . == 1 then "" else "s" end);
 
 # What makes two runs runs of one setting: what was asked for, not what was chosen, nor the grid and the ranks.
@@ -18,6 +19,13 @@ def grid_text($mode):
     if $mode != "weak" then "\(.grid.nx) x \(.grid.ny)"
     elif .grid.ny > 1 then "\(.grid.nx) x \(.grid.ny / .ranks) a rank"
     else "\(.grid.nx / .ranks) a rank" end;
+
+# What was asked for, and in brackets what all of these runs used instead.
+def with_replacement($runs): . as $settings
+    | reduce ("transport", "feed") as $key (.;
+        ($runs | map(.[$key]) | unique) as $used
+        | if ($settings[$key] | . == null or . == "auto") or $used == [$settings[$key]] or ($used | length) != 1 or $used[0] == null
+          then . else .[$key] += " (\($used[0]))" end);
 
 # "staged, lanes 2": the values of the keys in $differ, numbers with their names.
 def name($differ): . as $values
@@ -40,10 +48,13 @@ def study:
        elif $strong == 0 and $weak == 0 then "mixed"
        elif $strong >= $weak then "strong" else "weak" end) as $mode
     | ($runs | group_by([.settings, if $mode == "weak" then .cells / .ranks else .grid end])) as $series
-    | ($series | map(.[0] | .settings + {grid: grid_text($mode)})) as $named
-    | ([$named[] | keys[]] | unique | map(select(. as $key | $named | map(.[$key]) | unique | length > 1))) as $differ
-    | {mode: $mode, common: $named[0], differ: $differ,
-       last: ($runs[-1] | {version, git, started, hosts: (.machine.hosts | length)}),
+    | ($series | map(. as $of | .[0] | .settings + {grid: grid_text($mode)} | with_replacement($of))) as $named
+    | ([$named[] | keys[]] | unique | map(select(. as $key | $named | map(.[$key]) | unique | length > 1))) as $unlike
+    | (["transport", "feed"] | map(select(IN($unlike[])))) as $first | ($first + ($unlike - $first)) as $differ
+    | ($runs | map(.ranks) | unique) as $ranks
+    | {mode: $mode, common: ($named[0] + {ranks: (if ($ranks | length) == 1 then $ranks[0] | ranks_text else null end)}),
+       differ: $differ,
+       last: ($runs[-1] | {version, git: ($runs | commits), started, hosts: (.machine.hosts | length)}),
        series: [range($series | length) as $i | $series[$i] | points as $points
            | {label: ($named[$i] | name($differ)), points: $points, spans: ($points | length)}]};
 
@@ -51,7 +62,7 @@ def study:
 def title($what): . as $s | .common as $c
     | def shared(k): if ($s.differ | index(k)) then empty else $c[k] end;
     $what + ": " + ([shared("kind"), shared("dtype"), (shared("order") | "order \(.)"), shared("grid"), shared("device"),
-                     (shared("transport") | strings | select(. != "auto") | "over " + .)] | join(", "))
+                     (shared("ranks") | strings), (shared("transport") | strings | select(. != "auto") | "over " + .)] | join(", "))
     + "\\n" + ([shared("machine"), "\(.last.hosts) host" + (if .last.hosts == 1 then "" else "s" end),
                 (.last.started // "" | .[0:10]), "weft \(.last.version) (\(.last.git))"] | join(", "));
 

@@ -139,6 +139,12 @@ END
     "$top/jobs/plot" chosen.jsonl c
     expect "lines" "fuse 1, lanes 1 fuse chosen, lanes 1" \
         "$(grep -o '>fuse [a-z0-9]*, lanes [12]<' c.svg | tr -d '<>' | sort -u | xargs)"
+    # what was asked for and not to be had is drawn under the name of what was used instead, too
+    jq -c 'select(.ranks == 1) | .asked.feed = "graph", .asked.feed = "serial" | .feed = "serial"' made.jsonl >feeds.jsonl
+    "$top/jobs/plot" feeds.jsonl f
+    expect "settings" "graph (serial), lanes 1 graph (serial), lanes 2 serial, lanes 1 serial, lanes 2" \
+        "$(grep -o '>[a-z() ]*, lanes [12]<' f_values.svg | tr -d '<>' | sort -u | xargs)"
+    grep -q '>rate by setting: .*, host, 1 rank<' f_values.svg
 }
 
 @test "what does not belong together is not drawn, and bad arguments are refused" {
