@@ -170,10 +170,13 @@ struct device {
                          device_stream *s);
     /* The bound stencil several times in one pass over memory: next in a box, from cur, and for two levels next_prev too, from
      * cur and prev; fused.h says what must lie in their ghosts. fused_steps: how many of at most `most` (>= 1) steps one such sweep
-     * best takes; 0: this stencil has none. Only such numbers may be given to fused_sweep. */
+     * best takes; 0: this stencil has none. Only such numbers may be given to fused_sweep. fused_change_steps: the same of sweeps
+     * that can take their last step's norm: they raise *change (device memory, or NULL: no norm) to what max_change of the last two
+     * levels is. Each such number is one of fused_steps too. */
     int (*fused_steps)(device *d, int most);
+    int (*fused_change_steps)(device *d, int most);
     int (*fused_sweep)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                       int steps, const boundary *sides, device_stream *s);
+                       int steps, const boundary *sides, uint64_t *change, device_stream *s);
     /* Writes the ghosts in the given boxes (own coordinates, all outside the domain along at least one axis). */
     int (*boundary_fill)(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
                          int count, device_stream *s);

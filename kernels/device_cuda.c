@@ -283,6 +283,7 @@ static const device functions = {
     .stencil_whole = stencil_cuda_whole,
     .stencil_sweep = stencil_cuda_sweep,
     .fused_steps = fused_cuda_steps,
+    .fused_change_steps = fused_cuda_change_steps,
     .fused_sweep = fused_cuda_sweep,
     .boundary_fill = boundary_cuda_fill,
     .pack = pack_cuda,

@@ -58,8 +58,9 @@ const char *stencil_cuda_variant_name(device *d, int variant);
 void stencil_cuda_choose(device *d, int variant);
 int fused_cuda_bind(device *d, const stencil *op); /* stencil_bind's part */
 int fused_cuda_steps(device *d, int most);
+int fused_cuda_change_steps(device *d, int most);
 int fused_cuda_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                     int steps, const boundary *sides, device_stream *s);
+                     int steps, const boundary *sides, uint64_t *change, device_stream *s);
 int boundary_cuda_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                        device_stream *s);
 int pack_cuda(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,

@@ -326,6 +326,7 @@ device *device_host_create(int threads)
         .stencil_whole_can = no_whole,
         .stencil_sweep = stencil_host_sweep,
         .fused_steps = fused_host_steps,
+        .fused_change_steps = fused_host_steps,
         .fused_sweep = fused_host_sweep,
         .boundary_fill = boundary_host_fill,
         .pack = pack_host,

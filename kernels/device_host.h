@@ -98,7 +98,7 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
                        const box *boxes, int count, device_stream *s);
 int fused_host_steps(device *d, int most);
 int fused_host_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                     int steps, const boundary *sides, device_stream *s);
+                     int steps, const boundary *sides, uint64_t *change, device_stream *s);
 int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                        device_stream *s);
 void peer_host_refuse(device *d); /* fills in the functions of peer memory: all refuse */
@@ -116,6 +116,7 @@ int reduce_host_max_change(device *d, const field_shape *f, const void *a, const
                            device_stream *s);
 /* The share of neighbouring cells, the first of them at `linear` of the global field. */
 uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells);
+uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t cells);
 int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
                             int64_t y_first, uint64_t *result, device_stream *s);
 

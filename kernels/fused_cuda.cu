@@ -32,13 +32,21 @@ int fused_cuda_steps(device *d, int most)
     return unit ? unit->steps(op->radius, most) : 0;
 }
 
+int fused_cuda_change_steps(device *d, int most)
+{
+    const stencil *op = &((const device_cuda *)d)->bound;
+    const fused_unit *unit = unit_of(op);
+    return unit ? unit->change_steps(op->radius, most) : 0;
+}
+
 int fused_cuda_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                     int steps, const boundary *sides, device_stream *s)
+                     int steps, const boundary *sides, uint64_t *change, device_stream *s)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     const fused_unit *unit = unit_of(op);
     assert((prev != nullptr) == op->has_prev && (next_prev != nullptr) == op->has_prev);
     assert(unit && steps > 0 && op->type == f->type && next != cur && fused_cuda_steps(d, steps) == steps);
+    assert(!change || fused_cuda_change_steps(d, steps) == steps);
     assert(fused_fits(f, op->form, op->radius, cells, steps, sides));
     const fused_call call = { f,
                               field_at(f, next, 0, 0),
@@ -48,6 +56,7 @@ int fused_cuda_sweep(device *d, const field_shape *f, void *next, void *next_pre
                               cells,
                               steps,
                               sides,
+                              (unsigned long long *)change,
                               device_cuda_stream(s) };
     return unit->sweep(op->radius, &call);
 }

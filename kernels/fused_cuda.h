@@ -15,12 +15,14 @@ typedef struct fused_call {
     box cells;
     int steps; /* as the unit gave them */
     const boundary *sides;
+    unsigned long long *change; /* NULL: no norm */
     cudaStream_t stream;
 } fused_call;
 
 typedef struct fused_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
     int (*steps)(int radius, int most); /* the longest sweep of at most that many steps; 0: none */
+    int (*change_steps)(int radius, int most); /* the same of sweeps that take a norm */
     cudaError_t (*sweep)(int radius, const fused_call *call);
 } fused_unit;
 

@@ -77,6 +77,8 @@ typedef struct strip {
     int64_t pitch, lead;   /* of memory's rows, in cells: from one to the next, to the strip's first */
     /* a thread's */
     char *memory;          /* steps levels of `rows` rows, and the row that comes out */
+    bool norm;             /* is the last step's change wanted? */
+    uint64_t change;       /* so far */
     /* its own */
     box cells;             /* own coordinates, as all x and y are */
     bool in_place;         /* level 0 is read from cur */
@@ -185,6 +187,15 @@ static void leave(const strip *s, void *to, int level, int64_t y)
                        (size_t)box_width(s->cells) * s->cell_bytes);
 }
 
+/* Row y of the last level against the level before it, whose row is still there. */
+static void compare(strip *s, int64_t y)
+{
+    if (!s->norm || y < s->cells.y0 || y >= s->cells.y1) return;
+    const uint64_t change = reduce_host_change_row(s->shape->type, read_at(s, s->steps, s->cells.x0, y),
+                                                   read_at(s, s->steps - 1, s->cells.x0, y), box_width(s->cells));
+    if (change > s->change) s->change = change;
+}
+
 static void cascade(strip *s, void *next, void *next_prev)
 {
     box reach[STEPS_MAX + 1];
@@ -197,6 +208,7 @@ static void cascade(strip *s, void *next, void *next_prev)
             const int64_t y = front - (int64_t)level * s->reach_y;
             if (reach[level].y0 <= y && y < reach[level].y1) compute(s, level, y, reach[level], reach[level - 1]);
         }
+        compare(s, front - (int64_t)s->steps * s->reach_y);
         leave(s, next, s->steps, front - (int64_t)s->steps * s->reach_y);
         leave(s, next_prev, s->steps - 1, front - (int64_t)(s->steps - 1) * s->reach_y);
     }
@@ -208,7 +220,7 @@ int fused_host_steps(device *d, int most)
 }
 
 /* A thread's part of the box, strip by strip; false: no memory. */
-static bool sweep_part(device *d, const strip *any, box part, int64_t width, void *next, void *next_prev)
+static bool sweep_part(device *d, const strip *any, box part, int64_t width, void *next, void *next_prev, uint64_t *change)
 {
     strip s = *any;
     void *memory = NULL;
@@ -223,12 +235,20 @@ static bool sweep_part(device *d, const strip *any, box part, int64_t width, voi
         cascade(&s, next, next_prev);
     }
     device_host_stream_end();
+    *change = s.change;
     (void)d->free(d, DEVICE_MEMORY_DEVICE, memory);
     return true;
 }
 
+/* Lanes, each fed by a thread, may share it. */
+static void raise_to(uint64_t *change, uint64_t most)
+{
+#pragma omp critical(fused_change)
+    if (most > *change) *change = most;
+}
+
 int fused_host_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                     int steps, const boundary *sides, device_stream *stream)
+                     int steps, const boundary *sides, uint64_t *change, device_stream *stream)
 {
     const device_host *h = (const device_host *)d;
     const stencil *op = &h->op;
@@ -251,16 +271,16 @@ int fused_host_sweep(device *d, const field_shape *f, void *next, void *next_pre
                         .cell_bytes = dtype_bytes(f->type),
                         .cur = cur,
                         .prev = prev,
+                        .norm = change != NULL,
                         .pitch = pitch_cells(width, op->radius, steps),
                         .lead = lead_cells(op->radius, steps) };
     bool there = true;
-#pragma omp parallel num_threads(team) if (team > 1)
+    uint64_t most = 0;
+#pragma omp parallel num_threads(team) if (team > 1) reduction(&& : there) reduction(max : most)
     {
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
-        if (!sweep_part(d, &any, part, width, next, next_prev)) {
-#pragma omp atomic write
-            there = false;
-        }
+        there = sweep_part(d, &any, part, width, next, next_prev, &most);
     }
+    if (change) raise_to(change, most);
     return there ? 0 : ENOMEM;
 }

@@ -172,6 +172,8 @@ template <typename T, int R, int V> struct strip_sides {
                 }
     }
 
+    __device__ __forceinline__ bool stores(unsigned out, int v) const { return out < (unsigned)height && (stored >> v & 1); }
+
     __device__ __forceinline__ void store(T *to, const T (&row)[V], unsigned out) const
     {
         if (out >= (unsigned)height) return;

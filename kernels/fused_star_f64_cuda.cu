@@ -4,6 +4,8 @@
 static constexpr fused_entry table[] = {
     FUSED_STAR(double, 1, 12, 4, 4, 8, 2, 2), FUSED_STAR(double, 1, 8, 4, 4, 8, 2, 2), FUSED_STAR(double, 1, 4, 4, 4, 8, 2, 2),
     FUSED_STAR(double, 1, 2, 4, 4, 8, 2, 2),  FUSED_STAR(double, 1, 1, 4, 4, 8, 2, 2),
+    FUSED_STAR_CHANGE(double, 1, 12, 4, 4, 8, 2, 2), FUSED_STAR_CHANGE(double, 1, 8, 4, 4, 8, 2, 2),
+    FUSED_STAR_CHANGE(double, 1, 4, 4, 4, 8, 2, 2),
     FUSED_STAR(double, 2, 6, 4, 4, 8, 2, 4),  FUSED_STAR(double, 2, 4, 4, 4, 8, 2, 4), 
     FUSED_STAR(double, 2, 2, 4, 4, 8, 2, 4),  FUSED_STAR(double, 2, 1, 4, 4, 8, 2, 4),
     FUSED_STAR(double, 3, 3, 4, 6, 8, 4, 6),  FUSED_STAR(double, 3, 1, 4, 6, 8, 4, 6),
@@ -11,4 +13,4 @@ static constexpr fused_entry table[] = {
 };
 using functions = fused_table<table, sizeof table / sizeof *table>;
 
-const fused_unit fused_cuda_star_f64 = { functions::upload, functions::steps, functions::sweep };
+const fused_unit fused_cuda_star_f64 = { functions::upload, functions::steps, functions::change_steps, functions::sweep };

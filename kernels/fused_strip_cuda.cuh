@@ -174,10 +174,19 @@ template <typename T> static __device__ __forceinline__ T *apart(T *p, int64_t b
     return reinterpret_cast<T *>(reinterpret_cast<uintptr_t>(p) + (uintptr_t)bytes);
 }
 
+/* |d| as a pattern that orders like it, NaN above all. */
+static __device__ __forceinline__ unsigned abs_bits(float d) { return __float_as_uint(d) & 0x7fffffffu; }
+static __device__ __forceinline__ unsigned long long abs_bits(double d)
+{
+    return (unsigned long long)__double_as_longlong(d) & 0x7fffffffffffffffull;
+}
+static __device__ __forceinline__ double double_of_bits(unsigned bits) { return (double)__uint_as_float(bits); }
+static __device__ __forceinline__ double double_of_bits(unsigned long long bits) { return __longlong_as_double((long long)bits); }
+
 /* A warp at work on its item. */
-template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV> struct strip {
+template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE> struct strip {
     using S = strip_shape<KIND, T, R, STEPS, V>;
-    static_assert(FORM == STENCIL_STAR || !PREV, "a box's rows do not wait, its sums do");
+    static_assert(FORM == STENCIL_STAR || !(PREV || CHANGE), "a box's rows do not wait, its sums do");
     static_assert(FORM == STENCIL_STAR || KIND != STRIP_EDGE, "a box's corners mirror ghosts");
     static constexpr int QUEUE = PREV ? 2 * R + 1 : 2 * R;
     T queue[STEPS][QUEUE][V];   /* rows that wait; of a box's interior item, sums */
@@ -192,6 +201,7 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     unsigned prev_end[S::ASKS];  /* of prev, R rows less */
     unsigned height[S::HEIGHTS]; /* rows that the lane stores: none where the piece is another strip's */
     unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
+    decltype(abs_bits(T())) change; /* CHANGE: the largest so far of the lane's cells */
 
     __device__ __forceinline__ void ask(int row)
     {
@@ -219,6 +229,26 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
 #pragma unroll
             for (int p = 0; p < S::PIECES; p++) store16(at + p * S::PIECE, row + p * S::PIECE, out, height[p % S::HEIGHTS]);
         }
+    }
+
+    /* Row `out` of the last level, if it is one of the chunk's, and the level before's. */
+    __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], unsigned out)
+    {
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            const bool mine = KIND == STRIP_INSIDE ? out < height[v / S::PIECE % S::HEIGHTS] : sides.stores(out, v);
+            const auto d = abs_bits(row[v] - before[v]);
+            change = mine && d > change ? d : change;
+        }
+    }
+
+    /* The warp's largest. */
+    __device__ __forceinline__ void raise(unsigned long long *to) const
+    {
+        unsigned long long most = cell_abs_bits(double_of_bits(change));
+#pragma unroll
+        for (int apart = 16; apart > 0; apart /= 2) most = max(most, __shfl_down_sync(~0u, most, apart));
+        if (threadIdx.x == 0) atomicMax(to, most);
     }
 
     /* Row `row` enters, one comes out. NEAR_Y: it may be that ghost rows are wanted. */
@@ -259,6 +289,7 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
                 arriving[v] = sum[v];
             }
         }
+        if constexpr (CHANGE) compare(arriving, queue[STEPS - 1][(OLDEST + R) % QUEUE], out);
         leave(to, arriving, out);
         to += pitch;
     }
@@ -276,10 +307,12 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     }
 };
 
-template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV>
+template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV,
+          bool CHANGE>
 static __global__ void __launch_bounds__(32, BLOCKS)
     strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
-                 const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay, T *next_prev, const T *prev)
+                 const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay, T *next_prev, const T *prev,
+                 unsigned long long *change)
 {
     using S = strip_shape<KIND, T, R, STEPS, V>;
     constexpr bool INSIDE = KIND == STRIP_INSIDE;
@@ -299,7 +332,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     const int height = (int)min((int64_t)part.height, part.cells.y1 - y_low), rows = height + 2 * S::REACH;
     const int64_t stored_low = max(part.cells.x0, x_low + S::HALO), stored_high = min(part.cells.x1, x_low + S::CELLS - S::HALO);
 
-    strip<KIND, FORM, T, R, STEPS, V, PREV> s = {};
+    strip<KIND, FORM, T, R, STEPS, V, PREV, CHANGE> s = {};
     if constexpr (KIND == STRIP_BORDER) s.row_x.begin(ax, x_low, (int)lane);
     if constexpr (KIND == STRIP_EDGE) s.lane_x.begin(ax, x);
     if constexpr (!INSIDE) s.sides.begin(ay, x, y_low - S::REACH, rows, stored_low, stored_high, height);
@@ -348,6 +381,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     } else {
         s.template walk<KIND == STRIP_BORDER, UNROLL>(begin, rows);
     }
+    if constexpr (CHANGE) s.raise(change);
 #if __CUDA_ARCH__ >= 900
     /* What comes after this kernel must find the other one's items done too; one warp waits for them, the others make room. */
     if (blockIdx.x + 1 == gridDim.x) asm volatile("griddepcontrol.wait;" ::: "memory");

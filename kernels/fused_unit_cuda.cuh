@@ -12,17 +12,18 @@ template <typename T> static inline fused_axis<T> axis_of(int64_t cells, const b
              (T)low.value, (T)high.value };
 }
 
-/* One radius and number of steps; PREV: of two levels. Strips of 32 V cells, the rows' loop unrolled UNROLL times, registers for
- * BLOCKS warps an SM. Border strips may be narrower: they need registers for their sides. */
-template <stencil_form FORM, bool PREV, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_V, int EDGE_UNROLL>
+/* One radius and number of steps; PREV: of two levels; CHANGE: takes the norm. Strips of 32 V cells, the rows' loop unrolled UNROLL
+ * times, registers for BLOCKS warps an SM. Border strips may be narrower: they need registers for their sides. */
+template <stencil_form FORM, bool PREV, bool CHANGE, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_V,
+          int EDGE_UNROLL>
 struct fused_instance {
     using S = strip_shape<STRIP_INSIDE, T, R, STEPS, V>;
     using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, EDGE_V>;
     /* From radius 3 on STRIP_EDGE was slower (README.md). */
     static constexpr strip_kind EDGE_KIND = FORM == STENCIL_STAR && R <= 2 ? STRIP_EDGE : STRIP_BORDER;
-    static constexpr auto interior = strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, UNROLL, BLOCKS, PREV>;
-    static constexpr auto border = strip_kernel<STRIP_BORDER, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV>;
-    static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV>;
+    static constexpr auto interior = strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, UNROLL, BLOCKS, PREV, CHANGE>;
+    static constexpr auto border = strip_kernel<STRIP_BORDER, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE>;
+    static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE>;
     using EDGE = strip_shape<EDGE_KIND, T, R, STEPS, EDGE_V>;
 
     static cudaError_t prepare()
@@ -84,7 +85,7 @@ struct fused_instance {
         config.attrs = &early;
         config.numAttrs = beside ? 1 : 0;
         const cudaError_t e = cudaLaunchKernelEx(&config, kernel, (T *)c->next, (const T *)c->cur, f->pitch, (int)f->depth_x, parts,
-                                                 ax, ay, (T *)c->next_prev, (const T *)c->prev);
+                                                 ax, ay, (T *)c->next_prev, (const T *)c->prev, c->change);
         const cudaError_t last = cudaGetLastError();
         return e != cudaSuccess ? e : last;
     }
@@ -111,17 +112,21 @@ template <bool PREV, typename T, int R, int STEPS, int V> struct fused_line_inst
 
 struct fused_entry {
     int radius, steps;
+    bool change; /* takes the norm */
     cudaError_t (*prepare)();
     cudaError_t (*sweep)(const fused_call *call);
 };
 
 /* An entry: radius, steps, and what the instance takes besides. */
-#define FUSED(R, STEPS, ...) { R, STEPS, __VA_ARGS__::prepare, __VA_ARGS__::sweep }
-#define FUSED_STAR(T, R, STEPS, ...) FUSED(R, STEPS, fused_instance<STENCIL_STAR, false, T, R, STEPS, __VA_ARGS__>)
-#define FUSED_STAR_PREV(T, R, STEPS, ...) FUSED(R, STEPS, fused_instance<STENCIL_STAR, true, T, R, STEPS, __VA_ARGS__>)
-#define FUSED_BOX(T, R, STEPS, ...) FUSED(R, STEPS, fused_instance<STENCIL_BOX, false, T, R, STEPS, __VA_ARGS__>)
-#define FUSED_LINE(T, R, STEPS, V) FUSED(R, STEPS, fused_line_instance<false, T, R, STEPS, V>)
-#define FUSED_LINE_PREV(T, R, STEPS, V) FUSED(R, STEPS, fused_line_instance<true, T, R, STEPS, V>)
+#define FUSED(R, STEPS, CHANGE, ...) { R, STEPS, CHANGE, __VA_ARGS__::prepare, __VA_ARGS__::sweep }
+#define FUSED_STRIP(FORM, PREV, CHANGE, T, R, STEPS, ...) \
+    FUSED(R, STEPS, CHANGE, fused_instance<FORM, PREV, CHANGE, T, R, STEPS, __VA_ARGS__>)
+#define FUSED_STAR(...) FUSED_STRIP(STENCIL_STAR, false, false, __VA_ARGS__)
+#define FUSED_STAR_CHANGE(...) FUSED_STRIP(STENCIL_STAR, false, true, __VA_ARGS__)
+#define FUSED_STAR_PREV(...) FUSED_STRIP(STENCIL_STAR, true, false, __VA_ARGS__)
+#define FUSED_BOX(...) FUSED_STRIP(STENCIL_BOX, false, false, __VA_ARGS__)
+#define FUSED_LINE(T, R, STEPS, V) FUSED(R, STEPS, false, fused_line_instance<false, T, R, STEPS, V>)
+#define FUSED_LINE_PREV(T, R, STEPS, V) FUSED(R, STEPS, false, fused_line_instance<true, T, R, STEPS, V>)
 
 /* A unit's functions over its table, longest sweeps first. */
 template <const fused_entry *TABLE, int ENTRIES> struct fused_table {
@@ -132,16 +137,19 @@ template <const fused_entry *TABLE, int ENTRIES> struct fused_table {
             if (TABLE[i].radius == op->radius) e = TABLE[i].prepare();
         return e;
     }
-    static int steps(int radius, int most)
+    static int longest(int radius, int most, bool change)
     {
         for (int i = 0; i < ENTRIES; i++)
-            if (TABLE[i].radius == radius && TABLE[i].steps <= most) return TABLE[i].steps;
+            if (TABLE[i].radius == radius && TABLE[i].change == change && TABLE[i].steps <= most) return TABLE[i].steps;
         return 0;
     }
+    static int steps(int radius, int most) { return longest(radius, most, false); }
+    static int change_steps(int radius, int most) { return longest(radius, most, true); }
     static cudaError_t sweep(int radius, const fused_call *call)
     {
         for (int i = 0; i < ENTRIES; i++)
-            if (TABLE[i].radius == radius && TABLE[i].steps == call->steps) return TABLE[i].sweep(call);
+            if (TABLE[i].radius == radius && TABLE[i].steps == call->steps && TABLE[i].change == (call->change != nullptr))
+                return TABLE[i].sweep(call);
         return cudaErrorInvalidValue;
     }
 };

@@ -41,6 +41,15 @@ uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, 
     return 0;
 }
 
+uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t cells)
+{
+    switch (t) {
+    case DTYPE_F32: return change_row_f32(a, b, cells);
+    case DTYPE_F64: return change_row_f64(a, b, cells);
+    }
+    return 0;
+}
+
 int reduce_host_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s)
 {
@@ -73,10 +82,7 @@ int reduce_host_max_change(device *d, const field_shape *f, const void *a, const
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
         for (int64_t y = part.y0; y < part.y1; y++) {
             const void *p = field_at_const(f, a, part.x0, y), *q = field_at_const(f, b, part.x0, y);
-            switch (f->type) {
-            case DTYPE_F32: most = larger(most, change_row_f32(p, q, box_width(part))); break;
-            case DTYPE_F64: most = larger(most, change_row_f64(p, q, box_width(part))); break;
-            }
+            most = larger(most, reduce_host_change_row(f->type, p, q, box_width(part)));
         }
     }
     *result = most;

@@ -2,16 +2,11 @@
 
 enum { SWEEPS_LEAST = 4, REACHES_LEAST = 32 };
 
-int64_t fuse_rule_between_norms(const config *c, bool two_levels)
+bool fuse_rule_long_enough(const config *c, int steps)
 {
-    const int64_t every = c->time.norm_every;
-    return every == 0 ? INT64_MAX : two_levels || every == 1 ? every : every - 1;
-}
-
-bool fuse_rule_long_enough(const config *c, bool two_levels, int steps)
-{
-    const int64_t least = (int64_t)steps * SWEEPS_LEAST, every[] = { c->checkpoint.every, c->output.every };
-    if (c->time.steps < least || fuse_rule_between_norms(c, two_levels) < least) return false;
+    const int64_t least = (int64_t)steps * SWEEPS_LEAST;
+    const int64_t every[] = { c->time.norm_every, c->checkpoint.every, c->output.every };
+    if (c->time.steps < least) return false;
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
         if (every[i] > 0 && every[i] < least) return false;
     return true;

@@ -5,11 +5,8 @@
 
 #include "config.h"
 
-/* The most steps that no norm interrupts. A level whose norm is due is made by a step of its own, which leaves the level before it
- * in place; sweeps of two levels leave it anyway. */
-int64_t fuse_rule_between_norms(const config *c, bool two_levels);
 /* Has the run, and what lies between its norms, checkpoints and frames, sweeps of so many steps enough? */
-bool fuse_rule_long_enough(const config *c, bool two_levels, int steps);
+bool fuse_rule_long_enough(const config *c, int steps);
 /* Is the smallest rank's box so wide that what is computed twice costs no more than a tenth? */
 bool fuse_rule_wide_enough(const config *c, int steps, int64_t width, int64_t height);
 

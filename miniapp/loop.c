@@ -121,23 +121,33 @@ static int64_t steps_to_go(const sim *s, const judge *j, const attention *look)
     return steps < 1 ? 1 : steps;
 }
 
+/* Of so many steps up to the next thing to be done, those that make a norm's level in a fused run: a sweep that takes the norm
+ * too, or one step by itself, or, as sweeps of two levels leave both, none. */
+static int steps_with_norm(const sim *s, int64_t steps)
+{
+    if (s->fuse == 1 || !norm_due(s->cfg, s->level + steps)) return 0;
+    const int swept = sim_change_steps(s, steps);
+    return swept > 0 ? swept : s->prob.op.has_prev ? 0 : 1;
+}
+
 /* How many steps may be enqueued at once. A norm that is still to be judged allows one more, since of a train only the last
- * step can be undone. After fused sweeps a norm's level is made from the one before it by itself, unless sweeps leave both
- * levels. */
+ * step can be undone. */
 static int steps_at_once(const sim *s, const judge *j, const attention *look, bool probed)
 {
     const config *c = s->cfg;
     const int64_t steps = steps_to_go(s, j, look);
-    const bool by_itself = s->fuse > 1 && !s->prob.op.has_prev && steps > 1 && norm_due(c, s->level + steps);
+    const int last = steps_with_norm(s, steps);
     if (j->pending && c->time.tolerance > 0) return 1;
-    int at_once = sim_steps_at_once(s, steps - by_itself, probed);
+    int at_once = sim_steps_at_once(s, steps > last ? steps - last : steps, probed);
     while (j->shown && (at_once & (at_once - 1)) != 0) at_once &= at_once - 1; /* the power of two below: one graph */
     return at_once;
 }
 
 static void take_steps(sim *s, int steps, const judge *j, const step_probe *probe)
 {
-    if (j->rides && norm_due(s->cfg, s->level + steps)) sim_steps_with_change(s, steps, probe);
+    const bool due = norm_due(s->cfg, s->level + steps);
+    if (due && j->rides) sim_steps_with_change(s, steps, probe);
+    else if (due && sim_change_steps(s, steps) == steps) sim_sweep_with_change(s, steps, probe);
     else sim_steps(s, steps, probe);
 }
 

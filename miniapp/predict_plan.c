@@ -43,11 +43,10 @@ static bool may_fuse(const config *c, const predict_case *of, int steps)
 {
     const int64_t width = (int64_t)of->nx / of->ranks_x, height = (int64_t)of->ny / of->ranks_y;
     const int64_t reach = (int64_t)steps * of->radius;
-    const bool two_levels = of->kind == CONFIG_WAVE || of->kind == CONFIG_ADVECT;
     if (of->kind == CONFIG_TRANSPOSE || of->kind == CONFIG_SWEEP || c->time.norm_every == 1) return false;
     if (c->run.fuse > 1) return (of->ranks_x == 1 || width >= reach) && (of->ranks_y == 1 || height >= reach);
     if (of->ranks_x > 1) return false; /* not modelled */
-    return c->run.tune != CONFIG_TUNE_OFF && fuse_rule_long_enough(c, two_levels, steps)
+    return c->run.tune != CONFIG_TUNE_OFF && fuse_rule_long_enough(c, steps)
            && fuse_rule_wide_enough(c, steps, width, height);
 }
 

@@ -83,6 +83,7 @@ typedef struct sim {
     void *snapshot[CHECKPOINT_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
     int64_t level;               /* now's: steps done since step 0 */
     int64_t sweeps;              /* of a fused pass, that made levels */
+    int64_t change_level;        /* the level whose norm a sweep took last: this rank's is in `result` */
     sim_create_seconds created;
 } sim;
 
@@ -145,6 +146,10 @@ void sim_prepare_steps(sim *s);
  * (later = 0), or of the call before it (1), over all ranks. sim_undo_step goes back by one level, which is still there. probe:
  * only of a single step. */
 bool sim_can_step_with_change(const sim *s);
+/* Of at most so many steps, how many a fused sweep takes that takes the norm of its last one too; 0: there is none. sim_change then
+ * has it at once. */
+int sim_change_steps(const sim *s, int64_t most);
+void sim_sweep_with_change(sim *s, int steps, const step_probe *probe);
 void sim_steps_with_change(sim *s, int steps, const step_probe *probe);
 double sim_change_of(sim *s, int later);
 void sim_undo_step(sim *s);

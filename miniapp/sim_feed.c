@@ -1,5 +1,6 @@
 /* Who enqueues a run's steps: what was asked where it works, else what serves best, with a sentence for what cannot be had; and the
  * steps themselves, one by one or many in a graph (train.h). */
+#include <assert.h>
 #include <stdio.h>
 
 #include "agree.h"
@@ -73,7 +74,7 @@ void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
         return;
     }
     for (; sweeps > 0; sweeps--) {
-        if (s->fuse > 1) step_sweep(&s->streams, &s->pass, s->next, s->now, s->fuse, exchange, NULL);
+        if (s->fuse > 1) step_sweep(&s->streams, &s->pass, s->next, s->now, s->fuse, NULL, exchange, NULL);
         else step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, exchange, NULL);
         sim_swap(s);
     }
@@ -131,9 +132,24 @@ static void fused_steps(sim *s, int steps, const step_probe *probe)
         s->sweeps += steps / s->fuse;
         return;
     }
-    step_sweep(&s->streams, &s->pass, s->next, s->now, steps, true, probe);
+    step_sweep(&s->streams, &s->pass, s->next, s->now, steps, NULL, true, probe);
     sim_swap(s);
     s->sweeps++;
+}
+
+int sim_change_steps(const sim *s, int64_t most)
+{
+    return s->fuse == 1 ? 0 : s->dev->fused_change_steps(s->dev, (int)(most < s->fuse ? most : s->fuse));
+}
+
+void sim_sweep_with_change(sim *s, int steps, const step_probe *probe)
+{
+    assert(sim_change_steps(s, steps) == steps);
+    step_sweep(&s->streams, &s->pass, s->next, s->now, steps, s->result, true, probe);
+    sim_swap(s);
+    s->sweeps++;
+    s->level += steps;
+    s->change_level = s->level;
 }
 
 void sim_steps(sim *s, int steps, const step_probe *probe)

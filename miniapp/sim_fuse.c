@@ -34,7 +34,7 @@ static int worth_a_trial(const sim *s)
     const trial_limits *limits = &limits_of[s->dev->kind];
     const int fuse = s->dev->fused_steps(s->dev, limits->steps);
     const bool large = c->grid.nx * c->grid.ny / s->top.ranks >= limits->cells_least;
-    return c->run.tune != CONFIG_TUNE_OFF && large && fuse_rule_long_enough(c, s->prob.op.has_prev, fuse) ? fuse : 1;
+    return c->run.tune != CONFIG_TUNE_OFF && large && fuse_rule_long_enough(c, fuse) ? fuse : 1;
 }
 
 bool sim_fuse_has_room(const sim *s)
@@ -48,7 +48,7 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
     const config *c = s->cfg;
     const int asked = c->run.fuse;
     const char *none = no_fused_sweep(s);
-    const int64_t most = fuse_rule_between_norms(c, s->prob.op.has_prev);
+    const int64_t most = c->time.norm_every > 0 ? c->time.norm_every : INT64_MAX;
     if (asked == 0) return none ? 1 : worth_a_trial(s);
     if (asked == 1) return 1;
     if (none) {
@@ -56,8 +56,7 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
         return 1;
     }
     if (asked > most)
-        snprintf(why, why_bytes, "with a norm every %lld steps%s", (long long)c->time.norm_every,
-                 s->prob.op.has_prev ? "" : ", which a step of its own takes");
+        snprintf(why, why_bytes, "with a norm every %lld steps", (long long)c->time.norm_every);
     else
         snprintf(why, why_bytes, "for this stencil there are sweeps of other numbers of steps");
     return s->dev->fused_steps(s->dev, asked < most ? asked : (int)most);
@@ -74,7 +73,7 @@ static double step_s(sim *s, box cells, int steps)
     const step_levels cur = s->now, next = s->next;
     void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
     if (steps == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, over, cur.u, cur.prev, &cells, 1, stream));
-    else DEVICE_CHECK(d, d->fused_sweep(d, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, stream));
+    else DEVICE_CHECK(d, d->fused_sweep(d, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, NULL, stream));
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));

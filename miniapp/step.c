@@ -66,6 +66,7 @@ static void stamp(const step_probe *probe, step_stamp which)
 typedef struct job {
     step_levels next, cur; /* next.prev: of fused passes only */
     int steps; /* of a fused pass: of its sweep */
+    uint64_t *change; /* of a fused pass: its last step's is wanted there; or NULL */
     bool exchange;
     const step_probe *probe;
 } job;
@@ -79,7 +80,7 @@ static void sweep(const step_streams *s, const step_pass *p, const job *j, const
     }
     for (int i = 0; i < count; i++)
         DEVICE_CHECK(d, d->fused_sweep(d, p->shape, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps, &p->sides,
-                                       stream));
+                                       j->change, stream));
 }
 
 /* Ghosts of the levels that the sweep reads there. */
@@ -262,7 +263,7 @@ void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bo
 {
     const step_levels next = fields[beat % 2], cur = fields[1 - beat % 2];
     if (p->whole) enqueue_whole(s, p, cur.prev, exchange, beat, norm, NULL);
-    else enqueue_split(s, p, (job){ next, cur, p->fuse, exchange, NULL });
+    else enqueue_split(s, p, (job){ next, cur, p->fuse, NULL, exchange, NULL });
 }
 
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe)
@@ -277,15 +278,19 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *pr
 {
     step_ready(s, p, next, cur, exchange);
     if (p->whole) enqueue_whole(s, p, prev, exchange, whole_pass_beat(p->whole, next, exchange), (whole_pass_norm){ 0 }, probe);
-    else enqueue_split(s, p, (job){ { next, NULL }, { cur, prev }, 1, exchange, probe });
+    else enqueue_split(s, p, (job){ { next, NULL }, { cur, prev }, 1, NULL, exchange, probe });
     step_taken(s, p, 1, exchange, 0);
 }
 
-void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, bool exchange,
+void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
                 const step_probe *probe)
 {
     assert(steps <= p->fuse && !p->whole);
-    enqueue_split(s, p, (job){ next, cur, steps, exchange, probe });
+    if (change) { /* complete before any lane's or the shell's sweep */
+        DEVICE_CHECK(s->dev, s->dev->fill_bytes(s->dev, change, 0, sizeof *change, s->lane[0]));
+        step_complete(s);
+    }
+    enqueue_split(s, p, (job){ next, cur, steps, change, exchange, probe });
 }
 
 /* All events of a probe, to make and unmake them. */

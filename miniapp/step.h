@@ -111,8 +111,9 @@ void step_mark_level(step_streams *s);
 /* next from cur (and prev, which may be next); afterwards the invariant holds for next. exchange = false leaves the
  * halo out (stale ghosts), to time the same step without communication. probe may be NULL. */
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *prev, bool exchange, const step_probe *probe);
-/* The same by a fused sweep of `steps` steps, as fused_steps gave them, at most `fuse`; all fields are different. */
-void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, bool exchange,
+/* The same by a fused sweep of `steps` steps, as fused_steps gave them, at most `fuse`; all fields are different. change: NULL, or
+ * where this rank's change of the last step goes (a number that fused_change_steps gave, then). */
+void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
                 const step_probe *probe);
 /* step_advance in parts, for steps that are captured; of a fused pass they are sweeps of `fuse` steps. step_ready: what must have
  * happened before the first one of them (whole steps: ghosts and flags; collective then). step_enqueue: the step from a level of

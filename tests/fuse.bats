@@ -60,7 +60,7 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     run weft_alone d.ini run.fuse=30
     refused 0 "run.fuse = 30" "using 16"
     run weft_alone d.ini run.fuse=8 time.norm_every=4
-    refused 0 "run.fuse = 8" "norm every 4 steps" "using 3"
+    refused 0 "run.fuse = 8" "norm every 4 steps" "using 4"
     deck sweep.ini problem.kind=sweep problem.alpha=0.2 "${plate[@]}" time.steps=5
     run weft_alone sweep.ini run.fuse=4
     refused 0 "run.fuse = 4" "kind sweep" "using 1"

@@ -71,7 +71,18 @@ static void compare_window(const problem *p, const field_shape *f, const void *a
                          host_field_get(f->type, answer, field_index(f, w.x0 + x, w.y0 + y)));
 }
 
-/* One window of the domain: `start` are the domain's levels with all ghosts filled, `answer` those after the steps. */
+/* Of the last sweep into a window, by a pass over both levels. */
+static void compare_change(const field_shape *f, void *const answer[LEVELS], box w, const uint64_t *change)
+{
+    uint64_t seen, expected;
+    OK(tested, tested->copy(tested, &seen, change, sizeof seen, tested_stream));
+    OK(tested, tested->stream_sync(tested, tested_stream));
+    OK(host, host->max_change(host, f, answer[0], answer[1], w, &expected, host_stream));
+    assert_int_equal(seen, expected);
+}
+
+/* One window of the domain: `start` are the domain's levels with all ghosts filled, `answer` the last two after the steps. Every
+ * other window's last sweep takes the norm too, where it can. */
 static void window_case(const problem *p, const field_shape *f, void *const start[LEVELS], void *const answer[LEVELS], box w)
 {
     const int levels = p->op.has_prev ? LEVELS : 1, depth = p->steps * p->op.radius;
@@ -80,7 +91,8 @@ static void window_case(const problem *p, const field_shape *f, void *const star
     const boundary sides = { w.x0 == 0 ? p->sides.x_low : cut, w.x1 == p->nx ? p->sides.x_high : cut,
                              w.y0 == 0 ? p->sides.y_low : cut, w.y1 == p->ny ? p->sides.y_high : cut };
     const field_shape own = field_shape_make(p->op.type, box_width(w), box_height(w), depth, depth_y);
-    void *const data = malloc(own.bytes), *there[2][LEVELS] = { { NULL } };
+    void *const data = malloc(own.bytes), *there[2][LEVELS] = { { NULL } }, *change = NULL;
+    static int turn;
     assert_non_null(data);
     for (int k = 0; k < levels; k++) {
         for (int i = 0; i < 2; i++) OK(tested, tested->alloc(tested, DEVICE_MEMORY_DEVICE, own.bytes, &there[i][k]));
@@ -89,7 +101,11 @@ static void window_case(const problem *p, const field_shape *f, void *const star
         OK(tested, tested->fill_bytes(tested, there[1][k], 0xff, own.bytes, tested_stream));
         OK(tested, tested->stream_sync(tested, tested_stream));
     }
+    OK(tested, tested->alloc(tested, DEVICE_MEMORY_DEVICE, sizeof(uint64_t), &change));
+    OK(tested, tested->fill_bytes(tested, change, 0, sizeof(uint64_t), tested_stream));
+    turn++;
     int at = 0;
+    bool norm = false;
     for (int left = p->steps; left > 0; at = 1 - at) {
         const int steps = tested->fused_steps(tested, left);
         assert_in_range(steps, 1, left);
@@ -102,10 +118,13 @@ static void window_case(const problem *p, const field_shape *f, void *const star
         const box parts[] = { { middle, cells.x1, cells.y0, cells.y1 }, { cells.x0, middle, cells.y0, cells.y1 } };
         const bool parted = (left + own.nx) % 2 != 0;
         void *const *next = there[1 - at], *const *cur = there[at];
+        norm = left == 0 && turn % 2 == 0 && tested->fused_change_steps(tested, steps) == steps;
         for (int i = 0; i < (parted ? 2 : 1); i++)
             OK(tested, tested->fused_sweep(tested, &own, next[0], next[1], cur[0], cur[1], parted ? parts[i] : cells, steps, &sides,
-                                           tested_stream));
+                                           norm ? change : NULL, tested_stream));
     }
+    if (norm) compare_change(f, answer, w, change);
+    OK(tested, tested->free(tested, DEVICE_MEMORY_DEVICE, change));
     for (int k = 0; k < levels; k++) {
         OK(tested, tested->copy(tested, data, there[at][k], own.bytes, tested_stream));
         OK(tested, tested->stream_sync(tested, tested_stream));

@@ -195,6 +195,8 @@ static void norms_and_a_tolerance(void **state)
     config c;
     deck_of(&c, "kind = laplace", "steps = 29\nnorm_every = 5", 3);
     every_way(&c);
+    deck_of(&c, "kind = laplace\ndtype = f32", "steps = 48\nnorm_every = 12", 5); /* sweeps of 12, 8 and 4 steps with a norm */
+    every_way(&c);
     deck_of(&c, "kind = laplace", "steps = 5000\ntolerance = 6e-2\nnorm_every = 9", 1);
     c.run.fuse = 1;
     const result single = run_of(&c);
@@ -220,8 +222,10 @@ static void as_many_as_fit(void **state)
     }
     deck_of(&c, "kind = laplace", "steps = 29\nnorm_every = 5", 3);
     c.run.fuse = 12;
-    assert_int_equal(run_of(&c).fuse, 4);
-    deck_of(&c, "kind = wave\nalpha = 0.3", "steps = 29\nnorm_every = 5", 3); /* no step by itself for a norm */
+    const result one_level = run_of(&c); /* no step by itself for a norm */
+    assert_int_equal(one_level.fuse, 5);
+    assert_int_equal(one_level.sweeps, 6);
+    deck_of(&c, "kind = wave\nalpha = 0.3", "steps = 29\nnorm_every = 5", 3);
     c.run.fuse = 12;
     const result r = run_of(&c);
     assert_int_equal(r.fuse, 5);

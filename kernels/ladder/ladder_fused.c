@@ -106,7 +106,7 @@ int ladder_fused_production(ladder_case *c)
         sweeps--;
         const int64_t reach = (int64_t)left * s->op.radius; /* ghosts that the sweeps to come read */
         const box cells = box_make(-reach, f->nx + reach, -reach, f->ny + reach);
-        code = c->d->fused_sweep(c->d, f, target(s, sweeps), NULL, from, NULL, cells, steps, &s->sides, c->stream);
+        code = c->d->fused_sweep(c->d, f, target(s, sweeps), NULL, from, NULL, cells, steps, &s->sides, NULL, c->stream);
         from = target(s, sweeps);
     }
     return code;
