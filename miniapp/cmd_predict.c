@@ -192,22 +192,37 @@ static void print_line(const predict_plan *l, double efficiency)
         printf(" %5.1f\n", 100 * l->waste);
 }
 
+static json_t *parts_json(const predict_time *t)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "memory", record_number(t->memory_s), "arithmetic",
+                     record_number(t->arithmetic_s), "launches", record_number(t->launches_s), "exchange",
+                     record_number(t->exchange_s), "transpose", record_number(t->turn_s), "norm", record_number(t->norm_s));
+}
+
 static json_t *line_json(const predict_plan *l, double efficiency, const asked *a, const char *between)
 {
-    const predict_time *t = &l->time;
-    return json_pack("{s:s, s:b, s:s, s:s, s:{s:s, s:s, s:i}, s:{s:f, s:f}, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:s, "
-                     "s:o, s:o, s:o, s:o, s:s}",
-                     "program", "weft", "predicted", 1, "mode", a->study.weak ? "weak" : "strong", "from", a->from, "problem",
-                     "kind", config_kind_name(l->of.kind), "dtype", dtype_name(l->of.type), "radius", l->of.radius, "grid", "nx",
-                     l->of.nx, "ny", l->of.ny, "ranks", l->of.ranks, "hosts", l->hosts, "ranks_x", l->of.ranks_x, "ranks_y",
-                     l->of.ranks_y, "fuse", l->of.fuse, "transport", config_transport_name(l->of.transport), "feed", l->of.feed ? "graph" : "host",
-                     "step_s", record_number(t->step_s), "efficiency", record_number(efficiency), "parts_s",
-                     json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "memory", record_number(t->memory_s), "arithmetic",
-                               record_number(t->arithmetic_s), "launches", record_number(t->launches_s), "exchange", record_number(t->exchange_s), "transpose",
-                               record_number(t->turn_s), "norm", record_number(t->norm_s)),
-                     "bottleneck", t->bottleneck, "memory_bytes", record_number(l->memory_bytes), "checkpoint_s",
-                     record_number(l->write_s), "interval_s", record_number(l->interval_s), "waste", record_number(l->waste),
-                     "between", between);
+    const predict_case *c = &l->of;
+    json_t *o = json_pack("{s:s, s:b, s:s, s:s, s:s}", "program", "weft", "predicted", 1, "mode", a->study.weak ? "weak" : "strong",
+                          "from", a->from, "between", between);
+    json_t *problem = json_pack("{s:s, s:s, s:i}", "kind", config_kind_name(c->kind), "dtype", dtype_name(c->type), "radius",
+                                c->radius);
+    json_t *ranks = json_pack("{s:i, s:i, s:i, s:i}", "ranks", c->ranks, "hosts", l->hosts, "ranks_x", c->ranks_x, "ranks_y",
+                              c->ranks_y);
+    json_t *chosen = json_pack("{s:i, s:s, s:s}", "fuse", c->fuse, "transport", config_transport_name(c->transport), "feed",
+                               c->feed ? "graph" : "host");
+    json_t *step = json_pack("{s:o, s:o, s:o, s:s}", "step_s", record_number(l->time.step_s), "efficiency",
+                             record_number(efficiency), "parts_s", parts_json(&l->time), "bottleneck", l->time.bottleneck);
+    json_t *files = json_pack("{s:o, s:o, s:o, s:o}", "memory_bytes", record_number(l->memory_bytes), "checkpoint_s",
+                              record_number(l->write_s), "interval_s", record_number(l->interval_s), "waste",
+                              record_number(l->waste));
+    json_object_set_new(o, "problem", problem);
+    json_object_set_new(o, "grid", json_pack("{s:f, s:f}", "nx", c->nx, "ny", c->ny));
+    json_t *const more[] = { ranks, chosen, step, files };
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        json_object_update(o, more[i]);
+        json_decref(more[i]);
+    }
+    return o;
 }
 
 static int predict_deck(const predict_records *r, const config *c, const asked *a, const char *between)
@@ -240,47 +255,57 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
 
 /* ---- measured beside predicted ---- */
 
+typedef struct tally {
+    int checked, far, unknown;
+    double worst; /* percent */
+} tally;
+
+static void print_checked(const predict_run *m, double foretold_s, double off)
+{
+    static const char *const forms[] = { "whole", "split", "turned" };
+    const predict_case *c = &m->of;
+    char cells[48], grid[32], problem[32], moved[48], form[24], step[32], foretold[32];
+    snprintf(cells, sizeof cells, "%.0fx%.0f", c->nx, c->ny);
+    snprintf(grid, sizeof grid, "%dx%d", c->ranks_x, c->ranks_y);
+    snprintf(problem, sizeof problem, "%.9s%d %s", config_kind_name(c->kind), c->radius, dtype_name(c->type));
+    snprintf(moved, sizeof moved, "%s %s", c->ranks > 1 ? config_transport_name(c->transport) : "none", c->feed ? "graph" : "host");
+    if (c->fuse > 1) snprintf(form, sizeof form, "%d a sweep", c->fuse);
+    else snprintf(form, sizeof form, "%s", forms[c->form]);
+    printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %8s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved, form,
+           seconds_text(step, sizeof step, m->step_s), seconds_text(foretold, sizeof foretold, foretold_s), off,
+           fabs(off) > 10 ? "*" : "");
+}
+
+/* own: an exchange alone is as long as the run itself found it. */
+static void check_run(const predict_machine *machine, const predict_run *m, bool own, tally *t)
+{
+    predict_case c = m->of;
+    if (!own) c.exchange_alone_s = 0;
+    if (!predict_knows(machine, &c)) {
+        t->unknown++;
+        return;
+    }
+    const double s = predict_step(machine, &c).step_s, off = 100 * (s / m->step_s - 1);
+    print_checked(m, s, off);
+    t->checked++;
+    t->far += fabs(off) > 10;
+    if (fabs(off) > fabs(t->worst)) t->worst = off;
+}
+
 static int check(const predict_records *r, const asked *a)
 {
-    char why[1024], step[32], foretold[32];
+    char why[1024];
     predict_records measured;
-    int checked = 0, far = 0, unknown = 0;
-    double worst = 0;
-    const bool own = strcmp(a->check, a->from) == 0; /* then an exchange alone is as long as the run itself found it */
+    tally t = { 0 };
     if (!predict_records_read(&measured, a->check, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "check = %s", why);
     printf("%-20s %4s %-13s %13s %5s %-12s %-10s %8s %8s %7s\n", "file", "line", "problem", "cells", "ranks", "moved by", "steps",
            "measured", "foretold", "%");
-    for (int i = 0; i < measured.runs; i++) {
-        const predict_run *m = &measured.run[i];
-        predict_case run = m->of;
-        const predict_case *const c = &run;
-        if (!own) run.exchange_alone_s = 0;
-        static const char *const forms[] = { "whole", "split", "turned" };
-        char cells[48], grid[32], problem[32], moved[48], form[24];
-        if (!predict_knows(&r->machine, c)) {
-            unknown++;
-            continue;
-        }
-        const double s = predict_step(&r->machine, c).step_s, off = 100 * (s / m->step_s - 1);
-        snprintf(cells, sizeof cells, "%.0fx%.0f", c->nx, c->ny);
-        snprintf(grid, sizeof grid, "%dx%d", c->ranks_x, c->ranks_y);
-        snprintf(problem, sizeof problem, "%.9s%d %s", config_kind_name(c->kind), c->radius, dtype_name(c->type));
-        snprintf(moved, sizeof moved, "%s %s", c->ranks > 1 ? config_transport_name(c->transport) : "none", c->feed ? "graph" : "host");
-        if (c->fuse > 1) snprintf(form, sizeof form, "%d a sweep", c->fuse);
-        else snprintf(form, sizeof form, "%s", forms[c->form]);
-        printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %8s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved, form,
-               seconds_text(step, sizeof step, m->step_s), seconds_text(foretold, sizeof foretold, s), off,
-               fabs(off) > 10 ? "*" : "");
-        checked++;
-        far += fabs(off) > 10;
-        if (fabs(off) > fabs(worst)) worst = off;
-    }
-    printf("%d of %d steps are more than 10 %% off (*), the worst %+.1f %%; %d not modelled, %d of a transport that no record "
-           "tells of\n",
-           far, checked, worst, measured.left_out, unknown);
+    for (int i = 0; i < measured.runs; i++) check_run(&r->machine, &measured.run[i], strcmp(a->check, a->from) == 0, &t);
+    printf("%d of %d steps are more than 10 %% off (*), the worst %+.1f %%; ", t.far, t.checked, t.worst);
+    printf("%d not modelled, %d of a transport that no record tells of\n", measured.left_out, t.unknown);
     predict_records_free(&measured);
-    if (checked == 0) return cmd_say(CHECK_EXIT_USAGE, "check = %s: nothing that can be predicted", a->check);
-    return far > 0 ? CHECK_EXIT_FAILED : 0;
+    if (t.checked == 0) return cmd_say(CHECK_EXIT_USAGE, "check = %s: nothing that can be predicted", a->check);
+    return t.far > 0 ? CHECK_EXIT_FAILED : 0;
 }
 
 static int run_predict(asked *a, int rest, char **words)

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "aggregate.h"
 #include "check.h"
 #include "rehearsal.h"
 #include "restart.h"
@@ -134,13 +136,13 @@ static void print_step(const sim *s, over_ranks moved, over_ranks sent, over_ran
     char a[32], b[32], name[32] = "step";
     const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)s->cfg->grid.nx * (double)s->cfg->grid.ny;
     if (s->fuse > 1) snprintf(name, sizeof name, "sweep of %d steps", s->fuse);
-    printf("# %-12s %s of memory moved by all ranks, %s by rank %d; %d words a cell count as the rate\n", s->fuse > 1 ? "sweep" : "step",
-           bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.rank, sim_words(s));
+    printf("# %-12s %s of memory moved by all ranks, %s by rank %d; %d words a cell count as the rate\n",
+           s->fuse > 1 ? "sweep" : "step", bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.rank, sim_words(s));
     printf("# surface      %.3g %% of the cells are sent in a %s, by all ranks: %s\n", 100 * sent.sum / word / cells, name,
            bytes_text(a, sizeof a, sent.sum));
-    if (sent.max > 0)
-        printf("# halo         rank %d sends most, %s a %s; rank %d has most neighbours, %.0f\n", sent.rank,
-               bytes_text(a, sizeof a, sent.max), name, count.rank, count.max);
+    if (sent.max > 0) printf("# halo         rank %d sends most, %s a %s", sent.rank, bytes_text(a, sizeof a, sent.max), name);
+    if (sent.max > 0 && count.max > 0) printf("; rank %d has most neighbours, %.0f", count.rank, count.max);
+    if (sent.max > 0) printf("\n");
 }
 
 static void print_files(const config *c, const destination to[2])
@@ -152,7 +154,8 @@ static void print_files(const config *c, const destination to[2])
         bytes_text(all, sizeof all, to[i].files * config_state_bytes(c));
         bytes_text(room, sizeof room, to[i].free_bytes);
         if (i == 0) printf("# checkpoints  %.0f of %s into %s, where %s are free\n", to[i].files, each, to[i].dir, room);
-        else printf("# series       %.0f of %s into %s, all kept: %s, where %s are free\n", to[i].files, each, to[i].dir, all, room);
+        else
+            printf("# series       %.0f of %s into %s, all kept: %s, where %s are free\n", to[i].files, each, to[i].dir, all, room);
     }
 }
 
@@ -171,9 +174,24 @@ static void print_account(sim *s, const char *deck_text)
     printf("# memory       %s of rank %d, the most of any; %s of all ranks\n", bytes_text(a, sizeof a, memory.max), memory.rank,
            bytes_text(b, sizeof b, memory.sum));
     print_step(s, moved, sent, count);
-    printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s a sweep\n", s->dev->name, halo_transport_name(s->transport),
-           config_feed_name(s->feed), s->lanes, s->lanes == 1 ? "" : "s", s->fuse, s->fuse == 1 ? "" : "s");
+    printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s a sweep\n", s->dev->name,
+           halo_transport_name(s->transport), config_feed_name(s->feed), s->lanes, s->lanes == 1 ? "" : "s", s->fuse, s->fuse == 1 ? "" : "s");
     for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].text);
+}
+
+/* Whoever collects others' rows (checkpoint.aggregators, and by themselves ranks that share rows) holds two windows of them. */
+static void print_writer(const sim *s)
+{
+    const config *c = s->cfg;
+    const over_ranks aside = of_all(s, (double)sim_aside_bytes(s));
+    const bool may_collect = s->top.ranks > 1 && (c->checkpoint.aggregators > 0 || s->grid.dec.ranks_x > 1);
+    const double windows_bytes = 2 * fmin((double)aggregate_window_bytes, config_state_bytes(c));
+    char a[32];
+    if (s->top.rank != 0) return;
+    printf("# writer       %s more of rank %d, in host memory: the level that is being written", bytes_text(a, sizeof a, aside.max),
+           aside.rank);
+    if (may_collect) printf("; up to %s to collect others' rows", bytes_text(a, sizeof a, windows_bytes));
+    printf("\n");
 }
 
 static void print_time(sim *s, const char *self_exe, int64_t first)
@@ -184,10 +202,12 @@ static void print_time(sim *s, const char *self_exe, int64_t first)
     if (steps_of_run <= 0) return;
     const rehearsal_result r = rehearsal(s, self_exe);
     if (s->top.rank != 0) return;
-    const double cells = (double)c->grid.nx * (double)c->grid.ny, bytes = cells * sim_words(s) * (double)dtype_bytes(c->problem.type);
+    const double cells = (double)c->grid.nx * (double)c->grid.ny;
+    const double bytes = cells * sim_words(s) * (double)dtype_bytes(c->problem.type);
     const bool long_steps = r.step_s >= 1e-3;
     if (r.part < 1)
-        snprintf(where, sizeof where, "measured here on %" PRId64 " x %" PRId64 " random values and scaled by the cells", r.nx, r.ny);
+        snprintf(where, sizeof where, "measured here on %" PRId64 " x %" PRId64 " random values and scaled by the cells", r.nx,
+                 r.ny);
     printf("# time         %.3g %s a step, %s: %.4g GCells/s, %.3g of the copies' rate\n", r.step_s * (long_steps ? 1e3 : 1e6),
            long_steps ? "ms" : "us", where, cells / r.step_s * 1e-9, bytes / r.step_s / r.ceiling_bytes_per_s);
     printf("# run          %" PRId64 " steps in %.3g s, without its outputs\n", steps_of_run, r.step_s * (double)steps_of_run);
@@ -203,6 +223,7 @@ int dry_run(sim *s, const request *ask, const char *self_exe, char *why, size_t 
     if (status == 0) status = check_files(s, found, to, why, why_bytes);
     if (status != 0) return status;
     print_account(s, ask->deck_text);
+    if (to[0].files + to[1].files > 0 || s->cfg->output.final[0]) print_writer(s);
     print_time(s, self_exe, first);
     if (s->top.rank == 0) print_files(s->cfg, to);
     if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);

@@ -4,7 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-static bool driven_by_kernels(config_transport t) { return t == CONFIG_TRANSPORT_PEER || t == CONFIG_TRANSPORT_NCCL; }
+/* The part of the interior's time behind which kernels that move cells hide; on H200s .15 to .3. */
+static const double beside_kernels = 0.2;
+
+bool predict_by_kernels(config_transport t) { return t == CONFIG_TRANSPORT_PEER || t == CONFIG_TRANSPORT_NCCL; }
 
 void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
 {
@@ -15,21 +18,19 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
         for (int t = 0; t < 2; t++)
             for (int r = 0; r < PREDICT_ORDERS; r++) m->efficiency[k][t][r] = 1;
     /* launches and stamps of a step that a host thread feeds; in a graph the next kernel is in place when one ends */
-    const double whole[] = { 2, 0.5 }, neighbours[] = { 1, 0.8 }, split_host[] = { 5, 5 }, split_device[] = { 3, 2 };
+    const double whole[] = { 1.4, 0.4 }, neighbours[] = { 0.8, 0.5 }, split_host[] = { 4, 4 }, split_device[] = { 2.2, 1.1 };
     for (int f = 0; f < PREDICT_FEEDS; f++) {
         m->whole_s[f] = whole[f] * launch_s;
         m->neighbours_s[f] = neighbours[f] * launch_s;
-        m->split_host_s[f] = split_host[f] * launch_s;
-        m->split_device_s[f] = split_device[f] * launch_s;
+        m->sweep_fixed_s[f] = (f ? 0.8 : 1.5) * launch_s;
+        for (int t = 0; t < PREDICT_TRANSPORTS; t++)
+            m->split_s[t][f] = (predict_by_kernels((config_transport)t) ? split_device[f] : split_host[f]) * launch_s;
     }
-    m->norm_s = 4 * launch_s;
+    m->sweep_neighbours_s = 8 * launch_s;
+    m->norm_s = 2.5 * launch_s;
     m->warps = cuda ? 8 * 132 : 0; /* an H200's */
     m->strip_bytes = 1024;
-    for (int f = 0; f < PREDICT_FEEDS; f++) m->sweep_fixed_s[f] = (f ? 4 : 5) * launch_s;
-    for (int t = 0; t < PREDICT_TRANSPORTS; t++) {
-        m->exchange[t] = (predict_link){ NAN, NAN };
-        m->turn_bytes_per_s[t] = NAN;
-    }
+    for (int t = 0; t < PREDICT_TRANSPORTS; t++) m->exchange[t] = (predict_link){ NAN, NAN };
     m->between = (predict_link){ NAN, NAN };
     m->file_bytes_per_s = NAN;
 }
@@ -61,6 +62,32 @@ double predict_copy_rate(const predict_machine *m, double bytes)
     return m->copy[at - 1].bytes_per_s * pow(m->copy[at].bytes_per_s / m->copy[at - 1].bytes_per_s, along);
 }
 
+const predict_turn *predict_turn_of(const predict_machine *m, config_transport t, int ranks)
+{
+    for (int i = 0; i < PREDICT_TURNS_MAX; i++)
+        if (m->turn[t][i].ranks == ranks) return &m->turn[t][i];
+    return NULL;
+}
+
+void predict_add_turn(predict_machine *m, config_transport t, int ranks, double bytes_per_s)
+{
+    predict_turn *turn = m->turn[t], *const end = turn + PREDICT_TURNS_MAX;
+    while (turn < end && turn->ranks > 0 && turn->ranks != ranks) turn++;
+    if (turn < end) *turn = (predict_turn){ ranks, bytes_per_s };
+}
+
+double predict_turn_rate(const predict_machine *m, config_transport t, int ranks)
+{
+    double rate = NAN, nearest = INFINITY;
+    for (int i = 0; i < PREDICT_TURNS_MAX && m->turn[t][i].ranks > 0; i++) {
+        const double far = fabs(log((double)m->turn[t][i].ranks / ranks));
+        if (far >= nearest) continue;
+        nearest = far;
+        rate = m->turn[t][i].bytes_per_s;
+    }
+    return rate;
+}
+
 double predict_words(config_kind kind)
 {
     switch (kind) {
@@ -86,7 +113,7 @@ predict_form predict_form_of(const predict_machine *m, config_kind kind, int ran
 
 bool predict_may_graph(const predict_machine *m, const predict_case *c)
 {
-    return m->cuda && c->form != PREDICT_TURNED && (c->ranks == 1 || (predict_hosts(c) == 1 && driven_by_kernels(c->transport)));
+    return m->cuda && c->form != PREDICT_TURNED && (c->ranks == 1 || (predict_hosts(c) == 1 && predict_by_kernels(c->transport)));
 }
 
 bool predict_knows(const predict_machine *m, const predict_case *c)
@@ -94,7 +121,7 @@ bool predict_knows(const predict_machine *m, const predict_case *c)
     if (m->copies == 0 || (c->fuse > 1 && !predict_knows_fused(m, c))) return false;
     if (c->ranks == 1) return true;
     if (predict_hosts(c) > 1 && isnan(m->between.alpha_s)) return false;
-    if (c->form == PREDICT_TURNED) return !isnan(m->turn_bytes_per_s[c->transport]);
+    if (c->form == PREDICT_TURNED) return !isnan(predict_turn_rate(m, c->transport, c->ranks));
     return c->form == PREDICT_WHOLE || c->exchange_alone_s > 0 || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
 }
 
@@ -121,7 +148,7 @@ static double exchange_alone_s(const predict_machine *m, const predict_case *c)
     const predict_link *l = &m->exchange[c->transport];
     double inside_s = 0, between_s = 0;
     if (c->per_host > 1)
-        inside_s = l->alpha_s * (driven_by_kernels(c->transport) ? 1 : axes) + (row_bytes(c) + column_bytes(c)) / l->bytes_per_s;
+        inside_s = l->alpha_s * (predict_by_kernels(c->transport) ? 1 : axes) + (row_bytes(c) + column_bytes(c)) / l->bytes_per_s;
     if (predict_hosts(c) > 1) between_s = m->between.alpha_s * axes + between_bytes(c) / m->between.bytes_per_s;
     return fmax(inside_s, between_s);
 }
@@ -131,7 +158,7 @@ static double turn_once_s(const predict_machine *m, const predict_case *c)
 {
     if (c->ranks == 1) return 0;
     const double own = predict_cells(c) * (double)dtype_bytes(c->type);
-    const double inside_s = own * (c->ranks - 1) / c->ranks / m->turn_bytes_per_s[c->transport];
+    const double inside_s = own * (c->ranks - 1) / c->ranks / predict_turn_rate(m, c->transport, c->ranks);
     if (predict_hosts(c) == 1) return inside_s;
     const double leaves = own * c->per_host * (c->ranks - c->per_host) / c->ranks;
     return fmax(inside_s, m->between.alpha_s * (c->ranks - 1) + leaves / m->between.bytes_per_s);
@@ -139,7 +166,7 @@ static double turn_once_s(const predict_machine *m, const predict_case *c)
 
 static double host_floor_s(const predict_machine *m, const predict_case *c)
 {
-    return c->form == PREDICT_SPLIT && c->feed == 0 && c->ranks > 1 && driven_by_kernels(c->transport) ? m->host_s[c->transport]
+    return c->form == PREDICT_SPLIT && c->feed == 0 && c->ranks > 1 && predict_by_kernels(c->transport) ? m->host_s[c->transport]
                                                                                                        : 0;
 }
 
@@ -179,7 +206,7 @@ static predict_time fused_step(const predict_machine *m, const predict_case *c)
     t.memory_s = copied_s / steps;
     t.arithmetic_s = (sweep_s - copied_s) / steps;
     t.launches_s = m->sweep_fixed_s[c->feed] / steps;
-    t.exchange_s = fmax(0, t.exchange_alone_s - sweep_s) / steps;
+    t.exchange_s = (fmax(0, t.exchange_alone_s - sweep_s) + (c->ranks > 1 ? m->sweep_neighbours_s : 0)) / steps;
     t.step_s = t.memory_s + t.arithmetic_s + t.launches_s + t.exchange_s;
     if (c->norm_every > 0) {
         predict_case single = *c;
@@ -198,7 +225,7 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
     if (c->fuse > 1) return fused_step(m, c);
     predict_time t = { 0 };
     const double bytes = predict_words(c->kind) * predict_cells(c) * (double)dtype_bytes(c->type);
-    const bool two_hosts = predict_hosts(c) > 1, kernels = driven_by_kernels(c->transport) && !two_hosts;
+    const bool two_hosts = predict_hosts(c) > 1, kernels = predict_by_kernels(c->transport) && !two_hosts;
     t.memory_s = bytes / (predict_copy_rate(m, bytes) * m->efficiency[c->kind][c->type == DTYPE_F64][c->radius]);
     switch (c->form) {
     case PREDICT_WHOLE:
@@ -207,8 +234,9 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
         break;
     case PREDICT_SPLIT:
         t.exchange_alone_s = exchange_alone_s(m, c);
-        t.launches_s = kernels ? m->split_device_s[c->feed] : m->split_host_s[c->feed];
-        t.exchange_s = kernels ? t.exchange_alone_s : fmax(0, t.exchange_alone_s - t.memory_s);
+        /* between hosts MPI moves cells, whatever does so within one */
+        t.launches_s = m->split_s[two_hosts && predict_by_kernels(c->transport) ? CONFIG_TRANSPORT_AWARE : c->transport][c->feed];
+        t.exchange_s = fmax(0, t.exchange_alone_s - (kernels ? beside_kernels : 1) * t.memory_s);
         break;
     case PREDICT_TURNED:
         t.launches_s = m->whole_s[0];

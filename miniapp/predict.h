@@ -7,9 +7,10 @@
  *             hidden behind all of them
  *   launches  a fixed cost a step or sweep, by its form and by who feeds it; and what the thread that enqueues takes longer than
  *             all the rest
- *   exchange  alpha + bytes / beta of the link class: hidden behind the interior where MPI moves the cells, beside it where
- *             kernels do (they take the interior's place); of whole steps a fixed cost of having neighbours at all
- *   turn      the distributed transpose: the bytes that leave a rank at the rate of the all-to-all
+ *   exchange  alpha + bytes / beta of the link class: hidden behind the interior where MPI moves the cells, behind a fifth of it
+ *             where kernels do (they take the interior's place); of whole steps and of sweeps a fixed cost of having neighbours
+ *             at all
+ *   turn      the distributed transpose: the bytes that leave a rank at the rate of the all-to-all on as many ranks, or nearly
  *   norm      a fixed cost, with an all-reduce over the hosts; of fused steps also the single step that it wants
  *
  * Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
@@ -28,7 +29,8 @@ enum {
     PREDICT_TRANSPORTS = CONFIG_TRANSPORT_NCCL + 1,
     PREDICT_KINDS = CONFIG_SWEEP + 1,
     PREDICT_ORDERS = 9,
-    PREDICT_SWEEPS_MAX = 128
+    PREDICT_SWEEPS_MAX = 128,
+    PREDICT_TURNS_MAX = 16
 };
 typedef enum predict_form { PREDICT_WHOLE, PREDICT_SPLIT, PREDICT_TURNED } predict_form;
 enum { PREDICT_FEEDS = 2 }; /* 0: a host thread enqueues every step; 1: graphs */
@@ -36,6 +38,11 @@ enum { PREDICT_FEEDS = 2 }; /* 0: a host thread enqueues every step; 1: graphs *
 typedef struct predict_link {
     double alpha_s, bytes_per_s;
 } predict_link; /* alpha_s NaN: not known */
+
+typedef struct predict_turn { /* sent by a rank in a distributed transpose */
+    int ranks;
+    double bytes_per_s;
+} predict_turn;
 
 typedef struct predict_sweep {
     config_kind kind;
@@ -57,16 +64,16 @@ typedef struct predict_machine {
     int copies;
     double efficiency[PREDICT_KINDS][2][PREDICT_ORDERS];        /* by kind, f32 or f64, radius; 1 where not known */
     double whole_s[PREDICT_FEEDS], neighbours_s[PREDICT_FEEDS]; /* of a whole step: alone, and more with neighbours */
-    double split_host_s[PREDICT_FEEDS],
-        split_device_s[PREDICT_FEEDS]; /* of a split step over MPI, or over kernels' own transports */
+    double split_s[PREDICT_TRANSPORTS][PREDICT_FEEDS];          /* of a split step */
     double host_s[PREDICT_TRANSPORTS]; /* split steps over kernels: of the thread that enqueues one; 0: not known */
     double norm_s;
     predict_sweep sweep[PREDICT_SWEEPS_MAX]; /* those of several steps that a record tells of */
     int sweeps;
     double sweep_fixed_s[PREDICT_FEEDS]; /* of a sweep of several steps, whatever its size */
+    double sweep_neighbours_s; /* and more with neighbours */
     int warps, strip_bytes; /* of sweeps on a GPU: how many it holds at a time, what one has of a row; 0: no strips */
     predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
-    double turn_bytes_per_s[PREDICT_TRANSPORTS]; /* sent by a rank in a distributed transpose; NaN: not known */
+    predict_turn turn[PREDICT_TRANSPORTS][PREDICT_TURNS_MAX]; /* by ranks; those with 0 ranks are free */
     predict_link between;                        /* hosts: bytes that leave one */
     double file_bytes_per_s;                     /* all ranks; NaN: not known */
 } predict_machine;
@@ -98,7 +105,13 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s);
 /* Keeps the best rate of copies of about that size. */
 void predict_add_copy(predict_machine *m, double bytes, double bytes_per_s);
 double predict_copy_rate(const predict_machine *m, double bytes);
+const predict_turn *predict_turn_of(const predict_machine *m, config_transport t, int ranks); /* NULL: none on so many */
+/* Takes the place of what was known of as many ranks; ignored where there is no room. */
+void predict_add_turn(predict_machine *m, config_transport t, int ranks, double bytes_per_s);
+/* Of the nearest number of ranks, by their ratio; NaN: none known. */
+double predict_turn_rate(const predict_machine *m, config_transport t, int ranks);
 
+bool predict_by_kernels(config_transport t); /* do kernels move the cells, not MPI? */
 /* What the program would choose: whole steps where kernels store into all neighbours, on one host of GPUs; by graphs where none
  * needs the host. */
 bool predict_may_graph(const predict_machine *m, const predict_case *c);
@@ -108,8 +121,8 @@ bool predict_knows(const predict_machine *m, const predict_case *c); /* all that
 bool predict_host_bound(const predict_machine *m, const predict_case *c, double step_s);
 predict_time predict_step(const predict_machine *m, const predict_case *c);
 
-/* Sweeps of several steps: what the records tell of one of this length (NULL: nothing); its place, made if need be (NULL: no room); is
- * there any rate of arithmetic to go by? */
+/* Sweeps of several steps: what the records tell of one of this length (NULL: nothing); its place, made if need be (NULL: no
+ * room); is there any rate of arithmetic to go by? */
 const predict_sweep *predict_sweep_known(const predict_machine *m, const predict_case *c);
 predict_sweep *predict_sweep_of(predict_machine *m, const predict_case *c);
 bool predict_knows_fused(const predict_machine *m, const predict_case *c);

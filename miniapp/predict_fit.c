@@ -41,43 +41,48 @@ static void mean_take(const mean *m, double *into)
     if (m->weight > 0) *into = fmax(0, m->sum / m->weight);
 }
 
-/* What the model, with *cost = 0, leaves of the steps of those runs that pay it once (or every so many steps). */
-static void fit_cost(predict_records *r, double *cost, bool (*pays)(const predict_case *c, int feed), int feed)
+/* Which cost: of what feeds a step and, of split steps, of what moves the cells. */
+typedef struct of_cost {
+    int feed;
+    config_transport transport;
+} of_cost;
+
+/* How many steps share one payment of a cost; 0: this run does not pay it. */
+typedef double payer(const predict_case *c, of_cost of);
+
+/* What the model, with *cost = 0, leaves of the steps of those runs that pay it. */
+static void fit_cost(predict_records *r, double *cost, payer *pays, of_cost of)
 {
     mean m = { 0, 0 };
     const double fallback = *cost;
     *cost = 0;
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
-        if (!pays(&run->of, feed) || !predict_knows(&r->machine, &run->of) ||
-            predict_host_bound(&r->machine, &run->of, run->step_s))
-            continue;
-        const double every = cost == &r->machine.norm_s ? (double)run->of.norm_every : 1;
-        mean_add(&m, (run->step_s - predict_step(&r->machine, &run->of).step_s) * every, run->step_s * every);
+        const double steps = pays(&run->of, of);
+        if (steps == 0 || !predict_knows(&r->machine, &run->of) || predict_host_bound(&r->machine, &run->of, run->step_s)) continue;
+        mean_add(&m, (run->step_s - predict_step(&r->machine, &run->of).step_s) * steps, run->step_s * steps);
     }
     *cost = fallback;
     mean_take(&m, cost);
 }
 
-static bool plain(const predict_case *c, int feed) { return c->feed == feed && c->norm_every == 0 && c->fuse == 1; }
-static bool pays_whole(const predict_case *c, int feed) { return plain(c, feed) && c->form == PREDICT_WHOLE && c->ranks == 1; }
-static bool pays_neighbours(const predict_case *c, int feed) { return plain(c, feed) && c->form == PREDICT_WHOLE && c->ranks > 1; }
-static bool by_kernels(const predict_case *c)
+static bool single(const predict_case *c, of_cost of) { return c->feed == of.feed && c->norm_every == 0 && c->fuse == 1; }
+static bool whole(const predict_case *c, of_cost of) { return single(c, of) && c->form == PREDICT_WHOLE; }
+static double pays_whole(const predict_case *c, of_cost of) { return whole(c, of) && c->ranks == 1; }
+static double pays_neighbours(const predict_case *c, of_cost of) { return whole(c, of) && c->ranks > 1; }
+static double pays_split(const predict_case *c, of_cost of)
 {
-    return c->transport == CONFIG_TRANSPORT_PEER || c->transport == CONFIG_TRANSPORT_NCCL;
+    return single(c, of) && c->form == PREDICT_SPLIT && c->transport == of.transport;
 }
-static bool pays_split_host(const predict_case *c, int feed)
+static double pays_norm(const predict_case *c, of_cost of)
 {
-    return plain(c, feed) && c->form == PREDICT_SPLIT && !by_kernels(c);
+    (void)of;
+    return c->form != PREDICT_TURNED && c->fuse == 1 ? (double)c->norm_every : 0;
 }
-static bool pays_split_device(const predict_case *c, int feed)
+static double pays_sweep_neighbours(const predict_case *c, of_cost of)
 {
-    return plain(c, feed) && c->form == PREDICT_SPLIT && by_kernels(c);
-}
-static bool pays_norm(const predict_case *c, int feed)
-{
-    (void)feed;
-    return c->norm_every > 0 && c->form != PREDICT_TURNED && c->fuse == 1;
+    (void)of;
+    return c->fuse > 1 && c->ranks > 1 && c->norm_every == 0 ? c->fuse : 0;
 }
 
 /* Of the largest grid of each kind, type and radius that ran on one rank, and on which launches are nothing. */
@@ -99,21 +104,30 @@ static void fit_efficiency(predict_records *r)
     }
 }
 
-/* Transposes without a rung of bench: from the steps that are longer than the memory explains. */
+static bool turns_alike(const predict_run *run, const predict_case *c)
+{
+    return run->of.kind == CONFIG_TRANSPOSE && run->hosts == 1 && run->of.ranks == c->ranks && run->of.transport == c->transport;
+}
+
+/* Of transposes on so many ranks without a rung of bench: the time of a byte that is sent, by the whole step. */
+static void fit_turn(predict_records *r, const predict_case *of)
+{
+    mean seconds_a_byte = { 0, 0 };
+    for (int i = 0; i < r->runs; i++) {
+        const predict_run *run = &r->run[i];
+        const predict_case *c = &run->of;
+        if (!turns_alike(run, of)) continue;
+        const double bytes = predict_cells(c) * (double)dtype_bytes(c->type) * (c->ranks - 1) / c->ranks;
+        mean_add(&seconds_a_byte, run->step_s / bytes, run->step_s / bytes);
+    }
+    predict_add_turn(&r->machine, of->transport, of->ranks, seconds_a_byte.weight / seconds_a_byte.sum);
+}
+
 static void fit_turns(predict_records *r)
 {
-    predict_machine *m = &r->machine;
-    for (int t = 0; t < PREDICT_TRANSPORTS; t++) {
-        mean seconds_a_byte = { 0, 0 };
-        if (!isnan(m->turn_bytes_per_s[t])) continue;
-        for (int i = 0; i < r->runs; i++) {
-            const predict_run *run = &r->run[i];
-            const predict_case *c = &run->of;
-            if (c->kind != CONFIG_TRANSPOSE || c->ranks == 1 || run->hosts > 1 || (int)c->transport != t) continue;
-            const double bytes = predict_cells(c) * (double)dtype_bytes(c->type) * (c->ranks - 1) / c->ranks;
-            mean_add(&seconds_a_byte, run->step_s / bytes, run->step_s / bytes);
-        }
-        if (seconds_a_byte.weight > 0) m->turn_bytes_per_s[t] = seconds_a_byte.weight / seconds_a_byte.sum;
+    for (int i = 0; i < r->runs; i++) {
+        const predict_case *c = &r->run[i].of;
+        if (c->ranks > 1 && turns_alike(&r->run[i], c) && !predict_turn_of(&r->machine, c->transport, c->ranks)) fit_turn(r, c);
     }
 }
 
@@ -184,31 +198,47 @@ static void add_copies(predict_records *r)
         }
 }
 
-void predict_fit(predict_records *r, const predict_points bench[PREDICT_TRANSPORTS])
+/* The least of all runs: in long steps the thread waits where the queue is full. */
+static void take_host_time(predict_machine *m, const predict_run *run)
+{
+    const predict_case *c = &run->of;
+    double *host_s = &m->host_s[c->transport];
+    const bool bounds = c->form == PREDICT_SPLIT && c->fuse == 1 && c->feed == 0 && predict_by_kernels(c->transport);
+    if (bounds && run->host_s > 0) *host_s = *host_s > 0 ? fmin(*host_s, run->host_s) : run->host_s;
+}
+
+/* By bench, else by the exchanges that runs took alone. */
+static void fit_links(predict_records *r, const predict_points bench[PREDICT_TRANSPORTS])
 {
     predict_machine *m = &r->machine;
     predict_points between = { 0 }, within[PREDICT_TRANSPORTS] = { { 0 } };
-    add_copies(r);
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const predict_case *c = &run->of;
         const double depth_bytes = c->radius * c->fuse * (double)dtype_bytes(c->type);
         const double face = (c->ranks_y > 1 ? c->nx / c->ranks_x : c->ny / c->ranks_y) * depth_bytes;
-        double *host_s = &m->host_s[c->transport]; /* the least: in long steps the thread waits where the queue is full */
-        if (c->form == PREDICT_SPLIT && c->fuse == 1 && c->feed == 0 && by_kernels(c) && run->host_s > 0)
-            *host_s = *host_s > 0 ? fmin(*host_s, run->host_s) : run->host_s;
-        if (c->ranks > 1 && run->comm_s > 0) predict_points_add(run->hosts > 1 ? &between : &within[c->transport], face, run->comm_s);
+        predict_points *points = run->hosts > 1 ? &between : &within[c->transport];
+        if (c->ranks > 1 && run->comm_s > 0) predict_points_add(points, face, run->comm_s);
     }
     for (int t = 0; t < PREDICT_TRANSPORTS; t++) m->exchange[t] = fitted_link(bench[t].w > 0 ? &bench[t] : &within[t]);
     if (between.w > 0) m->between = fitted_link(&between);
+}
+
+void predict_fit(predict_records *r, const predict_points bench[PREDICT_TRANSPORTS])
+{
+    predict_machine *m = &r->machine;
+    add_copies(r);
+    for (int i = 0; i < r->runs; i++) take_host_time(m, &r->run[i]);
+    fit_links(r, bench);
     fit_efficiency(r);
     fit_turns(r);
     for (int f = 0; f < PREDICT_FEEDS; f++) {
-        fit_cost(r, &m->whole_s[f], pays_whole, f);
-        fit_cost(r, &m->neighbours_s[f], pays_neighbours, f);
-        fit_cost(r, &m->split_host_s[f], pays_split_host, f);
-        fit_cost(r, &m->split_device_s[f], pays_split_device, f);
+        fit_cost(r, &m->whole_s[f], pays_whole, (of_cost){ .feed = f });
+        fit_cost(r, &m->neighbours_s[f], pays_neighbours, (of_cost){ .feed = f });
+        for (int t = 0; t < PREDICT_TRANSPORTS; t++)
+            fit_cost(r, &m->split_s[t][f], pays_split, (of_cost){ f, (config_transport)t });
     }
-    fit_cost(r, &m->norm_s, pays_norm, 0);
+    fit_cost(r, &m->norm_s, pays_norm, (of_cost){ 0 });
     fit_sweeps(r);
+    fit_cost(r, &m->sweep_neighbours_s, pays_sweep_neighbours, (of_cost){ 0 });
 }

@@ -7,6 +7,8 @@
 #include "decomp.h"
 #include "field.h"
 #include "fuse_rule.h"
+#include "memory_rule.h"
+#include "message.h"
 
 /* The process grid that the program would choose; the grid of a weak study grows. */
 static bool cut(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_case *out, decomp *d,
@@ -92,19 +94,27 @@ static bool choose(const predict_machine *m, const config *c, predict_case *of, 
     return found;
 }
 
-/* Of rank 0, as sim_memory_bytes counts it: fields with their ghosts, and the messages of a transpose. */
-static double memory_of(const config *c, const decomp *d, int fuse)
+static size_t field_bytes(const predict_machine *m, const config *c, const decomp *d, int depth, bool along_y)
 {
-    const int r = c->problem.radius * fuse, ranks = d->ranks_x * d->ranks_y;
+    const int depth_y = along_y ? depth : 0;
+    const size_t bytes = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, depth_y).bytes;
+    return m->cuda ? (size_t)message_block_bytes((int64_t)bytes) : bytes;
+}
+
+/* Of rank 0, as sim_memory_bytes counts it: fields with their ghosts, and the messages of a transpose. */
+static double memory_of(const predict_machine *m, const config *c, const decomp *d, int fuse)
+{
+    const int depth = c->problem.radius * fuse, ranks = d->ranks_x * d->ranks_y;
     const bool turns = c->problem.kind == CONFIG_TRANSPOSE || c->problem.kind == CONFIG_SWEEP;
-    const double field =
-        (double)field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), r, d->ny > 1 && !turns ? r : 0).bytes;
-    decomp t;
-    char why[256];
-    if (!turns) return 2 * field;
-    if (!decomp_make(&t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, 0, 0, 0, r, why, sizeof why)) t = *d;
-    const double turned = (double)field_shape_make(c->problem.type, box_width(t.own), box_height(t.own), r, 0).bytes;
-    return (field + turned) * (1 + (double)(ranks - 1) / ranks) * (c->problem.kind == CONFIG_SWEEP ? 2 : 1);
+    const size_t field = field_bytes(m, c, d, depth, d->ny > 1 && !turns);
+    size_t turned = 0;
+    if (turns) {
+        decomp t;
+        char why[256];
+        if (!decomp_make(&t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, 0, 0, 0, depth, why, sizeof why)) t = *d;
+        turned = field_bytes(m, c, &t, depth, false);
+    }
+    return (double)memory_rule_bytes(c->problem.kind, fuse, ranks, field, turned);
 }
 
 bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, char *why,
@@ -119,7 +129,7 @@ bool predict_plan_make(const predict_machine *m, const config *c, const predict_
         return false;
     }
     l->hosts = predict_hosts(&l->of);
-    l->memory_bytes = memory_of(c, &d, l->of.fuse);
+    l->memory_bytes = memory_of(m, c, &d, l->of.fuse);
     l->file_bytes = config_state_bytes(c) * (a->weak ? ranks : 1);
     l->write_s = l->file_bytes / m->file_bytes_per_s;
     const double mtbf_s = a->mtbf_h * 3600 / l->hosts;

@@ -43,9 +43,33 @@ static int kind_of(const char *name)
 typedef struct reading {
     predict_records *r;
     predict_points bench[PREDICT_TRANSPORTS];
+    bool swept[PREDICT_TRANSPORTS]; /* bench is of a sweep over sizes */
     double launch_s;
     bool any_cuda;
 } reading;
+
+static void add_exchange(predict_points *points, const json_t *point)
+{
+    const double bytes = number_of(json_object_get(point, "parameters"), "bytes");
+    const double s = number_of(json_object_get(point, "time_s"), "p50");
+    if (bytes > 0 && s > 0) predict_points_add(points, bytes, s);
+}
+
+/* Of sweeps over sizes the last counts; records of single sizes together, where there is no sweep. */
+static void read_ring(reading *in, int transport, const json_t *o)
+{
+    const json_t *sweep = json_object_get(o, "sweep");
+    predict_points *points = &in->bench[transport];
+    size_t i;
+    const json_t *point;
+    if (json_array_size(sweep) < 2) {
+        if (!in->swept[transport]) add_exchange(points, o);
+        return;
+    }
+    *points = (predict_points){ 0 };
+    in->swept[transport] = true;
+    json_array_foreach(sweep, i, point) add_exchange(points, point);
+}
 
 /* Families halo (rings, by the bytes of one neighbour), alltoall, and the pipelined launch. */
 static bool read_rung(reading *in, const json_t *o)
@@ -60,19 +84,11 @@ static bool read_rung(reading *in, const json_t *o)
     const int t = tail ? transport_of(rung, (size_t)(tail - rung)) : -1;
     if (t < 0) return false;
     if (strcmp(family, "alltoall") == 0 && strcmp(tail, "_slabs") == 0) {
-        in->r->machine.turn_bytes_per_s[t] = number_of(o, "rate");
+        predict_add_turn(&in->r->machine, (config_transport)t, int_of(o, "ranks"), number_of(o, "rate"));
         return true;
     }
     if (strcmp(family, "halo") != 0 || strcmp(tail, "_ring") != 0) return false;
-    size_t i;
-    const json_t *point;
-    in->bench[t] = (predict_points){ 0 }; /* of several the last counts */
-    json_array_foreach(json_object_get(o, "sweep"), i, point)
-    {
-        const double bytes = number_of(json_object_get(point, "parameters"), "bytes"),
-                     s = number_of(json_object_get(point, "time_s"), "p50");
-        if (bytes > 0 && s > 0) predict_points_add(&in->bench[t], bytes, s);
-    }
+    read_ring(in, t, o);
     return true;
 }
 
@@ -193,7 +209,7 @@ static void keep_one_machine(predict_records *r, bool cuda)
 
 bool predict_records_read(predict_records *r, const char *files, char *why, size_t why_bytes)
 {
-    static const double cuda_launch_s = 2.9e-6; /* an H200's, pipelined, where no record of bench says it */
+    static const double cuda_launch_s = 3.8e-6; /* an H200's, pipelined, where no record of bench says it */
     reading in = { .r = r };
     char *list = strdup(files), *rest = list;
     bool ok = list != NULL;
@@ -210,7 +226,7 @@ bool predict_records_read(predict_records *r, const char *files, char *why, size
     predict_machine known = r->machine;
     predict_machine_init(&r->machine, in.any_cuda, in.any_cuda ? (in.launch_s > 0 ? in.launch_s : cuda_launch_s) : 0);
     memcpy(r->machine.name, known.name, sizeof known.name);
-    memcpy(r->machine.turn_bytes_per_s, known.turn_bytes_per_s, sizeof known.turn_bytes_per_s);
+    memcpy(r->machine.turn, known.turn, sizeof known.turn);
     r->machine.file_bytes_per_s = known.file_bytes_per_s;
     predict_fit(r, in.bench);
     return true;

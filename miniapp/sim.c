@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "memory_rule.h"
 #include "timer.h"
 
 void sim_add_note(sim *s, bool asked, const char *format, ...)
@@ -38,23 +39,12 @@ static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, char
                        why_bytes);
 }
 
-/* A fused sweep of two levels cannot write over any field that it reads. */
-static bool needs_four_fields(const sim *s) { return s->fuse > 1 && s->prob.op.has_prev; }
+static bool needs_four_fields(const sim *s) { return memory_rule_four_fields(s->cfg->problem.kind, s->fuse); }
 
 size_t sim_memory_bytes(const sim *s)
 {
-    const size_t bytes = s->grid.shape.bytes, turned_bytes = s->turned_grid.shape.bytes, ranks = (size_t)s->top.ranks;
-    const size_t messages_bytes = (bytes + turned_bytes) / ranks * (ranks - 1); /* out and in: all but the rank's own part */
-    switch (s->cfg->problem.kind) {
-    case CONFIG_TRANSPOSE: return bytes + turned_bytes + messages_bytes;
-    case CONFIG_SWEEP: return 2 * (bytes + turned_bytes + messages_bytes);
-    case CONFIG_HEAT:
-    case CONFIG_WAVE:
-    case CONFIG_ADVECT:
-    case CONFIG_LAPLACE:
-    case CONFIG_CUSTOM: break;
-    }
-    return (needs_four_fields(s) ? 4 : 2) * bytes;
+    const size_t turned_bytes = sim_turns(s) ? halo_field_bytes(s->dev, &s->turned_grid.shape) : 0;
+    return memory_rule_bytes(s->cfg->problem.kind, s->fuse, s->top.ranks, halo_field_bytes(s->dev, &s->grid.shape), turned_bytes);
 }
 
 static bool enough_memory(sim *s, char *why, size_t why_bytes)

@@ -89,16 +89,24 @@ static void upload(sim *s, sim_field field, const void *host)
     DEVICE_CHECK(s->dev, s->dev->stream_sync(s->dev, main_stream(s)));
 }
 
+/* Each is as large as the larger of two grids. */
+static size_t snapshot_bytes(const sim *s)
+{
+    const int64_t cells = sim_own_cells(s), turned_cells = box_cells(field_own(&s->turned_grid.shape));
+    return (size_t)(turned_cells > cells ? turned_cells : cells) * dtype_bytes(s->cfg->problem.type);
+}
+
 static void *snapshot_buffer(sim *s, int slot)
 {
-    if (!s->snapshot[slot]) {
-        int64_t cells = sim_own_cells(s);
-        const int64_t turned_cells = box_cells(field_own(&s->turned_grid.shape));
-        if (turned_cells > cells) cells = turned_cells;
-        DEVICE_CHECK(s->dev, s->dev->alloc(s->dev, DEVICE_MEMORY_PINNED,
-                                           (size_t)cells * dtype_bytes(s->cfg->problem.type), &s->snapshot[slot]));
-    }
+    if (!s->snapshot[slot])
+        DEVICE_CHECK(s->dev, s->dev->alloc(s->dev, DEVICE_MEMORY_PINNED, snapshot_bytes(s), &s->snapshot[slot]));
     return s->snapshot[slot];
+}
+
+size_t sim_aside_bytes(const sim *s)
+{
+    sim_field field[CHECKPOINT_FIELDS_MAX];
+    return (size_t)sim_level_fields(s, field) * snapshot_bytes(s);
 }
 
 const void *sim_host_copy(sim *s, sim_field field, int slot)

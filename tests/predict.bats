@@ -9,6 +9,17 @@ setup() {
 }
 predict() { timeout 30 "$weft" predict "$@" 3>&-; }
 
+@test "every step of all records of jobs/results but six, from their ceilings" {
+    local all
+    all=$(printf '%s\n' "$top"/jobs/results/*.jsonl "$top"/jobs/results/*/*.jsonl | grep -v /decks_ | paste -sd,)
+    predict from="$all" check="$all" >said || true
+    grep -E '[*]$|^[0-9]+ of' said
+    grep -Eq '^6 of 329 steps are more than 10 % off .*, 0 of a transport' said
+    expect "off: in the cache, fed by the host, slower machines, a border" \
+        "10007x9973 1024x1024 16384x16384 16384x2048 4096x4096 4096x4096" \
+        "$(grep '[*]$' said | grep -Eo '[0-9]+x[0-9]+ ' | awk 'NR % 2' | LC_ALL=C sort | xargs)"
+}
+
 @test "every step of the records of four GPUs, from their ceilings" {
     predict from="$records" check="$records" >said || true
     cat said
@@ -82,11 +93,13 @@ predict() { timeout 30 "$weft" predict "$@" 3>&-; }
 
 @test "the memory of a rank is what a run takes" {
     local n kind
-    for kind in heat transpose; do
-        deck m.ini problem.kind=$kind problem.alpha=0.2 grid.nx=2000 grid.ny=1500 time.steps=1 run.ranks_x=1 run.device=host
+    for kind in heat transpose wave; do # wave takes four fields
+        deck m.ini problem.kind=$kind problem.alpha=0.2 grid.nx=2000 grid.ny=1500 time.steps=100 run.ranks_x=1 run.device=host \
+            run.fuse=$([ $kind = wave ] && echo 4 || echo 1)
         for n in 1 3; do
             launch $n "$weft" run m.ini --dry-run >dry
-            predict m.ini from="$records,$top/jobs/results/bench_links_h200x2.jsonl" ranks=$n output=$kind$n.jsonl >/dev/null
+            predict m.ini from="$records,$top/jobs/results/bench_links_h200x2.jsonl,$top/jobs/results/fused_two_levels_h200.jsonl" \
+                ranks=$n output=$kind$n.jsonl >/dev/null
             expect "$kind on $n" "$(sed -n 's/^# memory *\([0-9.]*\) MB.*/\1/p' dry)" \
                 "$(printf %.3g "$(jq '.memory_bytes / 1e6' $kind$n.jsonl)")"
         done
