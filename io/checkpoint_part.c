@@ -132,6 +132,9 @@ bool checkpoint_parse_fingerprint(const char *text, uint64_t *fingerprint)
     return true;
 }
 
+/* More than deflate packs into a byte (1032 of them). */
+enum { PACKED_MAX = 4096 };
+
 /* HDF5 reads as zeros what is not in the file, however much that is. */
 static bool is_all_there(hid_t dataset, const checkpoint_field *f, dtype type)
 {
@@ -139,7 +142,7 @@ static bool is_all_there(hid_t dataset, const checkpoint_field *f, dtype type)
     const hid_t how = H5Dget_create_plist(dataset);
     const H5D_layout_t layout = H5Pget_layout(how);
     H5Pclose(how);
-    if (layout != H5D_CONTIGUOUS) return H5Dget_storage_size(dataset) > 0; /* repacked by other programs, perhaps compressed */
+    if (layout != H5D_CONTIGUOUS) return bytes / PACKED_MAX < H5Dget_storage_size(dataset); /* repacked by other programs */
     return H5Dget_storage_size(dataset) == bytes && H5Dget_offset(dataset) != HADDR_UNDEF;
 }
 

@@ -2,10 +2,12 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "check.h"
 #include "checkpoint_part.h"
@@ -20,24 +22,6 @@ static char program[PATH_MAX];
 void checkpoint_probe_by(const char *self_exe) { snprintf(program, sizeof program, "%s", self_exe ? self_exe : ""); }
 
 /* ---- the child ---- */
-
-static void look_at_state(hid_t file, const char *path)
-{
-    char why[CHECKPOINT_SENTENCE_BYTES];
-    checkpoint_info info = { .deck = NULL };
-    if (checkpoint_info_of(file, path, &info, why, sizeof why) == CHECKPOINT_OK) {
-        const checkpoint_state s = checkpoint_fields_of(&info);
-        for (int i = 0; i < s.fields; i++) {
-            hid_t dataset;
-            uint64_t fingerprint;
-            checkpoint_sums sums;
-            if (checkpoint_dataset_open(file, path, &s.field[i], s.type, &dataset, &fingerprint, why, sizeof why) == CHECKPOINT_OK)
-                H5Dclose(dataset);
-            if (checkpoint_sums_read(file, path, &s.field[i], &sums, why, sizeof why) == CHECKPOINT_OK) checkpoint_sums_free(&sums);
-        }
-    }
-    checkpoint_info_free(&info);
-}
 
 /* Are the data more to HDF5 than a run of bytes? */
 static bool is_interpreted(hid_t dataset)
@@ -60,10 +44,15 @@ static hsize_t rows_at_once(hid_t dataset, int dims, const hsize_t *shape)
     return rows > chunk[0] ? rows - rows % chunk[0] : chunk[0];
 }
 
-static void limit_processor(double seconds)
+/* So much more than before, by the soft limit: none but root may raise the hard one again. */
+static void allow_processor(double seconds)
 {
-    const rlim_t whole_s = (rlim_t)seconds;
-    (void)setrlimit(RLIMIT_CPU, &(struct rlimit){ whole_s, whole_s + 1 });
+    static double all_s;
+    struct rlimit limit;
+    all_s += seconds;
+    if (getrlimit(RLIMIT_CPU, &limit) != 0) return;
+    limit.rlim_cur = all_s < (double)limit.rlim_max ? (rlim_t)all_s : limit.rlim_max;
+    (void)setrlimit(RLIMIT_CPU, &limit);
 }
 
 static void read_rows(hid_t dataset, hid_t space, int dims, const hsize_t *shape)
@@ -91,11 +80,35 @@ static void read_data(hid_t dataset, int64_t cells)
     const bool wanted = cells > 0 && H5Sget_simple_extent_npoints(space) == cells && (dims == 1 || dims == 2)
                         && H5Tget_size(type) <= CHECKPOINT_NUMBER_BYTES_MAX;
     if (wanted && H5Sget_simple_extent_dims(space, shape, NULL) >= 0 && is_interpreted(dataset)) {
-        limit_processor(CPU_S + (double)cells * sizeof(double) / SLOWEST_BYTES_PER_S);
+        allow_processor((double)cells * sizeof(double) / SLOWEST_BYTES_PER_S);
         read_rows(dataset, space, dims, shape);
     }
     H5Tclose(type);
     H5Sclose(space);
+}
+
+static void look_at_field(hid_t file, const char *path, const checkpoint_field *f, dtype type)
+{
+    char why[CHECKPOINT_SENTENCE_BYTES];
+    hid_t dataset;
+    uint64_t fingerprint;
+    checkpoint_sums sums;
+    if (checkpoint_dataset_open(file, path, f, type, &dataset, &fingerprint, why, sizeof why) == CHECKPOINT_OK) {
+        read_data(dataset, f->nx * f->ny);
+        H5Dclose(dataset);
+    }
+    if (checkpoint_sums_read(file, path, f, &sums, why, sizeof why) == CHECKPOINT_OK) checkpoint_sums_free(&sums);
+}
+
+static void look_at_state(hid_t file, const char *path)
+{
+    char why[CHECKPOINT_SENTENCE_BYTES];
+    checkpoint_info info = { .deck = NULL };
+    if (checkpoint_info_of(file, path, &info, why, sizeof why) == CHECKPOINT_OK) {
+        const checkpoint_state s = checkpoint_fields_of(&info);
+        for (int i = 0; i < s.fields; i++) look_at_field(file, path, &s.field[i], s.type);
+    }
+    checkpoint_info_free(&info);
 }
 
 static void look_at_dataset(hid_t file, const char *name, int64_t cells)
@@ -122,7 +135,7 @@ int checkpoint_probe_child(const char *what)
         path = number_end + (*number_end == '\n');
     }
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-    limit_processor(CPU_S);
+    allow_processor(CPU_S);
     if (checkpoint_h5_open(path, &file, why, sizeof why) != CHECKPOINT_OK) return 0; /* the parent finds that too */
     if (name[0] == '/') look_at_dataset(file, name, cells);
     else look_at_state(file, path);
@@ -133,10 +146,16 @@ int checkpoint_probe_child(const char *what)
 
 /* ---- the parent ---- */
 
+static double file_bytes(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 ? (double)info.st_size : 0;
+}
+
 static checkpoint_status probe(const char *path, const char *what, int64_t cells, char *why, size_t why_bytes)
 {
     char argument[sizeof CHECKPOINT_PROBE_ARGUMENT + 2 * CHECKPOINT_PATH_BYTES + 32];
-    const double limit_s = LIMIT_S + (double)cells * sizeof(double) / SLOWEST_BYTES_PER_S;
+    const double limit_s = LIMIT_S + fmax((double)cells * sizeof(double), file_bytes(path)) / SLOWEST_BYTES_PER_S;
     snprintf(argument, sizeof argument, CHECKPOINT_PROBE_ARGUMENT "%.*s\n%" PRId64 "\n%s", CHECKPOINT_PATH_BYTES, what, cells,
              path);
     const topology_spawn_end end = topology_spawn(program, argument, limit_s);

@@ -3,8 +3,8 @@
  * damaged.
  *
  * What the child looks at is what the caller is going to have HDF5 interpret: a state file's attributes, datasets' shapes, types
- * and places, checksums, but not its fields, which are plain bytes; or all that there is, but for the data; or the data of one
- * dataset of another program, where they are more than plain bytes: in pieces, compressed, elsewhere. */
+ * and places, checksums; or all that there is; or one dataset of another program. Data are read where they are more than plain
+ * bytes: in pieces, compressed, elsewhere, as other programs write them and repack state files. */
 #ifndef CHECKPOINT_PROBE_H
 #define CHECKPOINT_PROBE_H
 
@@ -16,7 +16,7 @@
 /* The child's main: its exit status; no MPI. WHAT has three lines: one of those below, or a dataset's path, which begins with a
  * slash; of a dataset the cells that it has to have, else 0; the file's path. The last line alone: CHECKPOINT_PROBE_ALL. */
 #define CHECKPOINT_PROBE_STATE "state" /* what a restart reads */
-#define CHECKPOINT_PROBE_ALL "all"     /* all but data */
+#define CHECKPOINT_PROBE_ALL "all"     /* and all else but data */
 int checkpoint_probe_child(const char *what);
 /* From here on files are looked at first, by children that run this program, which gives them its argument; "" or NULL: not. */
 void checkpoint_probe_by(const char *self_exe);

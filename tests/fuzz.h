@@ -129,11 +129,17 @@ static inline void fuzz_keep(const fuzz_input *in, const char *what, long number
 /* Makes the input of that seed and tries it: NULL, or what is wrong. */
 typedef const char *fuzz_try(uint64_t seed, fuzz_input *in);
 
-static inline void fuzz_child(fuzz_input *in, fuzz_try *try_number, uint64_t seed, long first, long end)
+/* The test framework has taken them, and libFuzzer. */
+static inline void fuzz_default_signals(void)
 {
     static const int ends[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) (void)signal(ends[i], SIG_DFL);
+}
+
+static inline void fuzz_child(fuzz_input *in, fuzz_try *try_number, uint64_t seed, long first, long end)
+{
     const long before_kib = fuzz_peak_kib();
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) (void)signal(ends[i], SIG_DFL); /* the test framework has taken them */
+    fuzz_default_signals();
     for (long i = first; i < end; i++) {
         fuzz_shared->at = i;
         alarm(FUZZ_LIMIT_S);
