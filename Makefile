@@ -197,26 +197,30 @@ fuzz:
 	@for unit in $(FUZZ); do env WEFT_FUZZ_DECKS=875000 WEFT_FUZZ_LINES=125000 WEFT_FUZZ_FILES=10000 \
 	    ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=64 $(FUZZ_FLAGS) $$unit || exit; done
 	@if command -v clang >/dev/null; then $(MAKE) --no-print-directory CUDA=0 $(FUZZ_BY_COVERAGE:=.run); \
-	    else echo 'no clang: decks and command lines were not changed by coverage (libFuzzer)'; fi
+	    else echo 'no clang: nothing was changed by coverage (libFuzzer)'; fi
 
-# What reads decks and command lines is compiled by clang, which counts what they reach; the rest is as it was built.
-FUZZ_BY_COVERAGE := $(BUILD)/fuzz/deck $(BUILD)/fuzz/line
-FUZZED := io/deck.c $(patsubst %,miniapp/%.c,config config_table config_text request cmd_table)
+# What reads decks, command lines and state files is compiled by clang, which counts what they reach; the rest is as it was built. A
+# state file is first looked at by a child, which is made faster where little freed memory is kept.
+FUZZ_BY_COVERAGE := $(addprefix $(BUILD)/fuzz/,deck line file)
+FUZZED := io/deck.c $(patsubst %,miniapp/%.c,config config_table config_text request cmd_table) \
+          $(patsubst %,io/checkpoint_%.c,checksum foreign part probe read read_back verify walk)
 FUZZ_RUNS_deck ?= 1000000
 FUZZ_RUNS_line ?= 250000
+FUZZ_RUNS_file ?= 20000
 FUZZ_SEED ?= 20261122
-$(FUZZ_BY_COVERAGE): tests/fuzz_by_coverage.c tests/fuzz.h tests/fuzz_decks.h $(FUZZED) $(LIBOBJ)
+$(FUZZ_BY_COVERAGE): tests/fuzz_by_coverage.c $(wildcard tests/fuzz*.h) $(FUZZED) $(LIBOBJ)
 	@mkdir -p $(@D)
 	$(call say,CLANG)OMPI_CC=clang MPICH_CC=clang $(MPICC) -std=c11 -D_GNU_SOURCE -O1 -g \
 	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	    -DFUZZ_LINES=$(if $(filter line,$(@F)),1,0) $(INC_tests) -o $@ tests/fuzz_by_coverage.c $(FUZZED) \
-	    $(filter-out $(FUZZED:%.c=$(BUILD)/%.o),$(LIBOBJ)) $(LIBS) -lgomp -lcmocka
+	    -DFUZZ_LINES=$(if $(filter line,$(@F)),1,0) -DFUZZ_FILES=$(if $(filter file,$(@F)),1,0) \
+	    $(INC_tests) -o $@ tests/fuzz_by_coverage.c $(FUZZED) $(filter-out $(FUZZED:%.c=$(BUILD)/%.o),$(LIBOBJ)) \
+	    $(LIBS) -lgomp -lcmocka
 .PHONY: $(FUZZ_BY_COVERAGE:=.run)
 $(FUZZ_BY_COVERAGE:=.run): %.run: %
 	@rm -rf $*.work && mkdir $*.work && cd $*.work && \
-	    ASAN_OPTIONS=detect_leaks=0 $(abspath $*) -runs=$(FUZZ_RUNS_$(*F)) -seed=$(FUZZ_SEED) \
-	    -max_len=4096 -dict=words -timeout=300 -rss_limit_mb=1024 -print_final_stats=1 corpus >log 2>&1 \
-	    && grep -E 'INITED|DONE' log || { tail -n 40 log; exit 1; }
+	    ASAN_OPTIONS=detect_leaks=0$(if $(filter file,$(*F)),:quarantine_size_mb=1) $(abspath $*) \
+	    -runs=$(FUZZ_RUNS_$(*F)) -seed=$(FUZZ_SEED) -max_len=$(if $(filter file,$(*F)),32768,4096) -dict=words -timeout=300 \
+	    -rss_limit_mb=1024 -print_final_stats=1 corpus >log 2>&1 && grep -E 'INITED|DONE' log || { tail -n 40 log; exit 1; }
 soak:
 	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/test_,power_cut_leaves_a_whole_file checkpoint_damage_is_found)
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug

@@ -1,14 +1,66 @@
-/* A target of libFuzzer (clang): decks, or command lines with an argument a line, changed by what code they reach; `make fuzz`
- * where there is a clang. What must come of them is what the tests ask (fuzz_decks.h). FUZZ_LINES chooses. It starts from sound
- * ones and knows the language's words: the files corpus/sound.N and words of the working directory, made before it reads its
- * arguments. */
+/* A target of libFuzzer (clang): decks, command lines with an argument a line, or state files, changed by what code of weft's they
+ * reach; `make fuzz` where there is a clang. What must come of them is what the tests ask (fuzz_decks.h, fuzz_files.h).
+ * FUZZ_LINES or FUZZ_FILES is 1, or neither. It starts from sound ones and knows the language's words: the files corpus/sound.N and
+ * words of the working directory, made before it reads its arguments. */
 #include <mpi.h>
 #include <sys/stat.h>
 
+#if FUZZ_FILES
+#include "fuzz_files.h"
+#else
 #include "fuzz_decks.h"
+#endif
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+
+#if FUZZ_FILES
+
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t count, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t count, size_t most, unsigned seed);
+
+static fuzz_input in;
+
+static void begin(void)
+{
+    char path[64];
+    if (MPI_Init(NULL, NULL) != MPI_SUCCESS) abort();
+    fixture_folder(folder);
+    probes_ended = calloc(1, sizeof *probes_ended);
+    make_sound_files();
+    for (int k = 0; k < SOUND_FILES; k++) {
+        snprintf(path, sizeof path, "corpus/sound.%d", k);
+        put_bytes(path, &sound[k]);
+    }
+    fclose(fopen("words", "w"));
+}
+
+/* Behind HDF5's own checksums, every other time. */
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t count, size_t most, unsigned seed)
+{
+    in.count = LLVMFuzzerMutate(bytes, count, most);
+    memcpy(in.bytes, bytes, in.count);
+    if (seed % 2) mend_checksums(&in);
+    memcpy(bytes, in.bytes, in.count);
+    return in.count;
+}
+
+/* As each kind, whichever it was made of. */
+static const char *try_input(fuzz_input *file)
+{
+    char path[FIXTURE_PATH_BYTES + 16];
+    const char *wrong = NULL;
+    snprintf(path, sizeof path, "%s/damaged.h5", folder);
+    put_bytes(path, file);
+    if (!probe_lives(path)) return NULL;
+    for (int k = 0; k < REPACKED && !wrong; k++) wrong = read_file(path, k);
+    read_foreign_file(path, 0);
+    return wrong;
+}
+
+#else
+
+static fuzz_input in;
 
 static void put_file(const char *path, const char *text)
 {
@@ -31,12 +83,9 @@ static void put_words(void)
 }
 
 /* A command line is read by all ranks of MPI: here by one, with the deck d.ini. */
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+static void begin(void)
 {
     char name[32];
-    (void)argc;
-    (void)argv;
-    (void)mkdir("corpus", 0777);
     put_words();
     put_file("d.ini", sound_decks[0]);
     if (FUZZ_LINES) put_file("corpus/sound.0", "d.ini\ngrid.nx=40\nproblem.alpha=.1\n--restart\na=b.h5\ntime.steps=7\n--dry-run");
@@ -44,16 +93,28 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
         snprintf(name, sizeof name, "corpus/sound.%zu", i);
         put_file(name, sound_decks[i]);
     }
-    return FUZZ_LINES ? MPI_Init(NULL, NULL) : 0;
+    if (FUZZ_LINES && MPI_Init(NULL, NULL) != MPI_SUCCESS) abort();
+}
+
+static const char *try_input(fuzz_input *text) { return FUZZ_LINES ? try_command_line(text) : try_deck(text); }
+
+#endif
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    (void)mkdir("corpus", 0777);
+    begin();
+    return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    static fuzz_input in;
     if (count > FUZZ_INPUT_MAX) return 0;
     memcpy(in.bytes, bytes, count);
     in.count = count;
-    const char *const wrong = FUZZ_LINES ? try_command_line(&in) : try_deck(&in);
+    const char *const wrong = try_input(&in);
     if (!wrong) return 0;
     fprintf(stderr, "%s; the input is in the file wrong\n", wrong);
     FILE *f = fopen("wrong", "w"); /* MPI has taken the signal by which libFuzzer would keep it */
