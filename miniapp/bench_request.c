@@ -12,6 +12,7 @@
 #include "check.h"
 #include "cmd_table.h"
 #include "deck.h"
+#include "terminal.h"
 
 static const struct {
     const char *key, *help;
@@ -27,7 +28,11 @@ enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0], NAMES_MAX = 1024, NAME_B
 
 void bench_request_print_keys(void *file)
 {
-    for (int i = 0; i < OWN_KEYS; i++) fprintf(file, "  %-14s %s\n", own_keys[i].key, own_keys[i].help);
+    char text[256];
+    for (int i = 0; i < OWN_KEYS; i++) {
+        snprintf(text, sizeof text, "  %-14s %s", own_keys[i].key, own_keys[i].help);
+        terminal_wrap(file, text, 17);
+    }
 }
 
 __attribute__((format(printf, 3, 4))) static int mistake(char *why, size_t why_bytes, const char *format, ...)

@@ -78,12 +78,13 @@ void cmd_manual_page(FILE *to)
     fputs(".SH NAME\nweft \\- MPI multi-GPU stencil and transpose mini-app and benchmark\n", to);
     fputs(".SH SYNOPSIS\n", to);
     for (size_t i = 0; i < cmd_table_count; i++) {
-        fprintf(to, "%s[mpirun \\-n RANKS]\n.B weft %s\n", i ? ".br\n" : "", cmd_table[i].name);
-        roff(to, cmd_table[i].operands);
-        for (int k = 0; k < CMD_OPTIONS_MAX && cmd_table[i].option[k].name; k++) {
-            const char *argument = cmd_table[i].option[k].argument;
-            fputs(" [", to);
-            roff(to, cmd_table[i].option[k].name);
+        const cmd_row *c = &cmd_table[i];
+        fprintf(to, "%s%s.B weft %s\n", i ? ".br\n" : "", c->alone ? "" : "[mpirun \\-n RANKS]\n", c->name);
+        roff(to, c->operands);
+        for (int k = 0; k < CMD_OPTIONS_MAX && c->option[k].name; k++) {
+            const char *argument = c->option[k].argument;
+            fputs(k > 0 || c->operands[0] ? " [" : "[", to); /* roff breaks the line before a leading space */
+            roff(to, c->option[k].name);
             fprintf(to, "%s%s]", argument ? " " : "", argument ? argument : "");
         }
         fputc('\n', to);
@@ -164,16 +165,19 @@ void cmd_manual_completion(FILE *to)
     fputs("    *) return ;;\n"
           "    esac\n"
           "    if [[ $before == --restart ]]; then\n"
+          "        compopt -o filenames 2>/dev/null\n"
           "        COMPREPLY=($(compgen -f -X '!*.h5' -- \"$current\") $(compgen -d -- \"$current\"))\n"
           "    elif [[ $current == -* ]]; then\n"
           "        COMPREPLY=($(compgen -W \"$options\" -- \"$current\"))\n"
           "    elif [[ $current == *=* ]]; then\n"
           "        COMPREPLY=($(compgen -W \"$(_weft_values \"${current%%=*}\")\" -- \"${current#*=}\"))\n"
           "    else\n"
+          "        # as the name of a file readline would write a key's '=' as '\\='\n"
           "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-          "        ((${#COMPREPLY[@]} == 0)) || compopt -o nospace 2>/dev/null\n"
+          "        ((${#COMPREPLY[@]} > 0)) || compopt -o filenames 2>/dev/null\n"
+          "        [[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null\n"
           "        [[ -z $files ]] || COMPREPLY+=($(compgen -f -X \"!*.$files\" -- \"$current\") $(compgen -d -- \"$current\"))\n"
           "    fi\n"
           "}\n"
-          "complete -o filenames -F _weft weft\n", to);
+          "complete -F _weft weft\n", to);
 }

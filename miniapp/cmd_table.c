@@ -22,7 +22,7 @@ const cmd_row cmd_table[] = {
           "check the deck, the ranks, the device, the restart and where outputs go; print the resolved deck and what a run would "
           "take: process grid, memory, bytes moved and sent, checkpoints; run nothing" },
         { "--quiet", NULL, "no table and no progress: the record says it all, and mistakes are still one sentence" } },
-      config_print_keys, "Keys:", NULL },
+      config_print_keys, "Keys:", NULL, false },
     { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]", "the ladder: measure how to move and compute data here",
       "Measures what this device can do and how near each way of moving or computing data comes to it. Every rung is checked "
       "against the host's answer before it is timed; its rate stands beside a ceiling measured in the same run.\n"
@@ -30,7 +30,7 @@ const cmd_row cmd_table[] = {
       "needs more than 5 % longer than the median rank is named.",
       { { "--list", NULL, "the rungs and parameters of the device, and nothing is run" } },
       bench_request_print_keys, "Keys, beside the parameters that --list shows:",
-      "0 all rungs right; 1 a rung's result is wrong; 2 a mistake in the command; 3 machine or file failure." },
+      "0 all rungs right; 1 a rung's result is wrong; 2 a mistake in the command; 3 machine or file failure.", false },
     { "info", cmd_info, "", "what this machine and this build offer",
       "Prints what is compiled in, MPI with what it says of CUDA and what a test of that found, HDF5, and every rank's device, "
       "CPUs and NUMA nodes.",
@@ -38,23 +38,23 @@ const cmd_row cmd_table[] = {
         { "--measure", NULL,
           "copies within the devices' memory, all ranks at once; and from every rank to every other, one pair at a time, by the "
           "shortest way there is (16 ranks at most)" } },
-      NULL, NULL, NULL },
+      NULL, NULL, NULL, false },
     { "verify", cmd_verify, "FILE ...", "check state files: every block and fingerprint",
       "Reads every field and compares its blocks' checksums and its fingerprint with the stored ones; says which dataset, block "
       "and rows (in 1D, columns) are damaged.",
       { { NULL, NULL, NULL } }, NULL, NULL,
-      "The worst of all files: 0 whole, 1 damaged, 2 missing, 3 not readable as a state file." },
+      "The worst of all files: 0 whole, 1 damaged, 2 missing, 3 not readable as a state file.", false },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
       "Compares two state files cell by cell, or the checkpoints of the steps that two folders both have: how many cells differ, "
       "and the largest absolute and relative difference and the largest one in ulps (numbers that can be represented between the "
       "two), with their places. A few megabytes of a field are in memory at a time.",
       { { NULL, NULL, NULL } },
-      NULL, NULL, "0 the same bits, 1 they differ, 2 a file is missing, 3 a file is damaged." },
+      NULL, NULL, "0 the same bits, 1 they differ, 2 a file is missing, 3 a file is damaged.", false },
     { "predict", cmd_predict, "DECK from=FILE [key=value ...]", "the time of a step on ranks that are not here",
       "Predicts time, efficiency, memory, checkpoints and their interval for any number of ranks, from the ceilings that a "
       "machine's records hold: copies, launches, links, files. Started without mpirun.",
       { { NULL, NULL, NULL } }, cmd_predict_print_keys, "Keys, beside those of a deck:",
-      "0 done; 1 check: a step is more than 10 % off; 2 a mistake in the command or deck; 3 an output cannot be written." },
+      "0 done; 1 check: a step is more than 10 % off; 2 a mistake in the command or deck; 3 an output cannot be written.", true },
 };
 const size_t cmd_table_count = sizeof cmd_table / sizeof cmd_table[0];
 
@@ -107,7 +107,7 @@ void cmd_table_print(FILE *to, const char *name)
     for (int i = 0; i < options_of(c); i++)
         used += (size_t)snprintf(options + used, sizeof options - used, " [%s%s%s]", c->option[i].name,
                                  c->option[i].argument ? " " : "", c->option[i].argument ? c->option[i].argument : "");
-    say(to, 7, "usage: [mpirun -n RANKS] weft %s%s%s%s\n", c->name, c->operands[0] ? " " : "", c->operands, options);
+    say(to, 7, "usage: %sweft %s%s%s%s\n", c->alone ? "" : "[mpirun -n RANKS] ", c->name, c->operands[0] ? " " : "", c->operands, options);
     terminal_wrap(to, c->text, 0);
     for (int i = 0; i < options_of(c); i++)
         say(to, 14, "  %-11s %s", c->option[i].name, c->option[i].help);

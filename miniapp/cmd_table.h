@@ -21,6 +21,7 @@ typedef struct cmd_row {
     cmd_option option[CMD_OPTIONS_MAX]; /* beside --help and --version; the rest is zero */
     void (*print_keys)(void *file);  /* a FILE *; NULL: it takes none */
     const char *keys, *exit_status;  /* a line above the keys; sentences, NULL: as of all commands */
+    bool alone;                      /* refuses mpirun */
 } cmd_row;
 
 extern const cmd_row cmd_table[];

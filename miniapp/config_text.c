@@ -10,6 +10,7 @@
 
 #include "config.h"
 #include "config_table.h"
+#include "terminal.h"
 
 enum { CHUNK_BYTES = 150, WEIGHTS_A_LINE = 6 };
 
@@ -137,14 +138,17 @@ void config_print_keys(void *file)
 {
     for (size_t i = 0; i < config_table_count; i++) {
         const config_row *row = &config_table[i];
-        char allowed[256];
+        char allowed[256], text[1024];
         config_table_allowed(row, allowed, sizeof allowed);
-        fprintf(file, "  %-18s %s%s%s (%s)\n", row->key, allowed, row->unit[0] ? ", " : "", row->unit,
-                row->preset_text ? row->preset_text : row->preset);
-        if (row->help[0]) fprintf(file, "  %-18s   %s\n", "", row->help);
+        snprintf(text, sizeof text, "  %-18s %s%s%s (%s)", row->key, allowed, row->unit[0] ? ", " : "", row->unit,
+                 row->preset_text ? row->preset_text : row->preset);
+        terminal_wrap(file, text, 23);
+        snprintf(text, sizeof text, "  %-18s   %s", "", row->help);
+        if (row->help[0]) terminal_wrap(file, text, 23);
     }
-    fputs("  A long value goes on in indented lines, joined by a space, or by nothing where a path's line ends in a "
-          "backslash.\n", file);
+    terminal_wrap(file,
+                  "  A long value goes on in indented lines, joined by a space, or by nothing where a path's line ends in a backslash.",
+                  2);
 }
 
 void config_print_choices(void *file)

@@ -81,6 +81,7 @@ load helper
     grep -q '^# halo .* 1.6 KB a step; .*, 2$' dry
     grep -q '^# step  *163 KB of .* 2 words' dry       # 2 words of 9000 cells, and 4800 bytes packed and unpacked
     grep -q '^# checkpoints  2 of 72 KB into checkpoints' dry
+    grep -q '^# writer  *24 KB more of rank [0-2], in host memory' dry # a rank's 3000 cells
     grep -Eq '^# time  *[0-9.]+ (us|ms) a step, .* GCells/s, [0-9.e-]+ of the copies' dry
     weft_alone d.ini --quiet
     weft_alone d.ini --dry-run --restart checkpoints time.steps=45 >dry
@@ -135,7 +136,7 @@ load helper
     grep -q '^verdict  *exact: max error' table
     "$weft" --help >help
     local command
-    for command in run bench info verify diff; do "$weft" $command --help | sed '/^Keys/,/^$/d' >>help; done
+    for command in run bench info verify diff predict; do "$weft" $command --help >>help; done
     expect "lines of help of 100 columns and more" "" "$(grep -E '.{100}' help || true)"
     command -v script >/dev/null || skip "script is missing, which makes a terminal"
     script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
