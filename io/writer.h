@@ -67,7 +67,7 @@ checkpoint_status writer_submit(writer *w, const writer_request *r, char *why, s
 /* Goes on with what is under way; never waits. The status of the write that ended since the last call here or of wait: each
  * failure is told once. why, on failure: one sentence, the same on every rank. */
 checkpoint_status writer_poll(writer *w, char *why, size_t why_bytes);
-/* The run is about to end: what under way is measured only, and no checkpoint's work, is given up. By any rank. */
+/* The run waits, or is about to end: what under way is measured only, and no checkpoint's work, is given up. By any rank. */
 void writer_hurry(writer *w);
 /* Collective: until all that was submitted is on disk. */
 checkpoint_status writer_wait(writer *w, char *why, size_t why_bytes);

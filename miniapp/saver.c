@@ -61,6 +61,7 @@ static void wait_for(saver *v, clock_steps *ticks, bool waited_for)
 {
     const bool busy = writer_busy(v->writer);
     if (busy) watchdog_phase("waiting for a checkpoint");
+    if (busy && writer_get_stats(v->writer).raw_samples > 0) writer_hurry(v->writer); /* one sample is enough to wait for */
     if (busy) snapshot_mark(v->snapshot);
     hear(v, writer_wait(v->writer, v->why, sizeof v->why), waited_for);
     if (busy) {
