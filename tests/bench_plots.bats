@@ -6,16 +6,16 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
 
 @test "the roofline, of both types of data, from the records of two runs" {
     "$weft" bench roofline "${small[@]}" output=r.jsonl 3>&-
-    "$weft" bench roofline "${small[@]}" output=r.jsonl dtype=f64 3>&-
+    "$weft" bench roofline fused/production "${small[@]}" output=r.jsonl dtype=f64 3>&-
     expect "intensity of a star of radius 8, f32: 2 * 33 - 1 flops for 8 bytes" 8.125 \
         "$(jq -s '.[] | select(.rung == "star" and .dtype == "f32").flops_per_byte' r.jsonl)"
     mkdir scratch
     LC_ALL=C TMPDIR=$PWD/scratch "$top/jobs/plot" r.jsonl >said 2>complaints
-    expect "what it said" "r_roofline.png and r_roofline.svg" "$(cat said complaints)"
+    expect "what it said" $'r_roofline.png and r_roofline.svg\nr_fused_steps.png and r_fused_steps.svg' "$(cat said complaints)"
     expect "left in the scratch folder" "" "$(ls scratch)"
     expect PNG 89504e47 "$(od -An -tx1 -N 4 r_roofline.png | tr -d ' ')"
     grep -q "$(jq -r .git r.jsonl | head -n 1)" r_roofline.svg
-    for word in 'star f32' 'box f64' 'star r=8' fingerprint 'unpack r=8'; do
+    for word in 'star f32' 'box f64' 'star r=8' fingerprint 'unpack r=8' 'fused f64' '12 steps a sweep, f64'; do
         grep -q "$word" r_roofline.svg || { echo "no $word"; return 1; }
     done
 }

@@ -16,14 +16,14 @@ static void make_weights(stencil *op)
     }
 }
 
-static int fill_own(device *d, const field_shape *f, void *field, device_stream *s)
+static int fill_own(device *d, const field_shape *f, void *field, int level, device_stream *s)
 {
     value v;
     memset(&v, 0, sizeof v);
     v.kind = VALUE_RANDOM;
     v.nx_global = f->nx;
     v.ny_global = f->ny;
-    v.seed = SEED;
+    v.seed = SEED + (uint64_t)level;
     return d->value_fill(d, f, field, &v, field_own(f), s);
 }
 
@@ -48,22 +48,26 @@ int ladder_fused_prepare(ladder_case *c)
     ladder_fused *s = calloc(1, sizeof *s);
     if (!s) abort();
     c->state = s;
-    s->op = (stencil){ .form = STENCIL_STAR, .radius = (int)c->value[LADDER_FUSED_RADIUS], .type = c->type };
+    s->levels = (int)c->value[LADDER_FUSED_LEVELS];
+    s->op = (stencil){ .form = STENCIL_STAR, .radius = (int)c->value[LADDER_FUSED_RADIUS], .type = c->type,
+                       .has_prev = s->levels == 2, .beta = s->levels == 2 ? -0.5 : 0 };
     make_weights(&s->op);
     s->steps = (int)c->value[LADDER_FUSED_STEPS];
     s->sides = (boundary){ { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 } };
     const int depth = s->steps * s->op.radius;
     s->shape = field_shape_make(c->type, c->value[LADDER_FUSED_NX], c->value[LADDER_FUSED_NY], depth, depth);
     c->size = s->shape.nx * s->shape.ny;
-    c->work = 2 * (double)s->steps * (double)c->size * (double)dtype_bytes(c->type);
-    c->flops = (double)s->steps * (double)(2 * stencil_weights(STENCIL_STAR, s->op.radius) - 1) * (double)c->size;
-    int code = d->alloc(d, DEVICE_MEMORY_DEVICE, s->shape.bytes, &s->cur);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, s->shape.bytes, &s->next);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, s->shape.bytes, &s->between);
-    if (!code) code = ladder_poison(c, s->cur, s->shape.bytes);
-    if (!code) code = ladder_poison(c, s->next, s->shape.bytes);
-    if (!code) code = ladder_poison(c, s->between, s->shape.bytes);
-    if (!code) code = fill_own(d, &s->shape, s->cur, c->stream);
+    c->work = (1 + s->levels) * (double)s->steps * (double)c->size * (double)dtype_bytes(c->type);
+    c->flops = (double)s->steps * (2 * (stencil_weights(STENCIL_STAR, s->op.radius) + s->op.has_prev) - 1) * (double)c->size;
+    int code = 0;
+    for (int level = 0; level < s->levels && !code; level++) {
+        void **const field[] = { &s->cur[level], &s->next[level], &s->between[level] };
+        for (int i = 0; i < 3 && !code; i++) {
+            code = d->alloc(d, DEVICE_MEMORY_DEVICE, s->shape.bytes, field[i]);
+            if (!code) code = ladder_poison(c, *field[i], s->shape.bytes);
+        }
+        if (!code) code = fill_own(d, &s->shape, s->cur[level], level, c->stream);
+    }
     return code ? code : d->stencil_bind(d, &s->op);
 }
 
@@ -71,24 +75,28 @@ void ladder_fused_destroy(ladder_case *c)
 {
     ladder_fused *s = c->state;
     if (!s) return;
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->cur);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->next);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->between);
+    for (int level = 0; level < s->levels; level++) {
+        void *const field[] = { s->cur[level], s->next[level], s->between[level] };
+        for (int i = 0; i < 3; i++) (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, field[i]);
+    }
     free(s);
     c->state = NULL;
 }
 
-/* The field that sweep number `left` before the last writes: next is the last one's. */
-static void *target(const ladder_fused *s, int left) { return left % 2 == 0 ? s->next : s->between; }
+/* The fields that sweep number `left` before the last writes: next is the last one's. */
+static void *const *target(const ladder_fused *s, int left) { return left % 2 == 0 ? s->next : s->between; }
 
 int ladder_fused_singly(ladder_case *c)
 {
     const ladder_fused *s = c->state;
     const box own = field_own(&s->shape);
-    void *from = s->cur;
-    for (int left = s->steps - 1, code; left >= 0; from = target(s, left--)) {
+    void *from = s->cur[0], *before = s->levels == 2 ? s->cur[1] : NULL;
+    for (int left = s->steps - 1, code; left >= 0; left--) {
+        void *const to = target(s, left)[0]; /* from the third step on it is `before` itself */
         if ((code = ladder_fused_fill(c, from, s->op.radius)) != 0) return code;
-        if ((code = c->d->stencil_sweep(c->d, &s->shape, target(s, left), from, NULL, &own, 1, c->stream)) != 0) return code;
+        if ((code = c->d->stencil_sweep(c->d, &s->shape, to, from, before, &own, 1, c->stream)) != 0) return code;
+        if (s->levels == 2) before = from;
+        from = to;
     }
     return 0;
 }
@@ -97,8 +105,9 @@ int ladder_fused_production(ladder_case *c)
 {
     const ladder_fused *s = c->state;
     const field_shape *f = &s->shape;
-    void *from = s->cur;
-    int sweeps = 0, code = ladder_fused_fill(c, from, s->steps * s->op.radius);
+    void *const *from = s->cur;
+    int sweeps = 0, code = 0;
+    for (int level = 0; level < s->levels && !code; level++) code = ladder_fused_fill(c, from[level], s->steps * s->op.radius);
     for (int left = s->steps; left > 0; left -= c->d->fused_steps(c->d, left)) sweeps++;
     for (int left = s->steps; left > 0 && !code;) {
         const int steps = c->d->fused_steps(c->d, left);
@@ -106,13 +115,14 @@ int ladder_fused_production(ladder_case *c)
         sweeps--;
         const int64_t reach = (int64_t)left * s->op.radius; /* ghosts that the sweeps to come read */
         const box cells = box_make(-reach, f->nx + reach, -reach, f->ny + reach);
-        code = c->d->fused_sweep(c->d, f, target(s, sweeps), NULL, from, NULL, cells, steps, &s->sides, NULL, c->stream);
-        from = target(s, sweeps);
+        void *const *to = target(s, sweeps);
+        code = c->d->fused_sweep(c->d, f, to[0], to[1], from[0], from[1], cells, steps, &s->sides, NULL, c->stream);
+        from = to;
     }
     return code;
 }
 
-/* The own cells of `next` against as many single sweeps of the host device. */
+/* The own cells of `next` against as many single sweeps of the host device. b is the level before a. */
 int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
 {
     const ladder_fused *s = c->state;
@@ -128,14 +138,15 @@ int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
     } else {
         const box own = field_own(&f);
         (void)host->stencil_bind(host, &s->op);
-        (void)fill_own(host, &f, a, NULL);
+        (void)fill_own(host, &f, a, 0, NULL);
+        if (s->levels == 2) (void)fill_own(host, &f, b, 1, NULL);
         for (int i = 0; i < s->steps; i++) {
             (void)fill_ghosts(host, &f, &s->sides, a, s->op.radius, NULL);
-            (void)host->stencil_sweep(host, &f, b, a, NULL, &own, 1, NULL);
+            (void)host->stencil_sweep(host, &f, b, a, s->levels == 2 ? b : NULL, &own, 1, NULL);
             void *const swap = a;
             a = b, b = swap;
         }
-        code = c->d->copy(c->d, seen, s->next, f.bytes, c->stream);
+        code = c->d->copy(c->d, seen, s->next[0], f.bytes, c->stream);
         if (!code) code = c->d->stream_sync(c->d, c->stream);
         ladder_right(v);
         for (int64_t y = 0; y < f.ny && v->right && !code; y++)
@@ -155,7 +166,7 @@ static const int64_t host_steps[] = { 1, 2, 4, 12, 8 };
 #define SWEPT                                                                                                          \
     .prepare = ladder_fused_prepare, .verify = ladder_fused_verify, .destroy = ladder_fused_destroy, .unit = LADDER_BYTES, \
     .ceiling = "copy", .sweep = LADDER_FUSED_STEPS, .sweep_count = sizeof host_steps / sizeof host_steps[0],           \
-    .sweep_values = host_steps
+    .sweep_values = host_steps, .ignores = 1u << LADDER_FUSED_COLUMNS
 
 static const ladder_rung rungs[] = {
     { .name = "singly", .why = "one pass over memory a step", .enqueue = ladder_fused_singly, SWEPT },
@@ -167,6 +178,8 @@ static const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {
     { "ny", 4096, LADDER_FUSED_RADIUS_MAX, 1000000, "and along y" },
     { "radius", 1, 1, LADDER_FUSED_RADIUS_MAX, "of the star" },
     { "steps", 8, 1, LADDER_FUSED_STEPS_MAX, "time steps of a repetition" },
+    { "levels", 1, 1, 2, "time levels that a step reads" },
+    { "columns", 4, 4, 4, "of a lane, on a GPU" },
 };
 
 const ladder_family ladder_fused_host = {

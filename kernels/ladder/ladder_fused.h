@@ -1,6 +1,6 @@
-/* Several time steps, the same on every device: `steps` sweeps of a star of radius 1 over random data in a periodic plane. A
- * repetition starts with the fill of the ghosts, as a program's step does. All rungs give the bits of as many of the host's single
- * sweeps. */
+/* Several time steps, the same on every device: `steps` sweeps of a star over random data in a periodic plane, of one time level or,
+ * as waves want it, of two. A repetition starts with the fill of the ghosts, as a program's step does. All rungs give the bits of as
+ * many of the host's single sweeps. */
 #ifndef LADDER_FUSED_H
 #define LADDER_FUSED_H
 
@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-enum { LADDER_FUSED_NX, LADDER_FUSED_NY, LADDER_FUSED_RADIUS, LADDER_FUSED_STEPS, LADDER_FUSED_PARAMETERS };
+enum { LADDER_FUSED_NX, LADDER_FUSED_NY, LADDER_FUSED_RADIUS, LADDER_FUSED_STEPS, LADDER_FUSED_LEVELS, LADDER_FUSED_COLUMNS,
+       LADDER_FUSED_PARAMETERS };
 enum { LADDER_FUSED_STEPS_MAX = 12, LADDER_FUSED_RADIUS_MAX = 4 };
 
 typedef struct ladder_fused {
@@ -18,14 +19,15 @@ typedef struct ladder_fused {
     stencil op;
     boundary sides;
     int steps;
-    void *cur, *next, *between; /* cur stays as it is, but for its ghosts */
+    int levels;        /* that a step reads */
+    void *cur[2], *next[2], *between[2]; /* by level, the latest first; cur stays as it is, but for its ghosts */
 } ladder_fused;
 
-/* work: a read and a write of every cell for every step, as single sweeps move: fusing passes that ceiling */
+/* work: what single sweeps move, every level that a step reads and the one that it writes: fusing passes that ceiling */
 int ladder_fused_prepare(ladder_case *c);
 int ladder_fused_verify(ladder_case *c, ladder_verdict *v);
 void ladder_fused_destroy(ladder_case *c);
-/* Fills cur's ghosts, `depth` deep. */
+/* Fills a field's ghosts, `depth` deep. */
 int ladder_fused_fill(ladder_case *c, void *field, int depth);
 /* enqueue: one sweep after the other; the device's own fused sweeps */
 int ladder_fused_singly(ladder_case *c);
