@@ -146,44 +146,45 @@ static bool read_run(const json_t *o, predict_run *run)
     return true;
 }
 
-static bool read_file(reading *in, const char *path, char *why, size_t why_bytes)
+static void add_run(reading *in, const json_t *o, const char *name, int number)
 {
     predict_records *r = in->r;
+    r->run = realloc(r->run, (size_t)(r->runs + 1) * sizeof *r->run);
+    if (!r->run) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+    predict_run *run = &r->run[r->runs];
+    if (!read_run(o, run)) {
+        r->left_out++;
+        return;
+    }
+    const double file_bytes_per_s = number_of(json_object_get(o, "checkpoint"), "raw_bytes_per_s");
+    if (file_bytes_per_s > 0) r->machine.file_bytes_per_s = fmax(file_bytes_per_s, fmax(0, r->machine.file_bytes_per_s));
+    run->line = number;
+    snprintf(run->file, sizeof run->file, "%s", name);
+    in->any_cuda |= run->cuda;
+    r->runs++;
+}
+
+static void read_line(reading *in, const char *line, const char *name, int number)
+{
+    json_t *o = json_loads(line, 0, NULL);
+    const bool blank = strspn(line, " \t\r\n") == strlen(line);
+    if (json_object_get(o, "rung")) in->r->rungs += read_rung(in, o);
+    else if (json_object_get(o, "step_s")) add_run(in, o, name, number);
+    else in->r->damaged += !blank;
+    json_decref(o);
+}
+
+static bool read_file(reading *in, const char *path, char *why, size_t why_bytes)
+{
     const char *slash = strrchr(path, '/');
     char *line = NULL;
     size_t bytes = 0;
-    int number = 0;
     FILE *f = fopen(path, "r");
     if (!f) {
         snprintf(why, why_bytes, "%.700s cannot be read: %s", path, strerror(errno));
         return false;
     }
-    while (getline(&line, &bytes, f) > 0) {
-        json_t *o = json_loads(line, 0, NULL);
-        number++;
-        if (!json_is_object(o)) {
-            r->damaged += strspn(line, " \t\r\n") != strlen(line);
-        } else if (json_object_get(o, "rung")) {
-            r->rungs += read_rung(in, o);
-        } else if (json_object_get(o, "step_s")) {
-            r->run = realloc(r->run, (size_t)(r->runs + 1) * sizeof *r->run);
-            if (!r->run) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
-            if (read_run(o, &r->run[r->runs])) {
-                predict_run *run = &r->run[r->runs++];
-                const double file_bytes_per_s = number_of(json_object_get(o, "checkpoint"), "raw_bytes_per_s");
-                run->line = number;
-                snprintf(run->file, sizeof run->file, "%s", slash ? slash + 1 : path);
-                in->any_cuda |= run->cuda;
-                if (file_bytes_per_s > 0)
-                    r->machine.file_bytes_per_s = fmax(file_bytes_per_s, fmax(0, r->machine.file_bytes_per_s));
-            } else {
-                r->left_out++;
-            }
-        } else {
-            r->damaged++;
-        }
-        json_decref(o);
-    }
+    for (int number = 1; getline(&line, &bytes, f) > 0; number++) read_line(in, line, slash ? slash + 1 : path, number);
     free(line);
     fclose(f);
     return true;
