@@ -2,14 +2,13 @@
 
 enum { SWEEPS_LEAST = 4, REACHES_LEAST = 32 };
 
-bool fuse_rule_long_enough(const config *c, int steps)
+static bool none_or_rare(int64_t every, int64_t least) { return every == 0 || every >= least; }
+
+bool fuse_rule_long_enough(const config *c, int steps, bool sweeps_take_norms)
 {
     const int64_t least = (int64_t)steps * SWEEPS_LEAST;
-    const int64_t every[] = { c->time.norm_every, c->checkpoint.every, c->output.every };
-    if (c->time.steps < least) return false;
-    for (size_t i = 0; i < sizeof every / sizeof *every; i++)
-        if (every[i] > 0 && every[i] < least) return false;
-    return true;
+    return c->time.steps >= least && none_or_rare(c->checkpoint.every, least) && none_or_rare(c->output.every, least) &&
+           none_or_rare(c->time.norm_every, sweeps_take_norms ? steps : least);
 }
 
 bool fuse_rule_wide_enough(const config *c, int steps, int64_t width, int64_t height)

@@ -40,16 +40,17 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
 }
 
 /* May sweeps of so many steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, by the
- * program's rule. */
-static bool may_fuse(const config *c, const predict_case *of, int steps)
+ * program's rule; on a GPU sweeps of stars of radius 1 take norms with them, if of one level (fused_change_steps). */
+static bool may_fuse(const predict_machine *m, const config *c, const predict_case *of, int steps)
 {
     const int64_t width = (int64_t)of->nx / of->ranks_x, height = (int64_t)of->ny / of->ranks_y;
     const int64_t reach = (int64_t)steps * of->radius;
     if (of->kind == CONFIG_TRANSPOSE || of->kind == CONFIG_SWEEP || c->time.norm_every == 1) return false;
     if (c->run.fuse > 1) return (of->ranks_x == 1 || width >= reach) && (of->ranks_y == 1 || height >= reach);
     if (of->ranks_x > 1) return false; /* not modelled */
-    return c->run.tune != CONFIG_TUNE_OFF && fuse_rule_long_enough(c, steps)
-           && fuse_rule_wide_enough(c, steps, width, height);
+    const bool takes_norms = !m->cuda || (of->radius == 1 && of->kind != CONFIG_WAVE && of->kind != CONFIG_ADVECT);
+    return c->run.tune != CONFIG_TUNE_OFF && fuse_rule_long_enough(c, steps, takes_norms) &&
+           fuse_rule_wide_enough(c, steps, width, height);
 }
 
 /* Single steps, and sweeps of as many as were asked for or, where that is left open, of every length that a record tells of. */
@@ -60,7 +61,7 @@ static predict_time shortest(const predict_machine *m, const config *c, predict_
     bool asked = c->run.fuse > 1;
     for (int i = 0; c->run.fuse != 1 && i < (asked ? 1 : m->sweeps); i++) {
         tried.fuse = asked ? c->run.fuse : m->sweep[i].steps;
-        if ((!asked && !predict_sweep_known(m, &tried)) || !may_fuse(c, of, tried.fuse) || !predict_knows(m, &tried)) continue;
+        if ((!asked && !predict_sweep_known(m, &tried)) || !may_fuse(m, c, of, tried.fuse) || !predict_knows(m, &tried)) continue;
         const predict_time time = predict_step(m, &tried);
         if (!asked && time.step_s >= best.step_s) continue;
         best = time;

@@ -32,9 +32,12 @@ static int worth_a_trial(const sim *s)
 {
     const config *c = s->cfg;
     const trial_limits *limits = &limits_of[s->dev->kind];
-    const int fuse = s->dev->fused_steps(s->dev, limits->steps);
     const bool large = c->grid.nx * c->grid.ny / s->top.ranks >= limits->cells_least;
-    return c->run.tune != CONFIG_TUNE_OFF && large && fuse_rule_long_enough(c, fuse) ? fuse : 1;
+    if (c->run.tune == CONFIG_TUNE_OFF || !large) return 1;
+    const int fuse = s->dev->fused_steps(s->dev, limits->steps), most = limits->steps;
+    if (fuse_rule_long_enough(c, fuse, false)) return fuse;
+    const int with_norm = s->dev->fused_change_steps(s->dev, c->time.norm_every < most ? (int)c->time.norm_every : most);
+    return with_norm > 1 && fuse_rule_long_enough(c, with_norm, true) ? with_norm : 1;
 }
 
 bool sim_fuse_has_room(const sim *s)

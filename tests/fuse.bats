@@ -80,6 +80,9 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     expect "what was taken is what was faster" true \
         "$(record '.fuse == (.fuse_trial | if .fused_step_s < .9 * .single_step_s then .steps else 1 end)')"
     expect fingerprint "$reference" "$(fingerprint)"
+    OMP_NUM_THREADS=2 weft_alone d.ini time.norm_every=12
+    expect "steps tried with a norm every 12 steps, which come with the sweeps" 12 "$(record .fuse_trial.steps)"
+    expect fingerprint "$reference" "$(fingerprint)"
 }
 
 @test "USR1 between two sweeps: a checkpoint of that step, and the run goes on from there" {
