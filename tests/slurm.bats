@@ -121,14 +121,15 @@ reaches() { # seconds job states: waits for one of them
     [ -e "checkpoints/$job/step_0000000030.h5" ]
 }
 
-@test "a job whose run fails has failed, with the run's status" {
+@test "a job, here by mpirun, whose run fails has failed, with the run's status" {
     deck d.ini problem.kind=heat problem.alpha=7 grid.nx=61 time.steps=3
-    job=$(sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini)
+    job=$(WEFT_LAUNCHER=mpirun sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini)
     reaches 30 "$job" "COMPLETED FAILED CANCELLED TIMEOUT"
     cat "slurm-$job.out"
     expect state FAILED "$(state_of "$job")"
     expect "exit status" 2:0 "$(scontrol show job "$job" | sed -n 's/.* ExitCode=\([0-9:]*\).*/\1/p')"
     grep -q '^weft: .*problem.alpha' "slurm-$job.out"
+    expect "ranks in the table of bindings" 2 "$(grep -c '^rank [01] .* cpus' "slurm-$job.out")"
 }
 
 @test "a job that was requeued as often as it may, or may not be, is left with status 75 and says how to go on" {

@@ -5,7 +5,7 @@ load helper
 
 pythons() { # module
     local candidate
-    for candidate in /usr/bin/python3 "$(command -v python3)" ${WEFT_PYTHON-}; do
+    for candidate in /usr/bin/python3 "$(command -v python3)" "${WEFT_PYTHON-}"; do
         "$candidate" -c "import $1" 2>/dev/null && realpath -s "$candidate"
     done | sort -u
 }
