@@ -11,7 +11,8 @@
  *             where kernels do (they take the interior's place); of whole steps and of sweeps a fixed cost of having neighbours
  *             at all
  *   turn      the distributed transpose: the bytes that leave a rank at the rate of the all-to-all on as many ranks, or nearly
- *   norm      a fixed cost, with an all-reduce over the hosts; of fused steps also the single step that it wants
+ *   norm      a fixed cost, with an all-reduce over the hosts; of fused steps also what the sweep that makes its level takes longer,
+ *             or, where no sweep can, the single step that it wants
  *
  * Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
  * lanes, columns of whole steps and of sweeps. Costs that no record tells are multiples of a kernel's launch, as they were on
@@ -67,6 +68,7 @@ typedef struct predict_machine {
     double split_s[PREDICT_TRANSPORTS][PREDICT_FEEDS];          /* of a split step */
     double host_s[PREDICT_TRANSPORTS]; /* split steps over kernels: of the thread that enqueues one; 0: not known */
     double norm_s;
+    double norm_cell_s; /* of a cell, where a sweep of several steps takes a norm with it */
     predict_sweep sweep[PREDICT_SWEEPS_MAX]; /* those of several steps that a record tells of */
     int sweeps;
     double sweep_fixed_s[PREDICT_FEEDS]; /* of a sweep of several steps, whatever its size */
@@ -126,6 +128,8 @@ predict_time predict_step(const predict_machine *m, const predict_case *c);
 const predict_sweep *predict_sweep_known(const predict_machine *m, const predict_case *c);
 predict_sweep *predict_sweep_of(predict_machine *m, const predict_case *c);
 bool predict_knows_fused(const predict_machine *m, const predict_case *c);
+/* Do sweeps of several steps take norms with them (fused_change_steps)? */
+bool predict_takes_norms(const predict_machine *m, const predict_case *c);
 double predict_redundant(const predict_case *c); /* cells computed beyond the rank's own, as a part of these */
 /* The cells that a rank would have computed in the time of a sweep, were all its warps always busy (predict_strips.c). */
 double predict_places(const predict_machine *m, const predict_case *c, bool by_memory);

@@ -61,6 +61,11 @@ bool predict_knows_fused(const predict_machine *m, const predict_case *c)
     return predict_sweep_known(m, c) || !isnan(point_s(m, c->type));
 }
 
+bool predict_takes_norms(const predict_machine *m, const predict_case *c)
+{
+    return !m->cuda || (c->radius == 1 && !of_two_levels(c->kind));
+}
+
 /* Of the cells that are computed, those that a neighbour, or the other end, computes too: level by level a stencil's reach less. */
 double predict_redundant(const predict_case *c)
 {

@@ -40,7 +40,7 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
 }
 
 /* May sweeps of so many steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, by the
- * program's rule; on a GPU sweeps of stars of radius 1 take norms with them, if of one level (fused_change_steps). */
+ * program's rule. */
 static bool may_fuse(const predict_machine *m, const config *c, const predict_case *of, int steps)
 {
     const int64_t width = (int64_t)of->nx / of->ranks_x, height = (int64_t)of->ny / of->ranks_y;
@@ -48,8 +48,7 @@ static bool may_fuse(const predict_machine *m, const config *c, const predict_ca
     if (of->kind == CONFIG_TRANSPOSE || of->kind == CONFIG_SWEEP || c->time.norm_every == 1) return false;
     if (c->run.fuse > 1) return (of->ranks_x == 1 || width >= reach) && (of->ranks_y == 1 || height >= reach);
     if (of->ranks_x > 1) return false; /* not modelled */
-    const bool takes_norms = !m->cuda || (of->radius == 1 && of->kind != CONFIG_WAVE && of->kind != CONFIG_ADVECT);
-    return c->run.tune != CONFIG_TUNE_OFF && fuse_rule_long_enough(c, steps, takes_norms) &&
+    return c->run.tune != CONFIG_TUNE_OFF && fuse_rule_long_enough(c, steps, predict_takes_norms(m, of)) &&
            fuse_rule_wide_enough(c, steps, width, height);
 }
 

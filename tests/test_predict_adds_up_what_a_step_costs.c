@@ -24,6 +24,7 @@ static predict_machine round_machine(void)
     }
     m.between = (predict_link){ 20e-6, 1e10 };
     m.warps = 0; /* sweeps by their cells alone */
+    m.norm_cell_s = 1e-12;
     return m;
 }
 
@@ -103,7 +104,13 @@ static void sweeps_of_several_steps(void **state)
     assert_true(near(t.memory_s, 1.6e-6) && near(t.arithmetic_s, (sweep_s - 16e-6) / 10) && near(t.launches_s, 0.15e-6));
     assert_true(near(t.exchange_alone_s, 90e-6) && near(t.exchange_s, (90e-6 - sweep_s + 8e-6) / 10));
     assert_string_equal(t.bottleneck, "exchange");
-    c.norm_every = 10; /* one single step more in ten, and a norm */
+    c.norm_every = 10; /* the sweep takes it with it: 1 us, and 2.5 */
+    assert_true(near(predict_step(&m, &c).step_s, t.step_s + 0.35e-6));
+    c.radius = 2; /* no such sweep does: one single step more in ten, and a norm */
+    c.norm_every = 0;
+    predict_sweep_of(&m, &c)->cell_s = 200e-12;
+    t = predict_step(&m, &c);
+    c.norm_every = 10;
     predict_case single = c;
     single.fuse = 1;
     single.norm_every = 0;
