@@ -11,8 +11,8 @@
  *             where kernels do (they take the interior's place); of whole steps and of sweeps a fixed cost of having neighbours
  *             at all
  *   turn      the distributed transpose: the bytes that leave a rank at the rate of the all-to-all on as many ranks, or nearly
- *   norm      a fixed cost, with an all-reduce over the hosts; of fused steps also what the sweep that makes its level takes longer,
- *             or, where no sweep can, the single step that it wants
+ *   norm      a fixed cost, with an all-reduce over the hosts; of fused steps also what the sweep that makes its level takes
+ *             longer, or, where no sweep can, the single step that it wants
  *
  * Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
  * lanes, columns of whole steps and of sweeps. Costs that no record tells are multiples of a kernel's launch, as they were on
