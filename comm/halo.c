@@ -40,6 +40,7 @@ static const struct {
     [HALO_AWARE] = { "aware", transport_aware_create },
     [HALO_MAPPED] = { "mapped", transport_mapped_create },
     [HALO_PEER] = { "peer", transport_peer_create },
+    [HALO_COPY] = { "copy", transport_copy_create },
     [HALO_NCCL] = { "nccl", transport_nccl_create },
 };
 
@@ -201,9 +202,16 @@ void halo_destroy(halo **h)
     *h = NULL;
 }
 
+void halo_know(halo *h, void *field)
+{
+    for (int i = 0; i < h->transports; i++)
+        if (h->transport[i]->know) h->transport[i]->know(h->transport[i], field); /* also where it has no links: it is collective */
+}
+
 void halo_begin(halo *h, void *field, device_stream *s)
 {
     break_halo(h);
+    halo_know(h, field);
     for (int i = 0; i < h->transports; i++)
         if (h->transport[i]->links > 0) h->transport[i]->begin(h->transport[i], field, s);
 }

@@ -21,12 +21,14 @@
 #include "decomp.h"
 #include "device.h"
 
-/* How cells travel. Every begin and end goes through the transports in this order, so those whose sends wait for the host come first. */
+/* How cells travel. Every begin and end goes through the transports in this order, so those whose sends wait for the host come
+ * first. */
 typedef enum halo_transport {
     HALO_STAGED, /* packed on the device, copied to pinned memory, sent by MPI: works everywhere */
     HALO_AWARE,  /* packed on the device, sent from there by a device-aware MPI */
     HALO_MAPPED, /* packed by the kernel into pinned memory, sent by MPI */
     HALO_PEER,   /* stored into the neighbour's memory: same host, no messages */
+    HALO_COPY,   /* copied there by copy engines: same host, no messages, rows alone */
     HALO_NCCL,   /* packed on the device, sent by NCCL on the stream */
     HALO_TRANSPORTS
 } halo_transport;
@@ -50,6 +52,9 @@ typedef struct halo halo;
 halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, const halo_choice *choice,
                   MPI_Comm comm);
 void halo_destroy(halo **h);
+/* What halo_begin does once for a field that it has not seen, for begins that are captured in a graph. Collective, as is the first
+ * halo_begin of a field over HALO_COPY, which keeps fields mapped by the neighbours: they must not be freed before the halo is. */
+void halo_know(halo *h, void *field);
 void halo_begin(halo *h, void *field, device_stream *s);
 void halo_progress(halo *h);
 void halo_end(halo *h);

@@ -115,7 +115,7 @@ static long count_wrong(const route *r, const decomp *dec, const field_shape *f,
     return wrong;
 }
 
-/* The wrong ghosts of this rank. */
+/* The wrong ghosts of this rank. Ends the halo. */
 static long exchange_known(const route *r, halo *h, const decomp *dec, const field_shape *f, route_kind kind)
 {
     device *d = r->d;
@@ -138,8 +138,9 @@ static long exchange_known(const route *r, halo *h, const decomp *dec, const fie
         DEVICE_CHECK(d, d->copy(d, mirror, field[level], f->bytes, s));
         DEVICE_CHECK(d, d->stream_sync(d, s));
         wrong += count_wrong(r, dec, f, kind, level, mirror);
-        DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, field[level]));
     }
+    halo_destroy(&h); /* before its fields */
+    for (int level = 0; level < PROBE_LEVELS; level++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, field[level]));
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
     DEVICE_CHECK(d, d->stream_destroy(d, &s));
     return wrong;
@@ -164,7 +165,6 @@ static bool probe(const route *r, halo_transport t, route_kind kind, char *why, 
         return false;
     }
     long wrong = exchange_known(r, h, &small, &f, kind);
-    halo_destroy(&h);
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, r->comm));
     if (wrong) snprintf(why, why_bytes, "in a trial exchange %ld cells arrived wrong", wrong);
     return wrong == 0;

@@ -43,6 +43,7 @@ static inline int64_t transport_span_bytes(const field_shape *f, box b)
 
 typedef struct transport transport;
 struct transport {
+    void (*know)(transport *t, void *field); /* NULL, or called before every begin, on all ranks, with links or without */
     void (*begin)(transport *t, void *field, device_stream *s);
     void (*progress)(transport *t);
     void (*end)(transport *t);
@@ -53,12 +54,12 @@ struct transport {
     device_event *arrived; /* NULL, or: a transport whose end first waits and then unpacks records it in between and clears it */
 };
 
-/* Collective over comm, also for a rank that has no link of this transport (count = 0: only destroyed later). NULL on all ranks, with a part of a
- * sentence in why on all ranks, where it cannot be had; why is left alone otherwise. comm outlives the transport. */
+/* Collective over comm, also for a rank that has no link of this transport (count = 0: only destroyed later). NULL on all ranks,
+ * with a part of a sentence in why on all ranks, where it cannot be had; why is left alone otherwise. comm outlives the transport. */
 typedef transport *transport_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
                                     char *why, size_t why_bytes);
 transport_create transport_staged_create, transport_aware_create, transport_mapped_create, transport_peer_create,
-    transport_nccl_create;
+    transport_copy_create, transport_nccl_create;
 /* staged on the host and aware, where all links are contiguous; never NULL. */
 transport *transport_direct_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm);
 extern const bool transport_nccl_built; /* into this program; whether the library is here shows when it is asked for */

@@ -338,6 +338,10 @@ static const ladder_rung rungs[] = {
     TRANSPORT("aware", HALO_AWARE, "device memory to MPI"),
     TRANSPORT("mapped", HALO_MAPPED, "packed into pinned memory"),
     TRANSPORT("peer", HALO_PEER, "stored into peers' memory"),
+    RUNG("copy_pair", "rows by copy engines, one neighbour", exchange, exchange_enqueue, HALO_COPY * PATTERNS + PAIR, SIZES,
+         sizes),
+    RUNG("copy_ring", "rows by copy engines, two neighbours", exchange, exchange_enqueue, HALO_COPY * PATTERNS + RING, SIZES,
+         sizes),
     TRANSPORT("nccl", HALO_NCCL, "NCCL on the stream"),
 };
 

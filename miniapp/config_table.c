@@ -16,7 +16,7 @@ static const char *const kinds[] = { "heat", "wave", "advect", "laplace", "custo
 static const char *const dtypes[] = { "f32", "f64", NULL };
 static const char *const initials[] = { "mode", "random", "gaussian", "zero", NULL };
 static const char *const devices[] = { "auto", "host", "cuda", NULL };
-static const char *const transports[] = { "auto", "staged", "mapped", "aware", "peer", "nccl", NULL };
+static const char *const transports[] = { "auto", "staged", "mapped", "aware", "peer", "nccl", "copy", NULL };
 static const char *const feeds[] = { "auto", "openmp", "serial", "graph", NULL };
 static const char *const tunes[] = { "off", "on", NULL };
 static const char *const verifies[] = { "full", "sample", "off", NULL };
@@ -66,7 +66,7 @@ const config_row config_table[] = {
 
     { "run.device", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, devices, "where fields live", AT(run.device) },
     { "run.transport", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, transports,
-      "how halos travel; the host device knows staged only", AT(run.transport) },
+      "how halos travel; the host device knows staged only; copy: as peer, by copy engines", AT(run.transport) },
     { "run.feed", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, feeds,
       "who enqueues the steps: a thread a lane, one thread, or a captured graph of many steps", AT(run.feed) },
     { "run.lanes", CONFIG_TYPE_INT, "streams", "0", NULL, 0, 64, NULL, NULL,

@@ -7,7 +7,7 @@
 /* The part of the interior's time behind which kernels that move cells hide; on H200s .15 to .3. */
 static const double beside_kernels = 0.2;
 
-bool predict_by_kernels(config_transport t) { return t == CONFIG_TRANSPORT_PEER || t == CONFIG_TRANSPORT_NCCL; }
+bool predict_by_kernels(config_transport t) { return t >= CONFIG_TRANSPORT_PEER; } /* copy: by engines, which kernels set off */
 
 void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
 {

@@ -77,8 +77,8 @@ static bool choose(const predict_machine *m, const config *c, predict_case *of, 
     predict_case chosen = *of;
     for (int t = PREDICT_TRANSPORTS - 1; t >= CONFIG_TRANSPORT_STAGED; t--) { /* of equals the one that needs the host least */
         const bool any = c->run.transport == CONFIG_TRANSPORT_AUTO;
-        if (any ? t == CONFIG_TRANSPORT_NCCL : (int)c->run.transport != t)
-            continue; /* auto leaves nccl out: it takes .5 s to set up */
+        if (any ? t > CONFIG_TRANSPORT_PEER : (int)c->run.transport != t)
+            continue; /* auto leaves nccl out, which takes .5 s to set up, and copy, which is for large faces */
         predict_case tried = *of;
         tried.transport = (config_transport)t;
         tried.form = predict_form_of(m, of->kind, of->ranks, predict_hosts(of), tried.transport);

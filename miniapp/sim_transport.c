@@ -18,6 +18,7 @@ static halo_transport asked_transport(const config *c)
     case CONFIG_TRANSPORT_MAPPED: return HALO_MAPPED;
     case CONFIG_TRANSPORT_AWARE: return HALO_AWARE;
     case CONFIG_TRANSPORT_PEER: return HALO_PEER;
+    case CONFIG_TRANSPORT_COPY: return HALO_COPY;
     case CONFIG_TRANSPORT_NCCL: return HALO_NCCL;
     }
     return HALO_TRANSPORTS;
@@ -65,6 +66,7 @@ static void try_others(sim *s, halo_transport than, aware_answer *a)
     static const halo_transport order[] = { HALO_PEER, HALO_AWARE, HALO_STAGED, HALO_MAPPED };
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         if (order[i] != than) try_one(s, order[i], a);
+    if (than != HALO_COPY) route_leave_out(&s->route, HALO_COPY, "it is for large faces; run.transport = copy asks for it");
     if (than != HALO_NCCL)
         route_leave_out(&s->route, HALO_NCCL,
                         "its set-up alone takes longer than the trials may; run.transport = nccl asks for it");
@@ -127,7 +129,7 @@ static void choose_redist(sim *s, halo_transport asked, aware_answer *a)
     char why[256] = "redistributions do not go over it";
     int sharers = s->top.ranks_on_device;
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &sharers, 1, MPI_INT, MPI_MAX, s->top.comm));
-    const bool want_peer = asked == HALO_PEER || (asked == HALO_TRANSPORTS && sharers == 1);
+    const bool want_peer = asked == HALO_PEER || asked == HALO_COPY || (asked == HALO_TRANSPORTS && sharers == 1);
     if (asked == HALO_MAPPED) s->redist_transport = HALO_MAPPED;
     else if (want_peer && peer_reaches_all(s, why, sizeof why)) s->redist_transport = HALO_PEER;
     else if (aware_works(s, a)) s->redist_transport = HALO_AWARE;

@@ -26,6 +26,10 @@ train *train_create(step_streams *s, step_pass *p, const step_levels fields[2], 
     if (!t) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     *t = (train){ .s = s, .p = p, .field = { fields[0], fields[1] }, .every_norm = every_norm,
                   .beats = p->whole ? WHOLE_BEATS : 2 };
+    for (int i = 0; i < 2; i++) {
+        halo_know(p->halo, fields[i].u);
+        if (p->prev_halo) halo_know(p->prev_halo, fields[i].prev);
+    }
     return t;
 }
 

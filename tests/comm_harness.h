@@ -119,7 +119,7 @@ static inline void harness_cuda_test(void **state) { harness_on_cuda(harness_eve
 
 static inline int harness_run_every_way(void)
 {
-    static halo_transport t[] = { HALO_STAGED, HALO_AWARE, HALO_MAPPED, HALO_PEER, HALO_NCCL };
+    static halo_transport t[] = { HALO_STAGED, HALO_AWARE, HALO_MAPPED, HALO_PEER, HALO_COPY, HALO_NCCL };
     const struct CMUnitTest tests[] = {
         { "host staged", harness_host_test, NULL, NULL, NULL },
         { "deferred staged", harness_deferred_test, NULL, NULL, &t[0] },
@@ -129,7 +129,8 @@ static inline int harness_run_every_way(void)
         { "cuda aware", harness_cuda_test, NULL, NULL, &t[1] },
         { "cuda mapped", harness_cuda_test, NULL, NULL, &t[2] },
         { "cuda peer", harness_cuda_test, NULL, NULL, &t[3] },
-        { "cuda nccl", harness_cuda_test, NULL, NULL, &t[4] },
+        { "cuda copy", harness_cuda_test, NULL, NULL, &t[4] },
+        { "cuda nccl", harness_cuda_test, NULL, NULL, &t[5] },
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

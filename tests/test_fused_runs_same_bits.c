@@ -84,6 +84,8 @@ static void next_way(config *c)
 {
     static const config_feed feeds[] = { CONFIG_FEED_SERIAL, CONFIG_FEED_OPENMP, CONFIG_FEED_GRAPH };
     static const config_transport transports[] = { CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_STAGED, CONFIG_TRANSPORT_AUTO,
+                                                   CONFIG_TRANSPORT_MAPPED, CONFIG_TRANSPORT_AWARE,
+                                                   CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_STAGED, CONFIG_TRANSPORT_COPY,
                                                    CONFIG_TRANSPORT_MAPPED, CONFIG_TRANSPORT_AWARE };
     static const int fuses[] = { 8, 3, 12, 2, 10, 4, 64 };
     static int turn;
@@ -92,7 +94,7 @@ static void next_way(config *c)
     c->run.fuse = fuses[turn % 7];
     c->run.feed = feeds[turn / 2 % (host ? 2 : 3)];
     c->run.lanes = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2; /* more threads than cores: OpenMP's then do not spin */
-    c->run.transport = host ? CONFIG_TRANSPORT_STAGED : transports[turn % 5];
+    c->run.transport = host ? CONFIG_TRANSPORT_STAGED : transports[turn % 10];
     turn++;
 }
 

@@ -75,7 +75,8 @@ static long exchange(device *d, halo_transport t, const exchange_case *c, const 
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, 2 * LEVELS * f.bytes, (void **)&mirrors));
     const halo_choice choice = choice_for(t, dec);
     halo *h = halo_create(dec, d, &f, c->depth, c->corners, &choice, harness.comm);
-    wrong += halo_refused(h)[0] != '\0'; /* the harness has seen that it can be had */
+    /* The harness has seen that it can be had, copy for rows. */
+    wrong += halo_refused(h)[0] != '\0' && (t != HALO_COPY || dec->ranks_x == 1);
     const size_t field_bytes = d->alloc == deferred_alloc ? f.bytes : halo_field_bytes(d, &f); /* no blocks that MPI maps there */
     for (int i = 0; i < fields; i++) DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, field_bytes, &field[i]));
     for (int l = 0; l < LEVELS; l++) {
@@ -93,13 +94,13 @@ static long exchange(device *d, halo_transport t, const exchange_case *c, const 
         expect(c, dec, &f, true, l, wanted);
         wrong += memcmp(got[l], wanted, f.bytes) != 0;
     }
-    for (int i = 0; i < fields; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, field[i]));
     int neighbours = 0;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
         neighbours += dec->neighbour[k] >= 0 && (c->corners || decomp_dx[k] == 0 || decomp_dy[k] == 0);
     wrong += halo_neighbours(h) != neighbours;
     wrong += (halo_sent_bytes(h) > 0) != (neighbours > 0);
     halo_destroy(&h);
+    for (int i = 0; i < fields; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, field[i]));
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirrors));
     DEVICE_CHECK(d, d->stream_destroy(d, &s));
     free(wanted);

@@ -1,0 +1,144 @@
+/* The transport copy: same host, no messages, as peer; but copy engines write the boundary rows into the neighbours' ghosts, which
+ * this process has mapped, and no kernel touches a cell. For large faces: from kernel to copy engine and back takes 14 us.
+ *
+ * An exchange is a meeting with the neighbours on the device (everybody's ghosts are free), the copies, and a second meeting (all
+ * have arrived). Meetings count on the device and the copies are the same each time a field comes, so that all of it may be
+ * captured in a graph, once the field is known.
+ *
+ * Only for boxes that are one piece of memory at both ends: where rows alone are cut. A field is mapped by its neighbours when it
+ * is first seen, which is host work, and stays so until the end.
+ * Invariant: links are mutual, and all ranks bring their counterparts of the same fields in the same order.
+ * Disadvantage: fields must not be freed before the transport. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agree.h"
+#include "check.h"
+#include "peer.h"
+#include "transport.h"
+
+/* Flags lie on a board, laid out alike everywhere: a line for each direction that a neighbour raises, and the count's. */
+enum { BOARD_BYTES = (DECOMP_NEIGHBOURS + 1) * FIELD_ALIGN_BYTES };
+
+typedef struct known_field {
+    void *mine, *theirs[PACK_PIECES_MAX]; /* [i]: link i's */
+} known_field;
+
+typedef struct transport_copy {
+    transport base;
+    device *d; /* not owned */
+    field_shape shape;
+    transport_link link[PACK_PIECES_MAX];
+    int64_t ghosts_at[PACK_PIECES_MAX]; /* bytes from the start of link i's field to the ghosts that this rank fills */
+    peer *reach;
+    char *board;
+    device_meeting meeting;
+    known_field *known;
+    int knowns;
+} transport_copy;
+
+static const known_field *find(const transport_copy *c, const void *field)
+{
+    for (int i = 0; i < c->knowns; i++)
+        if (c->known[i].mine == field) return &c->known[i];
+    return NULL;
+}
+
+static void copy_know(transport *t, void *field)
+{
+    transport_copy *c = (transport_copy *)t;
+    if (find(c, field)) return;
+    c->known = realloc(c->known, (size_t)(c->knowns + 1) * sizeof *c->known);
+    if (!c->known) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+    known_field *new = &c->known[c->knowns++];
+    *new = (known_field){ .mine = field };
+    peer_share(c->reach, field, new->theirs);
+}
+
+static void copy_begin(transport *t, void *field, device_stream *s)
+{
+    transport_copy *c = (transport_copy *)t;
+    device *d = c->d;
+    const known_field *k = find(c, field);
+    DEVICE_CHECK(d, d->ranks_meet(d, &c->meeting, s));
+    for (int i = 0; i < t->links; i++) {
+        const box send = c->link[i].send;
+        DEVICE_CHECK(d, d->copy(d, (char *)k->theirs[i] + c->ghosts_at[i], field_at(&c->shape, field, send.x0, send.y0),
+                                (size_t)transport_span_bytes(&c->shape, send), s));
+    }
+    DEVICE_CHECK(d, d->ranks_meet(d, &c->meeting, s));
+}
+
+static void copy_progress(transport *t) { (void)t; } /* nothing here needs the host */
+
+static void copy_end(transport *t) { (void)t; }
+
+static void copy_destroy(transport **t)
+{
+    transport_copy *c = (transport_copy *)*t;
+    peer_destroy(&c->reach); /* from here on nobody writes here */
+    if (c->board) DEVICE_CHECK(c->d, c->d->free(c->d, DEVICE_MEMORY_DEVICE, c->board));
+    free(c->known);
+    free(c);
+    *t = NULL;
+}
+
+static void make_board(transport_copy *c)
+{
+    device *d = c->d;
+    device_stream *s;
+    void *boards[PACK_PIECES_MAX];
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, BOARD_BYTES, (void **)&c->board));
+    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    DEVICE_CHECK(d, d->fill_bytes(d, c->board, 0, BOARD_BYTES, s));
+    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    peer_share(c->reach, c->board, boards);
+    c->meeting.ranks = c->base.links;
+    c->meeting.count = (uint64_t *)(c->board + DECOMP_NEIGHBOURS * FIELD_ALIGN_BYTES);
+    for (int i = 0; i < c->base.links; i++) {
+        const int here = c->link[i].direction, there = DECOMP_NEIGHBOURS - 1 - here; /* the link as the neighbour calls it */
+        c->meeting.there[i] = (uint64_t *)((char *)boards[i] + there * FIELD_ALIGN_BYTES);
+        c->meeting.here[i] = (const uint64_t *)(c->board + here * FIELD_ALIGN_BYTES);
+    }
+}
+
+/* Tells every neighbour where in this rank's fields its rows go, and learns where its own rows do. */
+static void exchange_places(transport_copy *c, MPI_Comm comm)
+{
+    MPI_Request request[2 * PACK_PIECES_MAX];
+    int64_t mine[PACK_PIECES_MAX];
+    const int64_t cell_bytes = (int64_t)dtype_bytes(c->shape.type);
+    for (int i = 0; i < c->base.links; i++) {
+        const transport_link *l = &c->link[i];
+        mine[i] = field_index(&c->shape, l->receive.x0, l->receive.y0) * cell_bytes;
+        const int back = DECOMP_NEIGHBOURS - 1 - l->direction; /* this link, as the neighbour calls it */
+        MPI_CHECK(MPI_Irecv(&c->ghosts_at[i], 1, MPI_INT64_T, l->rank, back, comm, &request[2 * i]));
+        MPI_CHECK(MPI_Isend(&mine[i], 1, MPI_INT64_T, l->rank, l->direction, comm, &request[2 * i + 1]));
+    }
+    MPI_CHECK(MPI_Waitall(2 * c->base.links, request, MPI_STATUSES_IGNORE));
+}
+
+transport *transport_copy_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
+                                 char *why, size_t why_bytes)
+{
+    int ranks[PACK_PIECES_MAX] = { 0 };
+    assert(count >= 0 && count <= PACK_PIECES_MAX);
+    if (!transport_all_contiguous(links, count)) snprintf(why, why_bytes, "it copies rows, and columns are cut here");
+    if (!agree_or_say(transport_all_contiguous(links, count), why, why_bytes, comm)) return NULL;
+    for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
+    peer *reach = peer_create(d, ranks, count, comm, why, why_bytes);
+    if (!reach) return NULL;
+    transport_copy *c = calloc(1, sizeof *c);
+    if (!c) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    c->base = (transport){ .know = copy_know, .begin = copy_begin, .progress = copy_progress, .end = copy_end,
+                           .destroy = copy_destroy, .links = count };
+    c->d = d;
+    c->shape = *shape;
+    c->reach = reach;
+    for (int i = 0; i < count; i++) c->link[i] = links[i];
+    make_board(c);
+    exchange_places(c, comm);
+    return &c->base;
+}
