@@ -118,7 +118,8 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     MPI_CHECK(MPI_Comm_dup(comm, &r->comm));
     MPI_CHECK(MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN));
     if (t == HALO_PEER && to->ranks_x * to->ranks_y > 1) {
-        r->peer = redist_peer_create(from, to, d, from_shape, to_shape, r->comm, r->refusal, sizeof r->refusal);
+        r->peer = redist_peer_create(from, to, d, from_shape, to_shape, REDIST_PEER_RINGS_BYTES, r->comm, r->refusal,
+                                     sizeof r->refusal);
         if (r->peer) return r;
     }
     if (t == HALO_PEER) t = HALO_STAGED;

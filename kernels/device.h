@@ -47,24 +47,8 @@ enum { PACK_PIECES_MAX = 8, BOUNDARY_BOXES_MAX = 8 };
 
 /* What a transpose does with its target and source; the flags may be joined. */
 enum { TRANSPOSE_STORE = 0, TRANSPOSE_ADD = 1, TRANSPOSE_INCREMENT_SOURCE = 2 };
-/* A transpose whose source lies in several ranks' memory (links, handles: below). The part of this rank's target whose
- * source is one rank's, and the cells of the own source that another rank reads. Both are cut into the same DEVICE_BANDS
- * bands of rows, so that the owner may increment a band as soon as its reader says that it has read it. All pitches are
- * whole lines (FIELD_ALIGN_BYTES), as fields' are. */
-enum { DEVICE_RANKS_MAX = 32, DEVICE_BANDS = 64 };
-typedef struct device_part {
-    const void *from;         /* first source cell, own or another rank's */
-    void *to;                 /* own */
-    int64_t from_pitch, rows, cols; /* of the source, in cells */
-    uint64_t *read;           /* [DEVICE_BANDS] in the owner's memory, 0 at first; NULL: the source is this rank's own */
-    uint32_t *tiles;          /* [DEVICE_BANDS] own memory, 0 at first: tiles of a band read so far */
-} device_part;
-typedef struct device_lent {
-    void *cells;
-    int64_t rows, cols;
-    int rows_above;           /* cells from the line before the reader's `to` up to it */
-    const uint64_t *read; /* the reader's `read` */
-} device_lent;
+typedef struct turn_call turn_call; /* turn.h */
+enum { DEVICE_RANKS_MAX = 32 };
 /* Where ranks wait for each other; the meetings are counted on the device. */
 typedef struct device_meeting {
     int ranks;
@@ -193,12 +177,9 @@ struct device {
                      int64_t cols, int flags, device_stream *s);
     /* Goes on when every rank's stream has come to its meeting; what they did before it is seen after it. */
     int (*ranks_meet)(device *d, const device_meeting *m, device_stream *s);
-    /* The transpose of all parts, after a meeting: every rank's source must be complete, and its count numbers this call.
-     * With TRANSPOSE_INCREMENT_SOURCE the own part's source and the lent cells are incremented, each after it was read,
-     * so that all ranks have read this rank's source when the work is done; without it, only another meeting tells. */
-    int (*transpose_parts)(device *d, dtype t, const device_part *parts, int count, int64_t to_pitch,
-                           const device_lent *lent, int lent_count, int64_t lent_pitch, const uint64_t *meetings, int flags,
-                           device_stream *s);
+    /* This rank's share of a distributed transpose (turn.h). When it is done, the source has been read, and incremented with
+     * TRANSPOSE_INCREMENT_SOURCE, and the target is complete. All ranks make the same calls; who is ahead waits for the others. */
+    int (*transpose_parts)(device *d, dtype t, const turn_call *call, int flags, device_stream *s);
     int (*value_fill)(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
 
     /* Reductions: *result (one uint64 in device memory) is overwritten.

@@ -39,12 +39,9 @@ static int no_ranks_meet(device *d, const device_meeting *m, device_stream *s)
     return ENOTSUP;
 }
 
-static int no_transpose_parts(device *d, dtype t, const device_part *parts, int count, int64_t to_pitch,
-                              const device_lent *lent, int lent_count, int64_t lent_pitch, const uint64_t *meetings, int flags,
-                              device_stream *s)
+static int no_transpose_parts(device *d, dtype t, const turn_call *call, int flags, device_stream *s)
 {
-    (void)d, (void)t, (void)parts, (void)count, (void)to_pitch, (void)lent, (void)lent_count, (void)lent_pitch;
-    (void)meetings, (void)flags, (void)s;
+    (void)d, (void)t, (void)call, (void)flags, (void)s;
     return ENOTSUP;
 }
 

@@ -81,11 +81,16 @@ template <bool STREAMS, int V, typename T> __device__ __forceinline__ void store
     else __stcg(reinterpret_cast<typename vector16<T>::type *>(p), pack16(u));
 }
 
+struct at_once {
+    __device__ void operator()() const {}
+};
+
 /* The tile whose corner is row r0, column c0 of `from`. matrix: the columns (x) and rows (y) of `from` that are turned. EDGE: the
- * tile may stick out of them. LAST: for loads. */
-template <typename T, way WAY, bool ADD, bool INCREMENT, bool EDGE, bool LAST, typename TILE>
+ * tile may stick out of them. LAST: for loads. may_store: called by all threads when the loads are on their way; no thread stores
+ * into `to` before all have returned from it. */
+template <typename T, way WAY, bool ADD, bool INCREMENT, bool EDGE, bool LAST, typename TILE, typename WAIT = at_once>
 __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch, const box &matrix,
-                                               int64_t r0, int64_t c0, TILE &tile)
+                                               int64_t r0, int64_t c0, TILE &tile, WAIT may_store = {})
 {
     using shape = tile_shape<T, WAY>;
     constexpr int V_IN = shape::V_IN, V = shape::V_OUT, ABOVE = shape::ABOVE, TALL = shape::ROWS + ABOVE;
@@ -114,6 +119,7 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
             for (int v = 0; v < V_IN; v++)
                 if (inside(y + l * DOWN, v)) u[l][v] = in[v];
     __syncwarp(); /* keeps the compiler from waiting for the first loads before it asks for the last */
+    may_store();
     T *changed = corner;
     int64_t down = DOWN * from_pitch;
     if (INCREMENT) asm("" : "+l"(changed), "+l"(down)); /* or the loads' addresses stay in registers all the while */

@@ -1,260 +1,274 @@
-/* The distributed transpose in one kernel: every rank reads its tiles where they are, own memory or another GPU's, turns them in
- * shared memory and writes its own target (transpose_cuda.cuh). So nothing is packed or sent, and adding to the target,
- * which would be slow from afar, is done at home.
+/* The distributed transpose in one kernel (turn.h): a rank's blocks read the tiles of its own source, turn them in shared memory
+ * (transpose_cuda.cuh) and store them across the link, each tile in one piece, into rings at their owners, whose blocks move them
+ * on into the target. Stores, since over a link that is busy both ways stores reach 361 GB/s on two H200s and loads 333; into
+ * rings, since adding to a target from afar is slow, and a tile in one piece is whole lines wherever its part begins.
  *
- * A part may begin anywhere in a row, of the source and of the target, but all its rows begin at the same place of a line, since
- * pitches are whole lines. So a part is widened to the lines before it, on both sides, and its tiles start on lines everywhere: a
- * tile asks the other GPU for whole lines, each once, and the part's first tiles are the ones that are cut.
+ * So a source is read and incremented by its own rank alone, and nobody waits for all others: the kernel ends when its source has
+ * been read and its target is complete.
  *
- * Tiles of all parts alternate, so that every link and the own memory are busy all the time: the links are what bounds it.
- *
- * TRANSPOSE_INCREMENT_SOURCE: the own part's source is incremented by the block that has just read it. What other ranks
- * read (lent cells) is incremented here, band by band, after the reader has raised the band's flag. Blocks come in stages,
- * the same on every rank: stage s has the tiles of band s and, dealt evenly among them so that the links never idle, the
- * lent cells of band s - LAG, which the reader has most likely read by then. Blocks that wait cannot stop each other for good:
- * blocks start in the order of their numbers, so a rank whose lent band c waits has all its tiles of bands <= c done or
- * running, and tiles wait for nothing; so of all ranks' waiting bands the lowest is always read.
- *
- * A band ends where a tile ends; its rows are counted from the line of the target before the part, so that reader and owner cut
- * alike. */
+ * Blocks come in stages: stage s gives chunk s of every part, what stays here included, and takes chunk s - lag of every part, in
+ * turns, so that all links and the own memory are busy all the time. A block that takes waits for its chunk's flag; the lag makes
+ * that rare. A block that gives waits until its place in the ring has been taken. They cannot stop each other for good: blocks
+ * start in the order of their numbers, taking in stage s waits for giving in stage s - lag, and giving in stage s for taking in
+ * stage s - places + lag or in an earlier call, which are earlier stages; so of all ranks' unfinished stages the earliest always
+ * ends. */
 #include "device_cuda.h"
 #include "flag_cuda.cuh"
 #include "transpose_cuda.cuh"
+#include "turn.h"
 
 namespace {
 
-enum {
-    BAND_ROWS = 128, /* as many as the tallest tile has */
-    LAG = 4,
-    STAGES = DEVICE_BANDS + LAG,
-    STAGES_UP = 128, /* a power of two from STAGES on */
-    UNITS_A_THREAD = 8,
-};
-static_assert((int)STAGES <= (int)STAGES_UP, "all stages are found");
+enum { WORKS_MAX = 2 * TURN_RANKS_MAX };
 
-/* One stage: every period-th block is one of its `lents` blocks for lent cells, all others are tiles. */
-struct stage {
-    unsigned first, lents, period;
+/* What a block does: give to, or take from, a pair, or turn what stays here. */
+enum { OWN = -1 };
+struct work {
+    int8_t pair;
+    bool gives;
 };
 
-/* All blocks of the launch; stages[STAGES].first is their number. */
 struct plan {
-    device_part part[DEVICE_RANKS_MAX];
-    device_lent lent[DEVICE_RANKS_MAX];
-    int64_t to_pitch, lent_pitch;
-    const uint64_t *meetings;
-    unsigned parts, lents;
-    stage stages[STAGES + 1];
+    turn_call call;
+    unsigned gives, takes; /* works of a stage */
+    unsigned stages, lag;  /* stages that give; those that take come lag later */
+    work both[WORKS_MAX], give[TURN_RANKS_MAX], take[TURN_RANKS_MAX];
 };
 static_assert(sizeof(plan) <= 4000, "kernel arguments");
 
-/* Cells from the line before p up to p. */
-template <typename T> __host__ __device__ __forceinline__ int cells_before(const void *p)
+/* What this block does: its work, the chunk of it and the tile in the chunk. */
+struct job {
+    work what;
+    unsigned chunk, tile;
+};
+
+__device__ __forceinline__ job job_of(const plan &p, unsigned block, unsigned chunk_tiles)
 {
-    return (int)((uintptr_t)p % FIELD_ALIGN_BYTES / sizeof(T));
+    const unsigned alone = p.lag * p.gives * chunk_tiles, works = p.gives + p.takes;
+    const unsigned together = (p.stages - p.lag) * works * chunk_tiles;
+    const auto split = [&](const work *list, unsigned count, unsigned first_stage, unsigned n) {
+        const unsigned stage = n / (count * chunk_tiles), i = n % (count * chunk_tiles);
+        return job{ list[i % count], first_stage + stage, i / count };
+    };
+    if (block < alone) return split(p.give, p.gives, 0, block);
+    job j = block < alone + together ? split(p.both, works, p.lag, block - alone)
+                                     : split(p.take, p.takes, p.stages, block - alone - together);
+    if (!j.what.gives) j.chunk -= p.lag;
+    return j;
 }
 
-/* Rows [from, to) of a band of a part's rows, `above` of which were added. */
-struct span {
-    int64_t from, to;
-};
-__host__ __device__ __forceinline__ span band_rows(int64_t rows, int above, int band)
+template <typename T> __device__ __forceinline__ turn_corner corner_of(const turn_part &p, const job &j)
 {
-    const int64_t units = (rows + above + BAND_ROWS - 1) / BAND_ROWS;
-    const int64_t from = units * band / DEVICE_BANDS * BAND_ROWS - above,
-                  to = units * (band + 1) / DEVICE_BANDS * BAND_ROWS - above;
-    return { from, to < rows ? to : rows };
+    return turn_tile_corner(&p, sizeof(T), (int64_t)j.chunk * turn_chunk_tiles(sizeof(T)) + j.tile);
 }
 
-/* Tiles of a part's band: how many one below the other, and side by side. The first is at first_row, and at first_col <= 0. */
-struct tiles {
-    int64_t first_row;
-    int first_col;
-    unsigned down, across;
-};
-template <typename T> __host__ __device__ __forceinline__ tiles tiles_of(const device_part &p, int band)
+template <typename T> __device__ __forceinline__ bool is_inside(const turn_part &p, turn_corner c)
 {
     using shape = tile_shape<T, ALIGNED>;
-    static_assert(BAND_ROWS % shape::ROWS == 0, "tiles end where bands end");
-    const span r = band_rows(p.rows, cells_before<T>(p.to), band);
-    const int left = cells_before<T>(p.from);
-    return { r.from, -left, (unsigned)((r.to - r.from + shape::ROWS - 1) / shape::ROWS),
-             (unsigned)((p.cols + left + shape::COLS - 1) / shape::COLS) };
+    return c.row >= 0 && c.col >= 0 && c.row + shape::ROWS <= p.rows && c.col + shape::COLS <= p.cols;
 }
 
-/* Lent cells as 16-byte vectors, the first and last of a row perhaps in part. */
-template <typename T> struct lent_rows {
-    span rows;
-    int before;    /* cells of a row's first vector that are not lent */
-    int64_t width; /* vectors in a row */
+/* Turns the tile to where row c.row of the source is column 0 and column c.col is row 0. */
+template <typename T, bool ADD, bool INCREMENT, typename TILE, typename WAIT>
+__device__ __forceinline__ void turn(T *to, int64_t to_pitch, T *from, int64_t from_pitch, const turn_part &p, turn_corner c,
+                                     TILE &tile, WAIT may_store)
+{
+    const box part = { 0, p.cols, 0, p.rows };
+    T *const target = to - c.col * to_pitch - c.row;
+    if (is_inside<T>(p, c))
+        transpose_tile<T, ALIGNED, ADD, INCREMENT, false, false>(target, to_pitch, from, from_pitch, part, c.row, c.col, tile,
+                                                                 may_store);
+    else
+        transpose_tile<T, ALIGNED, ADD, INCREMENT, true, false>(target, to_pitch, from, from_pitch, part, c.row, c.col, tile,
+                                                                may_store);
+}
+
+/* A chunk's number, and where it stands in the ring. */
+struct place {
+    uint64_t number;
+    int at;
 };
-template <typename T> __host__ __device__ __forceinline__ lent_rows<T> lent_rows_of(const device_lent &l, int band)
+template <typename T> __device__ __forceinline__ place place_of(const turn_call &c, const turn_part &p, unsigned chunk)
 {
-    span r = band_rows(l.rows, l.rows_above, band);
-    if (r.from < 0) r.from = 0;
-    if (r.to < r.from) r.to = r.from;
-    const int before = (int)((uintptr_t)l.cells % 16 / sizeof(T));
-    return { r, before, (before + l.cols + vector_cells<T> - 1) / vector_cells<T> };
-}
-template <typename T> __host__ __device__ __forceinline__ int64_t lent_units(const device_lent &l, int band)
-{
-    const lent_rows<T> in = lent_rows_of<T>(l, band);
-    return (in.rows.to - in.rows.from) * in.width;
+    const uint64_t number = c.number * (uint64_t)turn_chunks(&p, sizeof(T)) + chunk;
+    return { number, (int)(number % (unsigned)c.shape.places) };
 }
 
-__device__ __forceinline__ float4 plus_one(float4 v) { return make_float4(v.x + 1, v.y + 1, v.z + 1, v.w + 1); }
-__device__ __forceinline__ double2 plus_one(double2 v) { return make_double2(v.x + 1, v.y + 1); }
-
-/* One thread's vectors of a band of lent cells: every THREADS-th from number `first` on, UNITS_A_THREAD of them. */
-template <typename T, int THREADS>
-__device__ __forceinline__ void increment(const device_lent &l, int64_t pitch, const lent_rows<T> &in, int64_t first)
+/* Of a chunk's blocks the last one raises the flag: everything that they did is seen by who sees it. One thread of each block. */
+template <typename T> __device__ __forceinline__ void count_block(char *counts, char *flags, place q)
 {
+    uint32_t *const count = (uint32_t *)counts + q.at;
+    flag_fence();
+    if (atomicAdd(count, 1u) + 1 < turn_chunk_tiles(sizeof(T))) return;
+    *count = 0;
+    flag_fence();
+    flag_set((uint64_t *)flags + q.at, q.number + 1);
+}
+
+template <typename T, bool INCREMENT, typename TILE>
+__device__ __forceinline__ void give(const turn_call &c, const turn_pair &p, const job &j, TILE &tile)
+{
+    using shape = tile_shape<T, ALIGNED>;
+    const int me = c.shape.me;
+    const place q = place_of<T>(c, p.out, j.chunk);
+    const turn_corner at = corner_of<T>(p.out, j);
+    const auto wait = [&] {
+        const uint64_t *const free = (const uint64_t *)((char *)c.board + turn_free_at(&c.shape, me, p.other)) + q.at;
+        if (threadIdx.x == 0 && q.number >= (unsigned)c.shape.places)
+            while (flag_acquire(free) + (unsigned)c.shape.places <= q.number) {}
+    };
+    T *const ring = (T *)((char *)p.board + turn_ring_at(&c.shape, p.other, me) + q.at * TURN_CHUNK_BYTES);
+    T *const there = ring + j.tile * (shape::ROWS * shape::COLS);
+    if (at.row < p.out.rows) turn<T, false, INCREMENT>(there, shape::ROWS, (T *)p.from, c.from_pitch, p.out, at, tile, wait);
+    else wait();
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    char *const given = (char *)c.board + turn_given_at(&c.shape, me, p.other);
+    count_block<T>(given, (char *)p.board + turn_full_at(&c.shape, p.other, me), q);
+}
+
+/* A turned tile from the ring into the target. EDGE: it may stick out of the part. is_there: all threads return from it when the
+ * tile is. */
+template <typename T, bool ADD, bool EDGE, typename WAIT>
+__device__ __forceinline__ void put_tile(T *to, int64_t to_pitch, const T *ring, const turn_part &p, turn_corner c, WAIT is_there)
+{
+    using shape = tile_shape<T, ALIGNED>;
     using vector = typename vector16<T>::type;
-    constexpr int V = vector_cells<T>, UNROLL = 1024 / THREADS; /* in flight: more would not fit the registers */
-    T *const row0 = (T *)l.cells + in.rows.from * pitch - in.before;
-    const unsigned rows = (unsigned)(in.rows.to - in.rows.from), width = (unsigned)in.width, end = (unsigned)(in.before + l.cols);
-    unsigned y = (unsigned)(first / width), x = (unsigned)(first - (int64_t)y * width);
-#pragma unroll 1
-    for (int n = 0; n < UNITS_A_THREAD; n += UNROLL) {
-        vector u[UNROLL];
-        vector *at[UNROLL]; /* NULL: nothing more to do */
+    constexpr int V = vector_cells<T>, OUT = shape::ROWS / V, ALL = OUT * shape::COLS / shape::THREADS, UNROLL = ALL < 4 ? ALL : 4;
+    const int low_y = EDGE ? (int)max(-c.row, (int64_t)0) : 0, high_y = EDGE ? (int)min(p.rows - c.row, (int64_t)shape::ROWS) : 0;
+    const int low_x = EDGE ? (int)max(-c.col, (int64_t)0) : 0, high_x = EDGE ? (int)min(p.cols - c.col, (int64_t)shape::COLS) : 0;
+    T *const corner = to + c.col * to_pitch + c.row;
 #pragma unroll
-        for (int k = 0; k < UNROLL; k++) {
-            T *const cells = row0 + y * pitch + (int64_t)x * V;
-            at[k] = y < rows ? (vector *)cells : nullptr;
-            if (at[k] && ((x == 0 && in.before > 0) || (x + 1) * V > end)) { /* a vector that is lent in part */
-                for (unsigned v = 0; v < V; v++)
-                    if (x * V + v >= in.before && x * V + v < end) cells[v] = cells[v] + (T)1;
-                at[k] = nullptr;
-            }
-            if (at[k]) u[k] = *at[k];
-            for (x += THREADS; x >= width; x -= width) y++;
-        }
+    for (int n = 0; n < ALL; n += UNROLL) {
+        T u[UNROLL][V], before[UNROLL][V];
+        const auto column = [&](int k) { return ((int)threadIdx.x + (n + k) * shape::THREADS) / OUT; };
+        const auto row = [&](int k) { return ((int)threadIdx.x + (n + k) * shape::THREADS) % OUT * V; };
+        const auto whole = [&](int k) {
+            return !EDGE || (column(k) >= low_x && column(k) < high_x && row(k) >= low_y && row(k) + V <= high_y);
+        };
 #pragma unroll
         for (int k = 0; k < UNROLL; k++)
-            if (at[k]) *at[k] = plus_one(u[k]);
+            if (ADD && whole(k))
+                unpack16(*reinterpret_cast<const vector *>(corner + column(k) * to_pitch + row(k)), before[k]);
+        if (n == 0) is_there();
+#pragma unroll
+        for (int k = 0; k < UNROLL; k++)
+            unpack16(__ldcg(reinterpret_cast<const vector *>(ring + column(k) * shape::ROWS + row(k))), u[k]);
+#pragma unroll
+        for (int k = 0; k < UNROLL; k++) {
+            T *const out = corner + column(k) * to_pitch + row(k);
+            if (whole(k)) {
+#pragma unroll
+                for (int v = 0; ADD && v < V; v++) u[k][v] = before[k][v] + u[k][v];
+                __stcg(reinterpret_cast<vector *>(out), pack16(u[k]));
+            } else if (column(k) >= low_x && column(k) < high_x) {
+#pragma unroll
+                for (int v = 0; v < V; v++)
+                    if (row(k) + v >= low_y && row(k) + v < high_y) out[v] = ADD ? out[v] + u[k][v] : u[k][v];
+            }
+        }
     }
 }
 
-template <typename T, int THREADS>
-__device__ __forceinline__ void increment_lent(const device_lent &l, int64_t pitch, int band, int64_t block, uint64_t meeting)
+template <typename T, bool ADD> __device__ __forceinline__ void take(const turn_call &c, const turn_pair &p, const job &j)
 {
-    const int64_t first = block * THREADS * UNITS_A_THREAD;
-    if (first >= lent_units<T>(l, band)) return;
-    if (threadIdx.x == 0)
-        while (flag_acquire(l.read + band) < meeting) {}
+    using shape = tile_shape<T, ALIGNED>;
+    const int me = c.shape.me;
+    const place q = place_of<T>(c, p.in, j.chunk);
+    const turn_corner at = corner_of<T>(p.in, j);
+    const auto wait = [&] {
+        const uint64_t *const full = (const uint64_t *)((char *)c.board + turn_full_at(&c.shape, me, p.other)) + q.at;
+        if (threadIdx.x == 0)
+            while (flag_acquire(full) <= q.number) {}
+        __syncthreads();
+    };
+    const T *const ring = (const T *)((char *)c.board + turn_ring_at(&c.shape, me, p.other) + q.at * TURN_CHUNK_BYTES) +
+                          j.tile * (shape::ROWS * shape::COLS);
+    if (is_inside<T>(p.in, at)) put_tile<T, ADD, false>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
+    else if (at.row < p.in.rows) put_tile<T, ADD, true>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
+    else wait();
     __syncthreads();
-    increment<T, THREADS>(l, pitch, lent_rows_of<T>(l, band), first + threadIdx.x);
+    if (threadIdx.x != 0) return;
+    char *const taken = (char *)c.board + turn_taken_at(&c.shape, me, p.other);
+    count_block<T>(taken, (char *)p.board + turn_free_at(&c.shape, p.other, me), q);
 }
 
-/* All threads of the block have read their cells of the tile. The last tile of the band raises the owner's flag. */
-__device__ __forceinline__ void tile_read(const device_part &p, int band, unsigned tiles, uint64_t meeting)
-{
-    __threadfence();
-    if (atomicAdd(&p.tiles[band], 1u) + 1 < tiles) return;
-    p.tiles[band] = 0;
-    __threadfence();
-    flag_release(p.read + band, meeting);
-}
-
-/* Registers are capped for so many blocks on an SM: loads over a link take microseconds, and only many of them in flight fill
- * it (2 H200s, 16384 x 16384 f64, adding and incrementing: 2 blocks of 512 threads 1728 us, 3 blocks 1629 us). */
+/* Registers are capped for so many blocks on an SM. */
 template <typename T> constexpr int BLOCKS = sizeof(T) == 4 ? 4 : 3; /* of 256 and 512 threads */
 
 template <typename T, bool ADD, bool INCREMENT>
-__global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T>) parts_kernel(const __grid_constant__ plan all)
+__global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T>) turn_kernel(const __grid_constant__ plan p)
 {
     using shape = tile_shape<T, ALIGNED>;
+    static_assert(shape::ROWS * sizeof(T) == TURN_TILE_BYTES_DOWN, "turn.h's tile");
+    static_assert(shape::COLS * sizeof(T) == TURN_TILE_BYTES_ACROSS, "turn.h's tile");
     __shared__ T tile[shape::ROWS][shape::COLS + 1];
-    int s = 0; /* the last stage that starts at or before this block */
-    for (int step = STAGES_UP / 2; step > 0; step /= 2)
-        if (s + step < STAGES && blockIdx.x >= all.stages[s + step].first) s += step;
-    const stage at = all.stages[s];
-    const unsigned i = blockIdx.x - at.first, turn = i / at.period;
-    if (INCREMENT && turn < at.lents && i - turn * at.period == at.period - 1) {
-        increment_lent<T, shape::THREADS>(all.lent[turn % all.lents], all.lent_pitch, s - LAG, turn / all.lents, *all.meetings);
+    const turn_call &c = p.call;
+    const job j = job_of(p, blockIdx.x, turn_chunk_tiles(sizeof(T)));
+    if (j.what.pair == OWN) {
+        const turn_corner at = corner_of<T>(c.own, j);
+        T *const to = (T *)c.to + at.col * c.to_pitch + at.row;
+        if (at.row < c.own.rows)
+            turn<T, ADD, INCREMENT>(to, c.to_pitch, (T *)c.from, c.from_pitch, c.own, at, tile, at_once());
         return;
     }
-    const unsigned block = i - (turn < at.lents ? turn : at.lents);
-    const device_part &p = all.part[block % all.parts];
-    const unsigned n = block / all.parts;
-    const tiles band = tiles_of<T>(p, s);
-    if (n >= band.down * band.across) return;
-    const int64_t r0 = band.first_row + (int64_t)(n % band.down) * shape::ROWS;
-    const int64_t c0 = band.first_col + (int64_t)(n / band.down) * shape::COLS;
-    const box matrix = { 0, p.cols, 0, p.rows };
-    T *const to = (T *)p.to, *const from = (T *)p.from;
-    const bool inside = r0 >= 0 && c0 >= 0 && r0 + shape::ROWS <= p.rows && c0 + shape::COLS <= p.cols;
-    if (INCREMENT && !p.read) {
-        if (inside)
-            transpose_tile<T, ALIGNED, ADD, true, false, false>(to, all.to_pitch, from, p.from_pitch, matrix, r0, c0, tile);
-        else
-            transpose_tile<T, ALIGNED, ADD, true, true, false>(to, all.to_pitch, from, p.from_pitch, matrix, r0, c0, tile);
-        return;
-    }
-    if (inside)
-        transpose_tile<T, ALIGNED, ADD, false, false, false>(to, all.to_pitch, from, p.from_pitch, matrix, r0, c0, tile);
-    else
-        transpose_tile<T, ALIGNED, ADD, false, true, false>(to, all.to_pitch, from, p.from_pitch, matrix, r0, c0, tile);
-    if (INCREMENT && threadIdx.x == 0) tile_read(p, s, band.down * band.across, *all.meetings);
+    const turn_pair &pair = c.pair[j.what.pair];
+    if (j.chunk >= turn_chunks(j.what.gives ? &pair.out : &pair.in, sizeof(T))) return;
+    if (j.what.gives) give<T, INCREMENT>(c, pair, j, tile);
+    else take<T, ADD>(c, pair, j);
 }
 
-template <typename T, bool INCREMENT> cudaError_t launch(plan *all, bool add, cudaStream_t stream)
+/* Who does what in a stage: giving and taking in turns. */
+void list_works(plan *p, int cell_bytes)
 {
-    using shape = tile_shape<T, ALIGNED>;
-    int64_t blocks = 0;
-    for (int b = 0; b < STAGES; b++) {
-        int64_t tiles_most = 0, lents_most = 0; /* of one part, of one rank's lent cells */
-        for (unsigned i = 0; b < DEVICE_BANDS && i < all->parts; i++) {
-            const tiles t = tiles_of<T>(all->part[i], b);
-            if ((int64_t)t.down * t.across > tiles_most) tiles_most = (int64_t)t.down * t.across;
-        }
-        for (unsigned i = 0; b >= LAG && INCREMENT && i < all->lents; i++) {
-            const int64_t a_block = shape::THREADS * UNITS_A_THREAD;
-            const int64_t n = (lent_units<T>(all->lent[i], b - LAG) + a_block - 1) / a_block;
-            if (n > lents_most) lents_most = n;
-        }
-        const int64_t lents = lents_most * all->lents, both = tiles_most * all->parts + lents;
-        all->stages[b] = { (unsigned)blocks, (unsigned)lents, (unsigned)(lents ? both / lents : INT32_MAX) };
-        blocks += both;
-        assert(blocks <= INT32_MAX);
+    const turn_call *c = &p->call;
+    int64_t most = turn_chunks(&c->own, cell_bytes);
+    if (most > 0) p->give[p->gives++] = { OWN, true };
+    for (int i = 0; i < c->pairs; i++) {
+        const int64_t out = turn_chunks(&c->pair[i].out, cell_bytes);
+        if (out > 0) p->give[p->gives++] = { (int8_t)i, true };
+        if (out > most) most = out;
     }
-    all->stages[STAGES].first = (unsigned)blocks;
+    for (int i = c->pairs; i-- > 0;) { /* from the nearest rank before this one on: the one whose first it gave to */
+        const int64_t in = turn_chunks(&c->pair[i].in, cell_bytes);
+        if (in > 0) p->take[p->takes++] = { (int8_t)i, false };
+        if (in > most) most = in;
+    }
+    unsigned both = 0;
+    for (unsigned i = 0; i < p->gives || i < p->takes; i++) {
+        if (i < p->gives) p->both[both++] = p->give[i];
+        if (i < p->takes) p->both[both++] = p->take[i];
+    }
+    p->stages = (unsigned)most;
+    p->lag = c->shape.lag < most ? (unsigned)c->shape.lag : (unsigned)most;
+}
+
+template <typename T> cudaError_t launch(const turn_call *c, int flags, cudaStream_t stream)
+{
+    plan p = {};
+    p.call = *c;
+    list_works(&p, sizeof(T));
+    const int64_t blocks = (int64_t)p.stages * (p.gives + p.takes) * turn_chunk_tiles(sizeof(T));
+    assert(blocks <= INT32_MAX);
     if (blocks == 0) return cudaSuccess;
-    const auto kernel = add ? parts_kernel<T, true, INCREMENT> : parts_kernel<T, false, INCREMENT>;
-    kernel<<<(unsigned)blocks, shape::THREADS, 0, stream>>>(*all);
+    const bool add = flags & TRANSPOSE_ADD, increment = flags & TRANSPOSE_INCREMENT_SOURCE;
+    const auto kernel = add ? (increment ? turn_kernel<T, true, true> : turn_kernel<T, true, false>)
+                            : (increment ? turn_kernel<T, false, true> : turn_kernel<T, false, false>);
+    kernel<<<(unsigned)blocks, tile_shape<T, ALIGNED>::THREADS, 0, stream>>>(p);
     return cudaGetLastError();
-}
-
-template <typename T> cudaError_t by_flags(plan *all, int flags, cudaStream_t stream)
-{
-    const bool add = flags & TRANSPOSE_ADD;
-    return flags & TRANSPOSE_INCREMENT_SOURCE ? launch<T, true>(all, add, stream) : launch<T, false>(all, add, stream);
 }
 
 } // namespace
 
-int transpose_peer_cuda(device *, dtype t, const device_part *parts, int count, int64_t to_pitch,
-                        const device_lent *lent, int lent_count, int64_t lent_pitch, const uint64_t *meetings, int flags,
-                        device_stream *s)
+int transpose_peer_cuda(device *, dtype t, const turn_call *c, int flags, device_stream *s)
 {
     const cudaStream_t stream = device_cuda_stream(s);
-    plan all = {};
-    assert(count <= DEVICE_RANKS_MAX && lent_count <= DEVICE_RANKS_MAX);
-    const int64_t line = FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t);
-    assert(to_pitch % line == 0 && lent_pitch % line == 0);
-    all.to_pitch = to_pitch;
-    all.lent_pitch = lent_pitch;
-    all.meetings = meetings;
-    for (int i = 0; i < count; i++) assert(parts[i].from_pitch % line == 0);
-    for (int i = 0; i < lent_count; i++) assert(lent[i].rows_above < line);
-    for (int i = 0; i < count; i++)
-        if (parts[i].rows > 0 && parts[i].cols > 0) all.part[all.parts++] = parts[i];
-    for (int i = 0; i < lent_count; i++)
-        if (lent[i].rows > 0 && lent[i].cols > 0) all.lent[all.lents++] = lent[i];
+    assert(c->from_pitch % (FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t)) == 0);
+    assert(c->to_pitch % (FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t)) == 0);
+    assert(c->shape.lag >= 1 && c->pairs < TURN_RANKS_MAX);
     switch (t) {
-    case DTYPE_F32: return by_flags<float>(&all, flags, stream);
-    case DTYPE_F64: return by_flags<double>(&all, flags, stream);
+    case DTYPE_F32: return launch<float>(c, flags, stream);
+    case DTYPE_F64: return launch<double>(c, flags, stream);
     }
     return cudaErrorInvalidValue;
 }

@@ -1,0 +1,79 @@
+/* The tiles of a part of a distributed transpose hold each of its cells once and begin on lines of source and target, and what a
+ * rank's board keeps for the other ranks lies side by side, each thing once. Pure arithmetic: nothing is transposed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "turn.h"
+
+static void cover(turn_part p, int cell_bytes)
+{
+    const int64_t tile_rows = TURN_TILE_BYTES_DOWN / cell_bytes, tile_cols = TURN_TILE_BYTES_ACROSS / cell_bytes;
+    const int64_t line = FIELD_ALIGN_BYTES / cell_bytes, tiles = turn_chunks(&p, cell_bytes) * turn_chunk_tiles(cell_bytes);
+    unsigned char *seen = calloc((size_t)(p.rows * p.cols), 1);
+    assert_non_null(seen);
+    for (int64_t n = 0; n < tiles; n++) {
+        const turn_corner c = turn_tile_corner(&p, cell_bytes, n);
+        assert_true((c.row + p.above) % line == 0 && (c.col + p.left) % line == 0);
+        assert_true(c.col < p.cols); /* the kernel asks for rows alone whether there is anything */
+        for (int64_t y = c.row < 0 ? 0 : c.row; y < c.row + tile_rows && y < p.rows; y++)
+            for (int64_t x = c.col < 0 ? 0 : c.col; x < c.col + tile_cols && x < p.cols; x++) seen[y * p.cols + x]++;
+    }
+    for (int64_t i = 0; i < p.rows * p.cols; i++) assert_int_equal(seen[i], 1);
+    free(seen);
+}
+
+static void each_cell_once(void **state)
+{
+    static const int64_t sides[] = { 1, 2, 31, 32, 33, 64, 127, 129, 300, 1027 };
+    enum { SIDES = sizeof sides / sizeof *sides };
+    (void)state;
+    for (int i = 0; i < SIDES * SIDES; i++)
+        for (int cell_bytes = 4; cell_bytes <= 8; cell_bytes += 4)
+            for (int shift = 0; shift < 4; shift++) {
+                const int line = FIELD_ALIGN_BYTES / cell_bytes;
+                cover((turn_part){ sides[i % SIDES], sides[i / SIDES], shift * 5 % line, shift * 11 % line }, cell_bytes);
+            }
+    const turn_part none = { 0, 5, 3, 3 };
+    assert_int_equal(turn_chunks(&none, 8), 0);
+}
+
+/* Every byte of [at, at + bytes) is marked for the first time. */
+static void mark(unsigned char *board, int64_t board_bytes, int64_t at, int64_t bytes)
+{
+    assert_true(at >= 0 && at + bytes <= board_bytes);
+    for (int64_t i = at; i < at + bytes; i++) assert_int_equal(board[i]++, 0);
+}
+
+static void boards_hold_everything_once(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 7; ranks++)
+        for (int at = 0; at < ranks; at++) {
+            const turn_board b = { .ranks = ranks, .me = at, .places = ranks == 2 ? 5 : 2, .lag = 1 };
+            const int64_t bytes = turn_board_bytes(&b);
+            unsigned char *board = calloc((size_t)bytes, 1);
+            assert_non_null(board);
+            for (int other = 0; other < ranks; other++) {
+                if (other == at) continue;
+                mark(board, bytes, turn_full_at(&b, at, other), b.places * (int64_t)sizeof(uint64_t));
+                mark(board, bytes, turn_free_at(&b, at, other), b.places * (int64_t)sizeof(uint64_t));
+                mark(board, bytes, turn_given_at(&b, at, other), b.places * (int64_t)sizeof(uint32_t));
+                mark(board, bytes, turn_taken_at(&b, at, other), b.places * (int64_t)sizeof(uint32_t));
+                mark(board, bytes, turn_ring_at(&b, at, other), b.places * TURN_CHUNK_BYTES);
+                assert_int_equal(turn_ring_at(&b, at, other) % FIELD_ALIGN_BYTES, 0);
+            }
+            free(board);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(each_cell_once), cmocka_unit_test(boards_hold_everything_once) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
