@@ -150,8 +150,8 @@ static void write_notes(topology *t, const device *d, int visible, char *notes, 
     if (visible == 1 && use.gpus > 1) {
         const size_t used = strlen(notes);
         (void)snprintf(notes + used, bytes - used,
-                       "%srank %d on %s sees only one of the host's %d or more GPUs, so ranks cannot reach each other's memory: show "
-                       "every rank all of them, as --gpu-bind=none does",
+                       "%srank %d on %s sees only one of the host's %d or more GPUs: should that keep ranks from each other's "
+                       "memory, show every rank all of them, as --gpu-bind=none does",
                        used ? "; " : "", t->rank, t->host, use.gpus);
     }
     (void)topology_agree(t, notes[0] == '\0', notes, bytes);
