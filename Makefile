@@ -107,6 +107,8 @@ $(BUILD)/kernels/%.o: kernels/%.c $(BUILD)/c.flags
 $(BUILD)/kernels/%.cu.o: kernels/%.cu $(BUILD)/cuda.flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)$(NVCC) $(NVFLAGS) $(GENCODE) $(INC_kernels) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+# Where warnings are errors, so are registers that do not suffice. In the ladder they are a rung.
+$(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard kernels/*.cu)): NVFLAGS += $(if $(WERROR),-Xptxas --warn-on-spills)
 ifneq ($(NESTED),)
 $(NESTED).cu.o: NVFLAGS += -rdc=true
 $(NESTED).dlink.o: $(NESTED).cu.o

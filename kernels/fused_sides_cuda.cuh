@@ -17,13 +17,15 @@ template <typename T> struct fused_axis {
     T low_value, high_value;
 };
 
-/* A warp's row of 32 V cells, V a lane, and what lies R cells beyond a lane's own at both ends; beyond the warp's own: its own. */
+/* A warp's row of 32 V cells, V a lane, and what lies R cells beyond a lane's own at both ends, up to LANES lanes away; beyond the
+ * warp's own: its own. */
 template <int R, typename T, int V> static __device__ __forceinline__ void widen(const T (&row)[V], T (&around)[V + 2 * R])
 {
+    constexpr int LANES = (R + V - 1) / V, FIRST = LANES * V - R;
 #pragma unroll
     for (int k = 0; k < R; k++) {
-        around[k] = __shfl_up_sync(~0u, row[V - R + k], 1);
-        around[R + V + k] = __shfl_down_sync(~0u, row[k], 1);
+        around[k] = __shfl_up_sync(~0u, row[(FIRST + k) % V], LANES - (FIRST + k) / V);
+        around[R + V + k] = __shfl_down_sync(~0u, row[k % V], 1 + k / V);
     }
 #pragma unroll
     for (int v = 0; v < V; v++) around[R + v] = row[v];
@@ -83,7 +85,6 @@ template <typename T, int R, int V> struct row_sides {
 
 /* Of a lane's V cells and R to either side of them, where x_low lies before the lane's first or x_high behind its last. */
 template <typename T, int R, int V> struct lane_sides {
-    static_assert(R <= V, "images are the lane's own");
     bool low, high, low_odd, high_odd;
     T low_value, high_value;
 
@@ -99,6 +100,7 @@ template <typename T, int R, int V> struct lane_sides {
 
     __device__ __forceinline__ void impose(T (&around)[V + 2 * R]) const
     {
+        static_assert(R <= V, "images are the lane's own");
 #pragma unroll
         for (int g = 0; g < R; g++) {
             const T before = low_odd ? g == 0 ? low_value : reflect(low_value, around[R + g - 1]) : around[R + g];

@@ -4,12 +4,12 @@
 static constexpr fused_entry table[] = {
     FUSED_STAR(double, 1, 12, 4, 4, 8, 2, 2), FUSED_STAR(double, 1, 8, 4, 4, 8, 2, 2), FUSED_STAR(double, 1, 4, 4, 4, 8, 2, 2),
     FUSED_STAR(double, 1, 2, 4, 4, 8, 2, 2),  FUSED_STAR(double, 1, 1, 4, 4, 8, 2, 2),
-    FUSED_STAR_CHANGE(double, 1, 12, 4, 4, 8, 2, 2), FUSED_STAR_CHANGE(double, 1, 8, 4, 4, 8, 2, 2),
+    FUSED_STAR_CHANGE(double, 1, 12, 4, 4, 8, 2, 2, 2), FUSED_STAR_CHANGE(double, 1, 8, 4, 4, 8, 2, 2),
     FUSED_STAR_CHANGE(double, 1, 4, 4, 4, 8, 2, 2),
-    FUSED_STAR(double, 2, 6, 4, 4, 8, 2, 4),  FUSED_STAR(double, 2, 4, 4, 4, 8, 2, 4), 
+    FUSED_STAR(double, 2, 6, 4, 4, 8, 2, 4),  FUSED_STAR(double, 2, 4, 4, 4, 8, 2, 4),
     FUSED_STAR(double, 2, 2, 4, 4, 8, 2, 4),  FUSED_STAR(double, 2, 1, 4, 4, 8, 2, 4),
-    FUSED_STAR(double, 3, 3, 4, 6, 8, 4, 6),  FUSED_STAR(double, 3, 1, 4, 6, 8, 4, 6),
-    FUSED_STAR(double, 4, 2, 4, 8, 8, 4, 8),  FUSED_STAR(double, 4, 1, 4, 8, 8, 4, 8),
+    FUSED_STAR(double, 3, 4, 4, 6, 8, 2, 6, 2), FUSED_STAR(double, 3, 3, 4, 6, 8, 2, 6), FUSED_STAR(double, 3, 1, 4, 6, 8, 2, 6),
+    FUSED_STAR(double, 4, 3, 4, 8, 8, 2, 8), FUSED_STAR(double, 4, 2, 4, 8, 8, 2, 8), FUSED_STAR(double, 4, 1, 4, 8, 8, 2, 8),
 };
 using functions = fused_table<table, sizeof table / sizeof *table>;
 

@@ -16,9 +16,10 @@
  *
  * What it costs: a strip stores 2 HALO columns less than it computes, a chunk 2 STEPS R rows less.
  *
- * Rows come through a ring in shared memory, asked for RING - 1 rows ahead (cp.async): bytes in flight cost no registers. A
+ * Rows come through a ring in shared memory, asked for AHEAD rows ahead (cp.async): bytes in flight cost no registers. A
  * lane asks for the 16-byte pieces lane, lane + 32 .. of a row, so that a warp asks for whole lines, and reads the V cells
- * that are its own; `swizzled` keeps both free of bank conflicts.
+ * that are its own; `swizzled` keeps both free of bank conflicts. Where registers are short (AGAIN >= 0), the ring may be twice
+ * as long, and the AGAIN oldest rows of level 0 are read from it once more in every turn instead of waiting in registers.
  *
  * Border items (fused_plan_cuda.cuh, fused_edges_cuda.cuh) impose the ghosts beyond dirichlet and neumann sides anew at every
  * level (fused_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. A star's border strips are laid so that a side falls
@@ -36,6 +37,8 @@
 
 #include "fused_sides_cuda.cuh"
 
+enum { AGAIN_NEVER = -1 }; /* registers suffice */
+
 enum strip_kind {
     STRIP_INSIDE, /* touches no side */
     STRIP_EDGE,   /* a star's: own cell 0 is the first of a lane, the last own cell the last of one, where such sides are near */
@@ -43,13 +46,12 @@ enum strip_kind {
 };
 
 template <strip_kind KIND, typename T, int R, int STEPS, int V> struct strip_shape {
-    static_assert(R <= V, "neighbours in x come from the next lane");
     static constexpr int PIECE = vector_cells<T>, PIECES = V / PIECE; /* cells of 16 bytes; of them a lane's */
     static constexpr int ASK = KIND == STRIP_EDGE ? 1 : PIECE, ASKS = V / ASK; /* cells asked for at a time; how often */
     static constexpr int CELLS = 32 * V, REACH = STEPS * R, STEP = KIND == STRIP_EDGE ? V : PIECE;
     static constexpr int HALO = (REACH + STEP - 1) / STEP * STEP, STORED = CELLS - 2 * HALO;
     static constexpr int HEIGHTS = HALO % V == 0 ? 1 : PIECES; /* a strip's pieces end with a lane's, or not */
-    static constexpr int RING = 8;
+    static constexpr int RING = 8, AHEAD = RING - 1;
     static constexpr unsigned ROW_BYTES = CELLS * sizeof(T), RING_BYTES = RING * ROW_BYTES;
     static_assert(PIECES == 1 || PIECES == 2, "swizzled knows two");
     static_assert(PIECES == 1 || 32 % (16 * PIECE / ASK) == 0, "what a lane asks for next has the same swizzle");
@@ -184,11 +186,16 @@ static __device__ __forceinline__ double double_of_bits(unsigned bits) { return 
 static __device__ __forceinline__ double double_of_bits(unsigned long long bits) { return __longlong_as_double((long long)bits); }
 
 /* A warp at work on its item. */
-template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE> struct strip {
+template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE, int AGAIN> struct strip {
     using S = strip_shape<KIND, T, R, STEPS, V>;
     static_assert(FORM == STENCIL_STAR || !(PREV || CHANGE), "a box's rows do not wait, its sums do");
     static_assert(FORM == STENCIL_STAR || KIND != STRIP_EDGE, "a box's corners mirror ghosts");
+    static_assert(AGAIN == AGAIN_NEVER || (FORM == STENCIL_STAR && KIND == STRIP_INSIDE), "ghosts and sums are in registers");
+    static constexpr bool SHORT = AGAIN >= 0;
     static constexpr int QUEUE = PREV ? 2 * R + 1 : 2 * R;
+    static constexpr unsigned CUR_BYTES = (AGAIN > 0 ? 2 : 1) * S::RING_BYTES; /* of the ring; prev's follows it */
+    static constexpr unsigned SHARED_BYTES = CUR_BYTES + (PREV ? S::RING_BYTES : 0);
+    static_assert(AGAIN <= 0 || (AGAIN <= 2 * R && (2 * R + S::AHEAD) * S::ROW_BYTES < CUR_BYTES), "the rows are still there");
     T queue[STEPS][QUEUE][V];   /* rows that wait; of a box's interior item, sums */
     row_sides<T, R, V> row_x;   /* of STRIP_BORDER */
     lane_sides<T, R, V> lane_x; /* of STRIP_EDGE */
@@ -198,10 +205,13 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     int64_t pitch;
     int64_t prev_from, prev_to;  /* bytes from `from` to what is asked for of prev, R rows above, and from `to` to next_prev */
     unsigned ask_end[S::ASKS];   /* rows, from REACH above the chunk on, that are asked for: none of pieces that nobody needs */
-    unsigned prev_end[S::ASKS];  /* of prev, R rows less */
+    unsigned prev_end[S::ASKS];  /* of prev, R rows less at either end; SHORT: unused, as ask_end says it too */
     unsigned height[S::HEIGHTS]; /* rows that the lane stores: none where the piece is another strip's */
     unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
     decltype(abs_bits(T())) change; /* CHANGE: the largest so far of the lane's cells */
+
+    /* A row's offset in the ring of prev, which is never longer. */
+    static __device__ __forceinline__ unsigned of_prev(unsigned offset) { return AGAIN > 0 ? offset % S::RING_BYTES : offset; }
 
     __device__ __forceinline__ void ask(int row)
     {
@@ -210,14 +220,15 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
         for (int p = 0; p < S::ASKS; p++)
             ask_bytes<BYTES>(put + put_row + p * 32 * BYTES, from + p * 32 * S::ASK, (unsigned)row, ask_end[p]);
         if constexpr (PREV) {
+            const unsigned at = !SHORT ? (unsigned)(row - 2 * R) : row < 2 * R ? UINT_MAX : (unsigned)row;
 #pragma unroll
             for (int p = 0; p < S::ASKS; p++)
-                ask_bytes<BYTES>(put + S::RING_BYTES + put_row + p * 32 * BYTES, apart(from + p * 32 * S::ASK, prev_from),
-                                 (unsigned)(row - 2 * R), prev_end[p]);
+                ask_bytes<BYTES>(put + CUR_BYTES + of_prev(put_row) + p * 32 * BYTES, apart(from + p * 32 * S::ASK, prev_from), at,
+                                 SHORT ? ask_end[p] : prev_end[p]);
         }
         asked();
         from += pitch;
-        put_row = (put_row + S::ROW_BYTES) % S::RING_BYTES;
+        put_row = (put_row + S::ROW_BYTES) % CUR_BYTES;
     }
 
     /* Stores row `out` of the chunk, if it is one. */
@@ -251,21 +262,32 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
         if (threadIdx.x == 0) atomicMax(to, most);
     }
 
+    /* Reads the lane's cells of the row at `offset`, `beyond` bytes further on. */
+    __device__ __forceinline__ void read(unsigned offset, unsigned beyond, T (&cells)[V]) const
+    {
+#pragma unroll
+        for (int p = 0; p < S::PIECES; p++) read16(((get + offset) ^ 16 * p) + beyond, cells + p * S::PIECE);
+    }
+
+    /* The oldest rows of level 0, from 2R above the row that has just been read on. */
+    template <int OLDEST> __device__ __forceinline__ void read_again()
+    {
+#pragma unroll
+        for (int i = 0; i < AGAIN; i++)
+            read((get_row + CUR_BYTES - (2 * R + 1 - i) * S::ROW_BYTES) % CUR_BYTES, 0, queue[0][(OLDEST + i) % QUEUE]);
+    }
+
     /* Row `row` enters, one comes out. NEAR_Y: it may be that ghost rows are wanted. */
     template <int SLOT, bool NEAR_Y> __device__ __forceinline__ void step(int row)
     {
         constexpr int OLDEST = PREV ? (SLOT + 1) % QUEUE : SLOT;
         T arriving[V], before[V] = {}; /* before: the level before the one that arrives next, its row */
         const unsigned out = (unsigned)(row - 2 * S::REACH);
-        arrived<S::RING - 2>();
-#pragma unroll
-        for (int p = 0; p < S::PIECES; p++) read16((get + get_row) ^ 16 * p, arriving + p * S::PIECE);
-        if constexpr (PREV) {
-#pragma unroll
-            for (int p = 0; p < S::PIECES; p++) read16(((get + get_row) ^ 16 * p) + S::RING_BYTES, before + p * S::PIECE);
-        }
-        get_row = (get_row + S::ROW_BYTES) % S::RING_BYTES;
-        ask(row + S::RING - 1); /* into the place of the row before, which all lanes have read */
+        arrived<S::AHEAD - 1>();
+        read(get_row, 0, arriving);
+        if constexpr (PREV) read(of_prev(get_row), CUR_BYTES, before);
+        get_row = (get_row + S::ROW_BYTES) % CUR_BYTES;
+        ask(row + S::AHEAD); /* into the place of a row that no lane reads any more */
 #pragma unroll
         for (int level = 0; level < STEPS; level++) {
             if constexpr (FORM == STENCIL_BOX && KIND == STRIP_INSIDE) {
@@ -276,6 +298,7 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
                 if (level == STEPS - 1) leave(apart(to, prev_to), arriving, out + R);
             if constexpr (KIND == STRIP_BORDER) row_x.impose(arriving);
             if constexpr (NEAR_Y) sides.template impose<OLDEST>(queue[level], arriving, row - level * R);
+            if (level == 0) read_again<OLDEST>();
             T sum[V] = {};
             if constexpr (FORM == STENCIL_BOX) box_row<SLOT, T, R, V>(queue[level], arriving, sum);
             else star_row<OLDEST, KIND>(queue[level], arriving, lane_x, sum);
@@ -308,16 +331,17 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
 };
 
 template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV,
-          bool CHANGE>
+          bool CHANGE, int AGAIN>
 static __global__ void __launch_bounds__(32, BLOCKS)
     strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
                  const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay, T *next_prev, const T *prev,
                  unsigned long long *change)
 {
     using S = strip_shape<KIND, T, R, STEPS, V>;
+    using W = strip<KIND, FORM, T, R, STEPS, V, PREV, CHANGE, AGAIN>;
     constexpr bool INSIDE = KIND == STRIP_INSIDE;
     static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0, "the queue must stand as it did when the loop comes round");
-    __shared__ __align__(32) char ring[(PREV ? 2 : 1) * S::RING_BYTES];
+    __shared__ __align__(32) char ring[W::SHARED_BYTES];
 #if __CUDA_ARCH__ >= 900
     /* The sweep's other kernel may come, it shares no cell with this one. */
     if (parts.followed) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -332,7 +356,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     const int height = (int)min((int64_t)part.height, part.cells.y1 - y_low), rows = height + 2 * S::REACH;
     const int64_t stored_low = max(part.cells.x0, x_low + S::HALO), stored_high = min(part.cells.x1, x_low + S::CELLS - S::HALO);
 
-    strip<KIND, FORM, T, R, STEPS, V, PREV, CHANGE> s = {};
+    W s = {};
     if constexpr (KIND == STRIP_BORDER) s.row_x.begin(ax, x_low, (int)lane);
     if constexpr (KIND == STRIP_EDGE) s.lane_x.begin(ax, x);
     if constexpr (!INSIDE) s.sides.begin(ay, x, y_low - S::REACH, rows, stored_low, stored_high, height);
@@ -352,7 +376,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
         s.ask_end[p] = asks ? (unsigned)data_end : 0;
         s.prev_end[p] = asks ? (unsigned)prev_end : 0;
         asm volatile("" : "+r"(s.ask_end[p])); /* or it is worked out anew for every row */
-        if (PREV) asm volatile("" : "+r"(s.prev_end[p]));
+        if (PREV && !W::SHORT) asm volatile("" : "+r"(s.prev_end[p]));
     }
 #pragma unroll
     for (int p = 0; p < S::HEIGHTS; p++) {
@@ -374,7 +398,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
         s.to += begin * pitch;
     }
 #pragma unroll 1
-    for (int row = begin; row < begin + S::RING - 1; row++) s.ask(row);
+    for (int row = begin; row < begin + S::AHEAD; row++) s.ask(row);
     if constexpr (KIND == STRIP_EDGE) {
         if (s.sides.near(rows)) s.template walk<true, UNROLL>(begin, rows);
         else s.template walk<false, UNROLL>(begin, rows);

@@ -13,17 +13,18 @@ template <typename T> static inline fused_axis<T> axis_of(int64_t cells, const b
 }
 
 /* One radius and number of steps; PREV: of two levels; CHANGE: takes the norm. Strips of 32 V cells, the rows' loop unrolled UNROLL
- * times, registers for BLOCKS warps an SM. Border strips may be narrower: they need registers for their sides. */
+ * times, registers for BLOCKS warps an SM. Border strips may be narrower: they need registers for their sides. AGAIN: as in
+ * fused_strip_cuda.cuh, of the interior. */
 template <stencil_form FORM, bool PREV, bool CHANGE, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_V,
-          int EDGE_UNROLL>
+          int EDGE_UNROLL, int AGAIN = AGAIN_NEVER>
 struct fused_instance {
     using S = strip_shape<STRIP_INSIDE, T, R, STEPS, V>;
     using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, EDGE_V>;
-    /* From radius 3 on STRIP_EDGE was slower (README.md). */
+    /* From radius 3 on STRIP_EDGE was slower (NOTES.md). */
     static constexpr strip_kind EDGE_KIND = FORM == STENCIL_STAR && R <= 2 ? STRIP_EDGE : STRIP_BORDER;
-    static constexpr auto interior = strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, UNROLL, BLOCKS, PREV, CHANGE>;
-    static constexpr auto border = strip_kernel<STRIP_BORDER, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE>;
-    static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE>;
+    static constexpr auto interior = strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, UNROLL, BLOCKS, PREV, CHANGE, AGAIN>;
+    static constexpr auto border = strip_kernel<STRIP_BORDER, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
+    static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
     using EDGE = strip_shape<EDGE_KIND, T, R, STEPS, EDGE_V>;
 
     static cudaError_t prepare()
@@ -57,7 +58,7 @@ struct fused_instance {
         return launch(c, kernel_of(plan, second), second, beside && both);
     }
 
-    /* What was fastest on an H200 (README.md). */
+    /* What was fastest on an H200 (NOTES.md). */
     static fused_edges edges_of(bool beside)
     {
         const bool f32 = sizeof(T) == sizeof(float);

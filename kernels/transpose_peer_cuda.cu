@@ -123,8 +123,11 @@ __device__ __forceinline__ void give(const turn_call &c, const turn_pair &p, con
     else wait();
     __syncthreads();
     if (threadIdx.x != 0) return;
+    unsigned chunk = j.chunk;
+    asm volatile("" : "+r"(chunk)); /* its place is worked out anew: for the tile's time there are no registers to keep it in */
+    const place again = place_of<T>(c, p.out, chunk);
     char *const given = (char *)c.board + turn_given_at(&c.shape, me, p.other);
-    count_block<T>(given, (char *)p.board + turn_full_at(&c.shape, p.other, me), q);
+    count_block<T>(given, (char *)p.board + turn_full_at(&c.shape, p.other, me), again);
 }
 
 /* A turned tile from the ring into the target. EDGE: it may stick out of the part. is_there: all threads return from it when the
@@ -193,11 +196,12 @@ template <typename T, bool ADD> __device__ __forceinline__ void take(const turn_
     count_block<T>(taken, (char *)p.board + turn_free_at(&c.shape, p.other, me), q);
 }
 
-/* Registers are capped for so many blocks on an SM. */
-template <typename T> constexpr int BLOCKS = sizeof(T) == 4 ? 4 : 3; /* of 256 and 512 threads */
+/* Registers are capped for so many blocks on an SM, of 256 and 512 threads. Over peers no run stores and increments. */
+template <typename T, bool ADD, bool INCREMENT> constexpr int BLOCKS = sizeof(T) == 4 ? 4 : ADD || !INCREMENT ? 3 : 2;
 
 template <typename T, bool ADD, bool INCREMENT>
-__global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T>) turn_kernel(const __grid_constant__ plan p)
+__global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T, ADD, INCREMENT>)
+    turn_kernel(const __grid_constant__ plan p)
 {
     using shape = tile_shape<T, ALIGNED>;
     static_assert(shape::ROWS * sizeof(T) == TURN_TILE_BYTES_DOWN, "turn.h's tile");
