@@ -20,7 +20,7 @@ struct ring_choice {
     int wave;            /* of bands of tiles, see tiles_cuda.cuh */
 };
 
-/* By radius from 1; fastest on an H200 (README.md has the figures). */
+/* By radius from 1; fastest on an H200 (NOTES.md has the figures). */
 constexpr ring_choice ring_choices[2][2][STENCIL_RADIUS_MAX] = {
     { /* stars, f32 */ { { 4, 2, 2, 0, 1, 8, 0 }, { 4, 2, 2, 0, 1, 16, 0 },
                          { 4, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 24, 0 },

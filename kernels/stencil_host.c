@@ -3,7 +3,7 @@
  * A sweep that leaves the caches is bound by memory, so bytes are what counts: stores go past the caches (a plain store
  * reads the line that it overwrites: three words a cell instead of two), except where next is prev, whose lines were
  * read anyway, and the rows that will be read soon are prefetched by hand. What then decides is the order of the work, and
- * no order is best on every processor (README.md), so the orders are variants of the sweep:
+ * no order is best on every processor (NOTES.md), so the orders are variants of the sweep:
  *   row by row       radius 1 and 2: straight loops (stencil_host_row.h); all rows but one come from the core's own cache, L2
  *   N rows, wide     sums of several vectors in registers (stencil_host_block.c), block after block along N rows. The hardware's
  *                    prefetchers follow long rows, prefetches by hand go to L2, so that few of a core's buffers wait for memory

@@ -11,7 +11,8 @@ predict() { timeout 30 "$weft" predict "$@" 3>&-; }
 
 @test "every step of all records of jobs/results but six, from their ceilings" {
     local all
-    all=$(printf '%s\n' "$top"/jobs/results/*.jsonl "$top"/jobs/results/*/*.jsonl | grep -v /decks_ | paste -sd,)
+    # fused_f64: sweeps that the other records have at a slower commit
+    all=$(printf '%s\n' "$top"/jobs/results/*.jsonl "$top"/jobs/results/*/*.jsonl | grep -v -e /decks_ -e /fused_f64_ | paste -sd,)
     predict from="$all" check="$all" >said || true
     grep -E '[*]$|^[0-9]+ of' said
     grep -Eq '^6 of 329 steps are more than 10 % off .*, 0 of a transport' said
