@@ -162,11 +162,14 @@ __global__ void dynamic_tile(T *out, const T *in)
 
 template <typename T> using tile_kernel = void (*)(T *out, const T *in);
 
-enum { TALL = 32, FLAT = 16 }; /* rows of a tile */
+/* A rung's variant: the rows of its tile, and what goes down the columns. */
+enum { FLAT = 16, TALL = 32, ROWS_MASK = 63, READ_CROSSED = 64, WRITE_CROSSED = 128 };
+
+int tile_rows(const ladder_case *c) { return c->rung->variant & ROWS_MASK; }
 
 int prepare_tile(ladder_case *c)
 {
-    c->size = (int64_t)TILE_BLOCKS * (c->rung->variant & 63) * MOST_COLUMNS;
+    c->size = (int64_t)TILE_BLOCKS * tile_rows(c) * MOST_COLUMNS;
     c->work = 2.0 * ROUNDS * (double)c->size * (double)dtype_bytes(c->type);
     return ladder_arrays_prepare(c, c->size, c->size);
 }
@@ -174,7 +177,7 @@ int prepare_tile(ladder_case *c)
 int launch_tile(ladder_case *c, tile_kernel<float> f32, tile_kernel<double> f64, size_t dynamic_cells = 0)
 {
     const ladder_arrays *a = arrays(c);
-    const dim3 block(MOST_COLUMNS, (unsigned)(c->rung->variant & 63));
+    const dim3 block(MOST_COLUMNS, (unsigned)tile_rows(c));
     const size_t bytes = dynamic_cells * dtype_bytes(c->type);
     const cudaStream_t stream = device_cuda_stream(c->stream);
     switch (c->type) {
@@ -199,18 +202,16 @@ int run_rectangle_padded1(ladder_case *c) { return launch_tile(c, TILE(static_ti
 int run_rectangle_padded2(ladder_case *c) { return launch_tile(c, TILE(static_tile, 16, 32, 2, false, false, true)); }
 
 /* Where cell k of a tile has gone after ROUNDS rounds: a permutation applied so often. */
-enum { CROSS_READ = 64, CROSS_WRITE = 128 };
-
 void answer_tile(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const ladder_case *c = (const ladder_case *)context;
-    const int rows = c->rung->variant & 63, cells = rows * MOST_COLUMNS;
+    const bool read_crossed = c->rung->variant & READ_CROSSED, write_crossed = c->rung->variant & WRITE_CROSSED;
+    const int rows = tile_rows(c), cells = rows * MOST_COLUMNS;
     int from[TALL * MOST_COLUMNS], place[TALL * MOST_COLUMNS]; /* place: who writes at the spot that k reads */
     for (int k = 0; k < cells; k++) {
-        const int across = k % rows * MOST_COLUMNS + k / rows; /* the spot in row-major order */
-        const int crossed = (c->rung->variant & CROSS_READ) && !(c->rung->variant & CROSS_WRITE) ? across : k;
-        place[k] = (c->rung->variant & CROSS_WRITE) && !(c->rung->variant & CROSS_READ) ? k % MOST_COLUMNS * rows + k / MOST_COLUMNS
-                                                                                       : crossed;
+        if (read_crossed == write_crossed) place[k] = k;
+        else if (read_crossed) place[k] = k % rows * MOST_COLUMNS + k / rows;
+        else place[k] = k % MOST_COLUMNS * rows + k / MOST_COLUMNS;
     }
     for (int k = 0; k < cells; k++) {
         int at = k;
@@ -345,16 +346,16 @@ const ladder_rung rungs[] = {
     by_stride("stride4", "4-byte words: gcd(stride, 32) turns", 4),
     by_stride("stride8", "8-byte words: halves of a warp", 8),
     tile("rowRow", "no conflict either way", run_row_row, TALL),
-    tile("columnColumn", "all 32 in one bank, twice", run_column_column, TALL | CROSS_READ | CROSS_WRITE),
-    tile("rowColumn", "one way straight, one way 32 turns", run_row_column, TALL | CROSS_READ),
-    tile("columnRow", "the same the other way round", run_column_row, TALL | CROSS_WRITE),
-    tile("padded", "one column more: no conflict", run_padded, TALL | CROSS_READ),
-    tile("swizzled", "column XOR row: no conflict, no padding", run_swizzled, TALL | CROSS_READ),
-    tile("dynamic", "sized at launch: as rowColumn", run_dynamic, TALL | CROSS_READ),
-    tile("dynamicPadded", "sized at launch: as padded", run_dynamic_padded, TALL | CROSS_READ),
-    tile("rectangle", "16 rows of 32: 16 turns", run_rectangle, FLAT | CROSS_READ),
-    tile("rectanglePadded1", "one column more: the cure of f64", run_rectangle_padded1, FLAT | CROSS_READ),
-    tile("rectanglePadded2", "two columns more: the cure of f32", run_rectangle_padded2, FLAT | CROSS_READ),
+    tile("columnColumn", "all 32 in one bank, twice", run_column_column, TALL | READ_CROSSED | WRITE_CROSSED),
+    tile("rowColumn", "one way straight, one way 32 turns", run_row_column, TALL | READ_CROSSED),
+    tile("columnRow", "the same the other way round", run_column_row, TALL | WRITE_CROSSED),
+    tile("padded", "one column more: no conflict", run_padded, TALL | READ_CROSSED),
+    tile("swizzled", "column XOR row: no conflict, no padding", run_swizzled, TALL | READ_CROSSED),
+    tile("dynamic", "sized at launch: as rowColumn", run_dynamic, TALL | READ_CROSSED),
+    tile("dynamicPadded", "sized at launch: as padded", run_dynamic_padded, TALL | READ_CROSSED),
+    tile("rectangle", "16 rows of 32: 16 turns", run_rectangle, FLAT | READ_CROSSED),
+    tile("rectanglePadded1", "one column more: the cure of f64", run_rectangle_padded1, FLAT | READ_CROSSED),
+    tile("rectanglePadded2", "two columns more: the cure of f32", run_rectangle_padded2, FLAT | READ_CROSSED),
     flow("throughRegisters", "load, wait, store, barrier", 0),
     flow("asyncStages", "cp.async: started, not waited for", 1),
 };
