@@ -4,6 +4,7 @@
 #include "topology.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -109,6 +110,61 @@ int topology_threads(const topology *t, int asked)
 
 bool topology_agree(const topology *t, bool ok, char *sentence, size_t bytes) { return agree_or_say(ok, sentence, bytes, t->comm); }
 
+/* How many of the ranks before `rank` took this GPU. */
+static int users_before(const char (*uuids)[DEVICE_UUID_BYTES], const int *taken, int rank, const char *uuid)
+{
+    int users = 0;
+    for (int r = 0; r < rank; r++) users += strcmp(uuids[taken[r]], uuid) == 0;
+    return users;
+}
+
+int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, int rank)
+{
+    int first = 0, best = 0, *taken = malloc(((size_t)rank + 1) * sizeof *taken);
+    if (!taken) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    for (int r = 0; r <= rank; first += counts[r++]) {
+        bool told = true;
+        best = r % counts[r];
+        for (int i = 0; i < counts[r]; i++) told = told && uuids[first + i][0];
+        for (int i = 0, least = INT_MAX; told && i < counts[r]; i++) {
+            const int users = users_before(uuids, taken, r, uuids[first + i]);
+            if (users >= least) continue;
+            least = users;
+            best = i;
+        }
+        taken[r] = first + best;
+    }
+    free(taken);
+    return best;
+}
+
+/* Which of the GPUs that it sees this rank drives. Collective over the host. */
+static int choose_gpu(const topology *t, int visible)
+{
+    MPI_Comm host = host_comm(t);
+    const int mine = visible * DEVICE_UUID_BYTES;
+    int all = 0, *counts = malloc(3 * (size_t)t->local_ranks * sizeof *counts);
+    int *bytes = counts + t->local_ranks, *at = bytes + t->local_ranks;
+    char (*own)[DEVICE_UUID_BYTES] = calloc((size_t)visible, DEVICE_UUID_BYTES);
+    if (!counts || !own) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    for (int i = 0; i < visible; i++) device_cuda_uuid(i, own[i]);
+    MPI_CHECK(MPI_Allgather(&visible, 1, MPI_INT, counts, 1, MPI_INT, host));
+    for (int r = 0; r < t->local_ranks; r++) {
+        bytes[r] = counts[r] * DEVICE_UUID_BYTES;
+        at[r] = all;
+        all += bytes[r];
+    }
+    char (*uuids)[DEVICE_UUID_BYTES] = malloc((size_t)all);
+    if (!uuids) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    MPI_CHECK(MPI_Allgatherv(own, mine, MPI_CHAR, uuids, bytes, at, MPI_CHAR, host));
+    const int gpu = topology_gpu_of((const char (*)[DEVICE_UUID_BYTES])uuids, counts, t->local_rank);
+    MPI_CHECK(MPI_Comm_free(&host));
+    free(uuids);
+    free(own);
+    free(counts);
+    return gpu;
+}
+
 typedef struct device_use {
     int most_ranks_on_one; /* of this host */
     int gpus;              /* different ones that this host's ranks drive */
@@ -176,7 +232,7 @@ device *topology_device(topology *t, topology_choice choice, int threads, char *
                        reason ? reason : "none is visible");
     if (!topology_agree(t, visible > 0, why, why_bytes)) return choice == TOPOLOGY_AUTO ? host_device(t, threads) : NULL;
 
-    const int ordinal = t->local_rank % visible;
+    const int ordinal = choose_gpu(t, visible);
     device *d = device_cuda_create(ordinal, &code);
     if (!d)
         (void)snprintf(why, why_bytes, "rank %d on %s cannot use GPU %d of the %d it sees: %s", t->rank, t->host, ordinal,

@@ -34,11 +34,16 @@ int topology_threads(const topology *t, int asked);
 bool topology_agree(const topology *t, bool ok, char *sentence, size_t sentence_bytes);
 
 /* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else the host. Ranks of a host take
- * its GPUs round robin by local rank; two ranks may share one. Collective. Returns NULL on all ranks, with a sentence in
+ * its GPUs in turns (topology_gpu_of); two ranks may share one. Collective. Returns NULL on all ranks, with a sentence in
  * why, when CUDA was asked for and some rank has none (exit 3). notes gets what a user should know (shared GPUs, ranks
  * that see only one), "" otherwise. */
 device *topology_device(topology *t, topology_choice choice, int threads, char *why, size_t why_bytes, char *notes,
                         size_t notes_bytes);
+
+/* Ranks in turn take, of the GPUs that they see, the first which the fewest of those before them took: where all see the same in
+ * the same order, rank mod their number. uuids: of what rank 0 sees, then rank 1, ...; counts: how many each sees, at least 1.
+ * Returns the number of the rank's among its own. */
+int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, int rank);
 
 /* May device buffers be given to MPI here? First by MPI's own word, then by a child process of its own per host that sends itself
  * device buffers (a crash there is only the child's), then over the real ranks with the data checked. Collective, the

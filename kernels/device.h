@@ -79,12 +79,14 @@ typedef struct device_link {
     uint64_t *done;            /* own memory, on a line of its own, 0 at first: blocks that are through */
 } device_link;
 
+enum { DEVICE_UUID_BYTES = 48 };
+
 struct device {
     device_kind kind;
     int ordinal;       /* CUDA device number in this process, else 0 */
     int threads;       /* host: OpenMP threads a kernel may use */
     char name[256];    /* as the vendor names it */
-    char uuid[48];     /* "GPU-...", or "" on the host */
+    char uuid[DEVICE_UUID_BYTES]; /* "GPU-...", or "" on the host */
     int sm_clock_mhz, mem_clock_mhz; /* 0 where unknown */
     int numa_node;     /* of the host's memory that is nearest to a GPU; -1: unknown, or the host itself */
     char driver[64];   /* "" on the host */
@@ -199,6 +201,8 @@ device *device_host_create(int threads);
 /* CUDA devices visible to this process; 0 where there is none, no driver, or weft was built without CUDA (then *why, if
  * not NULL, gets the reason as a sentence part, a static string). */
 int device_cuda_count(const char **why);
+/* The UUID of one of them; "" if it cannot be told. */
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES]);
 /* One of them. NULL on failure, with *code for device_cuda_error_text. */
 device *device_cuda_create(int ordinal, int *code);
 const char *device_cuda_error_text(int code);

@@ -323,6 +323,14 @@ int device_cuda_count(const char **why)
     return 0;
 }
 
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
+{
+    struct cudaDeviceProp properties;
+    uuid[0] = '\0';
+    if (checked(cudaGetDeviceProperties(&properties, ordinal)) == 0)
+        device_cuda_uuid_text(&properties.uuid, uuid, DEVICE_UUID_BYTES);
+}
+
 device *device_cuda_create(int ordinal, int *code)
 {
     struct cudaDeviceProp properties;
@@ -382,6 +390,12 @@ int device_cuda_count(const char **why)
 {
     if (why) *why = "built without CUDA";
     return 0;
+}
+
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
+{
+    (void)ordinal;
+    uuid[0] = '\0';
 }
 
 device *device_cuda_create(int ordinal, int *code)

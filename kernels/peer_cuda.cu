@@ -25,10 +25,8 @@ int ordinal_of(const char *uuid)
     int count = 0;
     if (checked(cudaGetDeviceCount(&count)) != 0) return -1;
     for (int i = 0; i < count; i++) {
-        cudaDeviceProp properties;
-        char text[sizeof device::uuid];
-        if (checked(cudaGetDeviceProperties(&properties, i)) != 0) continue;
-        device_cuda_uuid_text(&properties.uuid, text, sizeof text);
+        char text[DEVICE_UUID_BYTES];
+        device_cuda_uuid(i, text);
         if (strcmp(text, uuid) == 0) return i;
     }
     return -1;

@@ -67,6 +67,40 @@ static void auto_takes_the_best_for_all(void **state)
     assert_int_equal(harness_sum(wrong), 0);
 }
 
+/* Each rank's GPUs as letters, in the order in which it sees them, and what the ranks are to take; ? cannot be told. */
+static void gpus_are_taken_in_turns_by_uuid(void **state)
+{
+    static const struct {
+        const char *seen[6], *taken;
+    } cases[] = {
+        { { "abcd", "abcd", "abcd", "abcd" }, "abcd" },
+        { { "ab", "ab", "ab", "ab", "ab" }, "ababa" },
+        { { "ab", "ba" }, "ab" },
+        { { "abc", "cab", "bca" }, "acb" },
+        { { "a", "b", "a", "b" }, "abab" },
+        { { "a", "ab", "ab" }, "aba" },
+        { { "ba", "ba", "b", "ab" }, "baba" },
+        { { "??", "??", "??" }, "010" },
+    };
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char uuids[24][DEVICE_UUID_BYTES] = { { 0 } };
+        int counts[6], all = 0, ranks = 0;
+        for (; ranks < 6 && cases[c].seen[ranks]; ranks++) {
+            const char *seen = cases[c].seen[ranks];
+            counts[ranks] = (int)strlen(seen);
+            for (int i = 0; i < counts[ranks]; i++)
+                if (seen[i] != '?') (void)snprintf(uuids[all + i], sizeof *uuids, "GPU-%c", seen[i]);
+            all += counts[ranks];
+        }
+        for (int r = 0; r < ranks; r++) {
+            const int gpu = topology_gpu_of((const char (*)[DEVICE_UUID_BYTES])uuids, counts, r);
+            const char took = cases[c].seen[r][gpu] == '?' ? (char)('0' + gpu) : cases[c].seen[r][gpu];
+            if (took != cases[c].taken[r]) fail_msg("case %zu: rank %d takes %c, not %c", c, r, took, cases[c].taken[r]);
+        }
+    }
+}
+
 static void the_probe_gives_one_answer(void **state)
 {
     (void)state;
@@ -105,6 +139,7 @@ static int run(void)
         cmocka_unit_test(hosts_ranks_and_binding),
         cmocka_unit_test(the_first_no_is_everybodys),
         cmocka_unit_test(auto_takes_the_best_for_all),
+        cmocka_unit_test(gpus_are_taken_in_turns_by_uuid),
         cmocka_unit_test(a_ranks_child_is_an_mpi_program_of_its_own),
         cmocka_unit_test(the_probe_gives_one_answer),
     };
