@@ -85,6 +85,29 @@ goes_on() {
     grep -q '^weft: output.picture = pictures/p.png' out
 }
 
+@test "INT: a checkpoint and exit 75; INT once more while that is written: at once, and the one before is whole" {
+    local signals
+    weft=$weft_debug
+    deck d.ini problem.kind=heat problem.alpha=0.001 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=1000000000
+    weft_alone d.ini time.steps=7 checkpoint.every=7
+    for signals in 1 2; do
+        WEFT_FAULT=checkpoint_slow:4000 "$weft" run d.ini --restart checkpoints >out 2>&1 3>&- &
+        mpirun=$!
+        wait_for test -e checkpoints/.weft.lock
+        sleep 0.3
+        kill -INT $mpirun
+        wait_for compgen -G 'checkpoints/*.h5.tmp' >/dev/null
+        [ $signals = 1 ] || kill -INT $mpirun
+        local told_ms
+        told_ms=$(date +%s%3N)
+        ends_within 20
+        cat out
+        expect "status after $signals" $((signals == 1 ? 75 : 130)) "$status"
+        [ $signals = 1 ] || [ $(($(date +%s%3N) - told_ms)) -lt 3000 ]
+        goes_on
+    done
+}
+
 @test "a rank that is killed: mpirun ends with 137 within 10 s, the newest checkpoint is whole" {
     endless
     kill -9 "$(a_rank)"
@@ -118,7 +141,8 @@ goes_on() {
     [ "$(record .steps)" = 1 ] || [[ $(record '.notes | tostring') == *"no checkpoint of step 1: the end of the run's time"* ]]
     goes_on
     rm -rf checkpoints
-    weft_run 2 d.ini run.wall_limit=5.8 time.steps=1 # the last step's is the last one
+    run weft_run 2 d.ini run.wall_limit=5.8 time.steps=1 # the last step's is the last one, in time or not
+    [ "$status" = 0 ] || expect "status" 75 "$status"
     expect files 1 "$(record .checkpoint.count)"
     run weft_run 2 d.ini run.wall_limit=5.8 checkpoint.every=0 output.final=f.h5
     expect "status with a file of the last state" 75 "$status"
