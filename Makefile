@@ -229,9 +229,9 @@ soak:
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/soak $(SOAK)
 
-# Units that run alone; valgrind knows neither AVX-512 nor MPI's ways with memory.
+# Units that run alone; valgrind knows neither AVX-512 nor MPI's ways with memory, nor the 80 bits of a long double.
 .PHONY: valgrind
-ALONE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -L 'ranks:' tests/test_*.c))
+ALONE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -L 'ranks:\|long double' tests/test_*.c))
 valgrind:
 	@$(MAKE) --no-print-directory CUDA=0 $(ALONE)
 	@failed=0; for unit in $(ALONE); do \
