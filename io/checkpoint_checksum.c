@@ -144,6 +144,9 @@ checkpoint_status checkpoint_sums_read(hid_t file, const char *path, const check
     int64_t lines = 0;
     bool ok = space >= 0 && checkpoint_get_integer(dataset, lines_attribute(f), &lines) && lines > 0;
     const int64_t blocks = ok ? (lines_of(f) - 1) / lines + 1 : 0;
+    const hid_t type = dataset < 0 ? H5I_INVALID_HID : H5Dget_type(dataset); /* HDF5 makes room for numbers as long as it says */
+    ok = ok && H5Tequal(type, H5T_STD_U32LE) > 0 && checkpoint_chunks_fit(dataset);
+    if (type >= 0) H5Tclose(type);
     ok = ok && blocks <= BLOCKS_MAX && H5Sget_simple_extent_npoints(space) == blocks && checkpoint_sums_make(sums, f, lines)
          && H5Dread(dataset, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums->crc) >= 0;
     if (space >= 0) H5Sclose(space);

@@ -132,6 +132,22 @@ bool checkpoint_parse_fingerprint(const char *text, uint64_t *fingerprint)
     return true;
 }
 
+bool checkpoint_chunks_fit(hid_t dataset)
+{
+    enum { ANY_DATASET_S_BYTES = 64 << 20 };
+    const hid_t how = H5Dget_create_plist(dataset), space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+    hsize_t chunk[H5S_MAX_RANK] = { 0 };
+    const int dims = H5Pget_layout(how) == H5D_CHUNKED ? H5Pget_chunk(how, H5S_MAX_RANK, chunk) : 0;
+    double cells = dims > 0 ? 1 : 0;
+    for (int i = 0; i < dims && i < H5S_MAX_RANK; i++) cells *= (double)chunk[i];
+    const bool fit = cells <= (double)H5Sget_simple_extent_npoints(space)
+                     || cells * (double)H5Tget_size(type) <= ANY_DATASET_S_BYTES;
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Pclose(how);
+    return fit;
+}
+
 /* More than deflate packs into a byte (1032 of them). */
 enum { PACKED_MAX = 4096 };
 
@@ -168,6 +184,8 @@ checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const ch
                                  (long long)f->nx);
     else if (H5Tequal(file_type, checkpoint_h5_file_type(type)) <= 0)
         status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s is not of type %s", path, name, dtype_name(type));
+    else if (!checkpoint_chunks_fit(*dataset))
+        status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s has chunks larger than itself", path, name);
     else if (!is_all_there(*dataset, f, type))
         status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s has no data, or not all of it", path, name);
     else {

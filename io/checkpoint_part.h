@@ -132,6 +132,9 @@ checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *
 bool checkpoint_walk(hid_t file, char *why, size_t why_bytes);
 /* Of another program's dataset: twice the largest that a compiler has. HDF5 holds several while it converts them. */
 enum { CHECKPOINT_NUMBER_BYTES_MAX = 32 };
+/* HDF5 makes room for a whole chunk, as large as the file says: no larger than the dataset itself, or some megabytes? True where
+ * there are no chunks. */
+bool checkpoint_chunks_fit(hid_t dataset);
 /* The paths of the first datasets that the file has, as many as there is room for. */
 void checkpoint_list_datasets(hid_t file, char list[CHECKPOINT_LISTED_BYTES]);
 /* What an open file says about itself, to be freed in any case. */

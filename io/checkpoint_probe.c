@@ -71,14 +71,14 @@ static void read_rows(hid_t dataset, hid_t space, int dims, const hsize_t *shape
     free(data);
 }
 
-/* What the parent refuses takes no reading, and may be large: other than so many cells, or numbers that are too long. */
+/* What the parent refuses takes no reading, and may be large: other than so many cells, or numbers or chunks that are too long. */
 static void read_data(hid_t dataset, int64_t cells)
 {
     const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
     const int dims = H5Sget_simple_extent_ndims(space);
     hsize_t shape[2] = { 0, 0 };
     const bool wanted = cells > 0 && H5Sget_simple_extent_npoints(space) == cells && (dims == 1 || dims == 2)
-                        && H5Tget_size(type) <= CHECKPOINT_NUMBER_BYTES_MAX;
+                        && H5Tget_size(type) <= CHECKPOINT_NUMBER_BYTES_MAX && checkpoint_chunks_fit(dataset);
     if (wanted && H5Sget_simple_extent_dims(space, shape, NULL) >= 0 && is_interpreted(dataset)) {
         allow_processor((double)cells * sizeof(double) / SLOWEST_BYTES_PER_S);
         read_rows(dataset, space, dims, shape);

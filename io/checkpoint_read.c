@@ -16,8 +16,8 @@ bool checkpoint_get_integer(hid_t object, const char *name, int64_t *out)
     const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
     if (attribute < 0) return false;
     const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    const bool ok = H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == 1
-                    && H5Aread(attribute, H5T_NATIVE_INT64, out) >= 0;
+    const bool ok = H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) <= sizeof(int64_t)
+                    && H5Sget_simple_extent_npoints(space) == 1 && H5Aread(attribute, H5T_NATIVE_INT64, out) >= 0;
     H5Sclose(space);
     H5Tclose(type);
     H5Aclose(attribute);

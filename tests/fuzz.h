@@ -1,6 +1,6 @@
 /* Sound inputs that are changed by chance: bytes, words of the language in wrong places, pieces cut out, repeated, exchanged.
  *
- * They are tried in batches, each in a child: what crashes it or takes longer than a few seconds is counted, said with its
+ * They are tried in batches, each in a child: what crashes it or takes longer than two minutes is counted, said with its
  * number, and kept in /tmp. WEFT_FUZZ_SEED asks for others, and a variable of each kind for more of them: `make fuzz`. */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -27,7 +27,7 @@ enum {
     FUZZ_KNOWS_PEAK = !SANITIZED, /* they keep for a while what was freed; there max_allocation_size_mb sets the limit */
     FUZZ_INPUT_MAX = 1 << 16,
     FUZZ_BATCH = 200,
-    FUZZ_LIMIT_S = 20,
+    FUZZ_LIMIT_S = 120, /* a child's child may take 5 s of a processor that others use */
     FUZZ_GROWTH_MAX_KIB = 256 << 10
 };
 

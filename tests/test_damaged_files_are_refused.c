@@ -81,6 +81,43 @@ static void what_crashes_hdf5(void **state)
     checkpoint_probe_by(NULL);
 }
 
+static void put_long_checksums(const char *path)
+{
+    const hsize_t one = 1;
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate_simple(1, &one, NULL);
+    const hid_t number = H5Tcopy(H5T_STD_U64LE);
+    assert_true(H5Tset_size(number, 8191) >= 0 && H5Ldelete(file, "/checksums/u", H5P_DEFAULT) >= 0);
+    const hid_t dataset = H5Dcreate2(file, "/checksums/u", number, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(checkpoint_put_integer(dataset, "block_rows", NY));
+    H5Dclose(dataset);
+    H5Tclose(number);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+/* HDF5 makes room for a chunk, and for a number, as long as the file says. */
+static void what_asks_for_memory(void **state)
+{
+    (void)state;
+    static const char chunk[] = { 5, 0, 0, 0, 7, 0, 0, 0 }, long_rows[] = { (char)0xff, (char)0xff };
+    char path[FIXTURE_PATH_BYTES + 16], why[1024] = "";
+    checkpoint_report report;
+    size_t at = 0;
+    snprintf(path, sizeof path, "%s/large.h5", folder);
+    make_sound_files();
+    fuzz_input in = sound[REPACKED];
+    while (memcmp(in.bytes + at, chunk, sizeof chunk) != 0) at++;
+    memcpy(in.bytes + at + 5, long_rows, sizeof long_rows);
+    mend_checksums(&in);
+    put_bytes(path, &in);
+    assert_int_equal(checkpoint_verify(MPI_COMM_SELF, path, &report, why, sizeof why), CHECKPOINT_DAMAGED);
+    if (!strstr(why, "/fields/u has chunks larger than itself")) fail_msg("%s", why);
+    put_bytes(path, &sound[0]);
+    put_long_checksums(path);
+    assert_int_equal(checkpoint_verify(MPI_COMM_SELF, path, &report, why, sizeof why), CHECKPOINT_DAMAGED);
+    if (!strstr(why, "/checksums/u is not readable")) fail_msg("%s", why);
+}
+
 int main(int argc, char **argv)
 {
     const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
@@ -89,7 +126,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(damaged_files), cmocka_unit_test(what_crashes_hdf5) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(damaged_files), cmocka_unit_test(what_crashes_hdf5),
+                                        cmocka_unit_test(what_asks_for_memory) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
     MPI_Finalize();
