@@ -11,6 +11,10 @@ endless() { # log; a run in checkpoints/ that lasts until it is told to stop; $r
     run=$!
 }
 
+teardown() { # what a failed test left
+    [ -z "${run-}" ] || kill -9 "$run" 2>/dev/null || true
+}
+
 @test "checkpoint.keep_every: every k-th stays besides the newest, also over a restart" {
     deck d.ini "${heat[@]}" time.steps=50 checkpoint.every=10 checkpoint.keep=1 checkpoint.keep_every=2
     weft_run 2 d.ini
