@@ -159,6 +159,10 @@ struct device {
      * best takes; 0: this stencil has none. Only such numbers may be given to fused_sweep. fused_change_steps: the same of sweeps
      * that can take their last step's norm: they raise *change (device memory, or NULL: no norm) to what max_change of the last two
      * levels is. Each such number is one of fused_steps too. */
+    /* fused_variants: ways to cut a box into work near those sides; as stencil_variants. */
+    int (*fused_variants)(device *d, const boundary *sides);
+    const char *(*fused_variant_name)(device *d, int variant);
+    void (*fused_choose)(device *d, int variant);
     int (*fused_steps)(device *d, int most);
     int (*fused_change_steps)(device *d, int most);
     int (*fused_sweep)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,

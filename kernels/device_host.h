@@ -96,6 +96,9 @@ const char *stencil_host_variant_name(device *d, int variant);
 void stencil_host_choose(device *d, int variant);
 int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                        const box *boxes, int count, device_stream *s);
+int fused_host_variants(device *d, const boundary *sides);
+const char *fused_host_variant_name(device *d, int variant);
+void fused_host_choose(device *d, int variant);
 int fused_host_steps(device *d, int most);
 int fused_host_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
                      int steps, const boundary *sides, uint64_t *change, device_stream *s);

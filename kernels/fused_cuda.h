@@ -7,6 +7,13 @@
 
 #include "device_cuda.h"
 
+/* How border items near sides that mirror are cut and launched, where their strips are laid with the side between two lanes. */
+typedef struct fused_order {
+    const char *name;
+    bool interior_first;
+    double edge_lasts, band_lasts; /* a row of theirs, in rows of an interior item: what chunks are cut by */
+} fused_order;
+
 /* One sweep; the pointers stand at own cell (0,0). */
 typedef struct fused_call {
     const field_shape *shape;
@@ -16,6 +23,7 @@ typedef struct fused_call {
     int steps; /* as the unit gave them */
     const boundary *sides;
     unsigned long long *change; /* NULL: no norm */
+    const fused_order *order;   /* NULL: the unit's own */
     cudaStream_t stream;
 } fused_call;
 

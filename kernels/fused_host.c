@@ -214,6 +214,24 @@ static void cascade(strip *s, void *next, void *next_prev)
     }
 }
 
+/* One way. */
+int fused_host_variants(device *d, const boundary *sides)
+{
+    (void)d, (void)sides;
+    return 1;
+}
+const char *fused_host_variant_name(device *d, int variant)
+{
+    (void)d, (void)variant;
+    return "cascade";
+}
+void fused_host_choose(device *d, int variant)
+{
+    (void)d;
+    assert(variant == 0);
+    (void)variant;
+}
+
 int fused_host_steps(device *d, int most)
 {
     return !kernel_of(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;

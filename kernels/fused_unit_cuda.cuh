@@ -20,35 +20,41 @@ template <stencil_form FORM, bool PREV, bool CHANGE, typename T, int R, int STEP
 struct fused_instance {
     using S = strip_shape<STRIP_INSIDE, T, R, STEPS, V>;
     using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, EDGE_V>;
-    /* From radius 3 on STRIP_EDGE was slower (NOTES.md). */
-    static constexpr strip_kind EDGE_KIND = FORM == STENCIL_STAR && R <= 2 ? STRIP_EDGE : STRIP_BORDER;
+    static constexpr bool F32 = sizeof(T) == sizeof(float), ONCE = FORM == STENCIL_STAR && F32 && !PREV; /* once_lasts */
+    /* Near sides STRIP_EDGE was slower from radius 3 on (NOTES.md), but for some orders. */
+    static constexpr bool NEAR_SIDES = FORM == STENCIL_STAR && R <= 2;
+    static constexpr strip_kind EDGE_KIND = NEAR_SIDES || ONCE ? STRIP_EDGE : STRIP_BORDER;
+    static constexpr int EDGE_BLOCKS = ONCE && R > 2 ? BLOCKS : 8; /* fits where an interior warp is missing */
     static constexpr auto interior = strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, UNROLL, BLOCKS, PREV, CHANGE, AGAIN>;
     static constexpr auto border = strip_kernel<STRIP_BORDER, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
-    static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
+    static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, EDGE_BLOCKS, PREV, CHANGE,
+                                              AGAIN_NEVER>;
     using EDGE = strip_shape<EDGE_KIND, T, R, STEPS, EDGE_V>;
+    /* Of the device, as prepare found it: interior warps that it holds; may a kernel start beside another (griddepcontrol)? */
+    static inline int resident;
+    static inline bool beside;
 
     static cudaError_t prepare()
     {
+        int device = 0, processors = 0, major = 0, warps = 0;
         cudaError_t e = cudaSuccess;
         for (const auto kernel : { interior, border, edge })
             if (e == cudaSuccess)
                 e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        if (e == cudaSuccess) e = cudaGetDevice(&device);
+        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+        if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&warps, interior, 32, 0);
+        resident = warps * processors;
+        beside = major >= 9;
         return e;
     }
 
     static cudaError_t sweep(const fused_call *c)
     {
-        int device = 0, processors = 0, major = 0, warps = 0;
-        cudaError_t e = cudaGetDevice(&device);
-        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-        if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&warps, interior, 32, 0);
-        if (e != cudaSuccess) return e;
-        const bool beside = major >= 9; /* griddepcontrol */
-        const fused_strip strip = {
-            S::STORED, BORDER::STORED, S::PIECE, S::HEIGHTS == 1 ? V : S::PIECE, S::REACH, warps * processors
-        };
-        fused_plan plan = fused_plan_near(strip, edges_of(beside), c->shape, c->cells, c->sides);
+        cudaError_t e = cudaSuccess;
+        const fused_strip strip = { S::STORED, BORDER::STORED, S::PIECE, S::HEIGHTS == 1 ? V : S::PIECE, S::REACH, resident };
+        fused_plan plan = fused_plan_near(strip, edges_of(c->order), c->shape, c->cells, c->sides);
         const bool both = plan.interior.items > 0 && plan.border.items > 0;
         fused_parts &first = plan.interior_first ? plan.interior : plan.border;
         const fused_parts &second = plan.interior_first ? plan.border : plan.interior;
@@ -59,10 +65,12 @@ struct fused_instance {
     }
 
     /* What was fastest on an H200 (NOTES.md). */
-    static fused_edges edges_of(bool beside)
+    static fused_edges edges_of(const fused_order *o)
     {
-        const bool f32 = sizeof(T) == sizeof(float);
-        return { EDGE_KIND == STRIP_EDGE ? EDGE_V : 0, EDGE::STORED, f32, 1.7, f32 ? 1.5 : 3.5, beside };
+        const double once_lasts = !ONCE ? 0 : R == 1 ? .8 : R == 2 ? 1.25 : 1.6;
+        const int lane = EDGE_KIND == STRIP_EDGE ? EDGE_V : 0;
+        if (o) return { lane, EDGE::STORED, true, o->interior_first, o->edge_lasts, o->band_lasts, once_lasts, beside };
+        return { lane, EDGE::STORED, NEAR_SIDES, F32, 1.7, F32 ? 1.5 : 3.5, once_lasts, beside };
     }
 
     static decltype(interior) kernel_of(const fused_plan &plan, const fused_parts &parts)

@@ -51,8 +51,8 @@ static json_t *tune_json(const sim *s, const tune_result *t)
     json_t *tried = json_array();
     for (int i = 0; i < t->variants; i++)
         json_array_append_new(tried, json_pack("{s:s, s:o}", "variant", t->name[i], "sweep_s", record_number(t->sweep_s[i])));
-    const bool sweeps = s->cfg->problem.kind != CONFIG_TRANSPOSE && s->fuse == 1;
-    return json_pack("{s:s?, s:o, s:o}", "variant", sweeps ? s->dev->stencil_variant_name(s->dev, t->chosen) : NULL, "seconds",
+    const bool sweeps = s->cfg->problem.kind != CONFIG_TRANSPOSE;
+    return json_pack("{s:s?, s:o, s:o}", "variant", sweeps ? tune_name(s, t->chosen) : NULL, "seconds",
                      record_number(t->seconds), "tried", tried);
 }
 

@@ -32,33 +32,52 @@ static double sweep_s(sim *s)
     const box trial = trial_box(s);
     double seconds = 0;
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
-    DEVICE_CHECK(d, d->stencil_sweep(d, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream));
+    if (s->fuse == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream));
+    else
+        DEVICE_CHECK(d, d->fused_sweep(d, f, s->next.u, s->next.prev, s->now.u, s->now.prev, trial, s->fuse, &s->pass.sides, NULL,
+                                       stream));
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
     return seconds;
 }
 
+static int variants_of(const sim *s)
+{
+    return s->fuse == 1 ? s->dev->stencil_variants(s->dev) : s->dev->fused_variants(s->dev, &s->pass.sides);
+}
+
+static void choose(const sim *s, int variant)
+{
+    if (s->fuse == 1) s->dev->stencil_choose(s->dev, variant);
+    else s->dev->fused_choose(s->dev, variant);
+}
+
+const char *tune_name(const sim *s, int variant)
+{
+    return s->fuse == 1 ? s->dev->stencil_variant_name(s->dev, variant) : s->dev->fused_variant_name(s->dev, variant);
+}
+
 tune_result tune(sim *s)
 {
     tune_result r = { 0 };
-    device *d = s->dev;
-    if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->cfg->problem.kind == CONFIG_TRANSPOSE || s->fuse > 1) return r;
-    const int variants = d->stencil_variants(d);
+    if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->cfg->problem.kind == CONFIG_TRANSPOSE) return r;
+    int variants = variants_of(s); /* a rank in the middle has none, and takes part */
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &variants, 1, MPI_INT, MPI_MAX, s->top.comm));
     assert(variants <= TUNE_VARIANTS_MAX);
     if (variants < 2) return r;
     const double begin_s = timer_now_s();
     sim_touch(s);
     sim_wait(s);
     for (int v = 0; v < variants; v++) { /* the first launch of a kernel loads it */
-        r.name[v] = d->stencil_variant_name(d, v);
-        d->stencil_choose(d, v);
+        r.name[v] = tune_name(s, v);
+        choose(s, v);
         r.sweep_s[v] = INFINITY;
         (void)sweep_s(s);
     }
     for (int round = 0; round < ROUNDS; round++) {
         for (int v = 0; v < variants; v++) {
-            d->stencil_choose(d, v);
+            choose(s, v);
             r.sweep_s[v] = fmin(r.sweep_s[v], sweep_s(s));
         }
         double spent_s = timer_now_s() - begin_s;
@@ -68,7 +87,7 @@ tune_result tune(sim *s)
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, r.sweep_s, variants, MPI_DOUBLE, MPI_MAX, s->top.comm));
     for (int v = 1; v < variants; v++)
         if (r.sweep_s[v] < r.sweep_s[r.chosen] * (r.chosen == 0 ? 1 - margin : 1)) r.chosen = v;
-    d->stencil_choose(d, r.chosen);
+    choose(s, r.chosen);
     r.variants = variants;
     r.seconds = timer_now_s() - begin_s;
     return r;
