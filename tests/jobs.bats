@@ -114,8 +114,14 @@ END
     printf '# from a paper\n1\t0.5\tanother program\n4\t1.5\tanother program\n' >others.tsv
     expect "what it said" "b.png and b.svg" "$("$top/jobs/plot_beside" s.jsonl others.tsv b)"
     is_png b.png
-    for word in 'another program' weft ideal ranks "$(jq -rs '.[0].git' s.jsonl)"; do
+    for word in 'another program' weft ideal ranks 'bound by copies' "$(jq -rs '.[0].git' s.jsonl)"; do
         grep -q ">.*$word" b.svg || { echo "no $word"; return 1; }
+    done
+    jq -c '.fuse = 12' s.jsonl >f.jsonl
+    cat f.jsonl s.jsonl >both.jsonl
+    "$top/jobs/plot_beside" both.jsonl others.tsv b
+    for word in '>weft<' '>weft, 12 steps a sweep<' '>bound by copies, 12 steps each<'; do
+        grep -q "$word" b.svg || { echo "no $word"; return 1; }
     done
     echo "# nothing" >others.tsv
     run "$top/jobs/plot_beside" s.jsonl others.tsv b
