@@ -31,7 +31,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     bench 4 halo bytes=4K >table
     sound
     expect rungs "link_oneway link_both mpi_pair mpi_ring mpi_grid staged_pair staged_ring staged_grid" "$(rungs)"
-    expect "transports that are not here" 12 "$(grep -c 'not here: the host device knows staged only' table)"
+    expect "transports that are not here" 14 "$(grep -c 'not here: the host device knows staged only' table)"
     expect ranks 4 "$(record .ranks)"
     # a rank of the ring sends two rows, of the grid two rows, two columns of as many cells, four corners of 8 x 8
     expect "cells sent" "1024 2048 4352" "$(jq -rs 'map(select(.rung | startswith("staged")).size) | join(" ")' results.jsonl)"
