@@ -111,6 +111,17 @@ static inline int harness_main(int argc, char **argv, int (*run)(void))
     return failed ? 1 : 0;
 }
 
+/* ... of tests that all need a GPU: without one it is skipped before MPI starts. */
+static inline int harness_main_cuda(int argc, char **argv, int (*run)(void))
+{
+    const char *no_cuda = NULL;
+    if (argc == 1 && device_cuda_count(&no_cuda) == 0) {
+        printf("skipped: no GPU: %s\n", no_cuda ? no_cuda : "");
+        return 77;
+    }
+    return harness_main(argc, argv, run);
+}
+
 /* ... and for a body that every way of moving data has to pass: a test a way. */
 static harness_body *harness_every_body;
 static inline void harness_host_test(void **state) { (void)state, harness_on_host(harness_every_body); }

@@ -94,12 +94,4 @@ static int run(void)
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-int main(int argc, char **argv)
-{
-    const char *no_cuda = NULL;
-    if (argc == 1 && device_cuda_count(&no_cuda) == 0) {
-        printf("skipped: no GPU: %s\n", no_cuda ? no_cuda : "");
-        return 77;
-    }
-    return harness_main(argc, argv, run);
-}
+int main(int argc, char **argv) { return harness_main_cuda(argc, argv, run); }
