@@ -8,8 +8,8 @@
  * - Where rows of `to` do not start on sectors, a block's piece of each row still does: it is shifted up by less than a
  *   sector, and the block reads as many rows of `from` more, above its own. With TRANSPOSE_INCREMENT_SOURCE those rows
  *   would be another block's to change; then nothing is shifted, and rows of `to` are written cell by cell.
- * - What one GPU reads of its own memory leaves L2 last, but in f32 at odd alignments; stores stream in f32, aligned, and go past
- *   L1 elsewhere. Measured, not derived. */
+ * - What one GPU reads of its own memory leaves L2 last, but in f32 at odd alignments and where it is incremented cell by
+ *   cell; stores stream in f32, aligned, and go past L1 elsewhere. Measured, not derived. */
 #ifndef TRANSPOSE_CUDA_CUH
 #define TRANSPOSE_CUDA_CUH
 
@@ -105,6 +105,8 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
     const int high_x = EDGE ? (int)min(matrix.x1 - c0, (int64_t)shape::COLS) : shape::COLS;
     const int low_y = EDGE ? (int)max(matrix.y0 - r0, (int64_t)-ABOVE) : -ABOVE;
     const int high_y = EDGE ? (int)min(matrix.y1 - r0, (int64_t)shape::ROWS) : shape::ROWS;
+    /* a source that is written soon after: its lines must go, and kept ones are in the way of others */
+    constexpr bool LAST_IN = LAST && !(INCREMENT && V_IN == 1);
     const auto inside = [&](int j, int v) { /* is cell (x + v, j) in the matrix? */
         return (TALL % DOWN == 0 || j < TALL) &&
                (!EDGE || (j - ABOVE >= low_y && j - ABOVE < high_y && x + v >= low_x && x + v < high_x));
@@ -113,7 +115,7 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
     const T *in = corner;
 #pragma unroll
     for (int l = 0; l < LOADS; l++, in += DOWN * from_pitch)
-        if (inside(y + l * DOWN, 0) && (V_IN == 1 || inside(y + l * DOWN, V_IN - 1))) load<LAST, shape::STREAMS>(u[l], in);
+        if (inside(y + l * DOWN, 0) && (V_IN == 1 || inside(y + l * DOWN, V_IN - 1))) load<LAST_IN, shape::STREAMS>(u[l], in);
         else if (EDGE && V_IN > 1)
 #pragma unroll
             for (int v = 0; v < V_IN; v++)
