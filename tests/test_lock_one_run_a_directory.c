@@ -6,6 +6,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,6 +144,76 @@ static void of_nobody(void **state)
     expect_taken("unreadable");
 }
 
+/* ---- of two runs that find one stale lock at once ---- */
+
+enum { SLOW, FAST }; /* ranks, each a run of its own */
+static enum { NOWHERE, BEFORE_FLOCK, BEFORE_UNLINK } waits_at; /* of SLOW's calls to libc, which are taken over here */
+static int refusals; /* of flock, until FAST tells SLOW: of the second, since after the first it may have gone on all the same */
+
+static void tell(int rank) { MPI_Send(NULL, 0, MPI_BYTE, rank, 0, MPI_COMM_WORLD); }
+
+static void hear(int rank) { MPI_Recv(NULL, 0, MPI_BYTE, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }
+
+/* SLOW gives way between what it has found and what it does about it. */
+static void let_the_other_go_first(void)
+{
+    waits_at = NOWHERE;
+    tell(FAST);
+    hear(FAST);
+}
+
+int flock(int fd, int operation)
+{
+    if (waits_at == BEFORE_FLOCK) let_the_other_go_first();
+    const int code = ((__typeof__(&flock))dlsym(RTLD_NEXT, "flock"))(fd, operation), error = errno;
+    if (code != 0 && refusals > 0 && --refusals == 0) tell(SLOW);
+    errno = error;
+    return code;
+}
+
+int unlink(const char *name)
+{
+    if (waits_at == BEFORE_UNLINK && strcmp(name, path) == 0) let_the_other_go_first();
+    return ((__typeof__(&unlink))dlsym(RTLD_NEXT, "unlink"))(name);
+}
+
+/* SLOW waits there until FAST has the directory, or cannot have it while SLOW holds the file by flock. */
+static void one_of_two(int slow_waits_at, bool until_refused)
+{
+    const int rank = fixture_rank(MPI_COMM_WORLD);
+    checkpoint_status status = CHECKPOINT_BUSY;
+    lock *l = NULL;
+    int all_taken;
+    put_lock(NULL, 0, 1, "-", 0);
+    waits_at = rank == SLOW ? slow_waits_at : NOWHERE;
+    if (rank == FAST) hear(SLOW);
+    if (rank == FAST && until_refused) refusals = 2;
+    if (rank == SLOW || rank == FAST) l = lock_take(MPI_COMM_SELF, folder, &status, note, sizeof note, why, sizeof why);
+    const bool has_waited = waits_at == NOWHERE;
+    if (!has_waited) let_the_other_go_first();
+    if (rank == FAST && (refusals > 0 || !until_refused)) tell(SLOW);
+    refusals = 0;
+    const int taken = status == CHECKPOINT_OK;
+    MPI_Allreduce(&taken, &all_taken, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    assert_int_equal(all_taken, 1);
+    assert_true(on_all(MPI_COMM_WORLD, has_waited && (taken || status == CHECKPOINT_BUSY) && access(path, F_OK) == 0));
+    lock_release(&l);
+    MPI_Barrier(MPI_COMM_WORLD);
+    assert_true(on_all(MPI_COMM_WORLD, access(path, F_OK) != 0)); /* it was the holder's */
+}
+
+static void taken_before_flock(void **state)
+{
+    (void)state;
+    one_of_two(BEFORE_FLOCK, false);
+}
+
+static void held_by_flock(void **state)
+{
+    (void)state;
+    one_of_two(BEFORE_UNLINK, true);
+}
+
 static void what_is_not_ours_stays(void **state)
 {
     (void)state;
@@ -172,8 +245,9 @@ int main(int argc, char **argv)
     unsetenv("PBS_JOBID");
     unsetenv("LSB_JOBID");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_second_is_refused),  cmocka_unit_test(of_the_dead), cmocka_unit_test(of_another_host),
-        cmocka_unit_test(of_nobody), cmocka_unit_test(what_is_not_ours_stays), cmocka_unit_test(no_folder),
+        cmocka_unit_test(the_second_is_refused), cmocka_unit_test(of_the_dead), cmocka_unit_test(of_another_host),
+        cmocka_unit_test(of_nobody), cmocka_unit_test(taken_before_flock), cmocka_unit_test(held_by_flock),
+        cmocka_unit_test(what_is_not_ours_stays), cmocka_unit_test(no_folder),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
