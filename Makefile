@@ -38,7 +38,7 @@ HDF5_LIBS   := $(if $(HDF5_PC),$(shell pkg-config --libs $(HDF5_PC)),-lhdf5)
 endif
 LIBS_CFLAGS := $(shell pkg-config --cflags inih jansson libpng zlib 2>/dev/null)
 LIBS        := $(shell pkg-config --libs inih jansson libpng zlib 2>/dev/null || echo -linih -ljansson -lpng -lz) \
-               $(HDF5_LIBS) -lm -lpthread
+               $(HDF5_LIBS) -lm -lpthread -ldl
 
 CFLAGS   ?=
 # MPICH's MPI_STATUSES_IGNORE is the address 1, which gcc takes for an array of no elements.

@@ -145,6 +145,7 @@ void report_print(const sim *s, const report *r)
     print_head(to, s, r);
     print_phases(to, r);
     print_rates(to, s, r);
+    power_print(to, &r->power);
     if (!isnan(r->last_change)) fprintf(to, "change       %.3e, max |next - u| of the last checked step\n", r->last_change);
     print_checkpoints(to, r);
     print_verdict(to, r);

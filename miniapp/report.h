@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "calibrate.h"
+#include "power.h"
 #include "sim.h"
 #include "timer.h"
 #include "tune.h"
@@ -35,6 +36,7 @@ typedef struct report {
     writer_stats checkpoints;
     int64_t beside_write_steps;  /* of the timed steps: those beside which a checkpoint was written, on rank 0, and their mean */
     double beside_write_step_s;
+    power_use power;             /* beside the loop */
     double last_change;          /* NaN: no norm was asked for */
     double bytes_moved_per_step; /* all ranks */
     double redundant_fraction;   /* of all cells: computed more than once, in a fused sweep, where boxes and ranks meet */

@@ -179,6 +179,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "overlap", json_pack("{s:o, s:o, s:o, s:o}", "step_s", record_number(r->calibration.step_s), "step_without_comm_s",
                                record_number(r->calibration.step_without_comm_s), "comm_s",
                                record_number(r->calibration.comm_s), "noise_s", record_number(r->calibration.noise_s)) },
+        { "power", power_json(&r->power) },
         { "phases", phases_json(r) },
         { "fingerprint", json_string(fingerprint) },
         { "verdict", json_string(verify_name(r->verdict.verdict)) },

@@ -10,7 +10,7 @@ def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
   (has_all(["schema", "program", "version", "git", "command", "started", "problem", "grid", "ranks", "ranks_x", "ranks_y",
     "device", "transport", "lanes", "feed", "fuse", "tune", "asked", "steps", "steps_run", "step_s", "step_histogram",
     "gcells_per_s", "bytes_per_s", "bytes_moved_per_s", "ceiling_bytes_per_s", "fraction_of_ceiling", "overlap_hidden_fraction",
-    "host_step_s", "phases", "fingerprint",
+    "host_step_s", "power", "phases", "fingerprint",
     "verdict", "max_error", "error_bound", "checkpoint", "machine", "slowest"]) | not | select(.) | "a key is missing"),
   (select(.schema | count | not) | "schema"),
   (select(.program != "weft") | "program"),
@@ -28,6 +28,9 @@ def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
   (select([.step_s | .min, .p50, .p90, .p99, .max, .mean] | all(number) | not) | "step_s"),
   (select([.gcells_per_s, .bytes_per_s, .bytes_moved_per_s, .ceiling_bytes_per_s, .fraction_of_ceiling,
     .overlap_hidden_fraction, .host_step_s, .max_error, .error_bound] | all(number) | not) | "figures"),
+  (select([.power | if . == null then empty else .energy_j, .power_w, .power_limit_w, .update_j, .held_by_power, .held_by_heat end]
+    | all(number) | not) | "power"),
+  (select((.device == "host") != (.power == null)) | "power of a host"),
   (select([.phases[] | .mean_s, .max_s] | all(number) | not) | "phases"),
   (select(.fingerprint | test("^[0-9a-f]{16}$") | not) | "fingerprint"),
   (select([.verdict] | inside(["exact", "failed", "unchecked"]) | not) | "verdict"),
