@@ -68,13 +68,15 @@ checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, char *why, s
     checkpoint_h5_quiet();
     *file = H5I_INVALID_HID;
     struct stat info;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* of a pipe, no wait for somebody who writes into it */
     const int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
     if (fd >= 0) close(fd);
     if (code == ENOENT || code == ENOTDIR) return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s: no such file", path);
     if (code) return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot read %s: %s", path, strerror(code));
     if (S_ISDIR(info.st_mode))
         return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s is a directory, not a file", path);
+    if (!S_ISREG(info.st_mode))
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is a pipe or a device, not a file", path);
 
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     /* Parallel file systems often have no locks, and a file under its final name has no writer. */

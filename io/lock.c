@@ -121,6 +121,9 @@ static bool is_gone(const owner *o, const owner *self)
 
 /* ---- the file ---- */
 
+/* What has its name, if it is no link: perhaps a pipe, for which nobody waits. */
+static int open_file(const lock *l) { return open(l->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); }
+
 /* 0 or errno. */
 static int make_file(const lock *l)
 {
@@ -158,7 +161,7 @@ static int take(const lock *l, owner *other, found *stale)
     for (int tries = 0; tries < TRIES; tries++) {
         int code = make_file(l);
         if (code != EEXIST) return code;
-        const int fd = open(l->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        const int fd = open_file(l);
         if (fd < 0 && errno != ENOENT && errno != ELOOP) return errno;
         if (fd < 0 && errno == ENOENT) continue;
         const bool readable = read_owner(fd, other), gone = readable && is_gone(other, &l->self);
@@ -217,7 +220,7 @@ void lock_release(lock **l)
     if (!l || !*l) return;
     if ((*l)->path[0]) {
         owner now;
-        const int fd = open((*l)->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        const int fd = open_file(*l);
         if (read_owner(fd, &now) && memcmp(&now, &(*l)->self, sizeof now) == 0) unlink((*l)->path);
         if (fd >= 0) close(fd);
     }

@@ -152,10 +152,14 @@ teardown() { # what a failed test left
     refused 2 checkpoint.on_error ignore "stop, continue"
 }
 
-@test "without a umask no file of a run is writable by everybody" {
+@test "without a umask no file of a run is writable by everybody, state files are 0644; a umask that is there is kept" {
     deck d.ini "${heat[@]}" time.steps=4 checkpoint.every=2 checkpoint.dir=a/b output.final=final.h5 output.picture=p.png \
         output.trace=t.json
     (umask 0 && weft_run 2 d.ini)
     expect "files that are made" 11 "$(find a final.* p.png t.json results.jsonl | wc -l)"
     expect "of them for everybody to write" "" "$(find . -name d.ini -prune -o -perm -o+w -print)"
+    expect "of the state files not 0644" "" "$(find a final.* -type f -not -perm 0644)"
+    rm -r a final.* p.png t.json results.jsonl
+    (umask 077 && weft_run 2 d.ini checkpoint.async=false)
+    expect "for others than their owner" "" "$(find a final.* p.png t.json results.jsonl -perm /077)"
 }

@@ -60,3 +60,20 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     expect status 0 "$status"
     expect checkpoints 2 "$(record .checkpoint.count suspended.jsonl)"
 }
+
+@test "a pipe that nobody writes into, where a state file should be: that is said at once; --restart takes the file before it" {
+    mkfifo pipe.h5
+    run timeout -k 2 20 "$weft" verify pipe.h5
+    refused 3 "pipe.h5 is a pipe"
+    run timeout -k 2 20 "$weft" run d.ini --restart pipe.h5
+    refused 3 "pipe.h5 is a pipe"
+    run timeout -k 2 20 "$weft" run d.ini problem.initial=pipe.h5
+    refused 2 "pipe.h5 is a pipe"
+    weft_alone d.ini time.steps=20 checkpoint.every=10
+    rm checkpoints/step_0000000020.h5
+    mkfifo checkpoints/step_0000000020.h5 checkpoints/step_0000000020.h5.tmp checkpoints/.weft.lock
+    timeout -k 2 20 "$weft" run d.ini time.steps=20 checkpoint.every=20 --restart checkpoints >out 2>&1
+    grep -q 'checkpoints/step_0000000020.h5 is a pipe.*skipped' out
+    expect steps_run 10 "$(record .steps_run)"
+    "$weft" verify checkpoints/step_0000000020.h5
+}
