@@ -7,8 +7,10 @@
  * Ghosts. Beyond periodic and cut sides (BOUNDARY_PERIODIC, BOUNDARY_NONE) cur holds data, corners included, as deep as the sum
  * reaches: steps * radius cells around the box, which may itself lie partly in such ghosts. Beyond dirichlet and neumann sides the
  * ghosts of every level are worked out inside the sweep; those in memory are not used. The same holds for prev, but radius less
- * deep: a cell reads it at its own index only. The ghosts of next and next_prev are not written. The allocation has ghosts at least
- * steps * radius deep on every side; but lines, in fields without ghosts above and below, reach along x only. */
+ * deep: a cell reads it at its own index only. The ghosts of next and next_prev are not written, but for FUSED_OVER columns at
+ * most beyond a periodic x_high, beside the box's rows: others must not bring those ghosts while a sweep is under way. The
+ * allocation has ghosts at least steps * radius deep on every side; but lines, in fields without ghosts above and below, reach
+ * along x only. */
 #ifndef FUSED_H
 #define FUSED_H
 
@@ -17,6 +19,8 @@
 #include "boundary.h"
 #include "field.h"
 #include "stencil.h"
+
+enum { FUSED_OVER = 7 };
 
 static inline bool fused_mirrors(boundary_kind k) { return k == BOUNDARY_DIRICHLET || k == BOUNDARY_NEUMANN; }
 

@@ -3,12 +3,9 @@
  * Interior and border are a kernel each and start side by side, the second one's items after the first one's; where they cannot
  * (`beside`) they follow each other. 2 reach rows a chunk are computed and not stored, so chunks are tall.
  *
- * Near a dirichlet or neumann side: items start as warps become free, and the sweep ends with the last of them: of some heights the
- * one with which it ends first.
- *
- * Where no side is near, but the field's width leaves a strip of a few cells: all items begin at once and end together, an edge as
- * long as an interior chunk, no more of them than the GPU holds. A block that comes later may wait although there is room: an SM
- * gives blocks of one warp to its four schedulers in strict rotation. */
+ * Items start as warps become free, and the sweep ends with the last of them: of some heights the one with which it ends first.
+ * That is a model: a block may wait although there is room, as an SM gives blocks of one warp to its four schedulers in strict
+ * rotation. */
 #ifndef FUSED_EDGES_CUDA_CUH
 #define FUSED_EDGES_CUDA_CUH
 
@@ -20,11 +17,9 @@ enum { FUSED_SHARES_BESIDE = 4, FUSED_SHARES_ALONE = 64 };
 static constexpr int64_t FUSED_EDGE_ROWS_LEAST = 16;
 
 struct fused_edges {
-    int lane, stored;              /* cells of a lane, 0: there is no STRIP_EDGE; cells that a strip stores */
-    bool sides;                    /* these strips also where sides are near */
+    int lane, stored;              /* cells of a lane, 0: STRIP_BORDER shall do; cells that a strip stores */
     bool interior_first;           /* its kernel */
     double edge_lasts, band_lasts; /* how long an item's row takes beside interior warps, in rows of an interior one */
-    double once_lasts;             /* the same of an edge, where all items begin at once; 0: they do not */
     bool beside;                   /* a kernel may start before the one before it has ended */
 };
 
@@ -126,20 +121,6 @@ static inline fused_heights fused_cut(const fused_strip &s, const fused_edges &g
     return best;
 }
 
-/* All items at once, as many as there are warps; false: chunks would be too low for it. */
-static inline bool fused_cut_once(const fused_strip &s, const fused_edges &g, const fused_work &w, fused_heights *h)
-{
-    fused_edges once = g;
-    once.edge_lasts = g.once_lasts;
-    for (int64_t chunks = s.resident / w.columns; chunks > 0; chunks--) {
-        const int64_t height = fused_chunks(w.rows, chunks);
-        *h = fused_heights{ height, fused_edge_rows(s, once, height, 1) };
-        const int64_t items = w.columns * fused_chunks(w.rows, height) + w.edges * fused_chunks(w.rows, h->edge);
-        if (items <= s.resident) return height >= 2 * s.reach;
-    }
-    return false;
-}
-
 static inline int64_t fused_mod(int64_t a, int64_t m) { return (a % m + m) % m; }
 
 /* The box's own plan where it is too narrow or too low, or the stencil has no STRIP_EDGE for it. */
@@ -151,13 +132,11 @@ static inline fused_plan fused_plan_near(const fused_strip &s, const fused_edges
     const int64_t above = fused_mirrors(sides->y_low.kind) && s.reach > cells.y0 ? s.reach - cells.y0 : 0;
     const int64_t below = fused_mirrors(sides->y_high.kind) && cells.y1 + s.reach > f->ny ? cells.y1 + s.reach - f->ny : 0;
     const bool near = low || high || above > 0 || below > 0;
-    const bool alone = cells.x0 == 0 && cells.y0 == 0 && cells.x1 == f->nx && cells.y1 == f->ny; /* no other box's sweep beside */
-    const bool once = !near && alone && g.beside && g.once_lasts > 0 && f->nx % s.end_piece > 0;
-    if (box_empty(cells) || g.lane == 0 || !(once || (near && g.sides))) return fused_plan_make(s, f, cells, sides);
+    if (box_empty(cells) || g.lane == 0 || !near) return fused_plan_make(s, f, cells, sides);
 
     const int64_t x_first = cells.x0 - fused_mod(cells.x0, low ? g.lane : s.piece);
     const bool left = low || x_first != cells.x0;
-    const int64_t x0 = left ? x_first + g.stored : x_first, x1 = fused_right(s, x0, cells.x1, high, f->nx);
+    const int64_t x0 = left ? x_first + g.stored : x_first, x1 = fused_right(s, f, cells, x0, sides->x_high);
     const int64_t x_last = high ? x1 - fused_mod(x1 - f->nx, g.lane) : x1; /* where the last strip begins */
     const int64_t y0 = cells.y0 + above, y1 = cells.y1 - below;
     if (x1 <= x0 || y1 <= y0 || (low && x0 < s.reach)) return fused_plan_make(s, f, cells, sides);
@@ -169,9 +148,7 @@ static inline fused_plan fused_plan_near(const fused_strip &s, const fused_edges
     const int64_t columns = (x1 - x0 + s.stored - 1) / s.stored, edges = left + (x1 < cells.x1), split = high ? x1 : cells.x1;
     const int64_t bands = ((above > 0) + (below > 0)) * (fused_chunks(split - x_first, g.stored) + high);
     const fused_work work = { y1 - y0, columns, edges, bands, above > below ? above : below };
-    fused_heights cut;
-    if (near) cut = fused_cut(s, g, work);
-    else if (!fused_cut_once(s, g, work, &cut)) return fused_plan_make(s, f, cells, sides);
+    const fused_heights cut = fused_cut(s, g, work);
     fused_add(&p.border, box_make(cells.x0, x0, y0, y1), x_first, g.stored, cut.edge);
     fused_add(&p.border, box_make(x1, cells.x1, y0, y1), x_last, g.stored, cut.edge);
     for (int end = 0; end < 2; end++) {

@@ -43,6 +43,7 @@ struct fused_strip {
     int stored, edge_stored; /* cells that a strip stores: an interior one, a border one */
     int piece;               /* cells of 16 bytes */
     int end_piece;           /* an interior strip's stores end with a whole one, counted from its first cell */
+    bool ends_over;          /* they may end beyond a periodic side */
     int reach;               /* steps times radius */
     int resident;            /* interior warps that the GPU holds at a time */
 };
@@ -112,11 +113,15 @@ static inline int64_t fused_height(const fused_strip &s, const fused_busy &busy,
     return best;
 }
 
-/* Where the interior, from x0 on, ends along x before `end`: it depends on no ghost and ends with whole pieces; what is left is one
- * border strip's. */
-static inline int64_t fused_right(const fused_strip &s, int64_t x0, int64_t end, bool high, int64_t nx)
+/* Where the interior, from x0 on, ends along x: it depends on no ghost and ends with whole pieces. What is left of the box is one
+ * border strip's. Beyond a periodic side it goes on to the piece's end: a border strip, be it for one cell a row, is other code,
+ * and where it runs SMs and their neighbours fetch the interior's instructions anew (NOTES.md). */
+static inline int64_t fused_right(const fused_strip &s, const field_shape *f, box cells, int64_t x0, const boundary_side &side)
 {
-    const int64_t last = high && end + s.reach > nx ? nx - s.reach : end;
+    const int64_t odd = (cells.x1 - x0) % s.end_piece, over = odd > 0 ? s.end_piece - odd : 0;
+    const bool wraps = side.kind == BOUNDARY_PERIODIC && cells.x1 == f->nx;
+    if (wraps && s.ends_over && over <= f->depth_x && cells.x1 > x0) return cells.x1 + over;
+    const int64_t last = fused_mirrors(side.kind) && cells.x1 + s.reach > f->nx ? f->nx - s.reach : cells.x1;
     return last <= x0 ? x0 : last - (last - x0) % s.end_piece;
 }
 
@@ -125,9 +130,9 @@ static inline fused_plan fused_plan_make(const fused_strip &s, const field_shape
     fused_plan p = {};
     if (box_empty(cells)) return p;
     const int64_t over = cells.x0 % s.piece, x_first = cells.x0 - (over < 0 ? over + s.piece : over);
-    const bool low = fused_mirrors(sides->x_low.kind), high = fused_mirrors(sides->x_high.kind);
+    const bool low = fused_mirrors(sides->x_low.kind);
     const bool left = x_first != cells.x0 || (low && x_first < s.reach);
-    const int64_t x0 = left ? x_first + s.edge_stored : x_first, x1 = fused_right(s, x0, cells.x1, high, f->nx);
+    const int64_t x0 = left ? x_first + s.edge_stored : x_first, x1 = fused_right(s, f, cells, x0, sides->x_high);
     const int64_t above = fused_mirrors(sides->y_low.kind) && s.reach > cells.y0 ? s.reach - cells.y0 : 0;
     const int64_t below = fused_mirrors(sides->y_high.kind) && cells.y1 + s.reach > f->ny ? cells.y1 + s.reach - f->ny : 0;
     const int64_t y0 = cells.y0 + above, y1 = cells.y1 - below;

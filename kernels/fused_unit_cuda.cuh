@@ -20,11 +20,11 @@ template <stencil_form FORM, bool PREV, bool CHANGE, typename T, int R, int STEP
 struct fused_instance {
     using S = strip_shape<STRIP_INSIDE, T, R, STEPS, V>;
     using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, EDGE_V>;
-    static constexpr bool F32 = sizeof(T) == sizeof(float), ONCE = FORM == STENCIL_STAR && F32 && !PREV; /* once_lasts */
-    /* Near sides STRIP_EDGE was slower from radius 3 on (NOTES.md), but for some orders. */
-    static constexpr bool NEAR_SIDES = FORM == STENCIL_STAR && R <= 2;
-    static constexpr strip_kind EDGE_KIND = NEAR_SIDES || ONCE ? STRIP_EDGE : STRIP_BORDER;
-    static constexpr int EDGE_BLOCKS = ONCE && R > 2 ? BLOCKS : 8; /* fits where an interior warp is missing */
+    static constexpr bool F32 = sizeof(T) == sizeof(float);
+    /* From radius 3 on STRIP_EDGE was slower (NOTES.md), but for some orders. */
+    static constexpr bool NEAR_SIDES = FORM == STENCIL_STAR && R <= 2, ORDERED = FORM == STENCIL_STAR && F32 && !PREV;
+    static constexpr strip_kind EDGE_KIND = NEAR_SIDES || ORDERED ? STRIP_EDGE : STRIP_BORDER;
+    static constexpr int EDGE_BLOCKS = ORDERED && R > 2 ? BLOCKS : 8; /* fits where an interior warp is missing */
     static constexpr auto interior = strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, UNROLL, BLOCKS, PREV, CHANGE, AGAIN>;
     static constexpr auto border = strip_kernel<STRIP_BORDER, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
     static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, EDGE_BLOCKS, PREV, CHANGE,
@@ -53,7 +53,10 @@ struct fused_instance {
     static cudaError_t sweep(const fused_call *c)
     {
         cudaError_t e = cudaSuccess;
-        const fused_strip strip = { S::STORED, BORDER::STORED, S::PIECE, S::HEIGHTS == 1 ? V : S::PIECE, S::REACH, resident };
+        constexpr int END_PIECE = S::HEIGHTS == 1 ? V : S::PIECE;
+        static_assert(END_PIECE <= FUSED_OVER + 1, "stores end no further beyond a side");
+        const bool over = !CHANGE; /* the norm knows no cells but the box's */
+        const fused_strip strip = { S::STORED, BORDER::STORED, S::PIECE, END_PIECE, over, S::REACH, resident };
         fused_plan plan = fused_plan_near(strip, edges_of(c->order), c->shape, c->cells, c->sides);
         const bool both = plan.interior.items > 0 && plan.border.items > 0;
         fused_parts &first = plan.interior_first ? plan.interior : plan.border;
@@ -67,10 +70,9 @@ struct fused_instance {
     /* What was fastest on an H200 (NOTES.md). */
     static fused_edges edges_of(const fused_order *o)
     {
-        const double once_lasts = !ONCE ? 0 : R == 1 ? .8 : R == 2 ? 1.25 : 1.6;
         const int lane = EDGE_KIND == STRIP_EDGE ? EDGE_V : 0;
-        if (o) return { lane, EDGE::STORED, true, o->interior_first, o->edge_lasts, o->band_lasts, once_lasts, beside };
-        return { lane, EDGE::STORED, NEAR_SIDES, F32, 1.7, F32 ? 1.5 : 3.5, once_lasts, beside };
+        if (o) return { lane, EDGE::STORED, o->interior_first, o->edge_lasts, o->band_lasts, beside };
+        return { NEAR_SIDES ? EDGE_V : 0, EDGE::STORED, F32, 1.7, F32 ? 1.5 : 3.5, beside };
     }
 
     static decltype(interior) kernel_of(const fused_plan &plan, const fused_parts &parts)

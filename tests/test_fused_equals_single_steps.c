@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fused.h"
 #include "sanitized.h"
 
 static device *host, *tested;
@@ -71,6 +72,25 @@ static void compare_window(const problem *p, const field_shape *f, const void *a
                          host_field_get(f->type, answer, field_index(f, w.x0 + x, w.y0 + y)));
 }
 
+/* What bytes the last sweep finds: of a number, as ghosts that are worked out of NaN are NaN. It may leave others in the window and
+ * FUSED_OVER columns beyond a periodic x_high. */
+enum { UNWRITTEN = 0x5a };
+static void check_ghosts(const problem *p, const field_shape *own, const void *seen, const boundary *sides, const char *what)
+{
+    const int64_t over = sides->x_high.kind == BOUNDARY_PERIODIC ? FUSED_OVER : 0;
+    const box written = { 0, own->nx + over, 0, own->ny };
+    for (int64_t y = -own->depth_y; y < own->ny + own->depth_y; y++)
+        for (int64_t x = -own->depth_x; x < own->nx + own->depth_x; x++) {
+            if (written.x0 <= x && x < written.x1 && written.y0 <= y && y < written.y1) continue;
+            const unsigned char *cell = field_at_const(own, seen, x, y);
+            for (size_t i = 0; i < dtype_bytes(p->op.type); i++)
+                if (cell[i] != UNWRITTEN)
+                    fail_msg("%s, form %d, r = %d, %d steps, window %lldx%lld, %s: ghost (%lld, %lld) was written", tested->name,
+                             (int)p->op.form, p->op.radius, p->steps, (long long)own->nx, (long long)own->ny, what, (long long)x,
+                             (long long)y);
+        }
+}
+
 /* Of the last sweep into a window, by a pass over both levels. */
 static void compare_change(const field_shape *f, void *const answer[LEVELS], box w, const uint64_t *change)
 {
@@ -118,17 +138,21 @@ static void window_case(const problem *p, const field_shape *f, void *const star
         const box parts[] = { { middle, cells.x1, cells.y0, cells.y1 }, { cells.x0, middle, cells.y0, cells.y1 } };
         const bool parted = (left + own.nx) % 2 != 0;
         void *const *next = there[1 - at], *const *cur = there[at];
+        if (left == 0)
+            for (int k = 0; k < levels; k++) OK(tested, tested->fill_bytes(tested, next[k], UNWRITTEN, own.bytes, tested_stream));
         norm = left == 0 && turn % 2 == 0 && tested->fused_change_steps(tested, steps) == steps;
         for (int i = 0; i < (parted ? 2 : 1); i++)
             OK(tested, tested->fused_sweep(tested, &own, next[0], next[1], cur[0], cur[1], parted ? parts[i] : cells, steps, &sides,
                                            norm ? change : NULL, tested_stream));
     }
+    const char *const names[LEVELS] = { levels == 1 ? "one level" : "of two levels", "the level before" };
     if (norm) compare_change(f, answer, w, change);
     OK(tested, tested->free(tested, DEVICE_MEMORY_DEVICE, change));
     for (int k = 0; k < levels; k++) {
         OK(tested, tested->copy(tested, data, there[at][k], own.bytes, tested_stream));
         OK(tested, tested->stream_sync(tested, tested_stream));
-        compare_window(p, f, answer[k], w, &own, data, levels == 1 ? "one level" : k == 0 ? "of two levels" : "the level before");
+        compare_window(p, f, answer[k], w, &own, data, names[k]);
+        check_ghosts(p, &own, data, &sides, names[k]);
         for (int i = 0; i < 2; i++) OK(tested, tested->free(tested, DEVICE_MEMORY_DEVICE, there[i][k]));
     }
     free(data);
