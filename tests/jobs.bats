@@ -62,6 +62,17 @@ END
     for name in other other_phases other_steps; do is_png $name.png && grep -q '<svg' $name.svg; done
 }
 
+@test "of runs on one rank on several GPUs, each alone, the table takes those on the slowest" {
+    made_records
+    jq -c 'select(.asked.lanes == 1) | if .ranks == 1 then range(2) as $i | .machine.gpus = [{uuid: "GPU-\($i)"}]
+        | .step_s.p50 *= 1 - 0.1 * $i else . end' made.jsonl >each.jsonl
+    study deck=d.ini ranks="1 2" repeats=4 out=each.jsonl run.lanes=1 --table >said
+    cat said
+    grep -q '^# one rank alone on each of 2 GPUs: 900 to 1000 us; the table has the slowest' said
+    expect "one rank" '1 4 1 ms 0.0 % 0.12 1.000 1.000' "$(grep '^  *1 ' said | xargs | cut -d ' ' -f 1-9)"
+    expect "speed-up on two" 2.000 "$(grep '^  *2 ' said | xargs | cut -d ' ' -f 8)"
+}
+
 @test "the table: medians, spread, speed-up and efficiency of each setting, flagged where repeats differ" {
     made_records
     study deck=d.ini ranks="1 2 4" repeats=2 out=made.jsonl run.lanes=1,2 --table >said
