@@ -79,9 +79,7 @@ double predict_places(const predict_machine *m, const predict_case *c, bool by_m
     const bool cut = c->ranks_y > 1;
     const double mirrored_rows = !c->mirrors ? 0 : cut ? reach : 2 * reach, shells = cut ? 2 : 0;
     const double left = c->mirrors ? edge_stored : 0, inner = width - left - (c->mirrors ? reach : 0);
-    const double pieces = fmax(0, inner) / piece;
-    const double interior_width = (c->mirrors || c->ranks_x > 1 ? floor(pieces) : ceil(pieces)) * piece;
-    const double right = fmax(0, width - left - interior_width);
+    const double interior_width = floor(fmax(0, inner) / piece) * piece, right = width - left - interior_width;
     strips s = { .warps = m->warps, .reach = reach, .rows = height - mirrored_rows - shells * reach, .least = 1 };
     border b = { 0 };
     if (s.rows < 1 || interior_width < 1) return predict_cells(c) * (1 + predict_redundant(c));
