@@ -67,35 +67,16 @@ static void measure_ceiling(sim *s, calibrate_result *r)
     r->copies = timer_straggler_of(1 / mine, s->top.host, s->top.comm);
 }
 
-/* Seconds a step, or a fused sweep, between time stamps on the device after a few steps have filled the pipeline: neither its
- * filling nor its draining counts. */
 static double steps_s(sim *s, bool exchange, int count)
 {
-    const int lead_in = count > 10 ? 4 : 1; /* few steps are long ones, and long ones hide the pipeline's filling */
-    device *d = s->dev;
-    double seconds = 0;
     watchdog_phase("calibrate"); /* each measurement is progress */
-    sim_wait(s);
-    MPI_CHECK(MPI_Barrier(s->top.comm));
-    sim_pass_sweeps(s, lead_in, exchange);
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.lane[0]));
-    sim_pass_sweeps(s, count, exchange);
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[1], s->streams.lane[0]));
-    DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
-    DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
-    sim_wait(s);
-    return agree_max(s, seconds / count);
+    return sim_sweep_s(s, exchange, count);
 }
 
 static double exchanges_s(sim *s, int count)
 {
     watchdog_phase("calibrate");
-    sim_wait(s);
-    MPI_CHECK(MPI_Barrier(s->top.comm));
-    const double begin_s = timer_now_s();
-    for (int i = 0; i < count; i++) step_exchange(&s->streams, &s->pass, s->now);
-    sim_wait(s);
-    return agree_max(s, (timer_now_s() - begin_s) / count);
+    return sim_exchange_s(s, count);
 }
 
 /* The three times taken in turn, so that a drift of the machine reaches all of them alike; medians of ROUNDS. */

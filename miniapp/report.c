@@ -50,7 +50,7 @@ static void print_head(FILE *to, const sim *s, const report *r)
         fprintf(to, "device       cuda: %s, %d rank%s on a GPU\n", s->dev->name, s->top.ranks_on_device,
                s->top.ranks_on_device == 1 ? "" : "s");
     fprintf(to, "transport    %s; %s steps, feed %s",
-            s->top.ranks == 1 && s->pass.whole ? "none" : halo_transport_name(s->transport), s->pass.whole ? "whole" : "split",
+            s->top.ranks == 1 && s->pass.whole ? "none" : halo_transport_name(s->transport), step_pass_form(&s->pass),
             config_feed_name(s->feed));
     if (s->train) fprintf(to, ", up to %d steps a launch", sim_train_steps(s));
     if (!s->pass.whole) fprintf(to, ", %d lane%s", s->lanes, s->lanes == 1 ? "" : "s");

@@ -59,9 +59,19 @@ static json_t *tune_json(const sim *s, const tune_result *t)
 /* What the choice of run.fuse = 0 was made from; null: nothing was tried. */
 static json_t *fuse_trial_json(const sim_fuse_trial *t)
 {
-    if (t->steps == 0) return json_null();
-    return json_pack("{s:i, s:o, s:o}", "steps", t->steps, "fused_step_s", record_number(t->fused_step_s), "single_step_s",
-                     record_number(t->single_step_s));
+    if (t->count == 0) return json_null();
+    json_t *tried = json_array();
+    for (int i = 0; i < t->count; i++)
+        json_array_append_new(tried, json_pack("{s:i, s:o}", "steps", t->steps[i], "step_s", record_number(t->step_s[i])));
+    return json_pack("{s:i, s:o, s:o, s:o}", "steps", t->steps[t->best], "fused_step_s", record_number(t->step_s[t->best]),
+                     "single_step_s", record_number(t->single_step_s), "tried", tried);
+}
+
+/* What the order of fused sweeps was chosen from; null: nothing was tried. */
+static json_t *order_trial_json(const sim_order_trial *t)
+{
+    if (!t->tried) return json_null();
+    return json_pack("{s:o, s:o}", "split_sweep_s", record_number(t->split_s), "joined_sweep_s", record_number(t->joined_s));
 }
 
 static json_t *step_json(const timer_percentiles *t)
@@ -159,10 +169,11 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         const char *key;
         json_t *value;
     } rest[] = {
-        { "step_form", json_string(s->pass.whole ? "whole" : "split") },
+        { "step_form", json_string(step_pass_form(&s->pass)) },
         { "sweeps", s->fuse > 1 ? json_integer((json_int_t)s->sweeps) : json_null() },
         { "redundant_fraction", s->fuse > 1 ? record_number(r->redundant_fraction) : json_null() },
         { "fuse_trial", fuse_trial_json(&s->fuse_trial) },
+        { "order_trial", order_trial_json(&s->order_trial) },
         { "transports", report_transports_json(s) },
         { "tune", tune_json(s, &r->tuning) },
         { "steps", json_integer((json_int_t)s->level) },

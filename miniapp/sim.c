@@ -89,8 +89,8 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
         if (s->fuse == wanted) snprintf(fewer_since, sizeof fewer_since, "%.255s", why);
         s->fuse = s->dev->fused_steps(s->dev, s->fuse - 1);
     }
-    if (c->run.fuse == 0 && s->fuse > 1 && !sim_fuse_has_room(s)) {
-        s->fuse = 1;
+    while (c->run.fuse == 0 && s->fuse > 1 && !sim_fuse_has_room(s)) {
+        s->fuse = sim_fuse_shorter(s);
         if (!lay_out(s, px, py, why, why_bytes)) return false;
     }
     if (s->fuse < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since, s->fuse);
@@ -184,14 +184,17 @@ static void make_pass(sim *s)
                      s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, s->fuse, &s->choice, s->top.comm);
 }
 
-/* Nobody asked for sweeps, and they are not faster. */
-static void step_singly(sim *s)
+/* Nobody asked for sweeps of so many steps, and fewer are faster. */
+static void settle_fuse(sim *s, int steps)
 {
+    if (s->fuse == steps) return;
     step_pass_destroy(&s->pass);
-    s->fuse = 1;
-    free_device(s, s->now.prev);
-    free_device(s, s->next.prev);
-    alternate(s);
+    s->fuse = steps;
+    if (steps == 1) {
+        free_device(s, s->now.prev);
+        free_device(s, s->next.prev);
+        alternate(s);
+    }
     make_pass(s);
 }
 
@@ -203,7 +206,8 @@ static void make_passes(sim *s)
     for (int i = 0; i < 2; i++) DEVICE_CHECK(s->dev, s->dev->event_create(s->dev, true, &s->stamp[i]));
     if (c->problem.kind != CONFIG_TRANSPOSE) {
         make_pass(s);
-        if (c->run.fuse == 0 && s->fuse > 1 && !sim_fuse_pays(s)) step_singly(s);
+        if (c->run.fuse == 0 && s->fuse > 1) settle_fuse(s, sim_fuse_try(s));
+        if (s->fuse > 1) sim_settle_order(s);
         say_refused(s, s->pass.halo);
         if (s->pass.prev_halo && halo_refused(s->pass.halo)[0] == '\0') say_refused(s, s->pass.prev_halo);
     }

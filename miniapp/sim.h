@@ -42,10 +42,21 @@ typedef struct sim_create_seconds {
     double transport_s; /* probes and trials of sim_choose_transports */
 } sim_create_seconds;
 
-typedef struct sim_fuse_trial { /* the slowest rank's */
-    int steps; /* 0: nothing was tried */
-    double fused_step_s, single_step_s;
+/* Sweeps of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside it; of the slowest
+ * rank. */
+enum { SIM_FUSE_TRIALS_MAX = 2 };
+typedef struct sim_fuse_trial {
+    int count; /* 0: nothing was tried */
+    int steps[SIM_FUSE_TRIALS_MAX];
+    double step_s[SIM_FUSE_TRIALS_MAX], single_step_s;
+    int best; /* of count */
 } sim_fuse_trial;
+
+/* Fused sweeps in the order of the split step, and joined (step.h); of the slowest rank. */
+typedef struct sim_order_trial {
+    bool tried;
+    double split_s, joined_s;
+} sim_order_trial;
 
 typedef struct sim {
     const config *cfg;
@@ -62,6 +73,7 @@ typedef struct sim {
     int lanes, fuse;                      /* fuse: steps of a sweep at most */
     bool sparing;
     sim_fuse_trial fuse_trial;
+    sim_order_trial order_trial;
     sim_note notes[SIM_NOTES_MAX];
     int notes_count;
 
@@ -104,9 +116,14 @@ void sim_choose_transports(sim *s, const char *self_exe);
  * part. Once the domain is cut, for sweeps that nobody asked for: whether the ranks are wide enough; the same on all ranks. */
 int sim_choose_fuse(const sim *s, char *why, size_t why_bytes);
 bool sim_fuse_has_room(const sim *s);
-/* For sim_create, once there are passes and nobody asked for a number of steps: whether sweeps of `fuse` steps are faster than
- * single ones, by a short trial on the run's fields, all ranks at once. Collective; costs the fields' values. */
-bool sim_fuse_pays(sim *s);
+int sim_fuse_shorter(const sim *s); /* the next fewer steps than `fuse` to look at, 1 at the end */
+/* For sim_create, once there are passes and nobody asked for a number of steps: how many of at most `fuse` a sweep should take,
+ * 1 where single steps are no slower, by a short trial on the run's fields, all ranks at once. Collective; costs the fields'
+ * values. */
+int sim_fuse_try(sim *s);
+/* For sim_create, of a fused pass: joined where that is faster, by a trial of a few sweeps; without trials where neighbours' memory
+ * is reached. Collective; costs the fields' values. */
+void sim_settle_order(sim *s);
 /* For sim_create: feed and lanes without graphs; and, once there are passes, whether graphs it is. Collective. */
 void sim_choose_feed(sim *s);
 void sim_settle_feed(sim *s);
@@ -155,6 +172,11 @@ double sim_change_of(sim *s, int later);
 void sim_undo_step(sim *s);
 /* For measuring: sweeps of the stencil alone, each of `fuse` steps, that count for nothing, as in step_advance; fields swapped. */
 void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange);
+/* For measuring, seconds of the slowest rank: a sweep as above, of so many, between time stamps on the device after a few that fill
+ * the pipeline, so that neither its filling nor its draining counts; and an exchange of the present level's halo, of so many one
+ * by one. */
+double sim_sweep_s(sim *s, bool exchange, int count);
+double sim_exchange_s(sim *s, int count);
 /* next is the present level now. */
 void sim_swap(sim *s);
 /* Waits for everything enqueued. */

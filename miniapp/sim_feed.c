@@ -6,6 +6,7 @@
 #include "agree.h"
 #include "check.h"
 #include "sim.h"
+#include "timer.h"
 
 static config_feed feed_without_graphs(const sim *s)
 {
@@ -64,6 +65,39 @@ void sim_swap(sim *s)
     const step_levels now = s->now;
     s->now = s->next;
     s->next = now;
+}
+
+static double of_the_slowest(const sim *s, double x)
+{
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &x, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    return x;
+}
+
+double sim_sweep_s(sim *s, bool exchange, int count)
+{
+    const int lead_in = count > 10 ? 4 : 1; /* few are long ones, and long ones hide the pipeline's filling */
+    device *d = s->dev;
+    double seconds = 0;
+    sim_wait(s);
+    MPI_CHECK(MPI_Barrier(s->top.comm));
+    sim_pass_sweeps(s, lead_in, exchange);
+    DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.lane[0]));
+    sim_pass_sweeps(s, count, exchange);
+    DEVICE_CHECK(d, d->event_record(d, s->stamp[1], s->streams.lane[0]));
+    DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
+    DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
+    sim_wait(s);
+    return of_the_slowest(s, seconds / count);
+}
+
+double sim_exchange_s(sim *s, int count)
+{
+    sim_wait(s);
+    MPI_CHECK(MPI_Barrier(s->top.comm));
+    const double begin_s = timer_now_s();
+    for (int i = 0; i < count; i++) step_exchange(&s->streams, &s->pass, s->now);
+    sim_wait(s);
+    return of_the_slowest(s, (timer_now_s() - begin_s) / count);
 }
 
 void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)

@@ -8,16 +8,17 @@
 #include "fuse_rule.h"
 #include "sim.h"
 
-/* What a device is tried with: sweeps of at most so many steps, on ranks of so many cells and more (on an H200 2^20 cells were
- * twice as fast by sweeps of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the first cells, up
- * to `cells`. */
+/* What a device is tried with: so many kinds of sweeps, of at most so many steps, on ranks of so many cells and more (on an H200
+ * 2^20 cells were twice as fast by sweeps of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the
+ * first cells, up to `cells`. */
 typedef struct trial_limits {
-    int steps;
+    int sweeps, steps;
     int64_t cells_least, cells;
 } trial_limits;
-static const trial_limits limits_of[] = { [DEVICE_HOST] = { 12, 1 << 23, 1 << 22 }, [DEVICE_CUDA] = { 64, 1 << 20, INT64_MAX } };
+static const trial_limits limits_of[] = { [DEVICE_HOST] = { 1, 12, 1 << 23, 1 << 22 },
+                                          [DEVICE_CUDA] = { SIM_FUSE_TRIALS_MAX, 64, 1 << 20, INT64_MAX } };
 
-enum { TRIAL_ROUNDS = 3 };
+enum { TRIAL_ROUNDS = 3, TRIAL_SWEEPS = 4, TRIAL_EXCHANGES = 10, TRIAL_CELLS = 1 << 24, TRIAL_LAUNCHES_MAX = 8 };
 static const double trial_gain = 0.9; /* of a single step's time, a fused one's must be less */
 
 /* NULL, or why there is no sweep of several steps, as a sentence part. */
@@ -28,17 +29,25 @@ static const char *no_fused_sweep(const sim *s)
     return "there is no sweep of several steps of a radius that large on this device";
 }
 
-static int worth_a_trial(const sim *s)
+/* Of at most so many steps, the longest sweep that the run is long enough for; 1 where there is none. */
+static int worth_a_trial(const sim *s, int most)
+{
+    const config *c = s->cfg;
+    const int steps = s->dev->fused_steps(s->dev, most), norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
+    if (steps > 1 && fuse_rule_long_enough(c, steps, false)) return steps;
+    const int with_norm = s->dev->fused_change_steps(s->dev, norm_every);
+    return with_norm > 1 && fuse_rule_long_enough(c, with_norm, true) ? with_norm : 1;
+}
+
+static int longest_worth_a_trial(const sim *s)
 {
     const config *c = s->cfg;
     const trial_limits *limits = &limits_of[s->dev->kind];
     const bool large = c->grid.nx * c->grid.ny / s->top.ranks >= limits->cells_least;
-    if (c->run.tune == CONFIG_TUNE_OFF || !large) return 1;
-    const int fuse = s->dev->fused_steps(s->dev, limits->steps), most = limits->steps;
-    if (fuse_rule_long_enough(c, fuse, false)) return fuse;
-    const int with_norm = s->dev->fused_change_steps(s->dev, c->time.norm_every < most ? (int)c->time.norm_every : most);
-    return with_norm > 1 && fuse_rule_long_enough(c, with_norm, true) ? with_norm : 1;
+    return c->run.tune == CONFIG_TUNE_OFF || !large ? 1 : worth_a_trial(s, limits->steps);
 }
+
+int sim_fuse_shorter(const sim *s) { return worth_a_trial(s, s->fuse - 1); }
 
 bool sim_fuse_has_room(const sim *s)
 {
@@ -52,7 +61,7 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
     const int asked = c->run.fuse;
     const char *none = no_fused_sweep(s);
     const int64_t most = c->time.norm_every > 0 ? c->time.norm_every : INT64_MAX;
-    if (asked == 0) return none ? 1 : worth_a_trial(s);
+    if (asked == 0) return none ? 1 : longest_worth_a_trial(s);
     if (asked == 1) return 1;
     if (none) {
         snprintf(why, why_bytes, "kind %s: %s", config_kind_name(c->problem.kind), none);
@@ -65,9 +74,18 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
     return s->dev->fused_steps(s->dev, asked < most ? asked : (int)most);
 }
 
+/* Of small boxes several in a row, as in a run, so that what a launch takes of the host does not count. */
+static int launches_of(const sim *s, box cells)
+{
+    const int64_t fit = TRIAL_CELLS / box_cells(cells);
+    if (s->dev->kind == DEVICE_HOST || fit < 1) return 1;
+    return fit < TRIAL_LAUNCHES_MAX ? (int)fit : TRIAL_LAUNCHES_MAX;
+}
+
 /* Seconds a step of the box, several at a time by a fused sweep, or one. */
 static double step_s(sim *s, box cells, int steps)
 {
+    const int launches = launches_of(s, cells);
     device *d = s->dev;
     device_stream *stream = s->streams.lane[0];
     const field_shape *f = &s->grid.shape;
@@ -75,33 +93,72 @@ static double step_s(sim *s, box cells, int steps)
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
     const step_levels cur = s->now, next = s->next;
     void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
-    if (steps == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, over, cur.u, cur.prev, &cells, 1, stream));
-    else DEVICE_CHECK(d, d->fused_sweep(d, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, NULL, stream));
+    for (int i = 0; i < launches; i++) {
+        if (steps == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, over, cur.u, cur.prev, &cells, 1, stream));
+        else DEVICE_CHECK(d, d->fused_sweep(d, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, NULL, stream));
+    }
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
-    return seconds / steps;
+    return seconds / steps / launches;
 }
 
-bool sim_fuse_pays(sim *s)
+/* Small grids want the shorter of two sweeps: what the first rows of a chunk cost twice grows with the steps. */
+static sim_fuse_trial trials_of(sim *s)
+{
+    sim_fuse_trial t = { .single_step_s = INFINITY };
+    const int longest = s->fuse, most = limits_of[s->dev->kind].sweeps;
+    for (; s->fuse > 1 && t.count < most; s->fuse = sim_fuse_shorter(s)) {
+        t.step_s[t.count] = INFINITY;
+        t.steps[t.count++] = s->fuse;
+    }
+    s->fuse = longest;
+    return t;
+}
+
+int sim_fuse_try(sim *s)
 {
     sim_fuse_trial *t = &s->fuse_trial;
     box cells = field_own(&s->grid.shape);
     const int64_t most = limits_of[s->dev->kind].cells;
     if (!config_two_d(s->cfg)) cells.x1 = box_width(cells) > most ? cells.x0 + most : cells.x1;
     else if (box_cells(cells) > most) cells.y1 = cells.y0 + most / box_width(cells) + 1;
-    *t = (sim_fuse_trial){ s->fuse, INFINITY, INFINITY };
+    *t = trials_of(s);
     if (s->sparing && s->dev->kind == DEVICE_HOST) sim_touch_box(s, cells);
     else sim_touch(s);
-    for (int round = 0; round <= TRIAL_ROUNDS; round++) { /* in turn; the first loads the kernels */
-        const double fused = step_s(s, cells, s->fuse), single = step_s(s, cells, 1);
-        if (round == 0) continue;
-        t->fused_step_s = fmin(t->fused_step_s, fused);
-        t->single_step_s = fmin(t->single_step_s, single);
+    for (int round = 0; round <= TRIAL_ROUNDS; round++) /* in turn; the first loads the kernels */
+        for (int i = 0; i <= t->count; i++) {
+            double *const best_s = i < t->count ? &t->step_s[i] : &t->single_step_s;
+            const double s_of_one = step_s(s, cells, i < t->count ? t->steps[i] : 1);
+            if (round > 0) *best_s = fmin(*best_s, s_of_one);
+        }
+    const bool all_cells = box_cells(cells) == sim_own_cells(s);
+    const double exchange_s = all_cells ? sim_exchange_s(s, TRIAL_EXCHANGES) : 0;
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, t->step_s, t->count, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &t->single_step_s, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    t->single_step_s += exchange_s;
+    for (int i = 0; i < t->count; i++) {
+        t->step_s[i] += exchange_s / t->steps[i];
+        if (t->step_s[i] < t->step_s[t->best]) t->best = i;
     }
-    double mine[2] = { t->fused_step_s, t->single_step_s }, all[2];
-    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, s->top.comm));
-    t->fused_step_s = all[0];
-    t->single_step_s = all[1];
-    return all[0] < trial_gain * all[1];
+    return t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
+}
+
+void sim_settle_order(sim *s)
+{
+    sim_order_trial *t = &s->order_trial;
+    if (s->top.ranks == 1 || s->dev->kind == DEVICE_HOST) return;
+    if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->sparing) {
+        step_pass_join(&s->pass, s->transport == HALO_PEER || s->transport == HALO_COPY);
+        return;
+    }
+    *t = (sim_order_trial){ true, INFINITY, INFINITY };
+    sim_touch(s);
+    for (int round = 0; round < TRIAL_ROUNDS; round++)
+        for (int joined = 0; joined < 2; joined++) {
+            double *const best_s = joined ? &t->joined_s : &t->split_s;
+            step_pass_join(&s->pass, joined);
+            *best_s = fmin(*best_s, sim_sweep_s(s, true, TRIAL_SWEEPS));
+        }
+    step_pass_join(&s->pass, t->joined_s <= t->split_s);
 }

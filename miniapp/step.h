@@ -20,7 +20,9 @@
  * deep, corners included. Beyond dirichlet and neumann sides the sweep works them out at every level; along a periodic axis that is
  * not cut they are filled from own cells before the interior, which therefore ends only where another rank's ghosts are read, so
  * many cells from a cut side. What two boxes both depend on is computed twice (step_pass_swept). Where a step reads two levels, the
- * ghosts of the level before are brought too, by a halo of its own, and a sweep leaves two levels, in two other fields.
+ * ghosts of the level before are brought too, by a halo of its own, and a sweep leaves two levels, in two other fields. A joined
+ * fused pass has no interior: first the exchange, then one sweep of all cells, which costs less than a shell's sweeps where the
+ * exchange is short.
  *
  * Nothing in it allocates, synchronises the device or touches the default stream, and it never asks what device it runs
  * on: on the host a lane is a thread and its streams run at once.
@@ -64,7 +66,9 @@ typedef struct step_pass {
     int shell_count;
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the others */
     int ghosts_count;
+    int depth;                /* of the ghosts that a step or sweep reads */
     int fuse;                 /* steps that one sweep takes at most; 1: stencil_sweep */
+    bool joined;              /* fused: no interior, one sweep after the exchange */
     box wraps[BOUNDARY_BOXES_MAX]; /* fused: ghosts that are images of own cells; `ghosts` holds images of received ones */
     int wraps_count;
     whole_pass *whole;        /* NULL: split steps */
@@ -80,6 +84,10 @@ typedef struct step_levels {
  * number of steps that fused_steps gave for the bound stencil; the field's ghosts are radius * fuse deep. */
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
                       bool corners, bool has_prev, int fuse, const halo_choice *choice, MPI_Comm comm);
+/* Of a fused pass, between sweeps: joined or not from now on. At first it is not. */
+void step_pass_join(step_pass *p, bool joined);
+/* "whole", "split" or "joined". */
+const char *step_pass_form(const step_pass *p);
 /* Whole steps from now on, where they can be taken; else false, on all ranks, with the reason. Collective. fields: the two buffers
  * that the levels alternate between. */
 bool step_pass_whole(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,

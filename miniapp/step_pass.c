@@ -1,4 +1,5 @@
 /* Where the cells of a step stand: interior, shell, and who brings which ghosts. */
+#include <assert.h>
 #include <string.h>
 
 #include "fused.h"
@@ -59,6 +60,29 @@ static void find_wraps(step_pass *p, int depth)
     }
 }
 
+/* Interior and shell. */
+static void cut(step_pass *p)
+{
+    const box own = field_own(p->shape);
+    const boundary *at = &p->sides;
+    const bool along_y = p->shape->depth_y > 0, fused = p->fuse > 1;
+    p->interior = box_make(own.x0 + (fused && at->x_low.kind != BOUNDARY_NONE ? 0 : p->depth),
+                           own.x1 - (fused && at->x_high.kind != BOUNDARY_NONE ? 0 : p->depth),
+                           own.y0 + (!along_y || (fused && at->y_low.kind != BOUNDARY_NONE) ? 0 : p->depth),
+                           own.y1 - (!along_y || (fused && at->y_high.kind != BOUNDARY_NONE) ? 0 : p->depth));
+    if (p->joined) p->interior = box_make(own.x0, own.x0, own.y0, own.y0);
+    p->shell_count = box_shell(own, p->interior, p->shell);
+}
+
+void step_pass_join(step_pass *p, bool joined)
+{
+    assert(p->fuse > 1 && !p->whole);
+    p->joined = joined;
+    cut(p);
+}
+
+const char *step_pass_form(const step_pass *p) { return p->whole ? "whole" : p->joined ? "joined" : "split"; }
+
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
                       int radius, bool corners, bool has_prev, int fuse, const halo_choice *choice, MPI_Comm comm)
 {
@@ -66,6 +90,7 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
     const int depth = radius * fuse;
     memset(p, 0, sizeof *p);
     p->shape = shape;
+    p->depth = depth;
     p->fuse = fuse;
     p->whole_marks = UINT64_MAX; /* none yet */
     p->sides = *sides;
@@ -74,13 +99,7 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
     if (!along_y || has_neighbour(dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
     if (!along_y || has_neighbour(dec, 0, 1)) p->sides.y_high.kind = BOUNDARY_NONE;
 
-    const box own = field_own(shape);
-    const boundary *at = &p->sides;
-    p->interior = box_make(own.x0 + (fused && at->x_low.kind != BOUNDARY_NONE ? 0 : depth),
-                           own.x1 - (fused && at->x_high.kind != BOUNDARY_NONE ? 0 : depth),
-                           own.y0 + (!along_y || (fused && at->y_low.kind != BOUNDARY_NONE) ? 0 : depth),
-                           own.y1 - (!along_y || (fused && at->y_high.kind != BOUNDARY_NONE) ? 0 : depth));
-    p->shell_count = box_shell(own, p->interior, p->shell);
+    cut(p);
     if (fused) find_wraps(p, depth);
     else find_ghosts(p, depth, corners);
     p->halo = halo_create(dec, d, shape, depth, corners || fused, choice, comm);
@@ -108,6 +127,7 @@ step_swept step_pass_swept(const step_pass *p, int lanes, int radius, int steps)
     step_swept all = { 0, 0 };
     for (int i = 0; i < lanes + p->shell_count; i++) {
         const box b = i < lanes ? box_strip(p->interior, i, lanes) : p->shell[i - lanes];
+        if (box_empty(b)) continue;
         for (int left = steps - 1; left >= 0; left--)
             all.computed_cells += box_cells(fused_reach(p->shape, b, (int64_t)left * radius, &p->sides));
         for (int level = 0; level < (p->prev_halo ? 2 : 1); level++)

@@ -41,7 +41,8 @@ static void steps_on_an_eighth(void **state)
     const double before_mb = most_resident_mb();
     assert_true(c && s);
     create(s, c, 1, 0);
-    assert_int_equal(s->fuse_trial.steps, 12); /* a third of 1024 columns would be too few; no rank has so few */
+    assert_int_equal(s->fuse_trial.count, 1);
+    assert_int_equal(s->fuse_trial.steps[0], 12);
     assert_true(sim_memory_bytes(s) > 512 << 20);
     const rehearsal_result r = rehearsal(s, "");
     assert_true(r.step_s > 0 && r.step_s < 60 && r.ceiling_bytes_per_s > 0);
@@ -55,15 +56,15 @@ static void steps_on_an_eighth(void **state)
     free(c);
 }
 
-static void narrow_ranks_try_nothing(void **state)
+static void narrow_ranks_try_shorter_sweeps(void **state)
 {
     (void)state;
     config *c = calloc(1, sizeof *c);
     sim *s = calloc(1, sizeof *s);
     assert_true(c && s);
     create(s, c, 3, 0);
-    assert_int_equal(s->fuse_trial.steps, 0);
-    assert_int_equal(s->fuse, 1);
+    assert_int_equal(s->fuse_trial.count, 1);
+    assert_int_equal(s->fuse_trial.steps[0], 10); /* 341 columns: at least 32 reaches */
     sim_destroy(s);
     create(s, c, 3, 12); /* but they may be asked */
     assert_int_equal(s->fuse, 12);
@@ -74,7 +75,7 @@ static void narrow_ranks_try_nothing(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(steps_on_an_eighth), cmocka_unit_test(narrow_ranks_try_nothing) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(steps_on_an_eighth), cmocka_unit_test(narrow_ranks_try_shorter_sweeps) };
 #ifdef WEFT_DEBUG
     puts("debug builds fill all memory that they allocate");
     return 77;
