@@ -7,6 +7,7 @@
 #include "check.h"
 
 size_t aggregate_window_bytes = (size_t)32 << 20;
+int64_t aggregate_short_bytes = 64 << 10;
 
 enum { SLOTS = 2, TAG = 1 };
 

@@ -65,8 +65,7 @@ typedef enum checkpoint_status {
     CHECKPOINT_IO,      /* the file system's failure: full, unwritable */
 } checkpoint_status;
 
-/* Sets what must be set before MPI_Init so that collective writes are sound on this MPI (see the .c); never overrides
- * what the user's environment says. */
+/* Before MPI_Init: from here on HDF5 does nothing when the process ends, where it crashes after an H5Fclose that has failed. */
 void checkpoint_before_mpi_init(void);
 
 /* *aggregators, or NULL: how many ranks collected and wrote; 0: every rank wrote its own cells. */

@@ -1,9 +1,11 @@
-/* A state file's structure as bytes: HDF5 makes it in a scratch file in memory (in /dev/shm; the fields' data are holes, which
- * take nothing), and what lies between the fields' data is read out of it. So the file system of the checkpoints is touched by no
+/* A state file's structure as bytes: HDF5 makes it in a scratch file (in /dev/shm; the fields' data are holes, which take
+ * nothing), and what lies between the fields' data is read out of it. So the file system of the checkpoints is touched by no
  * HDF5 call, and whoever writes the bytes need not know HDF5. HDF5 wants a name: it refuses /proc/self/fd of a nameless file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,20 +40,15 @@ static int read_gaps(checkpoint_image *image, int fields, int fd)
     return code;
 }
 
-checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums,
-                                        char *why, size_t why_bytes)
+/* In a scratch file in that folder. */
+static checkpoint_status make_in(const char *folder, checkpoint_image *image, const checkpoint_state *s,
+                                 const checkpoint_sums *sums, char *why, size_t why_bytes)
 {
-    char path[] = "/dev/shm/weft_structure_XXXXXX", in_tmp[] = "/tmp/weft_structure_XXXXXX";
-    const char *name = path;
+    char name[CHECKPOINT_PATH_BYTES];
     struct stat info;
-    *image = (checkpoint_image){ .bytes = NULL };
-    int fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0) {
-        name = in_tmp;
-        fd = mkostemp(in_tmp, O_CLOEXEC);
-    }
-    if (fd < 0) return checkpoint_file_failed("make", "a scratch file in /dev/shm or /tmp", errno, why, why_bytes);
-    checkpoint_h5_quiet();
+    snprintf(name, sizeof name, "%s/weft_structure_XXXXXX", folder);
+    const int fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0) return checkpoint_file_failed("make a scratch file in", folder, errno, why, why_bytes);
     checkpoint_status status = checkpoint_structure_write(name, s, sums, &image->layout, why, why_bytes);
     unlink(name);
     if (status == CHECKPOINT_OK) {
@@ -65,8 +62,52 @@ checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoin
     return status;
 }
 
+checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums,
+                                        char *why, size_t why_bytes)
+{
+    const char *const folder[] = { "/dev/shm", "/tmp", getenv("TMPDIR") }; /* one may be full, or nobody's to write to */
+    checkpoint_status status = CHECKPOINT_IO;
+    checkpoint_h5_quiet();
+    for (size_t i = 0; i < sizeof folder / sizeof *folder && status != CHECKPOINT_OK; i++) {
+        *image = (checkpoint_image){ .bytes = NULL };
+        if (folder[i]) status = make_in(folder[i], image, s, sums, why, why_bytes);
+    }
+    return status;
+}
+
 void checkpoint_image_free(checkpoint_image *image)
 {
     free(image->bytes);
     image->bytes = NULL;
+}
+
+static int compare_gap(int fd, const char *wanted, uint64_t at_bytes, size_t bytes)
+{
+    char *found = malloc(bytes ? bytes : 1);
+    int code = found ? checkpoint_pread(fd, found, bytes, at_bytes) : ENOMEM;
+    if (!code && memcmp(found, wanted, bytes) != 0) code = EIO;
+    free(found);
+    return code;
+}
+
+int checkpoint_image_write(const checkpoint_image *image, int fd)
+{
+    const char *from = image->bytes;
+    int code = ftruncate(fd, (off_t)image->file_bytes) != 0 ? errno : 0;
+    for (int i = 0; i <= CHECKPOINT_FIELDS_MAX && !code; i++) {
+        code = checkpoint_pwrite(fd, from, image->gap[i].bytes, image->gap[i].at_bytes);
+        from += image->gap[i].bytes;
+    }
+    return code;
+}
+
+int checkpoint_image_compare(const checkpoint_image *image, int fd)
+{
+    const char *wanted = image->bytes;
+    int code = 0;
+    for (int i = 0; i <= CHECKPOINT_FIELDS_MAX && !code; i++) {
+        code = compare_gap(fd, wanted, image->gap[i].at_bytes, image->gap[i].bytes);
+        wanted += image->gap[i].bytes;
+    }
+    return code;
 }

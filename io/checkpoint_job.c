@@ -256,37 +256,12 @@ void checkpoint_job_flush(void *job)
 
 /* ---- structure and final name, by rank 0 ---- */
 
-static int compare_gap(int fd, const char *wanted, uint64_t at_bytes, size_t bytes)
-{
-    char *found = malloc(bytes ? bytes : 1);
-    int code = found ? checkpoint_pread(fd, found, bytes, at_bytes) : ENOMEM;
-    if (!code && memcmp(found, wanted, bytes) != 0) code = EIO;
-    free(found);
-    return code;
-}
-
-/* All gaps of the image written, or compared with what the file has. */
-static int each_gap(const checkpoint_job *j, bool compares)
-{
-    const checkpoint_image *image = &j->image;
-    const char *memory = image->bytes;
-    int code = 0;
-    for (int i = 0; i <= j->state.fields && !code; i++) {
-        const size_t bytes = image->gap[i].bytes;
-        code = compares ? compare_gap(j->fd, memory, image->gap[i].at_bytes, bytes)
-                        : checkpoint_pwrite(j->fd, memory, bytes, image->gap[i].at_bytes);
-        memory += bytes;
-    }
-    return code;
-}
-
 static int write_image(const checkpoint_job *j)
 {
-    if (ftruncate(j->fd, (off_t)j->image.file_bytes) != 0) return errno;
-    const int code = each_gap(j, false);
+    const int code = checkpoint_image_write(&j->image, j->fd);
     if (code) return code;
     if (fsync(j->fd) != 0) return errno;
-    return j->state.verify == CHECKPOINT_VERIFY_OFF ? 0 : each_gap(j, true);
+    return j->state.verify == CHECKPOINT_VERIFY_OFF ? 0 : checkpoint_image_compare(&j->image, j->fd);
 }
 
 void checkpoint_job_publish(void *job)

@@ -13,7 +13,12 @@
 #include "check.h"
 #include "device_host.h"
 
-size_t checkpoint_band_bytes = (size_t)1 << 30;
+/* Once MPI runs, HDF5 would have MPI_Finalize end it. */
+void checkpoint_before_mpi_init(void)
+{
+    H5dont_atexit();
+    H5open();
+}
 
 checkpoint_status checkpoint_fail(checkpoint_status status, char *why, size_t why_bytes, const char *format, ...)
 {

@@ -23,8 +23,8 @@ const char *checkpoint_h5_reason(void);
 /* HDF5 prints no error stacks of its own from here on. */
 void checkpoint_h5_quiet(void);
 
-/* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another, and what is read
- * does not pass through the MPI-IO layer that wrote it. MISSING, DAMAGED (not HDF5, truncated) or IO with a sentence. */
+/* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another. MISSING, DAMAGED (not HDF5,
+ * truncated) or IO with a sentence. */
 checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, char *why, size_t why_bytes);
 
 hid_t checkpoint_h5_file_type(dtype t);   /* what is written: little-endian IEEE; a library constant, not to be closed */
@@ -33,8 +33,6 @@ hid_t checkpoint_h5_memory_type(dtype t);
 /* Selects the cells `part` (global coordinates; empty: none) of a file space of rank 1, (nx), or 2, (ny, nx). */
 bool checkpoint_h5_select(hid_t space, box part);
 
-/* One call moves at most this much: MPI-IO counts bytes in an int in places. Tests make it small. */
-extern size_t checkpoint_band_bytes;
 /* Piece `index` of `own`, contiguous in own's dense rows, of at most band_bytes (one cell at least); empty past the last. */
 box checkpoint_band(box own, size_t cell_bytes, size_t band_bytes, int64_t index);
 int64_t checkpoint_bands(box own, size_t cell_bytes, size_t band_bytes);
@@ -107,6 +105,9 @@ typedef struct checkpoint_image {
 checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums,
                                         char *why, size_t why_bytes);
 void checkpoint_image_free(checkpoint_image *image);
+/* Written: these bytes, and the length of the file fd. Compared with what it has: EIO where it differs. 0 or errno. */
+int checkpoint_image_write(const checkpoint_image *image, int fd);
+int checkpoint_image_compare(const checkpoint_image *image, int fd);
 
 /* A rank's cells in the file, by pread and pwrite: no HDF5, no MPI, so that a thread may. `part`: global coordinates, cells of
  * the rank's box f->own; data: dense rows of part. 0 or errno. */

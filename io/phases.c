@@ -12,8 +12,6 @@
 #include "check.h"
 #include "checkpoint_job.h"
 
-int64_t phases_short_bytes = 64 << 10;
-
 /* MEMORY: of those that collect; else it is passed over. */
 typedef enum phase { IDLE, ROOM, MEMORY, WRITE, READ_BACK, PUBLISH, RAW, CLEAN_UP } phase;
 static void (*const job_of[])(void *) = { [ROOM] = checkpoint_job_room,       [WRITE] = checkpoint_job_write,
@@ -271,7 +269,7 @@ static void take_plan(phases *p)
     checkpoint_job *j = &p->job;
     j->file_bytes = (uint64_t)p->all[FILE_BYTES];
     for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) j->layout.field_at_bytes[i] = (uint64_t)p->all[FIELD_AT + i];
-    j->writers = aggregate_writers(&p->snapshot, p->boxes, p->ranks, aggregate_one_host(p->collected), phases_short_bytes);
+    j->writers = aggregate_writers(&p->snapshot, p->boxes, p->ranks, aggregate_one_host(p->collected), aggregate_short_bytes);
     j->number = collects(p) ? aggregate_number(p->ranks, j->writers, p->rank) : -1;
     j->joined = collects(p) ? p->sums : NULL;
     p->stats->aggregators = j->writers;

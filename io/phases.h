@@ -15,10 +15,6 @@ typedef struct phases phases;
 /* Of so many bytes at most, of all ranks. */
 enum { PHASES_RAW_BYTES = 1 << 30 };
 
-/* Where there is a choice, pieces of rows shorter than that are collected on one host: measured with 4 ranks on ext4, pieces of 8
- * and 16 KiB took 2.4 and 1.3 times as long to write as whole rows collected, whole rows a third less. Tests make it small. */
-extern int64_t phases_short_bytes;
-
 /* Collective. Adds what it does to *stats, which outlives it. NULL, on all ranks: why there can be no thread. comm: the writer's,
  * which outlives it too. */
 phases *phases_create(MPI_Comm comm, writer_stats *stats, char *why, size_t why_bytes);

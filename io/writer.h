@@ -1,6 +1,6 @@
 /* When checkpoints are written. In the background: a thread of each rank writes and reads back while the time steps go on, and
  * the main threads agree on each phase between steps, without waiting (writer_poll). In the foreground, where it was asked for
- * or where there is no other way: writer_submit writes, by parallel HDF5. Both give the same bytes. While a writer lives, its
+ * or where there is no other way: writer_submit writes. Both give the same bytes. While a writer lives, its
  * directory is this run's alone.
  *
  * Ranks hear of the end of a write at different steps. Where all of them must act alike they call writer_wait, or agree. */

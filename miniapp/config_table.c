@@ -99,7 +99,7 @@ const config_row config_table[] = {
       "so many ranks collect whole rows of the others and write them, 32 MiB at a time, the same bytes; 0: choose",
       AT(checkpoint.aggregators) },
     { "checkpoint.async", CONFIG_TYPE_BOOL, "", "true", NULL, 0, 0, "true or false", NULL,
-      "a thread of each rank writes while time steps go on; false: parallel HDF5 does, and they wait", AT(checkpoint.async) },
+      "a thread of each rank writes while time steps go on; false: they wait until it is written", AT(checkpoint.async) },
     { "checkpoint.on_error", CONFIG_TYPE_CHOICE, "", "stop", NULL, 0, 0, NULL, on_errors,
       "what a run does that cannot write a checkpoint; the older ones stay", AT(checkpoint.on_error) },
     { "checkpoint.verify", CONFIG_TYPE_CHOICE, "", NULL, "full; sample above 4 GiB a file", 0, 0, NULL, verifies,

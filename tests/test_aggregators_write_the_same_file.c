@@ -117,7 +117,7 @@ static void the_file_of_one_rank(void **state)
                 const bool async = (a + step) % 2 != 0;
                 if ((a + step) % AGGREGATORS >= 2) continue; /* others in each layout and cut */
                 aggregate_window_bytes = window_bytes[(a + step) % 3];
-                phases_short_bytes = step % 3 == 0 ? 0 : 64 << 10;
+                aggregate_short_bytes = step % 3 == 0 ? 0 : 64 << 10;
                 write_by(by[async], async ? "back" : "fore", &s, a);
             }
             state_free(&s);

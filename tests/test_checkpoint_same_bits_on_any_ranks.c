@@ -80,9 +80,9 @@ static void expect_info(const char *path, const checkpoint_state *s)
     checkpoint_info_free(&info);
 }
 
-static void run_layouts(size_t band_bytes)
+static void any_layout(void **state)
 {
-    const size_t whole = checkpoint_band_bytes;
+    (void)state;
     char path[FIXTURE_PATH_BYTES + 32], xdmf[FIXTURE_PATH_BYTES + 32], why[512] = "";
     snprintf(path, sizeof path, "%s/state.h5", folder);
     snprintf(xdmf, sizeof xdmf, "%s/state.xmf", folder);
@@ -93,9 +93,7 @@ static void run_layouts(size_t band_bytes)
                 const dtype type = t ? DTYPE_F64 : DTYPE_F32;
                 checkpoint_state s = make(&layouts[n], type, g, MPI_COMM_WORLD);
                 for (int i = 0; i < s.fields; i++) fixture_fill(&s.field[i], type, i);
-                checkpoint_band_bytes = band_bytes;
                 const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, why, sizeof why);
-                checkpoint_band_bytes = whole;
                 if (!on_all(MPI_COMM_WORLD, status == CHECKPOINT_OK)) fail_msg("%s", why);
                 expect_info(path, &s);
                 for (int other = 0; other < 3; other++) expect_read(path, &layouts[n], type, other, MPI_COMM_WORLD);
@@ -105,19 +103,6 @@ static void run_layouts(size_t band_bytes)
                 fclose(f);
                 drop(&s);
             }
-}
-
-static void one_call_a_field(void **state)
-{
-    (void)state;
-    run_layouts(checkpoint_band_bytes);
-}
-
-/* The path of blocks beyond 1 GiB, at 40 bytes: part rows, whole rows, ranks with fewer calls than others. */
-static void many_calls_a_field(void **state)
-{
-    (void)state;
-    run_layouts(40);
 }
 
 static void bands_tile_the_block(void **state)
@@ -145,8 +130,7 @@ int main(int argc, char **argv)
     checkpoint_before_mpi_init();
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(bands_tile_the_block), cmocka_unit_test(one_call_a_field),
-                                        cmocka_unit_test(many_calls_a_field) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(bands_tile_the_block), cmocka_unit_test(any_layout) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
     MPI_Finalize();

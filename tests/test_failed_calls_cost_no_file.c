@@ -1,0 +1,228 @@
+/* A call that fails while a checkpoint is written, any of them, with what a full quota says: every rank hears one sentence, the
+ * older file is whole, nothing half-written is left, and the next checkpoint is written as if nothing had been.
+ *
+ * libc's calls are taken over here, also for the libraries that call them: of those that could ask for more blocks in the folder,
+ * or for the file in which HDF5 makes the structure, one rank's n-th fails; and then it and all that follow; for every n until
+ * there are no more. And its n-th write in the folder says that it is done and is not.
+ * ranks: 1 2 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "checkpoint_fixture.h"
+#include "writer.h"
+
+enum { PATH_BYTES = FIXTURE_PATH_BYTES + 96, CALLS_MAX = 2000 };
+static char folder[FIXTURE_PATH_BYTES], why[CHECKPOINT_SENTENCE_BYTES];
+
+/* ---- calls that fail ---- */
+
+static atomic_int calls_left = -1; /* that are as ever; -1: all */
+static enum { ALONE, AND_ALL_AFTER, A_LIE } how;
+static _Atomic(const char *) failed_call;
+static atomic_bool failed_scratch; /* it was for the file in which HDF5 makes the structure: another place may do */
+
+#define REAL(NAME) ((__typeof__(&NAME))dlsym(RTLD_NEXT, #NAME))
+
+static bool is_scratch(const char *path) { return strstr(path, "/weft_structure_") != NULL; }
+
+static bool in_folder(const char *path) { return strncmp(path, folder, strlen(folder)) == 0; }
+
+static bool fails(const char *call, const char *path)
+{
+    if (how == A_LIE ? !in_folder(path) || strncmp(call, "pwrite", 6) != 0 : !in_folder(path) && !is_scratch(path)) return false;
+    if (atomic_load(&calls_left) < 0) return false;
+    if (atomic_load(&calls_left) > 0) {
+        atomic_fetch_sub(&calls_left, 1);
+        return false;
+    }
+    if (!atomic_load(&failed_call)) {
+        atomic_store(&failed_call, call);
+        atomic_store(&failed_scratch, is_scratch(path));
+    } else if (how != AND_ALL_AFTER) {
+        return false;
+    }
+    errno = EDQUOT;
+    return true;
+}
+
+static bool fd_fails(const char *call, int fd)
+{
+    char link[64], path[PATH_BYTES + 64] = "";
+    const int before = errno;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (atomic_load(&calls_left) >= 0 && readlink(link, path, sizeof path - 1) < 0) path[0] = '\0';
+    errno = before;
+    return fails(call, path);
+}
+
+#define OPEN_AS(NAME)                                                       \
+    int NAME(const char *path, int flags, ...)                              \
+    {                                                                       \
+        va_list args;                                                       \
+        va_start(args, flags);                                              \
+        const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;     \
+        va_end(args);                                                       \
+        if ((flags & O_CREAT) && fails(#NAME, path)) return -1;  \
+        return REAL(NAME)(path, flags, mode);                               \
+    }
+OPEN_AS(open)
+OPEN_AS(open64)
+
+#define PWRITE_AS(NAME)                                                      \
+    ssize_t NAME(int fd, const void *data, size_t bytes, off_t at)           \
+    {                                                                        \
+        if (!fd_fails(#NAME, fd)) return REAL(NAME)(fd, data, bytes, at);    \
+        return how == A_LIE ? (ssize_t)bytes : -1;                           \
+    }
+PWRITE_AS(pwrite)
+PWRITE_AS(pwrite64)
+
+#define PWRITEV_AS(NAME)                                                     \
+    ssize_t NAME(int fd, const struct iovec *piece, int n, off_t at)         \
+    {                                                                        \
+        return fd_fails(#NAME, fd) ? -1 : REAL(NAME)(fd, piece, n, at);      \
+    }
+PWRITEV_AS(pwritev)
+PWRITEV_AS(pwritev64)
+
+#define FALLOCATE_AS(NAME)                                                   \
+    int NAME(int fd, int mode, off_t at, off_t bytes)                        \
+    {                                                                        \
+        return fd_fails(#NAME, fd) ? -1 : REAL(NAME)(fd, mode, at, bytes);   \
+    }
+FALLOCATE_AS(fallocate)
+FALLOCATE_AS(fallocate64)
+
+ssize_t write(int fd, const void *data, size_t bytes) { return fd_fails("write", fd) ? -1 : REAL(write)(fd, data, bytes); }
+
+int fsync(int fd) { return fd_fails("fsync", fd) ? -1 : REAL(fsync)(fd); }
+
+int rename(const char *from, const char *to) { return fails("rename", to) ? -1 : REAL(rename)(from, to); }
+
+/* ---- what must hold ---- */
+
+static void path_of(char path[PATH_BYTES], const char *name, int64_t step, const char *end)
+{
+    snprintf(path, PATH_BYTES, "%s/%s/step_%010lld%s", folder, name, (long long)step, end);
+}
+
+static checkpoint_status write_step(writer *w, int64_t step)
+{
+    checkpoint_state s = fixture_state(MPI_COMM_WORLD, 60, 50, DTYPE_F64, step);
+    const writer_request request = { &s, fixture_ready, NULL, NULL, true };
+    why[0] = '\0';
+    checkpoint_status status = writer_submit(w, &request, why, sizeof why);
+    if (status == CHECKPOINT_OK) status = writer_wait(w, why, sizeof why);
+    free(s.field[0].data);
+    return status;
+}
+
+static bool is_whole(const char *name, int64_t step)
+{
+    char path[PATH_BYTES], unused[CHECKPOINT_SENTENCE_BYTES];
+    checkpoint_report report;
+    path_of(path, name, step, ".h5");
+    const bool whole = checkpoint_verify(MPI_COMM_WORLD, path, &report, unused, sizeof unused) == CHECKPOINT_OK;
+    checkpoint_info_free(&report.info);
+    return whole;
+}
+
+static bool is_there(const char *name, int64_t step, const char *end)
+{
+    char path[PATH_BYTES];
+    path_of(path, name, step, end);
+    return access(path, F_OK) == 0;
+}
+
+static void remove_step(const char *name, int64_t step)
+{
+    char path[PATH_BYTES];
+    MPI_Barrier(MPI_COMM_WORLD);
+    path_of(path, name, step, ".h5");
+    if (fixture_rank(MPI_COMM_WORLD) == 0) unlink(path);
+    path_of(path, name, step, ".xmf");
+    if (fixture_rank(MPI_COMM_WORLD) == 0) unlink(path);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* True while there was a call to fail. */
+static bool with_a_failure(writer *w, const char *name, int victim, int n)
+{
+    int failed[2];
+    if (fixture_rank(MPI_COMM_WORLD) == victim) atomic_store(&calls_left, n);
+    const checkpoint_status status = write_step(w, 2);
+    atomic_store(&calls_left, -1);
+    const char *const call = atomic_exchange(&failed_call, NULL);
+    failed[0] = call != NULL;
+    failed[1] = atomic_load(&failed_scratch);
+    MPI_Bcast(failed, 2, MPI_INT, victim, MPI_COMM_WORLD);
+    const bool there = is_there(name, 2, ".h5"), half = is_there(name, 2, ".h5.tmp") || is_there(name, 2, ".xmf.tmp");
+    const bool done = (!failed[0] || failed[1] || how == A_LIE) && status == CHECKPOINT_OK && there;
+    const bool told = failed[0] && status == CHECKPOINT_IO && strstr(why, name) && !strchr(why, '\n');
+    const bool whole = is_whole(name, 1) && (!on_all(MPI_COMM_WORLD, there) || is_whole(name, 2));
+    if (!on_all(MPI_COMM_WORLD, (done || told) && !half && whole))
+        fail_msg("call %d of rank %d, %s: status %d, %s%s%s", n, victim, call ? call : "another rank's", (int)status, why,
+                 half ? ", half a file left" : "", whole ? "" : ", a file that is not whole");
+    remove_step(name, 2);
+    return failed[0];
+}
+
+static void every_call(bool async, int as, const char *name)
+{
+    char dir[PATH_BYTES];
+    checkpoint_status status;
+    const int ranks = fixture_ranks(MPI_COMM_WORLD);
+    snprintf(dir, sizeof dir, "%s/%s", folder, name);
+    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 0, 0 }, async, &status, why, sizeof why);
+    assert_int_equal(status, CHECKPOINT_OK);
+    assert_int_equal(writer_get_stats(w).async, async);
+    assert_int_equal(write_step(w, 1), CHECKPOINT_OK);
+    how = as;
+    for (int victim = 0; victim < ranks; victim++) {
+        int n = 0;
+        while (n < CALLS_MAX && with_a_failure(w, name, victim, n)) n++;
+        if (fixture_rank(MPI_COMM_WORLD) == 0) print_message("%s: %d calls of rank %d failed\n", name, n, victim);
+        assert_true(n >= 1 && n < CALLS_MAX);
+    }
+    assert_int_equal(write_step(w, 2), CHECKPOINT_OK);
+    writer_destroy(&w);
+}
+
+static void beside_the_steps(void **state)
+{
+    (void)state;
+    every_call(true, ALONE, "beside");
+    every_call(true, AND_ALL_AFTER, "beside_on");
+    every_call(true, A_LIE, "beside_lie");
+}
+
+static void while_they_wait(void **state)
+{
+    (void)state;
+    every_call(false, ALONE, "wait");
+    every_call(false, AND_ALL_AFTER, "wait_on");
+    every_call(false, A_LIE, "wait_lie");
+}
+
+int main(int argc, char **argv)
+{
+    checkpoint_before_mpi_init();
+    MPI_Init(&argc, &argv);
+    fixture_folder(folder);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(beside_the_steps), cmocka_unit_test(while_they_wait) };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixture_remove(folder);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}
