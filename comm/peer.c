@@ -22,6 +22,8 @@ struct peer {
     int count;
     void **mapped; /* [openings] */
     int openings, openings_room;
+    void **board; /* [boards] */
+    int boards;
 };
 
 enum { PROBE_BYTES = 256 };
@@ -150,7 +152,10 @@ static bool probe(peer *p, char *why, size_t why_bytes)
 
 static void discard(peer **p)
 {
+    device *d = (*p)->d;
+    for (int i = 0; i < (*p)->boards; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*p)->board[i]));
     MPI_CHECK(MPI_Comm_free(&(*p)->comm));
+    free((*p)->board);
     free((*p)->mapped);
     free((*p)->ranks);
     free(*p);
@@ -184,6 +189,30 @@ void peer_share(peer *p, void *mine, void **theirs)
     char why[256] = "";
     open_all(p, mine, theirs, why, sizeof why);
     if (why[0]) check_fail(__FILE__, __LINE__, "peer_share", why);
+}
+
+static void *zeros(device *d, size_t bytes)
+{
+    void *p;
+    device_stream *s;
+    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &p));
+    DEVICE_CHECK(d, d->fill_bytes(d, p, 0, bytes, s));
+    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    return p;
+}
+
+void *peer_board(peer *p, size_t bytes, void **theirs)
+{
+    void *const mine = bytes > 0 ? zeros(p->d, bytes) : NULL;
+    if (mine) {
+        p->board = realloc(p->board, (size_t)(p->boards + 1) * sizeof *p->board);
+        if (!p->board) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+        p->board[p->boards++] = mine;
+    }
+    peer_share(p, mine, theirs);
+    return mine;
 }
 
 void peer_destroy(peer **p)

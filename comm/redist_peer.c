@@ -20,7 +20,6 @@ struct redist_peer {
     field_shape from_shape, to_shape;
     peer *reach; /* all ranks, in order */
     turn_call call; /* all but fields and number */
-    char *board;
 };
 
 /* What rank `source` holds of rank `target`'s target. */
@@ -63,18 +62,9 @@ static turn_board board_of(const redist_peer *r, int ranks, int64_t rings_bytes)
 
 static void make_board(redist_peer *r)
 {
-    device *d = r->d;
     turn_call *c = &r->call;
-    const size_t bytes = (size_t)turn_board_bytes(&c->shape);
     void *boards[TURN_RANKS_MAX];
-    device_stream *s;
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, (void **)&r->board));
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    DEVICE_CHECK(d, d->fill_bytes(d, r->board, 0, bytes, s));
-    DEVICE_CHECK(d, d->stream_sync(d, s));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
-    peer_share(r->reach, r->board, boards);
-    c->board = r->board;
+    c->board = peer_board(r->reach, (size_t)turn_board_bytes(&c->shape), boards);
     for (int step = 1; step < c->shape.ranks; step++) {
         const int other = (c->shape.me + step) % c->shape.ranks;
         c->pair[c->pairs++] = (turn_pair){ .other = other, .board = boards[other], .out = part_of(r, c->shape.me, other),
@@ -111,9 +101,7 @@ redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d,
 void redist_peer_destroy(redist_peer **r)
 {
     if (!r || !*r) return;
-    device *d = (*r)->d;
     peer_destroy(&(*r)->reach);
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*r)->board));
     free(*r);
     *r = NULL;
 }

@@ -32,7 +32,6 @@ typedef struct transport_copy {
     transport_link link[PACK_PIECES_MAX];
     int64_t ghosts_at[PACK_PIECES_MAX]; /* bytes from the start of link i's field to the ghosts that this rank fills */
     peer *reach;
-    char *board;
     device_meeting meeting;
     known_field *known;
     int knowns;
@@ -78,7 +77,6 @@ static void copy_destroy(transport **t)
 {
     transport_copy *c = (transport_copy *)*t;
     peer_destroy(&c->reach); /* from here on nobody writes here */
-    if (c->board) DEVICE_CHECK(c->d, c->d->free(c->d, DEVICE_MEMORY_DEVICE, c->board));
     free(c->known);
     free(c);
     *t = NULL;
@@ -86,21 +84,14 @@ static void copy_destroy(transport **t)
 
 static void make_board(transport_copy *c)
 {
-    device *d = c->d;
-    device_stream *s;
     void *boards[PACK_PIECES_MAX];
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, BOARD_BYTES, (void **)&c->board));
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    DEVICE_CHECK(d, d->fill_bytes(d, c->board, 0, BOARD_BYTES, s));
-    DEVICE_CHECK(d, d->stream_sync(d, s));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
-    peer_share(c->reach, c->board, boards);
+    char *const board = peer_board(c->reach, BOARD_BYTES, boards);
     c->meeting.ranks = c->base.links;
-    c->meeting.count = (uint64_t *)(c->board + DECOMP_NEIGHBOURS * FIELD_ALIGN_BYTES);
+    c->meeting.count = (uint64_t *)(board + DECOMP_NEIGHBOURS * FIELD_ALIGN_BYTES);
     for (int i = 0; i < c->base.links; i++) {
         const int here = c->link[i].direction, there = DECOMP_NEIGHBOURS - 1 - here; /* the link as the neighbour calls it */
         c->meeting.there[i] = (uint64_t *)((char *)boards[i] + there * FIELD_ALIGN_BYTES);
-        c->meeting.here[i] = (const uint64_t *)(c->board + here * FIELD_ALIGN_BYTES);
+        c->meeting.here[i] = (const uint64_t *)(board + here * FIELD_ALIGN_BYTES);
     }
 }
 

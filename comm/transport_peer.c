@@ -1,8 +1,8 @@
 /* The transport peer: boundary cells stored by a kernel straight into the neighbour's memory, flags instead of messages,
  * no host between begin and end. For ranks of one host (peer.h).
  *
- * Each rank owns an inbox (device memory): flags, a count and two buffers for each link, on lines of their own. begin enqueues one kernel that fills the neighbours' buffers, waits for the own ones and moves the cells into
- * the ghosts; end has nothing left to do. Exchange n (from 0) uses buffer n mod 2.
+ * Each rank owns an inbox (device memory): flags, a count and two buffers for each link, on lines of their own. begin enqueues one
+ * kernel that fills the neighbours' buffers, waits for the own ones and moves the cells into the ghosts; end has nothing left to do. Exchange n (from 0) uses buffer n mod 2.
  *
  * Invariant: buffer n mod 2 has been emptied before the neighbour fills it with message n. A neighbour sends message n in a
  * kernel after that of exchange n-1, which waited for our message n-1; we sent that one in a kernel after that of exchange n-2,
@@ -32,7 +32,6 @@ typedef struct transport_peer {
     device *d; /* not owned */
     field_shape shape;
     peer *reach;
-    char *inbox;
     device_link link[PACK_PIECES_MAX];
     bool begun;
 } transport_peer;
@@ -60,40 +59,38 @@ static void peer_destroy_transport(transport **t)
     if (!*t) return;
     transport_peer *p = (transport_peer *)*t;
     peer_destroy(&p->reach); /* from here on nobody writes into the inbox */
-    if (p->inbox) DEVICE_CHECK(p->d, p->d->free(p->d, DEVICE_MEMORY_DEVICE, p->inbox));
     free(p);
     *t = NULL;
 }
 
-/* Lays out the inbox, all zeros. */
-static void make_inbox(transport_peer *p, const transport_link *links, inbox_place *places)
+/* Bytes of the inbox. */
+static size_t lay_out_inbox(const transport_link *links, int count, dtype type, inbox_place *places)
 {
-    device *d = p->d;
-    const int count = p->base.links;
-    const int64_t cell_bytes = (int64_t)dtype_bytes(p->shape.type), count_bytes = FIELD_ALIGN_BYTES;
+    const int64_t count_bytes = FIELD_ALIGN_BYTES;
     int64_t bytes = 0;
-    device_stream *s;
-    if (count == 0) return;
     for (int i = 0; i < count; i++) {
-        const int64_t buffer_bytes = message_align(box_cells(links[i].receive) * cell_bytes);
-        p->base.unpack[i] = (pack_piece){ links[i].receive, 0 };
+        const int64_t buffer_bytes = message_align(box_cells(links[i].receive) * (int64_t)dtype_bytes(type));
         places[i].flag = bytes;
         places[i].buffer[0] = bytes + DEVICE_LINK_FLAG_BYTES + count_bytes;
         places[i].buffer[1] = places[i].buffer[0] + buffer_bytes;
         bytes = places[i].buffer[1] + buffer_bytes;
     }
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)bytes, (void **)&p->inbox));
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    DEVICE_CHECK(d, d->fill_bytes(d, p->inbox, 0, (size_t)bytes, s));
-    DEVICE_CHECK(d, d->stream_sync(d, s));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
-    for (int i = 0; i < count; i++) {
-        device_link *l = &p->link[i];
-        l->send = links[i].send;
-        l->flag_here = (uint64_t *)(p->inbox + places[i].flag);
-        l->done = (uint64_t *)(p->inbox + places[i].flag + DEVICE_LINK_FLAG_BYTES);
-        for (int turn = 0; turn < 2; turn++) l->here[turn] = p->inbox + places[i].buffer[turn];
+    return (size_t)bytes;
+}
+
+/* here, there: the own inbox, the one of the neighbour beyond the link; mine, theirs: where the link's things are in them. */
+static device_link link_between(const transport_link *l, char *here, char *there, const inbox_place *mine,
+                                const inbox_place *theirs)
+{
+    device_link link = { .send = l->send, .receive = l->receive };
+    link.flag_here = (uint64_t *)(here + mine->flag);
+    link.done = (uint64_t *)(here + mine->flag + DEVICE_LINK_FLAG_BYTES);
+    link.flag_there = (uint64_t *)(there + theirs->flag);
+    for (int turn = 0; turn < 2; turn++) {
+        link.here[turn] = here + mine->buffer[turn];
+        link.there[turn] = there + theirs->buffer[turn];
     }
+    return link;
 }
 
 /* Tells every neighbour where its message goes, and learns where the own ones go. */
@@ -127,13 +124,11 @@ transport *transport_peer_create(device *d, const field_shape *shape, const tran
                            .destroy = peer_destroy_transport, .links = count };
     p->d = d;
     p->shape = *shape;
-    make_inbox(p, links, mine);
-    peer_share(p->reach, p->inbox, theirs); /* all is 0 by now: nobody can store into it before */
+    char *const inbox = peer_board(p->reach, lay_out_inbox(links, count, shape->type, mine), theirs);
     exchange_places(links, count, mine, places, comm);
     for (int i = 0; i < count; i++) {
-        char *inbox = theirs[i];
-        p->link[i].flag_there = (uint64_t *)(inbox + places[i].flag);
-        for (int turn = 0; turn < 2; turn++) p->link[i].there[turn] = inbox + places[i].buffer[turn];
+        p->base.unpack[i] = (pack_piece){ links[i].receive, 0 };
+        p->link[i] = link_between(&links[i], inbox, theirs[i], &mine[i], &places[i]);
     }
     return &p->base;
 }

@@ -1,6 +1,6 @@
 /* Every allocation that a rank shares is seen whole by its neighbours, at its own address: small ones, which the runtime cuts
  * from one block, large ones, also those from which a device-aware MPI sends, one shared twice, a rank without any; a rank is its
- * own neighbour by its own pointer.
+ * own neighbour by its own pointer. Boards are zeros everywhere, whatever stood in that memory.
  * ranks: 1 2 3 */
 #include "comm_harness.h"
 
@@ -31,6 +31,24 @@ static void send_from(char *mine, size_t bytes)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         MPI_CHECK(MPI_Sendrecv(mine, counts[i], MPI_BYTE, next, 0, mine + half, counts[i], MPI_BYTE, before, 0, harness.comm,
                                MPI_STATUS_IGNORE));
+}
+
+enum { BOARD_BYTES = 100000 };
+
+/* Bytes of a new board that are not 0 at a neighbour's. */
+static long wrong_board(device *d, device_stream *s, peer *p, const int *ranks, int count, unsigned char *mirror)
+{
+    void *theirs[NEIGHBOURS_MAX], *const mine = peer_board(p, BOARD_BYTES, theirs);
+    long wrong = 0;
+    for (int k = 0; k < count; k++) {
+        DEVICE_CHECK(d, d->copy(d, mirror, theirs[k], BOARD_BYTES, s));
+        DEVICE_CHECK(d, d->stream_sync(d, s));
+        for (size_t b = 0; b < BOARD_BYTES; b++) wrong += mirror[b] != 0;
+        wrong += (theirs[k] == mine) != (ranks[k] == harness.rank);
+    }
+    wrong += peer_board(p, 0, theirs) != NULL;
+    for (int k = 0; k < count; k++) wrong += theirs[k] != NULL;
+    return wrong;
 }
 
 static void every_allocation(device *d, halo_transport t)
@@ -74,6 +92,7 @@ static void every_allocation(device *d, halo_transport t)
         wrong += wrong_bytes(d, s, mirror, again[k], ranks[k], 1);
         wrong += (none[k] == NULL) != (ranks[k] == 0);
     }
+    wrong += wrong_board(d, s, p, ranks, count, mirror);
     peer_destroy(&p);
     for (int i = 0; i < ALLOCATIONS; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, mine[i]));
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
@@ -94,11 +113,49 @@ static void host_is_refused(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* A host device for a rank that reaches nobody but itself: then nothing need be mapped. */
+static const char *no_refusal(device *d, const char *uuid) { return (void)d, (void)uuid, NULL; }
+static int make_nothing(device *d, void *allocation, device_handle *out) { return (void)d, (void)allocation, (void)out, 0; }
+
+/* Memory in which something stood before. */
+static int (*host_alloc)(device *d, device_memory kind, size_t bytes, void **out);
+static int alloc_used(device *d, device_memory kind, size_t bytes, void **out)
+{
+    const int code = host_alloc(d, kind, bytes, out);
+    if (code == 0) memset(*out, 255, bytes);
+    return code;
+}
+
+static void own_board(void **state)
+{
+    (void)state;
+    device *d = device_host_create(1);
+    unsigned char *mirror;
+    device_stream *s;
+    char why[512] = "";
+    d->reach_refusal = no_refusal;
+    d->handle_make = make_nothing;
+    host_alloc = d->alloc;
+    d->alloc = alloc_used;
+    peer *p = peer_create(d, &harness.rank, 1, harness.comm, why, sizeof why);
+    if (!p) fail_msg("%s", why);
+    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, BOARD_BYTES, (void **)&mirror));
+    const long wrong = harness_sum(wrong_board(d, s, p, &harness.rank, 1, mirror));
+    peer_destroy(&p);
+    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
+    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    device_destroy(&d);
+    assert_int_equal(wrong, 0);
+}
+
 static void allocations_on_cuda(void **state) { (void)state, harness_on_cuda(every_allocation, HALO_STAGED); }
 
 static int run(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(host_is_refused), cmocka_unit_test(allocations_on_cuda) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(host_is_refused), cmocka_unit_test(own_board), cmocka_unit_test(allocations_on_cuda),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
