@@ -110,9 +110,7 @@ int checkpoint_job_pwrite(checkpoint_job *j, int i, box part, const void *data)
     return code;
 }
 
-/* The cells `part` of field i were written: lets the disk begin while the rest is still copied, so that fsync finds less to do. A
- * hint, and of whole rows alone: of others the pages are not complete. */
-static void start_writeback(checkpoint_job *j, int i, box part)
+void checkpoint_job_start_writeback(checkpoint_job *j, int i, box part)
 {
     const checkpoint_field *f = &j->state.field[i];
     const uint64_t cell_bytes = dtype_bytes(j->state.type);
@@ -152,7 +150,7 @@ static int write_own(checkpoint_job *j, int i, bool again)
         const box band = checkpoint_band(f->own, cell_bytes, CHECKPOINT_JOB_OWN_BYTES, b);
         if (!again) add_checksums(j, i, band, at);
         code = checkpoint_job_pwrite(j, i, band, at);
-        start_writeback(j, i, band);
+        checkpoint_job_start_writeback(j, i, band);
         at += (size_t)box_cells(band) * cell_bytes;
     }
     return code;
@@ -226,7 +224,7 @@ static int write_window(checkpoint_job *j)
     for (int64_t b = 0; b < bands && !code; b++) {
         const box band = checkpoint_band(w->cells, cell_bytes, CHECKPOINT_JOB_COLLECTED_BYTES, b);
         code = checkpoint_job_pwrite(j, w->field, band, aggregate_rows(w, band, cell_bytes, room));
-        start_writeback(j, w->field, band);
+        checkpoint_job_start_writeback(j, w->field, band);
     }
     free(room);
     return code;

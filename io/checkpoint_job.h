@@ -11,8 +11,8 @@
  *              then; for a share that differs all is collected and written once more.
  *   publish    rank 0, whose main thread has joined the checksums and made an image of the structure with them: writes the
  *              image, reads it back, fsync, final name, old checkpoints deleted
- *   raw        where asked for: as many bytes of the same rows into another file by nothing but pwrite and fsync, which is
- *              what the file system gives without a checkpoint's work; after it, or after a failure,
+ *   raw        where asked for: as many bytes of the same rows into another file by the same requests and hints and nothing
+ *              else, which is what the file system gives without a checkpoint's work; after it, or after a failure,
  *   clean up   rank 0 deletes what is left of NAME.tmp
  *
  * The guards are those of checkpoint_write.c and so are the sentences; pwrite and fsync tell of every error, and no rank waits
@@ -85,6 +85,9 @@ box checkpoint_job_cells(const checkpoint_job *j, int i);
 bool checkpoint_job_writes(const checkpoint_job *j);
 /* The cells `part` of field i, dense rows at data. 0 or errno. */
 int checkpoint_job_pwrite(checkpoint_job *j, int i, box part, const void *data);
+/* These were written: lets the disk begin while the rest is still copied, so that fsync finds less to do. A hint, and of whole rows
+ * alone: of others the pages are not complete. */
+void checkpoint_job_start_writeback(checkpoint_job *j, int i, box part);
 int checkpoint_job_fsync(checkpoint_job *j);
 /* Own cells of all fields, and fsync; again: without checksums. */
 checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again);

@@ -1,5 +1,5 @@
-/* Of a checkpoint's jobs (checkpoint_job.h): the raw file system, that is the same requests for as many bytes by nothing but pwrite
- * and fsync. */
+/* Of a checkpoint's jobs (checkpoint_job.h): the raw file system, that is the same requests for as many bytes, into blocks taken
+ * before and on their way to the disk as early, and fsync. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +34,7 @@ static int write_rows(checkpoint_job *j, int i, const char *any, uint64_t limit_
         const box band = checkpoint_band(cells, cell_bytes, request_bytes, b);
         const size_t bytes = (size_t)box_cells(band) * cell_bytes;
         code = checkpoint_job_pwrite(j, i, band, at);
+        checkpoint_job_start_writeback(j, i, band);
         if (!collected) at += bytes;
         j->raw_done_bytes += bytes;
     }
@@ -42,7 +43,10 @@ static int write_rows(checkpoint_job *j, int i, const char *any, uint64_t limit_
 
 static int write_all(checkpoint_job *j)
 {
+    char ignored[CHECKPOINT_SENTENCE_BYTES];
     const uint64_t limit_bytes = raw_share(j);
+    if (j->rank == 0 && j->file_bytes <= j->raw_bytes) /* else blocks for more than is written */
+        (void)checkpoint_reserve(&j->names, j->fd, j->file_bytes, ignored, sizeof ignored);
     char *any = malloc(CHECKPOINT_JOB_COLLECTED_BYTES);
     int code = any ? 0 : ENOMEM;
     if (any) memset(any, 0x55, CHECKPOINT_JOB_COLLECTED_BYTES);

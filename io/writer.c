@@ -131,6 +131,7 @@ static void measure_raw(writer *w, double write_s)
     const double file_bytes = (double)checkpoint_field_bytes(&j.state, 0);
     j.layout.field_at_bytes[1] = (uint64_t)file_bytes;
     j.raw_bytes = PHASES_RAW_BYTES;
+    j.file_bytes = checkpoint_needed_bytes(&j.state);
     if (status == CHECKPOINT_OK) checkpoint_job_room(&j);
     if (checkpoint_agree(w->comm, j.status, ignored, sizeof ignored) == CHECKPOINT_OK) {
         checkpoint_job_phase(&j);
