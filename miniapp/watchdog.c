@@ -1,5 +1,7 @@
 #include "watchdog.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,6 +32,24 @@ void watchdog_where(char *out, size_t bytes)
     snprintf(out, bytes, "in phase '%s' at step %lld", phase ? phase : "start-up", (long long)atomic_load(&dog.level));
 }
 
+/* Does a thread wait in the kernel for what may never come, as for a file system that is gone? Then this process cannot end. */
+static bool cannot_end(void)
+{
+    bool stuck = false;
+    DIR *const tasks = opendir("/proc/self/task");
+    for (const struct dirent *e; tasks && (e = readdir(tasks));) {
+        char path[300], line[512] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", e->d_name);
+        const int fd = open(path, O_RDONLY | O_CLOEXEC);
+        const ssize_t bytes = fd >= 0 ? read(fd, line, sizeof line - 1) : 0;
+        const char *const name_end = bytes > 0 ? strrchr(line, ')') : NULL;
+        stuck = stuck || (name_end && strncmp(name_end, ") D", 3) == 0);
+        if (fd >= 0) close(fd);
+    }
+    if (tasks) closedir(tasks);
+    return stuck;
+}
+
 static void say_and_leave(void)
 {
     char where[160], line[640];
@@ -38,6 +58,7 @@ static void say_and_leave(void)
                                 dog.limit_s, where, dog.neighbours);
     (void)!write(STDERR_FILENO, line, (size_t)length); /* in one piece, past whatever lock the main thread may hold */
     (void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+    if (cannot_end()) MPI_Abort(MPI_COMM_WORLD, CHECK_EXIT_ENVIRONMENT); /* its launcher need not wait for it */
     _exit(CHECK_EXIT_ENVIRONMENT);
 }
 

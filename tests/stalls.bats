@@ -6,6 +6,12 @@ setup() {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000
 }
 
+teardown() {
+    mountpoint -q frozen || return 0
+    fsfreeze -u frozen 2>/dev/null || true
+    umount -l frozen
+}
+
 begin() { # ranks arguments...: in the background; $mpirun is its pid
     local ranks=$1
     shift
@@ -34,6 +40,24 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     expect status 3 "$status"
     expect "ranks that say so" 2 "$(grep -c "no progress for 4 s in phase 'waiting for a checkpoint' at step 400" out)"
     expect "files with a checkpoint's name" "" "$(find checkpoints -name 'step_*.h5')"
+}
+
+@test "a file system that is frozen under a run: each rank says where it is, the job ends with 3, what has its name is whole" {
+    [ "$(id -u)" = 0 ] || skip "not root: no file system can be frozen"
+    command -v fsfreeze mkfs.ext4 >/dev/null || skip "no fsfreeze or mkfs.ext4 here"
+    mkdir frozen
+    truncate -s 64M image
+    mkfs.ext4 -q image
+    mount -o loop image frozen 2>/dev/null || skip "no file system can be mounted here"
+    begin 2 run.stall_limit=5 checkpoint.every=500 checkpoint.dir=frozen/checkpoints
+    wait_for compgen -G 'frozen/checkpoints/*.h5' >/dev/null
+    fsfreeze -f frozen
+    ends_within 25
+    fsfreeze -u frozen
+    cat out
+    expect status 3 "$status"
+    expect "ranks that say so" 2 "$(grep -c "no progress for 5 s in phase '[a-z ]*checkpoint' at step" out)"
+    "$weft" verify frozen/checkpoints/*.h5
 }
 
 @test "a run that makes progress is left alone, whatever it waits for" {
