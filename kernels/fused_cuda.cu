@@ -21,21 +21,47 @@ static const fused_unit *unit_of(const stencil *op)
 
 /* What was best for some radius or type at 10007 x 9973 on an H200, and what lies between: how long items take beside others, and
  * which wait, no model of it said well. Variant 0 is the unit's own. */
-static const fused_order orders[] = {
-    { "its own", false, 0, 0 },
-    { "border first, edges 0.85, bands 2.5", false, .85, 2.5 },
-    { "border first, edges 1.3, bands 1.5", false, 1.3, 1.5 },
-    { "border first, edges 1.3, bands 3.5", false, 1.3, 3.5 },
-    { "border first, edges 1.7, bands 2.2", false, 1.7, 2.2 },
-    { "border first, edges 1.7, bands 3.5", false, 1.7, 3.5 },
-    { "border first, edges 2.3, bands 2.5", false, 2.3, 2.5 },
-    { "interior first, edges 0.7, bands 1.0", true, .7, 1 },
-    { "interior first, edges 0.7, bands 3.5", true, .7, 3.5 },
-    { "interior first, edges 1.0, bands 2.2", true, 1, 2.2 },
-    { "interior first, edges 1.3, bands 1.0", true, 1.3, 1 },
-    { "interior first, edges 1.7, bands 1.5", true, 1.7, 1.5 },
+static const fused_order edge_orders[] = {
+    { "its own", false, 0, 0, 0 },
+    { "border first, edges 0.85, bands 2.5", false, .85, 2.5, 0 },
+    { "border first, edges 1.3, bands 1.5", false, 1.3, 1.5, 0 },
+    { "border first, edges 1.3, bands 3.5", false, 1.3, 3.5, 0 },
+    { "border first, edges 1.7, bands 2.2", false, 1.7, 2.2, 0 },
+    { "border first, edges 1.7, bands 3.5", false, 1.7, 3.5, 0 },
+    { "border first, edges 2.3, bands 2.5", false, 2.3, 2.5, 0 },
+    { "interior first, edges 0.7, bands 1.0", true, .7, 1, 0 },
+    { "interior first, edges 0.7, bands 3.5", true, .7, 3.5, 0 },
+    { "interior first, edges 1.0, bands 2.2", true, 1, 2.2, 0 },
+    { "interior first, edges 1.3, bands 1.0", true, 1.3, 1, 0 },
+    { "interior first, edges 1.7, bands 1.5", true, 1.7, 1.5, 0 },
 };
-enum { ORDERS = sizeof orders / sizeof *orders };
+
+/* Frames: of how many waves the interior's chunks are, and how long the border's items are taken to last, times the unit's own. */
+static const fused_order frame_orders[] = {
+    { "its own", false, 1, 1, 0 },
+    { "one wave, border 0.8", false, .8, .8, 1 },
+    { "one wave", false, 1, 1, 1 },
+    { "one wave, border 1.4", false, 1.4, 1.4, 1 },
+    { "two waves, border 0.7", false, .7, .7, 2 },
+    { "two waves", false, 1, 1, 2 },
+    { "two waves, border 1.5", false, 1.5, 1.5, 2 },
+    { "three waves, border 0.7", false, .7, .7, 3 },
+    { "three waves", false, 1, 1, 3 },
+    { "three waves, border 1.5", false, 1.5, 1.5, 3 },
+};
+
+typedef struct order_list {
+    const fused_order *of;
+    int count;
+} order_list;
+
+static order_list orders_of(const stencil *op)
+{
+    const bool star = op->form == STENCIL_STAR;
+    if (star && !op->has_prev && op->radius >= 2) return { frame_orders, sizeof frame_orders / sizeof *frame_orders };
+    if (star && op->radius <= 2) return { edge_orders, sizeof edge_orders / sizeof *edge_orders };
+    return { edge_orders, 1 };
+}
 
 int fused_cuda_variants(device *d, const boundary *sides)
 {
@@ -43,15 +69,14 @@ int fused_cuda_variants(device *d, const boundary *sides)
     const boundary_kind kind[] = { sides->x_low.kind, sides->x_high.kind, sides->y_low.kind, sides->y_high.kind };
     bool mirrors = false;
     for (const boundary_kind k : kind) mirrors = mirrors || fused_mirrors(k);
-    const bool lanes = op->form == STENCIL_STAR && (op->radius <= 2 || (op->type == DTYPE_F32 && !op->has_prev));
-    return mirrors && lanes ? ORDERS : 1;
+    return mirrors ? orders_of(op).count : 1;
 }
 
-const char *fused_cuda_variant_name(device *, int variant) { return orders[variant].name; }
+const char *fused_cuda_variant_name(device *d, int variant) { return orders_of(&((const device_cuda *)d)->bound).of[variant].name; }
 
 void fused_cuda_choose(device *d, int variant)
 {
-    assert(0 <= variant && variant < ORDERS);
+    assert(0 <= variant && variant < orders_of(&((const device_cuda *)d)->bound).count);
     ((device_cuda *)d)->fused_chosen = variant;
 }
 
@@ -95,7 +120,7 @@ int fused_cuda_sweep(device *d, const field_shape *f, void *next, void *next_pre
                               steps,
                               sides,
                               (unsigned long long *)change,
-                              chosen > 0 ? &orders[chosen] : nullptr,
+                              chosen > 0 ? &orders_of(op).of[chosen] : nullptr,
                               device_cuda_stream(s) };
     return unit->sweep(op->radius, &call);
 }

@@ -11,7 +11,8 @@
 typedef struct fused_order {
     const char *name;
     bool interior_first;
-    double edge_lasts, band_lasts; /* a row of theirs, in rows of an interior item: what chunks are cut by */
+    double edge_lasts, band_lasts; /* a row of theirs, in rows of an interior item: what chunks are cut by; of frames, a factor */
+    int waves;                     /* of interior items in a frame */
 } fused_order;
 
 /* One sweep; the pointers stand at own cell (0,0). */

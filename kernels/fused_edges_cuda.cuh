@@ -1,7 +1,8 @@
-/* The plans of fused sweeps of stars whose border strips lie so that sides fall between lanes (STRIP_EDGE). One strip along x
- * (edges), as few rows as may be along y (bands); no strip has two sides along x. All others run the kernel that knows no side.
- * Interior and border are a kernel each and start side by side, the second one's items after the first one's; where they cannot
- * (`beside`) they follow each other. 2 reach rows a chunk are computed and not stored, so chunks are tall.
+/* The plans of fused sweeps of stars, of radius 1 or two levels, whose border strips lie so that sides fall between lanes
+ * (STRIP_EDGE). One strip along x (edges), as few rows as may be along y (bands); no strip has two sides along x. All others run
+ * the kernel that knows no side. Interior and border are a kernel each and start side by side, the second one's items after the
+ * first one's; where they cannot (`beside`) they follow each other. 2 reach rows a chunk are computed and not stored, so chunks are
+ * tall.
  *
  * Items start as warps become free, and the sweep ends with the last of them: of some heights the one with which it ends first.
  * That is a model: a block may wait although there is room, as an SM gives blocks of one warp to its four schedulers in strict
@@ -55,8 +56,6 @@ static inline double fused_loads_end(int64_t resident, const fused_load *load, i
         }
     return end;
 }
-
-static inline int64_t fused_chunks(int64_t rows, int64_t height) { return (rows + height - 1) / height; }
 
 /* No sooner than this, however the items follow each other. */
 static inline double fused_loads_end_least(int64_t resident, const fused_load (&load)[FUSED_LOADS])
@@ -120,8 +119,6 @@ static inline fused_heights fused_cut(const fused_strip &s, const fused_edges &g
         }
     return best;
 }
-
-static inline int64_t fused_mod(int64_t a, int64_t m) { return (a % m + m) % m; }
 
 /* The box's own plan where it is too narrow or too low, or the stencil has no STRIP_EDGE for it. */
 static inline fused_plan fused_plan_near(const fused_strip &s, const fused_edges &g, const field_shape *f, box cells,

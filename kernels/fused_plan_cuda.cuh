@@ -7,7 +7,7 @@
  * Interior chunks are as high as lets the whole sweep end first: 2 reach rows a chunk are computed and not stored, and items
  * start as warps become free, the border's first. They are not done before the border's, for whose end they would wait.
  *
- * Stars of small radius near a side have a plan of their own: fused_edges_cuda.cuh. */
+ * Stars near a side have plans of their own: fused_frame_plan_cuda.cuh, fused_edges_cuda.cuh. */
 #ifndef FUSED_PLAN_CUDA_CUH
 #define FUSED_PLAN_CUDA_CUH
 
@@ -29,12 +29,14 @@ struct fused_parts {
     int count;
     unsigned items;
     bool followed; /* by the sweep's other kernel, which may start beside */
+    unsigned sides, blocks; /* of a frame: the items of x sides, which come first; warps, each with one of these or some others */
     fused_part part[FUSED_PARTS_MAX];
 };
 
 struct fused_plan {
     fused_parts interior, border;
-    bool edges; /* the border's strips are STRIP_EDGE */
+    bool frame; /* the border is one (fused_frame_cuda.cuh) */
+    bool edges; /* its strips are STRIP_EDGE */
     bool interior_first;
 };
 
@@ -47,6 +49,9 @@ struct fused_strip {
     int reach;               /* steps times radius */
     int resident;            /* interior warps that the GPU holds at a time */
 };
+
+static inline int64_t fused_chunks(int64_t rows, int64_t height) { return (rows + height - 1) / height; }
+static inline int64_t fused_mod(int64_t a, int64_t m) { return (a % m + m) % m; }
 
 /* Strips of `stored` cells from x_first on, in chunks of `height` rows. */
 static inline void fused_add(fused_parts *p, box cells, int64_t x_first, int stored, int64_t height)

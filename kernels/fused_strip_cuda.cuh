@@ -21,15 +21,17 @@
  * that are its own; `swizzled` keeps both free of bank conflicts. Where registers are short (AGAIN >= 0), the ring may be twice
  * as long, and the AGAIN oldest rows of level 0 are read from it once more in every turn instead of waiting in registers.
  *
- * Border items (fused_plan_cuda.cuh, fused_edges_cuda.cuh) impose the ghosts beyond dirichlet and neumann sides anew at every
- * level (fused_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. A star's border strips are laid so that a side falls
- * between two lanes (STRIP_EDGE): then a ghost's image is the lane's own, and it is put where the neighbour's cell would be. Such
- * strips begin anywhere, so they ask for a cell at a time. Where no ghost row is near they walk without a branch, which would keep
- * the shuffles of one level from going ahead of the sums of the one before.
+ * Border items (fused_plan_cuda.cuh) impose the ghosts beyond dirichlet and neumann sides anew at every level
+ * (fused_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. Those of stars of one level are a kernel of their own from
+ * radius 2 on (fused_frame_cuda.cuh). Of radius 1, and of two levels, a star's border strips are laid so that a side falls between
+ * two lanes (STRIP_EDGE, fused_edges_cuda.cuh): then a ghost's image is the lane's own, and it is put where the neighbour's cell
+ * would be. Such strips begin anywhere, so they ask for a cell at a time. Where no ghost row is near they walk without a branch,
+ * which would keep the shuffles of one level from going ahead of the sums of the one before.
  *
- * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, without those beyond a mirroring side, and of
- * each the pieces that hold a cell of [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h);
- * of prev R rows less at either end. Of next and next_prev, the cells of the box. */
+ * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, without those beyond a mirroring y_high (those
+ * beyond a mirroring y_low are read, and what comes of them is replaced before it is used), and of each the pieces that hold a
+ * cell of [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h); of prev R rows less at
+ * either end. Of next and next_prev, the cells of the box, and what fused.h says beyond a periodic x_high. */
 #ifndef FUSED_STRIP_CUDA_CUH
 #define FUSED_STRIP_CUDA_CUH
 
@@ -41,7 +43,7 @@ enum { AGAIN_NEVER = -1 }; /* registers suffice */
 
 enum strip_kind {
     STRIP_INSIDE, /* touches no side */
-    STRIP_EDGE,   /* a star's: own cell 0 is the first of a lane, the last own cell the last of one, where such sides are near */
+    STRIP_EDGE,   /* a star's: near sides, own cell 0 is the first of a lane, the last own cell the last of one */
     STRIP_BORDER, /* sides anywhere */
 };
 
@@ -105,15 +107,12 @@ static __device__ __forceinline__ void store16(double *to, const double *c, unsi
                  : "memory");
 }
 
-/* A star's row of the next level: the queue holds rows y-R .. y+R-1 from slot FIRST on, `below` is row y+R. */
-template <int FIRST, strip_kind KIND, int R, typename T, int Q, int V>
-static __device__ __forceinline__ void star_row(const T (&queue)[Q][V], const T (&below)[V], const lane_sides<T, R, V> &x,
+/* A star's row of the next level: the queue holds rows y-R .. y+R-1 from slot FIRST on, `below` is row y+R; around: row y and R
+ * cells to either side. */
+template <int FIRST, int R, typename T, int Q, int V>
+static __device__ __forceinline__ void star_sum(const T (&queue)[Q][V], const T (&below)[V], const T (&around)[V + 2 * R],
                                                 T (&sum)[V])
 {
-    const T(&here)[V] = queue[(FIRST + R) % Q];
-    T around[V + 2 * R];
-    widen<R>(here, around);
-    if constexpr (KIND == STRIP_EDGE) x.impose(around);
 #pragma unroll
     for (int k = R; k >= 1; k--) { /* a term of all V sums at a time: they do not depend on each other */
         const T(&north)[V] = queue[(FIRST + R - k) % Q];
@@ -128,7 +127,17 @@ static __device__ __forceinline__ void star_row(const T (&queue)[Q][V], const T 
         for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 3, south[v], sum[v]);
     }
 #pragma unroll
-    for (int v = 0; v < V; v++) sum[v] = term(4 * R, here[v], sum[v]);
+    for (int v = 0; v < V; v++) sum[v] = term(4 * R, around[R + v], sum[v]);
+}
+
+template <int FIRST, strip_kind KIND, int R, typename T, int Q, int V>
+static __device__ __forceinline__ void star_row(const T (&queue)[Q][V], const T (&below)[V], const lane_sides<T, R, V> &x,
+                                                T (&sum)[V])
+{
+    T around[V + 2 * R];
+    widen<R>(queue[(FIRST + R) % Q], around);
+    if constexpr (KIND == STRIP_EDGE) x.impose(around);
+    star_sum<FIRST, R>(queue, below, around, sum);
 }
 
 /* Adds a row of a box, number `dy` + R of its 2R + 1, to a sum. */
@@ -184,6 +193,48 @@ static __device__ __forceinline__ unsigned long long abs_bits(double d)
 }
 static __device__ __forceinline__ double double_of_bits(unsigned bits) { return (double)__uint_as_float(bits); }
 static __device__ __forceinline__ double double_of_bits(unsigned long long bits) { return __longlong_as_double((long long)bits); }
+
+/* The warp's largest. */
+template <typename B> static __device__ __forceinline__ void raise_change(B change, unsigned long long *to)
+{
+    unsigned long long most = cell_abs_bits(double_of_bits(change));
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) most = max(most, __shfl_down_sync(~0u, most, apart));
+    if (threadIdx.x == 0) atomicMax(to, most);
+}
+
+/* The sweep's other kernel may come, it shares no cell with this one. */
+static __device__ __forceinline__ void let_others_follow(const fused_parts &parts)
+{
+#if __CUDA_ARCH__ >= 900
+    if (parts.followed) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* What comes after this kernel must find the other one's items done too; one warp waits for them, the others make room. */
+static __device__ __forceinline__ void wait_for_others()
+{
+#if __CUDA_ARCH__ >= 900
+    if (blockIdx.x + 1 == gridDim.x) asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* A chunk of a part's strip. */
+struct fused_item {
+    int part, height;
+    unsigned column;
+    int64_t y_low;
+};
+
+static __device__ __forceinline__ fused_item fused_item_of(const fused_parts &parts, unsigned item)
+{
+    int i = 0;
+    while (i + 1 < parts.count && item >= parts.part[i + 1].first_item) i++;
+    const fused_part &part = parts.part[i];
+    const unsigned of_part = item - part.first_item, chunk = of_part / part.columns;
+    const int64_t y_low = part.cells.y0 + (int64_t)chunk * part.height;
+    return { i, (int)min((int64_t)part.height, part.cells.y1 - y_low), of_part - chunk * part.columns, y_low };
+}
 
 /* A warp at work on its item. */
 template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE, int AGAIN> struct strip {
@@ -251,15 +302,6 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
             const auto d = abs_bits(row[v] - before[v]);
             change = mine && d > change ? d : change;
         }
-    }
-
-    /* The warp's largest. */
-    __device__ __forceinline__ void raise(unsigned long long *to) const
-    {
-        unsigned long long most = cell_abs_bits(double_of_bits(change));
-#pragma unroll
-        for (int apart = 16; apart > 0; apart /= 2) most = max(most, __shfl_down_sync(~0u, most, apart));
-        if (threadIdx.x == 0) atomicMax(to, most);
     }
 
     /* Reads the lane's cells of the row at `offset`, `beyond` bytes further on. */
@@ -342,18 +384,12 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     constexpr bool INSIDE = KIND == STRIP_INSIDE;
     static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0, "the queue must stand as it did when the loop comes round");
     __shared__ __align__(32) char ring[W::SHARED_BYTES];
-#if __CUDA_ARCH__ >= 900
-    /* The sweep's other kernel may come, it shares no cell with this one. */
-    if (parts.followed) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
+    let_others_follow(parts);
     const unsigned lane = threadIdx.x;
-    int i = 0;
-    while (i + 1 < parts.count && blockIdx.x >= parts.part[i + 1].first_item) i++;
-    const fused_part &part = parts.part[i];
-    const unsigned item = blockIdx.x - part.first_item, chunk = item / part.columns, column = item - chunk * part.columns;
-    const int64_t x_low = part.x_first + (int64_t)column * S::STORED - S::HALO, x = x_low + lane * V;
-    const int64_t y_low = part.cells.y0 + (int64_t)chunk * part.height;
-    const int height = (int)min((int64_t)part.height, part.cells.y1 - y_low), rows = height + 2 * S::REACH;
+    const fused_item item = fused_item_of(parts, blockIdx.x);
+    const fused_part &part = parts.part[item.part];
+    const int64_t x_low = part.x_first + (int64_t)item.column * S::STORED - S::HALO, x = x_low + lane * V, y_low = item.y_low;
+    const int height = item.height, rows = height + 2 * S::REACH;
     const int64_t stored_low = max(part.cells.x0, x_low + S::HALO), stored_high = min(part.cells.x1, x_low + S::CELLS - S::HALO);
 
     W s = {};
@@ -405,11 +441,8 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     } else {
         s.template walk<KIND == STRIP_BORDER, UNROLL>(begin, rows);
     }
-    if constexpr (CHANGE) s.raise(change);
-#if __CUDA_ARCH__ >= 900
-    /* What comes after this kernel must find the other one's items done too; one warp waits for them, the others make room. */
-    if (blockIdx.x + 1 == gridDim.x) asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
+    if constexpr (CHANGE) raise_change(s.change, change);
+    wait_for_others();
 }
 
 #endif

@@ -3,6 +3,7 @@
 #define FUSED_UNIT_CUDA_CUH
 
 #include "fused_edges_cuda.cuh"
+#include "fused_frame_cuda.cuh"
 #include "fused_line_cuda.cuh"
 #include "fused_strip_cuda.cuh"
 
@@ -21,14 +22,14 @@ struct fused_instance {
     using S = strip_shape<STRIP_INSIDE, T, R, STEPS, V>;
     using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, EDGE_V>;
     static constexpr bool F32 = sizeof(T) == sizeof(float);
-    /* From radius 3 on STRIP_EDGE was slower (NOTES.md), but for some orders. */
-    static constexpr bool NEAR_SIDES = FORM == STENCIL_STAR && R <= 2, ORDERED = FORM == STENCIL_STAR && F32 && !PREV;
-    static constexpr strip_kind EDGE_KIND = NEAR_SIDES || ORDERED ? STRIP_EDGE : STRIP_BORDER;
-    static constexpr int EDGE_BLOCKS = ORDERED && R > 2 ? BLOCKS : 8; /* fits where an interior warp is missing */
+    /* Of one level a frame is faster from radius 2 on; of two, STRIP_EDGE slower from radius 3 on (NOTES.md). */
+    static constexpr bool FRAMED = FORM == STENCIL_STAR && !PREV && R >= 2;
+    static constexpr bool NEAR_SIDES = FORM == STENCIL_STAR && !FRAMED && R <= 2;
+    static constexpr strip_kind EDGE_KIND = NEAR_SIDES ? STRIP_EDGE : STRIP_BORDER;
+    using BAND = fused_band<T, R, STEPS, EDGE_V>;
     static constexpr auto interior = strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, UNROLL, BLOCKS, PREV, CHANGE, AGAIN>;
     static constexpr auto border = strip_kernel<STRIP_BORDER, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
-    static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, EDGE_BLOCKS, PREV, CHANGE,
-                                              AGAIN_NEVER>;
+    static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
     using EDGE = strip_shape<EDGE_KIND, T, R, STEPS, EDGE_V>;
     /* Of the device, as prepare found it: interior warps that it holds; may a kernel start beside another (griddepcontrol)? */
     static inline int resident;
@@ -41,6 +42,10 @@ struct fused_instance {
         for (const auto kernel : { interior, border, edge })
             if (e == cudaSuccess)
                 e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        if constexpr (FRAMED) /* else it finds no room beside the others */
+            if (e == cudaSuccess)
+                e = cudaFuncSetAttribute(frame_kernel<T, R, STEPS, EDGE_V, BLOCKS>,
+                                         cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         if (e == cudaSuccess) e = cudaGetDevice(&device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
@@ -57,14 +62,25 @@ struct fused_instance {
         static_assert(END_PIECE <= FUSED_OVER + 1, "stores end no further beyond a side");
         const bool over = !CHANGE; /* the norm knows no cells but the box's */
         const fused_strip strip = { S::STORED, BORDER::STORED, S::PIECE, END_PIECE, over, S::REACH, resident };
-        fused_plan plan = fused_plan_near(strip, edges_of(c->order), c->shape, c->cells, c->sides);
+        fused_plan plan;
+        if (!FRAMED || CHANGE || !fused_plan_frame(strip, pace_of(c->order), c->shape, c->cells, c->sides, &plan))
+            plan = fused_plan_near(strip, edges_of(c->order), c->shape, c->cells, c->sides);
         const bool both = plan.interior.items > 0 && plan.border.items > 0;
         fused_parts &first = plan.interior_first ? plan.interior : plan.border;
         const fused_parts &second = plan.interior_first ? plan.border : plan.interior;
         first.followed = both;
-        if (first.items > 0) e = launch(c, kernel_of(plan, first), first, false);
+        if (first.items > 0) e = launch(c, plan, first, false);
         if (e != cudaSuccess || second.items == 0) return e;
-        return launch(c, kernel_of(plan, second), second, beside && both);
+        return launch(c, plan, second, beside && both);
+    }
+
+    /* What was fastest on an H200 at 10007 x 9973 and 16384 x 16384 together (NOTES.md). */
+    static fused_pace pace_of(const fused_order *o)
+    {
+        const double side = F32 ? (R == 2 ? 1.2 : R == 3 ? 1.1 : 1.65) : R == 2 ? 1.6 : 1.1;
+        const double band = F32 ? (R == 2 ? 2.7 : R == 3 ? 2.5 : 3.75) : R == 2 ? 3.2 : 1.9;
+        if (o) return { BAND::STORED, o->waves, side * o->edge_lasts, band * o->band_lasts };
+        return { BAND::STORED, F32 ? 2 : 3, side, band };
     }
 
     /* What was fastest on an H200 (NOTES.md). */
@@ -75,14 +91,10 @@ struct fused_instance {
         return { NEAR_SIDES ? EDGE_V : 0, EDGE::STORED, F32, 1.7, F32 ? 1.5 : 3.5, beside };
     }
 
-    static decltype(interior) kernel_of(const fused_plan &plan, const fused_parts &parts)
-    {
-        return &parts == &plan.interior ? interior : plan.edges ? edge : border;
-    }
-
     /* beside: it need not wait for the launch before it, which is the sweep's other one. */
-    static cudaError_t launch(const fused_call *c, decltype(interior) kernel, const fused_parts &parts, bool beside)
+    static cudaError_t launch(const fused_call *c, const fused_plan &plan, const fused_parts &parts, bool beside)
     {
+        const bool inner = &parts == &plan.interior, framed = FRAMED && plan.frame && !inner;
         const field_shape *f = c->shape;
         const fused_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high);
         const fused_axis<T> ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
@@ -90,13 +102,22 @@ struct fused_instance {
         early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         early.val.programmaticStreamSerializationAllowed = 1;
         cudaLaunchConfig_t config = {};
-        config.gridDim = parts.items;
+        config.gridDim = framed ? parts.blocks : parts.items;
         config.blockDim = 32;
         config.stream = c->stream;
         config.attrs = &early;
         config.numAttrs = beside ? 1 : 0;
-        const cudaError_t e = cudaLaunchKernelEx(&config, kernel, (T *)c->next, (const T *)c->cur, f->pitch, (int)f->depth_x, parts,
-                                                 ax, ay, (T *)c->next_prev, (const T *)c->prev, c->change);
+        const auto kernel = inner ? interior : plan.edges ? edge : border;
+        T *const next = (T *)c->next, *const next_prev = (T *)c->next_prev;
+        const T *const cur = (const T *)c->cur, *const prev = (const T *)c->prev;
+        const int depth_x = (int)f->depth_x;
+        cudaError_t e = cudaSuccess;
+        if (!framed)
+            e = cudaLaunchKernelEx(&config, kernel, next, cur, f->pitch, depth_x, parts, ax, ay, next_prev, prev, c->change);
+        if constexpr (FRAMED)
+            if (framed)
+                e = cudaLaunchKernelEx(&config, frame_kernel<T, R, STEPS, EDGE_V, BLOCKS>, next, cur, f->pitch, depth_x, parts,
+                                       ax, ay);
         const cudaError_t last = cudaGetLastError();
         return e != cudaSuccess ? e : last;
     }

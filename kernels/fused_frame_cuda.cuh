@@ -1,0 +1,164 @@
+/* Border items of a star's fused sweep: strips along x sides, a cell a lane, and bands along y sides, as the cascade of
+ * fused_strip_cuda.cuh, but small code: one row a turn, the queue's rows move up. Beside interior items it is the instructions that
+ * count: two long loops do not fit into what SMs and their neighbours keep of code, and all of them wait (NOTES.md).
+ *
+ * A strip at an x side reaches to it, no further: 32 columns of which those far enough from its inner end are stored. Lanes near
+ * the side take a ghost's image from the lane that has it. Corners are the strips'; bands know no x side. */
+#ifndef FUSED_FRAME_CUDA_CUH
+#define FUSED_FRAME_CUDA_CUH
+
+#include "fused_frame_plan_cuda.cuh"
+#include "fused_strip_cuda.cuh"
+
+static __device__ __forceinline__ float masked(float u, unsigned keep, unsigned flip)
+{
+    return __uint_as_float((__float_as_uint(u) & keep) ^ flip);
+}
+static __device__ __forceinline__ double masked(double u, unsigned long long keep, unsigned long long flip)
+{
+    return double_of_bits(((unsigned long long)__double_as_longlong(u) & keep) ^ flip);
+}
+
+/* Of a row, a cell a lane: the R cells to either side, beyond x sides the ghosts. A neighbour is (u & keep ^ flip) + more in bits:
+ * u itself where more is -0; value + value - u; the value itself with keep = 0. Selects would take thrice the instructions. */
+template <typename T, int R> struct side_shuffles {
+    using bits = decltype(abs_bits(T()));
+    static constexpr bits SIGN = (bits)1 << (8 * sizeof(T) - 1);
+    int from[2 * R]; /* lanes: of cells 1 .. R to the left, then to the right */
+    bits keep[2 * R], flip[2 * R];
+    T more[2 * R];
+
+    __device__ __forceinline__ void begin(const fused_axis<T> &ax, int64_t x, int lane)
+    {
+#pragma unroll
+        for (int i = 0; i < 2 * R; i++) {
+            const bool left = i < R;
+            const int away = left ? i + 1 : i + 1 - R;
+            const boundary_kind kind = left ? ax.low : ax.high;
+            const T value = left ? ax.low_value : ax.high_value;
+            const int64_t deep = left ? away - 1 - x : x + away - ax.cells; /* of a ghost, from 0 */
+            const bool ghost = kind != BOUNDARY_NONE && deep >= 0 && deep < R, odd = ghost && kind == BOUNDARY_DIRICHLET;
+            const int image = odd && deep > 0 ? away - 2 * (int)deep : away - 2 * (int)deep - 1; /* lanes away */
+            from[i] = (lane + (left ? -1 : 1) * (ghost ? image : away)) & 31;
+            keep[i] = odd && deep == 0 ? 0 : ~(bits)0;
+            flip[i] = !odd ? 0 : deep > 0 ? SIGN : sign_of(value);
+            more[i] = !odd ? (T)-0.0 : deep > 0 ? value + value : value;
+        }
+    }
+
+    static __device__ __forceinline__ bits sign_of(T value) { return signbit(value) ? SIGN : 0; }
+
+    __device__ __forceinline__ void around(T here, T (&cells)[1 + 2 * R]) const
+    {
+        cells[R] = here;
+#pragma unroll
+        for (int i = 0; i < 2 * R; i++)
+            cells[i < R ? R - 1 - i : i + 1] = masked(__shfl_sync(~0u, here, from[i]), keep[i], flip[i]) + more[i];
+    }
+};
+
+template <bool SIDE, typename T, int R, int STEPS, int V> struct frame_strip {
+    static constexpr int REACH = STEPS * R, AHEAD = SIDE ? 4 : 2, PIECE = V == 1 ? 1 : vector_cells<T>;
+    T queue[STEPS][2 * R][V]; /* rows that wait, the oldest first */
+    T coming[AHEAD][V];       /* asked for */
+    side_shuffles<T, R> x;    /* of SIDE */
+    strip_sides<T, R, V> sides;
+    const T *from; /* the lane's cells of the row that is asked for next */
+    T *to;         /* of the row that comes out next */
+    int64_t pitch;
+    int ask_end; /* rows, counted as those that enter, that the lane asks for */
+
+    __device__ __forceinline__ void ask(int row, T (&cells)[V])
+    {
+        if (row < ask_end) {
+            if constexpr (V == 1) {
+                cells[0] = __ldg(from);
+            } else {
+#pragma unroll
+                for (int v = 0; v < V; v += PIECE) load_shared(cells + v, from + v);
+            }
+        }
+        from += pitch;
+    }
+
+    template <bool NEAR_Y> __device__ __forceinline__ void step(int row)
+    {
+        const unsigned out = (unsigned)(row - 2 * REACH);
+        T arriving[V];
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            arriving[v] = coming[0][v];
+#pragma unroll
+            for (int i = 1; i < AHEAD; i++) coming[i - 1][v] = coming[i][v];
+        }
+        ask(row + AHEAD, coming[AHEAD - 1]);
+#pragma unroll
+        for (int level = 0; level < STEPS; level++) {
+            T(&waiting)[2 * R][V] = queue[level];
+            if constexpr (NEAR_Y) sides.template impose<0>(waiting, arriving, row - level * R);
+            T around[V + 2 * R], sum[V] = {};
+            if constexpr (SIDE) x.around(waiting[R][0], around);
+            else widen<R>(waiting[R], around);
+            star_sum<0, R>(waiting, arriving, around, sum);
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+#pragma unroll
+                for (int i = 1; i < 2 * R; i++) waiting[i - 1][v] = waiting[i][v];
+                waiting[2 * R - 1][v] = arriving[v];
+                arriving[v] = sum[v];
+            }
+        }
+        sides.store(to, arriving, out);
+        to += pitch;
+    }
+
+    /* Rows y_low .. of `stored`, so many; the strip's first column is at x_low. */
+    __device__ __forceinline__ void run(T *next, const T *cur, int64_t row_cells, int depth_x, const fused_axis<T> &ax,
+                                        const fused_axis<T> &ay, int64_t x_low, box stored, int64_t y_low, int height)
+    {
+        const int lane = (int)threadIdx.x, rows = height + 2 * REACH;
+        const int64_t at = x_low + lane * V;
+        pitch = row_cells;
+        if constexpr (SIDE) x.begin(ax, at, lane);
+        sides.begin(ay, at, y_low - REACH, rows, stored.x0, stored.x1, height);
+        ask_end = at + V > -depth_x && at < ax.cells + depth_x ? min(rows, sides.high_at) : 0;
+        const int begin = max(sides.low_at, 0); /* rows beyond a low side: what waits for them is ghosts */
+        from = cur + (y_low - REACH + begin) * pitch + at;
+        to = next + (y_low - 2 * REACH + begin) * pitch + at;
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) ask(begin + i, coming[i]);
+#pragma unroll 1
+        for (int row = begin; row < rows; row++) { /* ghost rows are wanted till the last level, REACH rows behind, has had them */
+            if (row <= sides.low_at + REACH || row >= sides.high_at) step<true>(row);
+            else step<false>(row);
+        }
+    }
+};
+
+/* A block has one item of a side, or some of the bands', one after the other. */
+template <typename T, int R, int STEPS, int V, int BLOCKS>
+static __global__ void __launch_bounds__(32, BLOCKS)
+    frame_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
+                 const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay)
+{
+    let_others_follow(parts);
+    unsigned item = blockIdx.x;
+    do {
+        const fused_item at = fused_item_of(parts, item);
+        const fused_part &part = parts.part[at.part];
+        if (item < parts.sides) {
+            frame_strip<true, T, R, STEPS, 1> s = {};
+            s.run(next, cur, pitch, depth_x, ax, ay, part.x_first, part.cells, at.y_low, at.height);
+        } else {
+            using S = fused_band<T, R, STEPS, V>;
+            const int64_t x_low = part.x_first + (int64_t)at.column * S::STORED - S::HALO;
+            const box stored = { max(part.cells.x0, x_low + S::HALO), min(part.cells.x1, x_low + S::HALO + S::STORED), 0, 0 };
+            frame_strip<false, T, R, STEPS, V> s = {};
+            s.run(next, cur, pitch, depth_x, ax, ay, x_low, stored, at.y_low, at.height);
+        }
+        item += item < parts.sides ? parts.items : parts.blocks - parts.sides;
+    } while (item < parts.items);
+    wait_for_others();
+}
+
+#endif

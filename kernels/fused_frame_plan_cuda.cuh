@@ -1,0 +1,122 @@
+/* The plan of a fused sweep of a star near dirichlet and neumann sides, or of a box that begins or ends amid 16 bytes: a frame
+ * (fused_frame_cuda.cuh) around the interior. All items begin at once, if they can, and end together: interior strips that walk
+ * side by side find each other's rows in the L2, and a block that comes later may wait although there is room, as an SM gives
+ * blocks of one warp to its four schedulers in strict rotation. So a side's item lasts as long as an interior one, and a block of
+ * the bands' does several. */
+#ifndef FUSED_FRAME_PLAN_CUDA_CUH
+#define FUSED_FRAME_PLAN_CUDA_CUH
+
+#include "fused_plan_cuda.cuh"
+
+enum { FUSED_SIDE_CELLS = 32 };
+static constexpr int64_t FUSED_SIDE_ROWS_LEAST = 16;
+
+template <typename T, int R, int STEPS, int V> struct fused_band {
+    static constexpr int PIECE = 16 / (int)sizeof(T), REACH = STEPS * R;
+    static constexpr int HALO = (REACH + PIECE - 1) / PIECE * PIECE, STORED = 32 * V - 2 * HALO;
+};
+
+struct fused_pace {
+    int band_stored;
+    int waves;                     /* of interior items, at most */
+    double side_lasts, band_lasts; /* how long an item's row takes beside interior warps, in rows of an interior one */
+};
+
+/* The interior's columns, and where the strips left and right of it begin. */
+struct fused_across {
+    int64_t x0, x1, left, right;
+};
+
+/* false: strips of FUSED_SIDE_CELLS are too narrow, or the box. */
+static inline bool fused_across_of(const fused_strip &s, const field_shape *f, box cells, const boundary *sides, fused_across *a)
+{
+    const bool low = fused_mirrors(sides->x_low.kind) && cells.x0 < s.reach;
+    const bool high = fused_mirrors(sides->x_high.kind) && cells.x1 + s.reach > f->nx;
+    const int64_t inner = FUSED_SIDE_CELLS - s.reach; /* columns of a side's strip that are stored */
+    if ((low && cells.x0 != 0) || (high && cells.x1 != f->nx) || f->nx < 2 * FUSED_SIDE_CELLS) return false;
+    a->x0 = low ? inner - inner % s.piece : cells.x0 + fused_mod(-cells.x0, s.piece);
+    a->left = low ? 0 : cells.x0 - s.reach;
+    a->x1 = fused_right(s, f, cells, a->x0, sides->x_high);
+    const int64_t even = a->x1 - (a->x1 - a->x0) % s.stored; /* one strip of a few columns less */
+    if (high && even >= f->nx - inner && even > a->x0) a->x1 = even;
+    a->right = high ? f->nx - FUSED_SIDE_CELLS : a->x1 - s.reach;
+    if (a->x1 <= a->x0 || (low && a->x0 < s.reach) || (high && a->x1 < f->nx - inner)) return false;
+    return (low || a->x0 - cells.x0 + 2 * s.reach <= FUSED_SIDE_CELLS) &&
+           (high || cells.x1 - a->x1 + 2 * s.reach <= FUSED_SIDE_CELLS);
+}
+
+struct fused_frame_cut {
+    int64_t interior, side; /* rows of a chunk */
+    int64_t band_blocks;
+};
+
+/* What is to be cut. */
+struct fused_frame_work {
+    int64_t rows, columns;     /* of the interior; columns: strips */
+    int64_t side_rows, strips; /* at x sides */
+    int64_t bands, band;       /* items, the rows of one */
+};
+
+static inline bool fused_cut_fits(const fused_strip &s, const fused_pace &p, const fused_frame_work &w, int64_t chunks, int waves,
+                                  fused_frame_cut *cut)
+{
+    cut->interior = fused_chunks(w.rows, chunks);
+    const double lasts = (double)(cut->interior + 2 * s.reach);
+    const int64_t side = (int64_t)(lasts / p.side_lasts) - 2 * s.reach;
+    const int64_t several = (int64_t)(lasts / (p.band_lasts * (double)(w.band + 2 * s.reach)));
+    cut->side = side < FUSED_SIDE_ROWS_LEAST ? FUSED_SIDE_ROWS_LEAST : side;
+    cut->band_blocks = fused_chunks(w.bands, several < 1 ? 1 : several);
+    return w.columns * fused_chunks(w.rows, cut->interior) + w.strips * fused_chunks(w.side_rows, cut->side) + cut->band_blocks <=
+           waves * (int64_t)s.resident;
+}
+
+/* As many chunks as fit into so many waves. */
+static inline fused_frame_cut fused_cut_in(const fused_strip &s, const fused_pace &p, const fused_frame_work &w, int waves)
+{
+    fused_frame_cut cut = {};
+    const int64_t most = waves * (int64_t)s.resident / w.columns;
+    for (int64_t chunks = most < w.rows ? most : w.rows; chunks > 1; chunks--)
+        if (fused_cut_fits(s, p, w, chunks, waves, &cut)) return cut;
+    (void)fused_cut_fits(s, p, w, 1, waves, &cut);
+    return cut;
+}
+
+/* As many waves as asked for where chunks are tall enough for it. */
+static inline fused_frame_cut fused_cut_of(const fused_strip &s, const fused_pace &p, const fused_frame_work &w)
+{
+    fused_frame_cut best = fused_cut_in(s, p, w, p.waves);
+    for (int waves = p.waves - 1; waves > 0 && best.interior < 4 * s.reach; waves--) best = fused_cut_in(s, p, w, waves);
+    return best;
+}
+
+/* false: another plan must do. */
+static inline bool fused_plan_frame(const fused_strip &s, const fused_pace &p, const field_shape *f, box cells,
+                                    const boundary *sides, fused_plan *plan)
+{
+    const int64_t above = fused_mirrors(sides->y_low.kind) && s.reach > cells.y0 ? s.reach - cells.y0 : 0;
+    const int64_t below = fused_mirrors(sides->y_high.kind) && cells.y1 + s.reach > f->ny ? cells.y1 + s.reach - f->ny : 0;
+    const int64_t y0 = cells.y0 + above, y1 = cells.y1 - below;
+    const bool low = fused_mirrors(sides->x_low.kind) && cells.x0 < s.reach;
+    const bool high = fused_mirrors(sides->x_high.kind) && cells.x1 + s.reach > f->nx;
+    fused_across a;
+    if (!low && !high && above == 0 && below == 0) return false;
+    if (box_empty(cells) || y1 <= y0 || !fused_across_of(s, f, cells, sides, &a)) return false;
+    const bool left = a.x0 > cells.x0, right = a.x1 < cells.x1;
+    const int64_t columns = fused_chunks(a.x1 - a.x0, s.stored), across = fused_chunks(a.x1 - a.x0, p.band_stored);
+    const fused_frame_work work = { y1 - y0, columns, box_height(cells), left + right, ((above > 0) + (below > 0)) * across,
+                                    above > below ? above : below };
+    const fused_frame_cut cut = fused_cut_of(s, p, work);
+    *plan = fused_plan{};
+    plan->frame = true;
+    fused_parts *frame = &plan->border;
+    fused_add(frame, box_make(cells.x0, left ? a.x0 : cells.x0, cells.y0, cells.y1), a.left, FUSED_SIDE_CELLS, cut.side);
+    fused_add(frame, box_make(right ? a.x1 : cells.x1, cells.x1, cells.y0, cells.y1), a.right, FUSED_SIDE_CELLS, cut.side);
+    frame->sides = frame->items;
+    frame->blocks = frame->sides + (unsigned)cut.band_blocks;
+    fused_add(frame, box_make(a.x0, a.x1, cells.y0, y0), a.x0, p.band_stored, above);
+    fused_add(frame, box_make(a.x0, a.x1, y1, cells.y1), a.x0, p.band_stored, below);
+    fused_add(&plan->interior, box_make(a.x0, a.x1, y0, y1), a.x0, s.stored, cut.interior);
+    return true;
+}
+
+#endif
