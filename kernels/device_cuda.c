@@ -281,6 +281,7 @@ static const device functions = {
     .stencil_choose = stencil_cuda_choose,
     .stencil_whole_can = stencil_cuda_whole_can,
     .stencil_whole = stencil_cuda_whole,
+    .whole_words = whole_cuda_words,
     .stencil_sweep = stencil_cuda_sweep,
     .fused_variants = fused_cuda_variants,
     .fused_variant_name = fused_cuda_variant_name,

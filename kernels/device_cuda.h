@@ -52,6 +52,7 @@ int stencil_cuda_bind(device *d, const stencil *op);
 int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                        const box *boxes, int count, device_stream *s);
 bool stencil_cuda_whole_can(device *d, bool change);
+int whole_cuda_words(device *d, const field_shape *f, const void *level, const whole_step *step, device_stream *s);
 int stencil_cuda_whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const whole_step *step,
                        device_stream *s);
 int stencil_cuda_variants(device *d);

@@ -29,6 +29,12 @@ static __device__ __forceinline__ void flag_set(uint64_t *flag, uint64_t value)
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
 }
 
+/* Two side by side, on 16 bytes: in one store, but no order between them. */
+static __device__ __forceinline__ void flag_set_pair(uint64_t *flags, uint64_t first, uint64_t second)
+{
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(flags), "l"(first), "l"(second) : "memory");
+}
+
 static __device__ __forceinline__ void flag_release(uint64_t *flag, uint64_t value)
 {
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");

@@ -79,14 +79,19 @@ template <typename S> struct ring_rows {
     {
         bulk_copy(shared + (slot * S::B + b) * S::PITCH * 16, row, row_bytes, barriers + 8 * slot);
     }
+    /* By all threads, first of all. */
+    __device__ __forceinline__ void make_barriers() const
+    {
+        if (threadIdx.y != 0 || threadIdx.x >= 32) return;
+        if (threadIdx.x < S::STEPS) bulk_barrier_make(barriers + 8 * threadIdx.x);
+        bulk_barriers_made();
+        __syncwarp(); /* each lane expects on the barrier that it made itself; racecheck cannot tell that from a race */
+    }
     /* Asks for as many steps as are to be on their way, by all threads. */
     __device__ __forceinline__ void start() const
     {
         if (threadIdx.y == 0 && threadIdx.x < 32) {
             const int lane = (int)threadIdx.x;
-            if (lane < S::STEPS) bulk_barrier_make(barriers + 8 * lane);
-            bulk_barriers_made();
-            __syncwarp(); /* each lane expects on the barrier that it made itself; racecheck cannot tell that from a race */
             if (lane < S::FIRST) expect(lane, max(min(rows - lane * S::B, S::B), 0));
             __syncwarp();
 #pragma unroll 1
@@ -115,6 +120,7 @@ template <typename S> struct ring_rows {
     }
 #else /* the same without bulk copies: groups of 16-byte copies by all threads of the first row */
     static constexpr bool ALL_ASK = true;
+    __device__ __forceinline__ void make_barriers() const {}
     __device__ __forceinline__ void start() const
     {
         if (threadIdx.y == 0)

@@ -38,11 +38,30 @@ static __device__ __forceinline__ unsigned long long larger_change(unsigned long
 }
 template <typename T> using change_word = decltype(larger_change(0, T(), T()));
 
+/* A tile's rows in shared memory, all of them asked for: a cell, by its place in the tile, may be given another value. */
+template <typename T, typename S, int R> struct rows_to_amend {
+    float4 *ring;
+    const ring_rows<S> &in_flight;
+
+    __device__ __forceinline__ void put(int x, int y, T u) const
+    {
+        in_flight.wait_rows((unsigned)(y + R) / S::B, 0); /* or the row would come over it */
+        reinterpret_cast<T *>(ring + (y + R) * S::PITCH + S::LEFT)[x] = u;
+    }
+};
+
+/* What else is done around a tile, by all threads of the block. before(): before its first access to memory. amend(rows): where all
+ * rows are asked for at once, then; whoever puts cells over those that come ends with a barrier. */
+struct tile_alone {
+    __device__ __forceinline__ void before() const {}
+    template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &) const {}
+};
+
 /* The tile at (x, y) of the box `cells`, by all threads of the block. CHANGE (stars only): returns the largest
  * |next - cur| of the thread's cells. */
-template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
+template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, typename HOOKS>
 static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur, const T *prev, int64_t pitch, const box &cells,
-                                                           int64_t x, int64_t y, int height)
+                                                           int64_t x, int64_t y, int height, const HOOKS &hooks)
 {
     using S = ring_shape<FORM, T, R>;
     constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, W = 2 * R + 1, STEP = B * S::PITCH;
@@ -53,7 +72,10 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     const ring_rows<S> in_flight = { shared + (S::LEFT - SIDE) * 16, shared + S::BARRIERS_AT,
                                      (const char *)(cur + (y - R) * pitch + x - SIDE * V), pitch * (int64_t)sizeof(T),
                                      (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)), tile_rows + 2 * R };
+    in_flight.make_barriers();
+    hooks.before();
     in_flight.start();
+    if constexpr (S::WHOLE) hooks.amend(rows_to_amend<T, S, R>{ ring, in_flight });
 
     change_word<T> change = 0;
     const int group_y = (int)threadIdx.y * (height / S::GROUPS);
@@ -180,16 +202,17 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
 }
 
 /* The same for every radius. ENDS: the block does nothing after it. */
-template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, bool ENDS = false>
+template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, bool ENDS = false, typename HOOKS = tile_alone>
 static __device__ __forceinline__ change_word<T> stencil_tile(T *next, const T *cur, const T *prev, int64_t pitch, const box &cells,
-                                                              int64_t x, int64_t y, int height)
+                                                              int64_t x, int64_t y, int height, const HOOKS &hooks = {})
 {
     static_assert(!CHANGE || FORM == STENCIL_STAR, "a box keeps no own cells");
     if constexpr (ring_shape<FORM, T, R>::SLIDES) {
+        hooks.before();
         slide_tile<T, R, PREV, ENDS>(next, cur, prev, pitch, cells, x, y, height);
         return 0;
     } else {
-        return ring_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, height);
+        return ring_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, height, hooks);
     }
 }
 

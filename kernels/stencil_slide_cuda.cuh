@@ -32,6 +32,7 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T
     const ring_rows<S> in_flight = { shared + (S::LEFT - SIDE) * 16, shared + S::BARRIERS_AT,
                                      (const char *)(cur + (y - R) * pitch + x - SIDE * V), pitch * (int64_t)sizeof(T),
                                      (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)), rows + 2 * R };
+    in_flight.make_barriers();
     in_flight.start();
 
     const unsigned live = LEAVES ? (unsigned)min((end - x + 32 * V - 1) / (32 * V) * 32, (int64_t)S::N) : S::N; /* threads */

@@ -1,123 +1,111 @@
-/* The whole step (whole.h) of stars and boxes: the tiles of stencil_ring_cuda.cuh, with a wait before the tiles along a
- * linked side, and images and flags after those along any side. Blocks in the middle pay four comparisons.
+/* The whole step (whole.h) of stars and boxes: the tiles of stencil_ring_cuda.cuh, the neighbours' ghosts from words before those
+ * beside an inbox, images after those along any side. Blocks in the middle pay four comparisons.
  *
  * A block that waits holds its place on the GPU, but what it waits for is done by a kernel that the neighbour has already
  * started, never by a block behind it: no order of blocks can deadlock.
  *
- * Memory order: images are stored, then the block's barrier, one thread's fence at system scope, the count of the link, and by
- * the last block a fence once more and the flag; the wait acquires it at system scope and orders the bulk copies, which go through
- * the async proxy, behind it.
+ * Words that a tile reads go past its field where all its rows are asked for at once: straight over what came for those ghosts
+ * into shared memory, while the rows are on their way. Put into the field first, as rings of rows still need it, they hold up every
+ * block beside a column by a trip to L2 and back: 266 us a step instead of 254 with columns cut (heat 16384^2 f32, two H200s).
  *
- * A step may follow another step so closely that its blocks are put in place, and find their place and the neighbours' flags, while
- * the last blocks of the one before still run (programmatic launch, sm_90): step_before_done then stands before the first
- * access to memory besides. next_step_may_come stands behind the tile: with all blocks of the next step in place from this
- * step's beginning on, those along linked sides lost their start before the others (4096 x 512 cells on each of two H200s:
- * 9.0 us a step, instead of 8.2). */
+ * A step may follow another step so closely that its blocks are put in place, make their barriers and find out what they will
+ * have to do while the last blocks of the one before still run (programmatic launch, sm_90): step_before_done stands before the
+ * first access to memory. next_step_may_come stands behind the tile: with all blocks of the next step in place from this step's
+ * beginning on, those along sides with neighbours lost their start before the others (4096 x 512 cells on each of two H200s: .9 us
+ * a step more). */
 #ifndef STENCIL_WHOLE_CUDA_CUH
 #define STENCIL_WHOLE_CUDA_CUH
 
-#include "flag_cuda.cuh"
-#include "reflect_cuda.cuh"
 #include "stencil_ring_cuda.cuh"
-#include "whole.h"
+#include "whole_image_cuda.cuh"
 
-/* Own cells of the rank, and how near to a side is near. */
+/* Own cells of the rank. */
 struct whole_sides {
     int64_t nx, ny;
-    int radius;
 };
 
-struct whole_counts { /* blocks along each link */
-    unsigned of[WHOLE_LINKS_MAX];
-};
-
-static __host__ __device__ __forceinline__ bool touches(int64_t from, int64_t to, int64_t n, int radius, int d)
-{
-    return d < 0 ? from < radius : to > n - radius;
-}
-
-/* Of a cell of 32 or 64 bits. */
-template <typename T> constexpr int word_parts = sizeof(T) / WHOLE_WORD_CELL_BYTES;
-static __device__ __forceinline__ unsigned word_part(float u, int) { return __float_as_uint(u); }
-static __device__ __forceinline__ unsigned word_part(double u, int part)
-{
-    return (unsigned)(part == 0 ? __double2loint(u) : __double2hiint(u));
-}
+/* A cell from its words. */
 static __device__ __forceinline__ float cell_of(const unsigned (&part)[1]) { return __uint_as_float(part[0]); }
 static __device__ __forceinline__ double cell_of(const unsigned (&part)[2]) { return __hiloint2double((int)part[1], (int)part[0]); }
 
-/* next's beat: of the words, where it goes in words. */
-template <typename T>
-static __device__ __forceinline__ void store_image(const whole_image &m, const T *next, int64_t pitch, box part, uint64_t beat)
-{
-    const int parts = m.words ? word_parts<T> : 1, width = (int)(part.x1 - part.x0);
-    const int all = width * (int)(part.y1 - part.y0) * parts, threads = (int)(blockDim.x * blockDim.y);
-    for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x); i < all; i += threads) {
-        const int k = i / parts;
-        const int64_t x = part.x0 + k % width, y = part.y0 + k / width;
-        T u = __ldcg(next + y * pitch + x);
-        if (m.odd_x) u = reflect((T)m.value_x, u);
-        if (m.odd_y) u = reflect((T)m.value_y, u);
-        const int64_t at = (y - m.cells.y0) * m.step_y + (x - m.cells.x0) * m.step_x;
-        const uint64_t word = beat << WHOLE_WORD_BEAT_SHIFT | word_part(u, i % parts);
-        if (m.words) flag_set(static_cast<uint64_t *>(m.to) + at * parts + i % parts, word);
-        else static_cast<T *>(m.to)[at] = u;
-    }
-}
-
-static __device__ __forceinline__ box cut(const box &a, const box &b)
-{
-    return { max(a.x0, b.x0), min(a.x1, b.x1), max(a.y0, b.y0), min(a.y1, b.y1) };
-}
-
-/* The ghosts of an inbox that the tile reads. Tiles one above the other read the same corners. */
+/* The ghosts of an inbox that the tile reads. A box's tiles beside each other read the same ones near where they meet. */
 template <stencil_form FORM, int R> static __device__ __forceinline__ box part_for(const whole_inbox &in, const box &tile)
 {
-    constexpr int ROWS = FORM == STENCIL_BOX ? R : 0;
-    return cut(in.ghosts, { tile.x0 - R, tile.x1 + R, tile.y0 - ROWS, tile.y1 + ROWS });
+    const bool columns = in.ghosts.x1 <= 0 || in.ghosts.x0 >= tile.x1;
+    const int reach_x = FORM == STENCIL_BOX || columns ? R : 0, reach_y = FORM == STENCIL_BOX || !columns ? R : 0;
+    return cut(in.ghosts, { tile.x0 - reach_x, tile.x1 + reach_x, tile.y0 - reach_y, tile.y1 + reach_y });
 }
 
-/* Waits for them and puts them down, by all threads. */
-template <stencil_form FORM, typename T, int R>
-static __device__ __forceinline__ void take_columns(const whole_step &w, const box &tile, int64_t pitch)
+/* Waits for the words of all ghosts that the tile reads, by all threads, AT_ONCE cells at once, since each takes a trip to L2;
+ * calls put(inbox, x, y, cell). */
+template <stencil_form FORM, typename T, int R, int AT_ONCE, typename PUT>
+static __device__ __forceinline__ void take_ghosts(const whole_step &w, const box &tile, PUT put)
 {
     constexpr int PARTS = word_parts<T>;
-    const int threads = (int)(blockDim.x * blockDim.y), me = (int)(threadIdx.y * blockDim.x + threadIdx.x);
+    const unsigned threads = blockDim.x * blockDim.y, me = threadIdx.y * blockDim.x + threadIdx.x;
+#pragma unroll 1
     for (int i = 0; i < w.inboxes; i++) {
         const whole_inbox &in = w.inbox[i];
         const box part = part_for<FORM, R>(in, tile);
-        if (part.x0 >= part.x1) continue;
-        const int64_t row = part.y0 - in.ghosts.y0;
-        for (int k = me; k < (int)(part.y1 - part.y0) * R; k += threads) {
-            unsigned bits[PARTS];
-            for (int p = 0; p < PARTS; p++) {
-                uint64_t word;
-                do word = flag_read(in.from + (row * R + k) * PARTS + p);
-                while (word >> WHOLE_WORD_BEAT_SHIFT != w.beat);
-                bits[p] = (unsigned)word;
+        if (part.x0 >= part.x1 || part.y0 >= part.y1) continue;
+        const unsigned width = (unsigned)(part.x1 - part.x0), all = width * (unsigned)(part.y1 - part.y0);
+        for (unsigned first = me; first < all; first += AT_ONCE * threads) {
+            uint64_t word[AT_ONCE][PARTS];
+            bool there;
+            do {
+                there = true;
+#pragma unroll
+                for (int j = 0; j < AT_ONCE; j++) {
+                    const unsigned k = first + j * threads, y = k / width, x = k - y * width;
+                    if (k >= all) continue;
+                    const int64_t at = (part.y0 - in.ghosts.y0 + y) * in.pitch + part.x0 - in.ghosts.x0 + x;
+#pragma unroll
+                    for (int p = 0; p < PARTS; p++) {
+                        word[j][p] = flag_read(in.from + at * PARTS + p);
+                        there &= word[j][p] >> WHOLE_WORD_BEAT_SHIFT == w.beat;
+                    }
+                }
+            } while (!there);
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; j++) {
+                const unsigned k = first + j * threads, y = k / width, x = k - y * width;
+                if (k >= all) continue;
+                unsigned bits[PARTS];
+#pragma unroll
+                for (int p = 0; p < PARTS; p++) bits[p] = (unsigned)word[j][p];
+                put(in, part.x0 + x, part.y0 + y, cell_of(bits));
             }
-            static_cast<T *>(in.to)[(row + k / R) * pitch + k % R] = cell_of(bits);
         }
     }
+}
+
+/* The same for rings of rows, which find their ghosts in the field. Called, since it must cost the tile no register. */
+template <stencil_form FORM, typename T, int R>
+static __device__ __noinline__ void take_into_field(const whole_step &w, const box &tile, int64_t pitch)
+{
+    take_ghosts<FORM, T, R, 4>(w, tile, [&](const whole_inbox &in, int64_t x, int64_t y, T u) {
+        static_cast<T *>(in.to)[(y - in.ghosts.y0) * pitch + x - in.ghosts.x0] = u;
+    });
 }
 
 /* What a block knows of its place, in shared memory while it computes: kept in registers it cost a block an SM. */
 struct whole_place {
     box tile;
-    bool edge;     /* near a side: it has images */
-    bool beside;   /* it reads ghosts that come through an inbox */
-    unsigned near; /* bit k: along the side of link k */
+    bool beside;     /* it reads ghosts that come through an inbox */
+    unsigned images; /* bit i: image i is of cells of it */
 };
 
 template <stencil_form FORM, int R>
 static __device__ __forceinline__ whole_place place_of(const tiles &boxes, const whole_step &w, const whole_sides &own,
                                                        const box &cells, int64_t x, int64_t y)
 {
-    whole_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, false, 0 };
-    p.edge = p.tile.x0 < R || p.tile.y0 < R || p.tile.x1 > own.nx - R || p.tile.y1 > own.ny - R;
-    for (int k = 0; p.edge && k < w.links; k++)
-        if (touches(p.tile.y0, p.tile.y1, own.ny, R, w.link[k].dy)) p.near |= 1u << k;
-    for (int i = 0; p.edge && i < w.inboxes; i++) {
+    whole_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0 };
+    const bool edge = p.tile.x0 < R || p.tile.y0 < R || p.tile.x1 > own.nx - R || p.tile.y1 > own.ny - R;
+    for (int i = 0; edge && i < w.images; i++) {
+        const box part = cut(p.tile, w.image[i].cells);
+        if (part.x0 < part.x1 && part.y0 < part.y1) p.images |= 1u << i;
+    }
+    for (int i = 0; edge && i < w.inboxes; i++) {
         const box part = part_for<FORM, R>(w.inbox[i], p.tile);
         p.beside |= part.x0 < part.x1 && part.y0 < part.y1;
     }
@@ -148,28 +136,15 @@ static __device__ __forceinline__ void order_bulk_copies()
 #endif
 }
 
-/* After the tile: its images, then what the neighbours wait for. */
-template <typename T>
-static __device__ __forceinline__ void finish(const whole_place &p, const whole_step &w, const whole_counts &counts, const T *next,
-                                              int64_t pitch)
+/* After the tile: its images. */
+template <int AT_ONCE, typename T>
+static __device__ __forceinline__ void finish(const whole_place &p, const whole_step &w, const T *next, int64_t pitch)
 {
-    if (!p.edge) return;
+    if (!p.images) return;
     __syncthreads(); /* the tile is in next */
-    for (int i = 0; i < w.images; i++) {
-        const box part = cut(p.tile, w.image[i].cells);
-        if (part.x0 < part.x1 && part.y0 < part.y1) store_image(w.image[i], next, pitch, part, (w.beat + 1) % WHOLE_BEATS);
-    }
-    if (!p.near) return;
-    __syncthreads();
-    if (threadIdx.x != 0 || threadIdx.y != 0) return;
-    flag_fence(); /* one for all stores of the block, which the barrier put before it */
-    for (int k = 0; k < w.links; k++) {
-        if (!(p.near >> k & 1)) continue;
-        unsigned long long *const done = reinterpret_cast<unsigned long long *>(w.link[k].done);
-        if (atomicAdd(done, 1ull) + 1 < counts.of[k]) continue;
-        *done = 0; /* nobody else of this step, and the next step comes after this kernel */
-        flag_fence();
-        flag_set(w.link[k].theirs, (w.beat + 1) % WHOLE_BEATS);
+    for (unsigned left = p.images; left != 0; left &= left - 1) {
+        const whole_image &m = w.image[__ffs((int)left) - 1];
+        store_image<AT_ONCE>(m, next, pitch, cut(p.tile, m.cells), (w.beat + 1) % WHOLE_BEATS);
     }
 }
 
@@ -213,48 +188,67 @@ template <stencil_form FORM, typename T, int R, bool PREV> constexpr int whole_b
     return PREV ? (R <= 6 ? 3 : 2) : C.blocks > 1 ? C.blocks : 4;
 }
 
-template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
-static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_blocks<FORM, T, R, PREV>())
-    whole_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes,
-                 const __grid_constant__ whole_step w, const __grid_constant__ whole_counts counts, const whole_sides own)
-{
-    __shared__ whole_place kept;
-    __shared__ change_word<T> known_change; /* what the block's word of the norm was when it began */
-    int64_t x, y;
-    const box &cells = tiles_here(boxes, &x, &y).cells;
-    const whole_place place = place_of<FORM, R>(boxes, w, own, cells, x, y);
-    if (threadIdx.x == 0 && threadIdx.y == 0) {
-        kept = place; /* the tile's first barrier comes before anybody reads it */
-        for (int k = 0; k < w.links; k++)
-            if (place.near >> k & 1)
-                while ((flag_acquire(w.link[k].mine) + 1) % WHOLE_BEATS == w.beat) {}
-    }
-    step_before_done();
-    if (CHANGE && threadIdx.x < WHOLE_NORM_WORDS && threadIdx.y == 0 && blockIdx.x == 0) w.clear[threadIdx.x * WHOLE_NORM_STEP] = 0;
-    if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not the warp that asks for the rows */
-        known_change = change_of<T>(__ldcg(norm_word(w)));
-    if (place.beside) {
-        take_columns<FORM, T, R>(w, place.tile, pitch);
+/* What is done around a tile (stencil_ring_cuda.cuh). */
+template <stencil_form FORM, typename T, int R, bool CHANGE> struct whole_hooks {
+    const whole_step &w;
+    const whole_place &kept;
+    change_word<T> &known_change; /* what the block's word of the norm was when it began */
+    int64_t x, y, pitch;
+    bool beside;
+
+    __device__ __forceinline__ void before() const
+    {
+        step_before_done();
+        if (CHANGE && threadIdx.x < WHOLE_NORM_WORDS && threadIdx.y == 0 && blockIdx.x == 0)
+            w.clear[threadIdx.x * WHOLE_NORM_STEP] = 0;
+        if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not the warp that asks for the rows */
+            known_change = change_of<T>(__ldcg(norm_word(w)));
+        if (ring_shape<FORM, T, R>::WHOLE || !beside) return;
+        __syncthreads();
+        take_into_field<FORM, T, R>(w, kept.tile, pitch);
         order_bulk_copies();
-    }
-    if (place.near || place.beside) {
         __syncthreads();
         order_bulk_copies();
     }
-    const change_word<T> change = stencil_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, boxes.height_cells);
+    template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &rows) const
+    {
+        if (!kept.beside) return;
+        const auto put = [&](const whole_inbox &, int64_t gx, int64_t gy, T u) { rows.put((int)(gx - x), (int)(gy - y), u); };
+        take_ghosts<FORM, T, R, 4 / word_parts<T>>(w, kept.tile, put);
+        __syncthreads();
+    }
+};
+
+template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
+static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_blocks<FORM, T, R, PREV>())
+    whole_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes,
+                 const __grid_constant__ whole_step w, const whole_sides own)
+{
+    __shared__ whole_place kept;
+    __shared__ change_word<T> known_change;
+    int64_t x, y;
+    const box &cells = tiles_here(boxes, &x, &y).cells;
+    const whole_place place = place_of<FORM, R>(boxes, w, own, cells, x, y);
+    if (threadIdx.x == 0 && threadIdx.y == 0) kept = place; /* the tile's first barrier comes before anybody reads it */
+    const whole_hooks<FORM, T, R, CHANGE> hooks = { w, kept, known_change, x, y, pitch, place.beside };
+    const change_word<T> change =
+        stencil_tile<FORM, T, R, PREV, CHANGE, false>(next, cur, prev, pitch, cells, x, y, boxes.height_cells, hooks);
     next_step_may_come();
     if (CHANGE) join_change<T>(norm_word(w), change, known_change);
-    finish(kept, w, counts, next, pitch);
+    finish<ring_shape<FORM, T, R>::WHOLE ? 1 : 4>(kept, w, next, pitch);
 }
 
 /* ---- host side ---- */
 
-/* The own cells in boxes: whole rows of tiles along linked sides first, then the rest, in which blocks beside columns are spread
- * evenly: their words travel while the others compute. */
+/* The own cells in boxes: whole rows of tiles along sides with neighbours first, then the rest, in which blocks beside columns are
+ * spread evenly: their words travel while the others compute. */
 static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64_t height, box boxes[TILES_BOXES_MAX])
 {
     bool above = false, below = false;
-    for (int k = 0; k < w->links; k++) *(w->link[k].dy < 0 ? &above : &below) = true;
+    for (int i = 0; i < w->inboxes; i++) {
+        const box ghosts = w->inbox[i].ghosts;
+        if (ghosts.x0 == 0 && box_width(ghosts) == nx) *(ghosts.y0 < 0 ? &above : &below) = true;
+    }
     box rest = box_make(0, nx, 0, ny);
     int count = 0;
     const auto take = [&](box b) {
@@ -268,28 +262,6 @@ static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64
     }
     take(rest);
     return count;
-}
-
-/* Of `count` tiles of `size` rows from `first` on, cut to end at `high`: those that touch side d, which follow each other from that
- * side inwards. */
-static inline unsigned count_touching(int64_t first, int64_t size, unsigned count, int64_t high, int64_t n, int radius, int d)
-{
-    unsigned near = 0;
-    for (; near < count; near++) {
-        const int64_t from = first + (int64_t)(d < 0 ? near : count - 1 - near) * size, to = from + size;
-        if (!touches(from, to > high ? high : to, n, radius, d)) break;
-    }
-    return near;
-}
-
-static inline unsigned whole_count(const tiles *t, const whole_link *l, int64_t ny, int radius)
-{
-    unsigned all = 0;
-    for (int i = 0; i < t->count; i++) {
-        const tiles_entry *e = &t->entry[i];
-        all += e->columns * count_touching(e->cells.y0, t->height_cells, e->rows, e->cells.y1, ny, radius, l->dy);
-    }
-    return all;
 }
 
 /* step NULL: prepares the instance. */
@@ -308,15 +280,13 @@ static cudaError_t launch_whole(const stencil_sweep_call *c, const whole_step *s
     do
         boxes = tiles_make(all, whole_boxes(step, nx, ny, boxes.height_cells, all), ALIGN, WIDTH, boxes.height_cells, wave);
     while (lower<S>(&boxes));
-    whole_counts counts = {};
-    for (int k = 0; k < step->links; k++) counts.of[k] = whole_count(&boxes, &step->link[k], ny, R);
     if (boxes.blocks == 0) return cudaSuccess;
     cudaLaunchAttribute follow = {};
     follow.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     follow.val.programmaticStreamSerializationAllowed = 1;
     const cudaLaunchConfig_t launch = { boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream, &follow, c->follows ? 1u : 0u };
-    return cudaLaunchKernelEx(&launch, kernel, (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes, *step, counts,
-                              whole_sides{ nx, ny, R });
+    return cudaLaunchKernelEx(&launch, kernel, (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes, *step,
+                              whole_sides{ nx, ny });
 }
 
 template <stencil_form FORM, typename T, int R>

@@ -124,7 +124,7 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *pr
 void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
                 const step_probe *probe);
 /* step_advance in parts, for steps that are captured; of a fused pass they are sweeps of `fuse` steps. step_ready: what must have
- * happened before the first one of them (whole steps: ghosts and flags; collective then). step_enqueue: the step from a level of
+ * happened before the first one of them (whole steps: ghosts and words; collective then). step_enqueue: the step from a level of
  * that beat, the same work every time, with a norm (whole_pass_step) or none. step_taken: so many were, with so many norms. The
  * beat of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels
  * writes over the level before: { a, b } and { b, a }. */

@@ -1,6 +1,6 @@
-/* The beat, the level modulo WHOLE_BEATS, is what flags hold: the same on all ranks, because all take the same steps. A start waits
- * until every kernel of every rank has ended and puts the beat that fits the fields' parity into all flags, so that none of an
- * earlier run of steps is taken for one of a later. */
+/* The beat, the level modulo WHOLE_BEATS, is what words hold: the same on all ranks, because all take the same steps. A start waits
+ * until every kernel of every rank has ended and empties all inboxes, so that no word of an earlier run of steps is taken for one
+ * of a later; then the words of the present level go, by the beat that fits the fields' parity. */
 #include "whole_pass.h"
 
 #include <assert.h>
@@ -18,31 +18,16 @@ struct whole_pass {
     MPI_Comm comm;
     peer *peers; /* NULL: no neighbours */
     void *field[2];
-    void *inbox[2]; /* of each one's ghost columns (whole_plan.h); NULL where no columns are cut */
+    void *inbox[2]; /* of each one's ghosts (whole_plan.h); NULL: no neighbours */
     int radius;
     whole_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
-    void *flags, *done;
-    int beat;             /* of the present level; its parity says which field the next step writes */
+    int beat;              /* of the present level; its parity says which field the next step writes */
     uint64_t *change;      /* [WHOLE_PASS_TURNS][WHOLE_PASS_NORMS_MAX] norms, each cleared by the step before its own; NULL: none */
     uint64_t *change_host; /* [WHOLE_PASS_TURNS] norms, pinned: each run's last */
     device_stream *aside;  /* brings them, beside the next step */
     device_event *joined, *copied[WHOLE_PASS_TURNS];
     int turn;              /* of the next run of norms */
 };
-
-static void make_flags(whole_pass *w)
-{
-    device *d = w->d;
-    device_stream *s;
-    void **const all[] = { &w->flags, &w->done };
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, WHOLE_PLAN_FLAG_BYTES, all[i]));
-        DEVICE_CHECK(d, d->fill_bytes(d, *all[i], 0, WHOLE_PLAN_FLAG_BYTES, s));
-    }
-    DEVICE_CHECK(d, d->stream_sync(d, s));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
-}
 
 static void make_changes(whole_pass *w)
 {
@@ -69,39 +54,27 @@ static void free_changes(whole_pass *w)
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, w->change));
 }
 
-/* What whole_plan_make takes, of one of this rank's allocations: its own address and the neighbours'. */
-static whole_memory share(whole_pass *w, void *mine, const int *direction, int count)
+/* The neighbours lie in these directions. */
+static void make_inboxes(whole_pass *w, whole_level level[2], const int *direction, int count)
 {
-    whole_memory f = { .mine = mine };
-    void *theirs[DECOMP_NEIGHBOURS];
-    if (!w->peers) return f;
-    peer_share(w->peers, mine, theirs);
-    for (int i = 0; i < count; i++) f.theirs[direction[i]] = theirs[i];
-    return f;
+    for (int i = 0; i < 2; i++) {
+        void *theirs[DECOMP_NEIGHBOURS];
+        level[i].inbox = w->inbox[i] = peer_board(w->peers, whole_plan_inbox_bytes(&w->shape, w->radius), theirs);
+        for (int k = 0; k < count; k++) level[i].theirs[direction[k]] = theirs[k];
+    }
 }
 
-static void make_inboxes(whole_pass *w, const decomp *dec)
-{
-    for (int i = 0; i < 2 && dec->ranks_x > 1; i++)
-        DEVICE_CHECK(w->d, w->d->alloc(w->d, DEVICE_MEMORY_DEVICE, whole_plan_inbox_bytes(&w->shape, w->radius), &w->inbox[i]));
-}
-
-static bool make_plans(whole_pass *w, const decomp *dec, const boundary *sides, int radius, bool corners, const int *direction,
-                       int count)
+static bool make_plans(whole_pass *w, const decomp *dec, const boundary *sides, bool corners, const int *direction, int count)
 {
     decomp nobody = *dec;
-    whole_level level[2] = { 0 };
+    whole_level level[2] = { { .field = w->field[0] }, { .field = w->field[1] } };
     bool ok = true;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) nobody.neighbour[k] = -1;
-    const whole_memory flags = share(w, w->flags, direction, count);
-    for (int i = 0; i < 2; i++) {
-        level[i].field = share(w, w->field[i], direction, count);
-        if (w->inbox[i]) level[i].inbox = share(w, w->inbox[i], direction, count);
-    }
+    if (w->peers) make_inboxes(w, level, direction, count);
     for (int i = 0; i < 2; i++) {
         const whole_level *next = &level[i], *cur = &level[1 - i];
-        ok = whole_plan_make(&w->linked[i], dec, &w->shape, sides, radius, corners, cur, next, &flags, w->done) && ok;
-        ok = whole_plan_make(&w->alone[i], &nobody, &w->shape, sides, radius, corners, cur, next, &flags, w->done) && ok;
+        ok = whole_plan_make(&w->linked[i], dec, &w->shape, sides, w->radius, corners, cur, next) && ok;
+        ok = whole_plan_make(&w->alone[i], &nobody, &w->shape, sides, w->radius, corners, cur, next) && ok;
     }
     return ok;
 }
@@ -133,10 +106,8 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
             return NULL;
         }
     }
-    make_flags(w);
-    make_inboxes(w, dec);
     if (d->stencil_whole_can(d, true)) make_changes(w);
-    const bool ok = make_plans(w, dec, sides, radius, corners, direction, count);
+    const bool ok = make_plans(w, dec, sides, corners, direction, count);
     if (!agree_all(ok, comm)) {
         snprintf(why, why_bytes, "an axis is shorter than the stencil reaches");
         whole_pass_destroy(&w);
@@ -147,13 +118,8 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
 void whole_pass_destroy(whole_pass **w)
 {
     if (!w || !*w) return;
-    device *d = (*w)->d;
     peer_destroy(&(*w)->peers);
     free_changes(*w);
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*w)->flags));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*w)->done));
-    for (int i = 0; i < 2; i++)
-        if ((*w)->inbox[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*w)->inbox[i]));
     MPI_CHECK(MPI_Comm_free(&(*w)->comm));
     free(*w);
     *w = NULL;
@@ -162,17 +128,19 @@ void whole_pass_destroy(whole_pass **w)
 void whole_pass_start(whole_pass *w, const void *next, device_stream *s)
 {
     device *d = w->d;
-    const uint64_t beat = next == w->field[1];
-    w->beat = (int)beat;
+    const int writes = next == w->field[1];
+    w->beat = writes;
+    if (!w->peers) return;
     DEVICE_CHECK(d, d->stream_sync(d, s));
-    MPI_CHECK(MPI_Barrier(w->comm)); /* nobody's kernels run: nobody raises a flag */
-    for (int k = 0; k < w->linked[0].links; k++)
-        DEVICE_CHECK(d, d->copy(d, w->linked[0].link[k].mine, &beat, sizeof beat, s));
-    const int writes = (int)beat % 2;
-    void *const inbox[2] = { w->inbox[1 - writes], w->inbox[writes] };
-    if (inbox[0]) whole_plan_fill(d, &w->linked[writes], &w->shape, w->radius, w->field[1 - writes], inbox, beat, s);
+    MPI_CHECK(MPI_Barrier(w->comm)); /* nobody's kernels run: nobody stores words */
+    for (int i = 0; i < 2; i++)
+        DEVICE_CHECK(d, d->fill_bytes(d, w->inbox[i], 0xff, whole_plan_inbox_bytes(&w->shape, w->radius), s));
     DEVICE_CHECK(d, d->stream_sync(d, s));
     MPI_CHECK(MPI_Barrier(w->comm));
+    whole_step present = w->linked[1 - writes];
+    present.beat = (uint64_t)w->beat;
+    DEVICE_CHECK(d, d->whole_words(d, &w->shape, w->field[1 - writes], &present, s));
+    DEVICE_CHECK(d, d->stream_sync(d, s));
 }
 
 int whole_pass_beat(const whole_pass *w, const void *next, bool exchange)

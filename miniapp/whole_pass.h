@@ -1,5 +1,5 @@
 /* Whole steps (kernels/whole.h) of one field whose levels alternate between two buffers: the plans for both, the neighbours'
- * memory, the flags and the count of steps by which all ranks agree. */
+ * inboxes and the count of steps by which all ranks agree. */
 #ifndef WHOLE_PASS_H
 #define WHOLE_PASS_H
 

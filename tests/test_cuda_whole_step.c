@@ -1,6 +1,6 @@
 /* Whole steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that stand beside each other
  * in this process, give after several levels the cells that the host's split steps give on the uncut grid: every image and
- * every flag is right. */
+ * every word is right. */
 #include "cuda_twin.h"
 
 #include "whole_plan.h"
@@ -12,7 +12,6 @@ typedef struct one_rank {
     field_shape shape;
     void *field[2]; /* levels in turn */
     void *inbox[2];
-    void *flags, *done;
     whole_step step[2]; /* [i] writes field[i] */
     device_stream *stream;
 } one_rank;
@@ -82,27 +81,18 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
             me->inbox[k] = cuda_alloc(bytes);
             OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], me->inbox[k], 255, bytes, me->stream)); /* NaN: what nobody gives is seen */
         }
-        me->flags = cuda_alloc(WHOLE_PLAN_FLAG_BYTES);
-        me->done = cuda_alloc(WHOLE_PLAN_FLAG_BYTES);
-        OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], me->flags, 0, WHOLE_PLAN_FLAG_BYTES, me->stream));
-        OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], me->done, 0, WHOLE_PLAN_FLAG_BYTES, me->stream));
         OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], me->stream));
     }
     for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
         const boundary mine = sides_of(&me->dec, *sides);
         whole_level level[2] = { 0 };
-        whole_memory flags = { .mine = me->flags };
-        for (int k = 0; k < 2; k++) level[k] = (whole_level){ { .mine = me->field[k] }, { .mine = me->inbox[k] } };
-        for (int n = 0; n < DECOMP_NEIGHBOURS; n++) {
-            if (me->dec.neighbour[n] < 0) continue;
-            one_rank *they = &rank[me->dec.neighbour[n]];
-            flags.theirs[n] = they->flags;
-            for (int k = 0; k < 2; k++) level[k].field.theirs[n] = they->field[k], level[k].inbox.theirs[n] = they->inbox[k];
-        }
+        for (int k = 0; k < 2; k++) level[k] = (whole_level){ .field = me->field[k], .inbox = me->inbox[k] };
+        for (int n = 0; n < DECOMP_NEIGHBOURS; n++)
+            for (int k = 0; k < 2 && me->dec.neighbour[n] >= 0; k++) level[k].theirs[n] = rank[me->dec.neighbour[n]].inbox[k];
         for (int k = 0; k < 2; k++)
             assert_true(whole_plan_make(&me->step[k], &me->dec, &me->shape, &mine, r, op->form == STENCIL_BOX, &level[1 - k],
-                                        &level[k], &flags, me->done));
+                                        &level[k]));
     }
 }
 
@@ -110,7 +100,7 @@ static void free_ranks(one_rank *rank, int ranks)
 {
     for (int i = 0; i < ranks; i++) {
         OK(CUDA, dev[CUDA]->stream_destroy(dev[CUDA], &rank[i].stream));
-        void *const all[] = { rank[i].field[0], rank[i].field[1], rank[i].inbox[0], rank[i].inbox[1], rank[i].flags, rank[i].done };
+        void *const all[] = { rank[i].field[0], rank[i].field[1], rank[i].inbox[0], rank[i].inbox[1] };
         for (size_t k = 0; k < sizeof all / sizeof *all; k++) OK(CUDA, dev[CUDA]->free(dev[CUDA], DEVICE_MEMORY_DEVICE, all[k]));
     }
 }
@@ -157,7 +147,7 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
         OK(HOST, dev[HOST]->boundary_fill(dev[HOST], &whole, level[k].at[HOST], sides, around, 4, stream[HOST]));
     for (int i = 0; i < ranks; i++) {
         for (int k = 0; k < 2; k++) give(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]);
-        whole_plan_fill(dev[CUDA], &rank[i].step[1], &rank[i].shape, r, rank[i].field[0], rank[i].inbox, 0, rank[i].stream);
+        OK(CUDA, dev[CUDA]->whole_words(dev[CUDA], &rank[i].shape, rank[i].field[0], &rank[i].step[0], rank[i].stream));
     }
 
     (graphs ? launch_graphs : enqueue_steps)(rank, ranks);

@@ -39,7 +39,6 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
                        bool corners)
 {
     char why[256];
-    void *const nowhere = zeros(WHOLE_PLAN_FLAG_BYTES);
     for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
         if (!decomp_make(&me->dec, whole->nx, whole->ny, sides->x_low.kind == BOUNDARY_PERIODIC,
@@ -54,20 +53,13 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
     for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
         const boundary mine = sides_of(&me->dec, *sides);
-        whole_memory flags = { .mine = nowhere };
         whole_level level[2] = { 0 };
-        for (int k = 0; k < 2; k++) level[k] = (whole_level){ { .mine = me->field[k] }, { .mine = me->inbox[k] } };
-        for (int n = 0; n < DECOMP_NEIGHBOURS; n++) {
-            if (me->dec.neighbour[n] < 0) continue;
-            one_rank *they = &rank[me->dec.neighbour[n]];
-            flags.theirs[n] = nowhere;
-            for (int k = 0; k < 2; k++) level[k].field.theirs[n] = they->field[k], level[k].inbox.theirs[n] = they->inbox[k];
-        }
+        for (int k = 0; k < 2; k++) level[k] = (whole_level){ .field = me->field[k], .inbox = me->inbox[k] };
+        for (int n = 0; n < DECOMP_NEIGHBOURS; n++)
+            for (int k = 0; k < 2 && me->dec.neighbour[n] >= 0; k++) level[k].theirs[n] = rank[me->dec.neighbour[n]].inbox[k];
         for (int k = 0; k < 2; k++)
-            assert_true(whole_plan_make(&me->step[k], &me->dec, &me->shape, &mine, radius, corners, &level[1 - k], &level[k],
-                                        &flags, nowhere));
+            assert_true(whole_plan_make(&me->step[k], &me->dec, &me->shape, &mine, radius, corners, &level[1 - k], &level[k]));
     }
-    host->free(host, DEVICE_MEMORY_DEVICE, nowhere);
 }
 
 /* Cells of the global field that lie in `part`, in the rank's coordinates. */
@@ -120,8 +112,8 @@ static bool take_inboxes(const one_rank *me, const whole_step *step)
         const whole_inbox *in = &step->inbox[i];
         const int64_t width = box_width(in->ghosts);
         for (int64_t k = 0; k < box_cells(in->ghosts) * parts; k++) {
-            const uint64_t word = in->from[k];
             const int64_t cell = k / parts;
+            const uint64_t word = in->from[(cell / width * in->pitch + cell % width) * parts + k % parts];
             const uint32_t part = (uint32_t)word;
             if (word >> WHOLE_WORD_BEAT_SHIFT != BEAT) return false;
             memcpy((char *)in->to + (cell / width * me->shape.pitch + cell % width) * parts * (int64_t)sizeof part +
@@ -168,10 +160,6 @@ static void one_case(dtype t, int64_t nx, int64_t ny, const boundary *sides, int
         for (int k = 0; k < 2; k++)
             give(me, k, &whole, global[0], box_make(-radius, me->shape.nx + radius, -radius, me->shape.ny + radius));
         give(me, 1, &whole, global[1], field_own(&me->shape));
-        /* the ghosts of level 0, of the beat that level 1 is to have: they come back as they are */
-        whole_plan_fill(host, &me->step[1], &me->shape, radius, me->field[0], me->inbox, BEAT, s);
-        assert_true(take_inboxes(me, &me->step[1]));
-        if (!ghosts_are(me, 0, &whole, global[0], radius, corners, where, sizeof where)) fail_msg("filled: ghost %s", where);
     }
     for (int i = 0; i < ranks; i++) store_images(&rank[i], &rank[i].step[1], 1);
     for (int i = 0; i < ranks; i++)

@@ -1,0 +1,40 @@
+/* What whole steps begin from: the words of the level that is there. */
+#include "device_cuda.h"
+#include "whole_image_cuda.cuh"
+
+namespace {
+
+enum { THREADS = 256, BLOCKS = 64 }; /* of an image */
+
+/* blockIdx.y: the image, cut among the blocks into equal runs of its longer side. */
+template <typename T>
+__global__ void __launch_bounds__(THREADS) words_kernel(const T *level, int64_t pitch, const __grid_constant__ whole_step w)
+{
+    const whole_image &m = w.image[blockIdx.y];
+    if (!m.words) return;
+    box part = m.cells;
+    const int64_t width = part.x1 - part.x0, height = part.y1 - part.y0, k = blockIdx.x, n = gridDim.x;
+    if (width > height) part.x0 += width * k / n, part.x1 = m.cells.x0 + width * (k + 1) / n;
+    else part.y0 += height * k / n, part.y1 = m.cells.y0 + height * (k + 1) / n;
+    if (part.x0 < part.x1 && part.y0 < part.y1) store_image<4>(m, level, pitch, part, w.beat);
+}
+
+template <typename T> cudaError_t launch(const field_shape *f, const void *level, const whole_step *step, cudaStream_t stream)
+{
+    if (step->images == 0) return cudaSuccess;
+    const T *const first = static_cast<const T *>(field_at_const(f, level, 0, 0));
+    words_kernel<<<dim3(BLOCKS, (unsigned)step->images), THREADS, 0, stream>>>(first, f->pitch, *step);
+    return cudaGetLastError();
+}
+
+} // namespace
+
+int whole_cuda_words(device *d, const field_shape *f, const void *level, const whole_step *step, device_stream *s)
+{
+    (void)d;
+    switch (f->type) {
+    case DTYPE_F32: return launch<float>(f, level, step, device_cuda_stream(s));
+    case DTYPE_F64: return launch<double>(f, level, step, device_cuda_stream(s));
+    }
+    return cudaErrorInvalidValue;
+}
