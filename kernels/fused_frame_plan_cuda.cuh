@@ -81,11 +81,11 @@ static inline fused_frame_cut fused_cut_in(const fused_strip &s, const fused_pac
     return cut;
 }
 
-/* As many waves as asked for where chunks are tall enough for it. */
+/* As many waves as asked for where chunks are tall enough for it: each wave computes 2 reach rows a chunk that are not stored. */
 static inline fused_frame_cut fused_cut_of(const fused_strip &s, const fused_pace &p, const fused_frame_work &w)
 {
     fused_frame_cut best = fused_cut_in(s, p, w, p.waves);
-    for (int waves = p.waves - 1; waves > 0 && best.interior < 4 * s.reach; waves--) best = fused_cut_in(s, p, w, waves);
+    for (int waves = p.waves - 1; waves > 0 && best.interior < 8 * s.reach; waves--) best = fused_cut_in(s, p, w, waves);
     return best;
 }
 
