@@ -5,9 +5,10 @@
  * read anyway, and the rows that will be read soon are prefetched by hand. What then decides is the order of the work, and
  * no order is best on every processor (NOTES.md), so the orders are variants of the sweep:
  *   row by row       radius 1 and 2: straight loops (stencil_host_row.h); all rows but one come from the core's own cache, L2
- *   N rows, wide     sums of several vectors in registers (stencil_host_block.c), block after block along N rows. The hardware's
- *                    prefetchers follow long rows, prefetches by hand go to L2, so that few of a core's buffers wait for memory
- *   N rows, narrow   the same in tiles whose rows stay in L1, where the prefetches go too */
+ *   N rows, along    sums of several vectors in registers (stencil_host_block.c), block after block along N rows, which are long,
+ *                    as the hardware's prefetchers like them. By hand only what they do last: into L1, a little before its use
+ *   N rows, wide     the same, but the rows of the next tile are asked for, into L2
+ *   N rows, narrow   in tiles whose rows stay in L1, where the rows of the next tile go too */
 #include <assert.h>
 #include <string.h>
 
@@ -17,22 +18,22 @@ enum {
     ROW_BLOCK_CELLS = 64,
     TILE_CELLS_LEAST = 512,
     NARROW_TILE_BYTES = 1 << 13,
+    ALONG_AHEAD_BYTES = 1 << 10,
     LINE_AHEAD_BYTES = 1 << 15
 };
 
 struct stencil_host_order {
     const char *name;
-    bool row_by_row;
-    bool wide; /* else narrow */
-    int rows;  /* of a tile */
+    enum { ROWS, ALONG, WIDE, NARROW } tile;
+    int rows; /* of a tile */
 };
-static const stencil_host_order row_by_row = { "row by row", true, true, 1 };
-static const stencil_host_order line_blocks = { "blocks", false, false, 1 };
+static const stencil_host_order row_by_row = { "row by row", ROWS, 1 };
+static const stencil_host_order line_blocks = { "blocks", NARROW, 1 };
 static const stencil_host_order blocks[] = {
-    { "4 rows, wide", false, true, 4 },
-    { "2 rows, wide", false, true, 2 },
-    { "4 rows, narrow", false, false, 4 },
-    { "16 rows, narrow", false, false, 16 },
+    { "4 rows, along", ALONG, 4 },
+    { "2 rows, along", ALONG, 2 },
+    { "4 rows, wide", WIDE, 4 },
+    { "16 rows, narrow", NARROW, 16 },
 };
 
 #define CELL float
@@ -92,15 +93,15 @@ static stencil_host_kernel *kernel_of(const stencil_host_order *order, const ste
         [DTYPE_F32] = { line_f32, star_f32, square_f32 },
         [DTYPE_F64] = { line_f64, star_f64, square_f64 },
     };
-    return order->row_by_row ? rows[op->type][op->form] : stencil_host_block(op->type, op->form);
+    return order->tile == ROWS ? rows[op->type][op->form] : stencil_host_block(op->type, op->form);
 }
 
-/* Wide: as many as let the rows that are read, and those of a tile on their way in, stay in the core's own cache. */
+/* Wide: as many as let the rows that are read, and those of the next tile on their way in, stay in the core's own cache. */
 static int64_t tile_cells(const device_host *h, const stencil_host_order *order)
 {
     if (h->op.form == STENCIL_LINE) return INT64_MAX / 4;
-    const size_t rows = (size_t)(2 * (h->op.radius + order->rows) + 1);
-    const size_t fit_bytes = order->wide ? h->near_cache_bytes / 4 * 3 / rows : NARROW_TILE_BYTES;
+    const size_t rows = (size_t)(2 * h->op.radius + order->rows * (order->tile == ALONG ? 1 : 2) + 1);
+    const size_t fit_bytes = order->tile == NARROW ? NARROW_TILE_BYTES : h->near_cache_bytes / 4 * 3 / rows;
     const int64_t fit_cells = (int64_t)(fit_bytes / dtype_bytes(h->op.type));
     return fit_cells < TILE_CELLS_LEAST ? TILE_CELLS_LEAST : fit_cells & -TILE_CELLS_LEAST;
 }
@@ -117,7 +118,8 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
     const ptrdiff_t row_bytes = f->pitch * (ptrdiff_t)dtype_bytes(f->type);
     const bool in_place = op->has_prev && next == prev, line = op->form == STENCIL_LINE;
     const stencil_host_order *order = h->order[h->chosen];
-    const int tile_rows = order->rows;
+    const int tile_rows = order->rows, ahead_rows = line || order->tile == ALONG ? 0 : tile_rows;
+    const ptrdiff_t along_bytes = line ? LINE_AHEAD_BYTES : order->tile == ALONG ? ALONG_AHEAD_BYTES : 0;
     const stencil_host_job job = {
         .op = op,
         .shape = f,
@@ -127,9 +129,9 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
         .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
         .tile_cells = tile_cells(h, order),
         .tile_rows = tile_rows,
-        .ahead_bytes = line ? LINE_AHEAD_BYTES : (op->radius + tile_rows) * row_bytes,
-        .prev_ahead_bytes = line ? LINE_AHEAD_BYTES : tile_rows * row_bytes,
-        .ahead_to_l2 = order->wide && !order->row_by_row,
+        .ahead_bytes = along_bytes + (line ? 0 : (op->radius + ahead_rows) * row_bytes),
+        .prev_ahead_bytes = along_bytes + ahead_rows * row_bytes,
+        .ahead_to_l2 = order->tile == WIDE,
         .streams = !in_place && working_bytes > h->far_cache_bytes,
     };
     stencil_host_kernel *const kernel = kernel_of(order, op);

@@ -73,8 +73,10 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int
         for (int k = r; k > 0; k--) {
             TERM(w[4 * (r - k)], BESIDE(cur, -k));
             TERM(w[4 * (r - k) + 1], BESIDE(cur, k));
-            TERM(w[4 * (r - k) + 2], DO(loadu)(cur - k * pitch + j * LANES));
-            TERM(w[4 * (r - k) + 3], DO(loadu)(cur + k * pitch + j * LANES));
+            const CELL *above = cur - k * pitch, *below = cur + k * pitch;
+            __asm__("" : "+r"(above)); /* else every vector has its address calculated, from cur */
+            TERM(w[4 * (r - k) + 2], DO(loadu)(above + j * LANES));
+            TERM(w[4 * (r - k) + 3], DO(loadu)(below + j * LANES));
         }
         TERM(w[4 * r], BESIDE(cur, 0));
         break;
