@@ -21,7 +21,9 @@ enum {
     PIECE_ALIAS_BYTES = 1 << 14,
     PIECE_BYTES = 1 << 11,     /* of a row of `from` */
     PIECE_RUN_BYTES = 1 << 9,  /* of a row of `to` */
-    PIECE_AHEAD_ROWS = 2
+    PIECE_AHEAD_ROWS = 2,
+    BAND_ROWS = 512,
+    BAND_PAGE_BYTES = 4096
 };
 
 typedef struct plan {

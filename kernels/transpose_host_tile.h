@@ -89,6 +89,20 @@ static void NAME(pieces)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pi
     }
 }
 
+/* A box of `to`, as b below, in bands of rows of `from`, which hold as many pages as the processor knows addresses of: a tile
+ * wants 64 bytes to 256 of a page, and comes back to it for the next column of tiles. */
+static void NAME(bands)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, box b, const plan *p)
+{
+    const int64_t strip = BAND_PAGE_BYTES / (int64_t)sizeof(CELL);
+    for (int64_t s = b.y0; s < b.y1; s += strip)
+        for (int64_t r = b.x0; r < b.x1; r += BAND_ROWS)
+            for (int64_t c = s; c < b.y1 && c < s + strip; c += NAME(TILE_COLS)) {
+                const int64_t rows = b.x1 - r < BAND_ROWS ? b.x1 - r : BAND_ROWS;
+                const int64_t cols = b.y1 - c < NAME(TILE_COLS) ? b.y1 - c : NAME(TILE_COLS);
+                NAME(columns)(to + c * to_pitch + r, to_pitch, from + r * from_pitch + c, from_pitch, rows, cols, p);
+            }
+}
+
 /* b: x counts rows, y columns of `from`, that is, b is a box of `to`. */
 static void NAME(part)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, box b, const plan *p)
 {
@@ -96,6 +110,10 @@ static void NAME(part)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitc
     const bool whole_lines = (first | pitch_bytes) % DEVICE_HOST_LINE_BYTES == 0;
     const bool aliased = (uintptr_t)from_pitch * sizeof(CELL) % PIECE_ALIAS_BYTES == 0;
     const bool wide = p->streams && p->large_l2 && whole_lines && aliased;
+    if (aliased && !p->large_l2) {
+        NAME(bands)(to, to_pitch, from, from_pitch, b, p);
+        return;
+    }
     const int64_t width = wide ? NAME(PIECE_COLS) : NAME(TILE_COLS);
     for (int64_t c = b.y0; c < b.y1; c += width) {
         CELL *const out = to + c * to_pitch + b.x0, *const in = from + b.x0 * from_pitch + c;

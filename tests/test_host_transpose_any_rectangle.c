@@ -41,9 +41,9 @@ static void any_rectangle(bool streams)
             check(d, (dtype)t, 40009, 2, 1, flags);
             for (int large_l2 = 0; large_l2 < 2; large_l2++) { /* rows that share their sets in the caches */
                 h->near_cache_bytes = large_l2 ? SIZE_MAX : 1;
-                check(d, (dtype)t, 320, 4096, 0, flags);
+                check(d, (dtype)t, 600, 4096, 0, flags);
                 check(d, (dtype)t, 144, 8192, 0, flags);
-                check(d, (dtype)t, 131, 4096, 0, flags); /* rows of `to` begin anywhere */
+                check(d, (dtype)t, 643, 4096, 0, flags); /* rows of `to` begin anywhere */
             }
         }
     device_destroy(&d);
