@@ -130,8 +130,8 @@ void whole_pass_start(whole_pass *w, const void *next, device_stream *s)
     device *d = w->d;
     const int writes = next == w->field[1];
     w->beat = writes;
+    DEVICE_CHECK(d, d->stream_sync(d, s)); /* the ghosts are there: steps go to another stream */
     if (!w->peers) return;
-    DEVICE_CHECK(d, d->stream_sync(d, s));
     MPI_CHECK(MPI_Barrier(w->comm)); /* nobody's kernels run: nobody stores words */
     for (int i = 0; i < 2; i++)
         DEVICE_CHECK(d, d->fill_bytes(d, w->inbox[i], 0xff, whole_plan_inbox_bytes(&w->shape, w->radius), s));
