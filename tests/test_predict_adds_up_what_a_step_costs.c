@@ -147,14 +147,14 @@ static void sweeps_by_strips(void **state)
     c.nx = 1120; /* 10 strips: 10 chunks of 20 rows, and 8 above and below, at once */
     c.ny = 200;
     assert_true(near(predict_places(&m, &c, false), 36 * places_a_row));
-    c.nx = 1121; /* the odd cell is a border strip's */
-    assert_true(near(predict_places(&m, &c, true), 36 * places_a_row));
-    c.nx = 1122; /* 11 strips: 9 chunks of 23 rows */
+    c.nx = 1121; /* 11 strips, the last of which ends beyond the periodic side: 9 chunks of 23 rows */
     assert_true(near(predict_places(&m, &c, false), 39 * places_a_row));
     c.nx = 1120;
     c.ranks = c.ranks_y = 2; /* shells of 8 rows, each 24 with what it reaches, beside 10 chunks of 19 */
     c.ny = 400;
     assert_true(near(predict_places(&m, &c, false), (35 + 2 * 24 * 10 / 100.0) * places_a_row));
+    c.transport = CONFIG_TRANSPORT_PEER; /* joined: no shells, 10 chunks of 20 */
+    assert_true(near(predict_places(&m, &c, false), 36 * places_a_row));
     c.ranks = c.ranks_y = 1; /* border strips last as long as 280 rows: no chunk may end before */
     c.ny = 200;
     c.mirrors = true;
