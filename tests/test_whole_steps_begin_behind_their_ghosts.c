@@ -1,5 +1,6 @@
-/* The first whole step reads ghosts that another stream fills: it comes after them, also where there are
- * no neighbours to meet. A host device stands in for the GPU, and in which order it is asked for what is looked at. */
+/* The first whole step reads ghosts that another stream fills: it comes after them, also where there are no neighbours to meet. A
+ * host device stands in for the GPU, and in which order it is asked for what is looked at.
+ * ranks: 1 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
