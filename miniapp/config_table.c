@@ -83,7 +83,7 @@ const config_row config_table[] = {
       "time a kernel's variants at the start and take the fastest; the bits are the same", AT(run.tune) },
     { "run.wall_limit", CONFIG_TYPE_NUMBER, "s", "0", NULL, 0, 1e9, NULL, NULL,
       "leave in time for a last checkpoint, exit 75; 0: by SLURM_JOB_END_TIME, if set", AT(run.wall_limit_s) },
-    { "run.stall_limit", CONFIG_TYPE_NUMBER, "s", "0", NULL, 0, 1e9, NULL, NULL,
+    { "run.stall_limit", CONFIG_TYPE_NUMBER, "s", "3600", NULL, 0, 1e9, NULL, NULL,
       "without a step or a new phase for so long, every rank says where it is, exit 3; 0: wait for ever", AT(run.stall_limit_s) },
 
     { "checkpoint.dir", CONFIG_TYPE_PATH, "", "checkpoints", NULL, 0, 0, "a path", NULL,
