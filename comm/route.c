@@ -19,12 +19,6 @@ static const double trial_s = 0.03; /* the most that the timing of one candidate
 
 const char *const route_kind_name[ROUTE_KINDS] = { "inside a host", "between hosts" };
 
-static double agree_max(const route *r, double x)
-{
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &x, 1, MPI_DOUBLE, MPI_MAX, r->comm));
-    return x;
-}
-
 /* ---- links ---- */
 
 /* The kind of link in every direction; -1 for none. */
@@ -193,7 +187,7 @@ static double time_it(const route *r, halo_transport t, route_kind kind)
     double best_s = INFINITY;
     DEVICE_CHECK(r->d, r->d->stream_create(r->d, true, &s));
     (void)batch_s(r, h, 1, s); /* whatever a first use sets up */
-    const double one_s = agree_max(r, batch_s(r, h, 1, s)), wanted = trial_s / BATCHES / fmax(one_s, 1e-9);
+    const double one_s = timer_slowest_s(batch_s(r, h, 1, s), r->comm), wanted = trial_s / BATCHES / fmax(one_s, 1e-9);
     const int exchanges = wanted < 1 ? 1 : wanted > EXCHANGES_MAX ? EXCHANGES_MAX : (int)wanted;
     for (int i = 0; i < BATCHES; i++) best_s = fmin(best_s, batch_s(r, h, exchanges, s));
     DEVICE_CHECK(r->d, r->d->stream_destroy(r->d, &s));
@@ -207,7 +201,7 @@ static bool suits(const route *r, halo_transport t, route_kind kind, char *why, 
         snprintf(why, why_bytes, "it reaches no other host");
         return false;
     }
-    const double spent_s = agree_max(r, timer_now_s() - r->begin_s);
+    const double spent_s = timer_slowest_s(timer_now_s() - r->begin_s, r->comm);
     if (spent_s < r->budget_s) return true;
     snprintf(why, why_bytes, "there was no time left to try it");
     return false;
@@ -222,7 +216,7 @@ void route_try(route *r, halo_transport t)
             !probe(r, t, kind, trial->why, sizeof trial->why))
             continue;
         trial->seconds = time_it(r, t, kind);
-        trial->slowest_s = agree_max(r, trial->seconds);
+        trial->slowest_s = timer_slowest_s(trial->seconds, r->comm);
     }
 }
 
@@ -281,7 +275,7 @@ void route_decide(route *r, halo_transport asked)
         r->used[r->choice.toward[k]]++;
     }
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, r->used, HALO_TRANSPORTS, MPI_INT, MPI_SUM, r->comm));
-    r->seconds = agree_max(r, timer_now_s() - r->begin_s);
+    r->seconds = timer_slowest_s(timer_now_s() - r->begin_s, r->comm);
     free(all);
 }
 

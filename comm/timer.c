@@ -24,6 +24,12 @@ double timer_lap_s(double *mark_s)
     return *mark_s - before_s;
 }
 
+double timer_slowest_s(double seconds, MPI_Comm comm)
+{
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, comm));
+    return seconds;
+}
+
 timer_spread timer_over_ranks(double seconds, MPI_Comm comm)
 {
     struct {

@@ -16,6 +16,8 @@ typedef struct timer_spread {
     int max_rank;
 } timer_spread;
 timer_spread timer_over_ranks(double seconds, MPI_Comm comm);
+/* The largest alone; every rank has it, so that all decide alike. Collective. */
+double timer_slowest_s(double seconds, MPI_Comm comm);
 
 /* The rank that took longest for the same work, and by how much of the median rank's time. */
 typedef struct timer_straggler {

@@ -121,8 +121,8 @@ bool checkpoint_sums_write(hid_t group, const checkpoint_field *f, const checkpo
     const hid_t dataset = H5Dcreate2(group, f->name, H5T_STD_U32LE, space, H5P_DEFAULT, how, H5P_DEFAULT);
     H5Pclose(how);
     bool ok = dataset >= 0 && H5Dwrite(dataset, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums->crc) >= 0
-                    && checkpoint_put_integer(dataset, lines_attribute(f), sums->lines)
-                    && checkpoint_put_text(dataset, "algorithm", "CRC-32C");
+              && checkpoint_put_integer(dataset, lines_attribute(f), sums->lines)
+              && checkpoint_put_text(dataset, "algorithm", "CRC-32C");
     if (ok) {
         const uint64_t end = H5Dget_offset(dataset) + blocks * sizeof *sums->crc;
         if (end > *end_bytes) *end_bytes = end;

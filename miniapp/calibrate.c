@@ -10,17 +10,10 @@
 
 enum { ROUNDS = 5 };
 
-static double agree_max(const sim *s, double x)
-{
-    double all = 0;
-    MPI_CHECK(MPI_Allreduce(&x, &all, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
-    return all;
-}
-
 /* The same count on all ranks, so that about batch_s pass. */
 static int repeats_for(const sim *s, double one_s, double batch_s, int least, int most)
 {
-    const double n = batch_s / fmax(agree_max(s, one_s), 1e-9);
+    const double n = batch_s / fmax(timer_slowest_s(one_s, s->top.comm), 1e-9);
     return n < least ? least : n > most ? most : (int)n;
 }
 
@@ -117,7 +110,7 @@ static double measure_host(sim *s)
         enqueue_s[i] = (timer_now_s() - begin_s) / (steps * s->fuse);
     }
     sim_wait(s);
-    return agree_max(s, timer_percentiles_of(enqueue_s + 1, ROUNDS).p50);
+    return timer_slowest_s(timer_percentiles_of(enqueue_s + 1, ROUNDS).p50, s->top.comm);
 }
 
 double calibrate_ceiling(sim *s)

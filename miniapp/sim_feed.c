@@ -67,12 +67,6 @@ void sim_swap(sim *s)
     s->next = now;
 }
 
-static double of_the_slowest(const sim *s, double x)
-{
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &x, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
-    return x;
-}
-
 double sim_sweep_s(sim *s, bool exchange, int count)
 {
     const int lead_in = count > 10 ? 4 : 1; /* few are long ones, and long ones hide the pipeline's filling */
@@ -87,7 +81,7 @@ double sim_sweep_s(sim *s, bool exchange, int count)
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
     sim_wait(s);
-    return of_the_slowest(s, seconds / count);
+    return timer_slowest_s(seconds / count, s->top.comm);
 }
 
 double sim_exchange_s(sim *s, int count)
@@ -97,7 +91,7 @@ double sim_exchange_s(sim *s, int count)
     const double begin_s = timer_now_s();
     for (int i = 0; i < count; i++) step_exchange(&s->streams, &s->pass, s->now);
     sim_wait(s);
-    return of_the_slowest(s, (timer_now_s() - begin_s) / count);
+    return timer_slowest_s((timer_now_s() - begin_s) / count, s->top.comm);
 }
 
 void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "fuse_rule.h"
 #include "sim.h"
+#include "timer.h"
 
 /* What a device is tried with: so many kinds of sweeps, of at most so many steps, on ranks of so many cells and more (on an H200
  * 2^20 cells were twice as fast by sweeps of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the
@@ -135,8 +136,7 @@ int sim_fuse_try(sim *s)
     const bool all_cells = box_cells(cells) == sim_own_cells(s);
     const double exchange_s = all_cells ? sim_exchange_s(s, TRIAL_EXCHANGES) : 0;
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, t->step_s, t->count, MPI_DOUBLE, MPI_MAX, s->top.comm));
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &t->single_step_s, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
-    t->single_step_s += exchange_s;
+    t->single_step_s = timer_slowest_s(t->single_step_s, s->top.comm) + exchange_s;
     for (int i = 0; i < t->count; i++) {
         t->step_s[i] += exchange_s / t->steps[i];
         if (t->step_s[i] < t->step_s[t->best]) t->best = i;

@@ -98,9 +98,7 @@ tune_result tune(sim *s)
             round_s[v][rounds] = sweep_s(s);
         }
         rounds++;
-        double spent_s = timer_now_s() - begin_s;
-        MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &spent_s, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
-        if (spent_s > budget_s) break;
+        if (timer_slowest_s(timer_now_s() - begin_s, s->top.comm) > budget_s) break;
     }
     for (int v = 0; v < variants; v++) r.sweep_s[v] = typical(s, round_s[v], rounds);
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, r.sweep_s, variants, MPI_DOUBLE, MPI_MAX, s->top.comm));
