@@ -13,8 +13,8 @@
  * Measured on one H200, f32, as a fraction of the copy engine: one load of 4 bytes a thread .62, two .86, four or one of 16
  * bytes .96; an offset .61, whatever it is (the neighbouring warp needs the same sector and finds it in L1 or L2); reads
  * with a stride of 5, 9, 17, 33 cells .32, .19, .11, .09 (past 8 cells no more sectors are touched, but fewer share a line),
- * writes with 4, 8, 16, 32 .22, .12, .09, .05: memory with error correction must read what it is to write in parts. Hints to
- * the caches change nothing in a plain copy; of four fields two cost .57 among the others and .77 dense. */
+ * writes with 4, 8, 16, 32 .22, .12, .09, .04: memory with error correction must read what it is to write in parts. Hints to
+ * the caches change nothing in a plain copy; of four fields two cost .57 among the others and .78 dense. */
 #include "ladder_access.cuh"
 #include "ladder_families.h"
 

@@ -3,7 +3,7 @@
  * serves by lines of 128 bytes, shared memory 32 words of different banks in one turn, whatever their order.
  *
  * What to expect, in lookups a second on one H200: the constant bank 3.8 x 10^12 with one address a warp, and half as many
- * each time the addresses double (1.2 x 10^11 at 32); L1 4.5 x 10^12 up to 4 addresses and 2 x 10^12 at 32; shared memory
+ * each time the addresses double (1.3 x 10^11 at 32); L1 4.5 x 10^12 up to 4 addresses and 2 x 10^12 at 32; shared memory
  * 6 x 10^12 throughout. So: __constant__ for what all threads read at the same place, shared memory for what each
  * looks up elsewhere, and a plain load where one does not know. */
 #include <assert.h>

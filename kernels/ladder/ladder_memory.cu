@@ -11,12 +11,12 @@
  * them: without a hint every first touch is a page fault of tens of microseconds; a prefetch moves whole ranges like a copy
  * does.
  *
- * Measured on one H200 over PCIe 5 x16: pageable 10 to 20 GB/s, pinned 55 in either direction and 102 in both at once,
- * mapped reads 51 and writes 53, managed memory 12 by faults and 39 after a prefetch (64 MiB; 4 and 5 at 256 KiB); between
- * two H200s over NVLink 396 by the copy engine and 374 by a kernel. Half of the pinned speed needs copies of 128 KiB: below
- * that the 2.4 us that a copy costs by itself are longer than the transfer. The CPU reads write-combined memory as fast as
- * any there, because that virtual machine maps it cached; where it is not, loads go to memory one at a time, a hundred times
- * slower. What allocation costs: ladder_memory_allocation.cu.
+ * Measured on H200s over PCIe 5 x16: pageable 6 to 18 GB/s from 256 KiB on, pinned 55 in either direction and 102 in both at
+ * once, mapped reads 51 and writes 53, managed memory 11 by faults and 41 after a prefetch (64 MiB; 4 and 5 at 256 KiB);
+ * between two H200s over NVLink 396 by the copy engine and 374 by a kernel. Half of the pinned speed needs copies of 128 KiB:
+ * below that the 1.9 to 3 us that a copy costs by itself are longer than the transfer. The CPU reads write-combined memory as
+ * fast as any there, because that virtual machine maps it cached; where it is not, loads go to memory one at a time, a hundred
+ * times slower. What allocation costs: ladder_memory_allocation.cu.
  *
  * Where the CPU has its part (pageable copies, its own reads, page faults, copies below 1 MiB) two runs may differ by more
  * than 5 %, and by a quarter on another host with the same GPU. */

@@ -5,9 +5,9 @@
  * and maps it for the GPU: its price grows with the size, and registering pages that are there already is cheaper than having
  * them made. Managed memory costs little now and a fault a page later.
  *
- * Measured on one H200, 4 KiB / 64 MiB: cudaMalloc 54 to 60 / 90 to 230 us, a pool 0.5 to 0.6 us at any size, cudaHostAlloc
- * 0.5 to 0.7 / 20 to 27 ms, cudaHostRegister 0.06 to 0.07 / 2.3 to 4 ms, cudaMallocManaged 14 to 23 us: the driver's and
- * the kernel's own code, which runs at another speed on each of four virtual machines. */
+ * Measured on H200s, 4 KiB / 64 MiB: cudaMalloc 54 to 78 / 84 to 230 us, a pool 0.5 to 0.6 us at any size, cudaHostAlloc
+ * 0.5 to 0.7 / 20 to 29 ms, cudaHostRegister 0.06 to 0.07 / 2.3 to 4 ms, cudaMallocManaged 14 to 30 us: the driver's and
+ * the kernel's own code, which runs at another speed on each of five virtual machines. */
 #include "ladder_memory.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Summing an array: eleven ways to let thousands of threads agree on one number.
+/* Summing an array: fifteen ways to let thousands of threads agree on one number.
  *
  * The sum needs every word once, so reading is the ceiling; all else is overhead, and the ladder removes it piece by piece.
  * A block sums its part as a tree: in each round half of the threads that are left add their neighbour's number. What is lost
@@ -13,7 +13,7 @@
  * Measured on one H200, 2^27 words of u32 / u64, as a fraction of the read: neighboured .14 / .20 and with whole warps no
  * better (.13 / .19: L1 is as busy as before), interleaved .17 / .29, unrolled .30, .52, .73 / .44, .64, .78: more loads
  * in flight and fewer rounds are nearly the whole gain. What is unrolled after that gains nothing any more (.67). On the
- * chip, by shared memory or shuffles, .92 / .95; one atomic a block .91 / .98; one a thread .19 / .02; kernels that launch
+ * chip, by shared memory or shuffles, .92 / .95; one atomic a block .91 / .98; one a thread .20 / .02; kernels that launch
  * the next level .76; CUB .93 / .97. */
 #include <stdlib.h>
 

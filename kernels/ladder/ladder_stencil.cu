@@ -1,7 +1,7 @@
 /* A stencil: every cell is read by nine or seventeen threads, and should come from memory once.
  *
  * One sweep of radius 4 does 17 or 33 flops for the 8 bytes (f32) that must move, far below what it takes to keep the
- * arithmetic busy (about 16 flops a byte on an H200): memory is the limit, and a copy the ceiling, if each cell is fetched
+ * arithmetic busy (about 15 flops a byte on an H200): memory is the limit, and a copy the ceiling, if each cell is fetched
  * from HBM only once. The ladder's question is who holds a cell for its other readers: the caches (nothing to write, but every
  * neighbour costs a load instruction and a trip to L1), shared memory (the block loads its tile and a halo once, and pays a
  * barrier), or registers (a thread that walks along y keeps the nine cells of its column in a queue, and only the row

@@ -5,7 +5,7 @@
  * work that cannot start yet holds up whatever stands behind it, of whichever stream. Hence the old advice on
  * order: 32 independent chains of 4 dependent kernels, launched chain by chain (depth first), overlap only as far as there
  * are connections; level by level (breadth first) they all overlap, on a single connection too. The price of overlap is
- * launching: one thread starts a kernel every 2 to 3 us, so that kernels must last longer than that times the streams, or come
+ * launching: one thread starts a kernel every 2.5 to 4 us, so that kernels must last longer than that times the streams, or come
  * from a graph, which is launched as one. Several threads share the driver's locks.
  *
  * The legacy default stream waits for all blocking streams and they for it: one launch without a stream between two others
@@ -19,11 +19,11 @@
  *               streams 18 k on 1 connection, 34 k on 2, 115 k on 8, 220 k on 32; breadthFirst 190 k to 310 k on any number.
  *               openmp: as breadthFirst up to 8 threads, no better with more (the driver's locks: runs differ by 10 % and
  *               more); graph 330 k to 350 k
- *   trap        trapLegacy takes as long as its kernels one after the other, 0.66 ms, the two ways out 0.09 to 0.10 ms
- *   urgent      8 to 9 us on an idle GPU, 2.5 ms (all of the load) behind a full one, 43 us (its first blocks) with high priority
- *   launch      2.5 to 3.3 us a dependent kernel, of which the GPU itself needs 1.2 to 1.3 (launchGraph); waiting for an event
- *               of another stream adds 0.3 to 0.8
- *   host        a turn of GPU and CPU takes 20 to 44 us by callback (a thread of the driver must wake) and 10 us by
+ *   trap        trapLegacy takes as long as its kernels one after the other, 0.66 ms, the two ways out 0.09 to 0.11 ms
+ *   urgent      8 to 11 us on an idle GPU, 2.5 ms (all of the load) behind a full one, 40 to 43 us (its first blocks) with priority
+ *   launch      2.5 to 4 us a dependent kernel, of which the GPU itself needs 1.2 to 1.3 (launchGraph); waiting for an event
+ *               of another stream adds 0.1 to 0.9
+ *   host        a turn of GPU and CPU takes 20 to 44 us by callback (a thread of the driver must wake) and 10 to 11 us by
  *               synchronising: a callback is for what need not be fast. cpuMeanwhile takes as long as the longer of the
  *               two parts, cpuAfter their sum
  *   staged      whole: .53 of `both`, one direction of PCIe at a time; .90 in 16 chunks depth first; breadth first .87 with a
