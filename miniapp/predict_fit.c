@@ -59,7 +59,7 @@ static void fit_cost(predict_records *r, double *cost, payer *pays, of_cost of)
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const double steps = pays(&run->of, of);
-        if (steps == 0 || !predict_knows(&r->machine, &run->of) || predict_host_bound(&r->machine, &run->of, run->step_s)) continue;
+        if (run->outdated || steps == 0 || !predict_knows(&r->machine, &run->of) || predict_host_bound(&r->machine, &run->of, run->step_s)) continue;
         mean_add(&m, (run->step_s - predict_step(&r->machine, &run->of).step_s) * steps, run->step_s * steps);
     }
     *cost = fallback;
@@ -95,7 +95,7 @@ static void fit_efficiency(predict_records *r)
         const predict_case *c = &run->of;
         const bool f64 = c->type == DTYPE_F64;
         const double rest_s = run->step_s - m->whole_s[c->feed];
-        if (c->ranks > 1 || c->fuse > 1 || c->norm_every > 0 || run->step_s < 20 * m->launch_s ||
+        if (run->outdated || c->ranks > 1 || c->fuse > 1 || c->norm_every > 0 || run->step_s < 20 * m->launch_s ||
             predict_cells(c) <= largest[c->kind][f64][c->radius])
             continue;
         largest[c->kind][f64][c->radius] = predict_cells(c);
@@ -106,7 +106,7 @@ static void fit_efficiency(predict_records *r)
 
 static bool turns_alike(const predict_run *run, const predict_case *c)
 {
-    return run->of.kind == CONFIG_TRANSPOSE && run->hosts == 1 && run->of.ranks == c->ranks && run->of.transport == c->transport;
+    return !run->outdated && run->of.kind == CONFIG_TRANSPOSE && run->hosts == 1 && run->of.ranks == c->ranks && run->of.transport == c->transport;
 }
 
 /* Of transposes on so many ranks without a rung of bench: the time of a byte that is sent, by the whole step. */
@@ -131,7 +131,10 @@ static void fit_turns(predict_records *r)
     }
 }
 
-static bool times_sweeps(const predict_case *c) { return c->fuse > 1 && c->ranks == 1 && c->norm_every == 0; }
+static bool times_sweeps(const predict_run *run)
+{
+    return !run->outdated && run->of.fuse > 1 && run->of.ranks == 1 && run->of.norm_every == 0;
+}
 
 /* The cells' time of each length of sweep: of its largest grid, on which what is fixed is least; the mean of its runs. Sides that
  * mirror only where there are no others. */
@@ -144,7 +147,7 @@ static void fit_sweep_cells(predict_records *r)
         for (int i = 0; i < r->runs; i++) {
             const predict_run *run = &r->run[i];
             const predict_case *c = &run->of;
-            if (!times_sweeps(c) || c->mirrors != (mirrored > 0)) continue;
+            if (!times_sweeps(run) || c->mirrors != (mirrored > 0)) continue;
             predict_sweep *w = predict_sweep_of(m, c);
             if (!w) continue;
             const int k = (int)(w - m->sweep);
@@ -167,7 +170,7 @@ static void fit_sweep_rest(predict_records *r)
         const predict_run *run = &r->run[i];
         const predict_case *c = &run->of;
         const double sweep_s = run->step_s * c->fuse;
-        if (times_sweeps(c)) mean_add(&fixed[c->feed], sweep_s - predict_sweep_s(m, c), sweep_s);
+        if (times_sweeps(run)) mean_add(&fixed[c->feed], sweep_s - predict_sweep_s(m, c), sweep_s);
     }
     for (int f = 0; f < PREDICT_FEEDS; f++) mean_take(&fixed[f], &m->sweep_fixed_s[f]);
 }
@@ -218,7 +221,7 @@ static void fit_links(predict_records *r, const predict_points bench[PREDICT_TRA
         const double depth_bytes = c->radius * c->fuse * (double)dtype_bytes(c->type);
         const double face = (c->ranks_y > 1 ? c->nx / c->ranks_x : c->ny / c->ranks_y) * depth_bytes;
         predict_points *points = run->hosts > 1 ? &between : &within[c->transport];
-        if (c->ranks > 1 && run->comm_s > 0) predict_points_add(points, face, run->comm_s);
+        if (!run->outdated && c->ranks > 1 && run->comm_s > 0) predict_points_add(points, face, run->comm_s);
     }
     for (int t = 0; t < PREDICT_TRANSPORTS; t++) m->exchange[t] = fitted_link(bench[t].w > 0 ? &bench[t] : &within[t]);
     if (between.w > 0) m->between = fitted_link(&between);

@@ -143,6 +143,8 @@ static bool read_run(const json_t *o, predict_run *run)
     if ((whole || c->fuse > 1) && c->ranks_x > 1) return false;
     if (c->ranks < 1 || !(c->nx >= 1) || !(c->ny >= 1) || c->radius < 0 || c->radius >= PREDICT_ORDERS) return false;
     snprintf(run->processor, sizeof run->processor, "%s", text_of(json_object_get(o, "machine"), "processor"));
+    snprintf(run->git, sizeof run->git, "%s", text_of(o, "git"));
+    snprintf(run->started, sizeof run->started, "%s", text_of(o, "started"));
     return true;
 }
 
@@ -208,6 +210,44 @@ static void keep_one_machine(predict_records *r, bool cuda)
     r->runs = kept;
 }
 
+/* Neighbours cost the same however many ranks there are, a transpose does not. */
+static int ranks_alike(const predict_case *c) { return c->form == PREDICT_TURNED || c->ranks == 1 ? c->ranks : 2; }
+
+/* By the work of a rank: what the model takes for alike. */
+static int compare_work(const predict_run *a, const predict_run *b)
+{
+    const predict_case *c = &a->of, *d = &b->of;
+    const double of_a[] = { c->kind, c->type, c->radius, c->form, c->feed, c->transport, c->fuse, (double)c->norm_every,
+                            c->mirrors, c->ny == 1, ranks_alike(c), predict_cells(c) };
+    const double of_b[] = { d->kind, d->type, d->radius, d->form, d->feed, d->transport, d->fuse, (double)d->norm_every,
+                            d->mirrors, d->ny == 1, ranks_alike(d), predict_cells(d) };
+    for (size_t i = 0; i < sizeof of_a / sizeof *of_a; i++)
+        if (of_a[i] != of_b[i]) return of_a[i] < of_b[i] ? -1 : 1;
+    return 0;
+}
+
+static int compare_latest_last(const void *a, const void *b)
+{
+    const predict_run *const *x = a, *const *y = b;
+    const int work = compare_work(*x, *y);
+    return work != 0 ? work : strcmp((*x)->started, (*y)->started);
+}
+
+/* Of runs of the same work those of the commit that ran last count. */
+static void mark_outdated(predict_records *r)
+{
+    predict_run **by_work = malloc((size_t)r->runs * sizeof *by_work);
+    if (!by_work) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    for (int i = 0; i < r->runs; i++) by_work[i] = &r->run[i];
+    qsort(by_work, (size_t)r->runs, sizeof *by_work, compare_latest_last);
+    for (int i = r->runs - 1, last = i; i >= 0; i--) {
+        if (compare_work(by_work[i], by_work[last]) != 0) last = i;
+        by_work[i]->outdated = strcmp(by_work[i]->git, by_work[last]->git) != 0;
+        r->outdated += by_work[i]->outdated;
+    }
+    free(by_work);
+}
+
 bool predict_records_read(predict_records *r, const char *files, char *why, size_t why_bytes)
 {
     static const double cuda_launch_s = 3.8e-6; /* an H200's, pipelined, where no record of bench says it */
@@ -229,6 +269,7 @@ bool predict_records_read(predict_records *r, const char *files, char *why, size
     memcpy(r->machine.name, known.name, sizeof known.name);
     memcpy(r->machine.turn, known.turn, sizeof known.turn);
     r->machine.file_bytes_per_s = known.file_bytes_per_s;
+    mark_outdated(r);
     predict_fit(r, in.bench);
     return true;
 }

@@ -14,6 +14,8 @@ typedef struct predict_run { /* a record of weft run that the model speaks of */
     int hosts, line;
     char processor[96]; /* "" in older records */
     char file[64]; /* the last part of its path */
+    char git[16], started[24]; /* the commit, and when in UTC */
+    bool outdated; /* a later commit has done the same work: its costs are no longer the program's */
 } predict_run;
 
 typedef struct predict_records {
@@ -22,6 +24,7 @@ typedef struct predict_records {
     int runs, left_out,
         damaged; /* left out: what the model does not speak of (several lanes, columns cut in whole steps, other machines) */
     int rungs;   /* of weft bench that were of use */
+    int outdated; /* runs */
 } predict_records;
 
 /* files: separated by commas. False with one sentence in why: none readable, or none with a ceiling. */
