@@ -93,6 +93,7 @@ typedef struct sim {
     uint64_t *result;            /* device memory: what a reduction leaves */
     uint64_t *result_host;       /* pinned */
     void *snapshot[CHECKPOINT_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
+    bool touched;                /* the present level is as sim_touch left it: no trial has taken a step since */
     int64_t level;               /* now's: steps done since step 0 */
     int64_t sweeps;              /* of a fused pass, that made levels */
     int64_t change_level;        /* the level whose norm a sweep took last: this rank's is in `result` */
@@ -137,7 +138,7 @@ int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX]);
 sim_field sim_main_field(const sim *s);
 
 /* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the rows, and
- * something to time on that is not zero. */
+ * something to time on that is not zero. Again only after steps: many of them leave nothing, or infinities. */
 void sim_touch(sim *s);
 void sim_touch_box(sim *s, box cells); /* of the own cells; for kinds without transposes */
 /* Level 0 from the formula or the file named in the deck. Status 0, 2 or 3 with a sentence. */

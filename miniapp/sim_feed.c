@@ -96,6 +96,7 @@ double sim_exchange_s(sim *s, int count)
 
 void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
 {
+    s->touched = false;
     if (s->train) {
         train_go(s->train, s->next.u, s->now.u, sweeps, exchange, false);
         if (sweeps % 2 != 0) sim_swap(s);
@@ -182,6 +183,7 @@ void sim_sweep_with_change(sim *s, int steps, const step_probe *probe)
 
 void sim_steps(sim *s, int steps, const step_probe *probe)
 {
+    s->touched = false;
     if (s->fuse > 1) fused_steps(s, steps, probe);
     else if (s->train && !probe) sim_pass_sweeps(s, steps, true);
     else

@@ -65,10 +65,12 @@ static void touch(sim *s, sim_field f, int number, box cells)
 
 void sim_touch(sim *s)
 {
+    if (s->touched) return;
     sim_field field[SIM_FIELDS_MAX];
     for (int i = sim_fields(s, field); i-- > 0;) touch(s, field[i], i, field_own(&field[i].grid->shape));
     step_mark_level(&s->streams);
     sim_wait(s);
+    s->touched = true;
 }
 
 void sim_touch_box(sim *s, box cells)
@@ -124,6 +126,7 @@ const void *sim_host_copy(sim *s, sim_field field, int slot)
 static void settle(sim *s, int64_t level)
 {
     s->level = level;
+    s->touched = false;
     step_mark_level(&s->streams);
     sim_wait(s);
 }
