@@ -6,10 +6,8 @@
 #ifndef RECORDED_DISK_H
 #define RECORDED_DISK_H
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "libc_call.h"
 #include "timer.h"
 
 enum { DISK_NAME_BYTES = 96, DISK_FDS = 4096 };
@@ -46,8 +45,6 @@ static struct {
     char *data;
     int64_t data_bytes;
 } disk = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-#define DISK_REAL(NAME) ((__typeof__(&NAME))dlsym(RTLD_NEXT, #NAME))
 
 /* False: not below the folder. */
 static bool disk_name(const char *path, char name[DISK_NAME_BYTES])
@@ -145,11 +142,8 @@ static inline void disk_promise(int64_t step) /* this step's file is on disk, wh
 #define DISK_OPEN_AS(NAME)                                                   \
     int NAME(const char *path, int flags, ...)                               \
     {                                                                        \
-        va_list args;                                                        \
-        va_start(args, flags);                                               \
-        const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;      \
-        va_end(args);                                                        \
-        const int fd = DISK_REAL(NAME)(path, flags, mode);                   \
+        LIBC_OPEN_MODE(mode, flags)                                          \
+        const int fd = LIBC_CALL(NAME)(path, flags, mode);                   \
         disk_note_open(fd, path, flags);                                     \
         return fd;                                                           \
     }
@@ -159,7 +153,7 @@ DISK_OPEN_AS(open64)
 #define DISK_PWRITE_AS(NAME)                                                 \
     ssize_t NAME(int fd, const void *data, size_t bytes, off_t at)           \
     {                                                                        \
-        const ssize_t n = DISK_REAL(NAME)(fd, data, bytes, at);              \
+        const ssize_t n = LIBC_CALL(NAME)(fd, data, bytes, at);              \
         if (n > 0) disk_note_bytes(DISK_WRITE, fd, data, n, at);             \
         return n;                                                            \
     }
@@ -179,7 +173,7 @@ static void disk_note_pieces(int fd, const struct iovec *piece, int pieces, ssiz
 #define DISK_PWRITEV_AS(NAME)                                                \
     ssize_t NAME(int fd, const struct iovec *piece, int pieces, off_t at)    \
     {                                                                        \
-        const ssize_t n = DISK_REAL(NAME)(fd, piece, pieces, at);            \
+        const ssize_t n = LIBC_CALL(NAME)(fd, piece, pieces, at);            \
         disk_note_pieces(fd, piece, pieces, n, at);                          \
         return n;                                                            \
     }
@@ -189,7 +183,7 @@ DISK_PWRITEV_AS(pwritev64)
 ssize_t writev(int fd, const struct iovec *piece, int pieces)
 {
     const off_t at = disk_handle(fd) ? lseek(fd, 0, SEEK_CUR) : 0;
-    const ssize_t n = DISK_REAL(writev)(fd, piece, pieces);
+    const ssize_t n = LIBC_CALL(writev)(fd, piece, pieces);
     disk_note_pieces(fd, piece, pieces, n, at);
     return n;
 }
@@ -197,7 +191,7 @@ ssize_t writev(int fd, const struct iovec *piece, int pieces)
 ssize_t write(int fd, const void *data, size_t bytes)
 {
     const off_t at = disk_handle(fd) ? lseek(fd, 0, SEEK_CUR) : 0;
-    const ssize_t n = DISK_REAL(write)(fd, data, bytes);
+    const ssize_t n = LIBC_CALL(write)(fd, data, bytes);
     if (n > 0) disk_note_bytes(DISK_WRITE, fd, data, n, at);
     return n;
 }
@@ -205,7 +199,7 @@ ssize_t write(int fd, const void *data, size_t bytes)
 #define DISK_FTRUNCATE_AS(NAME)                                              \
     int NAME(int fd, off_t bytes)                                            \
     {                                                                        \
-        const int code = DISK_REAL(NAME)(fd, bytes);                         \
+        const int code = LIBC_CALL(NAME)(fd, bytes);                         \
         if (code == 0) disk_note_bytes(DISK_TRUNCATE, fd, NULL, bytes, 0);   \
         return code;                                                         \
     }
@@ -216,7 +210,7 @@ DISK_FTRUNCATE_AS(ftruncate64)
     int NAME(int fd)                                                         \
     {                                                                        \
         disk_note_bytes(DISK_FSYNC, fd, NULL, 0, 0);                         \
-        return DISK_REAL(NAME)(fd);                                          \
+        return LIBC_CALL(NAME)(fd);                                          \
     }
 DISK_FSYNC_AS(fsync)
 DISK_FSYNC_AS(fdatasync)
@@ -224,26 +218,26 @@ DISK_FSYNC_AS(fdatasync)
 int close(int fd)
 {
     if (disk_handle(fd)) disk.handle[fd] = 0;
-    return DISK_REAL(close)(fd);
+    return LIBC_CALL(close)(fd);
 }
 
 int rename(const char *from, const char *to)
 {
-    const int code = DISK_REAL(rename)(from, to);
+    const int code = LIBC_CALL(rename)(from, to);
     if (code == 0) disk_note_names(DISK_RENAME, from, to);
     return code;
 }
 
 int unlink(const char *path)
 {
-    const int code = DISK_REAL(unlink)(path);
+    const int code = LIBC_CALL(unlink)(path);
     if (code == 0) disk_note_names(DISK_UNLINK, path, NULL);
     return code;
 }
 
 int mkdir(const char *path, mode_t mode)
 {
-    const int code = DISK_REAL(mkdir)(path, mode);
+    const int code = LIBC_CALL(mkdir)(path, mode);
     if (code == 0) disk_note_names(DISK_MKDIR, path, NULL);
     return code;
 }

@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "checkpoint_fixture.h"
+#include "libc_call.h"
 #include "writer.h"
 
 enum { PATH_BYTES = FIXTURE_PATH_BYTES + 96, CALLS_MAX = 2000 };
@@ -31,8 +31,6 @@ static atomic_int calls_left = -1; /* that are as ever; -1: all */
 static enum { ALONE, AND_ALL_AFTER, A_LIE } how;
 static _Atomic(const char *) failed_call;
 static atomic_bool failed_scratch; /* it was for the file in which HDF5 makes the structure: another place may do */
-
-#define REAL(NAME) ((__typeof__(&NAME))dlsym(RTLD_NEXT, #NAME))
 
 static bool is_scratch(const char *path) { return strstr(path, "/weft_structure_") != NULL; }
 
@@ -66,49 +64,46 @@ static bool fd_fails(const char *call, int fd)
     return fails(call, path);
 }
 
-#define OPEN_AS(NAME)                                                       \
-    int NAME(const char *path, int flags, ...)                              \
-    {                                                                       \
-        va_list args;                                                       \
-        va_start(args, flags);                                              \
-        const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;     \
-        va_end(args);                                                       \
-        if ((flags & O_CREAT) && fails(#NAME, path)) return -1;  \
-        return REAL(NAME)(path, flags, mode);                               \
+#define OPEN_AS(NAME)                                                           \
+    int NAME(const char *path, int flags, ...)                                  \
+    {                                                                           \
+        LIBC_OPEN_MODE(mode, flags)                                             \
+        if ((flags & O_CREAT) && fails(#NAME, path)) return -1;                 \
+        return LIBC_CALL(NAME)(path, flags, mode);                              \
     }
 OPEN_AS(open)
 OPEN_AS(open64)
 
-#define PWRITE_AS(NAME)                                                      \
-    ssize_t NAME(int fd, const void *data, size_t bytes, off_t at)           \
-    {                                                                        \
-        if (!fd_fails(#NAME, fd)) return REAL(NAME)(fd, data, bytes, at);    \
-        return how == A_LIE ? (ssize_t)bytes : -1;                           \
+#define PWRITE_AS(NAME)                                                         \
+    ssize_t NAME(int fd, const void *data, size_t bytes, off_t at)              \
+    {                                                                           \
+        if (!fd_fails(#NAME, fd)) return LIBC_CALL(NAME)(fd, data, bytes, at);  \
+        return how == A_LIE ? (ssize_t)bytes : -1;                              \
     }
 PWRITE_AS(pwrite)
 PWRITE_AS(pwrite64)
 
-#define PWRITEV_AS(NAME)                                                     \
-    ssize_t NAME(int fd, const struct iovec *piece, int n, off_t at)         \
-    {                                                                        \
-        return fd_fails(#NAME, fd) ? -1 : REAL(NAME)(fd, piece, n, at);      \
+#define PWRITEV_AS(NAME)                                                        \
+    ssize_t NAME(int fd, const struct iovec *piece, int n, off_t at)            \
+    {                                                                           \
+        return fd_fails(#NAME, fd) ? -1 : LIBC_CALL(NAME)(fd, piece, n, at);    \
     }
 PWRITEV_AS(pwritev)
 PWRITEV_AS(pwritev64)
 
-#define FALLOCATE_AS(NAME)                                                   \
-    int NAME(int fd, int mode, off_t at, off_t bytes)                        \
-    {                                                                        \
-        return fd_fails(#NAME, fd) ? -1 : REAL(NAME)(fd, mode, at, bytes);   \
+#define FALLOCATE_AS(NAME)                                                      \
+    int NAME(int fd, int mode, off_t at, off_t bytes)                           \
+    {                                                                           \
+        return fd_fails(#NAME, fd) ? -1 : LIBC_CALL(NAME)(fd, mode, at, bytes); \
     }
 FALLOCATE_AS(fallocate)
 FALLOCATE_AS(fallocate64)
 
-ssize_t write(int fd, const void *data, size_t bytes) { return fd_fails("write", fd) ? -1 : REAL(write)(fd, data, bytes); }
+ssize_t write(int fd, const void *data, size_t bytes) { return fd_fails("write", fd) ? -1 : LIBC_CALL(write)(fd, data, bytes); }
 
-int fsync(int fd) { return fd_fails("fsync", fd) ? -1 : REAL(fsync)(fd); }
+int fsync(int fd) { return fd_fails("fsync", fd) ? -1 : LIBC_CALL(fsync)(fd); }
 
-int rename(const char *from, const char *to) { return fails("rename", to) ? -1 : REAL(rename)(from, to); }
+int rename(const char *from, const char *to) { return fails("rename", to) ? -1 : LIBC_CALL(rename)(from, to); }
 
 /* ---- what must hold ---- */
 
