@@ -4,8 +4,8 @@
  * others': the words are different and the line is the same, so that it travels all the same (false sharing). In a line of
  * its own, or in a register: nothing travels, and memory is the limit.
  *
- * What to expect with two threads or more, as a fraction of the read: atomics .01, words side by side .05 to .2, lines apart or
- * registers .9 and more (the parts in memory are a little behind: a load, an add and a store a word, and no vectors). */
+ * What to expect with two threads or more, as a fraction of the read: atomics .01 to .2, words side by side .05 to .2, lines
+ * apart .65 to .9 (a load, an add and a store a word, and no vectors), registers .9 and more. */
 #include <stdlib.h>
 
 #include "device_host.h"

@@ -6,8 +6,8 @@
  * writing scattered fetches each line before it is written and then throws it out; which one is worse depends on the processor.
  * Working in square tiles that fit into L1 uses every fetched line entirely.
  *
- * What to expect, as a fraction of the copy: copyRow 0.7 to 1 (its stores fetch lines that the ceiling's do not), naive .05 to
- * .2, tiles .3 to .6, production about .6. A power-of-two row is the worst case: a column's lines all fall
+ * What to expect, as a fraction of the copy: copyRow .7 to 1 (its stores fetch lines that the ceiling's do not), naive .02 to
+ * .2, tiles .1 to .6, production .5 to .6. A power-of-two row is the worst case: a column's lines all fall
  * into the same few sets of the cache. */
 #include "device_host.h"
 #include "ladder_families.h"
