@@ -39,15 +39,15 @@ static const fused_order edge_orders[] = {
 /* Frames: of how many waves the interior's chunks are, and how long the border's items are taken to last, times the unit's own. */
 static const fused_order frame_orders[] = {
     { "its own", false, 1, 1, 0 },
-    { "one wave, border 0.8", false, .8, .8, 1 },
+    { "one wave, border 0.85", false, .85, .85, 1 },
     { "one wave", false, 1, 1, 1 },
-    { "one wave, border 1.4", false, 1.4, 1.4, 1 },
-    { "two waves, border 0.7", false, .7, .7, 2 },
+    { "one wave, border 1.2", false, 1.2, 1.2, 1 },
+    { "two waves, border 0.85", false, .85, .85, 2 },
     { "two waves", false, 1, 1, 2 },
-    { "two waves, border 1.5", false, 1.5, 1.5, 2 },
-    { "three waves, border 0.7", false, .7, .7, 3 },
+    { "two waves, border 1.2", false, 1.2, 1.2, 2 },
+    { "three waves, border 0.85", false, .85, .85, 3 },
     { "three waves", false, 1, 1, 3 },
-    { "three waves, border 1.5", false, 1.5, 1.5, 3 },
+    { "three waves, border 1.2", false, 1.2, 1.2, 3 },
 };
 
 typedef struct order_list {
@@ -58,7 +58,7 @@ typedef struct order_list {
 static order_list orders_of(const stencil *op)
 {
     const bool star = op->form == STENCIL_STAR;
-    if (star && !op->has_prev && op->radius >= 2) return { frame_orders, sizeof frame_orders / sizeof *frame_orders };
+    if (star && !op->has_prev) return { frame_orders, sizeof frame_orders / sizeof *frame_orders };
     if (star && op->radius <= 2) return { edge_orders, sizeof edge_orders / sizeof *edge_orders };
     return { edge_orders, 1 };
 }

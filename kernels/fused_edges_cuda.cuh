@@ -1,4 +1,4 @@
-/* The plans of fused sweeps of stars, of radius 1 or two levels, whose border strips lie so that sides fall between lanes
+/* The plans of fused sweeps of stars of two levels or with a norm, whose border strips lie so that sides fall between lanes
  * (STRIP_EDGE). One strip along x (edges), as few rows as may be along y (bands); no strip has two sides along x. All others run
  * the kernel that knows no side. Interior and border are a kernel each and start side by side, the second one's items after the
  * first one's; where they cannot (`beside`) they follow each other. 2 reach rows a chunk are computed and not stored, so chunks are

@@ -1,6 +1,9 @@
 /* Border items of a star's fused sweep: strips along x sides, a cell a lane, and bands along y sides, as the cascade of
- * fused_strip_cuda.cuh, but small code: one row a turn, the queue's rows move up. Beside interior items it is the instructions that
- * count: two long loops do not fit into what SMs and their neighbours keep of code, and all of them wait (NOTES.md).
+ * fused_strip_cuda.cuh, but small code: one row a turn, the queue's rows move up. Beside interior items two long loops do not fit
+ * into what SMs and their neighbours keep of code, and all of them wait (NOTES.md).
+ *
+ * Such an item waits for itself most of the time, each level for the one before. So a block has as many warps as an SM has
+ * registers for, and with it SMs of its own: a few of them do what would take the places of interior items on many.
  *
  * A strip at an x side reaches to it, no further: 32 columns of which those far enough from its inner end are stored. Lanes near
  * the side take a ghost's image from the lane that has it. Corners are the strips'; bands know no x side. */
@@ -57,15 +60,22 @@ template <typename T, int R> struct side_shuffles {
     }
 };
 
+/* A branch that all lanes take together, and the compiler knows it: else it lets every shuffle wait for lanes that are apart. */
+static __device__ __forceinline__ bool warp_does(bool here) { return __any_sync(~0u, here); }
+
 template <bool SIDE, typename T, int R, int STEPS, int V> struct frame_strip {
-    static constexpr int REACH = STEPS * R, AHEAD = SIDE ? 4 : 2, PIECE = V == 1 ? 1 : vector_cells<T>;
+    static constexpr int REACH = STEPS * R, PIECE = V == 1 ? 1 : vector_cells<T>;
+    static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
+    /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the interior's. */
+    static constexpr int SIDE_AHEAD = STEPS >= 12 ? 4 : STEPS <= 4 ? 12 : 48 / STEPS;
+    static constexpr int AHEAD = SIDE ? SIDE_AHEAD : WAITING <= 64 ? 8 : STEPS >= 12 ? 1 : 2;
     T queue[STEPS][2 * R][V]; /* rows that wait, the oldest first */
     T coming[AHEAD][V];       /* asked for */
     side_shuffles<T, R> x;    /* of SIDE */
     strip_sides<T, R, V> sides;
     const T *from; /* the lane's cells of the row that is asked for next */
     T *to;         /* of the row that comes out next */
-    int64_t pitch;
+    int pitch;
     int ask_end; /* rows, counted as those that enter, that the lane asks for */
 
     __device__ __forceinline__ void ask(int row, T (&cells)[V])
@@ -116,9 +126,9 @@ template <bool SIDE, typename T, int R, int STEPS, int V> struct frame_strip {
     __device__ __forceinline__ void run(T *next, const T *cur, int64_t row_cells, int depth_x, const fused_axis<T> &ax,
                                         const fused_axis<T> &ay, int64_t x_low, box stored, int64_t y_low, int height)
     {
-        const int lane = (int)threadIdx.x, rows = height + 2 * REACH;
+        const int lane = (int)threadIdx.x % 32, rows = height + 2 * REACH;
         const int64_t at = x_low + lane * V;
-        pitch = row_cells;
+        pitch = (int)row_cells;
         if constexpr (SIDE) x.begin(ax, at, lane);
         sides.begin(ay, at, y_low - REACH, rows, stored.x0, stored.x1, height);
         ask_end = at + V > -depth_x && at < ax.cells + depth_x ? min(rows, sides.high_at) : 0;
@@ -128,25 +138,28 @@ template <bool SIDE, typename T, int R, int STEPS, int V> struct frame_strip {
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) ask(begin + i, coming[i]);
 #pragma unroll 1
-        for (int row = begin; row < rows; row++) { /* ghost rows are wanted till the last level, REACH rows behind, has had them */
-            if (row <= sides.low_at + REACH || row >= sides.high_at) step<true>(row);
+        for (int row = begin; warp_does(row < rows); row++) {
+            /* ghost rows are wanted till the last level, REACH rows behind, has had them: most of a band's rows */
+            if (!SIDE || warp_does(row <= sides.low_at + REACH || row >= sides.high_at)) step<true>(row);
             else step<false>(row);
         }
     }
 };
 
-/* A block has one item of a side, or some of the bands', one after the other. */
-template <typename T, int R, int STEPS, int V, int BLOCKS>
-static __global__ void __launch_bounds__(32, BLOCKS)
+/* A warp has one item of a side, or some of the bands', one after the other. */
+template <typename T, int R, int STEPS, int V>
+static __global__ void __launch_bounds__(32 * FUSED_FRAME_WARPS, 1)
     frame_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
                  const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay)
 {
     let_others_follow(parts);
-    unsigned item = blockIdx.x;
-    do {
+    unsigned item = blockIdx.x * FUSED_FRAME_WARPS + threadIdx.x / 32;
+    if (item >= parts.warps) item = parts.items;
+    while (warp_does(item < parts.items)) {
+        const bool side = warp_does(item < parts.sides);
         const fused_item at = fused_item_of(parts, item);
         const fused_part &part = parts.part[at.part];
-        if (item < parts.sides) {
+        if (side) {
             frame_strip<true, T, R, STEPS, 1> s = {};
             s.run(next, cur, pitch, depth_x, ax, ay, part.x_first, part.cells, at.y_low, at.height);
         } else {
@@ -156,8 +169,8 @@ static __global__ void __launch_bounds__(32, BLOCKS)
             frame_strip<false, T, R, STEPS, V> s = {};
             s.run(next, cur, pitch, depth_x, ax, ay, x_low, stored, at.y_low, at.height);
         }
-        item += item < parts.sides ? parts.items : parts.blocks - parts.sides;
-    } while (item < parts.items);
+        item += side ? parts.items : parts.warps - parts.sides;
+    }
     wait_for_others();
 }
 

@@ -1,14 +1,15 @@
 /* The plan of a fused sweep of a star near dirichlet and neumann sides, or of a box that begins or ends amid 16 bytes: a frame
- * (fused_frame_cuda.cuh) around the interior. All items begin at once, if they can, and end together: interior strips that walk
- * side by side find each other's rows in the L2, and a block that comes later may wait although there is room, as an SM gives
- * blocks of one warp to its four schedulers in strict rotation. So a side's item lasts as long as an interior one, and a block of
+ * (fused_frame_cuda.cuh) around the interior, on SMs of its own. All items begin at once, if they can, and end together: interior
+ * strips that walk side by side find each other's rows in the L2. So a side's item lasts as long as an interior one, and a warp of
  * the bands' does several. */
 #ifndef FUSED_FRAME_PLAN_CUDA_CUH
 #define FUSED_FRAME_PLAN_CUDA_CUH
 
+#include <limits.h>
+
 #include "fused_plan_cuda.cuh"
 
-enum { FUSED_SIDE_CELLS = 32 };
+enum { FUSED_SIDE_CELLS = 32, FUSED_FRAME_WARPS = 12 }; /* warps of a block: as many as an SM has registers for */
 static constexpr int64_t FUSED_SIDE_ROWS_LEAST = 16;
 
 template <typename T, int R, int STEPS, int V> struct fused_band {
@@ -19,7 +20,7 @@ template <typename T, int R, int STEPS, int V> struct fused_band {
 struct fused_pace {
     int band_stored;
     int waves;                     /* of interior items, at most */
-    double side_lasts, band_lasts; /* how long an item's row takes beside interior warps, in rows of an interior one */
+    double side_lasts, band_lasts; /* how long an item's row takes, in rows of an interior one */
 };
 
 /* The interior's columns, and where the strips left and right of it begin. */
@@ -47,7 +48,7 @@ static inline bool fused_across_of(const fused_strip &s, const field_shape *f, b
 
 struct fused_frame_cut {
     int64_t interior, side; /* rows of a chunk */
-    int64_t band_blocks;
+    int64_t band_warps;
 };
 
 /* What is to be cut. */
@@ -61,13 +62,15 @@ static inline bool fused_cut_fits(const fused_strip &s, const fused_pace &p, con
                                   fused_frame_cut *cut)
 {
     cut->interior = fused_chunks(w.rows, chunks);
-    const double lasts = (double)(cut->interior + 2 * s.reach);
+    const double lasts = (double)(waves * (cut->interior + 2 * s.reach));
     const int64_t side = (int64_t)(lasts / p.side_lasts) - 2 * s.reach;
     const int64_t several = (int64_t)(lasts / (p.band_lasts * (double)(w.band + 2 * s.reach)));
     cut->side = side < FUSED_SIDE_ROWS_LEAST ? FUSED_SIDE_ROWS_LEAST : side;
-    cut->band_blocks = fused_chunks(w.bands, several < 1 ? 1 : several);
-    return w.columns * fused_chunks(w.rows, cut->interior) + w.strips * fused_chunks(w.side_rows, cut->side) + cut->band_blocks <=
-           waves * (int64_t)s.resident;
+    const int64_t side_warps = w.strips * fused_chunks(w.side_rows, cut->side);
+    const int64_t blocks = fused_chunks(side_warps + fused_chunks(w.bands, several < 1 ? 1 : several), FUSED_FRAME_WARPS);
+    const int64_t left = blocks * FUSED_FRAME_WARPS - side_warps;
+    cut->band_warps = left < w.bands ? left : w.bands;
+    return w.columns * fused_chunks(w.rows, cut->interior) <= waves * (s.resident - blocks * s.per_processor);
 }
 
 /* As many chunks as fit into so many waves. */
@@ -100,6 +103,7 @@ static inline bool fused_plan_frame(const fused_strip &s, const fused_pace &p, c
     const bool high = fused_mirrors(sides->x_high.kind) && cells.x1 + s.reach > f->nx;
     fused_across a;
     if (!low && !high && above == 0 && below == 0) return false;
+    if (f->pitch > INT_MAX) return false;
     if (box_empty(cells) || y1 <= y0 || !fused_across_of(s, f, cells, sides, &a)) return false;
     const bool left = a.x0 > cells.x0, right = a.x1 < cells.x1;
     const int64_t columns = fused_chunks(a.x1 - a.x0, s.stored), across = fused_chunks(a.x1 - a.x0, p.band_stored);
@@ -112,7 +116,7 @@ static inline bool fused_plan_frame(const fused_strip &s, const fused_pace &p, c
     fused_add(frame, box_make(cells.x0, left ? a.x0 : cells.x0, cells.y0, cells.y1), a.left, FUSED_SIDE_CELLS, cut.side);
     fused_add(frame, box_make(right ? a.x1 : cells.x1, cells.x1, cells.y0, cells.y1), a.right, FUSED_SIDE_CELLS, cut.side);
     frame->sides = frame->items;
-    frame->blocks = frame->sides + (unsigned)cut.band_blocks;
+    frame->warps = frame->sides + (unsigned)cut.band_warps;
     fused_add(frame, box_make(a.x0, a.x1, cells.y0, y0), a.x0, p.band_stored, above);
     fused_add(frame, box_make(a.x0, a.x1, y1, cells.y1), a.x0, p.band_stored, below);
     fused_add(&plan->interior, box_make(a.x0, a.x1, y0, y1), a.x0, s.stored, cut.interior);

@@ -29,7 +29,7 @@ struct fused_parts {
     int count;
     unsigned items;
     bool followed; /* by the sweep's other kernel, which may start beside */
-    unsigned sides, blocks; /* of a frame: the items of x sides, which come first; warps, each with one of these or some others */
+    unsigned sides, warps; /* of a frame: the items of x sides, which come first; warps, each with one of these or some others */
     fused_part part[FUSED_PARTS_MAX];
 };
 
@@ -48,6 +48,7 @@ struct fused_strip {
     bool ends_over;          /* they may end beyond a periodic side */
     int reach;               /* steps times radius */
     int resident;            /* interior warps that the GPU holds at a time */
+    int per_processor;       /* and each SM */
 };
 
 static inline int64_t fused_chunks(int64_t rows, int64_t height) { return (rows + height - 1) / height; }

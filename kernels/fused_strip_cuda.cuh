@@ -22,11 +22,11 @@
  * as long, and the AGAIN oldest rows of level 0 are read from it once more in every turn instead of waiting in registers.
  *
  * Border items (fused_plan_cuda.cuh) impose the ghosts beyond dirichlet and neumann sides anew at every level
- * (fused_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. Those of stars of one level are a kernel of their own from
- * radius 2 on (fused_frame_cuda.cuh). Of radius 1, and of two levels, a star's border strips are laid so that a side falls between
- * two lanes (STRIP_EDGE, fused_edges_cuda.cuh): then a ghost's image is the lane's own, and it is put where the neighbour's cell
- * would be. Such strips begin anywhere, so they ask for a cell at a time. Where no ghost row is near they walk without a branch,
- * which would keep the shuffles of one level from going ahead of the sums of the one before.
+ * (fused_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. Those of stars of one level without a norm are a kernel of
+ * their own (fused_frame_cuda.cuh). Of other stars to radius 2, border strips are laid so that a side falls between two lanes
+ * (STRIP_EDGE, fused_edges_cuda.cuh): then a ghost's image is the lane's own, and it is put where the neighbour's cell would be.
+ * Such strips begin anywhere, so they ask for a cell at a time. Where no ghost row is near they walk without a branch, which would
+ * keep the shuffles of one level from going ahead of the sums of the one before.
  *
  * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, without those beyond a mirroring y_high (those
  * beyond a mirroring y_low are read, and what comes of them is replaced before it is used), and of each the pieces that hold a

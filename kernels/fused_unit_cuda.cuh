@@ -22,8 +22,8 @@ struct fused_instance {
     using S = strip_shape<STRIP_INSIDE, T, R, STEPS, V>;
     using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, EDGE_V>;
     static constexpr bool F32 = sizeof(T) == sizeof(float);
-    /* Of one level a frame is faster from radius 2 on; of two, STRIP_EDGE slower from radius 3 on (NOTES.md). */
-    static constexpr bool FRAMED = FORM == STENCIL_STAR && !PREV && R >= 2;
+    /* A frame knows one level, and no norm; of two levels STRIP_EDGE is slower from radius 3 on (NOTES.md). */
+    static constexpr bool FRAMED = FORM == STENCIL_STAR && !PREV && !CHANGE;
     static constexpr bool NEAR_SIDES = FORM == STENCIL_STAR && !FRAMED && R <= 2;
     static constexpr strip_kind EDGE_KIND = NEAR_SIDES ? STRIP_EDGE : STRIP_BORDER;
     using BAND = fused_band<T, R, STEPS, EDGE_V>;
@@ -32,7 +32,7 @@ struct fused_instance {
     static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
     using EDGE = strip_shape<EDGE_KIND, T, R, STEPS, EDGE_V>;
     /* Of the device, as prepare found it: interior warps that it holds; may a kernel start beside another (griddepcontrol)? */
-    static inline int resident;
+    static inline int resident, per_processor;
     static inline bool beside;
 
     static cudaError_t prepare()
@@ -44,12 +44,13 @@ struct fused_instance {
                 e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         if constexpr (FRAMED) /* else it finds no room beside the others */
             if (e == cudaSuccess)
-                e = cudaFuncSetAttribute(frame_kernel<T, R, STEPS, EDGE_V, BLOCKS>,
+                e = cudaFuncSetAttribute(frame_kernel<T, R, STEPS, EDGE_V>,
                                          cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         if (e == cudaSuccess) e = cudaGetDevice(&device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
         if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&warps, interior, 32, 0);
+        per_processor = warps;
         resident = warps * processors;
         beside = major >= 9;
         return e;
@@ -61,10 +62,10 @@ struct fused_instance {
         constexpr int END_PIECE = S::HEIGHTS == 1 ? V : S::PIECE;
         static_assert(END_PIECE <= FUSED_OVER + 1, "stores end no further beyond a side");
         const bool over = !CHANGE; /* the norm knows no cells but the box's */
-        const fused_strip strip = { S::STORED, BORDER::STORED, S::PIECE, END_PIECE, over, S::REACH, resident };
+        const fused_strip strip = { S::STORED, BORDER::STORED, S::PIECE, END_PIECE, over, S::REACH, resident, per_processor };
         fused_plan plan;
-        if (!FRAMED || CHANGE || !fused_plan_frame(strip, pace_of(c->order), c->shape, c->cells, c->sides, &plan))
-            plan = fused_plan_near(strip, edges_of(c->order), c->shape, c->cells, c->sides);
+        if (!FRAMED || !fused_plan_frame(strip, pace_of(c->order), c->shape, c->cells, c->sides, &plan))
+            plan = fused_plan_near(strip, edges_of(PREV ? c->order : nullptr), c->shape, c->cells, c->sides);
         const bool both = plan.interior.items > 0 && plan.border.items > 0;
         fused_parts &first = plan.interior_first ? plan.interior : plan.border;
         const fused_parts &second = plan.interior_first ? plan.border : plan.interior;
@@ -74,13 +75,15 @@ struct fused_instance {
         return launch(c, plan, second, beside && both);
     }
 
-    /* What was fastest on an H200 at 10007 x 9973 and 16384 x 16384 together (NOTES.md). */
+    /* What was fastest on an H200 at 10007 x 9973 and 16384 x 16384 together (NOTES.md). Beside sweeps of fewer steps rows come
+     * later, as these keep memory busier. */
     static fused_pace pace_of(const fused_order *o)
     {
-        const double side = F32 ? (R == 2 ? 1.2 : R == 3 ? 1.1 : 1.65) : R == 2 ? 1.6 : 1.1;
-        const double band = F32 ? (R == 2 ? 2.7 : R == 3 ? 2.5 : 3.75) : R == 2 ? 3.2 : 1.9;
-        if (o) return { BAND::STORED, o->waves, side * o->edge_lasts, band * o->band_lasts };
-        return { BAND::STORED, F32 ? 2 : 3, side, band };
+        constexpr bool LONGEST = S::REACH >= 12;
+        constexpr double SIDE = !F32 ? (LONGEST ? 1.2 : 2.4) : R == 1 ? (LONGEST ? 1.4 : 2.1) : R == 2 ? 1.2 : 1.8;
+        constexpr double BAND_ROW = !F32 ? (LONGEST ? 1.4 : 2.6) : R == 1 ? (LONGEST ? 1.5 : 3.3) : R == 2 ? 1.5 : 2.2;
+        if (o) return { BAND::STORED, o->waves, SIDE * o->edge_lasts, BAND_ROW * o->band_lasts };
+        return { BAND::STORED, F32 ? 1 : 2, SIDE, BAND_ROW };
     }
 
     /* What was fastest on an H200 (NOTES.md). */
@@ -102,8 +105,8 @@ struct fused_instance {
         early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         early.val.programmaticStreamSerializationAllowed = 1;
         cudaLaunchConfig_t config = {};
-        config.gridDim = framed ? parts.blocks : parts.items;
-        config.blockDim = 32;
+        config.gridDim = framed ? (unsigned)fused_chunks(parts.warps, FUSED_FRAME_WARPS) : parts.items;
+        config.blockDim = framed ? 32 * FUSED_FRAME_WARPS : 32;
         config.stream = c->stream;
         config.attrs = &early;
         config.numAttrs = beside ? 1 : 0;
@@ -116,7 +119,7 @@ struct fused_instance {
             e = cudaLaunchKernelEx(&config, kernel, next, cur, f->pitch, depth_x, parts, ax, ay, next_prev, prev, c->change);
         if constexpr (FRAMED)
             if (framed)
-                e = cudaLaunchKernelEx(&config, frame_kernel<T, R, STEPS, EDGE_V, BLOCKS>, next, cur, f->pitch, depth_x, parts,
+                e = cudaLaunchKernelEx(&config, frame_kernel<T, R, STEPS, EDGE_V>, next, cur, f->pitch, depth_x, parts,
                                        ax, ay);
         const cudaError_t last = cudaGetLastError();
         return e != cudaSuccess ? e : last;
