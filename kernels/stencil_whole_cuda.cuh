@@ -240,9 +240,15 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_
 
 /* ---- host side ---- */
 
+/* So few tiles begin all at once, five on each SM of an H200. */
+enum { WHOLE_FEW_TILES = 640 };
+
 /* The own cells in boxes: whole rows of tiles along sides with neighbours first, then the rest, in which blocks beside columns are
- * spread evenly: their words travel while the others compute. */
-static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64_t height, box boxes[TILES_BOXES_MAX])
+ * spread evenly: their words travel while the others compute. Without such sides few tiles begin in the middle, so that those that
+ * have images of rows to store are neither the last ones nor all at the beginning: 4096 x 512 cells on one H200 4.81 us, not
+ * 5.16. */
+static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64_t width, int64_t height,
+                              box boxes[TILES_BOXES_MAX])
 {
     bool above = false, below = false;
     for (int i = 0; i < w->inboxes; i++) {
@@ -255,6 +261,11 @@ static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64
         b = box_intersect(b, rest);
         if (!box_empty(b)) boxes[count++] = b;
     };
+    const int64_t across = (nx + width - 1) / width, down = (ny + height - 1) / height;
+    if (!above && !below && across * down <= WHOLE_FEW_TILES) {
+        const int64_t middle = ny / 2 / height * height;
+        take(box_make(0, nx, middle, ny)), rest.y1 = middle;
+    }
     if (above) take(box_make(0, nx, 0, height)), rest.y0 += height;
     if (below) {
         const int64_t last = ny - (ny > height ? height : ny);
@@ -278,7 +289,7 @@ static cudaError_t launch_whole(const stencil_sweep_call *c, const whole_step *s
     tiles boxes = {};
     boxes.height_cells = tiled ? c->variant->height : S::CHOICE.height;
     do
-        boxes = tiles_make(all, whole_boxes(step, nx, ny, boxes.height_cells, all), ALIGN, WIDTH, boxes.height_cells, wave);
+        boxes = tiles_make(all, whole_boxes(step, nx, ny, WIDTH, boxes.height_cells, all), ALIGN, WIDTH, boxes.height_cells, wave);
     while (lower<S>(&boxes));
     if (boxes.blocks == 0) return cudaSuccess;
     cudaLaunchAttribute follow = {};
