@@ -48,13 +48,20 @@ template <typename T, typename S, int R> struct rows_to_amend {
         in_flight.wait_rows((unsigned)(y + R) / S::B, 0); /* or the row would come over it */
         reinterpret_cast<T *>(ring + (y + R) * S::PITCH + S::LEFT)[x] = u;
     }
+    /* The same of vector x of row y. */
+    __device__ __forceinline__ void put_vector(int x, int y, const T *u) const
+    {
+        in_flight.wait_rows((unsigned)(y + R) / S::B, 0);
+        *reinterpret_cast<typename vector16<T>::type *>(ring + (y + R) * S::PITCH + S::LEFT + x) = pack16(u);
+    }
 };
 
-/* What else is done around a tile, by all threads of the block. before(): before its first access to memory. amend(rows): where all
- * rows are asked for at once, then; whoever puts cells over those that come ends with a barrier. */
+/* What else is done around a tile, by all threads of the block. before(): before its first access to memory. amend(rows, height):
+ * where all rows are asked for at once, then; whoever puts cells over those that come ends with a barrier, unless none but the
+ * thread itself reads them. */
 struct tile_alone {
     __device__ __forceinline__ void before() const {}
-    template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &) const {}
+    template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &, int) const {}
 };
 
 /* The tile at (x, y) of the box `cells`, by all threads of the block. CHANGE (stars only): returns the largest
@@ -75,7 +82,7 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     in_flight.make_barriers();
     hooks.before();
     in_flight.start();
-    if constexpr (S::WHOLE) hooks.amend(rows_to_amend<T, S, R>{ ring, in_flight });
+    if constexpr (S::WHOLE) hooks.amend(rows_to_amend<T, S, R>{ ring, in_flight }, height);
 
     change_word<T> change = 0;
     const int group_y = (int)threadIdx.y * (height / S::GROUPS);

@@ -36,10 +36,10 @@ template <stencil_form FORM, int R> static __device__ __forceinline__ box part_f
     return cut(in.ghosts, { tile.x0 - reach_x, tile.x1 + reach_x, tile.y0 - reach_y, tile.y1 + reach_y });
 }
 
-/* Waits for the words of all ghosts that the tile reads, by all threads, AT_ONCE cells at once, since each takes a trip to L2;
- * calls put(inbox, x, y, cell). */
+/* Waits for the words of all ghosts that the tile reads but those of the inboxes `others`, by all threads, AT_ONCE cells at once,
+ * since each takes a trip to L2; calls put(inbox, x, y, cell). */
 template <stencil_form FORM, typename T, int R, int AT_ONCE, typename PUT>
-static __device__ __forceinline__ void take_ghosts(const whole_step &w, const box &tile, PUT put)
+static __device__ __forceinline__ void take_ghosts(const whole_step &w, const box &tile, unsigned others, PUT put)
 {
     constexpr int PARTS = word_parts<T>;
     const unsigned threads = blockDim.x * blockDim.y, me = threadIdx.y * blockDim.x + threadIdx.x;
@@ -47,7 +47,7 @@ static __device__ __forceinline__ void take_ghosts(const whole_step &w, const bo
     for (int i = 0; i < w.inboxes; i++) {
         const whole_inbox &in = w.inbox[i];
         const box part = part_for<FORM, R>(in, tile);
-        if (part.x0 >= part.x1 || part.y0 >= part.y1) continue;
+        if (part.x0 >= part.x1 || part.y0 >= part.y1 || others >> i & 1) continue;
         const unsigned width = (unsigned)(part.x1 - part.x0), all = width * (unsigned)(part.y1 - part.y0);
         for (unsigned first = me; first < all; first += AT_ONCE * threads) {
             uint64_t word[AT_ONCE][PARTS];
@@ -83,23 +83,58 @@ static __device__ __forceinline__ void take_ghosts(const whole_step &w, const bo
 template <stencil_form FORM, typename T, int R>
 static __device__ __noinline__ void take_into_field(const whole_step &w, const box &tile, int64_t pitch)
 {
-    take_ghosts<FORM, T, R, 4>(w, tile, [&](const whole_inbox &in, int64_t x, int64_t y, T u) {
+    take_ghosts<FORM, T, R, 4>(w, tile, 0, [&](const whole_inbox &in, int64_t x, int64_t y, T u) {
         static_cast<T *>(in.to)[(y - in.ghosts.y0) * pitch + x - in.ghosts.x0] = u;
     });
+}
+
+/* Whole rows of ghosts, of which a star's thread reads none but those above and below its own cells. */
+template <stencil_form FORM, typename T, int R>
+static __device__ __forceinline__ bool are_own_rows(const whole_inbox &in, const whole_sides &own)
+{
+    return FORM == STENCIL_STAR && ring_shape<FORM, T, R>::WHOLE && in.ghosts.x0 == 0 && in.ghosts.x1 == own.nx;
+}
+
+/* A vector of cells from their words, as they come; of the first `cells` of them. */
+template <typename T> static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int cells, uint64_t beat, T *u)
+{
+    constexpr int V = vector_cells<T>, PARTS = word_parts<T>;
+    uint64_t word[V][PARTS];
+    bool there;
+    do {
+        there = true;
+#pragma unroll
+        for (int v = 0; v < V; v++)
+#pragma unroll
+            for (int p = 0; p < PARTS; p++) {
+                word[v][p] = v < cells ? flag_read(from + v * PARTS + p) : beat << WHOLE_WORD_BEAT_SHIFT;
+                there &= word[v][p] >> WHOLE_WORD_BEAT_SHIFT == beat;
+            }
+    } while (!there);
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        unsigned bits[PARTS];
+#pragma unroll
+        for (int p = 0; p < PARTS; p++) bits[p] = (unsigned)word[v][p];
+        u[v] = cell_of(bits);
+    }
 }
 
 /* What a block knows of its place, in shared memory while it computes: kept in registers it cost a block an SM. */
 struct whole_place {
     box tile;
-    bool beside;     /* it reads ghosts that come through an inbox */
+    bool beside;     /* it reads ghosts that come through an inbox, */
+    unsigned rows;   /* bit i: of inbox i each thread its own, or */
+    bool others;     /* some that threads bring for each other */
     unsigned images; /* bit i: image i is of cells of it */
 };
 
-template <stencil_form FORM, int R>
+template <stencil_form FORM, typename T, int R>
 static __device__ __forceinline__ whole_place place_of(const tiles &boxes, const whole_step &w, const whole_sides &own,
                                                        const box &cells, int64_t x, int64_t y)
 {
-    whole_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0 };
+    whole_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0, false, 0 };
+    const bool full = p.tile.y1 - y == boxes.height_cells; /* or two threads above each other would have the same rows */
     const bool edge = p.tile.x0 < R || p.tile.y0 < R || p.tile.x1 > own.nx - R || p.tile.y1 > own.ny - R;
     for (int i = 0; edge && i < w.images; i++) {
         const box part = cut(p.tile, w.image[i].cells);
@@ -107,7 +142,10 @@ static __device__ __forceinline__ whole_place place_of(const tiles &boxes, const
     }
     for (int i = 0; edge && i < w.inboxes; i++) {
         const box part = part_for<FORM, R>(w.inbox[i], p.tile);
-        p.beside |= part.x0 < part.x1 && part.y0 < part.y1;
+        if (part.x0 >= part.x1 || part.y0 >= part.y1) continue;
+        p.beside = true;
+        if (full && are_own_rows<FORM, T, R>(w.inbox[i], own)) p.rows |= 1u << i;
+        else p.others = true;
     }
     return p;
 }
@@ -210,11 +248,32 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct whole_hooks 
         __syncthreads();
         order_bulk_copies();
     }
-    template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &rows) const
+    /* Nobody waits for another thread here: the cells go over those in the thread's own columns. */
+    template <typename ROWS> __device__ __forceinline__ void take_own_rows(const ROWS &rows, int height) const
+    {
+        constexpr int V = vector_cells<T>;
+        const int mine = height / ring_shape<FORM, T, R>::GROUPS, first = (int)threadIdx.y * mine, column = (int)threadIdx.x * V;
+        const int cells = (int)min(kept.tile.x1 - x - column, (int64_t)V);
+#pragma unroll 1
+        for (unsigned left = cells > 0 ? kept.rows : 0; left != 0; left &= left - 1) {
+            const whole_inbox &in = w.inbox[__ffs((int)left) - 1];
+            const int to = (int)min(in.ghosts.y1 - y, (int64_t)(first + mine + R));
+#pragma unroll 1
+            for (int row = (int)max(in.ghosts.y0 - y, (int64_t)(first - R)); row < to; row++) {
+                T u[V];
+                const int64_t at = (row + y - in.ghosts.y0) * in.pitch + x + column;
+                wait_for_vector(in.from + at * word_parts<T>, cells, w.beat, u);
+                rows.put_vector(threadIdx.x, row, u);
+            }
+        }
+    }
+    template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &rows, int height) const
     {
         if (!kept.beside) return;
+        if (FORM == STENCIL_STAR) take_own_rows(rows, height);
+        if (!kept.others) return;
         const auto put = [&](const whole_inbox &, int64_t gx, int64_t gy, T u) { rows.put((int)(gx - x), (int)(gy - y), u); };
-        take_ghosts<FORM, T, R, 4 / word_parts<T>>(w, kept.tile, put);
+        take_ghosts<FORM, T, R, 4 / word_parts<T>>(w, kept.tile, kept.rows, put);
         __syncthreads();
     }
 };
@@ -228,7 +287,7 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_
     __shared__ change_word<T> known_change;
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
-    const whole_place place = place_of<FORM, R>(boxes, w, own, cells, x, y);
+    const whole_place place = place_of<FORM, T, R>(boxes, w, own, cells, x, y);
     if (threadIdx.x == 0 && threadIdx.y == 0) kept = place; /* the tile's first barrier comes before anybody reads it */
     const whole_hooks<FORM, T, R, CHANGE> hooks = { w, kept, known_change, x, y, pitch, place.beside };
     const change_word<T> change =
