@@ -80,10 +80,10 @@ struct fused_instance {
     static fused_pace pace_of(const fused_order *o)
     {
         constexpr bool LONGEST = S::REACH >= 12;
-        constexpr double SIDE = !F32 ? (LONGEST ? 1.2 : 2.4) : R == 1 ? (LONGEST ? 1.4 : 2.1) : R == 2 ? 1.2 : 1.8;
+        constexpr double SIDE = !F32 ? (!LONGEST ? 2.4 : R == 4 ? 1.6 : 1.2) : R == 1 ? (LONGEST ? 1.4 : 2.1) : R == 2 ? 1.2 : 1.8;
         constexpr double BAND_ROW = !F32 ? (LONGEST ? 1.4 : 2.6) : R == 1 ? (LONGEST ? 1.5 : 3.3) : R == 2 ? 1.5 : 2.2;
         if (o) return { BAND::STORED, o->waves, SIDE * o->edge_lasts, BAND_ROW * o->band_lasts };
-        return { BAND::STORED, F32 ? 1 : 2, SIDE, BAND_ROW };
+        return { BAND::STORED, F32 || (R == 4 && LONGEST) ? 1 : 2, SIDE, BAND_ROW };
     }
 
     /* What was fastest on an H200 (NOTES.md). */
