@@ -66,8 +66,8 @@ static __device__ __forceinline__ bool warp_does(bool here) { return __any_sync(
 template <bool SIDE, typename T, int R, int STEPS, int V> struct frame_strip {
     static constexpr int REACH = STEPS * R, PIECE = V == 1 ? 1 : vector_cells<T>;
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
-    /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the interior's; where levels are many,
-     * moving these rows up costs more. */
+    /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the interior's; where levels are
+     * many, moving these rows up costs more. */
     static constexpr int MANY = SIDE ? 4 : STEPS >= 12 ? 1 : 2, FEW = !SIDE ? WAITING <= 64 ? 8 : 2 : STEPS <= 4 ? 12 : 6;
     static constexpr int AHEAD = REACH >= 12 ? MANY : FEW;
     T queue[STEPS][2 * R][V]; /* rows that wait, the oldest first */

@@ -13,7 +13,7 @@ predict() { timeout 30 "$weft" predict "$@" 3>&-; }
 # are not modelled.
 of_older_commits() {
     printf '%s\n' "$top"/jobs/results/*.jsonl "$top"/jobs/results/*/*.jsonl |
-        grep -v -e /decks_ -e /checkpoints_ -e /fused_f64_ -e /fused_861fe9e_ -e ef0f773 -e h200x4/transpose_ -e 475b75c/transpose_ | paste -sd,
+        grep -v -e /decks_ -e /checkpoints_ -e /fused_f64_ -e /fused_861fe9e_ -e ef0f773 -e 46a12a8 -e /fused_sides_ -e h200x4/transpose_ -e 475b75c/transpose_ | paste -sd,
 }
 
 @test "every step of all records of jobs/results but fifteen, from their ceilings" {
@@ -25,6 +25,15 @@ of_older_commits() {
     expect "off: in the cache, fed by the host, slower machines, odd widths when they had a border, tiles through rings, older commits" \
         "10007x9973 10007x9973 10007x9973 10007x9973 10007x9973 1024x1024 16384x16384 16384x16384 16384x16384 16384x2048 16384x2048 16384x2048 4096x1024 4096x4096 4096x4096" \
         "$(grep '[*]$' said | grep -Eo '[0-9]+x[0-9]+ ' | awk 'NR % 2' | LC_ALL=C sort | xargs)"
+}
+
+@test "sweeps and whole steps of 46a12a8: all but a box's beside sides" {
+    local of=$top/jobs/results/fused_46a12a8_h200.jsonl,$top/jobs/results/h200x2_46a12a8/steps.jsonl
+    predict from="$of" check="$of" >said || true
+    grep -E '[*]$|^[0-9]+ of' said
+    grep -q '^1 of 62 steps are more than 10 % off' said
+    expect "odd widths, with sides and without" "28, 1 off, custom1" \
+        "$(awk '/a sweep/ && $5 ~ /10007x/ { n++; if (/[*]/) { off++; who = $3 } } END { print n ", " off + 0 " off, " who }' said)"
 }
 
 @test "every step of the records of four GPUs, from their ceilings" {
