@@ -4,7 +4,6 @@
 #include "tune.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "check.h"
 #include "timer.h"
@@ -42,19 +41,6 @@ static double sweep_s(sim *s)
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
     return s->fuse == 1 ? seconds : seconds / FUSED_SWEEPS;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Of so many rounds' times. */
-static double typical(const sim *s, double *round_s, int rounds)
-{
-    qsort(round_s, (size_t)rounds, sizeof *round_s, by_value);
-    return s->fuse == 1 ? round_s[0] : round_s[rounds / 2];
 }
 
 static int variants_of(const sim *s)
@@ -100,7 +86,10 @@ tune_result tune(sim *s)
         rounds++;
         if (timer_slowest_s(timer_now_s() - begin_s, s->top.comm) > budget_s) break;
     }
-    for (int v = 0; v < variants; v++) r.sweep_s[v] = typical(s, round_s[v], rounds);
+    for (int v = 0; v < variants; v++) {
+        const timer_percentiles taken = timer_percentiles_of(round_s[v], (size_t)rounds);
+        r.sweep_s[v] = s->fuse == 1 ? taken.min : taken.p50;
+    }
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, r.sweep_s, variants, MPI_DOUBLE, MPI_MAX, s->top.comm));
     for (int v = 1; v < variants; v++)
         if (r.sweep_s[v] < r.sweep_s[r.chosen] * (r.chosen == 0 ? least : 1)) r.chosen = v;
