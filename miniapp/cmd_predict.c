@@ -168,7 +168,8 @@ static void print_machine(const predict_records *r, const char *between)
     char a[32];
     printf("machine      %s: %d runs and %d rungs of bench", m->name, r->runs, r->rungs);
     if (r->left_out + r->damaged > 0) printf("; left out: %d not modelled, %d damaged or foreign", r->left_out, r->damaged);
-    if (r->outdated > 0) printf("\n             %d of these runs give their copies alone: a later commit did the same work again", r->outdated);
+    if (r->outdated > 0)
+        printf("\n             %d of these runs give their copies alone: a later commit did the same work again", r->outdated);
     printf("\ncopy         %.4g GB/s a device, %.4g where a field is small; a launch %s\n",
            m->copy[m->copies - 1].bytes_per_s * 1e-9, m->copy[0].bytes_per_s * 1e-9, seconds_text(a, sizeof a, m->launch_s));
     for (int t = CONFIG_TRANSPORT_STAGED; t < PREDICT_TRANSPORTS; t++)

@@ -59,7 +59,9 @@ static void fit_cost(predict_records *r, double *cost, payer *pays, of_cost of)
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const double steps = pays(&run->of, of);
-        if (run->outdated || steps == 0 || !predict_knows(&r->machine, &run->of) || predict_host_bound(&r->machine, &run->of, run->step_s)) continue;
+        if (run->outdated || steps == 0 || !predict_knows(&r->machine, &run->of) ||
+            predict_host_bound(&r->machine, &run->of, run->step_s))
+            continue;
         mean_add(&m, (run->step_s - predict_step(&r->machine, &run->of).step_s) * steps, run->step_s * steps);
     }
     *cost = fallback;
@@ -106,7 +108,8 @@ static void fit_efficiency(predict_records *r)
 
 static bool turns_alike(const predict_run *run, const predict_case *c)
 {
-    return !run->outdated && run->of.kind == CONFIG_TRANSPOSE && run->hosts == 1 && run->of.ranks == c->ranks && run->of.transport == c->transport;
+    return !run->outdated && run->of.kind == CONFIG_TRANSPOSE && run->hosts == 1 && run->of.ranks == c->ranks &&
+           run->of.transport == c->transport;
 }
 
 /* Of transposes on so many ranks without a rung of bench: the time of a byte that is sent, by the whole step. */
