@@ -22,32 +22,36 @@ static const fused_unit *unit_of(const stencil *op)
 /* What was best for some radius or type at 10007 x 9973 on an H200, and what lies between: how long items take beside others, and
  * which wait, no model of it said well. Variant 0 is the unit's own. */
 static const fused_order edge_orders[] = {
-    { "its own", false, 0, 0, 0 },
-    { "border first, edges 0.85, bands 2.5", false, .85, 2.5, 0 },
-    { "border first, edges 1.3, bands 1.5", false, 1.3, 1.5, 0 },
-    { "border first, edges 1.3, bands 3.5", false, 1.3, 3.5, 0 },
-    { "border first, edges 1.7, bands 2.2", false, 1.7, 2.2, 0 },
-    { "border first, edges 1.7, bands 3.5", false, 1.7, 3.5, 0 },
-    { "border first, edges 2.3, bands 2.5", false, 2.3, 2.5, 0 },
-    { "interior first, edges 0.7, bands 1.0", true, .7, 1, 0 },
-    { "interior first, edges 0.7, bands 3.5", true, .7, 3.5, 0 },
-    { "interior first, edges 1.0, bands 2.2", true, 1, 2.2, 0 },
-    { "interior first, edges 1.3, bands 1.0", true, 1.3, 1, 0 },
-    { "interior first, edges 1.7, bands 1.5", true, 1.7, 1.5, 0 },
+    { "its own", false, 0, 0, 0, 0 },
+    { "border first, edges 0.85, bands 2.5", false, .85, 2.5, 0, 0 },
+    { "border first, edges 1.3, bands 1.5", false, 1.3, 1.5, 0, 0 },
+    { "border first, edges 1.3, bands 3.5", false, 1.3, 3.5, 0, 0 },
+    { "border first, edges 1.7, bands 2.2", false, 1.7, 2.2, 0, 0 },
+    { "border first, edges 1.7, bands 3.5", false, 1.7, 3.5, 0, 0 },
+    { "border first, edges 2.3, bands 2.5", false, 2.3, 2.5, 0, 0 },
+    { "interior first, edges 0.7, bands 1.0", true, .7, 1, 0, 0 },
+    { "interior first, edges 0.7, bands 3.5", true, .7, 3.5, 0, 0 },
+    { "interior first, edges 1.0, bands 2.2", true, 1, 2.2, 0, 0 },
+    { "interior first, edges 1.3, bands 1.0", true, 1.3, 1, 0, 0 },
+    { "interior first, edges 1.7, bands 1.5", true, 1.7, 1.5, 0, 0 },
 };
 
-/* Frames: of how many waves the interior's chunks are, and how long the border's items are taken to last, times the unit's own. */
+/* Frames: of how many waves the interior's chunks are, how long the border's items are taken to last, times the unit's own, and how
+ * many of these are a block: twelve have SMs of their own, and one finds a place beside interior items, which small grids want. */
 static const fused_order frame_orders[] = {
-    { "its own", false, 1, 1, 0 },
-    { "one wave, border 0.85", false, .85, .85, 1 },
-    { "one wave", false, 1, 1, 1 },
-    { "one wave, border 1.2", false, 1.2, 1.2, 1 },
-    { "two waves, border 0.85", false, .85, .85, 2 },
-    { "two waves", false, 1, 1, 2 },
-    { "two waves, border 1.2", false, 1.2, 1.2, 2 },
-    { "three waves, border 0.85", false, .85, .85, 3 },
-    { "three waves", false, 1, 1, 3 },
-    { "three waves, border 1.2", false, 1.2, 1.2, 3 },
+    { "its own", false, 1, 1, 0, 0 },
+    { "one wave, border 0.85", false, .85, .85, 1, 12 },
+    { "one wave", false, 1, 1, 1, 12 },
+    { "one wave, border 1.2", false, 1.2, 1.2, 1, 12 },
+    { "two waves, border 0.85", false, .85, .85, 2, 12 },
+    { "two waves", false, 1, 1, 2, 12 },
+    { "two waves, border 1.2", false, 1.2, 1.2, 2, 12 },
+    { "three waves, border 0.85", false, .85, .85, 3, 12 },
+    { "three waves", false, 1, 1, 3, 12 },
+    { "three waves, border 1.2", false, 1.2, 1.2, 3, 12 },
+    { "one wave, a warp a block", false, 1, 1.8, 1, 1 },
+    { "two waves, a warp a block", false, 1, 1.8, 2, 1 },
+    { "three waves, a warp a block", false, 1, 1.8, 3, 1 },
 };
 
 typedef struct order_list {
@@ -58,7 +62,7 @@ typedef struct order_list {
 static order_list orders_of(const stencil *op)
 {
     const bool star = op->form == STENCIL_STAR;
-    if (star && !op->has_prev) return { frame_orders, sizeof frame_orders / sizeof *frame_orders };
+    if (!op->has_prev && op->form != STENCIL_LINE) return { frame_orders, sizeof frame_orders / sizeof *frame_orders };
     if (star && op->radius <= 2) return { edge_orders, sizeof edge_orders / sizeof *edge_orders };
     return { edge_orders, 1 };
 }

@@ -13,6 +13,7 @@ typedef struct fused_order {
     bool interior_first;
     double edge_lasts, band_lasts; /* a row of theirs, in rows of an interior item: what chunks are cut by; of frames, a factor */
     int waves;                     /* of interior items in a frame */
+    int warps;                     /* of a frame's block */
 } fused_order;
 
 /* One sweep; the pointers stand at own cell (0,0). */

@@ -1,12 +1,13 @@
-/* Border items of a star's fused sweep: strips along x sides, a cell a lane, and bands along y sides, as the cascade of
+/* Border items of a fused sweep of one level: strips along x sides, a cell a lane, and bands along y sides, as the cascade of
  * fused_strip_cuda.cuh, but small code: one row a turn, the queue's rows move up. Beside interior items two long loops do not fit
  * into what SMs and their neighbours keep of code, and all of them wait (NOTES.md).
  *
  * Such an item waits for itself most of the time, each level for the one before. So a block has as many warps as an SM has
  * registers for, and with it SMs of its own: a few of them do what would take the places of interior items on many.
  *
- * A strip at an x side reaches to it, no further: 32 columns of which those far enough from its inner end are stored. Lanes near
- * the side take a ghost's image from the lane that has it. Corners are the strips'; bands know no x side. */
+ * A strip at an x side is 32 columns, of which those far enough from its inner end are stored. Of a star it reaches to the side,
+ * and lanes near it take a ghost's image from the lane that has it; of a box it reaches R further, and ghosts are lanes. Corners
+ * are the strips'; bands know no x side. */
 #ifndef FUSED_FRAME_CUDA_CUH
 #define FUSED_FRAME_CUDA_CUH
 
@@ -22,56 +23,73 @@ static __device__ __forceinline__ double masked(double u, unsigned long long kee
     return double_of_bits(((unsigned long long)__double_as_longlong(u) & keep) ^ flip);
 }
 
-/* Of a row, a cell a lane: the R cells to either side, beyond x sides the ghosts. A neighbour is (u & keep ^ flip) + more in bits:
- * u itself where more is -0; value + value - u; the value itself with keep = 0. Selects would take thrice the instructions. */
-template <typename T, int R> struct side_shuffles {
+/* Of a row, a cell a lane: a cell from its lane, or, beyond an x side, the ghost there from its image's: (u & keep ^ flip) + more
+ * in bits: u itself where more is -0; value + value - u; the value itself with keep = 0. Selects would take thrice the
+ * instructions. */
+template <typename T, int R> struct side_cell {
     using bits = decltype(abs_bits(T()));
     static constexpr bits SIGN = (bits)1 << (8 * sizeof(T) - 1);
-    int from[2 * R]; /* lanes: of cells 1 .. R to the left, then to the right */
-    bits keep[2 * R], flip[2 * R];
-    T more[2 * R];
+    int from;
+    bits keep, flip;
+    T more;
+
+    /* The cell at x, whose lane is or would be `lane`. */
+    __device__ __forceinline__ void begin(const fused_axis<T> &ax, int64_t x, int lane)
+    {
+        const bool low = x < 0;
+        const boundary_kind kind = low ? ax.low : ax.high;
+        const T value = low ? ax.low_value : ax.high_value;
+        const int64_t deep = low ? -1 - x : x - ax.cells; /* of a ghost, from 0 */
+        const bool ghost = kind != BOUNDARY_NONE && deep >= 0 && deep < R, odd = ghost && kind == BOUNDARY_DIRICHLET;
+        const int away = !ghost ? 0 : odd && deep > 0 ? 2 * (int)deep : 2 * (int)deep + 1; /* the image */
+        from = (lane + (low ? away : -away)) & 31;
+        keep = odd && deep == 0 ? 0 : ~(bits)0;
+        flip = !odd ? 0 : deep > 0 || signbit(value) ? SIGN : 0;
+        more = !odd ? (T)-0.0 : deep > 0 ? value + value : value;
+    }
+
+    __device__ __forceinline__ T of(T here) const { return masked(__shfl_sync(~0u, here, from), keep, flip) + more; }
+};
+
+/* A star reads R cells to either side of its own row. */
+template <typename T, int R> struct side_around {
+    side_cell<T, R> left[R], right[R]; /* the k-th 1 + k cells away */
 
     __device__ __forceinline__ void begin(const fused_axis<T> &ax, int64_t x, int lane)
     {
 #pragma unroll
-        for (int i = 0; i < 2 * R; i++) {
-            const bool left = i < R;
-            const int away = left ? i + 1 : i + 1 - R;
-            const boundary_kind kind = left ? ax.low : ax.high;
-            const T value = left ? ax.low_value : ax.high_value;
-            const int64_t deep = left ? away - 1 - x : x + away - ax.cells; /* of a ghost, from 0 */
-            const bool ghost = kind != BOUNDARY_NONE && deep >= 0 && deep < R, odd = ghost && kind == BOUNDARY_DIRICHLET;
-            const int image = odd && deep > 0 ? away - 2 * (int)deep : away - 2 * (int)deep - 1; /* lanes away */
-            from[i] = (lane + (left ? -1 : 1) * (ghost ? image : away)) & 31;
-            keep[i] = odd && deep == 0 ? 0 : ~(bits)0;
-            flip[i] = !odd ? 0 : deep > 0 ? SIGN : sign_of(value);
-            more[i] = !odd ? (T)-0.0 : deep > 0 ? value + value : value;
+        for (int k = 0; k < R; k++) {
+            left[k].begin(ax, x - 1 - k, lane - 1 - k);
+            right[k].begin(ax, x + 1 + k, lane + 1 + k);
         }
     }
-
-    static __device__ __forceinline__ bits sign_of(T value) { return signbit(value) ? SIGN : 0; }
 
     __device__ __forceinline__ void around(T here, T (&cells)[1 + 2 * R]) const
     {
         cells[R] = here;
 #pragma unroll
-        for (int i = 0; i < 2 * R; i++)
-            cells[i < R ? R - 1 - i : i + 1] = masked(__shfl_sync(~0u, here, from[i]), keep[i], flip[i]) + more[i];
+        for (int k = 0; k < R; k++) {
+            cells[R - 1 - k] = left[k].of(here);
+            cells[R + 1 + k] = right[k].of(here);
+        }
     }
 };
 
 /* A branch that all lanes take together, and the compiler knows it: else it lets every shuffle wait for lanes that are apart. */
 static __device__ __forceinline__ bool warp_does(bool here) { return __any_sync(~0u, here); }
 
-template <bool SIDE, typename T, int R, int STEPS, int V> struct frame_strip {
+template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V> struct frame_strip {
     static constexpr int REACH = STEPS * R, PIECE = V == 1 ? 1 : vector_cells<T>;
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
-    /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the interior's. */
-    static constexpr int SIDE_AHEAD = STEPS >= 12 ? 4 : STEPS <= 4 ? 12 : 48 / STEPS;
-    static constexpr int AHEAD = SIDE ? SIDE_AHEAD : WAITING <= 64 ? 8 : STEPS >= 12 ? 1 : 2;
+    /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the interior's; where levels are
+     * many, moving these rows up costs more. */
+    static constexpr int MANY = SIDE ? 4 : STEPS >= 12 ? 1 : 2, FEW = !SIDE ? WAITING <= 64 ? 8 : 2 : STEPS <= 4 ? 12 : 6;
+    static constexpr int AHEAD = REACH >= 12 ? MANY : FEW;
     T queue[STEPS][2 * R][V]; /* rows that wait, the oldest first */
     T coming[AHEAD][V];       /* asked for */
-    side_shuffles<T, R> x;    /* of SIDE */
+    side_around<T, R> x;      /* of SIDE and star */
+    side_cell<T, R> own;      /* of SIDE and box: ghosts are lanes, brought anew by each row that arrives, before y: so rows beyond
+                               * a y side, which mirror whole rows, have their corners */
     strip_sides<T, R, V> sides;
     const T *from; /* the lane's cells of the row that is asked for next */
     T *to;         /* of the row that comes out next */
@@ -91,6 +109,19 @@ template <bool SIDE, typename T, int R, int STEPS, int V> struct frame_strip {
         from += pitch;
     }
 
+    /* The row R above the arriving one, a level further. */
+    __device__ __forceinline__ void next_row(const T (&waiting)[2 * R][V], const T (&arriving)[V], T (&sum)[V]) const
+    {
+        if constexpr (FORM == STENCIL_BOX) {
+            box_row<0, T, R, V>(waiting, arriving, sum);
+        } else {
+            T around[V + 2 * R];
+            if constexpr (SIDE) x.around(waiting[R][0], around);
+            else widen<R>(waiting[R], around);
+            star_sum<0, R>(waiting, arriving, around, sum);
+        }
+    }
+
     template <bool NEAR_Y> __device__ __forceinline__ void step(int row)
     {
         const unsigned out = (unsigned)(row - 2 * REACH);
@@ -105,11 +136,10 @@ template <bool SIDE, typename T, int R, int STEPS, int V> struct frame_strip {
 #pragma unroll
         for (int level = 0; level < STEPS; level++) {
             T(&waiting)[2 * R][V] = queue[level];
+            if constexpr (SIDE && FORM == STENCIL_BOX) arriving[0] = own.of(arriving[0]);
             if constexpr (NEAR_Y) sides.template impose<0>(waiting, arriving, row - level * R);
-            T around[V + 2 * R], sum[V] = {};
-            if constexpr (SIDE) x.around(waiting[R][0], around);
-            else widen<R>(waiting[R], around);
-            star_sum<0, R>(waiting, arriving, around, sum);
+            T sum[V] = {};
+            next_row(waiting, arriving, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
 #pragma unroll
@@ -129,7 +159,8 @@ template <bool SIDE, typename T, int R, int STEPS, int V> struct frame_strip {
         const int lane = (int)threadIdx.x % 32, rows = height + 2 * REACH;
         const int64_t at = x_low + lane * V;
         pitch = (int)row_cells;
-        if constexpr (SIDE) x.begin(ax, at, lane);
+        if constexpr (SIDE && FORM == STENCIL_STAR) x.begin(ax, at, lane);
+        if constexpr (SIDE && FORM == STENCIL_BOX) own.begin(ax, at, lane);
         sides.begin(ay, at, y_low - REACH, rows, stored.x0, stored.x1, height);
         ask_end = at + V > -depth_x && at < ax.cells + depth_x ? min(rows, sides.high_at) : 0;
         const int begin = max(sides.low_at, 0); /* rows beyond a low side: what waits for them is ghosts */
@@ -147,26 +178,26 @@ template <bool SIDE, typename T, int R, int STEPS, int V> struct frame_strip {
 };
 
 /* A warp has one item of a side, or some of the bands', one after the other. */
-template <typename T, int R, int STEPS, int V>
+template <stencil_form FORM, typename T, int R, int STEPS, int V>
 static __global__ void __launch_bounds__(32 * FUSED_FRAME_WARPS, 1)
     frame_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
                  const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay)
 {
     let_others_follow(parts);
-    unsigned item = blockIdx.x * FUSED_FRAME_WARPS + threadIdx.x / 32;
+    unsigned item = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (item >= parts.warps) item = parts.items;
     while (warp_does(item < parts.items)) {
         const bool side = warp_does(item < parts.sides);
         const fused_item at = fused_item_of(parts, item);
         const fused_part &part = parts.part[at.part];
         if (side) {
-            frame_strip<true, T, R, STEPS, 1> s = {};
+            frame_strip<true, FORM, T, R, STEPS, 1> s = {};
             s.run(next, cur, pitch, depth_x, ax, ay, part.x_first, part.cells, at.y_low, at.height);
         } else {
             using S = fused_band<T, R, STEPS, V>;
             const int64_t x_low = part.x_first + (int64_t)at.column * S::STORED - S::HALO;
             const box stored = { max(part.cells.x0, x_low + S::HALO), min(part.cells.x1, x_low + S::HALO + S::STORED), 0, 0 };
-            frame_strip<false, T, R, STEPS, V> s = {};
+            frame_strip<false, FORM, T, R, STEPS, V> s = {};
             s.run(next, cur, pitch, depth_x, ax, ay, x_low, stored, at.y_low, at.height);
         }
         item += side ? parts.items : parts.warps - parts.sides;

@@ -1,7 +1,7 @@
-/* The plan of a fused sweep of a star near dirichlet and neumann sides, or of a box that begins or ends amid 16 bytes: a frame
- * (fused_frame_cuda.cuh) around the interior, on SMs of its own. All items begin at once, if they can, and end together: interior
- * strips that walk side by side find each other's rows in the L2. So a side's item lasts as long as an interior one, and a warp of
- * the bands' does several. */
+/* The plan of a fused sweep of one level near dirichlet and neumann sides, or of cells that begin or end amid 16 bytes: a frame
+ * (fused_frame_cuda.cuh) around the interior, mostly on SMs of its own. All items begin at once, if they can, and end together:
+ * interior strips that walk side by side find each other's rows in the L2. So a side's item lasts as long as an interior one, and a
+ * warp of the bands' does several. */
 #ifndef FUSED_FRAME_PLAN_CUDA_CUH
 #define FUSED_FRAME_PLAN_CUDA_CUH
 
@@ -9,7 +9,7 @@
 
 #include "fused_plan_cuda.cuh"
 
-enum { FUSED_SIDE_CELLS = 32, FUSED_FRAME_WARPS = 12 }; /* warps of a block: as many as an SM has registers for */
+enum { FUSED_SIDE_CELLS = 32, FUSED_FRAME_WARPS = 12 }; /* warps of a block at most: as many as an SM has registers for */
 static constexpr int64_t FUSED_SIDE_ROWS_LEAST = 16;
 
 template <typename T, int R, int STEPS, int V> struct fused_band {
@@ -19,6 +19,8 @@ template <typename T, int R, int STEPS, int V> struct fused_band {
 
 struct fused_pace {
     int band_stored;
+    int side_ghosts;               /* columns of a side's strip that are ghosts */
+    int warps;                     /* of a block: one, in an interior item's place, or FUSED_FRAME_WARPS, on an SM of their own */
     int waves;                     /* of interior items, at most */
     double side_lasts, band_lasts; /* how long an item's row takes, in rows of an interior one */
 };
@@ -29,18 +31,19 @@ struct fused_across {
 };
 
 /* false: strips of FUSED_SIDE_CELLS are too narrow, or the box. */
-static inline bool fused_across_of(const fused_strip &s, const field_shape *f, box cells, const boundary *sides, fused_across *a)
+static inline bool fused_across_of(const fused_strip &s, int ghosts, const field_shape *f, box cells, const boundary *sides,
+                                   fused_across *a)
 {
     const bool low = fused_mirrors(sides->x_low.kind) && cells.x0 < s.reach;
     const bool high = fused_mirrors(sides->x_high.kind) && cells.x1 + s.reach > f->nx;
-    const int64_t inner = FUSED_SIDE_CELLS - s.reach; /* columns of a side's strip that are stored */
+    const int64_t inner = FUSED_SIDE_CELLS - s.reach - ghosts; /* columns of a side's strip that are stored */
     if ((low && cells.x0 != 0) || (high && cells.x1 != f->nx) || f->nx < 2 * FUSED_SIDE_CELLS) return false;
     a->x0 = low ? inner - inner % s.piece : cells.x0 + fused_mod(-cells.x0, s.piece);
-    a->left = low ? 0 : cells.x0 - s.reach;
+    a->left = low ? -ghosts : cells.x0 - s.reach;
     a->x1 = fused_right(s, f, cells, a->x0, sides->x_high);
     const int64_t even = a->x1 - (a->x1 - a->x0) % s.stored; /* one strip of a few columns less */
     if (high && even >= f->nx - inner && even > a->x0) a->x1 = even;
-    a->right = high ? f->nx - FUSED_SIDE_CELLS : a->x1 - s.reach;
+    a->right = high ? f->nx + ghosts - FUSED_SIDE_CELLS : a->x1 - s.reach;
     if (a->x1 <= a->x0 || (low && a->x0 < s.reach) || (high && a->x1 < f->nx - inner)) return false;
     return (low || a->x0 - cells.x0 + 2 * s.reach <= FUSED_SIDE_CELLS) &&
            (high || cells.x1 - a->x1 + 2 * s.reach <= FUSED_SIDE_CELLS);
@@ -67,10 +70,10 @@ static inline bool fused_cut_fits(const fused_strip &s, const fused_pace &p, con
     const int64_t several = (int64_t)(lasts / (p.band_lasts * (double)(w.band + 2 * s.reach)));
     cut->side = side < FUSED_SIDE_ROWS_LEAST ? FUSED_SIDE_ROWS_LEAST : side;
     const int64_t side_warps = w.strips * fused_chunks(w.side_rows, cut->side);
-    const int64_t blocks = fused_chunks(side_warps + fused_chunks(w.bands, several < 1 ? 1 : several), FUSED_FRAME_WARPS);
-    const int64_t left = blocks * FUSED_FRAME_WARPS - side_warps;
+    const int64_t blocks = fused_chunks(side_warps + fused_chunks(w.bands, several < 1 ? 1 : several), p.warps);
+    const int64_t left = blocks * p.warps - side_warps, places = p.warps == 1 ? 1 : s.per_processor;
     cut->band_warps = left < w.bands ? left : w.bands;
-    return w.columns * fused_chunks(w.rows, cut->interior) <= waves * (s.resident - blocks * s.per_processor);
+    return w.columns * fused_chunks(w.rows, cut->interior) <= waves * (s.resident - blocks * places);
 }
 
 /* As many chunks as fit into so many waves. */
@@ -104,14 +107,14 @@ static inline bool fused_plan_frame(const fused_strip &s, const fused_pace &p, c
     fused_across a;
     if (!low && !high && above == 0 && below == 0) return false;
     if (f->pitch > INT_MAX) return false;
-    if (box_empty(cells) || y1 <= y0 || !fused_across_of(s, f, cells, sides, &a)) return false;
+    if (box_empty(cells) || y1 <= y0 || !fused_across_of(s, p.side_ghosts, f, cells, sides, &a)) return false;
     const bool left = a.x0 > cells.x0, right = a.x1 < cells.x1;
     const int64_t columns = fused_chunks(a.x1 - a.x0, s.stored), across = fused_chunks(a.x1 - a.x0, p.band_stored);
     const fused_frame_work work = { y1 - y0, columns, box_height(cells), left + right, ((above > 0) + (below > 0)) * across,
                                     above > below ? above : below };
     const fused_frame_cut cut = fused_cut_of(s, p, work);
     *plan = fused_plan{};
-    plan->frame = true;
+    plan->frame = p.warps;
     fused_parts *frame = &plan->border;
     fused_add(frame, box_make(cells.x0, left ? a.x0 : cells.x0, cells.y0, cells.y1), a.left, FUSED_SIDE_CELLS, cut.side);
     fused_add(frame, box_make(right ? a.x1 : cells.x1, cells.x1, cells.y0, cells.y1), a.right, FUSED_SIDE_CELLS, cut.side);

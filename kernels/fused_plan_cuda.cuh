@@ -35,7 +35,7 @@ struct fused_parts {
 
 struct fused_plan {
     fused_parts interior, border;
-    bool frame; /* the border is one (fused_frame_cuda.cuh) */
+    int frame; /* the border is one (fused_frame_cuda.cuh), of so many warps a block; 0: it is none */
     bool edges; /* its strips are STRIP_EDGE */
     bool interior_first;
 };

@@ -22,8 +22,9 @@ struct fused_instance {
     using S = strip_shape<STRIP_INSIDE, T, R, STEPS, V>;
     using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, EDGE_V>;
     static constexpr bool F32 = sizeof(T) == sizeof(float);
-    /* A frame knows one level, and no norm; of two levels STRIP_EDGE is slower from radius 3 on (NOTES.md). */
-    static constexpr bool FRAMED = FORM == STENCIL_STAR && !PREV && !CHANGE;
+    /* A frame knows one level, and no norm; of two levels STRIP_EDGE is slower from radius 3 on (NOTES.md). A box has one where the
+     * autotune finds it faster. */
+    static constexpr bool FRAMED = !PREV && !CHANGE;
     static constexpr bool NEAR_SIDES = FORM == STENCIL_STAR && !FRAMED && R <= 2;
     static constexpr strip_kind EDGE_KIND = NEAR_SIDES ? STRIP_EDGE : STRIP_BORDER;
     using BAND = fused_band<T, R, STEPS, EDGE_V>;
@@ -44,7 +45,7 @@ struct fused_instance {
                 e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         if constexpr (FRAMED) /* else it finds no room beside the others */
             if (e == cudaSuccess)
-                e = cudaFuncSetAttribute(frame_kernel<T, R, STEPS, EDGE_V>,
+                e = cudaFuncSetAttribute(frame_kernel<FORM, T, R, STEPS, EDGE_V>,
                                          cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         if (e == cudaSuccess) e = cudaGetDevice(&device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
@@ -64,7 +65,8 @@ struct fused_instance {
         const bool over = !CHANGE; /* the norm knows no cells but the box's */
         const fused_strip strip = { S::STORED, BORDER::STORED, S::PIECE, END_PIECE, over, S::REACH, resident, per_processor };
         fused_plan plan;
-        if (!FRAMED || !fused_plan_frame(strip, pace_of(c->order), c->shape, c->cells, c->sides, &plan))
+        const bool frame = FRAMED && (FORM == STENCIL_STAR || c->order);
+        if (!frame || !fused_plan_frame(strip, pace_of(c->order), c->shape, c->cells, c->sides, &plan))
             plan = fused_plan_near(strip, edges_of(PREV ? c->order : nullptr), c->shape, c->cells, c->sides);
         const bool both = plan.interior.items > 0 && plan.border.items > 0;
         fused_parts &first = plan.interior_first ? plan.interior : plan.border;
@@ -79,11 +81,14 @@ struct fused_instance {
      * later, as these keep memory busier. */
     static fused_pace pace_of(const fused_order *o)
     {
-        constexpr bool LONGEST = S::REACH >= 12;
-        constexpr double SIDE = !F32 ? (LONGEST ? 1.2 : 2.4) : R == 1 ? (LONGEST ? 1.4 : 2.1) : R == 2 ? 1.2 : 1.8;
-        constexpr double BAND_ROW = !F32 ? (LONGEST ? 1.4 : 2.6) : R == 1 ? (LONGEST ? 1.5 : 3.3) : R == 2 ? 1.5 : 2.2;
-        if (o) return { BAND::STORED, o->waves, SIDE * o->edge_lasts, BAND_ROW * o->band_lasts };
-        return { BAND::STORED, F32 ? 1 : 2, SIDE, BAND_ROW };
+        constexpr bool BOX = FORM == STENCIL_BOX, LONGEST = S::REACH >= 12;
+        constexpr double SIDE_F32 = R == 1 ? (LONGEST ? 1.4 : 2.1) : R == 2 ? 1.2 : 1.8;
+        constexpr double SIDE_F64 = !LONGEST ? 2.4 : R == 4 ? 1.6 : 1.2;
+        constexpr double BAND_F32 = R == 1 ? (LONGEST ? 1.5 : 3.3) : R == 2 ? 1.5 : 2.2, BAND_F64 = LONGEST ? 1.4 : 2.6;
+        constexpr double SIDE_ROW = BOX ? 1 : F32 ? SIDE_F32 : SIDE_F64, BAND_ROW = BOX ? 1.5 : F32 ? BAND_F32 : BAND_F64;
+        constexpr int GHOSTS = BOX ? R : 0, WAVES = F32 || (R == 4 && LONGEST) ? 1 : 2;
+        if (o) return { BAND::STORED, GHOSTS, o->warps, o->waves, SIDE_ROW * o->edge_lasts, BAND_ROW * o->band_lasts };
+        return { BAND::STORED, GHOSTS, FUSED_FRAME_WARPS, WAVES, SIDE_ROW, BAND_ROW };
     }
 
     /* What was fastest on an H200 (NOTES.md). */
@@ -97,7 +102,7 @@ struct fused_instance {
     /* beside: it need not wait for the launch before it, which is the sweep's other one. */
     static cudaError_t launch(const fused_call *c, const fused_plan &plan, const fused_parts &parts, bool beside)
     {
-        const bool inner = &parts == &plan.interior, framed = FRAMED && plan.frame && !inner;
+        const bool inner = &parts == &plan.interior, framed = FRAMED && plan.frame > 0 && !inner;
         const field_shape *f = c->shape;
         const fused_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high);
         const fused_axis<T> ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
@@ -105,8 +110,8 @@ struct fused_instance {
         early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         early.val.programmaticStreamSerializationAllowed = 1;
         cudaLaunchConfig_t config = {};
-        config.gridDim = framed ? (unsigned)fused_chunks(parts.warps, FUSED_FRAME_WARPS) : parts.items;
-        config.blockDim = framed ? 32 * FUSED_FRAME_WARPS : 32;
+        config.gridDim = framed ? (unsigned)fused_chunks(parts.warps, plan.frame) : parts.items;
+        config.blockDim = framed ? 32 * plan.frame : 32;
         config.stream = c->stream;
         config.attrs = &early;
         config.numAttrs = beside ? 1 : 0;
@@ -119,7 +124,7 @@ struct fused_instance {
             e = cudaLaunchKernelEx(&config, kernel, next, cur, f->pitch, depth_x, parts, ax, ay, next_prev, prev, c->change);
         if constexpr (FRAMED)
             if (framed)
-                e = cudaLaunchKernelEx(&config, frame_kernel<T, R, STEPS, EDGE_V>, next, cur, f->pitch, depth_x, parts,
+                e = cudaLaunchKernelEx(&config, frame_kernel<FORM, T, R, STEPS, EDGE_V>, next, cur, f->pitch, depth_x, parts,
                                        ax, ay);
         const cudaError_t last = cudaGetLastError();
         return e != cudaSuccess ? e : last;
