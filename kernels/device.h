@@ -162,7 +162,7 @@ struct device {
      * best takes; 0: this stencil has none. Only such numbers may be given to fused_sweep. fused_change_steps: the same of sweeps
      * that can take their last step's norm: they raise *change (device memory, or NULL: no norm) to what max_change of the last two
      * levels is. Each such number is one of fused_steps too. */
-    /* fused_variants: ways to cut a box into work near those sides; as stencil_variants. */
+    /* fused_variants: ways to cut a box into work, with those sides; as stencil_variants. */
     int (*fused_variants)(device *d, const boundary *sides);
     const char *(*fused_variant_name)(device *d, int variant);
     void (*fused_choose)(device *d, int variant);

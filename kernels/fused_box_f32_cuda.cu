@@ -8,4 +8,4 @@ static constexpr fused_entry table[] = {
 };
 using functions = fused_table<table, sizeof table / sizeof *table>;
 
-const fused_unit fused_cuda_box_f32 = { functions::upload, functions::steps, functions::change_steps, functions::sweep };
+const fused_unit fused_cuda_box_f32 = functions::unit;

@@ -19,39 +19,41 @@ static const fused_unit *unit_of(const stencil *op)
     return nullptr;
 }
 
-/* What was best for some radius or type at 10007 x 9973 on an H200, and what lies between: how long items take beside others, and
- * which wait, no model of it said well. Variant 0 is the unit's own. */
+/* Ways to cut two-level sweeps near sides: what was best for some radius or type at 10007 x 9973 on an H200, and what lies between:
+ * how long items take beside others, and which wait, no model of it said well. The first is the unit's own. */
 static const fused_order edge_orders[] = {
-    { "its own", false, 0, 0, 0, 0 },
-    { "border first, edges 0.85, bands 2.5", false, .85, 2.5, 0, 0 },
-    { "border first, edges 1.3, bands 1.5", false, 1.3, 1.5, 0, 0 },
-    { "border first, edges 1.3, bands 3.5", false, 1.3, 3.5, 0, 0 },
-    { "border first, edges 1.7, bands 2.2", false, 1.7, 2.2, 0, 0 },
-    { "border first, edges 1.7, bands 3.5", false, 1.7, 3.5, 0, 0 },
-    { "border first, edges 2.3, bands 2.5", false, 2.3, 2.5, 0, 0 },
-    { "interior first, edges 0.7, bands 1.0", true, .7, 1, 0, 0 },
-    { "interior first, edges 0.7, bands 3.5", true, .7, 3.5, 0, 0 },
-    { "interior first, edges 1.0, bands 2.2", true, 1, 2.2, 0, 0 },
-    { "interior first, edges 1.3, bands 1.0", true, 1.3, 1, 0, 0 },
-    { "interior first, edges 1.7, bands 1.5", true, 1.7, 1.5, 0, 0 },
+    { "its own", false, false, 0, 0, 0, 0 },
+    { "border first, edges 0.85, bands 2.5", false, false, .85, 2.5, 0, 0 },
+    { "border first, edges 1.3, bands 1.5", false, false, 1.3, 1.5, 0, 0 },
+    { "border first, edges 1.3, bands 3.5", false, false, 1.3, 3.5, 0, 0 },
+    { "border first, edges 1.7, bands 2.2", false, false, 1.7, 2.2, 0, 0 },
+    { "border first, edges 1.7, bands 3.5", false, false, 1.7, 3.5, 0, 0 },
+    { "border first, edges 2.3, bands 2.5", false, false, 2.3, 2.5, 0, 0 },
+    { "interior first, edges 0.7, bands 1.0", false, true, .7, 1, 0, 0 },
+    { "interior first, edges 0.7, bands 3.5", false, true, .7, 3.5, 0, 0 },
+    { "interior first, edges 1.0, bands 2.2", false, true, 1, 2.2, 0, 0 },
+    { "interior first, edges 1.3, bands 1.0", false, true, 1.3, 1, 0, 0 },
+    { "interior first, edges 1.7, bands 1.5", false, true, 1.7, 1.5, 0, 0 },
 };
 
-/* Frames: of how many waves the interior's chunks are, how long the border's items are taken to last, times the unit's own, and how
- * many of these are a block: twelve have SMs of their own, and one finds a place beside interior items, which small grids want. */
+/* Of one level: the unit's own, how wide strips are, and beside sides frames: of how many waves the interior's chunks are, how long
+ * the border's items are taken to last, times the unit's own, and how many of these are a block: twelve have SMs of their own, and
+ * one finds a place beside interior items, which small grids want. */
 static const fused_order frame_orders[] = {
-    { "its own", false, 1, 1, 0, 0 },
-    { "one wave, border 0.85", false, .85, .85, 1, 12 },
-    { "one wave", false, 1, 1, 1, 12 },
-    { "one wave, border 1.2", false, 1.2, 1.2, 1, 12 },
-    { "two waves, border 0.85", false, .85, .85, 2, 12 },
-    { "two waves", false, 1, 1, 2, 12 },
-    { "two waves, border 1.2", false, 1.2, 1.2, 2, 12 },
-    { "three waves, border 0.85", false, .85, .85, 3, 12 },
-    { "three waves", false, 1, 1, 3, 12 },
-    { "three waves, border 1.2", false, 1.2, 1.2, 3, 12 },
-    { "one wave, a warp a block", false, 1, 1.8, 1, 1 },
-    { "two waves, a warp a block", false, 1, 1.8, 2, 1 },
-    { "three waves, a warp a block", false, 1, 1.8, 3, 1 },
+    { "its own", false, false, 0, 0, 0, 0 },
+    { "half the columns", true, false, 0, 0, 0, 0 },
+    { "one wave, border 0.85", false, false, .85, .85, 1, 12 },
+    { "one wave", false, false, 1, 1, 1, 12 },
+    { "one wave, border 1.2", false, false, 1.2, 1.2, 1, 12 },
+    { "two waves, border 0.85", false, false, .85, .85, 2, 12 },
+    { "two waves", false, false, 1, 1, 2, 12 },
+    { "two waves, border 1.2", false, false, 1.2, 1.2, 2, 12 },
+    { "three waves, border 0.85", false, false, .85, .85, 3, 12 },
+    { "three waves", false, false, 1, 1, 3, 12 },
+    { "three waves, border 1.2", false, false, 1.2, 1.2, 3, 12 },
+    { "one wave, a warp a block", false, false, 1, 1.8, 1, 1 },
+    { "two waves, a warp a block", false, false, 1, 1.8, 2, 1 },
+    { "three waves, a warp a block", false, false, 1, 1.8, 3, 1 },
 };
 
 typedef struct order_list {
@@ -67,20 +69,34 @@ static order_list orders_of(const stencil *op)
     return { edge_orders, 1 };
 }
 
+/* Narrow strips are a variant where the unit has them. NULL: there are fewer. */
+static const fused_order *order_of(const stencil *op, int variant)
+{
+    const order_list all = orders_of(op);
+    const fused_unit *unit = unit_of(op);
+    const bool narrow = unit && unit->has_narrow(op->radius);
+    for (int i = 0; i < all.count; i++)
+        if ((narrow || !all.of[i].narrow) && variant-- == 0) return &all.of[i];
+    return nullptr;
+}
+
+/* Without a side that mirrors, only those that cut no border. */
 int fused_cuda_variants(device *d, const boundary *sides)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     const boundary_kind kind[] = { sides->x_low.kind, sides->x_high.kind, sides->y_low.kind, sides->y_high.kind };
     bool mirrors = false;
+    int count = 1;
     for (const boundary_kind k : kind) mirrors = mirrors || fused_mirrors(k);
-    return mirrors ? orders_of(op).count : 1;
+    for (const fused_order *o; (o = order_of(op, count)) && (mirrors || o->edge_lasts == 0);) count++;
+    return count;
 }
 
-const char *fused_cuda_variant_name(device *d, int variant) { return orders_of(&((const device_cuda *)d)->bound).of[variant].name; }
+const char *fused_cuda_variant_name(device *d, int variant) { return order_of(&((const device_cuda *)d)->bound, variant)->name; }
 
 void fused_cuda_choose(device *d, int variant)
 {
-    assert(0 <= variant && variant < orders_of(&((const device_cuda *)d)->bound).count);
+    assert(order_of(&((const device_cuda *)d)->bound, variant));
     ((device_cuda *)d)->fused_chosen = variant;
 }
 
@@ -124,7 +140,7 @@ int fused_cuda_sweep(device *d, const field_shape *f, void *next, void *next_pre
                               steps,
                               sides,
                               (unsigned long long *)change,
-                              chosen > 0 ? &orders_of(op).of[chosen] : nullptr,
+                              chosen > 0 ? order_of(op, chosen) : nullptr,
                               device_cuda_stream(s) };
     return unit->sweep(op->radius, &call);
 }

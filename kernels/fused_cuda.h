@@ -7,12 +7,14 @@
 
 #include "device_cuda.h"
 
-/* How border items near sides that mirror are cut and launched, where their strips are laid with the side between two lanes. */
+/* A way to cut a sweep: how wide strips are; near sides that mirror, how border items are cut and launched. */
 typedef struct fused_order {
     const char *name;
+    bool narrow; /* half the columns a lane, so that small grids have items enough; where the unit has such strips */
     bool interior_first;
-    double edge_lasts, band_lasts; /* a row of theirs, in rows of an interior item: what chunks are cut by; of frames, a factor */
-    int waves;                     /* of interior items in a frame */
+    double edge_lasts, band_lasts; /* a row of theirs, in rows of an interior item: what chunks are cut by; of frames, a factor; 0: the
+                                    * unit's own */
+    int waves;                     /* of interior items in a frame; 0: the unit's own */
     int warps;                     /* of a frame's block */
 } fused_order;
 
@@ -33,6 +35,7 @@ typedef struct fused_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
     int (*steps)(int radius, int most); /* the longest sweep of at most that many steps; 0: none */
     int (*change_steps)(int radius, int most); /* the same of sweeps that take a norm */
+    bool (*has_narrow)(int radius); /* strips of half the columns, for the longest sweeps at least */
     cudaError_t (*sweep)(int radius, const fused_call *call);
 } fused_unit;
 

@@ -16,5 +16,5 @@ static constexpr fused_entry table_f64[] = {
 using f32 = fused_table<table_f32, sizeof table_f32 / sizeof *table_f32>;
 using f64 = fused_table<table_f64, sizeof table_f64 / sizeof *table_f64>;
 
-const fused_unit fused_cuda_line_f32 = { f32::upload, f32::steps, f32::change_steps, f32::sweep };
-const fused_unit fused_cuda_line_f64 = { f64::upload, f64::steps, f64::change_steps, f64::sweep };
+const fused_unit fused_cuda_line_f32 = f32::unit;
+const fused_unit fused_cuda_line_f64 = f64::unit;

@@ -22,8 +22,8 @@ struct fused_instance {
     using S = strip_shape<STRIP_INSIDE, T, R, STEPS, V>;
     using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, EDGE_V>;
     static constexpr bool F32 = sizeof(T) == sizeof(float);
-    /* A frame knows one level, and no norm; of two levels STRIP_EDGE is slower from radius 3 on (NOTES.md). A box has one where the
-     * autotune finds it faster. */
+    /* A frame knows one level, and no norm; of two levels STRIP_EDGE is slower from radius 3 on (NOTES.md). An f64 box has one where
+     * the autotune finds it faster. */
     static constexpr bool FRAMED = !PREV && !CHANGE;
     static constexpr bool NEAR_SIDES = FORM == STENCIL_STAR && !FRAMED && R <= 2;
     static constexpr strip_kind EDGE_KIND = NEAR_SIDES ? STRIP_EDGE : STRIP_BORDER;
@@ -65,7 +65,7 @@ struct fused_instance {
         const bool over = !CHANGE; /* the norm knows no cells but the box's */
         const fused_strip strip = { S::STORED, BORDER::STORED, S::PIECE, END_PIECE, over, S::REACH, resident, per_processor };
         fused_plan plan;
-        const bool frame = FRAMED && (FORM == STENCIL_STAR || c->order);
+        const bool frame = FRAMED && (FORM == STENCIL_STAR || F32 || (c->order && c->order->waves > 0));
         if (!frame || !fused_plan_frame(strip, pace_of(c->order), c->shape, c->cells, c->sides, &plan))
             plan = fused_plan_near(strip, edges_of(PREV ? c->order : nullptr), c->shape, c->cells, c->sides);
         const bool both = plan.interior.items > 0 && plan.border.items > 0;
@@ -85,9 +85,10 @@ struct fused_instance {
         constexpr double SIDE_F32 = R == 1 ? (LONGEST ? 1.4 : 2.1) : R == 2 ? 1.2 : 1.8;
         constexpr double SIDE_F64 = !LONGEST ? 2.4 : R == 4 ? 1.6 : 1.2;
         constexpr double BAND_F32 = R == 1 ? (LONGEST ? 1.5 : 3.3) : R == 2 ? 1.5 : 2.2, BAND_F64 = LONGEST ? 1.4 : 2.6;
-        constexpr double SIDE_ROW = BOX ? 1 : F32 ? SIDE_F32 : SIDE_F64, BAND_ROW = BOX ? 1.5 : F32 ? BAND_F32 : BAND_F64;
+        constexpr double SIDE_ROW = BOX ? 1.2 : F32 ? SIDE_F32 : SIDE_F64, BAND_ROW = BOX ? 1.8 : F32 ? BAND_F32 : BAND_F64;
         constexpr int GHOSTS = BOX ? R : 0, WAVES = F32 || (R == 4 && LONGEST) ? 1 : 2;
-        if (o) return { BAND::STORED, GHOSTS, o->warps, o->waves, SIDE_ROW * o->edge_lasts, BAND_ROW * o->band_lasts };
+        if (o && o->waves > 0)
+            return { BAND::STORED, GHOSTS, o->warps, o->waves, SIDE_ROW * o->edge_lasts, BAND_ROW * o->band_lasts };
         return { BAND::STORED, GHOSTS, FUSED_FRAME_WARPS, WAVES, SIDE_ROW, BAND_ROW };
     }
 
@@ -153,20 +154,22 @@ template <bool PREV, typename T, int R, int STEPS, int V> struct fused_line_inst
 struct fused_entry {
     int radius, steps;
     bool change; /* takes the norm */
+    bool narrow; /* fused_order */
     cudaError_t (*prepare)();
     cudaError_t (*sweep)(const fused_call *call);
 };
 
 /* An entry: radius, steps, and what the instance takes besides. */
-#define FUSED(R, STEPS, CHANGE, ...) { R, STEPS, CHANGE, __VA_ARGS__::prepare, __VA_ARGS__::sweep }
-#define FUSED_STRIP(FORM, PREV, CHANGE, T, R, STEPS, ...) \
-    FUSED(R, STEPS, CHANGE, fused_instance<FORM, PREV, CHANGE, T, R, STEPS, __VA_ARGS__>)
-#define FUSED_STAR(...) FUSED_STRIP(STENCIL_STAR, false, false, __VA_ARGS__)
-#define FUSED_STAR_CHANGE(...) FUSED_STRIP(STENCIL_STAR, false, true, __VA_ARGS__)
-#define FUSED_STAR_PREV(...) FUSED_STRIP(STENCIL_STAR, true, false, __VA_ARGS__)
-#define FUSED_BOX(...) FUSED_STRIP(STENCIL_BOX, false, false, __VA_ARGS__)
-#define FUSED_LINE(T, R, STEPS, V) FUSED(R, STEPS, false, fused_line_instance<false, T, R, STEPS, V>)
-#define FUSED_LINE_PREV(T, R, STEPS, V) FUSED(R, STEPS, false, fused_line_instance<true, T, R, STEPS, V>)
+#define FUSED(R, STEPS, CHANGE, NARROW, ...) { R, STEPS, CHANGE, NARROW, __VA_ARGS__::prepare, __VA_ARGS__::sweep }
+#define FUSED_STRIP(FORM, PREV, CHANGE, NARROW, T, R, STEPS, ...) \
+    FUSED(R, STEPS, CHANGE, NARROW, fused_instance<FORM, PREV, CHANGE, T, R, STEPS, __VA_ARGS__>)
+#define FUSED_STAR(...) FUSED_STRIP(STENCIL_STAR, false, false, false, __VA_ARGS__)
+#define FUSED_STAR_NARROW(...) FUSED_STRIP(STENCIL_STAR, false, false, true, __VA_ARGS__)
+#define FUSED_STAR_CHANGE(...) FUSED_STRIP(STENCIL_STAR, false, true, false, __VA_ARGS__)
+#define FUSED_STAR_PREV(...) FUSED_STRIP(STENCIL_STAR, true, false, false, __VA_ARGS__)
+#define FUSED_BOX(...) FUSED_STRIP(STENCIL_BOX, false, false, false, __VA_ARGS__)
+#define FUSED_LINE(T, R, STEPS, V) FUSED(R, STEPS, false, false, fused_line_instance<false, T, R, STEPS, V>)
+#define FUSED_LINE_PREV(T, R, STEPS, V) FUSED(R, STEPS, false, false, fused_line_instance<true, T, R, STEPS, V>)
 
 /* A unit's functions over its table, longest sweeps first. */
 template <const fused_entry *TABLE, int ENTRIES> struct fused_table {
@@ -180,18 +183,35 @@ template <const fused_entry *TABLE, int ENTRIES> struct fused_table {
     static int longest(int radius, int most, bool change)
     {
         for (int i = 0; i < ENTRIES; i++)
-            if (TABLE[i].radius == radius && TABLE[i].change == change && TABLE[i].steps <= most) return TABLE[i].steps;
+            if (TABLE[i].radius == radius && TABLE[i].change == change && !TABLE[i].narrow && TABLE[i].steps <= most)
+                return TABLE[i].steps;
         return 0;
     }
     static int steps(int radius, int most) { return longest(radius, most, false); }
     static int change_steps(int radius, int most) { return longest(radius, most, true); }
-    static cudaError_t sweep(int radius, const fused_call *call)
+    static bool has_narrow(int radius)
     {
         for (int i = 0; i < ENTRIES; i++)
-            if (TABLE[i].radius == radius && TABLE[i].steps == call->steps && TABLE[i].change == (call->change != nullptr))
-                return TABLE[i].sweep(call);
-        return cudaErrorInvalidValue;
+            if (TABLE[i].radius == radius && TABLE[i].narrow) return true;
+        return false;
     }
+    /* nullptr: none */
+    static const fused_entry *entry(int radius, const fused_call *call, bool narrow)
+    {
+        for (int i = 0; i < ENTRIES; i++) {
+            const fused_entry &e = TABLE[i];
+            const bool change = call->change != nullptr;
+            if (e.radius == radius && e.steps == call->steps && e.change == change && e.narrow == narrow) return &e;
+        }
+        return nullptr;
+    }
+    static cudaError_t sweep(int radius, const fused_call *call)
+    {
+        const fused_entry *narrow = call->order && call->order->narrow ? entry(radius, call, true) : nullptr;
+        const fused_entry *e = narrow ? narrow : entry(radius, call, false);
+        return e ? e->sweep(call) : cudaErrorInvalidValue;
+    }
+    static constexpr fused_unit unit = { upload, steps, change_steps, has_narrow, sweep };
 };
 
 #endif

@@ -124,6 +124,7 @@ static void window_case(const problem *p, const field_shape *f, void *const star
     OK(tested, tested->alloc(tested, DEVICE_MEMORY_DEVICE, sizeof(uint64_t), &change));
     OK(tested, tested->fill_bytes(tested, change, 0, sizeof(uint64_t), tested_stream));
     turn++;
+    tested->fused_choose(tested, turn / 2 % tested->fused_variants(tested, &sides)); /* each in turn, with a norm and without */
     int at = 0;
     bool norm = false;
     for (int left = p->steps; left > 0; at = 1 - at) {
