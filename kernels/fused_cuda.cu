@@ -19,64 +19,33 @@ static const fused_unit *unit_of(const stencil *op)
     return nullptr;
 }
 
-/* Ways to cut two-level sweeps near sides: what was best for some radius or type at 10007 x 9973 on an H200, and what lies between:
- * how long items take beside others, and which wait, no model of it said well. The first is the unit's own. */
-static const fused_order edge_orders[] = {
-    { "its own", false, false, 0, 0, 0, 0 },
-    { "border first, edges 0.85, bands 2.5", false, false, .85, 2.5, 0, 0 },
-    { "border first, edges 1.3, bands 1.5", false, false, 1.3, 1.5, 0, 0 },
-    { "border first, edges 1.3, bands 3.5", false, false, 1.3, 3.5, 0, 0 },
-    { "border first, edges 1.7, bands 2.2", false, false, 1.7, 2.2, 0, 0 },
-    { "border first, edges 1.7, bands 3.5", false, false, 1.7, 3.5, 0, 0 },
-    { "border first, edges 2.3, bands 2.5", false, false, 2.3, 2.5, 0, 0 },
-    { "interior first, edges 0.7, bands 1.0", false, true, .7, 1, 0, 0 },
-    { "interior first, edges 0.7, bands 3.5", false, true, .7, 3.5, 0, 0 },
-    { "interior first, edges 1.0, bands 2.2", false, true, 1, 2.2, 0, 0 },
-    { "interior first, edges 1.3, bands 1.0", false, true, 1.3, 1, 0, 0 },
-    { "interior first, edges 1.7, bands 1.5", false, true, 1.7, 1.5, 0, 0 },
+/* What was best for some radius or type on an H200, and what lies between: how long items take beside others no model of it said
+ * well. Frames on SMs of their own; small grids want them among interior items. */
+static const fused_order orders[] = {
+    { "its own", false, 0, 0, 0, false },
+    { "half the columns", true, 0, 0, 0, false },
+    { "one wave, border 0.85", false, 1, .85, .85, false },
+    { "one wave", false, 1, 1, 1, false },
+    { "one wave, border 1.2", false, 1, 1.2, 1.2, false },
+    { "two waves, border 0.85", false, 2, .85, .85, false },
+    { "two waves", false, 2, 1, 1, false },
+    { "two waves, border 1.2", false, 2, 1.2, 1.2, false },
+    { "three waves, border 0.85", false, 3, .85, .85, false },
+    { "three waves", false, 3, 1, 1, false },
+    { "three waves, border 1.2", false, 3, 1.2, 1.2, false },
+    { "one wave, border spread", false, 1, 1, 1.8, true },
+    { "two waves, border spread", false, 2, 1, 1.8, true },
+    { "three waves, border spread", false, 3, 1, 1.8, true },
 };
-
-/* Of one level: the unit's own, how wide strips are, and beside sides frames: of how many waves the interior's chunks are, how long
- * the border's items are taken to last, times the unit's own, and how many of these are a block: twelve have SMs of their own, and
- * one finds a place beside interior items, which small grids want. */
-static const fused_order frame_orders[] = {
-    { "its own", false, false, 0, 0, 0, 0 },
-    { "half the columns", true, false, 0, 0, 0, 0 },
-    { "one wave, border 0.85", false, false, .85, .85, 1, 12 },
-    { "one wave", false, false, 1, 1, 1, 12 },
-    { "one wave, border 1.2", false, false, 1.2, 1.2, 1, 12 },
-    { "two waves, border 0.85", false, false, .85, .85, 2, 12 },
-    { "two waves", false, false, 1, 1, 2, 12 },
-    { "two waves, border 1.2", false, false, 1.2, 1.2, 2, 12 },
-    { "three waves, border 0.85", false, false, .85, .85, 3, 12 },
-    { "three waves", false, false, 1, 1, 3, 12 },
-    { "three waves, border 1.2", false, false, 1.2, 1.2, 3, 12 },
-    { "one wave, a warp a block", false, false, 1, 1.8, 1, 1 },
-    { "two waves, a warp a block", false, false, 1, 1.8, 2, 1 },
-    { "three waves, a warp a block", false, false, 1, 1.8, 3, 1 },
-};
-
-typedef struct order_list {
-    const fused_order *of;
-    int count;
-} order_list;
-
-static order_list orders_of(const stencil *op)
-{
-    const bool star = op->form == STENCIL_STAR;
-    if (!op->has_prev && op->form != STENCIL_LINE) return { frame_orders, sizeof frame_orders / sizeof *frame_orders };
-    if (star && op->radius <= 2) return { edge_orders, sizeof edge_orders / sizeof *edge_orders };
-    return { edge_orders, 1 };
-}
+enum { ORDERS = sizeof orders / sizeof *orders };
 
 /* Narrow strips are a variant where the unit has them. NULL: there are fewer. */
 static const fused_order *order_of(const stencil *op, int variant)
 {
-    const order_list all = orders_of(op);
     const fused_unit *unit = unit_of(op);
     const bool narrow = unit && unit->has_narrow(op->radius);
-    for (int i = 0; i < all.count; i++)
-        if ((narrow || !all.of[i].narrow) && variant-- == 0) return &all.of[i];
+    for (const fused_order &o : orders)
+        if ((narrow || !o.narrow) && variant-- == 0) return &o;
     return nullptr;
 }
 
@@ -85,10 +54,10 @@ int fused_cuda_variants(device *d, const boundary *sides)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     const boundary_kind kind[] = { sides->x_low.kind, sides->x_high.kind, sides->y_low.kind, sides->y_high.kind };
-    bool mirrors = false;
+    bool mirrors = false; /* lines have no frame */
     int count = 1;
-    for (const boundary_kind k : kind) mirrors = mirrors || fused_mirrors(k);
-    for (const fused_order *o; (o = order_of(op, count)) && (mirrors || o->edge_lasts == 0);) count++;
+    for (const boundary_kind k : kind) mirrors = mirrors || (op->form != STENCIL_LINE && fused_mirrors(k));
+    for (const fused_order *o; (o = order_of(op, count)) && (mirrors || o->waves == 0);) count++;
     return count;
 }
 

@@ -7,15 +7,13 @@
 
 #include "device_cuda.h"
 
-/* A way to cut a sweep: how wide strips are; near sides that mirror, how border items are cut and launched. */
+/* A way to cut a sweep: how wide strips are; near sides that mirror, how its frame is cut (fused_frame_plan_cuda.cuh). */
 typedef struct fused_order {
     const char *name;
-    bool narrow; /* half the columns a lane, so that small grids have items enough; where the unit has such strips */
-    bool interior_first;
-    double edge_lasts, band_lasts; /* a row of theirs, in rows of an interior item: what chunks are cut by; of frames, a factor; 0: the
-                                    * unit's own */
-    int waves;                     /* of interior items in a frame; 0: the unit's own */
-    int warps;                     /* of a frame's block */
+    bool narrow;                   /* half the columns a lane, so that small grids have items enough; where there are such strips */
+    int waves;                     /* of interior items; 0: as all that follows the unit's own */
+    double side_lasts, band_lasts; /* a row of the frame's, times what the unit takes it to last */
+    bool spread;                   /* the frame's warps in places of interior items, instead of on SMs of their own */
 } fused_order;
 
 /* One sweep; the pointers stand at own cell (0,0). */

@@ -1,4 +1,4 @@
-/* Border items of a fused sweep of one level: strips along x sides, a cell a lane, and bands along y sides, as the cascade of
+/* Border items of a fused sweep: strips along x sides, a cell a lane, and bands along y sides, as the cascade of
  * fused_strip_cuda.cuh, but small code: one row a turn, the queue's rows move up. Beside interior items two long loops do not fit
  * into what SMs and their neighbours keep of code, and all of them wait (NOTES.md).
  *
@@ -78,35 +78,71 @@ template <typename T, int R> struct side_around {
 /* A branch that all lanes take together, and the compiler knows it: else it lets every shuffle wait for lanes that are apart. */
 static __device__ __forceinline__ bool warp_does(bool here) { return __any_sync(~0u, here); }
 
-template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V> struct frame_strip {
+/* The pointers stand at own cell (0,0); *_prev: of two levels, else NULL. */
+template <typename T> struct frame_fields {
+    T *next, *next_prev;
+    const T *cur, *prev;
+    int64_t pitch;
+};
+
+template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE> struct frame_strip {
     static constexpr int REACH = STEPS * R, PIECE = V == 1 ? 1 : vector_cells<T>;
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
     /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the interior's; where levels are
      * many, moving these rows up costs more. */
-    static constexpr int MANY = SIDE ? 4 : STEPS >= 12 ? 1 : 2, FEW = !SIDE ? WAITING <= 64 ? 8 : 2 : STEPS <= 4 ? 12 : 6;
+    static constexpr int MANY = SIDE ? 4 : STEPS >= 12 ? 1 : 2, FEW = !SIDE ? WAITING <= 64 && !PREV ? 8 : 2 : STEPS <= 4 ? 12 : 6;
     static constexpr int AHEAD = REACH >= 12 ? MANY : FEW;
-    T queue[STEPS][2 * R][V]; /* rows that wait, the oldest first */
-    T coming[AHEAD][V];       /* asked for */
-    side_around<T, R> x;      /* of SIDE and star */
-    side_cell<T, R> own;      /* of SIDE and box: ghosts are lanes, brought anew by each row that arrives, before y: so rows beyond
-                               * a y side, which mirror whole rows, have their corners */
+    T queue[STEPS][2 * R][V];           /* rows that wait, the oldest first */
+    T coming[AHEAD][V];                 /* asked for */
+    T coming_prev[PREV ? AHEAD : 1][V]; /* of the level before, R rows above */
+    side_around<T, R> x;                /* of SIDE and star */
+    side_cell<T, R> own; /* of SIDE and box: ghosts are lanes, brought anew by each row that arrives, before y: so rows beyond a y
+                          * side, which mirror whole rows, have their corners */
     strip_sides<T, R, V> sides;
     const T *from; /* the lane's cells of the row that is asked for next */
     T *to;         /* of the row that comes out next */
     int pitch;
-    int ask_end; /* rows, counted as those that enter, that the lane asks for */
+    int ask_end;                    /* rows, counted as those that enter, that the lane asks for */
+    int prev_begin, prev_end;       /* those with which it asks for prev's */
+    int64_t prev_from, prev_to;     /* bytes from `from` to prev's row, R rows above, and from `to` to next_prev's, R below */
+    decltype(abs_bits(T())) change; /* CHANGE: the largest so far of the lane's cells */
 
-    __device__ __forceinline__ void ask(int row, T (&cells)[V])
+    static __device__ __forceinline__ void load(const T *at, T (&cells)[V])
     {
-        if (row < ask_end) {
-            if constexpr (V == 1) {
-                cells[0] = __ldg(from);
-            } else {
+        if constexpr (V == 1) {
+            cells[0] = __ldg(at);
+        } else {
 #pragma unroll
-                for (int v = 0; v < V; v += PIECE) load_shared(cells + v, from + v);
-            }
+            for (int v = 0; v < V; v += PIECE) load_shared(cells + v, at + v);
         }
+    }
+
+    __device__ __forceinline__ void ask(int row, T (&cells)[V], T (&cells_prev)[V])
+    {
+        if (row < ask_end) load(from, cells);
+        if (PREV && prev_begin <= row && row < prev_end) load(apart(from, prev_from), cells_prev);
         from += pitch;
+    }
+
+    /* The next of those asked for. */
+    template <int N> static __device__ __forceinline__ void take(T (&from)[N][V], T (&row)[V])
+    {
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            row[v] = from[0][v];
+#pragma unroll
+            for (int i = 1; i < N; i++) from[i - 1][v] = from[i][v];
+        }
+    }
+
+    /* Row `out` of the last level, if it is one of the chunk's, and the level before's. */
+    __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], unsigned out)
+    {
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            const auto d = abs_bits(row[v] - before[v]);
+            change = sides.stores(out, v) && d > change ? d : change;
+        }
     }
 
     /* The row R above the arriving one, a level further. */
@@ -125,21 +161,26 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V> str
     template <bool NEAR_Y> __device__ __forceinline__ void step(int row)
     {
         const unsigned out = (unsigned)(row - 2 * REACH);
-        T arriving[V];
-#pragma unroll
-        for (int v = 0; v < V; v++) {
-            arriving[v] = coming[0][v];
-#pragma unroll
-            for (int i = 1; i < AHEAD; i++) coming[i - 1][v] = coming[i][v];
-        }
-        ask(row + AHEAD, coming[AHEAD - 1]);
+        T arriving[V], before[V] = {}; /* before: the level before the one that arrives next, its row */
+        take<AHEAD>(coming, arriving);
+        if constexpr (PREV) take<AHEAD>(coming_prev, before);
+        ask(row + AHEAD, coming[AHEAD - 1], coming_prev[PREV ? AHEAD - 1 : 0]);
 #pragma unroll
         for (int level = 0; level < STEPS; level++) {
             T(&waiting)[2 * R][V] = queue[level];
+            if (PREV && level == STEPS - 1) sides.store(apart(to, prev_to), arriving, out + R);
             if constexpr (SIDE && FORM == STENCIL_BOX) arriving[0] = own.of(arriving[0]);
             if constexpr (NEAR_Y) sides.template impose<0>(waiting, arriving, row - level * R);
             T sum[V] = {};
             next_row(waiting, arriving, sum);
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+                if constexpr (PREV) {
+                    sum[v] = term(STENCIL_CUDA_BETA, before[v], sum[v]);
+                    before[v] = waiting[0][v];
+                }
+            }
+            if (CHANGE && level == STEPS - 1) compare(sum, waiting[R], out);
 #pragma unroll
             for (int v = 0; v < V; v++) {
 #pragma unroll
@@ -153,21 +194,28 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V> str
     }
 
     /* Rows y_low .. of `stored`, so many; the strip's first column is at x_low. */
-    __device__ __forceinline__ void run(T *next, const T *cur, int64_t row_cells, int depth_x, const fused_axis<T> &ax,
-                                        const fused_axis<T> &ay, int64_t x_low, box stored, int64_t y_low, int height)
+    __device__ __forceinline__ void run(const frame_fields<T> &f, int depth_x, const fused_axis<T> &ax, const fused_axis<T> &ay,
+                                        int64_t x_low, box stored, int64_t y_low, int height)
     {
         const int lane = (int)threadIdx.x % 32, rows = height + 2 * REACH;
         const int64_t at = x_low + lane * V;
-        pitch = (int)row_cells;
+        pitch = (int)f.pitch;
         if constexpr (SIDE && FORM == STENCIL_STAR) x.begin(ax, at, lane);
         if constexpr (SIDE && FORM == STENCIL_BOX) own.begin(ax, at, lane);
         sides.begin(ay, at, y_low - REACH, rows, stored.x0, stored.x1, height);
         ask_end = at + V > -depth_x && at < ax.cells + depth_x ? min(rows, sides.high_at) : 0;
         const int begin = max(sides.low_at, 0); /* rows beyond a low side: what waits for them is ghosts */
-        from = cur + (y_low - REACH + begin) * pitch + at;
-        to = next + (y_low - 2 * REACH + begin) * pitch + at;
+        from = f.cur + (y_low - REACH + begin) * pitch + at;
+        to = f.next + (y_low - 2 * REACH + begin) * pitch + at;
+        if constexpr (PREV) {
+            const int64_t rows_bytes = R * (int64_t)pitch * (int64_t)sizeof(T);
+            prev_from = (int64_t)((uintptr_t)f.prev - (uintptr_t)f.cur) - rows_bytes;
+            prev_to = (int64_t)((uintptr_t)f.next_prev - (uintptr_t)f.next) + rows_bytes;
+            prev_begin = max(2 * R, begin + R);
+            prev_end = ask_end > 0 ? min(rows, ask_end + R) : 0;
+        }
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) ask(begin + i, coming[i]);
+        for (int i = 0; i < AHEAD; i++) ask(begin + i, coming[i], coming_prev[PREV ? i : 0]);
 #pragma unroll 1
         for (int row = begin; warp_does(row < rows); row++) {
             /* ghost rows are wanted till the last level, REACH rows behind, has had them: most of a band's rows */
@@ -178,12 +226,15 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V> str
 };
 
 /* A warp has one item of a side, or some of the bands', one after the other. */
-template <stencil_form FORM, typename T, int R, int STEPS, int V>
-static __global__ void __launch_bounds__(32 * FUSED_FRAME_WARPS, 1)
+template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE>
+static __global__ void __launch_bounds__(32 * fused_frame_warps<T, PREV, CHANGE>, 1)
     frame_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
-                 const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay)
+                 const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay, T *next_prev, const T *prev,
+                 unsigned long long *change)
 {
     let_others_follow(parts);
+    const frame_fields<T> fields = { next, next_prev, cur, prev, pitch };
+    decltype(abs_bits(T())) most = 0;
     unsigned item = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (item >= parts.warps) item = parts.items;
     while (warp_does(item < parts.items)) {
@@ -191,17 +242,20 @@ static __global__ void __launch_bounds__(32 * FUSED_FRAME_WARPS, 1)
         const fused_item at = fused_item_of(parts, item);
         const fused_part &part = parts.part[at.part];
         if (side) {
-            frame_strip<true, FORM, T, R, STEPS, 1> s = {};
-            s.run(next, cur, pitch, depth_x, ax, ay, part.x_first, part.cells, at.y_low, at.height);
+            frame_strip<true, FORM, T, R, STEPS, 1, PREV, CHANGE> s = {};
+            s.run(fields, depth_x, ax, ay, part.x_first, part.cells, at.y_low, at.height);
+            if constexpr (CHANGE) most = max(most, s.change);
         } else {
             using S = fused_band<T, R, STEPS, V>;
             const int64_t x_low = part.x_first + (int64_t)at.column * S::STORED - S::HALO;
             const box stored = { max(part.cells.x0, x_low + S::HALO), min(part.cells.x1, x_low + S::HALO + S::STORED), 0, 0 };
-            frame_strip<false, FORM, T, R, STEPS, V> s = {};
-            s.run(next, cur, pitch, depth_x, ax, ay, x_low, stored, at.y_low, at.height);
+            frame_strip<false, FORM, T, R, STEPS, V, PREV, CHANGE> s = {};
+            s.run(fields, depth_x, ax, ay, x_low, stored, at.y_low, at.height);
+            if constexpr (CHANGE) most = max(most, s.change);
         }
         item += side ? parts.items : parts.warps - parts.sides;
     }
+    if constexpr (CHANGE) raise_change(most, change);
     wait_for_others();
 }
 

@@ -1,4 +1,4 @@
-/* The plan of a fused sweep of one level near dirichlet and neumann sides, or of cells that begin or end amid 16 bytes: a frame
+/* The plan of a fused sweep near dirichlet and neumann sides, or of cells that begin or end amid 16 bytes: a frame
  * (fused_frame_cuda.cuh) around the interior, mostly on SMs of its own. All items begin at once, if they can, and end together:
  * interior strips that walk side by side find each other's rows in the L2. So a side's item lasts as long as an interior one, and a
  * warp of the bands' does several. */
@@ -9,7 +9,9 @@
 
 #include "fused_plan_cuda.cuh"
 
-enum { FUSED_SIDE_CELLS = 32, FUSED_FRAME_WARPS = 12 }; /* warps of a block at most: as many as an SM has registers for */
+enum { FUSED_SIDE_CELLS = 32 };
+/* Warps of a block that has an SM of its own: as many as it has registers for. */
+template <typename T, bool PREV, bool CHANGE> static constexpr int fused_frame_warps = PREV || (CHANGE && sizeof(T) > 4) ? 8 : 12;
 static constexpr int64_t FUSED_SIDE_ROWS_LEAST = 16;
 
 template <typename T, int R, int STEPS, int V> struct fused_band {
@@ -20,7 +22,7 @@ template <typename T, int R, int STEPS, int V> struct fused_band {
 struct fused_pace {
     int band_stored;
     int side_ghosts;               /* columns of a side's strip that are ghosts */
-    int warps;                     /* of a block: one, in an interior item's place, or FUSED_FRAME_WARPS, on an SM of their own */
+    int warps;                     /* of a block: one, in an interior item's place, or fused_frame_warps, on an SM of their own */
     int waves;                     /* of interior items, at most */
     double side_lasts, band_lasts; /* how long an item's row takes, in rows of an interior one */
 };

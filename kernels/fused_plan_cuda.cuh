@@ -7,16 +7,16 @@
  * Interior chunks are as high as lets the whole sweep end first: 2 reach rows a chunk are computed and not stored, and items
  * start as warps become free, the border's first. They are not done before the border's, for whose end they would wait.
  *
- * Stars near a side have plans of their own: fused_frame_plan_cuda.cuh, fused_edges_cuda.cuh. */
+ * Near sides most sweeps have a plan of another kind: fused_frame_plan_cuda.cuh. */
 #ifndef FUSED_PLAN_CUDA_CUH
 #define FUSED_PLAN_CUDA_CUH
 
 #include "fused.h"
 #include "fused_cuda.h"
 
-enum { FUSED_PARTS_MAX = 6, FUSED_WAVES_MAX = 4, FUSED_EDGE_CHUNK_ROWS = 64 };
+enum { FUSED_PARTS_MAX = 6, FUSED_WAVES_MAX = 4, FUSED_BORDER_CHUNK_ROWS = 64 };
 /* A border item's row in rows of an interior one: what it takes of the issue slots, and how long it takes beside interior warps. */
-static constexpr double FUSED_EDGE_COST = 1.2, FUSED_EDGE_LASTS = 3.5;
+static constexpr double FUSED_BORDER_COST = 1.2, FUSED_BORDER_LASTS = 3.5;
 
 struct fused_part {
     box cells;
@@ -36,13 +36,11 @@ struct fused_parts {
 struct fused_plan {
     fused_parts interior, border;
     int frame; /* the border is one (fused_frame_cuda.cuh), of so many warps a block; 0: it is none */
-    bool edges; /* its strips are STRIP_EDGE */
-    bool interior_first;
 };
 
 /* What the plan needs to know of the two kernels. */
 struct fused_strip {
-    int stored, edge_stored; /* cells that a strip stores: an interior one, a border one */
+    int stored, border_stored; /* cells that a strip stores: an interior one, a border one */
     int piece;               /* cells of 16 bytes */
     int end_piece;           /* an interior strip's stores end with a whole one, counted from its first cell */
     bool ends_over;          /* they may end beyond a periodic side */
@@ -78,14 +76,14 @@ static inline fused_busy fused_border_time(const fused_strip &s, const fused_par
     int64_t most = 0;
     for (int i = 0; i < border.count; i++) {
         const unsigned end = i + 1 < border.count ? border.part[i + 1].first_item : border.items;
-        const double rows = FUSED_EDGE_COST * (border.part[i].height + 2 * s.reach);
+        const double rows = FUSED_BORDER_COST * (border.part[i].height + 2 * s.reach);
         all += rows * (end - border.part[i].first_item);
         longest = rows > longest ? rows : longest;
         most = border.part[i].height > most ? border.part[i].height : most;
     }
     if (all == 0) return fused_busy{ 0, 0, 1 };
     const int64_t warps = (int64_t)(all / longest + 1);
-    const int64_t height = (int64_t)(FUSED_EDGE_LASTS * (double)(most + 2 * s.reach)) - 2 * s.reach;
+    const int64_t height = (int64_t)(FUSED_BORDER_LASTS * (double)(most + 2 * s.reach)) - 2 * s.reach;
     return warps < s.resident ? fused_busy{ warps, longest, height } : fused_busy{ s.resident, all / s.resident, height };
 }
 
@@ -138,18 +136,18 @@ static inline fused_plan fused_plan_make(const fused_strip &s, const field_shape
     const int64_t over = cells.x0 % s.piece, x_first = cells.x0 - (over < 0 ? over + s.piece : over);
     const bool low = fused_mirrors(sides->x_low.kind);
     const bool left = x_first != cells.x0 || (low && x_first < s.reach);
-    const int64_t x0 = left ? x_first + s.edge_stored : x_first, x1 = fused_right(s, f, cells, x0, sides->x_high);
+    const int64_t x0 = left ? x_first + s.border_stored : x_first, x1 = fused_right(s, f, cells, x0, sides->x_high);
     const int64_t above = fused_mirrors(sides->y_low.kind) && s.reach > cells.y0 ? s.reach - cells.y0 : 0;
     const int64_t below = fused_mirrors(sides->y_high.kind) && cells.y1 + s.reach > f->ny ? cells.y1 + s.reach - f->ny : 0;
     const int64_t y0 = cells.y0 + above, y1 = cells.y1 - below;
     if (x1 <= x0 || y1 <= y0 || (low && x0 < s.reach)) {
-        fused_add(&p.border, cells, x_first, s.edge_stored, FUSED_EDGE_CHUNK_ROWS);
+        fused_add(&p.border, cells, x_first, s.border_stored, FUSED_BORDER_CHUNK_ROWS);
         return p;
     }
-    fused_add(&p.border, box_make(cells.x0, x0, y0, y1), x_first, s.edge_stored, FUSED_EDGE_CHUNK_ROWS);
-    fused_add(&p.border, box_make(x1, cells.x1, y0, y1), x1, s.edge_stored, FUSED_EDGE_CHUNK_ROWS);
-    fused_add(&p.border, box_make(cells.x0, cells.x1, cells.y0, y0), x_first, s.edge_stored, above);
-    fused_add(&p.border, box_make(cells.x0, cells.x1, y1, cells.y1), x_first, s.edge_stored, below);
+    fused_add(&p.border, box_make(cells.x0, x0, y0, y1), x_first, s.border_stored, FUSED_BORDER_CHUNK_ROWS);
+    fused_add(&p.border, box_make(x1, cells.x1, y0, y1), x1, s.border_stored, FUSED_BORDER_CHUNK_ROWS);
+    fused_add(&p.border, box_make(cells.x0, cells.x1, cells.y0, y0), x_first, s.border_stored, above);
+    fused_add(&p.border, box_make(cells.x0, cells.x1, y1, cells.y1), x_first, s.border_stored, below);
     const int64_t columns = (x1 - x0 + s.stored - 1) / s.stored;
     const int64_t height = fused_height(s, fused_border_time(s, p.border), columns, y1 - y0);
     fused_add(&p.interior, box_make(x0, x1, y0, y1), x0, s.stored, height);

@@ -83,34 +83,6 @@ template <typename T, int R, int V> struct row_sides {
     }
 };
 
-/* Of a lane's V cells and R to either side of them, where x_low lies before the lane's first or x_high behind its last. */
-template <typename T, int R, int V> struct lane_sides {
-    bool low, high, low_odd, high_odd;
-    T low_value, high_value;
-
-    __device__ __forceinline__ void begin(const fused_axis<T> &ax, int64_t x)
-    {
-        low = ax.low != BOUNDARY_NONE && x == 0;
-        high = ax.high != BOUNDARY_NONE && x + V == ax.cells;
-        low_odd = ax.low == BOUNDARY_DIRICHLET;
-        high_odd = ax.high == BOUNDARY_DIRICHLET;
-        low_value = ax.low_value;
-        high_value = ax.high_value;
-    }
-
-    __device__ __forceinline__ void impose(T (&around)[V + 2 * R]) const
-    {
-        static_assert(R <= V, "images are the lane's own");
-#pragma unroll
-        for (int g = 0; g < R; g++) {
-            const T before = low_odd ? g == 0 ? low_value : reflect(low_value, around[R + g - 1]) : around[R + g];
-            const T behind = high_odd ? g == 0 ? high_value : reflect(high_value, around[R + V - g]) : around[R + V - 1 - g];
-            if (low) around[R - 1 - g] = before;
-            if (high) around[R + V + g] = behind;
-        }
-    }
-};
-
 /* y, and what is stored. */
 template <typename T, int R, int V> struct strip_sides {
     static constexpr int NEVER = INT_MAX / 2;
@@ -135,9 +107,6 @@ template <typename T, int R, int V> struct strip_sides {
 #pragma unroll
         for (int v = 0; v < V; v++) stored |= (unsigned)(stored_low <= x + v && x + v < stored_high) << v;
     }
-
-    /* Do any of the rows that enter lie beyond a side? */
-    __device__ __forceinline__ bool near(int rows) const { return low_at > 0 || high_at < rows; }
 
     /* Before `row`, counted as those that enter, completes a row of the next level: the row, if it is a ghost's, and, once, those
      * above row 0. */

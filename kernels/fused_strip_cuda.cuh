@@ -22,11 +22,8 @@
  * as long, and the AGAIN oldest rows of level 0 are read from it once more in every turn instead of waiting in registers.
  *
  * Border items (fused_plan_cuda.cuh) impose the ghosts beyond dirichlet and neumann sides anew at every level
- * (fused_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. Those of stars of one level without a norm are a kernel of
- * their own (fused_frame_cuda.cuh). Of other stars to radius 2, border strips are laid so that a side falls between two lanes
- * (STRIP_EDGE, fused_edges_cuda.cuh): then a ghost's image is the lane's own, and it is put where the neighbour's cell would be.
- * Such strips begin anywhere, so they ask for a cell at a time. Where no ghost row is near they walk without a branch, which would
- * keep the shuffles of one level from going ahead of the sums of the one before.
+ * (fused_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. Most sweeps have a frame instead, a kernel of its own
+ * (fused_frame_cuda.cuh).
  *
  * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, without those beyond a mirroring y_high (those
  * beyond a mirroring y_low are read, and what comes of them is replaced before it is used), and of each the pieces that hold a
@@ -43,20 +40,17 @@ enum { AGAIN_NEVER = -1 }; /* registers suffice */
 
 enum strip_kind {
     STRIP_INSIDE, /* touches no side */
-    STRIP_EDGE,   /* a star's: near sides, own cell 0 is the first of a lane, the last own cell the last of one */
     STRIP_BORDER, /* sides anywhere */
 };
 
 template <strip_kind KIND, typename T, int R, int STEPS, int V> struct strip_shape {
     static constexpr int PIECE = vector_cells<T>, PIECES = V / PIECE; /* cells of 16 bytes; of them a lane's */
-    static constexpr int ASK = KIND == STRIP_EDGE ? 1 : PIECE, ASKS = V / ASK; /* cells asked for at a time; how often */
-    static constexpr int CELLS = 32 * V, REACH = STEPS * R, STEP = KIND == STRIP_EDGE ? V : PIECE;
-    static constexpr int HALO = (REACH + STEP - 1) / STEP * STEP, STORED = CELLS - 2 * HALO;
+    static constexpr int CELLS = 32 * V, REACH = STEPS * R;
+    static constexpr int HALO = (REACH + PIECE - 1) / PIECE * PIECE, STORED = CELLS - 2 * HALO;
     static constexpr int HEIGHTS = HALO % V == 0 ? 1 : PIECES; /* a strip's pieces end with a lane's, or not */
     static constexpr int RING = 8, AHEAD = RING - 1;
     static constexpr unsigned ROW_BYTES = CELLS * sizeof(T), RING_BYTES = RING * ROW_BYTES;
     static_assert(PIECES == 1 || PIECES == 2, "swizzled knows two");
-    static_assert(PIECES == 1 || 32 % (16 * PIECE / ASK) == 0, "what a lane asks for next has the same swizzle");
 };
 
 /* Where piece i of a row lies in it: where two are a lane's, any eight lanes that read at a time meet all banks. */
@@ -65,15 +59,12 @@ template <int PIECES> static __device__ __forceinline__ unsigned swizzled(unsign
     return PIECES == 1 ? piece : piece ^ (piece >> 3 & 1);
 }
 
-/* Copies BYTES (4, 8, 16) into shared memory if at < end, and does not wait. */
-template <int BYTES> static __device__ __forceinline__ void ask_bytes(unsigned to, const void *from, unsigned at, unsigned end)
+/* Copies 16 bytes into shared memory if at < end, and does not wait. */
+static __device__ __forceinline__ void ask16(unsigned to, const void *from, unsigned at, unsigned end)
 {
-    if constexpr (BYTES == 16)
-        asm volatile("{\n.reg .pred there;\nsetp.lt.u32 there, %2, %3;\n@there cp.async.cg.shared.global [%0], [%1], 16;\n}" ::
-                         "r"(to), "l"(from), "r"(at), "r"(end) : "memory");
-    else
-        asm volatile("{\n.reg .pred there;\nsetp.lt.u32 there, %2, %3;\n@there cp.async.ca.shared.global [%0], [%1], %4;\n}" ::
-                         "r"(to), "l"(from), "r"(at), "r"(end), "n"(BYTES) : "memory");
+    asm volatile("{\n.reg .pred there;\nsetp.lt.u32 there, %2, %3;\n@there cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(to),
+                 "l"(from), "r"(at), "r"(end)
+                 : "memory");
 }
 static __device__ __forceinline__ void asked() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /* Waits for all that was asked for but the last LATER groups. */
@@ -130,13 +121,11 @@ static __device__ __forceinline__ void star_sum(const T (&queue)[Q][V], const T 
     for (int v = 0; v < V; v++) sum[v] = term(4 * R, around[R + v], sum[v]);
 }
 
-template <int FIRST, strip_kind KIND, int R, typename T, int Q, int V>
-static __device__ __forceinline__ void star_row(const T (&queue)[Q][V], const T (&below)[V], const lane_sides<T, R, V> &x,
-                                                T (&sum)[V])
+template <int FIRST, int R, typename T, int Q, int V>
+static __device__ __forceinline__ void star_row(const T (&queue)[Q][V], const T (&below)[V], T (&sum)[V])
 {
     T around[V + 2 * R];
     widen<R>(queue[(FIRST + R) % Q], around);
-    if constexpr (KIND == STRIP_EDGE) x.impose(around);
     star_sum<FIRST, R>(queue, below, around, sum);
 }
 
@@ -200,7 +189,7 @@ template <typename B> static __device__ __forceinline__ void raise_change(B chan
     unsigned long long most = cell_abs_bits(double_of_bits(change));
 #pragma unroll
     for (int apart = 16; apart > 0; apart /= 2) most = max(most, __shfl_down_sync(~0u, most, apart));
-    if (threadIdx.x == 0) atomicMax(to, most);
+    if (threadIdx.x % 32 == 0) atomicMax(to, most);
 }
 
 /* The sweep's other kernel may come, it shares no cell with this one. */
@@ -240,7 +229,6 @@ static __device__ __forceinline__ fused_item fused_item_of(const fused_parts &pa
 template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE, int AGAIN> struct strip {
     using S = strip_shape<KIND, T, R, STEPS, V>;
     static_assert(FORM == STENCIL_STAR || !(PREV || CHANGE), "a box's rows do not wait, its sums do");
-    static_assert(FORM == STENCIL_STAR || KIND != STRIP_EDGE, "a box's corners mirror ghosts");
     static_assert(AGAIN == AGAIN_NEVER || (FORM == STENCIL_STAR && KIND == STRIP_INSIDE), "ghosts and sums are in registers");
     static constexpr bool SHORT = AGAIN >= 0;
     static constexpr int QUEUE = PREV ? 2 * R + 1 : 2 * R;
@@ -249,14 +237,13 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     static_assert(AGAIN <= 0 || (AGAIN <= 2 * R && (2 * R + S::AHEAD) * S::ROW_BYTES < CUR_BYTES), "the rows are still there");
     T queue[STEPS][QUEUE][V];   /* rows that wait; of a box's interior item, sums */
     row_sides<T, R, V> row_x;   /* of STRIP_BORDER */
-    lane_sides<T, R, V> lane_x; /* of STRIP_EDGE */
-    strip_sides<T, R, V> sides; /* of both */
+    strip_sides<T, R, V> sides; /* of STRIP_BORDER */
     const T *from; /* what the lane asks for next */
     T *to;         /* where the lane's cells of the row that comes out next go */
     int64_t pitch;
     int64_t prev_from, prev_to;  /* bytes from `from` to what is asked for of prev, R rows above, and from `to` to next_prev */
-    unsigned ask_end[S::ASKS];   /* rows, from REACH above the chunk on, that are asked for: none of pieces that nobody needs */
-    unsigned prev_end[S::ASKS];  /* of prev, R rows less at either end; SHORT: unused, as ask_end says it too */
+    unsigned ask_end[S::PIECES];   /* rows, from REACH above the chunk on, that are asked for: none of pieces that nobody needs */
+    unsigned prev_end[S::PIECES];  /* of prev, R rows less at either end; SHORT: unused, as ask_end says it too */
     unsigned height[S::HEIGHTS]; /* rows that the lane stores: none where the piece is another strip's */
     unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
     decltype(abs_bits(T())) change; /* CHANGE: the largest so far of the lane's cells */
@@ -266,16 +253,15 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
 
     __device__ __forceinline__ void ask(int row)
     {
-        constexpr int BYTES = S::ASK * (int)sizeof(T);
 #pragma unroll
-        for (int p = 0; p < S::ASKS; p++)
-            ask_bytes<BYTES>(put + put_row + p * 32 * BYTES, from + p * 32 * S::ASK, (unsigned)row, ask_end[p]);
+        for (int p = 0; p < S::PIECES; p++)
+            ask16(put + put_row + p * 512, from + p * 32 * S::PIECE, (unsigned)row, ask_end[p]);
         if constexpr (PREV) {
             const unsigned at = !SHORT ? (unsigned)(row - 2 * R) : row < 2 * R ? UINT_MAX : (unsigned)row;
 #pragma unroll
-            for (int p = 0; p < S::ASKS; p++)
-                ask_bytes<BYTES>(put + CUR_BYTES + of_prev(put_row) + p * 32 * BYTES, apart(from + p * 32 * S::ASK, prev_from), at,
-                                 SHORT ? ask_end[p] : prev_end[p]);
+            for (int p = 0; p < S::PIECES; p++)
+                ask16(put + CUR_BYTES + of_prev(put_row) + p * 512, apart(from + p * 32 * S::PIECE, prev_from), at,
+                      SHORT ? ask_end[p] : prev_end[p]);
         }
         asked();
         from += pitch;
@@ -319,8 +305,8 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
             read((get_row + CUR_BYTES - (2 * R + 1 - i) * S::ROW_BYTES) % CUR_BYTES, 0, queue[0][(OLDEST + i) % QUEUE]);
     }
 
-    /* Row `row` enters, one comes out. NEAR_Y: it may be that ghost rows are wanted. */
-    template <int SLOT, bool NEAR_Y> __device__ __forceinline__ void step(int row)
+    /* Row `row` enters, one comes out. */
+    template <int SLOT> __device__ __forceinline__ void step(int row)
     {
         constexpr int OLDEST = PREV ? (SLOT + 1) % QUEUE : SLOT;
         T arriving[V], before[V] = {}; /* before: the level before the one that arrives next, its row */
@@ -338,12 +324,14 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
             }
             if constexpr (PREV)
                 if (level == STEPS - 1) leave(apart(to, prev_to), arriving, out + R);
-            if constexpr (KIND == STRIP_BORDER) row_x.impose(arriving);
-            if constexpr (NEAR_Y) sides.template impose<OLDEST>(queue[level], arriving, row - level * R);
+            if constexpr (KIND == STRIP_BORDER) {
+                row_x.impose(arriving);
+                sides.template impose<OLDEST>(queue[level], arriving, row - level * R);
+            }
             if (level == 0) read_again<OLDEST>();
             T sum[V] = {};
             if constexpr (FORM == STENCIL_BOX) box_row<SLOT, T, R, V>(queue[level], arriving, sum);
-            else star_row<OLDEST, KIND>(queue[level], arriving, lane_x, sum);
+            else star_row<OLDEST, R>(queue[level], arriving, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
                 if constexpr (PREV) {
@@ -359,16 +347,10 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
         to += pitch;
     }
 
-    template <bool NEAR_Y, int UNROLL, int U = 0> __device__ __forceinline__ void steps(int row)
+    template <int UNROLL, int U = 0> __device__ __forceinline__ void steps(int row)
     {
-        step<U % QUEUE, NEAR_Y>(row + U);
-        if constexpr (U + 1 < UNROLL) steps<NEAR_Y, UNROLL, U + 1>(row);
-    }
-
-    template <bool NEAR_Y, int UNROLL> __device__ __forceinline__ void walk(int row, int rows)
-    {
-#pragma unroll 1
-        for (; row < rows; row += UNROLL) steps<NEAR_Y, UNROLL>(row);
+        step<U % QUEUE>(row + U);
+        if constexpr (U + 1 < UNROLL) steps<UNROLL, U + 1>(row);
     }
 };
 
@@ -394,11 +376,10 @@ static __global__ void __launch_bounds__(32, BLOCKS)
 
     W s = {};
     if constexpr (KIND == STRIP_BORDER) s.row_x.begin(ax, x_low, (int)lane);
-    if constexpr (KIND == STRIP_EDGE) s.lane_x.begin(ax, x);
     if constexpr (!INSIDE) s.sides.begin(ay, x, y_low - S::REACH, rows, stored_low, stored_high, height);
     const int data_end = INSIDE ? rows : min(rows, s.sides.high_at);
     const int prev_end = (INSIDE ? rows - R : min(rows - R, s.sides.high_at)) - R;
-    s.from = cur + (y_low - S::REACH) * pitch + x_low + lane * S::ASK;
+    s.from = cur + (y_low - S::REACH) * pitch + x_low + lane * S::PIECE;
     s.to = next + (y_low - 2 * S::REACH) * pitch + x;
     s.pitch = pitch;
     if constexpr (PREV) {
@@ -406,9 +387,9 @@ static __global__ void __launch_bounds__(32, BLOCKS)
         s.prev_to = (int64_t)((uintptr_t)next_prev - (uintptr_t)next) + R * pitch * (int64_t)sizeof(T);
     }
 #pragma unroll
-    for (int p = 0; p < S::ASKS; p++) {
-        const int64_t asks_at = x_low + (int64_t)(p * 32 + lane) * S::ASK;
-        const bool asks = asks_at + S::ASK > -depth_x && asks_at < ax.cells + depth_x;
+    for (int p = 0; p < S::PIECES; p++) {
+        const int64_t asks_at = x_low + (int64_t)(p * 32 + lane) * S::PIECE;
+        const bool asks = asks_at + S::PIECE > -depth_x && asks_at < ax.cells + depth_x;
         s.ask_end[p] = asks ? (unsigned)data_end : 0;
         s.prev_end[p] = asks ? (unsigned)prev_end : 0;
         asm volatile("" : "+r"(s.ask_end[p])); /* or it is worked out anew for every row */
@@ -421,26 +402,13 @@ static __global__ void __launch_bounds__(32, BLOCKS)
         asm volatile("" : "+r"(s.height[p]));
     }
     const unsigned first = (unsigned)__cvta_generic_to_shared(ring);
-    constexpr unsigned IN_PIECE = S::PIECE / S::ASK;
-    /* put: the lane asks next for what lies 32 such parts on; get: it reads next the piece beside. */
-    s.put = first + 16 * swizzled<S::PIECES>(lane / IN_PIECE) + lane % IN_PIECE * S::ASK * (unsigned)sizeof(T);
+    /* put: the lane asks next for the piece 32 further on; get: it reads next the piece beside. */
+    s.put = first + 16 * swizzled<S::PIECES>(lane);
     s.get = first + 16 * swizzled<S::PIECES>(lane * S::PIECES);
-    /* Rows beyond a low side are not worth their time: what waits for them is ghosts. Of two levels there are no registers for
-     * it. */
-    constexpr bool SKIPS = KIND == STRIP_EDGE && !PREV;
-    const int begin = SKIPS && s.sides.low_at > 0 ? s.sides.low_at / UNROLL * UNROLL : 0;
-    if constexpr (SKIPS) {
-        s.from += begin * pitch;
-        s.to += begin * pitch;
-    }
 #pragma unroll 1
-    for (int row = begin; row < begin + S::AHEAD; row++) s.ask(row);
-    if constexpr (KIND == STRIP_EDGE) {
-        if (s.sides.near(rows)) s.template walk<true, UNROLL>(begin, rows);
-        else s.template walk<false, UNROLL>(begin, rows);
-    } else {
-        s.template walk<KIND == STRIP_BORDER, UNROLL>(begin, rows);
-    }
+    for (int row = 0; row < S::AHEAD; row++) s.ask(row);
+#pragma unroll 1
+    for (int row = 0; row < rows; row += UNROLL) s.template steps<UNROLL>(row);
     if constexpr (CHANGE) raise_change(s.change, change);
     wait_for_others();
 }

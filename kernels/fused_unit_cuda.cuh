@@ -2,7 +2,6 @@
 #ifndef FUSED_UNIT_CUDA_CUH
 #define FUSED_UNIT_CUDA_CUH
 
-#include "fused_edges_cuda.cuh"
 #include "fused_frame_cuda.cuh"
 #include "fused_line_cuda.cuh"
 #include "fused_strip_cuda.cuh"
@@ -16,22 +15,19 @@ template <typename T> static inline fused_axis<T> axis_of(int64_t cells, const b
 /* One radius and number of steps; PREV: of two levels; CHANGE: takes the norm. Strips of 32 V cells, the rows' loop unrolled UNROLL
  * times, registers for BLOCKS warps an SM. Border strips may be narrower: they need registers for their sides. AGAIN: as in
  * fused_strip_cuda.cuh, of the interior. */
-template <stencil_form FORM, bool PREV, bool CHANGE, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int EDGE_V,
-          int EDGE_UNROLL, int AGAIN = AGAIN_NEVER>
+template <stencil_form FORM, bool PREV, bool CHANGE, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int BORDER_V,
+          int BORDER_UNROLL, int AGAIN = AGAIN_NEVER>
 struct fused_instance {
     using S = strip_shape<STRIP_INSIDE, T, R, STEPS, V>;
-    using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, EDGE_V>;
+    using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, BORDER_V>;
     static constexpr bool F32 = sizeof(T) == sizeof(float);
-    /* A frame knows one level, and no norm; of two levels STRIP_EDGE is slower from radius 3 on (NOTES.md). An f64 box has one where
-     * the autotune finds it faster. */
-    static constexpr bool FRAMED = !PREV && !CHANGE;
-    static constexpr bool NEAR_SIDES = FORM == STENCIL_STAR && !FRAMED && R <= 2;
-    static constexpr strip_kind EDGE_KIND = NEAR_SIDES ? STRIP_EDGE : STRIP_BORDER;
-    using BAND = fused_band<T, R, STEPS, EDGE_V>;
+    using BAND = fused_band<T, R, STEPS, BORDER_V>;
+    /* Else it has a frame only where the autotune finds that faster. */
+    static constexpr bool FRAMED = FORM == STENCIL_STAR ? !(PREV && F32 && R == 3) : F32;
     static constexpr auto interior = strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, UNROLL, BLOCKS, PREV, CHANGE, AGAIN>;
-    static constexpr auto border = strip_kernel<STRIP_BORDER, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
-    static constexpr auto edge = strip_kernel<EDGE_KIND, FORM, T, R, STEPS, EDGE_V, EDGE_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
-    using EDGE = strip_shape<EDGE_KIND, T, R, STEPS, EDGE_V>;
+    static constexpr auto border =
+        strip_kernel<STRIP_BORDER, FORM, T, R, STEPS, BORDER_V, BORDER_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
+    static constexpr auto frame = frame_kernel<FORM, T, R, STEPS, BORDER_V, PREV, CHANGE>;
     /* Of the device, as prepare found it: interior warps that it holds; may a kernel start beside another (griddepcontrol)? */
     static inline int resident, per_processor;
     static inline bool beside;
@@ -40,13 +36,9 @@ struct fused_instance {
     {
         int device = 0, processors = 0, major = 0, warps = 0;
         cudaError_t e = cudaSuccess;
-        for (const auto kernel : { interior, border, edge })
-            if (e == cudaSuccess)
-                e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-        if constexpr (FRAMED) /* else it finds no room beside the others */
-            if (e == cudaSuccess)
-                e = cudaFuncSetAttribute(frame_kernel<FORM, T, R, STEPS, EDGE_V>,
-                                         cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        const auto most = cudaSharedmemCarveoutMaxShared; /* of a frame: else it finds no room beside the others */
+        for (const void *kernel : { (const void *)interior, (const void *)border, (const void *)frame })
+            if (e == cudaSuccess) e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, most);
         if (e == cudaSuccess) e = cudaGetDevice(&device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
@@ -65,45 +57,38 @@ struct fused_instance {
         const bool over = !CHANGE; /* the norm knows no cells but the box's */
         const fused_strip strip = { S::STORED, BORDER::STORED, S::PIECE, END_PIECE, over, S::REACH, resident, per_processor };
         fused_plan plan;
-        const bool frame = FRAMED && (FORM == STENCIL_STAR || F32 || (c->order && c->order->waves > 0));
-        if (!frame || !fused_plan_frame(strip, pace_of(c->order), c->shape, c->cells, c->sides, &plan))
-            plan = fused_plan_near(strip, edges_of(PREV ? c->order : nullptr), c->shape, c->cells, c->sides);
-        const bool both = plan.interior.items > 0 && plan.border.items > 0;
-        fused_parts &first = plan.interior_first ? plan.interior : plan.border;
-        const fused_parts &second = plan.interior_first ? plan.border : plan.interior;
-        first.followed = both;
-        if (first.items > 0) e = launch(c, plan, first, false);
-        if (e != cudaSuccess || second.items == 0) return e;
-        return launch(c, plan, second, beside && both);
+        const bool framed = FRAMED || (c->order && c->order->waves > 0);
+        if (!framed || !fused_plan_frame(strip, pace_of(c->order), c->shape, c->cells, c->sides, &plan))
+            plan = fused_plan_make(strip, c->shape, c->cells, c->sides);
+        plan.border.followed = plan.interior.items > 0 && plan.border.items > 0;
+        if (plan.border.items > 0) e = launch(c, plan, plan.border, false);
+        if (e != cudaSuccess || plan.interior.items == 0) return e;
+        return launch(c, plan, plan.interior, beside && plan.border.followed);
     }
 
     /* What was fastest on an H200 at 10007 x 9973 and 16384 x 16384 together (NOTES.md). Beside sweeps of fewer steps rows come
-     * later, as these keep memory busier. */
+     * later, as these keep memory busier. Nobody has timed orders with a norm: it keeps the unit's own. */
     static fused_pace pace_of(const fused_order *o)
     {
         constexpr bool BOX = FORM == STENCIL_BOX, LONGEST = S::REACH >= 12;
         constexpr double SIDE_F32 = R == 1 ? (LONGEST ? 1.4 : 2.1) : R == 2 ? 1.2 : 1.8;
         constexpr double SIDE_F64 = !LONGEST ? 2.4 : R == 4 ? 1.6 : 1.2;
         constexpr double BAND_F32 = R == 1 ? (LONGEST ? 1.5 : 3.3) : R == 2 ? 1.5 : 2.2, BAND_F64 = LONGEST ? 1.4 : 2.6;
-        constexpr double SIDE_ROW = BOX ? 1.2 : F32 ? SIDE_F32 : SIDE_F64, BAND_ROW = BOX ? 1.8 : F32 ? BAND_F32 : BAND_F64;
-        constexpr int GHOSTS = BOX ? R : 0, WAVES = F32 || (R == 4 && LONGEST) ? 1 : 2;
-        if (o && o->waves > 0)
-            return { BAND::STORED, GHOSTS, o->warps, o->waves, SIDE_ROW * o->edge_lasts, BAND_ROW * o->band_lasts };
-        return { BAND::STORED, GHOSTS, FUSED_FRAME_WARPS, WAVES, SIDE_ROW, BAND_ROW };
-    }
-
-    /* What was fastest on an H200 (NOTES.md). */
-    static fused_edges edges_of(const fused_order *o)
-    {
-        const int lane = EDGE_KIND == STRIP_EDGE ? EDGE_V : 0;
-        if (o) return { lane, EDGE::STORED, o->interior_first, o->edge_lasts, o->band_lasts, beside };
-        return { NEAR_SIDES ? EDGE_V : 0, EDGE::STORED, F32, 1.7, F32 ? 1.5 : 3.5, beside };
+        constexpr double SIDE_MORE = PREV && (F32 || LONGEST) ? 1.5 : 1;
+        constexpr double BAND_MORE = F32 ? (PREV || CHANGE ? 1.5 : 1) : CHANGE ? .7 : 1;
+        constexpr double SIDE_ROW = BOX ? 1.2 : SIDE_MORE * (F32 ? SIDE_F32 : SIDE_F64);
+        constexpr double BAND_ROW = BOX ? 1.8 : BAND_MORE * (F32 ? BAND_F32 : BAND_F64);
+        constexpr int ONE_LEVEL_WAVES = F32 || (R == 4 && LONGEST) ? 1 : 2;
+        constexpr int WAVES = CHANGE ? 2 : !PREV ? ONE_LEVEL_WAVES : F32 || R > 1 ? 3 : 2;
+        constexpr int GHOSTS = BOX ? R : 0, WARPS = fused_frame_warps<T, PREV, CHANGE>;
+        if (CHANGE || !o || o->waves == 0) return { BAND::STORED, GHOSTS, WARPS, WAVES, SIDE_ROW, BAND_ROW };
+        return { BAND::STORED, GHOSTS, o->spread ? 1 : WARPS, o->waves, SIDE_ROW * o->side_lasts, BAND_ROW * o->band_lasts };
     }
 
     /* beside: it need not wait for the launch before it, which is the sweep's other one. */
     static cudaError_t launch(const fused_call *c, const fused_plan &plan, const fused_parts &parts, bool beside)
     {
-        const bool inner = &parts == &plan.interior, framed = FRAMED && plan.frame > 0 && !inner;
+        const bool inner = &parts == &plan.interior, framed = plan.frame > 0 && !inner;
         const field_shape *f = c->shape;
         const fused_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high);
         const fused_axis<T> ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
@@ -116,17 +101,12 @@ struct fused_instance {
         config.stream = c->stream;
         config.attrs = &early;
         config.numAttrs = beside ? 1 : 0;
-        const auto kernel = inner ? interior : plan.edges ? edge : border;
+        const auto kernel = inner ? interior : framed ? frame : border;
         T *const next = (T *)c->next, *const next_prev = (T *)c->next_prev;
         const T *const cur = (const T *)c->cur, *const prev = (const T *)c->prev;
         const int depth_x = (int)f->depth_x;
-        cudaError_t e = cudaSuccess;
-        if (!framed)
-            e = cudaLaunchKernelEx(&config, kernel, next, cur, f->pitch, depth_x, parts, ax, ay, next_prev, prev, c->change);
-        if constexpr (FRAMED)
-            if (framed)
-                e = cudaLaunchKernelEx(&config, frame_kernel<FORM, T, R, STEPS, EDGE_V>, next, cur, f->pitch, depth_x, parts,
-                                       ax, ay);
+        const cudaError_t e =
+            cudaLaunchKernelEx(&config, kernel, next, cur, f->pitch, depth_x, parts, ax, ay, next_prev, prev, c->change);
         const cudaError_t last = cudaGetLastError();
         return e != cudaSuccess ? e : last;
     }
