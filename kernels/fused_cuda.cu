@@ -37,7 +37,6 @@ static const fused_order orders[] = {
     { "two waves, border spread", false, 2, 1, 1.8, true },
     { "three waves, border spread", false, 3, 1, 1.8, true },
 };
-enum { ORDERS = sizeof orders / sizeof *orders };
 
 /* Narrow strips are a variant where the unit has them. NULL: there are fewer. */
 static const fused_order *order_of(const stencil *op, int variant)

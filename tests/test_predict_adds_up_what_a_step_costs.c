@@ -155,11 +155,11 @@ static void sweeps_by_strips(void **state)
     assert_true(near(predict_places(&m, &c, false), (35 + 2 * 24 * 10 / 100.0) * places_a_row));
     c.transport = CONFIG_TRANSPORT_PEER; /* joined: no shells, 10 chunks of 20 */
     assert_true(near(predict_places(&m, &c, false), 36 * places_a_row));
-    c.ranks = c.ranks_y = 1; /* border strips last as long as 280 rows: no chunk may end before */
+    c.ranks = c.ranks_y = 1; /* 5 chunks of 37 rows and 16, and a frame: 20 items left and right, 46 bands, 6 SMs, leave 52 warps */
     c.ny = 200;
     c.mirrors = true;
-    assert_true(near(predict_places(&m, &c, false), 200 * places_a_row));
-    assert_true(near(predict_places(&m, &c, true), 35 * places_a_row)); /* bound by memory, they cost nothing */
+    assert_true(near(predict_places(&m, &c, false), 53 * places_a_row));
+    assert_true(near(predict_places(&m, &c, true), 35 * places_a_row)); /* bound by memory, it costs nothing */
 
     predict_sweep_of(&m, &c)->cell_s = 1e-12;
     predict_sweep_of(&m, &c)->byte_s = 0.30e-12;
