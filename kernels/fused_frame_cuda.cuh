@@ -246,7 +246,7 @@ static __global__ void __launch_bounds__(32 * fused_frame_warps<T, PREV, CHANGE>
             s.run(fields, depth_x, ax, ay, part.x_first, part.cells, at.y_low, at.height);
             if constexpr (CHANGE) most = max(most, s.change);
         } else {
-            using S = fused_band<T, R, STEPS, V>;
+            using S = strip_shape<T, R, STEPS, V>;
             const int64_t x_low = part.x_first + (int64_t)at.column * S::STORED - S::HALO;
             const box stored = { max(part.cells.x0, x_low + S::HALO), min(part.cells.x1, x_low + S::HALO + S::STORED), 0, 0 };
             frame_strip<false, FORM, T, R, STEPS, V, PREV, CHANGE> s = {};

@@ -14,13 +14,7 @@ enum { FUSED_SIDE_CELLS = 32 };
 template <typename T, bool PREV, bool CHANGE> static constexpr int fused_frame_warps = PREV || (CHANGE && sizeof(T) > 4) ? 8 : 12;
 static constexpr int64_t FUSED_SIDE_ROWS_LEAST = 16;
 
-template <typename T, int R, int STEPS, int V> struct fused_band {
-    static constexpr int PIECE = 16 / (int)sizeof(T), REACH = STEPS * R;
-    static constexpr int HALO = (REACH + PIECE - 1) / PIECE * PIECE, STORED = 32 * V - 2 * HALO;
-};
-
 struct fused_pace {
-    int band_stored;
     int side_ghosts;               /* columns of a side's strip that are ghosts */
     int warps;                     /* of a block: one, in an interior item's place, or fused_frame_warps, on an SM of their own */
     int waves;                     /* of interior items, at most */
@@ -111,7 +105,7 @@ static inline bool fused_plan_frame(const fused_strip &s, const fused_pace &p, c
     if (f->pitch > INT_MAX) return false;
     if (box_empty(cells) || y1 <= y0 || !fused_across_of(s, p.side_ghosts, f, cells, sides, &a)) return false;
     const bool left = a.x0 > cells.x0, right = a.x1 < cells.x1;
-    const int64_t columns = fused_chunks(a.x1 - a.x0, s.stored), across = fused_chunks(a.x1 - a.x0, p.band_stored);
+    const int64_t columns = fused_chunks(a.x1 - a.x0, s.stored), across = fused_chunks(a.x1 - a.x0, s.border_stored);
     const fused_frame_work work = { y1 - y0, columns, box_height(cells), left + right, ((above > 0) + (below > 0)) * across,
                                     above > below ? above : below };
     const fused_frame_cut cut = fused_cut_of(s, p, work);
@@ -122,8 +116,8 @@ static inline bool fused_plan_frame(const fused_strip &s, const fused_pace &p, c
     fused_add(frame, box_make(right ? a.x1 : cells.x1, cells.x1, cells.y0, cells.y1), a.right, FUSED_SIDE_CELLS, cut.side);
     frame->sides = frame->items;
     frame->warps = frame->sides + (unsigned)cut.band_warps;
-    fused_add(frame, box_make(a.x0, a.x1, cells.y0, y0), a.x0, p.band_stored, above);
-    fused_add(frame, box_make(a.x0, a.x1, y1, cells.y1), a.x0, p.band_stored, below);
+    fused_add(frame, box_make(a.x0, a.x1, cells.y0, y0), a.x0, s.border_stored, above);
+    fused_add(frame, box_make(a.x0, a.x1, y1, cells.y1), a.x0, s.border_stored, below);
     fused_add(&plan->interior, box_make(a.x0, a.x1, y0, y1), a.x0, s.stored, cut.interior);
     return true;
 }

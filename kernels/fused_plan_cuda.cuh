@@ -41,12 +41,12 @@ struct fused_plan {
 /* What the plan needs to know of the two kernels. */
 struct fused_strip {
     int stored, border_stored; /* cells that a strip stores: an interior one, a border one */
-    int piece;               /* cells of 16 bytes */
-    int end_piece;           /* an interior strip's stores end with a whole one, counted from its first cell */
-    bool ends_over;          /* they may end beyond a periodic side */
-    int reach;               /* steps times radius */
-    int resident;            /* interior warps that the GPU holds at a time */
-    int per_processor;       /* and each SM */
+    int piece;                 /* cells of 16 bytes */
+    int end_piece;             /* an interior strip's stores end with a whole one, counted from its first cell */
+    bool ends_over;            /* they may end beyond a periodic side */
+    int reach;                 /* steps times radius */
+    int resident;              /* interior warps that the GPU holds at a time */
+    int per_processor;         /* and each SM */
 };
 
 static inline int64_t fused_chunks(int64_t rows, int64_t height) { return (rows + height - 1) / height; }

@@ -43,7 +43,7 @@ enum strip_kind {
     STRIP_BORDER, /* sides anywhere */
 };
 
-template <strip_kind KIND, typename T, int R, int STEPS, int V> struct strip_shape {
+template <typename T, int R, int STEPS, int V> struct strip_shape {
     static constexpr int PIECE = vector_cells<T>, PIECES = V / PIECE; /* cells of 16 bytes; of them a lane's */
     static constexpr int CELLS = 32 * V, REACH = STEPS * R;
     static constexpr int HALO = (REACH + PIECE - 1) / PIECE * PIECE, STORED = CELLS - 2 * HALO;
@@ -227,7 +227,7 @@ static __device__ __forceinline__ fused_item fused_item_of(const fused_parts &pa
 
 /* A warp at work on its item. */
 template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE, int AGAIN> struct strip {
-    using S = strip_shape<KIND, T, R, STEPS, V>;
+    using S = strip_shape<T, R, STEPS, V>;
     static_assert(FORM == STENCIL_STAR || !(PREV || CHANGE), "a box's rows do not wait, its sums do");
     static_assert(AGAIN == AGAIN_NEVER || (FORM == STENCIL_STAR && KIND == STRIP_INSIDE), "ghosts and sums are in registers");
     static constexpr bool SHORT = AGAIN >= 0;
@@ -361,7 +361,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
                  const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay, T *next_prev, const T *prev,
                  unsigned long long *change)
 {
-    using S = strip_shape<KIND, T, R, STEPS, V>;
+    using S = strip_shape<T, R, STEPS, V>;
     using W = strip<KIND, FORM, T, R, STEPS, V, PREV, CHANGE, AGAIN>;
     constexpr bool INSIDE = KIND == STRIP_INSIDE;
     static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0, "the queue must stand as it did when the loop comes round");

@@ -18,10 +18,9 @@ template <typename T> static inline fused_axis<T> axis_of(int64_t cells, const b
 template <stencil_form FORM, bool PREV, bool CHANGE, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int BORDER_V,
           int BORDER_UNROLL, int AGAIN = AGAIN_NEVER>
 struct fused_instance {
-    using S = strip_shape<STRIP_INSIDE, T, R, STEPS, V>;
-    using BORDER = strip_shape<STRIP_BORDER, T, R, STEPS, BORDER_V>;
+    using S = strip_shape<T, R, STEPS, V>;
+    using BORDER = strip_shape<T, R, STEPS, BORDER_V>;
     static constexpr bool F32 = sizeof(T) == sizeof(float);
-    using BAND = fused_band<T, R, STEPS, BORDER_V>;
     /* Else it has a frame only where the autotune finds that faster. */
     static constexpr bool FRAMED = FORM == STENCIL_STAR ? !(PREV && F32 && R == 3) : F32;
     static constexpr auto interior = strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, UNROLL, BLOCKS, PREV, CHANGE, AGAIN>;
@@ -81,8 +80,8 @@ struct fused_instance {
         constexpr int ONE_LEVEL_WAVES = F32 || (R == 4 && LONGEST) ? 1 : 2;
         constexpr int WAVES = CHANGE ? 2 : !PREV ? ONE_LEVEL_WAVES : F32 || R > 1 ? 3 : 2;
         constexpr int GHOSTS = BOX ? R : 0, WARPS = fused_frame_warps<T, PREV, CHANGE>;
-        if (CHANGE || !o || o->waves == 0) return { BAND::STORED, GHOSTS, WARPS, WAVES, SIDE_ROW, BAND_ROW };
-        return { BAND::STORED, GHOSTS, o->spread ? 1 : WARPS, o->waves, SIDE_ROW * o->side_lasts, BAND_ROW * o->band_lasts };
+        if (CHANGE || !o || o->waves == 0) return { GHOSTS, WARPS, WAVES, SIDE_ROW, BAND_ROW };
+        return { GHOSTS, o->spread ? 1 : WARPS, o->waves, SIDE_ROW * o->side_lasts, BAND_ROW * o->band_lasts };
     }
 
     /* beside: it need not wait for the launch before it, which is the sweep's other one. */

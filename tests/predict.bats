@@ -13,7 +13,7 @@ predict() { timeout 30 "$weft" predict "$@" 3>&-; }
 # are not modelled.
 of_older_commits() {
     printf '%s\n' "$top"/jobs/results/*.jsonl "$top"/jobs/results/*/*.jsonl |
-        grep -v -e /decks_ -e /checkpoints_ -e /fused_f64_ -e /fused_861fe9e_ -e ef0f773 -e 46a12a8 -e /fused_frames_ -e /fused_sides_ -e h200x4/transpose_ -e 475b75c/transpose_ | paste -sd,
+        grep -v -e /decks_ -e /bench_fused_ -e /checkpoints_ -e /fused_f64_ -e /fused_861fe9e_ -e ef0f773 -e 46a12a8 -e /fused_frames_ -e /fused_sides_ -e h200x4/transpose_ -e 475b75c/transpose_ | paste -sd,
 }
 
 @test "every step of all records of jobs/results but eighteen, from their ceilings" {
