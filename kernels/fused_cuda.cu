@@ -53,10 +53,11 @@ int fused_cuda_variants(device *d, const boundary *sides)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     const boundary_kind kind[] = { sides->x_low.kind, sides->x_high.kind, sides->y_low.kind, sides->y_high.kind };
-    bool mirrors = false; /* lines have no frame */
+    bool border = false;
+    for (const boundary_kind k : kind) border = border || fused_mirrors(k);
+    if (op->form == STENCIL_LINE) border = false; /* they have none */
     int count = 1;
-    for (const boundary_kind k : kind) mirrors = mirrors || (op->form != STENCIL_LINE && fused_mirrors(k));
-    for (const fused_order *o; (o = order_of(op, count)) && (mirrors || o->waves == 0);) count++;
+    for (const fused_order *o; (o = order_of(op, count)) && (border || o->waves == 0);) count++;
     return count;
 }
 

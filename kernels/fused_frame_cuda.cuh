@@ -90,8 +90,9 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
     /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the interior's; where levels are
      * many, moving these rows up costs more. */
-    static constexpr int MANY = SIDE ? 4 : STEPS >= 12 ? 1 : 2, FEW = !SIDE ? WAITING <= 64 && !PREV ? 8 : 2 : STEPS <= 4 ? 12 : 6;
-    static constexpr int AHEAD = REACH >= 12 ? MANY : FEW;
+    static constexpr bool LONGEST = REACH >= FUSED_REACH_LONGEST;
+    static constexpr int SIDE_AHEAD = LONGEST ? 4 : STEPS <= 4 ? 12 : 6, SHORT_BAND_AHEAD = WAITING <= 64 && !PREV ? 8 : 2;
+    static constexpr int BAND_AHEAD = !LONGEST ? SHORT_BAND_AHEAD : STEPS >= 12 ? 1 : 2, AHEAD = SIDE ? SIDE_AHEAD : BAND_AHEAD;
     T queue[STEPS][2 * R][V];           /* rows that wait, the oldest first */
     T coming[AHEAD][V];                 /* asked for */
     T coming_prev[PREV ? AHEAD : 1][V]; /* of the level before, R rows above */
@@ -139,10 +140,7 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
     __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], unsigned out)
     {
 #pragma unroll
-        for (int v = 0; v < V; v++) {
-            const auto d = abs_bits(row[v] - before[v]);
-            change = sides.stores(out, v) && d > change ? d : change;
-        }
+        for (int v = 0; v < V; v++) add_change(change, row[v], before[v], sides.stores(out, v));
     }
 
     /* The row R above the arriving one, a level further. */

@@ -10,6 +10,7 @@
 #include "fused_plan_cuda.cuh"
 
 enum { FUSED_SIDE_CELLS = 32 };
+enum { FUSED_REACH_LONGEST = 12 }; /* the longest sweeps of stars reach so far, or further */
 /* Warps of a block that has an SM of its own: as many as it has registers for. */
 template <typename T, bool PREV, bool CHANGE> static constexpr int fused_frame_warps = PREV || (CHANGE && sizeof(T) > 4) ? 8 : 12;
 static constexpr int64_t FUSED_SIDE_ROWS_LEAST = 16;

@@ -183,6 +183,13 @@ static __device__ __forceinline__ unsigned long long abs_bits(double d)
 static __device__ __forceinline__ double double_of_bits(unsigned bits) { return (double)__uint_as_float(bits); }
 static __device__ __forceinline__ double double_of_bits(unsigned long long bits) { return __longlong_as_double((long long)bits); }
 
+/* The change of a cell, if it is one that counts, among the largest so far. */
+template <typename B, typename T> static __device__ __forceinline__ void add_change(B &largest, T cell, T before, bool counts)
+{
+    const B d = abs_bits(cell - before);
+    largest = counts && d > largest ? d : largest;
+}
+
 /* The warp's largest. */
 template <typename B> static __device__ __forceinline__ void raise_change(B change, unsigned long long *to)
 {
@@ -242,8 +249,8 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     T *to;         /* where the lane's cells of the row that comes out next go */
     int64_t pitch;
     int64_t prev_from, prev_to;  /* bytes from `from` to what is asked for of prev, R rows above, and from `to` to next_prev */
-    unsigned ask_end[S::PIECES];   /* rows, from REACH above the chunk on, that are asked for: none of pieces that nobody needs */
-    unsigned prev_end[S::PIECES];  /* of prev, R rows less at either end; SHORT: unused, as ask_end says it too */
+    unsigned ask_end[S::PIECES]; /* rows, from REACH above the chunk on, that are asked for: none of pieces that nobody needs */
+    unsigned prev_end[S::PIECES]; /* of prev, R rows less at either end; SHORT: unused, as ask_end says it too */
     unsigned height[S::HEIGHTS]; /* rows that the lane stores: none where the piece is another strip's */
     unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
     decltype(abs_bits(T())) change; /* CHANGE: the largest so far of the lane's cells */
@@ -285,8 +292,7 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
 #pragma unroll
         for (int v = 0; v < V; v++) {
             const bool mine = KIND == STRIP_INSIDE ? out < height[v / S::PIECE % S::HEIGHTS] : sides.stores(out, v);
-            const auto d = abs_bits(row[v] - before[v]);
-            change = mine && d > change ? d : change;
+            add_change(change, row[v], before[v], mine);
         }
     }
 

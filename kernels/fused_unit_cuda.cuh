@@ -69,7 +69,7 @@ struct fused_instance {
      * later, as these keep memory busier. Nobody has timed orders with a norm: it keeps the unit's own. */
     static fused_pace pace_of(const fused_order *o)
     {
-        constexpr bool BOX = FORM == STENCIL_BOX, LONGEST = S::REACH >= 12;
+        constexpr bool BOX = FORM == STENCIL_BOX, LONGEST = S::REACH >= FUSED_REACH_LONGEST;
         constexpr double SIDE_F32 = R == 1 ? (LONGEST ? 1.4 : 2.1) : R == 2 ? 1.2 : 1.8;
         constexpr double SIDE_F64 = !LONGEST ? 2.4 : R == 4 ? 1.6 : 1.2;
         constexpr double BAND_F32 = R == 1 ? (LONGEST ? 1.5 : 3.3) : R == 2 ? 1.5 : 2.2, BAND_F64 = LONGEST ? 1.4 : 2.6;
@@ -177,9 +177,9 @@ template <const fused_entry *TABLE, int ENTRIES> struct fused_table {
     /* nullptr: none */
     static const fused_entry *entry(int radius, const fused_call *call, bool narrow)
     {
+        const bool change = call->change != nullptr;
         for (int i = 0; i < ENTRIES; i++) {
             const fused_entry &e = TABLE[i];
-            const bool change = call->change != nullptr;
             if (e.radius == radius && e.steps == call->steps && e.change == change && e.narrow == narrow) return &e;
         }
         return nullptr;

@@ -36,7 +36,7 @@ of_older_commits() {
         "$(awk '/a sweep/ && $5 ~ /10007x/ { n++; if (/[*]/) { off++; who = $3 } } END { print n ", " off + 0 " off, " who }' said)"
 }
 
-@test "sweeps of today's frames: small grids and large, with sides and without, two levels, norms; half of those off are before them" {
+@test "sweeps with frames and before them: small grids and large, with sides and without, two levels, norms" {
     local of=$top/jobs/results/fused_frames_h200.jsonl
     predict from="$of" check="$of" >said || true
     grep -E '[*]$|^[0-9]+ of' said
