@@ -95,7 +95,7 @@ void cmd_table_print_all(FILE *to)
     fprintf(to, "usage: [mpirun -n RANKS] weft COMMAND ...\n\n");
     for (size_t i = 0; i < cmd_table_count; i++)
         fprintf(to, "  %-7s %-35s %s\n", cmd_table[i].name, cmd_table[i].operands, cmd_table[i].summary);
-    fprintf(to, "\n`weft COMMAND --help` says more. Try: mpirun -n 2 weft run inputs/heat2d.ini\n");
+    fprintf(to, "\n`weft help COMMAND` describes one. Try: mpirun -n 2 weft run inputs/heat2d.ini\n");
     say(to, 0, "Exit status: %s", status_of_all);
 }
 

@@ -1,6 +1,11 @@
 /* weft: MPI multi-GPU stencil and transpose mini-app. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "checkpoint_probe.h"
@@ -25,17 +30,27 @@ static int refuse(const char *typed)
     return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
 }
 
-int main(int argc, char **argv)
+static int print_help(const char *command)
+{
+    if (command) cmd_table_print(stdout, command);
+    else cmd_table_print_all(stdout);
+    return 0;
+}
+
+static bool is_any(const char *word, const char *one, const char *other) { return strcmp(word, one) == 0 || strcmp(word, other) == 0; }
+
+/* weft help [COMMAND] */
+static int help(const char *command)
+{
+    return command && !cmd_table_find(command) ? refuse(command) : print_help(command);
+}
+
+static int perform(int argc, char **argv)
 {
     const char *const command = argc >= 2 ? argv[1] : "";
-    const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
-    if (strcmp(command, TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
-    if (strncmp(command, CHECKPOINT_PROBE_ARGUMENT, probe) == 0) return checkpoint_probe_child(command + probe);
     if (strcmp(command, "--version") == 0) return print_version();
-    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) {
-        cmd_table_print_all(stdout);
-        return 0;
-    }
+    if (is_any(command, "--help", "-h")) return print_help(NULL);
+    if (strcmp(command, "help") == 0) return help(argc >= 3 ? argv[2] : NULL);
     if (strcmp(command, CMD_MANUAL_PAGE) == 0) {
         cmd_manual_page(stdout);
         return 0;
@@ -46,10 +61,42 @@ int main(int argc, char **argv)
     }
     const cmd_row *const c = cmd_table_find(command);
     if (!c) return refuse(argc >= 2 ? command : NULL);
-    for (int i = 2; i < argc; i++) {
-        if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0) continue;
-        cmd_table_print(stdout, command);
-        return 0;
-    }
+    for (int i = 2; i < argc; i++)
+        if (is_any(argv[i], "--help", "-h")) return print_help(command);
     return argc >= 3 && strcmp(argv[2], "--version") == 0 ? print_version() : c->run(argc - 1, argv + 1);
+}
+
+/* ---- stdin, stdout and stderr ---- */
+
+/* A descriptor that the caller closed would be that of the next file opened, and what is printed would go into a checkpoint. A
+ * reader that leaves (`weft info | head -1`) ends no run. */
+static void prepare_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+static bool reader_left(void)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/* What was printed must have arrived, unless its reader did not want the rest. */
+static int status_with_output(int status)
+{
+    const bool arrived = fflush(stdout) == 0 && !ferror(stdout);
+    if (arrived || reader_left() || status > CHECK_EXIT_FAILED) return status;
+    return cmd_say(CHECK_EXIT_ENVIRONMENT, "standard output cannot be written: not all of what was printed arrived");
+}
+
+int main(int argc, char **argv)
+{
+    const char *const command = argc >= 2 ? argv[1] : "";
+    const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
+    if (strcmp(command, TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
+    if (strncmp(command, CHECKPOINT_PROBE_ARGUMENT, probe) == 0) return checkpoint_probe_child(command + probe);
+    prepare_streams();
+    return status_with_output(perform(argc, argv));
 }

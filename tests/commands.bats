@@ -5,10 +5,35 @@ load helper
     "$weft" --help | grep -q 'weft run\|run .*DECK'
     "$weft" --version | grep -qE '^weft [0-9]+\.[0-9]+\.[0-9]+'
     local command
-    for command in run bench info verify diff; do
+    for command in run bench info verify diff predict; do
         "$weft" $command --help | grep -q "usage:.*$command"
         "$weft" $command --version | grep -qE '^weft [0-9]'
+        cmp <("$weft" help $command) <("$weft" $command --help)
     done
+    cmp <("$weft" help) <("$weft" --help)
+    "$weft" help >/dev/null
+    run "$weft" help rnu
+    refused 2 "'rnu'" "did you mean run"
+}
+
+@test "an output that is full is exit 3 and one sentence; one that nobody reads on, or that is closed, is no failure" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=20 time.steps=1 output.final=a.h5
+    weft_alone d.ini --quiet
+    local command
+    for command in --help --version --man --completion help "verify --help" info "verify a.h5" "diff a.h5 a.h5" "bench --list" \
+        "run d.ini --dry-run" "run d.ini"; do
+        run bash -c '"$0" $1 2>&1 >/dev/full' "$weft" "$command"
+        refused 3 "standard output"
+        # its reader has ended before it begins
+        run bash -c 'exec 5> >(true); wait $!; "$0" $1 2>err >&5; echo $?; cat err' "$weft" "$command"
+        expect "status of $command" 0 "${lines[0]}"
+        [[ $output != *weft:* ]] || { echo "$output"; return 1; }
+    done
+    : >results.jsonl
+    run bash -c '"$0" run d.ini >&-' "$weft"
+    expect status 0 "$status"
+    expect "lines of the record" 1 "$(wc -l <results.jsonl)"
+    "$weft" verify a.h5
 }
 
 @test "the version is the Makefile's, the commit is the checkout's" {
