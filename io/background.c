@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 struct background {
+    bool has_thread; /* else jobs run in place, and the rest is not used */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t change;
@@ -35,10 +36,11 @@ static void *work(void *self)
     return NULL;
 }
 
-background *background_create(void)
+background *background_create(bool thread)
 {
     background *b = calloc(1, sizeof *b);
-    if (!b) return NULL;
+    if (!b || !thread) return b;
+    b->has_thread = true;
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->change, NULL);
     /* A thread inherits the mask: signals stay the main thread's, whose system calls restart. SIGXFSZ, which a thread gets of its
@@ -56,6 +58,10 @@ background *background_create(void)
 
 void background_start(background *b, void (*job)(void *), void *arg)
 {
+    if (!b->has_thread) {
+        job(arg);
+        return;
+    }
     pthread_mutex_lock(&b->lock);
     assert(!b->job);
     b->job = job;
@@ -66,22 +72,28 @@ void background_start(background *b, void (*job)(void *), void *arg)
 
 bool background_done(background *b)
 {
+    if (!b->has_thread) return true;
     pthread_mutex_lock(&b->lock);
     const bool done = !b->job;
     pthread_mutex_unlock(&b->lock);
     return done;
 }
 
+static void end_thread(background *b)
+{
+    pthread_mutex_lock(&b->lock);
+    b->leave = true;
+    pthread_cond_signal(&b->change);
+    pthread_mutex_unlock(&b->lock);
+    pthread_join(b->thread, NULL);
+    pthread_cond_destroy(&b->change);
+    pthread_mutex_destroy(&b->lock);
+}
+
 void background_destroy(background **b)
 {
     if (!b || !*b) return;
-    pthread_mutex_lock(&(*b)->lock);
-    (*b)->leave = true;
-    pthread_cond_signal(&(*b)->change);
-    pthread_mutex_unlock(&(*b)->lock);
-    pthread_join((*b)->thread, NULL);
-    pthread_cond_destroy(&(*b)->change);
-    pthread_mutex_destroy(&(*b)->lock);
+    if ((*b)->has_thread) end_thread(*b);
     free(*b);
     *b = NULL;
 }

@@ -1,6 +1,7 @@
 /* Checksums of a field's blocks. A block is a run of bytes of the dataset in global order: so many whole rows, or cells
  * where there is one row. The blocks depend on the field's shape alone and each rank's share is added by exclusive or
  * (crc32c.h), so that a file has the same checksums whatever the ranks' boxes. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,6 +34,14 @@ box checkpoint_block(const checkpoint_field *f, int64_t lines, int64_t index)
 {
     const int64_t all = lines_of(f), first = index * lines, last = all - first > lines ? first + lines : all;
     return f->ny > 1 ? box_make(0, f->nx, first, last) : box_make(first, last, 0, 1);
+}
+
+void checkpoint_say_block(char *out, const checkpoint_field *f, int64_t lines, int64_t block)
+{
+    const box b = checkpoint_block(f, lines, block);
+    const bool rows = f->ny > 1;
+    snprintf(out, CHECKPOINT_WHERE_BYTES, "block %" PRId64 ", %s %" PRId64 " .. %" PRId64, block, rows ? "rows" : "columns",
+             rows ? b.y0 : b.x0, (rows ? b.y1 : b.x1) - 1);
 }
 
 bool checkpoint_sums_make(checkpoint_sums *sums, const checkpoint_field *f, int64_t lines)
@@ -90,22 +99,6 @@ void checkpoint_sums_finish(checkpoint_sums *sums, dtype type, const checkpoint_
 void checkpoint_sums_unite(MPI_Comm comm, checkpoint_sums *sums)
 {
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, sums->crc, (int)sums->blocks, MPI_UINT32_T, MPI_BXOR, comm));
-}
-
-checkpoint_status checkpoint_sums_of_state(MPI_Comm comm, const checkpoint_state *s, checkpoint_sums *sums, char *why,
-                                           size_t why_bytes)
-{
-    checkpoint_status status = CHECKPOINT_OK;
-    for (int i = 0; i < s->fields; i++)
-        if (!checkpoint_sums_make(&sums[i], &s->field[i], checkpoint_block_lines(&s->field[i], s->type)))
-            status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "no memory for the checksums of a checkpoint");
-    status = checkpoint_agree(comm, status, why, why_bytes);
-    for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++) {
-        checkpoint_sums_add(&sums[i], s->type, s->field[i].data, s->field[i].own, &s->field[i]);
-        checkpoint_sums_unite(comm, &sums[i]);
-        checkpoint_sums_finish(&sums[i], s->type, &s->field[i]);
-    }
-    return status;
 }
 
 /* ---- in the file: /checksums/NAME, one number a block, beside /fields/NAME ---- */

@@ -45,12 +45,10 @@ int checkpoint_create_new(const char *path)
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 }
 
-checkpoint_status checkpoint_create_empty(const checkpoint_names *n, char *why, size_t why_bytes)
+checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, char *why, size_t why_bytes)
 {
-    const int fd = checkpoint_create_new(n->tmp);
-    if (fd < 0) return checkpoint_file_failed("create", n->tmp, errno, why, why_bytes);
-    close(fd);
-    return CHECKPOINT_OK;
+    *fd = checkpoint_create_new(n->tmp);
+    return *fd < 0 ? checkpoint_file_failed("create", n->tmp, errno, why, why_bytes) : CHECKPOINT_OK;
 }
 
 checkpoint_status checkpoint_look_for_room(const checkpoint_names *n, uint64_t needed_bytes, char *why, size_t why_bytes)

@@ -90,14 +90,20 @@ static int act_faulty(const checkpoint_job *j, bool again)
 
 /* ---- room ---- */
 
+static checkpoint_status make_room(checkpoint_job *j)
+{
+    const uint64_t needed_bytes = checkpoint_needed_bytes(&j->state);
+    checkpoint_status status = checkpoint_look_for_room(&j->names, needed_bytes, j->why, sizeof j->why);
+    if (status == CHECKPOINT_OK) status = checkpoint_create_tmp(&j->names, &j->fd, j->why, sizeof j->why);
+    if (status == CHECKPOINT_OK) status = checkpoint_reserve(&j->names, j->fd, needed_bytes, j->why, sizeof j->why);
+    return status;
+}
+
 void checkpoint_job_room(void *job)
 {
     checkpoint_job *j = job;
     const double begin_s = timer_now_s();
-    checkpoint_status status =
-        checkpoint_look_for_room(&j->names, checkpoint_needed_bytes(&j->state), j->why, sizeof j->why);
-    if (status == CHECKPOINT_OK && j->rank == 0) status = checkpoint_create_empty(&j->names, j->why, sizeof j->why);
-    checkpoint_job_finish(j, status, begin_s);
+    checkpoint_job_finish(j, j->rank == 0 ? make_room(j) : CHECKPOINT_OK, begin_s);
 }
 
 /* ---- data ---- */
@@ -166,13 +172,12 @@ checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again)
     return code ? checkpoint_job_failed(j, "fsync", code) : CHECKPOINT_OK;
 }
 
-/* By ranks that write: NAME.tmp, and by rank 0 its blocks. */
+/* By ranks that write: NAME.tmp, which rank 0 has open since it made it; it takes what the plan needs beyond the estimate. */
 static checkpoint_status open_file(checkpoint_job *j)
 {
+    if (j->rank == 0) return checkpoint_reserve(&j->names, j->fd, j->file_bytes, j->why, sizeof j->why);
     if (!checkpoint_job_writes(j) || j->fd >= 0) return CHECKPOINT_OK;
-    const checkpoint_status status = checkpoint_open_tmp(&j->names, j->rank, &j->fd, j->why, sizeof j->why);
-    if (status != CHECKPOINT_OK || j->rank != 0) return status;
-    return checkpoint_reserve(&j->names, j->fd, j->file_bytes, j->why, sizeof j->why);
+    return checkpoint_open_tmp(&j->names, j->rank, &j->fd, j->why, sizeof j->why);
 }
 
 void checkpoint_job_write(void *job)
@@ -276,14 +281,7 @@ void checkpoint_job_publish(void *job)
     j->fd = -1;
     if (j->rank == 0 && status == CHECKPOINT_OK) status = checkpoint_publish(&j->names, &j->state, j->why, sizeof j->why);
     checkpoint_job_finish(j, status, begin_s); /* the file is there; what follows is no part of writing it */
-    if (j->rank == 0 && status == CHECKPOINT_OK) {
-        retain_apply(j->dir, j->rule, j->state.step, j->verified);
-        /* Without room for a checkpoint there is no raw file, no rate of it, and no harm. */
-        char ignored[CHECKPOINT_SENTENCE_BYTES];
-        if (j->raw_bytes > 0
-            && checkpoint_look_for_room(&j->names, checkpoint_needed_bytes(&j->state), ignored, sizeof ignored) == CHECKPOINT_OK)
-            (void)checkpoint_create_empty(&j->names, ignored, sizeof ignored);
-    }
+    if (j->rank == 0 && j->dir && status == CHECKPOINT_OK) retain_apply(j->dir, j->rule, j->state.step, j->verified);
 }
 
 void checkpoint_job_clean_up(void *job)

@@ -62,9 +62,6 @@ void checkpoint_sums_free(checkpoint_sums *sums);
 void checkpoint_sums_add(checkpoint_sums *sums, dtype type, const void *data, box part, const checkpoint_field *f);
 void checkpoint_sums_unite(MPI_Comm comm, checkpoint_sums *sums);
 void checkpoint_sums_finish(checkpoint_sums *sums, dtype type, const checkpoint_field *f);
-/* Of every field as memory holds it; collective. sums[CHECKPOINT_FIELDS_MAX] start zeroed and are the caller's to free. */
-checkpoint_status checkpoint_sums_of_state(MPI_Comm comm, const checkpoint_state *s, checkpoint_sums *sums, char *why,
-                                           size_t why_bytes);
 /* By one rank: makes and fills NAME in the group /checksums; raises *end_bytes to where it ends. */
 bool checkpoint_sums_write(hid_t group, const checkpoint_field *f, const checkpoint_sums *sums, uint64_t *end_bytes);
 /* sums->crc stays NULL, with status OK, where the file has none for this field. */
@@ -76,13 +73,6 @@ checkpoint_status checkpoint_scan(hid_t dataset, const char *path, const checkpo
                                   uint64_t *fingerprint, checkpoint_sums *sums, char *why, size_t why_bytes);
 /* "block 2, rows 32 .. 47" or "block 2, columns 32 .. 47", of at most CHECKPOINT_WHERE_BYTES. */
 void checkpoint_say_block(char *out, const checkpoint_field *f, int64_t lines, int64_t block);
-
-/* Of a write with CHECKPOINT_VERIFY_SAMPLE: is this one of the blocks that are read back? */
-bool checkpoint_sampled(const checkpoint_state *s, int64_t blocks, int64_t block);
-
-/* Compares what is in tmp with memory, as s->verify asks; path: the final name, for the sentence. DAMAGED: they differ. */
-checkpoint_status checkpoint_read_back(MPI_Comm comm, const char *tmp, const char *path, const checkpoint_state *s,
-                                       const checkpoint_sums *sums, char *why, size_t why_bytes);
 
 typedef struct checkpoint_layout { /* of a file: where things begin and end */
     uint64_t field_at_bytes[CHECKPOINT_FIELDS_MAX];
@@ -164,8 +154,9 @@ checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, c
 
 /* A descriptor of a new, empty file: what had the name, perhaps a link to elsewhere, is gone and was not touched. -1: errno. */
 int checkpoint_create_new(const char *path);
-/* The steps of a write, each by one rank, without HDF5 and MPI; see checkpoint_write.c for what they guard against. */
-checkpoint_status checkpoint_create_empty(const checkpoint_names *n, char *why, size_t why_bytes);
+/* The steps of a write, each by one rank, without HDF5 and MPI; see checkpoint_job.h for what they guard against. */
+/* Makes NAME.tmp, empty, for reading and writing; *fd < 0 on failure. */
+checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, char *why, size_t why_bytes);
 /* Is there room for needed_bytes beside what is there? */
 checkpoint_status checkpoint_look_for_room(const checkpoint_names *n, uint64_t needed_bytes, char *why, size_t why_bytes);
 /* NAME.tmp for reading and writing, which another rank has made; *fd < 0 on failure. */

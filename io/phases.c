@@ -6,22 +6,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "aggregate.h"
 #include "background.h"
 #include "check.h"
 #include "checkpoint_job.h"
+#include "timer.h"
 
 /* MEMORY: of those that collect; else it is passed over. */
-typedef enum phase { IDLE, ROOM, MEMORY, WRITE, READ_BACK, PUBLISH, RAW, CLEAN_UP } phase;
+typedef enum phase { IDLE, ROOM, MEMORY, WRITE, READ_BACK, PUBLISH, CLEAN_UP } phase;
 static void (*const job_of[])(void *) = { [ROOM] = checkpoint_job_room,       [WRITE] = checkpoint_job_write,
                                           [READ_BACK] = checkpoint_job_read_back, [PUBLISH] = checkpoint_job_publish,
-                                          [RAW] = checkpoint_job_raw,         [CLEAN_UP] = checkpoint_job_clean_up };
+                                          [CLEAN_UP] = checkpoint_job_clean_up };
 typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
 
 /* What ranks agree on: the largest of each. */
 typedef enum agreed {
-    WORST, IN_HURRY, JOB_NS, SPENT_NS, FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT, FIELD_AT, AGREED = FIELD_AT + CHECKPOINT_FIELDS_MAX
+    WORST, JOB_NS, SPENT_NS, FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT, FIELD_AT, AGREED = FIELD_AT + CHECKPOINT_FIELDS_MAX
 } agreed;
 enum { REQUESTS_MAX = 2 + CHECKPOINT_FIELDS_MAX, BOX_NUMBERS = 4 };
 _Static_assert(sizeof(box) == BOX_NUMBERS * sizeof(int64_t), "boxes travel as numbers");
@@ -40,8 +42,7 @@ struct phases {
     checkpoint_job job;
     checkpoint_state snapshot; /* with this rank's shares of the fingerprints once it is there */
     bool again;                /* written once more */
-    double write_s;
-    int64_t mine[AGREED], all[AGREED], raw_mine, raw_all;
+    int64_t mine[AGREED], all[AGREED];
     uint64_t share[CHECKPOINT_FIELDS_MAX], fingerprint[CHECKPOINT_FIELDS_MAX]; /* the latter on rank 0 */
     checkpoint_sums sums[CHECKPOINT_FIELDS_MAX]; /* joined; on rank 0, and on all where some collect */
     MPI_Request pending[REQUESTS_MAX];
@@ -50,22 +51,17 @@ struct phases {
     char why[CHECKPOINT_SENTENCE_BYTES];
 };
 
-/* ---- may it be in the background? ---- */
-
-/* HDF5 has to make a structure that a thread can write. */
-static bool can_make_images(char *why, size_t why_bytes)
+/* On all ranks or on none. */
+static bool start_threads(phases *p, char *why, size_t why_bytes)
 {
-    const checkpoint_state trial = { .kind = "", .type = DTYPE_F64, .deck = "", .fields = 1,
-                                     .field = { { .name = "u", .nx = 1, .ny = 1, .own = { 0, 1, 0, 1 } } } };
-    uint32_t crc = 0;
-    const checkpoint_sums sums[CHECKPOINT_FIELDS_MAX] = { { .lines = 1, .blocks = 1, .crc = &crc } };
-    checkpoint_image image;
-    if (checkpoint_image_make(&image, &trial, sums, why, why_bytes) != CHECKPOINT_OK) return false;
-    checkpoint_image_free(&image);
-    return true;
+    p->thread = background_create(true);
+    if (!p->thread) snprintf(why, why_bytes, "cannot start a thread: %s", strerror(errno));
+    if (checkpoint_agree(p->comm, p->thread ? CHECKPOINT_OK : CHECKPOINT_IO, why, why_bytes) == CHECKPOINT_OK) return true;
+    background_destroy(&p->thread);
+    return false;
 }
 
-phases *phases_create(MPI_Comm comm, writer_stats *stats, char *why, size_t why_bytes)
+phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, char *why, size_t why_bytes)
 {
     phases *p = calloc(1, sizeof *p);
     if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
@@ -76,11 +72,9 @@ phases *phases_create(MPI_Comm comm, writer_stats *stats, char *why, size_t why_
     p->boxes = calloc((size_t)p->ranks * CHECKPOINT_FIELDS_MAX, sizeof *p->boxes);
     p->collected = aggregate_create(comm);
     if (!p->boxes || !p->collected) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
-    if (p->rank != 0 || can_make_images(why, why_bytes)) {
-        p->thread = background_create();
-        if (!p->thread) snprintf(why, why_bytes, "cannot start a thread: %s", strerror(errno));
-    }
-    if (checkpoint_agree(comm, p->thread ? CHECKPOINT_OK : CHECKPOINT_IO, why, why_bytes) != CHECKPOINT_OK) phases_destroy(&p);
+    if (threads) stats->async = start_threads(p, why, why_bytes);
+    if (!p->thread) p->thread = background_create(false);
+    if (!p->thread) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
     return p;
 }
 
@@ -94,21 +88,7 @@ void phases_destroy(phases **p)
     *p = NULL;
 }
 
-void phases_hurry(phases *p)
-{
-    if (p->phase != IDLE) atomic_store(&p->job.hurry, true);
-}
-
 const char *phases_why(const phases *p) { return p->failed ? p->why : NULL; }
-
-void phases_add_raw(writer_stats *s, double bytes, double seconds, const checkpoint_state *file, double write_s)
-{
-    s->raw_samples++;
-    s->raw_bytes += bytes;
-    s->raw_s += seconds;
-    for (int i = 0; i < file->fields; i++) s->sampled_bytes += (double)checkpoint_field_bytes(file, i);
-    s->sampled_s += write_s;
-}
 
 static bool collects(const phases *p) { return p->job.writers > 0; }
 
@@ -238,20 +218,29 @@ static void join_checksums(phases *p)
     MPI_CHECK(MPI_Ireduce(p->share, p->fingerprint, p->snapshot.fields, MPI_UINT64_T, MPI_SUM, 0, p->comm, next_pending(p)));
 }
 
+/* Where the fields will lie, from a structure without their checksums, which HDF5 makes once there is room; rank 0 tells the others with the first agreement. */
+static void plan_layout(phases *p)
+{
+    checkpoint_job *j = &p->job;
+    checkpoint_image plan;
+    j->status = make_structure(j, &plan, &p->snapshot, p->sums);
+    if (j->status != CHECKPOINT_OK) return;
+    j->layout = plan.layout;
+    p->mine[FILE_BYTES] = (int64_t)plan.file_bytes;
+    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) p->mine[FIELD_AT + i] = (int64_t)plan.layout.field_at_bytes[i];
+    checkpoint_image_free(&plan);
+}
+
 static void agree(phases *p)
 {
     p->stage = AGREEING;
+    if (p->phase == ROOM && p->rank == 0 && p->job.status == CHECKPOINT_OK) plan_layout(p);
     p->mine[WORST] = (int64_t)p->job.status * p->ranks + (p->ranks - 1 - p->rank); /* of equals the lowest rank speaks */
-    p->mine[IN_HURRY] = atomic_load(&p->job.hurry);
     p->mine[JOB_NS] = (int64_t)(p->job.seconds * 1e9);
     for (int i = 0; i < CHECKPOINT_SPENT; i++) p->mine[SPENT_NS + i] = (int64_t)(p->job.spent_s[i] * 1e9);
     MPI_CHECK(MPI_Iallreduce(p->mine, p->all, AGREED, MPI_INT64_T, MPI_MAX, p->comm, next_pending(p)));
     if (p->phase == ROOM) join_boxes(p);
     if (p->phase == WRITE && !p->again) join_checksums(p);
-    if (p->phase == RAW) {
-        p->raw_mine = (int64_t)p->job.raw_done_bytes;
-        MPI_CHECK(MPI_Iallreduce(&p->raw_mine, &p->raw_all, 1, MPI_INT64_T, MPI_SUM, p->comm, next_pending(p)));
-    }
 }
 
 /* While the half-written file is deleted, its story goes round. */
@@ -286,9 +275,8 @@ static void add_seconds(phases *p, double seconds)
 {
     writer_stats *s = p->stats;
     if (p->phase == READ_BACK) s->verify_s += seconds;
-    if (p->phase == READ_BACK || p->phase == RAW || p->phase == CLEAN_UP) return;
+    if (p->phase == READ_BACK || p->phase == CLEAN_UP) return;
     s->write_s += seconds;
-    p->write_s += seconds;
     if (p->phase == PUBLISH) s->publish_s += seconds;
     for (int i = 0; i < CHECKPOINT_SPENT; i++) s->spent_s[i] += 1e-9 * (double)p->all[SPENT_NS + i];
 }
@@ -310,9 +298,7 @@ static void go_on(phases *p)
         return;
     }
     if (ended == ROOM) take_plan(p);
-    if (ended == RAW && p->raw_all > 0 && !p->all[IN_HURRY])
-        phases_add_raw(p->stats, (double)p->raw_all, seconds, &p->snapshot, p->write_s);
-    if (ended == CLEAN_UP || (ended == PUBLISH && p->job.raw_bytes == 0)) end(p);
+    if (ended == CLEAN_UP || ended == PUBLISH) end(p);
     else p->phase = ended == ROOM && !collects(p) ? WRITE : ended + 1;
 }
 
@@ -339,21 +325,26 @@ bool phases_advance(phases *p)
     return false;
 }
 
-/* ---- begin ---- */
-
-/* Where the fields will lie, from a structure without their checksums; rank 0 tells the others with the first agreement. */
-static checkpoint_status plan_layout(phases *p)
+/* The longer the wait so far, the longer a pause in it, up to a millisecond: the threads that write may need this processor, and to
+ * know of their end a sixteenth later costs little. */
+static void pause_in_wait(double since_s)
 {
-    checkpoint_job *j = &p->job;
-    checkpoint_image plan;
-    const checkpoint_status status = make_structure(j, &plan, &p->snapshot, p->sums);
-    if (status != CHECKPOINT_OK) return status;
-    j->layout = plan.layout;
-    p->mine[FILE_BYTES] = (int64_t)plan.file_bytes;
-    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) p->mine[FIELD_AT + i] = (int64_t)plan.layout.field_at_bytes[i];
-    checkpoint_image_free(&plan);
-    return CHECKPOINT_OK;
+    const double pause_s = fmin(fmax((timer_now_s() - since_s) / 16, 50e-6), 1e-3);
+    nanosleep(&(struct timespec){ .tv_nsec = (long)(pause_s * 1e9) }, NULL);
 }
+
+double phases_wait(phases *p, bool (*idle)(void *owner), void *owner)
+{
+    const double begin_s = timer_now_s();
+    double idle_since_s = NAN;
+    while (phases_advance(p)) {
+        if (isnan(idle_since_s) && (!idle || idle(owner))) idle_since_s = timer_now_s();
+        pause_in_wait(begin_s);
+    }
+    return isnan(idle_since_s) ? 0 : timer_now_s() - idle_since_s;
+}
+
+/* ---- begin ---- */
 
 void phases_begin(phases *p, const writer_request *r, const phases_order *o)
 {
@@ -362,18 +353,15 @@ void phases_begin(phases *p, const writer_request *r, const phases_order *o)
     p->request = *r;
     p->snapshot = *r->state;
     p->failed = p->again = false;
-    p->write_s = 0;
     memset(p->mine, 0, sizeof p->mine);
     const checkpoint_state *s = &p->snapshot;
     checkpoint_status status = checkpoint_job_begin(j, p->rank, s, o->path);
     for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
         if (!checkpoint_sums_make(&p->sums[i], &s->field[i], j->share[i].lines))
             status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "no memory for the checksums of a checkpoint");
-    if (status == CHECKPOINT_OK && p->rank == 0) status = plan_layout(p);
     j->dir = o->dir;
     j->rule = o->rule;
     j->verified = o->verified;
-    j->raw_bytes = o->raw ? PHASES_RAW_BYTES : 0;
     p->phase = ROOM;
     p->stage = HELD;
     if (status != CHECKPOINT_OK) {

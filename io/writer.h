@@ -1,13 +1,11 @@
 /* When checkpoints are written. In the background: a thread of each rank writes and reads back while the time steps go on, and
  * the main threads agree on each phase between steps, without waiting (writer_poll). In the foreground, where it was asked for
- * or where there is no other way: writer_submit writes. Both give the same bytes. While a writer lives, its
+ * or where there is no other way: writer_submit goes through the same phases and returns at their end. While a writer lives, its
  * directory is this run's alone.
  *
  * Ranks hear of the end of a write at different steps. Where all of them must act alike they call writer_wait, or agree. */
 #ifndef WRITER_H
 #define WRITER_H
-
-#include <math.h>
 
 #include "checkpoint.h"
 #include "retain.h"
@@ -20,26 +18,12 @@ typedef struct writer_stats {
     int64_t newest_step; /* of the last file written, where there is one */
     int aggregators;   /* so many ranks collected and wrote the last file; 0: every rank wrote its own cells */
     double snapshot_s; /* of stall_s: the steps were held up until the level was copied */
-    double write_s;    /* in the background: room, rows, structure, name; else all of it */
-    double verify_s;   /* in the background: reading back; else part of write_s, and NaN here */
+    double write_s;    /* room, rows, structure, name */
+    double verify_s;   /* reading back */
     double stall_s;    /* the steps waited, for whatever a checkpoint needs, but not where a device had work of theirs meanwhile */
-    double spent_s[CHECKPOINT_SPENT]; /* in the background, of write_s: each of the rank that took longest */
-    double publish_s;  /* in the background, of write_s: the structure, its fsync, the name and the folder's fsync */
-    /* The same rows of all ranks once more, by nothing but pwrite and fsync, after the 1st, 2nd, 4th, 8th .. file and under the
-     * same circumstances: beside the steps in the background, else while they wait. sampled: those files and their write_s. */
-    int raw_samples;
-    double raw_bytes, raw_s, sampled_bytes, sampled_s;
+    double spent_s[CHECKPOINT_SPENT]; /* of write_s: each of the rank that took longest */
+    double publish_s;  /* of write_s: the structure, its fsync, the name and the folder's fsync */
 } writer_stats;
-
-/* NaN: not measured. The fraction is that of the files that were written next to it. */
-static inline double writer_raw_bytes_per_s(const writer_stats *s)
-{
-    return s->raw_samples > 0 ? s->raw_bytes / s->raw_s : NAN;
-}
-static inline double writer_raw_fraction(const writer_stats *s)
-{
-    return s->raw_samples > 0 ? s->sampled_bytes / s->sampled_s / writer_raw_bytes_per_s(s) : NAN;
-}
 
 /* Collective. dir is made if missing, locked (BUSY: another run has it) and freed of what dead runs left half written. */
 writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool async, checkpoint_status *status, char *why,
@@ -59,7 +43,6 @@ typedef struct writer_request {
     /* Have the steps nothing left to do? Until then waiting costs them nothing, and is no stall. NULL: they always wait. */
     bool (*idle)(void *owner);
     void *owner;
-    bool waited_for; /* the run waits for this one: nothing is measured beside it */
 } writer_request;
 
 /* Collective. Hands over a checkpoint of state->step; none is under way. The status is that of a write in the foreground. */
@@ -67,8 +50,6 @@ checkpoint_status writer_submit(writer *w, const writer_request *r, char *why, s
 /* Goes on with what is under way; never waits. The status of the write that ended since the last call here or of wait: each
  * failure is told once. why, on failure: one sentence, the same on every rank. */
 checkpoint_status writer_poll(writer *w, char *why, size_t why_bytes);
-/* The run waits, or is about to end: what under way is measured only, and no checkpoint's work, is given up. By any rank. */
-void writer_hurry(writer *w);
 /* Collective: until all that was submitted is on disk. */
 checkpoint_status writer_wait(writer *w, char *why, size_t why_bytes);
 bool writer_busy(const writer *w);

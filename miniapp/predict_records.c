@@ -158,7 +158,9 @@ static void add_run(reading *in, const json_t *o, const char *name, int number)
         r->left_out++;
         return;
     }
-    const double file_bytes_per_s = number_of(json_object_get(o, "checkpoint"), "raw_bytes_per_s");
+    const json_t *files = json_object_get(o, "checkpoint");
+    const double raw_bytes_per_s = number_of(files, "raw_bytes_per_s"); /* of older records */
+    const double file_bytes_per_s = raw_bytes_per_s > 0 ? raw_bytes_per_s : number_of(files, "bytes_per_s");
     if (file_bytes_per_s > 0) r->machine.file_bytes_per_s = fmax(file_bytes_per_s, fmax(0, r->machine.file_bytes_per_s));
     run->line = number;
     snprintf(run->file, sizeof run->file, "%s", name);

@@ -110,15 +110,8 @@ static void print_checkpoints(FILE *to, const report *r)
     const double mb = 1e-6;
     if (w->count == 0) return;
     fprintf(to, "checkpoints  %" PRId64 ", %.3g MB, ", w->count, (double)w->bytes * mb);
-    if (w->async)
-        fprintf(to, "written beside the steps in %s, read back in %s; the steps waited %s\n", seconds_text(a, sizeof a, w->write_s),
-               seconds_text(b, sizeof b, w->verify_s), seconds_text(c, sizeof c, w->stall_s));
-    else
-        fprintf(to, "written and read back in %s, while the steps waited\n", seconds_text(a, sizeof a, w->write_s));
-    if (w->raw_samples > 0)
-        fprintf(to, "file system  %.4g MB/s, raw writes of the same rows after %d of them, %s: %.1f %% of it reached\n",
-                writer_raw_bytes_per_s(w) * mb, w->raw_samples, w->async ? "beside the steps" : "while the steps waited",
-                100 * writer_raw_fraction(w));
+    fprintf(to, "written %s in %s, read back in %s; the steps waited %s\n", w->async ? "beside the steps" : "while the steps waited",
+            seconds_text(a, sizeof a, w->write_s), seconds_text(b, sizeof b, w->verify_s), seconds_text(c, sizeof c, w->stall_s));
 }
 
 static void print_verdict(FILE *to, const report *r)

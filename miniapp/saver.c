@@ -61,7 +61,6 @@ static void wait_for(saver *v, clock_steps *ticks, bool waited_for)
 {
     const bool busy = writer_busy(v->writer);
     if (busy) watchdog_phase("waiting for a checkpoint");
-    if (busy && writer_get_stats(v->writer).raw_samples > 0) writer_hurry(v->writer); /* one sample is enough to wait for */
     if (busy) snapshot_mark(v->snapshot);
     hear(v, writer_wait(v->writer, v->why, sizeof v->why), waited_for);
     if (busy) {
@@ -77,14 +76,13 @@ bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, boo
         v->stop = true;
         return false;
     }
-    if (waited_for) writer_hurry(v->writer);
     wait_for(v, ticks, false); /* for the one before: its snapshot's memory is needed, and after this all ranks know how it went */
     if (v->stop) return false;
     const bool goes_on = writer_get_stats(v->writer).async && !waited_for;
     if (!goes_on) clock_flush(ticks);
     watchdog_phase("checkpoint");
     snapshot_take(v->snapshot, deck_text, &state);
-    const writer_request request = { &state, snapshot_ready, snapshot_idle, v->snapshot, waited_for };
+    const writer_request request = { &state, snapshot_ready, snapshot_idle, v->snapshot };
     hear(v, writer_submit(v->writer, &request, v->why, sizeof v->why), waited_for);
     watchdog_phase("steps");
     if (goes_on) {

@@ -87,7 +87,7 @@ static int smaller(int a, int b) { return a < b ? a : b; }
 
 static void write_by(writer *w, const char *name, checkpoint_state *s, int aggregators)
 {
-    const writer_request request = { s, fixture_ready, NULL, NULL, true };
+    const writer_request request = { s, fixture_ready, NULL, NULL };
     s->aggregators = aggregators;
     for (int i = 0; i < s->fields; i++) s->field[i].fingerprint = 0; /* of which the snapshot tells the shares */
     if (writer_submit(w, &request, why, sizeof why) != CHECKPOINT_OK || writer_wait(w, why, sizeof why) != CHECKPOINT_OK)
@@ -139,7 +139,7 @@ static void one_writer_s_error(void **state)
     if (writers == 1) return; /* the main thread of rank 0 would meet the limit first */
     writer *w = writer_in("error", true);
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 100, 1000, DTYPE_F64, 1);
-    const writer_request request = { &s, fixture_ready, NULL, NULL, true };
+    const writer_request request = { &s, fixture_ready, NULL, NULL };
     s.aggregators = writers;
     aggregate_window_bytes = 20000;
     getrlimit(RLIMIT_FSIZE, &old);
@@ -176,7 +176,7 @@ static void a_snapshot_that_went_wrong(void **state)
     writer *w = writer_in("snapshot", true);
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 30, 40, DTYPE_F32, 1);
     s.aggregators = 1;
-    const writer_request request = { &s, with_another_fingerprint, NULL, NULL, true };
+    const writer_request request = { &s, with_another_fingerprint, NULL, NULL };
     assert_int_equal(writer_submit(w, &request, why, sizeof why), CHECKPOINT_OK);
     assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_IO);
     snprintf(wanted, sizeof wanted, "rank %d has other values of /fields/u in its memory than its device had",

@@ -115,7 +115,7 @@ static void path_of(char path[PATH_BYTES], const char *name, int64_t step, const
 static checkpoint_status write_step(writer *w, int64_t step)
 {
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 60, 50, DTYPE_F64, step);
-    const writer_request request = { &s, fixture_ready, NULL, NULL, true };
+    const writer_request request = { &s, fixture_ready, NULL, NULL };
     why[0] = '\0';
     checkpoint_status status = writer_submit(w, &request, why, sizeof why);
     if (status == CHECKPOINT_OK) status = writer_wait(w, why, sizeof why);

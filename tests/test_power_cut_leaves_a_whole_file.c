@@ -55,7 +55,7 @@ static void record_run(bool async)
     assert_int_equal(status, CHECKPOINT_OK);
     for (int64_t i = 1; i <= STEPS + 1; i++) {
         checkpoint_state s = state_of(i <= STEPS ? i : STEPS);
-        const writer_request request = { &s, fixture_ready, NULL, NULL, true };
+        const writer_request request = { &s, fixture_ready, NULL, NULL };
         assert_int_equal(writer_submit(w, &request, why, sizeof why), CHECKPOINT_OK);
         assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK);
         disk_promise(s.step);
