@@ -269,7 +269,7 @@ install-built:
 	sed -i 's|^initial = inputs/|initial = $(PREFIX)/share/weft/inputs/|' $(SHARE)/weft/inputs/*.ini
 	install -m 755 $(addprefix jobs/,weft.sbatch study study.sbatch records plot plot_bench plot_beside compare compare_bench \
 	    ncu_bench) $(SHARE)/weft/jobs
-	install -m 644 jobs/runs.jq $(SHARE)/weft/jobs
+	install -m 644 jobs/runs.jq jobs/text.bash jobs/draw.bash $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/weft/jobs/studies
 	install -m 644 jobs/reframe/weft.py jobs/reframe/local.py $(SHARE)/weft/jobs/reframe
 	install -m 644 README.md LICENSE $(SHARE)/weft

@@ -63,7 +63,7 @@ def title($what): . as $s | .common as $c
     | def shared(k): if ($s.differ | index(k)) then empty else $c[k] end;
     $what + ": " + ([shared("kind"), shared("dtype"), (shared("order") | "order \(.)"), shared("grid"), shared("device"),
                      (shared("ranks") | strings), (shared("transport") | strings | select(. != "auto") | "over " + .)] | join(", "))
-    + "\\n" + ([shared("machine"), "\(.last.hosts) host" + (if .last.hosts == 1 then "" else "s" end),
+    + "\n" + ([shared("machine"), "\(.last.hosts) host" + (if .last.hosts == 1 then "" else "s" end),
                 (.last.started // "" | .[0:10]), "weft \(.last.version) (\(.last.git))"] | join(", "));
 
 # Single steps of a run as [time over the median, share of the steps per 1 % of the time], the outline of a histogram: its bins, or

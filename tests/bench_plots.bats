@@ -31,6 +31,23 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     done
 }
 
+@test "text of records is text: it runs nothing and leads no picture elsewhere, and what is to be a number is one" {
+    "$weft" bench roofline/star "${small[@]}" output=r.jsonl 3>&-
+    local text='x`touch PWNED`"@y'"'"
+    jq -c --arg text "$text" '.machine.processor = $text | .git = $text | .version = $text | .started = $text | .ceiling_name = $text' \
+        r.jsonl >in.jsonl
+    jq -c --arg text "$text" '.family = "../../" + $text | .rung = $text | (.parameters, .sweep[].parameters)[$text] = $text | ., (.parameters.nx = 65)' in.jsonl >s.jsonl
+    jq -c '., (.rung = "../../star"), (.sweep[0].ceiling = "`touch PWNED`")' in.jsonl >>s.jsonl
+    mkdir -p a/b/scratch
+    cd a/b
+    TMPDIR=$PWD/scratch "$top/jobs/plot" ../../s.jsonl here 2>complaints
+    grep -q 'left out 1 lines: 0 damaged, 1 of another kind' complaints
+    expect pictures 4 "$(ls here_* | wc -l)"
+    expect "what else" "a a/b a/b/complaints a/b/scratch in.jsonl r.jsonl s.jsonl" \
+        "$(cd ../.. && find * ! -name 'here_*' | LC_ALL=C sort | xargs)"
+    grep -qF 'touch PWNED' here_roofline.svg
+}
+
 @test "records without a sweep, and records of two machines, are refused" {
     "$weft" bench roofline/transpose "${small[@]}" output=t.jsonl 3>&-
     jq -c '.family = "transpose"' t.jsonl >n.jsonl

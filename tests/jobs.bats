@@ -119,6 +119,31 @@ END
     expect "status of a file without records" 2 "$status"
 }
 
+# Each text of a record, its file's name and a table's names would run a command as gnuplot and the shell read them.
+poison='x`touch PWNED1`y$(touch PWNED2)"."'"'"'.system("touch PWNED3")'"'"'@z \e[31m'
+
+@test "text of records, tables and file names is text: it runs nothing, leads nowhere, and no control character is printed" {
+    made_records
+    local mine="s\`touch PWNED4\`'\".jsonl"
+    jq -c --arg text "$poison"$'\e[31m\n!touch PWNED5\n' 'select(.asked.lanes == 1) | .machine.processor = $text | .git = $text
+        | .version = $text | .started = $text | .problem.kind = $text | .asked.transport = $text + "\(.fuse)"
+        | .step_s.max = 1' made.jsonl >one_setting.jsonl
+    jq -c '., (.asked.transport = "another" | .step_s.p50 *= 2)' one_setting.jsonl >"$mine"
+    printf '1\t0.5\t%s\n' "$poison" >others.tsv
+    jq -nc --arg text "$poison" '[1, 2] | .[] | {predicted: true, ranks: ., step_s: 1e-3, efficiency: 1},
+        {predicted: true, ranks: $text, step_s: $text, efficiency: $text}' >p.jsonl
+    mkdir in
+    mv "$mine" one_setting.jsonl others.tsv p.jsonl in && cd in
+    "$top/jobs/plot" "$mine" --predicted p.jsonl >said
+    "$top/jobs/plot_beside" one_setting.jsonl others.tsv '|b' >>said
+    "$top/jobs/compare" "$mine" "$mine" >>said || true
+    expect pictures 10 "$(ls -- *.svg *.png | wc -l)"
+    expect "control characters" 0 "$(grep -c '[[:cntrl:]]' said)"
+    grep -qF 'touch PWNED1' "${mine%.jsonl}.svg" && grep -qF 'touch PWNED1' '|b.svg'
+    cd ..
+    expect "what was run" "" "$(find . -name 'PWNED*')"
+}
+
 @test "a study is drawn beside what others reach" {
     made_records
     grep -v '"lanes":2' made.jsonl >s.jsonl
