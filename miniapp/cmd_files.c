@@ -13,14 +13,13 @@
 
 static int status_exit(checkpoint_status s) { return s == CHECKPOINT_MISSING ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT; }
 
-/* One sentence a damaged block, so that each can be looked up. */
+/* One sentence per damaged block, so that each can be looked up. */
 static int say_damaged(const char *path, const checkpoint_report *r)
 {
     const int64_t listed = r->damaged < CHECKPOINT_DAMAGE_LISTED ? r->damaged : CHECKPOINT_DAMAGE_LISTED;
-    for (int64_t i = 0; i < listed; i++) cmd_say(CHECK_EXIT_FAILED, "%s is damaged: %s", path, r->damage[i]);
-    if (r->damaged > listed)
-        cmd_say(CHECK_EXIT_FAILED, "%s is damaged: %" PRId64 " more blocks", path, r->damaged - listed);
-    return CHECK_EXIT_FAILED;
+    for (int64_t i = 0; i < listed; i++) cmd_say(0, "%s is damaged: %s", path, r->damage[i]);
+    if (r->damaged > listed) cmd_say(0, "%s is damaged: %" PRId64 " more blocks", path, r->damaged - listed);
+    return CHECK_EXIT_ENVIRONMENT;
 }
 
 static void say_whole(const char *path, const checkpoint_report *r)
@@ -31,22 +30,62 @@ static void say_whole(const char *path, const checkpoint_report *r)
     else printf(", no block checksums\n");
 }
 
+static int verify_file(int rank, const char *path)
+{
+    char why[1024];
+    checkpoint_report r;
+    const checkpoint_status status = checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why);
+    int code = 0;
+    if (status == CHECKPOINT_OK && rank == 0) say_whole(path, &r);
+    else if (r.damaged) code = say_damaged(path, &r);
+    else if (status != CHECKPOINT_OK) code = cmd_say(status_exit(status), "%s", why);
+    checkpoint_info_free(&r.info);
+    return code;
+}
+
+/* The steps of a folder's checkpoints, the caller's to free; else a sentence and its exit status. */
+static int list_folder(const char *dir, int64_t **steps, size_t *count)
+{
+    const checkpoint_status status = checkpoint_list(MPI_COMM_WORLD, dir, steps, count);
+    if (status == CHECKPOINT_OK) return 0;
+    return cmd_say(status_exit(status), status == CHECKPOINT_MISSING ? "%s holds no checkpoints" : "%s: the directory cannot be read",
+                   dir);
+}
+
+/* Every checkpoint of a folder, from the first on (a list has the newest first). */
+static int verify_folder(int rank, const char *dir)
+{
+    int64_t *steps = NULL;
+    size_t count = 0;
+    int worst = list_folder(dir, &steps, &count);
+    for (size_t i = count; i-- > 0;) {
+        char path[4224];
+        checkpoint_path(path, sizeof path, dir, steps[i]);
+        const int code = verify_file(rank, path);
+        if (code > worst) worst = code;
+    }
+    free(steps);
+    return worst;
+}
+
+static bool is_folder(int rank, const char *path)
+{
+    struct stat info;
+    int folder = rank == 0 && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    MPI_CHECK(MPI_Bcast(&folder, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    return folder != 0;
+}
+
 int cmd_verify(int argc, char **argv)
 {
     const int rank = cmd_begin();
     char why[1024];
     if (!cmd_table_options_known("verify", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
-    if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file"));
+    if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file or a folder of them"));
     int worst = 0;
     for (int i = 1; i < argc; i++) {
-        checkpoint_report r;
-        const checkpoint_status status = checkpoint_verify(MPI_COMM_WORLD, argv[i], &r, why, sizeof why);
-        int code = 0;
-        if (status == CHECKPOINT_OK && rank == 0) say_whole(argv[i], &r);
-        else if (r.damaged) code = say_damaged(argv[i], &r);
-        else if (status != CHECKPOINT_OK) code = cmd_say(status_exit(status), "%s", why);
+        const int code = is_folder(rank, argv[i]) ? verify_folder(rank, argv[i]) : verify_file(rank, argv[i]);
         if (code > worst) worst = code;
-        checkpoint_info_free(&r.info);
     }
     return cmd_end(worst);
 }
@@ -110,9 +149,7 @@ static int diff_folders(int rank, const char *const dir[2])
     int64_t *steps[2] = { NULL, NULL };
     size_t count[2] = { 0, 0 };
     int worst = 0, both = 0;
-    for (int side = 0; side < 2; side++)
-        if (checkpoint_list(MPI_COMM_WORLD, dir[side], &steps[side], &count[side]) != CHECKPOINT_OK && worst == 0)
-            worst = cmd_say(CHECK_EXIT_USAGE, "%s holds no checkpoints", dir[side]);
+    for (int side = 0; side < 2 && worst == 0; side++) worst = list_folder(dir[side], &steps[side], &count[side]);
     for (size_t i = count[0]; i-- > 0 && worst < CHECK_EXIT_USAGE;) {
         char path[2][4224];
         const char *const pair[2] = { path[0], path[1] };
@@ -127,14 +164,6 @@ static int diff_folders(int rank, const char *const dir[2])
         worst = cmd_say(CHECK_EXIT_USAGE, "%s and %s hold no checkpoint of the same step", dir[0], dir[1]);
     for (int side = 0; side < 2; side++) free(steps[side]);
     return worst;
-}
-
-static bool is_folder(int rank, const char *path)
-{
-    struct stat info;
-    int folder = rank == 0 && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    MPI_CHECK(MPI_Bcast(&folder, 1, MPI_INT, 0, MPI_COMM_WORLD));
-    return folder != 0;
 }
 
 int cmd_diff(int argc, char **argv)

@@ -39,17 +39,17 @@ const cmd_row cmd_table[] = {
           "copies within the devices' memory, all ranks at once; and from every rank to every other, one pair at a time, by the "
           "shortest way there is (16 ranks at most)" } },
       NULL, NULL, NULL, false },
-    { "verify", cmd_verify, "FILE ...", "check state files: every block and fingerprint",
-      "Reads every field and compares its blocks' checksums and its fingerprint with the stored ones; says which dataset, block "
-      "and rows (in 1D, columns) are damaged.",
+    { "verify", cmd_verify, "FILE_OR_DIR ...", "check state files: every block and fingerprint",
+      "Reads every field of each state file, and of a folder's checkpoints, and compares its blocks' checksums and its fingerprint "
+      "with the stored ones; says which dataset, block and rows (in 1D, columns) are damaged.",
       { { NULL, NULL, NULL } }, NULL, NULL,
-      "The worst of all files: 0 whole, 1 damaged, 2 missing, 3 not readable as a state file.", false },
+      "The worst of all files: 0 whole, 2 missing, 3 damaged, or not to be read.", false },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
       "Compares two state files cell by cell, or the checkpoints of the steps that two folders both have: how many cells differ, "
       "and the largest absolute and relative difference and the largest one in ulps (numbers that can be represented between the "
       "two), with their places. A few megabytes of a field are in memory at a time.",
       { { NULL, NULL, NULL } },
-      NULL, NULL, "0 the same bits, 1 they differ, 2 a file is missing, 3 a file is damaged.", false },
+      NULL, NULL, "0 the same bits, 1 they differ, 2 a file is missing, 3 a file is damaged, or not to be read.", false },
     { "predict", cmd_predict, "DECK from=FILE [key=value ...]", "the time of a step on ranks that are not here",
       "Predicts time, efficiency, memory, checkpoints and their interval for any number of ranks, from the ceilings that a "
       "machine's records hold: copies, launches, links, files. Started without mpirun.",

@@ -1,5 +1,6 @@
 #include "restart.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,25 +47,38 @@ static checkpoint_status take_file(sim *s, const char *path, int64_t *step, char
     return status == CHECKPOINT_OK && !step ? sim_load(s, path, why, why_bytes) : status;
 }
 
-static bool is_directory(sim *s, const char *path, bool *exists)
+/* *code: 0, or errno where nobody can look (ENOENT and ENOTDIR: it does not exist). */
+static bool is_directory(sim *s, const char *path, int *code)
 {
     int answer[2] = { 0, 0 };
     if (s->top.rank == 0) {
         struct stat st;
-        answer[0] = stat(path, &st) == 0;
+        answer[0] = stat(path, &st) != 0 ? errno : 0;
         /* a name that does not exist is a directory still to be made, unless it looks like a file */
         const size_t n = strlen(path);
-        answer[1] = answer[0] ? S_ISDIR(st.st_mode) : !(n > 3 && strcmp(path + n - 3, ".h5") == 0);
+        answer[1] = !answer[0] ? S_ISDIR(st.st_mode) : !(n > 3 && strcmp(path + n - 3, ".h5") == 0);
     }
     MPI_CHECK(MPI_Bcast(answer, 2, MPI_INT, 0, s->top.comm));
-    *exists = answer[0] != 0;
+    *code = answer[0];
     return answer[1] != 0;
+}
+
+/* Why none of a directory's checkpoints can be used: which are damaged, and which may not be read. */
+static int none_usable(const char *dir, size_t damaged, size_t unreadable, char *why, size_t why_bytes)
+{
+    const size_t count = damaged + unreadable;
+    char how[96];
+    if (unreadable == 0) snprintf(how, sizeof how, "all damaged");
+    else if (damaged == 0) snprintf(how, sizeof how, "none of which can be read");
+    else snprintf(how, sizeof how, "%zu damaged and %zu that cannot be read", damaged, unreadable);
+    snprintf(why, why_bytes, "%s holds %zu checkpoint%s, %s", dir, count, count == 1 ? "" : "s", how);
+    return CHECK_EXIT_ENVIRONMENT;
 }
 
 static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, char *why, size_t why_bytes)
 {
     int64_t *steps = NULL;
-    size_t count = 0;
+    size_t count = 0, unreadable = 0;
     checkpoint_status status = checkpoint_list(s->top.comm, dir, &steps, &count);
     if (status != CHECKPOINT_OK && status != CHECKPOINT_MISSING) {
         snprintf(why, why_bytes, "--restart %s: the directory cannot be read", dir);
@@ -79,21 +93,26 @@ static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, char
             break;
         }
         if (status == CHECKPOINT_MISSING) break; /* a whole file of another problem: not for us to skip */
+        if (status == CHECKPOINT_IO) unreadable++;
         cmd_say(0, "%s; skipped", why);
     }
     free(steps);
     if (*found || count == 0) return 0;
     if (status == CHECKPOINT_MISSING) return CHECK_EXIT_USAGE;
-    snprintf(why, why_bytes, "%s holds %zu checkpoint%s, all damaged", dir, count, count == 1 ? "" : "s");
-    return CHECK_EXIT_ENVIRONMENT;
+    return none_usable(dir, count - unreadable, unreadable, why, why_bytes);
 }
 
 static int take(sim *s, const char *path, bool *found, int64_t *step, char *why, size_t why_bytes)
 {
-    bool exists = false;
+    int code = 0;
     *found = false;
-    if (is_directory(s, path, &exists)) return exists ? take_newest(s, path, found, step, why, why_bytes) : 0;
-    if (!exists) {
+    const bool directory = is_directory(s, path, &code);
+    if (code && code != ENOENT && code != ENOTDIR) {
+        snprintf(why, why_bytes, "--restart %s: cannot be read: %s", path, strerror(code));
+        return CHECK_EXIT_ENVIRONMENT;
+    }
+    if (directory) return code ? 0 : take_newest(s, path, found, step, why, why_bytes);
+    if (code) {
         snprintf(why, why_bytes, "--restart %s: no such file", path);
         return CHECK_EXIT_USAGE;
     }

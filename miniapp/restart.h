@@ -4,9 +4,9 @@
 
 #include "sim.h"
 
-/* Loads the state into s. path: a state file, or a directory, of which the newest whole checkpoint is taken; damaged ones are named
- * on stderr and skipped. An empty or missing directory leaves *loaded false. Returns an exit status: 0; 2 the file is
- * missing, or disagrees with the deck in problem or grid; 3 nothing but damaged files. One sentence in why. Collective. */
+/* Loads the state into s. path: a state file, or a directory, of which the newest whole checkpoint is taken; damaged ones, and
+ * those that may not be read, are named on stderr and skipped. An empty or missing directory leaves *loaded false. Returns an exit status: 0; 2 the file is
+ * missing, or disagrees with the deck in problem or grid; 3 nothing but damaged files, or not to be read. One sentence in why. Collective. */
 int restart_load(sim *s, const char *path, bool *loaded, char *why, size_t why_bytes);
 
 /* Which step that would be, from the files' attributes alone: nothing is loaded, so that damage within a field is not seen. */

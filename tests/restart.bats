@@ -115,6 +115,43 @@ flip_a_byte() { # file [dataset]: of the field's data, in the middle of it
     refused 3 step_0000000010.h5
 }
 
+# Root, too, may not read what others may not.
+unprivileged() {
+    local drop=()
+    [ "$(id -u)" != 0 ] || drop=(setpriv --inh-caps=-all --bounding-set=-dac_override,-dac_read_search)
+    timeout -k 5 60 "${drop[@]}" "$weft" "$@" 3>&-
+}
+
+@test "a file that may not be read is not called damaged: it is skipped with the reason, or exit 3" {
+    three_checkpoints
+    local newest=checkpoints/step_0000000030.h5
+    cp $newest same.h5
+    chmod 000 $newest
+    run unprivileged run d.ini --restart $newest
+    refused 3 $newest "Permission denied"
+    run unprivileged verify $newest
+    refused 3 $newest "Permission denied"
+    run unprivileged diff same.h5 $newest
+    refused 3 $newest "Permission denied"
+    run unprivileged run d.ini --restart checkpoints
+    expect status 0 "$status"
+    [[ $output == *"$newest: Permission denied; skipped"* ]]
+    expect "steps run from 20 to 30" 10 "$(record .steps_run)"
+    flip_a_byte checkpoints/step_0000000010.h5
+    chmod 000 checkpoints/step_0000000020.h5 checkpoints/step_0000000030.h5
+    run unprivileged run d.ini --restart checkpoints
+    expect status 3 "$status"
+    [[ $output == *"checkpoints holds 3 checkpoints, 1 damaged and 2 that cannot be read"* ]] || { echo "$output"; return 1; }
+    chmod 000 checkpoints
+    run unprivileged run d.ini checkpoint.dir=. --restart checkpoints/step_0000000010.h5
+    refused 3 checkpoints/step_0000000010.h5 "Permission denied"
+    run unprivileged run d.ini checkpoint.dir=. --restart checkpoints/below
+    refused 3 checkpoints/below "Permission denied"
+    run unprivileged verify checkpoints
+    refused 3 "checkpoints: the directory cannot be read"
+    chmod 755 checkpoints
+}
+
 @test "an empty or missing directory: starts at step 0 and says so" {
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=5
     mkdir empty
@@ -159,7 +196,7 @@ flip_a_byte() { # file [dataset]: of the field's data, in the middle of it
     expect "diff of two levels" 1 "$status"
     flip_a_byte same.h5
     run "$weft" verify same.h5
-    refused 1 same.h5 /fields/u
+    refused 3 same.h5 /fields/u
     run "$weft" diff same.h5 checkpoints/step_0000000030.h5
     refused 3 same.h5 /fields/u
     run "$weft" verify nowhere.h5

@@ -21,9 +21,9 @@ checksums() { h5dump -d "/checksums/$2" -y -w 0 "$1" | tail -n +2; }
         cp good.h5 bad.h5
         flip_a_bit bad.h5 /fields/u_prev "$at"
         run "$weft" verify bad.h5
-        refused 1 "bad.h5 is damaged: /fields/u_prev, block $block, rows $rows:"
+        refused 3 "bad.h5 is damaged: /fields/u_prev, block $block, rows $rows:"
         run launch 3 "$weft" verify good.h5 bad.h5
-        expect status 1 "$status"
+        expect status 3 "$status"
         [[ $output == *"good.h5: whole"* && $output == *"bad.h5 is damaged: /fields/u_prev, block $block, rows $rows:"* ]]
     done <<<"0 0 0 .. 31
         $((2048 * 96)) 3 96 .. 127
@@ -35,7 +35,7 @@ checksums() { h5dump -d "/checksums/$2" -y -w 0 "$1" | tail -n +2; }
     weft_run 2 d.ini
     flip_a_bit good.h5 /fields/u $((8 * 19999))
     run "$weft" verify good.h5
-    refused 1 "good.h5 is damaged: /fields/u, block 2, columns 16384 .. 19999:"
+    refused 3 "good.h5 is damaged: /fields/u, block 2, columns 16384 .. 19999:"
 }
 
 @test "every rank count writes the same checksums" {
@@ -59,15 +59,15 @@ checksums() { h5dump -d "/checksums/$2" -y -w 0 "$1" | tail -n +2; }
     flip_a_bit bad.h5 /fields/u 12345
     head -c 100000 good.h5 >short.h5
     echo "not HDF5" >text.h5
-    run "$weft" verify good.h5 bad.h5 good.h5
-    expect status 1 "$status"
-    run "$weft" verify bad.h5 short.h5 good.h5
+    run "$weft" verify good.h5 bad.h5 short.h5 good.h5
     expect status 3 "$status"
     [[ $output == *"bad.h5 is damaged"*"short.h5"*"good.h5: whole"* ]]
     run "$weft" verify text.h5
     refused 3 text.h5
-    run "$weft" verify bad.h5 nowhere.h5
+    run "$weft" verify good.h5 nowhere.h5
     expect status 2 "$status"
+    run "$weft" verify bad.h5 nowhere.h5
+    expect status 3 "$status"
 }
 
 @test "many damaged blocks: sixteen are listed, the others counted" {
@@ -76,7 +76,7 @@ checksums() { h5dump -d "/checksums/$2" -y -w 0 "$1" | tail -n +2; }
     local k
     for ((k = 0; k < 20; k++)); do flip_a_bit good.h5 /fields/u $((65536 * k)); done
     run "$weft" verify good.h5
-    expect status 1 "$status"
+    expect status 3 "$status"
     expect "sentences" 17 "$(grep -c '^weft: ' <<<"$output")"
     [[ $output == *"4 more blocks"* ]]
 }
@@ -95,4 +95,23 @@ checksums() { h5dump -d "/checksums/$2" -y -w 0 "$1" | tail -n +2; }
     h5dump -a /deck good.h5 | grep -q "verify = full"
     run weft_alone d.ini checkpoint.verify=some
     refused 2 checkpoint.verify some "full, sample, off"
+}
+
+@test "a folder: every checkpoint of it, one line each, from the first on; the worst decides" {
+    plate checkpoint.every=1 checkpoint.keep=0 checkpoint.dir=kept
+    weft_alone d.ini
+    launch 2 "$weft" verify kept | sed 's/: whole.*//' >seen
+    expect "checkpoints" "kept/step_0000000001.h5 kept/step_0000000002.h5" "$(echo $(<seen))"
+    cp kept/step_0000000001.h5 good.h5
+    flip_a_bit kept/step_0000000001.h5 /fields/u 12345
+    run "$weft" verify kept
+    refused 3 "kept/step_0000000001.h5 is damaged: /fields/u"
+    [[ $output == *"kept/step_0000000002.h5: whole"* ]]
+    run "$weft" diff good.h5 kept/step_0000000001.h5
+    refused 3 kept/step_0000000001.h5 damaged
+    mkdir empty
+    run "$weft" verify empty
+    refused 2 "empty holds no checkpoints"
+    run "$weft" verify kept empty nowhere
+    expect status 3 "$status"
 }
