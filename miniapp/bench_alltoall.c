@@ -1,7 +1,3 @@
-/* weft bench alltoall: the distributed transpose of a square matrix by its size, for every transport, beside MPI_Alltoall of as
- * many bytes. slabs: every rank owns whole rows; blocks: a process grid that cuts both axes, where blocks on the diagonal stay
- * where they are. The rate is what the rank sends that sends most.
- * MPI_Alltoall moves dense blocks and turns nothing: from device memory where MPI takes it, else from the host's. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +10,12 @@
 #include "message.h"
 #include "redist.h"
 #include "timer.h"
+
+static const char teaches[] =
+    "weft bench alltoall: the distributed transpose of a square matrix by its size, for every transport, beside MPI_Alltoall of as "
+    "many bytes. slabs: every rank owns whole rows; blocks: a process grid that cuts both axes, where blocks on the diagonal stay "
+    "where they are. The rate is what the rank sends that sends most. "
+    "MPI_Alltoall moves dense blocks and turns nothing: from device memory where MPI takes it, else from the host's.\n";
 
 typedef enum layout { SLABS, BLOCKS, LAYOUTS } layout;
 
@@ -29,24 +31,26 @@ static const bench_world *world_of(const ladder_case *c) { return c->world; }
 static layout layout_of(const ladder_case *c) { return (layout)(c->rung->variant % LAYOUTS); }
 static halo_transport transport_of(const ladder_case *c) { return (halo_transport)(c->rung->variant / LAYOUTS); }
 
+static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
+{
+    int x, y;
+    if (ranks < 2) return "needs at least 2 ranks";
+    if (kind == DEVICE_HOST && r->variant / LAYOUTS != HALO_STAGED) return "the host device has transport staged only";
+    if (r->variant % LAYOUTS == BLOCKS && !bench_world_cut_both(ranks, &x, &y)) return BENCH_WORLD_CANNOT_CUT_BOTH;
+    return NULL;
+}
+
 static bool runs_here(ladder_case *c)
 {
-    const int ranks = world_of(c)->top->ranks;
-    const halo_transport t = transport_of(c);
-    const char *why = NULL;
-    int x, y;
-    if (ranks < 2) why = "it needs two ranks at least";
-    else if (c->d->kind == DEVICE_HOST && t != HALO_STAGED) why = "the host device knows staged only";
-    else if (layout_of(c) == BLOCKS && !bench_world_cut_both(ranks, &x, &y))
-        why = "it needs a number of ranks that is no prime, four at least";
-    else if (t == HALO_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
+    const char *why = refusal(c->rung, c->d->kind, world_of(c)->top->ranks);
+    if (!why && transport_of(c) == HALO_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
     if (why) snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, why);
     return !why;
 }
 
 /* ---- the ceiling ---- */
 
-static double alltoall_best_s(const ladder_case *c, int64_t block_bytes, bool aware)
+static double alltoall_median_s(const ladder_case *c, int64_t block_bytes, bool aware)
 {
     enum { BATCHES = 7, RUNS_MOST = 2000 };
     static const double batch_lasts_s = 2e-3;
@@ -56,7 +60,7 @@ static double alltoall_best_s(const ladder_case *c, int64_t block_bytes, bool aw
     const size_t bytes = (size_t)block_bytes * (size_t)top->ranks;
     const size_t alloc_bytes = aware ? (size_t)message_block_bytes((int64_t)bytes) : bytes;
     void *out = NULL, *in = NULL;
-    double best_s = INFINITY, last_s = 0;
+    double batches_s[BATCHES], last_s = 0;
     DEVICE_CHECK(d, d->alloc(d, where, alloc_bytes, &out));
     DEVICE_CHECK(d, d->alloc(d, where, alloc_bytes, &in));
     DEVICE_CHECK(d, d->fill_bytes(d, out, 0x5a, bytes, c->stream));
@@ -68,14 +72,14 @@ static double alltoall_best_s(const ladder_case *c, int64_t block_bytes, bool aw
             MPI_CHECK(MPI_Alltoall(out, (int)block_bytes, MPI_BYTE, in, (int)block_bytes, MPI_BYTE, top->comm));
         const double mine_s = timer_now_s() - begin_s;
         MPI_CHECK(MPI_Allreduce(&mine_s, &last_s, 1, MPI_DOUBLE, MPI_MAX, top->comm));
-        best_s = fmin(best_s, last_s / runs);
+        batches_s[batch] = last_s / runs;
         if (last_s >= batch_lasts_s || runs >= RUNS_MOST) continue;
         runs *= 2;
         batch = -1;
     }
     DEVICE_CHECK(d, d->free(d, where, out));
     DEVICE_CHECK(d, d->free(d, where, in));
-    return best_s;
+    return timer_percentiles_of(batches_s, BATCHES).p50;
 }
 
 /* Bytes a second out of one rank, measured once for each size. */
@@ -99,7 +103,7 @@ static void set_ceiling(ladder_case *c)
     if (i == knowns) {
         if (knowns == KNOWN_MAX) i = knowns = 0;
         known[i].block_bytes = block_bytes;
-        known[i].seconds = alltoall_best_s(c, block_bytes, aware);
+        known[i].seconds = alltoall_median_s(c, block_bytes, aware);
         knowns++;
     }
     c->ceiling_rate = (double)(block_bytes * (ranks - 1)) / known[i].seconds;
@@ -170,7 +174,7 @@ static int turning_prepare(ladder_case *c)
     if (layout_of(c) == BLOCKS) (void)bench_world_cut_both(top->ranks, &ranks_x, &ranks_y);
     if (!decomp_make(&t->from, n, n, false, false, top->ranks, top->rank, ranks_x, ranks_y, 1, why, sizeof why) ||
         !decomp_make(&t->to, n, n, false, false, top->ranks, top->rank, ranks_x, ranks_y, 1, why, sizeof why)) {
-        snprintf(c->missing, sizeof c->missing, "it needs a row for each rank");
+        snprintf(c->missing, sizeof c->missing, "needs at least one row per rank");
         return 0;
     }
     t->from_shape = field_shape_make(c->type, box_width(t->from.own), box_height(t->from.own), 0, 0);

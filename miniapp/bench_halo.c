@@ -1,11 +1,3 @@
-/* weft bench halo: the halo exchange by message size, for every transport, beside the bare link.
- *
- *   pair   ranks two by two: one neighbour, both directions of the link at once
- *   ring   rows cut: two neighbours, above and below (with two ranks the same one twice)
- *   grid   a process grid that is cut along both axes: eight neighbours, corners included
- *   mpi    the same messages by plain MPI calls, from device memory where MPI takes it: nothing packed, nothing waited for
- * `bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank sends; its ceiling is the
- * same messages over the bare link (bench_link.h), measured once for each pattern and size. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +7,16 @@
 #include "bench_world.h"
 #include "check.h"
 #include "halo.h"
+
+static const char teaches[] =
+    "weft bench halo: the halo exchange by message size, for every transport, beside the bare link.\n"
+    "\n"
+    "  pair   ranks two by two: one neighbour, both directions of the link at once\n"
+    "  ring   rows cut: two neighbours, above and below (with two ranks the same one twice)\n"
+    "  grid   a process grid that is cut along both axes: eight neighbours, corners included\n"
+    "  mpi    the same messages by plain MPI calls, from device memory where MPI takes it: nothing packed, nothing waited for\n"
+    "`bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank sends; its ceiling is the "
+    "same messages over the bare link (bench_link.h), measured once for each pattern and size.\n";
 
 typedef enum pattern { PAIR, RING, GRID, PATTERNS } pattern;
 enum { GRID_DEPTH = 8, MPI_ALONE = HALO_TRANSPORTS, LINK_ONEWAY = (MPI_ALONE + 1) * PATTERNS, LINK_BOTH };
@@ -34,17 +36,23 @@ static const bench_world *world_of(const ladder_case *c) { return c->world; }
 static pattern pattern_of(const ladder_case *c) { return (pattern)(c->rung->variant % PATTERNS); }
 static halo_transport transport_of(const ladder_case *c) { return (halo_transport)(c->rung->variant / PATTERNS); }
 
-/* t: HALO_STAGED for whatever needs no transport of its own. */
-static bool runs_here(ladder_case *c, pattern p, halo_transport t)
+static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 {
-    const int ranks = world_of(c)->top->ranks;
-    const char *why = NULL;
+    const bool link = r->variant >= LINK_ONEWAY, alone = link || r->variant / PATTERNS == MPI_ALONE;
+    const pattern p = link ? PAIR : (pattern)(r->variant % PATTERNS);
     int x, y;
-    if (ranks < 2) why = "it needs two ranks at least";
-    else if (c->d->kind == DEVICE_HOST && t != HALO_STAGED) why = "the host device knows staged only";
-    else if (p == PAIR && ranks % 2 != 0) why = "it needs an even number of ranks";
-    else if (p == GRID && !bench_world_cut_both(ranks, &x, &y)) why = "it needs a number of ranks that is no prime, four at least";
-    else if (t == HALO_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
+    if (ranks < 2) return "needs at least 2 ranks";
+    if (kind == DEVICE_HOST && !alone && r->variant / PATTERNS != HALO_STAGED) return "the host device has transport staged only";
+    if (p == PAIR && ranks % 2 != 0) return "needs an even number of ranks";
+    if (p == GRID && !bench_world_cut_both(ranks, &x, &y)) return BENCH_WORLD_CANNOT_CUT_BOTH;
+    return NULL;
+}
+
+/* t: HALO_STAGED for whatever needs no transport of its own. */
+static bool runs_here(ladder_case *c, halo_transport t)
+{
+    const char *why = refusal(c->rung, c->d->kind, world_of(c)->top->ranks);
+    if (!why && t == HALO_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
     if (why) snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, why);
     return !why;
 }
@@ -152,7 +160,7 @@ static double link_rate(ladder_case *c, exchange *e, pattern p, const char **way
         }
     bench_link *l =
         bench_link_create(world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, message, messages_of(e, p, message));
-    const double rate = c->work / bench_link_best_s(l);
+    const double rate = c->work / bench_link_median_s(l);
     *way = bench_link_way(l);
     bench_link_destroy(&l);
     if (knowns == KNOWN_MAX) knowns = 0;
@@ -170,7 +178,7 @@ static int exchange_prepare(ladder_case *c)
 {
     const pattern p = pattern_of(c);
     const halo_transport t = transport_of(c);
-    if (!runs_here(c, p, t)) return 0;
+    if (!runs_here(c, t)) return 0;
     exchange *e = make_exchange(c);
     make_domain(c, e, p);
     const halo_choice choice = halo_choice_of_all(t);
@@ -237,7 +245,7 @@ static void exchange_destroy(ladder_case *c)
 
 static int link_prepare(ladder_case *c)
 {
-    if (!runs_here(c, PAIR, HALO_STAGED)) return 0;
+    if (!runs_here(c, HALO_STAGED)) return 0;
     exchange *e = make_exchange(c);
     int rank = 0;
     MPI_CHECK(MPI_Comm_split(world_of(c)->top->comm, world_of(c)->top->rank / 2, world_of(c)->top->rank, &e->comm));
@@ -277,7 +285,7 @@ static int mpi_prepare(ladder_case *c)
 {
     const pattern p = pattern_of(c);
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
-    if (!runs_here(c, p, HALO_STAGED)) return 0;
+    if (!runs_here(c, HALO_STAGED)) return 0;
     exchange *e = make_exchange(c);
     make_domain(c, e, p);
     const int messages = messages_of(e, p, message);

@@ -1,11 +1,3 @@
-/* weft bench io: a field as one shared file, written and read by all ranks as checkpoints are, beside the raw file system: one
- * file a rank, written and fsynced, in the same folder.
- *
- *   slabs   every rank owns whole rows, one piece of the file
- *   blocks  a process grid that cuts both axes: short pieces
- * A checkpoint's write is more than writing: fsync, read back, compared by fingerprint, renamed; its read compares as well. The
- * rates are of all ranks together, from the bytes of the field. Before reads the file's pages are dropped from memory where the
- * kernel allows it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -23,6 +15,16 @@
 #include "decomp.h"
 #include "timer.h"
 
+static const char teaches[] =
+    "weft bench io: a field as one shared file, written and read by all ranks as checkpoints are, beside the raw file system: one "
+    "file a rank, written and fsynced, in the same folder.\n"
+    "\n"
+    "  slabs   every rank owns whole rows, one piece of the file\n"
+    "  blocks  a process grid that cuts both axes: short pieces\n"
+    "A checkpoint's write is more than writing: fsync, read back, compared by fingerprint, renamed; its read compares as well. The "
+    "rates are of all ranks together, from the bytes of the field. Before reads the file's pages are dropped from memory where the "
+    "kernel allows it.\n";
+
 typedef enum io_kind { RAW_WRITE, RAW_READ, WRITE_SLABS, WRITE_BLOCKS, READ_SLABS, READ_BLOCKS } io_kind;
 enum { PATH_BYTES = 1024 };
 
@@ -37,18 +39,25 @@ typedef struct filing {
 static const bench_world *world_of(const ladder_case *c) { return c->world; }
 static io_kind kind_of(const ladder_case *c) { return (io_kind)c->rung->variant; }
 
+static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
+{
+    const io_kind io = (io_kind)r->variant;
+    int x, y;
+    (void)kind;
+    return (io == WRITE_BLOCKS || io == READ_BLOCKS) && !bench_world_cut_both(ranks, &x, &y) ? BENCH_WORLD_CANNOT_CUT_BOTH : NULL;
+}
+
 static bool has_room(ladder_case *c)
 {
     const bench_world *w = world_of(c);
     const double need = 2.5 * (double)c->value[0] * w->top->ranks;
+    const char *why = refusal(c->rung, c->d->kind, w->top->ranks);
     struct statvfs fs;
-    int x, y;
-    if ((kind_of(c) == WRITE_BLOCKS || kind_of(c) == READ_BLOCKS) && !bench_world_cut_both(w->top->ranks, &x, &y))
-        snprintf(c->missing, sizeof c->missing, "it needs a number of ranks that is no prime, four at least");
+    if (why) snprintf(c->missing, sizeof c->missing, "%s", why);
     else if (statvfs(w->dir, &fs) != 0 || access(w->dir, W_OK | X_OK) != 0)
         snprintf(c->missing, sizeof c->missing, "dir = %.60s: %s", w->dir, strerror(errno));
     else if ((double)fs.f_bavail * (double)fs.f_frsize < need)
-        snprintf(c->missing, sizeof c->missing, "dir = %.60s: %.3g GB are needed and %.3g GB free", w->dir, need * 1e-9,
+        snprintf(c->missing, sizeof c->missing, "dir = %.60s: needs %.3g GB, and %.3g GB are free", w->dir, need * 1e-9,
                  (double)fs.f_bavail * (double)fs.f_frsize * 1e-9);
     return topology_agree(w->top, !c->missing[0], c->missing, sizeof c->missing);
 }

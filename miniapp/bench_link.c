@@ -1,7 +1,6 @@
 #include "bench_link.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,13 +199,14 @@ static double batch_s(bench_link *l, int runs)
     return all_s / runs;
 }
 
-double bench_link_best_s(bench_link *l)
+double bench_link_median_s(bench_link *l)
 {
     enum { BATCHES = 7, RUNS_MOST = 2000 };
     static const double batch_lasts_s = 2e-3;
     int runs = 1;
-    double best_s = batch_s(l, 1);
+    double batches_s[BATCHES];
+    (void)batch_s(l, 1);
     while (runs < RUNS_MOST && batch_s(l, runs) * runs < batch_lasts_s) runs *= 2;
-    for (int i = 0; i < BATCHES; i++) best_s = fmin(best_s, batch_s(l, runs));
-    return best_s;
+    for (int i = 0; i < BATCHES; i++) batches_s[i] = batch_s(l, runs);
+    return timer_percentiles_of(batches_s, BATCHES).p50;
 }

@@ -153,6 +153,7 @@ static void sample(bench *b, ladder_case *c, bench_point *p)
         next = clamp(2.0 * count, 1, most);
     } while (count < most && !settled(&p->time_s));
     p->rate = c->work / p->time_s.p50;
+    p->spread = (p->time_s.p90 - p->time_s.min) / p->time_s.p50;
     if (b->together && !c->uneven)
         p->slowest = timer_straggler_of(timer_percentiles_of(own_s, (size_t)count).p50, b->world->top->host, b->world->top->comm);
     free(seconds);
@@ -187,7 +188,7 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     ladder_case c = {
         .rung = item->rung, .d = b->d, .stream = b->stream, .type = b->ask->type, .world = b->together ? b->world : NULL
     };
-    *p = (bench_point){ .flops_per_byte = NAN, .rate = NAN, .ceiling = NAN, .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
+    *p = (bench_point){ .flops_per_byte = NAN, .spread = NAN, .rate = NAN, .ceiling = NAN, .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     set_values(b, item, index, c.value);
     int code = item->rung->prepare(&c);
     if (!code) code = b->d->stream_sync(b->d, b->stream);
@@ -203,7 +204,7 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     p->type = c.type;
     memcpy(p->value, c.value, sizeof p->value);
     if (item->rung->unit == LADDER_BYTES && c.flops > 0) p->flops_per_byte = c.flops / c.work;
-    memcpy(p->foretold, c.foretold, sizeof p->foretold);
+    memcpy(p->predicted, c.predicted, sizeof p->predicted);
     item->rung->destroy(&c);
     return code == 0;
 }
@@ -215,17 +216,18 @@ double bench_ceiling_rate(bench *b, const char *name)
         if (strcmp(b->ceiling[i].name, name) == 0 && b->ceiling[i].type == b->ask->type) return b->ceiling[i].rate;
     int families = 0;
     const ladder_family *const *family = bench_families(&families);
-    bench_ceiling found = { name, b->ask->type, LADDER_BYTES, NAN };
+    bench_ceiling found = { name, b->ask->type, LADDER_BYTES, NAN, NAN };
     for (int i = 0; i < families; i++) {
         if (family[i]->kind != b->d->kind || strcmp(family[i]->name, "ceiling") != 0) continue;
         for (int j = 0; j < family[i]->rungs; j++) {
-            const bench_item item = { family[i], &family[i]->rung[j] };
+            const bench_item item = { family[i], &family[i]->rung[j], false };
             bench_point p;
             char why[256];
             if (strcmp(item.rung->name, name) != 0 || (item.rung->missing && item.rung->missing(b->d))) continue;
             if (!bench_measure(b, &item, 0, &p, why, sizeof why)) continue;
             found.unit = item.rung->unit;
-            found.rate = p.rate * p.time_s.p50 / p.time_s.min;
+            found.rate = p.rate;
+            found.spread = p.spread;
         }
     }
     if (b->ceilings < BENCH_CEILINGS_MAX) b->ceiling[b->ceilings++] = found;

@@ -15,11 +15,12 @@ typedef struct bench_point { /* a rung at one set of values */
     char wrong[160];          /* why it is not */
     char missing[160];        /* why it cannot run here; then nothing else holds. "" where it could */
     timer_percentiles time_s; /* of one repetition; NaN where it was not timed: wrong, or samples=none */
-    ladder_foretold foretold[LADDER_FORETOLD_MAX];
+    ladder_predicted predicted[LADDER_PREDICTED_MAX];
     int repeats;              /* repetitions in a sample */
+    double spread;            /* of the samples: (90th percentile - minimum) / median; NaN where not timed */
     double rate;              /* work per second, from the median; NaN where not timed */
-    double ceiling;           /* what bounds that rate: set by bench_roof */
-    const char *ceiling_name; /* NULL: nothing was said to */
+    double ceiling;           /* what bounds that rate, a median as well: set by bench_roof */
+    const char *ceiling_name; /* NULL: it has no ceiling */
     timer_straggler slowest;  /* of ranks that climbed together */
 } bench_point;
 
@@ -27,10 +28,13 @@ typedef struct bench_ceiling {
     const char *name;
     dtype type;
     ladder_unit unit;
-    double rate;
+    double rate, spread;
 } bench_ceiling;
 
 enum { BENCH_CEILINGS_MAX = 16 };
+
+/* A larger spread marks a row: the machine was not quiet while it was measured. */
+#define BENCH_SPREAD_QUIET 0.10
 
 typedef struct bench {
     const bench_request *ask;
@@ -54,8 +58,8 @@ int bench_points(const bench *b, const bench_item *item);
  * rung could not be prepared (memory). Other failures end the program. */
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, char *why, size_t why_bytes);
 
-/* The rung of that name of family `ceiling`, measured at the first call: the best sample, since whatever disturbs a copy
- * is not the memory's limit. NaN for NULL, and where it could not be measured. */
+/* The rung of that name of family `ceiling`, measured at the first call, by the same statistic as the rungs beside it: the
+ * median. NaN for NULL, and where it could not be measured. */
 double bench_ceiling_rate(bench *b, const char *name);
 
 /* Sets the point's ceiling: the rung's own, or fma where the point's flops a byte make that the lower one (the roofline). */

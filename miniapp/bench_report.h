@@ -1,17 +1,18 @@
-/* What `weft bench` prints and leaves. */
+/* What `weft bench` prints around its tables, and its records. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
 #include <jansson.h>
 
-#include "bench_measure.h"
+#include "bench_table.h"
 
-void bench_report_list(device_kind kind, device *d, const bench_request *ask);
 void bench_report_head(const bench *b);
-void bench_report_line(const bench_item *item, const bench_point *p);
-/* The last line: what stood behind the fractions. */
-void bench_report_ceilings(const bench *b);
-void bench_report_missing(const bench_item *item, const char *why);
+/* The rows of a family that has been climbed, as a table or as CSV; then they are forgotten. */
+void bench_report_rows(bench_table *t, const bench *b);
+/* Counts it, or says why in a sentence on stderr where the rung was asked for by name. */
+void bench_report_skipped(bench_table *t, const bench_item *item, const char *why);
+/* What stood behind the fractions, how quiet the machine was, and how many rungs are missing. */
+void bench_report_foot(const bench_table *t, const bench *b);
 
 /* A rung's record: the figures of its last point, and with a sweep all points. Adds to o what is the rung's own. */
 void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point, int points);

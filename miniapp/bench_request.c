@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench_families.h"
 #include "check.h"
@@ -20,7 +21,7 @@ static const struct {
     { "device", "auto | host | cuda (auto: cuda where a GPU is)" },
     { "dtype", "f32 | f64 (f32)" },
     { "samples", "1 .. 10000 of each rung (0: what fits into a fraction of a second); none: verified, not timed" },
-    { "dir", "folder in which family io writes its files (.)" },
+    { "dir", "folder in which family io makes its files, and deletes them (.)" },
     { "threads", "of the host device (0: OpenMP's own number)" },
     { "output", "file that records are appended to (results.jsonl), none for none" },
 };
@@ -77,6 +78,11 @@ static int choose_device(bench_request *q, int argc, char **argv, char *why, siz
         return mistake(why, why_bytes, "device = %s; allowed: auto, host, cuda", choice);
     q->kind = DEVICE_HOST;
     if (strcmp(choice, "host") == 0) return 0;
+    if (q->list && device_cuda_built()) {
+        q->any_kind = strcmp(choice, "auto") == 0;
+        if (!q->any_kind) q->kind = DEVICE_CUDA;
+        return 0;
+    }
     if (device_cuda_count(&reason) > 0) q->kind = DEVICE_CUDA;
     else if (strcmp(choice, "cuda") == 0) {
         snprintf(why, why_bytes, "device = cuda, but no GPU can be used: %s", reason ? reason : "none is visible");
@@ -88,6 +94,8 @@ static int choose_device(bench_request *q, int argc, char **argv, char *why, siz
 /* ---- names ---- */
 
 static const char *kind_name(device_kind kind) { return kind == DEVICE_HOST ? "host" : "cuda"; }
+
+static bool offered(const bench_request *q, const ladder_family *f) { return q->any_kind || f->kind == q->kind; }
 
 /* How much of "family" or "family/rung" agrees: the family alone takes all its rungs. */
 static bool name_takes(const char *name, const ladder_family *f, const ladder_rung *r)
@@ -107,8 +115,8 @@ static int unknown_name(const bench_request *q, const char *name, char *why, siz
     bool elsewhere = false;
     for (int i = 0; i < families; i++)
         for (int j = 0; j < family[i]->rungs && count + 1 < NAMES_MAX; j++) {
-            elsewhere = elsewhere || (family[i]->kind != q->kind && name_takes(name, family[i], &family[i]->rung[j]));
-            if (family[i]->kind != q->kind || (!strchr(name, '/') && j > 0)) continue;
+            elsewhere = elsewhere || (!offered(q, family[i]) && name_takes(name, family[i], &family[i]->rung[j]));
+            if (!offered(q, family[i]) || (!strchr(name, '/') && j > 0)) continue;
             if (strchr(name, '/')) snprintf(text[count], NAME_BYTES, "%s/%s", family[i]->name, family[i]->rung[j].name);
             else snprintf(text[count], NAME_BYTES, "%s", family[i]->name);
             known[count] = text[count];
@@ -121,16 +129,19 @@ static int unknown_name(const bench_request *q, const char *name, char *why, siz
                    strchr(name, '/') ? "rung" : "family", name, deck_nearest(name, known, (size_t)count));
 }
 
-static bool wanted(const ladder_family *f, const ladder_rung *r, int ranks, int argc, char **argv)
+/* Adds it, where it was named, or its family, or nothing at all. */
+static void add_wanted(bench_request *q, const ladder_family *f, const ladder_rung *r, int ranks, int argc, char **argv)
 {
-    bool any_name = false, lists = false;
+    bool any_name = false, taken = false;
+    bench_item item = { f, r, false };
     for (int i = 1; i < argc; i++) {
-        lists = lists || strcmp(argv[i], "--list") == 0;
         if (argv[i][0] == '-' || strchr(argv[i], '=')) continue;
         any_name = true;
-        if (name_takes(argv[i], f, r)) return true;
+        if (!name_takes(argv[i], f, r)) continue;
+        taken = true;
+        item.named = item.named || strchr(argv[i], '/');
     }
-    return !any_name && (ranks > 1 || lists || !bench_families_together(f));
+    if (taken || (!any_name && (ranks > 1 || q->list || !bench_families_together(f)))) q->item[q->items++] = item;
 }
 
 static int choose_items(bench_request *q, int ranks, int argc, char **argv, char *why, size_t why_bytes)
@@ -142,23 +153,21 @@ static int choose_items(bench_request *q, int ranks, int argc, char **argv, char
     if (!q->item) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     for (int a = 1; a < argc; a++) {
         if (strchr(argv[a], '=')) continue;
-        if (strcmp(argv[a], "--list") == 0) q->list = true;
-        else if (argv[a][0] == '-') {
+        if (argv[a][0] == '-' && strcmp(argv[a], "--list") != 0 && strcmp(argv[a], "--csv") != 0) {
             cmd_table_unknown_option("bench", argv[a], why, why_bytes);
             return CHECK_EXIT_USAGE;
         }
-        else {
+        if (argv[a][0] != '-') {
             bool found = false;
             for (int i = 0; i < families && !found; i++)
                 for (int j = 0; j < family[i]->rungs && !found; j++)
-                    found = family[i]->kind == q->kind && name_takes(argv[a], family[i], &family[i]->rung[j]);
+                    found = offered(q, family[i]) && name_takes(argv[a], family[i], &family[i]->rung[j]);
             if (!found) return unknown_name(q, argv[a], why, why_bytes);
         }
     }
     for (int i = 0; i < families; i++)
         for (int j = 0; j < family[i]->rungs; j++)
-            if (family[i]->kind == q->kind && wanted(family[i], &family[i]->rung[j], ranks, argc, argv))
-                q->item[q->items++] = (bench_item){ family[i], &family[i]->rung[j] };
+            if (offered(q, family[i])) add_wanted(q, family[i], &family[i]->rung[j], ranks, argc, argv);
     return 0;
 }
 
@@ -186,7 +195,7 @@ static int set_parameter(bench_request *q, const char *key, const char *text, ch
     int families = 0;
     const ladder_family *const *family = bench_families(&families);
     for (int i = 0; i < families; i++) {
-        bool chosen = family[i]->kind == q->kind && strcmp(family[i]->name, "ceiling") == 0; /* measured in any case */
+        bool chosen = offered(q, family[i]) && strcmp(family[i]->name, "ceiling") == 0; /* measured in any case */
         for (int k = 0; k < q->items && !chosen; k++) chosen = q->item[k].family == family[i];
         for (int p = 0; chosen && p < family[i]->parameters; p++) {
             const ladder_parameter *known = &family[i]->parameter[p];
@@ -224,6 +233,8 @@ static int set_key(bench_request *q, const char *assignment, char *why, size_t w
     if (strcmp(key, "samples") == 0) return set_whole(key, text, 10000, &q->samples, why, why_bytes);
     if (strcmp(key, "threads") == 0) return set_whole(key, text, 4096, &q->threads, why, why_bytes);
     if (strcmp(key, "dir") == 0) {
+        if (access(text, W_OK | X_OK) != 0)
+            return mistake(why, why_bytes, "dir = %s: %s; allowed: a folder in which files can be made", text, strerror(errno));
         q->dir = text;
         return 0;
     }
@@ -245,6 +256,10 @@ int bench_request_make(bench_request *q, int ranks, int argc, char **argv, char 
     *q = (bench_request){ .type = DTYPE_F32, .dir = ".", .output = "results.jsonl" };
     q->setting = calloc((size_t)argc, sizeof *q->setting);
     if (!q->setting) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    for (int i = 1; i < argc; i++) {
+        q->list = q->list || strcmp(argv[i], "--list") == 0;
+        q->csv = q->csv || strcmp(argv[i], "--csv") == 0;
+    }
     int status = choose_device(q, argc, argv, why, why_bytes);
     if (status == 0) status = choose_items(q, ranks, argc, argv, why, why_bytes);
     for (int i = 1; i < argc && status == 0; i++)

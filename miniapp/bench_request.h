@@ -10,6 +10,7 @@
 typedef struct bench_item {
     const ladder_family *family;
     const ladder_rung *rung;
+    bool named; /* by itself, not with its family */
 } bench_item;
 
 typedef struct bench_setting {
@@ -21,7 +22,9 @@ enum { BENCH_SAMPLES_NONE = -1 };
 
 typedef struct bench_request {
     device_kind kind;
-    bool list;
+    bool list;      /* nothing is run, and no GPU is needed */
+    bool any_kind;  /* of a list: the rungs of all devices of this build */
+    bool csv;       /* rows as CSV instead of tables */
     dtype type;
     int samples;        /* 0: as many as fit into a fraction of a second; BENCH_SAMPLES_NONE: nothing is timed */
     int threads;        /* host device; 0: OpenMP's own number */

@@ -10,6 +10,8 @@ typedef struct bench_world {
     const char *dir;      /* where files go */
 } bench_world;
 
+#define BENCH_WORLD_CANNOT_CUT_BOTH "needs at least 4 ranks, not a prime number"
+
 /* The most even process grid that cuts both axes; false where there is none. */
 static inline bool bench_world_cut_both(int ranks, int *ranks_x, int *ranks_y)
 {

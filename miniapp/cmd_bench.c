@@ -10,6 +10,7 @@
 
 #include "bench_families.h"
 #include "bench_measure.h"
+#include "bench_list.h"
 #include "bench_report.h"
 #include "bench_world.h"
 #include "check.h"
@@ -45,12 +46,13 @@ static bool leave_record(const leaving *l, const bench *b, const bench_item *ite
 }
 
 /* One rung with all its points. *wrong counts the rungs that are. Together: on all ranks alike, and rank 0 speaks. */
-static int climb(bench *b, const leaving *l, const bench_item *item, int *wrong, char *why, size_t why_bytes)
+static int climb(bench *b, const leaving *l, bench_table *table, const bench_item *item, int *wrong, char *why,
+                 size_t why_bytes)
 {
     const bool speaks = !b->world || b->world->top->rank == 0;
     const char *missing = item->rung->missing ? item->rung->missing(b->d) : NULL;
     if (missing) {
-        if (speaks) bench_report_missing(item, missing);
+        bench_report_skipped(table, item, missing);
         return 0;
     }
     const int points = bench_points(b, item);
@@ -63,12 +65,13 @@ static int climb(bench *b, const leaving *l, const bench_item *item, int *wrong,
         bench_point *p = &point[had];
         ok = bench_measure(b, item, i, p, why, why_bytes);
         if (ok && p->missing[0]) {
-            if (speaks) bench_report_missing(item, p->missing);
+            if (had == 0) bench_report_skipped(table, item, p->missing);
             if (had == 0) break; /* nor will the others of its sweep */
+            (void)cmd_say(0, "%s/%s skipped at one point: %s", item->family->name, item->rung->name, p->missing);
             continue;
         }
         if (ok) bench_roof(b, item, p);
-        if (ok && speaks) bench_report_line(item, p);
+        if (ok && speaks) bench_table_add(table, item, p);
         right = right && p->verified;
         had++;
     }
@@ -85,6 +88,8 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     char why[1024] = "";
     int status = 0, wrong = 0;
     bench b;
+    bench_table table = { 0 };
+    const ladder_family *last = NULL;
     const bool speaks = top->rank == 0;
     const bool can = !speaks || can_append(ask->output, why, sizeof why);
     if (!topology_agree(top, can, why, sizeof why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
@@ -92,10 +97,14 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     leaving l = { machine_record(command, started), machine_json(top, d), ask->output };
     bench_create(&b, ask, d, world);
     if (speaks) bench_report_head(&b);
-    for (int i = 0; i < ask->items && status == 0; i++)
-        if (bench_families_together(ask->item[i].family) == (world != NULL))
-            status = climb(&b, &l, &ask->item[i], &wrong, why, sizeof why);
-    if (status == 0 && speaks) bench_report_ceilings(&b);
+    for (int i = 0; i < ask->items && status == 0; i++) {
+        if (bench_families_together(ask->item[i].family) != (world != NULL)) continue;
+        if (ask->item[i].family != last) bench_report_rows(&table, &b);
+        last = ask->item[i].family;
+        status = climb(&b, &l, &table, &ask->item[i], &wrong, why, sizeof why);
+    }
+    bench_report_rows(&table, &b);
+    if (status == 0 && speaks) bench_report_foot(&table, &b);
     bench_destroy(&b);
     json_decref(l.head);
     json_decref(l.machine);
@@ -121,7 +130,7 @@ static device *make_device(const bench_request *ask, char *why, size_t why_bytes
     return d;
 }
 
-/* On rank 0: the families of one device, or the list of all. */
+/* On rank 0: the families of one device. */
 static int bench_alone(const bench_request *ask, const topology *top, const char *command)
 {
     char why[1024] = "";
@@ -130,9 +139,7 @@ static int bench_alone(const bench_request *ask, const topology *top, const char
     alone.ranks = 1;
     device *d = make_device(ask, why, sizeof why);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
-    int status = 0;
-    if (ask->list) bench_report_list(ask->kind, d, ask);
-    else status = run_part(ask, &alone, NULL, d, command);
+    const int status = run_part(ask, &alone, NULL, d, command);
     device_destroy(&d);
     return status;
 }
@@ -184,8 +191,10 @@ static int bench_all(topology *top, int argc, char **argv)
     bench_request ask;
     int status = make_request(&ask, top, argc, argv);
     char *command = cmd_text(argc, argv);
-    if (status == 0 && (ask.list || has_items(&ask, false))) {
-        if (top->ranks > 1 && !ask.list)
+    if (status == 0 && ask.list && top->rank == 0) bench_list_print(stdout, &ask, top->ranks);
+    if (status == 0 && ask.csv && !ask.list && top->rank == 0) bench_table_print_csv_head();
+    if (status == 0 && !ask.list && has_items(&ask, false)) {
+        if (top->ranks > 1)
             (void)cmd_say(0, "%s measures one device: rank 0 runs it and the other %d wait", ask.item[0].family->name,
                           top->ranks - 1);
         if (top->rank == 0) status = bench_alone(&ask, top, command);

@@ -26,9 +26,13 @@ const cmd_row cmd_table[] = {
     { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]", "the ladder: measure how to move and compute data here",
       "Measures what this device can do and how near each way of moving or computing data comes to it. Every rung is checked "
       "against the host's answer before it is timed; its rate stands beside a ceiling measured in the same run.\n"
+      "Rates of rungs and of ceilings both follow from the median of the samples. The spread is (90th percentile - minimum) / "
+      "median; a row of more than 10 % is marked with *: the machine was not quiet.\n"
       "Families halo, alltoall and io are climbed by all ranks together, where several are there or one is named; a rank that "
-      "needs more than 5 % longer than the median rank is named.",
-      { { "--list", NULL, "the rungs and parameters of the device, and nothing is run" } },
+      "needs more than 5 % longer than the median rank is named.\n"
+      "`weft bench FAMILY --help` explains a family and its rungs.",
+      { { "--list", NULL, "the rungs and parameters of every device of this build, or of device=; nothing is run" },
+        { "--csv", NULL, "all rows as CSV (RFC 4180) with a header line, and no tables" } },
       bench_request_print_keys, "Keys, beside the parameters that --list shows:",
       "0 all rungs right; 1 a rung's result is wrong; 2 a mistake in the command; 3 machine or file failure.", false },
     { "info", cmd_info, "", "what this machine and this build offer",

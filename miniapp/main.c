@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench_list.h"
 #include "check.h"
 #include "checkpoint_probe.h"
 #include "cmd.h"
@@ -61,8 +62,10 @@ static int perform(int argc, char **argv)
     }
     const cmd_row *const c = cmd_table_find(command);
     if (!c) return refuse(argc >= 2 ? command : NULL);
-    for (int i = 2; i < argc; i++)
-        if (is_any(argv[i], "--help", "-h")) return print_help(command);
+    for (int i = 2; i < argc; i++) {
+        if (!is_any(argv[i], "--help", "-h")) continue;
+        return c->run == cmd_bench && bench_list_print_help(stdout, argc - 1, argv + 1) ? 0 : print_help(command);
+    }
     return argc >= 3 && strcmp(argv[2], "--version") == 0 ? print_version() : c->run(argc - 1, argv + 1);
 }
 

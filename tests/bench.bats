@@ -33,6 +33,49 @@ def count: type == "number" and . == floor;
     expect "rungs of a chosen one" 1 "$(grep -c ' transpose/' list)"
 }
 
+@test "a family and its rungs are explained, without a GPU" {
+    bench transpose --help >text
+    grep -q '^transpose: ' text
+    grep -q '^  naiveRow ' text
+    ! grep -q '^usage: ' text
+    bench transpose/naiveRow --help >text
+    expect "rungs of a chosen one" 1 "$(grep -c '^  [a-zA-Z]*  ' text)"
+    bench halo --help | grep -q '^  staged_ring '
+    "$weft" info | grep -q '^built .*CUDA: no' && return 0
+    bench shared --help | grep -q '^  padded '
+    bench --list | grep -q '  shared/padded '
+    bench --list device=cuda | grep -q '  shared/padded '
+}
+
+@test "sizes ascend, columns follow from their contents, and parameters that do not vary stand above" {
+    bench fused/production device=host nx=300 ny=200 ceiling_bytes=1M samples=3 >table
+    expect steps "1 2 4 8 12" "$(awk '$1 == "fused/production" { printf "%s%s", sep, $2; sep = " " }' table)"
+    grep -q '^  f32  nx=300  ny=200  radius=1  levels=1' table
+    expect "where the last column begins" 1 \
+        "$(awk '/^rung / { at = index($0, "what it shows") } /^fused/ && at { print substr($0, at - 2, 2) }' table | sort | uniq -c | grep -c '^ *5 *$')"
+}
+
+@test "--csv: every row, and nothing else, as the record has it" {
+    bench fused/production access/strideRead transpose/copyRow device=host "${small[@]}" n=30000 --csv >rows
+    python3 - <<'END'
+import csv, json
+rows = list(csv.DictReader(open("rows", newline="")))
+points = [(r, p) for r in map(json.loads, open("results.jsonl")) for p in (r["sweep"] or [r])]
+assert len(rows) == len(points) == 5 + 7 + 1, (len(rows), len(points))
+for r, p in points:
+    mine = [row for row in rows if row["family"] == r["family"] and row["rung"] == r["rung"] and
+            row["parameters"] == " ".join("%s=%d" % x for x in p["parameters"].items())]
+    assert len(mine) == 1, (r["rung"], p["parameters"])
+    row = mine[0]
+    assert None not in row and None not in row.values(), row
+    assert row["remark"].startswith(r["why"]) and row["verified"] == "true" and row["ceiling_name"] == p["ceiling_name"], row
+    for key, value in (("median_s", p["time_s"]["p50"]), ("rate", p["rate"]), ("spread", p["spread"]),
+                       ("fraction_of_ceiling", p["fraction_of_ceiling"])):
+        assert abs(float(row[key]) / value - 1) < 1e-7 if value else float(row[key]) == 0, (key, row)
+    assert abs((p["time_s"]["p90"] - p["time_s"]["min"]) / p["time_s"]["p50"] - p["spread"]) < 1e-9, p
+END
+}
+
 @test "--help and --version run nothing" {
     bench --help | grep -q 'usage: .*weft bench'
     bench --help | grep -q '  samples '
@@ -84,7 +127,7 @@ def count: type == "number" and . == floor;
     "$weft" info | grep -q '^gpus  *[1-9]' || skip "no GPU"
     local families=(ceiling memory access shared transpose stencil fused reduce launch constant arith streams roofline) type
     expect "families" "$(printf '%s\n' product halo alltoall io "${families[@]}" | sort)" \
-        "$(bench --list | sed -n 's/^\([a-z]*\): .*/\1/p' | sort)"
+        "$(bench --list device=cuda | sed -n 's/^\([a-z]*\): .*/\1/p' | sort)"
     for type in f32 f64; do
         bench "${families[@]}" device=cuda dtype=$type samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M bytes=4M >table
         bench product device=cuda dtype=$type samples=3 ceiling_bytes=64M n=1024 >table

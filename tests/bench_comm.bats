@@ -31,7 +31,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     bench 4 halo bytes=4K >table
     sound
     expect rungs "link_oneway link_both mpi_pair mpi_ring mpi_grid staged_pair staged_ring staged_grid" "$(rungs)"
-    expect "transports that are not here" 14 "$(grep -c 'not here: the host device knows staged only' table)"
+    grep -q '^Skipped: 14 rungs that cannot run here' table
     expect ranks 4 "$(record .ranks)"
     # a rank of the ring sends two rows, of the grid two rows, two columns of as many cells, four corners of 8 x 8
     expect "cells sent" "1024 2048 4352" "$(jq -rs 'map(select(.rung | startswith("staged")).size) | join(" ")' results.jsonl)"
@@ -40,10 +40,13 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     rm results.jsonl
     bench 2 halo bytes=1000 dtype=f64 >table
     sound
+    expect "lines about rungs that are not here" 1 "$(grep -ci 'skipped\|not here' table)"
     expect "rungs of two ranks" "link_oneway link_both mpi_pair mpi_ring staged_pair staged_ring" "$(rungs)"
-    grep -q 'staged_grid .*not here: it needs a number of ranks that is no prime' table
-    bench 3 halo/staged_ring halo/staged_pair bytes=64 >table
-    grep -q 'staged_pair .*not here: it needs an even number of ranks' table
+    launch 2 "$weft" bench --list halo device=host >list
+    grep -q 'staged_grid .*(not here: needs at least 4 ranks, not a prime number)' list
+    grep -q 'peer_pair .*(not here: the host device has transport staged only)' list
+    bench 3 halo/staged_ring halo/staged_pair bytes=64 >table 2>said
+    grep -q '^weft: halo/staged_pair skipped: needs an even number of ranks' said
     expect "three in a ring" "staged_ring 3" "$(record '"\(.rung) \(.ranks)"')"
 }
 
@@ -74,8 +77,8 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     expect rungs "raw_write write_slabs write_blocks raw_read read_slabs read_blocks" "$(rungs)"
     expect "bytes of all ranks" true "$(record '(.rate * .time_s.p50 / 400000 - 1) | fabs < 0.01')"
     expect "what is left" "" "$(ls -A there)"
-    bench 2 io/write_slabs bytes=1000 dir=nowhere >table
-    grep -q 'not here: dir = nowhere: No such file' table
+    run bench 2 io/write_slabs bytes=1000 dir=nowhere
+    refused 2 "dir = nowhere: No such file" "allowed"
 }
 
 @test "samples=none verifies and times nothing" {
@@ -101,8 +104,8 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     launch 2 "$weft" bench device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000 bytes=10000 >table 2>said
     expect "families of two ranks" "alltoall ceiling halo io transpose" \
         "$(jq -rs 'map(.family | select(IN("halo", "alltoall", "io", "transpose", "ceiling"))) | unique | join(" ")' results.jsonl)"
-    "$weft" bench halo/staged_ring device=host >table 3>&-
-    grep -q 'not here: it needs two ranks at least' table
+    "$weft" bench halo/staged_ring device=host >table 2>said 3>&-
+    grep -q '^weft: halo/staged_ring skipped: needs at least 2 ranks' said
 }
 
 @test "a mistake is one sentence from one rank" {

@@ -1,5 +1,5 @@
 # What is made of the records of weft bench: jobs/plot draws the roofline and every sweep as a PNG and an SVG that name the
-# machine, jobs/compare_bench holds two runs side by side, jobs/ncu_bench holds what was foretold against counters.
+# machine, jobs/compare_bench holds two runs side by side, jobs/ncu_bench holds what was predicted against counters.
 load helper
 
 small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
@@ -79,7 +79,7 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     expect "nothing in common" 2 "$status"
 }
 
-@test "what is foretold is held against the counters, where ncu and a GPU are" {
+@test "what is predicted is held against the counters, where ncu and a GPU are" {
     local status=0
     "$top/jobs/ncu_bench" "$weft" >said 2>reason || status=$?
     [ $status != 77 ] || skip "$(cat reason)"
@@ -90,9 +90,9 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     local metric=l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op
     mkdir bin
     jq -nc '{family: "access", rung: "offsetRead", swept: "offset",
-        sweep: [5, 6 | {parameters: {offset: .}, foretold: {"sectors a load": ., "sectors a store": 4}}]}' >access.jsonl
+        sweep: [5, 6 | {parameters: {offset: .}, predicted: {"sectors per load": ., "sectors per store": 4}}]}' >access.jsonl
     jq -nc '{family: "launch", rung: "pipelined", parameters: {}},
-        {family: "launch", rung: "ilp", parameters: {loads: 2}, foretold: {occupancy: 0.5}}' >launch.jsonl
+        {family: "launch", rung: "ilp", parameters: {loads: 2}, predicted: {occupancy: 0.5}}' >launch.jsonl
     csv() {
         printf '"ID","Kernel Name","Metric Name","Metric Value"\n'
         for row; do printf '"%s","k(T1 *, long)","%s","%s"\n' $row; done

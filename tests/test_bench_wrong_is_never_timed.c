@@ -1,4 +1,5 @@
-/* A rung whose result is wrong is run once, never timed and has no rate; a right one is timed after it was verified. */
+/* A rung whose result is wrong is run once, never timed and has no rate; a right one is timed after it was verified. A ceiling is
+ * the median of its samples, as a rung's rate is. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,12 +48,12 @@ static const ladder_rung rung[] = {
     { .name = "swept", .why = "", .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy,
       .unit = LADDER_CALLS, .sweep_count = 3, .sweep_values = swept },
 };
-static const ladder_family family = { DEVICE_HOST, "fakes", "", { "f32", "f64" }, parameter, 1, rung, 2 };
+static const ladder_family family = { DEVICE_HOST, "fakes", "", { "f32", "f64" }, parameter, 1, rung, 2, NULL, NULL };
 
 static bench_point measured(int which, int index, bench_setting *setting)
 {
     bench_request ask = { .kind = DEVICE_HOST, .samples = 3, .setting = setting, .settings = setting ? 1 : 0 };
-    const bench_item item = { &family, &rung[which] };
+    const bench_item item = { &family, &rung[which], false };
     device *d = device_host_create(1);
     bench b;
     bench_point p;
@@ -101,8 +102,33 @@ static void test_sweep(void **state)
     assert_int_equal(measured(1, 0, &set).size, 42);
 }
 
+/* A device whose clock goes wrong: one sample of three takes a quarter of the others' time. */
+static int uneven_seconds(device *d, device_event *from, device_event *to, double *seconds)
+{
+    static int calls;
+    (void)d, (void)from, (void)to;
+    *seconds = ++calls % 3 == 0 ? 5e-3 : 20e-3;
+    return 0;
+}
+
+static void test_ceiling_is_a_median(void **state)
+{
+    (void)state;
+    bench_setting set = { "ceiling_bytes", 1 << 20 };
+    const bench_request ask = { .kind = DEVICE_HOST, .samples = 9, .setting = &set, .settings = 1 };
+    device *d = device_host_create(1);
+    d->event_seconds = uneven_seconds;
+    bench b;
+    bench_create(&b, &ask, d, NULL);
+    const double rate = bench_ceiling_rate(&b, "copy");
+    bench_destroy(&b);
+    device_destroy(&d);
+    assert_true(fabs(rate * 20e-3 / (2 << 20) - 1) < 1e-9);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_wrong), cmocka_unit_test(test_right), cmocka_unit_test(test_sweep) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_wrong), cmocka_unit_test(test_right), cmocka_unit_test(test_sweep),
+                                        cmocka_unit_test(test_ceiling_is_a_median) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

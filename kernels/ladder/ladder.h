@@ -33,12 +33,12 @@ typedef enum ladder_unit { LADDER_BYTES, LADDER_FLOPS, LADDER_CALLS } ladder_uni
  * repetition until the stream has drained: for work that the host does itself or that begins before it reaches a stream. */
 typedef enum ladder_clock { LADDER_CLOCK_DEVICE, LADDER_CLOCK_HOST } ladder_clock;
 
-/* What theory says of a point, printed and recorded beside its rate: 4 sectors a load, say. */
-typedef struct ladder_foretold {
+/* What theory predicts of a point, printed and recorded beside its rate: 4 sectors per load, say. */
+typedef struct ladder_predicted {
     const char *what; /* NULL: nothing */
     double value;
-} ladder_foretold;
-enum { LADDER_FORETOLD_MAX = 2 };
+} ladder_predicted;
+enum { LADDER_PREDICTED_MAX = 2 };
 
 typedef struct ladder_rung ladder_rung;
 
@@ -52,7 +52,7 @@ typedef struct ladder_case {
     int64_t size; /* set by prepare: elements that one repetition works on */
     double work;  /* set by prepare: bytes, flops or calls of one repetition, counted from the algorithm */
     double flops; /* set by prepare where `work` counts bytes: the arithmetic done with them; 0 where none is counted */
-    ladder_foretold foretold[LADDER_FORETOLD_MAX]; /* set by prepare or verify; the unused ones are zeroed */
+    ladder_predicted predicted[LADDER_PREDICTED_MAX]; /* set by prepare or verify; the unused ones are zeroed */
     const char *ceiling_name; /* set by prepare where the ceiling is the point's own (a message of this size) ... */
     double ceiling_rate;      /* ... and measured by it; NULL and 0 otherwise */
     char missing[160]; /* set by prepare, which returns 0: why this point cannot run here; then only destroy is called */
@@ -69,6 +69,7 @@ typedef struct ladder_verdict {
 struct ladder_rung {
     const char *name;
     const char *why; /* what it shows, in about six words */
+    const char *teaches; /* sentences for --help beside it, NULL: none */
     int (*prepare)(ladder_case *c);
     int (*enqueue)(ladder_case *c);
     int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
@@ -95,6 +96,9 @@ typedef struct ladder_family {
     int parameters;
     const ladder_rung *rung;
     int rungs;
+    const char *teaches; /* paragraphs for `weft bench FAMILY --help`, which stand in for the file's opening comment */
+    const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks); /* NULL, or: why this rung cannot run on that
+                            device and that many ranks, "needs at least 2 ranks"; NULL where it may. See also the rung's missing */
 } ladder_family;
 
 /* All families of this build, the ceilings first. */

@@ -1,22 +1,24 @@
-/* Access to global memory: what a warp asks for, and what the memory system has to move for it.
- *
- * The 32 threads of a warp load together. The hardware merges their addresses into requests for 32-byte sectors, and whole
- * sectors travel: between L1, L2 and HBM, whether one byte of them is wanted or all. So the question about any access
- * pattern is: how many sectors does one request of a warp touch? 32 neighbouring floats that start on a line touch 4;
- * shifted by one float they touch 5; every second float, 8; every eighth or more, 32, of which seven eighths are thrown
- * away. That number is printed beside every rate, for loads and for stores; ncu's l1tex__average_t_sectors_per_request shows
- * the same ones (jobs/ncu_bench: none of 169 points off by 1 %).
- *
- * The second question is how many bytes are on their way at a time: HBM answers after about 0.7 us, so that full speed
- * needs about 25 KB in flight on each SM. More threads, more loads a thread or wider loads all provide them.
- *
- * Measured on one H200, f32, as a fraction of the copy engine: one load of 4 bytes a thread .62, two .86, four or one of 16
- * bytes .96; an offset .61, whatever it is (the neighbouring warp needs the same sector and finds it in L1 or L2); reads
- * with a stride of 5, 9, 17, 33 cells .32, .19, .11, .09 (past 8 cells no more sectors are touched, but fewer share a line),
- * writes with 4, 8, 16, 32 .22, .12, .09, .04: memory with error correction must read what it is to write in parts. Hints to
- * the caches change nothing in a plain copy; of four fields two cost .57 among the others and .78 dense. */
 #include "ladder_access.cuh"
 #include "ladder_families.h"
+
+static const char teaches[] =
+    "Access to global memory: what a warp asks for, and what the memory system has to move for it.\n"
+    "\n"
+    "The 32 threads of a warp load together. The hardware merges their addresses into requests for 32-byte sectors, and whole "
+    "sectors travel: between L1, L2 and HBM, whether one byte of them is wanted or all. So the question about any access "
+    "pattern is: how many sectors does one request of a warp touch? 32 neighbouring floats that start on a line touch 4; "
+    "shifted by one float they touch 5; every second float, 8; every eighth or more, 32, of which seven eighths are thrown "
+    "away. That number is printed beside every rate, for loads and for stores; ncu's l1tex__average_t_sectors_per_request shows "
+    "the same ones (jobs/ncu_bench: none of 169 points off by 1 %).\n"
+    "\n"
+    "The second question is how many bytes are on their way at a time: HBM answers after about 0.7 us, so that full speed "
+    "needs about 25 KB in flight on each SM. More threads, more loads a thread or wider loads all provide them.\n"
+    "\n"
+    "Measured on one H200, f32, as a fraction of the copy engine: one load of 4 bytes a thread .62, two .86, four or one of 16 "
+    "bytes .96; an offset .61, whatever it is (the neighbouring warp needs the same sector and finds it in L1 or L2); reads "
+    "with a stride of 5, 9, 17, 33 cells .32, .19, .11, .09 (past 8 cells no more sectors are touched, but fewer share a line), "
+    "writes with 4, 8, 16, 32 .22, .12, .09, .04: memory with error correction must read what it is to write in parts. Hints to "
+    "the caches change nothing in a plain copy; of four fields two cost .57 among the others and .78 dense.\n";
 
 namespace {
 
@@ -241,4 +243,5 @@ const ladder_parameter parameters[PARAMETERS] = {
 const ladder_family ladder_access_cuda = {
     DEVICE_CUDA, "access", "sectors asked for, bytes in flight", { "f32", "f64" },
     parameters, PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
 };

@@ -1,17 +1,19 @@
-/* Access on the host: a core fetches lines of 64 bytes, and guesses which come next.
- *
- * With stride s a line gives 64 / (4 s) of the words that are wanted, down to one at stride 16: the rate of useful bytes
- * falls by as much and then stays, as long as the prefetcher sees the pattern and the pages last. At random addresses there
- * is no pattern, only the core's ability to have many misses on their way at once. A chain of addresses, each read from the
- * one before, takes that away too: what is left is the bare latency of memory.
- *
- * What to expect, one word of 4 bytes at a time beyond the caches: stride 1 at the read's ceiling, stride 16 at a tenth of
- * it, random 0.1 to 1 GB/s a thread, a chain 30 to 50 MB/s (80 to 140 ns a step). */
 #include <stdlib.h>
 
 #include "cell.h"
 #include "device_host.h"
 #include "ladder_families.h"
+
+static const char teaches[] =
+    "Access on the host: a core fetches lines of 64 bytes, and guesses which come next.\n"
+    "\n"
+    "With stride s a line gives 64 / (4 s) of the words that are wanted, down to one at stride 16: the rate of useful bytes "
+    "falls by as much and then stays, as long as the prefetcher sees the pattern and the pages last. At random addresses there "
+    "is no pattern, only the core's ability to have many misses on their way at once. A chain of addresses, each read from the "
+    "one before, takes that away too: what is left is the bare latency of memory.\n"
+    "\n"
+    "What to expect, one word of 4 bytes at a time beyond the caches: stride 1 at the read's ceiling, stride 16 at a tenth of "
+    "it, random 0.1 to 1 GB/s a thread, a chain 30 to 50 MB/s (80 to 140 ns a step).\n";
 
 enum { N, STRIDE, PARAMETERS };
 
@@ -162,4 +164,5 @@ static const ladder_parameter parameters[PARAMETERS] = {
 const ladder_family ladder_access_host = {
     DEVICE_HOST, "access", "lines, prefetchers and latency", { "u32", "u32" },
     parameters, PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, NULL,
 };

@@ -126,8 +126,8 @@ double ladder_access_sectors(const ladder_case *c, int64_t first, int64_t stride
 
 void ladder_access_foretell(ladder_case *c, double load_sectors, double store_sectors)
 {
-    c->foretold[0] = { "sectors a load", load_sectors };
-    c->foretold[1] = { "sectors a store", store_sectors };
+    c->predicted[0] = { "sectors per load", load_sectors };
+    c->predicted[1] = { "sectors per store", store_sectors };
 }
 
 int ladder_access_offset_prepare(ladder_case *c)

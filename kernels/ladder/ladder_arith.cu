@@ -1,31 +1,33 @@
-/* Arithmetic, and what gets in its way. The rungs of this family touch no memory to speak of: what they show is what an SM
- * can do in a cycle, and the habits that make it do less.
- *
- *   float, double     an H200's SM has 128 lanes for f32 and 64 for f64: double runs at half the speed. On GPUs made for
- *                     pictures it is a 32nd or a 64th, and there a forgotten suffix is a disaster:
- *   literal           f32 data and a constant without its f: every step goes to double and back, and the conversions run
- *                     at a quarter of the speed of the arithmetic or less.
- *   fmadOff           product and sum as two instructions: half the speed and one rounding more. weft is built so and writes
- *                     fma where it means it, because the compiler's choice would decide the bits.
- *   branch            both sides of a branch are run by a warp whose threads disagree: groups of 16 threads or fewer cost
- *                     half the speed, groups of 32 nothing. select computes the same with operands chosen and no branch.
- *   sin .. rsqrt      the library's functions against the special function unit, with the largest error measured, in ulp.
- *   sumShared ..      a warp's sum through shared memory, five shuffles, one instruction (whole numbers, since Ampere).
- *   atomic ..         additions to one word, spread over many, collected by warp or by block first.
- *   spill             96 live values a thread at 1, 2, 4, 6 blocks an SM: from 4 on they no longer fit into the registers.
- *
- * What to expect on one H200, as a fraction of the measured f32 multiply-add peak: float 1, double .5, fmadOff .5, branch
- * .5 up to 16 threads and 1 from 32 on, select 1, literal .06, spill .87 up to 2 blocks an SM, .06 at 4, .03 at 6. Per
- * second: the fast functions 3.5 to 4 x 10^12, one special instruction for each, sin and log 1.1, exp 2.9, division 1.8; a
- * warp's sum 1.5, 5.1 and 11.5 x 10^10; atomics on one word 1.4 x 10^9, one a cycle, 32 times as many when each warp adds up
- * first, 180 times by blocks, 630 times spread over a million words (jobs/results/bench_h200.jsonl). The types are the
- * rungs' own: with dtype=f64 only the ceiling changes. */
 #include "ladder_arith.h"
 
 #include <stdlib.h>
 
 #include "device_cuda.h"
 #include "ladder_families.h"
+
+static const char teaches[] =
+    "Arithmetic, and what gets in its way. The rungs of this family touch no memory to speak of: what they show is what an SM "
+    "can do in a cycle, and the habits that make it do less.\n"
+    "\n"
+    "  float, double     an H200's SM has 128 lanes for f32 and 64 for f64: double runs at half the speed. On GPUs made for\n"
+    "                    pictures it is a 32nd or a 64th, and there a forgotten suffix is a disaster:\n"
+    "  literal           f32 data and a constant without its f: every step goes to double and back, and the conversions run\n"
+    "                    at a quarter of the speed of the arithmetic or less.\n"
+    "  fmadOff           product and sum as two instructions: half the speed and one rounding more. weft is built so and writes\n"
+    "                    fma where it means it, because the compiler's choice would decide the bits.\n"
+    "  branch            both sides of a branch are run by a warp whose threads disagree: groups of 16 threads or fewer cost\n"
+    "                    half the speed, groups of 32 nothing. select computes the same with operands chosen and no branch.\n"
+    "  sin .. rsqrt      the library's functions against the special function unit, with the largest error measured, in ulp.\n"
+    "  sumShared ..      a warp's sum through shared memory, five shuffles, one instruction (whole numbers, since Ampere).\n"
+    "  atomic ..         additions to one word, spread over many, collected by warp or by block first.\n"
+    "  spill             96 live values a thread at 1, 2, 4, 6 blocks an SM: from 4 on they no longer fit into the registers.\n"
+    "\n"
+    "What to expect on one H200, as a fraction of the measured f32 multiply-add peak: float 1, double .5, fmadOff .5, branch "
+    ".5 up to 16 threads and 1 from 32 on, select 1, literal .06, spill .87 up to 2 blocks an SM, .06 at 4, .03 at 6. Per "
+    "second: the fast functions 3.5 to 4 x 10^12, one special instruction for each, sin and log 1.1, exp 2.9, division 1.8; a "
+    "warp's sum 1.5, 5.1 and 11.5 x 10^10; atomics on one word 1.4 x 10^9, one a cycle, 32 times as many when each warp adds up "
+    "first, 180 times by blocks, 630 times spread over a million words (jobs/results/bench_h200.jsonl). The types are the "
+    "rungs' own: with dtype=f64 only the ceiling changes.\n";
 
 int ladder_arith_open(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_words)
 {
@@ -167,4 +169,5 @@ const ladder_parameter parameters[LADDER_ARITH_PARAMETERS] = {
 const ladder_family ladder_arith_cuda = {
     DEVICE_CUDA, "arith", "what an SM can do in a cycle, and what gets in its way", { nullptr, nullptr },
     parameters, LADDER_ARITH_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
 };

@@ -159,7 +159,7 @@ int ladder_arith_chains_prepare(ladder_case *c)
     if (!code && variant == LADDER_ARITH_SPILL) {
         cudaFuncAttributes is;
         code = cudaFuncGetAttributes(&is, (const void *)spill_for(c->value[LADDER_ARITH_BLOCKS]));
-        c->foretold[0] = { "bytes spilled a thread", (double)is.localSizeBytes };
+        c->predicted[0] = { "bytes spilled a thread", (double)is.localSizeBytes };
     }
     return code ? code : ladder_fill_random(&own, s->in, cells, SEED);
 }

@@ -159,8 +159,8 @@ int ladder_arith_functions_verify(ladder_case *c, ladder_verdict *v)
     if (!code) code = c->d->copy(c->d, result, s->in, RESULTS * sizeof *result, c->stream);
     if (!code) code = c->d->stream_sync(c->d, c->stream);
     ladder_right(v);
-    if (!code) judge(&functions[c->rung->variant], result, &c->foretold[0].value, all, v);
-    c->foretold[0].what = "ulp at most, measured";
+    if (!code) judge(&functions[c->rung->variant], result, &c->predicted[0].value, all, v);
+    c->predicted[0].what = "ulp at most, measured";
     free(result);
     return code || !v->right ? code : ladder_arith_compare(c, all, v);
 }

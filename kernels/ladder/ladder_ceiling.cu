@@ -1,17 +1,19 @@
-/* The ceilings: the best that this GPU was seen to do with each of its resources, in this very run. Every other rung
- * stands beside one of them, because a rate alone says nothing: 3 TB/s is excellent on one GPU and poor on the next, and
- * the same GPU is slower when it is hot or shared.
- *
- * What to expect on one H200 (HBM3e, PCIe 5 x16): copy 4.2 TB/s (bytes read + written; the datasheet's 4.8 is the bare
- * memory's), read 4.6 TB/s, host to device and back 55 GB/s each, 102 GB/s both at once, from another GPU over NVLink 4
- * about 395 GB/s, shared memory 32 TB/s, FMA 64 Tflop/s in f32 and 33 in f64.
- * On an A100: 1.7 TB/s, 1.8 TB/s, 25 GB/s, 19 and 9.7 Tflop/s. */
 #include <stdlib.h>
 
 #include "device_cuda.h"
 #include "ladder_ceiling.h"
 #include "ladder_families.h"
 #include "ladder_peer.h"
+
+static const char teaches[] =
+    "The ceilings: the best that this GPU was seen to do with each of its resources, in this very run. Every other rung "
+    "stands beside one of them, because a rate alone says nothing: 3 TB/s is excellent on one GPU and poor on the next, and "
+    "the same GPU is slower when it is hot or shared.\n"
+    "\n"
+    "What to expect on one H200 (HBM3e, PCIe 5 x16): copy 4.2 TB/s (bytes read + written; the datasheet's 4.8 is the bare "
+    "memory's), read 4.6 TB/s, host to device and back 55 GB/s each, 102 GB/s both at once, from another GPU over NVLink 4 "
+    "about 395 GB/s, shared memory 32 TB/s, FMA 64 Tflop/s in f32 and 33 in f64. "
+    "On an A100: 1.7 TB/s, 1.8 TB/s, 25 GB/s, 19 and 9.7 Tflop/s.\n";
 
 namespace {
 
@@ -217,4 +219,5 @@ const ladder_parameter parameters[CEILING_PARAMETERS] = {
 const ladder_family ladder_ceiling_cuda = {
     DEVICE_CUDA, "ceiling", "what every other rung is measured against", { "f32", "f64" },
     parameters, CEILING_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
 };

@@ -1,14 +1,16 @@
-/* The host's ceilings: what its memory and its cores were seen to do in this very run, all threads together.
- *
- * What to expect: one core moves 10 to 40 GB/s (bytes read + written), a socket with 12 channels of DDR5 300 to 400, and
- * only with a thread on most cores. A copy with ordinary stores reads each line of its target before it overwrites it,
- * which is a third more traffic than is counted; weft's copy stores past the caches where the data does not fit in them.
- * FMA: 2 flops x lanes x 2 pipes x clock a core, 50 to 150 Gflop/s in f64. */
 #include <stdlib.h>
 
 #include "cell.h"
 #include "device_host.h"
 #include "ladder_families.h"
+
+static const char teaches[] =
+    "The host's ceilings: what its memory and its cores were seen to do in this very run, all threads together.\n"
+    "\n"
+    "What to expect: one core moves 10 to 40 GB/s (bytes read + written), a socket with 12 channels of DDR5 300 to 400, and "
+    "only with a thread on most cores. A copy with ordinary stores reads each line of its target before it overwrites it, "
+    "which is a third more traffic than is counted; weft's copy stores past the caches where the data does not fit in them. "
+    "FMA: 2 flops x lanes x 2 pipes x clock a core, 50 to 150 Gflop/s in f64.\n";
 
 enum { SEED = 1 };
 
@@ -200,4 +202,5 @@ static const ladder_parameter parameters[] = {
 const ladder_family ladder_ceiling_host = {
     DEVICE_HOST, "ceiling", "what every other rung is measured against", { "f32", "f64" },
     parameters, sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0],
+    teaches, NULL,
 };

@@ -1,26 +1,28 @@
-/* Launching: what a kernel costs before it does anything, and how its shape decides what it then does.
- *
- * A launch is a message from the CPU to the GPU: a few microseconds from the call to the first instruction, and about as
- * long again until the CPU knows of the end. Launches that follow each other on a stream overlap all of that but the
- * hand-over, so that a program which waits after every small kernel runs at a fraction of one that does not.
- *
- * An SM holds up to 2048 threads (64 warps) and 32 blocks, as registers and shared memory allow; the part of 64 that is
- * there is the occupancy. Waiting warps cost nothing as long as enough others, or enough independent loads of the same
- * warp, keep the memory busy: bytes in flight = warps x loads a thread x bytes a load. So occupancy is a means: the rung
- * `ilp` runs with an eighth of the warps and makes up for it by loads. The printed occupancy is what the launch allows
- * (theoretical); ncu's sm__warps_active.avg.pct_of_peak_sustained_active is what was achieved: lower where blocks are few
- * or uneven, or end sooner than the GPU starts new ones (jobs/ncu_bench prints both: blocks of 128 threads reach .39 of 1).
- *
- * Blocks of 32 threads fill half of an SM at most (32 blocks x 1 warp of 64), and a GPU starts blocks at a rate of its own,
- * so that small blocks with little work starve it; blocks of 1024 leave an SM in large steps; 128 to 512 suit nearly
- * everything. In 2D a block whose rows are shorter than 8 cells (f32) breaks sectors, below 32 it breaks lines.
- *
- * Measured on H200s, f32: a launch 2.5 to 3.8 us pipelined, 7.9 to 9.9 us there and back, by the CPU's mood. One cell a
- * thread, blocks of 32, 64, 128, 256, 1024: .10, .20, .40, .62, .52 of the copy (1.6 blocks start in a nanosecond: that,
- * not occupancy, is the limit of the first three). 256 threads as 1, 4, 8, 32, 256 along x: .09, .37, .50, .58, .61.
- * Occupancy 1/8, 1/4, 1/2, 1: .11, .20, .36, .62; at 1/8, with 2, 4, 8 loads a thread: .19, .33, .50. */
 #include "device_cuda.h"
 #include "ladder_families.h"
+
+static const char teaches[] =
+    "Launching: what a kernel costs before it does anything, and how its shape decides what it then does.\n"
+    "\n"
+    "A launch is a message from the CPU to the GPU: a few microseconds from the call to the first instruction, and about as "
+    "long again until the CPU knows of the end. Launches that follow each other on a stream overlap all of that but the "
+    "hand-over, so that a program which waits after every small kernel runs at a fraction of one that does not.\n"
+    "\n"
+    "An SM holds up to 2048 threads (64 warps) and 32 blocks, as registers and shared memory allow; the part of 64 that is "
+    "there is the occupancy. Waiting warps cost nothing as long as enough others, or enough independent loads of the same "
+    "warp, keep the memory busy: bytes in flight = warps x loads a thread x bytes a load. So occupancy is a means: the rung "
+    "`ilp` runs with an eighth of the warps and makes up for it by loads. The printed occupancy is what the launch allows "
+    "(theoretical); ncu's sm__warps_active.avg.pct_of_peak_sustained_active is what was achieved: lower where blocks are few "
+    "or uneven, or end sooner than the GPU starts new ones (jobs/ncu_bench prints both: blocks of 128 threads reach .39 of 1).\n"
+    "\n"
+    "Blocks of 32 threads fill half of an SM at most (32 blocks x 1 warp of 64), and a GPU starts blocks at a rate of its own, "
+    "so that small blocks with little work starve it; blocks of 1024 leave an SM in large steps; 128 to 512 suit nearly "
+    "everything. In 2D a block whose rows are shorter than 8 cells (f32) breaks sectors, below 32 it breaks lines.\n"
+    "\n"
+    "Measured on H200s, f32: a launch 2.5 to 3.8 us pipelined, 7.9 to 9.9 us there and back, by the CPU's mood. One cell a "
+    "thread, blocks of 32, 64, 128, 256, 1024: .10, .20, .40, .62, .52 of the copy (1.6 blocks start in a nanosecond: that, "
+    "not occupancy, is the limit of the first three). 256 threads as 1, 4, 8, 32, 256 along x: .09, .37, .50, .58, .61. "
+    "Occupancy 1/8, 1/4, 1/2, 1: .11, .20, .36, .62; at 1/8, with 2, 4, 8 loads a thread: .19, .33, .50.\n";
 
 namespace {
 
@@ -101,7 +103,7 @@ int foretell_occupancy(ladder_case *c, const void *function, int threads, size_t
     int blocks = 0, most = 0;
     cudaError_t e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, shared_bytes);
     if (e == cudaSuccess) e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxThreadsPerMultiProcessor, c->d->ordinal);
-    c->foretold[0] = { "occupancy", e == cudaSuccess ? (double)blocks * threads / most : 0 };
+    c->predicted[0] = { "occupancy", e == cudaSuccess ? (double)blocks * threads / most : 0 };
     return e;
 }
 
@@ -265,4 +267,5 @@ const ladder_parameter parameters[PARAMETERS] = {
 const ladder_family ladder_launch_cuda = {
     DEVICE_CUDA, "launch", "what a launch costs, and what its shape decides", { "f32", "f64" },
     parameters, PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
 };

@@ -1,29 +1,31 @@
-/* Between the host's memory and the GPU's: which kind of host memory, and who does the moving.
- *
- * The copy engines of a GPU read host memory by physical address. Ordinary (pageable) memory may move or be swapped out
- * under them, so the driver first copies it, piece by piece, into page-locked memory of its own: the CPU then touches every
- * byte, and its speed is the limit. Page-locked (pinned) memory is read directly, at the speed of PCIe, and the call returns at
- * once, so that it can overlap with other work. Pinning is slow itself (every page is locked and mapped for the GPU): it
- * pays for buffers that live long, never around a single copy.
- *
- * A kernel can also read and write pinned memory in place (mapped, "zero copy"): each access crosses PCIe, which is right
- * for data that are touched once and wrong for data that are touched twice. Managed memory moves pages to whoever touches
- * them: without a hint every first touch is a page fault of tens of microseconds; a prefetch moves whole ranges like a copy
- * does.
- *
- * Measured on H200s over PCIe 5 x16: pageable 6 to 18 GB/s from 256 KiB on, pinned 55 in either direction and 102 in both at
- * once, mapped reads 51 and writes 53, managed memory 11 by faults and 41 after a prefetch (64 MiB; 4 and 5 at 256 KiB);
- * between two H200s over NVLink 396 by the copy engine and 374 by a kernel. Half of the pinned speed needs copies of 128 KiB:
- * below that the 1.9 to 3 us that a copy costs by itself are longer than the transfer. The CPU reads write-combined memory as
- * fast as any there, because that virtual machine maps it cached; where it is not, loads go to memory one at a time, a hundred
- * times slower. What allocation costs: ladder_memory_allocation.cu.
- *
- * Where the CPU has its part (pageable copies, its own reads, page faults, copies below 1 MiB) two runs may differ by more
- * than 5 %, and by a quarter on another host with the same GPU. */
 #include "ladder_memory.h"
 
 #include "ladder_families.h"
 #include "ladder_peer.h"
+
+static const char teaches[] =
+    "Between the host's memory and the GPU's: which kind of host memory, and who does the moving.\n"
+    "\n"
+    "The copy engines of a GPU read host memory by physical address. Ordinary (pageable) memory may move or be swapped out "
+    "under them, so the driver first copies it, piece by piece, into page-locked memory of its own: the CPU then touches every "
+    "byte, and its speed is the limit. Page-locked (pinned) memory is read directly, at the speed of PCIe, and the call returns at "
+    "once, so that it can overlap with other work. Pinning is slow itself (every page is locked and mapped for the GPU): it "
+    "pays for buffers that live long, never around a single copy.\n"
+    "\n"
+    "A kernel can also read and write pinned memory in place (mapped, \"zero copy\"): each access crosses PCIe, which is right "
+    "for data that are touched once and wrong for data that are touched twice. Managed memory moves pages to whoever touches "
+    "them: without a hint every first touch is a page fault of tens of microseconds; a prefetch moves whole ranges like a copy "
+    "does.\n"
+    "\n"
+    "Measured on H200s over PCIe 5 x16: pageable 6 to 18 GB/s from 256 KiB on, pinned 55 in either direction and 102 in both at "
+    "once, mapped reads 51 and writes 53, managed memory 11 by faults and 41 after a prefetch (64 MiB; 4 and 5 at 256 KiB); "
+    "between two H200s over NVLink 396 by the copy engine and 374 by a kernel. Half of the pinned speed needs copies of 128 KiB: "
+    "below that the 1.9 to 3 us that a copy costs by itself are longer than the transfer. The CPU reads write-combined memory as "
+    "fast as any there, because that virtual machine maps it cached; where it is not, loads go to memory one at a time, a hundred "
+    "times slower. What allocation costs: ladder_memory_allocation.cu.\n"
+    "\n"
+    "Where the CPU has its part (pageable copies, its own reads, page faults, copies below 1 MiB) two runs may differ by more "
+    "than 5 %, and by a quarter on another host with the same GPU.\n";
 
 namespace {
 
@@ -140,4 +142,5 @@ const ladder_parameter parameters[] = {
 const ladder_family ladder_memory_cuda = {
     DEVICE_CUDA, "memory", "kinds of host memory, and who moves it", { nullptr, nullptr },
     parameters, sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
 };

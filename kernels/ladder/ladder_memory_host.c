@@ -1,20 +1,22 @@
-/* Copying on the host: how many threads, past the caches or through them, and what memory costs before it is used.
- *
- * A copy through the caches reads the target's lines before it overwrites them (the core owns a line before it may change
- * it): three bytes move for two that are counted. Stores past the caches spare that, and the caches' contents, but cost
- * more where the data would have fitted in. One core cannot fill the memory's pipes: it has some ten to sixteen missing
- * lines on their way and waits. Fresh memory costs a page fault at its first touch: a trap, and 4 KiB of zeros to be
- * written; with huge pages one for 2 MiB.
- *
- * What to expect: one thread 5 to 40 GB/s beyond the caches and several times that within; all threads past the caches at
- * the ceiling beyond them, through them .7 of it, below it under 256 KiB (waking the team takes 2 us); first touch 1 to 7
- * GB/s with small pages, 20 with huge ones. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "device_host.h"
 #include "ladder_families.h"
+
+static const char teaches[] =
+    "Copying on the host: how many threads, past the caches or through them, and what memory costs before it is used.\n"
+    "\n"
+    "A copy through the caches reads the target's lines before it overwrites them (the core owns a line before it may change "
+    "it): three bytes move for two that are counted. Stores past the caches spare that, and the caches' contents, but cost "
+    "more where the data would have fitted in. One core cannot fill the memory's pipes: it has some ten to sixteen missing "
+    "lines on their way and waits. Fresh memory costs a page fault at its first touch: a trap, and 4 KiB of zeros to be "
+    "written; with huge pages one for 2 MiB.\n"
+    "\n"
+    "What to expect: one thread 5 to 40 GB/s beyond the caches and several times that within; all threads past the caches at "
+    "the ceiling beyond them, through them .7 of it, below it under 256 KiB (waking the team takes 2 us); first touch 1 to 7 "
+    "GB/s with small pages, 20 with huge ones.\n";
 
 enum { BYTES = 0 };
 typedef enum way { ONE_THREAD, ALL_THREADS, PAST_CACHES } way;
@@ -132,4 +134,5 @@ static const ladder_parameter parameters[] = {
 const ladder_family ladder_memory_host = {
     DEVICE_HOST, "memory", "threads, caches and pages", { NULL, NULL },
     parameters, sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0],
+    teaches, NULL,
 };

@@ -1,23 +1,3 @@
-/* The matrix product: the one program of this ladder that can leave the memory's limit behind.
- *
- * Every machine has a balance: the flops that it can do in the time in which it moves a byte. An H200 does about 64 Tflop/s in
- * f32 and 33 in f64, and moves 4.2 TB/s: 15 and 8 flop a byte. A program that does fewer a byte waits for memory, whatever its
- * arithmetic; `roofline` measures that: each word is read, goes through `fmas` multiply-adds and is written, and the
- * rate rises in proportion to fmas until it bends at the balance and lies flat under the peak.
- *
- * A product of n x n matrices does 2 n^3 flops on 3 n^2 words: plenty a byte, if only each word fetched is used often. But
- * nothing is used twice by itself. Each rung says how many flops it does for each byte that goes through L1:
- * the naive ones do less than one, and are held not even by memory (the caches hold most of that traffic) but by the
- * load units. A tile in shared memory uses each fetched word 32 times, and then the loads from shared memory
- * are the limit: two for each multiply-add. An 8 x 8 tile of C in the registers of each thread needs 16 for 64.
- *
- * A A^T has a twist: the same row-wise matrix is needed by rows and by columns. Read naively, 32 threads stand in 32 rows.
- * Turned in shared memory, the reads of a column of the tile fall into one bank, unless its rows are padded.
- *
- * What to expect on one H200 at n = 4096, f32, as a fraction of the measured FMA peak: naive .047 coalesced and .008
- * not, tiledA .11, tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; the roofline reaches
- * half the peak at 8 flop/byte and .95 at 128 (f64: .93 at 8). In f64 cuBLAS uses the tensor cores and reaches 1.9: they
- * have a peak of their own, twice that of the multiply-adds. */
 #include "ladder_product.h"
 
 #include <assert.h>
@@ -27,6 +7,28 @@
 #include "ladder_cublas.h"
 #include "ladder_families.h"
 #include "ladder_fma.cuh"
+
+static const char teaches[] =
+    "The matrix product: the one program of this ladder that can leave the memory's limit behind.\n"
+    "\n"
+    "Every machine has a balance: the flops that it can do in the time in which it moves a byte. An H200 does about 64 Tflop/s in "
+    "f32 and 33 in f64, and moves 4.2 TB/s: 15 and 8 flop a byte. A program that does fewer a byte waits for memory, whatever its "
+    "arithmetic; `roofline` measures that: each word is read, goes through `fmas` multiply-adds and is written, and the "
+    "rate rises in proportion to fmas until it bends at the balance and lies flat under the peak.\n"
+    "\n"
+    "A product of n x n matrices does 2 n^3 flops on 3 n^2 words: plenty a byte, if only each word fetched is used often. But "
+    "nothing is used twice by itself. Each rung says how many flops it does for each byte that goes through L1: "
+    "the naive ones do less than one, and are held not even by memory (the caches hold most of that traffic) but by the "
+    "load units. A tile in shared memory uses each fetched word 32 times, and then the loads from shared memory "
+    "are the limit: two for each multiply-add. An 8 x 8 tile of C in the registers of each thread needs 16 for 64.\n"
+    "\n"
+    "A A^T has a twist: the same row-wise matrix is needed by rows and by columns. Read naively, 32 threads stand in 32 rows. "
+    "Turned in shared memory, the reads of a column of the tile fall into one bank, unless its rows are padded.\n"
+    "\n"
+    "What to expect on one H200 at n = 4096, f32, as a fraction of the measured FMA peak: naive .047 coalesced and .008 "
+    "not, tiledA .11, tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; the roofline reaches "
+    "half the peak at 8 flop/byte and .95 at 128 (f64: .93 at 8). In f64 cuBLAS uses the tensor cores and reaches 1.9: they "
+    "have a peak of their own, twice that of the multiply-adds.\n";
 
 namespace {
 
@@ -221,7 +223,7 @@ int product_prepare(ladder_case *c)
     c->work = 2 * (double)s->n * (double)c->size;
     const int variant = c->rung->variant;
     const size_t bytes = (size_t)c->size * dtype_bytes(c->type);
-    if (variant != CUBLAS) c->foretold[0] = { "flop/byte in L1", flops_of_byte(variant, (double)dtype_bytes(c->type)) };
+    if (variant != CUBLAS) c->predicted[0] = { "flop/byte in L1", flops_of_byte(variant, (double)dtype_bytes(c->type)) };
     const bool self = variant == AAT_NAIVE || variant == AAT_SHARED || variant == AAT_PADDED;
     int code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &s->a);
     if (!code && !self) code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &s->b);
@@ -338,4 +340,5 @@ const ladder_parameter parameters[LADDER_PRODUCT_PARAMETERS] = {
 const ladder_family ladder_product_cuda = {
     DEVICE_CUDA, "product", "how often a word is used before it is fetched again", { "f32", "f64" },
     parameters, LADDER_PRODUCT_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
 };

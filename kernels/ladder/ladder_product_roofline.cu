@@ -63,7 +63,7 @@ int ladder_product_roofline_prepare(ladder_case *c)
     const double flops = 2.0 * (double)c->value[LADDER_PRODUCT_FMAS];
     c->size = ROOFLINE_BYTES / (int64_t)dtype_bytes(c->type);
     c->work = flops * (double)c->size;
-    c->foretold[0] = { "flop/byte of memory", flops / (2.0 * (double)dtype_bytes(c->type)) };
+    c->predicted[0] = { "flop/byte of memory", flops / (2.0 * (double)dtype_bytes(c->type)) };
     int code = d->alloc(d, DEVICE_MEMORY_DEVICE, ROOFLINE_BYTES, &s->a);
     if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, ROOFLINE_BYTES, &s->c);
     if (!code) code = ladder_product_fill(c, s->a, c->size, LADDER_PRODUCT_SEED_A);

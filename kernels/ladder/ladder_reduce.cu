@@ -1,20 +1,3 @@
-/* Summing an array: fifteen ways to let thousands of threads agree on one number.
- *
- * The sum needs every word once, so reading is the ceiling; all else is overhead, and the ladder removes it piece by piece.
- * A block sums its part as a tree: in each round half of the threads that are left add their neighbour's number. What is lost
- * on the way: threads of one warp that do different things (a warp runs both branches), rounds in which most threads
- * idle, a barrier for the whole block where a warp would do, traffic to global memory for numbers that never leave the block,
- * and blocks that start with a single load each. Every block's sum is summed by one more block; its 10 us are in the
- * figures.
- *
- * The words are unsigned integers (the bit patterns of random numbers), so that every order of additions gives the same
- * sum, which the host knows. The rungs that work in place destroy their input; it is restored, untimed, before each repetition.
- *
- * Measured on one H200, 2^27 words of u32 / u64, as a fraction of the read: neighboured .14 / .20 and with whole warps no
- * better (.13 / .19: L1 is as busy as before), interleaved .17 / .29, unrolled .30, .52, .73 / .44, .64, .78: more loads
- * in flight and fewer rounds are nearly the whole gain. What is unrolled after that gains nothing any more (.67). On the
- * chip, by shared memory or shuffles, .92 / .95; one atomic a block .91 / .98; one a thread .20 / .02; kernels that launch
- * the next level .76; CUB .93 / .97. */
 #include <stdlib.h>
 
 #include <cub/device/device_reduce.cuh>
@@ -22,6 +5,25 @@
 #include "device_cuda.h"
 #include "ladder_families.h"
 #include "ladder_reduce.h"
+
+static const char teaches[] =
+    "Summing an array: fifteen ways to let thousands of threads agree on one number.\n"
+    "\n"
+    "The sum needs every word once, so reading is the ceiling; all else is overhead, and the ladder removes it piece by piece. "
+    "A block sums its part as a tree: in each round half of the threads that are left add their neighbour's number. What is lost "
+    "on the way: threads of one warp that do different things (a warp runs both branches), rounds in which most threads "
+    "idle, a barrier for the whole block where a warp would do, traffic to global memory for numbers that never leave the block, "
+    "and blocks that start with a single load each. Every block's sum is summed by one more block; its 10 us are in the "
+    "figures.\n"
+    "\n"
+    "The words are unsigned integers (the bit patterns of random numbers), so that every order of additions gives the same "
+    "sum, which the host knows. The rungs that work in place destroy their input; it is restored, untimed, before each repetition.\n"
+    "\n"
+    "Measured on one H200, 2^27 words of u32 / u64, as a fraction of the read: neighboured .14 / .20 and with whole warps no "
+    "better (.13 / .19: L1 is as busy as before), interleaved .17 / .29, unrolled .30, .52, .73 / .44, .64, .78: more loads "
+    "in flight and fewer rounds are nearly the whole gain. What is unrolled after that gains nothing any more (.67). On the "
+    "chip, by shared memory or shuffles, .92 / .95; one atomic a block .91 / .98; one a thread .20 / .02; kernels that launch "
+    "the next level .76; CUB .93 / .97.\n";
 
 namespace {
 
@@ -160,4 +162,5 @@ const ladder_parameter parameters[] = {
 const ladder_family ladder_reduce_cuda = {
     DEVICE_CUDA, "reduce", "how thousands of threads agree on one number", { "u32", "u64" },
     parameters, sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
 };

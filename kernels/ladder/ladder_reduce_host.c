@@ -1,15 +1,17 @@
-/* A sum by many threads on the host: where does a thread keep its part?
- *
- * In one shared word, by atomics: the word's line travels from core to core at each of them. In a word of its own beside the
- * others': the words are different and the line is the same, so that it travels all the same (false sharing). In a line of
- * its own, or in a register: nothing travels, and memory is the limit.
- *
- * What to expect with two threads or more, as a fraction of the read: atomics .01 to .2, words side by side .05 to .2, lines
- * apart .65 to .9 (a load, an add and a store a word, and no vectors), registers .9 and more. */
 #include <stdlib.h>
 
 #include "device_host.h"
 #include "ladder_families.h"
+
+static const char teaches[] =
+    "A sum by many threads on the host: where does a thread keep its part?\n"
+    "\n"
+    "In one shared word, by atomics: the word's line travels from core to core at each of them. In a word of its own beside the "
+    "others': the words are different and the line is the same, so that it travels all the same (false sharing). In a line of "
+    "its own, or in a register: nothing travels, and memory is the limit.\n"
+    "\n"
+    "What to expect with two threads or more, as a fraction of the read: atomics .01 to .2, words side by side .05 to .2, lines "
+    "apart .65 to .9 (a load, an add and a store a word, and no vectors), registers .9 and more.\n";
 
 typedef enum keeping { ATOMIC, SIDE_BY_SIDE, LINES_APART, IN_REGISTERS } keeping;
 enum { LINE_WORDS = FIELD_ALIGN_BYTES / 8, ATOMIC_EVERY = 16 };
@@ -130,4 +132,5 @@ static const ladder_parameter parameters[] = {
 const ladder_family ladder_reduce_host = {
     DEVICE_HOST, "reduce", "where a thread keeps its part of a sum", { "u32", "u64" },
     parameters, sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0],
+    teaches, NULL,
 };

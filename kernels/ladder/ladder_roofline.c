@@ -1,21 +1,3 @@
-/* The roofline: every kernel that weft computes with, under what this device was seen to allow it.
- *
- * A kernel that does F flops for every byte it must move cannot run faster than the memory (rate in bytes <= copy), nor
- * faster than the arithmetic (rate in bytes <= fma / F). Drawn over F, with both axes logarithmic, the two limits are a
- * slope that turns into a flat roof; the F where they meet is the machine's balance. Left of it bytes count
- * and flops are free, which is where nearly all stencils live; right of it the other way round. Bytes are counted once in and
- * once out, as if the caches were perfect, flops with two an fma: a point far below the roof shows bytes moved twice, or
- * arithmetic that waits.
- *
- * What to expect. One H200: balance 15 flops a byte in f32, 8 in f64. A star of radius 8 has 8 in f32 and 4 in f64, still
- * left of it, so that every star, line and wave may run at the speed of a copy (kernels/NOTES.md: how near they come). A
- * box of radius 4 has 20 and 10: bound by arithmetic. Transposes have no flops at all and belong beside the copy, the
- * norm and the fingerprint beside the read (the hash is integer work, which counts in f32). The edges of a halo are small:
- * there starting a kernel (3 us) is nearly all, and `faceCopy`, a plain copy of as many bytes, is the figure to compare
- * pack and unpack with. On a CPU the balance is 5 to 20 flops a byte, and the same kernels line up the same way; in a
- * shared or virtual machine look at the spread first.
- *
- * jobs/plot draws it from the records of `weft bench roofline dtype=f32` and `... dtype=f64`. */
 #include "ladder_roofline.h"
 
 #include <assert.h>
@@ -24,6 +6,26 @@
 #include "cell.h"
 #include "ladder_families.h"
 #include "ladder_transpose.h"
+
+static const char teaches[] =
+    "The roofline: every kernel that weft computes with, under what this device was seen to allow it.\n"
+    "\n"
+    "A kernel that does F flops for every byte it must move cannot run faster than the memory (rate in bytes <= copy), nor "
+    "faster than the arithmetic (rate in bytes <= fma / F). Drawn over F, with both axes logarithmic, the two limits are a "
+    "slope that turns into a flat roof; the F where they meet is the machine's balance. Left of it bytes count "
+    "and flops are free, which is where nearly all stencils live; right of it the other way round. Bytes are counted once in and "
+    "once out, as if the caches were perfect, flops with two an fma: a point far below the roof shows bytes moved twice, or "
+    "arithmetic that waits.\n"
+    "\n"
+    "What to expect. One H200: balance 15 flops a byte in f32, 8 in f64. A star of radius 8 has 8 in f32 and 4 in f64, still "
+    "left of it, so that every star, line and wave may run at the speed of a copy (kernels/NOTES.md: how near they come). A "
+    "box of radius 4 has 20 and 10: bound by arithmetic. Transposes have no flops at all and belong beside the copy, the "
+    "norm and the fingerprint beside the read (the hash is integer work, which counts in f32). The edges of a halo are small: "
+    "there starting a kernel (3 us) is nearly all, and `faceCopy`, a plain copy of as many bytes, is the figure to compare "
+    "pack and unpack with. On a CPU the balance is 5 to 20 flops a byte, and the same kernels line up the same way; in a "
+    "shared or virtual machine look at the spread first.\n"
+    "\n"
+    "jobs/plot draws it from the records of `weft bench roofline dtype=f32` and `... dtype=f64`.\n";
 
 enum { WEIGHTS = 24 };
 
@@ -234,9 +236,11 @@ static const char shows[] = "every production kernel under copy, read and fma";
 const ladder_family ladder_roofline_host = {
     DEVICE_HOST, "roofline", shows, { "f32", "f64" }, host_parameters, LADDER_ROOFLINE_PARAMETERS, rungs,
     sizeof rungs / sizeof rungs[0],
+    teaches, NULL,
 };
 
 const ladder_family ladder_roofline_cuda = {
     DEVICE_CUDA, "roofline", shows, { "f32", "f64" }, cuda_parameters, LADDER_ROOFLINE_PARAMETERS, rungs,
     sizeof rungs / sizeof rungs[0],
+    teaches, NULL,
 };

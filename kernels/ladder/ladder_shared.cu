@@ -1,32 +1,34 @@
-/* Shared memory: 32 banks, each 4 bytes wide, each serving one address a clock.
- *
- * A warp's 32 accesses go through in one turn if they fall into 32 different banks (or into the same word, which is then
- * broadcast). If two of them want different words of one bank they take two turns, if 32 do, 32. Word i lies in bank i mod
- * 32, so that the stride between neighbouring threads decides: the number of turns is the greatest common divisor of stride
- * and 32 (for 8-byte words a warp goes in two halves, each over 16 pairs of banks: gcd of stride and 16). Odd strides never
- * conflict, and that is why one padding column cures a square tile. A swizzle cures it without the padding: cell (row,
- * column) is stored at column XOR row.
- *
- * The squares write a 32 x 32 tile one way and read it the other, many times over, so that nothing but shared memory counts. The
- * ceiling is what conflict-free 16-byte reads were seen to deliver: 128 bytes a clock and SM, 33 TB/s on an H200. The tiles
- * stay below it for a good reason: each of their accesses moves 4 bytes a thread, and every round has two barriers.
- *
- * The last rungs bring global memory into shared memory: through registers (load, wait, store), or by cp.async, which a
- * thread only starts, so that several stages are on their way while one is computed upon. There the copy is the ceiling.
- *
- * Measured on one H200 (ceiling 32 TB/s): strides 1, 2, 4 ... 32 at .86, .48, .25, .13, .064, .032 of it, all odd ones at
- * .86 (8-byte words: .95, .50, .25, .13, .064, .064), as gcd says; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12,
- * columnColumn .03 and .06; padded and swizzled as rowRow, static and dynamic alike. A rectangle of 16 rows wants two
- * columns of padding in f32 (a warp reads two columns at once), one in f64; the two turns that one column leaves in f32
- * do not show beside two barriers a round (.40 either way, .11 without padding). cp.async and registers alike reach .93 of
- * the copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads hide what one block waits
- * for; stages pay where shared memory leaves room for a block or two. */
 #include <string.h>
 
 #include <cuda_pipeline.h>
 
 #include "device_cuda.h"
 #include "ladder_families.h"
+
+static const char teaches[] =
+    "Shared memory: 32 banks, each 4 bytes wide, each serving one address a clock.\n"
+    "\n"
+    "A warp's 32 accesses go through in one turn if they fall into 32 different banks (or into the same word, which is then "
+    "broadcast). If two of them want different words of one bank they take two turns, if 32 do, 32. Word i lies in bank i mod "
+    "32, so that the stride between neighbouring threads decides: the number of turns is the greatest common divisor of stride "
+    "and 32 (for 8-byte words a warp goes in two halves, each over 16 pairs of banks: gcd of stride and 16). Odd strides never "
+    "conflict, and that is why one padding column cures a square tile. A swizzle cures it without the padding: cell (row, "
+    "column) is stored at column XOR row.\n"
+    "\n"
+    "The squares write a 32 x 32 tile one way and read it the other, many times over, so that nothing but shared memory counts. The "
+    "ceiling is what conflict-free 16-byte reads were seen to deliver: 128 bytes a clock and SM, 33 TB/s on an H200. The tiles "
+    "stay below it for a good reason: each of their accesses moves 4 bytes a thread, and every round has two barriers.\n"
+    "\n"
+    "The last rungs bring global memory into shared memory: through registers (load, wait, store), or by cp.async, which a "
+    "thread only starts, so that several stages are on their way while one is computed upon. There the copy is the ceiling.\n"
+    "\n"
+    "Measured on one H200 (ceiling 32 TB/s): strides 1, 2, 4 ... 32 at .86, .48, .25, .13, .064, .032 of it, all odd ones at "
+    ".86 (8-byte words: .95, .50, .25, .13, .064, .064), as gcd says; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12, "
+    "columnColumn .03 and .06; padded and swizzled as rowRow, static and dynamic alike. A rectangle of 16 rows wants two "
+    "columns of padding in f32 (a warp reads two columns at once), one in f64; the two turns that one column leaves in f32 "
+    "do not show beside two barriers a round (.40 either way, .11 without padding). cp.async and registers alike reach .93 of "
+    "the copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads hide what one block waits "
+    "for; stages pay where shared memory leaves room for a block or two.\n";
 
 namespace {
 
@@ -59,7 +61,7 @@ int prepare_strided(ladder_case *c)
     c->type = c->rung->variant == 8 ? DTYPE_F64 : DTYPE_F32; /* the width of a word; it is added as an integer */
     c->size = (int64_t)STRIDE_BLOCKS * STRIDE_THREADS;
     c->work = (double)c->size * STRIDE_ROUNDS * (double)dtype_bytes(c->type);
-    c->foretold[0] = { "turns", (double)greatest_common_divisor((int)c->value[STRIDE], c->type == DTYPE_F32 ? 32 : 16) };
+    c->predicted[0] = { "turns", (double)greatest_common_divisor((int)c->value[STRIDE], c->type == DTYPE_F32 ? 32 : 16) };
     return ladder_arrays_prepare(c, STRIDE_WORDS, c->size);
 }
 
@@ -371,4 +373,5 @@ const ladder_parameter parameters[PARAMETERS] = {
 const ladder_family ladder_shared_cuda = {
     DEVICE_CUDA, "shared", "banks, conflicts, and the way in", { "f32", "f64" },
     parameters, PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
 };

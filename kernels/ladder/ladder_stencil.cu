@@ -1,22 +1,24 @@
-/* A stencil: every cell is read by nine or seventeen threads, and should come from memory once.
- *
- * One sweep of radius 4 does 17 or 33 flops for the 8 bytes (f32) that must move, far below what it takes to keep the
- * arithmetic busy (about 15 flops a byte on an H200): memory is the limit, and a copy the ceiling, if each cell is fetched
- * from HBM only once. The ladder's question is who holds a cell for its other readers: the caches (nothing to write, but every
- * neighbour costs a load instruction and a trip to L1), shared memory (the block loads its tile and a halo once, and pays a
- * barrier), or registers (a thread that walks along y keeps the nine cells of its column in a queue, and only the row
- * is shared).
- *
- * Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, read-only the same, shared
- * .42 / .68, registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 loads 2.25 times its
- * own cells, in many small steps before one barrier), the queue .60 / .66. So shared memory no longer wins by itself: L1 is
- * as near. What counts is the number of load instructions a cell and the bytes in flight: vectors, several cells a thread.
- *
- * The bits: sums in weft's fixed order (far points first), every term one fma. */
 #include "device_cuda.h"
 #include "ladder_families.h"
 #include "ladder_fma.cuh"
 #include "ladder_stencil.h"
+
+static const char teaches[] =
+    "A stencil: every cell is read by nine or seventeen threads, and should come from memory once.\n"
+    "\n"
+    "One sweep of radius 4 does 17 or 33 flops for the 8 bytes (f32) that must move, far below what it takes to keep the "
+    "arithmetic busy (about 15 flops a byte on an H200): memory is the limit, and a copy the ceiling, if each cell is fetched "
+    "from HBM only once. The ladder's question is who holds a cell for its other readers: the caches (nothing to write, but every "
+    "neighbour costs a load instruction and a trip to L1), shared memory (the block loads its tile and a halo once, and pays a "
+    "barrier), or registers (a thread that walks along y keeps the nine cells of its column in a queue, and only the row "
+    "is shared).\n"
+    "\n"
+    "Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, read-only the same, shared "
+    ".42 / .68, registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 loads 2.25 times its "
+    "own cells, in many small steps before one barrier), the queue .60 / .66. So shared memory no longer wins by itself: L1 is "
+    "as near. What counts is the number of load instructions a cell and the bytes in flight: vectors, several cells a thread.\n"
+    "\n"
+    "The bits: sums in weft's fixed order (far points first), every term one fma.\n";
 
 namespace {
 
@@ -289,4 +291,5 @@ const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {
 const ladder_family ladder_stencil_cuda = {
     DEVICE_CUDA, "stencil", "who holds a cell for its other readers", { "f32", "f64" },
     parameters, LADDER_STENCIL_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
 };

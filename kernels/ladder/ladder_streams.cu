@@ -1,42 +1,44 @@
-/* Streams: what may run at the same time, who decides it, and what each way of saying "after that one" costs.
- *
- * A stream is a queue: its work runs in order, the work of two streams in any order. The driver lays the streams onto a few
- * hardware connections (CUDA_DEVICE_MAX_CONNECTIONS, 1 to 32, usually 8, read when the context is made); on one connection,
- * work that cannot start yet holds up whatever stands behind it, of whichever stream. Hence the old advice on
- * order: 32 independent chains of 4 dependent kernels, launched chain by chain (depth first), overlap only as far as there
- * are connections; level by level (breadth first) they all overlap, on a single connection too. The price of overlap is
- * launching: one thread starts a kernel every 2.5 to 4 us, so that kernels must last longer than that times the streams, or come
- * from a graph, which is launched as one. Several threads share the driver's locks.
- *
- * The legacy default stream waits for all blocking streams and they for it: one launch without a stream between two others
- * makes them wait for each other, which no profile shows as an error. Two ways out: streams made
- * non-blocking (all of weft's), or the per-thread default stream.
- *
- * What to expect (one H200, a fast host; the shape is the same on any GPU since 2013). All of it but graphs, priorities and
- * transfers is the CPU's own time: it differs by 3 to 10 % from run to run and by a quarter from host to host.
- *   order       13 k kernels/s on one stream. depthFirst grows with the streams as far as there are connections, 80 k at 8
- *               streams on 8 of them, and little beyond: chains that share a connection overlap only at their ends. At 32
- *               streams 18 k on 1 connection, 34 k on 2, 115 k on 8, 220 k on 32; breadthFirst 190 k to 310 k on any number.
- *               openmp: as breadthFirst up to 8 threads, no better with more (the driver's locks: runs differ by 10 % and
- *               more); graph 330 k to 350 k
- *   trap        trapLegacy takes as long as its kernels one after the other, 0.66 ms, the two ways out 0.09 to 0.11 ms
- *   urgent      8 to 11 us on an idle GPU, 2.5 ms (all of the load) behind a full one, 40 to 43 us (its first blocks) with priority
- *   launch      2.5 to 4 us a dependent kernel, of which the GPU itself needs 1.2 to 1.3 (launchGraph); waiting for an event
- *               of another stream adds 0.1 to 0.9
- *   host        a turn of GPU and CPU takes 20 to 44 us by callback (a thread of the driver must wake) and 10 to 11 us by
- *               synchronising: a callback is for what need not be fast. cpuMeanwhile takes as long as the longer of the
- *               two parts, cpuAfter their sum
- *   staged      whole: .53 of `both`, one direction of PCIe at a time; .90 in 16 chunks depth first; breadth first .87 with a
- *               chunk for each stream, then less and less: no chunk leaves a stream before all of that stream's are in
- *
- * The number of connections is one a process. To see it count:
- *   for n in 1 2 4 8 16 32; do weft bench streams/depthFirst streams/breadthFirst connections=$n; done */
 #include <string.h>
 
 #include "device_cuda.h"
 #include "ladder_families.h"
 #include "ladder_fma.cuh"
 #include "ladder_streams.h"
+
+static const char teaches[] =
+    "Streams: what may run at the same time, who decides it, and what each way of saying \"after that one\" costs.\n"
+    "\n"
+    "A stream is a queue: its work runs in order, the work of two streams in any order. The driver lays the streams onto a few "
+    "hardware connections (CUDA_DEVICE_MAX_CONNECTIONS, 1 to 32, usually 8, read when the context is made); on one connection, "
+    "work that cannot start yet holds up whatever stands behind it, of whichever stream. Hence the old advice on "
+    "order: 32 independent chains of 4 dependent kernels, launched chain by chain (depth first), overlap only as far as there "
+    "are connections; level by level (breadth first) they all overlap, on a single connection too. The price of overlap is "
+    "launching: one thread starts a kernel every 2.5 to 4 us, so that kernels must last longer than that times the streams, or come "
+    "from a graph, which is launched as one. Several threads share the driver's locks.\n"
+    "\n"
+    "The legacy default stream waits for all blocking streams and they for it: one launch without a stream between two others "
+    "makes them wait for each other, which no profile shows as an error. Two ways out: streams made "
+    "non-blocking (all of weft's), or the per-thread default stream.\n"
+    "\n"
+    "What to expect (one H200, a fast host; the shape is the same on any GPU since 2013). All of it but graphs, priorities and "
+    "transfers is the CPU's own time: it differs by 3 to 10 % from run to run and by a quarter from host to host.\n"
+    "  order       13 k kernels/s on one stream. depthFirst grows with the streams as far as there are connections, 80 k at 8\n"
+    "              streams on 8 of them, and little beyond: chains that share a connection overlap only at their ends. At 32\n"
+    "              streams 18 k on 1 connection, 34 k on 2, 115 k on 8, 220 k on 32; breadthFirst 190 k to 310 k on any number.\n"
+    "              openmp: as breadthFirst up to 8 threads, no better with more (the driver's locks: runs differ by 10 % and\n"
+    "              more); graph 330 k to 350 k\n"
+    "  trap        trapLegacy takes as long as its kernels one after the other, 0.66 ms, the two ways out 0.09 to 0.11 ms\n"
+    "  urgent      8 to 11 us on an idle GPU, 2.5 ms (all of the load) behind a full one, 40 to 43 us (its first blocks) with priority\n"
+    "  launch      2.5 to 4 us a dependent kernel, of which the GPU itself needs 1.2 to 1.3 (launchGraph); waiting for an event\n"
+    "              of another stream adds 0.1 to 0.9\n"
+    "  host        a turn of GPU and CPU takes 20 to 44 us by callback (a thread of the driver must wake) and 10 to 11 us by\n"
+    "              synchronising: a callback is for what need not be fast. cpuMeanwhile takes as long as the longer of the\n"
+    "              two parts, cpuAfter their sum\n"
+    "  staged      whole: .53 of `both`, one direction of PCIe at a time; .90 in 16 chunks depth first; breadth first .87 with a\n"
+    "              chunk for each stream, then less and less: no chunk leaves a stream before all of that stream's are in\n"
+    "\n"
+    "The number of connections is one a process. To see it count:\n"
+    "  for n in 1 2 4 8 16 32; do weft bench streams/depthFirst streams/breadthFirst connections=$n; done\n";
 
 namespace {
 
@@ -220,4 +222,5 @@ const ladder_parameter parameters[LADDER_STREAMS_PARAMETERS] = {
 const ladder_family ladder_streams_cuda = {
     DEVICE_CUDA, "streams", "what overlaps, who decides, and what waiting costs", { "f32", "f64" },
     parameters, LADDER_STREAMS_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
 };

@@ -1,25 +1,27 @@
-/* Transposing a matrix: the shortest program that cannot read and write in the same order.
- *
- * A GPU moves memory in lines of 128 bytes, made of four 32-byte sectors, and a warp's 32 loads become as many requests
- * as the sectors they touch. If the 32 threads read 32 neighbours of a row, four sectors serve them all (f32); when they
- * read down a column, each of them pulls a whole sector for its own 4 bytes and 28 are thrown away, unless a
- * neighbouring warp comes for them while the line is still in a cache. A transpose must do one or the other on one of its two
- * sides. The ladder asks, in turn: which side is it cheaper to suffer on, can more work a thread or another order of the
- * blocks soften it, and how does one get rid of it (by turning the tile inside the chip, in shared memory).
- *
- * A is (ny,nx), B is (nx,ny), both dense; bytes are counted once in and once out, so the copy is the ceiling and a
- * fraction of 1 is a perfect transpose.
- *
- * What was measured at 16384 x 16384 on one H200, as a fraction of the copy engine's 4.23 TB/s, f32 / f64: copyRow .50 / .84 and
- * copyCol .13 / .25; naiveRow .13 / .22 and naiveCol .35 / .61; four cells a thread make the first of them worse (.12 / .18:
- * more lines half written in L2 at once) and the second better (.45 / .84); diagonals change little (.13, .33); thin blocks
- * .45 and .50; shared .23 / .44 with its conflicts, .40 / .66 without, .82 / .91 with four cells a thread. So what won most
- * was, in turn: whole lines on both sides, no bank conflicts, and enough loads in flight. At 10007 x 9973 rows no longer
- * start on a line and the tiles fall to .54. */
 #include "device_cuda.h"
 #include "ladder_cublas.h"
 #include "ladder_families.h"
 #include "ladder_transpose.h"
+
+static const char teaches[] =
+    "Transposing a matrix: the shortest program that cannot read and write in the same order.\n"
+    "\n"
+    "A GPU moves memory in lines of 128 bytes, made of four 32-byte sectors, and a warp's 32 loads become as many requests "
+    "as the sectors they touch. If the 32 threads read 32 neighbours of a row, four sectors serve them all (f32); when they "
+    "read down a column, each of them pulls a whole sector for its own 4 bytes and 28 are thrown away, unless a "
+    "neighbouring warp comes for them while the line is still in a cache. A transpose must do one or the other on one of its two "
+    "sides. The ladder asks, in turn: which side is it cheaper to suffer on, can more work a thread or another order of the "
+    "blocks soften it, and how does one get rid of it (by turning the tile inside the chip, in shared memory).\n"
+    "\n"
+    "A is (ny,nx), B is (nx,ny), both dense; bytes are counted once in and once out, so the copy is the ceiling and a "
+    "fraction of 1 is a perfect transpose.\n"
+    "\n"
+    "What was measured at 16384 x 16384 on one H200, as a fraction of the copy engine's 4.23 TB/s, f32 / f64: copyRow .50 / .84 and "
+    "copyCol .13 / .25; naiveRow .13 / .22 and naiveCol .35 / .61; four cells a thread make the first of them worse (.12 / .18: "
+    "more lines half written in L2 at once) and the second better (.45 / .84); diagonals change little (.13, .33); thin blocks "
+    ".45 and .50; shared .23 / .44 with its conflicts, .40 / .66 without, .82 / .91 with four cells a thread. So what won most "
+    "was, in turn: whole lines on both sides, no bank conflicts, and enough loads in flight. At 10007 x 9973 rows no longer "
+    "start on a line and the tiles fall to .54.\n";
 
 namespace {
 
@@ -291,4 +293,5 @@ const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {
 const ladder_family ladder_transpose_cuda = {
     DEVICE_CUDA, "transpose", "who pays when loads and stores disagree on the order", { "f32", "f64" },
     parameters, LADDER_TRANSPOSE_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
 };

@@ -1,0 +1,14 @@
+/* What weft bench offers, in words: --list, and --help with families. Needs no GPU, and no MPI. */
+#ifndef BENCH_LIST_H
+#define BENCH_LIST_H
+
+#include <stdio.h>
+
+#include "bench_request.h"
+
+/* Families, parameters and rungs that were asked for, and which of them cannot run here on `ranks` ranks. */
+void bench_list_print(FILE *to, const bench_request *ask, int ranks);
+/* What families teach, of those that the command line names; false where it names none. */
+bool bench_list_print_help(void *file, int argc, char **argv); /* a FILE * */
+
+#endif
