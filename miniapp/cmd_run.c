@@ -124,6 +124,13 @@ static void add_phase(run *r, const char *name, double seconds)
     p->seconds = timer_over_ranks(seconds, r->sim.top.comm);
 }
 
+static double over_ranks(const sim *s, double mine)
+{
+    double sum;
+    MPI_CHECK(MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    return sum;
+}
+
 /* The rank whose mean step is longest speaks for the run. */
 static void gather_steps(run *r)
 {
@@ -163,11 +170,7 @@ static void gather_report(run *r, const loop_result *l)
     out->last_change = l->last_change;
     if (r->checkpoints.writer) gather_checkpoints(r);
     const double sweeps_per_step = s->fuse > 1 && l->steps_run > 0 ? (double)s->sweeps / (double)l->steps_run : 1.0 / s->fuse;
-    const double mine[2] = { sim_bytes_moved_per_sweep(s) * sweeps_per_step, sim_redundant_fraction(s) * (double)sim_own_cells(s) };
-    double all[2];
-    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, s->top.comm));
-    out->bytes_moved_per_step = all[0];
-    out->redundant_fraction = all[1] / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
+    out->bytes_moved_per_step = over_ranks(s, sim_bytes_moved_per_sweep(s) * sweeps_per_step);
     add_phase(r, "mpi", r->mpi_s);
     add_phase(r, "device", s->created.device_s);
     add_phase(r, "fields", s->created.fields_s);
@@ -232,6 +235,9 @@ static int run_it(run *r, const char *self_exe)
     for (int i = 0; i < s->notes_count; i++)
         if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].text); /* the others stand in the table */
 
+    r->report.redundant_fraction =
+        over_ranks(s, sim_redundant_fraction(s) * (double)sim_own_cells(s)) / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
+    if (!r->ask.quiet) report_print_head(s, &r->report);
     enter(r, "tune");
     r->report.tuning = tune(s);
     double mark_s = timer_now_s();
@@ -251,6 +257,7 @@ static int run_it(run *r, const char *self_exe)
     if (s->cfg->output.trace[0] && kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.lane[0], s->lanes);
     clock_create(&r->ticks, s->dev, r->timeline, s->fuse * (s->train ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
+    if (!r->ask.quiet) report_print_start(s, &r->report);
     r->start_up_s = timer_now_s() - r->start_s;
     watchdog_neighbours(&s->grid.dec);
     enter(r, "steps");

@@ -123,7 +123,8 @@ const config_row config_table[] = {
       "timeline of the last 100 measured steps (one in 16) in Chrome's trace format, for ui.perfetto.dev",
       AT(output.trace) },
     { "output.progress", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, progresses,
-      "a line on the terminal; auto: where there is one", AT(output.progress) },
+      "a line every half second; auto: where stderr is no terminal, one per 10 % of the steps, at most one per minute",
+      AT(output.progress) },
 };
 const size_t config_table_count = sizeof config_table / sizeof config_table[0];
 

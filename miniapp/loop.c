@@ -200,9 +200,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, series *fra
     const int64_t first = s->level;
     loop_result r = { .end = LOOP_DONE, .last_change = NAN };
     progress bar;
-    const double cells = (double)c->grid.nx * (double)c->grid.ny;
-    progress_begin(&bar, c->output.progress, s->top.rank, first, c->time.steps, cells,
-                   ceiling_bytes_per_s / sim_words(s) / (double)dtype_bytes(c->problem.type));
+    progress_begin(&bar, c, s->top.rank, first, ceiling_bytes_per_s / sim_words(s) / (double)dtype_bytes(c->problem.type));
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     const double begin_s = timer_now_s();

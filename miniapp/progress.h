@@ -1,4 +1,4 @@
-/* One line on a terminal that says how far a run is; nothing where stderr is not one. */
+/* How far a run is: one line on a terminal, redrawn; plain lines where stderr is not one, for logs. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 
@@ -8,16 +8,20 @@
 #include "config.h"
 
 typedef struct progress {
-    bool on;
+    bool on, redrawn;
     int64_t first, last, shown; /* steps; shown: of the last line */
-    double cells, ceiling_cells_per_s, begin_s, shown_s;
+    int64_t every_steps;        /* the next line comes when both have passed since the last one */
+    double every_s;
+    double cells, copy_cells_per_s, begin_s, shown_s;
 } progress;
 
-/* ceiling_cells_per_s: what copies on all ranks would allow. */
-void progress_begin(progress *p, config_progress wanted, int rank, int64_t first, int64_t last, double cells,
-                    double ceiling_cells_per_s);
-/* change: the last norm, NaN for none. Prints at most every half second: the rate since the last line, the time left by the
- * mean of all steps so far. */
+/* Rank 0 alone prints, from step `first` to time.steps. output.progress = auto: on a terminal every half second on stderr; else on
+ * stdout, after 10 % of the steps or a minute, whichever is later (a minute, where a tolerance may end the run long before its last
+ * step). on: every half second in either case. copy_cells_per_s: what copies on all ranks would allow. */
+void progress_begin(progress *p, const config *c, int rank, int64_t first, double copy_cells_per_s);
+bool progress_due(const progress *p, int64_t step, double now_s);
+/* A line, if one is due: the rate since the last line, the time left by the mean of all steps so far. change: the last norm, NaN for
+ * none. */
 void progress_show(progress *p, int64_t step, double change);
 void progress_end(progress *p);
 

@@ -3,14 +3,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
 #include "terminal.h"
-#include "version.h"
-
-enum { REPORT_INDENT = 13 }; /* where the second column begins */
 
 static double cells_global(const sim *s) { return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny; }
 
@@ -32,36 +27,6 @@ static const char *seconds_text(char *out, size_t bytes, double s)
     else if (s < 1) snprintf(out, bytes, "%.3g ms", s * 1e3);
     else snprintf(out, bytes, "%.4g s", s);
     return out;
-}
-
-static void print_head(FILE *to, const sim *s, const report *r)
-{
-    const config *c = s->cfg;
-    const decomp *d = &s->grid.dec;
-    fprintf(to, "weft %s (%s)\n", version_number, version_git);
-    fprintf(to, "problem      %s, %s, order %d, %" PRId64 " x %" PRId64 " cells, initial %s\n", config_kind_name(c->problem.kind),
-           dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, config_initial_name(c->problem.initial));
-    fprintf(to, "steps        %" PRId64 " to %" PRId64 "\n", s->level - r->steps_run, s->level);
-    fprintf(to, "ranks        %d as %d x %d on %d host%s\n", s->top.ranks, d->ranks_x, d->ranks_y, s->top.hosts,
-           s->top.hosts == 1 ? "" : "s");
-    if (s->dev->kind == DEVICE_HOST)
-        fprintf(to, "device       host: %s, %d thread%s a rank\n", s->dev->name, s->dev->threads, s->dev->threads == 1 ? "" : "s");
-    else
-        fprintf(to, "device       cuda: %s, %d rank%s on a GPU\n", s->dev->name, s->top.ranks_on_device,
-               s->top.ranks_on_device == 1 ? "" : "s");
-    fprintf(to, "transport    %s; %s steps, feed %s",
-            s->top.ranks == 1 && s->pass.whole ? "none" : halo_transport_name(s->transport), step_pass_form(&s->pass),
-            config_feed_name(s->feed));
-    if (s->train) fprintf(to, ", up to %d steps a launch", sim_train_steps(s));
-    if (!s->pass.whole) fprintf(to, ", %d lane%s", s->lanes, s->lanes == 1 ? "" : "s");
-    fprintf(to, "\n");
-    if (s->fuse > 1)
-        fprintf(to, "sweep        of %d steps, and an exchange; %.2f %% of the cells computed twice, where boxes and ranks meet\n",
-                s->fuse, 100 * r->redundant_fraction);
-    report_print_transports(to, s);
-    if (r->tuning.variants > 0)
-        fprintf(to, "kernel       %s: the fastest of %d variants tried\n", r->tuning.name[r->tuning.chosen], r->tuning.variants);
-    for (int i = 0; i < s->notes_count; i++) fprintf(to, "note         %s\n", s->notes[i].text);
 }
 
 static void print_phases(FILE *to, const report *r)
@@ -130,12 +95,11 @@ static void print_verdict(FILE *to, const report *r)
 
 void report_print(const sim *s, const report *r)
 {
+    report_text text;
     if (s->top.rank != 0) return;
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *to = open_memstream(&text, &bytes);
-    if (!to) check_fail(__FILE__, __LINE__, "open_memstream", "out of memory");
-    print_head(to, s, r);
+    FILE *const to = report_text_begin(&text);
+    if (s->level != s->cfg->time.steps) fprintf(to, "ended        at step %" PRId64 "\n", s->level);
+    report_print_notes(to, s, r->notes_printed);
     print_phases(to, r);
     print_rates(to, s, r);
     power_print(to, &r->power);
@@ -143,8 +107,5 @@ void report_print(const sim *s, const report *r)
     print_checkpoints(to, r);
     print_verdict(to, r);
     fprintf(to, "fingerprint  %016" PRIx64 "\n", r->fingerprint);
-    if (fclose(to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
-    terminal_wrap(stdout, text, REPORT_INDENT);
-    fflush(stdout);
-    free(text);
+    report_text_end(&text);
 }

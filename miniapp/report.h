@@ -3,6 +3,7 @@
 #define REPORT_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "calibrate.h"
 #include "power.h"
@@ -39,6 +40,7 @@ typedef struct report {
     power_use power;             /* beside the loop */
     double last_change;          /* NaN: no norm was asked for */
     double bytes_moved_per_step; /* all ranks */
+    int notes_printed;           /* of the sim's notes */
     double redundant_fraction;   /* of all cells: computed more than once, in a fused sweep, where boxes and ranks meet */
 } report;
 
@@ -48,10 +50,23 @@ typedef struct report_rates { /* all ranks, from the mean step; NaN where no ste
 
 report_rates report_rates_of(const sim *s, const report *r);
 
-/* Rank 0 prints the table. */
+/* Rank 0 prints, and flushes: what runs and where, as soon as that is known (report_head.c); what was chosen since, just before the
+ * first step; the table, at the end. */
+void report_print_head(const sim *s, report *r);
+void report_print_start(const sim *s, report *r);
 void report_print(const sim *s, const report *r);
 /* Collective (what the ranks run on is gathered); rank 0 appends one line to cfg->output.record. */
 bool report_record(const sim *s, const report *r, const char *deck_text, char *why, size_t why_bytes);
+
+/* report_head.c: lines on their way to stdout, to be wrapped; the sim's notes from that one on. */
+typedef struct report_text {
+    FILE *to;
+    char *text;
+    size_t bytes;
+} report_text;
+FILE *report_text_begin(report_text *t);
+void report_text_end(report_text *t);
+void report_print_notes(FILE *to, const sim *s, int from);
 
 /* report_transport.c: candidates, seconds and reasons of the choice of a transport; and its lines of the table. */
 json_t *report_transports_json(const sim *s);

@@ -173,14 +173,30 @@ load helper
     grep -q '^verdict  *exact' seen
 }
 
-@test "the progress line, with the time that is left, is for terminals only" {
+@test "the progress line, with the time that is left, is for terminals; a short run leaves none in a log" {
     command -v script >/dev/null || skip "script is missing, which makes a terminal"
     script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1000 grid.ny=1000 time.steps=8000
+    local line='step [0-9]+ of 8000 .*GCells/s, [0-9.]+(e-[0-9]+)? x a copy .*[0-9]{2}:[0-9]{2}:[0-9]{2} left'
     weft_alone d.ini 2>silent >&2
     ! grep -q ' left' silent || { cat silent; return 1; }
-    weft_alone d.ini output.progress=on 2>asked
-    grep -qE 'step [0-9]+ of 8000 .*GCells/s, [0-9]+ % of the ceiling .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' asked
+    weft_alone d.ini output.progress=on >asked 2>&1
+    grep -qE "^$line\$" asked
     script -qec "$weft run d.ini" /dev/null >seen </dev/null 3>&-
-    grep -qE 'step [0-9]+ of 8000 .*GCells/s, .*[0-9]{2}:[0-9]{2}:[0-9]{2} left' seen
+    grep -qE $'\r'"$line" seen
+}
+
+@test "a run that is killed leaves a log of what ran, where, and how far it came" {
+    deck d.ini problem.kind=custom problem.weights="0.1 0.8 0.1" grid.nx=100000 time.steps=1000000000 run.tune=off
+    "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" run d.ini output.progress=on output.record=killed.jsonl >log 2>&1 3>&- &
+    mpirun=$!
+    wait_for grep -q '^step [1-9][0-9]* of 1000000000 ' log
+    kill -9 $(rank_pids output.record=killed.jsonl)
+    ends_within 15
+    expect "how it ended" 137 "$status"
+    grep -q '^command  *weft run d.ini output.progress=on output.record=killed.jsonl$' log
+    grep -qF " in $PWD" log
+    grep -q "^ranks  *2 as .* rank 0 on $(hostname)$" log
+    grep -q '^problem  *custom, f64' log
+    grep -q '^steps  *0 to 1000000000$' log
 }

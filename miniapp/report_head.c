@@ -1,0 +1,91 @@
+/* What a log holds from the first second on: what runs, where, and how. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "report.h"
+#include "terminal.h"
+#include "version.h"
+
+enum { REPORT_INDENT = 13 }; /* where the second column begins */
+
+FILE *report_text_begin(report_text *t)
+{
+    FILE *const to = t->to = open_memstream(&t->text, &t->bytes);
+    if (!to) check_fail(__FILE__, __LINE__, "open_memstream", "out of memory");
+    return to;
+}
+
+void report_text_end(report_text *t)
+{
+    if (fclose(t->to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
+    terminal_wrap(stdout, t->text, REPORT_INDENT);
+    fflush(stdout);
+    free(t->text);
+}
+
+void report_print_notes(FILE *to, const sim *s, int from)
+{
+    for (int i = from; i < s->notes_count; i++) fprintf(to, "note         %s\n", s->notes[i].text);
+}
+
+static void print_device(FILE *to, const sim *s)
+{
+    const device *d = s->dev;
+    const int sharers = s->top.ranks_on_device;
+    if (d->kind == DEVICE_HOST)
+        fprintf(to, "device       host: %s, %d thread%s per rank\n", d->name, d->threads, d->threads == 1 ? "" : "s");
+    else
+        fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
+}
+
+static void print_order_of_work(FILE *to, const sim *s)
+{
+    fprintf(to, "transport    %s; %s steps, feed %s",
+            s->top.ranks == 1 && s->pass.whole ? "none" : halo_transport_name(s->transport), step_pass_form(&s->pass),
+            config_feed_name(s->feed));
+    if (s->train) fprintf(to, ", up to %d steps per launch", sim_train_steps(s));
+    if (!s->pass.whole) fprintf(to, ", %d lane%s", s->lanes, s->lanes == 1 ? "" : "s");
+    fprintf(to, "\n");
+}
+
+void report_print_head(const sim *s, report *r)
+{
+    const config *c = s->cfg;
+    const decomp *d = &s->grid.dec;
+    char folder[4096] = "";
+    report_text text;
+    if (s->top.rank != 0) return;
+    FILE *const to = report_text_begin(&text);
+    fprintf(to, "weft %s (%s)\n", version_number, version_git);
+    fprintf(to, "command      %s\n", r->command);
+    fprintf(to, "started      %s in %s\n", json_string_value(r->started), getcwd(folder, sizeof folder) ? folder : "?");
+    fprintf(to, "problem      %s, %s, order %d, %" PRId64 " x %" PRId64 " cells, initial %s\n", config_kind_name(c->problem.kind),
+            dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, config_initial_name(c->problem.initial));
+    fprintf(to, "ranks        %d as %d x %d on %d host%s, rank 0 on %s\n", s->top.ranks, d->ranks_x, d->ranks_y, s->top.hosts,
+            s->top.hosts == 1 ? "" : "s", s->top.host);
+    print_device(to, s);
+    print_order_of_work(to, s);
+    if (s->fuse > 1)
+        fprintf(to, "sweep        %d steps with one exchange; %.2f %% of the cells are computed twice, where boxes and ranks meet\n",
+                s->fuse, 100 * r->redundant_fraction);
+    report_print_transports(to, s);
+    report_print_notes(to, s, 0);
+    report_text_end(&text);
+    r->notes_printed = s->notes_count;
+}
+
+void report_print_start(const sim *s, report *r)
+{
+    report_text text;
+    if (s->top.rank != 0) return;
+    FILE *const to = report_text_begin(&text);
+    if (r->tuning.variants > 0)
+        fprintf(to, "kernel       %s: the fastest of %d variants tried\n", r->tuning.name[r->tuning.chosen], r->tuning.variants);
+    report_print_notes(to, s, r->notes_printed);
+    fprintf(to, "steps        %" PRId64 " to %" PRId64 "\n", s->level, s->cfg->time.steps);
+    report_text_end(&text);
+    r->notes_printed = s->notes_count;
+}
