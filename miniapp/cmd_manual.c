@@ -164,7 +164,7 @@ void cmd_manual_completion(FILE *to)
     for (size_t i = 0; i < cmd_table_count; i++) completion_of_command(to, &cmd_table[i]);
     fputs("    *) return ;;\n"
           "    esac\n"
-          "    if [[ $before == --restart ]]; then\n"
+          "    if [[ $before == --restart* ]]; then\n"
           "        compopt -o filenames 2>/dev/null\n"
           "        COMPREPLY=($(compgen -f -X '!*.h5' -- \"$current\") $(compgen -d -- \"$current\"))\n"
           "    elif [[ $current == -* ]]; then\n"

@@ -93,11 +93,13 @@ static int start_level(run *r, char *why, size_t why_bytes)
     sim *s = &r->sim;
     bool loaded = false;
     if (r->ask.restart) {
-        const int status = restart_load(s, r->ask.restart, &loaded, why, why_bytes);
+        const int status = restart_load(s, &r->ask, &loaded, why, why_bytes);
         if (status != 0) return status;
         if (loaded) last_words_checkpoint(r->ask.restart, s->level);
-        if (loaded && !r->ask.quiet) cmd_say(0, "restarted from step %lld", (long long)s->level);
-        if (!loaded) cmd_say(0, "--restart %s: no checkpoint there; starting at step 0", r->ask.restart);
+        if (loaded && !r->ask.quiet)
+            cmd_say(0, "restarted from step %lld%s", (long long)s->level,
+                    s->level == s->cfg->time.steps ? ", time.steps: no step is left to do" : "");
+        if (!loaded) cmd_say(0, "no checkpoint in %s; starting at step 0", r->ask.restart);
     }
     return loaded ? 0 : sim_initialise(s, why, why_bytes);
 }

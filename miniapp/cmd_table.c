@@ -17,7 +17,10 @@ const cmd_row cmd_table[] = {
     { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
       "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the default.",
       { { "--restart", "FILE_OR_DIR",
-          "go on from a state file, or from the newest whole one in a directory (start at 0 if it has none)" },
+          "go on from a state file, or from the newest whole one in a directory (start at 0 if it has none); time.steps must not be "
+          "an earlier step, and a run that is at it already ends with 0" },
+        { "--restart-if-any", "FILE_OR_DIR",
+          "the same, but start at 0 where that is missing: what a job script says whose job may be its first or a requeued one" },
         { "--dry-run", NULL,
           "check the deck, the ranks, the device, the restart and where outputs go; print the resolved deck and what a run would "
           "take: process grid, memory, bytes moved and sent, checkpoints; run nothing" },

@@ -217,7 +217,7 @@ int dry_run(sim *s, const request *ask, const char *self_exe, char *why, size_t 
 {
     int64_t first = 0;
     bool found = false;
-    int status = ask->restart ? restart_look(s, ask->restart, &found, &first, why, why_bytes) : 0;
+    int status = ask->restart ? restart_look(s, ask, &found, &first, why, why_bytes) : 0;
     destination to[2] = { { "checkpoint.dir", s->cfg->checkpoint.dir, checkpoints_of(s->cfg, first), 0 },
                           { "output.series", s->cfg->output.series, frames_of(s->cfg, first), 0 } };
     if (status == 0) status = check_files(s, found, to, why, why_bytes);

@@ -29,6 +29,11 @@ static bool read_deck(deck *d, const char *path, char *why, size_t why_bytes)
     return ok;
 }
 
+static bool is_restart(const char *argument)
+{
+    return strcmp(argument, "--restart") == 0 || strcmp(argument, "--restart-if-any") == 0;
+}
+
 /* Options and the deck's path; assignments are left for later, since they win over the deck. */
 static bool parse_options(request *q, const char **deck_path, int argc, char **argv, char *why, size_t why_bytes)
 {
@@ -37,11 +42,16 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
             q->dry_run = true;
         } else if (strcmp(argv[i], "--quiet") == 0) {
             q->quiet = true;
-        } else if (strcmp(argv[i], "--restart") == 0) {
+        } else if (is_restart(argv[i])) {
             if (i + 1 == argc) {
-                snprintf(why, why_bytes, "--restart needs a state file or a directory");
+                snprintf(why, why_bytes, "%s needs a state file or a directory", argv[i]);
                 return false;
             }
+            if (q->restart) {
+                snprintf(why, why_bytes, "%s %s after a restart from %s; one of them is allowed", argv[i], argv[i + 1], q->restart);
+                return false;
+            }
+            q->restart_if_any = strcmp(argv[i], "--restart") != 0;
             q->restart = argv[++i];
         } else if (argv[i][0] == '-') {
             cmd_table_unknown_option("run", argv[i], why, why_bytes);
@@ -72,7 +82,7 @@ static bool apply_assignments(deck *d, int argc, char **argv, char *why, size_t 
     for (int i = 1; i < argc; i++)
         if (strncmp(argv[i], "grid.boundary=", strlen("grid.boundary=")) == 0) clear_sides(d);
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--restart") == 0) i++; /* its file may have '=' in its name */
+        if (is_restart(argv[i])) i++; /* its file may have '=' in its name */
         else if (argv[i][0] != '-' && strchr(argv[i], '=') && !deck_set(d, argv[i], why, why_bytes)) return false;
     }
     return true;

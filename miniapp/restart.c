@@ -20,7 +20,7 @@ static bool stored_config(const checkpoint_info *info, config *c, char *why, siz
 }
 
 /* step: where to put the step of a file that is only looked at; NULL: it is loaded.
- * CHECKPOINT_MISSING here also stands for "disagrees with the deck": the user's mistake in both cases. */
+ * CHECKPOINT_MISSING here also stands for "disagrees with the deck" and for "beyond time.steps": the user's mistake in all cases. */
 static checkpoint_status take_file(sim *s, const char *path, int64_t *step, char *why, size_t why_bytes)
 {
     char reason[400];
@@ -39,6 +39,10 @@ static checkpoint_status take_file(sim *s, const char *path, int64_t *step, char
         if (key) {
             snprintf(why, why_bytes, "%s differs between the deck and %s; a restart must agree in problem and grid", key, path);
             status = CHECKPOINT_MISSING;
+        } else if (info.step > s->cfg->time.steps) {
+            snprintf(why, why_bytes, "time.steps = %lld, but %s is of step %lld; allowed is that step or a later one",
+                     (long long)s->cfg->time.steps, path, (long long)info.step);
+            status = CHECKPOINT_MISSING;
         }
     }
     if (step) *step = info.step;
@@ -47,20 +51,20 @@ static checkpoint_status take_file(sim *s, const char *path, int64_t *step, char
     return status == CHECKPOINT_OK && !step ? sim_load(s, path, why, why_bytes) : status;
 }
 
-/* *code: 0, or errno where nobody can look (ENOENT and ENOTDIR: it does not exist). */
-static bool is_directory(sim *s, const char *path, int *code)
+enum { PATH_FILE, PATH_DIRECTORY, PATH_MISSING, PATH_HIDDEN };
+
+/* What rank 0 finds under the name; PATH_HIDDEN: it cannot tell, *code says why. */
+static int find_path(const sim *s, const char *path, int *code)
 {
-    int answer[2] = { 0, 0 };
+    int answer[2] = { PATH_FILE, 0 };
     if (s->top.rank == 0) {
         struct stat st;
-        answer[0] = stat(path, &st) != 0 ? errno : 0;
-        /* a name that does not exist is a directory still to be made, unless it looks like a file */
-        const size_t n = strlen(path);
-        answer[1] = !answer[0] ? S_ISDIR(st.st_mode) : !(n > 3 && strcmp(path + n - 3, ".h5") == 0);
+        if (stat(path, &st) == 0) answer[0] = S_ISDIR(st.st_mode) ? PATH_DIRECTORY : PATH_FILE;
+        else answer[0] = errno == ENOENT || errno == ENOTDIR ? PATH_MISSING : PATH_HIDDEN, answer[1] = errno;
     }
     MPI_CHECK(MPI_Bcast(answer, 2, MPI_INT, 0, s->top.comm));
-    *code = answer[0];
-    return answer[1] != 0;
+    *code = answer[1];
+    return answer[0];
 }
 
 /* Why none of a directory's checkpoints can be used: which are damaged, and which may not be read. */
@@ -102,19 +106,18 @@ static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, char
     return none_usable(dir, count - unreadable, unreadable, why, why_bytes);
 }
 
-static int take(sim *s, const char *path, bool *found, int64_t *step, char *why, size_t why_bytes)
+static int take(sim *s, const request *ask, bool *found, int64_t *step, char *why, size_t why_bytes)
 {
+    const char *path = ask->restart;
     int code = 0;
     *found = false;
-    const bool directory = is_directory(s, path, &code);
-    if (code && code != ENOENT && code != ENOTDIR) {
-        snprintf(why, why_bytes, "--restart %s: cannot be read: %s", path, strerror(code));
-        return CHECK_EXIT_ENVIRONMENT;
-    }
-    if (directory) return code ? 0 : take_newest(s, path, found, step, why, why_bytes);
-    if (code) {
-        snprintf(why, why_bytes, "--restart %s: no such file", path);
+    switch (find_path(s, path, &code)) {
+    case PATH_DIRECTORY: return take_newest(s, path, found, step, why, why_bytes);
+    case PATH_MISSING:
+        if (ask->restart_if_any) return 0;
+        snprintf(why, why_bytes, "--restart %s: no such file or directory; --restart-if-any starts at step 0 there", path);
         return CHECK_EXIT_USAGE;
+    case PATH_HIDDEN: snprintf(why, why_bytes, "--restart %s: cannot be read: %s", path, strerror(code)); return CHECK_EXIT_ENVIRONMENT;
     }
     const checkpoint_status status = take_file(s, path, step, why, why_bytes);
     *found = status == CHECKPOINT_OK;
@@ -122,13 +125,13 @@ static int take(sim *s, const char *path, bool *found, int64_t *step, char *why,
     return status == CHECKPOINT_MISSING ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
 }
 
-int restart_load(sim *s, const char *path, bool *loaded, char *why, size_t why_bytes)
+int restart_load(sim *s, const request *ask, bool *loaded, char *why, size_t why_bytes)
 {
-    return take(s, path, loaded, NULL, why, why_bytes);
+    return take(s, ask, loaded, NULL, why, why_bytes);
 }
 
-int restart_look(sim *s, const char *path, bool *found, int64_t *step, char *why, size_t why_bytes)
+int restart_look(sim *s, const request *ask, bool *found, int64_t *step, char *why, size_t why_bytes)
 {
     *step = 0;
-    return take(s, path, found, step, why, why_bytes);
+    return take(s, ask, found, step, why, why_bytes);
 }

@@ -152,17 +152,36 @@ unprivileged() {
     chmod 755 checkpoints
 }
 
-@test "an empty or missing directory: starts at step 0 and says so" {
+@test "--restart: an empty directory starts at step 0 and says so, a missing one is refused; --restart-if-any starts in both" {
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=5
     mkdir empty
-    for where in empty missing; do
-        run weft_run 2 d.ini --restart $where
-        expect status 0 "$status"
-        [[ $output == *$where*"step 0"* ]]
+    local asked
+    for asked in "--restart empty" "--restart-if-any empty" "--restart-if-any missing"; do
+        run weft_run 2 d.ini $asked
+        expect "status with $asked" 0 "$status"
+        [[ $output == *"${asked#* }; starting at step 0"* ]] || { echo "$output"; return 1; }
         expect steps_run 5 "$(record .steps_run)"
     done
-    run weft_run 2 d.ini --restart missing.h5
-    refused 2 missing.h5
+    for asked in missing missing.h5 d.ini/under; do
+        run weft_run 2 d.ini --restart $asked
+        refused 2 "--restart $asked: no such file or directory"
+    done
+    run weft_alone d.ini --dry-run --restart missing
+    refused 2 "--restart missing: no such"
+    run weft_alone d.ini --restart empty --restart-if-any missing
+    refused 2 "--restart-if-any missing" empty
+}
+
+@test "a restart beyond time.steps is refused; at time.steps the run is complete and ends with 0" {
+    three_checkpoints
+    run weft_run 2 d.ini time.steps=29 --restart checkpoints
+    refused 2 "time.steps = 29" checkpoints/step_0000000030.h5 "step 30"
+    run weft_alone d.ini time.steps=29 --dry-run --restart checkpoints/step_0000000030.h5
+    refused 2 "time.steps = 29"
+    run weft_run 2 d.ini --restart-if-any checkpoints
+    expect status 0 "$status"
+    [[ $output == *"restarted from step 30"*"no step is left"* ]] || { echo "$output"; return 1; }
+    expect "steps_run, verdict, fingerprint" "0 exact $reference" "$(record '"\(.steps_run) \(.verdict) \(.fingerprint)"')"
 }
 
 @test "a half written NAME.tmp is not a checkpoint" {
