@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "printable.h"
+
 static void (*put_more)(char *out, size_t bytes);
 
 void check_add(void (*put)(char *out, size_t bytes)) { put_more = put; }
@@ -21,16 +23,16 @@ static int world_rank(void)
 
 void check_fail(const char *file, int line, const char *call, const char *text)
 {
-    char host[64] = "unknown host", more[512] = "", message[2560];
+    char host[64] = "unknown host", more[512] = "", message[2560], said[2560];
     (void)gethostname(host, sizeof host - 1);
     if (put_more) put_more(more, sizeof more);
     const int rank = world_rank();
     if (rank >= 0)
-        (void)snprintf(message, sizeof message, "weft: rank %d on %s: %s:%d: %s: %s%s\n", rank, host, file, line, call, text, more);
+        (void)snprintf(message, sizeof message, "weft: rank %d on %s: %s:%d: %s: %s%s", rank, host, file, line, call, text, more);
     else
-        (void)snprintf(message, sizeof message, "weft: on %s: %s:%d: %s: %s%s\n", host, file, line, call, text, more);
+        (void)snprintf(message, sizeof message, "weft: on %s: %s:%d: %s: %s%s", host, file, line, call, text, more);
     (void)fflush(stdout);
-    (void)fputs(message, stderr);
+    (void)fprintf(stderr, "%s\n", printable(said, sizeof said, message));
     (void)fflush(stderr);
     if (rank >= 0) MPI_Abort(MPI_COMM_WORLD, CHECK_EXIT_ENVIRONMENT);
     _exit(CHECK_EXIT_ENVIRONMENT);

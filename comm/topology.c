@@ -18,6 +18,7 @@
 
 #include "agree.h"
 #include "check.h"
+#include "printable.h"
 
 /* Its own word; MPIs without such a question (MPICH) are taken to say no: then staging serves. */
 #ifdef MPIX_CUDA_AWARE_SUPPORT
@@ -86,7 +87,9 @@ void topology_create(topology *t)
     MPI_CHECK(MPI_Comm_free(&host));
     const int first_of_host = t->local_rank == 0;
     MPI_CHECK(MPI_Allreduce(&first_of_host, &t->hosts, 1, MPI_INT, MPI_SUM, t->comm));
-    if (gethostname(t->host, sizeof t->host - 1) != 0) (void)snprintf(t->host, sizeof t->host, "unknown");
+    char host_name[sizeof t->host] = "";
+    if (gethostname(host_name, sizeof host_name - 1) != 0) (void)snprintf(host_name, sizeof host_name, "unknown");
+    (void)printable(t->host, sizeof t->host, host_name);
     binding_list(t->binding, sizeof t->binding);
     first_line_of_mpi_version(t->mpi_version, sizeof t->mpi_version);
     t->mpi_claims_cuda = mpi_claims_cuda();

@@ -12,6 +12,7 @@
 #include "check.h"
 #include "checkpoint.h"
 #include "checkpoint_probe.h"
+#include "printable.h"
 
 static int rank;
 
@@ -41,14 +42,15 @@ int cmd_say(int status, const char *format, ...)
 {
     if (rank == 0) {
         /* one line in one write: mpirun forwards what it finds, and puts the table between the pieces of a line */
-        char line[4096] = "weft: ";
-        const size_t start = strlen(line), room = sizeof line - start - 1;
+        char said[4096] = "", line[4096 + 8] = "weft: ";
+        const size_t start = strlen(line);
         va_list ap;
         fflush(stdout);
         va_start(ap, format);
-        const int length = vsnprintf(line + start, room, format, ap);
+        (void)vsnprintf(said, sizeof said, format, ap);
         va_end(ap);
-        const size_t end = start + (length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1);
+        printable(line + start, sizeof said, said);
+        const size_t end = strlen(line);
         line[end] = '\n';
         (void)!write(STDERR_FILENO, line, end + 1);
     }

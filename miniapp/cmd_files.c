@@ -10,6 +10,7 @@
 #include "checkpoint.h"
 #include "cmd.h"
 #include "cmd_table.h"
+#include "printable.h"
 
 static int status_exit(checkpoint_status s) { return s == CHECKPOINT_MISSING ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT; }
 
@@ -24,7 +25,7 @@ static int say_damaged(const char *path, const checkpoint_report *r)
 
 static void say_whole(const char *path, const checkpoint_report *r)
 {
-    printf("%s: whole, %s, %s, %" PRId64 " x %" PRId64 ", step %" PRId64 ", fingerprint %016" PRIx64, path, r->info.kind,
+    printf("%s: whole, %s, %s, %" PRId64 " x %" PRId64 ", step %" PRId64 ", fingerprint %016" PRIx64, printable_text(path), printable_text(r->info.kind),
            dtype_name(r->info.type), r->info.nx, r->info.ny, r->info.step, r->info.fingerprint);
     if (r->blocks) printf(", %" PRId64 " block%s\n", r->blocks, r->blocks == 1 ? "" : "s");
     else printf(", no block checksums\n");

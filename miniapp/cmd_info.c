@@ -14,6 +14,7 @@
 #include "cmd.h"
 #include "cmd_table.h"
 #include "info_measure.h"
+#include "printable.h"
 #include "record.h"
 #include "terminal.h"
 #include "transport.h"
@@ -166,7 +167,7 @@ static json_t *links_json(const info_links *l, int ranks)
 static const char *text_of(const json_t *o, const char *key)
 {
     const json_t *v = json_object_get(o, key);
-    return json_is_string(v) ? json_string_value(v) : "unknown";
+    return json_is_string(v) ? printable_text(json_string_value(v)) : "unknown";
 }
 
 static const char *yes_or_no(const json_t *o, const char *key) { return json_is_true(json_object_get(o, key)) ? "yes" : "no"; }

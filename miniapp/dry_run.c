@@ -11,6 +11,7 @@
 
 #include "aggregate.h"
 #include "check.h"
+#include "printable.h"
 #include "rehearsal.h"
 #include "restart.h"
 
@@ -153,10 +154,24 @@ static void print_files(const config *c, const destination to[2])
         bytes_text(each, sizeof each, config_state_bytes(c));
         bytes_text(all, sizeof all, to[i].files * config_state_bytes(c));
         bytes_text(room, sizeof room, to[i].free_bytes);
-        if (i == 0) printf("# checkpoints  %.0f of %s into %s, where %s are free\n", to[i].files, each, to[i].dir, room);
+        const char *dir = printable_text(to[i].dir);
+        if (i == 0) printf("# checkpoints  %.0f of %s into %s, where %s are free\n", to[i].files, each, dir, room);
         else
-            printf("# series       %.0f of %s into %s, all kept: %s, where %s are free\n", to[i].files, each, to[i].dir, all, room);
+            printf("# series       %.0f of %s into %s, all kept: %s, where %s are free\n", to[i].files, each, dir, all, room);
     }
+}
+
+/* Every line of text, and an empty one. */
+static void print_lines(const char *text)
+{
+    char line[512];
+    while (*text) {
+        const size_t bytes = strcspn(text, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)bytes, text);
+        printf("%s\n", printable_text(line));
+        text += bytes + (text[bytes] == '\n');
+    }
+    printf("\n");
 }
 
 static void print_account(sim *s, const char *deck_text)
@@ -166,7 +181,7 @@ static void print_account(sim *s, const char *deck_text)
     const over_ranks memory = of_all(s, (double)sim_memory_bytes(s)), moved = of_all(s, sim_bytes_moved_per_sweep(s));
     const over_ranks sent = of_all(s, sent_bytes(s)), count = of_all(s, neighbours(s)), cells = of_all(s, (double)sim_own_cells(s));
     if (s->top.rank != 0) return;
-    printf("%s\n", deck_text);
+    print_lines(deck_text);
     printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts, s->top.hosts == 1 ? "" : "s",
            d->ranks_x, d->ranks_y);
     printf("# cells        rank 0 owns %" PRId64 " x %" PRId64 "; rank %d most, %.0f\n", s->grid.shape.nx, s->grid.shape.ny,

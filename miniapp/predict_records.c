@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "predict_fit.h"
+#include "printable.h"
 
 static const char *text_of(const json_t *o, const char *key)
 {
@@ -142,9 +143,9 @@ static bool read_run(const json_t *o, predict_run *run)
     c->mirrors = mirrors(problem);
     if ((whole || c->fuse > 1) && c->ranks_x > 1) return false;
     if (c->ranks < 1 || !(c->nx >= 1) || !(c->ny >= 1) || c->radius < 0 || c->radius >= PREDICT_ORDERS) return false;
-    snprintf(run->processor, sizeof run->processor, "%s", text_of(json_object_get(o, "machine"), "processor"));
-    snprintf(run->git, sizeof run->git, "%s", text_of(o, "git"));
-    snprintf(run->started, sizeof run->started, "%s", text_of(o, "started"));
+    printable(run->processor, sizeof run->processor, text_of(json_object_get(o, "machine"), "processor"));
+    printable(run->git, sizeof run->git, text_of(o, "git"));
+    printable(run->started, sizeof run->started, text_of(o, "started"));
     return true;
 }
 
@@ -163,7 +164,7 @@ static void add_run(reading *in, const json_t *o, const char *name, int number)
     const double file_bytes_per_s = raw_bytes_per_s > 0 ? raw_bytes_per_s : number_of(files, "bytes_per_s");
     if (file_bytes_per_s > 0) r->machine.file_bytes_per_s = fmax(file_bytes_per_s, fmax(0, r->machine.file_bytes_per_s));
     run->line = number;
-    snprintf(run->file, sizeof run->file, "%s", name);
+    printable(run->file, sizeof run->file, name);
     in->any_cuda |= run->cuda;
     r->runs++;
 }

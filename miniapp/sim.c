@@ -7,16 +7,19 @@
 
 #include "check.h"
 #include "memory_rule.h"
+#include "printable.h"
 #include "timer.h"
 
 void sim_add_note(sim *s, bool asked, const char *format, ...)
 {
     if (s->notes_count == SIM_NOTES_MAX) return;
     sim_note *note = &s->notes[s->notes_count++];
+    char said[sizeof note->text];
     va_list ap;
     va_start(ap, format);
     note->asked = asked;
-    vsnprintf(note->text, sizeof note->text, format, ap);
+    vsnprintf(said, sizeof said, format, ap);
+    printable(note->text, sizeof note->text, said);
     va_end(ap);
 }
 
