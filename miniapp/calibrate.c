@@ -72,30 +72,42 @@ static double exchanges_s(sim *s, int count)
     return sim_exchange_s(s, count);
 }
 
-/* The three times taken in turn, so that a drift of the machine reaches all of them alike; medians of ROUNDS. */
-static void measure_overlap(sim *s, calibrate_result *r)
+/* How the time of a few long batches is cut into pairs of short ones. */
+typedef struct schedule {
+    int pairs, steps, exchanges; /* the last two of each measurement */
+} schedule;
+
+/* As many sweeps as 2 * ROUNDS batches and their lead-ins take, for steps of any length. */
+static schedule schedule_of(int steps, int exchanges)
+{
+    const int sweeps = 2 * ROUNDS * (steps + sim_lead_in(steps)), each = steps / 3 > 1 ? steps / 3 : 1;
+    const int pairs = sweeps / (2 * (each + sim_lead_in(each)));
+    schedule c = { .pairs = pairs < OVERLAP_PAIRS_MAX ? pairs : OVERLAP_PAIRS_MAX, .steps = each };
+    c.exchanges = ROUNDS * exchanges / c.pairs;
+    if (c.exchanges < 1) c.exchanges = 1;
+    return c;
+}
+
+/* Steps with and without the exchange in alternating pairs, so that a drift of the machine reaches both alike. */
+static overlap measure_overlap(sim *s)
 {
     (void)steps_s(s, true, 2);
     (void)exchanges_s(s, 2);
     const double one_s = steps_s(s, true, 2);
     const double sweeps = (double)s->cfg->time.steps / s->fuse;
     const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * sweeps)); /* short runs calibrate shortly */
-    const int steps = repeats_for(s, one_s, batch_s, 2, 2000);
-    const int exchanges = repeats_for(s, exchanges_s(s, 2), batch_s, 2, 2000);
-    double with[ROUNDS], without[ROUNDS], comm[ROUNDS];
-    (void)steps_s(s, true, steps); /* so many for the first time: graphs are captured */
-    (void)steps_s(s, false, steps);
-    for (int i = 0; i < ROUNDS; i++) {
-        with[i] = steps_s(s, true, steps);
-        without[i] = steps_s(s, false, steps);
-        comm[i] = exchanges_s(s, exchanges);
+    const schedule c = schedule_of(repeats_for(s, one_s, batch_s, 2, 2000), repeats_for(s, exchanges_s(s, 2), batch_s, 2, 2000));
+    double with_s[OVERLAP_PAIRS_MAX], without_s[OVERLAP_PAIRS_MAX], comm_s[OVERLAP_PAIRS_MAX];
+    (void)steps_s(s, true, c.steps); /* as many for the first time: graphs are captured */
+    (void)steps_s(s, false, c.steps);
+    for (int i = 0; i < c.pairs; i++) {
+        for (int half = 0; half < 2; half++) {
+            const bool exchange = half == i % 2;
+            (exchange ? with_s : without_s)[i] = steps_s(s, exchange, c.steps);
+        }
+        comm_s[i] = exchanges_s(s, c.exchanges);
     }
-    const timer_percentiles w = timer_percentiles_of(without, ROUNDS);
-    r->step_s = timer_percentiles_of(with, ROUNDS).p50;
-    r->step_without_comm_s = w.p50;
-    r->comm_s = timer_percentiles_of(comm, ROUNDS).p50;
-    r->noise_s = w.max - w.min;
-    if (r->comm_s > r->noise_s) r->overlap_hidden_fraction = 1 - (r->step_s - r->step_without_comm_s) / r->comm_s;
+    return overlap_of(with_s, without_s, comm_s, c.pairs);
 }
 
 /* From an idle device, and never so many steps that its queue is full: then the host would wait for the device. */
@@ -125,17 +137,17 @@ double calibrate_ceiling(sim *s)
 
 calibrate_result calibrate(sim *s)
 {
-    calibrate_result r = { .step_s = NAN, .step_without_comm_s = NAN, .comm_s = NAN, .noise_s = NAN, .overlap_hidden_fraction = NAN,
-                           .host_step_s = NAN };
+    calibrate_result r = { .overlap = overlap_none("there is no halo exchange"), .host_step_s = NAN };
     const config_kind kind = s->cfg->problem.kind;
     sim_touch(s);
     measure_ceiling(s, &r);
+    if (sim_turns(s)) r.overlap = overlap_none("not measured for kinds with a transpose in their step");
     const bool split = kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP;
     int mine = split && halo_neighbours(s->pass.halo) > 0, any = 0;
     MPI_CHECK(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
     if (any) {
         sim_touch(s);
-        measure_overlap(s, &r);
+        r.overlap = measure_overlap(s);
     }
     if (split && s->dev->kind != DEVICE_HOST) {
         sim_touch(s);

@@ -3,6 +3,7 @@
 #ifndef CALIBRATE_H
 #define CALIBRATE_H
 
+#include "overlap.h"
 #include "sim.h"
 #include "timer.h"
 
@@ -10,11 +11,7 @@ typedef struct calibrate_result {
     double ceiling_bytes_per_s; /* all ranks; bytes read + written */
     timer_straggler copies;     /* whose copy of a byte takes longest, while all copy: a slow GPU or host shows here, where no
                                    neighbour waits for it */
-    double step_s, step_without_comm_s, comm_s; /* the slowest rank's, of a step or a fused sweep; NaN where there is no halo */
-    double noise_s; /* spread of step_without_comm_s over the rounds */
-    /* 1 - (step - step without comm) / comm alone; a little outside [0,1] is noise; NaN as above, and where the noise is longer
-     * than the exchange, so that nothing can be said */
-    double overlap_hidden_fraction;
+    overlap overlap;    /* the slowest rank's seconds; without a fraction where there is no halo, or nothing can be said */
     double host_step_s; /* of the thread that enqueues steps, for one; the slowest rank's; NaN on the host device and for kinds
                            with transposes */
 } calibrate_result;

@@ -41,6 +41,16 @@ static void print_phases(FILE *to, const report *r)
     }
 }
 
+static void print_overlap(FILE *to, const sim *s, const overlap *o)
+{
+    char a[32], b[32], c[32];
+    fprintf(to, "halo         %s alone, ", seconds_text(a, sizeof a, o->comm_s));
+    if (isnan(o->hidden_fraction)) fprintf(to, "hidden part not measurable: %s", o->why);
+    else fprintf(to, "%.0f %% of it hidden, +- %.0f %%", 100 * o->hidden_fraction, 100 * o->hidden_uncertainty);
+    fprintf(to, " (%s %s, without exchange %s)\n", s->fuse > 1 ? "sweep" : "step", seconds_text(b, sizeof b, o->step_s),
+            seconds_text(c, sizeof c, o->step_without_comm_s));
+}
+
 static void print_rates(FILE *to, const sim *s, const report *r)
 {
     char a[32], b[32], c[32], d[32];
@@ -59,13 +69,7 @@ static void print_rates(FILE *to, const sim *s, const report *r)
                 k->copies.host, 100 * k->copies.over_median);
     if (!isnan(k->host_step_s))
         fprintf(to, "host         %s a step, of the thread that enqueues\n", seconds_text(a, sizeof a, k->host_step_s));
-    if (isnan(k->comm_s)) return;
-    fprintf(to, "halo         %s alone, ", seconds_text(a, sizeof a, k->comm_s));
-    if (isnan(k->overlap_hidden_fraction))
-        fprintf(to, "too short beside the step's noise of %s to say how much is hidden", seconds_text(b, sizeof b, k->noise_s));
-    else fprintf(to, "%.1f %% of it hidden", 100 * k->overlap_hidden_fraction);
-    fprintf(to, " (%s %s, without communication %s)\n", s->fuse > 1 ? "sweep" : "step", seconds_text(c, sizeof c, k->step_s),
-            seconds_text(d, sizeof d, k->step_without_comm_s));
+    if (!isnan(k->overlap.comm_s)) print_overlap(to, s, &k->overlap);
 }
 
 static void print_checkpoints(FILE *to, const report *r)

@@ -145,6 +145,13 @@ static json_t *checkpoint_json(const report *r)
     return o;
 }
 
+static json_t *overlap_json(const overlap *o)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "step_s", record_number(o->step_s), "step_without_comm_s",
+                     record_number(o->step_without_comm_s), "comm_s", record_number(o->comm_s), "visible_s",
+                     record_number(o->visible_s), "noise_s", record_number(o->uncertainty_s));
+}
+
 static json_t *run_json(const sim *s, const report *r, const char *deck_text, json_t *machine)
 {
     const config *c = s->cfg;
@@ -179,10 +186,10 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "ceiling_bytes_per_s", record_number(r->calibration.ceiling_bytes_per_s) },
         { "fraction_of_ceiling", record_number(v.fraction) },
         { "host_step_s", record_number(r->calibration.host_step_s) },
-        { "overlap_hidden_fraction", record_number(r->calibration.overlap_hidden_fraction) },
-        { "overlap", json_pack("{s:o, s:o, s:o, s:o}", "step_s", record_number(r->calibration.step_s), "step_without_comm_s",
-                               record_number(r->calibration.step_without_comm_s), "comm_s",
-                               record_number(r->calibration.comm_s), "noise_s", record_number(r->calibration.noise_s)) },
+        { "overlap_hidden_fraction", record_number(r->calibration.overlap.hidden_fraction) },
+        { "overlap_hidden_uncertainty", record_number(r->calibration.overlap.hidden_uncertainty) },
+        { "overlap_hidden_why", r->calibration.overlap.why[0] ? json_string(r->calibration.overlap.why) : json_null() },
+        { "overlap", overlap_json(&r->calibration.overlap) },
         { "power", power_json(&r->power) },
         { "phases", phases_json(r) },
         { "fingerprint", json_string(fingerprint) },

@@ -67,14 +67,16 @@ void sim_swap(sim *s)
     s->next = now;
 }
 
+/* Few are long ones, and long ones hide the pipeline's filling. */
+int sim_lead_in(int count) { return count > 10 ? 4 : 1; }
+
 double sim_sweep_s(sim *s, bool exchange, int count)
 {
-    const int lead_in = count > 10 ? 4 : 1; /* few are long ones, and long ones hide the pipeline's filling */
     device *d = s->dev;
     double seconds = 0;
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
-    sim_pass_sweeps(s, lead_in, exchange);
+    sim_pass_sweeps(s, sim_lead_in(count), exchange);
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.lane[0]));
     sim_pass_sweeps(s, count, exchange);
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], s->streams.lane[0]));
