@@ -18,6 +18,7 @@
 
 #include "agree.h"
 #include "check.h"
+#include "hosts.h"
 #include "printable.h"
 
 /* Its own word; MPIs without such a question (MPICH) are taken to say no: then staging serves. */
@@ -71,6 +72,15 @@ static MPI_Comm host_comm(const topology *t)
     return host;
 }
 
+static int count_hosts(const topology *t)
+{
+    int *host = malloc((size_t)t->ranks * sizeof *host);
+    if (!host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    const int hosts = hosts_of(t->comm, host);
+    free(host);
+    return hosts;
+}
+
 void topology_create(topology *t)
 {
     MPI_Comm host;
@@ -85,8 +95,7 @@ void topology_create(topology *t)
     MPI_CHECK(MPI_Comm_rank(host, &t->local_rank));
     MPI_CHECK(MPI_Comm_size(host, &t->local_ranks));
     MPI_CHECK(MPI_Comm_free(&host));
-    const int first_of_host = t->local_rank == 0;
-    MPI_CHECK(MPI_Allreduce(&first_of_host, &t->hosts, 1, MPI_INT, MPI_SUM, t->comm));
+    t->hosts = count_hosts(t);
     char host_name[sizeof t->host] = "";
     if (gethostname(host_name, sizeof host_name - 1) != 0) (void)snprintf(host_name, sizeof host_name, "unknown");
     (void)printable(t->host, sizeof t->host, host_name);

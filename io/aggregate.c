@@ -21,7 +21,6 @@ typedef struct slot { /* a round under way */
 struct aggregate {
     MPI_Comm comm; /* owned */
     int rank, ranks, writers, number;
-    bool one_host;
     const checkpoint_state *state;
     const box *boxes;
     int64_t rounds[CHECKPOINT_FIELDS_MAX]; /* of each field: as many as the largest share has windows */
@@ -102,16 +101,8 @@ aggregate *aggregate_create(MPI_Comm comm)
     MPI_CHECK(MPI_Comm_set_errhandler(a->comm, MPI_ERRORS_RETURN));
     MPI_CHECK(MPI_Comm_rank(comm, &a->rank));
     MPI_CHECK(MPI_Comm_size(comm, &a->ranks));
-    MPI_Comm host;
-    int here;
-    MPI_CHECK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
-    MPI_CHECK(MPI_Comm_size(host, &here));
-    MPI_CHECK(MPI_Comm_free(&host));
-    a->one_host = here == a->ranks; /* on all ranks or on none */
     return a;
 }
-
-bool aggregate_one_host(const aggregate *a) { return a->one_host; }
 
 static void free_slots(aggregate *a)
 {

@@ -55,7 +55,6 @@ typedef struct aggregate aggregate;
 
 /* Collective. NULL: no memory. */
 aggregate *aggregate_create(MPI_Comm comm);
-bool aggregate_one_host(const aggregate *a);
 void aggregate_destroy(aggregate **a);
 /* s and the boxes of all ranks, of field i from boxes[i * ranks] on, are the same until done. False: no memory; then no rank may go
  * on from here. */

@@ -6,7 +6,7 @@
  *   /VTKHDF       an image of the same values for VTK and ParaView: virtual datasets, no data of their own
  *   root attributes schema_version, program, version, kind, step, fingerprint (of /fields/u or /fields/b), deck
  *   (resolved, as text)
- * Written to NAME.tmp, flushed, fsynced, read back and compared as `verify` asks, renamed, directory fsynced; an XDMF
+ * Written to NAME.tmp.<16 hex digits>, a name used once, flushed, fsynced, read back and compared as `verify` asks, renamed, directory fsynced; an XDMF
  * file beside it opens in ParaView and VisIt. All functions are collective over comm and return the same status on
  * every rank; on failure one sentence in why and, for writes, no NAME.tmp left behind and an older NAME untouched.
  * Data pass through host memory: `data` points at this rank's own cells, dense rows, in the field's type. */

@@ -4,10 +4,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "checkpoint_part.h"
+
+/* Of hosts that have cached a directory; and what a temporary name needs beyond NAME. */
+enum { SEEN_WITHIN_S = 10, SEEN_TRIES = 100, SUFFIX_BYTES = 32 };
 
 checkpoint_status checkpoint_file_failed(const char *what, const char *path, int code, char *why, size_t why_bytes)
 {
@@ -29,26 +34,39 @@ uint64_t checkpoint_needed_bytes(const checkpoint_state *s)
 
 checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, char *why, size_t why_bytes)
 {
-    if (snprintf(n->path, sizeof n->path, "%s", path) >= (int)sizeof n->path - 8
-        || !checkpoint_xdmf_path(n->xdmf, sizeof n->xdmf - 8, path))
+    if (snprintf(n->path, sizeof n->path, "%s", path) >= (int)(sizeof n->path - SUFFIX_BYTES)
+        || !checkpoint_xdmf_path(n->xdmf, sizeof n->xdmf - SUFFIX_BYTES, path))
         return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write a checkpoint: its path has %zu characters",
                                strlen(path));
-    snprintf(n->tmp, sizeof n->tmp, "%.*s.tmp", (int)sizeof n->tmp - 5, path);
-    snprintf(n->xdmf_tmp, sizeof n->xdmf_tmp, "%.*s.tmp", (int)sizeof n->xdmf_tmp - 5, n->xdmf);
+    n->tmp[0] = n->xdmf_tmp[0] = '\0';
     checkpoint_directory_of(n->directory, sizeof n->directory, path);
     return CHECKPOINT_OK;
 }
 
+void checkpoint_names_token(checkpoint_names *n, uint64_t token)
+{
+    (void)checkpoint_temporary(n->tmp, sizeof n->tmp, n->path, token);
+    (void)checkpoint_temporary(n->xdmf_tmp, sizeof n->xdmf_tmp, n->xdmf, token);
+}
+
 int checkpoint_create_new(const char *path)
 {
-    if (unlink(path) != 0 && errno != ENOENT) return -1;
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 }
 
-checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, char *why, size_t why_bytes)
+static int identify(int fd, checkpoint_identity *id)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0) return errno;
+    *id = (checkpoint_identity){ .inode = (uint64_t)info.st_ino, .device = (uint64_t)info.st_dev };
+    return 0;
+}
+
+checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, checkpoint_identity *id, char *why, size_t why_bytes)
 {
     *fd = checkpoint_create_new(n->tmp);
-    return *fd < 0 ? checkpoint_file_failed("create", n->tmp, errno, why, why_bytes) : CHECKPOINT_OK;
+    const int code = *fd < 0 ? errno : identify(*fd, id);
+    return code ? checkpoint_file_failed("create", n->tmp, code, why, why_bytes) : CHECKPOINT_OK;
 }
 
 checkpoint_status checkpoint_look_for_room(const checkpoint_names *n, uint64_t needed_bytes, char *why, size_t why_bytes)
@@ -63,14 +81,34 @@ checkpoint_status checkpoint_look_for_room(const checkpoint_names *n, uint64_t n
     return CHECKPOINT_OK;
 }
 
-checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int rank, int *fd, char *why, size_t why_bytes)
+/* 0, or errno: ENOENT for a name that is not there, ESTALE for another file's. */
+static int open_this(const char *path, int flags, const checkpoint_identity *id, bool same_host, int *fd)
 {
-    *fd = open(n->tmp, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (*fd >= 0) return CHECKPOINT_OK;
-    if (errno != ENOENT) return checkpoint_file_failed("open", n->tmp, errno, why, why_bytes);
+    checkpoint_identity found = { .inode = 0 };
+    *fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW);
+    int code = *fd < 0 ? errno : identify(*fd, &found);
+    if (!code && (found.inode != id->inode || (same_host && found.device != id->device))) code = ESTALE;
+    if (code && *fd >= 0) close(*fd);
+    if (code) *fd = -1;
+    return code;
+}
+
+checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int flags, const checkpoint_identity *id, bool same_host, int rank,
+                                      int *fd, char *why, size_t why_bytes)
+{
+    const struct timespec pause = { 0, 1000000000L / SEEN_TRIES * SEEN_WITHIN_S };
+    char host[64] = "its host";
+    int code = open_this(n->tmp, flags, id, same_host, fd);
+    for (int tries = 0; (code == ENOENT || code == ESTALE) && !same_host && tries < SEEN_TRIES; tries++) {
+        nanosleep(&pause, NULL);
+        code = open_this(n->tmp, flags, id, same_host, fd);
+    }
+    if (!code) return CHECKPOINT_OK;
+    if (code != ENOENT && code != ESTALE) return checkpoint_file_failed("open", n->tmp, code, why, why_bytes);
+    (void)gethostname(host, sizeof host - 1);
     return checkpoint_fail(CHECKPOINT_IO, why, why_bytes,
-                           "rank %d does not see %s that rank 0 made: checkpoints need a file system that all hosts share",
-                           rank, n->tmp);
+                           "rank %d on %s %s %s that rank 0 made: checkpoints need a file system that all hosts share", rank, host,
+                           code == ENOENT ? "does not see" : "sees another file than", n->tmp);
 }
 
 checkpoint_status checkpoint_reserve(const checkpoint_names *n, int fd, uint64_t bytes, char *why, size_t why_bytes)

@@ -94,7 +94,7 @@ static checkpoint_status make_room(checkpoint_job *j)
 {
     const uint64_t needed_bytes = checkpoint_needed_bytes(&j->state);
     checkpoint_status status = checkpoint_look_for_room(&j->names, needed_bytes, j->why, sizeof j->why);
-    if (status == CHECKPOINT_OK) status = checkpoint_create_tmp(&j->names, &j->fd, j->why, sizeof j->why);
+    if (status == CHECKPOINT_OK) status = checkpoint_create_tmp(&j->names, &j->fd, &j->id, j->why, sizeof j->why);
     if (status == CHECKPOINT_OK) status = checkpoint_reserve(&j->names, j->fd, needed_bytes, j->why, sizeof j->why);
     return status;
 }
@@ -177,7 +177,7 @@ static checkpoint_status open_file(checkpoint_job *j)
 {
     if (j->rank == 0) return checkpoint_reserve(&j->names, j->fd, j->file_bytes, j->why, sizeof j->why);
     if (!checkpoint_job_writes(j) || j->fd >= 0) return CHECKPOINT_OK;
-    return checkpoint_open_tmp(&j->names, j->rank, &j->fd, j->why, sizeof j->why);
+    return checkpoint_open_tmp(&j->names, O_RDWR, &j->id, j->same_host, j->rank, &j->fd, j->why, sizeof j->why);
 }
 
 void checkpoint_job_write(void *job)

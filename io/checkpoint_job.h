@@ -37,7 +37,9 @@ typedef struct checkpoint_job {
     /* ---- the caller's; jobs read them ---- */
     int rank;
     checkpoint_state state;      /* field[].fingerprint: this rank's share. Text and data outlive the jobs */
-    checkpoint_names names;
+    checkpoint_names names;      /* of a file that is written once: checkpoint_names_token, before room */
+    checkpoint_identity id;      /* of NAME.tmp: room finds it on rank 0; all ranks have it before write */
+    bool same_host;              /* as rank 0's */
     checkpoint_layout layout;    /* before write */
     uint64_t file_bytes;
     checkpoint_image image;      /* of rank 0, before publish; owned */

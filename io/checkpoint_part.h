@@ -145,22 +145,38 @@ bool checkpoint_vtkhdf_write(hid_t root, const checkpoint_state *s);
 
 /* ---- files ---- */
 
+/* A name for a file while it is written, NAME.tmp.<16 hex digits>, which no file has had before and none will have again: a host
+ * that still knows an older one of NAME opens no file of today by it. False: too long. */
+enum { CHECKPOINT_TOKEN_DIGITS = 16 };
+uint64_t checkpoint_token(void); /* 64 random bits */
+bool checkpoint_temporary(char *out, size_t out_bytes, const char *path, uint64_t token);
+/* The length of NAME where `name` is NAME.tmp, as older versions wrote, or NAME.tmp.<16 hex digits>; else 0. */
+size_t checkpoint_temporary_stem(const char *name);
+/* Deletes what dead runs left of path, which is no live run's: by one rank. */
+void checkpoint_unlink_left(const char *path);
+
 typedef struct checkpoint_names { /* NAME.h5, NAME.xmf, what they are called while they are written, and their folder */
     char path[CHECKPOINT_PATH_BYTES], tmp[CHECKPOINT_PATH_BYTES];
     char xdmf[CHECKPOINT_PATH_BYTES], xdmf_tmp[CHECKPOINT_PATH_BYTES];
     char directory[CHECKPOINT_PATH_BYTES];
 } checkpoint_names;
 checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, char *why, size_t why_bytes);
+void checkpoint_names_token(checkpoint_names *n, uint64_t token); /* tmp and xdmf_tmp: for one write */
 
-/* A descriptor of a new, empty file: what had the name, perhaps a link to elsewhere, is gone and was not touched. -1: errno. */
+/* A descriptor of a new, empty file; a link under that name is not followed. -1: errno. */
 int checkpoint_create_new(const char *path);
 /* The steps of a write, each by one rank, without HDF5 and MPI; see checkpoint_job.h for what they guard against. */
+typedef struct checkpoint_identity { /* of a file; a network file system has another device number on each host */
+    uint64_t inode, device;
+} checkpoint_identity;
 /* Makes NAME.tmp, empty, for reading and writing; *fd < 0 on failure. */
-checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, char *why, size_t why_bytes);
+checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, checkpoint_identity *id, char *why, size_t why_bytes);
 /* Is there room for needed_bytes beside what is there? */
 checkpoint_status checkpoint_look_for_room(const checkpoint_names *n, uint64_t needed_bytes, char *why, size_t why_bytes);
-/* NAME.tmp for reading and writing, which another rank has made; *fd < 0 on failure. */
-checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int rank, int *fd, char *why, size_t why_bytes);
+/* NAME.tmp, with flags O_RDWR or O_RDONLY, which rank 0 has made and which is the file *id: a name may be unknown on another host for
+ * some seconds, or known as another file's. same_host: the device is compared too. *fd < 0 on failure. */
+checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int flags, const checkpoint_identity *id, bool same_host, int rank,
+                                      int *fd, char *why, size_t why_bytes);
 /* Blocks for [0, bytes) of NAME.tmp: unlike statvfs this knows of quotas and limits, and what it gets stays ours. */
 checkpoint_status checkpoint_reserve(const checkpoint_names *n, int fd, uint64_t bytes, char *why, size_t why_bytes);
 /* Gives NAME.tmp its name, and an XDMF file beside it. */

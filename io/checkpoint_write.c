@@ -39,6 +39,9 @@ checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkp
     checkpoint_state shares;
     const checkpoint_status status = take_shares(comm, path, s, &shares, why, why_bytes);
     if (status != CHECKPOINT_OK) return status;
+    int rank;
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    if (rank == 0) checkpoint_unlink_left(path);
     phases *p = phases_create(comm, false, &stats, why, why_bytes);
     phases_begin(p, &(writer_request){ .state = &shares, .ready = is_there }, &(phases_order){ .path = path });
     (void)phases_wait(p, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "background.h"
 #include "check.h"
 #include "checkpoint_job.h"
+#include "hosts.h"
 #include "timer.h"
 
 /* MEMORY: of those that collect; else it is passed over. */
@@ -23,7 +24,8 @@ typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
 
 /* What ranks agree on: the largest of each. */
 typedef enum agreed {
-    WORST, JOB_NS, SPENT_NS, FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT, FIELD_AT, AGREED = FIELD_AT + CHECKPOINT_FIELDS_MAX
+    WORST, JOB_NS, SPENT_NS, FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT, FIELD_AT, TOKEN = FIELD_AT + CHECKPOINT_FIELDS_MAX,
+    INODE = TOKEN + 2, DEVICE = INODE + 2, AGREED = DEVICE + 2
 } agreed;
 enum { REQUESTS_MAX = 2 + CHECKPOINT_FIELDS_MAX, BOX_NUMBERS = 4 };
 _Static_assert(sizeof(box) == BOX_NUMBERS * sizeof(int64_t), "boxes travel as numbers");
@@ -34,6 +36,7 @@ struct phases {
     writer_stats *stats;
     background *thread;
     aggregate *collected;
+    int *host, hosts; /* of each rank, and how many */
     box *boxes; /* of all ranks, field after field */
 
     phase phase;
@@ -70,8 +73,10 @@ phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, char *wh
     MPI_CHECK(MPI_Comm_rank(comm, &p->rank));
     MPI_CHECK(MPI_Comm_size(comm, &p->ranks));
     p->boxes = calloc((size_t)p->ranks * CHECKPOINT_FIELDS_MAX, sizeof *p->boxes);
+    p->host = malloc((size_t)p->ranks * sizeof *p->host);
     p->collected = aggregate_create(comm);
-    if (!p->boxes || !p->collected) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
+    if (!p->boxes || !p->host || !p->collected) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
+    p->hosts = hosts_of(comm, p->host);
     if (threads) stats->async = start_threads(p, why, why_bytes);
     if (!p->thread) p->thread = background_create(false);
     if (!p->thread) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
@@ -84,6 +89,7 @@ void phases_destroy(phases **p)
     background_destroy(&(*p)->thread);
     aggregate_destroy(&(*p)->collected);
     free((*p)->boxes);
+    free((*p)->host);
     free(*p);
     *p = NULL;
 }
@@ -231,10 +237,23 @@ static void plan_layout(phases *p)
     checkpoint_image_free(&plan);
 }
 
+/* Rank 0's numbers of 64 bits as two that are not negative, of which the largest is agreed on. */
+static void tell(int64_t *mine, uint64_t number)
+{
+    mine[0] = (int64_t)(number >> 32);
+    mine[1] = (int64_t)(number & UINT32_MAX);
+}
+
+static uint64_t told(const int64_t *all) { return (uint64_t)all[0] << 32 | (uint64_t)all[1]; }
+
 static void agree(phases *p)
 {
     p->stage = AGREEING;
     if (p->phase == ROOM && p->rank == 0 && p->job.status == CHECKPOINT_OK) plan_layout(p);
+    if (p->phase == ROOM && p->rank == 0) {
+        tell(&p->mine[INODE], p->job.id.inode);
+        tell(&p->mine[DEVICE], p->job.id.device);
+    }
     p->mine[WORST] = (int64_t)p->job.status * p->ranks + (p->ranks - 1 - p->rank); /* of equals the lowest rank speaks */
     p->mine[JOB_NS] = (int64_t)(p->job.seconds * 1e9);
     for (int i = 0; i < CHECKPOINT_SPENT; i++) p->mine[SPENT_NS + i] = (int64_t)(p->job.spent_s[i] * 1e9);
@@ -252,13 +271,16 @@ static void clean_up_failed(phases *p)
     MPI_CHECK(MPI_Ibcast(p->job.why, (int)sizeof p->job.why, MPI_CHAR, speaker, p->comm, next_pending(p)));
 }
 
-/* Who writes what, the same on all ranks. */
+/* What is written and by whom, the same on all ranks. */
 static void take_plan(phases *p)
 {
     checkpoint_job *j = &p->job;
+    checkpoint_names_token(&j->names, told(&p->all[TOKEN]));
+    j->id = (checkpoint_identity){ .inode = told(&p->all[INODE]), .device = told(&p->all[DEVICE]) };
+    j->same_host = p->host[p->rank] == p->host[0];
     j->file_bytes = (uint64_t)p->all[FILE_BYTES];
     for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) j->layout.field_at_bytes[i] = (uint64_t)p->all[FIELD_AT + i];
-    j->writers = aggregate_writers(&p->snapshot, p->boxes, p->ranks, aggregate_one_host(p->collected), aggregate_short_bytes);
+    j->writers = aggregate_writers(&p->snapshot, p->boxes, p->ranks, p->hosts == 1, aggregate_short_bytes);
     j->number = collects(p) ? aggregate_number(p->ranks, j->writers, p->rank) : -1;
     j->joined = collects(p) ? p->sums : NULL;
     p->stats->aggregators = j->writers;
@@ -359,6 +381,11 @@ void phases_begin(phases *p, const writer_request *r, const phases_order *o)
     for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
         if (!checkpoint_sums_make(&p->sums[i], &s->field[i], j->share[i].lines))
             status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "no memory for the checksums of a checkpoint");
+    if (status == CHECKPOINT_OK && p->rank == 0) {
+        const uint64_t token = checkpoint_token();
+        checkpoint_names_token(&j->names, token);
+        tell(&p->mine[TOKEN], token);
+    }
     j->dir = o->dir;
     j->rule = o->rule;
     j->verified = o->verified;

@@ -8,7 +8,7 @@
 int replace_begin(replace *r, const char *path)
 {
     if (snprintf(r->path, sizeof r->path, "%s", path) >= (int)sizeof r->path) return ENAMETOOLONG;
-    if (snprintf(r->tmp, sizeof r->tmp, "%s.tmp", path) >= (int)sizeof r->tmp) return ENAMETOOLONG;
+    if (!checkpoint_temporary(r->tmp, sizeof r->tmp, path, checkpoint_token())) return ENAMETOOLONG;
     const int fd = checkpoint_create_new(r->tmp);
     r->to = fd < 0 ? NULL : fdopen(fd, "wb");
     if (r->to) return 0;

@@ -39,7 +39,7 @@ typedef struct trace_timeline { /* of this rank; nothing is owned */
     double device_error_s;      /* of the spans' device clock against this rank's, at most */
 } trace_timeline;
 
-/* Rank 0 collects one rank after another and writes path.tmp, then renames it. Collective; false on all ranks with one sentence in
+/* Rank 0 collects one rank after another and writes path whole or not at all (replace.h). Collective; false on all ranks with one sentence in
  * why. A rank without spans is allowed. */
 bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, char *why, size_t why_bytes);
 

@@ -152,7 +152,7 @@ ended() { # sets status
             umount small
             said=$(grep -c '^weft: ' <<<"$output" || true)
             echo "$kib KiB, $policy: status $status, left: $kept, $output"
-            if some 'kept/*.tmp'; then return 1; fi
+            if some 'kept/*.tmp*'; then return 1; fi
             if some 'kept/*.h5'; then whole kept/*.h5; fi
             if [ "$said" = 0 ]; then
                 expect "status and files" "0 4" "$status $(record .checkpoint.count)"
@@ -172,7 +172,7 @@ ended() { # sets status
     deck d.ini "${heat[@]}" checkpoint.keep=0
     export WEFT_FAULT=checkpoint_slow:400
     endless 2 checkpoint.every=50
-    wait_for some 'checkpoints/*.tmp'
+    wait_for some 'checkpoints/*.tmp.*'
     kill -USR1 $run
     ended
     expect "status" 75 "$status"

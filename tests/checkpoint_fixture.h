@@ -2,6 +2,7 @@
 #ifndef CHECKPOINT_FIXTURE_H
 #define CHECKPOINT_FIXTURE_H
 
+#include <dirent.h>
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,6 +57,17 @@ static inline void fixture_remove(const char *folder)
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (fixture_rank(MPI_COMM_WORLD) == 0 && system(command) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* How many temporary files are in that folder; -1: no such folder. */
+static inline int fixture_left(const char *folder)
+{
+    int left = 0;
+    DIR *d = opendir(folder);
+    if (!d) return -1;
+    for (const struct dirent *e; (e = readdir(d));) left += strstr(e->d_name, ".tmp") != NULL;
+    closedir(d);
+    return left;
 }
 
 /* Flips the bits of mask in one byte of a file; by one rank, between barriers of the caller's. */

@@ -62,13 +62,13 @@ teardown() { # what a failed test left
     kill -9 $run
     wait $run || true
     test -e checkpoints/.weft.lock
-    rm -f checkpoints/*.tmp
-    touch checkpoints/step_0000000007.h5.tmp checkpoints/step_0000000007.xmf.tmp checkpoints/mine.tmp
+    rm -f checkpoints/*.tmp.*
+    touch checkpoints/{step_0000000007.h5.tmp,step_0000000007.xmf.tmp.0123456789abcdef,mine.tmp} # of an older version, and of this one
     run --separate-stderr weft_run 2 d.ini time.steps=3 checkpoint.every=1
     expect status 0 "$status"
     expect "notes" 1 "$(grep -c '^weft: ' <<<"$stderr")"
     [[ $stderr == *"pid $run,"*"2 half-written files"* ]] || { echo "$stderr"; return 1; }
-    expect "half written files" checkpoints/mine.tmp "$(find checkpoints -name '*.tmp')"
+    expect "half written files" checkpoints/mine.tmp "$(find checkpoints -name '*.tmp*')"
     echo rubbish >checkpoints/.weft.lock
     run --separate-stderr weft_alone d.ini time.steps=3 checkpoint.every=1
     expect status 0 "$status"

@@ -96,7 +96,7 @@ goes_on() {
         wait_for test -e checkpoints/.weft.lock
         sleep 0.3
         kill -INT $mpirun
-        wait_for compgen -G 'checkpoints/*.h5.tmp' >/dev/null
+        wait_for compgen -G 'checkpoints/*.h5.tmp.*' >/dev/null
         [ $signals = 1 ] || kill -INT $mpirun
         local told_ms
         told_ms=$(date +%s%3N)

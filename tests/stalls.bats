@@ -72,7 +72,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     local ranks
     weft=$weft_debug
     WEFT_FAULT=checkpoint_slow:3000 begin 2 run.stall_limit=5 time.steps=250 checkpoint.every=100 output.record=suspended.jsonl
-    wait_for compgen -G 'checkpoints/*.tmp' >/dev/null
+    wait_for compgen -G 'checkpoints/*.tmp.*' >/dev/null
     sleep 1
     mapfile -t ranks < <(rank_pids output.record=suspended.jsonl)
     expect ranks 2 ${#ranks[@]}

@@ -140,6 +140,13 @@ static bool is_there(const char *name, int64_t step, const char *end)
     return access(path, F_OK) == 0;
 }
 
+static int left_in(const char *name)
+{
+    char dir[PATH_BYTES];
+    snprintf(dir, sizeof dir, "%s/%s", folder, name);
+    return fixture_left(dir);
+}
+
 static void remove_step(const char *name, int64_t step)
 {
     char path[PATH_BYTES];
@@ -162,7 +169,7 @@ static bool with_a_failure(writer *w, const char *name, int victim, int n)
     failed[0] = call != NULL;
     failed[1] = atomic_load(&failed_scratch);
     MPI_Bcast(failed, 2, MPI_INT, victim, MPI_COMM_WORLD);
-    const bool there = is_there(name, 2, ".h5"), half = is_there(name, 2, ".h5.tmp") || is_there(name, 2, ".xmf.tmp");
+    const bool there = is_there(name, 2, ".h5"), half = left_in(name) != 0;
     const bool done = (!failed[0] || failed[1] || how == A_LIE) && status == CHECKPOINT_OK && there;
     const bool told = failed[0] && status == CHECKPOINT_IO && strstr(why, name) && !strchr(why, '\n');
     const bool whole = is_whole(name, 1) && (!on_all(MPI_COMM_WORLD, there) || is_whole(name, 2));

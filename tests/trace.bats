@@ -38,7 +38,7 @@ whole='
     expect "messages that came before they were packed" 0 "$(jq "$spans"' | group_by(.args.step) | map(
         (map(select(.name == "pack").ts) | min) as $packed
         | map(select(.name == "unpack" and .ts < $packed)) | length) | add' t.json)"
-    [ ! -e t.json.tmp ]
+    expect "half written files" "" "$(find . -name '*.tmp*')"
 }
 
 @test "the spans of a run add up to the phases of its record" {
