@@ -226,7 +226,8 @@ $(FUZZ_BY_COVERAGE:=.run): %.run: %
 	    -runs=$(FUZZ_RUNS_$(*F)) -seed=$(FUZZ_SEED) -max_len=$(if $(filter file,$(*F)),32768,4096) -dict=words -timeout=300 \
 	    -rss_limit_mb=1024 -print_final_stats=1 corpus >log 2>&1 && grep -E 'INITED|DONE' log || { tail -n 40 log; exit 1; }
 soak:
-	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/test_,power_cut_leaves_a_whole_file checkpoint_damage_is_found)
+	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/test_,power_cut_leaves_a_whole_file checkpoint_damage_is_found \
+	    random_decks_match_a_plain_reference)
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/soak $(SOAK)
 

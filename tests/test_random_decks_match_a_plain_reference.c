@@ -1,0 +1,398 @@
+/* Random decks give, bit by bit, what a plain reference computes (plain_reference.h): every kind, type, order and pair of sides, in
+ * 1D and 2D, sizes that are multiples of nothing, ranks 1 to 7 in any grid, lanes, feeds, fused sweeps, kernels tuned or not, and
+ * restarts in the middle on other ranks.
+ *
+ * A deck follows from WEFT_RANDOM_SEED (4629, whose first 20 have every kind) and its number; WEFT_RANDOM_DECKS of them (20), from
+ * WEFT_RANDOM_FIRST (0) on, are run by BUILD/weft under mpirun. Where cells differ, the deck and the first of them are printed.
+ */
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <hdf5.h>
+
+#include "plain_reference.h"
+
+enum { RANKS_MAX = 7, STEPS_MAX = 12, EXTRA_CELLS = 33, DEPTH_MAX = 16, COMMAND_BYTES = 3 * PATH_MAX };
+
+typedef struct launch_drawn {
+    int ranks, ranks_x, ranks_y; /* ranks_x = 0: weft chooses the grid */
+    int lanes, fuse, threads;
+    bool tune;
+    const char *feed;
+} launch_drawn;
+
+typedef struct drawn {
+    plain p;
+    bool has_prev; /* the initial file holds the level before */
+    int steps, restart_at, norm_every; /* restart_at = 0: in one run */
+    launch_drawn launch[2];            /* before the restart, and after it */
+} drawn;
+
+/* ---- chance ---- */
+
+static uint64_t state;
+static uint64_t chance(uint64_t n) /* 0 .. n-1 */
+{
+    state += 0x9e3779b97f4a7c15u;
+    return (plain_mix(state) >> 11) % n;
+}
+static bool one_in(uint64_t n) { return chance(n) == 0; }
+/* A short decimal in [low, high), as the deck will have it. */
+static double decimal(double low, double high)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.7g", low + (high - low) * (double)chance(1 << 30) / (1 << 30));
+    return strtod(text, NULL);
+}
+
+static const char *const kind_names[] = { "heat", "wave", "advect", "laplace", "custom", "sweep", "transpose" };
+static bool two_levels(const plain *p) { return p->kind == PLAIN_WAVE || p->kind == PLAIN_ADVECT; }
+
+/* ---- drawing ---- */
+
+/* The documented limits of alpha in 1D by radius; in 2D half of them, but for sweep. */
+static double draw_alpha(const plain *p)
+{
+    static const double heat[] = { .5, .375, .330882, .307617, .292968, .282767, .275186, .269290 };
+    static const double wave[] = { 1, .75, .661764, .615234, .585937, .565535, .550373, .538581 };
+    static const double advect[] = { 1, .728745, .630525, .577834, .544235, .520603, .502896, .489028 };
+    const double *limits = p->kind == PLAIN_WAVE ? wave : p->kind == PLAIN_ADVECT ? advect : heat;
+    const double limit = limits[p->radius - 1] * (p->two_d && p->kind != PLAIN_SWEEP ? 0.5 : 1.0);
+    const double alpha = decimal(0.05 * limit, 0.98 * limit);
+    return p->kind == PLAIN_ADVECT && one_in(2) ? -alpha : alpha;
+}
+
+static plain_side draw_side(void)
+{
+    const plain_side s = { one_in(2) ? 'n' : 'd', one_in(4) ? 0.0 : decimal(-2, 2) };
+    return s;
+}
+
+static void draw_axis(const plain *p, plain_side *low, plain_side *high)
+{
+    *low = *high = (plain_side){ 'p', 0.0 };
+    if (p->kind == PLAIN_TRANSPOSE || one_in(3)) return;
+    *low = draw_side();
+    *high = draw_side();
+    if (p->kind == PLAIN_ADVECT) high->kind = low->kind; /* the other pairs are unstable, and refused */
+}
+
+static void draw_weights(plain *p, bool box)
+{
+    const int r = p->radius, width = 2 * r + 1;
+    const double most = 1.2 / (box ? width * width : p->two_d ? 2 * width : width);
+    for (int dy = -r; dy <= r; dy++)
+        for (int dx = -r; dx <= r; dx++) {
+            const bool has = (p->two_d || dy == 0) && (box || dx == 0 || dy == 0) && !one_in(8);
+            p->weight[r + dy][r + dx] = has ? decimal(-most, most) : 0.0;
+        }
+}
+
+/* A process grid; where weft is to choose it, room for any. */
+static void draw_launch(launch_drawn *l, const plain *p, int *least_x, int *least_y)
+{
+    static const char *const feeds[] = { "auto", "openmp", "serial", "graph" };
+    l->ranks = one_in(3) ? 1 : 1 + (int)chance(RANKS_MAX);
+    do l->ranks_x = p->two_d ? 1 + (int)chance((uint64_t)l->ranks) : l->ranks;
+    while (l->ranks % l->ranks_x != 0);
+    l->ranks_y = l->ranks / l->ranks_x;
+    l->fuse = one_in(3) ? 0 : 1 + (int)chance(5);
+    if (l->fuse * p->radius > DEPTH_MAX) l->fuse = 1;
+    l->lanes = one_in(2) ? 0 : 1 + (int)chance(4);
+    l->threads = 1 + (int)chance(2);
+    l->feed = feeds[chance(4)];
+    l->tune = one_in(2);
+    const bool chooses = one_in(4);
+    const int depth = p->kind == PLAIN_TRANSPOSE ? 1 : p->radius * (l->fuse > 0 ? l->fuse : 1);
+    const int most_x = chooses || p->kind == PLAIN_TRANSPOSE ? l->ranks : l->ranks_x;
+    const int most_y = chooses || p->kind == PLAIN_TRANSPOSE ? l->ranks : l->ranks_y;
+    if (chooses) l->ranks_x = l->ranks_y = 0;
+    if (most_x > 1 && most_x * depth > *least_x) *least_x = most_x * depth;
+    if (most_y > 1 && most_y * depth > *least_y) *least_y = most_y * depth;
+}
+
+static drawn draw(uint64_t seed, uint64_t number)
+{
+    drawn d;
+    plain *p = &d.p;
+    memset(&d, 0, sizeof d);
+    state = plain_mix(seed) + number;
+    for (int i = 0; i < 4; i++) (void)chance(2);
+    p->kind = (plain_kind)chance(8) % 7; /* heat twice */
+    p->f32 = one_in(2);
+    const bool box = p->kind == PLAIN_CUSTOM && one_in(2);
+    p->two_d = box || p->kind == PLAIN_SWEEP || p->kind == PLAIN_TRANSPOSE || !one_in(3);
+    p->radius = 1 + (int)chance(one_in(2) ? 3 : PLAIN_RADIUS_MAX);
+    if (box && p->radius > 4 && !one_in(4)) p->radius = 1 + (int)chance(3);
+    if (p->kind == PLAIN_LAPLACE || p->kind == PLAIN_TRANSPOSE) p->radius = 1;
+    if (p->kind == PLAIN_CUSTOM) draw_weights(p, box);
+    else if (p->kind != PLAIN_LAPLACE && p->kind != PLAIN_TRANSPOSE) p->alpha = draw_alpha(p);
+    draw_axis(p, &p->x_low, &p->x_high);
+    draw_axis(p, &p->y_low, &p->y_high);
+    d.has_prev = two_levels(p) && one_in(2);
+    d.steps = (int)chance(STEPS_MAX + 1);
+    d.restart_at = d.steps >= 2 && one_in(3) ? 1 + (int)chance((uint64_t)d.steps - 1) : 0;
+    d.norm_every = one_in(4) && p->kind != PLAIN_TRANSPOSE ? 1 + (int)chance(3) : 0;
+    int least_x = p->radius, least_y = p->two_d && p->radius < 2 ? 2 : p->radius;
+    for (int i = 0; i < 2; i++) draw_launch(&d.launch[i], p, &least_x, &least_y);
+    p->nx = least_x + (int)chance(EXTRA_CELLS);
+    p->ny = p->two_d ? least_y + (int)chance(EXTRA_CELLS) : 1;
+    return d;
+}
+
+/* ---- the deck ---- */
+
+static void put_side(FILE *f, const char *key, plain_side s)
+{
+    if (s.kind == 'd') fprintf(f, "%s = dirichlet %.7g\n", key, s.value);
+    else fprintf(f, "%s = %s\n", key, s.kind == 'p' ? "periodic" : "neumann");
+}
+
+static void put_weights(FILE *f, const plain *p)
+{
+    const int r = p->radius;
+    fprintf(f, "weights =");
+    for (int dy = p->two_d ? -r : 0; dy <= (p->two_d ? r : 0); dy++) {
+        for (int dx = -r; dx <= r; dx++)
+            fprintf(f, "%s%.7g", (dx + r) % 8 == 0 && (dx > -r || dy > -r) ? "\n    " : " ", p->weight[r + dy][r + dx]);
+        if (p->two_d && dy < r) fprintf(f, " |");
+    }
+    fprintf(f, "\n");
+}
+
+static void put_deck(FILE *f, const drawn *d)
+{
+    const plain *p = &d->p;
+    fprintf(f, "[problem]\nkind = %s\ndtype = %s\ninitial = initial.h5\n", kind_names[p->kind], p->f32 ? "f32" : "f64");
+    if (p->kind == PLAIN_CUSTOM) put_weights(f, p);
+    else if (p->alpha != 0.0) fprintf(f, "order = %d\nalpha = %.7g\n", 2 * p->radius, p->alpha);
+    fprintf(f, "[grid]\nnx = %d\nny = %d\n", p->nx, p->ny);
+    if (p->kind != PLAIN_TRANSPOSE) {
+        put_side(f, "x_low", p->x_low);
+        put_side(f, "x_high", p->x_high);
+    }
+    if (p->kind != PLAIN_TRANSPOSE && p->two_d) {
+        put_side(f, "y_low", p->y_low);
+        put_side(f, "y_high", p->y_high);
+    }
+    fprintf(f, "[time]\nsteps = %d\nnorm_every = %d\n[output]\nrecord = none\nfinal = final.h5\n", d->steps, d->norm_every);
+}
+
+/* ---- files ---- */
+
+static void put_field(hid_t file, const char *name, const plain *p, const double *u)
+{
+    const hsize_t shape[2] = { (hsize_t)p->ny, (hsize_t)p->nx };
+    const hid_t space = p->two_d ? H5Screate_simple(2, shape, NULL) : H5Screate_simple(1, shape + 1, NULL);
+    const hid_t set =
+        H5Dcreate2(file, name, p->f32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, u) >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+}
+
+static void put_initial(const drawn *d, const double *u, const double *prev)
+{
+    const hid_t file = H5Fcreate("initial.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t group = H5Gcreate2(file, "fields", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    put_field(file, "/fields/u", &d->p, u);
+    if (d->has_prev) put_field(file, "/fields/u_prev", &d->p, prev);
+    H5Gclose(group);
+    assert_true(H5Fclose(file) >= 0);
+}
+
+/* The cells of `wanted` that a field of final.h5 does not have, or -1 where it cannot be read as that many cells of that type. */
+static int differing(const char *name, const plain *p, const double *wanted, int *first)
+{
+    const int cells = p->nx * p->ny;
+    double *found = calloc((size_t)cells, sizeof *found);
+    int count = -1;
+    const hid_t file = H5Fopen("final.h5", H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t set = file < 0 ? -1 : H5Dopen2(file, name, H5P_DEFAULT);
+    if (set >= 0) {
+        const hid_t space = H5Dget_space(set), type = H5Dget_type(set);
+        if (H5Sget_simple_extent_npoints(space) == cells && H5Tget_size(type) == (p->f32 ? 4u : 8u) &&
+            H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, found) >= 0)
+            count = 0;
+        H5Tclose(type);
+        H5Sclose(space);
+        H5Dclose(set);
+    }
+    if (file >= 0) H5Fclose(file);
+    for (int i = cells - 1; i >= 0 && count >= 0; i--)
+        if (plain_bits(p, found[i]) != plain_bits(p, wanted[i])) {
+            count++;
+            *first = i;
+        }
+    free(found);
+    return count;
+}
+
+static bool has_fingerprint(uint64_t wanted)
+{
+    char found[64] = "", text[32];
+    const hid_t file = H5Fopen("final.h5", H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t attribute = H5Aopen(file, "fingerprint", H5P_DEFAULT), type = H5Aget_type(attribute);
+    if (H5Tget_size(type) < sizeof found) (void)H5Aread(attribute, type, found);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    H5Fclose(file);
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)wanted);
+    return strcmp(found, text) == 0;
+}
+
+/* ---- a run ---- */
+
+static const char *setting(const char *name, const char *otherwise)
+{
+    const char *text = getenv(name);
+    return text && text[0] ? text : otherwise;
+}
+
+/* On what is drawn for that launch; 0, or what the shell gives. */
+static int launch(const char *weft, const launch_drawn *l, const char *arguments)
+{
+    char command[COMMAND_BYTES], mpirun[PATH_MAX] = "";
+    if (l->ranks > 1)
+        snprintf(mpirun, sizeof mpirun, "%s %s -n %d ", setting("MPIRUN", "mpirun"),
+                 setting("LAUNCH_FLAGS", "--oversubscribe --bind-to none"), l->ranks);
+    snprintf(command, sizeof command,
+             "%s%s run d.ini run.device=host run.ranks_x=%d run.ranks_y=%d run.lanes=%d run.fuse=%d run.feed=%s run.threads=%d run.tune=%s %s "
+             ">out 2>&1 </dev/null",
+             mpirun, weft, l->ranks_x, l->ranks_y, l->lanes, l->fuse, l->feed, l->threads, l->tune ? "on" : "off", arguments);
+    FILE *log = fopen("commands", "a");
+    fprintf(log, "%s\n", command);
+    fclose(log);
+    return system(command);
+}
+
+static int run(const char *weft, const drawn *d)
+{
+    char arguments[128];
+    int status = 0;
+    if (d->restart_at > 0) {
+        snprintf(arguments, sizeof arguments, "time.steps=%d checkpoint.every=%d output.final=none", d->restart_at, d->restart_at);
+        status = launch(weft, &d->launch[0], arguments);
+    }
+    if (status == 0) status = launch(weft, &d->launch[1], d->restart_at > 0 ? "--restart checkpoints" : "");
+    return status;
+}
+
+/* The cells at the end: u, prev (b of a transpose). */
+static void refer(const drawn *d, double *u, double *prev)
+{
+    const plain *p = &d->p;
+    const size_t bytes = (size_t)(p->nx * p->ny) * sizeof *u;
+    double *next = malloc(bytes), *between = malloc(bytes);
+    for (int step = 0; step < d->steps; step++) {
+        if (p->kind == PLAIN_TRANSPOSE) {
+            plain_transpose(p, prev, u);
+            continue;
+        }
+        plain_step(p, next, u, prev, between);
+        memcpy(prev, u, bytes);
+        memcpy(u, next, bytes);
+    }
+    free(next);
+    free(between);
+}
+
+static void show(const char *name)
+{
+    char line[4096];
+    FILE *f = fopen(name, "r");
+    while (f && fgets(line, sizeof line, f)) fputs(line, stderr);
+    if (f) fclose(f);
+}
+
+static bool same_bits(const drawn *d, const double *u, const double *prev, char *why, size_t why_bytes)
+{
+    const plain *p = &d->p;
+    const bool turns = p->kind == PLAIN_TRANSPOSE;
+    const char *const name[] = { turns ? "/fields/a" : "/fields/u", turns ? "/fields/b" : "/fields/u_prev" };
+    const double *const wanted[] = { u, prev };
+    for (int i = 0; i < (turns || two_levels(p) ? 2 : 1); i++) {
+        int first = 0;
+        const int count = differing(name[i], p, wanted[i], &first);
+        if (count == 0) continue;
+        if (count < 0) snprintf(why, why_bytes, "%s: not there, or of another shape or type", name[i]);
+        else snprintf(why, why_bytes, "%s: %d of %d cells differ, cell %d first", name[i], count, p->nx * p->ny, first);
+        return false;
+    }
+    if (has_fingerprint(plain_fingerprint(p, turns ? prev : u))) return true;
+    snprintf(why, why_bytes, "the cells are right and the fingerprint is not");
+    return false;
+}
+
+static bool right(const char *weft, const drawn *d, uint64_t number)
+{
+    const plain *p = &d->p;
+    const size_t cells = (size_t)(p->nx * p->ny);
+    double *u = malloc(cells * sizeof *u), *prev = calloc(cells, sizeof *prev);
+    char why[256] = "";
+    for (size_t i = 0; i < cells; i++) u[i] = plain_round(p, (long double)chance(1 << 30) / (1 << 29) - 1.0L);
+    for (size_t i = 0; i < cells; i++) prev[i] = d->has_prev ? plain_round(p, 0.9L * (long double)u[i]) : u[i];
+    if (p->kind == PLAIN_TRANSPOSE) memset(prev, 0, cells * sizeof *prev);
+    put_initial(d, u, prev);
+    FILE *deck = fopen("d.ini", "w");
+    put_deck(deck, d);
+    fclose(deck);
+    const int status = run(weft, d);
+    refer(d, u, prev);
+    if (status != 0) snprintf(why, sizeof why, "weft ended with status %d", status);
+    const bool good = status == 0 && same_bits(d, u, prev, why, sizeof why);
+    if (!good) {
+        fprintf(stderr, "deck %llu: %s\n", (unsigned long long)number, why);
+        show("d.ini");
+        show("commands");
+        show("out");
+    }
+    free(u);
+    free(prev);
+    return good;
+}
+
+static void test_random_decks(void **unused)
+{
+    (void)unused;
+    char weft[PATH_MAX], path[PATH_MAX], home[PATH_MAX], folder[] = "/tmp/weft_random.XXXXXX";
+    const uint64_t seed = strtoull(setting("WEFT_RANDOM_SEED", "4629"), NULL, 10);
+    const uint64_t first = strtoull(setting("WEFT_RANDOM_FIRST", "0"), NULL, 10);
+    const uint64_t decks = strtoull(setting("WEFT_RANDOM_DECKS", "20"), NULL, 10);
+    uint64_t wrong = 0, restarts = 0, ranks = 0, of_kind[7] = { 0 };
+    snprintf(path, sizeof path, "%s/weft", setting("BUILD", "build"));
+    assert_non_null(realpath(path, weft));
+    assert_non_null(getcwd(home, sizeof home));
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    for (uint64_t i = first; i < first + decks; i++) {
+        const drawn d = draw(seed, i);
+        assert_int_equal(system("rm -rf checkpoints *.h5 commands"), 0);
+        wrong += !right(weft, &d, i);
+        restarts += d.restart_at > 0;
+        ranks += (uint64_t)d.launch[1].ranks;
+        of_kind[d.p.kind]++;
+    }
+    assert_int_equal(chdir(home), 0);
+    snprintf(path, sizeof path, "rm -rf %s", folder);
+    assert_int_equal(system(path), 0);
+    printf("%llu decks from number %llu of seed %llu, %llu with a restart, %.1f ranks on average:", (unsigned long long)decks,
+           (unsigned long long)first, (unsigned long long)seed, (unsigned long long)restarts, (double)ranks / (double)decks);
+    for (int k = 0; k < 7; k++) printf(" %s %llu", kind_names[k], (unsigned long long)of_kind[k]);
+    printf("; %llu differ\n", (unsigned long long)wrong);
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_random_decks) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
