@@ -5,8 +5,10 @@
  *                 block_cells cells, as they lie in the file; the last block may be shorter. Older files have none.
  *   /VTKHDF       an image of the same values for VTK and ParaView: virtual datasets, no data of their own
  *   root attributes schema_version, program, version, kind, step, fingerprint (of /fields/u or /fields/b), deck
- *   (resolved, as text)
- * Written to NAME.tmp.<16 hex digits>, a name used once, flushed, fsynced, read back and compared as `verify` asks, renamed, directory fsynced; an XDMF
+ *   (resolved, as text), description_crc32c (of kind, type, shape, step, fingerprint and deck; older files have none)
+ *   behind HDF5's end a checksum of all that is no field's data (checkpoint_seal.c; older files have none)
+ * Written to NAME.tmp.<16 hex digits>, a name used once, flushed, fsynced, read back and compared as `verify` asks, renamed,
+ * directory fsynced; an XDMF
  * file beside it opens in ParaView and VisIt. All functions are collective over comm and return the same status on
  * every rank; on failure one sentence in why and, for writes, no NAME.tmp left behind and an older NAME untouched.
  * Data pass through host memory: `data` points at this rank's own cells, dense rows, in the field's type. */
@@ -55,6 +57,7 @@ typedef struct checkpoint_info { /* what a file says about itself */
     int64_t step, nx, ny;
     uint64_t fingerprint;
     char *deck; /* owned: checkpoint_info_free */
+    bool sealed; /* its structure is known to be as it was written; false: no checksum to tell by */
 } checkpoint_info;
 
 typedef enum checkpoint_status {
@@ -62,7 +65,7 @@ typedef enum checkpoint_status {
     CHECKPOINT_MISSING, /* no such file or directory, or nothing in it: the user's business */
     CHECKPOINT_BUSY,    /* another run writes in this directory: the user's business too */
     CHECKPOINT_DAMAGED, /* not HDF5, a part missing, a fingerprint that does not match */
-    CHECKPOINT_IO,      /* the file system's failure: full, unwritable */
+    CHECKPOINT_IO,      /* the file system's failure: full, unwritable, not to be read */
 } checkpoint_status;
 
 /* Before MPI_Init: from here on HDF5 does nothing when the process ends, where it crashes after an H5Fclose that has failed. */
@@ -95,7 +98,7 @@ typedef struct checkpoint_report {
     char damage[CHECKPOINT_DAMAGE_LISTED][CHECKPOINT_DAMAGE_BYTES];
 } checkpoint_report;
 
-/* Looks at every byte of the fields that the file's kind has. OK: whole. DAMAGED with r->damaged > 0: what is in r->damage, why
+/* Looks at every byte of the structure, and of the fields that the file's kind has. OK: whole. DAMAGED with r->damaged > 0: what is in r->damage, why
  * untouched; every other failure, with r->damaged 0 and its sentence in why: unreadable as a state file. */
 checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_report *r, char *why, size_t why_bytes);
 

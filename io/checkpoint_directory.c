@@ -76,9 +76,9 @@ checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why,
     return checkpoint_agree(comm, status, why, why_bytes);
 }
 
-/* The step of "step_NNNNNNNNNN.h5", -1 for any other name. */
-static int64_t step_of(const char *name)
+int64_t checkpoint_step_of(const char *path)
 {
+    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
     if (strncmp(name, "step_", 5) != 0 || strspn(name + 5, "0123456789") != STEP_DIGITS
         || strcmp(name + 5 + STEP_DIGITS, ".h5") != 0)
         return -1;
@@ -105,7 +105,7 @@ static checkpoint_status read_steps(DIR *d, int64_t **steps, size_t *count)
         errno = 0;
         const struct dirent *e = readdir(d);
         if (!e) return errno ? CHECKPOINT_IO : CHECKPOINT_OK;
-        const int64_t step = step_of(e->d_name);
+        const int64_t step = checkpoint_step_of(e->d_name);
         if (step < 0) continue;
         if (!grow(steps, *count + 1)) return CHECKPOINT_IO;
         (*steps)[(*count)++] = step;

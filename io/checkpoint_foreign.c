@@ -198,8 +198,9 @@ checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const checkpoint_foreig
     bool found_prev = false;
     if (!u.dataset) u.dataset = "/fields/u";
     u_prev.dataset = "/fields/u_prev";
-    checkpoint_status status = checkpoint_probe(comm, u.path, u.dataset, u.nx * u.ny, why, why_bytes);
-    if (status == CHECKPOINT_OK && prev) status = checkpoint_probe(comm, u.path, u_prev.dataset, u.nx * u.ny, why, why_bytes);
+    checkpoint_status status = checkpoint_probe(comm, u.path, u.dataset, u.nx * u.ny, NULL, why, why_bytes);
+    if (status == CHECKPOINT_OK && prev)
+        status = checkpoint_probe(comm, u.path, u_prev.dataset, u.nx * u.ny, NULL, why, why_bytes);
     if (status == CHECKPOINT_OK)
         status = checkpoint_agree(comm, read_levels(&u, &u_prev, data, prev, &found_prev, why, why_bytes), why, why_bytes);
     if (has_prev) *has_prev = found_prev;

@@ -27,7 +27,7 @@ static bool find_gaps(checkpoint_image *image, const checkpoint_state *s)
 
 static int read_gaps(checkpoint_image *image, int fields, int fd)
 {
-    size_t bytes = 0;
+    size_t bytes = CHECKPOINT_SEAL_BYTES;
     for (int i = 0; i <= fields; i++) bytes += image->gap[i].bytes;
     image->bytes = malloc(bytes);
     if (!image->bytes) return ENOMEM;
@@ -38,6 +38,16 @@ static int read_gaps(checkpoint_image *image, int fields, int fd)
         to += image->gap[i].bytes;
     }
     return code;
+}
+
+/* Behind the last gap. */
+static void add_seal(checkpoint_image *image, int fields)
+{
+    size_t bytes = 0;
+    for (int i = 0; i <= fields; i++) bytes += image->gap[i].bytes;
+    checkpoint_seal_put((unsigned char *)image->bytes + bytes, image->gap, fields + 1, image->bytes);
+    image->gap[fields].bytes += CHECKPOINT_SEAL_BYTES;
+    image->file_bytes += CHECKPOINT_SEAL_BYTES;
 }
 
 /* In a scratch file in that folder. */
@@ -56,6 +66,7 @@ static checkpoint_status make_in(const char *folder, checkpoint_image *image, co
         image->file_bytes = code ? 0 : (uint64_t)info.st_size;
         if (!code) code = find_gaps(image, s) ? read_gaps(image, s->fields, fd) : EINVAL;
         if (code) status = checkpoint_file_failed("take over", "HDF5's structure", code, why, why_bytes);
+        else add_seal(image, s->fields);
     }
     close(fd);
     if (status != CHECKPOINT_OK) checkpoint_image_free(image);

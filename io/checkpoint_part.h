@@ -83,13 +83,15 @@ typedef struct checkpoint_layout { /* of a file: where things begin and end */
  * *s and the sums alone, and the layout not even on fingerprints, step (of so many digits) and sums. By one rank alone. */
 checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, const checkpoint_sums *sums,
                                              checkpoint_layout *layout, char *why, size_t why_bytes);
-/* The same as bytes in memory: of the file, all that is no field's data. For the rank that writes it by other means than HDF5. */
+typedef struct checkpoint_gap {
+    uint64_t at_bytes, bytes;
+} checkpoint_gap;
+/* The same as bytes in memory: of the file, all that is no field's data, with the seal behind it. For the rank that writes it by
+ * other means than HDF5. */
 typedef struct checkpoint_image {
     checkpoint_layout layout;
     uint64_t file_bytes;
-    struct {
-        uint64_t at_bytes, bytes;
-    } gap[CHECKPOINT_FIELDS_MAX + 1]; /* before, between and behind the fields' data */
+    checkpoint_gap gap[CHECKPOINT_FIELDS_MAX + 1]; /* before, between and behind the fields' data */
     char *bytes;                      /* of the gaps, one after another; owned: checkpoint_image_free */
 } checkpoint_image;
 checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums,
@@ -98,6 +100,13 @@ void checkpoint_image_free(checkpoint_image *image);
 /* Written: these bytes, and the length of the file fd. Compared with what it has: EIO where it differs. 0 or errno. */
 int checkpoint_image_write(const checkpoint_image *image, int fd);
 int checkpoint_image_compare(const checkpoint_image *image, int fd);
+
+/* A checksum of the gaps, the file's last bytes: see checkpoint_seal.c. bytes: of the gaps, one after another. */
+enum { CHECKPOINT_SEAL_BYTES = 72 };
+void checkpoint_seal_put(unsigned char seal[CHECKPOINT_SEAL_BYTES], const checkpoint_gap *gap, int gaps, const void *bytes);
+/* Compares it with the file, without HDF5. OK with *sealed: the structure is as it was written; OK without: there is no seal, or no
+ * file that may be read. DAMAGED or IO with a sentence. By one rank. */
+checkpoint_status checkpoint_seal_check(const char *path, bool *sealed, char *why, size_t why_bytes);
 
 /* A rank's cells in the file, by pread and pwrite: no HDF5, no MPI, so that a thread may. `part`: global coordinates, cells of
  * the rank's box f->own; data: dense rows of part. 0 or errno. */
@@ -116,9 +125,10 @@ bool checkpoint_get_integer(hid_t object, const char *name, int64_t *number);
 /* Opens /fields/NAME and checks that it is what `f` needs; reads its fingerprint attribute into *fingerprint. */
 checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type,
                                           hid_t *dataset, uint64_t *fingerprint, char *why, size_t why_bytes);
-/* Does HDF5 live through this file, or that part of it (checkpoint_probe.h)? DAMAGED: no. cells: of the dataset that is needed, 0
- * for what is no dataset's data. Collective. */
-checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, char *why, size_t why_bytes);
+/* May HDF5 read this file, or that part of it (checkpoint_probe.h)? DAMAGED: no. cells: of the dataset that is needed, 0 for what
+ * is no dataset's data. *sealed, or NULL: its structure is known to be as weft wrote it. Collective. */
+checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, bool *sealed, char *why,
+                                   size_t why_bytes);
 /* Opens all that is in the file and reads every attribute. False: in why, what cannot be read, and HDF5's reason. By one rank. */
 bool checkpoint_walk(hid_t file, char *why, size_t why_bytes);
 /* Of another program's dataset: twice the largest that a compiler has. HDF5 holds several while it converts them. */
@@ -128,7 +138,12 @@ enum { CHECKPOINT_NUMBER_BYTES_MAX = 32 };
 bool checkpoint_chunks_fit(hid_t dataset);
 /* The paths of the first datasets that the file has, as many as there is room for. */
 void checkpoint_list_datasets(hid_t file, char list[CHECKPOINT_LISTED_BYTES]);
-/* What an open file says about itself, to be freed in any case. */
+/* CRC-32C of all that *info says but `sealed`; the root attribute description_crc32c, which older files lack. */
+uint32_t checkpoint_info_crc(const checkpoint_info *info);
+/* The step of "DIR/step_NNNNNNNNNN.h5", -1 for any other name. */
+int64_t checkpoint_step_of(const char *path);
+/* What an open file says about itself, to be freed in any case. DAMAGED also where that is not what was written, or the step is not
+ * that of the file's name. */
 checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes);
 /* A string attribute of at most max_bytes, allocated; NULL: none such. */
 char *checkpoint_attribute_text(hid_t object, const char *name, size_t max_bytes);

@@ -175,10 +175,22 @@ static checkpoint_status probe(const char *path, const char *what, int64_t cells
     return CHECKPOINT_OK;
 }
 
-checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, char *why, size_t why_bytes)
+/* Of a sealed file, HDF5 meets what it has made itself. */
+static checkpoint_status look(const char *path, const char *what, int64_t cells, bool *sealed, char *why, size_t why_bytes)
+{
+    const checkpoint_status status = checkpoint_seal_check(path, sealed, why, why_bytes);
+    return status != CHECKPOINT_OK || *sealed || !program[0] ? status : probe(path, what, cells, why, why_bytes);
+}
+
+checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, bool *sealed, char *why,
+                                   size_t why_bytes)
 {
     int rank;
-    if (!program[0]) return CHECKPOINT_OK;
+    bool whole = false;
+    checkpoint_status status = CHECKPOINT_OK;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    return checkpoint_agree(comm, rank == 0 ? probe(path, what, cells, why, why_bytes) : CHECKPOINT_OK, why, why_bytes);
+    if (rank == 0) status = look(path, what, cells, &whole, why, why_bytes);
+    MPI_CHECK(MPI_Bcast(&whole, 1, MPI_C_BOOL, 0, comm));
+    if (sealed) *sealed = whole;
+    return checkpoint_agree(comm, status, why, why_bytes);
 }

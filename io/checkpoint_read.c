@@ -1,5 +1,6 @@
 /* Reading a state file: every rank opens it for itself and reads its own cells; the ranks meet only to agree and to add
  * up the fingerprints. Sizes and types are checked before anything is allocated or read: HDF5 itself trusts its input. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "check.h"
 #include "checkpoint_part.h"
 #include "checkpoint_probe.h"
+#include "crc32c.h"
 
 enum { DECK_BYTES_MAX = 64 << 10, WORD_BYTES_MAX = 64 }; /* an attribute in HDF5's compact form ends at 64 KiB */
 
@@ -51,6 +53,31 @@ static bool read_shape(hid_t file, const char *name, checkpoint_info *info)
     return ok;
 }
 
+uint32_t checkpoint_info_crc(const checkpoint_info *info)
+{
+    char text[256];
+    const int bytes = snprintf(text, sizeof text, "%s %s %" PRId64 " %" PRId64 " %" PRId64 " %016" PRIx64 "\n", info->kind,
+                               dtype_name(info->type), info->nx, info->ny, info->step, info->fingerprint);
+    return crc32c(crc32c(0, text, (size_t)bytes), info->deck, strlen(info->deck));
+}
+
+/* Other programs may change a file and leave it sound to HDF5; and anybody may give it another's name. */
+static checkpoint_status check_description(hid_t file, const char *path, const checkpoint_info *info, char *why, size_t why_bytes)
+{
+    int64_t wanted;
+    const uint32_t found = checkpoint_info_crc(info);
+    const int64_t named = checkpoint_step_of(path);
+    if (checkpoint_get_integer(file, "description_crc32c", &wanted) && wanted != found)
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+                               "%s is damaged: kind, type, grid, step, fingerprint and deck have checksum %08x and the file says "
+                               "%08llx",
+                               path, found, (unsigned long long)wanted);
+    if (named >= 0 && named != info->step)
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+                               "%s is damaged: it has step %" PRId64 " and the name of step %" PRId64, path, info->step, named);
+    return CHECKPOINT_OK;
+}
+
 checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes)
 {
     int64_t schema = 0;
@@ -78,14 +105,14 @@ checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_in
     if (!read_shape(file, first, info))
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no dataset %s of type f32 or f64, of 1 to 2^60 cells",
                                path, first);
-    return CHECKPOINT_OK;
+    return check_description(file, path, info, why, why_bytes);
 }
 
 checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, char *why, size_t why_bytes)
 {
     hid_t file;
     memset(info, 0, sizeof *info);
-    checkpoint_status status = checkpoint_probe(comm, path, CHECKPOINT_PROBE_STATE, 0, why, why_bytes);
+    checkpoint_status status = checkpoint_probe(comm, path, CHECKPOINT_PROBE_STATE, 0, &info->sealed, why, why_bytes);
     if (status != CHECKPOINT_OK) return status;
     status = checkpoint_h5_open(path, &file, why, why_bytes);
     if (status == CHECKPOINT_OK) {

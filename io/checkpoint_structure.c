@@ -60,6 +60,15 @@ static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
     return dataset;
 }
 
+static bool put_description_crc(hid_t root, const checkpoint_state *s)
+{
+    checkpoint_info info = { .type = s->type, .step = s->step, .nx = s->field[0].nx, .ny = s->field[0].ny,
+                             .fingerprint = s->field[checkpoint_main_field(s)].fingerprint,
+                             .deck = (char *)(s->deck ? s->deck : "") };
+    snprintf(info.kind, sizeof info.kind, "%s", s->kind);
+    return checkpoint_put_integer(root, "description_crc32c", checkpoint_info_crc(&info));
+}
+
 /* What could not be written, NULL: nothing. */
 static const char *describe(const checkpoint_state *s, const checkpoint_sums *sums, hid_t root, checkpoint_layout *layout)
 {
@@ -68,7 +77,7 @@ static const char *describe(const checkpoint_state *s, const checkpoint_sums *su
         || !checkpoint_put_text(root, "version", s->version ? s->version : "unknown")
         || !checkpoint_put_text(root, "kind", s->kind) || !checkpoint_put_integer(root, "step", s->step)
         || !checkpoint_put_text(root, "deck", s->deck ? s->deck : "")
-        || !put_fingerprint(root, s->field[checkpoint_main_field(s)].fingerprint))
+        || !put_fingerprint(root, s->field[checkpoint_main_field(s)].fingerprint) || !put_description_crc(root, s))
         return "attributes";
     const hid_t group = checkpoint_create_group(root, "fields");
     if (group < 0) return "/fields";

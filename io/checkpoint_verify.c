@@ -1,5 +1,6 @@
-/* A state file on its own: every block against its checksum, every field against its fingerprint, the whole file never in memory;
- * and all else that HDF5 finds in it, for those who read more than a restart does. A block that differs where the fingerprint
+/* A state file on its own: its structure against the seal, every block against its checksum, every field against its fingerprint,
+ * the whole file never in memory; of a file without a seal also all else that HDF5 finds in it, for those who read more than a
+ * restart does. A block that differs where the fingerprint
  * agrees is a damaged checksum (or the sign or payload of a NaN, which fingerprints leave out). */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -90,11 +91,12 @@ checkpoint_state checkpoint_fields_of(const checkpoint_info *info)
     return s;
 }
 
-/* Collective. Only now that the fields were looked at: what is beside them may be more than HDF5 can bear. */
+/* Of a file without a seal. Collective. Only now that the fields were looked at: what is beside them may be more than HDF5 can
+ * bear. */
 static void look_beside_fields(verifying *v, hid_t file)
 {
     char why[CHECKPOINT_SENTENCE_BYTES] = "";
-    const checkpoint_status lives = checkpoint_probe(v->comm, v->path, CHECKPOINT_PROBE_ALL, 0, why, sizeof why);
+    const checkpoint_status lives = checkpoint_probe(v->comm, v->path, CHECKPOINT_PROBE_ALL, 0, NULL, why, sizeof why);
     if (v->rank != 0) return;
     if (lives != CHECKPOINT_OK) {
         const char *const what = strstr(why, ": HDF5 "); /* behind the file's name, which the report has */
@@ -116,7 +118,7 @@ checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_
     hid_t file;
     status = checkpoint_agree(comm, checkpoint_h5_open(path, &file, why, why_bytes), why, why_bytes);
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++) status = verify_field(&v, file, &s.field[i], s.type);
-    if (status == CHECKPOINT_OK) look_beside_fields(&v, file);
+    if (status == CHECKPOINT_OK && !r->info.sealed) look_beside_fields(&v, file);
     if (file >= 0) H5Fclose(file);
     if (status != CHECKPOINT_OK) return status;
     const checkpoint_field *f = &s.field[checkpoint_main_field(&s)];

@@ -27,8 +27,9 @@ static void say_whole(const char *path, const checkpoint_report *r)
 {
     printf("%s: whole, %s, %s, %" PRId64 " x %" PRId64 ", step %" PRId64 ", fingerprint %016" PRIx64, printable_text(path), printable_text(r->info.kind),
            dtype_name(r->info.type), r->info.nx, r->info.ny, r->info.step, r->info.fingerprint);
-    if (r->blocks) printf(", %" PRId64 " block%s\n", r->blocks, r->blocks == 1 ? "" : "s");
-    else printf(", no block checksums\n");
+    if (r->blocks) printf(", %" PRId64 " block%s", r->blocks, r->blocks == 1 ? "" : "s");
+    else printf(", no block checksums");
+    printf("%s\n", r->info.sealed ? "" : ", no checksum of its structure");
 }
 
 static int verify_file(int rank, const char *path)

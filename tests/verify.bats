@@ -30,6 +30,30 @@ checksums() { h5dump -d "/checksums/$2" -y -w 0 "$1" | tail -n +2; }
         $((2048 * 200 - 1)) 6 192 .. 199"
 }
 
+@test "damage to the structure is one sentence, in front of the fields and behind them; the name of another step is damage" {
+    plate checkpoint.every=2
+    weft_run 2 d.ini
+    local at bytes
+    bytes=$(stat -c %s good.h5)
+    for at in 20 900 $((bytes - 200)) $((bytes - 60)) $((bytes - 1)); do
+        cp good.h5 bad.h5
+        printf "\\x$(printf %02x $(($(od -An -tu1 -j $at -N 1 bad.h5) ^ 4)))" | dd of=bad.h5 bs=1 seek=$at conv=notrunc status=none
+        run "$weft" verify bad.h5
+        refused 3 "bad.h5 is damaged" "its structure"
+    done
+    cp checkpoints/step_0000000002.h5 checkpoints/step_0000000007.h5
+    run "$weft" verify checkpoints
+    refused 3 "checkpoints/step_0000000007.h5 is damaged: it has step 2 and the name of step 7"
+    run "$weft" diff good.h5 checkpoints/step_0000000007.h5
+    refused 3 "checkpoints/step_0000000007.h5 is damaged"
+    cp checkpoints/step_0000000007.h5 start.h5
+    "$weft" verify start.h5
+    run weft_alone d.ini --restart checkpoints
+    expect status 0 "$status"
+    [[ $output == *"step_0000000007.h5 is damaged: "*"; skipped"* ]]
+    expect "the newest that is whole has the last step" 0 "$(record .steps_run)"
+}
+
 @test "in 1D the block's columns are named" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=20000 time.steps=2 output.final=good.h5
     weft_run 2 d.ini

@@ -1,0 +1,139 @@
+/* A state file's last bytes, behind what HDF5 calls its end: the seal, a checksum over all that is no field's data. It is compared
+ * before HDF5 sees the file, which trusts its input. HDF5 reads only up to its own end, so that every program reads a sealed file;
+ * one that HDF5 changes is cut there and has no seal any more, like files of older versions.
+ *
+ *    0  "WEFTSEAL"
+ *    8  version, 1; number of ranges, at most 3
+ *   16  three times offset and length of a range: the file from its first byte to the seal, without the fields' data
+ *   64  CRC-32C of the ranges' bytes, one range after another
+ *   68  CRC-32C of the 68 bytes before
+ *
+ * Numbers are little-endian, of 8 bytes offsets and lengths, of 4 bytes the others. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "checkpoint_part.h"
+#include "crc32c.h"
+
+enum { RANGES = CHECKPOINT_FIELDS_MAX + 1, RANGES_AT = 16, CRC_AT = RANGES_AT + RANGES * 16, OWN_CRC_AT = CRC_AT + 4,
+       SUPERBLOCK_BYTES = 48, BAND_BYTES = 1 << 20 };
+_Static_assert(OWN_CRC_AT + 4 == CHECKPOINT_SEAL_BYTES, "the layout above");
+
+static const char magic[8] = { 'W', 'E', 'F', 'T', 'S', 'E', 'A', 'L' };
+static const unsigned version = 1;
+
+static void put(unsigned char *to, int bytes, uint64_t number)
+{
+    for (int i = 0; i < bytes; i++) to[i] = (unsigned char)(number >> 8 * i);
+}
+
+static uint64_t get(const unsigned char *from, int bytes)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < bytes; i++) number |= (uint64_t)from[i] << 8 * i;
+    return number;
+}
+
+void checkpoint_seal_put(unsigned char seal[CHECKPOINT_SEAL_BYTES], const checkpoint_gap *gap, int gaps, const void *bytes)
+{
+    size_t all = 0;
+    memset(seal, 0, CHECKPOINT_SEAL_BYTES);
+    memcpy(seal, magic, sizeof magic);
+    put(seal + 8, 4, version);
+    put(seal + 12, 4, (uint64_t)gaps);
+    for (int i = 0; i < gaps; i++) {
+        put(seal + RANGES_AT + 16 * i, 8, gap[i].at_bytes);
+        put(seal + RANGES_AT + 16 * i + 8, 8, gap[i].bytes);
+        all += gap[i].bytes;
+    }
+    put(seal + CRC_AT, 4, crc32c(0, bytes, all));
+    put(seal + OWN_CRC_AT, 4, crc32c(0, seal, OWN_CRC_AT));
+}
+
+/* Its own checksum is right, and it is one that this program knows. */
+static bool is_seal(const unsigned char *seal)
+{
+    return memcmp(seal, magic, sizeof magic) == 0 && get(seal + OWN_CRC_AT, 4) == crc32c(0, seal, OWN_CRC_AT)
+           && get(seal + 8, 4) == version && get(seal + 12, 4) <= RANGES;
+}
+
+/* The end that HDF5 has noted in the first bytes of a file such as weft writes; 0: it is none. */
+static uint64_t noted_end(int fd)
+{
+    static const unsigned char signature[] = { 0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n' };
+    unsigned char first[SUPERBLOCK_BYTES];
+    if (checkpoint_pread(fd, first, sizeof first, 0) != 0 || memcmp(first, signature, sizeof signature) != 0) return 0;
+    const bool known = (first[8] == 2 || first[8] == 3) && first[9] == 8 && get(first + 12, 8) == 0;
+    return known ? get(first + 28, 8) : 0;
+}
+
+static int add_range(int fd, uint64_t at, uint64_t bytes, void *room, uint32_t *crc)
+{
+    int code = 0;
+    for (uint64_t done = 0; done < bytes && !code; done += BAND_BYTES) {
+        const size_t band = bytes - done < BAND_BYTES ? (size_t)(bytes - done) : BAND_BYTES;
+        code = checkpoint_pread(fd, room, band, at + done);
+        *crc = crc32c(*crc, room, band);
+    }
+    return code;
+}
+
+/* The checksum of the ranges' bytes as the file has them: 0 or errno; EILSEQ: the ranges do not fit the file. */
+static int ranges_crc(int fd, const unsigned char *seal, uint64_t end, uint32_t *crc)
+{
+    void *room = malloc(BAND_BYTES);
+    uint64_t reached = 0;
+    int code = room ? 0 : ENOMEM;
+    *crc = 0;
+    for (uint64_t i = 0; i < get(seal + 12, 4) && !code; i++) {
+        const uint64_t at = get(seal + RANGES_AT + 16 * i, 8), bytes = get(seal + RANGES_AT + 16 * i + 8, 8);
+        if (at < reached || at > end || bytes > end - at) code = EILSEQ;
+        else code = add_range(fd, at, bytes, room, crc);
+        reached = at + bytes;
+    }
+    free(room);
+    return code || reached == end ? code : EILSEQ;
+}
+
+static checkpoint_status look(int fd, uint64_t file_bytes, const char *path, bool *sealed, char *why, size_t why_bytes)
+{
+    unsigned char seal[CHECKPOINT_SEAL_BYTES] = { 0 };
+    uint32_t crc;
+    if (file_bytes > sizeof seal) {
+        const int code = checkpoint_pread(fd, seal, sizeof seal, file_bytes - sizeof seal);
+        if (code) return checkpoint_file_failed("read", path, code, why, why_bytes);
+    }
+    if (!is_seal(seal)) {
+        const uint64_t end = noted_end(fd);
+        if (end == 0 || end >= file_bytes || file_bytes - end > sizeof seal) return CHECKPOINT_OK;
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+                               "%s is damaged: the checksum of its structure, its last %d bytes, is not whole", path,
+                               CHECKPOINT_SEAL_BYTES);
+    }
+    const int code = ranges_crc(fd, seal, file_bytes - sizeof seal, &crc);
+    if (code && code != EILSEQ) return checkpoint_file_failed("read", path, code, why, why_bytes);
+    const uint32_t wanted = (uint32_t)get(seal + CRC_AT, 4);
+    if (code || crc != wanted)
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+                               "%s is damaged: its structure, all but the fields' values, has checksum %08x and the file says %08x",
+                               path, crc, wanted);
+    *sealed = true;
+    return CHECKPOINT_OK;
+}
+
+checkpoint_status checkpoint_seal_check(const char *path, bool *sealed, char *why, size_t why_bytes)
+{
+    struct stat info;
+    checkpoint_status status = CHECKPOINT_OK;
+    *sealed = false;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return CHECKPOINT_OK;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+        status = look(fd, (uint64_t)info.st_size, path, sealed, why, why_bytes);
+    close(fd);
+    return status;
+}
