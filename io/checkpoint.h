@@ -8,9 +8,8 @@
  *   (resolved, as text), description_crc32c (of kind, type, shape, step, fingerprint and deck; older files have none)
  *   behind HDF5's end a checksum of all that is no field's data (checkpoint_seal.c; older files have none)
  * Written to NAME.tmp.<16 hex digits>, a name used once, flushed, fsynced, read back and compared as `verify` asks, renamed,
- * directory fsynced; an XDMF
- * file beside it opens in ParaView and VisIt. All functions are collective over comm and return the same status on
- * every rank; on failure one sentence in why and, for writes, no NAME.tmp left behind and an older NAME untouched.
+ * directory fsynced; an XDMF file beside it opens in ParaView and VisIt. All functions are collective over comm and return the same
+ * status on every rank; on failure one sentence in why and, for writes, no NAME.tmp left behind and an older NAME untouched.
  * Data pass through host memory: `data` points at this rank's own cells, dense rows, in the field's type. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H

@@ -30,16 +30,15 @@ static bool append_path(const listing *l)
     return fits;
 }
 
-/* Of H5Literate: 1 ends the walk. */
+/* Of H5Literate: 1 ends the walk. Links other than hard ones lead to other names, or elsewhere. */
 static herr_t list_link(hid_t group, const char *name, const H5L_info_t *link, void *arg)
 {
     listing *l = arg;
     herr_t end = 0;
     const size_t length = strlen(l->path);
-    (void)link;
     if (l->objects++ == LISTED_OBJECTS_MAX) return 1;
-    const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
-    if (object < 0) return 0; /* a link to nowhere */
+    const hid_t object = link->type == H5L_TYPE_HARD ? H5Oopen(group, name, H5P_DEFAULT) : H5I_INVALID_HID;
+    if (object < 0) return 0;
     if (snprintf(l->path + length, sizeof l->path - length, "/%s", name) < (int)(sizeof l->path - length)) {
         l->depth++;
         if (H5Iget_type(object) == H5I_DATASET) end = append_path(l) ? 0 : 1;
@@ -83,18 +82,28 @@ static void put_shape(char *out, size_t out_bytes, int dims, const hsize_t *shap
 /* ---- reading ---- */
 
 /* Every part of the path, since H5Lexists wants the groups in front of the last name to be there. */
-static bool path_exists(hid_t file, const char *path)
+static bool path_exists(hid_t file, const char *path, hid_t access)
 {
     char part[1024];
     if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part) return false;
     for (char *c = part + 1; *c; c++) {
         if (*c != '/') continue;
         *c = '\0';
-        const bool there = H5Lexists(file, part, H5P_DEFAULT) > 0;
+        const bool there = H5Lexists(file, part, access) > 0;
         *c = '/';
         if (!there) return false;
     }
-    return H5Lexists(file, part, H5P_DEFAULT) > 0;
+    return H5Lexists(file, part, access) > 0;
+}
+
+/* Wherever it leads: a level that cannot be read is not to be taken for none. */
+static bool has_link(hid_t file, const char *path)
+{
+    char elsewhere[CHECKPOINT_ELSEWHERE_BYTES];
+    const hid_t access = checkpoint_beside_access(elsewhere);
+    const bool there = path_exists(file, path, access) || *elsewhere;
+    H5Pclose(access);
+    return there;
 }
 
 static checkpoint_status misfit(const checkpoint_foreign *q, char *why, size_t why_bytes, const char *format, ...)
@@ -158,16 +167,27 @@ static checkpoint_status read_own(hid_t dataset, const checkpoint_foreign *q, vo
     return status;
 }
 
+/* *dataset where there is one and its values are where they may be. */
+static checkpoint_status open_dataset(hid_t file, const checkpoint_foreign *q, hid_t *dataset, char *why, size_t why_bytes)
+{
+    char elsewhere[CHECKPOINT_ELSEWHERE_BYTES], list[CHECKPOINT_LISTED_BYTES];
+    const hid_t access = checkpoint_beside_access(elsewhere);
+    *dataset = path_exists(file, q->dataset, access) ? H5Dopen2(file, q->dataset, access) : H5I_INVALID_HID;
+    H5Pclose(access);
+    if (*dataset >= 0 && checkpoint_lies_beside(*dataset, elsewhere)) return CHECKPOINT_OK;
+    if (*dataset >= 0) H5Dclose(*dataset);
+    if (*elsewhere) return misfit(q, why, why_bytes, "%s", elsewhere);
+    checkpoint_list_datasets(file, list);
+    return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s has no dataset %s (it has %s)", q->path, q->dataset,
+                           *list ? list : "none");
+}
+
 static checkpoint_status read_dataset(hid_t file, const checkpoint_foreign *q, void *data, char *why, size_t why_bytes)
 {
-    hid_t dataset = H5I_INVALID_HID;
-    if (!path_exists(file, q->dataset) || (dataset = H5Dopen2(file, q->dataset, H5P_DEFAULT)) < 0) {
-        char list[CHECKPOINT_LISTED_BYTES];
-        checkpoint_list_datasets(file, list);
-        return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s has no dataset %s (it has %s)", q->path, q->dataset,
-                               *list ? list : "none");
-    }
-    checkpoint_status status = check_type(dataset, q, why, why_bytes);
+    hid_t dataset;
+    checkpoint_status status = open_dataset(file, q, &dataset, why, why_bytes);
+    if (status != CHECKPOINT_OK) return status;
+    status = check_type(dataset, q, why, why_bytes);
     if (status == CHECKPOINT_OK) status = check_shape(dataset, q, why, why_bytes);
     if (status == CHECKPOINT_OK && !checkpoint_chunks_fit(dataset))
         status = misfit(q, why, why_bytes, "has chunks larger than itself");
@@ -185,7 +205,7 @@ static checkpoint_status read_levels(const checkpoint_foreign *u, const checkpoi
     if (status == CHECKPOINT_DAMAGED) return CHECKPOINT_MISSING; /* "no HDF5 file": a wrong input, not a checkpoint gone bad */
     if (status != CHECKPOINT_OK) return status;
     status = read_dataset(file, u, data, why, why_bytes);
-    *found_prev = prev && status == CHECKPOINT_OK && path_exists(file, u_prev->dataset);
+    *found_prev = prev && status == CHECKPOINT_OK && has_link(file, u_prev->dataset);
     if (*found_prev) status = read_dataset(file, u_prev, prev, why, why_bytes);
     H5Fclose(file);
     return status;

@@ -173,11 +173,10 @@ checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const ch
                                           hid_t *dataset, uint64_t *fingerprint, char *why, size_t why_bytes)
 {
     char name[64];
+    const char *reason;
     snprintf(name, sizeof name, "/fields/%s", f->name);
-    *dataset = H5I_INVALID_HID;
-    if (H5Lexists(file, "/fields", H5P_DEFAULT) <= 0 || H5Lexists(file, name, H5P_DEFAULT) <= 0
-        || (*dataset = H5Dopen2(file, name, H5P_DEFAULT)) < 0)
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no dataset %s", path, name);
+    *dataset = checkpoint_open_inside(file, "/fields", f->name, &reason);
+    if (*dataset < 0) return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: dataset %s %s", path, name, reason);
 
     checkpoint_status status = CHECKPOINT_OK;
     const hid_t space = H5Dget_space(*dataset), file_type = H5Dget_type(*dataset);

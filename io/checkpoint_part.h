@@ -122,6 +122,20 @@ bool checkpoint_put_text(hid_t object, const char *name, const char *text);
 bool checkpoint_put_integer(hid_t object, const char *name, int64_t number);
 bool checkpoint_get_integer(hid_t object, const char *name, int64_t *number);
 
+/* ---- values in other files (checkpoint_elsewhere.c) ---- */
+
+/* Opens GROUP/NAME of a state file: negative with the end of a sentence in *why, a literal, where one of both is missing or a link,
+ * or the values lie elsewhere. */
+hid_t checkpoint_open_inside(hid_t file, const char *group, const char *name, const char **why);
+/* Are its values in the file itself, and in this dataset? */
+bool checkpoint_is_inside(hid_t dataset);
+enum { CHECKPOINT_ELSEWHERE_BYTES = 320 };
+/* For H5Lexists and H5Dopen2 of another program's file: external links are followed only to files beside the one that they are in;
+ * where to another, or none, they fail and why has the end of a sentence, else "". The caller's to close; why outlives it. */
+hid_t checkpoint_beside_access(char why[CHECKPOINT_ELSEWHERE_BYTES]);
+/* Do all its values lie in its file, or in files beside that which are there and hold them? */
+bool checkpoint_lies_beside(hid_t dataset, char why[CHECKPOINT_ELSEWHERE_BYTES]);
+
 /* Opens /fields/NAME and checks that it is what `f` needs; reads its fingerprint attribute into *fingerprint. */
 checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type,
                                           hid_t *dataset, uint64_t *fingerprint, char *why, size_t why_bytes);

@@ -113,13 +113,14 @@ static void look_at_state(hid_t file, const char *path)
 
 static void look_at_dataset(hid_t file, const char *name, int64_t cells)
 {
-    char list[CHECKPOINT_LISTED_BYTES];
-    const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+    char list[CHECKPOINT_LISTED_BYTES], elsewhere[CHECKPOINT_ELSEWHERE_BYTES];
+    const hid_t access = checkpoint_beside_access(elsewhere), dataset = H5Dopen2(file, name, access);
+    H5Pclose(access);
     if (dataset < 0) {
         checkpoint_list_datasets(file, list); /* for the sentence that says what there is instead */
         return;
     }
-    read_data(dataset, cells);
+    if (checkpoint_lies_beside(dataset, elsewhere)) read_data(dataset, cells);
     H5Dclose(dataset);
 }
 

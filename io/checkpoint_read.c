@@ -33,11 +33,11 @@ static bool plausible(const hsize_t shape[2])
 }
 
 /* nx, ny and type from the dataset itself. */
-static bool read_shape(hid_t file, const char *name, checkpoint_info *info)
+static bool read_shape(hid_t file, const char *name, checkpoint_info *info, const char **why)
 {
-    if (H5Lexists(file, "/fields", H5P_DEFAULT) <= 0 || H5Lexists(file, name, H5P_DEFAULT) <= 0) return false;
-    const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+    const hid_t dataset = checkpoint_open_inside(file, "/fields", name, why);
     if (dataset < 0) return false;
+    *why = "is not of type f32 or f64, of 1 to 2^60 cells";
     const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
     hsize_t shape[2] = { 1, 1 };
     const int dims = H5Sget_simple_extent_ndims(space);
@@ -101,10 +101,9 @@ checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_in
     free(digits);
     if (missing) return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no readable %s", path, missing);
 
-    const char *const first = strcmp(info->kind, "transpose") == 0 ? "/fields/a" : "/fields/u";
-    if (!read_shape(file, first, info))
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no dataset %s of type f32 or f64, of 1 to 2^60 cells",
-                               path, first);
+    const char *const first = strcmp(info->kind, "transpose") == 0 ? "a" : "u", *reason;
+    if (!read_shape(file, first, info, &reason))
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: dataset /fields/%s %s", path, first, reason);
     return check_description(file, path, info, why, why_bytes);
 }
 

@@ -62,11 +62,24 @@ static herr_t look_at_attribute(hid_t object, const char *name, const H5A_info_t
     return ok ? 0 : -1;
 }
 
+/* Like /VTKHDF, whose views are of this file alone. */
+static bool refers_to_itself(hid_t how)
+{
+    size_t sources = 0;
+    bool ok = H5Pget_external_count(how) == 0;
+    if (H5Pget_layout(how) == H5D_VIRTUAL) ok = H5Pget_virtual_count(how, &sources) >= 0;
+    for (size_t i = 0; i < sources && ok; i++) {
+        char name[8] = "";
+        ok = H5Pget_virtual_filename(how, i, name, sizeof name) == 1 && name[0] == '.';
+    }
+    return ok;
+}
+
 /* Type, shape and layout, with the files and datasets that a virtual one refers to. */
 static bool dataset_opens(hid_t dataset)
 {
     const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset), how = H5Dget_create_plist(dataset);
-    const bool ok = type >= 0 && space >= 0 && how >= 0;
+    const bool ok = type >= 0 && space >= 0 && how >= 0 && refers_to_itself(how);
     if (how >= 0) H5Pclose(how);
     if (space >= 0) H5Sclose(space);
     if (type >= 0) H5Tclose(type);

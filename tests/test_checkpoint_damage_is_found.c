@@ -1,5 +1,6 @@
 /* Whatever happened to a state file, reading it gives DAMAGED with a sentence: every byte counts, and HDF5 does not see a file
- * whose structure differs from what was written. What HDF5 itself changed, and files without a seal, give the right bits or DAMAGED.
+ * whose structure differs from what was written. What HDF5 itself changed, and files without a seal, give the right bits or
+ * DAMAGED.
  *
  * Chance flips a bit anywhere in a file of two fields, or cuts it anywhere; both readers name it. WEFT_DAMAGE_FLIPS,
  * WEFT_DAMAGE_CUTS, WEFT_DAMAGE_SEED: more of them, or others.
@@ -17,7 +18,7 @@
 #include "checkpoint_probe.h"
 
 enum { NX = 7, NY = 5, WAVE_NX = 47, WAVE_NY = 31, FLIP_STRIDE_BYTES = 5 };
-static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512];
+static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], elsewhere[FIXTURE_PATH_BYTES + 32], why[512];
 
 /* As a restart: first what the file says of itself. */
 static checkpoint_status read_as_restart(checkpoint_state *s)
@@ -380,6 +381,77 @@ static void sound_with_more_in_it(void **state)
     checkpoint_info_free(&r.info);
 }
 
+/* The field is elsewhere: sound, but no state file's. */
+static void move_away(hid_t file)
+{
+    const hid_t other = H5Fcreate(elsewhere, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Ocopy(file, "/fields/u", other, "u", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Fclose(other);
+    H5Ldelete(file, "/fields/u", H5P_DEFAULT);
+}
+
+static void behind_a_link(hid_t file)
+{
+    move_away(file);
+    H5Lcreate_external(elsewhere, "/u", file, "/fields/u", H5P_DEFAULT, H5P_DEFAULT);
+}
+
+static void behind_a_soft_link(hid_t file)
+{
+    H5Lmove(file, "/fields/u", file, "/u", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/u", file, "/fields/u", H5P_DEFAULT, H5P_DEFAULT);
+}
+
+static void group_behind_a_link(hid_t file)
+{
+    H5Lmove(file, "/fields", file, "/others", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/others", file, "/fields", H5P_DEFAULT, H5P_DEFAULT);
+}
+
+static void replaced(hid_t file, hid_t layout)
+{
+    const hsize_t shape[2] = { NY, NX };
+    char *digits = checkpoint_attribute_text(file, "fingerprint", 64);
+    const hid_t space = H5Screate_simple(2, shape, NULL);
+    H5Lmove(file, "/fields/u", file, "/u", H5P_DEFAULT, H5P_DEFAULT);
+    if (H5Pget_external_count(layout) == 0) H5Pset_virtual(layout, space, ".", "/u", space);
+    const hid_t dataset = H5Dcreate2(file, "/fields/u", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    assert_true(dataset >= 0 && checkpoint_put_text(dataset, "fingerprint", digits));
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Pclose(layout);
+    free(digits);
+}
+
+static void a_view(hid_t file) { replaced(file, H5Pcreate(H5P_DATASET_CREATE)); }
+
+static void outside(hid_t file)
+{
+    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_external(layout, "raw.bin", 0, NX * NY * 8);
+    replaced(file, layout);
+}
+
+static void not_in_the_file(void **state)
+{
+    (void)state;
+    const struct {
+        void (*change)(hid_t);
+        const char *part;
+    } cases[] = { { behind_a_link, "/fields/u is a link" },      { behind_a_soft_link, "/fields/u is a link" },
+                  { group_behind_a_link, "/fields/u is a link" }, { a_view, "/fields/u has its values in other places" },
+                  { outside, "/fields/u has its values in other places" } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        checkpoint_report r;
+        edit(cases[i].change);
+        assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_DAMAGED);
+        if (!strstr(why, cases[i].part)) fail_msg("\"%s\" does not say \"%s\"", why, cases[i].part);
+        assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why), CHECKPOINT_DAMAGED);
+        if (!strstr(why, cases[i].part)) fail_msg("\"%s\" does not say \"%s\"", why, cases[i].part);
+        checkpoint_info_free(&r.info);
+    }
+}
+
 /* The field is replaced by one of a shape that is not there. */
 static void resize(hid_t file, hsize_t ny, hsize_t nx, bool chunked)
 {
@@ -435,12 +507,13 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
     snprintf(path, sizeof path, "%s/state.h5", folder);
+    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere.h5", folder);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flipped_bytes), cmocka_unit_test(cut_short),
         cmocka_unit_test(flips_by_chance), cmocka_unit_test(cuts_by_chance),
         cmocka_unit_test(without_its_seal), cmocka_unit_test(of_another_name),
         cmocka_unit_test(other_files), cmocka_unit_test(missing_parts), cmocka_unit_test(sound_with_more_in_it),
-        cmocka_unit_test(larger_than_its_data),
+        cmocka_unit_test(not_in_the_file), cmocka_unit_test(larger_than_its_data),
         cmocka_unit_test(other_shape_or_type),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -278,6 +278,130 @@ static void links_that_go_round(void **state)
     expect_sentence(path, "/fields/u", NX, NY, "no dataset /fields/u", "(it has ");
 }
 
+/* ---- values in other files ---- */
+
+static char beside[FIXTURE_PATH_BYTES + 32];
+static const hsize_t plane_shape[2] = { NY, NX };
+
+static hid_t plane_space(void) { return H5Screate_simple(2, plane_shape, NULL); }
+
+static void empty_dataset(hid_t file, hid_t layout)
+{
+    const hid_t space = plane_space();
+    const hid_t dataset = H5Dcreate2(file, "map", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    assert_true(dataset >= 0);
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Pclose(layout);
+}
+
+static void stored_in(hid_t file, const char *name, off_t at, hsize_t bytes)
+{
+    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_external(layout, name, at, bytes);
+    empty_dataset(file, layout);
+}
+
+/* Rows up to `rows` of the source's first ones. */
+static void view_of(hid_t file, const char *name, const char *dataset, hsize_t rows)
+{
+    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE), cells = plane_space(), source = plane_space();
+    const hsize_t begin[2] = { 0, 0 }, count[2] = { rows, NX };
+    H5Sselect_hyperslab(cells, H5S_SELECT_SET, begin, NULL, count, NULL);
+    H5Sselect_hyperslab(source, H5S_SELECT_SET, begin, NULL, count, NULL);
+    H5Pset_virtual(layout, cells, name, dataset, source);
+    empty_dataset(file, layout);
+    H5Sclose(cells);
+    H5Sclose(source);
+}
+
+static void raw_beside(hid_t f) { stored_in(f, "raw.bin", 16, CELLS * sizeof(double)); }
+static void raw_too_short(hid_t f) { stored_in(f, "raw.bin", 17, CELLS * sizeof(double)); }
+static void raw_missing(hid_t f) { stored_in(f, "none.bin", 0, CELLS * sizeof(double)); }
+static void raw_elsewhere(hid_t f) { stored_in(f, "/etc/passwd", 0, CELLS * sizeof(double)); }
+static void raw_above(hid_t f) { stored_in(f, "../raw.bin", 0, CELLS * sizeof(double)); }
+static void link_beside(hid_t f) { H5Lcreate_external("beside.h5", "/map", f, "map", H5P_DEFAULT, H5P_DEFAULT); }
+static void link_missing(hid_t f) { H5Lcreate_external("none.h5", "/map", f, "map", H5P_DEFAULT, H5P_DEFAULT); }
+static void link_elsewhere(hid_t f) { H5Lcreate_external(beside, "/map", f, "map", H5P_DEFAULT, H5P_DEFAULT); }
+static void link_to_nothing(hid_t f) { H5Lcreate_external("beside.h5", "/none", f, "map", H5P_DEFAULT, H5P_DEFAULT); }
+static void link_behind_a_link(hid_t f)
+{
+    H5Lcreate_external(beside, "/map", f, "there", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/there", f, "map", H5P_DEFAULT, H5P_DEFAULT);
+}
+static void view_beside(hid_t f) { view_of(f, "beside.h5", "/map", NY); }
+static void view_of_some(hid_t f) { view_of(f, "beside.h5", "/map", NY - 1); }
+static void view_missing(hid_t f) { view_of(f, "none.h5", "/map", NY); }
+static void view_elsewhere(hid_t f) { view_of(f, beside, "/map", NY); }
+static void view_of_no_dataset(hid_t f) { view_of(f, "beside.h5", "/none", NY); }
+static void view_of_fewer_rows(hid_t f) { view_of(f, "beside.h5", "/short", NY); }
+static void view_of_a_view(hid_t f) { view_of(f, "beside.h5", "/view", NY); }
+
+/* raw.bin, a file whose numbers begin behind 16 bytes, and beside.h5 with whole, shorter and virtual datasets. */
+static void make_others(void)
+{
+    char name[FIXTURE_PATH_BYTES + 32];
+    const hsize_t shorter[2] = { NY - 1, NX };
+    snprintf(beside, sizeof beside, "%s/beside.h5", folder);
+    if (fixture_rank(MPI_COMM_WORLD) != 0) return;
+    const hid_t file = H5Fcreate(beside, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    put(file, "map", H5T_IEEE_F64LE, 2, plane_shape, NULL, false);
+    put(file, "short", H5T_IEEE_F64LE, 2, shorter, NULL, false);
+    view_of(group, ".", "/map", NY);
+    H5Lmove(file, "group/map", file, "view", H5P_DEFAULT, H5P_DEFAULT);
+    H5Gclose(group);
+    H5Fclose(file);
+    snprintf(name, sizeof name, "%s/raw.bin", folder);
+    FILE *f = fopen(name, "wb");
+    for (int i = -2; i < CELLS; i++) fwrite(&(double){ value_at(i) }, sizeof(double), 1, f);
+    fclose(f);
+}
+
+/* HDF5 would read zeros for what is missing, and look for the rest anywhere. */
+static void values_in_other_files(void **state)
+{
+    (void)state;
+    char exe[FIXTURE_PATH_BYTES] = "";
+    const struct {
+        void (*make)(hid_t file);
+        const char *refusal; /* NULL: taken */
+    } cases[] = {
+        { raw_beside, NULL },
+        { raw_too_short, "raw.bin, which is too short" },
+        { raw_missing, "none.bin, and there is no such file beside it" },
+        { raw_elsewhere, "/etc/passwd: only files beside it" },
+        { raw_above, "../raw.bin: only files beside it" },
+        { link_beside, NULL },
+        { link_missing, "none.h5, and there is no such file beside it" },
+        { link_elsewhere, "beside.h5: only files beside it" },
+        { link_to_nothing, "has no dataset /map" },
+        { link_behind_a_link, "beside.h5: only files beside it" },
+        { view_beside, NULL },
+        { view_of_some, "some of its values have no source" },
+        { view_missing, "none.h5, and there is no such file beside it" },
+        { view_elsewhere, "beside.h5: only files beside it" },
+        { view_of_no_dataset, "its source beside.h5 does not hold" },
+        { view_of_fewer_rows, "its source beside.h5 does not hold" },
+        { view_of_a_view, "its source beside.h5 does not hold" },
+    };
+    assert_true(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
+    make_others();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        checkpoint_probe_by(i < 2 ? exe : NULL); /* the child has the same eyes */
+        if (fixture_rank(MPI_COMM_WORLD) == 0) {
+            const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+            cases[i].make(file);
+            H5Fclose(file);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (cases[i].refusal) expect_sentence(path, "/map", NX, NY, "/map", cases[i].refusal);
+        else if (read_field(path, "/map", DTYPE_F64, NX, NY, NULL) != CHECKPOINT_OK) fail_msg("case %zu: %s", i, why);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    checkpoint_probe_by(NULL);
+}
+
 int main(int argc, char **argv)
 {
     const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
@@ -290,7 +414,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(types_and_layouts), cmocka_unit_test(rounds_once), cmocka_unit_test(earlier_level),
         cmocka_unit_test(what_does_not_fit), cmocka_unit_test(what_crashes_hdf5), cmocka_unit_test(numbers_too_long),
         cmocka_unit_test(large_and_of_another_shape),
-        cmocka_unit_test(links_that_go_round),
+        cmocka_unit_test(links_that_go_round), cmocka_unit_test(values_in_other_files),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);

@@ -1,0 +1,188 @@
+/* Datasets whose values lie in other files: behind external links, in external storage, in the sources of virtual datasets. HDF5
+ * reads what is missing there as zeros, and finds files by name anywhere, in the working directory too. In a state file all lies in
+ * the file itself. For problem.initial the other files have to lie beside the file that names them, be there, and hold what it
+ * takes from them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "checkpoint_part.h"
+
+enum { NAME_BYTES = 512 };
+
+/* ---- state files ---- */
+
+static bool is_hard_link(hid_t file, const char *name)
+{
+    H5L_info_t link;
+    return H5Lget_info(file, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD;
+}
+
+bool checkpoint_is_inside(hid_t dataset)
+{
+    const hid_t how = H5Dget_create_plist(dataset);
+    const bool inside = H5Pget_layout(how) != H5D_VIRTUAL && H5Pget_external_count(how) == 0;
+    H5Pclose(how);
+    return inside;
+}
+
+hid_t checkpoint_open_inside(hid_t file, const char *group, const char *name, const char **why)
+{
+    char path[NAME_BYTES];
+    *why = "is not there";
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    if (H5Lexists(file, group, H5P_DEFAULT) <= 0) return H5I_INVALID_HID;
+    *why = "is a link, and a state file has none";
+    if (!is_hard_link(file, group)) return H5I_INVALID_HID;
+    *why = "is not there";
+    if (H5Lexists(file, path, H5P_DEFAULT) <= 0) return H5I_INVALID_HID;
+    *why = "is a link, and a state file has none";
+    if (!is_hard_link(file, path)) return H5I_INVALID_HID;
+    *why = "cannot be opened";
+    const hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
+    if (dataset < 0 || checkpoint_is_inside(dataset)) return dataset;
+    *why = "has its values in other places, as no state file does";
+    H5Dclose(dataset);
+    return H5I_INVALID_HID;
+}
+
+/* ---- files of other programs ---- */
+
+static bool say(char *why, const char *format, const char *name)
+{
+    snprintf(why, CHECKPOINT_ELSEWHERE_BYTES, format, name);
+    return false;
+}
+
+/* A regular file of at least `bytes` in the folder of the file `of`; out: its path. */
+static bool lies_beside(const char *of, const char *name, uint64_t bytes, char out[CHECKPOINT_PATH_BYTES], char *why)
+{
+    char folder[CHECKPOINT_PATH_BYTES];
+    struct stat info;
+    checkpoint_directory_of(folder, sizeof folder, of);
+    if (strchr(name, '/')) return say(why, "has values in %.200s: only files beside it are taken", name);
+    if (snprintf(out, CHECKPOINT_PATH_BYTES, "%s/%s", folder, name) >= CHECKPOINT_PATH_BYTES || stat(out, &info) != 0
+        || !S_ISREG(info.st_mode))
+        return say(why, "has values in %.200s, and there is no such file beside it", name);
+    if ((uint64_t)info.st_size < bytes) return say(why, "has values in %.200s, which is too short for them", name);
+    return true;
+}
+
+/* Of HDF5: before it follows an external link. Negative: it does not. */
+static herr_t on_external_link(const char *parent, const char *group, const char *name, const char *object, unsigned *flags,
+                               hid_t access, void *why)
+{
+    char path[CHECKPOINT_PATH_BYTES];
+    (void)group;
+    (void)object;
+    (void)flags;
+    (void)access;
+    return lies_beside(parent, name, 0, path, why) ? 0 : -1;
+}
+
+hid_t checkpoint_beside_access(char why[CHECKPOINT_ELSEWHERE_BYTES])
+{
+    const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
+    *why = '\0';
+    H5Pset_elink_cb(access, on_external_link, why);
+    H5Pset_efile_prefix(access, "${ORIGIN}"); /* else HDF5 looks in the working directory */
+    return access;
+}
+
+static uint64_t dataset_bytes(hid_t dataset)
+{
+    const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+    const hssize_t cells = H5Sget_simple_extent_npoints(space);
+    const uint64_t bytes = cells > 0 ? (uint64_t)cells * H5Tget_size(type) : 0;
+    H5Tclose(type);
+    H5Sclose(space);
+    return bytes;
+}
+
+/* External storage: pieces of files, one after another. */
+static bool pieces_are_there(hid_t dataset, hid_t how, const char *of, char *why)
+{
+    uint64_t left = dataset_bytes(dataset);
+    const int pieces = H5Pget_external_count(how);
+    for (int i = 0; i < pieces && left > 0; i++) {
+        char name[NAME_BYTES] = "", path[CHECKPOINT_PATH_BYTES];
+        off_t at = 0;
+        hsize_t bytes = 0;
+        if (H5Pget_external(how, (unsigned)i, sizeof name - 1, name, &at, &bytes) < 0)
+            return say(why, "has values in other files%s, whose names cannot be read", "");
+        const uint64_t taken = bytes < left ? bytes : left;
+        if (!lies_beside(of, name, (uint64_t)at + taken, path, why)) return false;
+        left -= taken;
+    }
+    return left == 0 || say(why, "has values in other files%s, which are too few for them", "");
+}
+
+/* Is what the selection `wanted` reaches to within the dataset, and not elsewhere once more? */
+static bool holds(hid_t source, hid_t wanted)
+{
+    hsize_t shape[H5S_MAX_RANK], first[H5S_MAX_RANK], last[H5S_MAX_RANK];
+    const hid_t space = H5Dget_space(source);
+    const int dims = H5Sget_simple_extent_dims(space, shape, NULL);
+    bool ok = checkpoint_is_inside(source) && dims == H5Sget_simple_extent_ndims(wanted);
+    if (ok && H5Sget_select_type(wanted) != H5S_SEL_ALL) ok = H5Sget_select_bounds(wanted, first, last) >= 0;
+    for (int i = 0; i < dims && ok && H5Sget_select_type(wanted) != H5S_SEL_ALL; i++) ok = last[i] < shape[i];
+    H5Sclose(space);
+    return ok;
+}
+
+static bool source_holds(const char *path, const char *dataset, hid_t wanted)
+{
+    char unused[CHECKPOINT_SENTENCE_BYTES];
+    hid_t file;
+    if (checkpoint_h5_open(path, &file, unused, sizeof unused) != CHECKPOINT_OK) return false;
+    const hid_t access = checkpoint_beside_access(unused), source = H5Dopen2(file, dataset, access);
+    const bool ok = source >= 0 && holds(source, wanted);
+    if (source >= 0) H5Dclose(source);
+    H5Pclose(access);
+    H5Fclose(file);
+    return ok;
+}
+
+/* One of a virtual dataset's sources. *cells: those that it gives. */
+static bool source_is_there(hid_t how, size_t i, const char *of, hssize_t *cells, char *why)
+{
+    char name[NAME_BYTES] = "", dataset[NAME_BYTES] = "", path[CHECKPOINT_PATH_BYTES];
+    const hid_t wanted = H5Pget_virtual_srcspace(how, i), given = H5Pget_virtual_vspace(how, i);
+    bool ok = H5Pget_virtual_filename(how, i, name, sizeof name) > 0
+              && H5Pget_virtual_dsetname(how, i, dataset, sizeof dataset) > 0;
+    const bool same_file = strcmp(name, ".") == 0;
+    *cells = H5Sget_select_npoints(given);
+    if (!ok) say(why, "has values in other files%s, whose names cannot be read", "");
+    else if (!same_file) ok = lies_beside(of, name, 0, path, why);
+    if (ok && !source_holds(same_file ? of : path, dataset, wanted))
+        ok = say(why, "is virtual, and its source %.200s does not hold all that it takes", same_file ? dataset : name);
+    H5Sclose(given);
+    H5Sclose(wanted);
+    return ok;
+}
+
+static bool sources_are_there(hid_t dataset, hid_t how, const char *of, char *why)
+{
+    const hid_t space = H5Dget_space(dataset);
+    hssize_t left = H5Sget_simple_extent_npoints(space), cells = 0;
+    size_t count = 0;
+    H5Sclose(space);
+    bool ok = H5Pget_virtual_count(how, &count) >= 0;
+    for (size_t i = 0; i < count && ok; i++) {
+        ok = source_is_there(how, i, of, &cells, why);
+        left -= cells;
+    }
+    return ok && (left <= 0 || say(why, "is virtual, and some of its values have no source%s", ""));
+}
+
+bool checkpoint_lies_beside(hid_t dataset, char why[CHECKPOINT_ELSEWHERE_BYTES])
+{
+    char of[CHECKPOINT_PATH_BYTES] = "";
+    const hid_t how = H5Dget_create_plist(dataset);
+    bool ok = H5Fget_name(dataset, of, sizeof of) > 0;
+    if (ok && H5Pget_external_count(how) > 0) ok = pieces_are_there(dataset, how, of, why);
+    else if (ok && H5Pget_layout(how) == H5D_VIRTUAL) ok = sources_are_there(dataset, how, of, why);
+    H5Pclose(how);
+    return ok;
+}
