@@ -16,23 +16,26 @@
 #include "timer.h"
 
 static const char teaches[] =
-    "weft bench io: a field as one shared file, written and read by all ranks as checkpoints are, beside the raw file system: one "
-    "file a rank, written and fsynced, in the same folder.\n"
-    "\n"
+    "A field as one shared file, written and read by all ranks as checkpoints are, beside the raw file system: the same bytes by "
+    "pwrite and fsync, one file per rank, in the same folder.\n"
     "  slabs   every rank owns whole rows, one piece of the file\n"
     "  blocks  a process grid that cuts both axes: short pieces\n"
     "A checkpoint's write is more than writing: fsync, read back, compared by fingerprint, renamed; its read compares as well. The "
-    "rates are of all ranks together, from the bytes of the field. Before reads the file's pages are dropped from memory where the "
-    "kernel allows it.\n";
+    "rates are of all ranks together, from the bytes of the field. Raw file and shared file take turns, sample by sample, so that "
+    "a file system that others use slows both alike; the ceiling is the median of the raw ones. Every file has a name of its own, "
+    "and is deleted. Before a read the file's pages are dropped from memory where the kernel allows it.\n";
 
 typedef enum io_kind { RAW_WRITE, RAW_READ, WRITE_SLABS, WRITE_BLOCKS, READ_SLABS, READ_BLOCKS } io_kind;
 enum { PATH_BYTES = 1024 };
 
 typedef struct filing {
     decomp dec;
+    int pid;      /* rank 0's, the same on all ranks */
     size_t bytes; /* of this rank's cells */
     char *data, *found;
-    char raw[PATH_BYTES], shared[PATH_BYTES], xdmf[PATH_BYTES];
+    char raw[PATH_BYTES], shared[PATH_BYTES], xdmf[PATH_BYTES]; /* "" where there is none; the last two of rank 0 are all ranks' */
+    double *raw_s; /* samples of the raw file, of the slowest rank */
+    int raws, raws_most;
     checkpoint_state state;
 } filing;
 
@@ -62,15 +65,29 @@ static bool has_room(ladder_case *c)
     return topology_agree(w->top, !c->missing[0], c->missing, sizeof c->missing);
 }
 
-/* ---- one file a rank ---- */
+/* ---- names that no file had before: a client of NFS may take an old name for the file that once had it ---- */
+
+static void new_name(const filing *f, const bench_world *w, const char *end, char *path)
+{
+    static int names;
+    snprintf(path, PATH_BYTES, "%.900s/weft_bench_io.%d.%d%s", w->dir, f->pid, ++names, end);
+}
+
+static void forget(char *path)
+{
+    if (path[0]) (void)unlink(path);
+    path[0] = '\0';
+}
+
+/* ---- one file per rank ---- */
 
 /* 0 or errno. */
 static int write_raw(const filing *f)
 {
-    const int fd = open(f->raw, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const int fd = open(f->raw, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     int code = fd < 0 ? errno : 0;
     for (size_t at = 0; at < f->bytes && !code;) {
-        const ssize_t n = write(fd, f->data + at, f->bytes - at);
+        const ssize_t n = pwrite(fd, f->data + at, f->bytes - at, (off_t)at);
         if (n < 0 && errno != EINTR) code = errno;
         if (n > 0) at += (size_t)n;
     }
@@ -102,40 +119,42 @@ static void drop_pages(const char *path)
     (void)close(fd);
 }
 
-/* ---- the ceiling: raw bytes a second, all ranks together, the best of some rounds; measured once for each size ---- */
-
-static double raw_best_s(ladder_case *c, filing *f, bool writes)
+static void next_raw(ladder_case *c, filing *f)
 {
-    enum { ROUNDS = 3 };
-    const topology *top = world_of(c)->top;
-    double best_s = INFINITY;
-    int code = writes ? 0 : write_raw(f);
-    for (int i = 0; i < ROUNDS && !code; i++) {
-        double all_s = 0;
-        if (!writes) drop_pages(f->raw);
-        MPI_CHECK(MPI_Barrier(top->comm));
-        const double begin_s = timer_now_s();
-        code = writes ? write_raw(f) : read_raw(f);
-        const double mine_s = timer_now_s() - begin_s;
-        if (code) check_fail(__FILE__, __LINE__, f->raw, strerror(code));
-        MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MAX, top->comm));
-        best_s = fmin(best_s, all_s);
-    }
-    if (code) check_fail(__FILE__, __LINE__, f->raw, strerror(code));
-    return best_s;
+    char end[32];
+    forget(f->raw);
+    snprintf(end, sizeof end, ".rank_%d", world_of(c)->top->rank);
+    new_name(f, world_of(c), end, f->raw);
 }
 
-static void set_ceiling(ladder_case *c, filing *f, bool writes)
+static void check_raw(const filing *f, int code)
 {
-    static struct {
-        double work, seconds;
-    } known[2];
-    if (known[writes].work != c->work) {
-        known[writes].work = c->work;
-        known[writes].seconds = raw_best_s(c, f, writes);
+    if (code) check_fail(__FILE__, __LINE__, f->raw, strerror(code));
+}
+
+/* ---- the ceiling: raw bytes per second, all ranks together, one sample before each of the shared file ---- */
+
+static void keep_sample(filing *f, double seconds)
+{
+    if (f->raws == f->raws_most) {
+        f->raws_most = 2 * f->raws + 16;
+        f->raw_s = realloc(f->raw_s, (size_t)f->raws_most * sizeof *f->raw_s);
+        if (!f->raw_s) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
     }
-    c->ceiling_name = writes ? "raw write" : "raw read";
-    c->ceiling_rate = c->work / known[writes].seconds;
+    f->raw_s[f->raws++] = seconds;
+}
+
+static void raw_turn(ladder_case *c, filing *f, bool writes)
+{
+    const topology *top = world_of(c)->top;
+    if (writes) next_raw(c, f);
+    else drop_pages(f->raw);
+    MPI_CHECK(MPI_Barrier(top->comm));
+    const double begin_s = timer_now_s();
+    check_raw(f, writes ? write_raw(f) : read_raw(f));
+    keep_sample(f, timer_slowest_s(timer_now_s() - begin_s, top->comm));
+    if (writes) forget(f->raw);
+    c->ceiling_rate = c->work / timer_percentiles_of(f->raw_s, (size_t)f->raws).p50;
 }
 
 /* ---- the shared file ---- */
@@ -145,6 +164,18 @@ static void store(ladder_case *c, filing *f)
     char why[1024];
     if (checkpoint_write(world_of(c)->top->comm, f->shared, &f->state, NULL, why, sizeof why) != CHECKPOINT_OK)
         check_fail(__FILE__, __LINE__, "checkpoint_write", why);
+}
+
+/* Of a new name; the one before is deleted. */
+static void next_shared(ladder_case *c, filing *f)
+{
+    if (world_of(c)->top->rank == 0) {
+        forget(f->shared);
+        forget(f->xdmf);
+    }
+    new_name(f, world_of(c), ".h5", f->shared);
+    memcpy(f->xdmf, f->shared, sizeof f->xdmf);
+    memcpy(f->xdmf + strlen(f->xdmf) - 2, "xmf", sizeof "xmf");
 }
 
 static void load(ladder_case *c, filing *f)
@@ -201,27 +232,43 @@ static int filing_prepare(ladder_case *c)
     f->found = malloc(f->bytes);
     if (!f->data || !f->found) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     memset(f->found, 0xff, f->bytes);
-    snprintf(f->raw, sizeof f->raw, "%.900s/weft_bench_io.rank_%d", w->dir, w->top->rank);
-    snprintf(f->shared, sizeof f->shared, "%.900s/weft_bench_io.h5", w->dir);
-    snprintf(f->xdmf, sizeof f->xdmf, "%.900s/weft_bench_io.xmf", w->dir);
+    f->pid = (int)getpid();
+    MPI_CHECK(MPI_Bcast(&f->pid, 1, MPI_INT, 0, w->top->comm));
     make_field(c, f);
     c->size = f->dec.nx * f->dec.ny;
     c->work = (double)c->size * (double)dtype_bytes(c->type);
-    if (kind == READ_SLABS || kind == READ_BLOCKS) store(c, f);
-    if (kind == RAW_READ && write_raw(f) != 0) check_fail(__FILE__, __LINE__, f->raw, strerror(errno));
-    if (kind >= WRITE_SLABS) set_ceiling(c, f, kind == WRITE_SLABS || kind == WRITE_BLOCKS);
+    if (kind == READ_SLABS || kind == READ_BLOCKS) {
+        next_shared(c, f);
+        store(c, f);
+    }
+    if (kind == READ_SLABS || kind == READ_BLOCKS || kind == RAW_READ) {
+        next_raw(c, f);
+        check_raw(f, write_raw(f));
+    }
+    if (kind == READ_SLABS || kind == READ_BLOCKS) c->ceiling_name = "raw read";
+    if (kind == WRITE_SLABS || kind == WRITE_BLOCKS) c->ceiling_name = "raw write";
     return 0;
 }
 
-/* Reads find the file on its device, writes find no older file to replace. */
+/* Writes make a new file, reads find theirs on its device; where there is a ceiling, the raw file has its turn. */
 static int filing_before(ladder_case *c)
 {
     filing *f = c->state;
-    const io_kind kind = kind_of(c);
-    if (kind == RAW_READ) drop_pages(f->raw);
-    if (kind == READ_SLABS || kind == READ_BLOCKS) drop_pages(f->shared);
-    if (kind == RAW_WRITE) (void)unlink(f->raw);
-    if ((kind == WRITE_SLABS || kind == WRITE_BLOCKS) && world_of(c)->top->rank == 0) (void)unlink(f->shared);
+    switch (kind_of(c)) {
+    case RAW_WRITE: next_raw(c, f); break;
+    case RAW_READ: drop_pages(f->raw); break;
+    case WRITE_SLABS:
+    case WRITE_BLOCKS:
+        raw_turn(c, f, true);
+        next_shared(c, f);
+        break;
+    case READ_SLABS:
+    case READ_BLOCKS:
+        raw_turn(c, f, false);
+        memset(f->found, 0xff, f->bytes); /* the raw file's bytes are the right ones */
+        drop_pages(f->shared);
+        break;
+    }
     return 0;
 }
 
@@ -237,7 +284,7 @@ static int filing_enqueue(ladder_case *c)
     case READ_SLABS:
     case READ_BLOCKS: load(c, f); break;
     }
-    if (code) check_fail(__FILE__, __LINE__, f->raw, strerror(code));
+    check_raw(f, code);
     return 0;
 }
 
@@ -246,7 +293,7 @@ static int filing_verify(ladder_case *c, ladder_verdict *v)
 {
     filing *f = c->state;
     const io_kind kind = kind_of(c);
-    if (kind == RAW_WRITE && read_raw(f) != 0) check_fail(__FILE__, __LINE__, f->raw, strerror(errno));
+    if (kind == RAW_WRITE) check_raw(f, read_raw(f));
     if (kind == WRITE_SLABS || kind == WRITE_BLOCKS) load(c, f);
     ladder_right(v);
     if (memcmp(f->data, f->found, f->bytes) != 0)
@@ -259,11 +306,12 @@ static void filing_destroy(ladder_case *c)
     filing *f = c->state;
     if (!f) return;
     MPI_CHECK(MPI_Barrier(world_of(c)->top->comm));
-    (void)unlink(f->raw);
+    forget(f->raw);
     if (world_of(c)->top->rank == 0) {
-        (void)unlink(f->shared);
-        (void)unlink(f->xdmf);
+        forget(f->shared);
+        forget(f->xdmf);
     }
+    free(f->raw_s);
     free(f->data);
     free(f->found);
     free(f);
@@ -278,10 +326,10 @@ static const ladder_parameter parameters[] = { { "bytes", 64 << 20, 64, (int64_t
       .sweep_count = sizeof sizes / sizeof sizes[0], .sweep_values = sizes }
 
 static const ladder_rung rungs[] = {
-    FILING("raw_write", "one file a rank, fsynced", RAW_WRITE),
+    FILING("raw_write", "one file per rank, fsynced", RAW_WRITE),
     FILING("write_slabs", "one file, rows: checked, fsynced", WRITE_SLABS),
     FILING("write_blocks", "one file, blocks: checked, fsynced", WRITE_BLOCKS),
-    FILING("raw_read", "one file a rank", RAW_READ),
+    FILING("raw_read", "one file per rank", RAW_READ),
     FILING("read_slabs", "one file, rows: fingerprint checked", READ_SLABS),
     FILING("read_blocks", "one file, blocks: fingerprint checked", READ_BLOCKS),
 };

@@ -81,6 +81,18 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     refused 2 "dir = nowhere: No such file" "allowed"
 }
 
+@test "io: raw files and shared ones take turns, and none has a name that another had" {
+    strace -o calls true 2>/dev/null || skip "no strace here, or not allowed"
+    mkdir there
+    strace -f -o calls -e trace=openat "$weft" bench io/write_slabs device=host bytes=10000 samples=3 dir=there >table 3>&-
+    grep 'there/.*O_CREAT' calls | sed 's/.*"there.\([^"]*\)".*/\1/' | grep -v xmf >made
+    expect "names used twice" "" "$(sort made | uniq -d)"
+    expect "the first is raw" 1 "$(head -n 1 made | grep -c 'rank_0$')"
+    expect "two of a kind, one behind the other" "" "$(sed 's/.*rank_0$/raw/; s/.*h5.*/shared/' made | uniq -d)"
+    [ "$(wc -l <made)" -ge 8 ] # verified, warmed up, three samples
+    expect "what is left" "" "$(ls -A there)"
+}
+
 @test "samples=none verifies and times nothing" {
     launch 4 "$weft" bench halo alltoall io device=host bytes=4K n=64 samples=none >table
     expect "lines that say right" 16 "$(grep -c ' right ' table)"
