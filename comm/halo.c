@@ -17,6 +17,7 @@
 
 #include "check.h"
 #include "message.h"
+#include "ranks.h"
 #include "transport.h"
 
 struct halo {
@@ -168,7 +169,7 @@ static bool make_transports(halo *h, const decomp *dec, device *d, const field_s
     for (halo_transport t = 0; t < HALO_TRANSPORTS; t++) {
         const int mine = add_links(h, dec, shape, depth, corners, choice, t);
         int most = 0;
-        MPI_CHECK(MPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, h->comm));
+        MPI_CHECK(ranks_allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, h->comm));
         if (most == 0 || add_transport(h, d, shape, t, mine)) continue;
         drop_transports(h);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
@@ -186,8 +187,7 @@ halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int de
     halo *h = calloc(1, sizeof *h);
     halo_choice left = *choice;
     if (!h) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    MPI_CHECK(MPI_Comm_dup(comm, &h->comm));
-    MPI_CHECK(MPI_Comm_set_errhandler(h->comm, MPI_ERRORS_RETURN));
+    MPI_CHECK(ranks_dup(comm, &h->comm));
     h->rank = dec->rank;
     while (!make_transports(h, dec, d, shape, depth, corners, &left)) continue;
     return h;
@@ -197,7 +197,7 @@ void halo_destroy(halo **h)
 {
     if (!h || !*h) return;
     drop_transports(*h);
-    MPI_CHECK(MPI_Comm_free(&(*h)->comm));
+    MPI_CHECK(ranks_free(&(*h)->comm));
     free(*h);
     *h = NULL;
 }

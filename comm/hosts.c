@@ -3,15 +3,16 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "ranks.h"
 
 /* The lowest rank of this rank's host. */
 static int leader_of(MPI_Comm comm, int rank)
 {
     MPI_Comm host;
     int leader = rank;
-    MPI_CHECK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host));
-    MPI_CHECK(MPI_Bcast(&leader, 1, MPI_INT, 0, host));
-    MPI_CHECK(MPI_Comm_free(&host));
+    MPI_CHECK(ranks_of_host(comm, &host));
+    MPI_CHECK(ranks_bcast(&leader, 1, MPI_INT, 0, host));
+    MPI_CHECK(ranks_free(&host));
     return leader;
 }
 
@@ -31,10 +32,10 @@ static int pretended_leader(int rank, int ranks, int leader)
 int hosts_of(MPI_Comm comm, int *host)
 {
     int rank, ranks, hosts = 0;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    MPI_CHECK(ranks_mine(comm, &rank));
+    MPI_CHECK(ranks_count(comm, &ranks));
     const int leader = pretended_leader(rank, ranks, leader_of(comm, rank));
-    MPI_CHECK(MPI_Allgather(&leader, 1, MPI_INT, host, 1, MPI_INT, comm));
+    MPI_CHECK(ranks_allgather(&leader, 1, MPI_INT, host, 1, MPI_INT, comm));
     for (int r = 0; r < ranks; r++) host[r] = host[r] == r ? hosts++ : host[host[r]];
     return hosts;
 }

@@ -13,6 +13,7 @@
 
 #include "agree.h"
 #include "check.h"
+#include "ranks.h"
 
 struct peer {
     device *d; /* not owned */
@@ -37,6 +38,10 @@ static void *allocate(size_t count, size_t bytes_each)
 
 static void refuse_other_hosts(const peer *p, char *why, size_t why_bytes)
 {
+    if (p->all == 1) return;
+    if (p->all == 1) return;
+    if (p->all == 1) return;
+    if (p->all == 1) return;
     MPI_Comm host;
     MPI_Group here, everybody;
     MPI_CHECK(MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, p->me, MPI_INFO_NULL, &host));
@@ -50,14 +55,14 @@ static void refuse_other_hosts(const peer *p, char *why, size_t why_bytes)
     }
     MPI_CHECK(MPI_Group_free(&here));
     MPI_CHECK(MPI_Group_free(&everybody));
-    MPI_CHECK(MPI_Comm_free(&host));
+    MPI_CHECK(ranks_free(&host));
 }
 
 static void refuse_far_devices(const peer *p, char *why, size_t why_bytes)
 {
     enum { UUID_BYTES = sizeof p->d->uuid };
     char (*uuids)[UUID_BYTES] = allocate((size_t)p->all, UUID_BYTES);
-    MPI_CHECK(MPI_Allgather(p->d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, p->comm));
+    MPI_CHECK(ranks_allgather(p->d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, p->comm));
     for (int i = 0; i < p->count && !why[0]; i++) {
         const char *refusal = p->d->reach_refusal(p->d, uuids[p->ranks[i]]);
         if (refusal) (void)snprintf(why, why_bytes, "rank %d does not reach rank %d: %s", p->me, p->ranks[i], refusal);
@@ -78,7 +83,7 @@ static void open_all(peer *p, void *mine, void **theirs, char *why, size_t why_b
     device *d = p->d;
     offer own = { .there = mine != NULL }, *offers = allocate((size_t)p->all, sizeof *offers);
     if (mine) own.code = d->handle_make(d, mine, &own.handle);
-    MPI_CHECK(MPI_Allgather(&own, sizeof own, MPI_BYTE, offers, sizeof own, MPI_BYTE, p->comm));
+    MPI_CHECK(ranks_allgather(&own, sizeof own, MPI_BYTE, offers, sizeof own, MPI_BYTE, p->comm));
     if (p->openings + p->count > p->openings_room) {
         p->openings_room = 2 * p->openings_room + p->count;
         p->mapped = realloc(p->mapped, (size_t)p->openings_room * sizeof *p->mapped);
@@ -125,7 +130,7 @@ static void read_probes(peer *p, void *const *probes, device_stream *s, char *wh
 static void close_from(peer *p, int from)
 {
     while (p->openings > from) DEVICE_CHECK(p->d, p->d->handle_close(p->d, p->mapped[--p->openings]));
-    MPI_CHECK(MPI_Barrier(p->comm));
+    MPI_CHECK(ranks_barrier(p->comm));
 }
 
 static bool probe(peer *p, char *why, size_t why_bytes)
@@ -154,7 +159,7 @@ static void discard(peer **p)
 {
     device *d = (*p)->d;
     for (int i = 0; i < (*p)->boards; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*p)->board[i]));
-    MPI_CHECK(MPI_Comm_free(&(*p)->comm));
+    MPI_CHECK(ranks_free(&(*p)->comm));
     free((*p)->board);
     free((*p)->mapped);
     free((*p)->ranks);
@@ -166,10 +171,9 @@ peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, char *w
 {
     peer *p = allocate(1, sizeof *p);
     why[0] = '\0';
-    MPI_CHECK(MPI_Comm_dup(comm, &p->comm));
-    MPI_CHECK(MPI_Comm_set_errhandler(p->comm, MPI_ERRORS_RETURN));
-    MPI_CHECK(MPI_Comm_rank(p->comm, &p->me));
-    MPI_CHECK(MPI_Comm_size(p->comm, &p->all));
+    MPI_CHECK(ranks_dup(comm, &p->comm));
+    MPI_CHECK(ranks_mine(p->comm, &p->me));
+    MPI_CHECK(ranks_count(p->comm, &p->all));
     p->d = d;
     p->count = count;
     p->ranks = allocate((size_t)count, sizeof *p->ranks);

@@ -14,6 +14,7 @@
 
 #include "check.h"
 #include "message.h"
+#include "ranks.h"
 #include "redist_peer.h"
 #include "redist_plan.h"
 
@@ -115,8 +116,7 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     r->from_shape = *from_shape;
     r->to_shape = *to_shape;
     r->own = redist_plan_box(from, from->rank, to, to->rank);
-    MPI_CHECK(MPI_Comm_dup(comm, &r->comm));
-    MPI_CHECK(MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN));
+    MPI_CHECK(ranks_dup(comm, &r->comm));
     if (t == HALO_PEER && to->ranks_x * to->ranks_y > 1) {
         r->peer = redist_peer_create(from, to, d, from_shape, to_shape, REDIST_PEER_RINGS_BYTES, r->comm, r->refusal,
                                      sizeof r->refusal);
@@ -150,7 +150,7 @@ void redist_destroy(redist **r)
     if ((*r)->unpacked) DEVICE_CHECK(d, d->event_destroy(d, &(*r)->unpacked));
     destroy_side(&(*r)->out);
     destroy_side(&(*r)->in);
-    MPI_CHECK(MPI_Comm_free(&(*r)->comm));
+    MPI_CHECK(ranks_free(&(*r)->comm));
     free((*r)->packed);
     free((*r)->arrived);
     free(*r);

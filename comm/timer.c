@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "check.h"
+#include "ranks.h"
 
 static const double stands_out_beyond = 0.05;
 
@@ -26,7 +27,7 @@ double timer_lap_s(double *mark_s)
 
 double timer_slowest_s(double seconds, MPI_Comm comm)
 {
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, comm));
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, comm));
     return seconds;
 }
 
@@ -39,11 +40,11 @@ timer_spread timer_over_ranks(double seconds, MPI_Comm comm)
     timer_spread spread;
     int ranks;
     double sum;
-    MPI_CHECK(MPI_Comm_rank(comm, &mine.rank));
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
-    MPI_CHECK(MPI_Allreduce(&seconds, &spread.min, 1, MPI_DOUBLE, MPI_MIN, comm));
-    MPI_CHECK(MPI_Allreduce(&seconds, &sum, 1, MPI_DOUBLE, MPI_SUM, comm));
-    MPI_CHECK(MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
+    MPI_CHECK(ranks_mine(comm, &mine.rank));
+    MPI_CHECK(ranks_count(comm, &ranks));
+    MPI_CHECK(ranks_allreduce(&seconds, &spread.min, 1, MPI_DOUBLE, MPI_MIN, comm));
+    MPI_CHECK(ranks_allreduce(&seconds, &sum, 1, MPI_DOUBLE, MPI_SUM, comm));
+    MPI_CHECK(ranks_allreduce(&mine, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
     spread.mean = sum / ranks;
     spread.max = slowest.seconds;
     spread.max_rank = slowest.rank;
@@ -92,10 +93,10 @@ timer_straggler timer_straggler_of(double seconds, const char *host, MPI_Comm co
 {
     timer_straggler last = { 0 };
     int ranks;
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    MPI_CHECK(ranks_count(comm, &ranks));
     double *all = malloc(2 * (size_t)ranks * sizeof *all), *sorted = all + ranks;
     if (!all) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    MPI_CHECK(MPI_Allgather(&seconds, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, comm));
+    MPI_CHECK(ranks_allgather(&seconds, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, comm));
     for (int r = 0; r < ranks; r++) {
         sorted[r] = all[r];
         if (all[r] > all[last.rank]) last.rank = r;
@@ -104,6 +105,6 @@ timer_straggler timer_straggler_of(double seconds, const char *host, MPI_Comm co
     last.stands_out = last.over_median > stands_out_beyond;
     free(all);
     snprintf(last.host, sizeof last.host, "%s", host);
-    MPI_CHECK(MPI_Bcast(last.host, sizeof last.host, MPI_CHAR, last.rank, comm));
+    MPI_CHECK(ranks_bcast(last.host, sizeof last.host, MPI_CHAR, last.rank, comm));
     return last;
 }

@@ -20,6 +20,7 @@
 #include "check.h"
 #include "hosts.h"
 #include "printable.h"
+#include "ranks.h"
 
 /* Its own word; MPIs without such a question (MPICH) are taken to say no: then staging serves. */
 #ifdef MPIX_CUDA_AWARE_SUPPORT
@@ -67,8 +68,7 @@ static void first_line_of_mpi_version(char *out, size_t bytes)
 static MPI_Comm host_comm(const topology *t)
 {
     MPI_Comm host;
-    MPI_CHECK(MPI_Comm_split_type(t->comm, MPI_COMM_TYPE_SHARED, t->rank, MPI_INFO_NULL, &host));
-    MPI_CHECK(MPI_Comm_set_errhandler(host, MPI_ERRORS_RETURN));
+    MPI_CHECK(ranks_of_host(t->comm, &host));
     return host;
 }
 
@@ -85,28 +85,27 @@ void topology_create(topology *t)
 {
     MPI_Comm host;
     *t = (topology){ .ranks_on_device = 1 };
-    MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    MPI_CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &t->comm));
-    MPI_CHECK(MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN));
-    MPI_CHECK(MPI_Comm_rank(t->comm, &t->rank));
-    MPI_CHECK(MPI_Comm_size(t->comm, &t->ranks));
-    MPI_CHECK(MPI_Query_thread(&t->thread_level));
+    MPI_CHECK(ranks_dup(ranks_world(), &t->comm));
+    MPI_CHECK(ranks_mine(t->comm, &t->rank));
+    MPI_CHECK(ranks_count(t->comm, &t->ranks));
+    t->thread_level = -1;
+    if (t->comm != MPI_COMM_NULL) MPI_CHECK(MPI_Query_thread(&t->thread_level));
     host = host_comm(t);
-    MPI_CHECK(MPI_Comm_rank(host, &t->local_rank));
-    MPI_CHECK(MPI_Comm_size(host, &t->local_ranks));
-    MPI_CHECK(MPI_Comm_free(&host));
+    MPI_CHECK(ranks_mine(host, &t->local_rank));
+    MPI_CHECK(ranks_count(host, &t->local_ranks));
+    MPI_CHECK(ranks_free(&host));
     t->hosts = count_hosts(t);
     char host_name[sizeof t->host] = "";
     if (gethostname(host_name, sizeof host_name - 1) != 0) (void)snprintf(host_name, sizeof host_name, "unknown");
     (void)printable(t->host, sizeof t->host, host_name);
     binding_list(t->binding, sizeof t->binding);
     first_line_of_mpi_version(t->mpi_version, sizeof t->mpi_version);
-    t->mpi_claims_cuda = mpi_claims_cuda();
+    t->mpi_claims_cuda = t->comm != MPI_COMM_NULL && mpi_claims_cuda();
 }
 
 void topology_destroy(topology *t)
 {
-    if (t->comm != MPI_COMM_NULL) MPI_CHECK(MPI_Comm_free(&t->comm));
+    if (t->comm != MPI_COMM_NULL) MPI_CHECK(ranks_free(&t->comm));
 }
 
 int topology_threads(const topology *t, int asked)
@@ -160,7 +159,7 @@ static int choose_gpu(const topology *t, int visible)
     char (*own)[DEVICE_UUID_BYTES] = calloc((size_t)visible, DEVICE_UUID_BYTES);
     if (!counts || !own) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     for (int i = 0; i < visible; i++) device_cuda_uuid(i, own[i]);
-    MPI_CHECK(MPI_Allgather(&visible, 1, MPI_INT, counts, 1, MPI_INT, host));
+    MPI_CHECK(ranks_allgather(&visible, 1, MPI_INT, counts, 1, MPI_INT, host));
     for (int r = 0; r < t->local_ranks; r++) {
         bytes[r] = counts[r] * DEVICE_UUID_BYTES;
         at[r] = all;
@@ -168,9 +167,10 @@ static int choose_gpu(const topology *t, int visible)
     }
     char (*uuids)[DEVICE_UUID_BYTES] = malloc((size_t)all);
     if (!uuids) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    MPI_CHECK(MPI_Allgatherv(own, mine, MPI_CHAR, uuids, bytes, at, MPI_CHAR, host));
+    if (host == MPI_COMM_NULL) memcpy(uuids, own, (size_t)mine);
+    else MPI_CHECK(MPI_Allgatherv(own, mine, MPI_CHAR, uuids, bytes, at, MPI_CHAR, host));
     const int gpu = topology_gpu_of((const char (*)[DEVICE_UUID_BYTES])uuids, counts, t->local_rank);
-    MPI_CHECK(MPI_Comm_free(&host));
+    MPI_CHECK(ranks_free(&host));
     free(uuids);
     free(own);
     free(counts);
@@ -189,7 +189,7 @@ static device_use count_users(topology *t, const device *d)
     MPI_Comm host = host_comm(t);
     char *uuids = malloc((size_t)t->local_ranks * UUID_BYTES);
     if (!uuids) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    MPI_CHECK(MPI_Allgather(d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, host));
+    MPI_CHECK(ranks_allgather(d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, host));
     for (int i = 0; i < t->local_ranks; i++) {
         int users = 0, earlier = 0;
         for (int j = 0; j < t->local_ranks; j++)
@@ -202,7 +202,7 @@ static device_use count_users(topology *t, const device *d)
         if (i == t->local_rank) t->ranks_on_device = users;
     }
     free(uuids);
-    MPI_CHECK(MPI_Comm_free(&host));
+    MPI_CHECK(ranks_free(&host));
     return use;
 }
 

@@ -10,19 +10,19 @@
 typedef enum topology_choice { TOPOLOGY_AUTO, TOPOLOGY_HOST, TOPOLOGY_CUDA } topology_choice;
 
 typedef struct topology {
-    MPI_Comm comm; /* a duplicate of the world with MPI_ERRORS_RETURN; owned */
+    MPI_Comm comm; /* a duplicate of ranks_world with MPI_ERRORS_RETURN; owned */
     int rank, ranks;
     int local_rank, local_ranks; /* on this host */
     int hosts;
     int ranks_on_device;         /* ranks of this host that drive the same GPU, this one included (1 on the host device) */
-    int thread_level;            /* what MPI_Init_thread gave */
+    int thread_level;            /* what MPI_Init_thread gave; -1 without MPI */
     char host[64];
     char binding[256];           /* the CPUs this process may use, as a list "0-15" */
     char mpi_version[256];
     bool mpi_claims_cuda;        /* its own word; topology_probe_aware finds out */
 } topology;
 
-/* Collective. Call after MPI_Init_thread. */
+/* Collective. Call after ranks_begin. */
 void topology_create(topology *t);
 void topology_destroy(topology *t);
 

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "checkpoint_part.h"
 #include "crc32c.h"
+#include "ranks.h"
 
 size_t checkpoint_block_bytes = (size_t)64 << 10;
 
@@ -98,7 +99,7 @@ void checkpoint_sums_finish(checkpoint_sums *sums, dtype type, const checkpoint_
 
 void checkpoint_sums_unite(MPI_Comm comm, checkpoint_sums *sums)
 {
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, sums->crc, (int)sums->blocks, MPI_UINT32_T, MPI_BXOR, comm));
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, sums->crc, (int)sums->blocks, MPI_UINT32_T, MPI_BXOR, comm));
 }
 
 /* ---- in the file: /checksums/NAME, one number a block, beside /fields/NAME ---- */

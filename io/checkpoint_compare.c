@@ -9,6 +9,7 @@
 #include "check.h"
 #include "checkpoint_part.h"
 #include "decomp.h"
+#include "ranks.h"
 
 enum { PIECE_BYTES = 4 << 20 };
 
@@ -112,7 +113,7 @@ static void unite(const comparing *c, checkpoint_difference *d)
 {
     checkpoint_difference *all = malloc((size_t)c->ranks * sizeof *all);
     if (!all) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    MPI_CHECK(MPI_Allgather(d, sizeof *d, MPI_BYTE, all, sizeof *d, MPI_BYTE, c->comm));
+    MPI_CHECK(ranks_allgather(d, sizeof *d, MPI_BYTE, all, sizeof *d, MPI_BYTE, c->comm));
     d->cells = 0;
     for (int i = 0; i < c->ranks; i++) {
         checkpoint_place *const to[] = { &d->abs, &d->rel, &d->ulp };
@@ -140,7 +141,7 @@ static checkpoint_status compare_field(const comparing *c, const hid_t file[2], 
         if (dataset[side] >= 0) H5Dclose(dataset[side]);
     status = checkpoint_agree(c->comm, status, c->why, c->why_bytes);
     if (status != CHECKPOINT_OK) return status;
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, found, 2, MPI_UINT64_T, MPI_SUM, c->comm));
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, found, 2, MPI_UINT64_T, MPI_SUM, c->comm));
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
         if (found[side] != stored[side])
             status = checkpoint_fail(CHECKPOINT_DAMAGED, c->why, c->why_bytes,
@@ -159,8 +160,8 @@ checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], c
     checkpoint_status status = CHECKPOINT_OK;
     *fields = 0;
     memset(info, 0, 2 * sizeof *info);
-    MPI_CHECK(MPI_Comm_rank(comm, &c.rank));
-    MPI_CHECK(MPI_Comm_size(comm, &c.ranks));
+    MPI_CHECK(ranks_mine(comm, &c.rank));
+    MPI_CHECK(ranks_count(comm, &c.ranks));
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
         status = checkpoint_read_info(comm, path[side], &info[side], why, why_bytes);
     if (status != CHECKPOINT_OK) return status;

@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "checkpoint_part.h"
+#include "ranks.h"
 
 enum { STEP_DIGITS = 10 };
 
@@ -59,7 +60,7 @@ static int wait_for_directory(const char *dir)
 checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why, size_t why_bytes)
 {
     int rank;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    MPI_CHECK(ranks_mine(comm, &rank));
     int code = rank == 0 ? make_with_parents(dir) : 0;
     if (rank == 0 && !code) code = wait_for_directory(dir);
     if (rank == 0 && !code && access(dir, W_OK | X_OK) != 0) code = errno;
@@ -135,17 +136,17 @@ checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **step
 {
     int rank;
     char why[1] = "";
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    MPI_CHECK(ranks_mine(comm, &rank));
     *steps = NULL;
     *count = 0;
     const checkpoint_status status =
         checkpoint_agree(comm, rank == 0 ? checkpoint_list_here(dir, steps, count) : CHECKPOINT_OK, why, sizeof why);
     if (status != CHECKPOINT_OK) return status;
     uint64_t number = *count;
-    MPI_CHECK(MPI_Bcast(&number, 1, MPI_UINT64_T, 0, comm));
+    MPI_CHECK(ranks_bcast(&number, 1, MPI_UINT64_T, 0, comm));
     *count = (size_t)number;
     if (rank != 0 && !grow(steps, *count))
         check_fail(__FILE__, __LINE__, "realloc", "out of memory for the list of checkpoints");
-    MPI_CHECK(MPI_Bcast(*steps, (int)*count, MPI_INT64_T, 0, comm));
+    MPI_CHECK(ranks_bcast(*steps, (int)*count, MPI_INT64_T, 0, comm));
     return CHECKPOINT_OK;
 }

@@ -12,6 +12,7 @@
 
 #include "check.h"
 #include "device_host.h"
+#include "ranks.h"
 
 /* Once MPI runs, HDF5 would have MPI_Finalize end it. */
 void checkpoint_before_mpi_init(void)
@@ -32,18 +33,18 @@ checkpoint_status checkpoint_fail(checkpoint_status status, char *why, size_t wh
 checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, char *why, size_t why_bytes)
 {
     int rank, ranks;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    MPI_CHECK(ranks_mine(comm, &rank));
+    MPI_CHECK(ranks_count(comm, &ranks));
     /* the worst status first, then the lowest rank */
     const int64_t key = (int64_t)mine * ranks + (ranks - 1 - rank);
     int64_t worst;
-    MPI_CHECK(MPI_Allreduce(&key, &worst, 1, MPI_INT64_T, MPI_MAX, comm));
+    MPI_CHECK(ranks_allreduce(&key, &worst, 1, MPI_INT64_T, MPI_MAX, comm));
     const checkpoint_status status = (checkpoint_status)(worst / ranks);
     if (status == CHECKPOINT_OK) return status;
     const int speaker = ranks - 1 - (int)(worst % ranks);
     char text[CHECKPOINT_SENTENCE_BYTES] = "";
     if (rank == speaker) snprintf(text, sizeof text, "%s", why);
-    MPI_CHECK(MPI_Bcast(text, (int)sizeof text, MPI_CHAR, speaker, comm));
+    MPI_CHECK(ranks_bcast(text, (int)sizeof text, MPI_CHAR, speaker, comm));
     if (why_bytes) snprintf(why, why_bytes, "%s", text);
     return status;
 }

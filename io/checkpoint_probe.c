@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "checkpoint_part.h"
+#include "ranks.h"
 #include "topology_spawn.h"
 
 static const double LIMIT_S = 120;             /* of a file system that is slow to answer */
@@ -189,9 +190,9 @@ checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *
     int rank;
     bool whole = false;
     checkpoint_status status = CHECKPOINT_OK;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    MPI_CHECK(ranks_mine(comm, &rank));
     if (rank == 0) status = look(path, what, cells, &whole, why, why_bytes);
-    MPI_CHECK(MPI_Bcast(&whole, 1, MPI_C_BOOL, 0, comm));
+    MPI_CHECK(ranks_bcast(&whole, 1, MPI_C_BOOL, 0, comm));
     if (sealed) *sealed = whole;
     return checkpoint_agree(comm, status, why, why_bytes);
 }

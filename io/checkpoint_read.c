@@ -9,6 +9,7 @@
 #include "checkpoint_part.h"
 #include "checkpoint_probe.h"
 #include "crc32c.h"
+#include "ranks.h"
 
 enum { DECK_BYTES_MAX = 64 << 10, WORD_BYTES_MAX = 64 }; /* an attribute in HDF5's compact form ends at 64 KiB */
 
@@ -195,7 +196,7 @@ checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_st
     status = checkpoint_agree(comm, status, why, why_bytes);
     if (status != CHECKPOINT_OK) return status;
 
-    MPI_CHECK(MPI_Allreduce(share, found, CHECKPOINT_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
+    MPI_CHECK(ranks_allreduce(share, found, CHECKPOINT_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
     int differs = -1, differing;
     for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++) {
         if (found[i] != stored[i]) {
@@ -214,7 +215,7 @@ checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_st
                                  (unsigned long long)info.fingerprint);
     s->step = info.step;
     status = checkpoint_agree(comm, status, why, why_bytes); /* each rank read the attributes for itself */
-    MPI_CHECK(MPI_Allreduce(&differs, &differing, 1, MPI_INT, MPI_MAX, comm));
+    MPI_CHECK(ranks_allreduce(&differs, &differing, 1, MPI_INT, MPI_MAX, comm));
     if (differing >= 0) say_where(comm, path, &s->field[differing], s->type, why, why_bytes);
     return status;
 }

@@ -11,6 +11,7 @@
 #include "checkpoint_part.h"
 #include "checkpoint_probe.h"
 #include "decomp.h"
+#include "ranks.h"
 
 typedef struct verifying {
     MPI_Comm comm;
@@ -62,7 +63,7 @@ static checkpoint_status verify_field(verifying *v, hid_t file, checkpoint_field
                                  wanted.crc ? &found : NULL, v->why, v->why_bytes);
     status = checkpoint_agree(v->comm, status, v->why, v->why_bytes);
     if (status == CHECKPOINT_OK) {
-        MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &f->fingerprint, 1, MPI_UINT64_T, MPI_SUM, v->comm));
+        MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &f->fingerprint, 1, MPI_UINT64_T, MPI_SUM, v->comm));
         if (wanted.crc) {
             checkpoint_sums_unite(v->comm, &found);
             checkpoint_sums_finish(&found, type, f);
@@ -110,8 +111,8 @@ checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_
 {
     verifying v = { .comm = comm, .path = path, .r = r, .why = why, .why_bytes = why_bytes };
     memset(r, 0, sizeof *r);
-    MPI_CHECK(MPI_Comm_rank(comm, &v.rank));
-    MPI_CHECK(MPI_Comm_size(comm, &v.ranks));
+    MPI_CHECK(ranks_mine(comm, &v.rank));
+    MPI_CHECK(ranks_count(comm, &v.ranks));
     checkpoint_status status = checkpoint_read_info(comm, path, &r->info, why, why_bytes);
     if (status != CHECKPOINT_OK) return status;
     checkpoint_state s = checkpoint_fields_of(&r->info);
@@ -126,7 +127,7 @@ checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_
         damaged(r, "the file's own fingerprint is %016" PRIx64 " and that of /fields/%s is %016" PRIx64, r->info.fingerprint,
                 f->name, f->fingerprint);
     /* each rank read checksums and attributes for itself: rank 0's judgement is the one */
-    MPI_CHECK(MPI_Bcast(&r->damaged, 1, MPI_INT64_T, 0, comm));
-    MPI_CHECK(MPI_Bcast(r->damage, (int)sizeof r->damage, MPI_CHAR, 0, comm));
+    MPI_CHECK(ranks_bcast(&r->damaged, 1, MPI_INT64_T, 0, comm));
+    MPI_CHECK(ranks_bcast(r->damage, (int)sizeof r->damage, MPI_CHAR, 0, comm));
     return r->damaged ? CHECKPOINT_DAMAGED : CHECKPOINT_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "ranks.h"
 #include "timer.h"
 #include "watchdog.h"
 
@@ -25,7 +26,7 @@ static double copy_once_s(sim *s, int repeats, size_t bytes)
     double seconds = 0;
     (void)sim_fields(s, field); /* two at least */
     watchdog_phase("calibrate");
-    MPI_CHECK(MPI_Barrier(s->top.comm));
+    MPI_CHECK(ranks_barrier(s->top.comm));
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
     for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, d->copy(d, field[1].cells, field[0].cells, bytes, stream));
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
@@ -56,7 +57,7 @@ static void measure_ceiling(sim *s, calibrate_result *r)
     for (int i = 0; i < ROUNDS; i++) best_s = fmin(best_s, copy_once_s(s, repeats, bytes));
     best_s *= injected_slowness(s);
     const double mine = 2 * (double)bytes / best_s; /* read and written */
-    MPI_CHECK(MPI_Allreduce(&mine, &r->ceiling_bytes_per_s, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&mine, &r->ceiling_bytes_per_s, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
     r->copies = timer_straggler_of(1 / mine, s->top.host, s->top.comm);
 }
 
@@ -118,7 +119,7 @@ static double measure_host(sim *s)
     double enqueue_s[ROUNDS + 1];
     for (int i = 0; i <= ROUNDS; i++) { /* the first warms up */
         sim_wait(s);
-        MPI_CHECK(MPI_Barrier(s->top.comm));
+        MPI_CHECK(ranks_barrier(s->top.comm));
         const double begin_s = timer_now_s();
         sim_pass_sweeps(s, steps, true);
         enqueue_s[i] = (timer_now_s() - begin_s) / (steps * s->fuse);
@@ -144,7 +145,7 @@ calibrate_result calibrate(sim *s)
     if (sim_turns(s)) r.overlap = overlap_none("not measured for kinds with a transpose in their step");
     const bool split = kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP;
     int mine = split && halo_neighbours(s->pass.halo) > 0, any = 0;
-    MPI_CHECK(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
     if (any) {
         sim_touch(s);
         r.overlap = measure_overlap(s);

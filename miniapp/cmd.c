@@ -1,7 +1,6 @@
 #include "cmd.h"
 
 #include <limits.h>
-#include <mpi.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,29 +11,27 @@
 #include "check.h"
 #include "checkpoint.h"
 #include "checkpoint_probe.h"
+#include "ranks.h"
 #include "printable.h"
+#include "ranks.h"
 
 static int rank;
 
-int cmd_begin(void)
+int cmd_begin(cmd_ranks need)
 {
-    int given = 0;
     (void)umask(umask(0) | S_IWOTH); /* whatever the user's: no file that everybody may write to */
     char self_exe[PATH_MAX] = "";
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) > 0) checkpoint_probe_by(self_exe);
     checkpoint_before_mpi_init();
-    /* only the main thread calls MPI: it is the comm thread of the split step */
-    MPI_CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given));
-    MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    ranks_begin(need == CMD_MPI);
+    MPI_CHECK(ranks_mine(ranks_world(), &rank));
     return rank;
 }
 
 int cmd_end(int status)
 {
     fflush(NULL);
-    MPI_CHECK(MPI_Barrier(MPI_COMM_WORLD)); /* rank 0's sentence is out before mpirun sees any rank leave */
-    MPI_CHECK(MPI_Finalize());
+    ranks_end(); /* rank 0's sentence is out before mpirun sees any rank leave */
     return status;
 }
 
@@ -55,6 +52,13 @@ int cmd_say(int status, const char *format, ...)
         (void)!write(STDERR_FILENO, line, end + 1);
     }
     return status;
+}
+
+bool cmd_has_option(int argc, char **argv, const char *option)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], option) == 0) return true;
+    return false;
 }
 
 char *cmd_text(int argc, char **argv)

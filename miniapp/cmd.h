@@ -3,6 +3,8 @@
 #ifndef CMD_H
 #define CMD_H
 
+#include <stdbool.h>
+
 int cmd_run(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_info(int argc, char **argv);
@@ -10,11 +12,14 @@ int cmd_verify(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 
-/* MPI as every command needs it. cmd_begin returns this rank's number; cmd_end finalizes and passes status on. */
-int cmd_begin(void);
+/* What a command needs of MPI: always, or, where one process can do it alone, only if a launcher started several (ranks.h). */
+typedef enum cmd_ranks { CMD_MPI, CMD_ALONE } cmd_ranks;
+/* cmd_begin returns this rank's number; cmd_end finalizes what it began and passes status on. */
+int cmd_begin(cmd_ranks need);
 int cmd_end(int status);
 /* "weft: ..." on stderr, on rank 0 only. Returns status. */
 __attribute__((format(printf, 2, 3))) int cmd_say(int status, const char *format, ...);
+bool cmd_has_option(int argc, char **argv, const char *option);
 /* The command as it was typed, for records; the caller frees it. */
 char *cmd_text(int argc, char **argv);
 

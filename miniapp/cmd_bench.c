@@ -16,6 +16,7 @@
 #include "check.h"
 #include "cmd.h"
 #include "machine.h"
+#include "ranks.h"
 #include "record.h"
 #include "topology.h"
 
@@ -147,6 +148,7 @@ static int bench_alone(const bench_request *ask, const topology *top, const char
 /* Rank 0's status for all. The others sleep until then: where they share its cores they must not spin. */
 static int status_of_rank_0(const topology *top, int status)
 {
+    if (top->ranks == 1) return status;
     static const struct timespec nap = { 0, 1000000 };
     MPI_Request request;
     int done = 0;
@@ -179,8 +181,8 @@ static int make_request(bench_request *ask, const topology *top, int argc, char 
     const int status = bench_request_make(ask, top->ranks, argc, argv, why, sizeof why);
     int mine[2] = { status, (int)ask->kind }, most[2], least[2];
     if (!topology_agree(top, status == 0, why, sizeof why)) (void)cmd_say(0, "%s", why);
-    MPI_CHECK(MPI_Allreduce(mine, most, 2, MPI_INT, MPI_MAX, top->comm));
-    MPI_CHECK(MPI_Allreduce(mine, least, 2, MPI_INT, MPI_MIN, top->comm));
+    MPI_CHECK(ranks_allreduce(mine, most, 2, MPI_INT, MPI_MAX, top->comm));
+    MPI_CHECK(ranks_allreduce(mine, least, 2, MPI_INT, MPI_MIN, top->comm));
     if (most[0] == 0 && most[1] != least[1])
         return cmd_say(CHECK_EXIT_USAGE, "device = auto, but only some ranks see a GPU; allowed here: device=host");
     return most[0];
@@ -223,7 +225,7 @@ int cmd_bench(int argc, char **argv)
     int status = 0;
     topology top;
     set_connections(argc, argv);
-    (void)cmd_begin();
+    (void)cmd_begin(cmd_has_option(argc, argv, "--list") ? CMD_ALONE : CMD_MPI);
     topology_create(&top);
     status = bench_all(&top, argc, argv);
     topology_destroy(&top);

@@ -11,6 +11,7 @@
 #include "cmd.h"
 #include "cmd_table.h"
 #include "printable.h"
+#include "ranks.h"
 
 static int status_exit(checkpoint_status s) { return s == CHECKPOINT_MISSING ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT; }
 
@@ -36,7 +37,7 @@ static int verify_file(int rank, const char *path)
 {
     char why[1024];
     checkpoint_report r;
-    const checkpoint_status status = checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why);
+    const checkpoint_status status = checkpoint_verify(ranks_world(), path, &r, why, sizeof why);
     int code = 0;
     if (status == CHECKPOINT_OK && rank == 0) say_whole(path, &r);
     else if (r.damaged) code = say_damaged(path, &r);
@@ -48,7 +49,7 @@ static int verify_file(int rank, const char *path)
 /* The steps of a folder's checkpoints, the caller's to free; else a sentence and its exit status. */
 static int list_folder(const char *dir, int64_t **steps, size_t *count)
 {
-    const checkpoint_status status = checkpoint_list(MPI_COMM_WORLD, dir, steps, count);
+    const checkpoint_status status = checkpoint_list(ranks_world(), dir, steps, count);
     if (status == CHECKPOINT_OK) return 0;
     return cmd_say(status_exit(status), status == CHECKPOINT_MISSING ? "%s holds no checkpoints" : "%s: the directory cannot be read",
                    dir);
@@ -74,13 +75,13 @@ static bool is_folder(int rank, const char *path)
 {
     struct stat info;
     int folder = rank == 0 && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    MPI_CHECK(MPI_Bcast(&folder, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    MPI_CHECK(ranks_bcast(&folder, 1, MPI_INT, 0, ranks_world()));
     return folder != 0;
 }
 
 int cmd_verify(int argc, char **argv)
 {
-    const int rank = cmd_begin();
+    const int rank = cmd_begin(CMD_ALONE);
     char why[1024];
     if (!cmd_table_options_known("verify", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file or a folder of them"));
@@ -120,7 +121,7 @@ static int diff_files(int rank, const char *const path[2])
     checkpoint_info info[2];
     checkpoint_difference diff[CHECKPOINT_FIELDS_MAX];
     int fields = 0, code = 0;
-    const checkpoint_status status = checkpoint_compare(MPI_COMM_WORLD, path, info, diff, &fields, why, sizeof why);
+    const checkpoint_status status = checkpoint_compare(ranks_world(), path, info, diff, &fields, why, sizeof why);
     if (status != CHECKPOINT_OK) {
         code = cmd_say(status_exit(status), "%s", why);
     } else if (fields == 0) {
@@ -170,7 +171,7 @@ static int diff_folders(int rank, const char *const dir[2])
 
 int cmd_diff(int argc, char **argv)
 {
-    const int rank = cmd_begin();
+    const int rank = cmd_begin(CMD_ALONE);
     char why[1024];
     if (!cmd_table_options_known("diff", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
     if (argc != 3) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files, or two folders of them"));

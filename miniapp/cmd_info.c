@@ -15,6 +15,7 @@
 #include "cmd_table.h"
 #include "info_measure.h"
 #include "printable.h"
+#include "ranks.h"
 #include "record.h"
 #include "terminal.h"
 #include "transport.h"
@@ -77,7 +78,7 @@ static const char *thread_level_name(int level)
     case MPI_THREAD_FUNNELED: return "funneled";
     case MPI_THREAD_SERIALIZED: return "serialized";
     case MPI_THREAD_MULTIPLE: return "multiple";
-    default: return "unknown";
+    default: return NULL; /* not started */
     }
 }
 
@@ -131,8 +132,8 @@ static json_t *mpi_json(const topology *t, const device *d, bool works, const ch
     MPI_CHECK(MPI_Get_version(&version, &subversion));
     snprintf(standard, sizeof standard, "%d.%d", version, subversion);
     const bool tried = d->kind == DEVICE_CUDA && t->mpi_claims_cuda;
-    return json_pack("{s:o, s:s, s:s, s:b, s:o, s:o}", "version", record_text(t->mpi_version), "standard", standard, "thread_level",
-                     thread_level_name(t->thread_level), "claims_cuda", t->mpi_claims_cuda, "takes_device_buffers",
+    return json_pack("{s:o, s:s, s:o, s:b, s:o, s:o}", "version", record_text(t->mpi_version), "standard", standard, "thread_level",
+                     text_or_null(thread_level_name(t->thread_level)), "claims_cuda", t->mpi_claims_cuda, "takes_device_buffers",
                      tried ? json_boolean(works) : json_null(), "why_not", works ? json_null() : text_or_null(why));
 }
 
@@ -215,8 +216,9 @@ static void print_table(FILE *to, const json_t *o)
     fprintf(to, "built    CUDA: %s, NCCL: %s, debug: %s, OpenMP %" JSON_INTEGER_FORMAT ", compiler %s\n", yes_or_no(built, "cuda"),
             yes_or_no(built, "nccl"), yes_or_no(built, "debug"), json_integer_value(json_object_get(built, "openmp")),
             text_of(built, "compiler"));
-    fprintf(to, "mpi      %s; MPI %s, threads: %s\n", text_of(mpi, "version"), text_of(mpi, "standard"),
-            text_of(mpi, "thread_level"));
+    const bool started = json_is_string(json_object_get(mpi, "thread_level"));
+    fprintf(to, "mpi      %s; MPI %s, %s%s\n", text_of(mpi, "version"), text_of(mpi, "standard"),
+            started ? "threads: " : "not started: no launcher and no GPU here", started ? text_of(mpi, "thread_level") : "");
     fprintf(to, "mpi+cuda it claims to take device buffers: %s; tried: %s%s%s\n", yes_or_no(mpi, "claims_cuda"),
             json_is_null(takes) ? "no" : json_is_true(takes) ? "they arrive" : "they do not", json_is_true(takes) ? "" : ", ",
             json_is_true(takes) ? "" : text_of(mpi, "why_not"));
@@ -265,7 +267,7 @@ static int inform(const topology *t, device *d, const asked *ask, const char *no
         if (t->ranks > 1 && !info_measure_links(t, d, self_exe, &links, why, sizeof why))
             status = cmd_say(t->ranks > INFO_LINKS_RANKS_MAX ? 0 : CHECK_EXIT_FAILED, "%s", why);
     }
-    MPI_CHECK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, t->comm));
+    MPI_CHECK(ranks_gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, t->comm));
     if (t->rank == 0) {
         const int gpus = device_cuda_count(&no_gpu);
         json_t *ranks = json_array();
@@ -286,7 +288,8 @@ static int inform(const topology *t, device *d, const asked *ask, const char *no
 
 int cmd_info(int argc, char **argv)
 {
-    (void)cmd_begin();
+    const char *no_gpu = NULL;
+    (void)cmd_begin(device_cuda_count(&no_gpu) > 0 ? CMD_MPI : CMD_ALONE); /* only MPI knows whether it takes a GPU's memory */
     char why[512], notes[512];
     asked ask = { false, false };
     if (!cmd_table_options_known("info", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));

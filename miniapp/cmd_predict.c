@@ -12,6 +12,7 @@
 #include "cmd_predict.h"
 #include "predict_plan.h"
 #include "predict_records.h"
+#include "ranks.h"
 #include "record.h"
 #include "request.h"
 #include "terminal.h"
@@ -340,8 +341,8 @@ int cmd_predict(int argc, char **argv)
                 .between_gbs = NAN,
                 .file_gbs = NAN };
     int ranks = 1;
-    (void)cmd_begin();
-    MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+    (void)cmd_begin(CMD_ALONE);
+    MPI_CHECK(ranks_count(ranks_world(), &ranks));
     if (ranks > 1)
         return cmd_end(cmd_say(CHECK_EXIT_USAGE, "predict computes for any number of ranks on one: start it without mpirun"));
     char **words = calloc((size_t)argc + 1, sizeof *words);

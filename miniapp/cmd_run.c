@@ -17,6 +17,7 @@
 #include "last_words.h"
 #include "loop.h"
 #include "range.h"
+#include "ranks.h"
 #include "record.h"
 #include "report.h"
 #include "request.h"
@@ -74,7 +75,7 @@ static int check_outputs(const sim *s, char *why, size_t why_bytes)
         code = out[i].path[0] ? cannot_write(out[i].path) : 0;
         if (code) snprintf(why, why_bytes, "%s = %.700s cannot be written: %s", out[i].key, out[i].path, strerror(code));
     }
-    MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, s->top.comm));
+    MPI_CHECK(ranks_bcast(&code, 1, MPI_INT, 0, s->top.comm));
     return code ? CHECK_EXIT_ENVIRONMENT : 0;
 }
 
@@ -129,7 +130,7 @@ static void add_phase(run *r, const char *name, double seconds)
 static double over_ranks(const sim *s, double mine)
 {
     double sum;
-    MPI_CHECK(MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
     return sum;
 }
 
@@ -143,12 +144,12 @@ static void gather_steps(run *r)
     out->step_histogram = timer_histogram_of(t->sample, t->samples, out->step_s.min, out->step_s.max);
     if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps; /* of all steps, kept or not */
     struct { double mean_s; int rank; } mine = { t->total_steps > 0 ? out->step_s.mean : 0, s->top.rank }, slowest;
-    MPI_CHECK(MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&mine, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
     out->slowest_rank = slowest.rank;
     snprintf(out->slowest_host, sizeof out->slowest_host, "%s", s->top.host);
-    MPI_CHECK(MPI_Bcast(&out->step_s, sizeof out->step_s, MPI_BYTE, slowest.rank, s->top.comm));
-    MPI_CHECK(MPI_Bcast(&out->step_histogram, sizeof out->step_histogram, MPI_BYTE, slowest.rank, s->top.comm));
-    MPI_CHECK(MPI_Bcast(out->slowest_host, sizeof out->slowest_host, MPI_BYTE, slowest.rank, s->top.comm));
+    MPI_CHECK(ranks_bcast(&out->step_s, sizeof out->step_s, MPI_BYTE, slowest.rank, s->top.comm));
+    MPI_CHECK(ranks_bcast(&out->step_histogram, sizeof out->step_histogram, MPI_BYTE, slowest.rank, s->top.comm));
+    MPI_CHECK(ranks_bcast(out->slowest_host, sizeof out->slowest_host, MPI_BYTE, slowest.rank, s->top.comm));
 }
 
 /* Of seconds, those of the rank that took longest. */
@@ -278,7 +279,7 @@ int cmd_run(int argc, char **argv)
     char self_exe[PATH_MAX] = "", why[1024] = "";
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
     const double start_s = timer_now_s();
-    (void)cmd_begin();
+    (void)cmd_begin(cmd_has_option(argc, argv, "--dry-run") ? CMD_ALONE : CMD_MPI);
     loop_catch_signals();
 
     run *r = calloc(1, sizeof *r);

@@ -12,6 +12,7 @@
 #include "aggregate.h"
 #include "check.h"
 #include "printable.h"
+#include "ranks.h"
 #include "rehearsal.h"
 #include "restart.h"
 
@@ -25,8 +26,8 @@ static over_ranks of_all(const sim *s, double mine)
 {
     over_ranks all;
     struct { double most; int rank; } own = { mine, s->top.rank }, most;
-    MPI_CHECK(MPI_Allreduce(&mine, &all.sum, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
-    MPI_CHECK(MPI_Allreduce(&own, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&mine, &all.sum, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&own, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
     all.max = most.most;
     all.rank = most.rank;
     return all;
@@ -112,7 +113,7 @@ static int check_files(const sim *s, bool restarts, destination to[2], char *why
         if (!restarts) status = check_initial(s->cfg, why, why_bytes);
         for (int i = 0; i < 2 && status == 0; i++) status = check_folder(s->cfg, &to[i], why, why_bytes);
     }
-    MPI_CHECK(MPI_Bcast(&status, 1, MPI_INT, 0, s->top.comm));
+    MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, s->top.comm));
     return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include "bench_link.h"
 #include "check.h"
+#include "ranks.h"
 #include "timer.h"
 
 enum { BATCHES = 5 };
@@ -17,7 +18,7 @@ static double batch_s(const topology *t, device *d, device_event *const stamp[2]
                       size_t bytes, int copies)
 {
     double seconds = 0;
-    MPI_CHECK(MPI_Barrier(t->comm));
+    MPI_CHECK(ranks_barrier(t->comm));
     DEVICE_CHECK(d, d->event_record(d, stamp[0], s));
     for (int i = 0; i < copies; i++) DEVICE_CHECK(d, d->copy(d, memory[1], memory[0], bytes, s));
     DEVICE_CHECK(d, d->event_record(d, stamp[1], s));
@@ -60,7 +61,7 @@ static bool one_link(const bench_world *world, device *d, device_stream *s, int 
     const bench_link_message message = { other, 0, 0, sends, receives, bytes };
     bench_link *l = bench_link_create(world, d, s, t->comm, BENCH_LINK_SHORTEST, &message, 1);
     bench_link_fill(l, (uint64_t)from + 1);
-    MPI_CHECK(MPI_Barrier(t->comm)); /* the receiver's memory is poisoned by now */
+    MPI_CHECK(ranks_barrier(t->comm)); /* the receiver's memory is poisoned by now */
     bench_link_run(l);
     DEVICE_CHECK(d, d->stream_sync(d, s));
     bool right = bench_link_holds(l, 0, (uint64_t)from + 1, 0) || !receives;

@@ -27,7 +27,7 @@ static int refuse(const char *typed)
 {
     char why[512] = "no command; `weft --help` lists them";
     if (typed) cmd_table_unknown(typed, why, sizeof why);
-    (void)cmd_begin();
+    (void)cmd_begin(CMD_ALONE);
     return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
 }
 
@@ -37,8 +37,6 @@ static int print_help(const char *command)
     else cmd_table_print_all(stdout);
     return 0;
 }
-
-static bool is_any(const char *word, const char *one, const char *other) { return strcmp(word, one) == 0 || strcmp(word, other) == 0; }
 
 /* weft help [COMMAND] */
 static int help(const char *command)
@@ -50,7 +48,7 @@ static int perform(int argc, char **argv)
 {
     const char *const command = argc >= 2 ? argv[1] : "";
     if (strcmp(command, "--version") == 0) return print_version();
-    if (is_any(command, "--help", "-h")) return print_help(NULL);
+    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) return print_help(NULL);
     if (strcmp(command, "help") == 0) return help(argc >= 3 ? argv[2] : NULL);
     if (strcmp(command, CMD_MANUAL_PAGE) == 0) {
         cmd_manual_page(stdout);
@@ -62,10 +60,8 @@ static int perform(int argc, char **argv)
     }
     const cmd_row *const c = cmd_table_find(command);
     if (!c) return refuse(argc >= 2 ? command : NULL);
-    for (int i = 2; i < argc; i++) {
-        if (!is_any(argv[i], "--help", "-h")) continue;
+    if (cmd_has_option(argc - 1, argv + 1, "--help") || cmd_has_option(argc - 1, argv + 1, "-h"))
         return c->run == cmd_bench && bench_list_print_help(stdout, argc - 1, argv + 1) ? 0 : print_help(command);
-    }
     return argc >= 3 && strcmp(argv[2], "--version") == 0 ? print_version() : c->run(argc - 1, argv + 1);
 }
 

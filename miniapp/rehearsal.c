@@ -5,6 +5,7 @@
 
 #include "calibrate.h"
 #include "check.h"
+#include "ranks.h"
 #include "timer.h"
 #include "tune.h"
 
@@ -13,14 +14,14 @@ static double clamped(double x, double low, double high) { return x < low ? low 
 static double most_of(const sim *s, double mine)
 {
     double all;
-    MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
     return all;
 }
 
 static double steps_s(sim *s, int64_t steps)
 {
     sim_wait(s);
-    MPI_CHECK(MPI_Barrier(s->top.comm));
+    MPI_CHECK(ranks_barrier(s->top.comm));
     const double begin_s = timer_now_s();
     for (int64_t left = steps; left > 0;) {
         const int now = sim_steps_at_once(s, left, false);

@@ -8,22 +8,23 @@
 #include "check.h"
 #include "cmd_table.h"
 #include "deck.h"
+#include "ranks.h"
 
 /* Rank 0 reads and everybody gets the text, or its sentence: the deck need not be on a shared file system. */
 static bool read_deck(deck *d, const char *path, char *why, size_t why_bytes)
 {
     int rank = 0;
-    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    MPI_CHECK(ranks_mine(ranks_world(), &rank));
     char *text = rank == 0 ? deck_file_text(path, why, why_bytes) : NULL;
     int bytes = text ? (int)strlen(text) : -1;
-    MPI_CHECK(MPI_Bcast(&bytes, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    MPI_CHECK(ranks_bcast(&bytes, 1, MPI_INT, 0, ranks_world()));
     if (bytes < 0) {
-        MPI_CHECK(MPI_Bcast(why, (int)why_bytes, MPI_CHAR, 0, MPI_COMM_WORLD));
+        MPI_CHECK(ranks_bcast(why, (int)why_bytes, MPI_CHAR, 0, ranks_world()));
         return false;
     }
     if (!text) text = calloc((size_t)bytes + 1, 1);
     if (!text) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    MPI_CHECK(MPI_Bcast(text, bytes, MPI_CHAR, 0, MPI_COMM_WORLD));
+    MPI_CHECK(ranks_bcast(text, bytes, MPI_CHAR, 0, ranks_world()));
     const bool ok = deck_read_text(d, text, path, why, why_bytes);
     free(text);
     return ok;

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "cmd.h"
+#include "ranks.h"
 
 /* The deck stored in a file, as a config; false: unreadable, so the file is damaged. */
 static bool stored_config(const checkpoint_info *info, config *c, char *why, size_t why_bytes)
@@ -62,7 +63,7 @@ static int find_path(const sim *s, const char *path, int *code)
         if (stat(path, &st) == 0) answer[0] = S_ISDIR(st.st_mode) ? PATH_DIRECTORY : PATH_FILE;
         else answer[0] = errno == ENOENT || errno == ENOTDIR ? PATH_MISSING : PATH_HIDDEN, answer[1] = errno;
     }
-    MPI_CHECK(MPI_Bcast(answer, 2, MPI_INT, 0, s->top.comm));
+    MPI_CHECK(ranks_bcast(answer, 2, MPI_INT, 0, s->top.comm));
     *code = answer[1];
     return answer[0];
 }

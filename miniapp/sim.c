@@ -8,6 +8,7 @@
 #include "check.h"
 #include "memory_rule.h"
 #include "printable.h"
+#include "ranks.h"
 #include "timer.h"
 
 void sim_add_note(sim *s, bool asked, const char *format, ...)
@@ -58,7 +59,7 @@ static bool enough_memory(sim *s, char *why, size_t why_bytes)
     const int sharers = s->dev->kind == DEVICE_HOST ? s->top.local_ranks : s->top.ranks_on_device;
     const double short_of = (double)need - (double)free_bytes / sharers;
     struct { double bytes; int rank; } mine = { short_of, s->top.rank }, worst;
-    MPI_CHECK(MPI_Allreduce(&mine, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
     if (worst.bytes <= 0) return true;
     snprintf(why, why_bytes, "grid %lld x %lld: rank %d needs %.2f GB more memory than its share of what its device has free",
              (long long)s->cfg->grid.nx, (long long)s->cfg->grid.ny, worst.rank, worst.bytes / 1e9);

@@ -5,6 +5,7 @@
 
 #include "agree.h"
 #include "check.h"
+#include "ranks.h"
 #include "sim.h"
 #include "timer.h"
 
@@ -75,7 +76,7 @@ double sim_sweep_s(sim *s, bool exchange, int count)
     device *d = s->dev;
     double seconds = 0;
     sim_wait(s);
-    MPI_CHECK(MPI_Barrier(s->top.comm));
+    MPI_CHECK(ranks_barrier(s->top.comm));
     sim_pass_sweeps(s, sim_lead_in(count), exchange);
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.lane[0]));
     sim_pass_sweeps(s, count, exchange);
@@ -89,7 +90,7 @@ double sim_sweep_s(sim *s, bool exchange, int count)
 double sim_exchange_s(sim *s, int count)
 {
     sim_wait(s);
-    MPI_CHECK(MPI_Barrier(s->top.comm));
+    MPI_CHECK(ranks_barrier(s->top.comm));
     const double begin_s = timer_now_s();
     for (int i = 0; i < count; i++) step_exchange(&s->streams, &s->pass, s->now);
     sim_wait(s);

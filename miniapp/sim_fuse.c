@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "fuse_rule.h"
+#include "ranks.h"
 #include "sim.h"
 #include "timer.h"
 
@@ -138,7 +139,7 @@ int sim_fuse_try(sim *s)
         }
     const bool all_cells = box_cells(cells) == sim_own_cells(s);
     const double exchange_s = all_cells ? sim_exchange_s(s, TRIAL_EXCHANGES) : 0;
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, t->step_s, t->count, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, t->step_s, t->count, MPI_DOUBLE, MPI_MAX, s->top.comm));
     t->single_step_s = timer_slowest_s(t->single_step_s, s->top.comm) + exchange_s;
     for (int i = 0; i < t->count; i++) {
         t->step_s[i] += exchange_s / t->steps[i];

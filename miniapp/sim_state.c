@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "ranks.h"
 #include "sim.h"
 #include "version.h"
 
@@ -219,7 +220,7 @@ static uint64_t reduce_result(sim *s, MPI_Op op)
     DEVICE_CHECK(d, d->copy(d, s->result_host, s->result, sizeof *s->result, main_stream(s)));
     DEVICE_CHECK(d, d->stream_sync(d, main_stream(s)));
     uint64_t all = 0;
-    MPI_CHECK(MPI_Allreduce(s->result_host, &all, 1, MPI_UINT64_T, op, s->top.comm));
+    MPI_CHECK(ranks_allreduce(s->result_host, &all, 1, MPI_UINT64_T, op, s->top.comm));
     return all;
 }
 
@@ -263,7 +264,7 @@ double sim_change_of(sim *s, int later)
 {
     const uint64_t mine = whole_pass_change(s->pass.whole, later);
     uint64_t all = 0;
-    MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, s->top.comm));
     return double_of_bits(all);
 }
 

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "peer.h"
+#include "ranks.h"
 #include "sim.h"
 #include "timer.h"
 
@@ -128,7 +129,7 @@ static void choose_redist(sim *s, halo_transport asked, aware_answer *a)
 {
     char why[256] = "redistributions do not go over it";
     int sharers = s->top.ranks_on_device;
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &sharers, 1, MPI_INT, MPI_MAX, s->top.comm));
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &sharers, 1, MPI_INT, MPI_MAX, s->top.comm));
     const bool want_peer = asked == HALO_PEER || asked == HALO_COPY || (asked == HALO_TRANSPORTS && sharers == 1);
     if (asked == HALO_MAPPED) s->redist_transport = HALO_MAPPED;
     else if (want_peer && peer_reaches_all(s, why, sizeof why)) s->redist_transport = HALO_PEER;

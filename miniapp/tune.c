@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "check.h"
+#include "ranks.h"
 #include "timer.h"
 
 enum { ROUNDS = 3, FUSED_ROUNDS = 9, FUSED_SWEEPS = 2 };
@@ -64,7 +65,7 @@ tune_result tune(sim *s)
     tune_result r = { 0 };
     if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->cfg->problem.kind == CONFIG_TRANSPOSE) return r;
     int variants = variants_of(s); /* a rank in the middle has none, and takes part */
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &variants, 1, MPI_INT, MPI_MAX, s->top.comm));
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &variants, 1, MPI_INT, MPI_MAX, s->top.comm));
     assert(variants <= TUNE_VARIANTS_MAX);
     if (variants < 2) return r;
     const double begin_s = timer_now_s(), least = 1 - (s->fuse == 1 ? margin : fused_margin);
@@ -90,7 +91,7 @@ tune_result tune(sim *s)
         const timer_percentiles taken = timer_percentiles_of(round_s[v], (size_t)rounds);
         r.sweep_s[v] = s->fuse == 1 ? taken.min : taken.p50;
     }
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, r.sweep_s, variants, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, r.sweep_s, variants, MPI_DOUBLE, MPI_MAX, s->top.comm));
     for (int v = 1; v < variants; v++)
         if (r.sweep_s[v] < r.sweep_s[r.chosen] * (r.chosen == 0 ? least : 1)) r.chosen = v;
     choose(s, r.chosen);

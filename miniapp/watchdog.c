@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "ranks.h"
 #include "timer.h"
 
 static struct {
@@ -58,7 +59,8 @@ static void say_and_leave(void)
                                 dog.limit_s, where, dog.neighbours);
     (void)!write(STDERR_FILENO, line, (size_t)length); /* in one piece, past whatever lock the main thread may hold */
     (void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
-    if (cannot_end()) MPI_Abort(MPI_COMM_WORLD, CHECK_EXIT_ENVIRONMENT); /* its launcher need not wait for it */
+    /* its launcher need not wait for it */
+    if (ranks_world() != MPI_COMM_NULL && cannot_end()) MPI_Abort(ranks_world(), CHECK_EXIT_ENVIRONMENT);
     _exit(CHECK_EXIT_ENVIRONMENT);
 }
 
@@ -85,7 +87,7 @@ void watchdog_start(double limit_s)
 {
     if (limit_s <= 0) return;
     dog.limit_s = limit_s;
-    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &dog.rank));
+    MPI_CHECK(ranks_mine(ranks_world(), &dog.rank));
     (void)gethostname(dog.host, sizeof dog.host - 1);
     const int code = pthread_create(&dog.thread, NULL, watch, NULL);
     if (code) check_fail(__FILE__, __LINE__, "pthread_create", strerror(code));

@@ -10,6 +10,7 @@
 #include "agree.h"
 #include "check.h"
 #include "peer.h"
+#include "ranks.h"
 #include "whole_plan.h"
 
 struct whole_pass {
@@ -83,7 +84,7 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
                               bool corners, void *const fields[2], MPI_Comm comm, char *why, size_t why_bytes)
 {
     int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0, ranks = 1;
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    MPI_CHECK(ranks_count(comm, &ranks));
     const bool fits = shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius;
     if (!agree_all(fits && d->stencil_whole_can(d, false), comm)) {
         snprintf(why, why_bytes, "whole steps need a GPU and a 2D stencil");
@@ -97,11 +98,11 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
     whole_pass *w = calloc(1, sizeof *w);
     if (!w) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     *w = (whole_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] }, .radius = radius };
-    MPI_CHECK(MPI_Comm_dup(comm, &w->comm));
+    MPI_CHECK(ranks_dup(comm, &w->comm));
     if (ranks > 1) {
         w->peers = peer_create(d, rank, count, comm, why, why_bytes);
         if (!w->peers) {
-            MPI_CHECK(MPI_Comm_free(&w->comm));
+            MPI_CHECK(ranks_free(&w->comm));
             free(w);
             return NULL;
         }
@@ -120,7 +121,7 @@ void whole_pass_destroy(whole_pass **w)
     if (!w || !*w) return;
     peer_destroy(&(*w)->peers);
     free_changes(*w);
-    MPI_CHECK(MPI_Comm_free(&(*w)->comm));
+    MPI_CHECK(ranks_free(&(*w)->comm));
     free(*w);
     *w = NULL;
 }
@@ -132,11 +133,11 @@ void whole_pass_start(whole_pass *w, const void *next, device_stream *s)
     w->beat = writes;
     DEVICE_CHECK(d, d->stream_sync(d, s)); /* the ghosts are there: steps go to another stream */
     if (!w->peers) return;
-    MPI_CHECK(MPI_Barrier(w->comm)); /* nobody's kernels run: nobody stores words */
+    MPI_CHECK(ranks_barrier(w->comm)); /* nobody's kernels run: nobody stores words */
     for (int i = 0; i < 2; i++)
         DEVICE_CHECK(d, d->fill_bytes(d, w->inbox[i], 0xff, whole_plan_inbox_bytes(&w->shape, w->radius), s));
     DEVICE_CHECK(d, d->stream_sync(d, s));
-    MPI_CHECK(MPI_Barrier(w->comm));
+    MPI_CHECK(ranks_barrier(w->comm));
     whole_step present = w->linked[1 - writes];
     present.beat = (uint64_t)w->beat;
     DEVICE_CHECK(d, d->whole_words(d, &w->shape, w->field[1 - writes], &present, s));

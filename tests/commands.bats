@@ -36,6 +36,31 @@ load helper
     "$weft" verify a.h5
 }
 
+@test "one process that no launcher started does without MPI, and says the same as with it; weft run starts it" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=4 checkpoint.every=2 output.final=a.h5
+    weft_alone d.ini --quiet
+    local no_mpi=$PWD/no_mpi.so command variable
+    ${CC:-cc} -shared -fPIC -o "$no_mpi" -x c - <<<'#include <unistd.h>
+        int MPI_Init_thread(int *argc, char ***argv, int level, int *given) { _exit(argc && argv && level && given ? 98 : 99); }'
+    for command in "verify a.h5" "diff a.h5 checkpoints/step_0000000004.h5" "diff checkpoints checkpoints" "bench --list" rnu \
+        "verify none.h5" "diff a.h5 none.h5" predict "predict d.ini from=results.jsonl" "info extra"; do
+        run -"$(launch 1 "$weft" $command >with 2>/dev/null && echo 0 || echo $?)" env LD_PRELOAD="$no_mpi" "$weft" $command
+        "$weft" $command >without 2>/dev/null || true
+        cmp with without
+    done
+    for command in info "info --json --measure" help "run d.ini --dry-run" "run d.ini --dry-run --restart checkpoints" \
+        "run d.ini --dry-run problem.kind=wave run.fuse=1 run.lanes=3 run.threads=2" "run d.ini --dry-run problem.kind=sweep" \
+        "run d.ini --dry-run grid.boundary=neumann run.fuse=2 problem.initial=a.h5 output.picture=p.png" \
+        "run d.ini --dry-run problem.kind=transpose grid.nx=5000 grid.ny=3000"; do
+        run -0 env LD_PRELOAD="$no_mpi" "$weft" $command
+    done
+    run -99 env LD_PRELOAD="$no_mpi" "$weft" run d.ini
+    for variable in OMPI_COMM_WORLD_SIZE=1 PMIX_RANK=0 PMI_RANK=0 "SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2"; do
+        run -99 env LD_PRELOAD="$no_mpi" $variable "$weft" verify a.h5
+    done
+    run -0 env LD_PRELOAD="$no_mpi" SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=1 "$weft" verify a.h5
+}
+
 @test "the version is the Makefile's, the commit is the checkout's" {
     grep -q "^VERSION *:= $("$weft" --version | awk '{ print $2 }')$" "$top/Makefile"
     [ -e "$top/.git" ] || skip "not a git checkout"
