@@ -25,13 +25,14 @@ BUILD ?= build
 OPT   := -O3 -g -DNDEBUG
 endif
 
-# Open MPI and MPICH both know -show; Debian keeps one parallel HDF5 for each.
+# Open MPI and MPICH both know -show. weft makes no parallel HDF5 call, so that any HDF5 will do, but for one that brings another
+# MPI: .ci/install-deps --check refuses that.
 MPI_IS_MPICH := $(findstring mpich,$(shell $(MPICC) -show 2>/dev/null))
 ifneq ($(HDF5_DIR),)
 HDF5_CFLAGS := -I$(HDF5_DIR)/include
 HDF5_LIBS   := -L$(HDF5_DIR)/lib -Wl,-rpath,$(HDF5_DIR)/lib -lhdf5
 else
-HDF5_PCS    := $(if $(MPI_IS_MPICH),hdf5-mpich,hdf5-openmpi) hdf5
+HDF5_PCS    := hdf5-serial $(if $(MPI_IS_MPICH),hdf5-mpich,hdf5-openmpi) hdf5
 HDF5_PC     := $(shell for p in $(HDF5_PCS); do pkg-config --exists $$p 2>/dev/null && echo $$p && break; done)
 HDF5_CFLAGS := $(if $(HDF5_PC),$(shell pkg-config --cflags $(HDF5_PC)))
 HDF5_LIBS   := $(if $(HDF5_PC),$(shell pkg-config --libs $(HDF5_PC)),-lhdf5)
@@ -167,7 +168,7 @@ $(BUILD)/%.flags: always
 
 # ---- what people type ----
 
-DEPS := CC='$(CC)' MPICC='$(MPICC)' MPIRUN='$(MPIRUN)' HDF5_DIR='$(HDF5_DIR)' .ci/install-deps
+DEPS := CC='$(CC)' MPICC='$(MPICC)' MPIRUN='$(MPIRUN)' HDF5_DIR='$(HDF5_DIR)' HDF5_LIBS='$(HDF5_LIBS)' .ci/install-deps
 
 # run and test enter make once more after the installation: what pkg-config says is read when make starts.
 .PHONY: run test deps run-built test-built
@@ -293,7 +294,7 @@ help:
 	@echo 'CUDA=0              host only, even where nvcc is found'
 	@echo 'ARCH="80 90"        compute capabilities (default: of the GPUs found here, else 80 90 and PTX)'
 	@echo 'MPICC= MPIRUN=      MPI compiler and launcher (mpicc, mpirun); MPICH works too: MPICC=mpicc.mpich'
-	@echo 'HDF5_DIR=           parallel HDF5 elsewhere than where pkg-config says'
+	@echo 'HDF5_DIR=           HDF5 elsewhere than where pkg-config finds it: serial, or parallel over the same MPI'
 	@echo 'CUDA_HOME=          CUDA elsewhere than where nvcc is on PATH, or /usr/local/cuda'
 	@echo 'NCCL=0 NCCL_HOME=   without NCCL even where its header is found; NCCL elsewhere than beside CUDA or in /usr'
 	@echo 'RANKS=2             ranks of make run'

@@ -90,7 +90,7 @@ load helper
 @test "weft info --json: what is built in, MPI, HDF5, and each rank's device, CPUs and memory" {
     launch 2 "$weft" info --json >info.json
     jq -e '.program == "weft" and (.built.cuda | type) == "boolean" and (.mpi.claims_cuda | type) == "boolean"
-        and (.mpi.thread_level | IN("single", "funneled", "serialized", "multiple")) and .hdf5.parallel
+        and (.mpi.thread_level | IN("single", "funneled", "serialized", "multiple")) and (.hdf5.parallel | type) == "boolean"
         and (.ranks | length) == 2 and ([.ranks[].rank] == [0, 1]) and .links == null
         and all(.ranks[]; .free_bytes > 0 and .free_bytes <= .memory_bytes and .copy_bytes_per_s == null)' info.json
     expect "HDF5's version" "$(jq -r .hdf5.version info.json)" "$("$weft" info | awk '/^hdf5/ { sub(",", "", $2); print $2 }')"

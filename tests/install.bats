@@ -78,3 +78,30 @@ completed() { # command line
     grep -q '<run><deck.ini><problem.kind=wave><grid.nx=5><run.transport=staged>' seen || { cat seen; return 1; }
     ! grep -q '\\=' seen || { cat seen; return 1; }
 }
+
+# A stand-in for a library: a shared object of that soname that needs the others given.
+library() { # soname, linker name, flags...
+    cc -shared -Wl,--no-as-needed -Wl,-soname,"$1" -o "$1" -x c /dev/null "${@:3}"
+    ln -sf "$1" "$2"
+}
+
+@test "an HDF5 that is parallel over another MPI is refused by name; a serial one, and one over the same MPI, are not" {
+    local here=$PWD deps=(env CC=cc MPICC="$PWD/mpicc" HDF5_DIR="$PWD" "$top/.ci/install-deps" --check build)
+    export LD_LIBRARY_PATH=$here
+    mkdir include
+    touch include/hdf5.h
+    printf '#!/bin/sh\nexec cc "$@" -L%s -lmpich\n' "$here" >mpicc
+    chmod +x mpicc
+    library libmpich.so.12 libmpich.so
+    library libmpi.so.40 libmpi.so
+    library libhdf5.so.103 libhdf5.so -L. -lmpi
+    HDF5_LIBS="-L$here -lhdf5" run "${deps[@]}"
+    expect status 1 "$status"
+    [[ $output == "MPICC=$here/mpicc links libmpich.so.12,"*"HDF5 "*"another MPI, libmpi.so.40"* ]] || { echo "$output"; return 1; }
+    library libhdf5.so.103 libhdf5.so -L. -lmpich
+    HDF5_LIBS="-L$here -lhdf5" run "${deps[@]}"
+    [[ $output != *"another MPI"* ]] || { echo "$output"; return 1; }
+    library libhdf5.so.103 libhdf5.so
+    HDF5_LIBS="-L$here -lhdf5" run "${deps[@]}"
+    [[ $output != *"another MPI"* ]] || { echo "$output"; return 1; }
+}

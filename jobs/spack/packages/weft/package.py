@@ -31,7 +31,7 @@ class Weft(MakefilePackage, CudaPackage):
     depends_on("gmake@4:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("mpi@3.1:")
-    depends_on("hdf5@1.10: +mpi")
+    depends_on("hdf5@1.10:")  # serial or parallel: weft makes no parallel HDF5 call
     depends_on("libinih")
     depends_on("jansson")
     depends_on("libpng")
