@@ -4,8 +4,17 @@
 
 #include <mpi.h>
 
-/* Collective. host[rank]: the number of each rank's host, counted in the order of their lowest ranks, so that rank 0 is on host 0.
- * Returns how many there are. Debug builds: WEFT_PRETEND_HOSTS=N cuts the ranks into N hosts, for tests on one machine. */
-int hosts_of(MPI_Comm comm, int *host);
+typedef struct hosts {
+    int ranks, count;
+    int *of;    /* [rank]: the number of its host, counted in the order of their lowest ranks: rank 0 is on host 0 */
+    int *rank;  /* all ranks, host after host, ascending in each */
+    int *begin; /* [count + 1]: host h has rank[begin[h]] .. rank[begin[h + 1] - 1] */
+} hosts;
+
+/* Collective. Debug builds: WEFT_PRETEND_HOSTS=N cuts the ranks into N hosts, for tests on one machine. */
+hosts *hosts_create(MPI_Comm comm);
+/* The same of given numbers. NULL: no memory. */
+hosts *hosts_make(const int *of, int ranks);
+void hosts_destroy(hosts **h);
 
 #endif

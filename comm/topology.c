@@ -74,11 +74,10 @@ static MPI_Comm host_comm(const topology *t)
 
 static int count_hosts(const topology *t)
 {
-    int *host = malloc((size_t)t->ranks * sizeof *host);
-    if (!host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    const int hosts = hosts_of(t->comm, host);
-    free(host);
-    return hosts;
+    hosts *h = hosts_create(t->comm);
+    const int count = h->count;
+    hosts_destroy(&h);
+    return count;
 }
 
 void topology_create(topology *t)

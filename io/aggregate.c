@@ -20,7 +20,9 @@ typedef struct slot { /* a round under way */
 
 struct aggregate {
     MPI_Comm comm; /* owned */
-    int rank, ranks, writers, number;
+    int rank, ranks, number; /* number: of this writer; -1: it is none */
+    const writers *plan;
+    const checkpoint_layout *layout;
     const checkpoint_state *state;
     const box *boxes;
     int64_t rounds[CHECKPOINT_FIELDS_MAX]; /* of each field: as many as the largest share has windows */
@@ -30,36 +32,26 @@ struct aggregate {
 
 /* ---- arithmetic ---- */
 
-int aggregate_rank(int ranks, int writers, int number) { return (int)((int64_t)number * ranks / writers); }
-
-int aggregate_number(int ranks, int writers, int rank)
+int64_t aggregate_windows(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i, int number)
 {
-    const int number = (int)(((int64_t)rank * writers + ranks - 1) / ranks); /* the first whose rank is not below */
-    return number < writers && aggregate_rank(ranks, writers, number) == rank ? number : -1;
+    box part[WRITERS_PARTS];
+    int64_t windows = 0;
+    const int parts = writers_parts(w, s, l, i, number, part);
+    for (int k = 0; k < parts; k++) windows += checkpoint_bands(part[k], dtype_bytes(s->type), aggregate_window_bytes);
+    return windows;
 }
 
-box aggregate_share(const checkpoint_field *f, dtype type, int writers, int number)
+box aggregate_window_cells(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i, int number, int64_t n)
 {
-    const int64_t lines = checkpoint_block_lines(f, type), blocks = checkpoint_blocks(f, type), all = f->ny > 1 ? f->ny : f->nx;
-    int64_t first = blocks * number / writers * lines, last = blocks * (number + 1) / writers * lines;
-    if (last > all) last = all;
-    if (first >= last) first = last = 0;
-    return f->ny > 1 ? box_make(0, f->nx, first, last) : box_make(first, last, 0, 1);
-}
-
-int aggregate_writers(const checkpoint_state *s, const box *boxes, int ranks, bool one_host, int64_t short_bytes)
-{
-    if (s->aggregators > 0) return s->aggregators < ranks ? s->aggregators : ranks;
-    const checkpoint_field *f = &s->field[0];
-    int rows = 0;
-    bool cut = false, is_short = false;
-    for (int r = 0; r < ranks && f->ny > 1; r++) {
-        if (box_empty(boxes[r])) continue;
-        rows += boxes[r].x0 == 0;
-        cut = cut || box_width(boxes[r]) < f->nx;
-        is_short = is_short || box_width(boxes[r]) * (int64_t)dtype_bytes(s->type) < short_bytes;
+    box part[WRITERS_PARTS];
+    const size_t cell_bytes = dtype_bytes(s->type);
+    const int parts = writers_parts(w, s, l, i, number, part);
+    for (int k = 0; k < parts; k++) {
+        const int64_t bands = checkpoint_bands(part[k], cell_bytes, aggregate_window_bytes);
+        if (n < bands) return checkpoint_band(part[k], cell_bytes, aggregate_window_bytes, n);
+        n -= bands;
     }
-    return cut && (!one_host || is_short) ? rows : 0;
+    return box_make(0, 0, 0, 0);
 }
 
 void aggregate_find_pieces(aggregate_window *w, const box *boxes, int ranks)
@@ -123,26 +115,32 @@ void aggregate_destroy(aggregate **a)
     *a = NULL;
 }
 
-static box share_of(const aggregate *a, int field, int number)
-{
-    return aggregate_share(&a->state->field[field], a->state->type, a->writers, number);
-}
-
 static box window_of(const aggregate *a, int field, int number, int64_t round)
 {
-    return checkpoint_band(share_of(a, field, number), dtype_bytes(a->state->type), aggregate_window_bytes, round);
+    return aggregate_window_cells(a->plan, a->state, a->layout, field, number, round);
+}
+
+static size_t largest_window_bytes(const aggregate *a)
+{
+    box part[WRITERS_PARTS];
+    size_t bytes = 0;
+    const size_t cell_bytes = dtype_bytes(a->state->type);
+    for (int i = 0; i < a->state->fields; i++) {
+        const int parts = writers_parts(a->plan, a->state, a->layout, i, a->number, part);
+        for (int k = 0; k < parts; k++) {
+            const size_t first = (size_t)box_cells(checkpoint_band(part[k], cell_bytes, aggregate_window_bytes, 0)) * cell_bytes;
+            if (first > bytes) bytes = first;
+        }
+    }
+    return bytes;
 }
 
 static bool make_slots(aggregate *a)
 {
-    size_t bytes = 0;
-    for (int i = 0; i < a->state->fields && a->number >= 0; i++) {
-        const size_t first = (size_t)box_cells(window_of(a, i, a->number, 0)) * dtype_bytes(a->state->type);
-        if (first > bytes) bytes = first;
-    }
+    const size_t bytes = largest_window_bytes(a);
     for (int i = 0; i < SLOTS; i++) {
         slot *s = &a->slot[i];
-        s->request = malloc((size_t)(a->ranks + a->writers) * sizeof *s->request);
+        s->request = malloc((size_t)(a->ranks + a->plan->count) * sizeof *s->request);
         s->window.piece = malloc((size_t)a->ranks * sizeof *s->window.piece);
         s->memory = malloc(bytes ? bytes : 1);
         if (!s->request || !s->window.piece || !s->memory) return false;
@@ -150,19 +148,20 @@ static bool make_slots(aggregate *a)
     return true;
 }
 
-bool aggregate_begin(aggregate *a, const checkpoint_state *s, const box *boxes, int writers)
+bool aggregate_begin(aggregate *a, const checkpoint_state *s, const writers *w, const checkpoint_layout *l, const box *boxes)
 {
     assert(a->posted == a->ended); /* all was done, or nothing was begun: another rank had no memory */
     free_slots(a);
     a->state = s;
     a->boxes = boxes;
-    a->writers = writers;
-    a->number = aggregate_number(a->ranks, writers, a->rank);
+    a->plan = w;
+    a->layout = l;
+    a->number = writers_number(w, a->rank);
     a->posted = a->ended = a->all = 0;
     for (int i = 0; i < s->fields; i++) {
         a->rounds[i] = 0;
-        for (int n = 0; n < writers; n++) {
-            const int64_t windows = checkpoint_bands(share_of(a, i, n), dtype_bytes(s->type), aggregate_window_bytes);
+        for (int n = 0; n < w->count; n++) {
+            const int64_t windows = aggregate_windows(w, s, l, i, n);
             if (windows > a->rounds[i]) a->rounds[i] = windows;
         }
         a->all += a->rounds[i];
@@ -200,11 +199,11 @@ static void post_receives(aggregate *a, slot *s)
 static void post_sends(aggregate *a, slot *s, int64_t round)
 {
     const int field = s->window.field;
-    for (int n = 0; n < a->writers; n++) {
+    for (int n = 0; n < a->plan->count; n++) {
         const box cells = box_intersect(a->state->field[field].own, window_of(a, field, n, round));
         if (n == a->number || box_empty(cells)) continue;
-        MPI_CHECK(MPI_Issend(own_cells(a, field, cells), message_bytes(a, cells), MPI_BYTE, aggregate_rank(a->ranks, a->writers, n),
-                             TAG, a->comm, &s->request[s->requests++]));
+        MPI_CHECK(MPI_Issend(own_cells(a, field, cells), message_bytes(a, cells), MPI_BYTE, writers_rank(a->plan, n), TAG,
+                             a->comm, &s->request[s->requests++]));
     }
 }
 

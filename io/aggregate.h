@@ -1,7 +1,7 @@
 /* Fields collected by a few ranks that write them: few writers, and dense requests however the ranks' boxes are cut.
  *
- * The rows of the file (in 1D its cells) are shared out evenly, whole blocks of checksums each, among writers that are spread over
- * all ranks. A writer goes through its share a window at a time: so many whole rows, or a piece of one that is longer. What a rank
+ * The cells of the file are shared out among writers (writers.h). A writer goes through its share a window at a time: so many whole
+ * rows, or a piece of one, where a row is longer or the share begins or ends inside it. What a rank
  * has of a window lies together in its memory, so a message is a piece of memory as it is. Two windows are under way: one is
  * collected while the other is written.
  *
@@ -10,26 +10,13 @@
 #ifndef AGGREGATE_H
 #define AGGREGATE_H
 
-#include "checkpoint_part.h"
+#include "writers.h"
 
 /* Bytes of a window, one cell at least: twice that is what a writer takes of memory. Tests make it small. */
 extern size_t aggregate_window_bytes;
 /* Where there is a choice, pieces of rows shorter than that are collected on one host: measured with 4 ranks on ext4, pieces of 8
  * and 16 KiB took 2.4 and 1.3 times as long to write as whole rows collected, whole rows a third less. Tests make it small. */
 extern int64_t aggregate_short_bytes;
-
-/* ---- who writes what: arithmetic ---- */
-
-/* How many ranks collect and write s; 0: every rank writes its own cells. As s asks, at most all ranks; where it leaves the choice,
- * one for each row of the process grid if that is cut into columns, but on one host not for pieces of rows of short_bytes and more:
- * its page cache puts them together. boxes: as aggregate_begin. */
-int aggregate_writers(const checkpoint_state *s, const box *boxes, int ranks, bool one_host, int64_t short_bytes);
-/* Of the writer with that number, its rank; the first is rank 0. */
-int aggregate_rank(int ranks, int writers, int number);
-/* -1: this rank is none. */
-int aggregate_number(int ranks, int writers, int rank);
-/* The cells that a writer writes; perhaps none. */
-box aggregate_share(const checkpoint_field *f, dtype type, int writers, int number);
 
 typedef struct aggregate_piece { /* what one rank has of a window */
     int rank;
@@ -44,6 +31,9 @@ typedef struct aggregate_window {
     aggregate_piece *piece;
 } aggregate_window;
 
+/* How many windows a writer's share of field i has, and its n-th; empty: no such. */
+int64_t aggregate_windows(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i, int number);
+box aggregate_window_cells(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i, int number, int64_t n);
 /* What each of the ranks has of w->cells, without data; w->piece has room for all of them. boxes: of this field. */
 void aggregate_find_pieces(aggregate_window *w, const box *boxes, int ranks);
 /* Dense rows of `part` of the window: in the memory of a piece that has them so, else copied to `room`. By any thread. */
@@ -56,9 +46,9 @@ typedef struct aggregate aggregate;
 /* Collective. NULL: no memory. */
 aggregate *aggregate_create(MPI_Comm comm);
 void aggregate_destroy(aggregate **a);
-/* s and the boxes of all ranks, of field i from boxes[i * ranks] on, are the same until done. False: no memory; then no rank may go
+/* s, w, l and the boxes of all ranks, of field i from boxes[i * ranks] on, are the same until done. False: no memory; then no rank may go
  * on from here. */
-bool aggregate_begin(aggregate *a, const checkpoint_state *s, const box *boxes, int writers);
+bool aggregate_begin(aggregate *a, const checkpoint_state *s, const writers *w, const checkpoint_layout *l, const box *boxes);
 /* On a writer: the next window that is complete, the same one until it is released; NULL: none yet, or none left. Moves the
  * messages on in any case, so that all ranks call it until all is done. */
 const aggregate_window *aggregate_next(aggregate *a);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "checkpoint_part.h"
+#include "crc32c.h"
 
 /* Datasets are allocated in the order of the fields: checked here, relied on below. */
 static bool find_gaps(checkpoint_image *image, const checkpoint_state *s)
@@ -120,5 +121,26 @@ int checkpoint_image_compare(const checkpoint_image *image, int fd)
         code = compare_gap(fd, wanted, image->gap[i].at_bytes, image->gap[i].bytes);
         wanted += image->gap[i].bytes;
     }
+    return code;
+}
+
+static size_t image_bytes(const checkpoint_image *image)
+{
+    size_t bytes = 0;
+    for (int i = 0; i <= CHECKPOINT_FIELDS_MAX; i++) bytes += image->gap[i].bytes;
+    return bytes;
+}
+
+uint32_t checkpoint_image_crc(const checkpoint_image *image) { return crc32c(0, image->bytes, image_bytes(image)); }
+
+int checkpoint_image_found_crc(const checkpoint_state *s, const checkpoint_layout *l, uint64_t file_bytes, int fd, uint32_t *crc)
+{
+    checkpoint_image found;
+    memset(&found, 0, sizeof found);
+    found.layout = *l;
+    found.file_bytes = file_bytes;
+    const int code = find_gaps(&found, s) ? read_gaps(&found, s->fields, fd) : EINVAL;
+    if (!code) *crc = checkpoint_image_crc(&found);
+    checkpoint_image_free(&found);
     return code;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,20 +51,20 @@ checkpoint_status checkpoint_job_failed(checkpoint_job *j, const char *what, int
     return checkpoint_file_failed(what, j->names.tmp, code, j->why, sizeof j->why);
 }
 
-box checkpoint_job_cells(const checkpoint_job *j, int i)
+int checkpoint_job_parts(const checkpoint_job *j, int i, box part[WRITERS_PARTS])
 {
-    if (j->writers == 0) return j->state.field[i].own;
-    if (j->number < 0) return box_make(0, 0, 0, 0);
-    return aggregate_share(&j->state.field[i], j->state.type, j->writers, j->number);
+    if (j->plan.count > 0) return writers_parts(&j->plan, &j->state, &j->layout, i, j->number, part);
+    part[0] = j->state.field[i].own;
+    return !box_empty(part[0]);
 }
 
-bool checkpoint_job_writes(const checkpoint_job *j) { return j->writers == 0 || j->number >= 0; }
+bool checkpoint_job_writes(const checkpoint_job *j) { return j->plan.count == 0 || j->number >= 0; }
 
 /* ---- debug builds: WEFT_FAULT=NAME:NUMBER ---- */
 
 /* checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte in its last cell, checkpoint_flip_always:RANK
  * again when it writes once more, checkpoint_slow:MS takes so long for every rank's write, checkpoint_memory:RANK has none to
- * collect in. */
+ * collect in, checkpoint_structure:0 has the structure lose a byte after rank 0 compared it. */
 int checkpoint_job_fault(const char *name)
 {
 #ifdef WEFT_DEBUG
@@ -79,7 +80,9 @@ int checkpoint_job_fault(const char *name)
 static int act_faulty(const checkpoint_job *j, bool again)
 {
     char byte = 0x55;
-    const box cells = checkpoint_job_cells(j, 0);
+    box part[WRITERS_PARTS];
+    const int parts = checkpoint_job_parts(j, 0, part);
+    const box cells = parts > 0 ? part[parts - 1] : box_make(0, 1, 0, 1);
     const uint64_t last = (uint64_t)((cells.y1 - 1) * j->state.field[0].nx + cells.x1 - 1) * dtype_bytes(j->state.type);
     const int wait_ms = checkpoint_job_fault("checkpoint_slow");
     if (wait_ms > 0) nanosleep(&(struct timespec){ wait_ms / 1000, wait_ms % 1000 * 1000000L }, NULL);
@@ -99,10 +102,21 @@ static checkpoint_status make_room(checkpoint_job *j)
     return status;
 }
 
+/* What cannot be looked at is not known to be coherent. */
+static void look_at_file_system(checkpoint_job *j)
+{
+    struct statfs info;
+    const bool known = statfs(j->names.directory, &info) == 0;
+    const uint32_t pretended = writers_pretended_file_system();
+    j->file_system = pretended ? pretended : known ? (uint32_t)info.f_type : 0;
+    j->piece_bytes = known ? (uint64_t)info.f_bsize : 0;
+}
+
 void checkpoint_job_room(void *job)
 {
     checkpoint_job *j = job;
     const double begin_s = timer_now_s();
+    look_at_file_system(j);
     checkpoint_job_finish(j, j->rank == 0 ? make_room(j) : CHECKPOINT_OK, begin_s);
 }
 
@@ -121,7 +135,7 @@ void checkpoint_job_start_writeback(checkpoint_job *j, int i, box part)
     const checkpoint_field *f = &j->state.field[i];
     const uint64_t cell_bytes = dtype_bytes(j->state.type);
     const uint64_t from = j->layout.field_at_bytes[i] + (uint64_t)(part.y0 * f->nx + part.x0) * cell_bytes;
-    const bool dense = box_width(part) == f->nx || (box_height(part) == 1 && (f->ny == 1 || j->writers > 0));
+    const bool dense = box_width(part) == f->nx || (box_height(part) == 1 && (f->ny == 1 || j->plan.count > 0));
     if (!dense || from != j->dense_to) j->dense_from = from;
     j->dense_to = dense ? from + (uint64_t)box_cells(part) * cell_bytes : from;
     if (j->dense_to - j->dense_from < WRITEBACK_BYTES) return;
@@ -172,12 +186,19 @@ checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again)
     return code ? checkpoint_job_failed(j, "fsync", code) : CHECKPOINT_OK;
 }
 
+checkpoint_status checkpoint_job_open(checkpoint_job *j, int flags, int *fd)
+{
+    return checkpoint_open_tmp(&j->names, flags, &j->id, j->same_host, j->rank, fd, j->why, sizeof j->why);
+}
+
 /* By ranks that write: NAME.tmp, which rank 0 has open since it made it; it takes what the plan needs beyond the estimate. */
 static checkpoint_status open_file(checkpoint_job *j)
 {
-    if (j->rank == 0) return checkpoint_reserve(&j->names, j->fd, j->file_bytes, j->why, sizeof j->why);
-    if (!checkpoint_job_writes(j) || j->fd >= 0) return CHECKPOINT_OK;
-    return checkpoint_open_tmp(&j->names, O_RDWR, &j->id, j->same_host, j->rank, &j->fd, j->why, sizeof j->why);
+    checkpoint_status status = CHECKPOINT_OK;
+    if (!checkpoint_job_writes(j)) return CHECKPOINT_OK;
+    if (j->rank == 0) status = checkpoint_reserve(&j->names, j->fd, j->file_bytes, j->why, sizeof j->why);
+    else if (j->fd < 0) status = checkpoint_job_open(j, O_RDWR, &j->fd);
+    return status == CHECKPOINT_OK && j->plan.rule == WRITERS_LOCKED ? checkpoint_job_lock(j) : status;
 }
 
 void checkpoint_job_write(void *job)
@@ -252,6 +273,7 @@ void checkpoint_job_flush(void *job)
         int code = act_faulty(j, j->again);
         if (code) status = checkpoint_job_failed(j, "write", code);
         else if ((code = checkpoint_job_fsync(j)) != 0) status = checkpoint_job_failed(j, "fsync", code);
+        if (j->plan.rule == WRITERS_LOCKED) checkpoint_job_unlock(j);
     }
     j->flushed = true;
     checkpoint_job_finish(j, status, begin_s);
@@ -267,19 +289,51 @@ static int write_image(const checkpoint_job *j)
     return j->state.verify == CHECKPOINT_VERIFY_OFF ? 0 : checkpoint_image_compare(&j->image, j->fd);
 }
 
+static checkpoint_status close_file(checkpoint_job *j)
+{
+    const int code = j->fd >= 0 && close(j->fd) != 0 ? errno : 0;
+    j->fd = -1;
+    return code ? checkpoint_job_failed(j, "close", code) : CHECKPOINT_OK;
+}
+
+void checkpoint_job_structure(void *job)
+{
+    checkpoint_job *j = job;
+    const double begin_s = timer_now_s();
+    const int code = j->rank == 0 ? write_image(j) : 0;
+    checkpoint_status status = code ? checkpoint_job_failed(j, "write the structure of", code) : CHECKPOINT_OK;
+    if (j->rank == 0 && checkpoint_job_fault("checkpoint_structure") == 0) (void)checkpoint_pwrite(j->fd, "", 1, 8);
+    if (status == CHECKPOINT_OK) status = close_file(j);
+    checkpoint_job_finish(j, status, begin_s);
+}
+
+static checkpoint_status look_at_structure(checkpoint_job *j)
+{
+    uint32_t crc = 0;
+    int fd;
+    const checkpoint_status status = checkpoint_job_open(j, O_RDONLY, &fd);
+    if (status != CHECKPOINT_OK) return status;
+    const int code = checkpoint_image_found_crc(&j->state, &j->layout, j->file_bytes, fd, &crc);
+    close(fd);
+    if (code) return checkpoint_job_failed(j, "read back the structure of", code);
+    if (crc == j->image_crc) return CHECKPOINT_OK;
+    return checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: rank %d reads another structure than rank 0 wrote",
+                           j->names.path, j->rank);
+}
+
+void checkpoint_job_look(void *job)
+{
+    checkpoint_job *j = job;
+    const double begin_s = timer_now_s();
+    checkpoint_job_finish(j, writers_looks_at_structure(&j->plan) == j->rank ? look_at_structure(j) : CHECKPOINT_OK, begin_s);
+}
+
 void checkpoint_job_publish(void *job)
 {
     checkpoint_job *j = job;
     const double begin_s = timer_now_s();
     checkpoint_status status = CHECKPOINT_OK;
-    int code = 0;
-    if (j->rank == 0) {
-        code = write_image(j);
-        if (code) status = checkpoint_job_failed(j, "write the structure of", code);
-    }
-    if (j->fd >= 0 && close(j->fd) != 0 && status == CHECKPOINT_OK) status = checkpoint_job_failed(j, "close", errno);
-    j->fd = -1;
-    if (j->rank == 0 && status == CHECKPOINT_OK) status = checkpoint_publish(&j->names, &j->state, j->why, sizeof j->why);
+    if (j->rank == 0) status = checkpoint_publish(&j->names, &j->state, j->why, sizeof j->why);
     checkpoint_job_finish(j, status, begin_s); /* the file is there; what follows is no part of writing it */
     if (j->rank == 0 && j->dir && status == CHECKPOINT_OK) retain_apply(j->dir, j->rule, j->state.step, j->verified);
 }

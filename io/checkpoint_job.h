@@ -4,13 +4,17 @@
  *   room       rank 0: statvfs; makes NAME.tmp and takes its blocks
  *   write      every rank writes its own rows, takes their checksums on the way, fsync
  *   read back  every rank its own rows, past the page cache where the kernel lets it, against those checksums and, in full,
- *              against the fingerprint that the device had computed. Rows that differ are written once more.
+ *              against the fingerprint that the device had computed. Rows that differ are written once more. Where there are
+ *              several hosts: blocks that another host wrote, from the file opened anew, against the checksums that all ranks
+ *              have joined; those at borders between writers whatever `verify` says. All is collected and written once more.
  *   source, window .., flush   instead of write, where some ranks write for all (aggregate.h): every rank takes the checksums of
  *              its own rows, in full compares them with the device's fingerprint; then a writer writes windows of its share, which
  *              the main threads collect, and fsync. It reads its share back against the checksums that all ranks have joined by
  *              then; for a share that differs all is collected and written once more.
- *   publish    rank 0, whose main thread has joined the checksums and made an image of the structure with them: writes the
- *              image, reads it back, fsync, final name, old checkpoints deleted
+ *   structure  rank 0, whose main thread has joined the checksums and made an image of the structure with them: writes the
+ *              image, reads it back, fsync; all close the file
+ *   look       where there are several hosts: a rank of another one compares the structure
+ *   publish    rank 0: final name, old checkpoints deleted; nothing is written into the file any more
  *   clean up   after a failure: rank 0 deletes what is left of NAME.tmp
  *
  * pwrite tells each rank of its own errors, and no rank waits inside a call for another. Parallel HDF5 did not, all measured on Open
@@ -42,17 +46,21 @@ typedef struct checkpoint_job {
     bool same_host;              /* as rank 0's */
     checkpoint_layout layout;    /* before write */
     uint64_t file_bytes;
-    checkpoint_image image;      /* of rank 0, before publish; owned */
+    uint32_t image_crc;          /* of rank 0's image, before look */
+    checkpoint_image image;      /* of rank 0, before structure; owned */
     const char *dir;             /* NULL: retain_apply deletes nothing */
     retain_rule rule;
     int64_t verified;            /* as retain_apply */
-    int writers, number;         /* aggregate_writers, 0: all write their own cells; this rank's, -1: it does not write */
+    writers plan;                /* who writes what; count 0: all their own cells */
+    int number;                  /* this rank's among those that collect and write; -1: it does not */
     const checkpoint_sums *joined; /* where some collect: of all ranks' cells, before read back */
     const aggregate_window *window; /* for the next job; NULL: none yet */
     bool again;                  /* collected and written once more: checksums are there */
     /* ---- the jobs' ---- */
     checkpoint_sums share[CHECKPOINT_FIELDS_MAX]; /* of this rank's cells, to be joined by exclusive or, then finished */
     int fd;
+    uint32_t file_system;        /* room: f_type of statfs as this rank sees it; 0: not known */
+    uint64_t piece_bytes;        /* room, of rank 0: a block of it */
     uint64_t dense_from, dense_to; /* of the file: written in one run, and not yet on its way to the disk */
     bool flushed;
     checkpoint_status status;    /* of the phase: after a failure its other jobs do nothing */
@@ -74,13 +82,15 @@ void checkpoint_job_source(void *job);
 void checkpoint_job_window(void *job);
 void checkpoint_job_flush(void *job);
 void checkpoint_job_read_back(void *job);
+void checkpoint_job_structure(void *job);
+void checkpoint_job_look(void *job);
 void checkpoint_job_publish(void *job);
 void checkpoint_job_clean_up(void *job);
 
 /* ---- what the jobs share ---- */
 
-/* Of field i, what this rank writes and reads back; perhaps none. */
-box checkpoint_job_cells(const checkpoint_job *j, int i);
+/* Of field i, what this rank writes; returns how many parts. */
+int checkpoint_job_parts(const checkpoint_job *j, int i, box part[WRITERS_PARTS]);
 /* Does it write at all? */
 bool checkpoint_job_writes(const checkpoint_job *j);
 /* The cells `part` of field i, dense rows at data. 0 or errno. */
@@ -91,11 +101,16 @@ void checkpoint_job_start_writeback(checkpoint_job *j, int i, box part);
 int checkpoint_job_fsync(checkpoint_job *j);
 /* Own cells of all fields, and fsync; again: without checksums. */
 checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again);
+/* NAME.tmp, opened by a rank that did not make it. */
+checkpoint_status checkpoint_job_open(checkpoint_job *j, int flags, int *fd);
 /* As checkpoint_file_failed, of NAME.tmp. */
 checkpoint_status checkpoint_job_failed(checkpoint_job *j, const char *what, int code);
 checkpoint_status checkpoint_job_other_fingerprint(checkpoint_job *j, int i, const char *where);
 /* Debug builds: the number of WEFT_FAULT=NAME:NUMBER; -1 without that fault. */
 int checkpoint_job_fault(const char *name);
+/* The bytes that this rank writes, for other hosts as well, until unlock: LOCK_WITHIN_S at most is waited for. */
+checkpoint_status checkpoint_job_lock(checkpoint_job *j);
+void checkpoint_job_unlock(checkpoint_job *j);
 /* The end of a job that began at begin_s. */
 void checkpoint_job_finish(checkpoint_job *j, checkpoint_status status, double begin_s);
 

@@ -100,6 +100,9 @@ void checkpoint_image_free(checkpoint_image *image);
 /* Written: these bytes, and the length of the file fd. Compared with what it has: EIO where it differs. 0 or errno. */
 int checkpoint_image_write(const checkpoint_image *image, int fd);
 int checkpoint_image_compare(const checkpoint_image *image, int fd);
+/* CRC-32C of its bytes; and of what the file fd has in the place of an image of that length and layout. */
+uint32_t checkpoint_image_crc(const checkpoint_image *image);
+int checkpoint_image_found_crc(const checkpoint_state *s, const checkpoint_layout *l, uint64_t file_bytes, int fd, uint32_t *crc);
 
 /* A checksum of the gaps, the file's last bytes: see checkpoint_seal.c. bytes: of the gaps, one after another. */
 enum { CHECKPOINT_SEAL_BYTES = 72 };

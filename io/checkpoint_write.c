@@ -47,7 +47,7 @@ checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkp
     (void)phases_wait(p, NULL, NULL);
     const char *const sentence = phases_why(p);
     if (sentence) (void)checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "%s", sentence);
-    if (aggregators) *aggregators = stats.aggregators;
+    if (aggregators) *aggregators = stats.plan.count;
     const checkpoint_status written = sentence ? CHECKPOINT_IO : CHECKPOINT_OK;
     phases_destroy(&p);
     return written;

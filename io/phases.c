@@ -15,17 +15,18 @@
 #include "hosts.h"
 #include "timer.h"
 
-/* MEMORY: of those that collect; else it is passed over. */
-typedef enum phase { IDLE, ROOM, MEMORY, WRITE, READ_BACK, PUBLISH, CLEAN_UP } phase;
+/* MEMORY: of those that collect; LOOK: where there are several hosts; else they are passed over. */
+typedef enum phase { IDLE, ROOM, MEMORY, WRITE, READ_BACK, STRUCTURE, LOOK, PUBLISH, CLEAN_UP } phase;
 static void (*const job_of[])(void *) = { [ROOM] = checkpoint_job_room,       [WRITE] = checkpoint_job_write,
-                                          [READ_BACK] = checkpoint_job_read_back, [PUBLISH] = checkpoint_job_publish,
+                                          [READ_BACK] = checkpoint_job_read_back, [STRUCTURE] = checkpoint_job_structure,
+                                          [LOOK] = checkpoint_job_look,       [PUBLISH] = checkpoint_job_publish,
                                           [CLEAN_UP] = checkpoint_job_clean_up };
 typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
 
 /* What ranks agree on: the largest of each. */
 typedef enum agreed {
     WORST, JOB_NS, SPENT_NS, FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT, FIELD_AT, TOKEN = FIELD_AT + CHECKPOINT_FIELDS_MAX,
-    INODE = TOKEN + 2, DEVICE = INODE + 2, AGREED = DEVICE + 2
+    INODE = TOKEN + 2, DEVICE = INODE + 2, PIECE = DEVICE + 2, FILE_SYSTEM, ANOTHER_FILE_SYSTEM, IMAGE_CRC, AGREED
 } agreed;
 enum { REQUESTS_MAX = 2 + CHECKPOINT_FIELDS_MAX, BOX_NUMBERS = 4 };
 _Static_assert(sizeof(box) == BOX_NUMBERS * sizeof(int64_t), "boxes travel as numbers");
@@ -36,7 +37,7 @@ struct phases {
     writer_stats *stats;
     background *thread;
     aggregate *collected;
-    int *host, hosts; /* of each rank, and how many */
+    hosts *hosts;
     box *boxes; /* of all ranks, field after field */
 
     phase phase;
@@ -73,10 +74,9 @@ phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, char *wh
     MPI_CHECK(MPI_Comm_rank(comm, &p->rank));
     MPI_CHECK(MPI_Comm_size(comm, &p->ranks));
     p->boxes = calloc((size_t)p->ranks * CHECKPOINT_FIELDS_MAX, sizeof *p->boxes);
-    p->host = malloc((size_t)p->ranks * sizeof *p->host);
     p->collected = aggregate_create(comm);
-    if (!p->boxes || !p->host || !p->collected) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
-    p->hosts = hosts_of(comm, p->host);
+    if (!p->boxes || !p->collected) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
+    p->hosts = hosts_create(comm);
     if (threads) stats->async = start_threads(p, why, why_bytes);
     if (!p->thread) p->thread = background_create(false);
     if (!p->thread) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
@@ -89,14 +89,14 @@ void phases_destroy(phases **p)
     background_destroy(&(*p)->thread);
     aggregate_destroy(&(*p)->collected);
     free((*p)->boxes);
-    free((*p)->host);
+    hosts_destroy(&(*p)->hosts);
     free(*p);
     *p = NULL;
 }
 
 const char *phases_why(const phases *p) { return p->failed ? p->why : NULL; }
 
-static bool collects(const phases *p) { return p->job.writers > 0; }
+static bool collects(const phases *p) { return p->job.plan.count > 0; }
 
 static void end(phases *p)
 {
@@ -151,7 +151,7 @@ static void make_memory(phases *p)
     checkpoint_job *j = &p->job;
     j->seconds = 0;
     j->status = CHECKPOINT_OK;
-    const bool none = !aggregate_begin(p->collected, &p->snapshot, p->boxes, j->writers);
+    const bool none = !aggregate_begin(p->collected, &p->snapshot, &j->plan, &j->layout, p->boxes);
     if (none || checkpoint_job_fault("checkpoint_memory") == p->rank)
         j->status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: rank %d has no memory to collect in",
                                     j->names.path, p->rank);
@@ -167,7 +167,7 @@ static bool start(phases *p)
     p->stage = RUNNING;
     if (p->phase == MEMORY) make_memory(p);
     else if (p->phase == WRITE && collects(p)) start_job(p, checkpoint_job_source);
-    else if (p->phase != PUBLISH || p->rank != 0 || make_image(p)) start_job(p, job_of[p->phase]);
+    else if (p->phase != STRUCTURE || p->rank != 0 || make_image(p)) start_job(p, job_of[p->phase]);
     return true;
 }
 
@@ -246,14 +246,23 @@ static void tell(int64_t *mine, uint64_t number)
 
 static uint64_t told(const int64_t *all) { return (uint64_t)all[0] << 32 | (uint64_t)all[1]; }
 
+static void tell_of_file(phases *p)
+{
+    const checkpoint_job *j = &p->job;
+    p->mine[FILE_SYSTEM] = j->file_system;
+    p->mine[ANOTHER_FILE_SYSTEM] = -(int64_t)j->file_system;
+    if (p->rank != 0) return;
+    p->mine[PIECE] = (int64_t)j->piece_bytes;
+    tell(&p->mine[INODE], j->id.inode);
+    tell(&p->mine[DEVICE], j->id.device);
+}
+
 static void agree(phases *p)
 {
     p->stage = AGREEING;
     if (p->phase == ROOM && p->rank == 0 && p->job.status == CHECKPOINT_OK) plan_layout(p);
-    if (p->phase == ROOM && p->rank == 0) {
-        tell(&p->mine[INODE], p->job.id.inode);
-        tell(&p->mine[DEVICE], p->job.id.device);
-    }
+    if (p->phase == ROOM) tell_of_file(p);
+    if (p->phase == STRUCTURE && p->rank == 0 && p->job.status == CHECKPOINT_OK) p->mine[IMAGE_CRC] = checkpoint_image_crc(&p->job.image);
     p->mine[WORST] = (int64_t)p->job.status * p->ranks + (p->ranks - 1 - p->rank); /* of equals the lowest rank speaks */
     p->mine[JOB_NS] = (int64_t)(p->job.seconds * 1e9);
     for (int i = 0; i < CHECKPOINT_SPENT; i++) p->mine[SPENT_NS + i] = (int64_t)(p->job.spent_s[i] * 1e9);
@@ -277,13 +286,15 @@ static void take_plan(phases *p)
     checkpoint_job *j = &p->job;
     checkpoint_names_token(&j->names, told(&p->all[TOKEN]));
     j->id = (checkpoint_identity){ .inode = told(&p->all[INODE]), .device = told(&p->all[DEVICE]) };
-    j->same_host = p->host[p->rank] == p->host[0];
+    j->same_host = p->hosts->of[p->rank] == 0;
     j->file_bytes = (uint64_t)p->all[FILE_BYTES];
     for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) j->layout.field_at_bytes[i] = (uint64_t)p->all[FIELD_AT + i];
-    j->writers = aggregate_writers(&p->snapshot, p->boxes, p->ranks, p->hosts == 1, aggregate_short_bytes);
-    j->number = collects(p) ? aggregate_number(p->ranks, j->writers, p->rank) : -1;
+    writers_plan(&j->plan, &p->snapshot, &(writers_facts){
+        .hosts = p->hosts, .boxes = p->boxes, .piece_bytes = (uint64_t)p->all[PIECE], .short_bytes = aggregate_short_bytes,
+        .file_system = p->all[FILE_SYSTEM] == -p->all[ANOTHER_FILE_SYSTEM] ? (uint32_t)p->all[FILE_SYSTEM] : 0 });
+    j->number = collects(p) ? writers_number(&j->plan, p->rank) : -1;
     j->joined = collects(p) ? p->sums : NULL;
-    p->stats->aggregators = j->writers;
+    p->stats->plan = j->plan;
 }
 
 static void write_again(phases *p)
@@ -299,7 +310,7 @@ static void add_seconds(phases *p, double seconds)
     if (p->phase == READ_BACK) s->verify_s += seconds;
     if (p->phase == READ_BACK || p->phase == CLEAN_UP) return;
     s->write_s += seconds;
-    if (p->phase == PUBLISH) s->publish_s += seconds;
+    if (p->phase > READ_BACK) s->publish_s += seconds;
     for (int i = 0; i < CHECKPOINT_SPENT; i++) s->spent_s[i] += 1e-9 * (double)p->all[SPENT_NS + i];
 }
 
@@ -320,8 +331,10 @@ static void go_on(phases *p)
         return;
     }
     if (ended == ROOM) take_plan(p);
+    if (ended == STRUCTURE) p->job.image_crc = (uint32_t)p->all[IMAGE_CRC];
+    const bool passes_over = (ended == ROOM && !collects(p)) || (ended == STRUCTURE && p->hosts->count == 1);
     if (ended == CLEAN_UP || ended == PUBLISH) end(p);
-    else p->phase = ended == ROOM && !collects(p) ? WRITE : ended + 1;
+    else p->phase = ended + (passes_over ? 2 : 1);
 }
 
 bool phases_advance(phases *p)

@@ -9,6 +9,7 @@
 
 #include "checkpoint.h"
 #include "retain.h"
+#include "writers.h"
 
 typedef struct writer writer;
 
@@ -16,7 +17,7 @@ typedef struct writer_stats {
     bool async;
     int64_t count, bytes, failed; /* files written, bytes of their fields; submits that ended without a file */
     int64_t newest_step; /* of the last file written, where there is one */
-    int aggregators;   /* so many ranks collected and wrote the last file; 0: every rank wrote its own cells */
+    writers plan;      /* who wrote the last file, and why; its hosts are not to be looked at */
     double snapshot_s; /* of stall_s: the steps were held up until the level was copied */
     double write_s;    /* room, rows, structure, name */
     double verify_s;   /* reading back */

@@ -81,6 +81,10 @@ static void print_checkpoints(FILE *to, const report *r)
     fprintf(to, "checkpoints  %" PRId64 ", %.3g MB, ", w->count, (double)w->bytes * mb);
     fprintf(to, "written %s in %s, read back in %s; the steps waited %s\n", w->async ? "beside the steps" : "while the steps waited",
             seconds_text(a, sizeof a, w->write_s), seconds_text(b, sizeof b, w->verify_s), seconds_text(c, sizeof c, w->stall_s));
+    if (w->plan.rule == WRITERS_ONE_HOST || w->plan.rule == WRITERS_LOCKED)
+        fprintf(to, "             %d rank%s of %s wrote%s: %s\n", w->plan.count, w->plan.count == 1 ? "" : "s",
+                w->plan.rule == WRITERS_ONE_HOST ? "one host" : "several hosts",
+                w->plan.rule == WRITERS_LOCKED ? " under locks" : " for all", w->plan.why);
 }
 
 static void print_verdict(FILE *to, const report *r)

@@ -116,6 +116,8 @@ static json_t *write_json(const writer_stats *c)
                      record_number(known ? c->publish_s : NAN));
 }
 
+static json_t *text_or_null(const char *text) { return text[0] ? record_text(text) : json_null(); }
+
 static json_t *checkpoint_json(const report *r)
 {
     const writer_stats *c = &r->checkpoints;
@@ -125,7 +127,10 @@ static json_t *checkpoint_json(const report *r)
         json_t *value;
     } all[] = {
         { "async", json_boolean(c->async) },
-        { "aggregators", json_integer(c->aggregators) },
+        { "aggregators", json_integer(c->plan.count) },
+        { "file_system", text_or_null(c->plan.file_system) },
+        { "rule", text_or_null(none ? "" : writers_rule_name(c->plan.rule)) },
+        { "why", text_or_null(c->plan.why) },
         { "count", json_integer((json_int_t)c->count) },
         { "failed", json_integer((json_int_t)c->failed) },
         { "bytes", json_integer((json_int_t)c->bytes) },

@@ -169,13 +169,17 @@ static checkpoint_status read_back(checkpoint_verify_how verify)
     j.layout.field_at_bytes[0] = H5Dget_offset(dataset);
     H5Dclose(dataset);
     H5Fclose(file);
-    j.writers = ranks;
+    int *of = calloc((size_t)ranks, sizeof *of);
+    hosts *one = hosts_make(of, ranks);
+    j.plan = (writers){ .hosts = one, .rule = WRITERS_COLLECT, .count = ranks };
     j.number = rank;
     j.joined = &sums;
     j.fd = open(path, O_RDONLY);
     checkpoint_job_read_back(&j);
     const checkpoint_status status = checkpoint_agree(MPI_COMM_WORLD, j.status, why, sizeof why);
     checkpoint_job_end(&j);
+    hosts_destroy(&one);
+    free(of);
     checkpoint_sums_free(&sums);
     free(s.field[0].data);
     return status;
