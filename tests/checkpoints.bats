@@ -76,6 +76,23 @@ teardown() { # what a failed test left
     expect "locks left" "" "$(find . -name '.weft.lock')"
 }
 
+@test "a live run in another PID namespace keeps its directory; once it is killed, the next run takes it" {
+    unshare -p -f --mount-proc true 2>/dev/null || skip "no right to make a PID namespace"
+    deck d.ini "${heat[@]}"
+    unshare -p -f --kill-child --mount-proc "$weft" run d.ini time.steps=1000000000 checkpoint.every=20000 >first 2>&1 3>&- &
+    run=$!
+    wait_for test -s checkpoints/.weft.lock
+    run weft_alone d.ini time.steps=3 checkpoint.every=1
+    refused 2 "a run with host $(hostname)" checkpoints/.weft.lock
+    kill -0 $run
+    kill -9 $run
+    wait $run || true
+    wait_for flock -n checkpoints/.weft.lock true
+    run --separate-stderr weft_alone d.ini time.steps=3 checkpoint.every=1
+    expect status 0 "$status"
+    [[ $stderr == *"took over checkpoints"* ]] || { echo "$stderr"; return 1; }
+}
+
 @test "of six runs that find one stale lock, one gets the directory" {
     deck d.ini "${heat[@]}"
     local i pids=() alive

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -55,7 +56,7 @@ static void put(const char *text)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* A lock like rank 0's own, with other words; NULL: the same. */
+/* As older versions write it, a lock like rank 0's own, with other words; NULL: the same. */
 static void put_lock(const char *host, long pid, unsigned long long started, const char *job, int restarts)
 {
     char text[512], own_host[64];
@@ -147,6 +148,75 @@ static void of_nobody(void **state)
     }
 }
 
+/* ---- where numbers of processes tell nothing ---- */
+
+typedef struct lock_words { /* of a lock like rank 0's own; NULL or 0: its own word */
+    const char *host, *boot, *pid_space;
+    long pid, flock_device; /* device: -1 for none, -2 for another */
+} lock_words;
+
+static void put_words(lock_words w)
+{
+    char host[64], boot[64], space[64], text[512];
+    long pid, device;
+    unsigned long long started;
+    assert_int_equal(sscanf(line, "host=%63s pid=%ld started=%llu job=- restarts=0 boot=%63s pidns=%63s flock=%ld", host, &pid,
+                            &started, boot, space, &device), 6);
+    if (w.flock_device) device = w.flock_device == -1 ? 0 : device + 1;
+    snprintf(text, sizeof text, "host=%s pid=%ld started=%llu job=- restarts=0 boot=%s pidns=%s flock=%ld\n",
+             w.host ? w.host : host, w.pid ? w.pid : pid, started, w.boot ? w.boot : boot, w.pid_space ? w.pid_space : space,
+             device);
+    put(text);
+}
+
+enum { NO_PROCESS = 999999999 };
+
+static void of_another_pid_space(void **state)
+{
+    (void)state;
+    int fd = -1;
+    put_words((lock_words){ .pid = NO_PROCESS, .pid_space = "pid:[1]", .flock_device = -1 });
+    expect_busy("pid 999999999"); /* it may well be there */
+    put_words((lock_words){ .pid_space = "pid:[1]", .flock_device = -2 });
+    expect_busy("writes in"); /* seen through another mount, whose flock may be another */
+    put_words((lock_words){ .pid = NO_PROCESS, .pid_space = "pid:[1]" });
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        fd = open(path, O_RDWR);
+        assert_int_equal(flock(fd, LOCK_EX), 0);
+    }
+    expect_busy("pid 999999999"); /* holds flock */
+    if (fd >= 0) close(fd);
+    expect_taken("which is gone");
+}
+
+static void of_another_boot(void **state)
+{
+    (void)state;
+    put_words((lock_words){ .boot = "11111111-2222-3333-4444-555555555555" });
+    expect_taken("which is gone"); /* though there is a process of that number and start */
+    put_words((lock_words){ .boot = "11111111-2222-3333-4444-555555555555", .host = "elsewhere" });
+    expect_busy("host elsewhere");
+    put_words((lock_words){ .host = "a_container", .pid = NO_PROCESS, .flock_device = -1 });
+    expect_taken("host a_container"); /* the same kernel and numbers under another name */
+    put_words((lock_words){ .boot = "-", .host = "elsewhere", .pid = NO_PROCESS });
+    expect_busy("host elsewhere");
+    remove_it();
+}
+
+static void holds_flock(void **state)
+{
+    (void)state;
+    checkpoint_status status;
+    lock *l = take(&status);
+    assert_int_equal(status, CHECKPOINT_OK);
+    const int fd = open(path, O_RDWR), refused = flock(fd, LOCK_EX | LOCK_NB), error = errno;
+    assert_true(on_all(MPI_COMM_WORLD, refused != 0 && error == EWOULDBLOCK));
+    close(fd);
+    MPI_Barrier(MPI_COMM_WORLD);
+    lock_release(&l);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* ---- of two runs that find one stale lock at once ---- */
 
 enum { SLOW, FAST }; /* ranks, each a run of its own */
@@ -165,8 +235,12 @@ static void let_the_other_go_first(void)
     hear(FAST);
 }
 
+static bool no_flock; /* on this file system */
+
 int flock(int fd, int operation)
 {
+    if (no_flock) errno = ENOLCK;
+    if (no_flock) return -1;
     if (waits_at == BEFORE_FLOCK) let_the_other_go_first();
     const int code = ((__typeof__(&flock))dlsym(RTLD_NEXT, "flock"))(fd, operation), error = errno;
     if (code != 0 && refusals > 0 && --refusals == 0) tell(SLOW);
@@ -217,6 +291,15 @@ static void held_by_flock(void **state)
     one_of_two(BEFORE_UNLINK, true);
 }
 
+static void without_flock(void **state)
+{
+    no_flock = true;
+    the_second_is_refused(state);
+    assert_non_null(strstr(line, " flock=0\n"));
+    of_the_dead(state);
+    no_flock = false;
+}
+
 static void what_is_not_ours_stays(void **state)
 {
     (void)state;
@@ -249,8 +332,9 @@ int main(int argc, char **argv)
     unsetenv("LSB_JOBID");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_second_is_refused), cmocka_unit_test(of_the_dead), cmocka_unit_test(of_another_host),
+        cmocka_unit_test(of_another_pid_space), cmocka_unit_test(of_another_boot), cmocka_unit_test(holds_flock),
         cmocka_unit_test(of_nobody), cmocka_unit_test(taken_before_flock), cmocka_unit_test(held_by_flock),
-        cmocka_unit_test(what_is_not_ours_stays), cmocka_unit_test(no_folder),
+        cmocka_unit_test(what_is_not_ours_stays), cmocka_unit_test(no_folder), cmocka_unit_test(without_flock),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
