@@ -1,4 +1,5 @@
 /* weft run: deck in; fields computed, checkpointed, verified; table and record out. */
+#include <assert.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -39,6 +40,7 @@ typedef struct run {
     double calibrate_s, initialise_s, writer_s;
     double start_up_s;        /* all of it, to the first step */
     double verify_s, output_s;
+    double run_s;             /* all of it, to the verdict */
 } run;
 
 /* The run's next part, for the watchdog and for a profiler; NULL: none follows. */
@@ -114,16 +116,21 @@ static int write_outputs(run *r, char *why, size_t why_bytes)
         sim_snapshot(s, r->ask.deck_text, &state);
         if (checkpoint_write(s->top.comm, c->output.final, &state, NULL, why, why_bytes) != CHECKPOINT_OK)
             return CHECK_EXIT_ENVIRONMENT;
+        r->report.wrote_final = true;
     }
     if (c->output.picture[0] && !series_picture(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
+    r->report.wrote_picture = c->output.picture[0] != '\0';
     if (r->timeline && !timeline_write(r->timeline, c->output.trace, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
+    r->report.wrote_trace = r->timeline != NULL;
     return 0;
 }
 
-static void add_phase(run *r, const char *name, double seconds)
+static void add_phase(run *r, int depth, const char *name, double seconds)
 {
     report_phase *p = &r->report.phase[r->report.phases++];
+    assert(r->report.phases <= REPORT_PHASES_MAX);
     p->name = name;
+    p->depth = depth;
     p->seconds = timer_over_ranks(seconds, r->sim.top.comm);
 }
 
@@ -164,6 +171,32 @@ static void gather_checkpoints(run *r)
     r->report.beside_write_step_s = r->ticks.beside_write_s / (double)r->ticks.beside_write_steps; /* read where there are any */
 }
 
+/* What holds no step up is the steps'. Probed steps stand for all of them. */
+static void gather_phases(run *r, const loop_result *l)
+{
+    const sim_create_seconds *c = &r->sim.created;
+    const double scale = r->ticks.probes > 0 ? (double)l->steps_run / (double)r->ticks.steps_probed : 0;
+    add_phase(r, 0, "run", r->run_s);
+    add_phase(r, 1, "start_up", r->start_up_s);
+    add_phase(r, 2, "mpi", r->mpi_s);
+    add_phase(r, 2, "device", c->device_s);
+    add_phase(r, 2, "fields", c->fields_s);
+    add_phase(r, 2, "transport", c->transport_s);
+    add_phase(r, 2, "passes", c->passes_s);
+    add_phase(r, 2, "tune", r->report.tuning.seconds);
+    add_phase(r, 2, "calibrate", r->calibrate_s);
+    add_phase(r, 2, "initialise", r->initialise_s);
+    add_phase(r, 2, "writer", r->writer_s);
+    add_phase(r, 1, "loop", l->loop_s);
+    add_phase(r, 2, "steps", l->loop_s - l->norm_s - l->checkpoint_s - l->series_s);
+    for (int i = 0; i < STEP_PHASES; i++) add_phase(r, REPORT_DEPTH_OF_STEP, step_phase_name[i], r->ticks.phase_s[i] * scale);
+    add_phase(r, 2, "norm", l->norm_s);
+    add_phase(r, 2, "checkpoint", l->checkpoint_s);
+    add_phase(r, 2, "series", l->series_s);
+    add_phase(r, 1, "output", r->output_s);
+    add_phase(r, 1, "verify", r->verify_s);
+}
+
 static void gather_report(run *r, const loop_result *l)
 {
     sim *s = &r->sim;
@@ -171,26 +204,11 @@ static void gather_report(run *r, const loop_result *l)
     gather_steps(r);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
+    out->series_states = r->frames.states;
     if (r->checkpoints.writer) gather_checkpoints(r);
     const double sweeps_per_step = s->fuse > 1 && l->steps_run > 0 ? (double)s->sweeps / (double)l->steps_run : 1.0 / s->fuse;
     out->bytes_moved_per_step = over_ranks(s, sim_bytes_moved_per_sweep(s) * sweeps_per_step);
-    add_phase(r, "mpi", r->mpi_s);
-    add_phase(r, "device", s->created.device_s);
-    add_phase(r, "fields", s->created.fields_s);
-    add_phase(r, "transport", s->created.transport_s);
-    add_phase(r, "tune", r->report.tuning.seconds);
-    add_phase(r, "calibrate", r->calibrate_s);
-    add_phase(r, "initialise", r->initialise_s);
-    add_phase(r, "writer", r->writer_s);
-    add_phase(r, "start_up", r->start_up_s);
-    /* probed steps stand for all of them */
-    const double scale = r->ticks.probes > 0 ? (double)l->steps_run / (double)r->ticks.steps_probed : 0;
-    for (int i = 0; i < STEP_PHASES; i++) add_phase(r, step_phase_name[i], r->ticks.phase_s[i] * scale);
-    add_phase(r, "norm", l->norm_s);
-    add_phase(r, "checkpoint", l->checkpoint_s);
-    add_phase(r, "loop", l->loop_s);
-    add_phase(r, "output", r->output_s);
-    add_phase(r, "verify", r->verify_s);
+    gather_phases(r, l);
 }
 
 /* From the end of the loop to the exit status. */
@@ -200,16 +218,19 @@ static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
     double mark_s = timer_now_s();
     enter(r, "output");
     int status = write_outputs(r, why, why_bytes);
-    r->output_s = timer_lap_s(&mark_s) + l->series_s;
+    r->output_s = timer_lap_s(&mark_s);
     if (status != 0) fail(status, why);
     enter(r, "verify");
     sim_inject_fault(s);
     r->report.fingerprint = sim_fingerprint(s);
     r->report.verdict = verify_level(s);
     r->verify_s = timer_lap_s(&mark_s);
+    r->run_s = mark_s - r->start_s;
     gather_report(r, l);
+    const bool recorded = report_record(s, &r->report, r->ask.deck_text, why, why_bytes);
+    r->report.wrote_record = recorded && s->cfg->output.record[0];
     if (!r->ask.quiet) report_print(s, &r->report);
-    if (!report_record(s, &r->report, r->ask.deck_text, why, why_bytes)) {
+    if (!recorded) {
         status = CHECK_EXIT_ENVIRONMENT;
         fail(status, why);
     }

@@ -53,8 +53,8 @@ overlap overlap_none(const char *why)
 static void judge(overlap *o, double fraction, double uncertainty)
 {
     const double nearest = fmin(fmax(fraction, 0), 1);
-    if (!(o->comm_s > o->uncertainty_s))
-        snprintf(o->why, sizeof o->why, "the exchange is no longer than the uncertainty of the step, %.3g us", o->uncertainty_s * 1e6);
+    if (!(uncertainty < 1))
+        snprintf(o->why, sizeof o->why, "the exchange is no longer than the uncertainty, %.3g ms", uncertainty * o->comm_s * 1e3);
     else if (fabs(fraction - nearest) > uncertainty)
         snprintf(o->why, sizeof o->why, fraction < 0 ? "the exchange lengthens a step by %.2f times its own time"
                                                      : "a step with its exchange is the shorter one, by %.2f times the exchange",

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "printable.h"
 #include "terminal.h"
 
 static double cells_global(const sim *s) { return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny; }
@@ -19,36 +20,14 @@ report_rates report_rates_of(const sim *s, const report *r)
     return v;
 }
 
-/* 1.23 ms, 45.6 us: three digits whatever the size. */
-static const char *seconds_text(char *out, size_t bytes, double s)
-{
-    if (isnan(s)) snprintf(out, bytes, "-");
-    else if (s < 1e-3) snprintf(out, bytes, "%.3g us", s * 1e6);
-    else if (s < 1) snprintf(out, bytes, "%.3g ms", s * 1e3);
-    else snprintf(out, bytes, "%.4g s", s);
-    return out;
-}
-
-static void print_phases(FILE *to, const report *r)
-{
-    char a[32], b[32], c[32];
-    fprintf(to, "\n%-12s %12s %12s %12s   over ranks, whole run\n", "phase", "min", "mean", "max");
-    for (int i = 0; i < r->phases; i++) {
-        const timer_spread *t = &r->phase[i].seconds;
-        if (isnan(t->mean) || t->max == 0) continue;
-        fprintf(to, "%-12s %12s %12s %12s\n", r->phase[i].name, seconds_text(a, sizeof a, t->min),
-               seconds_text(b, sizeof b, t->mean), seconds_text(c, sizeof c, t->max));
-    }
-}
-
 static void print_overlap(FILE *to, const sim *s, const overlap *o)
 {
     char a[32], b[32], c[32];
-    fprintf(to, "halo         %s alone, ", seconds_text(a, sizeof a, o->comm_s));
+    fprintf(to, "halo         %s alone, ", report_seconds(a, sizeof a, o->comm_s));
     if (isnan(o->hidden_fraction)) fprintf(to, "hidden part not measurable: %s", o->why);
     else fprintf(to, "%.0f %% of it hidden, +- %.0f %%", 100 * o->hidden_fraction, 100 * o->hidden_uncertainty);
-    fprintf(to, " (%s %s, without exchange %s)\n", s->fuse > 1 ? "sweep" : "step", seconds_text(b, sizeof b, o->step_s),
-            seconds_text(c, sizeof c, o->step_without_comm_s));
+    fprintf(to, " (%s %s, without exchange %s)\n", s->fuse > 1 ? "sweep" : "step", report_seconds(b, sizeof b, o->step_s),
+            report_seconds(c, sizeof c, o->step_without_comm_s));
 }
 
 static void print_rates(FILE *to, const sim *s, const report *r)
@@ -56,19 +35,19 @@ static void print_rates(FILE *to, const sim *s, const report *r)
     char a[32], b[32], c[32], d[32];
     if (r->step_s.count == 0) return;
     const report_rates v = report_rates_of(s, r);
-    fprintf(to, "\nstep         median %s, mean %s, 99 %% under %s, max %s (slowest rank: %d)\n",
-           seconds_text(a, sizeof a, r->step_s.p50), seconds_text(b, sizeof b, r->step_s.mean),
-           seconds_text(c, sizeof c, r->step_s.p99), seconds_text(d, sizeof d, r->step_s.max), r->slowest_rank);
-    fprintf(to, "rate         %.4g GCells/s, %.4g GB/s at %d words a cell\n", v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9,
-            sim_words(s));
-    fprintf(to, "ceiling      %.4g GB/s, device copies on all ranks at once in this run: %.1f %% of it reached\n",
-           r->calibration.ceiling_bytes_per_s * 1e-9, 100 * v.fraction);
+    fprintf(to, "\nstep         median %s, mean %s, p99 %s, max %s (slowest rank: %d)\n",
+           report_seconds(a, sizeof a, r->step_s.p50), report_seconds(b, sizeof b, r->step_s.mean),
+           report_seconds(c, sizeof c, r->step_s.p99), report_seconds(d, sizeof d, r->step_s.max), r->slowest_rank);
+    fprintf(to, "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy\n", v.cells_per_s * 1e-9,
+            v.bytes_per_s * 1e-9, sim_words(s), v.fraction);
+    fprintf(to, "copy         %.4g GB/s, device copies on all ranks at once, in this run\n",
+            r->calibration.ceiling_bytes_per_s * 1e-9);
     const calibrate_result *k = &r->calibration;
     if (k->copies.stands_out)
         fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than the median rank's\n", k->copies.rank,
                 k->copies.host, 100 * k->copies.over_median);
     if (!isnan(k->host_step_s))
-        fprintf(to, "host         %s a step, of the thread that enqueues\n", seconds_text(a, sizeof a, k->host_step_s));
+        fprintf(to, "host         %s per step, of the thread that enqueues\n", report_seconds(a, sizeof a, k->host_step_s));
     if (!isnan(k->overlap.comm_s)) print_overlap(to, s, &k->overlap);
 }
 
@@ -80,7 +59,7 @@ static void print_checkpoints(FILE *to, const report *r)
     if (w->count == 0) return;
     fprintf(to, "checkpoints  %" PRId64 ", %.3g MB, ", w->count, (double)w->bytes * mb);
     fprintf(to, "written %s in %s, read back in %s; the steps waited %s\n", w->async ? "beside the steps" : "while the steps waited",
-            seconds_text(a, sizeof a, w->write_s), seconds_text(b, sizeof b, w->verify_s), seconds_text(c, sizeof c, w->stall_s));
+            report_seconds(a, sizeof a, w->write_s), report_seconds(b, sizeof b, w->verify_s), report_seconds(c, sizeof c, w->stall_s));
     if (w->plan.rule == WRITERS_ONE_HOST || w->plan.rule == WRITERS_LOCKED)
         fprintf(to, "             %d rank%s of %s wrote%s: %s\n", w->plan.count, w->plan.count == 1 ? "" : "s",
                 w->plan.rule == WRITERS_ONE_HOST ? "one host" : "several hosts",
@@ -101,6 +80,30 @@ static void print_verdict(FILE *to, const report *r)
     fputc('\n', to);
 }
 
+/* What the run left on disk, by name. */
+static void print_files(FILE *to, const sim *s, const report *r)
+{
+    const config *c = s->cfg;
+    char newest[64], states[64];
+    snprintf(newest, sizeof newest, "/step_%010lld.h5 (newest checkpoint)", (long long)r->checkpoints.newest_step);
+    snprintf(states, sizeof states, " (series of %lld)", (long long)r->series_states);
+    const struct {
+        bool there;
+        const char *path, *what;
+    } file[] = {
+        { r->wrote_record, c->output.record, " (record)" },    { r->wrote_final, c->output.final, " (last state)" },
+        { r->checkpoints.count > 0, c->checkpoint.dir, newest }, { r->series_states > 0, c->output.series, states },
+        { r->wrote_picture, c->output.picture, " (picture)" }, { r->wrote_trace, c->output.trace, " (trace)" },
+    };
+    const char *separator = "files        ";
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        if (!file[i].there) continue;
+        fprintf(to, "%s%s%s", separator, printable_text(file[i].path), file[i].what);
+        separator = ", ";
+    }
+    if (separator[0] == ',') fputc('\n', to);
+}
+
 void report_print(const sim *s, const report *r)
 {
     report_text text;
@@ -108,12 +111,13 @@ void report_print(const sim *s, const report *r)
     FILE *const to = report_text_begin(&text);
     if (s->level != s->cfg->time.steps) fprintf(to, "ended        at step %" PRId64 "\n", s->level);
     report_print_notes(to, s, r->notes_printed);
-    print_phases(to, r);
+    report_print_phases(to, r);
     print_rates(to, s, r);
     power_print(to, &r->power);
     if (!isnan(r->last_change)) fprintf(to, "change       %.3e, max |next - u| of the last checked step\n", r->last_change);
     print_checkpoints(to, r);
     print_verdict(to, r);
     fprintf(to, "fingerprint  %016" PRIx64 "\n", r->fingerprint);
+    print_files(to, s, r);
     report_text_end(&text);
 }

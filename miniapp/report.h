@@ -13,12 +13,17 @@
 #include "verify.h"
 #include "writer.h"
 
-enum { REPORT_PHASES_MAX = 20 };
+enum { REPORT_PHASES_MAX = 24 };
 
+/* Phases in the order of the table: one contains those that follow it and are deeper. */
 typedef struct report_phase {
     const char *name;
+    int depth;
     timer_spread seconds; /* of the whole run, over ranks */
 } report_phase;
+
+/* Parts of a step, which run at the same time and need not add up, are this deep; all others are parts of the one above. */
+enum { REPORT_DEPTH_OF_STEP = 3 };
 
 typedef struct report {
     const char *command;
@@ -37,6 +42,8 @@ typedef struct report {
     writer_stats checkpoints;
     int64_t beside_write_steps;  /* of the timed steps: those beside which a checkpoint was written, on rank 0, and their mean */
     double beside_write_step_s;
+    int64_t series_states;       /* files written into output.series; of the other outputs: */
+    bool wrote_record, wrote_final, wrote_picture, wrote_trace;
     power_use power;             /* beside the loop */
     double last_change;          /* NaN: no norm was asked for */
     double bytes_moved_per_step; /* all ranks */
@@ -67,6 +74,11 @@ typedef struct report_text {
 FILE *report_text_begin(report_text *t);
 void report_text_end(report_text *t);
 void report_print_notes(FILE *to, const sim *s, int from);
+
+/* report_phases.c: seconds in each phase, with a row of what a phase does not spend in the rows below it. */
+void report_print_phases(FILE *to, const report *r);
+/* 1.23 ms, 45.6 us: three digits whatever the size. Returns out. */
+const char *report_seconds(char *out, size_t bytes, double s);
 
 /* report_transport.c: candidates, seconds and reasons of the choice of a transport; and its lines of the table. */
 json_t *report_transports_json(const sim *s);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "printable.h"
 #include "report.h"
 #include "terminal.h"
 #include "version.h"
@@ -51,19 +52,36 @@ static void print_order_of_work(FILE *to, const sim *s)
     fprintf(to, "\n");
 }
 
+/* "order 4, ", or of weights that a deck gives "box of radius 2, ". */
+static const char *stencil_text(char *out, size_t bytes, const sim *s)
+{
+    static const char *const form[] = { [STENCIL_LINE] = "line", [STENCIL_STAR] = "star", [STENCIL_BOX] = "box" };
+    switch (s->cfg->problem.kind) {
+    case CONFIG_CUSTOM: snprintf(out, bytes, "%s of radius %d, ", form[s->prob.op.form], s->prob.op.radius); break;
+    case CONFIG_LAPLACE:
+    case CONFIG_TRANSPOSE: out[0] = '\0'; break;
+    case CONFIG_HEAT:
+    case CONFIG_WAVE:
+    case CONFIG_ADVECT:
+    case CONFIG_SWEEP: snprintf(out, bytes, "order %d, ", s->cfg->problem.order); break;
+    }
+    return out;
+}
+
 void report_print_head(const sim *s, report *r)
 {
     const config *c = s->cfg;
     const decomp *d = &s->grid.dec;
-    char folder[4096] = "";
+    char folder[4096] = "", form[48];
     report_text text;
     if (s->top.rank != 0) return;
     FILE *const to = report_text_begin(&text);
     fprintf(to, "weft %s (%s)\n", version_number, version_git);
-    fprintf(to, "command      %s\n", r->command);
-    fprintf(to, "started      %s in %s\n", json_string_value(r->started), getcwd(folder, sizeof folder) ? folder : "?");
-    fprintf(to, "problem      %s, %s, order %d, %" PRId64 " x %" PRId64 " cells, initial %s\n", config_kind_name(c->problem.kind),
-            dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, config_initial_name(c->problem.initial));
+    fprintf(to, "command      %s\n", printable_text(r->command));
+    fprintf(to, "started      %s in %s\n", json_string_value(r->started), getcwd(folder, sizeof folder) ? printable_text(folder) : "?");
+    fprintf(to, "problem      %s, %s, %s%" PRId64 " x %" PRId64 " cells, initial %s\n", config_kind_name(c->problem.kind),
+            dtype_name(c->problem.type), stencil_text(form, sizeof form, s), c->grid.nx, c->grid.ny,
+            config_initial_name(c->problem.initial));
     fprintf(to, "ranks        %d as %d x %d on %d host%s, rank 0 on %s\n", s->top.ranks, d->ranks_x, d->ranks_y, s->top.hosts,
             s->top.hosts == 1 ? "" : "s", s->top.host);
     print_device(to, s);

@@ -87,6 +87,7 @@ bool series_add(series *v, sim *s, const char *deck_text, char *why, size_t why_
         sim_snapshot(s, deck_text, &state);
         if (checkpoint_add_to_series(s->top.comm, c->output.series, c->output.every, &state, why, why_bytes) != CHECKPOINT_OK)
             return false;
+        v->states++;
     }
     return !keeps_frames(c) || add_frame(v, s, why, why_bytes);
 }

@@ -10,6 +10,7 @@
 typedef struct series { /* zeroed at first */
     lock *lock;          /* of output.series */
     picture_scale scale; /* of the frames */
+    int64_t states;      /* files that this run added */
 } series;
 
 /* Is level one of those that are kept? */

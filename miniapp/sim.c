@@ -285,6 +285,7 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, ch
     make_passes(s);
     sim_settle_feed(s);
     make_tables(s);
+    s->created.passes_s = timer_lap_s(&mark_s);
     return 0;
 }
 

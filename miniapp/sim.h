@@ -40,6 +40,7 @@ typedef struct sim_create_seconds {
     double device_s;    /* who shares the host, and the device's context */
     double fields_s;
     double transport_s; /* probes and trials of sim_choose_transports */
+    double passes_s;    /* feed, streams, halos, trials of fused sweeps and of graphs */
 } sim_create_seconds;
 
 /* Sweeps of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside it; of the slowest

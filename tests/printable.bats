@@ -9,6 +9,9 @@ shown() { # text: stands in said and complaints, which hold no control character
 @test "escape sequences of files, decks, names and records are shown as numbers, never obeyed" {
     local esc=$'\e[31m' name=$'\e[31mx\xc2\x9b\xff'
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=12 time.steps=2 output.final=s.h5 output.record=r.jsonl
+    cp d.ini "$name.ini"
+    weft_alone "$name.ini" >said 2>complaints
+    shown 'weft run \x1b[31mx\xc2\x9b\xff.ini'
     weft_alone d.ini >said
     cp s.h5 "$name.h5"
     "$weft" verify "$name.h5" >said 2>complaints || true

