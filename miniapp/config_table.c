@@ -96,7 +96,7 @@ const config_row config_table[] = {
       "every so many-th stays too: those of the steps that are multiples of keep_every * every; 0: none",
       AT(checkpoint.keep_every) },
     { "checkpoint.aggregators", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL,
-      "so many ranks collect whole rows of the others and write them, 32 MiB at a time, the same bytes; 0: choose",
+      "ranks that collect what the others have and write it, 32 MiB at a time, the same bytes; 0: choose, by hosts and file system",
       AT(checkpoint.aggregators) },
     { "checkpoint.async", CONFIG_TYPE_BOOL, "", "true", NULL, 0, 0, "true or false", NULL,
       "a thread of each rank writes while time steps go on; false: they wait until it is written", AT(checkpoint.async) },

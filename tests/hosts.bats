@@ -5,6 +5,7 @@ load helper
 heat=(problem.kind=wave problem.alpha=0.2 grid.nx=1003 grid.ny=700 time.steps=3 checkpoint.every=3) # two fields of 5.6 MB, rows of 8024 bytes
 
 setup() {
+    cd "$BATS_TEST_TMPDIR" || exit 1
     weft=$weft_debug
     deck d.ini "${heat[@]}"
 }

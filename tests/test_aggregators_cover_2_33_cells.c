@@ -213,7 +213,7 @@ static void every_cell_is_in_one_window(void **state)
         for (size_t k = 0; k < sizeof count / sizeof *count; k++)
             for (int aligned = 0; aligned < 2; aligned++) {
                 const writers w = { .hosts = h, .rule = aligned ? WRITERS_ALIGNED : WRITERS_COLLECT, .count = count[k],
-                                    .piece_bytes = aligned ? WRITERS_PIECE_BYTES << (k % 3) : 0 };
+                                    .piece_bytes = aligned ? (uint64_t)WRITERS_PIECE_BYTES << (k % 3) : 0 };
                 check_ranges(&w, &s);
                 for (int i = 0; i < count[k]; i += k == 0 ? 1 : 1 + ranks / 50) check_share(&w, &s, i, boxes, ranks, &window);
             }
