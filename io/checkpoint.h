@@ -124,6 +124,9 @@ checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why,
 /* Step numbers of the checkpoints in dir, newest first; the array is the caller's to free. MISSING: no such dir or none. */
 checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
 
+/* The file that describes a state file, beside it: NAME.h5 -> NAME.xmf. False: too long. */
+bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path);
+
 #define CHECKPOINT_SERIES_NAME "series.xmf"
 /* Writes DIR/step_NNNNNNNNNN.h5 and makes DIR/series.xmf anew, a collection over time of the files of steps up to this one that are
  * multiples of `every`. dir exists and is this run's alone. Status as checkpoint_write. */

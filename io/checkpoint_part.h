@@ -224,8 +224,6 @@ uint64_t checkpoint_needed_bytes(const checkpoint_state *s);
 /* checkpoint_list for one rank alone; *steps is the caller's to free. */
 checkpoint_status checkpoint_list_here(const char *dir, int64_t **steps, size_t *count);
 
-/* Files beside one another: NAME.h5 -> NAME.xmf; any path + ".tmp"; false: too long. */
-bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path);
 /* Writes the XDMF text for path, whole, to `to`. By one rank. Returns 0 or errno. */
 int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s);
 /* The same for count > 0 files of the folder that `to` is in, of s's fields at these steps, newest first; replaces `to`

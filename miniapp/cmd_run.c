@@ -1,13 +1,10 @@
 /* weft run: deck in; fields computed, checkpointed, verified; table and record out. */
 #include <assert.h>
-#include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "calibrate.h"
@@ -17,6 +14,7 @@
 #include "dry_run.h"
 #include "last_words.h"
 #include "loop.h"
+#include "outputs.h"
 #include "range.h"
 #include "ranks.h"
 #include "record.h"
@@ -53,33 +51,6 @@ static void enter(run *r, const char *phase)
 }
 
 static int fail(int status, const char *why) { return cmd_say(status, "%s", why); }
-
-/* 0 or errno: why a file cannot be made, or written if it is there. */
-static int cannot_write(const char *path)
-{
-    char folder[sizeof((config *)0)->output.record];
-    struct stat info;
-    if (stat(path, &info) == 0) return S_ISDIR(info.st_mode) ? EISDIR : access(path, W_OK) != 0 ? errno : 0;
-    snprintf(folder, sizeof folder, "%s", path);
-    return access(dirname(folder), W_OK | X_OK) != 0 ? errno : 0;
-}
-
-/* A long run must not find out at its end that it cannot say what it did. */
-static int check_outputs(const sim *s, char *why, size_t why_bytes)
-{
-    const config *c = s->cfg;
-    const struct {
-        const char *key, *path;
-    } out[] = { { "output.record", c->output.record }, { "output.final", c->output.final }, { "output.picture", c->output.picture },
-              { "output.trace", c->output.trace } };
-    int code = 0;
-    for (size_t i = 0; i < sizeof out / sizeof *out && s->top.rank == 0 && !code; i++) {
-        code = out[i].path[0] ? cannot_write(out[i].path) : 0;
-        if (code) snprintf(why, why_bytes, "%s = %.700s cannot be written: %s", out[i].key, out[i].path, strerror(code));
-    }
-    MPI_CHECK(ranks_bcast(&code, 1, MPI_INT, 0, s->top.comm));
-    return code ? CHECK_EXIT_ENVIRONMENT : 0;
-}
 
 /* The folder is made and locked before the first step, not when the first checkpoint is due. */
 static int make_writer(run *r, char *why, size_t why_bytes)
@@ -250,8 +221,6 @@ static int run_it(run *r, const char *self_exe)
     last_words_begin();
     int status = sim_create(s, &r->ask.cfg, self_exe, r->ask.dry_run, why, sizeof why);
     if (status != 0) return fail(status, why);
-    status = check_outputs(s, why, sizeof why);
-    if (status != 0) return fail(status, why);
     if (r->ask.dry_run) {
         status = dry_run(s, &r->ask, self_exe, why, sizeof why);
         return status == 0 ? 0 : fail(status, why);
@@ -309,9 +278,10 @@ int cmd_run(int argc, char **argv)
     char *command = cmd_text(argc, argv);
     r->report.command = command;
     r->report.started = record_now();
-    int status;
-    if (!request_make(&r->ask, argc, argv, why, sizeof why)) {
-        status = fail(CHECK_EXIT_USAGE, why);
+    int status = request_make(&r->ask, argc, argv, why, sizeof why) ? 0 : CHECK_EXIT_USAGE;
+    if (status == 0) status = outputs_check(ranks_world(), &r->ask.cfg, r->ask.deck, r->ask.restart, why, sizeof why);
+    if (status != 0) {
+        (void)fail(status, why);
     } else {
         r->mpi_s = timer_now_s() - start_s;
         status = run_it(r, self_exe);

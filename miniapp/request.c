@@ -91,10 +91,9 @@ static bool apply_assignments(deck *d, int argc, char **argv, char *why, size_t 
 
 bool request_make(request *q, int argc, char **argv, char *why, size_t why_bytes)
 {
-    const char *path = NULL;
     deck d = { NULL, 0 };
     memset(q, 0, sizeof *q);
-    const bool ok = parse_options(q, &path, argc, argv, why, why_bytes) && read_deck(&d, path, why, why_bytes) &&
+    const bool ok = parse_options(q, &q->deck, argc, argv, why, why_bytes) && read_deck(&d, q->deck, why, why_bytes) &&
                     apply_assignments(&d, argc, argv, why, why_bytes) && config_from_deck(&q->cfg, &d, why, why_bytes);
     deck_free(&d);
     if (q->quiet) q->cfg.output.progress = CONFIG_PROGRESS_OFF;

@@ -1,0 +1,191 @@
+#include "outputs.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "animation.h"
+#include "check.h"
+#include "checkpoint.h"
+#include "ranks.h"
+
+enum { PLACES_MAX = 12, PATH_BYTES = PATH_MAX + 64 };
+static const char longest_in_folder[] = "/step_NNNNNNNNNN.xmf";
+
+typedef enum place_use { PLACE_REPLACED, PLACE_APPENDED, PLACE_FOLDER, PLACE_INPUT } place_use;
+
+typedef struct place {
+    const char *key;
+    place_use use;
+    char path[PATH_BYTES], full[2 * PATH_BYTES]; /* full: without links, as far as it is there */
+    bool there;
+    struct stat info; /* behind links */
+} place;
+
+typedef struct places {
+    place of[PLACES_MAX];
+    int count;
+} places;
+
+static void split(const char *path, char folder[PATH_BYTES], char name[PATH_BYTES])
+{
+    char copy[PATH_BYTES];
+    snprintf(copy, sizeof copy, "%s", path);
+    snprintf(folder, PATH_BYTES, "%s", dirname(copy));
+    snprintf(copy, sizeof copy, "%s", path);
+    snprintf(name, PATH_BYTES, "%s", basename(copy));
+}
+
+/* As realpath(3), but the last names need not be there. */
+static void find_full(const char *path, char *out, size_t out_bytes)
+{
+    char folder[PATH_BYTES], name[PATH_BYTES], found[PATH_MAX];
+    if (realpath(path, found)) {
+        snprintf(out, out_bytes, "%s", found);
+        return;
+    }
+    split(path, folder, name);
+    if (strcmp(folder, path) == 0) {
+        snprintf(out, out_bytes, "%s", path);
+        return;
+    }
+    find_full(folder, out, out_bytes);
+    const size_t used = strlen(out);
+    if (strcmp(name, ".") != 0) snprintf(out + used, out_bytes - used, "/%s", name);
+}
+
+static void add(places *all, const char *key, place_use use, const char *path)
+{
+    if (!path || !path[0]) return;
+    place *p = &all->of[all->count++];
+    p->key = key;
+    p->use = use;
+    snprintf(p->path, sizeof p->path, "%s", path);
+    find_full(p->path, p->full, sizeof p->full);
+    p->there = stat(p->path, &p->info) == 0;
+}
+
+static void gather(places *all, const config *c, const char *deck_path, const char *restart)
+{
+    char beside[PATH_BYTES];
+    add(all, "output.record", PLACE_APPENDED, c->output.record);
+    add(all, "output.final", PLACE_REPLACED, c->output.final);
+    if (c->output.final[0] && checkpoint_xdmf_path(beside, sizeof beside, c->output.final))
+        add(all, "output.final's description", PLACE_REPLACED, beside);
+    add(all, "output.picture", PLACE_REPLACED, c->output.picture);
+    if (c->output.every > 0 && c->output.picture[0] && animation_folder(beside, sizeof beside, c->output.picture))
+        add(all, "output.picture's frames", PLACE_FOLDER, beside);
+    add(all, "output.trace", PLACE_REPLACED, c->output.trace);
+    if (c->output.every > 0) add(all, "output.series", PLACE_FOLDER, c->output.series);
+    if (c->checkpoint.every > 0) add(all, "checkpoint.dir", PLACE_FOLDER, c->checkpoint.dir);
+    add(all, "the deck", PLACE_INPUT, deck_path);
+    if (c->problem.initial == CONFIG_INITIAL_FILE) add(all, "problem.initial", PLACE_INPUT, c->problem.file);
+    add(all, "--restart", PLACE_INPUT, restart);
+}
+
+/* ---- each by itself ---- */
+
+static const char *what_is(mode_t mode)
+{
+    return S_ISLNK(mode) ? "a link" : S_ISFIFO(mode) ? "a named pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+/* What would be lost to the file that gets the name. */
+static int check_sort(const place *p, char *why, size_t why_bytes)
+{
+    struct stat own;
+    if (p->use != PLACE_REPLACED || lstat(p->path, &own) != 0 || S_ISREG(own.st_mode) || S_ISDIR(own.st_mode)) return 0;
+    snprintf(why, why_bytes, "%s = %.700s is %s, which the file would replace; allowed is a new name or that of a regular file%s",
+             p->key, p->path, what_is(own.st_mode), strcmp(p->path, "/dev/null") == 0 ? ", or none, which writes nothing" : "");
+    return CHECK_EXIT_USAGE;
+}
+
+static int check_length(const place *p, char *why, size_t why_bytes)
+{
+    char folder[PATH_BYTES], name[PATH_BYTES];
+    split(p->path, folder, name);
+    const long limit = pathconf(folder, _PC_NAME_MAX);
+    const size_t tmp_bytes = p->use == PLACE_APPENDED ? 0 : OUTPUTS_TMP_BYTES, in_it = sizeof longest_in_folder - 1;
+    const size_t name_max = (limit > 0 ? (size_t)limit : NAME_MAX) - (p->use == PLACE_FOLDER ? 0 : tmp_bytes);
+    const size_t path_max = PATH_MAX - 1 - tmp_bytes - (p->use == PLACE_FOLDER ? in_it : 0);
+    if (strlen(name) > name_max)
+        snprintf(why, why_bytes, "%s = %.300s...: the name has %zu bytes; allowed are %zu, which leave room for what is put behind it",
+                 p->key, p->path, strlen(name), name_max);
+    else if (strlen(p->path) > path_max)
+        snprintf(why, why_bytes, "%s = %.300s...: the path has %zu bytes; allowed are %zu, which leave room for what is put behind it",
+                 p->key, p->path, strlen(p->path), path_max);
+    else return 0;
+    return CHECK_EXIT_USAGE;
+}
+
+/* 0 or errno: why it cannot be made, or written where it is there. */
+static int cannot_write(const place *p)
+{
+    char folder[PATH_BYTES], name[PATH_BYTES];
+    if (p->use == PLACE_FOLDER) return p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0; /* it is made before the first step */
+    if (p->there) return S_ISDIR(p->info.st_mode) ? EISDIR : access(p->path, W_OK) != 0 ? errno : 0;
+    split(p->path, folder, name);
+    return access(folder, W_OK | X_OK) != 0 ? errno : 0;
+}
+
+static int check_rights(const place *p, char *why, size_t why_bytes)
+{
+    const int code = cannot_write(p);
+    if (!code) return 0;
+    snprintf(why, why_bytes, "%s = %.700s cannot be written: %s", p->key, p->path, strerror(code));
+    return CHECK_EXIT_ENVIRONMENT;
+}
+
+/* ---- two of them ---- */
+
+static bool is_kept(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode); }
+
+static bool same_place(const place *a, const place *b)
+{
+    if (strcmp(a->full, b->full) == 0) return !a->there || is_kept(a->info.st_mode); /* two may write to one terminal */
+    return a->there && b->there && is_kept(a->info.st_mode) && a->info.st_dev == b->info.st_dev && a->info.st_ino == b->info.st_ino;
+}
+
+static int check_pair(const place *a, const place *b, char *why, size_t why_bytes)
+{
+    if (a->use == PLACE_INPUT || (a->use == PLACE_FOLDER && b->use == PLACE_INPUT) || !same_place(a, b)) return 0;
+    snprintf(why, why_bytes, "%s = %.300s and %s = %.300s are the same %s; allowed is another name for %s", a->key, a->path, b->key,
+             b->path, a->use == PLACE_FOLDER && b->use == PLACE_FOLDER ? "folder" : "file",
+             b->use == PLACE_INPUT ? "the output" : "one of them");
+    return CHECK_EXIT_USAGE;
+}
+
+/* The user's mistakes before what the machine refuses. */
+static int check_all(const places *all, char *why, size_t why_bytes)
+{
+    int status = 0;
+    for (int i = 0; i < all->count && status == 0; i++) {
+        const place *p = &all->of[i];
+        if (p->use != PLACE_INPUT) status = check_sort(p, why, why_bytes);
+        if (p->use != PLACE_INPUT && status == 0) status = check_length(p, why, why_bytes);
+        for (int k = i + 1; k < all->count && status == 0; k++) status = check_pair(p, &all->of[k], why, why_bytes);
+    }
+    for (int i = 0; i < all->count && status == 0; i++)
+        if (all->of[i].use != PLACE_INPUT) status = check_rights(&all->of[i], why, why_bytes);
+    return status;
+}
+
+int outputs_check(MPI_Comm comm, const config *c, const char *deck_path, const char *restart, char *why, size_t why_bytes)
+{
+    int rank, status = 0;
+    MPI_CHECK(ranks_mine(comm, &rank));
+    if (rank == 0) {
+        places *all = calloc(1, sizeof *all);
+        if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+        gather(all, c, deck_path, restart);
+        status = check_all(all, why, why_bytes);
+        free(all);
+    }
+    MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, comm));
+    return status;
+}
