@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "animation.h"
 #include "config_table.h"
 
 /* Up to here reading a file back takes seconds. */
@@ -300,12 +301,15 @@ static bool choose_verify(const checking *k)
 
 static bool check_output(const checking *k)
 {
-    const config *c = k->c;
+    config *c = k->c;
     if (c->output.picture_low > c->output.picture_high)
         return refuse(k, given(k, "output.picture_high") ? "output.picture_high" : "output.picture_low",
                       "allowed: picture_low (%g) below picture_high (%g), or the same for the range of the cells",
                       c->output.picture_low, c->output.picture_high);
-    if (c->output.every > 0 && strcmp(c->output.series, c->checkpoint.dir) == 0)
+    if (c->output.picture[0] && !animation_is_png(c->output.picture))
+        return refuse(k, "output.picture", "allowed is a name that ends in .png or .apng, since PNG is written");
+    if (!given(k, "output.series") && !c->output.picture[0]) snprintf(c->output.series, sizeof c->output.series, "series");
+    if (c->output.every > 0 && c->output.series[0] && strcmp(c->output.series, c->checkpoint.dir) == 0)
         return refuse(k, "output.series", "allowed is another folder than checkpoint.dir, whose older files are deleted");
     return true;
 }

@@ -1,6 +1,7 @@
 #include "series.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "animation.h"
 #include "check.h"
@@ -48,7 +49,13 @@ static checkpoint_status open_frames(series *v, sim *s, char *why, size_t why_by
                                 .fixed = c->output.picture_low < c->output.picture_high };
     (void)animation_folder(folder, sizeof folder, c->output.picture); /* longer than any path of a deck */
     const checkpoint_status status = checkpoint_make_dir(s->top.comm, folder, reason, sizeof reason);
-    return status == CHECKPOINT_OK ? status : refuse("output.picture", status, reason, why, why_bytes);
+    if (status != CHECKPOINT_OK) return refuse("output.picture", status, reason, why, why_bytes);
+    /* a run that goes on keeps the frames up to its first level */
+    int code = s->top.rank == 0 ? animation_clear(folder, s->level > 0 ? s->level : -1) : 0;
+    MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, s->top.comm));
+    if (!code) return CHECKPOINT_OK;
+    snprintf(why, why_bytes, "output.picture: an older run's frames in %.700s cannot be deleted: %s", folder, strerror(code));
+    return CHECKPOINT_IO;
 }
 
 int series_open(series *v, sim *s, char *why, size_t why_bytes)

@@ -3,7 +3,7 @@
 load helper
 
 heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 grid.ny=30 time.steps=25 output.every=6
-    output.picture=h.png output.picture_low=-0.5 output.picture_high=1)
+    output.picture=h.png output.picture_low=-0.5 output.picture_high=1 output.series=series)
 
 @test "every sixth step from 0 on is there, with the bits of any ranks and fuse depth, and of a run that was restarted" {
     deck h.ini "${heat[@]}"
@@ -23,6 +23,24 @@ heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 gr
         cmp "h.frames/$step.png" "before/h.frames/$step.png"
         launch 1 "$weft" diff "series/step_$step.h5" "before/series/step_$step.h5"
     done
+}
+
+@test "pictures alone bring no states, and an older run's frames go: all, or those behind the level that a run goes on from" {
+    local film=("${heat[@]/h.png/H.Apng}")
+    deck h.ini "${film[@]/output.series=series/output.progress=off}"
+    weft_alone h.ini --quiet
+    expect files "H.Apng H.frames h.ini results.jsonl" "$(ls | LC_ALL=C sort | xargs)"
+    cp H.Apng whole.png
+    cp H.frames/0000000000.png H.frames/0000000001.png # of a run with another output.every
+    cp H.frames/0000000000.png H.frames/0000000600.png
+    touch H.frames/0000000006.png.tmp.0123456789abcdef H.frames/mine.png
+    weft_alone h.ini --quiet output.every=12 time.steps=13 checkpoint.every=12
+    expect frames "0000000000.png 0000000012.png mine.png" "$(ls H.frames | xargs)"
+    cp H.frames/0000000000.png H.frames/0000000600.png
+    weft_alone h.ini --quiet output.every=6 --restart checkpoints
+    expect frames "0000000000.png 0000000012.png 0000000018.png 0000000024.png mine.png" "$(ls H.frames | xargs)"
+    weft_alone h.ini --quiet
+    cmp H.Apng whole.png
 }
 
 @test "a series beside checkpoints of a run that writes both at once, and a norm judged on the way" {
