@@ -206,6 +206,21 @@ poison='x`touch PWNED1`y$(touch PWNED2)"."'"'"'.system("touch PWNED3")'"'"'@z \e
     done
 }
 
+@test "a study on GPUs asks for them: one per rank, unless its options do" {
+    mkdir bin
+    printf '#!/bin/sh\necho "$@" >>asked\necho 7\n' >bin/sbatch
+    chmod +x bin/sbatch
+    local PATH=$PWD/bin:$PATH
+    "$top/jobs/study" deck=d.ini ranks=6 ranks_per_node=4 run.device=cuda out=g.jsonl --submit >said
+    "$top/jobs/study" deck=d.ini ranks=2 run.device=cuda sbatch=--gres=gpu:a:8 out=g.jsonl --submit >>said
+    "$top/jobs/study" deck=d.ini ranks=2 out=g.jsonl --submit >>said
+    expect "what sbatch was asked" "--nodes=2 --ntasks-per-node=4 --gpus-per-node=4 --nodes=1 --ntasks-per-node=2 --gres=gpu:a:8 \
+--nodes=1 --ntasks-per-node=2" "$(sed 's/--parsable //;s/ --array.*//' asked | xargs)"
+    for file in "$top"/jobs/studies/*.ini; do
+        ! grep -q 'GPUs' "$file" || grep -q 'device = cuda\|run.device=cuda' "$file" || { echo "$file"; return 1; }
+    done
+}
+
 @test "the Slurm scripts are sound shell and say how they are used" {
     local script
     for script in weft.sbatch study.sbatch; do

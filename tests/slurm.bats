@@ -112,7 +112,7 @@ reaches() { # seconds job states: waits for one of them
 
 @test "a job on two nodes" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=61 grid.ny=47 time.steps=30 checkpoint.every=10
-    job=$(sbatch --parsable --nodes=2 --ntasks-per-node=2 "$top/jobs/weft.sbatch" d.ini)
+    job=$(sbatch --parsable --nodes=2 --ntasks-per-node=2 "$top/jobs/weft.sbatch" d.ini run.device=host)
     reaches 40 "$job" "COMPLETED FAILED CANCELLED TIMEOUT"
     cat "slurm-$job.out"
     expect state COMPLETED "$(state_of "$job")"
@@ -133,16 +133,18 @@ reaches() { # seconds job states: waits for one of them
 }
 
 @test "a job that was requeued as often as it may, or may not be, is left with status 75 and says how to go on" {
-    printf '#!/bin/sh\n[ "$1" = info ] || exit 75\n' >stops
+    printf '#!/bin/sh\n[ "$1" = info ] || { echo "words: $*"; exit 75; }\n' >stops
     chmod +x stops
     stopped_job() { WEFT=$PWD/stops sbatch --parsable --gpus-per-node=0 "$@" "$top/jobs/weft.sbatch" d.ini time.steps=9; }
-    jobs=("$(WEFT_REQUEUES=0 stopped_job)" "$(stopped_job --no-requeue)")
+    jobs=("$(WEFT_REQUEUES=0 stopped_job)" "$(stopped_job --no-requeue)" "$(stopped_job --no-requeue --gpus-per-node=2)")
     for job in "${jobs[@]}"; do
         reaches 30 "$job" "COMPLETED FAILED CANCELLED TIMEOUT"
         cat "slurm-$job.out"
         expect "state" FAILED "$(state_of "$job")"
         expect "restarts" 0 "$(scontrol show job "$job" | sed -n 's/.*Restarts=\([0-9]*\).*/\1/p')"
         expect "exit status" 75:0 "$(scontrol show job "$job" | sed -n 's/.* ExitCode=\([0-9:]*\).*/\1/p')"
+        [ "$job" = "${jobs[2]}" ] && device='run.device=cuda ' || device=''
+        grep -q "^words: run ${device}d.ini time.steps=9 checkpoint.dir=checkpoints/$job --restart-if-any checkpoints/$job" "slurm-$job.out"
         grep -q "^  WEFT_CHECKPOINTS=checkpoints/$job sbatch jobs/weft.sbatch d.ini time.steps=9" "slurm-$job.out"
     done
 }

@@ -23,6 +23,9 @@ for file in sys.argv[1:]: ast.parse(open(file).read(), file)'
     run reframe_said -r -S keys=problem.alpha=0.1
     expect status 1 "$status"
     [[ $output == *"Ran 3/3 test case(s) from 3 check(s) (3 failure(s)"* ]]
+    sed "s/'environs'/'devices': [{'type': 'gpu', 'num_devices': 2}], &/" "$top/jobs/reframe/local.py" >gpus.py
+    reframe_said -C gpus.py --keep-stage-files -r >said || true # this machine may have no GPU
+    expect "runs where there are GPUs" 3 "$(grep -rh ' run run.device=cuda heat1d.ini' r/stage | wc -l)"
 }
 
 @test "Spack finds nothing wrong with its recipe" {

@@ -3,7 +3,10 @@
 # site gives references for. All of it is read from the record, nothing from what is printed.
 #
 #   reframe -C jobs/reframe/local.py -c jobs/reframe/weft.py -t quick -r
-#   reframe -C SITE.py -c jobs/reframe/weft.py -n 'weft_deck.*heat2d_large' -S weft=/path/to/weft -S keys=run.device=cuda -r
+#   reframe -C SITE.py -c jobs/reframe/weft.py -n 'weft_deck.*heat2d_large' -S weft=/path/to/weft -r
+#
+# On a partition that has GPUs (devices of type gpu in SITE.py) it asks for one per rank, by the partition's resource _rfm_gpu, and
+# runs with run.device=cuda, so that a test never passes on the host instead; -S keys=run.device=host is for the host.
 import json
 import os
 
@@ -61,6 +64,13 @@ class weft_deck(rfm.RunOnlyRegressionTest):
         self.prerun_cmds = ['ln -s . inputs']
         self.executable_opts = ['run', f'{self.deck}.ini', '--quiet', *self.keys, 'output.picture=none', 'checkpoint.every=0',
                                 'output.record=record.jsonl']
+
+    @run_after('setup')
+    def ask_for_gpus(self):
+        gpus = sum(d.num_devices for d in self.current_partition.devices if d.device_type == 'gpu')
+        if gpus and 'run.device=host' not in self.keys:
+            self.num_gpus_per_node = self.num_tasks_per_node = min(gpus, self.num_tasks)
+            self.executable_opts[1:1] = ['run.device=cuda']
 
     @run_after('setup')
     def give_threads(self):
