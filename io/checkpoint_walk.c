@@ -62,37 +62,53 @@ static herr_t look_at_attribute(hid_t object, const char *name, const H5A_info_t
     return ok ? 0 : -1;
 }
 
-/* Like /VTKHDF, whose views are of this file alone. */
-static bool refers_to_itself(hid_t how)
-{
-    size_t sources = 0;
-    bool ok = H5Pget_external_count(how) == 0;
-    if (H5Pget_layout(how) == H5D_VIRTUAL) ok = H5Pget_virtual_count(how, &sources) >= 0;
-    for (size_t i = 0; i < sources && ok; i++) {
-        char name[8] = "";
-        ok = H5Pget_virtual_filename(how, i, name, sizeof name) == 1 && name[0] == '.';
-    }
-    return ok;
-}
-
 /* Type, shape and layout, with the files and datasets that a virtual one refers to. */
 static bool dataset_opens(hid_t dataset)
 {
     const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset), how = H5Dget_create_plist(dataset);
-    const bool ok = type >= 0 && space >= 0 && how >= 0 && refers_to_itself(how);
+    const bool ok = type >= 0 && space >= 0 && how >= 0;
     if (how >= 0) H5Pclose(how);
     if (space >= 0) H5Sclose(space);
     if (type >= 0) H5Tclose(type);
     return ok;
 }
 
+/* As those of /VTKHDF, whose views are of this file alone. */
+static bool has_values_here(hid_t dataset)
+{
+    const hid_t how = H5Dget_create_plist(dataset);
+    size_t sources = 0;
+    bool here = H5Pget_external_count(how) == 0;
+    if (H5Pget_layout(how) == H5D_VIRTUAL) here = H5Pget_virtual_count(how, &sources) >= 0;
+    for (size_t i = 0; i < sources && here; i++) {
+        char name[8] = "";
+        here = H5Pget_virtual_filename(how, i, name, sizeof name) == 1 && name[0] == '.';
+    }
+    H5Pclose(how);
+    return here;
+}
+
+static bool leads_elsewhere(const walk *w, const char *name, const char *how)
+{
+    snprintf(w->why, w->why_bytes, "%s%s%.*s %s, as nothing in a state file does", w->path, *name ? "/" : "", NAME_BYTES_SHOWN,
+             name, how);
+    return false;
+}
+
+static bool look_at_dataset(const walk *w, hid_t dataset)
+{
+    if (!dataset_opens(dataset)) return unreadable(w, "");
+    return has_values_here(dataset) || leads_elsewhere(w, "", "has values in other files");
+}
+
 static bool look_at(walk *w, hid_t object);
 
-/* Of hard links: what others lead to is elsewhere, or nowhere. */
+/* Soft links lead to other names in the file, or nowhere. */
 static herr_t look_at_link(hid_t group, const char *name, const H5L_info_t *link, void *arg)
 {
     walk *w = arg;
     const size_t length = strlen(w->path);
+    if (link->type == H5L_TYPE_EXTERNAL) return leads_elsewhere(w, name, "leads to another file") ? 0 : -1;
     if (link->type != H5L_TYPE_HARD) return 0;
     if (w->objects == OBJECTS_MAX) return 1; /* ends the iteration */
     snprintf(w->path + length, sizeof w->path - length, "/%.*s", NAME_BYTES_SHOWN, name);
@@ -110,7 +126,7 @@ static bool look_at(walk *w, hid_t object)
     w->objects++;
     if (!iterated(w, H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at_attribute, w))) return false;
     const H5I_type_t type = H5Iget_type(object);
-    if (type == H5I_DATASET) return dataset_opens(object) || unreadable(w, "");
+    if (type == H5I_DATASET) return look_at_dataset(w, object);
     if (type != H5I_GROUP || w->depth == DEPTH_MAX) return true;
     return iterated(w, H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at_link, w));
 }

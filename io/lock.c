@@ -122,6 +122,7 @@ static void put_line(char line[LINE_BYTES], const owner *o)
              o->flock_device);
 }
 
+/* False: *o is all zero. */
 static bool read_owner(int fd, owner *o)
 {
     char line[LINE_BYTES] = "", again[LINE_BYTES];
@@ -129,9 +130,10 @@ static bool read_owner(int fd, owner *o)
     if (fd < 0 || pread(fd, line, sizeof line - 1, 0) <= 0) return false;
     const int words = sscanf(line, "host=%63s pid=%ld started=%llu job=%63s restarts=%d boot=%63s pidns=%63s flock=%llu", o->host,
                              &o->pid, &o->started_ticks, o->job, &o->restarts, o->boot, o->pid_space, &o->flock_device);
-    if (words != 5 && words != 8) return false;
     put_line(again, o);
-    return strcmp(line, again) == 0;
+    if ((words == 5 || words == 8) && strcmp(line, again) == 0) return true;
+    memset(o, 0, sizeof *o);
+    return false;
 }
 
 static bool is_requeued(const owner *o, const owner *self)
@@ -247,7 +249,8 @@ typedef enum verdict { REMOVE, REFUSE, WAIT } verdict;
 static verdict judge(const owner *o, bool readable, flocked got, unsigned long long disk, const owner *self, int tries)
 {
     const bool patient = tries < PATIENT_TRIES;
-    if (!readable) return got == FLOCK_OTHERS || patient ? WAIT : REMOVE;
+    if (!readable && patient) return WAIT;
+    if (!readable) return got == FLOCK_OTHERS ? REFUSE : REMOVE;
     if (is_requeued(o, self) && (got != FLOCK_OTHERS || !is_same(o->boot, self->boot))) return REMOVE;
     if (got == FLOCK_OTHERS) return runs_here(o, self) || !patient ? REFUSE : WAIT;
     return is_gone(o, self, got == FLOCK_OURS ? disk : 0) ? REMOVE : REFUSE;
@@ -288,6 +291,15 @@ static void put_note(char *note, size_t note_bytes, const char *dir, const owner
     if (stale == FOUND_UNREADABLE) snprintf(note, note_bytes, "took over %.300s, whose lock is unreadable", dir);
 }
 
+static checkpoint_status refuse(const owner *o, const char *dir, char *why, size_t why_bytes)
+{
+    char who[3 * NAME_BYTES] = "that does not say which it is"; /* of a version to come */
+    if (*o->host) snprintf(who, sizeof who, "with host %s, pid %ld, job %s", o->host, o->pid, o->job);
+    return checkpoint_fail(CHECKPOINT_BUSY, why, why_bytes,
+                           "a run %s writes in %.200s: take another directory, or delete %.200s/%s if that run is gone", who, dir,
+                           dir, LOCK_NAME);
+}
+
 lock *lock_take(MPI_Comm comm, const char *dir, checkpoint_status *status, char *note, size_t note_bytes, char *why,
                 size_t why_bytes)
 {
@@ -305,11 +317,7 @@ lock *lock_take(MPI_Comm comm, const char *dir, checkpoint_status *status, char 
         l->self = self_owner();
         const int code = take(l, &other, &stale);
         if (code == 0) put_note(note, note_bytes, dir, &other, stale);
-        else if (code == EBUSY)
-            *status = checkpoint_fail(CHECKPOINT_BUSY, why, why_bytes,
-                                      "a run with host %s, pid %ld, job %s writes in %.200s: take another directory, or delete "
-                                      "%.200s/%s if that run is gone",
-                                      other.host, other.pid, other.job, dir, dir, LOCK_NAME);
+        else if (code == EBUSY) *status = refuse(&other, dir, why, why_bytes);
         else *status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot make %.300s: %s", l->path, strerror(code));
     }
     *status = checkpoint_agree(comm, *status, why, why_bytes);

@@ -452,6 +452,36 @@ static void not_in_the_file(void **state)
     }
 }
 
+/* Beside the fields, where a restart does not look. */
+static void another_link(hid_t file) { H5Lcreate_external(elsewhere, "/u", file, "more", H5P_DEFAULT, H5P_DEFAULT); }
+
+static void another_dataset(hid_t file, bool view)
+{
+    const hsize_t cells = 4;
+    const hid_t space = H5Screate_simple(1, &cells, NULL), layout = H5Pcreate(H5P_DATASET_CREATE);
+    if (view) H5Pset_virtual(layout, space, elsewhere, "/u", space);
+    else H5Pset_external(layout, "raw.bin", 0, cells);
+    H5Dclose(H5Dcreate2(file, "more", H5T_STD_U8LE, space, H5P_DEFAULT, layout, H5P_DEFAULT));
+    H5Pclose(layout);
+    H5Sclose(space);
+}
+
+static void another_view(hid_t file) { another_dataset(file, true); }
+static void another_outside(hid_t file) { another_dataset(file, false); }
+
+static void more_that_is_not_in_the_file(void **state)
+{
+    (void)state;
+    void (*const cases[])(hid_t) = { another_link, another_view, another_outside };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        checkpoint_report r;
+        edit(cases[i]);
+        assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why), CHECKPOINT_DAMAGED);
+        assert_non_null(strstr(r.damage[0], i == 0 ? "/more leads to another file" : "/more has values in other files"));
+        checkpoint_info_free(&r.info);
+    }
+}
+
 /* The field is replaced by one of a shape that is not there. */
 static void resize(hid_t file, hsize_t ny, hsize_t nx, bool chunked)
 {
@@ -513,7 +543,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(flips_by_chance), cmocka_unit_test(cuts_by_chance),
         cmocka_unit_test(without_its_seal), cmocka_unit_test(of_another_name),
         cmocka_unit_test(other_files), cmocka_unit_test(missing_parts), cmocka_unit_test(sound_with_more_in_it),
-        cmocka_unit_test(not_in_the_file), cmocka_unit_test(larger_than_its_data),
+        cmocka_unit_test(not_in_the_file), cmocka_unit_test(more_that_is_not_in_the_file),
+        cmocka_unit_test(larger_than_its_data),
         cmocka_unit_test(other_shape_or_type),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

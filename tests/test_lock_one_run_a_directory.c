@@ -148,6 +148,20 @@ static void of_nobody(void **state)
     }
 }
 
+static void of_somebody_unknown(void **state)
+{
+    (void)state;
+    int fd = -1;
+    put("host=h pid=1 started=1 job=- restarts=0 by=a later version\n");
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        fd = open(path, O_RDWR);
+        assert_int_equal(flock(fd, LOCK_EX), 0);
+    }
+    expect_busy("a run that does not say which it is");
+    if (fd >= 0) close(fd);
+    remove_it();
+}
+
 /* ---- where numbers of processes tell nothing ---- */
 
 typedef struct lock_words { /* of a lock like rank 0's own; NULL or 0: its own word */
@@ -333,7 +347,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_second_is_refused), cmocka_unit_test(of_the_dead), cmocka_unit_test(of_another_host),
         cmocka_unit_test(of_another_pid_space), cmocka_unit_test(of_another_boot), cmocka_unit_test(holds_flock),
-        cmocka_unit_test(of_nobody), cmocka_unit_test(taken_before_flock), cmocka_unit_test(held_by_flock),
+        cmocka_unit_test(of_nobody), cmocka_unit_test(of_somebody_unknown), cmocka_unit_test(taken_before_flock), cmocka_unit_test(held_by_flock),
         cmocka_unit_test(what_is_not_ours_stays), cmocka_unit_test(no_folder), cmocka_unit_test(without_flock),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
