@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,21 +101,11 @@ static checkpoint_status make_room(checkpoint_job *j)
     return status;
 }
 
-/* What cannot be looked at is not known to be coherent. */
-static void look_at_file_system(checkpoint_job *j)
-{
-    struct statfs info;
-    const bool known = statfs(j->names.directory, &info) == 0;
-    const uint32_t pretended = writers_pretended_file_system();
-    j->file_system = pretended ? pretended : known ? (uint32_t)info.f_type : 0;
-    j->piece_bytes = known ? (uint64_t)info.f_bsize : 0;
-}
-
 void checkpoint_job_room(void *job)
 {
     checkpoint_job *j = job;
     const double begin_s = timer_now_s();
-    look_at_file_system(j);
+    j->file_system = writers_file_system(j->names.directory, &j->piece_bytes);
     checkpoint_job_finish(j, j->rank == 0 ? make_room(j) : CHECKPOINT_OK, begin_s);
 }
 

@@ -1,8 +1,10 @@
 #include "writers.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 /* ---- file systems ---- */
 
@@ -32,7 +34,7 @@ void writers_file_system_name(char name[WRITERS_NAME_BYTES], uint32_t type)
         if (known[i].type == type) snprintf(name, WRITERS_NAME_BYTES, "%s", known[i].name);
 }
 
-uint32_t writers_pretended_file_system(void)
+static uint32_t pretended(void)
 {
 #ifdef WEFT_DEBUG
     const char *asked = getenv("WEFT_PRETEND_FS");
@@ -40,6 +42,22 @@ uint32_t writers_pretended_file_system(void)
         if (strcmp(known[i].name, asked) == 0) return known[i].type;
 #endif
     return 0;
+}
+
+uint32_t writers_file_system(const char *path, uint64_t *piece_bytes)
+{
+    char at[CHECKPOINT_PATH_BYTES], above[CHECKPOINT_PATH_BYTES];
+    struct statfs info;
+    const uint32_t instead = pretended();
+    snprintf(at, sizeof at, "%s", path);
+    int code = statfs(at, &info);
+    while (code != 0 && errno == ENOENT && strcmp(at, ".") != 0 && strcmp(at, "/") != 0) {
+        checkpoint_directory_of(above, sizeof above, at);
+        memcpy(at, above, sizeof at);
+        code = statfs(at, &info);
+    }
+    *piece_bytes = code == 0 ? (uint64_t)info.f_bsize : 0;
+    return instead ? instead : code == 0 ? (uint32_t)info.f_type : 0;
 }
 
 /* ---- the rule ---- */
@@ -116,6 +134,15 @@ void writers_plan(writers *w, const checkpoint_state *s, const writers_facts *f)
     if (f->hosts->count == 1) plan_one_host(w, s, f);
     else if (is_coherent(f->file_system)) plan_coherent(w, s, f);
     else plan_incoherent(w, s, f);
+}
+
+void writers_sentence(const writers *w, char *out, size_t out_bytes)
+{
+    const bool one = w->rule == WRITERS_ONE_HOST;
+    snprintf(out, out_bytes, "%s", "");
+    if (!one && w->rule != WRITERS_LOCKED) return;
+    snprintf(out, out_bytes, "%d rank%s of %s: %s", w->count, w->count == 1 ? "" : "s",
+             one ? "one host for all" : "several hosts, under locks", w->why);
 }
 
 /* ---- ranks ---- */

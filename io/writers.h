@@ -42,12 +42,17 @@ typedef struct writers {
     char why[WRITERS_WHY_BYTES]; /* the reason, a clause */
 } writers;
 
-/* "nfs", or its number; "" for 0. Debug builds: writers_pretended_file_system is that of WEFT_PRETEND_FS=NAME, else 0. */
+/* As this rank sees what path is in, which need not be there yet; 0: not known. *piece_bytes: a block of it, 0: not known. Debug
+ * builds: WEFT_PRETEND_FS=NAME is taken for it. */
+uint32_t writers_file_system(const char *path, uint64_t *piece_bytes);
+/* "nfs", or its number; "" for 0. */
 void writers_file_system_name(char name[WRITERS_NAME_BYTES], uint32_t type);
-uint32_t writers_pretended_file_system(void);
 
 /* s->aggregators is what was asked for. w refers to f->hosts. */
 void writers_plan(writers *w, const checkpoint_state *s, const writers_facts *f);
+
+/* Where several hosts may not write as they like: who writes, and why, a sentence without its stop; else "". */
+void writers_sentence(const writers *w, char *out, size_t out_bytes);
 
 /* Of the writer with that number, its rank; the first is rank 0. */
 int writers_rank(const writers *w, int number);

@@ -11,6 +11,7 @@
 
 #include "aggregate.h"
 #include "check.h"
+#include "hosts.h"
 #include "printable.h"
 #include "ranks.h"
 #include "rehearsal.h"
@@ -200,7 +201,7 @@ static void print_writer(const sim *s)
 {
     const config *c = s->cfg;
     const over_ranks aside = of_all(s, (double)sim_aside_bytes(s));
-    const bool may_collect = s->top.ranks > 1 && (c->checkpoint.aggregators > 0 || s->grid.dec.ranks_x > 1);
+    const bool may_collect = s->top.ranks > 1 && (c->checkpoint.aggregators > 0 || s->grid.dec.ranks_x > 1 || s->top.hosts > 1);
     const double windows_bytes = 2 * fmin((double)aggregate_window_bytes, config_state_bytes(c));
     char a[32];
     if (s->top.rank != 0) return;
@@ -208,6 +209,24 @@ static void print_writer(const sim *s)
            aside.rank);
     if (may_collect) printf("; up to %s to collect others' rows", bytes_text(a, sizeof a, windows_bytes));
     printf("\n");
+}
+
+/* Who writes where several hosts would lose each other's bytes. */
+static void print_who_writes(sim *s, const char *path)
+{
+    uint64_t piece_bytes = 0;
+    char who[WRITERS_WHY_BYTES + 64];
+    writers w;
+    if (s->top.hosts == 1) return;
+    const double mine = writers_file_system(path, &piece_bytes);
+    const over_ranks least = of_all(s, -mine), most = of_all(s, mine);
+    hosts *h = hosts_create(s->top.comm);
+    const checkpoint_state asked = { .aggregators = s->cfg->checkpoint.aggregators };
+    writers_plan(&w, &asked, &(writers_facts){ .hosts = h, .piece_bytes = piece_bytes,
+                                               .file_system = most.max == -least.max ? (uint32_t)most.max : 0 });
+    writers_sentence(&w, who, sizeof who);
+    if (s->top.rank == 0 && who[0]) printf("# writers      %s\n", who);
+    hosts_destroy(&h);
 }
 
 static void print_time(sim *s, const char *self_exe, int64_t first)
@@ -239,7 +258,10 @@ int dry_run(sim *s, const request *ask, const char *self_exe, char *why, size_t 
     if (status == 0) status = check_files(s, found, to, why, why_bytes);
     if (status != 0) return status;
     print_account(s, ask->deck_text);
-    if (to[0].files + to[1].files > 0 || s->cfg->output.final[0]) print_writer(s);
+    if (to[0].files + to[1].files > 0 || s->cfg->output.final[0]) {
+        print_writer(s);
+        print_who_writes(s, to[0].files > 0 ? s->cfg->checkpoint.dir : to[1].files > 0 ? s->cfg->output.series : s->cfg->output.final);
+    }
     print_time(s, self_exe, first);
     if (s->top.rank == 0) print_files(s->cfg, to);
     if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);

@@ -53,17 +53,15 @@ static void print_rates(FILE *to, const sim *s, const report *r)
 
 static void print_checkpoints(FILE *to, const report *r)
 {
-    char a[32], b[32], c[32];
+    char a[32], b[32], c[32], who[WRITERS_WHY_BYTES + 64];
     const writer_stats *w = &r->checkpoints;
     const double mb = 1e-6;
     if (w->count == 0) return;
     fprintf(to, "checkpoints  %" PRId64 ", %.3g MB, ", w->count, (double)w->bytes * mb);
     fprintf(to, "written %s in %s, read back in %s; the steps waited %s\n", w->async ? "beside the steps" : "while the steps waited",
             report_seconds(a, sizeof a, w->write_s), report_seconds(b, sizeof b, w->verify_s), report_seconds(c, sizeof c, w->stall_s));
-    if (w->plan.rule == WRITERS_ONE_HOST || w->plan.rule == WRITERS_LOCKED)
-        fprintf(to, "             %d rank%s of %s wrote%s: %s\n", w->plan.count, w->plan.count == 1 ? "" : "s",
-                w->plan.rule == WRITERS_ONE_HOST ? "one host" : "several hosts",
-                w->plan.rule == WRITERS_LOCKED ? " under locks" : " for all", w->plan.why);
+    writers_sentence(&w->plan, who, sizeof who);
+    if (who[0]) fprintf(to, "             written by %s\n", who);
 }
 
 static void print_verdict(FILE *to, const report *r)

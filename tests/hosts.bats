@@ -72,3 +72,15 @@ END
     WEFT_PRETEND_FS=lustre WEFT_PRETEND_HOSTS=2 WEFT_FAULT=checkpoint_flip_always:1 run weft_run 4 d.ini checkpoint.verify=off
     refused 3 step_0000000003.h5 "reads back other values of /fields/u than it was given"
 }
+
+@test "the table and --dry-run say where one host writes for all, and nothing of it elsewhere" {
+    local said="2 ranks of one host for all: nfs does not keep"
+    export WEFT_PRETEND_HOSTS=2
+    WEFT_PRETEND_FS=nfs run weft_run 4 d.ini
+    [[ $output == *"written by $said"* ]] || { echo "$output"; return 1; }
+    WEFT_PRETEND_FS=nfs run weft_run 4 d.ini --dry-run
+    [[ $output == *"# writers      $said"* ]] || { echo "$output"; return 1; }
+    WEFT_PRETEND_FS=lustre run weft_run 4 d.ini --dry-run
+    expect status 0 "$status"
+    [[ $output != *"# writers "* ]] || { echo "$output"; return 1; }
+}
