@@ -9,14 +9,14 @@
 #include "halo.h"
 
 static const char teaches[] =
-    "weft bench halo: the halo exchange by message size, for every transport, beside the bare link.\n"
+    "The halo exchange by message size, for every transport, beside the bare link.\n"
     "\n"
     "  pair   ranks two by two: one neighbour, both directions of the link at once\n"
     "  ring   rows cut: two neighbours, above and below (with two ranks the same one twice)\n"
     "  grid   a process grid that is cut along both axes: eight neighbours, corners included\n"
     "  mpi    the same messages by plain MPI calls, from device memory where MPI takes it: nothing packed, nothing waited for\n"
-    "`bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank sends; its ceiling is the "
-    "same messages over the bare link (bench_link.h), measured once for each pattern and size.\n";
+    "`bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank sends; its ceiling is "
+    "the same messages over the bare link (bench_link.h), measured once for each pattern and size.\n";
 
 typedef enum pattern { PAIR, RING, GRID, PATTERNS } pattern;
 enum { GRID_DEPTH = 8, MPI_ALONE = HALO_TRANSPORTS, LINK_ONEWAY = (MPI_ALONE + 1) * PATTERNS, LINK_BOTH };

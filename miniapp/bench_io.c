@@ -16,14 +16,14 @@
 #include "timer.h"
 
 static const char teaches[] =
-    "A field as one shared file, written and read by all ranks as checkpoints are, beside the raw file system: the same bytes by "
-    "pwrite and fsync, one file per rank, in the same folder.\n"
+    "A field as one shared file, written and read by all ranks as checkpoints are, beside the raw file system: the same bytes "
+    "by pwrite and fsync, one file per rank, in the same folder.\n"
     "  slabs   every rank owns whole rows, one piece of the file\n"
     "  blocks  a process grid that cuts both axes: short pieces\n"
-    "A checkpoint's write is more than writing: fsync, read back, compared by fingerprint, renamed; its read compares as well. The "
-    "rates are of all ranks together, from the bytes of the field. Raw file and shared file take turns, sample by sample, so that "
-    "a file system that others use slows both alike; the ceiling is the median of the raw ones. Every file has a name of its own, "
-    "and is deleted. Before a read the file's pages are dropped from memory where the kernel allows it.\n";
+    "A checkpoint's write is more than writing: fsync, read back, compared by fingerprint, renamed; its read compares as well. "
+    "The rates are of all ranks together, from the bytes of the field. Raw file and shared file take turns, sample by sample, "
+    "so that a file system that others use slows both alike; the ceiling is the median of the raw ones. Every file has a name "
+    "of its own, and is deleted. Before a read the file's pages are dropped from memory where the kernel allows it.\n";
 
 typedef enum io_kind { RAW_WRITE, RAW_READ, WRITE_SLABS, WRITE_BLOCKS, READ_SLABS, READ_BLOCKS } io_kind;
 enum { PATH_BYTES = 1024 };

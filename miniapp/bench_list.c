@@ -88,6 +88,26 @@ static void print_lesson(FILE *to, const ladder_rung *r)
     terminal_wrap(to, text, 23);
 }
 
+/* Where the text of "  name     text" begins; 0 for a plain paragraph. */
+static int indent_of(const char *line)
+{
+    enum { NAME_COLUMNS_MAX = 24 };
+    const char *at = line + strspn(line, " ");
+    if (at == line) return 0;
+    while (*at && strncmp(at, "  ", 2) != 0) at++;
+    const size_t indent = (size_t)(at - line) + strspn(at, " ");
+    return indent <= NAME_COLUMNS_MAX ? (int)indent : 4;
+}
+
+static void print_paragraphs(FILE *to, const char *text)
+{
+    char line[2048];
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+        snprintf(line, sizeof line, "%.*s\n", (int)strcspn(text, "\n"), text);
+        terminal_wrap(to, line, indent_of(line));
+    }
+}
+
 bool bench_list_print_help(void *file, int argc, char **argv)
 {
     int families = 0;
@@ -97,9 +117,10 @@ bool bench_list_print_help(void *file, int argc, char **argv)
             const ladder_family *f = family[i];
             if ((f->kind == DEVICE_CUDA && !device_cuda_built()) || !named(f, &f->rung[j], argc, argv)) continue;
             if (f != last) {
+                fprintf(file, "%sdevice %s\n", last ? "\n" : "", f->kind == DEVICE_HOST ? "host" : "cuda");
                 print_family(file, f);
-                fprintf(file, "\n%s device. ", f->kind == DEVICE_HOST ? "host" : "cuda");
-                if (f->teaches) terminal_wrap(file, f->teaches, 0);
+                fputc('\n', file);
+                print_paragraphs(file, f->teaches);
                 fputc('\n', file);
             }
             last = f;

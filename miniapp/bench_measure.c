@@ -188,7 +188,8 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     ladder_case c = {
         .rung = item->rung, .d = b->d, .stream = b->stream, .type = b->ask->type, .world = b->together ? b->world : NULL
     };
-    *p = (bench_point){ .flops_per_byte = NAN, .spread = NAN, .rate = NAN, .ceiling = NAN, .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
+    *p = (bench_point){ .flops_per_byte = NAN, .spread = NAN, .rate = NAN, .ceiling = NAN,
+                        .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     set_values(b, item, index, c.value);
     int code = item->rung->prepare(&c);
     if (!code) code = b->d->stream_sync(b->d, b->stream);

@@ -49,8 +49,8 @@ void bench_report_foot(const bench_table *t, const bench *b)
     }
     if (b->ceilings > 0) printf("\n");
     if (noisy > 0)
-        printf("* The spread is above %.0f %%: the machine was not quiet for %d of %d rows and ceilings.\n", 100 * BENCH_SPREAD_QUIET,
-               noisy, t->shown + b->ceilings);
+        printf("* The spread is above %.0f %%: the machine was not quiet for %d of %d rows and ceilings.\n",
+               100 * BENCH_SPREAD_QUIET, noisy, t->shown + b->ceilings);
     if (t->skipped > 0)
         printf("Skipped: %d rung%s that cannot run here. `weft bench --list` names them; a rung asked for by name tells why.\n",
                t->skipped, t->skipped == 1 ? "" : "s");
@@ -62,7 +62,8 @@ static json_t *values_json(const bench_item *item, const int64_t *values)
 {
     json_t *o = json_object();
     for (int i = 0; i < item->family->parameters; i++)
-        if (bench_table_has(item->rung, i)) json_object_set_new(o, item->family->parameter[i].key, json_integer((json_int_t)values[i]));
+        if (bench_table_has(item->rung, i))
+            json_object_set_new(o, item->family->parameter[i].key, json_integer((json_int_t)values[i]));
     return o;
 }
 

@@ -37,6 +37,7 @@ def count: type == "number" and . == floor;
     bench transpose --help >text
     grep -q '^transpose: ' text
     grep -q '^  naiveRow ' text
+    grep -q 'must do one or the other\|Turning a matrix\|walk' text
     ! grep -q '^usage: ' text
     bench transpose/naiveRow --help >text
     expect "rungs of a chosen one" naiveRow "$(sed -n 's/^  \([a-zA-Z]*\)  .*/\1/p' text | sort -u)"

@@ -137,6 +137,13 @@ __attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const
 
 #ifdef __cplusplus
 }
+
+/* The rung with its sentences for --help: for tables in C++, where they stand in for a comment on the kernel. */
+constexpr ladder_rung ladder_taught(ladder_rung r, const char *teaches)
+{
+    r.teaches = teaches;
+    return r;
+}
 #endif
 
 #endif

@@ -11,11 +11,11 @@ static const char teaches[] =
     "away. That number is printed beside every rate, for loads and for stores; ncu's l1tex__average_t_sectors_per_request shows "
     "the same ones (jobs/ncu_bench: none of 169 points off by 1 %).\n"
     "\n"
-    "The second question is how many bytes are on their way at a time: HBM answers after about 0.7 us, so that full speed "
-    "needs about 25 KB in flight on each SM. More threads, more loads a thread or wider loads all provide them.\n"
+    "The second question is how many bytes are on their way at a time: HBM answers after about 0.7 us, so that full speed needs "
+    "about 25 KB in flight on each SM. More threads, more loads per thread or wider loads all provide them.\n"
     "\n"
-    "Measured on one H200, f32, as a fraction of the copy engine: one load of 4 bytes a thread .62, two .86, four or one of 16 "
-    "bytes .96; an offset .61, whatever it is (the neighbouring warp needs the same sector and finds it in L1 or L2); reads "
+    "Measured on one H200, f32, as a fraction of the copy engine: one load of 4 bytes per thread .62, two .86, four or one of "
+    "16 bytes .96; an offset .61, whatever it is (the neighbouring warp needs the same sector and finds it in L1 or L2); reads "
     "with a stride of 5, 9, 17, 33 cells .32, .19, .11, .09 (past 8 cells no more sectors are touched, but fewer share a line), "
     "writes with 4, 8, 16, 32 .22, .12, .09, .04: memory with error correction must read what it is to write in parts. Hints to "
     "the caches change nothing in a plain copy; of four fields two cost .57 among the others and .78 dense.\n";
@@ -32,7 +32,7 @@ enum {
     THREADS = LADDER_ACCESS_THREADS
 };
 
-/* ---- more bytes in flight: more loads a thread, or wider ones ---- */
+/* ---- more bytes in flight: more loads per thread, or wider ones ---- */
 
 template <typename T, int LOADS> __global__ void unrolled(T *out, const T *in, int64_t n, int64_t)
 {
@@ -67,7 +67,7 @@ int run_unroll(ladder_case *c)
     return cudaErrorInvalidValue;
 }
 
-/* One load and one store of so many bytes a thread; a request of 32 x 16 bytes is four whole lines. */
+/* One load and one store of that many bytes per thread; a request of 32 x 16 bytes is four whole lines. */
 template <typename V> __global__ void vector_copy(V *out, const V *in, int64_t vectors)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -208,8 +208,8 @@ const ladder_rung rungs[] = {
     swept(rung("strideWrite", "each partial sector costs a read too", ladder_access_stride_prepare, ladder_access_stride,
                ladder_access_stride_verify, LADDER_ACCESS_WRITE),
           STRIDE, offsets + 1, 33),
-    swept(rung("unroll", "independent loads a thread", prepare_copy, run_unroll, verify_copy), UNROLL, loads, 4),
-    swept(rung("vector", "bytes a load", prepare_vector, run_vector, verify_copy), WIDTH_BYTES, widths, 3),
+    swept(rung("unroll", "independent loads per thread", prepare_copy, run_unroll, verify_copy), UNROLL, loads, 4),
+    swept(rung("vector", "bytes per load", prepare_vector, run_vector, verify_copy), WIDTH_BYTES, widths, 3),
     rung("loadCached", "through L1 and L2, the default", prepare_copy, run_hint, verify_copy, CACHED),
     rung("loadReadOnly", "__ldg: the read-only path", prepare_copy, run_hint, verify_copy, READ_ONLY),
     rung("loadL2", "L1 left out", prepare_copy, run_hint, verify_copy, L2_ONLY),
@@ -231,8 +231,8 @@ const ladder_parameter parameters[PARAMETERS] = {
     { "n", 1 << 25, 1024, (int64_t)1 << 32, "cells" },
     { "offset", 0, 0, LADDER_ACCESS_OFFSET_MOST, "cells between the start of a line and the first cell" },
     { "stride", 1, 1, 1024, "cells from one thread's to the next one's" },
-    { "unroll", 4, 1, 8, "loads a thread: 1, 2, 4 or 8" },
-    { "width_bytes", 16, 4, 16, "bytes a load: 4, 8 or 16" },
+    { "unroll", 4, 1, 8, "loads per thread: 1, 2, 4 or 8" },
+    { "width_bytes", 16, 4, 16, "bytes per load: 4, 8 or 16" },
     { "row_cells", 1001, 1, 1 << 20, "cells of a row" },
     { "window_bytes", 64 << 20, 4096, (int64_t)1 << 32, "of the table that every cell needs again" },
     { "hit_percent", 100, 0, 100, "of the window's lines that may persist" },

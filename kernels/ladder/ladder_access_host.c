@@ -13,7 +13,7 @@ static const char teaches[] =
     "one before, takes that away too: what is left is the bare latency of memory.\n"
     "\n"
     "What to expect, one word of 4 bytes at a time beyond the caches: stride 1 at the read's ceiling, stride 16 at a tenth of "
-    "it, random 0.1 to 1 GB/s a thread, a chain 30 to 50 MB/s (80 to 140 ns a step).\n";
+    "it, random 0.1 to 1 GB/s per thread, a chain 30 to 50 MB/s (80 to 140 ns per step).\n";
 
 enum { N, STRIDE, PARAMETERS };
 

@@ -5,7 +5,7 @@
  *
  * The window: L2 (50 MB on an H100, 60 on an H200) keeps what was used last, and a stream of data that is used once pushes
  * out a table that is used all the time. A stream's access policy names a window of addresses whose lines persist, in a
- * part of L2 that is set aside for them. The hit ratio lets only so many of the window's lines claim the right. The rungs
+ * part of L2 that is set aside for them. The hit ratio lets only that part of the window's lines claim the right. The rungs
  * read such a window once for every cell that streams by.
  *
  * Measured on one H200, f32, as a fraction of the copy (the window's reads are counted, so that more than 1 is possible): rows

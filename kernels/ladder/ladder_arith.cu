@@ -9,23 +9,24 @@ static const char teaches[] =
     "Arithmetic, and what gets in its way. The rungs of this family touch no memory to speak of: what they show is what an SM "
     "can do in a cycle, and the habits that make it do less.\n"
     "\n"
-    "  float, double     an H200's SM has 128 lanes for f32 and 64 for f64: double runs at half the speed. On GPUs made for\n"
-    "                    pictures it is a 32nd or a 64th, and there a forgotten suffix is a disaster:\n"
-    "  literal           f32 data and a constant without its f: every step goes to double and back, and the conversions run\n"
-    "                    at a quarter of the speed of the arithmetic or less.\n"
-    "  fmadOff           product and sum as two instructions: half the speed and one rounding more. weft is built so and writes\n"
-    "                    fma where it means it, because the compiler's choice would decide the bits.\n"
-    "  branch            both sides of a branch are run by a warp whose threads disagree: groups of 16 threads or fewer cost\n"
-    "                    half the speed, groups of 32 nothing. select computes the same with operands chosen and no branch.\n"
+    "  float, double     an H200's SM has 128 lanes for f32 and 64 for f64: double runs at half the speed. On GPUs made for "
+    "pictures it is a 32nd or a 64th, and there a forgotten suffix is a disaster:\n"
+    "  literal           f32 data and a constant without its f: every step goes to double and back, and the conversions run at "
+    "a quarter of the speed of the arithmetic or less.\n"
+    "  fmadOff           product and sum as two instructions: half the speed and one rounding more. weft is built so and writes "
+    "fma where it means it, because the compiler's choice would decide the bits.\n"
+    "  branch            both sides of a branch are run by a warp whose threads disagree: groups of 16 threads or fewer cost "
+    "half the speed, groups of 32 nothing. select computes the same with operands chosen and no branch.\n"
     "  sin .. rsqrt      the library's functions against the special function unit, with the largest error measured, in ulp.\n"
     "  sumShared ..      a warp's sum through shared memory, five shuffles, one instruction (whole numbers, since Ampere).\n"
     "  atomic ..         additions to one word, spread over many, collected by warp or by block first.\n"
-    "  spill             96 live values a thread at 1, 2, 4, 6 blocks an SM: from 4 on they no longer fit into the registers.\n"
+    "  spill             96 live values per thread at 1, 2, 4, 6 blocks per SM: from 4 on they no longer fit into the "
+    "registers.\n"
     "\n"
-    "What to expect on one H200, as a fraction of the measured f32 multiply-add peak: float 1, double .5, fmadOff .5, branch "
-    ".5 up to 16 threads and 1 from 32 on, select 1, literal .06, spill .87 up to 2 blocks an SM, .06 at 4, .03 at 6. Per "
-    "second: the fast functions 3.5 to 4 x 10^12, one special instruction for each, sin and log 1.1, exp 2.9, division 1.8; a "
-    "warp's sum 1.5, 5.1 and 11.5 x 10^10; atomics on one word 1.4 x 10^9, one a cycle, 32 times as many when each warp adds up "
+    "What to expect on one H200, as a fraction of the measured f32 multiply-add peak: float 1, double .5, fmadOff .5, branch .5 "
+    "up to 16 threads and 1 from 32 on, select 1, literal .06, spill .87 up to 2 blocks per SM, .06 at 4, .03 at 6. Per second: "
+    "the fast functions 3.5 to 4 x 10^12, one special instruction for each, sin and log 1.1, exp 2.9, division 1.8; a warp's "
+    "sum 1.5, 5.1 and 11.5 x 10^10; atomics on one word 1.4 x 10^9, one per cycle, 32 times as many when each warp adds up "
     "first, 180 times by blocks, 630 times spread over a million words (jobs/results/bench_h200.jsonl). The types are the "
     "rungs' own: with dtype=f64 only the ceiling changes.\n";
 
@@ -137,7 +138,8 @@ const ladder_rung rungs[] = {
     flops("literal", "f32 data, a constant without f", LADDER_ARITH_LITERAL),
     flops("fmadOff", "product and sum rounded one by one", LADDER_ARITH_SEPARATE),
     swept(flops("branch", "threads part in groups of granularity", LADDER_ARITH_BRANCH), LADDER_ARITH_GRANULARITY, group_sizes),
-    flops("select", "choose operands, not paths", LADDER_ARITH_SELECT),
+    ladder_taught(flops("select", "choose operands, not paths", LADDER_ARITH_SELECT),
+                  "The same result without a branch: the threads choose operands, not paths."),
     function("sin", "the library, exact to 2 ulp", LADDER_ARITH_SIN),
     function("sinFast", "__sinf: absolute error, bad near zeros", LADDER_ARITH_SIN_FAST),
     function("exp", "the library", LADDER_ARITH_EXP),
@@ -153,15 +155,18 @@ const ladder_rung rungs[] = {
     sum("sumRedux", "one instruction, whole numbers only", LADDER_ARITH_SUM_REDUX),
     atomic("atomicOne", "all threads add to one word", LADDER_ARITH_ATOMIC),
     swept(atomic("atomicSpread", "the same, spread over slots words", LADDER_ARITH_ATOMIC), LADDER_ARITH_SLOTS, spread_slots),
-    atomic("atomicAggregated", "each warp adds up first", LADDER_ARITH_ATOMIC_AGGREGATED),
-    atomic("atomicShared", "each block adds up first", LADDER_ARITH_ATOMIC_SHARED),
+    ladder_taught(atomic("atomicAggregated", "each warp adds up first", LADDER_ARITH_ATOMIC_AGGREGATED),
+                  "The warp adds up first, wherever its lanes mean the same word: match, then one addition by the group's first "
+                  "lane."),
+    ladder_taught(atomic("atomicShared", "each block adds up first", LADDER_ARITH_ATOMIC_SHARED),
+                  "The block adds up first, in words of its own that are as near as L1; then one addition for each word."),
     swept(flops("spill", "launch bounds leave too few registers", LADDER_ARITH_SPILL), LADDER_ARITH_BLOCKS, blocks_of_sm),
 };
 
 const ladder_parameter parameters[LADDER_ARITH_PARAMETERS] = {
     { "granularity", 16, 1, 256, "neighbouring threads that take the same branch" },
     { "slots", 1, 1, LADDER_ARITH_SLOTS_MOST, "words added to, rounded down to a power of two; shared: at most 4096" },
-    { "blocks", 6, 1, 6, "blocks an SM that spill is bound to, rounded up to 1, 2, 4 or 6" },
+    { "blocks", 6, 1, 6, "blocks per SM that spill is bound to, rounded up to 1, 2, 4 or 6" },
 };
 
 } // namespace

@@ -76,7 +76,6 @@ __global__ void __launch_bounds__(THREADS) branch(float *out, const float *in, u
     cells.store(out);
 }
 
-/* The same result without a branch: the threads choose operands, not paths. */
 __global__ void __launch_bounds__(THREADS) select(float *out, const float *in, unsigned granularity, float2 even, float2 odd)
 {
     ladder_chains<float, CHAINS, THREADS> cells;
@@ -87,7 +86,7 @@ __global__ void __launch_bounds__(THREADS) select(float *out, const float *in, u
 
 /* ---- spills ---- */
 
-/* 96 values live at once. An SM has 65,536 registers: whoever wants 6 blocks of 256 threads there gets 40 registers a thread,
+/* 96 values live at once. An SM has 65,536 registers: whoever wants 6 blocks of 256 threads there gets 40 registers per thread,
  * and the compiler keeps the rest in local memory, which is loads and stores of the L1 cache in the middle of the arithmetic. */
 enum { LIVE = 96, SPILL_STEPS = 512, SPILL_CELLS = THREADS * LIVE };
 
@@ -159,7 +158,7 @@ int ladder_arith_chains_prepare(ladder_case *c)
     if (!code && variant == LADDER_ARITH_SPILL) {
         cudaFuncAttributes is;
         code = cudaFuncGetAttributes(&is, (const void *)spill_for(c->value[LADDER_ARITH_BLOCKS]));
-        c->predicted[0] = { "bytes spilled a thread", (double)is.localSizeBytes };
+        c->predicted[0] = { "bytes spilled per thread", (double)is.localSizeBytes };
     }
     return code ? code : ladder_fill_random(&own, s->in, cells, SEED);
 }

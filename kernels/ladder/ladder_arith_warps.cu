@@ -78,7 +78,6 @@ __global__ void __launch_bounds__(THREADS) atomic_each(uint32_t *out, uint32_t m
         atomicAdd(out + slot_of(blockIdx.x, i, mask), number_of(i));
 }
 
-/* The warp adds up first, wherever its lanes mean the same word: match, then one addition by the group's first lane. */
 __global__ void __launch_bounds__(THREADS) atomic_aggregated(uint32_t *out, uint32_t mask)
 {
     for (uint32_t i = threadIdx.x; i < THREADS * PER_THREAD; i += THREADS) {
@@ -89,7 +88,6 @@ __global__ void __launch_bounds__(THREADS) atomic_aggregated(uint32_t *out, uint
     }
 }
 
-/* The block adds up first, in words of its own that are as near as L1; then one addition for each word. */
 __global__ void __launch_bounds__(THREADS) atomic_shared(uint32_t *out, uint32_t mask)
 {
     extern __shared__ uint32_t own[];

@@ -6,14 +6,14 @@
 #include "ladder_peer.h"
 
 static const char teaches[] =
-    "The ceilings: the best that this GPU was seen to do with each of its resources, in this very run. Every other rung "
-    "stands beside one of them, because a rate alone says nothing: 3 TB/s is excellent on one GPU and poor on the next, and "
-    "the same GPU is slower when it is hot or shared.\n"
+    "The ceilings: the best that this GPU was seen to do with each of its resources, in this very run. Every other rung stands "
+    "beside one of them, because a rate alone says nothing: 3 TB/s is excellent on one GPU and poor on the next, and the same "
+    "GPU is slower when it is hot or shared.\n"
     "\n"
     "What to expect on one H200 (HBM3e, PCIe 5 x16): copy 4.2 TB/s (bytes read + written; the datasheet's 4.8 is the bare "
     "memory's), read 4.6 TB/s, host to device and back 55 GB/s each, 102 GB/s both at once, from another GPU over NVLink 4 "
-    "about 395 GB/s, shared memory 32 TB/s, FMA 64 Tflop/s in f32 and 33 in f64. "
-    "On an A100: 1.7 TB/s, 1.8 TB/s, 25 GB/s, 19 and 9.7 Tflop/s.\n";
+    "about 395 GB/s, shared memory 32 TB/s, FMA 64 Tflop/s in f32 and 33 in f64. On an A100: 1.7 TB/s, 1.8 TB/s, 25 GB/s, 19 "
+    "and 9.7 Tflop/s.\n";
 
 namespace {
 
@@ -102,7 +102,7 @@ int copy_verify(ladder_case *c, ladder_verdict *v)
 }
 
 /* A kernel cannot read and throw away: the compiler would leave the loads out. The xor of all words is the cheapest
- * thing that needs every bit, and does not depend on the order. Eight loads of 16 bytes a thread are in
+ * thing that needs every bit, and does not depend on the order. Eight loads of 16 bytes per thread are in
  * flight at once: on an H200 that and 512 threads a block gave 4.65 TB/s, four loads and 256 threads 4.27. */
 enum { READ_THREADS = 512, READ_VECTORS = 8 };
 
@@ -207,7 +207,7 @@ const ladder_rung rungs[] = {
     move("both", "both directions at once", both_enqueue, BOTH),
     peer("peer", "from another GPU, the copy engine"),
     on_chip("shared", "16-byte reads, no bank conflict"),
-    arithmetic("fma", "eight chains of fma a thread"),
+    arithmetic("fma", "eight chains of fma per thread"),
 };
 
 const ladder_parameter parameters[CEILING_PARAMETERS] = {

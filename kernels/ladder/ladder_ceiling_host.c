@@ -8,9 +8,9 @@ static const char teaches[] =
     "The host's ceilings: what its memory and its cores were seen to do in this very run, all threads together.\n"
     "\n"
     "What to expect: one core moves 10 to 40 GB/s (bytes read + written), a socket with 12 channels of DDR5 300 to 400, and "
-    "only with a thread on most cores. A copy with ordinary stores reads each line of its target before it overwrites it, "
-    "which is a third more traffic than is counted; weft's copy stores past the caches where the data does not fit in them. "
-    "FMA: 2 flops x lanes x 2 pipes x clock a core, 50 to 150 Gflop/s in f64.\n";
+    "only with a thread on most cores. A copy with ordinary stores reads each line of its target before it overwrites it, which "
+    "is a third more traffic than is counted; weft's copy stores past the caches where the data does not fit in them. FMA: 2 "
+    "flops x lanes x 2 pipes x clock per core, 50 to 150 Gflop/s in f64.\n";
 
 enum { SEED = 1 };
 

@@ -8,20 +8,21 @@
 #include "ladder_fma.cuh"
 
 static const char teaches[] =
-    "Where to keep numbers that every thread reads: the constant bank, the read-only cache, shared memory, the parameters of the "
-    "launch, the instruction itself. Two programs ask two questions; this file has the first, ladder_constant_table.cu the other.\n"
+    "Where to keep numbers that every thread reads: the constant bank, the read-only cache, shared memory, the parameters of "
+    "the launch, the instruction itself. Two programs ask two questions; this file has the first, ladder_constant_table.cu the "
+    "other.\n"
     "\n"
     "The nine-point line, to[i] = sum of w[k] from[i+k]: the nine weights are the same for all threads and known early. "
     "Constants come without the load unit: a multiply-add may name an operand in a constant bank, or, as the compiler does for "
     "Hopper, a uniform register that one ULDC fills for the whole warp; launch parameters lie in a bank too, and an immediate "
     "stands in the instruction itself. Weights behind a pointer cost a load each, and those nine compete with the nine of the "
-    "data for the same unit. Broadcast loads are the cheap ones, though: one line for a warp, against two or three "
-    "for the data, whose 32 words seldom start on a line. The texture path fetches the data through the texture units. "
-    "Before there were caches it was the way to read with overlap; today it is a slower way into the same L1.\n"
+    "data for the same unit. Broadcast loads are the cheap ones, though: one line for a warp, against two or three for the "
+    "data, whose 32 words seldom start on a line. The texture path fetches the data through the texture units. Before there "
+    "were caches it was the way to read with overlap; today it is a slower way into the same L1.\n"
     "\n"
     "What to expect on one H200, as a fraction of the copy: f32 .53 through pointers (restrict and __ldg change nothing: L1 is "
-    "the same), .56 as constants, .57 in registers for eight cells; f64 .69 and .82; texture .33 in f32. "
-    "All wait for the data's own nine loads: the stencil family shows how to have fewer.\n";
+    "the same), .56 as constants, .57 in registers for eight cells; f64 .69 and .82; texture .33 in f32. All wait for the "
+    "data's own nine loads: the stencil family shows how to have fewer.\n";
 
 namespace {
 
@@ -303,7 +304,7 @@ const ladder_rung rungs[] = {
     stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE),
     stencil_rung("registers", "loaded once for eight cells", REGISTERS),
     stencil_rung("texture", "data fetched through a texture object", TEXTURE),
-    table_rung("tableBank", "constant cache: one address a turn", LADDER_CONSTANT_BANK),
+    table_rung("tableBank", "constant cache: one address per turn", LADDER_CONSTANT_BANK),
     table_rung("tableLdg", "the same lookups through L1", LADDER_CONSTANT_LDG),
     table_rung("tableShared", "the same from banks of shared memory", LADDER_CONSTANT_SHARED),
 };

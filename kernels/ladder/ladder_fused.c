@@ -174,7 +174,7 @@ static const int64_t host_steps[] = { 1, 2, 4, 12, 8 };
     .sweep_values = host_steps, .ignores = 1u << LADDER_FUSED_COLUMNS
 
 static const ladder_rung rungs[] = {
-    { .name = "singly", .why = "one pass over memory a step", .enqueue = ladder_fused_singly, SWEPT },
+    { .name = "singly", .why = "one pass over memory per step", .enqueue = ladder_fused_singly, SWEPT },
     { .name = "production", .why = "weft's own: tiles that stay cached", .enqueue = ladder_fused_production, SWEPT },
 };
 

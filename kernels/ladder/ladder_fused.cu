@@ -7,26 +7,26 @@
 #include "vector_cuda.cuh"
 
 static const char teaches[] =
-    "Several time steps in one pass over memory. A sweep of a small star does few flops a byte: memory is the limit, whatever the "
-    "kernel, and a copy the ceiling of a step. Computing STEPS steps of what is in registers moves the same bytes for STEPS times the "
-    "work.\n"
+    "Several time steps in one pass over memory. A sweep of a small star does few flops per byte: memory is the limit, whatever "
+    "the kernel, and a copy the ceiling of a step. Computing STEPS steps of what is in registers moves the same bytes for STEPS "
+    "times the work.\n"
     "\n"
-    "The tile: a block loads 32 x 32 cells and STEPS more on every side into shared memory, takes all steps there and stores the "
-    "middle. Every step has a barrier, five reads a cell and a row of cells less on every side; the cells around a tile, which its "
-    "neighbours compute too, are more than its own from 7 steps on.\n"
+    "The tile: a block loads 32 x 32 cells and STEPS more on every side into shared memory, takes all steps there and stores "
+    "the middle. Every step has a barrier, five reads per cell and one row of cells less on every side; the cells around a "
+    "tile, which its neighbours compute too, are more than its own from 7 steps on.\n"
     "\n"
-    "The strip: a warp owns 32 V columns and walks down the rows. Each level keeps, in registers, the last two rows of the level "
-    "before it; a row that arrives completes the row above it one level on. Neighbours in x are the next lane's, by shuffle: no shared "
-    "memory, no barrier. The price: the outermost column of either side is wrong after one level, STEPS of them after the last, so a "
-    "strip stores 32 V - 2 STEPS columns; and a chunk of rows computes 2 STEPS rows more than it stores. More columns a lane waste "
-    "fewer cells and need more registers.\n"
+    "The strip: a warp owns 32 V columns and walks down the rows. Each level keeps, in registers, the last two rows of the "
+    "level before it; a row that arrives completes the row above it one level on. Neighbours in x are the next lane's, by "
+    "shuffle: no shared memory, no barrier. The price: the outermost column of either side is wrong after one level, STEPS of "
+    "them after the last, so a strip stores 32 V - 2 STEPS columns; and a chunk of rows computes 2 STEPS rows more than it "
+    "stores. More columns per lane waste fewer cells and need more registers.\n"
     "\n"
-    "What it lacks, and production has (fused_strip_cuda.cuh): rows asked for well ahead, through a ring in shared memory; any radius, "
-    "any side and the level before.\n"
+    "What it lacks, and production has (fused_strip_cuda.cuh): rows asked for well ahead, through a ring in shared memory; any "
+    "radius, any side and the level before.\n"
     "\n"
-    "What to expect on one H200, f32, 16384 x 16384, as a fraction of the copy (bytes as if each step were a pass): singly .99; tiles "
-    "of 1, 2, 4, 8 steps .44, .57, .66, .65; strips .56, 1.10, 2.1, 4.0; production .77, 1.25, 2.6, 6.2 and with 12 steps 8.0. What is "
-    "no power of two and not 12 goes by several sweeps, the last of them short: 10 steps 3.2.\n";
+    "What to expect on one H200, f32, 16384 x 16384, as a fraction of the copy (bytes as if each step were a pass): singly .99; "
+    "tiles of 1, 2, 4, 8 steps .44, .57, .66, .65; strips .56, 1.10, 2.1, 4.0; production .77, 1.25, 2.6, 6.2 and with 12 steps "
+    "8.0. What is no power of two and not 12 goes by several sweeps, the last of them short: 10 steps 3.2.\n";
 
 namespace {
 
@@ -223,10 +223,11 @@ constexpr int OWN = -1, ANY = sizeof steps / sizeof *steps, ONCE = sizeof once_s
 constexpr int WIDTHS = sizeof columns / sizeof *columns;
 
 const ladder_rung rungs[] = {
-    rung("singly", "one pass over memory a step", OWN, ladder_fused_prepare, ladder_fused_singly, LADDER_FUSED_STEPS, steps, ANY),
-    rung("tile", "a block's tile, overlapped, in shared memory", TILES, prepare_once, run_once, LADDER_FUSED_STEPS, once_steps, ONCE),
+    rung("singly", "one pass over memory per step", OWN, ladder_fused_prepare, ladder_fused_singly, LADDER_FUSED_STEPS, steps, ANY),
+    rung("tile", "a block's tile, overlapped, in shared memory", TILES, prepare_once, run_once, LADDER_FUSED_STEPS, once_steps,
+         ONCE),
     rung("strip", "a warp walks, all levels in registers", STRIPS, prepare_once, run_once, LADDER_FUSED_STEPS, once_steps, ONCE),
-    rung("stripWidth", "the same, more columns a lane", STRIPS, prepare_once, run_once, LADDER_FUSED_COLUMNS, columns, WIDTHS),
+    rung("stripWidth", "the same, more columns per lane", STRIPS, prepare_once, run_once, LADDER_FUSED_COLUMNS, columns, WIDTHS),
     rung("production", "weft's own: rows asked for ahead", OWN, ladder_fused_prepare, ladder_fused_production, LADDER_FUSED_STEPS,
          steps, ANY),
 };

@@ -9,20 +9,20 @@ static const char teaches[] =
     "hand-over, so that a program which waits after every small kernel runs at a fraction of one that does not.\n"
     "\n"
     "An SM holds up to 2048 threads (64 warps) and 32 blocks, as registers and shared memory allow; the part of 64 that is "
-    "there is the occupancy. Waiting warps cost nothing as long as enough others, or enough independent loads of the same "
-    "warp, keep the memory busy: bytes in flight = warps x loads a thread x bytes a load. So occupancy is a means: the rung "
-    "`ilp` runs with an eighth of the warps and makes up for it by loads. The printed occupancy is what the launch allows "
-    "(theoretical); ncu's sm__warps_active.avg.pct_of_peak_sustained_active is what was achieved: lower where blocks are few "
-    "or uneven, or end sooner than the GPU starts new ones (jobs/ncu_bench prints both: blocks of 128 threads reach .39 of 1).\n"
+    "there is the occupancy. Waiting warps cost nothing as long as enough others, or enough independent loads of the same warp, "
+    "keep the memory busy: bytes in flight = warps x loads per thread x bytes per load. So occupancy is a means: the rung `ilp` "
+    "runs with an eighth of the warps and makes up for it by loads. The printed occupancy is what the launch allows "
+    "(theoretical); ncu's sm__warps_active.avg.pct_of_peak_sustained_active is what was achieved: lower where blocks are few or "
+    "uneven, or end sooner than the GPU starts new ones (jobs/ncu_bench prints both: blocks of 128 threads reach .39 of 1).\n"
     "\n"
     "Blocks of 32 threads fill half of an SM at most (32 blocks x 1 warp of 64), and a GPU starts blocks at a rate of its own, "
     "so that small blocks with little work starve it; blocks of 1024 leave an SM in large steps; 128 to 512 suit nearly "
     "everything. In 2D a block whose rows are shorter than 8 cells (f32) breaks sectors, below 32 it breaks lines.\n"
     "\n"
     "Measured on H200s, f32: a launch 2.5 to 3.8 us pipelined, 7.9 to 9.9 us there and back, by the CPU's mood. One cell a "
-    "thread, blocks of 32, 64, 128, 256, 1024: .10, .20, .40, .62, .52 of the copy (1.6 blocks start in a nanosecond: that, "
-    "not occupancy, is the limit of the first three). 256 threads as 1, 4, 8, 32, 256 along x: .09, .37, .50, .58, .61. "
-    "Occupancy 1/8, 1/4, 1/2, 1: .11, .20, .36, .62; at 1/8, with 2, 4, 8 loads a thread: .19, .33, .50.\n";
+    "thread, blocks of 32, 64, 128, 256, 1024: .10, .20, .40, .62, .52 of the copy (1.6 blocks start in a nanosecond: that, not "
+    "occupancy, is the limit of the first three). 256 threads as 1, 4, 8, 32, 256 along x: .09, .37, .50, .58, .61. Occupancy "
+    "1/8, 1/4, 1/2, 1: .11, .20, .36, .62; at 1/8, with 2, 4, 8 loads per thread: .19, .33, .50.\n";
 
 namespace {
 
@@ -118,7 +118,7 @@ int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 grid, dim
     return cudaGetLastError();
 }
 
-/* An SM's shared memory, shared out among so many blocks, keeps further ones away: occupancy by a knob. */
+/* An SM's shared memory, shared out among that many blocks, keeps further ones away: occupancy by a knob. */
 size_t hoard_bytes(const ladder_case *c)
 {
     int sm_bytes = 0, reserved_bytes = 0, block_bytes = 0;
@@ -248,10 +248,10 @@ constexpr ladder_rung counts(const char *name, const char *why, int (*enqueue)(l
 const ladder_rung rungs[] = {
     counts("pipelined", "launch after launch on a stream", run_count, LADDER_CLOCK_DEVICE),
     counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST),
-    copies("blockSize", "threads a block, a cell a thread", prepare_block, run_block, BLOCK_THREADS, threads, 10, 0),
+    copies("blockSize", "threads per block, one cell per thread", prepare_block, run_block, BLOCK_THREADS, threads, 10, 0),
     copies("blockShape", "256 threads: a row's part of them", prepare_shape, run_shape, BLOCK_X, shapes, 9, 0),
-    copies("occupancy", "blocks an SM, a load a thread", prepare_few, run_few, BLOCKS_PER_SM, few, 6, 1u << LOADS),
-    copies("ilp", "loads a thread at low occupancy", prepare_few, run_few, LOADS, loads, 4, 1u << BLOCKS_PER_SM),
+    copies("occupancy", "blocks per SM, one load per thread", prepare_few, run_few, BLOCKS_PER_SM, few, 6, 1u << LOADS),
+    copies("ilp", "loads per thread at low occupancy", prepare_few, run_few, LOADS, loads, 4, 1u << BLOCKS_PER_SM),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

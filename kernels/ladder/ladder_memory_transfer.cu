@@ -65,7 +65,7 @@ void answer(const void *, dtype t, int64_t first, int64_t count, void *out) { la
 
 /* ---- a kernel does the moving ---- */
 
-/* 16 bytes a thread and no loop: 512 bytes a warp, whatever lies at the other end of the pointer. */
+/* 16 bytes per thread and no loop: 512 bytes a warp, whatever lies at the other end of the pointer. */
 enum { THREADS = 256 };
 
 __global__ void __launch_bounds__(THREADS) move_kernel(uint4 *to, const uint4 *from, int64_t vectors)

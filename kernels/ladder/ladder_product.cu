@@ -11,22 +11,22 @@
 static const char teaches[] =
     "The matrix product: the one program of this ladder that can leave the memory's limit behind.\n"
     "\n"
-    "Every machine has a balance: the flops that it can do in the time in which it moves a byte. An H200 does about 64 Tflop/s in "
-    "f32 and 33 in f64, and moves 4.2 TB/s: 15 and 8 flop a byte. A program that does fewer a byte waits for memory, whatever its "
-    "arithmetic; `roofline` measures that: each word is read, goes through `fmas` multiply-adds and is written, and the "
-    "rate rises in proportion to fmas until it bends at the balance and lies flat under the peak.\n"
+    "Every machine has a balance: the flops that it can do in the time in which it moves a byte. An H200 does about 64 Tflop/s "
+    "in f32 and 33 in f64, and moves 4.2 TB/s: 15 and 8 flop per byte. A program that does fewer per byte waits for memory, "
+    "whatever its arithmetic; `roofline` measures that: each word is read, goes through `fmas` multiply-adds and is written, "
+    "and the rate rises in proportion to fmas until it bends at the balance and lies flat under the peak.\n"
     "\n"
-    "A product of n x n matrices does 2 n^3 flops on 3 n^2 words: plenty a byte, if only each word fetched is used often. But "
-    "nothing is used twice by itself. Each rung says how many flops it does for each byte that goes through L1: "
-    "the naive ones do less than one, and are held not even by memory (the caches hold most of that traffic) but by the "
-    "load units. A tile in shared memory uses each fetched word 32 times, and then the loads from shared memory "
-    "are the limit: two for each multiply-add. An 8 x 8 tile of C in the registers of each thread needs 16 for 64.\n"
+    "A product of n x n matrices does 2 n^3 flops on 3 n^2 words: plenty per byte, if only each word fetched is used often. But "
+    "nothing is used twice by itself. Each rung says how many flops it does for each byte that goes through L1: the naive ones "
+    "do less than one, and are held not even by memory (the caches hold most of that traffic) but by the load units. A tile in "
+    "shared memory uses each fetched word 32 times, and then the loads from shared memory are the limit: two for each "
+    "multiply-add. An 8 x 8 tile of C in the registers of each thread needs 16 for 64.\n"
     "\n"
     "A A^T has a twist: the same row-wise matrix is needed by rows and by columns. Read naively, 32 threads stand in 32 rows. "
     "Turned in shared memory, the reads of a column of the tile fall into one bank, unless its rows are padded.\n"
     "\n"
-    "What to expect on one H200 at n = 4096, f32, as a fraction of the measured FMA peak: naive .047 coalesced and .008 "
-    "not, tiledA .11, tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; the roofline reaches "
+    "What to expect on one H200 at n = 4096, f32, as a fraction of the measured FMA peak: naive .047 coalesced and .008 not, "
+    "tiledA .11, tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; the roofline reaches "
     "half the peak at 8 flop/byte and .95 at 128 (f64: .93 at 8). In f64 cuBLAS uses the tensor cores and reaches 1.9: they "
     "have a peak of their own, twice that of the multiply-adds.\n";
 
@@ -36,7 +36,6 @@ enum { TILE = 32, NAIVE_ROWS = 8, SECTOR_BYTES = 32 };
 
 /* ---- one cell of C a thread, straight from memory ---- */
 
-/* Neighbouring threads have neighbouring columns: B by whole lines, and one word of A for all of the warp. */
 template <typename T> __global__ void naive_row(T *c, const T *a, const T *b, int64_t n)
 {
     const int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
@@ -45,7 +44,6 @@ template <typename T> __global__ void naive_row(T *c, const T *a, const T *b, in
     c[i * n + j] = sum;
 }
 
-/* One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 sectors for 32 words. */
 template <typename T> __global__ void naive_col(T *c, const T *a, const T *b, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, j = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
@@ -56,7 +54,6 @@ template <typename T> __global__ void naive_col(T *c, const T *a, const T *b, in
 
 /* ---- tiles in shared memory ---- */
 
-/* A's tile only: fetched by whole lines once, read 32 times. Each warp reads only the row that it brought itself. */
 template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c, const T *a, const T *b, int64_t n)
 {
     __shared__ T of_a[TILE][TILE];
@@ -73,7 +70,6 @@ template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c
     c[i * n + j] = sum;
 }
 
-/* Both tiles: what the block fetches, it uses 32 times. */
 template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_ab(T *c, const T *a, const T *b, int64_t n)
 {
     __shared__ T of_a[TILE][TILE], of_b[TILE][TILE];
@@ -174,9 +170,6 @@ template <typename T> __global__ void aat_naive(T *c, const T *a, const T *, int
     c[i * n + j] = sum;
 }
 
-/* Both tiles come by whole lines; of the second, 32 threads read 32 rows, which without padding start in one and the same bank.
- * (The compiler softens it: rows on 16 bytes may be read four words at a time, 32 turns for four instead of for one.)
- * PAD = 1 shifts each row by one bank. */
 template <typename T, int PAD> __global__ void __launch_bounds__(TILE *TILE) aat_tiled(T *c, const T *a, const T *, int64_t n)
 {
     __shared__ T of_i[TILE][TILE], of_j[TILE][TILE + PAD];
@@ -318,21 +311,30 @@ constexpr ladder_rung bend(const char *name, const char *why)
 }
 
 const ladder_rung rungs[] = {
-    bend("roofline", "flops a word until memory is no limit"),
-    rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL),
-    rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW),
-    rung("tiledA", "A's tile read once, B's lines anew", TILED_A),
-    rung("tiledAB", "each fetched word used 32 times", TILED_AB),
-    rung("registers", "8 x 8 cells of C a thread", REGISTERS),
+    bend("roofline", "flops per word until memory is no limit"),
+    ladder_taught(rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL),
+                  "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 sectors for 32 "
+                  "words."),
+    ladder_taught(rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW),
+                  "Neighbouring threads have neighbouring columns: B by whole lines, and one word of A for all of the warp."),
+    ladder_taught(rung("tiledA", "A's tile read once, B's lines anew", TILED_A),
+                  "A's tile only: fetched by whole lines once, read 32 times. Each warp reads only the row that it brought "
+                  "itself."),
+    ladder_taught(rung("tiledAB", "each fetched word used 32 times", TILED_AB),
+                  "Both tiles: what the block fetches, it uses 32 times."),
+    rung("registers", "8 x 8 cells of C per thread", REGISTERS),
     library("cublas", "cuBLAS as the reference"),
     rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE),
-    rung("aatShared", "turned on chip, banks conflict", AAT_SHARED),
+    ladder_taught(rung("aatShared", "turned on chip, banks conflict", AAT_SHARED),
+                  "Both tiles come by whole lines; of the second, 32 threads read 32 rows, which without padding start in one and "
+                  "the same bank. (The compiler softens it: rows on 16 bytes may be read four words at a time, 32 turns for four "
+                  "instead of for one.) One padding column shifts each row by one bank (aatPadded)."),
     rung("aatPadded", "one padding column: no conflicts", AAT_PADDED),
 };
 
 const ladder_parameter parameters[LADDER_PRODUCT_PARAMETERS] = {
     { "n", 4096, EDGE, 32768, "rows and columns, rounded down to 128" },
-    { "fmas", 512, 1, 4096, "multiply-adds a word of the roofline" },
+    { "fmas", 512, 1, 4096, "multiply-adds per word of the roofline" },
 };
 
 } // namespace

@@ -1,5 +1,5 @@
-/* The machine's balance, measured: how many flops a byte of memory traffic it takes until arithmetic is the limit. Below,
- * the rate is the copy's times the flops a byte; above, it is the peak; the bend between the two is the balance. */
+/* The machine's balance, measured: how many flops per byte of memory traffic it takes until arithmetic is the limit. Below,
+ * the rate is the copy's times the flops per byte; above, it is the peak; the bend between the two is the balance. */
 #include <stdlib.h>
 
 #include "device_cuda.h"

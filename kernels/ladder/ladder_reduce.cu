@@ -10,20 +10,20 @@ static const char teaches[] =
     "Summing an array: fifteen ways to let thousands of threads agree on one number.\n"
     "\n"
     "The sum needs every word once, so reading is the ceiling; all else is overhead, and the ladder removes it piece by piece. "
-    "A block sums its part as a tree: in each round half of the threads that are left add their neighbour's number. What is lost "
-    "on the way: threads of one warp that do different things (a warp runs both branches), rounds in which most threads "
-    "idle, a barrier for the whole block where a warp would do, traffic to global memory for numbers that never leave the block, "
-    "and blocks that start with a single load each. Every block's sum is summed by one more block; its 10 us are in the "
+    "A block sums its part as a tree: in each round half of the threads that are left add their neighbour's number. What is "
+    "lost on the way: threads of one warp that do different things (a warp runs both branches), rounds in which most threads "
+    "idle, a barrier for the whole block where a warp would do, traffic to global memory for numbers that never leave the "
+    "block, and blocks that start with a single load each. Every block's sum is summed by one more block; its 10 us are in the "
     "figures.\n"
     "\n"
-    "The words are unsigned integers (the bit patterns of random numbers), so that every order of additions gives the same "
-    "sum, which the host knows. The rungs that work in place destroy their input; it is restored, untimed, before each repetition.\n"
+    "The words are unsigned integers (the bit patterns of random numbers), so that every order of additions gives the same sum, "
+    "which the host knows. The rungs that work in place destroy their input; it is restored, untimed, before each repetition.\n"
     "\n"
     "Measured on one H200, 2^27 words of u32 / u64, as a fraction of the read: neighboured .14 / .20 and with whole warps no "
-    "better (.13 / .19: L1 is as busy as before), interleaved .17 / .29, unrolled .30, .52, .73 / .44, .64, .78: more loads "
-    "in flight and fewer rounds are nearly the whole gain. What is unrolled after that gains nothing any more (.67). On the "
-    "chip, by shared memory or shuffles, .92 / .95; one atomic a block .91 / .98; one a thread .20 / .02; kernels that launch "
-    "the next level .76; CUB .93 / .97.\n";
+    "better (.13 / .19: L1 is as busy as before), interleaved .17 / .29, unrolled .30, .52, .73 / .44, .64, .78: more loads in "
+    "flight and fewer rounds are nearly the whole gain. What is unrolled after that gains nothing any more (.67). On the chip, "
+    "by shared memory or shuffles, .92 / .95; one atomic per block .91 / .98; one per thread .20 / .02; kernels that launch the "
+    "next level .76; CUB .93 / .97.\n";
 
 namespace {
 
@@ -136,18 +136,24 @@ constexpr ladder_rung nested(const char *name, const char *why)
 }
 
 const ladder_rung rungs[] = {
-    in_place("neighboured", "few threads of every warp work", ladder_reduce_neighboured),
-    in_place("neighbouredTogether", "the same additions, whole warps", ladder_reduce_together),
-    in_place("interleaved", "halves: a warp loads whole lines", ladder_reduce_interleaved),
-    in_place("unroll2", "two loads in flight a thread", ladder_reduce_unroll2),
+    ladder_taught(in_place("neighboured", "few threads of every warp work", ladder_reduce_neighboured),
+                  "Thread t adds its neighbour's number if t is a multiple of 2, then of 4, of 8 ...: in each round the threads "
+                  "that work are spread over all warps, and every warp runs for the sake of a few of its threads."),
+    ladder_taught(in_place("neighbouredTogether", "the same additions, whole warps", ladder_reduce_together),
+                  "The same additions, done by the first threads of the block: whole warps work and whole warps are done."),
+    ladder_taught(in_place("interleaved", "halves: a warp loads whole lines", ladder_reduce_interleaved),
+                  "Halves instead of neighbours: thread t adds the number half the length away. The warp's loads are whole lines "
+                  "now."),
+    in_place("unroll2", "two loads in flight per thread", ladder_reduce_unroll2),
     in_place("unroll4", "four", ladder_reduce_unroll4),
     in_place("unroll8", "eight", ladder_reduce_unroll8),
     in_place("unrollLastWarp", "six rounds without a block's barrier", ladder_reduce_unrolled_last_warp),
-    in_place("unrollCompletely", "no loop, size asked at run time", ladder_reduce_unrolled_completely),
+    ladder_taught(in_place("unrollCompletely", "no loop, size asked at run time", ladder_reduce_unrolled_completely),
+                  "No loop at all. The block's size is still asked for at run time, once per round."),
     in_place("template", "size known when compiled", ladder_reduce_sized_by_template),
     rung("shared", "rounds stay on the chip", ladder_reduce_in_shared),
     rung("shuffle", "rounds stay in registers", ladder_reduce_by_shuffles),
-    rung("atomicPerBlock", "one pass, one atomic a block", ladder_reduce_atomic_a_block),
+    rung("atomicPerBlock", "one pass, one atomic per block", ladder_reduce_atomic_a_block),
     rung("atomicPerThread", "no tree: atomics queue at one address", ladder_reduce_atomic_a_thread),
     nested("nested", "each level launches the next"),
     rung("library", "CUB as the reference", run_library),

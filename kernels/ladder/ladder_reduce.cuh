@@ -8,7 +8,7 @@
 typedef uint32_t ladder_reduce_word32;
 typedef unsigned long long ladder_reduce_word64; /* atomicAdd's own type */
 
-/* A block takes U blocks' worth: U independent loads a thread before the first round, and U times fewer rounds in all. */
+/* A block takes U blocks' worth: U independent loads per thread before the first round, and U times fewer rounds in all. */
 template <typename W, int U> __device__ __forceinline__ W ladder_reduce_gather(const W *mine, int t)
 {
     W u[U], sum = 0;

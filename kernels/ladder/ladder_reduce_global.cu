@@ -8,8 +8,6 @@ typedef ladder_reduce_word32 word32;
 typedef ladder_reduce_word64 word64;
 constexpr auto trees = ladder_reduce_trees;
 
-/* Thread t adds its neighbour's number if t is a multiple of 2, then of 4, of 8 ...: in each round the threads that work
- * are spread over all warps, and every warp runs for the sake of a few of its threads. */
 template <typename W> __global__ void neighboured(W *partial, W *data)
 {
     W *mine = data + (int64_t)blockIdx.x * BLOCK;
@@ -21,7 +19,6 @@ template <typename W> __global__ void neighboured(W *partial, W *data)
     if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
-/* The same additions, done by the first threads of the block: whole warps work and whole warps are done. */
 template <typename W> __global__ void neighboured_together(W *partial, W *data)
 {
     W *mine = data + (int64_t)blockIdx.x * BLOCK;
@@ -34,7 +31,6 @@ template <typename W> __global__ void neighboured_together(W *partial, W *data)
     if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
-/* Halves instead of neighbours: thread t adds the number half the length away. The warp's loads are whole lines now. */
 template <typename W> __global__ void interleaved(W *partial, W *data)
 {
     W *mine = data + (int64_t)blockIdx.x * BLOCK;
@@ -73,7 +69,6 @@ template <typename W> __global__ void unrolled_last_warp(W *partial, W *data)
     if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
-/* No loop at all. The block's size is still asked for at run time, once a round. */
 template <typename W> __global__ void unrolled_completely(W *partial, W *data)
 {
     W *mine = data + (int64_t)blockIdx.x * CHUNK;

@@ -11,7 +11,7 @@ static const char teaches[] =
     "its own, or in a register: nothing travels, and memory is the limit.\n"
     "\n"
     "What to expect with two threads or more, as a fraction of the read: atomics .01 to .2, words side by side .05 to .2, lines "
-    "apart .65 to .9 (a load, an add and a store a word, and no vectors), registers .9 and more.\n";
+    "apart .65 to .9 (a load, an add and a store per word, and no vectors), registers .9 and more.\n";
 
 typedef enum keeping { ATOMIC, SIDE_BY_SIDE, LINES_APART, IN_REGISTERS } keeping;
 enum { LINE_WORDS = FIELD_ALIGN_BYTES / 8, ATOMIC_EVERY = 16 };
@@ -122,7 +122,7 @@ static const ladder_rung rungs[] = {
     { .name = "atomic", .why = "one word, an atomic every 16 words", .variant = ATOMIC, SUM },
     { .name = "sideBySide", .why = "own words in one line: false sharing", .variant = SIDE_BY_SIDE, SUM },
     { .name = "linesApart", .why = "own lines, in memory", .variant = LINES_APART, SUM },
-    { .name = "registers", .why = "a register each, vectorised", .variant = IN_REGISTERS, SUM },
+    { .name = "registers", .why = "one register each, vectorised", .variant = IN_REGISTERS, SUM },
 };
 
 static const ladder_parameter parameters[] = {

@@ -6,7 +6,7 @@
 #include "ladder_families.h"
 
 static const char teaches[] =
-    "Shared memory: 32 banks, each 4 bytes wide, each serving one address a clock.\n"
+    "Shared memory: 32 banks, each 4 bytes wide, each serving one address per clock.\n"
     "\n"
     "A warp's 32 accesses go through in one turn if they fall into 32 different banks (or into the same word, which is then "
     "broadcast). If two of them want different words of one bank they take two turns, if 32 do, 32. Word i lies in bank i mod "
@@ -15,9 +15,9 @@ static const char teaches[] =
     "conflict, and that is why one padding column cures a square tile. A swizzle cures it without the padding: cell (row, "
     "column) is stored at column XOR row.\n"
     "\n"
-    "The squares write a 32 x 32 tile one way and read it the other, many times over, so that nothing but shared memory counts. The "
-    "ceiling is what conflict-free 16-byte reads were seen to deliver: 128 bytes a clock and SM, 33 TB/s on an H200. The tiles "
-    "stay below it for a good reason: each of their accesses moves 4 bytes a thread, and every round has two barriers.\n"
+    "The squares write a 32 x 32 tile one way and read it the other, many times over, so that nothing but shared memory counts. "
+    "The ceiling is what conflict-free 16-byte reads were seen to deliver: 128 bytes per clock and SM, 33 TB/s on an H200. The "
+    "tiles stay below it for a good reason: each of their accesses moves 4 bytes a thread, and every round has two barriers.\n"
     "\n"
     "The last rungs bring global memory into shared memory: through registers (load, wait, store), or by cp.async, which a "
     "thread only starts, so that several stages are on their way while one is computed upon. There the copy is the ceiling.\n"
@@ -25,10 +25,10 @@ static const char teaches[] =
     "Measured on one H200 (ceiling 32 TB/s): strides 1, 2, 4 ... 32 at .86, .48, .25, .13, .064, .032 of it, all odd ones at "
     ".86 (8-byte words: .95, .50, .25, .13, .064, .064), as gcd says; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12, "
     "columnColumn .03 and .06; padded and swizzled as rowRow, static and dynamic alike. A rectangle of 16 rows wants two "
-    "columns of padding in f32 (a warp reads two columns at once), one in f64; the two turns that one column leaves in f32 "
-    "do not show beside two barriers a round (.40 either way, .11 without padding). cp.async and registers alike reach .93 of "
-    "the copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads hide what one block waits "
-    "for; stages pay where shared memory leaves room for a block or two.\n";
+    "columns of padding in f32 (a warp reads two columns at once), one in f64; the two turns that one column leaves in f32 do "
+    "not show beside two barriers a round (.40 either way, .11 without padding). cp.async and registers alike reach .93 of the "
+    "copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads hide what one block waits for; "
+    "stages pay where shared memory leaves room for a block or two.\n";
 
 namespace {
 
@@ -230,7 +230,7 @@ int verify_tile(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compar
 
 /* ---- from global memory into shared memory ---- */
 
-/* A block works through CHUNKS pieces of 16 bytes a thread; between the piece's arrival and its way out lies a barrier, as it
+/* A block works through CHUNKS pieces of 16 bytes per thread; between the piece's arrival and its way out lies a barrier, as it
  * would where threads read each other's cells: thread t writes out what thread t XOR 1 brought. */
 enum { FLOW_THREADS = 256, CHUNKS = 16, STAGES_MOST = 4 };
 

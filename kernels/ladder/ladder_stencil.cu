@@ -7,16 +7,17 @@ static const char teaches[] =
     "A stencil: every cell is read by nine or seventeen threads, and should come from memory once.\n"
     "\n"
     "One sweep of radius 4 does 17 or 33 flops for the 8 bytes (f32) that must move, far below what it takes to keep the "
-    "arithmetic busy (about 15 flops a byte on an H200): memory is the limit, and a copy the ceiling, if each cell is fetched "
-    "from HBM only once. The ladder's question is who holds a cell for its other readers: the caches (nothing to write, but every "
-    "neighbour costs a load instruction and a trip to L1), shared memory (the block loads its tile and a halo once, and pays a "
-    "barrier), or registers (a thread that walks along y keeps the nine cells of its column in a queue, and only the row "
+    "arithmetic busy (about 15 flops per byte on an H200): memory is the limit, and a copy the ceiling, if each cell is fetched "
+    "from HBM only once. The ladder's question is who holds a cell for its other readers: the caches (nothing to write, but "
+    "every neighbour costs a load instruction and a trip to L1), shared memory (the block loads its tile and a halo once, and "
+    "pays a barrier), or registers (a thread that walks along y keeps the nine cells of its column in a queue, and only the row "
     "is shared).\n"
     "\n"
     "Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, read-only the same, shared "
-    ".42 / .68, registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 loads 2.25 times its "
-    "own cells, in many small steps before one barrier), the queue .60 / .66. So shared memory no longer wins by itself: L1 is "
-    "as near. What counts is the number of load instructions a cell and the bytes in flight: vectors, several cells a thread.\n"
+    ".42 / .68, registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 loads 2.25 times "
+    "its own cells, in many small steps before one barrier), the queue .60 / .66. So shared memory no longer wins by itself: L1 "
+    "is as near. What counts is the number of load instructions per cell and the bytes in flight: vectors, several cells per "
+    "thread.\n"
     "\n"
     "The bits: sums in weft's fixed order (far points first), every term one fma.\n";
 
@@ -60,21 +61,18 @@ template <typename T, typename ALONG, typename ACROSS> __device__ __forceinline_
 
 /* ---- a line of nine points ---- */
 
-/* Nine loads a cell. One in nine goes to L2 and memory, the rest meet in L1. */
 template <typename T> __global__ void line_global(T *next, const T *cur, int64_t n, int64_t, int64_t)
 {
     const int64_t x = (int64_t)blockIdx.x * LINE_THREADS + threadIdx.x;
     if (x < n) next[x] = sum_line<T>([&](int k) { return cur[x + k]; });
 }
 
-/* The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference is the lesson. */
 template <typename T> __global__ void line_read_only(T *__restrict__ next, const T *__restrict__ cur, int64_t n, int64_t, int64_t)
 {
     const int64_t x = (int64_t)blockIdx.x * LINE_THREADS + threadIdx.x;
     if (x < n) next[x] = sum_line<T>([&](int k) { return __ldg(cur + x + k); });
 }
 
-/* The block's 256 cells and four more on each side come into shared memory once. */
 template <typename T> __global__ void line_shared(T *next, const T *cur, int64_t n, int64_t, int64_t)
 {
     __shared__ T tile[LINE_THREADS + 2 * R];
@@ -85,8 +83,6 @@ template <typename T> __global__ void line_shared(T *next, const T *cur, int64_t
     if (x0 + threadIdx.x < n) next[x0 + threadIdx.x] = sum_line<T>([&](int k) { return tile[threadIdx.x + R + k]; });
 }
 
-/* Four neighbouring cells a thread share twelve loaded ones, in registers: three loads a cell instead of nine, and with
- * aligned rows (weft's fields start on a line) the loads are vectors of 16 bytes. */
 template <typename T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) four {
     T cell[4];
 };
@@ -133,8 +129,6 @@ __global__ void plane_read_only(T *__restrict__ next, const T *__restrict__ cur,
         next[y * pitch + x] = sum_plane<T>([&](int k) { return __ldg(u + k); }, [&](int k) { return __ldg(u + k * pitch); });
 }
 
-/* A tile of 32 x 8 with a halo of four on each side: 2.25 times its own cells are loaded, most of them from L2, where
- * the neighbouring blocks left them. The corners of the halo are not needed and not loaded. */
 template <typename T> __global__ void plane_shared(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
 {
     __shared__ T tile[TILE_Y + 2 * R][TILE_X + 2 * R];
@@ -151,8 +145,6 @@ template <typename T> __global__ void plane_shared(T *next, const T *cur, int64_
             sum_plane<T>([&](int k) { return tile[ty + R][tx + R + k]; }, [&](int k) { return tile[ty + R + k][tx + R]; });
 }
 
-/* The thread walks down QUEUE_ROWS rows of its column. Nine cells of the column stay in registers, and every row enters once; the
- * row in the middle goes through shared memory, for the neighbours along x. Two row buffers in turn: one barrier a row. */
 template <typename T> __global__ void plane_queue(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
 {
     __shared__ T row[2][QUEUE_X + 2 * R];
@@ -268,15 +260,26 @@ constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(la
 }
 
 const ladder_rung rungs[] = {
-    line("lineGlobal", "nine loads, the caches do it", run_line_global),
-    line("lineReadOnly", "the read-only path: the same L1", run_line_read_only),
-    line("lineShared", "the block loads each cell once", run_line_shared),
-    line("lineRegisters", "four cells share twelve, vector loads", run_line_registers),
+    ladder_taught(line("lineGlobal", "nine loads, the caches do it", run_line_global),
+                  "Nine loads per cell. One in nine goes to L2 and memory, the rest meet in L1."),
+    ladder_taught(line("lineReadOnly", "the read-only path: the same L1", run_line_read_only),
+                  "The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference is the "
+                  "lesson."),
+    ladder_taught(line("lineShared", "the block loads each cell once", run_line_shared),
+                  "The block's 256 cells and four more on each side come into shared memory once."),
+    ladder_taught(line("lineRegisters", "four cells share twelve, vector loads", run_line_registers),
+                  "Four neighbouring cells per thread share twelve loaded ones, in registers: three loads per cell instead of "
+                  "nine, and with aligned rows (weft's fields start on a line) the loads are vectors of 16 bytes."),
     line("lineProduction", "weft's own", ladder_stencil_production),
     plane("planeGlobal", "seventeen loads, the caches do it", run_plane_global),
     plane("planeReadOnly", "the read-only path: the same L1", run_plane_read_only),
-    plane("planeShared", "tile and halo, one barrier", run_plane_shared),
-    plane("planeQueue", "the column in registers, walking", run_plane_queue),
+    ladder_taught(plane("planeShared", "tile and halo, one barrier", run_plane_shared),
+                  "A tile of 32 x 8 with a halo of four on each side: 2.25 times its own cells are loaded, most of them from L2, "
+                  "where the neighbouring blocks left them. The corners of the halo are not needed and not loaded."),
+    ladder_taught(plane("planeQueue", "the column in registers, walking", run_plane_queue),
+                  "The thread walks down many rows of its column. Nine cells of the column stay in registers, and every row "
+                  "enters once; the row in the middle goes through shared memory, for the neighbours along x. Two row buffers in "
+                  "turn: one barrier per row."),
     plane("planeProduction", "weft's own: straight line, vectors", ladder_stencil_production),
 };
 

@@ -5,11 +5,11 @@
 
 static const char teaches[] =
     "The stencil on a CPU. Its neighbours along x are in the same line of the cache or the next; its neighbours along y are a "
-    "row apart, so that nine rows must stay in the cache for a row to be fetched once. Walking along the rows keeps them "
-    "there by itself as long as nine rows fit into L2; walking down the columns uses one cell of each fetched line at a time, and "
+    "row apart, so that nine rows must stay in the cache for a row to be fetched once. Walking along the rows keeps them there "
+    "by itself as long as nine rows fit into L2; walking down the columns uses one cell of each fetched line at a time, and "
     "defeats the vector units as well.\n"
     "\n"
-    "What to expect, as a fraction of the copy: along the rows .4 to .8 (one core has to compute 33 flops a cell), down the "
+    "What to expect, as a fraction of the copy: along the rows .4 to .8 (one core has to compute 33 flops per cell), down the "
     "columns below .1, production .8 and more.\n";
 
 enum { R = LADDER_STENCIL_RADIUS, ARMS_LINE = 2, ARMS_PLANE = 4 };

@@ -21,7 +21,7 @@ typedef struct line {
     void *cells; /* a warp's worth, of the GPU's turns and, in pinned memory, of the CPU's as well */
     device_memory where;
     void *own;      /* the CPU's own cells */
-    int steps, turns; /* of each cell in one repetition: so many turns of so many steps */
+    int steps, turns; /* of each cell in one repetition: `turns` turns of `steps` steps */
     dtype type;
     int kernels;
     cudaStream_t stream[2];

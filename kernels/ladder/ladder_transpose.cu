@@ -6,22 +6,22 @@
 static const char teaches[] =
     "Transposing a matrix: the shortest program that cannot read and write in the same order.\n"
     "\n"
-    "A GPU moves memory in lines of 128 bytes, made of four 32-byte sectors, and a warp's 32 loads become as many requests "
-    "as the sectors they touch. If the 32 threads read 32 neighbours of a row, four sectors serve them all (f32); when they "
-    "read down a column, each of them pulls a whole sector for its own 4 bytes and 28 are thrown away, unless a "
-    "neighbouring warp comes for them while the line is still in a cache. A transpose must do one or the other on one of its two "
-    "sides. The ladder asks, in turn: which side is it cheaper to suffer on, can more work a thread or another order of the "
-    "blocks soften it, and how does one get rid of it (by turning the tile inside the chip, in shared memory).\n"
+    "A GPU moves memory in lines of 128 bytes, made of four 32-byte sectors, and a warp's 32 loads become as many requests as "
+    "the sectors they touch. If the 32 threads read 32 neighbours of a row, four sectors serve them all (f32); when they read "
+    "down a column, each of them pulls a whole sector for its own 4 bytes and 28 are thrown away, unless a neighbouring warp "
+    "comes for them while the line is still in a cache. A transpose must do one or the other on one of its two sides. The "
+    "ladder asks, in turn: which side is it cheaper to suffer on, can more work per thread or another order of the blocks "
+    "soften it, and how does one get rid of it (by turning the tile inside the chip, in shared memory).\n"
     "\n"
-    "A is (ny,nx), B is (nx,ny), both dense; bytes are counted once in and once out, so the copy is the ceiling and a "
-    "fraction of 1 is a perfect transpose.\n"
+    "A is (ny,nx), B is (nx,ny), both dense; bytes are counted once in and once out, so the copy is the ceiling and a fraction "
+    "of 1 is a perfect transpose.\n"
     "\n"
-    "What was measured at 16384 x 16384 on one H200, as a fraction of the copy engine's 4.23 TB/s, f32 / f64: copyRow .50 / .84 and "
-    "copyCol .13 / .25; naiveRow .13 / .22 and naiveCol .35 / .61; four cells a thread make the first of them worse (.12 / .18: "
-    "more lines half written in L2 at once) and the second better (.45 / .84); diagonals change little (.13, .33); thin blocks "
-    ".45 and .50; shared .23 / .44 with its conflicts, .40 / .66 without, .82 / .91 with four cells a thread. So what won most "
-    "was, in turn: whole lines on both sides, no bank conflicts, and enough loads in flight. At 10007 x 9973 rows no longer "
-    "start on a line and the tiles fall to .54.\n";
+    "What was measured at 16384 x 16384 on one H200, as a fraction of the copy engine's 4.23 TB/s, f32 / f64: copyRow .50 / .84 "
+    "and copyCol .13 / .25; naiveRow .13 / .22 and naiveCol .35 / .61; four cells per thread make the first of them worse (.12 "
+    "/ .18: more lines half written in L2 at once) and the second better (.45 / .84); diagonals change little (.13, .33); thin "
+    "blocks .45 and .50; shared .23 / .44 with its conflicts, .40 / .66 without, .82 / .91 with four cells per thread. So what "
+    "won most was, in turn: whole lines on both sides, no bank conflicts, and enough loads in flight. At 10007 x 9973 rows no "
+    "longer start on a line and the tiles fall to .54.\n";
 
 namespace {
 
@@ -29,16 +29,12 @@ enum { TILE = 32, UNROLL = 4 };
 
 /* ---- the bounds ---- */
 
-/* Neighbouring threads, neighbouring cells, on both sides: nothing that moves every cell can be faster. */
 template <typename T> __global__ void copy_row(T *b, const T *a, int64_t nx, int64_t ny)
 {
     const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (x < nx && y < ny) b[y * nx + x] = a[y * nx + x];
 }
 
-/* One load of 4 bytes a thread is not enough for HBM: by Little's law 4.8 TB/s times 0.7 us of latency want 25 KB on
- * their way on each of 132 SMs, and 2048 threads with a float each have 8 (with a double 16). Four cells a thread: the
- * true bound. */
 template <typename T> __global__ void copy_row4(T *b, const T *a, int64_t nx, int64_t ny)
 {
     const int64_t x = (int64_t)blockIdx.x * blockDim.x * UNROLL + threadIdx.x;
@@ -53,7 +49,6 @@ template <typename T> __global__ void copy_row4(T *b, const T *a, int64_t nx, in
         if (x + k * blockDim.x < nx) b[y * nx + x + k * blockDim.x] = u[k];
 }
 
-/* Neighbouring threads a whole row of ny cells apart, on both sides: the worst that a transpose can sink to. */
 template <typename T> __global__ void copy_col(T *b, const T *a, int64_t nx, int64_t ny)
 {
     const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
@@ -62,26 +57,20 @@ template <typename T> __global__ void copy_col(T *b, const T *a, int64_t nx, int
 
 /* ---- one cell a thread: suffer on the stores, or on the loads ---- */
 
-/* Loads whole lines, stores one cell into each of 32 lines. The stores wait in L2 for the rest of their sectors. */
 template <typename T> __global__ void naive_row(T *b, const T *a, int64_t nx, int64_t ny)
 {
     const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (x < nx && y < ny) b[x * ny + y] = a[y * nx + x];
 }
 
-/* The other way round: x runs along B. The scattered side is now the loads, and loads are cached in L1: the block's
- * other warps find the rest of the sectors there, if they come soon enough. */
 template <typename T> __global__ void naive_col(T *b, const T *a, int64_t nx, int64_t ny)
 {
     const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (x < ny && y < nx) b[y * ny + x] = a[x * nx + y];
 }
 
-/* ---- four cells a thread: four loads in flight before the first store ---- */
+/* ---- four cells per thread: four loads in flight before the first store ---- */
 
-/* A warp that waits for memory costs nothing as long as enough bytes are on their way; four independent loads a thread
- * put four times as many on the way with the same number of warps. It helps where latency was the limit, and does nothing
- * for the wasted sectors. */
 template <typename T> __global__ void unroll4_row(T *b, const T *a, int64_t nx, int64_t ny)
 {
     const int64_t x = (int64_t)blockIdx.x * blockDim.x * UNROLL + threadIdx.x;
@@ -112,10 +101,6 @@ template <typename T> __global__ void unroll4_col(T *b, const T *a, int64_t nx, 
 
 /* ---- another order of the blocks ---- */
 
-/* Blocks start roughly in the order of their numbers. Taken row by row, the ones that run together write addresses a
- * multiple of the row's length apart; with a power of two those fall on few memory channels, and the others idle. Along
- * the diagonals both sides spread. The address hash of modern GPUs spreads them anyway, so that today the order changes
- * mainly what is still in L2. */
 struct block_place {
     int64_t x, y;
 };
@@ -143,9 +128,6 @@ template <typename T> __global__ void diagonal_col(T *b, const T *a, int64_t nx,
 
 /* ---- turning the tile on the chip ---- */
 
-/* The block reads a 32 x 32 tile by rows into shared memory and writes it by columns of the tile, which are rows of B:
- * whole lines on both sides. Without padding, the 32 cells of a tile's column lie in one and the same of the 32 banks, and
- * the read of it takes 32 turns (f64: 16 lanes at a time, 16 turns each). PAD = 1 shifts every row by one bank. */
 template <typename T, int PAD> __global__ void shared_tile(T *b, const T *a, int64_t nx, int64_t ny)
 {
     __shared__ T tile[TILE][TILE + PAD];
@@ -156,8 +138,6 @@ template <typename T, int PAD> __global__ void shared_tile(T *b, const T *a, int
     if (y0 + tx < ny && x0 + ty < nx) b[(x0 + ty) * ny + y0 + tx] = tile[tx][ty];
 }
 
-/* A quarter of the threads, four cells each: four loads in flight a thread, and eight blocks instead of two fit on an
- * SM, so that while one waits at its barrier others load and store. */
 template <typename T> __global__ void shared_unrolled(T *b, const T *a, int64_t nx, int64_t ny)
 {
     __shared__ T tile[TILE][TILE + 1];
@@ -265,20 +245,41 @@ constexpr ladder_rung library(const char *name, const char *why, int (*enqueue)(
 }
 
 const ladder_rung rungs[] = {
-    bound("copyRow", "rows in, rows out: the books' bound", run_copy_row),
-    bound("copyRow4", "four cells a thread: the true bound", run_copy_row4),
-    bound("copyCol", "columns in, columns out: lower bound", run_copy_col),
-    rung("naiveRow", "whole lines read, single cells written", run_naive_row),
-    rung("naiveCol", "single cells read, whole lines written", run_naive_col),
-    rung("unroll4Row", "four loads in flight a thread", run_unroll4_row),
+    ladder_taught(bound("copyRow", "rows in, rows out: the usual upper bound", run_copy_row),
+                  "Neighbouring threads, neighbouring cells, on both sides: nothing that moves every cell can be faster."),
+    ladder_taught(bound("copyRow4", "four cells per thread: the true bound", run_copy_row4),
+                  "One load of 4 bytes per thread is not enough for HBM: by Little's law 4.8 TB/s times 0.7 us of latency want 25 "
+                  "KB on their way on each of 132 SMs, and 2048 threads with a float each have 8 (with a double 16). Four cells "
+                  "per thread: the true bound."),
+    ladder_taught(bound("copyCol", "columns in, columns out: lower bound", run_copy_col),
+                  "Neighbouring threads a whole row of ny cells apart, on both sides: the worst that a transpose can sink to."),
+    ladder_taught(rung("naiveRow", "whole lines read, single cells written", run_naive_row),
+                  "Loads whole lines, stores one cell into each of 32 lines. The stores wait in L2 for the rest of their sectors."),
+    ladder_taught(rung("naiveCol", "single cells read, whole lines written", run_naive_col),
+                  "The other way round: x runs along B. The scattered side is now the loads, and loads are cached in L1: the "
+                  "block's other warps find the rest of the sectors there, if they come soon enough."),
+    ladder_taught(rung("unroll4Row", "four loads in flight per thread", run_unroll4_row),
+                  "A warp that waits for memory costs nothing as long as enough bytes are on their way; four independent loads "
+                  "per thread put four times as many on the way with the same number of warps. It helps where latency was the "
+                  "limit, and does nothing for the wasted sectors."),
     rung("unroll4Col", "the same, scattered loads through L1", run_unroll4_col),
-    rung("diagonalRow", "blocks along diagonals spread the channels", run_diagonal_row),
+    ladder_taught(rung("diagonalRow", "blocks along diagonals spread the channels", run_diagonal_row),
+                  "Blocks start roughly in the order of their numbers. Taken row by row, the ones that run together write "
+                  "addresses a multiple of the row's length apart; with a power of two those fall on few memory channels, and the "
+                  "others idle. Along the diagonals both sides spread. The address hash of modern GPUs spreads them anyway, so "
+                  "that today the order changes mainly what is still in L2."),
     rung("diagonalCol", "the same, scattered loads", run_diagonal_col),
     rung("thinRow", "warps of 8 x 4: fuller sectors", run_thin_row),
     rung("thinCol", "the same, scattered loads", run_thin_col),
-    rung("shared", "tile turned on chip, banks conflict", run_shared),
+    ladder_taught(rung("shared", "tile turned on chip, banks conflict", run_shared),
+                  "The block reads a 32 x 32 tile by rows into shared memory and writes it by columns of the tile, which are rows "
+                  "of B: whole lines on both sides. Without padding, the 32 cells of a tile's column lie in one and the same of "
+                  "the 32 banks, and the read of it takes 32 turns (f64: 16 lanes at a time, 16 turns each). One padding column "
+                  "shifts every row by one bank (padded)."),
     rung("padded", "one padding column: no conflicts", run_padded),
-    rung("paddedUnrolled", "four cells a thread, more blocks", run_padded_unrolled),
+    ladder_taught(rung("paddedUnrolled", "four cells per thread, more blocks", run_padded_unrolled),
+                  "A quarter of the threads, four cells each: four loads in flight per thread, and eight blocks instead of two "
+                  "fit on an SM, so that while one waits at its barrier others load and store."),
     rung("production", "weft's own: streaming hints, tiles' order", ladder_transpose_production),
     library("geam", "cuBLAS as the reference", run_geam),
 };

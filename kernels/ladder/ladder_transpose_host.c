@@ -5,15 +5,15 @@
 static const char teaches[] =
     "The transpose on a CPU: the same quarrel of two orders, fought in other units.\n"
     "\n"
-    "A core fetches lines of 64 bytes and translates addresses by pages. Walking down a column touches a new line, and soon "
-    "a new page, with every step: 16 cells of f32 are fetched for one that is used, and the other 15 are gone by the time "
-    "the walk comes back, unless the rows walked over (times a line) still fit into the cache. Reading scattered stalls the core, "
-    "writing scattered fetches each line before it is written and then throws it out; which one is worse depends on the processor. "
-    "Working in square tiles that fit into L1 uses every fetched line entirely.\n"
+    "A core fetches lines of 64 bytes and translates addresses by pages. Walking down a column touches a new line, and soon a "
+    "new page, with every step: 16 cells of f32 are fetched for one that is used, and the other 15 are gone by the time the "
+    "walk comes back, unless the rows walked over (times a line) still fit into the cache. Reading scattered stalls the core, "
+    "writing scattered fetches each line before it is written and then throws it out; which one is worse depends on the "
+    "processor. Working in square tiles that fit into L1 uses every fetched line entirely.\n"
     "\n"
-    "What to expect, as a fraction of the copy: copyRow .7 to 1 (its stores fetch lines that the ceiling's do not), naive .02 to "
-    ".2, tiles .1 to .6, production .5 to .6. A power-of-two row is the worst case: a column's lines all fall "
-    "into the same few sets of the cache.\n";
+    "What to expect, as a fraction of the copy: copyRow .7 to 1 (its stores fetch lines that the ceiling's do not), naive .02 "
+    "to .2, tiles .1 to .6, production .5 to .6. A power-of-two row is the worst case: a column's lines all fall into the same "
+    "few sets of the cache.\n";
 
 enum { TILE = 32 };
 
