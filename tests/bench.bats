@@ -1,7 +1,7 @@
 # weft bench: every rung is right before it is timed, and leaves a record that holds what it promises.
 load helper
 
-bench() { timeout -k 5 120 "$weft" bench "$@" 3>&-; }
+bench() { timeout -k 5 $hang_s "$weft" bench "$@" 3>&-; }
 small=(nx=300 ny=200 ceiling_bytes=1M samples=5)          # of the transpose
 small_all=("${small[@]}" n=30000 bytes=100000 steps=4 samples=3) # of all families of the host
 

@@ -115,7 +115,7 @@ bad() { # key=value text...
 
 @test "device = cuda without a GPU is exit 3" {
     deck d.ini "${good[@]}"
-    run env CUDA_VISIBLE_DEVICES= timeout 60 "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" run d.ini run.device=cuda
+    run env CUDA_VISIBLE_DEVICES= timeout $hang_s "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" run d.ini run.device=cuda
     refused 3 run.device cuda
 }
 
@@ -171,7 +171,7 @@ bad() { # key=value text...
     sed -i 's/^steps = 5$//' d.ini
     WEFT_FAULT=device_error:7 run weft_run 2 d.ini
     refused 3 "rank 1 on $(hostname): " "Input/output error; in phase 'steps' at step " "; there is no checkpoint yet"
-    WEFT_FAULT=device_error:90000 run weft_run 2 d.ini checkpoint.every=1000
+    WEFT_FAULT=device_error:9000 run weft_run 2 d.ini checkpoint.every=1000
     refused 3 "in phase 'steps' at step 8" "; go on with --restart checkpoints (step "
     [[ $output =~ "(step "([0-9]+)" or later)" ]]
     weft_run 2 d.ini time.steps=$((BASH_REMATCH[1] + 3)) --restart "checkpoints/step_$(printf %010d "${BASH_REMATCH[1]}").h5"

@@ -8,7 +8,7 @@ load helper
     [ -s $share/man/man1/weft.1 ] && [ -s $share/bash-completion/completions/weft ]
     for script in weft.sbatch study plot compare; do [ -x $share/weft/jobs/$script ]; done
     expect "decks" "$(cd "$top/inputs" && echo *.ini *.h5)" "$(cd $share/weft/inputs && echo *.ini *.h5)"
-    timeout 60 root/usr/bin/weft run $share/weft/inputs/custom_star1d.ini --quiet 3>&-
+    timeout $hang_s root/usr/bin/weft run $share/weft/inputs/custom_star1d.ini --quiet 3>&-
     expect fingerprint "$(sed -n 's/^# fingerprint: //p' "$top/inputs/custom_star1d.ini")" "$(fingerprint)"
     expect "where a deck's file is" "initial = /usr/share/weft/inputs/board.h5:/camera/frame" \
         "$(grep ^initial $share/weft/inputs/blur.ini)"
@@ -18,9 +18,9 @@ load helper
     make -s -C "$top" install-built BUILD="$BUILD" PREFIX="$PWD/there" >/dev/null
     local share=$PWD/there/share/weft
     PATH=$PWD/there/bin:$PATH
-    timeout 60 weft run "$share/inputs/from_file.ini" --quiet output.picture=none 3>&-
+    timeout $hang_s weft run "$share/inputs/from_file.ini" --quiet output.picture=none 3>&-
     expect fingerprint "$(sed -n 's/^# fingerprint: //p' "$top/inputs/from_file.ini")" "$(fingerprint)"
-    WEFT_MPIRUN_FLAGS=$LAUNCH_FLAGS timeout 60 "$share/jobs/study" "$share/jobs/studies/strong.ini" ranks=1 repeats=1 \
+    WEFT_MPIRUN_FLAGS=$LAUNCH_FLAGS timeout $hang_s "$share/jobs/study" "$share/jobs/studies/strong.ini" ranks=1 repeats=1 \
         grid.nx=64 grid.ny=64 time.steps=9 3>&-
     expect "records of the study" 1 "$("$share/jobs/records" run strong.jsonl | wc -l)"
 }

@@ -3,7 +3,7 @@ load helper
 
 study() { # arguments of jobs/study
     WEFT=$weft WEFT_MPIRUN_FLAGS=$LAUNCH_FLAGS PATH=$(dirname "$(command -v "$MPIRUN")"):$PATH \
-        timeout 120 "$top/jobs/study" "$@" 3>&-
+        timeout $hang_s "$top/jobs/study" "$@" 3>&-
 }
 is_png() { expect "$1" 89504e47 "$(od -An -tx1 -N 4 "$1" | tr -d ' ')"; }
 

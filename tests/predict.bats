@@ -7,7 +7,7 @@ setup() {
     records=$(printf '%s\n' "$top"/jobs/results/h200x4/*.jsonl | paste -sd,)
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=16384 grid.ny=16384 time.steps=10
 }
-predict() { timeout 30 "$weft" predict "$@" 3>&-; }
+predict() { timeout $hang_s "$weft" predict "$@" 3>&-; }
 
 # What records have at a slower and at a faster commit stays out: sweeps, and the older transposes over peer; ranks that share a GPU
 # are not modelled.

@@ -7,7 +7,7 @@ endless() { # key=value...; starts a run that would last hours, waits for its se
     "$MPIRUN" $LAUNCH_FLAGS -n 3 "$weft" run d.ini "$@" >out 2>&1 3>&- &
     mpirun=$!
     local i
-    for i in {1..300}; do
+    for ((i = 0; i < 10 * hang_s; i++)); do
         [ "$(find checkpoints -name 'step_*.h5' 2>/dev/null | wc -l)" -ge 2 ] && return 0
         sleep 0.1
     done
@@ -23,6 +23,19 @@ a_rank() { # the pid of one: a child of mpirun, or of a process through which it
         [ -n "$pid" ] || return 1
     done
     echo "$pid"
+}
+
+# Whether a run keeps its time is up to the machine, too: one that others use may be late twice, not three times.
+in_time() { # limit_ms command...
+    local attempt
+    for attempt in 1 2 3; do
+        rm -rf checkpoints
+        "${@:2}"
+        expect status 75 "$status"
+        [ $took_ms -ge "$1" ] || return 0
+    done
+    echo "took $took_ms ms of $1"
+    return 1
 }
 
 # A run whose time is limited, from the start of its processes to its last words in the record: the launch before it and what
@@ -51,7 +64,7 @@ goes_on() {
 @test "USR1 through mpirun: a checkpoint of that step, exit 75, and the run goes on from there" {
     endless
     kill -USR1 $mpirun
-    ends_within 20
+    ends
     expect status 75 "$status"
     expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
     expect "sentences" 1 "$(grep -c '^weft: stopped' out)"
@@ -64,7 +77,7 @@ goes_on() {
         rm -rf checkpoints results.jsonl
         endless
         kill -$signal "$(a_rank)"
-        ends_within 20
+        ends
         expect "status after $signal" 75 "$status"
         expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
     done
@@ -75,7 +88,7 @@ goes_on() {
     endless output.picture=pictures/p.png
     rm -r pictures
     kill -USR1 $mpirun
-    ends_within 20
+    ends
     cat out
     expect status 75 "$status"
     expect "sentences" 2 "$(grep -c '^weft: \(cannot write the picture pictures/p.png: No such\|stopped by a signal\)' out)"
@@ -86,41 +99,37 @@ goes_on() {
 }
 
 @test "INT: a checkpoint and exit 75; INT once more while that is written: at once, and the one before is whole" {
-    local signals
+    local signals before
     weft=$weft_debug
     deck d.ini problem.kind=heat problem.alpha=0.001 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=1000000000
     weft_alone d.ini time.steps=7 checkpoint.every=7
     for signals in 1 2; do
-        WEFT_FAULT=checkpoint_slow:4000 "$weft" run d.ini --restart checkpoints >out 2>&1 3>&- &
+        WEFT_FAULT=checkpoint_slow:$((signals * 4000)) "$weft" run d.ini --restart checkpoints output.progress=on >out 2>&1 3>&- &
         mpirun=$!
-        wait_for test -e checkpoints/.weft.lock
-        sleep 0.3
+        wait_for grep -q 'step [1-9]' out
         kill -INT $mpirun
         wait_for compgen -G 'checkpoints/*.h5.tmp.*' >/dev/null
         [ $signals = 1 ] || kill -INT $mpirun
-        local told_ms
-        told_ms=$(date +%s%3N)
-        ends_within 20
+        ends
         cat out
         expect "status after $signals" $((signals == 1 ? 75 : 130)) "$status"
-        [ $signals = 1 ] || [ $(($(date +%s%3N) - told_ms)) -lt 3000 ]
+        [ $signals = 1 ] || expect "the newest checkpoint, since the write was not waited for" "$before" "$(newest_step)"
+        before=$(newest_step)
         goes_on
     done
 }
 
-@test "a rank that is killed: mpirun ends with 137 within 10 s, the newest checkpoint is whole" {
+@test "a rank that is killed: mpirun ends with 137, the newest checkpoint is whole" {
     endless
     kill -9 "$(a_rank)"
-    ends_within 10
+    ends
     expect status 137 "$status"
     goes_on
 }
 
 @test "a wall limit, of the deck or of Slurm: a checkpoint before it is over, exit 75, and the run goes on" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=1000 time.steps=1000000000 checkpoint.every=500
-    timed_run 3 d.ini run.wall_limit=5
-    expect status 75 "$status"
-    [ $took_ms -lt 5000 ]
+    in_time 5000 timed_run 3 d.ini run.wall_limit=5
     expect "sentences" 1 "$(grep -c '^weft: stopped by the end of its time at step' <<<"$output")"
     expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
     goes_on
@@ -152,9 +161,7 @@ goes_on() {
 @test "writes that take long are begun so much earlier" {
     weft=$weft_debug
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=1000000000 checkpoint.every=20000
-    WEFT_FAULT=checkpoint_slow:2500 timed_run 2 d.ini run.wall_limit=12
-    expect status 75 "$status"
-    # what a write takes beyond those 2.5 s, of a disk that others use, cannot be known when the last one begins
-    [ $((took_ms - $(record '(.checkpoint.write_s - 2.5 * .checkpoint.count) * 1000 | floor'))) -lt 12000 ]
+    export WEFT_FAULT=checkpoint_slow:2500
+    in_time 12000 timed_run 2 d.ini run.wall_limit=12
     expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
 }

@@ -25,7 +25,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     for i in {1..100}; do [ "$(rank_pids output.record=stall.jsonl | wc -l)" = 3 ] && break; sleep 0.1; done
     wait_for grep -q 'step [1-9]' out # of the progress: on a busy machine a start takes longer than any sleep
     kill -STOP "$(rank_pids output.record=stall.jsonl | sed -n 2p)"
-    ends_within 15
+    ends
     cat out
     expect status 3 "$status"
     local said="no progress for 2 s in phase 'steps' at step [1-9][0-9]*, beside ranks [0-2]"
@@ -35,7 +35,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
 @test "a file system that does not answer: the phase is named" {
     weft=$weft_debug
     WEFT_FAULT=checkpoint_slow:60000 begin 2 run.stall_limit=4 time.steps=500 checkpoint.every=200
-    ends_within 25
+    ends
     cat out
     expect status 3 "$status"
     expect "ranks that say so" 2 "$(grep -c "no progress for 4 s in phase 'waiting for a checkpoint' at step 400" out)"
@@ -52,7 +52,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     begin 2 run.stall_limit=5 checkpoint.every=500 checkpoint.dir=frozen/checkpoints
     wait_for compgen -G 'frozen/checkpoints/*.h5' >/dev/null
     fsfreeze -f frozen
-    ends_within 25
+    ends
     fsfreeze -u frozen
     cat out
     expect status 3 "$status"
@@ -73,13 +73,12 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     weft=$weft_debug
     WEFT_FAULT=checkpoint_slow:3000 begin 2 run.stall_limit=5 time.steps=250 checkpoint.every=100 output.record=suspended.jsonl
     wait_for compgen -G 'checkpoints/*.tmp.*' >/dev/null
-    sleep 1
     mapfile -t ranks < <(rank_pids output.record=suspended.jsonl)
     expect ranks 2 ${#ranks[@]}
     kill -STOP "${ranks[@]}"
     sleep 6
     kill -CONT "${ranks[@]}"
-    ends_within 25
+    ends
     cat out
     expect status 0 "$status"
     expect checkpoints 2 "$(record .checkpoint.count suspended.jsonl)"
@@ -87,16 +86,16 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
 
 @test "a pipe that nobody writes into, where a state file should be: that is said at once; --restart takes the file before it" {
     mkfifo pipe.h5
-    run timeout -k 2 20 "$weft" verify pipe.h5
+    run timeout -k 5 $hang_s "$weft" verify pipe.h5
     refused 3 "pipe.h5 is a pipe"
-    run timeout -k 2 20 "$weft" run d.ini --restart pipe.h5
+    run timeout -k 5 $hang_s "$weft" run d.ini --restart pipe.h5
     refused 3 "pipe.h5 is a pipe"
-    run timeout -k 2 20 "$weft" run d.ini problem.initial=pipe.h5
+    run timeout -k 5 $hang_s "$weft" run d.ini problem.initial=pipe.h5
     refused 2 "pipe.h5 is a pipe"
     weft_alone d.ini time.steps=20 checkpoint.every=10
     rm checkpoints/step_0000000020.h5
     mkfifo checkpoints/step_0000000020.h5 checkpoints/step_0000000020.h5.tmp checkpoints/.weft.lock
-    timeout -k 2 20 "$weft" run d.ini time.steps=20 checkpoint.every=20 --restart checkpoints >out 2>&1
+    timeout -k 5 $hang_s "$weft" run d.ini time.steps=20 checkpoint.every=20 --restart checkpoints >out 2>&1
     grep -q 'checkpoints/step_0000000020.h5 is a pipe.*skipped' out
     expect steps_run 10 "$(record .steps_run)"
     "$weft" verify checkpoints/step_0000000020.h5
@@ -110,7 +109,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
         pid=$(rank_pids output.record=watched.jsonl)
         threads+=("$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)")
         kill -KILL "$pid"
-        ends_within 15
+        ends
         : >out
     done
     expect "threads" $((threads[1] + 1)) "${threads[0]}"

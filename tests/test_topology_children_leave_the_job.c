@@ -81,7 +81,7 @@ static void every_end_is_learnt(void **state)
     ends_with("silence", 15, TOPOLOGY_SPAWN_EXITED, 0);
     const double start_s = timer_now_s();
     ends_with("sleep", 0.3, TOPOLOGY_SPAWN_TIMED_OUT, 0);
-    assert_true(timer_now_s() - start_s < 10);
+    assert_true(timer_now_s() - start_s < 50); /* of 60, and not at once */
     const topology_spawn_end none = topology_spawn("/nowhere/weft", "x", 1);
     assert_true(none.how == TOPOLOGY_SPAWN_FAILED && none.code == ENOENT);
 }

@@ -14,7 +14,7 @@ for file in sys.argv[1:]: ast.parse(open(file).read(), file)'
 @test "ReFrame runs a deck to its fingerprint on 1, 2 and 4 ranks, and fails where the bits are others" {
     command -v reframe >/dev/null || skip "no reframe here (pip install reframe-hpc)"
     reframe_said() {
-        timeout 120 reframe --prefix "$PWD/r" -C "$top/jobs/reframe/local.py" -c "$top/jobs/reframe/weft.py" --nocolor \
+        timeout $hang_s reframe --prefix "$PWD/r" -C "$top/jobs/reframe/local.py" -c "$top/jobs/reframe/weft.py" --nocolor \
             -n heat1d -S weft="$weft" "$@" 3>&-
     }
     reframe_said -r >said || { cat said; return 1; }
