@@ -7,7 +7,8 @@
  *   verify    against the host's answer, before anything is timed
  *   enqueue   warm-up and samples
  *   destroy   what prepare allocated; it is also called after a prepare that failed half-way, on a zeroed state
- * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the file's end.
+ * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the file's end, with what it
+ * teaches: that text, and not a comment, is where a technique is explained, and `weft bench FAMILY --help` prints it.
  * To add a family: one file, and its name in the list in ladder.c. Functions return 0 or an error code of c->d. */
 #ifndef LADDER_H
 #define LADDER_H
