@@ -106,7 +106,7 @@ const config_row config_table[] = {
       "what is read back before a file gets its name: all, a sixteenth of the blocks, nothing", AT(checkpoint.verify) },
 
     { "output.record", CONFIG_TYPE_PATH, "", "results.jsonl", NULL, 0, 0, "a path or none", NULL,
-      "one JSON line a run, appended", AT(output.record) },
+      "one JSON line per run, appended: to a file, a pipe, a device or through a link", AT(output.record) },
     { "output.final", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path or none", NULL,
       "the last state, in the checkpoint format", AT(output.final) },
     { "output.picture", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path that ends in .png or .apng, or none", NULL,

@@ -114,11 +114,13 @@ static int check_length(const place *p, char *why, size_t why_bytes)
     const size_t name_max = (limit > 0 ? (size_t)limit : NAME_MAX) - (p->use == PLACE_FOLDER ? 0 : tmp_bytes);
     const size_t path_max = PATH_MAX - 1 - tmp_bytes - (p->use == PLACE_FOLDER ? in_it : 0);
     if (strlen(name) > name_max)
-        snprintf(why, why_bytes, "%s = %.300s...: the name has %zu bytes; allowed are %zu, which leave room for what is put behind it",
-                 p->key, p->path, strlen(name), name_max);
+        snprintf(why, why_bytes,
+                 "%s = %.300s...: the name has %zu bytes; allowed are %zu, which leave room for what is put behind it", p->key,
+                 p->path, strlen(name), name_max);
     else if (strlen(p->path) > path_max)
-        snprintf(why, why_bytes, "%s = %.300s...: the path has %zu bytes; allowed are %zu, which leave room for what is put behind it",
-                 p->key, p->path, strlen(p->path), path_max);
+        snprintf(why, why_bytes,
+                 "%s = %.300s...: the path has %zu bytes; allowed are %zu, which leave room for what is put behind it", p->key,
+                 p->path, strlen(p->path), path_max);
     else return 0;
     return CHECK_EXIT_USAGE;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "printable.h"
 #include "ranks.h"
 #include "timer.h"
 
@@ -88,7 +89,9 @@ void watchdog_start(double limit_s)
     if (limit_s <= 0) return;
     dog.limit_s = limit_s;
     MPI_CHECK(ranks_mine(ranks_world(), &dog.rank));
-    (void)gethostname(dog.host, sizeof dog.host - 1);
+    char host[sizeof dog.host] = "";
+    (void)gethostname(host, sizeof host - 1);
+    printable(dog.host, sizeof dog.host, host);
     const int code = pthread_create(&dog.thread, NULL, watch, NULL);
     if (code) check_fail(__FILE__, __LINE__, "pthread_create", strerror(code));
     dog.runs = true;

@@ -50,7 +50,7 @@ load helper
     done
     for command in info "info --json --measure" help "run d.ini --dry-run" "run d.ini --dry-run --restart checkpoints" \
         "run d.ini --dry-run problem.kind=wave run.fuse=1 run.lanes=3 run.threads=2" "run d.ini --dry-run problem.kind=sweep" \
-        "run d.ini --dry-run grid.boundary=neumann run.fuse=2 problem.initial=a.h5 output.picture=p.png" \
+        "run d.ini --dry-run grid.boundary=neumann run.fuse=2 problem.initial=a.h5 output.final=b.h5 output.picture=p.png" \
         "run d.ini --dry-run problem.kind=transpose grid.nx=5000 grid.ny=3000"; do
         run -0 env LD_PRELOAD="$no_mpi" "$weft" $command
     done
