@@ -39,9 +39,6 @@ static void *allocate(size_t count, size_t bytes_each)
 static void refuse_other_hosts(const peer *p, char *why, size_t why_bytes)
 {
     if (p->all == 1) return;
-    if (p->all == 1) return;
-    if (p->all == 1) return;
-    if (p->all == 1) return;
     MPI_Comm host;
     MPI_Group here, everybody;
     MPI_CHECK(MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, p->me, MPI_INFO_NULL, &host));
