@@ -47,7 +47,7 @@ typedef struct checkpoint_state {
     checkpoint_field field[CHECKPOINT_FIELDS_MAX];
     const char *version; /* of the program, write only; NULL is stored as "unknown" */
     checkpoint_verify_how verify; /* write only */
-    int aggregators;              /* write only: so many ranks collect whole rows of the others and write; 0: choose */
+    int aggregators;              /* write only: ranks that collect what others have and write it; 0: choose (writers.h) */
 } checkpoint_state;
 
 typedef struct checkpoint_info { /* what a file says about itself */

@@ -1,6 +1,5 @@
-/* A file that appears whole under its name, or not at all: written under a name used once
- * (checkpoint_temporary), fsynced, renamed, its folder fsynced. For what is
- * no checkpoint: pictures, timelines, the description of a series. By one rank. */
+/* A file that appears whole under its name, or not at all: written under a name used once (checkpoint_temporary), fsynced, renamed,
+ * its folder fsynced. For what is no checkpoint: pictures, timelines, the description of a series. By one rank. */
 #ifndef REPLACE_H
 #define REPLACE_H
 
