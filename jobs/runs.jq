@@ -17,8 +17,8 @@ def groups_that_span(f): group_by([.settings, f]) | map(select(map(.ranks) | uni
 # In a weak study the grid of each rank, else the grid.
 def grid_text($mode):
     if $mode != "weak" then "\(.grid.nx) x \(.grid.ny)"
-    elif .grid.ny > 1 then "\(.grid.nx) x \(.grid.ny / .ranks) a rank"
-    else "\(.grid.nx / .ranks) a rank" end;
+    elif .grid.ny > 1 then "\(.grid.nx) x \(.grid.ny / .ranks) per rank"
+    else "\(.grid.nx / .ranks) per rank" end;
 
 # What was asked for, and in brackets what all of these runs used instead.
 def with_replacement($runs): . as $settings

@@ -15,7 +15,7 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     expect "left in the scratch folder" "" "$(ls scratch)"
     expect PNG 89504e47 "$(od -An -tx1 -N 4 r_roofline.png | tr -d ' ')"
     grep -q "$(jq -r .git r.jsonl | head -n 1)" r_roofline.svg
-    for word in 'star f32' 'box f64' 'star r=8' fingerprint 'unpack r=8' 'fused f64' '12 steps a sweep, f64'; do
+    for word in 'star f32' 'box f64' 'star r=8' fingerprint 'unpack r=8' 'fused f64' '12 steps per sweep, f64'; do
         grep -q "$word" r_roofline.svg || { echo "no $word"; return 1; }
     done
 }

@@ -156,7 +156,7 @@ poison='x`touch PWNED1`y$(touch PWNED2)"."'"'"'.system("touch PWNED3")'"'"'@z \e
     jq -c '.fuse = 12' s.jsonl >f.jsonl
     cat f.jsonl s.jsonl >both.jsonl
     "$top/jobs/plot_beside" both.jsonl others.tsv b
-    for word in '>weft<' '>weft, 12 steps a sweep<' '>bound by copies, 12 steps each<'; do
+    for word in '>weft<' '>weft, 12 steps per sweep<' '>bound by copies, 12 steps each<'; do
         grep -q "$word" b.svg || { echo "no $word"; return 1; }
     done
     echo "# nothing" >others.tsv
@@ -168,7 +168,7 @@ poison='x`touch PWNED1`y$(touch PWNED2)"."'"'"'.system("touch PWNED3")'"'"'@z \e
     expect "status of two problems" 2 "$status"
 }
 
-@test "every study of jobs/studies has its points, and as many steps a sweep as pays are one setting, whatever they came to" {
+@test "every study of jobs/studies has its points, and as many steps per sweep as pay are one setting, whatever they came to" {
     local file
     for file in "$top"/jobs/studies/*.ini; do
         study "$file" out=none.jsonl --list >said
