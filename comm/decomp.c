@@ -62,25 +62,27 @@ static void explain(const decomp *d, int ranks, int asked_x, int asked_y, int de
     const int64_t ranks_x = asked_x ? asked_x : asked_y ? ranks / asked_y : 0;
     const int64_t ranks_y = asked_y ? asked_y : asked_x ? ranks / asked_x : 0;
     if (asked_x && asked_y && (int64_t)asked_x * asked_y != ranks)
-        (void)snprintf(why, why_bytes, "run.ranks_x = %d times run.ranks_y = %d is %lld, but there are %d ranks", asked_x,
+        (void)snprintf(why, why_bytes, "run.ranks_x = %d and run.ranks_y = %d need %lld ranks, and there are %d", asked_x,
                        asked_y, (long long)asked_x * asked_y, ranks);
     else if (asked_x && ranks % asked_x != 0)
-        (void)snprintf(why, why_bytes, "run.ranks_x = %d does not divide the %d ranks", asked_x, ranks);
+        (void)snprintf(why, why_bytes, "run.ranks_x = %d: %d rank%s cannot be cut into %d columns", asked_x, ranks,
+                       ranks == 1 ? "" : "s", asked_x);
     else if (asked_y && ranks % asked_y != 0)
-        (void)snprintf(why, why_bytes, "run.ranks_y = %d does not divide the %d ranks", asked_y, ranks);
+        (void)snprintf(why, why_bytes, "run.ranks_y = %d: %d rank%s cannot be cut into %d rows", asked_y, ranks,
+                       ranks == 1 ? "" : "s", asked_y);
     else if (ranks_x > most_x)
         (void)snprintf(why, why_bytes,
-                       "grid.nx = %lld cut among %lld ranks leaves fewer than the %d cells a rank needs along x (radius x "
+                       "grid.nx = %lld cut among %lld ranks leaves fewer than %d cells per rank along x (radius x "
                        "fuse): run.ranks_x may be at most %lld",
                        (long long)d->nx, (long long)ranks_x, depth, (long long)most_x);
     else if (ranks_y > most_y)
         (void)snprintf(why, why_bytes,
-                       "grid.ny = %lld cut among %lld ranks leaves fewer than the %d cells a rank needs along y (radius x "
+                       "grid.ny = %lld cut among %lld ranks leaves fewer than %d cells per rank along y (radius x "
                        "fuse): run.ranks_y may be at most %lld",
                        (long long)d->ny, (long long)ranks_y, depth, (long long)most_y);
     else
         (void)snprintf(why, why_bytes,
-                       "grid.nx = %lld and grid.ny = %lld cannot be cut among %d ranks with at least %d cells a rank along a "
+                       "grid.nx = %lld and grid.ny = %lld cannot be cut among %d ranks with at least %d cells per rank along a "
                        "cut axis (radius x fuse): run.ranks_x may be at most %lld, run.ranks_y at most %lld",
                        (long long)d->nx, (long long)d->ny, ranks, depth > 1 ? depth : 1, (long long)most_x,
                        (long long)most_y);

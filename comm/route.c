@@ -160,7 +160,7 @@ static bool probe(const route *r, halo_transport t, route_kind kind, char *why, 
     }
     long wrong = exchange_known(r, h, &small, &f, kind);
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, r->comm));
-    if (wrong) snprintf(why, why_bytes, "in a trial exchange %ld cells arrived wrong", wrong);
+    if (wrong) snprintf(why, why_bytes, "%ld cells arrived wrong in a trial exchange", wrong);
     return wrong == 0;
 }
 
@@ -198,7 +198,7 @@ static double time_it(const route *r, halo_transport t, route_kind kind)
 static bool suits(const route *r, halo_transport t, route_kind kind, char *why, size_t why_bytes)
 {
     if (t == HALO_PEER && kind == ROUTE_BETWEEN) {
-        snprintf(why, why_bytes, "it reaches no other host");
+        snprintf(why, why_bytes, "it does not reach other hosts");
         return false;
     }
     const double spent_s = timer_slowest_s(timer_now_s() - r->begin_s, r->comm);

@@ -211,14 +211,14 @@ static void write_notes(topology *t, const device *d, int visible, char *notes, 
     const device_use use = count_users(t, d);
     notes[0] = '\0';
     if (use.most_ranks_on_one > 1)
-        (void)snprintf(notes, bytes, "on %s %d ranks share %d GPU%s, up to %d ranks on one, where they take turns%s", t->host,
+        (void)snprintf(notes, bytes, "on %s %d ranks share %d GPU%s, up to %d ranks per GPU, which take turns%s", t->host,
                        t->local_ranks, use.gpus, use.gpus == 1 ? "" : "s", use.most_ranks_on_one,
                        visible == 1 ? " (this rank sees no other GPU)" : "");
     if (visible == 1 && use.gpus > 1) {
         const size_t used = strlen(notes);
         (void)snprintf(notes + used, bytes - used,
-                       "%srank %d on %s sees only one of the host's %d or more GPUs: should that keep ranks from each other's "
-                       "memory, show every rank all of them, as --gpu-bind=none does",
+                       "%srank %d on %s sees only one of the host's %d or more GPUs: if ranks then cannot reach each other's "
+                       "memory, let every rank see all GPUs, as --gpu-bind=none does",
                        used ? "; " : "", t->rank, t->host, use.gpus);
     }
     (void)topology_agree(t, notes[0] == '\0', notes, bytes);

@@ -143,23 +143,23 @@ static bool child_on_this_host(const topology *t, const char *self_exe, char *wh
         else if (end.code == CHILD_NO_GPU)
             (void)snprintf(reason, sizeof reason, "could not open GPU 0");
         else if (end.code > CHILD_FAILED && end.code <= CHILD_FAILED + (int)TOPOLOGY_PROBE_WRONG_DATA)
-            (void)snprintf(reason, sizeof reason, "sent itself device buffers and found: %s",
+            (void)snprintf(reason, sizeof reason, "sent device buffers to itself and found: %s",
                            topology_probe_text((topology_probe_result)(end.code - CHILD_FAILED)));
         else
-            (void)snprintf(reason, sizeof reason, "left with status %d while it sent itself device buffers", end.code);
+            (void)snprintf(reason, sizeof reason, "ended with status %d while it sent device buffers to itself", end.code);
         break;
     case TOPOLOGY_SPAWN_KILLED:
-        (void)snprintf(reason, sizeof reason, "crashed with signal %d (%s) while it sent itself device buffers", end.code,
+        (void)snprintf(reason, sizeof reason, "crashed with signal %d (%s) while it sent device buffers to itself", end.code,
                        strsignal(end.code));
         break;
     case TOPOLOGY_SPAWN_TIMED_OUT:
-        (void)snprintf(reason, sizeof reason, "was not done after %d s", CHILD_LIMIT_S);
+        (void)snprintf(reason, sizeof reason, "did not finish within %d s", CHILD_LIMIT_S);
         break;
     case TOPOLOGY_SPAWN_FAILED:
         (void)snprintf(reason, sizeof reason, "could not be started: %s", strerror(end.code));
         break;
     }
-    (void)snprintf(why, bytes, "MPI says that it takes device buffers, but a test process on %s %s", t->host, reason);
+    (void)snprintf(why, bytes, "MPI claims to take device buffers, but a test process on %s %s", t->host, reason);
     return false;
 }
 

@@ -116,7 +116,7 @@ transport *transport_copy_create(device *d, const field_shape *shape, const tran
 {
     int ranks[PACK_PIECES_MAX] = { 0 };
     assert(count >= 0 && count <= PACK_PIECES_MAX);
-    if (!transport_all_contiguous(links, count)) snprintf(why, why_bytes, "it copies rows, and columns are cut here");
+    if (!transport_all_contiguous(links, count)) snprintf(why, why_bytes, "it copies whole rows, but columns are cut here");
     if (!agree_or_say(transport_all_contiguous(links, count), why, why_bytes, comm)) return NULL;
     for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
     peer *reach = peer_create(d, ranks, count, comm, why, why_bytes);

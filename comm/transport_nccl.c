@@ -107,7 +107,7 @@ static bool make_communicator(const device *d, MPI_Comm comm, char *why, size_t 
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
     MPI_CHECK(MPI_Comm_size(comm, &ranks));
     if (everyone) return true;
-    if (d->kind != DEVICE_CUDA) snprintf(why, why_bytes, "the host device knows staged only");
+    if (d->kind != DEVICE_CUDA) snprintf(why, why_bytes, "the host device has transport staged only");
     if (!agree_or_say(d->kind == DEVICE_CUDA, why, why_bytes, comm)) return false;
     if (!agree_or_say(open_library(why, why_bytes), why, why_bytes, comm)) return false;
     if (!agree_or_say(own_gpu(d, comm, why, why_bytes), why, why_bytes, comm)) return false;
@@ -234,7 +234,7 @@ transport *transport_nccl_create(device *d, const field_shape *shape, const tran
                                  char *why, size_t why_bytes)
 {
     (void)d, (void)shape, (void)links, (void)count, (void)comm;
-    snprintf(why, why_bytes, "this weft was built without it (make NCCL=1)");
+    snprintf(why, why_bytes, "this weft was built without NCCL (make NCCL=1)");
     return NULL;
 }
 

@@ -147,7 +147,7 @@ calibrate_result calibrate(sim *s)
     const config_kind kind = s->cfg->problem.kind;
     sim_touch(s);
     measure_ceiling(s, &r);
-    if (sim_turns(s)) r.overlap = overlap_none("not measured for kinds with a transpose in their step");
+    if (sim_turns(s)) r.overlap = overlap_none("it is not measured for kinds with transposes");
     const bool split = kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP;
     int mine = split && halo_neighbours(s->pass.halo) > 0, any = 0;
     MPI_CHECK(ranks_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));

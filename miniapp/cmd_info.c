@@ -194,7 +194,7 @@ static void print_links(FILE *to, const json_t *links)
     size_t from, at;
     json_t *row, *rate;
     if (!json_is_object(links)) return;
-    fprintf(to, "links    GB/s from a rank (row) to a rank (column), by %s, %.3g MB a message, one pair at a time\n",
+    fprintf(to, "links    GB/s from a rank (row) to a rank (column), by %s, %.3g MB per message, one pair at a time\n",
             text_of(links, "way"), 1e-6 * (double)json_integer_value(json_object_get(links, "message_bytes")));
     json_array_foreach(json_object_get(links, "bytes_per_s"), from, row) {
         fprintf(to, "%-4zu", from);

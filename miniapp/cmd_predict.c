@@ -31,16 +31,16 @@ static const struct {
 } own_keys[] = {
     { "from", "FILE,... records of the machine: runs, and rungs halo, alltoall and launch of weft bench (required)" },
     { "ranks", "1,2,4,... (1 to 64)" },
-    { "per_host", "ranks of a host (8)" },
+    { "per_host", "ranks per host (8)" },
     { "mode", "strong: the deck's grid; weak: that of each rank, growing along y, in 1D along x (strong)" },
-    { "between_us", "an exchange between hosts, microseconds (20, unless a record of several hosts tells)" },
-    { "between_gbs", "GB/s that leave a host (25, unless a record of several hosts tells)" },
-    { "file_gbs", "GB/s of a file, all ranks together (unless a record with checkpoints tells)" },
-    { "mtbf_hours", "of one host: mean time between failures, for the interval of checkpoints" },
-    { "output", "FILE.jsonl: the lines as records, appended, which jobs/plot --predicted draws" },
+    { "between_us", "latency of an exchange between hosts in microseconds (20, or from a record of several hosts)" },
+    { "between_gbs", "GB/s out of each host (25, or from a record of several hosts)" },
+    { "file_gbs", "GB/s into a file, all ranks together (default: from a record with checkpoints)" },
+    { "mtbf_hours", "mean time between failures of one host, for the interval of checkpoints" },
+    { "output", "FILE.jsonl: append the rows as records, for jobs/plot --predicted" },
     { "check",
-      "FILE,... instead of a deck: the steps of these runs beside what is predicted for them; status 1 if one is 10 % off; "
-      "where it is the same as from, an exchange alone is as the run measured it" },
+      "FILE,... instead of a deck: compare the predicted steps of these runs with the measured ones; status 1 if one is 10 % off; "
+      "with the same file in from, exchanges take the time that the run measured" },
 };
 enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
 
@@ -170,8 +170,8 @@ static void print_machine(const predict_records *r, const char *between)
     printf("machine      %s: %d runs and %d rungs of bench", m->name, r->runs, r->rungs);
     if (r->left_out + r->damaged > 0) printf("; left out: %d not modelled, %d damaged or foreign", r->left_out, r->damaged);
     if (r->outdated > 0)
-        printf("\n             %d of these runs give their copies alone: a later commit did the same work again", r->outdated);
-    printf("\ncopy         %.4g GB/s a device, %.4g where a field is small; a launch %s\n",
+        printf("\n             %d of these runs count for their copies only: of equal runs only the newest counts", r->outdated);
+    printf("\ncopy         %.4g GB/s per device, %.4g for a small field; %s per launch\n",
            m->copy[m->copies - 1].bytes_per_s * 1e-9, m->copy[0].bytes_per_s * 1e-9, seconds_text(a, sizeof a, m->launch_s));
     for (int t = CONFIG_TRANSPORT_STAGED; t < PREDICT_TRANSPORTS; t++)
         if (!isnan(m->exchange[t].alpha_s))
@@ -233,7 +233,7 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
     char why[1024];
     double first_rate = 0;
     printf("predicted    %s, %s, order %d, %" PRId64 " x %" PRId64 " cells%s\n", config_kind_name(c->problem.kind),
-           dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, a->study.weak ? " a rank" : "");
+           dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, a->study.weak ? " per rank" : "");
     print_machine(r, between);
     printf("%6s %6s %10s %-6s %-5s %4s %7s %6s  %-10s %7s %7s %7s %5s\n", "ranks", "hosts", "grid", "by", "feed", "fuse", "step",
            "effic.", "most is", "GB/rank", "to file", "every", "lost");
@@ -250,8 +250,8 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
         json_decref(o);
         if (!ok) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", o ? why : "out of memory");
     }
-    printf("\neffic.: rate of a rank beside that on %d. to file: a checkpoint; every: Daly's interval;\n"
-           "lost: the percentage of the time that writing and failures cost.\n",
+    printf("\neffic.: rate per rank relative to %d ranks; to file: time of a checkpoint; every: Daly's interval;\n"
+           "lost: percentage of the time spent on writing and failures.\n",
            a->ranks[0]);
     return 0;
 }
@@ -272,9 +272,9 @@ static void print_checked(const predict_run *m, double foretold_s, double off)
     snprintf(grid, sizeof grid, "%dx%d", c->ranks_x, c->ranks_y);
     snprintf(problem, sizeof problem, "%.9s%d %s", config_kind_name(c->kind), c->radius, dtype_name(c->type));
     snprintf(moved, sizeof moved, "%s %s", c->ranks > 1 ? config_transport_name(c->transport) : "none", c->feed ? "graph" : "host");
-    if (c->fuse > 1) snprintf(form, sizeof form, "%d a sweep", c->fuse);
+    if (c->fuse > 1) snprintf(form, sizeof form, "%d fused", c->fuse);
     else snprintf(form, sizeof form, "%s", forms[c->form]);
-    printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %8s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved, form,
+    printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %9s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved, form,
            seconds_text(step, sizeof step, m->step_s), seconds_text(foretold, sizeof foretold, foretold_s), off,
            fabs(off) > 10 ? "*" : "");
 }
@@ -301,13 +301,13 @@ static int check(const predict_records *r, const asked *a)
     predict_records measured;
     tally t = { 0 };
     if (!predict_records_read(&measured, a->check, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "check = %s", why);
-    printf("%-20s %4s %-13s %13s %5s %-12s %-10s %8s %8s %7s\n", "file", "line", "problem", "cells", "ranks", "moved by", "steps",
-           "measured", "foretold", "%");
+    printf("%-20s %4s %-13s %13s %5s %-12s %-10s %8s %9s %7s\n", "file", "line", "problem", "cells", "ranks", "moved by", "steps",
+           "measured", "predicted", "%");
     for (int i = 0; i < measured.runs; i++) check_run(&r->machine, &measured.run[i], strcmp(a->check, a->from) == 0, &t);
     printf("%d of %d steps are more than 10 %% off (*), the worst %+.1f %%; ", t.far, t.checked, t.worst);
-    printf("%d not modelled, %d of a transport that no record tells of\n", measured.left_out, t.unknown);
+    printf("%d not modelled, %d with a transport that no record measured\n", measured.left_out, t.unknown);
     predict_records_free(&measured);
-    if (t.checked == 0) return cmd_say(CHECK_EXIT_USAGE, "check = %s: nothing that can be predicted", a->check);
+    if (t.checked == 0) return cmd_say(CHECK_EXIT_USAGE, "check = %s: holds no run that can be predicted", a->check);
     return t.far > 0 ? CHECK_EXIT_FAILED : 0;
 }
 

@@ -139,11 +139,11 @@ static void print_step(const sim *s, over_ranks moved, over_ranks sent, over_ran
     char a[32], b[32], name[32] = "step";
     const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)s->cfg->grid.nx * (double)s->cfg->grid.ny;
     if (s->fuse > 1) snprintf(name, sizeof name, "sweep of %d steps", s->fuse);
-    printf("# %-12s %s of memory moved by all ranks, %s by rank %d; %d words a cell count as the rate\n",
+    printf("# %-12s moves %s of memory on all ranks, %s on rank %d; rates count %d words per cell\n",
            s->fuse > 1 ? "sweep" : "step", bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.rank, sim_words(s));
-    printf("# surface      %.3g %% of the cells are sent in a %s, by all ranks: %s\n", 100 * sent.sum / word / cells, name,
+    printf("# surface      each %s sends %.3g %% of the cells on all ranks: %s\n", name, 100 * sent.sum / word / cells,
            bytes_text(a, sizeof a, sent.sum));
-    if (sent.max > 0) printf("# halo         rank %d sends most, %s a %s", sent.rank, bytes_text(a, sizeof a, sent.max), name);
+    if (sent.max > 0) printf("# halo         rank %d sends most, %s per %s", sent.rank, bytes_text(a, sizeof a, sent.max), name);
     if (sent.max > 0 && count.max > 0) printf("; rank %d has most neighbours, %.0f", count.rank, count.max);
     if (sent.max > 0) printf("\n");
 }
@@ -188,10 +188,10 @@ static void print_account(sim *s, const char *deck_text)
            d->ranks_x, d->ranks_y);
     printf("# cells        rank 0 owns %" PRId64 " x %" PRId64 "; rank %d most, %.0f\n", s->grid.shape.nx, s->grid.shape.ny,
            cells.rank, cells.max);
-    printf("# memory       %s of rank %d, the most of any; %s of all ranks\n", bytes_text(a, sizeof a, memory.max), memory.rank,
+    printf("# memory       %s on rank %d, which needs most; %s on all ranks\n", bytes_text(a, sizeof a, memory.max), memory.rank,
            bytes_text(b, sizeof b, memory.sum));
     print_step(s, moved, sent, count);
-    printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s a sweep\n", s->dev->name,
+    printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per sweep\n", s->dev->name,
            halo_transport_name(s->transport), config_feed_name(s->feed), s->lanes, s->lanes == 1 ? "" : "s", s->fuse, s->fuse == 1 ? "" : "s");
     for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].text);
 }
@@ -205,9 +205,9 @@ static void print_writer(const sim *s)
     const double windows_bytes = 2 * fmin((double)aggregate_window_bytes, config_state_bytes(c));
     char a[32];
     if (s->top.rank != 0) return;
-    printf("# writer       %s more of rank %d, in host memory: the level that is being written", bytes_text(a, sizeof a, aside.max),
+    printf("# writer       %s more host memory on rank %d, for the level that is being written", bytes_text(a, sizeof a, aside.max),
            aside.rank);
-    if (may_collect) printf("; up to %s to collect others' rows", bytes_text(a, sizeof a, windows_bytes));
+    if (may_collect) printf("; up to %s to collect the rows of other ranks", bytes_text(a, sizeof a, windows_bytes));
     printf("\n");
 }
 
@@ -241,11 +241,11 @@ static void print_time(sim *s, const char *self_exe, int64_t first)
     const double bytes = cells * sim_words(s) * (double)dtype_bytes(c->problem.type);
     const bool long_steps = r.step_s >= 1e-3;
     if (r.part < 1)
-        snprintf(where, sizeof where, "measured here on %" PRId64 " x %" PRId64 " random values and scaled by the cells", r.nx,
+        snprintf(where, sizeof where, "measured here on %" PRId64 " x %" PRId64 " random values and scaled up", r.nx,
                  r.ny);
-    printf("# time         %.3g %s a step, %s: %.4g GCells/s, %.3g of the copies' rate\n", r.step_s * (long_steps ? 1e3 : 1e6),
+    printf("# time         %.3g %s per step, %s: %.4g GCells/s, %.3g x a copy\n", r.step_s * (long_steps ? 1e3 : 1e6),
            long_steps ? "ms" : "us", where, cells / r.step_s * 1e-9, bytes / r.step_s / r.ceiling_bytes_per_s);
-    printf("# run          %" PRId64 " steps in %.3g s, without its outputs\n", steps_of_run, r.step_s * (double)steps_of_run);
+    printf("# run          %" PRId64 " steps in %.3g s, without outputs\n", steps_of_run, r.step_s * (double)steps_of_run);
 }
 
 int dry_run(sim *s, const request *ask, const char *self_exe, char *why, size_t why_bytes)

@@ -54,7 +54,7 @@ power_use power_between(MPI_Comm comm, const char *uuid, gauge_reading before, g
 void power_print(FILE *to, const power_use *u)
 {
     if (u->gpus > 0 && !isnan(u->power_w))
-        fprintf(to, "power        %.0f W a GPU (its limit: %.0f), %.3g nJ a cell and step\n", u->power_w, u->power_limit_w,
+        fprintf(to, "power        %.0f W per GPU (limit: %.0f), %.3g nJ per cell and step\n", u->power_w, u->power_limit_w,
                 u->update_j * 1e9);
     if (u->gpus > 0 && u->held_by_power >= 0.01)
         fprintf(to, "clock        held down by the power limit for %.0f %% of the steps' time\n", 100 * u->held_by_power);

@@ -124,7 +124,7 @@ bool predict_plan_make(const predict_machine *m, const config *c, const predict_
     memset(l, 0, sizeof *l);
     if (!cut(m, c, a, ranks, &l->of, &d, why, why_bytes)) return false;
     if (!choose(m, c, &l->of, &l->time)) {
-        snprintf(why, why_bytes, "the records do not tell what %s costs on %d ranks",
+        snprintf(why, why_bytes, "no record measured what %s costs on %d ranks",
                  c->run.transport == CONFIG_TRANSPORT_AUTO ? "any transport" : config_transport_name(c->run.transport), ranks);
         return false;
     }

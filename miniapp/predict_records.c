@@ -264,7 +264,7 @@ bool predict_records_read(predict_records *r, const char *files, char *why, size
     if (!ok) return false;
     keep_one_machine(r, in.any_cuda);
     if (r->runs == 0) {
-        snprintf(why, why_bytes, "%.700s: no record of weft run whose steps the model can speak of", files);
+        snprintf(why, why_bytes, "%.700s: no record of a weft run that the model covers", files);
         return false;
     }
     predict_machine known = r->machine;

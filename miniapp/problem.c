@@ -168,9 +168,9 @@ static bool mirror_symmetric(const stencil *op, bool in_x)
 static const char *why_not_exact(problem *p, const config *c)
 {
     static const char *const no_formula[] = {
-        [CONFIG_INITIAL_RANDOM] = "a random initial value has no closed form later on",
-        [CONFIG_INITIAL_GAUSSIAN] = "a gaussian is no eigenvector of the stencil",
-        [CONFIG_INITIAL_ZERO] = "the initial value zero has no mode to follow",
+        [CONFIG_INITIAL_RANDOM] = "a random initial value has no closed-form solution",
+        [CONFIG_INITIAL_GAUSSIAN] = "a gaussian is not an eigenvector of the stencil",
+        [CONFIG_INITIAL_ZERO] = "a zero initial value has no mode to compare with",
         [CONFIG_INITIAL_FILE] = "the initial value comes from a file",
     };
     if (c->problem.initial != CONFIG_INITIAL_MODE) return no_formula[c->problem.initial];

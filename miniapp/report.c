@@ -44,7 +44,7 @@ static void print_rates(FILE *to, const sim *s, const report *r)
             r->calibration.ceiling_bytes_per_s * 1e-9);
     const calibrate_result *k = &r->calibration;
     if (k->copies.stands_out)
-        fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than the median rank's\n", k->copies.rank,
+        fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than those of the median rank\n", k->copies.rank,
                 k->copies.host, 100 * k->copies.over_median);
     if (!isnan(k->host_step_s))
         fprintf(to, "host         %s per step, of the thread that enqueues\n", report_seconds(a, sizeof a, k->host_step_s));

@@ -61,7 +61,7 @@ static bool enough_memory(sim *s, char *why, size_t why_bytes)
     struct { double bytes; int rank; } mine = { short_of, s->top.rank }, worst;
     MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
     if (worst.bytes <= 0) return true;
-    snprintf(why, why_bytes, "grid %lld x %lld: rank %d needs %.2f GB more memory than its share of what its device has free",
+    snprintf(why, why_bytes, "grid %lld x %lld: rank %d needs %.2f GB more memory than its share of the free memory of its device",
              (long long)s->cfg->grid.nx, (long long)s->cfg->grid.ny, worst.rank, worst.bytes / 1e9);
     return false;
 }
@@ -274,7 +274,7 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, ch
     if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
     if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
     if (cfg->output.trace[0] && sim_turns(s))
-        sim_add_note(s, true, "output.trace: of kind %s there is no timeline, only of steps of a stencil alone; none is written",
+        sim_add_note(s, true, "output.trace: there is no timeline for kind %s, only for kinds without transposes; none is written",
                  config_kind_name(cfg->problem.kind));
     if (s->prob.warning[0]) sim_add_note(s, false, "%s", s->prob.warning);
     make_fields(s);

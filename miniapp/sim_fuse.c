@@ -29,9 +29,9 @@ static const double split_margin = 1.05;
 /* NULL, or why there is no sweep of several steps, as a sentence part. */
 static const char *no_fused_sweep(const sim *s)
 {
-    if (sim_turns(s)) return "there are transposes between the sums of a step";
+    if (sim_turns(s)) return "steps of this kind contain transposes";
     if (s->dev->fused_steps(s->dev, 1) > 0) return NULL;
-    return "there is no sweep of several steps of a radius that large on this device";
+    return "this device has no fused sweep for a radius that large";
 }
 
 /* Of at most so many steps, the longest sweep that the run is long enough for; 1 where there is none. */
@@ -75,7 +75,7 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
     if (asked > most)
         snprintf(why, why_bytes, "with a norm every %lld steps", (long long)c->time.norm_every);
     else
-        snprintf(why, why_bytes, "for this stencil there are sweeps of other numbers of steps");
+        snprintf(why, why_bytes, "this stencil has fused sweeps of other numbers of steps only");
     return s->dev->fused_steps(s->dev, asked < most ? asked : (int)most);
 }
 

@@ -44,7 +44,7 @@ static bool aware_works(sim *s, aware_answer *a)
     a->works = topology_probe_aware(&s->top, s->dev, a->self_exe, a->why, sizeof a->why);
     a->known = true;
     if (!a->works && s->top.mpi_claims_cuda && s->cfg->run.transport == CONFIG_TRANSPORT_AUTO)
-        sim_add_note(s, false, "this MPI claims CUDA support, but %s; it gets host buffers", a->why);
+        sim_add_note(s, false, "this MPI claims CUDA support, but %s; messages go through host buffers", a->why);
     return a->works;
 }
 
@@ -70,7 +70,7 @@ static void try_others(sim *s, halo_transport than, aware_answer *a)
     if (than != HALO_COPY) route_leave_out(&s->route, HALO_COPY, "it is for large faces; run.transport = copy asks for it");
     if (than != HALO_NCCL)
         route_leave_out(&s->route, HALO_NCCL,
-                        "its set-up alone takes longer than the trials may; run.transport = nccl asks for it");
+                        "its set-up alone exceeds the time for trials; run.transport = nccl asks for it");
 }
 
 /* "run.transport = peer: it reaches no other host; using aware between hosts" */
@@ -127,7 +127,7 @@ static bool peer_reaches_all(sim *s, char *why, size_t why_bytes)
  * that waits makes slow), else by messages, from device buffers where MPI takes them. */
 static void choose_redist(sim *s, halo_transport asked, aware_answer *a)
 {
-    char why[256] = "redistributions do not go over it";
+    char why[256] = "it cannot carry transposes";
     int sharers = s->top.ranks_on_device;
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &sharers, 1, MPI_INT, MPI_MAX, s->top.comm));
     const bool want_peer = asked == HALO_PEER || asked == HALO_COPY || (asked == HALO_TRANSPORTS && sharers == 1);
@@ -148,7 +148,7 @@ void sim_choose_transports(sim *s, const char *self_exe)
     const bool redistributes = s->cfg->problem.kind == CONFIG_TRANSPOSE || s->cfg->problem.kind == CONFIG_SWEEP;
     use_everywhere(s, HALO_STAGED);
     if (s->dev->kind == DEVICE_HOST && asked != HALO_STAGED && asked != HALO_TRANSPORTS)
-        sim_add_note(s, true, "run.transport = %s: the host device knows staged only; using staged", halo_transport_name(asked));
+        sim_add_note(s, true, "run.transport = %s: the host device has transport staged only; using staged", halo_transport_name(asked));
     if (s->dev->kind == DEVICE_HOST || asked == HALO_STAGED) return;
     if (s->top.ranks == 1) { /* nothing travels, so nothing can go wrong */
         use_everywhere(s, asked == HALO_TRANSPORTS ? HALO_STAGED : asked);

@@ -31,7 +31,7 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
         "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
 
     weft_run 2 d.ini run.fuse=4 --dry-run >dry
-    grep '^# halo .* 6.83 KB a sweep of 4 steps; .*, 2$' dry # 61 cells, 4 rows of the level and 3 of the one before, to either side
+    grep '^# halo .* 6.83 KB per sweep of 4 steps; .*, 2$' dry # 61 cells, 4 rows of the level and 3 of the one before, to either side
     free_kib=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
     deck large.ini problem.kind=wave problem.alpha=0.2 grid.nx=65536 "grid.ny=$((free_kib * 1024 / 65536 / 24))" time.steps=5
     weft_alone large.ini --dry-run run.fuse=4 >dry # there is room for two fields and not for four

@@ -21,7 +21,7 @@ of_older_commits() {
     all=$(of_older_commits)
     predict from="$all" check="$all" >said || true
     grep -E '[*]$|^[0-9]+ of' said
-    grep -Eq '^18 of 357 steps are more than 10 % off .*, 0 of a transport' said
+    grep -Eq '^18 of 357 steps are more than 10 % off .*, 0 with a transport' said
     expect "off: in the cache, fed by the host, slower machines, sides and odd widths before frames, tiles through rings, older commits" \
         "10007x9973 10007x9973 10007x9973 10007x9973 10007x9973 10007x9973 10007x9973 1024x1024 16384x16384 16384x16384 16384x16384 16384x2048 16384x2048 16384x2048 28960x28960 4096x1024 4096x4096 4096x4096" \
         "$(grep '[*]$' said | grep -Eo '[0-9]+x[0-9]+ ' | awk 'NR % 2' | LC_ALL=C sort | xargs)"
@@ -33,7 +33,7 @@ of_older_commits() {
     grep -E '[*]$|^[0-9]+ of' said
     grep -q '^1 of 62 steps are more than 10 % off' said
     expect "odd widths, with sides and without" "28, 1 off, custom1" \
-        "$(awk '/a sweep/ && $5 ~ /10007x/ { n++; if (/[*]/) { off++; who = $3 } } END { print n ", " off + 0 " off, " who }' said)"
+        "$(awk '/ fused / && $5 ~ /10007x/ { n++; if (/[*]/) { off++; who = $3 } } END { print n ", " off + 0 " off, " who }' said)"
 }
 
 @test "sweeps with frames and before them: small grids and large, with sides and without, two levels, norms" {
@@ -47,7 +47,7 @@ of_older_commits() {
     predict from="$records" check="$records" >said || true
     cat said
     # the one over aware: no transpose says what it costs
-    grep -q '^1 of 35 steps are more than 10 % off.* 0 not modelled, 1 of a transport' said
+    grep -q '^1 of 35 steps are more than 10 % off.* 0 not modelled, 1 with a transport' said
     grep -Eq ' 4096x4096 +1x4 .*\*$' said # 33 MB a rank: in the cache
 }
 
@@ -67,7 +67,7 @@ of_older_commits() {
     predict from="$now" check="$now" >said || true
     cat said
     expect "odd widths, dirichlet and neumann sides among them" "24, 2 off" \
-        "$(awk '/a sweep/ && $5 ~ /10007x/ { n++; off += /[*]/ } END { print n ", " off + 0 " off" }' said)"
+        "$(awk '/ fused / && $5 ~ /10007x/ { n++; off += /[*]/ } END { print n ", " off + 0 " off" }' said)"
     grep -q '^3 of 71 steps are more than 10 % off' said
 }
 
@@ -77,17 +77,17 @@ of_older_commits() {
     cat said
     expect "whole steps" "6, 0 off" "$(awk '/ whole / { n++; off += /[*]/ } END { print n ", " off + 0 " off" }' said)"
     predict d.ini from="$(of_older_commits),$now" >said
-    grep -Eq '^ +[0-9]+ of these runs give their copies alone: a later commit did the same work again$' said
+    grep -Eq '^ +[0-9]+ of these runs count for their copies only: of equal runs only the newest counts$' said
 }
 
 @test "sweeps of several steps, of the commits that brought them: large squares, small ones but one" {
     predict from="$top/jobs/results/fused_h200.jsonl" check="$top/jobs/results/fused_h200.jsonl" >said || true
     cat said
-    expect "rows of 1x2" 6 "$(grep -c ' 1x2 .* a sweep' said)"
+    expect "rows of 1x2" 6 "$(grep -c ' 1x2 .* fused' said)"
     expect "large squares, several steps" "39, 0 off" \
-        "$(awk '/a sweep/ && ($5 ~ /(16384|20480|8192|4096)x/) { n++; off += /[*]/ } END { print n ", " off + 0 " off" }' said)"
+        "$(awk '/ fused / && ($5 ~ /(16384|20480|8192|4096)x/) { n++; off += /[*]/ } END { print n ", " off + 0 " off" }' said)"
     expect "all but odd widths, which had border strips then" "51, 1 off" \
-        "$(awk '/a sweep/ && $5 !~ /10007x/ { n++; off += /[*]/ } END { print n ", " off " off" }' said)"
+        "$(awk '/ fused / && $5 !~ /10007x/ { n++; off += /[*]/ } END { print n ", " off " off" }' said)"
 }
 
 @test "how many steps a sweep: what is fastest on ranks of that size, and what was asked" {

@@ -162,7 +162,7 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
 }
 
 @test "the table names the stencil of a deck's weights, and every file that was written" {
-    local written=(output.final=f.h5 output.picture=p.png output.trace=t.json checkpoint.every=3 output.every=2)
+    local written=(output.final=f.h5 output.picture=p.png output.trace=t.json checkpoint.every=3 output.every=2 output.series=series)
     deck d.ini problem.kind=custom problem.weights="0 .1 0 | .1 .6 .1 | 0 .1 0" grid.nx=40 grid.ny=30 time.steps=6 run.tune=off
     weft_alone d.ini "${written[@]}" >table
     grep -q '^problem  *custom, f64, star of radius 1, 40 x 30 cells' table

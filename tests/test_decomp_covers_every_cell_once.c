@@ -157,9 +157,9 @@ static void refusals_name_key_and_limit(void **state)
 {
     (void)state;
     const refusal cases[] = {
-        { 64, 64, 4, 3, 2, 1, { "run.ranks_x = 3", "run.ranks_y = 2", "4 ranks" } },
-        { 64, 64, 4, 3, 0, 1, { "run.ranks_x = 3", "4 ranks", "divide" } },
-        { 64, 64, 4, 0, 3, 1, { "run.ranks_y = 3", "4 ranks", "divide" } },
+        { 64, 64, 4, 3, 2, 1, { "run.ranks_x = 3", "run.ranks_y = 2", "need 6 ranks, and there are 4" } },
+        { 64, 64, 4, 3, 0, 1, { "run.ranks_x = 3", "4 ranks", "cannot be cut into 3 columns" } },
+        { 64, 64, 4, 0, 3, 1, { "run.ranks_y = 3", "4 ranks", "cannot be cut into 3 rows" } },
         { 10, 64, 4, 4, 1, 3, { "grid.nx = 10", "run.ranks_x", "at most 3" } },
         { 64, 10, 4, 0, 4, 3, { "grid.ny = 10", "run.ranks_y", "at most 3" } },
         { 64, 10, 4, 1, 0, 3, { "grid.ny = 10", "run.ranks_y", "at most 3" } },

@@ -191,7 +191,7 @@ static void lines_say_what_is_known(void **state)
     const power_use none = power_sum(host, 1, 2.0, 1e12);
     power_print(to, &none);
     fclose(to);
-    assert_string_equal(text, "power        650 W a GPU (its limit: 700), 1.3 nJ a cell and step\n"
+    assert_string_equal(text, "power        650 W per GPU (limit: 700), 1.3 nJ per cell and step\n"
                               "clock        held down by the power limit for 34 % of the steps' time\n");
     free(text);
 }

@@ -165,7 +165,7 @@ static void what_fails_between_hosts_serves_inside(void **state)
         }
         if (r.links[ROUTE_BETWEEN] > 0) {
             assert_false(route_passed(&r, HALO_PEER, why, sizeof why));
-            assert_string_equal(why, "it reaches no other host");
+            assert_string_equal(why, "it does not reach other hosts");
         }
         assert_int_equal(disagreements(&r), 0);
         const halo_choice again = route_for(&r, &f.dec);
