@@ -22,14 +22,8 @@ teardown() { # what a failed test left
 some() { compgen -G "$1" >/dev/null; }
 
 ended() { # sets status
-    local i
-    for i in {1..600}; do
-        kill -0 $run 2>/dev/null || break
-        sleep 0.1
-    done
-    status=0
-    kill -9 $run 2>/dev/null && echo "no end within a minute" && return 1
-    wait $run || status=$?
+    local mpirun=$run
+    ends
 }
 
 @test "in the background and in the foreground: the same fingerprints, datasets and checksums, the record says which it was" {

@@ -89,11 +89,8 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
 @test "USR1 between two sweeps: a checkpoint of that step, and the run goes on from there" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=1000
     "$weft" run d.ini run.fuse=7 >out 2>&1 3>&- &
-    local pid=$! i status=0
-    for i in {1..200}; do
-        [ -z "$(find checkpoints -name 'step_*.h5' 2>/dev/null)" ] || break
-        sleep 0.05
-    done
+    local pid=$! status=0
+    wait_for compgen -G 'checkpoints/step_*.h5' >/dev/null
     kill -USR1 $pid
     wait $pid || status=$?
     expect status 75 "$status"

@@ -20,15 +20,15 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
 }
 
 @test "a rank that is stopped: the others say where they are, and the job ends with 3" {
-    local i
-    begin 3 run.stall_limit=2 output.record=stall.jsonl output.progress=on
-    for i in {1..100}; do [ "$(rank_pids output.record=stall.jsonl | wc -l)" = 3 ] && break; sleep 0.1; done
+    all_run() { [ "$(rank_pids output.record=stall.jsonl | wc -l)" = 3 ]; }
+    begin 3 run.stall_limit=4 output.record=stall.jsonl output.progress=on
+    wait_for all_run
     wait_for grep -q 'step [1-9]' out # of the progress: on a busy machine a start takes longer than any sleep
     kill -STOP "$(rank_pids output.record=stall.jsonl | sed -n 2p)"
     ends
     cat out
     expect status 3 "$status"
-    local said="no progress for 2 s in phase 'steps' at step [1-9][0-9]*, beside ranks [0-2]"
+    local said="no progress for 4 s in phase 'steps' at step [1-9][0-9]*, beside ranks [0-2]"
     expect "ranks that say so" 2 "$(grep -o "weft: rank [0-2] on $(hostname): $said" out | wc -l)"
 }
 
