@@ -1,5 +1,5 @@
-/* weft's steps once more, in the plainest way: every cell by itself, each of its neighbours looked up by index, fma of libm. Written
- * from the definitions alone (order of the sums, coefficients, sides, fingerprint) and without a line of kernels/ or miniapp/.
+/* weft's steps once more, in the plainest way: every cell by itself, each of its neighbours looked up by index, fma of libm.
+ * Written from the definitions alone (order of the sums, coefficients, sides, fingerprint), without a line of kernels/ or miniapp/.
  * Cells are doubles; those of an f32 field are rounded after every operation. */
 #ifndef PLAIN_REFERENCE_H
 #define PLAIN_REFERENCE_H
@@ -9,7 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef enum plain_kind { PLAIN_HEAT, PLAIN_WAVE, PLAIN_ADVECT, PLAIN_LAPLACE, PLAIN_CUSTOM, PLAIN_SWEEP, PLAIN_TRANSPOSE } plain_kind;
+typedef enum plain_kind {
+    PLAIN_HEAT, PLAIN_WAVE, PLAIN_ADVECT, PLAIN_LAPLACE, PLAIN_CUSTOM, PLAIN_SWEEP, PLAIN_TRANSPOSE
+} plain_kind;
 
 typedef struct plain_side {
     char kind; /* p, d or n */
@@ -80,7 +82,8 @@ static inline long double plain_second(int r, int k) /* w_k, and w_0 = -2 sum w_
 
 static inline long double plain_first(int r, int k)
 {
-    const long double c = plain_factorial(r) * plain_factorial(r) / ((long double)k * plain_factorial(r - k) * plain_factorial(r + k));
+    const long double top = plain_factorial(r) * plain_factorial(r);
+    const long double c = top / ((long double)k * plain_factorial(r - k) * plain_factorial(r + k));
     return k % 2 ? c : -c;
 }
 

@@ -265,8 +265,8 @@ static int launch(const char *weft, const launch_drawn *l, const char *arguments
         snprintf(mpirun, sizeof mpirun, "%s %s -n %d ", setting("MPIRUN", "mpirun"),
                  setting("LAUNCH_FLAGS", "--oversubscribe --bind-to none"), l->ranks);
     snprintf(command, sizeof command,
-             "%s%s run d.ini run.device=host run.ranks_x=%d run.ranks_y=%d run.lanes=%d run.fuse=%d run.feed=%s run.threads=%d run.tune=%s %s "
-             ">out 2>&1 </dev/null",
+             "%s%s run d.ini run.device=host run.ranks_x=%d run.ranks_y=%d run.lanes=%d run.fuse=%d run.feed=%s run.threads=%d "
+             "run.tune=%s %s >out 2>&1 </dev/null",
              mpirun, weft, l->ranks_x, l->ranks_y, l->lanes, l->fuse, l->feed, l->threads, l->tune ? "on" : "off", arguments);
     FILE *log = fopen("commands", "a");
     fprintf(log, "%s\n", command);
