@@ -66,7 +66,7 @@ static const char *type_name(H5T_class_t class)
     case H5T_ENUM: return "enumerated values";
     case H5T_ARRAY:
     case H5T_VLEN: return "arrays";
-    default: return "values that are no numbers";
+    default: return "values that are not numbers";
     }
 }
 
@@ -129,7 +129,7 @@ static checkpoint_status check_type(hid_t dataset, const checkpoint_foreign *q, 
     if (class != H5T_INTEGER && class != H5T_FLOAT)
         return misfit(q, why, why_bytes, "holds %s, where integers or floats are needed", type_name(class));
     if (bytes > CHECKPOINT_NUMBER_BYTES_MAX)
-        return misfit(q, why, why_bytes, "holds numbers of %zu bytes, where %d are the most", bytes,
+        return misfit(q, why, why_bytes, "holds numbers of %zu bytes; at most %d are allowed", bytes,
                       CHECKPOINT_NUMBER_BYTES_MAX);
     return CHECKPOINT_OK;
 }

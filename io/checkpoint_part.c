@@ -90,7 +90,7 @@ checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, char *why, s
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     *file = H5Fopen(path, H5F_ACC_RDONLY, access);
     if (*file < 0)
-        checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is no HDF5 file or is damaged: %s", path,
+        checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is not an HDF5 file or is damaged: %s", path,
                         checkpoint_h5_reason());
     H5Pclose(access);
     return *file < 0 ? CHECKPOINT_DAMAGED : CHECKPOINT_OK;

@@ -163,14 +163,14 @@ static checkpoint_status probe(const char *path, const char *what, int64_t cells
     const topology_spawn_end end = topology_spawn(program, argument, limit_s);
     switch (end.how) {
     case TOPOLOGY_SPAWN_KILLED:
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 ends with '%s' where it reads it", path,
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 crashes with '%s' while it reads it", path,
                                strsignal(end.code));
     case TOPOLOGY_SPAWN_TIMED_OUT:
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 was busy with it for %.0f s", path,
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 did not finish reading it within %.0f s", path,
                                limit_s);
     case TOPOLOGY_SPAWN_EXITED:
         if (end.code == 0 || end.code == 127) break; /* 127: the program could not be started */
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 ends with status %d where it reads it",
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is damaged: HDF5 ends with status %d while it reads it",
                                path, end.code);
     case TOPOLOGY_SPAWN_FAILED: break; /* no process to be had is no fault of the file's */
     }

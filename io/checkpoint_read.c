@@ -83,7 +83,7 @@ checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_in
 {
     int64_t schema = 0;
     if (!checkpoint_get_integer(file, "schema_version", &schema))
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is no state file: it has no schema_version", path);
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is not a state file: it has no schema_version", path);
     if (schema < 1 || schema > CHECKPOINT_SCHEMA_VERSION)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has schema version %lld and this program reads up to %d",
                                path, (long long)schema, CHECKPOINT_SCHEMA_VERSION);

@@ -42,7 +42,7 @@ const config_row config_table[] = {
     { "problem.mode_y", CONFIG_TYPE_INT64, "", NULL, "1, or 0 where n = 1", 0, CELLS_MAX, NULL, NULL,
       "the same along y", AT(problem.mode_y) },
     { "problem.seed", CONFIG_TYPE_INT64, "", "0", NULL, INT64_MIN, INT64_MAX, "a whole number of 64 bits", NULL,
-      "of initial = random", AT(problem.seed) },
+      "for initial = random", AT(problem.seed) },
 
     { "grid.nx", CONFIG_TYPE_INT64, "cells", NULL, "required", 1, CELLS_MAX, "1 .. 2^40", NULL,
       "along x, contiguous in memory", AT(grid.nx) },

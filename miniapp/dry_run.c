@@ -93,7 +93,7 @@ static int check_folder(const config *c, destination *d, char *why, size_t why_b
     const int code = d->files > 0 ? free_at(d->dir, &d->free_bytes) : 0;
     if (code) snprintf(why, why_bytes, "%s = %.700s cannot be written: %s", d->key, d->dir, strerror(code));
     else if (d->files > 0 && config_state_bytes(c) > d->free_bytes)
-        snprintf(why, why_bytes, "%s = %.700s: a file takes %s, and %s are free there", d->key, d->dir,
+        snprintf(why, why_bytes, "%s = %.700s: a file needs %s, but only %s are free there", d->key, d->dir,
                  bytes_text(need, sizeof need, config_state_bytes(c)), bytes_text(found, sizeof found, d->free_bytes));
     else return 0;
     return CHECK_EXIT_ENVIRONMENT;

@@ -272,7 +272,7 @@ static void other_files(void **state)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_DAMAGED);
-    assert_non_null(strstr(why, "no HDF5 file"));
+    assert_non_null(strstr(why, "not an HDF5 file"));
     MPI_Barrier(MPI_COMM_WORLD);
     if (fixture_rank(MPI_COMM_WORLD) == 0) unlink(path);
     MPI_Barrier(MPI_COMM_WORLD);

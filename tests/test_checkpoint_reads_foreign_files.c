@@ -177,7 +177,7 @@ static void what_does_not_fit(void **state)
         fclose(f);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    expect_sentence(path, "/fields/u", NX, NY, "no HDF5 file", "");
+    expect_sentence(path, "/fields/u", NX, NY, "not an HDF5 file", "");
     expect_sentence("/nonexistent/ic.h5", "/fields/u", NX, NY, "no such file", "");
     expect_sentence(folder, "/fields/u", NX, NY, "is a directory", "");
 }
@@ -232,7 +232,7 @@ static void numbers_too_long(void **state)
         H5Fclose(file);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    expect_sentence(path, "/v", 1, 1, "numbers of 8191 bytes", "32 are the most");
+    expect_sentence(path, "/v", 1, 1, "numbers of 8191 bytes", "at most 32 are allowed");
 }
 
 /* Terabytes of cells that nobody wrote, in compressed pieces: what does not fit is refused without reading it. */
