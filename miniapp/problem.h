@@ -58,7 +58,7 @@ void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_tab
 
 typedef struct problem_verdict {
     double bound;             /* tol */
-    bool meaningful;          /* tol <= 2^-12 of the present amplitude */
+    bool meaningful;          /* tol <= 2^-12 of the mode's present amplitude, V left out */
     char why_unchecked[256];  /* where not */
 } problem_verdict;
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level);

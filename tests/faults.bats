@@ -51,3 +51,12 @@ seen() { # fault ranks deck options...
     deck d.ini "${box[@]}"
     seen halo_corner 4 d.ini run.ranks_x=2 run.ranks_y=2
 }
+
+@test "one cell beside dirichlet sides whose value hides the mode is never exact" {
+    deck d.ini "${heat[@]}" problem.dtype=f32 "grid.boundary=dirichlet 100"
+    weft=$weft_debug
+    WEFT_FAULT=cell run weft_alone d.ini grid.nx=400 grid.ny=300 time.steps=100
+    expect "verdict with a broken cell" unchecked "$(record .verdict)"
+    [[ $(record .verdict_why) == "the sides' value V hides the mode"* ]] || { record .verdict_why; return 1; }
+    expect "verdict without V" exact "$(weft_alone d.ini grid.boundary=periodic >out 2>&1; record .verdict)"
+}

@@ -103,6 +103,25 @@ static void bounds_that_mean_nothing(void **state)
     assert_false(problem_bound(&p, &c, 100000).meaningful);
 }
 
+/* Beside a large V the mode is all round-off: V's own cells are no evidence. */
+static void hidden_by_the_sides(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *v;
+        bool meaningful;
+    } cases[] = { { "0", true }, { "1", true }, { "-100", false }, { "1e30", false } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        config c;
+        problem p;
+        harness_config(&c, "[problem]\ndtype = f32\n" HEAT GRID "boundary = dirichlet %s\n[time]\nsteps = 20\n", cases[i].v);
+        problem_make(&p, &c);
+        const problem_verdict v = problem_bound(&p, &c, 20);
+        if (v.meaningful != cases[i].meaningful) fail_msg("V = %s: bound %g", cases[i].v, v.bound);
+        if (!v.meaningful) assert_non_null(strstr(v.why_unchecked, "the sides' value V hides the mode"));
+    }
+}
+
 /* f32 waves without a dirichlet side, beyond 4000 steps. */
 static void warning_of_growth(void **state)
 {
@@ -128,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rule),
         cmocka_unit_test(bounds_that_mean_nothing),
+                                        cmocka_unit_test(hidden_by_the_sides),
         cmocka_unit_test(warning_of_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
