@@ -6,12 +6,16 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     DECK_LINE_BYTES = 200,          /* libinih's own limit, and the documented one */
@@ -96,6 +100,16 @@ typedef struct reading {
     size_t why_bytes;
 } reading;
 
+/* What follows a section's bracket, which libinih drops; NULL: nothing, or a comment. */
+static const char *after_section(const reading *r, const char *line, const char *stop)
+{
+    while (r->open == SIZE_MAX && line < stop && isspace((unsigned char)*line)) line++;
+    const char *end = line < stop && *line == '[' ? memchr(line, ']', (size_t)(stop - line)) : NULL;
+    if (!end) return NULL;
+    for (end++; end < stop && isspace((unsigned char)*end); end++) continue;
+    return end < stop && *end != ';' ? end : NULL;
+}
+
 static char *read_line(char *buffer, int buffer_bytes, void *stream)
 {
     reading *r = stream;
@@ -113,6 +127,13 @@ static char *read_line(char *buffer, int buffer_bytes, void *stream)
         fail(r->why, r->why_bytes,
              "%s:%d: the line has %zu bytes and libinih would cut it at %zu: continue the value on indented lines",
              r->name, r->line, bytes, limit);
+        return NULL;
+    }
+    const char *junk = after_section(r, start, stop);
+    if (junk) {
+        r->failed = true;
+        fail(r->why, r->why_bytes, "%s:%d: \"%.*s\" follows the [section]; allowed is a comment after \" ;\", or lines of its own",
+             r->name, r->line, stop - junk < DECK_QUOTE_CHARS ? (int)(stop - junk) : DECK_QUOTE_CHARS, junk);
         return NULL;
     }
     r->indented = bytes && isspace((unsigned char)*start);
@@ -217,22 +238,34 @@ bool deck_read_text(deck *d, const char *text, const char *name, char *why, size
     return !r.failed;
 }
 
+/* Reads up to `room` bytes; -1: errno. The descriptor does not block, so that a pipe without a writer ends at once and a signal ends
+ * the wait for one that has nothing to say yet. */
+static ssize_t read_all(int fd, char *to, size_t room)
+{
+    size_t bytes = 0;
+    while (bytes < room) {
+        const ssize_t more = read(fd, to + bytes, room - bytes);
+        if (more == 0) break;
+        if (more > 0) bytes += (size_t)more;
+        else if (errno != EAGAIN || poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, -1) < 0) return -1;
+    }
+    return (ssize_t)bytes;
+}
+
 char *deck_file_text(const char *path, char *why, size_t why_bytes)
 {
-    FILE *f = fopen(path, "rb");
-    if (!f) {
-        fail(why, why_bytes, "cannot read the deck %s: %s", path, strerror(errno));
-        return NULL;
-    }
     char *text = allocate(NULL, DECK_FILE_BYTES_MAX + 1);
-    const size_t bytes = fread(text, 1, DECK_FILE_BYTES_MAX + 1, f);
+    struct stat info;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const ssize_t bytes = fd < 0 || fstat(fd, &info) != 0 ? -1 : read_all(fd, text, DECK_FILE_BYTES_MAX + 1);
     bool ok = true;
-    if (ferror(f)) ok = fail(why, why_bytes, "cannot read the deck %s: %s", path, strerror(errno)); /* a directory, say */
+    if (bytes < 0) ok = fail(why, why_bytes, "cannot read the deck %s: %s", path, strerror(errno)); /* a directory, say */
+    else if (bytes == 0 && S_ISFIFO(info.st_mode)) ok = fail(why, why_bytes, "cannot read the deck %s: a pipe that nobody writes into", path);
     else if (bytes > DECK_FILE_BYTES_MAX)
         ok = fail(why, why_bytes, "%s is larger than %d bytes: this is not a deck", path, DECK_FILE_BYTES_MAX);
-    else if (memchr(text, '\0', bytes))
+    else if (memchr(text, '\0', (size_t)bytes))
         ok = fail(why, why_bytes, "%s holds zero bytes: this is not a text file", path);
-    fclose(f);
+    if (fd >= 0) close(fd);
     if (ok) {
         text[bytes] = '\0';
         return text;
@@ -275,6 +308,33 @@ void deck_remove(deck *d, const char *key)
     free(e->value);
     free(e->where);
     *e = d->entry[--d->count]; /* the order of entries means nothing */
+}
+
+/* ---- numbers ---- */
+
+/* *to *= factor^times; false: beyond 64 bits. */
+static bool scale(int64_t *to, int64_t factor, long times)
+{
+    for (long i = 0; i < times && *to != 0; i++)
+        if (__builtin_mul_overflow(*to, factor, to)) return false;
+    return true;
+}
+
+bool deck_whole(const char *text, int64_t *to)
+{
+    static const char units[] = "kKmMgG"; /* two of each power of 1024 */
+    char *end;
+    if (!strchr("+-0123456789", *text) || !*text) return false; /* no white space in front */
+    errno = 0;
+    const long long n = strtoll(text, &end, 10);
+    if (errno == ERANGE || end == text) return false;
+    *to = n;
+    if (*end == '\0') return true;
+    const char *unit = strchr(units, *end);
+    if (unit) return end[1] == '\0' && scale(to, 1024, (unit - units) / 2 + 1);
+    const char *exponent = end + 1;
+    if ((*end != 'e' && *end != 'E') || strspn(exponent, "0123456789") != strlen(exponent) || strlen(exponent) > 2) return false;
+    return *exponent && scale(to, 10, strtol(exponent, NULL, 10));
 }
 
 /* ---- the nearest known key ---- */

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct deck_entry {
     char *key;   /* "section.key" */
@@ -25,6 +26,9 @@ bool deck_read_text(deck *d, const char *text, const char *name, char *why, size
 char *deck_file_text(const char *path, char *why, size_t why_bytes);
 /* "section.key=value" from the command line; replaces what is there. */
 bool deck_set(deck *d, const char *assignment, char *why, size_t why_bytes);
+
+/* A whole number as decks and command lines have it: 64, -3, 4k (4096; k M G, in units of 1024, large or small) or 1e6. */
+bool deck_whole(const char *text, int64_t *to);
 
 void deck_remove(deck *d, const char *key); /* if it is there */
 const deck_entry *deck_find(const deck *d, const char *key); /* NULL: not given */

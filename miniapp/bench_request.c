@@ -34,6 +34,7 @@ void bench_request_print_keys(void *file)
         snprintf(text, sizeof text, "  %-14s %s", own_keys[i].key, own_keys[i].help);
         terminal_wrap(file, text, 17);
     }
+    terminal_wrap(file, "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.", 2);
 }
 
 __attribute__((format(printf, 3, 4))) static int mistake(char *why, size_t why_bytes, const char *format, ...)
@@ -43,23 +44,6 @@ __attribute__((format(printf, 3, 4))) static int mistake(char *why, size_t why_b
     vsnprintf(why, why_bytes, format, ap);
     va_end(ap);
     return CHECK_EXIT_USAGE;
-}
-
-/* "8192" or, in units of 1024, "64K", "16M", "1G". */
-static bool parse_count(const char *text, int64_t *out)
-{
-    char *end;
-    errno = 0;
-    const long long n = strtoll(text, &end, 10);
-    int shift = 0;
-    if (errno != 0 || end == text) return false;
-    if (*end == 'K') shift = 10;
-    else if (*end == 'M') shift = 20;
-    else if (*end == 'G') shift = 30;
-    if (shift > 0) end++;
-    if (*end != '\0' || n < 0 || n > INT64_MAX >> shift) return false;
-    *out = (int64_t)n << shift;
-    return true;
 }
 
 /* The value of key=value where the key is this one. */
@@ -200,8 +184,8 @@ static int set_parameter(bench_request *q, const char *key, const char *text, ch
         for (int p = 0; chosen && p < family[i]->parameters; p++) {
             const ladder_parameter *known = &family[i]->parameter[p];
             if (strcmp(known->key, key) != 0) continue;
-            if (!parse_count(text, &number) || number < known->least || number > known->most)
-                return mistake(why, why_bytes, "%s = %s; for %s a whole number from %lld to %lld (K, M and G may follow it)", key,
+            if (!deck_whole(text, &number) || number < known->least || number > known->most)
+                return mistake(why, why_bytes, "%s = %s; for %s a whole number from %lld to %lld, as 64, 4k (4096) or 1e3", key,
                                text, family[i]->name, (long long)known->least, (long long)known->most);
             last = known;
         }
@@ -214,7 +198,7 @@ static int set_parameter(bench_request *q, const char *key, const char *text, ch
 static int set_whole(const char *key, const char *text, int64_t most, int *out, char *why, size_t why_bytes)
 {
     int64_t number = 0;
-    if (!parse_count(text, &number) || number > most)
+    if (!deck_whole(text, &number) || number < 0 || number > most)
         return mistake(why, why_bytes, "%s = %s; a whole number from 0 to %lld", key, text, (long long)most);
     *out = (int)number;
     return 0;

@@ -213,6 +213,13 @@ static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
     return r->report.verdict.verdict == VERIFY_FAILED ? CHECK_EXIT_FAILED : 0;
 }
 
+/* Those about what the deck asks for; the others stand in the table. */
+static void say_notes(const sim *s, int from)
+{
+    for (int i = from; i < s->notes_count; i++)
+        if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].text);
+}
+
 static int run_it(run *r, const char *self_exe)
 {
     char why[1024] = "";
@@ -221,13 +228,13 @@ static int run_it(run *r, const char *self_exe)
     last_words_begin();
     int status = sim_create(s, &r->ask.cfg, self_exe, r->ask.dry_run, why, sizeof why);
     if (status != 0) return fail(status, why);
+    if (r->ask.ignored[0])
+        sim_add_note(s, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
     if (r->ask.dry_run) {
         status = dry_run(s, &r->ask, self_exe, why, sizeof why);
         return status == 0 ? 0 : fail(status, why);
     }
-    for (int i = 0; i < s->notes_count; i++)
-        if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].text); /* the others stand in the table */
-
+    say_notes(s, 0);
     r->report.redundant_fraction =
         over_ranks(s, sim_redundant_fraction(s) * (double)sim_own_cells(s)) / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
     if (!r->ask.quiet) report_print_head(s, &r->report);
@@ -239,7 +246,9 @@ static int run_it(run *r, const char *self_exe)
     r->report.calibration = calibrate(s);
     r->calibrate_s = timer_lap_s(&mark_s);
     enter(r, "initialise");
+    const int notes = s->notes_count;
     status = start_level(r, why, sizeof why);
+    say_notes(s, notes);
     r->initialise_s = timer_lap_s(&mark_s);
     if (status == 0) status = make_writer(r, why, sizeof why);
     if (status == 0) status = series_open(&r->frames, s, why, sizeof why);

@@ -4,6 +4,7 @@
  * equal as memory. */
 #include "config.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ static bool refuse(const checking *k, const char *key, const char *format, ...)
     va_end(args);
     const deck_entry *e = deck_find(k->d, key);
     const config_row *row = config_table_find(key);
-    if (e) snprintf(k->why, k->why_bytes, "%s: %s = %.200s: %s", e->where, key, e->value, reason);
+    const char *hash = e && strstr(e->value, " #") ? "; a # begins a comment only at the start of a line" : "";
+    if (e) snprintf(k->why, k->why_bytes, "%s: %s = %.200s: %s%s", e->where, key, e->value, reason, hash);
     else if (row && row->preset) snprintf(k->why, k->why_bytes, "%s = %s (default): %s", key, row->preset, reason);
     else snprintf(k->why, k->why_bytes, "%s: %s", key, reason);
     return false;
@@ -203,6 +205,34 @@ static void set_periodic(boundary_side *s)
     s->value = 0.0;
 }
 
+/* What a sum of V alone may reach: |c| summed over the terms of an update at the limit on alpha, and V + V where a side reflects
+ * more than one node deep. */
+static double largest_sum(const config *c)
+{
+    const bool deep = c->problem.radius > 1;
+    double sum = 0;
+    switch (c->problem.kind) {
+    case CONFIG_HEAT:
+    case CONFIG_SWEEP: return deep ? 3 : 1;
+    case CONFIG_WAVE: return deep ? 6 : 4;
+    case CONFIG_ADVECT: return 4;
+    case CONFIG_CUSTOM:
+        for (int i = 0; i < c->problem.weights_count; i++) sum += fabs(c->problem.weights[i]);
+        return fmax(sum, deep ? 2 : 1);
+    case CONFIG_LAPLACE:
+    case CONFIG_TRANSPOSE: break;
+    }
+    return 1;
+}
+
+static bool check_value(const checking *k, const char *key, const boundary_side *side)
+{
+    const double most = k->c->problem.type == DTYPE_F32 ? FLT_MAX : DBL_MAX, limit = most / largest_sum(k->c);
+    if (fabs(side->value) <= limit) return true;
+    return refuse(k, given(k, key) ? key : "grid.boundary",
+                  "allowed is |V| up to %.4g: sums of it by this stencil must be finite in %s", limit, dtype_name(k->c->problem.type));
+}
+
 static bool check_axis(const checking *k, const boundary_side *low, const boundary_side *high, char axis, int64_t n)
 {
     const config *c = k->c;
@@ -219,9 +249,7 @@ static bool check_axis(const checking *k, const boundary_side *low, const bounda
         return refuse(k, blame,
                       "advect with dirichlet on one side of an axis and neumann on the other is unstable at every "
                       "alpha; allowed are two sides of one sort");
-    if (!fits_type(c, low->value)) return refuse(k, given(k, low_key) ? low_key : "grid.boundary", "not finite in f32");
-    if (!fits_type(c, high->value))
-        return refuse(k, given(k, high_key) ? high_key : "grid.boundary", "not finite in f32");
+    if (!check_value(k, low_key, low) || !check_value(k, high_key, high)) return false;
     if (n < c->problem.radius)
         return refuse(k, n_key, "at least %d, the stencil's radius", c->problem.radius);
     return true;
@@ -320,6 +348,39 @@ bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes)
     memset(c, 0, sizeof *c);
     return all_known(&k) && read_all(&k) && check_order(&k) && check_weights(&k) && check_grid(&k) && check_alpha(&k) &&
            check_modes(&k) && check_time(&k) && choose_verify(&k) && check_output(&k);
+}
+
+/* ---- what is given and not used ---- */
+
+/* A value that is the default is no request: a resolved deck has every key. */
+void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys_bytes)
+{
+    const bool differences = uses_alpha(c->problem.kind), turns = c->problem.kind == CONFIG_TRANSPOSE;
+    const bool mode = c->problem.initial == CONFIG_INITIAL_MODE && !turns;
+    const struct {
+        const char *key, *none;
+        bool used;
+    } row[] = {
+        { "problem.order", "2", differences },
+        { "problem.alpha", "0", differences },
+        { "problem.weights", "", c->problem.kind == CONFIG_CUSTOM },
+        { "problem.mode_x", c->problem.mode_x == 0 ? "0" : "1", mode },
+        { "problem.mode_y", config_two_d(c) && c->problem.mode_y != 0 ? "1" : "0", mode && config_two_d(c) },
+        { "problem.seed", "0", c->problem.initial == CONFIG_INITIAL_RANDOM },
+        { "grid.boundary", "periodic", !turns },
+        { "grid.x_low", "periodic", !turns },
+        { "grid.x_high", "periodic", !turns },
+        { "grid.y_low", "periodic", !turns && config_two_d(c) },
+        { "grid.y_high", "periodic", !turns && config_two_d(c) },
+        { "time.norm_every", "0", !turns },
+    };
+    size_t used = 0;
+    keys[0] = '\0';
+    for (size_t i = 0; i < sizeof row / sizeof *row && used < keys_bytes; i++) {
+        const deck_entry *e = deck_find(d, row[i].key);
+        if (e && !row[i].used && strcmp(e->value, row[i].none) != 0)
+            used += (size_t)snprintf(keys + used, keys_bytes - used, "%s%s", used ? ", " : "", row[i].key);
+    }
 }
 
 /* ---- comparison ---- */

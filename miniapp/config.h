@@ -84,6 +84,10 @@ static inline bool config_two_d(const config *c) { return c->grid.ny > 1; }
  * False with one sentence in why: key, value, what is allowed. Does not look at files, devices or rank counts. */
 bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes);
 
+/* "problem.order, problem.seed": the keys of [problem], [grid] and [time] that the deck gives another value than the default and that
+ * this kind, grid or initial value does not use; "" if there is none. */
+void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys_bytes);
+
 /* The resolved deck as text: every key with its value, sections in order; config_from_deck of it gives the same config.
  * Lines under 200 bytes (long weights are continued). The caller frees. */
 char *config_to_text(const config *c);

@@ -2,7 +2,6 @@
  * so that two configs can be compared as memory. */
 #include "config_table.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,13 +171,7 @@ static bool read_number(const char *text, double *to)
 
 static bool read_integer(const char *text, int64_t low, int64_t high, int64_t *to)
 {
-    char *end;
-    if (!*text || strspn(text, "+-0123456789") != strlen(text)) return false;
-    errno = 0;
-    const long long v = strtoll(text, &end, 10);
-    if (*end != '\0' || errno == ERANGE || v < low || v > high) return false;
-    *to = v;
-    return true;
+    return deck_whole(text, to) && *to >= low && *to <= high;
 }
 
 static bool read_side(const char *text, boundary_side *to)
@@ -210,9 +203,9 @@ static bool read_path(const char *text, char *to, size_t to_bytes, char *why, si
         /* of what is put together: a line break may have stood between the two, or in front */
         const char before = n > 0 ? to[n - 1] : '\0';
         semicolons = *text == ';' ? semicolons + 1 : 0;
-        const bool comment = *text == ';' && (!before || before == ' '), lost = *text == ' ' && (!before || before == '\\');
+        const bool comment = (*text == ';' && (!before || before == ' ')) || (*text == '#' && before == ' '), lost = *text == ' ' && (!before || before == '\\');
         if ((unsigned char)*text < ' ' || comment || lost || semicolons > SEMICOLONS_MAX) {
-            snprintf(why, why_bytes, "a path with a control character, \" ;\", \"\\ \", a blank or ; in front, or %d ; in a row "
+            snprintf(why, why_bytes, "a path with a control character, \" ;\", \" #\", \"\\ \", a blank or ; in front, or %d ; in a row "
                                      "cannot stand in a deck", SEMICOLONS_MAX + 1);
             return false;
         }

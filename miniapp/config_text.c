@@ -146,6 +146,7 @@ void config_print_keys(void *file)
         snprintf(text, sizeof text, "  %-18s   %s", "", row->help);
         if (row->help[0]) terminal_wrap(file, text, 23);
     }
+    terminal_wrap(file, "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.", 2);
     terminal_wrap(file,
                   "  A long value goes on in indented lines, joined by a space, or by nothing where a path's line ends in a backslash.",
                   2);

@@ -95,6 +95,7 @@ bool request_make(request *q, int argc, char **argv, char *why, size_t why_bytes
     memset(q, 0, sizeof *q);
     const bool ok = parse_options(q, &q->deck, argc, argv, why, why_bytes) && read_deck(&d, q->deck, why, why_bytes) &&
                     apply_assignments(&d, argc, argv, why, why_bytes) && config_from_deck(&q->cfg, &d, why, why_bytes);
+    if (ok) config_ignored_keys(&q->cfg, &d, q->ignored, sizeof q->ignored);
     deck_free(&d);
     if (q->quiet) q->cfg.output.progress = CONFIG_PROGRESS_OFF;
     if (ok) q->deck_text = config_to_text(&q->cfg);

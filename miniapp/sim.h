@@ -18,7 +18,7 @@
 #include "topology.h"
 #include "train.h"
 
-enum { SIM_NOTES_MAX = 8, SIM_FIELDS_MAX = 4 };
+enum { SIM_NOTES_MAX = 12, SIM_FIELDS_MAX = 4 };
 
 typedef struct sim_note { /* what a user should know, one sentence */
     bool asked; /* about something the deck asked for and cannot have here; else about the machine or the problem */

@@ -137,6 +137,16 @@ static int exit_of(checkpoint_status status)
     return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE;
 }
 
+static int64_t infinite_cells(const sim *s, const void *data)
+{
+    const int64_t cells = sim_own_cells(s);
+    int64_t mine = 0, all = 0;
+    for (int64_t i = 0; i < cells; i++)
+        mine += isinf(s->cfg->problem.type == DTYPE_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i]) ? 1 : 0;
+    MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, s->top.comm));
+    return all;
+}
+
 static int initialise_from_file(sim *s, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
@@ -150,6 +160,10 @@ static int initialise_from_file(sim *s, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "problem.initial: %s", reason);
         return exit_of(status);
     }
+    const int64_t infinite = infinite_cells(s, u) + (has_prev ? infinite_cells(s, prev) : 0);
+    if (infinite > 0)
+        sim_add_note(s, true, "problem.initial: %lld cells of %.300s are infinite in %s", (long long)infinite, c->problem.file,
+                     dtype_name(c->problem.type));
     upload(s, (sim_field){ s->now.u, &s->grid }, u);
     if (s->prob.two_levels) upload(s, (sim_field){ s->now.prev, &s->grid }, has_prev ? prev : u);
     return 0;

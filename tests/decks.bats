@@ -53,3 +53,46 @@ run_deck() { # ranks deck changes...
     ./shapes.sh
     for file in board shape point; do h5diff $file.h5 "$top/inputs/$file.h5"; done
 }
+
+@test "keys that the kind does not use are said, and in the record; defaults and a resolved deck are not" {
+    local unused="not used by this kind, grid and initial value: problem.alpha, problem.weights, problem.mode_y"
+    deck d.ini problem.kind=laplace problem.alpha=.1 "problem.weights=1 2 3" problem.mode_y=3 problem.order=2 \
+        grid.nx=40 time.steps=3
+    run weft_run 2 d.ini
+    expect status 0 "$status"
+    expect "lines about them" 1 "$(grep -cFx "weft: $unused" <<<"$output")"
+    expect note "$unused" "$(record '.notes[] | select(startswith("not used"))')"
+    record .deck >resolved.ini
+    weft_alone resolved.ini output.record=r.jsonl
+    expect "notes on a resolved deck" "[]" "$(tail -n 1 r.jsonl | jq -c '[.notes[] | select(startswith("not used"))]')"
+}
+
+@test "a deck through a pipe; a pipe that nobody writes into, and a writer that says nothing, end" {
+    deck d.ini problem.kind=heat problem.alpha=.1 grid.nx=40 time.steps=3
+    weft_alone <(cat d.ini)
+    weft_alone <(sleep 0.3; cat d.ini)
+    expect "records, fingerprints" "2 1" "$(wc -l <results.jsonl) $(jq -r .fingerprint results.jsonl | sort -u | wc -l)"
+    mkfifo pipe.ini
+    run weft_alone pipe.ini
+    refused 2 "pipe.ini: a pipe that nobody writes into"
+    sleep 60 >pipe.ini 3>&- &
+    local writer=$!
+    timeout -k 2 20 "$weft" run pipe.ini >out 2>&1 3>&- &
+    local run=$!
+    reads_the_pipe() { ls -l /proc/"$(pgrep -P $run)"/fd 2>/dev/null | grep -q pipe.ini; }
+    wait_for reads_the_pipe
+    pkill -INT -P $run
+    status=0
+    wait $run || status=$?
+    kill $writer
+    output=$(cat out)
+    refused 2 "cannot read the deck pipe.ini: Interrupted"
+}
+
+@test "whole numbers as 1k and 1e3 mean the same in a deck, on the command line and in weft bench" {
+    deck d.ini problem.kind=heat problem.alpha=.1 grid.nx=1k time.steps=1e1
+    weft_alone d.ini grid.ny=2K
+    expect "nx, ny, steps" "1024 2048 10" "$(record '"\(.grid.nx) \(.grid.ny) \(.steps)"')"
+    "$weft" bench transpose/copyRow device=host nx=1k ny=1e1 samples=1 ceiling_bytes=1m output=b.jsonl >out 3>&-
+    expect "nx and ny of the rung" "1024 10" "$(record '.parameters | "\(.nx) \(.ny)"' b.jsonl)"
+}

@@ -89,6 +89,9 @@ static void bad_texts(void **state)
         { "[a]\n= 3\n", { "t.ini:2:", "no key", "=" } },
         { "[grid]\nnx = 64\n  ny = 32\n", { "t.ini:3:", "grid.nx", "first column" } },
         { "[grid]\nnx 64\n", { "t.ini:2:", "\"nx 64\"", "neither" } },
+        { "[grid] nx = 64\n", { "t.ini:1:", "\"nx = 64\" follows the [section]", "comment" } },
+        { "[a]\nx = 1\n[grid]# cells\nnx = 64\n", { "t.ini:3:", "\"# cells\" follows the [section]", "comment" } },
+        { "  [grid] junk\nnx = 64\n", { "t.ini:1:", "\"junk\" follows the [section]", "comment" } },
         { "[grid\nnx = 64\n", { "t.ini:1:", "\"[grid\"", "neither" } },
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
