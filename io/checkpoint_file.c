@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bytes.h"
 #include "checkpoint_part.h"
 
 /* Of hosts that have cached a directory; and what a temporary name needs beyond NAME. */
@@ -75,9 +76,11 @@ checkpoint_status checkpoint_look_for_room(const checkpoint_names *n, uint64_t n
     if (statvfs(n->directory, &room) != 0)
         return checkpoint_file_failed("look at the free space of", n->directory, errno, why, why_bytes);
     const uint64_t available = (uint64_t)room.f_bavail * room.f_frsize;
+    char need[32], found[32];
     if (room.f_blocks && available < needed_bytes) /* some network file systems report no sizes at all */
-        return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write %s: it needs %.1f MB and %s has %.1f MB free",
-                               n->path, (double)needed_bytes * 1e-6, n->directory, (double)available * 1e-6);
+        return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write %s: it needs %s and %s has %s free", n->path,
+                               bytes_text(need, sizeof need, (double)needed_bytes), n->directory,
+                               bytes_text(found, sizeof found, (double)available));
     return CHECKPOINT_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "bench_families.h"
 #include "bench_world.h"
 #include "cell.h"
+#include "bytes.h"
 #include "check.h"
 #include "checkpoint.h"
 #include "decomp.h"
@@ -54,14 +55,15 @@ static bool has_room(ladder_case *c)
 {
     const bench_world *w = world_of(c);
     const double need = 2.5 * (double)c->value[0] * w->top->ranks;
+    char a[32], b[32];
     const char *why = refusal(c->rung, c->d->kind, w->top->ranks);
     struct statvfs fs;
     if (why) snprintf(c->missing, sizeof c->missing, "%s", why);
     else if (statvfs(w->dir, &fs) != 0 || access(w->dir, W_OK | X_OK) != 0)
         snprintf(c->missing, sizeof c->missing, "dir = %.60s: %s", w->dir, strerror(errno));
     else if ((double)fs.f_bavail * (double)fs.f_frsize < need)
-        snprintf(c->missing, sizeof c->missing, "dir = %.60s: needs %.3g GB, and %.3g GB are free", w->dir, need * 1e-9,
-                 (double)fs.f_bavail * (double)fs.f_frsize * 1e-9);
+        snprintf(c->missing, sizeof c->missing, "dir = %.60s: needs %s, and %s are free", w->dir, bytes_text(a, sizeof a, need),
+                 bytes_text(b, sizeof b, (double)fs.f_bavail * (double)fs.f_frsize));
     return topology_agree(w->top, !c->missing[0], c->missing, sizeof c->missing);
 }
 

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,49 @@
 #include "check.h"
 #include "checkpoint.h"
 #include "checkpoint_probe.h"
-#include "ranks.h"
 #include "printable.h"
 #include "ranks.h"
+#include "version.h"
 
 static int rank;
 
-int cmd_begin(cmd_ranks need)
+/* FNV-1a of the words and where they end. */
+static uint64_t hash(int count, char *const *words)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    for (int i = 0; i < count; i++)
+        for (const char *c = words[i];; c++) {
+            h = (h ^ (unsigned char)*c) * 0x100000001b3;
+            if (!*c) break;
+        }
+    return h;
+}
+
+/* The lowest rank whose number is another than rank 0's, or the number of ranks. */
+static int first_other(uint64_t mine, int ranks)
+{
+    uint64_t first = mine;
+    int other, lowest;
+    MPI_CHECK(ranks_bcast(&first, 1, MPI_UINT64_T, 0, ranks_world()));
+    other = mine == first ? ranks : rank;
+    MPI_CHECK(ranks_allreduce(&other, &lowest, 1, MPI_INT, MPI_MIN, ranks_world()));
+    return lowest;
+}
+
+/* Ranks with the same text go on; else the program ends, and the sentence has rank 0's text and that of the first other rank. */
+static void same_on_all_ranks(const char *what, const char *text, uint64_t number)
+{
+    char theirs[256];
+    int ranks = 0;
+    MPI_CHECK(ranks_count(ranks_world(), &ranks));
+    const int other = first_other(number, ranks);
+    if (other == ranks) return;
+    snprintf(theirs, sizeof theirs, "%s", text);
+    MPI_CHECK(ranks_bcast(theirs, sizeof theirs, MPI_CHAR, other, ranks_world()));
+    exit(cmd_end(cmd_say(CHECK_EXIT_USAGE, "rank %d %s '%s', rank 0 '%.255s'; all ranks need the same", other, what, theirs, text)));
+}
+
+int cmd_begin(cmd_ranks need, int argc, char **argv)
 {
     (void)umask(umask(0) | S_IWOTH); /* whatever the user's: no file that everybody may write to */
     char self_exe[PATH_MAX] = "";
@@ -25,6 +62,12 @@ int cmd_begin(cmd_ranks need)
     checkpoint_before_mpi_init();
     ranks_begin(need == CMD_MPI);
     MPI_CHECK(ranks_mine(ranks_world(), &rank));
+    char version[128], *const versions[] = { version };
+    snprintf(version, sizeof version, "%s (%s)", version_number, version_git);
+    same_on_all_ranks("is weft", version, hash(1, versions));
+    char *words = cmd_text(argc, argv);
+    same_on_all_ranks("was started as", words, hash(argc, argv));
+    free(words);
     return rank;
 }
 

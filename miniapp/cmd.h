@@ -14,8 +14,9 @@ int cmd_predict(int argc, char **argv);
 
 /* What a command needs of MPI: always, or, where one process can do it alone, only if a launcher started several (ranks.h). */
 typedef enum cmd_ranks { CMD_MPI, CMD_ALONE } cmd_ranks;
-/* cmd_begin returns this rank's number; cmd_end finalizes what it began and passes status on. */
-int cmd_begin(cmd_ranks need);
+/* cmd_begin returns this rank's number, or ends the program with 2 and one sentence where ranks were started with other words or are
+ * another build: they would wait for each other. cmd_end finalizes what cmd_begin began and passes status on. */
+int cmd_begin(cmd_ranks need, int argc, char **argv);
 int cmd_end(int status);
 /* "weft: ..." on stderr, on rank 0 only. Returns status. */
 __attribute__((format(printf, 2, 3))) int cmd_say(int status, const char *format, ...);

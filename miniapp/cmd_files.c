@@ -81,7 +81,7 @@ static bool is_folder(int rank, const char *path)
 
 int cmd_verify(int argc, char **argv)
 {
-    const int rank = cmd_begin(CMD_ALONE);
+    const int rank = cmd_begin(CMD_ALONE, argc, argv);
     char why[1024];
     if (!cmd_table_options_known("verify", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file or a folder of them"));
@@ -171,7 +171,7 @@ static int diff_folders(int rank, const char *const dir[2])
 
 int cmd_diff(int argc, char **argv)
 {
-    const int rank = cmd_begin(CMD_ALONE);
+    const int rank = cmd_begin(CMD_ALONE, argc, argv);
     char why[1024];
     if (!cmd_table_options_known("diff", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
     if (argc != 3) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files, or two folders of them"));

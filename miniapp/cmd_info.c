@@ -289,7 +289,7 @@ static int inform(const topology *t, device *d, const asked *ask, const char *no
 int cmd_info(int argc, char **argv)
 {
     const char *no_gpu = NULL;
-    (void)cmd_begin(device_cuda_count(&no_gpu) > 0 ? CMD_MPI : CMD_ALONE); /* only MPI knows whether it takes a GPU's memory */
+    (void)cmd_begin(device_cuda_count(&no_gpu) > 0 ? CMD_MPI : CMD_ALONE, argc, argv); /* only MPI knows whether it takes a GPU's memory */
     char why[512], notes[512];
     asked ask = { false, false };
     if (!cmd_table_options_known("info", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
@@ -301,7 +301,10 @@ int cmd_info(int argc, char **argv)
     topology t;
     topology_create(&t);
     device *d = topology_device(&t, TOPOLOGY_AUTO, topology_threads(&t, 0), why, sizeof why, notes, sizeof notes);
-    if (!d) return cmd_end(cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why));
+    if (!d) { /* GPUs that cannot be used: a run would refuse, here that is the news */
+        d = topology_device(&t, TOPOLOGY_HOST, topology_threads(&t, 0), notes, sizeof notes, notes, sizeof notes);
+        snprintf(notes, sizeof notes, "%s", why);
+    }
     const int status = inform(&t, d, &ask, notes);
     device_destroy(&d);
     topology_destroy(&t);

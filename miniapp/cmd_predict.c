@@ -341,7 +341,7 @@ int cmd_predict(int argc, char **argv)
                 .between_gbs = NAN,
                 .file_gbs = NAN };
     int ranks = 1;
-    (void)cmd_begin(CMD_ALONE);
+    (void)cmd_begin(CMD_ALONE, argc, argv);
     MPI_CHECK(ranks_count(ranks_world(), &ranks));
     if (ranks > 1)
         return cmd_end(cmd_say(CHECK_EXIT_USAGE, "predict computes for any number of ranks on one: start it without mpirun"));

@@ -278,7 +278,7 @@ int cmd_run(int argc, char **argv)
     char self_exe[PATH_MAX] = "", why[1024] = "";
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
     const double start_s = timer_now_s();
-    (void)cmd_begin(cmd_has_option(argc, argv, "--dry-run") ? CMD_ALONE : CMD_MPI);
+    (void)cmd_begin(cmd_has_option(argc, argv, "--dry-run") ? CMD_ALONE : CMD_MPI, argc, argv);
     loop_catch_signals();
 
     run *r = calloc(1, sizeof *r);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "aggregate.h"
+#include "bytes.h"
 #include "check.h"
 #include "hosts.h"
 #include "printable.h"
@@ -32,19 +33,6 @@ static over_ranks of_all(const sim *s, double mine)
     all.max = most.most;
     all.rank = most.rank;
     return all;
-}
-
-/* 1.23 GB, 45.6 KB: powers of 1000. */
-static const char *bytes_text(char *out, size_t out_bytes, double bytes)
-{
-    static const char *const unit[] = { "B", "KB", "MB", "GB", "TB", "PB" };
-    size_t i = 0;
-    while (bytes >= 999.5 && i + 1 < sizeof unit / sizeof *unit) {
-        bytes /= 1000;
-        i++;
-    }
-    snprintf(out, out_bytes, i ? "%.3g %s" : "%.0f %s", bytes, unit[i]);
-    return out;
 }
 
 /* ---- what would be refused ---- */
@@ -180,7 +168,7 @@ static void print_account(sim *s, const char *deck_text)
 {
     char a[32], b[32];
     const decomp *d = &s->grid.dec;
-    const over_ranks memory = of_all(s, (double)sim_memory_bytes(s)), moved = of_all(s, sim_bytes_moved_per_sweep(s));
+    const over_ranks memory = of_all(s, sim_memory_bytes(s)), moved = of_all(s, sim_bytes_moved_per_sweep(s));
     const over_ranks sent = of_all(s, sent_bytes(s)), count = of_all(s, neighbours(s)), cells = of_all(s, (double)sim_own_cells(s));
     if (s->top.rank != 0) return;
     print_lines(deck_text);

@@ -2,14 +2,12 @@
 #ifndef MEMORY_RULE_H
 #define MEMORY_RULE_H
 
-#include <stddef.h>
-
 #include "config.h"
 
 /* A sweep of several steps of two levels (wave, advect) cannot write over any field that it reads: it takes four, not two. */
 bool memory_rule_four_fields(config_kind kind, int fuse);
 /* Of the device, for fields of field_bytes; of a transpose or sweep also for those of turned_bytes and for the messages of the
- * distributed transpose. */
-size_t memory_rule_bytes(config_kind kind, int fuse, int ranks, size_t field_bytes, size_t turned_bytes);
+ * distributed transpose. Numbers of bytes as doubles: eight fields of 2^60 cells are more than 64 bits hold. */
+double memory_rule_bytes(config_kind kind, int fuse, int ranks, double field_bytes, double turned_bytes);
 
 #endif

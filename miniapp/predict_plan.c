@@ -114,7 +114,7 @@ static double memory_of(const predict_machine *m, const config *c, const decomp 
         if (!decomp_make(&t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, 0, 0, 0, depth, why, sizeof why)) t = *d;
         turned = field_bytes(m, c, &t, depth, false);
     }
-    return (double)memory_rule_bytes(c->problem.kind, fuse, ranks, field, turned);
+    return memory_rule_bytes(c->problem.kind, fuse, ranks, (double)field, (double)turned);
 }
 
 bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, char *why,

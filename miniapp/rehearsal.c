@@ -69,7 +69,7 @@ static void cut(const sim *s, double part, config *c)
 
 rehearsal_result rehearsal(sim *s, const char *self_exe)
 {
-    const double part = s->dev->kind == DEVICE_HOST ? REHEARSAL_BYTES / most_of(s, (double)sim_memory_bytes(s)) : 1;
+    const double part = s->dev->kind == DEVICE_HOST ? REHEARSAL_BYTES / most_of(s, sim_memory_bytes(s)) : 1;
     if (part >= 1) return take_steps(s);
     char why[1024] = "";
     config *c = malloc(sizeof *c);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "check.h"
 #include "memory_rule.h"
 #include "printable.h"
@@ -45,24 +46,26 @@ static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, char
 
 static bool needs_four_fields(const sim *s) { return memory_rule_four_fields(s->cfg->problem.kind, s->fuse); }
 
-size_t sim_memory_bytes(const sim *s)
+double sim_memory_bytes(const sim *s)
 {
-    const size_t turned_bytes = sim_turns(s) ? halo_field_bytes(s->dev, &s->turned_grid.shape) : 0;
-    return memory_rule_bytes(s->cfg->problem.kind, s->fuse, s->top.ranks, halo_field_bytes(s->dev, &s->grid.shape), turned_bytes);
+    const double turned_bytes = sim_turns(s) ? (double)halo_field_bytes(s->dev, &s->turned_grid.shape) : 0;
+    return memory_rule_bytes(s->cfg->problem.kind, s->fuse, s->top.ranks, (double)halo_field_bytes(s->dev, &s->grid.shape), turned_bytes);
 }
 
 static bool enough_memory(sim *s, char *why, size_t why_bytes)
 {
-    const size_t need = sim_memory_bytes(s);
     size_t free_bytes = 0, total_bytes = 0;
     DEVICE_CHECK(s->dev, s->dev->memory_info(s->dev, &free_bytes, &total_bytes));
     const int sharers = s->dev->kind == DEVICE_HOST ? s->top.local_ranks : s->top.ranks_on_device;
-    const double short_of = (double)need - (double)free_bytes / sharers;
-    struct { double bytes; int rank; } mine = { short_of, s->top.rank }, worst;
+    double need_free[2] = { sim_memory_bytes(s), (double)free_bytes / sharers };
+    struct { double bytes; int rank; } mine = { need_free[0] - need_free[1], s->top.rank }, worst;
     MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
     if (worst.bytes <= 0) return true;
-    snprintf(why, why_bytes, "grid %lld x %lld: rank %d needs %.2f GB more memory than its share of the free memory of its device",
-             (long long)s->cfg->grid.nx, (long long)s->cfg->grid.ny, worst.rank, worst.bytes / 1e9);
+    char need[32], found[32];
+    MPI_CHECK(ranks_bcast(need_free, 2, MPI_DOUBLE, worst.rank, s->top.comm));
+    snprintf(why, why_bytes, "grid %lld x %lld: rank %d needs %s of memory; %s are free for it",
+             (long long)s->cfg->grid.nx, (long long)s->cfg->grid.ny, worst.rank, bytes_text(need, sizeof need, need_free[0]),
+             bytes_text(found, sizeof found, need_free[1]));
     return false;
 }
 

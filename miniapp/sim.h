@@ -203,7 +203,7 @@ void sim_inject_device_error(sim *s);
 
 int64_t sim_own_cells(const sim *s);
 /* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution. */
-size_t sim_memory_bytes(const sim *s);
+double sim_memory_bytes(const sim *s);
 /* Host memory of this rank beside these as soon as a state file is written or a field read: the level put aside. */
 size_t sim_aside_bytes(const sim *s);
 /* Bytes this rank's device moves in one step, or in one fused sweep, counted from what the kernels read and write, halo and

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bytes.h"
 #include "check.h"
 
 struct snapshot {
@@ -30,7 +31,8 @@ static void make_copies(snapshot *p, const sim_field *field, int fields)
     DEVICE_CHECK(d, d->memory_info(d, &free_bytes, &total_bytes));
     free_bytes /= (size_t)p->sim->top.ranks_on_device;
     if (free_bytes < bytes + (bytes < spare_bytes ? bytes : spare_bytes)) {
-        snprintf(p->direct, sizeof p->direct, "the device has no room for %.3g GB more", (double)bytes * 1e-9);
+        char more[32];
+        snprintf(p->direct, sizeof p->direct, "the device has no room for %s more", bytes_text(more, sizeof more, (double)bytes));
         return;
     }
     for (int i = 0; i < fields; i++)

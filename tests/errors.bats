@@ -195,3 +195,30 @@ bad() { # key=value text...
     [[ $files != *.tmp* ]]
     "$weft" verify kept/step_0000000003.h5
 }
+
+@test "ranks that were started with different words, or are another build, are refused" {
+    deck d.ini problem.kind=heat problem.alpha=.1 grid.nx=40 time.steps=3
+    mixed() { timeout -k 5 60 "$MPIRUN" $LAUNCH_FLAGS "$@" 3>&-; }
+    run mixed -n 1 "$weft" run d.ini time.steps=5 : -n 2 "$weft" run d.ini
+    refused 2 "rank 1 was started as 'weft run d.ini', rank 0 'weft run d.ini time.steps=5'"
+    run mixed -n 2 "$weft" run d.ini : -n 1 "$weft" verify d.ini
+    refused 2 "rank 2 was started as 'weft verify d.ini', rank 0 'weft run d.ini'"
+    LC_ALL=C sed 's/0\.1\.0/9.9.9/g' "$weft" >other
+    chmod +x other
+    run mixed -n 1 "$weft" run d.ini : -n 1 ./other run d.ini
+    refused 2 "rank 1 is weft '9.9.9" "rank 0 '0.1.0"
+    [ ! -e results.jsonl ]
+}
+
+@test "2^60 cells are counted right: fields of more than 64 bits of bytes are exit 3, in a dry run too" {
+    deck d.ini problem.kind=wave problem.alpha=.1 grid.nx=1099511627776 grid.ny=1048576 time.steps=3 run.device=host
+    run weft_alone d.ini run.fuse=1
+    refused 3 "grid 1099511627776 x 1048576: rank 0 needs 18.4 EB of memory; " "B are free for it"
+    run weft_alone d.ini --dry-run
+    refused 3 " EB of memory"
+    sed -i '/alpha/d; s/wave/transpose/' d.ini
+    run weft_alone d.ini --dry-run
+    refused 3 "needs 18.4 EB of memory"
+    run weft_alone d.ini --dry-run grid.nx=64 grid.ny=1099511627776
+    refused 3 " PB of memory"
+}
