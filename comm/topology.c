@@ -18,6 +18,7 @@
 
 #include "agree.h"
 #include "check.h"
+#include "gpu_rule.h"
 #include "hosts.h"
 #include "printable.h"
 #include "ranks.h"
@@ -230,6 +231,26 @@ static device *host_device(topology *t, int threads)
     return device_host_create(threads);
 }
 
+/* Without a GPU on every rank: the host's device with a note, or NULL with the sentence of the rank whose case is worst. */
+static device *host_instead(topology *t, int visible, const char *reason, int threads, char *why, size_t why_bytes, char *notes,
+                            size_t notes_bytes)
+{
+    const int sees = visible > 0;
+    int any = 0, worst = 0;
+    char said[400];
+    MPI_CHECK(ranks_allreduce(&sees, &any, 1, MPI_INT, MPI_MAX, t->comm));
+    gpu_facts f = { .built = device_cuda_built(), .visible = visible, .elsewhere = any && !sees,
+                    .reason = reason ? reason : "none is visible" };
+    gpu_rule_look(&f, getenv, "/dev");
+    const int mine = (int)gpu_rule_of(&f, said, sizeof said);
+    MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, t->comm));
+    (void)snprintf(notes, notes_bytes, "rank %d on %s: %s", t->rank, t->host, said);
+    if (topology_agree(t, mine != worst || worst <= GPU_RULE_HOST, notes, notes_bytes)) notes[0] = '\0';
+    if (worst != GPU_RULE_REFUSE) return host_device(t, threads);
+    (void)snprintf(why, why_bytes, "%s", notes);
+    return NULL;
+}
+
 device *topology_device(topology *t, topology_choice choice, int threads, char *why, size_t why_bytes, char *notes,
                         size_t notes_bytes)
 {
@@ -241,7 +262,8 @@ device *topology_device(topology *t, topology_choice choice, int threads, char *
     if (visible == 0)
         (void)snprintf(why, why_bytes, "run.device = cuda, but rank %d on %s sees no GPU: %s", t->rank, t->host,
                        reason ? reason : "none is visible");
-    if (!topology_agree(t, visible > 0, why, why_bytes)) return choice == TOPOLOGY_AUTO ? host_device(t, threads) : NULL;
+    if (!topology_agree(t, visible > 0, why, why_bytes))
+        return choice == TOPOLOGY_AUTO ? host_instead(t, visible, reason, threads, why, why_bytes, notes, notes_bytes) : NULL;
 
     const int ordinal = choose_gpu(t, visible);
     device *d = device_cuda_create(ordinal, &code);
@@ -250,9 +272,7 @@ device *topology_device(topology *t, topology_choice choice, int threads, char *
                        visible, device_cuda_error_text(code));
     if (!topology_agree(t, d != NULL, why, why_bytes)) {
         device_destroy(&d);
-        if (choice == TOPOLOGY_CUDA) return NULL;
-        (void)snprintf(notes, notes_bytes, "%s; all ranks run on the host instead", why);
-        return host_device(t, threads);
+        return NULL;
     }
     write_notes(t, d, visible, notes, notes_bytes);
     return d;

@@ -33,10 +33,10 @@ int topology_threads(const topology *t, int asked);
 /* agree_or_say over all ranks. */
 bool topology_agree(const topology *t, bool ok, char *sentence, size_t sentence_bytes);
 
-/* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else the host. Ranks of a host take
- * its GPUs in turns (topology_gpu_of); two ranks may share one. Collective. Returns NULL on all ranks, with a sentence in
- * why, when CUDA was asked for and some rank has none (exit 3). notes gets what a user should know (shared GPUs, ranks
- * that see only one), "" otherwise. */
+/* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else what gpu_rule.h decides: the host, with a note,
+ * or nothing. Ranks of a host take its GPUs in turns (topology_gpu_of); two ranks may share one. Collective. Returns NULL on all
+ * ranks, with a sentence in why, when CUDA was asked for and some rank has none, or when GPUs that are there cannot be used (exit 3).
+ * notes gets what a user should know (the host for want of a GPU, shared GPUs, ranks that see only one), "" otherwise. */
 device *topology_device(topology *t, topology_choice choice, int threads, char *why, size_t why_bytes, char *notes,
                         size_t notes_bytes);
 

@@ -63,7 +63,8 @@ const config_row config_table[] = {
     { "time.norm_every", CONFIG_TYPE_INT64, "steps", NULL, "0; 1 with a tolerance", 0, STEPS_MAX, NULL, NULL,
       "steps between measurements of max |next - u|; 0: never", AT(time.norm_every) },
 
-    { "run.device", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, devices, "where fields live", AT(run.device) },
+    { "run.device", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, devices,
+      "where fields live; auto: GPUs, else the host, but exit 3 where the job or the machine has GPUs that cannot be used", AT(run.device) },
     { "run.transport", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, transports,
       "how halos are exchanged; the host device has staged only; copy: peer memory by copy engines", AT(run.transport) },
     { "run.feed", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, feeds,

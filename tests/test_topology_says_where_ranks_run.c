@@ -56,7 +56,7 @@ static void auto_takes_the_best_for_all(void **state)
     char why[512], notes[512];
     const bool no_cuda = harness_cuda_missing(NULL);
     device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, why, sizeof why, notes, sizeof notes);
-    long wrong = !d || (d->kind == DEVICE_HOST) != no_cuda || (no_cuda && (harness.ranks_on_device != 1 || notes[0]));
+    long wrong = !d || (d->kind == DEVICE_HOST) != no_cuda || (no_cuda && harness.ranks_on_device != 1);
     device_destroy(&d);
     d = topology_device(&harness, TOPOLOGY_CUDA, 1, why, sizeof why, notes, sizeof notes);
     wrong += (d == NULL) != no_cuda || (no_cuda && (!strstr(why, "run.device = cuda") || !strstr(why, "rank 0")));

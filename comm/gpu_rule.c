@@ -1,0 +1,61 @@
+#include "gpu_rule.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Names of GPUs, and numbers of them: "0" names one, but counts none. */
+static const struct {
+    const char *name;
+    bool counts;
+} variables[] = {
+    { "CUDA_VISIBLE_DEVICES", false }, { "SLURM_STEP_GPUS", false },    { "SLURM_JOB_GPUS", false },
+    { "SLURM_GPUS_ON_NODE", true },    { "SLURM_GPUS", true },          { "SLURM_GPUS_PER_NODE", true },
+    { "SLURM_GPUS_PER_TASK", true },   { "SLURM_GPUS_PER_SOCKET", true },
+};
+
+enum { DEVICE_FILES = 32 };
+
+static bool names_none(const char *text) { return !*text || strcmp(text, "-1") == 0 || strcmp(text, "NoDevFiles") == 0; }
+
+/* "0", or "a100:0" */
+static bool counts_none(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    return strcmp(colon ? colon + 1 : text, "0") == 0;
+}
+
+void gpu_rule_look(gpu_facts *f, char *(*get)(const char *name), const char *dev)
+{
+    const char *shown = get("CUDA_VISIBLE_DEVICES");
+    f->hidden = shown && names_none(shown);
+    f->given[0] = f->file[0] = '\0';
+    for (size_t i = 0; i < sizeof variables / sizeof *variables && !f->given[0]; i++) {
+        const char *text = get(variables[i].name);
+        if (text && !names_none(text) && !(variables[i].counts && counts_none(text)))
+            snprintf(f->given, sizeof f->given, "%s = %.80s", variables[i].name, text);
+    }
+    for (int i = 0; i < DEVICE_FILES; i++) {
+        snprintf(f->file, sizeof f->file, "%.16s/nvidia%d", dev, i);
+        if (access(f->file, F_OK) == 0) return;
+    }
+    f->file[0] = '\0';
+}
+
+gpu_rule gpu_rule_of(const gpu_facts *f, char *why, size_t why_bytes)
+{
+    const char *there = f->given[0] ? f->given : f->file[0] ? f->file : f->elsewhere ? "a GPU that another rank sees" : "";
+    why[0] = '\0';
+    if (f->visible > 0) return GPU_RULE_CUDA;
+    if (!f->built) {
+        if (!there[0] || f->hidden) return GPU_RULE_HOST;
+        snprintf(why, why_bytes, "this build has no CUDA (make CUDA=1), but there is %s: the run uses the host", there);
+        return GPU_RULE_HOST_SAID;
+    }
+    if (!there[0] || f->hidden) {
+        snprintf(why, why_bytes, "no GPU: %s; the run uses the host", f->hidden ? "CUDA_VISIBLE_DEVICES hides them" : f->reason);
+        return GPU_RULE_HOST_SAID;
+    }
+    snprintf(why, why_bytes, "no GPU can be used (%s), but there is %s; run.device=host runs without", f->reason, there);
+    return GPU_RULE_REFUSE;
+}
