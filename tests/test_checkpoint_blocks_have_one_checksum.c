@@ -110,6 +110,16 @@ static void expect_damage(int64_t damaged, const char *text)
     if (!strstr(r.damage[damaged - 1], text)) fail_msg("\"%s\" does not say \"%s\"", r.damage[damaged - 1], text);
 }
 
+/* Checksums are part of the structure, which has one of its own. */
+static void expect_other_structure(void)
+{
+    checkpoint_report r;
+    assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why), CHECKPOINT_DAMAGED);
+    checkpoint_info_free(&r.info);
+    assert_int_equal(r.damaged, 0);
+    if (!strstr(why, "its structure")) fail_msg("%s", why);
+}
+
 /* Cut along x, whatever the cut of the writing. */
 static checkpoint_status read_u(int64_t nx, int64_t ny)
 {
@@ -143,7 +153,7 @@ static void flipped_bits_are_named(void **state)
     expect_damage(1, "/fields/u, block 20, rows 40 .. 40:");
     flip("/fields/u", 41 * 104 - 1);
     flip("/checksums/u_prev", 4 * 3 + 1);
-    expect_damage(1, "/checksums/u_prev, block 3, rows 6 .. 7:");
+    expect_other_structure();
     assert_int_equal(read_u(13, 41), CHECKPOINT_OK); /* its data are whole */
 
     write_with(1009, 1, DTYPE_F32, fixture_box(1009, 1, ranks, 1, rank), CHECKPOINT_VERIFY_FULL);
