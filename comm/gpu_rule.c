@@ -44,15 +44,16 @@ void gpu_rule_look(gpu_facts *f, char *(*get)(const char *name), const char *dev
 
 gpu_rule gpu_rule_of(const gpu_facts *f, char *why, size_t why_bytes)
 {
-    const char *there = f->given[0] ? f->given : f->file[0] ? f->file : f->elsewhere ? "a GPU that another rank sees" : "";
+    const char *seen = f->file[0] ? f->file : f->elsewhere ? "a GPU that another rank sees" : "";
+    const char *there = f->given[0] ? f->given : f->hidden ? "" : seen;
     why[0] = '\0';
     if (f->visible > 0) return GPU_RULE_CUDA;
     if (!f->built) {
-        if (!there[0] || f->hidden) return GPU_RULE_HOST;
+        if (!there[0]) return GPU_RULE_HOST;
         snprintf(why, why_bytes, "this build has no CUDA (make CUDA=1), but there is %s: the run uses the host", there);
         return GPU_RULE_HOST_SAID;
     }
-    if (!there[0] || f->hidden) {
+    if (!there[0]) {
         snprintf(why, why_bytes, "no GPU: %s; the run uses the host", f->hidden ? "CUDA_VISIBLE_DEVICES hides them" : f->reason);
         return GPU_RULE_HOST_SAID;
     }

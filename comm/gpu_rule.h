@@ -12,7 +12,7 @@ typedef struct gpu_facts {
     bool built;          /* with CUDA */
     int visible;         /* GPUs that CUDA shows this rank */
     bool elsewhere;      /* another rank sees one */
-    bool hidden;         /* CUDA_VISIBLE_DEVICES is there and names none: the user's wish */
+    bool hidden;         /* CUDA_VISIBLE_DEVICES is there and names none: the user's wish, unless a job was given GPUs */
     char given[128];     /* "SLURM_JOB_GPUS = 0,1": who gave this rank GPUs; "" nobody */
     char file[64];       /* "/dev/nvidia0": a GPU is in this machine; "" none */
     const char *reason;  /* why none is visible, a sentence part */

@@ -40,7 +40,7 @@ def count: type == "number" and . == floor;
     grep -q 'must do one or the other\|Turning a matrix\|walk' text
     ! grep -q '^usage: ' text
     bench transpose/naiveRow --help >text
-    expect "rungs of a chosen one" naiveRow "$(sed -n 's/^  \([a-zA-Z]*\)  .*/\1/p' text | sort -u)"
+    expect "rungs of a chosen one" naiveRow "$(sed -n 's/^  \([a-zA-Z][a-zA-Z]*\)  .*/\1/p' text | sort -u)"
     bench halo --help | grep -q '^  staged_ring '
     "$weft" info | grep -q '^built .*CUDA: no' && return 0
     bench shared --help | grep -q '^  padded '

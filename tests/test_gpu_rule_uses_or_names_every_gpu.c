@@ -27,6 +27,8 @@ static void rules(void **state)
         { { .built = true, .hidden = true, .file = "/dev/nvidia0" }, GPU_RULE_HOST_SAID, "CUDA_VISIBLE_DEVICES hides them" },
         { { .built = true, .file = "/dev/nvidia0" }, GPU_RULE_REFUSE, "(no driver), but there is /dev/nvidia0; run.device=host" },
         { { .built = true, .given = "SLURM_JOB_GPUS = 0" }, GPU_RULE_REFUSE, "there is SLURM_JOB_GPUS = 0; run.device=host" },
+        { { .built = true, .hidden = true, .given = "SLURM_JOB_GPUS = 0" }, GPU_RULE_REFUSE, "there is SLURM_JOB_GPUS = 0" },
+        { { .built = true, .hidden = true, .elsewhere = true }, GPU_RULE_HOST_SAID, "CUDA_VISIBLE_DEVICES hides them" },
         { { .built = true, .elsewhere = true }, GPU_RULE_REFUSE, "a GPU that another rank sees" },
         { { .built = false }, GPU_RULE_HOST, "" },
         { { .built = false, .given = "SLURM_GPUS = 4" }, GPU_RULE_HOST_SAID, "no CUDA (make CUDA=1), but there is SLURM_GPUS = 4" },
