@@ -57,6 +57,6 @@ gpu_rule gpu_rule_of(const gpu_facts *f, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "no GPU: %s; the run uses the host", f->hidden ? "CUDA_VISIBLE_DEVICES hides them" : f->reason);
         return GPU_RULE_HOST_SAID;
     }
-    snprintf(why, why_bytes, "no GPU can be used (%s), but there is %s; run.device=host runs without", f->reason, there);
+    snprintf(why, why_bytes, "no GPU can be used (%s), but there is %s; %s=host runs without", f->reason, there, f->key);
     return GPU_RULE_REFUSE;
 }

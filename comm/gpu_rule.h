@@ -16,6 +16,7 @@ typedef struct gpu_facts {
     char given[128];     /* "SLURM_JOB_GPUS = 0,1": who gave this rank GPUs; "" nobody */
     char file[64];       /* "/dev/nvidia0": a GPU is in this machine; "" none */
     const char *reason;  /* why none is visible, a sentence part */
+    const char *key;     /* with which the user chooses a device: "run.device" */
 } gpu_facts;
 
 /* GPU_RULE_HOST_SAID and GPU_RULE_REFUSE: one sentence part in why. */

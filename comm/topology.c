@@ -231,24 +231,20 @@ static device *host_device(topology *t, int threads)
     return device_host_create(threads);
 }
 
-/* Without a GPU on every rank: the host's device with a note, or NULL with the sentence of the rank whose case is worst. */
-static device *host_instead(topology *t, int visible, const char *reason, int threads, char *why, size_t why_bytes, char *notes,
-                            size_t notes_bytes)
+bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key, char *said, size_t said_bytes)
 {
     const int sees = visible > 0;
     int any = 0, worst = 0;
-    char said[400];
+    char why[400];
     MPI_CHECK(ranks_allreduce(&sees, &any, 1, MPI_INT, MPI_MAX, t->comm));
     gpu_facts f = { .built = device_cuda_built(), .visible = visible, .elsewhere = any && !sees,
-                    .reason = reason ? reason : "none is visible" };
+                    .reason = reason ? reason : "none is visible", .key = key };
     gpu_rule_look(&f, getenv, "/dev");
-    const int mine = (int)gpu_rule_of(&f, said, sizeof said);
+    const int mine = (int)gpu_rule_of(&f, why, sizeof why);
     MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, t->comm));
-    (void)snprintf(notes, notes_bytes, "rank %d on %s: %s", t->rank, t->host, said);
-    if (topology_agree(t, mine != worst || worst <= GPU_RULE_HOST, notes, notes_bytes)) notes[0] = '\0';
-    if (worst != GPU_RULE_REFUSE) return host_device(t, threads);
-    (void)snprintf(why, why_bytes, "%s", notes);
-    return NULL;
+    (void)snprintf(said, said_bytes, "rank %d on %s: %s", t->rank, t->host, why);
+    if (topology_agree(t, mine != worst || worst <= GPU_RULE_HOST, said, said_bytes)) said[0] = '\0';
+    return worst != GPU_RULE_REFUSE;
 }
 
 device *topology_device(topology *t, topology_choice choice, int threads, char *why, size_t why_bytes, char *notes,
@@ -262,8 +258,12 @@ device *topology_device(topology *t, topology_choice choice, int threads, char *
     if (visible == 0)
         (void)snprintf(why, why_bytes, "run.device = cuda, but rank %d on %s sees no GPU: %s", t->rank, t->host,
                        reason ? reason : "none is visible");
-    if (!topology_agree(t, visible > 0, why, why_bytes))
-        return choice == TOPOLOGY_AUTO ? host_instead(t, visible, reason, threads, why, why_bytes, notes, notes_bytes) : NULL;
+    if (!topology_agree(t, visible > 0, why, why_bytes)) {
+        if (choice == TOPOLOGY_CUDA) return NULL;
+        if (topology_may_use_host(t, visible, reason, "run.device", notes, notes_bytes)) return host_device(t, threads);
+        (void)snprintf(why, why_bytes, "%s", notes);
+        return NULL;
+    }
 
     const int ordinal = choose_gpu(t, visible);
     device *d = device_cuda_create(ordinal, &code);

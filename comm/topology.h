@@ -40,6 +40,11 @@ bool topology_agree(const topology *t, bool ok, char *sentence, size_t sentence_
 device *topology_device(topology *t, topology_choice choice, int threads, char *why, size_t why_bytes, char *notes,
                         size_t notes_bytes);
 
+/* May a program that was asked for no device use the host, where not every rank sees a GPU? What gpu_rule.h decides, of the rank whose
+ * case is worst. visible: how many this rank sees, and the reason where it sees none. said: the reason of a no, the note that goes with
+ * a yes, or "". key: what the user would set, "run.device". Collective, the same answer on all ranks. */
+bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key, char *said, size_t said_bytes);
+
 /* Ranks in turn take, of the GPUs that they see, the first which the fewest of those before them took: where all see the same in
  * the same order, rank mod their number. uuids: of what rank 0 sees, then rank 1, ...; counts: how many each sees, at least 1.
  * Returns the number of the rank's among its own. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench_families.h"
 #include "cmd.h"
@@ -24,15 +25,34 @@ void bench_report_head(const bench *b)
     fflush(stdout);
 }
 
+void bench_report_progress(bench_table *t, const bench *b, const bench_item *item)
+{
+    const bench_item *first = item, *end = item, *all = b->ask->item;
+    if (isatty(STDERR_FILENO) != 1) return;
+    while (first > all && first[-1].family == item->family) first--;
+    while (end < all + b->ask->items && end->family == item->family) end++;
+    fprintf(stderr, "\r%s: rung %d of %d\033[K", item->family->name, (int)(item - first) + 1, (int)(end - first));
+    t->progress = true;
+}
+
+static void clear_progress(bench_table *t)
+{
+    if (t->progress) fprintf(stderr, "\r\033[K");
+    t->progress = false;
+}
+
 void bench_report_rows(bench_table *t, const bench *b)
 {
+    clear_progress(t);
     if (b->ask->csv) bench_table_print_csv(t, b);
     else bench_table_print(t);
 }
 
-void bench_report_skipped(bench_table *t, const bench_item *item, const char *why)
+void bench_report_skipped(bench_table *t, const bench_item *item, int had, const char *why)
 {
-    if (!item->named) t->skipped++;
+    clear_progress(t);
+    if (had > 0) (void)cmd_say(0, "%s/%s skipped at one point: %s", item->family->name, item->rung->name, why);
+    else if (!item->named) t->skipped++;
     else (void)cmd_say(0, "%s/%s skipped: %s", item->family->name, item->rung->name, why);
 }
 

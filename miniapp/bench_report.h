@@ -9,8 +9,11 @@
 void bench_report_head(const bench *b);
 /* The rows of a family that has been climbed, as a table or as CSV; then they are forgotten. */
 void bench_report_rows(bench_table *t, const bench *b);
-/* Counts it, or says why in a sentence on stderr where the rung was asked for by name. */
-void bench_report_skipped(bench_table *t, const bench_item *item, const char *why);
+/* Where stderr is a terminal: a line that tells which rung of its family is being climbed. What is printed next takes its place. */
+void bench_report_progress(bench_table *t, const bench *b, const bench_item *item);
+/* had: points of the rung that could run. Without any it is counted, or, where it was asked for by name, a sentence on stderr tells
+ * why; otherwise the sentence is about this point. */
+void bench_report_skipped(bench_table *t, const bench_item *item, int had, const char *why);
 /* What stood behind the fractions, how quiet the machine was, and how many rungs are missing. */
 void bench_report_foot(const bench_table *t, const bench *b);
 

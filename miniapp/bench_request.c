@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agree.h"
 #include "bench_families.h"
 #include "check.h"
 #include "cmd_table.h"
@@ -18,7 +19,7 @@
 static const struct {
     const char *key, *help;
 } own_keys[] = {
-    { "device", "auto | host | cuda (auto: cuda where a GPU is)" },
+    { "device", "auto | host | cuda; auto: a GPU, else the host, but exit 3 where the job or the machine has GPUs that cannot be used" },
     { "dtype", "f32 | f64 (f32)" },
     { "samples", "1 .. 10000 of each rung (0: what fits into a fraction of a second); none: verified, not timed" },
     { "dir", "folder in which family io makes its files, and deletes them (.)" },
@@ -53,25 +54,35 @@ static const char *value_of(const char *assignment, const char *key)
     return strncmp(assignment, key, length) == 0 && assignment[length] == '=' ? assignment + length + 1 : NULL;
 }
 
-static int choose_device(bench_request *q, int argc, char **argv, char *why, size_t why_bytes)
+/* device = auto: the GPU where every rank sees one, else what gpu_rule.h decides. A list has the rungs of all devices. */
+static int choose_any_device(bench_request *q, const topology *top, char *why, size_t why_bytes)
+{
+    const char *reason = NULL;
+    q->any_kind = q->list && device_cuda_built();
+    if (q->list) return 0;
+    const int visible = device_cuda_count(&reason);
+    if (agree_all(visible > 0, top->comm)) q->kind = DEVICE_CUDA;
+    else if (!topology_may_use_host(top, visible, reason, "device", q->note, sizeof q->note)) {
+        snprintf(why, why_bytes, "%s", q->note);
+        return CHECK_EXIT_ENVIRONMENT;
+    }
+    return 0;
+}
+
+static int choose_device(bench_request *q, const topology *top, int argc, char **argv, char *why, size_t why_bytes)
 {
     const char *choice = "auto", *reason = NULL;
     for (int i = 1; i < argc; i++)
         if (value_of(argv[i], "device")) choice = value_of(argv[i], "device");
-    if (strcmp(choice, "auto") != 0 && strcmp(choice, "host") != 0 && strcmp(choice, "cuda") != 0)
-        return mistake(why, why_bytes, "device = %s; allowed: auto, host, cuda", choice);
     q->kind = DEVICE_HOST;
+    if (strcmp(choice, "auto") == 0) return choose_any_device(q, top, why, why_bytes);
     if (strcmp(choice, "host") == 0) return 0;
-    if (q->list && device_cuda_built()) {
-        q->any_kind = strcmp(choice, "auto") == 0;
-        if (!q->any_kind) q->kind = DEVICE_CUDA;
-        return 0;
-    }
-    if (device_cuda_count(&reason) > 0) q->kind = DEVICE_CUDA;
-    else if (strcmp(choice, "cuda") == 0) {
+    if (strcmp(choice, "cuda") != 0) return mistake(why, why_bytes, "device = %s; allowed: auto, host, cuda", choice);
+    if ((!q->list || !device_cuda_built()) && device_cuda_count(&reason) == 0) {
         snprintf(why, why_bytes, "device = cuda, but no GPU can be used: %s", reason ? reason : "none is visible");
         return CHECK_EXIT_ENVIRONMENT;
     }
+    q->kind = DEVICE_CUDA;
     return 0;
 }
 
@@ -235,7 +246,7 @@ static int set_key(bench_request *q, const char *assignment, char *why, size_t w
     return set_parameter(q, key, text, why, why_bytes);
 }
 
-int bench_request_make(bench_request *q, int ranks, int argc, char **argv, char *why, size_t why_bytes)
+int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, char *why, size_t why_bytes)
 {
     *q = (bench_request){ .type = DTYPE_F32, .dir = ".", .output = "results.jsonl" };
     q->setting = calloc((size_t)argc, sizeof *q->setting);
@@ -244,8 +255,8 @@ int bench_request_make(bench_request *q, int ranks, int argc, char **argv, char 
         q->list = q->list || strcmp(argv[i], "--list") == 0;
         q->csv = q->csv || strcmp(argv[i], "--csv") == 0;
     }
-    int status = choose_device(q, argc, argv, why, why_bytes);
-    if (status == 0) status = choose_items(q, ranks, argc, argv, why, why_bytes);
+    int status = choose_device(q, top, argc, argv, why, why_bytes);
+    if (status == 0) status = choose_items(q, top->ranks, argc, argv, why, why_bytes);
     for (int i = 1; i < argc && status == 0; i++)
         if (argv[i][0] != '-' && strchr(argv[i], '=')) status = set_key(q, argv[i], why, why_bytes);
     return status;

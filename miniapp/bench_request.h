@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "ladder/ladder.h"
+#include "topology.h"
 
 typedef struct bench_item {
     const ladder_family *family;
@@ -22,6 +23,7 @@ enum { BENCH_SAMPLES_NONE = -1 };
 
 typedef struct bench_request {
     device_kind kind;
+    char note[512]; /* why it is the host, where the user might think otherwise; else "" */
     bool list;      /* nothing is run, and no GPU is needed */
     bool any_kind;  /* of a list: the rungs of all devices of this build */
     bool csv;       /* rows as CSV instead of tables */
@@ -36,9 +38,9 @@ typedef struct bench_request {
     int settings;
 } bench_request;
 
-/* ranks: of the program; with several, the families that they climb together belong to "all". 0, or an exit status with one
- * sentence in why. */
-int bench_request_make(bench_request *q, int ranks, int argc, char **argv, char *why, size_t why_bytes);
+/* With several ranks the families that they climb together belong to "all". 0, or an exit status with one sentence in why, which may
+ * differ between ranks. Collective, unless it is a list. */
+int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, char *why, size_t why_bytes);
 void bench_request_free(bench_request *q);
 
 /* The value of a family's parameter: what was set, else its usual one. */

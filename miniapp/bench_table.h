@@ -13,6 +13,7 @@ typedef struct bench_table {
     bench_row *row; /* of one family, a rung's by ascending value of what was swept; owned */
     int rows;
     int shown, noisy, skipped; /* of all families: rows, those of a spread above BENCH_SPREAD_QUIET, rungs that cannot run here */
+    bool progress;             /* a line of bench_report_progress stands on the terminal */
 } bench_table;
 
 void bench_table_add(bench_table *t, const bench_item *item, const bench_point *p);

@@ -53,7 +53,7 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
     const bool speaks = !b->world || b->world->top->rank == 0;
     const char *missing = item->rung->missing ? item->rung->missing(b->d) : NULL;
     if (missing) {
-        bench_report_skipped(table, item, missing);
+        bench_report_skipped(table, item, 0, missing);
         return 0;
     }
     const int points = bench_points(b, item);
@@ -61,14 +61,14 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
     bool ok = point != NULL, right = true;
     int had = 0; /* points that could run here */
     if (!ok) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    if (speaks) bench_report_progress(table, b, item);
     (void)bench_ceiling_rate(b, item->rung->ceiling); /* before the rung takes its memory */
     for (int i = 0; i < points && ok; i++) {
         bench_point *p = &point[had];
         ok = bench_measure(b, item, i, p, why, why_bytes);
         if (ok && p->missing[0]) {
-            if (had == 0) bench_report_skipped(table, item, p->missing);
+            bench_report_skipped(table, item, had, p->missing);
             if (had == 0) break; /* nor will the others of its sweep */
-            (void)cmd_say(0, "%s/%s skipped at one point: %s", item->family->name, item->rung->name, p->missing);
             continue;
         }
         if (ok) bench_roof(b, item, p);
@@ -174,18 +174,15 @@ static int bench_together(const bench_request *ask, topology *top, const char *c
     return status;
 }
 
-/* The same on all ranks, but for what each sees of GPUs. */
 static int make_request(bench_request *ask, const topology *top, int argc, char **argv)
 {
     char why[1024] = "";
-    const int status = bench_request_make(ask, top->ranks, argc, argv, why, sizeof why);
-    int mine[2] = { status, (int)ask->kind }, most[2], least[2];
+    const int status = bench_request_make(ask, top, argc, argv, why, sizeof why);
+    int most = status;
     if (!topology_agree(top, status == 0, why, sizeof why)) (void)cmd_say(0, "%s", why);
-    MPI_CHECK(ranks_allreduce(mine, most, 2, MPI_INT, MPI_MAX, top->comm));
-    MPI_CHECK(ranks_allreduce(mine, least, 2, MPI_INT, MPI_MIN, top->comm));
-    if (most[0] == 0 && most[1] != least[1])
-        return cmd_say(CHECK_EXIT_USAGE, "device = auto, but only some ranks see a GPU; allowed here: device=host");
-    return most[0];
+    else if (ask->note[0]) (void)cmd_say(0, "%s", ask->note);
+    MPI_CHECK(ranks_allreduce(&status, &most, 1, MPI_INT, MPI_MAX, top->comm));
+    return most;
 }
 
 static int bench_all(topology *top, int argc, char **argv)

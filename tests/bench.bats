@@ -111,6 +111,36 @@ END
     refused 3 "device = cuda"
 }
 
+@test "without a GPU device=auto is the host where there is none, and never a silent one where a GPU was given" {
+    ! "$weft" info | grep -q '^gpus  *[1-9]' || skip "a GPU is here"
+    export CUDA_VISIBLE_DEVICES=0
+    local given="there is CUDA_VISIBLE_DEVICES = 0"
+    bench --list >list 2>said
+    bench transpose --help >>list 2>>said
+    ! grep "CUDA_VISIBLE_DEVICES" list said
+    bench transpose/copyRow device=host "${small[@]}" 2>said >table
+    ! grep "CUDA_VISIBLE_DEVICES" said
+    run bench transpose/copyRow "${small[@]}"
+    if "$weft" info | grep -q '^built .*CUDA: no'; then
+        expect status 0 "$status"
+        [[ $output == *"this build has no CUDA (make CUDA=1), but $given: the run uses the host"* ]]
+    else
+        refused 3 "no GPU can be used" "$given; device=host runs without"
+    fi
+}
+
+@test "on a terminal a line that is redrawn tells which rung is measured; elsewhere there is none" {
+    local asked=(access device=host n=30000 ceiling_bytes=1M samples=3)
+    bench "${asked[@]}" >table 2>said
+    ! grep 'rung [0-9]' table said
+    command -v script >/dev/null || skip "script is missing, which makes a terminal"
+    script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
+    script -qec "$weft bench ${asked[*]} >table" /dev/null >seen </dev/null 3>&-
+    expect "the terminal" $'\raccess: rung 1 of 3\033[K\raccess: rung 2 of 3\033[K\raccess: rung 3 of 3\033[K\r\033[K' \
+        "$(grep -o $'\r.*K' seen)"
+    grep -q '^rung ' table
+}
+
 @test "every host rung is right, and its record holds what it promises" {
     bench device=host "${small_all[@]}" >table
     run grep -c WRONG table

@@ -38,6 +38,7 @@ static void rules(void **state)
         char why[400];
         gpu_facts f = cases[i].f;
         f.reason = "no driver";
+        f.key = "run.device";
         const gpu_rule rule = gpu_rule_of(&f, why, sizeof why);
         if (rule != cases[i].rule || !strstr(why, cases[i].says) || (why[0] == '\0') != (cases[i].says[0] == '\0'))
             fail_msg("case %zu: rule %d, %s", i, (int)rule, why);
