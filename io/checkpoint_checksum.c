@@ -148,6 +148,6 @@ checkpoint_status checkpoint_sums_read(hid_t file, const char *path, const check
     if (dataset >= 0) H5Dclose(dataset);
     if (ok) return CHECKPOINT_OK;
     checkpoint_sums_free(sums);
-    return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s is not readable as the checksums of /fields/%s", path,
+    return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s cannot be read as the checksums of /fields/%s", path,
                            name, f->name);
 }

@@ -145,7 +145,7 @@ static checkpoint_status compare_field(const comparing *c, const hid_t file[2], 
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
         if (found[side] != stored[side])
             status = checkpoint_fail(CHECKPOINT_DAMAGED, c->why, c->why_bytes,
-                                     "/fields/%s of %s is damaged: it has fingerprint %016" PRIx64 " and the file says %016" PRIx64,
+                                     "/fields/%s of %s is damaged: it has fingerprint %016" PRIx64 ", but the file records %016" PRIx64,
                                      f->name, c->path[side], found[side], stored[side]);
     status = checkpoint_agree(c->comm, status, c->why, c->why_bytes); /* each rank read the attributes for itself */
     if (status == CHECKPOINT_OK) unite(c, d);

@@ -71,7 +71,7 @@ checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why,
     code = wait_for_directory(dir);
     if (code)
         status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes,
-                                 "rank %d does not see the directory %s that rank 0 made (%s): checkpoints need a file "
+                                 "rank %d does not see the directory %s, which rank 0 made (%s): checkpoints need a file "
                                  "system that all hosts share",
                                  rank, dir, strerror(code));
     return checkpoint_agree(comm, status, why, why_bytes);

@@ -33,16 +33,16 @@ hid_t checkpoint_open_inside(hid_t file, const char *group, const char *name, co
     *why = "is not there";
     snprintf(path, sizeof path, "%s/%s", group, name);
     if (H5Lexists(file, group, H5P_DEFAULT) <= 0) return H5I_INVALID_HID;
-    *why = "is a link, and a state file has none";
+    *why = "is a link, which is not allowed in a state file";
     if (!is_hard_link(file, group)) return H5I_INVALID_HID;
     *why = "is not there";
     if (H5Lexists(file, path, H5P_DEFAULT) <= 0) return H5I_INVALID_HID;
-    *why = "is a link, and a state file has none";
+    *why = "is a link, which is not allowed in a state file";
     if (!is_hard_link(file, path)) return H5I_INVALID_HID;
     *why = "cannot be opened";
     const hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
     if (dataset < 0 || checkpoint_is_inside(dataset)) return dataset;
-    *why = "has its values in other places, as no state file does";
+    *why = "has its values in other places, which is not allowed in a state file";
     H5Dclose(dataset);
     return H5I_INVALID_HID;
 }
@@ -61,10 +61,10 @@ static bool lies_beside(const char *of, const char *name, uint64_t bytes, char o
     char folder[CHECKPOINT_PATH_BYTES];
     struct stat info;
     checkpoint_directory_of(folder, sizeof folder, of);
-    if (strchr(name, '/')) return say(why, "has values in %.200s: only files beside it are taken", name);
+    if (strchr(name, '/')) return say(why, "has values in %.200s, but only files in its own folder are read", name);
     if (snprintf(out, CHECKPOINT_PATH_BYTES, "%s/%s", folder, name) >= CHECKPOINT_PATH_BYTES || stat(out, &info) != 0
         || !S_ISREG(info.st_mode))
-        return say(why, "has values in %.200s, and there is no such file beside it", name);
+        return say(why, "has values in %.200s, but there is no such file in its folder", name);
     if ((uint64_t)info.st_size < bytes) return say(why, "has values in %.200s, which is too short for them", name);
     return true;
 }
@@ -115,7 +115,7 @@ static bool pieces_are_there(hid_t dataset, hid_t how, const char *of, char *why
         if (!lies_beside(of, name, (uint64_t)at + taken, path, why)) return false;
         left -= taken;
     }
-    return left == 0 || say(why, "has values in other files%s, which are too few for them", "");
+    return left == 0 || say(why, "has values in other files%s, which are too short for them", "");
 }
 
 /* Is what the selection `wanted` reaches to within the dataset, and not elsewhere once more? */
@@ -156,7 +156,7 @@ static bool source_is_there(hid_t how, size_t i, const char *of, hssize_t *cells
     if (!ok) say(why, "has values in other files%s, whose names cannot be read", "");
     else if (!same_file) ok = lies_beside(of, name, 0, path, why);
     if (ok && !source_holds(same_file ? of : path, dataset, wanted))
-        ok = say(why, "is virtual, and its source %.200s does not hold all that it takes", same_file ? dataset : name);
+        ok = say(why, "is virtual, but its source %.200s does not hold all the values it needs", same_file ? dataset : name);
     H5Sclose(given);
     H5Sclose(wanted);
     return ok;
@@ -173,7 +173,7 @@ static bool sources_are_there(hid_t dataset, hid_t how, const char *of, char *wh
         ok = source_is_there(how, i, of, &cells, why);
         left -= cells;
     }
-    return ok && (left <= 0 || say(why, "is virtual, and some of its values have no source%s", ""));
+    return ok && (left <= 0 || say(why, "is virtual, but some of its values have no source%s", ""));
 }
 
 bool checkpoint_lies_beside(hid_t dataset, char why[CHECKPOINT_ELSEWHERE_BYTES])

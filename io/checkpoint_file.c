@@ -37,8 +37,7 @@ checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, c
 {
     if (snprintf(n->path, sizeof n->path, "%s", path) >= (int)(sizeof n->path - SUFFIX_BYTES)
         || !checkpoint_xdmf_path(n->xdmf, sizeof n->xdmf - SUFFIX_BYTES, path))
-        return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write a checkpoint: its path has %zu characters",
-                               strlen(path));
+        return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write a checkpoint: its path is too long, %zu characters", strlen(path));
     n->tmp[0] = n->xdmf_tmp[0] = '\0';
     checkpoint_directory_of(n->directory, sizeof n->directory, path);
     return CHECKPOINT_OK;
@@ -74,11 +73,11 @@ checkpoint_status checkpoint_look_for_room(const checkpoint_names *n, uint64_t n
 {
     struct statvfs room;
     if (statvfs(n->directory, &room) != 0)
-        return checkpoint_file_failed("look at the free space of", n->directory, errno, why, why_bytes);
+        return checkpoint_file_failed("determine the free space of", n->directory, errno, why, why_bytes);
     const uint64_t available = (uint64_t)room.f_bavail * room.f_frsize;
     char need[32], found[32];
     if (room.f_blocks && available < needed_bytes) /* some network file systems report no sizes at all */
-        return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write %s: it needs %s and %s has %s free", n->path,
+        return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write %s: it needs %s, but %s has only %s free", n->path,
                                bytes_text(need, sizeof need, (double)needed_bytes), n->directory,
                                bytes_text(found, sizeof found, (double)available));
     return CHECKPOINT_OK;
@@ -110,8 +109,8 @@ checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int flags, cons
     if (code != ENOENT && code != ESTALE) return checkpoint_file_failed("open", n->tmp, code, why, why_bytes);
     (void)gethostname(host, sizeof host - 1);
     return checkpoint_fail(CHECKPOINT_IO, why, why_bytes,
-                           "rank %d on %s %s %s that rank 0 made: checkpoints need a file system that all hosts share", rank, host,
-                           code == ENOENT ? "does not see" : "sees another file than", n->tmp);
+                           "rank %d on %s %s %s, which rank 0 made: checkpoints need a file system that all hosts share", rank, host,
+                           code == ENOENT ? "does not see" : "sees a different file in place of", n->tmp);
 }
 
 checkpoint_status checkpoint_reserve(const checkpoint_names *n, int fd, uint64_t bytes, char *why, size_t why_bytes)
@@ -119,7 +118,7 @@ checkpoint_status checkpoint_reserve(const checkpoint_names *n, int fd, uint64_t
     if (bytes == 0) return CHECKPOINT_OK;
     const int code = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) != 0 ? errno : 0;
     if (code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO)
-        return checkpoint_file_failed("reserve the space of", n->path, code, why, why_bytes);
+        return checkpoint_file_failed("reserve space for", n->path, code, why, why_bytes);
     return CHECKPOINT_OK; /* no fallocate here: the look at the free space and the comparison remain */
 }
 

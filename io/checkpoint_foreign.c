@@ -127,7 +127,7 @@ static checkpoint_status check_type(hid_t dataset, const checkpoint_foreign *q, 
     const size_t bytes = H5Tget_size(type);
     H5Tclose(type);
     if (class != H5T_INTEGER && class != H5T_FLOAT)
-        return misfit(q, why, why_bytes, "holds %s, where integers or floats are needed", type_name(class));
+        return misfit(q, why, why_bytes, "holds %s; allowed are integers or floats", type_name(class));
     if (bytes > CHECKPOINT_NUMBER_BYTES_MAX)
         return misfit(q, why, why_bytes, "holds numbers of %zu bytes; at most %d are allowed", bytes,
                       CHECKPOINT_NUMBER_BYTES_MAX);
@@ -148,8 +148,8 @@ static checkpoint_status check_shape(hid_t dataset, const checkpoint_foreign *q,
     const hsize_t grid[2] = { (hsize_t)q->ny, (hsize_t)q->nx };
     put_shape(is, sizeof is, dims < 0 ? 0 : dims, shape);
     put_shape(needed, sizeof needed, q->ny == 1 ? 1 : 2, q->ny == 1 ? grid + 1 : grid);
-    return misfit(q, why, why_bytes, "has shape %s and the grid needs %s, %s", is, needed,
-                  q->ny == 1 ? "(grid.nx)" : "(grid.ny, grid.nx)");
+    return misfit(q, why, why_bytes, "has shape %s; the grid needs %s = %s", is,
+                  q->ny == 1 ? "(grid.nx)" : "(grid.ny, grid.nx)", needed);
 }
 
 static checkpoint_status read_own(hid_t dataset, const checkpoint_foreign *q, void *data, char *why, size_t why_bytes)

@@ -66,7 +66,7 @@ static checkpoint_status make_in(const char *folder, checkpoint_image *image, co
         int code = fstat(fd, &info) != 0 ? errno : 0;
         image->file_bytes = code ? 0 : (uint64_t)info.st_size;
         if (!code) code = find_gaps(image, s) ? read_gaps(image, s->fields, fd) : EINVAL;
-        if (code) status = checkpoint_file_failed("take over", "HDF5's structure", code, why, why_bytes);
+        if (code) status = checkpoint_file_failed("copy", "HDF5's structure", code, why, why_bytes);
         else add_seal(image, s->fields);
     }
     close(fd);

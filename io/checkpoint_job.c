@@ -204,7 +204,7 @@ void checkpoint_job_write(void *job)
 checkpoint_status checkpoint_job_other_fingerprint(checkpoint_job *j, int i, const char *where)
 {
     return checkpoint_fail(CHECKPOINT_DAMAGED, j->why, sizeof j->why,
-                           "cannot write %s: rank %d has other values of /fields/%s in %s than its device had", j->names.path,
+                           "cannot write %s: on rank %d the values of /fields/%s in %s differ from those on its device", j->names.path,
                            j->rank, j->state.field[i].name, where);
 }
 
@@ -306,8 +306,8 @@ static checkpoint_status look_at_structure(checkpoint_job *j)
     close(fd);
     if (code) return checkpoint_job_failed(j, "read back the structure of", code);
     if (crc == j->image_crc) return CHECKPOINT_OK;
-    return checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: rank %d reads another structure than rank 0 wrote",
-                           j->names.path, j->rank);
+    return checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why,
+                           "cannot write %s: rank %d read back a structure that differs from what rank 0 wrote", j->names.path, j->rank);
 }
 
 void checkpoint_job_look(void *job)

@@ -40,7 +40,7 @@ checkpoint_status checkpoint_job_lock(checkpoint_job *j)
     }
     if (!code) return CHECKPOINT_OK;
     return checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why,
-                           "cannot lock %s: rank %d: %s; with checkpoint.aggregators = 0 the ranks of one host write, without locks",
+                           "cannot lock %s: rank %d: %s; with checkpoint.aggregators = 0 only the ranks of one host write, without locks",
                            j->names.path, j->rank, strerror(code));
 }
 

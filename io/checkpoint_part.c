@@ -62,7 +62,7 @@ static herr_t take_innermost(unsigned n, const H5E_error2_t *e, void *text)
 const char *checkpoint_h5_reason(void)
 {
     static char text[CHECKPOINT_SENTENCE_BYTES / 2];
-    snprintf(text, sizeof text, "HDF5 gives no reason");
+    snprintf(text, sizeof text, "HDF5 gave no reason");
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, text);
     for (char *c = text; *c; c++)
         if (*c == '\n') *c = ' ';
@@ -186,7 +186,7 @@ checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const ch
     const bool shaped = (dims == 1 || dims == 2) && H5Sget_simple_extent_dims(space, dims == 1 ? shape + 1 : shape, NULL) >= 0;
     if (!shaped || (dims == 1) != (f->ny == 1) || shape[0] != (hsize_t)f->ny || shape[1] != (hsize_t)f->nx)
         status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
-                                 "%s: %s has %d dimensions, %llu x %llu cells, where %lld x %lld (ny x nx) are needed", path,
+                                 "%s: %s has %d dimensions and %llu x %llu cells; needed are %lld x %lld (ny x nx)", path,
                                  name, dims, (unsigned long long)shape[0], (unsigned long long)shape[1], (long long)f->ny,
                                  (long long)f->nx);
     else if (H5Tequal(file_type, checkpoint_h5_file_type(type)) <= 0)
@@ -194,7 +194,7 @@ checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const ch
     else if (!checkpoint_chunks_fit(*dataset))
         status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s has chunks larger than itself", path, name);
     else if (!is_all_there(*dataset, f, type))
-        status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s has no data, or not all of it", path, name);
+        status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s has no data or only a part of it", path, name);
     else {
         char *text = checkpoint_attribute_text(*dataset, "fingerprint", 64);
         if (!checkpoint_parse_fingerprint(text, fingerprint))

@@ -70,12 +70,12 @@ static checkpoint_status check_description(hid_t file, const char *path, const c
     const int64_t named = checkpoint_step_of(path);
     if (checkpoint_get_integer(file, "description_crc32c", &wanted) && wanted != found)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
-                               "%s is damaged: kind, type, grid, step, fingerprint and deck have checksum %08x and the file says "
+                               "%s is damaged: kind, type, grid, step, fingerprint and deck have checksum %08x, but the file records "
                                "%08llx",
                                path, found, (unsigned long long)wanted);
     if (named >= 0 && named != info->step)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
-                               "%s is damaged: it has step %" PRId64 " and the name of step %" PRId64, path, info->step, named);
+                               "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64, path, info->step, named);
     return CHECKPOINT_OK;
 }
 
@@ -85,7 +85,7 @@ checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_in
     if (!checkpoint_get_integer(file, "schema_version", &schema))
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is not a state file: it has no schema_version", path);
     if (schema < 1 || schema > CHECKPOINT_SCHEMA_VERSION)
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has schema version %lld and this program reads up to %d",
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has schema version %lld; this program reads versions 1 to %d",
                                path, (long long)schema, CHECKPOINT_SCHEMA_VERSION);
     if (!checkpoint_get_integer(file, "step", &info->step) || info->step < 0)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no readable step", path);
@@ -202,7 +202,7 @@ checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_st
         if (found[i] != stored[i]) {
             differs = i;
             status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
-                                     "%s is damaged: /fields/%s has fingerprint %016llx and the file says %016llx", path,
+                                     "%s is damaged: /fields/%s has fingerprint %016llx, but the file records %016llx", path,
                                      s->field[i].name, (unsigned long long)found[i], (unsigned long long)stored[i]);
         }
         s->field[i].fingerprint = found[i];
@@ -210,7 +210,7 @@ checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_st
     const checkpoint_field *main_field = &s->field[checkpoint_main_field(s)];
     if (status == CHECKPOINT_OK && main_field->fingerprint != info.fingerprint)
         status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
-                                 "%s is damaged: /fields/%s has fingerprint %016llx and the file's own is %016llx", path,
+                                 "%s is damaged: /fields/%s has fingerprint %016llx, but that of the file as a whole is %016llx", path,
                                  main_field->name, (unsigned long long)main_field->fingerprint,
                                  (unsigned long long)info.fingerprint);
     s->step = info.step;

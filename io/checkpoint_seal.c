@@ -111,7 +111,7 @@ static checkpoint_status look(int fd, uint64_t file_bytes, const char *path, boo
         const uint64_t end = noted_end(fd);
         if (end == 0 || end >= file_bytes || file_bytes - end > sizeof seal) return CHECKPOINT_OK;
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
-                               "%s is damaged: the checksum of its structure, its last %d bytes, is not whole", path,
+                               "%s is damaged: its last %d bytes, the checksum of its structure, are incomplete", path,
                                CHECKPOINT_SEAL_BYTES);
     }
     const int code = ranges_crc(fd, seal, file_bytes - sizeof seal, &crc);
@@ -119,7 +119,7 @@ static checkpoint_status look(int fd, uint64_t file_bytes, const char *path, boo
     const uint32_t wanted = (uint32_t)get(seal + CRC_AT, 4);
     if (code || crc != wanted)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
-                               "%s is damaged: its structure, all but the fields' values, has checksum %08x and the file says %08x",
+                               "%s is damaged: its structure (all but the fields' values) has checksum %08x, but the file records %08x",
                                path, crc, wanted);
     *sealed = true;
     return CHECKPOINT_OK;

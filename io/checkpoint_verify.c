@@ -40,12 +40,12 @@ static void judge(checkpoint_report *r, const checkpoint_field *f, uint64_t stor
         if (wanted->crc[b] == found->crc[b]) continue;
         char where[CHECKPOINT_WHERE_BYTES];
         checkpoint_say_block(where, f, wanted->lines, b);
-        damaged(r, "%s%s, %s: checksum %08" PRIx32 " and the file says %08" PRIx32 "%s", same ? "/checksums/" : "/fields/",
-                f->name, where, found->crc[b], wanted->crc[b], same ? ", but the field has its fingerprint" : "");
+        damaged(r, "%s%s, %s: checksum %08" PRIx32 ", but the file records %08" PRIx32 "%s", same ? "/checksums/" : "/fields/",
+                f->name, where, found->crc[b], wanted->crc[b], same ? "; the field itself matches its fingerprint" : "");
     }
     if (!same && r->damaged == before)
-        damaged(r, "/fields/%s has fingerprint %016" PRIx64 " and the file says %016" PRIx64 "%s", f->name, f->fingerprint,
-                stored, wanted->crc ? "" : ", without block checksums to say where");
+        damaged(r, "/fields/%s has fingerprint %016" PRIx64 ", but the file records %016" PRIx64 "%s", f->name, f->fingerprint,
+                stored, wanted->crc ? "" : "; without block checksums the place is unknown");
 }
 
 /* Collective. */
@@ -101,7 +101,7 @@ static void look_beside_fields(verifying *v, hid_t file)
     if (v->rank != 0) return;
     if (lives != CHECKPOINT_OK) {
         const char *const what = strstr(why, ": HDF5 "); /* behind the file's name, which the report has */
-        damaged(v->r, "beside the fields%s", what ? what : why);
+        damaged(v->r, "outside the fields%s", what ? what : why);
     } else if (!checkpoint_walk(file, why, sizeof why)) {
         damaged(v->r, "%s", why);
     }
@@ -124,7 +124,7 @@ checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_
     if (status != CHECKPOINT_OK) return status;
     const checkpoint_field *f = &s.field[checkpoint_main_field(&s)];
     if (r->damaged == 0 && f->fingerprint != r->info.fingerprint)
-        damaged(r, "the file's own fingerprint is %016" PRIx64 " and that of /fields/%s is %016" PRIx64, r->info.fingerprint,
+        damaged(r, "the fingerprint of the file as a whole is %016" PRIx64 ", but that of /fields/%s is %016" PRIx64, r->info.fingerprint,
                 f->name, f->fingerprint);
     /* each rank read checksums and attributes for itself: rank 0's judgement is the one */
     MPI_CHECK(ranks_bcast(&r->damaged, 1, MPI_INT64_T, 0, comm));

@@ -90,7 +90,7 @@ static bool has_values_here(hid_t dataset)
 
 static bool leads_elsewhere(const walk *w, const char *name, const char *how)
 {
-    snprintf(w->why, w->why_bytes, "%s%s%.*s %s, as nothing in a state file does", w->path, *name ? "/" : "", NAME_BYTES_SHOWN,
+    snprintf(w->why, w->why_bytes, "%s%s%.*s %s, which is not allowed in a state file", w->path, *name ? "/" : "", NAME_BYTES_SHOWN,
              name, how);
     return false;
 }

@@ -125,14 +125,14 @@ static char *read_line(char *buffer, int buffer_bytes, void *stream)
     if (bytes >= limit) {
         r->failed = true;
         fail(r->why, r->why_bytes,
-             "%s:%d: the line has %zu bytes and libinih would cut it at %zu: continue the value on indented lines",
-             r->name, r->line, bytes, limit);
+             "%s:%d: the line has %zu bytes, and at most %zu are allowed: continue the value on indented lines",
+             r->name, r->line, bytes, limit - 1);
         return NULL;
     }
     const char *junk = after_section(r, start, stop);
     if (junk) {
         r->failed = true;
-        fail(r->why, r->why_bytes, "%s:%d: \"%.*s\" follows the [section]; allowed is a comment after \" ;\", or lines of its own",
+        fail(r->why, r->why_bytes, "%s:%d: \"%.*s\" follows the [section] on its line, where only a comment after \" ;\" is allowed",
              r->name, r->line, stop - junk < DECK_QUOTE_CHARS ? (int)(stop - junk) : DECK_QUOTE_CHARS, junk);
         return NULL;
     }
@@ -160,8 +160,8 @@ static bool continue_value(reading *r, const char *text)
     char *const value = copy_trimmed(text, comment ? (size_t)(comment - text) : strlen(text));
     if (looks_like_assignment(value)) {
         fail(r->why, r->why_bytes,
-             "%s:%d: an indented line continues the value of %s, but \"%.*s\" looks like a key of its own: "
-             "start it in the first column",
+             "%s:%d: an indented line continues the value of %s, but \"%.*s\" looks like a new key: "
+             "start a key in the first column",
              r->name, r->line, e->key, DECK_QUOTE_CHARS, value);
         free(value);
         return false;
@@ -177,13 +177,13 @@ static bool continue_value(reading *r, const char *text)
 static bool take(reading *r, const char *section, const char *name, const char *value)
 {
     if (!*section)
-        return fail(r->why, r->why_bytes, "%s:%d: %.*s stands before any [section]", r->name, r->line,
+        return fail(r->why, r->why_bytes, "%s:%d: %.*s comes before the first [section]", r->name, r->line,
                     DECK_QUOTE_CHARS, name);
-    if (!*name) return fail(r->why, r->why_bytes, "%s:%d: no key in front of the =", r->name, r->line);
+    if (!*name) return fail(r->why, r->why_bytes, "%s:%d: no key before the =", r->name, r->line);
     /* A name that fills libinih's buffer may already be a cut one. */
     if (strlen(section) >= DECK_NAME_BYTES - 1 || strlen(name) >= DECK_NAME_BYTES - 1)
-        return fail(r->why, r->why_bytes, "%s:%d: the name of a section or key has %d characters or more", r->name,
-                    r->line, DECK_NAME_BYTES - 1);
+        return fail(r->why, r->why_bytes, "%s:%d: the name of a section or key may have at most %d characters", r->name,
+                    r->line, DECK_NAME_BYTES - 2);
 
     const size_t key_bytes = strlen(section) + strlen(name) + 2;
     char *key = allocate(NULL, key_bytes);
@@ -260,11 +260,11 @@ char *deck_file_text(const char *path, char *why, size_t why_bytes)
     const ssize_t bytes = fd < 0 || fstat(fd, &info) != 0 ? -1 : read_all(fd, text, DECK_FILE_BYTES_MAX + 1);
     bool ok = true;
     if (bytes < 0) ok = fail(why, why_bytes, "cannot read the deck %s: %s", path, strerror(errno)); /* a directory, say */
-    else if (bytes == 0 && S_ISFIFO(info.st_mode)) ok = fail(why, why_bytes, "cannot read the deck %s: a pipe that nobody writes into", path);
+    else if (bytes == 0 && S_ISFIFO(info.st_mode)) ok = fail(why, why_bytes, "cannot read the deck %s: it is a pipe without a writer", path);
     else if (bytes > DECK_FILE_BYTES_MAX)
-        ok = fail(why, why_bytes, "%s is larger than %d bytes: this is not a deck", path, DECK_FILE_BYTES_MAX);
+        ok = fail(why, why_bytes, "%s is larger than %d bytes, the most that a deck may have", path, DECK_FILE_BYTES_MAX);
     else if (memchr(text, '\0', (size_t)bytes))
-        ok = fail(why, why_bytes, "%s holds zero bytes: this is not a text file", path);
+        ok = fail(why, why_bytes, "%s contains NUL bytes: it is not a text file", path);
     if (fd >= 0) close(fd);
     if (ok) {
         text[bytes] = '\0';

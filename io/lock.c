@@ -286,17 +286,17 @@ static int take(lock *l, owner *other, found *stale)
 static void put_note(char *note, size_t note_bytes, const char *dir, const owner *other, found stale)
 {
     if (stale == FOUND_GONE)
-        snprintf(note, note_bytes, "took over %.300s from the run with host %s, pid %ld, job %s, which is gone", dir, other->host,
+        snprintf(note, note_bytes, "took over %.300s from a run that is gone (host %s, pid %ld, job %s)", dir, other->host,
                  other->pid, other->job);
-    if (stale == FOUND_UNREADABLE) snprintf(note, note_bytes, "took over %.300s, whose lock is unreadable", dir);
+    if (stale == FOUND_UNREADABLE) snprintf(note, note_bytes, "took over %.300s, whose lock file is unreadable", dir);
 }
 
 static checkpoint_status refuse(const owner *o, const char *dir, char *why, size_t why_bytes)
 {
-    char who[3 * NAME_BYTES] = "that does not say which it is"; /* of a version to come */
-    if (*o->host) snprintf(who, sizeof who, "with host %s, pid %ld, job %s", o->host, o->pid, o->job);
+    char who[3 * NAME_BYTES] = ""; /* of a version to come */
+    if (*o->host) snprintf(who, sizeof who, " (host %s, pid %ld, job %s)", o->host, o->pid, o->job);
     return checkpoint_fail(CHECKPOINT_BUSY, why, why_bytes,
-                           "a run %s writes in %.200s: take another directory, or delete %.200s/%s if that run is gone", who, dir,
+                           "another run%s writes in %.200s: use another directory, or delete %.200s/%s if that run is gone", who, dir,
                            dir, LOCK_NAME);
 }
 

@@ -153,7 +153,7 @@ static void make_memory(phases *p)
     j->status = CHECKPOINT_OK;
     const bool none = !aggregate_begin(p->collected, &p->snapshot, &j->plan, &j->layout, p->boxes);
     if (none || checkpoint_job_fault("checkpoint_memory") == p->rank)
-        j->status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: rank %d has no memory to collect in",
+        j->status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: rank %d has no memory for the rows that it collects",
                                     j->names.path, p->rank);
 }
 

@@ -47,7 +47,7 @@ writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool asy
     const int deleted = retain_clean(comm, dir);
     const size_t used = strlen(w->note);
     if (deleted > 0)
-        snprintf(w->note + used, sizeof w->note - used, "%s%d half-written file%s of dead runs deleted from %.300s",
+        snprintf(w->note + used, sizeof w->note - used, "%sdeleted %d half-written file%s of dead runs from %.300s",
                  used ? "; " : "", deleted, deleted == 1 ? "" : "s", dir);
     w->phases = phases_create(w->comm, async, &w->stats, w->not_async, sizeof w->not_async);
     return w;

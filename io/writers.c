@@ -142,7 +142,7 @@ void writers_sentence(const writers *w, char *out, size_t out_bytes)
     snprintf(out, out_bytes, "%s", "");
     if (!one && w->rule != WRITERS_LOCKED) return;
     snprintf(out, out_bytes, "%d rank%s of %s: %s", w->count, w->count == 1 ? "" : "s",
-             one ? "one host for all" : "several hosts, under locks", w->why);
+             one ? "one host, for all hosts" : "several hosts, with file locks", w->why);
 }
 
 /* ---- ranks ---- */

@@ -90,7 +90,7 @@ ended() { # sets status
     deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100 checkpoint.on_error=continue
     WEFT_FAULT=checkpoint_memory:1 run --separate-stderr weft_run 3 d.ini checkpoint.aggregators=2
     expect "status" 0 "$status"
-    expect "sentences" 1 "$(grep -c '^weft: .*step_0000000100.h5: rank 1 has no memory to collect in' <<<"$stderr")"
+    expect "sentences" 1 "$(grep -c '^weft: .*step_0000000100.h5: rank 1 has no memory for the rows that it collects' <<<"$stderr")"
     expect "steps, files, failures" "400 0 4" "$(record '"\(.steps) \(.checkpoint.count) \(.checkpoint.failed)"')"
 }
 
@@ -119,7 +119,7 @@ ended() { # sets status
     done
     rm -rf checkpoints
     WEFT_FAULT=checkpoint_flip_always:1 run weft_run 2 d.ini
-    refused 3 step_0000000003.h5 "rank 1 reads back other values of /fields/u than it wrote in block 3, rows 120 .. 159"
+    refused 3 step_0000000003.h5 "rank 1 read back values of /fields/u that differ from those it wrote, in block 3, rows 120 .. 159"
     expect "files" "" "$(files)"
     WEFT_FAULT=checkpoint_flip:2 weft_run 3 d.ini checkpoint.aggregators=2 run.ranks_x=3 # of which ranks 0 and 1 write
     expect "nothing happens to a rank that does not write" 2 "$(record .checkpoint.count)"
@@ -128,7 +128,7 @@ ended() { # sets status
     expect "files collected and written once more" 2 "$(record .checkpoint.count)"
     rm -rf checkpoints
     WEFT_FAULT=checkpoint_flip_always:1 run weft_run 3 d.ini checkpoint.aggregators=2 run.ranks_x=3
-    refused 3 step_0000000003.h5 "rank 1 reads back other values of /fields/u than it was given in block 3, rows 120 .. 159"
+    refused 3 step_0000000003.h5 "rank 1 read back values of /fields/u that differ from those it was given, in block 3, rows 120 .. 159"
     expect "files" "" "$(files)"
 }
 

@@ -83,7 +83,7 @@ teardown() { # what a failed test left
     run=$!
     wait_for test -s checkpoints/.weft.lock
     run weft_alone d.ini time.steps=3 checkpoint.every=1
-    refused 2 "a run with host $(hostname)" checkpoints/.weft.lock
+    refused 2 "another run (host $(hostname)," checkpoints/.weft.lock
     kill -0 $run
     kill -9 $run
     wait $run || true

@@ -74,7 +74,7 @@ run_deck() { # ranks deck changes...
     expect "records, fingerprints" "2 1" "$(wc -l <results.jsonl) $(jq -r .fingerprint results.jsonl | sort -u | wc -l)"
     mkfifo pipe.ini
     run weft_alone pipe.ini
-    refused 2 "pipe.ini: a pipe that nobody writes into"
+    refused 2 "pipe.ini: it is a pipe without a writer"
     sleep 60 >pipe.ini 3>&- &
     local writer=$!
     timeout -k 2 20 "$weft" run pipe.ini >out 2>&1 3>&- &

@@ -53,7 +53,7 @@ END
     rm -rf checkpoints
     while read -r fs reader; do
         WEFT_PRETEND_FS=$fs WEFT_FAULT=checkpoint_flip_always:1 run weft_run 4 d.ini
-        refused 3 step_0000000003.h5 "$reader reads back other values of /fields/u than it was given"
+        refused 3 step_0000000003.h5 "$reader read back values of /fields/u that differ from those it was given"
         expect "files" "" "$(cd checkpoints && ls -A)"
     done <<'END'
 nfs rank 3
@@ -63,18 +63,18 @@ END
 
 @test "the structure is looked at by another host" {
     WEFT_PRETEND_FS=nfs WEFT_PRETEND_HOSTS=2 WEFT_FAULT=checkpoint_structure:0 run weft_run 4 d.ini
-    refused 3 step_0000000003.h5 "rank 2 reads another structure than rank 0 wrote"
+    refused 3 step_0000000003.h5 "rank 2 read back a structure that differs from what rank 0 wrote"
     expect "files" "" "$(cd checkpoints && ls -A)"
 }
 
 @test "borders between writers are read back whatever checkpoint.verify says" {
     # the last cell of rank 1's share ends at a border
     WEFT_PRETEND_FS=lustre WEFT_PRETEND_HOSTS=2 WEFT_FAULT=checkpoint_flip_always:1 run weft_run 4 d.ini checkpoint.verify=off
-    refused 3 step_0000000003.h5 "reads back other values of /fields/u than it was given"
+    refused 3 step_0000000003.h5 "read back values of /fields/u that differ from those it was given"
 }
 
 @test "the table and --dry-run say where one host writes for all, and nothing of it elsewhere" {
-    local said="2 ranks of one host for all: nfs does not keep"
+    local said="2 ranks of one host, for all hosts: nfs does not keep"
     export WEFT_PRETEND_HOSTS=2
     WEFT_PRETEND_FS=nfs run weft_run 4 d.ini
     [[ $output == *"written by $said"* ]] || { echo "$output"; return 1; }

@@ -179,7 +179,7 @@ static void a_snapshot_that_went_wrong(void **state)
     const writer_request request = { &s, with_another_fingerprint, NULL, NULL };
     assert_int_equal(writer_submit(w, &request, why, sizeof why), CHECKPOINT_OK);
     assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_IO);
-    snprintf(wanted, sizeof wanted, "rank %d has other values of /fields/u in its memory than its device had",
+    snprintf(wanted, sizeof wanted, "on rank %d the values of /fields/u in its memory differ from those on its device",
              fixture_ranks(MPI_COMM_WORLD) - 1);
     assert_non_null(strstr(why, wanted));
     writer_destroy(&w);

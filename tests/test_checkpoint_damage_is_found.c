@@ -256,7 +256,7 @@ static void of_another_name(void **state)
         MPI_Barrier(MPI_COMM_WORLD);
         const checkpoint_status status = checkpoint_read_info(MPI_COMM_WORLD, name[i], &info, why, sizeof why);
         assert_int_equal(status, name[i] == wrong ? CHECKPOINT_DAMAGED : CHECKPOINT_OK);
-        if (name[i] == wrong) assert_non_null(strstr(why, "it has step 5 and the name of step 7"));
+        if (name[i] == wrong) assert_non_null(strstr(why, "it holds step 5 under the name of step 7"));
         checkpoint_info_free(&info);
     }
 }

@@ -79,13 +79,13 @@ static void bad_texts(void **state)
         const char *text, *part[3];
     } bad[] = {
         { long_line, { "t.ini:3:", "200 bytes", "indented lines" } },
-        { long_continuation, { "t.ini:3:", "202 bytes", "cut it at 200" } },
-        { long_section, { "t.ini:2:", "section or key", "49" } },
-        { long_key, { "t.ini:2:", "section or key", "49" } },
+        { long_continuation, { "t.ini:3:", "202 bytes", "at most 199 are allowed" } },
+        { long_section, { "t.ini:2:", "section or key", "at most 48 characters" } },
+        { long_key, { "t.ini:2:", "section or key", "at most 48 characters" } },
         { "[a]\nx = 1\ny = 2\nx = 3\n", { "t.ini:4:", "a.x was already given", "t.ini:2" } },
         { "[a]\nx = 1\nx = 3\n", { "t.ini:3:", "a.x was already given", "t.ini:2" } },
         { "[a]\nx = 1\n[b]\n[a]\n  x = 3\n", { "t.ini:5:", "a.x was already given", "t.ini:2" } },
-        { "nx = 64\n", { "t.ini:1:", "nx", "before any [section]" } },
+        { "nx = 64\n", { "t.ini:1:", "nx", "before the first [section]" } },
         { "[a]\n= 3\n", { "t.ini:2:", "no key", "=" } },
         { "[grid]\nnx = 64\n  ny = 32\n", { "t.ini:3:", "grid.nx", "first column" } },
         { "[grid]\nnx 64\n", { "t.ini:2:", "\"nx 64\"", "neither" } },

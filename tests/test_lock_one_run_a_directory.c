@@ -108,12 +108,12 @@ static void of_the_dead(void **state)
     long pid = (long)child;
     MPI_Bcast(&pid, 1, MPI_LONG, 0, MPI_COMM_WORLD);
     put_lock(NULL, pid, 1, "77", 0); /* ended, but its parent has not asked yet */
-    expect_taken("which is gone");
+    expect_taken("from a run that is gone");
     if (child) waitpid(child, NULL, 0);
     put_lock(NULL, pid, 0, "77", 0);
     expect_taken("job 77");
     put_lock(NULL, 0, 1, "-", 0); /* a later process has its number */
-    expect_taken("which is gone");
+    expect_taken("from a run that is gone");
 }
 
 static void of_another_host(void **state)
@@ -157,7 +157,7 @@ static void of_somebody_unknown(void **state)
         fd = open(path, O_RDWR);
         assert_int_equal(flock(fd, LOCK_EX), 0);
     }
-    expect_busy("a run that does not say which it is");
+    expect_busy("another run writes in");
     if (fd >= 0) close(fd);
     remove_it();
 }
@@ -200,14 +200,14 @@ static void of_another_pid_space(void **state)
     }
     expect_busy("pid 999999999"); /* holds flock */
     if (fd >= 0) close(fd);
-    expect_taken("which is gone");
+    expect_taken("from a run that is gone");
 }
 
 static void of_another_boot(void **state)
 {
     (void)state;
     put_words((lock_words){ .boot = "11111111-2222-3333-4444-555555555555" });
-    expect_taken("which is gone"); /* though there is a process of that number and start */
+    expect_taken("from a run that is gone"); /* though there is a process of that number and start */
     put_words((lock_words){ .boot = "11111111-2222-3333-4444-555555555555", .host = "elsewhere" });
     expect_busy("host elsewhere");
     put_words((lock_words){ .host = "a_container", .pid = NO_PROCESS, .flock_device = -1 });

@@ -87,7 +87,7 @@ static void elsewhere(int looks, bool none, const char *sentence)
 static void on_one_host(void **state)
 {
     (void)state;
-    elsewhere(1, false, " sees another file than ");
+    elsewhere(1, false, " sees a different file in place of ");
     elsewhere(1, true, " does not see ");
     elsewhere(0, false, NULL);
 }

@@ -43,7 +43,7 @@ checksums() { h5dump -d "/checksums/$2" -y -w 0 "$1" | tail -n +2; }
     done
     cp checkpoints/step_0000000002.h5 checkpoints/step_0000000007.h5
     run "$weft" verify checkpoints
-    refused 3 "checkpoints/step_0000000007.h5 is damaged: it has step 2 and the name of step 7"
+    refused 3 "checkpoints/step_0000000007.h5 is damaged: it holds step 2 under the name of step 7"
     run "$weft" diff good.h5 checkpoints/step_0000000007.h5
     refused 3 "checkpoints/step_0000000007.h5 is damaged"
     cp checkpoints/step_0000000007.h5 start.h5
