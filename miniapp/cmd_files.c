@@ -110,7 +110,7 @@ static void print_difference(const checkpoint_difference *d)
         return;
     }
     printf("%s: %" PRId64 " cells differ", d->field, d->cells);
-    printf(", most by %.3e at (x %" PRId64 ", y %" PRId64 ")", number_of(d->abs), d->abs.x, d->abs.y);
+    printf(", by at most %.3e at (x %" PRId64 ", y %" PRId64 ")", number_of(d->abs), d->abs.x, d->abs.y);
     printf("; relative %.3e at (x %" PRId64 ", y %" PRId64 ")", number_of(d->rel), d->rel.x, d->rel.y);
     printf("; %" PRIu64 " ulp at (x %" PRId64 ", y %" PRId64 ")\n", d->ulp.size, d->ulp.x, d->ulp.y);
 }
@@ -125,7 +125,8 @@ static int diff_files(int rank, const char *const path[2])
     if (status != CHECKPOINT_OK) {
         code = cmd_say(status_exit(status), "%s", why);
     } else if (fields == 0) {
-        code = cmd_say(CHECK_EXIT_FAILED, "%s is %s %s %" PRId64 " x %" PRId64 ", %s is %s %s %" PRId64 " x %" PRId64, path[0],
+        code = cmd_say(CHECK_EXIT_FAILED, "%s (%s, %s, %" PRId64 " x %" PRId64 ") and %s (%s, %s, %" PRId64 " x %" PRId64
+                       ") differ in kind, type or grid", path[0],
                        info[0].kind, dtype_name(info[0].type), info[0].nx, info[0].ny, path[1], info[1].kind,
                        dtype_name(info[1].type), info[1].nx, info[1].ny);
     } else if (rank == 0 && info[0].step != info[1].step) {

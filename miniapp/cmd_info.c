@@ -182,7 +182,7 @@ static void print_rank(FILE *to, const json_t *r)
             text_of(r, "host"), text_of(r, "name"), json_is_string(uuid) ? " " : "",
             json_is_string(uuid) ? json_string_value(uuid) : "",
             gb * json_number_value(json_object_get(r, "free_bytes")), gb * json_number_value(json_object_get(r, "memory_bytes")));
-    if (json_is_integer(node)) fprintf(to, ", at NUMA node %" JSON_INTEGER_FORMAT, json_integer_value(node));
+    if (json_is_integer(node)) fprintf(to, ", on NUMA node %" JSON_INTEGER_FORMAT, json_integer_value(node));
     else fprintf(to, ", threads: %" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(r, "threads")));
     fprintf(to, "; cpus %s of NUMA node %s", text_of(r, "cpus"), text_of(r, "numa_nodes"));
     if (json_is_number(copy)) fprintf(to, "; copies %.4g GB/s", gb * json_number_value(copy));
@@ -219,8 +219,8 @@ static void print_table(FILE *to, const json_t *o)
     const bool started = json_is_string(json_object_get(mpi, "thread_level"));
     fprintf(to, "mpi      %s; MPI %s, %s%s\n", text_of(mpi, "version"), text_of(mpi, "standard"),
             started ? "threads: " : "not started: no launcher and no GPU here", started ? text_of(mpi, "thread_level") : "");
-    fprintf(to, "mpi+cuda it claims to take device buffers: %s; tried: %s%s%s\n", yes_or_no(mpi, "claims_cuda"),
-            json_is_null(takes) ? "no" : json_is_true(takes) ? "they arrive" : "they do not", json_is_true(takes) ? "" : ", ",
+    fprintf(to, "mpi+cuda claims to take device buffers: %s; test: %s%s%s\n", yes_or_no(mpi, "claims_cuda"),
+            json_is_null(takes) ? "not run" : json_is_true(takes) ? "passed" : "failed", json_is_true(takes) ? "" : ", ",
             json_is_true(takes) ? "" : text_of(mpi, "why_not"));
     fprintf(to, "hdf5     %s, parallel: %s\n", text_of(hdf5, "version"), yes_or_no(hdf5, "parallel"));
     if (json_integer_value(gpus) > 0)

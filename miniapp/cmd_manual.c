@@ -89,16 +89,16 @@ void cmd_manual_page(FILE *to)
         }
         fputc('\n', to);
     }
-    fputs(".SH DESCRIPTION\nStencils and transposes over MPI, each rank driving one device: a CUDA GPU or the CPUs. Every figure "
-          "stands beside a ceiling measured in the same run, every cell is compared with the exact discrete answer, and all ways "
+    fputs(".SH DESCRIPTION\nStencils and transposes over MPI, each rank driving one device: a CUDA GPU or the CPUs. Every rate "
+          "is printed beside a ceiling measured in the same run, every cell is compared with the exact discrete answer, and all ways "
           "of moving data give the same bits.\n"
-          ".PP\nEvery command knows\n.BR \\-\\-help ;\n.B weft \\-\\-version\nprints version and commit.\n.SH COMMANDS\n", to);
+          ".PP\nEvery command accepts\n.BR \\-\\-help ;\n.B weft \\-\\-version\nprints version and commit.\n.SH COMMANDS\n", to);
     for (size_t i = 0; i < cmd_table_count; i++) page_of_command(to, &cmd_table[i]);
     fputs(".SH EXIT STATUS\n0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 75 stopped by a "
-          "signal or at the end of its time, with a checkpoint.\n"
-          ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\nthreads of a rank, where run.threads is 0\n"
-          ".TP\n.B NO_COLOR\nnot empty: no colours\n"
-          ".TP\n.B SLURM_JOB_END_TIME\nwhere run.wall_limit is 0: when to leave, with a checkpoint\n"
+          "signal or its time limit, with a checkpoint.\n"
+          ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\nthreads per rank, if run.threads is 0\n"
+          ".TP\n.B NO_COLOR\nif set and not empty: print no colours\n"
+          ".TP\n.B SLURM_JOB_END_TIME\nif run.wall_limit is 0: the time by which a run stops, with a checkpoint\n"
           ".SH SEE ALSO\n.BR mpirun (1),\n.BR sbatch (1)\n", to);
 }
 

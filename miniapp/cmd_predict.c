@@ -32,7 +32,8 @@ static const struct {
     { "from", "FILE,... records of the machine: runs, and rungs halo, alltoall and launch of weft bench (required)" },
     { "ranks", "1,2,4,... (1 to 64)" },
     { "per_host", "ranks per host (8)" },
-    { "mode", "strong: the deck's grid; weak: that of each rank, growing along y, in 1D along x (strong)" },
+    { "mode",
+      "strong: the deck's grid for all ranks together; weak: the deck's grid per rank, stacked along y, in 1D along x (strong)" },
     { "between_us", "latency of an exchange between hosts in microseconds (20, or from a record of several hosts)" },
     { "between_gbs", "GB/s out of each host (25, or from a record of several hosts)" },
     { "file_gbs", "GB/s into a file, all ranks together (default: from a record with checkpoints)" },
@@ -40,7 +41,7 @@ static const struct {
     { "output", "FILE.jsonl: append the rows as records, for jobs/plot --predicted" },
     { "check",
       "FILE,... instead of a deck: compare the predicted steps of these runs with the measured ones; status 1 if one is 10 % off; "
-      "with the same file in from, exchanges take the time that the run measured" },
+      "if from names the same file, exchanges take the time that the run measured" },
 };
 enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
 
@@ -61,7 +62,7 @@ static bool positive(const char *key, const char *text, double *out, char *why, 
     errno = 0;
     *out = strtod(text, &end);
     if (errno == 0 && end != text && *end == '\0' && *out > 0 && isfinite(*out)) return true;
-    snprintf(why, why_bytes, "%s = %.200s: a number above 0", key, text);
+    snprintf(why, why_bytes, "%s = %.200s; allowed: a number above 0", key, text);
     return false;
 }
 
@@ -72,7 +73,7 @@ static bool take_ranks(asked *a, const char *text, char *why, size_t why_bytes)
         char *end;
         const long n = strtol(at, &end, 10);
         if (end == at || n < 1 || n > 100000000 || a->counts == RANKS_MAX || (*end && *end != ',')) {
-            snprintf(why, why_bytes, "ranks = %.200s: up to %d numbers from 1, as in 1,2,4", text, RANKS_MAX);
+            snprintf(why, why_bytes, "ranks = %.200s; allowed: up to %d whole numbers above 0, as in 1,2,4", text, RANKS_MAX);
             return false;
         }
         a->ranks[a->counts++] = (int)n;
@@ -93,7 +94,7 @@ static bool take(asked *a, const char *word, bool *mine, char *why, size_t why_b
     if (!*mine) return true;
     while (k < OWN_KEYS && (strlen(own_keys[k].key) != length || strncmp(own_keys[k].key, word, length) != 0)) k++;
     if (k == OWN_KEYS) {
-        snprintf(why, why_bytes, "%.200s: predict has no such key; `weft predict --help` lists them", word);
+        snprintf(why, why_bytes, "%.200s: unknown key; `weft predict --help` lists all keys", word);
         return false;
     }
     const char *const key = own_keys[k].key;
@@ -108,13 +109,13 @@ static bool take(asked *a, const char *word, bool *mine, char *why, size_t why_b
     else if (strcmp(key, "mode") == 0) {
         a->study.weak = strcmp(given, "weak") == 0;
         if (a->study.weak || strcmp(given, "strong") == 0) return true;
-        snprintf(why, why_bytes, "mode = %.200s: strong or weak", given);
+        snprintf(why, why_bytes, "mode = %.200s; allowed: strong, weak", given);
         return false;
     } else {
         if (!positive(key, given, &n, why, why_bytes)) return false;
         if (strcmp(key, "per_host") == 0) {
             if (n != floor(n) || n > 1e6) {
-                snprintf(why, why_bytes, "per_host = %.200s: a whole number from 1 to 1000000", given);
+                snprintf(why, why_bytes, "per_host = %.200s; allowed: a whole number from 1 to 1000000", given);
                 return false;
             }
             a->study.per_host = (int)n;
@@ -235,8 +236,8 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
     printf("predicted    %s, %s, order %d, %" PRId64 " x %" PRId64 " cells%s\n", config_kind_name(c->problem.kind),
            dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, a->study.weak ? " per rank" : "");
     print_machine(r, between);
-    printf("%6s %6s %10s %-6s %-5s %4s %7s %6s  %-10s %7s %7s %7s %5s\n", "ranks", "hosts", "grid", "by", "feed", "fuse", "step",
-           "effic.", "most is", "GB/rank", "to file", "every", "lost");
+    printf("%6s %6s %10s %-6s %-5s %4s %7s %6s  %-10s %7s %7s %7s %5s\n", "ranks", "hosts", "grid", "via", "feed", "fuse", "step",
+           "effic.", "bottleneck", "GB/rank", "to file", "every", "lost");
     for (int i = 0; i < a->counts; i++) {
         predict_plan l;
         if (!predict_plan_make(&r->machine, c, &a->study, a->ranks[i], &l, why, sizeof why))
@@ -263,11 +264,11 @@ typedef struct tally {
     double worst; /* percent */
 } tally;
 
-static void print_checked(const predict_run *m, double foretold_s, double off)
+static void print_checked(const predict_run *m, double predicted_s, double off)
 {
     static const char *const forms[] = { "whole", "split", "turned" };
     const predict_case *c = &m->of;
-    char cells[48], grid[32], problem[32], moved[48], form[24], step[32], foretold[32];
+    char cells[48], grid[32], problem[32], moved[48], form[24], step[32], predicted[32];
     snprintf(cells, sizeof cells, "%.0fx%.0f", c->nx, c->ny);
     snprintf(grid, sizeof grid, "%dx%d", c->ranks_x, c->ranks_y);
     snprintf(problem, sizeof problem, "%.9s%d %s", config_kind_name(c->kind), c->radius, dtype_name(c->type));
@@ -275,7 +276,7 @@ static void print_checked(const predict_run *m, double foretold_s, double off)
     if (c->fuse > 1) snprintf(form, sizeof form, "%d fused", c->fuse);
     else snprintf(form, sizeof form, "%s", forms[c->form]);
     printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %9s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved, form,
-           seconds_text(step, sizeof step, m->step_s), seconds_text(foretold, sizeof foretold, foretold_s), off,
+           seconds_text(step, sizeof step, m->step_s), seconds_text(predicted, sizeof predicted, predicted_s), off,
            fabs(off) > 10 ? "*" : "");
 }
 
@@ -301,7 +302,7 @@ static int check(const predict_records *r, const asked *a)
     predict_records measured;
     tally t = { 0 };
     if (!predict_records_read(&measured, a->check, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "check = %s", why);
-    printf("%-20s %4s %-13s %13s %5s %-12s %-10s %8s %9s %7s\n", "file", "line", "problem", "cells", "ranks", "moved by", "steps",
+    printf("%-20s %4s %-13s %13s %5s %-12s %-10s %8s %9s %7s\n", "file", "line", "problem", "cells", "ranks", "transport", "steps",
            "measured", "predicted", "%");
     for (int i = 0; i < measured.runs; i++) check_run(&r->machine, &measured.run[i], strcmp(a->check, a->from) == 0, &t);
     printf("%d of %d steps are more than 10 %% off (*), the worst %+.1f %%; ", t.far, t.checked, t.worst);
@@ -317,7 +318,7 @@ static int run_predict(asked *a, int rest, char **words)
     predict_records r;
     request q;
     int status;
-    if (!a->from) return cmd_say(CHECK_EXIT_USAGE, "predict needs from=FILE,...: records of the machine");
+    if (!a->from) return cmd_say(CHECK_EXIT_USAGE, "predict needs from=FILE,..., the records of a machine");
     if (!predict_records_read(&r, a->from, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "from = %s", why);
     assume(&r.machine, a, between, sizeof between);
     if (a->check) {
@@ -344,7 +345,7 @@ int cmd_predict(int argc, char **argv)
     (void)cmd_begin(CMD_ALONE, argc, argv);
     MPI_CHECK(ranks_count(ranks_world(), &ranks));
     if (ranks > 1)
-        return cmd_end(cmd_say(CHECK_EXIT_USAGE, "predict computes for any number of ranks on one: start it without mpirun"));
+        return cmd_end(cmd_say(CHECK_EXIT_USAGE, "predict runs on one rank, whatever number it predicts for: start it without mpirun"));
     char **words = calloc((size_t)argc + 1, sizeof *words);
     int rest = 0, status = 0;
     if (!words) check_fail(__FILE__, __LINE__, "calloc", "out of memory");

@@ -72,7 +72,7 @@ static int start_level(run *r, char *why, size_t why_bytes)
         if (loaded) last_words_checkpoint(r->ask.restart, s->level);
         if (loaded && !r->ask.quiet)
             cmd_say(0, "restarted from step %lld%s", (long long)s->level,
-                    s->level == s->cfg->time.steps ? ", time.steps: no step is left to do" : "");
+                    s->level == s->cfg->time.steps ? ", which is time.steps: no step remains" : "");
         if (!loaded) cmd_say(0, "no checkpoint in %s; starting at step 0", r->ask.restart);
     }
     return loaded ? 0 : sim_initialise(s, why, why_bytes);
@@ -207,8 +207,8 @@ static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
     }
     /* Whatever else could not be written: the checkpoint is there, and the run that goes on from it looks at its outputs first. */
     if (l->end == LOOP_STOPPED || l->end == LOOP_OUT_OF_TIME)
-        return cmd_say(CHECK_EXIT_REQUEUE, "stopped by %s at step %lld; go on with --restart %s",
-                       l->end == LOOP_STOPPED ? "a signal" : "the end of its time", (long long)s->level, s->cfg->checkpoint.dir);
+        return cmd_say(CHECK_EXIT_REQUEUE, "stopped by %s at step %lld; continue with --restart %s",
+                       l->end == LOOP_STOPPED ? "a signal" : "its time limit", (long long)s->level, s->cfg->checkpoint.dir);
     if (status != 0) return status;
     return r->report.verdict.verdict == VERIFY_FAILED ? CHECK_EXIT_FAILED : 0;
 }

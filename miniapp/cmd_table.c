@@ -17,56 +17,56 @@ const cmd_row cmd_table[] = {
     { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
       "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the default.",
       { { "--restart", "FILE_OR_DIR",
-          "go on from a state file, or from the newest whole one in a directory (start at 0 if it has none); time.steps must not be "
-          "an earlier step, and a run that is at it already ends with 0" },
+          "continue from a state file, or from the newest whole one in a directory (start at step 0 if it has none); time.steps "
+          "may not be below its step; if equal, the run exits with 0 at once" },
         { "--restart-if-any", "FILE_OR_DIR",
-          "the same, but start at 0 where that is missing: what a job script says whose job may be its first or a requeued one" },
+          "the same, but start at step 0 if FILE_OR_DIR does not exist: for scripts of jobs that may be requeued" },
         { "--dry-run", NULL,
-          "check the deck, the ranks, the device, the restart and where outputs go; print the resolved deck and what a run would "
-          "take: process grid, memory, bytes moved and sent, checkpoints; run nothing" },
-        { "--quiet", NULL, "no table and no progress: the record says it all, and mistakes are still one sentence" } },
+          "check the deck, ranks, device, restart and output paths; print the resolved deck and what the run would need: process "
+          "grid, memory, bytes moved and sent, checkpoints; take no step" },
+        { "--quiet", NULL, "print no table and no progress; the record holds all results, and errors are still printed" } },
       config_print_keys, "Keys:", NULL, false },
-    { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]", "the ladder: measure how to move and compute data here",
+    { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]", "ladder: measure ways to move and compute data",
       "Measures what this device can do and how near each way of moving or computing data comes to it. Every rung is checked "
-      "against the host's answer before it is timed; its rate stands beside a ceiling measured in the same run.\n"
-      "Rates of rungs and of ceilings both follow from the median of the samples. The spread is (90th percentile - minimum) / "
-      "median; a row of more than 10 % is marked with *: the machine was not quiet.\n"
-      "Families halo, alltoall and io are climbed by all ranks together, where several are there or one is named; a rank that "
-      "needs more than 5 % longer than the median rank is named.\n"
+      "against the host's answer before it is timed; its rate is printed beside a ceiling measured in the same run.\n"
+      "Rates of rungs and ceilings are computed from the median of the samples. The spread is (90th percentile - minimum) / "
+      "median; rows with a spread above 10 % are marked with *: the machine was not quiet.\n"
+      "Families halo, alltoall and io use all ranks together; they run if there are several ranks or if they are named. A rank "
+      "that takes more than 5 % longer than the median rank is named.\n"
       "`weft bench FAMILY --help` explains a family and its rungs.",
-      { { "--list", NULL, "the rungs and parameters of every device of this build, or of device=; nothing is run" },
-        { "--csv", NULL, "all rows as CSV (RFC 4180) with a header line, and no tables" } },
-      bench_request_print_keys, "Keys, beside the parameters that --list shows:",
-      "0 all rungs right; 1 a rung's result is wrong; 2 a mistake in the command; 3 machine or file failure.", false },
+      { { "--list", NULL, "list the rungs and parameters of every device of this build, or of device=; run nothing" },
+        { "--csv", NULL, "print all rows as CSV (RFC 4180) with a header line instead of tables" } },
+      bench_request_print_keys, "Keys, in addition to the parameters that --list shows:",
+      "0 all rungs right; 1 a rung gave wrong results; 2 a mistake in the command; 3 machine or file failure.", false },
     { "info", cmd_info, "", "what this machine and this build offer",
-      "Prints what is compiled in, MPI with what it says of CUDA and what a test of that found, HDF5, and every rank's device, "
-      "CPUs and NUMA nodes.",
-      { { "--json", NULL, "as one JSON object, for programs" },
+      "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms that; HDF5; and the "
+      "device, CPUs and NUMA nodes of every rank.",
+      { { "--json", NULL, "print one JSON object, for programs" },
         { "--measure", NULL,
-          "copies within the devices' memory, all ranks at once; and from every rank to every other, one pair at a time, by the "
-          "shortest way there is (16 ranks at most)" } },
+          "also measure copies within device memory, on all ranks at once, and from every rank to every other, one pair at a time, "
+          "over the shortest path (at most 16 ranks)" } },
       NULL, NULL, NULL, false },
     { "verify", cmd_verify, "FILE_OR_DIR ...", "check state files: every block and fingerprint",
-      "Reads every field of each state file, and of a folder's checkpoints, and compares its blocks' checksums and its fingerprint "
-      "with the stored ones; says which dataset, block and rows (in 1D, columns) are damaged.",
+      "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums and its fingerprint "
+      "with the stored ones, and names the dataset, block and rows (in 1D, columns) that are damaged.",
       { { NULL, NULL, NULL } }, NULL, NULL,
-      "The worst of all files: 0 whole, 2 missing, 3 damaged, or not to be read.", false },
+      "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable.", false },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
-      "Compares two state files cell by cell, or the checkpoints of the steps that two folders both have: how many cells differ, "
-      "and the largest absolute and relative difference and the largest one in ulps (numbers that can be represented between the "
-      "two), with their places. A few megabytes of a field are in memory at a time.",
+      "Compares two state files cell by cell, or the checkpoints of all steps that two folders have in common. Prints how many "
+      "cells differ, and the largest absolute difference, relative difference and difference in ulps (representable numbers "
+      "between the two), each with its place. Only a few megabytes of a field are in memory at a time.",
       { { NULL, NULL, NULL } },
-      NULL, NULL, "0 the same bits, 1 they differ, 2 a file is missing, 3 a file is damaged, or not to be read.", false },
-    { "predict", cmd_predict, "DECK from=FILE [key=value ...]", "the time of a step on ranks that are not here",
-      "Predicts time, efficiency, memory, checkpoints and their interval for any number of ranks, from the ceilings that a "
-      "machine's records hold: copies, launches, links, files. Started without mpirun.",
-      { { NULL, NULL, NULL } }, cmd_predict_print_keys, "Keys, beside those of a deck:",
+      NULL, NULL, "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable.", false },
+    { "predict", cmd_predict, "DECK from=FILE [key=value ...]", "predict the time of a step on any number of ranks",
+      "Predicts time, efficiency, memory, checkpoints and their interval for any number of ranks, from the ceilings in a "
+      "machine's records: copies, launches, links, files. Runs without mpirun.",
+      { { NULL, NULL, NULL } }, cmd_predict_print_keys, "Keys, in addition to those of a deck:",
       "0 done; 1 check: a step is more than 10 % off; 2 a mistake in the command or deck; 3 an output cannot be written.", true },
 };
 const size_t cmd_table_count = sizeof cmd_table / sizeof cmd_table[0];
 
 static const char status_of_all[] = "0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 75 "
-                                    "stopped by a signal or at the end of its time, with a checkpoint.";
+                                    "stopped by a signal or its time limit, with a checkpoint.";
 
 const cmd_row *cmd_table_find(const char *name)
 {

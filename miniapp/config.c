@@ -248,10 +248,10 @@ static bool check_axis(const checking *k, const boundary_side *low, const bounda
     if (c->problem.kind == CONFIG_ADVECT && low->kind != high->kind)
         return refuse(k, blame,
                       "advect with dirichlet on one side of an axis and neumann on the other is unstable at every "
-                      "alpha; allowed are two sides of one sort");
+                      "alpha; allowed are two sides of the same kind");
     if (!check_value(k, low_key, low) || !check_value(k, high_key, high)) return false;
     if (n < c->problem.radius)
-        return refuse(k, n_key, "at least %d, the stencil's radius", c->problem.radius);
+        return refuse(k, n_key, "allowed: %d or more, the stencil's radius", c->problem.radius);
     return true;
 }
 
@@ -260,7 +260,7 @@ static bool check_grid(const checking *k)
     config *c = k->c;
     boundary *b = &c->grid.sides;
     if (c->problem.kind == CONFIG_SWEEP && !config_two_d(c))
-        return refuse(k, "grid.ny", "sweep splits two dimensions, at least 2");
+        return refuse(k, "grid.ny", "sweep needs a 2D grid; allowed: 2 or more");
     if (c->grid.nx > ((int64_t)1 << 60) / c->grid.ny)
         return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld", (long long)c->grid.ny,
                       (long long)(((int64_t)1 << 60) / c->grid.ny));
@@ -309,7 +309,7 @@ static bool check_time(const checking *k)
                       config_kind_name(c->problem.kind));
     if (!given(k, "time.norm_every")) c->time.norm_every = c->time.tolerance > 0.0 ? 1 : 0;
     if (c->time.tolerance > 0.0 && c->time.norm_every == 0)
-        return refuse(k, "time.norm_every", "at least 1 with a tolerance");
+        return refuse(k, "time.norm_every", "allowed with a tolerance: 1 or more");
     return true;
 }
 

@@ -16,7 +16,8 @@ static void put(char *out, size_t bytes)
     char where[160];
     const char *const from = atomic_load(&restart_from);
     watchdog_where(where, sizeof where);
-    if (from) snprintf(out, bytes, "; %s; go on with --restart %.200s (step %lld or later)", where, from, (long long)atomic_load(&restart_step));
+    if (from) snprintf(out, bytes, "; %s; continue with --restart %.200s (step %lld or later)", where, from,
+                       (long long)atomic_load(&restart_step));
     else snprintf(out, bytes, "; %s; there is no checkpoint yet", where);
 }
 

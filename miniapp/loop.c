@@ -102,7 +102,7 @@ static bool too_late_for(const attention *a, sim *s, const saver *v, loop_result
     int mine = !have_time(a, s, v, 2), any;
     MPI_CHECK(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
     if (any && r->left_out++ == 0)
-        sim_add_note(s, false, "no checkpoint of step %lld: the end of the run's time is too near for it and for the last one",
+        sim_add_note(s, false, "no checkpoint of step %lld: the time left is too short for it and for the last one",
                      (long long)s->level);
     return any;
 }

@@ -88,7 +88,7 @@ static int status_with_output(int status)
 {
     const bool arrived = fflush(stdout) == 0 && !ferror(stdout);
     if (arrived || reader_left() || status > CHECK_EXIT_FAILED) return status;
-    return cmd_say(CHECK_EXIT_ENVIRONMENT, "standard output cannot be written: not all of what was printed arrived");
+    return cmd_say(CHECK_EXIT_ENVIRONMENT, "cannot write all of the output to standard output");
 }
 
 int main(int argc, char **argv)

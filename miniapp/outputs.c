@@ -76,7 +76,7 @@ static void gather(places *all, const config *c, const char *deck_path, const ch
     add(all, "output.record", PLACE_APPENDED, c->output.record);
     add(all, "output.final", PLACE_REPLACED, c->output.final);
     if (c->output.final[0] && checkpoint_xdmf_path(beside, sizeof beside, c->output.final))
-        add(all, "output.final's description", PLACE_REPLACED, beside);
+        add(all, "output.final's XDMF file", PLACE_REPLACED, beside);
     add(all, "output.picture", PLACE_REPLACED, c->output.picture);
     if (c->output.every > 0 && c->output.picture[0] && animation_folder(beside, sizeof beside, c->output.picture))
         add(all, "output.picture's frames", PLACE_FOLDER, beside);
@@ -115,11 +115,11 @@ static int check_length(const place *p, char *why, size_t why_bytes)
     const size_t path_max = PATH_MAX - 1 - tmp_bytes - (p->use == PLACE_FOLDER ? in_it : 0);
     if (strlen(name) > name_max)
         snprintf(why, why_bytes,
-                 "%s = %.300s...: the name has %zu bytes; allowed are %zu, which leave room for what is put behind it", p->key,
+                 "%s = %.300s...: the name has %zu bytes; allowed are %zu, which leave room for a suffix", p->key,
                  p->path, strlen(name), name_max);
     else if (strlen(p->path) > path_max)
         snprintf(why, why_bytes,
-                 "%s = %.300s...: the path has %zu bytes; allowed are %zu, which leave room for what is put behind it", p->key,
+                 "%s = %.300s...: the path has %zu bytes; allowed are %zu, which leave room for a suffix", p->key,
                  p->path, strlen(p->path), path_max);
     else return 0;
     return CHECK_EXIT_USAGE;

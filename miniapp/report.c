@@ -47,7 +47,7 @@ static void print_rates(FILE *to, const sim *s, const report *r)
         fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than those of the median rank\n", k->copies.rank,
                 k->copies.host, 100 * k->copies.over_median);
     if (!isnan(k->host_step_s))
-        fprintf(to, "host         %s per step, of the thread that enqueues\n", report_seconds(a, sizeof a, k->host_step_s));
+        fprintf(to, "host         %s per step, in the thread that enqueues\n", report_seconds(a, sizeof a, k->host_step_s));
     if (!isnan(k->overlap.comm_s)) print_overlap(to, s, &k->overlap);
 }
 

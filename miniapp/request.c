@@ -49,7 +49,8 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
                 return false;
             }
             if (q->restart) {
-                snprintf(why, why_bytes, "%s %s after a restart from %s; one of them is allowed", argv[i], argv[i + 1], q->restart);
+                snprintf(why, why_bytes, "%s %s: a restart from %s is given already; only one is allowed", argv[i], argv[i + 1],
+                         q->restart);
                 return false;
             }
             q->restart_if_any = strcmp(argv[i], "--restart") != 0;

@@ -116,7 +116,7 @@ static int take(sim *s, const request *ask, bool *found, int64_t *step, char *wh
     case PATH_DIRECTORY: return take_newest(s, path, found, step, why, why_bytes);
     case PATH_MISSING:
         if (ask->restart_if_any) return 0;
-        snprintf(why, why_bytes, "--restart %s: no such file or directory; --restart-if-any starts at step 0 there", path);
+        snprintf(why, why_bytes, "--restart %s: no such file or directory; --restart-if-any would start at step 0", path);
         return CHECK_EXIT_USAGE;
     case PATH_HIDDEN: snprintf(why, why_bytes, "--restart %s: cannot be read: %s", path, strerror(code)); return CHECK_EXIT_ENVIRONMENT;
     }

@@ -21,9 +21,10 @@ checkpoint_status saver_open(saver *v, sim *s, char *why, size_t why_bytes)
     }
     if (writer_note(v->writer)[0]) cmd_say(0, "%s", writer_note(v->writer));
     if (writer_not_async(v->writer)[0])
-        sim_add_note(s, false, "checkpoints are written in the foreground: %.300s", writer_not_async(v->writer));
+        sim_add_note(s, false, "the steps wait while a checkpoint is written: %.300s", writer_not_async(v->writer));
     if (c->checkpoint.aggregators > s->top.ranks)
-        sim_add_note(s, false, "checkpoint.aggregators = %d: all %d ranks write", c->checkpoint.aggregators, s->top.ranks);
+        sim_add_note(s, false, "checkpoint.aggregators = %d: there are only %d ranks, and all of them write", c->checkpoint.aggregators,
+                     s->top.ranks);
     v->snapshot = snapshot_create(s);
     return CHECKPOINT_OK;
 }
@@ -45,7 +46,7 @@ static void hear(saver *v, checkpoint_status status, bool waited_for)
     v->written = stats.count;
     if (status == CHECKPOINT_OK) return;
     if (waited_for || v->sim->cfg->checkpoint.on_error == CONFIG_ON_ERROR_STOP) v->stop = true;
-    else if (!v->failure_said) cmd_say(0, "%s; the run goes on (checkpoint.on_error = continue)", v->why);
+    else if (!v->failure_said) cmd_say(0, "%s; the run continues (checkpoint.on_error = continue)", v->why);
     v->failure_said = true;
 }
 

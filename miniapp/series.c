@@ -111,7 +111,7 @@ static bool animate(sim *s, char *why, size_t why_bytes)
     if (!ok) snprintf(why, why_bytes, "%s", sentence);
     (void)animation_folder(folder, sizeof folder, c->output.picture);
     if (ok && frames > 0 && !strchr(folder, '\'')) /* a shell takes it as it stands */
-        sim_add_note(s, false, "%s shows %lld frames; a film of them: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' "
+        sim_add_note(s, false, "%s shows %lld frames; to make a film of them: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' "
                      "-pix_fmt yuv420p film.mp4", c->output.picture, (long long)frames, ANIMATION_FRAMES_A_SECOND, folder);
     return ok;
 }

@@ -169,7 +169,7 @@ static redist *make_redist(sim *s, const sim_grid *from, const sim_grid *to)
     redist *r = redist_create(&from->dec, &to->dec, s->dev, &from->shape, &to->shape, s->redist_transport, s->top.comm);
     if (redist_refusal(r)[0] == '\0') return r;
     sim_add_note(s, s->cfg->run.transport == CONFIG_TRANSPORT_PEER,
-                 "redistributions cannot go over peer: %s; using staged for them", redist_refusal(r));
+                 "transposes cannot use transport peer: %s; using staged for them", redist_refusal(r));
     s->redist_transport = HALO_STAGED;
     if (!s->routed) s->transport = HALO_STAGED;
     return r;

@@ -138,7 +138,7 @@ static void choose_redist(sim *s, halo_transport asked, aware_answer *a)
     if (asked == HALO_TRANSPORTS || asked == s->redist_transport) return;
     if (s->routed && s->route.used[asked] == 0) return; /* has been said of the halos */
     sim_add_note(s, true, "run.transport = %s: %s; using %s%s", halo_transport_name(asked), asked == HALO_AWARE ? a->why : why,
-                 halo_transport_name(s->redist_transport), s->routed ? " for redistributions" : "");
+                 halo_transport_name(s->redist_transport), s->routed ? " for transposes" : "");
 }
 
 void sim_choose_transports(sim *s, const char *self_exe)

@@ -22,7 +22,7 @@ static struct {
     double limit_s;
     int rank;
     char host[64];
-    char neighbours[256]; /* "" or ", beside ranks 1, 3": written before the first step */
+    char neighbours[256]; /* "" or "; its neighbours are ranks 1, 3": written before the first step */
     _Atomic(const char *) phase;
     atomic_llong level, progress;
     atomic_bool stop;
@@ -56,7 +56,7 @@ static void say_and_leave(void)
 {
     char where[160], line[640];
     watchdog_where(where, sizeof where);
-    const int length = snprintf(line, sizeof line, "weft: rank %d on %s: no progress for %g s %s%s\n", dog.rank, dog.host,
+    const int length = snprintf(line, sizeof line, "weft: rank %d on %s made no progress for %g s %s%s\n", dog.rank, dog.host,
                                 dog.limit_s, where, dog.neighbours);
     (void)!write(STDERR_FILENO, line, (size_t)length); /* in one piece, past whatever lock the main thread may hold */
     (void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
@@ -104,8 +104,8 @@ void watchdog_neighbours(const decomp *d)
         bool named = d->neighbour[k] < 0;
         for (int before = 0; before < k; before++) named = named || d->neighbour[before] == d->neighbour[k];
         if (named || used + 32 > sizeof dog.neighbours) continue;
-        used += (size_t)snprintf(dog.neighbours + used, sizeof dog.neighbours - used, "%s %d", used ? "," : ", beside ranks",
-                                 d->neighbour[k]);
+        used += (size_t)snprintf(dog.neighbours + used, sizeof dog.neighbours - used, "%s %d",
+                                 used ? "," : "; its neighbours are ranks", d->neighbour[k]);
     }
 }
 

@@ -56,7 +56,7 @@ ended() { # sets status
     done
     weft_run 2 d.ini --restart checkpoints/step_0000000020.h5 checkpoint.dir=again checkpoint.aggregators=9
     expect "ranks that write" 2 "$(record .checkpoint.aggregators)"
-    [[ $(record '.notes | tostring') == *"checkpoint.aggregators = 9: all 2 ranks write"* ]]
+    [[ $(record '.notes | tostring') == *"checkpoint.aggregators = 9: there are only 2 ranks, and all of them write"* ]]
     expect "fingerprint after the restart" "$reference" "$(fingerprint)"
 }
 

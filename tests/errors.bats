@@ -81,7 +81,7 @@ bad() { # key=value text...
     refused 2 problem.weights
     deck d.ini "${good[@]}" "output.final=$(printf 'a%.0s' {1..250})"
     run weft_run 2 d.ini
-    refused 2 d.ini 200
+    refused 2 d.ini 199
     deck d.ini "${good[@]}" grid.nx=41
     run weft_run 2 d.ini
     refused 2 grid.nx
@@ -172,13 +172,13 @@ bad() { # key=value text...
     WEFT_FAULT=device_error:7 run weft_run 2 d.ini
     refused 3 "rank 1 on $(hostname): " "Input/output error; in phase 'steps' at step " "; there is no checkpoint yet"
     WEFT_FAULT=device_error:9000 run weft_run 2 d.ini checkpoint.every=1000
-    refused 3 "in phase 'steps' at step 8" "; go on with --restart checkpoints (step "
+    refused 3 "in phase 'steps' at step 8" "; continue with --restart checkpoints (step "
     [[ $output =~ "(step "([0-9]+)" or later)" ]]
     weft_run 2 d.ini time.steps=$((BASH_REMATCH[1] + 3)) --restart "checkpoints/step_$(printf %010d "${BASH_REMATCH[1]}").h5"
     WEFT_FAULT=device_error:0 run weft_run 2 d.ini --quiet --restart checkpoints
     local files=(checkpoints/step_*.h5) digits
     digits=$(tr -dc 0-9 <<<"${files[-1]%.h5}")
-    refused 3 "; go on with --restart checkpoints (step $((10#$digits)) or later)"
+    refused 3 "; continue with --restart checkpoints (step $((10#$digits)) or later)"
 }
 
 @test "a full disk is exit 3, leaves no half file, and the checkpoint before it is good" {

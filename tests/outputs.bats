@@ -25,7 +25,7 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     done
     mkfifo s.xmf # beside s.h5, which it describes
     run dry output.final=s.h5
-    refused 2 "output.final's description = s.xmf is a named pipe"
+    refused 2 "output.final's XDMF file = s.xmf is a named pipe"
     run dry output.final=/dev/null
     refused 2 "/dev/null is a device" "or none, which writes nothing"
     expect "what was written" "d.ini" "$(ls -p | grep -v -e / -e '|' -e 'pipe' -e 'link' -e dev -e s.xmf | xargs)"
@@ -67,7 +67,7 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     [ -e "$long.h5" ] && [ -e "$long.xmf" ] && [ -e "$long.t" ]
     for i in output.final=${long}nn.h5 output.picture=${long}n.png output.trace=${long}nnn.t output.record=$long$long; do
         run dry "$i"
-        refused 2 "${i%%=*} = nnn" "allowed are 2" "which leave room for what is put behind it"
+        refused 2 "${i%%=*} = nnn" "allowed are 2" "which leave room for a suffix"
     done
     for i in {1..20}; do path+=/$(printf 'd%.0s' {1..200}); done
     mkdir -p "$path"

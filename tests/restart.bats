@@ -180,7 +180,7 @@ unprivileged() {
     refused 2 "time.steps = 29"
     run weft_run 2 d.ini --restart-if-any checkpoints
     expect status 0 "$status"
-    [[ $output == *"restarted from step 30"*"no step is left"* ]] || { echo "$output"; return 1; }
+    [[ $output == *"restarted from step 30"*"no step remains"* ]] || { echo "$output"; return 1; }
     expect "steps_run, verdict, fingerprint" "0 exact $reference" "$(record '"\(.steps_run) \(.verdict) \(.fingerprint)"')"
 }
 
@@ -231,7 +231,7 @@ unprivileged() {
     launch 7 "$weft" verify a.h5 b.h5
     run launch 3 "$weft" diff a.h5 b.h5
     expect status 1 "$status"
-    [[ $output == *"u: 1 cells differ, most by 0.000e+00 at (x 4, y 0)"* ]] || { echo "$output"; return 1; }
+    [[ $output == *"u: 1 cells differ, by at most 0.000e+00 at (x 4, y 0)"* ]] || { echo "$output"; return 1; }
 }
 
 @test "weft diff: the largest absolute, relative and ulp difference, each where it is; and whole runs by their steps" {
@@ -247,7 +247,7 @@ unprivileged() {
     done
     run launch 3 "$weft" diff a/step_0000000002.h5 b/step_0000000002.h5
     expect status 1 "$status"
-    local at_2="most by 1.000e+00 at (x 2, y 0)" at_1="relative 2.727e-01 at (x 1, y 0)" at_0="2111062325329920 ulp at (x 0, y 0)"
+    local at_2="by at most 1.000e+00 at (x 2, y 0)" at_1="relative 2.727e-01 at (x 1, y 0)" at_0="2111062325329920 ulp at (x 0, y 0)"
     [[ $output == *"u: 3 cells differ, $at_2; $at_1; $at_0"* ]] || { echo "$output"; return 1; }
     weft_alone d.ini problem.initial=start_a.h5 checkpoint.dir=c checkpoint.every=2 --quiet
     run "$weft" diff a c

@@ -130,7 +130,7 @@ goes_on() {
 @test "a wall limit, of the deck or of Slurm: a checkpoint before it is over, exit 75, and the run goes on" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=1000 time.steps=1000000000 checkpoint.every=500
     in_time 5000 timed_run 3 d.ini run.wall_limit=5
-    expect "sentences" 1 "$(grep -c '^weft: stopped by the end of its time at step' <<<"$output")"
+    expect "sentences" 1 "$(grep -c '^weft: stopped by its time limit at step' <<<"$output")"
     expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
     goes_on
     rm -rf checkpoints
@@ -147,7 +147,7 @@ goes_on() {
     expect status 75 "$status"
     expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
     expect files 1 "$(record .checkpoint.count)"
-    [ "$(record .steps)" = 1 ] || [[ $(record '.notes | tostring') == *"no checkpoint of step 1: the end of the run's time"* ]]
+    [ "$(record .steps)" = 1 ] || [[ $(record '.notes | tostring') == *"no checkpoint of step 1: the time left is too short"* ]]
     goes_on
     rm -rf checkpoints
     run weft_run 2 d.ini run.wall_limit=5.8 time.steps=1 # the last step's is the last one, in time or not

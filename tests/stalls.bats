@@ -28,8 +28,8 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     ends
     cat out
     expect status 3 "$status"
-    local said="no progress for 4 s in phase 'steps' at step [1-9][0-9]*, beside ranks [0-2]"
-    expect "ranks that say so" 2 "$(grep -o "weft: rank [0-2] on $(hostname): $said" out | wc -l)"
+    local said="no progress for 4 s in phase 'steps' at step [1-9][0-9]*; its neighbours are ranks [0-2]"
+    expect "ranks that say so" 2 "$(grep -o "weft: rank [0-2] on $(hostname) made $said" out | wc -l)"
 }
 
 @test "a file system that does not answer: the phase is named" {
