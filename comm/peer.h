@@ -20,7 +20,7 @@ peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, char *w
  * Valid until peer_destroy. Failure ends the job: peer_create has seen it work. */
 void peer_share(peer *p, void *mine, void **theirs);
 
-/* Collective: memory for this rank's flags and what its neighbours bring, of so many bytes, all 0 before anybody else can store
+/* Collective: `bytes` of memory for this rank's flags and what its neighbours bring, all 0 before anybody else can store
  * into it, shared as above; NULL for 0 bytes. Freed by peer_destroy. */
 void *peer_board(peer *p, size_t bytes, void **theirs);
 

@@ -1,12 +1,12 @@
 /* Fields collected by a few ranks that write them: few writers, and dense requests however the ranks' boxes are cut.
  *
- * The cells of the file are shared out among writers (writers.h). A writer goes through its share a window at a time: so many whole
+ * The cells of the file are shared out among writers (writers.h). A writer goes through its share a window at a time: some whole
  * rows, or a piece of one, where a row is longer or the share begins or ends inside it. What a rank
  * has of a window lies together in its memory, so a message is a piece of memory as it is. Two windows are under way: one is
  * collected while the other is written.
  *
  * Only the main thread calls these; none waits. Each rank goes through the rounds at its own pace, and a writer that is late holds
- * its senders up, since messages are synchronous: nobody's memory fills with what cannot be written yet. */
+ * its senders up, since messages are synchronous: no rank's memory fills with what cannot be written yet. */
 #ifndef AGGREGATE_H
 #define AGGREGATE_H
 

@@ -93,7 +93,7 @@ enum { CHECKPOINT_DAMAGE_LISTED = 16, CHECKPOINT_DAMAGE_BYTES = 256 };
 typedef struct checkpoint_report {
     checkpoint_info info; /* checkpoint_info_free */
     int64_t blocks;       /* with checksums, of all fields; 0: a file without */
-    int64_t damaged;      /* blocks, or fields that have no checksums; the first so many are listed: dataset, block, rows */
+    int64_t damaged;      /* blocks, or fields without checksums; the first few are listed below: dataset, block, rows */
     char damage[CHECKPOINT_DAMAGE_LISTED][CHECKPOINT_DAMAGE_BYTES];
 } checkpoint_report;
 

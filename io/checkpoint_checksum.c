@@ -1,4 +1,4 @@
-/* Checksums of a field's blocks. A block is a run of bytes of the dataset in global order: so many whole rows, or cells
+/* Checksums of a field's blocks. A block is a run of bytes of the dataset in global order: a number of whole rows, or cells
  * where there is one row. The blocks depend on the field's shape alone and each rank's share is added by exclusive or
  * (crc32c.h), so that a file has the same checksums whatever the ranks' boxes. */
 #include <inttypes.h>

@@ -77,7 +77,7 @@ static checkpoint_status make_in(const char *folder, checkpoint_image *image, co
 checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums,
                                         char *why, size_t why_bytes)
 {
-    const char *const folder[] = { "/dev/shm", "/tmp", getenv("TMPDIR") }; /* one may be full, or nobody's to write to */
+    const char *const folder[] = { "/dev/shm", "/tmp", getenv("TMPDIR") }; /* one may be full or read-only */
     checkpoint_status status = CHECKPOINT_IO;
     checkpoint_h5_quiet();
     for (size_t i = 0; i < sizeof folder / sizeof *folder && status != CHECKPOINT_OK; i++) {

@@ -80,7 +80,7 @@ typedef struct checkpoint_layout { /* of a file: where things begin and end */
 } checkpoint_layout;
 
 /* Makes path with all attributes and checksums and with datasets that have their place but no data yet. The bytes depend on
- * *s and the sums alone, and the layout not even on fingerprints, step (of so many digits) and sums. By one rank alone. */
+ * *s and the sums alone, and the layout not even on fingerprints, step (of a given number of digits) and sums. By one rank alone. */
 checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, const checkpoint_sums *sums,
                                              checkpoint_layout *layout, char *why, size_t why_bytes);
 typedef struct checkpoint_gap {

@@ -33,7 +33,7 @@ static bool is_interpreted(hid_t dataset)
     return layout != H5D_CONTIGUOUS && layout != H5D_COMPACT;
 }
 
-/* So many rows at a time that no chunk is read twice, where that is no more than BAND_BYTES or one row of chunks. */
+/* Rows to read at a time: enough that no chunk is read twice, if that is no more than BAND_BYTES or one row of chunks. */
 static hsize_t rows_at_once(hid_t dataset, int dims, const hsize_t *shape)
 {
     const hid_t how = H5Dget_create_plist(dataset);
@@ -72,7 +72,7 @@ static void read_rows(hid_t dataset, hid_t space, int dims, const hsize_t *shape
     free(data);
 }
 
-/* What the parent refuses takes no reading, and may be large: other than so many cells, or numbers or chunks that are too long. */
+/* What the parent refuses is not read, and may be large: another number of cells, or numbers or chunks that are too long. */
 static void read_data(hid_t dataset, int64_t cells)
 {
     const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);

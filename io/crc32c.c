@@ -78,7 +78,7 @@ __attribute__((target("sse4.2"))) static uint32_t raw_instruction(uint32_t state
 }
 
 /* Folding (Gopal and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009): 16 bytes
- * that stand so many bytes before 16 others are, mod the polynomial, 16 bytes to be added to them. Bit 127 of 16 bytes is x^0,
+ * that stand a number of bytes before 16 others are, mod the polynomial, 16 bytes to be added to them. Bit 127 of 16 bytes is x^0,
  * so that their first half is times x^64; a carry-less product of two halves comes out times x. */
 #define FOLDS __attribute__((target("sse4.2,avx512f,vpclmulqdq")))
 typedef struct fold { /* by a distance: the multipliers of the first and of the second half */

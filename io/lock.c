@@ -234,7 +234,7 @@ static int make_file(lock *l)
     return code;
 }
 
-/* 0 or errno; nothing if another run was faster. fd: the stale lock, or -1 for a symbolic link, which is nobody's lock. */
+/* 0 or errno; nothing if another run was faster. fd: the stale lock, or -1 for a symbolic link, which is no run's lock. */
 static int remove_stale(const lock *l, int fd)
 {
     unsigned long long disk;

@@ -1,4 +1,4 @@
-/* Which checkpoints of a directory stay: the newest so many, every k-th, and the last that is known to be whole. */
+/* Which checkpoints of a directory stay: the newest `keep`, every k-th, and the last that is known to be whole. */
 #ifndef RETAIN_H
 #define RETAIN_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct retain_rule {
-    int keep;                /* the newest so many; 0: all */
+    int keep;                /* how many of the newest; 0: all */
     int64_t milestone_steps; /* checkpoints of multiples of it stay besides; 0: none do */
 } retain_rule;
 

@@ -116,7 +116,7 @@ static overlap measure_overlap(sim *s)
     return overlap_of(with_s, without_s, comm_s, pairs);
 }
 
-/* From an idle device, and never so many steps that its queue is full: then the host would wait for the device. */
+/* From an idle device, and with few enough steps that its queue is never full: then the host would wait for the device. */
 static double measure_host(sim *s)
 {
     enum { STEPS_MAX = 32 };

@@ -1,5 +1,5 @@
 /* How long steps take: one time stamp on the main stream after every step, or after every few that were enqueued at once and then
- * count as so many of their mean, read back long after it passed, so that the device never waits for the host. The host in
+ * count as equal steps of their mean, read back long after it passed, so that the device never waits for the host. The host in
  * turn stays near: it waits before more than CLOCK_LEAD_S of steps are enqueued, since a signal, a checkpoint or the progress
  * line would come after all of them; but never for the last CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the
  * host waits, else by clock_leave_out. Memory is bounded: when the sample array is full every other sample is dropped and from then
@@ -36,7 +36,7 @@ typedef struct clock_steps {
     int64_t beside_write_steps;
     step_probe probe;
     int64_t probe_every, next_probe; /* in steps of this run */
-    bool probed;              /* a probe is waiting to be read; of so many steps: */
+    bool probed;              /* a probe is waiting to be read; steps that it covers: */
     int probed_steps;
     int64_t probed_level;     /* what it makes */
     timeline *timeline;       /* NULL, or gets every probe; not owned */
@@ -48,7 +48,7 @@ void clock_create(clock_steps *c, device *d, timeline *t, int64_t probe_every);
 void clock_destroy(clock_steps *c);
 /* Before the first step and after every pause. */
 void clock_restart(clock_steps *c, device_stream *s);
-/* Whether what comes next, from the step-th step of this run on, should be probed (most is not); and the probe for it, of so many
+/* Whether what comes next, from the step-th step of this run on, should be probed (most is not); and the probe for it, of `steps`
  * steps (one, or those of a sweep), which make that level. */
 bool clock_wants_probe(const clock_steps *c, int64_t step);
 const step_probe *clock_probe(clock_steps *c, int64_t step, int steps, int64_t level);
@@ -57,7 +57,7 @@ void clock_leave_out(clock_steps *c, device_stream *s);
 /* The steps beside a write, in the device's time and to a tick: from here to what runs when it has ended. */
 void clock_write_begins(clock_steps *c);
 void clock_write_ended(clock_steps *c);
-/* After so many steps were enqueued. */
+/* After `steps` steps were enqueued. */
 void clock_tick(clock_steps *c, int steps, device_stream *s);
 /* Waits for what is outstanding. */
 void clock_flush(clock_steps *c);

@@ -12,8 +12,8 @@
  * same on all. */
 double deadline_of(MPI_Comm comm, const config *c, double start_s);
 
-/* Is there no time left for more than so many writes? One is taken to last half as long again as this run's writes on average,
- * before the first one as long as a slow disk needs for so many bytes. stats: of a writer that may not be there yet (all 0). */
+/* Is there no time left for more than `writes` writes? One is taken to last half as long again as this run's writes on average,
+ * before the first one as long as a slow disk needs for file_bytes. stats: of a writer that may not be there yet (all 0). */
 bool deadline_near(double deadline_s, const writer_stats *stats, int writes, double file_bytes);
 
 #endif

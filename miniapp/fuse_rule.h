@@ -5,8 +5,8 @@
 
 #include "config.h"
 
-/* Has the run, and what lies between its norms, checkpoints and frames, sweeps of so many steps enough? Norms that come with the
- * sweeps need only be so many steps apart. */
+/* Has the run, and what lies between its norms, checkpoints and frames, enough sweeps of `steps` steps? Norms that come with the
+ * sweeps need only be `steps` steps apart. */
 bool fuse_rule_long_enough(const config *c, int steps, bool sweeps_take_norms);
 /* Is the smallest rank's box so wide that what is computed twice costs no more than a tenth? */
 bool fuse_rule_wide_enough(const config *c, int steps, int64_t width, int64_t height);

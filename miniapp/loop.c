@@ -50,7 +50,7 @@ typedef struct attention {
 
 typedef enum leave { LEAVE_NOT, LEAVE_OUT_OF_TIME, LEAVE_SIGNAL, LEAVE_FAILED } leave; /* of several reasons the last counts */
 
-/* Is there time for so many checkpoints after the one that is under way, if one is? */
+/* Is there time for `checkpoints` checkpoints after the one that is under way, if one is? */
 static bool have_time(const attention *a, const sim *s, const saver *v, int checkpoints)
 {
     const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
@@ -121,7 +121,7 @@ static int64_t steps_to_go(const sim *s, const judge *j, const attention *look)
     return steps < 1 ? 1 : steps;
 }
 
-/* Of so many steps up to the next thing to be done, those that make a norm's level in a fused run: a sweep that takes the norm
+/* Of the steps up to the next thing to be done, those that make a norm's level in a fused run: a sweep that takes the norm
  * too, or one step by itself, or, as sweeps of two levels leave both, none. */
 static int steps_with_norm(const sim *s, int64_t steps)
 {

@@ -107,7 +107,7 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s);
 /* Keeps the best rate of copies of about that size. */
 void predict_add_copy(predict_machine *m, double bytes, double bytes_per_s);
 double predict_copy_rate(const predict_machine *m, double bytes);
-const predict_turn *predict_turn_of(const predict_machine *m, config_transport t, int ranks); /* NULL: none on so many */
+const predict_turn *predict_turn_of(const predict_machine *m, config_transport t, int ranks); /* NULL: none on that number of ranks */
 /* Takes the place of what was known of as many ranks; ignored where there is no room. */
 void predict_add_turn(predict_machine *m, config_transport t, int ranks, double bytes_per_s);
 /* Of the nearest number of ranks, by their ratio; NaN: none known. */

@@ -112,7 +112,7 @@ static bool turns_alike(const predict_run *run, const predict_case *c)
            run->of.transport == c->transport;
 }
 
-/* Of transposes on so many ranks without a rung of bench: the time of a byte that is sent, by the whole step. */
+/* Of transposes on a number of ranks for which bench has no rung: the time of a byte that is sent, by the whole step. */
 static void fit_turn(predict_records *r, const predict_case *of)
 {
     mean seconds_a_byte = { 0, 0 };

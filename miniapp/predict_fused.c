@@ -1,6 +1,6 @@
 /* Sweeps of several steps. What bounds one is now the memory, now the arithmetic, now what a kernel of that many steps makes of
  * either: so the time of a cell is taken from a record of a sweep of that length where there is one. Elsewhere it is the larger of
- * two bounds: a copy of the field, and the arithmetic of so many steps at the best rate that any record of a sweep shows, by the
+ * two bounds: a copy of the field, and the arithmetic of its steps at the best rate that any record of a sweep shows, by the
  * points of the stencil. */
 #include <assert.h>
 #include <math.h>

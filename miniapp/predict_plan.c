@@ -39,7 +39,7 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
     return true;
 }
 
-/* May sweeps of so many steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, by the
+/* May sweeps of `steps` steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, by the
  * program's rule. */
 static bool may_fuse(const predict_machine *m, const config *c, const predict_case *of, int steps)
 {

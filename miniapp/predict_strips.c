@@ -1,5 +1,5 @@
 /* Fused sweeps on GPUs go by strips: a warp streams down a chunk of rows of a strip of columns, as many rows more as the sweep
- * reaches above and below, and so many warps are there at a time. So the time of a sweep is that of whole chunks, one behind
+ * reaches above and below, and a limited number of warps is there at a time. So the time of a sweep is that of whole chunks, one behind
  * another: small fields are done in the time that the rows above and below take, and a field that needs a few warps more than
  * there are waits for them. Along sides that mirror a frame takes SMs of its own (kernels/fused_frame_plan_cuda.cuh): as many as
  * end with the chunks. Of all kernels the strip is taken to be as wide, and the warps as many, as they are of most. Over peer ranks
@@ -21,7 +21,7 @@ typedef struct strips {
 
 static double strips_of(double cells, double stored) { return ceil(cells / stored); }
 
-/* Warps that the frame leaves to the interior, if it is to end in so many rows' time. */
+/* Warps that the frame leaves to the interior, if it is to end in `lasts` rows' time. */
 static double warps_left(const strips *s, double lasts)
 {
     const double chunk = fmax(SIDE_ROWS_LEAST, floor(lasts / side_lasts) - 2 * s->reach);

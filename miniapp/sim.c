@@ -191,7 +191,7 @@ static void make_pass(sim *s)
                      s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, s->fuse, &s->choice, s->top.comm);
 }
 
-/* Nobody asked for sweeps of so many steps, and fewer are faster. */
+/* The deck does not ask for sweeps of this length, and shorter ones are faster. */
 static void settle_fuse(sim *s, int steps)
 {
     if (s->fuse == steps) return;

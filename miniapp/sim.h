@@ -165,7 +165,7 @@ void sim_prepare_steps(sim *s);
  * (later = 0), or of the call before it (1), over all ranks. sim_undo_step goes back by one level, which is still there. probe:
  * only of a single step. */
 bool sim_can_step_with_change(const sim *s);
-/* Of at most so many steps, how many a fused sweep takes that takes the norm of its last one too; 0: there is none. sim_change then
+/* Of at most `most` steps, how many a fused sweep takes that takes the norm of its last one too; 0: there is none. sim_change then
  * has it at once. */
 int sim_change_steps(const sim *s, int64_t most);
 void sim_sweep_with_change(sim *s, int steps, const step_probe *probe);
@@ -174,9 +174,9 @@ double sim_change_of(sim *s, int later);
 void sim_undo_step(sim *s);
 /* For measuring: sweeps of the stencil alone, each of `fuse` steps, that count for nothing, as in step_advance; fields swapped. */
 void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange);
-/* For measuring, seconds of the slowest rank: a sweep as above, of so many, between time stamps on the device after a few that fill
- * the pipeline, so that neither its filling nor its draining counts; and an exchange of the present level's halo, of so many one
- * by one. */
+/* For measuring, seconds of the slowest rank: a sweep as above, the mean of `count`, between time stamps on the device after a few
+ * that fill the pipeline, so that neither its filling nor its draining counts; and an exchange of the present level's halo, the mean
+ * of `count` one by one. */
 double sim_sweep_s(sim *s, bool exchange, int count);
 int sim_lead_in(int count); /* those few */
 double sim_exchange_s(sim *s, int count);
@@ -198,7 +198,7 @@ void sim_set_count_table(sim *s, value *v, const double *table);
 
 /* Debug builds: WEFT_FAULT=cell adds 1e-3 to one cell of rank 0's result, so that tests see the verifier fail. Else nothing. */
 void sim_inject_fault(sim *s);
-/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads what is nobody's memory. */
+/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory that is not allocated. */
 void sim_inject_device_error(sim *s);
 
 int64_t sim_own_cells(const sim *s);

@@ -10,7 +10,7 @@
 #include "sim.h"
 #include "timer.h"
 
-/* What a device is tried with: so many kinds of sweeps, of at most so many steps, on ranks of so many cells and more (on an H200
+/* What a device is tried with: how many kinds of sweeps, of at most how many steps, on ranks of at least how many cells (on an H200
  * 2^20 cells were twice as fast by sweeps of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the
  * first cells, up to `cells`. */
 typedef struct trial_limits {
@@ -34,7 +34,7 @@ static const char *no_fused_sweep(const sim *s)
     return "this device has no fused sweep for a radius that large";
 }
 
-/* Of at most so many steps, the longest sweep that the run is long enough for; 1 where there is none. */
+/* Of at most `most` steps, the longest sweep that the run is long enough for; 1 where there is none. */
 static int worth_a_trial(const sim *s, int most)
 {
     const config *c = s->cfg;

@@ -27,7 +27,7 @@
  * Nothing in it allocates, synchronises the device or touches the default stream, and it never asks what device it runs
  * on: on the host a lane is a thread and its streams run at once.
  *
- * Invariant between steps: event `level` stands for "every own cell of cur is complete"; ghosts are nobody's yet. */
+ * Invariant between steps: event `level` stands for "every own cell of cur is complete"; ghost values are undefined. */
 #ifndef STEP_H
 #define STEP_H
 
@@ -125,7 +125,7 @@ void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur
                 const step_probe *probe);
 /* step_advance in parts, for steps that are captured; of a fused pass they are sweeps of `fuse` steps. step_ready: what must have
  * happened before the first one of them (whole steps: ghosts and words; collective then). step_enqueue: the step from a level of
- * that beat, the same work every time, with a norm (whole_pass_step) or none. step_taken: so many were, with so many norms. The
+ * that beat, the same work every time, with a norm (whole_pass_step) or none. step_taken: `steps` were, with `norms` norms. The
  * beat of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels
  * writes over the level before: { a, b } and { b, a }. */
 void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
@@ -138,7 +138,7 @@ void step_complete(step_streams *s);
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe);
 static inline bool step_can_change(const step_pass *p) { return p->whole && whole_pass_can_change(p->whole); }
 
-/* What one sweep of a fused pass with so many lanes and steps computes, cells of all levels, and moves between memory and its
+/* What one sweep of a fused pass with `lanes` lanes and `steps` steps computes, cells of all levels, and moves between memory and its
  * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are
  * not counted. */
 typedef struct step_swept {

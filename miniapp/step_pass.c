@@ -103,7 +103,7 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
     if (fused) find_wraps(p, depth);
     else find_ghosts(p, depth, corners);
     p->halo = halo_create(dec, d, shape, depth, corners || fused, choice, comm);
-    /* A cell reads the level before at its own index. Images in the outermost ghosts are of nobody's cells then, and nobody's. */
+    /* A cell reads the level before at its own index. Images in the outermost ghosts are then of no cell, and undefined. */
     if (fused && has_prev) p->prev_halo = halo_create(dec, d, shape, depth - radius, true, choice, comm);
 }
 

@@ -133,7 +133,7 @@ void whole_pass_start(whole_pass *w, const void *next, device_stream *s)
     w->beat = writes;
     DEVICE_CHECK(d, d->stream_sync(d, s)); /* the ghosts are there: steps go to another stream */
     if (!w->peers) return;
-    MPI_CHECK(ranks_barrier(w->comm)); /* nobody's kernels run: nobody stores words */
+    MPI_CHECK(ranks_barrier(w->comm)); /* no rank's kernels run: none stores words */
     for (int i = 0; i < 2; i++)
         DEVICE_CHECK(d, d->fill_bytes(d, w->inbox[i], 0xff, whole_plan_inbox_bytes(&w->shape, w->radius), s));
     DEVICE_CHECK(d, d->stream_sync(d, s));

@@ -27,12 +27,12 @@ void whole_pass_start(whole_pass *w, const void *next, device_stream *s);
  * words of one are joined, the first one of the next is cleared, one is on its way to the host. */
 enum { WHOLE_PASS_TURNS = 3, WHOLE_PASS_NORMS_MAX = 32 };
 typedef struct whole_pass_norm {
-    int turn, number, of; /* number, from 0, of a run of so many; of = 0: no norm */
+    int turn, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
 } whole_pass_norm;
 
 /* Of the present level, from which `next` will be written: the number of the level mod WHOLE_BEATS, odd where next is fields[1]. */
 int whole_pass_beat(const whole_pass *w, const void *next, bool exchange);
-/* So many steps with exchange were enqueued. */
+/* `steps` steps with exchange were enqueued. */
 void whole_pass_advance(whole_pass *w, int64_t steps);
 
 /* Enqueues the step from a level of that beat on s. exchange = false: without the neighbours, for measuring; leaves their ghosts

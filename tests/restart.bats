@@ -59,7 +59,7 @@ flip_a_byte() { # file [dataset]: of the field's data, in the middle of it
     printf "\\x$(printf %02x $((byte ^ 16)))" | dd of="$1" bs=1 seek="$at" conv=notrunc status=none
 }
 
-@test "checkpoint.keep leaves the newest so many" {
+@test "checkpoint.keep leaves that many of the newest" {
     three_checkpoints
     expect "files with keep=0" "step_0000000010.h5 step_0000000020.h5 step_0000000030.h5" "$(cd checkpoints && echo *.h5)"
     weft_run 2 d.ini checkpoint.keep=2 checkpoint.dir=two
