@@ -21,10 +21,10 @@ static const char teaches[] =
     "by pwrite and fsync, one file per rank, in the same folder.\n"
     "  slabs   every rank owns whole rows, one piece of the file\n"
     "  blocks  a process grid that cuts both axes: short pieces\n"
-    "A checkpoint's write is more than writing: fsync, read back, compared by fingerprint, renamed; its read compares as well. "
+    "Writing a checkpoint includes fsync, reading back, comparison by fingerprint and a rename; reading includes the comparison. "
     "The rates are of all ranks together, from the bytes of the field. Raw file and shared file take turns, sample by sample, "
     "so that a file system that others use slows both alike; the ceiling is the median of the raw ones. Every file has a name "
-    "of its own, and is deleted. Before a read the file's pages are dropped from memory where the kernel allows it.\n";
+    "of its own and is deleted afterwards. Before a read the file's pages are dropped from memory where the kernel allows it.\n";
 
 typedef enum io_kind { RAW_WRITE, RAW_READ, WRITE_SLABS, WRITE_BLOCKS, READ_SLABS, READ_BLOCKS } io_kind;
 enum { PATH_BYTES = 1024 };
@@ -62,7 +62,7 @@ static bool has_room(ladder_case *c)
     else if (statvfs(w->dir, &fs) != 0 || access(w->dir, W_OK | X_OK) != 0)
         snprintf(c->missing, sizeof c->missing, "dir = %.60s: %s", w->dir, strerror(errno));
     else if ((double)fs.f_bavail * (double)fs.f_frsize < need)
-        snprintf(c->missing, sizeof c->missing, "dir = %.60s: needs %s, and %s are free", w->dir, bytes_text(a, sizeof a, need),
+        snprintf(c->missing, sizeof c->missing, "dir = %.60s: needs %s, but only %s are free", w->dir, bytes_text(a, sizeof a, need),
                  bytes_text(b, sizeof b, (double)fs.f_bavail * (double)fs.f_frsize));
     return topology_agree(w->top, !c->missing[0], c->missing, sizeof c->missing);
 }
@@ -299,7 +299,7 @@ static int filing_verify(ladder_case *c, ladder_verdict *v)
     if (kind == WRITE_SLABS || kind == WRITE_BLOCKS) load(c, f);
     ladder_right(v);
     if (memcmp(f->data, f->found, f->bytes) != 0)
-        ladder_wrong(v, "rank %d reads back other bytes than it wrote", world_of(c)->top->rank);
+        ladder_wrong(v, "rank %d read back bytes that differ from those it wrote", world_of(c)->top->rank);
     return 0;
 }
 

@@ -72,7 +72,7 @@ void bench_report_foot(const bench_table *t, const bench *b)
         printf("* The spread is above %.0f %%: the machine was not quiet for %d of %d rows and ceilings.\n",
                100 * BENCH_SPREAD_QUIET, noisy, t->shown + b->ceilings);
     if (t->skipped > 0)
-        printf("Skipped: %d rung%s that cannot run here. `weft bench --list` names them; a rung asked for by name tells why.\n",
+        printf("Skipped: %d rung%s that cannot run here. `weft bench --list` names them; a rung given by name prints why.\n",
                t->skipped, t->skipped == 1 ? "" : "s");
 }
 

@@ -21,10 +21,10 @@ static const struct {
 } own_keys[] = {
     { "device", "auto | host | cuda; auto: a GPU, else the host, but exit 3 where the job or the machine has GPUs that cannot be used" },
     { "dtype", "f32 | f64 (f32)" },
-    { "samples", "1 .. 10000 of each rung (0: what fits into a fraction of a second); none: verified, not timed" },
-    { "dir", "folder in which family io makes its files, and deletes them (.)" },
-    { "threads", "of the host device (0: OpenMP's own number)" },
-    { "output", "file that records are appended to (results.jsonl), none for none" },
+    { "samples", "1 .. 10000 per rung (0: as many as fit into a fraction of a second), or none: verify only, without timing" },
+    { "dir", "folder in which family io creates and deletes its files (.)" },
+    { "threads", "threads of the host device (0: OpenMP's default)" },
+    { "output", "file to which records are appended (results.jsonl), or none" },
 };
 enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0], NAMES_MAX = 1024, NAME_BYTES = 64 };
 
@@ -196,7 +196,7 @@ static int set_parameter(bench_request *q, const char *key, const char *text, ch
             const ladder_parameter *known = &family[i]->parameter[p];
             if (strcmp(known->key, key) != 0) continue;
             if (!deck_whole(text, &number) || number < known->least || number > known->most)
-                return mistake(why, why_bytes, "%s = %s; for %s a whole number from %lld to %lld, as 64, 4k (4096) or 1e3", key,
+                return mistake(why, why_bytes, "%s = %s; allowed for %s: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e3", key,
                                text, family[i]->name, (long long)known->least, (long long)known->most);
             last = known;
         }
@@ -210,7 +210,7 @@ static int set_whole(const char *key, const char *text, int64_t most, int *out, 
 {
     int64_t number = 0;
     if (!deck_whole(text, &number) || number < 0 || number > most)
-        return mistake(why, why_bytes, "%s = %s; a whole number from 0 to %lld", key, text, (long long)most);
+        return mistake(why, why_bytes, "%s = %s; allowed: a whole number from 0 to %lld", key, text, (long long)most);
     *out = (int)number;
     return 0;
 }
