@@ -18,7 +18,7 @@ static const char teaches[] =
     "16 bytes .96; an offset .61, whatever it is (the neighbouring warp needs the same sector and finds it in L1 or L2); reads "
     "with a stride of 5, 9, 17, 33 cells .32, .19, .11, .09 (past 8 cells no more sectors are touched, but fewer share a line), "
     "writes with 4, 8, 16, 32 .22, .12, .09, .04: memory with error correction must read what it is to write in parts. Hints to "
-    "the caches change nothing in a plain copy; of four fields two cost .57 among the others and .78 dense.\n";
+    "the caches change nothing in a plain copy. What was measured of rows, windows and fields stands with their rungs.\n";
 
 namespace {
 
@@ -67,7 +67,6 @@ int run_unroll(ladder_case *c)
     return cudaErrorInvalidValue;
 }
 
-/* One load and one store of that many bytes per thread; a request of 32 x 16 bytes is four whole lines. */
 template <typename V> __global__ void vector_copy(V *out, const V *in, int64_t vectors)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -108,7 +107,7 @@ void answer_straight(const void *, dtype t, int64_t first, int64_t count, void *
 
 int verify_copy(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_straight, v); }
 
-/* ---- hints to the caches: what is read once need not push out what is read twice ---- */
+/* ---- hints to the caches ---- */
 
 enum { HINT_LOADS = 4 };
 enum hint { CACHED, READ_ONLY, L2_ONLY, STREAMING };
@@ -196,35 +195,64 @@ const int64_t windows[] = { 4 << 20, 8 << 20, 16 << 20, 24 << 20, 32 << 20, 40 <
 const int64_t percents[] = { 100, 75, 50, 25 };
 
 const ladder_rung rungs[] = {
-    swept(rung("offsetRead", "a shifted warp touches one more sector", ladder_access_offset_prepare, ladder_access_offset,
-               ladder_access_offset_verify, LADDER_ACCESS_READ),
-          OFFSET, offsets, 34),
-    swept(rung("offsetWrite", "partial sectors wait in L2", ladder_access_offset_prepare, ladder_access_offset,
-               ladder_access_offset_verify, LADDER_ACCESS_WRITE),
-          OFFSET, offsets, 34),
-    swept(rung("strideRead", "sectors read, cells used", ladder_access_stride_prepare, ladder_access_stride,
-               ladder_access_stride_verify, LADDER_ACCESS_READ),
-          STRIDE, offsets + 1, 33),
-    swept(rung("strideWrite", "each partial sector costs a read too", ladder_access_stride_prepare, ladder_access_stride,
-               ladder_access_stride_verify, LADDER_ACCESS_WRITE),
-          STRIDE, offsets + 1, 33),
-    swept(rung("unroll", "independent loads per thread", prepare_copy, run_unroll, verify_copy), UNROLL, loads, 4),
-    swept(rung("vector", "bytes per load", prepare_vector, run_vector, verify_copy), WIDTH_BYTES, widths, 3),
-    rung("loadCached", "through L1 and L2, the default", prepare_copy, run_hint, verify_copy, CACHED),
-    rung("loadReadOnly", "__ldg: the read-only path", prepare_copy, run_hint, verify_copy, READ_ONLY),
-    rung("loadL2", "L1 left out", prepare_copy, run_hint, verify_copy, L2_ONLY),
-    rung("loadStreaming", "first to leave the caches", prepare_copy, run_hint, verify_copy, STREAMING),
-    rows("rowsPacked", "odd rows start anywhere in a line", LADDER_ACCESS_PACKED),
-    rows("rowsPitched", "every row on 512 bytes", LADDER_ACCESS_PITCHED),
-    swept(window("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL), LADDER_ACCESS_WINDOW_BYTES, windows, 8),
-    swept(window("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING), LADDER_ACCESS_WINDOW_BYTES,
-          windows, 8),
-    swept(window("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING), LADDER_ACCESS_HIT_PERCENT, percents,
-          4),
-    rung("arrayOfStructures", "unwanted fields travel along", ladder_access_fields_prepare, ladder_access_fields,
-         ladder_access_fields_verify, LADDER_ACCESS_ARRAY_OF_STRUCTURES),
-    rung("structureOfArrays", "each field dense", ladder_access_fields_prepare, ladder_access_fields, ladder_access_fields_verify,
-         LADDER_ACCESS_STRUCTURE_OF_ARRAYS),
+    ladder_taught(swept(rung("offsetRead", "a shifted warp touches one more sector", ladder_access_offset_prepare,
+                             ladder_access_offset, ladder_access_offset_verify, LADDER_ACCESS_READ), OFFSET, offsets, 34),
+                  "The warp's 128 bytes do not start on a line. Its neighbour needs the sector that both share as well, and "
+                  "finds it in a cache."),
+    ladder_taught(swept(rung("offsetWrite", "partial sectors wait in L2", ladder_access_offset_prepare, ladder_access_offset,
+                             ladder_access_offset_verify, LADDER_ACCESS_WRITE),
+                        OFFSET, offsets, 34),
+                  "Two warps write a part of the same sector each. L2 holds it until both have come, so that memory sees whole "
+                  "sectors."),
+    ladder_taught(swept(rung("strideRead", "sectors read, cells used", ladder_access_stride_prepare, ladder_access_stride,
+                             ladder_access_stride_verify, LADDER_ACCESS_READ),
+                        STRIDE, offsets + 1, 33),
+                  "The warp's cells lie apart. Only those that are used count as work; the array that is walked keeps its "
+                  "length, so that it never fits into a cache."),
+    ladder_taught(swept(rung("strideWrite", "each partial sector costs a read too", ladder_access_stride_prepare,
+                             ladder_access_stride, ladder_access_stride_verify, LADDER_ACCESS_WRITE), STRIDE, offsets + 1, 33),
+                  "Memory with error correction cannot write a part of a sector: it is read, changed and written back."),
+    ladder_taught(swept(rung("unroll", "independent loads per thread", prepare_copy, run_unroll, verify_copy), UNROLL, loads, 4),
+                  "All loads of a thread are on their way before its first store, so that the same number of warps has more "
+                  "bytes in flight."),
+    ladder_taught(swept(rung("vector", "bytes per load", prepare_vector, run_vector, verify_copy), WIDTH_BYTES, widths, 3),
+                  "One load and one store of that many bytes per thread; a request of 32 x 16 bytes is four whole lines."),
+    ladder_taught(rung("loadCached", "through L1 and L2, the default", prepare_copy, run_hint, verify_copy, CACHED),
+                  "__ldca keeps a line in both caches, for whoever reads it again."),
+    ladder_taught(rung("loadReadOnly", "__ldg: the read-only path", prepare_copy, run_hint, verify_copy, READ_ONLY),
+                  "It was a cache of its own on old GPUs; today it is a part of L1."),
+    ladder_taught(rung("loadL2", "L1 left out", prepare_copy, run_hint, verify_copy, L2_ONLY),
+                  "__ldcg, for data that other SMs write: L1 would not know that they changed."),
+    ladder_taught(rung("loadStreaming", "first to leave the caches", prepare_copy, run_hint, verify_copy, STREAMING),
+                  "__ldcs and __stcs: what is read once need not push out what is read twice. A plain copy reads nothing twice."),
+    ladder_taught(rows("rowsPacked", "odd rows start anywhere in a line", LADDER_ACCESS_PACKED),
+                  "Each warp touches one sector more, and no vector load is allowed, since it would have to start on a multiple "
+                  "of its size. With rows of 1001 cells .63 of the copy (f32, one H200)."),
+    ladder_taught(rows("rowsPitched", "every row on 512 bytes", LADDER_ACCESS_PITCHED),
+                  "cudaMallocPitch lets every row start on a multiple of 512 bytes, for at most 511 bytes per row: .84 of the "
+                  "copy."),
+    ladder_taught(swept(window("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL), LADDER_ACCESS_WINDOW_BYTES,
+                        windows, 8),
+                  "L2 (50 MB on an H100, 60 on an H200) keeps what was used last, and cells that stream by once push out a "
+                  "table that every cell needs. Its reads are counted, so that more than 1 is possible: windows of 4, 16, 32, "
+                  "40 MB reach 1.38, 1.00, 1.00, 1.01 of the copy."),
+    ladder_taught(swept(window("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING),
+                        LADDER_ACCESS_WINDOW_BYTES, windows, 8),
+                  "The access policy of a stream names a window of addresses whose lines persist, in a part of L2 that is set "
+                  "aside for them: the same windows reach 1.40, 1.13, .99, .69. It pays where the window begins not to survive "
+                  "by itself, up to half of L2; beyond, what is set aside is missing for everything else."),
+    ladder_taught(swept(window("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING),
+                        LADDER_ACCESS_HIT_PERCENT, percents, 4),
+                  "Only that part of the window's lines claims the right to stay. With 64 MB and 100, 50, 25 % .64, .58, .41 of "
+                  "the copy, and a window of 4 MB with all of L2's part set aside fell to .44. Set aside what the window needs "
+                  "and no more."),
+    ladder_taught(rung("arrayOfStructures", "unwanted fields travel along", ladder_access_fields_prepare, ladder_access_fields,
+                       ladder_access_fields_verify, LADDER_ACCESS_ARRAY_OF_STRUCTURES),
+                  "Two fields of four are read and one result is written; the other two fields come with them in the same "
+                  "sectors: .57 of the copy (f32, one H200)."),
+    ladder_taught(rung("structureOfArrays", "each field dense", ladder_access_fields_prepare, ladder_access_fields,
+                       ladder_access_fields_verify, LADDER_ACCESS_STRUCTURE_OF_ARRAYS),
+                  "The fields that are not wanted stay where they are: .78."),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

@@ -86,7 +86,7 @@ static int verify_stride(ladder_case *c, ladder_verdict *v)
     return expect(c, wanted, v);
 }
 
-/* ---- random: every word once, in an order that no prefetcher guesses ---- */
+/* ---- random ---- */
 
 static int prepare_random(ladder_case *c)
 {
@@ -108,7 +108,7 @@ static int random_read(ladder_case *c)
     return 0;
 }
 
-/* ---- a chain: each address is read from the place before ---- */
+/* ---- a chain ---- */
 
 static int prepare_chain(ladder_case *c)
 {
@@ -147,12 +147,19 @@ static int verify_chain(ladder_case *c, ladder_verdict *v)
 static const int64_t strides[] = { 1, 2, 4, 8, 16, 32, 64 };
 
 static const ladder_rung rungs[] = {
-    { .name = "strideRead", .why = "lines fetched, words used", .prepare = prepare, .enqueue = stride_read, .verify = verify_stride,
+    { .name = "strideRead", .why = "lines fetched, words used",
+      .teaches = "The threads share the walk, and only the words that are used count.",
+      .prepare = prepare, .enqueue = stride_read, .verify = verify_stride,
       .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read", .sweep = STRIDE, .sweep_values = strides,
       .sweep_count = sizeof strides / sizeof strides[0] },
-    { .name = "randomRead", .why = "no pattern: misses side by side", .prepare = prepare_random, .enqueue = random_read,
+    { .name = "randomRead", .why = "no pattern: misses side by side",
+      .teaches = "Every word once, in an order that no prefetcher guesses. The addresses are known beforehand, so that a core "
+                 "has many misses on their way at once.",
+      .prepare = prepare_random, .enqueue = random_read,
       .verify = verify_stride, .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read", .ignores = 1u << STRIDE },
-    { .name = "chain", .why = "each miss waits for the last", .prepare = prepare_chain, .enqueue = chain_read,
+    { .name = "chain", .why = "each miss waits for the last",
+      .teaches = "One thread, and each address is read from the place before: one miss at a time.",
+      .prepare = prepare_chain, .enqueue = chain_read,
       .verify = verify_chain, .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read", .ignores = 1u << STRIDE },
 };
 

@@ -1,18 +1,4 @@
-/* Two things that a program may say about its memory: where rows start, and what should stay in L2.
- *
- * Rows: packed rows of an odd length start anywhere in a line, so that each warp touches one sector more and no vector load
- * is allowed; cudaMallocPitch lets every row start on a multiple of 512 bytes, for at most 511 bytes a row.
- *
- * The window: L2 (50 MB on an H100, 60 on an H200) keeps what was used last, and a stream of data that is used once pushes
- * out a table that is used all the time. A stream's access policy names a window of addresses whose lines persist, in a
- * part of L2 that is set aside for them. The hit ratio lets only that part of the window's lines claim the right. The rungs
- * read such a window once for every cell that streams by.
- *
- * Measured on one H200, f32, as a fraction of the copy (the window's reads are counted, so that more than 1 is possible): rows
- * of 1001 cells packed .63, pitched .84. The window: 4, 16, 32, 40 MB left alone 1.38, 1.00, 1.00, 1.01; persisting 1.40, 1.13,
- * .99, .69. So the policy pays where the window begins not to survive by itself, up to half of L2; beyond, what is set
- * aside is missing for everything else. It is missing too where nobody fills it: with 64 MB and hit ratios of 100, 50, 25 %
- * .64, .58, .41, and a window of 4 MB with all of the set-aside fell to .44. Set aside what the window needs and no more. */
+/* Rungs of family access about two things that a program may decide: where rows start, and what should stay in L2. */
 #include "ladder_access.h"
 
 #include <string.h>

@@ -22,7 +22,7 @@ void put(dtype t, void *out, int64_t i, double u)
     else ((double *)out)[i] = u;
 }
 
-/* ---- offset: the warp's 128 bytes do not start on a line ---- */
+/* ---- offset ---- */
 
 template <typename T> __global__ void offset_read(T *out, const T *in, int64_t n, int64_t offset)
 {
@@ -43,7 +43,7 @@ void offset_answer(const void *context, dtype t, int64_t first, int64_t count, v
                   LADDER_SEED);
 }
 
-/* ---- stride: the warp's cells lie apart ---- */
+/* ---- stride ---- */
 
 template <typename T> __global__ void stride_read(T *out, const T *in, int64_t n, int64_t stride)
 {
@@ -73,7 +73,7 @@ void stride_write_answer(const void *context, dtype t, int64_t first, int64_t co
         if ((first + i) / stride < c->size) put(t, out, i, cell(t, (first + i) / stride));
 }
 
-/* ---- an array of structures, or a structure of arrays: two fields of four are wanted ---- */
+/* ---- fields ---- */
 
 enum { FIELDS = 4 };
 
@@ -153,7 +153,6 @@ int ladder_access_offset_verify(ladder_case *c, ladder_verdict *v)
     return ladder_compare(c, out, c->size, offset_answer, c, v);
 }
 
-/* The array that is walked with the stride keeps its length, so that it never fits into a cache. Work: what is used. */
 int ladder_access_stride_prepare(ladder_case *c)
 {
     c->size = c->value[LADDER_ACCESS_N] / c->value[LADDER_ACCESS_STRIDE];
@@ -176,7 +175,6 @@ int ladder_access_stride_verify(ladder_case *c, ladder_verdict *v)
     return ladder_compare(c, ladder_access_arrays(c)->out, c->size, stride_read_answer, c, v);
 }
 
-/* Work: two fields read, one result written; the array of structures drags the other two fields along. */
 int ladder_access_fields_prepare(ladder_case *c)
 {
     const bool aos = c->rung->variant == LADDER_ACCESS_ARRAY_OF_STRUCTURES;

@@ -30,8 +30,7 @@ struct step_fma_f64 { /* DFMA */
     static double host(double x, double f, double s) { return fma(x, f, s); }
 };
 
-/* What a forgotten suffix does: with 0.001 instead of 0.001f, C computes in double and rounds back. F2F, DFMA, F2F. */
-struct step_literal {
+struct step_literal { /* F2F, DFMA, F2F */
     typedef float cell;
     static __device__ __forceinline__ float device(float x, float f, float s)
     {
@@ -40,8 +39,7 @@ struct step_literal {
     static float host(float x, float f, float s) { return (float)fma((double)x, (double)f, (double)s); }
 };
 
-/* -fmad=false: a product that is rounded, then a sum that is rounded. The intrinsics are never contracted, whatever the flags. */
-struct step_separate {
+struct step_separate { /* these intrinsics are never contracted, whatever the flags */
     typedef float cell;
     static __device__ __forceinline__ float device(float x, float f, float s) { return __fadd_rn(__fmul_rn(x, f), s); }
     static float host(float x, float f, float s) { return x * f + s; } /* the host compiler is told not to contract */
@@ -65,8 +63,6 @@ __device__ __forceinline__ auto step_of(float2 line)
     return [=](float x) { return __fmaf_rn(x, line.x, line.y); };
 }
 
-/* Two loops; a warp whose threads want both runs both, one after the other, with half of its lanes off. Groups of 32 threads
- * or more send whole warps one way or the other, and nothing is lost. */
 __global__ void __launch_bounds__(THREADS) branch(float *out, const float *in, unsigned granularity, float2 even, float2 odd)
 {
     ladder_chains<float, CHAINS, THREADS> cells;
@@ -86,8 +82,6 @@ __global__ void __launch_bounds__(THREADS) select(float *out, const float *in, u
 
 /* ---- spills ---- */
 
-/* 96 values live at once. An SM has 65,536 registers: whoever wants 6 blocks of 256 threads there gets 40 registers per thread,
- * and the compiler keeps the rest in local memory, which is loads and stores of the L1 cache in the middle of the arithmetic. */
 enum { LIVE = 96, SPILL_STEPS = 512, SPILL_CELLS = THREADS * LIVE };
 
 template <int BLOCKS> __global__ void __launch_bounds__(THREADS, BLOCKS) spill(float *out, const float *in, float factor)

@@ -1,16 +1,12 @@
-/* Elementary functions: the library's, good to an ulp or two everywhere, against the intrinsics, which are little more than one
- * instruction of the special function unit (MUFU) with its 22 good bits and its narrow range.
+/* Elementary functions: the library's against the intrinsics.
  *
  * Each thread walks eight arguments in even steps through the function's interval and keeps the xor of the results' bits: it
  * costs an instruction and needs every bit. For the check a second kernel of the same source stores the results of one
  * block one by one; each is held against the host's double, and their xor against what the first kernel left. The error
- * that is printed is the largest of these 524,288, against the exact value: a correctly rounded function has 0.5.
+ * that is printed is the largest of these 524,288.
  *
  * Bounds, from the CUDA C++ Programming Guide, "Mathematical Functions", which counts ulp from the correctly rounded
- * result: sinf 2, expf 2, logf 1, division and square root 0, rsqrtf 2, __fdividef 2, __expf 2 + floor(1.173 abs x); __sinf
- * in [-pi, pi] and __logf in [0.5, 2] are 2^-21.41 off at most, in absolute terms. An absolute bound means nothing in ulp
- * where the function is near zero: the sine near pi has lost most of its bits, and that is what the large figure of sinFast
- * says. */
+ * result. Where the function is near zero an absolute bound means nothing in ulp. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

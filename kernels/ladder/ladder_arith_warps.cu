@@ -1,10 +1,4 @@
-/* What threads tell each other. Inside a warp: a sum of 32 numbers through shared memory, by shuffles, by one instruction.
- * Among all: additions to the same few words of memory, which must happen one after the other.
- *
- * An atomic addition without use of its result is sent off and done by the units at the L2 cache. How many a second depends
- * on how many different words they fall on: those for one word queue up. nvcc knows this and adds up a warp's contributions
- * first, but only where it can see that the address is the same for all: here it cannot, since the number of words is a
- * parameter. `aggregated` does so by hand, in shared memory `shared` collects a whole block's. */
+/* What threads tell each other. Inside a warp: a sum of 32 numbers. Among all: additions to the same few words of memory. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -20,7 +14,7 @@ __host__ __device__ __forceinline__ uint32_t start_of(unsigned thread) { return 
 
 /* ---- the sum of a warp ---- */
 
-/* A tree of five levels; the warp stops at each until all of it has written. `own` is this warp's. */
+/* `own` is this warp's. */
 __device__ __forceinline__ uint32_t sum_by_shared(uint32_t x, volatile uint32_t *own)
 {
     const unsigned lane = threadIdx.x % LANES;
@@ -36,7 +30,6 @@ __device__ __forceinline__ uint32_t sum_by_shared(uint32_t x, volatile uint32_t 
     return sum;
 }
 
-/* The same tree as a butterfly: five exchanges from register to register, and every lane has the sum. */
 __device__ __forceinline__ uint32_t sum_by_shuffle(uint32_t x)
 {
 #pragma unroll

@@ -1,7 +1,5 @@
 /* Chains of dependent arithmetic in registers, the program that ceiling/fma and most rungs of family arith share: each
- * thread of a block takes CHAINS cells, does the same step on each again and again, and stores them. A step needs the
- * result of the one before, which takes four cycles; eight chains a thread and many warps hide that, so that the pipes are
- * what is measured. */
+ * thread of a block takes CHAINS cells, does the same step on each again and again, and stores them. */
 #ifndef LADDER_CHAINS_CUH
 #define LADDER_CHAINS_CUH
 

@@ -1,11 +1,4 @@
-/* A table of 512 words, read at an index that each thread computes. The constant cache gives one word a turn to all lanes
- * that ask for it: a warp that asks for one address (uniform) is served at once, one that asks for 32 takes 32 turns. L1
- * serves by lines of 128 bytes, shared memory 32 words of different banks in one turn, whatever their order.
- *
- * What to expect, in lookups a second on one H200: the constant bank 3.8 x 10^12 with one address a warp, and half as many
- * each time the addresses double (1.3 x 10^11 at 32); L1 4.5 x 10^12 up to 4 addresses and 2 x 10^12 at 32; shared memory
- * 6 x 10^12 throughout. So: __constant__ for what all threads read at the same place, shared memory for what each
- * looks up elsewhere, and a plain load where one does not know. */
+/* Rungs of family constant: a table of 512 words, read at an index that each thread computes. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -26,7 +19,6 @@ __host__ __device__ __forceinline__ uint32_t first_index(unsigned thread, unsign
     return thread / 32 * 5 + thread % addresses * SPREAD;
 }
 
-/* The lookups do not wait for one another: what is measured is how many a second, not how long one takes. */
 template <int WHERE>
 __global__ void __launch_bounds__(THREADS) lookup(uint32_t *to, const uint32_t *__restrict__ table, unsigned addresses)
 {

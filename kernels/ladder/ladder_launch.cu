@@ -32,7 +32,7 @@ enum { SHAPE_THREADS = 256, FEW_THREADS = 256, ROW_CELLS = 8192, COUNTERS = 1 };
 const ladder_arrays *arrays(const ladder_case *c) { return (const ladder_arrays *)c->state; }
 unsigned blocks_for(int64_t cells, int64_t block_cells) { return (unsigned)((cells + block_cells - 1) / block_cells); }
 
-/* ---- a kernel that does next to nothing: one thread adds 1 to a counter, so that its run can be seen ---- */
+/* ---- launches ---- */
 
 __global__ void count_kernel(uint32_t *counter) { ++*counter; }
 
@@ -75,7 +75,6 @@ template <typename T> __global__ void copy_line(T *out, const T *in, int64_t n)
     if (i < n) out[i] = in[i];
 }
 
-/* Rows of ROW_CELLS cells, as a plane is walked. */
 template <typename T> __global__ void copy_plane(T *out, const T *in, int64_t n)
 {
     const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
@@ -118,7 +117,7 @@ int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 grid, dim
     return cudaGetLastError();
 }
 
-/* An SM's shared memory, shared out among that many blocks, keeps further ones away: occupancy by a knob. */
+/* The shared memory that a block must take for itself. */
 size_t hoard_bytes(const ladder_case *c)
 {
     int sm_bytes = 0, reserved_bytes = 0, block_bytes = 0;
@@ -246,12 +245,26 @@ constexpr ladder_rung counts(const char *name, const char *why, int (*enqueue)(l
 }
 
 const ladder_rung rungs[] = {
-    counts("pipelined", "launch after launch on a stream", run_count, LADDER_CLOCK_DEVICE),
-    counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST),
-    copies("blockSize", "threads per block, one cell per thread", prepare_block, run_block, BLOCK_THREADS, threads, 10, 0),
-    copies("blockShape", "256 threads: a row's part of them", prepare_shape, run_shape, BLOCK_X, shapes, 9, 0),
-    copies("occupancy", "blocks per SM, one load per thread", prepare_few, run_few, BLOCKS_PER_SM, few, 6, 1u << LOADS),
-    copies("ilp", "loads per thread at low occupancy", prepare_few, run_few, LOADS, loads, 4, 1u << BLOCKS_PER_SM),
+    ladder_taught(counts("pipelined", "launch after launch on a stream", run_count, LADDER_CLOCK_DEVICE),
+                  "The kernel does next to nothing: one thread adds 1 to a counter, so that its run can be seen. Nothing waits "
+                  "between two launches: what is timed is the hand-over from one kernel to the next."),
+    ladder_taught(counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST),
+                  "The CPU waits for each kernel before it launches the next one, as a program does that synchronises after "
+                  "every kernel."),
+    ladder_taught(copies("blockSize", "threads per block, one cell per thread", prepare_block, run_block, BLOCK_THREADS, threads,
+                         10, 0),
+                  "The same copy by blocks of another size. Small blocks wait for the GPU to start them, and very large ones "
+                  "leave an SM half empty while the last warps of a block end."),
+    ladder_taught(copies("blockShape", "256 threads: a row's part of them", prepare_shape, run_shape, BLOCK_X, shapes, 9, 0),
+                  "The cells are walked as a plane with rows of 8192 cells. A block that is narrow along the row breaks sectors "
+                  "and lines."),
+    ladder_taught(copies("occupancy", "blocks per SM, one load per thread", prepare_few, run_few, BLOCKS_PER_SM, few, 6,
+                         1u << LOADS),
+                  "Each block claims its part of the SM's shared memory, which keeps further blocks away: a knob for the number "
+                  "of warps that are there to wait for memory."),
+    ladder_taught(copies("ilp", "loads per thread at low occupancy", prepare_few, run_few, LOADS, loads, 4, 1u << BLOCKS_PER_SM),
+                  "With one block of 256 threads per SM each thread starts several independent loads before its first store: "
+                  "bytes in flight without more warps."),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {
@@ -259,7 +272,7 @@ const ladder_parameter parameters[PARAMETERS] = {
     { "block_threads", 256, 32, 1024, "threads of a block" },
     { "block_x", 32, 1, SHAPE_THREADS, "threads along x of 256 in a block: a power of two" },
     { "blocks_per_sm", 1, 1, 8, "of 256 threads that an SM may hold" },
-    { "loads", 1, 1, 8, "a thread: 1, 2, 4 or 8" },
+    { "loads", 1, 1, 8, "per thread: 1, 2, 4 or 8" },
 };
 
 } // namespace

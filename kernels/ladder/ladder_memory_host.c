@@ -120,11 +120,21 @@ static const int64_t touched[] = { 64 << 10, 1 << 20, 64 << 20 };
     .sweep = BYTES, .sweep_values = touched, .sweep_count = sizeof touched / sizeof touched[0]
 
 static const ladder_rung rungs[] = {
-    { .name = "oneThread", .why = "a core's own loads and stores", .variant = ONE_THREAD, COPY },
-    { .name = "allThreads", .why = "through the caches: targets read first", .variant = ALL_THREADS, COPY },
-    { .name = "pastCaches", .why = "whole lines stored, none read first", .variant = PAST_CACHES, COPY },
-    { .name = "firstTouch", .why = "a fault every 4 KiB", .variant = 0, TOUCH },
-    { .name = "firstTouchHuge", .why = "a fault every 2 MiB", .variant = 1, TOUCH },
+    { .name = "oneThread", .why = "a core's own loads and stores",
+      .teaches = "A core's memcpy: beyond the caches it waits for the lines that it has on their way.",
+      .variant = ONE_THREAD, COPY },
+    { .name = "allThreads", .why = "through the caches: targets read first",
+      .teaches = "Each thread copies its share with memcpy.",
+      .variant = ALL_THREADS, COPY },
+    { .name = "pastCaches", .why = "whole lines stored, none read first",
+      .teaches = "The same shares, with stores that go past the caches: whole lines, and the caches keep what they have.",
+      .variant = PAST_CACHES, COPY },
+    { .name = "firstTouch", .why = "a fault every 4 KiB",
+      .teaches = "One thread maps fresh memory, writes a word to every page and unmaps it: the price of memory that is used once.",
+      .variant = 0, TOUCH },
+    { .name = "firstTouchHuge", .why = "a fault every 2 MiB",
+      .teaches = "The same where the kernel was asked for huge pages, which it may refuse.",
+      .variant = 1, TOUCH },
 };
 
 static const ladder_parameter parameters[] = {

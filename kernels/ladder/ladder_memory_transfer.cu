@@ -65,7 +65,6 @@ void answer(const void *, dtype t, int64_t first, int64_t count, void *out) { la
 
 /* ---- a kernel does the moving ---- */
 
-/* 16 bytes per thread and no loop: 512 bytes a warp, whatever lies at the other end of the pointer. */
 enum { THREADS = 256 };
 
 __global__ void __launch_bounds__(THREADS) move_kernel(uint4 *to, const uint4 *from, int64_t vectors)
@@ -147,8 +146,7 @@ int ladder_memory_out(ladder_case *c)
     return c->d->copy(c->d, t->host, t->near, t->bytes, c->stream);
 }
 
-/* PCIe has a lane for each direction, and the GPU a copy engine for each: half of the buffer goes in on one stream
- * while the other half goes out on another. Both halves already hold the right data, whichever copy is first. */
+/* Both halves already hold the right data, whichever copy is first. */
 int ladder_memory_both(ladder_case *c)
 {
     device *d = c->d;
@@ -199,7 +197,7 @@ int ladder_memory_kernel_out(ladder_case *c)
     return move(c, t->host, t->near, t->bytes);
 }
 
-/* ---- managed memory: its pages are at home on the host when a repetition begins ---- */
+/* ---- managed memory ---- */
 
 int ladder_memory_send_home(ladder_case *c)
 {
@@ -214,7 +212,6 @@ int ladder_memory_prefetch_in(ladder_case *c)
     return code ? code : ladder_memory_kernel_in(c);
 }
 
-/* With accessed-by the GPU keeps a mapping of the host's pages and reads them across PCIe: no fault, no migration. */
 int ladder_memory_accessed_by_prepare(ladder_case *c)
 {
     const int code = ladder_memory_prepare(c);
@@ -234,8 +231,6 @@ const char *ladder_memory_managed_missing(device *d)
 
 /* ---- the host reads what it should only write ---- */
 
-/* Write-combined memory is not cached: the CPU gathers stores into lines and sends them off, which spares the copy engine
- * the look into the caches, but every load goes all the way to memory, one at a time. */
 int ladder_memory_host_read(ladder_case *c)
 {
     transfer *t = (transfer *)c->state;

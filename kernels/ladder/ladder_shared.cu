@@ -38,8 +38,6 @@ const ladder_arrays *arrays(const ladder_case *c) { return (const ladder_arrays 
 
 /* ---- conflicts by stride ---- */
 
-/* A block's tile holds WORDS words; thread t reads words t * stride + i for ROUNDS values of i and adds them up. Adding i
- * turns all banks alike and changes no conflict. */
 enum { STRIDE_THREADS = 256, STRIDE_WORDS = 1024, STRIDE_ROUNDS = 512, STRIDE_BLOCKS = 1056 };
 
 template <typename W> __global__ void __launch_bounds__(STRIDE_THREADS) strided(W *out, const W *in, int stride)
@@ -115,8 +113,7 @@ int verify_strided(ladder_case *c, ladder_verdict *v)
 
 /* ---- tiles: written one way, read the other ---- */
 
-/* LAYOUT says where cell (row, column) of the tile stands. Each thread keeps one cell; in every round it writes it at one place and
- * reads another's, so that after an odd number of rounds a crossed tile is transposed and a straight one as it was. */
+/* LAYOUT says where cell (row, column) of the tile stands. The number of rounds is odd, so that a crossed one ends transposed. */
 enum { ROUNDS = 33, MOST_COLUMNS = 32, TILE_BLOCKS = 1056 };
 
 template <int COLUMNS, int PAD, bool SWIZZLED> struct layout {
@@ -154,7 +151,6 @@ __global__ void static_tile(T *out, const T *in)
     exchange<T, ROWS, COLUMNS, layout<COLUMNS, PAD, SWIZZLED>, CROSS_WRITE, CROSS_READ>(tile, out, in);
 }
 
-/* Sized at launch: the same instructions, since a tile's address is known to the hardware either way. */
 template <typename T, int ROWS, int COLUMNS, int PAD, bool SWIZZLED, bool CROSS_WRITE, bool CROSS_READ>
 __global__ void dynamic_tile(T *out, const T *in)
 {
@@ -230,8 +226,7 @@ int verify_tile(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compar
 
 /* ---- from global memory into shared memory ---- */
 
-/* A block works through CHUNKS pieces of 16 bytes per thread; between the piece's arrival and its way out lies a barrier, as it
- * would where threads read each other's cells: thread t writes out what thread t XOR 1 brought. */
+/* Thread t writes out what thread t XOR 1 brought. */
 enum { FLOW_THREADS = 256, CHUNKS = 16, STAGES_MOST = 4 };
 
 __global__ void __launch_bounds__(FLOW_THREADS) through_registers(uint4 *out, const uint4 *in, int64_t vectors)
@@ -248,8 +243,6 @@ __global__ void __launch_bounds__(FLOW_THREADS) through_registers(uint4 *out, co
     }
 }
 
-/* S stages: piece k+S-1 is started before piece k is waited for. Each thread waits for its own pieces; the barrier then
- * says that the others' are there too, and a second one that the stage may be overwritten. */
 template <int S> __global__ void __launch_bounds__(FLOW_THREADS) in_stages(uint4 *out, const uint4 *in, int64_t vectors)
 {
     __shared__ uint4 tile[S][FLOW_THREADS];
@@ -345,21 +338,45 @@ constexpr ladder_rung flow(const char *name, const char *why, int staged)
 }
 
 const ladder_rung rungs[] = {
-    by_stride("stride4", "4-byte words: gcd(stride, 32) turns", 4),
-    by_stride("stride8", "8-byte words: halves of a warp", 8),
-    tile("rowRow", "no conflict either way", run_row_row, TALL),
-    tile("columnColumn", "all 32 in one bank, twice", run_column_column, TALL | READ_CROSSED | WRITE_CROSSED),
-    tile("rowColumn", "one way straight, one way 32 turns", run_row_column, TALL | READ_CROSSED),
-    tile("columnRow", "the same the other way round", run_column_row, TALL | WRITE_CROSSED),
-    tile("padded", "one column more: no conflict", run_padded, TALL | READ_CROSSED),
-    tile("swizzled", "column XOR row: no conflict, no padding", run_swizzled, TALL | READ_CROSSED),
-    tile("dynamic", "sized at launch: as rowColumn", run_dynamic, TALL | READ_CROSSED),
-    tile("dynamicPadded", "sized at launch: as padded", run_dynamic_padded, TALL | READ_CROSSED),
-    tile("rectangle", "16 rows of 32: 16 turns", run_rectangle, FLAT | READ_CROSSED),
-    tile("rectanglePadded1", "one column more: the cure of f64", run_rectangle_padded1, FLAT | READ_CROSSED),
-    tile("rectanglePadded2", "two columns more: the cure of f32", run_rectangle_padded2, FLAT | READ_CROSSED),
-    flow("throughRegisters", "load, wait, store, barrier", 0),
-    flow("asyncStages", "cp.async: started, not waited for", 1),
+    ladder_taught(by_stride("stride4", "4-byte words: gcd(stride, 32) turns", 4),
+                  "Thread t of a block reads words t * stride + i of a tile, for 512 values of i. Adding i turns all banks "
+                  "alike and changes no conflict."),
+    ladder_taught(by_stride("stride8", "8-byte words: halves of a warp", 8),
+                  "A word of 8 bytes takes two banks: each half of the warp goes by itself, in gcd(stride, 16) turns."),
+    ladder_taught(tile("rowRow", "no conflict either way", run_row_row, TALL),
+                  "Each thread keeps one cell. In every round it writes the cell into the tile and reads one, with a barrier "
+                  "after each. Neighbouring threads mean neighbouring words here: the other squares compare with this."),
+    ladder_taught(tile("columnColumn", "all 32 in one bank, twice", run_column_column, TALL | READ_CROSSED | WRITE_CROSSED),
+                  "Neighbouring threads are a row of 32 words apart, which is the same bank: 32 turns to write and 32 to read."),
+    ladder_taught(tile("rowColumn", "one way straight, one way 32 turns", run_row_column, TALL | READ_CROSSED),
+                  "This is what a transpose does: a row goes in in one turn, and a column comes out in 32."),
+    ladder_taught(tile("columnRow", "the same the other way round", run_column_row, TALL | WRITE_CROSSED),
+                  "Loads and stores suffer alike from their conflicts."),
+    ladder_taught(tile("padded", "one column more: no conflict", run_padded, TALL | READ_CROSSED),
+                  "A row of 33 words begins one bank further on than the row before, so that the cells of a column lie in 32 "
+                  "different banks."),
+    ladder_taught(tile("swizzled", "column XOR row: no conflict, no padding", run_swizzled, TALL | READ_CROSSED),
+                  "Each column is spread over all banks, as padding does it, and the tile stays a power of two. The price is an "
+                  "XOR in each address."),
+    ladder_taught(tile("dynamic", "sized at launch: as rowColumn", run_dynamic, TALL | READ_CROSSED),
+                  "The same instructions as with a size that the compiler knows: the hardware knows a tile's address either "
+                  "way."),
+    ladder_taught(tile("dynamicPadded", "sized at launch: as padded", run_dynamic_padded, TALL | READ_CROSSED),
+                  "Padding cures a tile whose size is chosen at launch as well."),
+    ladder_taught(tile("rectangle", "16 rows of 32: 16 turns", run_rectangle, FLAT | READ_CROSSED),
+                  "A warp that goes down columns of 16 cells takes two of them at once (f64: half a warp, one column)."),
+    ladder_taught(tile("rectanglePadded1", "one column more: the cure of f64", run_rectangle_padded1, FLAT | READ_CROSSED),
+                  "Rows begin one bank further on. In f32 the two columns of a warp still meet in 15 of their banks: two turns. "
+                  "In f64 half a warp has one column, and nothing meets."),
+    ladder_taught(tile("rectanglePadded2", "two columns more: the cure of f32", run_rectangle_padded2, FLAT | READ_CROSSED),
+                  "Rows begin two banks further on, so that one column of f32 takes the even banks and its neighbour the odd "
+                  "ones."),
+    ladder_taught(flow("throughRegisters", "load, wait, store, barrier", 0),
+                  "A block works through 16 pieces of 16 bytes per thread. Each piece is loaded, waited for and stored; between "
+                  "its arrival and its way out lies a barrier, as it does wherever threads read each other's cells."),
+    ladder_taught(flow("asyncStages", "cp.async: started, not waited for", 1),
+                  "With s stages, piece k+s-1 is started before piece k is waited for. Each thread waits for its own pieces; a "
+                  "barrier then tells that the others' are there too, and a second one that the stage may be overwritten."),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

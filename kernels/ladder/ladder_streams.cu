@@ -29,15 +29,15 @@ static const char teaches[] =
     "  trap        trapLegacy takes as long as its kernels one after the other, 0.66 ms, the two ways out 0.09 to 0.11 ms\n"
     "  urgent      8 to 11 us on an idle GPU, 2.5 ms (all of the load) behind a full one, 40 to 43 us (its first blocks) with "
     "priority\n"
-    "  launch      2.5 to 4 us a dependent kernel, of which the GPU itself needs 1.2 to 1.3 (launchGraph); waiting for an event "
+    "  launch      2.5 to 4 us per dependent kernel, of which the GPU itself needs 1.2 to 1.3 (launchGraph); waiting for an event "
     "of another stream adds 0.1 to 0.9\n"
     "  host        a turn of GPU and CPU takes 20 to 44 us by callback (a thread of the driver must wake) and 10 to 11 us by "
     "synchronising: a callback is for what need not be fast. cpuMeanwhile takes as long as the longer of the two parts, "
     "cpuAfter their sum\n"
-    "  staged      whole: .53 of `both`, one direction of PCIe at a time; .90 in 16 chunks depth first; breadth first .87 with "
-    "a chunk for each stream, then less and less: no chunk leaves a stream before all of that stream's are in\n"
+    "  staged      whole: .53 of `both`; .90 in 16 chunks depth first; breadth first .87 with a chunk for each stream, then less "
+    "and less\n"
     "\n"
-    "The number of connections is one a process. To see it count:\n"
+    "The number of connections is fixed for a process. To see its effect:\n"
     "  for n in 1 2 4 8 16 32; do weft bench streams/depthFirst streams/breadthFirst connections=$n; done\n";
 
 namespace {
@@ -185,28 +185,61 @@ constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(l
 }
 
 const ladder_rung rungs[] = {
-    order("depthFirst", "chain by chain: overlap per connection", ladder_streams_order_depth, LADDER_STREAMS_PLAIN),
-    order("breadthFirst", "level by level: all chains overlap", ladder_streams_order_breadth, LADDER_STREAMS_PLAIN),
-    order("openmp", "a thread launches for each stream", ladder_streams_order_team, LADDER_STREAMS_PLAIN),
-    order("graph", "the same captured, launched as one", ladder_streams_order_graph, LADDER_STREAMS_GRAPH),
-    trap("trapLegacy", "one launch without stream serialises all", LADDER_STREAMS_TRAP_LEGACY),
-    trap("trapPerThread", "per-thread default stream waits for none", LADDER_STREAMS_TRAP_PER_THREAD),
-    trap("trapNonBlocking", "non-blocking streams ignore the legacy one", LADDER_STREAMS_TRAP_NON_BLOCKING),
-    urgent("urgentIdle", "a small kernel on an idle GPU", LADDER_STREAMS_IDLE),
-    urgent("urgentSame", "behind a full GPU, same priority", LADDER_STREAMS_SAME_PRIORITY),
-    urgent("urgentHigh", "behind a full GPU, high priority", LADDER_STREAMS_HIGH_PRIORITY),
-    launches("launchStream", "dependent small kernels, one stream", ladder_streams_wait_prepare_launches,
-             ladder_streams_wait_launch),
-    launches("launchEvents", "two streams that wait in turn", ladder_streams_wait_prepare_launches, ladder_streams_wait_events),
-    launches("launchGraph", "the same kernels as one graph", ladder_streams_wait_prepare_graph, ladder_streams_wait_graph),
-    wait("hostFunction", "GPU and CPU in turn, by callback", ladder_streams_wait_prepare_callback, ladder_streams_wait_function,
-         bit(LADDER_STREAMS_KERNELS)),
-    wait("hostSync", "in turn, by waiting for the stream", ladder_streams_wait_prepare_callback, ladder_streams_wait_sync,
-         bit(LADDER_STREAMS_KERNELS)),
-    wait("cpuAfter", "GPU first, then the CPU's part", ladder_streams_wait_prepare_both, ladder_streams_wait_after, 0),
-    wait("cpuMeanwhile", "the CPU works while the GPU does", ladder_streams_wait_prepare_both, ladder_streams_wait_meanwhile, 0),
-    staged("stagedDepth", "in, compute, out: chunk by chunk", ladder_streams_staged_depth),
-    staged("stagedBreadth", "all in, all computed, all out", ladder_streams_staged_breadth),
+    ladder_taught(order("depthFirst", "chain by chain: overlap per connection", ladder_streams_order_depth, LADDER_STREAMS_PLAIN),
+                  "32 chains of 4 dependent kernels: each kernel is one warp that computes for about 70 us (f32), long beside a "
+                  "launch, and all 32 fit on the GPU at once. All kernels of one stream are launched before those of the next."),
+    ladder_taught(order("breadthFirst", "level by level: all chains overlap", ladder_streams_order_breadth, LADDER_STREAMS_PLAIN),
+                  "The first kernels of all chains, then the second ones, and so on: a kernel that has to wait never stands "
+                  "before one that could start."),
+    ladder_taught(order("openmp", "a thread launches for each stream", ladder_streams_order_team, LADDER_STREAMS_PLAIN),
+                  "Launching is the CPU's own work, and several threads share it as far as the driver's locks let them."),
+    ladder_taught(order("graph", "the same captured, launched as one", ladder_streams_order_graph, LADDER_STREAMS_GRAPH),
+                  "breadthFirst, captured once: one call launches all 128 kernels, and the driver has seen their dependences "
+                  "before."),
+    ladder_taught(trap("trapLegacy", "one launch without stream serialises all", LADDER_STREAMS_TRAP_LEGACY),
+                  "One kernel on each stream, and after each launch a short one without a stream. That one waits for all "
+                  "blocking streams, and the next kernel waits for it."),
+    ladder_taught(trap("trapPerThread", "per-thread default stream waits for none", LADDER_STREAMS_TRAP_PER_THREAD),
+                  "The short kernels go to cudaStreamPerThread, which waits for no other stream."),
+    ladder_taught(trap("trapNonBlocking", "non-blocking streams ignore the legacy one", LADDER_STREAMS_TRAP_NON_BLOCKING),
+                  "The short kernels go to the legacy default stream again, but the other streams were made with "
+                  "cudaStreamNonBlocking."),
+    ladder_taught(urgent("urgentIdle", "a small kernel on an idle GPU", LADDER_STREAMS_IDLE),
+                  "The time from the launch of one short kernel to its end: what the next two compare with."),
+    ladder_taught(urgent("urgentSame", "behind a full GPU, same priority", LADDER_STREAMS_SAME_PRIORITY),
+                  "Two blocks of 1024 threads fill an SM. The load has 64 times as many blocks as fit, and all of those that "
+                  "wait come before the urgent kernel."),
+    ladder_taught(urgent("urgentHigh", "behind a full GPU, high priority", LADDER_STREAMS_HIGH_PRIORITY),
+                  "A stream of high priority goes before the blocks that wait. Nothing is interrupted: the kernel still waits "
+                  "some tens of microseconds, until one of the running blocks ends."),
+    ladder_taught(launches("launchStream", "dependent small kernels, one stream", ladder_streams_wait_prepare_launches,
+                           ladder_streams_wait_launch),
+                  "Each kernel is well below the cost of its launch."),
+    ladder_taught(launches("launchEvents", "two streams that wait in turn", ladder_streams_wait_prepare_launches,
+                           ladder_streams_wait_events),
+                  "Every kernel goes to the other stream than the one before and waits for that one's event."),
+    ladder_taught(launches("launchGraph", "the same kernels as one graph", ladder_streams_wait_prepare_graph,
+                           ladder_streams_wait_graph),
+                  "What is left without the CPU: the GPU's own hand-over from one kernel to the next."),
+    ladder_taught(wait("hostFunction", "GPU and CPU in turn, by callback", ladder_streams_wait_prepare_callback,
+                       ladder_streams_wait_function, bit(LADDER_STREAMS_KERNELS)),
+                  "The callback runs on a thread of the driver and may call no CUDA function; the stream waits for its end."),
+    ladder_taught(wait("hostSync", "in turn, by waiting for the stream", ladder_streams_wait_prepare_callback,
+                       ladder_streams_wait_sync, bit(LADDER_STREAMS_KERNELS)),
+                  "The CPU launches, waits for the stream, takes its turn and launches again."),
+    ladder_taught(wait("cpuAfter", "GPU first, then the CPU's part", ladder_streams_wait_prepare_both, ladder_streams_wait_after,
+                       0),
+                  "Both parts take half a millisecond, on a GPU as on a CPU: they wait for the latency of one fma after "
+                  "another."),
+    ladder_taught(wait("cpuMeanwhile", "the CPU works while the GPU does", ladder_streams_wait_prepare_both,
+                       ladder_streams_wait_meanwhile, 0),
+                  "A launch returns at once. The CPU does its part before it waits for the stream."),
+    ladder_taught(staged("stagedDepth", "in, compute, out: chunk by chunk", ladder_streams_staged_depth),
+                  "In one piece, each of the three steps waits for the one before, and one direction of PCIe is idle at any "
+                  "time. In chunks on several streams, a chunk comes in while the one before is computed and the one before "
+                  "that goes out."),
+    ladder_taught(staged("stagedBreadth", "all in, all computed, all out", ladder_streams_staged_breadth),
+                  "The same chunks in another order of launches: no chunk leaves a stream before all of that stream's are in."),
 };
 
 const ladder_parameter parameters[LADDER_STREAMS_PARAMETERS] = {

@@ -7,7 +7,6 @@
 
 namespace {
 
-/* 32 chains of 4 kernels, about 70 us each in f32: long beside a launch, and a warp each, so that all fit at once. */
 enum { TASKS = 32, DEPTH = 4, STEPS = 1 << 15, BETWEEN_STEPS = 64, BETWEEN = TASKS };
 static_assert((int)TASKS == (int)LADDER_STREAMS_MOST, "with most streams each has one chain");
 
@@ -134,7 +133,6 @@ int ladder_streams_order_team(ladder_case *c)
 
 int ladder_streams_order_graph(ladder_case *c) { return cudaGraphLaunch(tasks_of(c)->graph, device_cuda_stream(c->stream)); }
 
-/* One kernel on each stream, and after each a short one in a default stream. */
 int ladder_streams_order_trap(ladder_case *c)
 {
     tasks *t = tasks_of(c);

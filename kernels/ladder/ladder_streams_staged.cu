@@ -1,6 +1,4 @@
-/* A large array that lives on the host: into the GPU, through a kernel, back to the host. As one piece, each of the three
- * waits for the one before, and of the two directions of PCIe one is idle at any time. In chunks on several streams, a chunk
- * comes in while the one before is computed and the one before that goes out. */
+/* Rungs of family streams: an array goes from the host into the GPU, through a kernel, and back, in chunks on several streams. */
 #include <stdlib.h>
 
 #include "device_cuda.h"

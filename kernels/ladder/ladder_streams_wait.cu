@@ -11,9 +11,9 @@ namespace {
 
 enum {
     SHORT_STEPS = 64,       /* well below the cost of a launch */
-    LONG_STEPS = 1 << 18,   /* half a millisecond, on a GPU as on a CPU: both wait for the latency of an fma */
-    LOAD_THREADS = 1024,    /* two such blocks fill an SM: nothing else gets in before one of them ends, ... */
-    LOAD_STEPS = 1 << 12,   /* ... after some tens of microseconds */
+    LONG_STEPS = 1 << 18,   /* half a millisecond */
+    LOAD_THREADS = 1024,    /* two such blocks fill an SM */
+    LOAD_STEPS = 1 << 12,   /* some tens of microseconds */
     LOAD_WAVES = 64
 };
 
@@ -85,7 +85,6 @@ int ladder_streams_wait_launch(ladder_case *c)
     return code;
 }
 
-/* Every kernel on the other stream than the one before, for which it waits. */
 int ladder_streams_wait_events(ladder_case *c)
 {
     const line *l = line_of(c);
@@ -120,7 +119,6 @@ int ladder_streams_wait_prepare_callback(ladder_case *c)
     return code;
 }
 
-/* The callback runs on a thread of the driver and may call no CUDA function; the stream waits for its end. */
 int ladder_streams_wait_function(ladder_case *c)
 {
     line *l = line_of(c);
