@@ -27,3 +27,15 @@ shown() { # text: stands in said and complaints, which hold no control character
     "$weft" predict d.ini from=p.jsonl ranks=1 >said 2>complaints || true
     shown '\x1b[31m'
 }
+
+@test "the kind that a file of another program claims is shown, never obeyed" {
+    /usr/bin/python3 -c 'import h5py' 2>/dev/null || skip "no h5py here (python3-h5py)"
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=12 time.steps=2 output.final=s.h5
+    weft_alone d.ini --quiet
+    /usr/bin/python3 -c 'import h5py, numpy
+with h5py.File("s.h5", "r+") as f:
+    del f.attrs["description_crc32c"]
+    f.attrs["kind"] = numpy.bytes_(b"h\x1b]0;t\x07\x1b[1m")'
+    "$weft" verify s.h5 >said 2>complaints || true
+    shown 'h\x1b]0;t\x07\x1b[1m'
+}
