@@ -10,8 +10,8 @@
  *   names   A name that was looked up may mean the same file for a while, whatever has that name now; likewise a name's absence.
  *           Names with O_CREAT | O_EXCL, rename and unlink always go to the server.
  *
- * Pages have 64 KiB, as arm64's kernels may have them. Chance, from a seed, decides what caches do, and whether a rank lets others go first after a call. Not modelled: delegations, mmap,
- * listings of directories. */
+ * Pages have 64 KiB, as arm64's kernels may have them. Chance, from a seed, decides what caches do, and whether a rank lets others
+ * go first after a call. Not modelled: delegations, mmap, listings of directories. */
 #ifndef CACHED_HOSTS_H
 #define CACHED_HOSTS_H
 
@@ -27,6 +27,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libc_call.h"
@@ -354,6 +355,14 @@ static int cached_open(const char *name, int flags)
     }
 CACHED_OPEN_AS(open)
 CACHED_OPEN_AS(open64)
+
+/* Caches here grow old with each look, not with time: no rank needs to wait for them. */
+int nanosleep(const struct timespec *pause, struct timespec *left)
+{
+    static const struct timespec shortest = { 0, 200 * 1000 };
+    const bool waits = cached.server && (pause->tv_sec > 0 || pause->tv_nsec > shortest.tv_nsec);
+    return LIBC_CALL(nanosleep)(waits ? &shortest : pause, left);
+}
 
 /* A page at a time, as other ranks' may come between. */
 static ssize_t cached_pwrite(int fd, const char *data, size_t bytes, off_t at)
