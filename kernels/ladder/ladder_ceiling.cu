@@ -200,14 +200,42 @@ constexpr ladder_rung on_chip(const char *name, const char *why)
 }
 
 const ladder_rung rungs[] = {
-    move("copy", "device to device, the copy engine", copy_enqueue, COPY),
-    move("read", "a kernel that only reads", read_enqueue, READ),
-    move("h2d", "pinned host memory to the device", copy_enqueue, H2D),
-    move("d2h", "the device to pinned host memory", copy_enqueue, D2H),
-    move("both", "both directions at once", both_enqueue, BOTH),
-    peer("peer", "from another GPU, the copy engine"),
-    on_chip("shared", "16-byte reads, no bank conflict"),
-    arithmetic("fma", "eight chains of fma per thread"),
+    ladder_taught(move("copy", "device to device, the copy engine", copy_enqueue, COPY),
+                  "One cudaMemcpyAsync between two arrays of the GPU's own memory. Each byte is read once and written once, "
+                  "and both count. The rate stays below that of reading alone, since DRAM loses time whenever it changes from "
+                  "reading to writing. Whatever reads and writes as much stands beside this rung: stencils, transposes, "
+                  "messages."),
+    ladder_taught(move("read", "a kernel that only reads", read_enqueue, READ),
+                  "Each thread has eight loads of 16 bytes on their way, and only the xor of all words is kept: the cheapest "
+                  "result that needs every bit, without which the compiler would leave the loads out. Bytes count once. Expect "
+                  "somewhat more than the copy, 7 % on one H200; sums and norms, which write next to nothing, stand beside it."),
+    ladder_taught(move("h2d", "pinned host memory to the device", copy_enqueue, H2D),
+                  "One cudaMemcpyAsync over PCIe, whose bytes count once. The host memory is page-locked, so that the GPU "
+                  "fetches it by itself, without a copy by the driver. Expect 55 GB/s, where the device's own copy reaches "
+                  "4.26 TB/s (one H200): a field should stay on the GPU. The family memory shows what pageable memory costs on "
+                  "top."),
+    ladder_taught(move("d2h", "the device to pinned host memory", copy_enqueue, D2H),
+                  "As many bytes in the other direction. Expect the same rate: a checkpoint or a staged message cannot leave "
+                  "the GPU faster."),
+    ladder_taught(move("both", "both directions at once", both_enqueue, BOTH),
+                  "Two copies of as many bytes on two streams, one in each direction; the bytes of both count. PCIe has lanes "
+                  "for each direction and the GPU has more than one copy engine, so expect nearly twice the rate of one "
+                  "direction. A program that streams its data through the GPU can hope for no more."),
+    ladder_taught(peer("peer", "from another GPU, the copy engine"),
+                  "One cudaMemcpyAsync from the memory of a second GPU, which this one must be able to reach; bytes count "
+                  "once. Over NVLink expect seven times the rate of PCIe (one H200: 397 GB/s) and still far less than the "
+                  "GPU's own memory gives. The peer rungs of the family memory stand beside it; without a second GPU it is "
+                  "missing."),
+    ladder_taught(on_chip("shared", "16-byte reads, no bank conflict"),
+                  "Every thread reads 1024 vectors of 16 bytes from a table of 16 KiB in shared memory. The 512 bytes of a "
+                  "warp fill all 32 banks four times over, so that no turn is wasted: 128 bytes per clock on each SM. This is "
+                  "seven times what memory gives; a kernel that reaches it gets faster only by keeping words in registers, so "
+                  "that it asks for fewer."),
+    ladder_taught(arithmetic("fma", "eight chains of fma per thread"),
+                  "Multiply-adds in registers and nothing else, two flops each; no memory is touched in between. Each step of "
+                  "a chain needs the one before it, and eight independent chains per thread in full SMs hide that latency. An "
+                  "H200 reaches half the rate in f64. A kernel also issues loads, addresses and stores, so that even one bound "
+                  "by arithmetic stays below."),
 };
 
 const ladder_parameter parameters[CEILING_PARAMETERS] = {

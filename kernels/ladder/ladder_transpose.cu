@@ -262,26 +262,49 @@ const ladder_rung rungs[] = {
                   "A warp that waits for memory costs nothing as long as enough bytes are on their way; four independent loads "
                   "per thread put four times as many on the way with the same number of warps. It helps where latency was the "
                   "limit, and does nothing for the wasted sectors."),
-    rung("unroll4Col", "the same, scattered loads through L1", run_unroll4_col),
+    ladder_taught(rung("unroll4Col", "the same, scattered loads through L1", run_unroll4_col),
+                  "Four cells per thread of naiveCol: a warp asks for 128 sectors at once, in 128 rows of A, and then stores "
+                  "four whole lines. Here the scattered side is the one that threads wait for, so that more loads in flight "
+                  "shorten the wait; where the stores are scattered (unroll4Row) they gain nothing."),
     ladder_taught(rung("diagonalRow", "blocks along diagonals spread the channels", run_diagonal_row),
                   "Blocks start roughly in the order of their numbers. Taken row by row, the ones that run together write "
                   "addresses a multiple of the row's length apart; with a power of two those fall on few memory channels, and the "
                   "others idle. Along the diagonals both sides spread. The address hash of modern GPUs spreads them anyway, so "
                   "that today the order changes mainly what is still in L2."),
-    rung("diagonalCol", "the same, scattered loads", run_diagonal_col),
-    rung("thinRow", "warps of 8 x 4: fuller sectors", run_thin_row),
-    rung("thinCol", "the same, scattered loads", run_thin_col),
+    ladder_taught(rung("diagonalCol", "the same, scattered loads", run_diagonal_col),
+                  "naiveCol with its blocks taken along the diagonals. A block uses its own sectors entirely, in any order of "
+                  "the blocks; but blocks that run one after the other no longer write neighbouring lines of B. Expect a "
+                  "little less than naiveCol."),
+    ladder_taught(rung("thinRow", "warps of 8 x 4: fuller sectors", run_thin_row),
+                  "naiveRow with blocks of 8 x 32 threads, whose warps are 8 cells wide and 4 high: four whole sectors are "
+                  "read, as before (f32), and the 32 scattered cells become 8 groups of four neighbours, half a sector each, "
+                  "whose other half the next warp of the block brings. Expect more than three times naiveRow: the shape of a "
+                  "block costs nothing."),
+    ladder_taught(rung("thinCol", "the same, scattered loads", run_thin_col),
+                  "naiveCol with the same blocks: 8 half sectors are read per warp instead of 32 single cells, and the "
+                  "neighbouring warp finds the other halves in L1; four whole sectors are written. Expect less gain than "
+                  "thinRow, because L1 had softened the scattered loads already, but the better rate of the two."),
     ladder_taught(rung("shared", "tile turned on chip, banks conflict", run_shared),
                   "The block reads a 32 x 32 tile by rows into shared memory and writes it by columns of the tile, which are rows "
                   "of B: whole lines on both sides. Without padding, the 32 cells of a tile's column lie in one and the same of "
                   "the 32 banks, and the read of it takes 32 turns (f64: 16 lanes at a time, 16 turns each). One padding column "
                   "shifts every row by one bank (padded)."),
-    rung("padded", "one padding column: no conflicts", run_padded),
+    ladder_taught(rung("padded", "one padding column: no conflicts", run_padded),
+                  "The tile's rows are 33 cells long, so that the 32 cells of a column lie in 32 banks and come in one turn. "
+                  "What is left is one load in flight per thread, as in copyRow, and a barrier at which a whole block of 1024 "
+                  "threads waits."),
     ladder_taught(rung("paddedUnrolled", "four cells per thread, more blocks", run_padded_unrolled),
                   "A quarter of the threads, four cells each: four loads in flight per thread, and eight blocks instead of two "
                   "fit on an SM, so that while one waits at its barrier others load and store."),
-    rung("production", "weft's own: streaming hints, tiles' order", ladder_transpose_production),
-    library("geam", "cuBLAS as the reference", run_geam),
+    ladder_taught(rung("production", "weft's own: streaming hints, tiles' order", ladder_transpose_production),
+                  "The same idea with what a GPU wants besides: tiles of 128 x 64 cells in f32 and 64 x 32 in f64, eight loads "
+                  "of 16 bytes per thread in f32 and four of 8 in f64; what is read leaves L2 last, and what is written does "
+                  "not stay in L1. Tiles follow each other along the rows of B, and where the rows of A lie a multiple of 128 "
+                  "KiB apart, several columns of tiles side by side keep all memory channels busy. Rows that start anywhere "
+                  "are written in whole sectors as well."),
+    ladder_taught(library("geam", "cuBLAS as the reference", run_geam),
+                  "cublasSgeam or cublasDgeam with alpha = 1 and beta = 0, which adds nothing and only transposes: what a "
+                  "library that is tuned for every matrix reaches with the same bytes. Without cuBLAS the rung is missing."),
 };
 
 const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {
