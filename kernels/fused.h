@@ -1,5 +1,5 @@
 /* Several steps of the bound stencil in one pass over memory: next = stencil(... stencil(cur)), `steps` times, in a box of cells,
- * the same bits as so many single sweeps, each after the fill of its ghosts (device.h: fused_steps, fused_sweep).
+ * the same bits as `steps` single sweeps, each after the fill of its ghosts (device.h: fused_steps, fused_sweep).
  *
  * Two levels (stencil.has_prev): prev is the level before cur, and next_prev becomes the one before next, in the same box. All
  * four are different fields. Of one level: prev and next_prev are NULL.

@@ -191,7 +191,7 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
         to += pitch;
     }
 
-    /* Rows y_low .. of `stored`, so many; the strip's first column is at x_low. */
+    /* `height` rows of `stored` from y_low on; the strip's first column is at x_low. */
     __device__ __forceinline__ void run(const frame_fields<T> &f, int depth_x, const fused_axis<T> &ax, const fused_axis<T> &ay,
                                         int64_t x_low, box stored, int64_t y_low, int height)
     {

@@ -73,7 +73,7 @@ static inline bool fused_cut_fits(const fused_strip &s, const fused_pace &p, con
     return w.columns * fused_chunks(w.rows, cut->interior) <= waves * (s.resident - blocks * places);
 }
 
-/* As many chunks as fit into so many waves. */
+/* As many chunks as fit into `waves` waves. */
 static inline fused_frame_cut fused_cut_in(const fused_strip &s, const fused_pace &p, const fused_frame_work &w, int waves)
 {
     fused_frame_cut cut = {};

@@ -14,7 +14,7 @@
  * Ghosts beyond sides that mirror are made at every level, x in each row that arrives, then y: the rows beyond the low side when
  * those that they mirror are there, beyond the high side one when it is needed, in the slots that these rows would have.
  *
- * What it costs: a strip computes up to 2 steps * radius columns more than it stores, a thread's part so many rows more. A thread's
+ * What it costs: a strip computes up to 2 steps * radius columns more than it stores, a thread's part as many rows more. A thread's
  * memory lives as long as the call, some hundred kilobytes. */
 #include "fused.h"
 
@@ -165,7 +165,7 @@ static void enter(const strip *s, int64_t y, box row)
     ghost_columns(s, 0, y, row);
 }
 
-/* Row y of a level, from the strip's own memory in whole lines: what is too much is nobody's. */
+/* Row y of a level, from the strip's own memory in whole lines: what lies beyond the row is undefined. */
 static void compute(const strip *s, int level, int64_t y, box row, box row_before)
 {
     const bool reads_prev = level == 1 && s->prev, reads_cur = s->in_place && (level == 1 || (level == 2 && s->prev));

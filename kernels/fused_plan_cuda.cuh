@@ -35,7 +35,7 @@ struct fused_parts {
 
 struct fused_plan {
     fused_parts interior, border;
-    int frame; /* the border is one (fused_frame_cuda.cuh), of so many warps a block; 0: it is none */
+    int frame; /* warps per block where the border is a frame (fused_frame_cuda.cuh); 0: it is none */
 };
 
 /* What the plan needs to know of the two kernels. */
@@ -63,10 +63,10 @@ static inline void fused_add(fused_parts *p, box cells, int64_t x_first, int sto
     p->items += (unsigned)(columns * ((rows + chunk - 1) / chunk));
 }
 
-/* What the border items keep from the others: so many warps, for the time of so many interior rows. */
+/* What the border items keep from the others. */
 struct fused_busy {
     int64_t warps;
-    double rows;
+    double rows;    /* for how long, in the time of an interior row */
     int64_t height; /* the least of an interior chunk */
 };
 
@@ -87,7 +87,7 @@ static inline fused_busy fused_border_time(const fused_strip &s, const fused_par
     return warps < s.resident ? fused_busy{ warps, longest, height } : fused_busy{ s.resident, all / s.resident, height };
 }
 
-/* Items of so many rows each that are done by then, in rows' time. */
+/* Items of `rows` rows each that are done by `then`, in rows' time. */
 static inline int64_t fused_done(const fused_strip &s, const fused_busy &busy, double rows, double then)
 {
     const int64_t late = then > busy.rows ? (int64_t)((then - busy.rows) / rows) : 0;

@@ -168,7 +168,7 @@ template <int FIRST, typename T, int R, int V> static __device__ __forceinline__
     }
 }
 
-/* Further on in memory, so many bytes. */
+/* p, moved on by `bytes` bytes. */
 template <typename T> static __device__ __forceinline__ T *apart(T *p, int64_t bytes)
 {
     return reinterpret_cast<T *>(reinterpret_cast<uintptr_t>(p) + (uintptr_t)bytes);

@@ -1,6 +1,6 @@
 /* Template: the register blocks of stencil_host_block.c for one cell type and one kind of vector. Included once per pair:
  *   CELL          the type,
- *   VECTOR        so many cells,
+ *   VECTOR        one cell or several, as the intrinsics take them,
  *   DO(x)         the intrinsic of that name (loadu, set1, mul, fmadd, storeu, stream),
  *   CUT(a, b, k)  if it is defined, the vector that starts k cells into a and goes on in b, k a constant,
  *   TARGET        the attribute that lets the compiler use these instructions,

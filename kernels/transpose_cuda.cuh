@@ -36,7 +36,7 @@ template <typename T, way WAY> struct tile_shape {
     static constexpr int ABOVE = WAY == SHIFTED ? SECTOR_BYTES / (int)sizeof(T) - 1 : 0; /* rows read above the tile */
     static constexpr int V_IN = STREAMS ? vector_cells<T> : 1, V_OUT = WAY == CELLS ? 1 : vector_cells<T>;
     static constexpr int THREADS = F32 == (WAY == ALIGNED) ? 256 : 512;
-    /* at least so many blocks of a plain transpose on an SM: what the registers are capped for */
+    /* the least blocks of a plain transpose on an SM: what the registers are capped for */
     static constexpr int BLOCKS = WAY == ALIGNED ? (F32 ? 5 : 4) : 3;
 };
 

@@ -196,7 +196,7 @@ template <typename T, bool ADD> __device__ __forceinline__ void take(const turn_
     count_block<T>(taken, (char *)p.board + turn_free_at(&c.shape, p.other, me), q);
 }
 
-/* Registers are capped for so many blocks on an SM, of 256 and 512 threads. Over peers no run stores and increments. */
+/* The blocks on an SM that registers are capped for, of 256 and 512 threads. Over peers no run stores and increments. */
 template <typename T, bool ADD, bool INCREMENT> constexpr int BLOCKS = sizeof(T) == 4 ? 4 : ADD || !INCREMENT ? 3 : 2;
 
 template <typename T, bool ADD, bool INCREMENT>

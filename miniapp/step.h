@@ -18,11 +18,11 @@
  *
  * A fused pass takes up to `fuse` steps by one exchange and one sweep in the order of the split step. Its ghosts are radius * fuse
  * deep, corners included. Beyond dirichlet and neumann sides the sweep works them out at every level; along a periodic axis that is
- * not cut they are filled from own cells before the interior, which therefore ends only where another rank's ghosts are read, so
- * many cells from a cut side. What two boxes both depend on is computed twice (step_pass_swept). Where a step reads two levels, the
- * ghosts of the level before are brought too, by a halo of its own, and a sweep leaves two levels, in two other fields. A joined
- * fused pass has no interior: first the exchange, then one sweep of all cells, which costs less than a shell's sweeps where the
- * exchange is short.
+ * not cut they are filled from own cells before the interior, which therefore ends only where another rank's ghosts are read,
+ * radius * fuse cells from a cut side. What two boxes both depend on is computed twice (step_pass_swept). Where a step reads two
+ * levels, the ghosts of the level before are brought too, by a halo of its own, and a sweep leaves two levels, in two other
+ * fields. A joined fused pass has no interior: first the exchange, then one sweep of all cells, which costs less than a shell's
+ * sweeps where the exchange is short.
  *
  * Nothing in it allocates, synchronises the device or touches the default stream, and it never asks what device it runs
  * on: on the host a lane is a thread and its streams run at once.

@@ -153,7 +153,7 @@ static inline void fuzz_child(fuzz_input *in, fuzz_try *try_number, uint64_t see
     _exit(0);
 }
 
-/* How many of so many inputs ended as they must not. */
+/* How many of `count` inputs ended as they must not. */
 static inline long fuzz_all(const char *what, fuzz_try *try_number, long count)
 {
     const char *asked = getenv("WEFT_FUZZ_SEED");

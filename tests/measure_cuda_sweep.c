@@ -90,7 +90,7 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Launches w for a while, so many at a time that the GPU hardly ever waits. */
+/* Launches w for a while, enough at a time that the GPU hardly ever waits. */
 static void heat(const work *w)
 {
     for (const double until_s = now_s() + HEAT_S; now_s() < until_s;) {

@@ -36,7 +36,7 @@ static box *boxes_of(const layout *l)
 enum { FIELD_AT_BYTES = 20480 };
 static const checkpoint_layout file_layout = { .field_at_bytes = { FIELD_AT_BYTES } };
 
-/* Hosts of so many ranks each; in turns: rank r is on host r % hosts. */
+/* `ranks` ranks on hosts_wanted hosts, in order; in turns: rank r is on host r % hosts_wanted. */
 static hosts *hosts_for(int ranks, int hosts_wanted, bool in_turns)
 {
     int *of = malloc((size_t)ranks * sizeof *of);

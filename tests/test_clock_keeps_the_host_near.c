@@ -39,7 +39,7 @@ static int seconds_between(device *d, device_event *from, device_event *to, doub
     return 0;
 }
 
-/* The furthest that the host was ahead after a tick of so many steps of step_s each, in seconds. */
+/* The furthest that the host was ahead after a tick of `steps` steps of step_s each, in seconds. */
 static double furthest_s(int steps, double step_s, int ticks)
 {
     device d = { .event_create = fake_event_make, .event_destroy = fake_event_drop, .event_record = record_event,

@@ -85,7 +85,7 @@ static void tall_sweeps(void **state)
         }
 }
 
-/* Tiles of other heights and in other orders, and other kernels: so many cells that tiles are cut to no less than they ask
+/* Tiles of other heights and in other orders, and other kernels, with enough cells that tiles are cut to no less than they ask
  * for, and bands of them differ by a row of tiles. */
 static void variants(void **state)
 {

@@ -211,7 +211,7 @@ static void norms_and_a_tolerance(void **state)
 }
 
 /* How many steps a sweep really took: of those asked what fits the smallest rank, and what a norm leaves; 1 where there is no such
- * sweep. 29 steps are so many sweeps. */
+ * sweep. 29 steps take 29 / fuse sweeps, rounded up. */
 static void as_many_as_fit(void **state)
 {
     (void)state;

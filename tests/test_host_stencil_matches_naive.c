@@ -66,7 +66,7 @@ static void fill_with_zeros(const field_shape *f, void *data, uint64_t seed, int
 
 typedef enum content { NUMBERS, ZEROS } content;
 
-/* lanes > 0: each of so many threads sweeps its own strip, as the lanes of a step do. */
+/* lanes > 0: each of `lanes` threads sweeps its own strip, as the lanes of a step do. */
 static void check(device *d, const stencil *op, use_of_prev use, content fields, int64_t nx, int64_t ny, const box *boxes,
                   int count, int lanes)
 {

@@ -1,7 +1,7 @@
 /* A file is written under a name that no file had before, and by every rank only if it is the file that rank 0 made: a host that knows
  * another file by that name, or none, is told from one that comes to know it, and nothing is written into another file.
  *
- * What another host sees is made up here: open is taken over, and leads this rank's first so many looks at a temporary name
+ * What another host sees is made up here: open is taken over, and leads this rank's first looks at a temporary name
  * elsewhere.
  * ranks: 2 */
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static void another_each_time(void **state)
         for (int k = 0; k < i; k++) assert_string_not_equal(made[i], made[k]);
 }
 
-/* Rank 1 looks elsewhere for so many times: on another host, where a while is waited for the directory to be looked up anew. */
+/* Rank 1's first `looks` looks go elsewhere: on another host, where a while is waited for the directory to be looked up anew. */
 static void elsewhere(int looks, bool none, const char *sentence)
 {
     char bytes[64] = "";

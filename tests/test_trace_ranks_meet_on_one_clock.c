@@ -78,7 +78,7 @@ static void on_one_clock(void **state)
     assert_int_equal(harness_sum(wrong), 0);
 }
 
-/* On one host all ranks read one clock, and the pings must not say otherwise. */
+/* On one host all ranks read one clock, and the pings must find no offset between them. */
 static void one_host_has_one_clock(void **state)
 {
     (void)state;

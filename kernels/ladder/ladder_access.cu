@@ -51,7 +51,7 @@ int prepare_copy(ladder_case *c)
     const double sectors = ladder_access_sectors(c, 0, 1);
     c->size = c->value[N];
     c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
-    ladder_access_foretell(c, sectors, sectors);
+    ladder_access_predict(c, sectors, sectors);
     return ladder_arrays_prepare(c, c->size, c->size);
 }
 
@@ -96,7 +96,7 @@ int prepare_vector(ladder_case *c) /* whole vectors of the widest */
     c->value[N] &= ~(int64_t)3;
     const int code = prepare_copy(c);
     const double sectors = (double)c->value[WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
-    ladder_access_foretell(c, sectors, sectors);
+    ladder_access_predict(c, sectors, sectors);
     return code;
 }
 

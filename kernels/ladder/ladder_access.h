@@ -27,7 +27,7 @@ enum { LADDER_ACCESS_OFFSET_MOST = 1024 };
  * mean over 32 warps in a row. */
 double ladder_access_sectors(const ladder_case *c, int64_t first, int64_t stride);
 /* What ncu counts: l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio, and op_st. */
-void ladder_access_foretell(ladder_case *c, double load_sectors, double store_sectors);
+void ladder_access_predict(ladder_case *c, double load_sectors, double store_sectors);
 
 /* Copies whose one side is shifted, or walked with a stride. A rung's variant: which side. work: cells used, both sides */
 enum { LADDER_ACCESS_READ, LADDER_ACCESS_WRITE };

@@ -133,7 +133,7 @@ int ladder_access_rows_prepare(ladder_case *c)
     const int64_t cells = pitch_cells(c) * rows_of(c);
     c->size = c->value[LADDER_ACCESS_ROW_CELLS] * rows_of(c);
     c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
-    ladder_access_foretell(c, row_sectors(c), row_sectors(c));
+    ladder_access_predict(c, row_sectors(c), row_sectors(c));
     return ladder_arrays_prepare(c, cells, cells);
 }
 
@@ -159,7 +159,7 @@ int ladder_access_window_prepare(ladder_case *c)
     c->size = c->value[LADDER_ACCESS_N];
     c->work = 3 * (double)c->size * (double)dtype_bytes(c->type);
     const double stream = ladder_access_sectors(c, 0, 1), window = ladder_access_sectors(c, c->size, 1);
-    ladder_access_foretell(c, (stream + window) / 2, stream);
+    ladder_access_predict(c, (stream + window) / 2, stream);
     const int code = ladder_arrays_prepare(c, c->size + window_cells(c), c->size);
     if (code || c->rung->variant == LADDER_ACCESS_NORMAL) return code;
     return declare_window(c, (char *)arrays(c)->in + (size_t)c->size * dtype_bytes(c->type),

@@ -100,11 +100,11 @@ void fields_answer(const void *context, dtype t, int64_t first, int64_t count, v
 }
 
 /* One side lies straight, the other as the rung says. */
-void foretell_pattern(ladder_case *c, double sectors)
+void predict_pattern(ladder_case *c, double sectors)
 {
     const double straight = ladder_access_sectors(c, 0, 1);
-    if (c->rung->variant == LADDER_ACCESS_READ) ladder_access_foretell(c, sectors, straight);
-    else ladder_access_foretell(c, straight, sectors);
+    if (c->rung->variant == LADDER_ACCESS_READ) ladder_access_predict(c, sectors, straight);
+    else ladder_access_predict(c, straight, sectors);
 }
 
 } // namespace
@@ -124,7 +124,7 @@ double ladder_access_sectors(const ladder_case *c, int64_t first, int64_t stride
     return (double)sectors / (double)warps;
 }
 
-void ladder_access_foretell(ladder_case *c, double load_sectors, double store_sectors)
+void ladder_access_predict(ladder_case *c, double load_sectors, double store_sectors)
 {
     c->predicted[0] = { "sectors per load", load_sectors };
     c->predicted[1] = { "sectors per store", store_sectors };
@@ -134,7 +134,7 @@ int ladder_access_offset_prepare(ladder_case *c)
 {
     c->size = c->value[LADDER_ACCESS_N];
     c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
-    foretell_pattern(c, ladder_access_sectors(c, c->value[LADDER_ACCESS_OFFSET], 1));
+    predict_pattern(c, ladder_access_sectors(c, c->value[LADDER_ACCESS_OFFSET], 1));
     return ladder_arrays_prepare(c, c->size + LADDER_ACCESS_OFFSET_MOST, c->size + LADDER_ACCESS_OFFSET_MOST);
 }
 
@@ -157,7 +157,7 @@ int ladder_access_stride_prepare(ladder_case *c)
 {
     c->size = c->value[LADDER_ACCESS_N] / c->value[LADDER_ACCESS_STRIDE];
     c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
-    foretell_pattern(c, ladder_access_sectors(c, 0, c->value[LADDER_ACCESS_STRIDE]));
+    predict_pattern(c, ladder_access_sectors(c, 0, c->value[LADDER_ACCESS_STRIDE]));
     return ladder_arrays_prepare(c, c->value[LADDER_ACCESS_N], c->value[LADDER_ACCESS_N]);
 }
 
@@ -182,7 +182,7 @@ int ladder_access_fields_prepare(ladder_case *c)
     c->work = 3 * (double)c->size * (double)dtype_bytes(c->type);
     const double one = ladder_access_sectors(c, 0, aos ? FIELDS : 1);
     const double other = aos ? ladder_access_sectors(c, 1, FIELDS) : ladder_access_sectors(c, c->size, 1);
-    ladder_access_foretell(c, (one + other) / 2, ladder_access_sectors(c, 0, 1));
+    ladder_access_predict(c, (one + other) / 2, ladder_access_sectors(c, 0, 1));
     return ladder_arrays_prepare(c, FIELDS * c->size, c->size);
 }
 

@@ -97,7 +97,7 @@ template <typename T, int L> __global__ void copy_loads(T *out, const T *in, int
 template <typename T> using kernel = void (*)(T *out, const T *in, int64_t n);
 
 /* How many of an SM's warps the launch allows. */
-int foretell_occupancy(ladder_case *c, const void *function, int threads, size_t shared_bytes)
+int predict_occupancy(ladder_case *c, const void *function, int threads, size_t shared_bytes)
 {
     int blocks = 0, most = 0;
     cudaError_t e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, shared_bytes);
@@ -157,8 +157,8 @@ int prepare_block(ladder_case *c)
     const int threads = (int)c->value[BLOCK_THREADS];
     const int code = prepare_copy(c);
     if (code) return code;
-    return c->type == DTYPE_F32 ? foretell_occupancy(c, (const void *)copy_line<float>, threads, 0)
-                                : foretell_occupancy(c, (const void *)copy_line<double>, threads, 0);
+    return c->type == DTYPE_F32 ? predict_occupancy(c, (const void *)copy_line<float>, threads, 0)
+                                : predict_occupancy(c, (const void *)copy_line<double>, threads, 0);
 }
 
 int run_block(ladder_case *c)
@@ -171,8 +171,8 @@ int prepare_shape(ladder_case *c)
 {
     const int code = prepare_copy(c);
     if (code) return code;
-    return c->type == DTYPE_F32 ? foretell_occupancy(c, (const void *)copy_plane<float>, SHAPE_THREADS, 0)
-                                : foretell_occupancy(c, (const void *)copy_plane<double>, SHAPE_THREADS, 0);
+    return c->type == DTYPE_F32 ? predict_occupancy(c, (const void *)copy_plane<float>, SHAPE_THREADS, 0)
+                                : predict_occupancy(c, (const void *)copy_plane<double>, SHAPE_THREADS, 0);
 }
 
 int run_shape(ladder_case *c)
@@ -191,7 +191,7 @@ int prepare_few(ladder_case *c)
     const cudaError_t e = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     const int code = prepare_copy(c);
     if (code || e != cudaSuccess) return code ? code : e;
-    return foretell_occupancy(c, function, FEW_THREADS, bytes);
+    return predict_occupancy(c, function, FEW_THREADS, bytes);
 }
 
 int run_few(ladder_case *c)
