@@ -1,6 +1,6 @@
 /* Handles are exchanged through comm, opened, and remembered for the end.
  *
- * Hosts are told apart by MPI_Comm_split_type, GPUs by UUID: names and device numbers differ between processes and
+ * Hosts are told apart by hosts.h, GPUs by UUID: names and device numbers differ between processes and
  * containers. Whether the driver lets this process open what another one exports (containers, device cgroups, GPUs that
  * are not visible here) only trying tells, so peer_create shares a small allocation first and compares what it reads.
  * Invariant: mapped[] holds each address that handle_open returned once per opening, so that every count goes back to 0. */
@@ -13,6 +13,7 @@
 
 #include "agree.h"
 #include "check.h"
+#include "hosts.h"
 #include "ranks.h"
 
 struct peer {
@@ -38,21 +39,11 @@ static void *allocate(size_t count, size_t bytes_each)
 
 static void refuse_other_hosts(const peer *p, char *why, size_t why_bytes)
 {
-    if (p->all == 1) return;
-    MPI_Comm host;
-    MPI_Group here, everybody;
-    MPI_CHECK(MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, p->me, MPI_INFO_NULL, &host));
-    MPI_CHECK(MPI_Comm_group(host, &here));
-    MPI_CHECK(MPI_Comm_group(p->comm, &everybody));
-    for (int i = 0; i < p->count && !why[0]; i++) {
-        int local;
-        MPI_CHECK(MPI_Group_translate_ranks(everybody, 1, &p->ranks[i], here, &local));
-        if (local == MPI_UNDEFINED)
+    hosts *h = hosts_create(p->comm);
+    for (int i = 0; i < p->count && !why[0]; i++)
+        if (h->of[p->ranks[i]] != h->of[p->me])
             (void)snprintf(why, why_bytes, "rank %d and its neighbour %d run on different hosts", p->me, p->ranks[i]);
-    }
-    MPI_CHECK(MPI_Group_free(&here));
-    MPI_CHECK(MPI_Group_free(&everybody));
-    MPI_CHECK(ranks_free(&host));
+    hosts_destroy(&h);
 }
 
 static void refuse_far_devices(const peer *p, char *why, size_t why_bytes)

@@ -7,7 +7,8 @@
 
 #include "check.h"
 
-bool ranks_launched(void)
+/* Did a launcher (mpirun, srun, ...) start this process? By the variables that it leaves in the environment. */
+static bool launched(void)
 {
     /* Open MPI and PRRTE, PMIx, PMI (MPICH's hydra, Intel MPI, Cray, Flux), MVAPICH */
     static const char *const left[] = { "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "PMI_FD", "MV2_COMM_WORLD_SIZE" };
@@ -21,7 +22,7 @@ bool ranks_launched(void)
 void ranks_begin(bool needed)
 {
     int given = 0;
-    if (!needed && !ranks_launched()) return;
+    if (!needed && !launched()) return;
     MPI_CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given));
     MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
 }

@@ -9,9 +9,6 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-/* Did a launcher (mpirun, srun, ...) start this process? By the variables that it leaves in the environment. */
-bool ranks_launched(void);
-
 /* Starts MPI where it is needed or a launcher is there: MPI_Init_thread with MPI_THREAD_FUNNELED (the main thread calls MPI), and
  * MPI_ERRORS_RETURN. */
 void ranks_begin(bool needed);

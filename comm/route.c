@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "hosts.h"
 #include "timer.h"
 
 enum { PROBE_LEVELS = 3, BATCHES = 3, EXCHANGES_MAX = 20 };
@@ -24,24 +25,17 @@ const char *const route_kind_name[ROUTE_KINDS] = { "inside a host", "between hos
 /* The kind of link in every direction; -1 for none. */
 static void find_kinds(const decomp *dec, bool with_y, bool corners, MPI_Comm comm, int kind[DECOMP_NEIGHBOURS])
 {
-    int rank, ranks, first_here;
-    MPI_Comm host;
+    int rank;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
-    int *first_of = malloc((size_t)ranks * sizeof *first_of); /* the first rank on each rank's host: the host's number */
-    if (!first_of) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    MPI_CHECK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host));
-    MPI_CHECK(MPI_Allreduce(&rank, &first_here, 1, MPI_INT, MPI_MIN, host));
-    MPI_CHECK(MPI_Comm_free(&host));
-    MPI_CHECK(MPI_Allgather(&first_here, 1, MPI_INT, first_of, 1, MPI_INT, comm));
+    hosts *h = hosts_create(comm);
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int other = dec->neighbour[k];
         const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
         kind[k] = -1;
         if (other < 0 || (corner && !corners) || (decomp_dy[k] != 0 && !with_y)) continue;
-        kind[k] = first_of[other] == first_here ? ROUTE_INSIDE : ROUTE_BETWEEN;
+        kind[k] = h->of[other] == h->of[rank] ? ROUTE_INSIDE : ROUTE_BETWEEN;
     }
-    free(first_of);
+    hosts_destroy(&h);
 }
 
 /* The transport on the links of one kind, the other links left out. */

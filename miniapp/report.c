@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "printable.h"
 #include "terminal.h"
 
@@ -53,11 +54,10 @@ static void print_rates(FILE *to, const sim *s, const report *r)
 
 static void print_checkpoints(FILE *to, const report *r)
 {
-    char a[32], b[32], c[32], who[WRITERS_WHY_BYTES + 64];
+    char a[32], b[32], c[32], bytes[32], who[WRITERS_WHY_BYTES + 64];
     const writer_stats *w = &r->checkpoints;
-    const double mb = 1e-6;
     if (w->count == 0) return;
-    fprintf(to, "checkpoints  %" PRId64 ", %.3g MB, ", w->count, (double)w->bytes * mb);
+    fprintf(to, "checkpoints  %" PRId64 ", %s, ", w->count, bytes_text(bytes, sizeof bytes, (double)w->bytes));
     fprintf(to, "written %s in %s, read back in %s; the steps waited %s\n", w->async ? "beside the steps" : "while the steps waited",
             report_seconds(a, sizeof a, w->write_s), report_seconds(b, sizeof b, w->verify_s), report_seconds(c, sizeof c, w->stall_s));
     writers_sentence(&w->plan, who, sizeof who);
