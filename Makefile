@@ -146,8 +146,7 @@ $(BUILD)/tests/measure_%: tests/measure_%.c $(filter $(BUILD)/kernels/%,$(LIBOBJ
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(INC_kernels) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
 
 # The writer's thread beside the main one, under ThreadSanitizer; without OpenMP, whose libgomp it does not understand.
-RACES := tests/test_writer_beside_the_steps.c $(wildcard io/checkpoint*.c) \
-         $(patsubst %,io/%.c,bytes writer writers phases aggregate background retain lock crc32c replace) \
+RACES := tests/test_writer_beside_the_steps.c $(wildcard io/*.c) \
          $(patsubst %,comm/%.c,agree check decomp hosts printable ranks timer topology_spawn) kernels/reduce_host.c
 $(BUILD)/races/%: tests/%.c $(RACES)
 	@mkdir -p $(@D)
