@@ -50,10 +50,10 @@ taught_nothing() {
     bench transpose/naiveRow --help >text
     expect "rungs of a chosen one" naiveRow "$(sed -n 's/^  \([a-zA-Z][a-zA-Z]*\)  .*/\1/p' text | sort -u)"
     bench halo --help | grep -q '^  staged_ring '
-    expect "rungs with six words only" "" "$(bench memory access ceiling roofline transpose --help | taught_nothing)"
+    expect "rungs with six words only" "" "$(bench ceiling memory access transpose stencil fused reduce roofline --help | taught_nothing)"
     "$weft" info | grep -q '^built .*CUDA: no' && return 0
     bench shared --help | grep -q '^  padded '
-    expect "rungs with six words only" "" "$(bench shared launch streams constant arith --help | taught_nothing)"
+    expect "rungs with six words only" "" "$(bench shared launch streams constant arith product --help | taught_nothing)"
     bench --list | grep -q '  shared/padded '
     bench --list device=cuda | grep -q '  shared/padded '
 }

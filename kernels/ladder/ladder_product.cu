@@ -311,7 +311,10 @@ constexpr ladder_rung bend(const char *name, const char *why)
 }
 
 const ladder_rung rungs[] = {
-    bend("roofline", "flops per word until memory is no limit"),
+    ladder_taught(bend("roofline", "flops per word until memory is no limit"),
+                  "Each word is read, goes through `fmas` multiply-adds and is written. The rate doubles with fmas while "
+                  "memory is the limit and lies flat where arithmetic is; the bend between is the machine's balance. One H200, "
+                  "f32: half the peak at 32, .95 at 512."),
     ladder_taught(rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL),
                   "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 sectors for 32 "
                   "words."),
@@ -322,14 +325,23 @@ const ladder_rung rungs[] = {
                   "itself."),
     ladder_taught(rung("tiledAB", "each fetched word used 32 times", TILED_AB),
                   "Both tiles: what the block fetches, it uses 32 times."),
-    rung("registers", "8 x 8 cells of C per thread", REGISTERS),
-    library("cublas", "cuBLAS as the reference"),
-    rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE),
+    ladder_taught(rung("registers", "8 x 8 cells of C per thread", REGISTERS),
+                  "A block makes 128 x 128 cells of C, a thread 64 of them: 16 words from shared memory serve 64 "
+                  "multiply-adds, where tiledAB needs two for each one. Two tiles of each matrix take turns, so that the next "
+                  "is on its way while one is used: five times tiledAB."),
+    ladder_taught(library("cublas", "cuBLAS as the reference"),
+                  "cublasSgemm or cublasDgemm on the same matrices: what is left to be won above registers. Without cuBLAS the "
+                  "rung is missing."),
+    ladder_taught(rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE),
+                  "Cell (i, j) is row i times row j. The 32 threads of a warp stand in 32 rows j, and each load takes 32 "
+                  "sectors for 32 words: as slow as naiveCol."),
     ladder_taught(rung("aatShared", "turned on chip, banks conflict", AAT_SHARED),
                   "Both tiles come by whole lines; of the second, 32 threads read 32 rows, which without padding start in one and "
                   "the same bank. (The compiler softens it: rows on 16 bytes may be read four words at a time, 32 turns for four "
                   "instead of for one.) One padding column shifts each row by one bank (aatPadded)."),
-    rung("aatPadded", "one padding column: no conflicts", AAT_PADDED),
+    ladder_taught(rung("aatPadded", "one padding column: no conflicts", AAT_PADDED),
+                  "Rows of 33 words start in 32 different banks, and 32 threads read their column in one turn: five times "
+                  "aatShared, and all that tiledAB reaches."),
 };
 
 const ladder_parameter parameters[LADDER_PRODUCT_PARAMETERS] = {

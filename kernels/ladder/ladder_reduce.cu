@@ -144,19 +144,45 @@ const ladder_rung rungs[] = {
     ladder_taught(in_place("interleaved", "halves: a warp loads whole lines", ladder_reduce_interleaved),
                   "Halves instead of neighbours: thread t adds the number half the length away. The warp's loads are whole lines "
                   "now."),
-    in_place("unroll2", "two loads in flight per thread", ladder_reduce_unroll2),
-    in_place("unroll4", "four", ladder_reduce_unroll4),
-    in_place("unroll8", "eight", ladder_reduce_unroll8),
-    in_place("unrollLastWarp", "six rounds without a block's barrier", ladder_reduce_unrolled_last_warp),
+    ladder_taught(in_place("unroll2", "two loads in flight per thread", ladder_reduce_unroll2),
+                  "A block takes the words of two: each thread adds two words before the first round. Both loads are on their "
+                  "way at once, and the same rounds serve twice the words."),
+    ladder_taught(in_place("unroll4", "four", ladder_reduce_unroll4),
+                  "The same with four words per thread, and a quarter of the rounds per word."),
+    ladder_taught(in_place("unroll8", "eight", ladder_reduce_unroll8),
+                  "With eight it comes to .73 of the read (u32, one H200), from .17 of interleaved: bytes on their way were "
+                  "missing, and what is left are rounds through L1."),
+    ladder_taught(in_place("unrollLastWarp", "six rounds without a block's barrier", ladder_reduce_unrolled_last_warp),
+                  "In the last six rounds a single warp works, which needs a barrier of its own only. The barriers of the "
+                  "block are saved, yet the rate falls to .67 on one H200: they were not what it waited for."),
     ladder_taught(in_place("unrollCompletely", "no loop, size asked at run time", ladder_reduce_unrolled_completely),
                   "No loop at all. The block's size is still asked for at run time, once per round."),
-    in_place("template", "size known when compiled", ladder_reduce_sized_by_template),
-    rung("shared", "rounds stay on the chip", ladder_reduce_in_shared),
-    rung("shuffle", "rounds stay in registers", ladder_reduce_by_shuffles),
-    rung("atomicPerBlock", "one pass, one atomic per block", ladder_reduce_atomic_a_block),
-    rung("atomicPerThread", "no tree: atomics queue at one address", ladder_reduce_atomic_a_thread),
-    nested("nested", "each level launches the next"),
-    rung("library", "CUB as the reference", run_library),
+    ladder_taught(in_place("template", "size known when compiled", ladder_reduce_sized_by_template),
+                  "The block's size is an argument of the template: the compiler drops the questions that unrollCompletely "
+                  "asks and the rounds that a smaller block has not. The same rate again: one comparison per round is nothing "
+                  "beside memory."),
+    ladder_taught(rung("shared", "rounds stay on the chip", ladder_reduce_in_shared),
+                  "Eight words per thread are read as before, but all rounds take place in shared memory. Global memory is "
+                  "read once, one word per block is written, and the input stays as it was: .92 of the read on one H200."),
+    ladder_taught(rung("shuffle", "rounds stay in registers", ladder_reduce_by_shuffles),
+                  "A warp sums its words by five shuffles, without memory or barrier; one word per warp then meets in shared "
+                  "memory. No faster than shared, since reading is the limit by now, but nothing is kept in shared memory "
+                  "besides."),
+    ladder_taught(rung("atomicPerBlock", "one pass, one atomic per block", ladder_reduce_atomic_a_block),
+                  "The block's sum is added to the result by an atomic, and the second kernel goes; the result is zeroed "
+                  "before. One atomic for 4096 words does not queue: as fast as two passes. With floating-point numbers the "
+                  "order, and so the rounding, would change from run to run."),
+    ladder_taught(rung("atomicPerThread", "no tree: atomics queue at one address", ladder_reduce_atomic_a_thread),
+                  "Each thread adds the sum of its eight words to the result. L2 serves the atomics on one address one after "
+                  "the other: .20 of the read on one H200, and far less with words of 8 bytes, since only those of 4 are "
+                  "merged within a warp first."),
+    ladder_taught(nested("nested", "each level launches the next"),
+                  "Each level of the tree launches the next from the GPU, to start when its own grid is done (tail launch). "
+                  "That pays where only the GPU knows what is to be launched; here the CPU knows, and its second launch costs "
+                  "less: .76 against .92 of shuffle."),
+    ladder_taught(rung("library", "CUB as the reference", run_library),
+                  "cub::DeviceReduce::Sum, as CUDA ships it: little more than shared and shuffle, and below the ceiling's own "
+                  "loop, which is what a pass over memory leaves to be won."),
 };
 
 const ladder_parameter parameters[] = {

@@ -119,10 +119,22 @@ static int verify(ladder_case *c, ladder_verdict *v)
 #define SUM .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read"
 
 static const ladder_rung rungs[] = {
-    { .name = "atomic", .why = "one word, an atomic every 16 words", .variant = ATOMIC, SUM },
-    { .name = "sideBySide", .why = "own words in one line: false sharing", .variant = SIDE_BY_SIDE, SUM },
-    { .name = "linesApart", .why = "own lines, in memory", .variant = LINES_APART, SUM },
-    { .name = "registers", .why = "one register each, vectorised", .variant = IN_REGISTERS, SUM },
+    { .name = "atomic", .why = "one word, an atomic every 16 words",
+      .teaches = "Each thread adds every 16 words' sum to one shared word. Its line must be brought to the core that adds, "
+                 "each time from another one, and meanwhile the others wait: more threads gain nothing.",
+      .variant = ATOMIC, SUM },
+    { .name = "sideBySide", .why = "own words in one line: false sharing",
+      .teaches = "Each thread adds to a word of its own, eight of which share a line. No thread needs another's word, but "
+                 "caches keep lines: this one travels at every addition.",
+      .variant = SIDE_BY_SIDE, SUM },
+    { .name = "linesApart", .why = "own lines, in memory",
+      .teaches = "The same words a line apart: nothing travels any more. Each word still costs a load, an addition and a store "
+                 "that wait for each other, and vectors cannot be used.",
+      .variant = LINES_APART, SUM },
+    { .name = "registers", .why = "one register each, vectorised",
+      .teaches = "A local variable, which the compiler keeps in vector registers; one atomic per thread joins the parts at the "
+                 "end. Memory is the limit, as it should be.",
+      .variant = IN_REGISTERS, SUM },
 };
 
 static const ladder_parameter parameters[] = {

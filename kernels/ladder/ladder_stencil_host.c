@@ -88,11 +88,26 @@ static int sweep(ladder_case *c)
 #define PLANE .prepare = ladder_stencil_prepare_plane, .ignores = LADDER_STENCIL_PLANE_IGNORES, STENCIL
 
 static const ladder_rung rungs[] = {
-    { .name = "lineRows", .why = "nine points of one row", .enqueue = sweep, .variant = LINE_ROWS, LINE },
-    { .name = "lineProduction", .why = "weft's own", .enqueue = ladder_stencil_production, LINE },
-    { .name = "planeColumns", .why = "down the columns: lines wasted", .enqueue = sweep, .variant = PLANE_COLUMNS, PLANE },
-    { .name = "planeRows", .why = "along the rows: nine stay cached", .enqueue = sweep, .variant = PLANE_ROWS, PLANE },
-    { .name = "planeProduction", .why = "weft's own: blocked, stores past caches", .enqueue = ladder_stencil_production, PLANE },
+    { .name = "lineRows", .why = "nine points of one row",
+      .teaches = "One loop along the row: nine loads per cell, nearly all from L1, in vectors. A store reads its line before "
+                 "it overwrites it: three words move where two count.",
+      .enqueue = sweep, .variant = LINE_ROWS, LINE },
+    { .name = "lineProduction", .why = "weft's own",
+      .teaches = "Sums of several vectors stay in registers, cells are prefetched far ahead, and where the fields do not fit "
+                 "into the caches stores go past them: two words move.",
+      .enqueue = ladder_stencil_production, LINE },
+    { .name = "planeColumns", .why = "down the columns: lines wasted",
+      .teaches = "The inner loop runs down y: every step touches lines of another row, uses one cell of each, and no vector "
+                 "can be loaded. The arithmetic is that of planeRows; the order of two loops is the difference.",
+      .enqueue = sweep, .variant = PLANE_COLUMNS, PLANE },
+    { .name = "planeRows", .why = "along the rows: nine stay cached",
+      .teaches = "The loops exchanged: neighbouring cells are computed together, in vectors, from nine rows at a time. As long "
+                 "as these stay in the core's caches a row is fetched from memory once.",
+      .enqueue = sweep, .variant = PLANE_ROWS, PLANE },
+    { .name = "planeProduction", .why = "weft's own: blocked, stores past caches",
+      .teaches = "Four rows at a time, with the sums of several vectors in registers: a row that is loaded serves more than "
+                 "one sum. Rows to come are prefetched, and stores go past the caches where the fields do not fit into them.",
+      .enqueue = ladder_stencil_production, PLANE },
 };
 
 static const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {
