@@ -6,6 +6,8 @@
 
 #include "check.h"
 #include "ranks.h"
+#include "sim_advance.h"
+#include "sim_state.h"
 #include "timer.h"
 #include "watchdog.h"
 

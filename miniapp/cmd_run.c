@@ -21,6 +21,9 @@
 #include "report.h"
 #include "request.h"
 #include "restart.h"
+#include "sim_advance.h"
+#include "sim_setup.h"
+#include "sim_state.h"
 #include "watchdog.h"
 
 /* Everything of one run that outlives a function. */

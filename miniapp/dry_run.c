@@ -17,6 +17,7 @@
 #include "ranks.h"
 #include "rehearsal.h"
 #include "restart.h"
+#include "sim_state.h"
 
 /* One number of every rank: its sum, and whose is the largest. */
 typedef struct over_ranks {

@@ -10,6 +10,8 @@
 #include "cmd.h"
 #include "deadline.h"
 #include "progress.h"
+#include "sim_advance.h"
+#include "sim_state.h"
 #include "watchdog.h"
 
 static volatile sig_atomic_t stop_asked;

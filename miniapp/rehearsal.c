@@ -6,6 +6,9 @@
 #include "calibrate.h"
 #include "check.h"
 #include "ranks.h"
+#include "sim_advance.h"
+#include "sim_setup.h"
+#include "sim_state.h"
 #include "timer.h"
 #include "tune.h"
 

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "printable.h"
 #include "report.h"
+#include "sim_advance.h"
 #include "terminal.h"
 #include "version.h"
 

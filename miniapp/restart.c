@@ -9,6 +9,7 @@
 #include "check.h"
 #include "cmd.h"
 #include "ranks.h"
+#include "sim_state.h"
 
 /* The deck stored in a file, as a config; false: unreadable, so the file is damaged. */
 static bool stored_config(const checkpoint_info *info, config *c, char *why, size_t why_bytes)

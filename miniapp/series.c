@@ -7,6 +7,7 @@
 #include "check.h"
 #include "cmd.h"
 #include "retain.h"
+#include "sim_state.h"
 
 enum { PATH_BYTES = 4400 };
 

@@ -1,5 +1,6 @@
-/* Ownership of everything a run holds: topology, device, decompositions, fields, passes, streams; and what was chosen
- * for the choices the deck left open. The only file that knows which buffers a kind needs:
+/* Everything that a run holds: topology, device, decompositions, fields, passes, streams; what was chosen for the choices that the
+ * deck left open; and what can be asked of it. sim_setup.h makes it and destroys it, sim_state.h fills and reads its fields,
+ * sim_advance.h takes its steps. Which buffers a kind needs:
  *
  *   linear kinds  now: the present level; next: where the next step or sweep leaves its own. Of two levels a step writes over the
  *                 level before (next.u is now.prev, next.prev is now.u), and a fused sweep, which cannot, has four fields
@@ -101,111 +102,15 @@ typedef struct sim {
     sim_create_seconds created;
 } sim;
 
-/* Collective. Creates everything but the fields' values. On failure: one sentence in why, an exit status other than 0
- * (2: the deck does not fit these ranks; 3: no device); sim_destroy is still called by the owner. self_exe: argv[0]'s
- * real path, for the probe of device-aware MPI. sparing: the host gives memory to what is written, and of fields
- * that nobody will fill only what a trial steps over is. */
-int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, char *why, size_t why_bytes);
-void sim_destroy(sim *s);
-
-/* For sim_create: a sentence for the user, kept for the table and the record. */
+/* A sentence for the user, kept for the table and the record. */
 __attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, const char *format, ...);
-/* For sim_create, once there are grids and fields: transport, choice, turned_choice, redist_transport. Collective; costs the
- * fields' values. */
-void sim_choose_transports(sim *s, const char *self_exe);
-
-/* For sim_create, with the stencil bound: the steps of a sweep; where they are fewer than the deck asks for, why, as a sentence
- * part. Once the domain is cut, for sweeps that nobody asked for: whether the ranks are wide enough; the same on all ranks. */
-int sim_choose_fuse(const sim *s, char *why, size_t why_bytes);
-bool sim_fuse_has_room(const sim *s);
-int sim_fuse_shorter(const sim *s); /* the next fewer steps than `fuse` to look at, 1 at the end */
-/* For sim_create, once there are passes and nobody asked for a number of steps: how many of at most `fuse` a sweep should take,
- * 1 where single steps are no slower, by a short trial on the run's fields, all ranks at once. Collective; costs the fields'
- * values. */
-int sim_fuse_try(sim *s);
-/* For sim_create, of a fused pass: joined where that is faster, by a trial of a few sweeps; without trials where neighbours' memory
- * is reached. Collective; costs the fields' values. */
-void sim_settle_order(sim *s);
-/* For sim_create: feed and lanes without graphs; and, once there are passes, whether graphs it is. Collective. */
-void sim_choose_feed(sim *s);
-void sim_settle_feed(sim *s);
-bool sim_turns(const sim *s); /* kinds with a transpose in their step */
-
-/* The fields of s, each once: the present level's first, then the one that a step writes. Returns how many. */
-int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);
-/* Those of the present level, in the order of a state file. Returns how many. */
-int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX]);
-/* The one that stands for all of them: /fields/u, or /fields/b. */
-sim_field sim_main_field(const sim *s);
-
-/* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the rows, and
- * something to time on that is not zero. Again only after steps: many of them leave nothing, or infinities. */
-void sim_touch(sim *s);
-void sim_touch_box(sim *s, box cells); /* of the own cells; for kinds without transposes */
-/* Level 0 from the formula or the file named in the deck. Status 0, 2 or 3 with a sentence. */
-int sim_initialise(sim *s, char *why, size_t why_bytes);
-/* The level in a state file. CHECKPOINT_* as in checkpoint.h. */
-checkpoint_status sim_load(sim *s, const char *path, char *why, size_t why_bytes);
-/* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and stay the sim's).
- * deck_text must outlive it. */
-void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state);
-/* Fills a state for checkpoint_write: copies own cells to host memory and computes the fingerprints. Valid until the next
- * call. deck_text must outlive it. */
-void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);
-
-/* Steps, enqueued at once: as many as sim_steps_at_once gives of at most `most` (>= 1), before which nothing is to be done. With a
- * probe it is one launch's: one step, or one fused sweep; as in step_advance (NULL for transpose and sweep). */
-int sim_steps_at_once(const sim *s, int64_t most, bool probed);
-void sim_steps(sim *s, int steps, const step_probe *probe);
-int sim_train_steps(const sim *s); /* the most that are enqueued at once */
-/* Before the first step: leaves nothing to be made in the loop. */
-void sim_prepare_steps(sim *s);
-/* The same, the last of which takes its norm with it, for kinds and devices that can (in a train with norms of every step all of
- * them do: then only a power of two of steps); sim_change_of then waits for the norm of the last step of the last such call
- * (later = 0), or of the call before it (1), over all ranks. sim_undo_step goes back by one level, which is still there. probe:
- * only of a single step. */
-bool sim_can_step_with_change(const sim *s);
-/* Of at most `most` steps, how many a fused sweep takes that takes the norm of its last one too; 0: there is none. sim_change then
- * has it at once. */
-int sim_change_steps(const sim *s, int64_t most);
-void sim_sweep_with_change(sim *s, int steps, const step_probe *probe);
-void sim_steps_with_change(sim *s, int steps, const step_probe *probe);
-double sim_change_of(sim *s, int later);
-void sim_undo_step(sim *s);
-/* For measuring: sweeps of the stencil alone, each of `fuse` steps, that count for nothing, as in step_advance; fields swapped. */
-void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange);
-/* For measuring, seconds of the slowest rank: a sweep as above, the mean of `count`, between time stamps on the device after a few
- * that fill the pipeline, so that neither its filling nor its draining counts; and an exchange of the present level's halo, the mean
- * of `count` one by one. */
-double sim_sweep_s(sim *s, bool exchange, int count);
-int sim_lead_in(int count); /* those few */
-double sim_exchange_s(sim *s, int count);
-/* next is the present level now. */
-void sim_swap(sim *s);
 /* Waits for everything enqueued. */
 void sim_wait(sim *s);
 
-/* max |u - previous u| over all ranks, NaN if there is any: the change of the last step. */
-double sim_change(sim *s);
-/* Of the present level's main field. All ranks get it. */
-uint64_t sim_fingerprint(sim *s);
-/* max |field - v| over all ranks; NaN if any cell is. */
-double sim_max_error(sim *s, sim_field field, const value *v);
-/* Own cells in host memory, dense rows, in snapshot[slot]; valid until the slot's next use. */
-const void *sim_host_copy(sim *s, sim_field field, int slot);
-/* Transpose: the 1024 values of VALUE_COUNT, put where the device reads them; v->table then points there. */
-void sim_set_count_table(sim *s, value *v, const double *table);
-
-/* Debug builds: WEFT_FAULT=cell adds 1e-3 to one cell of rank 0's result, so that tests see the verifier fail. Else nothing. */
-void sim_inject_fault(sim *s);
-/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory that is not allocated. */
-void sim_inject_device_error(sim *s);
-
+bool sim_turns(const sim *s); /* kinds with a transpose in their step */
 int64_t sim_own_cells(const sim *s);
 /* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution. */
 double sim_memory_bytes(const sim *s);
-/* Host memory of this rank beside these as soon as a state file is written or a field read: the level put aside. */
-size_t sim_aside_bytes(const sim *s);
 /* Bytes this rank's device moves in one step, or in one fused sweep, counted from what the kernels read and write, halo and
  * redistribution included. */
 double sim_bytes_moved_per_sweep(const sim *s);

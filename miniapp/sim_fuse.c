@@ -1,13 +1,13 @@
-/* How many steps a run takes in one sweep: what was asked as far as the stencil and the norms let it; else a long sweep, where the
- * run is long and large enough for it (fuse_rule.h), if a trial shows it faster than single steps. Ranks that are too small for it
- * are make_grids' affair (sim.c). */
+#include "sim_fuse.h"
+
 #include <math.h>
 #include <stdio.h>
 
 #include "check.h"
 #include "fuse_rule.h"
 #include "ranks.h"
-#include "sim.h"
+#include "sim_advance.h"
+#include "sim_state.h"
 #include "timer.h"
 
 /* What a device is tried with: how many kinds of sweeps, of at most how many steps, on ranks of at least how many cells (on an H200

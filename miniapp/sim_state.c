@@ -1,4 +1,5 @@
-/* The values of a simulation's fields: where they come from, where they go, and what is measured on them. */
+#include "sim_state.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +8,6 @@
 
 #include "check.h"
 #include "ranks.h"
-#include "sim.h"
 #include "version.h"
 
 static device_stream *main_stream(const sim *s) { return s->streams.lane[0]; }

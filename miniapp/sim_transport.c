@@ -1,12 +1,11 @@
-/* Which transports a run uses: what was asked where it works, else what serves best (route.h), with a sentence for whatever
- * was asked and cannot be had. */
+#include "sim_transport.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "check.h"
 #include "peer.h"
 #include "ranks.h"
-#include "sim.h"
 #include "timer.h"
 
 static const double budget_s = 0.5; /* of all trials at the start of a run, the children that try a device-aware MPI left out */

@@ -5,6 +5,7 @@
 
 #include "bytes.h"
 #include "check.h"
+#include "sim_state.h"
 
 struct snapshot {
     sim *sim;

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "ranks.h"
+#include "sim_state.h"
 #include "timer.h"
 
 enum { ROUNDS = 3, FUSED_ROUNDS = 9, FUSED_SWEEPS = 2 };

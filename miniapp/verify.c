@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "sim_state.h"
 
 const char *verify_name(verify_verdict v)
 {

@@ -15,6 +15,7 @@
 #include "check.h"
 #include "problem_harness.h"
 #include "rehearsal.h"
+#include "sim_setup.h"
 
 static const char large[] = "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 1024\nny = 196608\n"
                             "[time]\nsteps = 100\n[run]\ndevice = host\nthreads = 1\nranks_x = %d\nfuse = %d\n";

@@ -16,6 +16,9 @@
 #include "check.h"
 #include "loop.h"
 #include "problem_harness.h"
+#include "sim_advance.h"
+#include "sim_setup.h"
+#include "sim_state.h"
 
 static char self_exe[4096]; /* tries device-aware MPI */
 static config_device tested = CONFIG_DEVICE_HOST;

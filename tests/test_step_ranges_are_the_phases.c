@@ -12,7 +12,8 @@
 
 #include "check.h"
 #include "range.h"
-#include "sim.h"
+#include "sim_advance.h"
+#include "sim_setup.h"
 
 enum { DEEPEST = 8 };
 static const char *open_now[DEEPEST];

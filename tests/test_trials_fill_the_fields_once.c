@@ -13,6 +13,9 @@
 #include "calibrate.h"
 #include "check.h"
 #include "problem_harness.h"
+#include "sim_advance.h"
+#include "sim_setup.h"
+#include "sim_state.h"
 #include "tune.h"
 
 static const char deck_text[] = "[problem]\nkind = %s\nalpha = 0.2\n[grid]\nnx = 500\nny = 400\n[time]\nsteps = 20\n"

@@ -1,0 +1,171 @@
+#include "sim_advance.h"
+
+#include <assert.h>
+
+#include "check.h"
+#include "ranks.h"
+#include "timer.h"
+
+int sim_train_steps(const sim *s) { return s->fuse * (s->train ? TRAIN_STEPS_MAX : 1); }
+
+void sim_prepare_steps(sim *s)
+{
+    if (s->train) train_prepare(s->train, s->cfg->time.norm_every > 0 && sim_can_step_with_change(s));
+}
+
+void sim_swap(sim *s)
+{
+    const step_levels now = s->now;
+    s->now = s->next;
+    s->next = now;
+}
+
+/* Few are long ones, and long ones hide the pipeline's filling. */
+int sim_lead_in(int count) { return count > 10 ? 4 : 1; }
+
+double sim_sweep_s(sim *s, bool exchange, int count)
+{
+    device *d = s->dev;
+    double seconds = 0;
+    sim_wait(s);
+    MPI_CHECK(ranks_barrier(s->top.comm));
+    sim_pass_sweeps(s, sim_lead_in(count), exchange);
+    DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.lane[0]));
+    sim_pass_sweeps(s, count, exchange);
+    DEVICE_CHECK(d, d->event_record(d, s->stamp[1], s->streams.lane[0]));
+    DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
+    DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
+    sim_wait(s);
+    return timer_slowest_s(seconds / count, s->top.comm);
+}
+
+double sim_exchange_s(sim *s, int count)
+{
+    sim_wait(s);
+    MPI_CHECK(ranks_barrier(s->top.comm));
+    const double begin_s = timer_now_s();
+    for (int i = 0; i < count; i++) step_exchange(&s->streams, &s->pass, s->now);
+    sim_wait(s);
+    return timer_slowest_s((timer_now_s() - begin_s) / count, s->top.comm);
+}
+
+void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
+{
+    s->touched = false;
+    if (s->train) {
+        train_go(s->train, s->next.u, s->now.u, sweeps, exchange, false);
+        if (sweeps % 2 != 0) sim_swap(s);
+        return;
+    }
+    for (; sweeps > 0; sweeps--) {
+        if (s->fuse > 1) step_sweep(&s->streams, &s->pass, s->next, s->now, s->fuse, NULL, exchange, NULL);
+        else step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, exchange, NULL);
+        sim_swap(s);
+    }
+}
+
+static void transpose_step(sim *s)
+{
+    redist_transpose(s->to_turned, s->turned[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.lane[0]);
+    step_mark_level(&s->streams);
+}
+
+/* next.u holds v, the half step, until the transpose back overwrites it. */
+static void sweep_step(sim *s)
+{
+    device_stream *main_stream = s->streams.lane[0];
+    step_advance(&s->streams, &s->pass, s->next.u, s->now.u, NULL, true, NULL);
+    redist_transpose(s->to_turned, s->turned[0], s->next.u, TRANSPOSE_STORE, main_stream);
+    step_mark_level(&s->streams);
+    step_advance(&s->streams, &s->turned_pass, s->turned[1], s->turned[0], NULL, true, NULL);
+    redist_transpose(s->from_turned, s->next.u, s->turned[1], TRANSPOSE_STORE, main_stream);
+    step_mark_level(&s->streams);
+    sim_swap(s);
+}
+
+static void one_step(sim *s, const step_probe *probe)
+{
+    switch (s->cfg->problem.kind) {
+    case CONFIG_HEAT:
+    case CONFIG_WAVE:
+    case CONFIG_ADVECT:
+    case CONFIG_LAPLACE:
+    case CONFIG_CUSTOM:
+        step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, true, probe);
+        sim_swap(s);
+        break;
+    case CONFIG_TRANSPOSE: transpose_step(s); break;
+    case CONFIG_SWEEP: sweep_step(s); break;
+    }
+}
+
+int sim_steps_at_once(const sim *s, int64_t most, bool probed)
+{
+    const int64_t launches = s->train && !probed ? TRAIN_STEPS_MAX : 1;
+    if (s->fuse == 1) return (int)(most < launches ? most : launches);
+    if (most < s->fuse) return s->dev->fused_steps(s->dev, (int)most);
+    const int64_t sweeps = most / s->fuse;
+    return s->fuse * (int)(sweeps < launches ? sweeps : launches);
+}
+
+static void fused_steps(sim *s, int steps, const step_probe *probe)
+{
+    const bool whole_sweeps = steps % s->fuse == 0;
+    if (s->train && whole_sweeps && !probe) {
+        sim_pass_sweeps(s, steps / s->fuse, true);
+        s->sweeps += steps / s->fuse;
+        return;
+    }
+    step_sweep(&s->streams, &s->pass, s->next, s->now, steps, NULL, true, probe);
+    sim_swap(s);
+    s->sweeps++;
+}
+
+int sim_change_steps(const sim *s, int64_t most)
+{
+    return s->fuse == 1 ? 0 : s->dev->fused_change_steps(s->dev, (int)(most < s->fuse ? most : s->fuse));
+}
+
+void sim_sweep_with_change(sim *s, int steps, const step_probe *probe)
+{
+    assert(sim_change_steps(s, steps) == steps);
+    step_sweep(&s->streams, &s->pass, s->next, s->now, steps, s->result, true, probe);
+    sim_swap(s);
+    s->sweeps++;
+    s->level += steps;
+    s->change_level = s->level;
+}
+
+void sim_steps(sim *s, int steps, const step_probe *probe)
+{
+    s->touched = false;
+    if (s->fuse > 1) fused_steps(s, steps, probe);
+    else if (s->train && !probe) sim_pass_sweeps(s, steps, true);
+    else
+        for (int i = 0; i < steps; i++) one_step(s, probe);
+    s->level += steps;
+}
+
+/* Without an earlier level that the step reads: undoing a step loses that. */
+bool sim_can_step_with_change(const sim *s) { return step_can_change(&s->pass) && !s->prob.op.has_prev; }
+
+void sim_steps_with_change(sim *s, int steps, const step_probe *probe)
+{
+    if (s->train && !probe) {
+        train_go(s->train, s->next.u, s->now.u, steps, true, true);
+        if (steps % 2 != 0) sim_swap(s);
+        s->level += steps;
+        return;
+    }
+    if (steps > 1) sim_steps(s, steps - 1, NULL);
+    step_advance_with_change(&s->streams, &s->pass, s->next.u, s->now.u, probe);
+    sim_swap(s);
+    s->level++;
+}
+
+void sim_undo_step(sim *s)
+{
+    sim_swap(s);
+    s->level--;
+    step_mark_level(&s->streams);
+}

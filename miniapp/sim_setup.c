@@ -1,0 +1,297 @@
+#include "sim_setup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "check.h"
+#include "memory_rule.h"
+#include "ranks.h"
+#include "sim_feed.h"
+#include "sim_fuse.h"
+#include "sim_state.h"
+#include "sim_transport.h"
+#include "timer.h"
+
+/* Among the ranks, so that each has `depth` cells along an axis that is cut. On one host of GPUs rows alone are cut where there are
+ * enough: their whole steps are the faster ones on large grids (comm/NOTES.md). */
+static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    const int ranks = s->top.ranks, me = s->top.rank;
+    decomp *d = &s->grid.dec;
+    const bool rows_alone = s->dev->kind == DEVICE_CUDA && s->top.hosts == 1 && c->run.ranks_x == 0 && c->run.ranks_y == 0;
+    if (rows_alone && decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, 1, ranks, depth, why, why_bytes))
+        return true;
+    return decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, c->run.ranks_x, c->run.ranks_y, depth, why,
+                       why_bytes);
+}
+
+static bool needs_four_fields(const sim *s) { return memory_rule_four_fields(s->cfg->problem.kind, s->fuse); }
+
+static bool enough_memory(sim *s, char *why, size_t why_bytes)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    DEVICE_CHECK(s->dev, s->dev->memory_info(s->dev, &free_bytes, &total_bytes));
+    const int sharers = s->dev->kind == DEVICE_HOST ? s->top.local_ranks : s->top.ranks_on_device;
+    double need_free[2] = { sim_memory_bytes(s), (double)free_bytes / sharers };
+    struct { double bytes; int rank; } mine = { need_free[0] - need_free[1], s->top.rank }, worst;
+    MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
+    if (worst.bytes <= 0) return true;
+    char need[32], found[32];
+    MPI_CHECK(ranks_bcast(need_free, 2, MPI_DOUBLE, worst.rank, s->top.comm));
+    snprintf(why, why_bytes, "grid %lld x %lld: rank %d needs %s of memory; %s are free for it",
+             (long long)s->cfg->grid.nx, (long long)s->cfg->grid.ny, worst.rank, bytes_text(need, sizeof need, need_free[0]),
+             bytes_text(found, sizeof found, need_free[1]));
+    return false;
+}
+
+/* The grid for sweeps of `fuse` steps; false where ranks are too small for them, or have no room for four fields. */
+static bool lay_out(sim *s, bool periodic_x, bool periodic_y, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    const decomp *d = &s->grid.dec;
+    const int depth = c->problem.radius * s->fuse;
+    const bool along_y = c->grid.ny > 1 && !sim_turns(s);
+    if (!cut_domain(s, depth, periodic_x, periodic_y, why, why_bytes)) return false;
+    s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
+    return !needs_four_fields(s) || enough_memory(s, why, why_bytes);
+}
+
+static bool make_grids(sim *s, char *why, size_t why_bytes)
+{
+    const config *c = s->cfg;
+    const int r = c->problem.radius, ranks = s->top.ranks, me = s->top.rank;
+    const bool wraps = c->problem.kind != CONFIG_TRANSPOSE;
+    const bool px = wraps && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC;
+    const bool py = wraps && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
+    decomp *d = &s->grid.dec;
+    char fewer_since[256] = "";
+    s->fuse = sim_choose_fuse(s, fewer_since, sizeof fewer_since);
+    for (const int wanted = s->fuse; !lay_out(s, px, py, why, why_bytes);) {
+        if (s->fuse == 1) return false;
+        if (s->fuse == wanted) snprintf(fewer_since, sizeof fewer_since, "%.255s", why);
+        s->fuse = s->dev->fused_steps(s->dev, s->fuse - 1);
+    }
+    while (c->run.fuse == 0 && s->fuse > 1 && !sim_fuse_has_room(s)) {
+        s->fuse = sim_fuse_shorter(s);
+        if (!lay_out(s, px, py, why, why_bytes)) return false;
+    }
+    if (s->fuse < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since, s->fuse);
+    if (!sim_turns(s)) return true;
+
+    /* Row slabs of the transposed field where they fit, else this grid turned, which always does. */
+    decomp *t = &s->turned_grid.dec;
+    if (!decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, 0, 0, r, why, why_bytes) &&
+        !decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, d->ranks_y, d->ranks_x, r, why, why_bytes))
+        return false;
+    s->turned_grid.shape = field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), r, 0);
+    return true;
+}
+
+static void alloc_device(sim *s, size_t bytes, void **out)
+{
+    DEVICE_CHECK(s->dev, s->dev->alloc(s->dev, DEVICE_MEMORY_DEVICE, bytes, out));
+}
+
+static void alloc_field(sim *s, const sim_grid *g, void **out) { alloc_device(s, halo_field_bytes(s->dev, &g->shape), out); }
+
+static void free_device(sim *s, void *p)
+{
+    if (p) DEVICE_CHECK(s->dev, s->dev->free(s->dev, DEVICE_MEMORY_DEVICE, p));
+}
+
+/* Steps one by one: what is written is the level before. */
+static void alternate(sim *s)
+{
+    if (!s->prob.op.has_prev) return;
+    s->now.prev = s->next.u;
+    s->next.prev = s->now.u;
+}
+
+static void make_fields(sim *s)
+{
+    device *d = s->dev;
+    const config_kind kind = s->cfg->problem.kind;
+    const sim_grid *g = &s->grid;
+    const int turned = kind == CONFIG_TRANSPOSE ? 1 : kind == CONFIG_SWEEP ? 2 : 0;
+    alloc_field(s, g, &s->now.u);
+    if (kind != CONFIG_TRANSPOSE) alloc_field(s, g, &s->next.u);
+    for (int i = 0; i < turned; i++) alloc_field(s, &s->turned_grid, &s->turned[i]);
+    if (needs_four_fields(s)) {
+        alloc_field(s, g, &s->now.prev);
+        alloc_field(s, g, &s->next.prev);
+    } else {
+        alternate(s);
+    }
+    alloc_device(s, sizeof *s->result, (void **)&s->result);
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host));
+}
+
+/* Whole steps where nothing stands between the ranks but memory. */
+static void make_whole(sim *s)
+{
+    char why[256] = "";
+    void *const fields[2] = { s->now.u, s->next.u };
+    if (sim_turns(s) || s->dev->kind == DEVICE_HOST || s->fuse > 1) return;
+    if (s->top.ranks > 1 && s->transport != HALO_PEER) return;
+    const bool whole = step_pass_whole(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
+                                       fields, s->top.comm, why, sizeof why);
+    if (!whole && s->top.ranks > 1) sim_add_note(s, false, "split steps although the transport is peer: %s", why);
+}
+
+/* Over peer it may yet be refused, for more ranks than a kernel takes; then it is staged. */
+static redist *make_redist(sim *s, const sim_grid *from, const sim_grid *to)
+{
+    redist *r = redist_create(&from->dec, &to->dec, s->dev, &from->shape, &to->shape, s->redist_transport, s->top.comm);
+    if (redist_refusal(r)[0] == '\0') return r;
+    sim_add_note(s, s->cfg->run.transport == CONFIG_TRANSPORT_PEER,
+                 "transposes cannot use transport peer: %s; using staged for them", redist_refusal(r));
+    s->redist_transport = HALO_STAGED;
+    if (!s->routed) s->transport = HALO_STAGED;
+    return r;
+}
+
+/* The same for a halo, although its transport has passed a trial. */
+static void say_refused(sim *s, const halo *h)
+{
+    if (halo_refused(h)[0] == '\0') return;
+    sim_add_note(s, true, "run.transport = %s: no halo over %s; using staged", config_transport_name(s->cfg->run.transport),
+                 halo_refused(h));
+    s->transport = HALO_STAGED;
+}
+
+/* Of the stencil, along the rows. */
+static void make_pass(sim *s)
+{
+    step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
+                     s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, s->fuse, &s->choice, s->top.comm);
+}
+
+/* The deck does not ask for sweeps of this length, and shorter ones are faster. */
+static void settle_fuse(sim *s, int steps)
+{
+    if (s->fuse == steps) return;
+    step_pass_destroy(&s->pass);
+    s->fuse = steps;
+    if (steps == 1) {
+        free_device(s, s->now.prev);
+        free_device(s, s->next.prev);
+        alternate(s);
+    }
+    make_pass(s);
+}
+
+static void make_passes(sim *s)
+{
+    const config *c = s->cfg;
+    const boundary *sides = &c->grid.sides;
+    step_streams_create(&s->streams, s->dev, s->lanes, s->feed);
+    for (int i = 0; i < 2; i++) DEVICE_CHECK(s->dev, s->dev->event_create(s->dev, true, &s->stamp[i]));
+    if (c->problem.kind != CONFIG_TRANSPOSE) {
+        make_pass(s);
+        if (c->run.fuse == 0 && s->fuse > 1) settle_fuse(s, sim_fuse_try(s));
+        if (s->fuse > 1) sim_settle_order(s);
+        say_refused(s, s->pass.halo);
+        if (s->pass.prev_halo && halo_refused(s->pass.halo)[0] == '\0') say_refused(s, s->pass.prev_halo);
+    }
+    make_whole(s);
+    if (c->problem.kind == CONFIG_SWEEP) {
+        const boundary turned_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
+        step_pass_create(&s->turned_pass, &s->turned_grid.dec, s->dev, &s->turned_grid.shape, &turned_sides,
+                         c->problem.radius, false, false, 1, &s->turned_choice, s->top.comm);
+        say_refused(s, s->turned_pass.halo);
+        s->from_turned = make_redist(s, &s->turned_grid, &s->grid);
+    }
+    if (sim_turns(s)) s->to_turned = make_redist(s, &s->grid, &s->turned_grid);
+}
+
+/* One device block for all tables, in the order x_hi, x_lo, y_hi, y_lo, count. */
+static void make_tables(sim *s)
+{
+    problem_tables *t = &s->tables;
+    s->has_formula = problem_tables_make(t, &s->prob, s->cfg, s->grid.dec.own);
+    const struct {
+        const double *from;
+        size_t bytes;
+        const double **to;
+    } part[] = {
+        { t->x_hi, t->x_hi_bytes, &s->initial.x.hi }, { t->x_lo, t->x_lo_bytes, &s->initial.x.lo },
+        { t->y_hi, t->y_hi_bytes, &s->initial.y.hi }, { t->y_lo, t->y_lo_bytes, &s->initial.y.lo },
+        { t->count, VALUE_COUNT_TABLE * sizeof(double), &s->initial.table },
+    };
+    size_t total = 0, at = 0;
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) total += part[i].bytes;
+    alloc_device(s, total, &s->device_tables);
+    s->initial = t->base;
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
+        char *to = (char *)s->device_tables + at;
+        if (part[i].from)
+            DEVICE_CHECK(s->dev, s->dev->copy(s->dev, to, part[i].from, part[i].bytes, s->streams.lane[0]));
+        *part[i].to = (const double *)(const void *)to;
+        at += part[i].bytes;
+    }
+    sim_wait(s);
+}
+
+int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, char *why, size_t why_bytes)
+{
+    char notes[512];
+    memset(s, 0, sizeof *s);
+    s->cfg = cfg;
+    s->sparing = sparing;
+    double mark_s = timer_now_s();
+    topology_create(&s->top);
+    const topology_choice choice = cfg->run.device == CONFIG_DEVICE_CUDA   ? TOPOLOGY_CUDA
+                                   : cfg->run.device == CONFIG_DEVICE_HOST ? TOPOLOGY_HOST
+                                                                           : TOPOLOGY_AUTO;
+    s->dev = topology_device(&s->top, choice, topology_threads(&s->top, cfg->run.threads), why, why_bytes, notes, sizeof notes);
+    if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
+    s->created.device_s = timer_lap_s(&mark_s);
+    if (notes[0]) sim_add_note(s, false, "%s", notes);
+    problem_make(&s->prob, cfg);
+    if (cfg->problem.kind != CONFIG_TRANSPOSE) DEVICE_CHECK(s->dev, s->dev->stencil_bind(s->dev, &s->prob.op));
+    if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
+    if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
+    if (cfg->output.trace[0] && sim_turns(s))
+        sim_add_note(s, true, "output.trace: there is no timeline for kind %s, only for kinds without transposes; none is written",
+                 config_kind_name(cfg->problem.kind));
+    if (s->prob.warning[0]) sim_add_note(s, false, "%s", s->prob.warning);
+    make_fields(s);
+    s->created.fields_s = timer_lap_s(&mark_s);
+    sim_choose_transports(s, self_exe);
+    s->created.transport_s = timer_lap_s(&mark_s);
+    sim_choose_feed(s);
+    make_passes(s);
+    sim_settle_feed(s);
+    make_tables(s);
+    s->created.passes_s = timer_lap_s(&mark_s);
+    return 0;
+}
+
+void sim_destroy(sim *s)
+{
+    device *d = s->dev;
+    if (d) {
+        sim_wait(s);
+        redist_destroy(&s->to_turned);
+        redist_destroy(&s->from_turned);
+        train_destroy(&s->train);
+        step_pass_destroy(&s->pass);
+        step_pass_destroy(&s->turned_pass);
+        step_streams_destroy(&s->streams);
+        for (int i = 0; i < 2; i++)
+            if (s->stamp[i]) DEVICE_CHECK(d, d->event_destroy(d, &s->stamp[i]));
+        sim_field field[SIM_FIELDS_MAX];
+        for (int i = sim_fields(s, field); i-- > 0;) free_device(s, field[i].cells);
+        free_device(s, s->device_tables);
+        free_device(s, s->result);
+        void *const pinned[] = { s->snapshot[0], s->snapshot[1], s->result_host };
+        for (size_t i = 0; i < sizeof pinned / sizeof pinned[0]; i++)
+            if (pinned[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, pinned[i]));
+        problem_tables_free(&s->tables);
+        device_destroy(&s->dev);
+    }
+    topology_destroy(&s->top);
+    memset(s, 0, sizeof *s);
+}

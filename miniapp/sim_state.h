@@ -1,0 +1,50 @@
+/* The values of a simulation's fields: where they come from, where they go, and what is measured on them. */
+#ifndef SIM_STATE_H
+#define SIM_STATE_H
+
+#include "sim.h"
+
+/* The fields of s, each once: the present level's first, then the one that a step writes. Returns how many. */
+int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);
+/* Those of the present level, in the order of a state file. Returns how many. */
+int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX]);
+/* The one that stands for all of them: /fields/u, or /fields/b. */
+sim_field sim_main_field(const sim *s);
+
+/* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the rows, and
+ * something to time on that is not zero. Again only after steps: many of them leave nothing, or infinities. */
+void sim_touch(sim *s);
+void sim_touch_box(sim *s, box cells); /* of the own cells; for kinds without transposes */
+/* Level 0 from the formula or the file named in the deck. Status 0, 2 or 3 with a sentence. */
+int sim_initialise(sim *s, char *why, size_t why_bytes);
+/* The level in a state file. CHECKPOINT_* as in checkpoint.h. */
+checkpoint_status sim_load(sim *s, const char *path, char *why, size_t why_bytes);
+/* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and stay the sim's).
+ * deck_text must outlive it. */
+void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state);
+/* Fills a state for checkpoint_write: copies own cells to host memory and computes the fingerprints. Valid until the next
+ * call. deck_text must outlive it. */
+void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);
+
+/* max |u - previous u| over all ranks, NaN if there is any: the change of the last step. */
+double sim_change(sim *s);
+/* The same of the last step of the last sim_steps_with_change (later = 0), or of the call before it (1): waits for it. */
+double sim_change_of(sim *s, int later);
+/* Of the present level's main field. All ranks get it. */
+uint64_t sim_fingerprint(sim *s);
+/* max |field - v| over all ranks; NaN if any cell is. */
+double sim_max_error(sim *s, sim_field field, const value *v);
+/* Own cells in host memory, dense rows, in snapshot[slot]; valid until the slot's next use. */
+const void *sim_host_copy(sim *s, sim_field field, int slot);
+/* Transpose: the 1024 values of VALUE_COUNT, put where the device reads them; v->table then points there. */
+void sim_set_count_table(sim *s, value *v, const double *table);
+
+/* Debug builds: WEFT_FAULT=cell adds 1e-3 to one cell of rank 0's result, so that tests see the verifier fail. Else nothing. */
+void sim_inject_fault(sim *s);
+/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory that is not allocated. */
+void sim_inject_device_error(sim *s);
+
+/* Host memory of this rank beside sim_memory_bytes as soon as a state file is written or a field read: the level put aside. */
+size_t sim_aside_bytes(const sim *s);
+
+#endif
