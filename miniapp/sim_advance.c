@@ -13,7 +13,8 @@ void sim_prepare_steps(sim *s)
     if (s->train) train_prepare(s->train, s->cfg->time.norm_every > 0 && sim_can_step_with_change(s));
 }
 
-void sim_swap(sim *s)
+/* next is the present level now. */
+static void swap_levels(sim *s)
 {
     const step_levels now = s->now;
     s->now = s->next;
@@ -54,13 +55,13 @@ void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
     s->touched = false;
     if (s->train) {
         train_go(s->train, s->next.u, s->now.u, sweeps, exchange, false);
-        if (sweeps % 2 != 0) sim_swap(s);
+        if (sweeps % 2 != 0) swap_levels(s);
         return;
     }
     for (; sweeps > 0; sweeps--) {
         if (s->fuse > 1) step_sweep(&s->streams, &s->pass, s->next, s->now, s->fuse, NULL, exchange, NULL);
         else step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, exchange, NULL);
-        sim_swap(s);
+        swap_levels(s);
     }
 }
 
@@ -80,7 +81,7 @@ static void sweep_step(sim *s)
     step_advance(&s->streams, &s->turned_pass, s->turned[1], s->turned[0], NULL, true, NULL);
     redist_transpose(s->from_turned, s->next.u, s->turned[1], TRANSPOSE_STORE, main_stream);
     step_mark_level(&s->streams);
-    sim_swap(s);
+    swap_levels(s);
 }
 
 static void one_step(sim *s, const step_probe *probe)
@@ -92,7 +93,7 @@ static void one_step(sim *s, const step_probe *probe)
     case CONFIG_LAPLACE:
     case CONFIG_CUSTOM:
         step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, true, probe);
-        sim_swap(s);
+        swap_levels(s);
         break;
     case CONFIG_TRANSPOSE: transpose_step(s); break;
     case CONFIG_SWEEP: sweep_step(s); break;
@@ -117,7 +118,7 @@ static void fused_steps(sim *s, int steps, const step_probe *probe)
         return;
     }
     step_sweep(&s->streams, &s->pass, s->next, s->now, steps, NULL, true, probe);
-    sim_swap(s);
+    swap_levels(s);
     s->sweeps++;
 }
 
@@ -130,7 +131,7 @@ void sim_sweep_with_change(sim *s, int steps, const step_probe *probe)
 {
     assert(sim_change_steps(s, steps) == steps);
     step_sweep(&s->streams, &s->pass, s->next, s->now, steps, s->result, true, probe);
-    sim_swap(s);
+    swap_levels(s);
     s->sweeps++;
     s->level += steps;
     s->change_level = s->level;
@@ -153,19 +154,19 @@ void sim_steps_with_change(sim *s, int steps, const step_probe *probe)
 {
     if (s->train && !probe) {
         train_go(s->train, s->next.u, s->now.u, steps, true, true);
-        if (steps % 2 != 0) sim_swap(s);
+        if (steps % 2 != 0) swap_levels(s);
         s->level += steps;
         return;
     }
     if (steps > 1) sim_steps(s, steps - 1, NULL);
     step_advance_with_change(&s->streams, &s->pass, s->next.u, s->now.u, probe);
-    sim_swap(s);
+    swap_levels(s);
     s->level++;
 }
 
 void sim_undo_step(sim *s)
 {
-    sim_swap(s);
+    swap_levels(s);
     s->level--;
     step_mark_level(&s->streams);
 }

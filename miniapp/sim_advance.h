@@ -31,7 +31,5 @@ void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange);
 double sim_sweep_s(sim *s, bool exchange, int count);
 int sim_lead_in(int count); /* those few */
 double sim_exchange_s(sim *s, int count);
-/* next is the present level now. */
-void sim_swap(sim *s);
 
 #endif
