@@ -111,7 +111,8 @@ void checkpoint_job_room(void *job)
 
 /* ---- data ---- */
 
-int checkpoint_job_pwrite(checkpoint_job *j, int i, box part, const void *data)
+/* The cells `part` of field i, dense rows at data. 0 or errno. */
+static int write_part(checkpoint_job *j, int i, box part, const void *data)
 {
     const double begin_s = timer_now_s();
     const int code = checkpoint_rows_write(j->fd, j->layout.field_at_bytes[i], &j->state.field[i], j->state.type, part, data);
@@ -119,7 +120,9 @@ int checkpoint_job_pwrite(checkpoint_job *j, int i, box part, const void *data)
     return code;
 }
 
-void checkpoint_job_start_writeback(checkpoint_job *j, int i, box part)
+/* These were written: lets the disk begin while the rest is still copied, so that fsync finds less to do. A hint, and of whole rows
+ * alone: of others the pages are not complete. */
+static void start_writeback(checkpoint_job *j, int i, box part)
 {
     const checkpoint_field *f = &j->state.field[i];
     const uint64_t cell_bytes = dtype_bytes(j->state.type);
@@ -132,7 +135,7 @@ void checkpoint_job_start_writeback(checkpoint_job *j, int i, box part)
     j->dense_from = j->dense_to;
 }
 
-int checkpoint_job_fsync(checkpoint_job *j)
+static int timed_fsync(checkpoint_job *j)
 {
     const double begin_s = timer_now_s();
     const int code = fsync(j->fd) != 0 ? errno : 0;
@@ -158,8 +161,8 @@ static int write_own(checkpoint_job *j, int i, bool again)
     for (int64_t b = 0; b < bands && !code; b++) {
         const box band = checkpoint_band(f->own, cell_bytes, CHECKPOINT_JOB_OWN_BYTES, b);
         if (!again) add_checksums(j, i, band, at);
-        code = checkpoint_job_pwrite(j, i, band, at);
-        checkpoint_job_start_writeback(j, i, band);
+        code = write_part(j, i, band, at);
+        start_writeback(j, i, band);
         at += (size_t)box_cells(band) * cell_bytes;
     }
     return code;
@@ -171,7 +174,7 @@ checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again)
     for (int i = 0; i < j->state.fields && !code; i++) code = write_own(j, i, again);
     if (!code) code = act_faulty(j, again);
     if (code) return checkpoint_job_failed(j, "write", code);
-    code = checkpoint_job_fsync(j);
+    code = timed_fsync(j);
     return code ? checkpoint_job_failed(j, "fsync", code) : CHECKPOINT_OK;
 }
 
@@ -238,8 +241,8 @@ static int write_window(checkpoint_job *j)
     int code = room ? 0 : ENOMEM;
     for (int64_t b = 0; b < bands && !code; b++) {
         const box band = checkpoint_band(w->cells, cell_bytes, CHECKPOINT_JOB_COLLECTED_BYTES, b);
-        code = checkpoint_job_pwrite(j, w->field, band, aggregate_rows(w, band, cell_bytes, room));
-        checkpoint_job_start_writeback(j, w->field, band);
+        code = write_part(j, w->field, band, aggregate_rows(w, band, cell_bytes, room));
+        start_writeback(j, w->field, band);
     }
     free(room);
     return code;
@@ -261,7 +264,7 @@ void checkpoint_job_flush(void *job)
     if (checkpoint_job_writes(j) && status == CHECKPOINT_OK) {
         int code = act_faulty(j, j->again);
         if (code) status = checkpoint_job_failed(j, "write", code);
-        else if ((code = checkpoint_job_fsync(j)) != 0) status = checkpoint_job_failed(j, "fsync", code);
+        else if ((code = timed_fsync(j)) != 0) status = checkpoint_job_failed(j, "fsync", code);
         if (j->plan.rule == WRITERS_LOCKED) checkpoint_job_unlock(j);
     }
     j->flushed = true;

@@ -93,12 +93,6 @@ void checkpoint_job_clean_up(void *job);
 int checkpoint_job_parts(const checkpoint_job *j, int i, box part[WRITERS_PARTS]);
 /* Does it write at all? */
 bool checkpoint_job_writes(const checkpoint_job *j);
-/* The cells `part` of field i, dense rows at data. 0 or errno. */
-int checkpoint_job_pwrite(checkpoint_job *j, int i, box part, const void *data);
-/* These were written: lets the disk begin while the rest is still copied, so that fsync finds less to do. A hint, and of whole rows
- * alone: of others the pages are not complete. */
-void checkpoint_job_start_writeback(checkpoint_job *j, int i, box part);
-int checkpoint_job_fsync(checkpoint_job *j);
 /* Own cells of all fields, and fsync; again: without checksums. */
 checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again);
 /* NAME.tmp, opened by a rank that did not make it. */

@@ -172,8 +172,3 @@ uint32_t crc32c_raw(uint32_t state, const void *data, size_t bytes)
 }
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t bytes) { return ~crc32c_raw(~crc, data, bytes); }
-
-uint32_t crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t b_bytes)
-{
-    return crc32c_times(crc_a, crc32c_zeros(b_bytes)) ^ crc_b; /* the inversions at the seam cancel */
-}

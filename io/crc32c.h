@@ -14,12 +14,11 @@
 
 /* The checksum of what `crc` stands for followed by `data`; 0 stands for nothing. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t bytes);
-/* The checksum of A B from those of A and of B. */
-uint32_t crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t b_bytes);
 
 /* The register after `data` from `state`: nothing inverted. */
 uint32_t crc32c_raw(uint32_t state, const void *data, size_t bytes);
-/* x^(8 bytes) mod the polynomial, and the product of two polynomials mod it. */
+/* x^(8 bytes) mod the polynomial, and the product of two polynomials mod it: the checksum of A B is times(crc(A), zeros(bytes of B)) xor
+ * crc(B). */
 uint32_t crc32c_zeros(uint64_t bytes);
 uint32_t crc32c_times(uint32_t a, uint32_t b);
 

@@ -27,7 +27,8 @@ static bool is_coherent(uint32_t type)
     return false;
 }
 
-void writers_file_system_name(char name[WRITERS_NAME_BYTES], uint32_t type)
+/* "nfs", or its number; "" for 0. */
+static void file_system_name(char name[WRITERS_NAME_BYTES], uint32_t type)
 {
     snprintf(name, WRITERS_NAME_BYTES, type ? "0x%x" : "", type);
     for (int i = 0; i < KNOWN; i++)
@@ -130,7 +131,7 @@ static void plan_incoherent(writers *w, const checkpoint_state *s, const writers
 void writers_plan(writers *w, const checkpoint_state *s, const writers_facts *f)
 {
     *w = (writers){ .hosts = f->hosts };
-    writers_file_system_name(w->file_system, f->file_system);
+    file_system_name(w->file_system, f->file_system);
     if (f->hosts->count == 1) plan_one_host(w, s, f);
     else if (is_coherent(f->file_system)) plan_coherent(w, s, f);
     else plan_incoherent(w, s, f);

@@ -45,8 +45,6 @@ typedef struct writers {
 /* As this rank sees what path is in, which need not be there yet; 0: not known. *piece_bytes: a block of it, 0: not known. Debug
  * builds: WEFT_PRETEND_FS=NAME is taken for it. */
 uint32_t writers_file_system(const char *path, uint64_t *piece_bytes);
-/* "nfs", or its number; "" for 0. */
-void writers_file_system_name(char name[WRITERS_NAME_BYTES], uint32_t type);
 
 /* s->aggregators is what was asked for. w refers to f->hosts. */
 void writers_plan(writers *w, const checkpoint_state *s, const writers_facts *f);

@@ -81,7 +81,7 @@ static void parts(void **state)
     for (size_t cut = 0; cut <= LONGEST; cut += 1543) {
         const uint32_t a = crc32c(0, text, cut), b = crc32c(0, text + cut, LONGEST - cut);
         assert_int_equal(crc32c(a, text + cut, LONGEST - cut), whole);
-        assert_int_equal(crc32c_combine(a, b, LONGEST - cut), whole);
+        assert_int_equal(crc32c_times(a, crc32c_zeros(LONGEST - cut)) ^ b, whole);
     }
     assert_int_equal(crc32c_times(crc32c_zeros((uint64_t)1 << 40), crc32c_zeros(5)), crc32c_zeros(((uint64_t)1 << 40) + 5));
 }
