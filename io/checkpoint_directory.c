@@ -12,6 +12,7 @@
 #include "check.h"
 #include "checkpoint_part.h"
 #include "ranks.h"
+#include "replace.h"
 
 enum { STEP_DIGITS = 10 };
 
@@ -25,8 +26,8 @@ static int make_one(const char *dir)
 {
     char above[CHECKPOINT_PATH_BYTES];
     if (mkdir(dir, 0777) != 0) return errno == EEXIST ? 0 : errno;
-    checkpoint_directory_of(above, sizeof above, dir);
-    const int code = checkpoint_sync_path(above);
+    replace_directory_of(above, sizeof above, dir);
+    const int code = replace_sync_path(above);
     return code == EINVAL || code == EACCES ? 0 : code; /* no fsync of folders here, or one that may be entered but not read */
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "checkpoint_part.h"
+#include "replace.h"
 
 enum { NAME_BYTES = 512 };
 
@@ -60,7 +61,7 @@ static bool lies_beside(const char *of, const char *name, uint64_t bytes, char o
 {
     char folder[CHECKPOINT_PATH_BYTES];
     struct stat info;
-    checkpoint_directory_of(folder, sizeof folder, of);
+    replace_directory_of(folder, sizeof folder, of);
     if (strchr(name, '/')) return say(why, "has values in %.200s, but only files in its own folder are read", name);
     if (snprintf(out, CHECKPOINT_PATH_BYTES, "%s/%s", folder, name) >= CHECKPOINT_PATH_BYTES || stat(out, &info) != 0
         || !S_ISREG(info.st_mode))

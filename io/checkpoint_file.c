@@ -11,6 +11,7 @@
 
 #include "bytes.h"
 #include "checkpoint_part.h"
+#include "replace.h"
 
 /* Of hosts that have cached a directory; and what a temporary name needs beyond NAME. */
 enum { SEEN_WITHIN_S = 10, SEEN_TRIES = 100, SUFFIX_BYTES = 32 };
@@ -39,19 +40,14 @@ checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, c
         || !checkpoint_xdmf_path(n->xdmf, sizeof n->xdmf - SUFFIX_BYTES, path))
         return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write a checkpoint: its path is too long, %zu characters", strlen(path));
     n->tmp[0] = n->xdmf_tmp[0] = '\0';
-    checkpoint_directory_of(n->directory, sizeof n->directory, path);
+    replace_directory_of(n->directory, sizeof n->directory, path);
     return CHECKPOINT_OK;
 }
 
 void checkpoint_names_token(checkpoint_names *n, uint64_t token)
 {
-    (void)checkpoint_temporary(n->tmp, sizeof n->tmp, n->path, token);
-    (void)checkpoint_temporary(n->xdmf_tmp, sizeof n->xdmf_tmp, n->xdmf, token);
-}
-
-int checkpoint_create_new(const char *path)
-{
-    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    (void)replace_temporary(n->tmp, sizeof n->tmp, n->path, token);
+    (void)replace_temporary(n->xdmf_tmp, sizeof n->xdmf_tmp, n->xdmf, token);
 }
 
 static int identify(int fd, checkpoint_identity *id)
@@ -64,7 +60,7 @@ static int identify(int fd, checkpoint_identity *id)
 
 checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, checkpoint_identity *id, char *why, size_t why_bytes)
 {
-    *fd = checkpoint_create_new(n->tmp);
+    *fd = replace_create_new(n->tmp);
     const int code = *fd < 0 ? errno : identify(*fd, id);
     return code ? checkpoint_file_failed("create", n->tmp, code, why, why_bytes) : CHECKPOINT_OK;
 }
@@ -128,7 +124,7 @@ checkpoint_status checkpoint_publish(const checkpoint_names *n, const checkpoint
     if (code) return checkpoint_file_failed("write", n->xdmf_tmp, code, why, why_bytes);
     if (rename(n->tmp, n->path) != 0) return checkpoint_file_failed("rename to", n->path, errno, why, why_bytes);
     if (rename(n->xdmf_tmp, n->xdmf) != 0) return checkpoint_file_failed("rename to", n->xdmf, errno, why, why_bytes);
-    code = checkpoint_sync_path(n->directory);
+    code = replace_sync_path(n->directory);
     return code ? checkpoint_file_failed("fsync", n->directory, code, why, why_bytes) : CHECKPOINT_OK;
 }
 

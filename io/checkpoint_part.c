@@ -260,22 +260,3 @@ int checkpoint_main_field(const checkpoint_state *s)
         if (strcmp(s->field[i].name, "b") == 0) return i;
     return 0;
 }
-
-/* ---- files ---- */
-
-int checkpoint_sync_path(const char *path)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return errno;
-    const int code = fsync(fd) != 0 ? errno : 0;
-    close(fd);
-    return code;
-}
-
-void checkpoint_directory_of(char *out, size_t out_bytes, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash) snprintf(out, out_bytes, ".");
-    else if (slash == path) snprintf(out, out_bytes, "/");
-    else snprintf(out, out_bytes, "%.*s", (int)(slash - path), path);
-}

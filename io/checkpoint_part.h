@@ -177,16 +177,6 @@ bool checkpoint_vtkhdf_write(hid_t root, const checkpoint_state *s);
 
 /* ---- files ---- */
 
-/* A name for a file while it is written, NAME.tmp.<16 hex digits>, which no file has had before and none will have again: a host
- * that still knows an older one of NAME opens no file of today by it. False: too long. */
-enum { CHECKPOINT_TOKEN_DIGITS = 16 };
-uint64_t checkpoint_token(void); /* 64 random bits */
-bool checkpoint_temporary(char *out, size_t out_bytes, const char *path, uint64_t token);
-/* The length of NAME where `name` is NAME.tmp, as older versions wrote, or NAME.tmp.<16 hex digits>; else 0. */
-size_t checkpoint_temporary_stem(const char *name);
-/* Deletes what dead runs left of path, which is no live run's: by one rank. */
-void checkpoint_unlink_left(const char *path);
-
 typedef struct checkpoint_names { /* NAME.h5, NAME.xmf, what they are called while they are written, and their folder */
     char path[CHECKPOINT_PATH_BYTES], tmp[CHECKPOINT_PATH_BYTES];
     char xdmf[CHECKPOINT_PATH_BYTES], xdmf_tmp[CHECKPOINT_PATH_BYTES];
@@ -195,8 +185,6 @@ typedef struct checkpoint_names { /* NAME.h5, NAME.xmf, what they are called whi
 checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, char *why, size_t why_bytes);
 void checkpoint_names_token(checkpoint_names *n, uint64_t token); /* tmp and xdmf_tmp: for one write */
 
-/* A descriptor of a new, empty file; a link under that name is not followed. -1: errno. */
-int checkpoint_create_new(const char *path);
 /* The steps of a write, each by one rank, without HDF5 and MPI; see checkpoint_job.h for what they guard against. */
 typedef struct checkpoint_identity { /* of a file; a network file system has another device number on each host */
     uint64_t inode, device;
@@ -229,7 +217,5 @@ int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_sta
 /* The same for count > 0 files of the folder that `to` is in, of s's fields at these steps, newest first; replaces `to`
  * (replace.h). */
 int checkpoint_xdmf_write_series(const char *to, const checkpoint_state *s, const int64_t *steps, size_t count);
-int checkpoint_sync_path(const char *path);           /* fsync of a file or directory; 0 or errno */
-void checkpoint_directory_of(char *out, size_t out_bytes, const char *path); /* "." where path has none */
 
 #endif

@@ -1,9 +1,13 @@
 /* A state file that the caller waits for: the phases of every write (phases.h), one after another. */
+#include <dirent.h>
 #include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "checkpoint_part.h"
 #include "phases.h"
+#include "replace.h"
 
 /* The phases add up shares of fingerprints, as a device gives them. What memory holds by now has to add up to what was given. */
 static checkpoint_status take_shares(MPI_Comm comm, const char *path, const checkpoint_state *s, checkpoint_state *shares, char *why,
@@ -32,6 +36,20 @@ static bool is_there(void *owner, checkpoint_state *s, double *held_s)
     return true;
 }
 
+/* Deletes what dead runs left of path, which is no live run's: by one rank. */
+static void unlink_left(const char *path)
+{
+    char folder[CHECKPOINT_PATH_BYTES];
+    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
+    replace_directory_of(folder, sizeof folder, path);
+    DIR *d = opendir(folder);
+    if (!d) return;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (replace_temporary_stem(e->d_name) == strlen(name) && strncmp(e->d_name, name, strlen(name)) == 0)
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+}
+
 checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, char *why,
                                    size_t why_bytes)
 {
@@ -41,7 +59,7 @@ checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkp
     if (status != CHECKPOINT_OK) return status;
     int rank;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    if (rank == 0) checkpoint_unlink_left(path);
+    if (rank == 0) unlink_left(path);
     phases *p = phases_create(comm, false, &stats, why, why_bytes);
     phases_begin(p, &(writer_request){ .state = &shares, .ready = is_there }, &(phases_order){ .path = path });
     (void)phases_wait(p, NULL, NULL);

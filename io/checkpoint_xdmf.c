@@ -88,7 +88,7 @@ static void put_tail(FILE *out) { fputs(" </Domain>\n</Xdmf>\n", out); }
 
 int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s)
 {
-    const int fd = checkpoint_create_new(to);
+    const int fd = replace_create_new(to);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!out) {
         const int code = errno;
@@ -100,7 +100,7 @@ int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_sta
     put_tail(out);
     const bool failed = ferror(out);
     if (fclose(out) != 0) return errno;
-    return failed ? EIO : checkpoint_sync_path(to);
+    return failed ? EIO : replace_sync_path(to);
 }
 
 int checkpoint_xdmf_write_series(const char *to, const checkpoint_state *s, const int64_t *steps, size_t count)

@@ -13,6 +13,7 @@
 #include "check.h"
 #include "checkpoint_job.h"
 #include "hosts.h"
+#include "replace.h"
 #include "timer.h"
 
 /* MEMORY: of those that collect; LOOK: where there are several hosts; else they are passed over. */
@@ -395,7 +396,7 @@ void phases_begin(phases *p, const writer_request *r, const phases_order *o)
         if (!checkpoint_sums_make(&p->sums[i], &s->field[i], j->share[i].lines))
             status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "no memory for the checksums of a checkpoint");
     if (status == CHECKPOINT_OK && p->rank == 0) {
-        const uint64_t token = checkpoint_token();
+        const uint64_t token = replace_token();
         checkpoint_names_token(&j->names, token);
         tell(&p->mine[TOKEN], token);
     }

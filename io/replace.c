@@ -1,15 +1,62 @@
 #include "replace.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "checkpoint_part.h"
+uint64_t replace_token(void)
+{
+    uint64_t token = 0;
+    if (getrandom(&token, sizeof token, 0) == (ssize_t)sizeof token) return token;
+    struct timespec now; /* a kernel without getrandom */
+    clock_gettime(CLOCK_REALTIME, &now);
+    return ((uint64_t)now.tv_sec << 32 ^ (uint64_t)now.tv_nsec) * 6364136223846793005u + (uint64_t)getpid();
+}
+
+bool replace_temporary(char *out, size_t out_bytes, const char *path, uint64_t token)
+{
+    return snprintf(out, out_bytes, "%s.tmp.%016llx", path, (unsigned long long)token) < (int)out_bytes;
+}
+
+size_t replace_temporary_stem(const char *name)
+{
+    const size_t length = strlen(name), suffix = strlen(".tmp"), token = suffix + 1 + REPLACE_TOKEN_DIGITS;
+    if (length > suffix && strcmp(name + length - suffix, ".tmp") == 0) return length - suffix;
+    if (length <= token || strncmp(name + length - token, ".tmp.", suffix + 1) != 0) return 0;
+    return strspn(name + length - REPLACE_TOKEN_DIGITS, "0123456789abcdef") == REPLACE_TOKEN_DIGITS ? length - token : 0;
+}
+
+int replace_create_new(const char *path)
+{
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+}
+
+int replace_sync_path(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return errno;
+    const int code = fsync(fd) != 0 ? errno : 0;
+    close(fd);
+    return code;
+}
+
+void replace_directory_of(char *out, size_t out_bytes, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) snprintf(out, out_bytes, ".");
+    else if (slash == path) snprintf(out, out_bytes, "/");
+    else snprintf(out, out_bytes, "%.*s", (int)(slash - path), path);
+}
 
 int replace_begin(replace *r, const char *path)
 {
     if (snprintf(r->path, sizeof r->path, "%s", path) >= (int)sizeof r->path) return ENAMETOOLONG;
-    if (!checkpoint_temporary(r->tmp, sizeof r->tmp, path, checkpoint_token())) return ENAMETOOLONG;
-    const int fd = checkpoint_create_new(r->tmp);
+    if (!replace_temporary(r->tmp, sizeof r->tmp, path, replace_token())) return ENAMETOOLONG;
+    const int fd = replace_create_new(r->tmp);
     r->to = fd < 0 ? NULL : fdopen(fd, "wb");
     if (r->to) return 0;
     const int code = errno;
@@ -35,7 +82,7 @@ int replace_end(replace *r, bool keep)
         (void)unlink(r->tmp);
         return keep ? code : 0;
     }
-    checkpoint_directory_of(folder, sizeof folder, r->path);
-    code = checkpoint_sync_path(folder);
+    replace_directory_of(folder, sizeof folder, r->path);
+    code = replace_sync_path(folder);
     return code == EINVAL || code == EACCES ? 0 : code; /* no fsync of folders here, or one that may be entered but not read */
 }

@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "checkpoint_part.h"
+#include "replace.h"
 
 static bool is_milestone(retain_rule rule, int64_t step)
 {
@@ -42,7 +43,7 @@ void retain_apply(const char *dir, retain_rule rule, int64_t last, int64_t verif
 
 static bool is_half_written(const char *name)
 {
-    const size_t stem = strlen("step_NNNNNNNNNN"), length = checkpoint_temporary_stem(name);
+    const size_t stem = strlen("step_NNNNNNNNNN"), length = replace_temporary_stem(name);
     if (length == strlen(CHECKPOINT_SERIES_NAME) && strncmp(name, CHECKPOINT_SERIES_NAME, length) == 0) return true;
     if (length <= stem || strncmp(name, "step_", 5) != 0 || 5 + strspn(name + 5, "0123456789") != stem) return false;
     return (length == stem + 3 && strncmp(name + stem, ".h5", 3) == 0) || (length == stem + 4 && strncmp(name + stem, ".xmf", 4) == 0);

@@ -17,7 +17,7 @@ enum { RETAIN_NONE_VERIFIED = -1 };
  * run's: they neither count nor go. A file that cannot be deleted stays. By one rank, in any thread. */
 void retain_apply(const char *dir, retain_rule rule, int64_t last, int64_t verified);
 
-/* Collective. Deletes what runs that died left half written, the temporary files (checkpoint_temporary) of
+/* Collective. Deletes what runs that died left half written, the temporary files (replace.h) of
  * step_NNNNNNNNNN.h5, of its .xmf and of series.xmf, and says how many files that were, on every rank. Rank 0 lists the directory: other
  * hosts may have cached it. The caller holds the directory's lock: a live run's files look the same. */
 int retain_clean(MPI_Comm comm, const char *dir);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "replace.h"
+
 /* ---- file systems ---- */
 
 static const struct file_system {
@@ -53,7 +55,7 @@ uint32_t writers_file_system(const char *path, uint64_t *piece_bytes)
     snprintf(at, sizeof at, "%s", path);
     int code = statfs(at, &info);
     while (code != 0 && errno == ENOENT && strcmp(at, ".") != 0 && strcmp(at, "/") != 0) {
-        checkpoint_directory_of(above, sizeof above, at);
+        replace_directory_of(above, sizeof above, at);
         memcpy(at, above, sizeof at);
         code = statfs(at, &info);
     }
