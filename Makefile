@@ -206,7 +206,7 @@ fuzz:
 # state file is first looked at by a child, which is made faster where little freed memory is kept; what HDF5 itself reads beyond a
 # buffer is nothing that weft could mend.
 FUZZ_BY_COVERAGE := $(addprefix $(BUILD)/fuzz/,deck line file)
-FUZZED := io/deck.c $(patsubst %,miniapp/%.c,config config_table config_text request cmd_table) \
+FUZZED := io/deck.c $(patsubst %,miniapp/%.c,config config_table config_text request cmd_option) \
           $(patsubst %,io/checkpoint_%.c,checksum elsewhere foreign part probe read scan seal verify walk)
 FUZZ_RUNS_deck ?= 1000000
 FUZZ_RUNS_line ?= 250000

@@ -12,9 +12,13 @@
 #include "agree.h"
 #include "bench_families.h"
 #include "check.h"
-#include "cmd_table.h"
 #include "deck.h"
 #include "terminal.h"
+
+const cmd_option bench_request_options[CMD_OPTIONS_MAX] = {
+    { "--list", NULL, "list the rungs and parameters of every device of this build, or of device=; run nothing" },
+    { "--csv", NULL, "print all rows as CSV (RFC 4180) with a header line instead of tables" },
+};
 
 static const struct {
     const char *key, *help;
@@ -149,7 +153,7 @@ static int choose_items(bench_request *q, int ranks, int argc, char **argv, char
     for (int a = 1; a < argc; a++) {
         if (strchr(argv[a], '=')) continue;
         if (argv[a][0] == '-' && strcmp(argv[a], "--list") != 0 && strcmp(argv[a], "--csv") != 0) {
-            cmd_table_unknown_option("bench", argv[a], why, why_bytes);
+            cmd_option_unknown(bench_request_options, argv[a], why, why_bytes);
             return CHECK_EXIT_USAGE;
         }
         if (argv[a][0] != '-') {

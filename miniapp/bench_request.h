@@ -5,8 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cmd_option.h"
 #include "ladder/ladder.h"
 #include "topology.h"
+
+extern const cmd_option bench_request_options[CMD_OPTIONS_MAX];
 
 typedef struct bench_item {
     const ladder_family *family;

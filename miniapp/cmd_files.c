@@ -9,7 +9,6 @@
 #include "check.h"
 #include "checkpoint.h"
 #include "cmd.h"
-#include "cmd_table.h"
 #include "printable.h"
 #include "ranks.h"
 
@@ -83,7 +82,7 @@ int cmd_verify(int argc, char **argv)
 {
     const int rank = cmd_begin(CMD_ALONE, argc, argv);
     char why[1024];
-    if (!cmd_table_options_known("verify", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
+    if (!cmd_option_all_known(cmd_option_none, argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file or a folder of them"));
     int worst = 0;
     for (int i = 1; i < argc; i++) {
@@ -174,7 +173,7 @@ int cmd_diff(int argc, char **argv)
 {
     const int rank = cmd_begin(CMD_ALONE, argc, argv);
     char why[1024];
-    if (!cmd_table_options_known("diff", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
+    if (!cmd_option_all_known(cmd_option_none, argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
     if (argc != 3) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files, or two folders of them"));
     const char *const path[2] = { argv[1], argv[2] };
     const bool first = is_folder(rank, path[0]), second = is_folder(rank, path[1]);

@@ -12,7 +12,6 @@
 
 #include "check.h"
 #include "cmd.h"
-#include "cmd_table.h"
 #include "info_measure.h"
 #include "printable.h"
 #include "ranks.h"
@@ -20,6 +19,13 @@
 #include "terminal.h"
 #include "transport.h"
 #include "version.h"
+
+const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
+    { "--json", NULL, "print one JSON object, for programs" },
+    { "--measure", NULL,
+      "also measure copies within device memory, on all ranks at once, and from every rank to every other, one pair at a time, "
+      "over the shortest path (at most 16 ranks)" },
+};
 
 typedef struct rank_info { /* what every rank sends to rank 0 */
     char host[64], name[256], uuid[48], cpus[256], numa[64];
@@ -292,7 +298,7 @@ int cmd_info(int argc, char **argv)
     (void)cmd_begin(device_cuda_count(&no_gpu) > 0 ? CMD_MPI : CMD_ALONE, argc, argv); /* only MPI knows whether it takes a GPU's memory */
     char why[512], notes[512];
     asked ask = { false, false };
-    if (!cmd_table_options_known("info", argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
+    if (!cmd_option_all_known(cmd_info_options, argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] != '-') return cmd_end(cmd_say(CHECK_EXIT_USAGE, "info takes no '%s'; allowed: --json, --measure", argv[i]));
         ask.json = ask.json || strcmp(argv[i], "--json") == 0;

@@ -7,18 +7,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { CMD_OPTIONS_MAX = 4 };
-
-typedef struct cmd_option {
-    const char *name, *argument, *help; /* argument: NULL for none */
-} cmd_option;
+#include "cmd_option.h"
 
 typedef struct cmd_row {
     const char *name;
     int (*run)(int argc, char **argv);
     const char *operands, *summary;
     const char *text;                /* paragraphs */
-    cmd_option option[CMD_OPTIONS_MAX]; /* beside --help and --version; the rest is zero */
+    const cmd_option *option;        /* CMD_OPTIONS_MAX of them, cmd_option.h */
     void (*print_keys)(void *file);  /* a FILE *; NULL: it takes none */
     const char *keys, *exit_status;  /* a line above the keys; sentences, NULL: as of all commands */
     bool alone;                      /* refuses mpirun */
@@ -34,9 +30,5 @@ void cmd_table_print(FILE *to, const char *name);
 
 /* "unknown command 'rnu', did you mean run; allowed: run, bench ..." */
 void cmd_table_unknown(const char *typed, char *why, size_t why_bytes);
-/* The same of an option of a command. */
-void cmd_table_unknown_option(const char *command, const char *typed, char *why, size_t why_bytes);
-/* Of a command whose options take no argument: is every one known? */
-bool cmd_table_options_known(const char *command, int argc, char **argv, char *why, size_t why_bytes);
 
 #endif

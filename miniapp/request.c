@@ -6,9 +6,20 @@
 #include <string.h>
 
 #include "check.h"
-#include "cmd_table.h"
 #include "deck.h"
 #include "ranks.h"
+
+const cmd_option request_options[CMD_OPTIONS_MAX] = {
+    { "--restart", "FILE_OR_DIR",
+      "continue from a state file, or from the newest whole one in a directory (start at step 0 if it has none); time.steps "
+      "may not be below its step; if equal, the run exits with 0 at once" },
+    { "--restart-if-any", "FILE_OR_DIR",
+      "the same, but start at step 0 if FILE_OR_DIR does not exist: for scripts of jobs that may be requeued" },
+    { "--dry-run", NULL,
+      "check the deck, ranks, device, restart and output paths; print the resolved deck and what the run would need: process "
+      "grid, memory, bytes moved and sent, checkpoints; take no step" },
+    { "--quiet", NULL, "print no table and no progress; the record holds all results, and errors are still printed" },
+};
 
 /* Rank 0 reads and everybody gets the text, or its sentence: the deck need not be on a shared file system. */
 static bool read_deck(deck *d, const char *path, char *why, size_t why_bytes)
@@ -56,7 +67,7 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
             q->restart_if_any = strcmp(argv[i], "--restart") != 0;
             q->restart = argv[++i];
         } else if (argv[i][0] == '-') {
-            cmd_table_unknown_option("run", argv[i], why, why_bytes);
+            cmd_option_unknown(request_options, argv[i], why, why_bytes);
             return false;
         } else if (!strchr(argv[i], '=')) {
             if (*deck_path) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cmd_option.h"
 #include "config.h"
 
 typedef struct request {
@@ -16,6 +17,8 @@ typedef struct request {
     bool restart_if_any; /* where restart is missing the run starts at step 0 */
     bool dry_run, quiet;
 } request;
+
+extern const cmd_option request_options[CMD_OPTIONS_MAX];
 
 /* Collective over MPI_COMM_WORLD. False with one sentence in why, the same on every rank. */
 bool request_make(request *q, int argc, char **argv, char *why, size_t why_bytes);
