@@ -2,6 +2,10 @@
 
 #include <math.h>
 
+#include "predict.h"
+#include "predict_fused.h"
+#include "predict_strips.h"
+
 void predict_points_add(predict_points *p, double bytes, double seconds)
 {
     const double weight = 1 / (seconds * seconds);

@@ -1,17 +1,14 @@
-/* Sweeps of several steps. What bounds one is now the memory, now the arithmetic, now what a kernel of that many steps makes of
- * either: so the time of a cell is taken from a record of a sweep of that length where there is one. Elsewhere it is the larger of
- * two bounds: a copy of the field, and the arithmetic of its steps at the best rate that any record of a sweep shows, by the
- * points of the stencil. */
+#include "predict_fused.h"
+
 #include <assert.h>
 #include <math.h>
 
-#include "predict.h"
+#include "predict_strips.h"
 
 static bool of_neighbours(config_kind k) { return k == CONFIG_HEAT || k == CONFIG_LAPLACE; }
-static bool of_two_levels(config_kind k) { return k == CONFIG_WAVE || k == CONFIG_ADVECT; }
 static bool same_sum(config_kind a, config_kind b)
 {
-    return a == b || (of_neighbours(a) && of_neighbours(b)) || (of_two_levels(a) && of_two_levels(b));
+    return a == b || (of_neighbours(a) && of_neighbours(b)) || (predict_two_levels(a) && predict_two_levels(b));
 }
 
 static bool line_of(const predict_case *c) { return c->ny == 1; }
@@ -43,7 +40,7 @@ predict_sweep *predict_sweep_of(predict_machine *m, const predict_case *c)
 }
 
 /* Of a star or a line, and the level before; what a box takes beside them is not guessed at. */
-static double points(config_kind kind, int radius, bool line) { return (line ? 2 : 4) * radius + 1 + of_two_levels(kind); }
+static double points(config_kind kind, int radius, bool line) { return (line ? 2 : 4) * radius + 1 + predict_two_levels(kind); }
 
 /* Seconds of a point of the stencil: the least that a sweep of this type shows; NaN where none does. */
 static double point_s(const predict_machine *m, dtype type)
@@ -63,21 +60,7 @@ bool predict_knows_fused(const predict_machine *m, const predict_case *c)
 
 bool predict_takes_norms(const predict_machine *m, const predict_case *c)
 {
-    return !m->cuda || (c->radius == 1 && !of_two_levels(c->kind));
-}
-
-/* Of the cells that are computed, those that a neighbour, or the other end, computes too: level by level a stencil's reach less. */
-double predict_redundant(const predict_case *c)
-{
-    const double reach = (double)c->radius * (c->fuse - 1);
-    const bool ghosts_x = c->ranks_x > 1 || !c->mirrors, ghosts_y = c->ny > 1 && (c->ranks_y > 1 || !c->mirrors);
-    return (ghosts_x ? reach * c->ranks_x / c->nx : 0) + (ghosts_y ? reach * c->ranks_y / c->ny : 0);
-}
-
-/* Of two levels both come and both go: a word more than in a single step, which writes one. */
-double predict_moved_bytes(const predict_case *c)
-{
-    return (of_two_levels(c->kind) ? 4 : predict_words(c->kind)) * predict_cells(c) * (double)dtype_bytes(c->type);
+    return !m->cuda || (c->radius == 1 && !predict_two_levels(c->kind));
 }
 
 void predict_sweeps_by_memory(predict_machine *m)

@@ -9,6 +9,7 @@
 #include "fuse_rule.h"
 #include "memory_rule.h"
 #include "message.h"
+#include "predict_fused.h"
 
 /* The process grid that the program would choose; the grid of a weak study grows. */
 static bool cut(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_case *out, decomp *d,

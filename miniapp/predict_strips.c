@@ -1,12 +1,6 @@
-/* Fused sweeps on GPUs go by strips: a warp streams down a chunk of rows of a strip of columns, as many rows more as the sweep
- * reaches above and below, and a limited number of warps is there at a time. So the time of a sweep is that of whole chunks, one behind
- * another: small fields are done in the time that the rows above and below take, and a field that needs a few warps more than
- * there are waits for them. Along sides that mirror a frame takes SMs of its own (kernels/fused_frame_plan_cuda.cuh): as many as
- * end with the chunks. Of all kernels the strip is taken to be as wide, and the warps as many, as they are of most. Over peer ranks
- * sweep joined (step.h): no shells. */
-#include <math.h>
+#include "predict_strips.h"
 
-#include "predict.h"
+#include <math.h>
 
 enum { WAVES_MAX = 4, SM_WARPS = 8, FRAME_WARPS = 12, SIDE_CELLS = 32, SIDE_ROWS_LEAST = 16 };
 /* A row of the frame's in rows of others, of a strip at an x side and of a band at a y side: what most kernels are planned with. */

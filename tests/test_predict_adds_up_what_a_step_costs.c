@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "predict.h"
+#include "predict_fused.h"
+#include "predict_strips.h"
 
 static int near(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
 

@@ -1,0 +1,36 @@
+#include "predict_case.h"
+
+bool predict_by_kernels(config_transport t) { return t >= CONFIG_TRANSPORT_PEER; } /* copy: by engines, which kernels set off */
+
+bool predict_two_levels(config_kind k) { return k == CONFIG_WAVE || k == CONFIG_ADVECT; }
+
+double predict_words(config_kind kind)
+{
+    switch (kind) {
+    case CONFIG_HEAT:
+    case CONFIG_LAPLACE:
+    case CONFIG_CUSTOM: return 2;
+    case CONFIG_WAVE:
+    case CONFIG_ADVECT: return 3;
+    case CONFIG_TRANSPOSE:
+    case CONFIG_SWEEP: return 4;
+    }
+    return 2;
+}
+
+double predict_cells(const predict_case *c) { return c->nx * c->ny / c->ranks; }
+int predict_hosts(const predict_case *c) { return (c->ranks + c->per_host - 1) / c->per_host; }
+
+/* Of the cells that are computed, those that a neighbour, or the other end, computes too: level by level a stencil's reach less. */
+double predict_redundant(const predict_case *c)
+{
+    const double reach = (double)c->radius * (c->fuse - 1);
+    const bool ghosts_x = c->ranks_x > 1 || !c->mirrors, ghosts_y = c->ny > 1 && (c->ranks_y > 1 || !c->mirrors);
+    return (ghosts_x ? reach * c->ranks_x / c->nx : 0) + (ghosts_y ? reach * c->ranks_y / c->ny : 0);
+}
+
+/* Of two levels both come and both go: a word more than in a single step, which writes one. */
+double predict_moved_bytes(const predict_case *c)
+{
+    return (predict_two_levels(c->kind) ? 4 : predict_words(c->kind)) * predict_cells(c) * (double)dtype_bytes(c->type);
+}

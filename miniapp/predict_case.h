@@ -1,0 +1,38 @@
+/* What is predicted: a kind of run on some number of ranks; and what follows from that alone, on any machine: the cells of a rank,
+ * the words of a cell, hosts, what a sweep of several steps computes twice and moves. */
+#ifndef PREDICT_CASE_H
+#define PREDICT_CASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+
+enum { PREDICT_TRANSPORTS = CONFIG_TRANSPORT_COPY + 1, PREDICT_KINDS = CONFIG_SWEEP + 1 };
+typedef enum predict_form { PREDICT_WHOLE, PREDICT_SPLIT, PREDICT_TURNED } predict_form;
+enum { PREDICT_FEEDS = 2 }; /* 0: a host thread enqueues every step; 1: graphs */
+
+typedef struct predict_case {
+    config_kind kind;
+    dtype type;
+    int radius;
+    double nx, ny;
+    int ranks, ranks_x, ranks_y, per_host;
+    predict_form form;
+    int feed;
+    config_transport transport; /* within a host */
+    int64_t norm_every;         /* 0: none */
+    int fuse;                   /* steps in one sweep */
+    bool mirrors;               /* dirichlet or neumann sides */
+    double exchange_alone_s;    /* as it was measured, of a step or sweep; 0: by the links */
+} predict_case;
+
+bool predict_by_kernels(config_transport t); /* do kernels move the cells, not MPI? */
+bool predict_two_levels(config_kind kind); /* a step reads the level before the present one too */
+double predict_words(config_kind kind); /* of a cell: those that a step reads and writes at least */
+double predict_cells(const predict_case *c); /* of a rank */
+int predict_hosts(const predict_case *c);
+double predict_redundant(const predict_case *c); /* cells computed beyond the rank's own, as a part of these */
+double predict_moved_bytes(const predict_case *c); /* by a sweep, that come and go */
+
+#endif

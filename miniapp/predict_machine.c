@@ -1,0 +1,85 @@
+#include "predict_machine.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
+{
+    memset(m, 0, sizeof *m);
+    m->cuda = cuda;
+    m->launch_s = launch_s;
+    for (int k = 0; k < PREDICT_KINDS; k++)
+        for (int t = 0; t < 2; t++)
+            for (int r = 0; r < PREDICT_ORDERS; r++) m->efficiency[k][t][r] = 1;
+    /* launches and stamps of a step that a host thread feeds; in a graph the next kernel is in place when one ends */
+    const double whole[] = { 1.4, 0.4 }, neighbours[] = { 0.8, 0.14 }, split_host[] = { 4, 4 }, split_device[] = { 2.2, 1.1 };
+    for (int f = 0; f < PREDICT_FEEDS; f++) {
+        m->whole_s[f] = whole[f] * launch_s;
+        m->neighbours_s[f] = neighbours[f] * launch_s;
+        m->sweep_fixed_s[f] = (f ? 0.8 : 1.5) * launch_s;
+        for (int t = 0; t < PREDICT_TRANSPORTS; t++)
+            m->split_s[t][f] = (predict_by_kernels((config_transport)t) ? split_device[f] : split_host[f]) * launch_s;
+    }
+    m->sweep_neighbours_s = 3 * launch_s;
+    m->norm_s = 2.5 * launch_s;
+    m->norm_cell_s = cuda ? 0.6e-12 : 0; /* on H200s .41 to .76 in f32, .58 and .80 in f64 */
+    m->warps = cuda ? 8 * 132 : 0; /* an H200's */
+    m->strip_bytes = 1024;
+    for (int t = 0; t < PREDICT_TRANSPORTS; t++) m->exchange[t] = (predict_link){ NAN, NAN };
+    m->between = (predict_link){ NAN, NAN };
+    m->file_bytes_per_s = NAN;
+}
+
+void predict_add_copy(predict_machine *m, double bytes, double bytes_per_s)
+{
+    int at = 0;
+    while (at < m->copies && m->copy[at].bytes < 0.95 * bytes) at++;
+    if (at < m->copies && m->copy[at].bytes <= 1.05 * bytes) {
+        m->copy[at].bytes_per_s = fmax(m->copy[at].bytes_per_s, bytes_per_s);
+        return;
+    }
+    if (m->copies == PREDICT_RATES_MAX) return;
+    memmove(&m->copy[at + 1], &m->copy[at], (size_t)(m->copies - at) * sizeof m->copy[0]);
+    m->copy[at].bytes = bytes;
+    m->copy[at].bytes_per_s = bytes_per_s;
+    m->copies++;
+}
+
+/* Between two sizes by the logarithm of both; beyond the ends as at the ends. */
+double predict_copy_rate(const predict_machine *m, double bytes)
+{
+    assert(m->copies > 0);
+    int at = 0;
+    while (at < m->copies && m->copy[at].bytes < bytes) at++;
+    if (at == 0) return m->copy[0].bytes_per_s;
+    if (at == m->copies) return m->copy[at - 1].bytes_per_s;
+    const double along = log(bytes / m->copy[at - 1].bytes) / log(m->copy[at].bytes / m->copy[at - 1].bytes);
+    return m->copy[at - 1].bytes_per_s * pow(m->copy[at].bytes_per_s / m->copy[at - 1].bytes_per_s, along);
+}
+
+const predict_turn *predict_turn_of(const predict_machine *m, config_transport t, int ranks)
+{
+    for (int i = 0; i < PREDICT_TURNS_MAX; i++)
+        if (m->turn[t][i].ranks == ranks) return &m->turn[t][i];
+    return NULL;
+}
+
+void predict_add_turn(predict_machine *m, config_transport t, int ranks, double bytes_per_s)
+{
+    predict_turn *turn = m->turn[t], *const end = turn + PREDICT_TURNS_MAX;
+    while (turn < end && turn->ranks > 0 && turn->ranks != ranks) turn++;
+    if (turn < end) *turn = (predict_turn){ ranks, bytes_per_s };
+}
+
+double predict_turn_rate(const predict_machine *m, config_transport t, int ranks)
+{
+    double rate = NAN, nearest = INFINITY;
+    for (int i = 0; i < PREDICT_TURNS_MAX && m->turn[t][i].ranks > 0; i++) {
+        const double far = fabs(log((double)m->turn[t][i].ranks / ranks));
+        if (far >= nearest) continue;
+        nearest = far;
+        rate = m->turn[t][i].bytes_per_s;
+    }
+    return rate;
+}

@@ -1,0 +1,65 @@
+/* What a machine can do, as its records tell: rates of copies by size, of links, of transposes by ranks, of sweeps by stencil, and what
+ * a step costs beside these. */
+#ifndef PREDICT_MACHINE_H
+#define PREDICT_MACHINE_H
+
+#include "predict_case.h"
+
+enum { PREDICT_RATES_MAX = 64, PREDICT_ORDERS = 9, PREDICT_SWEEPS_MAX = 128, PREDICT_TURNS_MAX = 16 };
+
+typedef struct predict_link {
+    double alpha_s, bytes_per_s;
+} predict_link; /* alpha_s NaN: not known */
+
+typedef struct predict_turn { /* sent by a rank in a distributed transpose */
+    int ranks;
+    double bytes_per_s;
+} predict_turn;
+
+typedef struct predict_sweep {
+    config_kind kind;
+    dtype type;
+    int radius, steps;
+    bool line; /* a grid of one dimension */
+    double cell_s; /* of a large field on one rank: of one of its predict_places, in all steps together */
+    double byte_s; /* of the same, of a byte that comes or goes */
+    bool by_memory; /* it moves its bytes about as fast as any sweep */
+} predict_sweep;
+
+typedef struct predict_machine {
+    bool cuda;
+    char name[96];
+    double launch_s;
+    struct {
+        double bytes, bytes_per_s;
+    } copy[PREDICT_RATES_MAX]; /* of one device while all copy, by size, ascending */
+    int copies;
+    double efficiency[PREDICT_KINDS][2][PREDICT_ORDERS];        /* by kind, f32 or f64, radius; 1 where not known */
+    double whole_s[PREDICT_FEEDS], neighbours_s[PREDICT_FEEDS]; /* of a whole step: alone, and more with neighbours */
+    double split_s[PREDICT_TRANSPORTS][PREDICT_FEEDS];          /* of a split step */
+    double host_s[PREDICT_TRANSPORTS]; /* split steps over kernels: of the thread that enqueues one; 0: not known */
+    double norm_s;
+    double norm_cell_s; /* of a cell, where a sweep of several steps takes a norm with it */
+    predict_sweep sweep[PREDICT_SWEEPS_MAX]; /* those of several steps that a record tells of */
+    int sweeps;
+    double sweep_fixed_s[PREDICT_FEEDS]; /* of a sweep of several steps, whatever its size */
+    double sweep_neighbours_s; /* and more with neighbours */
+    int warps, strip_bytes; /* of sweeps on a GPU: how many it holds at a time, what one has of a row; 0: no strips */
+    predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
+    predict_turn turn[PREDICT_TRANSPORTS][PREDICT_TURNS_MAX]; /* by ranks; those with 0 ranks are free */
+    predict_link between;                        /* hosts: bytes that leave one */
+    double file_bytes_per_s;                     /* all ranks; NaN: not known */
+} predict_machine;
+
+/* No machine: costs as multiples of the launch, nothing else known. */
+void predict_machine_init(predict_machine *m, bool cuda, double launch_s);
+/* Keeps the best rate of copies of about that size. */
+void predict_add_copy(predict_machine *m, double bytes, double bytes_per_s);
+double predict_copy_rate(const predict_machine *m, double bytes);
+const predict_turn *predict_turn_of(const predict_machine *m, config_transport t, int ranks); /* NULL: none on that number of ranks */
+/* Takes the place of what was known of as many ranks; ignored where there is no room. */
+void predict_add_turn(predict_machine *m, config_transport t, int ranks, double bytes_per_s);
+/* Of the nearest number of ranks, by their ratio; NaN: none known. */
+double predict_turn_rate(const predict_machine *m, config_transport t, int ranks);
+
+#endif
