@@ -1,5 +1,6 @@
 # What the pages say can be followed: every link leads to a file or folder that is there, and to a heading in it. READMEs stay
-# short: the front page three screens, a folder's one. docs/contract.md and the program name the same things.
+# short: the front page three screens, a folder's one. docs/contract.md and the program name the same things,
+# docs/numerics.md has its limits.
 load helper
 
 pages() { git -c safe.directory='*' -C "$top" ls-files --cached --others --exclude-standard '*.md'; }
@@ -53,7 +54,7 @@ contract=$top/docs/contract.md
 section() { awk -v h="$1" '/^#/ { on = ($0 == h) } on' "$contract"; }          # heading, as it stands
 rows() { section "$1" | grep '^|' | awk -F'|' "${2:-1}"; }                     # heading [condition on cells, $3 the second]
 names() { rows "$@" | cut -d'|' -f2 | grep -o '`[^`]*`' | tr -d '`'; }         # of the first cells
-sometimes='GPU|[*]slow[*]|[*]measured[*]'
+sometimes='GPU|[*](slow|tried)[*]'
 
 # Of records on stdin every key that has a value; of arrays those of the elements.
 keys_of() {
@@ -121,7 +122,7 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
     all_documented '### Run record' keys_gpu
     all_there '### Run record' "\$3 !~ /$sometimes/" keys
     all_there '### Run record' '$3 ~ /[*]slow[*]/' keys
-    all_there '### Run record' '$3 ~ /GPU/' keys_gpu
+    all_there '### Run record' '$3 ~ /GPU|[*]tried[*]/' keys_gpu
     none_there '### Run record' '$3 ~ /GPU/' keys
     expect phases "$(record '.phases | keys_unsorted[]' | xargs)" "$(names '### Phases' | xargs)"
 }
@@ -157,4 +158,19 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
     { names '## State file'; rows '## State file' '/^.*attribute/' | cut -d'|' -f2 | grep -o '`[^`]*`' | tr -d '`'; } |
         grep -v -e VTKHDF -e '/fields/NAME' -e block_cells -e WEFTSEAL | sort -u >written
     expect "datasets and attributes" "$(xargs <there)" "$(xargs <written)"
+}
+
+@test "the numerics have the program's limits on alpha" {
+    local order limits kind ny found
+    grep -E '^\| [0-9]+ (\| [0-9.]+ ){7}\|$' "$top/docs/numerics.md" | tr -d '|' >table
+    expect orders "2 4 6 8 10 12 14 16" "$(awk '{ print $1 }' table | xargs)"
+    while read -r order limits; do
+        found=$(for kind in heat wave advect sweep; do
+            for ny in 1 20; do
+                [ "$kind $ny" = "sweep 1" ] || timeout $hang_s "$weft" run /dev/null --dry-run problem.kind=$kind problem.order="$order" \
+                    problem.alpha=9 grid.nx=20 grid.ny=$ny time.steps=1 2>&1 | awk '{ print $NF + 0 }'
+            done
+        done | xargs)
+        expect "limits of order $order" "$(xargs -n 1 <<<"$limits" | awk '{ print $1 + 0 }' | xargs)" "$found"
+    done <table
 }
