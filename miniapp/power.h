@@ -25,7 +25,8 @@ typedef struct power_use { /* NaN: unknown */
     double held_by_power, held_by_heat; /* of the time, of the GPU where it was most */
 } power_use;
 
-/* Of `seconds` between before and after, in which all ranks together made `updates` updates (cells times steps). */
+/* Of `seconds` between before and after, in which all ranks together made `updates` updates (cells times steps). What power_between
+ * does with the ranks' readings; here for tests, which have no GPU to read. */
 power_use power_sum(const power_rank *rank, int ranks, double seconds, double updates);
 
 /* The same over comm; collective, and every rank has the answer. */

@@ -160,8 +160,6 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
     return t;
 }
 
-double predict_interval_young(double write_s, double mtbf_s) { return sqrt(2 * write_s * mtbf_s); }
-
 /* J. T. Daly, A higher order estimate of the optimum checkpoint interval for restart dumps, FGCS 22 (2006), eq. 37. */
 double predict_interval_daly(double write_s, double mtbf_s)
 {

@@ -38,8 +38,7 @@ bool predict_knows(const predict_machine *m, const predict_case *c); /* all that
 bool predict_host_bound(const predict_machine *m, const predict_case *c, double step_s);
 predict_time predict_step(const predict_machine *m, const predict_case *c);
 
-/* Seconds between checkpoints that each cost write_s, with a failure every mtbf_s: Young's first order, and Daly's. */
-double predict_interval_young(double write_s, double mtbf_s);
+/* Seconds between checkpoints that each cost write_s, with a failure every mtbf_s, by Daly. */
 double predict_interval_daly(double write_s, double mtbf_s);
 /* The part of the time that checkpoints and lost work take at that interval. */
 double predict_waste(double interval_s, double write_s, double mtbf_s);

@@ -67,7 +67,8 @@ int series_open(series *v, sim *s, char *why, size_t why_bytes)
     return exit_of(status);
 }
 
-bool series_draw(sim *s, const char *path, picture_scale *scale, char *why, size_t why_bytes)
+/* The picture of this level; scale NULL: in colours of its own. */
+static bool draw(sim *s, const char *path, picture_scale *scale, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
     const sim_field f = sim_main_field(s);
@@ -84,7 +85,7 @@ static bool add_frame(series *v, sim *s, char *why, size_t why_bytes)
     char folder[PATH_BYTES], path[PATH_BYTES + 32];
     (void)animation_folder(folder, sizeof folder, s->cfg->output.picture);
     animation_frame(path, sizeof path, folder, s->level);
-    return series_draw(s, path, &v->scale, why, why_bytes);
+    return draw(s, path, &v->scale, why, why_bytes);
 }
 
 bool series_add(series *v, sim *s, const char *deck_text, char *why, size_t why_bytes)
@@ -121,7 +122,7 @@ bool series_picture(sim *s, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
     picture_scale asked = { .low = c->output.picture_low, .high = c->output.picture_high, .fixed = true };
-    if (!series_draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why, why_bytes)) return false;
+    if (!draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why, why_bytes)) return false;
     return !keeps_frames(c) || animate(s, why, why_bytes);
 }
 

@@ -20,8 +20,6 @@ bool series_due(const config *c, int64_t level);
 int series_open(series *v, sim *s, char *why, size_t why_bytes);
 /* This level, which is due; nothing else may use the sim's host memory meanwhile. False: why. */
 bool series_add(series *v, sim *s, const char *deck_text, char *why, size_t why_bytes);
-/* The picture of this level; NULL: in colours of its own. False: why. */
-bool series_draw(sim *s, const char *path, picture_scale *scale, char *why, size_t why_bytes);
 /* output.picture: the last level, and the frames of those before. False: why. */
 bool series_picture(sim *s, char *why, size_t why_bytes);
 void series_close(series *v);

@@ -1,9 +1,7 @@
 #include "snapshot.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "bytes.h"
 #include "check.h"
 #include "sim_state.h"
 
@@ -15,7 +13,6 @@ struct snapshot {
     device_event *done, *last;         /* all is on the host; all before snapshot_mark has run */
     void *copy[CHECKPOINT_FIELDS_MAX]; /* device memory, laid out as the fields; NULL: copied directly */
     uint64_t *shares, *shares_host;    /* fingerprints of the own cells, on the device and on the host */
-    char direct[128];
 };
 
 /* Room for the copies, and as much again is left to others as they take, up to 2 GB: messages, graphs, a library's own. */
@@ -25,17 +22,10 @@ static void make_copies(snapshot *p, const sim_field *field, int fields)
     size_t free_bytes = 0, total_bytes = 0, bytes = 0;
     const size_t spare_bytes = (size_t)2 << 30;
     for (int i = 0; i < fields; i++) bytes += field[i].grid->shape.bytes;
-    if (d->kind == DEVICE_HOST) {
-        snprintf(p->direct, sizeof p->direct, "the fields are in host memory");
-        return;
-    }
+    if (d->kind == DEVICE_HOST) return;
     DEVICE_CHECK(d, d->memory_info(d, &free_bytes, &total_bytes));
     free_bytes /= (size_t)p->sim->top.ranks_on_device;
-    if (free_bytes < bytes + (bytes < spare_bytes ? bytes : spare_bytes)) {
-        char more[32];
-        snprintf(p->direct, sizeof p->direct, "the device has no room for %s more", bytes_text(more, sizeof more, (double)bytes));
-        return;
-    }
+    if (free_bytes < bytes + (bytes < spare_bytes ? bytes : spare_bytes)) return;
     for (int i = 0; i < fields; i++)
         DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, field[i].grid->shape.bytes, &p->copy[i]));
 }
@@ -87,8 +77,6 @@ void snapshot_destroy(snapshot **p)
     free(q);
     *p = NULL;
 }
-
-const char *snapshot_direct(const snapshot *p) { return p->direct; }
 
 /* Own cells of one field to the host, and their fingerprint, on the low stream. */
 static void bring(snapshot *p, const sim_grid *g, const void *from, int i, void *to)

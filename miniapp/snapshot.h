@@ -15,8 +15,6 @@ typedef struct snapshot snapshot;
 /* The level's second place is the host memory of sim's own snapshots (sim_state_describe). */
 snapshot *snapshot_create(sim *s);
 void snapshot_destroy(snapshot **p);
-/* "" where the device's memory holds a copy, else why the steps wait for the copy to the host. */
-const char *snapshot_direct(const snapshot *p);
 /* Puts the level aside and describes it in *state; what was put aside before is lost. Enqueues only. */
 void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state);
 /* As writer_request.ready; the owner is the snapshot. */

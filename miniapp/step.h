@@ -147,8 +147,7 @@ typedef struct step_swept {
 step_swept step_pass_swept(const step_pass *p, int lanes, int radius, int steps);
 /* What this rank sends in an exchange. */
 int64_t step_pass_sent_bytes(const step_pass *p);
-int step_pass_messages(const step_pass *p);
-int step_pass_links_by(const step_pass *p, halo_transport t); /* ... messages of them by this transport */
+int step_pass_links_by(const step_pass *p, halo_transport t); /* its messages in an exchange that go by this transport */
 
 /* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm stream. */
 void step_exchange(step_streams *s, step_pass *p, step_levels cur);

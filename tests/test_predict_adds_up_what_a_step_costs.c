@@ -223,7 +223,6 @@ static void copies_between_two_sizes(void **state)
 static void checkpoints_as_often_as_failures_ask(void **state)
 {
     (void)state;
-    assert_true(near(predict_interval_young(50, 10000), 1000));
     assert_true(near(predict_interval_daly(50, 10000), 1000 * (1 + 0.05 / 3 + 0.0025 / 9) - 50));
     assert_true(near(predict_interval_daly(50, 20), 20));
     assert_true(near(predict_waste(950, 50, 10000), 0.05 + 0.05));
