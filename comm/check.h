@@ -9,6 +9,7 @@
 
 #include "device.h"
 
+/* docs/contract.md, "Exit status" */
 enum { CHECK_EXIT_FAILED = 1, CHECK_EXIT_USAGE = 2, CHECK_EXIT_ENVIRONMENT = 3, CHECK_EXIT_REQUEUE = 75 };
 
 _Noreturn void check_fail(const char *file, int line, const char *call, const char *text);

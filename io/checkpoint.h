@@ -1,4 +1,4 @@
-/* State files: one HDF5 file, fields in global order, whole under its final name.
+/* State files (docs/contract.md, "State file"): one HDF5 file, fields in global order, whole under its final name.
  *
  *   /fields/NAME  (ny, nx), or (nx) where ny is 1; attribute fingerprint (16 hex digits)
  *   /checksums/NAME  uint32, the CRC-32C of each block of /fields/NAME: block_rows rows of it (attribute), in 1D

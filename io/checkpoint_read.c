@@ -27,7 +27,7 @@ bool checkpoint_get_integer(hid_t object, const char *name, int64_t *out)
     return ok;
 }
 
-/* More cells than any run has (NUMERICS) would overflow what is counted from them. */
+/* More cells than any run has (docs/numerics.md, "Fingerprint") would overflow what is counted from them. */
 static bool plausible(const hsize_t shape[2])
 {
     return shape[0] >= 1 && shape[1] >= 1 && shape[0] <= ((hsize_t)1 << 60) / shape[1];

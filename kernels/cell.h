@@ -1,6 +1,6 @@
 /* The formulas of one cell. Compiled by the C compiler and by nvcc, both without contraction: what is written fma is
- * one fma and nothing else is fused, so that host and CUDA give the same bits. Sources: NUMERICS (order of the sums,
- * boundaries, fingerprint); MurmurHash3's 64-bit finaliser (A. Appleby, public domain). */
+ * one fma and nothing else is fused, so that host and CUDA give the same bits. Sources: docs/numerics.md, "Boundaries",
+ * "Initial values", "Fingerprint"; MurmurHash3's 64-bit finaliser (A. Appleby, public domain). */
 #ifndef CELL_H
 #define CELL_H
 

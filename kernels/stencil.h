@@ -1,7 +1,7 @@
 /* One linear update of a field: next = sum_k weight_k * cur[k] (+ beta * prev).
  *
- * The weights stand in the order in which they are summed (the numerics' contract: every term one fma onto the running
- * sum, the first a product), so that index and order are the same thing in every kernel:
+ * The weights stand in the order in which they are summed (docs/numerics.md, "Order of the sum": every term one fma onto
+ * the running sum, the first a product), so that index and order are the same thing in every kernel:
  *   LINE  2r+1: for k = r..1: x-k, x+k;            then the centre             (1D problems, the axes of `sweep`)
  *   STAR  4r+1: for k = r..1: x-k, x+k, y-k, y+k;  then the centre
  *   BOX  (2r+1)^2: dy ascending from -r, within a row dx ascending

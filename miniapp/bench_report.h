@@ -1,4 +1,4 @@
-/* What `weft bench` prints around its tables, and its records. */
+/* What `weft bench` prints around its tables, and its records (docs/contract.md, "Bench record"). */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 

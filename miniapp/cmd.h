@@ -1,5 +1,5 @@
-/* The commands of the program; each returns an exit status (DESIGN: 0 done, 1 failed verdict or difference, 2 the user's
- * mistake, 3 the environment's failure, 75 stopped with a checkpoint). argv[0] is the command's own name. */
+/* The commands of the program; each returns an exit status (docs/contract.md, "Exit status": 0 done, 1 failed verdict or difference,
+ * 2 the user's mistake, 3 the environment's failure, 75 stopped with a checkpoint). argv[0] is the command's own name. */
 #ifndef CMD_H
 #define CMD_H
 

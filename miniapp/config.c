@@ -91,7 +91,7 @@ static bool uses_alpha(config_kind kind)
     return kind == CONFIG_HEAT || kind == CONFIG_WAVE || kind == CONFIG_ADVECT || kind == CONFIG_SWEEP;
 }
 
-/* ---- stability (von Neumann), rounded down; rows: order 2, 4 .. 16 ---- */
+/* ---- docs/numerics.md, "Stability limits on alpha"; rows: order 2, 4 .. 16 ---- */
 
 typedef struct limits {
     double heat_1d, heat_2d, wave_1d, wave_2d, advect_1d, advect_2d, sweep;

@@ -1,4 +1,4 @@
-/* The one table behind parsing, --help and the resolved deck: a row a key. Private to config*.c:
+/* The one table behind parsing, --help and the resolved deck (docs/contract.md, "Deck"): a row per key. Private to config*.c:
  * config_table.c reads a value by itself, config.c holds the values against each other, config_text.c writes them. */
 #ifndef CONFIG_TABLE_H
 #define CONFIG_TABLE_H

@@ -1,4 +1,4 @@
-/* The error bound of the verdict: tol = (eps/2) (A (8 + P F(|g|)) + |V| (8 + P F(1))).
+/* The error bound of docs/numerics.md, "Verdict": tol = (eps/2) (A (8 + P F(|g|)) + |V| (8 + P F(1))).
  *   eps  2^-23 or 2^-52
  *   A    the largest amplitude of the mode so far: max(1, |factor of the level|)
  *   P    one step's share: sum over the chain of the prefix sums of |c|

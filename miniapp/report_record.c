@@ -1,4 +1,5 @@
-/* The JSON record of a run: the names and meanings that scripts outside rely on. What could not be measured is null. */
+/* The JSON record of a run: the names and meanings that scripts outside rely on (docs/contract.md, "Run record"). What could not be
+ * measured is null. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -48,6 +48,17 @@ has_heading() { # page anchor, as the heading is written in a link
     expect "the status of a grep that finds nothing" 1 $status
 }
 
+@test "what code cites of docs/ is there: docs/PAGE.md, \"HEADING\"" {
+    local page heading count=0
+    while IFS=, read -r page heading; do
+        [ -e "$top/$page" ] || { echo "no $page"; return 1; }
+        heading=$(grep -o '"[^"]*"' <<<"$heading" | tr -d '"')
+        [ -z "$heading" ] || grep -qx "#* $heading" "$top/$page" || { echo "$page has no heading '$heading'"; return 1; }
+        count=$((count + 1))
+    done < <(grep -rhoE 'docs/[a-z]+\.md(, "[^"]*")?' "$top" --include=*.[ch] --include=*.cu --include=*.cuh --exclude-dir=build*)
+    [ $count -ge 8 ] || { echo "only $count citations found"; return 1; }
+}
+
 # ---- docs/contract.md and the program ----
 
 contract=$top/docs/contract.md

@@ -1,5 +1,5 @@
 /* weft's steps once more, in the plainest way: every cell by itself, each of its neighbours looked up by index, fma of libm.
- * Written from the definitions alone (order of the sums, coefficients, sides, fingerprint), without a line of kernels/ or miniapp/.
+ * Written from the definitions alone (docs/numerics.md), without a line of kernels/ or miniapp/.
  * Cells are doubles; those of an f32 field are rounded after every operation. */
 #ifndef PLAIN_REFERENCE_H
 #define PLAIN_REFERENCE_H

@@ -79,7 +79,7 @@ static void differences(int r, long double *w, long double *c)
     }
 }
 
-/* One axis-aligned or full sum in the contract's order: along x if `x`, along y if `y`. */
+/* One axis-aligned or full sum (docs/numerics.md, "Order of the sum"): along x if `x`, along y if `y`. */
 static double cross(const grid *g, int x, int y, int r, bool along_x, bool along_y, const double *minus,
                     const double *plus, double centre)
 {
