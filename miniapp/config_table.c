@@ -10,6 +10,7 @@
 #define AT(member) offsetof(config, member)
 #define STEPS_MAX 9999999999 /* ten digits in a checkpoint's name */
 #define CELLS_MAX ((int64_t)1 << 40)
+#define SECONDS_MAX 1000000000
 
 static const char *const kinds[] = { "heat", "wave", "advect", "laplace", "custom", "transpose", "sweep", NULL };
 static const char *const dtypes[] = { "f32", "f64", NULL };
@@ -81,9 +82,9 @@ const config_row config_table[] = {
       AT(run.ranks_y) },
     { "run.tune", CONFIG_TYPE_CHOICE, "", "on", NULL, 0, 0, NULL, tunes,
       "time the variants of a kernel at the start and take the fastest; the result has the same bits", AT(run.tune) },
-    { "run.wall_limit", CONFIG_TYPE_NUMBER, "s", "0", NULL, 0, 1e9, NULL, NULL,
+    { "run.wall_limit", CONFIG_TYPE_NUMBER, "s", "0", NULL, 0, SECONDS_MAX, "a number, 0 .. 1e9", NULL,
       "end in time for a last checkpoint, exit 75; 0: take SLURM_JOB_END_TIME, if set", AT(run.wall_limit_s) },
-    { "run.stall_limit", CONFIG_TYPE_NUMBER, "s", "3600", NULL, 0, 1e9, NULL, NULL,
+    { "run.stall_limit", CONFIG_TYPE_NUMBER, "s", "3600", NULL, 0, SECONDS_MAX, "a number, 0 .. 1e9", NULL,
       "after this long without a step or a new phase every rank reports where it is, exit 3; 0: wait for ever", AT(run.stall_limit_s) },
 
     { "checkpoint.dir", CONFIG_TYPE_PATH, "", "checkpoints", NULL, 0, 0, "a path", NULL,
@@ -168,6 +169,11 @@ static bool read_number(const char *text, double *to)
     if (!*text || strspn(text, "+-.0123456789eE") != strlen(text)) return false; /* no inf, nan, hexadecimal */
     *to = strtod(text, &end);
     return *end == '\0' && isfinite(*to);
+}
+
+static bool in_range(const config_row *row, double x)
+{
+    return row->low == row->high || (x >= (double)row->low && x <= (double)row->high);
 }
 
 static bool read_integer(const char *text, int64_t low, int64_t high, int64_t *to)
@@ -304,7 +310,7 @@ bool config_table_read(config *c, const config_row *row, const char *value, char
         if (!read_integer(value, row->low, row->high, &whole)) return false;
         memcpy(to, &(int){ (int)whole }, sizeof(int));
         return true;
-    case CONFIG_TYPE_NUMBER: return read_number(value, (double *)(void *)to);
+    case CONFIG_TYPE_NUMBER: return read_number(value, (double *)(void *)to) && in_range(row, *(double *)(void *)to);
     case CONFIG_TYPE_CHOICE:
         for (unsigned i = 0; row->choices[i]; i++)
             if (strcmp(row->choices[i], value) == 0) {

@@ -146,6 +146,8 @@ static const mistake mistakes[] = {
     { "time.tolerance=1e-6", "time.tolerance", "1e-6", "only laplace runs to a tolerance" },
     { "problem.kind=laplace\ntime.tolerance=-1", "time.tolerance", "-1", "0 or more" },
     { "problem.kind=laplace\ntime.tolerance=1e-6\ntime.norm_every=0", "time.norm_every", "0", "1 or more" },
+    { "run.wall_limit=-1", "run.wall_limit", "-1", "a number, 0 .. 1e9" },
+    { "run.stall_limit=1e10", "run.stall_limit", "1e10", "a number, 0 .. 1e9" },
     { "output.final=a ;b", "output.final", "a ;b", "cannot stand in a deck" },
     { "output.final=a \\ ;b", "output.final", "a \\ ;b", "cannot stand in a deck" },
     { "checkpoint.dir=;b", "checkpoint.dir", ";b", "cannot stand in a deck" },
