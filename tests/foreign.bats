@@ -1,5 +1,5 @@
 # problem.initial takes files that other programs wrote: here the HDF5 group's own h5import makes them, of every number
-# type, chunked and compressed or not; what does not fit is refused with one sentence.
+# type, chunked and compressed or not; what does not fit is refused with one sentence. And a state file that another program wrote.
 load helper
 
 # h5_text NAME.h5 PATH CLASS BITS DIMS [CHUNKS]: numbers from stdin into a dataset; CLASS IN (integer) or FP.
@@ -103,4 +103,31 @@ heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
     echo "not HDF5" >text.h5
     run weft_run 3 a.ini problem.initial=text.h5:/map
     refused 2 text.h5
+}
+
+@test "a restart from a state file that another program wrote, with what docs/contract.md asks for and no more" {
+    /usr/bin/python3 -c 'import h5py' 2>/dev/null || skip "no h5py here (python3-h5py)"
+    deck d.ini problem.kind=heat problem.alpha=0.2 problem.initial=random grid.nx=9 grid.ny=5 time.steps=7
+    /usr/bin/python3 - >wanted <<'END'
+import h5py, numpy as np
+
+G, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
+def fmix64(k):
+    k = (k & MASK) ^ (k & MASK) >> 33
+    k = k * 0xff51afd7ed558ccd & MASK
+    k = (k ^ k >> 33) * 0xc4ceb9fe1a85ec53 & MASK
+    return k ^ k >> 33
+
+u = np.arange(45.).reshape(5, 9) ** 2
+text = '%016x' % (sum(fmix64(int(b) + (i + 1) * G) for i, b in enumerate(u.view(np.uint64).ravel())) & MASK)
+with h5py.File('other.h5', 'w') as f:
+    f['fields/u'] = u
+    f['fields/u'].attrs['fingerprint'] = f.attrs['fingerprint'] = np.bytes_(text)
+    f.attrs['schema_version'], f.attrs['step'] = 1, 7
+    f.attrs['kind'], f.attrs['deck'] = np.bytes_('heat'), np.bytes_(open('d.ini').read())
+print(text)
+END
+    "$weft" verify other.h5
+    weft_run 2 d.ini --restart other.h5
+    expect "step, steps taken, fingerprint" "7 0 $(cat wanted)" "$(record '"\(.steps) \(.steps_run) \(.fingerprint)"')"
 }
