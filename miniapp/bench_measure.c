@@ -246,13 +246,3 @@ void bench_roof(bench *b, const bench_item *item, bench_point *p)
     p->ceiling_name = "fma";
     p->ceiling = slope;
 }
-
-const char *bench_unit_name(ladder_unit unit)
-{
-    switch (unit) {
-    case LADDER_BYTES: return "B/s";
-    case LADDER_FLOPS: return "flop/s";
-    case LADDER_CALLS: return "1/s";
-    }
-    return "";
-}

@@ -65,6 +65,4 @@ double bench_ceiling_rate(bench *b, const char *name);
 /* Sets the point's ceiling: the rung's own, or fma where the point's flops a byte make that the lower one (the roofline). */
 void bench_roof(bench *b, const bench_item *item, bench_point *p);
 
-const char *bench_unit_name(ladder_unit unit); /* "B/s" */
-
 #endif

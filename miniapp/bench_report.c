@@ -132,7 +132,7 @@ void bench_report_record(json_t *o, const bench *b, const bench_item *item, cons
     json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o}", "family", f->name, "rung", r->name,
                                         "why", r->why, "device", b->d->kind == DEVICE_HOST ? "host" : "cuda",
                                         "ranks", bench_families_together(f) ? b->world->top->ranks : 1,
-                                        "dtype", type ? json_string(type) : json_null(), "unit", bench_unit_name(r->unit),
+                                        "dtype", type ? json_string(type) : json_null(), "unit", bench_table_unit(r->unit),
                                         "ceilings", ceilings_json(b)));
     json_t *sweep = json_array();
     for (int i = 0; i < points; i++) {

@@ -52,12 +52,22 @@ static const char *seconds_text(char *out, size_t bytes, double s)
     return out;
 }
 
+const char *bench_table_unit(ladder_unit unit)
+{
+    switch (unit) {
+    case LADDER_BYTES: return "B/s";
+    case LADDER_FLOPS: return "flop/s";
+    case LADDER_CALLS: return "1/s";
+    }
+    return "";
+}
+
 const char *bench_table_rate(char *out, size_t bytes, double rate, ladder_unit unit)
 {
     const double scale = rate < 1e3 ? 1 : rate < 1e6 ? 1e3 : rate < 1e9 ? 1e6 : rate < 1e12 ? 1e9 : 1e12;
     const char *prefix = rate < 1e3 ? "" : rate < 1e6 ? "k" : rate < 1e9 ? "M" : rate < 1e12 ? "G" : "T";
     const double x = rate / scale;
-    snprintf(out, bytes, "%.*f %s%s", x < 10 ? 2 : x < 100 ? 1 : 0, x, prefix, unit == LADDER_CALLS ? "/s" : bench_unit_name(unit));
+    snprintf(out, bytes, "%.*f %s%s", x < 10 ? 2 : x < 100 ? 1 : 0, x, prefix, unit == LADDER_CALLS ? "/s" : bench_table_unit(unit));
     return out;
 }
 
@@ -255,7 +265,7 @@ static void csv_row(const bench_row *r, const bench *b)
     for (int i = 0; i < 4; i++) csv_number(time_s[i]);
     csv_number(p->spread);
     csv_number(p->rate);
-    csv_text(bench_unit_name(r->item.rung->unit), ',');
+    csv_text(bench_table_unit(r->item.rung->unit), ',');
     csv_number(p->ceiling);
     csv_text(p->ceiling_name ? p->ceiling_name : "", ',');
     csv_number(p->rate / p->ceiling);

@@ -24,6 +24,7 @@ void bench_table_print_csv_head(void);
 
 /* Is the family's parameter of any meaning to the rung? */
 bool bench_table_has(const ladder_rung *r, int parameter);
+const char *bench_table_unit(ladder_unit unit); /* "B/s" */
 /* "4.28 TB/s": three digits and a unit. */
 const char *bench_table_rate(char *out, size_t bytes, double rate, ladder_unit unit);
 
