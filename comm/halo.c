@@ -30,9 +30,12 @@ struct halo {
     int rank;
     int64_t exchanges;
     char refused[256];
+    size_t reason_at; /* where in it the reason begins */
 };
 
-/* In the order of the enum. */
+_Static_assert(HALO_STAGED < HALO_PEER && HALO_AWARE < HALO_PEER && HALO_MAPPED < HALO_PEER && HALO_PEER < HALO_COPY &&
+                   HALO_PEER < HALO_NCCL, "sends that wait for the host come first");
+
 static const struct {
     const char *name;
     transport_create *create;
@@ -144,7 +147,8 @@ static bool add_transport(halo *h, device *d, const field_shape *shape, halo_tra
     char why[sizeof h->refused - 16] = "";
     transport *made = table[t].create(d, shape, &h->link[h->links], count, h->comm, why, sizeof why);
     if (!made) {
-        snprintf(h->refused, sizeof h->refused, "%s: %s", table[t].name, why);
+        h->reason_at = (size_t)snprintf(h->refused, sizeof h->refused, "%s: ", table[t].name);
+        snprintf(h->refused + h->reason_at, sizeof h->refused - h->reason_at, "%s", why);
         return false;
     }
     h->transport[h->transports++] = made;
@@ -249,3 +253,5 @@ int halo_neighbours(const halo *h) { return h->links; }
 int halo_links_by(const halo *h, halo_transport t) { return h->links_by[t]; }
 
 const char *halo_refused(const halo *h) { return h->refused; }
+
+const char *halo_refused_reason(const halo *h) { return h->refused + h->reason_at; }

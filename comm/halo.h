@@ -71,5 +71,6 @@ int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */
 int halo_links_by(const halo *h, halo_transport t); /* ... of them by this transport */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
+const char *halo_refused_reason(const halo *h); /* the same without "nccl: " */
 
 #endif

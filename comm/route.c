@@ -148,7 +148,7 @@ static bool probe(const route *r, halo_transport t, route_kind kind, char *why, 
                                            r->shape->depth_y);
     halo *h = halo_create(&small, r->d, &f, r->depth, r->corners, &choice, r->comm);
     if (halo_refused(h)[0]) {
-        snprintf(why, why_bytes, "%s", strchr(halo_refused(h), ' ') + 1);
+        snprintf(why, why_bytes, "%s", halo_refused_reason(h));
         halo_destroy(&h);
         return false;
     }

@@ -67,6 +67,18 @@ static long disagreements(const route *r)
     return harness_sum(wrong);
 }
 
+/* A halo of this transport alone is refused with its name, and that reason behind it. */
+static bool is_whole_reason(const fixture *f, halo_transport t, const char *reason)
+{
+    char wanted[1024];
+    const halo_choice choice = halo_choice_of_all(t);
+    halo *h = halo_create(&f->dec, f->d, &f->shape, 2, true, &choice, harness.comm);
+    snprintf(wanted, sizeof wanted, "%s: %s", halo_transport_name(t), reason);
+    const bool same = strcmp(halo_refused(h), wanted) == 0;
+    halo_destroy(&h);
+    return same;
+}
+
 static void what_is_refused_is_left_out(void **state)
 {
     char why[512] = "";
@@ -85,6 +97,7 @@ static void what_is_refused_is_left_out(void **state)
         if (harness.ranks > 1) {
             assert_false(route_passed(&r, HALO_PEER, why, sizeof why));
             assert_non_null(strstr(why, "a made-up refusal"));
+            assert_true(is_whole_reason(&f, HALO_PEER, why));
             assert_false(route_passed(&r, HALO_NCCL, why, sizeof why)); /* not built, no library, or one GPU for all ranks */
             assert_true(why[0] != '\0');
             if (harness.rank == 0) print_message("nccl: %s\n", why);
