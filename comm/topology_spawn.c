@@ -81,12 +81,11 @@ static char **environment_without_job(char *folder_setting)
 }
 
 /* A process group of its own, so that whatever it starts can be ended with it; nothing to read, nothing to say. */
-static int spawn_silent(const char *exe, const char *argument, char **environment, pid_t *child)
+static int spawn_silent(char *const *arguments, char **environment, pid_t *child)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t none;
-    char *arguments[] = { (char *)exe, (char *)argument, NULL };
     int code = posix_spawn_file_actions_init(&files);
     if (code) return code;
     code = posix_spawnattr_init(&attributes);
@@ -101,7 +100,7 @@ static int spawn_silent(const char *exe, const char *argument, char **environmen
     if (!code) code = posix_spawnattr_setpgroup(&attributes, 0);
     if (!code) code = posix_spawnattr_setsigmask(&attributes, &none);
     if (!code) code = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    if (!code) code = posix_spawn(child, exe, &files, &attributes, arguments, environment);
+    if (!code) code = posix_spawn(child, arguments[0], &files, &attributes, arguments, environment);
     (void)posix_spawnattr_destroy(&attributes);
     (void)posix_spawn_file_actions_destroy(&files);
     return code;
@@ -134,13 +133,16 @@ topology_spawn_end topology_spawn(const char *exe, const char *argument, double 
     topology_spawn_end end = { TOPOLOGY_SPAWN_FAILED, ENOMEM };
     char folder_setting[FOLDER_BYTES];
     pid_t child = 0;
+    char *const arguments[] = { strdup(exe), strdup(argument), NULL }; /* posix_spawn wants them writable */
     make_folder(folder_setting);
     char **environment = environment_without_job(folder_setting);
-    if (environment) {
-        end.code = spawn_silent(exe, argument, environment, &child);
+    if (environment && arguments[0] && arguments[1]) {
+        end.code = spawn_silent(arguments, environment, &child);
         if (end.code == 0) end = end_of(child, limit_s);
     }
     free(environment);
+    free(arguments[0]);
+    free(arguments[1]);
     remove_folder(folder_setting);
     return end;
 }
