@@ -26,24 +26,32 @@ typedef struct asked {
     double between_us, between_gbs, file_gbs; /* NaN: not given */
 } asked;
 
+typedef enum own_key {
+    KEY_FROM, KEY_RANKS, KEY_PER_HOST, KEY_MODE, KEY_BETWEEN_US, KEY_BETWEEN_GBS, KEY_FILE_GBS, KEY_MTBF_HOURS, KEY_OUTPUT, KEY_CHECK,
+    OWN_KEYS
+} own_key;
+
 static const struct {
     const char *key, *help;
-} own_keys[] = {
-    { "from", "FILE,... records of the machine: runs, and rungs halo, alltoall and launch of weft bench (required)" },
-    { "ranks", "1,2,4,... (1 to 64)" },
-    { "per_host", "ranks per host (8)" },
-    { "mode",
-      "strong: the deck's grid for all ranks together; weak: the deck's grid per rank, stacked along y, in 1D along x (strong)" },
-    { "between_us", "latency of an exchange between hosts in microseconds (20, or from a record of several hosts)" },
-    { "between_gbs", "GB/s out of each host (25, or from a record of several hosts)" },
-    { "file_gbs", "GB/s into a file, all ranks together (default: from a record with checkpoints)" },
-    { "mtbf_hours", "mean time between failures of one host, for the interval of checkpoints" },
-    { "output", "FILE.jsonl: append the rows as records, for jobs/plot --predicted" },
-    { "check",
-      "FILE,... instead of a deck: compare the predicted steps of these runs with the measured ones; status 1 if one is 10 % off; "
-      "if from names the same file, exchanges take the time that the run measured" },
+} own_keys[OWN_KEYS] = {
+    [KEY_FROM] = { "from", "FILE,... records of the machine: runs, and rungs halo, alltoall and launch of weft bench (required)" },
+    [KEY_RANKS] = { "ranks", "1,2,4,... (1 to 64)" },
+    [KEY_PER_HOST] = { "per_host", "ranks per host (8)" },
+    [KEY_MODE] = {
+        "mode",
+        "strong: the deck's grid for all ranks together; weak: the deck's grid per rank, stacked along y, in 1D along x (strong)",
+    },
+    [KEY_BETWEEN_US] = { "between_us", "latency of an exchange between hosts in microseconds (20, or from a record of several hosts)" },
+    [KEY_BETWEEN_GBS] = { "between_gbs", "GB/s out of each host (25, or from a record of several hosts)" },
+    [KEY_FILE_GBS] = { "file_gbs", "GB/s into a file, all ranks together (default: from a record with checkpoints)" },
+    [KEY_MTBF_HOURS] = { "mtbf_hours", "mean time between failures of one host, for the interval of checkpoints" },
+    [KEY_OUTPUT] = { "output", "FILE.jsonl: append the rows as records, for jobs/plot --predicted" },
+    [KEY_CHECK] = {
+        "check",
+        "FILE,... instead of a deck: compare the predicted steps of these runs with the measured ones; status 1 if one is 10 % off; "
+        "if from names the same file, exchanges take the time that the run measured",
+    },
 };
-enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
 
 void cmd_predict_print_keys(void *file)
 {
@@ -82,53 +90,57 @@ static bool take_ranks(asked *a, const char *text, char *why, size_t why_bytes)
     return a->counts > 0;
 }
 
+static bool take_mode(asked *a, const char *text, char *why, size_t why_bytes)
+{
+    a->study.weak = strcmp(text, "weak") == 0;
+    if (a->study.weak || strcmp(text, "strong") == 0) return true;
+    snprintf(why, why_bytes, "mode = %.200s; allowed: strong, weak", text);
+    return false;
+}
+
+static bool take_per_host(asked *a, const char *text, char *why, size_t why_bytes)
+{
+    double n = 0;
+    if (!positive(own_keys[KEY_PER_HOST].key, text, &n, why, why_bytes)) return false;
+    if (n != floor(n) || n > 1e6) {
+        snprintf(why, why_bytes, "per_host = %.200s; allowed: a whole number from 1 to 1000000", text);
+        return false;
+    }
+    a->study.per_host = (int)n;
+    return true;
+}
+
+static bool take_key(asked *a, own_key k, const char *text, char *why, size_t why_bytes)
+{
+    const char *const key = own_keys[k].key;
+    switch (k) {
+    case KEY_FROM: a->from = text; return true;
+    case KEY_CHECK: a->check = text; return true;
+    case KEY_OUTPUT: a->output = text; return true;
+    case KEY_RANKS: return take_ranks(a, text, why, why_bytes);
+    case KEY_MODE: return take_mode(a, text, why, why_bytes);
+    case KEY_PER_HOST: return take_per_host(a, text, why, why_bytes);
+    case KEY_MTBF_HOURS: return positive(key, text, &a->study.mtbf_h, why, why_bytes);
+    case KEY_BETWEEN_US: return positive(key, text, &a->between_us, why, why_bytes);
+    case KEY_BETWEEN_GBS: return positive(key, text, &a->between_gbs, why, why_bytes);
+    case KEY_FILE_GBS: return positive(key, text, &a->file_gbs, why, why_bytes);
+    case OWN_KEYS: break;
+    }
+    return false;
+}
+
 /* True also for what is not its own: a deck and its keys. */
 static bool take(asked *a, const char *word, bool *mine, char *why, size_t why_bytes)
 {
     const char *equals = strchr(word, '=');
     const size_t length = equals ? (size_t)(equals - word) : 0;
-    const char *given = equals ? equals + 1 : "";
-    double n = 0;
-    int k = 0;
+    own_key k = 0;
     *mine = equals && !memchr(word, '.', length);
     if (!*mine) return true;
     while (k < OWN_KEYS && (strlen(own_keys[k].key) != length || strncmp(own_keys[k].key, word, length) != 0)) k++;
-    if (k == OWN_KEYS) {
-        snprintf(why, why_bytes, "%.200s: unknown key; `weft predict --help` lists all keys", word);
-        return false;
-    }
-    const char *const key = own_keys[k].key;
-    if (strcmp(key, "from") == 0)
-        a->from = given;
-    else if (strcmp(key, "check") == 0)
-        a->check = given;
-    else if (strcmp(key, "output") == 0)
-        a->output = given;
-    else if (strcmp(key, "ranks") == 0)
-        return take_ranks(a, given, why, why_bytes);
-    else if (strcmp(key, "mode") == 0) {
-        a->study.weak = strcmp(given, "weak") == 0;
-        if (a->study.weak || strcmp(given, "strong") == 0) return true;
-        snprintf(why, why_bytes, "mode = %.200s; allowed: strong, weak", given);
-        return false;
-    } else {
-        if (!positive(key, given, &n, why, why_bytes)) return false;
-        if (strcmp(key, "per_host") == 0) {
-            if (n != floor(n) || n > 1e6) {
-                snprintf(why, why_bytes, "per_host = %.200s; allowed: a whole number from 1 to 1000000", given);
-                return false;
-            }
-            a->study.per_host = (int)n;
-        } else if (strcmp(key, "mtbf_hours") == 0)
-            a->study.mtbf_h = n;
-        else if (strcmp(key, "between_us") == 0)
-            a->between_us = n;
-        else if (strcmp(key, "between_gbs") == 0)
-            a->between_gbs = n;
-        else
-            a->file_gbs = n;
-    }
-    return true;
+    if (k < OWN_KEYS) return take_key(a, k, equals + 1, why, why_bytes);
+    snprintf(why, why_bytes, "%.200s: unknown key; `weft predict --help` lists all keys", word);
+    return false;
 }
 
 /* What was not measured is assumed, and said. */
