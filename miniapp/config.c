@@ -59,11 +59,7 @@ static bool all_known(const checking *k)
     for (size_t i = 0; i < k->d->count; i++) {
         const deck_entry *e = &k->d->entry[i];
         if (config_table_find(e->key)) continue;
-        const char *known[64];
-        size_t count = 0;
-        for (; count < config_table_count; count++) known[count] = config_table[count].key;
-        snprintf(k->why, k->why_bytes, "%s: unknown key %.200s, did you mean %s", e->where, e->key,
-                 deck_nearest(e->key, known, count));
+        snprintf(k->why, k->why_bytes, "%s: unknown key %.200s, did you mean %s", e->where, e->key, config_table_nearest(e->key));
         return false;
     }
     return true;

@@ -21,8 +21,9 @@ typedef enum config_initial {
 typedef enum config_device { CONFIG_DEVICE_AUTO, CONFIG_DEVICE_HOST, CONFIG_DEVICE_CUDA } config_device;
 typedef enum config_transport {
     CONFIG_TRANSPORT_AUTO, CONFIG_TRANSPORT_STAGED, CONFIG_TRANSPORT_MAPPED, CONFIG_TRANSPORT_AWARE,
-    CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_NCCL, CONFIG_TRANSPORT_COPY
+    CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_NCCL, CONFIG_TRANSPORT_COPY /* this is the order of --help; it means nothing else */
 } config_transport;
+enum { CONFIG_TRANSPORTS = CONFIG_TRANSPORT_COPY + 1 };
 typedef enum config_feed { CONFIG_FEED_AUTO, CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH } config_feed;
 typedef enum config_tune { CONFIG_TUNE_OFF, CONFIG_TUNE_ON } config_tune;
 typedef enum config_verify { CONFIG_VERIFY_FULL, CONFIG_VERIFY_SAMPLE, CONFIG_VERIFY_OFF } config_verify;

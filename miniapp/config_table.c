@@ -16,7 +16,12 @@ static const char *const kinds[] = { "heat", "wave", "advect", "laplace", "custo
 static const char *const dtypes[] = { "f32", "f64", NULL };
 static const char *const initials[] = { "mode", "random", "gaussian", "zero", NULL };
 static const char *const devices[] = { "auto", "host", "cuda", NULL };
-static const char *const transports[] = { "auto", "staged", "mapped", "aware", "peer", "nccl", "copy", NULL };
+static const char *const transports[] = {
+    [CONFIG_TRANSPORT_AUTO] = "auto", [CONFIG_TRANSPORT_STAGED] = "staged", [CONFIG_TRANSPORT_MAPPED] = "mapped",
+    [CONFIG_TRANSPORT_AWARE] = "aware", [CONFIG_TRANSPORT_PEER] = "peer", [CONFIG_TRANSPORT_NCCL] = "nccl",
+    [CONFIG_TRANSPORT_COPY] = "copy", NULL
+};
+_Static_assert(sizeof transports / sizeof *transports == CONFIG_TRANSPORTS + 1, "every transport has a name");
 static const char *const feeds[] = { "auto", "openmp", "serial", "graph", NULL };
 static const char *const tunes[] = { "off", "on", NULL };
 static const char *const verifies[] = { "full", "sample", "off", NULL };
@@ -138,6 +143,13 @@ const config_row *config_table_find(const char *key)
     for (size_t i = 0; i < config_table_count; i++)
         if (strcmp(config_table[i].key, key) == 0) return &config_table[i];
     return NULL;
+}
+
+const char *config_table_nearest(const char *key)
+{
+    const char *known[sizeof config_table / sizeof config_table[0]];
+    for (size_t i = 0; i < config_table_count; i++) known[i] = config_table[i].key;
+    return deck_nearest(key, known, config_table_count);
 }
 
 const char *config_kind_name(config_kind k) { return kinds[k]; }

@@ -39,6 +39,7 @@ extern const config_row config_table[];
 extern const size_t config_table_count;
 
 const config_row *config_table_find(const char *key);
+const char *config_table_nearest(const char *key); /* the key that a slip may have meant */
 /* What is allowed, as in "one of a b c" or "0 .. 16". */
 void config_table_allowed(const config_row *row, char *to, size_t to_bytes);
 /* Reads one value into the config. False: not allowed (why empty: say what is; else a reason of its own). */

@@ -1,6 +1,18 @@
 #include "predict_case.h"
 
-bool predict_by_kernels(config_transport t) { return t >= CONFIG_TRANSPORT_PEER; } /* copy: by engines, which kernels set off */
+bool predict_by_kernels(config_transport t)
+{
+    switch (t) {
+    case CONFIG_TRANSPORT_AUTO:
+    case CONFIG_TRANSPORT_STAGED:
+    case CONFIG_TRANSPORT_MAPPED:
+    case CONFIG_TRANSPORT_AWARE: return false;
+    case CONFIG_TRANSPORT_PEER:
+    case CONFIG_TRANSPORT_NCCL:
+    case CONFIG_TRANSPORT_COPY: return true; /* by engines, which kernels set off */
+    }
+    return false;
+}
 
 bool predict_two_levels(config_kind k) { return k == CONFIG_WAVE || k == CONFIG_ADVECT; }
 

@@ -8,7 +8,7 @@
 
 #include "config.h"
 
-enum { PREDICT_TRANSPORTS = CONFIG_TRANSPORT_COPY + 1, PREDICT_KINDS = CONFIG_SWEEP + 1 };
+enum { PREDICT_TRANSPORTS = CONFIG_TRANSPORTS, PREDICT_KINDS = CONFIG_SWEEP + 1 };
 typedef enum predict_form { PREDICT_WHOLE, PREDICT_SPLIT, PREDICT_TURNED } predict_form;
 enum { PREDICT_FEEDS = 2 }; /* 0: a host thread enqueues every step; 1: graphs */
 

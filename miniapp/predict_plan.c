@@ -71,17 +71,19 @@ static predict_time shortest(const predict_machine *m, const config *c, predict_
     return best;
 }
 
+/* Of equals the first, which needs the host least. Without nccl, which takes .5 s to set up, and copy, which is for large faces. */
+static const config_transport by_auto[] = { CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_AWARE, CONFIG_TRANSPORT_MAPPED,
+                                            CONFIG_TRANSPORT_STAGED };
+
 /* Of the transports and feeds that were not asked for otherwise, those that make the shortest step. */
 static bool choose(const predict_machine *m, const config *c, predict_case *of, predict_time *best)
 {
     bool found = false;
     predict_case chosen = *of;
-    for (int t = PREDICT_TRANSPORTS - 1; t >= CONFIG_TRANSPORT_STAGED; t--) { /* of equals the one that needs the host least */
-        const bool any = c->run.transport == CONFIG_TRANSPORT_AUTO;
-        if (any ? t > CONFIG_TRANSPORT_PEER : (int)c->run.transport != t)
-            continue; /* auto leaves nccl out, which takes .5 s to set up, and copy, which is for large faces */
+    const bool any = c->run.transport == CONFIG_TRANSPORT_AUTO;
+    for (size_t i = 0; i < (any ? sizeof by_auto / sizeof *by_auto : 1); i++) {
         predict_case tried = *of;
-        tried.transport = (config_transport)t;
+        tried.transport = any ? by_auto[i] : c->run.transport;
         tried.form = predict_form_of(m, of->kind, of->ranks, predict_hosts(of), tried.transport);
         tried.feed = (c->run.feed == CONFIG_FEED_GRAPH || c->run.feed == CONFIG_FEED_AUTO) && predict_may_graph(m, &tried);
         if (!predict_knows(m, &tried)) continue;
