@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "checkpoint_bands.h"
 
 size_t aggregate_window_bytes = (size_t)32 << 20;
 int64_t aggregate_short_bytes = 64 << 10;

@@ -10,6 +10,7 @@
 #ifndef AGGREGATE_H
 #define AGGREGATE_H
 
+#include "checkpoint_structure.h"
 #include "writers.h"
 
 /* Bytes of a window, one cell at least: twice that is what a writer takes of memory. Tests make it small. */

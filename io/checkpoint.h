@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "box.h"
+#include "checkpoint_status.h"
 #include "dtype.h"
 
 enum { CHECKPOINT_FIELDS_MAX = 2, CHECKPOINT_SCHEMA_VERSION = 1 };
@@ -59,20 +60,9 @@ typedef struct checkpoint_info { /* what a file says about itself */
     bool sealed; /* its structure is known to be as it was written; false: no checksum to tell by */
 } checkpoint_info;
 
-typedef enum checkpoint_status {
-    CHECKPOINT_OK,
-    CHECKPOINT_MISSING, /* no such file or directory, or nothing in it: the user's business */
-    CHECKPOINT_BUSY,    /* another run writes in this directory: the user's business too */
-    CHECKPOINT_DAMAGED, /* not HDF5, a part missing, a fingerprint that does not match */
-    CHECKPOINT_IO,      /* the file system's failure: full, unwritable, not to be read */
-} checkpoint_status;
-
 /* Before MPI_Init: from here on HDF5 does nothing when the process ends, where it crashes after an H5Fclose that has failed. */
 void checkpoint_before_mpi_init(void);
 
-/* *aggregators, or NULL: how many ranks collected and wrote; 0: every rank wrote its own cells. */
-checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, char *why,
-                                   size_t why_bytes);
 /* Reads only the attributes and shapes. */
 checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, char *why,
                                        size_t why_bytes);
@@ -80,13 +70,6 @@ void checkpoint_info_free(checkpoint_info *info);
 /* Fills s->field[i].data of the named fields and s->step from the file and checks every fingerprint over all ranks. nx,
  * ny, type of the caller must match the file's (else DAMAGED with the sentence). */
 checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, char *why, size_t why_bytes);
-
-typedef enum checkpoint_spent { /* parts of a write's seconds */
-    CHECKPOINT_CHECKSUMS, /* at the source, with the fingerprint where that is compared there */
-    CHECKPOINT_PWRITE,
-    CHECKPOINT_FSYNC,
-    CHECKPOINT_SPENT
-} checkpoint_spent;
 
 enum { CHECKPOINT_DAMAGE_LISTED = 16, CHECKPOINT_DAMAGE_BYTES = 256 };
 
@@ -123,15 +106,6 @@ void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step)
 checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why, size_t why_bytes);
 /* Step numbers of the checkpoints in dir, newest first; the array is the caller's to free. MISSING: no such dir or none. */
 checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
-
-/* The file that describes a state file, beside it: NAME.h5 -> NAME.xmf. False: too long. */
-bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path);
-
-#define CHECKPOINT_SERIES_NAME "series.xmf"
-/* Writes DIR/step_NNNNNNNNNN.h5 and makes DIR/series.xmf anew, a collection over time of the files of steps up to this one that are
- * multiples of `every`. dir exists and is this run's alone. Status as checkpoint_write. */
-checkpoint_status checkpoint_add_to_series(MPI_Comm comm, const char *dir, int64_t every, const checkpoint_state *s, char *why,
-                                           size_t why_bytes);
 
 typedef struct checkpoint_foreign { /* a field in a file of any program: as it is there, and which cells of it are wanted */
     const char *path, *dataset;      /* NULL: /fields/u */

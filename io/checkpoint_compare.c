@@ -7,7 +7,10 @@
 
 #include "cell.h"
 #include "check.h"
-#include "checkpoint_part.h"
+#include "checkpoint_bands.h"
+#include "checkpoint_dataset.h"
+#include "checkpoint_h5.h"
+#include "checkpoint_info.h"
 #include "decomp.h"
 #include "ranks.h"
 

@@ -1,4 +1,6 @@
 /* The folder of checkpoints: DIR/step_NNNNNNNNNN.h5. Rank 0 looks and acts; all ranks get the same answer. */
+#include "checkpoint_directory.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "checkpoint_part.h"
+#include "checkpoint.h"
 #include "ranks.h"
 #include "replace.h"
 

@@ -2,53 +2,18 @@
  * reads what is missing there as zeros, and finds files by name anywhere, in the working directory too. In a state file all lies in
  * the file itself. For problem.initial the other files have to lie beside the file that names them, be there, and hold what it
  * takes from them. */
+#include "checkpoint_elsewhere.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "checkpoint_part.h"
+#include "checkpoint_dataset.h"
+#include "checkpoint_directory.h"
+#include "checkpoint_h5.h"
 #include "replace.h"
 
 enum { NAME_BYTES = 512 };
-
-/* ---- state files ---- */
-
-static bool is_hard_link(hid_t file, const char *name)
-{
-    H5L_info_t link;
-    return H5Lget_info(file, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD;
-}
-
-bool checkpoint_is_inside(hid_t dataset)
-{
-    const hid_t how = H5Dget_create_plist(dataset);
-    const bool inside = H5Pget_layout(how) != H5D_VIRTUAL && H5Pget_external_count(how) == 0;
-    H5Pclose(how);
-    return inside;
-}
-
-hid_t checkpoint_open_inside(hid_t file, const char *group, const char *name, const char **why)
-{
-    char path[NAME_BYTES];
-    *why = "is not there";
-    snprintf(path, sizeof path, "%s/%s", group, name);
-    if (H5Lexists(file, group, H5P_DEFAULT) <= 0) return H5I_INVALID_HID;
-    *why = "is a link, which is not allowed in a state file";
-    if (!is_hard_link(file, group)) return H5I_INVALID_HID;
-    *why = "is not there";
-    if (H5Lexists(file, path, H5P_DEFAULT) <= 0) return H5I_INVALID_HID;
-    *why = "is a link, which is not allowed in a state file";
-    if (!is_hard_link(file, path)) return H5I_INVALID_HID;
-    *why = "cannot be opened";
-    const hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
-    if (dataset < 0 || checkpoint_is_inside(dataset)) return dataset;
-    *why = "has its values in other places, which is not allowed in a state file";
-    H5Dclose(dataset);
-    return H5I_INVALID_HID;
-}
-
-/* ---- files of other programs ---- */
 
 static bool say(char *why, const char *format, const char *name)
 {

@@ -1,5 +1,7 @@
 /* A checkpoint's files by name: room, creation, reservation, the final name. By one rank and without HDF5 and MPI, so that a
  * thread may; the sentences of what fails are those of every path that writes. */
+#include "checkpoint_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,21 +12,12 @@
 #include <unistd.h>
 
 #include "bytes.h"
-#include "checkpoint_part.h"
+#include "checkpoint_structure.h"
+#include "checkpoint_xdmf.h"
 #include "replace.h"
 
 /* Of hosts that have cached a directory; and what a temporary name needs beyond NAME. */
 enum { SEEN_WITHIN_S = 10, SEEN_TRIES = 100, SUFFIX_BYTES = 32 };
-
-checkpoint_status checkpoint_file_failed(const char *what, const char *path, int code, char *why, size_t why_bytes)
-{
-    return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot %s %s: %s", what, path, strerror(code));
-}
-
-uint64_t checkpoint_field_bytes(const checkpoint_state *s, int i)
-{
-    return (uint64_t)s->field[i].nx * (uint64_t)s->field[i].ny * dtype_bytes(s->type);
-}
 
 uint64_t checkpoint_needed_bytes(const checkpoint_state *s)
 {

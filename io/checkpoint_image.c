@@ -1,6 +1,8 @@
 /* A state file's structure as bytes: HDF5 makes it in a scratch file (in /dev/shm; the fields' data are holes, which take
  * nothing), and what lies between the fields' data is read out of it. So the file system of the checkpoints is touched by no
  * HDF5 call, and whoever writes the bytes need not know HDF5. HDF5 wants a name: it refuses /proc/self/fd of a nameless file. */
+#include "checkpoint_image.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint_part.h"
+#include "checkpoint_directory.h"
+#include "checkpoint_h5.h"
+#include "checkpoint_rows.h"
 #include "crc32c.h"
 
 /* Datasets are allocated in the order of the fields: checked here, relied on below. */

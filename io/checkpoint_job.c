@@ -2,12 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "checkpoint_bands.h"
+#include "checkpoint_rows.h"
 #include "timer.h"
 
 enum { WRITEBACK_BYTES = 8 << 20 }; /* of the file, on their way to the disk at once */

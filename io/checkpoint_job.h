@@ -29,7 +29,9 @@
 #define CHECKPOINT_JOB_H
 
 #include "aggregate.h"
-#include "checkpoint_part.h"
+#include "checkpoint_file.h"
+#include "checkpoint_image.h"
+#include "checkpoint_write.h"
 #include "retain.h"
 
 enum {

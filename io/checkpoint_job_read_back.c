@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "cell.h"
+#include "checkpoint_bands.h"
 #include "checkpoint_job.h"
+#include "checkpoint_rows.h"
 #include "timer.h"
 
 enum { READ_BYTES = 1 << 20, /* memory that it takes */ SAMPLED_OF = 16 };

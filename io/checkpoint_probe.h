@@ -11,14 +11,12 @@
 
 #include "checkpoint.h"
 
-/* Of the command line of a program that is such a child: "--probe-state-file=WHAT". */
-#define CHECKPOINT_PROBE_ARGUMENT "--probe-state-file="
-
-/* The child's main: its exit status; no MPI. WHAT has three lines: one of those below, or a dataset's path, which begins with a
- * slash; of a dataset the cells that it has to have, else 0; the file's path. The last line alone: CHECKPOINT_PROBE_ALL. */
 #define CHECKPOINT_PROBE_STATE "state" /* what a restart reads */
 #define CHECKPOINT_PROBE_ALL "all"     /* and all else but data */
-int checkpoint_probe_child(const char *what);
+/* May HDF5 read this file, or that part of it: one of those above, or a dataset's path? DAMAGED: no. cells: of the dataset that is
+ * needed, 0 for what is no dataset's data. *sealed, or NULL: its structure is known to be as weft wrote it. Collective. */
+checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, bool *sealed, char *why,
+                                   size_t why_bytes);
 /* From here on files are looked at first, by children that run this program, which gives them its argument; "" or NULL: not. */
 void checkpoint_probe_by(const char *self_exe);
 

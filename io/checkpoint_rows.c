@@ -1,9 +1,9 @@
 /* A rank's cells in a contiguous dataset in global order: one run of bytes where the rank owns whole rows (or there is one row),
  * else a piece of every row. */
+#include "checkpoint_rows.h"
+
 #include <errno.h>
 #include <unistd.h>
-
-#include "checkpoint_part.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files hold little-endian numbers, as memory has to");
 

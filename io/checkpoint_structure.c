@@ -1,48 +1,21 @@
 /* A state file's structure: attributes, checksums, empty datasets and views of them, made by one rank with POSIX calls. */
-#include <stdio.h>
-#include <string.h>
+#include "checkpoint_structure.h"
 
-#include "checkpoint_part.h"
+#include <stdio.h>
+
+#include "checkpoint_dataset.h"
+#include "checkpoint_h5.h"
+#include "checkpoint_info.h"
+#include "checkpoint_sums.h"
+#include "checkpoint_vtkhdf.h"
 
 enum { DATA_ALIGNMENT_BYTES = 4096 }; /* a page: no two datasets share one */
-
-bool checkpoint_put_text(hid_t object, const char *name, const char *text)
-{
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    H5Tset_size(type, strlen(text) + 1);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    const bool ok = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
-    if (attribute >= 0) H5Aclose(attribute);
-    H5Sclose(space);
-    H5Tclose(type);
-    return ok;
-}
-
-bool checkpoint_put_integer(hid_t object, const char *name, int64_t number)
-{
-    const hid_t space = H5Screate(H5S_SCALAR);
-    const hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-    const bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT64, &number) >= 0;
-    if (attribute >= 0) H5Aclose(attribute);
-    H5Sclose(space);
-    return ok;
-}
 
 static bool put_fingerprint(hid_t object, uint64_t fingerprint)
 {
     char digits[CHECKPOINT_FINGERPRINT_DIGITS + 1];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)fingerprint);
     return checkpoint_put_text(object, "fingerprint", digits);
-}
-
-hid_t checkpoint_create_group(hid_t root, const char *name)
-{
-    const hid_t how = H5Pcreate(H5P_GROUP_CREATE);
-    H5Pset_obj_track_times(how, false);
-    const hid_t group = H5Gcreate2(root, name, H5P_DEFAULT, how, H5P_DEFAULT);
-    H5Pclose(how);
-    return group;
 }
 
 static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
@@ -128,4 +101,9 @@ checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_
                                  checkpoint_h5_reason());
     H5Pclose(access);
     return status;
+}
+
+uint64_t checkpoint_field_bytes(const checkpoint_state *s, int i)
+{
+    return (uint64_t)s->field[i].nx * (uint64_t)s->field[i].ny * dtype_bytes(s->type);
 }

@@ -5,13 +5,21 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
-#include "checkpoint_part.h"
+#include "checkpoint_bands.h"
+#include "checkpoint_dataset.h"
+#include "checkpoint_h5.h"
+#include "checkpoint_info.h"
 #include "checkpoint_probe.h"
+#include "checkpoint_sums.h"
+#include "checkpoint_walk.h"
 #include "decomp.h"
 #include "ranks.h"
+
+enum { SCAN_BYTES = 64 << 20 }; /* memory that reading may take per rank */
 
 typedef struct verifying {
     MPI_Comm comm;
@@ -48,6 +56,36 @@ static void judge(checkpoint_report *r, const checkpoint_field *f, uint64_t stor
                 stored, wanted->crc ? "" : "; without block checksums the place is unknown");
 }
 
+/* Reads the cells `part` through a buffer and adds their share to *fingerprint and to sums; each may be NULL. By one rank. */
+static checkpoint_status scan(hid_t dataset, const char *path, const checkpoint_field *f, dtype type, box part,
+                              uint64_t *fingerprint, checkpoint_sums *sums, char *why, size_t why_bytes)
+{
+    const size_t cell_bytes = dtype_bytes(type);
+    const int64_t bands = checkpoint_bands(part, cell_bytes, SCAN_BYTES);
+    if (bands == 0) return CHECKPOINT_OK;
+    void *buffer = malloc((size_t)box_cells(checkpoint_band(part, cell_bytes, SCAN_BYTES, 0)) * cell_bytes);
+    if (!buffer) return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "no memory to read %s", path);
+    checkpoint_status status = CHECKPOINT_OK;
+    const hid_t space = H5Dget_space(dataset);
+    for (int64_t b = 0; b < bands && status == CHECKPOINT_OK; b++) {
+        const box piece = checkpoint_band(part, cell_bytes, SCAN_BYTES, b);
+        const hsize_t cells = (hsize_t)box_cells(piece);
+        const hid_t memory = H5Screate_simple(1, &cells, NULL);
+        if (!checkpoint_h5_select(space, piece)
+            || H5Dread(dataset, checkpoint_h5_memory_type(type), memory, space, H5P_DEFAULT, buffer) < 0)
+            status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot read /fields/%s of %s: %s", f->name, path,
+                                     checkpoint_h5_reason());
+        else {
+            if (fingerprint) *fingerprint += checkpoint_fingerprint_share(type, buffer, piece, f->nx);
+            if (sums) checkpoint_sums_add(sums, type, buffer, piece, f);
+        }
+        H5Sclose(memory);
+    }
+    H5Sclose(space);
+    free(buffer);
+    return status;
+}
+
 /* Collective. */
 static checkpoint_status verify_field(verifying *v, hid_t file, checkpoint_field *f, dtype type)
 {
@@ -59,8 +97,8 @@ static checkpoint_status verify_field(verifying *v, hid_t file, checkpoint_field
     if (status == CHECKPOINT_OK && wanted.crc && !checkpoint_sums_make(&found, f, wanted.lines))
         status = checkpoint_fail(CHECKPOINT_IO, v->why, v->why_bytes, "no memory for the checksums of %s", v->path);
     if (status == CHECKPOINT_OK)
-        status = checkpoint_scan(dataset, v->path, f, type, decomp_share(f->nx, f->ny, v->ranks, v->rank), &f->fingerprint,
-                                 wanted.crc ? &found : NULL, v->why, v->why_bytes);
+        status = scan(dataset, v->path, f, type, decomp_share(f->nx, f->ny, v->ranks, v->rank), &f->fingerprint,
+                      wanted.crc ? &found : NULL, v->why, v->why_bytes);
     status = checkpoint_agree(v->comm, status, v->why, v->why_bytes);
     if (status == CHECKPOINT_OK) {
         MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &f->fingerprint, 1, MPI_UINT64_T, MPI_SUM, v->comm));
@@ -75,21 +113,6 @@ static checkpoint_status verify_field(verifying *v, hid_t file, checkpoint_field
     checkpoint_sums_free(&wanted);
     checkpoint_sums_free(&found);
     return status;
-}
-
-checkpoint_state checkpoint_fields_of(const checkpoint_info *info)
-{
-    checkpoint_state s = { .kind = info->kind, .type = info->type, .fields = 1 };
-    s.field[0] = s.field[1] = (checkpoint_field){ .name = "u", .nx = info->nx, .ny = info->ny };
-    if (strcmp(info->kind, "transpose") == 0) {
-        s.field[0].name = "a";
-        s.field[1] = (checkpoint_field){ .name = "b", .nx = info->ny, .ny = info->nx };
-        s.fields = 2;
-    } else if (strcmp(info->kind, "wave") == 0 || strcmp(info->kind, "advect") == 0) {
-        s.field[1].name = "u_prev";
-        s.fields = 2;
-    }
-    return s;
 }
 
 /* Of a file without a seal. Collective. Only now that the fields were looked at: what is beside them may be more than HDF5 can

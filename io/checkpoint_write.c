@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "checkpoint_part.h"
+#include "checkpoint_bands.h"
+#include "checkpoint_directory.h"
 #include "phases.h"
 #include "replace.h"
 

@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "checkpoint_part.h"
+#include "checkpoint_directory.h"
 
 enum {
     NAME_BYTES = 64,

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "checkpoint_part.h"
+#include "checkpoint_directory.h"
+#include "checkpoint_series.h"
+#include "checkpoint_xdmf.h"
 #include "replace.h"
 
 static bool is_milestone(retain_rule rule, int64_t step)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "checkpoint_part.h"
+#include "checkpoint_directory.h"
 #include "lock.h"
 #include "phases.h"
 #include "timer.h"

@@ -8,6 +8,7 @@
 #define WRITER_H
 
 #include "checkpoint.h"
+#include "checkpoint_write.h"
 #include "retain.h"
 #include "writers.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "checkpoint_directory.h"
 #include "replace.h"
 
 /* ---- file systems ---- */

@@ -9,10 +9,11 @@
 
 #include "bench_families.h"
 #include "bench_world.h"
-#include "cell.h"
 #include "bytes.h"
+#include "cell.h"
 #include "check.h"
 #include "checkpoint.h"
+#include "checkpoint_write.h"
 #include "decomp.h"
 #include "timer.h"
 

@@ -10,6 +10,7 @@
 #include "bench_list.h"
 #include "check.h"
 #include "checkpoint_probe.h"
+#include "checkpoint_probe_child.h"
 #include "cmd.h"
 #include "cmd_manual.h"
 #include "cmd_table.h"

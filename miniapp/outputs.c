@@ -12,6 +12,7 @@
 #include "animation.h"
 #include "check.h"
 #include "checkpoint.h"
+#include "checkpoint_xdmf.h"
 #include "ranks.h"
 
 enum { PLACES_MAX = 12, PATH_BYTES = PATH_MAX + 64 };

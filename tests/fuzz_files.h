@@ -8,7 +8,11 @@
 #include <errno.h>
 
 #include "checkpoint_fixture.h"
+#include "checkpoint_h5.h"
 #include "checkpoint_probe.h"
+#include "checkpoint_probe_child.h"
+#include "checkpoint_seal.h"
+#include "checkpoint_write.h"
 
 enum { NX = 37, NY = 23, SOUND_FILES = 4, REPACKED = 3 };
 

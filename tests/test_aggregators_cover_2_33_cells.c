@@ -13,6 +13,7 @@
 
 #include "aggregate.h"
 #include "checkpoint_fixture.h"
+#include "checkpoint_rows.h"
 
 /* 2^33 cells and a little, of no round shape */
 enum { NX = 131101, NY = 65537 };

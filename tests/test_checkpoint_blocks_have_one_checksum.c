@@ -9,8 +9,11 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
+#include "checkpoint_dataset.h"
 #include "checkpoint_fixture.h"
+#include "checkpoint_h5.h"
 #include "checkpoint_job.h"
+#include "checkpoint_sums.h"
 #include "crc32c.h"
 
 enum { BLOCK_BYTES = 300 };

@@ -15,7 +15,10 @@
 #include <unistd.h>
 
 #include "checkpoint_fixture.h"
+#include "checkpoint_h5.h"
 #include "checkpoint_probe.h"
+#include "checkpoint_seal.h"
+#include "checkpoint_write.h"
 
 enum { NX = 7, NY = 5, WAVE_NX = 47, WAVE_NY = 31, FLIP_STRIDE_BYTES = 5 };
 static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], elsewhere[FIXTURE_PATH_BYTES + 32], why[512];

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "checkpoint_fixture.h"
+#include "checkpoint_write.h"
 
 static char folder[FIXTURE_PATH_BYTES], why[512];
 

@@ -12,7 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint_file.h"
 #include "checkpoint_fixture.h"
+#include "checkpoint_image.h"
+#include "checkpoint_rows.h"
 
 /* 2^33 cells and a little, of no round shape */
 enum { NX = 131101, NY = 65537 };

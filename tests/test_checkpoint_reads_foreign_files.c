@@ -11,6 +11,7 @@
 
 #include "checkpoint_fixture.h"
 #include "checkpoint_probe.h"
+#include "checkpoint_probe_child.h"
 
 enum { NX = 30, NY = 21, CELLS = NX * NY };
 static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512];

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "checkpoint_fixture.h"
-#include "checkpoint_part.h"
+#include "checkpoint_write.h"
 #include "sanitized.h"
 
 typedef struct layout {

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "checkpoint_file.h"
 #include "checkpoint_fixture.h"
 #include "libc_call.h"
 #include "replace.h"

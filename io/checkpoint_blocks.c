@@ -1,20 +1,20 @@
 /* Checksums of a field's blocks. A block is a run of bytes of the dataset in global order: a number of whole rows, or cells
  * where there is one row. The blocks depend on the field's shape alone and each rank's share is added by exclusive or
  * (crc32c.h), so that a file has the same checksums whatever the ranks' boxes. */
+#include "checkpoint_blocks.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "check.h"
-#include "checkpoint_part.h"
 #include "crc32c.h"
 #include "ranks.h"
 
 size_t checkpoint_block_bytes = (size_t)64 << 10;
 
-enum { BLOCKS_AIMED_AT = 1 << 18, BLOCKS_MAX = 1 << 20 }; /* 1 MiB of checksums at most; what a file may ask us to hold */
+enum { BLOCKS_AIMED_AT = 1 << 18 }; /* 1 MiB of checksums at most */
 
-static int64_t lines_of(const checkpoint_field *f) { return f->ny > 1 ? f->ny : f->nx; }
 static int64_t line_cells(const checkpoint_field *f) { return f->ny > 1 ? f->nx : 1; }
 
 int64_t checkpoint_block_lines(const checkpoint_field *f, dtype type)
@@ -22,18 +22,18 @@ int64_t checkpoint_block_lines(const checkpoint_field *f, dtype type)
     const int64_t line_bytes = line_cells(f) * (int64_t)dtype_bytes(type);
     int64_t lines = (int64_t)checkpoint_block_bytes / line_bytes;
     if (lines < 1) lines = 1;
-    while ((lines_of(f) - 1) / lines >= BLOCKS_AIMED_AT) lines *= 2;
+    while ((checkpoint_lines(f) - 1) / lines >= BLOCKS_AIMED_AT) lines *= 2;
     return lines;
 }
 
 int64_t checkpoint_blocks(const checkpoint_field *f, dtype type)
 {
-    return (lines_of(f) - 1) / checkpoint_block_lines(f, type) + 1;
+    return (checkpoint_lines(f) - 1) / checkpoint_block_lines(f, type) + 1;
 }
 
 box checkpoint_block(const checkpoint_field *f, int64_t lines, int64_t index)
 {
-    const int64_t all = lines_of(f), first = index * lines, last = all - first > lines ? first + lines : all;
+    const int64_t all = checkpoint_lines(f), first = index * lines, last = all - first > lines ? first + lines : all;
     return f->ny > 1 ? box_make(0, f->nx, first, last) : box_make(first, last, 0, 1);
 }
 
@@ -48,7 +48,7 @@ void checkpoint_say_block(char *out, const checkpoint_field *f, int64_t lines, i
 bool checkpoint_sums_make(checkpoint_sums *sums, const checkpoint_field *f, int64_t lines)
 {
     sums->lines = lines;
-    sums->blocks = (lines_of(f) - 1) / lines + 1;
+    sums->blocks = (checkpoint_lines(f) - 1) / lines + 1;
     sums->crc = calloc((size_t)sums->blocks, sizeof *sums->crc);
     return sums->crc != NULL;
 }
@@ -100,54 +100,4 @@ void checkpoint_sums_finish(checkpoint_sums *sums, dtype type, const checkpoint_
 void checkpoint_sums_unite(MPI_Comm comm, checkpoint_sums *sums)
 {
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, sums->crc, (int)sums->blocks, MPI_UINT32_T, MPI_BXOR, comm));
-}
-
-/* ---- in the file: /checksums/NAME, one number a block, beside /fields/NAME ---- */
-
-static const char *lines_attribute(const checkpoint_field *f) { return f->ny > 1 ? "block_rows" : "block_cells"; }
-
-bool checkpoint_sums_write(hid_t group, const checkpoint_field *f, const checkpoint_sums *sums, uint64_t *end_bytes)
-{
-    const hsize_t blocks = (hsize_t)sums->blocks;
-    const hid_t space = H5Screate_simple(1, &blocks, NULL);
-    const hid_t how = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_obj_track_times(how, false);
-    const hid_t dataset = H5Dcreate2(group, f->name, H5T_STD_U32LE, space, H5P_DEFAULT, how, H5P_DEFAULT);
-    H5Pclose(how);
-    bool ok = dataset >= 0 && H5Dwrite(dataset, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums->crc) >= 0
-              && checkpoint_put_integer(dataset, lines_attribute(f), sums->lines)
-              && checkpoint_put_text(dataset, "algorithm", "CRC-32C");
-    if (ok) {
-        const uint64_t end = H5Dget_offset(dataset) + blocks * sizeof *sums->crc;
-        if (end > *end_bytes) *end_bytes = end;
-    }
-    if (dataset >= 0 && H5Dclose(dataset) < 0) ok = false; /* it may be here that they are written */
-    H5Sclose(space);
-    return ok;
-}
-
-checkpoint_status checkpoint_sums_read(hid_t file, const char *path, const checkpoint_field *f, checkpoint_sums *sums,
-                                       char *why, size_t why_bytes)
-{
-    char name[64];
-    snprintf(name, sizeof name, "/checksums/%s", f->name);
-    *sums = (checkpoint_sums){ .crc = NULL };
-    if (H5Lexists(file, "/checksums", H5P_DEFAULT) <= 0 || H5Lexists(file, name, H5P_DEFAULT) <= 0) return CHECKPOINT_OK;
-    const char *reason;
-    const hid_t dataset = checkpoint_open_inside(file, "/checksums", f->name, &reason);
-    const hid_t space = dataset < 0 ? H5I_INVALID_HID : H5Dget_space(dataset);
-    int64_t lines = 0;
-    bool ok = space >= 0 && checkpoint_get_integer(dataset, lines_attribute(f), &lines) && lines > 0;
-    const int64_t blocks = ok ? (lines_of(f) - 1) / lines + 1 : 0;
-    const hid_t type = dataset < 0 ? H5I_INVALID_HID : H5Dget_type(dataset); /* HDF5 makes room for numbers as long as it says */
-    ok = ok && H5Tequal(type, H5T_STD_U32LE) > 0 && checkpoint_chunks_fit(dataset);
-    if (type >= 0) H5Tclose(type);
-    ok = ok && blocks <= BLOCKS_MAX && H5Sget_simple_extent_npoints(space) == blocks && checkpoint_sums_make(sums, f, lines)
-         && H5Dread(dataset, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums->crc) >= 0;
-    if (space >= 0) H5Sclose(space);
-    if (dataset >= 0) H5Dclose(dataset);
-    if (ok) return CHECKPOINT_OK;
-    checkpoint_sums_free(sums);
-    return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s cannot be read as the checksums of /fields/%s", path,
-                           name, f->name);
 }

@@ -1,0 +1,22 @@
+/* Datasets of a state file: opened where all their values lie in the file itself, and looked at before anything is allocated or
+ * read. By one rank; what is opened is the caller's to close. */
+#ifndef CHECKPOINT_DATASET_H
+#define CHECKPOINT_DATASET_H
+
+#include <hdf5.h>
+
+#include "checkpoint.h"
+
+enum { CHECKPOINT_FINGERPRINT_DIGITS = 16 };
+
+/* Opens GROUP/NAME of a state file: negative with the end of a sentence in *why, a literal, where one of both is missing or a link,
+ * or the values lie elsewhere. */
+hid_t checkpoint_open_inside(hid_t file, const char *group, const char *name, const char **why);
+/* Are its values in the file itself, and in this dataset? */
+bool checkpoint_is_inside(hid_t dataset);
+/* Opens /fields/NAME and checks that it is what `f` needs; reads its fingerprint attribute into *fingerprint. */
+checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type,
+                                          hid_t *dataset, uint64_t *fingerprint, char *why, size_t why_bytes);
+bool checkpoint_parse_fingerprint(const char *text, uint64_t *fingerprint);
+
+#endif

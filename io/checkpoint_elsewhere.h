@@ -1,0 +1,16 @@
+/* Values of another program's dataset that lie in other files: behind external links, in external storage, in the sources of virtual
+ * datasets. */
+#ifndef CHECKPOINT_ELSEWHERE_H
+#define CHECKPOINT_ELSEWHERE_H
+
+#include <hdf5.h>
+#include <stdbool.h>
+
+enum { CHECKPOINT_ELSEWHERE_BYTES = 320 };
+/* For H5Lexists and H5Dopen2 of another program's file: external links are followed only to files beside the one that they are in;
+ * where to another, or none, they fail and why has the end of a sentence, else "". The caller's to close; why outlives it. */
+hid_t checkpoint_beside_access(char why[CHECKPOINT_ELSEWHERE_BYTES]);
+/* Do all its values lie in its file, or in files beside that which are there and hold them? */
+bool checkpoint_lies_beside(hid_t dataset, char why[CHECKPOINT_ELSEWHERE_BYTES]);
+
+#endif

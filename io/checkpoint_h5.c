@@ -1,0 +1,160 @@
+#include "checkpoint_h5.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+/* Once MPI runs, HDF5 would have MPI_Finalize end it. */
+void checkpoint_before_mpi_init(void)
+{
+    H5dont_atexit();
+    H5open();
+}
+
+void checkpoint_h5_quiet(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
+
+static herr_t take_innermost(unsigned n, const H5E_error2_t *e, void *text)
+{
+    if (n == 0 && e->desc) snprintf(text, CHECKPOINT_SENTENCE_BYTES / 2, "%s", e->desc);
+    return n == 0 ? 1 : 0; /* 1 ends the walk */
+}
+
+const char *checkpoint_h5_reason(void)
+{
+    static char text[CHECKPOINT_SENTENCE_BYTES / 2];
+    snprintf(text, sizeof text, "HDF5 gave no reason");
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, text);
+    for (char *c = text; *c; c++)
+        if (*c == '\n') *c = ' ';
+    return text;
+}
+
+checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, char *why, size_t why_bytes)
+{
+    checkpoint_h5_quiet();
+    *file = H5I_INVALID_HID;
+    struct stat info;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* of a pipe, no wait for somebody who writes into it */
+    const int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
+    if (fd >= 0) close(fd);
+    if (code == ENOENT || code == ENOTDIR) return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s: no such file", path);
+    if (code) return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot read %s: %s", path, strerror(code));
+    if (S_ISDIR(info.st_mode))
+        return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s is a directory, not a file", path);
+    if (!S_ISREG(info.st_mode))
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is a pipe or a device, not a file", path);
+
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    /* Parallel file systems often have no locks, and a file under its final name has no writer. */
+    H5Pset_file_locking(access, false, true);
+    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
+    *file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    if (*file < 0)
+        checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is not an HDF5 file or is damaged: %s", path,
+                        checkpoint_h5_reason());
+    H5Pclose(access);
+    return *file < 0 ? CHECKPOINT_DAMAGED : CHECKPOINT_OK;
+}
+
+hid_t checkpoint_h5_file_type(dtype t) { return t == DTYPE_F32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE; }
+hid_t checkpoint_h5_memory_type(dtype t) { return t == DTYPE_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE; }
+
+bool checkpoint_h5_select(hid_t space, box part)
+{
+    if (box_empty(part)) return H5Sselect_none(space) >= 0;
+    const hsize_t start[2] = { (hsize_t)part.y0, (hsize_t)part.x0 };
+    const hsize_t count[2] = { (hsize_t)box_height(part), (hsize_t)box_width(part) };
+    const int skip = H5Sget_simple_extent_ndims(space) == 1 ? 1 : 0;
+    return H5Sselect_hyperslab(space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0;
+}
+
+hid_t checkpoint_create_group(hid_t root, const char *name)
+{
+    const hid_t how = H5Pcreate(H5P_GROUP_CREATE);
+    H5Pset_obj_track_times(how, false);
+    const hid_t group = H5Gcreate2(root, name, H5P_DEFAULT, how, H5P_DEFAULT);
+    H5Pclose(how);
+    return group;
+}
+
+bool checkpoint_put_text(hid_t object, const char *name, const char *text)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, strlen(text) + 1);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    const bool ok = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
+    if (attribute >= 0) H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+    return ok;
+}
+
+bool checkpoint_put_integer(hid_t object, const char *name, int64_t number)
+{
+    const hid_t space = H5Screate(H5S_SCALAR);
+    const hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    const bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT64, &number) >= 0;
+    if (attribute >= 0) H5Aclose(attribute);
+    H5Sclose(space);
+    return ok;
+}
+
+bool checkpoint_get_integer(hid_t object, const char *name, int64_t *out)
+{
+    if (H5Aexists(object, name) <= 0) return false;
+    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0) return false;
+    const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    const bool ok = H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) <= sizeof(int64_t)
+                    && H5Sget_simple_extent_npoints(space) == 1 && H5Aread(attribute, H5T_NATIVE_INT64, out) >= 0;
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return ok;
+}
+
+char *checkpoint_attribute_text(hid_t object, const char *name, size_t max_bytes)
+{
+    char *text = NULL;
+    if (H5Aexists(object, name) <= 0) return NULL;
+    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0) return NULL;
+    const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    /* What this program writes has a fixed length; a variable one would let a damaged file choose what is allocated. */
+    const size_t bytes = H5Tget_size(type);
+    if (H5Tget_class(type) == H5T_STRING && !H5Tis_variable_str(type) && bytes && bytes <= max_bytes
+        && H5Sget_simple_extent_npoints(space) == 1) {
+        text = calloc(1, bytes + 1);
+        if (text && H5Aread(attribute, type, text) < 0) {
+            free(text);
+            text = NULL;
+        }
+    }
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return text;
+}
+
+bool checkpoint_chunks_fit(hid_t dataset)
+{
+    enum { ANY_DATASET_S_BYTES = 64 << 20 };
+    const hid_t how = H5Dget_create_plist(dataset), space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+    hsize_t chunk[H5S_MAX_RANK] = { 0 };
+    const int dims = H5Pget_layout(how) == H5D_CHUNKED ? H5Pget_chunk(how, H5S_MAX_RANK, chunk) : 0;
+    double cells = dims > 0 ? 1 : 0;
+    for (int i = 0; i < dims && i < H5S_MAX_RANK; i++) cells *= (double)chunk[i];
+    const bool fit = cells <= (double)H5Sget_simple_extent_npoints(space)
+                     || cells * (double)H5Tget_size(type) <= ANY_DATASET_S_BYTES;
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Pclose(how);
+    return fit;
+}

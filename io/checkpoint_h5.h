@@ -1,0 +1,41 @@
+/* HDF5 by one rank alone: opening a file, attributes, types, selections. Identifiers that are returned are the caller's to close. */
+#ifndef CHECKPOINT_H5_H
+#define CHECKPOINT_H5_H
+
+#include <hdf5.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "box.h"
+#include "checkpoint_status.h"
+#include "dtype.h"
+
+/* Why the last HDF5 call failed: its innermost message, a static string. Call before any other HDF5 call. */
+const char *checkpoint_h5_reason(void);
+/* HDF5 prints no error stacks of its own from here on. */
+void checkpoint_h5_quiet(void);
+
+/* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another. MISSING, DAMAGED (not HDF5,
+ * truncated) or IO with a sentence. */
+checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, char *why, size_t why_bytes);
+
+hid_t checkpoint_h5_file_type(dtype t);   /* what is written: little-endian IEEE; a library constant, not to be closed */
+hid_t checkpoint_h5_memory_type(dtype t);
+
+/* Selects the cells `part` (global coordinates; empty: none) of a file space of rank 1, (nx), or 2, (ny, nx). */
+bool checkpoint_h5_select(hid_t space, box part);
+
+/* No times in it: a file depends on the state alone. */
+hid_t checkpoint_create_group(hid_t root, const char *name);
+bool checkpoint_put_text(hid_t object, const char *name, const char *text);
+bool checkpoint_put_integer(hid_t object, const char *name, int64_t number);
+bool checkpoint_get_integer(hid_t object, const char *name, int64_t *number);
+/* A string attribute of at most max_bytes, allocated; NULL: none such. */
+char *checkpoint_attribute_text(hid_t object, const char *name, size_t max_bytes);
+
+/* HDF5 makes room for a whole chunk, as large as the file says: no larger than the dataset itself, or some megabytes? True where
+ * there are no chunks. */
+bool checkpoint_chunks_fit(hid_t dataset);
+
+#endif

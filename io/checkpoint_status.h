@@ -1,0 +1,28 @@
+/* How a call on a state file ended, its sentence, and how ranks come to one answer.
+ * The rule that keeps ranks from waiting for one another: between two collective calls every rank's status goes through
+ * checkpoint_agree, and after a failure only calls that all ranks make follow. */
+#ifndef CHECKPOINT_STATUS_H
+#define CHECKPOINT_STATUS_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+enum { CHECKPOINT_SENTENCE_BYTES = 1024 };
+
+typedef enum checkpoint_status {
+    CHECKPOINT_OK,
+    CHECKPOINT_MISSING, /* no such file or directory, or nothing in it: the user's business */
+    CHECKPOINT_BUSY,    /* another run writes in this directory: the user's business too */
+    CHECKPOINT_DAMAGED, /* not HDF5, a part missing, a fingerprint that does not match */
+    CHECKPOINT_IO,      /* the file system's failure: full, unwritable, not to be read */
+} checkpoint_status;
+
+/* The worst status of all ranks; why becomes the sentence of the lowest rank that has it. Collective. */
+checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, char *why, size_t why_bytes);
+/* Formats why and returns status. */
+checkpoint_status checkpoint_fail(checkpoint_status status, char *why, size_t why_bytes, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* "cannot WHAT PATH: text of the errno code"; CHECKPOINT_IO. */
+checkpoint_status checkpoint_file_failed(const char *what, const char *path, int code, char *why, size_t why_bytes);
+
+#endif

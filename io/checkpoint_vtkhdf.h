@@ -1,0 +1,12 @@
+/* The fields of a state file as VTK's own readers know them. */
+#ifndef CHECKPOINT_VTKHDF_H
+#define CHECKPOINT_VTKHDF_H
+
+#include <hdf5.h>
+
+#include "checkpoint.h"
+
+/* By one rank: the group /VTKHDF, views of the fields that s has in the file. */
+bool checkpoint_vtkhdf_write(hid_t root, const checkpoint_state *s);
+
+#endif

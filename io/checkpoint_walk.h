@@ -1,0 +1,12 @@
+/* Everything in a file that HDF5 interprets, whoever reads it later. */
+#ifndef CHECKPOINT_WALK_H
+#define CHECKPOINT_WALK_H
+
+#include <hdf5.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Opens all that is in the file and reads every attribute. False: in why, what cannot be read, and HDF5's reason. By one rank. */
+bool checkpoint_walk(hid_t file, char *why, size_t why_bytes);
+
+#endif

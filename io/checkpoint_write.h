@@ -1,0 +1,19 @@
+/* Writing a state file while the caller waits, and what a write of any kind spends its time on. */
+#ifndef CHECKPOINT_WRITE_H
+#define CHECKPOINT_WRITE_H
+
+#include "checkpoint.h"
+
+typedef enum checkpoint_spent { /* parts of a write's seconds */
+    CHECKPOINT_CHECKSUMS, /* at the source, with the fingerprint where that is compared there */
+    CHECKPOINT_PWRITE,
+    CHECKPOINT_FSYNC,
+    CHECKPOINT_SPENT
+} checkpoint_spent;
+
+/* Collective; what is written, and what a failure leaves, stands in checkpoint.h. *aggregators, or NULL: how many ranks collected and
+ * wrote; 0: every rank wrote its own cells. */
+checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, char *why,
+                                   size_t why_bytes);
+
+#endif
