@@ -1,14 +1,16 @@
 /* May device buffers be given to MPI? Asked in an order in which nothing can hurt the caller: MPI's own word first (many
  * say no), then a child process, where a crash is only the child's (an MPI may claim support that it lacks), and last the
  * real ranks over the real network, with the data checked. A single no anywhere is everybody's no. */
-#include "topology_probe.h"
-
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agree.h"
 #include "check.h"
+#include "device.h"
 #include "message.h"
 #include "timer.h"
 #include "topology.h"
@@ -17,16 +19,25 @@
 enum { TAG = 1, RING_SIZES = 2, CHILD_LIMIT_S = 15, EXCHANGE_LIMIT_S = 15 };
 
 /* The child's exit statuses, above those that a shell or MPI would give. */
-enum { CHILD_NO_INIT = 40, CHILD_NO_GPU, CHILD_FAILED /* + topology_probe_result */ };
+enum { CHILD_NO_INIT = 40, CHILD_NO_GPU, CHILD_FAILED /* + probe_result */ };
 
-const char *topology_probe_text(topology_probe_result r)
+typedef enum probe_result {
+    PROBE_ARRIVED,
+    PROBE_NO_MEMORY,
+    PROBE_MPI_FAILED,
+    PROBE_TIMED_OUT,
+    PROBE_WRONG_DATA,
+} probe_result;
+
+/* A part of a sentence: "... data arrived damaged". */
+static const char *probe_text(probe_result r)
 {
     switch (r) {
-    case TOPOLOGY_PROBE_ARRIVED: return "data arrived";
-    case TOPOLOGY_PROBE_NO_MEMORY: return "no device memory or stream for the probe";
-    case TOPOLOGY_PROBE_MPI_FAILED: return "an MPI call failed";
-    case TOPOLOGY_PROBE_TIMED_OUT: return "the message did not arrive in time";
-    case TOPOLOGY_PROBE_WRONG_DATA: return "data arrived damaged";
+    case PROBE_ARRIVED: return "data arrived";
+    case PROBE_NO_MEMORY: return "no device memory or stream for the probe";
+    case PROBE_MPI_FAILED: return "an MPI call failed";
+    case PROBE_TIMED_OUT: return "the message did not arrive in time";
+    case PROBE_WRONG_DATA: return "data arrived damaged";
     }
     return "unknown";
 }
@@ -38,14 +49,14 @@ static unsigned char pattern(int rank, size_t i)
     return (unsigned char)(h >> 56);
 }
 
-static bool wait_both(MPI_Request both[2], double limit_s, topology_probe_result *result)
+static bool wait_both(MPI_Request both[2], double limit_s, probe_result *result)
 {
     const double end_s = timer_now_s() + limit_s;
     int done = 0;
     while (!done) {
-        if (MPI_Testall(2, both, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) *result = TOPOLOGY_PROBE_MPI_FAILED;
-        if (!done && timer_now_s() > end_s) *result = TOPOLOGY_PROBE_TIMED_OUT;
-        if (*result != TOPOLOGY_PROBE_ARRIVED) return false;
+        if (MPI_Testall(2, both, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) *result = PROBE_MPI_FAILED;
+        if (!done && timer_now_s() > end_s) *result = PROBE_TIMED_OUT;
+        if (*result != PROBE_ARRIVED) return false;
     }
     return true;
 }
@@ -88,9 +99,11 @@ static bool holds(device *d, const probe_buffers *b, size_t bytes, int rank)
     return true;
 }
 
-topology_probe_result topology_probe_exchange(device *d, MPI_Comm comm, int to, int from, size_t bytes, double limit_s)
+/* Sends `bytes` of a pattern of this rank's own to `to` and receives as many from `from`, both from and into device
+ * memory. Never waits longer than limit_s; after a time-out its buffers are left to MPI (they cannot be taken back). */
+static probe_result probe_exchange(device *d, MPI_Comm comm, int to, int from, size_t bytes, double limit_s)
 {
-    topology_probe_result result = TOPOLOGY_PROBE_ARRIVED;
+    probe_result result = PROBE_ARRIVED;
     MPI_Request both[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
     probe_buffers b;
     int rank;
@@ -99,14 +112,14 @@ topology_probe_result topology_probe_exchange(device *d, MPI_Comm comm, int to, 
     const bool ready = make_buffers(d, bytes, &b) && fill(d, &b, bytes, rank);
     if (!agree_all(ready, comm)) {
         drop_buffers(d, &b);
-        return TOPOLOGY_PROBE_NO_MEMORY;
+        return PROBE_NO_MEMORY;
     }
     if (MPI_Irecv(b.in, (int)bytes, MPI_BYTE, from, TAG, comm, &both[0]) != MPI_SUCCESS ||
         MPI_Isend(b.out, (int)bytes, MPI_BYTE, to, TAG, comm, &both[1]) != MPI_SUCCESS)
-        result = TOPOLOGY_PROBE_MPI_FAILED;
+        result = PROBE_MPI_FAILED;
     else if (wait_both(both, limit_s, &result) && !holds(d, &b, bytes, from))
-        result = TOPOLOGY_PROBE_WRONG_DATA;
-    if (result == TOPOLOGY_PROBE_ARRIVED || result == TOPOLOGY_PROBE_WRONG_DATA) drop_buffers(d, &b);
+        result = PROBE_WRONG_DATA;
+    if (result == PROBE_ARRIVED || result == PROBE_WRONG_DATA) drop_buffers(d, &b);
     return result;
 }
 
@@ -122,11 +135,11 @@ int topology_probe_child(void)
     device *d = device_cuda_create(0, &code);
     if (!d) return CHILD_NO_GPU;
     for (size_t i = 0; i < sizeof sizes_bytes / sizeof *sizes_bytes; i++) {
-        const topology_probe_result r = topology_probe_exchange(d, MPI_COMM_SELF, 0, 0, sizes_bytes[i], EXCHANGE_LIMIT_S);
-        if (r != TOPOLOGY_PROBE_ARRIVED) return CHILD_FAILED + (int)r;
+        const probe_result r = probe_exchange(d, MPI_COMM_SELF, 0, 0, sizes_bytes[i], EXCHANGE_LIMIT_S);
+        if (r != PROBE_ARRIVED) return CHILD_FAILED + (int)r;
     }
     device_destroy(&d);
-    return MPI_Finalize() == MPI_SUCCESS ? 0 : CHILD_FAILED + (int)TOPOLOGY_PROBE_MPI_FAILED;
+    return MPI_Finalize() == MPI_SUCCESS ? 0 : CHILD_FAILED + (int)PROBE_MPI_FAILED;
 }
 
 /* One child per host, by local rank 0; true elsewhere. */
@@ -142,9 +155,9 @@ static bool child_on_this_host(const topology *t, const char *self_exe, char *wh
             (void)snprintf(reason, sizeof reason, "could not start MPI");
         else if (end.code == CHILD_NO_GPU)
             (void)snprintf(reason, sizeof reason, "could not open GPU 0");
-        else if (end.code > CHILD_FAILED && end.code <= CHILD_FAILED + (int)TOPOLOGY_PROBE_WRONG_DATA)
+        else if (end.code > CHILD_FAILED && end.code <= CHILD_FAILED + (int)PROBE_WRONG_DATA)
             (void)snprintf(reason, sizeof reason, "sent device buffers to itself and found: %s",
-                           topology_probe_text((topology_probe_result)(end.code - CHILD_FAILED)));
+                           probe_text((probe_result)(end.code - CHILD_FAILED)));
         else
             (void)snprintf(reason, sizeof reason, "ended with status %d while it sent device buffers to itself", end.code);
         break;
@@ -174,11 +187,11 @@ static bool ring(const topology *t, device *d, char *why, size_t why_bytes)
     MPI_CHECK(MPI_Comm_dup(t->comm, &comm));
     MPI_CHECK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
     for (int i = 0; i < RING_SIZES && sound; i++) {
-        const topology_probe_result r = topology_probe_exchange(d, comm, next, before, sizes_bytes[i], EXCHANGE_LIMIT_S);
-        if (r != TOPOLOGY_PROBE_ARRIVED)
+        const probe_result r = probe_exchange(d, comm, next, before, sizes_bytes[i], EXCHANGE_LIMIT_S);
+        if (r != PROBE_ARRIVED)
             (void)snprintf(why, why_bytes, "device buffers of %zu bytes from rank %d to rank %d on %s through MPI: %s",
-                           sizes_bytes[i], before, t->rank, t->host, topology_probe_text(r));
-        sound = topology_agree(t, r == TOPOLOGY_PROBE_ARRIVED, why, why_bytes);
+                           sizes_bytes[i], before, t->rank, t->host, probe_text(r));
+        sound = topology_agree(t, r == PROBE_ARRIVED, why, why_bytes);
     }
     MPI_CHECK(MPI_Comm_free(&comm));
     return sound;

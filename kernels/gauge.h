@@ -8,10 +8,6 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct gauge_reading { /* since the driver was loaded; NaN: unknown */
     double energy_j;       /* renewed about every tenth of a second */
     double power_held_s;   /* so long was the clock lowered for the power limit */
@@ -23,9 +19,5 @@ typedef struct gauge_reading { /* since the driver was loaded; NaN: unknown */
 /* Of the GPU of that uuid ("GPU-..."; "": none, all unknown). Takes some 10 ms of the host's time and nothing of the GPU's; one
  * thread at a time. */
 gauge_reading gauge_read(const char *uuid);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif
