@@ -222,7 +222,8 @@ static void driver_text(char *text, size_t text_bytes)
              cuda % 1000 / 10);
 }
 
-void device_cuda_uuid_text(const cudaUUID_t *uuid, char *text, size_t text_bytes)
+/* "GPU-...", as nvidia-smi writes it. */
+static void uuid_text(const cudaUUID_t *uuid, char *text, size_t text_bytes)
 {
     const unsigned char *b = (const unsigned char *)uuid->bytes;
     snprintf(text, text_bytes, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
@@ -332,7 +333,7 @@ void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
     struct cudaDeviceProp properties;
     uuid[0] = '\0';
     if (checked(cudaGetDeviceProperties(&properties, ordinal)) == 0)
-        device_cuda_uuid_text(&properties.uuid, uuid, DEVICE_UUID_BYTES);
+        uuid_text(&properties.uuid, uuid, DEVICE_UUID_BYTES);
 }
 
 device *device_cuda_create(int ordinal, int *code)
@@ -351,7 +352,7 @@ device *device_cuda_create(int ordinal, int *code)
     self->base.ordinal = ordinal;
     self->follows = properties.major >= 9;
     snprintf(self->base.name, sizeof self->base.name, "%s", properties.name);
-    device_cuda_uuid_text(&properties.uuid, self->base.uuid, sizeof self->base.uuid);
+    uuid_text(&properties.uuid, self->base.uuid, sizeof self->base.uuid);
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
     self->base.numa_node = numa_node_of(&properties);

@@ -45,9 +45,6 @@ static inline cudaStream_t device_cuda_stream(device_stream *s)
     return (cudaStream_t)s;
 }
 
-/* "GPU-...", as nvidia-smi writes it. */
-void device_cuda_uuid_text(const cudaUUID_t *uuid, char *text, size_t text_bytes);
-
 int stencil_cuda_bind(device *d, const stencil *op);
 int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                        const box *boxes, int count, device_stream *s);

@@ -36,7 +36,7 @@ int ladder_arith_open(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t
     return code || out_bytes == 0 ? code : ladder_poison(c, s->out, out_bytes);
 }
 
-void ladder_arith_close(ladder_case *c)
+static void close_case(ladder_case *c)
 {
     ladder_arith *s = (ladder_arith *)c->state;
     if (!s) return;
@@ -77,7 +77,7 @@ constexpr ladder_rung flops(const char *name, const char *why, int variant)
     r.prepare = ladder_arith_chains_prepare;
     r.enqueue = ladder_arith_chains_enqueue;
     r.verify = ladder_arith_chains_verify;
-    r.destroy = ladder_arith_close;
+    r.destroy = close_case;
     r.unit = LADDER_FLOPS;
     r.ceiling = "fma";
     r.variant = variant;
