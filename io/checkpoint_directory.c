@@ -16,7 +16,7 @@
 #include "ranks.h"
 #include "replace.h"
 
-enum { STEP_DIGITS = 10 };
+enum { STEP_DIGITS = 10, SEEN_WITHIN_S = 10, SEEN_TRIES = 200 };
 
 void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step)
 {
@@ -47,17 +47,28 @@ static int make_with_parents(const char *dir)
     return make_one(path);
 }
 
-/* 0 or errno. A network file system may remember for some seconds that the name was not there. */
+bool checkpoint_look_again(int code, int *tries)
+{
+    const struct timespec pause = { 0, 1000000000L / SEEN_TRIES * SEEN_WITHIN_S };
+    if ((code != ENOENT && code != ESTALE) || (*tries)++ == SEEN_TRIES) return false;
+    nanosleep(&pause, NULL);
+    return true;
+}
+
+static int look_at_directory(const char *dir)
+{
+    struct stat info;
+    if (stat(dir, &info) != 0) return errno;
+    return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+}
+
+/* 0 or errno. */
 static int wait_for_directory(const char *dir)
 {
-    const struct timespec pause = { 0, 50 * 1000 * 1000 };
-    struct stat info;
-    for (int tries = 0; tries < 100; tries++) {
-        if (stat(dir, &info) == 0) return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
-        if (errno != ENOENT) return errno;
-        nanosleep(&pause, NULL);
-    }
-    return ENOENT;
+    int code, tries = 0;
+    do code = look_at_directory(dir);
+    while (checkpoint_look_again(code, &tries));
+    return code;
 }
 
 checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why, size_t why_bytes)

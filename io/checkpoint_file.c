@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bytes.h"
@@ -16,8 +15,7 @@
 #include "checkpoint_xdmf.h"
 #include "replace.h"
 
-/* Of hosts that have cached a directory; and what a temporary name needs beyond NAME. */
-enum { SEEN_WITHIN_S = 10, SEEN_TRIES = 100, SUFFIX_BYTES = 32 };
+enum { SUFFIX_BYTES = 32 }; /* what a temporary name needs beyond NAME */
 
 uint64_t checkpoint_needed_bytes(const checkpoint_state *s)
 {
@@ -87,13 +85,10 @@ static int open_this(const char *path, int flags, const checkpoint_identity *id,
 checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int flags, const checkpoint_identity *id, bool same_host, int rank,
                                       int *fd, char *why, size_t why_bytes)
 {
-    const struct timespec pause = { 0, 1000000000L / SEEN_TRIES * SEEN_WITHIN_S };
     char host[64] = "its host";
-    int code = open_this(n->tmp, flags, id, same_host, fd);
-    for (int tries = 0; (code == ENOENT || code == ESTALE) && !same_host && tries < SEEN_TRIES; tries++) {
-        nanosleep(&pause, NULL);
-        code = open_this(n->tmp, flags, id, same_host, fd);
-    }
+    int code, tries = 0;
+    do code = open_this(n->tmp, flags, id, same_host, fd);
+    while (!same_host && checkpoint_look_again(code, &tries));
     if (!code) return CHECKPOINT_OK;
     if (code != ENOENT && code != ESTALE) return checkpoint_file_failed("open", n->tmp, code, why, why_bytes);
     (void)gethostname(host, sizeof host - 1);

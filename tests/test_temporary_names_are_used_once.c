@@ -2,7 +2,7 @@
  * another file by that name, or none, is told from one that comes to know it, and nothing is written into another file.
  *
  * What another host sees is made up here: open is taken over, and leads this rank's first looks at a temporary name
- * elsewhere.
+ * elsewhere; and stat, by which a rank looks for the directory that rank 0 made.
  * ranks: 2 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "checkpoint_file.h"
@@ -37,6 +38,16 @@ int open(const char *path, int flags, ...)
     atomic_fetch_sub(&looks_elsewhere, 1);
     if (!sees_none) return LIBC_CALL(open)(other, flags, mode);
     errno = ENOENT;
+    return -1;
+}
+
+static const char *late;      /* a directory that this rank does not see yet */
+static atomic_int late_looks; /* that are left until it does */
+
+int stat(const char *path, struct stat *info)
+{
+    if (!late || strcmp(path, late) != 0 || atomic_load(&late_looks) == 0) return LIBC_CALL(stat)(path, info);
+    errno = atomic_fetch_sub(&late_looks, 1) % 2 ? ENOENT : ESTALE;
     return -1;
 }
 
@@ -120,6 +131,23 @@ static void on_another_host(void **state)
     checkpoint_unlink_tmp(&n);
 }
 
+/* The same of the directory: every rank sees it in the end, or the run would write nothing. */
+static void a_directory(void **state)
+{
+    (void)state;
+    char dir[FIXTURE_PATH_BYTES + 64];
+    snprintf(dir, sizeof dir, "%s/late", folder);
+    late = dir;
+    if (fixture_rank(MPI_COMM_WORLD) == 1) atomic_store(&late_looks, 4);
+    why[0] = '\0';
+    const checkpoint_status status = checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why);
+    late = NULL;
+    if (status != CHECKPOINT_OK) fail_msg("%s", why);
+    assert_int_equal(atomic_load(&late_looks), 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) rmdir(dir);
+}
+
 int main(int argc, char **argv)
 {
     checkpoint_before_mpi_init();
@@ -127,7 +155,7 @@ int main(int argc, char **argv)
     fixture_folder(folder);
     snprintf(other, sizeof other, "%s/other", folder);
     const struct CMUnitTest tests[] = { cmocka_unit_test(another_each_time), cmocka_unit_test(on_one_host),
-                                        cmocka_unit_test(on_another_host) };
+                                        cmocka_unit_test(on_another_host), cmocka_unit_test(a_directory) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
     MPI_Finalize();
