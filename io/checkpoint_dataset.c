@@ -86,12 +86,12 @@ checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const ch
                                  (long long)f->nx);
     else if (H5Tequal(file_type, checkpoint_h5_file_type(type)) <= 0)
         status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s is not of type %s", path, name, dtype_name(type));
-    else if (!checkpoint_chunks_fit(*dataset))
+    else if (!checkpoint_h5_chunks_fit(*dataset))
         status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s has chunks larger than itself", path, name);
     else if (!is_all_there(*dataset, f, type))
         status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s has no data or only a part of it", path, name);
     else {
-        char *text = checkpoint_attribute_text(*dataset, "fingerprint", 64);
+        char *text = checkpoint_h5_attribute_text(*dataset, "fingerprint", 64);
         if (!checkpoint_parse_fingerprint(text, fingerprint))
             status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s has no readable fingerprint", path, name);
         free(text);

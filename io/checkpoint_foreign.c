@@ -190,7 +190,7 @@ static checkpoint_status read_dataset(hid_t file, const checkpoint_foreign *q, v
     if (status != CHECKPOINT_OK) return status;
     status = check_type(dataset, q, why, why_bytes);
     if (status == CHECKPOINT_OK) status = check_shape(dataset, q, why, why_bytes);
-    if (status == CHECKPOINT_OK && !checkpoint_chunks_fit(dataset))
+    if (status == CHECKPOINT_OK && !checkpoint_h5_chunks_fit(dataset))
         status = misfit(q, why, why_bytes, "has chunks larger than itself");
     if (status == CHECKPOINT_OK) status = read_own(dataset, q, data, why, why_bytes);
     H5Dclose(dataset);

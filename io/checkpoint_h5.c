@@ -74,7 +74,7 @@ bool checkpoint_h5_select(hid_t space, box part)
     return H5Sselect_hyperslab(space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0;
 }
 
-hid_t checkpoint_create_group(hid_t root, const char *name)
+hid_t checkpoint_h5_create_group(hid_t root, const char *name)
 {
     const hid_t how = H5Pcreate(H5P_GROUP_CREATE);
     H5Pset_obj_track_times(how, false);
@@ -83,7 +83,7 @@ hid_t checkpoint_create_group(hid_t root, const char *name)
     return group;
 }
 
-bool checkpoint_put_text(hid_t object, const char *name, const char *text)
+bool checkpoint_h5_put_text(hid_t object, const char *name, const char *text)
 {
     const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
     H5Tset_size(type, strlen(text) + 1);
@@ -96,7 +96,7 @@ bool checkpoint_put_text(hid_t object, const char *name, const char *text)
     return ok;
 }
 
-bool checkpoint_put_integer(hid_t object, const char *name, int64_t number)
+bool checkpoint_h5_put_integer(hid_t object, const char *name, int64_t number)
 {
     const hid_t space = H5Screate(H5S_SCALAR);
     const hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
@@ -106,7 +106,7 @@ bool checkpoint_put_integer(hid_t object, const char *name, int64_t number)
     return ok;
 }
 
-bool checkpoint_get_integer(hid_t object, const char *name, int64_t *out)
+bool checkpoint_h5_get_integer(hid_t object, const char *name, int64_t *out)
 {
     if (H5Aexists(object, name) <= 0) return false;
     const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
@@ -120,7 +120,7 @@ bool checkpoint_get_integer(hid_t object, const char *name, int64_t *out)
     return ok;
 }
 
-char *checkpoint_attribute_text(hid_t object, const char *name, size_t max_bytes)
+char *checkpoint_h5_attribute_text(hid_t object, const char *name, size_t max_bytes)
 {
     char *text = NULL;
     if (H5Aexists(object, name) <= 0) return NULL;
@@ -143,7 +143,7 @@ char *checkpoint_attribute_text(hid_t object, const char *name, size_t max_bytes
     return text;
 }
 
-bool checkpoint_chunks_fit(hid_t dataset)
+bool checkpoint_h5_chunks_fit(hid_t dataset)
 {
     enum { ANY_DATASET_S_BYTES = 64 << 20 };
     const hid_t how = H5Dget_create_plist(dataset), space = H5Dget_space(dataset), type = H5Dget_type(dataset);

@@ -27,15 +27,15 @@ hid_t checkpoint_h5_memory_type(dtype t);
 bool checkpoint_h5_select(hid_t space, box part);
 
 /* No times in it: a file depends on the state alone. */
-hid_t checkpoint_create_group(hid_t root, const char *name);
-bool checkpoint_put_text(hid_t object, const char *name, const char *text);
-bool checkpoint_put_integer(hid_t object, const char *name, int64_t number);
-bool checkpoint_get_integer(hid_t object, const char *name, int64_t *number);
+hid_t checkpoint_h5_create_group(hid_t root, const char *name);
+bool checkpoint_h5_put_text(hid_t object, const char *name, const char *text);
+bool checkpoint_h5_put_integer(hid_t object, const char *name, int64_t number);
+bool checkpoint_h5_get_integer(hid_t object, const char *name, int64_t *number);
 /* A string attribute of at most max_bytes, allocated; NULL: none such. */
-char *checkpoint_attribute_text(hid_t object, const char *name, size_t max_bytes);
+char *checkpoint_h5_attribute_text(hid_t object, const char *name, size_t max_bytes);
 
 /* HDF5 makes room for a whole chunk, as large as the file says: no larger than the dataset itself, or some megabytes? True where
  * there are no chunks. */
-bool checkpoint_chunks_fit(hid_t dataset);
+bool checkpoint_h5_chunks_fit(hid_t dataset);
 
 #endif

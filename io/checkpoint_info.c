@@ -53,7 +53,7 @@ static checkpoint_status check_description(hid_t file, const char *path, const c
     int64_t wanted;
     const uint32_t found = checkpoint_info_crc(info);
     const int64_t named = checkpoint_step_of(path);
-    if (checkpoint_get_integer(file, "description_crc32c", &wanted) && wanted != found)
+    if (checkpoint_h5_get_integer(file, "description_crc32c", &wanted) && wanted != found)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
                                "%s is damaged: kind, type, grid, step, fingerprint and deck have checksum %08x, but the file records "
                                "%08llx",
@@ -67,17 +67,17 @@ static checkpoint_status check_description(hid_t file, const char *path, const c
 checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes)
 {
     int64_t schema = 0;
-    if (!checkpoint_get_integer(file, "schema_version", &schema))
+    if (!checkpoint_h5_get_integer(file, "schema_version", &schema))
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is not a state file: it has no schema_version", path);
     if (schema < 1 || schema > CHECKPOINT_SCHEMA_VERSION)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has schema version %lld; this program reads versions 1 to %d",
                                path, (long long)schema, CHECKPOINT_SCHEMA_VERSION);
-    if (!checkpoint_get_integer(file, "step", &info->step) || info->step < 0)
+    if (!checkpoint_h5_get_integer(file, "step", &info->step) || info->step < 0)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no readable step", path);
 
-    char *const kind = checkpoint_attribute_text(file, "kind", WORD_BYTES_MAX);
-    char *const digits = checkpoint_attribute_text(file, "fingerprint", WORD_BYTES_MAX);
-    info->deck = checkpoint_attribute_text(file, "deck", DECK_BYTES_MAX);
+    char *const kind = checkpoint_h5_attribute_text(file, "kind", WORD_BYTES_MAX);
+    char *const digits = checkpoint_h5_attribute_text(file, "fingerprint", WORD_BYTES_MAX);
+    info->deck = checkpoint_h5_attribute_text(file, "deck", DECK_BYTES_MAX);
     const char *missing = !kind || strlen(kind) >= sizeof info->kind                   ? "kind"
                           : !checkpoint_parse_fingerprint(digits, &info->fingerprint) ? "fingerprint"
                           : !info->deck                                                ? "deck"

@@ -71,7 +71,7 @@ static void read_data(hid_t dataset, int64_t cells)
     const int dims = H5Sget_simple_extent_ndims(space);
     hsize_t shape[2] = { 0, 0 };
     const bool wanted = cells > 0 && H5Sget_simple_extent_npoints(space) == cells && (dims == 1 || dims == 2)
-                        && H5Tget_size(type) <= CHECKPOINT_NUMBER_BYTES_MAX && checkpoint_chunks_fit(dataset);
+                        && H5Tget_size(type) <= CHECKPOINT_NUMBER_BYTES_MAX && checkpoint_h5_chunks_fit(dataset);
     if (wanted && H5Sget_simple_extent_dims(space, shape, NULL) >= 0 && is_interpreted(dataset)) {
         allow_processor((double)cells * sizeof(double) / CHECKPOINT_PROBE_SLOWEST_BYTES_PER_S);
         read_rows(dataset, space, dims, shape);

@@ -15,7 +15,7 @@ static bool put_fingerprint(hid_t object, uint64_t fingerprint)
 {
     char digits[CHECKPOINT_FINGERPRINT_DIGITS + 1];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)fingerprint);
-    return checkpoint_put_text(object, "fingerprint", digits);
+    return checkpoint_h5_put_text(object, "fingerprint", digits);
 }
 
 static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
@@ -39,20 +39,20 @@ static bool put_description_crc(hid_t root, const checkpoint_state *s)
                              .fingerprint = s->field[checkpoint_main_field(s)].fingerprint,
                              .deck = (char *)(s->deck ? s->deck : "") };
     snprintf(info.kind, sizeof info.kind, "%s", s->kind);
-    return checkpoint_put_integer(root, "description_crc32c", checkpoint_info_crc(&info));
+    return checkpoint_h5_put_integer(root, "description_crc32c", checkpoint_info_crc(&info));
 }
 
 /* What could not be written, NULL: nothing. */
 static const char *describe(const checkpoint_state *s, const checkpoint_sums *sums, hid_t root, checkpoint_layout *layout)
 {
-    if (!checkpoint_put_integer(root, "schema_version", CHECKPOINT_SCHEMA_VERSION)
-        || !checkpoint_put_text(root, "program", "weft")
-        || !checkpoint_put_text(root, "version", s->version ? s->version : "unknown")
-        || !checkpoint_put_text(root, "kind", s->kind) || !checkpoint_put_integer(root, "step", s->step)
-        || !checkpoint_put_text(root, "deck", s->deck ? s->deck : "")
+    if (!checkpoint_h5_put_integer(root, "schema_version", CHECKPOINT_SCHEMA_VERSION)
+        || !checkpoint_h5_put_text(root, "program", "weft")
+        || !checkpoint_h5_put_text(root, "version", s->version ? s->version : "unknown")
+        || !checkpoint_h5_put_text(root, "kind", s->kind) || !checkpoint_h5_put_integer(root, "step", s->step)
+        || !checkpoint_h5_put_text(root, "deck", s->deck ? s->deck : "")
         || !put_fingerprint(root, s->field[checkpoint_main_field(s)].fingerprint) || !put_description_crc(root, s))
         return "attributes";
-    const hid_t group = checkpoint_create_group(root, "fields");
+    const hid_t group = checkpoint_h5_create_group(root, "fields");
     if (group < 0) return "/fields";
     const char *failed = NULL;
     for (int i = 0; i < s->fields && !failed; i++) {
@@ -69,7 +69,7 @@ static const char *describe(const checkpoint_state *s, const checkpoint_sums *su
     }
     H5Gclose(group);
     if (failed) return failed;
-    const hid_t checksums = checkpoint_create_group(root, "checksums");
+    const hid_t checksums = checkpoint_h5_create_group(root, "checksums");
     if (checksums < 0) return "/checksums";
     for (int i = 0; i < s->fields && !failed; i++)
         if (!checkpoint_sums_write(checksums, &s->field[i], &sums[i], &layout->end_bytes)) failed = "/checksums";

@@ -18,8 +18,8 @@ bool checkpoint_sums_write(hid_t group, const checkpoint_field *f, const checkpo
     const hid_t dataset = H5Dcreate2(group, f->name, H5T_STD_U32LE, space, H5P_DEFAULT, how, H5P_DEFAULT);
     H5Pclose(how);
     bool ok = dataset >= 0 && H5Dwrite(dataset, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums->crc) >= 0
-              && checkpoint_put_integer(dataset, lines_attribute(f), sums->lines)
-              && checkpoint_put_text(dataset, "algorithm", "CRC-32C");
+              && checkpoint_h5_put_integer(dataset, lines_attribute(f), sums->lines)
+              && checkpoint_h5_put_text(dataset, "algorithm", "CRC-32C");
     if (ok) {
         const uint64_t end = H5Dget_offset(dataset) + blocks * sizeof *sums->crc;
         if (end > *end_bytes) *end_bytes = end;
@@ -40,10 +40,10 @@ checkpoint_status checkpoint_sums_read(hid_t file, const char *path, const check
     const hid_t dataset = checkpoint_open_inside(file, "/checksums", f->name, &reason);
     const hid_t space = dataset < 0 ? H5I_INVALID_HID : H5Dget_space(dataset);
     int64_t lines = 0;
-    bool ok = space >= 0 && checkpoint_get_integer(dataset, lines_attribute(f), &lines) && lines > 0;
+    bool ok = space >= 0 && checkpoint_h5_get_integer(dataset, lines_attribute(f), &lines) && lines > 0;
     const int64_t blocks = ok ? (checkpoint_lines(f) - 1) / lines + 1 : 0;
     const hid_t type = dataset < 0 ? H5I_INVALID_HID : H5Dget_type(dataset); /* HDF5 makes room for numbers as long as it says */
-    ok = ok && H5Tequal(type, H5T_STD_U32LE) > 0 && checkpoint_chunks_fit(dataset);
+    ok = ok && H5Tequal(type, H5T_STD_U32LE) > 0 && checkpoint_h5_chunks_fit(dataset);
     if (type >= 0) H5Tclose(type);
     ok = ok && blocks <= BLOCKS_MAX && H5Sget_simple_extent_npoints(space) == blocks && checkpoint_sums_make(sums, f, lines)
          && H5Dread(dataset, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums->crc) >= 0;

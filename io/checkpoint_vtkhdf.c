@@ -104,9 +104,9 @@ bool checkpoint_vtkhdf_write(hid_t root, const checkpoint_state *s)
 {
     const checkpoint_field *main_field = &s->field[checkpoint_main_field(s)];
     const view v = view_of(main_field);
-    const hid_t group = checkpoint_create_group(root, "VTKHDF");
+    const hid_t group = checkpoint_h5_create_group(root, "VTKHDF");
     if (group < 0) return false;
-    const hid_t points = checkpoint_create_group(group, "PointData");
+    const hid_t points = checkpoint_h5_create_group(group, "PointData");
     bool ok = points >= 0 && put_image(group, &v);
     /* An image has one shape: of a transpose that is not square, b alone. */
     for (int i = 0; i < s->fields && ok; i++)

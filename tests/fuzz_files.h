@@ -78,7 +78,7 @@ static void repack(const char *path, const checkpoint_field *u)
     const hid_t dataset = H5Dcreate2(file, "/fields/u", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)u->fingerprint);
     if (H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, u->data) < 0
-        || !checkpoint_put_text(dataset, "fingerprint", digits))
+        || !checkpoint_h5_put_text(dataset, "fingerprint", digits))
         abort();
     H5Dclose(dataset);
     H5Sclose(space);

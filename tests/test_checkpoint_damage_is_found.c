@@ -330,7 +330,7 @@ static void step_of_another_state(hid_t file)
 static void deck_of_another_state(hid_t file)
 {
     H5Adelete(file, "deck");
-    checkpoint_put_text(file, "deck", "[grid]\nnx = 6\n");
+    checkpoint_h5_put_text(file, "deck", "[grid]\nnx = 6\n");
 }
 
 static void missing_parts(void **state)
@@ -414,12 +414,12 @@ static void group_behind_a_link(hid_t file)
 static void replaced(hid_t file, hid_t layout)
 {
     const hsize_t shape[2] = { NY, NX };
-    char *digits = checkpoint_attribute_text(file, "fingerprint", 64);
+    char *digits = checkpoint_h5_attribute_text(file, "fingerprint", 64);
     const hid_t space = H5Screate_simple(2, shape, NULL);
     H5Lmove(file, "/fields/u", file, "/u", H5P_DEFAULT, H5P_DEFAULT);
     if (H5Pget_external_count(layout) == 0) H5Pset_virtual(layout, space, ".", "/u", space);
     const hid_t dataset = H5Dcreate2(file, "/fields/u", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
-    assert_true(dataset >= 0 && checkpoint_put_text(dataset, "fingerprint", digits));
+    assert_true(dataset >= 0 && checkpoint_h5_put_text(dataset, "fingerprint", digits));
     H5Dclose(dataset);
     H5Sclose(space);
     H5Pclose(layout);
@@ -493,7 +493,7 @@ static void resize(hid_t file, hsize_t ny, hsize_t nx, bool chunked)
     H5Ldelete(file, "/fields/u", H5P_DEFAULT);
     if (chunked) H5Pset_chunk(layout, 2, chunk);
     const hid_t dataset = H5Dcreate2(file, "/fields/u", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
-    assert_true(dataset >= 0 && checkpoint_put_text(dataset, "fingerprint", "0123456789abcdef"));
+    assert_true(dataset >= 0 && checkpoint_h5_put_text(dataset, "fingerprint", "0123456789abcdef"));
     H5Dclose(dataset);
     H5Sclose(space);
     H5Pclose(layout);

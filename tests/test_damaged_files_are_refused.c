@@ -88,7 +88,7 @@ static void put_long_checksums(const char *path)
     const hid_t number = H5Tcopy(H5T_STD_U64LE);
     assert_true(H5Tset_size(number, 8191) >= 0 && H5Ldelete(file, "/checksums/u", H5P_DEFAULT) >= 0);
     const hid_t dataset = H5Dcreate2(file, "/checksums/u", number, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(checkpoint_put_integer(dataset, "block_rows", NY));
+    assert_true(checkpoint_h5_put_integer(dataset, "block_rows", NY));
     H5Dclose(dataset);
     H5Tclose(number);
     H5Sclose(space);
