@@ -51,7 +51,7 @@ static int perform(int argc, char **argv)
     const char *const command = argc >= 2 ? argv[1] : "";
     if (strcmp(command, "--version") == 0) return print_version();
     if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) return print_help(NULL);
-    if (strcmp(command, "help") == 0) return help(argc >= 3 ? argv[2] : NULL);
+    if (strcmp(command, "help") == 0) return help(argc >= 3 && argv[2][0] != '-' ? argv[2] : NULL);
     if (strcmp(command, CMD_MANUAL_PAGE) == 0) {
         cmd_manual_page(stdout);
         return 0;

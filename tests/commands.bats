@@ -11,6 +11,7 @@ load helper
         cmp <("$weft" help $command) <("$weft" $command --help)
     done
     cmp <("$weft" help) <("$weft" --help)
+    cmp <("$weft" help --help) <("$weft" --help)
     "$weft" help >/dev/null
     run "$weft" help rnu
     refused 2 "'rnu'" "did you mean run"
