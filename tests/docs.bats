@@ -1,6 +1,6 @@
 # What the pages say can be followed: every link leads to a file or folder that is there, and to a heading in it. READMEs stay
 # short: the front page three screens, a folder's one. docs/contract.md and the program name the same things,
-# docs/numerics.md has its limits.
+# docs/numerics.md has its limits, docs/architecture.md cites what is there.
 load helper
 
 pages() { git -c safe.directory='*' -C "$top" ls-files --cached --others --exclude-standard '*.md'; }
@@ -34,6 +34,25 @@ has_heading() { # page anchor, as the heading is written in a link
         lines=$(wc -l <"$top/$folder/README.md")
         [ "$lines" -le 80 ] || { echo "$folder/README.md has $lines lines"; return 1; }
     done
+}
+
+@test "docs/architecture.md is short, and names files, functions and words of the code that are there" {
+    [ -e "$top/.git" ] || skip "not a git checkout"
+    local page=$top/docs/architecture.md name count=0
+    [ "$(wc -l <"$page")" -le 250 ]
+    cd "$top"
+    git -c safe.directory='*' ls-files --cached --others --exclude-standard | sed 's|.*/||' >"$BATS_TEST_TMPDIR/files"
+    while read -r name; do
+        if [[ $name =~ ^[a-z0-9_/]+\.(c|h|cu|cuh|bats)$ ]]; then
+            grep -qx "${name##*/}" "$BATS_TEST_TMPDIR/files" || { echo "no file $name"; return 1; }
+        elif [[ $name =~ ^[a-z0-9]+(_[a-z0-9]+)+$ ]]; then
+            grep -qx "$name.c" "$BATS_TEST_TMPDIR/files" || grep -rqw --include='*.[ch]*' "$name" kernels comm io miniapp ||
+                { echo "no $name in the code"; return 1; }
+        else continue
+        fi
+        count=$((count + 1))
+    done < <(grep -o '`[^`]*`' "$page" | tr -d '`' | sort -u)
+    [ $count -ge 40 ] || { echo "only $count names found"; return 1; }
 }
 
 @test "what is printed has \"per cell\", and no page or comment a word that needs a second reading" {
