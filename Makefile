@@ -207,7 +207,7 @@ fuzz:
 # buffer is nothing that weft could mend.
 FUZZ_BY_COVERAGE := $(addprefix $(BUILD)/fuzz/,deck line file)
 FUZZED := io/deck.c $(patsubst %,miniapp/%.c,config config_table config_text request cmd_option) \
-          $(patsubst %,io/checkpoint_%.c,checksum elsewhere foreign part probe read scan seal verify walk)
+          $(wildcard io/checkpoint_*.c)
 FUZZ_RUNS_deck ?= 1000000
 FUZZ_RUNS_line ?= 250000
 FUZZ_RUNS_file ?= 20000
