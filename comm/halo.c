@@ -22,10 +22,10 @@
 
 struct halo {
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */
-    int links, links_by[HALO_TRANSPORTS];
+    int links, links_by[TRANSPORT_KINDS];
     transport_link link[DECOMP_NEIGHBOURS]; /* one transport after the other */
     int64_t sent_bytes;
-    transport *transport[HALO_TRANSPORTS]; /* in the order of the enum, each with its part of the links above */
+    transport *transport[TRANSPORT_KINDS]; /* in the order of the enum, each with its part of the links above */
     int transports;
     int rank;
     int64_t exchanges;
@@ -33,29 +33,14 @@ struct halo {
     size_t reason_at; /* where in it the reason begins */
 };
 
-_Static_assert(HALO_STAGED < HALO_PEER && HALO_AWARE < HALO_PEER && HALO_MAPPED < HALO_PEER && HALO_PEER < HALO_COPY &&
-                   HALO_PEER < HALO_NCCL, "sends that wait for the host come first");
+_Static_assert(TRANSPORT_STAGED < TRANSPORT_PEER && TRANSPORT_AWARE < TRANSPORT_PEER && TRANSPORT_MAPPED < TRANSPORT_PEER &&
+                   TRANSPORT_PEER < TRANSPORT_COPY && TRANSPORT_PEER < TRANSPORT_NCCL, "sends that wait for the host come first");
 
-static const struct {
-    const char *name;
-    transport_create *create;
-} table[HALO_TRANSPORTS] = {
-    [HALO_STAGED] = { "staged", transport_staged_create },
-    [HALO_AWARE] = { "aware", transport_aware_create },
-    [HALO_MAPPED] = { "mapped", transport_mapped_create },
-    [HALO_PEER] = { "peer", transport_peer_create },
-    [HALO_COPY] = { "copy", transport_copy_create },
-    [HALO_NCCL] = { "nccl", transport_nccl_create },
+static transport_create *const create_by[TRANSPORT_KINDS] = {
+    [TRANSPORT_STAGED] = transport_staged_create, [TRANSPORT_AWARE] = transport_aware_create,
+    [TRANSPORT_MAPPED] = transport_mapped_create, [TRANSPORT_PEER] = transport_peer_create,
+    [TRANSPORT_COPY] = transport_copy_create,     [TRANSPORT_NCCL] = transport_nccl_create,
 };
-
-const char *halo_transport_name(halo_transport t) { return table[t].name; }
-
-halo_choice halo_choice_of_all(halo_transport t)
-{
-    halo_choice c;
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) c.toward[k] = t;
-    return c;
-}
 
 /* The cells of an axis of n cells next to its side d (-1 low, 1 high, 0 all of it): own cells, or the ghosts beyond. */
 static void span(int64_t n, int depth, int d, bool ghosts, int64_t *from, int64_t *to)
@@ -128,8 +113,8 @@ static void break_halo(halo *h) { (void)h; }
 #endif
 
 /* The links of one transport, in the order of their directions; returns how many. */
-static int add_links(halo *h, const decomp *dec, const field_shape *shape, int depth, bool corners, const halo_choice *choice,
-                     halo_transport t)
+static int add_links(halo *h, const decomp *dec, const field_shape *shape, int depth, bool corners, const transport_choice *choice,
+                     transport_kind t)
 {
     int added = 0;
     for (int k = 0; k < DECOMP_NEIGHBOURS && depth > 0; k++) {
@@ -142,12 +127,12 @@ static int add_links(halo *h, const decomp *dec, const field_shape *shape, int d
 }
 
 /* The transport's links are those that begin at link[links]. False, with the reason kept, if it cannot be had. */
-static bool add_transport(halo *h, device *d, const field_shape *shape, halo_transport t, int count)
+static bool add_transport(halo *h, device *d, const field_shape *shape, transport_kind t, int count)
 {
     char why[sizeof h->refused - 16] = "";
-    transport *made = table[t].create(d, shape, &h->link[h->links], count, h->comm, why, sizeof why);
+    transport *made = create_by[t](d, shape, &h->link[h->links], count, h->comm, why, sizeof why);
     if (!made) {
-        h->reason_at = (size_t)snprintf(h->refused, sizeof h->refused, "%s: ", table[t].name);
+        h->reason_at = (size_t)snprintf(h->refused, sizeof h->refused, "%s: ", transport_kind_name(t));
         snprintf(h->refused + h->reason_at, sizeof h->refused - h->reason_at, "%s", why);
         return false;
     }
@@ -168,28 +153,28 @@ static void drop_transports(halo *h)
 
 /* All transports that any rank wants; false after the first that cannot be had, replaced in the choice by staged. */
 static bool make_transports(halo *h, const decomp *dec, device *d, const field_shape *shape, int depth, bool corners,
-                            halo_choice *choice)
+                            transport_choice *choice)
 {
-    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++) {
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         const int mine = add_links(h, dec, shape, depth, corners, choice, t);
         int most = 0;
         MPI_CHECK(ranks_allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, h->comm));
         if (most == 0 || add_transport(h, d, shape, t, mine)) continue;
         drop_transports(h);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-            if (choice->toward[k] == t) choice->toward[k] = HALO_STAGED;
+            if (choice->toward[k] == t) choice->toward[k] = TRANSPORT_STAGED;
         return false;
     }
     return true;
 }
 
-halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, const halo_choice *choice,
+halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, const transport_choice *choice,
                   MPI_Comm comm)
 {
     assert(depth >= 0 && depth <= shape->depth_x && (shape->depth_y == 0 || depth <= shape->depth_y));
     assert(shape->nx == box_width(dec->own) && shape->ny == box_height(dec->own));
     halo *h = calloc(1, sizeof *h);
-    halo_choice left = *choice;
+    transport_choice left = *choice;
     if (!h) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     MPI_CHECK(ranks_dup(comm, &h->comm));
     h->rank = dec->rank;
@@ -250,7 +235,7 @@ int64_t halo_sent_bytes(const halo *h) { return h->sent_bytes; }
 
 int halo_neighbours(const halo *h) { return h->links; }
 
-int halo_links_by(const halo *h, halo_transport t) { return h->links_by[t]; }
+int halo_links_by(const halo *h, transport_kind t) { return h->links_by[t]; }
 
 const char *halo_refused(const halo *h) { return h->refused; }
 

@@ -20,26 +20,7 @@
 
 #include "decomp.h"
 #include "device.h"
-
-/* How cells travel. Every begin and end goes through the transports in this order, so those whose sends wait for the host come
- * first. */
-typedef enum halo_transport {
-    HALO_STAGED, /* packed on the device, copied to pinned memory, sent by MPI: works everywhere */
-    HALO_AWARE,  /* packed on the device, sent from there by a device-aware MPI */
-    HALO_MAPPED, /* packed by the kernel into pinned memory, sent by MPI */
-    HALO_PEER,   /* stored into the neighbour's memory: same host, no messages */
-    HALO_COPY,   /* copied there by copy engines: same host, no messages, rows alone */
-    HALO_NCCL,   /* packed on the device, sent by NCCL on the stream */
-    HALO_TRANSPORTS
-} halo_transport;
-const char *halo_transport_name(halo_transport t);
-
-/* The transport toward each neighbour, by direction (decomp_dx, decomp_dy). Both ends of a link must choose the same;
- * HALO_TRANSPORTS leaves the link out. */
-typedef struct halo_choice {
-    halo_transport toward[DECOMP_NEIGHBOURS];
-} halo_choice;
-halo_choice halo_choice_of_all(halo_transport t);
+#include "transport_kind.h"
 
 typedef struct halo halo;
 
@@ -49,11 +30,11 @@ typedef struct halo halo;
  * ranks; it is duplicated, so that no message of the caller's or of another halo can be taken for one of this. Collective,
  * as is halo_destroy.
  * A transport that cannot be had here is replaced by staged, on all ranks alike; halo_refused then has the reason. */
-halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, const halo_choice *choice,
+halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, const transport_choice *choice,
                   MPI_Comm comm);
 void halo_destroy(halo **h);
 /* What halo_begin does once for a field that it has not seen, for begins that are captured in a graph. Collective, as is the first
- * halo_begin of a field over HALO_COPY, which keeps fields mapped by the neighbours: they must not be freed before the halo is. */
+ * halo_begin of a field over TRANSPORT_COPY, which keeps fields mapped by the neighbours: they must not be freed before the halo is. */
 void halo_know(halo *h, void *field);
 void halo_begin(halo *h, void *field, device_stream *s);
 void halo_progress(halo *h);
@@ -69,7 +50,7 @@ box halo_ghosts(const field_shape *f, int depth, int direction);
 
 int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */
-int halo_links_by(const halo *h, halo_transport t); /* ... of them by this transport */
+int halo_links_by(const halo *h, transport_kind t); /* ... of them by this transport */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
 const char *halo_refused_reason(const halo *h); /* the same without "nccl: " */
 

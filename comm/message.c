@@ -6,16 +6,16 @@
 #include "check.h"
 #include "decomp.h"
 
-message_buffer message_buffer_create(device *d, halo_transport t, int64_t bytes)
+message_buffer message_buffer_create(device *d, transport_kind t, int64_t bytes)
 {
     message_buffer b = { .d = d, .bytes = bytes };
     void *p;
     if (bytes == 0) return b;
-    b.kernel_memory = d->kind == DEVICE_CUDA && t == HALO_MAPPED ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
-    const int64_t block_bytes = d->kind == DEVICE_CUDA && t == HALO_AWARE ? message_block_bytes(bytes) : bytes;
+    b.kernel_memory = d->kind == DEVICE_CUDA && t == TRANSPORT_MAPPED ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
+    const int64_t block_bytes = d->kind == DEVICE_CUDA && t == TRANSPORT_AWARE ? message_block_bytes(bytes) : bytes;
     DEVICE_CHECK(d, d->alloc(d, b.kernel_memory, (size_t)block_bytes, &p));
     b.kernel = p;
-    if (d->kind == DEVICE_CUDA && t == HALO_STAGED) DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, (size_t)bytes, &p));
+    if (d->kind == DEVICE_CUDA && t == TRANSPORT_STAGED) DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, (size_t)bytes, &p));
     b.mpi = p;
     return b;
 }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "device.h"
-#include "halo.h"
+#include "transport_kind.h"
 
 /* MPI counts are int, and messages beyond 2 GiB have met overflows in MPI libraries: 1 GiB is one call's share. */
 #define MESSAGE_PIECE_BYTES_MAX ((int64_t)1 << 30)
@@ -52,7 +52,7 @@ typedef struct message_buffer {
 } message_buffer;
 
 /* bytes = 0 gives an empty buffer. Failure to allocate ends the job. */
-message_buffer message_buffer_create(device *d, halo_transport t, int64_t bytes);
+message_buffer message_buffer_create(device *d, transport_kind t, int64_t bytes);
 void message_buffer_destroy(message_buffer *b);
 
 /* Bytes [offset, offset + bytes): from the kernels' end to MPI's, or back; enqueued on s. */

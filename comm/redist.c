@@ -68,7 +68,7 @@ static redist_plan_cut cut_with(const redist *r, bool out, int other)
     return redist_plan_cut_of(redist_plan_box(&r->from, out ? me : other, &r->to, out ? other : me), r->to_shape.type);
 }
 
-static redist_side make_side(redist *r, bool out, halo_transport t)
+static redist_side make_side(redist *r, bool out, transport_kind t)
 {
     const int64_t cell_bytes = (int64_t)dtype_bytes(r->to_shape.type);
     const int ranks = r->to.ranks_x * r->to.ranks_y;
@@ -103,7 +103,7 @@ static redist_side make_side(redist *r, bool out, halo_transport t)
 }
 
 redist *redist_create(const decomp *from, const decomp *to, device *d, const field_shape *from_shape,
-                      const field_shape *to_shape, halo_transport t, MPI_Comm comm)
+                      const field_shape *to_shape, transport_kind t, MPI_Comm comm)
 {
     assert(from->nx == to->ny && from->ny == to->nx && from->rank == to->rank);
     assert(from->ranks_x * from->ranks_y == to->ranks_x * to->ranks_y && from_shape->type == to_shape->type);
@@ -117,12 +117,12 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     r->to_shape = *to_shape;
     r->own = redist_plan_box(from, from->rank, to, to->rank);
     MPI_CHECK(ranks_dup(comm, &r->comm));
-    if (t == HALO_PEER && to->ranks_x * to->ranks_y > 1) {
+    if (t == TRANSPORT_PEER && to->ranks_x * to->ranks_y > 1) {
         r->peer = redist_peer_create(from, to, d, from_shape, to_shape, REDIST_PEER_RINGS_BYTES, r->comm, r->refusal,
                                      sizeof r->refusal);
         if (r->peer) return r;
     }
-    if (t == HALO_PEER) t = HALO_STAGED;
+    if (t == TRANSPORT_PEER) t = TRANSPORT_STAGED;
     r->out = make_side(r, true, t);
     r->in = make_side(r, false, t);
     r->packed = allocate((size_t)r->out.count, sizeof(device_event *));

@@ -39,10 +39,10 @@ static void find_kinds(const decomp *dec, bool with_y, bool corners, MPI_Comm co
 }
 
 /* The transport on the links of one kind, the other links left out. */
-static halo_choice choice_on(const route *r, halo_transport t, route_kind kind)
+static transport_choice choice_on(const route *r, transport_kind t, route_kind kind)
 {
-    halo_choice c;
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) c.toward[k] = r->kind[k] == (int)kind ? t : HALO_TRANSPORTS;
+    transport_choice c;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) c.toward[k] = r->kind[k] == (int)kind ? t : TRANSPORT_KINDS;
     return c;
 }
 
@@ -50,12 +50,12 @@ route route_create(const decomp *dec, device *d, const field_shape *shape, void 
                    MPI_Comm comm)
 {
     route r = { .dec = dec, .d = d, .shape = shape, .field = field, .depth = depth, .corners = corners, .comm = comm,
-                .begin_s = timer_now_s(), .budget_s = budget_s, .choice = halo_choice_of_all(HALO_STAGED) };
+                .begin_s = timer_now_s(), .budget_s = budget_s, .choice = transport_choice_of_all(TRANSPORT_STAGED) };
     find_kinds(dec, shape->depth_y > 0, corners, comm, r.kind);
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
         if (r.kind[k] >= 0) r.links[r.kind[k]]++;
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, r.links, ROUTE_KINDS, MPI_INT, MPI_SUM, comm));
-    for (int t = 0; t < HALO_TRANSPORTS; t++)
+    for (int t = 0; t < TRANSPORT_KINDS; t++)
         for (int kind = 0; kind < ROUTE_KINDS; kind++) r.trial[t][kind].seconds = r.trial[t][kind].slowest_s = INFINITY;
     return r;
 }
@@ -135,9 +135,9 @@ static long exchange_known(const route *r, halo *h, const decomp *dec, const fie
 }
 
 /* Does it bring every cell of a small field on the same process grid? */
-static bool probe(const route *r, halo_transport t, route_kind kind, char *why, size_t why_bytes)
+static bool probe(const route *r, transport_kind t, route_kind kind, char *why, size_t why_bytes)
 {
-    const halo_choice choice = choice_on(r, t, kind);
+    const transport_choice choice = choice_on(r, t, kind);
     const decomp *big = r->dec;
     decomp small;
     const int64_t side = 2 * (int64_t)r->depth + 3;
@@ -173,9 +173,9 @@ static double batch_s(const route *r, halo *h, int exchanges, device_stream *s)
 }
 
 /* Seconds of an exchange on the halo's own sizes, back to back as the steps of a run have them. */
-static double time_it(const route *r, halo_transport t, route_kind kind)
+static double time_it(const route *r, transport_kind t, route_kind kind)
 {
-    const halo_choice choice = choice_on(r, t, kind);
+    const transport_choice choice = choice_on(r, t, kind);
     halo *h = halo_create(r->dec, r->d, r->shape, r->depth, r->corners, &choice, r->comm);
     device_stream *s;
     double best_s = INFINITY;
@@ -189,9 +189,9 @@ static double time_it(const route *r, halo_transport t, route_kind kind)
     return best_s;
 }
 
-static bool suits(const route *r, halo_transport t, route_kind kind, char *why, size_t why_bytes)
+static bool suits(const route *r, transport_kind t, route_kind kind, char *why, size_t why_bytes)
 {
-    if (t == HALO_PEER && kind == ROUTE_BETWEEN) {
+    if (t == TRANSPORT_PEER && kind == ROUTE_BETWEEN) {
         snprintf(why, why_bytes, "it does not reach other hosts");
         return false;
     }
@@ -201,7 +201,7 @@ static bool suits(const route *r, halo_transport t, route_kind kind, char *why, 
     return false;
 }
 
-void route_try(route *r, halo_transport t)
+void route_try(route *r, transport_kind t)
 {
     for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) {
         route_trial *trial = &r->trial[t][kind];
@@ -214,42 +214,42 @@ void route_try(route *r, halo_transport t)
     }
 }
 
-void route_leave_out(route *r, halo_transport t, const char *why)
+void route_leave_out(route *r, transport_kind t, const char *why)
 {
     for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) snprintf(r->trial[t][kind].why, sizeof r->trial[t][kind].why, "%s", why);
 }
 
 /* ---- the decision ---- */
 
-static double cost_s(const double seconds[HALO_TRANSPORTS], halo_transport t)
+static double cost_s(const double seconds[TRANSPORT_KINDS], transport_kind t)
 {
-    return t == HALO_PEER ? peer_weight * seconds[t] : seconds[t];
+    return t == TRANSPORT_PEER ? peer_weight * seconds[t] : seconds[t];
 }
 
-halo_transport route_cheapest(const double seconds[HALO_TRANSPORTS])
+transport_kind route_cheapest(const double seconds[TRANSPORT_KINDS])
 {
-    halo_transport best = HALO_STAGED;
-    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++)
+    transport_kind best = TRANSPORT_STAGED;
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
         if (cost_s(seconds, t) < cost_s(seconds, best)) best = t;
     return best;
 }
 
-halo_transport route_pick(const double seconds[HALO_TRANSPORTS], halo_transport favourite)
+transport_kind route_pick(const double seconds[TRANSPORT_KINDS], transport_kind favourite)
 {
-    const halo_transport best = route_cheapest(seconds);
+    const transport_kind best = route_cheapest(seconds);
     return cost_s(seconds, best) < cost_s(seconds, favourite) * (1 - margin) ? best : favourite;
 }
 
-static halo_transport favourite_of(const route *r, route_kind kind, halo_transport asked)
+static transport_kind favourite_of(const route *r, route_kind kind, transport_kind asked)
 {
-    double seconds[HALO_TRANSPORTS];
-    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++) seconds[t] = r->trial[t][kind].slowest_s;
-    return asked < HALO_TRANSPORTS && isfinite(seconds[asked]) ? asked : route_cheapest(seconds);
+    double seconds[TRANSPORT_KINDS];
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) seconds[t] = r->trial[t][kind].slowest_s;
+    return asked < TRANSPORT_KINDS && isfinite(seconds[asked]) ? asked : route_cheapest(seconds);
 }
 
-void route_decide(route *r, halo_transport asked)
+void route_decide(route *r, transport_kind asked)
 {
-    enum { TIMES = HALO_TRANSPORTS * ROUTE_KINDS };
+    enum { TIMES = TRANSPORT_KINDS * ROUTE_KINDS };
     int ranks;
     double mine[TIMES];
     MPI_CHECK(MPI_Comm_size(r->comm, &ranks));
@@ -262,20 +262,20 @@ void route_decide(route *r, halo_transport asked)
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         if (r->kind[k] < 0) continue;
         const route_kind kind = (route_kind)r->kind[k];
-        double slower_end_s[HALO_TRANSPORTS];
-        for (int t = 0; t < HALO_TRANSPORTS; t++)
+        double slower_end_s[TRANSPORT_KINDS];
+        for (int t = 0; t < TRANSPORT_KINDS; t++)
             slower_end_s[t] = fmax(mine[t * ROUTE_KINDS + (int)kind], all[r->dec->neighbour[k] * TIMES + t * ROUTE_KINDS + (int)kind]);
         r->choice.toward[k] = r->favourite[kind] == asked ? asked : route_pick(slower_end_s, r->favourite[kind]);
         r->used[r->choice.toward[k]]++;
     }
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, r->used, HALO_TRANSPORTS, MPI_INT, MPI_SUM, r->comm));
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, r->used, TRANSPORT_KINDS, MPI_INT, MPI_SUM, r->comm));
     r->seconds = timer_slowest_s(timer_now_s() - r->begin_s, r->comm);
     free(all);
 }
 
-halo_choice route_for(const route *r, const decomp *dec)
+transport_choice route_for(const route *r, const decomp *dec)
 {
-    halo_choice c = halo_choice_of_all(HALO_STAGED);
+    transport_choice c = transport_choice_of_all(TRANSPORT_STAGED);
     int kind[DECOMP_NEIGHBOURS];
     find_kinds(dec, true, true, r->comm, kind);
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
@@ -285,7 +285,7 @@ halo_choice route_for(const route *r, const decomp *dec)
 
 bool route_has_links(const route *r) { return r->links[ROUTE_INSIDE] + r->links[ROUTE_BETWEEN] > 0; }
 
-bool route_passed(const route *r, halo_transport t, char *why, size_t why_bytes)
+bool route_passed(const route *r, transport_kind t, char *why, size_t why_bytes)
 {
     for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) {
         const route_trial *trial = &r->trial[t][kind];
@@ -296,10 +296,10 @@ bool route_passed(const route *r, halo_transport t, char *why, size_t why_bytes)
     return true;
 }
 
-halo_transport route_main(const route *r)
+transport_kind route_main(const route *r)
 {
-    halo_transport most = HALO_STAGED;
-    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++)
+    transport_kind most = TRANSPORT_STAGED;
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
         if (r->used[t] > r->used[most]) most = t;
     return most;
 }

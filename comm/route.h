@@ -40,11 +40,11 @@ typedef struct route {
     int kind[DECOMP_NEIGHBOURS];  /* of the link in that direction; -1: no link */
     int links[ROUTE_KINDS];       /* of all ranks */
     double begin_s, budget_s;
-    route_trial trial[HALO_TRANSPORTS][ROUTE_KINDS];
+    route_trial trial[TRANSPORT_KINDS][ROUTE_KINDS];
 
-    halo_choice choice;                         /* from here on route_decide's */
-    halo_transport favourite[ROUTE_KINDS];      /* what most links of the kind take */
-    int used[HALO_TRANSPORTS];                  /* links of all ranks by transport */
+    transport_choice choice;                         /* from here on route_decide's */
+    transport_kind favourite[ROUTE_KINDS];      /* what most links of the kind take */
+    int used[TRANSPORT_KINDS];                  /* links of all ranks by transport */
     double seconds;                             /* what choosing took */
 } route;
 
@@ -52,26 +52,26 @@ typedef struct route {
  * trials may take; a candidate that comes too late is left out. */
 route route_create(const decomp *dec, device *d, const field_shape *shape, void *field, int depth, bool corners, double budget_s,
                    MPI_Comm comm);
-void route_try(route *r, halo_transport t);
-void route_leave_out(route *r, halo_transport t, const char *why);
-/* asked is taken wherever it passed; HALO_TRANSPORTS: nothing was asked. Staged serves where nothing passed. */
-void route_decide(route *r, halo_transport asked);
+void route_try(route *r, transport_kind t);
+void route_leave_out(route *r, transport_kind t, const char *why);
+/* asked is taken wherever it passed; TRANSPORT_KINDS: nothing was asked. Staged serves where nothing passed. */
+void route_decide(route *r, transport_kind asked);
 
 /* The same decision for another halo over the same ranks: the favourite of each kind of link. */
-halo_choice route_for(const route *r, const decomp *dec);
+transport_choice route_for(const route *r, const decomp *dec);
 
 bool route_has_links(const route *r);
 /* Did it pass on every kind of link there is? If not, why gets the reason. */
-bool route_passed(const route *r, halo_transport t, char *why, size_t why_bytes);
+bool route_passed(const route *r, transport_kind t, char *why, size_t why_bytes);
 /* The transport of most links; staged if there are none. */
-halo_transport route_main(const route *r);
+transport_kind route_main(const route *r);
 
 /* ---- the decision by itself ---- */
 
 /* The fastest, peer's time counted half (a whole step hides an exchange over peer but for the stores); staged if all are
  * infinite. */
-halo_transport route_cheapest(const double seconds[HALO_TRANSPORTS]);
+transport_kind route_cheapest(const double seconds[TRANSPORT_KINDS]);
 /* The favourite, or another that is cheaper by more than a tenth. */
-halo_transport route_pick(const double seconds[HALO_TRANSPORTS], halo_transport favourite);
+transport_kind route_pick(const double seconds[TRANSPORT_KINDS], transport_kind favourite);
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "decomp.h"
 #include "device.h"
-#include "halo.h"
+#include "transport_kind.h"
 
 /* One neighbour. send and receive have the same shape, and the neighbour's link in the opposite direction has them with the roles
  * exchanged. The same rank may stand behind several directions: the direction tells its messages apart. */

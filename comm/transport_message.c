@@ -181,12 +181,12 @@ static void message_destroy(transport **t)
     *t = NULL;
 }
 
-static transport *create(device *d, const field_shape *shape, const transport_link *links, int count, halo_transport memory,
+static transport *create(device *d, const field_shape *shape, const transport_link *links, int count, transport_kind memory,
                          MPI_Comm comm)
 {
     assert(count <= PACK_PIECES_MAX);
     const bool contiguous = transport_all_contiguous(links, count);
-    if (contiguous && (memory == HALO_AWARE || d->kind == DEVICE_HOST))
+    if (contiguous && (memory == TRANSPORT_AWARE || d->kind == DEVICE_HOST))
         return transport_direct_create(d, shape, links, count, comm);
     transport_message *m = calloc(1, sizeof *m);
     if (!m) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
@@ -195,8 +195,8 @@ static transport *create(device *d, const field_shape *shape, const transport_li
     m->d = d;
     m->shape = *shape;
     m->comm = comm;
-    m->contiguous = contiguous && memory == HALO_STAGED;
-    const halo_transport buffers = m->contiguous ? HALO_MAPPED : memory; /* pinned memory alone */
+    m->contiguous = contiguous && memory == TRANSPORT_STAGED;
+    const transport_kind buffers = m->contiguous ? TRANSPORT_MAPPED : memory; /* pinned memory alone */
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         m->pack[i] = (pack_piece){ links[i].send, bytes / (int64_t)dtype_bytes(shape->type) };
@@ -217,19 +217,19 @@ transport *transport_staged_create(device *d, const field_shape *shape, const tr
                                    char *why, size_t why_bytes)
 {
     (void)why, (void)why_bytes;
-    return create(d, shape, links, count, HALO_STAGED, comm);
+    return create(d, shape, links, count, TRANSPORT_STAGED, comm);
 }
 
 transport *transport_aware_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
                                   char *why, size_t why_bytes)
 {
     (void)why, (void)why_bytes;
-    return create(d, shape, links, count, HALO_AWARE, comm);
+    return create(d, shape, links, count, TRANSPORT_AWARE, comm);
 }
 
 transport *transport_mapped_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
                                    char *why, size_t why_bytes)
 {
     (void)why, (void)why_bytes;
-    return create(d, shape, links, count, HALO_MAPPED, comm);
+    return create(d, shape, links, count, TRANSPORT_MAPPED, comm);
 }

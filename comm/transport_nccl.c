@@ -222,8 +222,8 @@ transport *transport_nccl_create(device *d, const field_shape *shape, const tran
         n->base.unpack[i] = (pack_piece){ links[i].receive, bytes / cell_bytes };
         if (!n->contiguous) bytes += message_align(box_cells(links[i].send) * cell_bytes);
     }
-    n->out = message_buffer_create(d, HALO_NCCL, bytes);
-    n->in = message_buffer_create(d, HALO_NCCL, bytes);
+    n->out = message_buffer_create(d, TRANSPORT_NCCL, bytes);
+    n->in = message_buffer_create(d, TRANSPORT_NCCL, bytes);
     DEVICE_CHECK(d, d->event_create(d, false, &n->unpacked));
     return &n->base;
 }

@@ -29,13 +29,13 @@ typedef struct turning {
 
 static const bench_world *world_of(const ladder_case *c) { return c->world; }
 static layout layout_of(const ladder_case *c) { return (layout)(c->rung->variant % LAYOUTS); }
-static halo_transport transport_of(const ladder_case *c) { return (halo_transport)(c->rung->variant / LAYOUTS); }
+static transport_kind transport_of(const ladder_case *c) { return (transport_kind)(c->rung->variant / LAYOUTS); }
 
 static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 {
     int x, y;
     if (ranks < 2) return "needs at least 2 ranks";
-    if (kind == DEVICE_HOST && r->variant / LAYOUTS != HALO_STAGED) return "the host device has transport staged only";
+    if (kind == DEVICE_HOST && r->variant / LAYOUTS != TRANSPORT_STAGED) return "the host device has transport staged only";
     if (r->variant % LAYOUTS == BLOCKS && !bench_world_cut_both(ranks, &x, &y)) return BENCH_WORLD_CANNOT_CUT_BOTH;
     return NULL;
 }
@@ -43,7 +43,7 @@ static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 static bool runs_here(ladder_case *c)
 {
     const char *why = refusal(c->rung, c->d->kind, world_of(c)->top->ranks);
-    if (!why && transport_of(c) == HALO_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
+    if (!why && transport_of(c) == TRANSPORT_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
     if (why) snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, why);
     return !why;
 }
@@ -241,10 +241,10 @@ static const ladder_parameter parameters[] = { { "n", 8192, 1, 1 << 20, "rows an
     TURNING(NAME "_slabs", HOW ", whole rows", TRANSPORT, SLABS), TURNING(NAME "_blocks", HOW ", blocks", TRANSPORT, BLOCKS)
 
 static const ladder_rung rungs[] = {
-    RUNGS_OF("staged", HALO_STAGED, "through pinned memory"),
-    RUNGS_OF("aware", HALO_AWARE, "device memory to MPI"),
-    RUNGS_OF("mapped", HALO_MAPPED, "packed into pinned memory"),
-    RUNGS_OF("peer", HALO_PEER, "tiles into the owner's memory"),
+    RUNGS_OF("staged", TRANSPORT_STAGED, "through pinned memory"),
+    RUNGS_OF("aware", TRANSPORT_AWARE, "device memory to MPI"),
+    RUNGS_OF("mapped", TRANSPORT_MAPPED, "packed into pinned memory"),
+    RUNGS_OF("peer", TRANSPORT_PEER, "tiles into the owner's memory"),
 };
 
 #define FAMILY(KIND) BENCH_FAMILY(KIND, "alltoall", "the distributed transpose by size, beside MPI_Alltoall")

@@ -19,7 +19,7 @@ static const char teaches[] =
     "the same messages over the bare link (bench_link.h), measured once for each pattern and size.\n";
 
 typedef enum pattern { PAIR, RING, GRID, PATTERNS } pattern;
-enum { GRID_DEPTH = 8, MPI_ALONE = HALO_TRANSPORTS, LINK_ONEWAY = (MPI_ALONE + 1) * PATTERNS, LINK_BOTH };
+enum { GRID_DEPTH = 8, MPI_ALONE = TRANSPORT_KINDS, LINK_ONEWAY = (MPI_ALONE + 1) * PATTERNS, LINK_BOTH };
 static const int64_t grid_cells_bytes = (int64_t)64 << 20; /* a rank's own cells: longer rows get fewer rows */
 
 typedef struct exchange {
@@ -34,7 +34,7 @@ typedef struct exchange {
 
 static const bench_world *world_of(const ladder_case *c) { return c->world; }
 static pattern pattern_of(const ladder_case *c) { return (pattern)(c->rung->variant % PATTERNS); }
-static halo_transport transport_of(const ladder_case *c) { return (halo_transport)(c->rung->variant / PATTERNS); }
+static transport_kind transport_of(const ladder_case *c) { return (transport_kind)(c->rung->variant / PATTERNS); }
 
 static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 {
@@ -42,17 +42,17 @@ static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
     const pattern p = link ? PAIR : (pattern)(r->variant % PATTERNS);
     int x, y;
     if (ranks < 2) return "needs at least 2 ranks";
-    if (kind == DEVICE_HOST && !alone && r->variant / PATTERNS != HALO_STAGED) return "the host device has transport staged only";
+    if (kind == DEVICE_HOST && !alone && r->variant / PATTERNS != TRANSPORT_STAGED) return "the host device has transport staged only";
     if (p == PAIR && ranks % 2 != 0) return "needs an even number of ranks";
     if (p == GRID && !bench_world_cut_both(ranks, &x, &y)) return BENCH_WORLD_CANNOT_CUT_BOTH;
     return NULL;
 }
 
-/* t: HALO_STAGED for whatever needs no transport of its own. */
-static bool runs_here(ladder_case *c, halo_transport t)
+/* t: TRANSPORT_STAGED for whatever needs no transport of its own. */
+static bool runs_here(ladder_case *c, transport_kind t)
 {
     const char *why = refusal(c->rung, c->d->kind, world_of(c)->top->ranks);
-    if (!why && t == HALO_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
+    if (!why && t == TRANSPORT_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
     if (why) snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, why);
     return !why;
 }
@@ -177,11 +177,11 @@ static double link_rate(ladder_case *c, exchange *e, pattern p, const char **way
 static int exchange_prepare(ladder_case *c)
 {
     const pattern p = pattern_of(c);
-    const halo_transport t = transport_of(c);
+    const transport_kind t = transport_of(c);
     if (!runs_here(c, t)) return 0;
     exchange *e = make_exchange(c);
     make_domain(c, e, p);
-    const halo_choice choice = halo_choice_of_all(t);
+    const transport_choice choice = transport_choice_of_all(t);
     e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, p == GRID, &choice, e->comm);
     char refused[sizeof c->missing] = "";
     snprintf(refused, sizeof refused, "%.*s", (int)sizeof refused - 1, halo_refused(e->halo));
@@ -245,7 +245,7 @@ static void exchange_destroy(ladder_case *c)
 
 static int link_prepare(ladder_case *c)
 {
-    if (!runs_here(c, HALO_STAGED)) return 0;
+    if (!runs_here(c, TRANSPORT_STAGED)) return 0;
     exchange *e = make_exchange(c);
     int rank = 0;
     MPI_CHECK(MPI_Comm_split(world_of(c)->top->comm, world_of(c)->top->rank / 2, world_of(c)->top->rank, &e->comm));
@@ -285,7 +285,7 @@ static int mpi_prepare(ladder_case *c)
 {
     const pattern p = pattern_of(c);
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
-    if (!runs_here(c, HALO_STAGED)) return 0;
+    if (!runs_here(c, TRANSPORT_STAGED)) return 0;
     exchange *e = make_exchange(c);
     make_domain(c, e, p);
     const int messages = messages_of(e, p, message);
@@ -342,15 +342,15 @@ static const ladder_rung rungs[] = {
     LINK("link_oneway", "bare link, one direction", LINK_ONEWAY),
     LINK("link_both", "bare link, both directions at once", LINK_BOTH),
     PATTERNS_OF("mpi", "MPI alone", mpi, link_enqueue, MPI_ALONE),
-    TRANSPORT("staged", HALO_STAGED, "through pinned memory"),
-    TRANSPORT("aware", HALO_AWARE, "device memory to MPI"),
-    TRANSPORT("mapped", HALO_MAPPED, "packed into pinned memory"),
-    TRANSPORT("peer", HALO_PEER, "stored into peers' memory"),
-    RUNG("copy_pair", "rows by copy engines, one neighbour", exchange, exchange_enqueue, HALO_COPY * PATTERNS + PAIR, SIZES,
+    TRANSPORT("staged", TRANSPORT_STAGED, "through pinned memory"),
+    TRANSPORT("aware", TRANSPORT_AWARE, "device memory to MPI"),
+    TRANSPORT("mapped", TRANSPORT_MAPPED, "packed into pinned memory"),
+    TRANSPORT("peer", TRANSPORT_PEER, "stored into peers' memory"),
+    RUNG("copy_pair", "rows by copy engines, one neighbour", exchange, exchange_enqueue, TRANSPORT_COPY * PATTERNS + PAIR, SIZES,
          sizes),
-    RUNG("copy_ring", "rows by copy engines, two neighbours", exchange, exchange_enqueue, HALO_COPY * PATTERNS + RING, SIZES,
+    RUNG("copy_ring", "rows by copy engines, two neighbours", exchange, exchange_enqueue, TRANSPORT_COPY * PATTERNS + RING, SIZES,
          sizes),
-    TRANSPORT("nccl", HALO_NCCL, "NCCL on the stream"),
+    TRANSPORT("nccl", TRANSPORT_NCCL, "NCCL on the stream"),
 };
 
 #define FAMILY(KIND) BENCH_FAMILY(KIND, "halo", "the halo exchange by message size, over every transport")

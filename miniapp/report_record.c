@@ -169,7 +169,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         o, json_pack("{s:o, s:{s:I, s:I}, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:i, s:o}", "problem", problem_json(c), "grid",
                      "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny, "ranks", s->top.ranks, "ranks_x",
                      s->grid.dec.ranks_x, "ranks_y", s->grid.dec.ranks_y, "device",
-                     s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", halo_transport_name(s->transport), "lanes",
+                     s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", transport_kind_name(s->transport), "lanes",
                      s->lanes, "feed", config_feed_name(s->feed), "fuse", s->fuse, "asked", asked_json(c)));
     const struct {
         const char *key;

@@ -7,7 +7,7 @@
 #include "report.h"
 
 /* Passed on every kind of link that there is, or why it was left out. */
-static const char *left_out(const route *r, halo_transport t)
+static const char *left_out(const route *r, transport_kind t)
 {
     static char why[512];
     return route_passed(r, t, why, sizeof why) ? NULL : why;
@@ -16,12 +16,12 @@ static const char *left_out(const route *r, halo_transport t)
 json_t *report_transports_json(const sim *s)
 {
     json_t *used = json_object(), *candidates = json_array();
-    for (halo_transport t = 0; t < HALO_TRANSPORTS && s->routed; t++) {
+    for (transport_kind t = 0; t < TRANSPORT_KINDS && s->routed; t++) {
         const route_trial *trial = s->route.trial[t];
         const char *why = left_out(&s->route, t);
-        if (s->route.used[t] > 0) json_object_set_new(used, halo_transport_name(t), json_integer(s->route.used[t]));
+        if (s->route.used[t] > 0) json_object_set_new(used, transport_kind_name(t), json_integer(s->route.used[t]));
         json_array_append_new(candidates,
-                              json_pack("{s:s, s:o, s:o, s:o}", "transport", halo_transport_name(t), "inside_host_s",
+                              json_pack("{s:s, s:o, s:o, s:o}", "transport", transport_kind_name(t), "inside_host_s",
                                         record_number(trial[ROUTE_INSIDE].slowest_s), "between_hosts_s",
                                         record_number(trial[ROUTE_BETWEEN].slowest_s), "left_out",
                                         why ? record_text(why) : json_null()));
@@ -30,11 +30,11 @@ json_t *report_transports_json(const sim *s)
                      record_number(s->routed ? s->route.seconds : NAN));
 }
 
-static void print_trial(FILE *to, const route_trial *trial, const route *r, halo_transport t, bool *first)
+static void print_trial(FILE *to, const route_trial *trial, const route *r, transport_kind t, bool *first)
 {
     for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) {
         if (!isfinite(trial[kind].slowest_s)) continue;
-        fprintf(to, "%s%s %.3g us%s", *first ? "" : ", ", halo_transport_name(t), trial[kind].slowest_s * 1e6,
+        fprintf(to, "%s%s %.3g us%s", *first ? "" : ", ", transport_kind_name(t), trial[kind].slowest_s * 1e6,
                r->links[!kind] > 0 ? (kind == ROUTE_INSIDE ? " inside a host" : " between hosts") : "");
         *first = false;
     }
@@ -45,11 +45,11 @@ void report_print_transports(FILE *to, const sim *s)
     bool first = true;
     if (!s->routed) return;
     fprintf(to, "exchange     ");
-    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++) print_trial(to, s->route.trial[t], &s->route, t, &first);
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) print_trial(to, s->route.trial[t], &s->route, t, &first);
     fprintf(to, "%s; tried in %.2f s\n", first ? "none passed its trial" : " alone", s->route.seconds);
-    for (halo_transport t = 0; t < HALO_TRANSPORTS; t++) {
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         const char *why = left_out(&s->route, t);
         const route_trial *trial = s->route.trial[t];
-        if (why && (trial[0].tried || trial[0].why[0])) fprintf(to, "             not %s: %s\n", halo_transport_name(t), why);
+        if (why && (trial[0].tried || trial[0].why[0])) fprintf(to, "             not %s: %s\n", transport_kind_name(t), why);
     }
 }

@@ -66,9 +66,9 @@ typedef struct sim {
     topology top;
     device *dev;
 
-    halo_transport transport;             /* of most links; of the redistributions where there are no halos */
-    halo_choice choice, turned_choice;    /* of pass and turned_pass */
-    halo_transport redist_transport;
+    transport_kind transport;             /* of most links; of the redistributions where there are no halos */
+    transport_choice choice, turned_choice;    /* of pass and turned_pass */
+    transport_kind redist_transport;
     bool routed;                          /* route says what transport, choice and turned_choice were chosen from */
     route route;
     config_feed feed;

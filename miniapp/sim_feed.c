@@ -27,9 +27,9 @@ static bool graphs_serve(const sim *s, char *why, size_t why_bytes)
     if (no_graphs) snprintf(why, why_bytes, "%s", no_graphs);
     else if (sim_turns(s)) snprintf(why, why_bytes, "steps of kind %s cannot be captured", config_kind_name(s->cfg->problem.kind));
     else
-        for (halo_transport t = 0; t < HALO_TRANSPORTS; t++)
-            if (t != HALO_PEER && t != HALO_COPY && t != HALO_NCCL && step_pass_links_by(&s->pass, t) > 0)
-                snprintf(why, why_bytes, "with transport %s the host sends the messages of every step", halo_transport_name(t));
+        for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
+            if (t != TRANSPORT_PEER && t != TRANSPORT_COPY && t != TRANSPORT_NCCL && step_pass_links_by(&s->pass, t) > 0)
+                snprintf(why, why_bytes, "with transport %s the host sends the messages of every step", transport_kind_name(t));
     return agree_or_say(why[0] == '\0', why, why_bytes, s->top.comm);
 }
 

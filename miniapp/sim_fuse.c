@@ -153,7 +153,7 @@ void sim_settle_order(sim *s)
     sim_order_trial *t = &s->order_trial;
     if (s->top.ranks == 1 || s->dev->kind == DEVICE_HOST) return;
     if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->sparing) {
-        step_pass_join(&s->pass, s->transport == HALO_PEER || s->transport == HALO_COPY);
+        step_pass_join(&s->pass, s->transport == TRANSPORT_PEER || s->transport == TRANSPORT_COPY);
         return;
     }
     *t = (sim_order_trial){ true, INFINITY, INFINITY };

@@ -134,7 +134,7 @@ static void make_whole(sim *s)
     char why[256] = "";
     void *const fields[2] = { s->now.u, s->next.u };
     if (sim_turns(s) || s->dev->kind == DEVICE_HOST || s->fuse > 1) return;
-    if (s->top.ranks > 1 && s->transport != HALO_PEER) return;
+    if (s->top.ranks > 1 && s->transport != TRANSPORT_PEER) return;
     const bool whole = step_pass_whole(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
                                        fields, s->top.comm, why, sizeof why);
     if (!whole && s->top.ranks > 1) sim_add_note(s, false, "split steps although the transport is peer: %s", why);
@@ -147,8 +147,8 @@ static redist *make_redist(sim *s, const sim_grid *from, const sim_grid *to)
     if (redist_refusal(r)[0] == '\0') return r;
     sim_add_note(s, s->cfg->run.transport == CONFIG_TRANSPORT_PEER,
                  "transposes cannot use transport peer: %s; using staged for them", redist_refusal(r));
-    s->redist_transport = HALO_STAGED;
-    if (!s->routed) s->transport = HALO_STAGED;
+    s->redist_transport = TRANSPORT_STAGED;
+    if (!s->routed) s->transport = TRANSPORT_STAGED;
     return r;
 }
 
@@ -158,7 +158,7 @@ static void say_refused(sim *s, const halo *h)
     if (halo_refused(h)[0] == '\0') return;
     sim_add_note(s, true, "run.transport = %s: no halo over %s; using staged", config_transport_name(s->cfg->run.transport),
                  halo_refused(h));
-    s->transport = HALO_STAGED;
+    s->transport = TRANSPORT_STAGED;
 }
 
 /* Of the stencil, along the rows. */

@@ -10,24 +10,24 @@
 
 static const double budget_s = 0.5; /* of all trials at the start of a run, the children that try a device-aware MPI left out */
 
-static halo_transport asked_transport(const config *c)
+static transport_kind asked_transport(const config *c)
 {
     switch (c->run.transport) {
     case CONFIG_TRANSPORT_AUTO: break;
-    case CONFIG_TRANSPORT_STAGED: return HALO_STAGED;
-    case CONFIG_TRANSPORT_MAPPED: return HALO_MAPPED;
-    case CONFIG_TRANSPORT_AWARE: return HALO_AWARE;
-    case CONFIG_TRANSPORT_PEER: return HALO_PEER;
-    case CONFIG_TRANSPORT_COPY: return HALO_COPY;
-    case CONFIG_TRANSPORT_NCCL: return HALO_NCCL;
+    case CONFIG_TRANSPORT_STAGED: return TRANSPORT_STAGED;
+    case CONFIG_TRANSPORT_MAPPED: return TRANSPORT_MAPPED;
+    case CONFIG_TRANSPORT_AWARE: return TRANSPORT_AWARE;
+    case CONFIG_TRANSPORT_PEER: return TRANSPORT_PEER;
+    case CONFIG_TRANSPORT_COPY: return TRANSPORT_COPY;
+    case CONFIG_TRANSPORT_NCCL: return TRANSPORT_NCCL;
     }
-    return HALO_TRANSPORTS;
+    return TRANSPORT_KINDS;
 }
 
-static void use_everywhere(sim *s, halo_transport t)
+static void use_everywhere(sim *s, transport_kind t)
 {
     s->transport = s->redist_transport = t;
-    s->choice = s->turned_choice = halo_choice_of_all(t);
+    s->choice = s->turned_choice = transport_choice_of_all(t);
 }
 
 /* Does MPI take device buffers? Asked once, and only if it matters: the answer takes a child process. */
@@ -47,10 +47,10 @@ static bool aware_works(sim *s, aware_answer *a)
     return a->works;
 }
 
-static void try_one(sim *s, halo_transport t, aware_answer *a)
+static void try_one(sim *s, transport_kind t, aware_answer *a)
 {
     const double begin_s = timer_now_s();
-    if (t != HALO_AWARE) {
+    if (t != TRANSPORT_AWARE) {
         route_try(&s->route, t);
         return;
     }
@@ -61,26 +61,26 @@ static void try_one(sim *s, halo_transport t, aware_answer *a)
 }
 
 /* In the order in which they are worth their time. */
-static void try_others(sim *s, halo_transport than, aware_answer *a)
+static void try_others(sim *s, transport_kind than, aware_answer *a)
 {
-    static const halo_transport order[] = { HALO_PEER, HALO_AWARE, HALO_STAGED, HALO_MAPPED };
+    static const transport_kind order[] = { TRANSPORT_PEER, TRANSPORT_AWARE, TRANSPORT_STAGED, TRANSPORT_MAPPED };
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         if (order[i] != than) try_one(s, order[i], a);
-    if (than != HALO_COPY) route_leave_out(&s->route, HALO_COPY, "it is for large faces; run.transport = copy asks for it");
-    if (than != HALO_NCCL)
-        route_leave_out(&s->route, HALO_NCCL,
+    if (than != TRANSPORT_COPY) route_leave_out(&s->route, TRANSPORT_COPY, "it is for large faces; run.transport = copy asks for it");
+    if (than != TRANSPORT_NCCL)
+        route_leave_out(&s->route, TRANSPORT_NCCL,
                         "its set-up alone exceeds the time for trials; run.transport = nccl asks for it");
 }
 
 /* "run.transport = peer: it reaches no other host; using aware between hosts" */
-static void say_what_serves_instead(sim *s, halo_transport asked)
+static void say_what_serves_instead(sim *s, transport_kind asked)
 {
     const route *r = &s->route;
     const bool mixed = r->links[ROUTE_INSIDE] > 0 && r->links[ROUTE_BETWEEN] > 0;
     for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) {
         if (r->links[kind] == 0 || r->favourite[kind] == asked) continue;
-        sim_add_note(s, true, "run.transport = %s: %s; using %s%s%s", halo_transport_name(asked), r->trial[asked][kind].why,
-                     halo_transport_name(r->favourite[kind]), mixed ? " " : "", mixed ? route_kind_name[kind] : "");
+        sim_add_note(s, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked), r->trial[asked][kind].why,
+                     transport_kind_name(r->favourite[kind]), mixed ? " " : "", mixed ? route_kind_name[kind] : "");
     }
 }
 
@@ -97,13 +97,13 @@ static bool make_route(sim *s)
     return route_has_links(&s->route);
 }
 
-static void choose_by_route(sim *s, halo_transport asked, aware_answer *a)
+static void choose_by_route(sim *s, transport_kind asked, aware_answer *a)
 {
     char why[512] = "";
-    if (asked < HALO_TRANSPORTS) try_one(s, asked, a);
-    if (asked == HALO_TRANSPORTS || !route_passed(&s->route, asked, why, sizeof why)) try_others(s, asked, a);
+    if (asked < TRANSPORT_KINDS) try_one(s, asked, a);
+    if (asked == TRANSPORT_KINDS || !route_passed(&s->route, asked, why, sizeof why)) try_others(s, asked, a);
     route_decide(&s->route, asked);
-    if (asked < HALO_TRANSPORTS) say_what_serves_instead(s, asked);
+    if (asked < TRANSPORT_KINDS) say_what_serves_instead(s, asked);
     s->transport = route_main(&s->route);
     s->choice = s->route.dec == &s->grid.dec ? s->route.choice : route_for(&s->route, &s->grid.dec);
     s->turned_choice = s->route.dec == &s->turned_grid.dec ? s->route.choice : route_for(&s->route, &s->turned_grid.dec);
@@ -124,34 +124,34 @@ static bool peer_reaches_all(sim *s, char *why, size_t why_bytes)
 
 /* Redistributions: over peer where all ranks reach each other and none shares its GPU (those that do take turns, which a kernel
  * that waits makes slow), else by messages, from device buffers where MPI takes them. */
-static void choose_redist(sim *s, halo_transport asked, aware_answer *a)
+static void choose_redist(sim *s, transport_kind asked, aware_answer *a)
 {
     char why[256] = "it cannot carry transposes";
     int sharers = s->top.ranks_on_device;
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &sharers, 1, MPI_INT, MPI_MAX, s->top.comm));
-    const bool want_peer = asked == HALO_PEER || asked == HALO_COPY || (asked == HALO_TRANSPORTS && sharers == 1);
-    if (asked == HALO_MAPPED) s->redist_transport = HALO_MAPPED;
-    else if (want_peer && peer_reaches_all(s, why, sizeof why)) s->redist_transport = HALO_PEER;
-    else if (aware_works(s, a)) s->redist_transport = HALO_AWARE;
+    const bool want_peer = asked == TRANSPORT_PEER || asked == TRANSPORT_COPY || (asked == TRANSPORT_KINDS && sharers == 1);
+    if (asked == TRANSPORT_MAPPED) s->redist_transport = TRANSPORT_MAPPED;
+    else if (want_peer && peer_reaches_all(s, why, sizeof why)) s->redist_transport = TRANSPORT_PEER;
+    else if (aware_works(s, a)) s->redist_transport = TRANSPORT_AWARE;
     if (!s->routed) s->transport = s->redist_transport;
-    if (asked == HALO_TRANSPORTS || asked == s->redist_transport) return;
+    if (asked == TRANSPORT_KINDS || asked == s->redist_transport) return;
     if (s->routed && s->route.used[asked] == 0) return; /* has been said of the halos */
-    sim_add_note(s, true, "run.transport = %s: %s; using %s%s", halo_transport_name(asked), asked == HALO_AWARE ? a->why : why,
-                 halo_transport_name(s->redist_transport), s->routed ? " for transposes" : "");
+    sim_add_note(s, true, "run.transport = %s: %s; using %s%s", transport_kind_name(asked), asked == TRANSPORT_AWARE ? a->why : why,
+                 transport_kind_name(s->redist_transport), s->routed ? " for transposes" : "");
 }
 
 void sim_choose_transports(sim *s, const char *self_exe)
 {
-    const halo_transport asked = asked_transport(s->cfg);
+    const transport_kind asked = asked_transport(s->cfg);
     aware_answer aware = { .self_exe = self_exe };
     const bool redistributes = s->cfg->problem.kind == CONFIG_TRANSPOSE || s->cfg->problem.kind == CONFIG_SWEEP;
-    use_everywhere(s, HALO_STAGED);
-    if (s->dev->kind == DEVICE_HOST && asked != HALO_STAGED && asked != HALO_TRANSPORTS)
-        sim_add_note(s, true, "run.transport = %s: the host device has transport staged only; using staged", halo_transport_name(asked));
-    if (s->dev->kind == DEVICE_HOST || asked == HALO_STAGED) return;
+    use_everywhere(s, TRANSPORT_STAGED);
+    if (s->dev->kind == DEVICE_HOST && asked != TRANSPORT_STAGED && asked != TRANSPORT_KINDS)
+        sim_add_note(s, true, "run.transport = %s: the host device has transport staged only; using staged", transport_kind_name(asked));
+    if (s->dev->kind == DEVICE_HOST || asked == TRANSPORT_STAGED) return;
     if (s->top.ranks == 1) { /* nothing travels, so nothing can go wrong */
-        use_everywhere(s, asked == HALO_TRANSPORTS ? HALO_STAGED : asked);
-        s->redist_transport = HALO_STAGED;
+        use_everywhere(s, asked == TRANSPORT_KINDS ? TRANSPORT_STAGED : asked);
+        s->redist_transport = TRANSPORT_STAGED;
         return;
     }
     s->routed = make_route(s);

@@ -83,7 +83,7 @@ typedef struct step_levels {
 /* sides: of the domain; corners: the stencil reads diagonal ghosts; has_prev: it reads two levels. fuse > 1: a fused pass, of a
  * number of steps that fused_steps gave for the bound stencil; the field's ghosts are radius * fuse deep. */
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
-                      bool corners, bool has_prev, int fuse, const halo_choice *choice, MPI_Comm comm);
+                      bool corners, bool has_prev, int fuse, const transport_choice *choice, MPI_Comm comm);
 /* Of a fused pass, between sweeps: joined or not from now on. At first it is not. */
 void step_pass_join(step_pass *p, bool joined);
 /* "whole", "split" or "joined". */
@@ -147,7 +147,7 @@ typedef struct step_swept {
 step_swept step_pass_swept(const step_pass *p, int lanes, int radius, int steps);
 /* What this rank sends in an exchange. */
 int64_t step_pass_sent_bytes(const step_pass *p);
-int step_pass_links_by(const step_pass *p, halo_transport t); /* its messages in an exchange that go by this transport */
+int step_pass_links_by(const step_pass *p, transport_kind t); /* its messages in an exchange that go by this transport */
 
 /* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm stream. */
 void step_exchange(step_streams *s, step_pass *p, step_levels cur);

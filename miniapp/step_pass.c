@@ -84,7 +84,7 @@ void step_pass_join(step_pass *p, bool joined)
 const char *step_pass_form(const step_pass *p) { return p->whole ? "whole" : p->joined ? "joined" : "split"; }
 
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
-                      int radius, bool corners, bool has_prev, int fuse, const halo_choice *choice, MPI_Comm comm)
+                      int radius, bool corners, bool has_prev, int fuse, const transport_choice *choice, MPI_Comm comm)
 {
     const bool along_y = shape->depth_y > 0, fused = fuse > 1;
     const int depth = radius * fuse;
@@ -112,7 +112,7 @@ int64_t step_pass_sent_bytes(const step_pass *p)
     return (p->halo ? halo_sent_bytes(p->halo) : 0) + (p->prev_halo ? halo_sent_bytes(p->prev_halo) : 0);
 }
 
-int step_pass_links_by(const step_pass *p, halo_transport t)
+int step_pass_links_by(const step_pass *p, transport_kind t)
 {
     return (p->halo ? halo_links_by(p->halo, t) : 0) + (p->prev_halo ? halo_links_by(p->prev_halo, t) : 0);
 }

@@ -37,16 +37,16 @@ static inline bool harness_cuda_missing(const char **why)
     return least == 0;
 }
 
-typedef void harness_body(device *d, halo_transport t);
+typedef void harness_body(device *d, transport_kind t);
 
 static inline void harness_on_host(harness_body *body)
 {
     device *d = device_host_create(1);
-    body(d, HALO_STAGED);
+    body(d, TRANSPORT_STAGED);
     device_destroy(&d);
 }
 
-static inline void harness_deferred(harness_body *body, halo_transport t)
+static inline void harness_deferred(harness_body *body, transport_kind t)
 {
     device *d = deferred_device_create((unsigned)harness.rank);
     body(d, t);
@@ -54,11 +54,11 @@ static inline void harness_deferred(harness_body *body, halo_transport t)
 }
 
 /* Does a halo take this transport here? Collective; if not, why gets the reason. */
-static inline bool harness_has(device *d, halo_transport t, char *why, size_t why_bytes)
+static inline bool harness_has(device *d, transport_kind t, char *why, size_t why_bytes)
 {
-    const halo_choice choice = halo_choice_of_all(t);
+    const transport_choice choice = transport_choice_of_all(t);
     decomp dec;
-    if (t == HALO_AWARE) return topology_probe_aware(&harness, d, harness_exe, why, why_bytes);
+    if (t == TRANSPORT_AWARE) return topology_probe_aware(&harness, d, harness_exe, why, why_bytes);
     if (!decomp_make(&dec, 4 * harness.ranks, 1, false, false, harness.ranks, harness.rank, 0, 0, 1, why, why_bytes)) return false;
     const field_shape f = field_shape_make(DTYPE_F32, box_width(dec.own), 1, 1, 0);
     halo *h = halo_create(&dec, d, &f, 1, false, &choice, harness.comm);
@@ -67,7 +67,7 @@ static inline bool harness_has(device *d, halo_transport t, char *why, size_t wh
     return why[0] == '\0';
 }
 
-static inline void harness_on_cuda(harness_body *body, halo_transport t)
+static inline void harness_on_cuda(harness_body *body, transport_kind t)
 {
     const char *no_cuda = "";
     char why[512] = "", notes[512] = "";
@@ -125,12 +125,12 @@ static inline int harness_main_cuda(int argc, char **argv, int (*run)(void))
 /* ... and for a body that every way of moving data has to pass: a test a way. */
 static harness_body *harness_every_body;
 static inline void harness_host_test(void **state) { (void)state, harness_on_host(harness_every_body); }
-static inline void harness_deferred_test(void **state) { harness_deferred(harness_every_body, *(halo_transport *)*state); }
-static inline void harness_cuda_test(void **state) { harness_on_cuda(harness_every_body, *(halo_transport *)*state); }
+static inline void harness_deferred_test(void **state) { harness_deferred(harness_every_body, *(transport_kind *)*state); }
+static inline void harness_cuda_test(void **state) { harness_on_cuda(harness_every_body, *(transport_kind *)*state); }
 
 static inline int harness_run_every_way(void)
 {
-    static halo_transport t[] = { HALO_STAGED, HALO_AWARE, HALO_MAPPED, HALO_PEER, HALO_COPY, HALO_NCCL };
+    static transport_kind t[] = { TRANSPORT_STAGED, TRANSPORT_AWARE, TRANSPORT_MAPPED, TRANSPORT_PEER, TRANSPORT_COPY, TRANSPORT_NCCL };
     const struct CMUnitTest tests[] = {
         { "host staged", harness_host_test, NULL, NULL, NULL },
         { "deferred staged", harness_deferred_test, NULL, NULL, &t[0] },

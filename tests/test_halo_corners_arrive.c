@@ -46,12 +46,12 @@ static void expect(const exchange_case *c, const decomp *dec, const field_shape 
         }
 }
 
-/* HALO_TRANSPORTS stands for a mixture of those that go by messages, which both ends of a link work out alike. */
-static halo_choice choice_for(halo_transport t, const decomp *dec)
+/* TRANSPORT_KINDS stands for a mixture of those that go by messages, which both ends of a link work out alike. */
+static transport_choice choice_for(transport_kind t, const decomp *dec)
 {
-    static const halo_transport by_messages[] = { HALO_STAGED, HALO_AWARE, HALO_MAPPED };
-    halo_choice c = halo_choice_of_all(t);
-    for (int k = 0; k < DECOMP_NEIGHBOURS && t == HALO_TRANSPORTS; k++) {
+    static const transport_kind by_messages[] = { TRANSPORT_STAGED, TRANSPORT_AWARE, TRANSPORT_MAPPED };
+    transport_choice c = transport_choice_of_all(t);
+    for (int k = 0; k < DECOMP_NEIGHBOURS && t == TRANSPORT_KINDS; k++) {
         const int back = DECOMP_NEIGHBOURS - 1 - k;
         if (dec->neighbour[k] >= 0) c.toward[k] = by_messages[(dec->rank + dec->neighbour[k] + (k < back ? k : back)) % 3];
     }
@@ -60,7 +60,7 @@ static halo_choice choice_for(halo_transport t, const decomp *dec)
 
 /* Several levels back to back through one halo, all in a queue: a level is written just before its exchange and read just after,
  * and buffers and fields are used again while that may still be queued. Returns this rank's wrong allocations. */
-static long exchange(device *d, halo_transport t, const exchange_case *c, const decomp *dec)
+static long exchange(device *d, transport_kind t, const exchange_case *c, const decomp *dec)
 {
     const int spare = (int)(c->nx % 2); /* sometimes the field's ghosts are deeper than the exchange */
     const int fields = c->depth == 2 ? LEVELS : 2;
@@ -73,10 +73,10 @@ static long exchange(device *d, halo_transport t, const exchange_case *c, const 
     if (!wanted) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     DEVICE_CHECK(d, d->stream_create(d, true, &s));
     DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, 2 * LEVELS * f.bytes, (void **)&mirrors));
-    const halo_choice choice = choice_for(t, dec);
+    const transport_choice choice = choice_for(t, dec);
     halo *h = halo_create(dec, d, &f, c->depth, c->corners, &choice, harness.comm);
     /* The harness has seen that it can be had, copy for rows. */
-    wrong += halo_refused(h)[0] != '\0' && (t != HALO_COPY || dec->ranks_x == 1);
+    wrong += halo_refused(h)[0] != '\0' && (t != TRANSPORT_COPY || dec->ranks_x == 1);
     const size_t field_bytes = d->alloc == deferred_alloc ? f.bytes : halo_field_bytes(d, &f); /* no blocks that MPI maps there */
     for (int i = 0; i < fields; i++) DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, field_bytes, &field[i]));
     for (int l = 0; l < LEVELS; l++) {
@@ -107,7 +107,7 @@ static long exchange(device *d, halo_transport t, const exchange_case *c, const 
     return wrong;
 }
 
-static void all_cases(device *d, halo_transport t)
+static void all_cases(device *d, transport_kind t)
 {
     static const int64_t grids[][2] = { { 37, 29 }, { 131, 1 }, { 16, 64 }, { 6, 23 }, { 90, 4 } };
     static const int depths[] = { 1, 2, 5 };
@@ -143,19 +143,19 @@ static void aware_beforehand(device *d)
     if (!topology_probe_aware(&harness, d, harness_exe, why, sizeof why) ||
         !decomp_make(&dec, c.nx, c.ny, true, true, harness.ranks, harness.rank, 1, 0, 1, why, sizeof why))
         return;
-    assert_int_equal(harness_sum(exchange(d, HALO_AWARE, &c, &dec)), 0);
+    assert_int_equal(harness_sum(exchange(d, TRANSPORT_AWARE, &c, &dec)), 0);
 }
 
 /* And a mixture, where mapped is tried: each of its messages has to find its own way. */
-static void every_choice(device *d, halo_transport t)
+static void every_choice(device *d, transport_kind t)
 {
     void *outlives = NULL;
-    if (t == HALO_PEER) {
+    if (t == TRANSPORT_PEER) {
         DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, 8, &outlives));
         aware_beforehand(d);
     }
     all_cases(d, t);
-    if (t == HALO_MAPPED && d->alloc == deferred_alloc) all_cases(d, HALO_TRANSPORTS);
+    if (t == TRANSPORT_MAPPED && d->alloc == deferred_alloc) all_cases(d, TRANSPORT_KINDS);
     if (outlives) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, outlives));
 }
 

@@ -87,7 +87,7 @@ static long wrong_bytes(const ring *r, const char *field, long n)
     return wrong;
 }
 
-static void no_stale_ghost(device *d, halo_transport t)
+static void no_stale_ghost(device *d, transport_kind t)
 {
     (void)t;
     ring r = make_ring(d);
@@ -112,7 +112,7 @@ static void no_stale_ghost(device *d, halo_transport t)
     assert_int_equal(harness_sum(wrong), 0);
 }
 
-static void flags_on_cuda(void **state) { (void)state, harness_on_cuda(no_stale_ghost, HALO_STAGED); }
+static void flags_on_cuda(void **state) { (void)state, harness_on_cuda(no_stale_ghost, TRANSPORT_STAGED); }
 
 static int run(void)
 {

@@ -51,7 +51,7 @@ static long wrong_board(device *d, device_stream *s, peer *p, const int *ranks, 
     return wrong;
 }
 
-static void every_allocation(device *d, halo_transport t)
+static void every_allocation(device *d, transport_kind t)
 {
     (void)t;
     int ranks[NEIGHBOURS_MAX], count = 0;
@@ -149,7 +149,7 @@ static void own_board(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static void allocations_on_cuda(void **state) { (void)state, harness_on_cuda(every_allocation, HALO_STAGED); }
+static void allocations_on_cuda(void **state) { (void)state, harness_on_cuda(every_allocation, TRANSPORT_STAGED); }
 
 static int run(void)
 {

@@ -49,7 +49,7 @@ static void upload(device *d, void *to, void *from, size_t bytes, device_stream 
 }
 
 /* Returns the number of this rank's wrong allocations. */
-static long transpose(device *d, halo_transport t, const transpose_case *c, const decomp *from, const decomp *to)
+static long transpose(device *d, transport_kind t, const transpose_case *c, const decomp *from, const decomp *to)
 {
     const field_shape a = field_shape_make(c->type, box_width(from->own), box_height(from->own), 2, 1);
     const field_shape b = field_shape_make(c->type, box_width(to->own), box_height(to->own), 0, 3);
@@ -87,7 +87,7 @@ static long transpose(device *d, halo_transport t, const transpose_case *c, cons
 }
 
 /* False if the grids do not fit. */
-static bool try_case(device *d, halo_transport t, const transpose_case *c)
+static bool try_case(device *d, transport_kind t, const transpose_case *c)
 {
     decomp from, to;
     char why[512];
@@ -101,7 +101,7 @@ static bool try_case(device *d, halo_transport t, const transpose_case *c)
     return true;
 }
 
-static void all_cases(device *d, halo_transport t)
+static void all_cases(device *d, transport_kind t)
 {
     static const int64_t grids[][2] = { { 23, 17 }, { 64, 64 }, { 5, 97 }, { 130, 33 }, { 1, 40 }, { 13, 1 } };
     static const int flags[] = { TRANSPOSE_STORE, TRANSPOSE_ADD, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE };
@@ -118,16 +118,16 @@ static void all_cases(device *d, halo_transport t)
 }
 
 /* Big enough that a pair of ranks exchanges several messages. */
-static void many_parts(device *d, halo_transport t)
+static void many_parts(device *d, transport_kind t)
 {
     for (int to_x = 1; to_x <= 2; to_x++)
         assert_true(try_case(d, t, &(transpose_case){ 2301, 2003, 1, to_x, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE,
                                                       DTYPE_F64 }));
 }
 
-static void everything(device *d, halo_transport t)
+static void everything(device *d, transport_kind t)
 {
-    if (t == HALO_NCCL) {
+    if (t == TRANSPORT_NCCL) {
         print_message("skipped: a redistribution does not go over nccl\n");
         return;
     }

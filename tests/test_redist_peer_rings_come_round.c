@@ -45,7 +45,7 @@ static long differs(device *d, device_stream *s, const void *field, void *mirror
     return memcmp(mirror, wanted, bytes) != 0;
 }
 
-static void rings_come_round(device *d, halo_transport t)
+static void rings_come_round(device *d, transport_kind t)
 {
     decomp from, to;
     char why[512] = "";
@@ -86,7 +86,7 @@ static void rings_come_round(device *d, halo_transport t)
     assert_int_equal(harness_sum(wrong), 0);
 }
 
-static void rings_on_cuda(void **state) { (void)state, harness_on_cuda(rings_come_round, HALO_PEER); }
+static void rings_on_cuda(void **state) { (void)state, harness_on_cuda(rings_come_round, TRANSPORT_PEER); }
 
 static int run(void)
 {

@@ -68,12 +68,12 @@ static long disagreements(const route *r)
 }
 
 /* A halo of this transport alone is refused with its name, and that reason behind it. */
-static bool is_whole_reason(const fixture *f, halo_transport t, const char *reason)
+static bool is_whole_reason(const fixture *f, transport_kind t, const char *reason)
 {
     char wanted[1024];
-    const halo_choice choice = halo_choice_of_all(t);
+    const transport_choice choice = transport_choice_of_all(t);
     halo *h = halo_create(&f->dec, f->d, &f->shape, 2, true, &choice, harness.comm);
-    snprintf(wanted, sizeof wanted, "%s: %s", halo_transport_name(t), reason);
+    snprintf(wanted, sizeof wanted, "%s: %s", transport_kind_name(t), reason);
     const bool same = strcmp(halo_refused(h), wanted) == 0;
     halo_destroy(&h);
     return same;
@@ -87,29 +87,29 @@ static void what_is_refused_is_left_out(void **state)
         if (harness.ranks % ranks_x) continue;
         fixture f = make(ranks_x);
         route r = start(&f, 60);
-        route_try(&r, HALO_STAGED);
-        route_try(&r, HALO_PEER);
-        route_try(&r, HALO_NCCL);
-        route_try(&r, HALO_MAPPED);
-        route_leave_out(&r, HALO_AWARE, "not asked for");
-        route_decide(&r, HALO_PEER);
+        route_try(&r, TRANSPORT_STAGED);
+        route_try(&r, TRANSPORT_PEER);
+        route_try(&r, TRANSPORT_NCCL);
+        route_try(&r, TRANSPORT_MAPPED);
+        route_leave_out(&r, TRANSPORT_AWARE, "not asked for");
+        route_decide(&r, TRANSPORT_PEER);
         assert_int_equal(route_has_links(&r), harness.ranks > 1);
         if (harness.ranks > 1) {
-            assert_false(route_passed(&r, HALO_PEER, why, sizeof why));
+            assert_false(route_passed(&r, TRANSPORT_PEER, why, sizeof why));
             assert_non_null(strstr(why, "a made-up refusal"));
-            assert_true(is_whole_reason(&f, HALO_PEER, why));
-            assert_false(route_passed(&r, HALO_NCCL, why, sizeof why)); /* not built, no library, or one GPU for all ranks */
+            assert_true(is_whole_reason(&f, TRANSPORT_PEER, why));
+            assert_false(route_passed(&r, TRANSPORT_NCCL, why, sizeof why)); /* not built, no library, or one GPU for all ranks */
             assert_true(why[0] != '\0');
             if (harness.rank == 0) print_message("nccl: %s\n", why);
-            assert_false(route_passed(&r, HALO_AWARE, why, sizeof why));
+            assert_false(route_passed(&r, TRANSPORT_AWARE, why, sizeof why));
             assert_string_equal(why, "not asked for");
-            assert_true(route_passed(&r, HALO_STAGED, why, sizeof why) && route_passed(&r, HALO_MAPPED, why, sizeof why));
-            assert_int_equal(r.used[HALO_STAGED] + r.used[HALO_MAPPED], r.links[ROUTE_INSIDE]);
-            assert_true(r.trial[HALO_MAPPED][ROUTE_INSIDE].slowest_s < 10);
+            assert_true(route_passed(&r, TRANSPORT_STAGED, why, sizeof why) && route_passed(&r, TRANSPORT_MAPPED, why, sizeof why));
+            assert_int_equal(r.used[TRANSPORT_STAGED] + r.used[TRANSPORT_MAPPED], r.links[ROUTE_INSIDE]);
+            assert_true(r.trial[TRANSPORT_MAPPED][ROUTE_INSIDE].slowest_s < 10);
         }
         assert_int_equal(disagreements(&r), 0);
-        route_decide(&r, HALO_MAPPED); /* what works is taken where it is asked for, whatever the times */
-        assert_int_equal(r.used[HALO_MAPPED], r.links[ROUTE_INSIDE]);
+        route_decide(&r, TRANSPORT_MAPPED); /* what works is taken where it is asked for, whatever the times */
+        assert_int_equal(r.used[TRANSPORT_MAPPED], r.links[ROUTE_INSIDE]);
         drop(&f);
     }
 }
@@ -131,13 +131,13 @@ static void what_loses_a_cell_is_left_out(void **state)
     fixture f = make(1);
     route r = start(&f, 60);
     f.d->unpack = lose_a_cell;
-    route_try(&r, HALO_MAPPED);
+    route_try(&r, TRANSPORT_MAPPED);
     f.d->unpack = deferred_unpack;
-    route_try(&r, HALO_STAGED);
-    route_decide(&r, HALO_MAPPED);
-    assert_false(route_passed(&r, HALO_MAPPED, why, sizeof why));
+    route_try(&r, TRANSPORT_STAGED);
+    route_decide(&r, TRANSPORT_MAPPED);
+    assert_false(route_passed(&r, TRANSPORT_MAPPED, why, sizeof why));
     assert_non_null(strstr(why, "arrived wrong"));
-    assert_int_equal(r.used[HALO_STAGED], r.links[ROUTE_INSIDE]);
+    assert_int_equal(r.used[TRANSPORT_STAGED], r.links[ROUTE_INSIDE]);
     drop(&f);
 }
 
@@ -148,11 +148,11 @@ static void what_comes_too_late_is_left_out(void **state)
     if (harness.ranks == 1) return;
     fixture f = make(1);
     route r = start(&f, 0);
-    route_try(&r, HALO_MAPPED);
-    route_decide(&r, HALO_TRANSPORTS);
-    assert_false(route_passed(&r, HALO_MAPPED, why, sizeof why));
+    route_try(&r, TRANSPORT_MAPPED);
+    route_decide(&r, TRANSPORT_KINDS);
+    assert_false(route_passed(&r, TRANSPORT_MAPPED, why, sizeof why));
     assert_non_null(strstr(why, "no time left"));
-    assert_int_equal(r.used[HALO_STAGED], r.links[ROUTE_INSIDE]);
+    assert_int_equal(r.used[TRANSPORT_STAGED], r.links[ROUTE_INSIDE]);
     drop(&f);
 }
 
@@ -166,22 +166,22 @@ static void what_fails_between_hosts_serves_inside(void **state)
         if (harness.ranks % ranks_x) continue;
         fixture f = make(ranks_x);
         route r = start(&f, 60);
-        route_try(&r, HALO_PEER);
-        route_try(&r, HALO_MAPPED);
-        r.trial[HALO_PEER][ROUTE_INSIDE].seconds = r.trial[HALO_PEER][ROUTE_INSIDE].slowest_s = 1e-9; /* as if it worked */
-        route_decide(&r, HALO_PEER);
+        route_try(&r, TRANSPORT_PEER);
+        route_try(&r, TRANSPORT_MAPPED);
+        r.trial[TRANSPORT_PEER][ROUTE_INSIDE].seconds = r.trial[TRANSPORT_PEER][ROUTE_INSIDE].slowest_s = 1e-9; /* as if it worked */
+        route_decide(&r, TRANSPORT_PEER);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
             if (r.kind[k] < 0) continue;
             const bool inside = (f.dec.rank + f.dec.neighbour[k]) % 2 == 0;
             assert_int_equal(r.kind[k], inside ? ROUTE_INSIDE : ROUTE_BETWEEN);
-            assert_int_equal(r.choice.toward[k], inside ? HALO_PEER : HALO_MAPPED);
+            assert_int_equal(r.choice.toward[k], inside ? TRANSPORT_PEER : TRANSPORT_MAPPED);
         }
         if (r.links[ROUTE_BETWEEN] > 0) {
-            assert_false(route_passed(&r, HALO_PEER, why, sizeof why));
+            assert_false(route_passed(&r, TRANSPORT_PEER, why, sizeof why));
             assert_string_equal(why, "it does not reach other hosts");
         }
         assert_int_equal(disagreements(&r), 0);
-        const halo_choice again = route_for(&r, &f.dec);
+        const transport_choice again = route_for(&r, &f.dec);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
             if (r.kind[k] >= 0) assert_int_equal(again.toward[k], r.choice.toward[k]);
         drop(&f);
@@ -199,18 +199,18 @@ static void both_ends_agree_on_made_up_times(void **state)
         fixture f = make(ranks_x);
         route r = start(&f, 60);
         for (unsigned round = 0; round < 20; round++) {
-            for (unsigned t = 0; t < HALO_TRANSPORTS; t++) {
+            for (unsigned t = 0; t < TRANSPORT_KINDS; t++) {
                 route_trial *trial = &r.trial[t][ROUTE_INSIDE];
                 const unsigned h = (t * 7919u + round * 104729u + (unsigned)harness.rank * 1299709u) * 2654435761u;
-                trial->seconds = t == HALO_NCCL ? INFINITY : 1e-6 * (1 + (h >> 24));
+                trial->seconds = t == TRANSPORT_NCCL ? INFINITY : 1e-6 * (1 + (h >> 24));
                 MPI_CHECK(MPI_Allreduce(&trial->seconds, &trial->slowest_s, 1, MPI_DOUBLE, MPI_MAX, harness.comm));
             }
-            route_decide(&r, HALO_TRANSPORTS);
+            route_decide(&r, TRANSPORT_KINDS);
             assert_int_equal(disagreements(&r), 0);
             int used = 0;
-            for (int t = 0; t < HALO_TRANSPORTS; t++) used += r.used[t] > 0;
+            for (int t = 0; t < TRANSPORT_KINDS; t++) used += r.used[t] > 0;
             mixed = mixed || used > 1;
-            assert_int_equal(r.used[HALO_NCCL], 0);
+            assert_int_equal(r.used[TRANSPORT_NCCL], 0);
         }
         drop(&f);
     }

@@ -15,21 +15,21 @@ static const double none = INFINITY;
 static void the_cheapest_of_those_that_passed(void **state)
 {
     static const struct {
-        double seconds[HALO_TRANSPORTS]; /* staged, aware, mapped, peer, copy, nccl */
-        halo_transport best;
+        double seconds[TRANSPORT_KINDS]; /* staged, aware, mapped, peer, copy, nccl */
+        transport_kind best;
     } cases[] = {
-        { { 80e-6, 20e-6, 40e-6, 6e-6, INFINITY, 14e-6 }, HALO_PEER },
-        { { 80e-6, 20e-6, 40e-6, INFINITY, INFINITY, 14e-6 }, HALO_NCCL },
-        { { 80e-6, 20e-6, 40e-6, INFINITY, INFINITY, INFINITY }, HALO_AWARE },
-        { { 80e-6, INFINITY, 40e-6, INFINITY, INFINITY, INFINITY }, HALO_MAPPED },
-        { { 80e-6, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY }, HALO_STAGED },
-        { { 30e-6, INFINITY, 40e-6, INFINITY, INFINITY, INFINITY }, HALO_STAGED },
-        { { 80e-6, 20e-6, INFINITY, 39e-6, INFINITY, INFINITY }, HALO_PEER }, /* counts as 19.5 */
-        { { 80e-6, 20e-6, INFINITY, 41e-6, INFINITY, INFINITY }, HALO_AWARE },
-        { { 80e-6, 20e-6, INFINITY, 2.2e-3, INFINITY, INFINITY }, HALO_AWARE }, /* ranks that take turns on one GPU */
-        { { INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY }, HALO_STAGED },
-        { { INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 1 }, HALO_NCCL },
-        { { 1e-6, 1e-6, 1e-6, 2e-6, INFINITY, 1e-6 }, HALO_STAGED }, /* equal: the one that works everywhere */
+        { { 80e-6, 20e-6, 40e-6, 6e-6, INFINITY, 14e-6 }, TRANSPORT_PEER },
+        { { 80e-6, 20e-6, 40e-6, INFINITY, INFINITY, 14e-6 }, TRANSPORT_NCCL },
+        { { 80e-6, 20e-6, 40e-6, INFINITY, INFINITY, INFINITY }, TRANSPORT_AWARE },
+        { { 80e-6, INFINITY, 40e-6, INFINITY, INFINITY, INFINITY }, TRANSPORT_MAPPED },
+        { { 80e-6, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY }, TRANSPORT_STAGED },
+        { { 30e-6, INFINITY, 40e-6, INFINITY, INFINITY, INFINITY }, TRANSPORT_STAGED },
+        { { 80e-6, 20e-6, INFINITY, 39e-6, INFINITY, INFINITY }, TRANSPORT_PEER }, /* counts as 19.5 */
+        { { 80e-6, 20e-6, INFINITY, 41e-6, INFINITY, INFINITY }, TRANSPORT_AWARE },
+        { { 80e-6, 20e-6, INFINITY, 2.2e-3, INFINITY, INFINITY }, TRANSPORT_AWARE }, /* ranks that take turns on one GPU */
+        { { INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY }, TRANSPORT_STAGED },
+        { { INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 1 }, TRANSPORT_NCCL },
+        { { 1e-6, 1e-6, 1e-6, 2e-6, INFINITY, 1e-6 }, TRANSPORT_STAGED }, /* equal: the one that works everywhere */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -38,14 +38,14 @@ static void the_cheapest_of_those_that_passed(void **state)
 
 static void a_favourite_is_left_for_more_than_a_tenth(void **state)
 {
-    const double near[HALO_TRANSPORTS] = { 80e-6, 20e-6, 18.2e-6, none, none, none };
-    const double far[HALO_TRANSPORTS] = { 80e-6, 20e-6, 17.8e-6, none, none, none };
-    const double lost[HALO_TRANSPORTS] = { 80e-6, none, 90e-6, none, none, none };
+    const double near[TRANSPORT_KINDS] = { 80e-6, 20e-6, 18.2e-6, none, none, none };
+    const double far[TRANSPORT_KINDS] = { 80e-6, 20e-6, 17.8e-6, none, none, none };
+    const double lost[TRANSPORT_KINDS] = { 80e-6, none, 90e-6, none, none, none };
     (void)state;
-    assert_int_equal(route_pick(near, HALO_AWARE), HALO_AWARE);
-    assert_int_equal(route_pick(far, HALO_AWARE), HALO_MAPPED);
-    assert_int_equal(route_pick(lost, HALO_AWARE), HALO_STAGED);
-    assert_int_equal(route_pick(lost, HALO_STAGED), HALO_STAGED);
+    assert_int_equal(route_pick(near, TRANSPORT_AWARE), TRANSPORT_AWARE);
+    assert_int_equal(route_pick(far, TRANSPORT_AWARE), TRANSPORT_MAPPED);
+    assert_int_equal(route_pick(lost, TRANSPORT_AWARE), TRANSPORT_STAGED);
+    assert_int_equal(route_pick(lost, TRANSPORT_STAGED), TRANSPORT_STAGED);
 }
 
 int main(void)

@@ -79,7 +79,7 @@ static void alone(void **state)
     const field_shape f = field_shape_make(DTYPE_F64, 40, 30, 2, 2);
     const boundary_side periodic = { BOUNDARY_PERIODIC, 0 };
     const boundary sides = { periodic, periodic, periodic, periodic };
-    const halo_choice choice = halo_choice_of_all(HALO_STAGED);
+    const transport_choice choice = transport_choice_of_all(TRANSPORT_STAGED);
     step_streams s;
     step_pass p;
     void *field[2];

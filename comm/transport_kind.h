@@ -1,0 +1,27 @@
+/* The ways of a halo's cells from a rank to its neighbour, and which of them serves which neighbour. */
+#ifndef TRANSPORT_KIND_H
+#define TRANSPORT_KIND_H
+
+#include "decomp.h"
+
+/* How cells travel. Every begin and end goes through the transports in this order, so those whose sends wait for the host come
+ * first. */
+typedef enum transport_kind {
+    TRANSPORT_STAGED, /* packed on the device, copied to pinned memory, sent by MPI: works everywhere */
+    TRANSPORT_AWARE,  /* packed on the device, sent from there by a device-aware MPI */
+    TRANSPORT_MAPPED, /* packed by the kernel into pinned memory, sent by MPI */
+    TRANSPORT_PEER,   /* stored into the neighbour's memory: same host, no messages */
+    TRANSPORT_COPY,   /* copied there by copy engines: same host, no messages, rows alone */
+    TRANSPORT_NCCL,   /* packed on the device, sent by NCCL on the stream */
+    TRANSPORT_KINDS
+} transport_kind;
+const char *transport_kind_name(transport_kind t);
+
+/* The transport toward each neighbour, by direction (decomp_dx, decomp_dy). Both ends of a link must choose the same;
+ * TRANSPORT_KINDS leaves the link out. */
+typedef struct transport_choice {
+    transport_kind toward[DECOMP_NEIGHBOURS];
+} transport_choice;
+transport_choice transport_choice_of_all(transport_kind t);
+
+#endif
