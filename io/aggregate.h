@@ -10,6 +10,7 @@
 #ifndef AGGREGATE_H
 #define AGGREGATE_H
 
+#include "checkpoint_state.h"
 #include "checkpoint_structure.h"
 #include "writers.h"
 

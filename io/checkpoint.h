@@ -1,16 +1,5 @@
-/* State files (docs/contract.md, "State file"): one HDF5 file, fields in global order, whole under its final name.
- *
- *   /fields/NAME  (ny, nx), or (nx) where ny is 1; attribute fingerprint (16 hex digits)
- *   /checksums/NAME  uint32, the CRC-32C of each block of /fields/NAME: block_rows rows of it (attribute), in 1D
- *                 block_cells cells, as they lie in the file; the last block may be shorter. Older files have none.
- *   /VTKHDF       an image of the same values for VTK and ParaView: virtual datasets, no data of their own
- *   root attributes schema_version, program, version, kind, step, fingerprint (of /fields/u or /fields/b), deck
- *   (resolved, as text), description_crc32c (of kind, type, shape, step, fingerprint and deck; older files have none)
- *   behind HDF5's end a checksum of all that is no field's data (checkpoint_seal.c; older files have none)
- * Written to NAME.tmp.<16 hex digits>, a name used once, flushed, fsynced, read back and compared as `verify` asks, renamed,
- * directory fsynced; an XDMF file beside it opens in ParaView and VisIt. All functions are collective over comm and return the same
- * status on every rank; on failure one sentence in why and, for writes, no NAME.tmp left behind and an older NAME untouched.
- * Data pass through host memory: `data` points at this rank's own cells, dense rows, in the field's type. */
+/* Reading state files (checkpoint_state.h) and fields of other programs' files. All functions are collective over comm and return the
+ * same status on every rank, on failure with one sentence in why. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
 
@@ -20,53 +9,13 @@
 #include <stdint.h>
 
 #include "box.h"
+#include "checkpoint_state.h"
 #include "checkpoint_status.h"
 #include "dtype.h"
-
-enum { CHECKPOINT_FIELDS_MAX = 2, CHECKPOINT_SCHEMA_VERSION = 1 };
-
-typedef struct checkpoint_field {
-    const char *name;     /* "u", "u_prev", "a", "b" */
-    int64_t nx, ny;       /* global */
-    box own;              /* global coordinates of this rank's cells */
-    void *data;           /* box_cells(own) values */
-    uint64_t fingerprint; /* global; write: given (what memory holds); read: found and verified */
-} checkpoint_field;
-
-typedef enum checkpoint_verify_how { /* what is read back before the rename */
-    CHECKPOINT_VERIFY_FULL,   /* everything, by block checksums and fingerprints */
-    CHECKPOINT_VERIFY_SAMPLE, /* a sixteenth of the blocks and the last, by checksums */
-    CHECKPOINT_VERIFY_OFF,
-} checkpoint_verify_how;
-
-typedef struct checkpoint_state {
-    const char *kind; /* "heat", ... */
-    dtype type;
-    int64_t step;
-    const char *deck; /* resolved deck as text */
-    int fields;
-    checkpoint_field field[CHECKPOINT_FIELDS_MAX];
-    const char *version; /* of the program, write only; NULL is stored as "unknown" */
-    checkpoint_verify_how verify; /* write only */
-    int aggregators;              /* write only: ranks that collect what others have and write it; 0: choose (writers.h) */
-} checkpoint_state;
-
-typedef struct checkpoint_info { /* what a file says about itself */
-    char kind[16];
-    dtype type;
-    int64_t step, nx, ny;
-    uint64_t fingerprint;
-    char *deck; /* owned: checkpoint_info_free */
-    bool sealed; /* its structure is known to be as it was written; false: no checksum to tell by */
-} checkpoint_info;
-
-/* Before MPI_Init: from here on HDF5 does nothing when the process ends, where it crashes after an H5Fclose that has failed. */
-void checkpoint_before_mpi_init(void);
 
 /* Reads only the attributes and shapes. */
 checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, char *why,
                                        size_t why_bytes);
-void checkpoint_info_free(checkpoint_info *info);
 /* Fills s->field[i].data of the named fields and s->step from the file and checks every fingerprint over all ranks. nx,
  * ny, type of the caller must match the file's (else DAMAGED with the sentence). */
 checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, char *why, size_t why_bytes);
@@ -99,13 +48,6 @@ typedef struct checkpoint_difference { /* between two files' fields of one name 
  * of diff are filled, 0 where the files hold different things. The infos are the caller's to free in any case. */
 checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], checkpoint_info info[2],
                                      checkpoint_difference diff[CHECKPOINT_FIELDS_MAX], int *fields, char *why, size_t why_bytes);
-
-/* DIR/step_NNNNNNNNNN.h5 */
-void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step);
-/* Makes dir (one level and its parents) if it is missing. Collective. */
-checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why, size_t why_bytes);
-/* Step numbers of the checkpoints in dir, newest first; the array is the caller's to free. MISSING: no such dir or none. */
-checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
 
 typedef struct checkpoint_foreign { /* a field in a file of any program: as it is there, and which cells of it are wanted */
     const char *path, *dataset;      /* NULL: /fields/u */

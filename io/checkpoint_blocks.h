@@ -3,7 +3,10 @@
 #ifndef CHECKPOINT_BLOCKS_H
 #define CHECKPOINT_BLOCKS_H
 
-#include "checkpoint.h"
+#include <mpi.h>
+#include <stddef.h>
+
+#include "checkpoint_state.h"
 
 enum { CHECKPOINT_WHERE_BYTES = 96 };
 

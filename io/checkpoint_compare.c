@@ -7,6 +7,7 @@
 
 #include "cell.h"
 #include "check.h"
+#include "checkpoint.h"
 #include "checkpoint_bands.h"
 #include "checkpoint_dataset.h"
 #include "checkpoint_h5.h"

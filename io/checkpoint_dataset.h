@@ -5,7 +5,8 @@
 
 #include <hdf5.h>
 
-#include "checkpoint.h"
+#include "checkpoint_state.h"
+#include "checkpoint_status.h"
 
 enum { CHECKPOINT_FINGERPRINT_DIGITS = 16 };
 

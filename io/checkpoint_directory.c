@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "checkpoint.h"
 #include "ranks.h"
 #include "replace.h"
 

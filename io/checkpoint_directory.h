@@ -1,4 +1,4 @@
-/* The folder of checkpoints as one rank sees it, and names in it; for all ranks see checkpoint.h. */
+/* The folder of checkpoints, and names in it. */
 #ifndef CHECKPOINT_DIRECTORY_H
 #define CHECKPOINT_DIRECTORY_H
 
@@ -10,8 +10,15 @@
 
 enum { CHECKPOINT_PATH_BYTES = 4400 };
 
+/* DIR/step_NNNNNNNNNN.h5 */
+void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step);
 /* The step of "DIR/step_NNNNNNNNNN.h5", -1 for any other name. */
 int64_t checkpoint_step_of(const char *path);
+
+/* Makes dir (one level and its parents) if it is missing. Collective. */
+checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why, size_t why_bytes);
+/* Step numbers of the checkpoints in dir, newest first; the array is the caller's to free. MISSING: no such dir or none. */
+checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
 /* checkpoint_list for one rank alone; *steps is the caller's to free. */
 checkpoint_status checkpoint_list_here(const char *dir, int64_t **steps, size_t *count);
 

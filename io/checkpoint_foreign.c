@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checkpoint.h"
 #include "checkpoint_elsewhere.h"
 #include "checkpoint_h5.h"
 #include "checkpoint_probe.h"

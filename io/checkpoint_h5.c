@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
+#include "checkpoint_state.h"
 
 /* Once MPI runs, HDF5 would have MPI_Finalize end it. */
 void checkpoint_before_mpi_init(void)

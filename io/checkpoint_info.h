@@ -5,7 +5,8 @@
 
 #include <hdf5.h>
 
-#include "checkpoint.h"
+#include "checkpoint_state.h"
+#include "checkpoint_status.h"
 
 /* CRC-32C of all that *info says but `sealed`; the root attribute description_crc32c, which older files lack. */
 uint32_t checkpoint_info_crc(const checkpoint_info *info);

@@ -9,7 +9,10 @@
 #ifndef CHECKPOINT_PROBE_H
 #define CHECKPOINT_PROBE_H
 
-#include "checkpoint.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "checkpoint_status.h"
 
 #define CHECKPOINT_PROBE_STATE "state" /* what a restart reads */
 #define CHECKPOINT_PROBE_ALL "all"     /* and all else but data */

@@ -4,6 +4,7 @@
 #define CHECKPOINT_STRUCTURE_H
 
 #include "checkpoint_blocks.h"
+#include "checkpoint_status.h"
 
 typedef struct checkpoint_layout { /* of a file: where things begin and end */
     uint64_t field_at_bytes[CHECKPOINT_FIELDS_MAX];

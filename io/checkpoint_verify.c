@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "checkpoint.h"
 #include "checkpoint_bands.h"
 #include "checkpoint_dataset.h"
 #include "checkpoint_h5.h"

@@ -1,8 +1,11 @@
-/* Writing a state file while the caller waits, and what a write of any kind spends its time on. */
+/* Writing a state file while the caller waits, and what a write of any kind spends its time on. To NAME.tmp.<16 hex digits>, a name used
+ * once, flushed, fsynced, read back and compared as `verify` asks, renamed, directory fsynced. On failure one sentence in why, no
+ * NAME.tmp left behind and an older NAME untouched. */
 #ifndef CHECKPOINT_WRITE_H
 #define CHECKPOINT_WRITE_H
 
-#include "checkpoint.h"
+#include "checkpoint_state.h"
+#include "checkpoint_status.h"
 
 typedef enum checkpoint_spent { /* parts of a write's seconds */
     CHECKPOINT_CHECKSUMS, /* at the source, with the fingerprint where that is compared there */
@@ -11,8 +14,8 @@ typedef enum checkpoint_spent { /* parts of a write's seconds */
     CHECKPOINT_SPENT
 } checkpoint_spent;
 
-/* Collective; what is written, and what a failure leaves, stands in checkpoint.h. *aggregators, or NULL: how many ranks collected and
- * wrote; 0: every rank wrote its own cells. */
+/* Collective; the same status on every rank. *aggregators, or NULL: how many ranks collected and wrote; 0: every rank wrote its own
+ * cells. */
 checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, char *why,
                                    size_t why_bytes);
 

@@ -2,7 +2,9 @@
 #ifndef CHECKPOINT_XDMF_H
 #define CHECKPOINT_XDMF_H
 
-#include "checkpoint.h"
+#include <stddef.h>
+
+#include "checkpoint_state.h"
 
 /* The file that describes a state file, beside it: NAME.h5 -> NAME.xmf. False: too long. */
 bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path);

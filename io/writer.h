@@ -7,7 +7,6 @@
 #ifndef WRITER_H
 #define WRITER_H
 
-#include "checkpoint.h"
 #include "checkpoint_write.h"
 #include "retain.h"
 #include "writers.h"

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "checkpoint.h"
 #include "checkpoint_probe.h"
+#include "checkpoint_state.h"
 #include "printable.h"
 #include "ranks.h"
 #include "version.h"

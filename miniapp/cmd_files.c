@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "checkpoint.h"
+#include "checkpoint_directory.h"
 #include "cmd.h"
 #include "printable.h"
 #include "ranks.h"

@@ -11,7 +11,6 @@
 
 #include "animation.h"
 #include "check.h"
-#include "checkpoint.h"
 #include "checkpoint_xdmf.h"
 #include "ranks.h"
 

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include "check.h"
+#include "checkpoint.h"
+#include "checkpoint_directory.h"
 #include "cmd.h"
 #include "ranks.h"
 #include "sim_state.h"

@@ -5,6 +5,7 @@
 
 #include "animation.h"
 #include "check.h"
+#include "checkpoint_directory.h"
 #include "checkpoint_series.h"
 #include "cmd.h"
 #include "retain.h"

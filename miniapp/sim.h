@@ -10,7 +10,7 @@
 #ifndef SIM_H
 #define SIM_H
 
-#include "checkpoint.h"
+#include "checkpoint_state.h"
 #include "config.h"
 #include "problem.h"
 #include "redist.h"

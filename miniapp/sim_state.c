@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "checkpoint.h"
 #include "ranks.h"
 #include "version.h"
 

@@ -2,6 +2,7 @@
 #ifndef SIM_STATE_H
 #define SIM_STATE_H
 
+#include "checkpoint_status.h"
 #include "sim.h"
 
 /* The fields of s, each once: the present level's first, then the one that a step writes. Returns how many. */
@@ -17,7 +18,7 @@ void sim_touch(sim *s);
 void sim_touch_box(sim *s, box cells); /* of the own cells; for kinds without transposes */
 /* Level 0 from the formula or the file named in the deck. Status 0, 2 or 3 with a sentence. */
 int sim_initialise(sim *s, char *why, size_t why_bytes);
-/* The level in a state file. CHECKPOINT_* as in checkpoint.h. */
+/* The level in a state file. CHECKPOINT_* as in checkpoint_status.h. */
 checkpoint_status sim_load(sim *s, const char *path, char *why, size_t why_bytes);
 /* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and stay the sim's).
  * deck_text must outlive it. */

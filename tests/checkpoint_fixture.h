@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "cell.h"
-#include "checkpoint.h"
 #include "checkpoint_bands.h"
+#include "checkpoint_state.h"
 
 enum { FIXTURE_PATH_BYTES = 300, FIXTURE_ROOM_BYTES = 256 << 20 };
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "checkpoint.h"
 #include "checkpoint_fixture.h"
 #include "checkpoint_h5.h"
 #include "checkpoint_probe.h"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "aggregate.h"
+#include "checkpoint_directory.h"
 #include "checkpoint_fixture.h"
 #include "phases.h"
 #include "writer.h"

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
+#include "checkpoint.h"
 #include "checkpoint_dataset.h"
 #include "checkpoint_fixture.h"
 #include "checkpoint_h5.h"

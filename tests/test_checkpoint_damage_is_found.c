@@ -14,6 +14,8 @@
 #include <hdf5.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
+#include "checkpoint_directory.h"
 #include "checkpoint_fixture.h"
 #include "checkpoint_h5.h"
 #include "checkpoint_probe.h"

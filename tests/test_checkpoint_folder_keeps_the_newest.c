@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
+#include "checkpoint_directory.h"
 #include "checkpoint_fixture.h"
 #include "retain.h"
 #include "writer.h"

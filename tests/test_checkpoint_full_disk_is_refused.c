@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
 #include "checkpoint_fixture.h"
 #include "checkpoint_write.h"
 

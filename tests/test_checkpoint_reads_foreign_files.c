@@ -9,6 +9,7 @@
 #include <hdf5.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
 #include "checkpoint_fixture.h"
 #include "checkpoint_probe.h"
 #include "checkpoint_probe_child.h"

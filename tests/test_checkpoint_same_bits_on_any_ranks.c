@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "checkpoint.h"
 #include "checkpoint_fixture.h"
 #include "checkpoint_write.h"
 #include "sanitized.h"

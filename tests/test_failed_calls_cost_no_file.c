@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
 #include "checkpoint_fixture.h"
 #include "libc_call.h"
 #include "writer.h"

@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "checkpoint.h"
 #include "checkpoint_fixture.h"
 #include "recorded_disk.h"
 #include "writer.h"
