@@ -176,7 +176,7 @@ checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], c
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
         status = checkpoint_h5_open(path[side], &file[side], why, why_bytes);
     status = checkpoint_agree(comm, status, why, why_bytes);
-    const checkpoint_state s = checkpoint_fields_of(&info[0]);
+    const checkpoint_state s = checkpoint_info_fields(&info[0]);
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++) {
         status = compare_field(&c, file, &s.field[i], &diff[i]);
         if (status == CHECKPOINT_OK) ++*fields;

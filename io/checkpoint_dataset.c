@@ -14,7 +14,7 @@ static bool is_hard_link(hid_t file, const char *name)
     return H5Lget_info(file, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD;
 }
 
-bool checkpoint_is_inside(hid_t dataset)
+bool checkpoint_dataset_is_inside(hid_t dataset)
 {
     const hid_t how = H5Dget_create_plist(dataset);
     const bool inside = H5Pget_layout(how) != H5D_VIRTUAL && H5Pget_external_count(how) == 0;
@@ -22,7 +22,7 @@ bool checkpoint_is_inside(hid_t dataset)
     return inside;
 }
 
-hid_t checkpoint_open_inside(hid_t file, const char *group, const char *name, const char **why)
+hid_t checkpoint_dataset_open_inside(hid_t file, const char *group, const char *name, const char **why)
 {
     char path[NAME_BYTES];
     *why = "is not there";
@@ -36,7 +36,7 @@ hid_t checkpoint_open_inside(hid_t file, const char *group, const char *name, co
     if (!is_hard_link(file, path)) return H5I_INVALID_HID;
     *why = "cannot be opened";
     const hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
-    if (dataset < 0 || checkpoint_is_inside(dataset)) return dataset;
+    if (dataset < 0 || checkpoint_dataset_is_inside(dataset)) return dataset;
     *why = "has its values in other places, which is not allowed in a state file";
     H5Dclose(dataset);
     return H5I_INVALID_HID;
@@ -71,7 +71,7 @@ checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const ch
     char name[64];
     const char *reason;
     snprintf(name, sizeof name, "/fields/%s", f->name);
-    *dataset = checkpoint_open_inside(file, "/fields", f->name, &reason);
+    *dataset = checkpoint_dataset_open_inside(file, "/fields", f->name, &reason);
     if (*dataset < 0) return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: dataset %s %s", path, name, reason);
 
     checkpoint_status status = CHECKPOINT_OK;

@@ -12,9 +12,9 @@ enum { CHECKPOINT_FINGERPRINT_DIGITS = 16 };
 
 /* Opens GROUP/NAME of a state file: negative with the end of a sentence in *why, a literal, where one of both is missing or a link,
  * or the values lie elsewhere. */
-hid_t checkpoint_open_inside(hid_t file, const char *group, const char *name, const char **why);
+hid_t checkpoint_dataset_open_inside(hid_t file, const char *group, const char *name, const char **why);
 /* Are its values in the file itself, and in this dataset? */
-bool checkpoint_is_inside(hid_t dataset);
+bool checkpoint_dataset_is_inside(hid_t dataset);
 /* Opens /fields/NAME and checks that it is what `f` needs; reads its fingerprint attribute into *fingerprint. */
 checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type,
                                           hid_t *dataset, uint64_t *fingerprint, char *why, size_t why_bytes);

@@ -47,7 +47,7 @@ static herr_t on_external_link(const char *parent, const char *group, const char
     return lies_beside(parent, name, 0, path, why) ? 0 : -1;
 }
 
-hid_t checkpoint_beside_access(char why[CHECKPOINT_ELSEWHERE_BYTES])
+hid_t checkpoint_elsewhere_access(char why[CHECKPOINT_ELSEWHERE_BYTES])
 {
     const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
     *why = '\0';
@@ -90,7 +90,7 @@ static bool holds(hid_t source, hid_t wanted)
     hsize_t shape[H5S_MAX_RANK], first[H5S_MAX_RANK], last[H5S_MAX_RANK];
     const hid_t space = H5Dget_space(source);
     const int dims = H5Sget_simple_extent_dims(space, shape, NULL);
-    bool ok = checkpoint_is_inside(source) && dims == H5Sget_simple_extent_ndims(wanted);
+    bool ok = checkpoint_dataset_is_inside(source) && dims == H5Sget_simple_extent_ndims(wanted);
     if (ok && H5Sget_select_type(wanted) != H5S_SEL_ALL) ok = H5Sget_select_bounds(wanted, first, last) >= 0;
     for (int i = 0; i < dims && ok && H5Sget_select_type(wanted) != H5S_SEL_ALL; i++) ok = last[i] < shape[i];
     H5Sclose(space);
@@ -102,7 +102,7 @@ static bool source_holds(const char *path, const char *dataset, hid_t wanted)
     char unused[CHECKPOINT_SENTENCE_BYTES];
     hid_t file;
     if (checkpoint_h5_open(path, &file, unused, sizeof unused) != CHECKPOINT_OK) return false;
-    const hid_t access = checkpoint_beside_access(unused), source = H5Dopen2(file, dataset, access);
+    const hid_t access = checkpoint_elsewhere_access(unused), source = H5Dopen2(file, dataset, access);
     const bool ok = source >= 0 && holds(source, wanted);
     if (source >= 0) H5Dclose(source);
     H5Pclose(access);
@@ -142,7 +142,7 @@ static bool sources_are_there(hid_t dataset, hid_t how, const char *of, char *wh
     return ok && (left <= 0 || say(why, "is virtual, but some of its values have no source%s", ""));
 }
 
-bool checkpoint_lies_beside(hid_t dataset, char why[CHECKPOINT_ELSEWHERE_BYTES])
+bool checkpoint_elsewhere_lies_beside(hid_t dataset, char why[CHECKPOINT_ELSEWHERE_BYTES])
 {
     char of[CHECKPOINT_PATH_BYTES] = "";
     const hid_t how = H5Dget_create_plist(dataset);

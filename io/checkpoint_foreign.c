@@ -53,7 +53,7 @@ static herr_t list_link(hid_t group, const char *name, const H5L_info_t *link, v
     return end > 0 ? 1 : 0; /* a group that cannot be read has nothing to list */
 }
 
-void checkpoint_list_datasets(hid_t file, char list[CHECKPOINT_LISTED_BYTES])
+void checkpoint_foreign_list_datasets(hid_t file, char list[CHECKPOINT_LISTED_BYTES])
 {
     listing l = { .list = list };
     list[0] = '\0';
@@ -102,7 +102,7 @@ static bool path_exists(hid_t file, const char *path, hid_t access)
 static bool has_link(hid_t file, const char *path)
 {
     char elsewhere[CHECKPOINT_ELSEWHERE_BYTES];
-    const hid_t access = checkpoint_beside_access(elsewhere);
+    const hid_t access = checkpoint_elsewhere_access(elsewhere);
     const bool there = path_exists(file, path, access) || *elsewhere;
     H5Pclose(access);
     return there;
@@ -173,13 +173,13 @@ static checkpoint_status read_own(hid_t dataset, const checkpoint_foreign *q, vo
 static checkpoint_status open_dataset(hid_t file, const checkpoint_foreign *q, hid_t *dataset, char *why, size_t why_bytes)
 {
     char elsewhere[CHECKPOINT_ELSEWHERE_BYTES], list[CHECKPOINT_LISTED_BYTES];
-    const hid_t access = checkpoint_beside_access(elsewhere);
+    const hid_t access = checkpoint_elsewhere_access(elsewhere);
     *dataset = path_exists(file, q->dataset, access) ? H5Dopen2(file, q->dataset, access) : H5I_INVALID_HID;
     H5Pclose(access);
-    if (*dataset >= 0 && checkpoint_lies_beside(*dataset, elsewhere)) return CHECKPOINT_OK;
+    if (*dataset >= 0 && checkpoint_elsewhere_lies_beside(*dataset, elsewhere)) return CHECKPOINT_OK;
     if (*dataset >= 0) H5Dclose(*dataset);
     if (*elsewhere) return misfit(q, why, why_bytes, "%s", elsewhere);
-    checkpoint_list_datasets(file, list);
+    checkpoint_foreign_list_datasets(file, list);
     return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s has no dataset %s (it has %s)", q->path, q->dataset,
                            *list ? list : "none");
 }

@@ -9,6 +9,6 @@ enum { CHECKPOINT_NUMBER_BYTES_MAX = 32 };
 
 enum { CHECKPOINT_LISTED_BYTES = 240 };
 /* The paths of the first datasets that the file has, as many as there is room for. */
-void checkpoint_list_datasets(hid_t file, char list[CHECKPOINT_LISTED_BYTES]);
+void checkpoint_foreign_list_datasets(hid_t file, char list[CHECKPOINT_LISTED_BYTES]);
 
 #endif

@@ -21,7 +21,7 @@ static bool plausible(const hsize_t shape[2])
 /* nx, ny and type from the dataset itself. */
 static bool read_shape(hid_t file, const char *name, checkpoint_info *info, const char **why)
 {
-    const hid_t dataset = checkpoint_open_inside(file, "/fields", name, why);
+    const hid_t dataset = checkpoint_dataset_open_inside(file, "/fields", name, why);
     if (dataset < 0) return false;
     *why = "is not of type f32 or f64, of 1 to 2^60 cells";
     const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
@@ -99,7 +99,7 @@ void checkpoint_info_free(checkpoint_info *info)
     info->deck = NULL;
 }
 
-checkpoint_state checkpoint_fields_of(const checkpoint_info *info)
+checkpoint_state checkpoint_info_fields(const checkpoint_info *info)
 {
     checkpoint_state s = { .kind = info->kind, .type = info->type, .fields = 1 };
     s.field[0] = s.field[1] = (checkpoint_field){ .name = "u", .nx = info->nx, .ny = info->ny };

@@ -15,7 +15,7 @@ uint32_t checkpoint_info_crc(const checkpoint_info *info);
 checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes);
 
 /* The fields that a file of that kind has, with names and shapes alone. */
-checkpoint_state checkpoint_fields_of(const checkpoint_info *info);
+checkpoint_state checkpoint_info_fields(const checkpoint_info *info);
 
 /* The field whose fingerprint stands for the whole state: b of a transpose, else the first. */
 int checkpoint_main_field(const checkpoint_state *s);

@@ -98,7 +98,7 @@ static void look_at_state(hid_t file, const char *path)
     char why[CHECKPOINT_SENTENCE_BYTES];
     checkpoint_info info = { .deck = NULL };
     if (checkpoint_info_of(file, path, &info, why, sizeof why) == CHECKPOINT_OK) {
-        const checkpoint_state s = checkpoint_fields_of(&info);
+        const checkpoint_state s = checkpoint_info_fields(&info);
         for (int i = 0; i < s.fields; i++) look_at_field(file, path, &s.field[i], s.type);
     }
     checkpoint_info_free(&info);
@@ -107,13 +107,13 @@ static void look_at_state(hid_t file, const char *path)
 static void look_at_dataset(hid_t file, const char *name, int64_t cells)
 {
     char list[CHECKPOINT_LISTED_BYTES], elsewhere[CHECKPOINT_ELSEWHERE_BYTES];
-    const hid_t access = checkpoint_beside_access(elsewhere), dataset = H5Dopen2(file, name, access);
+    const hid_t access = checkpoint_elsewhere_access(elsewhere), dataset = H5Dopen2(file, name, access);
     H5Pclose(access);
     if (dataset < 0) {
-        checkpoint_list_datasets(file, list); /* for the sentence that says what there is instead */
+        checkpoint_foreign_list_datasets(file, list); /* for the sentence that says what there is instead */
         return;
     }
-    if (checkpoint_lies_beside(dataset, elsewhere)) read_data(dataset, cells);
+    if (checkpoint_elsewhere_lies_beside(dataset, elsewhere)) read_data(dataset, cells);
     H5Dclose(dataset);
 }
 

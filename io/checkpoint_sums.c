@@ -37,7 +37,7 @@ checkpoint_status checkpoint_sums_read(hid_t file, const char *path, const check
     *sums = (checkpoint_sums){ .crc = NULL };
     if (H5Lexists(file, "/checksums", H5P_DEFAULT) <= 0 || H5Lexists(file, name, H5P_DEFAULT) <= 0) return CHECKPOINT_OK;
     const char *reason;
-    const hid_t dataset = checkpoint_open_inside(file, "/checksums", f->name, &reason);
+    const hid_t dataset = checkpoint_dataset_open_inside(file, "/checksums", f->name, &reason);
     const hid_t space = dataset < 0 ? H5I_INVALID_HID : H5Dget_space(dataset);
     int64_t lines = 0;
     bool ok = space >= 0 && checkpoint_h5_get_integer(dataset, lines_attribute(f), &lines) && lines > 0;

@@ -139,7 +139,7 @@ checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_
     MPI_CHECK(ranks_count(comm, &v.ranks));
     checkpoint_status status = checkpoint_read_info(comm, path, &r->info, why, why_bytes);
     if (status != CHECKPOINT_OK) return status;
-    checkpoint_state s = checkpoint_fields_of(&r->info);
+    checkpoint_state s = checkpoint_info_fields(&r->info);
     hid_t file;
     status = checkpoint_agree(comm, checkpoint_h5_open(path, &file, why, why_bytes), why, why_bytes);
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++) status = verify_field(&v, file, &s.field[i], s.type);
