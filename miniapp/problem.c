@@ -48,7 +48,7 @@ static double rounded(dtype t, long double v)
 
 static void set_weight(stencil *op, int dx, int dy, long double w)
 {
-    const int at = symbol_weight_index(op->form, op->radius, dx, dy);
+    const int at = stencil_weight_index(op->form, op->radius, dx, dy);
     assert(at >= 0);
     op->weight[at] = rounded(op->type, w);
 }
@@ -77,7 +77,7 @@ static void set_custom(stencil *op, const config *c)
     const int r = op->radius, width = 2 * r + 1, above = op->form == STENCIL_LINE ? 0 : r; /* rows before dy = 0 */
     for (int dy = -above; dy <= above; dy++)
         for (int dx = -r; dx <= r; dx++)
-            if (symbol_weight_index(op->form, r, dx, dy) >= 0)
+            if (stencil_weight_index(op->form, r, dx, dy) >= 0)
                 set_weight(op, dx, dy, (long double)c->problem.weights[(dy + above) * width + dx + r]);
 }
 
@@ -157,8 +157,8 @@ static bool mirror_symmetric(const stencil *op, bool in_x)
     const int r = op->radius;
     for (int dy = -r; dy <= r; dy++)
         for (int dx = -r; dx <= r; dx++) {
-            const int at = symbol_weight_index(op->form, r, dx, dy);
-            const int mirror = symbol_weight_index(op->form, r, in_x ? -dx : dx, in_x ? dy : -dy);
+            const int at = stencil_weight_index(op->form, r, dx, dy);
+            const int mirror = stencil_weight_index(op->form, r, in_x ? -dx : dx, in_x ? dy : -dy);
             if (at >= 0 && op->weight[at] != op->weight[mirror]) return false;
         }
     return true;

@@ -9,23 +9,6 @@
 
 enum { ENUMERATE_MODES_MAX = 1 << 14 };
 
-int symbol_weight_index(stencil_form form, int r, int dx, int dy)
-{
-    const int along = dx + dy, k = along < 0 ? -along : along;
-    if (dx < -r || dx > r || dy < -r || dy > r) return -1;
-    switch (form) {
-    case STENCIL_LINE:
-        if (dy != 0) return -1;
-        return dx == 0 ? 2 * r : 2 * (r - k) + (dx > 0);
-    case STENCIL_STAR:
-        if (dx != 0 && dy != 0) return -1;
-        return k == 0 ? 4 * r : 4 * (r - k) + (dy != 0 ? 2 : 0) + (along > 0);
-    case STENCIL_BOX:
-        return (dy + r) * (2 * r + 1) + dx + r;
-    }
-    return -1;
-}
-
 symbol symbol_of(const stencil *op, const axis *x, const axis *y)
 {
     const int r = op->radius;
@@ -34,7 +17,7 @@ symbol symbol_of(const stencil *op, const axis *x, const axis *y)
         pair y_re, y_im;
         axis_shift_factor(y, dy, &y_re, &y_im);
         for (int dx = -r; dx <= r; dx++) {
-            const int at = symbol_weight_index(op->form, r, dx, dy);
+            const int at = stencil_weight_index(op->form, r, dx, dy);
             if (at < 0) continue;
             const pair w = pair_of(op->weight[at]);
             pair x_re, x_im;
@@ -61,7 +44,7 @@ static dense dense_of(const stencil *op)
     dense d = { .radius = op->radius, .rows = op->form == STENCIL_LINE ? 0 : op->radius };
     for (int dy = -d.rows; dy <= d.rows; dy++)
         for (int dx = -d.radius; dx <= d.radius; dx++) {
-            const int at = symbol_weight_index(op->form, d.radius, dx, dy);
+            const int at = stencil_weight_index(op->form, d.radius, dx, dy);
             if (at >= 0) d.weight[dy + d.rows][dx + d.radius] = op->weight[at];
         }
     return d;

@@ -14,9 +14,6 @@ typedef struct symbol {
 /* For a LINE pass axis_absent() as y, and the axis along which it is applied as x. */
 symbol symbol_of(const stencil *op, const axis *x, const axis *y);
 
-/* Index of the weight of cur(x+dx, y+dy) in the order of kernels/stencil.h, or -1 where the form has none. */
-int symbol_weight_index(stencil_form form, int radius, int dx, int dy);
-
 /* The largest |g| over the modes of the grid, as an upper bound that is at most round-off above the maximum over all
  * real theta: exact enumeration on a small grid, 1 where the sum of |weights| does not exceed 1, else a scan of
  * SYMBOL_SCAN angles an axis with every local maximum refined. */

@@ -32,6 +32,15 @@ static double in_type(dtype t, long double v) { return t == DTYPE_F32 ? (double)
 
 static const char *const kinds[] = { "heat", "wave", "advect", "sweep" };
 
+/* stencil.h finds the weight by its cell, and the cell by its weight. */
+static void assert_place(const stencil *op, int at, int dx, int dy)
+{
+    int x = 0, y = 0;
+    stencil_weight_place(op->form, op->radius, at, &x, &y);
+    assert_int_equal(stencil_weight_index(op->form, op->radius, dx, dy), at);
+    assert_true(x == dx && y == dy);
+}
+
 static void check(const char *kind, int order, int ny, dtype t)
 {
     const long double alpha = 0.125L;
@@ -51,10 +60,13 @@ static void check(const char *kind, int order, int ny, dtype t)
         const long double low = c.problem.kind == CONFIG_ADVECT ? alpha * (k * w) : alpha * w;
         const long double high = c.problem.kind == CONFIG_ADVECT ? -low : low;
         for (int a = 0; a < axes; a++) { /* x-k, x+k, y-k, y+k */
+            assert_place(&p.op, at, a ? 0 : -k, a ? -k : 0);
             assert_true(p.op.weight[at++] == in_type(t, low));
+            assert_place(&p.op, at, a ? 0 : k, a ? k : 0);
             assert_true(p.op.weight[at++] == in_type(t, high));
         }
     }
+    assert_place(&p.op, at, 0, 0);
     const long double w0 = second[r - 1][0].over / second[r - 1][0].under;
     const long double base = c.problem.kind == CONFIG_WAVE ? 2.0L : 1.0L;
     assert_true(p.op.weight[at++] == (c.problem.kind == CONFIG_ADVECT ? 0.0 : in_type(t, base + alpha * w0 * axes)));
@@ -109,12 +121,28 @@ static void custom(void **state)
     for (int i = 0; i < 5; i++) assert_true(p.op.weight[i] == line_order[i]);
 }
 
+/* Rows from low to high y, cells of a row from low to high x; nothing beyond the form. */
+static void places_of_a_box(void **state)
+{
+    (void)state;
+    for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) {
+        const stencil op = { .form = STENCIL_BOX, .radius = r };
+        int at = 0;
+        for (int dy = -r; dy <= r; dy++)
+            for (int dx = -r; dx <= r; dx++) assert_place(&op, at++, dx, dy);
+        assert_int_equal(stencil_weight_index(STENCIL_BOX, r, r + 1, 0), -1);
+        assert_int_equal(stencil_weight_index(STENCIL_STAR, r, 1, 1), -1);
+        assert_int_equal(stencil_weight_index(STENCIL_LINE, r, 0, 1), -1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(differences),
         cmocka_unit_test(laplace),
         cmocka_unit_test(custom),
+        cmocka_unit_test(places_of_a_box),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

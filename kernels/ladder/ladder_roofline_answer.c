@@ -79,24 +79,14 @@ static const void *neighbour(const around *a, int dx, int dy)
     return (const char *)a->row[dy + a->radius] + (size_t)(dx + a->radius) * a->word_bytes;
 }
 
-/* In the order in which the weights stand. */
 static void add_all(sums *s, const around *a)
 {
     const stencil *op = s->op;
-    const double *w = op->weight;
-    if (op->form == STENCIL_BOX) {
-        for (int dy = -op->radius; dy <= op->radius; dy++)
-            for (int dx = -op->radius; dx <= op->radius; dx++) add(s, neighbour(a, dx, dy), *w++);
-        return;
+    for (int k = 0; k < stencil_weights(op->form, op->radius); k++) {
+        int dx, dy;
+        stencil_weight_place(op->form, op->radius, k, &dx, &dy);
+        add(s, neighbour(a, dx, dy), op->weight[k]);
     }
-    for (int k = op->radius; k > 0; k--) {
-        add(s, neighbour(a, -k, 0), *w++);
-        add(s, neighbour(a, k, 0), *w++);
-        if (op->form == STENCIL_LINE) continue;
-        add(s, neighbour(a, 0, -k), *w++);
-        add(s, neighbour(a, 0, k), *w++);
-    }
-    add(s, neighbour(a, 0, 0), *w);
 }
 
 static void sweep_run(const ladder_roofline *s, int64_t x, int64_t y, int64_t n, void *out)

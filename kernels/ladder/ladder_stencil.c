@@ -86,16 +86,19 @@ enum { RUN_CELLS = 2048 };
 
 #define DEFINE_EXPECT(CELL, SUFFIX, FMA)                                                                               \
     DEVICE_HOST_CLONES                                                                                                 \
-    static void expect##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t cells, int64_t pitch, int arms,  \
-                               const double *weight)                                                                   \
+    static void expect##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t cells, int64_t pitch,            \
+                               const stencil *op)                                                                      \
     {                                                                                                                  \
-        for (int64_t x = 0; x < cells; x++) next[x] = (CELL)weight[0] * cur[x - LADDER_STENCIL_RADIUS];                \
-        for (int i = 1; i < arms * LADDER_STENCIL_RADIUS; i++) {                                                       \
-            const int k = LADDER_STENCIL_RADIUS - i / arms;                                                            \
-            const int64_t steps[4] = { -k, k, -k * pitch, k * pitch }, step = steps[i % arms];                         \
-            for (int64_t x = 0; x < cells; x++) next[x] = FMA((CELL)weight[i], cur[x + step], next[x]);                \
+        for (int i = 0; i < stencil_weights(op->form, LADDER_STENCIL_RADIUS); i++) {                                   \
+            int dx, dy;                                                                                                \
+            stencil_weight_place(op->form, LADDER_STENCIL_RADIUS, i, &dx, &dy);                                        \
+            const int64_t step = dx + dy * pitch;                                                                      \
+            const CELL weight = (CELL)op->weight[i];                                                                   \
+            if (i == 0)                                                                                                \
+                for (int64_t x = 0; x < cells; x++) next[x] = weight * cur[x + step];                                  \
+            else                                                                                                       \
+                for (int64_t x = 0; x < cells; x++) next[x] = FMA(weight, cur[x + step], next[x]);                     \
         }                                                                                                              \
-        for (int64_t x = 0; x < cells; x++) next[x] = FMA((CELL)weight[arms * LADDER_STENCIL_RADIUS], cur[x], next[x]); \
     }
 
 DEFINE_EXPECT(float, _f32, cell_fma_f32)
@@ -104,7 +107,6 @@ DEFINE_EXPECT(double, _f64, cell_fma_f64)
 static void expect(const ladder_stencil *s, void *next, const void *cur)
 {
     const field_shape *f = &s->shape;
-    const int arms = s->op.form == STENCIL_LINE ? 2 : 4;
     const int64_t runs = (f->nx + RUN_CELLS - 1) / RUN_CELLS;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < runs * f->ny; i++) {
@@ -112,8 +114,8 @@ static void expect(const ladder_stencil *s, void *next, const void *cur)
         void *to = field_at(f, next, x, y);
         const void *from = field_at_const(f, cur, x, y);
         switch (f->type) {
-        case DTYPE_F32: expect_f32(to, from, cells, f->pitch, arms, s->op.weight); break;
-        case DTYPE_F64: expect_f64(to, from, cells, f->pitch, arms, s->op.weight); break;
+        case DTYPE_F32: expect_f32(to, from, cells, f->pitch, &s->op); break;
+        case DTYPE_F64: expect_f64(to, from, cells, f->pitch, &s->op); break;
         }
     }
 }
