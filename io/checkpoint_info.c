@@ -39,19 +39,19 @@ static bool read_shape(hid_t file, const char *name, checkpoint_info *info, cons
     return ok;
 }
 
-uint32_t checkpoint_info_crc(const checkpoint_info *info)
+uint32_t checkpoint_info_crc(const checkpoint_info *info, const char *deck)
 {
     char text[256];
     const int bytes = snprintf(text, sizeof text, "%s %s %" PRId64 " %" PRId64 " %" PRId64 " %016" PRIx64 "\n", info->kind,
                                dtype_name(info->type), info->nx, info->ny, info->step, info->fingerprint);
-    return crc32c(crc32c(0, text, (size_t)bytes), info->deck, strlen(info->deck));
+    return crc32c(crc32c(0, text, (size_t)bytes), deck, strlen(deck));
 }
 
 /* Other programs may change a file and leave it sound to HDF5; and anybody may give it another's name. */
 static checkpoint_status check_description(hid_t file, const char *path, const checkpoint_info *info, char *why, size_t why_bytes)
 {
     int64_t wanted;
-    const uint32_t found = checkpoint_info_crc(info);
+    const uint32_t found = checkpoint_info_crc(info, info->deck);
     const int64_t named = checkpoint_step_of(path);
     if (checkpoint_h5_get_integer(file, "description_crc32c", &wanted) && wanted != found)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,

@@ -8,8 +8,8 @@
 #include "checkpoint_state.h"
 #include "checkpoint_status.h"
 
-/* CRC-32C of all that *info says but `sealed`; the root attribute description_crc32c, which older files lack. */
-uint32_t checkpoint_info_crc(const checkpoint_info *info);
+/* CRC-32C of all that *info says but `sealed`, with this deck; the root attribute description_crc32c, which older files lack. */
+uint32_t checkpoint_info_crc(const checkpoint_info *info, const char *deck);
 /* What an open file says about itself, to be freed in any case. DAMAGED also where that is not what was written, or the step is not
  * that of the file's name. */
 checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes);

@@ -36,10 +36,9 @@ static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
 static bool put_description_crc(hid_t root, const checkpoint_state *s)
 {
     checkpoint_info info = { .type = s->type, .step = s->step, .nx = s->field[0].nx, .ny = s->field[0].ny,
-                             .fingerprint = s->field[checkpoint_main_field(s)].fingerprint,
-                             .deck = (char *)(s->deck ? s->deck : "") };
+                             .fingerprint = s->field[checkpoint_main_field(s)].fingerprint };
     snprintf(info.kind, sizeof info.kind, "%s", s->kind);
-    return checkpoint_h5_put_integer(root, "description_crc32c", checkpoint_info_crc(&info));
+    return checkpoint_h5_put_integer(root, "description_crc32c", checkpoint_info_crc(&info, s->deck ? s->deck : ""));
 }
 
 /* What could not be written, NULL: nothing. */
