@@ -49,21 +49,21 @@ CSTD     := -std=c11 -D_GNU_SOURCE -fopenmp -ffp-contract=off -fno-math-errno
 ALL_CFLAGS := $(CSTD) $(OPT) $(WARN) -DWEFT_CUDA=$(CUDA) $(CFLAGS)
 
 # Includes point left only: kernels <- comm <- io <- miniapp. Libraries' headers are system headers: their warnings are theirs.
-INC_kernels := -Ikernels
-INC_comm    := $(INC_kernels) -Icomm
-INC_io      := $(INC_comm) -Iio $(patsubst -I%,-isystem %,$(HDF5_CFLAGS) $(LIBS_CFLAGS) $(patsubst %,-I%,$(subst :, ,$(CPATH))))
-INC_miniapp := $(INC_io) -Iminiapp
-INC_tests   := $(INC_miniapp) -Itests
+INC_kernels := -Ikernels -Ikernels/core -Ikernels/cuda -Ikernels/device -Ikernels/fields -Ikernels/halo -Ikernels/inkernel -Ikernels/ladder -Ikernels/stencil -Ikernels/temporal -Ikernels/transpose
+INC_comm    := $(INC_kernels) -Icomm -Icomm/exchange -Icomm/ranks -Icomm/topology -Icomm/transports
+INC_io      := $(INC_comm) -Iio -Iio/deck -Iio/files -Iio/output -Iio/state -Iio/writer $(patsubst -I%,-isystem %,$(HDF5_CFLAGS) $(LIBS_CFLAGS) $(patsubst %,-I%,$(subst :, ,$(CPATH))))
+INC_miniapp := $(INC_io) -Iminiapp -Iminiapp/base -Iminiapp/bench -Iminiapp/cli -Iminiapp/config -Iminiapp/predict -Iminiapp/problem -Iminiapp/report -Iminiapp/run -Iminiapp/sim -Iminiapp/step
+INC_tests   := $(INC_miniapp) -Itests -Itests/support
 
-SRC    := $(wildcard kernels/*.c kernels/ladder/*.c comm/*.c io/*.c miniapp/*.c)
-CUSRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*.cu kernels/ladder/*.cu))
+SRC    := $(wildcard kernels/*/*.c comm/*/*.c io/*/*.c miniapp/*/*.c)
+CUSRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*/*.cu))
 OBJ    := $(SRC:%.c=$(BUILD)/%.o) $(CUSRC:%.cu=$(BUILD)/%.cu.o)
 # Kernels that launch kernels are relocatable and linked on the device, where the toolkit has the library for it: in this one
 # file, so that all others are compiled as they always were.
 NESTED := $(if $(filter 1,$(CUDA)),$(if $(wildcard $(CUDA_HOME)/lib64/libcudadevrt.a),$(BUILD)/kernels/ladder/ladder_reduce_nested))
 OBJ    += $(NESTED:%=%.dlink.o)
-LIBOBJ := $(filter-out $(BUILD)/miniapp/main.o,$(OBJ))
-UNITS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+LIBOBJ := $(filter-out $(BUILD)/miniapp/cli/main.o,$(OBJ))
+UNITS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/test_*.c))
 
 ifeq ($(CUDA),1)
 ifeq ($(NVCC),)
@@ -110,7 +110,7 @@ $(BUILD)/kernels/%.cu.o: kernels/%.cu $(BUILD)/cuda.flags
 	$(call say,NVCC)$(NVCC) $(NVFLAGS) $(GENCODE) $(INC_kernels) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 # Where warnings are errors, so are registers that do not suffice: on sm_90, which the kernels were cut for, and not in the ladder.
 NO_SPILLS := $(if $(WERROR),$(if $(filter-out 90,$(ARCHS)),,-Xptxas --warn-on-spills))
-$(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard kernels/*.cu)): NVFLAGS += $(NO_SPILLS)
+$(patsubst %.cu,$(BUILD)/%.cu.o,$(filter-out kernels/ladder/%,$(wildcard kernels/*/*.cu))): NVFLAGS += $(NO_SPILLS)
 ifneq ($(NESTED),)
 $(NESTED).cu.o: NVFLAGS += -rdc=true
 $(NESTED).dlink.o: $(NESTED).cu.o
@@ -119,8 +119,8 @@ endif
 $(BUILD)/comm/%.o: comm/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_comm) -MMD -MP -c -o $@ $<
-$(BUILD)/comm/transport_nccl.o: INC_comm += -DWEFT_NCCL=$(NCCL) $(NCCL_INC)
-$(BUILD)/comm/transport_nccl.o: $(BUILD)/nccl.flags
+$(BUILD)/comm/transports/transport_nccl.o: INC_comm += -DWEFT_NCCL=$(NCCL) $(NCCL_INC)
+$(BUILD)/comm/transports/transport_nccl.o: $(BUILD)/nccl.flags
 $(BUILD)/io/%.o: io/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_io) -MMD -MP -c -o $@ $<
@@ -130,25 +130,25 @@ $(BUILD)/miniapp/%.o: miniapp/%.c $(BUILD)/c.flags
 
 # Version and commit go into this one object, so that a commit rebuilds one file.
 GIT := $(or $(if $(wildcard .git),$(shell git -c safe.directory='*' describe --always --tags --dirty 2>/dev/null)),unknown)
-$(BUILD)/miniapp/version.o: DEFINES := -DWEFT_VERSION='"$(VERSION)"' -DWEFT_GIT='"$(GIT)"'
-$(BUILD)/miniapp/version.o: $(BUILD)/version.flags
+$(BUILD)/miniapp/base/version.o: DEFINES := -DWEFT_VERSION='"$(VERSION)"' -DWEFT_GIT='"$(GIT)"'
+$(BUILD)/miniapp/base/version.o: $(BUILD)/version.flags
 
 # A test's objects: everything but main. Tests keep their asserts in every build.
-$(BUILD)/tests/test_%.o: tests/test_%.c $(BUILD)/c.flags
+$(BUILD)/tests/%.o: tests/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(filter-out -DNDEBUG,$(ALL_CFLAGS)) $(INC_tests) -MMD -MP -c -o $@ $<
-$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(LIBOBJ) $(BUILD)/link.flags
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBOBJ) $(BUILD)/link.flags
 	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -o $@ $(filter %.o,$^) $(LIBS) $(CUDA_LIBS) -lcmocka
 
 # Programs that measure kernels: built by name, no tests.
-$(BUILD)/tests/measure_%: tests/measure_%.c $(filter $(BUILD)/kernels/%,$(LIBOBJ)) $(BUILD)/c.flags
+$(BUILD)/tests/measure/%: tests/measure/%.c $(filter $(BUILD)/kernels/%,$(LIBOBJ)) $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(INC_kernels) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
 
 # The writer's thread beside the main one, under ThreadSanitizer; without OpenMP, whose libgomp it does not understand.
-RACES := tests/test_writer_beside_the_steps.c $(wildcard io/*.c) \
-         $(patsubst %,comm/%.c,agree check decomp hosts printable ranks timer topology_spawn) kernels/reduce_host.c
-$(BUILD)/races/%: tests/%.c $(RACES)
+RACES := tests/io/test_writer_beside_the_steps.c $(wildcard io/*/*.c) \
+         $(wildcard comm/ranks/*.c) comm/topology/topology_spawn.c kernels/fields/reduce_host.c
+$(BUILD)/races/%: tests/io/%.c $(RACES)
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(filter-out -fopenmp,$(CSTD)) -O1 -g -fsanitize=thread -fno-omit-frame-pointer $(INC_tests) \
 	    -o $@ $(RACES) $(LIBS) -lcmocka -lgomp
@@ -194,7 +194,7 @@ test-built:
 
 # The long forms, whose results stand in tests/README.md. FUZZ_FLAGS and SOAK_FLAGS: variables NAME=VALUE of the test's own.
 .PHONY: fuzz soak
-FUZZ := $(patsubst tests/%.c,$(BUILD)/sanitize/tests/%,$(wildcard tests/test_damaged_*.c))
+FUZZ := $(patsubst %.c,$(BUILD)/sanitize/%,$(wildcard tests/*/test_damaged_*.c))
 fuzz:
 	@$(MAKE) --no-print-directory SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize $(FUZZ)
 	@for unit in $(FUZZ); do env WEFT_FUZZ_DECKS=875000 WEFT_FUZZ_LINES=125000 WEFT_FUZZ_FILES=10000 \
@@ -206,18 +206,18 @@ fuzz:
 # state file is first looked at by a child, which is made faster where little freed memory is kept; what HDF5 itself reads beyond a
 # buffer is nothing that weft could mend.
 FUZZ_BY_COVERAGE := $(addprefix $(BUILD)/fuzz/,deck line file)
-FUZZED := io/deck.c $(patsubst %,miniapp/%.c,config config_table config_text request cmd_option) \
-          $(wildcard io/checkpoint_*.c)
+FUZZED := io/deck/deck.c $(patsubst %,miniapp/%.c,config/config config/config_table config/config_text config/request base/cmd_option) \
+          $(wildcard io/state/*.c)
 FUZZ_RUNS_deck ?= 1000000
 FUZZ_RUNS_line ?= 250000
 FUZZ_RUNS_file ?= 20000
 FUZZ_SEED ?= 20261122
-$(FUZZ_BY_COVERAGE): tests/fuzz_by_coverage.c $(wildcard tests/fuzz*.h) $(FUZZED) $(LIBOBJ)
+$(FUZZ_BY_COVERAGE): tests/long/fuzz_by_coverage.c $(wildcard tests/support/fuzz*.h) $(FUZZED) $(LIBOBJ)
 	@mkdir -p $(@D)
 	$(call say,CLANG)OMPI_CC=clang MPICH_CC=clang $(MPICC) -std=c11 -D_GNU_SOURCE -O1 -g \
 	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	    -DFUZZ_LINES=$(if $(filter line,$(@F)),1,0) -DFUZZ_FILES=$(if $(filter file,$(@F)),1,0) \
-	    $(INC_tests) -o $@ tests/fuzz_by_coverage.c $(FUZZED) $(filter-out $(FUZZED:%.c=$(BUILD)/%.o),$(LIBOBJ)) \
+	    $(INC_tests) -o $@ tests/long/fuzz_by_coverage.c $(FUZZED) $(filter-out $(FUZZED:%.c=$(BUILD)/%.o),$(LIBOBJ)) \
 	    $(LIBS) -lgomp -lcmocka
 .PHONY: $(FUZZ_BY_COVERAGE:=.run)
 $(FUZZ_BY_COVERAGE:=.run): %.run: %
@@ -226,28 +226,28 @@ $(FUZZ_BY_COVERAGE:=.run): %.run: %
 	    -runs=$(FUZZ_RUNS_$(*F)) -seed=$(FUZZ_SEED) -max_len=$(if $(filter file,$(*F)),32768,4096) -dict=words -timeout=300 \
 	    -rss_limit_mb=1024 -print_final_stats=1 corpus >log 2>&1 && grep -E 'INITED|DONE' log || { tail -n 40 log; exit 1; }
 soak:
-	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/test_,power_cut_leaves_a_whole_file checkpoint_damage_is_found \
-	    random_decks_match_a_plain_reference)
+	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/,io/test_power_cut_leaves_a_whole_file \
+	    io/test_checkpoint_damage_is_found miniapp/test_random_decks_match_a_plain_reference)
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
-	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/soak $(SOAK)
+	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/long/soak $(SOAK)
 
 # Units that run on one rank. valgrind knows neither AVX-512 nor the 80 bits of a long double, and says of a process that cannot be
 # started that it was; of MPI's memory it knows by Open MPI's list alone, and leaks are looked for where there is no MPI. SLOW=1: also
 # two units that take 3 and 20 minutes.
 .PHONY: valgrind
 MPI_KNOWN = $(firstword $(wildcard /usr/share/openmpi/openmpi-valgrind.supp $(MPI_HOME:%=%/share/openmpi/openmpi-valgrind.supp)))
-PASSED_OVER = $(addprefix test_,topology_children_leave_the_job topology_probe_one_no_is_no \
-    $(if $(SLOW),,host_stencil_matches_naive fused_equals_single_steps))
-ON_ONE_RANK = $(filter-out $(PASSED_OVER),$(patsubst tests/%.c,%,\
-    $(shell grep -L 'ranks: *[$(if $(MPI_KNOWN),2,0)-9]\|long double' tests/test_*.c)))
+PASSED_OVER = $(addprefix tests/,comm/test_topology_children_leave_the_job comm/test_topology_probe_one_no_is_no \
+    $(if $(SLOW),,kernels/test_host_stencil_matches_naive kernels/test_fused_equals_single_steps))
+ON_ONE_RANK = $(filter-out $(PASSED_OVER),$(patsubst %.c,%,\
+    $(shell grep -L 'ranks: *[$(if $(MPI_KNOWN),2,0)-9]\|long double' tests/*/test_*.c)))
 valgrind: export OMPI_ALLOW_RUN_AS_ROOT := 1
 valgrind: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 valgrind: export OMPI_MCA_ess_singleton_isolated := 1
 valgrind:
-	@$(MAKE) --no-print-directory CUDA=0 $(ON_ONE_RANK:%=$(BUILD)/tests/%)
+	@$(MAKE) --no-print-directory CUDA=0 $(ON_ONE_RANK:%=$(BUILD)/%)
 	@failed=0; for name in $(ON_ONE_RANK); do \
-	    leaks='--leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite'; unit=$(BUILD)/tests/$$name; \
-	    ! grep -q 'ranks: *[0-9]' tests/$$name.c || leaks='--suppressions=$(MPI_KNOWN)'; \
+	    leaks='--leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite'; unit=$(BUILD)/$$name; \
+	    ! grep -q 'ranks: *[0-9]' $$name.c || leaks='--suppressions=$(MPI_KNOWN)'; \
 	    env OMP_NUM_THREADS=2 WEFT_FUZZ_DECKS=200 WEFT_FUZZ_LINES=100 WEFT_FUZZ_FILES=10 \
 	        valgrind -q --error-exitcode=9 $$leaks $$unit >$$unit.valgrind 2>&1; code=$$?; \
 	    case $$code in 0 | 77) ;; *) failed=1; cat $$unit.valgrind ;; esac; \

@@ -32,7 +32,7 @@ def written_fingerprints():
 
 
 def quick_decks():
-    """Those that take a second on any machine: tests/decks.bats runs them as they stand too."""
+    """Those that take a second on any machine: tests/program/decks.bats runs them as they stand too."""
     with open(os.path.join(inputs, 'fingerprints')) as lines:
         rows = [line.split() for line in lines if not line.startswith('#')]
     return {row[0] for row in rows if row[2:] == ['-']}

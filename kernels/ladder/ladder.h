@@ -1,7 +1,7 @@
 /* The teaching ladder: families of small programs (rungs), each showing one way to move or compute data, that
  * `weft bench` verifies, times and prints beside the ceiling of the same run. Nothing else calls them.
  *
- * A family on one kind of device is a table of rungs; the engine (miniapp/bench_measure.c) does the same with each:
+ * A family on one kind of device is a table of rungs; the engine (miniapp/bench/bench_measure.c) does the same with each:
  *   prepare   allocate, fill with random data (never zeros), set `size` and `work`
  *   enqueue   one repetition on c->stream; then
  *   verify    against the host's answer, before anything is timed
@@ -58,7 +58,7 @@ typedef struct ladder_case {
     double ceiling_rate;      /* ... and measured by it; NULL and 0 otherwise */
     char missing[160]; /* set by prepare, which returns 0: why this point cannot run here; then only destroy is called */
     bool uneven;       /* set by prepare: the ranks' shares of the work differ, so that a slow one is no news */
-    const void *world; /* given to families that all ranks climb together (miniapp/bench_families.h); NULL otherwise */
+    const void *world; /* given to families that all ranks climb together (miniapp/bench/bench_families.h); NULL otherwise */
     void *state;  /* prepare's; NULL before it */
 } ladder_case;
 

@@ -1,0 +1,161 @@
+/* One time step of a stencil over all ranks, in one of two forms; or several at once, by a fused sweep (kernels/temporal/fused.h).
+ *
+ * The whole step, where every neighbour's memory can be reached: one launch (kernels/core/whole.h), no exchange besides. Before the
+ * first one the ghosts are brought by the split step's means.
+ *
+ * The split step, over any transport, whose order is what hides the halo exchange:
+ *
+ *   1. receives posted; boundary boxes packed on the high-priority comm stream, once the last level is complete
+ *   2. interior (cells that read no ghost) launched on L lanes: L strips of rows, one stream each; with feed openmp
+ *      each lane is fed by a thread of its own, with serial one thread goes round breadth first (so does the one that
+ *      captures steps for feed graph, train.h)
+ *   3. the comm thread (the main thread, so MPI_THREAD_FUNNELED is enough) waits for the pack, sends, receives, unpacks
+ *   4. on the comm stream still: ghosts outside the domain, then the shell (cells that read ghosts)
+ *   5. lanes and shell joined: the level is complete
+ * The shell runs beside the interior, not after it: at high priority its few blocks go in between, and the launch, the
+ * wait for the halo and the half-empty last wave of a thin kernel cost the step nothing. Measured on two H200s, 16384 x
+ * 8192 f32 a rank: 281 us a step with the shell after the interior, 270 us with it beside.
+ *
+ * A fused pass takes up to `fuse` steps by one exchange and one sweep in the order of the split step. Its ghosts are radius * fuse
+ * deep, corners included. Beyond dirichlet and neumann sides the sweep works them out at every level; along a periodic axis that is
+ * not cut they are filled from own cells before the interior, which therefore ends only where another rank's ghosts are read,
+ * radius * fuse cells from a cut side. What two boxes both depend on is computed twice (step_pass_swept). Where a step reads two
+ * levels, the ghosts of the level before are brought too, by a halo of its own, and a sweep leaves two levels, in two other
+ * fields. A joined fused pass has no interior: first the exchange, then one sweep of all cells, which costs less than a shell's
+ * sweeps where the exchange is short.
+ *
+ * Nothing in it allocates, synchronises the device or touches the default stream, and it never asks what device it runs
+ * on: on the host a lane is a thread and its streams run at once.
+ *
+ * Invariant between steps: event `level` stands for "every own cell of cur is complete"; ghost values are undefined. */
+#ifndef STEP_H
+#define STEP_H
+
+#include "config.h"
+#include "decomp.h"
+#include "device.h"
+#include "halo.h"
+#include "whole_pass.h"
+
+enum { STEP_LANES_MAX = 64 };
+
+typedef enum step_phase { STEP_INTERIOR, STEP_EXCHANGE, STEP_SHELL, STEP_PHASES } step_phase;
+extern const char *const step_phase_name[STEP_PHASES];
+
+/* The streams one rank computes with; shared by all passes of a step. */
+typedef struct step_streams {
+    device *dev;
+    int lanes;
+    config_feed feed; /* OPENMP, or SERIAL; with GRAPH (train.h) steps are captured, and now and then taken, by one thread too */
+    device_stream *lane[STEP_LANES_MAX], *comm;
+    device_event *lane_done[STEP_LANES_MAX], *shell_done, *level;
+    uint64_t marks; /* levels that something else than a step put in place */
+} step_streams;
+
+void step_streams_create(step_streams *s, device *d, int lanes, config_feed feed);
+void step_streams_destroy(step_streams *s);
+
+/* One stencil pass over one field: where its cells and ghosts are and who brings them. */
+typedef struct step_pass {
+    const field_shape *shape; /* not owned */
+    halo *halo;
+    halo *prev_halo;          /* fused, of two levels: the level before's; else NULL */
+    boundary sides;           /* BOUNDARY_NONE where a neighbour's cells lie */
+    box interior;
+    box shell[4];
+    int shell_count;
+    box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the others */
+    int ghosts_count;
+    int depth;                /* of the ghosts that a step or sweep reads */
+    int fuse;                 /* steps that one sweep takes at most; 1: stencil_sweep */
+    bool joined;              /* fused: no interior, one sweep after the exchange */
+    box wraps[BOUNDARY_BOXES_MAX]; /* fused: ghosts that are images of own cells; `ghosts` holds images of received ones */
+    int wraps_count;
+    whole_pass *whole;        /* NULL: split steps */
+    uint64_t whole_marks;     /* of the level from which whole steps go on; their ghosts are in place */
+} step_pass;
+
+/* A level and, where the step reads two, the one before it (else NULL). */
+typedef struct step_levels {
+    void *u, *prev;
+} step_levels;
+
+/* sides: of the domain; corners: the stencil reads diagonal ghosts; has_prev: it reads two levels. fuse > 1: a fused pass, of a
+ * number of steps that fused_steps gave for the bound stencil; the field's ghosts are radius * fuse deep. */
+void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
+                      bool corners, bool has_prev, int fuse, const transport_choice *choice, MPI_Comm comm);
+/* Of a fused pass, between sweeps: joined or not from now on. At first it is not. */
+void step_pass_join(step_pass *p, bool joined);
+/* "whole", "split" or "joined". */
+const char *step_pass_form(const step_pass *p);
+/* Whole steps from now on, where they can be taken; else false, on all ranks, with the reason. Collective. fields: the two buffers
+ * that the levels alternate between. */
+bool step_pass_whole(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
+                     char *why, size_t why_bytes);
+void step_pass_destroy(step_pass *p);
+
+/* What only a timeline shows. A step sets what it had and leaves the rest as it was given: cleared. */
+typedef enum step_stamp { STEP_ENTERED, STEP_BEGUN, STEP_ENDING, STEP_ENDED, STEP_LEFT, STEP_STAMPS } step_stamp;
+typedef struct step_detail {
+    int lanes;      /* of a split step: begin and end of each, and `filled`, were recorded */
+    bool exchanged; /* the halo was: the stamps from BEGUN to ENDED hold */
+    bool parted;    /* ... and `arrived` parts its messages from their unpack */
+    device_event *lane_begin[STEP_LANES_MAX], *lane_end[STEP_LANES_MAX];
+    device_event *arrived, *filled; /* messages; ghosts outside the domain */
+    double host_s[STEP_STAMPS]; /* timer_now_s of the comm thread: around halo_begin and halo_end, and of the whole step */
+} step_detail;
+
+/* Measuring: the phases of one step by events, read when they are done. */
+typedef struct step_probe {
+    device_event *begin, *interior_end;
+    device_event *comm_begin, *comm_posted, *comm_resumed, *comm_end; /* begin and end of the exchange, without what lies between */
+    device_event *shell_end;
+    step_detail *detail; /* NULL, or for a timeline; not owned */
+} step_probe;
+
+/* A level that something else put in place (initial values, a transpose) is complete once lane 0 gets here. */
+void step_mark_level(step_streams *s);
+
+/* next from cur (and prev, which may be next); afterwards the invariant holds for next. exchange = false leaves the
+ * halo out (stale ghosts), to time the same step without communication. probe may be NULL. */
+void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *prev, bool exchange, const step_probe *probe);
+/* The same by a fused sweep of `steps` steps, as fused_steps gave them, at most `fuse`; all fields are different. change: NULL, or
+ * where this rank's change of the last step goes (a number that fused_change_steps gave, then). */
+void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
+                const step_probe *probe);
+/* step_advance in parts, for steps that are captured; of a fused pass they are sweeps of `fuse` steps. step_ready: what must have
+ * happened before the first one of them (whole steps: ghosts and words; collective then). step_enqueue: the step from a level of
+ * that beat, the same work every time, with a norm (whole_pass_step) or none. step_taken: `steps` were, with `norms` norms. The
+ * beat of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels
+ * writes over the level before: { a, b } and { b, a }. */
+void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
+int step_beat(const step_pass *p, const step_levels fields[2], const void *next, bool exchange);
+void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int beat, whole_pass_norm norm);
+void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
+/* The event `level`, recorded now. */
+void step_complete(step_streams *s);
+/* The same with max |next - cur| taken in the step, where step_can_change; whole_pass_change has the result. */
+void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe);
+static inline bool step_can_change(const step_pass *p) { return p->whole && whole_pass_can_change(p->whole); }
+
+/* What one sweep of a fused pass with `lanes` lanes and `steps` steps computes, cells of all levels, and moves between memory and its
+ * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are
+ * not counted. */
+typedef struct step_swept {
+    int64_t computed_cells, moved_cells;
+} step_swept;
+step_swept step_pass_swept(const step_pass *p, int lanes, int radius, int steps);
+/* What this rank sends in an exchange. */
+int64_t step_pass_sent_bytes(const step_pass *p);
+int step_pass_links_by(const step_pass *p, transport_kind t); /* its messages in an exchange that go by this transport */
+
+/* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm stream. */
+void step_exchange(step_streams *s, step_pass *p, step_levels cur);
+
+void step_probe_create(step_probe *p, device *d);
+void step_probe_destroy(step_probe *p, device *d);
+bool step_probe_done(const step_probe *p, device *d);
+/* Waits for the probed step and reads it. */
+void step_probe_read(const step_probe *p, device *d, double seconds[STEP_PHASES]);
+
+#endif

@@ -1,0 +1,174 @@
+/* Measures the host's kernels that sweep whole fields, each beside a copy of as many cells of the same fields. Other work
+ * on the machine moves the memory's speed from second to second, so copy and kernel take turns, and what is printed is the
+ * median of the ratios of neighbours in time. Bytes are the algorithm's: each cell of each field that a kernel reads or
+ * writes, once. Of a sweep's variants the one is measured that was fastest before, as at the start of a run.
+ *
+ *   measure_host_kernels stars|boxes|lines|prevs|transposes|all [NX [NY]]     fields are NX x NY (8192 x 8192) */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device_host.h"
+
+enum { WARM_UP = 1, SAMPLES = 9, CHOICE_ROUNDS = 4, VARIANTS_MAX = 8 };
+
+static device *dev;
+
+static void check(int code, const char *what)
+{
+    if (code == 0) return;
+    fprintf(stderr, "%s: %s\n", what, dev->error_text(code));
+    exit(1);
+}
+#define CHECK(call) check((call), #call)
+
+typedef enum kind { COPY, SWEEP, SWEEP_IN_PLACE, TRANSPOSE } kind;
+
+typedef struct work {
+    field_shape shape;
+    void *next, *cur, *prev;
+    int words; /* moved a cell */
+    int flags; /* of a transpose */
+    int64_t to_pitch, from_pitch; /* of a transpose, cells */
+} work;
+
+static double seconds(kind k, const work *w)
+{
+    const field_shape *f = &w->shape;
+    const box own = field_own(f);
+    const double begun_s = omp_get_wtime();
+    switch (k) {
+    case COPY: CHECK(dev->copy(dev, w->next, w->cur, (size_t)box_cells(own) * dtype_bytes(f->type), NULL)); break;
+    case SWEEP: CHECK(dev->stencil_sweep(dev, f, w->next, w->cur, w->prev, &own, 1, NULL)); break;
+    case SWEEP_IN_PLACE: CHECK(dev->stencil_sweep(dev, f, w->next, w->cur, w->next, &own, 1, NULL)); break;
+    case TRANSPOSE:
+        CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, w->flags, NULL));
+        break;
+    }
+    return omp_get_wtime() - begun_s;
+}
+
+/* Chooses as miniapp/sim/tune.c does: each variant's best of a few rounds. Returns its name. */
+static const char *choose(kind k, const work *w)
+{
+    const int variants = dev->stencil_variants(dev);
+    int best = 0;
+    double least_s[VARIANTS_MAX];
+    for (int v = 0; v < variants; v++) least_s[v] = 1e9;
+    for (int round = 0; round < CHOICE_ROUNDS; round++)
+        for (int v = 0; v < variants; v++) {
+            dev->stencil_choose(dev, v);
+            const double s = seconds(k, w);
+            if (s < least_s[v]) least_s[v] = s;
+        }
+    for (int v = 1; v < variants; v++)
+        if (least_s[v] < least_s[best]) best = v;
+    dev->stencil_choose(dev, best);
+    return dev->stencil_variant_name(dev, best);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *sample)
+{
+    qsort(sample, SAMPLES, sizeof *sample, ascending);
+    return sample[SAMPLES / 2];
+}
+
+/* Allocates and fills the fields, measures, prints one line. */
+static void measure(const char *name, kind k, work w)
+{
+    const field_shape *f = &w.shape;
+    const value random = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = 1 };
+    const box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
+    void **fields[] = { &w.next, &w.cur, &w.prev };
+    const int count = k == SWEEP && w.words == 3 ? 3 : 2;
+    double copy_s[SAMPLES], work_s[SAMPLES], fraction[SAMPLES];
+    for (int i = 0; i < count; i++) {
+        CHECK(dev->alloc(dev, DEVICE_MEMORY_DEVICE, f->bytes, fields[i]));
+        CHECK(dev->value_fill(dev, f, *fields[i], &random, all, NULL));
+    }
+    const char *variant = k == TRANSPOSE ? "" : choose(k, &w);
+    for (int i = -WARM_UP; i < SAMPLES; i++) {
+        const double c = seconds(COPY, &w), s = seconds(k, &w);
+        if (i < 0) continue;
+        copy_s[i] = c;
+        work_s[i] = s;
+        fraction[i] = c / 2 / (s / w.words);
+    }
+    const double word_bytes = (double)box_cells(field_own(f)) * (double)dtype_bytes(f->type);
+    printf("%-28s %s %9lld x %-9lld %6.1f GB/s  %.2f of copy (%.1f GB/s)  %s\n", name, dtype_name(f->type), (long long)f->nx,
+           (long long)f->ny, w.words * word_bytes / median(work_s) * 1e-9, median(fraction), 2 * word_bytes / median(copy_s) * 1e-9,
+           variant);
+    fflush(stdout);
+    for (int i = 0; i < count; i++) CHECK(dev->free(dev, DEVICE_MEMORY_DEVICE, *fields[i]));
+}
+
+static void measure_sweep(stencil_form form, int radius, dtype t, kind k, int words, int64_t nx, int64_t ny)
+{
+    static const char *const names[] = { "line", "star", "box" };
+    char name[64];
+    stencil op = { form, radius, t, words == 3, -1.0, { 0 } };
+    for (int i = 0; i < stencil_weights(form, radius); i++) op.weight[i] = 1.0 / 512; /* exact in both types */
+    CHECK(dev->stencil_bind(dev, &op));
+    snprintf(name, sizeof name, "%s r=%d%s", names[form], radius,
+             k == SWEEP_IN_PLACE ? ", next is prev" : words == 3 ? ", prev apart" : "");
+    measure(name, k, (work){ .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0), .words = words });
+}
+
+/* pad: cells from the end of a row to the next, 0 for a dense matrix. An addition reads its target too. */
+static void measure_transpose(dtype t, int64_t rows, int64_t cols, int64_t pad, int flags)
+{
+    char name[64];
+    field_shape f = field_shape_make(t, cols, rows, 0, 0);
+    const size_t bytes = (size_t)((cols + pad) * (rows + pad)) * dtype_bytes(t);
+    if (f.bytes < bytes) f.bytes = bytes;
+    snprintf(name, sizeof name, "transpose%s%s%s", pad ? ", padded" : "", flags & TRANSPOSE_ADD ? ", add" : "",
+             flags & TRANSPOSE_INCREMENT_SOURCE ? ", increment" : "");
+    const int words = 2 + (flags & TRANSPOSE_ADD ? 1 : 0) + (flags & TRANSPOSE_INCREMENT_SOURCE ? 1 : 0);
+    measure(name, TRANSPOSE,
+            (work){ .shape = f, .words = words, .flags = flags, .to_pitch = rows + pad, .from_pitch = cols + pad });
+}
+
+static void measure_transposes(dtype t, int64_t nx, int64_t ny)
+{
+    const int64_t pad = FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t);
+    measure_transpose(t, ny, nx, 0, TRANSPOSE_STORE);
+    measure_transpose(t, ny, nx, pad, TRANSPOSE_STORE);
+    measure_transpose(t, 10007, 9973, 0, TRANSPOSE_STORE);
+    measure_transpose(t, 1000, 100000, 0, TRANSPOSE_STORE);
+    measure_transpose(t, ny, nx, pad, TRANSPOSE_ADD);
+    measure_transpose(t, ny, nx, pad, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "all";
+    const int64_t nx = argc > 2 ? strtoll(argv[2], NULL, 10) : 8192, ny = argc > 3 ? strtoll(argv[3], NULL, 10) : nx;
+    const bool all = strcmp(what, "all") == 0;
+    dev = device_host_create(0);
+    printf("%s, %d threads\n", dev->name, dev->threads);
+    for (int t = DTYPE_F32; t <= DTYPE_F64; t++) {
+        if (all || strcmp(what, "stars") == 0)
+            for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) measure_sweep(STENCIL_STAR, r, (dtype)t, SWEEP, 2, nx, ny);
+        if (all || strcmp(what, "boxes") == 0)
+            for (int r = 1; r <= 4; r++) measure_sweep(STENCIL_BOX, r, (dtype)t, SWEEP, 2, nx, ny);
+        if (all || strcmp(what, "lines") == 0)
+            for (int r = 1; r <= STENCIL_RADIUS_MAX; r *= 2) {
+                measure_sweep(STENCIL_LINE, r, (dtype)t, SWEEP, 2, nx * ny, 1);
+                measure_sweep(STENCIL_LINE, r, (dtype)t, SWEEP, 2, nx, ny);
+            }
+        if (all || strcmp(what, "prevs") == 0)
+            for (int r = 1; r <= 4; r += 3) {
+                measure_sweep(STENCIL_STAR, r, (dtype)t, SWEEP, 3, nx, ny);
+                measure_sweep(STENCIL_STAR, r, (dtype)t, SWEEP_IN_PLACE, 3, nx, ny);
+            }
+        if (all || strcmp(what, "transposes") == 0) measure_transposes((dtype)t, nx, ny);
+    }
+    device_destroy(&dev);
+    return 0;
+}

@@ -1,0 +1,208 @@
+/* Readings of a GPU's counters become joules, watts and parts of the time: a GPU that ranks share counts once, what cannot be
+ * read stays unknown, and a library that is not there or refuses is no error. NVML is played by this file. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define dlopen played_dlopen
+#define dlsym played_dlsym
+#define gauge_read gauge_read_played
+#include "../kernels/device/gauge.c"
+#undef gauge_read
+#include "power.h"
+
+static bool there = true, refuses_init, refuses_power;
+static const char *missing = "";
+static unsigned long long counted_mj, held_ns[2]; /* by power, by heat, as nvml.h numbers them */
+
+static int init(void) { return refuses_init ? 9 : 0; }
+static int device_of(const char *uuid, nvml_device *out)
+{
+    *out = &there;
+    return strcmp(uuid, "GPU-1") == 0 ? 0 : 6;
+}
+static int energy(nvml_device d, unsigned long long *out)
+{
+    assert_ptr_equal(d, &there);
+    *out = counted_mj;
+    return refuses_power ? 3 : 0;
+}
+static int violation(nvml_device d, int policy, nvml_violation *out)
+{
+    assert_ptr_equal(d, &there);
+    *out = (nvml_violation){ 7250000, held_ns[policy] };
+    return refuses_power ? 3 : 0;
+}
+static int limit(nvml_device d, unsigned *out)
+{
+    assert_ptr_equal(d, &there);
+    *out = 700000;
+    return 0;
+}
+
+void *played_dlopen(const char *name, int flags)
+{
+    (void)flags;
+    return there && strcmp(name, "libnvidia-ml.so.1") == 0 ? &there : NULL;
+}
+
+void *played_dlsym(void *library, const char *name)
+{
+    const struct {
+        const char *name;
+        void *function;
+    } all[] = {
+        { "nvmlInit_v2", *(void **)&(int (*)(void)){ init } },
+        { "nvmlDeviceGetHandleByUUID", *(void **)&(int (*)(const char *, nvml_device *)){ device_of } },
+        { "nvmlDeviceGetTotalEnergyConsumption", *(void **)&(int (*)(nvml_device, unsigned long long *)){ energy } },
+        { "nvmlDeviceGetViolationStatus", *(void **)&(int (*)(nvml_device, int, nvml_violation *)){ violation } },
+        { "nvmlDeviceGetEnforcedPowerLimit", *(void **)&(int (*)(nvml_device, unsigned *)){ limit } },
+    };
+    assert_ptr_equal(library, &there);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(name, all[i].name) == 0) return strcmp(name, missing) == 0 ? NULL : all[i].function;
+    return NULL;
+}
+
+static void assert_unknown(gauge_reading r)
+{
+    assert_true(isnan(r.energy_j) && isnan(r.power_held_s) && isnan(r.heat_held_s) && isnan(r.held_at_s) && isnan(r.power_limit_w));
+}
+
+static void counters_are_read(void **state)
+{
+    (void)state;
+    loaded = (nvml){ 0 };
+    counted_mj = 1234567;
+    held_ns[0] = 2500000000;
+    held_ns[1] = 125000000;
+    const gauge_reading r = gauge_read_played("GPU-1");
+    assert_float_equal(r.energy_j, 1234.567, 1e-9);
+    assert_float_equal(r.power_held_s, 2.5, 1e-12);
+    assert_float_equal(r.heat_held_s, 0.125, 1e-12);
+    assert_float_equal(r.held_at_s, 7.25, 1e-9);
+    assert_float_equal(r.power_limit_w, 700, 1e-9);
+    assert_unknown(gauge_read_played(""));
+    assert_unknown(gauge_read_played("GPU-2"));
+}
+
+static void what_is_refused_is_unknown(void **state)
+{
+    (void)state;
+    loaded = (nvml){ 0 };
+    refuses_power = true;
+    const gauge_reading r = gauge_read_played("GPU-1");
+    assert_true(isnan(r.energy_j) && isnan(r.power_held_s) && isnan(r.heat_held_s));
+    assert_float_equal(r.power_limit_w, 700, 1e-9);
+    refuses_power = false;
+    const char *const names[] = { "nvmlInit_v2", "nvmlDeviceGetHandleByUUID" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        loaded = (nvml){ 0 };
+        missing = names[i];
+        assert_unknown(gauge_read_played("GPU-1"));
+    }
+    loaded = (nvml){ 0 };
+    missing = "nvmlDeviceGetTotalEnergyConsumption";
+    assert_true(isnan(gauge_read_played("GPU-1").energy_j));
+    assert_true(gauge_read_played("GPU-1").power_held_s > 0);
+    missing = "";
+    loaded = (nvml){ 0 };
+    refuses_init = true;
+    assert_unknown(gauge_read_played("GPU-1"));
+    refuses_init = false;
+    loaded = (nvml){ 0 };
+    there = false;
+    assert_unknown(gauge_read_played("GPU-1"));
+    there = true;
+    assert_unknown(gauge_read_played("GPU-1")); /* it is looked for once */
+}
+
+/* Its counters were read 2.5 s apart. */
+static power_rank rank_of(const char *uuid, double joules, double power_s, double heat_s, double limit_w)
+{
+    power_rank r = { .before = { 1000, 10, 20, 5, 0 }, .after = { 1000 + joules, 10 + power_s, 20 + heat_s, 7.5, limit_w } };
+    snprintf(r.uuid, sizeof r.uuid, "%s", uuid);
+    return r;
+}
+
+static void each_gpu_counts_once(void **state)
+{
+    (void)state;
+    const power_rank all[] = { rank_of("a", 800, 1, 0, 700), rank_of("b", 400, 0, 0.5, 650), rank_of("a", 803, 1.1, 0, 700) };
+    const power_use u = power_sum(all, 3, 2.0, 6e9);
+    assert_int_equal(u.gpus, 2);
+    assert_float_equal(u.energy_j, 1200, 1e-9);
+    assert_float_equal(u.update_j, 2e-7, 1e-15);
+    assert_float_equal(u.power_w, 300, 1e-9);
+    assert_float_equal(u.power_limit_w, 650, 1e-9);
+    assert_float_equal(u.held_by_power, 0.4, 1e-12);
+    assert_float_equal(u.held_by_heat, 0.2, 1e-12);
+}
+
+static void a_short_loop_says_nothing(void **state)
+{
+    (void)state;
+    const power_rank all[] = { rank_of("a", 40, 0.05, 0, 700) };
+    const power_use u = power_sum(all, 1, 0.1, 1e9);
+    assert_true(isnan(u.energy_j) && isnan(u.power_w) && isnan(u.update_j) && isnan(u.held_by_power) && isnan(u.held_by_heat));
+}
+
+static void one_unknown_makes_the_sum_unknown(void **state)
+{
+    (void)state;
+    const power_rank all[] = { rank_of("a", 800, NAN, 0, 700), rank_of("b", NAN, 1, 0, NAN), rank_of("c", 1, 1, 0, 600) };
+    const power_use u = power_sum(all, 3, 2.0, 1e9);
+    assert_true(isnan(u.energy_j) && isnan(u.power_w) && isnan(u.held_by_power) && isnan(u.power_limit_w));
+    assert_float_equal(u.held_by_heat, 0, 1e-12);
+    json_t *use = power_json(&u);
+    char *text = json_dumps(use, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(use);
+    assert_string_equal(text, "{\"energy_j\":null,\"gpus\":3,\"held_by_heat\":0.0,\"held_by_power\":null,\"power_limit_w\":null,"
+                              "\"power_w\":null,\"update_j\":null}");
+    free(text);
+}
+
+static void the_host_has_none(void **state)
+{
+    (void)state;
+    const power_rank all[] = { rank_of("", NAN, NAN, NAN, NAN) };
+    const power_use u = power_sum(all, 1, 2.0, 1e9);
+    assert_int_equal(u.gpus, 0);
+    json_t *none = power_json(&u);
+    assert_true(json_is_null(none));
+}
+
+static void lines_say_what_is_known(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&text, &bytes);
+    assert_non_null(to);
+    const power_rank all[] = { rank_of("a", 1300, 0.85, 0.001, 700) };
+    const power_use u = power_sum(all, 1, 2.0, 1e12);
+    power_print(to, &u);
+    const power_rank host[] = { rank_of("", 1, 1, 1, 1) };
+    const power_use none = power_sum(host, 1, 2.0, 1e12);
+    power_print(to, &none);
+    fclose(to);
+    assert_string_equal(text, "power        650 W per GPU (limit: 700), 1.3 nJ per cell and step\n"
+                              "clock        held down by the power limit for 34 % of the steps' time\n");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counters_are_read),          cmocka_unit_test(what_is_refused_is_unknown),
+        cmocka_unit_test(each_gpu_counts_once),       cmocka_unit_test(a_short_loop_says_nothing),
+        cmocka_unit_test(one_unknown_makes_the_sum_unknown), cmocka_unit_test(the_host_has_none),
+        cmocka_unit_test(lines_say_what_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,176 @@
+# Checkpoints that a thread of each rank writes while time steps go on: what the run, its files and its record look like when writes
+# are slow, overtaken, failing and signalled. Slow and failing writes come from the debug build on request of WEFT_FAULT.
+load ../support/helper
+
+heat=(problem.kind=heat problem.alpha=0.2 grid.nx=200 grid.ny=160)
+
+whole() { "$weft_release" verify "$@"; }
+files() { (cd "${1:-checkpoints}" && ls -A); }
+
+# A run in checkpoints/ that lasts until it is told to stop; $run is its pid.
+endless() { # ranks key=value...
+    local ranks=$1
+    shift
+    "$MPIRUN" $LAUNCH_FLAGS -n "$ranks" "$weft" run d.ini time.steps=1000000000 "$@" >log 2>&1 3>&- &
+    run=$!
+}
+
+teardown() { # what a failed test left
+    [ -z "${run-}" ] || kill "$run" 2>/dev/null || true
+}
+
+some() { compgen -G "$1" >/dev/null; }
+
+ended() { # sets status
+    local mpirun=$run
+    ends
+}
+
+@test "in the background and in the foreground: the same fingerprints, datasets and checksums, the record says which it was" {
+    deck d.ini "${heat[@]}" problem.kind=wave time.steps=40 checkpoint.every=20 checkpoint.keep=0
+    sed -i 's/^kind = heat//' d.ini
+    weft_run 4 d.ini run.ranks_x=2
+    local reference
+    reference=$(fingerprint)
+    expect "async" true "$(record .checkpoint.async)"
+    expect "parts of the seconds of a write" true "$(record '.checkpoint | .write_s as $s | [.write[]] | all(. > 0 and . <= $s)')"
+    weft_run 3 d.ini checkpoint.async=false checkpoint.dir=fore
+    expect "async" false "$(record .checkpoint.async)"
+    expect "parts of the seconds of a write" true "$(record '.checkpoint | .write_s as $s | [.write[]] | all(. > 0 and . <= $s)')"
+    expect "the file system is measured by weft bench io alone" "null null" "$(record '.checkpoint | "\(.raw) \(.raw_bytes_per_s)"')"
+    expect "fingerprint" "$reference" "$(fingerprint)"
+    local step
+    for step in 0000000020 0000000040; do
+        "$weft" diff checkpoints/step_$step.h5 fore/step_$step.h5
+        h5diff checkpoints/step_$step.h5 fore/step_$step.h5 /checksums /checksums
+        h5diff checkpoints/step_$step.h5 fore/step_$step.h5 /fields /fields
+    done
+    local n=1 async
+    for async in true false; do
+        weft_run $((n + 3)) d.ini run.ranks_x=2 checkpoint.{aggregators=$n,dir=by$n,async=$async}
+        expect "ranks that write" $n "$(record .checkpoint.aggregators)"
+        expect "fingerprint" "$reference" "$(fingerprint)"
+        h5diff checkpoints/step_0000000040.h5 by$n/step_0000000040.h5 /checksums /checksums
+        h5diff checkpoints/step_0000000040.h5 by$n/step_0000000040.h5 /fields /fields
+        n=3
+    done
+    weft_run 2 d.ini --restart checkpoints/step_0000000020.h5 checkpoint.dir=again checkpoint.aggregators=9
+    expect "ranks that write" 2 "$(record .checkpoint.aggregators)"
+    [[ $(record '.notes | tostring') == *"checkpoint.aggregators = 9: there are only 2 ranks, and all of them write"* ]]
+    expect "fingerprint after the restart" "$reference" "$(fingerprint)"
+}
+
+@test "steps go on beside a slow write; a checkpoint that comes too early waits, is counted as stall, and both files are whole" {
+    weft=$weft_debug
+    deck d.ini "${heat[@]}" checkpoint.keep=0 time.steps=8
+    export WEFT_FAULT=checkpoint_slow:300
+    weft_run 2 d.ini checkpoint.every=4 checkpoint.dir=two
+    expect "both written" 2 "$(record .checkpoint.count)"
+    expect "the second waited for the first, the end for the second" true \
+        "$(record '.checkpoint.stall_s > 0.5 and .checkpoint.stall_s < 2')"
+    expect "steps beside the first" 4 "$(record .checkpoint.beside_write.steps)"
+    whole two/*.h5
+}
+
+@test "a write that fails in one rank's thread: exit 3 with one sentence of it, or said once and gone on; nothing half written" {
+    weft=$weft_debug
+    deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100
+    WEFT_FAULT=checkpoint_write:1 run weft_run 3 d.ini
+    refused 3 checkpoints/step_0000000100.h5 "Input/output error"
+    expect "files" "" "$(files)"
+    WEFT_FAULT=checkpoint_write:2 run --separate-stderr weft_run 3 d.ini checkpoint.on_error=continue
+    expect "status" 0 "$status"
+    expect "sentences" 1 "$(grep -c '^weft: ' <<<"$stderr")"
+    expect "files" "" "$(files)"
+    expect "steps, files, failures" "400 0 4" "$(record '"\(.steps) \(.checkpoint.count) \(.checkpoint.failed)"')"
+}
+
+@test "a rank without the memory to collect in: said once, nothing is sent, and the run goes on" {
+    weft=$weft_debug
+    deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100 checkpoint.on_error=continue
+    WEFT_FAULT=checkpoint_memory:1 run --separate-stderr weft_run 3 d.ini checkpoint.aggregators=2
+    expect "status" 0 "$status"
+    expect "sentences" 1 "$(grep -c '^weft: .*step_0000000100.h5: rank 1 has no memory for the rows that it collects' <<<"$stderr")"
+    expect "steps, files, failures" "400 0 4" "$(record '"\(.steps) \(.checkpoint.count) \(.checkpoint.failed)"')"
+}
+
+@test "a write that fails stops the run soon, not at its end" {
+    weft=$weft_debug
+    deck d.ini "${heat[@]}" time.steps=1000000000 checkpoint.every=1000000000
+    endless 2 checkpoint.every=300000000
+    kill -9 $run # the deck is right: it would have run
+    wait $run || true
+    rm -rf checkpoints
+    export WEFT_FAULT=checkpoint_write:1
+    endless 2 checkpoint.every=200
+    ended
+    output=$(<log) refused 3 checkpoints/step_0000000200.h5
+}
+
+@test "other bytes in the file than were written: written once more, and given up if that does not help" {
+    weft=$weft_debug
+    local how
+    deck d.ini "${heat[@]}" time.steps=6 checkpoint.every=3 checkpoint.keep=0
+    for how in full sample; do
+        rm -rf checkpoints
+        WEFT_FAULT=checkpoint_flip:1 weft_run 2 d.ini checkpoint.verify=$how grid.ny=2000
+        whole checkpoints/*.h5
+        expect "files with verify = $how" 2 "$(record .checkpoint.count)"
+    done
+    rm -rf checkpoints
+    WEFT_FAULT=checkpoint_flip_always:1 run weft_run 2 d.ini
+    refused 3 step_0000000003.h5 "rank 1 read back values of /fields/u that differ from those it wrote, in block 3, rows 120 .. 159"
+    expect "files" "" "$(files)"
+    WEFT_FAULT=checkpoint_flip:2 weft_run 3 d.ini checkpoint.aggregators=2 run.ranks_x=3 # of which ranks 0 and 1 write
+    expect "nothing happens to a rank that does not write" 2 "$(record .checkpoint.count)"
+    WEFT_FAULT=checkpoint_flip:1 weft_run 3 d.ini checkpoint.aggregators=2 run.ranks_x=3
+    whole checkpoints/*.h5
+    expect "files collected and written once more" 2 "$(record .checkpoint.count)"
+    rm -rf checkpoints
+    WEFT_FAULT=checkpoint_flip_always:1 run weft_run 3 d.ini checkpoint.aggregators=2 run.ranks_x=3
+    refused 3 step_0000000003.h5 "rank 1 read back values of /fields/u that differ from those it was given, in block 3, rows 120 .. 159"
+    expect "files" "" "$(files)"
+}
+
+@test "file systems of every size up to two checkpoints: one sentence, the older file whole, the end as configured" {
+    [ "$(id -u)" = 0 ] || skip "not root: no small file system can be mounted"
+    mkdir small
+    deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100 checkpoint.dir=small checkpoint.keep=1
+    local kib policy kept fitted=0 said
+    for kib in 64 384 500 800; do # a checkpoint has 256 kB, and two are there while the second is written
+        for policy in stop continue; do
+            mount -t tmpfs -o size=${kib}k none small 2>/dev/null || skip "no file system can be mounted here"
+            run weft_run 2 d.ini checkpoint.on_error=$policy
+            kept=$(cd small && ls -A)
+            rm -rf kept && cp -a small kept
+            umount small
+            said=$(grep -c '^weft: ' <<<"$output" || true)
+            echo "$kib KiB, $policy: status $status, left: $kept, $output"
+            if some 'kept/*.tmp*'; then return 1; fi
+            if some 'kept/*.h5'; then whole kept/*.h5; fi
+            if [ "$said" = 0 ]; then
+                expect "status and files" "0 4" "$status $(record .checkpoint.count)"
+                fitted=$((fitted + 1))
+            else
+                [ $kib -lt 800 ] || return 1
+                expect "status" $([ $policy = stop ] && echo 3 || echo 0) "$status"
+                expect "sentences" 1 "$said"
+            fi
+        done
+    done
+    [ $fitted -ge 2 ] && [ $fitted -le 6 ]
+}
+
+@test "USR1 during a write: that file and the one of the step at which it stops are whole, exit 75" {
+    weft=$weft_debug
+    deck d.ini "${heat[@]}" checkpoint.keep=0
+    export WEFT_FAULT=checkpoint_slow:400
+    endless 2 checkpoint.every=50
+    wait_for some 'checkpoints/*.tmp.*'
+    kill -USR1 $run
+    ended
+    expect "status" 75 "$status"
+    [ "$(find checkpoints -name '*.h5' | wc -l)" -ge 2 ]
+    expect "the newest is of the last step" "step_$(printf %010d "$(record .steps)").h5" "$(cd checkpoints && ls *.h5 | tail -n 1)"
+    whole checkpoints/*.h5
+}

@@ -1,0 +1,220 @@
+# weft bench: every rung is right before it is timed, and leaves a record that holds what it promises.
+load ../support/helper
+
+bench() { timeout -k 5 $hang_s "$weft" bench "$@" 3>&-; }
+small=(nx=300 ny=200 ceiling_bytes=1M samples=5)          # of the transpose
+small_all=("${small[@]}" n=30000 bytes=100000 steps=4 samples=3) # of all families of the host
+
+promised='
+def number: type == "number" or . == null;
+def count: type == "number" and . == floor;
+[
+  (. as $o | ["schema", "program", "version", "git", "command", "started", "family", "rung", "device", "dtype", "size", "time_s",
+    "rate", "unit", "ceiling", "fraction_of_ceiling", "verified", "parameters", "machine"][]
+    | select(. as $k | $o | has($k) | not)),
+  (select([.family, .rung, .unit, .device] | all(type == "string") | not) | "text"),
+  (select([.time_s | .min, .p50, .p90, .p99, .max, .mean] | all(type == "number" and . > 0) | not) | "time_s"),
+  (select(.time_s | .min <= .p50 and .p50 <= .p90 and .p90 <= .p99 and .p99 <= .max | not) | "percentiles"),
+  (select(.verified | not) | "verified"),
+  (select((.rate > 0) and (.size | count) | not) | "rate, size"),
+  (select(.ceiling != null and ((.fraction_of_ceiling * .ceiling / .rate - 1) | fabs > 1e-9)) | "fraction"),
+  (select(.parameters | type != "object") | "parameters"),
+  (select(.sweep | type != "array" or any(.[]; (.verified | not) or (.rate > 0 | not))) | "sweep"),
+  (select(.machine.hosts | length != 1) | "machine")
+] | join(" ")'
+
+@test "--list names families and rungs, and runs nothing" {
+    bench --list >list
+    grep -q '^transpose: ' list
+    grep -q '  transpose/naiveRow ' list
+    grep -q '  nx=' list
+    expect files list "$(echo *)"
+    bench transpose/naiveRow --list device=host >list
+    expect "rungs of a chosen one" 1 "$(grep -c ' transpose/' list)"
+}
+
+# Of the text of --help: rungs whose description is not followed by a sentence.
+taught_nothing() {
+    awk 'substr($0, 1, 22) ~ /^  [a-zA-Z0-9]+ *$/ { if (name) print name
+                                                     name = /\. [^ ]/ ? "" : $1 }
+         substr($0, 1, 23) ~ /^  *$/ { name = "" }
+         END { if (name) print name }'
+}
+
+@test "a family and its rungs are explained, without a GPU" {
+    bench transpose --help >text
+    grep -q '^transpose: ' text
+    grep -q '^  naiveRow ' text
+    grep -q 'must do one or the other\|Turning a matrix\|walk' text
+    ! grep -q '^usage: ' text
+    bench transpose/naiveRow --help >text
+    expect "rungs of a chosen one" naiveRow "$(sed -n 's/^  \([a-zA-Z][a-zA-Z]*\)  .*/\1/p' text | sort -u)"
+    bench halo --help | grep -q '^  staged_ring '
+    expect "rungs with six words only" "" "$(bench ceiling memory access transpose stencil fused reduce roofline --help | taught_nothing)"
+    "$weft" info | grep -q '^built .*CUDA: no' && return 0
+    bench shared --help | grep -q '^  padded '
+    expect "rungs with six words only" "" "$(bench shared launch streams constant arith product --help | taught_nothing)"
+    bench --list | grep -q '  shared/padded '
+    bench --list device=cuda | grep -q '  shared/padded '
+}
+
+@test "sizes ascend, columns follow from their contents, and parameters that do not vary stand above" {
+    bench fused/production device=host nx=300 ny=200 ceiling_bytes=1M samples=3 >table
+    expect steps "1 2 4 8 12" "$(awk '$1 == "fused/production" { printf "%s%s", sep, $2; sep = " " }' table)"
+    grep -q '^  f32  nx=300  ny=200  radius=1  levels=1' table
+    expect "rows whose last column stands below its heading" 5 \
+        "$(awk '/^rung / { at = index($0, "what it shows") } /^fused/ && substr($0, at - 2, 3) ~ /^  [^ ]/' table | wc -l)"
+}
+
+@test "--csv: every row, and nothing else, as the record has it" {
+    bench fused/production access/strideRead transpose/copyRow device=host "${small[@]}" n=30000 --csv >rows
+    python3 - <<'END'
+import csv, json
+rows = list(csv.DictReader(open("rows", newline="")))
+points = [(r, p) for r in map(json.loads, open("results.jsonl")) for p in (r["sweep"] or [r])]
+assert len(rows) == len(points) == 5 + 7 + 1, (len(rows), len(points))
+for r, p in points:
+    mine = [row for row in rows if row["family"] == r["family"] and row["rung"] == r["rung"] and
+            row["parameters"] == " ".join("%s=%d" % x for x in p["parameters"].items())]
+    assert len(mine) == 1, (r["rung"], p["parameters"])
+    row = mine[0]
+    assert None not in row and None not in row.values(), row
+    assert row["remark"].startswith(r["why"]) and row["verified"] == "true" and row["ceiling_name"] == p["ceiling_name"], row
+    for key, value in (("median_s", p["time_s"]["p50"]), ("rate", p["rate"]), ("spread", p["spread"]),
+                       ("fraction_of_ceiling", p["fraction_of_ceiling"])):
+        assert abs(float(row[key]) / value - 1) < 1e-7 if value else float(row[key]) == 0, (key, row)
+    assert abs((p["time_s"]["p90"] - p["time_s"]["min"]) / p["time_s"]["p50"] - p["spread"]) < 1e-9, p
+END
+}
+
+@test "--help and --version run nothing" {
+    bench --help | grep -q 'usage: .*weft bench'
+    bench --help | grep -q '  samples '
+    bench --version | grep -qE '^weft [0-9]'
+    "$weft" --help | grep -q '  bench '
+    expect files "" "$(find . -type f)"
+}
+
+@test "what is unknown is one sentence that names the nearest" {
+    run bench transpos
+    refused 2 transpos "nearest is transpose"
+    run bench transpose/naiverow
+    refused 2 "nearest is transpose/naiveRow"
+    run bench transpose nz=5
+    refused 2 "key nz" "nearest is nx"
+    run bench transpose nx=0
+    refused 2 "nx = 0" "from 1 to"
+    run bench transpose nx=12b
+    refused 2 "nx = 12b"
+    run bench transpose dtype=f16
+    refused 2 f16 "f32, f64"
+    run bench device=gpu
+    refused 2 "device = gpu" "auto, host, cuda"
+    run bench --lst
+    refused 2 "--lst"
+    expect files "" "$(find . -type f)"
+}
+
+@test "device=cuda without a GPU is exit 3" {
+    ! "$weft" info | grep -q '^gpus  *[1-9]' || skip "a GPU is here"
+    run bench device=cuda
+    refused 3 "device = cuda"
+}
+
+@test "without a GPU device=auto is the host where there is none, and never a silent one where a GPU was given" {
+    ! "$weft" info | grep -q '^gpus  *[1-9]' || skip "a GPU is here"
+    export CUDA_VISIBLE_DEVICES=0
+    local given="there is CUDA_VISIBLE_DEVICES = 0"
+    bench --list >list 2>said
+    bench transpose --help >>list 2>>said
+    ! grep "CUDA_VISIBLE_DEVICES" list said
+    bench transpose/copyRow device=host "${small[@]}" 2>said >table
+    ! grep "CUDA_VISIBLE_DEVICES" said
+    run bench transpose/copyRow "${small[@]}"
+    if "$weft" info | grep -q '^built .*CUDA: no'; then
+        expect status 0 "$status"
+        [[ $output == *"this build has no CUDA (make CUDA=1), but $given: the run uses the host"* ]]
+    else
+        refused 3 "no GPU can be used" "$given; device=host runs without"
+    fi
+}
+
+@test "on a terminal a line that is redrawn tells which rung is measured; elsewhere there is none" {
+    local asked=(access device=host n=30000 ceiling_bytes=1M samples=3)
+    bench "${asked[@]}" >table 2>said
+    ! grep 'rung [0-9]' table said
+    command -v script >/dev/null || skip "script is missing, which makes a terminal"
+    script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
+    script -qec "$weft bench ${asked[*]} >table" /dev/null >seen </dev/null 3>&-
+    expect "the terminal" $'\raccess: rung 1 of 3\033[K\raccess: rung 2 of 3\033[K\raccess: rung 3 of 3\033[K\r\033[K' \
+        "$(grep -o $'\r.*K' seen)"
+    grep -q '^rung ' table
+}
+
+@test "every host rung is right, and its record holds what it promises" {
+    bench device=host "${small_all[@]}" >table
+    run grep -c WRONG table
+    expect "wrong rungs" 0 "$output"
+    expect "records" "$(bench device=host --list | grep '^  [a-z]*/' | grep -cvE '^  (halo|alltoall|io)/')" \
+        "$(wc -l <results.jsonl)"
+    expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    bench device=host dtype=f64 "${small_all[@]}" >table
+    expect "what is wrong in f64" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    bench device=host threads=3 "${small_all[@]}" nx=37 ny=131 n=1003 >table
+    expect "what is wrong with three threads and odd sizes" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+}
+
+@test "every rung of the GPU is right, in f32 and f64, and so are odd sizes" {
+    "$weft" info | grep -q '^gpus  *[1-9]' || skip "no GPU"
+    local families=(ceiling memory access shared transpose stencil fused reduce launch constant arith streams roofline) type
+    expect "families" "$(printf '%s\n' product halo alltoall io "${families[@]}" | sort)" \
+        "$(bench --list device=cuda | sed -n 's/^\([a-z]*\): .*/\1/p' | sort)"
+    for type in f32 f64; do
+        bench "${families[@]}" device=cuda dtype=$type samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M bytes=4M >table
+        bench product device=cuda dtype=$type samples=3 ceiling_bytes=64M n=1024 >table
+        expect "what is wrong in $type" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    done
+    bench "${families[@]}" device=cuda samples=none nx=1003 ny=517 n=100003 bytes=1000000 >table
+    bench product device=cuda samples=none n=1000 >table
+}
+
+@test "samples=none verifies and times nothing" {
+    bench transpose access/strideRead device=host "${small[@]}" n=30000 samples=none >table
+    expect "lines that say right" "$(grep -cE '^(transpose|access)/' table)" "$(grep -c ' right ' table)"
+    ! grep -q ceilings table
+    expect "what the record says" "true null null null" "$(record '"\(.verified) \(.rate) \(.time_s.p50) \(.ceiling)"')"
+    run bench transpose device=host samples=some
+    refused 2 "samples = some"
+}
+
+@test "a sweep stands in one record, point by point; a set value is one point" {
+    bench access/strideRead device=host n=100000 ceiling_bytes=1M samples=3
+    expect records 1 "$(wc -l <results.jsonl)"
+    expect swept "stride 1 2 4 8 16 32 64" "$(record '"\(.swept) \([.sweep[].parameters.stride | tostring] | join(" "))"')"
+    expect "the rung's own figure is the last point's" true "$(record '.rate == .sweep[-1].rate and .parameters.stride == 64')"
+    bench access/strideRead device=host n=100000 stride=3 ceiling_bytes=1M samples=3
+    expect "one point" 3 "$(record '[.sweep[].parameters.stride | tostring] | join(" ")')"
+}
+
+@test "rates follow from bytes and time" {
+    bench transpose/naiveRow device=host nx=640 ny=480 ceiling_bytes=1M dtype=f64
+    expect rate true "$(record '(.rate * .time_s.p50 / (2 * 8 * 640 * 480) - 1) | fabs < 1e-9')"
+    expect parameters "640 480" "$(record '"\(.parameters.nx) \(.parameters.ny)"')"
+    expect dtype f64 "$(record .dtype)"
+    expect unit B/s "$(record .unit)"
+}
+
+@test "output=none leaves no file, output=FILE leaves that one" {
+    bench transpose/copyRow device=host "${small[@]}" output=none
+    expect files "" "$(find . -type f)"
+    bench transpose/copyRow device=host "${small[@]}" output=mine.jsonl
+    expect records 1 "$(wc -l <mine.jsonl)"
+    run bench transpose/copyRow device=host "${small[@]}" output=no/such/folder.jsonl
+    refused 3 "no/such/folder.jsonl"
+}
+
+@test "on several ranks one measures, and says so" {
+    launch 2 "$weft" bench transpose/copyRow device=host "${small[@]}" 2>said
+    grep -q '^weft: .*rank 0' said
+    expect records 1 "$(wc -l <results.jsonl)"
+}

@@ -1,0 +1,130 @@
+# weft bench halo, alltoall, io: all ranks climb together; every rung is right before it is timed, stands beside a ceiling of the
+# same size, and names a rank that is slow.
+# alone: the rank that is slow is so by a millisecond, as is one that waits for its CPU
+load ../support/helper
+
+bench() { # ranks arguments...
+    local ranks=$1
+    shift
+    launch "$ranks" "$weft" bench "$@" device=host samples=3
+}
+
+promised='
+[
+  (. as $o | ["schema", "program", "version", "git", "command", "started", "family", "rung", "device", "ranks", "dtype", "size",
+    "time_s", "rate", "unit", "ceiling", "ceiling_name", "fraction_of_ceiling", "verified", "parameters", "machine", "slowest",
+    "sweep"][]
+    | select(. as $k | $o | has($k) | not)),
+  (select([.time_s | .min, .p50, .p90, .p99, .max, .mean] | all(type == "number" and . > 0) | not) | "time_s"),
+  (select(.verified | not) | "verified"),
+  (select(.unit != "B/s" or .device != "host" or (.rate > 0 | not)) | "unit, device, rate"),
+  (select((.rung | test("^(link|raw)_")) != (.ceiling == null)) | "ceiling"),
+  (select(.ceiling != null and ((.fraction_of_ceiling * .ceiling / .rate - 1) | fabs > 1e-9)) | "fraction"),
+  (select(any(.sweep[]; (.verified | not) or (.rate > 0 | not))) | "sweep"),
+  (select(any(.sweep[].slowest, .slowest;
+      . != null and ((.rank | type == "number") and (.host | type == "string") and .over_median > 0.05 | not))) | "slowest")
+] | join(" ")'
+sound() { expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"; }
+rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
+
+@test "halo: every transport of the host device, links, patterns, in f32 and f64" {
+    bench 4 halo bytes=4K >table
+    sound
+    expect rungs "link_oneway link_both mpi_pair mpi_ring mpi_grid staged_pair staged_ring staged_grid" "$(rungs)"
+    grep -q '^Skipped: 14 rungs that cannot run here' table
+    expect ranks 4 "$(record .ranks)"
+    # a rank of the ring sends two rows, of the grid two rows, two columns of as many cells, four corners of 8 x 8
+    expect "cells sent" "1024 2048 4352" "$(jq -rs 'map(select(.rung | startswith("staged")).size) | join(" ")' results.jsonl)"
+    expect "rates" true "$(jq -s 'map(select(.rung | startswith("staged")))
+        | all((.rate * .time_s.p50 / (4 * .size) - 1) | fabs < 1e-9)' results.jsonl)"
+    rm results.jsonl
+    bench 2 halo bytes=1000 dtype=f64 >table
+    sound
+    expect "lines about rungs that are not here" 1 "$(grep -ci 'skipped\|not here' table)"
+    expect "rungs of two ranks" "link_oneway link_both mpi_pair mpi_ring staged_pair staged_ring" "$(rungs)"
+    launch 2 "$weft" bench --list halo device=host >list
+    grep -q 'staged_grid .*(not here: needs at least 4 ranks, not a prime number)' list
+    grep -q 'peer_pair .*(not here: the host device has transport staged only)' list
+    bench 3 halo/staged_ring halo/staged_pair bytes=64 >table 2>said
+    grep -q '^weft: halo/staged_pair skipped: needs an even number of ranks' said
+    expect "three in a ring" "staged_ring 3" "$(record '"\(.rung) \(.ranks)"')"
+}
+
+@test "halo: a sweep from 8 bytes to 64 MiB is one record" {
+    bench 2 halo/staged_pair >table
+    sound
+    expect sizes "8 64 512 4096 32768 262144 2097152 16777216 67108864" "$(record '[.sweep[].parameters.bytes] | join(" ")')"
+    expect "ceilings by size" 9 "$(record '[.sweep[].ceiling] | unique | length')"
+    expect "one exchange takes longer the more it moves" true "$(record '.sweep | .[8].time_s.p50 > .[0].time_s.p50')"
+}
+
+@test "alltoall: slabs and blocks, even and uneven" {
+    bench 4 alltoall n=1000 >table
+    sound
+    expect rungs "staged_slabs staged_blocks" "$(rungs)"
+    expect "what a rank of the slabs sends" true \
+        "$(jq -s '.[0] | (.rate * .time_s.p50 / (4 * 250 * 750) - 1) | fabs < 1e-9' results.jsonl)"
+    bench 4 alltoall n=37 dtype=f64 >table
+    bench 2 alltoall >table
+    sound
+    expect sizes "64 256 1024 4096 8192" "$(record '[.sweep[].parameters.n] | join(" ")')"
+}
+
+@test "io: shared files and raw ones are right, and nothing is left" {
+    mkdir there
+    bench 4 io bytes=100000 dir=there >table
+    sound
+    expect rungs "raw_write write_slabs write_blocks raw_read read_slabs read_blocks" "$(rungs)"
+    expect "bytes of all ranks" true "$(record '(.rate * .time_s.p50 / 400000 - 1) | fabs < 0.01')"
+    expect "what is left" "" "$(ls -A there)"
+    run bench 2 io/write_slabs bytes=1000 dir=nowhere
+    refused 2 "dir = nowhere: No such file" "allowed"
+}
+
+@test "io: raw files and shared ones take turns, and none has a name that another had" {
+    strace -o calls true 2>/dev/null || skip "no strace here, or not allowed"
+    mkdir there
+    strace -f -o calls -e trace=openat "$weft" bench io/write_slabs device=host bytes=10000 samples=3 dir=there >table 3>&-
+    grep 'there/.*O_CREAT' calls | sed 's/.*"there.\([^"]*\)".*/\1/' | grep -v xmf >made
+    expect "names used twice" "" "$(sort made | uniq -d)"
+    expect "the first is raw" 1 "$(head -n 1 made | grep -c 'rank_0$')"
+    expect "two of a kind, one behind the other" "" "$(sed 's/.*rank_0$/raw/; s/.*h5.*/shared/' made | uniq -d)"
+    [ "$(wc -l <made)" -ge 8 ] # verified, warmed up, three samples
+    expect "what is left" "" "$(ls -A there)"
+}
+
+@test "samples=none verifies and times nothing" {
+    launch 4 "$weft" bench halo alltoall io device=host bytes=4K n=64 samples=none >table
+    expect "lines that say right" 16 "$(grep -c ' right ' table)"
+    expect "rates and ceilings" "null null" "$(jq -rs 'map("\(.rate) \(.ceiling)") | unique | join(";")' results.jsonl)"
+}
+
+@test "a slow rank is named, in the table and the record" {
+    WEFT_FAULT=slow_rank launch 4 "$weft_debug" bench halo/staged_ring io/raw_read device=host bytes=512 samples=15 >table
+    expect slowest "3 3" "$(jq -rs 'map(.slowest.rank) | join(" ")' results.jsonl)"
+    expect host "$(hostname)" "$(record .slowest.host)"
+    expect "lines that name it" 2 "$(grep -c 'slowest: rank 3 on .* over the median' table)"
+}
+
+@test "alone, all means the families of one device; with several ranks, these too" {
+    "$weft" bench --list device=host >list
+    local family
+    for family in halo alltoall io; do grep -q "^$family: " list; done
+    timeout -k 5 $hang_s "$weft" bench device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000 bytes=10000 >table 3>&-
+    expect "families of one rank" 0 "$(jq -s 'map(select(.family | IN("halo", "alltoall", "io"))) | length' results.jsonl)"
+    rm results.jsonl
+    launch 2 "$weft" bench device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000 bytes=10000 >table 2>said
+    expect "families of two ranks" "alltoall ceiling halo io transpose" \
+        "$(jq -rs 'map(.family | select(IN("halo", "alltoall", "io", "transpose", "ceiling"))) | unique | join(" ")' results.jsonl)"
+    "$weft" bench halo/staged_ring device=host >table 2>said 3>&-
+    grep -q '^weft: halo/staged_ring skipped: needs at least 2 ranks' said
+}
+
+@test "a mistake is one sentence from one rank" {
+    run bench 4 halo/staged_rnig
+    refused 2 "nearest is halo/staged_ring"
+    run bench 4 halo bytes=7
+    refused 2 "bytes = 7" "from 8 to"
+    run bench 4 halo output=no/such/folder.jsonl
+    refused 3 "no/such/folder.jsonl"
+}

@@ -1,0 +1,182 @@
+# Checkpoints of long runs: which ones stay, whose directory it is, what is left of runs that died, and what a run does that cannot
+# write one.
+load ../support/helper
+
+heat=(problem.kind=heat problem.alpha=0.2 grid.nx=53 grid.ny=41)
+
+files() { (cd "${1:-checkpoints}" && echo *.h5); }
+
+endless() { # log; a run in checkpoints/ that lasts until it is told to stop; $run is its pid
+    "$weft" run d.ini time.steps=1000000000 checkpoint.every=20000 >"$1" 2>&1 3>&- &
+    run=$!
+}
+
+teardown() { # what a failed test left
+    [ -z "${run-}" ] || kill -9 "$run" 2>/dev/null || true
+}
+
+@test "checkpoint.keep_every: every k-th stays besides the newest, also over a restart" {
+    deck d.ini "${heat[@]}" time.steps=50 checkpoint.every=10 checkpoint.keep=1 checkpoint.keep_every=2
+    weft_run 2 d.ini
+    expect "files" "step_0000000020.h5 step_0000000040.h5 step_0000000050.h5" "$(files)"
+    expect "descriptions" "step_0000000020.xmf step_0000000040.xmf step_0000000050.xmf" "$(cd checkpoints && echo *.xmf)"
+    weft_alone d.ini time.steps=70 --restart checkpoints
+    expect "files after the restart" "step_0000000020.h5 step_0000000040.h5 step_0000000060.h5 step_0000000070.h5" "$(files)"
+    weft_alone d.ini checkpoint.keep_every=0 checkpoint.dir=none
+    expect "files without keep_every" step_0000000050.h5 "$(files none)"
+}
+
+@test "checkpoint.verify = off: the checkpoint of the restart, the last that was seen whole, stays until a verified one comes" {
+    deck d.ini "${heat[@]}" time.steps=20 checkpoint.every=10 checkpoint.keep=1
+    weft_alone d.ini
+    weft_alone d.ini time.steps=50 checkpoint.verify=off --restart checkpoints
+    expect "files" "step_0000000020.h5 step_0000000050.h5" "$(files)"
+    weft_alone d.ini time.steps=60 --restart checkpoints/step_0000000050.h5
+    expect "files after a verified one" step_0000000060.h5 "$(files)"
+}
+
+@test "a directory in which a run writes is refused; it is free again when that run has left, and when one has failed" {
+    deck d.ini "${heat[@]}"
+    endless first
+    wait_for test -e checkpoints/step_0000020000.h5
+    run weft_run 2 d.ini time.steps=3 checkpoint.every=1
+    refused 2 checkpoint.dir checkpoints "$(uname -n)" "pid $run"
+    weft_alone d.ini time.steps=3 checkpoint.every=1 checkpoint.dir=other
+    weft_alone d.ini time.steps=3
+    kill -USR1 $run
+    local status=0
+    wait $run || status=$?
+    expect "status of the first" 75 $status
+    expect "locks left" "" "$(find . -name '.weft.lock')"
+    run weft_alone d.ini time.steps=3 checkpoint.every=1 checkpoint.dir=/proc/self
+    expect "status of a run that could not write" 3 "$status"
+    run --separate-stderr weft_alone d.ini time.steps=3 checkpoint.every=1
+    expect "status of the next" 0 "$status"
+    expect "what it says of the directory" "" "$(ours "$stderr")"
+}
+
+@test "what a killed run leaves is found: its lock and its half written files go, with one note" {
+    deck d.ini "${heat[@]}"
+    endless first
+    wait_for test -e checkpoints/step_0000020000.h5
+    kill -9 $run
+    wait $run || true
+    test -e checkpoints/.weft.lock
+    rm -f checkpoints/*.tmp.*
+    touch checkpoints/{step_0000000007.h5.tmp,step_0000000007.xmf.tmp.0123456789abcdef,mine.tmp} # of an older version, and of this one
+    run --separate-stderr weft_run 2 d.ini time.steps=3 checkpoint.every=1
+    expect status 0 "$status"
+    expect "notes" 1 "$(grep -c '^weft: ' <<<"$stderr")"
+    [[ $stderr == *"pid $run,"*"2 half-written files"* ]] || { echo "$stderr"; return 1; }
+    expect "half written files" checkpoints/mine.tmp "$(find checkpoints -name '*.tmp*')"
+    echo rubbish >checkpoints/.weft.lock
+    run --separate-stderr weft_alone d.ini time.steps=3 checkpoint.every=1
+    expect status 0 "$status"
+    [[ $stderr == *unreadable* ]]
+    expect "locks left" "" "$(find . -name '.weft.lock')"
+}
+
+@test "a live run in another PID namespace keeps its directory; once it is killed, the next run takes it" {
+    unshare -p -f --mount-proc true 2>/dev/null || skip "no right to make a PID namespace"
+    deck d.ini "${heat[@]}"
+    unshare -p -f --kill-child --mount-proc "$weft" run d.ini time.steps=1000000000 checkpoint.every=20000 >first 2>&1 3>&- &
+    run=$!
+    wait_for test -s checkpoints/.weft.lock
+    run weft_alone d.ini time.steps=3 checkpoint.every=1
+    refused 2 "another run (host $(hostname)," checkpoints/.weft.lock
+    kill -0 $run
+    kill -9 $run
+    wait $run || true
+    wait_for flock -n checkpoints/.weft.lock true
+    run --separate-stderr weft_alone d.ini time.steps=3 checkpoint.every=1
+    expect status 0 "$status"
+    [[ $stderr == *"took over checkpoints"* ]] || { echo "$stderr"; return 1; }
+}
+
+@test "of six runs that find one stale lock, one gets the directory" {
+    deck d.ini "${heat[@]}"
+    local i pids=() alive
+    endless first
+    wait_for test -e checkpoints/.weft.lock
+    kill -9 $run
+    wait $run || true
+    for i in {1..6}; do
+        endless log$i
+        pids+=($run)
+    done
+    one_is_left() {
+        alive=()
+        for i in "${pids[@]}"; do kill -0 "$i" 2>/dev/null && alive+=("$i"); done
+        [ ${#alive[@]} -le 1 ]
+    }
+    wait_for one_is_left || { kill -9 "${alive[@]}"; return 1; }
+    sleep 0.3
+    one_is_left
+    expect "runs that go on" 1 ${#alive[@]}
+    kill -USR1 "${alive[0]}"
+    local ends=""
+    for i in "${pids[@]}"; do
+        status=0
+        wait "$i" || status=$?
+        ends+="$status "
+    done
+    expect "exit statuses, sorted" "2 2 2 2 2 75" "$(tr ' ' '\n' <<<"$ends" | grep . | sort -n | paste -sd ' ')"
+    # none where one run deleted the stale lock and another was quicker to make the new one
+    [ "$(cat log* | grep -c 'took over')" -le 1 ]
+}
+
+@test "a full disk with checkpoint.on_error: stop is exit 3; continue goes on to the end, says it once, keeps what is there" {
+    [ "$(id -u)" = 0 ] || skip "not root: no small file system can be mounted"
+    mkdir small
+    mount -t tmpfs -o size=3m none small 2>/dev/null || skip "no file system can be mounted here"
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=512 grid.ny=500 time.steps=12 checkpoint.every=3 checkpoint.dir=small
+    run weft_run 3 d.ini checkpoint.on_error=stop
+    local stopped=$status said=$output
+    rm small/*
+    run --separate-stderr weft_run 3 d.ini checkpoint.on_error=continue
+    local files
+    files=$(cd small && ls -A)
+    cp -a small kept
+    umount small
+    output=$said status=$stopped refused 3 small/step_0000000006.h5
+    expect "status of the run that went on" 0 "$status"
+    expect "sentences" 1 "$(grep -c '^weft: ' <<<"$stderr")"
+    [[ $stderr == *small/step_0000000006.h5*on_error* ]]
+    expect "verdict" exact "$(record .verdict)"
+    expect "steps, files, failures" "12 1 3" "$(record '"\(.steps) \(.checkpoint.count) \(.checkpoint.failed)"')"
+    expect "files" "step_0000000003.h5 step_0000000003.xmf" "$(echo $files)"
+    "$weft" verify kept/step_0000000003.h5
+}
+
+@test "a signal's checkpoint that cannot be written is exit 3, never 75, whatever checkpoint.on_error says" {
+    deck d.ini "${heat[@]}"
+    "$weft" run d.ini time.steps=1000000000 checkpoint.every=1000000000 checkpoint.on_error=continue output.progress=on \
+        >log 2>&1 3>&- &
+    local run=$!
+    wait_for grep -q 'step [1-9]' log
+    rm -r checkpoints
+    kill -USR1 $run
+    local status=0
+    wait $run || status=$?
+    output=$(<log) refused 3 checkpoints
+}
+
+@test "bad values of the keys are refused" {
+    deck d.ini "${heat[@]}" time.steps=3
+    run weft_alone d.ini checkpoint.keep_every=-1
+    refused 2 checkpoint.keep_every -1 1000000
+    run weft_alone d.ini checkpoint.on_error=ignore
+    refused 2 checkpoint.on_error ignore "stop, continue"
+}
+
+@test "without a umask no file of a run is writable by everybody, state files are 0644; a umask that is there is kept" {
+    deck d.ini "${heat[@]}" time.steps=4 checkpoint.every=2 checkpoint.dir=a/b output.final=final.h5 output.picture=p.png \
+        output.trace=t.json
+    (umask 0 && weft_run 2 d.ini)
+    expect "files that are made" 11 "$(find a final.* p.png t.json results.jsonl | wc -l)"
+    expect "of them for everybody to write" "" "$(find . -name d.ini -prune -o -perm -o+w -print)"
+    expect "of the state files not 0644" "" "$(find a final.* -type f -not -perm 0644)"
+    rm -r a final.* p.png t.json results.jsonl
+    (umask 077 && weft_run 2 d.ini checkpoint.async=false)
+    expect "for others than their owner" "" "$(find a final.* p.png t.json results.jsonl -perm /077)"
+}

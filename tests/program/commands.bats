@@ -1,0 +1,228 @@
+# Every command says what it does, and says it without running anything.
+load ../support/helper
+
+@test "--help and --version, everywhere" {
+    "$weft" --help | grep -q 'weft run\|run .*DECK'
+    "$weft" --version | grep -qE '^weft [0-9]+\.[0-9]+\.[0-9]+'
+    local command
+    for command in run bench info verify diff predict; do
+        "$weft" $command --help | grep -q "usage:.*$command"
+        "$weft" $command --version | grep -qE '^weft [0-9]'
+        cmp <("$weft" help $command) <("$weft" $command --help)
+    done
+    cmp <("$weft" help) <("$weft" --help)
+    cmp <("$weft" help --help) <("$weft" --help)
+    "$weft" help >/dev/null
+    run "$weft" help rnu
+    refused 2 "'rnu'" "did you mean run"
+}
+
+@test "an output that is full is exit 3 and one sentence; one that nobody reads on, or that is closed, is no failure" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=20 time.steps=1 output.final=a.h5
+    weft_alone d.ini --quiet
+    local command
+    for command in --help --version --man --completion help "verify --help" info "verify a.h5" "diff a.h5 a.h5" "bench --list" \
+        "run d.ini --dry-run" "run d.ini"; do
+        run bash -c '"$0" $1 2>&1 >/dev/full' "$weft" "$command"
+        refused 3 "standard output"
+        # its reader has ended before it begins
+        run bash -c 'exec 5> >(true); wait $!; "$0" $1 2>err >&5; echo $?; cat err' "$weft" "$command"
+        expect "status of $command" 0 "${lines[0]}"
+        [[ $output != *weft:* ]] || { echo "$output"; return 1; }
+    done
+    : >results.jsonl
+    run bash -c '"$0" run d.ini >&-' "$weft"
+    expect status 0 "$status"
+    expect "lines of the record" 1 "$(wc -l <results.jsonl)"
+    "$weft" verify a.h5
+}
+
+@test "one process that no launcher started does without MPI, and says the same as with it; weft run starts it" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=4 checkpoint.every=2 output.final=a.h5
+    weft_alone d.ini --quiet
+    local no_mpi=$PWD/no_mpi.so command variable
+    ${CC:-cc} -shared -fPIC -o "$no_mpi" -x c - <<<'#include <unistd.h>
+        int MPI_Init_thread(int *argc, char ***argv, int level, int *given) { _exit(argc && argv && level && given ? 98 : 99); }'
+    for command in "verify a.h5" "diff a.h5 checkpoints/step_0000000004.h5" "diff checkpoints checkpoints" "bench --list" rnu \
+        "verify none.h5" "diff a.h5 none.h5" predict "predict d.ini from=results.jsonl" "info extra"; do
+        run -"$(launch 1 "$weft" $command >with 2>/dev/null && echo 0 || echo $?)" env LD_PRELOAD="$no_mpi" "$weft" $command
+        "$weft" $command >without 2>/dev/null || true
+        cmp with without
+    done
+    for command in info "info --json --measure" help "run d.ini --dry-run" "run d.ini --dry-run --restart checkpoints" \
+        "run d.ini --dry-run problem.kind=wave run.fuse=1 run.lanes=3 run.threads=2" "run d.ini --dry-run problem.kind=sweep" \
+        "run d.ini --dry-run grid.boundary=neumann run.fuse=2 problem.initial=a.h5 output.final=b.h5 output.picture=p.png" \
+        "run d.ini --dry-run problem.kind=transpose grid.nx=5000 grid.ny=3000"; do
+        run -0 env LD_PRELOAD="$no_mpi" "$weft" $command
+    done
+    run -99 env LD_PRELOAD="$no_mpi" "$weft" run d.ini
+    for variable in OMPI_COMM_WORLD_SIZE=1 PMIX_RANK=0 PMI_RANK=0 "SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2"; do
+        run -99 env LD_PRELOAD="$no_mpi" $variable "$weft" verify a.h5
+    done
+    run -0 env LD_PRELOAD="$no_mpi" SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=1 "$weft" verify a.h5
+}
+
+@test "the version is the Makefile's, the commit is the checkout's" {
+    grep -q "^VERSION *:= $("$weft" --version | awk '{ print $2 }')$" "$top/Makefile"
+    [ -e "$top/.git" ] || skip "not a git checkout"
+    "$weft" --version | grep -qE '\([0-9a-f]{7,}(-dirty)?\)|-g[0-9a-f]{7,}'
+}
+
+@test "weft run --help lists every key" {
+    "$weft" run --help >help
+    local key
+    for key in problem.{kind,dtype,order,alpha,weights,initial,mode_x,mode_y,seed} \
+        grid.{nx,ny,x_low,x_high,y_low,y_high,boundary} time.{steps,tolerance,norm_every} \
+        run.{device,transport,feed,lanes,fuse,threads,ranks_x,ranks_y,tune,wall_limit,stall_limit} \
+        checkpoint.{dir,every,keep,aggregators,async} \
+        output.{record,final,picture,trace,progress}; do
+        grep -qF "$key" help || { echo "no $key"; return 1; }
+    done
+}
+
+@test "weft info names MPI, HDF5 and every rank's device" {
+    launch 2 "$weft" info >info
+    grep -qi 'mpi' info
+    grep -qE '[0-9]+\.[0-9]+\.[0-9]+' info
+    grep -q 'rank 0' info
+    grep -q 'rank 1' info
+}
+
+@test "weft info --json: what is built in, MPI, HDF5, and each rank's device, CPUs and memory" {
+    launch 2 "$weft" info --json >info.json
+    jq -e '.program == "weft" and (.built.cuda | type) == "boolean" and (.mpi.claims_cuda | type) == "boolean"
+        and (.mpi.thread_level | IN("single", "funneled", "serialized", "multiple")) and (.hdf5.parallel | type) == "boolean"
+        and (.ranks | length) == 2 and ([.ranks[].rank] == [0, 1]) and .links == null
+        and all(.ranks[]; .free_bytes > 0 and .free_bytes <= .memory_bytes and .copy_bytes_per_s == null)' info.json
+    expect "HDF5's version" "$(jq -r .hdf5.version info.json)" "$("$weft" info | awk '/^hdf5/ { sub(",", "", $2); print $2 }')"
+    command -v taskset >/dev/null || skip "taskset is missing, which binds a process"
+    taskset -c 0 "$weft" info --json >bound.json
+    expect "CPUs of a bound process" 0 "$(jq -r '.ranks[0].cpus' bound.json)"
+    [ ! -e /sys/devices/system/node/node0 ] ||
+        expect "its NUMA nodes" 1 "$(jq -r '.ranks[0].numa_nodes | split(",") | length' bound.json)"
+    run "$weft" info here
+    refused 2 "'here'"
+}
+
+@test "weft info --measure: copies on every rank, and every pair of ranks one way and the other" {
+    launch 3 "$weft" info --json --measure >info.json
+    jq -e '(.ranks | length) == 3 and all(.ranks[]; .copy_bytes_per_s > 1e6 and .copy_bytes_per_s < 1e14)
+        and (.links.way | length) > 0 and (.links.bytes_per_s | length) == 3
+        and ([.links.bytes_per_s | to_entries[] | .key as $from | .value | to_entries[]
+              | if .key == $from then .value == null else .value > 1e5 end] | length == 9 and all)' info.json
+}
+
+@test "--dry-run checks and prints the resolved deck, and leaves nothing behind" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=5 checkpoint.every=1 output.picture=p.png
+    launch 4 "$weft" run d.ini --dry-run >dry 2>/dev/null
+    expect "files" "d.ini dry" "$(echo *)"
+    run weft_run 4 d.ini --dry-run problem.alpha=0.3
+    refused 2 problem.alpha
+    weft_alone dry
+    expect "the resolved deck runs" 5 "$(record .steps)"
+}
+
+@test "--dry-run counts what a run would take: 3 ranks of 100 x 30 cells that send a row to either side" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=25 checkpoint.every=10 run.device=host \
+        run.fuse=1
+    launch 3 "$weft" run d.ini --dry-run >dry 2>/dev/null
+    grep -q '^# ranks  *3 on 1 host, process grid 1 x 3$' dry
+    grep -q '^# cells .* 100 x 30; rank [0-9] most, 3000$' dry
+    grep -q '^# surface  *each step sends 6.67 % of .*: 4.8 KB$' dry  # 600 of 9000 cells
+    grep -q '^# halo .* 1.6 KB per step; .*, 2$' dry
+    grep -q '^# step  *moves 163 KB of .* 2 words per cell' dry       # 2 words of 9000 cells, and 4800 bytes packed and unpacked
+    grep -q '^# checkpoints  2 of 72 KB into checkpoints' dry
+    grep -q '^# writer  *24 KB more host memory on rank [0-2],' dry # a rank's 3000 cells
+    grep -Eq '^# time  *[0-9.]+ (us|ms) per step, .* GCells/s, [0-9.e-]+ x a copy$' dry
+    weft_alone d.ini --quiet
+    weft_alone d.ini --dry-run --restart checkpoints time.steps=45 >dry
+    grep -q '^# checkpoints  2 of 72 KB' dry
+    grep -q '^# restart .*from step 20$' dry
+}
+
+@test "--dry-run refuses what a run would refuse later: its restart, its initial file, its checkpoints' folder" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=4 checkpoint.every=2
+    weft_alone d.ini --quiet
+    run weft_alone d.ini --dry-run --restart checkpoints problem.alpha=0.1
+    refused 2 problem.alpha checkpoints/step_0000000004.h5
+    run weft_alone d.ini --dry-run --restart none.h5
+    refused 2 none.h5
+    run weft_alone d.ini --dry-run problem.initial=none.h5
+    refused 2 problem.initial none.h5
+    run weft_alone d.ini --dry-run checkpoint.dir=/dev/null/x
+    refused 3 checkpoint.dir /dev/null/x
+}
+
+@test "--quiet says nothing, and the record says it all" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=5
+    run --separate-stderr weft_alone d.ini --quiet output.progress=on
+    expect status 0 $status
+    expect "what was said" "" "$output$(ours "$stderr")"
+    expect steps 5 "$(record .steps)"
+    run weft_alone d.ini --quiet problem.alpha=7
+    refused 2 problem.alpha
+}
+
+@test "slips of the keyboard are answered with the nearest command, option or kind" {
+    run "$weft" rnu d.ini
+    refused 2 "'rnu'" "did you mean run"
+    run "$weft" frobnicate
+    refused 2 frobnicate "allowed: run, bench"
+    [[ $output != *"did you mean"* ]]
+    deck d.ini problem.kind=haet problem.alpha=0.2 grid.nx=100 time.steps=5
+    run weft_alone d.ini --dryrun
+    refused 2 --dryrun "did you mean --dry-run"
+    run "$weft" bench --lits
+    refused 2 --lits "did you mean --list"
+    run "$weft" verify --quiet x.h5
+    refused 2 --quiet
+    run weft_alone d.ini
+    refused 2 problem.kind haet "did you mean heat"
+}
+
+@test "the table stays under 100 columns; colour is for terminals, and NO_COLOR turns it off" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=20 checkpoint.every=10 run.transport=peer
+    launch 2 "$weft" run d.ini >table 2>/dev/null
+    expect "lines of 100 columns and more" "" "$(grep -E '.{100}' table || true)"
+    grep -q '^verdict  *exact: max error' table
+    "$weft" --help >help
+    local command
+    for command in run bench info verify diff predict; do "$weft" $command --help >>help; done
+    expect "lines of help of 100 columns and more" "" "$(grep -E '.{100}' help || true)"
+    command -v script >/dev/null || skip "script is missing, which makes a terminal"
+    script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
+    TERM=xterm script -qec "$weft run d.ini" /dev/null >seen </dev/null 3>&-
+    grep -q $'\033\\[32mexact' seen
+    NO_COLOR=1 TERM=xterm script -qec "$weft run d.ini" /dev/null >seen </dev/null 3>&-
+    grep -q '^verdict  *exact' seen
+    weft_alone d.ini >seen 2>&1
+    grep -q '^verdict  *exact' seen
+}
+
+@test "the progress line, with the time that is left, is for terminals; a short run leaves none in a log" {
+    command -v script >/dev/null || skip "script is missing, which makes a terminal"
+    script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1000 grid.ny=1000 time.steps=8000
+    local line='step [0-9]+ of 8000 .*GCells/s, [0-9.]+(e-[0-9]+)? x a copy .*[0-9]{2}:[0-9]{2}:[0-9]{2} left'
+    weft_alone d.ini 2>silent >&2
+    ! grep -q ' left' silent || { cat silent; return 1; }
+    weft_alone d.ini output.progress=on >asked 2>&1
+    grep -qE "^$line\$" asked
+    script -qec "$weft run d.ini" /dev/null >seen </dev/null 3>&-
+    grep -qE $'\r'"$line" seen
+}
+
+@test "a run that is killed leaves a log of what ran, where, and how far it came" {
+    deck d.ini problem.kind=custom problem.weights="0.1 0.8 0.1" grid.nx=100000 time.steps=1000000000 run.tune=off
+    "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" run d.ini output.progress=on output.record=killed.jsonl >log 2>&1 3>&- &
+    mpirun=$!
+    wait_for grep -q '^step [1-9][0-9]* of 1000000000 ' log
+    kill -9 $(rank_pids output.record=killed.jsonl)
+    ends
+    expect "how it ended" 137 "$status"
+    grep -q '^command  *weft run d.ini output.progress=on output.record=killed.jsonl$' log
+    grep -qF " in $PWD" log
+    grep -q "^ranks  *2 as .* rank 0 on $(hostname)$" log
+    grep -q '^problem  *custom, f64' log
+    grep -q '^steps  *0 to 1000000000$' log
+}

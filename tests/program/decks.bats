@@ -1,0 +1,98 @@
+# The decks of inputs/ run to the fingerprints in inputs/fingerprints, on one rank and on three: as they stand where that takes
+# a second, else made small. Those that stand as they are have the same fingerprint written in them, and so has the main job.
+load ../support/helper
+
+# As the decks' own paths are relative, in the folder above inputs/.
+run_deck() { # ranks deck changes...
+    local ranks=$1 file=$2
+    shift 2
+    rm -f "$BATS_TEST_TMPDIR/r.jsonl"
+    set -- "$file" --quiet output.picture=none "checkpoint.dir=$BATS_TEST_TMPDIR/c" "output.record=$BATS_TEST_TMPDIR/r.jsonl" "$@"
+    if [ "$ranks" = 1 ]; then weft_alone "$@"; else weft_run "$ranks" "$@"; fi
+}
+
+@test "every deck runs to its fingerprint, on 1 rank and on 3" {
+    local name wanted changes ranks runs=0
+    cd "$top"
+    expect "decks listed" "$(basename -s .ini inputs/*.ini | sort | xargs)" \
+        "$(grep -v '^#' inputs/fingerprints | cut -d ' ' -f 1 | sort | xargs)"
+    while read -r name wanted changes <&4; do # mpirun reads from 0
+        case $name in '#'*) continue ;; esac
+        [ "$changes" != - ] || changes=
+        [ -n "$changes" ] || expect "written in $name.ini" "$wanted" "$(sed -n 's/^# fingerprint: //p' "inputs/$name.ini")"
+        for ranks in 1 3; do
+            run_deck $ranks "inputs/$name.ini" $changes
+            expect "$name on $ranks ranks" "$wanted" "$(fingerprint "$BATS_TEST_TMPDIR/r.jsonl")"
+            [ "$(record .verdict "$BATS_TEST_TMPDIR/r.jsonl")" != failed ]
+            runs=$((runs + 1))
+        done
+    done 4<inputs/fingerprints
+    expect runs $((2 * $(ls inputs/*.ini | wc -l))) $runs
+}
+
+@test "the main job, as it stands, runs to the fingerprint written in it" {
+    cd "$top"
+    run_deck 3 inputs/heat2d.ini
+    expect fingerprint "$(sed -n 's/^# fingerprint: //p' inputs/heat2d.ini)" "$(fingerprint "$BATS_TEST_TMPDIR/r.jsonl")"
+}
+
+@test "every deck is short, says how long it takes, and knows its keys" {
+    local file
+    cd "$top"
+    for file in inputs/*.ini; do
+        [ "$(wc -l <"$file")" -lt 30 ] || { echo "$file has 30 lines or more"; return 1; }
+        expect "$file: lines about its time" 1 "$(grep -c '^# time: ' "$file")"
+    done
+    weft_run 2 inputs/heat2d_large.ini --dry-run
+}
+
+@test "board.h5, shape.h5 and point.h5 are what board.sh and shapes.sh make" {
+    local file
+    cp "$top"/inputs/{board,shapes}.sh .
+    ./board.sh
+    ./shapes.sh
+    for file in board shape point; do h5diff $file.h5 "$top/inputs/$file.h5"; done
+}
+
+@test "keys that the kind does not use are said, and in the record; defaults and a resolved deck are not" {
+    local unused="not used by this kind, grid and initial value: problem.alpha, problem.weights, problem.mode_y"
+    deck d.ini problem.kind=laplace problem.alpha=.1 "problem.weights=1 2 3" problem.mode_y=3 problem.order=2 \
+        grid.nx=40 time.steps=3
+    run weft_run 2 d.ini
+    expect status 0 "$status"
+    expect "lines about them" 1 "$(grep -cFx "weft: $unused" <<<"$output")"
+    expect note "$unused" "$(record '.notes[] | select(startswith("not used"))')"
+    record .deck >resolved.ini
+    weft_alone resolved.ini output.record=r.jsonl
+    expect "notes on a resolved deck" "[]" "$(tail -n 1 r.jsonl | jq -c '[.notes[] | select(startswith("not used"))]')"
+}
+
+@test "a deck through a pipe; a pipe that nobody writes into, and a writer that says nothing, end" {
+    deck d.ini problem.kind=heat problem.alpha=.1 grid.nx=40 time.steps=3
+    weft_alone <(cat d.ini)
+    weft_alone <(sleep 0.3; cat d.ini)
+    expect "records, fingerprints" "2 1" "$(wc -l <results.jsonl) $(jq -r .fingerprint results.jsonl | sort -u | wc -l)"
+    mkfifo pipe.ini
+    run weft_alone pipe.ini
+    refused 2 "pipe.ini: it is a pipe without a writer"
+    sleep 60 >pipe.ini 3>&- &
+    local writer=$!
+    timeout -k 2 20 "$weft" run pipe.ini >out 2>&1 3>&- &
+    local run=$!
+    reads_the_pipe() { ls -l /proc/"$(pgrep -P $run)"/fd 2>/dev/null | grep -q pipe.ini; }
+    wait_for reads_the_pipe
+    pkill -INT -P $run
+    status=0
+    wait $run || status=$?
+    kill $writer
+    output=$(cat out)
+    refused 2 "cannot read the deck pipe.ini: Interrupted"
+}
+
+@test "whole numbers as 1k and 1e3 mean the same in a deck, on the command line and in weft bench" {
+    deck d.ini problem.kind=heat problem.alpha=.1 grid.nx=1k time.steps=1e1
+    weft_alone d.ini grid.ny=2K
+    expect "nx, ny, steps" "1024 2048 10" "$(record '"\(.grid.nx) \(.grid.ny) \(.steps)"')"
+    "$weft" bench transpose/copyRow device=host nx=1k ny=1e1 samples=1 ceiling_bytes=1m output=b.jsonl >out 3>&-
+    expect "nx and ny of the rung" "1024 10" "$(record '.parameters | "\(.nx) \(.ny)"' b.jsonl)"
+}

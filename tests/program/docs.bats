@@ -1,0 +1,206 @@
+# What the pages say can be followed: every link leads to a file or folder that is there, and to a heading in it. READMEs stay
+# short: the front page three screens, a folder's one. docs/contract.md and the program name the same things,
+# docs/numerics.md has its limits, docs/architecture.md cites what is there.
+load ../support/helper
+
+pages() { git -c safe.directory='*' -C "$top" ls-files --cached --others --exclude-standard '*.md'; }
+
+links() { # page: one a line, those to other sites left out
+    grep -o '](\([^)]*\))' "$top/$1" | sed 's/^](//; s/)$//' | grep -v '^[a-z]*:' || true
+}
+
+has_heading() { # page anchor, as the heading is written in a link
+    sed -n 's/^#\{1,\} //p' "$1" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9_\n-' | grep -qx "$2"
+}
+
+@test "every link of every page leads somewhere" {
+    [ -e "$top/.git" ] || skip "not a git checkout"
+    local page link target count=0
+    while read -r page; do
+        for link in $(links "$page"); do
+            target=$top/$(dirname "$page")/${link%%#*}
+            case $link in '#'*) target=$top/$page ;; esac
+            [ -e "$target" ] || { echo "$page: no $link"; return 1; }
+            [[ $link != *'#'* ]] || has_heading "$target" "${link#*#}" || { echo "$page: no heading for $link"; return 1; }
+            count=$((count + 1))
+        done
+    done < <(pages)
+    [ $count -ge 20 ] || { echo "only $count links found"; return 1; }
+}
+
+@test "pages are short, and every folder has one" {
+    local folder lines
+    for folder in . kernels comm io miniapp inputs jobs jobs/results tests; do
+        lines=$(wc -l <"$top/$folder/README.md")
+        [ "$lines" -le 80 ] || { echo "$folder/README.md has $lines lines"; return 1; }
+    done
+}
+
+@test "docs/architecture.md is short, and names files, functions and words of the code that are there" {
+    [ -e "$top/.git" ] || skip "not a git checkout"
+    local page=$top/docs/architecture.md name count=0
+    [ "$(wc -l <"$page")" -le 250 ]
+    cd "$top"
+    git -c safe.directory='*' ls-files --cached --others --exclude-standard | sed 's|.*/||' >"$BATS_TEST_TMPDIR/files"
+    while read -r name; do
+        if [[ $name =~ ^[a-z0-9_/]+\.(c|h|cu|cuh|bats)$ ]]; then
+            grep -qx "${name##*/}" "$BATS_TEST_TMPDIR/files" || { echo "no file $name"; return 1; }
+        elif [[ $name =~ ^[a-z0-9]+(_[a-z0-9]+)+$ ]]; then
+            grep -qx "$name.c" "$BATS_TEST_TMPDIR/files" || grep -rqw --include='*.[ch]*' "$name" kernels comm io miniapp ||
+                { echo "no $name in the code"; return 1; }
+        else continue
+        fi
+        count=$((count + 1))
+    done < <(grep -o '`[^`]*`' "$page" | tr -d '`' | sort -u)
+    [ $count -ge 40 ] || { echo "only $count names found"; return 1; }
+}
+
+@test "what is printed has \"per cell\", and no page or comment a word that needs a second reading" {
+    local words="foret(old|ell)|so many|sa(y|ys|id) otherwise|nobody's"
+    local unit='(words|GB/s|W|nJ|MB|GB|%s|[a-z]+s) an? (cell|rank|step|sweep|GPU|launch|device|message|thread|host|file|run|record|lane|line)\b'
+    run grep -nE '"[^"]*('"$words|nobody|$unit"')[^"]*"' "$top"/{miniapp,comm,io}/*/*.c
+    expect "sentences to be rewritten" "" "$(grep -vE '(needs|sees|holds|makes|is|has|was|as) an? [a-z]+' <<<"$output" || true)"
+    cd "$top" # where they may go on in the next line of a comment
+    local found=$BATS_TEST_TMPDIR/found status=0
+    grep -rIPzoi "${words// /[\\s*/#]+}" --exclude={docs.bats,'*.jsonl'} --exclude-dir={.git,'build*'} . >"$found" || status=$?
+    expect "places to be rewritten" "" "$(tr '\0' '\n' <"$found")"
+    expect "the status of a grep that finds nothing" 1 $status
+}
+
+@test "what code cites of docs/ is there: docs/PAGE.md, \"HEADING\"" {
+    local page heading count=0
+    while IFS=, read -r page heading; do
+        [ -e "$top/$page" ] || { echo "no $page"; return 1; }
+        heading=$(grep -o '"[^"]*"' <<<"$heading" | tr -d '"')
+        [ -z "$heading" ] || grep -qx "#* $heading" "$top/$page" || { echo "$page has no heading '$heading'"; return 1; }
+        count=$((count + 1))
+    done < <(grep -rhoE 'docs/[a-z]+\.md(, "[^"]*")?' "$top" --include=*.[ch] --include=*.cu --include=*.cuh --exclude-dir=build*)
+    [ $count -ge 8 ] || { echo "only $count citations found"; return 1; }
+}
+
+# ---- docs/contract.md and the program ----
+
+contract=$top/docs/contract.md
+section() { awk -v h="$1" '/^#/ { on = ($0 == h) } on' "$contract"; }          # heading, as it stands
+rows() { section "$1" | grep '^|' | awk -F'|' "${2:-1}"; }                     # heading [condition on cells, $3 the second]
+names() { rows "$@" | cut -d'|' -f2 | grep -o '`[^`]*`' | tr -d '`'; }         # of the first cells
+sometimes='GPU|[*](slow|tried)[*]'
+
+# Of records on stdin every key that has a value; of arrays those of the elements.
+keys_of() {
+    jq -r 'paths(type != "object") | map(if type == "number" then "[]" else . end) | join(".")' |
+        sed 's/\.\[\]/[]/g; s/\(\[\]\)*$//' | sort -u
+}
+as_patterns() { sed 's/[].[]/\\&/g; s/\*/.+/g; s/.*/^&$/'; }
+
+all_documented() { # heading file-of-keys
+    expect "keys that stand nowhere below '$1'" "" "$(grep -vE -f <(names "$1" | as_patterns) "$2" | xargs)"
+}
+
+all_there() { # heading condition file-of-keys
+    local key count=0
+    while read -r key; do
+        grep -qE "$(as_patterns <<<"$key")" "$3" || { echo "$1: no record has $key"; return 1; }
+        count=$((count + 1))
+    done < <(names "$1" "$2")
+    [ $count -gt 0 ] || { echo "$1: no row with $2"; return 1; }
+}
+
+none_there() { # heading condition file-of-keys
+    expect "keys below '$1' that a run on the host has too" "" "$(grep -E -f <(names "$1" "$2" | as_patterns) "$3" | xargs)"
+}
+
+# heading command: the keys that its --help lists
+same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | grep -oE '^  [a-z][a-z_.]+' | sort | xargs)" "$(names "$1" | sort | xargs)"; }
+
+@test "the contract has the program's commands, options, statuses" {
+    local command
+    expect commands "$(timeout $hang_s "$weft" help | grep -oE '^  [a-z]+' | xargs)" "$(names '## Commands' | xargs)"
+    for command in $(names '## Commands'); do
+        expect "options of $command" "$(timeout $hang_s "$weft" "$command" --help | grep -oE '^  --[a-z-]+' | xargs)" \
+            "$(rows '## Commands' | grep "^| .$command. " | grep -oE -- '--[a-z-]+' | xargs)"
+    done
+    expect statuses "$(timeout $hang_s "$weft" help | tail -n 2 | grep -oE '(: |; ?)[0-9]+|^[0-9]+' | grep -oE '[0-9]+' | xargs)" \
+        "$(names '## Exit status' | xargs)"
+    same_keys '### Keys of bench' bench
+    same_keys '### Keys of predict' predict
+}
+
+@test "the contract has the program's deck keys, and their defaults" {
+    local part
+    deck d.ini problem.kind=laplace grid.nx=64 time.steps=10
+    timeout $hang_s "$weft" run --help | grep -oE '^  [a-z]+\.[a-z_]+' | sort | xargs >there
+    for part in problem grid time run checkpoint output; do names "### $part"; done | sort | xargs >written
+    expect "keys of a deck" "$(cat there)" "$(cat written)"
+    weft_alone d.ini >/dev/null
+    record .deck | awk '/^\[/ { part = substr($1, 2, length($1) - 2) } / = / { print part "." $1 "=" $3 }' >resolved
+    for part in problem grid time run checkpoint output; do rows "### $part"; done |
+        sed -n 's/^| `\([^`]*\)` | `\([^`]*\)`.*/\1=\2/p' >defaults
+    [ "$(wc -l <defaults)" -ge 38 ] || { cat defaults; return 1; }
+    expect "defaults that a deck does not get" "" "$(grep -vxF -f resolved defaults | xargs)"
+}
+
+@test "the contract has every key of a run's record, and only those" {
+    local gpu=$top/jobs/results/overlap_h200x2.jsonl
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=64 time.steps=20 checkpoint.every=5 run.device=host
+    weft_alone d.ini --quiet
+    weft=$weft_debug
+    WEFT_FAULT=slow_rank weft_run 2 d.ini --quiet
+    keys_of <results.jsonl >keys
+    keys_of <"$gpu" >keys_gpu
+    all_documented '### Run record' keys
+    all_documented '### Run record' keys_gpu
+    all_there '### Run record' "\$3 !~ /$sometimes/" keys
+    all_there '### Run record' '$3 ~ /[*]slow[*]/' keys
+    all_there '### Run record' '$3 ~ /GPU|[*]tried[*]/' keys_gpu
+    none_there '### Run record' '$3 ~ /GPU/' keys
+    expect phases "$(record '.phases | keys_unsorted[]' | xargs)" "$(names '### Phases' | xargs)"
+}
+
+@test "the contract has every key of a bench record, and only those; so has a row of --csv, and what predict and info leave" {
+    local bench=(stencil/lineRows halo/staged_pair device=host n=64k bytes=64k samples=3)
+    weft=$weft_debug
+    WEFT_FAULT=slow_rank launch 2 "$weft" bench "${bench[@]}" >/dev/null
+    keys_of <results.jsonl >keys
+    all_documented '### Bench record' keys
+    all_there '### Bench record' "\$3 !~ /GPU/" keys
+    none_there '### Bench record' '$3 ~ /GPU/' keys
+    weft=$weft_release
+    timeout $hang_s "$weft" bench stencil/lineRows device=host n=64k samples=none output=none --csv | head -n 1 >header
+    grep -qF "\`$(cat header)\`" "$contract"
+    deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=4096 grid.ny=4096 time.steps=10
+    timeout $hang_s "$weft" predict d.ini from="$top/jobs/results/overlap_h200x2.jsonl" output=p.jsonl >/dev/null
+    keys_of <p.jsonl >keys
+    all_documented '### Predict record' keys
+    all_there '### Predict record' 1 keys
+    { launch 2 "$weft" info --json --measure; timeout $hang_s "$weft" info --json; } | keys_of >keys
+    all_documented '### Info object' keys
+    all_there '### Info object' 1 keys
+}
+
+@test "the contract has every dataset and attribute of a state file" {
+    local kind
+    for kind in wave transpose; do
+        deck d.ini problem.kind=$kind problem.alpha=0.2 grid.nx=30 grid.ny=20 time.steps=2 output.final=$kind.h5 output.record=none
+        weft_alone d.ini --quiet
+        h5dump -n 1 $kind.h5 | awk '/dataset|attribute/ { print $2 }' | grep -v /VTKHDF/ | sed 's|^/\([a-z_0-9]*\)$|\1|'
+    done | sed 's|/\([a-z_]*\)/[a-z_]*/\([a-z_0-9]*\)$|\2|; s|^/checksums/.*|/checksums/NAME|' | sort -u >there
+    { names '## State file'; rows '## State file' '/^.*attribute/' | cut -d'|' -f2 | grep -o '`[^`]*`' | tr -d '`'; } |
+        grep -v -e VTKHDF -e '/fields/NAME' -e block_cells -e WEFTSEAL | sort -u >written
+    expect "datasets and attributes" "$(xargs <there)" "$(xargs <written)"
+}
+
+@test "the numerics have the program's limits on alpha" {
+    local order limits kind ny found
+    grep -E '^\| [0-9]+ (\| [0-9.]+ ){7}\|$' "$top/docs/numerics.md" | tr -d '|' >table
+    expect orders "2 4 6 8 10 12 14 16" "$(awk '{ print $1 }' table | xargs)"
+    while read -r order limits; do
+        found=$(for kind in heat wave advect sweep; do
+            for ny in 1 20; do
+                [ "$kind $ny" = "sweep 1" ] || timeout $hang_s "$weft" run /dev/null --dry-run problem.kind=$kind problem.order="$order" \
+                    problem.alpha=9 grid.nx=20 grid.ny=$ny time.steps=1 2>&1 | awk '{ print $NF + 0 }'
+            done
+        done | xargs)
+        expect "limits of order $order" "$(xargs -n 1 <<<"$limits" | awk '{ print $1 + 0 }' | xargs)" "$found"
+    done <table
+}

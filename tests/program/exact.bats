@@ -1,0 +1,84 @@
+# For every kind, order and pair of sides that has a closed answer the verdict is `exact`; where there is none the verdict
+# is `unchecked` with a reason. Each launch takes another combination of sides along x and y, so that over the orders all
+# 25 occur.
+load ../support/helper
+
+sides=(periodic:periodic "dirichlet 0:dirichlet 0" neumann:neumann "dirichlet 0:neumann" "neumann:dirichlet 0")
+
+exact() { # key=value...
+    deck d.ini "$@"
+    rm -f results.jsonl # the last run's verdict is not this one's
+    weft_alone d.ini || true
+    expect "verdict of $*" exact "$(record .verdict)"
+    expect "error within bound" true "$(record '.max_error != null and .max_error <= .error_bound')"
+}
+
+all_sides() { # first order index, key=value..., run for each combination of sides
+    local o=$1 p q x y
+    shift
+    for p in 0 1 2 3 4; do
+        q=$(((2 * p + o) % 5))
+        x=${sides[p]} y=${sides[q]}
+        exact "$@" grid.nx=41 grid.ny=37 problem.mode_x=$((p + 1)) problem.mode_y=$((q + 2)) time.steps=12 \
+            "grid.x_low=${x%:*}" "grid.x_high=${x#*:}" "grid.y_low=${y%:*}" "grid.y_high=${y#*:}"
+    done
+}
+
+orders=(2 4 8 16)
+
+@test "heat: orders 2 4 8 16, all pairs of sides" {
+    for o in 0 1 2 3; do all_sides $o problem.kind=heat problem.alpha=0.13 problem.order=${orders[o]}; done
+}
+
+@test "wave: orders 2 4 8 16, all pairs of sides" {
+    for o in 0 1 2 3; do all_sides $o problem.kind=wave problem.alpha=0.26 problem.order=${orders[o]}; done
+}
+
+@test "sweep: orders 2 4 8 16, all pairs of sides" {
+    for o in 0 1 2 3; do all_sides $o problem.kind=sweep problem.alpha=0.25 problem.order=${orders[o]}; done
+}
+
+@test "laplace and symmetric custom boxes: all pairs of sides, f64 and f32" {
+    for o in 0 1 2; do
+        all_sides $o problem.kind=laplace
+        all_sides $o problem.kind=custom problem.dtype=f32 "problem.weights=.05 .1 .05 | .15 .3 .15 | .05 .1 .05"
+    done
+}
+
+@test "advect: orders 2 .. 16, 1D and 2D, f64 and f32" {
+    for order in 2 4 6 8 10 12 14 16; do
+        exact problem.kind=advect problem.alpha=0.2 problem.order=$order grid.nx=40 grid.ny=33 problem.mode_x=3 time.steps=20
+        exact problem.kind=advect problem.alpha=-0.3 problem.order=$order problem.dtype=f32 grid.nx=101 time.steps=20
+    done
+}
+
+@test "1D: heat and wave of every order under every pair of sides" {
+    local i=0 order x
+    for order in 2 4 6 8 10 12 14 16; do
+        x=${sides[i % 5]}
+        exact problem.kind=heat problem.alpha=0.25 problem.order=$order grid.nx=53 time.steps=9 \
+            "grid.x_low=${x%:*}" "grid.x_high=${x#*:}"
+        x=${sides[(i + 3) % 5]}
+        exact problem.kind=wave problem.alpha=0.5 problem.order=$order grid.nx=53 time.steps=9 \
+            "grid.x_low=${x%:*}" "grid.x_high=${x#*:}"
+        i=$((i + 1))
+    done
+}
+
+@test "small and odd grids: as narrow as the radius, prime, 1 wide" {
+    exact problem.kind=heat problem.alpha=0.1 problem.order=8 grid.nx=4 grid.ny=4 grid.boundary=neumann time.steps=5
+    exact problem.kind=heat problem.alpha=0.2 grid.nx=1 grid.ny=17 grid.boundary=neumann problem.mode_x=0 time.steps=5
+    exact problem.kind=wave problem.alpha=0.2 problem.order=2 grid.nx=127 grid.ny=2 time.steps=5 \
+        grid.y_low=neumann grid.y_high=neumann
+    exact problem.kind=transpose grid.nx=1 grid.ny=13 time.steps=4
+    exact problem.kind=transpose grid.nx=101 grid.ny=3 time.steps=4
+    exact problem.kind=heat problem.alpha=0.2 grid.nx=5 time.steps=0
+}
+
+@test "equal dirichlet values other than 0 are exact, unequal ones unchecked with the reason" {
+    exact problem.kind=heat problem.alpha=0.2 grid.nx=33 grid.ny=20 "grid.boundary=dirichlet -2.5" time.steps=30
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=33 "grid.x_low=dirichlet 1" "grid.x_high=dirichlet 2" time.steps=5
+    weft_alone d.ini
+    expect verdict unchecked "$(record .verdict)"
+    [ "$(record '.verdict_why | length')" -gt 10 ]
+}

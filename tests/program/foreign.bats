@@ -1,0 +1,133 @@
+# problem.initial takes files that other programs wrote: here the HDF5 group's own h5import makes them, of every number
+# type, chunked and compressed or not; what does not fit is refused with one sentence. And a state file that another program wrote.
+load ../support/helper
+
+# h5_text NAME.h5 PATH CLASS BITS DIMS [CHUNKS]: numbers from stdin into a dataset; CLASS IN (integer) or FP.
+h5_text() {
+    local kind=TEXTIN
+    [ "$3" = IN ] || kind=TEXTFP
+    cat >numbers.txt
+    {
+        printf 'PATH %s\nINPUT-CLASS %s\nRANK %s\nDIMENSION-SIZES %s\nOUTPUT-CLASS %s\nOUTPUT-SIZE %s\n' \
+            "$2" "$kind" "$(wc -w <<<"$5")" "$5" "$3" "$4"
+        [ -z "${6-}" ] || printf 'CHUNKED-DIMENSION-SIZES %s\nCOMPRESSION-TYPE GZIP\nCOMPRESSION-PARAM 6\n' "$6"
+    } >numbers.conf
+    h5import numbers.txt -c numbers.conf -o "$1"
+}
+numbers() { awk 'BEGIN { for (i = 0; i < '"$1"'; i++) printf "%d ", (i * 7919) % 2000 - 700 }'; } # count
+
+heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
+
+@test "one map as int16 in compressed chunks, int32, float32 and float64: one fingerprint, on 1 and 3 ranks" {
+    numbers 768 | h5_text a.h5 /map IN 16 "24 32" "7 5"
+    numbers 768 | h5_text b.h5 /map IN 32 "24 32"
+    numbers 768 | h5_text c.h5 /group/map FP 32 "24 32" "24 8"
+    numbers 768 | h5_text d.h5 /fields/u FP 64 "24 32"
+    deck a.ini "${heat[@]}" problem.initial=a.h5:/map
+    weft_alone a.ini
+    reference=$(fingerprint)
+    weft_run 3 a.ini problem.initial=b.h5:/map
+    expect int32 "$reference" "$(fingerprint)"
+    weft_run 3 a.ini problem.initial=c.h5:/group/map
+    expect float32 "$reference" "$(fingerprint)"
+    weft_run 4 a.ini problem.initial=d.h5
+    expect "float64 under the default name" "$reference" "$(fingerprint)"
+    weft_run 2 a.ini problem.initial=d.h5 time.steps=0
+    [ "$(fingerprint)" != "$reference" ]
+    expect verdict unchecked "$(record .verdict)"
+}
+
+@test "a finite value that is infinite in f32 is said, with the count" {
+    echo "1 2 0 -1 0 6" | h5_text small.h5 /fields/u FP 64 "6"
+    deck a.ini problem.kind=custom "problem.weights=0 1 0" grid.nx=6 time.steps=1 problem.initial=a.h5
+    weft_alone a.ini problem.initial=small.h5 "problem.weights=0 1e39 0" output.final=a.h5
+    run weft_run 2 a.ini problem.dtype=f32
+    expect status 0 "$status"
+    expect "lines about it" 1 "$(grep -c '^weft: problem.initial: 4 cells of a.h5 are infinite in f32' <<<"$output")"
+    [[ $(record '.notes[]') == *"4 cells of a.h5 are infinite in f32"* ]]
+    run weft_run 2 a.ini
+    expect "lines about it in f64" 0 "$(grep -c "are infinite in" <<<"$output")"
+}
+
+@test "values arrive in their places: row-major, (ny,nx)" {
+    numbers 768 | h5_text a.h5 /map IN 16 "24 32" "7 5"
+    deck a.ini "${heat[@]}" problem.initial=a.h5:/map output.final=final.h5
+    weft_run 3 a.ini time.steps=0
+    h5dump -d /fields/u -y -w 1 final.h5 | awk '/}/ && on { exit } on; /DATA {/ { on = 1 }' | grep -oE -- '-?[0-9]+' >found
+    numbers 768 | tr ' ' '\n' | grep . >wanted
+    cmp found wanted
+}
+
+@test "1D, and transpose from a file" {
+    numbers 300 | h5_text v.h5 /v IN 16 "300" "64"
+    deck v.ini problem.kind=heat problem.alpha=0.3 problem.initial=v.h5:/v grid.nx=300 time.steps=9
+    weft_alone v.ini
+    reference=$(fingerprint)
+    weft_run 4 v.ini
+    expect 1D "$reference" "$(fingerprint)"
+    numbers 768 | h5_text a.h5 /map IN 16 "24 32" "7 5"
+    deck t.ini problem.kind=transpose problem.initial=a.h5:/map grid.nx=32 grid.ny=24 time.steps=3
+    weft_alone t.ini
+    reference=$(fingerprint)
+    weft_run 3 t.ini
+    expect transpose "$reference" "$(fingerprint)"
+}
+
+@test "a final state of weft is a start like any other; wave takes the level before along" {
+    deck w.ini problem.kind=wave problem.alpha=0.3 problem.initial=gaussian grid.nx=32 grid.ny=24 time.steps=20
+    weft_run 2 w.ini
+    reference=$(fingerprint)
+    weft_run 2 w.ini time.steps=12 output.final=half.h5
+    weft_run 3 w.ini problem.initial=half.h5 time.steps=8
+    expect "12 steps, then 8 from the file" "$reference" "$(fingerprint)"
+}
+
+@test "a dataset of another shape is refused: the file, what it is and what is needed are named" {
+    numbers 768 | h5_text a.h5 /map IN 16 "24 32" "7 5"
+    deck a.ini "${heat[@]}" problem.initial=a.h5:/map
+    run weft_run 3 a.ini grid.nx=24 grid.ny=32
+    refused 2 a.h5 /map 24 32
+    run weft_run 2 a.ini grid.nx=768 grid.ny=1
+    refused 2 a.h5 /map
+}
+
+@test "a missing file, a missing dataset and a file that is not HDF5 are refused" {
+    numbers 768 | h5_text a.h5 /map IN 16 "24 32"
+    deck a.ini "${heat[@]}" problem.initial=nowhere.h5:/map
+    run weft_run 3 a.ini
+    refused 2 problem.initial nowhere.h5
+    run weft_run 3 a.ini problem.initial=a.h5:/other
+    refused 2 a.h5 /other
+    run weft_run 3 a.ini problem.initial=a.h5
+    refused 2 a.h5 /fields/u
+    echo "not HDF5" >text.h5
+    run weft_run 3 a.ini problem.initial=text.h5:/map
+    refused 2 text.h5
+}
+
+@test "a restart from a state file that another program wrote, with what docs/contract.md asks for and no more" {
+    /usr/bin/python3 -c 'import h5py' 2>/dev/null || skip "no h5py here (python3-h5py)"
+    deck d.ini problem.kind=heat problem.alpha=0.2 problem.initial=random grid.nx=9 grid.ny=5 time.steps=7
+    /usr/bin/python3 - >wanted <<'END'
+import h5py, numpy as np
+
+G, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
+def fmix64(k):
+    k = (k & MASK) ^ (k & MASK) >> 33
+    k = k * 0xff51afd7ed558ccd & MASK
+    k = (k ^ k >> 33) * 0xc4ceb9fe1a85ec53 & MASK
+    return k ^ k >> 33
+
+u = np.arange(45.).reshape(5, 9) ** 2
+text = '%016x' % (sum(fmix64(int(b) + (i + 1) * G) for i, b in enumerate(u.view(np.uint64).ravel())) & MASK)
+with h5py.File('other.h5', 'w') as f:
+    f['fields/u'] = u
+    f['fields/u'].attrs['fingerprint'] = f.attrs['fingerprint'] = np.bytes_(text)
+    f.attrs['schema_version'], f.attrs['step'] = 1, 7
+    f.attrs['kind'], f.attrs['deck'] = np.bytes_('heat'), np.bytes_(open('d.ini').read())
+print(text)
+END
+    "$weft" verify other.h5
+    weft_run 2 d.ini --restart other.h5
+    expect "step, steps taken, fingerprint" "7 0 $(cat wanted)" "$(record '"\(.steps) \(.steps_run) \(.fingerprint)"')"
+}

@@ -1,0 +1,113 @@
+# Several steps a sweep (run.fuse) in whole runs: checkpoints on the way, restarts with another number of steps, a signal,
+# sentences, and verifiers that see a halo row that was not filled. That the bits are the same is
+# tests/miniapp/test_fused_runs_same_bits.
+load ../support/helper
+
+plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
+
+@test "checkpoints between sweeps, and a restart with another number of steps a sweep, on other ranks" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=40 checkpoint.every=10 checkpoint.keep=0
+    weft_alone d.ini checkpoint.dir=single
+    local reference
+    reference=$(fingerprint)
+    weft_run 3 d.ini run.fuse=4 time.steps=30
+    expect "fuse, sweeps" "4 9" "$(record '"\(.fuse) \(.sweeps)"')"
+    "$weft" diff single/step_0000000020.h5 checkpoints/step_0000000020.h5
+    weft_run 2 d.ini run.fuse=7 run.ranks_x=2 --restart checkpoints/step_0000000020.h5
+    expect "fingerprint, verdict, steps_run, fuse, sweeps" "$reference exact 20 7 4" \
+        "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
+}
+
+@test "two levels: checkpoints between sweeps have both, and a restart goes on from them; what four fields and two halos take" {
+    deck d.ini problem.kind=wave problem.alpha=0.2 "${plate[@]}" time.steps=40 checkpoint.every=10 checkpoint.keep=0
+    weft_alone d.ini checkpoint.dir=single
+    local reference free_kib
+    reference=$(fingerprint)
+    weft_run 3 d.ini run.fuse=4 time.steps=30
+    expect "fuse, sweeps" "4 9" "$(record '"\(.fuse) \(.sweeps)"')"
+    "$weft" diff single/step_0000000020.h5 checkpoints/step_0000000020.h5
+    weft_run 2 d.ini run.fuse=7 run.ranks_x=2 --restart checkpoints/step_0000000020.h5
+    expect "fingerprint, verdict, steps_run, fuse, sweeps" "$reference exact 20 7 4" \
+        "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
+
+    weft_run 2 d.ini run.fuse=4 --dry-run >dry
+    grep '^# halo .* 6.83 KB per sweep of 4 steps; .*, 2$' dry # 61 cells, 4 rows of the level and 3 of the one before, to either side
+    free_kib=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
+    deck large.ini problem.kind=wave problem.alpha=0.2 grid.nx=65536 "grid.ny=$((free_kib * 1024 / 65536 / 24))" time.steps=5
+    weft_alone large.ini --dry-run run.fuse=4 >dry # there is room for two fields and not for four
+    grep '^# note .*run.fuse = 4: .*memory.*; using 1$' dry
+}
+
+@test "the record has the steps a sweep that were asked and used, and the table what is computed twice" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=40
+    run weft_run 2 d.ini run.fuse=5
+    expect status 0 "$status"
+    [[ $output == *"sweep "*" 5 steps"*"computed twice"* ]]
+    expect "fuse, asked, steps, samples of one step" "5 5 40 true" \
+        "$(record '"\(.fuse) \(.asked.fuse) \(.steps) \(.step_s.mean * 40 < .phases.loop.max_s)"')"
+    # two ranks with a cut above and below: at each a shell of 5 rows computes 4 + 3 + 2 + 1 rows beyond it on either side, and the
+    # interior as many of the shell's
+    expect "redundant cells" $((2 * 2 * 3 * (4 + 3 + 2 + 1) * 61)) "$(record '.redundant_fraction * 5 * 61 * 47 | round')"
+    weft_alone d.ini
+    expect "fuse, asked, sweeps" "1 0 null" "$(record '"\(.fuse) \(.asked.fuse) \(.sweeps)"')"
+}
+
+@test "what a run cannot have is said once, and it takes the next best" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=12
+    run weft_run 4 d.ini run.ranks_y=4 run.fuse=12
+    refused 0 "run.fuse = 12" "grid.ny = 47" "using 11"
+    expect fuse 11 "$(record .fuse)"
+    run weft_alone d.ini run.fuse=30
+    refused 0 "run.fuse = 30" "using 16"
+    run weft_alone d.ini run.fuse=8 time.norm_every=4
+    refused 0 "run.fuse = 8" "norm every 4 steps" "using 4"
+    deck sweep.ini problem.kind=sweep problem.alpha=0.2 "${plate[@]}" time.steps=5
+    run weft_alone sweep.ini run.fuse=4
+    refused 0 "run.fuse = 4" "kind sweep" "using 1"
+    expect "fuse of sweep" "1 4" "$(record '"\(.fuse) \(.asked.fuse)"')"
+    run weft_run 4 d.ini run.ranks_y=48 run.fuse=2
+    refused 2 run.ranks_y
+}
+
+@test "by default a large grid tries sweeps at the start and takes what was faster, to the same bits" {
+    deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=4096 grid.ny=2048 time.steps=48
+    OMP_NUM_THREADS=2 weft_alone d.ini run.tune=off
+    expect "fuse, trial" "1 null" "$(record '"\(.fuse) \(.fuse_trial)"')"
+    local reference
+    reference=$(fingerprint)
+    OMP_NUM_THREADS=2 weft_alone d.ini
+    expect "steps tried" 12 "$(record .fuse_trial.steps)"
+    expect "what was taken is what was faster" "true true" \
+        "$(record '.fuse == (.fuse_trial | if .fused_step_s < .9 * .single_step_s then .steps else 1 end) and
+            (.fuse_trial | .fused_step_s == (.tried | map(.step_s) | min)), (.fuse_trial.tried | map(.step_s > 0) | all)' | xargs)"
+    expect fingerprint "$reference" "$(fingerprint)"
+    OMP_NUM_THREADS=2 weft_alone d.ini time.norm_every=12
+    expect "steps tried with a norm every 12 steps, which come with the sweeps" 12 "$(record .fuse_trial.steps)"
+    expect fingerprint "$reference" "$(fingerprint)"
+}
+
+@test "USR1 between two sweeps: a checkpoint of that step, and the run goes on from there" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=1000
+    "$weft" run d.ini run.fuse=7 >out 2>&1 3>&- &
+    local pid=$! status=0
+    wait_for compgen -G 'checkpoints/step_*.h5' >/dev/null
+    kill -USR1 $pid
+    wait $pid || status=$?
+    expect status 75 "$status"
+    local level
+    level=$(record .steps)
+    [ -f "$(printf checkpoints/step_%010d.h5 "$level")" ]
+    weft_alone d.ini run.fuse=3 checkpoint.every=0 time.steps=$((level + 20)) --restart checkpoints
+    expect "steps_run, verdict" "20 exact" "$(record '"\(.steps_run) \(.verdict)"')"
+}
+
+@test "a halo row that was not filled is seen by the verifier" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=20 problem.mode_x=3 problem.mode_y=2
+    weft=$weft_debug
+    weft_run 2 d.ini run.fuse=4
+    expect "verdict without the fault" exact "$(record .verdict)"
+    WEFT_FAULT=halo_row run weft_run 2 d.ini run.fuse=4
+    expect "status with halo_row" 1 "$status"
+    WEFT_FAULT=halo_corner run weft_run 4 d.ini run.fuse=4 run.ranks_x=2 run.ranks_y=2
+    expect "status with halo_corner" 1 "$status"
+}

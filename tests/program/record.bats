@@ -1,0 +1,185 @@
+# The record of a run holds every promised key with a value of the promised type; what could not be measured is null.
+load ../support/helper
+
+check='
+def number: type == "number" or . == null;
+def text: type == "string";
+def count: type == "number" and . == floor;
+def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
+[
+  (has_all(["schema", "program", "version", "git", "command", "started", "problem", "grid", "ranks", "ranks_x", "ranks_y",
+    "device", "transport", "lanes", "feed", "fuse", "tune", "asked", "steps", "steps_run", "step_s", "step_histogram",
+    "gcells_per_s", "bytes_per_s", "bytes_moved_per_s", "ceiling_bytes_per_s", "fraction_of_ceiling", "overlap_hidden_fraction",
+    "overlap_hidden_uncertainty", "overlap_hidden_why", "overlap", "host_step_s", "power", "phases", "fingerprint",
+    "verdict", "max_error", "error_bound", "checkpoint", "machine", "slowest"]) | not | select(.) | "a key is missing"),
+  (select(.schema | count | not) | "schema"),
+  (select(.program != "weft") | "program"),
+  (.version, .git, .command | select(text | not) | "version, git, command"),
+  (select(.started | test("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z$") | not) | "started"),
+  (select([.problem.kind, .problem.dtype] | all(text) | not) | "problem: text"),
+  (select([.problem.order, .problem.radius] | all(count) | not) | "problem: order, radius"),
+  (select([.grid.nx, .grid.ny, .ranks, .ranks_x, .ranks_y, .lanes, .fuse, .steps, .steps_run] | all(count) | not) | "counts"),
+  (select(.ranks != .ranks_x * .ranks_y) | "ranks"),
+  (select([.device] | inside(["host", "cuda"]) | not) | "device"),
+  (select([.transport] | inside(["staged", "mapped", "aware", "peer", "nccl", "copy"]) | not) | "transport"),
+  (select([.feed] | inside(["openmp", "serial", "graph"]) | not) | "feed"),
+  (select(.asked | type != "object") | "asked"),
+  (select([.tune.variant | text or . == null] + [.tune.seconds | number] + [.tune.tried | type == "array"] | all | not) | "tune"),
+  (select([.step_s | .min, .p50, .p90, .p99, .max, .mean] | all(number) | not) | "step_s"),
+  (select([.gcells_per_s, .bytes_per_s, .bytes_moved_per_s, .ceiling_bytes_per_s, .fraction_of_ceiling,
+    .overlap_hidden_fraction, .host_step_s, .max_error, .error_bound] | all(number) | not) | "figures"),
+  (select([.overlap[], .overlap_hidden_uncertainty] | all(number) | not) | "overlap"),
+  (select(.overlap_hidden_fraction | . != null and (. < 0 or . > 1)) | "a fraction beyond 0 .. 1"),
+  (select((.overlap_hidden_fraction == null) != (.overlap_hidden_why | text)) | "overlap_hidden_why"),
+  (select((.overlap_hidden_fraction == null) != (.overlap_hidden_uncertainty == null)) | "overlap_hidden_uncertainty"),
+  (select([.power | if . == null then empty else .energy_j, .power_w, .power_limit_w, .update_j, .held_by_power, .held_by_heat end]
+    | all(number) | not) | "power"),
+  (select((.device == "host") != (.power == null)) | "power of a host"),
+  (select([.phases[] | .mean_s, .max_s] | all(number) | not) | "phases"),
+  (select(.fingerprint | test("^[0-9a-f]{16}$") | not) | "fingerprint"),
+  (select([.verdict] | inside(["exact", "failed", "unchecked"]) | not) | "verdict"),
+  (select([.checkpoint.count, .checkpoint.bytes, .checkpoint.aggregators] | all(count) | not) | "checkpoint counts"),
+  (select([.checkpoint.write_s, .checkpoint.stall_s] | all(number) | not) | "checkpoint seconds"),
+  (select(.machine.hosts | type != "array" or length < 1) | "machine.hosts"),
+  (select(.machine.gpus | type != "array") | "machine.gpus"),
+  (select(.machine.driver | type != "string" and . != null) | "machine.driver"),
+  (select([.machine.mpi, .machine.hdf5] | all(text) | not) | "machine.mpi, hdf5"),
+  (select(.machine | has("binding") | not) | "machine.binding"),
+  (select(.slowest | (.rank | count) and (.host | text) | not) | "slowest")
+] | join("; ")'
+
+holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
+
+@test "every kind leaves every key" {
+    local plate=(grid.nx=60 grid.ny=50 time.steps=6)
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" checkpoint.every=3
+    weft_run 2 d.ini
+    holds_all
+    expect "checkpoints" "2 true" "$(record '"\(.checkpoint.count) \(.checkpoint.bytes >= 2 * 60 * 50 * 8)"')"
+    weft_run 2 d.ini problem.kind=wave
+    holds_all
+    weft_run 2 d.ini problem.kind=sweep
+    holds_all
+    deck t.ini problem.kind=transpose "${plate[@]}"
+    weft_run 2 t.ini
+    holds_all
+    weft_alone d.ini time.steps=0
+    holds_all
+    expect "records" 5 "$(wc -l <results.jsonl)"
+}
+
+@test "what every run measures is not null" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=6 checkpoint.every=3
+    weft_run 2 d.ini
+    local measured='^(step_s|gcells_|bytes_|ceiling_|fraction_|phases|max_error|error_bound|checkpoint)'
+    expect "null where figures should be" "" \
+        "$(record "[paths(. == null) | map(tostring) | join(\".\") | select(test(\"$measured\") and (test(\"^checkpoint.raw\") | not))] | join(\" \")")"
+}
+
+@test "rates follow from time, cells and words" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=600 grid.ny=500 time.steps=40
+    near() { record "($1) as \$a | ($2) as \$b | (\$a / \$b - 1) | fabs < 1e-6"; }
+    weft_run 2 d.ini
+    expect gcells_per_s true "$(near .gcells_per_s '600 * 500 / .step_s.mean / 1e9')"
+    expect "bytes_per_s, heat f64" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 2 * 8')"
+    expect fraction true "$(near .fraction_of_ceiling '.bytes_per_s / .ceiling_bytes_per_s')"
+    expect "percentiles in order" true "$(record '.step_s | .min <= .p50 and .p50 <= .p90 and .p90 <= .p99 and .p99 <= .max')"
+    expect "steps in the histogram" 40 "$(record '.step_histogram | add')"
+    weft_run 2 d.ini problem.kind=wave problem.dtype=f32
+    expect "bytes_per_s, wave f32" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 3 * 4')"
+    deck t.ini problem.kind=transpose grid.nx=600 grid.ny=500 time.steps=10
+    weft_run 2 t.ini
+    expect "bytes_per_s, transpose f64" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 4 * 8')"
+}
+
+@test "the command line wins over the deck, and the record holds the resolved deck" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=6
+    weft_run 2 d.ini time.steps=4 run.lanes=2 run.feed=openmp run.threads=1 run.ranks_y=2
+    expect steps 4 "$(record .steps)"
+    expect grid "60 50" "$(record '"\(.grid.nx) \(.grid.ny)"')"
+    expect asked "auto auto openmp 2 0 1 0 2" "$(record '.asked |
+        "\(.device) \(.transport) \(.feed) \(.lanes) \(.fuse) \(.threads) \(.ranks_x) \(.ranks_y)"')"
+    expect used "openmp 2 1 1 2" "$(record '"\(.feed) \(.lanes) \(.fuse) \(.ranks_x) \(.ranks_y)"')"
+    record .deck >resolved.ini
+    rm results.jsonl
+    weft_run 2 resolved.ini
+    expect "steps of the resolved deck" 4 "$(record .steps)"
+}
+
+@test "names that are not UTF-8 do not cost the record" {
+    local name=$'d\xe9ck.ini'
+    deck "$name" problem.kind=heat problem.alpha=0.2 grid.nx=60 time.steps=2 "output.final=$'f\xe9.h5'"
+    weft_alone "$name"
+    holds_all
+    expect command "weft run d?ck.ini" "$(record .command)"
+}
+
+@test "runs at the same time append whole lines" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 time.steps=2
+    local pids=() i
+    for i in 1 2 3 4 5 6; do
+        "$weft" run d.ini >/dev/null 3>&- &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    expect "lines that are whole objects" 6 "$(jq -c 'select(.program == "weft")' results.jsonl | wc -l)"
+}
+
+@test "a picture is a PNG of at most a megapixel" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=900 time.steps=2 problem.mode_x=3 output.picture=p.png
+    weft_run 3 d.ini
+    expect "signature" 89504e470d0a1a0a "$(od -An -tx1 -N 8 p.png | tr -d ' ')"
+    local w h
+    w=$((16#$(od -An -tx1 -j 16 -N 4 p.png | tr -d ' '))) h=$((16#$(od -An -tx1 -j 20 -N 4 p.png | tr -d ' ')))
+    [ $((w * h)) -le 1000000 ]
+    [ $w -gt 500 ]
+    [ $w -gt $h ]
+}
+
+@test "the phases make the run whole: in the record, and in the table with their percent; rows of less than .1 % are left out" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=2000 grid.ny=1000 time.steps=40 checkpoint.every=20 time.norm_every=10 \
+        output.every=20 problem.dtype=f32
+    weft_run 2 d.ini >table
+    expect "phases beside what contains them" "" "$(record '.phases | map_values(.mean_s) | . as $all
+        | {run: [.start_up, .loop, .output, .verify], loop: [.steps, .norm, .checkpoint, .series],
+           start_up: [.mpi, .device, .fields, .transport, .passes, .tune, .calibrate, .initialise, .writer]}
+        | to_entries[] | (.value | add) as $parts | select($parts > 1.001 * $all[.key] or $parts < 0.97 * $all[.key] - 0.02)
+        | "\(.key): \($parts) of \($all[.key])"')"
+    cat table
+    awk '/^phase/ { on = 1; next } on && NF == 0 { on = 0 } on && (percent = substr($0, 19, 6)) ~ /[0-9]/ {
+            match($0, /^ */); depth = RLENGTH / 2
+            percent += 0; if (percent < 0.1) { print "too small:", $0; bad = 1 }
+            sum[depth] += percent; whole[depth] = percent
+            for (d = depth + 1; d < 4; d++) adds_up(d)
+        }
+        function adds_up(d) { # the rows of this depth since the last one that is less deep
+            if (sum[d] > 0 && (sum[d] - over[d])^2 > 1) { print "depth", d, ":", sum[d], "of", over[d]; bad = 1 }
+            sum[d] = 0; over[d] = whole[d - 1]
+        }
+        END { for (d = 1; d < 4; d++) adds_up(d); exit bad }' table
+    grep -q '^run  *100.0 ' table
+    grep -q '^    steps ' table
+}
+
+@test "the table names the stencil of a deck's weights, and every file that was written" {
+    local written=(output.final=f.h5 output.picture=p.png output.trace=t.json checkpoint.every=3 output.every=2 output.series=series)
+    deck d.ini problem.kind=custom problem.weights="0 .1 0 | .1 .6 .1 | 0 .1 0" grid.nx=40 grid.ny=30 time.steps=6 run.tune=off
+    weft_alone d.ini "${written[@]}" >table
+    grep -q '^problem  *custom, f64, star of radius 1, 40 x 30 cells' table
+    expect files "results.jsonl (record), f.h5 (last state), checkpoints/step_0000000006.h5 (newest checkpoint), series (series of 4), p.png (picture), t.json (trace)" \
+        "$(sed -n '/^files/,$p' table | tr -s ' \n' ' ' | sed 's/^files //; s/ $//')"
+    weft_alone d.ini output.record=none problem.weights=".1 .1 0 | .1 .4 .1 | 0 .1 .1" >table
+    grep -q '^problem  *custom, f64, box of radius 1, 40 x 30 cells' table
+    ! grep '^files' table
+}
+
+@test "a rank whose copies are slow is named, in the table and the record" {
+    weft=$weft_debug
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1200 grid.ny=900 time.steps=6
+    WEFT_FAULT=slow_rank weft_run 2 d.ini >table
+    expect "rank, host, far longer" "1 $(hostname) true" "$(record '.slowest.copies | "\(.rank) \(.host) \(.over_median > 1)"')"
+    expect "lines that name it" 1 "$(grep -c "^slow rank *1 on $(hostname): its copies take .* longer" table)"
+    weft=$weft_release
+    weft_alone d.ini >table
+    expect "alone, nobody is slow" "null 0" "$(record .slowest.copies) $(grep -c '^slow rank' table)"
+}

@@ -1,0 +1,73 @@
+# output.every: the state files of a series and the frames of an animated picture are those of any ranks, fusing and restart, and
+# their description names each of them. tests/program/vtk.bats opens it; test_animation_shows_its_frames.c looks into the picture.
+load ../support/helper
+
+heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 grid.ny=30 time.steps=25 output.every=6
+    output.picture=h.png output.picture_low=-0.5 output.picture_high=1 output.series=series)
+
+@test "every sixth step from 0 on is there, with the bits of any ranks and fuse depth, and of a run that was restarted" {
+    deck h.ini "${heat[@]}"
+    weft_run 3 h.ini run.fuse=4
+    expect files "0 6 12 18 24 " "$(cd series && printf '%d ' $(ls ./*.h5 | tr -dc '0-9\n' | sed 's/5$//;s/^0*\(.\)/\1/'))"
+    expect frames 5 "$(ls h.frames | wc -l)"
+    expect times "0 6 12 18 24 " "$(sed -n 's/.*<Time Value="\([0-9]*\)".*/\1/p' series/series.xmf | tr '\n' ' ')"
+    expect "lock" "" "$(ls -A series | grep lock || true)"
+    mkdir before series.new && mv series h.png h.frames before && mv series.new series
+    touch series/step_0000000018.h5 series/step_0000000003.h5 # of other runs: not listed
+    weft_run 2 h.ini time.steps=15 output.final=half.h5 checkpoint.every=15
+    expect "times so far" "0 6 12 " "$(sed -n 's/.*<Time Value="\([0-9]*\)".*/\1/p' series/series.xmf | tr '\n' ' ')"
+    weft_run 4 h.ini --restart checkpoints
+    cmp h.png before/h.png
+    cmp series/series.xmf before/series/series.xmf
+    for step in 0000000000 0000000012 0000000024; do
+        cmp "h.frames/$step.png" "before/h.frames/$step.png"
+        launch 1 "$weft" diff "series/step_$step.h5" "before/series/step_$step.h5"
+    done
+}
+
+@test "pictures alone bring no states, and an older run's frames go: all, or those behind the level that a run goes on from" {
+    local film=("${heat[@]/h.png/H.Apng}")
+    deck h.ini "${film[@]/output.series=series/output.progress=off}"
+    weft_alone h.ini --quiet
+    expect files "H.Apng H.frames h.ini results.jsonl" "$(ls | LC_ALL=C sort | xargs)"
+    cp H.Apng whole.png
+    cp H.frames/0000000000.png H.frames/0000000001.png # of a run with another output.every
+    cp H.frames/0000000000.png H.frames/0000000600.png
+    touch H.frames/0000000006.png.tmp.0123456789abcdef H.frames/mine.png
+    weft_alone h.ini --quiet output.every=12 time.steps=13 checkpoint.every=12
+    expect frames "0000000000.png 0000000012.png mine.png" "$(ls H.frames | xargs)"
+    cp H.frames/0000000000.png H.frames/0000000600.png
+    weft_alone h.ini --quiet output.every=6 --restart checkpoints
+    expect frames "0000000000.png 0000000012.png 0000000018.png 0000000024.png mine.png" "$(ls H.frames | xargs)"
+    weft_alone h.ini --quiet
+    cmp H.Apng whole.png
+}
+
+@test "a series beside checkpoints of a run that writes both at once, and a norm judged on the way" {
+    deck l.ini problem.kind=laplace problem.initial=random "grid.boundary=dirichlet 1" grid.nx=40 grid.ny=33 time.steps=40 \
+        time.tolerance=1e-9 checkpoint.every=5 checkpoint.keep=0 output.every=5
+    weft_run 3 l.ini
+    for step in 0000000005 0000000020 0000000040; do
+        launch 1 "$weft" diff "series/step_$step.h5" "checkpoints/step_$step.h5"
+    done
+    expect pictures "" "$(ls -- *.png 2>/dev/null || true)"
+}
+
+@test "the folder of the series is one run's alone and not that of the checkpoints; what cannot be written is one sentence" {
+    deck h.ini "${heat[@]}"
+    run weft_alone h.ini output.series=checkpoints
+    refused 2 output.series "another folder"
+    mkdir series && echo "host=elsewhere pid=1 started=1 job=- restarts=0" >series/.weft.lock
+    run weft_alone h.ini
+    refused 2 output.series elsewhere
+    touch file
+    run weft_alone h.ini output.series=file/below
+    refused 3 output.series file
+    rm -rf series h.frames
+    touch h.frames
+    run weft_alone h.ini
+    refused 3 output.picture h.frames "Not a directory"
+    rm h.frames
+    weft_alone h.ini --dry-run >dry 2>/dev/null
+    grep -q '^# series  *5 of 11.5 KB into series, all kept: 57.6 KB' dry
+}

@@ -1,0 +1,116 @@
+# A run that goes nowhere ends within run.stall_limit and a little: exit 3, and a word from every rank that still can.
+load ../support/helper
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || exit 1
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000
+}
+
+teardown() {
+    mountpoint -q frozen || return 0
+    fsfreeze -u frozen 2>/dev/null || true
+    umount -l frozen
+}
+
+begin() { # ranks arguments...: in the background; $mpirun is its pid
+    local ranks=$1
+    shift
+    "$MPIRUN" $LAUNCH_FLAGS -n "$ranks" "$weft" run d.ini "$@" >out 2>&1 3>&- &
+    mpirun=$!
+}
+
+@test "a rank that is stopped: the others say where they are, and the job ends with 3" {
+    all_run() { [ "$(rank_pids output.record=stall.jsonl | wc -l)" = 3 ]; }
+    begin 3 run.stall_limit=4 output.record=stall.jsonl output.progress=on
+    wait_for all_run
+    wait_for grep -q 'step [1-9]' out # of the progress: on a busy machine a start takes longer than any sleep
+    kill -STOP "$(rank_pids output.record=stall.jsonl | sed -n 2p)"
+    ends
+    cat out
+    expect status 3 "$status"
+    local said="no progress for 4 s in phase 'steps' at step [1-9][0-9]*; its neighbours are ranks [0-2]"
+    expect "ranks that say so" 2 "$(grep -o "weft: rank [0-2] on $(hostname) made $said" out | wc -l)"
+}
+
+@test "a file system that does not answer: the phase is named" {
+    weft=$weft_debug
+    WEFT_FAULT=checkpoint_slow:60000 begin 2 run.stall_limit=4 time.steps=500 checkpoint.every=200
+    ends
+    cat out
+    expect status 3 "$status"
+    expect "ranks that say so" 2 "$(grep -c "no progress for 4 s in phase 'waiting for a checkpoint' at step 400" out)"
+    expect "files with a checkpoint's name" "" "$(find checkpoints -name 'step_*.h5')"
+}
+
+@test "a file system that is frozen under a run: each rank says where it is, the job ends with 3, what has its name is whole" {
+    [ "$(id -u)" = 0 ] || skip "not root: no file system can be frozen"
+    command -v fsfreeze mkfs.ext4 >/dev/null || skip "no fsfreeze or mkfs.ext4 here"
+    mkdir frozen
+    truncate -s 64M image
+    mkfs.ext4 -q image
+    mount -o loop image frozen 2>/dev/null || skip "no file system can be mounted here"
+    begin 2 run.stall_limit=5 checkpoint.every=500 checkpoint.dir=frozen/checkpoints
+    wait_for compgen -G 'frozen/checkpoints/*.h5' >/dev/null
+    fsfreeze -f frozen
+    ends
+    fsfreeze -u frozen
+    cat out
+    expect status 3 "$status"
+    expect "ranks that say so" 2 "$(grep -c "no progress for 5 s in phase '[a-z ]*checkpoint' at step" out)"
+    "$weft" verify frozen/checkpoints/*.h5
+}
+
+@test "a run that makes progress is left alone, whatever it waits for" {
+    weft=$weft_debug
+    WEFT_FAULT=checkpoint_slow:700 weft_run 2 d.ini run.stall_limit=5 time.steps=1000 checkpoint.every=100
+    expect verdict exact "$(record .verdict)"
+    expect checkpoints 10 "$(record .checkpoint.count)"
+    expect "it waited for longer than the limit" true "$(record '.checkpoint.stall_s > 5')"
+}
+
+@test "a run that is suspended while it waits, for longer than the limit, and resumed, goes on to its end" {
+    local ranks
+    weft=$weft_debug
+    WEFT_FAULT=checkpoint_slow:3000 begin 2 run.stall_limit=5 time.steps=250 checkpoint.every=100 output.record=suspended.jsonl
+    wait_for compgen -G 'checkpoints/*.tmp.*' >/dev/null
+    mapfile -t ranks < <(rank_pids output.record=suspended.jsonl)
+    expect ranks 2 ${#ranks[@]}
+    kill -STOP "${ranks[@]}"
+    sleep 6
+    kill -CONT "${ranks[@]}"
+    ends
+    cat out
+    expect status 0 "$status"
+    expect checkpoints 2 "$(record .checkpoint.count suspended.jsonl)"
+}
+
+@test "a pipe that nobody writes into, where a state file should be: that is said at once; --restart takes the file before it" {
+    mkfifo pipe.h5
+    run timeout -k 5 $hang_s "$weft" verify pipe.h5
+    refused 3 "pipe.h5 is a pipe"
+    run timeout -k 5 $hang_s "$weft" run d.ini --restart pipe.h5
+    refused 3 "pipe.h5 is a pipe"
+    run timeout -k 5 $hang_s "$weft" run d.ini problem.initial=pipe.h5
+    refused 2 "pipe.h5 is a pipe"
+    weft_alone d.ini time.steps=20 checkpoint.every=10
+    rm checkpoints/step_0000000020.h5
+    mkfifo checkpoints/step_0000000020.h5 checkpoints/step_0000000020.h5.tmp checkpoints/.weft.lock
+    timeout -k 5 $hang_s "$weft" run d.ini time.steps=20 checkpoint.every=20 --restart checkpoints >out 2>&1
+    grep -q 'checkpoints/step_0000000020.h5 is a pipe.*skipped' out
+    expect steps_run 10 "$(record .steps_run)"
+    "$weft" verify checkpoints/step_0000000020.h5
+}
+
+@test "by default a run is watched: a thread more than with run.stall_limit=0" {
+    local limit pid threads=()
+    for limit in "" run.stall_limit=0; do
+        begin 1 run.threads=1 checkpoint.every=0 output.record=watched.jsonl output.progress=on $limit
+        wait_for grep -q 'step [1-9]' out
+        pid=$(rank_pids output.record=watched.jsonl)
+        threads+=("$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)")
+        kill -KILL "$pid"
+        ends
+        : >out
+    done
+    expect "threads" $((threads[1] + 1)) "${threads[0]}"
+}

@@ -1,0 +1,81 @@
+# output.trace leaves a timeline that Perfetto opens: all ranks on one clock, spans of a thread one after another, and the times
+# that the record holds.
+# alone: times of some steps are compared with the mean of all
+load ../support/helper
+
+plate=(problem.kind=heat problem.alpha=0.2 grid.nx=900 grid.ny=700 time.steps=320 run.device=host output.trace=t.json)
+
+spans='[.traceEvents[] | select(.ph == "X")]'
+whole='
+[
+  (select([.traceEvents[].ph] | all(. == "X" or . == "M") | not) | "phases"),
+  ('"$spans"' |
+    (select(any(.[]; [.ts, .dur, .pid, .tid, .args.step] | all(type == "number") | not)) | "numbers"),
+    (select(any(.[]; .ts < 0 or .dur < 0)) | "before the beginning"),
+    (select(map(.ts) | min != 0) | "the earliest is not at 0"),
+    (group_by([.pid, .tid])[] | sort_by([.ts, .ts + .dur]) | [range(1; length) as $i | .[$i].ts - .[$i - 1].ts - .[$i - 1].dur]
+      | select(any(.[]; . < -0.0005)) | "spans of a thread overlap")),
+  ([.traceEvents[] | select(.ph == "M" and .name == "thread_name") | "\(.pid) \(.tid)"] as $named
+    | '"$spans"' | map("\(.pid) \(.tid)") | unique | select(. - $named != []) | "a thread without a name")
+] | join("; ")'
+
+@test "four ranks: every one has its lanes, its messages and its waits, on one clock" {
+    deck d.ini "${plate[@]}"
+    weft_run 4 d.ini run.lanes=2 run.ranks_x=2 # columns, which are packed
+    expect verdict exact "$(record .verdict)"
+    jq -e . t.json >/dev/null
+    expect "what is wrong" "" "$(jq -r "$whole" t.json)"
+    expect ranks "0 1 2 3" "$(jq -r "$spans"' | map(.pid) | unique | join(" ")' t.json)"
+    expect "names of each rank" 4 "$(jq -r "$spans"' | group_by(.pid) | map(map(.name) | unique |
+        select(. == ["boundary fill", "feed", "feed shell", "halo begin", "interior", "messages", "pack", "shell", "unpack",
+        "wait for messages"])) | length' t.json)"
+    expect threads "comm host lane 0 lane 1" \
+        "$(jq -r '[.traceEvents[] | select(.name == "thread_name" and .pid == 3).args.name] | sort | join(" ")' t.json)"
+    expect "clocks of four ranks" 4 \
+        "$(jq '.otherData.ranks | map(select(.error_us >= 0 and .device_error_us >= 0)) | length' t.json)"
+    expect "the offsets of one host" "0 0 0 0" "$(jq -r '.otherData.ranks | map(.offset_us + 0) | join(" ")' t.json)"
+    # no rank can have got messages that another one had not yet packed: the row of a step holds on all ranks
+    expect "messages that came before they were packed" 0 "$(jq "$spans"' | group_by(.args.step) | map(
+        (map(select(.name == "pack").ts) | min) as $packed
+        | map(select(.name == "unpack" and .ts < $packed)) | length) | add' t.json)"
+    expect "half written files" "" "$(find . -name '*.tmp*')"
+}
+
+@test "the spans of a run add up to the phases of its record" {
+    deck d.ini "${plate[@]}"
+    weft_run 2 d.ini run.lanes=1
+    local probed=$((320 / 16))
+    expect "steps" $probed "$(jq "$spans"' | map(.args.step) | unique | length' t.json)"
+    expect "levels" "1 17 33" "$(jq -r "$spans"' | map(.args.step) | unique | .[:3] | join(" ")' t.json)"
+    local name of
+    for name in shell:shell,boundary\ fill interior:interior,pack exchange:pack,exchange; do
+        of=$(jq --arg names "${name#*:}" "$spans"'
+            | map(select(.name as $n | $names | split(",") | index($n)).dur) | add / 2' t.json)
+        expect "seconds of ${name%%:*}, record over timeline" true \
+            "$(record ".phases.${name%%:*}.mean_s * 1e6 / 320 * $probed / $of | if . > 0.9 and . < 1.1 then true else . end")"
+    done
+}
+
+@test "only the last 100 probed steps are kept" {
+    deck d.ini "${plate[@]}"
+    weft_alone d.ini grid.nx=20 grid.ny=20 time.steps=1699
+    expect "first, last, count" "113 1697 100" "$(jq -r "$spans"' | map(.args.step) | unique | "\(min) \(max) \(length)"' t.json)"
+    expect "names of a rank alone" "boundary fill interior shell" "$(jq -r "$spans"' | map(.name) | unique | join(" ")' t.json)"
+}
+
+@test "a run without steps leaves an empty timeline, and a checkpoint or a restart does not spoil one" {
+    deck d.ini "${plate[@]}"
+    weft_alone d.ini time.steps=0
+    expect spans 0 "$(jq "$spans | length" t.json)"
+    weft_run 2 d.ini time.steps=40 checkpoint.every=20 run.feed=openmp run.lanes=3
+    weft_run 2 d.ini time.steps=80 checkpoint.every=20 --restart checkpoints
+    expect "what is wrong" "" "$(jq -r "$whole" t.json)"
+    expect "steps" "41 57 73" "$(jq -r "$spans"' | map(.args.step) | unique | join(" ")' t.json)"
+}
+
+@test "a place that cannot be written is named before the first step" {
+    deck d.ini "${plate[@]}"
+    run weft_alone d.ini output.trace=no/such/t.json
+    refused 3 output.trace no/such/t.json
+    [ ! -e results.jsonl ]
+}

@@ -1,0 +1,95 @@
+# What the bats files share. Every test works in a folder of its own; decks are made from key=value pairs; results are
+# read from the JSON records, never from what was printed.
+bats_require_minimum_version 1.5.0
+
+top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+: "${BUILD:=build}" "${MPIRUN:=mpirun}" "${LAUNCH_FLAGS=--oversubscribe --bind-to none}"
+case $BUILD in /*) ;; *) BUILD=$top/$BUILD ;; esac
+weft_release=$BUILD/weft
+weft_debug=$BUILD/debug/weft
+weft_sanitize=$BUILD/sanitize/weft
+weft=$weft_release
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
+
+setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
+
+# The calls below end what hangs, before the runner's limit does. That is their only use of time: on a machine that others use too a
+# second may last ten, so a test waits for events, and what has to come at once is told from what comes late by what happened first.
+hang_s=200
+
+launch() { # ranks program arguments...
+    local ranks=$1
+    shift
+    timeout -k 5 $hang_s "$MPIRUN" $LAUNCH_FLAGS -n "$ranks" "$@" 3>&-
+}
+
+# A deck from key=value pairs. The record goes to results.jsonl in the test's own folder.
+deck() { # file key=value...
+    local file=$1 pair key section
+    shift
+    for pair; do
+        key=${pair%%=*} section=${pair%%.*}
+        printf '[%s]\n%s = %s\n' "$section" "${key#*.}" "${pair#*=}"
+    done >"$file"
+}
+
+weft_run() { # ranks deck arguments...
+    local ranks=$1
+    shift
+    launch "$ranks" "$weft" run "$@"
+}
+
+# One rank without mpirun: a launch of a tenth of a second.
+weft_alone() { timeout -k 5 $hang_s "$weft" run "$@" 3>&-; }
+
+# A run in the background: mpirun has the pid $mpirun and writes to the file out.
+ends() { # sets status
+    local i
+    for ((i = 0; i < 10 * hang_s; i++)); do
+        if ! kill -0 $mpirun 2>/dev/null; then
+            status=0
+            wait $mpirun || status=$?
+            return 0
+        fi
+        sleep 0.1
+    done
+    cat out
+    kill -9 $mpirun
+    return 1
+}
+
+rank_pids() { pgrep -f "^$weft run .*$1" || true; } # argument of the run that no other has
+
+wait_for() { # command...
+    local tries
+    for ((tries = 0; tries < 20 * hang_s; tries++)); do
+        "$@" && return 0
+        sleep 0.05
+    done
+    echo "nothing came of: $*"
+    return 1
+}
+
+record() { tail -n 1 "${2:-results.jsonl}" | jq -r "$1"; } # filter [file]
+fingerprint() { record .fingerprint "$@"; }
+
+expect() { # what wanted found
+    [ "$2" = "$3" ] && return 0
+    echo "$1: expected '$2', found '$3'"
+    return 1
+}
+
+# Of what was said on stderr, without what MPI, PMIx, hwloc and UCX add to it.
+ours() { grep -v -e '^\[[^]]*:[0-9]*\] ' -e '^\[hwloc' -e '^hwloc' -e '^\[[0-9.]*\] \[.*UCX' -e '^PMIX' <<<"$1" | grep . || true; }
+
+# After `run`: the status, and exactly one line of weft's own that holds every given text.
+refused() { # status text...
+    local wanted=$1 said text
+    shift
+    said=$(grep '^weft: ' <<<"$output" || true)
+    expect status "$wanted" "$status" || { echo "$output"; return 1; }
+    expect "sentences of weft" 1 "$(grep -c . <<<"$said")" || { echo "$output"; return 1; }
+    for text; do
+        [[ $said == *"$text"* ]] || { echo "no '$text' in: $said"; return 1; }
+    done
+}
