@@ -49,11 +49,11 @@ CSTD     := -std=c11 -D_GNU_SOURCE -fopenmp -ffp-contract=off -fno-math-errno
 ALL_CFLAGS := $(CSTD) $(OPT) $(WARN) -DWEFT_CUDA=$(CUDA) $(CFLAGS)
 
 # Includes point left only: kernels <- comm <- io <- miniapp. Libraries' headers are system headers: their warnings are theirs.
-INC_kernels := -Ikernels -Ikernels/core -Ikernels/cuda -Ikernels/device -Ikernels/fields -Ikernels/halo -Ikernels/inkernel -Ikernels/ladder -Ikernels/stencil -Ikernels/temporal -Ikernels/transpose
-INC_comm    := $(INC_kernels) -Icomm -Icomm/exchange -Icomm/ranks -Icomm/topology -Icomm/transports
-INC_io      := $(INC_comm) -Iio -Iio/deck -Iio/files -Iio/output -Iio/state -Iio/writer $(patsubst -I%,-isystem %,$(HDF5_CFLAGS) $(LIBS_CFLAGS) $(patsubst %,-I%,$(subst :, ,$(CPATH))))
-INC_miniapp := $(INC_io) -Iminiapp -Iminiapp/base -Iminiapp/bench -Iminiapp/cli -Iminiapp/config -Iminiapp/predict -Iminiapp/problem -Iminiapp/report -Iminiapp/run -Iminiapp/sim -Iminiapp/step
-INC_tests   := $(INC_miniapp) -Itests -Itests/support
+INC_kernels := -Ikernels
+INC_comm    := $(INC_kernels) -Icomm
+INC_io      := $(INC_comm) -Iio $(patsubst -I%,-isystem %,$(HDF5_CFLAGS) $(LIBS_CFLAGS) $(patsubst %,-I%,$(subst :, ,$(CPATH))))
+INC_miniapp := $(INC_io) -Iminiapp
+INC_tests   := $(INC_miniapp) -Itests
 
 SRC    := $(wildcard kernels/*/*.c comm/*/*.c io/*/*.c miniapp/*/*.c)
 CUSRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*/*.cu))

@@ -8,17 +8,17 @@
  * Fault hook, builds with WEFT_DEBUG only, for tests that must see a verifier fail: with the environment's WEFT_FAULT = halo_row
  * rank 0 drops a face of every exchange from the third on; with halo_corner it fills a corner from another message's cells.
  * Not of the third alone: the calibration before a run uses the same halo. (Over peer a corner has no other message's cells.) */
-#include "halo.h"
+#include "exchange/halo.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "message.h"
-#include "ranks.h"
-#include "transport.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "transports/message.h"
+#include "transports/transport.h"
 
 struct halo {
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */

@@ -7,16 +7,16 @@
  * Invariant: each source cell lies in exactly one part or in the own box, so INCREMENT_SOURCE meets it once; each target
  * cell likewise, so ADD needs no atomics and the order of arrival does not show in the bits.
  * Disadvantage: buffers for all that is sent and received, about two more fields a rank (four with staging on a GPU). */
-#include "redist.h"
+#include "exchange/redist.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "check.h"
-#include "message.h"
-#include "ranks.h"
-#include "redist_peer.h"
-#include "redist_plan.h"
+#include "exchange/redist_peer.h"
+#include "exchange/redist_plan.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "transports/message.h"
 
 typedef struct redist_message {
     int rank, tag;

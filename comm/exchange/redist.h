@@ -7,9 +7,9 @@
 
 #include <mpi.h>
 
-#include "decomp.h"
-#include "device.h"
-#include "transport_kind.h"
+#include "device/device.h"
+#include "ranks/decomp.h"
+#include "transports/transport_kind.h"
 
 typedef struct redist redist;
 

@@ -3,16 +3,16 @@
  * have under way, a fixed amount whatever the size of the fields: what it costs beside messages, which buffer all, is little.
  *
  * Invariant: all ranks make the same calls in the same order; calls are counted, and flags hold numbers that only rise. */
-#include "redist_peer.h"
+#include "exchange/redist_peer.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "check.h"
-#include "peer.h"
-#include "redist_plan.h"
-#include "turn.h"
+#include "exchange/redist_plan.h"
+#include "ranks/check.h"
+#include "transports/peer.h"
+#include "transpose/turn.h"
 
 struct redist_peer {
     decomp from, to;

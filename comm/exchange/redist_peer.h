@@ -5,8 +5,8 @@
 
 #include <mpi.h>
 
-#include "decomp.h"
-#include "device.h"
+#include "device/device.h"
+#include "ranks/decomp.h"
 
 typedef struct redist_peer redist_peer;
 

@@ -1,10 +1,10 @@
 /* See redist_plan.h. A part has at least ROWS_MEANT of the target's rows where the box has them: the sender reads its source
  * in runs of as many cells as the part has rows, and the receiver writes in runs of its width. */
-#include "redist_plan.h"
+#include "exchange/redist_plan.h"
 
 #include <assert.h>
 
-#include "message.h"
+#include "transports/message.h"
 
 enum { ROWS_MEANT = 64 };
 

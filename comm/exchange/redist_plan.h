@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#include "decomp.h"
-#include "dtype.h"
+#include "core/dtype.h"
+#include "ranks/decomp.h"
 
 /* A part is meant to hold 8 MiB, or a 64th of its box where that is more, and never over one MPI call's share. */
 #define REDIST_PLAN_PART_BYTES ((int64_t)8 << 20)

@@ -1,6 +1,6 @@
 /* See route.h. A probe runs the transport three times over a small field of the same process grid, so that both buffers of a
  * transport that has two are used again, and compares every ghost with the cell it stands for. */
-#include "route.h"
+#include "exchange/route.h"
 
 #include <assert.h>
 #include <math.h>
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "hosts.h"
-#include "timer.h"
+#include "ranks/check.h"
+#include "ranks/hosts.h"
+#include "ranks/timer.h"
 
 enum { PROBE_LEVELS = 3, BATCHES = 3, EXCHANGES_MAX = 20 };
 static const double margin = 0.1;

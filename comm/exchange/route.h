@@ -14,9 +14,9 @@
 
 #include <mpi.h>
 
-#include "decomp.h"
-#include "device.h"
-#include "halo.h"
+#include "device/device.h"
+#include "exchange/halo.h"
+#include "ranks/decomp.h"
 
 typedef enum route_kind { ROUTE_INSIDE, ROUTE_BETWEEN, ROUTE_KINDS } route_kind;
 extern const char *const route_kind_name[ROUTE_KINDS]; /* "inside a host", "between hosts" */

@@ -3,7 +3,7 @@
  *
  * An inbox holds the ghosts of the eight directions one after the other, each beginning on a line, so that tiles, which have 8 rows
  * at least, mostly send whole sectors. */
-#include "whole_plan.h"
+#include "exchange/whole_plan.h"
 
 #include <assert.h>
 #include <string.h>

@@ -3,10 +3,10 @@
 #ifndef WHOLE_PLAN_H
 #define WHOLE_PLAN_H
 
-#include "boundary.h"
-#include "decomp.h"
-#include "field.h"
-#include "whole.h"
+#include "core/boundary.h"
+#include "core/field.h"
+#include "core/whole.h"
+#include "ranks/decomp.h"
 
 /* One of the two buffers that levels alternate between, and the inbox of its ghosts. */
 typedef struct whole_level {

@@ -1,7 +1,7 @@
-#include "agree.h"
+#include "ranks/agree.h"
 
-#include "check.h"
-#include "ranks.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
 
 bool agree_all(bool ok, MPI_Comm comm)
 {

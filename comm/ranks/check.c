@@ -1,11 +1,11 @@
 /* The last words of a rank: one line in one write, so that the lines of several failing ranks do not mix. MPI_Abort is
  * only legal between MPI_Init and MPI_Finalize; outside it the process leaves by itself. */
-#include "check.h"
+#include "ranks/check.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#include "printable.h"
+#include "ranks/printable.h"
 
 static void (*put_more)(char *out, size_t bytes);
 

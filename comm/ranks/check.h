@@ -7,7 +7,7 @@
 
 #include <mpi.h>
 
-#include "device.h"
+#include "device/device.h"
 
 /* docs/contract.md, "Exit status" */
 enum { CHECK_EXIT_FAILED = 1, CHECK_EXIT_USAGE = 2, CHECK_EXIT_ENVIRONMENT = 3, CHECK_EXIT_REQUEUE = 75 };

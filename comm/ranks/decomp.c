@@ -1,7 +1,7 @@
 /* The process grid. Invariant: along each axis part i of n cells among p ranks is [floor(n i/p), floor(n (i+1)/p)), so the
  * parts tile the axis, differ by at most one cell, and the smallest has floor(n/p) cells: that is the one to test
  * against the halo's depth. */
-#include "decomp.h"
+#include "ranks/decomp.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "box.h"
+#include "core/box.h"
 
 enum { DECOMP_NEIGHBOURS = 8 };
 

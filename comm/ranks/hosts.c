@@ -1,10 +1,10 @@
-#include "hosts.h"
+#include "ranks/hosts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "ranks.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
 
 /* The lowest rank of this rank's host. */
 static int leader_of(MPI_Comm comm, int rank)

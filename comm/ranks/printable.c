@@ -1,4 +1,4 @@
-#include "printable.h"
+#include "ranks/printable.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-#include "ranks.h"
+#include "ranks/ranks.h"
 
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "ranks/check.h"
 
 /* Did a launcher (mpirun, srun, ...) start this process? By the variables that it leaves in the environment. */
 static bool launched(void)

@@ -1,13 +1,13 @@
 /* CLOCK_MONOTONIC: never set back by ntp, and on Linux read without a system call. */
-#include "timer.h"
+#include "ranks/timer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "check.h"
-#include "ranks.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
 
 static const double stands_out_beyond = 0.05;
 

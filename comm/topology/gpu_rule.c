@@ -1,4 +1,4 @@
-#include "gpu_rule.h"
+#include "topology/gpu_rule.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Hosts, local ranks and devices. Ranks of one host find each other by MPI_Comm_split_type, never by comparing names; which
  * of them share a GPU they find by its UUID, since the same GPU may have another number in each process
  * (CUDA_VISIBLE_DEVICES). */
-#include "topology.h"
+#include "topology/topology.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -16,12 +16,12 @@
 #include <mpi-ext.h>
 #endif
 
-#include "agree.h"
-#include "check.h"
-#include "gpu_rule.h"
-#include "hosts.h"
-#include "printable.h"
-#include "ranks.h"
+#include "ranks/agree.h"
+#include "ranks/check.h"
+#include "ranks/hosts.h"
+#include "ranks/printable.h"
+#include "ranks/ranks.h"
+#include "topology/gpu_rule.h"
 
 /* Its own word; MPIs without such a question (MPICH) are taken to say no: then staging serves. */
 #ifdef MPIX_CUDA_AWARE_SUPPORT

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agree.h"
-#include "check.h"
-#include "device.h"
-#include "message.h"
-#include "timer.h"
-#include "topology.h"
-#include "topology_spawn.h"
+#include "device/device.h"
+#include "ranks/agree.h"
+#include "ranks/check.h"
+#include "ranks/timer.h"
+#include "topology/topology.h"
+#include "topology/topology_spawn.h"
+#include "transports/message.h"
 
 enum { TAG = 1, RING_SIZES = 2, CHILD_LIMIT_S = 15, EXCHANGE_LIMIT_S = 15 };
 

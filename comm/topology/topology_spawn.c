@@ -1,6 +1,6 @@
 /* posix_spawn and exec: nothing of the parent's runs in the child, so that locks and device contexts held by the MPI
  * library are not inherited half-way, as after a bare fork. */
-#include "topology_spawn.h"
+#include "topology/topology_spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "timer.h"
+#include "ranks/timer.h"
 
 static bool starts_with(const char *s, const char *prefix) { return strncmp(s, prefix, strlen(prefix)) == 0; }
 

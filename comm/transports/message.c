@@ -1,10 +1,10 @@
 /* Message memory; see message.h for which end is whose. */
-#include "message.h"
+#include "transports/message.h"
 
 #include <assert.h>
 
-#include "check.h"
-#include "decomp.h"
+#include "ranks/check.h"
+#include "ranks/decomp.h"
 
 message_buffer message_buffer_create(device *d, transport_kind t, int64_t bytes)
 {

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device.h"
-#include "transport_kind.h"
+#include "device/device.h"
+#include "transports/transport_kind.h"
 
 /* MPI counts are int, and messages beyond 2 GiB have met overflows in MPI libraries: 1 GiB is one call's share. */
 #define MESSAGE_PIECE_BYTES_MAX ((int64_t)1 << 30)

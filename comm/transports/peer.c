@@ -4,17 +4,17 @@
  * containers. Whether the driver lets this process open what another one exports (containers, device cgroups, GPUs that
  * are not visible here) only trying tells, so peer_create shares a small allocation first and compares what it reads.
  * Invariant: mapped[] holds each address that handle_open returned once per opening, so that every count goes back to 0. */
-#include "peer.h"
+#include "transports/peer.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agree.h"
-#include "check.h"
-#include "hosts.h"
-#include "ranks.h"
+#include "ranks/agree.h"
+#include "ranks/check.h"
+#include "ranks/hosts.h"
+#include "ranks/ranks.h"
 
 struct peer {
     device *d; /* not owned */

@@ -6,7 +6,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-#include "device.h"
+#include "device/device.h"
 
 typedef struct peer peer;
 

@@ -13,9 +13,9 @@
 
 #include <mpi.h>
 
-#include "decomp.h"
-#include "device.h"
-#include "transport_kind.h"
+#include "device/device.h"
+#include "ranks/decomp.h"
+#include "transports/transport_kind.h"
 
 /* One neighbour. send and receive have the same shape, and the neighbour's link in the opposite direction has them with the roles
  * exchanged. The same rank may stand behind several directions: the direction tells its messages apart. */

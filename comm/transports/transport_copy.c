@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agree.h"
-#include "check.h"
-#include "peer.h"
-#include "transport.h"
+#include "ranks/agree.h"
+#include "ranks/check.h"
+#include "transports/peer.h"
+#include "transports/transport.h"
 
 /* Flags lie on a board, laid out alike everywhere: a line for each direction that a neighbour raises, and the count's. */
 enum { BOARD_BYTES = (DECOMP_NEIGHBOURS + 1) * FIELD_ALIGN_BYTES };

@@ -13,9 +13,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "check.h"
-#include "message.h"
-#include "transport.h"
+#include "ranks/check.h"
+#include "transports/message.h"
+#include "transports/transport.h"
 
 typedef enum direct_state { IDLE, WAITING, STARTED } direct_state;
 

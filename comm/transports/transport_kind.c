@@ -1,4 +1,4 @@
-#include "transport_kind.h"
+#include "transports/transport_kind.h"
 
 const char *transport_kind_name(transport_kind k)
 {

@@ -2,7 +2,7 @@
 #ifndef TRANSPORT_KIND_H
 #define TRANSPORT_KIND_H
 
-#include "decomp.h"
+#include "ranks/decomp.h"
 
 /* How cells travel. Every begin and end goes through the transports in this order, so those whose sends wait for the host come
  * first. */

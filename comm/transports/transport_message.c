@@ -11,9 +11,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "check.h"
-#include "message.h"
-#include "transport.h"
+#include "ranks/check.h"
+#include "transports/message.h"
+#include "transports/transport.h"
 
 typedef enum message_state { IDLE, PACKING, SENT } message_state;
 

@@ -14,7 +14,7 @@
  * Disadvantage: ranks that share a GPU cannot use it (NCCL's own rule). */
 #include <stdio.h>
 
-#include "transport.h"
+#include "transports/transport.h"
 
 #if WEFT_NCCL
 
@@ -24,10 +24,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agree.h"
-#include "check.h"
-#include "device_cuda.h"
-#include "message.h"
+#include "device/device_cuda.h"
+#include "ranks/agree.h"
+#include "ranks/check.h"
+#include "transports/message.h"
 
 static struct {
     void *handle;

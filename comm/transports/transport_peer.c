@@ -17,10 +17,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "check.h"
-#include "message.h"
-#include "peer.h"
-#include "transport.h"
+#include "ranks/check.h"
+#include "transports/message.h"
+#include "transports/peer.h"
+#include "transports/transport.h"
 
 /* Where a link's things stand in its receiver's inbox, in bytes. */
 typedef struct inbox_place {

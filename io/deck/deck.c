@@ -2,7 +2,7 @@
  * a line of INI_MAX_LINE bytes, and the end of a section's name or of a continued key beyond 49. The reader also counts
  * lines, which the library's handler is not told.
  * Invariant: entry[0..count) has no key twice; every string is owned. */
-#include "deck.h"
+#include "deck/deck.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "bytes.h"
+#include "files/bytes.h"
 
 #include <stdio.h>
 

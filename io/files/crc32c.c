@@ -1,5 +1,5 @@
 /* Invariant: every way gives the same register. Bit 31 is the coefficient of x^0, as the reflected register has it. */
-#include "crc32c.h"
+#include "files/crc32c.h"
 
 #include <assert.h>
 #include <pthread.h>

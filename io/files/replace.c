@@ -1,4 +1,4 @@
-#include "replace.h"
+#include "files/replace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* A PNG is a row of chunks: length, name, data, checksum. An animation has one that counts the frames (acTL) in front of the
  * image's data, and behind them, for each frame, how it is shown (fcTL) and its own data (fdAT, which is IDAT behind a sequence
  * number). The frames share size, colours and palette, so that their data are taken over as they are. */
-#include "animation.h"
+#include "output/animation.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "replace.h"
+#include "files/replace.h"
 
 enum {
     HEADER_BYTES = 13,           /* of IHDR */

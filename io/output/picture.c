@@ -1,7 +1,7 @@
 /* Each rank adds its cells up into the picture's pixels, MPI adds the ranks, rank 0 divides, colours and writes.
  * A pixel covers cells_x x cells_y cells (fewer at the right and lower edge) and is drawn as zoom_x x zoom_y dots: one of
  * the two is 1, except in a strip of a long narrow field. What is gathered is pixels, never dots or cells. */
-#include "picture.h"
+#include "output/picture.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "replace.h"
+#include "files/replace.h"
+#include "ranks/check.h"
 
 enum {
     SIDE_PIXELS_MAX = 2048,     /* of a very long field; others are held by PICTURE_PIXELS_MAX */

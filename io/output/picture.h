@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "box.h"
-#include "dtype.h"
+#include "core/box.h"
+#include "core/dtype.h"
 
 enum { PICTURE_PIXELS_MAX = 1000 * 1000 };
 

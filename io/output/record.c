@@ -1,6 +1,6 @@
 /* One line, one write, under a lock: runs that end at the same time never mix, and a run that died in the middle of its
  * line costs that line only. */
-#include "record.h"
+#include "output/record.h"
 
 #include <errno.h>
 #include <fcntl.h>

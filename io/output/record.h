@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "timer.h"
+#include "ranks/timer.h"
 
 /* A number, or null where it is NaN or infinite (JSON has neither). */
 json_t *record_number(double x);

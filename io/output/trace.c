@@ -1,4 +1,4 @@
-#include "trace.h"
+#include "output/trace.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "record.h"
-#include "replace.h"
-#include "timer.h"
+#include "files/replace.h"
+#include "output/record.h"
+#include "ranks/check.h"
+#include "ranks/timer.h"
 
 enum { PING_ROUNDS = 64, TAG_PING = 1, TAG_HEAD = 2, TAG_SPANS = 3, PROCESS_BYTES = 256 };
 

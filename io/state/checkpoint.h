@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "box.h"
-#include "checkpoint_state.h"
-#include "checkpoint_status.h"
-#include "dtype.h"
+#include "core/box.h"
+#include "core/dtype.h"
+#include "state/checkpoint_state.h"
+#include "state/checkpoint_status.h"
 
 /* Reads only the attributes and shapes. */
 checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, char *why,

@@ -1,6 +1,6 @@
-#include "checkpoint_bands.h"
+#include "state/checkpoint_bands.h"
 
-#include "device_host.h"
+#include "device/device_host.h"
 
 typedef struct banding {
     int64_t rows, columns, pieces; /* a band: whole rows, or `pieces` to a row */

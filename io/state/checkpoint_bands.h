@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "box.h"
-#include "dtype.h"
+#include "core/box.h"
+#include "core/dtype.h"
 
 /* Piece `index` of `own`, contiguous in own's dense rows, of at most band_bytes (one cell at least); empty past the last. */
 box checkpoint_band(box own, size_t cell_bytes, size_t band_bytes, int64_t index);

@@ -1,15 +1,15 @@
 /* Checksums of a field's blocks. A block is a run of bytes of the dataset in global order: a number of whole rows, or cells
  * where there is one row. The blocks depend on the field's shape alone and each rank's share is added by exclusive or
  * (crc32c.h), so that a file has the same checksums whatever the ranks' boxes. */
-#include "checkpoint_blocks.h"
+#include "state/checkpoint_blocks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "check.h"
-#include "crc32c.h"
-#include "ranks.h"
+#include "files/crc32c.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
 
 size_t checkpoint_block_bytes = (size_t)64 << 10;
 

@@ -6,7 +6,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-#include "checkpoint_state.h"
+#include "state/checkpoint_state.h"
 
 enum { CHECKPOINT_WHERE_BYTES = 96 };
 

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cell.h"
-#include "check.h"
-#include "checkpoint.h"
-#include "checkpoint_bands.h"
-#include "checkpoint_dataset.h"
-#include "checkpoint_h5.h"
-#include "checkpoint_info.h"
-#include "decomp.h"
-#include "ranks.h"
+#include "core/cell.h"
+#include "ranks/check.h"
+#include "ranks/decomp.h"
+#include "ranks/ranks.h"
+#include "state/checkpoint.h"
+#include "state/checkpoint_bands.h"
+#include "state/checkpoint_dataset.h"
+#include "state/checkpoint_h5.h"
+#include "state/checkpoint_info.h"
 
 enum { PIECE_BYTES = 4 << 20 };
 

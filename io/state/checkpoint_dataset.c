@@ -1,10 +1,10 @@
-#include "checkpoint_dataset.h"
+#include "state/checkpoint_dataset.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint_h5.h"
+#include "state/checkpoint_h5.h"
 
 enum { NAME_BYTES = 512 };
 

@@ -5,8 +5,8 @@
 
 #include <hdf5.h>
 
-#include "checkpoint_state.h"
-#include "checkpoint_status.h"
+#include "state/checkpoint_state.h"
+#include "state/checkpoint_status.h"
 
 enum { CHECKPOINT_FINGERPRINT_DIGITS = 16 };
 

@@ -1,5 +1,5 @@
 /* The folder of checkpoints: DIR/step_NNNNNNNNNN.h5. Rank 0 looks and acts; all ranks get the same answer. */
-#include "checkpoint_directory.h"
+#include "state/checkpoint_directory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "ranks.h"
-#include "replace.h"
+#include "files/replace.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
 
 enum { STEP_DIGITS = 10, SEEN_WITHIN_S = 10, SEEN_TRIES = 200 };
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checkpoint_status.h"
+#include "state/checkpoint_status.h"
 
 enum { CHECKPOINT_PATH_BYTES = 4400 };
 

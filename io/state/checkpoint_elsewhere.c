@@ -2,16 +2,16 @@
  * reads what is missing there as zeros, and finds files by name anywhere, in the working directory too. In a state file all lies in
  * the file itself. For problem.initial the other files have to lie beside the file that names them, be there, and hold what it
  * takes from them. */
-#include "checkpoint_elsewhere.h"
+#include "state/checkpoint_elsewhere.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "checkpoint_dataset.h"
-#include "checkpoint_directory.h"
-#include "checkpoint_h5.h"
-#include "replace.h"
+#include "files/replace.h"
+#include "state/checkpoint_dataset.h"
+#include "state/checkpoint_directory.h"
+#include "state/checkpoint_h5.h"
 
 enum { NAME_BYTES = 512 };
 

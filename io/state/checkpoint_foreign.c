@@ -2,16 +2,16 @@
  * compressed. Each rank reads its own cells through HDF5's own conversion, alone, so that every filter works and no rank
  * waits for another; a child has read them once before, where a damaged index or filter could crash the library. What is wrong
  * with such a file is the user's to mend: MISSING, with the sentence; DAMAGED only where the data themselves cannot be read. */
-#include "checkpoint_foreign.h"
+#include "state/checkpoint_foreign.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "checkpoint.h"
-#include "checkpoint_elsewhere.h"
-#include "checkpoint_h5.h"
-#include "checkpoint_probe.h"
+#include "state/checkpoint.h"
+#include "state/checkpoint_elsewhere.h"
+#include "state/checkpoint_h5.h"
+#include "state/checkpoint_probe.h"
 
 /* ---- naming what is there ---- */
 

@@ -1,4 +1,4 @@
-#include "checkpoint_h5.h"
+#include "state/checkpoint_h5.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint_state.h"
+#include "state/checkpoint_state.h"
 
 /* Once MPI runs, HDF5 would have MPI_Finalize end it. */
 void checkpoint_before_mpi_init(void)

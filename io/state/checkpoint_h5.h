@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "box.h"
-#include "checkpoint_status.h"
-#include "dtype.h"
+#include "core/box.h"
+#include "core/dtype.h"
+#include "state/checkpoint_status.h"
 
 /* Why the last HDF5 call failed: its innermost message, a static string. Call before any other HDF5 call. */
 const char *checkpoint_h5_reason(void);

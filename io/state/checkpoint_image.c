@@ -1,7 +1,7 @@
 /* A state file's structure as bytes: HDF5 makes it in a scratch file (in /dev/shm; the fields' data are holes, which take
  * nothing), and what lies between the fields' data is read out of it. So the file system of the checkpoints is touched by no
  * HDF5 call, and whoever writes the bytes need not know HDF5. HDF5 wants a name: it refuses /proc/self/fd of a nameless file. */
-#include "checkpoint_image.h"
+#include "state/checkpoint_image.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint_directory.h"
-#include "checkpoint_h5.h"
-#include "checkpoint_rows.h"
-#include "crc32c.h"
+#include "files/crc32c.h"
+#include "state/checkpoint_directory.h"
+#include "state/checkpoint_h5.h"
+#include "state/checkpoint_rows.h"
 
 /* Datasets are allocated in the order of the fields: checked here, relied on below. */
 static bool find_gaps(checkpoint_image *image, const checkpoint_state *s)

@@ -2,8 +2,8 @@
 #ifndef CHECKPOINT_IMAGE_H
 #define CHECKPOINT_IMAGE_H
 
-#include "checkpoint_seal.h"
-#include "checkpoint_structure.h"
+#include "state/checkpoint_seal.h"
+#include "state/checkpoint_structure.h"
 
 /* Of a file, all that is no field's data, with the seal behind it. For the rank that writes it by other means than HDF5. */
 typedef struct checkpoint_image {

@@ -1,14 +1,14 @@
-#include "checkpoint_info.h"
+#include "state/checkpoint_info.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint_dataset.h"
-#include "checkpoint_directory.h"
-#include "checkpoint_h5.h"
-#include "crc32c.h"
+#include "files/crc32c.h"
+#include "state/checkpoint_dataset.h"
+#include "state/checkpoint_directory.h"
+#include "state/checkpoint_h5.h"
 
 enum { DECK_BYTES_MAX = 64 << 10, WORD_BYTES_MAX = 64 }; /* an attribute in HDF5's compact form ends at 64 KiB */
 

@@ -5,8 +5,8 @@
 
 #include <hdf5.h>
 
-#include "checkpoint_state.h"
-#include "checkpoint_status.h"
+#include "state/checkpoint_state.h"
+#include "state/checkpoint_status.h"
 
 /* CRC-32C of all that *info says but `sealed`, with this deck; the root attribute description_crc32c, which older files lack. */
 uint32_t checkpoint_info_crc(const checkpoint_info *info, const char *deck);

@@ -1,4 +1,4 @@
-#include "checkpoint_probe.h"
+#include "state/checkpoint_probe.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "check.h"
-#include "checkpoint_directory.h"
-#include "checkpoint_probe_child.h"
-#include "checkpoint_seal.h"
-#include "ranks.h"
-#include "topology_spawn.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "state/checkpoint_directory.h"
+#include "state/checkpoint_probe_child.h"
+#include "state/checkpoint_seal.h"
+#include "topology/topology_spawn.h"
 
 static const double LIMIT_S = 120; /* of a file system that is slow to answer */
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "checkpoint_status.h"
+#include "state/checkpoint_status.h"
 
 #define CHECKPOINT_PROBE_STATE "state" /* what a restart reads */
 #define CHECKPOINT_PROBE_ALL "all"     /* and all else but data */

@@ -1,18 +1,18 @@
-#include "checkpoint_probe_child.h"
+#include "state/checkpoint_probe_child.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "checkpoint_dataset.h"
-#include "checkpoint_directory.h"
-#include "checkpoint_elsewhere.h"
-#include "checkpoint_foreign.h"
-#include "checkpoint_h5.h"
-#include "checkpoint_info.h"
-#include "checkpoint_sums.h"
-#include "checkpoint_walk.h"
+#include "state/checkpoint_dataset.h"
+#include "state/checkpoint_directory.h"
+#include "state/checkpoint_elsewhere.h"
+#include "state/checkpoint_foreign.h"
+#include "state/checkpoint_h5.h"
+#include "state/checkpoint_info.h"
+#include "state/checkpoint_sums.h"
+#include "state/checkpoint_walk.h"
 
 enum { CPU_S = 5, BAND_BYTES = 64 << 20 };
 

@@ -2,7 +2,7 @@
 #ifndef CHECKPOINT_PROBE_CHILD_H
 #define CHECKPOINT_PROBE_CHILD_H
 
-#include "checkpoint_probe.h"
+#include "state/checkpoint_probe.h"
 
 /* Of the command line of a program that is such a child: "--probe-state-file=WHAT". */
 #define CHECKPOINT_PROBE_ARGUMENT "--probe-state-file="

@@ -3,15 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check.h"
-#include "checkpoint.h"
-#include "checkpoint_bands.h"
-#include "checkpoint_dataset.h"
-#include "checkpoint_h5.h"
-#include "checkpoint_info.h"
-#include "checkpoint_probe.h"
-#include "checkpoint_sums.h"
-#include "ranks.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "state/checkpoint.h"
+#include "state/checkpoint_bands.h"
+#include "state/checkpoint_dataset.h"
+#include "state/checkpoint_h5.h"
+#include "state/checkpoint_info.h"
+#include "state/checkpoint_probe.h"
+#include "state/checkpoint_sums.h"
 
 checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, char *why, size_t why_bytes)
 {

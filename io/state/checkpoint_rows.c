@@ -1,6 +1,6 @@
 /* A rank's cells in a contiguous dataset in global order: one run of bytes where the rank owns whole rows (or there is one row),
  * else a piece of every row. */
-#include "checkpoint_rows.h"
+#include "state/checkpoint_rows.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "checkpoint_state.h"
+#include "state/checkpoint_state.h"
 
 /* A rank's cells in the file, by pread and pwrite: no HDF5, no MPI, so that a thread may. `part`: global coordinates, cells of
  * the rank's box f->own; data: dense rows of part. 0 or errno. */

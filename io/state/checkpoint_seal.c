@@ -9,7 +9,7 @@
  *   68  CRC-32C of the 68 bytes before
  *
  * Numbers are little-endian, of 8 bytes offsets and lengths, of 4 bytes the others. */
-#include "checkpoint_seal.h"
+#include "state/checkpoint_seal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint_rows.h"
-#include "crc32c.h"
+#include "files/crc32c.h"
+#include "state/checkpoint_rows.h"
 
 enum { RANGES = CHECKPOINT_FIELDS_MAX + 1, RANGES_AT = 16, CRC_AT = RANGES_AT + RANGES * 16, OWN_CRC_AT = CRC_AT + 4,
        SUPERBLOCK_BYTES = 48, BAND_BYTES = 1 << 20 };

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checkpoint_status.h"
+#include "state/checkpoint_status.h"
 
 typedef struct checkpoint_gap {
     uint64_t at_bytes, bytes;

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "box.h"
-#include "dtype.h"
+#include "core/box.h"
+#include "core/dtype.h"
 
 enum { CHECKPOINT_FIELDS_MAX = 2, CHECKPOINT_SCHEMA_VERSION = 1 };
 

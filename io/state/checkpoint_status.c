@@ -1,12 +1,12 @@
-#include "checkpoint_status.h"
+#include "state/checkpoint_status.h"
 
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "check.h"
-#include "ranks.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
 
 checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, char *why, size_t why_bytes)
 {

@@ -1,13 +1,13 @@
 /* A state file's structure: attributes, checksums, empty datasets and views of them, made by one rank with POSIX calls. */
-#include "checkpoint_structure.h"
+#include "state/checkpoint_structure.h"
 
 #include <stdio.h>
 
-#include "checkpoint_dataset.h"
-#include "checkpoint_h5.h"
-#include "checkpoint_info.h"
-#include "checkpoint_sums.h"
-#include "checkpoint_vtkhdf.h"
+#include "state/checkpoint_dataset.h"
+#include "state/checkpoint_h5.h"
+#include "state/checkpoint_info.h"
+#include "state/checkpoint_sums.h"
+#include "state/checkpoint_vtkhdf.h"
 
 enum { DATA_ALIGNMENT_BYTES = 4096 }; /* a page: no two datasets share one */
 

@@ -3,8 +3,8 @@
 #ifndef CHECKPOINT_STRUCTURE_H
 #define CHECKPOINT_STRUCTURE_H
 
-#include "checkpoint_blocks.h"
-#include "checkpoint_status.h"
+#include "state/checkpoint_blocks.h"
+#include "state/checkpoint_status.h"
 
 typedef struct checkpoint_layout { /* of a file: where things begin and end */
     uint64_t field_at_bytes[CHECKPOINT_FIELDS_MAX];

@@ -1,9 +1,9 @@
-#include "checkpoint_sums.h"
+#include "state/checkpoint_sums.h"
 
 #include <stdio.h>
 
-#include "checkpoint_dataset.h"
-#include "checkpoint_h5.h"
+#include "state/checkpoint_dataset.h"
+#include "state/checkpoint_h5.h"
 
 enum { BLOCKS_MAX = 1 << 20 }; /* what a file may ask us to hold */
 

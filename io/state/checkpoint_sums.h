@@ -4,8 +4,8 @@
 
 #include <hdf5.h>
 
-#include "checkpoint_blocks.h"
-#include "checkpoint_status.h"
+#include "state/checkpoint_blocks.h"
+#include "state/checkpoint_status.h"
 
 /* By one rank: makes and fills NAME in the group /checksums; raises *end_bytes to where it ends. */
 bool checkpoint_sums_write(hid_t group, const checkpoint_field *f, const checkpoint_sums *sums, uint64_t *end_bytes);

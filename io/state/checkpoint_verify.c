@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "checkpoint.h"
-#include "checkpoint_bands.h"
-#include "checkpoint_dataset.h"
-#include "checkpoint_h5.h"
-#include "checkpoint_info.h"
-#include "checkpoint_probe.h"
-#include "checkpoint_sums.h"
-#include "checkpoint_walk.h"
-#include "decomp.h"
-#include "ranks.h"
+#include "ranks/check.h"
+#include "ranks/decomp.h"
+#include "ranks/ranks.h"
+#include "state/checkpoint.h"
+#include "state/checkpoint_bands.h"
+#include "state/checkpoint_dataset.h"
+#include "state/checkpoint_h5.h"
+#include "state/checkpoint_info.h"
+#include "state/checkpoint_probe.h"
+#include "state/checkpoint_sums.h"
+#include "state/checkpoint_walk.h"
 
 enum { SCAN_BYTES = 64 << 20 }; /* memory that reading may take per rank */
 

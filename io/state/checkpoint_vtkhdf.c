@@ -4,12 +4,12 @@
  * Readers differ in what they take for a flat image. VTK 9.1 (Debian 12, Ubuntu 24.04) wants three axes and overruns its memory
  * where one has a single point; later ones take two axes, and then three no more. What all of them take has two points or more
  * along every axis: so an axis of one cell, z always, shows its cells twice, as a plate one cell thick. */
-#include "checkpoint_vtkhdf.h"
+#include "state/checkpoint_vtkhdf.h"
 
 #include <stdio.h>
 
-#include "checkpoint_h5.h"
-#include "checkpoint_info.h"
+#include "state/checkpoint_h5.h"
+#include "state/checkpoint_info.h"
 
 enum { AXES = 3 }; /* z, y, x, as HDF5 counts them */
 

@@ -4,7 +4,7 @@
 
 #include <hdf5.h>
 
-#include "checkpoint_state.h"
+#include "state/checkpoint_state.h"
 
 /* By one rank: the group /VTKHDF, views of the fields that s has in the file. */
 bool checkpoint_vtkhdf_write(hid_t root, const checkpoint_state *s);

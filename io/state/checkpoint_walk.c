@@ -1,13 +1,13 @@
 /* Everything in a file that HDF5 interprets, whoever reads it later: each object behind hard links, each of its attributes. State
  * files hold more than a restart asks for, and a reader of that part is not to be the first to find it damaged. Group by group,
  * not by H5Ovisit, whose failure does not say where. */
-#include "checkpoint_walk.h"
+#include "state/checkpoint_walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint_h5.h"
+#include "state/checkpoint_h5.h"
 
 enum {
     ATTRIBUTE_BYTES_MAX = 64 << 10, /* HDF5's own limit on those that are not stored apart */

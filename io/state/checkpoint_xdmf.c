@@ -1,7 +1,7 @@
 /* The XDMF 2 description beside a state file, for ParaView and VisIt: a uniform grid of cells with unit spacing, row 0 at y = 0,
  * one grid per shape (a transpose has two), the step as time; and that of a series, a collection of such grids. A plate one cell
  * thick, because VTK's reader puts a mesh of two dimensions into the plane of y and z, where a view from above shows nothing. */
-#include "checkpoint_xdmf.h"
+#include "state/checkpoint_xdmf.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoint_directory.h"
-#include "replace.h"
+#include "files/replace.h"
+#include "state/checkpoint_directory.h"
 
 bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path)
 {

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "checkpoint_state.h"
+#include "state/checkpoint_state.h"
 
 /* The file that describes a state file, beside it: NAME.h5 -> NAME.xmf. False: too long. */
 bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path);

@@ -1,11 +1,11 @@
-#include "aggregate.h"
+#include "writer/aggregate.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "checkpoint_bands.h"
+#include "ranks/check.h"
+#include "state/checkpoint_bands.h"
 
 size_t aggregate_window_bytes = (size_t)32 << 20;
 int64_t aggregate_short_bytes = 64 << 10;

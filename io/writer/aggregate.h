@@ -10,9 +10,9 @@
 #ifndef AGGREGATE_H
 #define AGGREGATE_H
 
-#include "checkpoint_state.h"
-#include "checkpoint_structure.h"
-#include "writers.h"
+#include "state/checkpoint_state.h"
+#include "state/checkpoint_structure.h"
+#include "writer/writers.h"
 
 /* Bytes of a window, one cell at least: twice that is what a writer takes of memory. Tests make it small. */
 extern size_t aggregate_window_bytes;

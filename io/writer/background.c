@@ -1,5 +1,5 @@
 /* `job` is the mailbox: not NULL from start until the thread has done it. Only the mutex orders what the two threads see. */
-#include "background.h"
+#include "writer/background.h"
 
 #include <assert.h>
 #include <errno.h>

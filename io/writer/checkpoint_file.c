@@ -1,6 +1,6 @@
 /* A checkpoint's files by name: room, creation, reservation, the final name. By one rank and without HDF5 and MPI, so that a
  * thread may; the sentences of what fails are those of every path that writes. */
-#include "checkpoint_file.h"
+#include "writer/checkpoint_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,10 +10,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "bytes.h"
-#include "checkpoint_structure.h"
-#include "checkpoint_xdmf.h"
-#include "replace.h"
+#include "files/bytes.h"
+#include "files/replace.h"
+#include "state/checkpoint_structure.h"
+#include "state/checkpoint_xdmf.h"
 
 enum { SUFFIX_BYTES = 32 }; /* what a temporary name needs beyond NAME */
 

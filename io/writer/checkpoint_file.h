@@ -3,8 +3,8 @@
 #ifndef CHECKPOINT_FILE_H
 #define CHECKPOINT_FILE_H
 
-#include "checkpoint_directory.h"
-#include "checkpoint_state.h"
+#include "state/checkpoint_directory.h"
+#include "state/checkpoint_state.h"
 
 typedef struct checkpoint_names { /* NAME.h5, NAME.xmf, what they are called while they are written, and their folder */
     char path[CHECKPOINT_PATH_BYTES], tmp[CHECKPOINT_PATH_BYTES];

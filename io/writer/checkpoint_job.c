@@ -1,4 +1,4 @@
-#include "checkpoint_job.h"
+#include "writer/checkpoint_job.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,9 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "checkpoint_bands.h"
-#include "checkpoint_rows.h"
-#include "timer.h"
+#include "ranks/timer.h"
+#include "state/checkpoint_bands.h"
+#include "state/checkpoint_rows.h"
 
 enum { WRITEBACK_BYTES = 8 << 20 }; /* of the file, on their way to the disk at once */
 

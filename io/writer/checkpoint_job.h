@@ -28,11 +28,11 @@
 #ifndef CHECKPOINT_JOB_H
 #define CHECKPOINT_JOB_H
 
-#include "aggregate.h"
-#include "checkpoint_file.h"
-#include "checkpoint_image.h"
-#include "checkpoint_write.h"
-#include "retain.h"
+#include "state/checkpoint_image.h"
+#include "writer/aggregate.h"
+#include "writer/checkpoint_file.h"
+#include "writer/checkpoint_write.h"
+#include "writer/retain.h"
 
 enum {
     CHECKPOINT_JOB_OWN_BYTES = 256 << 10,      /* a request: checksummed and at once written, while it is in a core's own cache */

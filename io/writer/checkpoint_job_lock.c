@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "checkpoint_job.h"
+#include "writer/checkpoint_job.h"
 
 enum { LOCK_WITHIN_S = 60, LOCK_TRIES = 600 };
 

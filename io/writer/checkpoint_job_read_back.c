@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cell.h"
-#include "checkpoint_bands.h"
-#include "checkpoint_job.h"
-#include "checkpoint_rows.h"
-#include "timer.h"
+#include "core/cell.h"
+#include "ranks/timer.h"
+#include "state/checkpoint_bands.h"
+#include "state/checkpoint_rows.h"
+#include "writer/checkpoint_job.h"
 
 enum { READ_BYTES = 1 << 20, /* memory that it takes */ SAMPLED_OF = 16 };
 

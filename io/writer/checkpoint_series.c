@@ -3,16 +3,16 @@
  * What an earlier run left in the folder never mixes with this one's: steps beyond this run's are not listed, and those before
  * were written anew on the way, by this run or by those that it was restarted from. Files of steps that are no multiples of
  * `every` are of another series. */
-#include "checkpoint_series.h"
+#include "writer/checkpoint_series.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "check.h"
-#include "checkpoint_directory.h"
-#include "checkpoint_write.h"
-#include "checkpoint_xdmf.h"
+#include "ranks/check.h"
+#include "state/checkpoint_directory.h"
+#include "state/checkpoint_xdmf.h"
+#include "writer/checkpoint_write.h"
 
 /* Keeps the steps that are in the series. */
 static size_t choose(int64_t *steps, size_t count, int64_t every, int64_t last)

@@ -2,8 +2,8 @@
 #ifndef CHECKPOINT_SERIES_H
 #define CHECKPOINT_SERIES_H
 
-#include "checkpoint_state.h"
-#include "checkpoint_status.h"
+#include "state/checkpoint_state.h"
+#include "state/checkpoint_status.h"
 
 #define CHECKPOINT_SERIES_NAME "series.xmf"
 /* Writes DIR/step_NNNNNNNNNN.h5 and makes DIR/series.xmf anew, a collection over time of the files of steps up to this one that are

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "checkpoint_bands.h"
-#include "checkpoint_directory.h"
-#include "phases.h"
-#include "replace.h"
+#include "files/replace.h"
+#include "ranks/check.h"
+#include "state/checkpoint_bands.h"
+#include "state/checkpoint_directory.h"
+#include "writer/phases.h"
 
 /* The phases add up shares of fingerprints, as a device gives them. What memory holds by now has to add up to what was given. */
 static checkpoint_status take_shares(MPI_Comm comm, const char *path, const checkpoint_state *s, checkpoint_state *shares, char *why,

@@ -4,8 +4,8 @@
 #ifndef CHECKPOINT_WRITE_H
 #define CHECKPOINT_WRITE_H
 
-#include "checkpoint_state.h"
-#include "checkpoint_status.h"
+#include "state/checkpoint_state.h"
+#include "state/checkpoint_status.h"
 
 typedef enum checkpoint_spent { /* parts of a write's seconds */
     CHECKPOINT_CHECKSUMS, /* at the source, with the fingerprint where that is compared there */

@@ -16,7 +16,7 @@
  *
  * A stale lock goes by the hand of one run only: who holds flock on the file and still finds it under the name unlinks it.
  * Without that, one run could unlink the new lock of another that had found the same stale one. */
-#include "lock.h"
+#include "writer/lock.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -30,8 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "checkpoint_directory.h"
+#include "ranks/check.h"
+#include "state/checkpoint_directory.h"
 
 enum {
     NAME_BYTES = 64,

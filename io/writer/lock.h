@@ -2,7 +2,7 @@
 #ifndef LOCK_H
 #define LOCK_H
 
-#include "checkpoint_status.h"
+#include "state/checkpoint_status.h"
 
 #define LOCK_NAME ".weft.lock"
 

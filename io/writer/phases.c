@@ -1,4 +1,4 @@
-#include "phases.h"
+#include "writer/phases.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,13 +8,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "aggregate.h"
-#include "background.h"
-#include "check.h"
-#include "checkpoint_job.h"
-#include "hosts.h"
-#include "replace.h"
-#include "timer.h"
+#include "files/replace.h"
+#include "ranks/check.h"
+#include "ranks/hosts.h"
+#include "ranks/timer.h"
+#include "writer/aggregate.h"
+#include "writer/background.h"
+#include "writer/checkpoint_job.h"
 
 /* MEMORY: of those that collect; LOOK: where there are several hosts; else they are passed over. */
 typedef enum phase { IDLE, ROOM, MEMORY, WRITE, READ_BACK, STRUCTURE, LOOK, PUBLISH, CLEAN_UP } phase;

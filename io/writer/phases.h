@@ -9,7 +9,7 @@
 #ifndef PHASES_H
 #define PHASES_H
 
-#include "writer.h"
+#include "writer/writer.h"
 
 typedef struct phases phases;
 

@@ -1,6 +1,6 @@
 /* Steps decide, not ages or counts of files: whether a checkpoint is a milestone does not change with restarts, nor with
  * the checkpoints that signals asked for. */
-#include "retain.h"
+#include "writer/retain.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "checkpoint_directory.h"
-#include "checkpoint_series.h"
-#include "checkpoint_xdmf.h"
-#include "replace.h"
+#include "files/replace.h"
+#include "ranks/check.h"
+#include "state/checkpoint_directory.h"
+#include "state/checkpoint_xdmf.h"
+#include "writer/checkpoint_series.h"
 
 static bool is_milestone(retain_rule rule, int64_t step)
 {

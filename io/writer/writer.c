@@ -1,15 +1,15 @@
-#include "writer.h"
+#include "writer/writer.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "checkpoint_directory.h"
-#include "lock.h"
-#include "phases.h"
-#include "timer.h"
+#include "ranks/check.h"
+#include "ranks/timer.h"
+#include "state/checkpoint_directory.h"
+#include "writer/lock.h"
+#include "writer/phases.h"
 
 struct writer {
     MPI_Comm comm; /* owned */

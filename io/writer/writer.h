@@ -7,9 +7,9 @@
 #ifndef WRITER_H
 #define WRITER_H
 
-#include "checkpoint_write.h"
-#include "retain.h"
-#include "writers.h"
+#include "writer/checkpoint_write.h"
+#include "writer/retain.h"
+#include "writer/writers.h"
 
 typedef struct writer writer;
 

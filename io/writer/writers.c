@@ -1,4 +1,4 @@
-#include "writers.h"
+#include "writer/writers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#include "checkpoint_directory.h"
-#include "replace.h"
+#include "files/replace.h"
+#include "state/checkpoint_directory.h"
 
 /* ---- file systems ---- */
 

@@ -11,8 +11,8 @@
 #ifndef WRITERS_H
 #define WRITERS_H
 
-#include "checkpoint_structure.h"
-#include "hosts.h"
+#include "ranks/hosts.h"
+#include "state/checkpoint_structure.h"
 
 enum { WRITERS_PIECE_BYTES = 1 << 20, WRITERS_PARTS = 6, WRITERS_RANGES = 2, WRITERS_WHY_BYTES = 200, WRITERS_NAME_BYTES = 24 };
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "value.h"
+#include "core/value.h"
 
 #ifdef __CUDACC__
 #define CELL_INLINE static __host__ __device__ __forceinline__

@@ -5,8 +5,8 @@
 #ifndef FIELD_H
 #define FIELD_H
 
-#include "box.h"
-#include "dtype.h"
+#include "core/box.h"
+#include "core/dtype.h"
 
 enum { FIELD_ALIGN_BYTES = 128 };
 

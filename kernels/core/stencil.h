@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "dtype.h"
+#include "core/dtype.h"
 
 enum { STENCIL_RADIUS_MAX = 8, STENCIL_WEIGHTS_MAX = 17 * 17, STENCIL_BOXES_MAX = 4 };
 

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "box.h"
+#include "core/box.h"
 
 enum { WHOLE_IMAGES_MAX = 8, WHOLE_INBOXES_MAX = 8, WHOLE_BEATS = 4 };
 

@@ -18,7 +18,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "box.h"
+#include "core/box.h"
 
 enum { TILES_BOXES_MAX = 8, TILES_STRIP = 256 };
 

@@ -15,12 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "boundary.h"
-#include "box.h"
-#include "field.h"
-#include "stencil.h"
-#include "value.h"
-#include "whole.h"
+#include "core/boundary.h"
+#include "core/box.h"
+#include "core/field.h"
+#include "core/stencil.h"
+#include "core/value.h"
+#include "core/whole.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,7 +8,7 @@
  * Debug builds fill new device memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled shows.
  *
  * Built without CUDA, only the four functions at the end remain, which say so. */
-#include "device.h"
+#include "device/device.h"
 
 #if WEFT_CUDA
 
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
+#include "device/device_cuda.h"
 
 static int checked(cudaError_t e)
 {

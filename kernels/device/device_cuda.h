@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <cuda_runtime_api.h>
 
-#include "device.h"
+#include "device/device.h"
 
 #ifdef __cplusplus
 extern "C" {

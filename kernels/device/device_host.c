@@ -5,7 +5,7 @@
  * its pages (device_host_part). Codes are errno's values.
  *
  * Debug builds fill new memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled shows. */
-#include "device_host.h"
+#include "device/device_host.h"
 
 #include <assert.h>
 #include <errno.h>

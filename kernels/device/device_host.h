@@ -13,7 +13,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "device.h"
+#include "device/device.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define DEVICE_HOST_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

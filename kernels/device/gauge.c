@@ -1,4 +1,4 @@
-#include "gauge.h"
+#include "device/gauge.h"
 
 #include <dlfcn.h>
 #include <math.h>

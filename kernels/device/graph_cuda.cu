@@ -1,5 +1,5 @@
 /* Graphs: streams captured by one thread, which leaves other threads' streams alone. A device_graph is the executable graph. */
-#include "device_cuda.h"
+#include "device/device_cuda.h"
 
 namespace {
 

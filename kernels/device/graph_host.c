@@ -1,7 +1,7 @@
 /* What the host device lacks: its work runs when it is called, so there is nothing to keep for later. */
 #include <errno.h>
 
-#include "device_host.h"
+#include "device/device_host.h"
 
 static const char *refusal(device *d)
 {

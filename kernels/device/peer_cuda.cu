@@ -5,8 +5,8 @@
  * the same GPU is reached like any other. */
 #include <cstring>
 
-#include "device_cuda.h"
-#include "flag_cuda.cuh"
+#include "cuda/flag_cuda.cuh"
+#include "device/device_cuda.h"
 
 namespace {
 

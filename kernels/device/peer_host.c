@@ -2,7 +2,7 @@
  * but messages. */
 #include <errno.h>
 
-#include "device_host.h"
+#include "device/device_host.h"
 
 static int no_handle_make(device *d, void *allocation, device_handle *out)
 {

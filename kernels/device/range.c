@@ -1,4 +1,4 @@
-#include "range.h"
+#include "device/range.h"
 
 #if WEFT_CUDA && __has_include(<nvtx3/nvToolsExt.h>)
 

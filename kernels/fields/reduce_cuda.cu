@@ -1,10 +1,10 @@
 /* Norms and the fingerprint on the GPU. A block reduces one tile, through its warps by shuffles and through shared
  * memory, and joins the result by one atomic. Both joins, the maximum of bit patterns and the sum mod 2^64, commute
  * exactly, so the result does not depend on the order of the blocks. */
-#include "cell.h"
-#include "device_cuda.h"
-#include "tiles_cuda.cuh"
-#include "vector_cuda.cuh"
+#include "core/cell.h"
+#include "cuda/tiles_cuda.cuh"
+#include "cuda/vector_cuda.cuh"
+#include "device/device_cuda.h"
 
 namespace {
 

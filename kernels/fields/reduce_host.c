@@ -1,7 +1,7 @@
 /* Norms and the fingerprint on the host. Each thread reduces its rows, and the threads' results are joined by a maximum
  * of bit patterns or a sum mod 2^64: both commute exactly, so the result does not depend on who had which rows. */
-#include "cell.h"
-#include "device_host.h"
+#include "core/cell.h"
+#include "device/device_host.h"
 
 static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 

@@ -1,7 +1,7 @@
 /* Fields given by a formula, on the GPU: cell_value in double, rounded once to the field's type. */
-#include "cell.h"
-#include "device_cuda.h"
-#include "tiles_cuda.cuh"
+#include "core/cell.h"
+#include "cuda/tiles_cuda.cuh"
+#include "device/device_cuda.h"
 
 namespace {
 

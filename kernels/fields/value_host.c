@@ -1,7 +1,7 @@
 /* Fields given by a formula, on the host: cell_value in double, rounded once to the field's type. This is usually the
  * first kernel that writes a field, so its share of rows decides where their pages lie. */
-#include "cell.h"
-#include "device_host.h"
+#include "core/cell.h"
+#include "device/device_host.h"
 
 DEVICE_HOST_CLONES
 static void row_f32(float *u, const value *v, int64_t x, int64_t y, int64_t n)

@@ -2,9 +2,9 @@
  * the cell that they mirror, y outermost, so that a corner is reflect_y(reflect_x(u)). A coordinate inside, or beyond
  * a side of kind NONE (a neighbour's cells, brought by the halo), is read as it stands. No cell read is one that is
  * written here. */
-#include "device_cuda.h"
-#include "reflect_cuda.cuh"
-#include "spread_cuda.cuh"
+#include "cuda/reflect_cuda.cuh"
+#include "cuda/spread_cuda.cuh"
+#include "device/device_cuda.h"
 
 static_assert((int)SPREAD_BOXES_MAX >= (int)BOUNDARY_BOXES_MAX, "a launch takes all boxes");
 

@@ -5,8 +5,8 @@
  * read as it stands. The recursion ends because every image lies nearer to the domain; it is deeper than one step an
  * axis only where the ghosts are deeper than the axis is long. No cell read is one that is written here, so the
  * order of cells does not matter. */
-#include "cell.h"
-#include "device_host.h"
+#include "core/cell.h"
+#include "device/device_host.h"
 
 /* One axis of a field, as the rules see it. */
 typedef struct axis {

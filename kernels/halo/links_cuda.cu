@@ -13,9 +13,9 @@
  * Where exchanges follow one another, the next one's blocks take the places of this one's as these end, and wait there until all
  * have (programmatic launch, sm_90): 160 KiB to and from two neighbours take 5.2 us, by plain launches 6.6. Put in place from the
  * beginning on they are in the way: 6.6. */
-#include "device_cuda.h"
-#include "flag_cuda.cuh"
-#include "vector_cuda.cuh"
+#include "cuda/flag_cuda.cuh"
+#include "cuda/vector_cuda.cuh"
+#include "device/device_cuda.h"
 
 namespace {
 

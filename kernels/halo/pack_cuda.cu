@@ -1,7 +1,7 @@
 /* Boxes of a field to and from dense message buffers, all pieces of a message in one launch. Pieces whose rows start
  * and end on 16 bytes, in the field and in the buffer, move as 16-byte vectors, all others cell by cell. */
-#include "device_cuda.h"
-#include "spread_cuda.cuh"
+#include "cuda/spread_cuda.cuh"
+#include "device/device_cuda.h"
 
 static_assert((int)SPREAD_BOXES_MAX >= (int)PACK_PIECES_MAX, "a launch takes all pieces");
 

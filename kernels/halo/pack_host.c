@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "device_host.h"
+#include "device/device_host.h"
 
 static int64_t pieces_cells(const pack_piece *pieces, int count)
 {

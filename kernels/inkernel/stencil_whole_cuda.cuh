@@ -16,8 +16,8 @@
 #ifndef STENCIL_WHOLE_CUDA_CUH
 #define STENCIL_WHOLE_CUDA_CUH
 
-#include "stencil_ring_cuda.cuh"
-#include "whole_image_cuda.cuh"
+#include "inkernel/whole_image_cuda.cuh"
+#include "stencil/stencil_ring_cuda.cuh"
 
 /* Own cells of the rank. */
 struct whole_sides {

@@ -2,9 +2,9 @@
 #ifndef WHOLE_IMAGE_CUDA_CUH
 #define WHOLE_IMAGE_CUDA_CUH
 
-#include "flag_cuda.cuh"
-#include "reflect_cuda.cuh"
-#include "whole.h"
+#include "core/whole.h"
+#include "cuda/flag_cuda.cuh"
+#include "cuda/reflect_cuda.cuh"
 
 /* Of a cell of 32 or 64 bits. */
 template <typename T> constexpr int word_parts = sizeof(T) / WHOLE_WORD_CELL_BYTES;

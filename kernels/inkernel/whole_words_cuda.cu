@@ -1,6 +1,6 @@
 /* What whole steps begin from: the words of the level that is there. */
-#include "device_cuda.h"
-#include "whole_image_cuda.cuh"
+#include "device/device_cuda.h"
+#include "inkernel/whole_image_cuda.cuh"
 
 namespace {
 

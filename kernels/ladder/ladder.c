@@ -1,5 +1,5 @@
 /* The families of this build, in the order in which they are climbed. */
-#include "ladder_families.h"
+#include "ladder/ladder_families.h"
 
 static const ladder_family *const families[] = {
     &ladder_ceiling_host,

@@ -13,7 +13,7 @@
 #ifndef LADDER_H
 #define LADDER_H
 
-#include "device.h"
+#include "device/device.h"
 
 #ifdef __cplusplus
 extern "C" {

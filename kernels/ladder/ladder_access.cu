@@ -1,5 +1,5 @@
-#include "ladder_access.cuh"
-#include "ladder_families.h"
+#include "ladder/ladder_access.cuh"
+#include "ladder/ladder_families.h"
 
 static const char teaches[] =
     "Access to global memory: what a warp asks for, and what the memory system has to move for it.\n"

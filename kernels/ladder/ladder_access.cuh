@@ -2,8 +2,8 @@
 #ifndef LADDER_ACCESS_CUH
 #define LADDER_ACCESS_CUH
 
-#include "device_cuda.h"
-#include "ladder_access.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_access.h"
 
 enum { LADDER_ACCESS_THREADS = 256 };
 

@@ -3,7 +3,7 @@
 #ifndef LADDER_ACCESS_H
 #define LADDER_ACCESS_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

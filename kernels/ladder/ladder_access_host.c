@@ -1,8 +1,8 @@
 #include <stdlib.h>
 
-#include "cell.h"
-#include "device_host.h"
-#include "ladder_families.h"
+#include "core/cell.h"
+#include "device/device_host.h"
+#include "ladder/ladder_families.h"
 
 static const char teaches[] =
     "Access on the host: a core fetches lines of 64 bytes, and guesses which come next.\n"

@@ -1,9 +1,9 @@
 /* Rungs of family access about two things that a program may decide: where rows start, and what should stay in L2. */
-#include "ladder_access.h"
+#include "ladder/ladder_access.h"
 
 #include <string.h>
 
-#include "device_cuda.h"
+#include "device/device_cuda.h"
 
 namespace {
 

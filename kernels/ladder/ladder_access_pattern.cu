@@ -1,5 +1,5 @@
 /* What a warp asks for: cells off the start of a line, cells that lie apart, fields among others that nobody wants. */
-#include "ladder_access.cuh"
+#include "ladder/ladder_access.cuh"
 
 #include <string.h>
 

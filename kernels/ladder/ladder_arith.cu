@@ -1,9 +1,9 @@
-#include "ladder_arith.h"
+#include "ladder/ladder_arith.h"
 
 #include <stdlib.h>
 
-#include "device_cuda.h"
-#include "ladder_families.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_families.h"
 
 static const char teaches[] =
     "Arithmetic, and what gets in its way. The rungs of this family touch no memory to speak of: what they show is what an SM "

@@ -3,7 +3,7 @@
 #ifndef LADDER_ARITH_H
 #define LADDER_ARITH_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cell.h"
-#include "device_cuda.h"
-#include "ladder_arith.h"
-#include "ladder_chains.cuh"
+#include "core/cell.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_arith.h"
+#include "ladder/ladder_chains.cuh"
 
 namespace {
 

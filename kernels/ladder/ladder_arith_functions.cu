@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
-#include "ladder_arith.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_arith.h"
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "device_cuda.h"
-#include "ladder_arith.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_arith.h"
 
 namespace {
 

@@ -1,9 +1,9 @@
 #include <stdlib.h>
 
-#include "device_cuda.h"
-#include "ladder_ceiling.h"
-#include "ladder_families.h"
-#include "ladder_peer.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_ceiling.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_peer.h"
 
 static const char teaches[] =
     "The ceilings: the best that this GPU was seen to do with each of its resources, in this very run. Every other rung stands "

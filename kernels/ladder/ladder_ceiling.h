@@ -3,7 +3,7 @@
 #ifndef LADDER_CEILING_H
 #define LADDER_CEILING_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

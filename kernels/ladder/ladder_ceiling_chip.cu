@@ -1,13 +1,13 @@
 /* The ceilings on the chip: how many multiply-adds its pipes do in a second, and how many bytes its shared memory gives. */
-#include "ladder_ceiling.h"
+#include "ladder/ladder_ceiling.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "cell.h"
-#include "device_cuda.h"
-#include "ladder_chains.cuh"
-#include "ladder_fma.cuh"
+#include "core/cell.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_chains.cuh"
+#include "ladder/ladder_fma.cuh"
 
 /* ---- arithmetic: nothing but fma, in registers ---- */
 

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 
-#include "cell.h"
-#include "device_host.h"
-#include "ladder_families.h"
+#include "core/cell.h"
+#include "device/device_host.h"
+#include "ladder/ladder_families.h"
 
 static const char teaches[] =
     "The host's ceilings: what its memory and its cores were seen to do in this very run, all threads together.\n"

@@ -1,11 +1,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "cell.h"
-#include "device_cuda.h"
-#include "ladder_constant.h"
-#include "ladder_families.h"
-#include "ladder_fma.cuh"
+#include "core/cell.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_constant.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_fma.cuh"
 
 static const char teaches[] =
     "Where to keep numbers that every thread reads: the constant bank, the read-only cache, shared memory, the parameters of "

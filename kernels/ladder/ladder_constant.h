@@ -2,7 +2,7 @@
 #ifndef LADDER_CONSTANT_H
 #define LADDER_CONSTANT_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

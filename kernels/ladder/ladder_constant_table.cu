@@ -2,9 +2,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "cell.h"
-#include "device_cuda.h"
-#include "ladder_constant.h"
+#include "core/cell.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_constant.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 /* The types below are cuBLAS's binary interface (v2): enums and status codes are ints, handles are pointers. */
-#include "ladder_cublas.h"
+#include "ladder/ladder_cublas.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

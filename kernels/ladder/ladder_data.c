@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cell.h"
-#include "ladder.h"
+#include "core/cell.h"
+#include "ladder/ladder.h"
 
 enum { LINE_CELLS = 1024, PIECE_CELLS = 1 << 22 };
 

@@ -2,7 +2,7 @@
 #ifndef LADDER_FAMILIES_H
 #define LADDER_FAMILIES_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

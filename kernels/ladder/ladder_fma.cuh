@@ -2,7 +2,7 @@
 #ifndef LADDER_FMA_CUH
 #define LADDER_FMA_CUH
 
-#include "cell.h"
+#include "core/cell.h"
 
 static __device__ __forceinline__ float ladder_fma(float a, float b, float c) { return cell_fma_f32(a, b, c); }
 static __device__ __forceinline__ double ladder_fma(double a, double b, double c) { return cell_fma_f64(a, b, c); }

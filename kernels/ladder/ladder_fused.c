@@ -1,9 +1,9 @@
-#include "ladder_fused.h"
+#include "ladder/ladder_fused.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ladder_families.h"
+#include "ladder/ladder_families.h"
 
 static const char teaches[] =
     "Several time steps in one pass over memory, on the host: a sweep of a small star does few flops per byte, so memory is the "

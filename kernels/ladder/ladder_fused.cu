@@ -1,10 +1,10 @@
 #include <string.h>
 
-#include "device_cuda.h"
-#include "ladder_families.h"
-#include "ladder_fma.cuh"
-#include "ladder_fused.h"
-#include "vector_cuda.cuh"
+#include "cuda/vector_cuda.cuh"
+#include "device/device_cuda.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_fma.cuh"
+#include "ladder/ladder_fused.h"
 
 static const char teaches[] =
     "Several time steps in one pass over memory. A sweep of a small star does few flops per byte: memory is the limit, whatever "

@@ -4,7 +4,7 @@
 #ifndef LADDER_FUSED_H
 #define LADDER_FUSED_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
-#include "device_cuda.h"
-#include "ladder_families.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_families.h"
 
 static const char teaches[] =
     "Launching: what a kernel costs before it does anything, and how its shape decides what it then does.\n"

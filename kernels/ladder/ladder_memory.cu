@@ -1,7 +1,7 @@
-#include "ladder_memory.h"
+#include "ladder/ladder_memory.h"
 
-#include "ladder_families.h"
-#include "ladder_peer.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_peer.h"
 
 static const char teaches[] =
     "Between the host's memory and the GPU's: which kind of host memory, and who does the moving.\n"

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

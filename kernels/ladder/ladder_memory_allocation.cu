@@ -1,10 +1,10 @@
 /* What it costs to have memory at all: one allocation, and the freeing of it. */
-#include "ladder_memory.h"
+#include "ladder/ladder_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
+#include "device/device_cuda.h"
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "device_host.h"
-#include "ladder_families.h"
+#include "device/device_host.h"
+#include "ladder/ladder_families.h"
 
 static const char teaches[] =
     "Copying on the host: how many threads, past the caches or through them, and what memory costs before it is used.\n"

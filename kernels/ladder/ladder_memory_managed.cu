@@ -1,5 +1,5 @@
 /* Managed memory and the hints that go with it, over the changes of their interface. */
-#include "ladder_memory.h"
+#include "ladder/ladder_memory.h"
 
 /* More managed memory than the GPU has free would make pages travel to and fro without end: refused here. */
 int ladder_memory_managed(void **out, size_t bytes)

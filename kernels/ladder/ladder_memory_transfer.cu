@@ -1,11 +1,11 @@
 /* Transfers: `bytes` between a buffer of some kind and one of this GPU, by a copy engine, a kernel, or the CPU. */
-#include "ladder_memory.h"
+#include "ladder/ladder_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
-#include "ladder_peer.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_peer.h"
 
 namespace {
 

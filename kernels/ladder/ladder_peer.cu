@@ -1,4 +1,4 @@
-#include "ladder_peer.h"
+#include "ladder/ladder_peer.h"
 
 #include <cuda_runtime_api.h>
 

@@ -2,7 +2,7 @@
 #ifndef LADDER_PEER_H
 #define LADDER_PEER_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,12 +1,12 @@
-#include "ladder_product.h"
+#include "ladder/ladder_product.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "device_cuda.h"
-#include "ladder_cublas.h"
-#include "ladder_families.h"
-#include "ladder_fma.cuh"
+#include "device/device_cuda.h"
+#include "ladder/ladder_cublas.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_fma.cuh"
 
 static const char teaches[] =
     "The matrix product: the one program of this ladder that can leave the memory's limit behind.\n"

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "cell.h"
-#include "ladder.h"
+#include "core/cell.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,9 +2,9 @@
  * the rate is the copy's times the flops per byte; above, it is the peak; the bend between the two is the balance. */
 #include <stdlib.h>
 
-#include "device_cuda.h"
-#include "ladder_fma.cuh"
-#include "ladder_product.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_fma.cuh"
+#include "ladder/ladder_product.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ladder_product.h"
+#include "ladder/ladder_product.h"
 
 enum { PIECE_CELLS = 1 << 22 };
 

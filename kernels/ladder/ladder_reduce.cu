@@ -2,9 +2,9 @@
 
 #include <cub/device/device_reduce.cuh>
 
-#include "device_cuda.h"
-#include "ladder_families.h"
-#include "ladder_reduce.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_reduce.h"
 
 static const char teaches[] =
     "Summing an array: fifteen ways to let thousands of threads agree on one number.\n"

@@ -2,8 +2,8 @@
 #ifndef LADDER_REDUCE_CUH
 #define LADDER_REDUCE_CUH
 
-#include "device_cuda.h"
-#include "ladder_reduce.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_reduce.h"
 
 typedef uint32_t ladder_reduce_word32;
 typedef unsigned long long ladder_reduce_word64; /* atomicAdd's own type */

@@ -4,7 +4,7 @@
 #ifndef LADDER_REDUCE_H
 #define LADDER_REDUCE_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

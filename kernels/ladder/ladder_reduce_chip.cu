@@ -1,5 +1,5 @@
 /* Rounds on the chip: the input is read once and left alone. Then one pass: the blocks' sums meet in one word, by atomics. */
-#include "ladder_reduce.cuh"
+#include "ladder/ladder_reduce.cuh"
 
 namespace {
 

@@ -1,5 +1,5 @@
 /* Rounds in global memory, in place: the input is destroyed, and every intermediate sum travels through L1 or L2. */
-#include "ladder_reduce.cuh"
+#include "ladder/ladder_reduce.cuh"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
-#include "device_host.h"
-#include "ladder_families.h"
+#include "device/device_host.h"
+#include "ladder/ladder_families.h"
 
 static const char teaches[] =
     "A sum by many threads on the host: where does a thread keep its part?\n"

@@ -6,7 +6,7 @@
  * knows, as here, a second launch on the same stream costs less: the tail launch takes some microseconds too.
  *
  * Device code that launches must be relocatable and linked with libcudadevrt: the Makefile does so with this file alone. */
-#include "ladder_reduce.cuh"
+#include "ladder/ladder_reduce.cuh"
 
 #if defined(__CUDACC_RDC__) && CUDART_VERSION >= 12000
 

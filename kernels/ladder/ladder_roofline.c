@@ -1,11 +1,11 @@
-#include "ladder_roofline.h"
+#include "ladder/ladder_roofline.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "cell.h"
-#include "ladder_families.h"
-#include "ladder_transpose.h"
+#include "core/cell.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_transpose.h"
 
 static const char teaches[] =
     "The roofline: every kernel that weft computes with, under what this device was seen to allow it.\n"

@@ -2,7 +2,7 @@
 #ifndef LADDER_ROOFLINE_H
 #define LADDER_ROOFLINE_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 enum { LADDER_ROOFLINE_NX, LADDER_ROOFLINE_NY, LADDER_ROOFLINE_RADIUS, LADDER_ROOFLINE_PARAMETERS };
 

@@ -3,9 +3,9 @@
  * Whole allocations are compared, so that a cell written beside the box shows as well. */
 #include <string.h>
 
-#include "cell.h"
-#include "device_host.h"
-#include "ladder_roofline.h"
+#include "core/cell.h"
+#include "device/device_host.h"
+#include "ladder/ladder_roofline.h"
 
 enum { RUN_CELLS = 1024, ROWS_MOST = 2 * STENCIL_RADIUS_MAX + 1, ROW_CELLS = RUN_CELLS + 2 * STENCIL_RADIUS_MAX };
 

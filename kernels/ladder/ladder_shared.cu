@@ -2,8 +2,8 @@
 
 #include <cuda_pipeline.h>
 
-#include "device_cuda.h"
-#include "ladder_families.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_families.h"
 
 static const char teaches[] =
     "Shared memory: 32 banks, each 4 bytes wide, each serving one address per clock.\n"

@@ -1,10 +1,10 @@
-#include "ladder_stencil.h"
+#include "ladder/ladder_stencil.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "cell.h"
-#include "device_host.h"
+#include "core/cell.h"
+#include "device/device_host.h"
 
 enum { SEED = 5 };
 

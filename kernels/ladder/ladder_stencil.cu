@@ -1,7 +1,7 @@
-#include "device_cuda.h"
-#include "ladder_families.h"
-#include "ladder_fma.cuh"
-#include "ladder_stencil.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_fma.cuh"
+#include "ladder/ladder_stencil.h"
 
 static const char teaches[] =
     "A stencil: every cell is read by nine or seventeen threads, and should come from memory once.\n"

@@ -4,7 +4,7 @@
 #ifndef LADDER_STENCIL_H
 #define LADDER_STENCIL_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

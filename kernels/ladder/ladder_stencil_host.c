@@ -1,7 +1,7 @@
-#include "cell.h"
-#include "device_host.h"
-#include "ladder_families.h"
-#include "ladder_stencil.h"
+#include "core/cell.h"
+#include "device/device_host.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_stencil.h"
 
 static const char teaches[] =
     "The stencil on a CPU. Its neighbours along x are in the same line of the cache or the next; its neighbours along y are a "

@@ -1,9 +1,9 @@
 #include <string.h>
 
-#include "device_cuda.h"
-#include "ladder_families.h"
-#include "ladder_fma.cuh"
-#include "ladder_streams.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_fma.cuh"
+#include "ladder/ladder_streams.h"
 
 static const char teaches[] =
     "Streams: what may run at the same time, who decides it, and what each way of saying \"after that one\" costs.\n"

@@ -7,7 +7,7 @@
 #ifndef LADDER_STREAMS_H
 #define LADDER_STREAMS_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __CUDACC__
 #include <cuda_runtime_api.h>

@@ -1,6 +1,6 @@
-#include "cell.h"
-#include "device_host.h"
-#include "ladder_streams.h"
+#include "core/cell.h"
+#include "device/device_host.h"
+#include "ladder/ladder_streams.h"
 
 /* A warp's worth of independent chains in vector registers. */
 #define DEFINE_CHAIN(CELL, SUFFIX)                                                                                     \

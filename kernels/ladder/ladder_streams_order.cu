@@ -2,8 +2,8 @@
  * them. Every repetition forks from c->stream and joins it again, by events. */
 #include <stdlib.h>
 
-#include "device_cuda.h"
-#include "ladder_streams.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_streams.h"
 
 namespace {
 

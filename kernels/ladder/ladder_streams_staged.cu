@@ -1,9 +1,9 @@
 /* Rungs of family streams: an array goes from the host into the GPU, through a kernel, and back, in chunks on several streams. */
 #include <stdlib.h>
 
-#include "device_cuda.h"
-#include "ladder_fma.cuh"
-#include "ladder_streams.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_fma.cuh"
+#include "ladder/ladder_streams.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
-#include "ladder_streams.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_streams.h"
 
 namespace {
 

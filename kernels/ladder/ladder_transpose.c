@@ -1,8 +1,8 @@
-#include "ladder_transpose.h"
+#include "ladder/ladder_transpose.h"
 
 #include <stdlib.h>
 
-#include "cell.h"
+#include "core/cell.h"
 
 enum { SEED = 2 };
 

@@ -1,7 +1,7 @@
-#include "device_cuda.h"
-#include "ladder_cublas.h"
-#include "ladder_families.h"
-#include "ladder_transpose.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_cublas.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_transpose.h"
 
 static const char teaches[] =
     "Transposing a matrix: the shortest program that cannot read and write in the same order.\n"

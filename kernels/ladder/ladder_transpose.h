@@ -3,7 +3,7 @@
 #ifndef LADDER_TRANSPOSE_H
 #define LADDER_TRANSPOSE_H
 
-#include "ladder.h"
+#include "ladder/ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
-#include "device_host.h"
-#include "ladder_families.h"
-#include "ladder_transpose.h"
+#include "device/device_host.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_transpose.h"
 
 static const char teaches[] =
     "The transpose on a CPU: the same quarrel of two orders, fought in other units.\n"

@@ -7,8 +7,8 @@
 #ifndef RING_ROWS_CUDA_CUH
 #define RING_ROWS_CUDA_CUH
 
-#include "bulk_cuda.cuh"
-#include "stencil_vector_cuda.cuh"
+#include "cuda/bulk_cuda.cuh"
+#include "stencil/stencil_vector_cuda.cuh"
 
 /* What a kernel is built as, and how its tiles are launched unless something else was measured to be faster. */
 struct ring_choice {

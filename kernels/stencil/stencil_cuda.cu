@@ -1,5 +1,5 @@
 /* The dispatch of the CUDA stencils: which unit has the kernels, and the check of what a sweep is given. */
-#include "stencil_cuda.h"
+#include "stencil/stencil_cuda.h"
 
 static const stencil_unit *unit_of(stencil_form form)
 {

@@ -19,9 +19,9 @@
 
 #include <stdio.h>
 
-#include "stencil_line_cuda.cuh"
-#include "stencil_ring_cuda.cuh"
-#include "stencil_straight_cuda.cuh"
+#include "stencil/stencil_line_cuda.cuh"
+#include "stencil/stencil_ring_cuda.cuh"
+#include "stencil/stencil_straight_cuda.cuh"
 
 template <typename T, int R, bool PREV> static cudaError_t launch_line(const stencil_sweep_call *c)
 {

@@ -8,8 +8,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "device_cuda.h"
-#include "whole.h"
+#include "core/whole.h"
+#include "device/device_cuda.h"
 
 /* The weights in their order, then beta: the layout of a unit's constant memory. */
 enum { STENCIL_CUDA_BETA = STENCIL_WEIGHTS_MAX, STENCIL_CUDA_CONSTANTS };

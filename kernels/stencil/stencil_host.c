@@ -12,7 +12,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "stencil_host_sweep.h"
+#include "stencil/stencil_host_sweep.h"
 
 enum {
     ROW_BLOCK_CELLS = 64,
@@ -39,12 +39,12 @@ static const stencil_host_order blocks[] = {
 #define CELL float
 #define FMA cell_fma_f32
 #define NAME(x) x##_f32
-#include "stencil_host_row.h"
+#include "stencil/stencil_host_row.h"
 
 #define CELL double
 #define FMA cell_fma_f64
 #define NAME(x) x##_f64
-#include "stencil_host_row.h"
+#include "stencil/stencil_host_row.h"
 
 /* The first is the default. */
 static int list_orders(const stencil *op, const stencil_host_order *order[])

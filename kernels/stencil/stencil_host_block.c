@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-#include "stencil_host_sweep.h"
+#include "stencil/stencil_host_sweep.h"
 
 enum { BLOCK_VECTORS = 8 };
 
@@ -28,13 +28,13 @@ DEFINE_PLAIN(double, _f64)
 #define VECTOR float
 #define DO(x) plain_##x##_f32
 #define NAME(x) x##_plain_f32
-#include "stencil_host_block.h"
+#include "stencil/stencil_host_block.h"
 
 #define CELL double
 #define VECTOR double
 #define DO(x) plain_##x##_f64
 #define NAME(x) x##_plain_f64
-#include "stencil_host_block.h"
+#include "stencil/stencil_host_block.h"
 #undef TARGET
 
 #if defined(__x86_64__)
@@ -46,13 +46,13 @@ DEFINE_PLAIN(double, _f64)
 #define VECTOR __m256
 #define DO(x) _mm256_##x##_ps
 #define NAME(x) x##_avx2_f32
-#include "stencil_host_block.h"
+#include "stencil/stencil_host_block.h"
 
 #define CELL double
 #define VECTOR __m256d
 #define DO(x) _mm256_##x##_pd
 #define NAME(x) x##_avx2_f64
-#include "stencil_host_block.h"
+#include "stencil/stencil_host_block.h"
 #undef TARGET
 
 /* ---- AVX-512 ---- */
@@ -89,14 +89,14 @@ static TARGET STENCIL_HOST_INLINE __m512d cut_f64(__m512d a, __m512d b, int64_t 
 #define DO(x) _mm512_##x##_ps
 #define CUT(a, b, k) cut_f32(a, b, k)
 #define NAME(x) x##_avx512_f32
-#include "stencil_host_block.h"
+#include "stencil/stencil_host_block.h"
 
 #define CELL double
 #define VECTOR __m512d
 #define DO(x) _mm512_##x##_pd
 #define CUT(a, b, k) cut_f64(a, b, k)
 #define NAME(x) x##_avx512_f64
-#include "stencil_host_block.h"
+#include "stencil/stencil_host_block.h"
 #undef TARGET
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef STENCIL_HOST_SWEEP_H
 #define STENCIL_HOST_SWEEP_H
 
-#include "cell.h"
-#include "device_host.h"
+#include "core/cell.h"
+#include "device/device_host.h"
 
 #define STENCIL_HOST_INLINE inline __attribute__((always_inline))
 

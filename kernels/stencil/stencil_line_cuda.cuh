@@ -9,8 +9,8 @@
 #ifndef STENCIL_LINE_CUDA_CUH
 #define STENCIL_LINE_CUDA_CUH
 
-#include "bulk_cuda.cuh"
-#include "stencil_vector_cuda.cuh"
+#include "cuda/bulk_cuda.cuh"
+#include "stencil/stencil_vector_cuda.cuh"
 
 enum { LINE_ITEMS = 2, LINE_THREADS = 128 };
 

@@ -23,7 +23,7 @@
 #ifndef STENCIL_RING_CUDA_CUH
 #define STENCIL_RING_CUDA_CUH
 
-#include "stencil_slide_cuda.cuh"
+#include "stencil/stencil_slide_cuda.cuh"
 
 /* The larger of `most` and |a - b|, as integers that order like them, a NaN above all numbers. */
 static __device__ __forceinline__ unsigned larger_change(unsigned most, float a, float b)

@@ -14,7 +14,7 @@
 #ifndef STENCIL_SLIDE_CUDA_CUH
 #define STENCIL_SLIDE_CUDA_CUH
 
-#include "ring_rows_cuda.cuh"
+#include "stencil/ring_rows_cuda.cuh"
 
 /* The tile at (x, y) of the box `cells`, by all threads of the block. What is read: as in stencil_ring_cuda.cuh. ENDS: the block
  * does nothing after it. */

@@ -7,7 +7,7 @@
 #ifndef STENCIL_STRAIGHT_CUDA_CUH
 #define STENCIL_STRAIGHT_CUDA_CUH
 
-#include "stencil_vector_cuda.cuh"
+#include "stencil/stencil_vector_cuda.cuh"
 
 enum { STRAIGHT_RADIUS_MAX = 2, STRAIGHT_ROWS = 4, STRAIGHT_WARPS = 4 };
 

@@ -5,10 +5,10 @@
 #ifndef STENCIL_VECTOR_CUDA_CUH
 #define STENCIL_VECTOR_CUDA_CUH
 
-#include "cell.h"
-#include "stencil_cuda.h"
-#include "tiles_cuda.cuh"
-#include "vector_cuda.cuh"
+#include "core/cell.h"
+#include "cuda/tiles_cuda.cuh"
+#include "cuda/vector_cuda.cuh"
+#include "stencil/stencil_cuda.h"
 
 /* One copy in every unit; of the two arrays the one of the bound stencil's type is in use. */
 static __constant__ float weights_f32[STENCIL_CUDA_CONSTANTS];

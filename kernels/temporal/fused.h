@@ -16,9 +16,9 @@
 
 #include <assert.h>
 
-#include "boundary.h"
-#include "field.h"
-#include "stencil.h"
+#include "core/boundary.h"
+#include "core/field.h"
+#include "core/stencil.h"
 
 enum { FUSED_OVER = 7 };
 

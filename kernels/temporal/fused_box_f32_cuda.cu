@@ -1,5 +1,5 @@
 /* Fused sweeps of f32 boxes, and the constant memory that holds their weights. */
-#include "fused_unit_cuda.cuh"
+#include "temporal/fused_unit_cuda.cuh"
 
 static constexpr fused_entry table[] = {
     FUSED_BOX(float, 1, 8, 8, 2, 8, 4, 2), FUSED_BOX(float, 1, 4, 8, 2, 8, 4, 2), FUSED_BOX(float, 1, 2, 8, 2, 8, 4, 2),

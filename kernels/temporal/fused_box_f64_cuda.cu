@@ -1,5 +1,5 @@
 /* Fused sweeps of f64 boxes, and the constant memory that holds their weights. */
-#include "fused_unit_cuda.cuh"
+#include "temporal/fused_unit_cuda.cuh"
 
 static constexpr fused_entry table[] = {
     FUSED_BOX(double, 1, 6, 4, 2, 8, 2, 2), FUSED_BOX(double, 1, 3, 4, 2, 8, 2, 2), FUSED_BOX(double, 1, 1, 4, 2, 8, 2, 2),

@@ -1,6 +1,6 @@
 /* The dispatch of fused sweeps on CUDA (device.h): which unit has the kernels, and the check of what a sweep is given. */
-#include "fused.h"
-#include "fused_cuda.h"
+#include "temporal/fused.h"
+#include "temporal/fused_cuda.h"
 
 static const fused_unit *unit_of(const stencil *op)
 {

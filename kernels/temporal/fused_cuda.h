@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "device_cuda.h"
+#include "device/device_cuda.h"
 
 /* A way to cut a sweep: how wide strips are; near sides that mirror, how its frame is cut (fused_frame_plan_cuda.cuh). */
 typedef struct fused_order {

@@ -11,8 +11,8 @@
 #ifndef FUSED_FRAME_CUDA_CUH
 #define FUSED_FRAME_CUDA_CUH
 
-#include "fused_frame_plan_cuda.cuh"
-#include "fused_strip_cuda.cuh"
+#include "temporal/fused_frame_plan_cuda.cuh"
+#include "temporal/fused_strip_cuda.cuh"
 
 static __device__ __forceinline__ float masked(float u, unsigned keep, unsigned flip)
 {

@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-#include "fused_plan_cuda.cuh"
+#include "temporal/fused_plan_cuda.cuh"
 
 enum { FUSED_SIDE_CELLS = 32 };
 enum { FUSED_REACH_LONGEST = 12 }; /* the longest sweeps of stars reach so far, or further */

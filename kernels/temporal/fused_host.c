@@ -16,13 +16,13 @@
  *
  * What it costs: a strip computes up to 2 steps * radius columns more than it stores, a thread's part as many rows more. A thread's
  * memory lives as long as the call, some hundred kilobytes. */
-#include "fused.h"
+#include "temporal/fused.h"
 
 #include <errno.h>
 
-#include "cell.h"
-#include "device_host.h"
-#include "stencil_host_sweep.h"
+#include "core/cell.h"
+#include "device/device_host.h"
+#include "stencil/stencil_host_sweep.h"
 
 enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, BOX_RADIUS_MAX = 2, ROWS_MAX = 2 * STAR_RADIUS_MAX + 1 };
 
@@ -30,13 +30,13 @@ enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, BOX_RADIUS_MAX =
 #define FMA cell_fma_f32
 #define REFLECT cell_reflect_f32
 #define NAME(x) x##_f32
-#include "fused_host_row.h"
+#include "temporal/fused_host_row.h"
 
 #define CELL double
 #define FMA cell_fma_f64
 #define REFLECT cell_reflect_f64
 #define NAME(x) x##_f64
-#include "fused_host_row.h"
+#include "temporal/fused_host_row.h"
 
 typedef void row_kernel(void *sum, const void *const *row, const void *before, const void *weight, double beta, int64_t n);
 

@@ -1,5 +1,5 @@
 /* Fused sweeps of lines, and the constant memory that holds their weights. */
-#include "fused_unit_cuda.cuh"
+#include "temporal/fused_unit_cuda.cuh"
 
 static constexpr fused_entry table_f32[] = {
     FUSED_LINE(float, 1, 12, 8), FUSED_LINE(float, 1, 4, 8), FUSED_LINE(float, 1, 2, 8),  FUSED_LINE(float, 1, 1, 8),

@@ -8,7 +8,7 @@
 #ifndef FUSED_LINE_CUDA_CUH
 #define FUSED_LINE_CUDA_CUH
 
-#include "fused_sides_cuda.cuh"
+#include "temporal/fused_sides_cuda.cuh"
 
 enum { FUSED_LINE_WARPS = 4 };
 

@@ -1,5 +1,5 @@
 /* Fused sweeps of lines of two levels, and the constant memory that holds their weights. */
-#include "fused_unit_cuda.cuh"
+#include "temporal/fused_unit_cuda.cuh"
 
 static constexpr fused_entry table_f32[] = {
     FUSED_LINE_PREV(float, 1, 12, 8), FUSED_LINE_PREV(float, 1, 4, 8),

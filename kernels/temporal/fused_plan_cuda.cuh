@@ -11,8 +11,8 @@
 #ifndef FUSED_PLAN_CUDA_CUH
 #define FUSED_PLAN_CUDA_CUH
 
-#include "fused.h"
-#include "fused_cuda.h"
+#include "temporal/fused.h"
+#include "temporal/fused_cuda.h"
 
 enum { FUSED_PARTS_MAX = 6, FUSED_WAVES_MAX = 4, FUSED_BORDER_CHUNK_ROWS = 64 };
 /* A border item's row in rows of an interior one: what it takes of the issue slots, and how long it takes beside interior warps. */

@@ -6,9 +6,9 @@
 
 #include <limits.h>
 
-#include "fused_plan_cuda.cuh"
-#include "reflect_cuda.cuh"
-#include "stencil_vector_cuda.cuh"
+#include "cuda/reflect_cuda.cuh"
+#include "stencil/stencil_vector_cuda.cuh"
+#include "temporal/fused_plan_cuda.cuh"
 
 /* Of the kinds only those that mirror; NONE stands for the others, whose ghosts are data. */
 template <typename T> struct fused_axis {

@@ -1,5 +1,5 @@
 /* Fused sweeps of f32 stars, and the constant memory that holds their weights. */
-#include "fused_unit_cuda.cuh"
+#include "temporal/fused_unit_cuda.cuh"
 
 static constexpr fused_entry table[] = {
     FUSED_STAR(float, 1, 12, 8, 4, 8, 4, 2), FUSED_STAR(float, 1, 8, 8, 4, 8, 4, 2), FUSED_STAR(float, 1, 4, 8, 4, 8, 4, 2),

@@ -1,5 +1,5 @@
 /* Fused sweeps of f64 stars, and the constant memory that holds their weights. */
-#include "fused_unit_cuda.cuh"
+#include "temporal/fused_unit_cuda.cuh"
 
 static constexpr fused_entry table[] = {
     FUSED_STAR(double, 1, 12, 4, 4, 8, 2, 2), FUSED_STAR(double, 1, 8, 4, 4, 8, 2, 2), FUSED_STAR(double, 1, 4, 4, 4, 8, 2, 2),

@@ -1,5 +1,5 @@
 /* Fused sweeps of f32 stars of two levels, and the constant memory that holds their weights. */
-#include "fused_unit_cuda.cuh"
+#include "temporal/fused_unit_cuda.cuh"
 
 static constexpr fused_entry table[] = {
     FUSED_STAR_PREV(float, 1, 16, 4, 3, 8, 4, 3), FUSED_STAR_PREV(float, 1, 12, 4, 3, 8, 4, 3),

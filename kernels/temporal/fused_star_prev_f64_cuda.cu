@@ -1,5 +1,5 @@
 /* Fused sweeps of f64 stars of two levels, and the constant memory that holds their weights. */
-#include "fused_unit_cuda.cuh"
+#include "temporal/fused_unit_cuda.cuh"
 
 static constexpr fused_entry table[] = {
     FUSED_STAR_PREV(double, 1, 12, 2, 3, 12, 2, 3), FUSED_STAR_PREV(double, 1, 8, 4, 3, 8, 2, 3),

@@ -34,7 +34,7 @@
 
 #include <limits.h>
 
-#include "fused_sides_cuda.cuh"
+#include "temporal/fused_sides_cuda.cuh"
 
 enum { AGAIN_NEVER = -1 }; /* registers suffice */
 

@@ -2,9 +2,9 @@
 #ifndef FUSED_UNIT_CUDA_CUH
 #define FUSED_UNIT_CUDA_CUH
 
-#include "fused_frame_cuda.cuh"
-#include "fused_line_cuda.cuh"
-#include "fused_strip_cuda.cuh"
+#include "temporal/fused_frame_cuda.cuh"
+#include "temporal/fused_line_cuda.cuh"
+#include "temporal/fused_strip_cuda.cuh"
 
 template <typename T> static inline fused_axis<T> axis_of(int64_t cells, const boundary_side &low, const boundary_side &high)
 {

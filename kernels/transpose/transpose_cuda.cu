@@ -1,8 +1,8 @@
 /* The transpose of one device's matrix, tile by tile (transpose_cuda.cuh). Tiles run down the columns of `from`, which is
  * along the rows of `to`. If the rows of `from` lie a multiple of 128 KiB apart, one column of tiles does not keep all
  * memory channels busy: then several columns, 64 KiB apart in a row, go side by side. */
-#include "device_cuda.h"
-#include "transpose_cuda.cuh"
+#include "device/device_cuda.h"
+#include "transpose/transpose_cuda.cuh"
 
 namespace {
 

@@ -15,8 +15,8 @@
 
 #include <stdint.h>
 
-#include "box.h"
-#include "vector_cuda.cuh"
+#include "core/box.h"
+#include "cuda/vector_cuda.cuh"
 
 namespace {
 

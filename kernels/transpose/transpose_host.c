@@ -9,7 +9,7 @@
  * Two things were measured to pay with a large L2 (an Intel Xeon's; NOTES.md) and not with a small one: prefetches that
  * stop there; and, where the rows of a tile share their sets and throw each other out, copying wide pieces of rows, which
  * the hardware's prefetchers do follow, to where they lie well, before they are turned. */
-#include "device_host.h"
+#include "device/device_host.h"
 
 enum {
     TILE_READ_BYTES = 256, /* of a row of `from` */
@@ -64,13 +64,13 @@ static inline void turn_f64(double *const *col, int64_t r, const double *in, int
 #define SQUARE 4
 #define TURN turn_f32
 #define NAME(x) x##_f32
-#include "transpose_host_tile.h"
+#include "transpose/transpose_host_tile.h"
 
 #define CELL double
 #define SQUARE 2
 #define TURN turn_f64
 #define NAME(x) x##_f64
-#include "transpose_host_tile.h"
+#include "transpose/transpose_host_tile.h"
 
 int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
                    int64_t cols, int flags, device_stream *s)

@@ -12,10 +12,10 @@
  * start in the order of their numbers, taking in stage s waits for giving in stage s - lag, and giving in stage s for taking in
  * stage s - places + lag or in an earlier call, which are earlier stages; so of all ranks' unfinished stages the earliest always
  * ends. */
-#include "device_cuda.h"
-#include "flag_cuda.cuh"
-#include "transpose_cuda.cuh"
-#include "turn.h"
+#include "cuda/flag_cuda.cuh"
+#include "device/device_cuda.h"
+#include "transpose/transpose_cuda.cuh"
+#include "transpose/turn.h"
 
 namespace {
 

@@ -13,8 +13,8 @@
 
 #include <stdint.h>
 
-#include "dtype.h"
-#include "field.h"
+#include "core/dtype.h"
+#include "core/field.h"
 
 enum { TURN_RANKS_MAX = 32, TURN_TILE_BYTES_DOWN = 512, TURN_TILE_BYTES_ACROSS = 256, TURN_DOWN = 2 };
 #define TURN_CHUNK_BYTES ((int64_t)512 << 10)

@@ -1,4 +1,4 @@
-#include "cmd.h"
+#include "base/cmd.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "checkpoint_probe.h"
-#include "checkpoint_state.h"
-#include "printable.h"
-#include "ranks.h"
-#include "version.h"
+#include "base/version.h"
+#include "ranks/check.h"
+#include "ranks/printable.h"
+#include "ranks/ranks.h"
+#include "state/checkpoint_probe.h"
+#include "state/checkpoint_state.h"
 
 static int rank;
 

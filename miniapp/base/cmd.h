@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "cmd_option.h"
+#include "base/cmd_option.h"
 
 int cmd_run(int argc, char **argv);
 int cmd_bench(int argc, char **argv);

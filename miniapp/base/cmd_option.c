@@ -1,9 +1,9 @@
-#include "cmd_option.h"
+#include "base/cmd_option.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "deck.h"
+#include "deck/deck.h"
 
 const cmd_option cmd_option_none[CMD_OPTIONS_MAX] = { { NULL, NULL, NULL } };
 

@@ -1,13 +1,13 @@
-#include "machine.h"
+#include "base/machine.h"
 
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "record.h"
-#include "version.h"
+#include "base/version.h"
+#include "output/record.h"
+#include "ranks/check.h"
 
 enum { RECORD_SCHEMA = 1 };
 

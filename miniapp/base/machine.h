@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-#include "device.h"
-#include "topology.h"
+#include "device/device.h"
+#include "topology/topology.h"
 
 /* {schema, program, version, git, command, started}; takes a reference of its own to started. */
 json_t *machine_record(const char *command, json_t *started);

@@ -1,5 +1,5 @@
 /* Both come from the Makefile, into this one object. */
-#include "version.h"
+#include "base/version.h"
 
 #ifndef WEFT_VERSION
 #define WEFT_VERSION "unknown"

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_families.h"
-#include "bench_link.h"
-#include "bench_world.h"
-#include "check.h"
-#include "message.h"
-#include "redist.h"
-#include "timer.h"
+#include "bench/bench_families.h"
+#include "bench/bench_link.h"
+#include "bench/bench_world.h"
+#include "exchange/redist.h"
+#include "ranks/check.h"
+#include "ranks/timer.h"
+#include "transports/message.h"
 
 static const char teaches[] =
     "The distributed transpose of a square matrix by its size, for every transport, beside MPI_Alltoall of "

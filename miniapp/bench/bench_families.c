@@ -1,4 +1,4 @@
-#include "bench_families.h"
+#include "bench/bench_families.h"
 
 static const ladder_family *const together[] = { &bench_halo_host, &bench_alltoall_host, &bench_io_host,
                                                  &bench_halo_cuda, &bench_alltoall_cuda, &bench_io_cuda };

@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_families.h"
-#include "bench_link.h"
-#include "bench_world.h"
-#include "check.h"
-#include "halo.h"
+#include "bench/bench_families.h"
+#include "bench/bench_link.h"
+#include "bench/bench_world.h"
+#include "exchange/halo.h"
+#include "ranks/check.h"
 
 static const char teaches[] =
     "The halo exchange by message size, for every transport, beside the bare link.\n"

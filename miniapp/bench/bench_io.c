@@ -7,15 +7,15 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "bench_families.h"
-#include "bench_world.h"
-#include "bytes.h"
-#include "cell.h"
-#include "check.h"
-#include "checkpoint.h"
-#include "checkpoint_write.h"
-#include "decomp.h"
-#include "timer.h"
+#include "bench/bench_families.h"
+#include "bench/bench_world.h"
+#include "core/cell.h"
+#include "files/bytes.h"
+#include "ranks/check.h"
+#include "ranks/decomp.h"
+#include "ranks/timer.h"
+#include "state/checkpoint.h"
+#include "writer/checkpoint_write.h"
 
 static const char teaches[] =
     "A field as one shared file, written and read by all ranks as checkpoints are, beside the raw file system: the same bytes "

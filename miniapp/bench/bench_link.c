@@ -1,14 +1,14 @@
-#include "bench_link.h"
+#include "bench/bench_link.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agree.h"
-#include "check.h"
-#include "message.h"
-#include "peer.h"
-#include "timer.h"
+#include "ranks/agree.h"
+#include "ranks/check.h"
+#include "ranks/timer.h"
+#include "transports/message.h"
+#include "transports/peer.h"
 
 typedef enum way { LINK_COPY, LINK_MPI_DEVICE, LINK_MPI } way;
 

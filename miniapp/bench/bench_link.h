@@ -3,7 +3,7 @@
 #ifndef BENCH_LINK_H
 #define BENCH_LINK_H
 
-#include "bench_world.h"
+#include "bench/bench_world.h"
 
 enum { BENCH_LINK_MESSAGES_MAX = 8 };
 

@@ -1,10 +1,10 @@
-#include "bench_list.h"
+#include "bench/bench_list.h"
 
 #include <string.h>
 
-#include "bench_families.h"
-#include "bench_table.h"
-#include "terminal.h"
+#include "base/terminal.h"
+#include "bench/bench_families.h"
+#include "bench/bench_table.h"
 
 static const char *count_text(char *out, size_t bytes, int64_t n)
 {

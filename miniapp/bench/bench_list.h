@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "bench_request.h"
+#include "bench/bench_request.h"
 
 /* Families, parameters and rungs that were asked for, and which of them cannot run here on `ranks` ranks. */
 void bench_list_print(FILE *to, const bench_request *ask, int ranks);

@@ -5,15 +5,15 @@
  * repetition at a time. The warm-up lasts until clocks, caches and page tables have settled. The number of samples follows
  * from a budget of time, so that all rungs of all families stay within minutes; samples that scatter, as they do where the
  * CPU or its page tables take part, get more of it, until their median is known well enough. */
-#include "bench_measure.h"
+#include "bench/bench_measure.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_families.h"
-#include "check.h"
+#include "bench/bench_families.h"
+#include "ranks/check.h"
 
 enum { SAMPLES_USUAL = 20, SAMPLES_LEAST = 5, SAMPLES_MOST = 1000, REPEATS_MOST = 2000 };
 static const double sample_s = 1e-3, warm_up_s = 10e-3, budget_s = 0.4, budget_of_sweep_s = 0.05;

@@ -2,9 +2,9 @@
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
-#include "bench_request.h"
-#include "bench_world.h"
-#include "timer.h"
+#include "bench/bench_request.h"
+#include "bench/bench_world.h"
+#include "ranks/timer.h"
 
 typedef struct bench_point { /* a rung at one set of values */
     int64_t value[LADDER_PARAMETERS_MAX];

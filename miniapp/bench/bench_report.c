@@ -1,14 +1,14 @@
-#include "bench_report.h"
+#include "bench/bench_report.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "bench_families.h"
-#include "cmd.h"
-#include "record.h"
-#include "version.h"
+#include "base/cmd.h"
+#include "base/version.h"
+#include "bench/bench_families.h"
+#include "output/record.h"
 
 /* ---- for people ---- */
 

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "bench_table.h"
+#include "bench/bench_table.h"
 
 void bench_report_head(const bench *b);
 /* The rows of a family that has been climbed, as a table or as CSV; then they are forgotten. */

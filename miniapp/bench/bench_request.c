@@ -1,6 +1,6 @@
 /* The device comes first: it decides which families there are. Then the names choose rungs, and a key must be one of
  * this file's or a parameter of a family that was chosen. */
-#include "bench_request.h"
+#include "bench/bench_request.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agree.h"
-#include "bench_families.h"
-#include "check.h"
-#include "deck.h"
-#include "terminal.h"
+#include "base/terminal.h"
+#include "bench/bench_families.h"
+#include "deck/deck.h"
+#include "ranks/agree.h"
+#include "ranks/check.h"
 
 const cmd_option bench_request_options[CMD_OPTIONS_MAX] = {
     { "--list", NULL, "list the rungs and parameters of every device of this build, or of device=; run nothing" },

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cmd_option.h"
+#include "base/cmd_option.h"
 #include "ladder/ladder.h"
-#include "topology.h"
+#include "topology/topology.h"
 
 extern const cmd_option bench_request_options[CMD_OPTIONS_MAX];
 

@@ -1,12 +1,12 @@
-#include "bench_table.h"
+#include "bench/bench_table.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_families.h"
-#include "check.h"
+#include "bench/bench_families.h"
+#include "ranks/check.h"
 
 enum { CELL_BYTES = 512, COLUMNS_MAX = LADDER_PARAMETERS_MAX + 7 };
 

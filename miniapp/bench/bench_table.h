@@ -2,7 +2,7 @@
 #ifndef BENCH_TABLE_H
 #define BENCH_TABLE_H
 
-#include "bench_measure.h"
+#include "bench/bench_measure.h"
 
 typedef struct bench_row {
     bench_item item;

@@ -2,7 +2,7 @@
 #ifndef BENCH_WORLD_H
 #define BENCH_WORLD_H
 
-#include "topology.h"
+#include "topology/topology.h"
 
 typedef struct bench_world {
     const topology *top;  /* one device a rank */

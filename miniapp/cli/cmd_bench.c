@@ -8,17 +8,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench_families.h"
-#include "bench_measure.h"
-#include "bench_list.h"
-#include "bench_report.h"
-#include "bench_world.h"
-#include "check.h"
-#include "cmd.h"
-#include "machine.h"
-#include "ranks.h"
-#include "record.h"
-#include "topology.h"
+#include "base/cmd.h"
+#include "base/machine.h"
+#include "bench/bench_families.h"
+#include "bench/bench_list.h"
+#include "bench/bench_measure.h"
+#include "bench/bench_report.h"
+#include "bench/bench_world.h"
+#include "output/record.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "topology/topology.h"
 
 typedef struct leaving { /* what all records of a run share */
     json_t *head, *machine;

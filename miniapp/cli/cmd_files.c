@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "check.h"
-#include "checkpoint.h"
-#include "checkpoint_directory.h"
-#include "cmd.h"
-#include "printable.h"
-#include "ranks.h"
+#include "base/cmd.h"
+#include "ranks/check.h"
+#include "ranks/printable.h"
+#include "ranks/ranks.h"
+#include "state/checkpoint.h"
+#include "state/checkpoint_directory.h"
 
 static int status_exit(checkpoint_status s) { return s == CHECKPOINT_MISSING ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT; }
 

@@ -10,15 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "cmd.h"
-#include "info_measure.h"
-#include "printable.h"
-#include "ranks.h"
-#include "record.h"
-#include "terminal.h"
-#include "transport.h"
-#include "version.h"
+#include "base/cmd.h"
+#include "base/terminal.h"
+#include "base/version.h"
+#include "cli/info_measure.h"
+#include "output/record.h"
+#include "ranks/check.h"
+#include "ranks/printable.h"
+#include "ranks/ranks.h"
+#include "transports/transport.h"
 
 const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
     { "--json", NULL, "print one JSON object, for programs" },

@@ -1,14 +1,14 @@
-#include "cmd_manual.h"
+#include "cli/cmd_manual.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_families.h"
-#include "check.h"
-#include "cmd_table.h"
-#include "config.h"
-#include "version.h"
+#include "base/version.h"
+#include "bench/bench_families.h"
+#include "cli/cmd_table.h"
+#include "config/config.h"
+#include "ranks/check.h"
 
 /* ---- the page ---- */
 

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "cmd.h"
-#include "cmd_predict.h"
-#include "predict_plan.h"
-#include "predict_records.h"
-#include "ranks.h"
-#include "record.h"
-#include "request.h"
-#include "terminal.h"
+#include "base/cmd.h"
+#include "base/terminal.h"
+#include "cli/cmd_predict.h"
+#include "config/request.h"
+#include "output/record.h"
+#include "predict/predict_plan.h"
+#include "predict/predict_records.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
 
 enum { RANKS_MAX = 64 };
 

@@ -1,17 +1,17 @@
-#include "cmd_table.h"
+#include "cli/cmd_table.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_request.h"
-#include "check.h"
-#include "cmd.h"
-#include "cmd_predict.h"
-#include "config.h"
-#include "request.h"
-#include "terminal.h"
-#include "version.h"
+#include "base/cmd.h"
+#include "base/terminal.h"
+#include "base/version.h"
+#include "bench/bench_request.h"
+#include "cli/cmd_predict.h"
+#include "config/config.h"
+#include "config/request.h"
+#include "ranks/check.h"
 
 const cmd_row cmd_table[] = {
     { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "cmd_option.h"
+#include "base/cmd_option.h"
 
 typedef struct cmd_row {
     const char *name;

@@ -1,13 +1,13 @@
-#include "info_measure.h"
+#include "cli/info_measure.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench_link.h"
-#include "check.h"
-#include "ranks.h"
-#include "timer.h"
+#include "bench/bench_link.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
 
 enum { BATCHES = 5 };
 /* Beyond the caches of a GPU or a socket; small enough to be moved many times in a second. */

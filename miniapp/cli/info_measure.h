@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "topology.h"
+#include "topology/topology.h"
 
 /* Bytes read and written per second by copies within the device's memory, all ranks at once; this rank's, its best of some
  * batches. Collective. */

@@ -7,15 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench_list.h"
-#include "check.h"
-#include "checkpoint_probe.h"
-#include "checkpoint_probe_child.h"
-#include "cmd.h"
-#include "cmd_manual.h"
-#include "cmd_table.h"
-#include "topology.h"
-#include "version.h"
+#include "base/cmd.h"
+#include "base/version.h"
+#include "bench/bench_list.h"
+#include "cli/cmd_manual.h"
+#include "cli/cmd_table.h"
+#include "ranks/check.h"
+#include "state/checkpoint_probe.h"
+#include "state/checkpoint_probe_child.h"
+#include "topology/topology.h"
 
 static int print_version(void)
 {

@@ -2,7 +2,7 @@
  * pairs, limits of stability, modes in range, axes no shorter than the radius.
  * Invariant: what the chosen kind does not use is set to one fixed value, so that two configs which say the same are
  * equal as memory. */
-#include "config.h"
+#include "config/config.h"
 
 #include <float.h>
 #include <math.h>
@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "animation.h"
-#include "config_table.h"
+#include "config/config_table.h"
+#include "output/animation.h"
 
 /* Up to here reading a file back takes seconds. */
 #define FULLY_VERIFIED_BYTES ((double)((int64_t)4 << 30))

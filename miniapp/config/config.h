@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "boundary.h"
-#include "deck.h"
-#include "dtype.h"
-#include "stencil.h"
+#include "core/boundary.h"
+#include "core/dtype.h"
+#include "core/stencil.h"
+#include "deck/deck.h"
 
 typedef enum config_kind {
     CONFIG_HEAT, CONFIG_WAVE, CONFIG_ADVECT, CONFIG_LAPLACE, CONFIG_CUSTOM, CONFIG_TRANSPOSE, CONFIG_SWEEP

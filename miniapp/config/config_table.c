@@ -1,6 +1,6 @@
 /* Invariant: config_table_read sets the same bytes for the same value (no padding, nothing left of an earlier value),
  * so that two configs can be compared as memory. */
-#include "config_table.h"
+#include "config/config_table.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
-#include "config_table.h"
-#include "terminal.h"
+#include "base/terminal.h"
+#include "config/config.h"
+#include "config/config_table.h"
 
 enum { CHUNK_BYTES = 150, WEIGHTS_A_LINE = 6 };
 

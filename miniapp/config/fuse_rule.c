@@ -1,4 +1,4 @@
-#include "fuse_rule.h"
+#include "config/fuse_rule.h"
 
 enum { SWEEPS_LEAST = 4, REACHES_LEAST = 32 };
 

@@ -3,7 +3,7 @@
 #ifndef FUSE_RULE_H
 #define FUSE_RULE_H
 
-#include "config.h"
+#include "config/config.h"
 
 /* Has the run, and what lies between its norms, checkpoints and frames, enough sweeps of `steps` steps? Norms that come with the
  * sweeps need only be `steps` steps apart. */

@@ -1,4 +1,4 @@
-#include "memory_rule.h"
+#include "config/memory_rule.h"
 
 bool memory_rule_four_fields(config_kind kind, int fuse) { return fuse > 1 && (kind == CONFIG_WAVE || kind == CONFIG_ADVECT); }
 

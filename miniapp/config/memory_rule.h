@@ -2,7 +2,7 @@
 #ifndef MEMORY_RULE_H
 #define MEMORY_RULE_H
 
-#include "config.h"
+#include "config/config.h"
 
 /* A sweep of several steps of two levels (wave, advect) cannot write over any field that it reads: it takes four, not two. */
 bool memory_rule_four_fields(config_kind kind, int fuse);

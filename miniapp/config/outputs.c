@@ -1,4 +1,4 @@
-#include "outputs.h"
+#include "config/outputs.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "animation.h"
-#include "check.h"
-#include "checkpoint_xdmf.h"
-#include "ranks.h"
+#include "output/animation.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "state/checkpoint_xdmf.h"
 
 enum { PLACES_MAX = 12, PATH_BYTES = PATH_MAX + 64 };
 static const char longest_in_folder[] = "/step_NNNNNNNNNN.xmf";

@@ -5,7 +5,7 @@
 
 #include <mpi.h>
 
-#include "config.h"
+#include "config/config.h"
 
 /* While a file is written it is called NAME.tmp.<16 hexadecimal digits>. */
 enum { OUTPUTS_TMP_BYTES = 21 };

@@ -1,13 +1,13 @@
-#include "request.h"
+#include "config/request.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "deck.h"
-#include "ranks.h"
+#include "deck/deck.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
 
 const cmd_option request_options[CMD_OPTIONS_MAX] = {
     { "--restart", "FILE_OR_DIR",

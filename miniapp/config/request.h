@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cmd_option.h"
-#include "config.h"
+#include "base/cmd_option.h"
+#include "config/config.h"
 
 typedef struct request {
     config cfg;

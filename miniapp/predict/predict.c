@@ -1,8 +1,8 @@
-#include "predict.h"
+#include "predict/predict.h"
 
 #include <math.h>
 
-#include "predict_fused.h"
+#include "predict/predict_fused.h"
 
 /* The part of the interior's time behind which kernels that move cells hide; on H200s .15 to .3. */
 static const double beside_kernels = 0.2;

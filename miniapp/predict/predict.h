@@ -20,7 +20,7 @@
 #ifndef PREDICT_H
 #define PREDICT_H
 
-#include "predict_machine.h"
+#include "predict/predict_machine.h"
 
 typedef struct predict_time {
     double memory_s, arithmetic_s, launches_s, exchange_s, turn_s, norm_s; /* what each adds to the step */

@@ -1,4 +1,4 @@
-#include "predict_case.h"
+#include "predict/predict_case.h"
 
 bool predict_by_kernels(config_transport t)
 {

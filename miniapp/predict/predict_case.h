@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config.h"
+#include "config/config.h"
 
 enum { PREDICT_TRANSPORTS = CONFIG_TRANSPORTS, PREDICT_KINDS = CONFIG_SWEEP + 1 };
 typedef enum predict_form { PREDICT_WHOLE, PREDICT_SPLIT, PREDICT_TURNED } predict_form;

@@ -1,10 +1,10 @@
-#include "predict_fit.h"
+#include "predict/predict_fit.h"
 
 #include <math.h>
 
-#include "predict.h"
-#include "predict_fused.h"
-#include "predict_strips.h"
+#include "predict/predict.h"
+#include "predict/predict_fused.h"
+#include "predict/predict_strips.h"
 
 void predict_points_add(predict_points *p, double bytes, double seconds)
 {

@@ -3,7 +3,7 @@
 #ifndef PREDICT_FIT_H
 #define PREDICT_FIT_H
 
-#include "predict_records.h"
+#include "predict/predict_records.h"
 
 typedef struct predict_points { /* seconds of an exchange by bytes, as sums for a fit */
     double w, x, y, xx, xy;

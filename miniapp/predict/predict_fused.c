@@ -1,9 +1,9 @@
-#include "predict_fused.h"
+#include "predict/predict_fused.h"
 
 #include <assert.h>
 #include <math.h>
 
-#include "predict_strips.h"
+#include "predict/predict_strips.h"
 
 static bool of_neighbours(config_kind k) { return k == CONFIG_HEAT || k == CONFIG_LAPLACE; }
 static bool same_sum(config_kind a, config_kind b)

@@ -5,7 +5,7 @@
 #ifndef PREDICT_FUSED_H
 #define PREDICT_FUSED_H
 
-#include "predict_machine.h"
+#include "predict/predict_machine.h"
 
 /* Sweeps of several steps: what the records tell of one of this length (NULL: nothing); its place, made if need be (NULL: no
  * room); is there any rate of arithmetic to go by? */

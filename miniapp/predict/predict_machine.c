@@ -1,4 +1,4 @@
-#include "predict_machine.h"
+#include "predict/predict_machine.h"
 
 #include <assert.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef PREDICT_MACHINE_H
 #define PREDICT_MACHINE_H
 
-#include "predict_case.h"
+#include "predict/predict_case.h"
 
 enum { PREDICT_RATES_MAX = 64, PREDICT_ORDERS = 9, PREDICT_SWEEPS_MAX = 128, PREDICT_TURNS_MAX = 16 };
 

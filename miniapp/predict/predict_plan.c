@@ -1,15 +1,15 @@
-#include "predict_plan.h"
+#include "predict/predict_plan.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "decomp.h"
-#include "field.h"
-#include "fuse_rule.h"
-#include "memory_rule.h"
-#include "message.h"
-#include "predict_fused.h"
+#include "config/fuse_rule.h"
+#include "config/memory_rule.h"
+#include "core/field.h"
+#include "predict/predict_fused.h"
+#include "ranks/decomp.h"
+#include "transports/message.h"
 
 /* The process grid that the program would choose; the grid of a weak study grows. */
 static bool cut(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_case *out, decomp *d,

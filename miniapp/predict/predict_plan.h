@@ -3,7 +3,7 @@
 #ifndef PREDICT_PLAN_H
 #define PREDICT_PLAN_H
 
-#include "predict.h"
+#include "predict/predict.h"
 
 typedef struct predict_study {
     int per_host;

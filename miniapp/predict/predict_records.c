@@ -1,4 +1,4 @@
-#include "predict_records.h"
+#include "predict/predict_records.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "predict_fit.h"
-#include "printable.h"
+#include "predict/predict_fit.h"
+#include "ranks/check.h"
+#include "ranks/printable.h"
 
 static const char *text_of(const json_t *o, const char *key)
 {

@@ -3,7 +3,7 @@
 #ifndef PREDICT_RECORDS_H
 #define PREDICT_RECORDS_H
 
-#include "predict_machine.h"
+#include "predict/predict_machine.h"
 
 typedef struct predict_run { /* a record of weft run that the model speaks of */
     predict_case of;

@@ -1,4 +1,4 @@
-#include "predict_strips.h"
+#include "predict/predict_strips.h"
 
 #include <math.h>
 

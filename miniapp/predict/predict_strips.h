@@ -7,7 +7,7 @@
 #ifndef PREDICT_STRIPS_H
 #define PREDICT_STRIPS_H
 
-#include "predict_machine.h"
+#include "predict/predict_machine.h"
 
 /* The cells that a rank would have computed in the time of a sweep, were all its warps always busy. */
 double predict_places(const predict_machine *m, const predict_case *c, bool by_memory);

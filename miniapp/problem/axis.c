@@ -1,11 +1,11 @@
 /* Invariant: an angle is p / q of a turn with integers p < q <= 2^44 (n <= 2^40), and products of an index and a mode
  * are reduced in 128 bits before anything is rounded. */
-#include "axis.h"
+#include "problem/axis.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "elementary.h"
+#include "problem/elementary.h"
 
 int64_t axis_mode_first(boundary_kind low, boundary_kind high)
 {

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "boundary.h"
-#include "pair.h"
-#include "value.h"
+#include "core/boundary.h"
+#include "core/value.h"
+#include "problem/pair.h"
 
 typedef struct axis {
     int64_t n;                  /* cells of the whole axis */

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "pair.h"
+#include "problem/pair.h"
 
 /* Sine and cosine of 2 pi p / q, 0 <= p < q <= 2^50, each within 1 ulp; exact at multiples of a quarter turn. */
 void elementary_sincos(uint64_t p, uint64_t q, double *sine, double *cosine);

@@ -3,15 +3,15 @@
  * Order 2r, k = 1..r:  second difference w_k = 2 (-1)^(k+1) r!^2 / (k^2 (r-k)! (r+k)!),  w_0 = -2 sum w_k;
  *                      first difference  c_k =   (-1)^(k+1) r!^2 / (k (r-k)! (r+k)!),    antisymmetric.
  * Computed in long double (the factorials and their products below are exact in it), times alpha, rounded once. */
-#include "problem.h"
+#include "problem/problem.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "axis.h"
-#include "symbol.h"
+#include "problem/axis.h"
+#include "problem/symbol.h"
 
 static long double factorial(int n)
 {

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "box.h"
-#include "config.h"
-#include "stencil.h"
-#include "value.h"
+#include "config/config.h"
+#include "core/box.h"
+#include "core/stencil.h"
+#include "core/value.h"
 
 typedef struct problem {
     stencil op;                 /* unused for transpose; sweep: the 1D LINE operator of either axis */

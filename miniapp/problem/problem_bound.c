@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "problem.h"
+#include "problem/problem.h"
 
 #define SMALL 0x1p-12L
 

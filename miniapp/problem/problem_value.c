@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "axis.h"
-#include "problem.h"
+#include "problem/axis.h"
+#include "problem/problem.h"
 
 static bool make_axes(axis_tables *x, axis_tables *y, const config *c, box own)
 {

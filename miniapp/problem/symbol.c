@@ -1,7 +1,7 @@
 /* The scan is sound: g is a trigonometric polynomial of degree r <= 8 an axis, so 256 angles are at least 32 for its
  * shortest wave, and no maximum lies between two of them unseen: by Bernstein's inequality the largest sample is within
  * 1 - cos(8 pi / 256)^2 < 2 % of the maximum. Refined are all local maxima of the samples within 2 % of the largest. */
-#include "symbol.h"
+#include "problem/symbol.h"
 
 #include <assert.h>
 #include <complex.h>

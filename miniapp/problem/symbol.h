@@ -3,9 +3,9 @@
 #ifndef SYMBOL_H
 #define SYMBOL_H
 
-#include "axis.h"
-#include "config.h"
-#include "stencil.h"
+#include "config/config.h"
+#include "core/stencil.h"
+#include "problem/axis.h"
 
 typedef struct symbol {
     pair re, im;

@@ -1,11 +1,11 @@
-#include "power.h"
+#include "report/power.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "record.h"
+#include "output/record.h"
+#include "ranks/check.h"
 
 static bool seen_before(const power_rank *rank, int i)
 {

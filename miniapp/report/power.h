@@ -6,7 +6,7 @@
 #include <mpi.h>
 #include <stdio.h>
 
-#include "gauge.h"
+#include "device/gauge.h"
 
 /* The counters go in steps of a tenth of a second: a shorter loop says nothing. */
 #define POWER_LOOP_LEAST_S 1.0

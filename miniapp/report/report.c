@@ -1,13 +1,13 @@
-#include "report.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bytes.h"
-#include "printable.h"
-#include "terminal.h"
+#include "base/terminal.h"
+#include "files/bytes.h"
+#include "ranks/printable.h"
 
 static double cells_global(const sim *s) { return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny; }
 

@@ -5,13 +5,13 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "calibrate.h"
-#include "power.h"
-#include "sim.h"
-#include "timer.h"
-#include "tune.h"
-#include "verify.h"
-#include "writer.h"
+#include "ranks/timer.h"
+#include "report/power.h"
+#include "run/calibrate.h"
+#include "run/verify.h"
+#include "sim/sim.h"
+#include "sim/tune.h"
+#include "writer/writer.h"
 
 enum { REPORT_PHASES_MAX = 24 };
 

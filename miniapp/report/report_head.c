@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "printable.h"
-#include "report.h"
-#include "sim_advance.h"
-#include "terminal.h"
-#include "version.h"
+#include "base/terminal.h"
+#include "base/version.h"
+#include "ranks/check.h"
+#include "ranks/printable.h"
+#include "report/report.h"
+#include "sim/sim_advance.h"
 
 enum { REPORT_INDENT = 13 }; /* where the second column begins */
 

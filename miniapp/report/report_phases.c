@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "report.h"
+#include "report/report.h"
 
 static const double shown_from = 0.001; /* of the run */
 

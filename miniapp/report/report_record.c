@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "machine.h"
-#include "record.h"
-#include "report.h"
+#include "base/machine.h"
+#include "output/record.h"
+#include "ranks/check.h"
+#include "report/report.h"
 
 static const char *side_text(char *out, size_t bytes, boundary_side side)
 {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record.h"
-#include "report.h"
+#include "output/record.h"
+#include "report/report.h"
 
 /* Passed on every kind of link that there is, or why it was left out. */
 static const char *left_out(const route *r, transport_kind t)

@@ -1,15 +1,15 @@
-#include "calibrate.h"
+#include "run/calibrate.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "ranks.h"
-#include "sim_advance.h"
-#include "sim_state.h"
-#include "timer.h"
-#include "watchdog.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
+#include "run/watchdog.h"
+#include "sim/sim_advance.h"
+#include "sim/sim_state.h"
 
 enum { ROUNDS = 5 };
 

@@ -3,9 +3,9 @@
 #ifndef CALIBRATE_H
 #define CALIBRATE_H
 
-#include "overlap.h"
-#include "sim.h"
-#include "timer.h"
+#include "ranks/timer.h"
+#include "run/overlap.h"
+#include "sim/sim.h"
 
 typedef struct calibrate_result {
     double ceiling_bytes_per_s; /* all ranks; bytes read + written */

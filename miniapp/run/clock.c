@@ -1,9 +1,9 @@
-#include "clock.h"
+#include "run/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "ranks/check.h"
 
 enum { SAMPLES_MAX = 1 << 20 };
 

@@ -1,11 +1,11 @@
-#include "deadline.h"
+#include "run/deadline.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "check.h"
-#include "timer.h"
+#include "ranks/check.h"
+#include "ranks/timer.h"
 
 static const double margin_s = 2;                 /* steps that are enqueued, the fingerprint, the record, MPI's end */
 static const double slow_disk_bytes_per_s = 100e6; /* written and read back */

@@ -5,8 +5,8 @@
 
 #include <mpi.h>
 
-#include "config.h"
-#include "writer.h"
+#include "config/config.h"
+#include "writer/writer.h"
 
 /* In seconds of timer_now_s; INFINITY: never. start_s: when the run began. Collective: the earliest that a rank knows of, of the
  * same on all. */

@@ -1,4 +1,4 @@
-#include "dry_run.h"
+#include "run/dry_run.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,15 +9,15 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "aggregate.h"
-#include "bytes.h"
-#include "check.h"
-#include "hosts.h"
-#include "printable.h"
-#include "ranks.h"
-#include "rehearsal.h"
-#include "restart.h"
-#include "sim_state.h"
+#include "files/bytes.h"
+#include "ranks/check.h"
+#include "ranks/hosts.h"
+#include "ranks/printable.h"
+#include "ranks/ranks.h"
+#include "run/rehearsal.h"
+#include "run/restart.h"
+#include "sim/sim_state.h"
+#include "writer/aggregate.h"
 
 /* One number of every rank: its sum, and whose is the largest. */
 typedef struct over_ranks {

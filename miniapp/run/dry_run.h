@@ -3,8 +3,8 @@
 #ifndef DRY_RUN_H
 #define DRY_RUN_H
 
-#include "request.h"
-#include "sim.h"
+#include "config/request.h"
+#include "sim/sim.h"
 
 /* After sim_create, whose self_exe is the same: looks at what only a run's later parts would open (--restart, problem.initial,
  * checkpoint.dir), then prints the resolved deck and, as its comments, the account. Returns the exit status that the run would come

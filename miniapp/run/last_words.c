@@ -1,12 +1,12 @@
-#include "last_words.h"
+#include "run/last_words.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "check.h"
-#include "watchdog.h"
+#include "ranks/check.h"
+#include "run/watchdog.h"
 
 static _Atomic(const char *) restart_from; /* set after its step, read before it */
 static atomic_llong restart_step;

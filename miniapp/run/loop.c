@@ -1,4 +1,4 @@
-#include "loop.h"
+#include "run/loop.h"
 
 #include <math.h>
 #include <signal.h>
@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "cmd.h"
-#include "deadline.h"
-#include "progress.h"
-#include "sim_advance.h"
-#include "sim_state.h"
-#include "watchdog.h"
+#include "base/cmd.h"
+#include "ranks/check.h"
+#include "run/deadline.h"
+#include "run/progress.h"
+#include "run/watchdog.h"
+#include "sim/sim_advance.h"
+#include "sim/sim_state.h"
 
 static volatile sig_atomic_t stop_asked;
 

@@ -2,10 +2,10 @@
 #ifndef LOOP_H
 #define LOOP_H
 
-#include "clock.h"
-#include "saver.h"
-#include "series.h"
-#include "sim.h"
+#include "run/clock.h"
+#include "run/saver.h"
+#include "run/series.h"
+#include "sim/sim.h"
 
 typedef enum loop_end { LOOP_DONE, LOOP_STOPPED, LOOP_OUT_OF_TIME, LOOP_FAILED } loop_end;
 

@@ -1,4 +1,4 @@
-#include "overlap.h"
+#include "run/overlap.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,10 +1,10 @@
-#include "progress.h"
+#include "run/progress.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "timer.h"
+#include "ranks/timer.h"
 
 static const double shortest_s = 0.5, log_s = 60, log_part = 0.1;
 

@@ -1,16 +1,16 @@
-#include "rehearsal.h"
+#include "run/rehearsal.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "calibrate.h"
-#include "check.h"
-#include "ranks.h"
-#include "sim_advance.h"
-#include "sim_setup.h"
-#include "sim_state.h"
-#include "timer.h"
-#include "tune.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
+#include "run/calibrate.h"
+#include "sim/sim_advance.h"
+#include "sim/sim_setup.h"
+#include "sim/sim_state.h"
+#include "sim/tune.h"
 
 static double clamped(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 

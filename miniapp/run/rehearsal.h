@@ -4,7 +4,7 @@
 #ifndef REHEARSAL_H
 #define REHEARSAL_H
 
-#include "sim.h"
+#include "sim/sim.h"
 
 enum { REHEARSAL_BYTES = 64 << 20 }; /* of all fields of a rank of the cut grid, about; ghosts may add to it */
 

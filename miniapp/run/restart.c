@@ -1,4 +1,4 @@
-#include "restart.h"
+#include "run/restart.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "check.h"
-#include "checkpoint.h"
-#include "checkpoint_directory.h"
-#include "cmd.h"
-#include "ranks.h"
-#include "sim_state.h"
+#include "base/cmd.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "sim/sim_state.h"
+#include "state/checkpoint.h"
+#include "state/checkpoint_directory.h"
 
 /* The deck stored in a file, as a config; false: unreadable, so the file is damaged. */
 static bool stored_config(const checkpoint_info *info, config *c, char *why, size_t why_bytes)

@@ -2,8 +2,8 @@
 #ifndef RESTART_H
 #define RESTART_H
 
-#include "request.h"
-#include "sim.h"
+#include "config/request.h"
+#include "sim/sim.h"
 
 /* Loads the state that ask->restart names into s: a state file, or a directory, of which the newest whole checkpoint is taken;
  * damaged ones, and those that may not be read, are named on stderr and skipped. A directory without checkpoints leaves *loaded

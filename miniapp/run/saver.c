@@ -1,11 +1,11 @@
-#include "saver.h"
+#include "run/saver.h"
 
 #include <stdio.h>
 
-#include "check.h"
-#include "cmd.h"
-#include "last_words.h"
-#include "watchdog.h"
+#include "base/cmd.h"
+#include "ranks/check.h"
+#include "run/last_words.h"
+#include "run/watchdog.h"
 
 checkpoint_status saver_open(saver *v, sim *s, char *why, size_t why_bytes)
 {

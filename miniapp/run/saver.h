@@ -3,10 +3,10 @@
 #ifndef SAVER_H
 #define SAVER_H
 
-#include "clock.h"
-#include "sim.h"
-#include "snapshot.h"
-#include "writer.h"
+#include "run/clock.h"
+#include "sim/sim.h"
+#include "sim/snapshot.h"
+#include "writer/writer.h"
 
 typedef struct saver { /* lives as long as the sim; zeroed before saver_open */
     sim *sim;

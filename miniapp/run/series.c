@@ -1,15 +1,15 @@
-#include "series.h"
+#include "run/series.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "animation.h"
-#include "check.h"
-#include "checkpoint_directory.h"
-#include "checkpoint_series.h"
-#include "cmd.h"
-#include "retain.h"
-#include "sim_state.h"
+#include "base/cmd.h"
+#include "output/animation.h"
+#include "ranks/check.h"
+#include "sim/sim_state.h"
+#include "state/checkpoint_directory.h"
+#include "writer/checkpoint_series.h"
+#include "writer/retain.h"
 
 enum { PATH_BYTES = 4400 };
 

@@ -3,9 +3,9 @@
 #ifndef SERIES_H
 #define SERIES_H
 
-#include "lock.h"
-#include "picture.h"
-#include "sim.h"
+#include "output/picture.h"
+#include "sim/sim.h"
+#include "writer/lock.h"
 
 typedef struct series { /* zeroed at first */
     lock *lock;          /* of output.series */

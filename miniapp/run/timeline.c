@@ -1,13 +1,13 @@
-#include "timeline.h"
+#include "run/timeline.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "timer.h"
-#include "trace.h"
+#include "output/trace.h"
+#include "ranks/check.h"
+#include "ranks/timer.h"
 
 enum track { TRACK_HOST, TRACK_COMM, TRACK_LANE, TRACKS_MAX = TRACK_LANE + STEP_LANES_MAX };
 enum span_name {

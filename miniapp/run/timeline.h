@@ -8,8 +8,8 @@
 #ifndef TIMELINE_H
 #define TIMELINE_H
 
-#include "step.h"
-#include "topology.h"
+#include "step/step.h"
+#include "topology/topology.h"
 
 enum { TIMELINE_STEPS = 100 };
 

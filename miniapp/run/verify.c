@@ -1,11 +1,11 @@
-#include "verify.h"
+#include "run/verify.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "check.h"
-#include "sim_state.h"
+#include "ranks/check.h"
+#include "sim/sim_state.h"
 
 const char *verify_name(verify_verdict v)
 {

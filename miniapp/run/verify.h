@@ -2,7 +2,7 @@
 #ifndef VERIFY_H
 #define VERIFY_H
 
-#include "sim.h"
+#include "sim/sim.h"
 
 typedef enum verify_verdict { VERIFY_EXACT, VERIFY_FAILED, VERIFY_UNCHECKED } verify_verdict;
 

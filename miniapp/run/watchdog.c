@@ -1,4 +1,4 @@
-#include "watchdog.h"
+#include "run/watchdog.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "printable.h"
-#include "ranks.h"
-#include "timer.h"
+#include "ranks/check.h"
+#include "ranks/printable.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
 
 static struct {
     pthread_t thread;

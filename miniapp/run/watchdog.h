@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decomp.h"
+#include "ranks/decomp.h"
 
 /* From here on: no progress for limit_s, and this rank says where it is and which neighbours it has, waits a moment for the others
  * to say so too, and ends the process with status 3. limit_s = 0: nothing watches. Once a process, after MPI_Init. */

@@ -1,11 +1,11 @@
-#include "sim.h"
+#include "sim/sim.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "check.h"
-#include "memory_rule.h"
-#include "printable.h"
+#include "config/memory_rule.h"
+#include "ranks/check.h"
+#include "ranks/printable.h"
 
 void sim_add_note(sim *s, bool asked, const char *format, ...)
 {

@@ -10,14 +10,14 @@
 #ifndef SIM_H
 #define SIM_H
 
-#include "checkpoint_state.h"
-#include "config.h"
-#include "problem.h"
-#include "redist.h"
-#include "route.h"
-#include "step.h"
-#include "topology.h"
-#include "train.h"
+#include "config/config.h"
+#include "exchange/redist.h"
+#include "exchange/route.h"
+#include "problem/problem.h"
+#include "state/checkpoint_state.h"
+#include "step/step.h"
+#include "step/train.h"
+#include "topology/topology.h"
 
 enum { SIM_NOTES_MAX = 12, SIM_FIELDS_MAX = 4 };
 

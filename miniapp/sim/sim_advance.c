@@ -1,10 +1,10 @@
-#include "sim_advance.h"
+#include "sim/sim_advance.h"
 
 #include <assert.h>
 
-#include "check.h"
-#include "ranks.h"
-#include "timer.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
 
 int sim_train_steps(const sim *s) { return s->fuse * (s->train ? TRAIN_STEPS_MAX : 1); }
 

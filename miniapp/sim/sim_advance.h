@@ -3,7 +3,7 @@
 #ifndef SIM_ADVANCE_H
 #define SIM_ADVANCE_H
 
-#include "sim.h"
+#include "sim/sim.h"
 
 /* Steps, enqueued at once: as many as sim_steps_at_once gives of at most `most` (>= 1), before which nothing is to be done. With a
  * probe it is one launch's: one step, or one fused sweep; as in step_advance (NULL for transpose and sweep). */

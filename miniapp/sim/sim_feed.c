@@ -1,9 +1,9 @@
-#include "sim_feed.h"
+#include "sim/sim_feed.h"
 
 #include <stdio.h>
 
-#include "agree.h"
-#include "check.h"
+#include "ranks/agree.h"
+#include "ranks/check.h"
 
 static config_feed feed_without_graphs(const sim *s)
 {

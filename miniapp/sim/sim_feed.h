@@ -2,7 +2,7 @@
 #ifndef SIM_FEED_H
 #define SIM_FEED_H
 
-#include "sim.h"
+#include "sim/sim.h"
 
 /* For sim_create: feed and lanes without graphs; and, once there are passes, whether graphs it is. Collective. */
 void sim_choose_feed(sim *s);

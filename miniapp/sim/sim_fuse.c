@@ -1,14 +1,14 @@
-#include "sim_fuse.h"
+#include "sim/sim_fuse.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "check.h"
-#include "fuse_rule.h"
-#include "ranks.h"
-#include "sim_advance.h"
-#include "sim_state.h"
-#include "timer.h"
+#include "config/fuse_rule.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
+#include "sim/sim_advance.h"
+#include "sim/sim_state.h"
 
 /* What a device is tried with: how many kinds of sweeps, of at most how many steps, on ranks of at least how many cells (on an H200
  * 2^20 cells were twice as fast by sweeps of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the

@@ -4,7 +4,7 @@
 #ifndef SIM_FUSE_H
 #define SIM_FUSE_H
 
-#include "sim.h"
+#include "sim/sim.h"
 
 /* For sim_create, with the stencil bound: the steps of a sweep; where they are fewer than the deck asks for, why, as a sentence
  * part. Once the domain is cut, for sweeps that nobody asked for: whether the ranks are wide enough; the same on all ranks. */

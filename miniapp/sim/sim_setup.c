@@ -1,17 +1,17 @@
-#include "sim_setup.h"
+#include "sim/sim_setup.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "bytes.h"
-#include "check.h"
-#include "memory_rule.h"
-#include "ranks.h"
-#include "sim_feed.h"
-#include "sim_fuse.h"
-#include "sim_state.h"
-#include "sim_transport.h"
-#include "timer.h"
+#include "config/memory_rule.h"
+#include "files/bytes.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
+#include "sim/sim_feed.h"
+#include "sim/sim_fuse.h"
+#include "sim/sim_state.h"
+#include "sim/sim_transport.h"
 
 /* Among the ranks, so that each has `depth` cells along an axis that is cut. On one host of GPUs rows alone are cut where there are
  * enough: their whole steps are the faster ones on large grids (comm/NOTES.md). */

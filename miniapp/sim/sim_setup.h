@@ -3,7 +3,7 @@
 #ifndef SIM_SETUP_H
 #define SIM_SETUP_H
 
-#include "sim.h"
+#include "sim/sim.h"
 
 /* Collective. Creates everything but the fields' values. On failure: one sentence in why, an exit status other than 0
  * (2: the deck does not fit these ranks; 3: no device); sim_destroy is still called by the owner. self_exe: argv[0]'s

@@ -1,4 +1,4 @@
-#include "sim_state.h"
+#include "sim/sim_state.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "checkpoint.h"
-#include "ranks.h"
-#include "version.h"
+#include "base/version.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "state/checkpoint.h"
 
 static device_stream *main_stream(const sim *s) { return s->streams.lane[0]; }
 

@@ -2,8 +2,8 @@
 #ifndef SIM_STATE_H
 #define SIM_STATE_H
 
-#include "checkpoint_status.h"
-#include "sim.h"
+#include "sim/sim.h"
+#include "state/checkpoint_status.h"
 
 /* The fields of s, each once: the present level's first, then the one that a step writes. Returns how many. */
 int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);

@@ -1,12 +1,12 @@
-#include "sim_transport.h"
+#include "sim/sim_transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "check.h"
-#include "peer.h"
-#include "ranks.h"
-#include "timer.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
+#include "transports/peer.h"
 
 static const double budget_s = 0.5; /* of all trials at the start of a run, the children that try a device-aware MPI left out */
 

@@ -3,7 +3,7 @@
 #ifndef SIM_TRANSPORT_H
 #define SIM_TRANSPORT_H
 
-#include "sim.h"
+#include "sim/sim.h"
 
 /* For sim_create, once there are grids and fields: transport, choice, turned_choice, redist_transport. Collective; costs the
  * fields' values. */

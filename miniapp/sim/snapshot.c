@@ -1,9 +1,9 @@
-#include "snapshot.h"
+#include "sim/snapshot.h"
 
 #include <stdlib.h>
 
-#include "check.h"
-#include "sim_state.h"
+#include "ranks/check.h"
+#include "sim/sim_state.h"
 
 struct snapshot {
     sim *sim;

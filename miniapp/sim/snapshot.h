@@ -8,7 +8,7 @@
 #ifndef SNAPSHOT_H
 #define SNAPSHOT_H
 
-#include "sim.h"
+#include "sim/sim.h"
 
 typedef struct snapshot snapshot;
 

@@ -1,14 +1,14 @@
 /* Variants are timed in turn, round by round, so that a drift of the clocks reaches all of them alike; each keeps its best
  * round, or its median one where there are many: a GPU at its limit of power runs a sweep now faster, now slower. The default stays
  * unless another is faster by more than the rounds' noise could be. */
-#include "tune.h"
+#include "sim/tune.h"
 
 #include <assert.h>
 
-#include "check.h"
-#include "ranks.h"
-#include "sim_state.h"
-#include "timer.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
+#include "sim/sim_state.h"
 
 enum { ROUNDS = 3, FUSED_ROUNDS = 9, FUSED_SWEEPS = 2 };
 static const double margin = 0.01, fused_margin = 0.02;

@@ -3,7 +3,7 @@
 #ifndef TUNE_H
 #define TUNE_H
 
-#include "sim.h"
+#include "sim/sim.h"
 
 enum { TUNE_VARIANTS_MAX = 16 };
 

@@ -1,12 +1,12 @@
-#include "step.h"
+#include "step/step.h"
 
 #include <assert.h>
 #include <omp.h>
 #include <string.h>
 
-#include "check.h"
-#include "range.h"
-#include "timer.h"
+#include "device/range.h"
+#include "ranks/check.h"
+#include "ranks/timer.h"
 
 const char *const step_phase_name[STEP_PHASES] = { "interior", "exchange", "shell" };
 

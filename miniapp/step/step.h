@@ -31,11 +31,11 @@
 #ifndef STEP_H
 #define STEP_H
 
-#include "config.h"
-#include "decomp.h"
-#include "device.h"
-#include "halo.h"
-#include "whole_pass.h"
+#include "config/config.h"
+#include "device/device.h"
+#include "exchange/halo.h"
+#include "ranks/decomp.h"
+#include "step/whole_pass.h"
 
 enum { STEP_LANES_MAX = 64 };
 

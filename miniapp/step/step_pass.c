@@ -2,8 +2,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "fused.h"
-#include "step.h"
+#include "step/step.h"
+#include "temporal/fused.h"
 
 static bool has_neighbour(const decomp *dec, int dx, int dy)
 {

@@ -1,9 +1,9 @@
-#include "train.h"
+#include "step/train.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "check.h"
+#include "ranks/check.h"
 
 enum { SIZES = 6 }; /* 1 << 0 .. 1 << (SIZES - 1) steps */
 _Static_assert(1 << (SIZES - 1) == TRAIN_STEPS_MAX && (int)TRAIN_STEPS_MAX <= (int)WHOLE_PASS_NORMS_MAX, "the largest size");

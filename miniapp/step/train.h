@@ -8,7 +8,7 @@
 #ifndef TRAIN_H
 #define TRAIN_H
 
-#include "step.h"
+#include "step/step.h"
 
 enum { TRAIN_STEPS_MAX = 32 };
 

@@ -1,17 +1,17 @@
 /* The beat, the level modulo WHOLE_BEATS, is what words hold: the same on all ranks, because all take the same steps. A start waits
  * until every kernel of every rank has ended and empties all inboxes, so that no word of an earlier run of steps is taken for one
  * of a later; then the words of the present level go, by the beat that fits the fields' parity. */
-#include "whole_pass.h"
+#include "step/whole_pass.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agree.h"
-#include "check.h"
-#include "peer.h"
-#include "ranks.h"
-#include "whole_plan.h"
+#include "exchange/whole_plan.h"
+#include "ranks/agree.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "transports/peer.h"
 
 struct whole_pass {
     device *d; /* not owned */

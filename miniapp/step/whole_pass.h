@@ -5,9 +5,9 @@
 
 #include <mpi.h>
 
-#include "boundary.h"
-#include "decomp.h"
-#include "device.h"
+#include "core/boundary.h"
+#include "device/device.h"
+#include "ranks/decomp.h"
 
 typedef struct whole_pass whole_pass;
 

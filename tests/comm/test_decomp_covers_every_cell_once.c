@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "decomp.h"
+#include "ranks/decomp.h"
 
 enum { RANKS_MAX = 64, SIDE_MAX = 131 };
 

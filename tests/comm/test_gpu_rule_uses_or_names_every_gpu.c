@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "gpu_rule.h"
+#include "topology/gpu_rule.h"
 
 static void rules(void **state)
 {

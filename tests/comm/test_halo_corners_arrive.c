@@ -2,8 +2,8 @@
  * the allocation has changed: grids, process grids, boundaries, depths, types, with and without corners. (Padding, which may travel
  * between rows, is alike on all ranks here.)
  * ranks: 1 2 3 4 6 */
-#include "comm_harness.h"
-#include "sanitized.h"
+#include "support/comm_harness.h"
+#include "support/sanitized.h"
 
 enum { LEVELS = 5 };
 

@@ -2,11 +2,11 @@
  * 10^5 tiny exchanges in a ring with random delays on the hosts and on the devices, every ghost of every one checked.
  * (2000 where any ranks share a GPU: each wait costs a time slice of 2 ms there.)
  * ranks: 2 3 */
-#include "comm_harness.h"
+#include "support/comm_harness.h"
 
 #include <time.h>
 
-#include "transport.h"
+#include "transports/transport.h"
 
 enum { NX = 40, NY = 3, DEPTH = 2, BATCH = 100, EXCHANGES = 100000, EXCHANGES_SHARED = 2000, NOISE_BYTES_MAX = 8 << 20 };
 enum { UP = 1, LEFT = 3, RIGHT = 4, DOWN = 6 }; /* numbers in decomp_dx, decomp_dy */

@@ -2,10 +2,10 @@
  * from one block, large ones, also those from which a device-aware MPI sends, one shared twice, a rank without any; a rank is its
  * own neighbour by its own pointer. Boards are zeros everywhere, whatever stood in that memory.
  * ranks: 1 2 3 */
-#include "comm_harness.h"
+#include "support/comm_harness.h"
 
-#include "message.h"
-#include "peer.h"
+#include "transports/message.h"
+#include "transports/peer.h"
 
 enum { ALLOCATIONS = 24, NEIGHBOURS_MAX = 16 };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "printable.h"
+#include "ranks/printable.h"
 
 static void controls_are_numbers(void **state)
 {

@@ -1,12 +1,12 @@
 /* A distributed transpose through rings that hold a few of a part's chunks puts every cell at its place, call after call: who gives
  * waits for places, and who takes for chunks, however the ranks drift apart.
  * ranks: 2 3 */
-#include "comm_harness.h"
+#include "support/comm_harness.h"
 
 #include <time.h>
 
-#include "redist_peer.h"
-#include "turn.h"
+#include "exchange/redist_peer.h"
+#include "transpose/turn.h"
 
 enum { NX = 1501, NY = 1303, ROUNDS = 6, PLACES = 3 };
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "message.h"
-#include "redist_plan.h"
+#include "exchange/redist_plan.h"
+#include "transports/message.h"
 
 enum { SIDE_MAX = 64 };
 

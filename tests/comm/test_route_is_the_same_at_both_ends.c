@@ -1,8 +1,8 @@
 /* Candidates that move every cell are timed and one of them is chosen; one that is refused, damages a cell or comes too late is
  * left out with its reason, on all links or between hosts alone; and whatever the times, both ends of a link choose the same.
  * ranks: 1 2 3 4 6 */
-#include "comm_harness.h"
-#include "route.h"
+#include "exchange/route.h"
+#include "support/comm_harness.h"
 
 #include <math.h>
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "route.h"
+#include "exchange/route.h"
 
 static const double none = INFINITY;
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "timer.h"
+#include "ranks/timer.h"
 
 static void nearest_rank(void **state)
 {

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "timer.h"
-#include "topology_spawn.h"
+#include "ranks/timer.h"
+#include "topology/topology_spawn.h"
 
 static char self[4096];
 

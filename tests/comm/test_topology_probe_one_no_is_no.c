@@ -1,7 +1,7 @@
 /* Device buffers go to MPI only when its own word, the child on every host and the checked exchange of all ranks say yes;
  * any other outcome is one no with one reason on all ranks, and everybody lives on. A stand-in takes the GPU's place.
  * ranks: 1 2 3 */
-#include "comm_harness.h"
+#include "support/comm_harness.h"
 
 /* The answer, which must be the same everywhere, as must the reason; `words` must stand in the reason of a no. */
 static void probe(bool claims, device *d, const char *child, bool wanted, const char *words)

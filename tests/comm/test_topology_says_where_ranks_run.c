@@ -3,8 +3,8 @@
  * ranks: 1 2 3 */
 #include <sched.h>
 
-#include "comm_harness.h"
-#include "topology_spawn.h"
+#include "support/comm_harness.h"
+#include "topology/topology_spawn.h"
 
 #define ALONE "--alone" /* this program as the child of a rank */
 

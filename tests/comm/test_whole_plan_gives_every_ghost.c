@@ -2,8 +2,8 @@
  * uncut field has: none is left out, none goes astray, and what nobody gives stays as it was. */
 #include <stdio.h>
 
-#include "host_field.h"
-#include "whole_plan.h"
+#include "exchange/whole_plan.h"
+#include "support/host_field.h"
 
 enum { RANKS_MAX = 6, BEAT = 3 }; /* the beat: of level 1 */
 

@@ -11,9 +11,9 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "aggregate.h"
-#include "checkpoint_fixture.h"
-#include "checkpoint_rows.h"
+#include "state/checkpoint_rows.h"
+#include "support/checkpoint_fixture.h"
+#include "writer/aggregate.h"
 
 /* 2^33 cells and a little, of no round shape */
 enum { NX = 131101, NY = 65537 };

@@ -12,11 +12,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "aggregate.h"
-#include "checkpoint_directory.h"
-#include "checkpoint_fixture.h"
-#include "phases.h"
-#include "writer.h"
+#include "state/checkpoint_directory.h"
+#include "support/checkpoint_fixture.h"
+#include "writer/aggregate.h"
+#include "writer/phases.h"
+#include "writer/writer.h"
 
 enum { PATH_BYTES = FIXTURE_PATH_BYTES + 64, AGGREGATORS = 5 };
 static char folder[FIXTURE_PATH_BYTES], why[1024];

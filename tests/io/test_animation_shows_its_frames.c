@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "animation.h"
-#include "checkpoint_fixture.h"
-#include "picture.h"
-#include "recorded_disk.h"
+#include "output/animation.h"
+#include "output/picture.h"
+#include "support/checkpoint_fixture.h"
+#include "support/recorded_disk.h"
 
 enum { NX = 300, NY = 70, EVERY = 5, FRAMES = 4, CHUNKS_MAX = 200 };
 

@@ -9,13 +9,13 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
-#include "checkpoint.h"
-#include "checkpoint_dataset.h"
-#include "checkpoint_fixture.h"
-#include "checkpoint_h5.h"
-#include "checkpoint_job.h"
-#include "checkpoint_sums.h"
-#include "crc32c.h"
+#include "files/crc32c.h"
+#include "state/checkpoint.h"
+#include "state/checkpoint_dataset.h"
+#include "state/checkpoint_h5.h"
+#include "state/checkpoint_sums.h"
+#include "support/checkpoint_fixture.h"
+#include "writer/checkpoint_job.h"
 
 enum { BLOCK_BYTES = 300 };
 static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512];

@@ -14,13 +14,13 @@
 #include <hdf5.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
-#include "checkpoint_directory.h"
-#include "checkpoint_fixture.h"
-#include "checkpoint_h5.h"
-#include "checkpoint_probe.h"
-#include "checkpoint_seal.h"
-#include "checkpoint_write.h"
+#include "state/checkpoint.h"
+#include "state/checkpoint_directory.h"
+#include "state/checkpoint_h5.h"
+#include "state/checkpoint_probe.h"
+#include "state/checkpoint_seal.h"
+#include "support/checkpoint_fixture.h"
+#include "writer/checkpoint_write.h"
 
 enum { NX = 7, NY = 5, WAVE_NX = 47, WAVE_NY = 31, FLIP_STRIDE_BYTES = 5 };
 static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], elsewhere[FIXTURE_PATH_BYTES + 32], why[512];

@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
-#include "checkpoint_directory.h"
-#include "checkpoint_fixture.h"
-#include "retain.h"
-#include "writer.h"
+#include "state/checkpoint.h"
+#include "state/checkpoint_directory.h"
+#include "support/checkpoint_fixture.h"
+#include "writer/retain.h"
+#include "writer/writer.h"
 
 static char folder[FIXTURE_PATH_BYTES], why[512];
 

@@ -13,9 +13,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
-#include "checkpoint_fixture.h"
-#include "checkpoint_write.h"
+#include "state/checkpoint.h"
+#include "support/checkpoint_fixture.h"
+#include "writer/checkpoint_write.h"
 
 static char folder[FIXTURE_PATH_BYTES], why[512];
 

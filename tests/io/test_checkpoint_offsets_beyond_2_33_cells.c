@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint_file.h"
-#include "checkpoint_fixture.h"
-#include "checkpoint_image.h"
-#include "checkpoint_rows.h"
+#include "state/checkpoint_image.h"
+#include "state/checkpoint_rows.h"
+#include "support/checkpoint_fixture.h"
+#include "writer/checkpoint_file.h"
 
 /* 2^33 cells and a little, of no round shape */
 enum { NX = 131101, NY = 65537 };

@@ -9,10 +9,10 @@
 #include <hdf5.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
-#include "checkpoint_fixture.h"
-#include "checkpoint_probe.h"
-#include "checkpoint_probe_child.h"
+#include "state/checkpoint.h"
+#include "state/checkpoint_probe.h"
+#include "state/checkpoint_probe_child.h"
+#include "support/checkpoint_fixture.h"
 
 enum { NX = 30, NY = 21, CELLS = NX * NY };
 static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512];

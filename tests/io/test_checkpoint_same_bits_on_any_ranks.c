@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "checkpoint.h"
-#include "checkpoint_fixture.h"
-#include "checkpoint_write.h"
-#include "sanitized.h"
+#include "state/checkpoint.h"
+#include "support/checkpoint_fixture.h"
+#include "support/sanitized.h"
+#include "writer/checkpoint_write.h"
 
 typedef struct layout {
     int64_t nx, ny;

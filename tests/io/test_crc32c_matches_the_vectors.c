@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "cell.h"
-#include "crc32c.h"
+#include "core/cell.h"
+#include "files/crc32c.h"
 
 static void check_vectors(crc32c_way way)
 {

@@ -5,7 +5,7 @@
  * what lies behind them is reached. Only in the look at a file that a process of its own has, checkpoint_probe.h, may HDF5 crash,
  * and that in few. WEFT_FUZZ_FILES says how many files.
  * ranks: 1 */
-#include "fuzz_files.h"
+#include "support/fuzz_files.h"
 
 #include <omp.h>
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "deck.h"
+#include "deck/deck.h"
 
 static char why[512];
 

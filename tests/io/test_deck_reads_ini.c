@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "deck.h"
+#include "deck/deck.h"
 
 static char why[512];
 

@@ -18,10 +18,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
-#include "checkpoint_fixture.h"
-#include "libc_call.h"
-#include "writer.h"
+#include "state/checkpoint.h"
+#include "support/checkpoint_fixture.h"
+#include "support/libc_call.h"
+#include "writer/writer.h"
 
 enum { PATH_BYTES = FIXTURE_PATH_BYTES + 96, CALLS_MAX = 2000 };
 static char folder[FIXTURE_PATH_BYTES], why[CHECKPOINT_SENTENCE_BYTES];

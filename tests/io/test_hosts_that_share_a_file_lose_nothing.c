@@ -10,9 +10,9 @@
 #include <cmocka.h>
 #include <sys/mman.h>
 
-#include "cached_hosts.h"
-#include "checkpoint_fixture.h"
-#include "writer.h"
+#include "support/cached_hosts.h"
+#include "support/checkpoint_fixture.h"
+#include "writer/writer.h"
 
 enum { TRIES = 100, NX = 1003, NY = 401, STEPS = 3, /* files of 3.2 MB: shares of 1 MiB have borders */
        PATH_BYTES = FIXTURE_PATH_BYTES + 64, NAMED_HOSTS = 2 };

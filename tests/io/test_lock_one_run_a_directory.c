@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "checkpoint_fixture.h"
-#include "lock.h"
-#include "sanitized.h"
+#include "support/checkpoint_fixture.h"
+#include "support/sanitized.h"
+#include "writer/lock.h"
 
 static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512], note[512];
 static char line[512]; /* of a lock of rank 0's process */

@@ -9,8 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "checkpoint_fixture.h"
-#include "checkpoint_job.h"
+#include "support/checkpoint_fixture.h"
+#include "writer/checkpoint_job.h"
 
 enum { NX = 1003, NY = 1500, COUNT = 3, FIELD_AT_BYTES = 8192 };
 

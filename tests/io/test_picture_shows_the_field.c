@@ -10,8 +10,8 @@
 #include <png.h>
 #include <unistd.h>
 
-#include "checkpoint_fixture.h"
-#include "picture.h"
+#include "output/picture.h"
+#include "support/checkpoint_fixture.h"
 
 static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512];
 

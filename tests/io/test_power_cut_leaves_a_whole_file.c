@@ -15,10 +15,10 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-#include "checkpoint.h"
-#include "checkpoint_fixture.h"
-#include "recorded_disk.h"
-#include "writer.h"
+#include "state/checkpoint.h"
+#include "support/checkpoint_fixture.h"
+#include "support/recorded_disk.h"
+#include "writer/writer.h"
 
 enum { NX = 251, NY = 11, STEPS = 2, FILES = 64, HANDLES = 1024, ENTRIES = 4096, SECTOR_BYTES = 512, VERDICTS = 4096 };
 enum { FILE_BYTES_MAX = 1 << 17 };

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "record.h"
+#include "output/record.h"
 
 enum { WRITERS = 6, LINES = 40, PADDING_BYTES = 20000 };
 static char path[64], why[512];

@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint_file.h"
-#include "checkpoint_fixture.h"
-#include "libc_call.h"
-#include "replace.h"
-#include "writer.h"
+#include "files/replace.h"
+#include "support/checkpoint_fixture.h"
+#include "support/libc_call.h"
+#include "writer/checkpoint_file.h"
+#include "writer/writer.h"
 
 enum { NAMES_MAX = 16 };
 static char folder[FIXTURE_PATH_BYTES], other[FIXTURE_PATH_BYTES + 32], why[1024];

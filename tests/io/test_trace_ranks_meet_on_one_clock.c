@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "comm_harness.h"
-#include "timer.h"
-#include "trace.h"
+#include "output/trace.h"
+#include "ranks/timer.h"
+#include "support/comm_harness.h"
 
 enum { SPANS = 50, TRACKS = 2 };
 static const char *const tracks[TRACKS] = { "host", "lane \"0\"" };

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
-#include "checkpoint_fixture.h"
-#include "writer.h"
+#include "state/checkpoint.h"
+#include "support/checkpoint_fixture.h"
+#include "writer/writer.h"
 
 enum { PATH_BYTES = FIXTURE_PATH_BYTES + 128 };
 static char folder[FIXTURE_PATH_BYTES], why[1024];

@@ -1,6 +1,6 @@
 /* Messages, transposes, values, reductions and copies give on CUDA, from the same input, the bits that they give on the host,
  * and write nothing else: whole allocations are compared, padding and ghosts included. */
-#include "cuda_twin.h"
+#include "support/cuda_twin.h"
 
 /* ---- messages ---- */
 

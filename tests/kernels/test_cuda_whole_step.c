@@ -1,9 +1,9 @@
 /* Whole steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that stand beside each other
  * in this process, give after several levels the cells that the host's split steps give on the uncut grid: every image and
  * every word is right. */
-#include "cuda_twin.h"
+#include "support/cuda_twin.h"
 
-#include "whole_plan.h"
+#include "exchange/whole_plan.h"
 
 enum { STEPS = 7, RANKS_MAX = 6 };
 

@@ -4,14 +4,14 @@
  * The answer: the host's single sweeps of a whole domain. Then a window of it, as a rank would own it: cut sides have data in their
  * ghosts, as deep as the steps reach (of the level before, radius less), periodic sides too; ghosts beyond dirichlet and neumann
  * sides are NaN and must not be used. */
-#include "host_field.h"
+#include "support/host_field.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fused.h"
-#include "sanitized.h"
+#include "support/sanitized.h"
+#include "temporal/fused.h"
 
 static device *host, *tested;
 static device_stream *host_stream, *tested_stream;

@@ -1,6 +1,6 @@
 /* Claim: the host's boundary fill writes the ghosts that the rules define, for every pair of sides along both axes,
  * corners included, with the neighbour's cells read where a side has none, and changes nothing else. */
-#include "host_field.h"
+#include "support/host_field.h"
 
 static double reflect(dtype t, double v, double u)
 {

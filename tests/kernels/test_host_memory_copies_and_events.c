@@ -1,6 +1,6 @@
 /* Claim: the host device's memory is aligned, poisoned in debug builds and refused with a reason when there is not enough; its
  * copies move every byte and none beside; its streams and events do what device.h says. */
-#include "host_field.h"
+#include "support/host_field.h"
 
 #include <stdlib.h>
 #include <time.h>

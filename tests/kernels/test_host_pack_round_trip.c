@@ -1,6 +1,6 @@
 /* Claim: the host packs boxes densely and row-major at their offsets, and unpacks them to the same cells, storing or
  * adding, without touching a cell or a byte beside them. */
-#include "host_field.h"
+#include "support/host_field.h"
 
 enum { PIECES = 5 };
 

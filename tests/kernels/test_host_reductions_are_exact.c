@@ -1,10 +1,10 @@
 /* Claim: the host's fingerprint is the sum that the numerics define, whatever the decomposition and the threads, and
  * shows any changed cell; max_error and max_change find the largest difference and never lose a NaN. */
-#include "host_field.h"
+#include "support/host_field.h"
 
 #include <math.h>
 
-#include "cell.h"
+#include "core/cell.h"
 
 static uint64_t mix(uint64_t k)
 {

@@ -1,7 +1,7 @@
 /* Claim: the host's sweep gives, bit for bit, the chain of fma that the numerics define, for every form, radius, type
  * and use of prev, in any box of a field of any size, by any of its paths (variants, threads, tiles, streamed stores), and
  * writes no other cell. */
-#include "host_field.h"
+#include "support/host_field.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Claim: the host transposes rectangles of any size and pitch, storing or adding, increments the source where asked and
  * nowhere else, and writes no cell outside the rectangle. */
-#include "host_field.h"
+#include "support/host_field.h"
 
 static void check(device *d, dtype t, int64_t rows, int64_t cols, int64_t more_pitch, int flags)
 {

@@ -1,6 +1,6 @@
 /* Claim: the host writes, into the cells of a box and no other, the value that the formula gives for their global
  * index, rounded once to the field's type: random, counts (plain and transposed) and modes from two-level tables. */
-#include "host_field.h"
+#include "support/host_field.h"
 
 #include <math.h>
 

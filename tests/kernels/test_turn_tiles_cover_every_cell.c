@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "turn.h"
+#include "transpose/turn.h"
 
 static void cover(turn_part p, int cell_bytes)
 {

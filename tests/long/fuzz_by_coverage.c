@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 
 #if FUZZ_FILES
-#include "fuzz_files.h"
+#include "support/fuzz_files.h"
 #else
-#include "fuzz_decks.h"
+#include "support/fuzz_decks.h"
 #endif
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

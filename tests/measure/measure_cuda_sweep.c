@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "device_cuda.h"
+#include "device/device_cuda.h"
 #include "ladder/ladder.h"
 #include "ladder/ladder_cublas.h"
 

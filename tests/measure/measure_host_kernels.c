@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_host.h"
+#include "device/device_host.h"
 
 enum { WARM_UP = 1, SAMPLES = 9, CHOICE_ROUNDS = 4, VARIANTS_MAX = 8 };
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "bench_table.h"
+#include "bench/bench_table.h"
 
 static const ladder_parameter parameter[] = { { "bytes", 4, 1, 100, "" }, { "rows", 4, 1, 100, "" } };
 static const ladder_rung rung[] = {

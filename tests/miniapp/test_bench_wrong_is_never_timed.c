@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "bench_measure.h"
+#include "bench/bench_measure.h"
 
 static int runs, runs_when_verified, prepared, destroyed;
 static bool right;

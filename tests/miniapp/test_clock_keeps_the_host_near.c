@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "clock.h"
-#include "fake_event.h"
+#include "run/clock.h"
+#include "support/fake_event.h"
 
 static double enqueued_s, now_s; /* where the device will be when all that is enqueued is done; where it is */
 

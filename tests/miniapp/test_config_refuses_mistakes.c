@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "config.h"
+#include "config/config.h"
 
 /* A sound deck, then assignments separated by newlines; an assignment "-key" takes a key away. */
 #define SEMICOLONS_16 ";;;;;;;;;;;;;;;;"

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "cell.h"
-#include "problem_harness.h"
+#include "core/cell.h"
+#include "support/problem_harness.h"
 
 #define TAIL "\n[time]\nsteps = 12\n"
 static const char *const decks[] = {

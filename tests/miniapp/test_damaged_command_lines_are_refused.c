@@ -1,8 +1,8 @@
 /* Whatever a command line holds, reading it ends: with what it means, or with one sentence. Nothing crashes, hangs, or takes much
  * memory. Inputs are those of fuzz.h, an argument a line; WEFT_FUZZ_LINES says how many.
  * ranks: 1 */
-#include "checkpoint_fixture.h"
-#include "fuzz_decks.h"
+#include "support/checkpoint_fixture.h"
+#include "support/fuzz_decks.h"
 
 static char folder[FIXTURE_PATH_BYTES];
 

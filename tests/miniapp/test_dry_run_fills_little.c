@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "check.h"
-#include "problem_harness.h"
-#include "rehearsal.h"
-#include "sim_setup.h"
+#include "ranks/check.h"
+#include "run/rehearsal.h"
+#include "sim/sim_setup.h"
+#include "support/problem_harness.h"
 
 static const char large[] = "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 1024\nny = 196608\n"
                             "[time]\nsteps = 100\n[run]\ndevice = host\nthreads = 1\nranks_x = %d\nfuse = %d\n";

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "cell.h"
-#include "elementary.h"
+#include "core/cell.h"
+#include "problem/elementary.h"
 
 static const long double two_pi = 6.28318530717958647692528676655900576839L;
 

@@ -13,12 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "loop.h"
-#include "problem_harness.h"
-#include "sim_advance.h"
-#include "sim_setup.h"
-#include "sim_state.h"
+#include "ranks/check.h"
+#include "run/loop.h"
+#include "sim/sim_advance.h"
+#include "sim/sim_setup.h"
+#include "sim/sim_state.h"
+#include "support/problem_harness.h"
 
 static char self_exe[4096]; /* tries device-aware MPI */
 static config_device tested = CONFIG_DEVICE_HOST;

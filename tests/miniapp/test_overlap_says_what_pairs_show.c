@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "overlap.h"
+#include "run/overlap.h"
 
 enum { PAIRS = 15 };
 

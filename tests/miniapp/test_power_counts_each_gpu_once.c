@@ -12,9 +12,9 @@
 #define dlopen played_dlopen
 #define dlsym played_dlsym
 #define gauge_read gauge_read_played
-#include "../kernels/device/gauge.c"
+#include "device/gauge.c"
 #undef gauge_read
-#include "power.h"
+#include "report/power.h"
 
 static bool there = true, refuses_init, refuses_power;
 static const char *missing = "";

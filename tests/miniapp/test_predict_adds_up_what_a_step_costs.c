@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "predict.h"
-#include "predict_fused.h"
-#include "predict_strips.h"
+#include "predict/predict.h"
+#include "predict/predict_fused.h"
+#include "predict/predict_strips.h"
 
 static int near(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "cell.h"
-#include "problem.h"
-#include "problem_harness.h"
-#include "symbol.h"
+#include "core/cell.h"
+#include "problem/problem.h"
+#include "problem/symbol.h"
+#include "support/problem_harness.h"
 
 static void near(double got, double expected)
 {

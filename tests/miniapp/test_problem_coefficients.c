@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "problem.h"
-#include "problem_harness.h"
+#include "problem/problem.h"
+#include "support/problem_harness.h"
 
 typedef struct fraction {
     long double over, under;

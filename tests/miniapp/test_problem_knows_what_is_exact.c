@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "problem.h"
-#include "problem_harness.h"
+#include "problem/problem.h"
+#include "support/problem_harness.h"
 
 #define HEAT "kind = heat\nalpha = .1\n"
 #define WAVE "kind = wave\nalpha = .1\n"

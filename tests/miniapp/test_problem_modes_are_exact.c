@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "cell.h"
-#include "problem.h"
-#include "problem_harness.h"
+#include "core/cell.h"
+#include "problem/problem.h"
+#include "support/problem_harness.h"
 
 /* The simulation here knows nothing of stencil.h: it takes the update formulas, its own coefficients (the recurrence
  * w_1 = 2 r / (r+1), w_(k+1) / w_k = -(k/(k+1))^2 (r-k)/(r+k+1)) and its own reflections, cell by cell. */

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "axis.h"
-#include "cell.h"
-#include "problem.h"
-#include "problem_harness.h"
+#include "core/cell.h"
+#include "problem/axis.h"
+#include "problem/problem.h"
+#include "support/problem_harness.h"
 
 static const boundary_kind pairs[5][2] = {
     { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC },   { BOUNDARY_DIRICHLET, BOUNDARY_DIRICHLET },

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "problem.h"
+#include "problem/problem.h"
 
 static double a[VALUE_COUNT_TABLE], b[VALUE_COUNT_TABLE];
 

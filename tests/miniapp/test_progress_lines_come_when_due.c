@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "progress.h"
+#include "run/progress.h"
 
 static progress begun(config_progress wanted, double tolerance, int rank)
 {

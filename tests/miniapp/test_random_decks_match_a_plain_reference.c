@@ -18,7 +18,7 @@
 #include <cmocka.h>
 #include <hdf5.h>
 
-#include "plain_reference.h"
+#include "support/plain_reference.h"
 
 enum { RANKS_MAX = 7, STEPS_MAX = 12, EXTRA_CELLS = 33, DEPTH_MAX = 16, COMMAND_BYTES = 3 * PATH_MAX };
 

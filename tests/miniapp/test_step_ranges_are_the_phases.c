@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "check.h"
-#include "range.h"
-#include "sim_advance.h"
-#include "sim_setup.h"
+#include "device/range.h"
+#include "ranks/check.h"
+#include "sim/sim_advance.h"
+#include "sim/sim_setup.h"
 
 enum { DEEPEST = 8 };
 static const char *open_now[DEEPEST];

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "terminal.h"
+#include "base/terminal.h"
 
 static char *wrapped(const char *text, int indent)
 {

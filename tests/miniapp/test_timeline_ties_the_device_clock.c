@@ -5,11 +5,11 @@
 #include <math.h>
 #include <time.h>
 
-#include "comm_harness.h"
-#include "fake_event.h"
-#include "step.h"
-#include "timeline.h"
-#include "timer.h"
+#include "ranks/timer.h"
+#include "run/timeline.h"
+#include "step/step.h"
+#include "support/comm_harness.h"
+#include "support/fake_event.h"
 
 static double device_clock_s(void) { return 1.001 * timer_now_s() - 12345; }
 

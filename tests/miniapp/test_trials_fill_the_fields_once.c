@@ -10,13 +10,13 @@
 
 #include <cmocka.h>
 
-#include "calibrate.h"
-#include "check.h"
-#include "problem_harness.h"
-#include "sim_advance.h"
-#include "sim_setup.h"
-#include "sim_state.h"
-#include "tune.h"
+#include "ranks/check.h"
+#include "run/calibrate.h"
+#include "sim/sim_advance.h"
+#include "sim/sim_setup.h"
+#include "sim/sim_state.h"
+#include "sim/tune.h"
+#include "support/problem_harness.h"
 
 static const char deck_text[] = "[problem]\nkind = %s\nalpha = 0.2\n[grid]\nnx = 500\nny = 400\n[time]\nsteps = 20\n"
                                 "[run]\ndevice = host\nfuse = 1\nthreads = 1\n";

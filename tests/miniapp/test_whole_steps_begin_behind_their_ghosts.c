@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "check.h"
-#include "step.h"
+#include "ranks/check.h"
+#include "step/step.h"
 
 static device real;            /* its functions before this file took some over */
 static device_stream *filling; /* a fill of ghosts is under way there */

@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libc_call.h"
+#include "support/libc_call.h"
 
 enum { CACHED_PAGE_BYTES = 64 << 10, CACHED_PAGES = 64, CACHED_FILES = 8, CACHED_HOSTS = 4, CACHED_NAMES = 48, CACHED_NAME_BYTES = 80,
        CACHED_FDS = 4096, CACHED_FILE_BYTES = CACHED_PAGES * CACHED_PAGE_BYTES, CACHED_NFS_MAGIC = 0x6969 };

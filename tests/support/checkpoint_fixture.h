@@ -12,9 +12,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "cell.h"
-#include "checkpoint_bands.h"
-#include "checkpoint_state.h"
+#include "core/cell.h"
+#include "state/checkpoint_bands.h"
+#include "state/checkpoint_state.h"
 
 enum { FIXTURE_PATH_BYTES = 300, FIXTURE_ROOM_BYTES = 256 << 20 };
 

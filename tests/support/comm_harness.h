@@ -15,10 +15,10 @@
 
 #include <cmocka.h>
 
-#include "check.h"
-#include "deferred_device.h"
-#include "halo.h"
-#include "topology.h"
+#include "exchange/halo.h"
+#include "ranks/check.h"
+#include "support/deferred_device.h"
+#include "topology/topology.h"
 
 static topology harness;
 static char harness_exe[4096];

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "device.h"
+#include "device/device.h"
 
 enum { HOST, CUDA, DEVICES };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
+#include "device/device.h"
 
 enum { DEFERRED_ITEMS_MAX = 4096 };
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "device.h"
+#include "device/device.h"
 
 struct device_event {
     double at_s;  /* when the device passes it */

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sanitized.h"
+#include "support/sanitized.h"
 
 enum {
     FUZZ_KNOWS_PEAK = !SANITIZED, /* they keep for a while what was freed; there max_allocation_size_mb sets the limit */

@@ -2,11 +2,11 @@
 #ifndef FUZZ_DECKS_H
 #define FUZZ_DECKS_H
 
-#include "config.h"
-#include "config_table.h"
-#include "deck.h"
-#include "fuzz.h"
-#include "request.h"
+#include "config/config.h"
+#include "config/config_table.h"
+#include "config/request.h"
+#include "deck/deck.h"
+#include "support/fuzz.h"
 
 static const char *const sound_decks[] = {
     "# heat\n[problem]\nkind = heat\norder = 4\nalpha = 0.1 ; a comment\n[grid]\nnx = 64\nny = 32\n"

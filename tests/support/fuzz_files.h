@@ -3,17 +3,17 @@
 #ifndef FUZZ_FILES_H
 #define FUZZ_FILES_H
 
-#include "fuzz.h"
+#include "support/fuzz.h"
 
 #include <errno.h>
 
-#include "checkpoint.h"
-#include "checkpoint_fixture.h"
-#include "checkpoint_h5.h"
-#include "checkpoint_probe.h"
-#include "checkpoint_probe_child.h"
-#include "checkpoint_seal.h"
-#include "checkpoint_write.h"
+#include "state/checkpoint.h"
+#include "state/checkpoint_h5.h"
+#include "state/checkpoint_probe.h"
+#include "state/checkpoint_probe_child.h"
+#include "state/checkpoint_seal.h"
+#include "support/checkpoint_fixture.h"
+#include "writer/checkpoint_write.h"
 
 enum { NX = 37, NY = 23, SOUND_FILES = 4, REPACKED = 3 };
 

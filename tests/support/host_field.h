@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "device_host.h"
+#include "device/device_host.h"
 
 static inline double host_field_number(uint64_t *state)
 {

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "config.h"
+#include "config/config.h"
 
 static inline void harness_config(config *c, const char *format, ...)
 {

@@ -16,8 +16,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "libc_call.h"
-#include "timer.h"
+#include "ranks/timer.h"
+#include "support/libc_call.h"
 
 enum { DISK_NAME_BYTES = 96, DISK_FDS = 4096 };
 typedef enum disk_what {
