@@ -57,9 +57,9 @@ def check_rooms(top):
 
 
 def symbols(top, build):
-    """{source: (what its object file defines, what that uses from others)}, units of tests/ among them."""
+    """{source: (what its object file defines, what that uses from others)}"""
     source_of = {}
-    for o in (f for t in TOPS + ("tests",) for f in (build / t).rglob("*.o")):
+    for o in (f for t in TOPS for f in (build / t).rglob("*.o")):
         source = o.relative_to(build).with_suffix("")
         source = source if source.suffix == ".cu" else source.with_suffix(".c")
         if (top / source).is_file():  # else an earlier build left it behind
@@ -109,8 +109,9 @@ def check_circles(found):
 
 def check_callers(top, found):
     used = {s for _, u in found.values() for s in u}
-    # the text too, since a build without CUDA leaves parts of it out
-    text = {f: re.sub(r"/\*.*?\*/", "", f.read_text(), flags=re.S) for f in sources(top) if f.suffix != ".h"}
+    # the text too: of units, and of what a build without CUDA leaves out
+    callers = [f for f in sources(top) if f.suffix != ".h"] + [f for f in (top / "tests").rglob("*.[ch]")]
+    text = {f: re.sub(r"/\*.*?\*/", "", f.read_text(), flags=re.S) for f in callers}
     return [
         f"{source}: {s} has no caller in another file"
         for source, (own, _) in found.items()
