@@ -7,7 +7,7 @@
  *
  * Debug builds fill new device memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled shows.
  *
- * Built without CUDA, only the four functions at the end remain, which say so. */
+ * Built without CUDA, only the three functions at the end remain, which say so. */
 #include "device/device.h"
 
 #if WEFT_CUDA
@@ -222,14 +222,6 @@ static void driver_text(char *text, size_t text_bytes)
              cuda % 1000 / 10);
 }
 
-/* "GPU-...", as nvidia-smi writes it. */
-static void uuid_text(const cudaUUID_t *uuid, char *text, size_t text_bytes)
-{
-    const unsigned char *b = (const unsigned char *)uuid->bytes;
-    snprintf(text, text_bytes, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
-}
-
 static int clock_mhz(enum cudaDeviceAttr clock, int ordinal)
 {
     int khz = 0;
@@ -317,25 +309,6 @@ static int numa_node_of(const struct cudaDeviceProp *p)
     return node;
 }
 
-int device_cuda_count(const char **why)
-{
-    int count = 0, driver = 0;
-    const cudaError_t e = cudaGetDeviceCount(&count);
-    if (checked(e) == 0 && count > 0) return count;
-    if (!why) return 0;
-    if (checked(cudaDriverGetVersion(&driver)) == 0 && driver == 0) *why = "no NVIDIA driver is installed";
-    else *why = e == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(e);
-    return 0;
-}
-
-void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
-{
-    struct cudaDeviceProp properties;
-    uuid[0] = '\0';
-    if (checked(cudaGetDeviceProperties(&properties, ordinal)) == 0)
-        uuid_text(&properties.uuid, uuid, DEVICE_UUID_BYTES);
-}
-
 device *device_cuda_create(int ordinal, int *code)
 {
     struct cudaDeviceProp properties;
@@ -352,7 +325,7 @@ device *device_cuda_create(int ordinal, int *code)
     self->base.ordinal = ordinal;
     self->follows = properties.major >= 9;
     snprintf(self->base.name, sizeof self->base.name, "%s", properties.name);
-    uuid_text(&properties.uuid, self->base.uuid, sizeof self->base.uuid);
+    device_cuda_uuid(ordinal, self->base.uuid);
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
     self->base.numa_node = numa_node_of(&properties);
@@ -390,18 +363,6 @@ const char *device_cuda_error_text(int code)
 bool device_cuda_built(void) { return true; }
 
 #else
-
-int device_cuda_count(const char **why)
-{
-    if (why) *why = "built without CUDA";
-    return 0;
-}
-
-void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
-{
-    (void)ordinal;
-    uuid[0] = '\0';
-}
 
 device *device_cuda_create(int ordinal, int *code)
 {

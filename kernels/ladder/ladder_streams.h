@@ -37,6 +37,7 @@ int ladder_streams_host_team(int threads, int (*each)(void *context, int index),
 
 #ifdef __CUDACC__
 
+/* ladder_streams_chain.cu: what the others share */
 /* out[i] = the chain from in[i mod in_cells], for i < blocks * threads; out may be in. */
 int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, int turn,
                          cudaStream_t s);
