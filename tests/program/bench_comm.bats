@@ -1,6 +1,5 @@
 # weft bench halo, alltoall, io: all ranks climb together; every rung is right before it is timed, stands beside a ceiling of the
 # same size, and names a rank that is slow.
-# alone: the rank that is slow is so by a millisecond, as is one that waits for its CPU
 load ../support/helper
 
 bench() { # ranks arguments...
