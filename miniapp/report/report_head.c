@@ -48,7 +48,7 @@ static void print_order_of_work(FILE *to, const sim *s)
     fprintf(to, "transport    %s; %s steps, feed %s",
             s->top.ranks == 1 && s->pass.whole ? "none" : transport_kind_name(s->transport), step_pass_form(&s->pass),
             config_feed_name(s->feed));
-    if (s->train) fprintf(to, ", up to %d steps per launch", sim_train_steps(s));
+    if (s->batch) fprintf(to, ", up to %d steps per launch", sim_batch_steps(s));
     if (!s->pass.whole) fprintf(to, ", %d lane%s", s->lanes, s->lanes == 1 ? "" : "s");
     fprintf(to, "\n");
 }

@@ -132,7 +132,7 @@ static int steps_with_norm(const sim *s, int64_t steps)
     return swept > 0 ? swept : s->prob.op.has_prev ? 0 : 1;
 }
 
-/* How many steps may be enqueued at once. A norm that is still to be judged allows one more, since of a train only the last
+/* How many steps may be enqueued at once. A norm that is still to be judged allows one more, since of a batch only the last
  * step can be undone. */
 static int steps_at_once(const sim *s, const judge *j, const attention *look, bool probed)
 {
@@ -210,7 +210,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, series *fra
     clock_restart(ticks, s->streams.lane[0]);
 
     judge norms = { .rides = c->time.norm_every > 0 && sim_can_step_with_change(s) };
-    norms.shown = norms.rides && s->train && c->time.norm_every == 1 && c->time.tolerance == 0;
+    norms.shown = norms.rides && s->batch && c->time.norm_every == 1 && c->time.tolerance == 0;
     bool failed = series_due(c, s->level) && !add_to_series(s, ticks, checkpoints, frames, deck_text, &r);
     while (s->level < c->time.steps && !failed) {
         const bool probed = stencil_step && clock_wants_probe(ticks, s->level - first);

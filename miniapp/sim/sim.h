@@ -15,8 +15,8 @@
 #include "exchange/route.h"
 #include "problem/problem.h"
 #include "state/checkpoint_state.h"
+#include "step/graph_batch.h"
 #include "step/step.h"
-#include "step/train.h"
 #include "topology/topology.h"
 
 enum { SIM_NOTES_MAX = 12, SIM_FIELDS_MAX = 4 };
@@ -84,7 +84,7 @@ typedef struct sim {
     void *turned[2];
     step_streams streams;
     step_pass pass, turned_pass;
-    train *train;                /* feed graph; NULL: steps are enqueued one by one */
+    graph_batch *batch;          /* feed graph; NULL: steps are enqueued one by one */
     redist *to_turned, *from_turned;
     problem_tables tables;       /* the initial value as a formula; its tables are copied to the device */
     void *device_tables;         /* ... here, where the kernels read them */

@@ -6,11 +6,11 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 
-int sim_train_steps(const sim *s) { return s->fuse * (s->train ? TRAIN_STEPS_MAX : 1); }
+int sim_batch_steps(const sim *s) { return s->fuse * (s->batch ? GRAPH_BATCH_STEPS_MAX : 1); }
 
 void sim_prepare_steps(sim *s)
 {
-    if (s->train) train_prepare(s->train, s->cfg->time.norm_every > 0 && sim_can_step_with_change(s));
+    if (s->batch) graph_batch_prepare(s->batch, s->cfg->time.norm_every > 0 && sim_can_step_with_change(s));
 }
 
 /* next is the present level now. */
@@ -53,8 +53,8 @@ double sim_exchange_s(sim *s, int count)
 void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
 {
     s->touched = false;
-    if (s->train) {
-        train_go(s->train, s->next.u, s->now.u, sweeps, exchange, false);
+    if (s->batch) {
+        graph_batch_launch(s->batch, s->next.u, s->now.u, sweeps, exchange, false);
         if (sweeps % 2 != 0) swap_levels(s);
         return;
     }
@@ -102,7 +102,7 @@ static void one_step(sim *s, const step_probe *probe)
 
 int sim_steps_at_once(const sim *s, int64_t most, bool probed)
 {
-    const int64_t launches = s->train && !probed ? TRAIN_STEPS_MAX : 1;
+    const int64_t launches = s->batch && !probed ? GRAPH_BATCH_STEPS_MAX : 1;
     if (s->fuse == 1) return (int)(most < launches ? most : launches);
     if (most < s->fuse) return s->dev->fused_steps(s->dev, (int)most);
     const int64_t sweeps = most / s->fuse;
@@ -112,7 +112,7 @@ int sim_steps_at_once(const sim *s, int64_t most, bool probed)
 static void fused_steps(sim *s, int steps, const step_probe *probe)
 {
     const bool whole_sweeps = steps % s->fuse == 0;
-    if (s->train && whole_sweeps && !probe) {
+    if (s->batch && whole_sweeps && !probe) {
         sim_pass_sweeps(s, steps / s->fuse, true);
         s->sweeps += steps / s->fuse;
         return;
@@ -141,7 +141,7 @@ void sim_steps(sim *s, int steps, const step_probe *probe)
 {
     s->touched = false;
     if (s->fuse > 1) fused_steps(s, steps, probe);
-    else if (s->train && !probe) sim_pass_sweeps(s, steps, true);
+    else if (s->batch && !probe) sim_pass_sweeps(s, steps, true);
     else
         for (int i = 0; i < steps; i++) one_step(s, probe);
     s->level += steps;
@@ -152,8 +152,8 @@ bool sim_can_step_with_change(const sim *s) { return step_can_change(&s->pass) &
 
 void sim_steps_with_change(sim *s, int steps, const step_probe *probe)
 {
-    if (s->train && !probe) {
-        train_go(s->train, s->next.u, s->now.u, steps, true, true);
+    if (s->batch && !probe) {
+        graph_batch_launch(s->batch, s->next.u, s->now.u, steps, true, true);
         if (steps % 2 != 0) swap_levels(s);
         s->level += steps;
         return;

@@ -1,4 +1,4 @@
-/* A simulation's steps: one by one, several in a fused sweep, or many in a graph (train.h); and sweeps and exchanges that only
+/* A simulation's steps: one by one, several in a fused sweep, or many in a graph (graph_batch.h); and sweeps and exchanges that only
  * measure. */
 #ifndef SIM_ADVANCE_H
 #define SIM_ADVANCE_H
@@ -9,10 +9,10 @@
  * probe it is one launch's: one step, or one fused sweep; as in step_advance (NULL for transpose and sweep). */
 int sim_steps_at_once(const sim *s, int64_t most, bool probed);
 void sim_steps(sim *s, int steps, const step_probe *probe);
-int sim_train_steps(const sim *s); /* the most that are enqueued at once */
+int sim_batch_steps(const sim *s); /* the most that are enqueued at once */
 /* Before the first step: leaves nothing to be made in the loop. */
 void sim_prepare_steps(sim *s);
-/* The same, the last of which takes its norm with it, for kinds and devices that can (in a train with norms of every step all of
+/* The same, the last of which takes its norm with it, for kinds and devices that can (in a batch with norms of every step all of
  * them do: then only a power of two of steps); sim_change_of (sim_state.h) then waits for the norm of the last step of the last such call
  * (later = 0), or of the call before it (1), over all ranks. sim_undo_step goes back by one level, which is still there. probe:
  * only of a single step. */

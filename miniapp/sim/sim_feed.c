@@ -47,5 +47,5 @@ void sim_settle_feed(sim *s)
     }
     const step_levels fields[2] = { s->now, s->next };
     s->feed = s->streams.feed = CONFIG_FEED_GRAPH;
-    s->train = train_create(&s->streams, &s->pass, fields, c->time.norm_every == 1);
+    s->batch = graph_batch_create(&s->streams, &s->pass, fields, c->time.norm_every == 1);
 }

@@ -276,7 +276,7 @@ void sim_destroy(sim *s)
         sim_wait(s);
         redist_destroy(&s->to_turned);
         redist_destroy(&s->from_turned);
-        train_destroy(&s->train);
+        graph_batch_destroy(&s->batch);
         step_pass_destroy(&s->pass);
         step_pass_destroy(&s->turned_pass);
         step_streams_destroy(&s->streams);

@@ -8,7 +8,7 @@
  *   1. receives posted; boundary boxes packed on the high-priority comm stream, once the last level is complete
  *   2. interior (cells that read no ghost) launched on L lanes: L strips of rows, one stream each; with feed openmp
  *      each lane is fed by a thread of its own, with serial one thread goes round breadth first (so does the one that
- *      captures steps for feed graph, train.h)
+ *      captures steps for feed graph, graph_batch.h)
  *   3. the comm thread (the main thread, so MPI_THREAD_FUNNELED is enough) waits for the pack, sends, receives, unpacks
  *   4. on the comm stream still: ghosts outside the domain, then the shell (cells that read ghosts)
  *   5. lanes and shell joined: the level is complete
@@ -46,7 +46,7 @@ extern const char *const step_phase_name[STEP_PHASES];
 typedef struct step_streams {
     device *dev;
     int lanes;
-    config_feed feed; /* OPENMP, or SERIAL; with GRAPH (train.h) steps are captured, and now and then taken, by one thread too */
+    config_feed feed; /* OPENMP, or SERIAL; with GRAPH (graph_batch.h) steps are captured, and now and then taken, by one thread too */
     device_stream *lane[STEP_LANES_MAX], *comm;
     device_event *lane_done[STEP_LANES_MAX], *shell_done, *level;
     uint64_t marks; /* levels that something else than a step put in place */

@@ -61,7 +61,7 @@ static double furthest_s(int steps, double step_s, int ticks)
     return furthest;
 }
 
-static void test_long_trains_are_waited_for(void **state)
+static void test_long_batches_are_waited_for(void **state)
 {
     (void)state;
     const double tick_s[] = { 32e-3, 320e-3, 3.2 };
@@ -82,7 +82,7 @@ static void test_short_steps_fill_the_ring(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_long_trains_are_waited_for),
+        cmocka_unit_test(test_long_batches_are_waited_for),
         cmocka_unit_test(test_short_steps_fill_the_ring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,92 @@
+#include "step/graph_batch.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "ranks/check.h"
+
+enum { SIZES = 6 }; /* 1 << 0 .. 1 << (SIZES - 1) steps */
+_Static_assert(1 << (SIZES - 1) == GRAPH_BATCH_STEPS_MAX && (int)GRAPH_BATCH_STEPS_MAX <= (int)WHOLE_PASS_NORMS_MAX,
+               "the largest size");
+
+/* What else a graph is kept by: the turn of its norms, or one of these. */
+enum { PLAIN = WHOLE_PASS_TURNS, ALONE, KINDS };
+
+struct graph_batch {
+    step_streams *s; /* not owned, as are: */
+    step_pass *p;
+    step_levels field[2];
+    bool every_norm; /* every_norm: with norms every step has one, else the last one alone */
+    int beats; /* of split steps 2: the buffers in turn */
+    device_graph *graph[WHOLE_BEATS][SIZES][KINDS]; /* [beat of the first level]; NULL: not captured yet */
+};
+
+graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm)
+{
+    graph_batch *b = calloc(1, sizeof *b);
+    if (!b) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    *b = (graph_batch){ .s = s, .p = p, .field = { fields[0], fields[1] }, .every_norm = every_norm,
+                        .beats = p->whole ? WHOLE_BEATS : 2 };
+    for (int i = 0; i < 2; i++) {
+        halo_know(p->halo, fields[i].u);
+        if (p->prev_halo) halo_know(p->prev_halo, fields[i].prev);
+    }
+    return b;
+}
+
+void graph_batch_destroy(graph_batch **b)
+{
+    if (!b || !*b) return;
+    device *d = (*b)->s->dev;
+    for (int beat = 0; beat < (*b)->beats; beat++)
+        for (int size = 0; size < SIZES; size++)
+            for (int kind = 0; kind < KINDS; kind++) DEVICE_CHECK(d, d->graph_destroy(d, &(*b)->graph[beat][size][kind]));
+    free(*b);
+    *b = NULL;
+}
+
+static device_graph *graph_of(graph_batch *b, int beat, int size, int kind)
+{
+    step_streams *s = b->s;
+    device *d = s->dev;
+    device_graph **g = &b->graph[beat][size][kind];
+    if (*g) return *g;
+    DEVICE_CHECK(d, d->graph_begin(d, s->lane[0]));
+    step_complete(s); /* other streams join by it */
+    const int steps = 1 << size, norms = kind >= WHOLE_PASS_TURNS ? 0 : b->every_norm ? steps : 1;
+    for (int n = 0; n < steps; n++) {
+        const bool norm = n >= steps - norms;
+        step_enqueue(s, b->p, b->field, kind != ALONE, (beat + n) % WHOLE_BEATS,
+                     norm ? (whole_pass_norm){ kind, n - (steps - norms), norms } : (whole_pass_norm){ 0 });
+    }
+    DEVICE_CHECK(d, d->graph_end(d, s->lane[0], g));
+    step_complete(s); /* what was recorded above is the graph's */
+    return *g;
+}
+
+void graph_batch_prepare(graph_batch *b, bool change)
+{
+    for (int beat = 0; beat < b->beats; beat++)
+        for (int size = 0; size < SIZES; size++)
+            for (int kind = change ? 0 : PLAIN; kind <= PLAIN; kind++) (void)graph_of(b, beat, size, kind);
+}
+
+void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bool exchange, bool change)
+{
+    step_streams *s = b->s;
+    device *d = s->dev;
+    assert(!change || (exchange && step_can_change(b->p)));
+    assert(!change || !b->every_norm || (steps & (steps - 1)) == 0); /* one graph: its norms are one run */
+    step_ready(s, b->p, next, cur, exchange);
+    int beat = step_beat(b->p, b->field, next, exchange);
+    for (int64_t left = steps; left > 0;) {
+        int size = SIZES - 1;
+        while (1 << size > left) size--;
+        left -= 1 << size;
+        const int kind = left == 0 && change ? whole_pass_turn(b->p->whole) : exchange ? PLAIN : ALONE;
+        DEVICE_CHECK(d, d->graph_launch(d, graph_of(b, beat, size, kind), s->lane[0]));
+        beat = (beat + (1 << size)) % b->beats;
+    }
+    step_complete(s);
+    step_taken(s, b->p, steps, exchange, !change ? 0 : b->every_norm ? (int)steps : 1);
+}
