@@ -5,7 +5,7 @@
  * neighbour beyond that side, or both for a corner. The block that computed a cell stores its images.
  *
  * Words. Images that become a neighbour's ghosts go into its inbox for next's level, as words of which one half is data and the
- * other next's beat: no fence, no flag and no count, and nobody waits for a link but for the words themselves. Blocks beside an
+ * other next's epoch: no fence, no flag and no count, and nobody waits for a link but for the words themselves. Blocks beside an
  * inbox wait for those that they read, whether of rows or of columns, whose few bytes in each of thousands of rows would cross a
  * link badly otherwise than densely.
  *
@@ -13,8 +13,8 @@
  * cur's after it has read, of cur's level, all words within reach of that cell; and every block here that reads the cell has stored
  * one of those after it had read the cell's former word. Blocks along sides that ranks share come first in the grid.
  *
- * Of a level words hold the beat, which is its number mod WHOLE_BEATS: what a block finds where it waits is the level that it waits
- * for or, of the same inbox, the one two before. Thus a step has the same arguments every WHOLE_BEATS steps, and may be captured
+ * Of a level words hold the epoch, which is its number mod WHOLE_EPOCHS: what a block finds where it waits is the level that it waits
+ * for or, of the same inbox, the one two before. Thus a step has the same arguments every WHOLE_EPOCHS steps, and may be captured
  * in a graph.
  *
  * Ghosts that no cell gives (a dirichlet node just outside) are constant; whoever starts the steps has filled the ghosts
@@ -27,7 +27,7 @@
 
 #include "core/box.h"
 
-enum { WHOLE_IMAGES_MAX = 8, WHOLE_INBOXES_MAX = 8, WHOLE_BEATS = 4 };
+enum { WHOLE_IMAGES_MAX = 8, WHOLE_INBOXES_MAX = 8, WHOLE_EPOCHS = 4 };
 
 /* Blocks join a norm in words that take turns, each on a line of its own: the first blocks of a step all have something to join,
  * and what thousands of warps do to one address takes microseconds, in which that part of L2 serves nobody else. */
@@ -43,7 +43,7 @@ typedef struct whole_image {
 } whole_image;
 
 /* Words of an inbox: one for each 32 bits of a cell, the lower ones first. */
-enum { WHOLE_WORD_CELL_BYTES = 4, WHOLE_WORD_BEAT_SHIFT = 32 };
+enum { WHOLE_WORD_CELL_BYTES = 4, WHOLE_WORD_EPOCH_SHIFT = 32 };
 
 typedef struct whole_inbox {
     box ghosts;           /* in own coordinates; all of them come, every step */
@@ -56,7 +56,7 @@ typedef struct whole_step {
     whole_image image[WHOLE_IMAGES_MAX];
     whole_inbox inbox[WHOLE_INBOXES_MAX];
     int images, inboxes;
-    uint64_t beat;   /* of cur */
+    uint64_t epoch;  /* of cur */
     uint64_t *change; /* NULL, or a norm, 0 before, of whose words the largest becomes cell_abs_bits of max |next - cur| */
     uint64_t *clear;  /* with it: another norm, whose words the step sets to 0, for the next one */
 } whole_step;

@@ -154,7 +154,7 @@ struct device {
     bool (*stencil_whole_can)(device *d, bool change);
     int (*stencil_whole)(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const whole_step *step,
                          device_stream *s);
-    /* Before whole steps begin: stores the images of a level that go as words, of the beat step->beat, as the step that wrote that
+    /* Before whole steps begin: stores the images of a level that go as words, of the epoch step->epoch, as the step that wrote that
      * level would have. */
     int (*whole_words)(device *d, const field_shape *f, const void *level, const whole_step *step, device_stream *s);
     /* The bound stencil several times in one pass over memory: next in a box, from cur, and for two levels next_prev too, from

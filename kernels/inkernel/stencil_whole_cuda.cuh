@@ -62,7 +62,7 @@ static __device__ __forceinline__ void take_ghosts(const whole_step &w, const bo
 #pragma unroll
                     for (int p = 0; p < PARTS; p++) {
                         word[j][p] = flag_read(in.from + at * PARTS + p);
-                        there &= word[j][p] >> WHOLE_WORD_BEAT_SHIFT == w.beat;
+                        there &= word[j][p] >> WHOLE_WORD_EPOCH_SHIFT == w.epoch;
                     }
                 }
             } while (!there);
@@ -96,7 +96,7 @@ static __device__ __forceinline__ bool are_own_rows(const whole_inbox &in, const
 }
 
 /* A vector of cells from their words, as they come; of the first `cells` of them. */
-template <typename T> static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int cells, uint64_t beat, T *u)
+template <typename T> static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int cells, uint64_t epoch, T *u)
 {
     constexpr int V = vector_cells<T>, PARTS = word_parts<T>;
     uint64_t word[V][PARTS];
@@ -107,8 +107,8 @@ template <typename T> static __device__ __forceinline__ void wait_for_vector(con
         for (int v = 0; v < V; v++)
 #pragma unroll
             for (int p = 0; p < PARTS; p++) {
-                word[v][p] = v < cells ? flag_read(from + v * PARTS + p) : beat << WHOLE_WORD_BEAT_SHIFT;
-                there &= word[v][p] >> WHOLE_WORD_BEAT_SHIFT == beat;
+                word[v][p] = v < cells ? flag_read(from + v * PARTS + p) : epoch << WHOLE_WORD_EPOCH_SHIFT;
+                there &= word[v][p] >> WHOLE_WORD_EPOCH_SHIFT == epoch;
             }
     } while (!there);
 #pragma unroll
@@ -182,7 +182,7 @@ static __device__ __forceinline__ void finish(const whole_place &p, const whole_
     __syncthreads(); /* the tile is in next */
     for (unsigned left = p.images; left != 0; left &= left - 1) {
         const whole_image &m = w.image[__ffs((int)left) - 1];
-        store_image<AT_ONCE>(m, next, pitch, cut(p.tile, m.cells), (w.beat + 1) % WHOLE_BEATS);
+        store_image<AT_ONCE>(m, next, pitch, cut(p.tile, m.cells), (w.epoch + 1) % WHOLE_EPOCHS);
     }
 }
 
@@ -262,7 +262,7 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct whole_hooks 
             for (int row = (int)max(in.ghosts.y0 - y, (int64_t)(first - R)); row < to; row++) {
                 T u[V];
                 const int64_t at = (row + y - in.ghosts.y0) * in.pitch + x + column;
-                wait_for_vector(in.from + at * word_parts<T>, cells, w.beat, u);
+                wait_for_vector(in.from + at * word_parts<T>, cells, w.epoch, u);
                 rows.put_vector(threadIdx.x, row, u);
             }
         }

@@ -68,7 +68,7 @@ void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
 static void transpose_step(sim *s)
 {
     redist_transpose(s->to_turned, s->turned[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.lane[0]);
-    step_mark_level(&s->streams);
+    step_begin_generation(&s->streams);
 }
 
 /* next.u holds v, the half step, until the transpose back overwrites it. */
@@ -77,10 +77,10 @@ static void sweep_step(sim *s)
     device_stream *main_stream = s->streams.lane[0];
     step_advance(&s->streams, &s->pass, s->next.u, s->now.u, NULL, true, NULL);
     redist_transpose(s->to_turned, s->turned[0], s->next.u, TRANSPOSE_STORE, main_stream);
-    step_mark_level(&s->streams);
+    step_begin_generation(&s->streams);
     step_advance(&s->streams, &s->turned_pass, s->turned[1], s->turned[0], NULL, true, NULL);
     redist_transpose(s->from_turned, s->next.u, s->turned[1], TRANSPOSE_STORE, main_stream);
-    step_mark_level(&s->streams);
+    step_begin_generation(&s->streams);
     swap_levels(s);
 }
 
@@ -168,5 +168,5 @@ void sim_undo_step(sim *s)
 {
     swap_levels(s);
     s->level--;
-    step_mark_level(&s->streams);
+    step_begin_generation(&s->streams);
 }

@@ -70,7 +70,7 @@ void sim_touch(sim *s)
     if (s->touched) return;
     sim_field field[SIM_FIELDS_MAX];
     for (int i = sim_fields(s, field); i-- > 0;) touch(s, field[i], i, field_own(&field[i].grid->shape));
-    step_mark_level(&s->streams);
+    step_begin_generation(&s->streams);
     sim_wait(s);
     s->touched = true;
 }
@@ -79,7 +79,7 @@ void sim_touch_box(sim *s, box cells)
 {
     sim_field field[SIM_FIELDS_MAX];
     for (int i = sim_fields(s, field); i-- > 0;) touch(s, field[i], i, cells);
-    step_mark_level(&s->streams);
+    step_begin_generation(&s->streams);
     sim_wait(s);
 }
 
@@ -129,7 +129,7 @@ static void settle(sim *s, int64_t level)
 {
     s->level = level;
     s->touched = false;
-    step_mark_level(&s->streams);
+    step_begin_generation(&s->streams);
     sim_wait(s);
 }
 

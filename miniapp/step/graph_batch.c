@@ -17,8 +17,8 @@ struct graph_batch {
     step_pass *p;
     step_levels field[2];
     bool every_norm; /* every_norm: with norms every step has one, else the last one alone */
-    int beats; /* of split steps 2: the buffers in turn */
-    device_graph *graph[WHOLE_BEATS][SIZES][KINDS]; /* [beat of the first level]; NULL: not captured yet */
+    int epochs; /* of split steps 2: the buffers in turn */
+    device_graph *graph[WHOLE_EPOCHS][SIZES][KINDS]; /* [epoch of the first level]; NULL: not captured yet */
 };
 
 graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm)
@@ -26,7 +26,7 @@ graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels
     graph_batch *b = calloc(1, sizeof *b);
     if (!b) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     *b = (graph_batch){ .s = s, .p = p, .field = { fields[0], fields[1] }, .every_norm = every_norm,
-                        .beats = p->whole ? WHOLE_BEATS : 2 };
+                        .epochs = p->whole ? WHOLE_EPOCHS : 2 };
     for (int i = 0; i < 2; i++) {
         halo_know(p->halo, fields[i].u);
         if (p->prev_halo) halo_know(p->prev_halo, fields[i].prev);
@@ -38,25 +38,25 @@ void graph_batch_destroy(graph_batch **b)
 {
     if (!b || !*b) return;
     device *d = (*b)->s->dev;
-    for (int beat = 0; beat < (*b)->beats; beat++)
+    for (int epoch = 0; epoch < (*b)->epochs; epoch++)
         for (int size = 0; size < SIZES; size++)
-            for (int kind = 0; kind < KINDS; kind++) DEVICE_CHECK(d, d->graph_destroy(d, &(*b)->graph[beat][size][kind]));
+            for (int kind = 0; kind < KINDS; kind++) DEVICE_CHECK(d, d->graph_destroy(d, &(*b)->graph[epoch][size][kind]));
     free(*b);
     *b = NULL;
 }
 
-static device_graph *graph_of(graph_batch *b, int beat, int size, int kind)
+static device_graph *graph_of(graph_batch *b, int epoch, int size, int kind)
 {
     step_streams *s = b->s;
     device *d = s->dev;
-    device_graph **g = &b->graph[beat][size][kind];
+    device_graph **g = &b->graph[epoch][size][kind];
     if (*g) return *g;
     DEVICE_CHECK(d, d->graph_begin(d, s->lane[0]));
     step_complete(s); /* other streams join by it */
     const int steps = 1 << size, norms = kind >= WHOLE_PASS_TURNS ? 0 : b->every_norm ? steps : 1;
     for (int n = 0; n < steps; n++) {
         const bool norm = n >= steps - norms;
-        step_enqueue(s, b->p, b->field, kind != ALONE, (beat + n) % WHOLE_BEATS,
+        step_enqueue(s, b->p, b->field, kind != ALONE, (epoch + n) % WHOLE_EPOCHS,
                      norm ? (whole_pass_norm){ kind, n - (steps - norms), norms } : (whole_pass_norm){ 0 });
     }
     DEVICE_CHECK(d, d->graph_end(d, s->lane[0], g));
@@ -66,9 +66,9 @@ static device_graph *graph_of(graph_batch *b, int beat, int size, int kind)
 
 void graph_batch_prepare(graph_batch *b, bool change)
 {
-    for (int beat = 0; beat < b->beats; beat++)
+    for (int epoch = 0; epoch < b->epochs; epoch++)
         for (int size = 0; size < SIZES; size++)
-            for (int kind = change ? 0 : PLAIN; kind <= PLAIN; kind++) (void)graph_of(b, beat, size, kind);
+            for (int kind = change ? 0 : PLAIN; kind <= PLAIN; kind++) (void)graph_of(b, epoch, size, kind);
 }
 
 void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bool exchange, bool change)
@@ -78,14 +78,14 @@ void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bo
     assert(!change || (exchange && step_can_change(b->p)));
     assert(!change || !b->every_norm || (steps & (steps - 1)) == 0); /* one graph: its norms are one run */
     step_ready(s, b->p, next, cur, exchange);
-    int beat = step_beat(b->p, b->field, next, exchange);
+    int epoch = step_epoch(b->p, b->field, next, exchange);
     for (int64_t left = steps; left > 0;) {
         int size = SIZES - 1;
         while (1 << size > left) size--;
         left -= 1 << size;
         const int kind = left == 0 && change ? whole_pass_turn(b->p->whole) : exchange ? PLAIN : ALONE;
-        DEVICE_CHECK(d, d->graph_launch(d, graph_of(b, beat, size, kind), s->lane[0]));
-        beat = (beat + (1 << size)) % b->beats;
+        DEVICE_CHECK(d, d->graph_launch(d, graph_of(b, epoch, size, kind), s->lane[0]));
+        epoch = (epoch + (1 << size)) % b->epochs;
     }
     step_complete(s);
     step_taken(s, b->p, steps, exchange, !change ? 0 : b->every_norm ? (int)steps : 1);

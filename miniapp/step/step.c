@@ -42,10 +42,10 @@ void step_streams_destroy(step_streams *s)
 
 void step_complete(step_streams *s) { DEVICE_CHECK(s->dev, s->dev->event_record(s->dev, s->level, s->lane[0])); }
 
-void step_mark_level(step_streams *s)
+void step_begin_generation(step_streams *s)
 {
     step_complete(s);
-    s->marks++;
+    s->generation++;
 }
 
 /* cudaSetDevice once for each OpenMP thread that feeds a lane. */
@@ -184,13 +184,13 @@ static void start_whole(step_streams *s, step_pass *p, void *next, void *cur)
     for (int i = 0; i < 2; i++)
         DEVICE_CHECK(d, d->boundary_fill(d, p->shape, both[i], &p->sides, p->ghosts, p->ghosts_count, s->comm));
     whole_pass_start(p->whole, next, s->comm);
-    p->whole_marks = s->marks;
+    p->whole_generation = s->generation;
 }
 
 void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange)
 {
-    if (p->whole && exchange && p->whole_marks != s->marks) start_whole(s, p, next, cur);
-    if (p->whole && !exchange) p->whole_marks = UINT64_MAX; /* the neighbours know nothing of these steps */
+    if (p->whole && exchange && p->whole_generation != s->generation) start_whole(s, p, next, cur);
+    if (p->whole && !exchange) p->whole_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
 }
 
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms)
@@ -199,7 +199,7 @@ void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int
     if (norms > 0) whole_pass_fetch(p->whole, norms, s->lane[0]);
 }
 
-static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool exchange, int beat, whole_pass_norm norm,
+static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool exchange, int epoch, whole_pass_norm norm,
                           const step_probe *probe)
 {
     device *d = s->dev;
@@ -207,7 +207,7 @@ static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool 
     stamp(probe, STEP_ENTERED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, stream));
     range_begin("step");
-    whole_pass_step(p->whole, beat, prev, exchange, norm, stream);
+    whole_pass_step(p->whole, epoch, prev, exchange, norm, stream);
     range_end();
     if (probe) { /* all of it is interior: what the exchange costs is the difference to a step without neighbours */
         device_event *const rest[] = { probe->interior_end, probe->comm_begin, probe->comm_posted, probe->comm_resumed,
@@ -254,15 +254,15 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
     stamp(probe, STEP_LEFT);
 }
 
-int step_beat(const step_pass *p, const step_levels fields[2], const void *next, bool exchange)
+int step_epoch(const step_pass *p, const step_levels fields[2], const void *next, bool exchange)
 {
-    return p->whole ? whole_pass_beat(p->whole, next, exchange) : next == fields[1].u;
+    return p->whole ? whole_pass_epoch(p->whole, next, exchange) : next == fields[1].u;
 }
 
-void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int beat, whole_pass_norm norm)
+void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch, whole_pass_norm norm)
 {
-    const step_levels next = fields[beat % 2], cur = fields[1 - beat % 2];
-    if (p->whole) enqueue_whole(s, p, cur.prev, exchange, beat, norm, NULL);
+    const step_levels next = fields[epoch % 2], cur = fields[1 - epoch % 2];
+    if (p->whole) enqueue_whole(s, p, cur.prev, exchange, epoch, norm, NULL);
     else enqueue_split(s, p, (job){ next, cur, p->fuse, NULL, exchange, NULL });
 }
 
@@ -270,14 +270,14 @@ void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *c
 {
     step_ready(s, p, next, cur, true);
     const whole_pass_norm norm = { whole_pass_turn(p->whole), 0, 1 };
-    enqueue_whole(s, p, NULL, true, whole_pass_beat(p->whole, next, true), norm, probe);
+    enqueue_whole(s, p, NULL, true, whole_pass_epoch(p->whole, next, true), norm, probe);
     step_taken(s, p, 1, true, 1);
 }
 
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *prev, bool exchange, const step_probe *probe)
 {
     step_ready(s, p, next, cur, exchange);
-    if (p->whole) enqueue_whole(s, p, prev, exchange, whole_pass_beat(p->whole, next, exchange), (whole_pass_norm){ 0 }, probe);
+    if (p->whole) enqueue_whole(s, p, prev, exchange, whole_pass_epoch(p->whole, next, exchange), (whole_pass_norm){ 0 }, probe);
     else enqueue_split(s, p, (job){ { next, NULL }, { cur, prev }, 1, NULL, exchange, probe });
     step_taken(s, p, 1, exchange, 0);
 }

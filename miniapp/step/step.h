@@ -49,7 +49,7 @@ typedef struct step_streams {
     config_feed feed; /* OPENMP, or SERIAL; with GRAPH (graph_batch.h) steps are captured, and now and then taken, by one thread too */
     device_stream *lane[STEP_LANES_MAX], *comm;
     device_event *lane_done[STEP_LANES_MAX], *shell_done, *level;
-    uint64_t marks; /* levels that something else than a step put in place */
+    uint64_t generation; /* counts levels that something other than a step put in place */
 } step_streams;
 
 void step_streams_create(step_streams *s, device *d, int lanes, config_feed feed);
@@ -72,7 +72,7 @@ typedef struct step_pass {
     box wraps[BOUNDARY_BOXES_MAX]; /* fused: ghosts that are images of own cells; `ghosts` holds images of received ones */
     int wraps_count;
     whole_pass *whole;        /* NULL: split steps */
-    uint64_t whole_marks;     /* of the level from which whole steps go on; their ghosts are in place */
+    uint64_t whole_generation; /* of the level from which whole steps go on; their ghosts are in place */
 } step_pass;
 
 /* A level and, where the step reads two, the one before it (else NULL). */
@@ -113,8 +113,8 @@ typedef struct step_probe {
     step_detail *detail; /* NULL, or for a timeline; not owned */
 } step_probe;
 
-/* A level that something else put in place (initial values, a transpose) is complete once lane 0 gets here. */
-void step_mark_level(step_streams *s);
+/* A level that something other than a step put in place (initial values, a transpose) is complete once lane 0 gets here. */
+void step_begin_generation(step_streams *s);
 
 /* next from cur (and prev, which may be next); afterwards the invariant holds for next. exchange = false leaves the
  * halo out (stale ghosts), to time the same step without communication. probe may be NULL. */
@@ -125,12 +125,12 @@ void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur
                 const step_probe *probe);
 /* step_advance in parts, for steps that are captured; of a fused pass they are sweeps of `fuse` steps. step_ready: what must have
  * happened before the first one of them (whole steps: ghosts and words; collective then). step_enqueue: the step from a level of
- * that beat, the same work every time, with a norm (whole_pass_step) or none. step_taken: `steps` were, with `norms` norms. The
- * beat of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels
+ * that epoch, the same work every time, with a norm (whole_pass_step) or none. step_taken: `steps` were, with `norms` norms. The
+ * epoch of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels
  * writes over the level before: { a, b } and { b, a }. */
 void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
-int step_beat(const step_pass *p, const step_levels fields[2], const void *next, bool exchange);
-void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int beat, whole_pass_norm norm);
+int step_epoch(const step_pass *p, const step_levels fields[2], const void *next, bool exchange);
+void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch, whole_pass_norm norm);
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);

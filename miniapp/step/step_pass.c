@@ -92,7 +92,7 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
     p->shape = shape;
     p->depth = depth;
     p->fuse = fuse;
-    p->whole_marks = UINT64_MAX; /* none yet */
+    p->whole_generation = UINT64_MAX; /* none yet */
     p->sides = *sides;
     if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;

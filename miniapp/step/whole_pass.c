@@ -1,6 +1,6 @@
-/* The beat, the level modulo WHOLE_BEATS, is what words hold: the same on all ranks, because all take the same steps. A start waits
+/* The epoch, the level modulo WHOLE_EPOCHS, is what words hold: the same on all ranks, because all take the same steps. A start waits
  * until every kernel of every rank has ended and empties all inboxes, so that no word of an earlier run of steps is taken for one
- * of a later; then the words of the present level go, by the beat that fits the fields' parity. */
+ * of a later; then the words of the present level go, by the epoch that fits the fields' parity. */
 #include "step/whole_pass.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ struct whole_pass {
     void *inbox[2]; /* of each one's ghosts (whole_plan.h); NULL: no neighbours */
     int radius;
     whole_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
-    int beat;              /* of the present level; its parity says which field the next step writes */
+    int epoch;             /* of the present level; its parity says which field the next step writes */
     uint64_t *change;      /* [WHOLE_PASS_TURNS][WHOLE_PASS_NORMS_MAX] norms, each cleared by the step before its own; NULL: none */
     uint64_t *change_host; /* [WHOLE_PASS_TURNS] norms, pinned: each run's last */
     device_stream *aside;  /* brings them, beside the next step */
@@ -130,7 +130,7 @@ void whole_pass_start(whole_pass *w, const void *next, device_stream *s)
 {
     device *d = w->d;
     const int writes = next == w->field[1];
-    w->beat = writes;
+    w->epoch = writes;
     DEVICE_CHECK(d, d->stream_sync(d, s)); /* the ghosts are there: steps go to another stream */
     if (!w->peers) return;
     MPI_CHECK(ranks_barrier(w->comm)); /* no rank's kernels run: none stores words */
@@ -139,19 +139,19 @@ void whole_pass_start(whole_pass *w, const void *next, device_stream *s)
     DEVICE_CHECK(d, d->stream_sync(d, s));
     MPI_CHECK(ranks_barrier(w->comm));
     whole_step present = w->linked[1 - writes];
-    present.beat = (uint64_t)w->beat;
+    present.epoch = (uint64_t)w->epoch;
     DEVICE_CHECK(d, d->whole_words(d, &w->shape, w->field[1 - writes], &present, s));
     DEVICE_CHECK(d, d->stream_sync(d, s));
 }
 
-int whole_pass_beat(const whole_pass *w, const void *next, bool exchange)
+int whole_pass_epoch(const whole_pass *w, const void *next, bool exchange)
 {
     const int parity = next == w->field[1];
-    assert(!exchange || w->beat % 2 == parity);
-    return exchange ? w->beat : parity;
+    assert(!exchange || w->epoch % 2 == parity);
+    return exchange ? w->epoch : parity;
 }
 
-void whole_pass_advance(whole_pass *w, int64_t steps) { w->beat = (int)((w->beat + steps) % WHOLE_BEATS); }
+void whole_pass_advance(whole_pass *w, int64_t steps) { w->epoch = (int)((w->epoch + steps) % WHOLE_EPOCHS); }
 
 enum { NORM = WHOLE_NORM_BYTES / (int)sizeof(uint64_t) };
 
@@ -161,12 +161,12 @@ static uint64_t *norm_at(const whole_pass *w, int turn, int number)
     return w->change + (turn * WHOLE_PASS_NORMS_MAX + number) * NORM;
 }
 
-void whole_pass_step(whole_pass *w, int beat, const void *prev, bool exchange, whole_pass_norm norm, device_stream *s)
+void whole_pass_step(whole_pass *w, int epoch, const void *prev, bool exchange, whole_pass_norm norm, device_stream *s)
 {
     device *d = w->d;
-    const int i = beat % 2;
+    const int i = epoch % 2;
     whole_step step = exchange ? w->linked[i] : w->alone[i];
-    step.beat = (uint64_t)beat;
+    step.epoch = (uint64_t)epoch;
     if (norm.of > 0) {
         const int turn = norm.number + 1 < norm.of ? norm.turn : (norm.turn + 1) % WHOLE_PASS_TURNS;
         step.change = norm_at(w, norm.turn, norm.number);

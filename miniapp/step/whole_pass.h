@@ -30,15 +30,15 @@ typedef struct whole_pass_norm {
     int turn, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
 } whole_pass_norm;
 
-/* Of the present level, from which `next` will be written: the number of the level mod WHOLE_BEATS, odd where next is fields[1]. */
-int whole_pass_beat(const whole_pass *w, const void *next, bool exchange);
+/* Of the present level, from which `next` will be written: the number of the level mod WHOLE_EPOCHS, odd where next is fields[1]. */
+int whole_pass_epoch(const whole_pass *w, const void *next, bool exchange);
 /* `steps` steps with exchange were enqueued. */
 void whole_pass_advance(whole_pass *w, int64_t steps);
 
-/* Enqueues the step from a level of that beat on s. exchange = false: without the neighbours, for measuring; leaves their ghosts
+/* Enqueues the step from a level of that epoch on s. exchange = false: without the neighbours, for measuring; leaves their ghosts
  * as they are. norm: to be taken with it; those of a run in their order. A step enqueued with the same arguments is the same
  * work every time and may be captured. */
-void whole_pass_step(whole_pass *w, int beat, const void *prev, bool exchange, whole_pass_norm norm, device_stream *s);
+void whole_pass_step(whole_pass *w, int epoch, const void *prev, bool exchange, whole_pass_norm norm, device_stream *s);
 bool whole_pass_can_change(const whole_pass *w);
 /* Of the next run; whole_pass_fetch after its steps, never captured, brings its last norm to the host and gives the turn on. That
  * norm is read before the next run but one is enqueued. */

@@ -5,7 +5,7 @@
 #include "exchange/whole_plan.h"
 #include "support/host_field.h"
 
-enum { RANKS_MAX = 6, BEAT = 3 }; /* the beat: of level 1 */
+enum { RANKS_MAX = 6, EPOCH = 3 }; /* the epoch: of level 1 */
 
 typedef struct one_rank {
     decomp dec;
@@ -83,7 +83,7 @@ static void put_words(dtype t, uint64_t *to, double u)
     uint32_t part[2];
     const float narrow = (float)u;
     memcpy(part, t == DTYPE_F32 ? (const void *)&narrow : &u, dtype_bytes(t));
-    for (int64_t k = 0; k < parts_of(t); k++) to[k] = (uint64_t)BEAT << WHOLE_WORD_BEAT_SHIFT | part[k];
+    for (int64_t k = 0; k < parts_of(t); k++) to[k] = (uint64_t)EPOCH << WHOLE_WORD_EPOCH_SHIFT | part[k];
 }
 
 /* As whole.h says it. */
@@ -115,7 +115,7 @@ static bool take_inboxes(const one_rank *me, const whole_step *step)
             const int64_t cell = k / parts;
             const uint64_t word = in->from[(cell / width * in->pitch + cell % width) * parts + k % parts];
             const uint32_t part = (uint32_t)word;
-            if (word >> WHOLE_WORD_BEAT_SHIFT != BEAT) return false;
+            if (word >> WHOLE_WORD_EPOCH_SHIFT != EPOCH) return false;
             memcpy((char *)in->to + (cell / width * me->shape.pitch + cell % width) * parts * (int64_t)sizeof part +
                        k % parts * (int64_t)sizeof part,
                    &part, sizeof part);

@@ -113,7 +113,7 @@ static void enqueue_steps(one_rank *rank, int ranks)
             one_rank *me = &rank[i];
             const int from = n % 2, to = 1 - from;
             whole_step step = me->step[to];
-            step.beat = (uint64_t)n % WHOLE_BEATS;
+            step.epoch = (uint64_t)n % WHOLE_EPOCHS;
             OK(CUDA,
                dev[CUDA]->stencil_whole(dev[CUDA], &me->shape, me->field[to], me->field[from], me->field[to], &step, me->stream));
         }

@@ -92,7 +92,7 @@ static void alone(void **state)
     assert_true(step_pass_whole(&p, &dec, d, 2, false, field, MPI_COMM_WORLD, why, sizeof why));
     for (int start = 0; start < 2; start++) { /* of something put there by others, twice */
         fills = steps = 0;
-        step_mark_level(&s);
+        step_begin_generation(&s);
         for (int i = 0; i < 3; i++) step_advance(&s, &p, field[1 - i % 2], field[i % 2], NULL, true, NULL);
         assert_int_equal(steps, 3);
         assert_int_equal(fills, 2); /* of both fields, before the first step alone */
