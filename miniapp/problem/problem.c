@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "problem/axis.h"
-#include "problem/symbol.h"
+#include "problem/fourier_symbol.h"
 
 static long double factorial(int n)
 {
@@ -204,7 +204,7 @@ static void x_and_y(const config *c, int64_t mode_x, int64_t mode_y, axis *x, ax
 /* cos w of the wave's mode: the update is next = L cur - prev with L = 2 cos w. */
 static pair wave_cosine(const stencil *op, const axis *x, const axis *y)
 {
-    const pair l = symbol_of(op, x, y).re;
+    const pair l = fourier_symbol_of(op, x, y).re;
     return (pair){ 0.5 * l.hi, 0.5 * l.lo };
 }
 
@@ -223,12 +223,12 @@ static void set_growth(problem *p, const config *c)
     case CONFIG_HEAT:
     case CONFIG_LAPLACE:
     case CONFIG_CUSTOM: {
-        const symbol g = symbol_of(&p->op, &x, &y);
+        const fourier_symbol g = fourier_symbol_of(&p->op, &x, &y);
         p->growth = pair_to_long(g.re) + I * pair_to_long(g.im);
         break;
     }
     case CONFIG_SWEEP:
-        p->growth = pair_to_long(pair_mul(symbol_of(&p->op, &x, &none).re, symbol_of(&p->op, &y, &none).re));
+        p->growth = pair_to_long(pair_mul(fourier_symbol_of(&p->op, &x, &none).re, fourier_symbol_of(&p->op, &y, &none).re));
         break;
     case CONFIG_WAVE: {
         const pair cosine = wave_cosine(&p->op, &x, &y);
@@ -242,7 +242,7 @@ static void set_growth(problem *p, const config *c)
         break;
     }
     case CONFIG_ADVECT: { /* the symbol is -2 i sin p, and g - 1/g = -2 i sin p has the root e^(-i p) */
-        const pair twice = symbol_of(&p->op, &x, &y).im;
+        const pair twice = fourier_symbol_of(&p->op, &x, &y).im;
         const pair sine = { -0.5 * twice.hi, -0.5 * twice.lo };
         const pair cosine = pair_sqrt(one_minus_square(sine));
         p->phase = atan2l(pair_to_long(sine), pair_to_long(cosine));
@@ -296,8 +296,8 @@ static long double largest_growth(const stencil *op, const config *c)
         axis x, y;
         extreme_axes(c, corner & 1, corner & 2, &x, &y);
         const pair g = c->problem.kind == CONFIG_SWEEP
-                           ? pair_mul(symbol_of(op, &x, &none).re, symbol_of(op, &y, &none).re)
-                           : symbol_of(op, &x, &y).re;
+                           ? pair_mul(fourier_symbol_of(op, &x, &none).re, fourier_symbol_of(op, &y, &none).re)
+                           : fourier_symbol_of(op, &x, &y).re;
         largest = fmaxl(largest, fabsl(pair_to_long(g)));
     }
     return largest;
@@ -331,7 +331,7 @@ void problem_make(problem *p, const config *c)
     if (p->exact) set_growth(p, c);
     p->slow = 1.0L;
     if (kind == CONFIG_WAVE) p->slow = wave_slowest(&p->op, c);
-    else if (kind == CONFIG_CUSTOM && p->exact) p->slow = symbol_largest(&p->op, c);
+    else if (kind == CONFIG_CUSTOM && p->exact) p->slow = fourier_symbol_largest(&p->op, c);
     else if (kind != CONFIG_ADVECT && p->shift != 0.0) p->slow = largest_growth(&p->op, c);
     if (kind == CONFIG_WAVE && c->problem.type == DTYPE_F32 && p->slow == 0.0L && c->time.steps > 4000)
         snprintf(p->warning, sizeof p->warning,

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "core/cell.h"
+#include "problem/fourier_symbol.h"
 #include "problem/problem.h"
-#include "problem/symbol.h"
 #include "support/problem_harness.h"
 
 static void near(double got, double expected)
@@ -72,7 +72,7 @@ static void largest_growth(void **state)
         for (int i = 0; i < stencil_weights(op.form, r); i++) sum += fabs(op.weight[i] = cell_random(seed, (uint64_t)i));
         for (int i = 0; i < stencil_weights(op.form, r); i++) op.weight[i] *= 3.0 / sum;
         config c = { .grid = { .nx = 1 << 30, .ny = two_d ? 1 << 20 : 1 } };
-        const double found = (double)symbol_largest(&op, &c);
+        const double found = (double)fourier_symbol_largest(&op, &c);
         double sampled = 0.0;
         for (uint64_t k = 0; k < 60000; k++) {
             const double tx = 3.2 * cell_random(100 + seed, 2 * k), ty = two_d ? 3.2 * cell_random(100 + seed, 2 * k + 1) : 0.0;
@@ -89,14 +89,14 @@ static void largest_growth(void **state)
     /* a filter with negative weights whose largest |g| is exactly 1, at theta = 0: no step may be lost to rounding up */
     const stencil op = { .form = STENCIL_LINE, .radius = 2, .type = DTYPE_F64, .weight = { -0.0625, -0.0625, 0.25, 0.25, 0.625 } };
     config c = { .grid = { .nx = 1 << 30, .ny = 1 } };
-    assert_true(fabsl(symbol_largest(&op, &c) - 1.0L) < 1e-17L);
+    assert_true(fabsl(fourier_symbol_largest(&op, &c) - 1.0L) < 1e-17L);
     /* on a small grid only its own modes count: |2 e^(i theta) - 1| is 3 at theta = pi, which 3 cells do not have */
     const stencil small = { .form = STENCIL_LINE, .radius = 1, .type = DTYPE_F64, .weight = { 0, 2, -1 } };
     config three = { .grid = { .nx = 3, .ny = 1 } };
     three.grid.sides.x_low.kind = three.grid.sides.x_high.kind = BOUNDARY_PERIODIC;
     double expected = 0.0;
     for (int m = 0; m < 3; m++) expected = fmax(expected, cabs(2 * cexp(I * 2 * acos(-1.0) * m / 3) - 1));
-    near((double)symbol_largest(&small, &three), expected);
+    near((double)fourier_symbol_largest(&small, &three), expected);
 }
 
 /* f(a + b) = f(a) f(b) at levels up to 10^9, far below what the bound allows there. */

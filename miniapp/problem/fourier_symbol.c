@@ -1,7 +1,7 @@
-/* The scan is sound: g is a trigonometric polynomial of degree r <= 8 an axis, so 256 angles are at least 32 for its
+/* The scan is sound: g is a trigonometric polynomial of degree r <= 8 per axis, so 256 angles are at least 32 for its
  * shortest wave, and no maximum lies between two of them unseen: by Bernstein's inequality the largest sample is within
  * 1 - cos(8 pi / 256)^2 < 2 % of the maximum. Refined are all local maxima of the samples within 2 % of the largest. */
-#include "problem/symbol.h"
+#include "problem/fourier_symbol.h"
 
 #include <assert.h>
 #include <complex.h>
@@ -9,10 +9,10 @@
 
 enum { ENUMERATE_MODES_MAX = 1 << 14 };
 
-symbol symbol_of(const stencil *op, const axis *x, const axis *y)
+fourier_symbol fourier_symbol_of(const stencil *op, const axis *x, const axis *y)
 {
     const int r = op->radius;
-    symbol g = { pair_of(0.0), pair_of(0.0) };
+    fourier_symbol g = { pair_of(0.0), pair_of(0.0) };
     for (int dy = -r; dy <= r; dy++) {
         pair y_re, y_im;
         axis_shift_factor(y, dy, &y_re, &y_im);
@@ -113,9 +113,9 @@ static long double refine(const dense *d, long double theta_x, long double theta
 static long double scan(const dense *d)
 {
     /* real weights: g(-theta) is the conjugate of g(theta), so half of the y angles do */
-    enum { X = SYMBOL_SCAN, Y = SYMBOL_SCAN / 2 + 1 };
+    enum { X = FOURIER_SYMBOL_SCAN, Y = FOURIER_SYMBOL_SCAN / 2 + 1 };
     long double size[Y][X]; /* half a megabyte of the main thread's stack */
-    const long double pi = 3.14159265358979323846264338327950288L, step = 2 * pi / SYMBOL_SCAN;
+    const long double pi = 3.14159265358979323846264338327950288L, step = 2 * pi / FOURIER_SYMBOL_SCAN;
     const int rows = d->rows > 0 ? Y : 1;
     powers x[X];
     long double largest = 0.0L;
@@ -170,7 +170,7 @@ static long double enumerate(const dense *d, const config *c)
     return best;
 }
 
-long double symbol_largest(const stencil *op, const config *c)
+long double fourier_symbol_largest(const stencil *op, const config *c)
 {
     const dense d = dense_of(op);
     long double sum = 0.0L;
