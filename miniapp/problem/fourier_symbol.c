@@ -9,19 +9,19 @@
 
 enum { ENUMERATE_MODES_MAX = 1 << 14 };
 
-fourier_symbol fourier_symbol_of(const stencil *op, const axis *x, const axis *y)
+fourier_symbol fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
     const int r = op->radius;
     fourier_symbol g = { pair_of(0.0), pair_of(0.0) };
     for (int dy = -r; dy <= r; dy++) {
         pair y_re, y_im;
-        axis_shift_factor(y, dy, &y_re, &y_im);
+        mode_axis_shift_factor(y, dy, &y_re, &y_im);
         for (int dx = -r; dx <= r; dx++) {
             const int at = stencil_weight_index(op->form, r, dx, dy);
             if (at < 0) continue;
             const pair w = pair_of(op->weight[at]);
             pair x_re, x_im;
-            axis_shift_factor(x, dx, &x_re, &x_im);
+            mode_axis_shift_factor(x, dx, &x_re, &x_im);
             const pair re = pair_sub(pair_mul(x_re, y_re), pair_mul(x_im, y_im));
             const pair im = pair_add(pair_mul(x_re, y_im), pair_mul(x_im, y_re));
             g.re = pair_add(g.re, pair_mul(w, re));
@@ -145,15 +145,15 @@ static long double scan(const dense *d)
 /* The angle of every mode of one axis. */
 static long double mode_angle(int64_t n, boundary_kind low, boundary_kind high, int64_t m)
 {
-    const axis a = axis_make(n, low, high, m);
+    const mode_axis a = mode_axis_make(n, low, high, m);
     return 6.28318530717958647692528676655900576L * (long double)a.turn_p / (long double)a.turn_q;
 }
 
 static long double enumerate(const dense *d, const config *c)
 {
     const boundary *s = &c->grid.sides;
-    const int64_t y_first = d->rows > 0 ? axis_mode_first(s->y_low.kind, s->y_high.kind) : 0;
-    const int64_t x_first = axis_mode_first(s->x_low.kind, s->x_high.kind);
+    const int64_t y_first = d->rows > 0 ? mode_axis_first(s->y_low.kind, s->y_high.kind) : 0;
+    const int64_t x_first = mode_axis_first(s->x_low.kind, s->x_high.kind);
     const int64_t y_modes = d->rows > 0 ? c->grid.ny : 1;
     long double best = 0.0L;
     for (int64_t j = 0; j < y_modes; j++) {

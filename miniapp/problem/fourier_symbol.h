@@ -1,18 +1,19 @@
-/* A stencil's Fourier symbol, the factor by which it multiplies a mode: g(theta_x, theta_y) = sum of weight e^(i (theta_x dx + theta_y dy)), from the
- * weights as rounded to the cell's type; on an axis whose sides are not periodic cos in place of e. */
+/* A stencil's Fourier symbol, the factor by which it multiplies a mode:
+ * g(theta_x, theta_y) = sum of weight e^(i (theta_x dx + theta_y dy)), from the weights as rounded to the cell's type; on an axis
+ * whose sides are not periodic cos in place of e. */
 #ifndef FOURIER_SYMBOL_H
 #define FOURIER_SYMBOL_H
 
 #include "config/config.h"
 #include "core/stencil.h"
-#include "problem/axis.h"
+#include "problem/mode_axis.h"
 
 typedef struct fourier_symbol {
     pair re, im;
 } fourier_symbol;
 
-/* For a LINE pass axis_absent() as y, and the axis along which it is applied as x. */
-fourier_symbol fourier_symbol_of(const stencil *op, const axis *x, const axis *y);
+/* For a LINE pass mode_axis_absent() as y, and the axis along which it is applied as x. */
+fourier_symbol fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y);
 
 /* The largest |g| over the modes of the grid, as an upper bound that is at most round-off above the maximum over all
  * real theta: exact enumeration on a small grid, 1 where the sum of |weights| does not exceed 1, else a scan of

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "problem/axis.h"
+#include "problem/mode_axis.h"
 #include "problem/fourier_symbol.h"
 
 static long double factorial(int n)
@@ -194,15 +194,15 @@ static const char *why_not_exact(problem *p, const config *c)
 
 /* ---- growth ---- */
 
-static void x_and_y(const config *c, int64_t mode_x, int64_t mode_y, axis *x, axis *y)
+static void x_and_y(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x, mode_axis *y)
 {
     const boundary *b = &c->grid.sides;
-    *x = axis_make(c->grid.nx, b->x_low.kind, b->x_high.kind, mode_x);
-    *y = config_two_d(c) ? axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, mode_y) : axis_absent();
+    *x = mode_axis_make(c->grid.nx, b->x_low.kind, b->x_high.kind, mode_x);
+    *y = config_two_d(c) ? mode_axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, mode_y) : mode_axis_absent();
 }
 
 /* cos w of the wave's mode: the update is next = L cur - prev with L = 2 cos w. */
-static pair wave_cosine(const stencil *op, const axis *x, const axis *y)
+static pair wave_cosine(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
     const pair l = fourier_symbol_of(op, x, y).re;
     return (pair){ 0.5 * l.hi, 0.5 * l.lo };
@@ -216,9 +216,9 @@ static pair one_minus_square(pair a)
 
 static void set_growth(problem *p, const config *c)
 {
-    axis x, y;
+    mode_axis x, y;
     x_and_y(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
-    const axis none = axis_absent();
+    const mode_axis none = mode_axis_absent();
     switch (c->problem.kind) {
     case CONFIG_HEAT:
     case CONFIG_LAPLACE:
@@ -263,12 +263,12 @@ static bool any_dirichlet(const config *c)
 }
 
 /* The axes of the lowest mode, or of the one whose theta is nearest to pi, for each axis by itself. */
-static void extreme_axes(const config *c, bool high_x, bool high_y, axis *x, axis *y)
+static void extreme_axes(const config *c, bool high_x, bool high_y, mode_axis *x, mode_axis *y)
 {
     const boundary *b = &c->grid.sides;
-    int64_t mx = axis_mode_first(b->x_low.kind, b->x_high.kind), my = axis_mode_first(b->y_low.kind, b->y_high.kind);
-    if (high_x) mx = periodic(b->x_low) ? c->grid.nx / 2 : axis_mode_last(c->grid.nx, b->x_low.kind, b->x_high.kind);
-    if (high_y) my = periodic(b->y_low) ? c->grid.ny / 2 : axis_mode_last(c->grid.ny, b->y_low.kind, b->y_high.kind);
+    int64_t mx = mode_axis_first(b->x_low.kind, b->x_high.kind), my = mode_axis_first(b->y_low.kind, b->y_high.kind);
+    if (high_x) mx = periodic(b->x_low) ? c->grid.nx / 2 : mode_axis_last(c->grid.nx, b->x_low.kind, b->x_high.kind);
+    if (high_y) my = periodic(b->y_low) ? c->grid.ny / 2 : mode_axis_last(c->grid.ny, b->y_low.kind, b->y_high.kind);
     x_and_y(c, mx, my, x, y);
 }
 
@@ -278,7 +278,7 @@ static long double wave_slowest(const stencil *op, const config *c)
     if (!any_dirichlet(c)) return 0.0L;
     long double s = 1.0L;
     for (int high = 0; high <= 1; high++) {
-        axis x, y;
+        mode_axis x, y;
         extreme_axes(c, high, high, &x, &y);
         const long double square = pair_to_long(one_minus_square(wave_cosine(op, &x, &y)));
         const long double sine = square > 0.0L ? sqrtl(square) : 0.0L;
@@ -290,10 +290,10 @@ static long double wave_slowest(const stencil *op, const config *c)
 /* The largest |g| of heat, laplace and sweep: each axis' part is monotone in theta, so an end of it is the largest. */
 static long double largest_growth(const stencil *op, const config *c)
 {
-    const axis none = axis_absent();
+    const mode_axis none = mode_axis_absent();
     long double largest = 0.0L;
     for (int corner = 0; corner < 4; corner++) {
-        axis x, y;
+        mode_axis x, y;
         extreme_axes(c, corner & 1, corner & 2, &x, &y);
         const pair g = c->problem.kind == CONFIG_SWEEP
                            ? pair_mul(fourier_symbol_of(op, &x, &none).re, fourier_symbol_of(op, &y, &none).re)

@@ -1,7 +1,7 @@
 /* From a config to mathematics: the stencil's coefficients, the initial value, the exact discrete answer at any
  * level, the error bound of the verdict. No MPI, no device: a rank asks for its own cells. Every formula stands at the
  * function that uses it: coefficients and exactness in problem.c, values in problem_value.c, the bound in
- * problem_bound.c, the modes in axis.h. */
+ * problem_bound.c, the modes in mode_axis.h. */
 #ifndef PROBLEM_H
 #define PROBLEM_H
 

@@ -1,5 +1,5 @@
 /* Initial values and exact answers as formulas of the global index.
- * Bits that enter a field come from axis.c, elementary.c and pair.h alone; the factor of a later level, which only the
+ * Bits that enter a field come from mode_axis.c, elementary.c and pair.h alone; the factor of a later level, which only the
  * comparison sees, is taken in long double by the C library. */
 #include <assert.h>
 #include <math.h>
@@ -7,33 +7,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "problem/axis.h"
+#include "problem/mode_axis.h"
 #include "problem/problem.h"
 
-static bool make_axes(axis_tables *x, axis_tables *y, const config *c, box own)
+static bool make_axes(mode_axis_tables *x, mode_axis_tables *y, const config *c, box own)
 {
     const boundary *b = &c->grid.sides;
     bool ok_x = false, ok_y = false;
     switch (c->problem.initial) {
     case CONFIG_INITIAL_MODE: {
-        const axis ax = axis_make(c->grid.nx, b->x_low.kind, b->x_high.kind, c->problem.mode_x);
-        ok_x = axis_tables_mode(x, &ax, own.x0, own.x1);
+        const mode_axis ax = mode_axis_make(c->grid.nx, b->x_low.kind, b->x_high.kind, c->problem.mode_x);
+        ok_x = mode_axis_tables_mode(x, &ax, own.x0, own.x1);
         if (config_two_d(c)) {
-            const axis ay = axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, c->problem.mode_y);
-            ok_y = axis_tables_mode(y, &ay, own.y0, own.y1);
+            const mode_axis ay = mode_axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, c->problem.mode_y);
+            ok_y = mode_axis_tables_mode(y, &ay, own.y0, own.y1);
         } else {
-            ok_y = axis_tables_one(y, own.y0, own.y1);
+            ok_y = mode_axis_tables_one(y, own.y0, own.y1);
         }
         break;
     }
     case CONFIG_INITIAL_GAUSSIAN:
-        ok_x = axis_tables_gaussian(x, c->grid.nx, own.x0, own.x1);
-        ok_y = config_two_d(c) ? axis_tables_gaussian(y, c->grid.ny, own.y0, own.y1)
-                               : axis_tables_one(y, own.y0, own.y1);
+        ok_x = mode_axis_tables_gaussian(x, c->grid.nx, own.x0, own.x1);
+        ok_y = config_two_d(c) ? mode_axis_tables_gaussian(y, c->grid.ny, own.y0, own.y1)
+                               : mode_axis_tables_one(y, own.y0, own.y1);
         break;
     case CONFIG_INITIAL_ZERO:
-        ok_x = axis_tables_one(x, own.x0, own.x1);
-        ok_y = axis_tables_one(y, own.y0, own.y1);
+        ok_x = mode_axis_tables_one(x, own.x0, own.x1);
+        ok_y = mode_axis_tables_one(y, own.y0, own.y1);
         break;
     case CONFIG_INITIAL_RANDOM:
     case CONFIG_INITIAL_FILE: return true;
@@ -67,7 +67,7 @@ bool problem_tables_make(problem_tables *t, const problem *p, const config *c, b
         v->table = t->count;
         return true;
     }
-    axis_tables x = { 0 }, y = { 0 };
+    mode_axis_tables x = { 0 }, y = { 0 };
     if (!make_axes(&x, &y, c, own)) out_of_memory();
     t->x_hi = x.hi, t->x_hi_bytes = x.hi_bytes;
     t->x_lo = x.lo, t->x_lo_bytes = x.lo_bytes;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/cell.h"
-#include "problem/axis.h"
+#include "problem/mode_axis.h"
 #include "problem/problem.h"
 #include "support/problem_harness.h"
 
@@ -20,7 +20,7 @@ static const boundary_kind pairs[5][2] = {
     { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET },
 };
 
-static void free_tables(axis_tables *t)
+static void free_tables(mode_axis_tables *t)
 {
     free(t->hi);
     free(t->lo);
@@ -34,14 +34,14 @@ static void two_levels_agree_with_one(void **state)
     for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
         for (int s = 0; s < 5; s++)
             for (int which = 0; which < 3; which++) {
-                const int64_t n = lengths[l], first_mode = axis_mode_first(pairs[s][0], pairs[s][1]);
-                const int64_t last_mode = axis_mode_last(n, pairs[s][0], pairs[s][1]);
+                const int64_t n = lengths[l], first_mode = mode_axis_first(pairs[s][0], pairs[s][1]);
+                const int64_t last_mode = mode_axis_last(n, pairs[s][0], pairs[s][1]);
                 const int64_t mode = which == 0 ? first_mode : which == 1 ? (first_mode + last_mode) / 2 : last_mode;
-                const axis a = axis_make(n, pairs[s][0], pairs[s][1], mode);
+                const mode_axis a = mode_axis_make(n, pairs[s][0], pairs[s][1], mode);
                 const int64_t first = n / 3, end = n - first > 20000 ? first + 20000 : n;
-                axis_tables one, two;
-                assert_true(axis_tables_mode_with_bits(&one, &a, first, end, 0));
-                assert_true(axis_tables_mode_with_bits(&two, &a, first, end, AXIS_FINE_BITS));
+                mode_axis_tables one, two;
+                assert_true(mode_axis_tables_mode_with_bits(&one, &a, first, end, 0));
+                assert_true(mode_axis_tables_mode_with_bits(&two, &a, first, end, MODE_AXIS_FINE_BITS));
                 for (int64_t i = first; i < end; i++) {
                     double r1, i1, r2, i2;
                     cell_axis(&one.view, i, &r1, &i1);
@@ -58,12 +58,12 @@ static void two_levels_agree_with_one(void **state)
 static void levels_follow_from_the_whole_axis(void **state)
 {
     (void)state;
-    for (int64_t n = AXIS_ONE_LEVEL_CELLS; n <= AXIS_ONE_LEVEL_CELLS + 1; n++) {
-        const axis a = axis_make(n, BOUNDARY_PERIODIC, BOUNDARY_PERIODIC, 1);
-        axis_tables t;
-        assert_true(axis_tables_mode(&t, &a, 100, 110));
-        assert_int_equal(t.view.bits, n > AXIS_ONE_LEVEL_CELLS ? AXIS_FINE_BITS : 0);
-        assert_int_equal(t.hi_bytes, (n > AXIS_ONE_LEVEL_CELLS ? 1u : 10u) * 2 * sizeof(double));
+    for (int64_t n = MODE_AXIS_ONE_LEVEL_CELLS; n <= MODE_AXIS_ONE_LEVEL_CELLS + 1; n++) {
+        const mode_axis a = mode_axis_make(n, BOUNDARY_PERIODIC, BOUNDARY_PERIODIC, 1);
+        mode_axis_tables t;
+        assert_true(mode_axis_tables_mode(&t, &a, 100, 110));
+        assert_int_equal(t.view.bits, n > MODE_AXIS_ONE_LEVEL_CELLS ? MODE_AXIS_FINE_BITS : 0);
+        assert_int_equal(t.hi_bytes, (n > MODE_AXIS_ONE_LEVEL_CELLS ? 1u : 10u) * 2 * sizeof(double));
         free_tables(&t);
     }
 }

@@ -1,27 +1,27 @@
 /* Invariant: an angle is p / q of a turn with integers p < q <= 2^44 (n <= 2^40), and products of an index and a mode
  * are reduced in 128 bits before anything is rounded. */
-#include "problem/axis.h"
+#include "problem/mode_axis.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "problem/elementary.h"
 
-int64_t axis_mode_first(boundary_kind low, boundary_kind high)
+int64_t mode_axis_first(boundary_kind low, boundary_kind high)
 {
     return low == BOUNDARY_DIRICHLET || high == BOUNDARY_DIRICHLET ? 1 : 0;
 }
 
-int64_t axis_mode_last(int64_t n, boundary_kind low, boundary_kind high)
+int64_t mode_axis_last(int64_t n, boundary_kind low, boundary_kind high)
 {
-    return axis_mode_first(low, high) == 1 ? n : n - 1;
+    return mode_axis_first(low, high) == 1 ? n : n - 1;
 }
 
-axis axis_make(int64_t n, boundary_kind low, boundary_kind high, int64_t mode)
+mode_axis mode_axis_make(int64_t n, boundary_kind low, boundary_kind high, int64_t mode)
 {
-    assert(n >= 1 && mode >= axis_mode_first(low, high) && mode <= axis_mode_last(n, low, high));
+    assert(n >= 1 && mode >= mode_axis_first(low, high) && mode <= mode_axis_last(n, low, high));
     const uint64_t cells = (uint64_t)n, m = (uint64_t)mode;
-    axis a = { n, m, cells, 0, VALUE_COMPLEX };
+    mode_axis a = { n, m, cells, 0, VALUE_COMPLEX };
     if (low == BOUNDARY_PERIODIC) return a;
     a.part = low == BOUNDARY_DIRICHLET ? VALUE_IMAGINARY_PART : VALUE_REAL_PART;
     a.half_offset = low == BOUNDARY_DIRICHLET ? 2 : 1;
@@ -34,9 +34,9 @@ axis axis_make(int64_t n, boundary_kind low, boundary_kind high, int64_t mode)
     return a;
 }
 
-axis axis_absent(void) { return (axis){ 1, 0, 1, 0, VALUE_REAL_PART }; }
+mode_axis mode_axis_absent(void) { return (mode_axis){ 1, 0, 1, 0, VALUE_REAL_PART }; }
 
-void axis_shift_factor(const axis *a, int k, pair *re, pair *im)
+void mode_axis_shift_factor(const mode_axis *a, int k, pair *re, pair *im)
 {
     const uint64_t steps = (uint64_t)(k < 0 ? -k : k);
     const unsigned __int128 p = (unsigned __int128)a->turn_p * steps;
@@ -47,14 +47,14 @@ void axis_shift_factor(const axis *a, int k, pair *re, pair *im)
 }
 
 /* exp(i theta (cells + half_offset / 2)) */
-static void entry(const axis *a, uint64_t half_cells, double *to)
+static void entry(const mode_axis *a, uint64_t half_cells, double *to)
 {
     const uint64_t q = 2 * a->turn_q;
     const unsigned __int128 p = (unsigned __int128)a->turn_p * half_cells;
     elementary_sincos((uint64_t)(p % q), q, &to[1], &to[0]);
 }
 
-static bool allocate(axis_tables *t, int64_t hi_first, size_t hi_entries, int bits, value_part part)
+static bool allocate(mode_axis_tables *t, int64_t hi_first, size_t hi_entries, int bits, value_part part)
 {
     const size_t lo_entries = (size_t)1 << bits;
     t->hi_bytes = 2 * sizeof(double) * hi_entries;
@@ -69,7 +69,7 @@ static bool allocate(axis_tables *t, int64_t hi_first, size_t hi_entries, int bi
     }
     free(t->hi);
     free(t->lo);
-    *t = (axis_tables){ 0 };
+    *t = (mode_axis_tables){ 0 };
     return false;
 }
 
@@ -79,7 +79,7 @@ static size_t hi_entries_of(int64_t first, int64_t end, int bits)
     return end > first ? (size_t)(((end - 1) >> bits) - (first >> bits) + 1) : 1;
 }
 
-bool axis_tables_mode_with_bits(axis_tables *t, const axis *a, int64_t first, int64_t end, int bits)
+bool mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end, int bits)
 {
     const size_t hi_entries = hi_entries_of(first, end, bits);
     if (!allocate(t, first >> bits, hi_entries, bits, a->part)) return false;
@@ -91,12 +91,12 @@ bool axis_tables_mode_with_bits(axis_tables *t, const axis *a, int64_t first, in
     return true;
 }
 
-bool axis_tables_mode(axis_tables *t, const axis *a, int64_t first, int64_t end)
+bool mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end)
 {
-    return axis_tables_mode_with_bits(t, a, first, end, a->n <= AXIS_ONE_LEVEL_CELLS ? 0 : AXIS_FINE_BITS);
+    return mode_axis_tables_mode_with_bits(t, a, first, end, a->n <= MODE_AXIS_ONE_LEVEL_CELLS ? 0 : MODE_AXIS_FINE_BITS);
 }
 
-bool axis_tables_gaussian(axis_tables *t, int64_t n, int64_t first, int64_t end)
+bool mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end)
 {
     const size_t entries = hi_entries_of(first, end, 0);
     if (!allocate(t, first, entries, 0, VALUE_REAL_PART)) return false;
@@ -109,9 +109,9 @@ bool axis_tables_gaussian(axis_tables *t, int64_t n, int64_t first, int64_t end)
     return true;
 }
 
-bool axis_tables_one(axis_tables *t, int64_t first, int64_t end)
+bool mode_axis_tables_one(mode_axis_tables *t, int64_t first, int64_t end)
 {
-    const int bits = end - first > AXIS_FINE_ENTRIES ? AXIS_FINE_BITS : 0;
+    const int bits = end - first > MODE_AXIS_FINE_ENTRIES ? MODE_AXIS_FINE_BITS : 0;
     const size_t hi_entries = hi_entries_of(first, end, bits);
     if (!allocate(t, first >> bits, hi_entries, bits, VALUE_REAL_PART)) return false;
     for (size_t h = 0; h < hi_entries; h++) t->hi[2 * h] = 1.0, t->hi[2 * h + 1] = 0.0;

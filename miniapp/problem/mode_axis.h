@@ -5,8 +5,8 @@
  *   dirichlet 0 / neumann           sin theta (i+1)                 pi (2m-1) / (2n+1)        1..n
  *   neumann / dirichlet 0           cos theta (i+1/2)               pi (2m-1) / (2n+1)        1..n
  * theta is kept as a fraction of a turn of integers, so that every angle is reduced exactly. */
-#ifndef AXIS_H
-#define AXIS_H
+#ifndef MODE_AXIS_H
+#define MODE_AXIS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,43 +16,43 @@
 #include "core/value.h"
 #include "problem/pair.h"
 
-typedef struct axis {
+typedef struct mode_axis {
     int64_t n;                  /* cells of the whole axis */
     uint64_t turn_p, turn_q;    /* theta = 2 pi turn_p / turn_q */
     int half_offset;            /* E's angle at i is theta (i + half_offset / 2) */
     value_part part;            /* what of exp(i angle) is E */
-} axis;
+} mode_axis;
 
 /* The modes that fit. */
-int64_t axis_mode_first(boundary_kind low, boundary_kind high);
-int64_t axis_mode_last(int64_t n, boundary_kind low, boundary_kind high);
+int64_t mode_axis_first(boundary_kind low, boundary_kind high);
+int64_t mode_axis_last(int64_t n, boundary_kind low, boundary_kind high);
 
-axis axis_make(int64_t n, boundary_kind low, boundary_kind high, int64_t mode);
+mode_axis mode_axis_make(int64_t n, boundary_kind low, boundary_kind high, int64_t mode);
 /* The one cell of the axis that a 1D problem lacks: E = 1, theta = 0. */
-axis axis_absent(void);
+mode_axis mode_axis_absent(void);
 /* e^(i k theta) for a periodic axis, cos k theta with imaginary part 0 for the others: the factor by which an offset of
  * k cells multiplies the mode (where the sides are not periodic: the sum of both directions, halved). */
-void axis_shift_factor(const axis *a, int k, pair *re, pair *im);
+void mode_axis_shift_factor(const mode_axis *a, int k, pair *re, pair *im);
 
 /* Tables of E for own cells [first, end) of an axis of n cells. The number of levels follows from n alone, so that a
- * cell gets the same bits whatever the decomposition: to AXIS_ONE_LEVEL_CELLS one entry per own cell, beyond that the
- * product of a coarse and a fine table of AXIS_FINE_ENTRIES entries, all (re, im). The caller frees hi and lo. */
-enum { AXIS_FINE_BITS = 12, AXIS_FINE_ENTRIES = 1 << AXIS_FINE_BITS };
-#define AXIS_ONE_LEVEL_CELLS ((int64_t)1 << 20)
+ * cell gets the same bits whatever the decomposition: to MODE_AXIS_ONE_LEVEL_CELLS one entry per own cell, beyond that the
+ * product of a coarse and a fine table of MODE_AXIS_FINE_ENTRIES entries, all (re, im). The caller frees hi and lo. */
+enum { MODE_AXIS_FINE_BITS = 12, MODE_AXIS_FINE_ENTRIES = 1 << MODE_AXIS_FINE_BITS };
+#define MODE_AXIS_ONE_LEVEL_CELLS ((int64_t)1 << 20)
 
-typedef struct axis_tables {
+typedef struct mode_axis_tables {
     double *hi, *lo;
     size_t hi_bytes, lo_bytes;
     value_axis view; /* points into them */
-} axis_tables;
+} mode_axis_tables;
 
 /* False: out of memory. */
-bool axis_tables_mode(axis_tables *t, const axis *a, int64_t first, int64_t end);
+bool mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end);
 /* The same with the number of fine bits given (0: one level), for tests of the rule above. */
-bool axis_tables_mode_with_bits(axis_tables *t, const axis *a, int64_t first, int64_t end, int bits);
+bool mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end, int bits);
 /* exp(-((i + 1/2 - n/2) / (n/10))^2 / 2): not separable into levels, so one entry per own cell at any n. */
-bool axis_tables_gaussian(axis_tables *t, int64_t n, int64_t first, int64_t end);
+bool mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end);
 /* 1 everywhere. */
-bool axis_tables_one(axis_tables *t, int64_t first, int64_t end);
+bool mode_axis_tables_one(mode_axis_tables *t, int64_t first, int64_t end);
 
 #endif
