@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "problem/elementary.h"
+#include "problem/portable_math.h"
 
 int64_t mode_axis_first(boundary_kind low, boundary_kind high)
 {
@@ -41,7 +41,7 @@ void mode_axis_shift_factor(const mode_axis *a, int k, pair *re, pair *im)
     const uint64_t steps = (uint64_t)(k < 0 ? -k : k);
     const unsigned __int128 p = (unsigned __int128)a->turn_p * steps;
     pair s, c;
-    elementary_sincos_pair((uint64_t)(p % a->turn_q), a->turn_q, &s, &c);
+    portable_math_sincos_double_double((uint64_t)(p % a->turn_q), a->turn_q, &s, &c);
     *re = c;
     *im = a->part != VALUE_COMPLEX ? pair_of(0.0) : k < 0 ? pair_negate(s) : s;
 }
@@ -51,7 +51,7 @@ static void entry(const mode_axis *a, uint64_t half_cells, double *to)
 {
     const uint64_t q = 2 * a->turn_q;
     const unsigned __int128 p = (unsigned __int128)a->turn_p * half_cells;
-    elementary_sincos((uint64_t)(p % q), q, &to[1], &to[0]);
+    portable_math_sincos((uint64_t)(p % q), q, &to[1], &to[0]);
 }
 
 static bool allocate(mode_axis_tables *t, int64_t hi_first, size_t hi_entries, int bits, value_part part)
@@ -103,7 +103,7 @@ bool mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, in
     for (size_t h = 0; h < entries; h++) {
         const int64_t twice_distance = 2 * (first + (int64_t)h) + 1 - n;
         const double d = 5.0 * (double)twice_distance / (double)n;
-        t->hi[2 * h] = elementary_exp(-0.5 * (d * d));
+        t->hi[2 * h] = portable_math_exp(-0.5 * (d * d));
         t->hi[2 * h + 1] = 0.0;
     }
     return true;

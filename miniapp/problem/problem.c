@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "problem/mode_axis.h"
 #include "problem/fourier_symbol.h"
+#include "problem/mode_axis.h"
 
 static long double factorial(int n)
 {

@@ -1,7 +1,7 @@
 /* The reduction: 8 p / q gives the octant in integers; what is left, folded to [0, pi/4], is a quotient of integers
  * below 2^53, hence a pair of doubles with a relative error near 2^-105. The series are Taylor's: one or two terms
  * longer than a minimax fit, but their coefficients are reciprocals of factorials that anybody can check. */
-#include "problem/elementary.h"
+#include "problem/portable_math.h"
 
 #include <assert.h>
 
@@ -53,7 +53,7 @@ static double cosine_series(pair t)
     return w + fma(z * z, r, rest);
 }
 
-void elementary_sincos(uint64_t p, uint64_t q, double *sine, double *cosine)
+void portable_math_sincos(uint64_t p, uint64_t q, double *sine, double *cosine)
 {
     const folded f = fold(p, q);
     double s = sine_series(f.t), c = cosine_series(f.t);
@@ -77,7 +77,7 @@ static pair alternating_series(pair z, int a)
     return r;
 }
 
-void elementary_sincos_pair(uint64_t p, uint64_t q, pair *sine, pair *cosine)
+void portable_math_sincos_double_double(uint64_t p, uint64_t q, pair *sine, pair *cosine)
 {
     const folded f = fold(p, q);
     const pair z = pair_mul(f.t, f.t);
@@ -91,7 +91,7 @@ void elementary_sincos_pair(uint64_t p, uint64_t q, pair *sine, pair *cosine)
     *cosine = f.negate_c ? pair_negate(c) : c;
 }
 
-double elementary_exp(double x)
+double portable_math_exp(double x)
 {
     assert(x >= -700.0 && x <= 700.0);
     static const double log2_e = 0x1.71547652b82fep0;
