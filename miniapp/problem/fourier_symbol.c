@@ -12,20 +12,20 @@ enum { ENUMERATE_MODES_MAX = 1 << 14 };
 fourier_symbol fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
     const int r = op->radius;
-    fourier_symbol g = { pair_of(0.0), pair_of(0.0) };
+    fourier_symbol g = { double_double_of(0.0), double_double_of(0.0) };
     for (int dy = -r; dy <= r; dy++) {
-        pair y_re, y_im;
+        double_double y_re, y_im;
         mode_axis_shift_factor(y, dy, &y_re, &y_im);
         for (int dx = -r; dx <= r; dx++) {
             const int at = stencil_weight_index(op->form, r, dx, dy);
             if (at < 0) continue;
-            const pair w = pair_of(op->weight[at]);
-            pair x_re, x_im;
+            const double_double w = double_double_of(op->weight[at]);
+            double_double x_re, x_im;
             mode_axis_shift_factor(x, dx, &x_re, &x_im);
-            const pair re = pair_sub(pair_mul(x_re, y_re), pair_mul(x_im, y_im));
-            const pair im = pair_add(pair_mul(x_re, y_im), pair_mul(x_im, y_re));
-            g.re = pair_add(g.re, pair_mul(w, re));
-            g.im = pair_add(g.im, pair_mul(w, im));
+            const double_double re = double_double_sub(double_double_mul(x_re, y_re), double_double_mul(x_im, y_im));
+            const double_double im = double_double_add(double_double_mul(x_re, y_im), double_double_mul(x_im, y_re));
+            g.re = double_double_add(g.re, double_double_mul(w, re));
+            g.im = double_double_add(g.im, double_double_mul(w, im));
         }
     }
     return g;

@@ -9,7 +9,7 @@
 #include "problem/mode_axis.h"
 
 typedef struct fourier_symbol {
-    pair re, im;
+    double_double re, im;
 } fourier_symbol;
 
 /* For a LINE pass mode_axis_absent() as y, and the axis along which it is applied as x. */

@@ -202,16 +202,16 @@ static void x_and_y(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *
 }
 
 /* cos w of the wave's mode: the update is next = L cur - prev with L = 2 cos w. */
-static pair wave_cosine(const stencil *op, const mode_axis *x, const mode_axis *y)
+static double_double wave_cosine(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
-    const pair l = fourier_symbol_of(op, x, y).re;
-    return (pair){ 0.5 * l.hi, 0.5 * l.lo };
+    const double_double l = fourier_symbol_of(op, x, y).re;
+    return (double_double){ 0.5 * l.hi, 0.5 * l.lo };
 }
 
 /* 1 - a^2 = (1 - a)(1 + a), without cancellation at either end. */
-static pair one_minus_square(pair a)
+static double_double one_minus_square(double_double a)
 {
-    return pair_mul(pair_sub(pair_of(1.0), a), pair_add(pair_of(1.0), a));
+    return double_double_mul(double_double_sub(double_double_of(1.0), a), double_double_add(double_double_of(1.0), a));
 }
 
 static void set_growth(problem *p, const config *c)
@@ -224,17 +224,18 @@ static void set_growth(problem *p, const config *c)
     case CONFIG_LAPLACE:
     case CONFIG_CUSTOM: {
         const fourier_symbol g = fourier_symbol_of(&p->op, &x, &y);
-        p->growth = pair_to_long(g.re) + I * pair_to_long(g.im);
+        p->growth = double_double_to_long(g.re) + I * double_double_to_long(g.im);
         break;
     }
     case CONFIG_SWEEP:
-        p->growth = pair_to_long(pair_mul(fourier_symbol_of(&p->op, &x, &none).re, fourier_symbol_of(&p->op, &y, &none).re));
+        p->growth = double_double_to_long(
+            double_double_mul(fourier_symbol_of(&p->op, &x, &none).re, fourier_symbol_of(&p->op, &y, &none).re));
         break;
     case CONFIG_WAVE: {
-        const pair cosine = wave_cosine(&p->op, &x, &y);
-        const long double below = pair_to_long(pair_sub(pair_of(1.0), cosine));
-        const long double above = pair_to_long(pair_add(pair_of(1.0), cosine));
-        p->growth = pair_to_long(cosine);
+        const double_double cosine = wave_cosine(&p->op, &x, &y);
+        const long double below = double_double_to_long(double_double_sub(double_double_of(1.0), cosine));
+        const long double above = double_double_to_long(double_double_add(double_double_of(1.0), cosine));
+        p->growth = double_double_to_long(cosine);
         if (below < 0.0L) p->phase = 2.0L * asinhl(sqrtl(-below / 2.0L));
         else if (above < 0.0L) p->phase = 2.0L * asinhl(sqrtl(-above / 2.0L));
         else p->phase = 2.0L * atan2l(sqrtl(below), sqrtl(above));
@@ -242,11 +243,11 @@ static void set_growth(problem *p, const config *c)
         break;
     }
     case CONFIG_ADVECT: { /* the symbol is -2 i sin p, and g - 1/g = -2 i sin p has the root e^(-i p) */
-        const pair twice = fourier_symbol_of(&p->op, &x, &y).im;
-        const pair sine = { -0.5 * twice.hi, -0.5 * twice.lo };
-        const pair cosine = pair_sqrt(one_minus_square(sine));
-        p->phase = atan2l(pair_to_long(sine), pair_to_long(cosine));
-        p->growth = pair_to_long(cosine) - I * pair_to_long(sine);
+        const double_double twice = fourier_symbol_of(&p->op, &x, &y).im;
+        const double_double sine = { -0.5 * twice.hi, -0.5 * twice.lo };
+        const double_double cosine = double_double_sqrt(one_minus_square(sine));
+        p->phase = atan2l(double_double_to_long(sine), double_double_to_long(cosine));
+        p->growth = double_double_to_long(cosine) - I * double_double_to_long(sine);
         p->before_re = cosine.hi;
         p->before_im = sine.hi;
         break;
@@ -280,7 +281,7 @@ static long double wave_slowest(const stencil *op, const config *c)
     for (int high = 0; high <= 1; high++) {
         mode_axis x, y;
         extreme_axes(c, high, high, &x, &y);
-        const long double square = pair_to_long(one_minus_square(wave_cosine(op, &x, &y)));
+        const long double square = double_double_to_long(one_minus_square(wave_cosine(op, &x, &y)));
         const long double sine = square > 0.0L ? sqrtl(square) : 0.0L;
         if (sine < s) s = sine;
     }
@@ -295,10 +296,10 @@ static long double largest_growth(const stencil *op, const config *c)
     for (int corner = 0; corner < 4; corner++) {
         mode_axis x, y;
         extreme_axes(c, corner & 1, corner & 2, &x, &y);
-        const pair g = c->problem.kind == CONFIG_SWEEP
-                           ? pair_mul(fourier_symbol_of(op, &x, &none).re, fourier_symbol_of(op, &y, &none).re)
-                           : fourier_symbol_of(op, &x, &y).re;
-        largest = fmaxl(largest, fabsl(pair_to_long(g)));
+        const double_double g = c->problem.kind == CONFIG_SWEEP
+                                    ? double_double_mul(fourier_symbol_of(op, &x, &none).re, fourier_symbol_of(op, &y, &none).re)
+                                    : fourier_symbol_of(op, &x, &y).re;
+        largest = fmaxl(largest, fabsl(double_double_to_long(g)));
     }
     return largest;
 }

@@ -1,6 +1,6 @@
 /* Initial values and exact answers as formulas of the global index.
- * Bits that enter a field come from mode_axis.c, portable_math.c and pair.h alone; the factor of a later level, which only the
- * comparison sees, is taken in long double by the C library. */
+ * Bits that enter a field come from mode_axis.c, portable_math.c and double_double.h alone; the factor of a later level, which
+ * only the comparison sees, is taken in long double by the C library. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

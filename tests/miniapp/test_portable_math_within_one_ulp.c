@@ -1,4 +1,5 @@
-/* Sines, cosines and exponentials of our own lie within 1 ulp of the C library's in long double, and the pairs within 2^-62. */
+/* Sines, cosines and exponentials of our own lie within 1 ulp of the C library's in long double, and the double-doubles within
+ * 2^-62. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +36,7 @@ static void reference(uint64_t p, uint64_t q, long double *sine, long double *co
 static void check_fraction(uint64_t p, uint64_t q, long double *worst)
 {
     double s, c;
-    pair ps, pc;
+    double_double ps, pc;
     long double rs, rc;
     portable_math_sincos(p, q, &s, &c);
     reference(p, q, &rs, &rc);
@@ -46,9 +47,10 @@ static void check_fraction(uint64_t p, uint64_t q, long double *worst)
         fail_msg("2 pi %llu / %llu: %Lg and %Lg ulp", (unsigned long long)p, (unsigned long long)q, es, ec);
     if (p % 16 != 0) return;
     portable_math_sincos_double_double(p, q, &ps, &pc);
-    assert_true(fabsl(pair_to_long(ps) - rs) <= 0x1p-62L && fabsl(pair_to_long(pc) - rc) <= 0x1p-62L);
-    /* s^2 + c^2 = 1 to the pair's own precision, which long double cannot see */
-    const pair one = pair_sub(pair_add(pair_mul(ps, ps), pair_mul(pc, pc)), pair_of(1.0));
+    assert_true(fabsl(double_double_to_long(ps) - rs) <= 0x1p-62L && fabsl(double_double_to_long(pc) - rc) <= 0x1p-62L);
+    /* s^2 + c^2 = 1 to a double-double's own precision, which long double cannot see */
+    const double_double squares = double_double_add(double_double_mul(ps, ps), double_double_mul(pc, pc));
+    const double_double one = double_double_sub(squares, double_double_of(1.0));
     assert_true(fabs(one.hi) <= 0x1p-100);
 }
 
