@@ -267,11 +267,11 @@ static int run_it(run *r, const char *self_exe)
     watchdog_neighbours(&s->grid.dec);
     enter(r, "steps");
     const double deadline_s = deadline_of(s->top.comm, s->cfg, r->start_s);
-    const gauge_reading before = gauge_read(s->dev->uuid);
+    const nvml_reading before = nvml_read(s->dev->uuid);
     const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, &r->frames, r->ask.deck_text, deadline_s,
                                    r->report.calibration.ceiling_bytes_per_s);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
-    r->report.power = power_between(s->top.comm, s->dev->uuid, before, gauge_read(s->dev->uuid), l.loop_s,
+    r->report.power = power_between(s->top.comm, s->dev->uuid, before, nvml_read(s->dev->uuid), l.loop_s,
                                     (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l.steps_run);
     return finish(r, &l, why, sizeof why);
 }

@@ -22,7 +22,7 @@ power_use power_sum(const power_rank *rank, int ranks, double seconds, double up
 {
     power_use u = { .power_limit_w = INFINITY };
     for (int i = 0; i < ranks; i++) {
-        const gauge_reading *const before = &rank[i].before, *const after = &rank[i].after;
+        const nvml_reading *const before = &rank[i].before, *const after = &rank[i].after;
         if (!rank[i].uuid[0] || seen_before(rank, i)) continue;
         const double counted_s = after->held_at_s - before->held_at_s;
         u.gpus++;
@@ -37,7 +37,7 @@ power_use power_sum(const power_rank *rank, int ranks, double seconds, double up
     return u;
 }
 
-power_use power_between(MPI_Comm comm, const char *uuid, gauge_reading before, gauge_reading after, double seconds,
+power_use power_between(MPI_Comm comm, const char *uuid, nvml_reading before, nvml_reading after, double seconds,
                         double updates)
 {
     int ranks;

@@ -1,4 +1,4 @@
-/* What a run's GPUs took while it stepped, by their own counters (gauge.h): energy, and how long the clock was held down. */
+/* What a run's GPUs took while it stepped, by their own counters (nvml.h): energy, and how long the clock was held down. */
 #ifndef POWER_H
 #define POWER_H
 
@@ -6,14 +6,14 @@
 #include <mpi.h>
 #include <stdio.h>
 
-#include "device/gauge.h"
+#include "device/nvml.h"
 
 /* The counters go in steps of a tenth of a second: a shorter loop says nothing. */
 #define POWER_LOOP_LEAST_S 1.0
 
 typedef struct power_rank { /* one rank's GPU, before and after; ranks may share one */
     char uuid[48];
-    gauge_reading before, after;
+    nvml_reading before, after;
 } power_rank;
 
 typedef struct power_use { /* NaN: unknown */
@@ -30,7 +30,7 @@ typedef struct power_use { /* NaN: unknown */
 power_use power_sum(const power_rank *rank, int ranks, double seconds, double updates);
 
 /* The same over comm; collective, and every rank has the answer. */
-power_use power_between(MPI_Comm comm, const char *uuid, gauge_reading before, gauge_reading after, double seconds,
+power_use power_between(MPI_Comm comm, const char *uuid, nvml_reading before, nvml_reading after, double seconds,
                         double updates);
 
 void power_print(FILE *to, const power_use *u);

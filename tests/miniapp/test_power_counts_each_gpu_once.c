@@ -11,9 +11,9 @@
 
 #define dlopen played_dlopen
 #define dlsym played_dlsym
-#define gauge_read gauge_read_played
-#include "device/gauge.c"
-#undef gauge_read
+#define nvml_read nvml_read_played
+#include "device/nvml.c"
+#undef nvml_read
 #include "report/power.h"
 
 static bool there = true, refuses_init, refuses_power;
@@ -69,7 +69,7 @@ void *played_dlsym(void *library, const char *name)
     return NULL;
 }
 
-static void assert_unknown(gauge_reading r)
+static void assert_unknown(nvml_reading r)
 {
     assert_true(isnan(r.energy_j) && isnan(r.power_held_s) && isnan(r.heat_held_s) && isnan(r.held_at_s) && isnan(r.power_limit_w));
 }
@@ -81,14 +81,14 @@ static void counters_are_read(void **state)
     counted_mj = 1234567;
     held_ns[0] = 2500000000;
     held_ns[1] = 125000000;
-    const gauge_reading r = gauge_read_played("GPU-1");
+    const nvml_reading r = nvml_read_played("GPU-1");
     assert_float_equal(r.energy_j, 1234.567, 1e-9);
     assert_float_equal(r.power_held_s, 2.5, 1e-12);
     assert_float_equal(r.heat_held_s, 0.125, 1e-12);
     assert_float_equal(r.held_at_s, 7.25, 1e-9);
     assert_float_equal(r.power_limit_w, 700, 1e-9);
-    assert_unknown(gauge_read_played(""));
-    assert_unknown(gauge_read_played("GPU-2"));
+    assert_unknown(nvml_read_played(""));
+    assert_unknown(nvml_read_played("GPU-2"));
 }
 
 static void what_is_refused_is_unknown(void **state)
@@ -96,7 +96,7 @@ static void what_is_refused_is_unknown(void **state)
     (void)state;
     loaded = (nvml){ 0 };
     refuses_power = true;
-    const gauge_reading r = gauge_read_played("GPU-1");
+    const nvml_reading r = nvml_read_played("GPU-1");
     assert_true(isnan(r.energy_j) && isnan(r.power_held_s) && isnan(r.heat_held_s));
     assert_float_equal(r.power_limit_w, 700, 1e-9);
     refuses_power = false;
@@ -104,22 +104,22 @@ static void what_is_refused_is_unknown(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         loaded = (nvml){ 0 };
         missing = names[i];
-        assert_unknown(gauge_read_played("GPU-1"));
+        assert_unknown(nvml_read_played("GPU-1"));
     }
     loaded = (nvml){ 0 };
     missing = "nvmlDeviceGetTotalEnergyConsumption";
-    assert_true(isnan(gauge_read_played("GPU-1").energy_j));
-    assert_true(gauge_read_played("GPU-1").power_held_s > 0);
+    assert_true(isnan(nvml_read_played("GPU-1").energy_j));
+    assert_true(nvml_read_played("GPU-1").power_held_s > 0);
     missing = "";
     loaded = (nvml){ 0 };
     refuses_init = true;
-    assert_unknown(gauge_read_played("GPU-1"));
+    assert_unknown(nvml_read_played("GPU-1"));
     refuses_init = false;
     loaded = (nvml){ 0 };
     there = false;
-    assert_unknown(gauge_read_played("GPU-1"));
+    assert_unknown(nvml_read_played("GPU-1"));
     there = true;
-    assert_unknown(gauge_read_played("GPU-1")); /* it is looked for once */
+    assert_unknown(nvml_read_played("GPU-1")); /* it is looked for once */
 }
 
 /* Its counters were read 2.5 s apart. */

@@ -1,4 +1,4 @@
-#include "device/gauge.h"
+#include "device/nvml.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -47,9 +47,9 @@ static double held_s(const nvml *n, nvml_device d, int policy, double *at_s)
     return (double)v.violation_ns * 1e-9;
 }
 
-gauge_reading gauge_read(const char *uuid)
+nvml_reading nvml_read(const char *uuid)
 {
-    gauge_reading r = { NAN, NAN, NAN, NAN, NAN };
+    nvml_reading r = { NAN, NAN, NAN, NAN, NAN };
     nvml_device d;
     unsigned long long millijoules;
     unsigned milliwatts;
