@@ -16,8 +16,8 @@ typedef struct nvml_reading { /* since the driver was loaded; NaN: unknown */
     double power_limit_w;
 } nvml_reading;
 
-/* The counters of the GPU of that uuid ("GPU-..."; "": none, all unknown). Takes some 10 ms of the host's time and nothing of the GPU's; one
- * thread at a time. */
+/* The counters of the GPU of that uuid ("GPU-..."; "": none, all unknown). Takes some 10 ms of the host's time and nothing of the
+ * GPU's; one thread at a time. */
 nvml_reading nvml_read(const char *uuid);
 
 #endif

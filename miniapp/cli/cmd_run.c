@@ -10,7 +10,7 @@
 #include "base/cmd.h"
 #include "config/outputs.h"
 #include "config/request.h"
-#include "device/range.h"
+#include "device/nvtx.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
@@ -47,9 +47,9 @@ typedef struct run {
 /* The run's next part, for the watchdog and for a profiler; NULL: none follows. */
 static void enter(run *r, const char *phase)
 {
-    if (r->entered) range_end();
+    if (r->entered) nvtx_end();
     r->entered = phase != NULL;
-    if (r->entered) range_begin(phase);
+    if (r->entered) nvtx_begin(phase);
     watchdog_phase(phase ? phase : "leaving");
 }
 

@@ -4,7 +4,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "device/range.h"
+#include "device/nvtx.h"
 #include "ranks/check.h"
 #include "ranks/timer.h"
 
@@ -112,9 +112,9 @@ static void feed_lane(step_streams *s, const step_pass *p, const job *j, int lan
     bind_thread_once(d);
     if (lane > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->lane[lane])); /* lane 0 recorded it itself */
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->lane_begin[lane], s->lane[lane]));
-    range_begin(step_phase_name[STEP_INTERIOR]);
+    nvtx_begin(step_phase_name[STEP_INTERIOR]);
     sweep(s, p, j, &strip, 1, s->lane[lane]);
-    range_end();
+    nvtx_end();
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->lane_end[lane], s->lane[lane]));
     if (lane > 0) DEVICE_CHECK(d, d->event_record(d, s->lane_done[lane], s->lane[lane]));
     if (probe && lane == s->lanes - 1) DEVICE_CHECK(d, d->event_record(d, probe->interior_end, s->lane[lane]));
@@ -127,17 +127,17 @@ static void feed_comm(step_streams *s, step_pass *p, const job *j)
     const step_probe *probe = j->probe;
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_resumed, s->comm));
     stamp(probe, STEP_ENDING);
-    range_begin(step_phase_name[STEP_EXCHANGE]);
+    nvtx_begin(step_phase_name[STEP_EXCHANGE]);
     if (j->exchange) end_exchange(p, probe);
-    range_end();
+    nvtx_end();
     stamp(probe, STEP_ENDED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_end, s->comm));
-    range_begin(step_phase_name[STEP_SHELL]);
+    nvtx_begin(step_phase_name[STEP_SHELL]);
     fill(s, p, j, p->ghosts, p->ghosts_count, s->comm);
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->filled, s->comm));
     if (p->wraps_count > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
     sweep(s, p, j, p->shell, p->shell_count, s->comm);
-    range_end();
+    nvtx_end();
     DEVICE_CHECK(d, d->event_record(d, s->shell_done, s->comm));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->shell_end, s->comm));
 }
@@ -206,9 +206,9 @@ static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool 
     device_stream *stream = s->lane[0];
     stamp(probe, STEP_ENTERED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, stream));
-    range_begin("step");
+    nvtx_begin("step");
     whole_pass_step(p->whole, epoch, prev, exchange, norm, stream);
-    range_end();
+    nvtx_end();
     if (probe) { /* all of it is interior: what the exchange costs is the difference to a step without neighbours */
         device_event *const rest[] = { probe->interior_end, probe->comm_begin, probe->comm_posted, probe->comm_resumed,
                                        probe->comm_end, probe->shell_end };
@@ -228,15 +228,15 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
         probe->detail->exchanged = j.exchange;
     }
     stamp(probe, STEP_ENTERED);
-    range_begin("step");
+    nvtx_begin("step");
 
     /* Pack first: once the interior fills the SMs the pack queues behind it and messages leave too late to hide. */
     DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, s->lane[0]));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_begin, s->comm));
-    range_begin(step_phase_name[STEP_EXCHANGE]);
+    nvtx_begin(step_phase_name[STEP_EXCHANGE]);
     if (j.exchange) begin_exchange(p, j.cur, s->comm);
-    range_end();
+    nvtx_end();
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_posted, s->comm));
     stamp(probe, STEP_BEGUN);
 
@@ -250,7 +250,7 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
     for (int lane = 1; lane < s->lanes; lane++) DEVICE_CHECK(d, d->event_wait(d, s->lane_done[lane], s->lane[0]));
     DEVICE_CHECK(d, d->event_wait(d, s->shell_done, s->lane[0]));
     step_complete(s);
-    range_end();
+    nvtx_end();
     stamp(probe, STEP_LEFT);
 }
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "device/range.h"
+#include "device/nvtx.h"
 #include "ranks/check.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_setup.h"
@@ -51,9 +51,9 @@ static void ranges(void **state)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) assert_true(deck_set(&d, keys[i], why, sizeof why));
     assert_true(config_from_deck(c, &d, why, sizeof why));
     assert_int_equal(sim_create(s, c, "", false, why, sizeof why), 0);
-    range_to = (range_sink){ begin, end };
+    nvtx_output = (nvtx_sink){ begin, end };
     for (int i = 0; i < 3; i++) sim_steps(s, 1, NULL);
-    range_to = (range_sink){ NULL, NULL };
+    nvtx_output = (nvtx_sink){ NULL, NULL };
     assert_int_equal(depth, 0);
     assert_int_equal(others, 0);
     assert_int_equal(count[STEP_INTERIOR], 3 * 2); /* of each lane */

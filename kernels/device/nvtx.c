@@ -1,4 +1,4 @@
-#include "device/range.h"
+#include "device/nvtx.h"
 
 #if WEFT_CUDA && __has_include(<nvtx3/nvToolsExt.h>)
 
@@ -13,10 +13,10 @@
 static void begin(const char *name) { (void)nvtxRangePushA(name); }
 static void end(void) { (void)nvtxRangePop(); }
 
-range_sink range_to = { begin, end };
+nvtx_sink nvtx_output = { begin, end };
 
 #else
 
-range_sink range_to = { NULL, NULL };
+nvtx_sink nvtx_output = { NULL, NULL };
 
 #endif
