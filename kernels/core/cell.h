@@ -19,9 +19,9 @@
 CELL_INLINE float cell_fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
 CELL_INLINE double cell_fma_f64(double a, double b, double c) { return fma(a, b, c); }
 
-/* The reflected ghost of a dirichlet side: V + V - u. */
-CELL_INLINE float cell_reflect_f32(float v, float u) { return (v + v) - u; }
-CELL_INLINE double cell_reflect_f64(double v, double u) { return (v + v) - u; }
+/* The mirrored ghost of a dirichlet side: V + V - u. */
+CELL_INLINE float cell_mirror_f32(float v, float u) { return (v + v) - u; }
+CELL_INLINE double cell_mirror_f64(double v, double u) { return (v + v) - u; }
 
 CELL_INLINE uint64_t cell_fmix64(uint64_t k)
 {

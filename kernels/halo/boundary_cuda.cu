@@ -1,8 +1,8 @@
 /* Ghosts outside the domain (boundary.h has the rules). A thread writes one ghost: it follows the ghost's coordinates to
- * the cell that they mirror, y outermost, so that a corner is reflect_y(reflect_x(u)). A coordinate inside, or beyond
+ * the cell that they mirror, y outermost, so that a corner is mirror_y(mirror_x(u)). A coordinate inside, or beyond
  * a side of kind NONE (a neighbour's cells, brought by the halo), is read as it stands. No cell read is one that is
  * written here. */
-#include "cuda/reflect_cuda.cuh"
+#include "cuda/mirror_cuda.cuh"
 #include "cuda/spread_cuda.cuh"
 #include "device/device_cuda.h"
 
@@ -17,7 +17,7 @@ template <typename T> struct axis {
 };
 
 /* What stands at coordinate i of an axis: the cell itself, its image's value, V, or V + V - the image's value. */
-enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_REFLECT };
+enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_MIRROR };
 
 struct fill_boxes {
     box cells[BOUNDARY_BOXES_MAX];
@@ -37,13 +37,13 @@ template <typename T> __device__ __forceinline__ rule step(const axis<T> &a, int
         *v = low ? a.low_value : a.high_value;
         if (depth == 0) return RULE_VALUE;
         *i = low ? depth - 1 : a.n - depth;
-        return RULE_REFLECT;
+        return RULE_MIRROR;
     }
     return RULE_READ;
 }
 
 /* The value at coordinate i, read(j) giving that of a cell. The images are followed to the end of their chain and the
- * reflections then applied from the inside out, finding each by walking again: a chain is longer than one step only
+ * rule of each then applied from the inside out, finding it by walking again: a chain is longer than one step only
  * where the ghosts are deeper than the axis is long. */
 template <typename T, typename READ> __device__ __forceinline__ T along(const axis<T> &a, int64_t i, READ read)
 {
@@ -51,12 +51,12 @@ template <typename T, typename READ> __device__ __forceinline__ T along(const ax
     int images = 0;
     T v = 0;
     rule r = step(a, &at, &v);
-    for (; r == RULE_IMAGE || r == RULE_REFLECT; r = step(a, &at, &v)) images++;
+    for (; r == RULE_IMAGE || r == RULE_MIRROR; r = step(a, &at, &v)) images++;
     T u = r == RULE_VALUE ? v : read(at);
     for (; images > 0; images--) {
         at = i;
         for (int k = 0; k < images; k++) r = step(a, &at, &v);
-        if (r == RULE_REFLECT) u = reflect(v, u);
+        if (r == RULE_MIRROR) u = mirror(v, u);
     }
     return u;
 }

@@ -1,7 +1,7 @@
 /* Ghost values outside the domain, on the host.
  *
  * The value at (x, y) is defined by recursion: a coordinate beyond a side is replaced by its image under that side's
- * rule, y outermost, so that a corner is reflect_y(reflect_x(u)); a coordinate inside, or beyond a side of kind NONE, is
+ * rule, y outermost, so that a corner is mirror_y(mirror_x(u)); a coordinate inside, or beyond a side of kind NONE, is
  * read as it stands. The recursion ends because every image lies nearer to the domain; it is deeper than one step an
  * axis only where the ghosts are deeper than the axis is long. No cell read is one that is written here, so the
  * order of cells does not matter. */
@@ -15,7 +15,7 @@ typedef struct axis {
 } axis;
 
 /* What a rule does with the coordinate beyond it: read it as it is, take the image's value, V itself, V + V - image. */
-typedef enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_REFLECT } rule;
+typedef enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_MIRROR } rule;
 
 static rule axis_rule(const axis *a, int64_t i, int64_t *image, double *v)
 {
@@ -29,12 +29,12 @@ static rule axis_rule(const axis *a, int64_t i, int64_t *image, double *v)
     case BOUNDARY_DIRICHLET:
         *v = side->value;
         *image = i < 0 ? depth - 1 : a->n - depth; /* V is the node just outside, the mirror */
-        return depth == 0 ? RULE_VALUE : RULE_REFLECT;
+        return depth == 0 ? RULE_VALUE : RULE_MIRROR;
     }
     return RULE_READ;
 }
 
-#define DEFINE_BOUNDARY(CELL, REFLECT, SUFFIX)                                                                        \
+#define DEFINE_BOUNDARY(CELL, MIRROR, SUFFIX)                                                                         \
     static CELL along_x##SUFFIX(const axis *ax, const CELL *row, int64_t x)                                           \
     {                                                                                                                 \
         int64_t image = x;                                                                                            \
@@ -43,7 +43,7 @@ static rule axis_rule(const axis *a, int64_t i, int64_t *image, double *v)
         case RULE_READ: return row[x];                                                                                \
         case RULE_IMAGE: return along_x##SUFFIX(ax, row, image);                                                      \
         case RULE_VALUE: return (CELL)v;                                                                              \
-        case RULE_REFLECT: return REFLECT((CELL)v, along_x##SUFFIX(ax, row, image));                                  \
+        case RULE_MIRROR: return MIRROR((CELL)v, along_x##SUFFIX(ax, row, image));                                    \
         }                                                                                                             \
         return row[x];                                                                                                \
     }                                                                                                                 \
@@ -55,7 +55,7 @@ static rule axis_rule(const axis *a, int64_t i, int64_t *image, double *v)
         case RULE_READ: return along_x##SUFFIX(ax, own + y * pitch, x);                                               \
         case RULE_IMAGE: return along_y##SUFFIX(ax, ay, own, pitch, x, image);                                        \
         case RULE_VALUE: return (CELL)v;                                                                              \
-        case RULE_REFLECT: return REFLECT((CELL)v, along_y##SUFFIX(ax, ay, own, pitch, x, image));                    \
+        case RULE_MIRROR: return MIRROR((CELL)v, along_y##SUFFIX(ax, ay, own, pitch, x, image));                      \
         }                                                                                                             \
         return own[y * pitch + x];                                                                                    \
     }                                                                                                                 \
@@ -66,8 +66,8 @@ static rule axis_rule(const axis *a, int64_t i, int64_t *image, double *v)
                 own[y * pitch + x] = along_y##SUFFIX(ax, ay, own, pitch, x, y);                                       \
     }
 
-DEFINE_BOUNDARY(float, cell_reflect_f32, _f32)
-DEFINE_BOUNDARY(double, cell_reflect_f64, _f64)
+DEFINE_BOUNDARY(float, cell_mirror_f32, _f32)
+DEFINE_BOUNDARY(double, cell_mirror_f64, _f64)
 
 int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                        device_stream *s)

@@ -4,7 +4,7 @@
 
 #include "core/whole.h"
 #include "cuda/flag_cuda.cuh"
-#include "cuda/reflect_cuda.cuh"
+#include "cuda/mirror_cuda.cuh"
 
 /* Of a cell of 32 or 64 bits. */
 template <typename T> constexpr int word_parts = sizeof(T) / WHOLE_WORD_CELL_BYTES;
@@ -45,8 +45,8 @@ static __device__ __forceinline__ void store_image(const whole_image &m, const T
         for (int j = 0; j < AT_ONCE; j++) {
             const unsigned k = first + j * threads, y = k / width, x = k - y * width;
             if (k >= all) break;
-            if (m.odd_x) u[j] = reflect((T)m.value_x, u[j]);
-            if (m.odd_y) u[j] = reflect((T)m.value_y, u[j]);
+            if (m.odd_x) u[j] = mirror((T)m.value_x, u[j]);
+            if (m.odd_y) u[j] = mirror((T)m.value_y, u[j]);
             const int64_t at = (part.y0 + y - m.cells.y0) * m.step_y + (part.x0 + x - m.cells.x0) * m.step_x;
             if (m.words) store_words(static_cast<uint64_t *>(m.to) + at * word_parts<T>, u[j], epoch);
             else static_cast<T *>(m.to)[at] = u[j];

@@ -28,13 +28,13 @@ enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, BOX_RADIUS_MAX =
 
 #define CELL float
 #define FMA cell_fma_f32
-#define REFLECT cell_reflect_f32
+#define MIRROR cell_mirror_f32
 #define NAME(x) x##_f32
 #include "temporal/fused_host_row.h"
 
 #define CELL double
 #define FMA cell_fma_f64
-#define REFLECT cell_reflect_f64
+#define MIRROR cell_mirror_f64
 #define NAME(x) x##_f64
 #include "temporal/fused_host_row.h"
 

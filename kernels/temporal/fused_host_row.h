@@ -1,6 +1,6 @@
 /* Template: one row of a level from 2r+1 rows of the level before, for fused_host.c and one cell type. Included once per type, with
  *   CELL      the type,
- *   FMA, REFLECT  its fused multiply-add, and the image behind a dirichlet side (cell.h),
+ *   FMA, MIRROR  its fused multiply-add, and the image behind a dirichlet side (cell.h),
  *   NAME(x)   x with the type's suffix.
  *
  * row[0] .. row[2r], of a line row[0] alone, begin at the first cell's own column, and so does `before`, the level before theirs,
@@ -115,7 +115,7 @@ static void NAME(odd_row)(void *ghost, const void *image, double v, bool node, i
 {
     CELL *to = ghost;
     const CELL *from = image;
-    for (int64_t i = 0; i < n; i++) to[i] = node ? (CELL)v : REFLECT((CELL)v, from[i]);
+    for (int64_t i = 0; i < n; i++) to[i] = node ? (CELL)v : MIRROR((CELL)v, from[i]);
 }
 
 /* Ghosts of a row beyond one of its sides: ghost k at edge + k * step, which is its own image in a mirror at the first. */
@@ -125,11 +125,11 @@ static void NAME(row_ghosts)(void *first_ghost, int step, int r, boundary_side s
     const CELL v = (CELL)side.value;
     for (int k = 0; k < r; k++) {
         if (side.kind == BOUNDARY_NEUMANN) ghost[k * step] = ghost[-(k + 1) * step];
-        else ghost[k * step] = k == 0 ? v : REFLECT(v, ghost[-k * step]);
+        else ghost[k * step] = k == 0 ? v : MIRROR(v, ghost[-k * step]);
     }
 }
 
 #undef CELL
 #undef FMA
-#undef REFLECT
+#undef MIRROR
 #undef NAME

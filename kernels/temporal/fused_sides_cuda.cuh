@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-#include "cuda/reflect_cuda.cuh"
+#include "cuda/mirror_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
 #include "temporal/fused_plan_cuda.cuh"
 
@@ -74,7 +74,7 @@ template <typename T, int R, int V> struct row_sides {
         __syncwarp();
         if (ghost >= 0) {
             const T u = cells[image];
-            cells[ghost] = node ? value : odd ? reflect(value, u) : u;
+            cells[ghost] = node ? value : odd ? mirror(value, u) : u;
         }
         __syncwarp();
 #pragma unroll
@@ -125,7 +125,7 @@ template <typename T, int R, int V> struct strip_sides {
             for (int v = 0; v < V; v++) {
                 T &ghost_cell = queue[(FIRST + R - 1 - k) % Q][v];
                 if (!low_odd) ghost_cell = queue[(FIRST + R + k) % Q][v];
-                else ghost_cell = k == 0 ? low_value : reflect(low_value, queue[(FIRST + R + k - 1) % Q][v]);
+                else ghost_cell = k == 0 ? low_value : mirror(low_value, queue[(FIRST + R + k - 1) % Q][v]);
             }
     }
 
@@ -139,7 +139,7 @@ template <typename T, int R, int V> struct strip_sides {
 #pragma unroll
                 for (int v = 0; v < V; v++) {
                     if (!high_odd) row[v] = queue[(FIRST + 2 * R - 1 - 2 * k) % Q][v];
-                    else row[v] = k == 0 ? high_value : reflect(high_value, queue[(FIRST + 2 * R - 2 * k) % Q][v]);
+                    else row[v] = k == 0 ? high_value : mirror(high_value, queue[(FIRST + 2 * R - 2 * k) % Q][v]);
                 }
     }
 

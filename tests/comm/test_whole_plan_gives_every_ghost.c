@@ -71,7 +71,7 @@ static void give(one_rank *me, int level, const field_shape *whole, const void *
                            host_field_get(whole->type, from, field_index(whole, me->dec.own.x0 + x, me->dec.own.y0 + y)));
 }
 
-static double reflect(dtype t, double v, double u)
+static double mirror(dtype t, double v, double u)
 {
     return t == DTYPE_F32 ? (double)((float)v + (float)v - (float)u) : v + v - u;
 }
@@ -95,8 +95,8 @@ static void store_images(const one_rank *me, const whole_step *step, int level)
         for (int64_t y = m->cells.y0; y < m->cells.y1; y++)
             for (int64_t x = m->cells.x0; x < m->cells.x1; x++) {
                 double u = host_field_get(t, me->field[level], field_index(&me->shape, x, y));
-                if (m->odd_x) u = reflect(t, m->value_x, u);
-                if (m->odd_y) u = reflect(t, m->value_y, u);
+                if (m->odd_x) u = mirror(t, m->value_x, u);
+                if (m->odd_y) u = mirror(t, m->value_y, u);
                 const int64_t at = (y - m->cells.y0) * m->step_y + (x - m->cells.x0) * m->step_x;
                 if (m->words) put_words(t, (uint64_t *)m->to + at * parts_of(t), u);
                 else host_field_set(t, m->to, at, u);

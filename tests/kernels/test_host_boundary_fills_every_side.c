@@ -2,7 +2,7 @@
  * corners included, with the neighbour's cells read where a side has none, and changes nothing else. */
 #include "support/host_field.h"
 
-static double reflect(dtype t, double v, double u)
+static double mirror(dtype t, double v, double u)
 {
     if (t == DTYPE_F64) return v + v - u;
     const float narrow = (float)v;
@@ -19,10 +19,10 @@ static void naive_line(dtype t, void *data, int64_t first, int64_t stride, int64
 #define PUT(I, NUMBER) host_field_set(t, data, first + (I) * stride, NUMBER)
     for (int k = 0; k < depth; k++) {
         if (low.kind == BOUNDARY_PERIODIC) PUT(-1 - k, U(n - 1 - k));
-        if (low.kind == BOUNDARY_DIRICHLET) PUT(-1 - k, k == 0 ? plain(t, low.value) : reflect(t, low.value, U(k - 1)));
+        if (low.kind == BOUNDARY_DIRICHLET) PUT(-1 - k, k == 0 ? plain(t, low.value) : mirror(t, low.value, U(k - 1)));
         if (low.kind == BOUNDARY_NEUMANN) PUT(-1 - k, U(k));
         if (high.kind == BOUNDARY_PERIODIC) PUT(n + k, U(k));
-        if (high.kind == BOUNDARY_DIRICHLET) PUT(n + k, k == 0 ? plain(t, high.value) : reflect(t, high.value, U(n - k)));
+        if (high.kind == BOUNDARY_DIRICHLET) PUT(n + k, k == 0 ? plain(t, high.value) : mirror(t, high.value, U(n - k)));
         if (high.kind == BOUNDARY_NEUMANN) PUT(n + k, U(n - 1 - k));
     }
 #undef U

@@ -41,7 +41,7 @@ static inline double plain_sum(const plain *p, double a, double b) { return p->f
 
 /* ---- cells, also those outside ---- */
 
-static inline double plain_reflected(const plain *p, double v, double u) { return plain_sum(p, plain_sum(p, v, v), -u); }
+static inline double plain_mirrored(const plain *p, double v, double u) { return plain_sum(p, plain_sum(p, v, v), -u); }
 
 static inline double plain_cell(const plain *p, const double *u, int x, int y)
 {
@@ -51,7 +51,7 @@ static inline double plain_cell(const plain *p, const double *u, int x, int y)
         const double v = plain_round(p, s->value);
         if (s->kind == 'p') return plain_cell(p, u, x, y < 0 ? y + p->ny : y - p->ny);
         if (s->kind == 'n') return plain_cell(p, u, x, y < 0 ? k : p->ny - 1 - k);
-        return k == 0 ? v : plain_reflected(p, v, plain_cell(p, u, x, y < 0 ? k - 1 : p->ny - k));
+        return k == 0 ? v : plain_mirrored(p, v, plain_cell(p, u, x, y < 0 ? k - 1 : p->ny - k));
     }
     if (x < 0 || x >= p->nx) {
         const plain_side *s = x < 0 ? &p->x_low : &p->x_high;
@@ -59,7 +59,7 @@ static inline double plain_cell(const plain *p, const double *u, int x, int y)
         const double v = plain_round(p, s->value);
         if (s->kind == 'p') return plain_cell(p, u, x < 0 ? x + p->nx : x - p->nx, y);
         if (s->kind == 'n') return plain_cell(p, u, x < 0 ? k : p->nx - 1 - k, y);
-        return k == 0 ? v : plain_reflected(p, v, plain_cell(p, u, x < 0 ? k - 1 : p->nx - k, y));
+        return k == 0 ? v : plain_mirrored(p, v, plain_cell(p, u, x < 0 ? k - 1 : p->nx - k, y));
     }
     return u[y * p->nx + x];
 }
