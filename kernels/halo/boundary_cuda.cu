@@ -3,10 +3,10 @@
  * a side of kind NONE (a neighbour's cells, brought by the halo), is read as it stands. No cell read is one that is
  * written here. */
 #include "cuda/mirror_cuda.cuh"
-#include "cuda/spread_cuda.cuh"
+#include "cuda/box_list_cuda.cuh"
 #include "device/device_cuda.h"
 
-static_assert((int)SPREAD_BOXES_MAX >= (int)BOUNDARY_BOXES_MAX, "a launch takes all boxes");
+static_assert((int)BOX_LIST_MAX >= (int)BOUNDARY_BOXES_MAX, "a launch takes all boxes");
 
 namespace {
 
@@ -62,11 +62,11 @@ template <typename T, typename READ> __device__ __forceinline__ T along(const ax
 }
 
 template <typename T>
-__global__ void __launch_bounds__(SPREAD_THREADS)
+__global__ void __launch_bounds__(BOX_LIST_THREADS)
     fill_kernel(T *own, int64_t pitch, const axis<T> ax, const axis<T> ay, const __grid_constant__ fill_boxes boxes,
-                const __grid_constant__ spread all)
+                const __grid_constant__ box_list all)
 {
-    spread_run(all, [&](int e, int64_t, int64_t dx, int64_t dy) {
+    box_list_run(all, [&](int e, int64_t, int64_t dx, int64_t dy) {
         const int64_t x = boxes.cells[e].x0 + dx, y = boxes.cells[e].y0 + dy;
         own[y * pitch + x] = along(ay, y, [&](int64_t yi) {
             return along(ax, x, [&](int64_t xi) { return own[yi * pitch + xi]; });
@@ -80,10 +80,10 @@ template <typename T> axis<T> axis_of(int64_t n, const boundary_side &low, const
 }
 
 template <typename T>
-cudaError_t launch(const field_shape *f, T *own, const boundary *s, const fill_boxes &boxes, const spread &all,
+cudaError_t launch(const field_shape *f, T *own, const boundary *s, const fill_boxes &boxes, const box_list &all,
                    cudaStream_t stream)
 {
-    fill_kernel<T><<<all.blocks, SPREAD_THREADS, 0, stream>>>(own, f->pitch, axis_of<T>(f->nx, s->x_low, s->x_high),
+    fill_kernel<T><<<all.blocks, BOX_LIST_THREADS, 0, stream>>>(own, f->pitch, axis_of<T>(f->nx, s->x_low, s->x_high),
                                                               axis_of<T>(f->ny, s->y_low, s->y_high), boxes, all);
     return cudaGetLastError();
 }
@@ -94,12 +94,12 @@ int boundary_cuda_fill(device *, const field_shape *f, void *field, const bounda
                        device_stream *s)
 {
     fill_boxes copies = {};
-    spread all = {};
+    box_list all = {};
     assert(count <= BOUNDARY_BOXES_MAX);
     for (int i = 0; i < count; i++) {
         if (box_empty(boxes[i])) continue;
         copies.cells[all.count] = boxes[i];
-        spread_add(&all, box_width(boxes[i]), box_height(boxes[i]));
+        box_list_add(&all, box_width(boxes[i]), box_height(boxes[i]));
     }
     if (all.blocks == 0) return cudaSuccess;
     void *own = field_at(f, field, 0, 0);

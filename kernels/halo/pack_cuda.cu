@@ -1,9 +1,9 @@
 /* Boxes of a field to and from dense message buffers, all pieces of a message in one launch. Pieces whose rows start
  * and end on 16 bytes, in the field and in the buffer, move as 16-byte vectors, all others cell by cell. */
-#include "cuda/spread_cuda.cuh"
+#include "cuda/box_list_cuda.cuh"
 #include "device/device_cuda.h"
 
-static_assert((int)SPREAD_BOXES_MAX >= (int)PACK_PIECES_MAX, "a launch takes all pieces");
+static_assert((int)BOX_LIST_MAX >= (int)PACK_PIECES_MAX, "a launch takes all pieces");
 
 namespace {
 
@@ -19,7 +19,7 @@ __device__ __forceinline__ float4 sum(float4 a, float4 b)
 }
 __device__ __forceinline__ double2 sum(double2 a, double2 b) { return make_double2(a.x + b.x, a.y + b.y); }
 
-/* Where the first unit of each entry of the spread stands in the field and in the buffer. */
+/* Where the first unit of each entry of the box list stands in the field and in the buffer. */
 template <typename T> struct places {
     T *field[PACK_PIECES_MAX], *buffer[PACK_PIECES_MAX];
     bool vectors[PACK_PIECES_MAX];
@@ -35,12 +35,12 @@ template <direction DIRECTION, typename U> __device__ __forceinline__ void move(
 }
 
 template <typename T, direction DIRECTION>
-__global__ void __launch_bounds__(SPREAD_THREADS)
-    move_kernel(int64_t pitch, const __grid_constant__ places<T> at, const __grid_constant__ spread all)
+__global__ void __launch_bounds__(BOX_LIST_THREADS)
+    move_kernel(int64_t pitch, const __grid_constant__ places<T> at, const __grid_constant__ box_list all)
 {
     using vector = typename vector16<T>::type;
     constexpr int V = sizeof(vector) / sizeof(T);
-    spread_run(all, [&](int e, int64_t i, int64_t x, int64_t y) {
+    box_list_run(all, [&](int e, int64_t i, int64_t x, int64_t y) {
         T *f = at.field[e] + y * pitch, *b = at.buffer[e];
         if (at.vectors[e])
             move<DIRECTION>(reinterpret_cast<vector *>(f + x * V), reinterpret_cast<vector *>(b + i * V));
@@ -55,7 +55,7 @@ cudaError_t launch(const field_shape *f, T *field, T *buffer, const pack_piece *
     constexpr int64_t V = 16 / sizeof(T);
     const bool aligned = ((uintptr_t)field | (uintptr_t)buffer) % 16 == 0;
     places<T> at = {};
-    spread all = {};
+    box_list all = {};
     assert(count <= PACK_PIECES_MAX);
     for (int i = 0; i < count; i++) {
         const box b = pieces[i].cells;
@@ -65,10 +65,10 @@ cudaError_t launch(const field_shape *f, T *field, T *buffer, const pack_piece *
         at.field[all.count] = field + first;
         at.buffer[all.count] = buffer + pieces[i].offset;
         at.vectors[all.count] = vectors;
-        spread_add(&all, box_width(b) / (vectors ? V : 1), box_height(b));
+        box_list_add(&all, box_width(b) / (vectors ? V : 1), box_height(b));
     }
     if (all.blocks == 0) return cudaSuccess;
-    move_kernel<T, DIRECTION><<<all.blocks, SPREAD_THREADS, 0, stream>>>(f->pitch, at, all);
+    move_kernel<T, DIRECTION><<<all.blocks, BOX_LIST_THREADS, 0, stream>>>(f->pitch, at, all);
     return cudaGetLastError();
 }
 
