@@ -179,7 +179,7 @@ struct device {
                   int count, unpack_mode mode, device_stream *s);
     /* Stores the cells into the neighbours' inboxes, waits, on the device, for those from them and fills the ghosts. Few blocks
      * wait, so that they never fill the machine. count <= PACK_PIECES_MAX. */
-    int (*links_exchange)(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s);
+    int (*peer_exchange)(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s);
     /* to[c*to_pitch + r] = or += from[r*from_pitch + c] for r < rows, c < cols; pitches in cells; `from` is written only
      * with TRANSPOSE_INCREMENT_SOURCE (from += 1 after it was read). */
     int (*transpose)(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,

@@ -27,7 +27,7 @@ static int no_handle_close(device *d, void *opened)
     return ENOTSUP;
 }
 
-static int no_links_exchange(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
+static int no_peer_exchange(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
 {
     (void)d, (void)f, (void)field, (void)links, (void)count, (void)s;
     return ENOTSUP;
@@ -58,7 +58,7 @@ void peer_host_refuse(device *d)
     d->handle_open = no_handle_open;
     d->handle_close = no_handle_close;
     d->reach_refusal = reach_refusal;
-    d->links_exchange = no_links_exchange;
+    d->peer_exchange = no_peer_exchange;
     d->ranks_meet = no_ranks_meet;
     d->transpose_parts = no_transpose_parts;
 }

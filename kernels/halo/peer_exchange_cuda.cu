@@ -1,4 +1,4 @@
-/* The exchange without messages (device.h): one kernel stores boundary cells into neighbours' inboxes, waits for theirs and
+/* The peer exchange (device.h), without messages: one kernel stores boundary cells into neighbours' inboxes, waits for theirs and
  * fills the ghosts. Its time is latency, a few microseconds of it, so what counts is how often something waits for something.
  *
  * A message is cut into parts of whole lines, a block at each end for each part, with a flag of its own: a part waits for no
@@ -184,7 +184,7 @@ cudaError_t launch(const field_shape *f, T *field, const device_link *given, int
 
 } // namespace
 
-int links_cuda_exchange(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
+int peer_exchange_cuda(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
 {
     const cudaStream_t stream = device_cuda_stream(s);
     const bool follows = ((const device_cuda *)d)->follows;
