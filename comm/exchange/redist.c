@@ -157,8 +157,8 @@ void redist_destroy(redist **r)
     *r = NULL;
 }
 
-/* The source's cells under `cells` (the target's global coordinates), turned, to a dense or pitched place. */
-static void turn(redist *r, void *to, int64_t to_pitch, void *source, box cells, int flags, device_stream *s)
+/* The source's cells under `cells` (the target's global coordinates), transposed, to a dense or pitched place. */
+static void transpose(redist *r, void *to, int64_t to_pitch, void *source, box cells, int flags, device_stream *s)
 {
     device *d = r->d;
     if (box_empty(cells)) return;
@@ -173,7 +173,7 @@ static void pack_all(redist *r, void *source, int flags, device_stream *s)
     const message_buffer *b = &r->out.buffer;
     for (int i = 0; i < r->out.count; i++) {
         const redist_message *m = &r->out.message[i];
-        turn(r, b->kernel + m->offset_bytes, box_width(m->cells), source, m->cells,
+        transpose(r, b->kernel + m->offset_bytes, box_width(m->cells), source, m->cells,
              TRANSPOSE_STORE | (flags & TRANSPOSE_INCREMENT_SOURCE), s);
         message_buffer_to_mpi(b, m->offset_bytes, m->bytes, s);
         DEVICE_CHECK(d, d->event_record(d, r->packed[i], s));
@@ -227,7 +227,7 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
     if (r->in.count > 0) MPI_CHECK(MPI_Startall(r->in.count, r->in.request));
     pack_all(r, source, flags, s);
     if (!box_empty(r->own))
-        turn(r, field_at(&r->to_shape, target, r->own.x0 - r->to.own.x0, r->own.y0 - r->to.own.y0), r->to_shape.pitch,
+        transpose(r, field_at(&r->to_shape, target, r->own.x0 - r->to.own.x0, r->own.y0 - r->to.own.y0), r->to_shape.pitch,
              source, r->own, flags, s);
     int sent = 0, received = 0;
     while (sent < r->out.count || received < r->in.count) {

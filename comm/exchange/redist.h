@@ -1,5 +1,5 @@
 /* The distributed transpose: target(j, i) = or += source(i, j) between two decompositions over the same ranks. Each
- * rank turns the part of its source that another rank owns in the target into a message, its own part straight into
+ * rank transposes the part of its source that another rank owns in the target into a message, its own part straight into
  * the target; over peer memory one kernel does it all. Any sizes, any two process grids. Messages are cut so that no count
  * passes 2^31. */
 #ifndef REDIST_H

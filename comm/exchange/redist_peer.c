@@ -1,6 +1,7 @@
 /* Every rank gives the parts of its source to their owners through rings in the owners' memory and takes what comes through its own
- * (kernels/transpose/turn.h): one kernel a call, no meeting of all, nothing of the fields mapped anywhere else. Rings hold as much as links
- * have under way, a fixed amount whatever the size of the fields: what it costs beside messages, which buffer all, is little.
+ * (kernels/transpose/transpose_peer.h): one kernel per call, no global barrier, nothing of the fields mapped anywhere else. Rings
+ * hold as much as links have under way, a fixed amount whatever the size of the fields: what it costs beside messages, which buffer
+ * all, is little.
  *
  * Invariant: all ranks make the same calls in the same order; calls are counted, and flags hold numbers that only rise. */
 #include "exchange/redist_peer.h"
@@ -12,24 +13,25 @@
 #include "exchange/redist_plan.h"
 #include "ranks/check.h"
 #include "transports/peer.h"
-#include "transpose/turn.h"
+#include "transpose/transpose_peer.h"
 
 struct redist_peer {
     decomp from, to;
     device *d; /* not owned */
     field_shape from_shape, to_shape;
     peer *reach; /* all ranks, in order */
-    turn_call call; /* all but fields and number */
+    transpose_call call; /* all but fields and number */
 };
 
 /* What rank `source` holds of rank `target`'s target. */
-static turn_part part_of(const redist_peer *r, int source, int target)
+static transpose_part part_of(const redist_peer *r, int source, int target)
 {
     const box in = redist_plan_box(&r->from, source, &r->to, target);
     const box from = decomp_box(&r->from, source), to = decomp_box(&r->to, target);
     const int64_t line_cells = FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(r->to_shape.type);
-    if (box_empty(in)) return (turn_part){ 0 };
-    return (turn_part){ box_width(in), box_height(in), (int)((in.x0 - to.x0) % line_cells), (int)((in.y0 - from.x0) % line_cells) };
+    if (box_empty(in)) return (transpose_part){ 0 };
+    return (transpose_part){ box_width(in), box_height(in), (int)((in.x0 - to.x0) % line_cells),
+                             (int)((in.y0 - from.x0) % line_cells) };
 }
 
 /* The first cells of that part, in this rank's source and target. */
@@ -46,28 +48,28 @@ static void *target_cell(const redist_peer *r, void *target, int source)
 
 /* The same on all ranks. Half a ring is what the lag allows for chunks to arrive, the other half for places to come free: with
  * three quarters and one a transpose of f32 took 726 us of 597. */
-static turn_board board_of(const redist_peer *r, int ranks, int64_t rings_bytes)
+static transpose_board board_of(const redist_peer *r, int ranks, int64_t rings_bytes)
 {
     const int cell_bytes = (int)dtype_bytes(r->to_shape.type);
-    int64_t places = rings_bytes / (ranks - 1) / TURN_CHUNK_BYTES, most = 1;
+    int64_t places = rings_bytes / (ranks - 1) / TRANSPOSE_CHUNK_BYTES, most = 1;
     if (places < 2) places = 2;
     for (int i = 0; i < ranks * ranks; i++) {
-        const turn_part p = part_of(r, i / ranks, i % ranks);
-        const int64_t chunks = i / ranks == i % ranks ? 0 : turn_chunks(&p, cell_bytes);
+        const transpose_part p = part_of(r, i / ranks, i % ranks);
+        const int64_t chunks = i / ranks == i % ranks ? 0 : transpose_chunks(&p, cell_bytes);
         if (chunks > most) most = chunks;
     }
     if (places > most) places = most;
-    return (turn_board){ .ranks = ranks, .me = r->to.rank, .places = (int)places, .lag = places > 1 ? (int)places / 2 : 1 };
+    return (transpose_board){ .ranks = ranks, .me = r->to.rank, .places = (int)places, .lag = places > 1 ? (int)places / 2 : 1 };
 }
 
 static void make_board(redist_peer *r)
 {
-    turn_call *c = &r->call;
-    void *boards[TURN_RANKS_MAX];
-    c->board = peer_board(r->reach, (size_t)turn_board_bytes(&c->shape), boards);
+    transpose_call *c = &r->call;
+    void *boards[TRANSPOSE_RANKS_MAX];
+    c->board = peer_board(r->reach, (size_t)transpose_board_bytes(&c->shape), boards);
     for (int step = 1; step < c->shape.ranks; step++) {
         const int other = (c->shape.me + step) % c->shape.ranks;
-        c->pair[c->pairs++] = (turn_pair){ .other = other, .board = boards[other], .out = part_of(r, c->shape.me, other),
+        c->pair[c->pairs++] = (transpose_pair){ .other = other, .board = boards[other], .out = part_of(r, c->shape.me, other),
                                            .in = part_of(r, other, c->shape.me) };
     }
 }
@@ -75,10 +77,10 @@ static void make_board(redist_peer *r)
 redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d, const field_shape *from_shape,
                                 const field_shape *to_shape, int64_t rings_bytes, MPI_Comm comm, char *why, size_t why_bytes)
 {
-    int everybody[TURN_RANKS_MAX];
+    int everybody[TRANSPOSE_RANKS_MAX];
     const int ranks = to->ranks_x * to->ranks_y;
-    if (ranks > TURN_RANKS_MAX) {
-        (void)snprintf(why, why_bytes, "a transpose over peer memory takes at most %d ranks", TURN_RANKS_MAX);
+    if (ranks > TRANSPOSE_RANKS_MAX) {
+        (void)snprintf(why, why_bytes, "a transpose over peer memory takes at most %d ranks", TRANSPOSE_RANKS_MAX);
         return NULL;
     }
     for (int i = 0; i < ranks; i++) everybody[i] = i;
@@ -92,7 +94,7 @@ redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d,
     r->from_shape = *from_shape;
     r->to_shape = *to_shape;
     r->reach = reach;
-    r->call = (turn_call){ .shape = board_of(r, ranks, rings_bytes), .own = part_of(r, to->rank, to->rank),
+    r->call = (transpose_call){ .shape = board_of(r, ranks, rings_bytes), .own = part_of(r, to->rank, to->rank),
                            .from_pitch = from_shape->pitch, .to_pitch = to_shape->pitch };
     make_board(r);
     return r;
@@ -108,11 +110,11 @@ void redist_peer_destroy(redist_peer **r)
 
 void redist_peer_transpose(redist_peer *r, void *target, void *source, int flags, device_stream *s)
 {
-    turn_call *c = &r->call;
+    transpose_call *c = &r->call;
     c->from = source_cell(r, source, r->to.rank);
     c->to = target_cell(r, target, r->to.rank);
     for (int i = 0; i < c->pairs; i++) {
-        turn_pair *p = &c->pair[i];
+        transpose_pair *p = &c->pair[i];
         p->from = source_cell(r, source, p->other);
         p->to = target_cell(r, target, p->other);
     }

@@ -12,7 +12,7 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 box redist_plan_box(const decomp *source, int from, const decomp *target, int to)
 {
-    return box_intersect(redist_plan_turned(decomp_box(source, from)), decomp_box(target, to));
+    return box_intersect(redist_plan_transposed(decomp_box(source, from)), decomp_box(target, to));
 }
 
 /* Cells are at most 2^60 in a box (the limit on grids), so that bytes stay below 2^63. */

@@ -1,7 +1,7 @@
 /* Which cells go from whom to whom in a distributed transpose: pure arithmetic, no MPI, no memory. Private to comm/.
  *
  * A cell of the target at (x, y) is the source's cell at (y, x). What rank p sends to rank q is the part of p's source
- * box, turned over the diagonal, that lies in q's target box: a box in the target's global coordinates. These boxes of
+ * box, mirrored at the diagonal, that lies in q's target box: a box in the target's global coordinates. These boxes of
  * all pairs tile the target. Each is cut into parts, one message each: small enough for one MPI call, and several, so
  * that packing one overlaps sending another. Sender and receiver make the same cut from the same box. */
 #ifndef REDIST_PLAN_H
@@ -16,7 +16,7 @@
 #define REDIST_PLAN_PART_BYTES ((int64_t)8 << 20)
 enum { REDIST_PLAN_PARTS_MEANT = 64 };
 
-static inline box redist_plan_turned(box b) { return box_make(b.y0, b.y1, b.x0, b.x1); }
+static inline box redist_plan_transposed(box b) { return box_make(b.y0, b.y1, b.x0, b.x1); }
 
 /* What rank `from` of the source's decomposition sends to rank `to` of the target's; may be empty. */
 box redist_plan_box(const decomp *source, int from, const decomp *target, int to);

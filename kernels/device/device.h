@@ -47,7 +47,7 @@ enum { PACK_PIECES_MAX = 8, BOUNDARY_BOXES_MAX = 8 };
 
 /* What a transpose does with its target and source; the flags may be joined. */
 enum { TRANSPOSE_STORE = 0, TRANSPOSE_ADD = 1, TRANSPOSE_INCREMENT_SOURCE = 2 };
-typedef struct turn_call turn_call; /* turn.h */
+typedef struct transpose_call transpose_call; /* transpose_peer.h */
 enum { DEVICE_RANKS_MAX = 32 };
 /* Where ranks wait for each other; the meetings are counted on the device. */
 typedef struct device_meeting {
@@ -186,9 +186,9 @@ struct device {
                      int64_t cols, int flags, device_stream *s);
     /* Goes on when every rank's stream has come to its meeting; what they did before it is seen after it. */
     int (*ranks_meet)(device *d, const device_meeting *m, device_stream *s);
-    /* This rank's share of a distributed transpose (turn.h). When it is done, the source has been read, and incremented with
+    /* This rank's share of a distributed transpose (transpose_peer.h). When it is done, the source has been read, and incremented with
      * TRANSPOSE_INCREMENT_SOURCE, and the target is complete. All ranks make the same calls; who is ahead waits for the others. */
-    int (*transpose_parts)(device *d, dtype t, const turn_call *call, int flags, device_stream *s);
+    int (*transpose_parts)(device *d, dtype t, const transpose_call *call, int flags, device_stream *s);
     int (*value_fill)(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
 
     /* Reductions: *result (one uint64 in device memory) is overwritten.

@@ -82,7 +82,7 @@ int peer_cuda_handle_close(device *d, void *opened);
 const char *peer_cuda_reach_refusal(device *d, const char *uuid);
 int peer_exchange_cuda(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s);
 int peer_cuda_meet(device *d, const device_meeting *m, device_stream *s);
-int transpose_peer_cuda(device *d, dtype t, const turn_call *c, int flags, device_stream *s);
+int transpose_peer_cuda(device *d, dtype t, const transpose_call *c, int flags, device_stream *s);
 int value_cuda_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
 int reduce_cuda_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s);

@@ -39,7 +39,7 @@ static int no_ranks_meet(device *d, const device_meeting *m, device_stream *s)
     return ENOTSUP;
 }
 
-static int no_transpose_parts(device *d, dtype t, const turn_call *call, int flags, device_stream *s)
+static int no_transpose_parts(device *d, dtype t, const transpose_call *call, int flags, device_stream *s)
 {
     (void)d, (void)t, (void)call, (void)flags, (void)s;
     return ENOTSUP;

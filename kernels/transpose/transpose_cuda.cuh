@@ -85,7 +85,7 @@ struct at_once {
     __device__ void operator()() const {}
 };
 
-/* The tile whose corner is row r0, column c0 of `from`. matrix: the columns (x) and rows (y) of `from` that are turned. EDGE: the
+/* The tile whose corner is row r0, column c0 of `from`. matrix: the columns (x) and rows (y) of `from` that are transposed. EDGE: the
  * tile may stick out of them. LAST: for loads. may_store: called by all threads when the loads are on their way; no thread stores
  * into `to` before all have returned from it. */
 template <typename T, way WAY, bool ADD, bool INCREMENT, bool EDGE, bool LAST, typename TILE, typename WAIT = at_once>

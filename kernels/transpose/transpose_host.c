@@ -1,14 +1,14 @@
 /* Transpose of a rectangle on the host, by tiles through a small buffer.
  *
  * A tile is read along the rows of `from` and written along the rows of `to`, in runs of several cache lines both times;
- * small squares are turned in registers on the way into the buffer, which stays in L1. No prefetcher follows a column of
+ * small squares are transposed in registers on the way into the buffer, which stays in L1. No prefetcher follows a column of
  * tiles: rows are asked for by hand some way ahead, less far where the pitch puts all of them into one set of the cache.
  * What is only stored, and is larger than the caches, goes past them, in whole lines whatever the alignment of a row of
  * `to`: a line streamed in two parts costs several times one. Threads share out the rows of `to`.
  *
  * Two things were measured to pay with a large L2 (an Intel Xeon's; NOTES.md) and not with a small one: prefetches that
  * stop there; and, where the rows of a tile share their sets and throw each other out, copying wide pieces of rows, which
- * the hardware's prefetchers do follow, to where they lie well, before they are turned. */
+ * the hardware's prefetchers do follow, to where they lie well, before they are transposed. */
 #include "device/device_host.h"
 
 enum {
@@ -32,7 +32,7 @@ typedef struct plan {
     bool large_l2;
 } plan;
 
-static inline void turn_f32(float *const *col, int64_t r, const float *in, int64_t pitch)
+static inline void transpose_square_f32(float *const *col, int64_t r, const float *in, int64_t pitch)
 {
 #if defined(__SSE2__)
     __m128 a = _mm_loadu_ps(in), b = _mm_loadu_ps(in + pitch), c = _mm_loadu_ps(in + 2 * pitch),
@@ -48,7 +48,7 @@ static inline void turn_f32(float *const *col, int64_t r, const float *in, int64
 #endif
 }
 
-static inline void turn_f64(double *const *col, int64_t r, const double *in, int64_t pitch)
+static inline void transpose_square_f64(double *const *col, int64_t r, const double *in, int64_t pitch)
 {
 #if defined(__SSE2__)
     const __m128d a = _mm_loadu_pd(in), b = _mm_loadu_pd(in + pitch);
@@ -62,13 +62,13 @@ static inline void turn_f64(double *const *col, int64_t r, const double *in, int
 
 #define CELL float
 #define SQUARE 4
-#define TURN turn_f32
+#define TRANSPOSE_SQUARE transpose_square_f32
 #define NAME(x) x##_f32
 #include "transpose/transpose_host_tile.h"
 
 #define CELL double
 #define SQUARE 2
-#define TURN turn_f64
+#define TRANSPOSE_SQUARE transpose_square_f64
 #define NAME(x) x##_f64
 #include "transpose/transpose_host_tile.h"
 

@@ -1,7 +1,7 @@
 /* Template: the tiles of transpose_host.c for one cell type. Included once per type, with
  *   CELL             the type,
- *   SQUARE           the side in cells of what TURN moves,
- *   TURN(col, r, in, pitch)  cell (k, c) of SQUARE rows of `in` becomes col[c][r + k], c < SQUARE,
+ *   SQUARE           the side in cells of what TRANSPOSE_SQUARE moves,
+ *   TRANSPOSE_SQUARE(col, r, in, pitch)   cell (k, c) of SQUARE rows of `in` becomes col[c][r + k], c < SQUARE,
  *   NAME(x)          x with the type's suffix. */
 
 enum {
@@ -15,7 +15,7 @@ enum {
 };
 
 /* rows x cols cells, column c to col[c]. ahead_bytes: from a row to the one to ask for meanwhile, 0 for none. */
-static inline void NAME(turn_tile)(CELL *const *col, const CELL *from, int64_t pitch, int64_t rows, int64_t cols,
+static inline void NAME(transpose_tile)(CELL *const *col, const CELL *from, int64_t pitch, int64_t rows, int64_t cols,
                                    int64_t ahead_bytes, bool to_l2)
 {
     const int64_t square_rows = rows & -SQUARE, square_cols = cols & -SQUARE;
@@ -23,7 +23,7 @@ static inline void NAME(turn_tile)(CELL *const *col, const CELL *from, int64_t p
         const CELL *in = from + r * pitch;
         if (ahead_bytes != 0) device_host_prefetch(in, ahead_bytes, TILE_READ_BYTES, to_l2);
         if (r < square_rows && r % SQUARE == 0)
-            for (int64_t c = 0; c < square_cols; c += SQUARE) TURN(col + c, r, in + c, pitch);
+            for (int64_t c = 0; c < square_cols; c += SQUARE) TRANSPOSE_SQUARE(col + c, r, in + c, pitch);
         for (int64_t c = r < square_rows ? square_cols : 0; c < cols; c++) col[c][r] = in[c];
     }
 }
@@ -46,7 +46,7 @@ static void NAME(columns)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_p
         col[c] = held[c] + (uintptr_t)(to + c * to_pitch) / sizeof(CELL) % NAME(LINE_CELLS);
     for (int64_t r = 0; r < rows; r += NAME(TILE_ROWS)) {
         const int64_t n = rows - r < NAME(TILE_ROWS) ? rows - r : NAME(TILE_ROWS);
-        NAME(turn_tile)(col, from + r * from_pitch, from_pitch, n, cols, ahead_bytes, p->large_l2);
+        NAME(transpose_tile)(col, from + r * from_pitch, from_pitch, n, cols, ahead_bytes, p->large_l2);
         if (p->flags & TRANSPOSE_INCREMENT_SOURCE) NAME(increment)(from + r * from_pitch, from_pitch, n, cols);
         for (int64_t c = 0; c < cols; c++) {
             CELL *out = to + c * to_pitch + r;
@@ -82,7 +82,7 @@ static void NAME(pieces)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pi
         }
         for (int64_t first = 0; first < cols; first += NAME(TILE_COLS)) {
             const int64_t width = cols - first < NAME(TILE_COLS) ? cols - first : NAME(TILE_COLS);
-            NAME(turn_tile)(col, piece[0] + first, NAME(PIECE_PITCH), n, width, 0, false);
+            NAME(transpose_tile)(col, piece[0] + first, NAME(PIECE_PITCH), n, width, 0, false);
             for (int64_t c = 0; c < width; c++)
                 device_host_stream(to + (first + c) * to_pitch + r, held[c], (size_t)n * sizeof *to);
         }
@@ -123,5 +123,5 @@ static void NAME(part)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitc
 
 #undef CELL
 #undef SQUARE
-#undef TURN
+#undef TRANSPOSE_SQUARE
 #undef NAME

@@ -1,7 +1,7 @@
-/* The distributed transpose in one kernel (turn.h): a rank's blocks read the tiles of its own source, turn them in shared memory
- * (transpose_cuda.cuh) and store them across the link, each tile in one piece, into rings at their owners, whose blocks move them
- * on into the target. Stores, since over a link that is busy both ways stores reach 361 GB/s on two H200s and loads 333; into
- * rings, since adding to a target from afar is slow, and a tile in one piece is whole lines wherever its part begins.
+/* The distributed transpose in one kernel (transpose_peer.h): a rank's blocks read the tiles of its own source, transpose them in
+ * shared memory (transpose_cuda.cuh) and store them across the link, each tile in one piece, into rings at their owners, whose
+ * blocks move them on into the target. Stores, since over a link that is busy both ways stores reach 361 GB/s on two H200s and
+ * loads 333; into rings, since adding to a target from afar is slow, and a tile in one piece is whole lines wherever its part begins.
  *
  * So a source is read and incremented by its own rank alone, and nobody waits for all others: the kernel ends when its source has
  * been read and its target is complete.
@@ -15,13 +15,13 @@
 #include "cuda/flag_cuda.cuh"
 #include "device/device_cuda.h"
 #include "transpose/transpose_cuda.cuh"
-#include "transpose/turn.h"
+#include "transpose/transpose_peer.h"
 
 namespace {
 
-enum { WORKS_MAX = 2 * TURN_RANKS_MAX };
+enum { WORKS_MAX = 2 * TRANSPOSE_RANKS_MAX };
 
-/* What a block does: give to, or take from, a pair, or turn what stays here. */
+/* What a block does: give to, or take from, a pair, or transpose what stays here. */
 enum { OWN = -1 };
 struct work {
     int8_t pair;
@@ -29,10 +29,10 @@ struct work {
 };
 
 struct plan {
-    turn_call call;
+    transpose_call call;
     unsigned gives, takes; /* works of a stage */
     unsigned stages, lag;  /* stages that give; those that take come lag later */
-    work both[WORKS_MAX], give[TURN_RANKS_MAX], take[TURN_RANKS_MAX];
+    work both[WORKS_MAX], give[TRANSPOSE_RANKS_MAX], take[TRANSPOSE_RANKS_MAX];
 };
 static_assert(sizeof(plan) <= 4000, "kernel arguments");
 
@@ -57,21 +57,21 @@ __device__ __forceinline__ job job_of(const plan &p, unsigned block, unsigned ch
     return j;
 }
 
-template <typename T> __device__ __forceinline__ turn_corner corner_of(const turn_part &p, const job &j)
+template <typename T> __device__ __forceinline__ transpose_corner corner_of(const transpose_part &p, const job &j)
 {
-    return turn_tile_corner(&p, sizeof(T), (int64_t)j.chunk * turn_chunk_tiles(sizeof(T)) + j.tile);
+    return transpose_tile_corner(&p, sizeof(T), (int64_t)j.chunk * transpose_chunk_tiles(sizeof(T)) + j.tile);
 }
 
-template <typename T> __device__ __forceinline__ bool is_inside(const turn_part &p, turn_corner c)
+template <typename T> __device__ __forceinline__ bool is_inside(const transpose_part &p, transpose_corner c)
 {
     using shape = tile_shape<T, ALIGNED>;
     return c.row >= 0 && c.col >= 0 && c.row + shape::ROWS <= p.rows && c.col + shape::COLS <= p.cols;
 }
 
-/* Turns the tile to where row c.row of the source is column 0 and column c.col is row 0. */
+/* Transposes the tile to where row c.row of the source is column 0 and column c.col is row 0. */
 template <typename T, bool ADD, bool INCREMENT, typename TILE, typename WAIT>
-__device__ __forceinline__ void turn(T *to, int64_t to_pitch, T *from, int64_t from_pitch, const turn_part &p, turn_corner c,
-                                     TILE &tile, WAIT may_store)
+__device__ __forceinline__ void transpose_source_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch, const transpose_part &p,
+                                                      transpose_corner c, TILE &tile, WAIT may_store)
 {
     const box part = { 0, p.cols, 0, p.rows };
     T *const target = to - c.col * to_pitch - c.row;
@@ -88,9 +88,9 @@ struct place {
     uint64_t number;
     int at;
 };
-template <typename T> __device__ __forceinline__ place place_of(const turn_call &c, const turn_part &p, unsigned chunk)
+template <typename T> __device__ __forceinline__ place place_of(const transpose_call &c, const transpose_part &p, unsigned chunk)
 {
-    const uint64_t number = c.number * (uint64_t)turn_chunks(&p, sizeof(T)) + chunk;
+    const uint64_t number = c.number * (uint64_t)transpose_chunks(&p, sizeof(T)) + chunk;
     return { number, (int)(number % (unsigned)c.shape.places) };
 }
 
@@ -99,41 +99,42 @@ template <typename T> __device__ __forceinline__ void count_block(char *counts, 
 {
     uint32_t *const count = (uint32_t *)counts + q.at;
     flag_fence();
-    if (atomicAdd(count, 1u) + 1 < turn_chunk_tiles(sizeof(T))) return;
+    if (atomicAdd(count, 1u) + 1 < transpose_chunk_tiles(sizeof(T))) return;
     *count = 0;
     flag_fence();
     flag_set((uint64_t *)flags + q.at, q.number + 1);
 }
 
 template <typename T, bool INCREMENT, typename TILE>
-__device__ __forceinline__ void give(const turn_call &c, const turn_pair &p, const job &j, TILE &tile)
+__device__ __forceinline__ void give(const transpose_call &c, const transpose_pair &p, const job &j, TILE &tile)
 {
     using shape = tile_shape<T, ALIGNED>;
     const int me = c.shape.me;
     const place q = place_of<T>(c, p.out, j.chunk);
-    const turn_corner at = corner_of<T>(p.out, j);
+    const transpose_corner at = corner_of<T>(p.out, j);
     const auto wait = [&] {
-        const uint64_t *const free = (const uint64_t *)((char *)c.board + turn_free_at(&c.shape, me, p.other)) + q.at;
+        const uint64_t *const free = (const uint64_t *)((char *)c.board + transpose_free_at(&c.shape, me, p.other)) + q.at;
         if (threadIdx.x == 0 && q.number >= (unsigned)c.shape.places)
             while (flag_acquire(free) + (unsigned)c.shape.places <= q.number) {}
     };
-    T *const ring = (T *)((char *)p.board + turn_ring_at(&c.shape, p.other, me) + q.at * TURN_CHUNK_BYTES);
+    T *const ring = (T *)((char *)p.board + transpose_ring_at(&c.shape, p.other, me) + q.at * TRANSPOSE_CHUNK_BYTES);
     T *const there = ring + j.tile * (shape::ROWS * shape::COLS);
-    if (at.row < p.out.rows) turn<T, false, INCREMENT>(there, shape::ROWS, (T *)p.from, c.from_pitch, p.out, at, tile, wait);
+    if (at.row < p.out.rows) transpose_source_tile<T, false, INCREMENT>(there, shape::ROWS, (T *)p.from, c.from_pitch, p.out, at, tile, wait);
     else wait();
     __syncthreads();
     if (threadIdx.x != 0) return;
     unsigned chunk = j.chunk;
     asm volatile("" : "+r"(chunk)); /* its place is worked out anew: for the tile's time there are no registers to keep it in */
     const place again = place_of<T>(c, p.out, chunk);
-    char *const given = (char *)c.board + turn_given_at(&c.shape, me, p.other);
-    count_block<T>(given, (char *)p.board + turn_full_at(&c.shape, p.other, me), again);
+    char *const given = (char *)c.board + transpose_given_at(&c.shape, me, p.other);
+    count_block<T>(given, (char *)p.board + transpose_full_at(&c.shape, p.other, me), again);
 }
 
-/* A turned tile from the ring into the target. EDGE: it may stick out of the part. is_there: all threads return from it when the
+/* A transposed tile from the ring into the target. EDGE: it may stick out of the part. is_there: all threads return from it when the
  * tile is. */
 template <typename T, bool ADD, bool EDGE, typename WAIT>
-__device__ __forceinline__ void put_tile(T *to, int64_t to_pitch, const T *ring, const turn_part &p, turn_corner c, WAIT is_there)
+__device__ __forceinline__ void put_tile(T *to, int64_t to_pitch, const T *ring, const transpose_part &p, transpose_corner c,
+                                         WAIT is_there)
 {
     using shape = tile_shape<T, ALIGNED>;
     using vector = typename vector16<T>::type;
@@ -173,27 +174,27 @@ __device__ __forceinline__ void put_tile(T *to, int64_t to_pitch, const T *ring,
     }
 }
 
-template <typename T, bool ADD> __device__ __forceinline__ void take(const turn_call &c, const turn_pair &p, const job &j)
+template <typename T, bool ADD> __device__ __forceinline__ void take(const transpose_call &c, const transpose_pair &p, const job &j)
 {
     using shape = tile_shape<T, ALIGNED>;
     const int me = c.shape.me;
     const place q = place_of<T>(c, p.in, j.chunk);
-    const turn_corner at = corner_of<T>(p.in, j);
+    const transpose_corner at = corner_of<T>(p.in, j);
     const auto wait = [&] {
-        const uint64_t *const full = (const uint64_t *)((char *)c.board + turn_full_at(&c.shape, me, p.other)) + q.at;
+        const uint64_t *const full = (const uint64_t *)((char *)c.board + transpose_full_at(&c.shape, me, p.other)) + q.at;
         if (threadIdx.x == 0)
             while (flag_acquire(full) <= q.number) {}
         __syncthreads();
     };
-    const T *const ring = (const T *)((char *)c.board + turn_ring_at(&c.shape, me, p.other) + q.at * TURN_CHUNK_BYTES) +
+    const T *const ring = (const T *)((char *)c.board + transpose_ring_at(&c.shape, me, p.other) + q.at * TRANSPOSE_CHUNK_BYTES) +
                           j.tile * (shape::ROWS * shape::COLS);
     if (is_inside<T>(p.in, at)) put_tile<T, ADD, false>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
     else if (at.row < p.in.rows) put_tile<T, ADD, true>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
     else wait();
     __syncthreads();
     if (threadIdx.x != 0) return;
-    char *const taken = (char *)c.board + turn_taken_at(&c.shape, me, p.other);
-    count_block<T>(taken, (char *)p.board + turn_free_at(&c.shape, p.other, me), q);
+    char *const taken = (char *)c.board + transpose_taken_at(&c.shape, me, p.other);
+    count_block<T>(taken, (char *)p.board + transpose_free_at(&c.shape, p.other, me), q);
 }
 
 /* The blocks on an SM that registers are capped for, of 256 and 512 threads. Over peers no run stores and increments. */
@@ -201,23 +202,23 @@ template <typename T, bool ADD, bool INCREMENT> constexpr int BLOCKS = sizeof(T)
 
 template <typename T, bool ADD, bool INCREMENT>
 __global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T, ADD, INCREMENT>)
-    turn_kernel(const __grid_constant__ plan p)
+    transpose_peer_kernel(const __grid_constant__ plan p)
 {
     using shape = tile_shape<T, ALIGNED>;
-    static_assert(shape::ROWS * sizeof(T) == TURN_TILE_BYTES_DOWN, "turn.h's tile");
-    static_assert(shape::COLS * sizeof(T) == TURN_TILE_BYTES_ACROSS, "turn.h's tile");
+    static_assert(shape::ROWS * sizeof(T) == TRANSPOSE_TILE_BYTES_DOWN, "transpose_peer.h's tile");
+    static_assert(shape::COLS * sizeof(T) == TRANSPOSE_TILE_BYTES_ACROSS, "transpose_peer.h's tile");
     __shared__ T tile[shape::ROWS][shape::COLS + 1];
-    const turn_call &c = p.call;
-    const job j = job_of(p, blockIdx.x, turn_chunk_tiles(sizeof(T)));
+    const transpose_call &c = p.call;
+    const job j = job_of(p, blockIdx.x, transpose_chunk_tiles(sizeof(T)));
     if (j.what.pair == OWN) {
-        const turn_corner at = corner_of<T>(c.own, j);
+        const transpose_corner at = corner_of<T>(c.own, j);
         T *const to = (T *)c.to + at.col * c.to_pitch + at.row;
         if (at.row < c.own.rows)
-            turn<T, ADD, INCREMENT>(to, c.to_pitch, (T *)c.from, c.from_pitch, c.own, at, tile, at_once());
+            transpose_source_tile<T, ADD, INCREMENT>(to, c.to_pitch, (T *)c.from, c.from_pitch, c.own, at, tile, at_once());
         return;
     }
-    const turn_pair &pair = c.pair[j.what.pair];
-    if (j.chunk >= turn_chunks(j.what.gives ? &pair.out : &pair.in, sizeof(T))) return;
+    const transpose_pair &pair = c.pair[j.what.pair];
+    if (j.chunk >= transpose_chunks(j.what.gives ? &pair.out : &pair.in, sizeof(T))) return;
     if (j.what.gives) give<T, INCREMENT>(c, pair, j, tile);
     else take<T, ADD>(c, pair, j);
 }
@@ -225,16 +226,16 @@ __global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T, ADD
 /* Who does what in a stage: giving and taking in turns. */
 void list_works(plan *p, int cell_bytes)
 {
-    const turn_call *c = &p->call;
-    int64_t most = turn_chunks(&c->own, cell_bytes);
+    const transpose_call *c = &p->call;
+    int64_t most = transpose_chunks(&c->own, cell_bytes);
     if (most > 0) p->give[p->gives++] = { OWN, true };
     for (int i = 0; i < c->pairs; i++) {
-        const int64_t out = turn_chunks(&c->pair[i].out, cell_bytes);
+        const int64_t out = transpose_chunks(&c->pair[i].out, cell_bytes);
         if (out > 0) p->give[p->gives++] = { (int8_t)i, true };
         if (out > most) most = out;
     }
     for (int i = c->pairs; i-- > 0;) { /* from the nearest rank before this one on: the one whose first it gave to */
-        const int64_t in = turn_chunks(&c->pair[i].in, cell_bytes);
+        const int64_t in = transpose_chunks(&c->pair[i].in, cell_bytes);
         if (in > 0) p->take[p->takes++] = { (int8_t)i, false };
         if (in > most) most = in;
     }
@@ -247,29 +248,29 @@ void list_works(plan *p, int cell_bytes)
     p->lag = c->shape.lag < most ? (unsigned)c->shape.lag : (unsigned)most;
 }
 
-template <typename T> cudaError_t launch(const turn_call *c, int flags, cudaStream_t stream)
+template <typename T> cudaError_t launch(const transpose_call *c, int flags, cudaStream_t stream)
 {
     plan p = {};
     p.call = *c;
     list_works(&p, sizeof(T));
-    const int64_t blocks = (int64_t)p.stages * (p.gives + p.takes) * turn_chunk_tiles(sizeof(T));
+    const int64_t blocks = (int64_t)p.stages * (p.gives + p.takes) * transpose_chunk_tiles(sizeof(T));
     assert(blocks <= INT32_MAX);
     if (blocks == 0) return cudaSuccess;
     const bool add = flags & TRANSPOSE_ADD, increment = flags & TRANSPOSE_INCREMENT_SOURCE;
-    const auto kernel = add ? (increment ? turn_kernel<T, true, true> : turn_kernel<T, true, false>)
-                            : (increment ? turn_kernel<T, false, true> : turn_kernel<T, false, false>);
+    const auto kernel = add ? (increment ? transpose_peer_kernel<T, true, true> : transpose_peer_kernel<T, true, false>)
+                            : (increment ? transpose_peer_kernel<T, false, true> : transpose_peer_kernel<T, false, false>);
     kernel<<<(unsigned)blocks, tile_shape<T, ALIGNED>::THREADS, 0, stream>>>(p);
     return cudaGetLastError();
 }
 
 } // namespace
 
-int transpose_peer_cuda(device *, dtype t, const turn_call *c, int flags, device_stream *s)
+int transpose_peer_cuda(device *, dtype t, const transpose_call *c, int flags, device_stream *s)
 {
     const cudaStream_t stream = device_cuda_stream(s);
     assert(c->from_pitch % (FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t)) == 0);
     assert(c->to_pitch % (FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t)) == 0);
-    assert(c->shape.lag >= 1 && c->pairs < TURN_RANKS_MAX);
+    assert(c->shape.lag >= 1 && c->pairs < TRANSPOSE_RANKS_MAX);
     switch (t) {
     case DTYPE_F32: return launch<float>(c, flags, stream);
     case DTYPE_F64: return launch<double>(c, flags, stream);

@@ -19,13 +19,13 @@ static const char teaches[] =
 
 typedef enum layout { SLABS, BLOCKS, LAYOUTS } layout;
 
-typedef struct turning {
+typedef struct transposing {
     decomp from, to;
     field_shape from_shape, to_shape;
     redist *redist;
     void *source, *target;
     char *host; /* the larger field */
-} turning;
+} transposing;
 
 static const bench_world *world_of(const ladder_case *c) { return c->world; }
 static layout layout_of(const ladder_case *c) { return (layout)(c->rung->variant % LAYOUTS); }
@@ -111,9 +111,9 @@ static void set_ceiling(ladder_case *c)
 
 /* ---- cells: every one tells its place in the source ---- */
 
-static double value_at(const turning *t, int64_t row, int64_t column) { return (double)((row * t->from.nx + column) % 16777213); }
+static double value_at(const transposing *t, int64_t row, int64_t column) { return (double)((row * t->from.nx + column) % 16777213); }
 
-static void put_cell(const turning *t, int64_t x, int64_t y)
+static void put_cell(const transposing *t, int64_t x, int64_t y)
 {
     void *at = field_at(&t->from_shape, t->host, x, y);
     const double cell = value_at(t, t->from.own.y0 + y, t->from.own.x0 + x);
@@ -121,7 +121,7 @@ static void put_cell(const turning *t, int64_t x, int64_t y)
     else *(double *)at = cell;
 }
 
-static bool is_turned(const turning *t, int64_t x, int64_t y)
+static bool is_transposed(const transposing *t, int64_t x, int64_t y)
 {
     const void *at = field_at_const(&t->to_shape, t->host, x, y);
     const double cell = value_at(t, t->to.own.x0 + x, t->to.own.y0 + y);
@@ -129,7 +129,7 @@ static bool is_turned(const turning *t, int64_t x, int64_t y)
     return *(const double *)at == cell;
 }
 
-static int fill_fields(ladder_case *c, turning *t)
+static int fill_fields(ladder_case *c, transposing *t)
 {
     device *d = c->d;
     const size_t bytes = t->from_shape.bytes > t->to_shape.bytes ? t->from_shape.bytes : t->to_shape.bytes;
@@ -154,21 +154,21 @@ static int64_t overlap(int64_t a0, int64_t a1, int64_t b0, int64_t b1)
 }
 
 /* All cells of this rank's source but those whose place in the target is its own. */
-static double sent_bytes(const turning *t)
+static double sent_bytes(const transposing *t)
 {
     const box a = t->from.own, b = t->to.own;
     const int64_t kept = overlap(a.x0, a.x1, b.y0, b.y1) * overlap(a.y0, a.y1, b.x0, b.x1);
     return (double)((box_cells(a) - kept) * (int64_t)dtype_bytes(t->from_shape.type));
 }
 
-static int turning_prepare(ladder_case *c)
+static int transposing_prepare(ladder_case *c)
 {
     if (!runs_here(c)) return 0;
     const topology *top = world_of(c)->top;
     const int64_t n = c->value[0];
     int ranks_x = 1, ranks_y = top->ranks;
     char why[256];
-    turning *t = calloc(1, sizeof *t);
+    transposing *t = calloc(1, sizeof *t);
     if (!t) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     c->state = t;
     if (layout_of(c) == BLOCKS) (void)bench_world_cut_both(top->ranks, &ranks_x, &ranks_y);
@@ -196,16 +196,16 @@ static int turning_prepare(ladder_case *c)
     return 0;
 }
 
-static int turning_enqueue(ladder_case *c)
+static int transposing_enqueue(ladder_case *c)
 {
-    turning *t = c->state;
+    transposing *t = c->state;
     redist_transpose(t->redist, t->target, t->source, TRANSPOSE_STORE, c->stream);
     return 0;
 }
 
-static int turning_verify(ladder_case *c, ladder_verdict *v)
+static int transposing_verify(ladder_case *c, ladder_verdict *v)
 {
-    turning *t = c->state;
+    transposing *t = c->state;
     device *d = c->d;
     MPI_CHECK(MPI_Barrier(world_of(c)->top->comm)); /* where others store into our memory, they have done so */
     int code = d->copy(d, t->host, t->target, t->to_shape.bytes, c->stream);
@@ -213,15 +213,15 @@ static int turning_verify(ladder_case *c, ladder_verdict *v)
     ladder_right(v);
     for (int64_t y = 0; y < t->to_shape.ny && v->right && !code; y++)
         for (int64_t x = 0; x < t->to_shape.nx && v->right; x++)
-            if (!is_turned(t, x, y))
+            if (!is_transposed(t, x, y))
                 ladder_wrong(v, "rank %d: cell (%lld, %lld) of the target is not the source's", world_of(c)->top->rank,
                              (long long)(t->to.own.x0 + x), (long long)(t->to.own.y0 + y));
     return code;
 }
 
-static void turning_destroy(ladder_case *c)
+static void transposing_destroy(ladder_case *c)
 {
-    turning *t = c->state;
+    transposing *t = c->state;
     if (!t) return;
     redist_destroy(&t->redist);
     if (t->source) DEVICE_CHECK(c->d, c->d->free(c->d, DEVICE_MEMORY_DEVICE, t->source));
@@ -233,12 +233,12 @@ static void turning_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64, 256, 1024, 4096, 8192 };
 static const ladder_parameter parameters[] = { { "n", 8192, 1, 1 << 20, "rows and columns of the matrix" } };
 
-#define TURNING(NAME, WHY, TRANSPORT, LAYOUT)                                                                                 \
-    { .name = NAME, .why = WHY, .prepare = turning_prepare, .enqueue = turning_enqueue, .verify = turning_verify,             \
-      .destroy = turning_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST,                                           \
+#define TRANSPOSING(NAME, WHY, TRANSPORT, LAYOUT)                                                                             \
+    { .name = NAME, .why = WHY, .prepare = transposing_prepare, .enqueue = transposing_enqueue, .verify = transposing_verify, \
+      .destroy = transposing_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST,                                       \
       .variant = (int)(TRANSPORT) * LAYOUTS + LAYOUT, .sweep_count = sizeof sizes / sizeof sizes[0], .sweep_values = sizes }
 #define RUNGS_OF(NAME, TRANSPORT, HOW)                                                                                        \
-    TURNING(NAME "_slabs", HOW ", whole rows", TRANSPORT, SLABS), TURNING(NAME "_blocks", HOW ", blocks", TRANSPORT, BLOCKS)
+    TRANSPOSING(NAME "_slabs", HOW ", whole rows", TRANSPORT, SLABS), TRANSPOSING(NAME "_blocks", HOW ", blocks", TRANSPORT, BLOCKS)
 
 static const ladder_rung rungs[] = {
     RUNGS_OF("staged", TRANSPORT_STAGED, "through pinned memory"),

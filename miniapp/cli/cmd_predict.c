@@ -212,7 +212,7 @@ static json_t *parts_json(const predict_time *t)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "memory", record_number(t->memory_s), "arithmetic",
                      record_number(t->arithmetic_s), "launches", record_number(t->launches_s), "exchange",
-                     record_number(t->exchange_s), "transpose", record_number(t->turn_s), "norm", record_number(t->norm_s));
+                     record_number(t->exchange_s), "transpose", record_number(t->transpose_s), "norm", record_number(t->norm_s));
 }
 
 static json_t *line_json(const predict_plan *l, double efficiency, const asked *a, const char *between)

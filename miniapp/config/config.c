@@ -351,8 +351,8 @@ bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes)
 /* A value that is the default is no request: a resolved deck has every key. */
 void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys_bytes)
 {
-    const bool differences = uses_alpha(c->problem.kind), turns = c->problem.kind == CONFIG_TRANSPOSE;
-    const bool mode = c->problem.initial == CONFIG_INITIAL_MODE && !turns;
+    const bool differences = uses_alpha(c->problem.kind), transposes = c->problem.kind == CONFIG_TRANSPOSE;
+    const bool mode = c->problem.initial == CONFIG_INITIAL_MODE && !transposes;
     const struct {
         const char *key, *none;
         bool used;
@@ -363,12 +363,12 @@ void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys
         { "problem.mode_x", c->problem.mode_x == 0 ? "0" : "1", mode },
         { "problem.mode_y", config_two_d(c) && c->problem.mode_y != 0 ? "1" : "0", mode && config_two_d(c) },
         { "problem.seed", "0", c->problem.initial == CONFIG_INITIAL_RANDOM },
-        { "grid.boundary", "periodic", !turns },
-        { "grid.x_low", "periodic", !turns },
-        { "grid.x_high", "periodic", !turns },
-        { "grid.y_low", "periodic", !turns && config_two_d(c) },
-        { "grid.y_high", "periodic", !turns && config_two_d(c) },
-        { "time.norm_every", "0", !turns },
+        { "grid.boundary", "periodic", !transposes },
+        { "grid.x_low", "periodic", !transposes },
+        { "grid.x_high", "periodic", !transposes },
+        { "grid.y_low", "periodic", !transposes && config_two_d(c) },
+        { "grid.y_high", "periodic", !transposes && config_two_d(c) },
+        { "time.norm_every", "0", !transposes },
     };
     size_t used = 0;
     keys[0] = '\0';

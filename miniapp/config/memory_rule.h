@@ -6,8 +6,8 @@
 
 /* A sweep of several steps of two levels (wave, advect) cannot write over any field that it reads: it takes four, not two. */
 bool memory_rule_four_fields(config_kind kind, int fuse);
-/* Of the device, for fields of field_bytes; of a transpose or sweep also for those of turned_bytes and for the messages of the
+/* Of the device, for fields of field_bytes; of a transpose or sweep also for those of transposed_bytes and for the messages of the
  * distributed transpose. Numbers of bytes as doubles: eight fields of 2^60 cells are more than 64 bits hold. */
-double memory_rule_bytes(config_kind kind, int fuse, int ranks, double field_bytes, double turned_bytes);
+double memory_rule_bytes(config_kind kind, int fuse, int ranks, double field_bytes, double transposed_bytes);
 
 #endif

@@ -9,13 +9,13 @@ static const double beside_kernels = 0.2;
 
 predict_form predict_form_of(const predict_machine *m, config_kind kind, int ranks, int hosts, config_transport t)
 {
-    if (kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP) return PREDICT_TURNED;
+    if (kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP) return PREDICT_TRANSPOSED;
     return m->cuda && (ranks == 1 || (hosts == 1 && t == CONFIG_TRANSPORT_PEER)) ? PREDICT_WHOLE : PREDICT_SPLIT;
 }
 
 bool predict_may_graph(const predict_machine *m, const predict_case *c)
 {
-    return m->cuda && c->form != PREDICT_TURNED && (c->ranks == 1 || (predict_hosts(c) == 1 && predict_by_kernels(c->transport)));
+    return m->cuda && c->form != PREDICT_TRANSPOSED && (c->ranks == 1 || (predict_hosts(c) == 1 && predict_by_kernels(c->transport)));
 }
 
 bool predict_knows(const predict_machine *m, const predict_case *c)
@@ -23,7 +23,7 @@ bool predict_knows(const predict_machine *m, const predict_case *c)
     if (m->copies == 0 || (c->fuse > 1 && !predict_knows_fused(m, c))) return false;
     if (c->ranks == 1) return true;
     if (predict_hosts(c) > 1 && isnan(m->between.alpha_s)) return false;
-    if (c->form == PREDICT_TURNED) return !isnan(predict_turn_rate(m, c->transport, c->ranks));
+    if (c->form == PREDICT_TRANSPOSED) return !isnan(predict_transpose_rate(m, c->transport, c->ranks));
     return c->form == PREDICT_WHOLE || c->exchange_alone_s > 0 || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
 }
 
@@ -56,11 +56,11 @@ static double exchange_alone_s(const predict_machine *m, const predict_case *c)
 }
 
 /* One distributed transpose: all but a rank's own part leaves it; between hosts a message to every rank, one after another. */
-static double turn_once_s(const predict_machine *m, const predict_case *c)
+static double transpose_once_s(const predict_machine *m, const predict_case *c)
 {
     if (c->ranks == 1) return 0;
     const double own = predict_cells(c) * (double)dtype_bytes(c->type);
-    const double inside_s = own * (c->ranks - 1) / c->ranks / predict_turn_rate(m, c->transport, c->ranks);
+    const double inside_s = own * (c->ranks - 1) / c->ranks / predict_transpose_rate(m, c->transport, c->ranks);
     if (predict_hosts(c) == 1) return inside_s;
     const double leaves = own * c->per_host * (c->ranks - c->per_host) / c->ranks;
     return fmax(inside_s, m->between.alpha_s * (c->ranks - 1) + leaves / m->between.bytes_per_s);
@@ -86,7 +86,7 @@ static const char *largest(const predict_time *t)
                  { "arithmetic", t->arithmetic_s },
                  { "launches", t->launches_s },
                  { "exchange", t->exchange_s },
-                 { "transpose", t->turn_s },
+                 { "transpose", t->transpose_s },
                  { "norm", t->norm_s } };
     int most = 0;
     for (int i = 1; i < (int)(sizeof part / sizeof *part); i++)
@@ -143,19 +143,19 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
         t.launches_s = m->split_s[two_hosts && predict_by_kernels(c->transport) ? CONFIG_TRANSPORT_AWARE : c->transport][c->feed];
         t.exchange_s = fmax(0, t.exchange_alone_s - (kernels ? beside_kernels : 1) * t.memory_s);
         break;
-    case PREDICT_TURNED:
+    case PREDICT_TRANSPOSED:
         t.launches_s = m->whole_s[0];
-        t.turn_s = turn_once_s(m, c);
+        t.transpose_s = transpose_once_s(m, c);
         /* a transpose is bound by the link or by the memory; a sweep has stencils beside its two */
         if (c->kind == CONFIG_SWEEP)
-            t.turn_s *= 2;
-        else if (t.turn_s > 0)
-            t.turn_s = fmax(0, t.turn_s - t.memory_s);
+            t.transpose_s *= 2;
+        else if (t.transpose_s > 0)
+            t.transpose_s = fmax(0, t.transpose_s - t.memory_s);
         break;
     }
     if (c->norm_every > 0) t.norm_s = norm_s(m, c) / (double)c->norm_every;
     t.launches_s = fmax(t.launches_s, host_floor_s(m, c) - t.memory_s - t.exchange_s);
-    t.step_s = t.memory_s + t.launches_s + t.exchange_s + t.turn_s + t.norm_s;
+    t.step_s = t.memory_s + t.launches_s + t.exchange_s + t.transpose_s + t.norm_s;
     t.bottleneck = largest(&t);
     return t;
 }

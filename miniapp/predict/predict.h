@@ -10,7 +10,7 @@
  *   exchange  alpha + bytes / beta of the link class: hidden behind the interior where MPI moves the cells, behind a fifth of it
  *             where kernels do (they take the interior's place); of whole steps and of sweeps a fixed cost of having neighbours
  *             at all
- *   turn      the distributed transpose: the bytes that leave a rank at the rate of the all-to-all on as many ranks, or nearly
+ *   transpose the distributed transpose: the bytes that leave a rank at the rate of the all-to-all on as many ranks, or nearly
  *   norm      a fixed cost, with an all-reduce over the hosts; of fused steps also what the sweep that makes its level takes
  *             longer, or, where no sweep can, the single step that it wants
  *
@@ -23,7 +23,7 @@
 #include "predict/predict_machine.h"
 
 typedef struct predict_time {
-    double memory_s, arithmetic_s, launches_s, exchange_s, turn_s, norm_s; /* what each adds to the step */
+    double memory_s, arithmetic_s, launches_s, exchange_s, transpose_s, norm_s; /* what each adds to the step */
     double step_s;
     double exchange_alone_s;
     const char *bottleneck; /* the part that adds most */

@@ -83,7 +83,7 @@ static double pays_split(const predict_case *c, of_cost of)
 static double pays_norm(const predict_case *c, of_cost of)
 {
     (void)of;
-    return c->form != PREDICT_TURNED && c->fuse == 1 ? (double)c->norm_every : 0;
+    return c->form != PREDICT_TRANSPOSED && c->fuse == 1 ? (double)c->norm_every : 0;
 }
 static double pays_sweep_neighbours(const predict_case *c, of_cost of)
 {
@@ -110,31 +110,32 @@ static void fit_efficiency(predict_records *r)
     }
 }
 
-static bool turns_alike(const predict_run *run, const predict_case *c)
+static bool transposes_alike(const predict_run *run, const predict_case *c)
 {
     return !run->outdated && run->of.kind == CONFIG_TRANSPOSE && run->hosts == 1 && run->of.ranks == c->ranks &&
            run->of.transport == c->transport;
 }
 
 /* Of transposes on a number of ranks for which bench has no rung: the time of a byte that is sent, by the whole step. */
-static void fit_turn(predict_records *r, const predict_case *of)
+static void fit_transpose(predict_records *r, const predict_case *of)
 {
     mean seconds_a_byte = { 0, 0 };
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const predict_case *c = &run->of;
-        if (!turns_alike(run, of)) continue;
+        if (!transposes_alike(run, of)) continue;
         const double bytes = predict_cells(c) * (double)dtype_bytes(c->type) * (c->ranks - 1) / c->ranks;
         mean_add(&seconds_a_byte, run->step_s / bytes, run->step_s / bytes);
     }
-    predict_add_turn(&r->machine, of->transport, of->ranks, seconds_a_byte.weight / seconds_a_byte.sum);
+    predict_add_transpose(&r->machine, of->transport, of->ranks, seconds_a_byte.weight / seconds_a_byte.sum);
 }
 
-static void fit_turns(predict_records *r)
+static void fit_transposes(predict_records *r)
 {
     for (int i = 0; i < r->runs; i++) {
         const predict_case *c = &r->run[i].of;
-        if (c->ranks > 1 && turns_alike(&r->run[i], c) && !predict_turn_of(&r->machine, c->transport, c->ranks)) fit_turn(r, c);
+        if (c->ranks > 1 && transposes_alike(&r->run[i], c) && !predict_transpose_of(&r->machine, c->transport, c->ranks))
+            fit_transpose(r, c);
     }
 }
 
@@ -241,7 +242,7 @@ void predict_fit(predict_records *r, const predict_points bench[PREDICT_TRANSPOR
     for (int i = 0; i < r->runs; i++) take_host_time(m, &r->run[i]);
     fit_links(r, bench);
     fit_efficiency(r);
-    fit_turns(r);
+    fit_transposes(r);
     for (int f = 0; f < PREDICT_FEEDS; f++) {
         fit_cost(r, &m->whole_s[f], pays_whole, (of_cost){ .feed = f });
         fit_cost(r, &m->neighbours_s[f], pays_neighbours, (of_cost){ .feed = f });

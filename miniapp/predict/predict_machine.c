@@ -58,28 +58,28 @@ double predict_copy_rate(const predict_machine *m, double bytes)
     return m->copy[at - 1].bytes_per_s * pow(m->copy[at].bytes_per_s / m->copy[at - 1].bytes_per_s, along);
 }
 
-const predict_turn *predict_turn_of(const predict_machine *m, config_transport t, int ranks)
+const predict_transpose *predict_transpose_of(const predict_machine *m, config_transport t, int ranks)
 {
-    for (int i = 0; i < PREDICT_TURNS_MAX; i++)
-        if (m->turn[t][i].ranks == ranks) return &m->turn[t][i];
+    for (int i = 0; i < PREDICT_TRANSPOSES_MAX; i++)
+        if (m->transpose[t][i].ranks == ranks) return &m->transpose[t][i];
     return NULL;
 }
 
-void predict_add_turn(predict_machine *m, config_transport t, int ranks, double bytes_per_s)
+void predict_add_transpose(predict_machine *m, config_transport t, int ranks, double bytes_per_s)
 {
-    predict_turn *turn = m->turn[t], *const end = turn + PREDICT_TURNS_MAX;
-    while (turn < end && turn->ranks > 0 && turn->ranks != ranks) turn++;
-    if (turn < end) *turn = (predict_turn){ ranks, bytes_per_s };
+    predict_transpose *transpose = m->transpose[t], *const end = transpose + PREDICT_TRANSPOSES_MAX;
+    while (transpose < end && transpose->ranks > 0 && transpose->ranks != ranks) transpose++;
+    if (transpose < end) *transpose = (predict_transpose){ ranks, bytes_per_s };
 }
 
-double predict_turn_rate(const predict_machine *m, config_transport t, int ranks)
+double predict_transpose_rate(const predict_machine *m, config_transport t, int ranks)
 {
     double rate = NAN, nearest = INFINITY;
-    for (int i = 0; i < PREDICT_TURNS_MAX && m->turn[t][i].ranks > 0; i++) {
-        const double far = fabs(log((double)m->turn[t][i].ranks / ranks));
+    for (int i = 0; i < PREDICT_TRANSPOSES_MAX && m->transpose[t][i].ranks > 0; i++) {
+        const double far = fabs(log((double)m->transpose[t][i].ranks / ranks));
         if (far >= nearest) continue;
         nearest = far;
-        rate = m->turn[t][i].bytes_per_s;
+        rate = m->transpose[t][i].bytes_per_s;
     }
     return rate;
 }

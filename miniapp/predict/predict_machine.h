@@ -5,16 +5,16 @@
 
 #include "predict/predict_case.h"
 
-enum { PREDICT_RATES_MAX = 64, PREDICT_ORDERS = 9, PREDICT_SWEEPS_MAX = 128, PREDICT_TURNS_MAX = 16 };
+enum { PREDICT_RATES_MAX = 64, PREDICT_ORDERS = 9, PREDICT_SWEEPS_MAX = 128, PREDICT_TRANSPOSES_MAX = 16 };
 
 typedef struct predict_link {
     double alpha_s, bytes_per_s;
 } predict_link; /* alpha_s NaN: not known */
 
-typedef struct predict_turn { /* sent by a rank in a distributed transpose */
+typedef struct predict_transpose { /* sent by a rank in a distributed transpose */
     int ranks;
     double bytes_per_s;
-} predict_turn;
+} predict_transpose;
 
 typedef struct predict_sweep {
     config_kind kind;
@@ -46,7 +46,7 @@ typedef struct predict_machine {
     double sweep_neighbours_s; /* and more with neighbours */
     int warps, strip_bytes; /* of sweeps on a GPU: how many it holds at a time, what one has of a row; 0: no strips */
     predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
-    predict_turn turn[PREDICT_TRANSPORTS][PREDICT_TURNS_MAX]; /* by ranks; those with 0 ranks are free */
+    predict_transpose transpose[PREDICT_TRANSPORTS][PREDICT_TRANSPOSES_MAX]; /* by ranks; those with 0 ranks are free */
     predict_link between;                        /* hosts: bytes that leave one */
     double file_bytes_per_s;                     /* all ranks; NaN: not known */
 } predict_machine;
@@ -56,10 +56,11 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s);
 /* Keeps the best rate of copies of about that size. */
 void predict_add_copy(predict_machine *m, double bytes, double bytes_per_s);
 double predict_copy_rate(const predict_machine *m, double bytes);
-const predict_turn *predict_turn_of(const predict_machine *m, config_transport t, int ranks); /* NULL: none on that number of ranks */
+/* NULL: none on that number of ranks. */
+const predict_transpose *predict_transpose_of(const predict_machine *m, config_transport t, int ranks);
 /* Takes the place of what was known of as many ranks; ignored where there is no room. */
-void predict_add_turn(predict_machine *m, config_transport t, int ranks, double bytes_per_s);
+void predict_add_transpose(predict_machine *m, config_transport t, int ranks, double bytes_per_s);
 /* Of the nearest number of ranks, by their ratio; NaN: none known. */
-double predict_turn_rate(const predict_machine *m, config_transport t, int ranks);
+double predict_transpose_rate(const predict_machine *m, config_transport t, int ranks);
 
 #endif

@@ -108,16 +108,16 @@ static size_t field_bytes(const predict_machine *m, const config *c, const decom
 static double memory_of(const predict_machine *m, const config *c, const decomp *d, int fuse)
 {
     const int depth = c->problem.radius * fuse, ranks = d->ranks_x * d->ranks_y;
-    const bool turns = c->problem.kind == CONFIG_TRANSPOSE || c->problem.kind == CONFIG_SWEEP;
-    const size_t field = field_bytes(m, c, d, depth, d->ny > 1 && !turns);
-    size_t turned = 0;
-    if (turns) {
+    const bool transposes = c->problem.kind == CONFIG_TRANSPOSE || c->problem.kind == CONFIG_SWEEP;
+    const size_t field = field_bytes(m, c, d, depth, d->ny > 1 && !transposes);
+    size_t transposed = 0;
+    if (transposes) {
         decomp t;
         char why[256];
         if (!decomp_make(&t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, 0, 0, 0, depth, why, sizeof why)) t = *d;
-        turned = field_bytes(m, c, &t, depth, false);
+        transposed = field_bytes(m, c, &t, depth, false);
     }
-    return memory_rule_bytes(c->problem.kind, fuse, ranks, (double)field, (double)turned);
+    return memory_rule_bytes(c->problem.kind, fuse, ranks, (double)field, (double)transposed);
 }
 
 bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, char *why,

@@ -85,7 +85,7 @@ static bool read_rung(reading *in, const json_t *o)
     const int t = tail ? transport_of(rung, (size_t)(tail - rung)) : -1;
     if (t < 0) return false;
     if (strcmp(family, "alltoall") == 0 && strcmp(tail, "_slabs") == 0) {
-        predict_add_turn(&in->r->machine, (config_transport)t, int_of(o, "ranks"), number_of(o, "rate"));
+        predict_add_transpose(&in->r->machine, (config_transport)t, int_of(o, "ranks"), number_of(o, "rate"));
         return true;
     }
     if (strcmp(family, "halo") != 0 || strcmp(tail, "_ring") != 0) return false;
@@ -137,8 +137,8 @@ static bool read_run(const json_t *o, predict_run *run)
     c->feed = strcmp(text_of(o, "feed"), "graph") == 0;
     c->exchange_alone_s = run->comm_s > 0 ? run->comm_s : 0;
     c->norm_every = norm_every_of(text_of(o, "deck"));
-    const bool turned = kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP, whole = strcmp(form, "whole") == 0;
-    c->form = turned ? PREDICT_TURNED : whole ? PREDICT_WHOLE : PREDICT_SPLIT;
+    const bool transposed = kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP, whole = strcmp(form, "whole") == 0;
+    c->form = transposed ? PREDICT_TRANSPOSED : whole ? PREDICT_WHOLE : PREDICT_SPLIT;
     c->fuse = int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1;
     c->mirrors = mirrors(problem);
     if ((whole || c->fuse > 1) && c->ranks_x > 1) return false;
@@ -214,7 +214,7 @@ static void keep_one_machine(predict_records *r, bool cuda)
 }
 
 /* Neighbours cost the same however many ranks there are, a transpose does not. */
-static int ranks_alike(const predict_case *c) { return c->form == PREDICT_TURNED || c->ranks == 1 ? c->ranks : 2; }
+static int ranks_alike(const predict_case *c) { return c->form == PREDICT_TRANSPOSED || c->ranks == 1 ? c->ranks : 2; }
 
 /* By the work of a rank: what the model takes for alike. */
 static int compare_work(const predict_run *a, const predict_run *b)
@@ -270,7 +270,7 @@ bool predict_records_read(predict_records *r, const char *files, char *why, size
     predict_machine known = r->machine;
     predict_machine_init(&r->machine, in.any_cuda, in.any_cuda ? (in.launch_s > 0 ? in.launch_s : cuda_launch_s) : 0);
     memcpy(r->machine.name, known.name, sizeof known.name);
-    memcpy(r->machine.turn, known.turn, sizeof known.turn);
+    memcpy(r->machine.transpose, known.transpose, sizeof known.transpose);
     r->machine.file_bytes_per_s = known.file_bytes_per_s;
     mark_outdated(r);
     predict_fit(r, in.bench);

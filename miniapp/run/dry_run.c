@@ -111,16 +111,17 @@ static int check_files(const sim *s, bool restarts, destination to[2], char *why
 
 static double sent_bytes(const sim *s)
 {
-    const redist *turns[] = { s->to_turned, s->from_turned };
-    double bytes = (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->turned_pass));
+    const redist *transposes[] = { s->to_transposed, s->from_transposed };
+    double bytes = (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
     for (int i = 0; i < 2; i++)
-        if (turns[i]) bytes += (double)redist_sent_bytes(turns[i]);
+        if (transposes[i]) bytes += (double)redist_sent_bytes(transposes[i]);
     return bytes;
 }
 
 static double neighbours(const sim *s)
 {
-    return (s->pass.halo ? halo_neighbours(s->pass.halo) : 0) + (s->turned_pass.halo ? halo_neighbours(s->turned_pass.halo) : 0);
+    return (s->pass.halo ? halo_neighbours(s->pass.halo) : 0) +
+           (s->transposed_pass.halo ? halo_neighbours(s->transposed_pass.halo) : 0);
 }
 
 static void print_step(const sim *s, over_ranks moved, over_ranks sent, over_ranks count)

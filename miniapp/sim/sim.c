@@ -20,15 +20,16 @@ void sim_add_note(sim *s, bool asked, const char *format, ...)
     va_end(ap);
 }
 
-bool sim_turns(const sim *s)
+bool sim_has_transpose(const sim *s)
 {
     return s->cfg->problem.kind == CONFIG_TRANSPOSE || s->cfg->problem.kind == CONFIG_SWEEP;
 }
 
 double sim_memory_bytes(const sim *s)
 {
-    const double turned_bytes = sim_turns(s) ? (double)halo_field_bytes(s->dev, &s->turned_grid.shape) : 0;
-    return memory_rule_bytes(s->cfg->problem.kind, s->fuse, s->top.ranks, (double)halo_field_bytes(s->dev, &s->grid.shape), turned_bytes);
+    const double transposed_bytes = sim_has_transpose(s) ? (double)halo_field_bytes(s->dev, &s->transposed_grid.shape) : 0;
+    return memory_rule_bytes(s->cfg->problem.kind, s->fuse, s->top.ranks, (double)halo_field_bytes(s->dev, &s->grid.shape),
+                             transposed_bytes);
 }
 
 void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
@@ -37,7 +38,7 @@ int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->grid.shape)
 
 int sim_words(const sim *s)
 {
-    if (sim_turns(s)) return 4;
+    if (sim_has_transpose(s)) return 4;
     return s->prob.two_levels ? 3 : 2;
 }
 
@@ -49,10 +50,10 @@ double sim_bytes_moved_per_sweep(const sim *s)
     const double pack_passes = 4; /* pack reads and writes a message, unpack again */
     switch (s->cfg->problem.kind) {
     case CONFIG_TRANSPOSE: /* A read and written, B read and written; what leaves the rank is packed and unpacked once more */
-        return 4 * word * cells + 2 * (double)redist_sent_bytes(s->to_turned);
+        return 4 * word * cells + 2 * (double)redist_sent_bytes(s->to_transposed);
     case CONFIG_SWEEP: /* two line passes and two transposes, each a read and a write */
-        return 8 * word * cells + 2 * (double)(redist_sent_bytes(s->to_turned) + redist_sent_bytes(s->from_turned)) +
-               pack_passes * (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->turned_pass));
+        return 8 * word * cells + 2 * (double)(redist_sent_bytes(s->to_transposed) + redist_sent_bytes(s->from_transposed)) +
+               pack_passes * (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
     case CONFIG_HEAT:
     case CONFIG_WAVE:
     case CONFIG_ADVECT:

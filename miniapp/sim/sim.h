@@ -4,8 +4,8 @@
  *
  *   linear kinds  now: the present level; next: where the next step or sweep leaves its own. Of two levels a step writes over the
  *                 level before (next.u is now.prev, next.prev is now.u), and a fused sweep, which cannot, has four fields
- *   transpose     now.u: A; turned[0]: B
- *   sweep         now.u and next.u for the x pass; turned[0..1] for the y pass, which runs on the transposed field
+ *   transpose     now.u: A; transposed[0]: B
+ *   sweep         now.u and next.u for the x pass; transposed[0..1] for the y pass, which runs on the transposed field
  */
 #ifndef SIM_H
 #define SIM_H
@@ -66,26 +66,26 @@ typedef struct sim {
     topology top;
     device *dev;
 
-    transport_kind transport;             /* of most links; of the redistributions where there are no halos */
-    transport_choice choice, turned_choice;    /* of pass and turned_pass */
+    transport_kind transport;                   /* of most links; of the redistributions where there are no halos */
+    transport_choice choice, transposed_choice; /* of pass and transposed_pass */
     transport_kind redist_transport;
-    bool routed;                          /* route says what transport, choice and turned_choice were chosen from */
+    bool routed;                                /* route says what transport, choice and transposed_choice were chosen from */
     route route;
     config_feed feed;
-    int lanes, fuse;                      /* fuse: steps of a sweep at most */
+    int lanes, fuse;                            /* fuse: steps of a sweep at most */
     bool sparing;
     sim_fuse_trial fuse_trial;
     sim_order_trial order_trial;
     sim_note notes[SIM_NOTES_MAX];
     int notes_count;
 
-    sim_grid grid, turned_grid; /* turned: (nx, ny) of transpose and sweep */
+    sim_grid grid, transposed_grid; /* transposed: (nx, ny) of transpose and sweep */
     step_levels now, next;
-    void *turned[2];
+    void *transposed[2];
     step_streams streams;
-    step_pass pass, turned_pass;
+    step_pass pass, transposed_pass;
     graph_batch *batch;          /* feed graph; NULL: steps are enqueued one by one */
-    redist *to_turned, *from_turned;
+    redist *to_transposed, *from_transposed;
     problem_tables tables;       /* the initial value as a formula; its tables are copied to the device */
     void *device_tables;         /* ... here, where the kernels read them */
     value initial;               /* tables.base with those pointers */
@@ -107,7 +107,7 @@ __attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, cons
 /* Waits for everything enqueued. */
 void sim_wait(sim *s);
 
-bool sim_turns(const sim *s); /* kinds with a transpose in their step */
+bool sim_has_transpose(const sim *s); /* kinds with a transpose in their step */
 int64_t sim_own_cells(const sim *s);
 /* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution. */
 double sim_memory_bytes(const sim *s);

@@ -67,7 +67,7 @@ void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
 
 static void transpose_step(sim *s)
 {
-    redist_transpose(s->to_turned, s->turned[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.lane[0]);
+    redist_transpose(s->to_transposed, s->transposed[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.lane[0]);
     step_begin_generation(&s->streams);
 }
 
@@ -76,10 +76,10 @@ static void sweep_step(sim *s)
 {
     device_stream *main_stream = s->streams.lane[0];
     step_advance(&s->streams, &s->pass, s->next.u, s->now.u, NULL, true, NULL);
-    redist_transpose(s->to_turned, s->turned[0], s->next.u, TRANSPOSE_STORE, main_stream);
+    redist_transpose(s->to_transposed, s->transposed[0], s->next.u, TRANSPOSE_STORE, main_stream);
     step_begin_generation(&s->streams);
-    step_advance(&s->streams, &s->turned_pass, s->turned[1], s->turned[0], NULL, true, NULL);
-    redist_transpose(s->from_turned, s->next.u, s->turned[1], TRANSPOSE_STORE, main_stream);
+    step_advance(&s->streams, &s->transposed_pass, s->transposed[1], s->transposed[0], NULL, true, NULL);
+    redist_transpose(s->from_transposed, s->next.u, s->transposed[1], TRANSPOSE_STORE, main_stream);
     step_begin_generation(&s->streams);
     swap_levels(s);
 }

@@ -29,7 +29,7 @@ static const double split_margin = 1.05;
 /* NULL, or why there is no sweep of several steps, as a sentence part. */
 static const char *no_fused_sweep(const sim *s)
 {
-    if (sim_turns(s)) return "steps of this kind contain transposes";
+    if (sim_has_transpose(s)) return "steps of this kind contain transposes";
     if (s->dev->fused_steps(s->dev, 1) > 0) return NULL;
     return "this device has no fused sweep for a radius that large";
 }

@@ -52,7 +52,7 @@ static bool lay_out(sim *s, bool periodic_x, bool periodic_y, char *why, size_t 
     const config *c = s->cfg;
     const decomp *d = &s->grid.dec;
     const int depth = c->problem.radius * s->fuse;
-    const bool along_y = c->grid.ny > 1 && !sim_turns(s);
+    const bool along_y = c->grid.ny > 1 && !sim_has_transpose(s);
     if (!cut_domain(s, depth, periodic_x, periodic_y, why, why_bytes)) return false;
     s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
     return !needs_four_fields(s) || enough_memory(s, why, why_bytes);
@@ -78,14 +78,14 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
         if (!lay_out(s, px, py, why, why_bytes)) return false;
     }
     if (s->fuse < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since, s->fuse);
-    if (!sim_turns(s)) return true;
+    if (!sim_has_transpose(s)) return true;
 
-    /* Row slabs of the transposed field where they fit, else this grid turned, which always does. */
-    decomp *t = &s->turned_grid.dec;
+    /* Row slabs of the transposed field where they fit, else this grid transposed, which always does. */
+    decomp *t = &s->transposed_grid.dec;
     if (!decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, 0, 0, r, why, why_bytes) &&
         !decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, d->ranks_y, d->ranks_x, r, why, why_bytes))
         return false;
-    s->turned_grid.shape = field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), r, 0);
+    s->transposed_grid.shape = field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), r, 0);
     return true;
 }
 
@@ -114,10 +114,10 @@ static void make_fields(sim *s)
     device *d = s->dev;
     const config_kind kind = s->cfg->problem.kind;
     const sim_grid *g = &s->grid;
-    const int turned = kind == CONFIG_TRANSPOSE ? 1 : kind == CONFIG_SWEEP ? 2 : 0;
+    const int transposed = kind == CONFIG_TRANSPOSE ? 1 : kind == CONFIG_SWEEP ? 2 : 0;
     alloc_field(s, g, &s->now.u);
     if (kind != CONFIG_TRANSPOSE) alloc_field(s, g, &s->next.u);
-    for (int i = 0; i < turned; i++) alloc_field(s, &s->turned_grid, &s->turned[i]);
+    for (int i = 0; i < transposed; i++) alloc_field(s, &s->transposed_grid, &s->transposed[i]);
     if (needs_four_fields(s)) {
         alloc_field(s, g, &s->now.prev);
         alloc_field(s, g, &s->next.prev);
@@ -133,7 +133,7 @@ static void make_whole(sim *s)
 {
     char why[256] = "";
     void *const fields[2] = { s->now.u, s->next.u };
-    if (sim_turns(s) || s->dev->kind == DEVICE_HOST || s->fuse > 1) return;
+    if (sim_has_transpose(s) || s->dev->kind == DEVICE_HOST || s->fuse > 1) return;
     if (s->top.ranks > 1 && s->transport != TRANSPORT_PEER) return;
     const bool whole = step_pass_whole(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
                                        fields, s->top.comm, why, sizeof why);
@@ -197,13 +197,13 @@ static void make_passes(sim *s)
     }
     make_whole(s);
     if (c->problem.kind == CONFIG_SWEEP) {
-        const boundary turned_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
-        step_pass_create(&s->turned_pass, &s->turned_grid.dec, s->dev, &s->turned_grid.shape, &turned_sides,
-                         c->problem.radius, false, false, 1, &s->turned_choice, s->top.comm);
-        say_refused(s, s->turned_pass.halo);
-        s->from_turned = make_redist(s, &s->turned_grid, &s->grid);
+        const boundary transposed_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
+        step_pass_create(&s->transposed_pass, &s->transposed_grid.dec, s->dev, &s->transposed_grid.shape, &transposed_sides,
+                         c->problem.radius, false, false, 1, &s->transposed_choice, s->top.comm);
+        say_refused(s, s->transposed_pass.halo);
+        s->from_transposed = make_redist(s, &s->transposed_grid, &s->grid);
     }
-    if (sim_turns(s)) s->to_turned = make_redist(s, &s->grid, &s->turned_grid);
+    if (sim_has_transpose(s)) s->to_transposed = make_redist(s, &s->grid, &s->transposed_grid);
 }
 
 /* One device block for all tables, in the order x_hi, x_lo, y_hi, y_lo, count. */
@@ -253,7 +253,7 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, ch
     if (cfg->problem.kind != CONFIG_TRANSPOSE) DEVICE_CHECK(s->dev, s->dev->stencil_bind(s->dev, &s->prob.op));
     if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
     if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
-    if (cfg->output.trace[0] && sim_turns(s))
+    if (cfg->output.trace[0] && sim_has_transpose(s))
         sim_add_note(s, true, "output.trace: there is no timeline for kind %s, only for kinds without transposes; none is written",
                  config_kind_name(cfg->problem.kind));
     if (s->prob.warning[0]) sim_add_note(s, false, "%s", s->prob.warning);
@@ -274,11 +274,11 @@ void sim_destroy(sim *s)
     device *d = s->dev;
     if (d) {
         sim_wait(s);
-        redist_destroy(&s->to_turned);
-        redist_destroy(&s->from_turned);
+        redist_destroy(&s->to_transposed);
+        redist_destroy(&s->from_transposed);
         graph_batch_destroy(&s->batch);
         step_pass_destroy(&s->pass);
-        step_pass_destroy(&s->turned_pass);
+        step_pass_destroy(&s->transposed_pass);
         step_streams_destroy(&s->streams);
         for (int i = 0; i < 2; i++)
             if (s->stamp[i]) DEVICE_CHECK(d, d->event_destroy(d, &s->stamp[i]));

@@ -23,14 +23,14 @@ int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
     for (int i = 0; i < 4; i++)
         if (levels[i]) field[count++] = (sim_field){ levels[i], &s->grid };
     for (int i = 0; i < 2; i++)
-        if (s->turned[i]) field[count++] = (sim_field){ s->turned[i], &s->turned_grid };
+        if (s->transposed[i]) field[count++] = (sim_field){ s->transposed[i], &s->transposed_grid };
     return count;
 }
 
 int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX])
 {
     field[0] = (sim_field){ s->now.u, &s->grid };
-    field[1] = transposes(s) ? (sim_field){ s->turned[0], &s->turned_grid } : (sim_field){ s->now.prev, &s->grid };
+    field[1] = transposes(s) ? (sim_field){ s->transposed[0], &s->transposed_grid } : (sim_field){ s->now.prev, &s->grid };
     return field[1].cells ? 2 : 1;
 }
 
@@ -96,8 +96,8 @@ static void upload(sim *s, sim_field field, const void *host)
 /* Each is as large as the larger of two grids. */
 static size_t snapshot_bytes(const sim *s)
 {
-    const int64_t cells = sim_own_cells(s), turned_cells = box_cells(field_own(&s->turned_grid.shape));
-    return (size_t)(turned_cells > cells ? turned_cells : cells) * dtype_bytes(s->cfg->problem.type);
+    const int64_t cells = sim_own_cells(s), transposed_cells = box_cells(field_own(&s->transposed_grid.shape));
+    return (size_t)(transposed_cells > cells ? transposed_cells : cells) * dtype_bytes(s->cfg->problem.type);
 }
 
 static void *snapshot_buffer(sim *s, int slot)
@@ -197,7 +197,7 @@ int sim_initialise(sim *s, char *why, size_t why_bytes)
         const int status = initialise_from_file(s, why, why_bytes);
         if (status != 0) return status;
     }
-    if (transposes(s)) DEVICE_CHECK(d, d->fill_bytes(d, s->turned[0], 0, s->turned_grid.shape.bytes, main_stream(s)));
+    if (transposes(s)) DEVICE_CHECK(d, d->fill_bytes(d, s->transposed[0], 0, s->transposed_grid.shape.bytes, main_stream(s)));
     settle(s, 0);
     return 0;
 }

@@ -27,7 +27,7 @@ static transport_kind asked_transport(const config *c)
 static void use_everywhere(sim *s, transport_kind t)
 {
     s->transport = s->redist_transport = t;
-    s->choice = s->turned_choice = transport_choice_of_all(t);
+    s->choice = s->transposed_choice = transport_choice_of_all(t);
 }
 
 /* Does MPI take device buffers? Asked once, and only if it matters: the answer takes a child process. */
@@ -92,7 +92,7 @@ static bool make_route(sim *s)
     s->route = route_create(&s->grid.dec, s->dev, &s->grid.shape, s->now.u, c->problem.radius * s->fuse,
                             s->fuse > 1 || s->prob.op.form == STENCIL_BOX, budget_s, s->top.comm);
     if (!route_has_links(&s->route) && c->problem.kind == CONFIG_SWEEP)
-        s->route = route_create(&s->turned_grid.dec, s->dev, &s->turned_grid.shape, s->turned[0], c->problem.radius, false,
+        s->route = route_create(&s->transposed_grid.dec, s->dev, &s->transposed_grid.shape, s->transposed[0], c->problem.radius, false,
                                 budget_s, s->top.comm);
     return route_has_links(&s->route);
 }
@@ -106,7 +106,7 @@ static void choose_by_route(sim *s, transport_kind asked, aware_answer *a)
     if (asked < TRANSPORT_KINDS) say_what_serves_instead(s, asked);
     s->transport = route_main(&s->route);
     s->choice = s->route.dec == &s->grid.dec ? s->route.choice : route_for(&s->route, &s->grid.dec);
-    s->turned_choice = s->route.dec == &s->turned_grid.dec ? s->route.choice : route_for(&s->route, &s->turned_grid.dec);
+    s->transposed_choice = s->route.dec == &s->transposed_grid.dec ? s->route.choice : route_for(&s->route, &s->transposed_grid.dec);
 }
 
 /* Can every rank map every other's memory? */

@@ -5,7 +5,7 @@
 
 #include "sim/sim.h"
 
-/* For sim_create, once there are grids and fields: transport, choice, turned_choice, redist_transport. Collective; costs the
+/* For sim_create, once there are grids and fields: transport, choice, transposed_choice, redist_transport. Collective; costs the
  * fields' values. */
 void sim_choose_transports(sim *s, const char *self_exe);
 

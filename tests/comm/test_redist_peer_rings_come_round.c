@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "exchange/redist_peer.h"
-#include "transpose/turn.h"
+#include "transpose/transpose_peer.h"
 
 enum { NX = 1501, NY = 1303, ROUNDS = 6, PLACES = 3 };
 
@@ -64,10 +64,10 @@ static void rings_come_round(device *d, transport_kind t)
     void *const source = upload(d, s, mirror, a.bytes);
     memset(mirror, 0, b.bytes);
     void *const target = upload(d, s, mirror, b.bytes);
-    redist_peer *r = redist_peer_create(&from, &to, d, &a, &b, PLACES * (harness.ranks - 1) * TURN_CHUNK_BYTES, harness.comm, why,
+    redist_peer *r = redist_peer_create(&from, &to, d, &a, &b, PLACES * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES, harness.comm, why,
                                         sizeof why);
     if (!r) fail_msg("%s", why);
-    assert_true(redist_peer_sent_bytes(r) > PLACES * (harness.ranks - 1) * TURN_CHUNK_BYTES);
+    assert_true(redist_peer_sent_bytes(r) > PLACES * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES);
     for (int n = 0; n < ROUNDS; n++) {
         const struct timespec pause = { 0, 300000L * ((harness.rank + n) % harness.ranks) };
         nanosleep(&pause, NULL);

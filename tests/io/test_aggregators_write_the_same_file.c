@@ -24,7 +24,7 @@ static char folder[FIXTURE_PATH_BYTES], why[1024];
 typedef struct layout {
     int64_t nx, ny;
     dtype type;
-    bool turned; /* the second field */
+    bool transposed; /* the second field */
 } layout;
 
 static const layout layouts[] = { { 53, 41, DTYPE_F64, false }, { 211, 1, DTYPE_F32, false }, { 53, 41, DTYPE_F32, true },
@@ -33,11 +33,11 @@ static const layout layouts[] = { { 53, 41, DTYPE_F64, false }, { 211, 1, DTYPE_
 /* Two fields of which this rank has the cells of rank `rank` of columns x rows; none where there are fewer cells than ranks. */
 static checkpoint_state state_of(const layout *l, int columns, int rows, int rank, int64_t step)
 {
-    checkpoint_state s = { .kind = l->turned ? "transpose" : "wave", .type = l->type, .step = step, .deck = "[grid]\n",
+    checkpoint_state s = { .kind = l->transposed ? "transpose" : "wave", .type = l->type, .step = step, .deck = "[grid]\n",
                            .fields = 2 };
-    const box own = fixture_box(l->nx, l->ny, columns, rows, rank), turned = fixture_box(l->ny, l->nx, rows, columns, rank);
-    s.field[0] = fixture_field(l->turned ? "a" : "u", l->nx, l->ny, own, l->type);
-    s.field[1] = l->turned ? fixture_field("b", l->ny, l->nx, turned, l->type)
+    const box own = fixture_box(l->nx, l->ny, columns, rows, rank), transposed = fixture_box(l->ny, l->nx, rows, columns, rank);
+    s.field[0] = fixture_field(l->transposed ? "a" : "u", l->nx, l->ny, own, l->type);
+    s.field[1] = l->transposed ? fixture_field("b", l->ny, l->nx, transposed, l->type)
                            : fixture_field("u_prev", l->nx, l->ny, own, l->type);
     for (int i = 0; i < 2; i++) fixture_fill(&s.field[i], l->type, i);
     return s;

@@ -14,7 +14,7 @@
 
 typedef struct layout {
     int64_t nx, ny;
-    const char *second; /* name of the second field, NULL: one field; "b" is turned */
+    const char *second; /* name of the second field, NULL: one field; "b" is transposed */
 } layout;
 
 static const layout layouts[] = {
@@ -34,12 +34,12 @@ static box cut(int g, int64_t nx, int64_t ny, int ranks, int rank)
 static checkpoint_state make(const layout *l, dtype type, int g, MPI_Comm comm)
 {
     const int ranks = fixture_ranks(comm), rank = fixture_rank(comm);
-    const bool turned = l->second && strcmp(l->second, "b") == 0;
-    checkpoint_state s = { .kind = turned ? "transpose" : "wave", .type = type, .step = 1234567890123,
+    const bool transposed = l->second && strcmp(l->second, "b") == 0;
+    checkpoint_state s = { .kind = transposed ? "transpose" : "wave", .type = type, .step = 1234567890123,
                            .deck = "[grid]\nnx = 37\n# \xc3\xa9\n", .fields = l->second ? 2 : 1, .version = "1.2" };
-    s.field[0] = fixture_field(turned ? "a" : "u", l->nx, l->ny, cut(g, l->nx, l->ny, ranks, rank), type);
+    s.field[0] = fixture_field(transposed ? "a" : "u", l->nx, l->ny, cut(g, l->nx, l->ny, ranks, rank), type);
     if (l->second) {
-        const int64_t nx = turned ? l->ny : l->nx, ny = turned ? l->nx : l->ny;
+        const int64_t nx = transposed ? l->ny : l->nx, ny = transposed ? l->nx : l->ny;
         s.field[1] = fixture_field(l->second, nx, ny, cut(g, nx, ny, ranks, rank), type);
     }
     return s;

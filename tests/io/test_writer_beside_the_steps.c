@@ -86,15 +86,15 @@ static bool same_file(const char *a, const char *b, int64_t step, const char *en
     return same;
 }
 
-/* Two fields, cut among columns x rows of ranks, in either direction where the field is turned. */
-static checkpoint_state state_of(int64_t nx, int64_t ny, dtype type, int columns, int rows, bool turned, int64_t step)
+/* Two fields, cut among columns x rows of ranks, in either direction where the field is transposed. */
+static checkpoint_state state_of(int64_t nx, int64_t ny, dtype type, int columns, int rows, bool transposed, int64_t step)
 {
-    checkpoint_state s = { .kind = turned ? "transpose" : "wave", .type = type, .step = step,
+    checkpoint_state s = { .kind = transposed ? "transpose" : "wave", .type = type, .step = step,
                            .deck = "[grid]\nnx = 5\n", .fields = 2 };
     const int rank = fixture_rank(MPI_COMM_WORLD);
     const box a = fixture_box(nx, ny, columns, rows, rank), b = fixture_box(ny, nx, rows, columns, rank);
-    s.field[0] = fixture_field(turned ? "a" : "u", nx, ny, a, type);
-    s.field[1] = turned ? fixture_field("b", ny, nx, b, type) : fixture_field("u_prev", nx, ny, a, type);
+    s.field[0] = fixture_field(transposed ? "a" : "u", nx, ny, a, type);
+    s.field[1] = transposed ? fixture_field("b", ny, nx, b, type) : fixture_field("u_prev", nx, ny, a, type);
     for (int i = 0; i < 2; i++) fixture_fill(&s.field[i], type, i);
     return s;
 }
@@ -110,7 +110,7 @@ static void the_foreground_s_file(void **state)
     const struct {
         int64_t nx, ny;
         dtype type;
-        bool turned;
+        bool transposed;
     } of[] = {
         { 53, 41, DTYPE_F64, false }, { 211, 1, DTYPE_F32, false }, { 53, 41, DTYPE_F32, true }, { 4, 700, DTYPE_F64, false }
     };
@@ -121,7 +121,7 @@ static void the_foreground_s_file(void **state)
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         for (int columns = 1; columns <= ranks; columns++) {
             if (ranks % columns != 0 || (of[i].ny == 1 && columns < ranks)) continue;
-            checkpoint_state s = state_of(of[i].nx, of[i].ny, of[i].type, columns, ranks / columns, of[i].turned, ++step);
+            checkpoint_state s = state_of(of[i].nx, of[i].ny, of[i].type, columns, ranks / columns, of[i].transposed, ++step);
             s.verify = (checkpoint_verify_how)(step % 3);
             assert_int_equal(submit(fore, &s), CHECKPOINT_OK);
             assert_int_equal(submit(back, &s), CHECKPOINT_OK);

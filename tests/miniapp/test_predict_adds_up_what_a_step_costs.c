@@ -22,7 +22,7 @@ static predict_machine round_machine(void)
     predict_add_copy(&m, 1e6, 1e12);
     for (int t = 0; t < PREDICT_TRANSPORTS; t++) {
         m.exchange[t] = (predict_link){ 10e-6, 1e9 };
-        predict_add_turn(&m, (config_transport)t, 4, 1e11);
+        predict_add_transpose(&m, (config_transport)t, 4, 1e11);
     }
     m.between = (predict_link){ 20e-6, 1e10 };
     m.warps = 0; /* sweeps by their cells alone */
@@ -178,7 +178,7 @@ static void transposes_send_all_but_their_own(void **state)
 {
     (void)state;
     const predict_machine m = round_machine();
-    predict_case c = heat(4, 1, CONFIG_TRANSPORT_PEER, PREDICT_TURNED); /* 8 MB a rank, 6 of them sent: 60 us; 32 us of memory */
+    predict_case c = heat(4, 1, CONFIG_TRANSPORT_PEER, PREDICT_TRANSPOSED); /* 8 MB a rank, 6 of them sent: 60 us; 32 us of memory */
     c.kind = CONFIG_TRANSPOSE;
     predict_time t = predict_step(&m, &c);
     assert_true(near(t.memory_s, 32e-6) && near(t.step_s, 61.4e-6));
@@ -196,15 +196,15 @@ static void the_nearest_number_of_ranks_tells_the_rate_of_a_transpose(void **sta
     (void)state;
     predict_machine m;
     predict_machine_init(&m, true, 1e-6);
-    assert_true(isnan(predict_turn_rate(&m, CONFIG_TRANSPORT_PEER, 2)));
-    predict_add_turn(&m, CONFIG_TRANSPORT_PEER, 2, 3e11);
-    predict_add_turn(&m, CONFIG_TRANSPORT_PEER, 8, 1e11);
-    predict_add_turn(&m, CONFIG_TRANSPORT_PEER, 8, 2e11); /* the last counts */
-    assert_true(near(predict_turn_rate(&m, CONFIG_TRANSPORT_PEER, 3), 3e11));
-    assert_true(near(predict_turn_rate(&m, CONFIG_TRANSPORT_PEER, 5), 2e11));
-    assert_true(near(predict_turn_rate(&m, CONFIG_TRANSPORT_PEER, 8), 2e11));
-    assert_null(predict_turn_of(&m, CONFIG_TRANSPORT_PEER, 4));
-    assert_true(isnan(predict_turn_rate(&m, CONFIG_TRANSPORT_AWARE, 2)));
+    assert_true(isnan(predict_transpose_rate(&m, CONFIG_TRANSPORT_PEER, 2)));
+    predict_add_transpose(&m, CONFIG_TRANSPORT_PEER, 2, 3e11);
+    predict_add_transpose(&m, CONFIG_TRANSPORT_PEER, 8, 1e11);
+    predict_add_transpose(&m, CONFIG_TRANSPORT_PEER, 8, 2e11); /* the last counts */
+    assert_true(near(predict_transpose_rate(&m, CONFIG_TRANSPORT_PEER, 3), 3e11));
+    assert_true(near(predict_transpose_rate(&m, CONFIG_TRANSPORT_PEER, 5), 2e11));
+    assert_true(near(predict_transpose_rate(&m, CONFIG_TRANSPORT_PEER, 8), 2e11));
+    assert_null(predict_transpose_of(&m, CONFIG_TRANSPORT_PEER, 4));
+    assert_true(isnan(predict_transpose_rate(&m, CONFIG_TRANSPORT_AWARE, 2)));
 }
 
 static void copies_between_two_sizes(void **state)

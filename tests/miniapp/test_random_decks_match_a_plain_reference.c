@@ -316,10 +316,10 @@ static void show(const char *name)
 static bool same_bits(const drawn *d, const double *u, const double *prev, char *why, size_t why_bytes)
 {
     const plain *p = &d->p;
-    const bool turns = p->kind == PLAIN_TRANSPOSE;
-    const char *const name[] = { turns ? "/fields/a" : "/fields/u", turns ? "/fields/b" : "/fields/u_prev" };
+    const bool transposes = p->kind == PLAIN_TRANSPOSE;
+    const char *const name[] = { transposes ? "/fields/a" : "/fields/u", transposes ? "/fields/b" : "/fields/u_prev" };
     const double *const wanted[] = { u, prev };
-    for (int i = 0; i < (turns || two_levels(p) ? 2 : 1); i++) {
+    for (int i = 0; i < (transposes || two_levels(p) ? 2 : 1); i++) {
         int first = 0;
         const int count = differing(name[i], p, wanted[i], &first);
         if (count == 0) continue;
@@ -327,7 +327,7 @@ static bool same_bits(const drawn *d, const double *u, const double *prev, char 
         else snprintf(why, why_bytes, "%s: %d of %d cells differ, cell %d first", name[i], count, p->nx * p->ny, first);
         return false;
     }
-    if (has_fingerprint(plain_fingerprint(p, turns ? prev : u))) return true;
+    if (has_fingerprint(plain_fingerprint(p, transposes ? prev : u))) return true;
     snprintf(why, why_bytes, "the cells are right and the fingerprint is not");
     return false;
 }

@@ -53,10 +53,10 @@ static checkpoint_state fields_for(const char *kind, dtype type, int64_t step)
 {
     const int fields = strcmp(kind, "heat") == 0 ? 1 : 2;
     checkpoint_state s = { .kind = kind, .type = type, .step = step, .deck = "[grid]\nnx = 37\n", .fields = fields };
-    const bool turned = strcmp(kind, "transpose") == 0;
-    s.field[0] = fixture_field(turned ? "a" : "u", NX, NY, box_make(0, NX, 0, NY), type);
-    if (s.fields == 2 && turned) s.field[1] = fixture_field("b", NY, NX, box_make(0, NY, 0, NX), type);
-    if (s.fields == 2 && !turned) s.field[1] = fixture_field("u_prev", NX, NY, box_make(0, NX, 0, NY), type);
+    const bool transposed = strcmp(kind, "transpose") == 0;
+    s.field[0] = fixture_field(transposed ? "a" : "u", NX, NY, box_make(0, NX, 0, NY), type);
+    if (s.fields == 2 && transposed) s.field[1] = fixture_field("b", NY, NX, box_make(0, NY, 0, NX), type);
+    if (s.fields == 2 && !transposed) s.field[1] = fixture_field("u_prev", NX, NY, box_make(0, NX, 0, NY), type);
     return s;
 }
 

@@ -9,16 +9,16 @@
 
 #include <cmocka.h>
 
-#include "transpose/turn.h"
+#include "transpose/transpose_peer.h"
 
-static void cover(turn_part p, int cell_bytes)
+static void cover(transpose_part p, int cell_bytes)
 {
-    const int64_t tile_rows = TURN_TILE_BYTES_DOWN / cell_bytes, tile_cols = TURN_TILE_BYTES_ACROSS / cell_bytes;
-    const int64_t line = FIELD_ALIGN_BYTES / cell_bytes, tiles = turn_chunks(&p, cell_bytes) * turn_chunk_tiles(cell_bytes);
+    const int64_t tile_rows = TRANSPOSE_TILE_BYTES_DOWN / cell_bytes, tile_cols = TRANSPOSE_TILE_BYTES_ACROSS / cell_bytes;
+    const int64_t line = FIELD_ALIGN_BYTES / cell_bytes, tiles = transpose_chunks(&p, cell_bytes) * transpose_chunk_tiles(cell_bytes);
     unsigned char *seen = calloc((size_t)(p.rows * p.cols), 1);
     assert_non_null(seen);
     for (int64_t n = 0; n < tiles; n++) {
-        const turn_corner c = turn_tile_corner(&p, cell_bytes, n);
+        const transpose_corner c = transpose_tile_corner(&p, cell_bytes, n);
         assert_true((c.row + p.above) % line == 0 && (c.col + p.left) % line == 0);
         assert_true(c.col < p.cols); /* the kernel asks for rows alone whether there is anything */
         for (int64_t y = c.row < 0 ? 0 : c.row; y < c.row + tile_rows && y < p.rows; y++)
@@ -37,10 +37,10 @@ static void each_cell_once(void **state)
         for (int cell_bytes = 4; cell_bytes <= 8; cell_bytes += 4)
             for (int shift = 0; shift < 4; shift++) {
                 const int line = FIELD_ALIGN_BYTES / cell_bytes;
-                cover((turn_part){ sides[i % SIDES], sides[i / SIDES], shift * 5 % line, shift * 11 % line }, cell_bytes);
+                cover((transpose_part){ sides[i % SIDES], sides[i / SIDES], shift * 5 % line, shift * 11 % line }, cell_bytes);
             }
-    const turn_part none = { 0, 5, 3, 3 };
-    assert_int_equal(turn_chunks(&none, 8), 0);
+    const transpose_part none = { 0, 5, 3, 3 };
+    assert_int_equal(transpose_chunks(&none, 8), 0);
 }
 
 /* Every byte of [at, at + bytes) is marked for the first time. */
@@ -55,18 +55,18 @@ static void boards_hold_everything_once(void **state)
     (void)state;
     for (int ranks = 2; ranks <= 7; ranks++)
         for (int at = 0; at < ranks; at++) {
-            const turn_board b = { .ranks = ranks, .me = at, .places = ranks == 2 ? 5 : 2, .lag = 1 };
-            const int64_t bytes = turn_board_bytes(&b);
+            const transpose_board b = { .ranks = ranks, .me = at, .places = ranks == 2 ? 5 : 2, .lag = 1 };
+            const int64_t bytes = transpose_board_bytes(&b);
             unsigned char *board = calloc((size_t)bytes, 1);
             assert_non_null(board);
             for (int other = 0; other < ranks; other++) {
                 if (other == at) continue;
-                mark(board, bytes, turn_full_at(&b, at, other), b.places * (int64_t)sizeof(uint64_t));
-                mark(board, bytes, turn_free_at(&b, at, other), b.places * (int64_t)sizeof(uint64_t));
-                mark(board, bytes, turn_given_at(&b, at, other), b.places * (int64_t)sizeof(uint32_t));
-                mark(board, bytes, turn_taken_at(&b, at, other), b.places * (int64_t)sizeof(uint32_t));
-                mark(board, bytes, turn_ring_at(&b, at, other), b.places * TURN_CHUNK_BYTES);
-                assert_int_equal(turn_ring_at(&b, at, other) % FIELD_ALIGN_BYTES, 0);
+                mark(board, bytes, transpose_full_at(&b, at, other), b.places * (int64_t)sizeof(uint64_t));
+                mark(board, bytes, transpose_free_at(&b, at, other), b.places * (int64_t)sizeof(uint64_t));
+                mark(board, bytes, transpose_given_at(&b, at, other), b.places * (int64_t)sizeof(uint32_t));
+                mark(board, bytes, transpose_taken_at(&b, at, other), b.places * (int64_t)sizeof(uint32_t));
+                mark(board, bytes, transpose_ring_at(&b, at, other), b.places * TRANSPOSE_CHUNK_BYTES);
+                assert_int_equal(transpose_ring_at(&b, at, other) % FIELD_ALIGN_BYTES, 0);
             }
             free(board);
         }

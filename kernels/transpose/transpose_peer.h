@@ -1,0 +1,135 @@
+/* The distributed transpose over peer memory as a kernel takes it: every rank transposes its source's tiles into rings in the
+ * owners' memory, and the owners move them on into their targets. Pure arithmetic and structs: the same on both sides of a ring.
+ *
+ * A part is what one rank's source holds of another's target (or of its own). It may begin anywhere in a row, of the source and of
+ * the target, but all its rows begin at the same place of a line, since pitches are whole lines (FIELD_ALIGN_BYTES). So a part is
+ * widened to the lines before it, on both sides, and cut into tiles: all but its first ones begin on lines everywhere.
+ *
+ * Tiles are numbered down TRANSPOSE_DOWN rows of tiles, then along them; TRANSPOSE_CHUNK_BYTES of tiles are a chunk, which is
+ * announced by one flag. Chunk c of a part in call n (from 0) is its chunk number n * chunks + c, and number q stands in place q mod
+ * places of the ring. Flags: `full` at the owner and `free` at the source say q + 1 when the chunk has arrived, and when it has been
+ * taken. */
+#ifndef TRANSPOSE_PEER_H
+#define TRANSPOSE_PEER_H
+
+#include <stdint.h>
+
+#include "core/dtype.h"
+#include "core/field.h"
+
+enum { TRANSPOSE_RANKS_MAX = 32, TRANSPOSE_TILE_BYTES_DOWN = 512, TRANSPOSE_TILE_BYTES_ACROSS = 256, TRANSPOSE_DOWN = 2 };
+#define TRANSPOSE_CHUNK_BYTES ((int64_t)512 << 10)
+
+#ifdef __CUDACC__
+#define TRANSPOSE_BOTH __host__ __device__
+#else
+#define TRANSPOSE_BOTH
+#endif
+
+/* rows x cols cells of the source; above: cells of the target's line before the part, left: of the source's. */
+typedef struct transpose_part {
+    int64_t rows, cols;
+    int above, left;
+} transpose_part;
+
+/* How many tiles of a part one below the other, and side by side. */
+static TRANSPOSE_BOTH inline int64_t transpose_tiles_down(const transpose_part *p, int cell_bytes)
+{
+    const int64_t tile = TRANSPOSE_TILE_BYTES_DOWN / cell_bytes;
+    return (p->rows + p->above + tile - 1) / tile;
+}
+static TRANSPOSE_BOTH inline int64_t transpose_tiles_across(const transpose_part *p, int cell_bytes)
+{
+    const int64_t tile = TRANSPOSE_TILE_BYTES_ACROSS / cell_bytes;
+    return (p->cols + p->left + tile - 1) / tile;
+}
+static TRANSPOSE_BOTH inline int transpose_chunk_tiles(int cell_bytes)
+{
+    return (int)(TRANSPOSE_CHUNK_BYTES * cell_bytes / (TRANSPOSE_TILE_BYTES_DOWN * TRANSPOSE_TILE_BYTES_ACROSS));
+}
+/* 0 for an empty part. Numbers of the last row of tiles run on to a multiple of TRANSPOSE_DOWN rows. */
+static TRANSPOSE_BOTH inline int64_t transpose_chunks(const transpose_part *p, int cell_bytes)
+{
+    if (p->rows <= 0 || p->cols <= 0) return 0;
+    const int64_t down = (transpose_tiles_down(p, cell_bytes) + TRANSPOSE_DOWN - 1) / TRANSPOSE_DOWN * TRANSPOSE_DOWN;
+    const int64_t chunk = transpose_chunk_tiles(cell_bytes);
+    return (down * transpose_tiles_across(p, cell_bytes) + chunk - 1) / chunk;
+}
+
+/* The first cell of tile n, in the part's rows and columns: it may lie before the part; numbers that run on lie behind it. */
+typedef struct transpose_corner {
+    int64_t row, col;
+} transpose_corner;
+static TRANSPOSE_BOTH inline transpose_corner transpose_tile_corner(const transpose_part *p, int cell_bytes, int64_t n)
+{
+    const int64_t strip_tiles = TRANSPOSE_DOWN * transpose_tiles_across(p, cell_bytes), strip = n / strip_tiles, i = n % strip_tiles;
+    const transpose_corner c = { (strip * TRANSPOSE_DOWN + i % TRANSPOSE_DOWN) * (TRANSPOSE_TILE_BYTES_DOWN / cell_bytes) - p->above,
+                            i / TRANSPOSE_DOWN * (TRANSPOSE_TILE_BYTES_ACROSS / cell_bytes) - p->left };
+    return c;
+}
+
+/* A rank's board: flags, counts and the rings of all others, for each of them in the order of the ranks after this one. */
+typedef struct transpose_board {
+    int ranks, me;
+    int places; /* of a ring; more than lag, or no part has more chunks */
+    int lag;    /* chunks by which a rank gives before it takes, at least 1 */
+} transpose_board;
+
+/* In rank `at`'s board, bytes: what is kept for `other`. */
+static TRANSPOSE_BOTH inline int64_t transpose_slot(const transpose_board *b, int at, int other)
+{
+    return (int64_t)((other - at - 1 + b->ranks) % b->ranks) * b->places;
+}
+static TRANSPOSE_BOTH inline int64_t transpose_full_at(const transpose_board *b, int at, int other)
+{
+    return transpose_slot(b, at, other) * (int64_t)sizeof(uint64_t);
+}
+static TRANSPOSE_BOTH inline int64_t transpose_free_at(const transpose_board *b, int at, int other)
+{
+    return transpose_full_at(b, at, other) + (int64_t)b->ranks * b->places * (int64_t)sizeof(uint64_t);
+}
+/* Of blocks: of what `at` gives to other, and of what it takes from it. */
+static TRANSPOSE_BOTH inline int64_t transpose_given_at(const transpose_board *b, int at, int other)
+{
+    return (int64_t)b->ranks * b->places * 2 * (int64_t)sizeof(uint64_t) + transpose_slot(b, at, other) * (int64_t)sizeof(uint32_t);
+}
+static TRANSPOSE_BOTH inline int64_t transpose_taken_at(const transpose_board *b, int at, int other)
+{
+    return transpose_given_at(b, at, other) + (int64_t)b->ranks * b->places * (int64_t)sizeof(uint32_t);
+}
+static TRANSPOSE_BOTH inline int64_t transpose_counters_bytes(const transpose_board *b)
+{
+    const int64_t bytes = (int64_t)b->ranks * b->places * 2 * (int64_t)(sizeof(uint64_t) + sizeof(uint32_t));
+    return (bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
+}
+static TRANSPOSE_BOTH inline int64_t transpose_ring_at(const transpose_board *b, int at, int other)
+{
+    return transpose_counters_bytes(b) + transpose_slot(b, at, other) * TRANSPOSE_CHUNK_BYTES;
+}
+static TRANSPOSE_BOTH inline int64_t transpose_board_bytes(const transpose_board *b)
+{
+    return transpose_counters_bytes(b) + (int64_t)(b->ranks - 1) * b->places * TRANSPOSE_CHUNK_BYTES;
+}
+
+/* What a rank has to do with one other: `out` is of its source, the other's to come into; `in` is of the other's source. */
+typedef struct transpose_pair {
+    int other;
+    void *board; /* the other's, here */
+    void *from, *to; /* first cells of out and in */
+    transpose_part out, in;
+} transpose_pair;
+
+/* A call. What this rank keeps goes straight from `from` to `to`. */
+typedef struct transpose_call transpose_call;
+struct transpose_call {
+    transpose_board shape;
+    void *board; /* own, all 0 at first */
+    transpose_part own;
+    void *from, *to;
+    int64_t from_pitch, to_pitch; /* in cells */
+    uint64_t number; /* of the call, from 0 */
+    int pairs;
+    transpose_pair pair[TRANSPOSE_RANKS_MAX - 1]; /* nearest rank first */
+};
+
+#endif
