@@ -46,31 +46,31 @@ static void *target_cell(const redist_peer *r, void *target, int source)
     return box_empty(in) ? NULL : field_at(&r->to_shape, target, in.x0 - r->to.own.x0, in.y0 - r->to.own.y0);
 }
 
-/* The same on all ranks. Half a ring is what the lag allows for chunks to arrive, the other half for places to come free: with
+/* The same on all ranks. Half a ring is what the lag allows for chunks to arrive, the other half for slots to come free: with
  * three quarters and one a transpose of f32 took 726 us of 597. */
-static transpose_board board_of(const redist_peer *r, int ranks, int64_t rings_bytes)
+static transpose_layout layout_of(const redist_peer *r, int ranks, int64_t rings_bytes)
 {
     const int cell_bytes = (int)dtype_bytes(r->to_shape.type);
-    int64_t places = rings_bytes / (ranks - 1) / TRANSPOSE_CHUNK_BYTES, most = 1;
-    if (places < 2) places = 2;
+    int64_t slots = rings_bytes / (ranks - 1) / TRANSPOSE_CHUNK_BYTES, most = 1;
+    if (slots < 2) slots = 2;
     for (int i = 0; i < ranks * ranks; i++) {
         const transpose_part p = part_of(r, i / ranks, i % ranks);
         const int64_t chunks = i / ranks == i % ranks ? 0 : transpose_chunks(&p, cell_bytes);
         if (chunks > most) most = chunks;
     }
-    if (places > most) places = most;
-    return (transpose_board){ .ranks = ranks, .me = r->to.rank, .places = (int)places, .lag = places > 1 ? (int)places / 2 : 1 };
+    if (slots > most) slots = most;
+    return (transpose_layout){ .ranks = ranks, .me = r->to.rank, .slots = (int)slots, .lag = slots > 1 ? (int)slots / 2 : 1 };
 }
 
-static void make_board(redist_peer *r)
+static void make_shared_block(redist_peer *r)
 {
     transpose_call *c = &r->call;
-    void *boards[TRANSPOSE_RANKS_MAX];
-    c->board = peer_board(r->reach, (size_t)transpose_board_bytes(&c->shape), boards);
-    for (int step = 1; step < c->shape.ranks; step++) {
-        const int other = (c->shape.me + step) % c->shape.ranks;
-        c->pair[c->pairs++] = (transpose_pair){ .other = other, .board = boards[other], .out = part_of(r, c->shape.me, other),
-                                           .in = part_of(r, other, c->shape.me) };
+    void *theirs[TRANSPOSE_RANKS_MAX];
+    c->shared_block = peer_shared_block(r->reach, (size_t)transpose_layout_bytes(&c->layout), theirs);
+    for (int step = 1; step < c->layout.ranks; step++) {
+        const int other = (c->layout.me + step) % c->layout.ranks;
+        c->pair[c->pairs++] = (transpose_pair){ .other = other, .shared_block = theirs[other], .out = part_of(r, c->layout.me, other),
+                                                .in = part_of(r, other, c->layout.me) };
     }
 }
 
@@ -94,9 +94,9 @@ redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d,
     r->from_shape = *from_shape;
     r->to_shape = *to_shape;
     r->reach = reach;
-    r->call = (transpose_call){ .shape = board_of(r, ranks, rings_bytes), .own = part_of(r, to->rank, to->rank),
-                           .from_pitch = from_shape->pitch, .to_pitch = to_shape->pitch };
-    make_board(r);
+    r->call = (transpose_call){ .layout = layout_of(r, ranks, rings_bytes), .own = part_of(r, to->rank, to->rank),
+                                .from_pitch = from_shape->pitch, .to_pitch = to_shape->pitch };
+    make_shared_block(r);
     return r;
 }
 

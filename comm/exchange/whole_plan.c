@@ -56,7 +56,7 @@ static box ghosts_towards(const field_shape *shape, int radius, int dx, int dy)
 }
 
 /* Cells of an inbox before the ghosts in direction k. */
-static int64_t inbox_place(const field_shape *shape, int radius, int k)
+static int64_t inbox_slot(const field_shape *shape, int radius, int k)
 {
     const int64_t line = FIELD_ALIGN_BYTES / (int64_t)sizeof(uint64_t); /* of words, which are cells or halves of them */
     int64_t cells = 0;
@@ -69,7 +69,7 @@ static size_t word_bytes(dtype t) { return dtype_bytes(t) / WHOLE_WORD_CELL_BYTE
 
 size_t whole_plan_inbox_bytes(const field_shape *shape, int radius)
 {
-    return (size_t)inbox_place(shape, radius, DECOMP_NEIGHBOURS) * word_bytes(shape->type);
+    return (size_t)inbox_slot(shape, radius, DECOMP_NEIGHBOURS) * word_bytes(shape->type);
 }
 
 /* Where the words of ghost (x, y) are, and how far it is to the next row's. */
@@ -78,7 +78,7 @@ static void *word_at(const field_shape *shape, int radius, void *inbox, int64_t 
     const int dx = x < 0 ? -1 : x >= shape->nx, dy = y < 0 ? -1 : y >= shape->ny;
     const box all = ghosts_towards(shape, radius, dx, dy);
     *pitch = box_width(all);
-    const int64_t cells = inbox_place(shape, radius, direction_of(dx, dy)) + (y - all.y0) * *pitch + x - all.x0;
+    const int64_t cells = inbox_slot(shape, radius, direction_of(dx, dy)) + (y - all.y0) * *pitch + x - all.x0;
     return (char *)inbox + (size_t)cells * word_bytes(shape->type);
 }
 

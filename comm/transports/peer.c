@@ -24,8 +24,8 @@ struct peer {
     int count;
     void **mapped; /* [openings] */
     int openings, openings_room;
-    void **board; /* [boards] */
-    int boards;
+    void **shared_block; /* [shared_blocks] */
+    int shared_blocks;
 };
 
 enum { PROBE_BYTES = 256 };
@@ -146,9 +146,9 @@ static bool probe(peer *p, char *why, size_t why_bytes)
 static void discard(peer **p)
 {
     device *d = (*p)->d;
-    for (int i = 0; i < (*p)->boards; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*p)->board[i]));
+    for (int i = 0; i < (*p)->shared_blocks; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*p)->shared_block[i]));
     MPI_CHECK(ranks_free(&(*p)->comm));
-    free((*p)->board);
+    free((*p)->shared_block);
     free((*p)->mapped);
     free((*p)->ranks);
     free(*p);
@@ -195,13 +195,13 @@ static void *zeros(device *d, size_t bytes)
     return p;
 }
 
-void *peer_board(peer *p, size_t bytes, void **theirs)
+void *peer_shared_block(peer *p, size_t bytes, void **theirs)
 {
     void *const mine = bytes > 0 ? zeros(p->d, bytes) : NULL;
     if (mine) {
-        p->board = realloc(p->board, (size_t)(p->boards + 1) * sizeof *p->board);
-        if (!p->board) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
-        p->board[p->boards++] = mine;
+        p->shared_block = realloc(p->shared_block, (size_t)(p->shared_blocks + 1) * sizeof *p->shared_block);
+        if (!p->shared_block) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+        p->shared_block[p->shared_blocks++] = mine;
     }
     peer_share(p, mine, theirs);
     return mine;

@@ -22,7 +22,7 @@ void peer_share(peer *p, void *mine, void **theirs);
 
 /* Collective: `bytes` of memory for this rank's flags and what its neighbours bring, all 0 before anybody else can store
  * into it, shared as above; NULL for 0 bytes. Freed by peer_destroy. */
-void *peer_board(peer *p, size_t bytes, void **theirs);
+void *peer_shared_block(peer *p, size_t bytes, void **theirs);
 
 /* Collective. Waits for this device's work first and returns when no rank maps what was shared: then it may be freed. */
 void peer_destroy(peer **p);

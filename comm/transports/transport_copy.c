@@ -18,8 +18,8 @@
 #include "transports/peer.h"
 #include "transports/transport.h"
 
-/* Flags lie on a board, laid out alike everywhere: a line for each direction that a neighbour raises, and the count's. */
-enum { BOARD_BYTES = (DECOMP_NEIGHBOURS + 1) * FIELD_ALIGN_BYTES };
+/* Flags lie in a shared block, laid out alike everywhere: a line for each direction that a neighbour raises, and the count's. */
+enum { SHARED_BLOCK_BYTES = (DECOMP_NEIGHBOURS + 1) * FIELD_ALIGN_BYTES };
 
 typedef struct known_field {
     void *mine, *theirs[PACK_PIECES_MAX]; /* [i]: link i's */
@@ -82,21 +82,21 @@ static void copy_destroy(transport **t)
     *t = NULL;
 }
 
-static void make_board(transport_copy *c)
+static void make_shared_block(transport_copy *c)
 {
-    void *boards[PACK_PIECES_MAX];
-    char *const board = peer_board(c->reach, BOARD_BYTES, boards);
+    void *theirs[PACK_PIECES_MAX];
+    char *const mine = peer_shared_block(c->reach, SHARED_BLOCK_BYTES, theirs);
     c->meeting.ranks = c->base.links;
-    c->meeting.count = (uint64_t *)(board + DECOMP_NEIGHBOURS * FIELD_ALIGN_BYTES);
+    c->meeting.count = (uint64_t *)(mine + DECOMP_NEIGHBOURS * FIELD_ALIGN_BYTES);
     for (int i = 0; i < c->base.links; i++) {
         const int here = c->link[i].direction, there = DECOMP_NEIGHBOURS - 1 - here; /* the link as the neighbour calls it */
-        c->meeting.there[i] = (uint64_t *)((char *)boards[i] + there * FIELD_ALIGN_BYTES);
-        c->meeting.here[i] = (const uint64_t *)(board + here * FIELD_ALIGN_BYTES);
+        c->meeting.there[i] = (uint64_t *)((char *)theirs[i] + there * FIELD_ALIGN_BYTES);
+        c->meeting.here[i] = (const uint64_t *)(mine + here * FIELD_ALIGN_BYTES);
     }
 }
 
 /* Tells every neighbour where in this rank's fields its rows go, and learns where its own rows do. */
-static void exchange_places(transport_copy *c, MPI_Comm comm)
+static void exchange_offsets(transport_copy *c, MPI_Comm comm)
 {
     MPI_Request request[2 * PACK_PIECES_MAX];
     int64_t mine[PACK_PIECES_MAX];
@@ -129,7 +129,7 @@ transport *transport_copy_create(device *d, const field_shape *shape, const tran
     c->shape = *shape;
     c->reach = reach;
     for (int i = 0; i < count; i++) c->link[i] = links[i];
-    make_board(c);
-    exchange_places(c, comm);
+    make_shared_block(c);
+    exchange_offsets(c, comm);
     return &c->base;
 }

@@ -23,9 +23,9 @@
 #include "transports/transport.h"
 
 /* Where a link's things stand in its receiver's inbox, in bytes. */
-typedef struct inbox_place {
+typedef struct inbox_slot {
     int64_t flag, buffer[2];
-} inbox_place;
+} inbox_slot;
 
 typedef struct transport_peer {
     transport base;
@@ -64,23 +64,23 @@ static void peer_destroy_transport(transport **t)
 }
 
 /* Bytes of the inbox. */
-static size_t lay_out_inbox(const transport_link *links, int count, dtype type, inbox_place *places)
+static size_t lay_out_inbox(const transport_link *links, int count, dtype type, inbox_slot *slots)
 {
     const int64_t count_bytes = FIELD_ALIGN_BYTES;
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         const int64_t buffer_bytes = message_align(box_cells(links[i].receive) * (int64_t)dtype_bytes(type));
-        places[i].flag = bytes;
-        places[i].buffer[0] = bytes + DEVICE_LINK_FLAG_BYTES + count_bytes;
-        places[i].buffer[1] = places[i].buffer[0] + buffer_bytes;
-        bytes = places[i].buffer[1] + buffer_bytes;
+        slots[i].flag = bytes;
+        slots[i].buffer[0] = bytes + DEVICE_LINK_FLAG_BYTES + count_bytes;
+        slots[i].buffer[1] = slots[i].buffer[0] + buffer_bytes;
+        bytes = slots[i].buffer[1] + buffer_bytes;
     }
     return (size_t)bytes;
 }
 
 /* here, there: the own inbox, the one of the neighbour beyond the link; mine, theirs: where the link's things are in them. */
-static device_link link_between(const transport_link *l, char *here, char *there, const inbox_place *mine,
-                                const inbox_place *theirs)
+static device_link link_between(const transport_link *l, char *here, char *there, const inbox_slot *mine,
+                                const inbox_slot *theirs)
 {
     device_link link = { .send = l->send, .receive = l->receive };
     link.flag_here = (uint64_t *)(here + mine->flag);
@@ -94,7 +94,7 @@ static device_link link_between(const transport_link *l, char *here, char *there
 }
 
 /* Tells every neighbour where its message goes, and learns where the own ones go. */
-static void exchange_places(const transport_link *links, int count, const inbox_place *mine, inbox_place *theirs, MPI_Comm comm)
+static void exchange_slots(const transport_link *links, int count, const inbox_slot *mine, inbox_slot *theirs, MPI_Comm comm)
 {
     MPI_Request request[2 * PACK_PIECES_MAX];
     for (int i = 0; i < count; i++) {
@@ -109,7 +109,7 @@ transport *transport_peer_create(device *d, const field_shape *shape, const tran
                                  char *why, size_t why_bytes)
 {
     assert(count >= 0 && count <= PACK_PIECES_MAX);
-    inbox_place mine[PACK_PIECES_MAX], places[PACK_PIECES_MAX];
+    inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
     void *theirs[PACK_PIECES_MAX];
     int ranks[PACK_PIECES_MAX] = { 0 };
     transport_peer *p = calloc(1, sizeof *p);
@@ -124,11 +124,11 @@ transport *transport_peer_create(device *d, const field_shape *shape, const tran
                            .destroy = peer_destroy_transport, .links = count };
     p->d = d;
     p->shape = *shape;
-    char *const inbox = peer_board(p->reach, lay_out_inbox(links, count, shape->type, mine), theirs);
-    exchange_places(links, count, mine, places, comm);
+    char *const inbox = peer_shared_block(p->reach, lay_out_inbox(links, count, shape->type, mine), theirs);
+    exchange_slots(links, count, mine, slots, comm);
     for (int i = 0; i < count; i++) {
         p->base.unpack[i] = (pack_piece){ links[i].receive, 0 };
-        p->link[i] = link_between(&links[i], inbox, theirs[i], &mine[i], &places[i]);
+        p->link[i] = link_between(&links[i], inbox, theirs[i], &mine[i], &slots[i]);
     }
     return &p->base;
 }

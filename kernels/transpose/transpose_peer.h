@@ -6,8 +6,8 @@
  * widened to the lines before it, on both sides, and cut into tiles: all but its first ones begin on lines everywhere.
  *
  * Tiles are numbered down TRANSPOSE_DOWN rows of tiles, then along them; TRANSPOSE_CHUNK_BYTES of tiles are a chunk, which is
- * announced by one flag. Chunk c of a part in call n (from 0) is its chunk number n * chunks + c, and number q stands in place q mod
- * places of the ring. Flags: `full` at the owner and `free` at the source say q + 1 when the chunk has arrived, and when it has been
+ * announced by one flag. Chunk c of a part in call n (from 0) is its chunk number n * chunks + c, and number q stands in slot q mod
+ * slots of the ring. Flags: `full` at the owner and `free` at the source say q + 1 when the chunk has arrived, and when it has been
  * taken. */
 #ifndef TRANSPOSE_PEER_H
 #define TRANSPOSE_PEER_H
@@ -64,66 +64,68 @@ static TRANSPOSE_BOTH inline transpose_corner transpose_tile_corner(const transp
 {
     const int64_t strip_tiles = TRANSPOSE_DOWN * transpose_tiles_across(p, cell_bytes), strip = n / strip_tiles, i = n % strip_tiles;
     const transpose_corner c = { (strip * TRANSPOSE_DOWN + i % TRANSPOSE_DOWN) * (TRANSPOSE_TILE_BYTES_DOWN / cell_bytes) - p->above,
-                            i / TRANSPOSE_DOWN * (TRANSPOSE_TILE_BYTES_ACROSS / cell_bytes) - p->left };
+                                 i / TRANSPOSE_DOWN * (TRANSPOSE_TILE_BYTES_ACROSS / cell_bytes) - p->left };
     return c;
 }
 
-/* A rank's board: flags, counts and the rings of all others, for each of them in the order of the ranks after this one. */
-typedef struct transpose_board {
+/* How a rank's shared block is laid out: flags, counts and the rings of all others, for each of them in the order of the ranks after
+ * this one. */
+typedef struct transpose_layout {
     int ranks, me;
-    int places; /* of a ring; more than lag, or no part has more chunks */
-    int lag;    /* chunks by which a rank gives before it takes, at least 1 */
-} transpose_board;
+    int slots; /* of a ring; more than lag, or no part has more chunks */
+    int lag;   /* chunks by which a rank gives before it takes, at least 1 */
+} transpose_layout;
 
-/* In rank `at`'s board, bytes: what is kept for `other`. */
-static TRANSPOSE_BOTH inline int64_t transpose_slot(const transpose_board *b, int at, int other)
+/* The first of the slots that rank `at` keeps for `other`; then where in its shared block, in bytes, what belongs to them begins. */
+static TRANSPOSE_BOTH inline int64_t transpose_first_slot(const transpose_layout *l, int at, int other)
 {
-    return (int64_t)((other - at - 1 + b->ranks) % b->ranks) * b->places;
+    return (int64_t)((other - at - 1 + l->ranks) % l->ranks) * l->slots;
 }
-static TRANSPOSE_BOTH inline int64_t transpose_full_at(const transpose_board *b, int at, int other)
+static TRANSPOSE_BOTH inline int64_t transpose_full_at(const transpose_layout *l, int at, int other)
 {
-    return transpose_slot(b, at, other) * (int64_t)sizeof(uint64_t);
+    return transpose_first_slot(l, at, other) * (int64_t)sizeof(uint64_t);
 }
-static TRANSPOSE_BOTH inline int64_t transpose_free_at(const transpose_board *b, int at, int other)
+static TRANSPOSE_BOTH inline int64_t transpose_free_at(const transpose_layout *l, int at, int other)
 {
-    return transpose_full_at(b, at, other) + (int64_t)b->ranks * b->places * (int64_t)sizeof(uint64_t);
+    return transpose_full_at(l, at, other) + (int64_t)l->ranks * l->slots * (int64_t)sizeof(uint64_t);
 }
 /* Of blocks: of what `at` gives to other, and of what it takes from it. */
-static TRANSPOSE_BOTH inline int64_t transpose_given_at(const transpose_board *b, int at, int other)
+static TRANSPOSE_BOTH inline int64_t transpose_given_at(const transpose_layout *l, int at, int other)
 {
-    return (int64_t)b->ranks * b->places * 2 * (int64_t)sizeof(uint64_t) + transpose_slot(b, at, other) * (int64_t)sizeof(uint32_t);
+    return (int64_t)l->ranks * l->slots * 2 * (int64_t)sizeof(uint64_t) +
+           transpose_first_slot(l, at, other) * (int64_t)sizeof(uint32_t);
 }
-static TRANSPOSE_BOTH inline int64_t transpose_taken_at(const transpose_board *b, int at, int other)
+static TRANSPOSE_BOTH inline int64_t transpose_taken_at(const transpose_layout *l, int at, int other)
 {
-    return transpose_given_at(b, at, other) + (int64_t)b->ranks * b->places * (int64_t)sizeof(uint32_t);
+    return transpose_given_at(l, at, other) + (int64_t)l->ranks * l->slots * (int64_t)sizeof(uint32_t);
 }
-static TRANSPOSE_BOTH inline int64_t transpose_counters_bytes(const transpose_board *b)
+static TRANSPOSE_BOTH inline int64_t transpose_counters_bytes(const transpose_layout *l)
 {
-    const int64_t bytes = (int64_t)b->ranks * b->places * 2 * (int64_t)(sizeof(uint64_t) + sizeof(uint32_t));
+    const int64_t bytes = (int64_t)l->ranks * l->slots * 2 * (int64_t)(sizeof(uint64_t) + sizeof(uint32_t));
     return (bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
 }
-static TRANSPOSE_BOTH inline int64_t transpose_ring_at(const transpose_board *b, int at, int other)
+static TRANSPOSE_BOTH inline int64_t transpose_ring_at(const transpose_layout *l, int at, int other)
 {
-    return transpose_counters_bytes(b) + transpose_slot(b, at, other) * TRANSPOSE_CHUNK_BYTES;
+    return transpose_counters_bytes(l) + transpose_first_slot(l, at, other) * TRANSPOSE_CHUNK_BYTES;
 }
-static TRANSPOSE_BOTH inline int64_t transpose_board_bytes(const transpose_board *b)
+static TRANSPOSE_BOTH inline int64_t transpose_layout_bytes(const transpose_layout *l)
 {
-    return transpose_counters_bytes(b) + (int64_t)(b->ranks - 1) * b->places * TRANSPOSE_CHUNK_BYTES;
+    return transpose_counters_bytes(l) + (int64_t)(l->ranks - 1) * l->slots * TRANSPOSE_CHUNK_BYTES;
 }
 
 /* What a rank has to do with one other: `out` is of its source, the other's to come into; `in` is of the other's source. */
 typedef struct transpose_pair {
     int other;
-    void *board; /* the other's, here */
-    void *from, *to; /* first cells of out and in */
+    void *shared_block; /* the other's, here */
+    void *from, *to;    /* first cells of out and in */
     transpose_part out, in;
 } transpose_pair;
 
 /* A call. What this rank keeps goes straight from `from` to `to`. */
 typedef struct transpose_call transpose_call;
 struct transpose_call {
-    transpose_board shape;
-    void *board; /* own, all 0 at first */
+    transpose_layout layout;
+    void *shared_block; /* own, all 0 at first */
     transpose_part own;
     void *from, *to;
     int64_t from_pitch, to_pitch; /* in cells */

@@ -8,9 +8,9 @@
  *
  * Blocks come in stages: stage s gives chunk s of every part, what stays here included, and takes chunk s - lag of every part, in
  * turns, so that all links and the own memory are busy all the time. A block that takes waits for its chunk's flag; the lag makes
- * that rare. A block that gives waits until its place in the ring has been taken. They cannot stop each other for good: blocks
+ * that rare. A block that gives waits until its slot in the ring has been taken. They cannot stop each other for good: blocks
  * start in the order of their numbers, taking in stage s waits for giving in stage s - lag, and giving in stage s for taking in
- * stage s - places + lag or in an earlier call, which are earlier stages; so of all ranks' unfinished stages the earliest always
+ * stage s - slots + lag or in an earlier call, which are earlier stages; so of all ranks' unfinished stages the earliest always
  * ends. */
 #include "cuda/flag_cuda.cuh"
 #include "device/device_cuda.h"
@@ -84,18 +84,18 @@ __device__ __forceinline__ void transpose_source_tile(T *to, int64_t to_pitch, T
 }
 
 /* A chunk's number, and where it stands in the ring. */
-struct place {
+struct slot {
     uint64_t number;
     int at;
 };
-template <typename T> __device__ __forceinline__ place place_of(const transpose_call &c, const transpose_part &p, unsigned chunk)
+template <typename T> __device__ __forceinline__ slot slot_of(const transpose_call &c, const transpose_part &p, unsigned chunk)
 {
     const uint64_t number = c.number * (uint64_t)transpose_chunks(&p, sizeof(T)) + chunk;
-    return { number, (int)(number % (unsigned)c.shape.places) };
+    return { number, (int)(number % (unsigned)c.layout.slots) };
 }
 
 /* Of a chunk's blocks the last one raises the flag: everything that they did is seen by who sees it. One thread of each block. */
-template <typename T> __device__ __forceinline__ void count_block(char *counts, char *flags, place q)
+template <typename T> __device__ __forceinline__ void count_block(char *counts, char *flags, slot q)
 {
     uint32_t *const count = (uint32_t *)counts + q.at;
     flag_fence();
@@ -109,25 +109,25 @@ template <typename T, bool INCREMENT, typename TILE>
 __device__ __forceinline__ void give(const transpose_call &c, const transpose_pair &p, const job &j, TILE &tile)
 {
     using shape = tile_shape<T, ALIGNED>;
-    const int me = c.shape.me;
-    const place q = place_of<T>(c, p.out, j.chunk);
+    const int me = c.layout.me;
+    const slot q = slot_of<T>(c, p.out, j.chunk);
     const transpose_corner at = corner_of<T>(p.out, j);
     const auto wait = [&] {
-        const uint64_t *const free = (const uint64_t *)((char *)c.board + transpose_free_at(&c.shape, me, p.other)) + q.at;
-        if (threadIdx.x == 0 && q.number >= (unsigned)c.shape.places)
-            while (flag_acquire(free) + (unsigned)c.shape.places <= q.number) {}
+        const uint64_t *const free = (const uint64_t *)((char *)c.shared_block + transpose_free_at(&c.layout, me, p.other)) + q.at;
+        if (threadIdx.x == 0 && q.number >= (unsigned)c.layout.slots)
+            while (flag_acquire(free) + (unsigned)c.layout.slots <= q.number) {}
     };
-    T *const ring = (T *)((char *)p.board + transpose_ring_at(&c.shape, p.other, me) + q.at * TRANSPOSE_CHUNK_BYTES);
+    T *const ring = (T *)((char *)p.shared_block + transpose_ring_at(&c.layout, p.other, me) + q.at * TRANSPOSE_CHUNK_BYTES);
     T *const there = ring + j.tile * (shape::ROWS * shape::COLS);
     if (at.row < p.out.rows) transpose_source_tile<T, false, INCREMENT>(there, shape::ROWS, (T *)p.from, c.from_pitch, p.out, at, tile, wait);
     else wait();
     __syncthreads();
     if (threadIdx.x != 0) return;
     unsigned chunk = j.chunk;
-    asm volatile("" : "+r"(chunk)); /* its place is worked out anew: for the tile's time there are no registers to keep it in */
-    const place again = place_of<T>(c, p.out, chunk);
-    char *const given = (char *)c.board + transpose_given_at(&c.shape, me, p.other);
-    count_block<T>(given, (char *)p.board + transpose_full_at(&c.shape, p.other, me), again);
+    asm volatile("" : "+r"(chunk)); /* its slot is worked out anew: for the tile's time there are no registers to keep it in */
+    const slot again = slot_of<T>(c, p.out, chunk);
+    char *const given = (char *)c.shared_block + transpose_given_at(&c.layout, me, p.other);
+    count_block<T>(given, (char *)p.shared_block + transpose_full_at(&c.layout, p.other, me), again);
 }
 
 /* A transposed tile from the ring into the target. EDGE: it may stick out of the part. is_there: all threads return from it when the
@@ -177,24 +177,24 @@ __device__ __forceinline__ void put_tile(T *to, int64_t to_pitch, const T *ring,
 template <typename T, bool ADD> __device__ __forceinline__ void take(const transpose_call &c, const transpose_pair &p, const job &j)
 {
     using shape = tile_shape<T, ALIGNED>;
-    const int me = c.shape.me;
-    const place q = place_of<T>(c, p.in, j.chunk);
+    const int me = c.layout.me;
+    const slot q = slot_of<T>(c, p.in, j.chunk);
     const transpose_corner at = corner_of<T>(p.in, j);
     const auto wait = [&] {
-        const uint64_t *const full = (const uint64_t *)((char *)c.board + transpose_full_at(&c.shape, me, p.other)) + q.at;
+        const uint64_t *const full = (const uint64_t *)((char *)c.shared_block + transpose_full_at(&c.layout, me, p.other)) + q.at;
         if (threadIdx.x == 0)
             while (flag_acquire(full) <= q.number) {}
         __syncthreads();
     };
-    const T *const ring = (const T *)((char *)c.board + transpose_ring_at(&c.shape, me, p.other) + q.at * TRANSPOSE_CHUNK_BYTES) +
-                          j.tile * (shape::ROWS * shape::COLS);
+    const T *const ring = (const T *)((char *)c.shared_block + transpose_ring_at(&c.layout, me, p.other) +
+                                      q.at * TRANSPOSE_CHUNK_BYTES) + j.tile * (shape::ROWS * shape::COLS);
     if (is_inside<T>(p.in, at)) put_tile<T, ADD, false>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
     else if (at.row < p.in.rows) put_tile<T, ADD, true>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
     else wait();
     __syncthreads();
     if (threadIdx.x != 0) return;
-    char *const taken = (char *)c.board + transpose_taken_at(&c.shape, me, p.other);
-    count_block<T>(taken, (char *)p.board + transpose_free_at(&c.shape, p.other, me), q);
+    char *const taken = (char *)c.shared_block + transpose_taken_at(&c.layout, me, p.other);
+    count_block<T>(taken, (char *)p.shared_block + transpose_free_at(&c.layout, p.other, me), q);
 }
 
 /* The blocks on an SM that registers are capped for, of 256 and 512 threads. Over peers no run stores and increments. */
@@ -245,7 +245,7 @@ void list_works(plan *p, int cell_bytes)
         if (i < p->takes) p->both[both++] = p->take[i];
     }
     p->stages = (unsigned)most;
-    p->lag = c->shape.lag < most ? (unsigned)c->shape.lag : (unsigned)most;
+    p->lag = c->layout.lag < most ? (unsigned)c->layout.lag : (unsigned)most;
 }
 
 template <typename T> cudaError_t launch(const transpose_call *c, int flags, cudaStream_t stream)
@@ -270,7 +270,7 @@ int transpose_peer_cuda(device *, dtype t, const transpose_call *c, int flags, d
     const cudaStream_t stream = device_cuda_stream(s);
     assert(c->from_pitch % (FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t)) == 0);
     assert(c->to_pitch % (FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(t)) == 0);
-    assert(c->shape.lag >= 1 && c->pairs < TRANSPOSE_RANKS_MAX);
+    assert(c->layout.lag >= 1 && c->pairs < TRANSPOSE_RANKS_MAX);
     switch (t) {
     case DTYPE_F32: return launch<float>(c, flags, stream);
     case DTYPE_F64: return launch<double>(c, flags, stream);

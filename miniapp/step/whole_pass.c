@@ -60,7 +60,7 @@ static void make_inboxes(whole_pass *w, whole_level level[2], const int *directi
 {
     for (int i = 0; i < 2; i++) {
         void *theirs[DECOMP_NEIGHBOURS];
-        level[i].inbox = w->inbox[i] = peer_board(w->peers, whole_plan_inbox_bytes(&w->shape, w->radius), theirs);
+        level[i].inbox = w->inbox[i] = peer_shared_block(w->peers, whole_plan_inbox_bytes(&w->shape, w->radius), theirs);
         for (int k = 0; k < count; k++) level[i].theirs[direction[k]] = theirs[k];
     }
 }

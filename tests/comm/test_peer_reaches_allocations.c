@@ -1,6 +1,6 @@
 /* Every allocation that a rank shares is seen whole by its neighbours, at its own address: small ones, which the runtime cuts
  * from one block, large ones, also those from which a device-aware MPI sends, one shared twice, a rank without any; a rank is its
- * own neighbour by its own pointer. Boards are zeros everywhere, whatever stood in that memory.
+ * own neighbour by its own pointer. Shared blocks are zeros everywhere, whatever stood in that memory.
  * ranks: 1 2 3 */
 #include "support/comm_harness.h"
 
@@ -33,20 +33,20 @@ static void send_from(char *mine, size_t bytes)
                                MPI_STATUS_IGNORE));
 }
 
-enum { BOARD_BYTES = 100000 };
+enum { SHARED_BLOCK_BYTES = 100000 };
 
-/* Bytes of a new board that are not 0 at a neighbour's. */
-static long wrong_board(device *d, device_stream *s, peer *p, const int *ranks, int count, unsigned char *mirror)
+/* Bytes of a new shared block that are not 0 at a neighbour's. */
+static long wrong_shared_block(device *d, device_stream *s, peer *p, const int *ranks, int count, unsigned char *mirror)
 {
-    void *theirs[NEIGHBOURS_MAX], *const mine = peer_board(p, BOARD_BYTES, theirs);
+    void *theirs[NEIGHBOURS_MAX], *const mine = peer_shared_block(p, SHARED_BLOCK_BYTES, theirs);
     long wrong = 0;
     for (int k = 0; k < count; k++) {
-        DEVICE_CHECK(d, d->copy(d, mirror, theirs[k], BOARD_BYTES, s));
+        DEVICE_CHECK(d, d->copy(d, mirror, theirs[k], SHARED_BLOCK_BYTES, s));
         DEVICE_CHECK(d, d->stream_sync(d, s));
-        for (size_t b = 0; b < BOARD_BYTES; b++) wrong += mirror[b] != 0;
+        for (size_t b = 0; b < SHARED_BLOCK_BYTES; b++) wrong += mirror[b] != 0;
         wrong += (theirs[k] == mine) != (ranks[k] == harness.rank);
     }
-    wrong += peer_board(p, 0, theirs) != NULL;
+    wrong += peer_shared_block(p, 0, theirs) != NULL;
     for (int k = 0; k < count; k++) wrong += theirs[k] != NULL;
     return wrong;
 }
@@ -92,7 +92,7 @@ static void every_allocation(device *d, transport_kind t)
         wrong += wrong_bytes(d, s, mirror, again[k], ranks[k], 1);
         wrong += (none[k] == NULL) != (ranks[k] == 0);
     }
-    wrong += wrong_board(d, s, p, ranks, count, mirror);
+    wrong += wrong_shared_block(d, s, p, ranks, count, mirror);
     peer_destroy(&p);
     for (int i = 0; i < ALLOCATIONS; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, mine[i]));
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
@@ -126,7 +126,7 @@ static int alloc_used(device *d, device_memory kind, size_t bytes, void **out)
     return code;
 }
 
-static void own_board(void **state)
+static void own_shared_block(void **state)
 {
     (void)state;
     device *d = device_host_create(1);
@@ -140,8 +140,8 @@ static void own_board(void **state)
     peer *p = peer_create(d, &harness.rank, 1, harness.comm, why, sizeof why);
     if (!p) fail_msg("%s", why);
     DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, BOARD_BYTES, (void **)&mirror));
-    const long wrong = harness_sum(wrong_board(d, s, p, &harness.rank, 1, mirror));
+    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, SHARED_BLOCK_BYTES, (void **)&mirror));
+    const long wrong = harness_sum(wrong_shared_block(d, s, p, &harness.rank, 1, mirror));
     peer_destroy(&p);
     DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
     DEVICE_CHECK(d, d->stream_destroy(d, &s));
@@ -154,7 +154,7 @@ static void allocations_on_cuda(void **state) { (void)state, harness_on_cuda(eve
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_is_refused), cmocka_unit_test(own_board), cmocka_unit_test(allocations_on_cuda),
+        cmocka_unit_test(host_is_refused), cmocka_unit_test(own_shared_block), cmocka_unit_test(allocations_on_cuda),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* A distributed transpose through rings that hold a few of a part's chunks puts every cell at its place, call after call: who gives
- * waits for places, and who takes for chunks, however the ranks drift apart.
+ * waits for slots, and who takes for chunks, however the ranks drift apart.
  * ranks: 2 3 */
 #include "support/comm_harness.h"
 
@@ -8,7 +8,7 @@
 #include "exchange/redist_peer.h"
 #include "transpose/transpose_peer.h"
 
-enum { NX = 1501, NY = 1303, ROUNDS = 6, PLACES = 3 };
+enum { NX = 1501, NY = 1303, ROUNDS = 6, SLOTS = 3 };
 
 /* What stands at (x, y) of the source at first; exact in f64 with everything that is added. */
 static double source_cell(int64_t x, int64_t y) { return (double)(y * NX + x + 1); }
@@ -64,10 +64,10 @@ static void rings_come_round(device *d, transport_kind t)
     void *const source = upload(d, s, mirror, a.bytes);
     memset(mirror, 0, b.bytes);
     void *const target = upload(d, s, mirror, b.bytes);
-    redist_peer *r = redist_peer_create(&from, &to, d, &a, &b, PLACES * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES, harness.comm, why,
+    redist_peer *r = redist_peer_create(&from, &to, d, &a, &b, SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES, harness.comm, why,
                                         sizeof why);
     if (!r) fail_msg("%s", why);
-    assert_true(redist_peer_sent_bytes(r) > PLACES * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES);
+    assert_true(redist_peer_sent_bytes(r) > SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES);
     for (int n = 0; n < ROUNDS; n++) {
         const struct timespec pause = { 0, 300000L * ((harness.rank + n) % harness.ranks) };
         nanosleep(&pause, NULL);

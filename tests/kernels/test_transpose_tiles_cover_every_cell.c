@@ -1,5 +1,5 @@
 /* The tiles of a part of a distributed transpose hold each of its cells once and begin on lines of source and target, and what a
- * rank's board keeps for the other ranks lies side by side, each thing once. Pure arithmetic: nothing is transposed. */
+ * rank's shared block keeps for the other ranks lies side by side, each thing once. Pure arithmetic: nothing is transposed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,36 +44,36 @@ static void each_cell_once(void **state)
 }
 
 /* Every byte of [at, at + bytes) is marked for the first time. */
-static void mark(unsigned char *board, int64_t board_bytes, int64_t at, int64_t bytes)
+static void mark(unsigned char *block, int64_t block_bytes, int64_t at, int64_t bytes)
 {
-    assert_true(at >= 0 && at + bytes <= board_bytes);
-    for (int64_t i = at; i < at + bytes; i++) assert_int_equal(board[i]++, 0);
+    assert_true(at >= 0 && at + bytes <= block_bytes);
+    for (int64_t i = at; i < at + bytes; i++) assert_int_equal(block[i]++, 0);
 }
 
-static void boards_hold_everything_once(void **state)
+static void shared_blocks_hold_everything_once(void **state)
 {
     (void)state;
     for (int ranks = 2; ranks <= 7; ranks++)
         for (int at = 0; at < ranks; at++) {
-            const transpose_board b = { .ranks = ranks, .me = at, .places = ranks == 2 ? 5 : 2, .lag = 1 };
-            const int64_t bytes = transpose_board_bytes(&b);
-            unsigned char *board = calloc((size_t)bytes, 1);
-            assert_non_null(board);
+            const transpose_layout b = { .ranks = ranks, .me = at, .slots = ranks == 2 ? 5 : 2, .lag = 1 };
+            const int64_t bytes = transpose_layout_bytes(&b);
+            unsigned char *block = calloc((size_t)bytes, 1);
+            assert_non_null(block);
             for (int other = 0; other < ranks; other++) {
                 if (other == at) continue;
-                mark(board, bytes, transpose_full_at(&b, at, other), b.places * (int64_t)sizeof(uint64_t));
-                mark(board, bytes, transpose_free_at(&b, at, other), b.places * (int64_t)sizeof(uint64_t));
-                mark(board, bytes, transpose_given_at(&b, at, other), b.places * (int64_t)sizeof(uint32_t));
-                mark(board, bytes, transpose_taken_at(&b, at, other), b.places * (int64_t)sizeof(uint32_t));
-                mark(board, bytes, transpose_ring_at(&b, at, other), b.places * TRANSPOSE_CHUNK_BYTES);
+                mark(block, bytes, transpose_full_at(&b, at, other), b.slots * (int64_t)sizeof(uint64_t));
+                mark(block, bytes, transpose_free_at(&b, at, other), b.slots * (int64_t)sizeof(uint64_t));
+                mark(block, bytes, transpose_given_at(&b, at, other), b.slots * (int64_t)sizeof(uint32_t));
+                mark(block, bytes, transpose_taken_at(&b, at, other), b.slots * (int64_t)sizeof(uint32_t));
+                mark(block, bytes, transpose_ring_at(&b, at, other), b.slots * TRANSPOSE_CHUNK_BYTES);
                 assert_int_equal(transpose_ring_at(&b, at, other) % FIELD_ALIGN_BYTES, 0);
             }
-            free(board);
+            free(block);
         }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(each_cell_once), cmocka_unit_test(boards_hold_everything_once) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(each_cell_once), cmocka_unit_test(shared_blocks_hold_everything_once) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
