@@ -7,35 +7,36 @@
 #include "report/report.h"
 
 /* Passed on every kind of link that there is, or why it was left out. */
-static const char *left_out(const route *r, transport_kind t)
+static const char *left_out(const transport_selection *sel, transport_kind t)
 {
     static char why[512];
-    return route_passed(r, t, why, sizeof why) ? NULL : why;
+    return transport_selection_passed(sel, t, why, sizeof why) ? NULL : why;
 }
 
 json_t *report_transports_json(const sim *s)
 {
     json_t *used = json_object(), *candidates = json_array();
-    for (transport_kind t = 0; t < TRANSPORT_KINDS && s->routed; t++) {
-        const route_trial *trial = s->route.trial[t];
-        const char *why = left_out(&s->route, t);
-        if (s->route.used[t] > 0) json_object_set_new(used, transport_kind_name(t), json_integer(s->route.used[t]));
+    for (transport_kind t = 0; t < TRANSPORT_KINDS && s->selected; t++) {
+        const transport_selection_trial *trial = s->selection.trial[t];
+        const char *why = left_out(&s->selection, t);
+        if (s->selection.used[t] > 0) json_object_set_new(used, transport_kind_name(t), json_integer(s->selection.used[t]));
         json_array_append_new(candidates,
                               json_pack("{s:s, s:o, s:o, s:o}", "transport", transport_kind_name(t), "inside_host_s",
-                                        record_number(trial[ROUTE_INSIDE].slowest_s), "between_hosts_s",
-                                        record_number(trial[ROUTE_BETWEEN].slowest_s), "left_out",
+                                        record_number(trial[LINK_INSIDE_HOST].slowest_s), "between_hosts_s",
+                                        record_number(trial[LINK_BETWEEN_HOSTS].slowest_s), "left_out",
                                         why ? record_text(why) : json_null()));
     }
     return json_pack("{s:o, s:o, s:o}", "links", used, "candidates", candidates, "seconds",
-                     record_number(s->routed ? s->route.seconds : NAN));
+                     record_number(s->selected ? s->selection.seconds : NAN));
 }
 
-static void print_trial(FILE *to, const route_trial *trial, const route *r, transport_kind t, bool *first)
+static void print_trial(FILE *to, const transport_selection_trial *trial, const transport_selection *sel, transport_kind t,
+                        bool *first)
 {
-    for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) {
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
         if (!isfinite(trial[kind].slowest_s)) continue;
         fprintf(to, "%s%s %.3g us%s", *first ? "" : ", ", transport_kind_name(t), trial[kind].slowest_s * 1e6,
-               r->links[!kind] > 0 ? (kind == ROUTE_INSIDE ? " inside a host" : " between hosts") : "");
+               sel->links[!kind] > 0 ? (kind == LINK_INSIDE_HOST ? " inside a host" : " between hosts") : "");
         *first = false;
     }
 }
@@ -43,13 +44,13 @@ static void print_trial(FILE *to, const route_trial *trial, const route *r, tran
 void report_print_transports(FILE *to, const sim *s)
 {
     bool first = true;
-    if (!s->routed) return;
+    if (!s->selected) return;
     fprintf(to, "exchange     ");
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) print_trial(to, s->route.trial[t], &s->route, t, &first);
-    fprintf(to, "%s; tried in %.2f s\n", first ? "none passed its trial" : " alone", s->route.seconds);
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) print_trial(to, s->selection.trial[t], &s->selection, t, &first);
+    fprintf(to, "%s; tried in %.2f s\n", first ? "none passed its trial" : " alone", s->selection.seconds);
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        const char *why = left_out(&s->route, t);
-        const route_trial *trial = s->route.trial[t];
+        const char *why = left_out(&s->selection, t);
+        const transport_selection_trial *trial = s->selection.trial[t];
         if (why && (trial[0].tried || trial[0].why[0])) fprintf(to, "             not %s: %s\n", transport_kind_name(t), why);
     }
 }

@@ -12,7 +12,7 @@
 
 #include "config/config.h"
 #include "exchange/redist.h"
-#include "exchange/route.h"
+#include "exchange/transport_selection.h"
 #include "problem/problem.h"
 #include "state/checkpoint_state.h"
 #include "step/graph_batch.h"
@@ -69,8 +69,8 @@ typedef struct sim {
     transport_kind transport;                   /* of most links; of the redistributions where there are no halos */
     transport_choice choice, transposed_choice; /* of pass and transposed_pass */
     transport_kind redist_transport;
-    bool routed;                                /* route says what transport, choice and transposed_choice were chosen from */
-    route route;
+    bool selected;                              /* transport, choice and transposed_choice are what selection chose */
+    transport_selection selection;
     config_feed feed;
     int lanes, fuse;                            /* fuse: steps of a sweep at most */
     bool sparing;

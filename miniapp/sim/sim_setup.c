@@ -148,7 +148,7 @@ static redist *make_redist(sim *s, const sim_grid *from, const sim_grid *to)
     sim_add_note(s, s->cfg->run.transport == CONFIG_TRANSPORT_PEER,
                  "transposes cannot use transport peer: %s; using staged for them", redist_refusal(r));
     s->redist_transport = TRANSPORT_STAGED;
-    if (!s->routed) s->transport = TRANSPORT_STAGED;
+    if (!s->selected) s->transport = TRANSPORT_STAGED;
     return r;
 }
 

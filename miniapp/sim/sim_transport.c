@@ -51,13 +51,13 @@ static void try_one(sim *s, transport_kind t, aware_answer *a)
 {
     const double begin_s = timer_now_s();
     if (t != TRANSPORT_AWARE) {
-        route_try(&s->route, t);
+        transport_selection_try(&s->selection, t);
         return;
     }
     const bool works = aware_works(s, a);
-    s->route.budget_s += timer_now_s() - begin_s;
-    if (works) route_try(&s->route, t);
-    else route_leave_out(&s->route, t, a->why);
+    s->selection.budget_s += timer_now_s() - begin_s;
+    if (works) transport_selection_try(&s->selection, t);
+    else transport_selection_leave_out(&s->selection, t, a->why);
 }
 
 /* In the order in which they are worth their time. */
@@ -66,47 +66,53 @@ static void try_others(sim *s, transport_kind than, aware_answer *a)
     static const transport_kind order[] = { TRANSPORT_PEER, TRANSPORT_AWARE, TRANSPORT_STAGED, TRANSPORT_MAPPED };
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         if (order[i] != than) try_one(s, order[i], a);
-    if (than != TRANSPORT_COPY) route_leave_out(&s->route, TRANSPORT_COPY, "it is for large faces; run.transport = copy asks for it");
+    if (than != TRANSPORT_COPY)
+        transport_selection_leave_out(&s->selection, TRANSPORT_COPY, "it is for large faces; run.transport = copy asks for it");
     if (than != TRANSPORT_NCCL)
-        route_leave_out(&s->route, TRANSPORT_NCCL,
-                        "its set-up alone exceeds the time for trials; run.transport = nccl asks for it");
+        transport_selection_leave_out(&s->selection, TRANSPORT_NCCL,
+                                      "its set-up alone exceeds the time for trials; run.transport = nccl asks for it");
 }
 
 /* "run.transport = peer: it reaches no other host; using aware between hosts" */
 static void say_what_serves_instead(sim *s, transport_kind asked)
 {
-    const route *r = &s->route;
-    const bool mixed = r->links[ROUTE_INSIDE] > 0 && r->links[ROUTE_BETWEEN] > 0;
-    for (route_kind kind = 0; kind < ROUTE_KINDS; kind++) {
-        if (r->links[kind] == 0 || r->favourite[kind] == asked) continue;
-        sim_add_note(s, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked), r->trial[asked][kind].why,
-                     transport_kind_name(r->favourite[kind]), mixed ? " " : "", mixed ? route_kind_name[kind] : "");
+    const transport_selection *sel = &s->selection;
+    const bool mixed = sel->links[LINK_INSIDE_HOST] > 0 && sel->links[LINK_BETWEEN_HOSTS] > 0;
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
+        if (sel->links[kind] == 0 || sel->favourite[kind] == asked) continue;
+        sim_add_note(s, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked), sel->trial[asked][kind].why,
+                     transport_kind_name(sel->favourite[kind]), mixed ? " " : "", mixed ? link_kind_name[kind] : "");
     }
 }
 
 /* The halo that has neighbours is tried: of a sweep's two, the first that has any. */
-static bool make_route(sim *s)
+static bool make_selection(sim *s)
 {
     const config *c = s->cfg;
     if (s->top.ranks == 1 || c->problem.kind == CONFIG_TRANSPOSE) return false;
-    s->route = route_create(&s->grid.dec, s->dev, &s->grid.shape, s->now.u, c->problem.radius * s->fuse,
-                            s->fuse > 1 || s->prob.op.form == STENCIL_BOX, budget_s, s->top.comm);
-    if (!route_has_links(&s->route) && c->problem.kind == CONFIG_SWEEP)
-        s->route = route_create(&s->transposed_grid.dec, s->dev, &s->transposed_grid.shape, s->transposed[0], c->problem.radius, false,
-                                budget_s, s->top.comm);
-    return route_has_links(&s->route);
+    s->selection = transport_selection_create(&s->grid.dec, s->dev, &s->grid.shape, s->now.u, c->problem.radius * s->fuse,
+                                              s->fuse > 1 || s->prob.op.form == STENCIL_BOX, budget_s, s->top.comm);
+    if (!transport_selection_has_links(&s->selection) && c->problem.kind == CONFIG_SWEEP)
+        s->selection = transport_selection_create(&s->transposed_grid.dec, s->dev, &s->transposed_grid.shape, s->transposed[0],
+                                                  c->problem.radius, false, budget_s, s->top.comm);
+    return transport_selection_has_links(&s->selection);
 }
 
-static void choose_by_route(sim *s, transport_kind asked, aware_answer *a)
+static transport_choice choice_for(const transport_selection *sel, const decomp *dec)
+{
+    return sel->dec == dec ? sel->choice : transport_selection_for(sel, dec);
+}
+
+static void choose_by_trials(sim *s, transport_kind asked, aware_answer *a)
 {
     char why[512] = "";
     if (asked < TRANSPORT_KINDS) try_one(s, asked, a);
-    if (asked == TRANSPORT_KINDS || !route_passed(&s->route, asked, why, sizeof why)) try_others(s, asked, a);
-    route_decide(&s->route, asked);
+    if (asked == TRANSPORT_KINDS || !transport_selection_passed(&s->selection, asked, why, sizeof why)) try_others(s, asked, a);
+    transport_selection_decide(&s->selection, asked);
     if (asked < TRANSPORT_KINDS) say_what_serves_instead(s, asked);
-    s->transport = route_main(&s->route);
-    s->choice = s->route.dec == &s->grid.dec ? s->route.choice : route_for(&s->route, &s->grid.dec);
-    s->transposed_choice = s->route.dec == &s->transposed_grid.dec ? s->route.choice : route_for(&s->route, &s->transposed_grid.dec);
+    s->transport = transport_selection_main(&s->selection);
+    s->choice = choice_for(&s->selection, &s->grid.dec);
+    s->transposed_choice = choice_for(&s->selection, &s->transposed_grid.dec);
 }
 
 /* Can every rank map every other's memory? */
@@ -133,11 +139,11 @@ static void choose_redist(sim *s, transport_kind asked, aware_answer *a)
     if (asked == TRANSPORT_MAPPED) s->redist_transport = TRANSPORT_MAPPED;
     else if (want_peer && peer_reaches_all(s, why, sizeof why)) s->redist_transport = TRANSPORT_PEER;
     else if (aware_works(s, a)) s->redist_transport = TRANSPORT_AWARE;
-    if (!s->routed) s->transport = s->redist_transport;
+    if (!s->selected) s->transport = s->redist_transport;
     if (asked == TRANSPORT_KINDS || asked == s->redist_transport) return;
-    if (s->routed && s->route.used[asked] == 0) return; /* has been said of the halos */
+    if (s->selected && s->selection.used[asked] == 0) return; /* has been said of the halos */
     sim_add_note(s, true, "run.transport = %s: %s; using %s%s", transport_kind_name(asked), asked == TRANSPORT_AWARE ? a->why : why,
-                 transport_kind_name(s->redist_transport), s->routed ? " for transposes" : "");
+                 transport_kind_name(s->redist_transport), s->selected ? " for transposes" : "");
 }
 
 void sim_choose_transports(sim *s, const char *self_exe)
@@ -154,7 +160,7 @@ void sim_choose_transports(sim *s, const char *self_exe)
         s->redist_transport = TRANSPORT_STAGED;
         return;
     }
-    s->routed = make_route(s);
-    if (s->routed) choose_by_route(s, asked, &aware);
+    s->selected = make_selection(s);
+    if (s->selected) choose_by_trials(s, asked, &aware);
     if (redistributes) choose_redist(s, asked, &aware);
 }

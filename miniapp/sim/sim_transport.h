@@ -1,5 +1,5 @@
-/* Which transports a run uses: what was asked where it works, else what serves best (route.h), with a sentence for whatever
- * was asked and cannot be had. */
+/* Which transports a run uses: what was asked where it works, else what serves best (transport_selection.h), with a sentence for
+ * whatever was asked and cannot be had. */
 #ifndef SIM_TRANSPORT_H
 #define SIM_TRANSPORT_H
 

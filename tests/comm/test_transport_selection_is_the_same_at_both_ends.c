@@ -1,7 +1,7 @@
 /* Candidates that move every cell are timed and one of them is chosen; one that is refused, damages a cell or comes too late is
  * left out with its reason, on all links or between hosts alone; and whatever the times, both ends of a link choose the same.
  * ranks: 1 2 3 4 6 */
-#include "exchange/route.h"
+#include "exchange/transport_selection.h"
 #include "support/comm_harness.h"
 
 #include <math.h>
@@ -47,22 +47,22 @@ static void drop(fixture *f)
     device_destroy(&f->d);
 }
 
-static route start(fixture *f, double budget_s)
+static transport_selection start(fixture *f, double budget_s)
 {
-    return route_create(&f->dec, f->d, &f->shape, f->field, 2, true, budget_s, harness.comm);
+    return transport_selection_create(&f->dec, f->d, &f->shape, f->field, 2, true, budget_s, harness.comm);
 }
 
 /* Links whose other end chose otherwise, over all ranks. */
-static long disagreements(const route *r)
+static long disagreements(const transport_selection *sel)
 {
     long wrong = 0;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int back = DECOMP_NEIGHBOURS - 1 - k; /* who is asked by k is asked from there */
-        const int to = r->kind[back] >= 0 ? r->dec->neighbour[back] : MPI_PROC_NULL;
-        const int from = r->kind[k] >= 0 ? r->dec->neighbour[k] : MPI_PROC_NULL;
-        int mine = (int)r->choice.toward[back], theirs = (int)r->choice.toward[k];
+        const int to = sel->kind[back] >= 0 ? sel->dec->neighbour[back] : MPI_PROC_NULL;
+        const int from = sel->kind[k] >= 0 ? sel->dec->neighbour[k] : MPI_PROC_NULL;
+        int mine = (int)sel->choice.toward[back], theirs = (int)sel->choice.toward[k];
         MPI_CHECK(MPI_Sendrecv(&mine, 1, MPI_INT, to, k, &theirs, 1, MPI_INT, from, k, harness.comm, MPI_STATUS_IGNORE));
-        wrong += theirs != (int)r->choice.toward[k];
+        wrong += theirs != (int)sel->choice.toward[k];
     }
     return harness_sum(wrong);
 }
@@ -86,30 +86,32 @@ static void what_is_refused_is_left_out(void **state)
     for (int ranks_x = 1; ranks_x <= harness.ranks; ranks_x++) {
         if (harness.ranks % ranks_x) continue;
         fixture f = make(ranks_x);
-        route r = start(&f, 60);
-        route_try(&r, TRANSPORT_STAGED);
-        route_try(&r, TRANSPORT_PEER);
-        route_try(&r, TRANSPORT_NCCL);
-        route_try(&r, TRANSPORT_MAPPED);
-        route_leave_out(&r, TRANSPORT_AWARE, "not asked for");
-        route_decide(&r, TRANSPORT_PEER);
-        assert_int_equal(route_has_links(&r), harness.ranks > 1);
+        transport_selection sel = start(&f, 60);
+        transport_selection_try(&sel, TRANSPORT_STAGED);
+        transport_selection_try(&sel, TRANSPORT_PEER);
+        transport_selection_try(&sel, TRANSPORT_NCCL);
+        transport_selection_try(&sel, TRANSPORT_MAPPED);
+        transport_selection_leave_out(&sel, TRANSPORT_AWARE, "not asked for");
+        transport_selection_decide(&sel, TRANSPORT_PEER);
+        assert_int_equal(transport_selection_has_links(&sel), harness.ranks > 1);
         if (harness.ranks > 1) {
-            assert_false(route_passed(&r, TRANSPORT_PEER, why, sizeof why));
+            assert_false(transport_selection_passed(&sel, TRANSPORT_PEER, why, sizeof why));
             assert_non_null(strstr(why, "a made-up refusal"));
             assert_true(is_whole_reason(&f, TRANSPORT_PEER, why));
-            assert_false(route_passed(&r, TRANSPORT_NCCL, why, sizeof why)); /* not built, no library, or one GPU for all ranks */
+            /* not built, no library, or one GPU for all ranks */
+            assert_false(transport_selection_passed(&sel, TRANSPORT_NCCL, why, sizeof why));
             assert_true(why[0] != '\0');
             if (harness.rank == 0) print_message("nccl: %s\n", why);
-            assert_false(route_passed(&r, TRANSPORT_AWARE, why, sizeof why));
+            assert_false(transport_selection_passed(&sel, TRANSPORT_AWARE, why, sizeof why));
             assert_string_equal(why, "not asked for");
-            assert_true(route_passed(&r, TRANSPORT_STAGED, why, sizeof why) && route_passed(&r, TRANSPORT_MAPPED, why, sizeof why));
-            assert_int_equal(r.used[TRANSPORT_STAGED] + r.used[TRANSPORT_MAPPED], r.links[ROUTE_INSIDE]);
-            assert_true(r.trial[TRANSPORT_MAPPED][ROUTE_INSIDE].slowest_s < 10);
+            assert_true(transport_selection_passed(&sel, TRANSPORT_STAGED, why, sizeof why));
+            assert_true(transport_selection_passed(&sel, TRANSPORT_MAPPED, why, sizeof why));
+            assert_int_equal(sel.used[TRANSPORT_STAGED] + sel.used[TRANSPORT_MAPPED], sel.links[LINK_INSIDE_HOST]);
+            assert_true(sel.trial[TRANSPORT_MAPPED][LINK_INSIDE_HOST].slowest_s < 10);
         }
-        assert_int_equal(disagreements(&r), 0);
-        route_decide(&r, TRANSPORT_MAPPED); /* what works is taken where it is asked for, whatever the times */
-        assert_int_equal(r.used[TRANSPORT_MAPPED], r.links[ROUTE_INSIDE]);
+        assert_int_equal(disagreements(&sel), 0);
+        transport_selection_decide(&sel, TRANSPORT_MAPPED); /* what works is taken where it is asked for, whatever the times */
+        assert_int_equal(sel.used[TRANSPORT_MAPPED], sel.links[LINK_INSIDE_HOST]);
         drop(&f);
     }
 }
@@ -129,15 +131,15 @@ static void what_loses_a_cell_is_left_out(void **state)
     (void)state;
     if (harness.ranks == 1) return;
     fixture f = make(1);
-    route r = start(&f, 60);
+    transport_selection sel = start(&f, 60);
     f.d->unpack = lose_a_cell;
-    route_try(&r, TRANSPORT_MAPPED);
+    transport_selection_try(&sel, TRANSPORT_MAPPED);
     f.d->unpack = deferred_unpack;
-    route_try(&r, TRANSPORT_STAGED);
-    route_decide(&r, TRANSPORT_MAPPED);
-    assert_false(route_passed(&r, TRANSPORT_MAPPED, why, sizeof why));
+    transport_selection_try(&sel, TRANSPORT_STAGED);
+    transport_selection_decide(&sel, TRANSPORT_MAPPED);
+    assert_false(transport_selection_passed(&sel, TRANSPORT_MAPPED, why, sizeof why));
     assert_non_null(strstr(why, "arrived wrong"));
-    assert_int_equal(r.used[TRANSPORT_STAGED], r.links[ROUTE_INSIDE]);
+    assert_int_equal(sel.used[TRANSPORT_STAGED], sel.links[LINK_INSIDE_HOST]);
     drop(&f);
 }
 
@@ -147,12 +149,12 @@ static void what_comes_too_late_is_left_out(void **state)
     (void)state;
     if (harness.ranks == 1) return;
     fixture f = make(1);
-    route r = start(&f, 0);
-    route_try(&r, TRANSPORT_MAPPED);
-    route_decide(&r, TRANSPORT_KINDS);
-    assert_false(route_passed(&r, TRANSPORT_MAPPED, why, sizeof why));
+    transport_selection sel = start(&f, 0);
+    transport_selection_try(&sel, TRANSPORT_MAPPED);
+    transport_selection_decide(&sel, TRANSPORT_KINDS);
+    assert_false(transport_selection_passed(&sel, TRANSPORT_MAPPED, why, sizeof why));
     assert_non_null(strstr(why, "no time left"));
-    assert_int_equal(r.used[TRANSPORT_STAGED], r.links[ROUTE_INSIDE]);
+    assert_int_equal(sel.used[TRANSPORT_STAGED], sel.links[LINK_INSIDE_HOST]);
     drop(&f);
 }
 
@@ -165,25 +167,26 @@ static void what_fails_between_hosts_serves_inside(void **state)
     for (int ranks_x = 1; ranks_x <= harness.ranks; ranks_x++) {
         if (harness.ranks % ranks_x) continue;
         fixture f = make(ranks_x);
-        route r = start(&f, 60);
-        route_try(&r, TRANSPORT_PEER);
-        route_try(&r, TRANSPORT_MAPPED);
-        r.trial[TRANSPORT_PEER][ROUTE_INSIDE].seconds = r.trial[TRANSPORT_PEER][ROUTE_INSIDE].slowest_s = 1e-9; /* as if it worked */
-        route_decide(&r, TRANSPORT_PEER);
+        transport_selection sel = start(&f, 60);
+        transport_selection_try(&sel, TRANSPORT_PEER);
+        transport_selection_try(&sel, TRANSPORT_MAPPED);
+        transport_selection_trial *const peer = &sel.trial[TRANSPORT_PEER][LINK_INSIDE_HOST];
+        peer->seconds = peer->slowest_s = 1e-9; /* as if it worked */
+        transport_selection_decide(&sel, TRANSPORT_PEER);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-            if (r.kind[k] < 0) continue;
+            if (sel.kind[k] < 0) continue;
             const bool inside = (f.dec.rank + f.dec.neighbour[k]) % 2 == 0;
-            assert_int_equal(r.kind[k], inside ? ROUTE_INSIDE : ROUTE_BETWEEN);
-            assert_int_equal(r.choice.toward[k], inside ? TRANSPORT_PEER : TRANSPORT_MAPPED);
+            assert_int_equal(sel.kind[k], inside ? LINK_INSIDE_HOST : LINK_BETWEEN_HOSTS);
+            assert_int_equal(sel.choice.toward[k], inside ? TRANSPORT_PEER : TRANSPORT_MAPPED);
         }
-        if (r.links[ROUTE_BETWEEN] > 0) {
-            assert_false(route_passed(&r, TRANSPORT_PEER, why, sizeof why));
+        if (sel.links[LINK_BETWEEN_HOSTS] > 0) {
+            assert_false(transport_selection_passed(&sel, TRANSPORT_PEER, why, sizeof why));
             assert_string_equal(why, "it does not reach other hosts");
         }
-        assert_int_equal(disagreements(&r), 0);
-        const transport_choice again = route_for(&r, &f.dec);
+        assert_int_equal(disagreements(&sel), 0);
+        const transport_choice again = transport_selection_for(&sel, &f.dec);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-            if (r.kind[k] >= 0) assert_int_equal(again.toward[k], r.choice.toward[k]);
+            if (sel.kind[k] >= 0) assert_int_equal(again.toward[k], sel.choice.toward[k]);
         drop(&f);
     }
     made_up_hosts = false;
@@ -197,20 +200,20 @@ static void both_ends_agree_on_made_up_times(void **state)
     for (int ranks_x = 1; ranks_x <= harness.ranks; ranks_x++) {
         if (harness.ranks % ranks_x) continue;
         fixture f = make(ranks_x);
-        route r = start(&f, 60);
+        transport_selection sel = start(&f, 60);
         for (unsigned round = 0; round < 20; round++) {
             for (unsigned t = 0; t < TRANSPORT_KINDS; t++) {
-                route_trial *trial = &r.trial[t][ROUTE_INSIDE];
+                transport_selection_trial *trial = &sel.trial[t][LINK_INSIDE_HOST];
                 const unsigned h = (t * 7919u + round * 104729u + (unsigned)harness.rank * 1299709u) * 2654435761u;
                 trial->seconds = t == TRANSPORT_NCCL ? INFINITY : 1e-6 * (1 + (h >> 24));
                 MPI_CHECK(MPI_Allreduce(&trial->seconds, &trial->slowest_s, 1, MPI_DOUBLE, MPI_MAX, harness.comm));
             }
-            route_decide(&r, TRANSPORT_KINDS);
-            assert_int_equal(disagreements(&r), 0);
+            transport_selection_decide(&sel, TRANSPORT_KINDS);
+            assert_int_equal(disagreements(&sel), 0);
             int used = 0;
-            for (int t = 0; t < TRANSPORT_KINDS; t++) used += r.used[t] > 0;
+            for (int t = 0; t < TRANSPORT_KINDS; t++) used += sel.used[t] > 0;
             mixed = mixed || used > 1;
-            assert_int_equal(r.used[TRANSPORT_NCCL], 0);
+            assert_int_equal(sel.used[TRANSPORT_NCCL], 0);
         }
         drop(&f);
     }

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "exchange/route.h"
+#include "exchange/transport_selection.h"
 
 static const double none = INFINITY;
 
@@ -33,7 +33,7 @@ static void the_cheapest_of_those_that_passed(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(route_cheapest(cases[i].seconds), cases[i].best);
+        assert_int_equal(transport_selection_cheapest(cases[i].seconds), cases[i].best);
 }
 
 static void a_favourite_is_left_for_more_than_a_tenth(void **state)
@@ -42,10 +42,10 @@ static void a_favourite_is_left_for_more_than_a_tenth(void **state)
     const double far[TRANSPORT_KINDS] = { 80e-6, 20e-6, 17.8e-6, none, none, none };
     const double lost[TRANSPORT_KINDS] = { 80e-6, none, 90e-6, none, none, none };
     (void)state;
-    assert_int_equal(route_pick(near, TRANSPORT_AWARE), TRANSPORT_AWARE);
-    assert_int_equal(route_pick(far, TRANSPORT_AWARE), TRANSPORT_MAPPED);
-    assert_int_equal(route_pick(lost, TRANSPORT_AWARE), TRANSPORT_STAGED);
-    assert_int_equal(route_pick(lost, TRANSPORT_STAGED), TRANSPORT_STAGED);
+    assert_int_equal(transport_selection_pick(near, TRANSPORT_AWARE), TRANSPORT_AWARE);
+    assert_int_equal(transport_selection_pick(far, TRANSPORT_AWARE), TRANSPORT_MAPPED);
+    assert_int_equal(transport_selection_pick(lost, TRANSPORT_AWARE), TRANSPORT_STAGED);
+    assert_int_equal(transport_selection_pick(lost, TRANSPORT_STAGED), TRANSPORT_STAGED);
 }
 
 int main(void)
