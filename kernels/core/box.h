@@ -1,4 +1,4 @@
-/* Half-open index boxes [x0,x1) x [y0,y1) in cells: own cells, interior, shell, faces, corners, strips of lanes.
+/* Half-open index boxes [x0,x1) x [y0,y1) in cells: own cells, interior, shell, faces, corners, strips of streams.
  * A box with no cells is empty, whatever its corners; every function accepts empty boxes. */
 #ifndef BOX_H
 #define BOX_H

@@ -4,7 +4,7 @@
  * Streams: work on one stream runs in order; `work` functions only enqueue (no sync, no allocation, no default stream).
  * The host device runs work at once, in the calling thread's OpenMP team: its streams are names, its events time stamps.
  * A host kernel called outside a parallel region opens its own team of `threads`; inside one it runs on the caller
- * alone (a lane *is* a thread there).
+ * alone (a stream *is* a thread there).
  *
  * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are asserts.
  * An empty box is a no-op. */

@@ -37,7 +37,7 @@ typedef struct device_host {
 /* Below this many cells a team costs more to wake than it saves. */
 enum { DEVICE_HOST_TEAM_CELLS = 16384 };
 
-/* Threads for a kernel on `cells` cells: inside a parallel region the caller alone, a lane is a thread there. */
+/* Threads for a kernel on `cells` cells: inside a parallel region the caller alone, a stream is a thread there. */
 static inline int device_host_team(const device *d, int64_t cells)
 {
     return cells < DEVICE_HOST_TEAM_CELLS || omp_in_parallel() ? 1 : d->threads;

@@ -260,7 +260,7 @@ static int run_it(run *r, const char *self_exe)
 
     const config_kind kind = s->cfg->problem.kind;
     if (s->cfg->output.trace[0] && kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP)
-        r->timeline = timeline_create(&s->top, s->dev, s->streams.lane[0], s->lanes);
+        r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->stream_count);
     clock_create(&r->ticks, s->dev, r->timeline, s->fuse * (s->batch ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
     if (!r->ask.quiet) report_print_start(s, &r->report);
     r->start_up_s = timer_now_s() - r->start_s;

@@ -58,7 +58,7 @@ typedef struct config {
         config_device device;
         config_transport transport;
         config_feed feed;
-        int lanes, fuse, threads, ranks_x, ranks_y; /* 0 = choose */
+        int streams, fuse, threads, ranks_x, ranks_y; /* 0 = choose */
         config_tune tune;
         double wall_limit_s;                       /* 0: SLURM_JOB_END_TIME, where it is set */
         double stall_limit_s;                      /* 0: nothing watches */

@@ -76,7 +76,7 @@ const config_row config_table[] = {
     { "run.feed", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, feeds,
       "who enqueues the steps: one thread per lane, one thread, or a captured graph of many steps", AT(run.feed) },
     { "run.lanes", CONFIG_TYPE_INT, "streams", "0", NULL, 0, 64, NULL, NULL,
-      "strips per rank, one stream each; 0: choose", AT(run.lanes) },
+      "strips per rank, one stream each; 0: choose", AT(run.streams) },
     { "run.fuse", CONFIG_TYPE_INT, "steps", "0", NULL, 0, 64, NULL, NULL,
       "time steps per sweep over memory, with the same bits; 0: choose by a trial (run.tune)", AT(run.fuse) },
     { "run.threads", CONFIG_TYPE_INT, "threads", "0", NULL, 0, 4096, NULL, NULL, "per rank; 0: choose",

@@ -15,7 +15,7 @@
  *             longer, or, where no sweep can, the single step that it wants
  *
  * Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
- * lanes, columns of whole steps and of sweeps. Costs that no record tells are multiples of a kernel's launch, as they were on
+ * streams, columns of whole steps and of sweeps. Costs that no record tells are multiples of a kernel's launch, as they were on
  * H200s. */
 #ifndef PREDICT_H
 #define PREDICT_H

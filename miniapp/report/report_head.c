@@ -49,7 +49,7 @@ static void print_order_of_work(FILE *to, const sim *s)
             s->top.ranks == 1 && s->pass.whole ? "none" : transport_kind_name(s->transport), step_pass_form(&s->pass),
             config_feed_name(s->feed));
     if (s->batch) fprintf(to, ", up to %d steps per launch", sim_batch_steps(s));
-    if (!s->pass.whole) fprintf(to, ", %d lane%s", s->lanes, s->lanes == 1 ? "" : "s");
+    if (!s->pass.whole) fprintf(to, ", %d lane%s", s->stream_count, s->stream_count == 1 ? "" : "s");
     fprintf(to, "\n");
 }
 

@@ -41,7 +41,7 @@ static json_t *problem_json(const config *c)
 static json_t *asked_json(const config *c)
 {
     return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s}", "device", config_device_name(c->run.device), "transport",
-                     config_transport_name(c->run.transport), "feed", config_feed_name(c->run.feed), "lanes", c->run.lanes,
+                     config_transport_name(c->run.transport), "feed", config_feed_name(c->run.feed), "lanes", c->run.streams,
                      "fuse", c->run.fuse, "threads", c->run.threads, "ranks_x", c->run.ranks_x, "ranks_y", c->run.ranks_y, "tune",
                      config_tune_name(c->run.tune));
 }
@@ -170,7 +170,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
                      "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny, "ranks", s->top.ranks, "ranks_x",
                      s->grid.dec.ranks_x, "ranks_y", s->grid.dec.ranks_y, "device",
                      s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", transport_kind_name(s->transport), "lanes",
-                     s->lanes, "feed", config_feed_name(s->feed), "fuse", s->fuse, "asked", asked_json(c)));
+                     s->stream_count, "feed", config_feed_name(s->feed), "fuse", s->fuse, "asked", asked_json(c)));
     const struct {
         const char *key;
         json_t *value;

@@ -23,7 +23,7 @@ static int repeats_for(const sim *s, double one_s, double batch_s, int least, in
 static double copy_once_s(sim *s, int repeats, size_t bytes)
 {
     device *d = s->dev;
-    device_stream *stream = s->streams.lane[0];
+    device_stream *stream = s->streams.stream[0];
     sim_field field[SIM_FIELDS_MAX];
     double seconds = 0;
     (void)sim_fields(s, field); /* two at least */

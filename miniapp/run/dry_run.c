@@ -182,7 +182,8 @@ static void print_account(sim *s, const char *deck_text)
            bytes_text(b, sizeof b, memory.sum));
     print_step(s, moved, sent, count);
     printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per sweep\n", s->dev->name,
-           transport_kind_name(s->transport), config_feed_name(s->feed), s->lanes, s->lanes == 1 ? "" : "s", s->fuse, s->fuse == 1 ? "" : "s");
+           transport_kind_name(s->transport), config_feed_name(s->feed), s->stream_count,
+           s->stream_count == 1 ? "" : "s", s->fuse, s->fuse == 1 ? "" : "s");
     for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].text);
 }
 

@@ -189,7 +189,7 @@ static bool add_to_series(sim *s, clock_steps *ticks, saver *checkpoints, series
     watchdog_phase("series");
     const bool ok = series_add(frames, s, deck_text, r->why, sizeof r->why);
     watchdog_phase("steps");
-    clock_restart(ticks, s->streams.lane[0]);
+    clock_restart(ticks, s->streams.stream[0]);
     r->series_s += timer_now_s() - begin_s;
     return ok;
 }
@@ -207,7 +207,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, series *fra
     MPI_CHECK(MPI_Barrier(s->top.comm));
     const double begin_s = timer_now_s();
     attention look = { first + 1, begin_s, first, deadline_s, 0 };
-    clock_restart(ticks, s->streams.lane[0]);
+    clock_restart(ticks, s->streams.stream[0]);
 
     judge norms = { .rides = c->time.norm_every > 0 && sim_can_step_with_change(s) };
     norms.shown = norms.rides && s->batch && c->time.norm_every == 1 && c->time.tolerance == 0;
@@ -218,7 +218,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, series *fra
         const step_probe *probe = probed ? clock_probe(ticks, s->level - first, steps, s->level + steps) : NULL;
         take_steps(s, steps, &norms, probe);
         sim_inject_device_error(s);
-        clock_tick(ticks, steps, s->streams.lane[0]);
+        clock_tick(ticks, steps, s->streams.stream[0]);
         watchdog_step(s->level);
         saver_poll(checkpoints, ticks);
 

@@ -87,11 +87,11 @@ bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, boo
     hear(v, writer_submit(v->writer, &request, v->why, sizeof v->why), waited_for);
     watchdog_phase("steps");
     if (goes_on) {
-        clock_leave_out(ticks, s->streams.lane[0]);
+        clock_leave_out(ticks, s->streams.stream[0]);
         if (writer_busy(v->writer)) clock_write_begins(ticks);
     } else {
         if (!v->stop) wait_for(v, ticks, waited_for);
-        clock_restart(ticks, s->streams.lane[0]);
+        clock_restart(ticks, s->streams.stream[0]);
     }
     return !v->stop;
 }

@@ -9,7 +9,7 @@
 #include "ranks/check.h"
 #include "ranks/timer.h"
 
-enum track { TRACK_HOST, TRACK_COMM, TRACK_LANE, TRACKS_MAX = TRACK_LANE + STEP_LANES_MAX };
+enum track { TRACK_HOST, TRACK_COMM, TRACK_STREAM, TRACKS_MAX = TRACK_STREAM + STEP_STREAMS_MAX };
 enum span_name {
     INTERIOR, STEP, PACK, EXCHANGE, MESSAGES, UNPACK, FILL, SHELL,
     HOST_LAUNCH, HOST_BEGIN, HOST_FEED, HOST_WAIT, HOST_SHELL,
@@ -19,7 +19,7 @@ static const char *const span_names[SPAN_NAMES] = {
     "interior", "step", "pack", "exchange", "messages", "unpack", "boundary fill", "shell",
     "launch", "halo begin", "feed", "wait for messages", "feed shell",
 };
-enum { SPANS_BESIDE_LANES = 12, ANCHOR_TRIES = 20 };
+enum { SPANS_BESIDE_STREAMS = 12, ANCHOR_TRIES = 20 };
 static const double reference_lasts_s = 1;
 
 typedef struct anchor { /* one instant on both clocks */
@@ -30,7 +30,7 @@ struct timeline {
     const topology *top; /* not owned, as are the next two */
     device *d;
     device_stream *stream;
-    int lanes;
+    int streams;
     step_detail detail;
     device_event *reference, *renewal, *spare;
     double reference_s; /* on the device's clock, which starts at the first anchor */
@@ -68,22 +68,22 @@ static anchor drop_anchor(timeline *t, device_event **e)
     return best;
 }
 
-timeline *timeline_create(const topology *top, device *d, device_stream *s, int lanes)
+timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams)
 {
     timeline *t = calloc(1, sizeof *t);
     if (!t) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     t->top = top;
     t->d = d;
     t->stream = s;
-    t->lanes = lanes;
-    t->spans_a_step = lanes + SPANS_BESIDE_LANES;
+    t->streams = streams;
+    t->spans_a_step = streams + SPANS_BESIDE_STREAMS;
     t->span = malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS);
     if (!t->span) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived, &t->detail.filled };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CHECK(d, d->event_create(d, true, own[i]));
-    for (int i = 0; i < lanes; i++) {
-        DEVICE_CHECK(d, d->event_create(d, true, &t->detail.lane_begin[i]));
-        DEVICE_CHECK(d, d->event_create(d, true, &t->detail.lane_end[i]));
+    for (int i = 0; i < streams; i++) {
+        DEVICE_CHECK(d, d->event_create(d, true, &t->detail.stream_begin[i]));
+        DEVICE_CHECK(d, d->event_create(d, true, &t->detail.stream_end[i]));
     }
     t->before = trace_measure_offset(top->comm);
     t->first = drop_anchor(t, &t->reference);
@@ -97,9 +97,9 @@ void timeline_destroy(timeline **timeline_)
     device *d = t->d;
     device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived, &t->detail.filled };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CHECK(d, d->event_destroy(d, own[i]));
-    for (int i = 0; i < t->lanes; i++) {
-        DEVICE_CHECK(d, d->event_destroy(d, &t->detail.lane_begin[i]));
-        DEVICE_CHECK(d, d->event_destroy(d, &t->detail.lane_end[i]));
+    for (int i = 0; i < t->streams; i++) {
+        DEVICE_CHECK(d, d->event_destroy(d, &t->detail.stream_begin[i]));
+        DEVICE_CHECK(d, d->event_destroy(d, &t->detail.stream_end[i]));
     }
     free(t->span);
     free(t);
@@ -108,7 +108,7 @@ void timeline_destroy(timeline **timeline_)
 
 step_detail *timeline_detail(timeline *t)
 {
-    t->detail.lanes = 0;
+    t->detail.streams = 0;
     t->detail.exchanged = t->detail.parted = false;
     memset(t->detail.host_s, 0, sizeof t->detail.host_s);
     return &t->detail;
@@ -139,13 +139,13 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
     trace_span *s = &t->span[slot * t->spans_a_step];
     const double posted_s = position_s(t, p->comm_posted), resumed_s = position_s(t, p->comm_resumed);
     const double received_s = position_s(t, p->comm_end), shell_end_s = position_s(t, p->shell_end);
-    const double filled_s = detail->lanes > 0 ? position_s(t, detail->filled) : received_s;
-    for (int i = 0; i < detail->lanes; i++)
-        *s++ = (trace_span){ position_s(t, detail->lane_begin[i]), position_s(t, detail->lane_end[i]), level, TRACK_LANE + i,
+    const double filled_s = detail->streams > 0 ? position_s(t, detail->filled) : received_s;
+    for (int i = 0; i < detail->streams; i++)
+        *s++ = (trace_span){ position_s(t, detail->stream_begin[i]), position_s(t, detail->stream_end[i]), level, TRACK_STREAM + i,
                              INTERIOR };
     const double *host_s = detail->host_s;
-    if (detail->lanes == 0) { /* a whole step: one launch */
-        *s++ = (trace_span){ position_s(t, p->begin), position_s(t, p->interior_end), level, TRACK_LANE, STEP };
+    if (detail->streams == 0) { /* a whole step: one launch */
+        *s++ = (trace_span){ position_s(t, p->begin), position_s(t, p->interior_end), level, TRACK_STREAM, STEP };
         *s++ = (trace_span){ host_s[STEP_ENTERED], host_s[STEP_LEFT], level, TRACK_HOST, HOST_LAUNCH };
     }
     if (detail->exchanged) {
@@ -158,7 +158,7 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
         *s++ = (trace_span){ host_s[STEP_ENDING], host_s[STEP_ENDED], level, TRACK_HOST, HOST_WAIT };
         *s++ = (trace_span){ host_s[STEP_ENDED], host_s[STEP_LEFT], level, TRACK_HOST, HOST_SHELL };
     }
-    if (detail->lanes > 0) {
+    if (detail->streams > 0) {
         *s++ = (trace_span){ received_s, filled_s, level, TRACK_COMM, FILL };
         *s++ = (trace_span){ filled_s, shell_end_s, level, TRACK_COMM, SHELL };
     }
@@ -190,11 +190,11 @@ static int flatten(timeline *t, const anchor *last, trace_span *out)
 
 bool timeline_write(timeline *t, const char *path, char *why, size_t why_bytes)
 {
-    char process[128], lane_name[STEP_LANES_MAX][24];
+    char process[128], stream_name[STEP_STREAMS_MAX][24];
     const char *track[TRACKS_MAX] = { "host", "comm" };
-    for (int i = 0; i < t->lanes; i++) {
-        snprintf(lane_name[i], sizeof lane_name[i], "lane %d", i);
-        track[TRACK_LANE + i] = lane_name[i];
+    for (int i = 0; i < t->streams; i++) {
+        snprintf(stream_name[i], sizeof stream_name[i], "lane %d", i);
+        track[TRACK_STREAM + i] = stream_name[i];
     }
     anchor last = drop_anchor(t, &t->renewal);
     last.device_s = position_s(t, t->renewal);
@@ -203,7 +203,7 @@ bool timeline_write(timeline *t, const char *path, char *why, size_t why_bytes)
     if (!span) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,
              t->d->kind == DEVICE_HOST ? "host device" : "gpu", t->d->kind == DEVICE_HOST ? t->d->threads : t->d->ordinal);
-    const trace_timeline all = { .process = process, .track = track, .tracks = TRACK_LANE + t->lanes, .name = span_names,
+    const trace_timeline all = { .process = process, .track = track, .tracks = TRACK_STREAM + t->streams, .name = span_names,
                                  .names = SPAN_NAMES, .span = span, .spans = flatten(t, &last, span), .before = t->before,
                                  .after = trace_measure_offset(t->top->comm),
                                  .device_error_s = fmax(t->first.error_s, last.error_s) };

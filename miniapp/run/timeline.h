@@ -1,4 +1,4 @@
-/* The timeline of the last probed steps of a run, per rank: what its lanes, its comm stream and the thread that feeds them did,
+/* The timeline of the last probed steps of a run, per rank: what its streams, its comm stream and the thread that feeds them did,
  * from the events of the probes (step.h), for io/trace.
  *
  * Device events tell only how far they are apart. So the device's clock is tied to the host's by events that the host waits
@@ -16,7 +16,7 @@ enum { TIMELINE_STEPS = 100 };
 typedef struct timeline timeline;
 
 /* s: any stream of the device, idle. Collective (clocks are compared), as is timeline_write. */
-timeline *timeline_create(const topology *top, device *d, device_stream *s, int lanes);
+timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams);
 void timeline_destroy(timeline **t);
 /* To be put into the probe; its events are this timeline's. Cleared for the next step. */
 step_detail *timeline_detail(timeline *t);

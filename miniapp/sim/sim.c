@@ -42,7 +42,7 @@ int sim_words(const sim *s)
     return s->prob.two_levels ? 3 : 2;
 }
 
-static step_swept swept(const sim *s) { return step_pass_swept(&s->pass, s->lanes, s->cfg->problem.radius, s->fuse); }
+static step_swept swept(const sim *s) { return step_pass_swept(&s->pass, s->stream_count, s->cfg->problem.radius, s->fuse); }
 
 double sim_bytes_moved_per_sweep(const sim *s)
 {

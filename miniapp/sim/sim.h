@@ -72,7 +72,7 @@ typedef struct sim {
     bool selected;                              /* transport, choice and transposed_choice are what selection chose */
     transport_selection selection;
     config_feed feed;
-    int lanes, fuse;                            /* fuse: steps of a sweep at most */
+    int stream_count, fuse;                     /* fuse: steps of a sweep at most */
     bool sparing;
     sim_fuse_trial fuse_trial;
     sim_order_trial order_trial;

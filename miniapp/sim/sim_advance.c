@@ -31,9 +31,9 @@ double sim_sweep_s(sim *s, bool exchange, int count)
     sim_wait(s);
     MPI_CHECK(ranks_barrier(s->top.comm));
     sim_pass_sweeps(s, sim_lead_in(count), exchange);
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.lane[0]));
+    DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.stream[0]));
     sim_pass_sweeps(s, count, exchange);
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[1], s->streams.lane[0]));
+    DEVICE_CHECK(d, d->event_record(d, s->stamp[1], s->streams.stream[0]));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
     sim_wait(s);
@@ -67,14 +67,14 @@ void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
 
 static void transpose_step(sim *s)
 {
-    redist_transpose(s->to_transposed, s->transposed[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.lane[0]);
+    redist_transpose(s->to_transposed, s->transposed[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.stream[0]);
     step_begin_generation(&s->streams);
 }
 
 /* next.u holds v, the half step, until the transpose back overwrites it. */
 static void sweep_step(sim *s)
 {
-    device_stream *main_stream = s->streams.lane[0];
+    device_stream *main_stream = s->streams.stream[0];
     step_advance(&s->streams, &s->pass, s->next.u, s->now.u, NULL, true, NULL);
     redist_transpose(s->to_transposed, s->transposed[0], s->next.u, TRANSPOSE_STORE, main_stream);
     step_begin_generation(&s->streams);

@@ -15,9 +15,10 @@ void sim_choose_feed(sim *s)
     const config *cfg = s->cfg;
     s->feed = cfg->run.feed;
     if (s->feed == CONFIG_FEED_AUTO || s->feed == CONFIG_FEED_GRAPH) s->feed = feed_without_graphs(s);
-    s->lanes = cfg->run.lanes;
-    if (s->lanes == 0) s->lanes = s->dev->kind == DEVICE_HOST && s->feed == CONFIG_FEED_OPENMP ? s->dev->threads : 1;
-    if (s->lanes > STEP_LANES_MAX) s->lanes = STEP_LANES_MAX; /* of the threads: the deck's own number is checked with the deck */
+    s->stream_count = cfg->run.streams;
+    if (s->stream_count == 0) s->stream_count = s->dev->kind == DEVICE_HOST && s->feed == CONFIG_FEED_OPENMP ? s->dev->threads : 1;
+    /* Of the threads: the deck's own number is checked with the deck. */
+    if (s->stream_count > STEP_STREAMS_MAX) s->stream_count = STEP_STREAMS_MAX;
 }
 
 /* False on all ranks, with the first one's reason as a sentence part, where steps cannot be captured. */

@@ -4,7 +4,7 @@
 
 #include "sim/sim.h"
 
-/* For sim_create: feed and lanes without graphs; and, once there are passes, whether graphs it is. Collective. */
+/* For sim_create: feed and streams without graphs; and, once there are passes, whether graphs it is. Collective. */
 void sim_choose_feed(sim *s);
 void sim_settle_feed(sim *s);
 

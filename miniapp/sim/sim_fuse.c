@@ -92,7 +92,7 @@ static double step_s(sim *s, box cells, int steps)
 {
     const int launches = launches_of(s, cells);
     device *d = s->dev;
-    device_stream *stream = s->streams.lane[0];
+    device_stream *stream = s->streams.stream[0];
     const field_shape *f = &s->grid.shape;
     double seconds = 0;
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));

@@ -186,7 +186,7 @@ static void make_passes(sim *s)
 {
     const config *c = s->cfg;
     const boundary *sides = &c->grid.sides;
-    step_streams_create(&s->streams, s->dev, s->lanes, s->feed);
+    step_streams_create(&s->streams, s->dev, s->stream_count, s->feed);
     for (int i = 0; i < 2; i++) DEVICE_CHECK(s->dev, s->dev->event_create(s->dev, true, &s->stamp[i]));
     if (c->problem.kind != CONFIG_TRANSPOSE) {
         make_pass(s);
@@ -227,7 +227,7 @@ static void make_tables(sim *s)
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
         char *to = (char *)s->device_tables + at;
         if (part[i].from)
-            DEVICE_CHECK(s->dev, s->dev->copy(s->dev, to, part[i].from, part[i].bytes, s->streams.lane[0]));
+            DEVICE_CHECK(s->dev, s->dev->copy(s->dev, to, part[i].from, part[i].bytes, s->streams.stream[0]));
         *part[i].to = (const double *)(const void *)to;
         at += part[i].bytes;
     }

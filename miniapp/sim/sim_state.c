@@ -11,7 +11,7 @@
 #include "ranks/ranks.h"
 #include "state/checkpoint.h"
 
-static device_stream *main_stream(const sim *s) { return s->streams.lane[0]; }
+static device_stream *main_stream(const sim *s) { return s->streams.stream[0]; }
 
 static bool transposes(const sim *s) { return s->cfg->problem.kind == CONFIG_TRANSPOSE; }
 
@@ -41,15 +41,15 @@ sim_field sim_main_field(const sim *s)
     return field[transposes(s) ? 1 : 0];
 }
 
-/* Row strips by lane where a lane is a thread, so that the first touch is the owner's; elsewhere any way does. */
+/* Row strips by stream where a stream is a thread, so that the first touch is the owner's; elsewhere any way does. */
 static void fill_box(sim *s, sim_field f, const value *v, box cells)
 {
     device *d = s->dev;
     const field_shape *shape = &f.grid->shape;
     if (d->kind == DEVICE_HOST && s->feed == CONFIG_FEED_OPENMP) {
-#pragma omp parallel for num_threads(s->lanes) schedule(static)
-        for (int lane = 0; lane < s->lanes; lane++)
-            DEVICE_CHECK(d, d->value_fill(d, shape, f.cells, v, box_strip(cells, lane, s->lanes), main_stream(s)));
+#pragma omp parallel for num_threads(s->stream_count) schedule(static)
+        for (int i = 0; i < s->stream_count; i++)
+            DEVICE_CHECK(d, d->value_fill(d, shape, f.cells, v, box_strip(cells, i, s->stream_count), main_stream(s)));
     } else {
         DEVICE_CHECK(d, d->value_fill(d, shape, f.cells, v, cells, main_stream(s)));
     }

@@ -94,7 +94,7 @@ void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state)
 {
     sim_field field[CHECKPOINT_FIELDS_MAX];
     device *d = p->dev;
-    device_stream *const steps = p->sim->streams.lane[0];
+    device_stream *const steps = p->sim->streams.stream[0];
     const int fields = sim_level_fields(p->sim, field);
     const bool copied = p->copy[0] != NULL;
     sim_state_describe(p->sim, deck_text, state);
@@ -110,12 +110,12 @@ void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state)
         DEVICE_CHECK(d, d->event_wait(d, p->done, steps));
         DEVICE_CHECK(d, d->event_record(d, p->end, steps));
     }
-    /* The level is complete, for all lanes of the next step, only now. */
+    /* The level is complete, for all streams of the next step, only now. */
     step_complete(&p->sim->streams);
     snapshot_mark(p);
 }
 
-void snapshot_mark(snapshot *p) { DEVICE_CHECK(p->dev, p->dev->event_record(p->dev, p->last, p->sim->streams.lane[0])); }
+void snapshot_mark(snapshot *p) { DEVICE_CHECK(p->dev, p->dev->event_record(p->dev, p->last, p->sim->streams.stream[0])); }
 
 bool snapshot_idle(void *owner)
 {

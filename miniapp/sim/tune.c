@@ -30,7 +30,7 @@ static box trial_box(const sim *s)
 static double sweep_s(sim *s)
 {
     device *d = s->dev;
-    device_stream *stream = s->streams.lane[0];
+    device_stream *stream = s->streams.stream[0];
     const field_shape *f = &s->grid.shape;
     const box trial = trial_box(s);
     double seconds = 0;

@@ -10,16 +10,16 @@
 
 const char *const step_phase_name[STEP_PHASES] = { "interior", "exchange", "shell" };
 
-void step_streams_create(step_streams *s, device *d, int lanes, config_feed feed)
+void step_streams_create(step_streams *s, device *d, int count, config_feed feed)
 {
-    assert(lanes >= 1 && lanes <= STEP_LANES_MAX);
+    assert(count >= 1 && count <= STEP_STREAMS_MAX);
     memset(s, 0, sizeof *s);
     s->dev = d;
-    s->lanes = lanes;
+    s->count = count;
     s->feed = feed;
-    for (int i = 0; i < lanes; i++) {
-        DEVICE_CHECK(d, d->stream_create(d, false, &s->lane[i]));
-        DEVICE_CHECK(d, d->event_create(d, false, &s->lane_done[i]));
+    for (int i = 0; i < count; i++) {
+        DEVICE_CHECK(d, d->stream_create(d, false, &s->stream[i]));
+        DEVICE_CHECK(d, d->event_create(d, false, &s->stream_done[i]));
     }
     DEVICE_CHECK(d, d->stream_create(d, true, &s->comm));
     DEVICE_CHECK(d, d->event_create(d, false, &s->shell_done));
@@ -30,9 +30,9 @@ void step_streams_destroy(step_streams *s)
 {
     device *d = s->dev;
     if (!d) return;
-    for (int i = 0; i < s->lanes; i++) {
-        DEVICE_CHECK(d, d->stream_destroy(d, &s->lane[i]));
-        DEVICE_CHECK(d, d->event_destroy(d, &s->lane_done[i]));
+    for (int i = 0; i < s->count; i++) {
+        DEVICE_CHECK(d, d->stream_destroy(d, &s->stream[i]));
+        DEVICE_CHECK(d, d->event_destroy(d, &s->stream_done[i]));
     }
     DEVICE_CHECK(d, d->stream_destroy(d, &s->comm));
     DEVICE_CHECK(d, d->event_destroy(d, &s->shell_done));
@@ -40,7 +40,7 @@ void step_streams_destroy(step_streams *s)
     memset(s, 0, sizeof *s);
 }
 
-void step_complete(step_streams *s) { DEVICE_CHECK(s->dev, s->dev->event_record(s->dev, s->level, s->lane[0])); }
+void step_complete(step_streams *s) { DEVICE_CHECK(s->dev, s->dev->event_record(s->dev, s->level, s->stream[0])); }
 
 void step_begin_generation(step_streams *s)
 {
@@ -48,7 +48,7 @@ void step_begin_generation(step_streams *s)
     s->generation++;
 }
 
-/* cudaSetDevice once for each OpenMP thread that feeds a lane. */
+/* cudaSetDevice once for each OpenMP thread that feeds a stream. */
 static void bind_thread_once(device *d)
 {
     static _Thread_local const device *bound;
@@ -104,23 +104,23 @@ static void end_exchange(step_pass *p, const step_probe *probe)
     else halo_end(p->halo);
 }
 
-static void feed_lane(step_streams *s, const step_pass *p, const job *j, int lane)
+static void feed_stream(step_streams *s, const step_pass *p, const job *j, int i)
 {
     device *d = s->dev;
     const step_probe *probe = j->probe;
-    const box strip = box_strip(p->interior, lane, s->lanes);
+    const box strip = box_strip(p->interior, i, s->count);
     bind_thread_once(d);
-    if (lane > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->lane[lane])); /* lane 0 recorded it itself */
-    if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->lane_begin[lane], s->lane[lane]));
+    if (i > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->stream[i])); /* stream 0 recorded it itself */
+    if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->stream_begin[i], s->stream[i]));
     nvtx_begin(step_phase_name[STEP_INTERIOR]);
-    sweep(s, p, j, &strip, 1, s->lane[lane]);
+    sweep(s, p, j, &strip, 1, s->stream[i]);
     nvtx_end();
-    if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->lane_end[lane], s->lane[lane]));
-    if (lane > 0) DEVICE_CHECK(d, d->event_record(d, s->lane_done[lane], s->lane[lane]));
-    if (probe && lane == s->lanes - 1) DEVICE_CHECK(d, d->event_record(d, probe->interior_end, s->lane[lane]));
+    if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->stream_end[i], s->stream[i]));
+    if (i > 0) DEVICE_CHECK(d, d->event_record(d, s->stream_done[i], s->stream[i]));
+    if (probe && i == s->count - 1) DEVICE_CHECK(d, d->event_record(d, probe->interior_end, s->stream[i]));
 }
 
-/* What the comm thread does while the lanes compute. */
+/* What the comm thread does while the streams compute. */
 static void feed_comm(step_streams *s, step_pass *p, const job *j)
 {
     device *d = s->dev;
@@ -144,8 +144,8 @@ static void feed_comm(step_streams *s, step_pass *p, const job *j)
 
 static void feed_serial(step_streams *s, step_pass *p, const job *j)
 {
-    for (int lane = 0; lane < s->lanes; lane++) {
-        feed_lane(s, p, j, lane);
+    for (int i = 0; i < s->count; i++) {
+        feed_stream(s, p, j, i);
         if (j->exchange) halo_progress(p->halo);
         if (j->exchange && p->prev_halo) halo_progress(p->prev_halo);
     }
@@ -154,7 +154,7 @@ static void feed_serial(step_streams *s, step_pass *p, const job *j)
 
 static void feed_openmp(step_streams *s, step_pass *p, const job *j)
 {
-#pragma omp parallel num_threads(s->lanes + 1)
+#pragma omp parallel num_threads(s->count + 1)
     {
         const int feeders = omp_get_num_threads() - 1, me = omp_get_thread_num();
         if (feeders == 0) { /* OpenMP gave one thread only */
@@ -162,7 +162,7 @@ static void feed_openmp(step_streams *s, step_pass *p, const job *j)
         } else if (me == 0) {
             feed_comm(s, p, j);
         } else {
-            for (int lane = me - 1; lane < s->lanes; lane += feeders) feed_lane(s, p, j, lane);
+            for (int i = me - 1; i < s->count; i += feeders) feed_stream(s, p, j, i);
         }
     }
 }
@@ -196,14 +196,14 @@ void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool excha
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms)
 {
     if (p->whole && exchange) whole_pass_advance(p->whole, steps);
-    if (norms > 0) whole_pass_fetch(p->whole, norms, s->lane[0]);
+    if (norms > 0) whole_pass_fetch(p->whole, norms, s->stream[0]);
 }
 
 static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool exchange, int epoch, whole_pass_norm norm,
                           const step_probe *probe)
 {
     device *d = s->dev;
-    device_stream *stream = s->lane[0];
+    device_stream *stream = s->stream[0];
     stamp(probe, STEP_ENTERED);
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, stream));
     nvtx_begin("step");
@@ -224,7 +224,7 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
     const step_probe *probe = j.probe;
     j.exchange = j.exchange && halo_neighbours(p->halo) > 0;
     if (probe && probe->detail) {
-        probe->detail->lanes = s->lanes;
+        probe->detail->streams = s->count;
         probe->detail->exchanged = j.exchange;
     }
     stamp(probe, STEP_ENTERED);
@@ -232,7 +232,7 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
 
     /* Pack first: once the interior fills the SMs the pack queues behind it and messages leave too late to hide. */
     DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
-    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, s->lane[0]));
+    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, s->stream[0]));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_begin, s->comm));
     nvtx_begin(step_phase_name[STEP_EXCHANGE]);
     if (j.exchange) begin_exchange(p, j.cur, s->comm);
@@ -240,15 +240,15 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_posted, s->comm));
     stamp(probe, STEP_BEGUN);
 
-    if (p->wraps_count > 0) { /* the lanes, and later the shell, wait for `level` as it is then */
-        fill(s, p, &j, p->wraps, p->wraps_count, s->lane[0]);
+    if (p->wraps_count > 0) { /* the streams, and later the shell, wait for `level` as it is then */
+        fill(s, p, &j, p->wraps, p->wraps_count, s->stream[0]);
         step_complete(s);
     }
     if (s->feed == CONFIG_FEED_OPENMP) feed_openmp(s, p, &j);
     else feed_serial(s, p, &j);
 
-    for (int lane = 1; lane < s->lanes; lane++) DEVICE_CHECK(d, d->event_wait(d, s->lane_done[lane], s->lane[0]));
-    DEVICE_CHECK(d, d->event_wait(d, s->shell_done, s->lane[0]));
+    for (int i = 1; i < s->count; i++) DEVICE_CHECK(d, d->event_wait(d, s->stream_done[i], s->stream[0]));
+    DEVICE_CHECK(d, d->event_wait(d, s->shell_done, s->stream[0]));
     step_complete(s);
     nvtx_end();
     stamp(probe, STEP_LEFT);
@@ -286,8 +286,8 @@ void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur
                 const step_probe *probe)
 {
     assert(steps <= p->fuse && !p->whole);
-    if (change) { /* complete before any lane's or the shell's sweep */
-        DEVICE_CHECK(s->dev, s->dev->fill_bytes(s->dev, change, 0, sizeof *change, s->lane[0]));
+    if (change) { /* complete before any stream's or the shell's sweep */
+        DEVICE_CHECK(s->dev, s->dev->fill_bytes(s->dev, change, 0, sizeof *change, s->stream[0]));
         step_complete(s);
     }
     enqueue_split(s, p, (job){ next, cur, steps, change, exchange, probe });
@@ -322,8 +322,8 @@ bool step_probe_done(const step_probe *p, device *d)
     bool interior = false, shell = false;
     DEVICE_CHECK(d, d->event_done(d, p->interior_end, &interior));
     DEVICE_CHECK(d, d->event_done(d, p->shell_end, &shell));
-    for (int i = 0; p->detail && i < p->detail->lanes && interior; i++)
-        DEVICE_CHECK(d, d->event_done(d, p->detail->lane_end[i], &interior));
+    for (int i = 0; p->detail && i < p->detail->streams && interior; i++)
+        DEVICE_CHECK(d, d->event_done(d, p->detail->stream_end[i], &interior));
     return interior && shell;
 }
 
@@ -331,7 +331,7 @@ void step_probe_read(const step_probe *p, device *d, double seconds[STEP_PHASES]
 {
     DEVICE_CHECK(d, d->event_sync(d, p->interior_end));
     DEVICE_CHECK(d, d->event_sync(d, p->shell_end));
-    for (int i = 0; p->detail && i < p->detail->lanes; i++) DEVICE_CHECK(d, d->event_sync(d, p->detail->lane_end[i]));
+    for (int i = 0; p->detail && i < p->detail->streams; i++) DEVICE_CHECK(d, d->event_sync(d, p->detail->stream_end[i]));
     DEVICE_CHECK(d, d->event_seconds(d, p->begin, p->interior_end, &seconds[STEP_INTERIOR]));
     double posting_s = 0, ending_s = 0;
     DEVICE_CHECK(d, d->event_seconds(d, p->comm_begin, p->comm_posted, &posting_s));

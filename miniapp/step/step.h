@@ -6,12 +6,12 @@
  * The split step, over any transport, whose order is what hides the halo exchange:
  *
  *   1. receives posted; boundary boxes packed on the high-priority comm stream, once the last level is complete
- *   2. interior (cells that read no ghost) launched on L lanes: L strips of rows, one stream each; with feed openmp
- *      each lane is fed by a thread of its own, with serial one thread goes round breadth first (so does the one that
+ *   2. interior (cells that read no ghost) launched on L streams: L strips of rows, one per stream; with feed openmp
+ *      each stream is fed by a thread of its own, with serial one thread goes round breadth first (so does the one that
  *      captures steps for feed graph, graph_batch.h)
  *   3. the comm thread (the main thread, so MPI_THREAD_FUNNELED is enough) waits for the pack, sends, receives, unpacks
  *   4. on the comm stream still: ghosts outside the domain, then the shell (cells that read ghosts)
- *   5. lanes and shell joined: the level is complete
+ *   5. streams and shell joined: the level is complete
  * The shell runs beside the interior, not after it: at high priority its few blocks go in between, and the launch, the
  * wait for the halo and the half-empty last wave of a thin kernel cost the step nothing. Measured on two H200s, 16384 x
  * 8192 f32 a rank: 281 us a step with the shell after the interior, 270 us with it beside.
@@ -25,7 +25,7 @@
  * sweeps where the exchange is short.
  *
  * Nothing in it allocates, synchronises the device or touches the default stream, and it never asks what device it runs
- * on: on the host a lane is a thread and its streams run at once.
+ * on: on the host a stream is a thread, and streams run at once.
  *
  * Invariant between steps: event `level` stands for "every own cell of cur is complete"; ghost values are undefined. */
 #ifndef STEP_H
@@ -37,7 +37,7 @@
 #include "ranks/decomp.h"
 #include "step/whole_pass.h"
 
-enum { STEP_LANES_MAX = 64 };
+enum { STEP_STREAMS_MAX = 64 };
 
 typedef enum step_phase { STEP_INTERIOR, STEP_EXCHANGE, STEP_SHELL, STEP_PHASES } step_phase;
 extern const char *const step_phase_name[STEP_PHASES];
@@ -45,14 +45,14 @@ extern const char *const step_phase_name[STEP_PHASES];
 /* The streams one rank computes with; shared by all passes of a step. */
 typedef struct step_streams {
     device *dev;
-    int lanes;
+    int count;
     config_feed feed; /* OPENMP, or SERIAL; with GRAPH (graph_batch.h) steps are captured, and now and then taken, by one thread too */
-    device_stream *lane[STEP_LANES_MAX], *comm;
-    device_event *lane_done[STEP_LANES_MAX], *shell_done, *level;
+    device_stream *stream[STEP_STREAMS_MAX], *comm;
+    device_event *stream_done[STEP_STREAMS_MAX], *shell_done, *level;
     uint64_t generation; /* counts levels that something other than a step put in place */
 } step_streams;
 
-void step_streams_create(step_streams *s, device *d, int lanes, config_feed feed);
+void step_streams_create(step_streams *s, device *d, int count, config_feed feed);
 void step_streams_destroy(step_streams *s);
 
 /* One stencil pass over one field: where its cells and ghosts are and who brings them. */
@@ -97,10 +97,10 @@ void step_pass_destroy(step_pass *p);
 /* What only a timeline shows. A step sets what it had and leaves the rest as it was given: cleared. */
 typedef enum step_stamp { STEP_ENTERED, STEP_BEGUN, STEP_ENDING, STEP_ENDED, STEP_LEFT, STEP_STAMPS } step_stamp;
 typedef struct step_detail {
-    int lanes;      /* of a split step: begin and end of each, and `filled`, were recorded */
+    int streams;    /* of a split step: begin and end of each, and `filled`, were recorded */
     bool exchanged; /* the halo was: the stamps from BEGUN to ENDED hold */
     bool parted;    /* ... and `arrived` parts its messages from their unpack */
-    device_event *lane_begin[STEP_LANES_MAX], *lane_end[STEP_LANES_MAX];
+    device_event *stream_begin[STEP_STREAMS_MAX], *stream_end[STEP_STREAMS_MAX];
     device_event *arrived, *filled; /* messages; ghosts outside the domain */
     double host_s[STEP_STAMPS]; /* timer_now_s of the comm thread: around halo_begin and halo_end, and of the whole step */
 } step_detail;
@@ -113,7 +113,7 @@ typedef struct step_probe {
     step_detail *detail; /* NULL, or for a timeline; not owned */
 } step_probe;
 
-/* A level that something other than a step put in place (initial values, a transpose) is complete once lane 0 gets here. */
+/* A level that something other than a step put in place (initial values, a transpose) is complete once stream 0 gets here. */
 void step_begin_generation(step_streams *s);
 
 /* next from cur (and prev, which may be next); afterwards the invariant holds for next. exchange = false leaves the
@@ -138,13 +138,13 @@ void step_complete(step_streams *s);
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe);
 static inline bool step_can_change(const step_pass *p) { return p->whole && whole_pass_can_change(p->whole); }
 
-/* What one sweep of a fused pass with `lanes` lanes and `steps` steps computes, cells of all levels, and moves between memory and its
- * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are
+/* What one sweep of a fused pass with `streams` streams and `steps` steps computes, cells of all levels, and moves between memory
+ * and its kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are
  * not counted. */
 typedef struct step_swept {
     int64_t computed_cells, moved_cells;
 } step_swept;
-step_swept step_pass_swept(const step_pass *p, int lanes, int radius, int steps);
+step_swept step_pass_swept(const step_pass *p, int streams, int radius, int steps);
 /* What this rank sends in an exchange. */
 int64_t step_pass_sent_bytes(const step_pass *p);
 int step_pass_links_by(const step_pass *p, transport_kind t); /* its messages in an exchange that go by this transport */

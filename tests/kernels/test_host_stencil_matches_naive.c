@@ -66,9 +66,9 @@ static void fill_with_zeros(const field_shape *f, void *data, uint64_t seed, int
 
 typedef enum content { NUMBERS, ZEROS } content;
 
-/* lanes > 0: each of `lanes` threads sweeps its own strip, as the lanes of a step do. */
+/* streams > 0: each of `streams` threads computes its own strip, as the streams of a step do. */
 static void check(device *d, const stencil *op, use_of_prev use, content fields, int64_t nx, int64_t ny, const box *boxes,
-                  int count, int lanes)
+                  int count, int streams)
 {
     const field_shape f = field_shape_make(op->type, nx, ny, op->radius, op->form == STENCIL_LINE ? 0 : op->radius);
     void *cur = host_field_create(d, &f, 1), *next = host_field_create(d, &f, 2), *other = host_field_create(d, &f, 3);
@@ -88,10 +88,10 @@ static void check(device *d, const stencil *op, use_of_prev use, content fields,
     for (int v = 0; v < d->stencil_variants(d); v++) {
         d->stencil_choose(d, v);
         memcpy(next, begin, f.bytes);
-        if (lanes > 0) {
-#pragma omp parallel for num_threads(lanes) schedule(static, 1)
-            for (int lane = 0; lane < lanes; lane++) {
-                const box strip = box_strip(boxes[0], lane, lanes);
+        if (streams > 0) {
+#pragma omp parallel for num_threads(streams) schedule(static, 1)
+            for (int i = 0; i < streams; i++) {
+                const box strip = box_strip(boxes[0], i, streams);
                 d->stencil_sweep(d, &f, next, cur, given, &strip, 1, NULL);
             }
         } else {
@@ -159,7 +159,7 @@ static void boxes_inside_and_empty(void **state)
 }
 
 /* Large enough for a team of threads, with caches so small that the row is cut into tiles. */
-static void teams_tiles_and_lanes(void **state)
+static void teams_tiles_and_streams(void **state)
 {
     (void)state;
     device *d = device_host_create(3);
@@ -212,7 +212,7 @@ int main(void)
         cmocka_unit_test(every_operator_with_plain_stores),
         cmocka_unit_test(every_operator_with_streamed_stores),
         cmocka_unit_test(boxes_inside_and_empty),
-        cmocka_unit_test(teams_tiles_and_lanes),
+        cmocka_unit_test(teams_tiles_and_streams),
         cmocka_unit_test(sums_of_zeros_keep_their_sign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

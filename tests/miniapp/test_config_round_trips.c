@@ -176,7 +176,7 @@ static void sides_and_differences(void **state)
     assert_string_equal(config_first_difference(&first, &again), "grid.x_high");
     again = first;
     again.time.steps = 99;
-    again.run.lanes = 3;
+    again.run.streams = 3;
     assert_null(config_first_difference(&first, &again));
     again.problem.alpha = 0.2;
     assert_string_equal(config_first_difference(&first, &again), "problem.alpha");

@@ -74,10 +74,10 @@ static void expect_same(const config *c, const result *single)
 {
     const result r = run_of(c);
     if (memcmp(r.fingerprint, single->fingerprint, sizeof r.fingerprint) != 0 || r.level != single->level)
-        fail_msg("%s radius %d, fuse %d (asked %d), %s, ranks %d x %d, %s, feed %s, %d lanes, transport %s: %016llx, %016llx at "
+        fail_msg("%s radius %d, fuse %d (asked %d), %s, ranks %d x %d, %s, feed %s, %d streams, transport %s: %016llx, %016llx at "
                  "level %lld, not %016llx, %016llx at level %lld",
                  config_kind_name(c->problem.kind), c->problem.radius, r.fuse, c->run.fuse, joined ? "joined" : "split",
-                 c->run.ranks_x, c->run.ranks_y, config_device_name(c->run.device), config_feed_name(c->run.feed), c->run.lanes,
+                 c->run.ranks_x, c->run.ranks_y, config_device_name(c->run.device), config_feed_name(c->run.feed), c->run.streams,
                  config_transport_name(c->run.transport), (unsigned long long)r.fingerprint[0],
                  (unsigned long long)r.fingerprint[1], (long long)r.level, (unsigned long long)single->fingerprint[0],
                  (unsigned long long)single->fingerprint[1], (long long)single->level);
@@ -98,7 +98,7 @@ static void next_way(config *c)
     c->run.device = tested;
     c->run.fuse = fuses[turn % 7];
     c->run.feed = feeds[turn / 2 % (host ? 2 : 3)];
-    c->run.lanes = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2; /* more threads than cores: OpenMP's then do not spin */
+    c->run.streams = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2; /* more threads than cores: OpenMP's then do not spin */
     c->run.transport = host ? CONFIG_TRANSPORT_STAGED : transports[turn % 10];
     joined = turn / 3 % 2 == 1;
     turn++;

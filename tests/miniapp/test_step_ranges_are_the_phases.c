@@ -56,7 +56,7 @@ static void ranges(void **state)
     nvtx_output = (nvtx_sink){ NULL, NULL };
     assert_int_equal(depth, 0);
     assert_int_equal(others, 0);
-    assert_int_equal(count[STEP_INTERIOR], 3 * 2); /* of each lane */
+    assert_int_equal(count[STEP_INTERIOR], 3 * 2); /* of each stream */
     assert_int_equal(count[STEP_EXCHANGE], 3 * 2); /* its begin and its end */
     assert_int_equal(count[STEP_SHELL], 3);
     sim_destroy(s);

@@ -123,7 +123,7 @@ static void ties(void **state)
 }
 
 /* Lanes end in any order: a probe is done when all of them are. */
-static void a_lane_still_runs(void **state)
+static void a_stream_still_runs(void **state)
 {
     (void)state;
     device *host = device_host_create(1), fake = make_fake(host), *d = &fake;
@@ -134,11 +134,11 @@ static void a_lane_still_runs(void **state)
     step_probe_create(&probe, d);
     timeline *t = timeline_create(&harness, d, s, 3);
     take_step(t, d, s, &probe, 1);
-    probe.detail->lanes = 3;
-    for (int i = 0; i < 3; i++) probe.detail->lane_end[i]->running = i == 1;
+    probe.detail->streams = 3;
+    for (int i = 0; i < 3; i++) probe.detail->stream_end[i]->running = i == 1;
     assert_false(step_probe_done(&probe, d));
     step_probe_read(&probe, d, phases_s);
-    assert_false(probe.detail->lane_end[1]->running);
+    assert_false(probe.detail->stream_end[1]->running);
     assert_true(step_probe_done(&probe, d));
     timeline_destroy(&t);
     step_probe_destroy(&probe, d);
@@ -148,7 +148,7 @@ static void a_lane_still_runs(void **state)
 
 static int run(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(ties), cmocka_unit_test(a_lane_still_runs) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(ties), cmocka_unit_test(a_stream_still_runs) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
