@@ -68,7 +68,7 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
         ok = bench_measure(b, item, i, p, why, why_bytes);
         if (ok && p->missing[0]) {
             bench_report_skipped(table, item, had, p->missing);
-            if (had == 0) break; /* nor will the others of its sweep */
+            if (had == 0) break; /* nor will the others of its scan */
             continue;
         }
         if (ok) bench_roof(b, item, p);

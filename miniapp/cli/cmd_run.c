@@ -180,8 +180,8 @@ static void gather_report(run *r, const loop_result *l)
     out->last_change = l->last_change;
     out->series_states = r->frames.states;
     if (r->checkpoints.writer) gather_checkpoints(r);
-    const double sweeps_per_step = s->fuse > 1 && l->steps_run > 0 ? (double)s->sweeps / (double)l->steps_run : 1.0 / s->fuse;
-    out->bytes_moved_per_step = over_ranks(s, sim_bytes_moved_per_sweep(s) * sweeps_per_step);
+    const double passes_per_step = s->fuse > 1 && l->steps_run > 0 ? (double)s->passes / (double)l->steps_run : 1.0 / s->fuse;
+    out->bytes_moved_per_step = over_ranks(s, sim_bytes_moved_per_pass(s) * passes_per_step);
     gather_phases(r, l);
 }
 

@@ -1,14 +1,14 @@
 #include "config/fuse_rule.h"
 
-enum { SWEEPS_LEAST = 4, REACHES_LEAST = 32 };
+enum { PASSES_LEAST = 4, REACHES_LEAST = 32 };
 
 static bool none_or_rare(int64_t every, int64_t least) { return every == 0 || every >= least; }
 
-bool fuse_rule_long_enough(const config *c, int steps, bool sweeps_take_norms)
+bool fuse_rule_long_enough(const config *c, int steps, bool passes_take_norms)
 {
-    const int64_t least = (int64_t)steps * SWEEPS_LEAST;
+    const int64_t least = (int64_t)steps * PASSES_LEAST;
     return c->time.steps >= least && none_or_rare(c->checkpoint.every, least) && none_or_rare(c->output.every, least) &&
-           none_or_rare(c->time.norm_every, sweeps_take_norms ? steps : least);
+           none_or_rare(c->time.norm_every, passes_take_norms ? steps : least);
 }
 
 bool fuse_rule_wide_enough(const config *c, int steps, int64_t width, int64_t height)

@@ -27,7 +27,7 @@ bool predict_knows(const predict_machine *m, const predict_case *c)
     return c->form == PREDICT_WHOLE || c->exchange_alone_s > 0 || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
 }
 
-/* Of a halo as deep as one step or sweep reaches. */
+/* Of a halo as deep as one step or pass reaches. */
 static double depth_bytes(const predict_case *c) { return c->radius * fmax(1, c->fuse) * (double)dtype_bytes(c->type); }
 
 /* Bytes to one neighbour along either axis; 0 where the axis is not cut. */
@@ -100,15 +100,15 @@ static double norm_s(const predict_machine *m, const predict_case *c)
     return m->norm_s + (hosts > 1 ? m->between.alpha_s * ceil(log2(hosts)) : 0);
 }
 
-/* Per step, of a sweep of several. */
+/* Per step, of a pass of several. */
 static predict_time fused_step(const predict_machine *m, const predict_case *c)
 {
-    const double sweep_s = predict_sweep_s(m, c), copied_s = fmin(sweep_s, predict_copied_s(m, c)), steps = c->fuse;
+    const double pass_s = predict_pass_s(m, c), copied_s = fmin(pass_s, predict_copied_s(m, c)), steps = c->fuse;
     predict_time t = { .exchange_alone_s = exchange_alone_s(m, c) };
     t.memory_s = copied_s / steps;
-    t.arithmetic_s = (sweep_s - copied_s) / steps;
-    t.launches_s = m->sweep_fixed_s[c->feed] / steps;
-    t.exchange_s = (fmax(0, t.exchange_alone_s - sweep_s) + (c->ranks > 1 ? m->sweep_neighbours_s : 0)) / steps;
+    t.arithmetic_s = (pass_s - copied_s) / steps;
+    t.launches_s = m->pass_fixed_s[c->feed] / steps;
+    t.exchange_s = (fmax(0, t.exchange_alone_s - pass_s) + (c->ranks > 1 ? m->pass_neighbours_s : 0)) / steps;
     t.step_s = t.memory_s + t.arithmetic_s + t.launches_s + t.exchange_s;
     if (c->norm_every > 0 && predict_takes_norms(m, c)) {
         t.norm_s = (m->norm_cell_s * predict_cells(c) + norm_s(m, c)) / (double)c->norm_every;

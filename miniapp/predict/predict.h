@@ -2,20 +2,20 @@
  *
  *   memory    words x cells of a rank, at the rate of device copies of that many bytes (times what the stencil reached of it on
  *             one rank, where a record says so)
- *   arithmetic  what a sweep of several steps (run.fuse) takes beyond the copy of its field (predict_fused.h), cells computed
+ *   arithmetic  what a pass of several steps (run.fuse) takes beyond the copy of its field (predict_fused.h), cells computed
  *             twice and the wait for the last warps included (predict_strips.h); its exchange is as many steps deep, and
  *             hidden behind all of them
- *   launches  a fixed cost a step or sweep, by its form and by who feeds it; and what the thread that enqueues takes longer than
+ *   launches  a fixed cost per step or pass, by its form and by who feeds it; and what the thread that enqueues takes longer than
  *             all the rest
  *   exchange  alpha + bytes / beta of the link class: hidden behind the interior where MPI moves the cells, behind a fifth of it
- *             where kernels do (they take the interior's place); of whole steps and of sweeps a fixed cost of having neighbours
+ *             where kernels do (they take the interior's place); of whole steps and of passes a fixed cost of having neighbours
  *             at all
  *   transpose the distributed transpose: the bytes that leave a rank at the rate of the all-to-all on as many ranks, or nearly
- *   norm      a fixed cost, with an all-reduce over the hosts; of fused steps also what the sweep that makes its level takes
- *             longer, or, where no sweep can, the single step that it wants
+ *   norm      a fixed cost, with an all-reduce over the hosts; of fused steps also what the pass that makes its level takes
+ *             longer, or, where no pass can, the single step that it wants
  *
  * Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
- * streams, columns of whole steps and of sweeps. Costs that no record tells are multiples of a kernel's launch, as they were on
+ * streams, columns of whole steps and of passes. Costs that no record tells are multiples of a kernel's launch, as they were on
  * H200s. */
 #ifndef PREDICT_H
 #define PREDICT_H

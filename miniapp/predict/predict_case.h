@@ -1,5 +1,5 @@
 /* What is predicted: a kind of run on some number of ranks; and what follows from that alone, on any machine: the cells of a rank,
- * the words of a cell, hosts, what a sweep of several steps computes twice and moves. */
+ * the words of a cell, hosts, what a pass of several steps computes twice and moves. */
 #ifndef PREDICT_CASE_H
 #define PREDICT_CASE_H
 
@@ -22,9 +22,9 @@ typedef struct predict_case {
     int feed;
     config_transport transport; /* within a host */
     int64_t norm_every;         /* 0: none */
-    int fuse;                   /* steps in one sweep */
+    int fuse;                   /* steps in one pass */
     bool mirrors;               /* dirichlet or neumann sides */
-    double exchange_alone_s;    /* as it was measured, of a step or sweep; 0: by the links */
+    double exchange_alone_s;    /* as it was measured, of a step or pass; 0: by the links */
 } predict_case;
 
 bool predict_by_kernels(config_transport t); /* do kernels move the cells, not MPI? */
@@ -33,6 +33,6 @@ double predict_words(config_kind kind); /* of a cell: those that a step reads an
 double predict_cells(const predict_case *c); /* of a rank */
 int predict_hosts(const predict_case *c);
 double predict_redundant(const predict_case *c); /* cells computed beyond the rank's own, as a part of these */
-double predict_moved_bytes(const predict_case *c); /* by a sweep, that come and go */
+double predict_moved_bytes(const predict_case *c); /* by a pass, that come and go */
 
 #endif

@@ -85,7 +85,7 @@ static double pays_norm(const predict_case *c, of_cost of)
     (void)of;
     return c->form != PREDICT_TRANSPOSED && c->fuse == 1 ? (double)c->norm_every : 0;
 }
-static double pays_sweep_neighbours(const predict_case *c, of_cost of)
+static double pays_pass_neighbours(const predict_case *c, of_cost of)
 {
     (void)of;
     return c->fuse > 1 && c->ranks > 1 && c->norm_every == 0 ? c->fuse : 0;
@@ -139,27 +139,27 @@ static void fit_transposes(predict_records *r)
     }
 }
 
-static bool times_sweeps(const predict_run *run)
+static bool times_passes(const predict_run *run)
 {
     return !run->outdated && run->of.fuse > 1 && run->of.ranks == 1 && run->of.norm_every == 0;
 }
 
-/* The cells' time of each length of sweep: of its largest grid, on which what is fixed is least; the mean of its runs. Sides that
+/* The cells' time of each length of pass: of its largest grid, on which what is fixed is least; the mean of its runs. Sides that
  * mirror only where there are no others. */
-static void fit_sweep_cells(predict_records *r)
+static void fit_pass_cells(predict_records *r)
 {
     predict_machine *m = &r->machine;
-    double largest[PREDICT_SWEEPS_MAX] = { 0 };
-    mean of[PREDICT_SWEEPS_MAX] = { { 0, 0 } };
+    double largest[PREDICT_PASSES_MAX] = { 0 };
+    mean of[PREDICT_PASSES_MAX] = { { 0, 0 } };
     for (int mirrored = 0; mirrored < 2; mirrored++)
         for (int i = 0; i < r->runs; i++) {
             const predict_run *run = &r->run[i];
             const predict_case *c = &run->of;
-            if (!times_sweeps(run) || c->mirrors != (mirrored > 0)) continue;
-            predict_sweep *w = predict_sweep_of(m, c);
+            if (!times_passes(run) || c->mirrors != (mirrored > 0)) continue;
+            predict_pass *w = predict_pass_of(m, c);
             if (!w) continue;
-            const int k = (int)(w - m->sweep);
-            const double cells = predict_places(m, c, w->by_memory), fixed_s = m->sweep_fixed_s[c->feed];
+            const int k = (int)(w - m->pass);
+            const double cells = predict_places(m, c, w->by_memory), fixed_s = m->pass_fixed_s[c->feed];
             if (cells < 0.9 * largest[k] || (mirrored && largest[k] > 0 && !isnan(w->cell_s))) continue;
             if (cells > 1.1 * largest[k]) of[k] = (mean){ 0, 0 };
             largest[k] = fmax(largest[k], cells);
@@ -169,28 +169,28 @@ static void fit_sweep_cells(predict_records *r)
         }
 }
 
-/* What sweeps take beyond their cells, of either feed. */
-static void fit_sweep_rest(predict_records *r)
+/* What passes take beyond their cells, of either feed. */
+static void fit_pass_rest(predict_records *r)
 {
     predict_machine *m = &r->machine;
     mean fixed[PREDICT_FEEDS] = { { 0, 0 } };
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const predict_case *c = &run->of;
-        const double sweep_s = run->step_s * c->fuse;
-        if (times_sweeps(run)) mean_add(&fixed[c->feed], sweep_s - predict_sweep_s(m, c), sweep_s);
+        const double pass_s = run->step_s * c->fuse;
+        if (times_passes(run)) mean_add(&fixed[c->feed], pass_s - predict_pass_s(m, c), pass_s);
     }
-    for (int f = 0; f < PREDICT_FEEDS; f++) mean_take(&fixed[f], &m->sweep_fixed_s[f]);
+    for (int f = 0; f < PREDICT_FEEDS; f++) mean_take(&fixed[f], &m->pass_fixed_s[f]);
 }
 
 /* Each wants the other. */
-static void fit_sweeps(predict_records *r)
+static void fit_passes(predict_records *r)
 {
     for (int round = 0; round < 4; round++) {
-        for (int i = 0; i < r->machine.sweeps; i++) r->machine.sweep[i].cell_s = NAN;
-        fit_sweep_cells(r);
-        predict_sweeps_by_memory(&r->machine);
-        fit_sweep_rest(r);
+        for (int i = 0; i < r->machine.passes; i++) r->machine.pass[i].cell_s = NAN;
+        fit_pass_cells(r);
+        predict_passes_by_memory(&r->machine);
+        fit_pass_rest(r);
     }
 }
 
@@ -250,6 +250,6 @@ void predict_fit(predict_records *r, const predict_points bench[PREDICT_TRANSPOR
             fit_cost(r, &m->split_s[t][f], pays_split, (of_cost){ f, (config_transport)t });
     }
     fit_cost(r, &m->norm_s, pays_norm, (of_cost){ 0 });
-    fit_sweeps(r);
-    fit_cost(r, &m->sweep_neighbours_s, pays_sweep_neighbours, (of_cost){ 0 });
+    fit_passes(r);
+    fit_cost(r, &m->pass_neighbours_s, pays_pass_neighbours, (of_cost){ 0 });
 }

@@ -1,5 +1,5 @@
 /* What the ceilings leave open, from the steps of the runs that a predict_records holds: links by least squares, costs of a step
- * and of a sweep as what the model without them leaves of the steps that pay them. */
+ * and of a pass as what the model without them leaves of the steps that pay them. */
 #ifndef PREDICT_FIT_H
 #define PREDICT_FIT_H
 

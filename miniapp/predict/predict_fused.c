@@ -16,38 +16,38 @@ static bool line_of(const predict_case *c) { return c->ny == 1; }
 /* -1: no record tells of it. */
 static int index_of(const predict_machine *m, const predict_case *c)
 {
-    for (int i = 0; i < m->sweeps; i++) {
-        const predict_sweep *w = &m->sweep[i];
+    for (int i = 0; i < m->passes; i++) {
+        const predict_pass *w = &m->pass[i];
         const bool same_stencil = same_sum(w->kind, c->kind) && w->radius == c->radius && w->line == line_of(c);
         if (same_stencil && w->type == c->type && w->steps == c->fuse) return i;
     }
     return -1;
 }
 
-const predict_sweep *predict_sweep_known(const predict_machine *m, const predict_case *c)
+const predict_pass *predict_pass_known(const predict_machine *m, const predict_case *c)
 {
     const int i = index_of(m, c);
-    return i < 0 ? NULL : &m->sweep[i];
+    return i < 0 ? NULL : &m->pass[i];
 }
 
-predict_sweep *predict_sweep_of(predict_machine *m, const predict_case *c)
+predict_pass *predict_pass_of(predict_machine *m, const predict_case *c)
 {
     const int i = index_of(m, c);
-    if (i >= 0) return &m->sweep[i];
-    if (m->sweeps == PREDICT_SWEEPS_MAX) return NULL;
-    m->sweep[m->sweeps] = (predict_sweep){ c->kind, c->type, c->radius, c->fuse, line_of(c), NAN, NAN, false };
-    return &m->sweep[m->sweeps++];
+    if (i >= 0) return &m->pass[i];
+    if (m->passes == PREDICT_PASSES_MAX) return NULL;
+    m->pass[m->passes] = (predict_pass){ c->kind, c->type, c->radius, c->fuse, line_of(c), NAN, NAN, false };
+    return &m->pass[m->passes++];
 }
 
 /* Of a star or a line, and the level before; what a box takes beside them is not guessed at. */
 static double points(config_kind kind, int radius, bool line) { return (line ? 2 : 4) * radius + 1 + predict_two_levels(kind); }
 
-/* Seconds of a point of the stencil: the least that a sweep of this type shows; NaN where none does. */
+/* Seconds of a point of the stencil: the least that a pass of this type shows; NaN where none does. */
 static double point_s(const predict_machine *m, dtype type)
 {
     double least = NAN;
-    for (int i = 0; i < m->sweeps; i++) {
-        const predict_sweep *w = &m->sweep[i];
+    for (int i = 0; i < m->passes; i++) {
+        const predict_pass *w = &m->pass[i];
         if (w->type == type) least = fmin(least, w->cell_s / (w->steps * points(w->kind, w->radius, w->line)));
     }
     return least;
@@ -55,7 +55,7 @@ static double point_s(const predict_machine *m, dtype type)
 
 bool predict_knows_fused(const predict_machine *m, const predict_case *c)
 {
-    return predict_sweep_known(m, c) || !isnan(point_s(m, c->type));
+    return predict_pass_known(m, c) || !isnan(point_s(m, c->type));
 }
 
 bool predict_takes_norms(const predict_machine *m, const predict_case *c)
@@ -63,12 +63,12 @@ bool predict_takes_norms(const predict_machine *m, const predict_case *c)
     return !m->cuda || (c->radius == 1 && !predict_two_levels(c->kind));
 }
 
-void predict_sweeps_by_memory(predict_machine *m)
+void predict_passes_by_memory(predict_machine *m)
 {
     const double about = 1.06;
     double least_s = INFINITY;
-    for (int i = 0; i < m->sweeps; i++) least_s = fmin(least_s, m->sweep[i].byte_s);
-    for (int i = 0; i < m->sweeps; i++) m->sweep[i].by_memory = m->sweep[i].byte_s < about * least_s;
+    for (int i = 0; i < m->passes; i++) least_s = fmin(least_s, m->pass[i].byte_s);
+    for (int i = 0; i < m->passes; i++) m->pass[i].by_memory = m->pass[i].byte_s < about * least_s;
 }
 
 double predict_copied_s(const predict_machine *m, const predict_case *c)
@@ -77,10 +77,10 @@ double predict_copied_s(const predict_machine *m, const predict_case *c)
     return bytes / predict_copy_rate(m, bytes);
 }
 
-double predict_sweep_s(const predict_machine *m, const predict_case *c)
+double predict_pass_s(const predict_machine *m, const predict_case *c)
 {
     assert(c->fuse > 1);
-    const predict_sweep *known = predict_sweep_known(m, c);
+    const predict_pass *known = predict_pass_known(m, c);
     const double places = predict_places(m, c, known && known->by_memory);
     if (known) return places * known->cell_s;
     const double arithmetic_s = places * c->fuse * points(c->kind, c->radius, line_of(c)) * point_s(m, c->type);

@@ -17,11 +17,11 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
     for (int f = 0; f < PREDICT_FEEDS; f++) {
         m->whole_s[f] = whole[f] * launch_s;
         m->neighbours_s[f] = neighbours[f] * launch_s;
-        m->sweep_fixed_s[f] = (f ? 0.8 : 1.5) * launch_s;
+        m->pass_fixed_s[f] = (f ? 0.8 : 1.5) * launch_s;
         for (int t = 0; t < PREDICT_TRANSPORTS; t++)
             m->split_s[t][f] = (predict_by_kernels((config_transport)t) ? split_device[f] : split_host[f]) * launch_s;
     }
-    m->sweep_neighbours_s = 3 * launch_s;
+    m->pass_neighbours_s = 3 * launch_s;
     m->norm_s = 2.5 * launch_s;
     m->norm_cell_s = cuda ? 0.6e-12 : 0; /* on H200s .41 to .76 in f32, .58 and .80 in f64 */
     m->warps = cuda ? 8 * 132 : 0; /* an H200's */

@@ -1,11 +1,11 @@
-/* What a machine can do, as its records tell: rates of copies by size, of links, of transposes by ranks, of sweeps by stencil, and what
- * a step costs beside these. */
+/* What a machine can do, as its records tell: rates of copies by size, of links, of transposes by ranks, of passes by stencil, and
+ * what a step costs beside these. */
 #ifndef PREDICT_MACHINE_H
 #define PREDICT_MACHINE_H
 
 #include "predict/predict_case.h"
 
-enum { PREDICT_RATES_MAX = 64, PREDICT_ORDERS = 9, PREDICT_SWEEPS_MAX = 128, PREDICT_TRANSPOSES_MAX = 16 };
+enum { PREDICT_RATES_MAX = 64, PREDICT_ORDERS = 9, PREDICT_PASSES_MAX = 128, PREDICT_TRANSPOSES_MAX = 16 };
 
 typedef struct predict_link {
     double alpha_s, bytes_per_s;
@@ -16,15 +16,15 @@ typedef struct predict_transpose { /* sent by a rank in a distributed transpose 
     double bytes_per_s;
 } predict_transpose;
 
-typedef struct predict_sweep {
+typedef struct predict_pass {
     config_kind kind;
     dtype type;
     int radius, steps;
     bool line; /* a grid of one dimension */
     double cell_s; /* of a large field on one rank: of one of its predict_places, in all steps together */
     double byte_s; /* of the same, of a byte that comes or goes */
-    bool by_memory; /* it moves its bytes about as fast as any sweep */
-} predict_sweep;
+    bool by_memory; /* it moves its bytes about as fast as any pass */
+} predict_pass;
 
 typedef struct predict_machine {
     bool cuda;
@@ -39,12 +39,12 @@ typedef struct predict_machine {
     double split_s[PREDICT_TRANSPORTS][PREDICT_FEEDS];          /* of a split step */
     double host_s[PREDICT_TRANSPORTS]; /* split steps over kernels: of the thread that enqueues one; 0: not known */
     double norm_s;
-    double norm_cell_s; /* of a cell, where a sweep of several steps takes a norm with it */
-    predict_sweep sweep[PREDICT_SWEEPS_MAX]; /* those of several steps that a record tells of */
-    int sweeps;
-    double sweep_fixed_s[PREDICT_FEEDS]; /* of a sweep of several steps, whatever its size */
-    double sweep_neighbours_s; /* and more with neighbours */
-    int warps, strip_bytes; /* of sweeps on a GPU: how many it holds at a time, what one has of a row; 0: no strips */
+    double norm_cell_s; /* of a cell, where a pass of several steps takes a norm with it */
+    predict_pass pass[PREDICT_PASSES_MAX]; /* those of several steps that a record tells of */
+    int passes;
+    double pass_fixed_s[PREDICT_FEEDS]; /* of a pass of several steps, whatever its size */
+    double pass_neighbours_s; /* and more with neighbours */
+    int warps, strip_bytes; /* of passes on a GPU: how many it holds at a time, what one has of a row; 0: no strips */
     predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
     predict_transpose transpose[PREDICT_TRANSPORTS][PREDICT_TRANSPOSES_MAX]; /* by ranks; those with 0 ranks are free */
     predict_link between;                        /* hosts: bytes that leave one */

@@ -40,7 +40,7 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
     return true;
 }
 
-/* May sweeps of `steps` steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, by the
+/* May passes of `steps` steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, by the
  * program's rule. */
 static bool may_fuse(const predict_machine *m, const config *c, const predict_case *of, int steps)
 {
@@ -53,15 +53,15 @@ static bool may_fuse(const predict_machine *m, const config *c, const predict_ca
            fuse_rule_wide_enough(c, steps, width, height);
 }
 
-/* Single steps, and sweeps of as many as were asked for or, where that is left open, of every length that a record tells of. */
+/* Single steps, and passes of as many as were asked for or, where that is left open, of every length that a record tells of. */
 static predict_time shortest(const predict_machine *m, const config *c, predict_case *of)
 {
     predict_time best = predict_step(m, of);
     predict_case chosen = *of, tried = *of;
     bool asked = c->run.fuse > 1;
-    for (int i = 0; c->run.fuse != 1 && i < (asked ? 1 : m->sweeps); i++) {
-        tried.fuse = asked ? c->run.fuse : m->sweep[i].steps;
-        if ((!asked && !predict_sweep_known(m, &tried)) || !may_fuse(m, c, of, tried.fuse) || !predict_knows(m, &tried)) continue;
+    for (int i = 0; c->run.fuse != 1 && i < (asked ? 1 : m->passes); i++) {
+        tried.fuse = asked ? c->run.fuse : m->pass[i].steps;
+        if ((!asked && !predict_pass_known(m, &tried)) || !may_fuse(m, c, of, tried.fuse) || !predict_knows(m, &tried)) continue;
         const predict_time time = predict_step(m, &tried);
         if (!asked && time.step_s >= best.step_s) continue;
         best = time;

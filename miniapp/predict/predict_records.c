@@ -44,7 +44,7 @@ static int kind_of(const char *name)
 typedef struct reading {
     predict_records *r;
     predict_points bench[PREDICT_TRANSPORTS];
-    bool swept[PREDICT_TRANSPORTS]; /* bench is of a sweep over sizes */
+    bool scanned[PREDICT_TRANSPORTS]; /* bench is of a scan over sizes */
     double launch_s;
     bool any_cuda;
 } reading;
@@ -56,20 +56,20 @@ static void add_exchange(predict_points *points, const json_t *point)
     if (bytes > 0 && s > 0) predict_points_add(points, bytes, s);
 }
 
-/* Of sweeps over sizes the last counts; records of single sizes together, where there is no sweep. */
+/* Of scans over sizes the last counts; records of single sizes together, where there is no scan. */
 static void read_ring(reading *in, int transport, const json_t *o)
 {
-    const json_t *sweep = json_object_get(o, "sweep");
+    const json_t *scan = json_object_get(o, "sweep");
     predict_points *points = &in->bench[transport];
     size_t i;
     const json_t *point;
-    if (json_array_size(sweep) < 2) {
-        if (!in->swept[transport]) add_exchange(points, o);
+    if (json_array_size(scan) < 2) {
+        if (!in->scanned[transport]) add_exchange(points, o);
         return;
     }
     *points = (predict_points){ 0 };
-    in->swept[transport] = true;
-    json_array_foreach(sweep, i, point) add_exchange(points, point);
+    in->scanned[transport] = true;
+    json_array_foreach(scan, i, point) add_exchange(points, point);
 }
 
 /* Families halo (rings, by the bytes of one neighbour), alltoall, and the pipelined launch. */

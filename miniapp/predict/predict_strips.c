@@ -10,7 +10,7 @@ typedef struct strips {
     double warps, reach, rows; /* rows: of the interior */
     double columns;            /* strips */
     double sides, side_rows;   /* strips at x sides */
-    double bands;              /* items at y sides, each as high as the sweep reaches */
+    double bands;              /* items at y sides, each as high as the pass reaches */
 } strips;
 
 static double strips_of(double cells, double stored) { return ceil(cells / stored); }
@@ -56,7 +56,7 @@ double predict_places(const predict_machine *m, const predict_case *c, bool by_m
     strips s = { .warps = m->warps, .reach = reach, .rows = height - (ends + shells) * reach, .side_rows = height };
     if (s.rows < 1 || interior_width < 1) return predict_cells(c) * (1 + predict_redundant(c));
     s.columns = strips_of(interior_width, stored);
-    if (!by_memory) { /* else the frame's SMs are not what the sweep waits for */
+    if (!by_memory) { /* else the frame's SMs are not what the pass waits for */
         s.sides = c->mirrors ? 2 : 0;
         s.bands = ends * strips_of(interior_width, band_stored);
     }

@@ -51,9 +51,9 @@ static json_t *tune_json(const sim *s, const tune_result *t)
 {
     json_t *tried = json_array();
     for (int i = 0; i < t->variants; i++)
-        json_array_append_new(tried, json_pack("{s:s, s:o}", "variant", t->name[i], "sweep_s", record_number(t->sweep_s[i])));
-    const bool sweeps = s->cfg->problem.kind != CONFIG_TRANSPOSE;
-    return json_pack("{s:s?, s:o, s:o}", "variant", sweeps ? tune_name(s, t->chosen) : NULL, "seconds",
+        json_array_append_new(tried, json_pack("{s:s, s:o}", "variant", t->name[i], "sweep_s", record_number(t->pass_s[i])));
+    const bool has_stencil = s->cfg->problem.kind != CONFIG_TRANSPOSE;
+    return json_pack("{s:s?, s:o, s:o}", "variant", has_stencil ? tune_name(s, t->chosen) : NULL, "seconds",
                      record_number(t->seconds), "tried", tried);
 }
 
@@ -68,7 +68,7 @@ static json_t *fuse_trial_json(const sim_fuse_trial *t)
                      "single_step_s", record_number(t->single_step_s), "tried", tried);
 }
 
-/* What the order of fused sweeps was chosen from; null: nothing was tried. */
+/* What the order of fused passes was chosen from; null: nothing was tried. */
 static json_t *order_trial_json(const sim_order_trial *t)
 {
     if (!t->tried) return json_null();
@@ -176,7 +176,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         json_t *value;
     } rest[] = {
         { "step_form", json_string(step_pass_form(&s->pass)) },
-        { "sweeps", s->fuse > 1 ? json_integer((json_int_t)s->sweeps) : json_null() },
+        { "sweeps", s->fuse > 1 ? json_integer((json_int_t)s->passes) : json_null() },
         { "redundant_fraction", s->fuse > 1 ? record_number(r->redundant_fraction) : json_null() },
         { "fuse_trial", fuse_trial_json(&s->fuse_trial) },
         { "order_trial", order_trial_json(&s->order_trial) },

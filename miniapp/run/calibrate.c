@@ -67,7 +67,7 @@ static void measure_ceiling(sim *s, calibrate_result *r)
 static double steps_s(sim *s, bool exchange, int count)
 {
     watchdog_phase("calibrate"); /* each measurement is progress */
-    return sim_sweep_s(s, exchange, count);
+    return sim_pass_s(s, exchange, count);
 }
 
 static double exchanges_s(sim *s, int count)
@@ -81,11 +81,11 @@ typedef struct schedule {
     int pairs, steps, exchanges; /* the last two of each measurement */
 } schedule;
 
-/* As many sweeps as 2 * ROUNDS batches and their lead-ins take, for steps of any length. */
+/* As many passes as 2 * ROUNDS batches and their lead-ins take, for steps of any length. */
 static schedule schedule_of(int steps, int exchanges)
 {
-    const int sweeps = 2 * ROUNDS * (steps + sim_lead_in(steps)), each = steps / 3 > 1 ? steps / 3 : 1;
-    const int pairs = sweeps / (2 * (each + sim_lead_in(each)));
+    const int passes = 2 * ROUNDS * (steps + sim_lead_in(steps)), each = steps / 3 > 1 ? steps / 3 : 1;
+    const int pairs = passes / (2 * (each + sim_lead_in(each)));
     schedule c = { .pairs = pairs < OVERLAP_PAIRS_MAX ? pairs : OVERLAP_PAIRS_MAX, .steps = each };
     c.exchanges = ROUNDS * exchanges / c.pairs;
     if (c.exchanges < 1) c.exchanges = 1;
@@ -99,8 +99,8 @@ static overlap measure_overlap(sim *s)
     (void)steps_s(s, true, 2);
     (void)exchanges_s(s, 2);
     const double one_s = steps_s(s, true, 2);
-    const double sweeps = (double)s->cfg->time.steps / s->fuse;
-    const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * sweeps)); /* short runs calibrate shortly */
+    const double passes = (double)s->cfg->time.steps / s->fuse;
+    const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * passes)); /* short runs calibrate shortly */
     const schedule c = schedule_of(repeats_for(s, one_s, batch_s, 2, 2000), repeats_for(s, exchanges_s(s, 2), batch_s, 2, 2000));
     double with_s[OVERLAP_PAIRS_MAX], without_s[OVERLAP_PAIRS_MAX], comm_s[OVERLAP_PAIRS_MAX];
     (void)steps_s(s, true, c.steps); /* as many for the first time: graphs are captured */
@@ -129,7 +129,7 @@ static double measure_host(sim *s)
         sim_wait(s);
         MPI_CHECK(ranks_barrier(s->top.comm));
         const double begin_s = timer_now_s();
-        sim_pass_sweeps(s, steps, true);
+        sim_passes(s, steps, true);
         enqueue_s[i] = (timer_now_s() - begin_s) / (steps * s->fuse);
     }
     sim_wait(s);

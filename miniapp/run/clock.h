@@ -49,7 +49,7 @@ void clock_destroy(clock_steps *c);
 /* Before the first step and after every pause. */
 void clock_restart(clock_steps *c, device_stream *s);
 /* Whether what comes next, from the step-th step of this run on, should be probed (most is not); and the probe for it, of `steps`
- * steps (one, or those of a sweep), which make that level. */
+ * steps (one, or those of a pass), which make that level. */
 bool clock_wants_probe(const clock_steps *c, int64_t step);
 const step_probe *clock_probe(clock_steps *c, int64_t step, int steps, int64_t level);
 /* What was enqueued since the last tick is no step. */

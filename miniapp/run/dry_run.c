@@ -170,7 +170,7 @@ static void print_account(sim *s, const char *deck_text)
 {
     char a[32], b[32];
     const decomp *d = &s->grid.dec;
-    const over_ranks memory = of_all(s, sim_memory_bytes(s)), moved = of_all(s, sim_bytes_moved_per_sweep(s));
+    const over_ranks memory = of_all(s, sim_memory_bytes(s)), moved = of_all(s, sim_bytes_moved_per_pass(s));
     const over_ranks sent = of_all(s, sent_bytes(s)), count = of_all(s, neighbours(s)), cells = of_all(s, (double)sim_own_cells(s));
     if (s->top.rank != 0) return;
     print_lines(deck_text);

@@ -53,7 +53,7 @@ static rehearsal_result take_steps(sim *s)
 }
 
 /* The run's grid with `part` of its cells, about, and its process grid. Rows are left out, so that messages keep their length, and
- * columns where that is not enough; of a transpose both alike. A rank's box stays wide beside what its sweeps reach. */
+ * columns where that is not enough; of a transpose both alike. A rank's box stays wide beside what its passes reach. */
 static void cut(const sim *s, double part, config *c)
 {
     const decomp *d = &s->grid.dec;

@@ -42,9 +42,12 @@ int sim_words(const sim *s)
     return s->prob.two_levels ? 3 : 2;
 }
 
-static step_swept swept(const sim *s) { return step_pass_swept(&s->pass, s->stream_count, s->cfg->problem.radius, s->fuse); }
+static step_pass_cells cells_of_pass(const sim *s)
+{
+    return step_pass_cells_of(&s->pass, s->stream_count, s->cfg->problem.radius, s->fuse);
+}
 
-double sim_bytes_moved_per_sweep(const sim *s)
+double sim_bytes_moved_per_pass(const sim *s)
 {
     const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)sim_own_cells(s);
     const double pack_passes = 4; /* pack reads and writes a message, unpack again */
@@ -60,11 +63,11 @@ double sim_bytes_moved_per_sweep(const sim *s)
     case CONFIG_LAPLACE:
     case CONFIG_CUSTOM: break;
     }
-    const double swept_cells = s->fuse == 1 ? sim_words(s) * cells : (double)swept(s).moved_cells;
-    return swept_cells * word + pack_passes * (double)step_pass_sent_bytes(&s->pass);
+    const double moved_cells = s->fuse == 1 ? sim_words(s) * cells : (double)cells_of_pass(s).moved_cells;
+    return moved_cells * word + pack_passes * (double)step_pass_sent_bytes(&s->pass);
 }
 
 double sim_redundant_fraction(const sim *s)
 {
-    return s->fuse == 1 ? 0 : (double)swept(s).computed_cells / (double)(sim_own_cells(s) * s->fuse) - 1;
+    return s->fuse == 1 ? 0 : (double)cells_of_pass(s).computed_cells / (double)(sim_own_cells(s) * s->fuse) - 1;
 }

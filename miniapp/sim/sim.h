@@ -2,8 +2,8 @@
  * deck left open; and what can be asked of it. sim_setup.h makes it and destroys it, sim_state.h fills and reads its fields,
  * sim_advance.h takes its steps. Which buffers a kind needs:
  *
- *   linear kinds  now: the present level; next: where the next step or sweep leaves its own. Of two levels a step writes over the
- *                 level before (next.u is now.prev, next.prev is now.u), and a fused sweep, which cannot, has four fields
+ *   linear kinds  now: the present level; next: where the next step or pass leaves its own. Of two levels a step writes over the
+ *                 level before (next.u is now.prev, next.prev is now.u), and a fused pass, which cannot, has four fields
  *   transpose     now.u: A; transposed[0]: B
  *   sweep         now.u and next.u for the x pass; transposed[0..1] for the y pass, which runs on the transposed field
  */
@@ -41,7 +41,7 @@ typedef struct sim_create_seconds {
     double device_s;    /* who shares the host, and the device's context */
     double fields_s;
     double transport_s; /* probes and trials of sim_choose_transports */
-    double passes_s;    /* feed, streams, halos, trials of fused sweeps and of graphs */
+    double passes_s;    /* feed, streams, halos, trials of fused passes and of graphs */
 } sim_create_seconds;
 
 /* Sweeps of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside it; of the slowest
@@ -54,7 +54,7 @@ typedef struct sim_fuse_trial {
     int best; /* of count */
 } sim_fuse_trial;
 
-/* Fused sweeps in the order of the split step, and joined (step.h); of the slowest rank. */
+/* Fused passes in the order of the split step, and joined (step.h); of the slowest rank. */
 typedef struct sim_order_trial {
     bool tried;
     double split_s, joined_s;
@@ -72,7 +72,7 @@ typedef struct sim {
     bool selected;                              /* transport, choice and transposed_choice are what selection chose */
     transport_selection selection;
     config_feed feed;
-    int stream_count, fuse;                     /* fuse: steps of a sweep at most */
+    int stream_count, fuse;                     /* fuse: steps of a pass at most */
     bool sparing;
     sim_fuse_trial fuse_trial;
     sim_order_trial order_trial;
@@ -97,8 +97,8 @@ typedef struct sim {
     void *snapshot[CHECKPOINT_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
     bool touched;                /* the present level is as sim_touch left it: no trial has taken a step since */
     int64_t level;               /* now's: steps done since step 0 */
-    int64_t sweeps;              /* of a fused pass, that made levels */
-    int64_t change_level;        /* the level whose norm a sweep took last: this rank's is in `result` */
+    int64_t passes;              /* of several steps, that made levels */
+    int64_t change_level;        /* the level whose norm a pass took last: this rank's is in `result` */
     sim_create_seconds created;
 } sim;
 
@@ -111,10 +111,10 @@ bool sim_has_transpose(const sim *s); /* kinds with a transpose in their step */
 int64_t sim_own_cells(const sim *s);
 /* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution. */
 double sim_memory_bytes(const sim *s);
-/* Bytes this rank's device moves in one step, or in one fused sweep, counted from what the kernels read and write, halo and
+/* Bytes this rank's device moves in one step, or in one fused pass, counted from what the kernels read and write, halo and
  * redistribution included. */
-double sim_bytes_moved_per_sweep(const sim *s);
-/* Cells that this rank computes in a fused sweep beyond its own cells times the steps, as a fraction of these. */
+double sim_bytes_moved_per_pass(const sim *s);
+/* Cells that this rank computes in a fused pass beyond its own cells times the steps, as a fraction of these. */
 double sim_redundant_fraction(const sim *s);
 /* The words per cell by which rates are stated: 2, 3 (wave, advect) or 4 (transpose, sweep). */
 int sim_words(const sim *s);

@@ -24,15 +24,15 @@ static void swap_levels(sim *s)
 /* Few are long ones, and long ones hide the pipeline's filling. */
 int sim_lead_in(int count) { return count > 10 ? 4 : 1; }
 
-double sim_sweep_s(sim *s, bool exchange, int count)
+double sim_pass_s(sim *s, bool exchange, int count)
 {
     device *d = s->dev;
     double seconds = 0;
     sim_wait(s);
     MPI_CHECK(ranks_barrier(s->top.comm));
-    sim_pass_sweeps(s, sim_lead_in(count), exchange);
+    sim_passes(s, sim_lead_in(count), exchange);
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.stream[0]));
-    sim_pass_sweeps(s, count, exchange);
+    sim_passes(s, count, exchange);
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], s->streams.stream[0]));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
@@ -50,16 +50,16 @@ double sim_exchange_s(sim *s, int count)
     return timer_slowest_s((timer_now_s() - begin_s) / count, s->top.comm);
 }
 
-void sim_pass_sweeps(sim *s, int64_t sweeps, bool exchange)
+void sim_passes(sim *s, int64_t passes, bool exchange)
 {
     s->touched = false;
     if (s->batch) {
-        graph_batch_launch(s->batch, s->next.u, s->now.u, sweeps, exchange, false);
-        if (sweeps % 2 != 0) swap_levels(s);
+        graph_batch_launch(s->batch, s->next.u, s->now.u, passes, exchange, false);
+        if (passes % 2 != 0) swap_levels(s);
         return;
     }
-    for (; sweeps > 0; sweeps--) {
-        if (s->fuse > 1) step_sweep(&s->streams, &s->pass, s->next, s->now, s->fuse, NULL, exchange, NULL);
+    for (; passes > 0; passes--) {
+        if (s->fuse > 1) step_advance_fused(&s->streams, &s->pass, s->next, s->now, s->fuse, NULL, exchange, NULL);
         else step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, exchange, NULL);
         swap_levels(s);
     }
@@ -105,21 +105,21 @@ int sim_steps_at_once(const sim *s, int64_t most, bool probed)
     const int64_t launches = s->batch && !probed ? GRAPH_BATCH_STEPS_MAX : 1;
     if (s->fuse == 1) return (int)(most < launches ? most : launches);
     if (most < s->fuse) return s->dev->fused_steps(s->dev, (int)most);
-    const int64_t sweeps = most / s->fuse;
-    return s->fuse * (int)(sweeps < launches ? sweeps : launches);
+    const int64_t passes = most / s->fuse;
+    return s->fuse * (int)(passes < launches ? passes : launches);
 }
 
 static void fused_steps(sim *s, int steps, const step_probe *probe)
 {
-    const bool whole_sweeps = steps % s->fuse == 0;
-    if (s->batch && whole_sweeps && !probe) {
-        sim_pass_sweeps(s, steps / s->fuse, true);
-        s->sweeps += steps / s->fuse;
+    const bool whole_passes = steps % s->fuse == 0;
+    if (s->batch && whole_passes && !probe) {
+        sim_passes(s, steps / s->fuse, true);
+        s->passes += steps / s->fuse;
         return;
     }
-    step_sweep(&s->streams, &s->pass, s->next, s->now, steps, NULL, true, probe);
+    step_advance_fused(&s->streams, &s->pass, s->next, s->now, steps, NULL, true, probe);
     swap_levels(s);
-    s->sweeps++;
+    s->passes++;
 }
 
 int sim_change_steps(const sim *s, int64_t most)
@@ -127,12 +127,12 @@ int sim_change_steps(const sim *s, int64_t most)
     return s->fuse == 1 ? 0 : s->dev->fused_change_steps(s->dev, (int)(most < s->fuse ? most : s->fuse));
 }
 
-void sim_sweep_with_change(sim *s, int steps, const step_probe *probe)
+void sim_pass_with_change(sim *s, int steps, const step_probe *probe)
 {
     assert(sim_change_steps(s, steps) == steps);
-    step_sweep(&s->streams, &s->pass, s->next, s->now, steps, s->result, true, probe);
+    step_advance_fused(&s->streams, &s->pass, s->next, s->now, steps, s->result, true, probe);
     swap_levels(s);
-    s->sweeps++;
+    s->passes++;
     s->level += steps;
     s->change_level = s->level;
 }
@@ -141,7 +141,7 @@ void sim_steps(sim *s, int steps, const step_probe *probe)
 {
     s->touched = false;
     if (s->fuse > 1) fused_steps(s, steps, probe);
-    else if (s->batch && !probe) sim_pass_sweeps(s, steps, true);
+    else if (s->batch && !probe) sim_passes(s, steps, true);
     else
         for (int i = 0; i < steps; i++) one_step(s, probe);
     s->level += steps;

@@ -10,31 +10,31 @@
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 
-/* What a device is tried with: how many kinds of sweeps, of at most how many steps, on ranks of at least how many cells (on an H200
- * 2^20 cells were twice as fast by sweeps of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the
+/* What a device is tried with: how many kinds of passes, of at most how many steps, on ranks of at least how many cells (on an H200
+ * 2^20 cells were twice as fast by passes of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the
  * first cells, up to `cells`. */
 typedef struct trial_limits {
-    int sweeps, steps;
+    int passes, steps;
     int64_t cells_least, cells;
 } trial_limits;
 static const trial_limits limits_of[] = { [DEVICE_HOST] = { 1, 12, 1 << 23, 1 << 22 },
                                           [DEVICE_CUDA] = { SIM_FUSE_TRIALS_MAX, 64, 1 << 20, INT64_MAX } };
 
-enum { TRIAL_ROUNDS = 3, TRIAL_SWEEPS = 4, TRIAL_EXCHANGES = 10, TRIAL_CELLS = 1 << 24, TRIAL_LAUNCHES_MAX = 8 };
+enum { TRIAL_ROUNDS = 3, TRIAL_PASSES = 4, TRIAL_EXCHANGES = 10, TRIAL_CELLS = 1 << 24, TRIAL_LAUNCHES_MAX = 8 };
 static const double trial_gain = 0.9; /* of a single step's time, a fused one's must be less */
-/* Split sweeps run kernels beside each other, which in some runs took a third longer than in the trial, joined ones as long: where
+/* Split passes run kernels beside each other, which in some runs took a third longer than in the trial, joined ones as long: where
  * little is gained they are not taken. */
 static const double split_margin = 1.05;
 
-/* NULL, or why there is no sweep of several steps, as a sentence part. */
-static const char *no_fused_sweep(const sim *s)
+/* NULL, or why there is no pass of several steps, as a sentence part. */
+static const char *no_fused_pass(const sim *s)
 {
     if (sim_has_transpose(s)) return "steps of this kind contain transposes";
     if (s->dev->fused_steps(s->dev, 1) > 0) return NULL;
     return "this device has no fused sweep for a radius that large";
 }
 
-/* Of at most `most` steps, the longest sweep that the run is long enough for; 1 where there is none. */
+/* Of at most `most` steps, the longest pass that the run is long enough for; 1 where there is none. */
 static int worth_a_trial(const sim *s, int most)
 {
     const config *c = s->cfg;
@@ -64,7 +64,7 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
     const int asked = c->run.fuse;
-    const char *none = no_fused_sweep(s);
+    const char *none = no_fused_pass(s);
     const int64_t most = c->time.norm_every > 0 ? c->time.norm_every : INT64_MAX;
     if (asked == 0) return none ? 1 : longest_worth_a_trial(s);
     if (asked == 1) return 1;
@@ -87,7 +87,7 @@ static int launches_of(const sim *s, box cells)
     return fit < TRIAL_LAUNCHES_MAX ? (int)fit : TRIAL_LAUNCHES_MAX;
 }
 
-/* Seconds a step of the box, several at a time by a fused sweep, or one. */
+/* Seconds a step of the box, several at a time by a fused pass, or one. */
 static double step_s(sim *s, box cells, int steps)
 {
     const int launches = launches_of(s, cells);
@@ -108,11 +108,11 @@ static double step_s(sim *s, box cells, int steps)
     return seconds / steps / launches;
 }
 
-/* Small grids want the shorter of two sweeps: what the first rows of a chunk cost twice grows with the steps. */
+/* Small grids want the shorter of two passes: what the first rows of a chunk cost twice grows with the steps. */
 static sim_fuse_trial trials_of(sim *s)
 {
     sim_fuse_trial t = { .single_step_s = INFINITY };
-    const int longest = s->fuse, most = limits_of[s->dev->kind].sweeps;
+    const int longest = s->fuse, most = limits_of[s->dev->kind].passes;
     for (; s->fuse > 1 && t.count < most; s->fuse = sim_fuse_shorter(s)) {
         t.step_s[t.count] = INFINITY;
         t.steps[t.count++] = s->fuse;
@@ -162,7 +162,7 @@ void sim_settle_order(sim *s)
         for (int joined = 0; joined < 2; joined++) {
             double *const best_s = joined ? &t->joined_s : &t->split_s;
             step_pass_join(&s->pass, joined);
-            *best_s = fmin(*best_s, sim_sweep_s(s, true, TRIAL_SWEEPS));
+            *best_s = fmin(*best_s, sim_pass_s(s, true, TRIAL_PASSES));
         }
     step_pass_join(&s->pass, t->joined_s <= split_margin * t->split_s);
 }

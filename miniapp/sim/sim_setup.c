@@ -46,7 +46,7 @@ static bool enough_memory(sim *s, char *why, size_t why_bytes)
     return false;
 }
 
-/* The grid for sweeps of `fuse` steps; false where ranks are too small for them, or have no room for four fields. */
+/* The grid for passes of `fuse` steps; false where ranks are too small for them, or have no room for four fields. */
 static bool lay_out(sim *s, bool periodic_x, bool periodic_y, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
@@ -168,7 +168,7 @@ static void make_pass(sim *s)
                      s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, s->fuse, &s->choice, s->top.comm);
 }
 
-/* The deck does not ask for sweeps of this length, and shorter ones are faster. */
+/* The deck does not ask for passes of this length, and shorter ones are faster. */
 static void settle_fuse(sim *s, int steps)
 {
     if (s->fuse == steps) return;

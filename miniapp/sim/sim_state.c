@@ -270,7 +270,7 @@ double sim_change(sim *s)
     const field_shape *f = &s->grid.shape;
     const void *const before = s->now.prev ? s->now.prev : s->next.u; /* what the next step is to overwrite */
     if (transposes(s)) return NAN;
-    if (s->change_level == s->level) return double_of_bits(reduce_result(s, MPI_MAX)); /* the sweep took it */
+    if (s->change_level == s->level) return double_of_bits(reduce_result(s, MPI_MAX)); /* the pass took it */
     DEVICE_CHECK(d, d->max_change(d, f, s->now.u, before, field_own(f), s->result, main_stream(s)));
     return double_of_bits(reduce_result(s, MPI_MAX));
 }

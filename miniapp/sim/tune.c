@@ -1,5 +1,5 @@
 /* Variants are timed in turn, round by round, so that a drift of the clocks reaches all of them alike; each keeps its best
- * round, or its median one where there are many: a GPU at its limit of power runs a sweep now faster, now slower. The default stays
+ * round, or its median one where there are many: a GPU at its limit of power runs a pass now faster, now slower. The default stays
  * unless another is faster by more than the rounds' noise could be. */
 #include "sim/tune.h"
 
@@ -10,13 +10,13 @@
 #include "ranks/timer.h"
 #include "sim/sim_state.h"
 
-enum { ROUNDS = 3, FUSED_ROUNDS = 9, FUSED_SWEEPS = 2 };
+enum { ROUNDS = 3, FUSED_ROUNDS = 9, FUSED_PASSES = 2 };
 static const double margin = 0.01, fused_margin = 0.02;
 static const int64_t host_bytes = INT64_C(1) << 29; /* read and written */
-static const double budget_s = 0.3; /* of all rounds; a sweep of the whole box is a millisecond on a full GPU */
+static const double budget_s = 0.3; /* of all rounds; a pass of the whole box is a millisecond on a full GPU */
 
 /* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; the host on as many rows as no cache
- * holds, for its sweeps are long. */
+ * holds, for its passes are long. */
 static box trial_box(const sim *s)
 {
     const field_shape *f = &s->grid.shape;
@@ -26,8 +26,8 @@ static box trial_box(const sim *s)
     return b;
 }
 
-/* One sweep, or of several steps a few, one behind the other as in a run. */
-static double sweep_s(sim *s)
+/* One pass, or of several steps a few, one behind the other as in a run. */
+static double pass_s(sim *s)
 {
     device *d = s->dev;
     device_stream *stream = s->streams.stream[0];
@@ -36,13 +36,13 @@ static double sweep_s(sim *s)
     double seconds = 0;
     DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
     if (s->fuse == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream));
-    for (int i = 0; s->fuse > 1 && i < FUSED_SWEEPS; i++)
+    for (int i = 0; s->fuse > 1 && i < FUSED_PASSES; i++)
         DEVICE_CHECK(d, d->fused_sweep(d, f, s->next.u, s->next.prev, s->now.u, s->now.prev, trial, s->fuse, &s->pass.sides, NULL,
                                        stream));
     DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
     DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
     DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
-    return s->fuse == 1 ? seconds : seconds / FUSED_SWEEPS;
+    return s->fuse == 1 ? seconds : seconds / FUSED_PASSES;
 }
 
 static int variants_of(const sim *s)
@@ -78,23 +78,23 @@ tune_result tune(sim *s)
     for (int v = 0; v < variants; v++) { /* the first launch of a kernel loads it */
         r.name[v] = tune_name(s, v);
         choose(s, v);
-        (void)sweep_s(s);
+        (void)pass_s(s);
     }
     while (rounds < most) {
         for (int v = 0; v < variants; v++) {
             choose(s, v);
-            round_s[v][rounds] = sweep_s(s);
+            round_s[v][rounds] = pass_s(s);
         }
         rounds++;
         if (timer_slowest_s(timer_now_s() - begin_s, s->top.comm) > budget_s) break;
     }
     for (int v = 0; v < variants; v++) {
         const timer_percentiles taken = timer_percentiles_of(round_s[v], (size_t)rounds);
-        r.sweep_s[v] = s->fuse == 1 ? taken.min : taken.p50;
+        r.pass_s[v] = s->fuse == 1 ? taken.min : taken.p50;
     }
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, r.sweep_s, variants, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, r.pass_s, variants, MPI_DOUBLE, MPI_MAX, s->top.comm));
     for (int v = 1; v < variants; v++)
-        if (r.sweep_s[v] < r.sweep_s[r.chosen] * (r.chosen == 0 ? least : 1)) r.chosen = v;
+        if (r.pass_s[v] < r.pass_s[r.chosen] * (r.chosen == 0 ? least : 1)) r.chosen = v;
     choose(s, r.chosen);
     r.variants = variants;
     r.seconds = timer_now_s() - begin_s;

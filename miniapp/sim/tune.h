@@ -1,4 +1,4 @@
-/* The autotune: the variants of the bound stencil's kernel, or of its fused sweeps, timed at the start of a run on the run's own
+/* The autotune: the variants of the bound stencil's kernel, or of its fused passes, timed at the start of a run on the run's own
  * fields, filled with random values, and the fastest chosen. All give the same bits, so only speed is at stake. */
 #ifndef TUNE_H
 #define TUNE_H
@@ -10,7 +10,7 @@ enum { TUNE_VARIANTS_MAX = 16 };
 typedef struct tune_result {
     int variants, chosen;               /* variants 0: nothing to choose from, or run.tune = off */
     const char *name[TUNE_VARIANTS_MAX]; /* live until the next bind */
-    double sweep_s[TUNE_VARIANTS_MAX];  /* a sweep of a rank's box (the host: of as much as no cache holds), the slowest rank's */
+    double pass_s[TUNE_VARIANTS_MAX];  /* a pass of a rank's box (the host: of as much as no cache holds), the slowest rank's */
     double seconds;                     /* what tuning took */
 } tune_result;
 

@@ -65,13 +65,13 @@ static void stamp(const step_probe *probe, step_stamp which)
 /* What a split step computes. */
 typedef struct job {
     step_levels next, cur; /* next.prev: of fused passes only */
-    int steps; /* of a fused pass: of its sweep */
+    int steps; /* where fuse > 1: of this pass */
     uint64_t *change; /* of a fused pass: its last step's is wanted there; or NULL */
     bool exchange;
     const step_probe *probe;
 } job;
 
-static void sweep(const step_streams *s, const step_pass *p, const job *j, const box *boxes, int count, device_stream *stream)
+static void compute(const step_streams *s, const step_pass *p, const job *j, const box *boxes, int count, device_stream *stream)
 {
     device *d = s->dev;
     if (p->fuse == 1) {
@@ -83,7 +83,7 @@ static void sweep(const step_streams *s, const step_pass *p, const job *j, const
                                        j->change, stream));
 }
 
-/* Ghosts of the levels that the sweep reads there. */
+/* Ghosts of the levels that the pass reads there. */
 static void fill(const step_streams *s, const step_pass *p, const job *j, const box *ghosts, int count, device_stream *stream)
 {
     device *d = s->dev;
@@ -113,7 +113,7 @@ static void feed_stream(step_streams *s, const step_pass *p, const job *j, int i
     if (i > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->stream[i])); /* stream 0 recorded it itself */
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->stream_begin[i], s->stream[i]));
     nvtx_begin(step_phase_name[STEP_INTERIOR]);
-    sweep(s, p, j, &strip, 1, s->stream[i]);
+    compute(s, p, j, &strip, 1, s->stream[i]);
     nvtx_end();
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->stream_end[i], s->stream[i]));
     if (i > 0) DEVICE_CHECK(d, d->event_record(d, s->stream_done[i], s->stream[i]));
@@ -136,7 +136,7 @@ static void feed_comm(step_streams *s, step_pass *p, const job *j)
     fill(s, p, j, p->ghosts, p->ghosts_count, s->comm);
     if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->filled, s->comm));
     if (p->wraps_count > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
-    sweep(s, p, j, p->shell, p->shell_count, s->comm);
+    compute(s, p, j, p->shell, p->shell_count, s->comm);
     nvtx_end();
     DEVICE_CHECK(d, d->event_record(d, s->shell_done, s->comm));
     if (probe) DEVICE_CHECK(d, d->event_record(d, probe->shell_end, s->comm));
@@ -282,11 +282,11 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *pr
     step_taken(s, p, 1, exchange, 0);
 }
 
-void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
-                const step_probe *probe)
+void step_advance_fused(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
+                        const step_probe *probe)
 {
     assert(steps <= p->fuse && !p->whole);
-    if (change) { /* complete before any stream's or the shell's sweep */
+    if (change) { /* complete before any stream's or the shell's pass */
         DEVICE_CHECK(s->dev, s->dev->fill_bytes(s->dev, change, 0, sizeof *change, s->stream[0]));
         step_complete(s);
     }

@@ -1,4 +1,4 @@
-/* One time step of a stencil over all ranks, in one of two forms; or several at once, by a fused sweep (kernels/temporal/fused.h).
+/* One time step of a stencil over all ranks, in one of two forms; or several at once, by a fused pass (kernels/temporal/fused.h).
  *
  * The whole step, where every neighbour's memory can be reached: one launch (kernels/core/whole.h), no exchange besides. Before the
  * first one the ghosts are brought by the split step's means.
@@ -16,13 +16,13 @@
  * wait for the halo and the half-empty last wave of a thin kernel cost the step nothing. Measured on two H200s, 16384 x
  * 8192 f32 a rank: 281 us a step with the shell after the interior, 270 us with it beside.
  *
- * A fused pass takes up to `fuse` steps by one exchange and one sweep in the order of the split step. Its ghosts are radius * fuse
- * deep, corners included. Beyond dirichlet and neumann sides the sweep works them out at every level; along a periodic axis that is
+ * With fuse > 1 one exchange and one fused pass take up to `fuse` steps, in the order of the split step. Its ghosts are radius * fuse
+ * deep, corners included. Beyond dirichlet and neumann sides the pass works them out at every level; along a periodic axis that is
  * not cut they are filled from own cells before the interior, which therefore ends only where another rank's ghosts are read,
- * radius * fuse cells from a cut side. What two boxes both depend on is computed twice (step_pass_swept). Where a step reads two
- * levels, the ghosts of the level before are brought too, by a halo of its own, and a sweep leaves two levels, in two other
- * fields. A joined fused pass has no interior: first the exchange, then one sweep of all cells, which costs less than a shell's
- * sweeps where the exchange is short.
+ * radius * fuse cells from a cut side. What two boxes both depend on is computed twice (step_pass_cells_of). Where a step reads two
+ * levels, the ghosts of the level before are brought too, by a halo of its own, and a pass leaves two levels, in two other
+ * fields. Where it is joined there is no interior: first the exchange, then one pass over all cells, which costs less than a shell's
+ * passes where the exchange is short.
  *
  * Nothing in it allocates, synchronises the device or touches the default stream, and it never asks what device it runs
  * on: on the host a stream is a thread, and streams run at once.
@@ -66,9 +66,9 @@ typedef struct step_pass {
     int shell_count;
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the others */
     int ghosts_count;
-    int depth;                /* of the ghosts that a step or sweep reads */
-    int fuse;                 /* steps that one sweep takes at most; 1: stencil_sweep */
-    bool joined;              /* fused: no interior, one sweep after the exchange */
+    int depth;                /* of the ghosts that a step or pass reads */
+    int fuse;                 /* steps that one pass takes at most; 1: stencil_sweep */
+    bool joined;              /* fused: no interior, one pass after the exchange */
     box wraps[BOUNDARY_BOXES_MAX]; /* fused: ghosts that are images of own cells; `ghosts` holds images of received ones */
     int wraps_count;
     whole_pass *whole;        /* NULL: split steps */
@@ -84,7 +84,7 @@ typedef struct step_levels {
  * number of steps that fused_steps gave for the bound stencil; the field's ghosts are radius * fuse deep. */
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
                       bool corners, bool has_prev, int fuse, const transport_choice *choice, MPI_Comm comm);
-/* Of a fused pass, between sweeps: joined or not from now on. At first it is not. */
+/* With fuse > 1, between passes: joined or not from now on. At first it is not. */
 void step_pass_join(step_pass *p, bool joined);
 /* "whole", "split" or "joined". */
 const char *step_pass_form(const step_pass *p);
@@ -119,11 +119,11 @@ void step_begin_generation(step_streams *s);
 /* next from cur (and prev, which may be next); afterwards the invariant holds for next. exchange = false leaves the
  * halo out (stale ghosts), to time the same step without communication. probe may be NULL. */
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *prev, bool exchange, const step_probe *probe);
-/* The same by a fused sweep of `steps` steps, as fused_steps gave them, at most `fuse`; all fields are different. change: NULL, or
+/* The same by a fused pass of `steps` steps, as fused_steps gave them, at most `fuse`; all fields are different. change: NULL, or
  * where this rank's change of the last step goes (a number that fused_change_steps gave, then). */
-void step_sweep(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
-                const step_probe *probe);
-/* step_advance in parts, for steps that are captured; of a fused pass they are sweeps of `fuse` steps. step_ready: what must have
+void step_advance_fused(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
+                        const step_probe *probe);
+/* step_advance in parts, for steps that are captured; with fuse > 1 they are passes of `fuse` steps. step_ready: what must have
  * happened before the first one of them (whole steps: ghosts and words; collective then). step_enqueue: the step from a level of
  * that epoch, the same work every time, with a norm (whole_pass_step) or none. step_taken: `steps` were, with `norms` norms. The
  * epoch of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels
@@ -138,13 +138,13 @@ void step_complete(step_streams *s);
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe);
 static inline bool step_can_change(const step_pass *p) { return p->whole && whole_pass_can_change(p->whole); }
 
-/* What one sweep of a fused pass with `streams` streams and `steps` steps computes, cells of all levels, and moves between memory
- * and its kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are
+/* What one fused pass of `steps` steps on `streams` streams computes, cells of all levels, and moves between memory and its
+ * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are
  * not counted. */
-typedef struct step_swept {
+typedef struct step_pass_cells {
     int64_t computed_cells, moved_cells;
-} step_swept;
-step_swept step_pass_swept(const step_pass *p, int streams, int radius, int steps);
+} step_pass_cells;
+step_pass_cells step_pass_cells_of(const step_pass *p, int streams, int radius, int steps);
 /* What this rank sends in an exchange. */
 int64_t step_pass_sent_bytes(const step_pass *p);
 int step_pass_links_by(const step_pass *p, transport_kind t); /* its messages in an exchange that go by this transport */

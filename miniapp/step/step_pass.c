@@ -117,9 +117,9 @@ int step_pass_links_by(const step_pass *p, transport_kind t)
     return (p->halo ? halo_links_by(p->halo, t) : 0) + (p->prev_halo ? halo_links_by(p->prev_halo, t) : 0);
 }
 
-step_swept step_pass_swept(const step_pass *p, int streams, int radius, int steps)
+step_pass_cells step_pass_cells_of(const step_pass *p, int streams, int radius, int steps)
 {
-    step_swept all = { 0, 0 };
+    step_pass_cells all = { 0, 0 };
     for (int i = 0; i < streams + p->shell_count; i++) {
         const box b = i < streams ? box_strip(p->interior, i, streams) : p->shell[i - streams];
         if (box_empty(b)) continue;

@@ -1,4 +1,4 @@
-/* A dry run of a grid that takes half a gigabyte a rank tries its sweeps and takes its steps within 200 MB; and sweeps are
+/* A dry run of a grid that takes half a gigabyte a rank tries its passes and takes its steps within 200 MB; and passes are
  * tried where the ranks' own boxes are wide, however many ranks there are.
  *
  * ranks: 3
@@ -57,7 +57,7 @@ static void steps_on_an_eighth(void **state)
     free(c);
 }
 
-static void narrow_ranks_try_shorter_sweeps(void **state)
+static void narrow_ranks_try_shorter_passes(void **state)
 {
     (void)state;
     config *c = calloc(1, sizeof *c);
@@ -76,7 +76,7 @@ static void narrow_ranks_try_shorter_sweeps(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(steps_on_an_eighth), cmocka_unit_test(narrow_ranks_try_shorter_sweeps) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(steps_on_an_eighth), cmocka_unit_test(narrow_ranks_try_shorter_passes) };
 #ifdef WEFT_DEBUG
     puts("debug builds fill all memory that they allocate");
     return 77;

@@ -1,5 +1,5 @@
-/* A run that takes several steps a sweep ends with the bits of one that takes them singly, at the same level: for every number of
- * steps a sweep, kind, boundary, process grid and feed, with a remainder of steps, with norms on the way and at a tolerance. On a
+/* A run that takes several steps per pass ends with the bits of one that takes them singly, at the same level: for every number of
+ * steps per pass, kind, boundary, process grid and feed, with a remainder of steps, with norms on the way and at a tolerance. On a
  * GPU too, over every transport, where there is one; single steps are always the host's.
  *
  * ranks: 1 2 3 4 6 */
@@ -22,11 +22,11 @@
 
 static char self_exe[4096]; /* tries device-aware MPI */
 static config_device tested = CONFIG_DEVICE_HOST;
-static bool joined; /* sweeps that are not split around the exchange; else split ones, whatever was faster */
+static bool joined; /* passes that are not split around the exchange; else split ones, whatever was faster */
 
 typedef struct result {
     uint64_t fingerprint[CHECKPOINT_FIELDS_MAX]; /* of every field that a state file has */
-    int64_t level, sweeps;
+    int64_t level, passes;
     int fuse;
     double last_change;
 } result;
@@ -47,7 +47,7 @@ static result run_of(const config *c)
     clock_create(&ticks, s.dev, NULL, 5);
     const loop_result l = loop_run(&s, &ticks, &checkpoints, NULL, "", INFINITY, 0);
     assert_int_equal(l.end, LOOP_DONE);
-    result r = { { 0 }, s.level, s.sweeps, s.fuse, l.last_change };
+    result r = { { 0 }, s.level, s.passes, s.fuse, l.last_change };
     sim_snapshot(&s, "", &state);
     for (int i = 0; i < state.fields; i++) r.fingerprint[i] = state.field[i].fingerprint;
     clock_destroy(&ticks);
@@ -203,7 +203,7 @@ static void norms_and_a_tolerance(void **state)
     config c;
     deck_of(&c, "kind = laplace", "steps = 29\nnorm_every = 5", 3);
     every_way(&c);
-    deck_of(&c, "kind = laplace\ndtype = f32", "steps = 48\nnorm_every = 12", 5); /* sweeps of 12, 8 and 4 steps with a norm */
+    deck_of(&c, "kind = laplace\ndtype = f32", "steps = 48\nnorm_every = 12", 5); /* passes of 12, 8 and 4 steps with a norm */
     every_way(&c);
     deck_of(&c, "kind = laplace", "steps = 5000\ntolerance = 6e-2\nnorm_every = 9", 1);
     c.run.fuse = 1;
@@ -213,31 +213,31 @@ static void norms_and_a_tolerance(void **state)
     every_way(&c);
 }
 
-/* How many steps a sweep really took: of those asked what fits the smallest rank, and what a norm leaves; 1 where there is no such
- * sweep. 29 steps take 29 / fuse sweeps, rounded up. */
+/* How many steps a pass really took: of those asked what fits the smallest rank, and what a norm leaves; 1 where there is no such
+ * pass. 29 steps take 29 / fuse passes, rounded up. */
 static void as_many_as_fit(void **state)
 {
     (void)state;
     config c;
     const int ranks = rank_count();
-    if (tested != CONFIG_DEVICE_HOST) skip(); /* which sweeps a GPU has is its own affair */
+    if (tested != CONFIG_DEVICE_HOST) skip(); /* which passes a GPU has is its own affair */
     deck_of(&c, "kind = heat\nalpha = 0.15\norder = 6", "steps = 29", 3);
     c.run.ranks_x = 1, c.run.ranks_y = ranks;
     for (c.run.fuse = 2; c.run.fuse <= 12; c.run.fuse += 5) {
         const result r = run_of(&c);
         assert_int_equal(r.fuse, fits(&c, c.run.fuse));
-        assert_int_equal(r.sweeps, r.fuse == 1 ? 0 : (29 + r.fuse - 1) / r.fuse);
+        assert_int_equal(r.passes, r.fuse == 1 ? 0 : (29 + r.fuse - 1) / r.fuse);
     }
     deck_of(&c, "kind = laplace", "steps = 29\nnorm_every = 5", 3);
     c.run.fuse = 12;
     const result one_level = run_of(&c); /* no step by itself for a norm */
     assert_int_equal(one_level.fuse, 5);
-    assert_int_equal(one_level.sweeps, 6);
+    assert_int_equal(one_level.passes, 6);
     deck_of(&c, "kind = wave\nalpha = 0.3", "steps = 29\nnorm_every = 5", 3);
     c.run.fuse = 12;
     const result r = run_of(&c);
     assert_int_equal(r.fuse, 5);
-    assert_int_equal(r.sweeps, 6);
+    assert_int_equal(r.passes, 6);
 }
 
 static int run(void)

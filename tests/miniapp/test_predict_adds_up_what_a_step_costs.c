@@ -25,7 +25,7 @@ static predict_machine round_machine(void)
         predict_add_transpose(&m, (config_transport)t, 4, 1e11);
     }
     m.between = (predict_link){ 20e-6, 1e10 };
-    m.warps = 0; /* sweeps by their cells alone */
+    m.warps = 0; /* passes by their cells alone */
     m.norm_cell_s = 1e-12;
     return m;
 }
@@ -90,27 +90,27 @@ static void hosts_share_their_way_out(void **state)
 }
 
 /* 10 steps of 1 M cells of 8 bytes at 2 ps a step: 20 us, of which a copy of the field takes 16. */
-static void sweeps_of_several_steps(void **state)
+static void passes_of_several_steps(void **state)
 {
     (void)state;
     predict_machine m = round_machine();
     predict_case c = heat(4, 1, CONFIG_TRANSPORT_STAGED, PREDICT_SPLIT);
     c.fuse = 10;
     assert_false(predict_knows(&m, &c));
-    predict_sweep_of(&m, &c)->cell_s = 20e-12;
+    predict_pass_of(&m, &c)->cell_s = 20e-12;
     assert_true(predict_knows(&m, &c));
     /* 9 rows of 1000 on either side, half of them on average; halos of 80 kB take 90 us, and to have neighbours at all 3 */
     predict_time t = predict_step(&m, &c);
     assert_true(near(predict_redundant(&c), 9.0 / 1000 + 9.0 / 1000));
-    const double sweep_s = 20e-6 * 1.018;
-    assert_true(near(t.memory_s, 1.6e-6) && near(t.arithmetic_s, (sweep_s - 16e-6) / 10) && near(t.launches_s, 0.15e-6));
-    assert_true(near(t.exchange_alone_s, 90e-6) && near(t.exchange_s, (90e-6 - sweep_s + 3e-6) / 10));
+    const double pass_s = 20e-6 * 1.018;
+    assert_true(near(t.memory_s, 1.6e-6) && near(t.arithmetic_s, (pass_s - 16e-6) / 10) && near(t.launches_s, 0.15e-6));
+    assert_true(near(t.exchange_alone_s, 90e-6) && near(t.exchange_s, (90e-6 - pass_s + 3e-6) / 10));
     assert_string_equal(t.bottleneck, "exchange");
-    c.norm_every = 10; /* the sweep takes it with it: 1 us, and 2.5 */
+    c.norm_every = 10; /* the pass takes it with it: 1 us, and 2.5 */
     assert_true(near(predict_step(&m, &c).step_s, t.step_s + 0.35e-6));
-    c.radius = 2; /* no such sweep does: one single step more in ten, and a norm */
+    c.radius = 2; /* no such pass does: one single step more in ten, and a norm */
     c.norm_every = 0;
-    predict_sweep_of(&m, &c)->cell_s = 200e-12;
+    predict_pass_of(&m, &c)->cell_s = 200e-12;
     t = predict_step(&m, &c);
     c.norm_every = 10;
     predict_case single = c;
@@ -122,23 +122,23 @@ static void sweeps_of_several_steps(void **state)
     c = heat(1, 1, CONFIG_TRANSPORT_STAGED, PREDICT_SPLIT);
     c.mirrors = true;
     c.fuse = 4;
-    assert_true(near(predict_sweep_s(&m, &c), 16e-6));
+    assert_true(near(predict_pass_s(&m, &c), 16e-6));
     c.fuse = 16;
-    assert_true(near(predict_sweep_s(&m, &c), 32e-6));
+    assert_true(near(predict_pass_s(&m, &c), 32e-6));
     c.kind = CONFIG_WAVE; /* a term more */
-    assert_true(near(predict_sweep_s(&m, &c), 38.4e-6));
+    assert_true(near(predict_pass_s(&m, &c), 38.4e-6));
     c.fuse = 4; /* both levels come and go: 4 words */
-    assert_true(near(predict_sweep_s(&m, &c), 32e-6));
-    predict_sweep_of(&m, &c)->cell_s = 40e-12;
+    assert_true(near(predict_pass_s(&m, &c), 32e-6));
+    predict_pass_of(&m, &c)->cell_s = 40e-12;
     c.kind = CONFIG_ADVECT; /* the same sums */
-    assert_true(near(predict_sweep_s(&m, &c), 40e-6));
+    assert_true(near(predict_pass_s(&m, &c), 40e-6));
     c.kind = CONFIG_LAPLACE; /* heat's */
     c.fuse = 10;
-    assert_true(near(predict_sweep_s(&m, &c), 20e-6));
+    assert_true(near(predict_pass_s(&m, &c), 20e-6));
 }
 
 /* 100 warps with strips of 128 cells, of which 8 steps of radius 1 store 112. */
-static void sweeps_by_strips(void **state)
+static void passes_by_strips(void **state)
 {
     (void)state;
     predict_machine m = round_machine();
@@ -163,15 +163,15 @@ static void sweeps_by_strips(void **state)
     assert_true(near(predict_places(&m, &c, false), 53 * places_a_row));
     assert_true(near(predict_places(&m, &c, true), 35 * places_a_row)); /* bound by memory, it costs nothing */
 
-    predict_sweep_of(&m, &c)->cell_s = 1e-12;
-    predict_sweep_of(&m, &c)->byte_s = 0.30e-12;
+    predict_pass_of(&m, &c)->cell_s = 1e-12;
+    predict_pass_of(&m, &c)->byte_s = 0.30e-12;
     c.fuse = 4;
-    predict_sweep_of(&m, &c)->byte_s = 0.33e-12;
-    predict_sweeps_by_memory(&m);
-    assert_false(predict_sweep_known(&m, &c)->by_memory);
+    predict_pass_of(&m, &c)->byte_s = 0.33e-12;
+    predict_passes_by_memory(&m);
+    assert_false(predict_pass_known(&m, &c)->by_memory);
     c.fuse = 8;
-    assert_true(predict_sweep_known(&m, &c)->by_memory);
-    assert_true(near(predict_sweep_s(&m, &c), 35 * places_a_row * 1e-12));
+    assert_true(predict_pass_known(&m, &c)->by_memory);
+    assert_true(near(predict_pass_s(&m, &c), 35 * places_a_row * 1e-12));
 }
 
 static void transposes_send_all_but_their_own(void **state)
@@ -236,8 +236,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_by_hand),
         cmocka_unit_test(hosts_share_their_way_out),
-        cmocka_unit_test(sweeps_of_several_steps),
-        cmocka_unit_test(sweeps_by_strips),
+        cmocka_unit_test(passes_of_several_steps),
+        cmocka_unit_test(passes_by_strips),
         cmocka_unit_test(transposes_send_all_but_their_own),
         cmocka_unit_test(the_nearest_number_of_ranks_tells_the_rate_of_a_transpose),
         cmocka_unit_test(copies_between_two_sizes),
