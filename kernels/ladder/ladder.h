@@ -83,9 +83,9 @@ struct ladder_rung {
                             `fma` allows no more than a lower rate, that is the ceiling */
     int variant;         /* for enqueue and prepare functions that serve several rungs */
     unsigned ignores;    /* bit i: the family's parameter i means nothing to this rung, and is not shown with it */
-    int sweep;           /* index of the parameter that is swept where sweep_count > 0 */
-    int sweep_count;
-    const int64_t *sweep_values; /* ascending or not; the last one is the rung's own figure */
+    int scan;            /* index of the parameter that is scanned where scan_count > 0 */
+    int scan_count;
+    const int64_t *scan_values; /* ascending or not; the last one is the rung's own figure */
 };
 
 typedef struct ladder_family {

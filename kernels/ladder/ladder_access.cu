@@ -166,12 +166,12 @@ constexpr ladder_rung rung(const char *name, const char *why, int (*prepare)(lad
     return r;
 }
 
-constexpr ladder_rung swept(ladder_rung r, int parameter, const int64_t *values, int count)
+constexpr ladder_rung scanned(ladder_rung r, int parameter, const int64_t *values, int count)
 {
-    r.sweep = parameter;
+    r.scan = parameter;
     r.ignores &= ~(1u << parameter);
-    r.sweep_values = values;
-    r.sweep_count = count;
+    r.scan_values = values;
+    r.scan_count = count;
     return r;
 }
 
@@ -195,27 +195,27 @@ const int64_t windows[] = { 4 << 20, 8 << 20, 16 << 20, 24 << 20, 32 << 20, 40 <
 const int64_t percents[] = { 100, 75, 50, 25 };
 
 const ladder_rung rungs[] = {
-    ladder_taught(swept(rung("offsetRead", "a shifted warp touches one more sector", ladder_access_offset_prepare,
-                             ladder_access_offset, ladder_access_offset_verify, LADDER_ACCESS_READ), OFFSET, offsets, 34),
+    ladder_taught(scanned(rung("offsetRead", "a shifted warp touches one more sector", ladder_access_offset_prepare,
+                               ladder_access_offset, ladder_access_offset_verify, LADDER_ACCESS_READ), OFFSET, offsets, 34),
                   "The warp's 128 bytes do not start on a line. Its neighbour needs the sector that both share as well, and "
                   "finds it in a cache."),
-    ladder_taught(swept(rung("offsetWrite", "partial sectors wait in L2", ladder_access_offset_prepare, ladder_access_offset,
-                             ladder_access_offset_verify, LADDER_ACCESS_WRITE),
-                        OFFSET, offsets, 34),
+    ladder_taught(scanned(rung("offsetWrite", "partial sectors wait in L2", ladder_access_offset_prepare, ladder_access_offset,
+                               ladder_access_offset_verify, LADDER_ACCESS_WRITE),
+                          OFFSET, offsets, 34),
                   "Two warps write a part of the same sector each. L2 holds it until both have come, so that memory sees whole "
                   "sectors."),
-    ladder_taught(swept(rung("strideRead", "sectors read, cells used", ladder_access_stride_prepare, ladder_access_stride,
-                             ladder_access_stride_verify, LADDER_ACCESS_READ),
-                        STRIDE, offsets + 1, 33),
+    ladder_taught(scanned(rung("strideRead", "sectors read, cells used", ladder_access_stride_prepare, ladder_access_stride,
+                               ladder_access_stride_verify, LADDER_ACCESS_READ),
+                          STRIDE, offsets + 1, 33),
                   "The warp's cells lie apart. Only those that are used count as work; the array that is walked keeps its "
                   "length, so that it never fits into a cache."),
-    ladder_taught(swept(rung("strideWrite", "each partial sector costs a read too", ladder_access_stride_prepare,
-                             ladder_access_stride, ladder_access_stride_verify, LADDER_ACCESS_WRITE), STRIDE, offsets + 1, 33),
+    ladder_taught(scanned(rung("strideWrite", "each partial sector costs a read too", ladder_access_stride_prepare,
+                               ladder_access_stride, ladder_access_stride_verify, LADDER_ACCESS_WRITE), STRIDE, offsets + 1, 33),
                   "Memory with error correction cannot write a part of a sector: it is read, changed and written back."),
-    ladder_taught(swept(rung("unroll", "independent loads per thread", prepare_copy, run_unroll, verify_copy), UNROLL, loads, 4),
+    ladder_taught(scanned(rung("unroll", "independent loads per thread", prepare_copy, run_unroll, verify_copy), UNROLL, loads, 4),
                   "All loads of a thread are on their way before its first store, so that the same number of warps has more "
                   "bytes in flight."),
-    ladder_taught(swept(rung("vector", "bytes per load", prepare_vector, run_vector, verify_copy), WIDTH_BYTES, widths, 3),
+    ladder_taught(scanned(rung("vector", "bytes per load", prepare_vector, run_vector, verify_copy), WIDTH_BYTES, widths, 3),
                   "One load and one store of that many bytes per thread; a request of 32 x 16 bytes is four whole lines."),
     ladder_taught(rung("loadCached", "through L1 and L2, the default", prepare_copy, run_hint, verify_copy, CACHED),
                   "__ldca keeps a line in both caches, for whoever reads it again."),
@@ -231,18 +231,18 @@ const ladder_rung rungs[] = {
     ladder_taught(rows("rowsPitched", "every row on 512 bytes", LADDER_ACCESS_PITCHED),
                   "cudaMallocPitch lets every row start on a multiple of 512 bytes, for at most 511 bytes per row: .84 of the "
                   "copy."),
-    ladder_taught(swept(window("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL), LADDER_ACCESS_WINDOW_BYTES,
-                        windows, 8),
+    ladder_taught(scanned(window("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL), LADDER_ACCESS_WINDOW_BYTES,
+                          windows, 8),
                   "L2 (50 MB on an H100, 60 on an H200) keeps what was used last, and cells that stream by once push out a "
                   "table that every cell needs. Its reads are counted, so that more than 1 is possible: windows of 4, 16, 32, "
                   "40 MB reach 1.38, 1.00, 1.00, 1.01 of the copy."),
-    ladder_taught(swept(window("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING),
-                        LADDER_ACCESS_WINDOW_BYTES, windows, 8),
+    ladder_taught(scanned(window("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING),
+                          LADDER_ACCESS_WINDOW_BYTES, windows, 8),
                   "The access policy of a stream names a window of addresses whose lines persist, in a part of L2 that is set "
                   "aside for them: the same windows reach 1.40, 1.13, .99, .69. It pays where the window begins not to survive "
                   "by itself, up to half of L2; beyond, what is set aside is missing for everything else."),
-    ladder_taught(swept(window("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING),
-                        LADDER_ACCESS_HIT_PERCENT, percents, 4),
+    ladder_taught(scanned(window("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING),
+                          LADDER_ACCESS_HIT_PERCENT, percents, 4),
                   "Only that part of the window's lines claims the right to stay. With 64 MB and 100, 50, 25 % .64, .58, .41 of "
                   "the copy, and a window of 4 MB with all of L2's part set aside fell to .44. Set aside what the window needs "
                   "and no more."),

@@ -150,8 +150,8 @@ static const ladder_rung rungs[] = {
     { .name = "strideRead", .why = "lines fetched, words used",
       .teaches = "The threads share the walk, and only the words that are used count.",
       .prepare = prepare, .enqueue = stride_read, .verify = verify_stride,
-      .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read", .sweep = STRIDE, .sweep_values = strides,
-      .sweep_count = sizeof strides / sizeof strides[0] },
+      .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read", .scan = STRIDE, .scan_values = strides,
+      .scan_count = sizeof strides / sizeof strides[0] },
     { .name = "randomRead", .why = "no pattern: misses side by side",
       .teaches = "Every word once, in an order that no prefetcher guesses. The addresses are known beforehand, so that a core "
                  "has many misses on their way at once.",

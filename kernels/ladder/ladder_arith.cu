@@ -84,11 +84,11 @@ constexpr ladder_rung flops(const char *name, const char *why, int variant)
     return r;
 }
 
-template <int COUNT> constexpr ladder_rung swept(ladder_rung r, int parameter, const int64_t (&values)[COUNT])
+template <int COUNT> constexpr ladder_rung scanned(ladder_rung r, int parameter, const int64_t (&values)[COUNT])
 {
-    r.sweep = parameter;
-    r.sweep_count = COUNT;
-    r.sweep_values = values;
+    r.scan = parameter;
+    r.scan_count = COUNT;
+    r.scan_values = values;
     return r;
 }
 
@@ -135,8 +135,8 @@ const ladder_rung rungs[] = {
     ladder_taught(flops("fmadOff", "product and sum rounded one by one", LADDER_ARITH_SEPARATE),
                   "As nvcc compiles with -fmad=false: half the speed and one rounding more. weft is built so and writes fma "
                   "where it means it, because the compiler's choice would decide the bits."),
-    ladder_taught(swept(flops("branch", "threads part in groups of granularity", LADDER_ARITH_BRANCH), LADDER_ARITH_GRANULARITY,
-                        group_sizes),
+    ladder_taught(scanned(flops("branch", "threads part in groups of granularity", LADDER_ARITH_BRANCH), LADDER_ARITH_GRANULARITY,
+                          group_sizes),
                   "A warp whose threads want both sides runs both, one after the other, with half of its lanes off. Groups of "
                   "32 threads or more send whole warps one way or the other, and nothing is lost."),
     ladder_taught(flops("select", "choose operands, not paths", LADDER_ARITH_SELECT),
@@ -174,16 +174,16 @@ const ladder_rung rungs[] = {
                   "An atomic addition whose result nobody uses is sent off and done by the units at the L2 cache. Those for one "
                   "word queue up. nvcc would add up a warp's contributions first where it can see that the address is the same "
                   "for all; here it cannot, since the number of words is a parameter."),
-    ladder_taught(swept(atomic("atomicSpread", "the same, spread over slots words", LADDER_ARITH_ATOMIC), LADDER_ARITH_SLOTS,
-                        spread_slots),
+    ladder_taught(scanned(atomic("atomicSpread", "the same, spread over slots words", LADDER_ARITH_ATOMIC), LADDER_ARITH_SLOTS,
+                          spread_slots),
                   "How many additions are done per second depends on how many different words they fall on."),
     ladder_taught(atomic("atomicAggregated", "each warp adds up first", LADDER_ARITH_ATOMIC_AGGREGATED),
                   "The warp adds up first, wherever its lanes mean the same word: match, then one addition by the group's first "
                   "lane."),
     ladder_taught(atomic("atomicShared", "each block adds up first", LADDER_ARITH_ATOMIC_SHARED),
                   "The block adds up first, in words of its own that are as near as L1; then one addition for each word."),
-    ladder_taught(swept(flops("spill", "launch bounds leave too few registers", LADDER_ARITH_SPILL), LADDER_ARITH_BLOCKS,
-                        blocks_of_sm),
+    ladder_taught(scanned(flops("spill", "launch bounds leave too few registers", LADDER_ARITH_SPILL), LADDER_ARITH_BLOCKS,
+                          blocks_of_sm),
                   "96 values per thread are live at once. An SM has 65,536 registers: with 6 blocks of 256 threads there are 40 "
                   "per thread, and the compiler keeps the rest in local memory, which is loads and stores of the L1 cache in "
                   "the middle of the arithmetic. From 4 blocks on the values no longer fit."),

@@ -282,9 +282,9 @@ constexpr ladder_rung table_rung(const char *name, const char *why, int variant)
     r.destroy = ladder_constant_table_destroy;
     r.unit = LADDER_CALLS;
     r.variant = variant;
-    r.sweep = LADDER_CONSTANT_ADDRESSES;
-    r.sweep_count = sizeof address_counts / sizeof address_counts[0];
-    r.sweep_values = address_counts;
+    r.scan = LADDER_CONSTANT_ADDRESSES;
+    r.scan_count = sizeof address_counts / sizeof address_counts[0];
+    r.scan_values = address_counts;
     return r;
 }
 

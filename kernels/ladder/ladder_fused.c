@@ -168,21 +168,21 @@ int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
 /* ---- the host's rungs ---- */
 
 static const int64_t host_steps[] = { 1, 2, 4, 12, 8 };
-#define SWEPT                                                                                                          \
+#define SCANNED                                                                                                        \
     .prepare = ladder_fused_prepare, .verify = ladder_fused_verify, .destroy = ladder_fused_destroy, .unit = LADDER_BYTES, \
-    .ceiling = "copy", .sweep = LADDER_FUSED_STEPS, .sweep_count = sizeof host_steps / sizeof host_steps[0],           \
-    .sweep_values = host_steps, .ignores = 1u << LADDER_FUSED_COLUMNS
+    .ceiling = "copy", .scan = LADDER_FUSED_STEPS, .scan_count = sizeof host_steps / sizeof host_steps[0],                 \
+    .scan_values = host_steps, .ignores = 1u << LADDER_FUSED_COLUMNS
 
 static const ladder_rung rungs[] = {
     { .name = "singly", .why = "one pass over memory per step",
       .teaches = "In every step the ghosts are filled and the production kernel sweeps once, so that memory is read and "
                  "written once per step. The copy is the limit, whatever the number of steps.",
-      .enqueue = ladder_fused_singly, SWEPT },
+      .enqueue = ladder_fused_singly, SCANNED },
     { .name = "production", .why = "weft's own: tiles that stay cached",
       .teaches = "A strip of columns is gone through once, row by row: each row that enters completes one row of every level, "
                  "and the rows that wait stay in the core's cache. Memory is read and written once for all steps, where the "
                  "rate counts it for each, so that it grows with the steps until arithmetic is the limit.",
-      .enqueue = ladder_fused_production, SWEPT },
+      .enqueue = ladder_fused_production, SCANNED },
 };
 
 static const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {

@@ -197,10 +197,10 @@ int prepare_once(ladder_case *c)
 }
 
 const int64_t once_steps[] = { 1, 2, 4, 8 }, steps[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12 };
-const int64_t columns[] = { 4, 2, 8 }; /* first what both types have: a sweep whose first point is missing is left out */
+const int64_t columns[] = { 4, 2, 8 }; /* first what both types have: a scan whose first point is missing is left out */
 
 constexpr ladder_rung rung(const char *name, const char *why, int variant, int (*prepare)(ladder_case *),
-                           int (*enqueue)(ladder_case *), int swept, const int64_t *values, int count)
+                           int (*enqueue)(ladder_case *), int scanned, const int64_t *values, int count)
 {
     ladder_rung r = {};
     r.variant = variant;
@@ -213,9 +213,9 @@ constexpr ladder_rung rung(const char *name, const char *why, int variant, int (
     r.destroy = ladder_fused_destroy;
     r.unit = LADDER_BYTES;
     r.ceiling = "copy";
-    r.sweep = swept;
-    r.sweep_count = count;
-    r.sweep_values = values;
+    r.scan = scanned;
+    r.scan_count = count;
+    r.scan_values = values;
     return r;
 }
 

@@ -223,9 +223,9 @@ constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(l
     r.unit = LADDER_BYTES;
     r.ceiling = "copy";
     r.ignores = ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also);
-    r.sweep = parameter;
-    r.sweep_values = values;
-    r.sweep_count = count;
+    r.scan = parameter;
+    r.scan_values = values;
+    r.scan_count = count;
     return r;
 }
 

@@ -46,9 +46,9 @@ constexpr ladder_rung moves(const char *name, const char *why, int kind, int (*e
     if ((kind & (LADDER_MEMORY_TO_HOST - 1)) == LADDER_MEMORY_PAGEABLE) r.clock = LADDER_CLOCK_HOST; /* the CPU does half of it */
     r.ceiling = ceiling;
     r.variant = kind;
-    r.sweep = LADDER_MEMORY_BYTES;
-    r.sweep_count = sizeof curve / sizeof curve[0];
-    r.sweep_values = curve;
+    r.scan = LADDER_MEMORY_BYTES;
+    r.scan_count = sizeof curve / sizeof curve[0];
+    r.scan_values = curve;
     return r;
 }
 
@@ -65,8 +65,8 @@ constexpr ladder_rung host_reads(const char *name, const char *why, int kind)
     ladder_rung r = moves(name, why, kind, ladder_memory_host_read, nullptr);
     r.verify = ladder_memory_host_read_verify;
     r.clock = LADDER_CLOCK_HOST;
-    r.sweep_count = sizeof small_curve / sizeof small_curve[0];
-    r.sweep_values = small_curve;
+    r.scan_count = sizeof small_curve / sizeof small_curve[0];
+    r.scan_values = small_curve;
     return r;
 }
 
@@ -77,8 +77,8 @@ constexpr ladder_rung managed(const char *name, const char *why, int (*enqueue)(
     r.prepare = prepared;
     r.before = before;
     r.missing = ladder_memory_managed_missing;
-    r.sweep_count = sizeof short_curve / sizeof short_curve[0];
-    r.sweep_values = short_curve;
+    r.scan_count = sizeof short_curve / sizeof short_curve[0];
+    r.scan_values = short_curve;
     return r;
 }
 
@@ -98,8 +98,8 @@ constexpr ladder_rung allocates(const char *name, const char *why, int what)
     r.clock = LADDER_CLOCK_HOST;
     r.unit = LADDER_CALLS;
     r.variant = what;
-    r.sweep_count = sizeof short_curve / sizeof short_curve[0];
-    r.sweep_values = short_curve;
+    r.scan_count = sizeof short_curve / sizeof short_curve[0];
+    r.scan_values = short_curve;
     return r;
 }
 

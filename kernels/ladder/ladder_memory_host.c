@@ -114,10 +114,10 @@ static const int64_t touched[] = { 64 << 10, 1 << 20, 64 << 20 };
 
 #define COPY                                                                                                           \
     .prepare = prepare_copy, .enqueue = copy, .verify = verify_copy, .destroy = ladder_arrays_destroy,                 \
-    .unit = LADDER_BYTES, .ceiling = "copy", .sweep = BYTES, .sweep_values = curve, .sweep_count = sizeof curve / sizeof curve[0]
+    .unit = LADDER_BYTES, .ceiling = "copy", .scan = BYTES, .scan_values = curve, .scan_count = sizeof curve / sizeof curve[0]
 #define TOUCH                                                                                                          \
     .prepare = prepare_touch, .enqueue = touch_once, .verify = verify_touch, .destroy = nothing, .unit = LADDER_BYTES, \
-    .sweep = BYTES, .sweep_values = touched, .sweep_count = sizeof touched / sizeof touched[0]
+    .scan = BYTES, .scan_values = touched, .scan_count = sizeof touched / sizeof touched[0]
 
 static const ladder_rung rungs[] = {
     { .name = "oneThread", .why = "a core's own loads and stores",

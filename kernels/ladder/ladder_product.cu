@@ -304,9 +304,9 @@ constexpr ladder_rung bend(const char *name, const char *why)
     r.prepare = ladder_product_roofline_prepare;
     r.enqueue = ladder_product_roofline_enqueue;
     r.verify = ladder_product_roofline_verify;
-    r.sweep = LADDER_PRODUCT_FMAS;
-    r.sweep_count = sizeof fma_counts / sizeof fma_counts[0];
-    r.sweep_values = fma_counts;
+    r.scan = LADDER_PRODUCT_FMAS;
+    r.scan_count = sizeof fma_counts / sizeof fma_counts[0];
+    r.scan_values = fma_counts;
     return r;
 }
 

@@ -195,7 +195,7 @@ static int face_copy(ladder_case *c)
 static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 4, 8 }, powers[] = { 1, 2, 4, 8 };
 
 #define BYTES_OF(ceiling_) .unit = LADDER_BYTES, .ceiling = ceiling_
-#define RADII(values, count) .sweep = LADDER_ROOFLINE_RADIUS, .sweep_count = count, .sweep_values = values
+#define RADII(values, count) .scan = LADDER_ROOFLINE_RADIUS, .scan_count = count, .scan_values = values
 #define SWEEP \
     .prepare = sweep_prepare, .enqueue = sweep, .verify = ladder_roofline_verify_sweep, .destroy = destroy, BYTES_OF("copy")
 #define REDUCTION .prepare = reduce_prepare, .destroy = destroy, BYTES_OF("read"), .ignores = 1u << LADDER_ROOFLINE_RADIUS

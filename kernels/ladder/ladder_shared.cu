@@ -318,9 +318,9 @@ constexpr ladder_rung by_stride(const char *name, const char *why, int word_byte
     r.prepare = prepare_strided;
     r.verify = verify_strided;
     r.ignores &= ~(1u << STRIDE);
-    r.sweep = STRIDE;
-    r.sweep_count = sizeof strides / sizeof strides[0];
-    r.sweep_values = strides;
+    r.scan = STRIDE;
+    r.scan_count = sizeof strides / sizeof strides[0];
+    r.scan_values = strides;
     return r;
 }
 
@@ -331,9 +331,9 @@ constexpr ladder_rung flow(const char *name, const char *why, int staged)
     r.verify = verify_flow;
     r.ceiling = "copy";
     r.ignores = 1u << STRIDE | (staged ? 0u : 1u << STAGES);
-    r.sweep = STAGES;
-    r.sweep_count = staged ? STAGES_MOST : 0;
-    r.sweep_values = stages;
+    r.scan = STAGES;
+    r.scan_count = staged ? STAGES_MOST : 0;
+    r.scan_values = stages;
     return r;
 }
 

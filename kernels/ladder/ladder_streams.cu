@@ -59,11 +59,11 @@ constexpr ladder_rung rung(const char *name, const char *why, int (*prepare)(lad
     return r;
 }
 
-constexpr ladder_rung swept(ladder_rung r, int parameter, const int64_t *values, int count)
+constexpr ladder_rung scanned(ladder_rung r, int parameter, const int64_t *values, int count)
 {
-    r.sweep = parameter;
-    r.sweep_values = values;
-    r.sweep_count = count;
+    r.scan = parameter;
+    r.scan_values = values;
+    r.scan_count = count;
     return r;
 }
 
@@ -74,9 +74,9 @@ constexpr unsigned order_uses = bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS
 
 constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant)
 {
-    return swept(rung(name, why, ladder_streams_order_prepare, enqueue, ladder_streams_order_verify, ladder_streams_order_destroy,
-                      variant, order_uses),
-                 LADDER_STREAMS_STREAMS, stream_counts, 6);
+    return scanned(rung(name, why, ladder_streams_order_prepare, enqueue, ladder_streams_order_verify, ladder_streams_order_destroy,
+                        variant, order_uses),
+                   LADDER_STREAMS_STREAMS, stream_counts, 6);
 }
 
 constexpr ladder_rung trap(const char *name, const char *why, int variant)
@@ -93,7 +93,7 @@ constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(lad
 
 constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *))
 {
-    return swept(wait(name, why, prepare, enqueue, bit(LADDER_STREAMS_KERNELS)), LADDER_STREAMS_KERNELS, kernel_counts, 5);
+    return scanned(wait(name, why, prepare, enqueue, bit(LADDER_STREAMS_KERNELS)), LADDER_STREAMS_KERNELS, kernel_counts, 5);
 }
 
 constexpr ladder_rung urgent(const char *name, const char *why, int variant)
@@ -111,7 +111,7 @@ constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(l
              bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CHUNKS) | bit(LADDER_STREAMS_BYTES));
     r.unit = LADDER_BYTES;
     r.ceiling = "both";
-    return swept(r, LADDER_STREAMS_CHUNKS, chunk_counts, 7);
+    return scanned(r, LADDER_STREAMS_CHUNKS, chunk_counts, 7);
 }
 
 const ladder_rung rungs[] = {

@@ -236,7 +236,7 @@ static const ladder_parameter parameters[] = { { "n", 8192, 1, 1 << 20, "rows an
 #define TRANSPOSING(NAME, WHY, TRANSPORT, LAYOUT)                                                                             \
     { .name = NAME, .why = WHY, .prepare = transposing_prepare, .enqueue = transposing_enqueue, .verify = transposing_verify, \
       .destroy = transposing_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST,                                       \
-      .variant = (int)(TRANSPORT) * LAYOUTS + LAYOUT, .sweep_count = sizeof sizes / sizeof sizes[0], .sweep_values = sizes }
+      .variant = (int)(TRANSPORT) * LAYOUTS + LAYOUT, .scan_count = sizeof sizes / sizeof sizes[0], .scan_values = sizes }
 #define RUNGS_OF(NAME, TRANSPORT, HOW)                                                                                        \
     TRANSPOSING(NAME "_slabs", HOW ", whole rows", TRANSPORT, SLABS), TRANSPOSING(NAME "_blocks", HOW ", blocks", TRANSPORT, BLOCKS)
 

@@ -330,7 +330,7 @@ static const ladder_parameter parameters[] = {
 #define RUNG(NAME, WHY, RUN, ENQUEUE, VARIANT, COUNT, VALUES)                                                                 \
     { .name = NAME, .why = WHY, .prepare = RUN##_prepare, .enqueue = ENQUEUE, .verify = RUN##_verify,                         \
       .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST, .variant = VARIANT,                      \
-      .sweep_count = COUNT, .sweep_values = VALUES }
+      .scan_count = COUNT, .scan_values = VALUES }
 #define LINK(NAME, WHY, VARIANT) RUNG(NAME, WHY, link, link_enqueue, VARIANT, SIZES, sizes)
 #define PATTERNS_OF(NAME, HOW, RUN, ENQUEUE, WAY)                                                                             \
     RUNG(NAME "_pair", HOW ", one neighbour", RUN, ENQUEUE, (int)(WAY) * PATTERNS + PAIR, SIZES, sizes),                      \

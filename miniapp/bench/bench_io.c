@@ -326,7 +326,7 @@ static const ladder_parameter parameters[] = { { "bytes", 64 << 20, 64, (int64_t
 #define FILING(NAME, WHY, KIND)                                                                                               \
     { .name = NAME, .why = WHY, .prepare = filing_prepare, .enqueue = filing_enqueue, .verify = filing_verify,                \
       .destroy = filing_destroy, .before = filing_before, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST, .variant = KIND, \
-      .sweep_count = sizeof sizes / sizeof sizes[0], .sweep_values = sizes }
+      .scan_count = sizeof sizes / sizeof sizes[0], .scan_values = sizes }
 
 static const ladder_rung rungs[] = {
     FILING("raw_write", "one file per rank, fsynced", RAW_WRITE),

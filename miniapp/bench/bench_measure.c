@@ -16,7 +16,7 @@
 #include "ranks/check.h"
 
 enum { SAMPLES_USUAL = 20, SAMPLES_LEAST = 5, SAMPLES_MOST = 1000, REPEATS_MOST = 2000 };
-static const double sample_s = 1e-3, warm_up_s = 10e-3, budget_s = 0.4, budget_of_sweep_s = 0.05;
+static const double sample_s = 1e-3, warm_up_s = 10e-3, budget_s = 0.4, budget_of_scan_s = 0.05;
 static const double patience = 4;       /* times the budget, for samples that scatter */
 static const double median_error = 0.01; /* their spread over the root of their number, as a fraction of the median */
 
@@ -40,9 +40,9 @@ void bench_destroy(bench *b)
 int bench_points(const bench *b, const bench_item *item)
 {
     bool was_set = false;
-    if (item->rung->sweep_count == 0) return 1;
-    (void)bench_request_value(b->ask, &item->family->parameter[item->rung->sweep], &was_set);
-    return was_set ? 1 : item->rung->sweep_count;
+    if (item->rung->scan_count == 0) return 1;
+    (void)bench_request_value(b->ask, &item->family->parameter[item->rung->scan], &was_set);
+    return was_set ? 1 : item->rung->scan_count;
 }
 
 static void set_values(const bench *b, const bench_item *item, int index, int64_t *values)
@@ -51,7 +51,7 @@ static void set_values(const bench *b, const bench_item *item, int index, int64_
     bool was_set = false;
     for (int i = 0; i < f->parameters; i++) {
         values[i] = bench_request_value(b->ask, &f->parameter[i], &was_set);
-        if (item->rung->sweep_count > 0 && i == item->rung->sweep && !was_set) values[i] = item->rung->sweep_values[index];
+        if (item->rung->scan_count > 0 && i == item->rung->scan && !was_set) values[i] = item->rung->scan_values[index];
     }
 }
 
@@ -136,7 +136,7 @@ static void sample(bench *b, ladder_case *c, bench_point *p)
 {
     double repetition_s = 0;
     p->repeats = warm_up(b, c, &repetition_s);
-    const double budget = c->rung->sweep_count > 0 ? budget_of_sweep_s : budget_s,
+    const double budget = c->rung->scan_count > 0 ? budget_of_scan_s : budget_s,
                  affordable = budget / (repetition_s * p->repeats);
     const bool fixed = b->ask->samples > 0;
     const int usual = fixed ? b->ask->samples : clamp(affordable, SAMPLES_LEAST, SAMPLES_USUAL);

@@ -52,7 +52,7 @@ typedef struct bench {
 void bench_create(bench *b, const bench_request *ask, device *d, const bench_world *world);
 void bench_destroy(bench *b);
 
-/* How many points the rung has: its sweep, or one where the swept parameter was set. */
+/* How many points the rung has: its scan, or one where the scanned parameter was set. */
 int bench_points(const bench *b, const bench_item *item);
 /* Collective for a family that all ranks climb together, and then the same on all ranks. False, with one sentence in why, where the
  * rung could not be prepared (memory). Other failures end the program. */

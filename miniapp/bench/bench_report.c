@@ -106,7 +106,7 @@ static json_t *predicted_json(const ladder_predicted *predicted)
     return o;
 }
 
-/* What holds for one point: a rung's own figures, or an entry of its sweep. */
+/* What holds for one point: a rung's own figures, or an entry of its scan. */
 static json_t *point_json(const bench_item *item, const bench_point *p)
 {
     const timer_percentiles *t = &p->time_s;
@@ -134,14 +134,14 @@ void bench_report_record(json_t *o, const bench *b, const bench_item *item, cons
                                         "ranks", bench_families_together(f) ? b->world->top->ranks : 1,
                                         "dtype", type ? json_string(type) : json_null(), "unit", bench_table_unit(r->unit),
                                         "ceilings", ceilings_json(b)));
-    json_t *sweep = json_array();
+    json_t *scan = json_array();
     for (int i = 0; i < points; i++) {
         verified = verified && point[i].verified;
-        if (r->sweep_count > 0) json_array_append_new(sweep, point_json(item, &point[i]));
+        if (r->scan_count > 0) json_array_append_new(scan, point_json(item, &point[i]));
     }
     json_object_set_new(o, "verified", json_boolean(verified));
     if (!verified) json_object_set_new(o, "rate", json_null());
-    if (r->sweep_count > 0)
-        json_object_set_new(o, "swept", json_string(f->parameter[r->sweep].key));
-    json_object_set_new(o, "sweep", sweep);
+    if (r->scan_count > 0)
+        json_object_set_new(o, "swept", json_string(f->parameter[r->scan].key));
+    json_object_set_new(o, "sweep", scan);
 }

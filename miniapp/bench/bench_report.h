@@ -17,7 +17,7 @@ void bench_report_skipped(bench_table *t, const bench_item *item, int had, const
 /* What stood behind the fractions, how quiet the machine was, and how many rungs are missing. */
 void bench_report_foot(const bench_table *t, const bench *b);
 
-/* A rung's record: the figures of its last point, and with a sweep all points. Adds to o what is the rung's own. */
+/* A rung's record: the figures of its last point, and with a scan all points. Adds to o what is the rung's own. */
 void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point, int points);
 
 #endif

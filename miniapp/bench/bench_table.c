@@ -18,7 +18,7 @@ bool bench_table_has(const ladder_rung *r, int parameter) { return (r->ignores >
 static bool behind(const bench_row *a, const bench_row *b)
 {
     const ladder_rung *r = a->item.rung;
-    return r != b->item.rung || r->sweep_count == 0 || a->point.value[r->sweep] >= b->point.value[r->sweep];
+    return r != b->item.rung || r->scan_count == 0 || a->point.value[r->scan] >= b->point.value[r->scan];
 }
 
 void bench_table_add(bench_table *t, const bench_item *item, const bench_point *p)

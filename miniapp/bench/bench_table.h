@@ -10,7 +10,7 @@ typedef struct bench_row {
 } bench_row;
 
 typedef struct bench_table {
-    bench_row *row; /* of one family, a rung's by ascending value of what was swept; owned */
+    bench_row *row; /* of one family, a rung's by ascending value of what was scanned; owned */
     int rows;
     int shown, noisy, skipped; /* of all families: rows, those of a spread above BENCH_SPREAD_QUIET, rungs that cannot run here */
     bool progress;             /* a line of bench_report_progress stands on the terminal */

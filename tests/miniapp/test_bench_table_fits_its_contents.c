@@ -15,8 +15,8 @@
 
 static const ladder_parameter parameter[] = { { "bytes", 4, 1, 100, "" }, { "rows", 4, 1, 100, "" } };
 static const ladder_rung rung[] = {
-    { .name = "short", .why = "plain", .sweep_count = 3 },
-    { .name = "a_rung_of_a_long_name", .why = "what is \"quoted\", or has a comma", .sweep_count = 3 },
+    { .name = "short", .why = "plain", .scan_count = 3 },
+    { .name = "a_rung_of_a_long_name", .why = "what is \"quoted\", or has a comma", .scan_count = 3 },
 };
 static const ladder_family family = { DEVICE_HOST, "fakes", "", { "f32", "f64" }, parameter, 2, rung, 2, NULL, NULL };
 

@@ -40,13 +40,13 @@ static void destroy(ladder_case *c)
     destroyed++;
 }
 
-static const int64_t swept[] = { 3, 5, 9 };
+static const int64_t scanned[] = { 3, 5, 9 };
 static const ladder_parameter parameter[] = { { "n", 4, 1, 100, "" } };
 static const ladder_rung rung[] = {
     { .name = "fake", .why = "", .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy,
       .unit = LADDER_CALLS },
     { .name = "swept", .why = "", .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy,
-      .unit = LADDER_CALLS, .sweep_count = 3, .sweep_values = swept },
+      .unit = LADDER_CALLS, .scan_count = 3, .scan_values = scanned },
 };
 static const ladder_family family = { DEVICE_HOST, "fakes", "", { "f32", "f64" }, parameter, 1, rung, 2, NULL, NULL };
 
@@ -93,7 +93,7 @@ static void test_right(void **state)
     assert_int_equal(p.size, 4);
 }
 
-static void test_sweep(void **state)
+static void test_scan(void **state)
 {
     (void)state;
     right = true;
@@ -128,7 +128,7 @@ static void test_ceiling_is_a_median(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_wrong), cmocka_unit_test(test_right), cmocka_unit_test(test_sweep),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_wrong), cmocka_unit_test(test_right), cmocka_unit_test(test_scan),
                                         cmocka_unit_test(test_ceiling_is_a_median) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
