@@ -19,8 +19,10 @@ typedef struct ladder_arith {
     size_t in_bytes, block_words;
 } ladder_arith;
 
-/* Makes c->state, with out poisoned; ladder_arith_rung's destroy frees it. */
+/* ---- the state of a rung (ladder_arith_state.cu) ---- */
+/* Makes c->state, with out poisoned. */
 int ladder_arith_open(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_words);
+void ladder_arith_close(ladder_case *c);
 /* Every block's words against the one right answer. */
 int ladder_arith_compare(ladder_case *c, const void *answer, ladder_verdict *v);
 
