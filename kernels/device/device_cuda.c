@@ -19,27 +19,21 @@
 
 #include "device/device_cuda.h"
 
-static int checked(cudaError_t e)
-{
-    if (e != cudaSuccess) (void)cudaGetLastError();
-    return (int)e;
-}
-
 static device_cuda *cuda_of(device *d) { return (device_cuda *)d; }
 static cudaEvent_t event_of(device_event *e) { return (cudaEvent_t)e; }
 
-static int bind_thread(device *d) { return checked(cudaSetDevice(d->ordinal)); }
+static int bind_thread(device *d) { return device_cuda_checked(cudaSetDevice(d->ordinal)); }
 
 static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
 {
     (void)d;
-    return checked(cudaMemGetInfo(free_bytes, total_bytes));
+    return device_cuda_checked(cudaMemGetInfo(free_bytes, total_bytes));
 }
 
 static int synchronize(device *d)
 {
     (void)d;
-    return checked(cudaDeviceSynchronize());
+    return device_cuda_checked(cudaDeviceSynchronize());
 }
 
 /* ---- memory ---- */
@@ -66,15 +60,15 @@ static int cuda_alloc(device *d, device_memory where, size_t bytes, void **out)
         e = cudaMemsetAsync(*out, new_memory_byte, bytes, cuda_of(d)->setup);
         if (e == cudaSuccess) e = cudaStreamSynchronize(cuda_of(d)->setup);
     }
-    return checked(e);
+    return device_cuda_checked(e);
 }
 
 static int cuda_free(device *d, device_memory where, void *p)
 {
     (void)d;
     switch (where) {
-    case DEVICE_MEMORY_DEVICE: return checked(cudaFree(p));
-    case DEVICE_MEMORY_PINNED: return checked(cudaFreeHost(p));
+    case DEVICE_MEMORY_DEVICE: return device_cuda_checked(cudaFree(p));
+    case DEVICE_MEMORY_PINNED: return device_cuda_checked(cudaFreeHost(p));
     }
     return cudaErrorInvalidValue;
 }
@@ -90,7 +84,7 @@ static int stream_create(device *d, bool high_priority, device_stream **out)
     if (e == cudaSuccess)
         e = cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high_priority ? highest : lowest);
     *out = (device_stream *)stream;
-    return checked(e);
+    return device_cuda_checked(e);
 }
 
 static int stream_destroy(device *d, device_stream **s)
@@ -98,13 +92,13 @@ static int stream_destroy(device *d, device_stream **s)
     (void)d;
     const cudaError_t e = *s ? cudaStreamDestroy(device_cuda_stream(*s)) : cudaSuccess;
     *s = NULL;
-    return checked(e);
+    return device_cuda_checked(e);
 }
 
 static int stream_sync(device *d, device_stream *s)
 {
     (void)d;
-    return checked(cudaStreamSynchronize(device_cuda_stream(s)));
+    return device_cuda_checked(cudaStreamSynchronize(device_cuda_stream(s)));
 }
 
 static int stream_done(device *d, device_stream *s, bool *done)
@@ -112,7 +106,7 @@ static int stream_done(device *d, device_stream *s, bool *done)
     (void)d;
     const cudaError_t e = cudaStreamQuery(device_cuda_stream(s));
     *done = e == cudaSuccess;
-    const int code = checked(e);
+    const int code = device_cuda_checked(e);
     return e == cudaErrorNotReady ? cudaSuccess : code;
 }
 
@@ -122,7 +116,7 @@ static int event_create(device *d, bool timed, device_event **out)
     (void)d;
     const cudaError_t e = cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming);
     *out = (device_event *)event;
-    return checked(e);
+    return device_cuda_checked(e);
 }
 
 static int event_destroy(device *d, device_event **ev)
@@ -130,25 +124,25 @@ static int event_destroy(device *d, device_event **ev)
     (void)d;
     const cudaError_t e = *ev ? cudaEventDestroy(event_of(*ev)) : cudaSuccess;
     *ev = NULL;
-    return checked(e);
+    return device_cuda_checked(e);
 }
 
 static int event_record(device *d, device_event *e, device_stream *s)
 {
     (void)d;
-    return checked(cudaEventRecord(event_of(e), device_cuda_stream(s)));
+    return device_cuda_checked(cudaEventRecord(event_of(e), device_cuda_stream(s)));
 }
 
 static int event_wait(device *d, device_event *e, device_stream *s)
 {
     (void)d;
-    return checked(cudaStreamWaitEvent(device_cuda_stream(s), event_of(e), 0));
+    return device_cuda_checked(cudaStreamWaitEvent(device_cuda_stream(s), event_of(e), 0));
 }
 
 static int event_sync(device *d, device_event *e)
 {
     (void)d;
-    return checked(cudaEventSynchronize(event_of(e)));
+    return device_cuda_checked(cudaEventSynchronize(event_of(e)));
 }
 
 static int event_done(device *d, device_event *ev, bool *done)
@@ -156,7 +150,7 @@ static int event_done(device *d, device_event *ev, bool *done)
     (void)d;
     const cudaError_t e = cudaEventQuery(event_of(ev));
     *done = e == cudaSuccess;
-    const int code = checked(e);
+    const int code = device_cuda_checked(e);
     return e == cudaErrorNotReady ? cudaSuccess : code;
 }
 
@@ -166,7 +160,7 @@ static int event_seconds(device *d, device_event *from, device_event *to, double
     (void)d;
     const cudaError_t e = cudaEventElapsedTime(&ms, event_of(from), event_of(to));
     *seconds = (double)ms * 1e-3;
-    return checked(e);
+    return device_cuda_checked(e);
 }
 
 /* ---- copies ---- */
@@ -175,7 +169,7 @@ static int cuda_copy(device *d, void *to, const void *from, size_t bytes, device
 {
     (void)d;
     if (bytes == 0) return cudaSuccess;
-    return checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device_cuda_stream(s)));
+    return device_cuda_checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device_cuda_stream(s)));
 }
 
 static int cuda_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
@@ -185,8 +179,8 @@ static int cuda_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
     if (rows == 1 || (to_pitch_bytes == row_bytes && from_pitch_bytes == row_bytes))
         return cuda_copy(d, to, from, row_bytes * rows, s);
     if (to_pitch_bytes <= INT_MAX && from_pitch_bytes <= INT_MAX) /* the 2D copy takes no longer rows */
-        return checked(cudaMemcpy2DAsync(to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows,
-                                         cudaMemcpyDefault, device_cuda_stream(s)));
+        return device_cuda_checked(cudaMemcpy2DAsync(to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows,
+                                                     cudaMemcpyDefault, device_cuda_stream(s)));
     for (size_t y = 0; y < rows; y++) {
         const int e = cuda_copy(d, (char *)to + y * to_pitch_bytes, (const char *)from + y * from_pitch_bytes,
                                 row_bytes, s);
@@ -199,7 +193,7 @@ static int cuda_fill_bytes(device *d, void *to, int byte, size_t bytes, device_s
 {
     (void)d;
     if (bytes == 0) return cudaSuccess;
-    return checked(cudaMemsetAsync(to, byte, bytes, device_cuda_stream(s)));
+    return device_cuda_checked(cudaMemsetAsync(to, byte, bytes, device_cuda_stream(s)));
 }
 
 /* ---- the device ---- */
@@ -217,7 +211,7 @@ static void driver_text(char *text, size_t text_bytes)
             if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.')) version = word;
         fclose(file);
     }
-    (void)checked(cudaDriverGetVersion(&cuda));
+    (void)device_cuda_checked(cudaDriverGetVersion(&cuda));
     snprintf(text, text_bytes, "%.32s%sCUDA %d.%d", version ? version : "", version ? ", " : "", cuda / 1000,
              cuda % 1000 / 10);
 }
@@ -225,13 +219,13 @@ static void driver_text(char *text, size_t text_bytes)
 static int clock_mhz(enum cudaDeviceAttr clock, int ordinal)
 {
     int khz = 0;
-    return checked(cudaDeviceGetAttribute(&khz, clock, ordinal)) == 0 ? khz / 1000 : 0;
+    return device_cuda_checked(cudaDeviceGetAttribute(&khz, clock, ordinal)) == 0 ? khz / 1000 : 0;
 }
 
 static void destroy(device **self)
 {
     if (!*self) return;
-    (void)checked(cudaStreamDestroy(cuda_of(*self)->setup));
+    (void)device_cuda_checked(cudaStreamDestroy(cuda_of(*self)->setup));
     free(*self);
     *self = NULL;
 }
@@ -316,7 +310,7 @@ device *device_cuda_create(int ordinal, int *code)
     cudaError_t e = self ? cudaSetDevice(ordinal) : cudaErrorMemoryAllocation;
     if (e == cudaSuccess) e = cudaGetDeviceProperties(&properties, ordinal);
     if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&self->setup, cudaStreamNonBlocking);
-    *code = checked(e);
+    *code = device_cuda_checked(e);
     if (e != cudaSuccess) {
         free(self);
         return NULL;
@@ -325,7 +319,7 @@ device *device_cuda_create(int ordinal, int *code)
     self->base.ordinal = ordinal;
     self->follows = properties.major >= 9;
     snprintf(self->base.name, sizeof self->base.name, "%s", properties.name);
-    device_cuda_uuid(ordinal, self->base.uuid);
+    device_cuda_uuid_text(&properties.uuid, self->base.uuid);
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
     self->base.numa_node = numa_node_of(&properties);

@@ -45,6 +45,16 @@ static inline cudaStream_t device_cuda_stream(device_stream *s)
     return (cudaStream_t)s;
 }
 
+/* A failed call's error would show up again at the next launch. Returns e as a code. */
+static inline int device_cuda_checked(cudaError_t e)
+{
+    if (e != cudaSuccess) (void)cudaGetLastError();
+    return (int)e;
+}
+
+/* "GPU-...", as nvidia-smi writes it. */
+void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES]);
+
 int stencil_cuda_bind(device *d, const stencil *op);
 int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                        const box *boxes, int count, device_stream *s);

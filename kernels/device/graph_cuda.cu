@@ -1,21 +1,11 @@
 /* Graphs: streams captured by one thread, which leaves other threads' streams alone. A device_graph is the executable graph. */
 #include "device/device_cuda.h"
 
-namespace {
-
-int checked(cudaError_t e)
-{
-    if (e != cudaSuccess) (void)cudaGetLastError();
-    return (int)e;
-}
-
-} // namespace
-
 const char *graph_cuda_refusal(device *) { return nullptr; }
 
 int graph_cuda_begin(device *, device_stream *s)
 {
-    return checked(cudaStreamBeginCapture(device_cuda_stream(s), cudaStreamCaptureModeThreadLocal));
+    return device_cuda_checked(cudaStreamBeginCapture(device_cuda_stream(s), cudaStreamCaptureModeThreadLocal));
 }
 
 int graph_cuda_end(device *, device_stream *s, device_graph **out)
@@ -28,17 +18,17 @@ int graph_cuda_end(device *, device_stream *s, device_graph **out)
     if (e == cudaSuccess) e = cudaGraphUpload(executable, device_cuda_stream(s)); /* else the first launch does it */
     if (graph) (void)cudaGraphDestroy(graph);
     *out = (device_graph *)executable;
-    return checked(e);
+    return device_cuda_checked(e);
 }
 
 int graph_cuda_launch(device *, device_graph *g, device_stream *s)
 {
-    return checked(cudaGraphLaunch((cudaGraphExec_t)g, device_cuda_stream(s)));
+    return device_cuda_checked(cudaGraphLaunch((cudaGraphExec_t)g, device_cuda_stream(s)));
 }
 
 int graph_cuda_destroy(device *, device_graph **g)
 {
     const cudaError_t e = *g ? cudaGraphExecDestroy((cudaGraphExec_t)*g) : cudaSuccess;
     *g = nullptr;
-    return checked(e);
+    return device_cuda_checked(e);
 }

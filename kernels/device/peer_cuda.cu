@@ -12,18 +12,11 @@ namespace {
 
 static_assert(sizeof(cudaIpcMemHandle_t) == DEVICE_HANDLE_BYTES, "a handle travels as it is");
 
-/* A failed call's error would show up again at the next launch. */
-int checked(cudaError_t e)
-{
-    if (e != cudaSuccess) (void)cudaGetLastError();
-    return (int)e;
-}
-
 /* This process' number of the GPU, or -1 where it does not see it. */
 int ordinal_of(const char *uuid)
 {
     int count = 0;
-    if (checked(cudaGetDeviceCount(&count)) != 0) return -1;
+    if (device_cuda_checked(cudaGetDeviceCount(&count)) != 0) return -1;
     for (int i = 0; i < count; i++) {
         char text[DEVICE_UUID_BYTES];
         device_cuda_uuid(i, text);
@@ -37,7 +30,7 @@ int ordinal_of(const char *uuid)
 int peer_cuda_handle_make(device *, void *allocation, device_handle *out)
 {
     cudaIpcMemHandle_t handle = {};
-    const int code = checked(cudaIpcGetMemHandle(&handle, allocation));
+    const int code = device_cuda_checked(cudaIpcGetMemHandle(&handle, allocation));
     memcpy(out->bytes, &handle, sizeof handle);
     return code;
 }
@@ -47,10 +40,10 @@ int peer_cuda_handle_open(device *, const device_handle *h, void **out)
     cudaIpcMemHandle_t handle;
     memcpy(&handle, h->bytes, sizeof handle);
     *out = nullptr;
-    return checked(cudaIpcOpenMemHandle(out, handle, cudaIpcMemLazyEnablePeerAccess));
+    return device_cuda_checked(cudaIpcOpenMemHandle(out, handle, cudaIpcMemLazyEnablePeerAccess));
 }
 
-int peer_cuda_handle_close(device *, void *opened) { return checked(cudaIpcCloseMemHandle(opened)); }
+int peer_cuda_handle_close(device *, void *opened) { return device_cuda_checked(cudaIpcCloseMemHandle(opened)); }
 
 const char *peer_cuda_reach_refusal(device *d, const char *uuid)
 {
@@ -59,7 +52,7 @@ const char *peer_cuda_reach_refusal(device *d, const char *uuid)
     const int other = ordinal_of(uuid);
     if (other < 0) return nullptr;
     const cudaError_t e = cudaDeviceCanAccessPeer(&can, d->ordinal, other);
-    if (checked(e) != 0) return cudaGetErrorString(e);
+    if (device_cuda_checked(e) != 0) return cudaGetErrorString(e);
     return can ? nullptr : "the two GPUs cannot reach each other's memory (no peer access)";
 }
 
