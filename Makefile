@@ -60,7 +60,7 @@ CUSRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*/*.cu))
 OBJ    := $(SRC:%.c=$(BUILD)/%.o) $(CUSRC:%.cu=$(BUILD)/%.cu.o)
 # Kernels that launch kernels are relocatable and linked on the device, where the toolkit has the library for it: in this one
 # file, so that all others are compiled as they always were.
-NESTED := $(if $(filter 1,$(CUDA)),$(if $(wildcard $(CUDA_HOME)/lib64/libcudadevrt.a),$(BUILD)/kernels/ladder/ladder_reduce_nested))
+NESTED := $(if $(and $(filter 1,$(CUDA)),$(wildcard $(CUDA_HOME)/lib64/libcudadevrt.a)),$(BUILD)/kernels/ladder_compute/ladder_reduce_nested)
 OBJ    += $(NESTED:%=%.dlink.o)
 LIBOBJ := $(filter-out $(BUILD)/miniapp/cli/main.o,$(OBJ))
 UNITS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/test_*.c))
@@ -110,7 +110,7 @@ $(BUILD)/kernels/%.cu.o: kernels/%.cu $(BUILD)/cuda.flags
 	$(call say,NVCC)$(NVCC) $(NVFLAGS) $(GENCODE) $(INC_kernels) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 # Where warnings are errors, so are registers that do not suffice: on sm_90, which the kernels were cut for, and not in the ladder.
 NO_SPILLS := $(if $(WERROR),$(if $(filter-out 90,$(ARCHS)),,-Xptxas --warn-on-spills))
-$(patsubst %.cu,$(BUILD)/%.cu.o,$(filter-out kernels/ladder/%,$(wildcard kernels/*/*.cu))): NVFLAGS += $(NO_SPILLS)
+$(patsubst %.cu,$(BUILD)/%.cu.o,$(filter-out kernels/ladder%,$(wildcard kernels/*/*.cu))): NVFLAGS += $(NO_SPILLS)
 ifneq ($(NESTED),)
 $(NESTED).cu.o: NVFLAGS += -rdc=true
 $(NESTED).dlink.o: $(NESTED).cu.o

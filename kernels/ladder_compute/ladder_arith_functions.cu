@@ -1,0 +1,162 @@
+/* Elementary functions: the library's against the intrinsics.
+ *
+ * Each thread walks eight arguments in even steps through the function's interval and keeps the xor of the results' bits: it
+ * costs an instruction and needs every bit. For the check a second kernel of the same source stores the results of one
+ * block one by one; each is held against the host's double, and their xor against what the first kernel left. The error
+ * that is printed is the largest of these 524,288.
+ *
+ * Bounds, from the CUDA C++ Programming Guide, "Mathematical Functions", which counts ulp from the correctly rounded
+ * result. Where the function is near zero an absolute bound means nothing in ulp. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device_cuda.h"
+#include "ladder_compute/ladder_arith.h"
+
+namespace {
+
+enum { THREADS = 256, CHAINS = 8, STEPS = 256, BLOCKS_PER_SM = 8, CELLS = THREADS * CHAINS, RESULTS = CELLS * STEPS };
+
+typedef struct function {
+    float from, to;           /* the interval */
+    double (*exact)(double);
+    double most_ulp;          /* from the rounded exact value; right is what is within this ... */
+    double most_ulp_of_x;     /* ... plus this times abs x, rounded down ... */
+    double most_absolute;     /* ... or within this of the exact value */
+} function;
+
+const double numerator = 1.7; /* of the divisions; rounded to float first */
+
+double exact_divide(double x) { return (double)(float)numerator / x; }
+double exact_rsqrt(double x) { return 1 / sqrt(x); }
+
+const double absolute_bound = 3.6e-7; /* 2^-21.41 */
+
+const function functions[LADDER_ARITH_FUNCTIONS] = {
+    { -3.14159f, 3.14159f, sin, 2, 0, 0 },   { -3.14159f, 3.14159f, sin, 0, 0, absolute_bound },
+    { -8, 8, exp, 2, 0, 0 },                 { -8, 8, exp, 2, 1.173, 0 },
+    { 0.5f, 2, log, 1, 0, 0 },               { 0.5f, 2, log, 0, 0, absolute_bound },
+    { 0.01f, 100, exact_divide, 0, 0, 0 },   { 0.01f, 100, exact_divide, 2, 0, 0 },
+    { 0.01f, 100, exact_rsqrt, 2, 0, 0 },    { 0.01f, 100, exact_rsqrt, 2, 0, 0 },
+};
+
+template <int F> __device__ __forceinline__ float apply(float x, float a)
+{
+    switch (F) {
+    case LADDER_ARITH_SIN: return sinf(x);
+    case LADDER_ARITH_SIN_FAST: return __sinf(x);
+    case LADDER_ARITH_EXP: return expf(x);
+    case LADDER_ARITH_EXP_FAST: return __expf(x);
+    case LADDER_ARITH_LOG: return logf(x);
+    case LADDER_ARITH_LOG_FAST: return __logf(x);
+    case LADDER_ARITH_DIVIDE: return a / x;
+    case LADDER_ARITH_DIVIDE_FAST: return __fdividef(a, x);
+    case LADDER_ARITH_SQRT_DIVIDE: return 1.0f / sqrtf(x);
+    case LADDER_ARITH_RSQRT: return rsqrtf(x);
+    }
+    return x;
+}
+
+/* The same sums on both sides: argument number `cell` of a block before its first step, and the length of a step. */
+__host__ __device__ __forceinline__ float first_argument(int cell, float from, float to)
+{
+    return from + (to - from) / CELLS * (float)cell;
+}
+__host__ __device__ __forceinline__ float step_length(float from, float to) { return (to - from) / CELLS / STEPS; }
+
+template <int F, bool KEEP> __global__ void __launch_bounds__(THREADS)
+    evaluate(uint32_t *out, float *results, float from, float to, float a)
+{
+    const float step = step_length(from, to);
+    float x[CHAINS];
+    uint32_t all = 0;
+#pragma unroll
+    for (int k = 0; k < CHAINS; k++) x[k] = first_argument(k * THREADS + (int)threadIdx.x, from, to);
+#pragma unroll 2
+    for (int i = 0; i < STEPS; i++)
+#pragma unroll
+        for (int k = 0; k < CHAINS; k++) {
+            const float y = apply<F>(x[k], a);
+            if (KEEP) results[(i * CHAINS + k) * THREADS + (int)threadIdx.x] = y;
+            else all ^= __float_as_uint(y);
+            x[k] += step;
+        }
+    if (!KEEP) out[(int64_t)blockIdx.x * THREADS + threadIdx.x] = all;
+}
+
+template <bool KEEP> int launch(ladder_case *c, float *results)
+{
+    const ladder_arith *s = (const ladder_arith *)c->state;
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    const function *f = &functions[c->rung->variant];
+    static void (*const kernel[LADDER_ARITH_FUNCTIONS])(uint32_t *, float *, float, float, float) = {
+        evaluate<LADDER_ARITH_SIN, KEEP>,    evaluate<LADDER_ARITH_SIN_FAST, KEEP>,    evaluate<LADDER_ARITH_EXP, KEEP>,
+        evaluate<LADDER_ARITH_EXP_FAST, KEEP>, evaluate<LADDER_ARITH_LOG, KEEP>,       evaluate<LADDER_ARITH_LOG_FAST, KEEP>,
+        evaluate<LADDER_ARITH_DIVIDE, KEEP>, evaluate<LADDER_ARITH_DIVIDE_FAST, KEEP>, evaluate<LADDER_ARITH_SQRT_DIVIDE, KEEP>,
+        evaluate<LADDER_ARITH_RSQRT, KEEP>,
+    };
+    kernel[c->rung->variant]<<<KEEP ? 1 : s->blocks, THREADS, 0, stream>>>((uint32_t *)s->out, results, f->from, f->to,
+                                                                           (float)numerator);
+    return cudaGetLastError();
+}
+
+/* The distance between floats at the size of y. */
+double ulp_of(double y)
+{
+    int exponent;
+    (void)frexp(y, &exponent); /* abs y in [2^(exponent-1), 2^exponent) */
+    return ldexp(1.0, (exponent < -125 ? -125 : exponent) - 24);
+}
+
+/* One block's results, in the order in which the kernel stores them; *worst becomes the largest error in ulp. */
+void judge(const function *f, const float *result, double *worst, uint32_t *all, ladder_verdict *v)
+{
+    const float step = step_length(f->from, f->to);
+    memset(all, 0, THREADS * sizeof *all);
+    *worst = 0;
+    for (int cell = 0; cell < CELLS && v->right; cell++) {
+        volatile float x = first_argument(cell, f->from, f->to); /* rounded after each step, as on the device */
+        for (int i = 0; i < STEPS && v->right; i++) {
+            const float y = result[(int64_t)i * CELLS + cell];
+            const double exact = f->exact((double)x), error = fabs((double)y - exact), ulp = ulp_of(exact);
+            const double most_ulp = f->most_ulp + floor(f->most_ulp_of_x * fabs((double)x));
+            const bool kept = fabs((double)y - (double)(float)exact) <= most_ulp * ulp || error <= f->most_absolute;
+            uint32_t bits;
+            memcpy(&bits, &y, sizeof bits);
+            all[cell % THREADS] ^= bits;
+            if (!kept) ladder_wrong(v, "at %.9g it is %.9g, %.3g ulp off, more than promised", (double)x, (double)y, error / ulp);
+            if (error / ulp > *worst) *worst = error / ulp;
+            x = x + step;
+        }
+    }
+}
+
+} // namespace
+
+int ladder_arith_functions_prepare(ladder_case *c)
+{
+    const int code = ladder_arith_open(c, BLOCKS_PER_SM, RESULTS * sizeof(float), THREADS);
+    c->size = (int64_t)((const ladder_arith *)c->state)->blocks * RESULTS;
+    c->work = (double)c->size;
+    return code;
+}
+
+int ladder_arith_functions_enqueue(ladder_case *c) { return launch<false>(c, nullptr); }
+
+int ladder_arith_functions_verify(ladder_case *c, ladder_verdict *v)
+{
+    ladder_arith *s = (ladder_arith *)c->state;
+    uint32_t all[THREADS];
+    float *result = (float *)malloc(RESULTS * sizeof *result);
+    if (!result) abort();
+    int code = launch<true>(c, (float *)s->in);
+    if (!code) code = c->d->copy(c->d, result, s->in, RESULTS * sizeof *result, c->stream);
+    if (!code) code = c->d->stream_sync(c->d, c->stream);
+    ladder_right(v);
+    if (!code) judge(&functions[c->rung->variant], result, &c->predicted[0].value, all, v);
+    c->predicted[0].what = "ulp at most, measured";
+    free(result);
+    return code || !v->right ? code : ladder_arith_compare(c, all, v);
+}

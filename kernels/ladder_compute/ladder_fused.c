@@ -1,0 +1,201 @@
+#include "ladder_compute/ladder_fused.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ladder/ladder_families.h"
+
+static const char teaches[] =
+    "Several time steps in one pass over memory, on the host: a sweep of a small star does few flops per byte, so memory is the "
+    "limit. Where a band of rows takes all its steps while it is in a core's caches, memory is read and written once for all of "
+    "them, and the fraction of the copy passes 1.\n";
+
+enum { SEED = 9 };
+
+static void make_weights(stencil *op)
+{
+    const int points = stencil_weights(op->form, op->radius);
+    for (int i = 0; i < points; i++) {
+        const double w = 1.0 / (points + 3 * i);
+        op->weight[i] = op->type == DTYPE_F32 ? (double)(float)w : w;
+    }
+}
+
+static int fill_own(device *d, const field_shape *f, void *field, int level, device_stream *s)
+{
+    value v;
+    memset(&v, 0, sizeof v);
+    v.kind = VALUE_RANDOM;
+    v.nx_global = f->nx;
+    v.ny_global = f->ny;
+    v.seed = SEED + (uint64_t)level;
+    return d->value_fill(d, f, field, &v, field_own(f), s);
+}
+
+static int fill_ghosts(device *d, const field_shape *f, const boundary *sides, void *field, int64_t depth, device_stream *s)
+{
+    const box boxes[] = { { -depth, 0, 0, f->ny },
+                          { f->nx, f->nx + depth, 0, f->ny },
+                          { -depth, f->nx + depth, -depth, 0 },
+                          { -depth, f->nx + depth, f->ny, f->ny + depth } };
+    return d->boundary_fill(d, f, field, sides, boxes, 4, s);
+}
+
+int ladder_fused_fill(ladder_case *c, void *field, int depth)
+{
+    const ladder_fused *s = c->state;
+    return fill_ghosts(c->d, &s->shape, &s->sides, field, depth, c->stream);
+}
+
+int ladder_fused_prepare(ladder_case *c)
+{
+    device *d = c->d;
+    ladder_fused *s = calloc(1, sizeof *s);
+    if (!s) abort();
+    c->state = s;
+    s->levels = (int)c->value[LADDER_FUSED_LEVELS];
+    s->op = (stencil){ .form = STENCIL_STAR, .radius = (int)c->value[LADDER_FUSED_RADIUS], .type = c->type,
+                       .has_prev = s->levels == 2, .beta = s->levels == 2 ? -0.5 : 0 };
+    make_weights(&s->op);
+    s->steps = (int)c->value[LADDER_FUSED_STEPS];
+    s->sides = (boundary){ { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 } };
+    const int depth = s->steps * s->op.radius;
+    s->shape = field_shape_make(c->type, c->value[LADDER_FUSED_NX], c->value[LADDER_FUSED_NY], depth, depth);
+    c->size = s->shape.nx * s->shape.ny;
+    c->work = (1 + s->levels) * (double)s->steps * (double)c->size * (double)dtype_bytes(c->type);
+    c->flops = (double)s->steps * (2 * (stencil_weights(STENCIL_STAR, s->op.radius) + s->op.has_prev) - 1) * (double)c->size;
+    int code = 0;
+    for (int level = 0; level < s->levels && !code; level++) {
+        void **const field[] = { &s->cur[level], &s->next[level], &s->between[level] };
+        for (int i = 0; i < 3 && !code; i++) {
+            code = d->alloc(d, DEVICE_MEMORY_DEVICE, s->shape.bytes, field[i]);
+            if (!code) code = ladder_poison(c, *field[i], s->shape.bytes);
+        }
+        if (!code) code = fill_own(d, &s->shape, s->cur[level], level, c->stream);
+    }
+    return code ? code : d->stencil_bind(d, &s->op);
+}
+
+void ladder_fused_destroy(ladder_case *c)
+{
+    ladder_fused *s = c->state;
+    if (!s) return;
+    for (int level = 0; level < s->levels; level++) {
+        void *const field[] = { s->cur[level], s->next[level], s->between[level] };
+        for (int i = 0; i < 3; i++) (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, field[i]);
+    }
+    free(s);
+    c->state = NULL;
+}
+
+/* The fields that sweep number `left` before the last writes: next is the last one's. */
+static void *const *target(const ladder_fused *s, int left) { return left % 2 == 0 ? s->next : s->between; }
+
+int ladder_fused_singly(ladder_case *c)
+{
+    const ladder_fused *s = c->state;
+    const box own = field_own(&s->shape);
+    void *from = s->cur[0], *before = s->levels == 2 ? s->cur[1] : NULL;
+    for (int left = s->steps - 1, code; left >= 0; left--) {
+        void *const to = target(s, left)[0]; /* from the third step on it is `before` itself */
+        if ((code = ladder_fused_fill(c, from, s->op.radius)) != 0) return code;
+        if ((code = c->d->stencil_sweep(c->d, &s->shape, to, from, before, &own, 1, c->stream)) != 0) return code;
+        if (s->levels == 2) before = from;
+        from = to;
+    }
+    return 0;
+}
+
+int ladder_fused_production(ladder_case *c)
+{
+    const ladder_fused *s = c->state;
+    const field_shape *f = &s->shape;
+    void *const *from = s->cur;
+    int sweeps = 0, code = 0;
+    for (int level = 0; level < s->levels && !code; level++) code = ladder_fused_fill(c, from[level], s->steps * s->op.radius);
+    for (int left = s->steps; left > 0; left -= c->d->fused_steps(c->d, left)) sweeps++;
+    for (int left = s->steps; left > 0 && !code;) {
+        const int steps = c->d->fused_steps(c->d, left);
+        left -= steps;
+        sweeps--;
+        const int64_t reach = (int64_t)left * s->op.radius; /* ghosts that the sweeps to come read */
+        const box cells = box_make(-reach, f->nx + reach, -reach, f->ny + reach);
+        void *const *to = target(s, sweeps);
+        code = c->d->fused_sweep(c->d, f, to[0], to[1], from[0], from[1], cells, steps, &s->sides, NULL, c->stream);
+        from = to;
+    }
+    return code;
+}
+
+/* The own cells of `next` against as many single sweeps of the host device. b is the level before a. */
+int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
+{
+    const ladder_fused *s = c->state;
+    const field_shape f = s->shape;
+    device *host = device_host_create(0);
+    void *a = NULL, *b = NULL, *seen = NULL;
+    int code = host->alloc(host, DEVICE_MEMORY_DEVICE, f.bytes, &a);
+    if (!code) code = host->alloc(host, DEVICE_MEMORY_DEVICE, f.bytes, &b);
+    if (!code) code = host->alloc(host, DEVICE_MEMORY_DEVICE, f.bytes, &seen);
+    if (code) {
+        ladder_wrong(v, "no memory for the host's answer");
+        code = 0;
+    } else {
+        const box own = field_own(&f);
+        (void)host->stencil_bind(host, &s->op);
+        (void)fill_own(host, &f, a, 0, NULL);
+        if (s->levels == 2) (void)fill_own(host, &f, b, 1, NULL);
+        for (int i = 0; i < s->steps; i++) {
+            (void)fill_ghosts(host, &f, &s->sides, a, s->op.radius, NULL);
+            (void)host->stencil_sweep(host, &f, b, a, s->levels == 2 ? b : NULL, &own, 1, NULL);
+            void *const swap = a;
+            a = b, b = swap;
+        }
+        code = c->d->copy(c->d, seen, s->next[0], f.bytes, c->stream);
+        if (!code) code = c->d->stream_sync(c->d, c->stream);
+        ladder_right(v);
+        for (int64_t y = 0; y < f.ny && v->right && !code; y++)
+            if (memcmp(field_at(&f, seen, 0, y), field_at(&f, a, 0, y), (size_t)f.nx * dtype_bytes(f.type)))
+                ladder_wrong(v, "row %lld differs from single sweeps", (long long)y);
+    }
+    (void)host->free(host, DEVICE_MEMORY_DEVICE, a);
+    (void)host->free(host, DEVICE_MEMORY_DEVICE, b);
+    (void)host->free(host, DEVICE_MEMORY_DEVICE, seen);
+    device_destroy(&host);
+    return code;
+}
+
+/* ---- the host's rungs ---- */
+
+static const int64_t host_steps[] = { 1, 2, 4, 12, 8 };
+#define SCANNED                                                                                                        \
+    .prepare = ladder_fused_prepare, .verify = ladder_fused_verify, .destroy = ladder_fused_destroy, .unit = LADDER_BYTES, \
+    .ceiling = "copy", .scan = LADDER_FUSED_STEPS, .scan_count = sizeof host_steps / sizeof host_steps[0],                 \
+    .scan_values = host_steps, .ignores = 1u << LADDER_FUSED_COLUMNS
+
+static const ladder_rung rungs[] = {
+    { .name = "singly", .why = "one pass over memory per step",
+      .teaches = "In every step the ghosts are filled and the production kernel sweeps once, so that memory is read and "
+                 "written once per step. The copy is the limit, whatever the number of steps.",
+      .enqueue = ladder_fused_singly, SCANNED },
+    { .name = "production", .why = "weft's own: tiles that stay cached",
+      .teaches = "A strip of columns is gone through once, row by row: each row that enters completes one row of every level, "
+                 "and the rows that wait stay in the core's cache. Memory is read and written once for all steps, where the "
+                 "rate counts it for each, so that it grows with the steps until arithmetic is the limit.",
+      .enqueue = ladder_fused_production, SCANNED },
+};
+
+static const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {
+    { "nx", 4096, LADDER_FUSED_RADIUS_MAX, 1000000, "cells along x" },
+    { "ny", 4096, LADDER_FUSED_RADIUS_MAX, 1000000, "and along y" },
+    { "radius", 1, 1, LADDER_FUSED_RADIUS_MAX, "of the star" },
+    { "steps", 8, 1, LADDER_FUSED_STEPS_MAX, "time steps of a repetition" },
+    { "levels", 1, 1, 2, "time levels that a step reads" },
+    { "columns", 4, 4, 4, "of a lane, on a GPU" },
+};
+
+const ladder_family ladder_fused_host = {
+    DEVICE_HOST, "fused", "several time steps in one pass over memory", { "f32", "f64" },
+    parameters, LADDER_FUSED_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, NULL,
+};

@@ -1,0 +1,267 @@
+#include <string.h>
+
+#include "cuda/vector_cuda.cuh"
+#include "device/device_cuda.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_fma.cuh"
+#include "ladder_compute/ladder_fused.h"
+
+static const char teaches[] =
+    "Several time steps in one pass over memory. A sweep of a small star does few flops per byte: memory is the limit, whatever "
+    "the kernel, and a copy the ceiling of a step. Computing STEPS steps of what is in registers moves the same bytes for STEPS "
+    "times the work.\n"
+    "\n"
+    "The tile: a block loads 32 x 32 cells and STEPS more on every side into shared memory, takes all steps there and stores "
+    "the middle. Every step has a barrier, five reads per cell and one row of cells less on every side; the cells around a "
+    "tile, which its neighbours compute too, are more than its own from 7 steps on.\n"
+    "\n"
+    "The strip: a warp owns 32 V columns and walks down the rows. Each level keeps, in registers, the last two rows of the "
+    "level before it; a row that arrives completes the row above it one level on. Neighbours in x are the next lane's, by "
+    "shuffle: no shared memory, no barrier. The price: the outermost column of either side is wrong after one level, STEPS of "
+    "them after the last, so a strip stores 32 V - 2 STEPS columns; and a chunk of rows computes 2 STEPS rows more than it "
+    "stores. More columns per lane waste fewer cells and need more registers.\n"
+    "\n"
+    "What it lacks, and production has (fused_strip_cuda.cuh): rows asked for well ahead, through a ring in shared memory; any "
+    "radius, any side and the level before.\n"
+    "\n"
+    "What to expect on one H200, f32, 16384 x 16384, as a fraction of the copy (bytes as if each step were a pass): singly .99; "
+    "tiles of 1, 2, 4, 8 steps .44, .57, .66, .65; strips .56, 1.10, 2.1, 4.0; production .77, 1.25, 2.6, 6.2 and with 12 steps "
+    "8.0. What is no power of two and not 12 goes by several sweeps, the last of them short: 10 steps 3.2.\n";
+
+namespace {
+
+enum { CHUNK_ROWS = 512, POINTS = 5, TILE = 32, TILE_THREADS = 256 };
+enum { TILES, STRIPS }; /* a rung's variant */
+
+__constant__ float weight_f32[POINTS];
+__constant__ double weight_f64[POINTS];
+template <typename T> __device__ __forceinline__ T weight(int i);
+template <> __device__ __forceinline__ float weight<float>(int i) { return weight_f32[i]; }
+template <> __device__ __forceinline__ double weight<double>(int i) { return weight_f64[i]; }
+
+template <typename T, int STEPS> __global__ void __launch_bounds__(TILE_THREADS)
+    tile(T *next, const T *cur, int64_t pitch, int64_t nx, int64_t ny)
+{
+    constexpr int WIDTH = TILE + 2 * STEPS;
+    extern __shared__ __align__(16) char shared[];
+    T *now = (T *)shared, *then = now + WIDTH * WIDTH;
+    const int64_t x0 = (int64_t)blockIdx.x * TILE - STEPS, y0 = (int64_t)blockIdx.y * TILE - STEPS;
+    for (int i = (int)threadIdx.x; i < WIDTH * WIDTH; i += TILE_THREADS) {
+        const int64_t x = x0 + i % WIDTH, y = y0 + i / WIDTH;
+        now[i] = x < nx + STEPS && y < ny + STEPS ? cur[y * pitch + x] : T(0);
+    }
+    for (int margin = 1; margin <= STEPS; margin++) {
+        const int width = WIDTH - 2 * margin;
+        __syncthreads();
+        for (int i = (int)threadIdx.x; i < width * width; i += TILE_THREADS) {
+            const int at = (margin + i / width) * WIDTH + margin + i % width;
+            T sum = weight<T>(0) * now[at - 1];
+            sum = ladder_fma(weight<T>(1), now[at + 1], sum);
+            sum = ladder_fma(weight<T>(2), now[at - WIDTH], sum);
+            sum = ladder_fma(weight<T>(3), now[at + WIDTH], sum);
+            then[at] = ladder_fma(weight<T>(4), now[at], sum);
+        }
+        T *const swap = now;
+        now = then, then = swap;
+    }
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < TILE * TILE; i += TILE_THREADS) {
+        const int64_t x = x0 + STEPS + i % TILE, y = y0 + STEPS + i / TILE;
+        if (x < nx && y < ny) next[y * pitch + x] = now[(STEPS + i / TILE) * WIDTH + STEPS + i % TILE];
+    }
+}
+
+template <typename T, int STEPS> cudaError_t launch_tile(ladder_case *c)
+{
+    const ladder_fused *s = (const ladder_fused *)c->state;
+    const field_shape *f = &s->shape;
+    const dim3 grid((unsigned)((f->nx + TILE - 1) / TILE), (unsigned)((f->ny + TILE - 1) / TILE));
+    const size_t bytes = 2 * (TILE + 2 * STEPS) * (TILE + 2 * STEPS) * sizeof(T);
+    tile<T, STEPS><<<grid, TILE_THREADS, bytes, device_cuda_stream(c->stream)>>>((T *)field_at(f, s->next[0], 0, 0),
+                                                                                 (const T *)field_at(f, s->cur[0], 0, 0), f->pitch,
+                                                                                 f->nx, f->ny);
+    return cudaGetLastError();
+}
+
+template <int STEPS, int V> constexpr int HALO = (STEPS + V - 1) / V * V; /* whole lanes */
+
+template <typename T, int STEPS, int V> __global__ void __launch_bounds__(32)
+    strip(T *next, const T *cur, int64_t pitch, int64_t nx, int64_t ny)
+{
+    constexpr int CELLS = 32 * V, STORED = CELLS - 2 * HALO<STEPS, V>, PIECE = vector_cells<T>;
+    const int64_t x = (int64_t)blockIdx.x * STORED - HALO<STEPS, V> + threadIdx.x * V, y0 = (int64_t)blockIdx.y * CHUNK_ROWS;
+    const int64_t y1 = min(y0 + CHUNK_ROWS, ny);
+    const bool loads = x < nx + STEPS;
+    const bool stores = threadIdx.x * V >= HALO<STEPS, V> && threadIdx.x * V < CELLS - HALO<STEPS, V>;
+    T above[STEPS][V] = {}, here[STEPS][V] = {};
+    for (int64_t y = y0 - STEPS; y < y1 + STEPS; y++) {
+        T below[V] = {};
+        if (loads)
+#pragma unroll
+            for (int p = 0; p < V; p += PIECE) load_once(below + p, cur + y * pitch + x + p);
+#pragma unroll
+        for (int level = 0; level < STEPS; level++) {
+            const T left = __shfl_up_sync(~0u, here[level][V - 1], 1), right = __shfl_down_sync(~0u, here[level][0], 1);
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+                T sum = weight<T>(0) * (v == 0 ? left : here[level][v - 1]);
+                sum = ladder_fma(weight<T>(1), v == V - 1 ? right : here[level][v + 1], sum);
+                sum = ladder_fma(weight<T>(2), above[level][v], sum);
+                sum = ladder_fma(weight<T>(3), below[v], sum);
+                above[level][v] = ladder_fma(weight<T>(4), here[level][v], sum);
+            }
+#pragma unroll
+            for (int v = 0; v < V; v++) { /* the queue moves on: what was computed arrives at the next level */
+                const T out = above[level][v];
+                above[level][v] = here[level][v];
+                here[level][v] = below[v];
+                below[v] = out;
+            }
+        }
+        if (!stores || y - STEPS < y0) continue;
+#pragma unroll
+        for (int v = 0; v < V; v++)
+            if (x + v < nx) next[(y - STEPS) * pitch + x + v] = below[v];
+    }
+}
+
+template <typename T, int STEPS, int V> cudaError_t launch_strip(ladder_case *c)
+{
+    const ladder_fused *s = (const ladder_fused *)c->state;
+    const field_shape *f = &s->shape;
+    const unsigned stored = 32 * V - 2 * HALO<STEPS, V>;
+    const dim3 grid((unsigned)((f->nx + stored - 1) / stored), (unsigned)((f->ny + CHUNK_ROWS - 1) / CHUNK_ROWS));
+    strip<T, STEPS, V><<<grid, 32, 0, device_cuda_stream(c->stream)>>>(
+        (T *)field_at(f, s->next[0], 0, 0), (const T *)field_at(f, s->cur[0], 0, 0), f->pitch, f->nx, f->ny);
+    return cudaGetLastError();
+}
+
+/* The columns of a lane that there are strips of: whole vectors, as many as registers take. */
+template <typename T, int STEPS> cudaError_t launch_columns(ladder_case *c)
+{
+    constexpr int PIECE = vector_cells<T>;
+    switch (c->value[LADDER_FUSED_COLUMNS]) {
+    case 2: return launch_strip<T, STEPS, (PIECE > 2 ? PIECE : 2)>(c); /* f64 alone: prepare_once */
+    case 4: return launch_strip<T, STEPS, 4>(c);
+    case 8: return launch_strip<T, STEPS, 8>(c);
+    }
+    return cudaErrorInvalidValue;
+}
+
+template <typename T, int STEPS> cudaError_t launch(ladder_case *c)
+{
+    return c->rung->variant == TILES ? launch_tile<T, STEPS>(c) : launch_columns<T, STEPS>(c);
+}
+
+template <typename T> cudaError_t launch_steps(ladder_case *c)
+{
+    switch (c->value[LADDER_FUSED_STEPS]) {
+    case 1: return launch<T, 1>(c);
+    case 2: return launch<T, 2>(c);
+    case 4: return launch<T, 4>(c);
+    case 8: return launch<T, 8>(c);
+    }
+    return cudaErrorInvalidValue;
+}
+
+int run_once(ladder_case *c)
+{
+    const ladder_fused *s = (const ladder_fused *)c->state;
+    const int code = ladder_fused_fill(c, s->cur[0], s->steps);
+    if (code) return code;
+    return c->type == DTYPE_F32 ? launch_steps<float>(c) : launch_steps<double>(c);
+}
+
+int prepare_once(ladder_case *c)
+{
+    const int64_t steps = c->value[LADDER_FUSED_STEPS];
+    if (c->value[LADDER_FUSED_RADIUS] != 1 || c->value[LADDER_FUSED_LEVELS] != 1 ||
+        (steps != 1 && steps != 2 && steps != 4 && steps != 8)) {
+        strcpy(c->missing, "written for radius 1, one level and 1, 2, 4 or 8 steps");
+        return 0;
+    }
+    if (c->rung->variant == STRIPS && c->type == DTYPE_F32 && c->value[LADDER_FUSED_COLUMNS] < vector_cells<float>) {
+        strcpy(c->missing, "of a lane whole vectors: 4 or 8 columns in f32");
+        return 0;
+    }
+    const int code = ladder_fused_prepare(c);
+    if (code) return code;
+    const ladder_fused *s = (const ladder_fused *)c->state;
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    float f32[POINTS];
+    for (int i = 0; i < POINTS; i++) f32[i] = (float)s->op.weight[i];
+    cudaError_t e = cudaMemcpyToSymbolAsync(weight_f32, f32, sizeof f32, 0, cudaMemcpyHostToDevice, stream);
+    if (e == cudaSuccess)
+        e = cudaMemcpyToSymbolAsync(weight_f64, s->op.weight, sizeof weight_f64, 0, cudaMemcpyHostToDevice, stream);
+    return e == cudaSuccess ? cudaStreamSynchronize(stream) : e;
+}
+
+const int64_t once_steps[] = { 1, 2, 4, 8 }, steps[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12 };
+const int64_t columns[] = { 4, 2, 8 }; /* first what both types have: a scan whose first point is missing is left out */
+
+constexpr ladder_rung rung(const char *name, const char *why, int variant, int (*prepare)(ladder_case *),
+                           int (*enqueue)(ladder_case *), int scanned, const int64_t *values, int count)
+{
+    ladder_rung r = {};
+    r.variant = variant;
+    r.ignores = variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS;
+    r.name = name;
+    r.why = why;
+    r.prepare = prepare;
+    r.enqueue = enqueue;
+    r.verify = ladder_fused_verify;
+    r.destroy = ladder_fused_destroy;
+    r.unit = LADDER_BYTES;
+    r.ceiling = "copy";
+    r.scan = scanned;
+    r.scan_count = count;
+    r.scan_values = values;
+    return r;
+}
+
+constexpr int OWN = -1, ANY = sizeof steps / sizeof *steps, ONCE = sizeof once_steps / sizeof *once_steps;
+constexpr int WIDTHS = sizeof columns / sizeof *columns;
+
+const ladder_rung rungs[] = {
+    ladder_taught(rung("singly", "one pass over memory per step", OWN, ladder_fused_prepare, ladder_fused_singly,
+                       LADDER_FUSED_STEPS, steps, ANY),
+                  "In every step the ghosts are filled and the production kernel sweeps once, so that memory is read and "
+                  "written once per step. As fast as a copy whatever the number of steps; more speed can only come from moving "
+                  "less."),
+    ladder_taught(rung("tile", "a block's tile, overlapped, in shared memory", TILES, prepare_once, run_once, LADDER_FUSED_STEPS,
+                       once_steps, ONCE),
+                  "One launch for all steps, each block by itself. Passes are saved, but barriers, reads of shared memory and "
+                  "the cells around the tile that are computed twice cost as much: with 8 steps no faster than with 4, and "
+                  "never as fast as singly."),
+    ladder_taught(rung("strip", "a warp walks, all levels in registers", STRIPS, prepare_once, run_once, LADDER_FUSED_STEPS,
+                       once_steps, ONCE),
+                  "No barrier and no shared memory: a row costs nearly the same time with more levels, so that the rate nearly "
+                  "doubles with the steps. With one step it is slow, because rows are asked for only when they are needed."),
+    ladder_taught(rung("stripWidth", "the same, more columns per lane", STRIPS, prepare_once, run_once, LADDER_FUSED_COLUMNS,
+                       columns, WIDTHS),
+                  "The strip with 2 (f64 only), 4 or 8 columns per lane. With 8 steps 16 columns per strip are computed in "
+                  "vain: of 64, 128 or 256. All levels of every column stay in registers, though, and an SM then holds fewer "
+                  "warps to hide the latency of memory."),
+    ladder_taught(rung("production", "weft's own: rows asked for ahead", OWN, ladder_fused_prepare, ladder_fused_production,
+                       LADDER_FUSED_STEPS, steps, ANY),
+                  "Strips whose rows come through a ring in shared memory and are asked for well ahead: bytes on their way "
+                  "cost no registers. With 8 steps 6.2 of a copy where the strip has 4.0 (f32, one H200). What one sweep "
+                  "cannot take goes by several."),
+};
+
+const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {
+    { "nx", 16384, LADDER_FUSED_RADIUS_MAX, 1000000, "cells along x" },
+    { "ny", 16384, LADDER_FUSED_RADIUS_MAX, 1000000, "and along y" },
+    { "radius", 1, 1, LADDER_FUSED_RADIUS_MAX, "of the star" },
+    { "steps", 8, 1, LADDER_FUSED_STEPS_MAX, "time steps of a repetition" },
+    { "levels", 1, 1, 2, "time levels that a step reads" },
+    { "columns", 4, 2, 8, "of a strip's lane" },
+};
+
+} // namespace
+
+const ladder_family ladder_fused_cuda = {
+    DEVICE_CUDA, "fused", "several time steps in one pass over memory", { "f32", "f64" },
+    parameters, LADDER_FUSED_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
+};

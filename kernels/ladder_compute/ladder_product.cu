@@ -1,0 +1,358 @@
+#include "ladder_compute/ladder_product.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "device/device_cuda.h"
+#include "ladder/ladder_cublas.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_fma.cuh"
+
+static const char teaches[] =
+    "The matrix product: the one program of this ladder that can leave the memory's limit behind.\n"
+    "\n"
+    "Every machine has a balance: the flops that it can do in the time in which it moves a byte. An H200 does about 64 Tflop/s "
+    "in f32 and 33 in f64, and moves 4.2 TB/s: 15 and 8 flop per byte. A program that does fewer per byte waits for memory, "
+    "whatever its arithmetic; `roofline` measures that: each word is read, goes through `fmas` multiply-adds and is written, "
+    "and the rate rises in proportion to fmas until it bends at the balance and lies flat under the peak.\n"
+    "\n"
+    "A product of n x n matrices does 2 n^3 flops on 3 n^2 words: plenty per byte, if only each word fetched is used often. But "
+    "nothing is used twice by itself. Each rung says how many flops it does for each byte that goes through L1: the naive ones "
+    "do less than one, and are held not even by memory (the caches hold most of that traffic) but by the load units. A tile in "
+    "shared memory uses each fetched word 32 times, and then the loads from shared memory are the limit: two for each "
+    "multiply-add. An 8 x 8 tile of C in the registers of each thread needs 16 for 64.\n"
+    "\n"
+    "A A^T has a twist: the same row-wise matrix is needed by rows and by columns. Read naively, 32 threads stand in 32 rows. "
+    "Turned in shared memory, the reads of a column of the tile fall into one bank, unless its rows are padded.\n"
+    "\n"
+    "What to expect on one H200 at n = 4096, f32, as a fraction of the measured FMA peak: naive .047 coalesced and .008 not, "
+    "tiledA .11, tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; the roofline reaches "
+    "half the peak at 8 flop/byte and .95 at 128 (f64: .93 at 8). In f64 cuBLAS uses the tensor cores and reaches 1.9: they "
+    "have a peak of their own, twice that of the multiply-adds.\n";
+
+namespace {
+
+enum { TILE = 32, NAIVE_ROWS = 8, SECTOR_BYTES = 32 };
+
+/* ---- one cell of C a thread, straight from memory ---- */
+
+template <typename T> __global__ void naive_row(T *c, const T *a, const T *b, int64_t n)
+{
+    const int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    T sum = 0;
+    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], b[k * n + j], sum);
+    c[i * n + j] = sum;
+}
+
+template <typename T> __global__ void naive_col(T *c, const T *a, const T *b, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, j = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    T sum = 0;
+    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], b[k * n + j], sum);
+    c[i * n + j] = sum;
+}
+
+/* ---- tiles in shared memory ---- */
+
+template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c, const T *a, const T *b, int64_t n)
+{
+    __shared__ T of_a[TILE][TILE];
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    const int64_t j = (int64_t)blockIdx.x * TILE + tx, i = (int64_t)blockIdx.y * TILE + ty;
+    T sum = 0;
+    for (int64_t k0 = 0; k0 < n; k0 += TILE) {
+        of_a[ty][tx] = a[i * n + k0 + tx];
+        __syncwarp();
+#pragma unroll
+        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_a[ty][k], b[(k0 + k) * n + j], sum);
+        __syncwarp();
+    }
+    c[i * n + j] = sum;
+}
+
+template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_ab(T *c, const T *a, const T *b, int64_t n)
+{
+    __shared__ T of_a[TILE][TILE], of_b[TILE][TILE];
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    const int64_t j = (int64_t)blockIdx.x * TILE + tx, i = (int64_t)blockIdx.y * TILE + ty;
+    T sum = 0;
+    for (int64_t k0 = 0; k0 < n; k0 += TILE) {
+        of_a[ty][tx] = a[i * n + k0 + tx];
+        of_b[ty][tx] = b[(k0 + ty) * n + j];
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_a[ty][k], of_b[k][tx], sum);
+        __syncthreads();
+    }
+    c[i * n + j] = sum;
+}
+
+/* ---- tiles in registers ---- */
+
+/* The block makes 128 x 128 cells of C, a thread 8 x 8 of them: two groups of four rows and of four columns, 64 apart, so
+ * that eight neighbouring threads read 128 bytes of B side by side and the threads of a warp few different words of A. Two
+ * tiles of each matrix: while one is used the next is on its way, and one barrier a step is enough. */
+enum { EDGE = 128, DEPTH = 8, GROUP = LADDER_FOUR, MICRO = 8, REGISTER_THREADS = 256, SIDE = EDGE / MICRO, GAP = EDGE / 2 };
+
+template <typename T> struct tiles {
+    T a[2][DEPTH][EDGE + GROUP]; /* turned: a column of A's tile is a row here. Padded for the stores that turn it */
+    T b[2][DEPTH][EDGE];
+};
+
+template <typename T>
+__device__ __forceinline__ void keep(tiles<T> &own, int which, int t, const ladder_four<T> &of_a, const ladder_four<T> &of_b)
+{
+#pragma unroll
+    for (int m = 0; m < GROUP; m++) own.a[which][t % 2 * GROUP + m][t / 2] = of_a.u[m];
+    *(ladder_four<T> *)&own.b[which][t / 32][t % 32 * GROUP] = of_b;
+}
+
+template <typename T> __device__ __forceinline__ void eight(T *u, const T *row, int at)
+{
+    const ladder_four<T> low = *(const ladder_four<T> *)(row + at), high = *(const ladder_four<T> *)(row + GAP + at);
+#pragma unroll
+    for (int m = 0; m < GROUP; m++) {
+        u[m] = low.u[m];
+        u[GROUP + m] = high.u[m];
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(REGISTER_THREADS, sizeof(T) == sizeof(float) ? 2 : 1)
+    registers(T *c, const T *a, const T *b, int n)
+{
+    __shared__ tiles<T> own;
+    const int t = (int)threadIdx.x, row = t / SIDE * GROUP, column = t % SIDE * GROUP;
+    const int i0 = (int)blockIdx.y * EDGE, j0 = (int)blockIdx.x * EDGE;
+    a += (int64_t)(i0 + t / 2) * n + t % 2 * GROUP; /* where this thread fetches its four cells of each tile */
+    b += t / 32 * n + j0 + t % 32 * GROUP;
+    T sum[MICRO][MICRO] = {};
+    keep(own, 0, t, *(const ladder_four<T> *)a, *(const ladder_four<T> *)b);
+    __syncthreads();
+    for (int k0 = DEPTH; k0 <= n; k0 += DEPTH) {
+        const int which = k0 / DEPTH % 2 ^ 1;
+        ladder_four<T> next_a, next_b;
+        a += DEPTH;
+        b += DEPTH * n;
+        if (k0 < n) {
+            next_a = *(const ladder_four<T> *)a;
+            next_b = *(const ladder_four<T> *)b;
+        }
+#pragma unroll
+        for (int k = 0; k < DEPTH; k++) {
+            T u[MICRO], w[MICRO];
+            eight(u, own.a[which][k], row);
+            eight(w, own.b[which][k], column);
+#pragma unroll
+            for (int y = 0; y < MICRO; y++)
+#pragma unroll
+                for (int x = 0; x < MICRO; x++) sum[y][x] = ladder_fma(u[y], w[x], sum[y][x]);
+        }
+        if (k0 < n) keep(own, 1 - which, t, next_a, next_b);
+        __syncthreads();
+    }
+#pragma unroll
+    for (int y = 0; y < MICRO; y++)
+#pragma unroll
+        for (int x = 0; x < MICRO; x += GROUP) {
+            const int i = i0 + row + y % GROUP + y / GROUP * GAP, j = j0 + column + x / GROUP * GAP;
+            *(ladder_four<T> *)(c + (int64_t)i * n + j) = { { sum[y][x], sum[y][x + 1], sum[y][x + 2], sum[y][x + 3] } };
+        }
+}
+
+/* ---- A A^T ---- */
+
+template <typename T> __global__ void aat_naive(T *c, const T *a, const T *, int64_t n)
+{
+    const int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    T sum = 0;
+    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], a[j * n + k], sum);
+    c[i * n + j] = sum;
+}
+
+template <typename T, int PAD> __global__ void __launch_bounds__(TILE *TILE) aat_tiled(T *c, const T *a, const T *, int64_t n)
+{
+    __shared__ T of_i[TILE][TILE], of_j[TILE][TILE + PAD];
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    const int64_t i0 = (int64_t)blockIdx.y * TILE, j0 = (int64_t)blockIdx.x * TILE;
+    T sum = 0;
+    for (int64_t k0 = 0; k0 < n; k0 += TILE) {
+        of_i[ty][tx] = a[(i0 + ty) * n + k0 + tx];
+        of_j[ty][tx] = a[(j0 + ty) * n + k0 + tx];
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_i[ty][k], of_j[tx][k], sum);
+        __syncthreads();
+    }
+    c[(i0 + ty) * n + j0 + tx] = sum;
+}
+
+/* ---- prepare, launch ---- */
+
+enum { NAIVE_ROW, NAIVE_COL, TILED_A, TILED_AB, REGISTERS, CUBLAS, AAT_NAIVE, AAT_SHARED, AAT_PADDED };
+
+/* Flops for a byte that goes through L1, sectors counted whole: of one warp and one k, or of a block and its tiles. */
+double flops_of_byte(int variant, double word)
+{
+    const double warp_flops = 2 * TILE, line = TILE * word;
+    switch (variant) {
+    case NAIVE_ROW: return warp_flops / (line + SECTOR_BYTES);
+    case NAIVE_COL:
+    case AAT_NAIVE: return warp_flops / (TILE * SECTOR_BYTES + SECTOR_BYTES);
+    case TILED_A: return warp_flops / (line + line / TILE);
+    case REGISTERS: return 2.0 * EDGE * EDGE / (2 * EDGE * word);
+    default: return 2.0 * TILE * TILE / (2 * TILE * word);
+    }
+}
+
+int product_prepare(ladder_case *c)
+{
+    device *d = c->d;
+    ladder_product *s = (ladder_product *)calloc(1, sizeof *s);
+    if (!s) abort();
+    c->state = s;
+    s->n = c->value[LADDER_PRODUCT_N] / EDGE * EDGE;
+    c->size = s->n * s->n;
+    c->work = 2 * (double)s->n * (double)c->size;
+    const int variant = c->rung->variant;
+    const size_t bytes = (size_t)c->size * dtype_bytes(c->type);
+    if (variant != CUBLAS) c->predicted[0] = { "flop/byte in L1", flops_of_byte(variant, (double)dtype_bytes(c->type)) };
+    const bool self = variant == AAT_NAIVE || variant == AAT_SHARED || variant == AAT_PADDED;
+    int code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &s->a);
+    if (!code && !self) code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &s->b);
+    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &s->c);
+    if (!code) code = ladder_product_fill(c, s->a, c->size, LADDER_PRODUCT_SEED_A);
+    if (!code && !self) code = ladder_product_fill(c, s->b, c->size, LADDER_PRODUCT_SEED_B);
+    return code ? code : ladder_poison(c, s->c, bytes);
+}
+
+template <typename T> int launch(ladder_case *c)
+{
+    const ladder_product *s = (const ladder_product *)c->state;
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    const int64_t n = s->n;
+    const unsigned tiles = (unsigned)(n / TILE);
+    const dim3 thin(TILE, NAIVE_ROWS), thin_grid(tiles, (unsigned)(n / NAIVE_ROWS)), square(TILE, TILE), square_grid(tiles, tiles),
+        edges((unsigned)(n / EDGE), (unsigned)(n / EDGE));
+    const T *a = (const T *)s->a, *b = (const T *)s->b;
+    T *to = (T *)s->c;
+    switch (c->rung->variant) {
+    case NAIVE_ROW: naive_row<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
+    case NAIVE_COL: naive_col<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
+    case TILED_A: tiled_a<<<square_grid, square, 0, stream>>>(to, a, b, n); break;
+    case TILED_AB: tiled_ab<<<square_grid, square, 0, stream>>>(to, a, b, n); break;
+    case REGISTERS: registers<<<edges, REGISTER_THREADS, 0, stream>>>(to, a, b, (int)n); break;
+    case AAT_NAIVE: aat_naive<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
+    case AAT_SHARED: aat_tiled<T, 0><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
+    case AAT_PADDED: aat_tiled<T, 1><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
+    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
+    }
+    return cudaGetLastError();
+}
+
+int product_enqueue(ladder_case *c) { return c->type == DTYPE_F32 ? launch<float>(c) : launch<double>(c); }
+
+/* Row-major C = A B is column-major C^T = B^T A^T: the matrices change places and nothing is transposed. */
+template <typename T> int gemm(ladder_case *c, const char *function)
+{
+    using gemm_function = int (*)(void *handle, int op_a, int op_b, int m, int n, int k, const T *alpha, const void *a, int lda,
+                                  const void *b, int ldb, const T *beta, void *c, int ldc);
+    const ladder_product *s = (const ladder_product *)c->state;
+    const auto call = (gemm_function)ladder_cublas_function(function);
+    void *handle = ladder_cublas_handle(device_cuda_stream(c->stream));
+    const T one = 1, zero = 0;
+    const int n = (int)s->n, as_it_is = 0;
+    if (!call || !handle) return cudaErrorUnknown;
+    return call(handle, as_it_is, as_it_is, n, n, n, &one, s->b, n, s->a, n, &zero, s->c, n) == 0 ? cudaSuccess : cudaErrorUnknown;
+}
+
+int cublas_enqueue(ladder_case *c)
+{
+    return c->type == DTYPE_F32 ? gemm<float>(c, "cublasSgemm_v2") : gemm<double>(c, "cublasDgemm_v2");
+}
+
+/* ---- the table ---- */
+
+constexpr ladder_rung rung(const char *name, const char *why, int variant)
+{
+    ladder_rung r = {};
+    r.name = name;
+    r.why = why;
+    r.prepare = product_prepare;
+    r.enqueue = product_enqueue;
+    r.verify = ladder_product_verify;
+    r.destroy = ladder_product_destroy;
+    r.unit = LADDER_FLOPS;
+    r.ceiling = "fma";
+    r.variant = variant;
+    return r;
+}
+
+constexpr ladder_rung library(const char *name, const char *why)
+{
+    ladder_rung r = rung(name, why, CUBLAS);
+    r.enqueue = cublas_enqueue;
+    r.missing = ladder_cublas_missing;
+    return r;
+}
+
+const int64_t fma_counts[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512 };
+
+constexpr ladder_rung bend(const char *name, const char *why)
+{
+    ladder_rung r = rung(name, why, 0);
+    r.prepare = ladder_product_roofline_prepare;
+    r.enqueue = ladder_product_roofline_enqueue;
+    r.verify = ladder_product_roofline_verify;
+    r.scan = LADDER_PRODUCT_FMAS;
+    r.scan_count = sizeof fma_counts / sizeof fma_counts[0];
+    r.scan_values = fma_counts;
+    return r;
+}
+
+const ladder_rung rungs[] = {
+    ladder_taught(bend("roofline", "flops per word until memory is no limit"),
+                  "Each word is read, goes through `fmas` multiply-adds and is written. The rate doubles with fmas while "
+                  "memory is the limit and lies flat where arithmetic is; the bend between is the machine's balance. One H200, "
+                  "f32: half the peak at 32, .95 at 512."),
+    ladder_taught(rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL),
+                  "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 sectors for 32 "
+                  "words."),
+    ladder_taught(rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW),
+                  "Neighbouring threads have neighbouring columns: B by whole lines, and one word of A for all of the warp."),
+    ladder_taught(rung("tiledA", "A's tile read once, B's lines anew", TILED_A),
+                  "A's tile only: fetched by whole lines once, read 32 times. Each warp reads only the row that it brought "
+                  "itself."),
+    ladder_taught(rung("tiledAB", "each fetched word used 32 times", TILED_AB),
+                  "Both tiles: what the block fetches, it uses 32 times."),
+    ladder_taught(rung("registers", "8 x 8 cells of C per thread", REGISTERS),
+                  "A block makes 128 x 128 cells of C, a thread 64 of them: 16 words from shared memory serve 64 "
+                  "multiply-adds, where tiledAB needs two for each one. Two tiles of each matrix take turns, so that the next "
+                  "is on its way while one is used: five times tiledAB."),
+    ladder_taught(library("cublas", "cuBLAS as the reference"),
+                  "cublasSgemm or cublasDgemm on the same matrices: what is left to be won above registers. Without cuBLAS the "
+                  "rung is missing."),
+    ladder_taught(rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE),
+                  "Cell (i, j) is row i times row j. The 32 threads of a warp stand in 32 rows j, and each load takes 32 "
+                  "sectors for 32 words: as slow as naiveCol."),
+    ladder_taught(rung("aatShared", "turned on chip, banks conflict", AAT_SHARED),
+                  "Both tiles come by whole lines; of the second, 32 threads read 32 rows, which without padding start in one and "
+                  "the same bank. (The compiler softens it: rows on 16 bytes may be read four words at a time, 32 turns for four "
+                  "instead of for one.) One padding column shifts each row by one bank (aatPadded)."),
+    ladder_taught(rung("aatPadded", "one padding column: no conflicts", AAT_PADDED),
+                  "Rows of 33 words start in 32 different banks, and 32 threads read their column in one turn: five times "
+                  "aatShared, and all that tiledAB reaches."),
+};
+
+const ladder_parameter parameters[LADDER_PRODUCT_PARAMETERS] = {
+    { "n", 4096, EDGE, 32768, "rows and columns, rounded down to 128" },
+    { "fmas", 512, 1, 4096, "multiply-adds per word of the roofline" },
+};
+
+} // namespace
+
+const ladder_family ladder_product_cuda = {
+    DEVICE_CUDA, "product", "how often a word is used before it is fetched again", { "f32", "f64" },
+    parameters, LADDER_PRODUCT_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
+};

@@ -1,0 +1,91 @@
+/* The machine's balance, measured: how many flops per byte of memory traffic it takes until arithmetic is the limit. Below,
+ * the rate is the copy's times the flops per byte; above, it is the peak; the bend between the two is the balance. */
+#include <stdlib.h>
+
+#include "device/device_cuda.h"
+#include "ladder/ladder_fma.cuh"
+#include "ladder_compute/ladder_product.h"
+
+namespace {
+
+enum { THREADS = 256, GROUP = LADDER_FOUR, ROOFLINE_BYTES = 1 << 28 };
+
+template <typename T> __global__ void fill_odd(T *to, int64_t cells, uint64_t seed)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < cells) to[i] = (T)ladder_product_cell(seed, (uint64_t)i);
+}
+
+/* x becomes x + fmas, by fma(x, 1, 1): exact, and told from any other number of steps. The compiler does not know that the
+ * factor is 1. */
+template <typename T>
+__global__ void __launch_bounds__(THREADS) roofline(T *to, const T *from, int64_t fours, T factor, T summand, int fmas)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= fours) return;
+    ladder_four<T> x = ((const ladder_four<T> *)from)[i];
+#pragma unroll 16
+    for (int step = 0; step < fmas; step++)
+#pragma unroll
+        for (int m = 0; m < GROUP; m++) x.u[m] = ladder_fma(x.u[m], factor, summand);
+    ((ladder_four<T> *)to)[i] = x;
+}
+
+void roofline_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const int64_t fmas = *(const int64_t *)context;
+    for (int64_t i = 0; i < count; i++) {
+        const double x = (double)(ladder_product_cell(LADDER_PRODUCT_SEED_A, (uint64_t)(first + i)) + fmas);
+        if (t == DTYPE_F32) ((float *)out)[i] = (float)x;
+        else ((double *)out)[i] = x;
+    }
+}
+
+} // namespace
+
+int ladder_product_fill(ladder_case *c, void *to, int64_t cells, uint64_t seed)
+{
+    const unsigned blocks = (unsigned)((cells + THREADS - 1) / THREADS);
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    switch (c->type) {
+    case DTYPE_F32: fill_odd<<<blocks, THREADS, 0, stream>>>((float *)to, cells, seed); break;
+    case DTYPE_F64: fill_odd<<<blocks, THREADS, 0, stream>>>((double *)to, cells, seed); break;
+    }
+    return cudaGetLastError();
+}
+
+int ladder_product_roofline_prepare(ladder_case *c)
+{
+    device *d = c->d;
+    ladder_product *s = (ladder_product *)calloc(1, sizeof *s);
+    if (!s) abort();
+    c->state = s;
+    const double flops = 2.0 * (double)c->value[LADDER_PRODUCT_FMAS];
+    c->size = ROOFLINE_BYTES / (int64_t)dtype_bytes(c->type);
+    c->work = flops * (double)c->size;
+    c->predicted[0] = { "flop/byte of memory", flops / (2.0 * (double)dtype_bytes(c->type)) };
+    int code = d->alloc(d, DEVICE_MEMORY_DEVICE, ROOFLINE_BYTES, &s->a);
+    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, ROOFLINE_BYTES, &s->c);
+    if (!code) code = ladder_product_fill(c, s->a, c->size, LADDER_PRODUCT_SEED_A);
+    return code ? code : ladder_poison(c, s->c, ROOFLINE_BYTES);
+}
+
+int ladder_product_roofline_enqueue(ladder_case *c)
+{
+    const ladder_product *s = (const ladder_product *)c->state;
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    const int64_t fours = c->size / GROUP;
+    const unsigned blocks = (unsigned)((fours + THREADS - 1) / THREADS);
+    const int fmas = (int)c->value[LADDER_PRODUCT_FMAS];
+    switch (c->type) {
+    case DTYPE_F32: roofline<<<blocks, THREADS, 0, stream>>>((float *)s->c, (const float *)s->a, fours, 1.0f, 1.0f, fmas); break;
+    case DTYPE_F64: roofline<<<blocks, THREADS, 0, stream>>>((double *)s->c, (const double *)s->a, fours, 1.0, 1.0, fmas); break;
+    }
+    return cudaGetLastError();
+}
+
+int ladder_product_roofline_verify(ladder_case *c, ladder_verdict *v)
+{
+    const ladder_product *s = (const ladder_product *)c->state;
+    return ladder_compare(c, s->c, c->size, roofline_answer, &c->value[LADDER_PRODUCT_FMAS], v);
+}

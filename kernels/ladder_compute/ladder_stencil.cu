@@ -1,0 +1,309 @@
+#include "device/device_cuda.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_fma.cuh"
+#include "ladder_compute/ladder_stencil.h"
+
+static const char teaches[] =
+    "A stencil: every cell is read by nine or seventeen threads, and should come from memory once.\n"
+    "\n"
+    "One sweep of radius 4 does 17 or 33 flops for the 8 bytes (f32) that must move, far below what it takes to keep the "
+    "arithmetic busy (about 15 flops per byte on an H200): memory is the limit, and a copy the ceiling, if each cell is fetched "
+    "from HBM only once. The ladder's question is who holds a cell for its other readers: the caches (nothing to write, but "
+    "every neighbour costs a load instruction and a trip to L1), shared memory (the block loads its tile and a halo once, and "
+    "pays a barrier), or registers (a thread that walks along y keeps the nine cells of its column in a queue, and only the row "
+    "is shared).\n"
+    "\n"
+    "Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, read-only the same, shared "
+    ".42 / .68, registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 loads 2.25 times "
+    "its own cells, in many small steps before one barrier), the queue .60 / .66. So shared memory no longer wins by itself: L1 "
+    "is as near. What counts is the number of load instructions per cell and the bytes in flight: vectors, several cells per "
+    "thread.\n"
+    "\n"
+    "The bits: sums in weft's fixed order (far points first), every term one fma.\n";
+
+namespace {
+
+enum { R = LADDER_STENCIL_RADIUS, LINE_THREADS = 256, TILE_X = 32, TILE_Y = 8, QUEUE_X = 128, QUEUE_ROWS = 32 };
+
+/* Weights are read by all threads at once: constant memory broadcasts, and an fma takes one as an operand at no cost. */
+__constant__ float weight_f32[LADDER_STENCIL_PLANE_POINTS];
+__constant__ double weight_f64[LADDER_STENCIL_PLANE_POINTS];
+template <typename T> __device__ __forceinline__ T weight(int i);
+template <> __device__ __forceinline__ float weight<float>(int i) { return weight_f32[i]; }
+template <> __device__ __forceinline__ double weight<double>(int i) { return weight_f64[i]; }
+/* The sum over a line; at(k) is the cell k away. */
+template <typename T, typename AT> __device__ __forceinline__ T sum_line(AT at)
+{
+    T sum = weight<T>(0) * at(-R);
+    sum = ladder_fma(weight<T>(1), at(R), sum);
+#pragma unroll
+    for (int k = R - 1; k > 0; k--) {
+        sum = ladder_fma(weight<T>(2 * (R - k)), at(-k), sum);
+        sum = ladder_fma(weight<T>(2 * (R - k) + 1), at(k), sum);
+    }
+    return ladder_fma(weight<T>(2 * R), at(0), sum);
+}
+
+/* The same over the arms of a star; along(k) and across(k). */
+template <typename T, typename ALONG, typename ACROSS> __device__ __forceinline__ T sum_plane(ALONG along, ACROSS across)
+{
+    T sum = 0;
+#pragma unroll
+    for (int k = R; k > 0; k--) {
+        const int i = 4 * (R - k);
+        sum = k == R ? weight<T>(i) * along(-k) : ladder_fma(weight<T>(i), along(-k), sum);
+        sum = ladder_fma(weight<T>(i + 1), along(k), sum);
+        sum = ladder_fma(weight<T>(i + 2), across(-k), sum);
+        sum = ladder_fma(weight<T>(i + 3), across(k), sum);
+    }
+    return ladder_fma(weight<T>(4 * R), along(0), sum);
+}
+
+/* ---- a line of nine points ---- */
+
+template <typename T> __global__ void line_global(T *next, const T *cur, int64_t n, int64_t, int64_t)
+{
+    const int64_t x = (int64_t)blockIdx.x * LINE_THREADS + threadIdx.x;
+    if (x < n) next[x] = sum_line<T>([&](int k) { return cur[x + k]; });
+}
+
+template <typename T> __global__ void line_read_only(T *__restrict__ next, const T *__restrict__ cur, int64_t n, int64_t, int64_t)
+{
+    const int64_t x = (int64_t)blockIdx.x * LINE_THREADS + threadIdx.x;
+    if (x < n) next[x] = sum_line<T>([&](int k) { return __ldg(cur + x + k); });
+}
+
+template <typename T> __global__ void line_shared(T *next, const T *cur, int64_t n, int64_t, int64_t)
+{
+    __shared__ T tile[LINE_THREADS + 2 * R];
+    const int64_t x0 = (int64_t)blockIdx.x * LINE_THREADS;
+    for (int t = (int)threadIdx.x; t < LINE_THREADS + 2 * R; t += LINE_THREADS)
+        if (x0 + t - R < n + R) tile[t] = cur[x0 + t - R];
+    __syncthreads();
+    if (x0 + threadIdx.x < n) next[x0 + threadIdx.x] = sum_line<T>([&](int k) { return tile[threadIdx.x + R + k]; });
+}
+
+template <typename T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) four {
+    T cell[4];
+};
+
+template <typename T> __global__ void line_registers(T *next, const T *cur, int64_t n, int64_t, int64_t)
+{
+    const int64_t x = ((int64_t)blockIdx.x * LINE_THREADS + threadIdx.x) * 4;
+    T u[12];
+    if (x >= n) return;
+#pragma unroll
+    for (int v = 0; v < 3; v++) {
+        const four<T> loaded = *(const four<T> *)(cur + x - R + 4 * v); /* the row's slack allows the last one */
+#pragma unroll
+        for (int k = 0; k < 4; k++) u[4 * v + k] = loaded.cell[k];
+    }
+    four<T> result;
+#pragma unroll
+    for (int i = 0; i < 4; i++) result.cell[i] = sum_line<T>([&](int k) { return u[i + R + k]; });
+    if (x + 3 < n) {
+        *(four<T> *)(next + x) = result;
+    } else {
+#pragma unroll
+        for (int i = 0; i < 3; i++)
+            if (x + i < n) next[x + i] = result.cell[i];
+    }
+}
+
+/* ---- a plane, seventeen points ---- */
+
+template <typename T> __global__ void plane_global(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
+{
+    const int64_t x = (int64_t)blockIdx.x * TILE_X + threadIdx.x, y = (int64_t)blockIdx.y * TILE_Y + threadIdx.y;
+    const T *u = cur + y * pitch + x;
+    if (x < nx && y < ny)
+        next[y * pitch + x] = sum_plane<T>([&](int k) { return u[k]; }, [&](int k) { return u[k * pitch]; });
+}
+
+template <typename T>
+__global__ void plane_read_only(T *__restrict__ next, const T *__restrict__ cur, int64_t nx, int64_t ny, int64_t pitch)
+{
+    const int64_t x = (int64_t)blockIdx.x * TILE_X + threadIdx.x, y = (int64_t)blockIdx.y * TILE_Y + threadIdx.y;
+    const T *u = cur + y * pitch + x;
+    if (x < nx && y < ny)
+        next[y * pitch + x] = sum_plane<T>([&](int k) { return __ldg(u + k); }, [&](int k) { return __ldg(u + k * pitch); });
+}
+
+template <typename T> __global__ void plane_shared(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
+{
+    __shared__ T tile[TILE_Y + 2 * R][TILE_X + 2 * R];
+    const int64_t x0 = (int64_t)blockIdx.x * TILE_X, y0 = (int64_t)blockIdx.y * TILE_Y;
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    for (int j = ty; j < TILE_Y + 2 * R; j += TILE_Y)
+        for (int i = tx; i < TILE_X + 2 * R; i += TILE_X) {
+            const bool corner = (i < R || i >= TILE_X + R) && (j < R || j >= TILE_Y + R);
+            if (!corner && x0 + i < nx + 2 * R && y0 + j < ny + 2 * R) tile[j][i] = cur[(y0 + j - R) * pitch + x0 + i - R];
+        }
+    __syncthreads();
+    if (x0 + tx < nx && y0 + ty < ny)
+        next[(y0 + ty) * pitch + x0 + tx] =
+            sum_plane<T>([&](int k) { return tile[ty + R][tx + R + k]; }, [&](int k) { return tile[ty + R + k][tx + R]; });
+}
+
+template <typename T> __global__ void plane_queue(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
+{
+    __shared__ T row[2][QUEUE_X + 2 * R];
+    const int t = (int)threadIdx.x;
+    const int64_t x0 = (int64_t)blockIdx.x * QUEUE_X, x = x0 + t, y0 = (int64_t)blockIdx.y * QUEUE_ROWS;
+    const bool inside = x < nx;
+    T queue[2 * R + 1];
+#pragma unroll
+    for (int k = 0; k < 2 * R; k++) queue[k + 1] = inside && y0 + k < ny + 2 * R ? cur[(y0 + k - R) * pitch + x] : (T)0;
+    for (int j = 0; j < QUEUE_ROWS && y0 + j < ny; j++) {
+        const int64_t y = y0 + j;
+#pragma unroll
+        for (int k = 0; k < 2 * R; k++) queue[k] = queue[k + 1];
+        queue[2 * R] = inside ? cur[(y + R) * pitch + x] : (T)0;
+        T *line = row[j % 2];
+        if (inside) line[t + R] = queue[R];
+        if (t < R) line[t] = cur[y * pitch + x - R]; /* the first and the last threads bring the ends too */
+        if (x < nx && (t >= QUEUE_X - R || x >= nx - R)) line[t + 2 * R] = cur[y * pitch + x + R];
+        __syncthreads();
+        if (inside) next[y * pitch + x] = sum_plane<T>([&](int k) { return line[t + R + k]; }, [&](int k) { return queue[R + k]; });
+    }
+}
+
+/* ---- launchers ---- */
+
+template <typename T> using kernel = void (*)(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch);
+
+int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 block, int64_t block_cells_x, int64_t block_cells_y)
+{
+    const ladder_stencil *s = (const ladder_stencil *)c->state;
+    const field_shape *f = &s->shape;
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    const dim3 grid((unsigned)((f->nx + block_cells_x - 1) / block_cells_x),
+                    (unsigned)((f->ny + block_cells_y - 1) / block_cells_y));
+    void *next = field_at(f, s->next, 0, 0);
+    const void *cur = field_at_const(f, s->cur, 0, 0);
+    switch (f->type) {
+    case DTYPE_F32: f32<<<grid, block, 0, stream>>>((float *)next, (const float *)cur, f->nx, f->ny, f->pitch); break;
+    case DTYPE_F64: f64<<<grid, block, 0, stream>>>((double *)next, (const double *)cur, f->nx, f->ny, f->pitch); break;
+    }
+    return cudaGetLastError();
+}
+
+const dim3 line_block(LINE_THREADS), tile_block(TILE_X, TILE_Y), queue_block(QUEUE_X);
+
+int run_line_global(ladder_case *c) { return launch(c, line_global<float>, line_global<double>, line_block, LINE_THREADS, 1); }
+int run_line_read_only(ladder_case *c)
+{
+    return launch(c, line_read_only<float>, line_read_only<double>, line_block, LINE_THREADS, 1);
+}
+int run_line_shared(ladder_case *c) { return launch(c, line_shared<float>, line_shared<double>, line_block, LINE_THREADS, 1); }
+int run_line_registers(ladder_case *c)
+{
+    return launch(c, line_registers<float>, line_registers<double>, line_block, 4 * LINE_THREADS, 1);
+}
+int run_plane_global(ladder_case *c) { return launch(c, plane_global<float>, plane_global<double>, tile_block, TILE_X, TILE_Y); }
+int run_plane_read_only(ladder_case *c)
+{
+    return launch(c, plane_read_only<float>, plane_read_only<double>, tile_block, TILE_X, TILE_Y);
+}
+int run_plane_shared(ladder_case *c) { return launch(c, plane_shared<float>, plane_shared<double>, tile_block, TILE_X, TILE_Y); }
+int run_plane_queue(ladder_case *c) { return launch(c, plane_queue<float>, plane_queue<double>, queue_block, QUEUE_X, QUEUE_ROWS); }
+
+/* ---- the weights' upload is set-up, as it is in weft ---- */
+
+int upload(ladder_case *c)
+{
+    const ladder_stencil *s = (const ladder_stencil *)c->state;
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    float f32[LADDER_STENCIL_PLANE_POINTS];
+    for (int i = 0; i < LADDER_STENCIL_PLANE_POINTS; i++) f32[i] = (float)s->op.weight[i];
+    cudaError_t e = cudaMemcpyToSymbolAsync(weight_f32, f32, sizeof f32, 0, cudaMemcpyHostToDevice, stream);
+    if (e == cudaSuccess)
+        e = cudaMemcpyToSymbolAsync(weight_f64, s->op.weight, sizeof weight_f64, 0, cudaMemcpyHostToDevice, stream);
+    return e == cudaSuccess ? cudaStreamSynchronize(stream) : e;
+}
+
+int prepare_line(ladder_case *c)
+{
+    const int code = ladder_stencil_prepare_line(c);
+    return code ? code : upload(c);
+}
+
+int prepare_plane(ladder_case *c)
+{
+    const int code = ladder_stencil_prepare_plane(c);
+    return code ? code : upload(c);
+}
+
+/* ---- the table ---- */
+
+constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *))
+{
+    ladder_rung r = {};
+    r.name = name;
+    r.why = why;
+    r.prepare = prepare_line;
+    r.enqueue = enqueue;
+    r.verify = ladder_stencil_verify;
+    r.destroy = ladder_stencil_destroy;
+    r.unit = LADDER_BYTES;
+    r.ceiling = "copy";
+    r.ignores = LADDER_STENCIL_LINE_IGNORES;
+    return r;
+}
+
+constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *))
+{
+    ladder_rung r = line(name, why, enqueue);
+    r.prepare = prepare_plane;
+    r.ignores = LADDER_STENCIL_PLANE_IGNORES;
+    return r;
+}
+
+const ladder_rung rungs[] = {
+    ladder_taught(line("lineGlobal", "nine loads, the caches do it", run_line_global),
+                  "Nine loads per cell. One in nine goes to L2 and memory, the rest meet in L1."),
+    ladder_taught(line("lineReadOnly", "the read-only path: the same L1", run_line_read_only),
+                  "The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference is the "
+                  "lesson."),
+    ladder_taught(line("lineShared", "the block loads each cell once", run_line_shared),
+                  "The block's 256 cells and four more on each side come into shared memory once."),
+    ladder_taught(line("lineRegisters", "four cells share twelve, vector loads", run_line_registers),
+                  "Four neighbouring cells per thread share twelve loaded ones, in registers: three loads per cell instead of "
+                  "nine, and with aligned rows (weft's fields start on a line) the loads are vectors of 16 bytes."),
+    ladder_taught(line("lineProduction", "weft's own", ladder_stencil_production),
+                  "One bulk copy brings the cells of a block and its halo into shared memory, so that what is on its way costs "
+                  "no registers. At this radius it is no faster than lineRegisters, near the copy already (.99); at a larger "
+                  "one a thread would have to hold many more neighbours, and here it need not."),
+    ladder_taught(plane("planeGlobal", "seventeen loads, the caches do it", run_plane_global),
+                  "Seventeen loads per cell. Those along x meet in the warp's own lines; those along y reach into eight other "
+                  "rows, which the block's other warps and other blocks load as well. The caches serve most of them, but every "
+                  "load is an instruction and a trip to L1: expect less than along the line."),
+    ladder_taught(plane("planeReadOnly", "the read-only path: the same L1", run_plane_read_only),
+                  "The same seventeen loads through the read-only path: no difference, as along the line."),
+    ladder_taught(plane("planeShared", "tile and halo, one barrier", run_plane_shared),
+                  "A tile of 32 x 8 with a halo of four on each side: 2.25 times its own cells are loaded, most of them from L2, "
+                  "where the neighbouring blocks left them. The corners of the halo are not needed and not loaded."),
+    ladder_taught(plane("planeQueue", "the column in registers, walking", run_plane_queue),
+                  "The thread walks down many rows of its column. Nine cells of the column stay in registers, and every row "
+                  "enters once; the row in the middle goes through shared memory, for the neighbours along x. Two row buffers in "
+                  "turn: one barrier per row."),
+    ladder_taught(plane("planeProduction", "weft's own: rows by bulk copies", ladder_stencil_production),
+                  "Bulk copies bring the rows of a tile and its halo into shared memory, many of them asked for before the "
+                  "first is used. A thread computes vectors of 16 bytes and keeps its column in registers, like planeQueue. "
+                  "Bytes on their way cost no registers and loads take few instructions: .91 of the copy on one H200 (f32), "
+                  "where the queue has .60."),
+};
+
+const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {
+    { "n", 1 << 27, 1, (int64_t)1 << 34, "cells of the line" },
+    { "nx", 8192, 1, 1000000, "cells of the plane along x" },
+    { "ny", 8192, 1, 500000, "and along y" },
+};
+
+} // namespace
+
+const ladder_family ladder_stencil_cuda = {
+    DEVICE_CUDA, "stencil", "who holds a cell for its other readers", { "f32", "f64" },
+    parameters, LADDER_STENCIL_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
+};

@@ -1,0 +1,332 @@
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/cell.h"
+#include "device/device_cuda.h"
+#include "ladder/ladder_families.h"
+#include "ladder/ladder_fma.cuh"
+#include "ladder_memory/ladder_constant.h"
+
+static const char teaches[] =
+    "Where to keep numbers that every thread reads: the constant bank, the read-only cache, shared memory, the parameters of "
+    "the launch, the instruction itself. Two programs ask two questions.\n"
+    "\n"
+    "The nine-point line, to[i] = sum of w[k] from[i+k]: the nine weights are the same for all threads and known early. "
+    "Constants come without the load unit: a multiply-add may name an operand in a constant bank, or, as the compiler does for "
+    "Hopper, a uniform register that one ULDC fills for the whole warp; launch parameters lie in a bank too, and an immediate "
+    "stands in the instruction itself. Weights behind a pointer cost a load each, and those nine compete with the nine of the "
+    "data for the same unit. Broadcast loads are the cheap ones, though: one line for a warp, against two or three for the "
+    "data, whose 32 words seldom start on a line. The texture path fetches the data through the texture units. Before there "
+    "were caches it was the way to read with overlap; today it is a slower way into the same L1.\n"
+    "\n"
+    "What to expect on one H200, as a fraction of the copy: f32 .53 through pointers (restrict and __ldg change nothing: L1 is "
+    "the same), .56 as constants, .57 in registers for eight cells; f64 .69 and .82; texture .33 in f32. All wait for the "
+    "data's own nine loads: the stencil family shows how to have fewer.\n"
+    "\n"
+    "The table: 512 words, read at an index that each thread computes, so that a warp asks for 1 to 32 different words. The "
+    "lookups do not wait for one another: what counts is how many are done per second, not how long one takes. So: __constant__ "
+    "for what all threads read at the same place, shared memory for what each looks up elsewhere, and a plain load where one "
+    "does not know.\n";
+
+namespace {
+
+enum { SEED = 5, POINTS = 9, THREADS = 256, CELLS = 8 };
+
+/* u + (D2 u) / 4, of order 8. A function, so that device code may have it as immediates. */
+__host__ __device__ constexpr double weight(int k)
+{
+    constexpr double half[POINTS / 2 + 1] = { -1.0 / 2240, 2.0 / 315, -1.0 / 20, 2.0 / 5, 1 - 205.0 / 288 };
+    return half[k < POINTS / 2 ? k : POINTS - 1 - k];
+}
+
+template <typename T> struct weights {
+    T w[POINTS];
+};
+
+template <typename T> constexpr weights<T> all_weights()
+{
+    weights<T> all = {};
+    for (int k = 0; k < POINTS; k++) all.w[k] = (T)weight(k);
+    return all;
+}
+
+/* ---- the line: nine ways to hand over the same nine numbers ---- */
+
+/* Every kernel adds in the same order; what differs is where `w(k)` and `u(k)` come from. */
+template <typename T, typename WEIGHT, typename CELL> __device__ __forceinline__ T line_of(WEIGHT w, CELL u)
+{
+    T sum = w(0) * u(0);
+#pragma unroll
+    for (int k = 1; k < POINTS; k++) sum = ladder_fma(w(k), u(k), sum);
+    return sum;
+}
+
+__constant__ float bank_f32[POINTS];
+__constant__ double bank_f64[POINTS];
+__device__ __forceinline__ const float *bank(float) { return bank_f32; }
+__device__ __forceinline__ const double *bank(double) { return bank_f64; }
+
+template <typename T> __global__ void __launch_bounds__(THREADS) line_bank(T *to, const T *from, const T *, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) to[i] = line_of<T>([](int k) { return bank(T())[k]; }, [=](int k) { return from[i + k]; });
+}
+
+template <typename T> __global__ void __launch_bounds__(THREADS) line_parameter(T *to, const T *from, weights<T> w, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) to[i] = line_of<T>([&](int k) { return w.w[k]; }, [=](int k) { return from[i + k]; });
+}
+
+template <typename T> __global__ void __launch_bounds__(THREADS) line_immediate(T *to, const T *from, const T *, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) to[i] = line_of<T>([](int k) { return (T)weight(k); }, [=](int k) { return from[i + k]; });
+}
+
+template <typename T> __global__ void __launch_bounds__(THREADS) line_pointer(T *to, const T *from, const T *w, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) to[i] = line_of<T>([=](int k) { return w[k]; }, [=](int k) { return from[i + k]; });
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    line_restrict(T *__restrict__ to, const T *__restrict__ from, const T *__restrict__ w, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) to[i] = line_of<T>([=](int k) { return w[k]; }, [=](int k) { return from[i + k]; });
+}
+
+template <typename T> __global__ void __launch_bounds__(THREADS) line_ldg(T *to, const T *from, const T *w, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) to[i] = line_of<T>([=](int k) { return __ldg(w + k); }, [=](int k) { return from[i + k]; });
+}
+
+template <typename T> __global__ void __launch_bounds__(THREADS) line_shared(T *to, const T *from, const T *w, int64_t n)
+{
+    __shared__ T own[POINTS];
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (threadIdx.x < POINTS) own[threadIdx.x] = w[threadIdx.x];
+    __syncthreads();
+    if (i < n) to[i] = line_of<T>([](int k) { return own[k]; }, [=](int k) { return from[i + k]; });
+}
+
+template <typename T> __global__ void __launch_bounds__(THREADS) line_registers(T *to, const T *from, const T *w, int64_t n)
+{
+    const int64_t first = (int64_t)blockIdx.x * (THREADS * CELLS) + threadIdx.x;
+    T own[POINTS];
+#pragma unroll
+    for (int k = 0; k < POINTS; k++) own[k] = w[k];
+#pragma unroll
+    for (int c = 0; c < CELLS; c++) {
+        const int64_t i = first + c * THREADS;
+        if (i < n) to[i] = line_of<T>([&](int k) { return own[k]; }, [=](int k) { return from[i + k]; });
+    }
+}
+
+__device__ __forceinline__ float fetch(cudaTextureObject_t t, int i, float) { return tex1Dfetch<float>(t, i); }
+__device__ __forceinline__ double fetch(cudaTextureObject_t t, int i, double)
+{
+    const int2 u = tex1Dfetch<int2>(t, i);
+    return __hiloint2double(u.y, u.x);
+}
+
+template <typename T> __global__ void __launch_bounds__(THREADS) line_texture(T *to, cudaTextureObject_t from, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) to[i] = line_of<T>([](int k) { return bank(T())[k]; }, [=](int k) { return fetch(from, (int)i + k, T()); });
+}
+
+enum { BANK, PARAMETER, IMMEDIATE, POINTER, RESTRICT, LDG, SHARED, REGISTERS, TEXTURE };
+
+typedef struct line {
+    void *from, *to, *weight; /* from: n + POINTS - 1 cells */
+    cudaTextureObject_t texture;
+    int64_t n;
+} line;
+
+template <typename T> int upload(ladder_case *c, const line *s, const void *symbol)
+{
+    static const weights<T> all = all_weights<T>();
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    int code = cudaMemcpyToSymbolAsync(symbol, all.w, sizeof all.w, 0, cudaMemcpyHostToDevice, stream);
+    return code ? code : cudaMemcpyAsync(s->weight, all.w, sizeof all.w, cudaMemcpyHostToDevice, stream);
+}
+
+int make_texture(line *s, dtype t, int64_t cells)
+{
+    cudaResourceDesc what = {};
+    cudaTextureDesc how = {};
+    what.resType = cudaResourceTypeLinear;
+    what.res.linear.devPtr = s->from;
+    what.res.linear.sizeInBytes = (size_t)cells * dtype_bytes(t);
+    what.res.linear.desc = t == DTYPE_F32 ? cudaCreateChannelDesc<float>() : cudaCreateChannelDesc<int2>();
+    how.readMode = cudaReadModeElementType;
+    return cudaCreateTextureObject(&s->texture, &what, &how, nullptr);
+}
+
+int line_prepare(ladder_case *c)
+{
+    device *d = c->d;
+    line *s = (line *)calloc(1, sizeof *s);
+    if (!s) abort();
+    c->state = s;
+    s->n = c->size = c->value[LADDER_CONSTANT_N];
+    const int64_t cells = s->n + POINTS - 1;
+    const size_t cell_bytes = dtype_bytes(c->type);
+    c->work = 2 * (double)s->n * (double)cell_bytes;
+    int code = d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)cells * cell_bytes, &s->from);
+    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)s->n * cell_bytes, &s->to);
+    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, POINTS * cell_bytes, &s->weight);
+    if (!code) code = ladder_fill_random(c, s->from, cells, SEED);
+    if (!code) code = ladder_poison(c, s->to, (size_t)s->n * cell_bytes);
+    if (!code) code = c->type == DTYPE_F32 ? upload<float>(c, s, bank_f32) : upload<double>(c, s, bank_f64);
+    return code || c->rung->variant != TEXTURE ? code : make_texture(s, c->type, cells);
+}
+
+void line_destroy(ladder_case *c)
+{
+    line *s = (line *)c->state;
+    if (!s) return;
+    if (s->texture) (void)cudaDestroyTextureObject(s->texture);
+    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->from);
+    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->to);
+    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->weight);
+    free(s);
+    c->state = nullptr;
+}
+
+template <typename T> int line_launch(ladder_case *c)
+{
+    const line *s = (const line *)c->state;
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    const int64_t block_cells = c->rung->variant == REGISTERS ? THREADS * CELLS : THREADS;
+    const unsigned blocks = (unsigned)((s->n + block_cells - 1) / block_cells);
+    T *to = (T *)s->to;
+    const T *from = (const T *)s->from, *w = (const T *)s->weight;
+    switch (c->rung->variant) {
+    case BANK: line_bank<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
+    case PARAMETER: line_parameter<T><<<blocks, THREADS, 0, stream>>>(to, from, all_weights<T>(), s->n); break;
+    case IMMEDIATE: line_immediate<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
+    case POINTER: line_pointer<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
+    case RESTRICT: line_restrict<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
+    case LDG: line_ldg<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
+    case SHARED: line_shared<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
+    case REGISTERS: line_registers<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
+    case TEXTURE: line_texture<T><<<blocks, THREADS, 0, stream>>>(to, s->texture, s->n); break;
+    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
+    }
+    return cudaGetLastError();
+}
+
+int line_enqueue(ladder_case *c) { return c->type == DTYPE_F32 ? line_launch<float>(c) : line_launch<double>(c); }
+
+float host_fma(float a, float b, float c) { return cell_fma_f32(a, b, c); }
+double host_fma(double a, double b, double c) { return cell_fma_f64(a, b, c); }
+
+/* The host's line, from a window of nine random cells that moves on by one. */
+template <typename T> void line_answer_of(int64_t first, int64_t count, T *out)
+{
+    T u[POINTS];
+    for (int k = 1; k < POINTS; k++) u[k] = (T)cell_random(SEED, (uint64_t)(first + k - 1));
+    for (int64_t i = 0; i < count; i++) {
+        for (int k = 1; k < POINTS; k++) u[k - 1] = u[k];
+        u[POINTS - 1] = (T)cell_random(SEED, (uint64_t)(first + i + POINTS - 1));
+        T sum = (T)weight(0) * u[0];
+        for (int k = 1; k < POINTS; k++) sum = host_fma((T)weight(k), u[k], sum);
+        out[i] = sum;
+    }
+}
+
+void line_answer(const void *, dtype t, int64_t first, int64_t count, void *out)
+{
+    if (t == DTYPE_F32) line_answer_of(first, count, (float *)out);
+    else line_answer_of(first, count, (double *)out);
+}
+
+int line_verify(ladder_case *c, ladder_verdict *v)
+{
+    const line *s = (const line *)c->state;
+    return ladder_compare(c, s->to, s->n, line_answer, nullptr, v);
+}
+
+/* ---- the table ---- */
+
+constexpr ladder_rung stencil_rung(const char *name, const char *why, int variant)
+{
+    ladder_rung r = {};
+    r.name = name;
+    r.why = why;
+    r.prepare = line_prepare;
+    r.enqueue = line_enqueue;
+    r.verify = line_verify;
+    r.destroy = line_destroy;
+    r.unit = LADDER_BYTES;
+    r.ceiling = "copy";
+    r.variant = variant;
+    return r;
+}
+
+const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully divergent last */
+
+constexpr ladder_rung table_rung(const char *name, const char *why, int variant)
+{
+    ladder_rung r = {};
+    r.name = name;
+    r.why = why;
+    r.prepare = ladder_constant_table_prepare;
+    r.enqueue = ladder_constant_table_enqueue;
+    r.verify = ladder_constant_table_verify;
+    r.destroy = ladder_constant_table_destroy;
+    r.unit = LADDER_CALLS;
+    r.variant = variant;
+    r.scan = LADDER_CONSTANT_ADDRESSES;
+    r.scan_count = sizeof address_counts / sizeof address_counts[0];
+    r.scan_values = address_counts;
+    return r;
+}
+
+const ladder_rung rungs[] = {
+    ladder_taught(stencil_rung("pointer", "weights loaded through a plain pointer", POINTER),
+                  "For the compiler this pointer may be an alias of the output. There is one store at the end, so that nothing "
+                  "needs to be read again, and here it costs no more than restrict."),
+    ladder_taught(stencil_rung("restrict", "const __restrict__: the read-only path", RESTRICT),
+                  "const and __restrict__ promise that nobody writes there: the compiler may take the read-only path by itself."),
+    ladder_taught(stencil_rung("ldg", "the read-only path by name", LDG),
+                  "__ldg asks for the same path, whatever the compiler knows about the pointer."),
+    ladder_taught(stencil_rung("shared", "weights broadcast from shared memory", SHARED),
+                  "One copy per block, then nine broadcasts from shared memory: loads all the same, on the same unit."),
+    ladder_taught(stencil_rung("bank", "weights as operands in __constant__", BANK),
+                  "Nothing goes through the load unit: c[bank][offset] is an operand, or fills a uniform register (ULDC)."),
+    ladder_taught(stencil_rung("parameter", "launch parameters are a constant bank", PARAMETER),
+                  "What is known at launch needs no __constant__ symbol and no copy."),
+    ladder_taught(stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE),
+                  "What is known to the compiler stands in the instruction (f32; an f64 is too long and is moved into a uniform "
+                  "register by halves). Another set of weights is another kernel: hence templates."),
+    ladder_taught(stencil_rung("registers", "loaded once for eight cells", REGISTERS),
+                  "Nine registers hold the weights, and their loads are shared out among eight times as much work."),
+    ladder_taught(stencil_rung("texture", "data fetched through a texture object", TEXTURE),
+                  "Textures know no double: it is fetched as two words and put together again."),
+    ladder_taught(table_rung("tableBank", "constant cache: one address per turn", LADDER_CONSTANT_BANK),
+                  "The constant cache gives one word per turn to all lanes that ask for it: 3.8 x 10^12 lookups per second on "
+                  "one H200 with one address per warp, and half as many each time the addresses double (1.3 x 10^11 at 32)."),
+    ladder_taught(table_rung("tableLdg", "the same lookups through L1", LADDER_CONSTANT_LDG),
+                  "L1 serves by lines of 128 bytes: 4.5 x 10^12 lookups per second up to 4 addresses, 2 x 10^12 at 32."),
+    ladder_taught(table_rung("tableShared", "the same from banks of shared memory", LADDER_CONSTANT_SHARED),
+                  "32 words of different banks in one turn, whatever their order: 6 x 10^12 lookups per second throughout."),
+};
+
+const ladder_parameter parameters[LADDER_CONSTANT_PARAMETERS] = {
+    { "n", 1 << 26, 1, 1 << 27, "cells of the line" },
+    { "addresses", 32, 1, 32, "different words that a warp asks for" },
+};
+
+} // namespace
+
+const ladder_family ladder_constant_cuda = {
+    DEVICE_CUDA, "constant", "where to keep numbers that every thread reads", { "f32", "f64" },
+    parameters, LADDER_CONSTANT_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
+    teaches, nullptr,
+};
