@@ -127,8 +127,8 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     r->in = make_side(r, false, t);
     r->packed = allocate((size_t)r->out.count, sizeof(device_event *));
     r->arrived = allocate((size_t)r->in.count, sizeof *r->arrived);
-    for (int i = 0; i < r->out.count; i++) DEVICE_CHECK(d, d->event_create(d, false, &r->packed[i]));
-    DEVICE_CHECK(d, d->event_create(d, false, &r->unpacked));
+    for (int i = 0; i < r->out.count; i++) DEVICE_CALL(d, event_create, false, &r->packed[i]);
+    DEVICE_CALL(d, event_create, false, &r->unpacked);
     return r;
 }
 
@@ -145,9 +145,9 @@ void redist_destroy(redist **r)
     if (!r || !*r) return;
     device *d = (*r)->d;
     redist_peer_destroy(&(*r)->peer);
-    if ((*r)->unpack_recorded) DEVICE_CHECK(d, d->event_sync(d, (*r)->unpacked));
-    for (int i = 0; i < (*r)->out.count; i++) DEVICE_CHECK(d, d->event_destroy(d, &(*r)->packed[i]));
-    if ((*r)->unpacked) DEVICE_CHECK(d, d->event_destroy(d, &(*r)->unpacked));
+    if ((*r)->unpack_recorded) DEVICE_CALL(d, event_sync, (*r)->unpacked);
+    for (int i = 0; i < (*r)->out.count; i++) DEVICE_CALL(d, event_destroy, &(*r)->packed[i]);
+    if ((*r)->unpacked) DEVICE_CALL(d, event_destroy, &(*r)->unpacked);
     destroy_side(&(*r)->out);
     destroy_side(&(*r)->in);
     MPI_CHECK(ranks_free(&(*r)->comm));
@@ -163,8 +163,8 @@ static void transpose(redist *r, void *to, int64_t to_pitch, void *source, box c
     device *d = r->d;
     if (box_empty(cells)) return;
     void *from = field_at(&r->from_shape, source, cells.y0 - r->from.own.x0, cells.x0 - r->from.own.y0);
-    DEVICE_CHECK(d, d->transpose(d, r->from_shape.type, to, to_pitch, from, r->from_shape.pitch, box_width(cells),
-                                 box_height(cells), flags, s));
+    DEVICE_CALL(d, transpose, r->from_shape.type, to, to_pitch, from, r->from_shape.pitch, box_width(cells), box_height(cells), flags,
+                s);
 }
 
 static void pack_all(redist *r, void *source, int flags, device_stream *s)
@@ -176,7 +176,7 @@ static void pack_all(redist *r, void *source, int flags, device_stream *s)
         transpose(r, b->kernel + m->offset_bytes, box_width(m->cells), source, m->cells,
              TRANSPOSE_STORE | (flags & TRANSPOSE_INCREMENT_SOURCE), s);
         message_buffer_to_mpi(b, m->offset_bytes, m->bytes, s);
-        DEVICE_CHECK(d, d->event_record(d, r->packed[i], s));
+        DEVICE_CALL(d, event_record, r->packed[i], s);
     }
 }
 
@@ -186,8 +186,7 @@ static void unpack_one(redist *r, const redist_message *m, void *target, int fla
     const pack_piece piece = { box_shift(m->cells, -r->to.own.x0, -r->to.own.y0),
                                m->offset_bytes / (int64_t)dtype_bytes(r->to_shape.type) };
     message_buffer_to_kernel(&r->in.buffer, m->offset_bytes, m->bytes, s);
-    DEVICE_CHECK(d, d->unpack(d, &r->to_shape, target, r->in.buffer.kernel, &piece, 1,
-                              flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE, s));
+    DEVICE_CALL(d, unpack, &r->to_shape, target, r->in.buffer.kernel, &piece, 1, flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE, s);
 }
 
 /* Starts part `next` if its event is done; waits for that if `patient`. Returns how many it started: 0 or 1. */
@@ -196,9 +195,9 @@ static int send_next(redist *r, int next, bool patient)
     device *d = r->d;
     bool done = true;
     if (patient)
-        DEVICE_CHECK(d, d->event_sync(d, r->packed[next]));
+        DEVICE_CALL(d, event_sync, r->packed[next]);
     else
-        DEVICE_CHECK(d, d->event_done(d, r->packed[next], &done));
+        DEVICE_CALL(d, event_done, r->packed[next], &done);
     if (done) MPI_CHECK(MPI_Start(&r->out.request[next]));
     return done;
 }
@@ -223,7 +222,7 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
         redist_peer_transpose(r->peer, target, source, flags, s);
         return;
     }
-    if (r->unpack_recorded) DEVICE_CHECK(d, d->event_sync(d, r->unpacked)); /* the receive buffer is free again */
+    if (r->unpack_recorded) DEVICE_CALL(d, event_sync, r->unpacked); /* the receive buffer is free again */
     if (r->in.count > 0) MPI_CHECK(MPI_Startall(r->in.count, r->in.request));
     pack_all(r, source, flags, s);
     if (!box_empty(r->own))
@@ -234,7 +233,7 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
         if (sent < r->out.count) sent += send_next(r, sent, received == r->in.count);
         if (received < r->in.count) received += receive_some(r, target, flags, s, sent == r->out.count);
     }
-    DEVICE_CHECK(d, d->event_record(d, r->unpacked, s));
+    DEVICE_CALL(d, event_record, r->unpacked, s);
     r->unpack_recorded = true;
     if (r->out.count > 0) MPI_CHECK(MPI_Waitall(r->out.count, r->out.request, MPI_STATUSES_IGNORE));
 }

@@ -118,7 +118,7 @@ void redist_peer_transpose(redist_peer *r, void *target, void *source, int flags
         p->from = source_cell(r, source, p->other);
         p->to = target_cell(r, target, p->other);
     }
-    DEVICE_CHECK(r->d, r->d->transpose_parts(r->d, r->to_shape.type, c, flags, s));
+    DEVICE_CALL(r->d, transpose_parts, r->to_shape.type, c, flags, s);
     c->number++;
 }
 

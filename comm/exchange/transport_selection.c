@@ -111,27 +111,27 @@ static long exchange_known(const transport_selection *sel, halo *h, const decomp
     void *field[PROBE_LEVELS], *mirror;
     device_stream *s;
     long wrong = 0;
-    DEVICE_CHECK(d, d->stream_create(d, true, &s));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, f->bytes, &mirror));
+    DEVICE_CALL(d, stream_create, true, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, f->bytes, &mirror);
     for (int level = 0; level < PROBE_LEVELS; level++) {
-        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, halo_field_bytes(d, f), &field[level]));
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, halo_field_bytes(d, f), &field[level]);
         fill_known(dec, f, level, mirror);
-        DEVICE_CHECK(d, d->copy(d, field[level], mirror, f->bytes, s));
-        DEVICE_CHECK(d, d->stream_sync(d, s));
+        DEVICE_CALL(d, copy, field[level], mirror, f->bytes, s);
+        DEVICE_CALL(d, stream_sync, s);
     }
     for (int level = 0; level < PROBE_LEVELS; level++) {
         halo_begin(h, field[level], s);
         halo_end(h);
     }
     for (int level = 0; level < PROBE_LEVELS; level++) {
-        DEVICE_CHECK(d, d->copy(d, mirror, field[level], f->bytes, s));
-        DEVICE_CHECK(d, d->stream_sync(d, s));
+        DEVICE_CALL(d, copy, mirror, field[level], f->bytes, s);
+        DEVICE_CALL(d, stream_sync, s);
         wrong += count_wrong(sel, dec, f, kind, level, mirror);
     }
     halo_destroy(&h); /* before its fields */
-    for (int level = 0; level < PROBE_LEVELS; level++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, field[level]));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    for (int level = 0; level < PROBE_LEVELS; level++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, field[level]);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
+    DEVICE_CALL(d, stream_destroy, &s);
     return wrong;
 }
 
@@ -169,7 +169,7 @@ static double batch_s(const transport_selection *sel, halo *h, int exchanges, de
         halo_begin(h, sel->field, s);
         halo_end(h);
     }
-    DEVICE_CHECK(sel->d, sel->d->stream_sync(sel->d, s));
+    DEVICE_CALL(sel->d, stream_sync, s);
     return (timer_now_s() - begin_s) / exchanges;
 }
 
@@ -180,12 +180,12 @@ static double time_it(const transport_selection *sel, transport_kind t, link_kin
     halo *h = halo_create(sel->dec, sel->d, sel->shape, sel->depth, sel->corners, &choice, sel->comm);
     device_stream *s;
     double best_s = INFINITY;
-    DEVICE_CHECK(sel->d, sel->d->stream_create(sel->d, true, &s));
+    DEVICE_CALL(sel->d, stream_create, true, &s);
     (void)batch_s(sel, h, 1, s); /* whatever a first use sets up */
     const double one_s = timer_slowest_s(batch_s(sel, h, 1, s), sel->comm), wanted = trial_s / BATCHES / fmax(one_s, 1e-9);
     const int exchanges = wanted < 1 ? 1 : wanted > EXCHANGES_MAX ? EXCHANGES_MAX : (int)wanted;
     for (int i = 0; i < BATCHES; i++) best_s = fmin(best_s, batch_s(sel, h, exchanges, s));
-    DEVICE_CHECK(sel->d, sel->d->stream_destroy(sel->d, &s));
+    DEVICE_CALL(sel->d, stream_destroy, &s);
     halo_destroy(&h);
     return best_s;
 }

@@ -25,10 +25,13 @@ _Noreturn void check_fail_mpi(const char *file, int line, const char *call, int 
     } while (0)
 
 /* call is an expression of device functions that returns 0 or a code of device d */
-#define DEVICE_CHECK(d, call)                                                          \
+#define DEVICE_CHECK(d, call) DEVICE_CHECK_AS(d, call, #call)
+/* d->f(d, ...), and ends the job if it fails */
+#define DEVICE_CALL(d, f, ...) DEVICE_CHECK_AS(d, (d)->f(d, __VA_ARGS__), #d "->" #f "(" #d ", " #__VA_ARGS__ ")")
+#define DEVICE_CHECK_AS(d, call, text)                                                 \
     do {                                                                               \
         const int check_code_ = (call);                                                \
-        if (check_code_ != 0) check_fail(__FILE__, __LINE__, #call, (d)->error_text(check_code_)); \
+        if (check_code_ != 0) check_fail(__FILE__, __LINE__, text, (d)->error_text(check_code_)); \
     } while (0)
 
 #endif

@@ -13,9 +13,9 @@ message_buffer message_buffer_create(device *d, transport_kind t, int64_t bytes)
     if (bytes == 0) return b;
     b.kernel_memory = d->kind == DEVICE_CUDA && t == TRANSPORT_MAPPED ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
     const int64_t block_bytes = d->kind == DEVICE_CUDA && t == TRANSPORT_AWARE ? message_block_bytes(bytes) : bytes;
-    DEVICE_CHECK(d, d->alloc(d, b.kernel_memory, (size_t)block_bytes, &p));
+    DEVICE_CALL(d, alloc, b.kernel_memory, (size_t)block_bytes, &p);
     b.kernel = p;
-    if (d->kind == DEVICE_CUDA && t == TRANSPORT_STAGED) DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, (size_t)bytes, &p));
+    if (d->kind == DEVICE_CUDA && t == TRANSPORT_STAGED) DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)bytes, &p);
     b.mpi = p;
     return b;
 }
@@ -24,8 +24,8 @@ void message_buffer_destroy(message_buffer *b)
 {
     if (b->bytes == 0) return;
     device *d = b->d;
-    if (b->mpi != b->kernel) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, b->mpi));
-    DEVICE_CHECK(d, d->free(d, b->kernel_memory, b->kernel));
+    if (b->mpi != b->kernel) DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, b->mpi);
+    DEVICE_CALL(d, free, b->kernel_memory, b->kernel);
     *b = (message_buffer){ 0 };
 }
 
@@ -33,14 +33,14 @@ void message_buffer_to_mpi(const message_buffer *b, int64_t offset, int64_t byte
 {
     assert(offset >= 0 && bytes >= 0 && offset + bytes <= b->bytes);
     if (b->mpi == b->kernel || bytes == 0) return;
-    DEVICE_CHECK(b->d, b->d->copy(b->d, b->mpi + offset, b->kernel + offset, (size_t)bytes, s));
+    DEVICE_CALL(b->d, copy, b->mpi + offset, b->kernel + offset, (size_t)bytes, s);
 }
 
 void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s)
 {
     assert(offset >= 0 && bytes >= 0 && offset + bytes <= b->bytes);
     if (b->mpi == b->kernel || bytes == 0) return;
-    DEVICE_CHECK(b->d, b->d->copy(b->d, b->kernel + offset, b->mpi + offset, (size_t)bytes, s));
+    DEVICE_CALL(b->d, copy, b->kernel + offset, b->mpi + offset, (size_t)bytes, s);
 }
 
 static int tag_of(int direction, int64_t piece) { return (int)piece * DECOMP_NEIGHBOURS + direction; }

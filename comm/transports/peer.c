@@ -101,7 +101,7 @@ static void read_probes(peer *p, void *const *probes, device_stream *s, char *wh
 {
     device *d = p->d;
     unsigned char *seen;
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, PROBE_BYTES, (void **)&seen));
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, PROBE_BYTES, (void **)&seen);
     for (int i = 0; i < p->count && !why[0]; i++) {
         bool right = true;
         int code = d->copy(d, seen, probes[i], PROBE_BYTES, s);
@@ -111,13 +111,13 @@ static void read_probes(peer *p, void *const *probes, device_stream *s, char *wh
             (void)snprintf(why, why_bytes, "rank %d reads the device memory of rank %d wrongly%s%s", p->me, p->ranks[i],
                            code ? ": " : "", code ? d->error_text(code) : "");
     }
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, seen));
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, seen);
 }
 
 /* Closes what was opened since `from`. All ranks must have finished with it. */
 static void close_from(peer *p, int from)
 {
-    while (p->openings > from) DEVICE_CHECK(p->d, p->d->handle_close(p->d, p->mapped[--p->openings]));
+    while (p->openings > from) DEVICE_CALL(p->d, handle_close, p->mapped[--p->openings]);
     MPI_CHECK(ranks_barrier(p->comm));
 }
 
@@ -126,10 +126,10 @@ static bool probe(peer *p, char *why, size_t why_bytes)
     device *d = p->d;
     void *mine, **theirs = allocate((size_t)p->count, sizeof *theirs);
     device_stream *s;
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, PROBE_BYTES, &mine));
-    DEVICE_CHECK(d, d->fill_bytes(d, mine, probe_byte(p->me), PROBE_BYTES, s));
-    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CALL(d, stream_create, false, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, PROBE_BYTES, &mine);
+    DEVICE_CALL(d, fill_bytes, mine, probe_byte(p->me), PROBE_BYTES, s);
+    DEVICE_CALL(d, stream_sync, s);
     open_all(p, mine, theirs, why, why_bytes);
     bool works = agree_or_say(!why[0], why, why_bytes, p->comm);
     if (works) {
@@ -137,8 +137,8 @@ static bool probe(peer *p, char *why, size_t why_bytes)
         works = agree_or_say(!why[0], why, why_bytes, p->comm);
     }
     close_from(p, 0);
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, mine));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, mine);
+    DEVICE_CALL(d, stream_destroy, &s);
     free(theirs);
     return works;
 }
@@ -146,7 +146,7 @@ static bool probe(peer *p, char *why, size_t why_bytes)
 static void discard(peer **p)
 {
     device *d = (*p)->d;
-    for (int i = 0; i < (*p)->shared_blocks; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, (*p)->shared_block[i]));
+    for (int i = 0; i < (*p)->shared_blocks; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, (*p)->shared_block[i]);
     MPI_CHECK(ranks_free(&(*p)->comm));
     free((*p)->shared_block);
     free((*p)->mapped);
@@ -187,11 +187,11 @@ static void *zeros(device *d, size_t bytes)
 {
     void *p;
     device_stream *s;
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &p));
-    DEVICE_CHECK(d, d->fill_bytes(d, p, 0, bytes, s));
-    DEVICE_CHECK(d, d->stream_sync(d, s));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    DEVICE_CALL(d, stream_create, false, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, &p);
+    DEVICE_CALL(d, fill_bytes, p, 0, bytes, s);
+    DEVICE_CALL(d, stream_sync, s);
+    DEVICE_CALL(d, stream_destroy, &s);
     return p;
 }
 

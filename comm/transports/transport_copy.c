@@ -60,13 +60,13 @@ static void copy_begin(transport *t, void *field, device_stream *s)
     transport_copy *c = (transport_copy *)t;
     device *d = c->d;
     const known_field *k = find(c, field);
-    DEVICE_CHECK(d, d->ranks_meet(d, &c->meeting, s));
+    DEVICE_CALL(d, ranks_meet, &c->meeting, s);
     for (int i = 0; i < t->links; i++) {
         const box send = c->link[i].send;
-        DEVICE_CHECK(d, d->copy(d, (char *)k->theirs[i] + c->ghosts_at[i], field_at(&c->shape, field, send.x0, send.y0),
-                                (size_t)transport_span_bytes(&c->shape, send), s));
+        DEVICE_CALL(d, copy, (char *)k->theirs[i] + c->ghosts_at[i], field_at(&c->shape, field, send.x0, send.y0),
+                    (size_t)transport_span_bytes(&c->shape, send), s);
     }
-    DEVICE_CHECK(d, d->ranks_meet(d, &c->meeting, s));
+    DEVICE_CALL(d, ranks_meet, &c->meeting, s);
 }
 
 static void copy_progress(transport *t) { (void)t; } /* nothing here needs the host */

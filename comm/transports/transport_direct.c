@@ -86,9 +86,9 @@ static void direct_begin(transport *t, void *field, device_stream *s)
     assert(m->state == IDLE);
     m->request = requests_for(m, field);
     m->state = WAITING;
-    DEVICE_CHECK(m->d, m->d->stream_done(m->d, s, &idle));
+    DEVICE_CALL(m->d, stream_done, s, &idle);
     if (idle) start(m);
-    else DEVICE_CHECK(m->d, m->d->event_record(m->d, m->ready, s));
+    else DEVICE_CALL(m->d, event_record, m->ready, s);
 }
 
 static void direct_progress(transport *t)
@@ -98,7 +98,7 @@ static void direct_progress(transport *t)
     int all;
     assert(m->state != IDLE);
     if (m->state == WAITING) {
-        DEVICE_CHECK(m->d, m->d->event_done(m->d, m->ready, &ready));
+        DEVICE_CALL(m->d, event_done, m->ready, &ready);
         if (!ready) return;
         start(m);
     }
@@ -110,7 +110,7 @@ static void direct_end(transport *t)
     transport_direct *m = (transport_direct *)t;
     assert(m->state != IDLE);
     if (m->state == WAITING) {
-        DEVICE_CHECK(m->d, m->d->event_sync(m->d, m->ready));
+        DEVICE_CALL(m->d, event_sync, m->ready);
         start(m);
     }
     MPI_CHECK(MPI_Waitall(m->requests, m->request, MPI_STATUSES_IGNORE));
@@ -125,7 +125,7 @@ static void direct_destroy(transport **t)
         forget(m, &m->known[i]);
         free(m->known[i].request);
     }
-    DEVICE_CHECK(m->d, m->d->event_destroy(m->d, &m->ready));
+    DEVICE_CALL(m->d, event_destroy, &m->ready);
     free(m);
     *t = NULL;
 }
@@ -149,6 +149,6 @@ transport *transport_direct_create(device *d, const field_shape *shape, const tr
         k->request = calloc((size_t)m->requests + 1, sizeof *k->request); /* never of no bytes: NULL means failure */
         if (!k->request) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     }
-    DEVICE_CHECK(d, d->event_create(d, false, &m->ready));
+    DEVICE_CALL(d, event_create, false, &m->ready);
     return &m->base;
 }

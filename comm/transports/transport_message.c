@@ -82,11 +82,11 @@ static void pack(transport_message *m)
     device *d = m->d;
     for (int i = 0; m->contiguous && i < m->base.links; i++) {
         const box b = m->pack[i].cells;
-        DEVICE_CHECK(d, d->copy(d, m->out.mpi + message_at(m, i), field_at_const(&m->shape, m->field, b.x0, b.y0),
-                                (size_t)message_bytes(m, i), m->stream));
+        DEVICE_CALL(d, copy, m->out.mpi + message_at(m, i), field_at_const(&m->shape, m->field, b.x0, b.y0),
+                    (size_t)message_bytes(m, i), m->stream);
     }
     if (m->contiguous) return;
-    DEVICE_CHECK(d, d->pack(d, &m->shape, m->field, m->out.kernel, m->pack, m->base.links, m->stream));
+    DEVICE_CALL(d, pack, &m->shape, m->field, m->out.kernel, m->pack, m->base.links, m->stream);
     message_buffer_to_mpi(&m->out, 0, m->out.bytes, m->stream);
 }
 
@@ -95,12 +95,12 @@ static void unpack(transport_message *m, const message_buffer *in)
     device *d = m->d;
     for (int i = 0; m->contiguous && i < m->base.links; i++) {
         const box b = m->base.unpack[i].cells;
-        DEVICE_CHECK(d, d->copy(d, field_at(&m->shape, m->field, b.x0, b.y0), in->mpi + message_at(m, i),
-                                (size_t)message_bytes(m, i), m->stream));
+        DEVICE_CALL(d, copy, field_at(&m->shape, m->field, b.x0, b.y0), in->mpi + message_at(m, i), (size_t)message_bytes(m, i),
+                    m->stream);
     }
     if (m->contiguous) return;
     message_buffer_to_kernel(in, 0, in->bytes, m->stream);
-    DEVICE_CHECK(d, d->unpack(d, &m->shape, m->field, in->kernel, m->base.unpack, m->base.links, UNPACK_STORE, m->stream));
+    DEVICE_CALL(d, unpack, &m->shape, m->field, in->kernel, m->base.unpack, m->base.links, UNPACK_STORE, m->stream);
 }
 
 static void start_sends(transport_message *m)
@@ -116,7 +116,7 @@ static void message_progress(transport *t)
     int all;
     assert(m->state != IDLE);
     if (m->state == PACKING) {
-        DEVICE_CHECK(m->d, m->d->event_done(m->d, m->packed, &done));
+        DEVICE_CALL(m->d, event_done, m->packed, &done);
         if (!done) return;
         start_sends(m);
     }
@@ -132,10 +132,10 @@ static void message_begin(transport *t, void *field, device_stream *s)
     m->field = field;
     m->stream = s;
     receive_side *in = &m->in[m->turn];
-    if (in->recorded) DEVICE_CHECK(d, d->event_sync(d, in->unpacked));
+    if (in->recorded) DEVICE_CALL(d, event_sync, in->unpacked);
     MPI_CHECK(MPI_Startall(m->requests, in->request));
     pack(m);
-    DEVICE_CHECK(d, d->event_record(d, m->packed, s));
+    DEVICE_CALL(d, event_record, m->packed, s);
     m->state = PACKING;
     message_progress(t);
 }
@@ -147,14 +147,14 @@ static void message_end(transport *t)
     receive_side *in = &m->in[m->turn];
     assert(m->state != IDLE);
     if (m->state == PACKING) {
-        DEVICE_CHECK(d, d->event_sync(d, m->packed));
+        DEVICE_CALL(d, event_sync, m->packed);
         start_sends(m);
     }
     MPI_CHECK(MPI_Waitall(m->requests, in->request, MPI_STATUSES_IGNORE));
-    if (t->arrived) DEVICE_CHECK(d, d->event_record(d, t->arrived, m->stream));
+    if (t->arrived) DEVICE_CALL(d, event_record, t->arrived, m->stream);
     t->arrived = NULL;
     unpack(m, &in->buffer);
-    DEVICE_CHECK(d, d->event_record(d, in->unpacked, m->stream));
+    DEVICE_CALL(d, event_record, in->unpacked, m->stream);
     in->recorded = true;
     MPI_CHECK(MPI_Waitall(m->requests, m->send, MPI_STATUSES_IGNORE));
     m->state = IDLE;
@@ -167,15 +167,15 @@ static void message_destroy(transport **t)
     assert(m->state == IDLE);
     for (int side = 0; side < 2; side++) {
         receive_side *in = &m->in[side];
-        if (in->recorded) DEVICE_CHECK(d, d->event_sync(d, in->unpacked));
-        DEVICE_CHECK(d, d->event_destroy(d, &in->unpacked));
+        if (in->recorded) DEVICE_CALL(d, event_sync, in->unpacked);
+        DEVICE_CALL(d, event_destroy, &in->unpacked);
         for (int i = 0; i < m->requests; i++) MPI_CHECK(MPI_Request_free(&in->request[i]));
         free(in->request);
         message_buffer_destroy(&in->buffer);
     }
     for (int i = 0; i < m->requests; i++) MPI_CHECK(MPI_Request_free(&m->send[i]));
     free(m->send);
-    DEVICE_CHECK(d, d->event_destroy(d, &m->packed));
+    DEVICE_CALL(d, event_destroy, &m->packed);
     message_buffer_destroy(&m->out);
     free(m);
     *t = NULL;
@@ -204,10 +204,10 @@ static transport *create(device *d, const field_shape *shape, const transport_li
         bytes += message_align(message_bytes(m, i));
     }
     m->out = message_buffer_create(d, buffers, bytes);
-    DEVICE_CHECK(d, d->event_create(d, false, &m->packed));
+    DEVICE_CALL(d, event_create, false, &m->packed);
     for (int side = 0; side < 2; side++) {
         m->in[side].buffer = message_buffer_create(d, buffers, bytes);
-        DEVICE_CHECK(d, d->event_create(d, false, &m->in[side].unpacked));
+        DEVICE_CALL(d, event_create, false, &m->in[side].unpacked);
     }
     make_requests(m, links, count);
     return &m->base;

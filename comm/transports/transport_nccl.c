@@ -167,10 +167,10 @@ static void nccl_begin(transport *t, void *field, device_stream *s)
     transport_nccl *n = (transport_nccl *)t;
     device *d = n->d;
     cudaStream_t stream = device_cuda_stream(s);
-    if (n->stream && n->stream != s && !n->contiguous) DEVICE_CHECK(d, d->event_wait(d, n->unpacked, s));
+    if (n->stream && n->stream != s && !n->contiguous) DEVICE_CALL(d, event_wait, n->unpacked, s);
     n->stream = s;
     n->field = field;
-    if (!n->contiguous) DEVICE_CHECK(d, d->pack(d, &n->shape, field, n->out.kernel, n->pack, t->links, s));
+    if (!n->contiguous) DEVICE_CALL(d, pack, &n->shape, field, n->out.kernel, n->pack, t->links, s);
     NCCL_CHECK(nccl.group_start());
     for (int i = 0; i < t->links; i++)
         NCCL_CHECK(nccl.send(sent_from(n, i), link_bytes(n, i), ncclUint8, n->rank[i], everyone, stream));
@@ -186,8 +186,8 @@ static void nccl_end(transport *t)
     transport_nccl *n = (transport_nccl *)t;
     device *d = n->d;
     if (n->contiguous) return;
-    DEVICE_CHECK(d, d->unpack(d, &n->shape, n->field, n->in.kernel, t->unpack, t->links, UNPACK_STORE, n->stream));
-    DEVICE_CHECK(d, d->event_record(d, n->unpacked, n->stream));
+    DEVICE_CALL(d, unpack, &n->shape, n->field, n->in.kernel, t->unpack, t->links, UNPACK_STORE, n->stream);
+    DEVICE_CALL(d, event_record, n->unpacked, n->stream);
 }
 
 static void nccl_destroy(transport **t)
@@ -195,7 +195,7 @@ static void nccl_destroy(transport **t)
     transport_nccl *n = (transport_nccl *)*t;
     device *d = n->d;
     DEVICE_CHECK(d, d->synchronize(d)); /* not the event, which a captured exchange has recorded for its graph */
-    DEVICE_CHECK(d, d->event_destroy(d, &n->unpacked));
+    DEVICE_CALL(d, event_destroy, &n->unpacked);
     message_buffer_destroy(&n->out);
     message_buffer_destroy(&n->in);
     free(n);
@@ -224,7 +224,7 @@ transport *transport_nccl_create(device *d, const field_shape *shape, const tran
     }
     n->out = message_buffer_create(d, TRANSPORT_NCCL, bytes);
     n->in = message_buffer_create(d, TRANSPORT_NCCL, bytes);
-    DEVICE_CHECK(d, d->event_create(d, false, &n->unpacked));
+    DEVICE_CALL(d, event_create, false, &n->unpacked);
     return &n->base;
 }
 

@@ -44,7 +44,7 @@ static void peer_begin(transport *t, void *field, device_stream *s)
     assert(!p->begun);
     p->begun = true;
     for (int i = 0; i < t->links; i++) p->link[i].receive = t->unpack[i].cells;
-    DEVICE_CHECK(p->d, p->d->peer_exchange(p->d, &p->shape, field, p->link, t->links, s));
+    DEVICE_CALL(p->d, peer_exchange, &p->shape, field, p->link, t->links, s);
 }
 
 static void peer_end(transport *t)

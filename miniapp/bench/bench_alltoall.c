@@ -61,10 +61,10 @@ static double alltoall_median_s(const ladder_case *c, int64_t block_bytes, bool 
     const size_t alloc_bytes = aware ? (size_t)message_block_bytes((int64_t)bytes) : bytes;
     void *out = NULL, *in = NULL;
     double batches_s[BATCHES], last_s = 0;
-    DEVICE_CHECK(d, d->alloc(d, where, alloc_bytes, &out));
-    DEVICE_CHECK(d, d->alloc(d, where, alloc_bytes, &in));
-    DEVICE_CHECK(d, d->fill_bytes(d, out, 0x5a, bytes, c->stream));
-    DEVICE_CHECK(d, d->stream_sync(d, c->stream));
+    DEVICE_CALL(d, alloc, where, alloc_bytes, &out);
+    DEVICE_CALL(d, alloc, where, alloc_bytes, &in);
+    DEVICE_CALL(d, fill_bytes, out, 0x5a, bytes, c->stream);
+    DEVICE_CALL(d, stream_sync, c->stream);
     for (int runs = 1, batch = 0; batch < BATCHES; batch++) {
         MPI_CHECK(MPI_Barrier(top->comm));
         const double begin_s = timer_now_s();
@@ -77,8 +77,8 @@ static double alltoall_median_s(const ladder_case *c, int64_t block_bytes, bool 
         runs *= 2;
         batch = -1;
     }
-    DEVICE_CHECK(d, d->free(d, where, out));
-    DEVICE_CHECK(d, d->free(d, where, in));
+    DEVICE_CALL(d, free, where, out);
+    DEVICE_CALL(d, free, where, in);
     return timer_percentiles_of(batches_s, BATCHES).p50;
 }
 
@@ -224,8 +224,8 @@ static void transposing_destroy(ladder_case *c)
     transposing *t = c->state;
     if (!t) return;
     redist_destroy(&t->redist);
-    if (t->source) DEVICE_CHECK(c->d, c->d->free(c->d, DEVICE_MEMORY_DEVICE, t->source));
-    if (t->target) DEVICE_CHECK(c->d, c->d->free(c->d, DEVICE_MEMORY_DEVICE, t->target));
+    if (t->source) DEVICE_CALL(c->d, free, DEVICE_MEMORY_DEVICE, t->source);
+    if (t->target) DEVICE_CALL(c->d, free, DEVICE_MEMORY_DEVICE, t->target);
     free(t->host);
     free(t);
 }

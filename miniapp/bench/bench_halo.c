@@ -235,7 +235,7 @@ static void exchange_destroy(ladder_case *c)
     if (!e) return;
     halo_destroy(&e->halo);
     bench_link_destroy(&e->link);
-    if (e->field) DEVICE_CHECK(c->d, c->d->free(c->d, DEVICE_MEMORY_DEVICE, e->field));
+    if (e->field) DEVICE_CALL(c->d, free, DEVICE_MEMORY_DEVICE, e->field);
     MPI_CHECK(MPI_Comm_free(&e->comm));
     free(e->host);
     free(e);

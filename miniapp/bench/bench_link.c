@@ -81,8 +81,8 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
     }
     choose_way(l, kind);
     const int64_t block_bytes = l->way == LINK_MPI_DEVICE ? message_block_bytes(l->bytes) : l->bytes;
-    DEVICE_CHECK(d, d->alloc(d, l->memory, (size_t)block_bytes, (void **)&l->out));
-    DEVICE_CHECK(d, d->alloc(d, l->memory, (size_t)block_bytes, (void **)&l->in));
+    DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->out);
+    DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->in);
     if (l->way == LINK_COPY) {
         peer_share(l->peer, l->in, (void **)l->theirs);
         exchange_offsets(l);
@@ -95,10 +95,10 @@ void bench_link_destroy(bench_link **link)
 {
     bench_link *l = *link;
     if (!l) return;
-    DEVICE_CHECK(l->d, l->d->stream_sync(l->d, l->stream));
+    DEVICE_CALL(l->d, stream_sync, l->stream);
     if (l->peer) peer_destroy(&l->peer);
-    DEVICE_CHECK(l->d, l->d->free(l->d, l->memory, l->out));
-    DEVICE_CHECK(l->d, l->d->free(l->d, l->memory, l->in));
+    DEVICE_CALL(l->d, free, l->memory, l->out);
+    DEVICE_CALL(l->d, free, l->memory, l->in);
     free(l);
     *link = NULL;
 }
@@ -135,8 +135,7 @@ void bench_link_run(bench_link *l)
     }
     for (int i = 0; i < l->count; i++)
         if (l->message[i].send)
-            DEVICE_CHECK(d,
-                         d->copy(d, l->theirs[i] + l->there_at[i], l->out + l->out_at[i], (size_t)l->message[i].bytes, l->stream));
+            DEVICE_CALL(d, copy, l->theirs[i] + l->there_at[i], l->out + l->out_at[i], (size_t)l->message[i].bytes, l->stream);
 }
 
 static unsigned char byte_of(uint64_t first, int place, int64_t at)
@@ -157,9 +156,9 @@ void bench_link_fill(bench_link *l, uint64_t first)
     char *host = host_buffer(l);
     for (int i = 0; i < l->count; i++)
         for (int64_t at = 0; at < l->message[i].bytes; at++) host[l->out_at[i] + at] = (char)byte_of(first, i, at);
-    DEVICE_CHECK(d, d->copy(d, l->out, host, (size_t)l->bytes, l->stream));
-    DEVICE_CHECK(d, d->fill_bytes(d, l->in, 0xff, (size_t)l->bytes, l->stream));
-    DEVICE_CHECK(d, d->stream_sync(d, l->stream));
+    DEVICE_CALL(d, copy, l->out, host, (size_t)l->bytes, l->stream);
+    DEVICE_CALL(d, fill_bytes, l->in, 0xff, (size_t)l->bytes, l->stream);
+    DEVICE_CALL(d, stream_sync, l->stream);
     free(host);
 }
 
@@ -168,8 +167,8 @@ bool bench_link_holds(bench_link *l, int i, uint64_t first, int theirs)
     device *d = l->d;
     char *host = host_buffer(l);
     MPI_CHECK(MPI_Barrier(l->comm)); /* whoever copies into our memory has done so */
-    DEVICE_CHECK(d, d->copy(d, host, l->in, (size_t)l->bytes, l->stream));
-    DEVICE_CHECK(d, d->stream_sync(d, l->stream));
+    DEVICE_CALL(d, copy, host, l->in, (size_t)l->bytes, l->stream);
+    DEVICE_CALL(d, stream_sync, l->stream);
     bool right = true;
     for (int64_t at = 0; at < l->message[i].bytes && right; at++)
         right = host[l->in_at[i] + at] == (char)byte_of(first, theirs, at);
@@ -193,7 +192,7 @@ static double batch_s(bench_link *l, int runs)
     MPI_CHECK(MPI_Barrier(l->world->top->comm));
     const double begin_s = timer_now_s();
     for (int i = 0; i < runs; i++) bench_link_run(l);
-    DEVICE_CHECK(l->d, l->d->stream_sync(l->d, l->stream));
+    DEVICE_CALL(l->d, stream_sync, l->stream);
     const double mine_s = timer_now_s() - begin_s;
     MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MAX, l->world->top->comm));
     return all_s / runs;

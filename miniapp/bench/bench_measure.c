@@ -24,17 +24,17 @@ void bench_create(bench *b, const bench_request *ask, device *d, const bench_wor
 {
     *b = (bench){ .ask = ask, .d = d, .world = world };
     DEVICE_CHECK(d, d->bind_thread(d));
-    DEVICE_CHECK(d, d->stream_create(d, false, &b->stream));
-    DEVICE_CHECK(d, d->event_create(d, true, &b->from));
-    DEVICE_CHECK(d, d->event_create(d, true, &b->to));
+    DEVICE_CALL(d, stream_create, false, &b->stream);
+    DEVICE_CALL(d, event_create, true, &b->from);
+    DEVICE_CALL(d, event_create, true, &b->to);
 }
 
 void bench_destroy(bench *b)
 {
     device *d = b->d;
-    DEVICE_CHECK(d, d->event_destroy(d, &b->to));
-    DEVICE_CHECK(d, d->event_destroy(d, &b->from));
-    DEVICE_CHECK(d, d->stream_destroy(d, &b->stream));
+    DEVICE_CALL(d, event_destroy, &b->to);
+    DEVICE_CALL(d, event_destroy, &b->from);
+    DEVICE_CALL(d, stream_destroy, &b->stream);
 }
 
 int bench_points(const bench *b, const bench_item *item)
@@ -78,14 +78,14 @@ static double own_timed_s(bench *b, ladder_case *c, int repeats)
     if (c->rung->clock == LADDER_CLOCK_HOST) {
         const double begin_s = timer_now_s();
         for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, c->rung->enqueue(c));
-        DEVICE_CHECK(d, d->stream_sync(d, b->stream));
+        DEVICE_CALL(d, stream_sync, b->stream);
         return timer_now_s() - begin_s;
     }
-    DEVICE_CHECK(d, d->event_record(d, b->from, b->stream));
+    DEVICE_CALL(d, event_record, b->from, b->stream);
     for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, c->rung->enqueue(c));
-    DEVICE_CHECK(d, d->event_record(d, b->to, b->stream));
-    DEVICE_CHECK(d, d->event_sync(d, b->to));
-    DEVICE_CHECK(d, d->event_seconds(d, b->from, b->to, &seconds));
+    DEVICE_CALL(d, event_record, b->to, b->stream);
+    DEVICE_CALL(d, event_sync, b->to);
+    DEVICE_CALL(d, event_seconds, b->from, b->to, &seconds);
     return seconds;
 }
 
@@ -95,7 +95,7 @@ static double timed_s(bench *b, ladder_case *c, int repeats)
     double seconds = 0;
     if (c->rung->before) {
         DEVICE_CHECK(b->d, c->rung->before(c));
-        DEVICE_CHECK(b->d, b->d->stream_sync(b->d, b->stream));
+        DEVICE_CALL(b->d, stream_sync, b->stream);
     }
     if (!b->together) return own_timed_s(b, c, repeats);
     MPI_CHECK(MPI_Barrier(b->world->top->comm));
@@ -166,7 +166,7 @@ static void verify_and_sample(bench *b, ladder_case *c, bench_point *p)
     ladder_verdict verdict = { false, "" };
     if (c->rung->before) DEVICE_CHECK(d, c->rung->before(c));
     DEVICE_CHECK(d, c->rung->enqueue(c));
-    DEVICE_CHECK(d, d->stream_sync(d, b->stream));
+    DEVICE_CALL(d, stream_sync, b->stream);
     DEVICE_CHECK(d, c->rung->verify(c, &verdict));
     if (b->together) verdict.right = topology_agree(b->world->top, verdict.right, verdict.why, sizeof verdict.why);
     p->verified = verdict.right;

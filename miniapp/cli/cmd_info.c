@@ -98,7 +98,7 @@ static rank_info info_of(const topology *t, device *d)
     snprintf(r.uuid, sizeof r.uuid, "%s", d->uuid);
     snprintf(r.cpus, sizeof r.cpus, "%s", t->binding);
     numa_list(t->binding, r.numa, sizeof r.numa);
-    DEVICE_CHECK(d, d->memory_info(d, &free_bytes, &total_bytes));
+    DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
     r.threads = d->threads;
     r.gpu_numa = d->numa_node;
     r.memory_bytes = (json_int_t)total_bytes;

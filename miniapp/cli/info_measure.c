@@ -19,11 +19,11 @@ static double batch_s(const topology *t, device *d, device_event *const stamp[2]
 {
     double seconds = 0;
     MPI_CHECK(ranks_barrier(t->comm));
-    DEVICE_CHECK(d, d->event_record(d, stamp[0], s));
-    for (int i = 0; i < copies; i++) DEVICE_CHECK(d, d->copy(d, memory[1], memory[0], bytes, s));
-    DEVICE_CHECK(d, d->event_record(d, stamp[1], s));
-    DEVICE_CHECK(d, d->event_sync(d, stamp[1]));
-    DEVICE_CHECK(d, d->event_seconds(d, stamp[0], stamp[1], &seconds));
+    DEVICE_CALL(d, event_record, stamp[0], s);
+    for (int i = 0; i < copies; i++) DEVICE_CALL(d, copy, memory[1], memory[0], bytes, s);
+    DEVICE_CALL(d, event_record, stamp[1], s);
+    DEVICE_CALL(d, event_sync, stamp[1]);
+    DEVICE_CALL(d, event_seconds, stamp[0], stamp[1], &seconds);
     return seconds / copies;
 }
 
@@ -35,19 +35,19 @@ double info_measure_copy(const topology *t, device *d)
     device_stream *s;
     void *memory[2];
     double best_s = INFINITY;
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    DEVICE_CALL(d, stream_create, false, &s);
     for (int i = 0; i < 2; i++) {
-        DEVICE_CHECK(d, d->event_create(d, true, &stamp[i]));
-        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &memory[i]));
-        DEVICE_CHECK(d, d->fill_bytes(d, memory[i], 1, bytes, s)); /* pages that nobody wrote are one page of zeros, in cache */
+        DEVICE_CALL(d, event_create, true, &stamp[i]);
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, &memory[i]);
+        DEVICE_CALL(d, fill_bytes, memory[i], 1, bytes, s); /* pages that nobody wrote are one page of zeros, in cache */
     }
     (void)batch_s(t, d, stamp, s, memory, bytes, 1);
     for (int i = 0; i < BATCHES; i++) best_s = fmin(best_s, batch_s(t, d, stamp, s, memory, bytes, copies));
     for (int i = 0; i < 2; i++) {
-        DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, memory[i]));
-        DEVICE_CHECK(d, d->event_destroy(d, &stamp[i]));
+        DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, memory[i]);
+        DEVICE_CALL(d, event_destroy, &stamp[i]);
     }
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    DEVICE_CALL(d, stream_destroy, &s);
     return 2 * (double)bytes / best_s;
 }
 
@@ -63,7 +63,7 @@ static bool one_link(const bench_world *world, device *d, device_stream *s, int 
     bench_link_fill(l, (uint64_t)from + 1);
     MPI_CHECK(ranks_barrier(t->comm)); /* the receiver's memory is poisoned by now */
     bench_link_run(l);
-    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CALL(d, stream_sync, s);
     bool right = bench_link_holds(l, 0, (uint64_t)from + 1, 0) || !receives;
     if (!right)
         snprintf(why, why_bytes, "%lld bytes from rank %d to rank %d did not arrive as they were sent", (long long)bytes, from, to);
@@ -87,11 +87,11 @@ bool info_measure_links(const topology *t, device *d, const char *self_exe, info
     }
     out->bytes_per_s = malloc((size_t)t->ranks * (size_t)t->ranks * sizeof *out->bytes_per_s);
     if (!out->bytes_per_s) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    DEVICE_CALL(d, stream_create, false, &s);
     for (int i = 0; i < t->ranks * t->ranks; i++) out->bytes_per_s[i] = NAN;
     for (int from = 0; from < t->ranks && right; from++)
         for (int to = 0; to < t->ranks && right; to++)
             if (from != to) right = one_link(&world, d, s, from, to, bytes, out, why, why_bytes);
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    DEVICE_CALL(d, stream_destroy, &s);
     return right;
 }

@@ -29,11 +29,11 @@ static double copy_once_s(sim *s, int repeats, size_t bytes)
     (void)sim_fields(s, field); /* two at least */
     watchdog_phase("calibrate");
     MPI_CHECK(ranks_barrier(s->top.comm));
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
-    for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, d->copy(d, field[1].cells, field[0].cells, bytes, stream));
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
-    DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
-    DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
+    DEVICE_CALL(d, event_record, s->stamp[0], stream);
+    for (int i = 0; i < repeats; i++) DEVICE_CALL(d, copy, field[1].cells, field[0].cells, bytes, stream);
+    DEVICE_CALL(d, event_record, s->stamp[1], stream);
+    DEVICE_CALL(d, event_sync, s->stamp[1]);
+    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
     return seconds / repeats;
 }
 

@@ -17,14 +17,14 @@ void clock_create(clock_steps *c, device *d, timeline *t, int64_t probe_every)
     c->capacity = 1024;
     c->sample = malloc(c->capacity * sizeof *c->sample);
     if (!c->sample) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    for (int i = 0; i < CLOCK_RING; i++) DEVICE_CHECK(d, d->event_create(d, true, &c->tick[i]));
+    for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
     step_probe_create(&c->probe, d);
 }
 
 void clock_destroy(clock_steps *c)
 {
     if (!c->dev) return;
-    for (int i = 0; i < CLOCK_RING; i++) DEVICE_CHECK(c->dev, c->dev->event_destroy(c->dev, &c->tick[i]));
+    for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(c->dev, event_destroy, &c->tick[i]);
     step_probe_destroy(&c->probe, c->dev);
     free(c->sample);
     memset(c, 0, sizeof *c);
@@ -55,8 +55,8 @@ static void read_until(clock_steps *c, int64_t end)
     for (; c->read < end; c->read++) {
         device_event *from = c->tick[c->read % CLOCK_RING], *to = c->tick[(c->read + 1) % CLOCK_RING];
         double seconds = 0;
-        DEVICE_CHECK(c->dev, c->dev->event_sync(c->dev, to));
-        DEVICE_CHECK(c->dev, c->dev->event_seconds(c->dev, from, to, &seconds));
+        DEVICE_CALL(c->dev, event_sync, to);
+        DEVICE_CALL(c->dev, event_seconds, from, to, &seconds);
         const clock_interval what = c->interval[(c->read + 1) % CLOCK_RING];
         const int steps = c->steps[(c->read + 1) % CLOCK_RING];
         c->steps_ahead -= steps;
@@ -74,7 +74,7 @@ void clock_restart(clock_steps *c, device_stream *s)
 {
     clock_flush(c);
     c->ticks = c->read = c->steps_ahead = c->beside_from = 0;
-    DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[0], s));
+    DEVICE_CALL(c->dev, event_record, c->tick[0], s);
 }
 
 bool clock_wants_probe(const clock_steps *c, int64_t step) { return step >= c->next_probe && !c->probed; }
@@ -112,7 +112,7 @@ static void tick(clock_steps *c, int steps, device_stream *s, clock_interval wha
     c->interval[c->ticks % CLOCK_RING] = what;
     c->steps[c->ticks % CLOCK_RING] = steps;
     c->steps_ahead += steps;
-    DEVICE_CHECK(c->dev, c->dev->event_record(c->dev, c->tick[c->ticks % CLOCK_RING], s));
+    DEVICE_CALL(c->dev, event_record, c->tick[c->ticks % CLOCK_RING], s);
     /* half a ring behind: those steps are long over, so reading them does not stall the feeding thread */
     if (c->ticks - c->read >= CLOCK_RING - 1) read_until(c, c->ticks - CLOCK_RING / 2);
     while (too_far_ahead(c)) read_until(c, c->read + 1);
@@ -135,7 +135,7 @@ void clock_write_ended(clock_steps *c)
     for (int64_t i = c->read + 1; i <= c->ticks && done && c->beside_from > 0; i++) {
         clock_interval *const what = &c->interval[i % CLOCK_RING];
         if (i >= c->beside_from && *what == CLOCK_STEP) *what = CLOCK_STEP_BESIDE_WRITE;
-        DEVICE_CHECK(c->dev, c->dev->event_done(c->dev, c->tick[i % CLOCK_RING], &done));
+        DEVICE_CALL(c->dev, event_done, c->tick[i % CLOCK_RING], &done);
     }
     c->beside_from = 0;
 }

@@ -45,7 +45,7 @@ struct timeline {
 static double position_s(timeline *t, device_event *e)
 {
     double seconds = 0;
-    DEVICE_CHECK(t->d, t->d->event_seconds(t->d, t->reference, e, &seconds));
+    DEVICE_CALL(t->d, event_seconds, t->reference, e, &seconds);
     return t->reference_s + seconds;
 }
 
@@ -56,8 +56,8 @@ static anchor drop_anchor(timeline *t, device_event **e)
     anchor best = { 0, 0, INFINITY };
     for (int i = 0; i < ANCHOR_TRIES; i++) {
         const double begin_s = timer_now_s();
-        DEVICE_CHECK(d, d->event_record(d, t->spare, t->stream));
-        DEVICE_CHECK(d, d->event_sync(d, t->spare));
+        DEVICE_CALL(d, event_record, t->spare, t->stream);
+        DEVICE_CALL(d, event_sync, t->spare);
         const double error_s = 0.5 * (timer_now_s() - begin_s);
         if (error_s >= best.error_s) continue;
         best = (anchor){ 0, begin_s + error_s, error_s };
@@ -80,10 +80,10 @@ timeline *timeline_create(const topology *top, device *d, device_stream *s, int 
     t->span = malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS);
     if (!t->span) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived, &t->detail.filled };
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CHECK(d, d->event_create(d, true, own[i]));
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
     for (int i = 0; i < streams; i++) {
-        DEVICE_CHECK(d, d->event_create(d, true, &t->detail.stream_begin[i]));
-        DEVICE_CHECK(d, d->event_create(d, true, &t->detail.stream_end[i]));
+        DEVICE_CALL(d, event_create, true, &t->detail.stream_begin[i]);
+        DEVICE_CALL(d, event_create, true, &t->detail.stream_end[i]);
     }
     t->before = trace_measure_offset(top->comm);
     t->first = drop_anchor(t, &t->reference);
@@ -96,10 +96,10 @@ void timeline_destroy(timeline **timeline_)
     if (!t) return;
     device *d = t->d;
     device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived, &t->detail.filled };
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CHECK(d, d->event_destroy(d, own[i]));
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_destroy, own[i]);
     for (int i = 0; i < t->streams; i++) {
-        DEVICE_CHECK(d, d->event_destroy(d, &t->detail.stream_begin[i]));
-        DEVICE_CHECK(d, d->event_destroy(d, &t->detail.stream_end[i]));
+        DEVICE_CALL(d, event_destroy, &t->detail.stream_begin[i]);
+        DEVICE_CALL(d, event_destroy, &t->detail.stream_end[i]);
     }
     free(t->span);
     free(t);
@@ -119,7 +119,7 @@ static void renew_reference(timeline *t, double now_s)
     device *d = t->d;
     bool passed = false;
     if (t->renewing) {
-        DEVICE_CHECK(d, d->event_done(d, t->renewal, &passed));
+        DEVICE_CALL(d, event_done, t->renewal, &passed);
         if (!passed) return;
         t->reference_s = position_s(t, t->renewal);
         device_event *old = t->reference;
@@ -127,7 +127,7 @@ static void renew_reference(timeline *t, double now_s)
         t->renewal = old;
         t->renewing = false;
     } else if (now_s - t->reference_s > reference_lasts_s) {
-        DEVICE_CHECK(d, d->event_record(d, t->renewal, t->stream));
+        DEVICE_CALL(d, event_record, t->renewal, t->stream);
         t->renewing = true;
     }
 }

@@ -31,11 +31,11 @@ double sim_pass_s(sim *s, bool exchange, int count)
     sim_wait(s);
     MPI_CHECK(ranks_barrier(s->top.comm));
     sim_passes(s, sim_lead_in(count), exchange);
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[0], s->streams.stream[0]));
+    DEVICE_CALL(d, event_record, s->stamp[0], s->streams.stream[0]);
     sim_passes(s, count, exchange);
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[1], s->streams.stream[0]));
-    DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
-    DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
+    DEVICE_CALL(d, event_record, s->stamp[1], s->streams.stream[0]);
+    DEVICE_CALL(d, event_sync, s->stamp[1]);
+    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
     sim_wait(s);
     return timer_slowest_s(seconds / count, s->top.comm);
 }

@@ -95,16 +95,16 @@ static double step_s(sim *s, box cells, int steps)
     device_stream *stream = s->streams.stream[0];
     const field_shape *f = &s->grid.shape;
     double seconds = 0;
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
+    DEVICE_CALL(d, event_record, s->stamp[0], stream);
     const step_levels cur = s->now, next = s->next;
     void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
     for (int i = 0; i < launches; i++) {
-        if (steps == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, over, cur.u, cur.prev, &cells, 1, stream));
-        else DEVICE_CHECK(d, d->fused_sweep(d, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, NULL, stream));
+        if (steps == 1) DEVICE_CALL(d, stencil_sweep, f, over, cur.u, cur.prev, &cells, 1, stream);
+        else DEVICE_CALL(d, fused_sweep, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, NULL, stream);
     }
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
-    DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
-    DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
+    DEVICE_CALL(d, event_record, s->stamp[1], stream);
+    DEVICE_CALL(d, event_sync, s->stamp[1]);
+    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
     return seconds / steps / launches;
 }
 

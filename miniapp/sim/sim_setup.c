@@ -32,7 +32,7 @@ static bool needs_four_fields(const sim *s) { return memory_rule_four_fields(s->
 static bool enough_memory(sim *s, char *why, size_t why_bytes)
 {
     size_t free_bytes = 0, total_bytes = 0;
-    DEVICE_CHECK(s->dev, s->dev->memory_info(s->dev, &free_bytes, &total_bytes));
+    DEVICE_CALL(s->dev, memory_info, &free_bytes, &total_bytes);
     const int sharers = s->dev->kind == DEVICE_HOST ? s->top.local_ranks : s->top.ranks_on_device;
     double need_free[2] = { sim_memory_bytes(s), (double)free_bytes / sharers };
     struct { double bytes; int rank; } mine = { need_free[0] - need_free[1], s->top.rank }, worst;
@@ -91,14 +91,14 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
 
 static void alloc_device(sim *s, size_t bytes, void **out)
 {
-    DEVICE_CHECK(s->dev, s->dev->alloc(s->dev, DEVICE_MEMORY_DEVICE, bytes, out));
+    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, bytes, out);
 }
 
 static void alloc_field(sim *s, const sim_grid *g, void **out) { alloc_device(s, halo_field_bytes(s->dev, &g->shape), out); }
 
 static void free_device(sim *s, void *p)
 {
-    if (p) DEVICE_CHECK(s->dev, s->dev->free(s->dev, DEVICE_MEMORY_DEVICE, p));
+    if (p) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, p);
 }
 
 /* Steps one by one: what is written is the level before. */
@@ -125,7 +125,7 @@ static void make_fields(sim *s)
         alternate(s);
     }
     alloc_device(s, sizeof *s->result, (void **)&s->result);
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host));
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host);
 }
 
 /* Whole steps where nothing stands between the ranks but memory. */
@@ -187,7 +187,7 @@ static void make_passes(sim *s)
     const config *c = s->cfg;
     const boundary *sides = &c->grid.sides;
     step_streams_create(&s->streams, s->dev, s->stream_count, s->feed);
-    for (int i = 0; i < 2; i++) DEVICE_CHECK(s->dev, s->dev->event_create(s->dev, true, &s->stamp[i]));
+    for (int i = 0; i < 2; i++) DEVICE_CALL(s->dev, event_create, true, &s->stamp[i]);
     if (c->problem.kind != CONFIG_TRANSPOSE) {
         make_pass(s);
         if (c->run.fuse == 0 && s->fuse > 1) settle_fuse(s, sim_fuse_try(s));
@@ -226,8 +226,7 @@ static void make_tables(sim *s)
     s->initial = t->base;
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
         char *to = (char *)s->device_tables + at;
-        if (part[i].from)
-            DEVICE_CHECK(s->dev, s->dev->copy(s->dev, to, part[i].from, part[i].bytes, s->streams.stream[0]));
+        if (part[i].from) DEVICE_CALL(s->dev, copy, to, part[i].from, part[i].bytes, s->streams.stream[0]);
         *part[i].to = (const double *)(const void *)to;
         at += part[i].bytes;
     }
@@ -250,7 +249,7 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, ch
     s->created.device_s = timer_lap_s(&mark_s);
     if (notes[0]) sim_add_note(s, false, "%s", notes);
     problem_make(&s->prob, cfg);
-    if (cfg->problem.kind != CONFIG_TRANSPOSE) DEVICE_CHECK(s->dev, s->dev->stencil_bind(s->dev, &s->prob.op));
+    if (cfg->problem.kind != CONFIG_TRANSPOSE) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
     if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
     if (cfg->output.trace[0] && sim_has_transpose(s))
@@ -281,14 +280,14 @@ void sim_destroy(sim *s)
         step_pass_destroy(&s->transposed_pass);
         step_streams_destroy(&s->streams);
         for (int i = 0; i < 2; i++)
-            if (s->stamp[i]) DEVICE_CHECK(d, d->event_destroy(d, &s->stamp[i]));
+            if (s->stamp[i]) DEVICE_CALL(d, event_destroy, &s->stamp[i]);
         sim_field field[SIM_FIELDS_MAX];
         for (int i = sim_fields(s, field); i-- > 0;) free_device(s, field[i].cells);
         free_device(s, s->device_tables);
         free_device(s, s->result);
         void *const pinned[] = { s->snapshot[0], s->snapshot[1], s->result_host };
         for (size_t i = 0; i < sizeof pinned / sizeof pinned[0]; i++)
-            if (pinned[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, pinned[i]));
+            if (pinned[i]) DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, pinned[i]);
         problem_tables_free(&s->tables);
         device_destroy(&s->dev);
     }

@@ -49,9 +49,9 @@ static void fill_box(sim *s, sim_field f, const value *v, box cells)
     if (d->kind == DEVICE_HOST && s->feed == CONFIG_FEED_OPENMP) {
 #pragma omp parallel for num_threads(s->stream_count) schedule(static)
         for (int i = 0; i < s->stream_count; i++)
-            DEVICE_CHECK(d, d->value_fill(d, shape, f.cells, v, box_strip(cells, i, s->stream_count), main_stream(s)));
+            DEVICE_CALL(d, value_fill, shape, f.cells, v, box_strip(cells, i, s->stream_count), main_stream(s));
     } else {
-        DEVICE_CHECK(d, d->value_fill(d, shape, f.cells, v, cells, main_stream(s)));
+        DEVICE_CALL(d, value_fill, shape, f.cells, v, cells, main_stream(s));
     }
 }
 
@@ -88,9 +88,9 @@ static void upload(sim *s, sim_field field, const void *host)
     const field_shape *f = &field.grid->shape;
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
     if (box_empty(field_own(f))) return;
-    DEVICE_CHECK(s->dev, s->dev->copy_rows(s->dev, field_at(f, field.cells, 0, 0), (size_t)f->pitch * word, host, row_bytes,
-                                           row_bytes, (size_t)f->ny, main_stream(s)));
-    DEVICE_CHECK(s->dev, s->dev->stream_sync(s->dev, main_stream(s)));
+    DEVICE_CALL(s->dev, copy_rows, field_at(f, field.cells, 0, 0), (size_t)f->pitch * word, host, row_bytes, row_bytes, (size_t)f->ny,
+                main_stream(s));
+    DEVICE_CALL(s->dev, stream_sync, main_stream(s));
 }
 
 /* Each is as large as the larger of two grids. */
@@ -102,8 +102,7 @@ static size_t snapshot_bytes(const sim *s)
 
 static void *snapshot_buffer(sim *s, int slot)
 {
-    if (!s->snapshot[slot])
-        DEVICE_CHECK(s->dev, s->dev->alloc(s->dev, DEVICE_MEMORY_PINNED, snapshot_bytes(s), &s->snapshot[slot]));
+    if (!s->snapshot[slot]) DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_PINNED, snapshot_bytes(s), &s->snapshot[slot]);
     return s->snapshot[slot];
 }
 
@@ -119,9 +118,9 @@ const void *sim_host_copy(sim *s, sim_field field, int slot)
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
     void *to = snapshot_buffer(s, slot);
     if (!box_empty(field_own(f)))
-        DEVICE_CHECK(s->dev, s->dev->copy_rows(s->dev, to, row_bytes, field_at_const(f, field.cells, 0, 0),
-                                               (size_t)f->pitch * word, row_bytes, (size_t)f->ny, main_stream(s)));
-    DEVICE_CHECK(s->dev, s->dev->stream_sync(s->dev, main_stream(s)));
+        DEVICE_CALL(s->dev, copy_rows, to, row_bytes, field_at_const(f, field.cells, 0, 0), (size_t)f->pitch * word, row_bytes,
+                    (size_t)f->ny, main_stream(s));
+    DEVICE_CALL(s->dev, stream_sync, main_stream(s));
     return to;
 }
 
@@ -177,7 +176,7 @@ static void poison(sim *s)
 #ifdef WEFT_DEBUG
     sim_field field[SIM_FIELDS_MAX];
     for (int i = sim_fields(s, field); i-- > 0;)
-        DEVICE_CHECK(s->dev, s->dev->fill_bytes(s->dev, field[i].cells, 0xFF, field[i].grid->shape.bytes, main_stream(s)));
+        DEVICE_CALL(s->dev, fill_bytes, field[i].cells, 0xFF, field[i].grid->shape.bytes, main_stream(s));
 #else
     (void)s;
 #endif
@@ -197,7 +196,7 @@ int sim_initialise(sim *s, char *why, size_t why_bytes)
         const int status = initialise_from_file(s, why, why_bytes);
         if (status != 0) return status;
     }
-    if (transposes(s)) DEVICE_CHECK(d, d->fill_bytes(d, s->transposed[0], 0, s->transposed_grid.shape.bytes, main_stream(s)));
+    if (transposes(s)) DEVICE_CALL(d, fill_bytes, s->transposed[0], 0, s->transposed_grid.shape.bytes, main_stream(s));
     settle(s, 0);
     return 0;
 }
@@ -232,8 +231,8 @@ checkpoint_status sim_load(sim *s, const char *path, char *why, size_t why_bytes
 static uint64_t reduce_result(sim *s, MPI_Op op)
 {
     device *d = s->dev;
-    DEVICE_CHECK(d, d->copy(d, s->result_host, s->result, sizeof *s->result, main_stream(s)));
-    DEVICE_CHECK(d, d->stream_sync(d, main_stream(s)));
+    DEVICE_CALL(d, copy, s->result_host, s->result, sizeof *s->result, main_stream(s));
+    DEVICE_CALL(d, stream_sync, main_stream(s));
     uint64_t all = 0;
     MPI_CHECK(ranks_allreduce(s->result_host, &all, 1, MPI_UINT64_T, op, s->top.comm));
     return all;
@@ -250,7 +249,7 @@ static uint64_t field_fingerprint(sim *s, sim_field f)
 {
     device *d = s->dev;
     const decomp *dec = &f.grid->dec;
-    DEVICE_CHECK(d, d->fingerprint(d, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result, main_stream(s)));
+    DEVICE_CALL(d, fingerprint, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result, main_stream(s));
     return reduce_result(s, MPI_SUM);
 }
 
@@ -260,7 +259,7 @@ double sim_max_error(sim *s, sim_field field, const value *v)
 {
     device *d = s->dev;
     const field_shape *f = &field.grid->shape;
-    DEVICE_CHECK(d, d->max_error(d, f, field.cells, v, field_own(f), s->result, main_stream(s)));
+    DEVICE_CALL(d, max_error, f, field.cells, v, field_own(f), s->result, main_stream(s));
     return double_of_bits(reduce_result(s, MPI_MAX));
 }
 
@@ -271,7 +270,7 @@ double sim_change(sim *s)
     const void *const before = s->now.prev ? s->now.prev : s->next.u; /* what the next step is to overwrite */
     if (transposes(s)) return NAN;
     if (s->change_level == s->level) return double_of_bits(reduce_result(s, MPI_MAX)); /* the pass took it */
-    DEVICE_CHECK(d, d->max_change(d, f, s->now.u, before, field_own(f), s->result, main_stream(s)));
+    DEVICE_CALL(d, max_change, f, s->now.u, before, field_own(f), s->result, main_stream(s));
     return double_of_bits(reduce_result(s, MPI_MAX));
 }
 
@@ -313,8 +312,8 @@ void sim_set_count_table(sim *s, value *v, const double *table)
 {
     device *d = s->dev;
     /* the tables' block is laid out by sim_create; its last part is the count table */
-    DEVICE_CHECK(d, d->copy(d, (void *)(uintptr_t)s->initial.table, table, VALUE_COUNT_TABLE * sizeof *table, main_stream(s)));
-    DEVICE_CHECK(d, d->stream_sync(d, main_stream(s)));
+    DEVICE_CALL(d, copy, (void *)(uintptr_t)s->initial.table, table, VALUE_COUNT_TABLE * sizeof *table, main_stream(s));
+    DEVICE_CALL(d, stream_sync, main_stream(s));
     v->table = s->initial.table;
 }
 
@@ -329,7 +328,7 @@ void sim_inject_device_error(sim *s)
     const field_shape *f = &field.grid->shape;
     DEVICE_CHECK(d, d->kind == DEVICE_HOST ? EIO : 0);
     const void *const nowhere = (const void *)4096;
-    DEVICE_CHECK(d, d->max_change(d, f, nowhere, nowhere, box_make(0, f->nx, 0, f->ny), s->result, main_stream(s)));
+    DEVICE_CALL(d, max_change, f, nowhere, nowhere, box_make(0, f->nx, 0, f->ny), s->result, main_stream(s));
 #else
     (void)s;
 #endif

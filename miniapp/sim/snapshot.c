@@ -23,11 +23,10 @@ static void make_copies(snapshot *p, const sim_field *field, int fields)
     const size_t spare_bytes = (size_t)2 << 30;
     for (int i = 0; i < fields; i++) bytes += field[i].grid->shape.bytes;
     if (d->kind == DEVICE_HOST) return;
-    DEVICE_CHECK(d, d->memory_info(d, &free_bytes, &total_bytes));
+    DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
     free_bytes /= (size_t)p->sim->top.ranks_on_device;
     if (free_bytes < bytes + (bytes < spare_bytes ? bytes : spare_bytes)) return;
-    for (int i = 0; i < fields; i++)
-        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, field[i].grid->shape.bytes, &p->copy[i]));
+    for (int i = 0; i < fields; i++) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field[i].grid->shape.bytes, &p->copy[i]);
 }
 
 snapshot *snapshot_create(sim *s)
@@ -38,14 +37,14 @@ snapshot *snapshot_create(sim *s)
     if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     p->sim = s;
     p->dev = d;
-    DEVICE_CHECK(d, d->stream_create(d, false, &p->stream));
-    DEVICE_CHECK(d, d->event_create(d, true, &p->begin));
-    DEVICE_CHECK(d, d->event_create(d, true, &p->end));
-    DEVICE_CHECK(d, d->event_create(d, false, &p->done));
-    DEVICE_CHECK(d, d->event_create(d, false, &p->last));
+    DEVICE_CALL(d, stream_create, false, &p->stream);
+    DEVICE_CALL(d, event_create, true, &p->begin);
+    DEVICE_CALL(d, event_create, true, &p->end);
+    DEVICE_CALL(d, event_create, false, &p->done);
+    DEVICE_CALL(d, event_create, false, &p->last);
     const size_t shares_bytes = CHECKPOINT_FIELDS_MAX * sizeof *p->shares;
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, shares_bytes, (void **)&p->shares));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, shares_bytes, (void **)&p->shares_host));
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, shares_bytes, (void **)&p->shares);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, shares_bytes, (void **)&p->shares_host);
     const int fields = sim_level_fields(s, field);
     make_copies(p, field, fields);
     /* Touched here, not while the steps wait. */
@@ -53,9 +52,9 @@ snapshot *snapshot_create(sim *s)
     sim_state_describe(s, "", &state);
     for (int i = 0; i < fields; i++) {
         const size_t bytes = (size_t)box_cells(state.field[i].own) * dtype_bytes(state.type);
-        DEVICE_CHECK(d, d->fill_bytes(d, state.field[i].data, 0, bytes, p->stream));
+        DEVICE_CALL(d, fill_bytes, state.field[i].data, 0, bytes, p->stream);
     }
-    DEVICE_CHECK(d, d->stream_sync(d, p->stream));
+    DEVICE_CALL(d, stream_sync, p->stream);
     return p;
 }
 
@@ -64,16 +63,16 @@ void snapshot_destroy(snapshot **p)
     if (!p || !*p) return;
     snapshot *const q = *p;
     device *d = q->dev;
-    DEVICE_CHECK(d, d->stream_sync(d, q->stream));
-    DEVICE_CHECK(d, d->stream_destroy(d, &q->stream));
-    DEVICE_CHECK(d, d->event_destroy(d, &q->begin));
-    DEVICE_CHECK(d, d->event_destroy(d, &q->end));
-    DEVICE_CHECK(d, d->event_destroy(d, &q->done));
-    DEVICE_CHECK(d, d->event_destroy(d, &q->last));
+    DEVICE_CALL(d, stream_sync, q->stream);
+    DEVICE_CALL(d, stream_destroy, &q->stream);
+    DEVICE_CALL(d, event_destroy, &q->begin);
+    DEVICE_CALL(d, event_destroy, &q->end);
+    DEVICE_CALL(d, event_destroy, &q->done);
+    DEVICE_CALL(d, event_destroy, &q->last);
     for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++)
-        if (q->copy[i]) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, q->copy[i]));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, q->shares));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, q->shares_host));
+        if (q->copy[i]) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, q->copy[i]);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, q->shares);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, q->shares_host);
     free(q);
     *p = NULL;
 }
@@ -84,10 +83,10 @@ static void bring(snapshot *p, const sim_grid *g, const void *from, int i, void 
     device *d = p->dev;
     const field_shape *f = &g->shape;
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
-    DEVICE_CHECK(d, d->fingerprint(d, f, from, g->dec.nx, g->dec.own.x0, g->dec.own.y0, &p->shares[i], p->stream));
-    DEVICE_CHECK(d, d->copy(d, &p->shares_host[i], &p->shares[i], sizeof *p->shares, p->stream));
-    DEVICE_CHECK(d, d->copy_rows(d, to, row_bytes, field_at_const(f, from, 0, 0), (size_t)f->pitch * word, row_bytes,
-                                 (size_t)f->ny, p->stream));
+    DEVICE_CALL(d, fingerprint, f, from, g->dec.nx, g->dec.own.x0, g->dec.own.y0, &p->shares[i], p->stream);
+    DEVICE_CALL(d, copy, &p->shares_host[i], &p->shares[i], sizeof *p->shares, p->stream);
+    DEVICE_CALL(d, copy_rows, to, row_bytes, field_at_const(f, from, 0, 0), (size_t)f->pitch * word, row_bytes, (size_t)f->ny,
+                p->stream);
 }
 
 void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state)
@@ -98,30 +97,30 @@ void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state)
     const int fields = sim_level_fields(p->sim, field);
     const bool copied = p->copy[0] != NULL;
     sim_state_describe(p->sim, deck_text, state);
-    DEVICE_CHECK(d, d->event_record(d, p->begin, steps));
+    DEVICE_CALL(d, event_record, p->begin, steps);
     for (int i = 0; i < fields && copied; i++)
-        DEVICE_CHECK(d, d->copy(d, p->copy[i], field[i].cells, field[i].grid->shape.bytes, steps));
-    if (copied) DEVICE_CHECK(d, d->event_record(d, p->end, steps));
-    DEVICE_CHECK(d, d->event_wait(d, copied ? p->end : p->begin, p->stream));
+        DEVICE_CALL(d, copy, p->copy[i], field[i].cells, field[i].grid->shape.bytes, steps);
+    if (copied) DEVICE_CALL(d, event_record, p->end, steps);
+    DEVICE_CALL(d, event_wait, copied ? p->end : p->begin, p->stream);
     for (int i = 0; i < fields; i++)
         bring(p, field[i].grid, copied ? p->copy[i] : field[i].cells, i, state->field[i].data);
-    DEVICE_CHECK(d, d->event_record(d, p->done, p->stream));
+    DEVICE_CALL(d, event_record, p->done, p->stream);
     if (!copied) {
-        DEVICE_CHECK(d, d->event_wait(d, p->done, steps));
-        DEVICE_CHECK(d, d->event_record(d, p->end, steps));
+        DEVICE_CALL(d, event_wait, p->done, steps);
+        DEVICE_CALL(d, event_record, p->end, steps);
     }
     /* The level is complete, for all streams of the next step, only now. */
     step_complete(&p->sim->streams);
     snapshot_mark(p);
 }
 
-void snapshot_mark(snapshot *p) { DEVICE_CHECK(p->dev, p->dev->event_record(p->dev, p->last, p->sim->streams.stream[0])); }
+void snapshot_mark(snapshot *p) { DEVICE_CALL(p->dev, event_record, p->last, p->sim->streams.stream[0]); }
 
 bool snapshot_idle(void *owner)
 {
     snapshot *p = owner;
     bool done = false;
-    DEVICE_CHECK(p->dev, p->dev->event_done(p->dev, p->last, &done));
+    DEVICE_CALL(p->dev, event_done, p->last, &done);
     return done;
 }
 
@@ -130,10 +129,10 @@ bool snapshot_ready(void *owner, checkpoint_state *state, double *held_s)
     snapshot *p = owner;
     device *d = p->dev;
     bool done = false;
-    DEVICE_CHECK(d, d->event_done(d, p->done, &done));
+    DEVICE_CALL(d, event_done, p->done, &done);
     if (!done) return false;
-    DEVICE_CHECK(d, d->event_sync(d, p->end));
-    DEVICE_CHECK(d, d->event_seconds(d, p->begin, p->end, held_s));
+    DEVICE_CALL(d, event_sync, p->end);
+    DEVICE_CALL(d, event_seconds, p->begin, p->end, held_s);
     for (int i = 0; i < state->fields; i++) state->field[i].fingerprint = p->shares_host[i];
     return true;
 }

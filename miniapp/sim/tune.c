@@ -34,14 +34,13 @@ static double pass_s(sim *s)
     const field_shape *f = &s->grid.shape;
     const box trial = trial_box(s);
     double seconds = 0;
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[0], stream));
-    if (s->fuse == 1) DEVICE_CHECK(d, d->stencil_sweep(d, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream));
+    DEVICE_CALL(d, event_record, s->stamp[0], stream);
+    if (s->fuse == 1) DEVICE_CALL(d, stencil_sweep, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream);
     for (int i = 0; s->fuse > 1 && i < FUSED_PASSES; i++)
-        DEVICE_CHECK(d, d->fused_sweep(d, f, s->next.u, s->next.prev, s->now.u, s->now.prev, trial, s->fuse, &s->pass.sides, NULL,
-                                       stream));
-    DEVICE_CHECK(d, d->event_record(d, s->stamp[1], stream));
-    DEVICE_CHECK(d, d->event_sync(d, s->stamp[1]));
-    DEVICE_CHECK(d, d->event_seconds(d, s->stamp[0], s->stamp[1], &seconds));
+        DEVICE_CALL(d, fused_sweep, f, s->next.u, s->next.prev, s->now.u, s->now.prev, trial, s->fuse, &s->pass.sides, NULL, stream);
+    DEVICE_CALL(d, event_record, s->stamp[1], stream);
+    DEVICE_CALL(d, event_sync, s->stamp[1]);
+    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
     return s->fuse == 1 ? seconds : seconds / FUSED_PASSES;
 }
 

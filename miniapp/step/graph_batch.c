@@ -40,7 +40,7 @@ void graph_batch_destroy(graph_batch **b)
     device *d = (*b)->s->dev;
     for (int epoch = 0; epoch < (*b)->epochs; epoch++)
         for (int size = 0; size < SIZES; size++)
-            for (int kind = 0; kind < KINDS; kind++) DEVICE_CHECK(d, d->graph_destroy(d, &(*b)->graph[epoch][size][kind]));
+            for (int kind = 0; kind < KINDS; kind++) DEVICE_CALL(d, graph_destroy, &(*b)->graph[epoch][size][kind]);
     free(*b);
     *b = NULL;
 }
@@ -51,7 +51,7 @@ static device_graph *graph_of(graph_batch *b, int epoch, int size, int kind)
     device *d = s->dev;
     device_graph **g = &b->graph[epoch][size][kind];
     if (*g) return *g;
-    DEVICE_CHECK(d, d->graph_begin(d, s->stream[0]));
+    DEVICE_CALL(d, graph_begin, s->stream[0]);
     step_complete(s); /* other streams join by it */
     const int steps = 1 << size, norms = kind >= WHOLE_PASS_TURNS ? 0 : b->every_norm ? steps : 1;
     for (int n = 0; n < steps; n++) {
@@ -59,7 +59,7 @@ static device_graph *graph_of(graph_batch *b, int epoch, int size, int kind)
         step_enqueue(s, b->p, b->field, kind != ALONE, (epoch + n) % WHOLE_EPOCHS,
                      norm ? (whole_pass_norm){ kind, n - (steps - norms), norms } : (whole_pass_norm){ 0 });
     }
-    DEVICE_CHECK(d, d->graph_end(d, s->stream[0], g));
+    DEVICE_CALL(d, graph_end, s->stream[0], g);
     step_complete(s); /* what was recorded above is the graph's */
     return *g;
 }
@@ -84,7 +84,7 @@ void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bo
         while (1 << size > left) size--;
         left -= 1 << size;
         const int kind = left == 0 && change ? whole_pass_turn(b->p->whole) : exchange ? PLAIN : ALONE;
-        DEVICE_CHECK(d, d->graph_launch(d, graph_of(b, epoch, size, kind), s->stream[0]));
+        DEVICE_CALL(d, graph_launch, graph_of(b, epoch, size, kind), s->stream[0]);
         epoch = (epoch + (1 << size)) % b->epochs;
     }
     step_complete(s);

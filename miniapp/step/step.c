@@ -18,12 +18,12 @@ void step_streams_create(step_streams *s, device *d, int count, config_feed feed
     s->count = count;
     s->feed = feed;
     for (int i = 0; i < count; i++) {
-        DEVICE_CHECK(d, d->stream_create(d, false, &s->stream[i]));
-        DEVICE_CHECK(d, d->event_create(d, false, &s->stream_done[i]));
+        DEVICE_CALL(d, stream_create, false, &s->stream[i]);
+        DEVICE_CALL(d, event_create, false, &s->stream_done[i]);
     }
-    DEVICE_CHECK(d, d->stream_create(d, true, &s->comm));
-    DEVICE_CHECK(d, d->event_create(d, false, &s->shell_done));
-    DEVICE_CHECK(d, d->event_create(d, false, &s->level));
+    DEVICE_CALL(d, stream_create, true, &s->comm);
+    DEVICE_CALL(d, event_create, false, &s->shell_done);
+    DEVICE_CALL(d, event_create, false, &s->level);
 }
 
 void step_streams_destroy(step_streams *s)
@@ -31,16 +31,16 @@ void step_streams_destroy(step_streams *s)
     device *d = s->dev;
     if (!d) return;
     for (int i = 0; i < s->count; i++) {
-        DEVICE_CHECK(d, d->stream_destroy(d, &s->stream[i]));
-        DEVICE_CHECK(d, d->event_destroy(d, &s->stream_done[i]));
+        DEVICE_CALL(d, stream_destroy, &s->stream[i]);
+        DEVICE_CALL(d, event_destroy, &s->stream_done[i]);
     }
-    DEVICE_CHECK(d, d->stream_destroy(d, &s->comm));
-    DEVICE_CHECK(d, d->event_destroy(d, &s->shell_done));
-    DEVICE_CHECK(d, d->event_destroy(d, &s->level));
+    DEVICE_CALL(d, stream_destroy, &s->comm);
+    DEVICE_CALL(d, event_destroy, &s->shell_done);
+    DEVICE_CALL(d, event_destroy, &s->level);
     memset(s, 0, sizeof *s);
 }
 
-void step_complete(step_streams *s) { DEVICE_CHECK(s->dev, s->dev->event_record(s->dev, s->level, s->stream[0])); }
+void step_complete(step_streams *s) { DEVICE_CALL(s->dev, event_record, s->level, s->stream[0]); }
 
 void step_begin_generation(step_streams *s)
 {
@@ -75,20 +75,20 @@ static void compute(const step_streams *s, const step_pass *p, const job *j, con
 {
     device *d = s->dev;
     if (p->fuse == 1) {
-        DEVICE_CHECK(d, d->stencil_sweep(d, p->shape, j->next.u, j->cur.u, j->cur.prev, boxes, count, stream));
+        DEVICE_CALL(d, stencil_sweep, p->shape, j->next.u, j->cur.u, j->cur.prev, boxes, count, stream);
         return;
     }
     for (int i = 0; i < count; i++)
-        DEVICE_CHECK(d, d->fused_sweep(d, p->shape, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps, &p->sides,
-                                       j->change, stream));
+        DEVICE_CALL(d, fused_sweep, p->shape, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps, &p->sides, j->change,
+                    stream);
 }
 
 /* Ghosts of the levels that the pass reads there. */
 static void fill(const step_streams *s, const step_pass *p, const job *j, const box *ghosts, int count, device_stream *stream)
 {
     device *d = s->dev;
-    DEVICE_CHECK(d, d->boundary_fill(d, p->shape, j->cur.u, &p->sides, ghosts, count, stream));
-    if (p->prev_halo) DEVICE_CHECK(d, d->boundary_fill(d, p->shape, j->cur.prev, &p->sides, ghosts, count, stream));
+    DEVICE_CALL(d, boundary_fill, p->shape, j->cur.u, &p->sides, ghosts, count, stream);
+    if (p->prev_halo) DEVICE_CALL(d, boundary_fill, p->shape, j->cur.prev, &p->sides, ghosts, count, stream);
 }
 
 static void begin_exchange(step_pass *p, step_levels cur, device_stream *stream)
@@ -110,14 +110,14 @@ static void feed_stream(step_streams *s, const step_pass *p, const job *j, int i
     const step_probe *probe = j->probe;
     const box strip = box_strip(p->interior, i, s->count);
     bind_thread_once(d);
-    if (i > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->stream[i])); /* stream 0 recorded it itself */
-    if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->stream_begin[i], s->stream[i]));
+    if (i > 0) DEVICE_CALL(d, event_wait, s->level, s->stream[i]); /* stream 0 recorded it itself */
+    if (probe && probe->detail) DEVICE_CALL(d, event_record, probe->detail->stream_begin[i], s->stream[i]);
     nvtx_begin(step_phase_name[STEP_INTERIOR]);
     compute(s, p, j, &strip, 1, s->stream[i]);
     nvtx_end();
-    if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->stream_end[i], s->stream[i]));
-    if (i > 0) DEVICE_CHECK(d, d->event_record(d, s->stream_done[i], s->stream[i]));
-    if (probe && i == s->count - 1) DEVICE_CHECK(d, d->event_record(d, probe->interior_end, s->stream[i]));
+    if (probe && probe->detail) DEVICE_CALL(d, event_record, probe->detail->stream_end[i], s->stream[i]);
+    if (i > 0) DEVICE_CALL(d, event_record, s->stream_done[i], s->stream[i]);
+    if (probe && i == s->count - 1) DEVICE_CALL(d, event_record, probe->interior_end, s->stream[i]);
 }
 
 /* What the comm thread does while the streams compute. */
@@ -125,21 +125,21 @@ static void feed_comm(step_streams *s, step_pass *p, const job *j)
 {
     device *d = s->dev;
     const step_probe *probe = j->probe;
-    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_resumed, s->comm));
+    if (probe) DEVICE_CALL(d, event_record, probe->comm_resumed, s->comm);
     stamp(probe, STEP_ENDING);
     nvtx_begin(step_phase_name[STEP_EXCHANGE]);
     if (j->exchange) end_exchange(p, probe);
     nvtx_end();
     stamp(probe, STEP_ENDED);
-    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_end, s->comm));
+    if (probe) DEVICE_CALL(d, event_record, probe->comm_end, s->comm);
     nvtx_begin(step_phase_name[STEP_SHELL]);
     fill(s, p, j, p->ghosts, p->ghosts_count, s->comm);
-    if (probe && probe->detail) DEVICE_CHECK(d, d->event_record(d, probe->detail->filled, s->comm));
-    if (p->wraps_count > 0) DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
+    if (probe && probe->detail) DEVICE_CALL(d, event_record, probe->detail->filled, s->comm);
+    if (p->wraps_count > 0) DEVICE_CALL(d, event_wait, s->level, s->comm);
     compute(s, p, j, p->shell, p->shell_count, s->comm);
     nvtx_end();
-    DEVICE_CHECK(d, d->event_record(d, s->shell_done, s->comm));
-    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->shell_end, s->comm));
+    DEVICE_CALL(d, event_record, s->shell_done, s->comm);
+    if (probe) DEVICE_CALL(d, event_record, probe->shell_end, s->comm);
 }
 
 static void feed_serial(step_streams *s, step_pass *p, const job *j)
@@ -179,10 +179,10 @@ static void start_whole(step_streams *s, step_pass *p, void *next, void *cur)
 {
     device *d = s->dev;
     void *const both[] = { cur, next };
-    DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
+    DEVICE_CALL(d, event_wait, s->level, s->comm);
     step_exchange(s, p, (step_levels){ cur, NULL });
     for (int i = 0; i < 2; i++)
-        DEVICE_CHECK(d, d->boundary_fill(d, p->shape, both[i], &p->sides, p->ghosts, p->ghosts_count, s->comm));
+        DEVICE_CALL(d, boundary_fill, p->shape, both[i], &p->sides, p->ghosts, p->ghosts_count, s->comm);
     whole_pass_start(p->whole, next, s->comm);
     p->whole_generation = s->generation;
 }
@@ -205,14 +205,14 @@ static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool 
     device *d = s->dev;
     device_stream *stream = s->stream[0];
     stamp(probe, STEP_ENTERED);
-    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, stream));
+    if (probe) DEVICE_CALL(d, event_record, probe->begin, stream);
     nvtx_begin("step");
     whole_pass_step(p->whole, epoch, prev, exchange, norm, stream);
     nvtx_end();
     if (probe) { /* all of it is interior: what the exchange costs is the difference to a step without neighbours */
         device_event *const rest[] = { probe->interior_end, probe->comm_begin, probe->comm_posted, probe->comm_resumed,
                                        probe->comm_end, probe->shell_end };
-        for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) DEVICE_CHECK(d, d->event_record(d, rest[i], stream));
+        for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) DEVICE_CALL(d, event_record, rest[i], stream);
     }
     step_complete(s);
     stamp(probe, STEP_LEFT);
@@ -231,13 +231,13 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
     nvtx_begin("step");
 
     /* Pack first: once the interior fills the SMs the pack queues behind it and messages leave too late to hide. */
-    DEVICE_CHECK(d, d->event_wait(d, s->level, s->comm));
-    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->begin, s->stream[0]));
-    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_begin, s->comm));
+    DEVICE_CALL(d, event_wait, s->level, s->comm);
+    if (probe) DEVICE_CALL(d, event_record, probe->begin, s->stream[0]);
+    if (probe) DEVICE_CALL(d, event_record, probe->comm_begin, s->comm);
     nvtx_begin(step_phase_name[STEP_EXCHANGE]);
     if (j.exchange) begin_exchange(p, j.cur, s->comm);
     nvtx_end();
-    if (probe) DEVICE_CHECK(d, d->event_record(d, probe->comm_posted, s->comm));
+    if (probe) DEVICE_CALL(d, event_record, probe->comm_posted, s->comm);
     stamp(probe, STEP_BEGUN);
 
     if (p->wraps_count > 0) { /* the streams, and later the shell, wait for `level` as it is then */
@@ -247,8 +247,8 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
     if (s->feed == CONFIG_FEED_OPENMP) feed_openmp(s, p, &j);
     else feed_serial(s, p, &j);
 
-    for (int i = 1; i < s->count; i++) DEVICE_CHECK(d, d->event_wait(d, s->stream_done[i], s->stream[0]));
-    DEVICE_CHECK(d, d->event_wait(d, s->shell_done, s->stream[0]));
+    for (int i = 1; i < s->count; i++) DEVICE_CALL(d, event_wait, s->stream_done[i], s->stream[0]);
+    DEVICE_CALL(d, event_wait, s->shell_done, s->stream[0]);
     step_complete(s);
     nvtx_end();
     stamp(probe, STEP_LEFT);
@@ -287,7 +287,7 @@ void step_advance_fused(step_streams *s, step_pass *p, step_levels next, step_le
 {
     assert(steps <= p->fuse && !p->whole);
     if (change) { /* complete before any stream's or the shell's pass */
-        DEVICE_CHECK(s->dev, s->dev->fill_bytes(s->dev, change, 0, sizeof *change, s->stream[0]));
+        DEVICE_CALL(s->dev, fill_bytes, change, 0, sizeof *change, s->stream[0]);
         step_complete(s);
     }
     enqueue_split(s, p, (job){ next, cur, steps, change, exchange, probe });
@@ -307,35 +307,35 @@ void step_probe_create(step_probe *p, device *d)
     device_event **all[PROBE_EVENTS];
     probe_events(p, all);
     p->detail = NULL;
-    for (int i = 0; i < PROBE_EVENTS; i++) DEVICE_CHECK(d, d->event_create(d, true, all[i]));
+    for (int i = 0; i < PROBE_EVENTS; i++) DEVICE_CALL(d, event_create, true, all[i]);
 }
 
 void step_probe_destroy(step_probe *p, device *d)
 {
     device_event **all[PROBE_EVENTS];
     probe_events(p, all);
-    for (int i = 0; i < PROBE_EVENTS; i++) DEVICE_CHECK(d, d->event_destroy(d, all[i]));
+    for (int i = 0; i < PROBE_EVENTS; i++) DEVICE_CALL(d, event_destroy, all[i]);
 }
 
 bool step_probe_done(const step_probe *p, device *d)
 {
     bool interior = false, shell = false;
-    DEVICE_CHECK(d, d->event_done(d, p->interior_end, &interior));
-    DEVICE_CHECK(d, d->event_done(d, p->shell_end, &shell));
+    DEVICE_CALL(d, event_done, p->interior_end, &interior);
+    DEVICE_CALL(d, event_done, p->shell_end, &shell);
     for (int i = 0; p->detail && i < p->detail->streams && interior; i++)
-        DEVICE_CHECK(d, d->event_done(d, p->detail->stream_end[i], &interior));
+        DEVICE_CALL(d, event_done, p->detail->stream_end[i], &interior);
     return interior && shell;
 }
 
 void step_probe_read(const step_probe *p, device *d, double seconds[STEP_PHASES])
 {
-    DEVICE_CHECK(d, d->event_sync(d, p->interior_end));
-    DEVICE_CHECK(d, d->event_sync(d, p->shell_end));
-    for (int i = 0; p->detail && i < p->detail->streams; i++) DEVICE_CHECK(d, d->event_sync(d, p->detail->stream_end[i]));
-    DEVICE_CHECK(d, d->event_seconds(d, p->begin, p->interior_end, &seconds[STEP_INTERIOR]));
+    DEVICE_CALL(d, event_sync, p->interior_end);
+    DEVICE_CALL(d, event_sync, p->shell_end);
+    for (int i = 0; p->detail && i < p->detail->streams; i++) DEVICE_CALL(d, event_sync, p->detail->stream_end[i]);
+    DEVICE_CALL(d, event_seconds, p->begin, p->interior_end, &seconds[STEP_INTERIOR]);
     double posting_s = 0, ending_s = 0;
-    DEVICE_CHECK(d, d->event_seconds(d, p->comm_begin, p->comm_posted, &posting_s));
-    DEVICE_CHECK(d, d->event_seconds(d, p->comm_resumed, p->comm_end, &ending_s));
+    DEVICE_CALL(d, event_seconds, p->comm_begin, p->comm_posted, &posting_s);
+    DEVICE_CALL(d, event_seconds, p->comm_resumed, p->comm_end, &ending_s);
     seconds[STEP_EXCHANGE] = posting_s + ending_s;
-    DEVICE_CHECK(d, d->event_seconds(d, p->comm_end, p->shell_end, &seconds[STEP_SHELL]));
+    DEVICE_CALL(d, event_seconds, p->comm_end, p->shell_end, &seconds[STEP_SHELL]);
 }

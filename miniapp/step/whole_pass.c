@@ -34,25 +34,25 @@ static void make_changes(whole_pass *w)
 {
     device *d = w->d;
     const size_t host_bytes = WHOLE_PASS_TURNS * WHOLE_NORM_BYTES, bytes = host_bytes * WHOLE_PASS_NORMS_MAX;
-    DEVICE_CHECK(d, d->stream_create(d, true, &w->aside));
-    DEVICE_CHECK(d, d->event_create(d, false, &w->joined));
-    for (int i = 0; i < WHOLE_PASS_TURNS; i++) DEVICE_CHECK(d, d->event_create(d, false, &w->copied[i]));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, host_bytes, (void **)&w->change_host));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, (void **)&w->change));
-    DEVICE_CHECK(d, d->fill_bytes(d, w->change, 0, bytes, w->aside));
-    DEVICE_CHECK(d, d->stream_sync(d, w->aside));
+    DEVICE_CALL(d, stream_create, true, &w->aside);
+    DEVICE_CALL(d, event_create, false, &w->joined);
+    for (int i = 0; i < WHOLE_PASS_TURNS; i++) DEVICE_CALL(d, event_create, false, &w->copied[i]);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, host_bytes, (void **)&w->change_host);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, (void **)&w->change);
+    DEVICE_CALL(d, fill_bytes, w->change, 0, bytes, w->aside);
+    DEVICE_CALL(d, stream_sync, w->aside);
 }
 
 static void free_changes(whole_pass *w)
 {
     device *d = w->d;
     if (!w->change) return;
-    DEVICE_CHECK(d, d->stream_sync(d, w->aside));
-    DEVICE_CHECK(d, d->stream_destroy(d, &w->aside));
-    DEVICE_CHECK(d, d->event_destroy(d, &w->joined));
-    for (int i = 0; i < WHOLE_PASS_TURNS; i++) DEVICE_CHECK(d, d->event_destroy(d, &w->copied[i]));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, w->change_host));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, w->change));
+    DEVICE_CALL(d, stream_sync, w->aside);
+    DEVICE_CALL(d, stream_destroy, &w->aside);
+    DEVICE_CALL(d, event_destroy, &w->joined);
+    for (int i = 0; i < WHOLE_PASS_TURNS; i++) DEVICE_CALL(d, event_destroy, &w->copied[i]);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, w->change_host);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, w->change);
 }
 
 /* The neighbours lie in these directions. */
@@ -131,17 +131,17 @@ void whole_pass_start(whole_pass *w, const void *next, device_stream *s)
     device *d = w->d;
     const int writes = next == w->field[1];
     w->epoch = writes;
-    DEVICE_CHECK(d, d->stream_sync(d, s)); /* the ghosts are there: steps go to another stream */
+    DEVICE_CALL(d, stream_sync, s); /* the ghosts are there: steps go to another stream */
     if (!w->peers) return;
     MPI_CHECK(ranks_barrier(w->comm)); /* no rank's kernels run: none stores words */
     for (int i = 0; i < 2; i++)
-        DEVICE_CHECK(d, d->fill_bytes(d, w->inbox[i], 0xff, whole_plan_inbox_bytes(&w->shape, w->radius), s));
-    DEVICE_CHECK(d, d->stream_sync(d, s));
+        DEVICE_CALL(d, fill_bytes, w->inbox[i], 0xff, whole_plan_inbox_bytes(&w->shape, w->radius), s);
+    DEVICE_CALL(d, stream_sync, s);
     MPI_CHECK(ranks_barrier(w->comm));
     whole_step present = w->linked[1 - writes];
     present.epoch = (uint64_t)w->epoch;
-    DEVICE_CHECK(d, d->whole_words(d, &w->shape, w->field[1 - writes], &present, s));
-    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CALL(d, whole_words, &w->shape, w->field[1 - writes], &present, s);
+    DEVICE_CALL(d, stream_sync, s);
 }
 
 int whole_pass_epoch(const whole_pass *w, const void *next, bool exchange)
@@ -172,17 +172,17 @@ void whole_pass_step(whole_pass *w, int epoch, const void *prev, bool exchange, 
         step.change = norm_at(w, norm.turn, norm.number);
         step.clear = norm_at(w, turn, turn == norm.turn ? norm.number + 1 : 0);
     }
-    DEVICE_CHECK(d, d->stencil_whole(d, &w->shape, w->field[i], w->field[1 - i], prev, &step, s));
+    DEVICE_CALL(d, stencil_whole, &w->shape, w->field[i], w->field[1 - i], prev, &step, s);
 }
 
 void whole_pass_fetch(whole_pass *w, int norms, device_stream *s)
 {
     device *d = w->d;
     const int turn = w->turn;
-    DEVICE_CHECK(d, d->event_record(d, w->joined, s));
-    DEVICE_CHECK(d, d->event_wait(d, w->joined, w->aside));
-    DEVICE_CHECK(d, d->copy(d, w->change_host + turn * NORM, norm_at(w, turn, norms - 1), WHOLE_NORM_BYTES, w->aside));
-    DEVICE_CHECK(d, d->event_record(d, w->copied[turn], w->aside));
+    DEVICE_CALL(d, event_record, w->joined, s);
+    DEVICE_CALL(d, event_wait, w->joined, w->aside);
+    DEVICE_CALL(d, copy, w->change_host + turn * NORM, norm_at(w, turn, norms - 1), WHOLE_NORM_BYTES, w->aside);
+    DEVICE_CALL(d, event_record, w->copied[turn], w->aside);
     w->turn = (turn + 1) % WHOLE_PASS_TURNS;
 }
 
@@ -193,7 +193,7 @@ int whole_pass_turn(const whole_pass *w) { return w->turn; }
 uint64_t whole_pass_change(whole_pass *w, int later)
 {
     const int turn = (w->turn + 2 * WHOLE_PASS_TURNS - 1 - later) % WHOLE_PASS_TURNS;
-    DEVICE_CHECK(w->d, w->d->event_sync(w->d, w->copied[turn]));
+    DEVICE_CALL(w->d, event_sync, w->copied[turn]);
     uint64_t most = 0;
     for (int i = 0; i < WHOLE_NORM_WORDS; i++) {
         const uint64_t word = w->change_host[turn * NORM + i * WHOLE_NORM_STEP];

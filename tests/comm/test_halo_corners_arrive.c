@@ -71,25 +71,25 @@ static long exchange(device *d, transport_kind t, const exchange_case *c, const 
     device_stream *s;
     long wrong = 0;
     if (!wanted) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    DEVICE_CHECK(d, d->stream_create(d, true, &s));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, 2 * LEVELS * f.bytes, (void **)&mirrors));
+    DEVICE_CALL(d, stream_create, true, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, 2 * LEVELS * f.bytes, (void **)&mirrors);
     const transport_choice choice = choice_for(t, dec);
     halo *h = halo_create(dec, d, &f, c->depth, c->corners, &choice, harness.comm);
     /* The harness has seen that it can be had, copy for rows. */
     wrong += halo_refused(h)[0] != '\0' && (t != TRANSPORT_COPY || dec->ranks_x == 1);
     const size_t field_bytes = d->alloc == deferred_alloc ? f.bytes : halo_field_bytes(d, &f); /* no blocks that MPI maps there */
-    for (int i = 0; i < fields; i++) DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, field_bytes, &field[i]));
+    for (int i = 0; i < fields; i++) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field_bytes, &field[i]);
     for (int l = 0; l < LEVELS; l++) {
         given[l] = mirrors + 2 * (size_t)l * f.bytes;
         got[l] = given[l] + f.bytes;
         expect(c, dec, &f, false, l, given[l]);
-        DEVICE_CHECK(d, d->copy(d, field[l % fields], given[l], f.bytes, s));
+        DEVICE_CALL(d, copy, field[l % fields], given[l], f.bytes, s);
         halo_begin(h, field[l % fields], s);
         halo_progress(h);
         halo_end(h);
-        DEVICE_CHECK(d, d->copy(d, got[l], field[l % fields], f.bytes, s));
+        DEVICE_CALL(d, copy, got[l], field[l % fields], f.bytes, s);
     }
-    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CALL(d, stream_sync, s);
     for (int l = 0; l < LEVELS; l++) {
         expect(c, dec, &f, true, l, wanted);
         wrong += memcmp(got[l], wanted, f.bytes) != 0;
@@ -100,9 +100,9 @@ static long exchange(device *d, transport_kind t, const exchange_case *c, const 
     wrong += halo_neighbours(h) != neighbours;
     wrong += (halo_sent_bytes(h) > 0) != (neighbours > 0);
     halo_destroy(&h);
-    for (int i = 0; i < fields; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, field[i]));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirrors));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    for (int i = 0; i < fields; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, field[i]);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirrors);
+    DEVICE_CALL(d, stream_destroy, &s);
     free(wanted);
     return wrong;
 }
@@ -151,12 +151,12 @@ static void every_choice(device *d, transport_kind t)
 {
     void *outlives = NULL;
     if (t == TRANSPORT_PEER) {
-        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, 8, &outlives));
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, 8, &outlives);
         aware_beforehand(d);
     }
     all_cases(d, t);
     if (t == TRANSPORT_MAPPED && d->alloc == deferred_alloc) all_cases(d, TRANSPORT_KINDS);
-    if (outlives) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, outlives));
+    if (outlives) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, outlives);
 }
 
 int main(int argc, char **argv) { return harness_main_every_way(argc, argv, every_choice); }

@@ -35,7 +35,7 @@ static void delay(ring *r)
         struct timespec pause = { 0, (long)(draw(r) % 30000) };
         nanosleep(&pause, NULL);
     }
-    if (what == 1) DEVICE_CHECK(r->d, r->d->fill_bytes(r->d, r->noise, 0, 1 + draw(r) % NOISE_BYTES_MAX, r->s));
+    if (what == 1) DEVICE_CALL(r->d, fill_bytes, r->noise, 0, 1 + draw(r) % NOISE_BYTES_MAX, r->s);
 }
 
 /* What every byte of the rank's own cells is in exchange n; the same n of two ranks, and near n, differ. */
@@ -53,10 +53,10 @@ static ring make_ring(device *d)
     };
     ring r = { .d = d, .f = field_shape_make(DTYPE_F32, NX, NY, DEPTH, DEPTH), .chance = 77u + (unsigned)harness.rank };
     char why[512];
-    DEVICE_CHECK(d, d->stream_create(d, true, &r.s));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, BATCH * r.f.bytes, (void **)&r.fields));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, BATCH * r.f.bytes, (void **)&r.mirror));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, NOISE_BYTES_MAX, &r.noise));
+    DEVICE_CALL(d, stream_create, true, &r.s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, BATCH * r.f.bytes, (void **)&r.fields);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, BATCH * r.f.bytes, (void **)&r.mirror);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, NOISE_BYTES_MAX, &r.noise);
     r.t = transport_peer_create(d, &r.f, links, 4, harness.comm, why, sizeof why);
     if (!r.t) fail_msg("%s", why);
     return r;
@@ -66,10 +66,10 @@ static void destroy_ring(ring *r)
 {
     device *d = r->d;
     r->t->destroy(&r->t);
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, r->fields));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, r->mirror));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, r->noise));
-    DEVICE_CHECK(d, d->stream_destroy(d, &r->s));
+    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, r->fields);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, r->mirror);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, r->noise);
+    DEVICE_CALL(d, stream_destroy, &r->s);
 }
 
 /* Rows of ghosts are the ring's neighbours', all else is the rank's own byte. */
@@ -97,14 +97,14 @@ static void no_stale_ghost(device *d, transport_kind t)
     for (long first = 0; first < exchanges; first += BATCH) {
         for (long n = first; n < first + BATCH; n++) {
             void *field = r.fields + (size_t)(n - first) * r.f.bytes;
-            DEVICE_CHECK(d, d->fill_bytes(d, field, byte_of(harness.rank, n), r.f.bytes, r.s));
+            DEVICE_CALL(d, fill_bytes, field, byte_of(harness.rank, n), r.f.bytes, r.s);
             delay(&r);
             r.t->begin(r.t, field, r.s);
             delay(&r);
             r.t->end(r.t);
         }
-        DEVICE_CHECK(d, d->copy(d, r.mirror, r.fields, BATCH * r.f.bytes, r.s));
-        DEVICE_CHECK(d, d->stream_sync(d, r.s));
+        DEVICE_CALL(d, copy, r.mirror, r.fields, BATCH * r.f.bytes, r.s);
+        DEVICE_CALL(d, stream_sync, r.s);
         for (long n = first; n < first + BATCH; n++) wrong += wrong_bytes(&r, r.mirror + (size_t)(n - first) * r.f.bytes, n);
     }
     destroy_ring(&r);

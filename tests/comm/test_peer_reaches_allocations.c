@@ -16,8 +16,8 @@ static int byte_of(int rank, int i) { return (rank * 71 + i * 5 + 1) % 255; }
 static long wrong_bytes(device *d, device_stream *s, unsigned char *mirror, const void *theirs, int rank, int i)
 {
     long wrong = 0;
-    DEVICE_CHECK(d, d->copy(d, mirror, theirs, bytes_of(i), s));
-    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CALL(d, copy, mirror, theirs, bytes_of(i), s);
+    DEVICE_CALL(d, stream_sync, s);
     for (size_t b = 0; b < bytes_of(i); b++) wrong += mirror[b] != byte_of(rank, i);
     return wrong;
 }
@@ -41,8 +41,8 @@ static long wrong_shared_block(device *d, device_stream *s, peer *p, const int *
     void *theirs[NEIGHBOURS_MAX], *const mine = peer_shared_block(p, SHARED_BLOCK_BYTES, theirs);
     long wrong = 0;
     for (int k = 0; k < count; k++) {
-        DEVICE_CHECK(d, d->copy(d, mirror, theirs[k], SHARED_BLOCK_BYTES, s));
-        DEVICE_CHECK(d, d->stream_sync(d, s));
+        DEVICE_CALL(d, copy, mirror, theirs[k], SHARED_BLOCK_BYTES, s);
+        DEVICE_CALL(d, stream_sync, s);
         for (size_t b = 0; b < SHARED_BLOCK_BYTES; b++) wrong += mirror[b] != 0;
         wrong += (theirs[k] == mine) != (ranks[k] == harness.rank);
     }
@@ -66,21 +66,21 @@ static void every_allocation(device *d, transport_kind t)
     ranks[count++] = (harness.rank + 1) % harness.ranks; /* the next one twice */
     peer *p = peer_create(d, ranks, count, harness.comm, why, sizeof why);
     if (!p) fail_msg("%s", why);
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, (size_t)ALLOCATIONS * 300000, (void **)&mirror));
+    DEVICE_CALL(d, stream_create, false, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)ALLOCATIONS * 300000, (void **)&mirror);
     for (int i = 0; i < ALLOCATIONS; i++) {
-        DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes_of(i), &mine[i]));
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes_of(i), &mine[i]);
         if (aware) send_from(mine[i], bytes_of(i));
-        DEVICE_CHECK(d, d->fill_bytes(d, mine[i], byte_of(harness.rank, i), bytes_of(i), s));
+        DEVICE_CALL(d, fill_bytes, mine[i], byte_of(harness.rank, i), bytes_of(i), s);
     }
-    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CALL(d, stream_sync, s);
     for (int i = 0; i < ALLOCATIONS; i++) peer_share(p, mine[i], theirs[i]);
     for (int i = 0; i < ALLOCATIONS && aware; i++) { /* mapped already, and then by both */
         MPI_CHECK(MPI_Barrier(harness.comm));
         send_from(mine[i], bytes_of(i));
-        DEVICE_CHECK(d, d->fill_bytes(d, mine[i], byte_of(harness.rank, i), bytes_of(i), s));
+        DEVICE_CALL(d, fill_bytes, mine[i], byte_of(harness.rank, i), bytes_of(i), s);
     }
-    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CALL(d, stream_sync, s);
     MPI_CHECK(MPI_Barrier(harness.comm));
     peer_share(p, mine[1], again);
     peer_share(p, harness.rank == 0 ? NULL : mine[0], none);
@@ -94,9 +94,9 @@ static void every_allocation(device *d, transport_kind t)
     }
     wrong += wrong_shared_block(d, s, p, ranks, count, mirror);
     peer_destroy(&p);
-    for (int i = 0; i < ALLOCATIONS; i++) DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, mine[i]));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    for (int i = 0; i < ALLOCATIONS; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, mine[i]);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
+    DEVICE_CALL(d, stream_destroy, &s);
     assert_int_equal(harness_sum(wrong), 0);
 }
 
@@ -139,12 +139,12 @@ static void own_shared_block(void **state)
     d->alloc = alloc_used;
     peer *p = peer_create(d, &harness.rank, 1, harness.comm, why, sizeof why);
     if (!p) fail_msg("%s", why);
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, SHARED_BLOCK_BYTES, (void **)&mirror));
+    DEVICE_CALL(d, stream_create, false, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, SHARED_BLOCK_BYTES, (void **)&mirror);
     const long wrong = harness_sum(wrong_shared_block(d, s, p, &harness.rank, 1, mirror));
     peer_destroy(&p);
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
+    DEVICE_CALL(d, stream_destroy, &s);
     device_destroy(&d);
     assert_int_equal(wrong, 0);
 }

@@ -44,8 +44,8 @@ static void expect_target(const transpose_case *c, const decomp *dec, const fiel
 
 static void upload(device *d, void *to, void *from, size_t bytes, device_stream *s)
 {
-    DEVICE_CHECK(d, d->copy(d, to, from, bytes, s));
-    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CALL(d, copy, to, from, bytes, s);
+    DEVICE_CALL(d, stream_sync, s);
 }
 
 /* Returns the number of this rank's wrong allocations. */
@@ -58,10 +58,10 @@ static long transpose(device *d, transport_kind t, const transpose_case *c, cons
     device_stream *s;
     long wrong = 0;
     if (!wanted) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, a.bytes, &source));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, b.bytes, &target));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, most_bytes, &mirror));
+    DEVICE_CALL(d, stream_create, false, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, a.bytes, &source);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, b.bytes, &target);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, most_bytes, &mirror);
     expect_source(c, from, &a, 0, mirror);
     upload(d, source, mirror, a.bytes, s);
     expect_target(c, to, &b, 0, mirror);
@@ -78,10 +78,10 @@ static long transpose(device *d, transport_kind t, const transpose_case *c, cons
     wrong += memcmp(mirror, wanted, b.bytes) != 0;
     wrong += harness.ranks == 1 && redist_sent_bytes(r) != 0;
     redist_destroy(&r);
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, source));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, target));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, source);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, target);
+    DEVICE_CALL(d, stream_destroy, &s);
     free(wanted);
     return wrong;
 }

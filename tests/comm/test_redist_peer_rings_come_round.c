@@ -32,16 +32,16 @@ static void store_target(const decomp *dec, const field_shape *f, void *out)
 static void *upload(device *d, device_stream *s, const void *mirror, size_t bytes)
 {
     void *field;
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &field));
-    DEVICE_CHECK(d, d->copy(d, field, mirror, bytes, s));
-    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, &field);
+    DEVICE_CALL(d, copy, field, mirror, bytes, s);
+    DEVICE_CALL(d, stream_sync, s);
     return field;
 }
 
 static long differs(device *d, device_stream *s, const void *field, void *mirror, const void *wanted, size_t bytes)
 {
-    DEVICE_CHECK(d, d->copy(d, mirror, field, bytes, s));
-    DEVICE_CHECK(d, d->stream_sync(d, s));
+    DEVICE_CALL(d, copy, mirror, field, bytes, s);
+    DEVICE_CALL(d, stream_sync, s);
     return memcmp(mirror, wanted, bytes) != 0;
 }
 
@@ -57,9 +57,9 @@ static void rings_come_round(device *d, transport_kind t)
     const field_shape a = field_shape_make(DTYPE_F64, box_width(from.own), box_height(from.own), 0, 0);
     const field_shape b = field_shape_make(DTYPE_F64, box_width(to.own), box_height(to.own), 0, 0);
     const size_t most_bytes = a.bytes > b.bytes ? a.bytes : b.bytes;
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, most_bytes, &mirror));
-    DEVICE_CHECK(d, d->alloc(d, DEVICE_MEMORY_PINNED, most_bytes, &wanted));
+    DEVICE_CALL(d, stream_create, false, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, most_bytes, &mirror);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, most_bytes, &wanted);
     store_source(&from, &a, 0, mirror);
     void *const source = upload(d, s, mirror, a.bytes);
     memset(mirror, 0, b.bytes);
@@ -78,11 +78,11 @@ static void rings_come_round(device *d, transport_kind t)
     store_target(&to, &b, wanted);
     wrong += differs(d, s, target, mirror, wanted, b.bytes);
     redist_peer_destroy(&r);
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, source));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_DEVICE, target));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, mirror));
-    DEVICE_CHECK(d, d->free(d, DEVICE_MEMORY_PINNED, wanted));
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, source);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, target);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, wanted);
+    DEVICE_CALL(d, stream_destroy, &s);
     assert_int_equal(harness_sum(wrong), 0);
 }
 

@@ -37,13 +37,13 @@ static fixture make(int ranks_x)
     f.d->reach_refusal = unreachable;
     if (!decomp_make(&f.dec, 60, 48, true, true, harness.ranks, harness.rank, ranks_x, 0, 2, why, sizeof why)) fail_msg("%s", why);
     f.shape = field_shape_make(DTYPE_F32, box_width(f.dec.own), box_height(f.dec.own), 2, 2);
-    DEVICE_CHECK(f.d, f.d->alloc(f.d, DEVICE_MEMORY_DEVICE, f.shape.bytes, &f.field));
+    DEVICE_CALL(f.d, alloc, DEVICE_MEMORY_DEVICE, f.shape.bytes, &f.field);
     return f;
 }
 
 static void drop(fixture *f)
 {
-    DEVICE_CHECK(f->d, f->d->free(f->d, DEVICE_MEMORY_DEVICE, f->field));
+    DEVICE_CALL(f->d, free, DEVICE_MEMORY_DEVICE, f->field);
     device_destroy(&f->d);
 }
 

@@ -58,7 +58,7 @@ static void take_step(timeline *t, device *d, device_stream *s, step_probe *p, i
     step_detail *detail = timeline_detail(t);
     p->detail = detail;
     detail->host_s[STEP_ENTERED] = timer_now_s();
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) DEVICE_CHECK(d, d->event_record(d, all[i], s));
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) DEVICE_CALL(d, event_record, all[i], s);
     detail->host_s[STEP_LEFT] = timer_now_s();
     timeline_keep(t, p, level);
 }
@@ -97,7 +97,7 @@ static void ties(void **state)
     int pid = (int)getpid();
     MPI_CHECK(MPI_Bcast(&pid, 1, MPI_INT, 0, harness.comm));
     snprintf(path, sizeof path, "/tmp/weft_timeline_%d.json", pid);
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    DEVICE_CALL(d, stream_create, false, &s);
     step_probe_create(&probe, d);
     timeline *t = timeline_create(&harness, d, s, 1);
     for (int i = 0; i < STEPS; i++) {
@@ -117,7 +117,7 @@ static void ties(void **state)
     }
     timeline_destroy(&t);
     step_probe_destroy(&probe, d);
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    DEVICE_CALL(d, stream_destroy, &s);
     device_destroy(&host);
     assert_int_equal(harness_sum(wrong), 0);
 }
@@ -130,7 +130,7 @@ static void a_stream_still_runs(void **state)
     device_stream *s = NULL;
     step_probe probe;
     double phases_s[STEP_PHASES];
-    DEVICE_CHECK(d, d->stream_create(d, false, &s));
+    DEVICE_CALL(d, stream_create, false, &s);
     step_probe_create(&probe, d);
     timeline *t = timeline_create(&harness, d, s, 3);
     take_step(t, d, s, &probe, 1);
@@ -142,7 +142,7 @@ static void a_stream_still_runs(void **state)
     assert_true(step_probe_done(&probe, d));
     timeline_destroy(&t);
     step_probe_destroy(&probe, d);
-    DEVICE_CHECK(d, d->stream_destroy(d, &s));
+    DEVICE_CALL(d, stream_destroy, &s);
     device_destroy(&host);
 }
 
