@@ -14,7 +14,7 @@
 
 enum { PICTURE_PIXELS_MAX = 1000 * 1000 };
 
-/* From which value to which the colours go. Fixed, or as wide as all pictures drawn with it so far, so that frames of one animation
+/* From which value to which the colours go. Fixed, or as wide as all pictures drawn with it so far, so that frames of one run
  * can be compared. Zeroed at first; rank 0's counts. */
 typedef struct picture_scale {
     double low, high;

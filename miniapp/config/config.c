@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "config/config_table.h"
-#include "output/animation.h"
+#include "output/frames.h"
 
 /* Up to here reading a file back takes seconds. */
 #define FULLY_VERIFIED_BYTES ((double)((int64_t)4 << 30))
@@ -330,7 +330,7 @@ static bool check_output(const checking *k)
         return refuse(k, given(k, "output.picture_high") ? "output.picture_high" : "output.picture_low",
                       "allowed: picture_low (%g) below picture_high (%g), or the same for the range of the cells",
                       c->output.picture_low, c->output.picture_high);
-    if (c->output.picture[0] && !animation_is_png(c->output.picture))
+    if (c->output.picture[0] && !frames_png(c->output.picture))
         return refuse(k, "output.picture", "allowed is a name that ends in .png or .apng, since PNG is written");
     if (!given(k, "output.series") && !c->output.picture[0]) snprintf(c->output.series, sizeof c->output.series, "series");
     if (c->output.every > 0 && c->output.series[0] && strcmp(c->output.series, c->checkpoint.dir) == 0)

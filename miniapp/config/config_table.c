@@ -116,7 +116,7 @@ const config_row config_table[] = {
     { "output.final", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path or none", NULL,
       "the last state, in the checkpoint format", AT(output.final) },
     { "output.picture", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path that ends in .png or .apng, or none", NULL,
-      "the last state, PNG; with output.every animated (APNG), its frames, in place of an older run's, in the folder PICTURE.frames", AT(output.picture) },
+      "the last state, PNG; with output.every also frames, in place of an older run's, in the folder PICTURE.frames", AT(output.picture) },
     { "output.picture_low", CONFIG_TYPE_NUMBER, "", "0", NULL, 0, 0, "a number", NULL,
       "value shown in the darkest colour; equal to picture_high: the range of the cells", AT(output.picture_low) },
     { "output.picture_high", CONFIG_TYPE_NUMBER, "", "0", NULL, 0, 0, "a number", NULL, "value shown in the brightest colour",

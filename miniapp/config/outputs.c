@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "output/animation.h"
+#include "output/frames.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "state/checkpoint_xdmf.h"
@@ -78,7 +78,7 @@ static void gather(places *all, const config *c, const char *deck_path, const ch
     if (c->output.final[0] && checkpoint_xdmf_path(beside, sizeof beside, c->output.final))
         add(all, "output.final's XDMF file", PLACE_REPLACED, beside);
     add(all, "output.picture", PLACE_REPLACED, c->output.picture);
-    if (c->output.every > 0 && c->output.picture[0] && animation_folder(beside, sizeof beside, c->output.picture))
+    if (c->output.every > 0 && c->output.picture[0] && frames_folder(beside, sizeof beside, c->output.picture))
         add(all, "output.picture's frames", PLACE_FOLDER, beside);
     add(all, "output.trace", PLACE_REPLACED, c->output.trace);
     if (c->output.every > 0) add(all, "output.series", PLACE_FOLDER, c->output.series);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cmd.h"
-#include "output/animation.h"
+#include "output/frames.h"
 #include "ranks/check.h"
 #include "sim/sim_state.h"
 #include "state/checkpoint_directory.h"
@@ -50,11 +50,11 @@ static checkpoint_status open_frames(series *v, sim *s, char *why, size_t why_by
     const config *c = s->cfg;
     v->scale = (picture_scale){ .low = c->output.picture_low, .high = c->output.picture_high,
                                 .fixed = c->output.picture_low < c->output.picture_high };
-    (void)animation_folder(folder, sizeof folder, c->output.picture); /* longer than any path of a deck */
+    (void)frames_folder(folder, sizeof folder, c->output.picture); /* longer than any path of a deck */
     const checkpoint_status status = checkpoint_make_dir(s->top.comm, folder, reason, sizeof reason);
     if (status != CHECKPOINT_OK) return refuse("output.picture", status, reason, why, why_bytes);
     /* a run that goes on keeps the frames up to its first level */
-    int code = s->top.rank == 0 ? animation_clear(folder, s->level > 0 ? s->level : -1) : 0;
+    int code = s->top.rank == 0 ? frames_clear(folder, s->level > 0 ? s->level : -1) : 0;
     MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, s->top.comm));
     if (!code) return CHECKPOINT_OK;
     snprintf(why, why_bytes, "output.picture: an older run's frames in %.700s cannot be deleted: %s", folder, strerror(code));
@@ -85,8 +85,8 @@ static bool draw(sim *s, const char *path, picture_scale *scale, char *why, size
 static bool add_frame(series *v, sim *s, char *why, size_t why_bytes)
 {
     char folder[PATH_BYTES], path[PATH_BYTES + 32];
-    (void)animation_folder(folder, sizeof folder, s->cfg->output.picture);
-    animation_frame(path, sizeof path, folder, s->level);
+    (void)frames_folder(folder, sizeof folder, s->cfg->output.picture);
+    frames_path(path, sizeof path, folder, s->level);
     return draw(s, path, &v->scale, why, why_bytes);
 }
 
@@ -103,21 +103,14 @@ bool series_add(series *v, sim *s, const char *deck_text, char *why, size_t why_
     return !keeps_frames(c) || add_frame(v, s, why, why_bytes);
 }
 
-static bool animate(sim *s, char *why, size_t why_bytes)
+/* A shell takes the folder's name as it stands, so that it must not end the quotes. */
+static void note_film(sim *s)
 {
-    const config *c = s->cfg;
-    int64_t frames = 0;
-    int ok = 1;
-    char sentence[2200] = "", folder[PATH_BYTES];
-    if (s->top.rank == 0) ok = animation_write(c->output.picture, c->output.every, s->level, &frames, sentence, sizeof sentence);
-    MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, s->top.comm));
-    MPI_CHECK(MPI_Bcast(sentence, (int)sizeof sentence, MPI_CHAR, 0, s->top.comm));
-    if (!ok) snprintf(why, why_bytes, "%s", sentence);
-    (void)animation_folder(folder, sizeof folder, c->output.picture);
-    if (ok && frames > 0 && !strchr(folder, '\'')) /* a shell takes it as it stands */
-        sim_add_note(s, false, "%s shows %lld frames; to make a film of them: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' "
-                     "-pix_fmt yuv420p film.mp4", c->output.picture, (long long)frames, ANIMATION_FRAMES_A_SECOND, folder);
-    return ok;
+    char folder[PATH_BYTES];
+    (void)frames_folder(folder, sizeof folder, s->cfg->output.picture);
+    if (!strchr(folder, '\''))
+        sim_add_note(s, false, "to make a film of the frames: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' -pix_fmt yuv420p film.mp4",
+                     FRAMES_PER_SECOND, folder);
 }
 
 bool series_picture(sim *s, char *why, size_t why_bytes)
@@ -125,7 +118,8 @@ bool series_picture(sim *s, char *why, size_t why_bytes)
     const config *c = s->cfg;
     picture_scale asked = { .low = c->output.picture_low, .high = c->output.picture_high, .fixed = true };
     if (!draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why, why_bytes)) return false;
-    return !keeps_frames(c) || animate(s, why, why_bytes);
+    if (keeps_frames(c)) note_film(s);
+    return true;
 }
 
 void series_close(series *v) { lock_release(&v->lock); }

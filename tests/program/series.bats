@@ -1,5 +1,5 @@
-# output.every: the state files of a series and the frames of an animated picture are those of any ranks, fusing and restart, and
-# their description names each of them. tests/program/vtk.bats opens it; test_animation_shows_its_frames.c looks into the picture.
+# output.every: the state files of a series and the frames of a picture are those of any ranks, fusing and restart, and the series'
+# description names each of them. tests/program/vtk.bats opens it.
 load ../support/helper
 
 heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 grid.ny=30 time.steps=25 output.every=6
