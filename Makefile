@@ -37,8 +37,8 @@ HDF5_PC     := $(shell for p in $(HDF5_PCS); do pkg-config --exists $$p 2>/dev/n
 HDF5_CFLAGS := $(if $(HDF5_PC),$(shell pkg-config --cflags $(HDF5_PC)))
 HDF5_LIBS   := $(if $(HDF5_PC),$(shell pkg-config --libs $(HDF5_PC)),-lhdf5)
 endif
-LIBS_CFLAGS := $(shell pkg-config --cflags inih jansson libpng zlib 2>/dev/null)
-LIBS        := $(shell pkg-config --libs inih jansson libpng zlib 2>/dev/null || echo -linih -ljansson -lpng -lz) \
+LIBS_CFLAGS := $(shell pkg-config --cflags inih jansson libpng 2>/dev/null)
+LIBS        := $(shell pkg-config --libs inih jansson libpng 2>/dev/null || echo -linih -ljansson -lpng) \
                $(HDF5_LIBS) -lm -lpthread -ldl
 
 CFLAGS   ?=

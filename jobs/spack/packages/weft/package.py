@@ -35,7 +35,6 @@ class Weft(MakefilePackage, CudaPackage):
     depends_on("libinih")
     depends_on("jansson")
     depends_on("libpng")
-    depends_on("zlib-api")
     depends_on("cuda@11.8:", when="+cuda")
     depends_on("cxx", type="build", when="+cuda")
     depends_on("nccl", when="+nccl")
