@@ -65,7 +65,7 @@ static int64_t inbox_slot(const field_shape *shape, int radius, int k)
     return cells;
 }
 
-static size_t word_bytes(dtype t) { return dtype_bytes(t) / WHOLE_WORD_CELL_BYTES * sizeof(uint64_t); } /* of a cell */
+static size_t word_bytes(dtype t) { return dtype_bytes(t) / FLAG_WORD_CELL_BYTES * sizeof(uint64_t); } /* of a cell */
 
 size_t whole_plan_inbox_bytes(const field_shape *shape, int radius)
 {
@@ -95,7 +95,7 @@ static boundary_side side_along(int d, boundary_side low, boundary_side high)
     return d < 0 ? low : d > 0 ? high : (boundary_side){ BOUNDARY_NONE, 0 };
 }
 
-static void add_inboxes(whole_step *w, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
+static void add_inboxes(inkernel_step *w, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
                         const whole_level *cur)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
@@ -107,25 +107,25 @@ static void add_inboxes(whole_step *w, const decomp *dec, const field_shape *sha
         leave_constant_out(dx, side_along(dx, sides->x_low, sides->x_high), &ghosts.x0, &ghosts.x1);
         leave_constant_out(dy, side_along(dy, sides->y_low, sides->y_high), &ghosts.y0, &ghosts.y1);
         if (box_empty(ghosts)) continue;
-        whole_inbox *in = &w->inbox[w->inboxes++];
-        *in = (whole_inbox){ .ghosts = ghosts, .to = field_at(shape, cur->field, ghosts.x0, ghosts.y0) };
+        inkernel_inbox *in = &w->inbox[w->inboxes++];
+        *in = (inkernel_inbox){ .ghosts = ghosts, .to = field_at(shape, cur->field, ghosts.x0, ghosts.y0) };
         in->from = word_at(shape, radius, cur->inbox, ghosts.x0, ghosts.y0, &in->pitch);
     }
 }
 
 /* The image of own cells in the own field, or, inbox not NULL, in that of a neighbour of shape `target`. */
-static whole_image image_at(const field_shape *target, void *field, void *inbox, int radius, box cells, const axis_image *x,
-                            const axis_image *y)
+static inkernel_image image_at(const field_shape *target, void *field, void *inbox, int radius, box cells, const axis_image *x,
+                               const axis_image *y)
 {
     const int64_t to_x = x->offset + x->sign * cells.x0, to_y = y->offset + y->sign * cells.y0;
     int64_t pitch = target->pitch;
     void *const to = inbox ? word_at(target, radius, inbox, to_x, to_y, &pitch) : field_at(target, field, to_x, to_y);
-    return (whole_image){
+    return (inkernel_image){
         cells, to, x->sign, y->sign * pitch, inbox != NULL, x->odd, y->odd, x->value, y->value,
     };
 }
 
-bool whole_plan_make(whole_step *w, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
+bool whole_plan_make(inkernel_step *w, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
                      const whole_level *cur, const whole_level *next)
 {
     memset(w, 0, sizeof *w);

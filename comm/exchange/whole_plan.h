@@ -1,11 +1,11 @@
-/* What a whole step (kernels/core/whole.h) needs to know of a rank's surroundings: which own cells stand again as ghosts, where,
+/* What a whole step (kernels/core/inkernel.h) needs to know of a rank's surroundings: which own cells stand again as ghosts, where,
  * and which ghosts come from the neighbours. */
 #ifndef WHOLE_PLAN_H
 #define WHOLE_PLAN_H
 
 #include "core/boundary.h"
 #include "core/field.h"
-#include "core/whole.h"
+#include "core/inkernel.h"
 #include "ranks/decomp.h"
 
 /* One of the two buffers that levels alternate between, and the inbox of its ghosts. */
@@ -20,7 +20,7 @@ size_t whole_plan_inbox_bytes(const field_shape *shape, int radius);
 /* The step from cur to next; its epoch and change are the caller's. sides: of the rank, NONE where a neighbour lies.
  * radius: of the stencil; corners: it reads diagonal ghosts. False where a ghost would be the image of an image (the axis
  * is shorter than the ghosts are deep) or the field has no ghosts along y. */
-bool whole_plan_make(whole_step *w, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
+bool whole_plan_make(inkernel_step *w, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
                      const whole_level *cur, const whole_level *next);
 
 #endif

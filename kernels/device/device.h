@@ -20,7 +20,7 @@
 #include "core/field.h"
 #include "core/stencil.h"
 #include "core/value.h"
-#include "core/whole.h"
+#include "core/inkernel.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -149,14 +149,14 @@ struct device {
     void (*stencil_choose)(device *d, int variant);
     int (*stencil_sweep)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                          const box *boxes, int count, device_stream *s);
-    /* The bound stencil on all own cells, with every image of whole.h. stencil_whole_can: stars and boxes on CUDA;
+    /* The bound stencil on all own cells, with every image of inkernel.h. stencil_inkernel_can: stars and boxes on CUDA;
      * change: with the norm too. */
-    bool (*stencil_whole_can)(device *d, bool change);
-    int (*stencil_whole)(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const whole_step *step,
-                         device_stream *s);
-    /* Before whole steps begin: stores the images of a level that go as words, of the epoch step->epoch, as the step that wrote that
-     * level would have. */
-    int (*whole_words)(device *d, const field_shape *f, const void *level, const whole_step *step, device_stream *s);
+    bool (*stencil_inkernel_can)(device *d, bool change);
+    int (*stencil_inkernel)(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
+                            device_stream *s);
+    /* Before in-kernel steps begin: stores the images of a level that are flag words, with the epoch step->epoch, as the step that
+     * wrote that level would have. */
+    int (*inkernel_flag_words)(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s);
     /* The bound stencil several times in one pass over memory: next in a box, from cur, and for two levels next_prev too, from
      * cur and prev; fused.h says what must lie in their ghosts. fused_steps: how many of at most `most` (>= 1) steps one such sweep
      * best takes; 0: this stencil has none. Only such numbers may be given to fused_sweep. fused_change_steps: the same of sweeps

@@ -58,10 +58,10 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
 int stencil_cuda_bind(device *d, const stencil *op);
 int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                        const box *boxes, int count, device_stream *s);
-bool stencil_cuda_whole_can(device *d, bool change);
-int whole_cuda_words(device *d, const field_shape *f, const void *level, const whole_step *step, device_stream *s);
-int stencil_cuda_whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const whole_step *step,
-                       device_stream *s);
+bool stencil_cuda_inkernel_can(device *d, bool change);
+int inkernel_cuda_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s);
+int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
+                          device_stream *s);
 int stencil_cuda_variants(device *d);
 const char *stencil_cuda_variant_name(device *d, int variant);
 void stencil_cuda_choose(device *d, int variant);

@@ -277,7 +277,7 @@ static int host_copy(device *d, void *to, const void *from, size_t bytes, device
 
 /* ---- the device ---- */
 
-static bool no_whole(device *d, bool change)
+static bool no_inkernel(device *d, bool change)
 {
     (void)d;
     (void)change;
@@ -323,7 +323,7 @@ device *device_host_create(int threads)
         .stencil_variants = stencil_host_variants,
         .stencil_variant_name = stencil_host_variant_name,
         .stencil_choose = stencil_host_choose,
-        .stencil_whole_can = no_whole,
+        .stencil_inkernel_can = no_inkernel,
         .stencil_sweep = stencil_host_sweep,
         .fused_variants = fused_host_variants,
         .fused_variant_name = fused_host_variant_name,

@@ -11,12 +11,12 @@ static const stencil_unit *unit_of(stencil_form form)
     return nullptr;
 }
 
-static const stencil_whole_unit *whole_unit_of(stencil_form form)
+static const inkernel_unit *inkernel_unit_of(stencil_form form)
 {
     switch (form) {
     case STENCIL_LINE: break;
-    case STENCIL_STAR: return &stencil_cuda_star_whole;
-    case STENCIL_BOX: return &stencil_cuda_box_whole;
+    case STENCIL_STAR: return &inkernel_cuda_star;
+    case STENCIL_BOX: return &inkernel_cuda_box;
     }
     return nullptr;
 }
@@ -30,8 +30,8 @@ int stencil_cuda_bind(device *d, const stencil *op)
     if (idle != cudaSuccess) return idle;
     const cudaError_t uploaded = unit->upload(op, self->setup);
     if (uploaded != cudaSuccess) return uploaded;
-    const stencil_whole_unit *whole = whole_unit_of(op->form);
-    const cudaError_t too = whole ? whole->upload(op, self->setup) : cudaSuccess;
+    const inkernel_unit *inkernel = inkernel_unit_of(op->form);
+    const cudaError_t too = inkernel ? inkernel->upload(op, self->setup) : cudaSuccess;
     if (too != cudaSuccess) return too;
     const int fused = fused_cuda_bind(d, op);
     if (fused != cudaSuccess) return fused;
@@ -90,19 +90,19 @@ int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *
     return self->unit->sweep(&call);
 }
 
-bool stencil_cuda_whole_can(device *d, bool change)
+bool stencil_cuda_inkernel_can(device *d, bool change)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
-    return whole_unit_of(op->form) && (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
+    return inkernel_unit_of(op->form) && (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
 }
 
-int stencil_cuda_whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const whole_step *step,
-                       device_stream *s)
+int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
+                          device_stream *s)
 {
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
-    assert(self->unit && op->type == f->type && next != cur && stencil_cuda_whole_can(d, step->change));
+    assert(self->unit && op->type == f->type && next != cur && stencil_cuda_inkernel_can(d, step->change));
     assert(op->radius <= f->depth_x && op->radius <= f->depth_y && (!op->has_prev || prev));
     const stencil_sweep_call call = call_of(self, f, next, cur, prev, nullptr, 0, s);
-    return whole_unit_of(op->form)->whole(&call, step, f->nx, f->ny);
+    return inkernel_unit_of(op->form)->step(&call, step, f->nx, f->ny);
 }

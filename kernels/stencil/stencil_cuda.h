@@ -8,7 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "core/whole.h"
+#include "core/inkernel.h"
 #include "device/device_cuda.h"
 
 /* The weights in their order, then beta: the layout of a unit's constant memory. */
@@ -24,7 +24,7 @@ typedef struct stencil_sweep_call {
     const box *boxes;
     int count;
     cudaStream_t stream;
-    bool follows; /* whole steps: may be put in place while the kernel before runs */
+    bool follows; /* in-kernel steps: may be put in place while the kernel before runs */
 } stencil_sweep_call;
 
 typedef struct stencil_unit {
@@ -34,12 +34,12 @@ typedef struct stencil_unit {
     int (*variants)(const stencil *op, stencil_variant *list);
 } stencil_unit;
 
-typedef struct stencil_whole_unit {
+typedef struct inkernel_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
-    cudaError_t (*whole)(const stencil_sweep_call *call, const whole_step *step, int64_t nx, int64_t ny); /* call's boxes: unused */
-} stencil_whole_unit;
+    cudaError_t (*step)(const stencil_sweep_call *call, const inkernel_step *step, int64_t nx, int64_t ny); /* call's boxes: unused */
+} inkernel_unit;
 
-extern const stencil_whole_unit stencil_cuda_star_whole, stencil_cuda_box_whole;
+extern const inkernel_unit inkernel_cuda_star, inkernel_cuda_box;
 extern const stencil_unit stencil_cuda_line, stencil_cuda_star, stencil_cuda_box;
 
 #endif

@@ -18,7 +18,7 @@ struct graph_batch {
     step_levels field[2];
     bool every_norm; /* every_norm: with norms every step has one, else the last one alone */
     int epochs; /* of split steps 2: the buffers in turn */
-    device_graph *graph[WHOLE_EPOCHS][SIZES][KINDS]; /* [epoch of the first level]; NULL: not captured yet */
+    device_graph *graph[INKERNEL_EPOCHS][SIZES][KINDS]; /* [epoch of the first level]; NULL: not captured yet */
 };
 
 graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm)
@@ -26,7 +26,7 @@ graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels
     graph_batch *b = calloc(1, sizeof *b);
     if (!b) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     *b = (graph_batch){ .s = s, .p = p, .field = { fields[0], fields[1] }, .every_norm = every_norm,
-                        .epochs = p->whole ? WHOLE_EPOCHS : 2 };
+                        .epochs = p->whole ? INKERNEL_EPOCHS : 2 };
     for (int i = 0; i < 2; i++) {
         halo_know(p->halo, fields[i].u);
         if (p->prev_halo) halo_know(p->prev_halo, fields[i].prev);
@@ -56,7 +56,7 @@ static device_graph *graph_of(graph_batch *b, int epoch, int size, int kind)
     const int steps = 1 << size, norms = kind >= WHOLE_PASS_TURNS ? 0 : b->every_norm ? steps : 1;
     for (int n = 0; n < steps; n++) {
         const bool norm = n >= steps - norms;
-        step_enqueue(s, b->p, b->field, kind != ALONE, (epoch + n) % WHOLE_EPOCHS,
+        step_enqueue(s, b->p, b->field, kind != ALONE, (epoch + n) % INKERNEL_EPOCHS,
                      norm ? (whole_pass_norm){ kind, n - (steps - norms), norms } : (whole_pass_norm){ 0 });
     }
     DEVICE_CALL(d, graph_end, s->stream[0], g);

@@ -1,6 +1,6 @@
 /* One time step of a stencil over all ranks, in one of two forms; or several at once, by a fused pass (kernels/temporal/fused.h).
  *
- * The whole step, where every neighbour's memory can be reached: one launch (kernels/core/whole.h), no exchange besides. Before the
+ * The in-kernel exchange, where every neighbour's memory can be reached: one launch (kernels/core/inkernel.h), no exchange besides. Before the
  * first one the ghosts are brought by the split step's means.
  *
  * The split step, over any transport, whose order is what hides the halo exchange:

@@ -1,6 +1,6 @@
-/* The epoch, the level modulo WHOLE_EPOCHS, is what words hold: the same on all ranks, because all take the same steps. A start waits
- * until every kernel of every rank has ended and empties all inboxes, so that no word of an earlier run of steps is taken for one
- * of a later; then the words of the present level go, by the epoch that fits the fields' parity. */
+/* The epoch, the level modulo INKERNEL_EPOCHS, is in every flag word: the same on all ranks, because all take the same steps. A
+ * start waits until every kernel of every rank has ended and empties all inboxes, so that no flag word of an earlier run of steps
+ * is taken for one of a later; then the flag words of the present level go, by the epoch that fits the fields' parity. */
 #include "step/whole_pass.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ struct whole_pass {
     void *field[2];
     void *inbox[2]; /* of each one's ghosts (whole_plan.h); NULL: no neighbours */
     int radius;
-    whole_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
+    inkernel_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
     int epoch;             /* of the present level; its parity says which field the next step writes */
     uint64_t *change;      /* [WHOLE_PASS_TURNS][WHOLE_PASS_NORMS_MAX] norms, each cleared by the step before its own; NULL: none */
     uint64_t *change_host; /* [WHOLE_PASS_TURNS] norms, pinned: each run's last */
@@ -33,7 +33,7 @@ struct whole_pass {
 static void make_changes(whole_pass *w)
 {
     device *d = w->d;
-    const size_t host_bytes = WHOLE_PASS_TURNS * WHOLE_NORM_BYTES, bytes = host_bytes * WHOLE_PASS_NORMS_MAX;
+    const size_t host_bytes = WHOLE_PASS_TURNS * INKERNEL_NORM_BYTES, bytes = host_bytes * WHOLE_PASS_NORMS_MAX;
     DEVICE_CALL(d, stream_create, true, &w->aside);
     DEVICE_CALL(d, event_create, false, &w->joined);
     for (int i = 0; i < WHOLE_PASS_TURNS; i++) DEVICE_CALL(d, event_create, false, &w->copied[i]);
@@ -86,7 +86,7 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
     int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0, ranks = 1;
     MPI_CHECK(ranks_count(comm, &ranks));
     const bool fits = shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius;
-    if (!agree_all(fits && d->stencil_whole_can(d, false), comm)) {
+    if (!agree_all(fits && d->stencil_inkernel_can(d, false), comm)) {
         snprintf(why, why_bytes, "whole steps need a GPU and a 2D stencil");
         return NULL;
     }
@@ -107,7 +107,7 @@ whole_pass *whole_pass_create(const decomp *dec, device *d, const field_shape *s
             return NULL;
         }
     }
-    if (d->stencil_whole_can(d, true)) make_changes(w);
+    if (d->stencil_inkernel_can(d, true)) make_changes(w);
     const bool ok = make_plans(w, dec, sides, corners, direction, count);
     if (!agree_all(ok, comm)) {
         snprintf(why, why_bytes, "an axis is shorter than the stencil reaches");
@@ -138,9 +138,9 @@ void whole_pass_start(whole_pass *w, const void *next, device_stream *s)
         DEVICE_CALL(d, fill_bytes, w->inbox[i], 0xff, whole_plan_inbox_bytes(&w->shape, w->radius), s);
     DEVICE_CALL(d, stream_sync, s);
     MPI_CHECK(ranks_barrier(w->comm));
-    whole_step present = w->linked[1 - writes];
+    inkernel_step present = w->linked[1 - writes];
     present.epoch = (uint64_t)w->epoch;
-    DEVICE_CALL(d, whole_words, &w->shape, w->field[1 - writes], &present, s);
+    DEVICE_CALL(d, inkernel_flag_words, &w->shape, w->field[1 - writes], &present, s);
     DEVICE_CALL(d, stream_sync, s);
 }
 
@@ -151,9 +151,9 @@ int whole_pass_epoch(const whole_pass *w, const void *next, bool exchange)
     return exchange ? w->epoch : parity;
 }
 
-void whole_pass_advance(whole_pass *w, int64_t steps) { w->epoch = (int)((w->epoch + steps) % WHOLE_EPOCHS); }
+void whole_pass_advance(whole_pass *w, int64_t steps) { w->epoch = (int)((w->epoch + steps) % INKERNEL_EPOCHS); }
 
-enum { NORM = WHOLE_NORM_BYTES / (int)sizeof(uint64_t) };
+enum { NORM = INKERNEL_NORM_BYTES / (int)sizeof(uint64_t) };
 
 static uint64_t *norm_at(const whole_pass *w, int turn, int number)
 {
@@ -165,14 +165,14 @@ void whole_pass_step(whole_pass *w, int epoch, const void *prev, bool exchange, 
 {
     device *d = w->d;
     const int i = epoch % 2;
-    whole_step step = exchange ? w->linked[i] : w->alone[i];
+    inkernel_step step = exchange ? w->linked[i] : w->alone[i];
     step.epoch = (uint64_t)epoch;
     if (norm.of > 0) {
         const int turn = norm.number + 1 < norm.of ? norm.turn : (norm.turn + 1) % WHOLE_PASS_TURNS;
         step.change = norm_at(w, norm.turn, norm.number);
         step.clear = norm_at(w, turn, turn == norm.turn ? norm.number + 1 : 0);
     }
-    DEVICE_CALL(d, stencil_whole, &w->shape, w->field[i], w->field[1 - i], prev, &step, s);
+    DEVICE_CALL(d, stencil_inkernel, &w->shape, w->field[i], w->field[1 - i], prev, &step, s);
 }
 
 void whole_pass_fetch(whole_pass *w, int norms, device_stream *s)
@@ -181,7 +181,7 @@ void whole_pass_fetch(whole_pass *w, int norms, device_stream *s)
     const int turn = w->turn;
     DEVICE_CALL(d, event_record, w->joined, s);
     DEVICE_CALL(d, event_wait, w->joined, w->aside);
-    DEVICE_CALL(d, copy, w->change_host + turn * NORM, norm_at(w, turn, norms - 1), WHOLE_NORM_BYTES, w->aside);
+    DEVICE_CALL(d, copy, w->change_host + turn * NORM, norm_at(w, turn, norms - 1), INKERNEL_NORM_BYTES, w->aside);
     DEVICE_CALL(d, event_record, w->copied[turn], w->aside);
     w->turn = (turn + 1) % WHOLE_PASS_TURNS;
 }
@@ -195,8 +195,8 @@ uint64_t whole_pass_change(whole_pass *w, int later)
     const int turn = (w->turn + 2 * WHOLE_PASS_TURNS - 1 - later) % WHOLE_PASS_TURNS;
     DEVICE_CALL(w->d, event_sync, w->copied[turn]);
     uint64_t most = 0;
-    for (int i = 0; i < WHOLE_NORM_WORDS; i++) {
-        const uint64_t word = w->change_host[turn * NORM + i * WHOLE_NORM_STEP];
+    for (int i = 0; i < INKERNEL_NORM_WORDS; i++) {
+        const uint64_t word = w->change_host[turn * NORM + i * INKERNEL_NORM_STEP];
         if (word > most) most = word;
     }
     return most;

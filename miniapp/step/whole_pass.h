@@ -1,4 +1,4 @@
-/* Whole steps (kernels/core/whole.h) of one field whose levels alternate between two buffers: the plans for both, the neighbours'
+/* Whole steps (kernels/core/inkernel.h) of one field whose levels alternate between two buffers: the plans for both, the neighbours'
  * inboxes and the count of steps by which all ranks agree. */
 #ifndef WHOLE_PASS_H
 #define WHOLE_PASS_H
@@ -30,7 +30,7 @@ typedef struct whole_pass_norm {
     int turn, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
 } whole_pass_norm;
 
-/* Of the present level, from which `next` will be written: the number of the level mod WHOLE_EPOCHS, odd where next is fields[1]. */
+/* Of the present level, from which `next` will be written: the number of the level mod INKERNEL_EPOCHS, odd where next is fields[1]. */
 int whole_pass_epoch(const whole_pass *w, const void *next, bool exchange);
 /* `steps` steps with exchange were enqueued. */
 void whole_pass_advance(whole_pass *w, int64_t steps);

@@ -11,7 +11,7 @@ typedef struct one_rank {
     decomp dec;
     field_shape shape;
     void *field[2], *inbox[2]; /* of two levels */
-    whole_step step[2];        /* [i] writes level i */
+    inkernel_step step[2];        /* [i] writes level i */
 } one_rank;
 
 static device *host;
@@ -76,46 +76,46 @@ static double mirror(dtype t, double v, double u)
     return t == DTYPE_F32 ? (double)((float)v + (float)v - (float)u) : v + v - u;
 }
 
-static int64_t parts_of(dtype t) { return (int64_t)dtype_bytes(t) / WHOLE_WORD_CELL_BYTES; }
+static int64_t parts_of(dtype t) { return (int64_t)dtype_bytes(t) / FLAG_WORD_CELL_BYTES; }
 
 static void put_words(dtype t, uint64_t *to, double u)
 {
     uint32_t part[2];
     const float narrow = (float)u;
     memcpy(part, t == DTYPE_F32 ? (const void *)&narrow : &u, dtype_bytes(t));
-    for (int64_t k = 0; k < parts_of(t); k++) to[k] = (uint64_t)EPOCH << WHOLE_WORD_EPOCH_SHIFT | part[k];
+    for (int64_t k = 0; k < parts_of(t); k++) to[k] = (uint64_t)EPOCH << FLAG_WORD_EPOCH_SHIFT | part[k];
 }
 
 /* As whole.h says it. */
-static void store_images(const one_rank *me, const whole_step *step, int level)
+static void store_images(const one_rank *me, const inkernel_step *step, int level)
 {
     const dtype t = me->shape.type;
     for (int i = 0; i < step->images; i++) {
-        const whole_image *m = &step->image[i];
+        const inkernel_image *m = &step->image[i];
         for (int64_t y = m->cells.y0; y < m->cells.y1; y++)
             for (int64_t x = m->cells.x0; x < m->cells.x1; x++) {
                 double u = host_field_get(t, me->field[level], field_index(&me->shape, x, y));
                 if (m->odd_x) u = mirror(t, m->value_x, u);
                 if (m->odd_y) u = mirror(t, m->value_y, u);
                 const int64_t at = (y - m->cells.y0) * m->step_y + (x - m->cells.x0) * m->step_x;
-                if (m->words) put_words(t, (uint64_t *)m->to + at * parts_of(t), u);
+                if (m->flag_words) put_words(t, (uint64_t *)m->to + at * parts_of(t), u);
                 else host_field_set(t, m->to, at, u);
             }
     }
 }
 
 /* False where a word has not come. */
-static bool take_inboxes(const one_rank *me, const whole_step *step)
+static bool take_inboxes(const one_rank *me, const inkernel_step *step)
 {
     const int64_t parts = parts_of(me->shape.type);
     for (int i = 0; i < step->inboxes; i++) {
-        const whole_inbox *in = &step->inbox[i];
+        const inkernel_inbox *in = &step->inbox[i];
         const int64_t width = box_width(in->ghosts);
         for (int64_t k = 0; k < box_cells(in->ghosts) * parts; k++) {
             const int64_t cell = k / parts;
             const uint64_t word = in->from[(cell / width * in->pitch + cell % width) * parts + k % parts];
             const uint32_t part = (uint32_t)word;
-            if (word >> WHOLE_WORD_EPOCH_SHIFT != EPOCH) return false;
+            if (word >> FLAG_WORD_EPOCH_SHIFT != EPOCH) return false;
             memcpy((char *)in->to + (cell / width * me->shape.pitch + cell % width) * parts * (int64_t)sizeof part +
                        k % parts * (int64_t)sizeof part,
                    &part, sizeof part);

@@ -53,7 +53,7 @@ static bool whole_can(device *d, bool change)
     return !change;
 }
 
-static int whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const whole_step *step,
+static int whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
                  device_stream *s)
 {
     (void)d, (void)f, (void)next, (void)cur, (void)prev, (void)step;
@@ -72,8 +72,8 @@ static void alone(void **state)
     d->stream_sync = stream_sync;
     d->event_record = event_record;
     d->event_wait = event_wait;
-    d->stencil_whole_can = whole_can;
-    d->stencil_whole = whole;
+    d->stencil_inkernel_can = whole_can;
+    d->stencil_inkernel = whole;
     decomp dec;
     assert_true(decomp_make(&dec, 40, 30, true, true, 1, 0, 0, 0, 2, why, sizeof why));
     const field_shape f = field_shape_make(DTYPE_F64, 40, 30, 2, 2);

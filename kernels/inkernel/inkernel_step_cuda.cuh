@@ -1,51 +1,52 @@
-/* The whole step (whole.h) of stars and boxes: the tiles of stencil_ring_cuda.cuh, the neighbours' ghosts from words before those
- * beside an inbox, images after those along any side. Blocks in the middle pay four comparisons.
+/* The in-kernel step (inkernel.h) of stars and boxes: the tiles of stencil_ring_cuda.cuh; tiles beside an inbox first take the
+ * neighbours' ghosts from flag words, tiles along any side store images at their end. Blocks in the middle pay four comparisons.
  *
  * A block that waits holds its place on the GPU, but what it waits for is done by a kernel that the neighbour has already
  * started, never by a block behind it: no order of blocks can deadlock.
  *
- * Words that a tile reads go past its field where all its rows are asked for at once: straight over what came for those ghosts
- * into shared memory, while the rows are on their way. Put into the field first, as rings of rows still need it, they hold up every
- * block beside a column by a trip to L2 and back: 266 us a step instead of 254 with columns cut (heat 16384^2 f32, two H200s).
+ * Where all rows of a tile are asked for at once, the ghosts that it takes from flag words go past the field: straight over what
+ * came for those ghosts into shared memory, while the rows are on their way. Put into the field first, as rings of rows still need
+ * it, they hold up every block beside a column by a trip to L2 and back: 266 us a step instead of 254 with columns cut (heat
+ * 16384^2 f32, two H200s).
  *
  * A step may follow another step so closely that its blocks are put in place, make their barriers and find out what they will
  * have to do while the last blocks of the one before still run (programmatic launch, sm_90): step_before_done stands before the
  * first access to memory. next_step_may_come stands behind the tile: with all blocks of the next step in place from this step's
  * beginning on, those along sides with neighbours lost their start before the others (4096 x 512 cells on each of two H200s: .9 us
  * a step more). */
-#ifndef STENCIL_WHOLE_CUDA_CUH
-#define STENCIL_WHOLE_CUDA_CUH
+#ifndef INKERNEL_STEP_CUDA_CUH
+#define INKERNEL_STEP_CUDA_CUH
 
-#include "inkernel/whole_image_cuda.cuh"
+#include "inkernel/inkernel_image_cuda.cuh"
 #include "stencil/stencil_ring_cuda.cuh"
 
 /* Own cells of the rank. */
-struct whole_sides {
+struct inkernel_size {
     int64_t nx, ny;
 };
 
-/* A cell from its words. */
+/* A cell from its flag words. */
 static __device__ __forceinline__ float cell_of(const unsigned (&part)[1]) { return __uint_as_float(part[0]); }
 static __device__ __forceinline__ double cell_of(const unsigned (&part)[2]) { return __hiloint2double((int)part[1], (int)part[0]); }
 
 /* The ghosts of an inbox that the tile reads. A box's tiles beside each other read the same ones near where they meet. */
-template <stencil_form FORM, int R> static __device__ __forceinline__ box part_for(const whole_inbox &in, const box &tile)
+template <stencil_form FORM, int R> static __device__ __forceinline__ box part_for(const inkernel_inbox &in, const box &tile)
 {
     const bool columns = in.ghosts.x1 <= 0 || in.ghosts.x0 >= tile.x1;
     const int reach_x = FORM == STENCIL_BOX || columns ? R : 0, reach_y = FORM == STENCIL_BOX || !columns ? R : 0;
     return cut(in.ghosts, { tile.x0 - reach_x, tile.x1 + reach_x, tile.y0 - reach_y, tile.y1 + reach_y });
 }
 
-/* Waits for the words of all ghosts that the tile reads but those of the inboxes `others`, by all threads, AT_ONCE cells at once,
- * since each takes a trip to L2; calls put(inbox, x, y, cell). */
+/* Waits for the flag words of all ghosts that the tile reads but those of the inboxes `others`, by all threads, AT_ONCE cells at
+ * once, since each takes a trip to L2; calls put(inbox, x, y, cell). */
 template <stencil_form FORM, typename T, int R, int AT_ONCE, typename PUT>
-static __device__ __forceinline__ void take_ghosts(const whole_step &w, const box &tile, unsigned others, PUT put)
+static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const box &tile, unsigned others, PUT put)
 {
-    constexpr int PARTS = word_parts<T>;
+    constexpr int PARTS = flag_words_of<T>;
     const unsigned threads = blockDim.x * blockDim.y, me = threadIdx.y * blockDim.x + threadIdx.x;
 #pragma unroll 1
     for (int i = 0; i < w.inboxes; i++) {
-        const whole_inbox &in = w.inbox[i];
+        const inkernel_inbox &in = w.inbox[i];
         const box part = part_for<FORM, R>(in, tile);
         if (part.x0 >= part.x1 || part.y0 >= part.y1 || others >> i & 1) continue;
         const unsigned width = (unsigned)(part.x1 - part.x0), all = width * (unsigned)(part.y1 - part.y0);
@@ -62,7 +63,7 @@ static __device__ __forceinline__ void take_ghosts(const whole_step &w, const bo
 #pragma unroll
                     for (int p = 0; p < PARTS; p++) {
                         word[j][p] = flag_read(in.from + at * PARTS + p);
-                        there &= word[j][p] >> WHOLE_WORD_EPOCH_SHIFT == w.epoch;
+                        there &= word[j][p] >> FLAG_WORD_EPOCH_SHIFT == w.epoch;
                     }
                 }
             } while (!there);
@@ -81,24 +82,24 @@ static __device__ __forceinline__ void take_ghosts(const whole_step &w, const bo
 
 /* The same for rings of rows, which find their ghosts in the field. Called, since it must cost the tile no register. */
 template <stencil_form FORM, typename T, int R>
-static __device__ __noinline__ void take_into_field(const whole_step &w, const box &tile, int64_t pitch)
+static __device__ __noinline__ void take_into_field(const inkernel_step &w, const box &tile, int64_t pitch)
 {
-    take_ghosts<FORM, T, R, 4>(w, tile, 0, [&](const whole_inbox &in, int64_t x, int64_t y, T u) {
+    take_ghosts<FORM, T, R, 4>(w, tile, 0, [&](const inkernel_inbox &in, int64_t x, int64_t y, T u) {
         static_cast<T *>(in.to)[(y - in.ghosts.y0) * pitch + x - in.ghosts.x0] = u;
     });
 }
 
 /* Whole rows of ghosts, of which a star's thread reads none but those above and below its own cells. */
 template <stencil_form FORM, typename T, int R>
-static __device__ __forceinline__ bool are_own_rows(const whole_inbox &in, const whole_sides &own)
+static __device__ __forceinline__ bool are_own_rows(const inkernel_inbox &in, const inkernel_size &own)
 {
     return FORM == STENCIL_STAR && ring_shape<FORM, T, R>::WHOLE && in.ghosts.x0 == 0 && in.ghosts.x1 == own.nx;
 }
 
-/* A vector of cells from their words, as they come; of the first `cells` of them. */
+/* A vector of cells from their flag words, as they come; of the first `cells` of them. */
 template <typename T> static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int cells, uint64_t epoch, T *u)
 {
-    constexpr int V = vector_cells<T>, PARTS = word_parts<T>;
+    constexpr int V = vector_cells<T>, PARTS = flag_words_of<T>;
     uint64_t word[V][PARTS];
     bool there;
     do {
@@ -107,8 +108,8 @@ template <typename T> static __device__ __forceinline__ void wait_for_vector(con
         for (int v = 0; v < V; v++)
 #pragma unroll
             for (int p = 0; p < PARTS; p++) {
-                word[v][p] = v < cells ? flag_read(from + v * PARTS + p) : epoch << WHOLE_WORD_EPOCH_SHIFT;
-                there &= word[v][p] >> WHOLE_WORD_EPOCH_SHIFT == epoch;
+                word[v][p] = v < cells ? flag_read(from + v * PARTS + p) : epoch << FLAG_WORD_EPOCH_SHIFT;
+                there &= word[v][p] >> FLAG_WORD_EPOCH_SHIFT == epoch;
             }
     } while (!there);
 #pragma unroll
@@ -121,7 +122,7 @@ template <typename T> static __device__ __forceinline__ void wait_for_vector(con
 }
 
 /* What a block knows of its place, in shared memory while it computes: kept in registers it cost a block an SM. */
-struct whole_place {
+struct inkernel_place {
     box tile;
     bool beside;     /* it reads ghosts that come through an inbox, */
     unsigned rows;   /* bit i: of inbox i each thread its own, or */
@@ -130,10 +131,10 @@ struct whole_place {
 };
 
 template <stencil_form FORM, typename T, int R>
-static __device__ __forceinline__ whole_place place_of(const tiles &boxes, const whole_step &w, const whole_sides &own,
-                                                       const box &cells, int64_t x, int64_t y)
+static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, const inkernel_step &w, const inkernel_size &own,
+                                                          const box &cells, int64_t x, int64_t y)
 {
-    whole_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0, false, 0 };
+    inkernel_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0, false, 0 };
     const bool full = p.tile.y1 - y == boxes.height_cells; /* or two threads above each other would have the same rows */
     const bool edge = p.tile.x0 < R || p.tile.y0 < R || p.tile.x1 > own.nx - R || p.tile.y1 > own.ny - R;
     for (int i = 0; edge && i < w.images; i++) {
@@ -176,13 +177,13 @@ static __device__ __forceinline__ void order_bulk_copies()
 
 /* After the tile: its images. */
 template <int AT_ONCE, typename T>
-static __device__ __forceinline__ void finish(const whole_place &p, const whole_step &w, const T *next, int64_t pitch)
+static __device__ __forceinline__ void finish(const inkernel_place &p, const inkernel_step &w, const T *next, int64_t pitch)
 {
     if (!p.images) return;
     __syncthreads(); /* the tile is in next */
     for (unsigned left = p.images; left != 0; left &= left - 1) {
-        const whole_image &m = w.image[__ffs((int)left) - 1];
-        store_image<AT_ONCE>(m, next, pitch, cut(p.tile, m.cells), (w.epoch + 1) % WHOLE_EPOCHS);
+        const inkernel_image &m = w.image[__ffs((int)left) - 1];
+        store_image<AT_ONCE>(m, next, pitch, cut(p.tile, m.cells), (w.epoch + 1) % INKERNEL_EPOCHS);
     }
 }
 
@@ -196,9 +197,9 @@ static __device__ __forceinline__ unsigned long long largest_of(unsigned long lo
 static __device__ __forceinline__ double double_of(unsigned bits) { return (double)__uint_as_float(bits); }
 static __device__ __forceinline__ double double_of(unsigned long long bits) { return __longlong_as_double((long long)bits); }
 
-static __device__ __forceinline__ unsigned long long *norm_word(const whole_step &w)
+static __device__ __forceinline__ unsigned long long *norm_word(const inkernel_step &w)
 {
-    return reinterpret_cast<unsigned long long *>(w.change) + blockIdx.x % WHOLE_NORM_WORDS * WHOLE_NORM_STEP;
+    return reinterpret_cast<unsigned long long *>(w.change) + blockIdx.x % INKERNEL_NORM_WORDS * INKERNEL_NORM_STEP;
 }
 
 /* The word of a norm as a thread's change, which it was. */
@@ -218,7 +219,7 @@ static __device__ __forceinline__ void join_change(unsigned long long *norm, cha
 }
 
 /* As many blocks an SM as the tiles' kernel has. */
-template <stencil_form FORM, typename T, int R, bool PREV> constexpr int whole_blocks()
+template <stencil_form FORM, typename T, int R, bool PREV> constexpr int inkernel_blocks_per_sm()
 {
     constexpr ring_choice C = ring_shape<FORM, T, R>::CHOICE;
     if (FORM == STENCIL_BOX) return PREV ? 1 : C.blocks;
@@ -227,9 +228,9 @@ template <stencil_form FORM, typename T, int R, bool PREV> constexpr int whole_b
 }
 
 /* What is done around a tile (stencil_ring_cuda.cuh). */
-template <stencil_form FORM, typename T, int R, bool CHANGE> struct whole_hooks {
-    const whole_step &w;
-    const whole_place &kept;
+template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hooks {
+    const inkernel_step &w;
+    const inkernel_place &kept;
     change_word<T> &known_change; /* what the block's word of the norm was when it began */
     int64_t x, y, pitch;
     bool beside;
@@ -237,8 +238,8 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct whole_hooks 
     __device__ __forceinline__ void before() const
     {
         step_before_done();
-        if (CHANGE && threadIdx.x < WHOLE_NORM_WORDS && threadIdx.y == 0 && blockIdx.x == 0)
-            w.clear[threadIdx.x * WHOLE_NORM_STEP] = 0;
+        if (CHANGE && threadIdx.x < INKERNEL_NORM_WORDS && threadIdx.y == 0 && blockIdx.x == 0)
+            w.clear[threadIdx.x * INKERNEL_NORM_STEP] = 0;
         if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not the warp that asks for the rows */
             known_change = change_of<T>(__ldcg(norm_word(w)));
         if (ring_shape<FORM, T, R>::WHOLE || !beside) return;
@@ -256,13 +257,13 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct whole_hooks 
         const int cells = (int)min(kept.tile.x1 - x - column, (int64_t)V);
 #pragma unroll 1
         for (unsigned left = cells > 0 ? kept.rows : 0; left != 0; left &= left - 1) {
-            const whole_inbox &in = w.inbox[__ffs((int)left) - 1];
+            const inkernel_inbox &in = w.inbox[__ffs((int)left) - 1];
             const int to = (int)min(in.ghosts.y1 - y, (int64_t)(first + mine + R));
 #pragma unroll 1
             for (int row = (int)max(in.ghosts.y0 - y, (int64_t)(first - R)); row < to; row++) {
                 T u[V];
                 const int64_t at = (row + y - in.ghosts.y0) * in.pitch + x + column;
-                wait_for_vector(in.from + at * word_parts<T>, cells, w.epoch, u);
+                wait_for_vector(in.from + at * flag_words_of<T>, cells, w.epoch, u);
                 rows.put_vector(threadIdx.x, row, u);
             }
         }
@@ -272,24 +273,24 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct whole_hooks 
         if (!kept.beside) return;
         if (FORM == STENCIL_STAR) take_own_rows(rows, height);
         if (!kept.others) return;
-        const auto put = [&](const whole_inbox &, int64_t gx, int64_t gy, T u) { rows.put((int)(gx - x), (int)(gy - y), u); };
-        take_ghosts<FORM, T, R, 4 / word_parts<T>>(w, kept.tile, kept.rows, put);
+        const auto put = [&](const inkernel_inbox &, int64_t gx, int64_t gy, T u) { rows.put((int)(gx - x), (int)(gy - y), u); };
+        take_ghosts<FORM, T, R, 4 / flag_words_of<T>>(w, kept.tile, kept.rows, put);
         __syncthreads();
     }
 };
 
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
-static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_blocks<FORM, T, R, PREV>())
-    whole_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes,
-                 const __grid_constant__ whole_step w, const whole_sides own)
+static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkernel_blocks_per_sm<FORM, T, R, PREV>())
+    inkernel_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes,
+                    const __grid_constant__ inkernel_step w, const inkernel_size own)
 {
-    __shared__ whole_place kept;
+    __shared__ inkernel_place kept;
     __shared__ change_word<T> known_change;
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
-    const whole_place place = place_of<FORM, T, R>(boxes, w, own, cells, x, y);
+    const inkernel_place place = place_of<FORM, T, R>(boxes, w, own, cells, x, y);
     if (threadIdx.x == 0 && threadIdx.y == 0) kept = place; /* the tile's first barrier comes before anybody reads it */
-    const whole_hooks<FORM, T, R, CHANGE> hooks = { w, kept, known_change, x, y, pitch, place.beside };
+    const inkernel_hooks<FORM, T, R, CHANGE> hooks = { w, kept, known_change, x, y, pitch, place.beside };
     const change_word<T> change =
         stencil_tile<FORM, T, R, PREV, CHANGE, false>(next, cur, prev, pitch, cells, x, y, boxes.height_cells, hooks);
     next_step_may_come();
@@ -300,14 +301,14 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, whole_
 /* ---- host side ---- */
 
 /* So few tiles begin all at once, five on each SM of an H200. */
-enum { WHOLE_FEW_TILES = 640 };
+enum { INKERNEL_FEW_TILES = 640 };
 
 /* The own cells in boxes: whole rows of tiles along sides with neighbours first, then the rest, in which blocks beside columns are
- * spread evenly: their words travel while the others compute. Without such sides few tiles begin in the middle, so that those that
- * have images of rows to store are neither the last ones nor all at the beginning: 4096 x 512 cells on one H200 4.81 us, not
- * 5.16. */
-static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64_t width, int64_t height,
-                              box boxes[TILES_BOXES_MAX])
+ * spread evenly: their flag words travel while the others compute. Without such sides few tiles begin in the middle, so that those
+ * that have images of rows to store are neither the last ones nor all at the beginning: 4096 x 512 cells on one H200 4.81 us,
+ * not 5.16. */
+static inline int inkernel_boxes(const inkernel_step *w, int64_t nx, int64_t ny, int64_t width, int64_t height,
+                                 box boxes[TILES_BOXES_MAX])
 {
     bool above = false, below = false;
     for (int i = 0; i < w->inboxes; i++) {
@@ -321,7 +322,7 @@ static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64
         if (!box_empty(b)) boxes[count++] = b;
     };
     const int64_t across = (nx + width - 1) / width, down = (ny + height - 1) / height;
-    if (!above && !below && across * down <= WHOLE_FEW_TILES) {
+    if (!above && !below && across * down <= INKERNEL_FEW_TILES) {
         const int64_t middle = ny / 2 / height * height;
         take(box_make(0, nx, middle, ny)), rest.y1 = middle;
     }
@@ -336,11 +337,11 @@ static inline int whole_boxes(const whole_step *w, int64_t nx, int64_t ny, int64
 
 /* step NULL: prepares the instance. */
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
-static cudaError_t launch_whole(const stencil_sweep_call *c, const whole_step *step, int64_t nx, int64_t ny)
+static cudaError_t inkernel_launch(const stencil_sweep_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
 {
     using S = ring_shape<FORM, T, R>;
     constexpr int WIDTH = S::N * vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
-    const auto kernel = whole_kernel<FORM, T, R, PREV, CHANGE>;
+    const auto kernel = inkernel_kernel<FORM, T, R, PREV, CHANGE>;
     if (!step) return prepare_tiles(kernel, S::BYTES);
     const bool tiled = c->variant->kernel == STENCIL_KERNEL_TILED;
     const int wave = tiled ? c->variant->wave : S::CHOICE.wave;
@@ -348,7 +349,7 @@ static cudaError_t launch_whole(const stencil_sweep_call *c, const whole_step *s
     tiles boxes = {};
     boxes.height_cells = tiled ? c->variant->height : S::CHOICE.height;
     do
-        boxes = tiles_make(all, whole_boxes(step, nx, ny, WIDTH, boxes.height_cells, all), ALIGN, WIDTH, boxes.height_cells, wave);
+        boxes = tiles_make(all, inkernel_boxes(step, nx, ny, WIDTH, boxes.height_cells, all), ALIGN, WIDTH, boxes.height_cells, wave);
     while (lower<S>(&boxes));
     if (boxes.blocks == 0) return cudaSuccess;
     cudaLaunchAttribute follow = {};
@@ -356,43 +357,44 @@ static cudaError_t launch_whole(const stencil_sweep_call *c, const whole_step *s
     follow.val.programmaticStreamSerializationAllowed = 1;
     const cudaLaunchConfig_t launch = { boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream, &follow, c->follows ? 1u : 0u };
     return cudaLaunchKernelEx(&launch, kernel, (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes, *step,
-                              whole_sides{ nx, ny });
+                              inkernel_size{ nx, ny });
 }
 
 template <stencil_form FORM, typename T, int R>
-static cudaError_t whole_by_kind(const stencil *op, const stencil_sweep_call *c, const whole_step *step, int64_t nx, int64_t ny)
+static cudaError_t inkernel_by_kind(const stencil *op, const stencil_sweep_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
 {
-    if (op->has_prev) return launch_whole<FORM, T, R, true, false>(c, step, nx, ny);
+    if (op->has_prev) return inkernel_launch<FORM, T, R, true, false>(c, step, nx, ny);
     if constexpr (FORM == STENCIL_STAR && R == 1) { /* laplace, the kind that asks for norms all the time */
-        const cudaError_t prepared = step ? cudaSuccess : launch_whole<FORM, T, R, false, true>(c, step, nx, ny);
+        const cudaError_t prepared = step ? cudaSuccess : inkernel_launch<FORM, T, R, false, true>(c, step, nx, ny);
         if (prepared != cudaSuccess) return prepared;
-        if (step && step->change) return launch_whole<FORM, T, R, false, true>(c, step, nx, ny);
+        if (step && step->change) return inkernel_launch<FORM, T, R, false, true>(c, step, nx, ny);
     }
     if (step && step->change) return cudaErrorNotSupported;
-    return launch_whole<FORM, T, R, false, false>(c, step, nx, ny);
+    return inkernel_launch<FORM, T, R, false, false>(c, step, nx, ny);
 }
 
 template <stencil_form FORM, int R = 1>
-static cudaError_t whole_instance(const stencil *op, const stencil_sweep_call *c, const whole_step *step, int64_t nx, int64_t ny)
+static cudaError_t inkernel_instance(const stencil *op, const stencil_sweep_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
 {
     if constexpr (R < STENCIL_RADIUS_MAX)
-        if (op->radius > R) return whole_instance<FORM, R + 1>(op, c, step, nx, ny);
+        if (op->radius > R) return inkernel_instance<FORM, R + 1>(op, c, step, nx, ny);
     switch (op->type) {
-    case DTYPE_F32: return whole_by_kind<FORM, float, R>(op, c, step, nx, ny);
-    case DTYPE_F64: return whole_by_kind<FORM, double, R>(op, c, step, nx, ny);
+    case DTYPE_F32: return inkernel_by_kind<FORM, float, R>(op, c, step, nx, ny);
+    case DTYPE_F64: return inkernel_by_kind<FORM, double, R>(op, c, step, nx, ny);
     }
     return cudaErrorInvalidValue;
 }
 
-template <stencil_form FORM> static cudaError_t whole(const stencil_sweep_call *c, const whole_step *step, int64_t nx, int64_t ny)
+template <stencil_form FORM>
+static cudaError_t inkernel_enqueue(const stencil_sweep_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
 {
-    return whole_instance<FORM>(c->op, c, step, nx, ny);
+    return inkernel_instance<FORM>(c->op, c, step, nx, ny);
 }
 
-template <stencil_form FORM> static cudaError_t upload_whole(const stencil *op, cudaStream_t stream)
+template <stencil_form FORM> static cudaError_t inkernel_upload(const stencil *op, cudaStream_t stream)
 {
     const cudaError_t e = upload_weights(op, stream);
-    return e != cudaSuccess ? e : whole_instance<FORM>(op, nullptr, nullptr, 0, 0);
+    return e != cudaSuccess ? e : inkernel_instance<FORM>(op, nullptr, nullptr, 0, 0);
 }
 
 #endif

@@ -1,6 +1,6 @@
-/* Whole steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that stand beside each other
- * in this process, give after several levels the cells that the host's split steps give on the uncut grid: every image and
- * every word is right. */
+/* In-kernel steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that stand beside each other
+ * in this process, give after several levels the cells that the host's steps give on the uncut grid: every image and
+ * every flag word is right. */
 #include "support/cuda_twin.h"
 
 #include "exchange/whole_plan.h"
@@ -12,7 +12,7 @@ typedef struct one_rank {
     field_shape shape;
     void *field[2]; /* levels in turn */
     void *inbox[2];
-    whole_step step[2]; /* [i] writes field[i] */
+    inkernel_step step[2]; /* [i] writes field[i] */
     device_stream *stream;
 } one_rank;
 
@@ -112,10 +112,10 @@ static void enqueue_steps(one_rank *rank, int ranks)
         for (int i = 0; i < ranks; i++) {
             one_rank *me = &rank[i];
             const int from = n % 2, to = 1 - from;
-            whole_step step = me->step[to];
-            step.epoch = (uint64_t)n % WHOLE_EPOCHS;
+            inkernel_step step = me->step[to];
+            step.epoch = (uint64_t)n % INKERNEL_EPOCHS;
             OK(CUDA,
-               dev[CUDA]->stencil_whole(dev[CUDA], &me->shape, me->field[to], me->field[from], me->field[to], &step, me->stream));
+               dev[CUDA]->stencil_inkernel(dev[CUDA], &me->shape, me->field[to], me->field[from], me->field[to], &step, me->stream));
         }
 }
 
@@ -147,7 +147,7 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
         OK(HOST, dev[HOST]->boundary_fill(dev[HOST], &whole, level[k].at[HOST], sides, around, 4, stream[HOST]));
     for (int i = 0; i < ranks; i++) {
         for (int k = 0; k < 2; k++) give(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]);
-        OK(CUDA, dev[CUDA]->whole_words(dev[CUDA], &rank[i].shape, rank[i].field[0], &rank[i].step[0], rank[i].stream));
+        OK(CUDA, dev[CUDA]->inkernel_flag_words(dev[CUDA], &rank[i].shape, rank[i].field[0], &rank[i].step[0], rank[i].stream));
     }
 
     (graphs ? launch_graphs : enqueue_steps)(rank, ranks);
@@ -226,25 +226,25 @@ static void change(void **state)
     for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
         const stencil op = random_stencil(STENCIL_STAR, 1, type, false);
         ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
-        assert_true(dev[CUDA]->stencil_whole_can(dev[CUDA], true));
+        assert_true(dev[CUDA]->stencil_inkernel_can(dev[CUDA], true));
         const field_shape f = field_shape_make(type, 1237, 411, 1, 1);
         twin random[2] = { twin_random(type, f.bytes), twin_random(type, f.bytes) };
         one_rank rank = { 0 };
         make_ranks(&rank, 1, 1, &f, &wrap, &op);
         give(&rank, rank.field[0], &f, random[0].at[HOST]);
-        enum { NORM = WHOLE_NORM_BYTES / 8 };
-        uint64_t *result = cuda_alloc(2 * WHOLE_NORM_BYTES + 8), seen[2 * NORM + 1], norm = 0;
-        OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], result, 0, WHOLE_NORM_BYTES, rank.stream));
-        whole_step step = rank.step[1];
+        enum { NORM = INKERNEL_NORM_BYTES / 8 };
+        uint64_t *result = cuda_alloc(2 * INKERNEL_NORM_BYTES + 8), seen[2 * NORM + 1], norm = 0;
+        OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], result, 0, INKERNEL_NORM_BYTES, rank.stream));
+        inkernel_step step = rank.step[1];
         step.change = result;
         step.clear = result + NORM;
-        OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], step.clear, 255, WHOLE_NORM_BYTES, rank.stream));
-        OK(CUDA, dev[CUDA]->stencil_whole(dev[CUDA], &f, rank.field[1], rank.field[0], NULL, &step, rank.stream));
+        OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], step.clear, 255, INKERNEL_NORM_BYTES, rank.stream));
+        OK(CUDA, dev[CUDA]->stencil_inkernel(dev[CUDA], &f, rank.field[1], rank.field[0], NULL, &step, rank.stream));
         OK(CUDA, dev[CUDA]->max_change(dev[CUDA], &f, rank.field[1], rank.field[0], field_own(&f), result + 2 * NORM, rank.stream));
         OK(CUDA, dev[CUDA]->copy(dev[CUDA], seen, result, sizeof seen, rank.stream));
         OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], rank.stream));
         for (int i = 0; i < NORM; i++) {
-            const bool word = i % WHOLE_NORM_STEP == 0;
+            const bool word = i % INKERNEL_NORM_STEP == 0;
             if (seen[i] > norm) norm = seen[i];
             assert_true(word || seen[i] == 0);
             assert_int_equal(seen[NORM + i], word ? 0 : UINT64_MAX);

@@ -1,22 +1,22 @@
-/* The images of whole.h: own cells stored where they stand again as ghosts. */
-#ifndef WHOLE_IMAGE_CUDA_CUH
-#define WHOLE_IMAGE_CUDA_CUH
+/* The images of inkernel.h: own cells stored where they stand again as ghosts. */
+#ifndef INKERNEL_IMAGE_CUDA_CUH
+#define INKERNEL_IMAGE_CUDA_CUH
 
-#include "core/whole.h"
+#include "core/inkernel.h"
 #include "cuda/flag_cuda.cuh"
 #include "cuda/mirror_cuda.cuh"
 
-/* Of a cell of 32 or 64 bits. */
-template <typename T> constexpr int word_parts = sizeof(T) / WHOLE_WORD_CELL_BYTES;
+/* Per cell of 32 or 64 bits. */
+template <typename T> constexpr int flag_words_of = sizeof(T) / FLAG_WORD_CELL_BYTES;
 
-static __device__ __forceinline__ void store_words(uint64_t *to, float u, uint64_t epoch)
+static __device__ __forceinline__ void store_flag_words(uint64_t *to, float u, uint64_t epoch)
 {
-    flag_set(to, epoch << WHOLE_WORD_EPOCH_SHIFT | __float_as_uint(u));
+    flag_set(to, epoch << FLAG_WORD_EPOCH_SHIFT | __float_as_uint(u));
 }
-static __device__ __forceinline__ void store_words(uint64_t *to, double u, uint64_t epoch)
+static __device__ __forceinline__ void store_flag_words(uint64_t *to, double u, uint64_t epoch)
 {
-    flag_set_pair(to, epoch << WHOLE_WORD_EPOCH_SHIFT | (unsigned)__double2loint(u),
-                  epoch << WHOLE_WORD_EPOCH_SHIFT | (unsigned)__double2hiint(u));
+    flag_set_pair(to, epoch << FLAG_WORD_EPOCH_SHIFT | (unsigned)__double2loint(u),
+                  epoch << FLAG_WORD_EPOCH_SHIFT | (unsigned)__double2hiint(u));
 }
 
 static __device__ __forceinline__ box cut(const box &a, const box &b)
@@ -28,7 +28,7 @@ static __device__ __forceinline__ box cut(const box &a, const box &b)
  * to L2. But a block that has few of them waits for its instructions, which no other block has just used, and then short code is
  * faster: 4 at once took .2 us more of 5.7 at 4096 x 512 cells on each of two H200s. */
 template <int AT_ONCE, typename T>
-static __device__ __forceinline__ void store_image(const whole_image &m, const T *level, int64_t pitch, const box &part,
+static __device__ __forceinline__ void store_image(const inkernel_image &m, const T *level, int64_t pitch, const box &part,
                                                    uint64_t epoch)
 {
     const unsigned width = (unsigned)(part.x1 - part.x0), all = width * (unsigned)(part.y1 - part.y0);
@@ -48,7 +48,7 @@ static __device__ __forceinline__ void store_image(const whole_image &m, const T
             if (m.odd_x) u[j] = mirror((T)m.value_x, u[j]);
             if (m.odd_y) u[j] = mirror((T)m.value_y, u[j]);
             const int64_t at = (part.y0 + y - m.cells.y0) * m.step_y + (part.x0 + x - m.cells.x0) * m.step_x;
-            if (m.words) store_words(static_cast<uint64_t *>(m.to) + at * word_parts<T>, u[j], epoch);
+            if (m.flag_words) store_flag_words(static_cast<uint64_t *>(m.to) + at * flag_words_of<T>, u[j], epoch);
             else static_cast<T *>(m.to)[at] = u[j];
         }
     }

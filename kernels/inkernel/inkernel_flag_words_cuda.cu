@@ -1,6 +1,6 @@
-/* What whole steps begin from: the words of the level that is there. */
+/* What in-kernel steps begin from: the flag words of the level that is there. */
 #include "device/device_cuda.h"
-#include "inkernel/whole_image_cuda.cuh"
+#include "inkernel/inkernel_image_cuda.cuh"
 
 namespace {
 
@@ -8,10 +8,10 @@ enum { THREADS = 256, BLOCKS = 64 }; /* of an image */
 
 /* blockIdx.y: the image, cut among the blocks into equal runs of its longer side. */
 template <typename T>
-__global__ void __launch_bounds__(THREADS) words_kernel(const T *level, int64_t pitch, const __grid_constant__ whole_step w)
+__global__ void __launch_bounds__(THREADS) flag_words_kernel(const T *level, int64_t pitch, const __grid_constant__ inkernel_step w)
 {
-    const whole_image &m = w.image[blockIdx.y];
-    if (!m.words) return;
+    const inkernel_image &m = w.image[blockIdx.y];
+    if (!m.flag_words) return;
     box part = m.cells;
     const int64_t width = part.x1 - part.x0, height = part.y1 - part.y0, k = blockIdx.x, n = gridDim.x;
     if (width > height) part.x0 += width * k / n, part.x1 = m.cells.x0 + width * (k + 1) / n;
@@ -19,17 +19,17 @@ __global__ void __launch_bounds__(THREADS) words_kernel(const T *level, int64_t 
     if (part.x0 < part.x1 && part.y0 < part.y1) store_image<4>(m, level, pitch, part, w.epoch);
 }
 
-template <typename T> cudaError_t launch(const field_shape *f, const void *level, const whole_step *step, cudaStream_t stream)
+template <typename T> cudaError_t launch(const field_shape *f, const void *level, const inkernel_step *step, cudaStream_t stream)
 {
     if (step->images == 0) return cudaSuccess;
     const T *const first = static_cast<const T *>(field_at_const(f, level, 0, 0));
-    words_kernel<<<dim3(BLOCKS, (unsigned)step->images), THREADS, 0, stream>>>(first, f->pitch, *step);
+    flag_words_kernel<<<dim3(BLOCKS, (unsigned)step->images), THREADS, 0, stream>>>(first, f->pitch, *step);
     return cudaGetLastError();
 }
 
 } // namespace
 
-int whole_cuda_words(device *d, const field_shape *f, const void *level, const whole_step *step, device_stream *s)
+int inkernel_cuda_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s)
 {
     (void)d;
     switch (f->type) {
