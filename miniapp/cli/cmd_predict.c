@@ -278,7 +278,7 @@ typedef struct tally {
 
 static void print_checked(const predict_run *m, double predicted_s, double off)
 {
-    static const char *const forms[] = { "whole", "split", "turned" };
+    static const char *const forms[] = { "whole", "split", "transposed" };
     const predict_case *c = &m->of;
     char cells[48], grid[32], problem[32], moved[48], form[24], step[32], predicted[32];
     snprintf(cells, sizeof cells, "%.0fx%.0f", c->nx, c->ny);

@@ -10,7 +10,7 @@ static const double beside_kernels = 0.2;
 predict_form predict_form_of(const predict_machine *m, config_kind kind, int ranks, int hosts, config_transport t)
 {
     if (kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP) return PREDICT_TRANSPOSED;
-    return m->cuda && (ranks == 1 || (hosts == 1 && t == CONFIG_TRANSPORT_PEER)) ? PREDICT_WHOLE : PREDICT_SPLIT;
+    return m->cuda && (ranks == 1 || (hosts == 1 && t == CONFIG_TRANSPORT_PEER)) ? PREDICT_IN_KERNEL : PREDICT_OVERLAPPED;
 }
 
 bool predict_may_graph(const predict_machine *m, const predict_case *c)
@@ -24,7 +24,7 @@ bool predict_knows(const predict_machine *m, const predict_case *c)
     if (c->ranks == 1) return true;
     if (predict_hosts(c) > 1 && isnan(m->between.alpha_s)) return false;
     if (c->form == PREDICT_TRANSPOSED) return !isnan(predict_transpose_rate(m, c->transport, c->ranks));
-    return c->form == PREDICT_WHOLE || c->exchange_alone_s > 0 || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
+    return c->form == PREDICT_IN_KERNEL || c->exchange_alone_s > 0 || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
 }
 
 /* Of a halo as deep as one step or pass reaches. */
@@ -68,7 +68,7 @@ static double transpose_once_s(const predict_machine *m, const predict_case *c)
 
 static double host_floor_s(const predict_machine *m, const predict_case *c)
 {
-    return c->form == PREDICT_SPLIT && c->feed == 0 && c->ranks > 1 && predict_by_kernels(c->transport) ? m->host_s[c->transport]
+    return c->form == PREDICT_OVERLAPPED && c->feed == 0 && c->ranks > 1 && predict_by_kernels(c->transport) ? m->host_s[c->transport]
                                                                                                        : 0;
 }
 
@@ -133,18 +133,18 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
     const bool two_hosts = predict_hosts(c) > 1, kernels = predict_by_kernels(c->transport) && !two_hosts;
     t.memory_s = bytes / (predict_copy_rate(m, bytes) * m->efficiency[c->kind][c->type == DTYPE_F64][c->radius]);
     switch (c->form) {
-    case PREDICT_WHOLE:
-        t.launches_s = m->whole_s[c->feed];
+    case PREDICT_IN_KERNEL:
+        t.launches_s = m->inkernel_s[c->feed];
         t.exchange_s = c->ranks > 1 ? m->neighbours_s[c->feed] : 0;
         break;
-    case PREDICT_SPLIT:
+    case PREDICT_OVERLAPPED:
         t.exchange_alone_s = exchange_alone_s(m, c);
         /* between hosts MPI moves cells, whatever does so within one */
-        t.launches_s = m->split_s[two_hosts && predict_by_kernels(c->transport) ? CONFIG_TRANSPORT_AWARE : c->transport][c->feed];
+        t.launches_s = m->overlapped_s[two_hosts && predict_by_kernels(c->transport) ? CONFIG_TRANSPORT_AWARE : c->transport][c->feed];
         t.exchange_s = fmax(0, t.exchange_alone_s - (kernels ? beside_kernels : 1) * t.memory_s);
         break;
     case PREDICT_TRANSPOSED:
-        t.launches_s = m->whole_s[0];
+        t.launches_s = m->inkernel_s[0];
         t.transpose_s = transpose_once_s(m, c);
         /* a transpose is bound by the link or by the memory; a sweep has stencils beside its two */
         if (c->kind == CONFIG_SWEEP)

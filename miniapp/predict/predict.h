@@ -8,15 +8,15 @@
  *   launches  a fixed cost per step or pass, by its form and by who feeds it; and what the thread that enqueues takes longer than
  *             all the rest
  *   exchange  alpha + bytes / beta of the link class: hidden behind the interior where MPI moves the cells, behind a fifth of it
- *             where kernels do (they take the interior's place); of whole steps and of passes a fixed cost of having neighbours
- *             at all
+ *             where kernels do (they take the interior's place); of in-kernel exchange and of blocks of steps a fixed
+ *             cost of having neighbours at all
  *   transpose the distributed transpose: the bytes that leave a rank at the rate of the all-to-all on as many ranks, or nearly
  *   norm      a fixed cost, with an all-reduce over the hosts; of fused steps also what the pass that makes its level takes
  *             longer, or, where no pass can, the single step that it wants
  *
  * Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
- * streams, columns of whole steps and of passes. Costs that no record tells are multiples of a kernel's launch, as they were on
- * H200s. */
+ * streams, and columns cut where the exchange is in-kernel or of blocks of steps. Costs that no record tells are multiples of a
+ * kernel's launch, as they were on H200s. */
 #ifndef PREDICT_H
 #define PREDICT_H
 
@@ -29,8 +29,8 @@ typedef struct predict_time {
     const char *bottleneck; /* the part that adds most */
 } predict_time;
 
-/* What the program would choose: whole steps where kernels store into all neighbours, on one host of GPUs; by graphs where none
- * needs the host. */
+/* What the program would choose: in-kernel exchange where kernels store into all neighbours, on one host of GPUs; graphs where no
+ * transport needs the host. */
 bool predict_may_graph(const predict_machine *m, const predict_case *c);
 predict_form predict_form_of(const predict_machine *m, config_kind kind, int ranks, int hosts, config_transport t);
 bool predict_knows(const predict_machine *m, const predict_case *c); /* all that the step needs */

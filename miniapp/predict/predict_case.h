@@ -9,7 +9,7 @@
 #include "config/config.h"
 
 enum { PREDICT_TRANSPORTS = CONFIG_TRANSPORTS, PREDICT_KINDS = CONFIG_SWEEP + 1 };
-typedef enum predict_form { PREDICT_WHOLE, PREDICT_SPLIT, PREDICT_TRANSPOSED } predict_form;
+typedef enum predict_form { PREDICT_IN_KERNEL, PREDICT_OVERLAPPED, PREDICT_TRANSPOSED } predict_form;
 enum { PREDICT_FEEDS = 2 }; /* 0: a host thread enqueues every step; 1: graphs */
 
 typedef struct predict_case {

@@ -45,7 +45,7 @@ static void mean_take(const mean *m, double *into)
     if (m->weight > 0) *into = fmax(0, m->sum / m->weight);
 }
 
-/* Which cost: of what feeds a step and, of split steps, of what moves the cells. */
+/* Which cost: of what feeds a step and, of overlapped steps, of what moves the cells. */
 typedef struct of_cost {
     int feed;
     config_transport transport;
@@ -73,12 +73,12 @@ static void fit_cost(predict_records *r, double *cost, payer *pays, of_cost of)
 }
 
 static bool single(const predict_case *c, of_cost of) { return c->feed == of.feed && c->norm_every == 0 && c->fuse == 1; }
-static bool whole(const predict_case *c, of_cost of) { return single(c, of) && c->form == PREDICT_WHOLE; }
-static double pays_whole(const predict_case *c, of_cost of) { return whole(c, of) && c->ranks == 1; }
-static double pays_neighbours(const predict_case *c, of_cost of) { return whole(c, of) && c->ranks > 1; }
-static double pays_split(const predict_case *c, of_cost of)
+static bool inkernel(const predict_case *c, of_cost of) { return single(c, of) && c->form == PREDICT_IN_KERNEL; }
+static double pays_inkernel(const predict_case *c, of_cost of) { return inkernel(c, of) && c->ranks == 1; }
+static double pays_neighbours(const predict_case *c, of_cost of) { return inkernel(c, of) && c->ranks > 1; }
+static double pays_overlapped(const predict_case *c, of_cost of)
 {
-    return single(c, of) && c->form == PREDICT_SPLIT && c->transport == of.transport;
+    return single(c, of) && c->form == PREDICT_OVERLAPPED && c->transport == of.transport;
 }
 static double pays_norm(const predict_case *c, of_cost of)
 {
@@ -100,7 +100,7 @@ static void fit_efficiency(predict_records *r)
         const predict_run *run = &r->run[i];
         const predict_case *c = &run->of;
         const bool f64 = c->type == DTYPE_F64;
-        const double rest_s = run->step_s - m->whole_s[c->feed];
+        const double rest_s = run->step_s - m->inkernel_s[c->feed];
         if (run->outdated || c->ranks > 1 || c->fuse > 1 || c->norm_every > 0 || run->step_s < 20 * m->launch_s ||
             predict_cells(c) <= largest[c->kind][f64][c->radius])
             continue;
@@ -214,7 +214,7 @@ static void take_host_time(predict_machine *m, const predict_run *run)
 {
     const predict_case *c = &run->of;
     double *host_s = &m->host_s[c->transport];
-    const bool bounds = c->form == PREDICT_SPLIT && c->fuse == 1 && c->feed == 0 && predict_by_kernels(c->transport);
+    const bool bounds = c->form == PREDICT_OVERLAPPED && c->fuse == 1 && c->feed == 0 && predict_by_kernels(c->transport);
     if (bounds && run->host_s > 0) *host_s = *host_s > 0 ? fmin(*host_s, run->host_s) : run->host_s;
 }
 
@@ -244,10 +244,10 @@ void predict_fit(predict_records *r, const predict_points bench[PREDICT_TRANSPOR
     fit_efficiency(r);
     fit_transposes(r);
     for (int f = 0; f < PREDICT_FEEDS; f++) {
-        fit_cost(r, &m->whole_s[f], pays_whole, (of_cost){ .feed = f });
+        fit_cost(r, &m->inkernel_s[f], pays_inkernel, (of_cost){ .feed = f });
         fit_cost(r, &m->neighbours_s[f], pays_neighbours, (of_cost){ .feed = f });
         for (int t = 0; t < PREDICT_TRANSPORTS; t++)
-            fit_cost(r, &m->split_s[t][f], pays_split, (of_cost){ f, (config_transport)t });
+            fit_cost(r, &m->overlapped_s[t][f], pays_overlapped, (of_cost){ f, (config_transport)t });
     }
     fit_cost(r, &m->norm_s, pays_norm, (of_cost){ 0 });
     fit_passes(r);

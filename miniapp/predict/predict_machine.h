@@ -35,9 +35,10 @@ typedef struct predict_machine {
     } copy[PREDICT_RATES_MAX]; /* of one device while all copy, by size, ascending */
     int copies;
     double efficiency[PREDICT_KINDS][2][PREDICT_ORDERS];        /* by kind, f32 or f64, radius; 1 where not known */
-    double whole_s[PREDICT_FEEDS], neighbours_s[PREDICT_FEEDS]; /* of a whole step: alone, and more with neighbours */
-    double split_s[PREDICT_TRANSPORTS][PREDICT_FEEDS];          /* of a split step */
-    double host_s[PREDICT_TRANSPORTS]; /* split steps over kernels: of the thread that enqueues one; 0: not known */
+    double inkernel_s[PREDICT_FEEDS]; /* of a step with in-kernel exchange, alone */
+    double neighbours_s[PREDICT_FEEDS]; /* ... and what neighbours add */
+    double overlapped_s[PREDICT_TRANSPORTS][PREDICT_FEEDS];          /* of an overlapped step */
+    double host_s[PREDICT_TRANSPORTS]; /* overlapped steps over kernels: of the thread that enqueues one; 0: not known */
     double norm_s;
     double norm_cell_s; /* of a cell, where a pass of several steps takes a norm with it */
     predict_pass pass[PREDICT_PASSES_MAX]; /* those of several steps that a record tells of */

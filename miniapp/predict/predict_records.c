@@ -137,11 +137,11 @@ static bool read_run(const json_t *o, predict_run *run)
     c->feed = strcmp(text_of(o, "feed"), "graph") == 0;
     c->exchange_alone_s = run->comm_s > 0 ? run->comm_s : 0;
     c->norm_every = norm_every_of(text_of(o, "deck"));
-    const bool transposed = kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP, whole = strcmp(form, "whole") == 0;
-    c->form = transposed ? PREDICT_TRANSPOSED : whole ? PREDICT_WHOLE : PREDICT_SPLIT;
+    const bool transposed = kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP, in_kernel = strcmp(form, "whole") == 0;
+    c->form = transposed ? PREDICT_TRANSPOSED : in_kernel ? PREDICT_IN_KERNEL : PREDICT_OVERLAPPED;
     c->fuse = int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1;
     c->mirrors = mirrors(problem);
-    if ((whole || c->fuse > 1) && c->ranks_x > 1) return false;
+    if ((in_kernel || c->fuse > 1) && c->ranks_x > 1) return false;
     if (c->ranks < 1 || !(c->nx >= 1) || !(c->ny >= 1) || c->radius < 0 || c->radius >= PREDICT_ORDERS) return false;
     printable(run->processor, sizeof run->processor, text_of(json_object_get(o, "machine"), "processor"));
     printable(run->git, sizeof run->git, text_of(o, "git"));

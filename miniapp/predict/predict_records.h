@@ -22,7 +22,7 @@ typedef struct predict_records {
     predict_machine machine;
     predict_run *run;
     int runs, left_out,
-        damaged; /* left out: what the model does not speak of (several streams, columns cut in whole steps, other machines) */
+        damaged; /* left out: what the model does not cover (several streams, columns cut with in-kernel exchange, other machines) */
     int rungs;   /* of weft bench that were of use */
     int outdated; /* runs */
 } predict_records;

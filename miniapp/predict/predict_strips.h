@@ -3,7 +3,7 @@
  * another: small fields are done in the time that the rows above and below take, and a field that needs a few warps more than
  * there are waits for them. Along sides that mirror a frame takes SMs of its own (kernels/temporal/fused_frame_plan_cuda.cuh): as many as
  * end with the chunks. Of all kernels the strip is taken to be as wide, and the warps as many, as they are of most. Over peer
- * passes are joined (step.h): no shells. */
+ * the exchange is taken to come first (step.h): no shells. */
 #ifndef PREDICT_STRIPS_H
 #define PREDICT_STRIPS_H
 

@@ -43,13 +43,14 @@ static void print_device(FILE *to, const sim *s)
         fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
 }
 
-static void print_order_of_work(FILE *to, const sim *s)
+static void print_form(FILE *to, const sim *s)
 {
+    const bool in_kernel = s->pass.form == STEP_IN_KERNEL;
     fprintf(to, "transport    %s; %s steps, feed %s",
-            s->top.ranks == 1 && s->pass.whole ? "none" : transport_kind_name(s->transport), step_pass_form(&s->pass),
+            s->top.ranks == 1 && in_kernel ? "none" : transport_kind_name(s->transport), step_form_name[s->pass.form],
             config_feed_name(s->feed));
     if (s->batch) fprintf(to, ", up to %d steps per launch", sim_batch_steps(s));
-    if (!s->pass.whole) fprintf(to, ", %d lane%s", s->stream_count, s->stream_count == 1 ? "" : "s");
+    if (!in_kernel) fprintf(to, ", %d lane%s", s->stream_count, s->stream_count == 1 ? "" : "s");
     fprintf(to, "\n");
 }
 
@@ -86,7 +87,7 @@ void report_print_head(const sim *s, report *r)
     fprintf(to, "ranks        %d as %d x %d on %d host%s, rank 0 on %s\n", s->top.ranks, d->ranks_x, d->ranks_y, s->top.hosts,
             s->top.hosts == 1 ? "" : "s", s->top.host);
     print_device(to, s);
-    print_order_of_work(to, s);
+    print_form(to, s);
     if (s->fuse > 1)
         fprintf(to, "sweep        %d steps with one exchange; %.2f %% of the cells are computed twice, where boxes and ranks meet\n",
                 s->fuse, 100 * r->redundant_fraction);

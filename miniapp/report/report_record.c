@@ -68,11 +68,12 @@ static json_t *fuse_trial_json(const sim_fuse_trial *t)
                      "single_step_s", record_number(t->single_step_s), "tried", tried);
 }
 
-/* What the order of fused passes was chosen from; null: nothing was tried. */
-static json_t *order_trial_json(const sim_order_trial *t)
+/* What overlapped or exchange first was chosen from; null: nothing was tried. */
+static json_t *form_trial_json(const sim_form_trial *t)
 {
     if (!t->tried) return json_null();
-    return json_pack("{s:o, s:o}", "split_sweep_s", record_number(t->split_s), "joined_sweep_s", record_number(t->joined_s));
+    return json_pack("{s:o, s:o}", "split_sweep_s", record_number(t->overlapped_s), "joined_sweep_s",
+                     record_number(t->exchange_first_s));
 }
 
 static json_t *step_json(const timer_percentiles *t)
@@ -175,11 +176,11 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         const char *key;
         json_t *value;
     } rest[] = {
-        { "step_form", json_string(step_pass_form(&s->pass)) },
+        { "step_form", json_string(step_form_name[s->pass.form]) },
         { "sweeps", s->fuse > 1 ? json_integer((json_int_t)s->passes) : json_null() },
         { "redundant_fraction", s->fuse > 1 ? record_number(r->redundant_fraction) : json_null() },
         { "fuse_trial", fuse_trial_json(&s->fuse_trial) },
-        { "order_trial", order_trial_json(&s->order_trial) },
+        { "order_trial", form_trial_json(&s->form_trial) },
         { "transports", report_transports_json(s) },
         { "tune", tune_json(s, &r->tuning) },
         { "steps", json_integer((json_int_t)s->level) },

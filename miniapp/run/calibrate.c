@@ -151,14 +151,14 @@ calibrate_result calibrate(sim *s)
     sim_touch(s);
     measure_ceiling(s, &r);
     if (sim_has_transpose(s)) r.overlap = overlap_none("it is not measured for kinds with transposes");
-    const bool split = kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP;
-    int mine = split && halo_neighbours(s->pass.halo) > 0, any = 0;
+    const bool has_halo = kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP;
+    int mine = has_halo && halo_neighbours(s->pass.halo) > 0, any = 0;
     MPI_CHECK(ranks_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
     if (any) {
         sim_touch(s);
         r.overlap = measure_overlap(s);
     }
-    if (split && s->dev->kind != DEVICE_HOST) {
+    if (has_halo && s->dev->kind != DEVICE_HOST) {
         sim_touch(s);
         r.host_step_s = measure_host(s);
     }

@@ -1,5 +1,5 @@
 /* Short measurements at the start of a run, on the run's own fields filled with random values: the ceiling (a device
- * copy of field size on all ranks at once) and how much of the halo exchange the split step hides. */
+ * copy of field size on all ranks at once) and how much of the halo exchange an overlapped step hides. */
 #ifndef CALIBRATE_H
 #define CALIBRATE_H
 

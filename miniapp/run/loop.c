@@ -84,8 +84,8 @@ static leave leave_agreed(attention *a, sim *s, const saver *v)
 }
 
 /* Norms. A step that takes its norm with it is judged when the next one is under way, so that nobody waits; a level at which
- * the run must know (the last one, a checkpoint, a signal) is judged at once. Only whole steps can; others are judged at once by
- * a pass over both levels. */
+ * the run must know (the last one, a checkpoint, a signal) is judged at once. Only steps with in-kernel exchange can;
+ * others are judged at once by a pass over both levels. */
 typedef struct judge {
     bool rides;   /* norms come with the steps */
     bool pending; /* the last step's norm is still to be read */

@@ -144,7 +144,7 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
         *s++ = (trace_span){ position_s(t, detail->stream_begin[i]), position_s(t, detail->stream_end[i]), level, TRACK_STREAM + i,
                              INTERIOR };
     const double *host_s = detail->host_s;
-    if (detail->streams == 0) { /* a whole step: one launch */
+    if (detail->streams == 0) { /* in-kernel exchange: one launch */
         *s++ = (trace_span){ position_s(t, p->begin), position_s(t, p->interior_end), level, TRACK_STREAM, STEP };
         *s++ = (trace_span){ host_s[STEP_ENTERED], host_s[STEP_LEFT], level, TRACK_HOST, HOST_LAUNCH };
     }

@@ -54,11 +54,11 @@ typedef struct sim_fuse_trial {
     int best; /* of count */
 } sim_fuse_trial;
 
-/* Fused passes in the order of the split step, and joined (step.h); of the slowest rank. */
-typedef struct sim_order_trial {
+/* Blocks of steps in either form (step.h); of the slowest rank. */
+typedef struct sim_form_trial {
     bool tried;
-    double split_s, joined_s;
-} sim_order_trial;
+    double overlapped_s, exchange_first_s;
+} sim_form_trial;
 
 typedef struct sim {
     const config *cfg;
@@ -75,7 +75,7 @@ typedef struct sim {
     int stream_count, fuse;                     /* fuse: steps of a pass at most */
     bool sparing;
     sim_fuse_trial fuse_trial;
-    sim_order_trial order_trial;
+    sim_form_trial form_trial;
     sim_note notes[SIM_NOTES_MAX];
     int notes_count;
 

@@ -111,8 +111,8 @@ int sim_steps_at_once(const sim *s, int64_t most, bool probed)
 
 static void fused_steps(sim *s, int steps, const step_probe *probe)
 {
-    const bool whole_passes = steps % s->fuse == 0;
-    if (s->batch && whole_passes && !probe) {
+    const bool inkernel_passes = steps % s->fuse == 0;
+    if (s->batch && inkernel_passes && !probe) {
         sim_passes(s, steps / s->fuse, true);
         s->passes += steps / s->fuse;
         return;

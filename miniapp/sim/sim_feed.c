@@ -36,7 +36,7 @@ static bool graphs_serve(const sim *s, char *why, size_t why_bytes)
 }
 
 /* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve: they were seen to win on
- * every grid that was tried: whole steps, split ones, fused passes. */
+ * every grid that was tried, in every form of the step. */
 void sim_settle_feed(sim *s)
 {
     const config *c = s->cfg;

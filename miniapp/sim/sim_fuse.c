@@ -22,9 +22,9 @@ static const trial_limits limits_of[] = { [DEVICE_HOST] = { 1, 12, 1 << 23, 1 <<
 
 enum { TRIAL_ROUNDS = 3, TRIAL_PASSES = 4, TRIAL_EXCHANGES = 10, TRIAL_CELLS = 1 << 24, TRIAL_LAUNCHES_MAX = 8 };
 static const double trial_gain = 0.9; /* of a single step's time, a fused one's must be less */
-/* Split passes run kernels beside each other, which in some runs took a third longer than in the trial, joined ones as long: where
- * little is gained they are not taken. */
-static const double split_margin = 1.05;
+/* Overlapped passes run kernels beside each other, which in some runs took a third longer than in the trial; exchange first never
+ * did. So overlapped has to win by this much. */
+static const double overlapped_margin = 1.05;
 
 /* NULL, or why there is no pass of several steps, as a sentence part. */
 static const char *no_fused_pass(const sim *s)
@@ -148,21 +148,23 @@ int sim_fuse_try(sim *s)
     return t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
 }
 
-void sim_settle_order(sim *s)
+void sim_choose_form(sim *s)
 {
-    sim_order_trial *t = &s->order_trial;
+    sim_form_trial *t = &s->form_trial;
     if (s->top.ranks == 1 || s->dev->kind == DEVICE_HOST) return;
     if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->sparing) {
-        step_pass_join(&s->pass, s->transport == TRANSPORT_PEER || s->transport == TRANSPORT_COPY);
+        const bool short_exchange = s->transport == TRANSPORT_PEER || s->transport == TRANSPORT_COPY;
+        step_pass_set_form(&s->pass, short_exchange ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED);
         return;
     }
-    *t = (sim_order_trial){ true, INFINITY, INFINITY };
+    double best_s[] = { [STEP_OVERLAPPED] = INFINITY, [STEP_EXCHANGE_FIRST] = INFINITY };
     sim_touch(s);
     for (int round = 0; round < TRIAL_ROUNDS; round++)
-        for (int joined = 0; joined < 2; joined++) {
-            double *const best_s = joined ? &t->joined_s : &t->split_s;
-            step_pass_join(&s->pass, joined);
-            *best_s = fmin(*best_s, sim_pass_s(s, true, TRIAL_PASSES));
+        for (step_form form = STEP_OVERLAPPED; form <= STEP_EXCHANGE_FIRST; form++) {
+            step_pass_set_form(&s->pass, form);
+            best_s[form] = fmin(best_s[form], sim_pass_s(s, true, TRIAL_PASSES));
         }
-    step_pass_join(&s->pass, t->joined_s <= split_margin * t->split_s);
+    *t = (sim_form_trial){ true, best_s[STEP_OVERLAPPED], best_s[STEP_EXCHANGE_FIRST] };
+    const bool overlap = t->exchange_first_s > overlapped_margin * t->overlapped_s;
+    step_pass_set_form(&s->pass, overlap ? STEP_OVERLAPPED : STEP_EXCHANGE_FIRST);
 }

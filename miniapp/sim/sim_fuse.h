@@ -15,8 +15,8 @@ int sim_fuse_shorter(const sim *s); /* the next fewer steps than `fuse` to look 
  * 1 where single steps are no slower, by a short trial on the run's fields, all ranks at once. Collective; costs the fields'
  * values. */
 int sim_fuse_try(sim *s);
-/* For sim_create, of a fused pass: joined where that is faster, by a trial of a few passes; without trials where neighbours' memory
- * is reached. Collective; costs the fields' values. */
-void sim_settle_order(sim *s);
+/* For sim_create, of blocks of steps: overlapped or exchange first, by a trial of a few passes; without trials exchange first where
+ * kernels or copies reach the neighbours' memory. Collective; costs the fields' values. */
+void sim_choose_form(sim *s);
 
 #endif

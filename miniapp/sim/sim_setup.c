@@ -14,7 +14,7 @@
 #include "sim/sim_transport.h"
 
 /* Among the ranks, so that each has `depth` cells along an axis that is cut. On one host of GPUs rows alone are cut where there are
- * enough: their whole steps are the faster ones on large grids (comm/NOTES.md). */
+ * enough: steps with in-kernel exchange are faster that way on large grids (comm/NOTES.md). */
 static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
@@ -128,16 +128,17 @@ static void make_fields(sim *s)
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host);
 }
 
-/* Whole steps where nothing stands between the ranks but memory. */
-static void make_whole(sim *s)
+/* In-kernel exchange where every rank can store into its neighbours. */
+static void make_inkernel(sim *s)
 {
     char why[256] = "";
     void *const fields[2] = { s->now.u, s->next.u };
     if (sim_has_transpose(s) || s->dev->kind == DEVICE_HOST || s->fuse > 1) return;
     if (s->top.ranks > 1 && s->transport != TRANSPORT_PEER) return;
-    const bool whole = step_pass_whole(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
-                                       fields, s->top.comm, why, sizeof why);
-    if (!whole && s->top.ranks > 1) sim_add_note(s, false, "split steps although the transport is peer: %s", why);
+    const bool in_kernel = step_pass_in_kernel(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
+                                               fields, s->top.comm, why, sizeof why);
+    if (!in_kernel && s->top.ranks > 1)
+        sim_add_note(s, false, "steps without in-kernel exchange, although the transport is peer: %s", why);
 }
 
 /* Over peer it may yet be refused, for more ranks than a kernel takes; then it is staged. */
@@ -191,11 +192,11 @@ static void make_passes(sim *s)
     if (c->problem.kind != CONFIG_TRANSPOSE) {
         make_pass(s);
         if (c->run.fuse == 0 && s->fuse > 1) settle_fuse(s, sim_fuse_try(s));
-        if (s->fuse > 1) sim_settle_order(s);
+        if (s->fuse > 1) sim_choose_form(s);
         say_refused(s, s->pass.halo);
         if (s->pass.prev_halo && halo_refused(s->pass.halo)[0] == '\0') say_refused(s, s->pass.prev_halo);
     }
-    make_whole(s);
+    make_inkernel(s);
     if (c->problem.kind == CONFIG_SWEEP) {
         const boundary transposed_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
         step_pass_create(&s->transposed_pass, &s->transposed_grid.dec, s->dev, &s->transposed_grid.shape, &transposed_sides,

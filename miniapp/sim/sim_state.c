@@ -276,7 +276,7 @@ double sim_change(sim *s)
 
 double sim_change_of(sim *s, int later)
 {
-    const uint64_t mine = whole_pass_change(s->pass.whole, later);
+    const uint64_t mine = inkernel_pass_change(s->pass.inkernel, later);
     uint64_t all = 0;
     MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, s->top.comm));
     return double_of_bits(all);

@@ -6,18 +6,18 @@
 #include "ranks/check.h"
 
 enum { SIZES = 6 }; /* 1 << 0 .. 1 << (SIZES - 1) steps */
-_Static_assert(1 << (SIZES - 1) == GRAPH_BATCH_STEPS_MAX && (int)GRAPH_BATCH_STEPS_MAX <= (int)WHOLE_PASS_NORMS_MAX,
+_Static_assert(1 << (SIZES - 1) == GRAPH_BATCH_STEPS_MAX && (int)GRAPH_BATCH_STEPS_MAX <= (int)INKERNEL_PASS_NORMS_MAX,
                "the largest size");
 
-/* What else a graph is kept by: the turn of its norms, or one of these. */
-enum { PLAIN = WHOLE_PASS_TURNS, ALONE, KINDS };
+/* What else a graph is kept by: the slot of its norms, or one of these. */
+enum { PLAIN = INKERNEL_PASS_SLOTS, ALONE, KINDS };
 
 struct graph_batch {
     step_streams *s; /* not owned, as are: */
     step_pass *p;
     step_levels field[2];
     bool every_norm; /* every_norm: with norms every step has one, else the last one alone */
-    int epochs; /* of split steps 2: the buffers in turn */
+    int epochs; /* with in-kernel exchange INKERNEL_EPOCHS; else 2: the buffers alternate */
     device_graph *graph[INKERNEL_EPOCHS][SIZES][KINDS]; /* [epoch of the first level]; NULL: not captured yet */
 };
 
@@ -26,7 +26,7 @@ graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels
     graph_batch *b = calloc(1, sizeof *b);
     if (!b) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     *b = (graph_batch){ .s = s, .p = p, .field = { fields[0], fields[1] }, .every_norm = every_norm,
-                        .epochs = p->whole ? INKERNEL_EPOCHS : 2 };
+                        .epochs = p->form == STEP_IN_KERNEL ? INKERNEL_EPOCHS : 2 };
     for (int i = 0; i < 2; i++) {
         halo_know(p->halo, fields[i].u);
         if (p->prev_halo) halo_know(p->prev_halo, fields[i].prev);
@@ -53,11 +53,11 @@ static device_graph *graph_of(graph_batch *b, int epoch, int size, int kind)
     if (*g) return *g;
     DEVICE_CALL(d, graph_begin, s->stream[0]);
     step_complete(s); /* other streams join by it */
-    const int steps = 1 << size, norms = kind >= WHOLE_PASS_TURNS ? 0 : b->every_norm ? steps : 1;
+    const int steps = 1 << size, norms = kind >= INKERNEL_PASS_SLOTS ? 0 : b->every_norm ? steps : 1;
     for (int n = 0; n < steps; n++) {
         const bool norm = n >= steps - norms;
         step_enqueue(s, b->p, b->field, kind != ALONE, (epoch + n) % INKERNEL_EPOCHS,
-                     norm ? (whole_pass_norm){ kind, n - (steps - norms), norms } : (whole_pass_norm){ 0 });
+                     norm ? (inkernel_pass_norm){ kind, n - (steps - norms), norms } : (inkernel_pass_norm){ 0 });
     }
     DEVICE_CALL(d, graph_end, s->stream[0], g);
     step_complete(s); /* what was recorded above is the graph's */
@@ -83,7 +83,7 @@ void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bo
         int size = SIZES - 1;
         while (1 << size > left) size--;
         left -= 1 << size;
-        const int kind = left == 0 && change ? whole_pass_turn(b->p->whole) : exchange ? PLAIN : ALONE;
+        const int kind = left == 0 && change ? inkernel_pass_slot(b->p->inkernel) : exchange ? PLAIN : ALONE;
         DEVICE_CALL(d, graph_launch, graph_of(b, epoch, size, kind), s->stream[0]);
         epoch = (epoch + (1 << size)) % b->epochs;
     }

@@ -1,8 +1,8 @@
 /* Steps launched many at a time (feed = graph): a captured graph holds up to GRAPH_BATCH_STEPS_MAX of them, so that the host
  * enqueues once for all, and the device goes from one step to the next without it.
  *
- * There is a graph for every power of two of steps, for every epoch of the level it starts from (step.h: buffers in turn, and
- * what the words of whole steps hold), and for every turn of norms; a batch of steps is a few of them. Graphs keep the kernels'
+ * There is a graph for every power of two of steps, for every epoch of the level it starts from (step.h: buffers alternate, and
+ * flag-in-data words hold the epoch), and for every slot of norms; a batch of steps is a few of them. Graphs keep the kernels'
  * arguments, so whatever else changes from step to step (the parity of inboxes) is counted on the device.
  * Only for halos whose transports need no host. */
 #ifndef GRAPH_BATCH_H

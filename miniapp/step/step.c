@@ -9,6 +9,9 @@
 #include "ranks/timer.h"
 
 const char *const step_phase_name[STEP_PHASES] = { "interior", "exchange", "shell" };
+const char *const step_form_name[STEP_FORMS] = {
+    [STEP_OVERLAPPED] = "split", [STEP_EXCHANGE_FIRST] = "joined", [STEP_IN_KERNEL] = "whole"
+};
 
 void step_streams_create(step_streams *s, device *d, int count, config_feed feed)
 {
@@ -62,7 +65,7 @@ static void stamp(const step_probe *probe, step_stamp which)
     if (probe && probe->detail) probe->detail->host_s[which] = timer_now_s();
 }
 
-/* What a split step computes. */
+/* A step with a halo exchange, overlapped or exchange first. */
 typedef struct job {
     step_levels next, cur; /* next.prev: of fused passes only */
     int steps; /* where fuse > 1: of this pass */
@@ -175,7 +178,7 @@ void step_exchange(step_streams *s, step_pass *p, step_levels cur)
 }
 
 /* All ghosts of cur, and in next those that stay as they are. */
-static void start_whole(step_streams *s, step_pass *p, void *next, void *cur)
+static void start_inkernel(step_streams *s, step_pass *p, void *next, void *cur)
 {
     device *d = s->dev;
     void *const both[] = { cur, next };
@@ -183,31 +186,31 @@ static void start_whole(step_streams *s, step_pass *p, void *next, void *cur)
     step_exchange(s, p, (step_levels){ cur, NULL });
     for (int i = 0; i < 2; i++)
         DEVICE_CALL(d, boundary_fill, p->shape, both[i], &p->sides, p->ghosts, p->ghosts_count, s->comm);
-    whole_pass_start(p->whole, next, s->comm);
-    p->whole_generation = s->generation;
+    inkernel_pass_start(p->inkernel, next, s->comm);
+    p->inkernel_generation = s->generation;
 }
 
 void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange)
 {
-    if (p->whole && exchange && p->whole_generation != s->generation) start_whole(s, p, next, cur);
-    if (p->whole && !exchange) p->whole_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
+    if (p->form == STEP_IN_KERNEL && exchange && p->inkernel_generation != s->generation) start_inkernel(s, p, next, cur);
+    if (p->form == STEP_IN_KERNEL && !exchange) p->inkernel_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
 }
 
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms)
 {
-    if (p->whole && exchange) whole_pass_advance(p->whole, steps);
-    if (norms > 0) whole_pass_fetch(p->whole, norms, s->stream[0]);
+    if (p->form == STEP_IN_KERNEL && exchange) inkernel_pass_advance(p->inkernel, steps);
+    if (norms > 0) inkernel_pass_fetch(p->inkernel, norms, s->stream[0]);
 }
 
-static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool exchange, int epoch, whole_pass_norm norm,
-                          const step_probe *probe)
+static void enqueue_inkernel(step_streams *s, step_pass *p, const void *prev, bool exchange, int epoch, inkernel_pass_norm norm,
+                             const step_probe *probe)
 {
     device *d = s->dev;
     device_stream *stream = s->stream[0];
     stamp(probe, STEP_ENTERED);
     if (probe) DEVICE_CALL(d, event_record, probe->begin, stream);
     nvtx_begin("step");
-    whole_pass_step(p->whole, epoch, prev, exchange, norm, stream);
+    inkernel_pass_step(p->inkernel, epoch, prev, exchange, norm, stream);
     nvtx_end();
     if (probe) { /* all of it is interior: what the exchange costs is the difference to a step without neighbours */
         device_event *const rest[] = { probe->interior_end, probe->comm_begin, probe->comm_posted, probe->comm_resumed,
@@ -218,7 +221,7 @@ static void enqueue_whole(step_streams *s, step_pass *p, const void *prev, bool 
     stamp(probe, STEP_LEFT);
 }
 
-static void enqueue_split(step_streams *s, step_pass *p, job j)
+static void enqueue_with_halo(step_streams *s, step_pass *p, job j)
 {
     device *d = s->dev;
     const step_probe *probe = j.probe;
@@ -256,41 +259,45 @@ static void enqueue_split(step_streams *s, step_pass *p, job j)
 
 int step_epoch(const step_pass *p, const step_levels fields[2], const void *next, bool exchange)
 {
-    return p->whole ? whole_pass_epoch(p->whole, next, exchange) : next == fields[1].u;
+    return p->form == STEP_IN_KERNEL ? inkernel_pass_epoch(p->inkernel, next, exchange) : next == fields[1].u;
 }
 
-void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch, whole_pass_norm norm)
+void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch, inkernel_pass_norm norm)
 {
     const step_levels next = fields[epoch % 2], cur = fields[1 - epoch % 2];
-    if (p->whole) enqueue_whole(s, p, cur.prev, exchange, epoch, norm, NULL);
-    else enqueue_split(s, p, (job){ next, cur, p->fuse, NULL, exchange, NULL });
+    if (p->form == STEP_IN_KERNEL) enqueue_inkernel(s, p, cur.prev, exchange, epoch, norm, NULL);
+    else enqueue_with_halo(s, p, (job){ next, cur, p->fuse, NULL, exchange, NULL });
 }
 
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe)
 {
     step_ready(s, p, next, cur, true);
-    const whole_pass_norm norm = { whole_pass_turn(p->whole), 0, 1 };
-    enqueue_whole(s, p, NULL, true, whole_pass_epoch(p->whole, next, true), norm, probe);
+    const inkernel_pass_norm norm = { inkernel_pass_slot(p->inkernel), 0, 1 };
+    enqueue_inkernel(s, p, NULL, true, inkernel_pass_epoch(p->inkernel, next, true), norm, probe);
     step_taken(s, p, 1, true, 1);
 }
 
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *prev, bool exchange, const step_probe *probe)
 {
     step_ready(s, p, next, cur, exchange);
-    if (p->whole) enqueue_whole(s, p, prev, exchange, whole_pass_epoch(p->whole, next, exchange), (whole_pass_norm){ 0 }, probe);
-    else enqueue_split(s, p, (job){ { next, NULL }, { cur, prev }, 1, NULL, exchange, probe });
+    if (p->form == STEP_IN_KERNEL) {
+        const int epoch = inkernel_pass_epoch(p->inkernel, next, exchange);
+        enqueue_inkernel(s, p, prev, exchange, epoch, (inkernel_pass_norm){ 0 }, probe);
+    } else {
+        enqueue_with_halo(s, p, (job){ { next, NULL }, { cur, prev }, 1, NULL, exchange, probe });
+    }
     step_taken(s, p, 1, exchange, 0);
 }
 
 void step_advance_fused(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
                         const step_probe *probe)
 {
-    assert(steps <= p->fuse && !p->whole);
+    assert(steps <= p->fuse && p->form != STEP_IN_KERNEL);
     if (change) { /* complete before any stream's or the shell's pass */
         DEVICE_CALL(s->dev, fill_bytes, change, 0, sizeof *change, s->stream[0]);
         step_complete(s);
     }
-    enqueue_split(s, p, (job){ next, cur, steps, change, exchange, probe });
+    enqueue_with_halo(s, p, (job){ next, cur, steps, change, exchange, probe });
 }
 
 /* All events of a probe, to make and unmake them. */

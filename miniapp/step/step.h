@@ -1,30 +1,33 @@
-/* One time step of a stencil over all ranks, in one of two forms; or several at once, by a fused pass (kernels/temporal/fused.h).
+/* One time step of a stencil over all ranks, in one of three forms that give the same bits; or, by temporal blocking
+ * (kernels/temporal/fused.h), a block of several steps.
  *
- * The in-kernel exchange, where every neighbour's memory can be reached: one launch (kernels/core/inkernel.h), no exchange besides. Before the
- * first one the ghosts are brought by the split step's means.
+ * In-kernel exchange, where every neighbour's memory can be reached: one launch (kernels/core/inkernel.h), and no other exchange. Before
+ * the first such step the halo exchange of the other forms brings the ghosts.
  *
- * The split step, over any transport, whose order is what hides the halo exchange:
+ * Overlapped, over any transport; the order of its parts is what hides the halo exchange:
  *
  *   1. receives posted; boundary boxes packed on the high-priority comm stream, once the last level is complete
  *   2. interior (cells that read no ghost) launched on L streams: L strips of rows, one per stream; with feed openmp
- *      each stream is fed by a thread of its own, with serial one thread goes round breadth first (so does the one that
+ *      each stream is fed by a thread of its own, with serial one thread feeds them one after another (so does the one that
  *      captures steps for feed graph, graph_batch.h)
  *   3. the comm thread (the main thread, so MPI_THREAD_FUNNELED is enough) waits for the pack, sends, receives, unpacks
  *   4. on the comm stream still: ghosts outside the domain, then the shell (cells that read ghosts)
- *   5. streams and shell joined: the level is complete
+ *   5. stream 0 waits for the other streams and for the shell: the level is complete
  * The shell runs beside the interior, not after it: at high priority its few blocks go in between, and the launch, the
  * wait for the halo and the half-empty last wave of a thin kernel cost the step nothing. Measured on two H200s, 16384 x
- * 8192 f32 a rank: 281 us a step with the shell after the interior, 270 us with it beside.
+ * 8192 f32 per rank: 281 us per step with the shell after the interior, 270 us with it beside.
  *
- * With fuse > 1 one exchange and one fused pass take up to `fuse` steps, in the order of the split step. Its ghosts are radius * fuse
+ * Exchange first, of blocks of steps only: the same parts without an interior; after the exchange one pass takes all cells. It costs
+ * less than the passes of a shell where the exchange is short.
+ *
+ * With fuse > 1 one exchange and one pass take up to `fuse` steps. The ghosts are radius * fuse
  * deep, corners included. Beyond dirichlet and neumann sides the pass works them out at every level; along a periodic axis that is
  * not cut they are filled from own cells before the interior, which therefore ends only where another rank's ghosts are read,
  * radius * fuse cells from a cut side. What two boxes both depend on is computed twice (step_pass_cells_of). Where a step reads two
  * levels, the ghosts of the level before are brought too, by a halo of its own, and a pass leaves two levels, in two other
- * fields. Where it is joined there is no interior: first the exchange, then one pass over all cells, which costs less than a shell's
- * passes where the exchange is short.
+ * fields.
  *
- * Nothing in it allocates, synchronises the device or touches the default stream, and it never asks what device it runs
+ * No step allocates, synchronises the device, touches the default stream, or asks what device it runs
  * on: on the host a stream is a thread, and streams run at once.
  *
  * Invariant between steps: event `level` stands for "every own cell of cur is complete"; ghost values are undefined. */
@@ -35,12 +38,15 @@
 #include "device/device.h"
 #include "exchange/halo.h"
 #include "ranks/decomp.h"
-#include "step/whole_pass.h"
+#include "step/inkernel_pass.h"
 
 enum { STEP_STREAMS_MAX = 64 };
 
 typedef enum step_phase { STEP_INTERIOR, STEP_EXCHANGE, STEP_SHELL, STEP_PHASES } step_phase;
 extern const char *const step_phase_name[STEP_PHASES];
+
+typedef enum step_form { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_IN_KERNEL, STEP_FORMS } step_form;
+extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the records has them */
 
 /* The streams one rank computes with; shared by all passes of a step. */
 typedef struct step_streams {
@@ -68,11 +74,11 @@ typedef struct step_pass {
     int ghosts_count;
     int depth;                /* of the ghosts that a step or pass reads */
     int fuse;                 /* steps that one pass takes at most; 1: stencil_sweep */
-    bool joined;              /* fused: no interior, one pass after the exchange */
+    step_form form;
     box wraps[BOUNDARY_BOXES_MAX]; /* fused: ghosts that are images of own cells; `ghosts` holds images of received ones */
     int wraps_count;
-    whole_pass *whole;        /* NULL: split steps */
-    uint64_t whole_generation; /* of the level from which whole steps go on; their ghosts are in place */
+    inkernel_pass *inkernel;  /* of form STEP_IN_KERNEL; else NULL */
+    uint64_t inkernel_generation; /* of the level from which steps with in-kernel exchange go on; their ghosts are in place */
 } step_pass;
 
 /* A level and, where the step reads two, the one before it (else NULL). */
@@ -84,25 +90,23 @@ typedef struct step_levels {
  * number of steps that fused_steps gave for the bound stencil; the field's ghosts are radius * fuse deep. */
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
                       bool corners, bool has_prev, int fuse, const transport_choice *choice, MPI_Comm comm);
-/* With fuse > 1, between passes: joined or not from now on. At first it is not. */
-void step_pass_join(step_pass *p, bool joined);
-/* "whole", "split" or "joined". */
-const char *step_pass_form(const step_pass *p);
-/* Whole steps from now on, where they can be taken; else false, on all ranks, with the reason. Collective. fields: the two buffers
- * that the levels alternate between. */
-bool step_pass_whole(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
+/* With fuse > 1, between passes: overlapped, as at first, or exchange first from now on. */
+void step_pass_set_form(step_pass *p, step_form form);
+/* Steps with in-kernel exchange from now on, where they can be taken; else false, on all ranks, with the reason. Collective. fields:
+ * the two buffers that the levels alternate between. */
+bool step_pass_in_kernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
                      char *why, size_t why_bytes);
 void step_pass_destroy(step_pass *p);
 
 /* What only a timeline shows. A step sets what it had and leaves the rest as it was given: cleared. */
 typedef enum step_stamp { STEP_ENTERED, STEP_BEGUN, STEP_ENDING, STEP_ENDED, STEP_LEFT, STEP_STAMPS } step_stamp;
 typedef struct step_detail {
-    int streams;    /* of a split step: begin and end of each, and `filled`, were recorded */
+    int streams;    /* of an overlapped step: begin and end of each, and `filled`, were recorded */
     bool exchanged; /* the halo was: the stamps from BEGUN to ENDED hold */
     bool parted;    /* ... and `arrived` parts its messages from their unpack */
     device_event *stream_begin[STEP_STREAMS_MAX], *stream_end[STEP_STREAMS_MAX];
     device_event *arrived, *filled; /* messages; ghosts outside the domain */
-    double host_s[STEP_STAMPS]; /* timer_now_s of the comm thread: around halo_begin and halo_end, and of the whole step */
+    double host_s[STEP_STAMPS]; /* timer_now_s of the comm thread: around halo_begin and halo_end, and of the entire step */
 } step_detail;
 
 /* Measuring: the phases of one step by events, read when they are done. */
@@ -124,19 +128,19 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *pr
 void step_advance_fused(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
                         const step_probe *probe);
 /* step_advance in parts, for steps that are captured; with fuse > 1 they are passes of `fuse` steps. step_ready: what must have
- * happened before the first one of them (whole steps: ghosts and words; collective then). step_enqueue: the step from a level of
- * that epoch, the same work every time, with a norm (whole_pass_step) or none. step_taken: `steps` were, with `norms` norms. The
+ * happened before the first one of them (in-kernel exchange: ghosts and words; collective then). step_enqueue: the step from a level
+ * of that epoch, the same work every time, with a norm (inkernel_pass_step) or none. step_taken: `steps` were, with `norms` norms. The
  * epoch of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels
  * writes over the level before: { a, b } and { b, a }. */
 void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
 int step_epoch(const step_pass *p, const step_levels fields[2], const void *next, bool exchange);
-void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch, whole_pass_norm norm);
+void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch, inkernel_pass_norm norm);
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
-/* The same with max |next - cur| taken in the step, where step_can_change; whole_pass_change has the result. */
+/* The same with max |next - cur| taken in the step, where step_can_change; inkernel_pass_change has the result. */
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe);
-static inline bool step_can_change(const step_pass *p) { return p->whole && whole_pass_can_change(p->whole); }
+static inline bool step_can_change(const step_pass *p) { return p->form == STEP_IN_KERNEL && inkernel_pass_can_change(p->inkernel); }
 
 /* What one fused pass of `steps` steps on `streams` streams computes, cells of all levels, and moves between memory and its
  * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are

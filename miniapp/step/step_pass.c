@@ -70,18 +70,16 @@ static void cut(step_pass *p)
                            own.x1 - (fused && at->x_high.kind != BOUNDARY_NONE ? 0 : p->depth),
                            own.y0 + (!along_y || (fused && at->y_low.kind != BOUNDARY_NONE) ? 0 : p->depth),
                            own.y1 - (!along_y || (fused && at->y_high.kind != BOUNDARY_NONE) ? 0 : p->depth));
-    if (p->joined) p->interior = box_make(own.x0, own.x0, own.y0, own.y0);
+    if (p->form == STEP_EXCHANGE_FIRST) p->interior = box_make(own.x0, own.x0, own.y0, own.y0);
     p->shell_count = box_shell(own, p->interior, p->shell);
 }
 
-void step_pass_join(step_pass *p, bool joined)
+void step_pass_set_form(step_pass *p, step_form form)
 {
-    assert(p->fuse > 1 && !p->whole);
-    p->joined = joined;
+    assert(p->fuse > 1 && form != STEP_IN_KERNEL);
+    p->form = form;
     cut(p);
 }
-
-const char *step_pass_form(const step_pass *p) { return p->whole ? "whole" : p->joined ? "joined" : "split"; }
 
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
                       int radius, bool corners, bool has_prev, int fuse, const transport_choice *choice, MPI_Comm comm)
@@ -92,7 +90,7 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
     p->shape = shape;
     p->depth = depth;
     p->fuse = fuse;
-    p->whole_generation = UINT64_MAX; /* none yet */
+    p->inkernel_generation = UINT64_MAX; /* none yet */
     p->sides = *sides;
     if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
@@ -131,16 +129,17 @@ step_pass_cells step_pass_cells_of(const step_pass *p, int streams, int radius, 
     return all;
 }
 
-bool step_pass_whole(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
-                     char *why, size_t why_bytes)
+bool step_pass_in_kernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
+                         char *why, size_t why_bytes)
 {
-    p->whole = whole_pass_create(dec, d, p->shape, &p->sides, radius, corners, fields, comm, why, why_bytes);
-    return p->whole != NULL;
+    p->inkernel = inkernel_pass_create(dec, d, p->shape, &p->sides, radius, corners, fields, comm, why, why_bytes);
+    if (p->inkernel) p->form = STEP_IN_KERNEL;
+    return p->inkernel != NULL;
 }
 
 void step_pass_destroy(step_pass *p)
 {
-    whole_pass_destroy(&p->whole);
+    inkernel_pass_destroy(&p->inkernel);
     halo_destroy(&p->halo);
     halo_destroy(&p->prev_halo);
 }

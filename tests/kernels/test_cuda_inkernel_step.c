@@ -3,7 +3,7 @@
  * every flag word is right. */
 #include "support/cuda_twin.h"
 
-#include "exchange/whole_plan.h"
+#include "exchange/inkernel_plan.h"
 
 enum { STEPS = 7, RANKS_MAX = 6 };
 
@@ -77,7 +77,7 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
         OK(CUDA, dev[CUDA]->stream_create(dev[CUDA], false, &me->stream));
         for (int k = 0; k < 2; k++) me->field[k] = cuda_alloc(me->shape.bytes);
         for (int k = 0; k < 2; k++) {
-            const size_t bytes = whole_plan_inbox_bytes(&me->shape, r);
+            const size_t bytes = inkernel_plan_inbox_bytes(&me->shape, r);
             me->inbox[k] = cuda_alloc(bytes);
             OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], me->inbox[k], 255, bytes, me->stream)); /* NaN: what nobody gives is seen */
         }
@@ -86,13 +86,13 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
     for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
         const boundary mine = sides_of(&me->dec, *sides);
-        whole_level level[2] = { 0 };
-        for (int k = 0; k < 2; k++) level[k] = (whole_level){ .field = me->field[k], .inbox = me->inbox[k] };
+        inkernel_level level[2] = { 0 };
+        for (int k = 0; k < 2; k++) level[k] = (inkernel_level){ .field = me->field[k], .inbox = me->inbox[k] };
         for (int n = 0; n < DECOMP_NEIGHBOURS; n++)
             for (int k = 0; k < 2 && me->dec.neighbour[n] >= 0; k++) level[k].theirs[n] = rank[me->dec.neighbour[n]].inbox[k];
         for (int k = 0; k < 2; k++)
-            assert_true(whole_plan_make(&me->step[k], &me->dec, &me->shape, &mine, r, op->form == STENCIL_BOX, &level[1 - k],
-                                        &level[k]));
+            assert_true(inkernel_plan_make(&me->step[k], &me->dec, &me->shape, &mine, r, op->form == STENCIL_BOX, &level[1 - k],
+                                           &level[k]));
     }
 }
 

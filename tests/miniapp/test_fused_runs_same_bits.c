@@ -22,7 +22,7 @@
 
 static char self_exe[4096]; /* tries device-aware MPI */
 static config_device tested = CONFIG_DEVICE_HOST;
-static bool joined; /* passes that are not split around the exchange; else split ones, whatever was faster */
+static step_form form; /* of blocks of steps, whichever is faster */
 
 typedef struct result {
     uint64_t fingerprint[CHECKPOINT_FIELDS_MAX]; /* of every field that a state file has */
@@ -41,7 +41,7 @@ static result run_of(const config *c)
     char why[1024] = "";
     memset(&checkpoints, 0, sizeof checkpoints);
     if (sim_create(&s, c, self_exe, false, why, sizeof why) != 0) fail_msg("sim_create: %s", why);
-    if (s.fuse > 1) step_pass_join(&s.pass, joined);
+    if (s.fuse > 1) step_pass_set_form(&s.pass, form);
     sim_prepare_steps(&s);
     if (sim_initialise(&s, why, sizeof why) != 0) fail_msg("sim_initialise: %s", why);
     clock_create(&ticks, s.dev, NULL, 5);
@@ -76,7 +76,7 @@ static void expect_same(const config *c, const result *single)
     if (memcmp(r.fingerprint, single->fingerprint, sizeof r.fingerprint) != 0 || r.level != single->level)
         fail_msg("%s radius %d, fuse %d (asked %d), %s, ranks %d x %d, %s, feed %s, %d streams, transport %s: %016llx, %016llx at "
                  "level %lld, not %016llx, %016llx at level %lld",
-                 config_kind_name(c->problem.kind), c->problem.radius, r.fuse, c->run.fuse, joined ? "joined" : "split",
+                 config_kind_name(c->problem.kind), c->problem.radius, r.fuse, c->run.fuse, step_form_name[form],
                  c->run.ranks_x, c->run.ranks_y, config_device_name(c->run.device), config_feed_name(c->run.feed), c->run.streams,
                  config_transport_name(c->run.transport), (unsigned long long)r.fingerprint[0],
                  (unsigned long long)r.fingerprint[1], (long long)r.level, (unsigned long long)single->fingerprint[0],
@@ -100,7 +100,7 @@ static void next_way(config *c)
     c->run.feed = feeds[turn / 2 % (host ? 2 : 3)];
     c->run.streams = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2; /* more threads than cores: OpenMP's then do not spin */
     c->run.transport = host ? CONFIG_TRANSPORT_STAGED : transports[turn % 10];
-    joined = turn / 3 % 2 == 1;
+    form = turn / 3 % 2 == 1 ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
     turn++;
 }
 

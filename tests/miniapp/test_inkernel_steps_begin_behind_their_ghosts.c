@@ -1,5 +1,5 @@
-/* The first whole step reads ghosts that another stream fills: it comes after them, also where there are no neighbours to meet. A
- * host device stands in for the GPU, and in which order it is asked for what is looked at.
+/* The first step with in-kernel exchange reads ghosts that another stream fills: it comes after them, also where there are no
+ * neighbours to meet. A host device stands in for the GPU, and in which order it is asked for what is looked at.
  * ranks: 1 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,7 +89,7 @@ static void alone(void **state)
     }
     step_streams_create(&s, d, 1, CONFIG_FEED_SERIAL);
     step_pass_create(&p, &dec, d, &f, &sides, 2, false, false, 1, &choice, MPI_COMM_WORLD);
-    assert_true(step_pass_whole(&p, &dec, d, 2, false, field, MPI_COMM_WORLD, why, sizeof why));
+    assert_true(step_pass_in_kernel(&p, &dec, d, 2, false, field, MPI_COMM_WORLD, why, sizeof why));
     for (int start = 0; start < 2; start++) { /* of something put there by others, twice */
         fills = steps = 0;
         step_begin_generation(&s);

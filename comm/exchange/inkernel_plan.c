@@ -3,7 +3,7 @@
  *
  * An inbox holds the ghosts of the eight directions one after the other, each beginning on a line, so that tiles, which have 8 rows
  * at least, mostly send whole sectors. */
-#include "exchange/whole_plan.h"
+#include "exchange/inkernel_plan.h"
 
 #include <assert.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static int64_t inbox_slot(const field_shape *shape, int radius, int k)
 
 static size_t word_bytes(dtype t) { return dtype_bytes(t) / FLAG_WORD_CELL_BYTES * sizeof(uint64_t); } /* of a cell */
 
-size_t whole_plan_inbox_bytes(const field_shape *shape, int radius)
+size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius)
 {
     return (size_t)inbox_slot(shape, radius, DECOMP_NEIGHBOURS) * word_bytes(shape->type);
 }
@@ -95,8 +95,8 @@ static boundary_side side_along(int d, boundary_side low, boundary_side high)
     return d < 0 ? low : d > 0 ? high : (boundary_side){ BOUNDARY_NONE, 0 };
 }
 
-static void add_inboxes(inkernel_step *w, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
-                        const whole_level *cur)
+static void add_inboxes(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
+                        const inkernel_level *cur)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int dx = decomp_dx[k], dy = decomp_dy[k];
@@ -107,7 +107,7 @@ static void add_inboxes(inkernel_step *w, const decomp *dec, const field_shape *
         leave_constant_out(dx, side_along(dx, sides->x_low, sides->x_high), &ghosts.x0, &ghosts.x1);
         leave_constant_out(dy, side_along(dy, sides->y_low, sides->y_high), &ghosts.y0, &ghosts.y1);
         if (box_empty(ghosts)) continue;
-        inkernel_inbox *in = &w->inbox[w->inboxes++];
+        inkernel_inbox *in = &step->inbox[step->inboxes++];
         *in = (inkernel_inbox){ .ghosts = ghosts, .to = field_at(shape, cur->field, ghosts.x0, ghosts.y0) };
         in->from = word_at(shape, radius, cur->inbox, ghosts.x0, ghosts.y0, &in->pitch);
     }
@@ -115,7 +115,7 @@ static void add_inboxes(inkernel_step *w, const decomp *dec, const field_shape *
 
 /* The image of own cells in the own field, or, inbox not NULL, in that of a neighbour of shape `target`. */
 static inkernel_image image_at(const field_shape *target, void *field, void *inbox, int radius, box cells, const axis_image *x,
-                               const axis_image *y)
+                            const axis_image *y)
 {
     const int64_t to_x = x->offset + x->sign * cells.x0, to_y = y->offset + y->sign * cells.y0;
     int64_t pitch = target->pitch;
@@ -125,10 +125,10 @@ static inkernel_image image_at(const field_shape *target, void *field, void *inb
     };
 }
 
-bool whole_plan_make(inkernel_step *w, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
-                     const whole_level *cur, const whole_level *next)
+bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
+                        const inkernel_level *cur, const inkernel_level *next)
 {
-    memset(w, 0, sizeof *w);
+    memset(step, 0, sizeof *step);
     if (shape->depth_y == 0 || shape->nx < radius || shape->ny < radius) return false;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int dx = decomp_dx[k], dy = decomp_dy[k];
@@ -145,8 +145,8 @@ bool whole_plan_make(inkernel_step *w, const decomp *dec, const field_shape *sha
         const box cells = box_make(x.from, x.to, y.from, y.to);
         if (box_empty(cells)) continue;
         assert(to < 0 || next->theirs[to]);
-        w->image[w->images++] = image_at(&target, next->field, to < 0 ? NULL : next->theirs[to], radius, cells, &x, &y);
+        step->image[step->images++] = image_at(&target, next->field, to < 0 ? NULL : next->theirs[to], radius, cells, &x, &y);
     }
-    add_inboxes(w, dec, shape, sides, radius, corners, cur);
+    add_inboxes(step, dec, shape, sides, radius, corners, cur);
     return true;
 }

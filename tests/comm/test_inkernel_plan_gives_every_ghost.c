@@ -2,7 +2,7 @@
  * uncut field has: none is left out, none goes astray, and what nobody gives stays as it was. */
 #include <stdio.h>
 
-#include "exchange/whole_plan.h"
+#include "exchange/inkernel_plan.h"
 #include "support/host_field.h"
 
 enum { RANKS_MAX = 6, EPOCH = 3 }; /* the epoch: of level 1 */
@@ -47,18 +47,18 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
         me->shape = field_shape_make(whole->type, box_width(me->dec.own), box_height(me->dec.own), radius, radius);
         for (int k = 0; k < 2; k++) {
             me->field[k] = zeros(me->shape.bytes);
-            me->inbox[k] = zeros(whole_plan_inbox_bytes(&me->shape, radius));
+            me->inbox[k] = zeros(inkernel_plan_inbox_bytes(&me->shape, radius));
         }
     }
     for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
         const boundary mine = sides_of(&me->dec, *sides);
-        whole_level level[2] = { 0 };
-        for (int k = 0; k < 2; k++) level[k] = (whole_level){ .field = me->field[k], .inbox = me->inbox[k] };
+        inkernel_level level[2] = { 0 };
+        for (int k = 0; k < 2; k++) level[k] = (inkernel_level){ .field = me->field[k], .inbox = me->inbox[k] };
         for (int n = 0; n < DECOMP_NEIGHBOURS; n++)
             for (int k = 0; k < 2 && me->dec.neighbour[n] >= 0; k++) level[k].theirs[n] = rank[me->dec.neighbour[n]].inbox[k];
         for (int k = 0; k < 2; k++)
-            assert_true(whole_plan_make(&me->step[k], &me->dec, &me->shape, &mine, radius, corners, &level[1 - k], &level[k]));
+            assert_true(inkernel_plan_make(&me->step[k], &me->dec, &me->shape, &mine, radius, corners, &level[1 - k], &level[k]));
     }
 }
 
@@ -86,7 +86,7 @@ static void put_words(dtype t, uint64_t *to, double u)
     for (int64_t k = 0; k < parts_of(t); k++) to[k] = (uint64_t)EPOCH << FLAG_WORD_EPOCH_SHIFT | part[k];
 }
 
-/* As whole.h says it. */
+/* As inkernel.h says it. */
 static void store_images(const one_rank *me, const inkernel_step *step, int level)
 {
     const dtype t = me->shape.type;

@@ -1,0 +1,26 @@
+/* What a step with in-kernel exchange (kernels/core/inkernel.h) needs to know of a rank's surroundings: which own cells have images
+ * among the ghosts, where, and which ghosts come from the neighbours. */
+#ifndef INKERNEL_PLAN_H
+#define INKERNEL_PLAN_H
+
+#include "core/boundary.h"
+#include "core/field.h"
+#include "core/inkernel.h"
+#include "ranks/decomp.h"
+
+/* One of the two buffers that levels alternate between, and the inbox of its ghosts. */
+typedef struct inkernel_level {
+    void *field;                     /* of field_shape's layout */
+    void *inbox;                     /* inkernel_plan_inbox_bytes; NULL where there are no neighbours */
+    void *theirs[DECOMP_NEIGHBOURS]; /* the neighbours' inboxes, mapped; NULL where there is none */
+} inkernel_level;
+
+size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius);
+
+/* The step from cur to next; its epoch and change are the caller's. sides: of the rank, NONE where a neighbour lies.
+ * radius: of the stencil; corners: it reads diagonal ghosts. False where a ghost would be the image of an image (the axis
+ * is shorter than the ghosts are deep) or the field has no ghosts along y. */
+bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
+                     const inkernel_level *cur, const inkernel_level *next);
+
+#endif
