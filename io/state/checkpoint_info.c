@@ -5,12 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/kind.h"
 #include "files/crc32c.h"
 #include "state/checkpoint_dataset.h"
 #include "state/checkpoint_directory.h"
 #include "state/checkpoint_h5.h"
 
 enum { DECK_BYTES_MAX = 64 << 10, WORD_BYTES_MAX = 64 }; /* an attribute in HDF5's compact form ends at 64 KiB */
+
+/* What a kind that this program does not know has is looked for as one field u. */
+static const kind_row *fields_of(const checkpoint_info *info)
+{
+    const kind_row *k = kind_find(info->kind);
+    return k ? k : kind_of(KIND_HEAT);
+}
 
 /* More cells than any run has (docs/numerics.md, "Fingerprint") would overflow what is counted from them. */
 static bool plausible(const hsize_t shape[2])
@@ -87,9 +95,9 @@ checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_in
     free(digits);
     if (missing) return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no readable %s", path, missing);
 
-    const char *const first = strcmp(info->kind, "transpose") == 0 ? "a" : "u", *reason;
-    if (!read_shape(file, first, info, &reason))
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: dataset /fields/%s %s", path, first, reason);
+    const char *reason;
+    if (!read_shape(file, fields_of(info)->field[0], info, &reason))
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: dataset /fields/%s %s", path, fields_of(info)->field[0], reason);
     return check_description(file, path, info, why, why_bytes);
 }
 
@@ -101,22 +109,17 @@ void checkpoint_info_free(checkpoint_info *info)
 
 checkpoint_state checkpoint_info_fields(const checkpoint_info *info)
 {
-    checkpoint_state s = { .kind = info->kind, .type = info->type, .fields = 1 };
-    s.field[0] = s.field[1] = (checkpoint_field){ .name = "u", .nx = info->nx, .ny = info->ny };
-    if (strcmp(info->kind, "transpose") == 0) {
-        s.field[0].name = "a";
-        s.field[1] = (checkpoint_field){ .name = "b", .nx = info->ny, .ny = info->nx };
-        s.fields = 2;
-    } else if (strcmp(info->kind, "wave") == 0 || strcmp(info->kind, "advect") == 0) {
-        s.field[1].name = "u_prev";
-        s.fields = 2;
-    }
+    checkpoint_state s = { .kind = info->kind, .type = info->type };
+    const kind_row *kind = fields_of(info);
+    s.fields = kind_fields(kind);
+    s.field[0] = s.field[1] = (checkpoint_field){ .name = kind->field[0], .nx = info->nx, .ny = info->ny };
+    if (kind->transposes && s.fields > 1) s.field[1] = (checkpoint_field){ .nx = info->ny, .ny = info->nx };
+    if (s.fields > 1) s.field[1].name = kind->field[1];
     return s;
 }
 
 int checkpoint_main_field(const checkpoint_state *s)
 {
-    for (int i = 0; i < s->fields; i++)
-        if (strcmp(s->field[i].name, "b") == 0) return i;
-    return 0;
+    const kind_row *k = kind_find(s->kind);
+    return k ? k->main_field : 0;
 }

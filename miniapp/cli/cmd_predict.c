@@ -220,7 +220,7 @@ static json_t *line_json(const predict_plan *l, double efficiency, const asked *
     const predict_case *c = &l->of;
     json_t *o = json_pack("{s:s, s:b, s:s, s:s, s:s}", "program", "weft", "predicted", 1, "mode", a->study.weak ? "weak" : "strong",
                           "from", a->from, "between", between);
-    json_t *problem = json_pack("{s:s, s:s, s:i}", "kind", config_kind_name(c->kind), "dtype", dtype_name(c->type), "radius",
+    json_t *problem = json_pack("{s:s, s:s, s:i}", "kind", kind_name(c->kind), "dtype", dtype_name(c->type), "radius",
                                 c->radius);
     json_t *ranks = json_pack("{s:i, s:i, s:i, s:i}", "ranks", c->ranks, "hosts", l->hosts, "ranks_x", c->ranks_x, "ranks_y",
                               c->ranks_y);
@@ -245,7 +245,7 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
 {
     char why[1024];
     double first_rate = 0;
-    printf("predicted    %s, %s, order %d, %" PRId64 " x %" PRId64 " cells%s\n", config_kind_name(c->problem.kind),
+    printf("predicted    %s, %s, order %d, %" PRId64 " x %" PRId64 " cells%s\n", kind_name(c->problem.kind),
            dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, a->study.weak ? " per rank" : "");
     print_machine(r, between);
     printf("%6s %6s %10s %-6s %-5s %4s %7s %6s  %-10s %7s %7s %7s %5s\n", "ranks", "hosts", "grid", "via", "feed", "fuse", "step",
@@ -283,7 +283,7 @@ static void print_checked(const predict_run *m, double predicted_s, double off)
     char cells[48], grid[32], problem[32], moved[48], form[24], step[32], predicted[32];
     snprintf(cells, sizeof cells, "%.0fx%.0f", c->nx, c->ny);
     snprintf(grid, sizeof grid, "%dx%d", c->ranks_x, c->ranks_y);
-    snprintf(problem, sizeof problem, "%.9s%d %s", config_kind_name(c->kind), c->radius, dtype_name(c->type));
+    snprintf(problem, sizeof problem, "%.9s%d %s", kind_name(c->kind), c->radius, dtype_name(c->type));
     snprintf(moved, sizeof moved, "%s %s", c->ranks > 1 ? config_transport_name(c->transport) : "none", c->feed ? "graph" : "host");
     if (c->fuse > 1) snprintf(form, sizeof form, "%d fused", c->fuse);
     else snprintf(form, sizeof form, "%s", forms[c->form]);

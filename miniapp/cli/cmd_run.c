@@ -258,8 +258,7 @@ static int run_it(run *r, const char *self_exe)
     r->writer_s = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why);
 
-    const config_kind kind = s->cfg->problem.kind;
-    if (s->cfg->output.trace[0] && kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP)
+    if (s->cfg->output.trace[0] && !sim_has_transpose(s))
         r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->stream_count);
     clock_create(&r->ticks, s->dev, r->timeline, s->fuse * (s->batch ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
     if (!r->ask.quiet) report_print_start(s, &r->report);

@@ -82,65 +82,24 @@ static bool read_all(const checking *k)
     return true;
 }
 
-static bool uses_alpha(config_kind kind)
-{
-    return kind == CONFIG_HEAT || kind == CONFIG_WAVE || kind == CONFIG_ADVECT || kind == CONFIG_SWEEP;
-}
-
-/* ---- docs/numerics.md, "Stability limits on alpha"; rows: order 2, 4 .. 16 ---- */
-
-typedef struct limits {
-    double heat_1d, heat_2d, wave_1d, wave_2d, advect_1d, advect_2d, sweep;
-} limits;
-
-static const limits limit_table[STENCIL_RADIUS_MAX] = {
-    { .5, .25, 1., .5, 1., .5, .5 },
-    { .375, .1875, .75, .375, .728745, .364372, .375 },
-    { .330882, .165441, .661764, .330882, .630525, .315262, .330882 },
-    { .307617, .153808, .615234, .307617, .577834, .288917, .307617 },
-    { .292968, .146484, .585937, .292968, .544235, .272117, .292968 },
-    { .282767, .141383, .565535, .282767, .520603, .260301, .282767 },
-    { .275186, .137593, .550373, .275186, .502896, .251448, .275186 },
-    { .269290, .134645, .538581, .269290, .489028, .244514, .269290 },
-};
-
-double config_alpha_limit(config_kind kind, int order, bool two_dimensions)
-{
-    const limits *l = &limit_table[order / 2 - 1];
-    switch (kind) {
-    case CONFIG_HEAT: return two_dimensions ? l->heat_2d : l->heat_1d;
-    case CONFIG_WAVE: return two_dimensions ? l->wave_2d : l->wave_1d;
-    case CONFIG_ADVECT: return two_dimensions ? l->advect_2d : l->advect_1d;
-    case CONFIG_SWEEP: return l->sweep;
-    case CONFIG_LAPLACE:
-    case CONFIG_CUSTOM:
-    case CONFIG_TRANSPOSE: break;
-    }
-    return 0.0;
-}
+static bool uses_alpha(const config *c) { return config_kind_of(c)->alpha != KIND_ALPHA_NONE; }
 
 static bool check_alpha(const checking *k)
 {
+    static const char *const stable[] = { [KIND_ALPHA_FROM_0] = "0 <= alpha <=", [KIND_ALPHA_ABOVE_0] = "0 < alpha <",
+                                          [KIND_ALPHA_EITHER_SIGN] = "|alpha| <" };
     config *c = k->c;
-    const config_kind kind = c->problem.kind;
-    const char *name = config_kind_name(kind);
-    if (!uses_alpha(kind)) {
+    const kind_row *row = config_kind_of(c);
+    const double a = c->problem.alpha, limit = kind_alpha_limit(c->problem.kind, c->problem.order, config_two_d(c));
+    const bool allowed[] = { [KIND_ALPHA_FROM_0] = a >= 0.0 && a <= limit, [KIND_ALPHA_ABOVE_0] = a > 0.0 && a < limit,
+                             [KIND_ALPHA_EITHER_SIGN] = fabs(a) < limit };
+    if (!uses_alpha(c)) {
         c->problem.alpha = 0.0;
         return true;
     }
-    const double a = c->problem.alpha, limit = config_alpha_limit(kind, c->problem.order, config_two_d(c));
-    const int dimensions = config_two_d(c) ? 2 : 1;
-    if (!given(k, "problem.alpha")) return refuse(k, "problem.alpha", "required for %s; allowed up to %g", name, limit);
-    if (kind == CONFIG_ADVECT && !(fabs(a) < limit))
-        return refuse(k, "problem.alpha", "%s of order %d in %dD is stable for |alpha| < %g", name, c->problem.order,
-                      dimensions, limit);
-    if (kind == CONFIG_WAVE && !(a > 0.0 && a < limit))
-        return refuse(k, "problem.alpha", "%s of order %d in %dD is stable for 0 < alpha < %g", name, c->problem.order,
-                      dimensions, limit);
-    if (kind != CONFIG_ADVECT && !(a >= 0.0 && a <= limit))
-        return refuse(k, "problem.alpha", "%s of order %d in %dD is stable for 0 <= alpha <= %g", name,
-                      c->problem.order, dimensions, limit);
-    return true;
+    if (!given(k, "problem.alpha")) return refuse(k, "problem.alpha", "required for %s; allowed up to %g", row->name, limit);
+    return allowed[row->alpha] || refuse(k, "problem.alpha", "%s of order %d in %dD is stable for %s %g", row->name, c->problem.order,
+                                         config_two_d(c) ? 2 : 1, stable[row->alpha], limit);
 }
 
 static bool fits_type(const config *c, double v) { return c->problem.type == DTYPE_F64 || isfinite((float)v); }
@@ -150,7 +109,7 @@ static bool check_weights(const checking *k)
 {
     config *c = k->c;
     const int count = c->problem.weights_count;
-    if (c->problem.kind != CONFIG_CUSTOM) {
+    if (config_kind_of(c)->stencil != KIND_STENCIL_WEIGHTS) {
         memset(c->problem.weights, 0, sizeof c->problem.weights);
         c->problem.weights_count = 0;
         return true;
@@ -181,14 +140,11 @@ static bool check_order(const checking *k)
 {
     config *c = k->c;
     if (c->problem.order % 2 != 0) return refuse(k, "problem.order", "allowed: 2, 4, 6 .. 16");
-    switch (c->problem.kind) {
-    case CONFIG_HEAT:
-    case CONFIG_WAVE:
-    case CONFIG_ADVECT:
-    case CONFIG_SWEEP: c->problem.radius = c->problem.order / 2; break;
-    case CONFIG_LAPLACE: c->problem.radius = 1; break;
-    case CONFIG_CUSTOM: break; /* check_weights */
-    case CONFIG_TRANSPOSE: c->problem.radius = 0; break;
+    switch (config_kind_of(c)->stencil) {
+    case KIND_STENCIL_DIFFERENCES: c->problem.radius = c->problem.order / 2; break;
+    case KIND_STENCIL_MEAN: c->problem.radius = 1; break;
+    case KIND_STENCIL_WEIGHTS: break; /* check_weights */
+    case KIND_STENCIL_NONE: c->problem.radius = 0; break;
     }
     return true;
 }
@@ -205,20 +161,9 @@ static void set_periodic(boundary_side *s)
  * more than one node deep. */
 static double largest_sum(const config *c)
 {
-    const bool deep = c->problem.radius > 1;
-    double sum = 0;
-    switch (c->problem.kind) {
-    case CONFIG_HEAT:
-    case CONFIG_SWEEP: return deep ? 3 : 1;
-    case CONFIG_WAVE: return deep ? 6 : 4;
-    case CONFIG_ADVECT: return 4;
-    case CONFIG_CUSTOM:
-        for (int i = 0; i < c->problem.weights_count; i++) sum += fabs(c->problem.weights[i]);
-        return fmax(sum, deep ? 2 : 1);
-    case CONFIG_LAPLACE:
-    case CONFIG_TRANSPOSE: break;
-    }
-    return 1;
+    double sum = config_kind_of(c)->v_sum[c->problem.radius > 1], weights = 0;
+    for (int i = 0; i < c->problem.weights_count; i++) weights += fabs(c->problem.weights[i]);
+    return fmax(sum, weights);
 }
 
 static bool check_value(const checking *k, const char *key, const boundary_side *side)
@@ -241,10 +186,10 @@ static bool check_axis(const checking *k, const boundary_side *low, const bounda
                       "allowed is periodic on both sides of an axis or on neither, but %s is periodic and %s is not",
                       low->kind == BOUNDARY_PERIODIC ? low_key : high_key,
                       low->kind == BOUNDARY_PERIODIC ? high_key : low_key);
-    if (c->problem.kind == CONFIG_ADVECT && low->kind != high->kind)
+    if (config_kind_of(c)->odd && low->kind != high->kind)
         return refuse(k, blame,
-                      "advect with dirichlet on one side of an axis and neumann on the other is unstable at every "
-                      "alpha; allowed are two sides of the same kind");
+                      "%s with dirichlet on one side of an axis and neumann on the other is unstable at every "
+                      "alpha; allowed are two sides of the same kind", config_kind_of(c)->name);
     if (!check_value(k, low_key, low) || !check_value(k, high_key, high)) return false;
     if (n < c->problem.radius)
         return refuse(k, n_key, "allowed: %d or more, the stencil's radius", c->problem.radius);
@@ -255,16 +200,16 @@ static bool check_grid(const checking *k)
 {
     config *c = k->c;
     boundary *b = &c->grid.sides;
-    if (c->problem.kind == CONFIG_SWEEP && !config_two_d(c))
-        return refuse(k, "grid.ny", "sweep needs a 2D grid; allowed: 2 or more");
+    const kind_row *row = config_kind_of(c);
+    if (row->by_lines && !config_two_d(c)) return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more", row->name);
     if (c->grid.nx > ((int64_t)1 << 60) / c->grid.ny)
         return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld", (long long)c->grid.ny,
                       (long long)(((int64_t)1 << 60) / c->grid.ny));
-    if (c->problem.kind == CONFIG_TRANSPOSE) {
+    if (!row->stencil) {
         set_periodic(&b->x_low);
         set_periodic(&b->x_high);
     }
-    if (c->problem.kind == CONFIG_TRANSPOSE || !config_two_d(c)) {
+    if (!row->stencil || !config_two_d(c)) {
         set_periodic(&b->y_low);
         set_periodic(&b->y_high);
     }
@@ -279,7 +224,7 @@ static bool check_mode(const checking *k, const char *key, int64_t *mode, const 
     const int64_t first = low->kind == BOUNDARY_DIRICHLET || high->kind == BOUNDARY_DIRICHLET ? 1 : 0;
     const int64_t last = n - 1 + first;
     if (!given(k, key)) *mode = last < 1 ? 0 : 1;
-    if (k->c->problem.initial != CONFIG_INITIAL_MODE || k->c->problem.kind == CONFIG_TRANSPOSE) return true;
+    if (k->c->problem.initial != CONFIG_INITIAL_MODE || !config_kind_of(k->c)->modes) return true;
     if (*mode < first || *mode > last)
         return refuse(k, key, "allowed: %lld .. %lld with these sides and %lld cells", (long long)first,
                       (long long)last, (long long)n);
@@ -300,9 +245,9 @@ static bool check_time(const checking *k)
 {
     config *c = k->c;
     if (c->time.tolerance < 0.0) return refuse(k, "time.tolerance", "allowed: a number, 0 or more");
-    if (c->time.tolerance > 0.0 && c->problem.kind != CONFIG_LAPLACE)
+    if (c->time.tolerance > 0.0 && !config_kind_of(c)->to_tolerance)
         return refuse(k, "time.tolerance", "only laplace runs to a tolerance; allowed for %s is 0",
-                      config_kind_name(c->problem.kind));
+                      config_kind_of(c)->name);
     if (!given(k, "time.norm_every")) c->time.norm_every = c->time.tolerance > 0.0 ? 1 : 0;
     if (c->time.tolerance > 0.0 && c->time.norm_every == 0)
         return refuse(k, "time.norm_every", "allowed with a tolerance: 1 or more");
@@ -311,9 +256,7 @@ static bool check_time(const checking *k)
 
 double config_state_bytes(const config *c)
 {
-    const bool two_fields =
-        c->problem.kind == CONFIG_WAVE || c->problem.kind == CONFIG_ADVECT || c->problem.kind == CONFIG_TRANSPOSE;
-    return (double)c->grid.nx * (double)c->grid.ny * (double)dtype_bytes(c->problem.type) * (two_fields ? 2.0 : 1.0);
+    return (double)c->grid.nx * (double)c->grid.ny * (double)dtype_bytes(c->problem.type) * kind_fields(config_kind_of(c));
 }
 
 static bool choose_verify(const checking *k)
@@ -351,24 +294,25 @@ bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes)
 /* A value that is the default is no request: a resolved deck has every key. */
 void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys_bytes)
 {
-    const bool differences = uses_alpha(c->problem.kind), transposes = c->problem.kind == CONFIG_TRANSPOSE;
-    const bool mode = c->problem.initial == CONFIG_INITIAL_MODE && !transposes;
+    const kind_row *kind = config_kind_of(c);
+    const bool differences = uses_alpha(c), has_stencil = kind->stencil;
+    const bool mode = c->problem.initial == CONFIG_INITIAL_MODE && kind->modes;
     const struct {
         const char *key, *none;
         bool used;
     } row[] = {
         { "problem.order", "2", differences },
         { "problem.alpha", "0", differences },
-        { "problem.weights", "", c->problem.kind == CONFIG_CUSTOM },
+        { "problem.weights", "", kind->stencil == KIND_STENCIL_WEIGHTS },
         { "problem.mode_x", c->problem.mode_x == 0 ? "0" : "1", mode },
         { "problem.mode_y", config_two_d(c) && c->problem.mode_y != 0 ? "1" : "0", mode && config_two_d(c) },
         { "problem.seed", "0", c->problem.initial == CONFIG_INITIAL_RANDOM },
-        { "grid.boundary", "periodic", !transposes },
-        { "grid.x_low", "periodic", !transposes },
-        { "grid.x_high", "periodic", !transposes },
-        { "grid.y_low", "periodic", !transposes && config_two_d(c) },
-        { "grid.y_high", "periodic", !transposes && config_two_d(c) },
-        { "time.norm_every", "0", !transposes },
+        { "grid.boundary", "periodic", has_stencil },
+        { "grid.x_low", "periodic", has_stencil },
+        { "grid.x_high", "periodic", has_stencil },
+        { "grid.y_low", "periodic", has_stencil && config_two_d(c) },
+        { "grid.y_high", "periodic", has_stencil && config_two_d(c) },
+        { "time.norm_every", "0", has_stencil },
     };
     size_t used = 0;
     keys[0] = '\0';
@@ -391,7 +335,7 @@ const char *config_first_difference(const config *a, const config *b)
     const boundary *s = &a->grid.sides, *t = &b->grid.sides;
     if (a->problem.kind != b->problem.kind) return "problem.kind";
     if (a->problem.type != b->problem.type) return "problem.dtype";
-    if (uses_alpha(a->problem.kind) && a->problem.order != b->problem.order) return "problem.order";
+    if (uses_alpha(a) && a->problem.order != b->problem.order) return "problem.order";
     if (a->problem.alpha != b->problem.alpha) return "problem.alpha";
     if (a->problem.weights_count != b->problem.weights_count ||
         memcmp(a->problem.weights, b->problem.weights, sizeof a->problem.weights) != 0)

@@ -9,12 +9,10 @@
 
 #include "core/boundary.h"
 #include "core/dtype.h"
+#include "core/kind.h"
 #include "core/stencil.h"
 #include "deck/deck.h"
 
-typedef enum config_kind {
-    CONFIG_HEAT, CONFIG_WAVE, CONFIG_ADVECT, CONFIG_LAPLACE, CONFIG_CUSTOM, CONFIG_TRANSPOSE, CONFIG_SWEEP
-} config_kind;
 typedef enum config_initial {
     CONFIG_INITIAL_MODE, CONFIG_INITIAL_RANDOM, CONFIG_INITIAL_GAUSSIAN, CONFIG_INITIAL_ZERO, CONFIG_INITIAL_FILE
 } config_initial;
@@ -33,7 +31,7 @@ typedef enum config_on_error { CONFIG_ON_ERROR_STOP, CONFIG_ON_ERROR_CONTINUE } 
 
 typedef struct config {
     struct {
-        config_kind kind;
+        kind_id kind;
         dtype type;
         int order;                            /* 2 4 .. 16 */
         double alpha;
@@ -80,6 +78,7 @@ typedef struct config {
 } config;
 
 static inline bool config_two_d(const config *c) { return c->grid.ny > 1; }
+static inline const kind_row *config_kind_of(const config *c) { return kind_of(c->problem.kind); }
 
 /* Defaults, then the deck, then what follows from them (radius, stability limits, modes in range, sides in pairs).
  * False with one sentence in why: key, value, what is allowed. Does not look at files, devices or rank counts. */
@@ -97,11 +96,6 @@ double config_state_bytes(const config *c);
 /* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree in these. */
 const char *config_first_difference(const config *a, const config *b);
 
-/* The von Neumann limit on |alpha|, rounded down: heat and sweep may reach it, wave and advect stay below. 0: the kind
- * has none. */
-double config_alpha_limit(config_kind k, int order, bool two_d);
-
-const char *config_kind_name(config_kind k);
 const char *config_transport_name(config_transport t);
 const char *config_feed_name(config_feed f);
 const char *config_tune_name(config_tune t);

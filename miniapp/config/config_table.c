@@ -12,7 +12,6 @@
 #define CELLS_MAX ((int64_t)1 << 40)
 #define SECONDS_MAX 1000000000
 
-static const char *const kinds[] = { "heat", "wave", "advect", "laplace", "custom", "transpose", "sweep", NULL };
 static const char *const dtypes[] = { "f32", "f64", NULL };
 static const char *const initials[] = { "mode", "random", "gaussian", "zero", NULL };
 static const char *const devices[] = { "auto", "host", "cuda", NULL };
@@ -30,7 +29,7 @@ static const char *const progresses[] = { "auto", "on", "off", NULL };
 static const char side_values[] = "periodic, dirichlet V (a number) or neumann";
 
 const config_row config_table[] = {
-    { "problem.kind", CONFIG_TYPE_CHOICE, "", NULL, "required", 0, 0, NULL, kinds, "the update", AT(problem.kind) },
+    { "problem.kind", CONFIG_TYPE_CHOICE, "", NULL, "required", 0, 0, NULL, kind_names, "the update", AT(problem.kind) },
     { "problem.dtype", CONFIG_TYPE_CHOICE, "", "f64", NULL, 0, 0, NULL, dtypes, "type of a cell", AT(problem.type) },
     { "problem.order", CONFIG_TYPE_INT, "", "2", NULL, 2, 16, "2, 4, 6 .. 16", NULL,
       "order of the central differences; radius = order / 2", AT(problem.order) },
@@ -134,7 +133,7 @@ const config_row config_table[] = {
 };
 const size_t config_table_count = sizeof config_table / sizeof config_table[0];
 
-_Static_assert(sizeof(config_kind) == sizeof(unsigned) && sizeof(dtype) == sizeof(unsigned) &&
+_Static_assert(sizeof(kind_id) == sizeof(unsigned) && sizeof(dtype) == sizeof(unsigned) &&
                    sizeof(config_progress) == sizeof(unsigned),
                "choices are stored as unsigned");
 
@@ -152,7 +151,6 @@ const char *config_table_nearest(const char *key)
     return deck_nearest(key, known, config_table_count);
 }
 
-const char *config_kind_name(config_kind k) { return kinds[k]; }
 const char *config_transport_name(config_transport t) { return transports[t]; }
 const char *config_feed_name(config_feed f) { return feeds[f]; }
 const char *config_tune_name(config_tune t) { return tunes[t]; }

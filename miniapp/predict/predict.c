@@ -7,9 +7,9 @@
 /* The part of the interior's time behind which kernels that move cells hide; on H200s .15 to .3. */
 static const double beside_kernels = 0.2;
 
-predict_form predict_form_of(const predict_machine *m, config_kind kind, int ranks, int hosts, config_transport t)
+predict_form predict_form_of(const predict_machine *m, kind_id kind, int ranks, int hosts, config_transport t)
 {
-    if (kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP) return PREDICT_TRANSPOSED;
+    if (kind_of(kind)->transposes) return PREDICT_TRANSPOSED;
     return m->cuda && (ranks == 1 || (hosts == 1 && t == CONFIG_TRANSPORT_PEER)) ? PREDICT_IN_KERNEL : PREDICT_OVERLAPPED;
 }
 
@@ -129,7 +129,7 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
 {
     if (c->fuse > 1) return fused_step(m, c);
     predict_time t = { 0 };
-    const double bytes = predict_words(c->kind) * predict_cells(c) * (double)dtype_bytes(c->type);
+    const double bytes = kind_of(c->kind)->words * predict_cells(c) * (double)dtype_bytes(c->type);
     const bool two_hosts = predict_hosts(c) > 1, kernels = predict_by_kernels(c->transport) && !two_hosts;
     t.memory_s = bytes / (predict_copy_rate(m, bytes) * m->efficiency[c->kind][c->type == DTYPE_F64][c->radius]);
     switch (c->form) {
@@ -147,7 +147,7 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
         t.launches_s = m->inkernel_s[0];
         t.transpose_s = transpose_once_s(m, c);
         /* a transpose is bound by the link or by the memory; a sweep has stencils beside its two */
-        if (c->kind == CONFIG_SWEEP)
+        if (kind_of(c->kind)->by_lines)
             t.transpose_s *= 2;
         else if (t.transpose_s > 0)
             t.transpose_s = fmax(0, t.transpose_s - t.memory_s);

@@ -14,22 +14,6 @@ bool predict_by_kernels(config_transport t)
     return false;
 }
 
-bool predict_two_levels(config_kind k) { return k == CONFIG_WAVE || k == CONFIG_ADVECT; }
-
-double predict_words(config_kind kind)
-{
-    switch (kind) {
-    case CONFIG_HEAT:
-    case CONFIG_LAPLACE:
-    case CONFIG_CUSTOM: return 2;
-    case CONFIG_WAVE:
-    case CONFIG_ADVECT: return 3;
-    case CONFIG_TRANSPOSE:
-    case CONFIG_SWEEP: return 4;
-    }
-    return 2;
-}
-
 double predict_cells(const predict_case *c) { return c->nx * c->ny / c->ranks; }
 int predict_hosts(const predict_case *c) { return (c->ranks + c->per_host - 1) / c->per_host; }
 
@@ -44,5 +28,5 @@ double predict_redundant(const predict_case *c)
 /* Of two levels both come and both go: a word more than in a single step, which writes one. */
 double predict_moved_bytes(const predict_case *c)
 {
-    return (predict_two_levels(c->kind) ? 4 : predict_words(c->kind)) * predict_cells(c) * (double)dtype_bytes(c->type);
+    return (kind_of(c->kind)->two_levels ? 4 : kind_of(c->kind)->words) * predict_cells(c) * (double)dtype_bytes(c->type);
 }

@@ -8,12 +8,12 @@
 
 #include "config/config.h"
 
-enum { PREDICT_TRANSPORTS = CONFIG_TRANSPORTS, PREDICT_KINDS = CONFIG_SWEEP + 1 };
+enum { PREDICT_TRANSPORTS = CONFIG_TRANSPORTS, PREDICT_KINDS = KIND_ROWS };
 typedef enum predict_form { PREDICT_IN_KERNEL, PREDICT_OVERLAPPED, PREDICT_TRANSPOSED } predict_form;
 enum { PREDICT_FEEDS = 2 }; /* 0: a host thread enqueues every step; 1: graphs */
 
 typedef struct predict_case {
-    config_kind kind;
+    kind_id kind;
     dtype type;
     int radius;
     double nx, ny;
@@ -28,8 +28,6 @@ typedef struct predict_case {
 } predict_case;
 
 bool predict_by_kernels(config_transport t); /* do kernels move the cells, not MPI? */
-bool predict_two_levels(config_kind kind); /* a step reads the level before the present one too */
-double predict_words(config_kind kind); /* of a cell: those that a step reads and writes at least */
 double predict_cells(const predict_case *c); /* of a rank */
 int predict_hosts(const predict_case *c);
 double predict_redundant(const predict_case *c); /* cells computed beyond the rank's own, as a part of these */

@@ -105,14 +105,14 @@ static void fit_efficiency(predict_records *r)
             predict_cells(c) <= largest[c->kind][f64][c->radius])
             continue;
         largest[c->kind][f64][c->radius] = predict_cells(c);
-        const double bytes = predict_words(c->kind) * predict_cells(c) * (double)dtype_bytes(c->type);
+        const double bytes = kind_of(c->kind)->words * predict_cells(c) * (double)dtype_bytes(c->type);
         m->efficiency[c->kind][f64][c->radius] = fmin(1.1, bytes / rest_s / predict_copy_rate(m, bytes));
     }
 }
 
 static bool transposes_alike(const predict_run *run, const predict_case *c)
 {
-    return !run->outdated && run->of.kind == CONFIG_TRANSPOSE && run->hosts == 1 && run->of.ranks == c->ranks &&
+    return !run->outdated && kind_of(run->of.kind)->transposes == 1 && run->hosts == 1 && run->of.ranks == c->ranks &&
            run->of.transport == c->transport;
 }
 

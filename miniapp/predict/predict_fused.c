@@ -5,10 +5,11 @@
 
 #include "predict/predict_strips.h"
 
-static bool of_neighbours(config_kind k) { return k == CONFIG_HEAT || k == CONFIG_LAPLACE; }
-static bool same_sum(config_kind a, config_kind b)
+/* Weights that a deck gives make a sum of their own, and what transposes has no blocks of steps. */
+static bool same_sum(const kind_row *a, const kind_row *b)
 {
-    return a == b || (of_neighbours(a) && of_neighbours(b)) || (predict_two_levels(a) && predict_two_levels(b));
+    const bool own = a->stencil == KIND_STENCIL_WEIGHTS || b->stencil == KIND_STENCIL_WEIGHTS || a->transposes || b->transposes;
+    return a == b || (!own && a->two_levels == b->two_levels);
 }
 
 static bool line_of(const predict_case *c) { return c->ny == 1; }
@@ -18,7 +19,7 @@ static int index_of(const predict_machine *m, const predict_case *c)
 {
     for (int i = 0; i < m->passes; i++) {
         const predict_pass *w = &m->pass[i];
-        const bool same_stencil = same_sum(w->kind, c->kind) && w->radius == c->radius && w->line == line_of(c);
+        const bool same_stencil = same_sum(kind_of(w->kind), kind_of(c->kind)) && w->radius == c->radius && w->line == line_of(c);
         if (same_stencil && w->type == c->type && w->steps == c->fuse) return i;
     }
     return -1;
@@ -40,7 +41,7 @@ predict_pass *predict_pass_of(predict_machine *m, const predict_case *c)
 }
 
 /* Of a star or a line, and the level before; what a box takes beside them is not guessed at. */
-static double points(config_kind kind, int radius, bool line) { return (line ? 2 : 4) * radius + 1 + predict_two_levels(kind); }
+static double points(kind_id kind, int radius, bool line) { return (line ? 2 : 4) * radius + 1 + kind_of(kind)->two_levels; }
 
 /* Seconds of a point of the stencil: the least that a pass of this type shows; NaN where none does. */
 static double point_s(const predict_machine *m, dtype type)
@@ -60,7 +61,7 @@ bool predict_knows_fused(const predict_machine *m, const predict_case *c)
 
 bool predict_takes_norms(const predict_machine *m, const predict_case *c)
 {
-    return !m->cuda || (c->radius == 1 && !predict_two_levels(c->kind));
+    return !m->cuda || (c->radius == 1 && !kind_of(c->kind)->two_levels);
 }
 
 void predict_passes_by_memory(predict_machine *m)

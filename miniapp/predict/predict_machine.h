@@ -17,7 +17,7 @@ typedef struct predict_transpose { /* sent by a rank in a distributed transpose 
 } predict_transpose;
 
 typedef struct predict_pass {
-    config_kind kind;
+    kind_id kind;
     dtype type;
     int radius, steps;
     bool line; /* a grid of one dimension */

@@ -46,7 +46,7 @@ static bool may_fuse(const predict_machine *m, const config *c, const predict_ca
 {
     const int64_t width = (int64_t)of->nx / of->ranks_x, height = (int64_t)of->ny / of->ranks_y;
     const int64_t reach = (int64_t)steps * of->radius;
-    if (of->kind == CONFIG_TRANSPOSE || of->kind == CONFIG_SWEEP || c->time.norm_every == 1) return false;
+    if (kind_of(of->kind)->transposes || c->time.norm_every == 1) return false;
     if (c->run.fuse > 1) return (of->ranks_x == 1 || width >= reach) && (of->ranks_y == 1 || height >= reach);
     if (of->ranks_x > 1) return false; /* not modelled */
     return c->run.tune != CONFIG_TUNE_OFF && fuse_rule_long_enough(c, steps, predict_takes_norms(m, of)) &&
@@ -108,7 +108,7 @@ static size_t field_bytes(const predict_machine *m, const config *c, const decom
 static double memory_of(const predict_machine *m, const config *c, const decomp *d, int fuse)
 {
     const int depth = c->problem.radius * fuse, ranks = d->ranks_x * d->ranks_y;
-    const bool transposes = c->problem.kind == CONFIG_TRANSPOSE || c->problem.kind == CONFIG_SWEEP;
+    const bool transposes = config_kind_of(c)->transposes;
     const size_t field = field_bytes(m, c, d, depth, d->ny > 1 && !transposes);
     size_t transposed = 0;
     if (transposes) {
@@ -117,7 +117,7 @@ static double memory_of(const predict_machine *m, const config *c, const decomp 
         if (!decomp_make(&t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, 0, 0, 0, depth, why, sizeof why)) t = *d;
         transposed = field_bytes(m, c, &t, depth, false);
     }
-    return memory_rule_bytes(c->problem.kind, fuse, ranks, (double)field, (double)transposed);
+    return memory_rule_bytes(config_kind_of(c), fuse, ranks, (double)field, (double)transposed);
 }
 
 bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, char *why,

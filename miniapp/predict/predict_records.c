@@ -32,13 +32,6 @@ static int transport_of(const char *name, size_t length)
     }
     return -1;
 }
-static int kind_of(const char *name)
-{
-    for (int k = 0; k < PREDICT_KINDS; k++)
-        if (strcmp(config_kind_name((config_kind)k), name) == 0) return k;
-    return -1;
-}
-
 /* ---- what a line says ---- */
 
 typedef struct reading {
@@ -113,7 +106,8 @@ static bool read_run(const json_t *o, predict_run *run)
 {
     const json_t *problem = json_object_get(o, "problem"), *grid = json_object_get(o, "grid");
     const char *transport = text_of(o, "transport"), *form = text_of(o, "step_form");
-    const int kind = kind_of(text_of(problem, "kind")), t = transport_of(transport, strlen(transport));
+    const kind_row *kind = kind_find(text_of(problem, "kind"));
+    const int t = transport_of(transport, strlen(transport));
     predict_case *c = &run->of;
     memset(run, 0, sizeof *run);
     run->step_s = number_of(json_object_get(o, "step_s"), "p50");
@@ -122,9 +116,9 @@ static bool read_run(const json_t *o, predict_run *run)
     run->host_s = number_of(o, "host_step_s");
     run->cuda = strcmp(text_of(o, "device"), "cuda") == 0;
     run->hosts = (int)json_array_size(json_object_get(json_object_get(o, "machine"), "hosts"));
-    if (kind < 0 || t < 0 || !(run->step_s > 0) || !(run->copy_bytes_per_s > 0) || run->hosts < 1) return false;
+    if (!kind || t < 0 || !(run->step_s > 0) || !(run->copy_bytes_per_s > 0) || run->hosts < 1) return false;
     if (int_of(o, "lanes") > 1 || strcmp(text_of(o, "verdict"), "failed") == 0) return false;
-    c->kind = (config_kind)kind;
+    c->kind = kind_id_of(kind);
     c->type = strcmp(text_of(problem, "dtype"), "f64") == 0 ? DTYPE_F64 : DTYPE_F32;
     c->radius = int_of(problem, "radius");
     c->nx = number_of(grid, "nx");
@@ -137,7 +131,7 @@ static bool read_run(const json_t *o, predict_run *run)
     c->feed = strcmp(text_of(o, "feed"), "graph") == 0;
     c->exchange_alone_s = run->comm_s > 0 ? run->comm_s : 0;
     c->norm_every = norm_every_of(text_of(o, "deck"));
-    const bool transposed = kind == CONFIG_TRANSPOSE || kind == CONFIG_SWEEP, in_kernel = strcmp(form, "whole") == 0;
+    const bool transposed = kind->transposes, in_kernel = strcmp(form, "whole") == 0;
     c->form = transposed ? PREDICT_TRANSPOSED : in_kernel ? PREDICT_IN_KERNEL : PREDICT_OVERLAPPED;
     c->fuse = int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1;
     c->mirrors = mirrors(problem);

@@ -85,33 +85,34 @@ static void set_operator(stencil *op, const config *c)
 {
     const int r = c->problem.radius;
     const long double alpha = (long double)c->problem.alpha;
-    *op = (stencil){ .form = config_two_d(c) ? STENCIL_STAR : STENCIL_LINE, .radius = r, .type = c->problem.type };
+    const kind_row *kind = config_kind_of(c);
+    *op = (stencil){ .form = config_two_d(c) ? STENCIL_STAR : STENCIL_LINE, .radius = r, .type = c->problem.type,
+                     .has_prev = kind->two_levels };
     switch (c->problem.kind) {
-    case CONFIG_HEAT:  /* u + alpha (D2x u + D2y u) */
-    case CONFIG_WAVE:  /* 2u - prev + alpha (D2x u + D2y u) */
-    case CONFIG_SWEEP: /* u + alpha D2x u, the same along y */
-        if (c->problem.kind == CONFIG_SWEEP) op->form = STENCIL_LINE;
+    case KIND_HEAT:  /* u + alpha (D2x u + D2y u) */
+    case KIND_SWEEP: /* u + alpha D2x u, the same along y */
+    case KIND_WAVE:  /* 2u - prev + alpha (D2x u + D2y u) */
+        if (kind->by_lines) op->form = STENCIL_LINE;
         for (int k = 1; k <= r; k++) set_ring(op, k, alpha * second_difference(r, k), alpha * second_difference(r, k));
-        set_weight(op, 0, 0, (c->problem.kind == CONFIG_WAVE ? 2.0L : 1.0L) +
+        set_weight(op, 0, 0, (kind->two_levels ? 2.0L : 1.0L) +
                                  alpha * second_difference(r, 0) * (op->form == STENCIL_STAR ? 2.0L : 1.0L));
-        if (c->problem.kind == CONFIG_WAVE) op->has_prev = true, op->beta = -1.0;
+        op->beta = kind->two_levels ? -1.0 : 0.0;
         break;
-    case CONFIG_ADVECT: /* prev - 2 alpha (D1x u + D1y u), D1 u = sum of c_k (u(+k) - u(-k)) */
+    case KIND_ADVECT: /* prev - 2 alpha (D1x u + D1y u), D1 u = sum of c_k (u(+k) - u(-k)) */
         for (int k = 1; k <= r; k++)
             set_ring(op, k, 2.0L * alpha * first_difference(r, k), -2.0L * alpha * first_difference(r, k));
         set_weight(op, 0, 0, 0.0L);
-        op->has_prev = true;
         op->beta = 1.0;
         break;
-    case CONFIG_LAPLACE: /* the mean of the neighbours */
+    case KIND_LAPLACE: /* the mean of the neighbours */
         set_ring(op, 1, config_two_d(c) ? 0.25L : 0.5L, config_two_d(c) ? 0.25L : 0.5L);
         set_weight(op, 0, 0, 0.0L);
         break;
-    case CONFIG_CUSTOM:
+    case KIND_CUSTOM:
         if (config_two_d(c) && !off_axis_zero(c)) op->form = STENCIL_BOX;
         set_custom(op, c);
         break;
-    case CONFIG_TRANSPOSE: break;
+    case KIND_TRANSPOSE: break;
     }
 }
 
@@ -142,7 +143,7 @@ static bool dirichlet_value(const config *c, double *v, bool *any)
 /* Of the update with beta: then a constant stays constant. Only custom weights can miss 1 by more than rounding. */
 static bool sums_to_one(const stencil *op, const config *c)
 {
-    if (c->problem.kind != CONFIG_CUSTOM) return true;
+    if (config_kind_of(c)->stencil != KIND_STENCIL_WEIGHTS) return true;
     const long double eps = op->type == DTYPE_F32 ? 0x1p-23L : 0x1p-52L;
     long double sum = 0.0L, size = 0.0L;
     for (int i = 0; i < stencil_weights(op->form, op->radius); i++) {
@@ -174,7 +175,9 @@ static const char *why_not_exact(problem *p, const config *c)
         [CONFIG_INITIAL_FILE] = "the initial value comes from a file",
     };
     if (c->problem.initial != CONFIG_INITIAL_MODE) return no_formula[c->problem.initial];
-    if (c->problem.kind == CONFIG_TRANSPOSE) return NULL;
+    const kind_row *kind = config_kind_of(c);
+    const bool weights = kind->stencil == KIND_STENCIL_WEIGHTS;
+    if (!kind->stencil) return NULL;
     const boundary *b = &c->grid.sides;
     const bool x_periodic = periodic(b->x_low), y_periodic = !config_two_d(c) || periodic(b->y_low);
     double v;
@@ -183,11 +186,11 @@ static const char *why_not_exact(problem *p, const config *c)
     if (v != 0.0 && !sums_to_one(&p->op, c))
         return "the weights do not sum to 1, which a dirichlet value other than 0 needs";
     p->shift = v;
-    if (c->problem.kind == CONFIG_ADVECT && !(x_periodic && y_periodic))
-        return "advect has a closed form on periodic axes only";
-    if (c->problem.kind == CONFIG_CUSTOM && !x_periodic && !mirror_symmetric(&p->op, true))
+    if (kind->modes == KIND_MODES_ROTATION && !(x_periodic && y_periodic))
+        return "first differences have a closed form on periodic axes only";
+    if (weights && !x_periodic && !mirror_symmetric(&p->op, true))
         return "the weights are not mirror-symmetric in x, whose sides are not periodic";
-    if (c->problem.kind == CONFIG_CUSTOM && !y_periodic && !mirror_symmetric(&p->op, false))
+    if (weights && !y_periodic && !mirror_symmetric(&p->op, false))
         return "the weights are not mirror-symmetric in y, whose sides are not periodic";
     return NULL;
 }
@@ -214,24 +217,29 @@ static double_double one_minus_square(double_double a)
     return double_double_mul(double_double_sub(double_double_of(1.0), a), double_double_add(double_double_of(1.0), a));
 }
 
+/* The factor of one axis after the other. */
+static double_double by_lines(const stencil *op, const mode_axis *x, const mode_axis *y)
+{
+    const mode_axis none = mode_axis_absent();
+    return double_double_mul(fourier_symbol_of(op, x, &none).re, fourier_symbol_of(op, y, &none).re);
+}
+
 static void set_growth(problem *p, const config *c)
 {
     mode_axis x, y;
     x_and_y(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
-    const mode_axis none = mode_axis_absent();
-    switch (c->problem.kind) {
-    case CONFIG_HEAT:
-    case CONFIG_LAPLACE:
-    case CONFIG_CUSTOM: {
+    const kind_row *kind = config_kind_of(c);
+    switch (kind->modes) {
+    case KIND_MODES_POWER: {
+        if (kind->by_lines) {
+            p->growth = double_double_to_long(by_lines(&p->op, &x, &y));
+            break;
+        }
         const fourier_symbol g = fourier_symbol_of(&p->op, &x, &y);
         p->growth = double_double_to_long(g.re) + I * double_double_to_long(g.im);
         break;
     }
-    case CONFIG_SWEEP:
-        p->growth = double_double_to_long(
-            double_double_mul(fourier_symbol_of(&p->op, &x, &none).re, fourier_symbol_of(&p->op, &y, &none).re));
-        break;
-    case CONFIG_WAVE: {
+    case KIND_MODES_COSINE: {
         const double_double cosine = wave_cosine(&p->op, &x, &y);
         const long double below = double_double_to_long(double_double_sub(double_double_of(1.0), cosine));
         const long double above = double_double_to_long(double_double_add(double_double_of(1.0), cosine));
@@ -242,7 +250,7 @@ static void set_growth(problem *p, const config *c)
         p->before_re = cosine.hi;
         break;
     }
-    case CONFIG_ADVECT: { /* the symbol is -2 i sin p, and g - 1/g = -2 i sin p has the root e^(-i p) */
+    case KIND_MODES_ROTATION: { /* the symbol is -2 i sin p, and g - 1/g = -2 i sin p has the root e^(-i p) */
         const double_double twice = fourier_symbol_of(&p->op, &x, &y).im;
         const double_double sine = { -0.5 * twice.hi, -0.5 * twice.lo };
         const double_double cosine = double_double_sqrt(one_minus_square(sine));
@@ -252,7 +260,7 @@ static void set_growth(problem *p, const config *c)
         p->before_im = sine.hi;
         break;
     }
-    case CONFIG_TRANSPOSE: break;
+    case KIND_MODES_NONE: break;
     }
 }
 
@@ -291,14 +299,11 @@ static long double wave_slowest(const stencil *op, const config *c)
 /* The largest |g| of heat, laplace and sweep: each axis' part is monotone in theta, so an end of it is the largest. */
 static long double largest_growth(const stencil *op, const config *c)
 {
-    const mode_axis none = mode_axis_absent();
     long double largest = 0.0L;
     for (int corner = 0; corner < 4; corner++) {
         mode_axis x, y;
         extreme_axes(c, corner & 1, corner & 2, &x, &y);
-        const double_double g = c->problem.kind == CONFIG_SWEEP
-                                    ? double_double_mul(fourier_symbol_of(op, &x, &none).re, fourier_symbol_of(op, &y, &none).re)
-                                    : fourier_symbol_of(op, &x, &y).re;
+        const double_double g = config_kind_of(c)->by_lines ? by_lines(op, &x, &y) : fourier_symbol_of(op, &x, &y).re;
         largest = fmaxl(largest, fabsl(double_double_to_long(g)));
     }
     return largest;
@@ -318,23 +323,23 @@ static long double prefix_sum(const stencil *op)
 void problem_make(problem *p, const config *c)
 {
     memset(p, 0, sizeof *p);
-    const config_kind kind = c->problem.kind;
-    if (kind != CONFIG_TRANSPOSE) set_operator(&p->op, c);
+    const kind_row *kind = config_kind_of(c);
+    if (kind->stencil) set_operator(&p->op, c);
     p->two_levels = p->op.has_prev;
-    p->limit = (long double)config_alpha_limit(kind, c->problem.order, config_two_d(c));
+    p->limit = (long double)kind_alpha_limit(c->problem.kind, c->problem.order, config_two_d(c));
     p->before_re = 1.0;
     const char *why = why_not_exact(p, c);
     p->exact = why == NULL;
     if (why) snprintf(p->why_unchecked, sizeof p->why_unchecked, "%s", why);
-    if (kind == CONFIG_TRANSPOSE) return;
+    if (!kind->stencil) return;
 
-    p->prefix_sum = prefix_sum(&p->op) * (kind == CONFIG_SWEEP ? 2.0L : 1.0L);
+    p->prefix_sum = prefix_sum(&p->op) * (kind->by_lines ? 2.0L : 1.0L);
     if (p->exact) set_growth(p, c);
     p->slow = 1.0L;
-    if (kind == CONFIG_WAVE) p->slow = wave_slowest(&p->op, c);
-    else if (kind == CONFIG_CUSTOM && p->exact) p->slow = fourier_symbol_largest(&p->op, c);
-    else if (kind != CONFIG_ADVECT && p->shift != 0.0) p->slow = largest_growth(&p->op, c);
-    if (kind == CONFIG_WAVE && c->problem.type == DTYPE_F32 && p->slow == 0.0L && c->time.steps > 4000)
+    if (kind->modes == KIND_MODES_COSINE) p->slow = wave_slowest(&p->op, c);
+    else if (kind->stencil == KIND_STENCIL_WEIGHTS && p->exact) p->slow = fourier_symbol_largest(&p->op, c);
+    else if (kind->modes == KIND_MODES_POWER && p->shift != 0.0) p->slow = largest_growth(&p->op, c);
+    if (kind->modes == KIND_MODES_COSINE && c->problem.type == DTYPE_F32 && p->slow == 0.0L && c->time.steps > 4000)
         snprintf(p->warning, sizeof p->warning,
                  "an f32 wave without a dirichlet side grows by round-off, about as e^(2.4e-4 steps): after %lld steps "
                  "take f64 or a dirichlet side",

@@ -37,24 +37,21 @@ static long double two_rates(long double a, long double rho, long double n)
 /* How n steps' rounding errors of something that goes as a^j add up at level n. */
 static long double accumulation(const problem *p, const config *c, long double a, long double n)
 {
-    switch (c->problem.kind) {
-    case CONFIG_HEAT:
-    case CONFIG_LAPLACE:
-    case CONFIG_SWEEP:
-    case CONFIG_CUSTOM: {
+    switch (config_kind_of(c)->modes) {
+    case KIND_MODES_POWER: {
         const bool constant = a == 1.0L && p->shift != 0.0;
         const long double rho = p->slow > 1.0L || constant ? p->slow : 1.0L;
         return rho == 1.0L ? geometric(a, n) : two_rates(a, rho, n);
     }
-    case CONFIG_ADVECT: {
+    case KIND_MODES_ROTATION: {
         const long double share = (long double)c->problem.alpha / p->limit;
         return n / sqrtl(1.0L - share * share);
     }
-    case CONFIG_WAVE: {
+    case KIND_MODES_COSINE: {
         const long double s = p->slow;
         return n * s < 1.0L ? n * (n + 1.0L) / 2.0L : n / s - 1.0L / (2.0L * s * s);
     }
-    case CONFIG_TRANSPOSE: break;
+    case KIND_MODES_NONE: break;
     }
     return 0.0L;
 }
@@ -66,7 +63,7 @@ problem_verdict problem_bound(const problem *p, const config *c, int64_t level)
         snprintf(v.why_unchecked, sizeof v.why_unchecked, "%s", p->why_unchecked);
         return v;
     }
-    if (c->problem.kind == CONFIG_TRANSPOSE) {
+    if (!config_kind_of(c)->stencil) {
         v.bound = 0.0;
         v.meaningful = true;
         return v;

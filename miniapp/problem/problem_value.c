@@ -58,7 +58,7 @@ bool problem_tables_make(problem_tables *t, const problem *p, const config *c, b
         v->kind = VALUE_RANDOM;
         return true;
     }
-    if (c->problem.kind == CONFIG_TRANSPOSE && c->problem.initial == CONFIG_INITIAL_MODE) {
+    if (!config_kind_of(c)->stencil && c->problem.initial == CONFIG_INITIAL_MODE) {
         v->kind = VALUE_COUNT;
         t->count_bytes = VALUE_COUNT_TABLE * sizeof(double);
         t->count = malloc(t->count_bytes);
@@ -114,17 +114,12 @@ static long double wave_factor(const problem *p, int64_t n)
 
 long double complex problem_factor(const problem *p, const config *c, int64_t level)
 {
-    switch (c->problem.kind) {
-    case CONFIG_HEAT:
-    case CONFIG_LAPLACE:
-    case CONFIG_CUSTOM:
-    case CONFIG_SWEEP: return power(p->growth, level);
-    case CONFIG_WAVE: return wave_factor(p, level);
-    case CONFIG_ADVECT: {
-        const long double angle = (long double)level * p->phase;
-        return cosl(angle) - I * sinl(angle);
-    }
-    case CONFIG_TRANSPOSE: break;
+    const long double angle = (long double)level * p->phase;
+    switch (config_kind_of(c)->modes) {
+    case KIND_MODES_POWER: return power(p->growth, level);
+    case KIND_MODES_COSINE: return wave_factor(p, level);
+    case KIND_MODES_ROTATION: return cosl(angle) - I * sinl(angle);
+    case KIND_MODES_NONE: break;
     }
     return 1.0L;
 }

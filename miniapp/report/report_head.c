@@ -58,14 +58,11 @@ static void print_form(FILE *to, const sim *s)
 static const char *stencil_text(char *out, size_t bytes, const sim *s)
 {
     static const char *const form[] = { [STENCIL_LINE] = "line", [STENCIL_STAR] = "star", [STENCIL_BOX] = "box" };
-    switch (s->cfg->problem.kind) {
-    case CONFIG_CUSTOM: snprintf(out, bytes, "%s of radius %d, ", form[s->prob.op.form], s->prob.op.radius); break;
-    case CONFIG_LAPLACE:
-    case CONFIG_TRANSPOSE: out[0] = '\0'; break;
-    case CONFIG_HEAT:
-    case CONFIG_WAVE:
-    case CONFIG_ADVECT:
-    case CONFIG_SWEEP: snprintf(out, bytes, "order %d, ", s->cfg->problem.order); break;
+    switch (config_kind_of(s->cfg)->stencil) {
+    case KIND_STENCIL_WEIGHTS: snprintf(out, bytes, "%s of radius %d, ", form[s->prob.op.form], s->prob.op.radius); break;
+    case KIND_STENCIL_MEAN:
+    case KIND_STENCIL_NONE: out[0] = '\0'; break;
+    case KIND_STENCIL_DIFFERENCES: snprintf(out, bytes, "order %d, ", s->cfg->problem.order); break;
     }
     return out;
 }
@@ -81,7 +78,7 @@ void report_print_head(const sim *s, report *r)
     fprintf(to, "weft %s (%s)\n", version_number, version_git);
     fprintf(to, "command      %s\n", printable_text(r->command));
     fprintf(to, "started      %s in %s\n", json_string_value(r->started), getcwd(folder, sizeof folder) ? printable_text(folder) : "?");
-    fprintf(to, "problem      %s, %s, %s%" PRId64 " x %" PRId64 " cells, initial %s\n", config_kind_name(c->problem.kind),
+    fprintf(to, "problem      %s, %s, %s%" PRId64 " x %" PRId64 " cells, initial %s\n", kind_name(c->problem.kind),
             dtype_name(c->problem.type), stencil_text(form, sizeof form, s), c->grid.nx, c->grid.ny,
             config_initial_name(c->problem.initial));
     fprintf(to, "ranks        %d as %d x %d on %d host%s, rank 0 on %s\n", s->top.ranks, d->ranks_x, d->ranks_y, s->top.hosts,

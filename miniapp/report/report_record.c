@@ -28,7 +28,7 @@ static json_t *problem_json(const config *c)
     char xl[48], xh[48], yl[48], yh[48];
     const boundary *b = &c->grid.sides;
     return json_pack("{s:s, s:s, s:i, s:i, s:f, s:o, s:I, s:I, s:I, s:s, s:s, s:s, s:s}", "kind",
-                     config_kind_name(c->problem.kind), "dtype", dtype_name(c->problem.type), "order", c->problem.order,
+                     kind_name(c->problem.kind), "dtype", dtype_name(c->problem.type), "order", c->problem.order,
                      "radius", c->problem.radius, "alpha", c->problem.alpha, "initial",
                      record_text(c->problem.initial == CONFIG_INITIAL_FILE ? c->problem.file
                                                                            : config_initial_name(c->problem.initial)),
@@ -52,7 +52,7 @@ static json_t *tune_json(const sim *s, const tune_result *t)
     json_t *tried = json_array();
     for (int i = 0; i < t->variants; i++)
         json_array_append_new(tried, json_pack("{s:s, s:o}", "variant", t->name[i], "sweep_s", record_number(t->pass_s[i])));
-    const bool has_stencil = s->cfg->problem.kind != CONFIG_TRANSPOSE;
+    const bool has_stencil = config_kind_of(s->cfg)->stencil;
     return json_pack("{s:s?, s:o, s:o}", "variant", has_stencil ? tune_name(s, t->chosen) : NULL, "seconds",
                      record_number(t->seconds), "tried", tried);
 }

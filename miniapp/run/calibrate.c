@@ -53,7 +53,7 @@ static double injected_slowness(const sim *s)
 static void measure_ceiling(sim *s, calibrate_result *r)
 {
     size_t bytes = s->grid.shape.bytes;
-    if (s->cfg->problem.kind == CONFIG_TRANSPOSE && s->transposed_grid.shape.bytes < bytes) bytes = s->transposed_grid.shape.bytes;
+    if (!config_kind_of(s->cfg)->stencil && s->transposed_grid.shape.bytes < bytes) bytes = s->transposed_grid.shape.bytes;
     (void)copy_once_s(s, 1, bytes);
     const int repeats = repeats_for(s, copy_once_s(s, 1, bytes), 10e-3, 2, 200);
     double best_s = INFINITY; /* a ceiling is the best that was seen: whatever disturbs a copy is not the memory's limit */
@@ -147,11 +147,10 @@ double calibrate_ceiling(sim *s)
 calibrate_result calibrate(sim *s)
 {
     calibrate_result r = { .overlap = overlap_none("there is no halo exchange"), .host_step_s = NAN };
-    const config_kind kind = s->cfg->problem.kind;
     sim_touch(s);
     measure_ceiling(s, &r);
     if (sim_has_transpose(s)) r.overlap = overlap_none("it is not measured for kinds with transposes");
-    const bool has_halo = kind != CONFIG_TRANSPOSE && kind != CONFIG_SWEEP;
+    const bool has_halo = !sim_has_transpose(s);
     int mine = has_halo && halo_neighbours(s->pass.halo) > 0, any = 0;
     MPI_CHECK(ranks_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
     if (any) {

@@ -198,7 +198,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, series *fra
                      double ceiling_bytes_per_s)
 {
     const config *c = s->cfg;
-    const bool stencil_step = c->problem.kind != CONFIG_TRANSPOSE && c->problem.kind != CONFIG_SWEEP;
+    const bool stencil_step = !sim_has_transpose(s);
     const int64_t first = s->level;
     loop_result r = { .end = LOOP_DONE, .last_change = NAN };
     progress bar;

@@ -77,7 +77,7 @@ static bool draw(sim *s, const char *path, picture_scale *scale, char *why, size
     const decomp *dec = &f.grid->dec;
     const void *data = sim_host_copy(s, f, 0);
     char title[256];
-    snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", config_kind_name(c->problem.kind), (long long)c->grid.nx,
+    snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", kind_name(c->problem.kind), (long long)c->grid.nx,
              (long long)c->grid.ny, (long long)s->level);
     return picture_write(s->top.comm, path, c->problem.type, dec->nx, dec->ny, dec->own, data, title, scale, why, why_bytes);
 }

@@ -22,13 +22,13 @@ void sim_add_note(sim *s, bool asked, const char *format, ...)
 
 bool sim_has_transpose(const sim *s)
 {
-    return s->cfg->problem.kind == CONFIG_TRANSPOSE || s->cfg->problem.kind == CONFIG_SWEEP;
+    return config_kind_of(s->cfg)->transposes > 0;
 }
 
 double sim_memory_bytes(const sim *s)
 {
     const double transposed_bytes = sim_has_transpose(s) ? (double)halo_field_bytes(s->dev, &s->transposed_grid.shape) : 0;
-    return memory_rule_bytes(s->cfg->problem.kind, s->fuse, s->top.ranks, (double)halo_field_bytes(s->dev, &s->grid.shape),
+    return memory_rule_bytes(config_kind_of(s->cfg), s->fuse, s->top.ranks, (double)halo_field_bytes(s->dev, &s->grid.shape),
                              transposed_bytes);
 }
 
@@ -36,33 +36,29 @@ void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
 
 int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->grid.shape)); }
 
-int sim_words(const sim *s)
-{
-    if (sim_has_transpose(s)) return 4;
-    return s->prob.two_levels ? 3 : 2;
-}
+int sim_words(const sim *s) { return config_kind_of(s->cfg)->words; }
 
 static step_pass_cells cells_of_pass(const sim *s)
 {
     return step_pass_cells_of(&s->pass, s->stream_count, s->cfg->problem.radius, s->fuse);
 }
 
+/* What leaves the rank in a transpose is packed and unpacked once more. */
+static double bytes_of_transposes(const sim *s)
+{
+    const int64_t sent_bytes = redist_sent_bytes(s->to_transposed) + (s->from_transposed ? redist_sent_bytes(s->from_transposed) : 0);
+    return 2 * (double)sent_bytes;
+}
+
 double sim_bytes_moved_per_pass(const sim *s)
 {
+    const kind_row *kind = config_kind_of(s->cfg);
     const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)sim_own_cells(s);
     const double pack_passes = 4; /* pack reads and writes a message, unpack again */
-    switch (s->cfg->problem.kind) {
-    case CONFIG_TRANSPOSE: /* A read and written, B read and written; what leaves the rank is packed and unpacked once more */
-        return 4 * word * cells + 2 * (double)redist_sent_bytes(s->to_transposed);
-    case CONFIG_SWEEP: /* two line passes and two transposes, each a read and a write */
-        return 8 * word * cells + 2 * (double)(redist_sent_bytes(s->to_transposed) + redist_sent_bytes(s->from_transposed)) +
+    if (!kind->stencil) return kind->words * word * cells + bytes_of_transposes(s); /* A and B are read and written */
+    if (kind->by_lines) /* two passes over lines and two transposes, each a read and a write */
+        return 8 * word * cells + bytes_of_transposes(s) +
                pack_passes * (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
-    case CONFIG_HEAT:
-    case CONFIG_WAVE:
-    case CONFIG_ADVECT:
-    case CONFIG_LAPLACE:
-    case CONFIG_CUSTOM: break;
-    }
     const double moved_cells = s->fuse == 1 ? sim_words(s) * cells : (double)cells_of_pass(s).moved_cells;
     return moved_cells * word + pack_passes * (double)step_pass_sent_bytes(&s->pass);
 }

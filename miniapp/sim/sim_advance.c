@@ -86,17 +86,14 @@ static void sweep_step(sim *s)
 
 static void one_step(sim *s, const step_probe *probe)
 {
-    switch (s->cfg->problem.kind) {
-    case CONFIG_HEAT:
-    case CONFIG_WAVE:
-    case CONFIG_ADVECT:
-    case CONFIG_LAPLACE:
-    case CONFIG_CUSTOM:
+    const kind_row *kind = config_kind_of(s->cfg);
+    if (!kind->stencil) {
+        transpose_step(s);
+    } else if (kind->by_lines) {
+        sweep_step(s);
+    } else {
         step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, true, probe);
         swap_levels(s);
-        break;
-    case CONFIG_TRANSPOSE: transpose_step(s); break;
-    case CONFIG_SWEEP: sweep_step(s); break;
     }
 }
 

@@ -27,7 +27,7 @@ static bool graphs_serve(const sim *s, char *why, size_t why_bytes)
     const char *no_graphs = s->dev->graph_refusal(s->dev);
     if (no_graphs) snprintf(why, why_bytes, "%s", no_graphs);
     else if (sim_has_transpose(s))
-        snprintf(why, why_bytes, "steps of kind %s cannot be captured", config_kind_name(s->cfg->problem.kind));
+        snprintf(why, why_bytes, "steps of kind %s cannot be captured", kind_name(s->cfg->problem.kind));
     else
         for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
             if (t != TRANSPORT_PEER && t != TRANSPORT_COPY && t != TRANSPORT_NCCL && step_pass_links_by(&s->pass, t) > 0)

@@ -69,7 +69,7 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
     if (asked == 0) return none ? 1 : longest_worth_a_trial(s);
     if (asked == 1) return 1;
     if (none) {
-        snprintf(why, why_bytes, "kind %s: %s", config_kind_name(c->problem.kind), none);
+        snprintf(why, why_bytes, "kind %s: %s", kind_name(c->problem.kind), none);
         return 1;
     }
     if (asked > most)

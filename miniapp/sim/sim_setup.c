@@ -27,7 +27,7 @@ static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, char
                        why_bytes);
 }
 
-static bool needs_four_fields(const sim *s) { return memory_rule_four_fields(s->cfg->problem.kind, s->fuse); }
+static bool needs_four_fields(const sim *s) { return memory_rule_four_fields(config_kind_of(s->cfg), s->fuse); }
 
 static bool enough_memory(sim *s, char *why, size_t why_bytes)
 {
@@ -62,7 +62,7 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
     const int r = c->problem.radius, ranks = s->top.ranks, me = s->top.rank;
-    const bool wraps = c->problem.kind != CONFIG_TRANSPOSE;
+    const bool wraps = config_kind_of(c)->stencil;
     const bool px = wraps && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC;
     const bool py = wraps && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
     decomp *d = &s->grid.dec;
@@ -112,12 +112,11 @@ static void alternate(sim *s)
 static void make_fields(sim *s)
 {
     device *d = s->dev;
-    const config_kind kind = s->cfg->problem.kind;
+    const kind_row *kind = config_kind_of(s->cfg);
     const sim_grid *g = &s->grid;
-    const int transposed = kind == CONFIG_TRANSPOSE ? 1 : kind == CONFIG_SWEEP ? 2 : 0;
     alloc_field(s, g, &s->now.u);
-    if (kind != CONFIG_TRANSPOSE) alloc_field(s, g, &s->next.u);
-    for (int i = 0; i < transposed; i++) alloc_field(s, &s->transposed_grid, &s->transposed[i]);
+    if (kind->stencil) alloc_field(s, g, &s->next.u);
+    for (int i = 0; i < kind->transposes; i++) alloc_field(s, &s->transposed_grid, &s->transposed[i]);
     if (needs_four_fields(s)) {
         alloc_field(s, g, &s->now.prev);
         alloc_field(s, g, &s->next.prev);
@@ -189,7 +188,7 @@ static void make_passes(sim *s)
     const boundary *sides = &c->grid.sides;
     step_streams_create(&s->streams, s->dev, s->stream_count, s->feed);
     for (int i = 0; i < 2; i++) DEVICE_CALL(s->dev, event_create, true, &s->stamp[i]);
-    if (c->problem.kind != CONFIG_TRANSPOSE) {
+    if (config_kind_of(c)->stencil) {
         make_pass(s);
         if (c->run.fuse == 0 && s->fuse > 1) settle_fuse(s, sim_fuse_try(s));
         if (s->fuse > 1) sim_choose_form(s);
@@ -197,7 +196,7 @@ static void make_passes(sim *s)
         if (s->pass.prev_halo && halo_refused(s->pass.halo)[0] == '\0') say_refused(s, s->pass.prev_halo);
     }
     make_inkernel(s);
-    if (c->problem.kind == CONFIG_SWEEP) {
+    if (config_kind_of(c)->by_lines) {
         const boundary transposed_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
         step_pass_create(&s->transposed_pass, &s->transposed_grid.dec, s->dev, &s->transposed_grid.shape, &transposed_sides,
                          c->problem.radius, false, false, 1, &s->transposed_choice, s->top.comm);
@@ -250,12 +249,12 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, ch
     s->created.device_s = timer_lap_s(&mark_s);
     if (notes[0]) sim_add_note(s, false, "%s", notes);
     problem_make(&s->prob, cfg);
-    if (cfg->problem.kind != CONFIG_TRANSPOSE) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
+    if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
     if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
     if (cfg->output.trace[0] && sim_has_transpose(s))
         sim_add_note(s, true, "output.trace: there is no timeline for kind %s, only for kinds without transposes; none is written",
-                 config_kind_name(cfg->problem.kind));
+                 config_kind_of(cfg)->name);
     if (s->prob.warning[0]) sim_add_note(s, false, "%s", s->prob.warning);
     make_fields(s);
     s->created.fields_s = timer_lap_s(&mark_s);

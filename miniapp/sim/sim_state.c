@@ -13,8 +13,6 @@
 
 static device_stream *main_stream(const sim *s) { return s->streams.stream[0]; }
 
-static bool transposes(const sim *s) { return s->cfg->problem.kind == CONFIG_TRANSPOSE; }
-
 int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
 {
     int count = 0;
@@ -30,15 +28,15 @@ int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
 int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX])
 {
     field[0] = (sim_field){ s->now.u, &s->grid };
-    field[1] = transposes(s) ? (sim_field){ s->transposed[0], &s->transposed_grid } : (sim_field){ s->now.prev, &s->grid };
-    return field[1].cells ? 2 : 1;
+    field[1] = sim_has_transpose(s) ? (sim_field){ s->transposed[0], &s->transposed_grid } : (sim_field){ s->now.prev, &s->grid };
+    return kind_fields(config_kind_of(s->cfg));
 }
 
 sim_field sim_main_field(const sim *s)
 {
     sim_field field[CHECKPOINT_FIELDS_MAX];
     (void)sim_level_fields(s, field);
-    return field[transposes(s) ? 1 : 0];
+    return field[config_kind_of(s->cfg)->main_field];
 }
 
 /* Row strips by stream where a stream is a thread, so that the first touch is the owner's; elsewhere any way does. */
@@ -196,7 +194,7 @@ int sim_initialise(sim *s, char *why, size_t why_bytes)
         const int status = initialise_from_file(s, why, why_bytes);
         if (status != 0) return status;
     }
-    if (transposes(s)) DEVICE_CALL(d, fill_bytes, s->transposed[0], 0, s->transposed_grid.shape.bytes, main_stream(s));
+    if (!config_kind_of(s->cfg)->stencil) DEVICE_CALL(d, fill_bytes, s->transposed[0], 0, s->transposed_grid.shape.bytes, main_stream(s));
     settle(s, 0);
     return 0;
 }
@@ -204,14 +202,13 @@ int sim_initialise(sim *s, char *why, size_t why_bytes)
 /* The fields of a state file of this kind, with host buffers. */
 static checkpoint_state state_of(sim *s)
 {
-    static const char *const name[2][CHECKPOINT_FIELDS_MAX] = { { "u", "u_prev" }, { "a", "b" } };
-    const config *c = s->cfg;
-    checkpoint_state state = { .kind = config_kind_name(c->problem.kind), .type = c->problem.type, .step = s->level };
+    const kind_row *kind = config_kind_of(s->cfg);
+    checkpoint_state state = { .kind = kind->name, .type = s->cfg->problem.type, .step = s->level };
     sim_field field[CHECKPOINT_FIELDS_MAX];
     state.fields = sim_level_fields(s, field);
     for (int i = 0; i < state.fields; i++) {
         const decomp *dec = &field[i].grid->dec;
-        state.field[i] = (checkpoint_field){ name[transposes(s)][i], dec->nx, dec->ny, dec->own, snapshot_buffer(s, i), 0 };
+        state.field[i] = (checkpoint_field){ kind->field[i], dec->nx, dec->ny, dec->own, snapshot_buffer(s, i), 0 };
     }
     return state;
 }
@@ -268,7 +265,7 @@ double sim_change(sim *s)
     device *d = s->dev;
     const field_shape *f = &s->grid.shape;
     const void *const before = s->now.prev ? s->now.prev : s->next.u; /* what the next step is to overwrite */
-    if (transposes(s)) return NAN;
+    if (!config_kind_of(s->cfg)->stencil) return NAN;
     if (s->change_level == s->level) return double_of_bits(reduce_result(s, MPI_MAX)); /* the pass took it */
     DEVICE_CALL(d, max_change, f, s->now.u, before, field_own(f), s->result, main_stream(s));
     return double_of_bits(reduce_result(s, MPI_MAX));

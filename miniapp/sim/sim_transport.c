@@ -89,10 +89,10 @@ static void say_what_serves_instead(sim *s, transport_kind asked)
 static bool make_selection(sim *s)
 {
     const config *c = s->cfg;
-    if (s->top.ranks == 1 || c->problem.kind == CONFIG_TRANSPOSE) return false;
+    if (s->top.ranks == 1 || !config_kind_of(c)->stencil) return false;
     s->selection = transport_selection_create(&s->grid.dec, s->dev, &s->grid.shape, s->now.u, c->problem.radius * s->fuse,
                                               s->fuse > 1 || s->prob.op.form == STENCIL_BOX, budget_s, s->top.comm);
-    if (!transport_selection_has_links(&s->selection) && c->problem.kind == CONFIG_SWEEP)
+    if (!transport_selection_has_links(&s->selection) && config_kind_of(c)->by_lines)
         s->selection = transport_selection_create(&s->transposed_grid.dec, s->dev, &s->transposed_grid.shape, s->transposed[0],
                                                   c->problem.radius, false, budget_s, s->top.comm);
     return transport_selection_has_links(&s->selection);
@@ -150,7 +150,7 @@ void sim_choose_transports(sim *s, const char *self_exe)
 {
     const transport_kind asked = asked_transport(s->cfg);
     aware_answer aware = { .self_exe = self_exe };
-    const bool redistributes = s->cfg->problem.kind == CONFIG_TRANSPOSE || s->cfg->problem.kind == CONFIG_SWEEP;
+    const bool redistributes = sim_has_transpose(s);
     use_everywhere(s, TRANSPORT_STAGED);
     if (s->dev->kind == DEVICE_HOST && asked != TRANSPORT_STAGED && asked != TRANSPORT_KINDS)
         sim_add_note(s, true, "run.transport = %s: the host device has transport staged only; using staged", transport_kind_name(asked));

@@ -63,7 +63,7 @@ const char *tune_name(const sim *s, int variant)
 tune_result tune(sim *s)
 {
     tune_result r = { 0 };
-    if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->cfg->problem.kind == CONFIG_TRANSPOSE) return r;
+    if (s->cfg->run.tune == CONFIG_TUNE_OFF || !config_kind_of(s->cfg)->stencil) return r;
     int variants = variants_of(s); /* a rank in the middle has none, and takes part */
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &variants, 1, MPI_INT, MPI_MAX, s->top.comm));
     assert(variants <= TUNE_VARIANTS_MAX);

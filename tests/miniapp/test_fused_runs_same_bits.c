@@ -76,7 +76,7 @@ static void expect_same(const config *c, const result *single)
     if (memcmp(r.fingerprint, single->fingerprint, sizeof r.fingerprint) != 0 || r.level != single->level)
         fail_msg("%s radius %d, fuse %d (asked %d), %s, ranks %d x %d, %s, feed %s, %d streams, transport %s: %016llx, %016llx at "
                  "level %lld, not %016llx, %016llx at level %lld",
-                 config_kind_name(c->problem.kind), c->problem.radius, r.fuse, c->run.fuse, step_form_name[form],
+                 kind_name(c->problem.kind), c->problem.radius, r.fuse, c->run.fuse, step_form_name[form],
                  c->run.ranks_x, c->run.ranks_y, config_device_name(c->run.device), config_feed_name(c->run.feed), c->run.streams,
                  config_transport_name(c->run.transport), (unsigned long long)r.fingerprint[0],
                  (unsigned long long)r.fingerprint[1], (long long)r.level, (unsigned long long)single->fingerprint[0],

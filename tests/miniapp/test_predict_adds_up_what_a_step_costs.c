@@ -32,7 +32,7 @@ static predict_machine round_machine(void)
 
 static predict_case heat(int ranks, int ranks_x, config_transport t, predict_form form)
 {
-    return (predict_case){ .kind = CONFIG_HEAT,
+    return (predict_case){ .kind = KIND_HEAT,
                            .type = DTYPE_F64,
                            .radius = 1,
                            .nx = 1000,
@@ -125,14 +125,14 @@ static void passes_of_several_steps(void **state)
     assert_true(near(predict_pass_s(&m, &c), 16e-6));
     c.fuse = 16;
     assert_true(near(predict_pass_s(&m, &c), 32e-6));
-    c.kind = CONFIG_WAVE; /* a term more */
+    c.kind = KIND_WAVE; /* a term more */
     assert_true(near(predict_pass_s(&m, &c), 38.4e-6));
     c.fuse = 4; /* both levels come and go: 4 words */
     assert_true(near(predict_pass_s(&m, &c), 32e-6));
     predict_pass_of(&m, &c)->cell_s = 40e-12;
-    c.kind = CONFIG_ADVECT; /* the same sums */
+    c.kind = KIND_ADVECT; /* the same sums */
     assert_true(near(predict_pass_s(&m, &c), 40e-6));
-    c.kind = CONFIG_LAPLACE; /* heat's */
+    c.kind = KIND_LAPLACE; /* heat's */
     c.fuse = 10;
     assert_true(near(predict_pass_s(&m, &c), 20e-6));
 }
@@ -179,12 +179,12 @@ static void transposes_send_all_but_their_own(void **state)
     (void)state;
     const predict_machine m = round_machine();
     predict_case c = heat(4, 1, CONFIG_TRANSPORT_PEER, PREDICT_TRANSPOSED); /* 8 MB a rank, 6 of them sent: 60 us; 32 us of memory */
-    c.kind = CONFIG_TRANSPOSE;
+    c.kind = KIND_TRANSPOSE;
     predict_time t = predict_step(&m, &c);
     assert_true(near(t.memory_s, 32e-6) && near(t.step_s, 61.4e-6));
-    c.kind = CONFIG_SWEEP;
+    c.kind = KIND_SWEEP;
     assert_true(near(predict_step(&m, &c).step_s, (32 + 120 + 1.4) * 1e-6));
-    c.kind = CONFIG_TRANSPOSE;
+    c.kind = KIND_TRANSPOSE;
     c.per_host = 2; /* 16 MB of a host, half of it leaves: 800 us, and three messages of 20 us */
     t = predict_step(&m, &c);
     assert_true(near(t.step_s, (800 + 60 + 1.4) * 1e-6));

@@ -50,15 +50,15 @@ static void check(const char *kind, int order, int ny, dtype t)
     harness_config(&c, "[problem]\nkind = %s\ndtype = %s\norder = %d\nalpha = 0.125\n[grid]\nnx = 20\nny = %d\n[time]\nsteps = 1\n",
                    kind, dtype_name(t), order, ny);
     problem_make(&p, &c);
-    const int axes = ny > 1 && c.problem.kind != CONFIG_SWEEP ? 2 : 1;
+    const int axes = ny > 1 && c.problem.kind != KIND_SWEEP ? 2 : 1;
     assert_int_equal(p.op.form, axes == 2 ? STENCIL_STAR : STENCIL_LINE);
     assert_int_equal(p.op.radius, r);
     assert_int_equal(p.op.type, t);
     int at = 0;
     for (int k = r; k >= 1; k--) {
         const long double w = second[r - 1][k].over / second[r - 1][k].under;
-        const long double low = c.problem.kind == CONFIG_ADVECT ? alpha * (k * w) : alpha * w;
-        const long double high = c.problem.kind == CONFIG_ADVECT ? -low : low;
+        const long double low = c.problem.kind == KIND_ADVECT ? alpha * (k * w) : alpha * w;
+        const long double high = c.problem.kind == KIND_ADVECT ? -low : low;
         for (int a = 0; a < axes; a++) { /* x-k, x+k, y-k, y+k */
             assert_place(&p.op, at, a ? 0 : -k, a ? -k : 0);
             assert_true(p.op.weight[at++] == in_type(t, low));
@@ -68,12 +68,12 @@ static void check(const char *kind, int order, int ny, dtype t)
     }
     assert_place(&p.op, at, 0, 0);
     const long double w0 = second[r - 1][0].over / second[r - 1][0].under;
-    const long double base = c.problem.kind == CONFIG_WAVE ? 2.0L : 1.0L;
-    assert_true(p.op.weight[at++] == (c.problem.kind == CONFIG_ADVECT ? 0.0 : in_type(t, base + alpha * w0 * axes)));
+    const long double base = c.problem.kind == KIND_WAVE ? 2.0L : 1.0L;
+    assert_true(p.op.weight[at++] == (c.problem.kind == KIND_ADVECT ? 0.0 : in_type(t, base + alpha * w0 * axes)));
     assert_int_equal(at, stencil_weights(p.op.form, r));
-    const bool two = c.problem.kind == CONFIG_WAVE || c.problem.kind == CONFIG_ADVECT;
+    const bool two = c.problem.kind == KIND_WAVE || c.problem.kind == KIND_ADVECT;
     assert_true(p.op.has_prev == two && p.two_levels == two);
-    if (two) assert_true(p.op.beta == (c.problem.kind == CONFIG_WAVE ? -1.0 : 1.0));
+    if (two) assert_true(p.op.beta == (c.problem.kind == KIND_WAVE ? -1.0 : 1.0));
 }
 
 static void differences(void **state)

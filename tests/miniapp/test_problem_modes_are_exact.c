@@ -113,35 +113,35 @@ static void advance(grid *cur, grid *prev, const config *c)
 {
     const int r = c->problem.radius;
     const bool two = cur->ny > 1;
-    const config_kind kind = c->problem.kind;
+    const kind_id kind = c->problem.kind;
     const long double alpha = (long double)c->problem.alpha;
     long double w[10] = { 0 }, d[10] = { 0 };
     double minus[10] = { 0 }, plus[10] = { 0 }, centre = 0.0;
     if (r > 0) differences(r, w, d);
-    const int axes = two && kind != CONFIG_SWEEP ? 2 : 1;
+    const int axes = two && kind != KIND_SWEEP ? 2 : 1;
     for (int k = 1; k <= r; k++) {
-        const long double low = kind == CONFIG_ADVECT ? 2.0L * alpha * d[k] : alpha * w[k];
-        const long double high = kind == CONFIG_ADVECT ? -low : low;
+        const long double low = kind == KIND_ADVECT ? 2.0L * alpha * d[k] : alpha * w[k];
+        const long double high = kind == KIND_ADVECT ? -low : low;
         minus[k] = cur->single ? (double)(float)low : (double)low;
         plus[k] = cur->single ? (double)(float)high : (double)high;
     }
-    if (kind != CONFIG_ADVECT) {
-        const long double v = (kind == CONFIG_WAVE ? 2.0L : 1.0L) + alpha * w[0] * axes;
+    if (kind != KIND_ADVECT) {
+        const long double v = (kind == KIND_WAVE ? 2.0L : 1.0L) + alpha * w[0] * axes;
         centre = cur->single ? (double)(float)v : (double)v;
     }
-    if (kind == CONFIG_LAPLACE) {
+    if (kind == KIND_LAPLACE) {
         minus[1] = plus[1] = two ? 0.25 : 0.5;
         centre = 0.0;
     }
     grid next = *cur;
     for (int y = 0; y < cur->ny; y++)
         for (int x = 0; x < cur->nx; x++) {
-            if (kind == CONFIG_CUSTOM) next.u[y][x] = custom_sum(cur, c, x, y);
-            else next.u[y][x] = cross(cur, x, y, r, true, two && kind != CONFIG_SWEEP, minus, plus, centre);
-            if (kind == CONFIG_WAVE) next.u[y][x] = fma_in_type(cur, -1.0, prev->u[y][x], next.u[y][x]);
-            if (kind == CONFIG_ADVECT) next.u[y][x] = fma_in_type(cur, 1.0, prev->u[y][x], next.u[y][x]);
+            if (kind == KIND_CUSTOM) next.u[y][x] = custom_sum(cur, c, x, y);
+            else next.u[y][x] = cross(cur, x, y, r, true, two && kind != KIND_SWEEP, minus, plus, centre);
+            if (kind == KIND_WAVE) next.u[y][x] = fma_in_type(cur, -1.0, prev->u[y][x], next.u[y][x]);
+            if (kind == KIND_ADVECT) next.u[y][x] = fma_in_type(cur, 1.0, prev->u[y][x], next.u[y][x]);
         }
-    if (kind == CONFIG_SWEEP) {
+    if (kind == KIND_SWEEP) {
         const grid half = next;
         for (int y = 0; y < cur->ny; y++)
             for (int x = 0; x < cur->nx; x++) next.u[y][x] = cross(&half, x, y, r, false, true, minus, plus, centre);
@@ -260,7 +260,7 @@ static void report(const char *name, const tally *t)
     assert_true(t->cases > 0 && t->meaningful > t->cases / 4);
 }
 
-static void differences_on_all_sides(const char *kind, config_kind k, bool two_d)
+static void differences_on_all_sides(const char *kind, kind_id k, bool two_d)
 {
     tally t = { 0 };
     for (int order = 2; order <= 16; order *= 2)
@@ -268,11 +268,11 @@ static void differences_on_all_sides(const char *kind, config_kind k, bool two_d
             for (int py = 0; py < (two_d ? 5 : 1); py++)
                 for (int which = 0; which < 3; which++)
                     for (int single = 0; single < 2; single++) {
-                        if (k == CONFIG_ADVECT && (px || py)) continue;
-                        if (k == CONFIG_LAPLACE && order > 2) continue;
+                        if (k == KIND_ADVECT && (px || py)) continue;
+                        if (k == KIND_LAPLACE && order > 2) continue;
                         char lines[128];
                         const double share = which == 0 ? 0.99 : which == 1 ? 0.6 : 0.25;
-                        const double alpha = share * config_alpha_limit(k, order, two_d);
+                        const double alpha = share * kind_alpha_limit(k, order, two_d);
                         snprintf(lines, sizeof lines, "kind = %s\norder = %d\nalpha = %.17g", kind, order, alpha);
                         const bool shifted = (px + py + which) % 2 == 1;
                         const int steps = order == 4 && which < 2 ? 1500 : 20;
@@ -285,35 +285,35 @@ static void differences_on_all_sides(const char *kind, config_kind k, bool two_d
 static void heat(void **state)
 {
     (void)state;
-    differences_on_all_sides("heat", CONFIG_HEAT, false);
-    differences_on_all_sides("heat", CONFIG_HEAT, true);
+    differences_on_all_sides("heat", KIND_HEAT, false);
+    differences_on_all_sides("heat", KIND_HEAT, true);
 }
 
 static void wave(void **state)
 {
     (void)state;
-    differences_on_all_sides("wave", CONFIG_WAVE, false);
-    differences_on_all_sides("wave", CONFIG_WAVE, true);
+    differences_on_all_sides("wave", KIND_WAVE, false);
+    differences_on_all_sides("wave", KIND_WAVE, true);
 }
 
 static void advect(void **state)
 {
     (void)state;
-    differences_on_all_sides("advect", CONFIG_ADVECT, false);
-    differences_on_all_sides("advect", CONFIG_ADVECT, true);
+    differences_on_all_sides("advect", KIND_ADVECT, false);
+    differences_on_all_sides("advect", KIND_ADVECT, true);
 }
 
 static void laplace(void **state)
 {
     (void)state;
-    differences_on_all_sides("laplace", CONFIG_LAPLACE, false);
-    differences_on_all_sides("laplace", CONFIG_LAPLACE, true);
+    differences_on_all_sides("laplace", KIND_LAPLACE, false);
+    differences_on_all_sides("laplace", KIND_LAPLACE, true);
 }
 
 static void sweep(void **state)
 {
     (void)state;
-    differences_on_all_sides("sweep", CONFIG_SWEEP, true);
+    differences_on_all_sides("sweep", KIND_SWEEP, true);
 }
 
 /* Random weights, mirror-symmetric where the sides need it; `size` is the sum of their absolute values. */
