@@ -6,6 +6,8 @@
 #ifndef BOUNDARY_H
 #define BOUNDARY_H
 
+#include <stdbool.h>
+
 typedef enum boundary_kind { BOUNDARY_NONE, BOUNDARY_PERIODIC, BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN } boundary_kind;
 
 typedef struct boundary_side {
@@ -16,5 +18,7 @@ typedef struct boundary_side {
 typedef struct boundary {
     boundary_side x_low, x_high, y_low, y_high;
 } boundary;
+
+static inline bool boundary_mirrors(boundary_kind k) { return k == BOUNDARY_DIRICHLET || k == BOUNDARY_NEUMANN; }
 
 #endif

@@ -157,19 +157,19 @@ struct device {
     /* Before in-kernel steps begin: stores the images of a level that are flag words, with the epoch step->epoch, as the step that
      * wrote that level would have. */
     int (*inkernel_flag_words)(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s);
-    /* The bound stencil several times in one pass over memory: next in a box, from cur, and for two levels next_prev too, from
-     * cur and prev; fused.h says what must lie in their ghosts. fused_steps: how many of at most `most` (>= 1) steps one such sweep
-     * best takes; 0: this stencil has none. Only such numbers may be given to fused_sweep. fused_change_steps: the same of sweeps
-     * that can take their last step's norm: they raise *change (device memory, or NULL: no norm) to what max_change of the last two
-     * levels is. Each such number is one of fused_steps too. */
-    /* fused_variants: ways to cut a box into work, with those sides; as stencil_variants. */
-    int (*fused_variants)(device *d, const boundary *sides);
-    const char *(*fused_variant_name)(device *d, int variant);
-    void (*fused_choose)(device *d, int variant);
-    int (*fused_steps)(device *d, int most);
-    int (*fused_change_steps)(device *d, int most);
-    int (*fused_sweep)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                       int steps, const boundary *sides, uint64_t *change, device_stream *s);
+    /* Temporal blocking: the bound stencil several times in one pass over memory. next in a box, from cur, and for two levels
+     * next_prev too, from cur and prev; temporal.h has what must lie in their ghosts. temporal_steps: how many of at most `most`
+     * (>= 1) steps one such pass best takes; 0: this stencil has none. Only such numbers may be given to temporal_pass.
+     * temporal_change_steps: the same of passes that can take their last step's norm: they raise *change (device memory, or NULL: no
+     * norm) to what max_change of the last two levels is. Each such number is one of temporal_steps too.
+     * temporal_variants: ways to cut a box into work, with those sides; as stencil_variants. */
+    int (*temporal_variants)(device *d, const boundary *sides);
+    const char *(*temporal_variant_name)(device *d, int variant);
+    void (*temporal_choose)(device *d, int variant);
+    int (*temporal_steps)(device *d, int most);
+    int (*temporal_change_steps)(device *d, int most);
+    int (*temporal_pass)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
+                         int steps, const boundary *sides, uint64_t *change, device_stream *s);
     /* Writes the ghosts in the given boxes (own coordinates, all outside the domain along at least one axis). */
     int (*boundary_fill)(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
                          int count, device_stream *s);

@@ -34,7 +34,7 @@ typedef struct device_cuda {
     const struct stencil_unit *unit; /* ... of this group of kernels; NULL before the first bind */
     stencil_variant variant[STENCIL_VARIANTS_MAX];
     int variants, chosen;
-    int fused_chosen; /* variant of fused sweeps */
+    int temporal_chosen; /* variant of passes of several steps */
     bool follows; /* programmatic launches work here: compute capability 9.0 and newer */
 } device_cuda;
 
@@ -65,14 +65,14 @@ int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const voi
 int stencil_cuda_variants(device *d);
 const char *stencil_cuda_variant_name(device *d, int variant);
 void stencil_cuda_choose(device *d, int variant);
-int fused_cuda_bind(device *d, const stencil *op); /* stencil_bind's part */
-int fused_cuda_variants(device *d, const boundary *sides);
-const char *fused_cuda_variant_name(device *d, int variant);
-void fused_cuda_choose(device *d, int variant);
-int fused_cuda_steps(device *d, int most);
-int fused_cuda_change_steps(device *d, int most);
-int fused_cuda_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                     int steps, const boundary *sides, uint64_t *change, device_stream *s);
+int temporal_cuda_bind(device *d, const stencil *op); /* stencil_bind's part */
+int temporal_cuda_variants(device *d, const boundary *sides);
+const char *temporal_cuda_variant_name(device *d, int variant);
+void temporal_cuda_choose(device *d, int variant);
+int temporal_cuda_steps(device *d, int most);
+int temporal_cuda_change_steps(device *d, int most);
+int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
+                       int steps, const boundary *sides, uint64_t *change, device_stream *s);
 int boundary_cuda_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                        device_stream *s);
 int pack_cuda(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,

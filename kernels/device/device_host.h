@@ -96,12 +96,12 @@ const char *stencil_host_variant_name(device *d, int variant);
 void stencil_host_choose(device *d, int variant);
 int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                        const box *boxes, int count, device_stream *s);
-int fused_host_variants(device *d, const boundary *sides);
-const char *fused_host_variant_name(device *d, int variant);
-void fused_host_choose(device *d, int variant);
-int fused_host_steps(device *d, int most);
-int fused_host_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                     int steps, const boundary *sides, uint64_t *change, device_stream *s);
+int temporal_host_variants(device *d, const boundary *sides);
+const char *temporal_host_variant_name(device *d, int variant);
+void temporal_host_choose(device *d, int variant);
+int temporal_host_steps(device *d, int most);
+int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
+                       int steps, const boundary *sides, uint64_t *change, device_stream *s);
 int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                        device_stream *s);
 void peer_host_refuse(device *d); /* fills in the functions of peer memory: all refuse */

@@ -113,15 +113,15 @@ int ladder_fused_production(ladder_case *c)
     void *const *from = s->cur;
     int sweeps = 0, code = 0;
     for (int level = 0; level < s->levels && !code; level++) code = ladder_fused_fill(c, from[level], s->steps * s->op.radius);
-    for (int left = s->steps; left > 0; left -= c->d->fused_steps(c->d, left)) sweeps++;
+    for (int left = s->steps; left > 0; left -= c->d->temporal_steps(c->d, left)) sweeps++;
     for (int left = s->steps; left > 0 && !code;) {
-        const int steps = c->d->fused_steps(c->d, left);
+        const int steps = c->d->temporal_steps(c->d, left);
         left -= steps;
         sweeps--;
         const int64_t reach = (int64_t)left * s->op.radius; /* ghosts that the sweeps to come read */
         const box cells = box_make(-reach, f->nx + reach, -reach, f->ny + reach);
         void *const *to = target(s, sweeps);
-        code = c->d->fused_sweep(c->d, f, to[0], to[1], from[0], from[1], cells, steps, &s->sides, NULL, c->stream);
+        code = c->d->temporal_pass(c->d, f, to[0], to[1], from[0], from[1], cells, steps, &s->sides, NULL, c->stream);
         from = to;
     }
     return code;

@@ -33,8 +33,8 @@ int stencil_cuda_bind(device *d, const stencil *op)
     const inkernel_unit *inkernel = inkernel_unit_of(op->form);
     const cudaError_t too = inkernel ? inkernel->upload(op, self->setup) : cudaSuccess;
     if (too != cudaSuccess) return too;
-    const int fused = fused_cuda_bind(d, op);
-    if (fused != cudaSuccess) return fused;
+    const int temporal = temporal_cuda_bind(d, op);
+    if (temporal != cudaSuccess) return temporal;
     self->bound = *op;
     self->unit = unit;
     self->variants = unit->variants(op, self->variant);

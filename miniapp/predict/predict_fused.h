@@ -12,7 +12,7 @@
 const predict_pass *predict_pass_known(const predict_machine *m, const predict_case *c);
 predict_pass *predict_pass_of(predict_machine *m, const predict_case *c);
 bool predict_knows_fused(const predict_machine *m, const predict_case *c);
-/* Do passes of several steps take norms with them (fused_change_steps)? */
+/* Do passes of several steps take norms with them (temporal_change_steps)? */
 bool predict_takes_norms(const predict_machine *m, const predict_case *c);
 void predict_passes_by_memory(predict_machine *m); /* sets by_memory */
 double predict_copied_s(const predict_machine *m, const predict_case *c);

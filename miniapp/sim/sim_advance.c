@@ -101,7 +101,7 @@ int sim_steps_at_once(const sim *s, int64_t most, bool probed)
 {
     const int64_t launches = s->batch && !probed ? GRAPH_BATCH_STEPS_MAX : 1;
     if (s->fuse == 1) return (int)(most < launches ? most : launches);
-    if (most < s->fuse) return s->dev->fused_steps(s->dev, (int)most);
+    if (most < s->fuse) return s->dev->temporal_steps(s->dev, (int)most);
     const int64_t passes = most / s->fuse;
     return s->fuse * (int)(passes < launches ? passes : launches);
 }
@@ -121,7 +121,7 @@ static void fused_steps(sim *s, int steps, const step_probe *probe)
 
 int sim_change_steps(const sim *s, int64_t most)
 {
-    return s->fuse == 1 ? 0 : s->dev->fused_change_steps(s->dev, (int)(most < s->fuse ? most : s->fuse));
+    return s->fuse == 1 ? 0 : s->dev->temporal_change_steps(s->dev, (int)(most < s->fuse ? most : s->fuse));
 }
 
 void sim_pass_with_change(sim *s, int steps, const step_probe *probe)

@@ -30,7 +30,7 @@ static const double overlapped_margin = 1.05;
 static const char *no_fused_pass(const sim *s)
 {
     if (sim_has_transpose(s)) return "steps of this kind contain transposes";
-    if (s->dev->fused_steps(s->dev, 1) > 0) return NULL;
+    if (s->dev->temporal_steps(s->dev, 1) > 0) return NULL;
     return "this device has no fused sweep for a radius that large";
 }
 
@@ -38,9 +38,9 @@ static const char *no_fused_pass(const sim *s)
 static int worth_a_trial(const sim *s, int most)
 {
     const config *c = s->cfg;
-    const int steps = s->dev->fused_steps(s->dev, most), norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
+    const int steps = s->dev->temporal_steps(s->dev, most), norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
     if (steps > 1 && fuse_rule_long_enough(c, steps, false)) return steps;
-    const int with_norm = s->dev->fused_change_steps(s->dev, norm_every);
+    const int with_norm = s->dev->temporal_change_steps(s->dev, norm_every);
     return with_norm > 1 && fuse_rule_long_enough(c, with_norm, true) ? with_norm : 1;
 }
 
@@ -76,7 +76,7 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "with a norm every %lld steps", (long long)c->time.norm_every);
     else
         snprintf(why, why_bytes, "this stencil has fused sweeps of other numbers of steps only");
-    return s->dev->fused_steps(s->dev, asked < most ? asked : (int)most);
+    return s->dev->temporal_steps(s->dev, asked < most ? asked : (int)most);
 }
 
 /* Of small boxes several in a row, as in a run, so that what a launch takes of the host does not count. */
@@ -100,7 +100,7 @@ static double step_s(sim *s, box cells, int steps)
     void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
     for (int i = 0; i < launches; i++) {
         if (steps == 1) DEVICE_CALL(d, stencil_sweep, f, over, cur.u, cur.prev, &cells, 1, stream);
-        else DEVICE_CALL(d, fused_sweep, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, NULL, stream);
+        else DEVICE_CALL(d, temporal_pass, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, NULL, stream);
     }
     DEVICE_CALL(d, event_record, s->stamp[1], stream);
     DEVICE_CALL(d, event_sync, s->stamp[1]);

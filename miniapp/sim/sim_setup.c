@@ -71,7 +71,7 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
     for (const int wanted = s->fuse; !lay_out(s, px, py, why, why_bytes);) {
         if (s->fuse == 1) return false;
         if (s->fuse == wanted) snprintf(fewer_since, sizeof fewer_since, "%.255s", why);
-        s->fuse = s->dev->fused_steps(s->dev, s->fuse - 1);
+        s->fuse = s->dev->temporal_steps(s->dev, s->fuse - 1);
     }
     while (c->run.fuse == 0 && s->fuse > 1 && !sim_fuse_has_room(s)) {
         s->fuse = sim_fuse_shorter(s);

@@ -37,7 +37,7 @@ static double pass_s(sim *s)
     DEVICE_CALL(d, event_record, s->stamp[0], stream);
     if (s->fuse == 1) DEVICE_CALL(d, stencil_sweep, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream);
     for (int i = 0; s->fuse > 1 && i < FUSED_PASSES; i++)
-        DEVICE_CALL(d, fused_sweep, f, s->next.u, s->next.prev, s->now.u, s->now.prev, trial, s->fuse, &s->pass.sides, NULL, stream);
+        DEVICE_CALL(d, temporal_pass, f, s->next.u, s->next.prev, s->now.u, s->now.prev, trial, s->fuse, &s->pass.sides, NULL, stream);
     DEVICE_CALL(d, event_record, s->stamp[1], stream);
     DEVICE_CALL(d, event_sync, s->stamp[1]);
     DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
@@ -46,18 +46,18 @@ static double pass_s(sim *s)
 
 static int variants_of(const sim *s)
 {
-    return s->fuse == 1 ? s->dev->stencil_variants(s->dev) : s->dev->fused_variants(s->dev, &s->pass.sides);
+    return s->fuse == 1 ? s->dev->stencil_variants(s->dev) : s->dev->temporal_variants(s->dev, &s->pass.sides);
 }
 
 static void choose(const sim *s, int variant)
 {
     if (s->fuse == 1) s->dev->stencil_choose(s->dev, variant);
-    else s->dev->fused_choose(s->dev, variant);
+    else s->dev->temporal_choose(s->dev, variant);
 }
 
 const char *tune_name(const sim *s, int variant)
 {
-    return s->fuse == 1 ? s->dev->stencil_variant_name(s->dev, variant) : s->dev->fused_variant_name(s->dev, variant);
+    return s->fuse == 1 ? s->dev->stencil_variant_name(s->dev, variant) : s->dev->temporal_variant_name(s->dev, variant);
 }
 
 tune_result tune(sim *s)

@@ -82,7 +82,7 @@ static void compute(const step_streams *s, const step_pass *p, const job *j, con
         return;
     }
     for (int i = 0; i < count; i++)
-        DEVICE_CALL(d, fused_sweep, p->shape, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps, &p->sides, j->change,
+        DEVICE_CALL(d, temporal_pass, p->shape, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps, &p->sides, j->change,
                     stream);
 }
 

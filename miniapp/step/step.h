@@ -1,5 +1,5 @@
 /* One time step of a stencil over all ranks, in one of three forms that give the same bits; or, by temporal blocking
- * (kernels/temporal/fused.h), a block of several steps.
+ * (kernels/temporal/temporal.h), a block of several steps.
  *
  * In-kernel exchange, where every neighbour's memory can be reached: one launch (kernels/core/inkernel.h), and no other exchange. Before
  * the first such step the halo exchange of the other forms brings the ghosts.
@@ -87,7 +87,7 @@ typedef struct step_levels {
 } step_levels;
 
 /* sides: of the domain; corners: the stencil reads diagonal ghosts; has_prev: it reads two levels. fuse > 1: a fused pass, of a
- * number of steps that fused_steps gave for the bound stencil; the field's ghosts are radius * fuse deep. */
+ * number of steps that temporal_steps gave for the bound stencil; the field's ghosts are radius * fuse deep. */
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
                       bool corners, bool has_prev, int fuse, const transport_choice *choice, MPI_Comm comm);
 /* With fuse > 1, between passes: overlapped, as at first, or exchange first from now on. */
@@ -123,8 +123,8 @@ void step_begin_generation(step_streams *s);
 /* next from cur (and prev, which may be next); afterwards the invariant holds for next. exchange = false leaves the
  * halo out (stale ghosts), to time the same step without communication. probe may be NULL. */
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *prev, bool exchange, const step_probe *probe);
-/* The same by a fused pass of `steps` steps, as fused_steps gave them, at most `fuse`; all fields are different. change: NULL, or
- * where this rank's change of the last step goes (a number that fused_change_steps gave, then). */
+/* The same by a fused pass of `steps` steps, as temporal_steps gave them, at most `fuse`; all fields are different. change: NULL, or
+ * where this rank's change of the last step goes (a number that temporal_change_steps gave, then). */
 void step_advance_fused(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
                         const step_probe *probe);
 /* step_advance in parts, for steps that are captured; with fuse > 1 they are passes of `fuse` steps. step_ready: what must have

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "step/step.h"
-#include "temporal/fused.h"
+#include "temporal/temporal.h"
 
 static bool has_neighbour(const decomp *dec, int dx, int dy)
 {
@@ -52,7 +52,7 @@ static void find_wraps(step_pass *p, int depth)
         for (int bx = 0; bx < 3; bx++) {
             const bool wraps_x = g.kind_x[bx] == BOUNDARY_PERIODIC, wraps_y = g.kind_y[by] == BOUNDARY_PERIODIC;
             if (box_empty(g.block[by][bx]) || (!wraps_x && !wraps_y)) continue;
-            if (fused_mirrors(g.kind_x[bx]) || fused_mirrors(g.kind_y[by])) continue;
+            if (boundary_mirrors(g.kind_x[bx]) || boundary_mirrors(g.kind_y[by])) continue;
             const bool received = (bx != 1 && !wraps_x) || (by != 1 && !wraps_y);
             if (received) p->ghosts[p->ghosts_count++] = g.block[by][bx];
             else p->wraps[p->wraps_count++] = g.block[by][bx];
@@ -122,9 +122,9 @@ step_pass_cells step_pass_cells_of(const step_pass *p, int streams, int radius, 
         const box b = i < streams ? box_strip(p->interior, i, streams) : p->shell[i - streams];
         if (box_empty(b)) continue;
         for (int left = steps - 1; left >= 0; left--)
-            all.computed_cells += box_cells(fused_reach(p->shape, b, (int64_t)left * radius, &p->sides));
+            all.computed_cells += box_cells(temporal_extent(p->shape, b, (int64_t)left * radius, &p->sides));
         for (int level = 0; level < (p->prev_halo ? 2 : 1); level++)
-            all.moved_cells += box_cells(fused_reach(p->shape, b, (int64_t)(steps - level) * radius, &p->sides)) + box_cells(b);
+            all.moved_cells += box_cells(temporal_extent(p->shape, b, (int64_t)(steps - level) * radius, &p->sides)) + box_cells(b);
     }
     return all;
 }

@@ -5,12 +5,12 @@
  * Ghosts beyond dirichlet and neumann sides are imposed anew before every step, by the warps that have them. Which memory is
  * touched: of cur and prev the 16 bytes that hold a cell of [-depth_x, nx + depth_x), of next and next_prev the cells of the
  * box. */
-#ifndef FUSED_LINE_CUDA_CUH
-#define FUSED_LINE_CUDA_CUH
+#ifndef TEMPORAL_LINE_CUDA_CUH
+#define TEMPORAL_LINE_CUDA_CUH
 
-#include "temporal/fused_sides_cuda.cuh"
+#include "temporal/temporal_sides_cuda.cuh"
 
-enum { FUSED_LINE_WARPS = 4 };
+enum { TEMPORAL_LINE_WARPS = 4 };
 
 template <typename T, int R, int STEPS, int V> struct line_piece {
     static_assert(R <= V, "neighbours in x come from the next lane");
@@ -21,15 +21,15 @@ template <typename T, int R, int STEPS, int V> struct line_piece {
 
 /* PREV: of two levels; else prev and next_prev are not used. */
 template <bool PREV, typename T, int R, int STEPS, int V>
-static __global__ void __launch_bounds__(32 * FUSED_LINE_WARPS, 4)
-    line_fused_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ box cells, int64_t x_first,
-                      int64_t pieces, const __grid_constant__ fused_axis<T> ax, T *next_prev, const T *prev)
+static __global__ void __launch_bounds__(32 * TEMPORAL_LINE_WARPS, 4)
+    line_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ box cells, int64_t x_first,
+                int64_t pieces, const __grid_constant__ temporal_axis<T> ax, T *next_prev, const T *prev)
 {
     using S = line_piece<T, R, STEPS, V>;
     constexpr int VECTOR = S::VECTOR;
-    __shared__ __align__(16) T scratch[FUSED_LINE_WARPS][S::CELLS];
+    __shared__ __align__(16) T scratch[TEMPORAL_LINE_WARPS][S::CELLS];
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    const int64_t item = (int64_t)blockIdx.x * FUSED_LINE_WARPS + warp;
+    const int64_t item = (int64_t)blockIdx.x * TEMPORAL_LINE_WARPS + warp;
     if (item >= pieces * (cells.y1 - cells.y0)) return;
     const int64_t y = cells.y0 + item / pieces, x_low = x_first + item % pieces * S::STORED - S::HALO, x = x_low + lane * V;
     row_sides<T, R, V> sides;

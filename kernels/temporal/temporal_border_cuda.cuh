@@ -1,18 +1,18 @@
-/* Border items of a fused sweep: strips along x sides, a cell a lane, and bands along y sides, as the cascade of
- * fused_strip_cuda.cuh, but small code: one row a turn, the queue's rows move up. Beside interior items two long loops do not fit
+/* The border kernel of a pass of several steps: strips along x sides, a cell a lane, and bands along y sides, as the cascade of
+ * temporal_strip_cuda.cuh, but small code: one row a turn, the queue's rows move up. Beside interior items two long loops do not fit
  * into what SMs and their neighbours keep of code, and all of them wait (NOTES.md).
  *
  * Such an item waits for itself most of the time, each level for the one before. So a block has as many warps as an SM has
  * registers for, and with it SMs of its own: a few of them do what would take the places of interior items on many.
  *
- * A strip at an x side is 32 columns, of which those far enough from its inner end are stored. Of a star it reaches to the side,
- * and lanes near it take a ghost's image from the lane that has it; of a box it reaches R further, and ghosts are lanes. Corners
+ * A strip at an x side is 32 columns, of which those far enough from its inner end are stored. Of a star it ends at the side, and
+ * lanes near it take a ghost's image from the lane that has it; of a box it ends R further out, and ghosts are lanes. Corners
  * are the strips'; bands know no x side. */
-#ifndef FUSED_FRAME_CUDA_CUH
-#define FUSED_FRAME_CUDA_CUH
+#ifndef TEMPORAL_BORDER_CUDA_CUH
+#define TEMPORAL_BORDER_CUDA_CUH
 
-#include "temporal/fused_frame_plan_cuda.cuh"
-#include "temporal/fused_strip_cuda.cuh"
+#include "temporal/temporal_border_plan_cuda.cuh"
+#include "temporal/temporal_strip_cuda.cuh"
 
 static __device__ __forceinline__ float masked(float u, unsigned keep, unsigned flip)
 {
@@ -34,7 +34,7 @@ template <typename T, int R> struct side_cell {
     T more;
 
     /* The cell at x, whose lane is or would be `lane`. */
-    __device__ __forceinline__ void begin(const fused_axis<T> &ax, int64_t x, int lane)
+    __device__ __forceinline__ void begin(const temporal_axis<T> &ax, int64_t x, int lane)
     {
         const bool low = x < 0;
         const boundary_kind kind = low ? ax.low : ax.high;
@@ -55,7 +55,7 @@ template <typename T, int R> struct side_cell {
 template <typename T, int R> struct side_around {
     side_cell<T, R> left[R], right[R]; /* the k-th 1 + k cells away */
 
-    __device__ __forceinline__ void begin(const fused_axis<T> &ax, int64_t x, int lane)
+    __device__ __forceinline__ void begin(const temporal_axis<T> &ax, int64_t x, int lane)
     {
 #pragma unroll
         for (int k = 0; k < R; k++) {
@@ -79,18 +79,18 @@ template <typename T, int R> struct side_around {
 static __device__ __forceinline__ bool warp_does(bool here) { return __any_sync(~0u, here); }
 
 /* The pointers stand at own cell (0,0); *_prev: of two levels, else NULL. */
-template <typename T> struct frame_fields {
+template <typename T> struct border_fields {
     T *next, *next_prev;
     const T *cur, *prev;
     int64_t pitch;
 };
 
-template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE> struct frame_strip {
-    static constexpr int REACH = STEPS * R, PIECE = V == 1 ? 1 : vector_cells<T>;
+template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE> struct border_strip {
+    static constexpr int DEPTH = STEPS * R, PIECE = V == 1 ? 1 : vector_cells<T>;
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
     /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the interior's; where levels are
      * many, moving these rows up costs more. */
-    static constexpr bool LONGEST = REACH >= FUSED_REACH_LONGEST;
+    static constexpr bool LONGEST = DEPTH >= TEMPORAL_DEPTH_LONGEST;
     static constexpr int SIDE_AHEAD = LONGEST ? 4 : STEPS <= 4 ? 12 : 6, SHORT_BAND_AHEAD = WAITING <= 64 && !PREV ? 8 : 2;
     static constexpr int BAND_AHEAD = !LONGEST ? SHORT_BAND_AHEAD : STEPS >= 12 ? 1 : 2, AHEAD = SIDE ? SIDE_AHEAD : BAND_AHEAD;
     T queue[STEPS][2 * R][V];           /* rows that wait, the oldest first */
@@ -158,7 +158,7 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
 
     template <bool NEAR_Y> __device__ __forceinline__ void step(int row)
     {
-        const unsigned out = (unsigned)(row - 2 * REACH);
+        const unsigned out = (unsigned)(row - 2 * DEPTH);
         T arriving[V], before[V] = {}; /* before: the level before the one that arrives next, its row */
         take<AHEAD>(coming, arriving);
         if constexpr (PREV) take<AHEAD>(coming_prev, before);
@@ -192,19 +192,19 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
     }
 
     /* `height` rows of `stored` from y_low on; the strip's first column is at x_low. */
-    __device__ __forceinline__ void run(const frame_fields<T> &f, int depth_x, const fused_axis<T> &ax, const fused_axis<T> &ay,
+    __device__ __forceinline__ void run(const border_fields<T> &f, int depth_x, const temporal_axis<T> &ax, const temporal_axis<T> &ay,
                                         int64_t x_low, box stored, int64_t y_low, int height)
     {
-        const int lane = (int)threadIdx.x % 32, rows = height + 2 * REACH;
+        const int lane = (int)threadIdx.x % 32, rows = height + 2 * DEPTH;
         const int64_t at = x_low + lane * V;
         pitch = (int)f.pitch;
         if constexpr (SIDE && FORM == STENCIL_STAR) x.begin(ax, at, lane);
         if constexpr (SIDE && FORM == STENCIL_BOX) own.begin(ax, at, lane);
-        sides.begin(ay, at, y_low - REACH, rows, stored.x0, stored.x1, height);
+        sides.begin(ay, at, y_low - DEPTH, rows, stored.x0, stored.x1, height);
         ask_end = at + V > -depth_x && at < ax.cells + depth_x ? min(rows, sides.high_at) : 0;
         const int begin = max(sides.low_at, 0); /* rows beyond a low side: what waits for them is ghosts */
-        from = f.cur + (y_low - REACH + begin) * pitch + at;
-        to = f.next + (y_low - 2 * REACH + begin) * pitch + at;
+        from = f.cur + (y_low - DEPTH + begin) * pitch + at;
+        to = f.next + (y_low - 2 * DEPTH + begin) * pitch + at;
         if constexpr (PREV) {
             const int64_t rows_bytes = R * (int64_t)pitch * (int64_t)sizeof(T);
             prev_from = (int64_t)((uintptr_t)f.prev - (uintptr_t)f.cur) - rows_bytes;
@@ -216,8 +216,8 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
         for (int i = 0; i < AHEAD; i++) ask(begin + i, coming[i], coming_prev[PREV ? i : 0]);
 #pragma unroll 1
         for (int row = begin; warp_does(row < rows); row++) {
-            /* ghost rows are wanted till the last level, REACH rows behind, has had them: most of a band's rows */
-            if (!SIDE || warp_does(row <= sides.low_at + REACH || row >= sides.high_at)) step<true>(row);
+            /* ghost rows are wanted till the last level, DEPTH rows behind, has had them: most of a band's rows */
+            if (!SIDE || warp_does(row <= sides.low_at + DEPTH || row >= sides.high_at)) step<true>(row);
             else step<false>(row);
         }
     }
@@ -225,29 +225,29 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
 
 /* A warp has one item of a side, or some of the bands', one after the other. */
 template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE>
-static __global__ void __launch_bounds__(32 * fused_frame_warps<T, PREV, CHANGE>, 1)
-    frame_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
-                 const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay, T *next_prev, const T *prev,
-                 unsigned long long *change)
+static __global__ void __launch_bounds__(32 * temporal_border_warps<T, PREV, CHANGE>, 1)
+    border_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ temporal_parts parts,
+                  const __grid_constant__ temporal_axis<T> ax, const __grid_constant__ temporal_axis<T> ay, T *next_prev,
+                  const T *prev, unsigned long long *change)
 {
     let_others_follow(parts);
-    const frame_fields<T> fields = { next, next_prev, cur, prev, pitch };
+    const border_fields<T> fields = { next, next_prev, cur, prev, pitch };
     decltype(abs_bits(T())) most = 0;
     unsigned item = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (item >= parts.warps) item = parts.items;
     while (warp_does(item < parts.items)) {
         const bool side = warp_does(item < parts.sides);
-        const fused_item at = fused_item_of(parts, item);
-        const fused_part &part = parts.part[at.part];
+        const temporal_item at = temporal_item_of(parts, item);
+        const temporal_part &part = parts.part[at.part];
         if (side) {
-            frame_strip<true, FORM, T, R, STEPS, 1, PREV, CHANGE> s = {};
+            border_strip<true, FORM, T, R, STEPS, 1, PREV, CHANGE> s = {};
             s.run(fields, depth_x, ax, ay, part.x_first, part.cells, at.y_low, at.height);
             if constexpr (CHANGE) most = max(most, s.change);
         } else {
             using S = strip_shape<T, R, STEPS, V>;
             const int64_t x_low = part.x_first + (int64_t)at.column * S::STORED - S::HALO;
             const box stored = { max(part.cells.x0, x_low + S::HALO), min(part.cells.x1, x_low + S::HALO + S::STORED), 0, 0 };
-            frame_strip<false, FORM, T, R, STEPS, V, PREV, CHANGE> s = {};
+            border_strip<false, FORM, T, R, STEPS, V, PREV, CHANGE> s = {};
             s.run(fields, depth_x, ax, ay, x_low, stored, at.y_low, at.height);
             if constexpr (CHANGE) most = max(most, s.change);
         }

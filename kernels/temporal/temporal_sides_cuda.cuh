@@ -1,17 +1,17 @@
-/* Ghosts beyond dirichlet and neumann sides inside a fused sweep, in the rules of boundary.h: at every level anew, x in each row
- * that arrives, then y: ghost rows mirror rows that carry their x ghosts already. R ghosts deep: no sum reads a deeper one. Their
- * images are one mirroring away, since no axis is shorter than the radius, and lie in the strip and in the queue. */
-#ifndef FUSED_SIDES_CUDA_CUH
-#define FUSED_SIDES_CUDA_CUH
+/* Ghosts beyond dirichlet and neumann sides inside a pass of several steps, in the rules of boundary.h: at every level anew, x in
+ * each row that arrives, then y: ghost rows mirror rows that carry their x ghosts already. R ghosts deep: no sum reads a deeper one.
+ * Their images are one mirroring away, since no axis is shorter than the radius, and lie in the strip and in the queue. */
+#ifndef TEMPORAL_SIDES_CUDA_CUH
+#define TEMPORAL_SIDES_CUDA_CUH
 
 #include <limits.h>
 
 #include "cuda/mirror_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
-#include "temporal/fused_plan_cuda.cuh"
+#include "temporal/temporal_plan_cuda.cuh"
 
 /* Of the kinds only those that mirror; NONE stands for the others, whose ghosts are data. */
-template <typename T> struct fused_axis {
+template <typename T> struct temporal_axis {
     int64_t cells; /* own: 0 .. cells-1 */
     boundary_kind low, high;
     T low_value, high_value;
@@ -41,7 +41,7 @@ template <typename T, int R, int V> struct row_sides {
     T value;
 
     /* The row's first cell is at x_low; it holds the images of the ghosts it has. */
-    __device__ __forceinline__ void begin(const fused_axis<T> &ax, int64_t x_low, int lane)
+    __device__ __forceinline__ void begin(const temporal_axis<T> &ax, int64_t x_low, int lane)
     {
         const bool at_low = ax.low != BOUNDARY_NONE && x_low < 0, at_high = ax.high != BOUNDARY_NONE && x_low + CELLS > ax.cells;
         any = at_low || at_high;
@@ -93,7 +93,7 @@ template <typename T, int R, int V> struct strip_sides {
     unsigned stored; /* bit v: the lane's cell v */
     int height;
 
-    __device__ __forceinline__ void begin(const fused_axis<T> &ay, int64_t x, int64_t y_first, int rows, int64_t stored_low,
+    __device__ __forceinline__ void begin(const temporal_axis<T> &ay, int64_t x, int64_t y_first, int rows, int64_t stored_low,
                                           int64_t stored_high, int stored_rows)
     {
         low_at = ay.low != BOUNDARY_NONE && y_first < 0 ? (int)-y_first : -NEVER;

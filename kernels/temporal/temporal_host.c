@@ -1,13 +1,13 @@
-/* Fused sweeps on the host: a cascade of rows that stay in a core's own cache.
+/* Temporal blocking on the host: a cascade of rows that stay in a core's own cache.
  *
  * The box is cut into strips of columns. A strip is gone through once, row by row, from y0 - steps * radius on: each row of cur
  * that enters completes the row `radius` above it of the next level, that one the row `radius` above it one level further, and so
  * on; what comes out is streamed into next. Invariant: of each level but the last the strip's own memory holds the last 2 radius +
  * 1 rows, row y in slot y mod (2 radius + 1), with the cells on either side that later levels depend on. For every row of cur, one
- * pass over memory. Lines reach along x only: each goes through all levels by itself, and every level has one slot.
+ * pass over memory. Lines read along x only: each goes through all levels by itself, and every level has one slot.
  *
  * Two levels: when row y of a level is made, row y of the level two before it is the oldest that is still there, so prev takes no
- * memory of its own; level 1 reads it from prev itself, and the sweep streams out two levels.
+ * memory of its own; level 1 reads it from prev itself, and the pass streams out two levels.
  *
  * Rows of cur are read where they lie, unless the strip depends on ghosts beyond a side along x: then they are copied first.
  *
@@ -16,7 +16,7 @@
  *
  * What it costs: a strip computes up to 2 steps * radius columns more than it stores, a thread's part as many rows more. A thread's
  * memory lives as long as the call, some hundred kilobytes. */
-#include "temporal/fused.h"
+#include "temporal/temporal.h"
 
 #include <errno.h>
 
@@ -30,13 +30,13 @@ enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, BOX_RADIUS_MAX =
 #define FMA cell_fma_f32
 #define MIRROR cell_mirror_f32
 #define NAME(x) x##_f32
-#include "temporal/fused_host_row.h"
+#include "temporal/temporal_host_row.h"
 
 #define CELL double
 #define FMA cell_fma_f64
 #define MIRROR cell_mirror_f64
 #define NAME(x) x##_f64
-#include "temporal/fused_host_row.h"
+#include "temporal/temporal_host_row.h"
 
 typedef void row_kernel(void *sum, const void *const *row, const void *before, const void *weight, double beta, int64_t n);
 
@@ -64,14 +64,14 @@ static row_kernel *kernel_of(const stencil *op)
 
 /* A strip at work. */
 typedef struct strip {
-    /* the same for all of a sweep */
+    /* the same for all of a pass */
     const field_shape *shape;
     const boundary *sides;
     row_kernel *kernel;
     const void *weight;
     double beta;
     int radius, steps;
-    int reach_y, rows;     /* of a step along y: radius, of lines 0; 2 reach_y + 1 */
+    int radius_y, rows;     /* of a step along y: radius, of lines 0; 2 radius_y + 1 */
     size_t cell_bytes;
     const void *cur, *prev; /* prev NULL: one level */
     int64_t pitch, lead;   /* of memory's rows, in cells: from one to the next, to the strip's first */
@@ -108,7 +108,7 @@ static void *at(const strip *s, int level, int64_t x, int64_t y)
 static const void *read_at(const strip *s, int level, int64_t x, int64_t y)
 {
     const boundary *b = s->sides;
-    const bool ghost = (y < 0 && fused_mirrors(b->y_low.kind)) || (y >= s->shape->ny && fused_mirrors(b->y_high.kind));
+    const bool ghost = (y < 0 && boundary_mirrors(b->y_low.kind)) || (y >= s->shape->ny && boundary_mirrors(b->y_high.kind));
     return level == 0 && s->in_place && !ghost ? field_at_const(s->shape, s->cur, x, y) : at(s, level, x, y);
 }
 
@@ -119,8 +119,8 @@ static const void *before(const strip *s, int level, int64_t x, int64_t y)
     return level == 1 ? field_at_const(s->shape, s->prev, x, y) : read_at(s, level - 2, x, y);
 }
 
-static bool beyond_low(const strip *s, box row) { return fused_mirrors(s->sides->x_low.kind) && row.x0 == 0; }
-static bool beyond_high(const strip *s, box row) { return fused_mirrors(s->sides->x_high.kind) && row.x1 == s->shape->nx; }
+static bool beyond_low(const strip *s, box row) { return boundary_mirrors(s->sides->x_low.kind) && row.x0 == 0; }
+static bool beyond_high(const strip *s, box row) { return boundary_mirrors(s->sides->x_high.kind) && row.x1 == s->shape->nx; }
 
 static void ghost_columns(const strip *s, int level, int64_t y, box row)
 {
@@ -145,10 +145,10 @@ static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boun
 /* The ghost rows of a level that row y of the next one reads and row y - 1, if there was one, did not. */
 static void ghost_rows(const strip *s, int level, box row, int64_t y, bool first)
 {
-    const int64_t ny = s->shape->ny, beyond = y + s->reach_y - ny;
-    if (fused_mirrors(s->sides->y_low.kind) && first)
-        for (int k = 0; k < s->reach_y - y; k++) ghost_row(s, level, row, -1 - k, k, s->sides->y_low, k, k - 1);
-    if (fused_mirrors(s->sides->y_high.kind))
+    const int64_t ny = s->shape->ny, beyond = y + s->radius_y - ny;
+    if (boundary_mirrors(s->sides->y_low.kind) && first)
+        for (int k = 0; k < s->radius_y - y; k++) ghost_row(s, level, row, -1 - k, k, s->sides->y_low, k, k - 1);
+    if (boundary_mirrors(s->sides->y_high.kind))
         for (int64_t k = first ? 0 : beyond; 0 <= k && k <= beyond; k++)
             ghost_row(s, level, row, ny + k, (int)k, s->sides->y_high, ny - 1 - k, ny - k);
 }
@@ -159,7 +159,7 @@ static void enter(const strip *s, int64_t y, box row)
     const size_t bytes = (size_t)box_width(row) * s->cell_bytes;
     const ptrdiff_t ahead_bytes = 2 * s->shape->pitch * (ptrdiff_t)s->cell_bytes;
     device_host_prefetch(from, ahead_bytes, bytes, false);
-    if (s->prev) device_host_prefetch(field_at_const(s->shape, s->prev, row.x0, y - s->reach_y), ahead_bytes, bytes, false);
+    if (s->prev) device_host_prefetch(field_at_const(s->shape, s->prev, row.x0, y - s->radius_y), ahead_bytes, bytes, false);
     if (s->in_place) return;
     memcpy(at(s, 0, row.x0, y), from, bytes);
     ghost_columns(s, 0, y, row);
@@ -174,7 +174,7 @@ static void compute(const strip *s, int level, int64_t y, box row, box row_befor
     const int64_t cells = exact ? row.x1 - low : (row.x1 - low + line_cells - 1) & -line_cells;
     const void *from[ROWS_MAX];
     ghost_rows(s, level - 1, row_before, y, y == row.y0);
-    for (int k = 0; k < s->rows; k++) from[k] = read_at(s, level - 1, low, y + k - s->reach_y);
+    for (int k = 0; k < s->rows; k++) from[k] = read_at(s, level - 1, low, y + k - s->radius_y);
     s->kernel(at(s, level, low, y), from, before(s, level, low, y), s->weight, s->beta, cells);
     if (level < s->steps) ghost_columns(s, level, y, row);
 }
@@ -198,47 +198,47 @@ static void compare(strip *s, int64_t y)
 
 static void cascade(strip *s, void *next, void *next_prev)
 {
-    box reach[STEPS_MAX + 1];
+    box extent[STEPS_MAX + 1];
     for (int level = 0; level <= s->steps; level++)
-        reach[level] = fused_reach(s->shape, s->cells, (int64_t)(s->steps - level) * s->radius, s->sides);
-    s->in_place = !beyond_low(s, reach[0]) && !beyond_high(s, reach[0]);
-    for (int64_t front = reach[0].y0; front < s->cells.y1 + (int64_t)s->steps * s->reach_y; front++) {
-        if (front < reach[0].y1) enter(s, front, reach[0]);
+        extent[level] = temporal_extent(s->shape, s->cells, (int64_t)(s->steps - level) * s->radius, s->sides);
+    s->in_place = !beyond_low(s, extent[0]) && !beyond_high(s, extent[0]);
+    for (int64_t front = extent[0].y0; front < s->cells.y1 + (int64_t)s->steps * s->radius_y; front++) {
+        if (front < extent[0].y1) enter(s, front, extent[0]);
         for (int level = 1; level <= s->steps; level++) {
-            const int64_t y = front - (int64_t)level * s->reach_y;
-            if (reach[level].y0 <= y && y < reach[level].y1) compute(s, level, y, reach[level], reach[level - 1]);
+            const int64_t y = front - (int64_t)level * s->radius_y;
+            if (extent[level].y0 <= y && y < extent[level].y1) compute(s, level, y, extent[level], extent[level - 1]);
         }
-        compare(s, front - (int64_t)s->steps * s->reach_y);
-        leave(s, next, s->steps, front - (int64_t)s->steps * s->reach_y);
-        leave(s, next_prev, s->steps - 1, front - (int64_t)(s->steps - 1) * s->reach_y);
+        compare(s, front - (int64_t)s->steps * s->radius_y);
+        leave(s, next, s->steps, front - (int64_t)s->steps * s->radius_y);
+        leave(s, next_prev, s->steps - 1, front - (int64_t)(s->steps - 1) * s->radius_y);
     }
 }
 
 /* One way. */
-int fused_host_variants(device *d, const boundary *sides)
+int temporal_host_variants(device *d, const boundary *sides)
 {
     (void)d, (void)sides;
     return 1;
 }
-const char *fused_host_variant_name(device *d, int variant)
+const char *temporal_host_variant_name(device *d, int variant)
 {
     (void)d, (void)variant;
     return "cascade";
 }
-void fused_host_choose(device *d, int variant)
+void temporal_host_choose(device *d, int variant)
 {
     (void)d;
     assert(variant == 0);
     (void)variant;
 }
 
-int fused_host_steps(device *d, int most)
+int temporal_host_steps(device *d, int most)
 {
     return !kernel_of(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
 }
 
 /* A thread's part of the box, strip by strip; false: no memory. */
-static bool sweep_part(device *d, const strip *any, box part, int64_t width, void *next, void *next_prev, uint64_t *change)
+static bool pass_part(device *d, const strip *any, box part, int64_t width, void *next, void *next_prev, uint64_t *change)
 {
     strip s = *any;
     void *memory = NULL;
@@ -258,23 +258,23 @@ static bool sweep_part(device *d, const strip *any, box part, int64_t width, voi
     return true;
 }
 
-/* Lanes, each fed by a thread, may share it. */
+/* Streams, each fed by a thread, may share it. */
 static void raise_to(uint64_t *change, uint64_t most)
 {
-#pragma omp critical(fused_change)
+#pragma omp critical(temporal_change)
     if (most > *change) *change = most;
 }
 
-int fused_host_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                     int steps, const boundary *sides, uint64_t *change, device_stream *stream)
+int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
+                       int steps, const boundary *sides, uint64_t *change, device_stream *stream)
 {
     const device_host *h = (const device_host *)d;
     const stencil *op = &h->op;
-    const int reach_y = op->form == STENCIL_LINE ? 0 : op->radius, team = device_host_team(d, box_cells(cells));
+    const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius, team = device_host_team(d, box_cells(cells));
     const int64_t width = STRIP_BYTES / (int64_t)dtype_bytes(f->type);
     (void)stream;
-    assert(op->type == f->type && next != cur && fused_host_steps(d, steps) == steps);
-    assert(fused_fits(f, op->form, op->radius, cells, steps, sides));
+    assert(op->type == f->type && next != cur && temporal_host_steps(d, steps) == steps);
+    assert(temporal_fits(f, op->form, op->radius, cells, steps, sides));
     assert((prev != NULL) == op->has_prev && (next_prev != NULL) == op->has_prev);
     if (box_empty(cells)) return 0;
     const strip any = { .shape = f,
@@ -284,8 +284,8 @@ int fused_host_sweep(device *d, const field_shape *f, void *next, void *next_pre
                         .beta = op->beta,
                         .radius = op->radius,
                         .steps = steps,
-                        .reach_y = reach_y,
-                        .rows = 2 * reach_y + 1,
+                        .radius_y = radius_y,
+                        .rows = 2 * radius_y + 1,
                         .cell_bytes = dtype_bytes(f->type),
                         .cur = cur,
                         .prev = prev,
@@ -297,7 +297,7 @@ int fused_host_sweep(device *d, const field_shape *f, void *next, void *next_pre
 #pragma omp parallel num_threads(team) if (team > 1) reduction(&& : there) reduction(max : most)
     {
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
-        there = sweep_part(d, &any, part, width, next, next_prev, &most);
+        there = pass_part(d, &any, part, width, next, next_prev, &most);
     }
     if (change) raise_to(change, most);
     return there ? 0 : ENOMEM;

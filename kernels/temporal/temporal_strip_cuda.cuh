@@ -21,32 +21,32 @@
  * that are its own; `swizzled` keeps both free of bank conflicts. Where registers are short (AGAIN >= 0), the ring may be twice
  * as long, and the AGAIN oldest rows of level 0 are read from it once more in every turn instead of waiting in registers.
  *
- * Border items (fused_plan_cuda.cuh) impose the ghosts beyond dirichlet and neumann sides anew at every level
- * (fused_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. Most sweeps have a frame instead, a kernel of its own
- * (fused_frame_cuda.cuh).
+ * Border items (temporal_plan_cuda.cuh) impose the ghosts beyond dirichlet and neumann sides anew at every level
+ * (temporal_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. Most passes have the border kernel
+ * instead (temporal_border_cuda.cuh).
  *
  * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, without those beyond a mirroring y_high (those
  * beyond a mirroring y_low are read, and what comes of them is replaced before it is used), and of each the pieces that hold a
  * cell of [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h); of prev R rows less at
- * either end. Of next and next_prev, the cells of the box, and what fused.h says beyond a periodic x_high. */
-#ifndef FUSED_STRIP_CUDA_CUH
-#define FUSED_STRIP_CUDA_CUH
+ * either end. Of next and next_prev, the cells of the box, and what temporal.h says beyond a periodic x_high. */
+#ifndef TEMPORAL_STRIP_CUDA_CUH
+#define TEMPORAL_STRIP_CUDA_CUH
 
 #include <limits.h>
 
-#include "temporal/fused_sides_cuda.cuh"
+#include "temporal/temporal_sides_cuda.cuh"
 
 enum { AGAIN_NEVER = -1 }; /* registers suffice */
 
 enum strip_kind {
     STRIP_INSIDE, /* touches no side */
-    STRIP_BORDER, /* sides anywhere */
+    STRIP_SIDES, /* sides anywhere */
 };
 
 template <typename T, int R, int STEPS, int V> struct strip_shape {
     static constexpr int PIECE = vector_cells<T>, PIECES = V / PIECE; /* cells of 16 bytes; of them a lane's */
-    static constexpr int CELLS = 32 * V, REACH = STEPS * R;
-    static constexpr int HALO = (REACH + PIECE - 1) / PIECE * PIECE, STORED = CELLS - 2 * HALO;
+    static constexpr int CELLS = 32 * V, DEPTH = STEPS * R;
+    static constexpr int HALO = (DEPTH + PIECE - 1) / PIECE * PIECE, STORED = CELLS - 2 * HALO;
     static constexpr int HEIGHTS = HALO % V == 0 ? 1 : PIECES; /* a strip's pieces end with a lane's, or not */
     static constexpr int RING = 8, AHEAD = RING - 1;
     static constexpr unsigned ROW_BYTES = CELLS * sizeof(T), RING_BYTES = RING * ROW_BYTES;
@@ -199,8 +199,8 @@ template <typename B> static __device__ __forceinline__ void raise_change(B chan
     if (threadIdx.x % 32 == 0) atomicMax(to, most);
 }
 
-/* The sweep's other kernel may come, it shares no cell with this one. */
-static __device__ __forceinline__ void let_others_follow(const fused_parts &parts)
+/* The pass's other kernel may come, it shares no cell with this one. */
+static __device__ __forceinline__ void let_others_follow(const temporal_parts &parts)
 {
 #if __CUDA_ARCH__ >= 900
     if (parts.followed) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -216,17 +216,17 @@ static __device__ __forceinline__ void wait_for_others()
 }
 
 /* A chunk of a part's strip. */
-struct fused_item {
+struct temporal_item {
     int part, height;
     unsigned column;
     int64_t y_low;
 };
 
-static __device__ __forceinline__ fused_item fused_item_of(const fused_parts &parts, unsigned item)
+static __device__ __forceinline__ temporal_item temporal_item_of(const temporal_parts &parts, unsigned item)
 {
     int i = 0;
     while (i + 1 < parts.count && item >= parts.part[i + 1].first_item) i++;
-    const fused_part &part = parts.part[i];
+    const temporal_part &part = parts.part[i];
     const unsigned of_part = item - part.first_item, chunk = of_part / part.columns;
     const int64_t y_low = part.cells.y0 + (int64_t)chunk * part.height;
     return { i, (int)min((int64_t)part.height, part.cells.y1 - y_low), of_part - chunk * part.columns, y_low };
@@ -243,13 +243,13 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     static constexpr unsigned SHARED_BYTES = CUR_BYTES + (PREV ? S::RING_BYTES : 0);
     static_assert(AGAIN <= 0 || (AGAIN <= 2 * R && (2 * R + S::AHEAD) * S::ROW_BYTES < CUR_BYTES), "the rows are still there");
     T queue[STEPS][QUEUE][V];   /* rows that wait; of a box's interior item, sums */
-    row_sides<T, R, V> row_x;   /* of STRIP_BORDER */
-    strip_sides<T, R, V> sides; /* of STRIP_BORDER */
+    row_sides<T, R, V> row_x;   /* of STRIP_SIDES */
+    strip_sides<T, R, V> sides; /* of STRIP_SIDES */
     const T *from; /* what the lane asks for next */
     T *to;         /* where the lane's cells of the row that comes out next go */
     int64_t pitch;
     int64_t prev_from, prev_to;  /* bytes from `from` to what is asked for of prev, R rows above, and from `to` to next_prev */
-    unsigned ask_end[S::PIECES]; /* rows, from REACH above the chunk on, that are asked for: none of pieces that nobody needs */
+    unsigned ask_end[S::PIECES]; /* rows, from DEPTH above the chunk on, that are asked for: none of pieces that nobody needs */
     unsigned prev_end[S::PIECES]; /* of prev, R rows less at either end; SHORT: unused, as ask_end says it too */
     unsigned height[S::HEIGHTS]; /* rows that the lane stores: none where the piece is another strip's */
     unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
@@ -316,7 +316,7 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     {
         constexpr int OLDEST = PREV ? (SLOT + 1) % QUEUE : SLOT;
         T arriving[V], before[V] = {}; /* before: the level before the one that arrives next, its row */
-        const unsigned out = (unsigned)(row - 2 * S::REACH);
+        const unsigned out = (unsigned)(row - 2 * S::DEPTH);
         arrived<S::AHEAD - 1>();
         read(get_row, 0, arriving);
         if constexpr (PREV) read(of_prev(get_row), CUR_BYTES, before);
@@ -330,7 +330,7 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
             }
             if constexpr (PREV)
                 if (level == STEPS - 1) leave(apart(to, prev_to), arriving, out + R);
-            if constexpr (KIND == STRIP_BORDER) {
+            if constexpr (KIND == STRIP_SIDES) {
                 row_x.impose(arriving);
                 sides.template impose<OLDEST>(queue[level], arriving, row - level * R);
             }
@@ -363,8 +363,8 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
 template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV,
           bool CHANGE, int AGAIN>
 static __global__ void __launch_bounds__(32, BLOCKS)
-    strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ fused_parts parts,
-                 const __grid_constant__ fused_axis<T> ax, const __grid_constant__ fused_axis<T> ay, T *next_prev, const T *prev,
+    strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ temporal_parts parts,
+                 const __grid_constant__ temporal_axis<T> ax, const __grid_constant__ temporal_axis<T> ay, T *next_prev, const T *prev,
                  unsigned long long *change)
 {
     using S = strip_shape<T, R, STEPS, V>;
@@ -374,19 +374,19 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     __shared__ __align__(32) char ring[W::SHARED_BYTES];
     let_others_follow(parts);
     const unsigned lane = threadIdx.x;
-    const fused_item item = fused_item_of(parts, blockIdx.x);
-    const fused_part &part = parts.part[item.part];
+    const temporal_item item = temporal_item_of(parts, blockIdx.x);
+    const temporal_part &part = parts.part[item.part];
     const int64_t x_low = part.x_first + (int64_t)item.column * S::STORED - S::HALO, x = x_low + lane * V, y_low = item.y_low;
-    const int height = item.height, rows = height + 2 * S::REACH;
+    const int height = item.height, rows = height + 2 * S::DEPTH;
     const int64_t stored_low = max(part.cells.x0, x_low + S::HALO), stored_high = min(part.cells.x1, x_low + S::CELLS - S::HALO);
 
     W s = {};
-    if constexpr (KIND == STRIP_BORDER) s.row_x.begin(ax, x_low, (int)lane);
-    if constexpr (!INSIDE) s.sides.begin(ay, x, y_low - S::REACH, rows, stored_low, stored_high, height);
+    if constexpr (KIND == STRIP_SIDES) s.row_x.begin(ax, x_low, (int)lane);
+    if constexpr (!INSIDE) s.sides.begin(ay, x, y_low - S::DEPTH, rows, stored_low, stored_high, height);
     const int data_end = INSIDE ? rows : min(rows, s.sides.high_at);
     const int prev_end = (INSIDE ? rows - R : min(rows - R, s.sides.high_at)) - R;
-    s.from = cur + (y_low - S::REACH) * pitch + x_low + lane * S::PIECE;
-    s.to = next + (y_low - 2 * S::REACH) * pitch + x;
+    s.from = cur + (y_low - S::DEPTH) * pitch + x_low + lane * S::PIECE;
+    s.to = next + (y_low - 2 * S::DEPTH) * pitch + x;
     s.pitch = pitch;
     if constexpr (PREV) {
         s.prev_from = (int64_t)((uintptr_t)prev - (uintptr_t)cur) - R * pitch * (int64_t)sizeof(T);

@@ -1,4 +1,4 @@
-/* Template: one row of a level from 2r+1 rows of the level before, for fused_host.c and one cell type. Included once per type, with
+/* Template: one row of a level from 2r+1 rows of the level before, for temporal_host.c and one cell type. Included once per type, with
  *   CELL      the type,
  *   FMA, MIRROR  its fused multiply-add, and the image behind a dirichlet side (cell.h),
  *   NAME(x)   x with the type's suffix.

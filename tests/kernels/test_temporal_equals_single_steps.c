@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "support/sanitized.h"
-#include "temporal/fused.h"
+#include "temporal/temporal.h"
 
 static device *host, *tested;
 static device_stream *host_stream, *tested_stream;
@@ -73,11 +73,11 @@ static void compare_window(const problem *p, const field_shape *f, const void *a
 }
 
 /* What bytes the last sweep finds: of a number, as ghosts that are worked out of NaN are NaN. It may leave others in the window and
- * FUSED_OVER columns beyond a periodic x_high. */
+ * TEMPORAL_OVER columns beyond a periodic x_high. */
 enum { UNWRITTEN = 0x5a };
 static void check_ghosts(const problem *p, const field_shape *own, const void *seen, const boundary *sides, const char *what)
 {
-    const int64_t over = sides->x_high.kind == BOUNDARY_PERIODIC ? FUSED_OVER : 0;
+    const int64_t over = sides->x_high.kind == BOUNDARY_PERIODIC ? TEMPORAL_OVER : 0;
     const box written = { 0, own->nx + over, 0, own->ny };
     for (int64_t y = -own->depth_y; y < own->ny + own->depth_y; y++)
         for (int64_t x = -own->depth_x; x < own->nx + own->depth_x; x++) {
@@ -124,11 +124,11 @@ static void window_case(const problem *p, const field_shape *f, void *const star
     OK(tested, tested->alloc(tested, DEVICE_MEMORY_DEVICE, sizeof(uint64_t), &change));
     OK(tested, tested->fill_bytes(tested, change, 0, sizeof(uint64_t), tested_stream));
     turn++;
-    tested->fused_choose(tested, turn / 2 % tested->fused_variants(tested, &sides)); /* each in turn, with a norm and without */
+    tested->temporal_choose(tested, turn / 2 % tested->temporal_variants(tested, &sides)); /* each in turn, with a norm and without */
     int at = 0;
     bool norm = false;
     for (int left = p->steps; left > 0; at = 1 - at) {
-        const int steps = tested->fused_steps(tested, left);
+        const int steps = tested->temporal_steps(tested, left);
         assert_in_range(steps, 1, left);
         left -= steps;
         const int64_t reach = (int64_t)left * p->op.radius, reach_y = depth_y > 0 ? reach : 0; /* ghosts that later sweeps need */
@@ -141,10 +141,10 @@ static void window_case(const problem *p, const field_shape *f, void *const star
         void *const *next = there[1 - at], *const *cur = there[at];
         if (left == 0)
             for (int k = 0; k < levels; k++) OK(tested, tested->fill_bytes(tested, next[k], UNWRITTEN, own.bytes, tested_stream));
-        norm = left == 0 && turn % 2 == 0 && tested->fused_change_steps(tested, steps) == steps;
+        norm = left == 0 && turn % 2 == 0 && tested->temporal_change_steps(tested, steps) == steps;
         for (int i = 0; i < (parted ? 2 : 1); i++)
-            OK(tested, tested->fused_sweep(tested, &own, next[0], next[1], cur[0], cur[1], parted ? parts[i] : cells, steps, &sides,
-                                           norm ? change : NULL, tested_stream));
+            OK(tested, tested->temporal_pass(tested, &own, next[0], next[1], cur[0], cur[1], parted ? parts[i] : cells, steps, &sides,
+                                             norm ? change : NULL, tested_stream));
     }
     const char *const names[LEVELS] = { levels == 1 ? "one level" : "of two levels", "the level before" };
     if (norm) compare_change(f, answer, w, change);
@@ -243,7 +243,7 @@ static void small(void **state)
             for (int kind = 0; kind < KINDS; kind++) {
                 problem p = { .op = op_of(form, radius, kind) };
                 bind_random(&p.op);
-                if (tested->fused_steps(tested, 16) == 0) continue;
+                if (tested->temporal_steps(tested, 16) == 0) continue;
                 for (int k = 0; k < (int)(sizeof steps / sizeof *steps); k++)
                     for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++)
                         for (int turn = 0; turn < (p.op.has_prev ? (k + size) % 2 : 2); turn++) { /* two levels: of each some */
@@ -266,7 +266,7 @@ static void large(void **state)
             const int radius = i < 4 ? i + 1 : i < 6 ? i - 3 : i - 5;
             problem p = { .op = op_of(form, radius, kind), .nx = 1103, .ny = 517 + 2 * radius };
             bind_random(&p.op);
-            if (tested->fused_steps(tested, 12) == 0) continue;
+            if (tested->temporal_steps(tested, 12) == 0) continue;
             for (int k = p.op.has_prev ? radius % 3 : 0; k < 3; k += p.op.has_prev ? 3 : 1) {
                 if (SANITIZED && (i + kind + k) % 3 != 0) continue;
                 p.steps = k == 2 ? 3 : 12;

@@ -1,27 +1,27 @@
-/* The dispatch of fused sweeps on CUDA (device.h): which unit has the kernels, and the check of what a sweep is given. */
-#include "temporal/fused.h"
-#include "temporal/fused_cuda.h"
+/* The dispatch of temporal blocking on CUDA (device.h): which unit has the kernels, and the check of what a pass is given. */
+#include "temporal/temporal.h"
+#include "temporal/temporal_cuda.h"
 
-static const fused_unit *unit_of(const stencil *op)
+static const temporal_unit *unit_of(const stencil *op)
 {
     const bool f32 = op->type == DTYPE_F32;
     switch (op->form) {
     case STENCIL_LINE:
-        if (op->has_prev) return f32 ? &fused_cuda_line_prev_f32 : &fused_cuda_line_prev_f64;
-        return f32 ? &fused_cuda_line_f32 : &fused_cuda_line_f64;
+        if (op->has_prev) return f32 ? &temporal_cuda_line_prev_f32 : &temporal_cuda_line_prev_f64;
+        return f32 ? &temporal_cuda_line_f32 : &temporal_cuda_line_f64;
     case STENCIL_STAR:
-        if (op->has_prev) return f32 ? &fused_cuda_star_prev_f32 : &fused_cuda_star_prev_f64;
-        return f32 ? &fused_cuda_star_f32 : &fused_cuda_star_f64;
+        if (op->has_prev) return f32 ? &temporal_cuda_star_prev_f32 : &temporal_cuda_star_prev_f64;
+        return f32 ? &temporal_cuda_star_f32 : &temporal_cuda_star_f64;
     case STENCIL_BOX:
         if (op->has_prev) return nullptr;
-        return f32 ? &fused_cuda_box_f32 : &fused_cuda_box_f64;
+        return f32 ? &temporal_cuda_box_f32 : &temporal_cuda_box_f64;
     }
     return nullptr;
 }
 
 /* What was best for some radius or type on an H200, and what lies between: how long items take beside others no model of it said
- * well. Frames on SMs of their own; small grids want them among interior items. */
-static const fused_order orders[] = {
+ * well. The border kernel has SMs of its own; on small grids its warps are best among interior items. */
+static const temporal_order orders[] = {
     { "its own", false, 0, 0, 0, false },
     { "half the columns", true, 0, 0, 0, false },
     { "one wave, border 0.85", false, 1, .85, .85, false },
@@ -39,68 +39,68 @@ static const fused_order orders[] = {
 };
 
 /* Narrow strips are a variant where the unit has them. NULL: there are fewer. */
-static const fused_order *order_of(const stencil *op, int variant)
+static const temporal_order *order_of(const stencil *op, int variant)
 {
-    const fused_unit *unit = unit_of(op);
+    const temporal_unit *unit = unit_of(op);
     const bool narrow = unit && unit->has_narrow(op->radius);
-    for (const fused_order &o : orders)
+    for (const temporal_order &o : orders)
         if ((narrow || !o.narrow) && variant-- == 0) return &o;
     return nullptr;
 }
 
 /* Without a side that mirrors, only those that cut no border. */
-int fused_cuda_variants(device *d, const boundary *sides)
+int temporal_cuda_variants(device *d, const boundary *sides)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     const boundary_kind kind[] = { sides->x_low.kind, sides->x_high.kind, sides->y_low.kind, sides->y_high.kind };
     bool border = false;
-    for (const boundary_kind k : kind) border = border || fused_mirrors(k);
+    for (const boundary_kind k : kind) border = border || boundary_mirrors(k);
     if (op->form == STENCIL_LINE) border = false; /* they have none */
     int count = 1;
-    for (const fused_order *o; (o = order_of(op, count)) && (border || o->waves == 0);) count++;
+    for (const temporal_order *o; (o = order_of(op, count)) && (border || o->waves == 0);) count++;
     return count;
 }
 
-const char *fused_cuda_variant_name(device *d, int variant) { return order_of(&((const device_cuda *)d)->bound, variant)->name; }
+const char *temporal_cuda_variant_name(device *d, int variant) { return order_of(&((const device_cuda *)d)->bound, variant)->name; }
 
-void fused_cuda_choose(device *d, int variant)
+void temporal_cuda_choose(device *d, int variant)
 {
     assert(order_of(&((const device_cuda *)d)->bound, variant));
-    ((device_cuda *)d)->fused_chosen = variant;
+    ((device_cuda *)d)->temporal_chosen = variant;
 }
 
-int fused_cuda_bind(device *d, const stencil *op)
+int temporal_cuda_bind(device *d, const stencil *op)
 {
-    ((device_cuda *)d)->fused_chosen = 0;
-    const fused_unit *unit = unit_of(op);
+    ((device_cuda *)d)->temporal_chosen = 0;
+    const temporal_unit *unit = unit_of(op);
     return unit ? unit->upload(op, ((device_cuda *)d)->setup) : cudaSuccess;
 }
 
-int fused_cuda_steps(device *d, int most)
+int temporal_cuda_steps(device *d, int most)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
-    const fused_unit *unit = unit_of(op);
+    const temporal_unit *unit = unit_of(op);
     return unit ? unit->steps(op->radius, most) : 0;
 }
 
-int fused_cuda_change_steps(device *d, int most)
+int temporal_cuda_change_steps(device *d, int most)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
-    const fused_unit *unit = unit_of(op);
+    const temporal_unit *unit = unit_of(op);
     return unit ? unit->change_steps(op->radius, most) : 0;
 }
 
-int fused_cuda_sweep(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                     int steps, const boundary *sides, uint64_t *change, device_stream *s)
+int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
+                       int steps, const boundary *sides, uint64_t *change, device_stream *s)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
-    const fused_unit *unit = unit_of(op);
-    const int chosen = ((const device_cuda *)d)->fused_chosen;
+    const temporal_unit *unit = unit_of(op);
+    const int chosen = ((const device_cuda *)d)->temporal_chosen;
     assert((prev != nullptr) == op->has_prev && (next_prev != nullptr) == op->has_prev);
-    assert(unit && steps > 0 && op->type == f->type && next != cur && fused_cuda_steps(d, steps) == steps);
-    assert(!change || fused_cuda_change_steps(d, steps) == steps);
-    assert(fused_fits(f, op->form, op->radius, cells, steps, sides));
-    const fused_call call = { f,
+    assert(unit && steps > 0 && op->type == f->type && next != cur && temporal_cuda_steps(d, steps) == steps);
+    assert(!change || temporal_cuda_change_steps(d, steps) == steps);
+    assert(temporal_fits(f, op->form, op->radius, cells, steps, sides));
+    const temporal_call call = { f,
                               field_at(f, next, 0, 0),
                               next_prev ? field_at(f, next_prev, 0, 0) : nullptr,
                               field_at_const(f, cur, 0, 0),
@@ -111,5 +111,5 @@ int fused_cuda_sweep(device *d, const field_shape *f, void *next, void *next_pre
                               (unsigned long long *)change,
                               chosen > 0 ? order_of(op, chosen) : nullptr,
                               device_cuda_stream(s) };
-    return unit->sweep(op->radius, &call);
+    return unit->pass(op->radius, &call);
 }

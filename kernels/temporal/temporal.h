@@ -1,0 +1,52 @@
+/* Temporal blocking: several steps of the bound stencil in one pass over memory, next = stencil(... stencil(cur)), `steps` times, in
+ * a box of cells, the same bits as `steps` passes of a step each behind the fill of its ghosts (device.h: temporal_steps,
+ * temporal_pass).
+ *
+ * Two levels (stencil.has_prev): prev is the level before cur, and next_prev becomes the one before next, in the same box. All
+ * four are different fields. Of one level: prev and next_prev are NULL.
+ *
+ * Ghosts. The halo depth is steps * radius. Beyond periodic and cut sides (BOUNDARY_PERIODIC, BOUNDARY_NONE) cur holds data that
+ * deep around the box, corners included; the box may itself lie partly in such ghosts. Beyond dirichlet and neumann sides the pass
+ * makes the ghosts of every level itself; those in memory are not used. The same holds for prev, but radius less deep: a cell
+ * reads it at its own index only. The ghosts of next and next_prev are not written, but for TEMPORAL_OVER columns at most beyond a
+ * periodic x_high, beside the box's rows: others must not bring those ghosts while a pass is under way. The allocation has ghosts
+ * at least steps * radius deep on every side; but lines, in fields without ghosts above and below, read neighbours along x only. */
+#ifndef TEMPORAL_H
+#define TEMPORAL_H
+
+#include <assert.h>
+
+#include "core/boundary.h"
+#include "core/field.h"
+#include "core/stencil.h"
+
+enum { TEMPORAL_OVER = 7 };
+
+/* The cells at most `depth` from a box, without those beyond sides that mirror: what a pass reads, and with (steps - level) * radius
+ * what it computes of a level. */
+static inline box temporal_extent(const field_shape *f, box cells, int64_t depth, const boundary *sides)
+{
+    const int64_t depth_y = f->depth_y > 0 ? depth : 0;
+    box b = box_make(cells.x0 - depth, cells.x1 + depth, cells.y0 - depth_y, cells.y1 + depth_y);
+    if (box_empty(cells)) return cells;
+    if (boundary_mirrors(sides->x_low.kind) && b.x0 < 0) b.x0 = 0;
+    if (boundary_mirrors(sides->x_high.kind) && b.x1 > f->nx) b.x1 = f->nx;
+    if (boundary_mirrors(sides->y_low.kind) && b.y0 < 0) b.y0 = 0;
+    if (boundary_mirrors(sides->y_high.kind) && b.y1 > f->ny) b.y1 = f->ny;
+    return b;
+}
+
+/* What a pass may be given. */
+static inline bool temporal_fits(const field_shape *f, stencil_form form, int radius, box cells, int steps, const boundary *sides)
+{
+    const int64_t depth = (int64_t)steps * radius, depth_y = form == STENCIL_LINE ? 0 : depth;
+    const int64_t low_x = boundary_mirrors(sides->x_low.kind) ? 0 : depth - f->depth_x;
+    const int64_t high_x = f->nx + (boundary_mirrors(sides->x_high.kind) ? 0 : f->depth_x - depth);
+    const int64_t low_y = boundary_mirrors(sides->y_low.kind) ? 0 : depth_y - f->depth_y;
+    const int64_t high_y = f->ny + (boundary_mirrors(sides->y_high.kind) ? 0 : f->depth_y - depth_y);
+    return box_empty(cells) || (steps >= 1 && depth <= f->depth_x && depth_y <= f->depth_y && radius <= f->nx &&
+                                (form == STENCIL_LINE || radius <= f->ny) && low_x <= cells.x0 && cells.x1 <= high_x &&
+                                low_y <= cells.y0 && cells.y1 <= high_y);
+}
+
+#endif
