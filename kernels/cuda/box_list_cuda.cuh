@@ -3,7 +3,7 @@
  * neighbouring units; the price is one division per unit. One, because the time of a halo is latency: with four units a
  * thread, each load waits for the store before it, and packing took 1.2 us more of 7.5. For the same reason the division is
  * a product by the width's reciprocal, and a block finds its box without a loop: .2 us of 6.4. For halos and ghosts; kernels
- * that sweep whole fields use tiles_cuda.cuh. */
+ * that pass over whole fields use tiles_cuda.cuh. */
 #ifndef BOX_LIST_CUDA_CUH
 #define BOX_LIST_CUDA_CUH
 

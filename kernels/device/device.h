@@ -138,17 +138,17 @@ struct device {
     int (*fill_bytes)(device *d, void *to, int byte, size_t bytes, device_stream *s);
 
     /* stencil_bind keeps the weights on the device (__constant__) until the next bind; one stencil at a time. It waits
-     * for the device, so it is set-up, not loop. stencil_sweep then computes next in the given boxes (own coordinates,
+     * for the device, so it is set-up, not loop. stencil_pass then computes next in the given boxes (own coordinates,
      * disjoint, count <= STENCIL_BOXES_MAX) from cur, and prev where the stencil has one. next may be prev (a cell reads
      * prev only at its own index), never cur. */
     int (*stencil_bind)(device *d, const stencil *op);
-    /* Ways to sweep with the bound stencil: they give the same bits and differ in speed. stencil_bind chooses 0, the one
-     * that is fastest where this was measured; whoever chooses another waits until no sweep is enqueued. */
+    /* Variants of a pass with the bound stencil: they give the same bits and differ in speed. stencil_bind chooses 0, the one
+     * that is fastest where this was measured; whoever chooses another waits until no pass is enqueued. */
     int (*stencil_variants)(device *d);
     const char *(*stencil_variant_name)(device *d, int variant);
     void (*stencil_choose)(device *d, int variant);
-    int (*stencil_sweep)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                         const box *boxes, int count, device_stream *s);
+    int (*stencil_pass)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                        const box *boxes, int count, device_stream *s);
     /* The bound stencil on all own cells, with every image of inkernel.h. stencil_inkernel_can: stars and boxes on CUDA;
      * change: with the norm too. */
     bool (*stencil_inkernel_can)(device *d, bool change);

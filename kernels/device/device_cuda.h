@@ -56,8 +56,8 @@ static inline int device_cuda_checked(cudaError_t e)
 void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES]);
 
 int stencil_cuda_bind(device *d, const stencil *op);
-int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                       const box *boxes, int count, device_stream *s);
+int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                      const box *boxes, int count, device_stream *s);
 bool stencil_cuda_inkernel_can(device *d, bool change);
 int inkernel_cuda_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s);
 int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,

@@ -324,7 +324,7 @@ device *device_host_create(int threads)
         .stencil_variant_name = stencil_host_variant_name,
         .stencil_choose = stencil_host_choose,
         .stencil_inkernel_can = no_inkernel,
-        .stencil_sweep = stencil_host_sweep,
+        .stencil_pass = stencil_host_pass,
         .temporal_variants = temporal_host_variants,
         .temporal_variant_name = temporal_host_variant_name,
         .temporal_choose = temporal_host_choose,

@@ -21,15 +21,15 @@
 #define DEVICE_HOST_CLONES
 #endif
 
-enum { STENCIL_HOST_ORDERS_MAX = 5 };
-typedef struct stencil_host_order stencil_host_order; /* of a sweep's work (stencil_host.c) */
+enum { STENCIL_HOST_VARIANTS_MAX = 5 };
+typedef struct stencil_host_variant stencil_host_variant; /* a schedule of a pass's work (stencil_host.c) */
 
 typedef struct device_host {
     device base; /* first member: a device * of kind DEVICE_HOST points here */
     stencil op;  /* as bound */
     float weight_f32[STENCIL_WEIGHTS_MAX];
-    const stencil_host_order *order[STENCIL_HOST_ORDERS_MAX]; /* the variants of what is bound */
-    int orders, chosen;
+    const stencil_host_variant *variant[STENCIL_HOST_VARIANTS_MAX]; /* of what is bound */
+    int variants, chosen;
     size_t near_cache_bytes; /* a core's own (L2) */
     size_t far_cache_bytes;  /* all last-level caches that the threads can fill */
 } device_host;
@@ -94,8 +94,8 @@ int stencil_host_bind(device *d, const stencil *op);
 int stencil_host_variants(device *d);
 const char *stencil_host_variant_name(device *d, int variant);
 void stencil_host_choose(device *d, int variant);
-int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                       const box *boxes, int count, device_stream *s);
+int stencil_host_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                      const box *boxes, int count, device_stream *s);
 int temporal_host_variants(device *d, const boundary *sides);
 const char *temporal_host_variant_name(device *d, int variant);
 void temporal_host_choose(device *d, int variant);

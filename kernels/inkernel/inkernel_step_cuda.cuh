@@ -337,7 +337,7 @@ static inline int inkernel_boxes(const inkernel_step *w, int64_t nx, int64_t ny,
 
 /* step NULL: prepares the instance. */
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
-static cudaError_t inkernel_launch(const stencil_sweep_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
+static cudaError_t inkernel_launch(const stencil_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
 {
     using S = ring_shape<FORM, T, R>;
     constexpr int WIDTH = S::N * vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
@@ -361,7 +361,7 @@ static cudaError_t inkernel_launch(const stencil_sweep_call *c, const inkernel_s
 }
 
 template <stencil_form FORM, typename T, int R>
-static cudaError_t inkernel_by_kind(const stencil *op, const stencil_sweep_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
+static cudaError_t inkernel_by_kind(const stencil *op, const stencil_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
 {
     if (op->has_prev) return inkernel_launch<FORM, T, R, true, false>(c, step, nx, ny);
     if constexpr (FORM == STENCIL_STAR && R == 1) { /* laplace, the kind that asks for norms all the time */
@@ -374,7 +374,7 @@ static cudaError_t inkernel_by_kind(const stencil *op, const stencil_sweep_call 
 }
 
 template <stencil_form FORM, int R = 1>
-static cudaError_t inkernel_instance(const stencil *op, const stencil_sweep_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
+static cudaError_t inkernel_instance(const stencil *op, const stencil_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
 {
     if constexpr (R < STENCIL_RADIUS_MAX)
         if (op->radius > R) return inkernel_instance<FORM, R + 1>(op, c, step, nx, ny);
@@ -386,7 +386,7 @@ static cudaError_t inkernel_instance(const stencil *op, const stencil_sweep_call
 }
 
 template <stencil_form FORM>
-static cudaError_t inkernel_enqueue(const stencil_sweep_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
+static cudaError_t inkernel_enqueue(const stencil_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
 {
     return inkernel_instance<FORM>(c->op, c, step, nx, ny);
 }

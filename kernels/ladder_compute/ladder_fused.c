@@ -99,7 +99,7 @@ int ladder_fused_singly(ladder_case *c)
     for (int left = s->steps - 1, code; left >= 0; left--) {
         void *const to = target(s, left)[0]; /* from the third step on it is `before` itself */
         if ((code = ladder_fused_fill(c, from, s->op.radius)) != 0) return code;
-        if ((code = c->d->stencil_sweep(c->d, &s->shape, to, from, before, &own, 1, c->stream)) != 0) return code;
+        if ((code = c->d->stencil_pass(c->d, &s->shape, to, from, before, &own, 1, c->stream)) != 0) return code;
         if (s->levels == 2) before = from;
         from = to;
     }
@@ -147,7 +147,7 @@ int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
         if (s->levels == 2) (void)fill_own(host, &f, b, 1, NULL);
         for (int i = 0; i < s->steps; i++) {
             (void)fill_ghosts(host, &f, &s->sides, a, s->op.radius, NULL);
-            (void)host->stencil_sweep(host, &f, b, a, s->levels == 2 ? b : NULL, &own, 1, NULL);
+            (void)host->stencil_pass(host, &f, b, a, s->levels == 2 ? b : NULL, &own, 1, NULL);
             void *const swap = a;
             a = b, b = swap;
         }

@@ -101,7 +101,7 @@ static int sweep(ladder_case *c)
 {
     const ladder_roofline *s = c->state;
     const box own = field_own(&s->shape);
-    return c->d->stencil_sweep(c->d, &s->shape, s->next, s->cur, s->prev, &own, 1, c->stream);
+    return c->d->stencil_pass(c->d, &s->shape, s->next, s->cur, s->prev, &own, 1, c->stream);
 }
 
 /* ---- reductions ---- */

@@ -72,7 +72,7 @@ int ladder_stencil_production(ladder_case *c)
 {
     const ladder_stencil *s = c->state;
     const box own = field_own(&s->shape);
-    return c->d->stencil_sweep(c->d, &s->shape, s->next, s->cur, NULL, &own, 1, c->stream);
+    return c->d->stencil_pass(c->d, &s->shape, s->next, s->cur, NULL, &own, 1, c->stream);
 }
 
 static void answer(const void *context, dtype t, int64_t first, int64_t count, void *out)

@@ -1,4 +1,4 @@
-/* The dispatch of the CUDA stencils: which unit has the kernels, and the check of what a sweep is given. */
+/* The dispatch of the CUDA stencils: which unit has the kernels, and the check of what a pass is given. */
 #include "stencil/stencil_cuda.h"
 
 static const stencil_unit *unit_of(stencil_form form)
@@ -26,7 +26,7 @@ int stencil_cuda_bind(device *d, const stencil *op)
     device_cuda *self = (device_cuda *)d;
     const stencil_unit *unit = unit_of(op->form);
     assert(unit && 1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
-    const cudaError_t idle = cudaDeviceSynchronize(); /* sweeps still running read the weights about to be replaced */
+    const cudaError_t idle = cudaDeviceSynchronize(); /* passes still running read the weights about to be replaced */
     if (idle != cudaSuccess) return idle;
     const cudaError_t uploaded = unit->upload(op, self->setup);
     if (uploaded != cudaSuccess) return uploaded;
@@ -64,8 +64,8 @@ void stencil_cuda_choose(device *d, int variant)
 }
 
 /* The chosen variant of the bound stencil on these fields. */
-static stencil_sweep_call call_of(const device_cuda *self, const field_shape *f, void *next, const void *cur, const void *prev,
-                                  const box *boxes, int count, device_stream *s)
+static stencil_call call_of(const device_cuda *self, const field_shape *f, void *next, const void *cur, const void *prev,
+                            const box *boxes, int count, device_stream *s)
 {
     const stencil *op = &self->bound;
     const void *before = op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr;
@@ -73,8 +73,8 @@ static stencil_sweep_call call_of(const device_cuda *self, const field_shape *f,
              f->pitch, boxes,                        count,                   device_cuda_stream(s),      self->follows };
 }
 
-int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                       const box *boxes, int count, device_stream *s)
+int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                      const box *boxes, int count, device_stream *s)
 {
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;
@@ -86,8 +86,8 @@ int stencil_cuda_sweep(device *d, const field_shape *f, void *next, const void *
         assert(box_empty(boxes[i]) || box_cells(in) == box_cells(boxes[i]));
         (void)in;
     }
-    const stencil_sweep_call call = call_of(self, f, next, cur, prev, boxes, count, s);
-    return self->unit->sweep(&call);
+    const stencil_call call = call_of(self, f, next, cur, prev, boxes, count, s);
+    return self->unit->pass(&call);
 }
 
 bool stencil_cuda_inkernel_can(device *d, bool change)
@@ -103,6 +103,6 @@ int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const voi
     const stencil *op = &self->bound;
     assert(self->unit && op->type == f->type && next != cur && stencil_cuda_inkernel_can(d, step->change));
     assert(op->radius <= f->depth_x && op->radius <= f->depth_y && (!op->has_prev || prev));
-    const stencil_sweep_call call = call_of(self, f, next, cur, prev, nullptr, 0, s);
+    const stencil_call call = call_of(self, f, next, cur, prev, nullptr, 0, s);
     return inkernel_unit_of(op->form)->step(&call, step, f->nx, f->ny);
 }

@@ -1,4 +1,4 @@
-/* One stencil sweep: the choice of the kernel for a stencil, its launch, the upload of weights. The kernels are in
+/* One pass of a stencil: the choice of the kernel for a stencil, its launch, the upload of weights. The kernels are in
  * stencil_ring_cuda.cuh (stars and boxes) with stencil_slide_cuda.cuh (boxes bound by arithmetic), stencil_straight_cuda.cuh
  * (small stars) and stencil_line_cuda.cuh.
  *
@@ -23,7 +23,7 @@
 #include "stencil/stencil_ring_cuda.cuh"
 #include "stencil/stencil_straight_cuda.cuh"
 
-template <typename T, int R, bool PREV> static cudaError_t launch_line(const stencil_sweep_call *c)
+template <typename T, int R, bool PREV> static cudaError_t launch_line(const stencil_call *c)
 {
     constexpr int V = vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T), TILE = LINE_ITEMS * LINE_THREADS * V;
     int64_t widest = 0;
@@ -38,7 +38,7 @@ template <typename T, int R, bool PREV> static cudaError_t launch_line(const ste
     return cudaGetLastError();
 }
 
-template <typename T, int R, bool PREV> static cudaError_t launch_straight(const stencil_sweep_call *c)
+template <typename T, int R, bool PREV> static cudaError_t launch_straight(const stencil_call *c)
 {
     constexpr int V = vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
     const tiles boxes = tiles_make(c->boxes, c->count, ALIGN, 32 * V, STRAIGHT_ROWS * STRAIGHT_WARPS);
@@ -48,7 +48,7 @@ template <typename T, int R, bool PREV> static cudaError_t launch_straight(const
     return cudaGetLastError();
 }
 
-template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t launch_ring(const stencil_sweep_call *c)
+template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t launch_ring(const stencil_call *c)
 {
     using S = ring_shape<FORM, T, R>;
     constexpr int WIDTH = S::N * vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
@@ -95,14 +95,14 @@ template <stencil_form FORM, typename T, int R> static int variants_of(stencil_v
 
 /* What is done with one instance of the kernels. */
 typedef struct stencil_request {
-    const stencil_sweep_call *call; /* launch it, or, NULL, prepare it ... */
+    const stencil_call *call; /* launch it, or, NULL, prepare it ... */
     stencil_variant *list;          /* ... or, not NULL, list its variants ... */
     int count;                      /* ... and how many they are */
 } stencil_request;
 
 template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t serve(stencil_request *q)
 {
-    const stencil_sweep_call *c = q->call;
+    const stencil_call *c = q->call;
     if (q->list) {
         q->count = variants_of<FORM, T, R>(q->list);
         return cudaSuccess;
@@ -132,7 +132,7 @@ template <stencil_form FORM> static int variants(const stencil *op, stencil_vari
     return instance<FORM>(op, &q) == cudaSuccess ? q.count : 0;
 }
 
-template <stencil_form FORM> static cudaError_t sweep(const stencil_sweep_call *c)
+template <stencil_form FORM> static cudaError_t pass(const stencil_call *c)
 {
     stencil_request q = { c, nullptr, 0 };
     return instance<FORM>(c->op, &q);

@@ -14,8 +14,8 @@
 /* The weights in their order, then beta: the layout of a unit's constant memory. */
 enum { STENCIL_CUDA_BETA = STENCIL_WEIGHTS_MAX, STENCIL_CUDA_CONSTANTS };
 
-/* One sweep; the pointers stand at own cell (0,0). */
-typedef struct stencil_sweep_call {
+/* One pass; the pointers stand at own cell (0,0). */
+typedef struct stencil_call {
     const stencil *op;
     const stencil_variant *variant; /* one of the unit's */
     void *next;
@@ -25,18 +25,18 @@ typedef struct stencil_sweep_call {
     int count;
     cudaStream_t stream;
     bool follows; /* in-kernel steps: may be put in place while the kernel before runs */
-} stencil_sweep_call;
+} stencil_call;
 
 typedef struct stencil_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
-    cudaError_t (*sweep)(const stencil_sweep_call *call);
-    /* Ways to sweep with a stencil of this form: fills list[STENCIL_VARIANTS_MAX], the default first, and says how many. */
+    cudaError_t (*pass)(const stencil_call *call);
+    /* Variants of a pass with a stencil of this form: fills list[STENCIL_VARIANTS_MAX], the default first, and returns how many. */
     int (*variants)(const stencil *op, stencil_variant *list);
 } stencil_unit;
 
 typedef struct inkernel_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
-    cudaError_t (*step)(const stencil_sweep_call *call, const inkernel_step *step, int64_t nx, int64_t ny); /* call's boxes: unused */
+    cudaError_t (*step)(const stencil_call *call, const inkernel_step *step, int64_t nx, int64_t ny); /* call's boxes: unused */
 } inkernel_unit;
 
 extern const inkernel_unit inkernel_cuda_star, inkernel_cuda_box;

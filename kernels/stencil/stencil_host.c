@@ -1,9 +1,9 @@
-/* The sweep on the host: next = sum_k weight_k * cur[k] (+ beta * prev), a chain of fma in the order of the weights.
+/* A pass of one step on the host: next = sum_k weight_k * cur[k] (+ beta * prev), a chain of fma in the order of the weights.
  *
- * A sweep that leaves the caches is bound by memory, so bytes are what counts: stores go past the caches (a plain store
+ * A pass that leaves the caches is bound by memory, so bytes are what counts: stores go past the caches (a plain store
  * reads the line that it overwrites: three words a cell instead of two), except where next is prev, whose lines were
- * read anyway, and the rows that will be read soon are prefetched by hand. What then decides is the order of the work, and
- * no order is best on every processor (NOTES.md), so the orders are variants of the sweep:
+ * read anyway, and the rows that will be read soon are prefetched by hand. What then decides is the schedule of the work, and
+ * none is best on every processor (NOTES.md), so there are variants:
  *   row by row       radius 1 and 2: straight loops (stencil_host_row.h); all rows but one come from the core's own cache, L2
  *   N rows, along    sums of several vectors in registers (stencil_host_block.c), block after block along N rows, which are long,
  *                    as the hardware's prefetchers like them. By hand only what they do last: into L1, a little before its use
@@ -12,7 +12,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "stencil/stencil_host_sweep.h"
+#include "stencil/stencil_host_pass.h"
 
 enum {
     ROW_BLOCK_CELLS = 64,
@@ -22,14 +22,14 @@ enum {
     LINE_AHEAD_BYTES = 1 << 15
 };
 
-struct stencil_host_order {
+struct stencil_host_variant {
     const char *name;
     enum { ROWS, ALONG, WIDE, NARROW } tile;
     int rows; /* of a tile */
 };
-static const stencil_host_order row_by_row = { "row by row", ROWS, 1 };
-static const stencil_host_order line_blocks = { "blocks", NARROW, 1 };
-static const stencil_host_order blocks[] = {
+static const stencil_host_variant row_by_row = { "row by row", ROWS, 1 };
+static const stencil_host_variant line_blocks = { "blocks", NARROW, 1 };
+static const stencil_host_variant blocks[] = {
     { "4 rows, along", ALONG, 4 },
     { "2 rows, along", ALONG, 2 },
     { "4 rows, wide", WIDE, 4 },
@@ -47,16 +47,16 @@ static const stencil_host_order blocks[] = {
 #include "stencil/stencil_host_row.h"
 
 /* The first is the default. */
-static int list_orders(const stencil *op, const stencil_host_order *order[])
+static int list_variants(const stencil *op, const stencil_host_variant *variant[])
 {
     int count = 0;
-    if (op->radius <= (op->form == STENCIL_BOX ? 1 : 2)) order[count++] = &row_by_row;
+    if (op->radius <= (op->form == STENCIL_BOX ? 1 : 2)) variant[count++] = &row_by_row;
     if (op->form == STENCIL_LINE) {
-        order[count++] = &line_blocks;
+        variant[count++] = &line_blocks;
     } else {
-        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) order[count++] = &blocks[i];
+        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) variant[count++] = &blocks[i];
     }
-    assert(count <= STENCIL_HOST_ORDERS_MAX);
+    assert(count <= STENCIL_HOST_VARIANTS_MAX);
     return count;
 }
 
@@ -66,48 +66,48 @@ int stencil_host_bind(device *d, const stencil *op)
     assert(op->radius >= 1 && op->radius <= STENCIL_RADIUS_MAX);
     h->op = *op;
     for (int k = 0; k < stencil_weights(op->form, op->radius); k++) h->weight_f32[k] = (float)op->weight[k];
-    h->orders = list_orders(op, h->order);
+    h->variants = list_variants(op, h->variant);
     h->chosen = 0;
     return 0;
 }
 
-int stencil_host_variants(device *d) { return ((const device_host *)d)->orders; }
+int stencil_host_variants(device *d) { return ((const device_host *)d)->variants; }
 
 const char *stencil_host_variant_name(device *d, int variant)
 {
     const device_host *h = (const device_host *)d;
-    assert(0 <= variant && variant < h->orders);
-    return h->order[variant]->name;
+    assert(0 <= variant && variant < h->variants);
+    return h->variant[variant]->name;
 }
 
 void stencil_host_choose(device *d, int variant)
 {
     device_host *h = (device_host *)d;
-    assert(0 <= variant && variant < h->orders);
+    assert(0 <= variant && variant < h->variants);
     h->chosen = variant;
 }
 
-static stencil_host_kernel *kernel_of(const stencil_host_order *order, const stencil *op)
+static stencil_host_kernel *kernel_of(const stencil_host_variant *v, const stencil *op)
 {
     static stencil_host_kernel *const rows[2][3] = {
         [DTYPE_F32] = { line_f32, star_f32, square_f32 },
         [DTYPE_F64] = { line_f64, star_f64, square_f64 },
     };
-    return order->tile == ROWS ? rows[op->type][op->form] : stencil_host_block(op->type, op->form);
+    return v->tile == ROWS ? rows[op->type][op->form] : stencil_host_block(op->type, op->form);
 }
 
 /* Wide: as many as let the rows that are read, and those of the next tile on their way in, stay in the core's own cache. */
-static int64_t tile_cells(const device_host *h, const stencil_host_order *order)
+static int64_t tile_cells(const device_host *h, const stencil_host_variant *v)
 {
     if (h->op.form == STENCIL_LINE) return INT64_MAX / 4;
-    const size_t rows = (size_t)(2 * h->op.radius + order->rows * (order->tile == ALONG ? 1 : 2) + 1);
-    const size_t fit_bytes = order->tile == NARROW ? NARROW_TILE_BYTES : h->near_cache_bytes / 4 * 3 / rows;
+    const size_t rows = (size_t)(2 * h->op.radius + v->rows * (v->tile == ALONG ? 1 : 2) + 1);
+    const size_t fit_bytes = v->tile == NARROW ? NARROW_TILE_BYTES : h->near_cache_bytes / 4 * 3 / rows;
     const int64_t fit_cells = (int64_t)(fit_bytes / dtype_bytes(h->op.type));
     return fit_cells < TILE_CELLS_LEAST ? TILE_CELLS_LEAST : fit_cells & -TILE_CELLS_LEAST;
 }
 
-int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                       const box *boxes, int count, device_stream *s)
+int stencil_host_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                      const box *boxes, int count, device_stream *s)
 {
     (void)s;
     const device_host *h = (const device_host *)d;
@@ -117,9 +117,9 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
     const size_t working_bytes = (op->has_prev ? 3 : 2) * f->bytes;
     const ptrdiff_t row_bytes = f->pitch * (ptrdiff_t)dtype_bytes(f->type);
     const bool in_place = op->has_prev && next == prev, line = op->form == STENCIL_LINE;
-    const stencil_host_order *order = h->order[h->chosen];
-    const int tile_rows = order->rows, ahead_rows = line || order->tile == ALONG ? 0 : tile_rows;
-    const ptrdiff_t along_bytes = line ? LINE_AHEAD_BYTES : order->tile == ALONG ? ALONG_AHEAD_BYTES : 0;
+    const stencil_host_variant *v = h->variant[h->chosen];
+    const int tile_rows = v->rows, ahead_rows = line || v->tile == ALONG ? 0 : tile_rows;
+    const ptrdiff_t along_bytes = line ? LINE_AHEAD_BYTES : v->tile == ALONG ? ALONG_AHEAD_BYTES : 0;
     const stencil_host_job job = {
         .op = op,
         .shape = f,
@@ -127,14 +127,14 @@ int stencil_host_sweep(device *d, const field_shape *f, void *next, const void *
         .cur = cur,
         .prev = op->has_prev ? prev : NULL,
         .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
-        .tile_cells = tile_cells(h, order),
+        .tile_cells = tile_cells(h, v),
         .tile_rows = tile_rows,
         .ahead_bytes = along_bytes + (line ? 0 : (op->radius + ahead_rows) * row_bytes),
         .prev_ahead_bytes = along_bytes + ahead_rows * row_bytes,
-        .ahead_to_l2 = order->tile == WIDE,
+        .ahead_to_l2 = v->tile == WIDE,
         .streams = !in_place && working_bytes > h->far_cache_bytes,
     };
-    stencil_host_kernel *const kernel = kernel_of(order, op);
+    stencil_host_kernel *const kernel = kernel_of(v, op);
     int64_t cells = 0;
     for (int i = 0; i < count; i++) cells += box_cells(boxes[i]);
     const int team = device_host_team(d, cells);

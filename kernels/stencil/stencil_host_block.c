@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-#include "stencil/stencil_host_sweep.h"
+#include "stencil/stencil_host_pass.h"
 
 enum { BLOCK_VECTORS = 8 };
 

@@ -14,7 +14,7 @@
 static __constant__ float weights_f32[STENCIL_CUDA_CONSTANTS];
 static __constant__ double weights_f64[STENCIL_CUDA_CONSTANTS];
 
-/* cur: read by several threads, written by none during the sweep. */
+/* cur: read by several threads, written by none during the pass. */
 template <typename T> static __device__ __forceinline__ void load_shared(T *c, const T *p)
 {
     unpack16(__ldg(reinterpret_cast<const typename vector16<T>::type *>(p)), c);

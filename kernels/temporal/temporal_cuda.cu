@@ -21,30 +21,31 @@ static const temporal_unit *unit_of(const stencil *op)
 
 /* What was best for some radius or type on an H200, and what lies between: how long items take beside others no model of it said
  * well. The border kernel has SMs of its own; on small grids its warps are best among interior items. */
-static const temporal_order orders[] = {
-    { "its own", false, 0, 0, 0, false },
-    { "half the columns", true, 0, 0, 0, false },
-    { "one wave, border 0.85", false, 1, .85, .85, false },
-    { "one wave", false, 1, 1, 1, false },
-    { "one wave, border 1.2", false, 1, 1.2, 1.2, false },
-    { "two waves, border 0.85", false, 2, .85, .85, false },
-    { "two waves", false, 2, 1, 1, false },
-    { "two waves, border 1.2", false, 2, 1.2, 1.2, false },
-    { "three waves, border 0.85", false, 3, .85, .85, false },
-    { "three waves", false, 3, 1, 1, false },
-    { "three waves, border 1.2", false, 3, 1.2, 1.2, false },
-    { "one wave, border spread", false, 1, 1, 1.8, true },
-    { "two waves, border spread", false, 2, 1, 1.8, true },
-    { "three waves, border spread", false, 3, 1, 1.8, true },
+static const temporal_schedule schedules[] = {
+    /* name                          narrow  waves  side_lasts  band_lasts  spread */
+    { "its own",                    false,  0,     0,          0,          false },
+    { "half the columns",           true,   0,     0,          0,          false },
+    { "one wave, border 0.85",      false,  1,     .85,        .85,        false },
+    { "one wave",                   false,  1,     1,          1,          false },
+    { "one wave, border 1.2",       false,  1,     1.2,        1.2,        false },
+    { "two waves, border 0.85",     false,  2,     .85,        .85,        false },
+    { "two waves",                  false,  2,     1,          1,          false },
+    { "two waves, border 1.2",      false,  2,     1.2,        1.2,        false },
+    { "three waves, border 0.85",   false,  3,     .85,        .85,        false },
+    { "three waves",                false,  3,     1,          1,          false },
+    { "three waves, border 1.2",    false,  3,     1.2,        1.2,        false },
+    { "one wave, border spread",    false,  1,     1,          1.8,        true },
+    { "two waves, border spread",   false,  2,     1,          1.8,        true },
+    { "three waves, border spread", false,  3,     1,          1.8,        true },
 };
 
 /* Narrow strips are a variant where the unit has them. NULL: there are fewer. */
-static const temporal_order *order_of(const stencil *op, int variant)
+static const temporal_schedule *schedule_of(const stencil *op, int variant)
 {
     const temporal_unit *unit = unit_of(op);
     const bool narrow = unit && unit->has_narrow(op->radius);
-    for (const temporal_order &o : orders)
-        if ((narrow || !o.narrow) && variant-- == 0) return &o;
+    for (const temporal_schedule &t : schedules)
+        if ((narrow || !t.narrow) && variant-- == 0) return &t;
     return nullptr;
 }
 
@@ -57,15 +58,15 @@ int temporal_cuda_variants(device *d, const boundary *sides)
     for (const boundary_kind k : kind) border = border || boundary_mirrors(k);
     if (op->form == STENCIL_LINE) border = false; /* they have none */
     int count = 1;
-    for (const temporal_order *o; (o = order_of(op, count)) && (border || o->waves == 0);) count++;
+    for (const temporal_schedule *t; (t = schedule_of(op, count)) && (border || t->waves == 0);) count++;
     return count;
 }
 
-const char *temporal_cuda_variant_name(device *d, int variant) { return order_of(&((const device_cuda *)d)->bound, variant)->name; }
+const char *temporal_cuda_variant_name(device *d, int variant) { return schedule_of(&((const device_cuda *)d)->bound, variant)->name; }
 
 void temporal_cuda_choose(device *d, int variant)
 {
-    assert(order_of(&((const device_cuda *)d)->bound, variant));
+    assert(schedule_of(&((const device_cuda *)d)->bound, variant));
     ((device_cuda *)d)->temporal_chosen = variant;
 }
 
@@ -109,7 +110,7 @@ int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_p
                               steps,
                               sides,
                               (unsigned long long *)change,
-                              chosen > 0 ? order_of(op, chosen) : nullptr,
+                              chosen > 0 ? schedule_of(op, chosen) : nullptr,
                               device_cuda_stream(s) };
     return unit->pass(op->radius, &call);
 }

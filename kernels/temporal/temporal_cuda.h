@@ -8,13 +8,13 @@
 #include "device/device_cuda.h"
 
 /* A way to cut a pass: how wide strips are; near sides that mirror, how its border is cut (temporal_border_plan_cuda.cuh). */
-typedef struct temporal_order {
+typedef struct temporal_schedule {
     const char *name;
     bool narrow;                   /* half the columns a lane, so that small grids have items enough; where there are such strips */
     int waves;                     /* of interior items; 0: as all that follows the unit's own */
     double side_lasts, band_lasts; /* a row of the border's, times what the unit takes it to last */
     bool spread;                   /* the border's warps in places of interior items, instead of on SMs of their own */
-} temporal_order;
+} temporal_schedule;
 
 /* One pass; the pointers stand at own cell (0,0). */
 typedef struct temporal_call {
@@ -25,7 +25,7 @@ typedef struct temporal_call {
     int steps; /* as the unit gave them */
     const boundary *sides;
     unsigned long long *change; /* NULL: no norm */
-    const temporal_order *order;   /* NULL: the unit's own */
+    const temporal_schedule *schedule; /* NULL: the unit's own */
     cudaStream_t stream;
 } temporal_call;
 

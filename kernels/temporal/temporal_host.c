@@ -22,7 +22,7 @@
 
 #include "core/cell.h"
 #include "device/device_host.h"
-#include "stencil/stencil_host_sweep.h"
+#include "stencil/stencil_host_pass.h"
 
 enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, BOX_RADIUS_MAX = 2, ROWS_MAX = 2 * STAR_RADIUS_MAX + 1 };
 

@@ -56,8 +56,8 @@ struct temporal_instance {
         const bool over = !CHANGE; /* the norm knows no cells but the box's */
         const temporal_strips strip = { S::STORED, BORDER::STORED, S::PIECE, END_PIECE, over, S::DEPTH, resident, per_processor };
         temporal_plan plan;
-        const bool apart = BORDER_KERNEL || (c->order && c->order->waves > 0);
-        if (!apart || !temporal_plan_border(strip, pace_of(c->order), c->shape, c->cells, c->sides, &plan))
+        const bool apart = BORDER_KERNEL || (c->schedule && c->schedule->waves > 0);
+        if (!apart || !temporal_plan_border(strip, pace_of(c->schedule), c->shape, c->cells, c->sides, &plan))
             plan = temporal_plan_make(strip, c->shape, c->cells, c->sides);
         plan.border.followed = plan.interior.items > 0 && plan.border.items > 0;
         if (plan.border.items > 0) e = launch(c, plan, plan.border, false);
@@ -66,8 +66,8 @@ struct temporal_instance {
     }
 
     /* What was fastest on an H200 at 10007 x 9973 and 16384 x 16384 together (NOTES.md). Beside passes of fewer steps rows come
-     * later, as these keep memory busier. Nobody has timed orders with a norm: it keeps the unit's own. */
-    static temporal_pace pace_of(const temporal_order *o)
+     * later, as these keep memory busier. Schedules were not timed with a norm: it keeps the unit's own. */
+    static temporal_pace pace_of(const temporal_schedule *t)
     {
         constexpr bool BOX = FORM == STENCIL_BOX, LONGEST = S::DEPTH >= TEMPORAL_DEPTH_LONGEST;
         constexpr double SIDE_F32 = R == 1 ? (LONGEST ? 1.4 : 2.1) : R == 2 ? 1.2 : 1.8;
@@ -80,8 +80,8 @@ struct temporal_instance {
         constexpr int ONE_LEVEL_WAVES = F32 || (R == 4 && LONGEST) ? 1 : 2;
         constexpr int WAVES = CHANGE ? 2 : !PREV ? ONE_LEVEL_WAVES : F32 || R > 1 ? 3 : 2;
         constexpr int GHOSTS = BOX ? R : 0, WARPS = temporal_border_warps<T, PREV, CHANGE>;
-        if (CHANGE || !o || o->waves == 0) return { GHOSTS, WARPS, WAVES, SIDE_ROW, BAND_ROW };
-        return { GHOSTS, o->spread ? 1 : WARPS, o->waves, SIDE_ROW * o->side_lasts, BAND_ROW * o->band_lasts };
+        if (CHANGE || !t || t->waves == 0) return { GHOSTS, WARPS, WAVES, SIDE_ROW, BAND_ROW };
+        return { GHOSTS, t->spread ? 1 : WARPS, t->waves, SIDE_ROW * t->side_lasts, BAND_ROW * t->band_lasts };
     }
 
     /* beside: it need not wait for the launch before it, which is the pass's other one. */
@@ -133,7 +133,7 @@ template <bool PREV, typename T, int R, int STEPS, int V> struct temporal_line_i
 struct temporal_entry {
     int radius, steps;
     bool change; /* takes the norm */
-    bool narrow; /* temporal_order */
+    bool narrow; /* temporal_schedule */
     cudaError_t (*prepare)();
     cudaError_t (*pass)(const temporal_call *call);
 };
@@ -186,7 +186,7 @@ template <const temporal_entry *TABLE, int ENTRIES> struct temporal_table {
     }
     static cudaError_t pass(int radius, const temporal_call *call)
     {
-        const temporal_entry *narrow = call->order && call->order->narrow ? entry(radius, call, true) : nullptr;
+        const temporal_entry *narrow = call->schedule && call->schedule->narrow ? entry(radius, call, true) : nullptr;
         const temporal_entry *e = narrow ? narrow : entry(radius, call, false);
         return e ? e->pass(call) : cudaErrorInvalidValue;
     }

@@ -9,24 +9,24 @@ namespace {
 /* Addresses this far apart, and not twice as far, use other memory channels. */
 constexpr int64_t CHANNELS_BYTES = 1 << 16;
 
-/* Tile columns are dealt to 2^stream_bits streams, which run side by side. */
-struct order {
-    int stream_bits;
-    int64_t stream_columns; /* tile columns of a stream */
+/* Tile columns are dealt to 2^group_bits groups, which run side by side. */
+struct schedule {
+    int group_bits;
+    int64_t group_columns; /* tile columns of a group */
 };
 
 template <typename T, way WAY, bool ADD, bool INCREMENT>
 __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, ADD || INCREMENT ? 2 : tile_shape<T, WAY>::BLOCKS)
-    transpose_kernel(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t rows, int64_t cols, order o)
+    transpose_kernel(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t rows, int64_t cols, schedule t)
 {
     using shape = tile_shape<T, WAY>;
     constexpr bool LAST = WAY == ALIGNED || !shape::F32;
     __shared__ T tile[shape::ROWS + shape::ABOVE][shape::COLS + 1];
     const int64_t column = (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
-    const int64_t stream = blockIdx.x & ((1u << o.stream_bits) - 1);
-    const int64_t r0 = (int64_t)(blockIdx.x >> o.stream_bits) * shape::ROWS;
-    const int64_t c0 = (stream * o.stream_columns + column) * shape::COLS;
-    if (column >= o.stream_columns || c0 >= cols) return;
+    const int64_t group = blockIdx.x & ((1u << t.group_bits) - 1);
+    const int64_t r0 = (int64_t)(blockIdx.x >> t.group_bits) * shape::ROWS;
+    const int64_t c0 = (group * t.group_columns + column) * shape::COLS;
+    if (column >= t.group_columns || c0 >= cols) return;
     const box matrix = { 0, cols, 0, rows };
     if (r0 >= shape::ABOVE && r0 + shape::ROWS <= rows && c0 + shape::COLS <= cols)
         transpose_tile<T, WAY, ADD, INCREMENT, false, LAST>(to, to_pitch, from, from_pitch, matrix, r0, c0, tile);
@@ -40,18 +40,18 @@ cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t
 {
     using shape = tile_shape<T, WAY>;
     constexpr int64_t GRID_Y = 65535;
-    constexpr int STREAM_BITS_MAX = 3;
+    constexpr int GROUP_BITS_MAX = 3;
     const int64_t tile_rows = (rows + shape::ABOVE + shape::ROWS - 1) / shape::ROWS;
     const int64_t tile_cols = (cols + shape::COLS - 1) / shape::COLS;
     const int64_t pitch_bytes = from_pitch * (int64_t)sizeof(T);
-    order o = {};
-    while (o.stream_bits < STREAM_BITS_MAX && pitch_bytes % (2 * CHANNELS_BYTES << o.stream_bits) == 0) o.stream_bits++;
-    o.stream_columns = ((tile_cols - 1) >> o.stream_bits) + 1;
-    assert(tile_rows <= INT32_MAX >> STREAM_BITS_MAX && o.stream_columns <= GRID_Y * GRID_Y);
-    const int64_t y = o.stream_columns < GRID_Y ? o.stream_columns : GRID_Y;
-    const dim3 grid((unsigned)(tile_rows << o.stream_bits), (unsigned)y, (unsigned)((o.stream_columns + y - 1) / y));
+    schedule t = {};
+    while (t.group_bits < GROUP_BITS_MAX && pitch_bytes % (2 * CHANNELS_BYTES << t.group_bits) == 0) t.group_bits++;
+    t.group_columns = ((tile_cols - 1) >> t.group_bits) + 1;
+    assert(tile_rows <= INT32_MAX >> GROUP_BITS_MAX && t.group_columns <= GRID_Y * GRID_Y);
+    const int64_t y = t.group_columns < GRID_Y ? t.group_columns : GRID_Y;
+    const dim3 grid((unsigned)(tile_rows << t.group_bits), (unsigned)y, (unsigned)((t.group_columns + y - 1) / y));
     const auto kernel = add ? transpose_kernel<T, WAY, true, INCREMENT> : transpose_kernel<T, WAY, false, INCREMENT>;
-    kernel<<<grid, shape::THREADS, 0, stream>>>(to, to_pitch, from, from_pitch, rows, cols, o);
+    kernel<<<grid, shape::THREADS, 0, stream>>>(to, to_pitch, from, from_pitch, rows, cols, t);
     return cudaGetLastError();
 }
 

@@ -99,7 +99,7 @@ static double step_s(sim *s, box cells, int steps)
     const step_levels cur = s->now, next = s->next;
     void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
     for (int i = 0; i < launches; i++) {
-        if (steps == 1) DEVICE_CALL(d, stencil_sweep, f, over, cur.u, cur.prev, &cells, 1, stream);
+        if (steps == 1) DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &cells, 1, stream);
         else DEVICE_CALL(d, temporal_pass, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, NULL, stream);
     }
     DEVICE_CALL(d, event_record, s->stamp[1], stream);

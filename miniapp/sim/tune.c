@@ -35,7 +35,7 @@ static double pass_s(sim *s)
     const box trial = trial_box(s);
     double seconds = 0;
     DEVICE_CALL(d, event_record, s->stamp[0], stream);
-    if (s->fuse == 1) DEVICE_CALL(d, stencil_sweep, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream);
+    if (s->fuse == 1) DEVICE_CALL(d, stencil_pass, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream);
     for (int i = 0; s->fuse > 1 && i < FUSED_PASSES; i++)
         DEVICE_CALL(d, temporal_pass, f, s->next.u, s->next.prev, s->now.u, s->now.prev, trial, s->fuse, &s->pass.sides, NULL, stream);
     DEVICE_CALL(d, event_record, s->stamp[1], stream);

@@ -78,7 +78,7 @@ static void compute(const step_streams *s, const step_pass *p, const job *j, con
 {
     device *d = s->dev;
     if (p->fuse == 1) {
-        DEVICE_CALL(d, stencil_sweep, p->shape, j->next.u, j->cur.u, j->cur.prev, boxes, count, stream);
+        DEVICE_CALL(d, stencil_pass, p->shape, j->next.u, j->cur.u, j->cur.prev, boxes, count, stream);
         return;
     }
     for (int i = 0; i < count; i++)

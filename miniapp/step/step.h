@@ -73,7 +73,7 @@ typedef struct step_pass {
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the others */
     int ghosts_count;
     int depth;                /* of the ghosts that a step or pass reads */
-    int fuse;                 /* steps that one pass takes at most; 1: stencil_sweep */
+    int fuse;                 /* steps that one pass takes at most; 1: stencil_pass */
     step_form form;
     box wraps[BOUNDARY_BOXES_MAX]; /* fused: ghosts that are images of own cells; `ghosts` holds images of received ones */
     int wraps_count;

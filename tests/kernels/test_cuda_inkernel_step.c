@@ -154,8 +154,8 @@ static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *
     for (int n = 0; n < STEPS; n++) {
         const int from = n % 2, to = 1 - from;
         OK(HOST, dev[HOST]->boundary_fill(dev[HOST], &whole, level[from].at[HOST], sides, around, 4, stream[HOST]));
-        OK(HOST, dev[HOST]->stencil_sweep(dev[HOST], &whole, level[to].at[HOST], level[from].at[HOST], level[to].at[HOST], &own, 1,
-                                          stream[HOST]));
+        OK(HOST, dev[HOST]->stencil_pass(dev[HOST], &whole, level[to].at[HOST], level[from].at[HOST], level[to].at[HOST], &own, 1,
+                                         stream[HOST]));
     }
     for (int i = 0; i < ranks; i++)
         for (int k = 0; k < 2; k++)

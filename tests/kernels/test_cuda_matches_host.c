@@ -22,10 +22,10 @@ static void sweep_case(const stencil *op, int64_t nx, int64_t ny, int extra_dept
     const int odd_count = nx > 4 ? 4 : 2;
     ON_BOTH {
         device *d = dev[i];
-        OK(i, d->stencil_sweep(d, &f, next.at[i], cur.at[i], prev.at[i], &all, 1, stream[i]));
+        OK(i, d->stencil_pass(d, &f, next.at[i], cur.at[i], prev.at[i], &all, 1, stream[i]));
         /* the other way round, in place: next is prev */
-        OK(i, d->stencil_sweep(d, &f, prev.at[i], next.at[i], prev.at[i], shell, count, stream[i]));
-        OK(i, d->stencil_sweep(d, &f, cur.at[i], prev.at[i], next.at[i], odd, odd_count, stream[i]));
+        OK(i, d->stencil_pass(d, &f, prev.at[i], next.at[i], prev.at[i], shell, count, stream[i]));
+        OK(i, d->stencil_pass(d, &f, cur.at[i], prev.at[i], next.at[i], odd, odd_count, stream[i]));
     }
     const char *form = op->form == STENCIL_LINE ? "line" : op->form == STENCIL_STAR ? "star" : "box";
     const twin *fields[] = { &next, &prev, &cur };

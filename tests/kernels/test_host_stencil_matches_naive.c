@@ -92,10 +92,10 @@ static void check(device *d, const stencil *op, use_of_prev use, content fields,
 #pragma omp parallel for num_threads(streams) schedule(static, 1)
             for (int i = 0; i < streams; i++) {
                 const box strip = box_strip(boxes[0], i, streams);
-                d->stencil_sweep(d, &f, next, cur, given, &strip, 1, NULL);
+                d->stencil_pass(d, &f, next, cur, given, &strip, 1, NULL);
             }
         } else {
-            assert_int_equal(d->stencil_sweep(d, &f, next, cur, given, boxes, count, NULL), 0);
+            assert_int_equal(d->stencil_pass(d, &f, next, cur, given, boxes, count, NULL), 0);
         }
         assert_memory_equal(next, want, f.bytes);
     }

@@ -173,7 +173,7 @@ static void problem_case(const problem *p)
     for (int i = 0; i < p->steps; i++) {
         void *const cur = answer[0], *const next = answer[1];
         fill_ghosts(&f, cur, &p->sides);
-        OK(host, host->stencil_sweep(host, &f, next, cur, p->op.has_prev ? next : NULL, &all, 1, host_stream));
+        OK(host, host->stencil_pass(host, &f, next, cur, p->op.has_prev ? next : NULL, &all, 1, host_stream));
         answer[0] = next, answer[1] = cur;
     }
     /* a neighbour owns at least as many cells as the ghosts are deep */

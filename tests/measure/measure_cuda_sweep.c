@@ -58,7 +58,7 @@ static void launch(const work *w)
     void *to = field_at(f, w->next, 0, 0), *from = field_at(f, w->cur, 0, 0);
     switch (w->kind) {
     case COPY: CHECK(dev->copy(dev, to, from, (size_t)box_cells(own) * dtype_bytes(f->type), stream)); break;
-    case SWEEP: CHECK(dev->stencil_sweep(dev, f, w->next, w->cur, w->next, &own, 1, stream)); break;
+    case SWEEP: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->next, &own, 1, stream)); break;
     case TRANSPOSE:
         CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, TRANSPOSE_STORE, stream));
         break;

@@ -39,8 +39,8 @@ static double seconds(kind k, const work *w)
     const double begun_s = omp_get_wtime();
     switch (k) {
     case COPY: CHECK(dev->copy(dev, w->next, w->cur, (size_t)box_cells(own) * dtype_bytes(f->type), NULL)); break;
-    case SWEEP: CHECK(dev->stencil_sweep(dev, f, w->next, w->cur, w->prev, &own, 1, NULL)); break;
-    case SWEEP_IN_PLACE: CHECK(dev->stencil_sweep(dev, f, w->next, w->cur, w->next, &own, 1, NULL)); break;
+    case SWEEP: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->prev, &own, 1, NULL)); break;
+    case SWEEP_IN_PLACE: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->next, &own, 1, NULL)); break;
     case TRANSPOSE:
         CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, w->flags, NULL));
         break;

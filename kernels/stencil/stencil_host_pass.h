@@ -1,7 +1,7 @@
-/* What the two ways of computing a sweep on the host share: rows (stencil_host_row.h) and register blocks
- * (stencil_host_block.c). Both give the same bits; stencil_host.c says when which is faster. */
-#ifndef STENCIL_HOST_SWEEP_H
-#define STENCIL_HOST_SWEEP_H
+/* What the two ways of computing a pass on the host share: rows (stencil_host_row.h) and register blocks
+ * (stencil_host_block.c). Both give the same bits; stencil_host.c has which is faster when. */
+#ifndef STENCIL_HOST_PASS_H
+#define STENCIL_HOST_PASS_H
 
 #include "core/cell.h"
 #include "device/device_host.h"
