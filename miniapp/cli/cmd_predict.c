@@ -199,7 +199,7 @@ static void print_line(const predict_plan *l, double efficiency)
     char step[32], grid[48], write[32], interval[32];
     snprintf(grid, sizeof grid, "%d x %d", l->of.ranks_x, l->of.ranks_y);
     printf("%6d %6d %10s %-6s %-5s %4d %7s %6.3f  %-10s %7.3g", l->of.ranks, l->hosts, grid,
-           l->of.ranks > 1 ? config_transport_name(l->of.transport) : "-", l->of.feed ? "graph" : "host", l->of.fuse,
+           l->of.ranks > 1 ? config_transport_name(l->of.transport) : "-", l->of.feed ? "graph" : "host", l->of.block_steps,
            seconds_text(step, sizeof step, l->time.step_s), efficiency, l->time.bottleneck, l->memory_bytes * 1e-9);
     printf(" %7s %7s", seconds_text(write, sizeof write, l->write_s), seconds_text(interval, sizeof interval, l->interval_s));
     if (isnan(l->waste))
@@ -224,7 +224,7 @@ static json_t *line_json(const predict_plan *l, double efficiency, const asked *
                                 c->radius);
     json_t *ranks = json_pack("{s:i, s:i, s:i, s:i}", "ranks", c->ranks, "hosts", l->hosts, "ranks_x", c->ranks_x, "ranks_y",
                               c->ranks_y);
-    json_t *chosen = json_pack("{s:i, s:s, s:s}", "fuse", c->fuse, "transport", config_transport_name(c->transport), "feed",
+    json_t *chosen = json_pack("{s:i, s:s, s:s}", "fuse", c->block_steps, "transport", config_transport_name(c->transport), "feed",
                                c->feed ? "graph" : "host");
     json_t *step = json_pack("{s:o, s:o, s:o, s:s}", "step_s", record_number(l->time.step_s), "efficiency",
                              record_number(efficiency), "parts_s", parts_json(&l->time), "bottleneck", l->time.bottleneck);
@@ -285,7 +285,7 @@ static void print_checked(const predict_run *m, double predicted_s, double off)
     snprintf(grid, sizeof grid, "%dx%d", c->ranks_x, c->ranks_y);
     snprintf(problem, sizeof problem, "%.9s%d %s", kind_name(c->kind), c->radius, dtype_name(c->type));
     snprintf(moved, sizeof moved, "%s %s", c->ranks > 1 ? config_transport_name(c->transport) : "none", c->feed ? "graph" : "host");
-    if (c->fuse > 1) snprintf(form, sizeof form, "%d fused", c->fuse);
+    if (c->block_steps > 1) snprintf(form, sizeof form, "%d fused", c->block_steps);
     else snprintf(form, sizeof form, "%s", forms[c->form]);
     printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %9s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved, form,
            seconds_text(step, sizeof step, m->step_s), seconds_text(predicted, sizeof predicted, predicted_s), off,

@@ -77,7 +77,7 @@ const config_row config_table[] = {
     { "run.lanes", CONFIG_TYPE_INT, "streams", "0", NULL, 0, 64, NULL, NULL,
       "strips per rank, one stream each; 0: choose", AT(run.streams) },
     { "run.fuse", CONFIG_TYPE_INT, "steps", "0", NULL, 0, 64, NULL, NULL,
-      "time steps per sweep over memory, with the same bits; 0: choose by a trial (run.tune)", AT(run.fuse) },
+      "temporal blocking: time steps per pass over memory, with the same bits; 0: choose by a trial (run.tune)", AT(run.fuse) },
     { "run.threads", CONFIG_TYPE_INT, "threads", "0", NULL, 0, 4096, NULL, NULL, "per rank; 0: choose",
       AT(run.threads) },
     { "run.ranks_x", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL, "process grid along x; 0: choose",

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "predict/predict_fused.h"
+#include "predict/predict_temporal.h"
 
 /* The part of the interior's time behind which kernels that move cells hide; on H200s .15 to .3. */
 static const double beside_kernels = 0.2;
@@ -20,15 +20,15 @@ bool predict_may_graph(const predict_machine *m, const predict_case *c)
 
 bool predict_knows(const predict_machine *m, const predict_case *c)
 {
-    if (m->copies == 0 || (c->fuse > 1 && !predict_knows_fused(m, c))) return false;
+    if (m->copies == 0 || (c->block_steps > 1 && !predict_knows_block(m, c))) return false;
     if (c->ranks == 1) return true;
     if (predict_hosts(c) > 1 && isnan(m->between.alpha_s)) return false;
     if (c->form == PREDICT_TRANSPOSED) return !isnan(predict_transpose_rate(m, c->transport, c->ranks));
     return c->form == PREDICT_IN_KERNEL || c->exchange_alone_s > 0 || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
 }
 
-/* Of a halo as deep as one step or pass reaches. */
-static double depth_bytes(const predict_case *c) { return c->radius * fmax(1, c->fuse) * (double)dtype_bytes(c->type); }
+/* Of a row of ghosts as deep as a step or block needs it, per cell of its length. */
+static double depth_bytes(const predict_case *c) { return c->radius * fmax(1, c->block_steps) * (double)dtype_bytes(c->type); }
 
 /* Bytes to one neighbour along either axis; 0 where the axis is not cut. */
 static double row_bytes(const predict_case *c) { return c->ranks_y > 1 ? c->nx / c->ranks_x * depth_bytes(c) : 0; }
@@ -100,10 +100,10 @@ static double norm_s(const predict_machine *m, const predict_case *c)
     return m->norm_s + (hosts > 1 ? m->between.alpha_s * ceil(log2(hosts)) : 0);
 }
 
-/* Per step, of a pass of several. */
-static predict_time fused_step(const predict_machine *m, const predict_case *c)
+/* Per step of a block. */
+static predict_time block_step(const predict_machine *m, const predict_case *c)
 {
-    const double pass_s = predict_pass_s(m, c), copied_s = fmin(pass_s, predict_copied_s(m, c)), steps = c->fuse;
+    const double pass_s = predict_pass_s(m, c), copied_s = fmin(pass_s, predict_copied_s(m, c)), steps = c->block_steps;
     predict_time t = { .exchange_alone_s = exchange_alone_s(m, c) };
     t.memory_s = copied_s / steps;
     t.arithmetic_s = (pass_s - copied_s) / steps;
@@ -115,7 +115,7 @@ static predict_time fused_step(const predict_machine *m, const predict_case *c)
         t.step_s += t.norm_s;
     } else if (c->norm_every > 0) {
         predict_case single = *c;
-        single.fuse = 1;
+        single.block_steps = 1;
         single.norm_every = 0;
         single.exchange_alone_s = 0;
         t.norm_s = (predict_step(m, &single).step_s - t.step_s + norm_s(m, c)) / (double)c->norm_every;
@@ -127,7 +127,7 @@ static predict_time fused_step(const predict_machine *m, const predict_case *c)
 
 predict_time predict_step(const predict_machine *m, const predict_case *c)
 {
-    if (c->fuse > 1) return fused_step(m, c);
+    if (c->block_steps > 1) return block_step(m, c);
     predict_time t = { 0 };
     const double bytes = kind_of(c->kind)->words * predict_cells(c) * (double)dtype_bytes(c->type);
     const bool two_hosts = predict_hosts(c) > 1, kernels = predict_by_kernels(c->transport) && !two_hosts;

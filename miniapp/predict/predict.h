@@ -1,9 +1,9 @@
 /* A model of one time step from a machine's ceilings: what bytes, launches and messages a step has, and what each costs.
  *
- *   memory    words x cells of a rank, at the rate of device copies of that many bytes (times what the stencil reached of it on
- *             one rank, where a record says so)
- *   arithmetic  what a pass of several steps (run.fuse) takes beyond the copy of its field (predict_fused.h), cells computed
- *             twice and the wait for the last warps included (predict_strips.h); its exchange is as many steps deep, and
+ *   memory    words x cells of a rank, at the rate of device copies of that many bytes (times the fraction of it that the stencil
+ *             had on one rank, where there is such a record)
+ *   arithmetic  what a block of steps (temporal blocking, run.fuse) takes beyond the copy of its field (predict_temporal.h), cells
+ *             computed twice and the wait for the last warps included (predict_strips.h); its exchange is as many steps deep, and
  *             hidden behind all of them
  *   launches  a fixed cost per step or pass, by its form and by who feeds it; and what the thread that enqueues takes longer than
  *             all the rest
@@ -11,7 +11,7 @@
  *             where kernels do (they take the interior's place); of in-kernel exchange and of blocks of steps a fixed
  *             cost of having neighbours at all
  *   transpose the distributed transpose: the bytes that leave a rank at the rate of the all-to-all on as many ranks, or nearly
- *   norm      a fixed cost, with an all-reduce over the hosts; of fused steps also what the pass that makes its level takes
+ *   norm      a fixed cost, with an all-reduce over the hosts; of blocks of steps also what the pass that makes its level takes
  *             longer, or, where no pass can, the single step that it wants
  *
  * Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several

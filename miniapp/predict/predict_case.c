@@ -17,12 +17,12 @@ bool predict_by_kernels(config_transport t)
 double predict_cells(const predict_case *c) { return c->nx * c->ny / c->ranks; }
 int predict_hosts(const predict_case *c) { return (c->ranks + c->per_host - 1) / c->per_host; }
 
-/* Of the cells that are computed, those that a neighbour, or the other end, computes too: level by level a stencil's reach less. */
+/* Of the cells that are computed, those that a neighbour, or the other end, computes too: from level to level one radius less. */
 double predict_redundant(const predict_case *c)
 {
-    const double reach = (double)c->radius * (c->fuse - 1);
+    const double depth = (double)c->radius * (c->block_steps - 1);
     const bool ghosts_x = c->ranks_x > 1 || !c->mirrors, ghosts_y = c->ny > 1 && (c->ranks_y > 1 || !c->mirrors);
-    return (ghosts_x ? reach * c->ranks_x / c->nx : 0) + (ghosts_y ? reach * c->ranks_y / c->ny : 0);
+    return (ghosts_x ? depth * c->ranks_x / c->nx : 0) + (ghosts_y ? depth * c->ranks_y / c->ny : 0);
 }
 
 /* Of two levels both come and both go: a word more than in a single step, which writes one. */

@@ -1,5 +1,5 @@
 /* What is predicted: a kind of run on some number of ranks; and what follows from that alone, on any machine: the cells of a rank,
- * the words of a cell, hosts, what a pass of several steps computes twice and moves. */
+ * the words of a cell, hosts, what a block of steps computes twice and moves. */
 #ifndef PREDICT_CASE_H
 #define PREDICT_CASE_H
 
@@ -22,7 +22,7 @@ typedef struct predict_case {
     int feed;
     config_transport transport; /* within a host */
     int64_t norm_every;         /* 0: none */
-    int fuse;                   /* steps in one pass */
+    int block_steps;            /* that one pass takes; 1: no temporal blocking */
     bool mirrors;               /* dirichlet or neumann sides */
     double exchange_alone_s;    /* as it was measured, of a step or pass; 0: by the links */
 } predict_case;

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "predict/predict.h"
-#include "predict/predict_fused.h"
+#include "predict/predict_temporal.h"
 #include "predict/predict_strips.h"
 
 void predict_points_add(predict_points *p, double bytes, double seconds)
@@ -72,7 +72,7 @@ static void fit_cost(predict_records *r, double *cost, payer *pays, of_cost of)
     mean_take(&m, cost);
 }
 
-static bool single(const predict_case *c, of_cost of) { return c->feed == of.feed && c->norm_every == 0 && c->fuse == 1; }
+static bool single(const predict_case *c, of_cost of) { return c->feed == of.feed && c->norm_every == 0 && c->block_steps == 1; }
 static bool inkernel(const predict_case *c, of_cost of) { return single(c, of) && c->form == PREDICT_IN_KERNEL; }
 static double pays_inkernel(const predict_case *c, of_cost of) { return inkernel(c, of) && c->ranks == 1; }
 static double pays_neighbours(const predict_case *c, of_cost of) { return inkernel(c, of) && c->ranks > 1; }
@@ -83,12 +83,12 @@ static double pays_overlapped(const predict_case *c, of_cost of)
 static double pays_norm(const predict_case *c, of_cost of)
 {
     (void)of;
-    return c->form != PREDICT_TRANSPOSED && c->fuse == 1 ? (double)c->norm_every : 0;
+    return c->form != PREDICT_TRANSPOSED && c->block_steps == 1 ? (double)c->norm_every : 0;
 }
 static double pays_pass_neighbours(const predict_case *c, of_cost of)
 {
     (void)of;
-    return c->fuse > 1 && c->ranks > 1 && c->norm_every == 0 ? c->fuse : 0;
+    return c->block_steps > 1 && c->ranks > 1 && c->norm_every == 0 ? c->block_steps : 0;
 }
 
 /* Of the largest grid of each kind, type and radius that ran on one rank, and on which launches are nothing. */
@@ -101,7 +101,7 @@ static void fit_efficiency(predict_records *r)
         const predict_case *c = &run->of;
         const bool f64 = c->type == DTYPE_F64;
         const double rest_s = run->step_s - m->inkernel_s[c->feed];
-        if (run->outdated || c->ranks > 1 || c->fuse > 1 || c->norm_every > 0 || run->step_s < 20 * m->launch_s ||
+        if (run->outdated || c->ranks > 1 || c->block_steps > 1 || c->norm_every > 0 || run->step_s < 20 * m->launch_s ||
             predict_cells(c) <= largest[c->kind][f64][c->radius])
             continue;
         largest[c->kind][f64][c->radius] = predict_cells(c);
@@ -141,7 +141,7 @@ static void fit_transposes(predict_records *r)
 
 static bool times_passes(const predict_run *run)
 {
-    return !run->outdated && run->of.fuse > 1 && run->of.ranks == 1 && run->of.norm_every == 0;
+    return !run->outdated && run->of.block_steps > 1 && run->of.ranks == 1 && run->of.norm_every == 0;
 }
 
 /* The cells' time of each length of pass: of its largest grid, on which what is fixed is least; the mean of its runs. Sides that
@@ -163,7 +163,7 @@ static void fit_pass_cells(predict_records *r)
             if (cells < 0.9 * largest[k] || (mirrored && largest[k] > 0 && !isnan(w->cell_s))) continue;
             if (cells > 1.1 * largest[k]) of[k] = (mean){ 0, 0 };
             largest[k] = fmax(largest[k], cells);
-            mean_add(&of[k], fmax(0, run->step_s * c->fuse - fixed_s) / cells, 1);
+            mean_add(&of[k], fmax(0, run->step_s * c->block_steps - fixed_s) / cells, 1);
             w->cell_s = of[k].sum / of[k].weight;
             w->byte_s = w->cell_s * cells / predict_moved_bytes(c);
         }
@@ -177,7 +177,7 @@ static void fit_pass_rest(predict_records *r)
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const predict_case *c = &run->of;
-        const double pass_s = run->step_s * c->fuse;
+        const double pass_s = run->step_s * c->block_steps;
         if (times_passes(run)) mean_add(&fixed[c->feed], pass_s - predict_pass_s(m, c), pass_s);
     }
     for (int f = 0; f < PREDICT_FEEDS; f++) mean_take(&fixed[f], &m->pass_fixed_s[f]);
@@ -214,7 +214,7 @@ static void take_host_time(predict_machine *m, const predict_run *run)
 {
     const predict_case *c = &run->of;
     double *host_s = &m->host_s[c->transport];
-    const bool bounds = c->form == PREDICT_OVERLAPPED && c->fuse == 1 && c->feed == 0 && predict_by_kernels(c->transport);
+    const bool bounds = c->form == PREDICT_OVERLAPPED && c->block_steps == 1 && c->feed == 0 && predict_by_kernels(c->transport);
     if (bounds && run->host_s > 0) *host_s = *host_s > 0 ? fmin(*host_s, run->host_s) : run->host_s;
 }
 
@@ -226,7 +226,7 @@ static void fit_links(predict_records *r, const predict_points bench[PREDICT_TRA
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const predict_case *c = &run->of;
-        const double depth_bytes = c->radius * c->fuse * (double)dtype_bytes(c->type);
+        const double depth_bytes = c->radius * c->block_steps * (double)dtype_bytes(c->type);
         const double face = (c->ranks_y > 1 ? c->nx / c->ranks_x : c->ny / c->ranks_y) * depth_bytes;
         predict_points *points = run->hosts > 1 ? &between : &within[c->transport];
         if (!run->outdated && c->ranks > 1 && run->comm_s > 0) predict_points_add(points, face, run->comm_s);

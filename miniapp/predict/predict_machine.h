@@ -40,10 +40,10 @@ typedef struct predict_machine {
     double overlapped_s[PREDICT_TRANSPORTS][PREDICT_FEEDS];          /* of an overlapped step */
     double host_s[PREDICT_TRANSPORTS]; /* overlapped steps over kernels: of the thread that enqueues one; 0: not known */
     double norm_s;
-    double norm_cell_s; /* of a cell, where a pass of several steps takes a norm with it */
-    predict_pass pass[PREDICT_PASSES_MAX]; /* those of several steps that a record tells of */
+    double norm_cell_s; /* of a cell, where a block of steps takes a norm with it */
+    predict_pass pass[PREDICT_PASSES_MAX]; /* blocks of steps that a record tells of */
     int passes;
-    double pass_fixed_s[PREDICT_FEEDS]; /* of a pass of several steps, whatever its size */
+    double pass_fixed_s[PREDICT_FEEDS]; /* of a block of steps, whatever its size */
     double pass_neighbours_s; /* and more with neighbours */
     int warps, strip_bytes; /* of passes on a GPU: how many it holds at a time, what one has of a row; 0: no strips */
     predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/fuse_rule.h"
+#include "config/temporal_rule.h"
 #include "config/memory_rule.h"
 #include "core/field.h"
-#include "predict/predict_fused.h"
+#include "predict/predict_temporal.h"
 #include "ranks/decomp.h"
 #include "transports/message.h"
 
@@ -28,7 +28,7 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
     out->ranks = ranks;
     out->per_host = ranks < a->per_host ? ranks : a->per_host;
     out->norm_every = c->time.norm_every;
-    out->fuse = 1;
+    out->block_steps = 1;
     const boundary *sides = &c->grid.sides;
     out->mirrors = sides->x_low.kind != BOUNDARY_PERIODIC || (two_d && sides->y_low.kind != BOUNDARY_PERIODIC);
     const bool rows = m->cuda && predict_hosts(out) == 1 && gx == 0 && gy == 0;
@@ -40,17 +40,17 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
     return true;
 }
 
-/* May passes of `steps` steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, by the
+/* May blocks of `steps` steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, by the
  * program's rule. */
-static bool may_fuse(const predict_machine *m, const config *c, const predict_case *of, int steps)
+static bool may_take_blocks(const predict_machine *m, const config *c, const predict_case *of, int steps)
 {
     const int64_t width = (int64_t)of->nx / of->ranks_x, height = (int64_t)of->ny / of->ranks_y;
-    const int64_t reach = (int64_t)steps * of->radius;
+    const int64_t depth = (int64_t)steps * of->radius; /* of the halo */
     if (kind_of(of->kind)->transposes || c->time.norm_every == 1) return false;
-    if (c->run.fuse > 1) return (of->ranks_x == 1 || width >= reach) && (of->ranks_y == 1 || height >= reach);
+    if (c->run.fuse > 1) return (of->ranks_x == 1 || width >= depth) && (of->ranks_y == 1 || height >= depth);
     if (of->ranks_x > 1) return false; /* not modelled */
-    return c->run.tune != CONFIG_TUNE_OFF && fuse_rule_long_enough(c, steps, predict_takes_norms(m, of)) &&
-           fuse_rule_wide_enough(c, steps, width, height);
+    return c->run.tune != CONFIG_TUNE_OFF && temporal_rule_long_enough(c, steps, predict_takes_norms(m, of)) &&
+           temporal_rule_wide_enough(c, steps, width, height);
 }
 
 /* Single steps, and passes of as many as were asked for or, where that is left open, of every length that a record tells of. */
@@ -60,8 +60,9 @@ static predict_time shortest(const predict_machine *m, const config *c, predict_
     predict_case chosen = *of, tried = *of;
     bool asked = c->run.fuse > 1;
     for (int i = 0; c->run.fuse != 1 && i < (asked ? 1 : m->passes); i++) {
-        tried.fuse = asked ? c->run.fuse : m->pass[i].steps;
-        if ((!asked && !predict_pass_known(m, &tried)) || !may_fuse(m, c, of, tried.fuse) || !predict_knows(m, &tried)) continue;
+        tried.block_steps = asked ? c->run.fuse : m->pass[i].steps;
+        if (!asked && !predict_pass_known(m, &tried)) continue;
+        if (!may_take_blocks(m, c, of, tried.block_steps) || !predict_knows(m, &tried)) continue;
         const predict_time time = predict_step(m, &tried);
         if (!asked && time.step_s >= best.step_s) continue;
         best = time;
@@ -105,9 +106,9 @@ static size_t field_bytes(const predict_machine *m, const config *c, const decom
 }
 
 /* Of rank 0, as sim_memory_bytes counts it: fields with their ghosts, and the messages of a transpose. */
-static double memory_of(const predict_machine *m, const config *c, const decomp *d, int fuse)
+static double memory_of(const predict_machine *m, const config *c, const decomp *d, int block_steps)
 {
-    const int depth = c->problem.radius * fuse, ranks = d->ranks_x * d->ranks_y;
+    const int depth = c->problem.radius * block_steps, ranks = d->ranks_x * d->ranks_y;
     const bool transposes = config_kind_of(c)->transposes;
     const size_t field = field_bytes(m, c, d, depth, d->ny > 1 && !transposes);
     size_t transposed = 0;
@@ -117,7 +118,7 @@ static double memory_of(const predict_machine *m, const config *c, const decomp 
         if (!decomp_make(&t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, 0, 0, 0, depth, why, sizeof why)) t = *d;
         transposed = field_bytes(m, c, &t, depth, false);
     }
-    return memory_rule_bytes(config_kind_of(c), fuse, ranks, (double)field, (double)transposed);
+    return memory_rule_bytes(config_kind_of(c), block_steps, ranks, (double)field, (double)transposed);
 }
 
 bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, char *why,
@@ -132,7 +133,7 @@ bool predict_plan_make(const predict_machine *m, const config *c, const predict_
         return false;
     }
     l->hosts = predict_hosts(&l->of);
-    l->memory_bytes = memory_of(m, c, &d, l->of.fuse);
+    l->memory_bytes = memory_of(m, c, &d, l->of.block_steps);
     l->file_bytes = config_state_bytes(c) * (a->weak ? ranks : 1);
     l->write_s = l->file_bytes / m->file_bytes_per_s;
     const double mtbf_s = a->mtbf_h * 3600 / l->hosts;

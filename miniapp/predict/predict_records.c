@@ -133,9 +133,9 @@ static bool read_run(const json_t *o, predict_run *run)
     c->norm_every = norm_every_of(text_of(o, "deck"));
     const bool transposed = kind->transposes, in_kernel = strcmp(form, "whole") == 0;
     c->form = transposed ? PREDICT_TRANSPOSED : in_kernel ? PREDICT_IN_KERNEL : PREDICT_OVERLAPPED;
-    c->fuse = int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1;
+    c->block_steps = int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1;
     c->mirrors = mirrors(problem);
-    if ((in_kernel || c->fuse > 1) && c->ranks_x > 1) return false;
+    if ((in_kernel || c->block_steps > 1) && c->ranks_x > 1) return false;
     if (c->ranks < 1 || !(c->nx >= 1) || !(c->ny >= 1) || c->radius < 0 || c->radius >= PREDICT_ORDERS) return false;
     printable(run->processor, sizeof run->processor, text_of(json_object_get(o, "machine"), "processor"));
     printable(run->git, sizeof run->git, text_of(o, "git"));
@@ -214,9 +214,9 @@ static int ranks_alike(const predict_case *c) { return c->form == PREDICT_TRANSP
 static int compare_work(const predict_run *a, const predict_run *b)
 {
     const predict_case *c = &a->of, *d = &b->of;
-    const double of_a[] = { c->kind, c->type, c->radius, c->form, c->feed, c->transport, c->fuse, (double)c->norm_every,
+    const double of_a[] = { c->kind, c->type, c->radius, c->form, c->feed, c->transport, c->block_steps, (double)c->norm_every,
                             c->mirrors, c->ny == 1, ranks_alike(c), predict_cells(c) };
-    const double of_b[] = { d->kind, d->type, d->radius, d->form, d->feed, d->transport, d->fuse, (double)d->norm_every,
+    const double of_b[] = { d->kind, d->type, d->radius, d->form, d->feed, d->transport, d->block_steps, (double)d->norm_every,
                             d->mirrors, d->ny == 1, ranks_alike(d), predict_cells(d) };
     for (size_t i = 0; i < sizeof of_a / sizeof *of_a; i++)
         if (of_a[i] != of_b[i]) return of_a[i] < of_b[i] ? -1 : 1;

@@ -85,9 +85,9 @@ void report_print_head(const sim *s, report *r)
             s->top.hosts == 1 ? "" : "s", s->top.host);
     print_device(to, s);
     print_form(to, s);
-    if (s->fuse > 1)
-        fprintf(to, "sweep        %d steps with one exchange; %.2f %% of the cells are computed twice, where boxes and ranks meet\n",
-                s->fuse, 100 * r->redundant_fraction);
+    if (s->block_steps > 1)
+        fprintf(to, "block        %d steps per pass and exchange; %.2f %% of the cells are computed twice, where boxes and ranks "
+                    "meet\n", s->block_steps, 100 * r->redundant_fraction);
     report_print_transports(to, s);
     report_print_notes(to, s, 0);
     report_text_end(&text);

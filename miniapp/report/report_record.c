@@ -58,7 +58,7 @@ static json_t *tune_json(const sim *s, const tune_result *t)
 }
 
 /* What the choice of run.fuse = 0 was made from; null: nothing was tried. */
-static json_t *fuse_trial_json(const sim_fuse_trial *t)
+static json_t *temporal_trial_json(const sim_temporal_trial *t)
 {
     if (t->count == 0) return json_null();
     json_t *tried = json_array();
@@ -171,15 +171,15 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
                      "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny, "ranks", s->top.ranks, "ranks_x",
                      s->grid.dec.ranks_x, "ranks_y", s->grid.dec.ranks_y, "device",
                      s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", transport_kind_name(s->transport), "lanes",
-                     s->stream_count, "feed", config_feed_name(s->feed), "fuse", s->fuse, "asked", asked_json(c)));
+                     s->stream_count, "feed", config_feed_name(s->feed), "fuse", s->block_steps, "asked", asked_json(c)));
     const struct {
         const char *key;
         json_t *value;
     } rest[] = {
         { "step_form", json_string(step_form_name[s->pass.form]) },
-        { "sweeps", s->fuse > 1 ? json_integer((json_int_t)s->passes) : json_null() },
-        { "redundant_fraction", s->fuse > 1 ? record_number(r->redundant_fraction) : json_null() },
-        { "fuse_trial", fuse_trial_json(&s->fuse_trial) },
+        { "sweeps", s->block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },
+        { "redundant_fraction", s->block_steps > 1 ? record_number(r->redundant_fraction) : json_null() },
+        { "fuse_trial", temporal_trial_json(&s->temporal_trial) },
         { "order_trial", form_trial_json(&s->form_trial) },
         { "transports", report_transports_json(s) },
         { "tune", tune_json(s, &r->tuning) },

@@ -128,9 +128,10 @@ static void print_step(const sim *s, over_ranks moved, over_ranks sent, over_ran
 {
     char a[32], b[32], name[32] = "step";
     const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)s->cfg->grid.nx * (double)s->cfg->grid.ny;
-    if (s->fuse > 1) snprintf(name, sizeof name, "sweep of %d steps", s->fuse);
+    if (s->block_steps > 1) snprintf(name, sizeof name, "block of %d steps", s->block_steps);
     printf("# %-12s moves %s of memory on all ranks, %s on rank %d; rates count %d words per cell\n",
-           s->fuse > 1 ? "sweep" : "step", bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.rank, sim_words(s));
+           s->block_steps > 1 ? "block" : "step", bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.rank,
+           sim_words(s));
     printf("# surface      each %s sends %.3g %% of the cells on all ranks: %s\n", name, 100 * sent.sum / word / cells,
            bytes_text(a, sizeof a, sent.sum));
     if (sent.max > 0) printf("# halo         rank %d sends most, %s per %s", sent.rank, bytes_text(a, sizeof a, sent.max), name);
@@ -181,9 +182,9 @@ static void print_account(sim *s, const char *deck_text)
     printf("# memory       %s on rank %d, which needs most; %s on all ranks\n", bytes_text(a, sizeof a, memory.max), memory.rank,
            bytes_text(b, sizeof b, memory.sum));
     print_step(s, moved, sent, count);
-    printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per sweep\n", s->dev->name,
+    printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per pass\n", s->dev->name,
            transport_kind_name(s->transport), config_feed_name(s->feed), s->stream_count,
-           s->stream_count == 1 ? "" : "s", s->fuse, s->fuse == 1 ? "" : "s");
+           s->stream_count == 1 ? "" : "s", s->block_steps, s->block_steps == 1 ? "" : "s");
     for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].text);
 }
 

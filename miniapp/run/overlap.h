@@ -6,7 +6,7 @@
 enum { OVERLAP_PAIRS_LEAST = 6, OVERLAP_PAIRS_MAX = 15 };
 
 typedef struct overlap {
-    double step_s, step_without_comm_s, comm_s; /* medians: a step (or a fused pass), the same without the exchange, the exchange alone */
+    double step_s, step_without_comm_s, comm_s; /* medians: a step (or block of steps), the same without its exchange, that alone */
     double visible_s;     /* median of the differences of the pairs: what of the exchange the step does not hide */
     double uncertainty_s; /* of visible_s: half of its 95 % confidence interval, the longer half */
     double hidden_fraction, hidden_uncertainty; /* 1 - visible / comm, in [0,1]; NaN: it cannot be said, and `why` is the reason */

@@ -28,7 +28,7 @@ bool sim_has_transpose(const sim *s)
 double sim_memory_bytes(const sim *s)
 {
     const double transposed_bytes = sim_has_transpose(s) ? (double)halo_field_bytes(s->dev, &s->transposed_grid.shape) : 0;
-    return memory_rule_bytes(config_kind_of(s->cfg), s->fuse, s->top.ranks, (double)halo_field_bytes(s->dev, &s->grid.shape),
+    return memory_rule_bytes(config_kind_of(s->cfg), s->block_steps, s->top.ranks, (double)halo_field_bytes(s->dev, &s->grid.shape),
                              transposed_bytes);
 }
 
@@ -40,7 +40,7 @@ int sim_words(const sim *s) { return config_kind_of(s->cfg)->words; }
 
 static step_pass_cells cells_of_pass(const sim *s)
 {
-    return step_pass_cells_of(&s->pass, s->stream_count, s->cfg->problem.radius, s->fuse);
+    return step_pass_cells_of(&s->pass, s->stream_count, s->cfg->problem.radius, s->block_steps);
 }
 
 /* What leaves the rank in a transpose is packed and unpacked once more. */
@@ -59,11 +59,11 @@ double sim_bytes_moved_per_pass(const sim *s)
     if (kind->by_lines) /* two passes over lines and two transposes, each a read and a write */
         return 8 * word * cells + bytes_of_transposes(s) +
                pack_passes * (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
-    const double moved_cells = s->fuse == 1 ? sim_words(s) * cells : (double)cells_of_pass(s).moved_cells;
+    const double moved_cells = s->block_steps == 1 ? sim_words(s) * cells : (double)cells_of_pass(s).moved_cells;
     return moved_cells * word + pack_passes * (double)step_pass_sent_bytes(&s->pass);
 }
 
 double sim_redundant_fraction(const sim *s)
 {
-    return s->fuse == 1 ? 0 : (double)cells_of_pass(s).computed_cells / (double)(sim_own_cells(s) * s->fuse) - 1;
+    return s->block_steps == 1 ? 0 : (double)cells_of_pass(s).computed_cells / (double)(sim_own_cells(s) * s->block_steps) - 1;
 }

@@ -3,7 +3,7 @@
  * sim_advance.h takes its steps. Which buffers a kind needs:
  *
  *   linear kinds  now: the present level; next: where the next step or pass leaves its own. Of two levels a step writes over the
- *                 level before (next.u is now.prev, next.prev is now.u), and a fused pass, which cannot, has four fields
+ *                 level before (next.u is now.prev, next.prev is now.u), and a block of steps, which cannot, has four fields
  *   transpose     now.u: A; transposed[0]: B
  *   sweep         now.u and next.u for the x pass; transposed[0..1] for the y pass, which runs on the transposed field
  */
@@ -41,18 +41,18 @@ typedef struct sim_create_seconds {
     double device_s;    /* who shares the host, and the device's context */
     double fields_s;
     double transport_s; /* probes and trials of sim_choose_transports */
-    double passes_s;    /* feed, streams, halos, trials of fused passes and of graphs */
+    double passes_s;    /* feed, streams, halos, trials of blocks of steps and of graphs */
 } sim_create_seconds;
 
-/* Sweeps of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside it; of the slowest
+/* Blocks of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside it; of the slowest
  * rank. */
-enum { SIM_FUSE_TRIALS_MAX = 2 };
-typedef struct sim_fuse_trial {
+enum { SIM_TEMPORAL_TRIALS_MAX = 2 };
+typedef struct sim_temporal_trial {
     int count; /* 0: nothing was tried */
-    int steps[SIM_FUSE_TRIALS_MAX];
-    double step_s[SIM_FUSE_TRIALS_MAX], single_step_s;
+    int steps[SIM_TEMPORAL_TRIALS_MAX];
+    double step_s[SIM_TEMPORAL_TRIALS_MAX], single_step_s;
     int best; /* of count */
-} sim_fuse_trial;
+} sim_temporal_trial;
 
 /* Blocks of steps in either form (step.h); of the slowest rank. */
 typedef struct sim_form_trial {
@@ -72,9 +72,10 @@ typedef struct sim {
     bool selected;                              /* transport, choice and transposed_choice are what selection chose */
     transport_selection selection;
     config_feed feed;
-    int stream_count, fuse;                     /* fuse: steps of a pass at most */
+    int stream_count;
+    int block_steps;                            /* that one pass takes at most; 1: no temporal blocking */
     bool sparing;
-    sim_fuse_trial fuse_trial;
+    sim_temporal_trial temporal_trial;
     sim_form_trial form_trial;
     sim_note notes[SIM_NOTES_MAX];
     int notes_count;
@@ -111,10 +112,10 @@ bool sim_has_transpose(const sim *s); /* kinds with a transpose in their step */
 int64_t sim_own_cells(const sim *s);
 /* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution. */
 double sim_memory_bytes(const sim *s);
-/* Bytes this rank's device moves in one step, or in one fused pass, counted from what the kernels read and write, halo and
+/* Bytes this rank's device moves in one step, or in one block of steps, counted from what the kernels read and write, halo and
  * redistribution included. */
 double sim_bytes_moved_per_pass(const sim *s);
-/* Cells that this rank computes in a fused pass beyond its own cells times the steps, as a fraction of these. */
+/* Cells that this rank computes in a block of steps beyond its own cells times the steps, as a fraction of these. */
 double sim_redundant_fraction(const sim *s);
 /* The words per cell by which rates are stated: 2, 3 (wave, advect) or 4 (transpose, sweep). */
 int sim_words(const sim *s);

@@ -6,7 +6,7 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 
-int sim_batch_steps(const sim *s) { return s->fuse * (s->batch ? GRAPH_BATCH_STEPS_MAX : 1); }
+int sim_batch_steps(const sim *s) { return s->block_steps * (s->batch ? GRAPH_BATCH_STEPS_MAX : 1); }
 
 void sim_prepare_steps(sim *s)
 {
@@ -59,7 +59,7 @@ void sim_passes(sim *s, int64_t passes, bool exchange)
         return;
     }
     for (; passes > 0; passes--) {
-        if (s->fuse > 1) step_advance_fused(&s->streams, &s->pass, s->next, s->now, s->fuse, NULL, exchange, NULL);
+        if (s->block_steps > 1) step_advance_block(&s->streams, &s->pass, s->next, s->now, s->block_steps, NULL, exchange, NULL);
         else step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, exchange, NULL);
         swap_levels(s);
     }
@@ -100,34 +100,34 @@ static void one_step(sim *s, const step_probe *probe)
 int sim_steps_at_once(const sim *s, int64_t most, bool probed)
 {
     const int64_t launches = s->batch && !probed ? GRAPH_BATCH_STEPS_MAX : 1;
-    if (s->fuse == 1) return (int)(most < launches ? most : launches);
-    if (most < s->fuse) return s->dev->temporal_steps(s->dev, (int)most);
-    const int64_t passes = most / s->fuse;
-    return s->fuse * (int)(passes < launches ? passes : launches);
+    if (s->block_steps == 1) return (int)(most < launches ? most : launches);
+    if (most < s->block_steps) return s->dev->temporal_steps(s->dev, (int)most);
+    const int64_t passes = most / s->block_steps;
+    return s->block_steps * (int)(passes < launches ? passes : launches);
 }
 
-static void fused_steps(sim *s, int steps, const step_probe *probe)
+static void take_block(sim *s, int steps, const step_probe *probe)
 {
-    const bool inkernel_passes = steps % s->fuse == 0;
-    if (s->batch && inkernel_passes && !probe) {
-        sim_passes(s, steps / s->fuse, true);
-        s->passes += steps / s->fuse;
+    const bool full = steps % s->block_steps == 0;
+    if (s->batch && full && !probe) {
+        sim_passes(s, steps / s->block_steps, true);
+        s->passes += steps / s->block_steps;
         return;
     }
-    step_advance_fused(&s->streams, &s->pass, s->next, s->now, steps, NULL, true, probe);
+    step_advance_block(&s->streams, &s->pass, s->next, s->now, steps, NULL, true, probe);
     swap_levels(s);
     s->passes++;
 }
 
 int sim_change_steps(const sim *s, int64_t most)
 {
-    return s->fuse == 1 ? 0 : s->dev->temporal_change_steps(s->dev, (int)(most < s->fuse ? most : s->fuse));
+    return s->block_steps == 1 ? 0 : s->dev->temporal_change_steps(s->dev, (int)(most < s->block_steps ? most : s->block_steps));
 }
 
 void sim_pass_with_change(sim *s, int steps, const step_probe *probe)
 {
     assert(sim_change_steps(s, steps) == steps);
-    step_advance_fused(&s->streams, &s->pass, s->next, s->now, steps, s->result, true, probe);
+    step_advance_block(&s->streams, &s->pass, s->next, s->now, steps, s->result, true, probe);
     swap_levels(s);
     s->passes++;
     s->level += steps;
@@ -137,7 +137,7 @@ void sim_pass_with_change(sim *s, int steps, const step_probe *probe)
 void sim_steps(sim *s, int steps, const step_probe *probe)
 {
     s->touched = false;
-    if (s->fuse > 1) fused_steps(s, steps, probe);
+    if (s->block_steps > 1) take_block(s, steps, probe);
     else if (s->batch && !probe) sim_passes(s, steps, true);
     else
         for (int i = 0; i < steps; i++) one_step(s, probe);

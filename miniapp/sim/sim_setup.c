@@ -9,7 +9,7 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "sim/sim_feed.h"
-#include "sim/sim_fuse.h"
+#include "sim/sim_temporal.h"
 #include "sim/sim_state.h"
 #include "sim/sim_transport.h"
 
@@ -27,7 +27,7 @@ static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, char
                        why_bytes);
 }
 
-static bool needs_four_fields(const sim *s) { return memory_rule_four_fields(config_kind_of(s->cfg), s->fuse); }
+static bool needs_four_fields(const sim *s) { return memory_rule_four_fields(config_kind_of(s->cfg), s->block_steps); }
 
 static bool enough_memory(sim *s, char *why, size_t why_bytes)
 {
@@ -46,12 +46,12 @@ static bool enough_memory(sim *s, char *why, size_t why_bytes)
     return false;
 }
 
-/* The grid for passes of `fuse` steps; false where ranks are too small for them, or have no room for four fields. */
+/* The grid for blocks of block_steps steps; false where ranks are too small for them, or have no room for four fields. */
 static bool lay_out(sim *s, bool periodic_x, bool periodic_y, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
     const decomp *d = &s->grid.dec;
-    const int depth = c->problem.radius * s->fuse;
+    const int depth = c->problem.radius * s->block_steps;
     const bool along_y = c->grid.ny > 1 && !sim_has_transpose(s);
     if (!cut_domain(s, depth, periodic_x, periodic_y, why, why_bytes)) return false;
     s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
@@ -67,17 +67,17 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
     const bool py = wraps && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
     decomp *d = &s->grid.dec;
     char fewer_since[256] = "";
-    s->fuse = sim_choose_fuse(s, fewer_since, sizeof fewer_since);
-    for (const int wanted = s->fuse; !lay_out(s, px, py, why, why_bytes);) {
-        if (s->fuse == 1) return false;
-        if (s->fuse == wanted) snprintf(fewer_since, sizeof fewer_since, "%.255s", why);
-        s->fuse = s->dev->temporal_steps(s->dev, s->fuse - 1);
+    s->block_steps = sim_temporal_choose(s, fewer_since, sizeof fewer_since);
+    for (const int wanted = s->block_steps; !lay_out(s, px, py, why, why_bytes);) {
+        if (s->block_steps == 1) return false;
+        if (s->block_steps == wanted) snprintf(fewer_since, sizeof fewer_since, "%.255s", why);
+        s->block_steps = s->dev->temporal_steps(s->dev, s->block_steps - 1);
     }
-    while (c->run.fuse == 0 && s->fuse > 1 && !sim_fuse_has_room(s)) {
-        s->fuse = sim_fuse_shorter(s);
+    while (c->run.fuse == 0 && s->block_steps > 1 && !sim_temporal_has_room(s)) {
+        s->block_steps = sim_temporal_shorter(s);
         if (!lay_out(s, px, py, why, why_bytes)) return false;
     }
-    if (s->fuse < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since, s->fuse);
+    if (s->block_steps < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since, s->block_steps);
     if (!sim_has_transpose(s)) return true;
 
     /* Row slabs of the transposed field where they fit, else this grid transposed, which always does. */
@@ -132,7 +132,7 @@ static void make_inkernel(sim *s)
 {
     char why[256] = "";
     void *const fields[2] = { s->now.u, s->next.u };
-    if (sim_has_transpose(s) || s->dev->kind == DEVICE_HOST || s->fuse > 1) return;
+    if (sim_has_transpose(s) || s->dev->kind == DEVICE_HOST || s->block_steps > 1) return;
     if (s->top.ranks > 1 && s->transport != TRANSPORT_PEER) return;
     const bool in_kernel = step_pass_in_kernel(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
                                                fields, s->top.comm, why, sizeof why);
@@ -165,15 +165,15 @@ static void say_refused(sim *s, const halo *h)
 static void make_pass(sim *s)
 {
     step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
-                     s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, s->fuse, &s->choice, s->top.comm);
+                     s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, s->block_steps, &s->choice, s->top.comm);
 }
 
 /* The deck does not ask for passes of this length, and shorter ones are faster. */
-static void settle_fuse(sim *s, int steps)
+static void settle_block_steps(sim *s, int steps)
 {
-    if (s->fuse == steps) return;
+    if (s->block_steps == steps) return;
     step_pass_destroy(&s->pass);
-    s->fuse = steps;
+    s->block_steps = steps;
     if (steps == 1) {
         free_device(s, s->now.prev);
         free_device(s, s->next.prev);
@@ -190,8 +190,8 @@ static void make_passes(sim *s)
     for (int i = 0; i < 2; i++) DEVICE_CALL(s->dev, event_create, true, &s->stamp[i]);
     if (config_kind_of(c)->stencil) {
         make_pass(s);
-        if (c->run.fuse == 0 && s->fuse > 1) settle_fuse(s, sim_fuse_try(s));
-        if (s->fuse > 1) sim_choose_form(s);
+        if (c->run.fuse == 0 && s->block_steps > 1) settle_block_steps(s, sim_temporal_try(s));
+        if (s->block_steps > 1) sim_temporal_choose_form(s);
         say_refused(s, s->pass.halo);
         if (s->pass.prev_halo && halo_refused(s->pass.halo)[0] == '\0') say_refused(s, s->pass.prev_halo);
     }

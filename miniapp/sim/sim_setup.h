@@ -1,5 +1,5 @@
-/* Makes a simulation: cuts the domain, allocates fields, has the choosers (sim_transport.h, sim_fuse.h, sim_feed.h) settle what the
- * deck leaves open, and makes the passes; destroys it. */
+/* Makes a simulation: cuts the domain, allocates fields, has the choosers (sim_transport.h, sim_temporal.h, sim_feed.h) decide what
+ * the deck leaves open, and makes the passes; destroys it. */
 #ifndef SIM_SETUP_H
 #define SIM_SETUP_H
 

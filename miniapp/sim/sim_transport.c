@@ -90,8 +90,8 @@ static bool make_selection(sim *s)
 {
     const config *c = s->cfg;
     if (s->top.ranks == 1 || !config_kind_of(c)->stencil) return false;
-    s->selection = transport_selection_create(&s->grid.dec, s->dev, &s->grid.shape, s->now.u, c->problem.radius * s->fuse,
-                                              s->fuse > 1 || s->prob.op.form == STENCIL_BOX, budget_s, s->top.comm);
+    s->selection = transport_selection_create(&s->grid.dec, s->dev, &s->grid.shape, s->now.u, c->problem.radius * s->block_steps,
+                                              s->block_steps > 1 || s->prob.op.form == STENCIL_BOX, budget_s, s->top.comm);
     if (!transport_selection_has_links(&s->selection) && config_kind_of(c)->by_lines)
         s->selection = transport_selection_create(&s->transposed_grid.dec, s->dev, &s->transposed_grid.shape, s->transposed[0],
                                                   c->problem.radius, false, budget_s, s->top.comm);

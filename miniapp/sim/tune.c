@@ -10,8 +10,8 @@
 #include "ranks/timer.h"
 #include "sim/sim_state.h"
 
-enum { ROUNDS = 3, FUSED_ROUNDS = 9, FUSED_PASSES = 2 };
-static const double margin = 0.01, fused_margin = 0.02;
+enum { ROUNDS = 3, BLOCK_ROUNDS = 9, BLOCK_PASSES = 2 };
+static const double margin = 0.01, block_margin = 0.02;
 static const int64_t host_bytes = INT64_C(1) << 29; /* read and written */
 static const double budget_s = 0.3; /* of all rounds; a pass of the whole box is a millisecond on a full GPU */
 
@@ -35,29 +35,30 @@ static double pass_s(sim *s)
     const box trial = trial_box(s);
     double seconds = 0;
     DEVICE_CALL(d, event_record, s->stamp[0], stream);
-    if (s->fuse == 1) DEVICE_CALL(d, stencil_pass, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream);
-    for (int i = 0; s->fuse > 1 && i < FUSED_PASSES; i++)
-        DEVICE_CALL(d, temporal_pass, f, s->next.u, s->next.prev, s->now.u, s->now.prev, trial, s->fuse, &s->pass.sides, NULL, stream);
+    if (s->block_steps == 1) DEVICE_CALL(d, stencil_pass, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream);
+    for (int i = 0; s->block_steps > 1 && i < BLOCK_PASSES; i++)
+        DEVICE_CALL(d, temporal_pass, f, s->next.u, s->next.prev, s->now.u, s->now.prev, trial, s->block_steps,
+                    &s->pass.sides, NULL, stream);
     DEVICE_CALL(d, event_record, s->stamp[1], stream);
     DEVICE_CALL(d, event_sync, s->stamp[1]);
     DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
-    return s->fuse == 1 ? seconds : seconds / FUSED_PASSES;
+    return s->block_steps == 1 ? seconds : seconds / BLOCK_PASSES;
 }
 
 static int variants_of(const sim *s)
 {
-    return s->fuse == 1 ? s->dev->stencil_variants(s->dev) : s->dev->temporal_variants(s->dev, &s->pass.sides);
+    return s->block_steps == 1 ? s->dev->stencil_variants(s->dev) : s->dev->temporal_variants(s->dev, &s->pass.sides);
 }
 
 static void choose(const sim *s, int variant)
 {
-    if (s->fuse == 1) s->dev->stencil_choose(s->dev, variant);
+    if (s->block_steps == 1) s->dev->stencil_choose(s->dev, variant);
     else s->dev->temporal_choose(s->dev, variant);
 }
 
 const char *tune_name(const sim *s, int variant)
 {
-    return s->fuse == 1 ? s->dev->stencil_variant_name(s->dev, variant) : s->dev->temporal_variant_name(s->dev, variant);
+    return s->block_steps == 1 ? s->dev->stencil_variant_name(s->dev, variant) : s->dev->temporal_variant_name(s->dev, variant);
 }
 
 tune_result tune(sim *s)
@@ -68,9 +69,9 @@ tune_result tune(sim *s)
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &variants, 1, MPI_INT, MPI_MAX, s->top.comm));
     assert(variants <= TUNE_VARIANTS_MAX);
     if (variants < 2) return r;
-    const double begin_s = timer_now_s(), least = 1 - (s->fuse == 1 ? margin : fused_margin);
-    double round_s[TUNE_VARIANTS_MAX][FUSED_ROUNDS];
-    const int most = s->fuse == 1 ? ROUNDS : FUSED_ROUNDS;
+    const double begin_s = timer_now_s(), least = 1 - (s->block_steps == 1 ? margin : block_margin);
+    double round_s[TUNE_VARIANTS_MAX][BLOCK_ROUNDS];
+    const int most = s->block_steps == 1 ? ROUNDS : BLOCK_ROUNDS;
     int rounds = 0;
     sim_touch(s);
     sim_wait(s);
@@ -89,7 +90,7 @@ tune_result tune(sim *s)
     }
     for (int v = 0; v < variants; v++) {
         const timer_percentiles taken = timer_percentiles_of(round_s[v], (size_t)rounds);
-        r.pass_s[v] = s->fuse == 1 ? taken.min : taken.p50;
+        r.pass_s[v] = s->block_steps == 1 ? taken.min : taken.p50;
     }
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, r.pass_s, variants, MPI_DOUBLE, MPI_MAX, s->top.comm));
     for (int v = 1; v < variants; v++)

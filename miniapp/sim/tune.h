@@ -1,4 +1,4 @@
-/* The autotune: the variants of the bound stencil's kernel, or of its fused passes, timed at the start of a run on the run's own
+/* The autotune: the variants of the bound stencil's kernel, or of its blocks of steps, timed at the start of a run on the run's own
  * fields, filled with random values, and the fastest chosen. All give the same bits, so only speed is at stake. */
 #ifndef TUNE_H
 #define TUNE_H

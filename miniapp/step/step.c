@@ -67,9 +67,9 @@ static void stamp(const step_probe *probe, step_stamp which)
 
 /* A step with a halo exchange, overlapped or exchange first. */
 typedef struct job {
-    step_levels next, cur; /* next.prev: of fused passes only */
-    int steps; /* where fuse > 1: of this pass */
-    uint64_t *change; /* of a fused pass: its last step's is wanted there; or NULL */
+    step_levels next, cur; /* next.prev: of blocks only */
+    int steps; /* of this block */
+    uint64_t *change; /* of a block: its last step's is wanted there; or NULL */
     bool exchange;
     const step_probe *probe;
 } job;
@@ -77,7 +77,7 @@ typedef struct job {
 static void compute(const step_streams *s, const step_pass *p, const job *j, const box *boxes, int count, device_stream *stream)
 {
     device *d = s->dev;
-    if (p->fuse == 1) {
+    if (p->block_steps == 1) {
         DEVICE_CALL(d, stencil_pass, p->shape, j->next.u, j->cur.u, j->cur.prev, boxes, count, stream);
         return;
     }
@@ -266,7 +266,7 @@ void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bo
 {
     const step_levels next = fields[epoch % 2], cur = fields[1 - epoch % 2];
     if (p->form == STEP_IN_KERNEL) enqueue_inkernel(s, p, cur.prev, exchange, epoch, norm, NULL);
-    else enqueue_with_halo(s, p, (job){ next, cur, p->fuse, NULL, exchange, NULL });
+    else enqueue_with_halo(s, p, (job){ next, cur, p->block_steps, NULL, exchange, NULL });
 }
 
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe)
@@ -289,10 +289,10 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *pr
     step_taken(s, p, 1, exchange, 0);
 }
 
-void step_advance_fused(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
+void step_advance_block(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
                         const step_probe *probe)
 {
-    assert(steps <= p->fuse && p->form != STEP_IN_KERNEL);
+    assert(steps <= p->block_steps && p->form != STEP_IN_KERNEL);
     if (change) { /* complete before any stream's or the shell's pass */
         DEVICE_CALL(s->dev, fill_bytes, change, 0, sizeof *change, s->stream[0]);
         step_complete(s);

@@ -20,12 +20,11 @@
  * Exchange first, of blocks of steps only: the same parts without an interior; after the exchange one pass takes all cells. It costs
  * less than the passes of a shell where the exchange is short.
  *
- * With fuse > 1 one exchange and one pass take up to `fuse` steps. The ghosts are radius * fuse
- * deep, corners included. Beyond dirichlet and neumann sides the pass works them out at every level; along a periodic axis that is
- * not cut they are filled from own cells before the interior, which therefore ends only where another rank's ghosts are read,
- * radius * fuse cells from a cut side. What two boxes both depend on is computed twice (step_pass_cells_of). Where a step reads two
- * levels, the ghosts of the level before are brought too, by a halo of its own, and a pass leaves two levels, in two other
- * fields.
+ * With block_steps > 1 one exchange and one pass take up to block_steps steps. The ghosts are radius * block_steps deep, corners
+ * included. Beyond dirichlet and neumann sides the pass works them out at every level; along a periodic axis that is not cut they are
+ * filled from own cells before the interior, which therefore ends only where another rank's ghosts are read, radius * block_steps
+ * cells from a cut side. What two boxes both depend on is computed twice (step_pass_cells_of). Where a step reads two levels, the
+ * ghosts of the level before are brought too, by a halo of its own, and a pass leaves two levels, in two other fields.
  *
  * No step allocates, synchronises the device, touches the default stream, or asks what device it runs
  * on: on the host a stream is a thread, and streams run at once.
@@ -65,17 +64,17 @@ void step_streams_destroy(step_streams *s);
 typedef struct step_pass {
     const field_shape *shape; /* not owned */
     halo *halo;
-    halo *prev_halo;          /* fused, of two levels: the level before's; else NULL */
+    halo *prev_halo;          /* of blocks, where a step reads two levels: the level before's; else NULL */
     boundary sides;           /* BOUNDARY_NONE where a neighbour's cells lie */
     box interior;
     box shell[4];
     int shell_count;
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the others */
     int ghosts_count;
-    int depth;                /* of the ghosts that a step or pass reads */
-    int fuse;                 /* steps that one pass takes at most; 1: stencil_pass */
+    int depth;                /* halo depth: of the ghosts that a step or block reads */
+    int block_steps;          /* that one pass takes at most; 1: stencil_pass */
     step_form form;
-    box wraps[BOUNDARY_BOXES_MAX]; /* fused: ghosts that are images of own cells; `ghosts` holds images of received ones */
+    box wraps[BOUNDARY_BOXES_MAX]; /* of blocks: ghosts that are images of own cells; `ghosts` holds images of received ones */
     int wraps_count;
     inkernel_pass *inkernel;  /* of form STEP_IN_KERNEL; else NULL */
     uint64_t inkernel_generation; /* of the level from which steps with in-kernel exchange go on; their ghosts are in place */
@@ -86,11 +85,11 @@ typedef struct step_levels {
     void *u, *prev;
 } step_levels;
 
-/* sides: of the domain; corners: the stencil reads diagonal ghosts; has_prev: it reads two levels. fuse > 1: a fused pass, of a
- * number of steps that temporal_steps gave for the bound stencil; the field's ghosts are radius * fuse deep. */
+/* sides: of the domain; corners: the stencil reads diagonal ghosts; has_prev: it reads two levels. block_steps: 1, or a
+ * number that temporal_steps gave for the bound stencil; the field's ghosts are radius * block_steps deep. */
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
-                      bool corners, bool has_prev, int fuse, const transport_choice *choice, MPI_Comm comm);
-/* With fuse > 1, between passes: overlapped, as at first, or exchange first from now on. */
+                      bool corners, bool has_prev, int block_steps, const transport_choice *choice, MPI_Comm comm);
+/* With block_steps > 1, between passes: overlapped, as at first, or exchange first from now on. */
 void step_pass_set_form(step_pass *p, step_form form);
 /* Steps with in-kernel exchange from now on, where they can be taken; else false, on all ranks, with the reason. Collective. fields:
  * the two buffers that the levels alternate between. */
@@ -123,11 +122,11 @@ void step_begin_generation(step_streams *s);
 /* next from cur (and prev, which may be next); afterwards the invariant holds for next. exchange = false leaves the
  * halo out (stale ghosts), to time the same step without communication. probe may be NULL. */
 void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *prev, bool exchange, const step_probe *probe);
-/* The same by a fused pass of `steps` steps, as temporal_steps gave them, at most `fuse`; all fields are different. change: NULL, or
+/* A block of `steps` steps, as temporal_steps gave them, at most block_steps; all fields are different. change: NULL, or
  * where this rank's change of the last step goes (a number that temporal_change_steps gave, then). */
-void step_advance_fused(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
+void step_advance_block(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
                         const step_probe *probe);
-/* step_advance in parts, for steps that are captured; with fuse > 1 they are passes of `fuse` steps. step_ready: what must have
+/* step_advance in parts, for steps that are captured; with block_steps > 1 they are blocks. step_ready: what must have
  * happened before the first one of them (in-kernel exchange: ghosts and words; collective then). step_enqueue: the step from a level
  * of that epoch, the same work every time, with a norm (inkernel_pass_step) or none. step_taken: `steps` were, with `norms` norms. The
  * epoch of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels
@@ -142,7 +141,7 @@ void step_complete(step_streams *s);
 void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe);
 static inline bool step_can_change(const step_pass *p) { return p->form == STEP_IN_KERNEL && inkernel_pass_can_change(p->inkernel); }
 
-/* What one fused pass of `steps` steps on `streams` streams computes, cells of all levels, and moves between memory and its
+/* What one block of `steps` steps on `streams` streams computes, cells of all levels, and moves between memory and its
  * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are
  * not counted. */
 typedef struct step_pass_cells {

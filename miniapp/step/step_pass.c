@@ -44,7 +44,7 @@ static void find_ghosts(step_pass *p, int depth, bool corners)
     }
 }
 
-/* Of a fused pass: those beyond a periodic side, unless they lie beyond a mirroring one too. */
+/* Of a block of steps: those beyond a periodic side, unless they lie beyond a mirroring one too. */
 static void find_wraps(step_pass *p, int depth)
 {
     const ghost_blocks g = blocks_of(p, depth);
@@ -65,31 +65,31 @@ static void cut(step_pass *p)
 {
     const box own = field_own(p->shape);
     const boundary *at = &p->sides;
-    const bool along_y = p->shape->depth_y > 0, fused = p->fuse > 1;
-    p->interior = box_make(own.x0 + (fused && at->x_low.kind != BOUNDARY_NONE ? 0 : p->depth),
-                           own.x1 - (fused && at->x_high.kind != BOUNDARY_NONE ? 0 : p->depth),
-                           own.y0 + (!along_y || (fused && at->y_low.kind != BOUNDARY_NONE) ? 0 : p->depth),
-                           own.y1 - (!along_y || (fused && at->y_high.kind != BOUNDARY_NONE) ? 0 : p->depth));
+    const bool along_y = p->shape->depth_y > 0, block = p->block_steps > 1;
+    p->interior = box_make(own.x0 + (block && at->x_low.kind != BOUNDARY_NONE ? 0 : p->depth),
+                           own.x1 - (block && at->x_high.kind != BOUNDARY_NONE ? 0 : p->depth),
+                           own.y0 + (!along_y || (block && at->y_low.kind != BOUNDARY_NONE) ? 0 : p->depth),
+                           own.y1 - (!along_y || (block && at->y_high.kind != BOUNDARY_NONE) ? 0 : p->depth));
     if (p->form == STEP_EXCHANGE_FIRST) p->interior = box_make(own.x0, own.x0, own.y0, own.y0);
     p->shell_count = box_shell(own, p->interior, p->shell);
 }
 
 void step_pass_set_form(step_pass *p, step_form form)
 {
-    assert(p->fuse > 1 && form != STEP_IN_KERNEL);
+    assert(p->block_steps > 1 && form != STEP_IN_KERNEL);
     p->form = form;
     cut(p);
 }
 
 void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
-                      int radius, bool corners, bool has_prev, int fuse, const transport_choice *choice, MPI_Comm comm)
+                      int radius, bool corners, bool has_prev, int block_steps, const transport_choice *choice, MPI_Comm comm)
 {
-    const bool along_y = shape->depth_y > 0, fused = fuse > 1;
-    const int depth = radius * fuse;
+    const bool along_y = shape->depth_y > 0, block = block_steps > 1;
+    const int depth = radius * block_steps;
     memset(p, 0, sizeof *p);
     p->shape = shape;
     p->depth = depth;
-    p->fuse = fuse;
+    p->block_steps = block_steps;
     p->inkernel_generation = UINT64_MAX; /* none yet */
     p->sides = *sides;
     if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
@@ -98,11 +98,11 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
     if (!along_y || has_neighbour(dec, 0, 1)) p->sides.y_high.kind = BOUNDARY_NONE;
 
     cut(p);
-    if (fused) find_wraps(p, depth);
+    if (block) find_wraps(p, depth);
     else find_ghosts(p, depth, corners);
-    p->halo = halo_create(dec, d, shape, depth, corners || fused, choice, comm);
+    p->halo = halo_create(dec, d, shape, depth, corners || block, choice, comm);
     /* A cell reads the level before at its own index. Images in the outermost ghosts are then of no cell, and undefined. */
-    if (fused && has_prev) p->prev_halo = halo_create(dec, d, shape, depth - radius, true, choice, comm);
+    if (block && has_prev) p->prev_halo = halo_create(dec, d, shape, depth - radius, true, choice, comm);
 }
 
 int64_t step_pass_sent_bytes(const step_pass *p)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "predict/predict.h"
-#include "predict/predict_fused.h"
+#include "predict/predict_temporal.h"
 #include "predict/predict_strips.h"
 
 static int near(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
@@ -95,7 +95,7 @@ static void passes_of_several_steps(void **state)
     (void)state;
     predict_machine m = round_machine();
     predict_case c = heat(4, 1, CONFIG_TRANSPORT_STAGED, PREDICT_OVERLAPPED);
-    c.fuse = 10;
+    c.block_steps = 10;
     assert_false(predict_knows(&m, &c));
     predict_pass_of(&m, &c)->cell_s = 20e-12;
     assert_true(predict_knows(&m, &c));
@@ -114,26 +114,26 @@ static void passes_of_several_steps(void **state)
     t = predict_step(&m, &c);
     c.norm_every = 10;
     predict_case single = c;
-    single.fuse = 1;
+    single.block_steps = 1;
     single.norm_every = 0;
     assert_true(near(predict_step(&m, &c).step_s, 0.9 * t.step_s + 0.1 * (predict_step(&m, &single).step_s + 2.5e-6)));
 
     /* a length that no record tells of: the copy bounds 4 steps, the sums 16; a point of the stencil takes .4 ps at best */
     c = heat(1, 1, CONFIG_TRANSPORT_STAGED, PREDICT_OVERLAPPED);
     c.mirrors = true;
-    c.fuse = 4;
+    c.block_steps = 4;
     assert_true(near(predict_pass_s(&m, &c), 16e-6));
-    c.fuse = 16;
+    c.block_steps = 16;
     assert_true(near(predict_pass_s(&m, &c), 32e-6));
     c.kind = KIND_WAVE; /* a term more */
     assert_true(near(predict_pass_s(&m, &c), 38.4e-6));
-    c.fuse = 4; /* both levels come and go: 4 words */
+    c.block_steps = 4; /* both levels come and go: 4 words */
     assert_true(near(predict_pass_s(&m, &c), 32e-6));
     predict_pass_of(&m, &c)->cell_s = 40e-12;
     c.kind = KIND_ADVECT; /* the same sums */
     assert_true(near(predict_pass_s(&m, &c), 40e-6));
     c.kind = KIND_LAPLACE; /* heat's */
-    c.fuse = 10;
+    c.block_steps = 10;
     assert_true(near(predict_pass_s(&m, &c), 20e-6));
 }
 
@@ -145,14 +145,14 @@ static void passes_by_strips(void **state)
     predict_case c = heat(1, 1, CONFIG_TRANSPORT_STAGED, PREDICT_IN_KERNEL);
     const double places_a_row = 100 * 112;
     m.warps = 100;
-    c.fuse = 8;
+    c.block_steps = 8;
     c.nx = 1120; /* 10 strips: 10 chunks of 20 rows, and 8 above and below, at once */
     c.ny = 200;
     assert_true(near(predict_places(&m, &c, false), 36 * places_a_row));
     c.nx = 1121; /* 11 strips, the last of which ends beyond the periodic side: 9 chunks of 23 rows */
     assert_true(near(predict_places(&m, &c, false), 39 * places_a_row));
     c.nx = 1120;
-    c.ranks = c.ranks_y = 2; /* shells of 8 rows, each 24 with what it reaches, beside 10 chunks of 19 */
+    c.ranks = c.ranks_y = 2; /* shells of 8 rows, each 24 with its ghosts, beside 10 chunks of 19 */
     c.ny = 400;
     assert_true(near(predict_places(&m, &c, false), (35 + 2 * 24 * 10 / 100.0) * places_a_row));
     c.transport = CONFIG_TRANSPORT_PEER; /* exchange first: no shells, 10 chunks of 20 */
@@ -165,11 +165,11 @@ static void passes_by_strips(void **state)
 
     predict_pass_of(&m, &c)->cell_s = 1e-12;
     predict_pass_of(&m, &c)->byte_s = 0.30e-12;
-    c.fuse = 4;
+    c.block_steps = 4;
     predict_pass_of(&m, &c)->byte_s = 0.33e-12;
     predict_passes_by_memory(&m);
     assert_false(predict_pass_known(&m, &c)->by_memory);
-    c.fuse = 8;
+    c.block_steps = 8;
     assert_true(predict_pass_known(&m, &c)->by_memory);
     assert_true(near(predict_pass_s(&m, &c), 35 * places_a_row * 1e-12));
 }

@@ -1,5 +1,5 @@
 /* Random decks give, bit by bit, what a plain reference computes (plain_reference.h): every kind, type, order and pair of sides, in
- * 1D and 2D, sizes that are multiples of nothing, ranks 1 to 7 in any grid, lanes, feeds, fused sweeps, kernels tuned or not, and
+ * 1D and 2D, sizes that are multiples of nothing, ranks 1 to 7 in any grid, lanes, feeds, blocks of steps, kernels tuned or not, and
  * restarts in the middle on other ranks.
  *
  * A deck follows from WEFT_RANDOM_SEED (4629, whose first 20 have every kind) and its number; WEFT_RANDOM_DECKS of them (20), from

@@ -37,7 +37,7 @@ same_answer() { # ranks deck arguments...
     same_answer 4 d.ini run.ranks_x=2 run.lanes=2
 }
 
-@test "peers that store into each other's memory, whole steps and split ones" {
+@test "peers that store into each other's memory, in-kernel exchange and overlapped steps" {
     local gpus steps
     gpus=$("$weft" info | sed -n 's/^gpus *\([0-9]*\) visible.*/\1/p')
     [ "${gpus:-0}" -gt 0 ] || skip "no GPU"

@@ -1,11 +1,11 @@
-# Several steps a sweep (run.fuse) in whole runs: checkpoints on the way, restarts with another number of steps, a signal,
+# Several steps per pass (run.fuse) in whole runs: checkpoints on the way, restarts with another number of steps, a signal,
 # sentences, and verifiers that see a halo row that was not filled. That the bits are the same is
-# tests/miniapp/test_fused_runs_same_bits.
+# tests/miniapp/test_temporal_runs_same_bits.
 load ../support/helper
 
 plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
 
-@test "checkpoints between sweeps, and a restart with another number of steps a sweep, on other ranks" {
+@test "checkpoints between blocks of steps, and a restart with another number of steps per pass, on other ranks" {
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=40 checkpoint.every=10 checkpoint.keep=0
     weft_alone d.ini checkpoint.dir=single
     local reference
@@ -18,7 +18,7 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
         "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
 }
 
-@test "two levels: checkpoints between sweeps have both, and a restart goes on from them; what four fields and two halos take" {
+@test "two levels: checkpoints between blocks have both, and a restart goes on from them; what four fields and two halos take" {
     deck d.ini problem.kind=wave problem.alpha=0.2 "${plate[@]}" time.steps=40 checkpoint.every=10 checkpoint.keep=0
     weft_alone d.ini checkpoint.dir=single
     local reference free_kib
@@ -31,18 +31,18 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
         "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
 
     weft_run 2 d.ini run.fuse=4 --dry-run >dry
-    grep '^# halo .* 6.83 KB per sweep of 4 steps; .*, 2$' dry # 61 cells, 4 rows of the level and 3 of the one before, to either side
+    grep '^# halo .* 6.83 KB per block of 4 steps; .*, 2$' dry # 61 cells, 4 rows of the level and 3 of the one before, to either side
     free_kib=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
     deck large.ini problem.kind=wave problem.alpha=0.2 grid.nx=65536 "grid.ny=$((free_kib * 1024 / 65536 / 24))" time.steps=5
     weft_alone large.ini --dry-run run.fuse=4 >dry # there is room for two fields and not for four
     grep '^# note .*run.fuse = 4: .*memory.*; using 1$' dry
 }
 
-@test "the record has the steps a sweep that were asked and used, and the table what is computed twice" {
+@test "the record has the steps per pass that were asked and used, and the table what is computed twice" {
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=40
     run weft_run 2 d.ini run.fuse=5
     expect status 0 "$status"
-    [[ $output == *"sweep "*" 5 steps"*"computed twice"* ]]
+    [[ $output == *"block "*" 5 steps"*"computed twice"* ]]
     expect "fuse, asked, steps, samples of one step" "5 5 40 true" \
         "$(record '"\(.fuse) \(.asked.fuse) \(.steps) \(.step_s.mean * 40 < .phases.loop.max_s)"')"
     # two ranks with a cut above and below: at each a shell of 5 rows computes 4 + 3 + 2 + 1 rows beyond it on either side, and the
@@ -69,7 +69,7 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     refused 2 run.ranks_y
 }
 
-@test "by default a large grid tries sweeps at the start and takes what was faster, to the same bits" {
+@test "by default a large grid tries blocks of steps at the start and takes what was faster, to the same bits" {
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=4096 grid.ny=2048 time.steps=48
     OMP_NUM_THREADS=2 weft_alone d.ini run.tune=off
     expect "fuse, trial" "1 null" "$(record '"\(.fuse) \(.fuse_trial)"')"
@@ -82,11 +82,11 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
             (.fuse_trial | .fused_step_s == (.tried | map(.step_s) | min)), (.fuse_trial.tried | map(.step_s > 0) | all)' | xargs)"
     expect fingerprint "$reference" "$(fingerprint)"
     OMP_NUM_THREADS=2 weft_alone d.ini time.norm_every=12
-    expect "steps tried with a norm every 12 steps, which come with the sweeps" 12 "$(record .fuse_trial.steps)"
+    expect "steps tried with a norm every 12 steps, which come with the passes" 12 "$(record .fuse_trial.steps)"
     expect fingerprint "$reference" "$(fingerprint)"
 }
 
-@test "USR1 between two sweeps: a checkpoint of that step, and the run goes on from there" {
+@test "USR1 between two blocks: a checkpoint of that step, and the run goes on from there" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=1000
     "$weft" run d.ini run.fuse=7 >out 2>&1 3>&- &
     local pid=$! status=0

@@ -9,7 +9,7 @@ setup() {
 }
 predict() { timeout $hang_s "$weft" predict "$@" 3>&-; }
 
-# What records have at a slower and at a faster commit stays out: sweeps, and the older transposes over peer; ranks that share a GPU
+# What records have at a slower and at a faster commit stays out: blocks of steps, and the older transposes over peer; ranks that share a GPU
 # are not modelled. overlap_h200x2.jsonl has 480 steps per run, measured for what they hide: with it 29 of 370 are off.
 of_older_commits() {
     printf '%s\n' "$top"/jobs/results/*.jsonl "$top"/jobs/results/*/*.jsonl |
@@ -27,7 +27,7 @@ of_older_commits() {
         "$(grep '[*]$' said | grep -Eo '[0-9]+x[0-9]+ ' | awk 'NR % 2' | LC_ALL=C sort | xargs)"
 }
 
-@test "sweeps and whole steps of 46a12a8: all but a box's beside sides" {
+@test "blocks of steps and in-kernel exchange of 46a12a8: all but a box's beside sides" {
     local of=$top/jobs/results/fused_46a12a8_h200.jsonl,$top/jobs/results/h200x2_46a12a8/steps.jsonl
     predict from="$of" check="$of" >said || true
     grep -E '[*]$|^[0-9]+ of' said
@@ -36,7 +36,7 @@ of_older_commits() {
         "$(awk '/ fused / && $5 ~ /10007x/ { n++; if (/[*]/) { off++; who = $3 } } END { print n ", " off + 0 " off, " who }' said)"
 }
 
-@test "sweeps with frames and before them: small grids and large, with sides and without, two levels, norms" {
+@test "blocks with border kernels and before them: small grids and large, with sides and without, two levels, norms" {
     local of=$top/jobs/results/fused_frames_h200.jsonl
     predict from="$of" check="$of" >said || true
     grep -E '[*]$|^[0-9]+ of' said
@@ -62,7 +62,7 @@ of_older_commits() {
     grep -Eq ' 4096x4096 +1x4 .*\*$' said
 }
 
-@test "sweeps of several steps: within 10 % on one GPU and on two, odd fields and sides, but three of 71" {
+@test "blocks of steps: within 10 % on one GPU and on two, odd fields and sides, but three of 71" {
     local now=$top/jobs/results/fused_ef0f773_h200.jsonl,$top/jobs/results/h200x4_ef0f773/steps.jsonl
     predict from="$now" check="$now" >said || true
     cat said
@@ -80,7 +80,7 @@ of_older_commits() {
     grep -Eq '^ +[0-9]+ of these runs count for their copies only: of equal runs only the newest counts$' said
 }
 
-@test "sweeps of several steps, of the commits that brought them: large squares, small ones but one" {
+@test "blocks of steps, of the commits that brought them: large squares, small ones but one" {
     predict from="$top/jobs/results/fused_h200.jsonl" check="$top/jobs/results/fused_h200.jsonl" >said || true
     cat said
     expect "rows of 1x2" 6 "$(grep -c ' 1x2 .* fused' said)"
@@ -90,7 +90,7 @@ of_older_commits() {
         "$(awk '/ fused / && $5 !~ /10007x/ { n++; off += /[*]/ } END { print n ", " off " off" }' said)"
 }
 
-@test "how many steps a sweep: what is fastest on ranks of that size, and what was asked" {
+@test "how many steps per pass: what is fastest on ranks of that size, and what was asked" {
     local from=$records,$top/jobs/results/fused_h200.jsonl
     fused() { predict d.ini from="$from" output=f.jsonl time.steps=1000 "$@" >said && jq -s "map(.fuse)|.[-${n:-1}:]" -c f.jsonl; }
     expect "f32, on 1, 4 and 64 ranks: shorter where these are thin" "[10,10,8]" "$(n=3 fused ranks=1,4,64 per_host=64)"

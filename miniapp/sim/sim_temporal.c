@@ -1,9 +1,9 @@
-#include "sim/sim_fuse.h"
+#include "sim/sim_temporal.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "config/fuse_rule.h"
+#include "config/temporal_rule.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
@@ -18,20 +18,20 @@ typedef struct trial_limits {
     int64_t cells_least, cells;
 } trial_limits;
 static const trial_limits limits_of[] = { [DEVICE_HOST] = { 1, 12, 1 << 23, 1 << 22 },
-                                          [DEVICE_CUDA] = { SIM_FUSE_TRIALS_MAX, 64, 1 << 20, INT64_MAX } };
+                                          [DEVICE_CUDA] = { SIM_TEMPORAL_TRIALS_MAX, 64, 1 << 20, INT64_MAX } };
 
 enum { TRIAL_ROUNDS = 3, TRIAL_PASSES = 4, TRIAL_EXCHANGES = 10, TRIAL_CELLS = 1 << 24, TRIAL_LAUNCHES_MAX = 8 };
-static const double trial_gain = 0.9; /* of a single step's time, a fused one's must be less */
+static const double trial_gain = 0.9; /* of a single step's time: in a block a step must take less */
 /* Overlapped passes run kernels beside each other, which in some runs took a third longer than in the trial; exchange first never
  * did. So overlapped has to win by this much. */
 static const double overlapped_margin = 1.05;
 
 /* NULL, or why there is no pass of several steps, as a sentence part. */
-static const char *no_fused_pass(const sim *s)
+static const char *no_blocks(const sim *s)
 {
     if (sim_has_transpose(s)) return "steps of this kind contain transposes";
     if (s->dev->temporal_steps(s->dev, 1) > 0) return NULL;
-    return "this device has no fused sweep for a radius that large";
+    return "this device has no temporal blocking for a radius that large";
 }
 
 /* Of at most `most` steps, the longest pass that the run is long enough for; 1 where there is none. */
@@ -39,9 +39,9 @@ static int worth_a_trial(const sim *s, int most)
 {
     const config *c = s->cfg;
     const int steps = s->dev->temporal_steps(s->dev, most), norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
-    if (steps > 1 && fuse_rule_long_enough(c, steps, false)) return steps;
+    if (steps > 1 && temporal_rule_long_enough(c, steps, false)) return steps;
     const int with_norm = s->dev->temporal_change_steps(s->dev, norm_every);
-    return with_norm > 1 && fuse_rule_long_enough(c, with_norm, true) ? with_norm : 1;
+    return with_norm > 1 && temporal_rule_long_enough(c, with_norm, true) ? with_norm : 1;
 }
 
 static int longest_worth_a_trial(const sim *s)
@@ -52,19 +52,19 @@ static int longest_worth_a_trial(const sim *s)
     return c->run.tune == CONFIG_TUNE_OFF || !large ? 1 : worth_a_trial(s, limits->steps);
 }
 
-int sim_fuse_shorter(const sim *s) { return worth_a_trial(s, s->fuse - 1); }
+int sim_temporal_shorter(const sim *s) { return worth_a_trial(s, s->block_steps - 1); }
 
-bool sim_fuse_has_room(const sim *s)
+bool sim_temporal_has_room(const sim *s)
 {
     const decomp *d = &s->grid.dec;
-    return fuse_rule_wide_enough(s->cfg, s->fuse, d->nx / d->ranks_x, d->ny / d->ranks_y);
+    return temporal_rule_wide_enough(s->cfg, s->block_steps, d->nx / d->ranks_x, d->ny / d->ranks_y);
 }
 
-int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
+int sim_temporal_choose(const sim *s, char *why, size_t why_bytes)
 {
     const config *c = s->cfg;
     const int asked = c->run.fuse;
-    const char *none = no_fused_pass(s);
+    const char *none = no_blocks(s);
     const int64_t most = c->time.norm_every > 0 ? c->time.norm_every : INT64_MAX;
     if (asked == 0) return none ? 1 : longest_worth_a_trial(s);
     if (asked == 1) return 1;
@@ -75,7 +75,7 @@ int sim_choose_fuse(const sim *s, char *why, size_t why_bytes)
     if (asked > most)
         snprintf(why, why_bytes, "with a norm every %lld steps", (long long)c->time.norm_every);
     else
-        snprintf(why, why_bytes, "this stencil has fused sweeps of other numbers of steps only");
+        snprintf(why, why_bytes, "this device has no blocks of that many steps for this stencil");
     return s->dev->temporal_steps(s->dev, asked < most ? asked : (int)most);
 }
 
@@ -87,7 +87,7 @@ static int launches_of(const sim *s, box cells)
     return fit < TRIAL_LAUNCHES_MAX ? (int)fit : TRIAL_LAUNCHES_MAX;
 }
 
-/* Seconds a step of the box, several at a time by a fused pass, or one. */
+/* Seconds per step of the box, in a block of steps or singly. */
 static double step_s(sim *s, box cells, int steps)
 {
     const int launches = launches_of(s, cells);
@@ -109,21 +109,21 @@ static double step_s(sim *s, box cells, int steps)
 }
 
 /* Small grids want the shorter of two passes: what the first rows of a chunk cost twice grows with the steps. */
-static sim_fuse_trial trials_of(sim *s)
+static sim_temporal_trial trials_of(sim *s)
 {
-    sim_fuse_trial t = { .single_step_s = INFINITY };
-    const int longest = s->fuse, most = limits_of[s->dev->kind].passes;
-    for (; s->fuse > 1 && t.count < most; s->fuse = sim_fuse_shorter(s)) {
+    sim_temporal_trial t = { .single_step_s = INFINITY };
+    const int longest = s->block_steps, most = limits_of[s->dev->kind].passes;
+    for (; s->block_steps > 1 && t.count < most; s->block_steps = sim_temporal_shorter(s)) {
         t.step_s[t.count] = INFINITY;
-        t.steps[t.count++] = s->fuse;
+        t.steps[t.count++] = s->block_steps;
     }
-    s->fuse = longest;
+    s->block_steps = longest;
     return t;
 }
 
-int sim_fuse_try(sim *s)
+int sim_temporal_try(sim *s)
 {
-    sim_fuse_trial *t = &s->fuse_trial;
+    sim_temporal_trial *t = &s->temporal_trial;
     box cells = field_own(&s->grid.shape);
     const int64_t most = limits_of[s->dev->kind].cells;
     if (!config_two_d(s->cfg)) cells.x1 = box_width(cells) > most ? cells.x0 + most : cells.x1;
@@ -148,7 +148,7 @@ int sim_fuse_try(sim *s)
     return t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
 }
 
-void sim_choose_form(sim *s)
+void sim_temporal_choose_form(sim *s)
 {
     sim_form_trial *t = &s->form_trial;
     if (s->top.ranks == 1 || s->dev->kind == DEVICE_HOST) return;

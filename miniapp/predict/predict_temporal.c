@@ -1,4 +1,4 @@
-#include "predict/predict_fused.h"
+#include "predict/predict_temporal.h"
 
 #include <assert.h>
 #include <math.h>
@@ -20,7 +20,7 @@ static int index_of(const predict_machine *m, const predict_case *c)
     for (int i = 0; i < m->passes; i++) {
         const predict_pass *w = &m->pass[i];
         const bool same_stencil = same_sum(kind_of(w->kind), kind_of(c->kind)) && w->radius == c->radius && w->line == line_of(c);
-        if (same_stencil && w->type == c->type && w->steps == c->fuse) return i;
+        if (same_stencil && w->type == c->type && w->steps == c->block_steps) return i;
     }
     return -1;
 }
@@ -36,7 +36,7 @@ predict_pass *predict_pass_of(predict_machine *m, const predict_case *c)
     const int i = index_of(m, c);
     if (i >= 0) return &m->pass[i];
     if (m->passes == PREDICT_PASSES_MAX) return NULL;
-    m->pass[m->passes] = (predict_pass){ c->kind, c->type, c->radius, c->fuse, line_of(c), NAN, NAN, false };
+    m->pass[m->passes] = (predict_pass){ c->kind, c->type, c->radius, c->block_steps, line_of(c), NAN, NAN, false };
     return &m->pass[m->passes++];
 }
 
@@ -54,7 +54,7 @@ static double point_s(const predict_machine *m, dtype type)
     return least;
 }
 
-bool predict_knows_fused(const predict_machine *m, const predict_case *c)
+bool predict_knows_block(const predict_machine *m, const predict_case *c)
 {
     return predict_pass_known(m, c) || !isnan(point_s(m, c->type));
 }
@@ -80,10 +80,10 @@ double predict_copied_s(const predict_machine *m, const predict_case *c)
 
 double predict_pass_s(const predict_machine *m, const predict_case *c)
 {
-    assert(c->fuse > 1);
+    assert(c->block_steps > 1);
     const predict_pass *known = predict_pass_known(m, c);
     const double places = predict_places(m, c, known && known->by_memory);
     if (known) return places * known->cell_s;
-    const double arithmetic_s = places * c->fuse * points(c->kind, c->radius, line_of(c)) * point_s(m, c->type);
+    const double arithmetic_s = places * c->block_steps * points(c->kind, c->radius, line_of(c)) * point_s(m, c->type);
     return fmax(predict_copied_s(m, c), arithmetic_s);
 }

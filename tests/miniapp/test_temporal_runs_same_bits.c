@@ -27,7 +27,7 @@ static step_form form; /* of blocks of steps, whichever is faster */
 typedef struct result {
     uint64_t fingerprint[CHECKPOINT_FIELDS_MAX]; /* of every field that a state file has */
     int64_t level, passes;
-    int fuse;
+    int block_steps;
     double last_change;
 } result;
 
@@ -41,13 +41,13 @@ static result run_of(const config *c)
     char why[1024] = "";
     memset(&checkpoints, 0, sizeof checkpoints);
     if (sim_create(&s, c, self_exe, false, why, sizeof why) != 0) fail_msg("sim_create: %s", why);
-    if (s.fuse > 1) step_pass_set_form(&s.pass, form);
+    if (s.block_steps > 1) step_pass_set_form(&s.pass, form);
     sim_prepare_steps(&s);
     if (sim_initialise(&s, why, sizeof why) != 0) fail_msg("sim_initialise: %s", why);
     clock_create(&ticks, s.dev, NULL, 5);
     const loop_result l = loop_run(&s, &ticks, &checkpoints, NULL, "", INFINITY, 0);
     assert_int_equal(l.end, LOOP_DONE);
-    result r = { { 0 }, s.level, s.passes, s.fuse, l.last_change };
+    result r = { { 0 }, s.level, s.passes, s.block_steps, l.last_change };
     sim_snapshot(&s, "", &state);
     for (int i = 0; i < state.fields; i++) r.fingerprint[i] = state.field[i].fingerprint;
     clock_destroy(&ticks);
@@ -76,7 +76,7 @@ static void expect_same(const config *c, const result *single)
     if (memcmp(r.fingerprint, single->fingerprint, sizeof r.fingerprint) != 0 || r.level != single->level)
         fail_msg("%s radius %d, fuse %d (asked %d), %s, ranks %d x %d, %s, feed %s, %d streams, transport %s: %016llx, %016llx at "
                  "level %lld, not %016llx, %016llx at level %lld",
-                 kind_name(c->problem.kind), c->problem.radius, r.fuse, c->run.fuse, step_form_name[form],
+                 kind_name(c->problem.kind), c->problem.radius, r.block_steps, c->run.fuse, step_form_name[form],
                  c->run.ranks_x, c->run.ranks_y, config_device_name(c->run.device), config_feed_name(c->run.feed), c->run.streams,
                  config_transport_name(c->run.transport), (unsigned long long)r.fingerprint[0],
                  (unsigned long long)r.fingerprint[1], (long long)r.level, (unsigned long long)single->fingerprint[0],
@@ -92,11 +92,11 @@ static void next_way(config *c)
                                                    CONFIG_TRANSPORT_MAPPED, CONFIG_TRANSPORT_AWARE,
                                                    CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_STAGED, CONFIG_TRANSPORT_COPY,
                                                    CONFIG_TRANSPORT_MAPPED, CONFIG_TRANSPORT_AWARE };
-    static const int fuses[] = { 8, 3, 12, 2, 10, 4, 64 };
+    static const int numbers[] = { 8, 3, 12, 2, 10, 4, 64 };
     static int turn;
     const bool host = tested == CONFIG_DEVICE_HOST;
     c->run.device = tested;
-    c->run.fuse = fuses[turn % 7];
+    c->run.fuse = numbers[turn % 7];
     c->run.feed = feeds[turn / 2 % (host ? 2 : 3)];
     c->run.streams = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2; /* more threads than cores: OpenMP's then do not spin */
     c->run.transport = host ? CONFIG_TRANSPORT_STAGED : transports[turn % 10];
@@ -111,7 +111,7 @@ static void every_way(const config *given)
     const int ranks = rank_count(), each = ranks == 1 ? 7 : 3;
     c.run.fuse = 1;
     const result single = run_of(&c);
-    assert_int_equal(single.fuse, 1);
+    assert_int_equal(single.block_steps, 1);
     for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++) {
         c.run.ranks_y = ranks / c.run.ranks_x;
         for (int i = 0; i < each && c.run.ranks_x * c.run.ranks_y == ranks && (c.run.ranks_y == 1 || config_two_d(&c)); i++) {
@@ -131,7 +131,7 @@ static const char *const sides[] = {
 };
 enum { SIDES = sizeof sides / sizeof *sides };
 
-/* 61 x 47 divides evenly by nothing, and 29 steps by none of the fuses. */
+/* 61 x 47 divides evenly by nothing, and 29 steps by none of the numbers of steps. */
 static void deck_of(config *c, const char *kind, const char *when, int side)
 {
     harness_config(c,
@@ -178,7 +178,7 @@ static void lines(void **state)
     }
 }
 
-/* A sweep leaves the level before too. */
+/* A block leaves the level before too. */
 static void two_levels(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void norms_and_a_tolerance(void **state)
 }
 
 /* How many steps a pass really took: of those asked what fits the smallest rank, and what a norm leaves; 1 where there is no such
- * pass. 29 steps take 29 / fuse passes, rounded up. */
+ * pass. 29 steps take 29 / block_steps passes, rounded up. */
 static void as_many_as_fit(void **state)
 {
     (void)state;
@@ -225,18 +225,18 @@ static void as_many_as_fit(void **state)
     c.run.ranks_x = 1, c.run.ranks_y = ranks;
     for (c.run.fuse = 2; c.run.fuse <= 12; c.run.fuse += 5) {
         const result r = run_of(&c);
-        assert_int_equal(r.fuse, fits(&c, c.run.fuse));
-        assert_int_equal(r.passes, r.fuse == 1 ? 0 : (29 + r.fuse - 1) / r.fuse);
+        assert_int_equal(r.block_steps, fits(&c, c.run.fuse));
+        assert_int_equal(r.passes, r.block_steps == 1 ? 0 : (29 + r.block_steps - 1) / r.block_steps);
     }
     deck_of(&c, "kind = laplace", "steps = 29\nnorm_every = 5", 3);
     c.run.fuse = 12;
     const result one_level = run_of(&c); /* no step by itself for a norm */
-    assert_int_equal(one_level.fuse, 5);
+    assert_int_equal(one_level.block_steps, 5);
     assert_int_equal(one_level.passes, 6);
     deck_of(&c, "kind = wave\nalpha = 0.3", "steps = 29\nnorm_every = 5", 3);
     c.run.fuse = 12;
     const result r = run_of(&c);
-    assert_int_equal(r.fuse, 5);
+    assert_int_equal(r.block_steps, 5);
     assert_int_equal(r.passes, 6);
 }
 
