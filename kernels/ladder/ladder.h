@@ -6,7 +6,7 @@
  *   enqueue   one repetition on c->stream; then
  *   verify    against the host's answer, before anything is timed
  *   enqueue   warm-up and samples
- *   destroy   what prepare allocated; it is also called after a prepare that failed half-way, on a zeroed state
+ *   destroy   what the engine does not give back itself (ladder_close); also after a prepare that failed half-way
  * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the file's end, with what it
  * teaches: that text, and not a comment, is where a technique is explained, and `weft bench FAMILY --help` prints it.
  * To add a family: one file, and its name in the list in ladder.c. Functions return 0 or an error code of c->d. */
@@ -43,6 +43,18 @@ enum { LADDER_PREDICTED_MAX = 2 };
 
 typedef struct ladder_rung ladder_rung;
 
+/* A second stream, which starts with c->stream and is waited for by it. */
+typedef struct ladder_beside {
+    device_stream *stream;
+    device_event *begun, *ended;
+} ladder_beside;
+
+typedef struct ladder_owned {
+    device_memory where;
+    void *memory;
+} ladder_owned;
+enum { LADDER_OWNED_MAX = 8 };
+
 /* One point of one rung while it is measured. */
 typedef struct ladder_case {
     const ladder_rung *rung;
@@ -59,7 +71,12 @@ typedef struct ladder_case {
     char missing[160]; /* set by prepare, which returns 0: why this point cannot run here; then only destroy is called */
     bool uneven;       /* set by prepare: the ranks' shares of the work differ, so that a slow one is no news */
     const void *world; /* given to families that all ranks climb together (miniapp/bench/bench_families.h); NULL otherwise */
-    void *state;  /* prepare's; NULL before it */
+    void *in, *out;    /* device memory of the usual problem (ladder_open): random cells, and those that the rung writes */
+    int64_t out_cells;
+    void *state;       /* prepare's own (ladder_state); NULL before it */
+    ladder_beside beside;
+    ladder_owned owned[LADDER_OWNED_MAX]; /* what ladder_close frees */
+    int owned_count;
 } ladder_case;
 
 typedef struct ladder_verdict {
@@ -71,22 +88,29 @@ struct ladder_rung {
     const char *name;
     const char *why; /* what it shows, in about six words */
     const char *teaches; /* sentences for --help beside it, NULL: none */
+    int variant;         /* for enqueue and prepare functions that serve several rungs */
     int (*prepare)(ladder_case *c);
     int (*enqueue)(ladder_case *c);
     int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
-    void (*destroy)(ladder_case *c);
+    void (*destroy)(ladder_case *c); /* NULL, or: gives back what ladder_close does not know of */
     int (*before)(ladder_case *c); /* NULL, or untimed: sets the stage anew before every repetition */
     const char *(*missing)(device *d); /* NULL, or: why this rung cannot run here; NULL when it can */
     ladder_unit unit;
     ladder_clock clock;
     const char *ceiling; /* the rung of family `ceiling` that it is measured against, NULL: none. Where flops are counted and
                             `fma` allows no more than a lower rate, that is the ceiling */
-    int variant;         /* for enqueue and prepare functions that serve several rungs */
     unsigned ignores;    /* bit i: the family's parameter i means nothing to this rung, and is not shown with it */
     int scan;            /* index of the parameter that is scanned where scan_count > 0 */
     int scan_count;
     const int64_t *scan_values; /* ascending or not; the last one is the rung's own figure */
 };
+
+/* What rungs that solve one problem in one way have in common: for the builders of tables. */
+typedef struct ladder_way {
+    int (*prepare)(ladder_case *c);
+    int (*enqueue)(ladder_case *c);
+    int (*verify)(ladder_case *c, ladder_verdict *v);
+} ladder_way;
 
 typedef struct ladder_family {
     device_kind kind;
@@ -101,6 +125,11 @@ typedef struct ladder_family {
     const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks); /* NULL, or: why this rung cannot run on that
                             device and that many ranks, "needs at least 2 ranks"; NULL where it may. See also the rung's missing */
 } ladder_family;
+
+/* A family of a file's tables `parameters` and `rungs`, and of its text `teaches`. F32, F64: how its types are called. */
+#define LADDER_FAMILY(KIND, NAME, SHOWS, F32, F64, REFUSAL)                                                                  \
+    { KIND, NAME, SHOWS, { F32, F64 }, parameters, sizeof parameters / sizeof *parameters, rungs, sizeof rungs / sizeof *rungs, \
+      teaches, REFUSAL }
 
 /* All families of this build, the ceilings first. */
 const ladder_family *const *ladder_families(int *count);
@@ -122,28 +151,49 @@ typedef void (*ladder_answer)(const void *context, dtype t, int64_t first, int64
 /* Waits for c->stream and compares bit by bit. */
 int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer, const void *context,
                    ladder_verdict *v);
-/* The usual problem, as c->state: one random array in device memory, and one poisoned. For rungs that need no more. */
-enum { LADDER_SEED = 1 };
-typedef struct ladder_arrays {
-    void *in, *out;
-    int64_t in_cells, out_cells;
-} ladder_arrays;
-int ladder_arrays_prepare(ladder_case *c, int64_t in_cells, int64_t out_cells);
-void ladder_arrays_destroy(ladder_case *c);
-/* All of `out` against an answer whose context is the case. */
-int ladder_arrays_compare(ladder_case *c, ladder_answer answer, ladder_verdict *v);
-
+/* The same, of random cells from the first on. */
+int ladder_compare_random(ladder_case *c, const void *device_data, int64_t cells, uint64_t seed, ladder_verdict *v);
+/* The same, of a block that repeats; both are whole cells long. */
+int ladder_compare_blocks(ladder_case *c, const void *device_data, size_t bytes, const void *block, size_t block_bytes,
+                          ladder_verdict *v);
+/* Device memory to the host's; waits. */
+int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes);
+/* Compares one number of 4 or 8 bytes on the device; what: "sum", say. */
+int ladder_compare_number(ladder_case *c, const char *what, const void *device_number, size_t bytes, uint64_t wanted,
+                          ladder_verdict *v);
 void ladder_right(ladder_verdict *v);
 __attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const char *format, ...);
 
-#ifdef __cplusplus
-}
+/* ---- what a point holds (ladder_case.c), until ladder_close ---- */
 
-/* The rung with its sentences for --help: for tables in C++, where they stand in for a comment on the kernel. */
-constexpr ladder_rung ladder_taught(ladder_rung r, const char *teaches)
-{
-    r.teaches = teaches;
-    return r;
+/* Destroys what the rung made, then all that the functions below made. */
+void ladder_close(ladder_case *c);
+/* c->state: zeroed, freed by ladder_close. */
+void *ladder_state(ladder_case *c, size_t bytes);
+void ladder_own(ladder_case *c, device_memory where, void *memory); /* freed by ladder_close */
+int ladder_alloc(ladder_case *c, device_memory where, size_t bytes, void **out);
+/* In device memory: random cells of the case's type; poisoned bytes; zeros. */
+int ladder_alloc_random(ladder_case *c, int64_t cells, uint64_t seed, void **out);
+int ladder_alloc_poisoned(ladder_case *c, size_t bytes, void **out);
+int ladder_alloc_zeroed(ladder_case *c, size_t bytes, void **out);
+static inline size_t ladder_bytes(const ladder_case *c, int64_t cells) { return (size_t)cells * dtype_bytes(c->type); }
+int ladder_beside_create(ladder_case *c);
+/* Two copies at once: one on c->stream, one beside it. */
+int ladder_copy_both(ladder_case *c, void *to, const void *from, size_t bytes, void *back_to, const void *back_from,
+                     size_t back_bytes);
+
+/* The usual problem: c->in holds random cells, c->out poisoned ones. */
+enum { LADDER_SEED = 1 };
+int ladder_open(ladder_case *c, int64_t in_cells, int64_t out_cells);
+/* A repetition works on `cells` cells and moves `words` words for each of them: sets size and work. */
+void ladder_moves(ladder_case *c, int64_t cells, double words);
+/* Copies c->in to c->out, as many cells as that has (a rung's enqueue). */
+int ladder_copy(ladder_case *c);
+/* All of c->out against an answer whose context is the case, or against the first cells of c->in (a rung's verify). */
+int ladder_verify(ladder_case *c, ladder_answer answer, ladder_verdict *v);
+int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
+
+#ifdef __cplusplus
 }
 #endif
 

@@ -126,33 +126,52 @@ int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladde
     return code ? code : freed;
 }
 
-int ladder_arrays_prepare(ladder_case *c, int64_t in_cells, int64_t out_cells)
+static void random_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
-    ladder_arrays *a = calloc(1, sizeof *a);
-    if (!a) abort();
-    c->state = a;
-    a->in_cells = in_cells;
-    a->out_cells = out_cells;
-    int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, (size_t)in_cells * dtype_bytes(c->type), &a->in);
-    if (!code) code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, (size_t)out_cells * dtype_bytes(c->type), &a->out);
-    if (!code) code = ladder_fill_random(c, a->in, in_cells, LADDER_SEED);
-    return code ? code : ladder_poison(c, a->out, (size_t)out_cells * dtype_bytes(c->type));
+    ladder_random(t, out, first, count, *(const uint64_t *)context);
 }
 
-void ladder_arrays_destroy(ladder_case *c)
+int ladder_compare_random(ladder_case *c, const void *device_data, int64_t cells, uint64_t seed, ladder_verdict *v)
 {
-    ladder_arrays *a = c->state;
-    if (!a) return;
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, a->in);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, a->out);
-    free(a);
-    c->state = NULL;
+    return ladder_compare(c, device_data, cells, random_answer, &seed, v);
 }
 
-int ladder_arrays_compare(ladder_case *c, ladder_answer answer, ladder_verdict *v)
+typedef struct blocks {
+    const void *block;
+    int64_t cells;
+} blocks;
+
+static void blocks_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
-    const ladder_arrays *a = c->state;
-    return ladder_compare(c, a->out, a->out_cells, answer, c, v);
+    const blocks *b = context;
+    const size_t word_bytes = dtype_bytes(t);
+    for (int64_t i = 0; i < count; i++)
+        memcpy((char *)out + (size_t)i * word_bytes, (const char *)b->block + (size_t)((first + i) % b->cells) * word_bytes,
+               word_bytes);
+}
+
+int ladder_compare_blocks(ladder_case *c, const void *device_data, size_t bytes, const void *block, size_t block_bytes,
+                          ladder_verdict *v)
+{
+    const blocks b = { block, (int64_t)(block_bytes / dtype_bytes(c->type)) };
+    return ladder_compare(c, device_data, (int64_t)(bytes / dtype_bytes(c->type)), blocks_answer, &b, v);
+}
+
+int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes)
+{
+    const int code = c->d->copy(c->d, to, from, bytes, c->stream);
+    return code ? code : c->d->stream_sync(c->d, c->stream);
+}
+
+int ladder_compare_number(ladder_case *c, const char *what, const void *device_number, size_t bytes, uint64_t wanted,
+                          ladder_verdict *v)
+{
+    uint64_t found = 0;
+    const int code = ladder_fetch(c, &found, device_number, bytes);
+    if (bytes == sizeof(uint32_t)) wanted = (uint32_t)wanted;
+    ladder_right(v);
+    if (found != wanted) ladder_wrong(v, "the %s is %llx, not %llx", what, (unsigned long long)found, (unsigned long long)wanted);
+    return code;
 }
 
 void ladder_right(ladder_verdict *v)

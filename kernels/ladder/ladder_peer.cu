@@ -4,14 +4,15 @@
 
 static int peer_of(const device *d) { return d->ordinal == 0 ? 1 : 0; }
 
-int ladder_peer_alloc(device *d, void **out, size_t bytes)
+int ladder_peer_alloc(ladder_case *c, size_t bytes, void **out)
 {
-    const int peer = peer_of(d);
+    const int peer = peer_of(c->d);
     cudaError_t e = cudaDeviceEnablePeerAccess(peer, 0);
     if (e == cudaErrorPeerAccessAlreadyEnabled) e = cudaGetLastError() == e ? cudaSuccess : e;
     if (e == cudaSuccess) e = cudaSetDevice(peer);
     if (e == cudaSuccess) e = cudaMalloc(out, bytes);
-    const cudaError_t home = cudaSetDevice(d->ordinal);
+    if (e == cudaSuccess) ladder_own(c, DEVICE_MEMORY_DEVICE, *out);
+    const cudaError_t home = cudaSetDevice(c->d->ordinal);
     return e == cudaSuccess ? home : e;
 }
 

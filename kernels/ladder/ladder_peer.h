@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* Memory of the next GPU that this one may read and write; freed like this one's own. */
-int ladder_peer_alloc(device *d, void **out, size_t bytes);
+/* Memory of the next GPU that this one may read and write; freed by ladder_close. */
+int ladder_peer_alloc(ladder_case *c, size_t bytes, void **out);
 const char *ladder_peer_missing(device *d); /* a rung's missing */
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-#include "device/device_cuda.h"
 #include "ladder/ladder_families.h"
+#include "ladder/ladder_kernel.cuh"
 
 static const char teaches[] =
     "Launching: what a kernel costs before it does anything, and how its shape decides what it then does.\n"
@@ -29,9 +29,6 @@ namespace {
 enum { N, BLOCK_THREADS, BLOCK_X, BLOCKS_PER_SM, LOADS, PARAMETERS };
 enum { SHAPE_THREADS = 256, FEW_THREADS = 256, ROW_CELLS = 8192, COUNTERS = 1 };
 
-const ladder_arrays *arrays(const ladder_case *c) { return (const ladder_arrays *)c->state; }
-unsigned blocks_for(int64_t cells, int64_t block_cells) { return (unsigned)((cells + block_cells - 1) / block_cells); }
-
 /* ---- launches ---- */
 
 __global__ void count_kernel(uint32_t *counter) { ++*counter; }
@@ -41,13 +38,13 @@ int prepare_count(ladder_case *c)
     c->type = DTYPE_F32; /* a counter of 4 bytes */
     c->size = COUNTERS;
     c->work = 1;
-    const int code = ladder_arrays_prepare(c, COUNTERS, COUNTERS);
-    return code ? code : c->d->fill_bytes(c->d, arrays(c)->out, 0, sizeof(uint32_t), c->stream);
+    const int code = ladder_open(c, COUNTERS, COUNTERS);
+    return code ? code : c->d->fill_bytes(c->d, c->out, 0, sizeof(uint32_t), c->stream);
 }
 
 int run_count(ladder_case *c)
 {
-    count_kernel<<<1, 1, 0, device_cuda_stream(c->stream)>>>((uint32_t *)arrays(c)->out);
+    count_kernel<<<1, 1, 0, device_cuda_stream(c->stream)>>>((uint32_t *)c->out);
     return cudaGetLastError();
 }
 
@@ -57,15 +54,7 @@ int run_count_and_wait(ladder_case *c)
     return code ? code : c->d->stream_sync(c->d, c->stream);
 }
 
-int verify_count(ladder_case *c, ladder_verdict *v)
-{
-    uint32_t count = 0;
-    int code = c->d->copy(c->d, &count, arrays(c)->out, sizeof count, c->stream);
-    if (!code) code = c->d->stream_sync(c->d, c->stream);
-    ladder_right(v);
-    if (count != 1) ladder_wrong(v, "the counter is %u, not 1", count);
-    return code;
-}
+int verify_count(ladder_case *c, ladder_verdict *v) { return ladder_compare_number(c, "counter", c->out, sizeof(uint32_t), 1, v); }
 
 /* ---- copies in all shapes ---- */
 
@@ -96,25 +85,15 @@ template <typename T, int L> __global__ void copy_loads(T *out, const T *in, int
 
 template <typename T> using kernel = void (*)(T *out, const T *in, int64_t n);
 
-/* How many of an SM's warps the launch allows. */
-int predict_occupancy(ladder_case *c, const void *function, int threads, size_t shared_bytes)
+/* How many of an SM's warps the launch of the kernel of the case's type allows. */
+int predict_occupancy(ladder_case *c, kernel<float> f32, kernel<double> f64, int threads, size_t shared_bytes)
 {
     int blocks = 0, most = 0;
-    cudaError_t e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, shared_bytes);
+    cudaError_t e = c->type == DTYPE_F32 ? cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f32, threads, shared_bytes)
+                                         : cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f64, threads, shared_bytes);
     if (e == cudaSuccess) e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxThreadsPerMultiProcessor, c->d->ordinal);
     c->predicted[0] = { "occupancy", e == cudaSuccess ? (double)blocks * threads / most : 0 };
     return e;
-}
-
-int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 grid, dim3 block, size_t shared_bytes)
-{
-    const ladder_arrays *a = arrays(c);
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    switch (c->type) {
-    case DTYPE_F32: f32<<<grid, block, shared_bytes, stream>>>((float *)a->out, (const float *)a->in, c->size); break;
-    case DTYPE_F64: f64<<<grid, block, shared_bytes, stream>>>((double *)a->out, (const double *)a->in, c->size); break;
-    }
-    return cudaGetLastError();
 }
 
 /* The shared memory that a block must take for itself. */
@@ -129,79 +108,65 @@ size_t hoard_bytes(const ladder_case *c)
     return (size_t)(bytes < block_bytes ? bytes : block_bytes);
 }
 
-kernel<float> loads_f32(int64_t loads)
+template <typename T> kernel<T> loads_kernel(int64_t loads)
 {
-    return loads == 1   ? copy_loads<float, 1>
-           : loads == 2 ? copy_loads<float, 2>
-           : loads <= 4 ? copy_loads<float, 4>
-                        : copy_loads<float, 8>;
-}
-
-kernel<double> loads_f64(int64_t loads)
-{
-    return loads == 1   ? copy_loads<double, 1>
-           : loads == 2 ? copy_loads<double, 2>
-           : loads <= 4 ? copy_loads<double, 4>
-                        : copy_loads<double, 8>;
+    return loads == 1   ? copy_loads<T, 1>
+           : loads == 2 ? copy_loads<T, 2>
+           : loads <= 4 ? copy_loads<T, 4>
+                        : copy_loads<T, 8>;
 }
 
 int prepare_copy(ladder_case *c)
 {
-    c->size = c->value[N];
-    c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
-    return ladder_arrays_prepare(c, c->size, c->size);
+    ladder_moves(c, c->value[N], 2);
+    return ladder_open(c, c->size, c->size);
 }
 
 int prepare_block(ladder_case *c)
 {
-    const int threads = (int)c->value[BLOCK_THREADS];
     const int code = prepare_copy(c);
-    if (code) return code;
-    return c->type == DTYPE_F32 ? predict_occupancy(c, (const void *)copy_line<float>, threads, 0)
-                                : predict_occupancy(c, (const void *)copy_line<double>, threads, 0);
+    return code ? code : predict_occupancy(c, copy_line<float>, copy_line<double>, (int)c->value[BLOCK_THREADS], 0);
 }
 
 int run_block(ladder_case *c)
 {
     const unsigned threads = (unsigned)c->value[BLOCK_THREADS];
-    return launch(c, copy_line<float>, copy_line<double>, blocks_for(c->size, threads), threads, 0);
+    return ladder_kernel(c, ladder_blocks(c->size, threads), threads, 0, copy_line<float>, copy_line<double>, c->size);
 }
 
 int prepare_shape(ladder_case *c)
 {
     const int code = prepare_copy(c);
-    if (code) return code;
-    return c->type == DTYPE_F32 ? predict_occupancy(c, (const void *)copy_plane<float>, SHAPE_THREADS, 0)
-                                : predict_occupancy(c, (const void *)copy_plane<double>, SHAPE_THREADS, 0);
+    return code ? code : predict_occupancy(c, copy_plane<float>, copy_plane<double>, SHAPE_THREADS, 0);
 }
 
 int run_shape(ladder_case *c)
 {
     const unsigned x = (unsigned)c->value[BLOCK_X], y = SHAPE_THREADS / x;
-    const dim3 grid(blocks_for(ROW_CELLS, x), blocks_for(blocks_for(c->size, ROW_CELLS), y));
-    return launch(c, copy_plane<float>, copy_plane<double>, grid, dim3(x, y), 0);
+    const dim3 grid(ladder_blocks(ROW_CELLS, x), ladder_blocks(ladder_blocks(c->size, ROW_CELLS), y));
+    return ladder_kernel(c, grid, dim3(x, y), 0, copy_plane<float>, copy_plane<double>, c->size);
 }
 
 /* More than 48 KB a block must be asked for, once for each kernel. */
 int prepare_few(ladder_case *c)
 {
-    const void *function = c->type == DTYPE_F32 ? (const void *)loads_f32(c->value[LOADS])
-                                                : (const void *)loads_f64(c->value[LOADS]);
+    const int64_t loads = c->value[LOADS];
+    const kernel<float> f32 = loads_kernel<float>(loads);
+    const kernel<double> f64 = loads_kernel<double>(loads);
     const size_t bytes = hoard_bytes(c);
-    const cudaError_t e = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    const cudaError_t e = cudaFuncSetAttribute(c->type == DTYPE_F32 ? (const void *)f32 : (const void *)f64,
+                                               cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     const int code = prepare_copy(c);
     if (code || e != cudaSuccess) return code ? code : e;
-    return predict_occupancy(c, function, FEW_THREADS, bytes);
+    return predict_occupancy(c, f32, f64, FEW_THREADS, bytes);
 }
 
 int run_few(ladder_case *c)
 {
     const int64_t loads = c->value[LOADS] == 1 ? 1 : c->value[LOADS] == 2 ? 2 : c->value[LOADS] <= 4 ? 4 : 8;
-    return launch(c, loads_f32(loads), loads_f64(loads), blocks_for(c->size, FEW_THREADS * loads), FEW_THREADS, hoard_bytes(c));
+    return ladder_kernel(c, ladder_blocks(c->size, FEW_THREADS * loads), FEW_THREADS, hoard_bytes(c), loads_kernel<float>(loads),
+                         loads_kernel<double>(loads), c->size);
 }
-
-void answer(const void *, dtype t, int64_t first, int64_t count, void *out) { ladder_random(t, out, first, count, LADDER_SEED); }
-int verify_copy(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer, v); }
 
 /* ---- the table ---- */
 
@@ -210,61 +175,41 @@ const int64_t shapes[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256 };
 const int64_t few[] = { 1, 2, 3, 4, 6, 8 };
 const int64_t loads[] = { 1, 2, 4, 8 };
 
-constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(ladder_case *),
-                             int (*enqueue)(ladder_case *), int parameter, const int64_t *values, int count, unsigned also)
+constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
+                             int parameter, const int64_t *values, int count, unsigned also, const char *teaches)
 {
-    ladder_rung r = {};
-    r.name = name;
-    r.why = why;
-    r.prepare = prepare;
-    r.enqueue = enqueue;
-    r.verify = verify_copy;
-    r.destroy = ladder_arrays_destroy;
-    r.unit = LADDER_BYTES;
-    r.ceiling = "copy";
-    r.ignores = ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also);
-    r.scan = parameter;
-    r.scan_values = values;
-    r.scan_count = count;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .prepare = prepare, .enqueue = enqueue, .verify = ladder_verify_copy,
+             .unit = LADDER_BYTES, .ceiling = "copy",
+             .ignores = ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also), .scan = parameter, .scan_count = count,
+             .scan_values = values };
 }
 
-constexpr ladder_rung counts(const char *name, const char *why, int (*enqueue)(ladder_case *), ladder_clock clock)
+constexpr ladder_rung counts(const char *name, const char *why, int (*enqueue)(ladder_case *), ladder_clock clock,
+                             const char *teaches)
 {
-    ladder_rung r = {};
-    r.name = name;
-    r.why = why;
-    r.prepare = prepare_count;
-    r.enqueue = enqueue;
-    r.verify = verify_count;
-    r.destroy = ladder_arrays_destroy;
-    r.unit = LADDER_CALLS;
-    r.clock = clock;
-    r.ignores = (1u << PARAMETERS) - 1;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .prepare = prepare_count, .enqueue = enqueue, .verify = verify_count,
+             .unit = LADDER_CALLS, .clock = clock, .ignores = (1u << PARAMETERS) - 1 };
 }
 
 const ladder_rung rungs[] = {
-    ladder_taught(counts("pipelined", "launch after launch on a stream", run_count, LADDER_CLOCK_DEVICE),
-                  "The kernel does next to nothing: one thread adds 1 to a counter, so that its run can be seen. Nothing waits "
-                  "between two launches: what is timed is the hand-over from one kernel to the next."),
-    ladder_taught(counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST),
-                  "The CPU waits for each kernel before it launches the next one, as a program does that synchronises after "
-                  "every kernel."),
-    ladder_taught(copies("blockSize", "threads per block, one cell per thread", prepare_block, run_block, BLOCK_THREADS, threads,
-                         10, 0),
-                  "The same copy by blocks of another size. Small blocks wait for the GPU to start them, and very large ones "
-                  "leave an SM half empty while the last warps of a block end."),
-    ladder_taught(copies("blockShape", "256 threads: a row's part of them", prepare_shape, run_shape, BLOCK_X, shapes, 9, 0),
-                  "The cells are walked as a plane with rows of 8192 cells. A block that is narrow along the row breaks sectors "
-                  "and lines."),
-    ladder_taught(copies("occupancy", "blocks per SM, one load per thread", prepare_few, run_few, BLOCKS_PER_SM, few, 6,
-                         1u << LOADS),
-                  "Each block claims its part of the SM's shared memory, which keeps further blocks away: a knob for the number "
-                  "of warps that are there to wait for memory."),
-    ladder_taught(copies("ilp", "loads per thread at low occupancy", prepare_few, run_few, LOADS, loads, 4, 1u << BLOCKS_PER_SM),
-                  "With one block of 256 threads per SM each thread starts several independent loads before its first store: "
-                  "bytes in flight without more warps."),
+    counts("pipelined", "launch after launch on a stream", run_count, LADDER_CLOCK_DEVICE,
+          "The kernel does next to nothing: one thread adds 1 to a counter, so that its run can be seen. Nothing waits "
+          "between two launches: what is timed is the hand-over from one kernel to the next."),
+    counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST,
+          "The CPU waits for each kernel before it launches the next one, as a program does that synchronises after "
+          "every kernel."),
+    copies("blockSize", "threads per block, one cell per thread", prepare_block, run_block, BLOCK_THREADS, threads, 10, 0,
+          "The same copy by blocks of another size. Small blocks wait for the GPU to start them, and very large ones "
+          "leave an SM half empty while the last warps of a block end."),
+    copies("blockShape", "256 threads: a row's part of them", prepare_shape, run_shape, BLOCK_X, shapes, 9, 0,
+          "The cells are walked as a plane with rows of 8192 cells. A block that is narrow along the row breaks sectors "
+          "and lines."),
+    copies("occupancy", "blocks per SM, one load per thread", prepare_few, run_few, BLOCKS_PER_SM, few, 6, 1u << LOADS,
+          "Each block claims its part of the SM's shared memory, which keeps further blocks away: a knob for the number "
+          "of warps that are there to wait for memory."),
+    copies("ilp", "loads per thread at low occupancy", prepare_few, run_few, LOADS, loads, 4, 1u << BLOCKS_PER_SM,
+          "With one block of 256 threads per SM each thread starts several independent loads before its first store: "
+          "bytes in flight without more warps."),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {
@@ -277,8 +222,5 @@ const ladder_parameter parameters[PARAMETERS] = {
 
 } // namespace
 
-const ladder_family ladder_launch_cuda = {
-    DEVICE_CUDA, "launch", "what a launch costs, and what its shape decides", { "f32", "f64" },
-    parameters, PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, nullptr,
-};
+const ladder_family ladder_launch_cuda =
+    LADDER_FAMILY(DEVICE_CUDA, "launch", "what a launch costs, and what its shape decides", "f32", "f64", nullptr);

@@ -3,25 +3,20 @@
 #ifndef LADDER_ACCESS_H
 #define LADDER_ACCESS_H
 
-#include "ladder/ladder.h"
+#include "ladder/ladder_kernel.cuh"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+enum { LADDER_ACCESS_N, LADDER_ACCESS_OFFSET, LADDER_ACCESS_STRIDE, LADDER_ACCESS_UNROLL, LADDER_ACCESS_WIDTH_BYTES,
+       LADDER_ACCESS_ROW_CELLS, LADDER_ACCESS_WINDOW_BYTES, LADDER_ACCESS_HIT_PERCENT, LADDER_ACCESS_PARAMETERS };
+enum { LADDER_ACCESS_OFFSET_MOST = 1024, LADDER_ACCESS_THREADS = 256 };
 
-enum {
-    LADDER_ACCESS_N,
-    LADDER_ACCESS_OFFSET,
-    LADDER_ACCESS_STRIDE,
-    LADDER_ACCESS_UNROLL,
-    LADDER_ACCESS_WIDTH_BYTES,
-    LADDER_ACCESS_ROW_CELLS,
-    LADDER_ACCESS_WINDOW_BYTES,
-    LADDER_ACCESS_HIT_PERCENT,
-    LADDER_ACCESS_PARAMETERS
-};
-
-enum { LADDER_ACCESS_OFFSET_MOST = 1024 };
+/* One thread, one cell (or one group of them), in order. */
+template <typename T> using ladder_access_kernel = void (*)(T *out, const T *in, int64_t n, int64_t step);
+static inline int ladder_access_launch(ladder_case *c, ladder_access_kernel<float> f32, ladder_access_kernel<double> f64,
+                                       int64_t threads, int64_t step)
+{
+    const unsigned blocks = ladder_blocks(threads, LADDER_ACCESS_THREADS);
+    return ladder_kernel(c, blocks, LADDER_ACCESS_THREADS, 0, f32, f64, c->size, step);
+}
 
 /* Sectors of 32 bytes that a request of a warp touches whose thread k takes cell first + k * stride of an aligned array: the
  * mean over 32 warps in a row. */
@@ -58,9 +53,5 @@ int ladder_access_window(ladder_case *c); /* enqueue */
 int ladder_access_window_verify(ladder_case *c, ladder_verdict *v);
 void ladder_access_window_destroy(ladder_case *c);
 const char *ladder_access_window_missing(device *d);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

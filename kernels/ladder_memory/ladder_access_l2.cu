@@ -3,13 +3,10 @@
 
 #include <string.h>
 
-#include "device/device_cuda.h"
-
 namespace {
 
 enum { ROW_X = 32, ROW_Y = 8, LOADS = 4, THREADS = 256, CHUNK = THREADS * LOADS };
 
-const ladder_arrays *arrays(const ladder_case *c) { return (const ladder_arrays *)c->state; }
 
 /* ---- rows ---- */
 
@@ -131,60 +128,50 @@ void answer_window(const void *context, dtype t, int64_t first, int64_t count, v
 int ladder_access_rows_prepare(ladder_case *c)
 {
     const int64_t cells = pitch_cells(c) * rows_of(c);
-    c->size = c->value[LADDER_ACCESS_ROW_CELLS] * rows_of(c);
-    c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
+    ladder_moves(c, c->value[LADDER_ACCESS_ROW_CELLS] * rows_of(c), 2);
     ladder_access_predict(c, row_sectors(c), row_sectors(c));
-    return ladder_arrays_prepare(c, cells, cells);
+    return ladder_open(c, cells, cells);
 }
 
 int ladder_access_rows(ladder_case *c)
 {
-    const ladder_arrays *a = arrays(c);
     const int64_t row = c->value[LADDER_ACCESS_ROW_CELLS], rows = rows_of(c), pitch = pitch_cells(c);
-    const dim3 block(ROW_X, ROW_Y),
-        grid((unsigned)((rows + ROW_Y - 1) / ROW_Y), (unsigned)((row + ROW_X * LOADS - 1) / (ROW_X * LOADS)));
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    switch (c->type) {
-    case DTYPE_F32: copy_rows<<<grid, block, 0, stream>>>((float *)a->out, (const float *)a->in, row, rows, pitch); break;
-    case DTYPE_F64: copy_rows<<<grid, block, 0, stream>>>((double *)a->out, (const double *)a->in, row, rows, pitch); break;
-    }
-    return cudaGetLastError();
+    const dim3 block(ROW_X, ROW_Y), grid(ladder_blocks(rows, ROW_Y), ladder_blocks(row, ROW_X * LOADS));
+    return ladder_kernel(c, grid, block, 0, copy_rows<float>, copy_rows<double>, row, rows, pitch);
 }
 
-int ladder_access_rows_verify(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_rows, v); }
+int ladder_access_rows_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, answer_rows, v); }
 
 /* The window lies behind the stream of cells, in the same allocation. */
 int ladder_access_window_prepare(ladder_case *c)
 {
-    c->size = c->value[LADDER_ACCESS_N];
-    c->work = 3 * (double)c->size * (double)dtype_bytes(c->type);
+    ladder_moves(c, c->value[LADDER_ACCESS_N], 3);
     const double stream = ladder_access_sectors(c, 0, 1), window = ladder_access_sectors(c, c->size, 1);
     ladder_access_predict(c, (stream + window) / 2, stream);
-    const int code = ladder_arrays_prepare(c, c->size + window_cells(c), c->size);
+    const int code = ladder_open(c, c->size + window_cells(c), c->size);
     if (code || c->rung->variant == LADDER_ACCESS_NORMAL) return code;
-    return declare_window(c, (char *)arrays(c)->in + (size_t)c->size * dtype_bytes(c->type),
+    return declare_window(c, (char *)c->in + (size_t)c->size * dtype_bytes(c->type),
                           (size_t)window_cells(c) * dtype_bytes(c->type));
 }
 
 int ladder_access_window(ladder_case *c)
 {
-    const ladder_arrays *a = arrays(c);
-    const unsigned blocks = (unsigned)((c->size + CHUNK - 1) / CHUNK), chunks = (unsigned)(window_cells(c) / CHUNK);
+    const unsigned blocks = ladder_blocks(c->size, CHUNK), chunks = (unsigned)(window_cells(c) / CHUNK);
     const cudaStream_t stream = device_cuda_stream(c->stream);
     switch (c->type) {
     case DTYPE_F32:
-        add_window<<<blocks, THREADS, 0, stream>>>((float *)a->out, (const float *)a->in, (const float *)a->in + c->size, chunks,
+        add_window<<<blocks, THREADS, 0, stream>>>((float *)c->out, (const float *)c->in, (const float *)c->in + c->size, chunks,
                                                    c->size);
         break;
     case DTYPE_F64:
-        add_window<<<blocks, THREADS, 0, stream>>>((double *)a->out, (const double *)a->in, (const double *)a->in + c->size, chunks,
+        add_window<<<blocks, THREADS, 0, stream>>>((double *)c->out, (const double *)c->in, (const double *)c->in + c->size, chunks,
                                                    c->size);
         break;
     }
     return cudaGetLastError();
 }
 
-int ladder_access_window_verify(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_window, v); }
+int ladder_access_window_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, answer_window, v); }
 
 void ladder_access_window_destroy(ladder_case *c)
 {
@@ -193,7 +180,6 @@ void ladder_access_window_destroy(ladder_case *c)
         (void)declare_window(c, nullptr, 0);
         (void)cudaCtxResetPersistingL2Cache();
     }
-    ladder_arrays_destroy(c);
 }
 
 const char *ladder_access_window_missing(device *d)

@@ -1,5 +1,5 @@
 /* What a warp asks for: cells off the start of a line, cells that lie apart, fields among others that nobody wants. */
-#include "ladder_memory/ladder_access.cuh"
+#include "ladder_memory/ladder_access.h"
 
 #include <string.h>
 
@@ -132,10 +132,9 @@ void ladder_access_predict(ladder_case *c, double load_sectors, double store_sec
 
 int ladder_access_offset_prepare(ladder_case *c)
 {
-    c->size = c->value[LADDER_ACCESS_N];
-    c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
+    ladder_moves(c, c->value[LADDER_ACCESS_N], 2);
     predict_pattern(c, ladder_access_sectors(c, c->value[LADDER_ACCESS_OFFSET], 1));
-    return ladder_arrays_prepare(c, c->size + LADDER_ACCESS_OFFSET_MOST, c->size + LADDER_ACCESS_OFFSET_MOST);
+    return ladder_open(c, c->size + LADDER_ACCESS_OFFSET_MOST, c->size + LADDER_ACCESS_OFFSET_MOST);
 }
 
 int ladder_access_offset(ladder_case *c)
@@ -149,16 +148,15 @@ int ladder_access_offset(ladder_case *c)
 int ladder_access_offset_verify(ladder_case *c, ladder_verdict *v)
 {
     const int64_t first = c->rung->variant == LADDER_ACCESS_READ ? 0 : c->value[LADDER_ACCESS_OFFSET];
-    const char *out = (const char *)ladder_access_arrays(c)->out + (size_t)first * dtype_bytes(c->type);
+    const char *out = (const char *)c->out + (size_t)first * dtype_bytes(c->type);
     return ladder_compare(c, out, c->size, offset_answer, c, v);
 }
 
 int ladder_access_stride_prepare(ladder_case *c)
 {
-    c->size = c->value[LADDER_ACCESS_N] / c->value[LADDER_ACCESS_STRIDE];
-    c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
+    ladder_moves(c, c->value[LADDER_ACCESS_N] / c->value[LADDER_ACCESS_STRIDE], 2);
     predict_pattern(c, ladder_access_sectors(c, 0, c->value[LADDER_ACCESS_STRIDE]));
-    return ladder_arrays_prepare(c, c->value[LADDER_ACCESS_N], c->value[LADDER_ACCESS_N]);
+    return ladder_open(c, c->value[LADDER_ACCESS_N], c->value[LADDER_ACCESS_N]);
 }
 
 int ladder_access_stride(ladder_case *c)
@@ -171,19 +169,18 @@ int ladder_access_stride(ladder_case *c)
 
 int ladder_access_stride_verify(ladder_case *c, ladder_verdict *v)
 {
-    if (c->rung->variant == LADDER_ACCESS_WRITE) return ladder_arrays_compare(c, stride_write_answer, v);
-    return ladder_compare(c, ladder_access_arrays(c)->out, c->size, stride_read_answer, c, v);
+    if (c->rung->variant == LADDER_ACCESS_WRITE) return ladder_verify(c, stride_write_answer, v);
+    return ladder_compare(c, c->out, c->size, stride_read_answer, c, v);
 }
 
 int ladder_access_fields_prepare(ladder_case *c)
 {
     const bool aos = c->rung->variant == LADDER_ACCESS_ARRAY_OF_STRUCTURES;
-    c->size = c->value[LADDER_ACCESS_N] / 2;
-    c->work = 3 * (double)c->size * (double)dtype_bytes(c->type);
+    ladder_moves(c, c->value[LADDER_ACCESS_N] / 2, 3);
     const double one = ladder_access_sectors(c, 0, aos ? FIELDS : 1);
     const double other = aos ? ladder_access_sectors(c, 1, FIELDS) : ladder_access_sectors(c, c->size, 1);
     ladder_access_predict(c, (one + other) / 2, ladder_access_sectors(c, 0, 1));
-    return ladder_arrays_prepare(c, FIELDS * c->size, c->size);
+    return ladder_open(c, FIELDS * c->size, c->size);
 }
 
 int ladder_access_fields(ladder_case *c)
@@ -193,4 +190,4 @@ int ladder_access_fields(ladder_case *c)
                : ladder_access_launch(c, structure_of_arrays<float>, structure_of_arrays<double>, c->size, 0);
 }
 
-int ladder_access_fields_verify(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, fields_answer, v); }
+int ladder_access_fields_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, fields_answer, v); }

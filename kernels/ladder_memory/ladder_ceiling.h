@@ -5,21 +5,12 @@
 
 #include "ladder/ladder.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 int ladder_ceiling_fma_prepare(ladder_case *c);
 int ladder_ceiling_fma_enqueue(ladder_case *c);
 int ladder_ceiling_fma_verify(ladder_case *c, ladder_verdict *v);
-void ladder_ceiling_fma_destroy(ladder_case *c);
 
-int ladder_ceiling_shared_prepare(ladder_case *c); /* its state is ladder_arrays */
+int ladder_ceiling_shared_prepare(ladder_case *c);
 int ladder_ceiling_shared_enqueue(ladder_case *c);
 int ladder_ceiling_shared_verify(ladder_case *c, ladder_verdict *v);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,13 +1,9 @@
 /* The ceilings on the chip: how many multiply-adds its pipes do in a second, and how many bytes its shared memory gives. */
 #include "ladder_memory/ladder_ceiling.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/cell.h"
-#include "device/device_cuda.h"
 #include "ladder/ladder_chains.cuh"
 #include "ladder/ladder_fma.cuh"
+#include "ladder/ladder_kernel.cuh"
 
 /* ---- arithmetic: nothing but fma, in registers ---- */
 
@@ -27,79 +23,38 @@ template <typename T> __global__ void __launch_bounds__(FMA_THREADS) fma_kernel(
 
 enum { FMA_CELLS = FMA_CHAINS * FMA_THREADS }; /* of one block */
 
-typedef struct chains {
-    void *in, *out;
-    int blocks;
-    float f32[FMA_CELLS]; /* the host's answer for one block */
-    double f64[FMA_CELLS];
-} chains;
-
 const double fma_factor = 0.9990234375, fma_summand = 0.0009765625; /* exact in both types */
 
-void chain_ends(const void *context, dtype t, int64_t first, int64_t count, void *out)
+/* The host's answer for one block. */
+template <typename T> int fma_compare(ladder_case *c, ladder_verdict *v)
 {
-    const chains *s = (const chains *)context;
-    for (int64_t i = 0; i < count; i++) {
-        if (t == DTYPE_F32) ((float *)out)[i] = s->f32[(first + i) % FMA_CELLS];
-        else ((double *)out)[i] = s->f64[(first + i) % FMA_CELLS];
-    }
+    T x[FMA_CELLS];
+    ladder_random(c->type, x, 0, FMA_CELLS, LADDER_SEED);
+    for (int k = 0; k < FMA_CELLS; k++)
+        for (int i = 0; i < FMA_STEPS; i++) x[k] = ladder_fma(x[k], (T)fma_factor, (T)fma_summand);
+    return ladder_compare_blocks(c, c->out, ladder_bytes(c, c->size), x, sizeof x, v);
 }
 
 } // namespace
 
 int ladder_ceiling_fma_prepare(ladder_case *c)
 {
-    device *d = c->d;
-    chains *s = (chains *)calloc(1, sizeof *s);
-    int sms = 0;
-    if (!s) abort();
-    c->state = s;
-    int code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->ordinal);
-    s->blocks = sms * FMA_BLOCKS_PER_SM;
-    c->size = (int64_t)s->blocks * FMA_CELLS;
+    int blocks = 0;
+    const int code = ladder_per_sm(c, FMA_BLOCKS_PER_SM, &blocks);
+    c->size = (int64_t)blocks * FMA_CELLS;
     c->work = 2.0 * (double)c->size * FMA_STEPS;
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, FMA_CELLS * dtype_bytes(c->type), &s->in);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)c->size * dtype_bytes(c->type), &s->out);
-    return code ? code : ladder_fill_random(c, s->in, FMA_CELLS, LADDER_SEED);
-}
-
-void ladder_ceiling_fma_destroy(ladder_case *c)
-{
-    chains *s = (chains *)c->state;
-    if (!s) return;
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->in);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->out);
-    free(s);
-    c->state = nullptr;
+    return code ? code : ladder_open(c, FMA_CELLS, c->size);
 }
 
 int ladder_ceiling_fma_enqueue(ladder_case *c)
 {
-    const chains *s = (const chains *)c->state;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    switch (c->type) {
-    case DTYPE_F32:
-        fma_kernel<<<s->blocks, FMA_THREADS, 0, stream>>>((float *)s->out, (const float *)s->in, (float)fma_factor,
-                                                          (float)fma_summand);
-        break;
-    case DTYPE_F64:
-        fma_kernel<<<s->blocks, FMA_THREADS, 0, stream>>>((double *)s->out, (const double *)s->in, fma_factor, fma_summand);
-        break;
-    }
-    return cudaGetLastError();
+    return ladder_kernel(c, (unsigned)(c->size / FMA_CELLS), FMA_THREADS, 0, fma_kernel<float>, fma_kernel<double>, fma_factor,
+                         fma_summand);
 }
 
 int ladder_ceiling_fma_verify(ladder_case *c, ladder_verdict *v)
 {
-    chains *s = (chains *)c->state;
-    ladder_random(DTYPE_F32, s->f32, 0, FMA_CELLS, LADDER_SEED);
-    ladder_random(DTYPE_F64, s->f64, 0, FMA_CELLS, LADDER_SEED);
-    for (int k = 0; k < FMA_CELLS; k++)
-        for (int i = 0; i < FMA_STEPS; i++) {
-            if (c->type == DTYPE_F32) s->f32[k] = cell_fma_f32(s->f32[k], (float)fma_factor, (float)fma_summand);
-            else s->f64[k] = cell_fma_f64(s->f64[k], fma_factor, fma_summand);
-        }
-    return ladder_compare(c, s->out, c->size, chain_ends, s, v);
+    return c->type == DTYPE_F32 ? fma_compare<float>(c, v) : fma_compare<double>(c, v);
 }
 
 /* ---- shared memory: 16-byte reads without conflicts ---- */
@@ -123,35 +78,27 @@ __global__ void __launch_bounds__(SHARED_THREADS) shared_kernel(uint32_t *out, c
     out[(int64_t)blockIdx.x * SHARED_THREADS + threadIdx.x] = sum;
 }
 
-void shared_sums(const void *context, dtype, int64_t first, int64_t count, void *out)
-{
-    const uint32_t *of_thread = (const uint32_t *)context;
-    for (int64_t i = 0; i < count; i++) memcpy((char *)out + 4 * i, &of_thread[(first + i) % SHARED_THREADS], 4);
-}
-
 } // namespace
 
 int ladder_ceiling_shared_prepare(ladder_case *c)
 {
-    int sms = 0;
-    const int code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, c->d->ordinal);
+    int blocks = 0;
+    const int code = ladder_per_sm(c, SHARED_BLOCKS_PER_SM, &blocks);
     c->type = DTYPE_F32; /* words of 4 bytes */
-    c->size = (int64_t)sms * SHARED_BLOCKS_PER_SM * SHARED_THREADS;
+    c->size = (int64_t)blocks * SHARED_THREADS;
     c->work = (double)c->size * SHARED_ROUNDS * sizeof(uint4);
-    return code ? code : ladder_arrays_prepare(c, SHARED_VECTORS * 4, c->size);
+    return code ? code : ladder_open(c, SHARED_VECTORS * 4, c->size);
 }
 
 int ladder_ceiling_shared_enqueue(ladder_case *c)
 {
-    const ladder_arrays *a = (const ladder_arrays *)c->state;
-    shared_kernel<<<(unsigned)(c->size / SHARED_THREADS), SHARED_THREADS, 0, device_cuda_stream(c->stream)>>>((uint32_t *)a->out,
-                                                                                                             (const uint4 *)a->in);
+    shared_kernel<<<(unsigned)(c->size / SHARED_THREADS), SHARED_THREADS, 0, device_cuda_stream(c->stream)>>>((uint32_t *)c->out,
+                                                                                                             (const uint4 *)c->in);
     return cudaGetLastError();
 }
 
 int ladder_ceiling_shared_verify(ladder_case *c, ladder_verdict *v)
 {
-    const ladder_arrays *a = (const ladder_arrays *)c->state;
     uint32_t word[SHARED_VECTORS * 4], of_thread[SHARED_THREADS] = { 0 };
     ladder_random(DTYPE_F32, word, 0, SHARED_VECTORS * 4, LADDER_SEED);
     for (int t = 0; t < SHARED_THREADS; t++)
@@ -159,5 +106,5 @@ int ladder_ceiling_shared_verify(ladder_case *c, ladder_verdict *v)
             const uint32_t *u = word + (t + 32 * i) % SHARED_VECTORS * 4;
             of_thread[t] += (u[0] ^ u[1]) + (u[2] ^ u[3]);
         }
-    return ladder_compare(c, a->out, c->size, shared_sums, of_thread, v);
+    return ladder_compare_blocks(c, c->out, ladder_bytes(c, c->size), of_thread, sizeof of_thread, v);
 }

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "core/cell.h"
 #include "device/device_host.h"
 #include "ladder/ladder_families.h"
@@ -12,57 +10,12 @@ static const char teaches[] =
     "is a third more traffic than is counted; weft's copy stores past the caches where the data does not fit in them. FMA: 2 "
     "flops x lanes x 2 pipes x clock per core, 50 to 150 Gflop/s in f64.\n";
 
-enum { SEED = 1 };
-
 /* ---- memory ---- */
-
-typedef struct moved {
-    void *from, *to;
-    size_t bytes;
-    uint32_t seen; /* by `read` */
-} moved;
 
 static int moved_prepare(ladder_case *c)
 {
-    device *d = c->d;
-    moved *m = calloc(1, sizeof *m);
-    if (!m) abort();
-    c->state = m;
-    c->size = c->value[0] / 16 * (int64_t)(16 / dtype_bytes(c->type));
-    m->bytes = (size_t)c->size * dtype_bytes(c->type);
-    c->work = (double)m->bytes * (c->rung->variant ? 1 : 2);
-    int code = d->alloc(d, DEVICE_MEMORY_DEVICE, m->bytes, &m->from);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, m->bytes, &m->to);
-    if (!code) code = ladder_fill_random(c, m->from, c->size, SEED);
-    return code ? code : ladder_poison(c, m->to, m->bytes);
-}
-
-static void moved_destroy(ladder_case *c)
-{
-    moved *m = c->state;
-    if (!m) return;
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, m->from);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, m->to);
-    free(m);
-    c->state = NULL;
-}
-
-static int copy_enqueue(ladder_case *c)
-{
-    const moved *m = c->state;
-    return c->d->copy(c->d, m->to, m->from, m->bytes, c->stream);
-}
-
-static void copied(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    (void)context;
-    ladder_random(t, out, first, count, SEED);
-}
-
-static int copy_verify(ladder_case *c, ladder_verdict *v)
-{
-    const moved *m = c->state;
-    return ladder_compare(c, m->to, c->size, copied, NULL, v);
+    ladder_moves(c, c->value[0] / 16 * (int64_t)(16 / dtype_bytes(c->type)), c->rung->variant ? 1 : 2);
+    return ladder_open(c, c->size, c->size);
 }
 
 DEVICE_HOST_CLONES
@@ -76,37 +29,26 @@ static uint32_t xor_of(const uint32_t *from, int64_t words)
 /* The xor of all words: the cheapest thing that needs every bit, so that no load can be left out. */
 static int read_enqueue(ladder_case *c)
 {
-    moved *m = c->state;
-    const box all = box_make(0, (int64_t)(m->bytes / sizeof(uint32_t)), 0, 1);
+    const box all = box_make(0, (int64_t)(ladder_bytes(c, c->size) / sizeof(uint32_t)), 0, 1);
     uint32_t seen = 0;
 #pragma omp parallel num_threads(c->d->threads) reduction(^ : seen)
     {
         const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
-        seen ^= xor_of((const uint32_t *)m->from + part.x0, box_width(part));
+        seen ^= xor_of((const uint32_t *)c->in + part.x0, box_width(part));
     }
-    m->seen = seen;
+    memcpy(c->out, &seen, sizeof seen);
     return 0;
 }
 
 static int read_verify(ladder_case *c, ladder_verdict *v)
 {
-    const moved *m = c->state;
-    const uint32_t wanted = ladder_random_xor(c->type, c->size, SEED);
-    ladder_right(v);
-    if (m->seen != wanted) ladder_wrong(v, "the xor of all words is %08x, not %08x", m->seen, wanted);
-    return 0;
+    return ladder_compare_number(c, "xor of all words", c->out, sizeof(uint32_t), ladder_random_xor(c->type, c->size, LADDER_SEED), v);
 }
 
 /* ---- arithmetic ---- */
 
 /* A chain of dependent fma waits four cycles for each; CHAINS of them in vector registers keep both pipes of a core busy. */
 enum { CHAINS = 128, STEPS = 1 << 15 };
-
-typedef struct chains {
-    float *f32; /* CHAINS a thread */
-    double *f64;
-    int threads;
-} chains;
 
 static const double factor = 0.9990234375, summand = 0.0009765625; /* exact in both types */
 
@@ -123,77 +65,49 @@ static const double factor = 0.9990234375, summand = 0.0009765625; /* exact in b
 DEFINE_CHAINS(float, _f32, CHAINS)
 DEFINE_CHAINS(double, _f64, CHAINS / 2)
 
+/* `in` holds the chains, and where they have come to. */
 static int fma_prepare(ladder_case *c)
 {
-    chains *s = calloc(1, sizeof *s);
-    if (!s) abort();
-    c->state = s;
-    s->threads = c->d->threads;
-    c->size = (int64_t)s->threads * (c->type == DTYPE_F32 ? CHAINS : CHAINS / 2);
+    c->size = (int64_t)c->d->threads * (c->type == DTYPE_F32 ? CHAINS : CHAINS / 2);
     c->work = 2.0 * (double)c->size * STEPS;
-    s->f32 = calloc((size_t)s->threads, CHAINS * sizeof *s->f32);
-    s->f64 = calloc((size_t)s->threads, CHAINS * sizeof *s->f64);
-    if (!s->f32 || !s->f64) abort();
-    ladder_random(DTYPE_F32, s->f32, 0, (int64_t)s->threads * CHAINS, SEED);
-    ladder_random(DTYPE_F64, s->f64, 0, (int64_t)s->threads * CHAINS, SEED);
-    return 0;
-}
-
-static void fma_destroy(ladder_case *c)
-{
-    chains *s = c->state;
-    if (!s) return;
-    free(s->f32);
-    free(s->f64);
-    free(s);
-    c->state = NULL;
+    return ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
 }
 
 static int fma_enqueue(ladder_case *c)
 {
-    chains *s = c->state;
-    const dtype t = c->type;
-#pragma omp parallel num_threads(s->threads)
+#pragma omp parallel num_threads(c->d->threads)
     {
         const int me = omp_get_thread_num();
-        if (t == DTYPE_F32) chains_f32(s->f32 + (ptrdiff_t)me * CHAINS, (float)factor, (float)summand);
-        else chains_f64(s->f64 + (ptrdiff_t)me * CHAINS, factor, summand);
+        if (c->type == DTYPE_F32) chains_f32((float *)c->in + (ptrdiff_t)me * CHAINS, (float)factor, (float)summand);
+        else chains_f64((double *)c->in + (ptrdiff_t)me * (CHAINS / 2), factor, summand);
     }
     return 0;
 }
 
-/* All chains again, one at a time. */
-static int fma_verify(ladder_case *c, ladder_verdict *v)
+/* One chain at a time. */
+static void fma_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
-    const chains *s = c->state;
-    const int per_thread = c->type == DTYPE_F32 ? CHAINS : CHAINS / 2;
-    int wrong = 0;
-#pragma omp parallel for num_threads(s->threads) reduction(+ : wrong)
-    for (int k = 0; k < s->threads * per_thread; k++) {
-        const ptrdiff_t at = (ptrdiff_t)(k / per_thread) * CHAINS + k % per_thread;
-        float x;
-        double y;
-        ladder_random(DTYPE_F32, &x, at, 1, SEED);
-        ladder_random(DTYPE_F64, &y, at, 1, SEED);
-        for (int i = 0; i < STEPS && c->type == DTYPE_F32; i++) x = cell_fma_f32(x, (float)factor, (float)summand);
-        for (int i = 0; i < STEPS && c->type == DTYPE_F64; i++) y = cell_fma_f64(y, factor, summand);
-        wrong += c->type == DTYPE_F32 ? s->f32[at] != x : s->f64[at] != y;
-    }
-    ladder_right(v);
-    if (wrong > 0) ladder_wrong(v, "%d chains of %d end elsewhere", wrong, s->threads * per_thread);
-    return 0;
+    (void)context;
+    ladder_random(t, out, first, count, LADDER_SEED);
+    for (int64_t k = 0; k < count; k++)
+        for (int i = 0; i < STEPS; i++) {
+            if (t == DTYPE_F32) ((float *)out)[k] = cell_fma_f32(((float *)out)[k], (float)factor, (float)summand);
+            else ((double *)out)[k] = cell_fma_f64(((double *)out)[k], factor, summand);
+        }
 }
+
+static int fma_verify(ladder_case *c, ladder_verdict *v) { return ladder_compare(c, c->in, c->size, fma_answer, NULL, v); }
 
 /* ---- the table ---- */
 
-#define MOVE .prepare = moved_prepare, .destroy = moved_destroy, .unit = LADDER_BYTES
+#define MOVE .prepare = moved_prepare, .unit = LADDER_BYTES
 
 static const ladder_rung rungs[] = {
     { .name = "copy", .why = "memory to memory, all threads",
       .teaches = "The threads share out one array and copy it to another; each byte counts once as read and once as written. "
                  "What does not fit into the caches is stored past them, in whole lines, so that no line of the target is read "
                  "before it is overwritten.",
-      .enqueue = copy_enqueue, .verify = copy_verify, MOVE },
+      .enqueue = ladder_copy, .verify = ladder_verify_copy, MOVE },
     { .name = "read", .why = "the xor of all words",
       .teaches = "Nothing is written, and bytes count once; the xor needs every bit, so that no load can be left out. Expect "
                  "the copy's rate or more. Sums and norms stand beside it.",
@@ -202,16 +116,12 @@ static const ladder_rung rungs[] = {
       .teaches = "Multiply-adds in registers, two flops each; no memory is touched in between. A step of a chain waits about "
                  "four cycles for the one before it; 128 chains per thread in f32 and 64 in f64 give both pipes of a core work "
                  "meanwhile. Expect half the rate in f64.",
-      .prepare = fma_prepare, .enqueue = fma_enqueue,
-      .verify = fma_verify, .destroy = fma_destroy, .unit = LADDER_FLOPS, .ignores = 1 },
+      .prepare = fma_prepare, .enqueue = fma_enqueue, .verify = fma_verify, .unit = LADDER_FLOPS, .ignores = 1 },
 };
 
 static const ladder_parameter parameters[] = {
     { "ceiling_bytes", 128 << 20, 1 << 20, (int64_t)1 << 36, "bytes copied or read, rounded down to 16" },
 };
 
-const ladder_family ladder_ceiling_host = {
-    DEVICE_HOST, "ceiling", "what every other rung is measured against", { "f32", "f64" },
-    parameters, sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0],
-    teaches, NULL,
-};
+const ladder_family ladder_ceiling_host =
+    LADDER_FAMILY(DEVICE_HOST, "ceiling", "what every other rung is measured against", "f32", "f64", NULL);

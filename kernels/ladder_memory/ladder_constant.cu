@@ -1,10 +1,8 @@
 #include <assert.h>
-#include <stdlib.h>
 
-#include "core/cell.h"
-#include "device/device_cuda.h"
 #include "ladder/ladder_families.h"
 #include "ladder/ladder_fma.cuh"
+#include "ladder/ladder_kernel.cuh"
 #include "ladder_memory/ladder_constant.h"
 
 static const char teaches[] =
@@ -30,7 +28,7 @@ static const char teaches[] =
 
 namespace {
 
-enum { SEED = 5, POINTS = 9, THREADS = 256, CELLS = 8 };
+enum { POINTS = 9, THREADS = 256, CELLS = 8 };
 
 /* u + (D2 u) / 4, of order 8. A function, so that device code may have it as immediates. */
 __host__ __device__ constexpr double weight(int k)
@@ -142,80 +140,64 @@ template <typename T> __global__ void __launch_bounds__(THREADS) line_texture(T 
 enum { BANK, PARAMETER, IMMEDIATE, POINTER, RESTRICT, LDG, SHARED, REGISTERS, TEXTURE };
 
 typedef struct line {
-    void *from, *to, *weight; /* from: n + POINTS - 1 cells */
+    void *weight;
     cudaTextureObject_t texture;
-    int64_t n;
 } line;
 
-template <typename T> int upload(ladder_case *c, const line *s, const void *symbol)
+template <typename T> int upload(ladder_case *c, void *weight, const void *symbol)
 {
     static const weights<T> all = all_weights<T>();
     const cudaStream_t stream = device_cuda_stream(c->stream);
     int code = cudaMemcpyToSymbolAsync(symbol, all.w, sizeof all.w, 0, cudaMemcpyHostToDevice, stream);
-    return code ? code : cudaMemcpyAsync(s->weight, all.w, sizeof all.w, cudaMemcpyHostToDevice, stream);
+    return code ? code : cudaMemcpyAsync(weight, all.w, sizeof all.w, cudaMemcpyHostToDevice, stream);
 }
 
-int make_texture(line *s, dtype t, int64_t cells)
+int make_texture(ladder_case *c, int64_t cells)
 {
     cudaResourceDesc what = {};
     cudaTextureDesc how = {};
     what.resType = cudaResourceTypeLinear;
-    what.res.linear.devPtr = s->from;
-    what.res.linear.sizeInBytes = (size_t)cells * dtype_bytes(t);
-    what.res.linear.desc = t == DTYPE_F32 ? cudaCreateChannelDesc<float>() : cudaCreateChannelDesc<int2>();
+    what.res.linear.devPtr = c->in;
+    what.res.linear.sizeInBytes = ladder_bytes(c, cells);
+    what.res.linear.desc = c->type == DTYPE_F32 ? cudaCreateChannelDesc<float>() : cudaCreateChannelDesc<int2>();
     how.readMode = cudaReadModeElementType;
-    return cudaCreateTextureObject(&s->texture, &what, &how, nullptr);
+    return cudaCreateTextureObject(&((line *)c->state)->texture, &what, &how, nullptr);
 }
 
 int line_prepare(ladder_case *c)
 {
-    device *d = c->d;
-    line *s = (line *)calloc(1, sizeof *s);
-    if (!s) abort();
-    c->state = s;
-    s->n = c->size = c->value[LADDER_CONSTANT_N];
-    const int64_t cells = s->n + POINTS - 1;
-    const size_t cell_bytes = dtype_bytes(c->type);
-    c->work = 2 * (double)s->n * (double)cell_bytes;
-    int code = d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)cells * cell_bytes, &s->from);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, (size_t)s->n * cell_bytes, &s->to);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, POINTS * cell_bytes, &s->weight);
-    if (!code) code = ladder_fill_random(c, s->from, cells, SEED);
-    if (!code) code = ladder_poison(c, s->to, (size_t)s->n * cell_bytes);
-    if (!code) code = c->type == DTYPE_F32 ? upload<float>(c, s, bank_f32) : upload<double>(c, s, bank_f64);
-    return code || c->rung->variant != TEXTURE ? code : make_texture(s, c->type, cells);
+    line *s = (line *)ladder_state(c, sizeof *s);
+    ladder_moves(c, c->value[LADDER_CONSTANT_N], 2);
+    const int64_t cells = c->size + POINTS - 1;
+    int code = ladder_open(c, cells, c->size);
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, POINTS), &s->weight);
+    if (!code) code = c->type == DTYPE_F32 ? upload<float>(c, s->weight, bank_f32) : upload<double>(c, s->weight, bank_f64);
+    return code || c->rung->variant != TEXTURE ? code : make_texture(c, cells);
 }
 
 void line_destroy(ladder_case *c)
 {
-    line *s = (line *)c->state;
-    if (!s) return;
-    if (s->texture) (void)cudaDestroyTextureObject(s->texture);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->from);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->to);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->weight);
-    free(s);
-    c->state = nullptr;
+    const line *s = (const line *)c->state;
+    if (s && s->texture) (void)cudaDestroyTextureObject(s->texture);
 }
 
 template <typename T> int line_launch(ladder_case *c)
 {
     const line *s = (const line *)c->state;
     const cudaStream_t stream = device_cuda_stream(c->stream);
-    const int64_t block_cells = c->rung->variant == REGISTERS ? THREADS * CELLS : THREADS;
-    const unsigned blocks = (unsigned)((s->n + block_cells - 1) / block_cells);
-    T *to = (T *)s->to;
-    const T *from = (const T *)s->from, *w = (const T *)s->weight;
+    const unsigned blocks = ladder_blocks(c->size, c->rung->variant == REGISTERS ? THREADS * CELLS : (int)THREADS);
+    T *to = (T *)c->out;
+    const T *from = (const T *)c->in, *w = (const T *)s->weight;
     switch (c->rung->variant) {
-    case BANK: line_bank<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
-    case PARAMETER: line_parameter<T><<<blocks, THREADS, 0, stream>>>(to, from, all_weights<T>(), s->n); break;
-    case IMMEDIATE: line_immediate<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
-    case POINTER: line_pointer<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
-    case RESTRICT: line_restrict<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
-    case LDG: line_ldg<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
-    case SHARED: line_shared<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
-    case REGISTERS: line_registers<T><<<blocks, THREADS, 0, stream>>>(to, from, w, s->n); break;
-    case TEXTURE: line_texture<T><<<blocks, THREADS, 0, stream>>>(to, s->texture, s->n); break;
+    case BANK: line_bank<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
+    case PARAMETER: line_parameter<T><<<blocks, THREADS, 0, stream>>>(to, from, all_weights<T>(), c->size); break;
+    case IMMEDIATE: line_immediate<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
+    case POINTER: line_pointer<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
+    case RESTRICT: line_restrict<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
+    case LDG: line_ldg<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
+    case SHARED: line_shared<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
+    case REGISTERS: line_registers<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
+    case TEXTURE: line_texture<T><<<blocks, THREADS, 0, stream>>>(to, s->texture, c->size); break;
     default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
     }
     return cudaGetLastError();
@@ -223,19 +205,16 @@ template <typename T> int line_launch(ladder_case *c)
 
 int line_enqueue(ladder_case *c) { return c->type == DTYPE_F32 ? line_launch<float>(c) : line_launch<double>(c); }
 
-float host_fma(float a, float b, float c) { return cell_fma_f32(a, b, c); }
-double host_fma(double a, double b, double c) { return cell_fma_f64(a, b, c); }
-
 /* The host's line, from a window of nine random cells that moves on by one. */
 template <typename T> void line_answer_of(int64_t first, int64_t count, T *out)
 {
     T u[POINTS];
-    for (int k = 1; k < POINTS; k++) u[k] = (T)cell_random(SEED, (uint64_t)(first + k - 1));
+    for (int k = 1; k < POINTS; k++) u[k] = (T)cell_random(LADDER_SEED, (uint64_t)(first + k - 1));
     for (int64_t i = 0; i < count; i++) {
         for (int k = 1; k < POINTS; k++) u[k - 1] = u[k];
-        u[POINTS - 1] = (T)cell_random(SEED, (uint64_t)(first + i + POINTS - 1));
+        u[POINTS - 1] = (T)cell_random(LADDER_SEED, (uint64_t)(first + i + POINTS - 1));
         T sum = (T)weight(0) * u[0];
-        for (int k = 1; k < POINTS; k++) sum = host_fma((T)weight(k), u[k], sum);
+        for (int k = 1; k < POINTS; k++) sum = ladder_fma((T)weight(k), u[k], sum);
         out[i] = sum;
     }
 }
@@ -246,76 +225,54 @@ void line_answer(const void *, dtype t, int64_t first, int64_t count, void *out)
     else line_answer_of(first, count, (double *)out);
 }
 
-int line_verify(ladder_case *c, ladder_verdict *v)
-{
-    const line *s = (const line *)c->state;
-    return ladder_compare(c, s->to, s->n, line_answer, nullptr, v);
-}
+int line_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, line_answer, v); }
 
 /* ---- the table ---- */
 
-constexpr ladder_rung stencil_rung(const char *name, const char *why, int variant)
+constexpr ladder_rung stencil_rung(const char *name, const char *why, int variant, const char *teaches)
 {
-    ladder_rung r = {};
-    r.name = name;
-    r.why = why;
-    r.prepare = line_prepare;
-    r.enqueue = line_enqueue;
-    r.verify = line_verify;
-    r.destroy = line_destroy;
-    r.unit = LADDER_BYTES;
-    r.ceiling = "copy";
-    r.variant = variant;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = line_prepare, .enqueue = line_enqueue,
+             .verify = line_verify, .destroy = line_destroy, .unit = LADDER_BYTES, .ceiling = "copy" };
 }
 
 const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully divergent last */
 
-constexpr ladder_rung table_rung(const char *name, const char *why, int variant)
+constexpr ladder_rung table_rung(const char *name, const char *why, int variant, const char *teaches)
 {
-    ladder_rung r = {};
-    r.name = name;
-    r.why = why;
-    r.prepare = ladder_constant_table_prepare;
-    r.enqueue = ladder_constant_table_enqueue;
-    r.verify = ladder_constant_table_verify;
-    r.destroy = ladder_constant_table_destroy;
-    r.unit = LADDER_CALLS;
-    r.variant = variant;
-    r.scan = LADDER_CONSTANT_ADDRESSES;
-    r.scan_count = sizeof address_counts / sizeof address_counts[0];
-    r.scan_values = address_counts;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = ladder_constant_table_prepare,
+             .enqueue = ladder_constant_table_enqueue, .verify = ladder_constant_table_verify, .unit = LADDER_CALLS,
+             .scan = LADDER_CONSTANT_ADDRESSES, .scan_count = sizeof address_counts / sizeof *address_counts,
+             .scan_values = address_counts };
 }
 
 const ladder_rung rungs[] = {
-    ladder_taught(stencil_rung("pointer", "weights loaded through a plain pointer", POINTER),
-                  "For the compiler this pointer may be an alias of the output. There is one store at the end, so that nothing "
-                  "needs to be read again, and here it costs no more than restrict."),
-    ladder_taught(stencil_rung("restrict", "const __restrict__: the read-only path", RESTRICT),
-                  "const and __restrict__ promise that nobody writes there: the compiler may take the read-only path by itself."),
-    ladder_taught(stencil_rung("ldg", "the read-only path by name", LDG),
-                  "__ldg asks for the same path, whatever the compiler knows about the pointer."),
-    ladder_taught(stencil_rung("shared", "weights broadcast from shared memory", SHARED),
-                  "One copy per block, then nine broadcasts from shared memory: loads all the same, on the same unit."),
-    ladder_taught(stencil_rung("bank", "weights as operands in __constant__", BANK),
-                  "Nothing goes through the load unit: c[bank][offset] is an operand, or fills a uniform register (ULDC)."),
-    ladder_taught(stencil_rung("parameter", "launch parameters are a constant bank", PARAMETER),
-                  "What is known at launch needs no __constant__ symbol and no copy."),
-    ladder_taught(stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE),
-                  "What is known to the compiler stands in the instruction (f32; an f64 is too long and is moved into a uniform "
-                  "register by halves). Another set of weights is another kernel: hence templates."),
-    ladder_taught(stencil_rung("registers", "loaded once for eight cells", REGISTERS),
-                  "Nine registers hold the weights, and their loads are shared out among eight times as much work."),
-    ladder_taught(stencil_rung("texture", "data fetched through a texture object", TEXTURE),
-                  "Textures know no double: it is fetched as two words and put together again."),
-    ladder_taught(table_rung("tableBank", "constant cache: one address per turn", LADDER_CONSTANT_BANK),
-                  "The constant cache gives one word per turn to all lanes that ask for it: 3.8 x 10^12 lookups per second on "
-                  "one H200 with one address per warp, and half as many each time the addresses double (1.3 x 10^11 at 32)."),
-    ladder_taught(table_rung("tableLdg", "the same lookups through L1", LADDER_CONSTANT_LDG),
-                  "L1 serves by lines of 128 bytes: 4.5 x 10^12 lookups per second up to 4 addresses, 2 x 10^12 at 32."),
-    ladder_taught(table_rung("tableShared", "the same from banks of shared memory", LADDER_CONSTANT_SHARED),
-                  "32 words of different banks in one turn, whatever their order: 6 x 10^12 lookups per second throughout."),
+    stencil_rung("pointer", "weights loaded through a plain pointer", POINTER,
+          "For the compiler this pointer may be an alias of the output. There is one store at the end, so that nothing needs to "
+          "be read again, and here it costs no more than restrict."),
+    stencil_rung("restrict", "const __restrict__: the read-only path", RESTRICT,
+          "const and __restrict__ promise that nobody writes there: the compiler may take the read-only path by itself."),
+    stencil_rung("ldg", "the read-only path by name", LDG,
+          "__ldg asks for the same path, whatever the compiler knows about the pointer."),
+    stencil_rung("shared", "weights broadcast from shared memory", SHARED,
+          "One copy per block, then nine broadcasts from shared memory: loads all the same, on the same unit."),
+    stencil_rung("bank", "weights as operands in __constant__", BANK,
+          "Nothing goes through the load unit: c[bank][offset] is an operand, or fills a uniform register (ULDC)."),
+    stencil_rung("parameter", "launch parameters are a constant bank", PARAMETER,
+          "What is known at launch needs no __constant__ symbol and no copy."),
+    stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE,
+          "What is known to the compiler stands in the instruction (f32; an f64 is too long and is moved into a uniform register "
+          "by halves). Another set of weights is another kernel: hence templates."),
+    stencil_rung("registers", "loaded once for eight cells", REGISTERS,
+          "Nine registers hold the weights, and their loads are shared out among eight times as much work."),
+    stencil_rung("texture", "data fetched through a texture object", TEXTURE,
+          "Textures know no double: it is fetched as two words and put together again."),
+    table_rung("tableBank", "constant cache: one address per turn", LADDER_CONSTANT_BANK,
+          "The constant cache gives one word per turn to all lanes that ask for it: 3.8 x 10^12 lookups per second on one H200 "
+          "with one address per warp, and half as many each time the addresses double (1.3 x 10^11 at 32)."),
+    table_rung("tableLdg", "the same lookups through L1", LADDER_CONSTANT_LDG,
+          "L1 serves by lines of 128 bytes: 4.5 x 10^12 lookups per second up to 4 addresses, 2 x 10^12 at 32."),
+    table_rung("tableShared", "the same from banks of shared memory", LADDER_CONSTANT_SHARED,
+          "32 words of different banks in one turn, whatever their order: 6 x 10^12 lookups per second throughout."),
 };
 
 const ladder_parameter parameters[LADDER_CONSTANT_PARAMETERS] = {
@@ -325,8 +282,5 @@ const ladder_parameter parameters[LADDER_CONSTANT_PARAMETERS] = {
 
 } // namespace
 
-const ladder_family ladder_constant_cuda = {
-    DEVICE_CUDA, "constant", "where to keep numbers that every thread reads", { "f32", "f64" },
-    parameters, LADDER_CONSTANT_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, nullptr,
-};
+const ladder_family ladder_constant_cuda =
+    LADDER_FAMILY(DEVICE_CUDA, "constant", "where to keep numbers that every thread reads", "f32", "f64", nullptr);

@@ -3,13 +3,7 @@
 #ifndef LADDER_MEMORY_H
 #define LADDER_MEMORY_H
 
-#include <cuda_runtime_api.h>
-
 #include "ladder/ladder.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 enum { LADDER_MEMORY_BYTES }; /* the family's one parameter */
 
@@ -25,13 +19,9 @@ typedef enum ladder_memory_kind {
 } ladder_memory_kind;
 enum { LADDER_MEMORY_TO_HOST = 16 }; /* added to one of these; else the bytes go to the GPU */
 
-/* work: the bytes that arrive */
+/* work: the bytes that arrive in `out` */
 int ladder_memory_prepare(ladder_case *c);
-int ladder_memory_in(ladder_case *c); /* enqueue, by a copy engine */
-int ladder_memory_out(ladder_case *c);
-int ladder_memory_kernel_in(ladder_case *c); /* enqueue, by a kernel */
-int ladder_memory_kernel_out(ladder_case *c);
-int ladder_memory_verify(ladder_case *c, ladder_verdict *v);
+int ladder_memory_kernel(ladder_case *c); /* enqueue: a kernel does the moving */
 void ladder_memory_destroy(ladder_case *c);
 /* Half of the bytes in, half out, at the same time. */
 int ladder_memory_both_prepare(ladder_case *c);
@@ -56,19 +46,10 @@ typedef enum ladder_memory_allocation {
 } ladder_memory_allocation;
 
 int ladder_memory_managed(void **out, size_t bytes);
-/* Moves its pages to a GPU, or to the host (cudaCpuDeviceId). */
-int ladder_memory_prefetch(void *p, size_t bytes, int ordinal, cudaStream_t stream);
-/* The GPU keeps a mapping of its pages, wherever they are. */
-int ladder_memory_accessed_by(void *p, size_t bytes, int ordinal);
-
 /* work: one allocation with its freeing */
 int ladder_memory_allocation_prepare(ladder_case *c);
 int ladder_memory_allocate(ladder_case *c); /* enqueue */
 int ladder_memory_allocation_verify(ladder_case *c, ladder_verdict *v);
 void ladder_memory_allocation_destroy(ladder_case *c);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

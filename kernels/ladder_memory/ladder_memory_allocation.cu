@@ -33,11 +33,6 @@ int release(ladder_case *c, void *p)
     return cudaErrorInvalidValue;
 }
 
-void right_data(const void *, dtype t, int64_t first, int64_t count, void *out)
-{
-    ladder_random(t, out, first, count, LADDER_SEED);
-}
-
 } // namespace
 
 /* Pages to register are there, touched, beforehand; the pool keeps what is freed, as a program that allocates in a loop wants. */
@@ -64,8 +59,6 @@ void ladder_memory_allocation_destroy(ladder_case *c)
     if (c->rung->variant == LADDER_MEMORY_OF_POOL && cudaStreamSynchronize(device_cuda_stream(c->stream)) == cudaSuccess &&
         cudaDeviceGetDefaultMemPool(&pool, c->d->ordinal) == cudaSuccess)
         (void)cudaMemPoolTrimTo(pool, 0);
-    free(c->state);
-    c->state = nullptr;
 }
 
 int ladder_memory_allocate(ladder_case *c)
@@ -82,7 +75,7 @@ int ladder_memory_allocation_verify(ladder_case *c, ladder_verdict *v)
     const int64_t cells = c->size / (int64_t)dtype_bytes(c->type);
     int code = allocate(c, &p);
     if (!code) code = ladder_fill_random(c, p, cells, LADDER_SEED);
-    if (!code) code = ladder_compare(c, p, cells, right_data, nullptr, v);
+    if (!code) code = ladder_compare_random(c, p, cells, LADDER_SEED, v);
     const int released = p ? release(c, p) : cudaSuccess;
     return code ? code : released;
 }

@@ -21,22 +21,20 @@ static const char teaches[] =
 enum { BYTES = 0 };
 typedef enum way { ONE_THREAD, ALL_THREADS, PAST_CACHES } way;
 
-static const ladder_arrays *arrays(const ladder_case *c) { return c->state; }
-
 static int prepare_copy(ladder_case *c)
 {
     c->type = DTYPE_F32; /* bytes are bytes */
     c->size = c->value[BYTES];
     c->work = 2 * (double)c->size;
     const int64_t cells = c->size / (int64_t)sizeof(float);
-    return ladder_arrays_prepare(c, cells, cells);
+    return ladder_open(c, cells, cells);
 }
 
 static int copy(ladder_case *c)
 {
     const way w = (way)c->rung->variant;
-    char *to = arrays(c)->out;
-    const char *from = arrays(c)->in;
+    char *to = c->out;
+    const char *from = c->in;
     const box all = box_make(0, c->size, 0, 1);
     if (w == ONE_THREAD) {
         memcpy(to, from, (size_t)c->size);
@@ -55,14 +53,6 @@ static int copy(ladder_case *c)
     }
     return 0;
 }
-
-static void answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    (void)context;
-    ladder_random(t, out, first, count, LADDER_SEED);
-}
-
-static int verify_copy(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer, v); }
 
 /* ---- the first touch of fresh pages, by one thread ---- */
 
@@ -107,16 +97,14 @@ static int verify_touch(ladder_case *c, ladder_verdict *v)
     return code;
 }
 
-static void nothing(ladder_case *c) { (void)c; }
-
 static const int64_t curve[] = { 4 << 10, 64 << 10, 1 << 20, 16 << 20, 128 << 20 };
 static const int64_t touched[] = { 64 << 10, 1 << 20, 64 << 20 };
 
 #define COPY                                                                                                           \
-    .prepare = prepare_copy, .enqueue = copy, .verify = verify_copy, .destroy = ladder_arrays_destroy,                 \
-    .unit = LADDER_BYTES, .ceiling = "copy", .scan = BYTES, .scan_values = curve, .scan_count = sizeof curve / sizeof curve[0]
+    .prepare = prepare_copy, .enqueue = copy, .verify = ladder_verify_copy, .unit = LADDER_BYTES, .ceiling = "copy",   \
+    .scan = BYTES, .scan_values = curve, .scan_count = sizeof curve / sizeof curve[0]
 #define TOUCH                                                                                                          \
-    .prepare = prepare_touch, .enqueue = touch_once, .verify = verify_touch, .destroy = nothing, .unit = LADDER_BYTES, \
+    .prepare = prepare_touch, .enqueue = touch_once, .verify = verify_touch, .unit = LADDER_BYTES,                     \
     .scan = BYTES, .scan_values = touched, .scan_count = sizeof touched / sizeof touched[0]
 
 static const ladder_rung rungs[] = {
@@ -141,8 +129,5 @@ static const ladder_parameter parameters[] = {
     { "bytes", 16 << 20, 1024, (int64_t)1 << 34, "of a copy or an allocation" },
 };
 
-const ladder_family ladder_memory_host = {
-    DEVICE_HOST, "memory", "threads, caches and pages", { NULL, NULL },
-    parameters, sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0],
-    teaches, NULL,
-};
+const ladder_family ladder_memory_host =
+    LADDER_FAMILY(DEVICE_HOST, "memory", "threads, caches and pages", NULL, NULL, NULL);

@@ -2,8 +2,8 @@
 
 #include <cuda_pipeline.h>
 
-#include "device/device_cuda.h"
 #include "ladder/ladder_families.h"
+#include "ladder/ladder_kernel.cuh"
 
 static const char teaches[] =
     "Shared memory: 32 banks, each 4 bytes wide, each serving one address per clock.\n"
@@ -34,7 +34,6 @@ namespace {
 
 enum { N, STRIDE, STAGES, PARAMETERS };
 
-const ladder_arrays *arrays(const ladder_case *c) { return (const ladder_arrays *)c->state; }
 
 /* ---- conflicts by stride ---- */
 
@@ -57,58 +56,29 @@ int greatest_common_divisor(int a, int b) { return b == 0 ? a : greatest_common_
 int prepare_strided(ladder_case *c)
 {
     c->type = c->rung->variant == 8 ? DTYPE_F64 : DTYPE_F32; /* the width of a word; it is added as an integer */
-    c->size = (int64_t)STRIDE_BLOCKS * STRIDE_THREADS;
-    c->work = (double)c->size * STRIDE_ROUNDS * (double)dtype_bytes(c->type);
+    ladder_moves(c, (int64_t)STRIDE_BLOCKS * STRIDE_THREADS, STRIDE_ROUNDS);
     c->predicted[0] = { "turns", (double)greatest_common_divisor((int)c->value[STRIDE], c->type == DTYPE_F32 ? 32 : 16) };
-    return ladder_arrays_prepare(c, STRIDE_WORDS, c->size);
+    return ladder_open(c, STRIDE_WORDS, c->size);
 }
 
 int run_strided(ladder_case *c)
 {
-    const ladder_arrays *a = arrays(c);
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    const int stride = (int)c->value[STRIDE];
-    switch (c->type) {
-    case DTYPE_F32:
-        strided<<<STRIDE_BLOCKS, STRIDE_THREADS, 0, stream>>>((uint32_t *)a->out, (const uint32_t *)a->in, stride);
-        break;
-    case DTYPE_F64:
-        strided<<<STRIDE_BLOCKS, STRIDE_THREADS, 0, stream>>>((unsigned long long *)a->out, (const unsigned long long *)a->in,
-                                                              stride);
-        break;
-    }
-    return cudaGetLastError();
+    return ladder_kernel(c, STRIDE_BLOCKS, STRIDE_THREADS, 0, strided<uint32_t>, strided<unsigned long long>, (int)c->value[STRIDE]);
 }
 
-/* The sums of one block, once; every block has the same. */
-struct strided_sums {
-    uint32_t of32[STRIDE_THREADS];
-    uint64_t of64[STRIDE_THREADS];
-};
-
-void answer_strided(const void *context, dtype t, int64_t first, int64_t count, void *out)
+/* The sums of one block; every block has the same. */
+template <typename W> int compare_strided(ladder_case *c, ladder_verdict *v)
 {
-    const strided_sums *s = (const strided_sums *)context;
-    for (int64_t i = 0; i < count; i++) {
-        const int thread = (int)((first + i) % STRIDE_THREADS);
-        if (t == DTYPE_F32) memcpy((char *)out + i * 4, &s->of32[thread], 4);
-        else memcpy((char *)out + i * 8, &s->of64[thread], 8);
-    }
+    W word[STRIDE_WORDS], sum[STRIDE_THREADS] = {};
+    ladder_random(c->type, word, 0, STRIDE_WORDS, LADDER_SEED);
+    for (int t = 0; t < STRIDE_THREADS; t++)
+        for (int i = 0; i < STRIDE_ROUNDS; i++) sum[t] += word[(t * (int)c->value[STRIDE] + i) % STRIDE_WORDS];
+    return ladder_compare_blocks(c, c->out, ladder_bytes(c, c->size), sum, sizeof sum, v);
 }
 
 int verify_strided(ladder_case *c, ladder_verdict *v)
 {
-    strided_sums s = {};
-    uint32_t word32[STRIDE_WORDS];
-    uint64_t word64[STRIDE_WORDS];
-    ladder_random(DTYPE_F32, word32, 0, STRIDE_WORDS, LADDER_SEED);
-    ladder_random(DTYPE_F64, word64, 0, STRIDE_WORDS, LADDER_SEED);
-    for (int t = 0; t < STRIDE_THREADS; t++)
-        for (int i = 0; i < STRIDE_ROUNDS; i++) {
-            s.of32[t] += word32[(t * (int)c->value[STRIDE] + i) % STRIDE_WORDS];
-            s.of64[t] += word64[(t * (int)c->value[STRIDE] + i) % STRIDE_WORDS];
-        }
-    return ladder_compare(c, arrays(c)->out, c->size, answer_strided, &s, v);
+    return c->type == DTYPE_F32 ? compare_strided<uint32_t>(c, v) : compare_strided<uint64_t>(c, v);
 }
 
 /* ---- tiles: written one way, read the other ---- */
@@ -158,8 +128,6 @@ __global__ void dynamic_tile(T *out, const T *in)
     exchange<T, ROWS, COLUMNS, layout<COLUMNS, PAD, SWIZZLED>, CROSS_WRITE, CROSS_READ>((T *)memory, out, in);
 }
 
-template <typename T> using tile_kernel = void (*)(T *out, const T *in);
-
 /* A rung's variant: the rows of its tile, and what goes down the columns. */
 enum { FLAT = 16, TALL = 32, ROWS_MASK = 63, READ_CROSSED = 64, WRITE_CROSSED = 128 };
 
@@ -167,37 +135,22 @@ int tile_rows(const ladder_case *c) { return c->rung->variant & ROWS_MASK; }
 
 int prepare_tile(ladder_case *c)
 {
-    c->size = (int64_t)TILE_BLOCKS * tile_rows(c) * MOST_COLUMNS;
-    c->work = 2.0 * ROUNDS * (double)c->size * (double)dtype_bytes(c->type);
-    return ladder_arrays_prepare(c, c->size, c->size);
+    ladder_moves(c, (int64_t)TILE_BLOCKS * tile_rows(c) * MOST_COLUMNS, 2 * ROUNDS);
+    return ladder_open(c, c->size, c->size);
 }
 
-int launch_tile(ladder_case *c, tile_kernel<float> f32, tile_kernel<double> f64, size_t dynamic_cells = 0)
+template <int VARIANT, int PAD, bool SWIZZLED, bool DYNAMIC> int run_tile(ladder_case *c)
 {
-    const ladder_arrays *a = arrays(c);
-    const dim3 block(MOST_COLUMNS, (unsigned)tile_rows(c));
-    const size_t bytes = dynamic_cells * dtype_bytes(c->type);
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    switch (c->type) {
-    case DTYPE_F32: f32<<<TILE_BLOCKS, block, bytes, stream>>>((float *)a->out, (const float *)a->in); break;
-    case DTYPE_F64: f64<<<TILE_BLOCKS, block, bytes, stream>>>((double *)a->out, (const double *)a->in); break;
-    }
-    return cudaGetLastError();
+    constexpr int rows = VARIANT & ROWS_MASK, columns = MOST_COLUMNS;
+    constexpr bool write = VARIANT & WRITE_CROSSED, read = VARIANT & READ_CROSSED;
+    if constexpr (DYNAMIC)
+        return ladder_kernel(c, TILE_BLOCKS, dim3(columns, rows), ladder_bytes(c, rows * (columns + PAD)),
+                             dynamic_tile<float, rows, columns, PAD, SWIZZLED, write, read>,
+                             dynamic_tile<double, rows, columns, PAD, SWIZZLED, write, read>);
+    else
+        return ladder_kernel(c, TILE_BLOCKS, dim3(columns, rows), 0, static_tile<float, rows, columns, PAD, SWIZZLED, write, read>,
+                             static_tile<double, rows, columns, PAD, SWIZZLED, write, read>);
 }
-
-#define TILE(KERNEL, ...) KERNEL<float, __VA_ARGS__>, KERNEL<double, __VA_ARGS__>
-
-int run_row_row(ladder_case *c) { return launch_tile(c, TILE(static_tile, 32, 32, 0, false, false, false)); }
-int run_column_column(ladder_case *c) { return launch_tile(c, TILE(static_tile, 32, 32, 0, false, true, true)); }
-int run_row_column(ladder_case *c) { return launch_tile(c, TILE(static_tile, 32, 32, 0, false, false, true)); }
-int run_column_row(ladder_case *c) { return launch_tile(c, TILE(static_tile, 32, 32, 0, false, true, false)); }
-int run_padded(ladder_case *c) { return launch_tile(c, TILE(static_tile, 32, 32, 1, false, false, true)); }
-int run_swizzled(ladder_case *c) { return launch_tile(c, TILE(static_tile, 32, 32, 0, true, false, true)); }
-int run_dynamic(ladder_case *c) { return launch_tile(c, TILE(dynamic_tile, 32, 32, 0, false, false, true), 32 * 32); }
-int run_dynamic_padded(ladder_case *c) { return launch_tile(c, TILE(dynamic_tile, 32, 32, 1, false, false, true), 32 * 33); }
-int run_rectangle(ladder_case *c) { return launch_tile(c, TILE(static_tile, 16, 32, 0, false, false, true)); }
-int run_rectangle_padded1(ladder_case *c) { return launch_tile(c, TILE(static_tile, 16, 32, 1, false, false, true)); }
-int run_rectangle_padded2(ladder_case *c) { return launch_tile(c, TILE(static_tile, 16, 32, 2, false, false, true)); }
 
 /* Where cell k of a tile has gone after ROUNDS rounds: a permutation applied so often. */
 void answer_tile(const void *context, dtype t, int64_t first, int64_t count, void *out)
@@ -222,7 +175,7 @@ void answer_tile(const void *context, dtype t, int64_t first, int64_t count, voi
     }
 }
 
-int verify_tile(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_tile, v); }
+int verify_tile(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, answer_tile, v); }
 
 /* ---- from global memory into shared memory ---- */
 
@@ -268,27 +221,20 @@ template <int S> __global__ void __launch_bounds__(FLOW_THREADS) in_stages(uint4
 int prepare_flow(ladder_case *c)
 {
     const int64_t cells_a_vector = (int64_t)(sizeof(uint4) / dtype_bytes(c->type));
-    c->size = c->value[N] / cells_a_vector * cells_a_vector;
-    c->work = 2 * (double)c->size * (double)dtype_bytes(c->type);
-    return ladder_arrays_prepare(c, c->size, c->size);
+    ladder_moves(c, c->value[N] / cells_a_vector * cells_a_vector, 2);
+    return ladder_open(c, c->size, c->size);
 }
 
 int run_flow(ladder_case *c)
 {
     typedef void flow_kernel(uint4 *, const uint4 *, int64_t);
     static flow_kernel *const staged[STAGES_MOST] = { in_stages<1>, in_stages<2>, in_stages<3>, in_stages<4> };
-    const int64_t vectors = c->size * (int64_t)dtype_bytes(c->type) / (int64_t)sizeof(uint4), block = FLOW_THREADS * CHUNKS;
+    const int64_t vectors = (int64_t)(ladder_bytes(c, c->size) / sizeof(uint4));
     flow_kernel *k = c->rung->variant ? staged[c->value[STAGES] - 1] : through_registers;
-    k<<<(unsigned)((vectors + block - 1) / block), FLOW_THREADS, 0, device_cuda_stream(c->stream)>>>(
-        (uint4 *)arrays(c)->out, (const uint4 *)arrays(c)->in, vectors);
+    k<<<ladder_blocks(vectors, FLOW_THREADS * CHUNKS), FLOW_THREADS, 0, device_cuda_stream(c->stream)>>>(
+        (uint4 *)c->out, (const uint4 *)c->in, vectors);
     return cudaGetLastError();
 }
-
-void answer_flow(const void *, dtype t, int64_t first, int64_t count, void *out)
-{
-    ladder_random(t, out, first, count, LADDER_SEED);
-}
-int verify_flow(ladder_case *c, ladder_verdict *v) { return ladder_arrays_compare(c, answer_flow, v); }
 
 /* ---- the table ---- */
 
@@ -296,87 +242,68 @@ const int64_t strides[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 
                             17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 };
 const int64_t stages[] = { 1, 2, 3, 4 };
 
-constexpr ladder_rung tile(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant)
+template <int VARIANT, int PAD = 0, bool SWIZZLED = false, bool DYNAMIC = false>
+constexpr ladder_rung tile(const char *name, const char *why, const char *teaches)
 {
-    ladder_rung r = {};
-    r.name = name;
-    r.why = why;
-    r.prepare = prepare_tile;
-    r.enqueue = enqueue;
-    r.verify = verify_tile;
-    r.destroy = ladder_arrays_destroy;
-    r.unit = LADDER_BYTES;
-    r.ceiling = "shared";
-    r.variant = variant;
-    r.ignores = (1u << PARAMETERS) - 1;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .variant = VARIANT, .prepare = prepare_tile,
+             .enqueue = run_tile<VARIANT, PAD, SWIZZLED, DYNAMIC>, .verify = verify_tile, .unit = LADDER_BYTES, .ceiling = "shared",
+             .ignores = (1u << PARAMETERS) - 1 };
 }
 
-constexpr ladder_rung by_stride(const char *name, const char *why, int word_bytes)
+constexpr ladder_rung by_stride(const char *name, const char *why, int word_bytes, const char *teaches)
 {
-    ladder_rung r = tile(name, why, run_strided, word_bytes);
-    r.prepare = prepare_strided;
-    r.verify = verify_strided;
-    r.ignores &= ~(1u << STRIDE);
-    r.scan = STRIDE;
-    r.scan_count = sizeof strides / sizeof strides[0];
-    r.scan_values = strides;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .variant = word_bytes, .prepare = prepare_strided,
+             .enqueue = run_strided, .verify = verify_strided, .unit = LADDER_BYTES, .ceiling = "shared",
+             .ignores = 1u << N | 1u << STAGES, .scan = STRIDE, .scan_count = sizeof strides / sizeof *strides,
+             .scan_values = strides };
 }
 
-constexpr ladder_rung flow(const char *name, const char *why, int staged)
+constexpr ladder_rung flow(const char *name, const char *why, int staged, const char *teaches)
 {
-    ladder_rung r = tile(name, why, run_flow, staged);
-    r.prepare = prepare_flow;
-    r.verify = verify_flow;
-    r.ceiling = "copy";
-    r.ignores = 1u << STRIDE | (staged ? 0u : 1u << STAGES);
-    r.scan = STAGES;
-    r.scan_count = staged ? STAGES_MOST : 0;
-    r.scan_values = stages;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .variant = staged, .prepare = prepare_flow, .enqueue = run_flow,
+             .verify = ladder_verify_copy, .unit = LADDER_BYTES, .ceiling = "copy",
+             .ignores = 1u << STRIDE | (staged ? 0u : 1u << STAGES), .scan = STAGES, .scan_count = staged ? (int)STAGES_MOST : 0,
+             .scan_values = stages };
 }
 
 const ladder_rung rungs[] = {
-    ladder_taught(by_stride("stride4", "4-byte words: gcd(stride, 32) turns", 4),
-                  "Thread t of a block reads words t * stride + i of a tile, for 512 values of i. Adding i turns all banks "
-                  "alike and changes no conflict."),
-    ladder_taught(by_stride("stride8", "8-byte words: halves of a warp", 8),
-                  "A word of 8 bytes takes two banks: each half of the warp goes by itself, in gcd(stride, 16) turns."),
-    ladder_taught(tile("rowRow", "no conflict either way", run_row_row, TALL),
-                  "Each thread keeps one cell. In every round it writes the cell into the tile and reads one, with a barrier "
-                  "after each. Neighbouring threads mean neighbouring words here: the other squares compare with this."),
-    ladder_taught(tile("columnColumn", "all 32 in one bank, twice", run_column_column, TALL | READ_CROSSED | WRITE_CROSSED),
-                  "Neighbouring threads are a row of 32 words apart, which is the same bank: 32 turns to write and 32 to read."),
-    ladder_taught(tile("rowColumn", "one way straight, one way 32 turns", run_row_column, TALL | READ_CROSSED),
-                  "This is what a transpose does: a row goes in in one turn, and a column comes out in 32."),
-    ladder_taught(tile("columnRow", "the same the other way round", run_column_row, TALL | WRITE_CROSSED),
-                  "Loads and stores suffer alike from their conflicts."),
-    ladder_taught(tile("padded", "one column more: no conflict", run_padded, TALL | READ_CROSSED),
-                  "A row of 33 words begins one bank further on than the row before, so that the cells of a column lie in 32 "
-                  "different banks."),
-    ladder_taught(tile("swizzled", "column XOR row: no conflict, no padding", run_swizzled, TALL | READ_CROSSED),
-                  "Each column is spread over all banks, as padding does it, and the tile stays a power of two. The price is an "
-                  "XOR in each address."),
-    ladder_taught(tile("dynamic", "sized at launch: as rowColumn", run_dynamic, TALL | READ_CROSSED),
-                  "The same instructions as with a size that the compiler knows: the hardware knows a tile's address either "
-                  "way."),
-    ladder_taught(tile("dynamicPadded", "sized at launch: as padded", run_dynamic_padded, TALL | READ_CROSSED),
-                  "Padding cures a tile whose size is chosen at launch as well."),
-    ladder_taught(tile("rectangle", "16 rows of 32: 16 turns", run_rectangle, FLAT | READ_CROSSED),
-                  "A warp that goes down columns of 16 cells takes two of them at once (f64: half a warp, one column)."),
-    ladder_taught(tile("rectanglePadded1", "one column more: the cure of f64", run_rectangle_padded1, FLAT | READ_CROSSED),
-                  "Rows begin one bank further on. In f32 the two columns of a warp still meet in 15 of their banks: two turns. "
-                  "In f64 half a warp has one column, and nothing meets."),
-    ladder_taught(tile("rectanglePadded2", "two columns more: the cure of f32", run_rectangle_padded2, FLAT | READ_CROSSED),
-                  "Rows begin two banks further on, so that one column of f32 takes the even banks and its neighbour the odd "
-                  "ones."),
-    ladder_taught(flow("throughRegisters", "load, wait, store, barrier", 0),
-                  "A block works through 16 pieces of 16 bytes per thread. Each piece is loaded, waited for and stored; between "
-                  "its arrival and its way out lies a barrier, as it does wherever threads read each other's cells."),
-    ladder_taught(flow("asyncStages", "cp.async: started, not waited for", 1),
-                  "With s stages, piece k+s-1 is started before piece k is waited for. Each thread waits for its own pieces; a "
-                  "barrier then tells that the others' are there too, and a second one that the stage may be overwritten."),
+    by_stride("stride4", "4-byte words: gcd(stride, 32) turns", 4,
+          "Thread t of a block reads words t * stride + i of a tile, for 512 values of i. Adding i turns all banks alike and "
+          "changes no conflict."),
+    by_stride("stride8", "8-byte words: halves of a warp", 8,
+          "A word of 8 bytes takes two banks: each half of the warp goes by itself, in gcd(stride, 16) turns."),
+    tile<TALL>("rowRow", "no conflict either way",
+          "Each thread keeps one cell. In every round it writes the cell into the tile and reads one, with a barrier after each. "
+          "Neighbouring threads mean neighbouring words here: the other squares compare with this."),
+    tile<TALL | READ_CROSSED | WRITE_CROSSED>("columnColumn", "all 32 in one bank, twice",
+          "Neighbouring threads are a row of 32 words apart, which is the same bank: 32 turns to write and 32 to read."),
+    tile<TALL | READ_CROSSED>("rowColumn", "one way straight, one way 32 turns",
+          "This is what a transpose does: a row goes in in one turn, and a column comes out in 32."),
+    tile<TALL | WRITE_CROSSED>("columnRow", "the same the other way round",
+          "Loads and stores suffer alike from their conflicts."),
+    tile<TALL | READ_CROSSED, 1>("padded", "one column more: no conflict",
+          "A row of 33 words begins one bank further on than the row before, so that the cells of a column lie in 32 different "
+          "banks."),
+    tile<TALL | READ_CROSSED, 0, true>("swizzled", "column XOR row: no conflict, no padding",
+          "Each column is spread over all banks, as padding does it, and the tile stays a power of two. The price is an XOR in "
+          "each address."),
+    tile<TALL | READ_CROSSED, 0, false, true>("dynamic", "sized at launch: as rowColumn",
+          "The same instructions as with a size that the compiler knows: the hardware knows a tile's address either way."),
+    tile<TALL | READ_CROSSED, 1, false, true>("dynamicPadded", "sized at launch: as padded",
+          "Padding cures a tile whose size is chosen at launch as well."),
+    tile<FLAT | READ_CROSSED>("rectangle", "16 rows of 32: 16 turns",
+          "A warp that goes down columns of 16 cells takes two of them at once (f64: half a warp, one column)."),
+    tile<FLAT | READ_CROSSED, 1>("rectanglePadded1", "one column more: the cure of f64",
+          "Rows begin one bank further on. In f32 the two columns of a warp still meet in 15 of their banks: two turns. In f64 "
+          "half a warp has one column, and nothing meets."),
+    tile<FLAT | READ_CROSSED, 2>("rectanglePadded2", "two columns more: the cure of f32",
+          "Rows begin two banks further on, so that one column of f32 takes the even banks and its neighbour the odd ones."),
+    flow("throughRegisters", "load, wait, store, barrier", 0,
+          "A block works through 16 pieces of 16 bytes per thread. Each piece is loaded, waited for and stored; between its "
+          "arrival and its way out lies a barrier, as it does wherever threads read each other's cells."),
+    flow("asyncStages", "cp.async: started, not waited for", 1,
+          "With s stages, piece k+s-1 is started before piece k is waited for. Each thread waits for its own pieces; a barrier "
+          "then tells that the others' are there too, and a second one that the stage may be overwritten."),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {
@@ -387,8 +314,5 @@ const ladder_parameter parameters[PARAMETERS] = {
 
 } // namespace
 
-const ladder_family ladder_shared_cuda = {
-    DEVICE_CUDA, "shared", "banks, conflicts, and the way in", { "f32", "f64" },
-    parameters, PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, nullptr,
-};
+const ladder_family ladder_shared_cuda =
+    LADDER_FAMILY(DEVICE_CUDA, "shared", "banks, conflicts, and the way in", "f32", "f64", nullptr);

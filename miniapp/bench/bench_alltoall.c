@@ -227,7 +227,6 @@ static void transposing_destroy(ladder_case *c)
     if (t->source) DEVICE_CALL(c->d, free, DEVICE_MEMORY_DEVICE, t->source);
     if (t->target) DEVICE_CALL(c->d, free, DEVICE_MEMORY_DEVICE, t->target);
     free(t->host);
-    free(t);
 }
 
 static const int64_t sizes[] = { 64, 256, 1024, 4096, 8192 };

@@ -238,7 +238,6 @@ static void exchange_destroy(ladder_case *c)
     if (e->field) DEVICE_CALL(c->d, free, DEVICE_MEMORY_DEVICE, e->field);
     MPI_CHECK(MPI_Comm_free(&e->comm));
     free(e->host);
-    free(e);
 }
 
 /* ---- rungs of the link ---- */

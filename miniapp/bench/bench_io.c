@@ -317,7 +317,6 @@ static void filing_destroy(ladder_case *c)
     free(f->raw_s);
     free(f->data);
     free(f->found);
-    free(f);
 }
 
 static const int64_t sizes[] = { 64 << 10, 1 << 20, 16 << 20, 64 << 20 };

@@ -206,7 +206,7 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     memcpy(p->value, c.value, sizeof p->value);
     if (item->rung->unit == LADDER_BYTES && c.flops > 0) p->flops_per_byte = c.flops / c.work;
     memcpy(p->predicted, c.predicted, sizeof p->predicted);
-    item->rung->destroy(&c);
+    ladder_close(&c);
     return code == 0;
 }
 

@@ -179,7 +179,7 @@ static double fma_fraction(const work *w, double *peak)
         if (i >= 0) work_s[i] = s, fma_s[i] = beside_s;
     }
     *peak = fma.work / 2 / middle(fma_s);
-    rung->destroy(&fma);
+    ladder_close(&fma);
     watch_destroy(&t);
     return (double)box_cells(field_own(&w->shape)) * w->sums / middle(work_s) / *peak;
 }
