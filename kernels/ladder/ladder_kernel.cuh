@@ -5,7 +5,10 @@
 #include "device/device_cuda.h"
 #include "ladder/ladder.h"
 
-static inline unsigned ladder_blocks(int64_t cells, int64_t block_cells) { return (unsigned)((cells + block_cells - 1) / block_cells); }
+static inline unsigned ladder_blocks(int64_t cells, int64_t block_cells)
+{
+    return (unsigned)((cells + block_cells - 1) / block_cells);
+}
 
 /* kernel(c->out, c->in, a...) on c->stream, k32 for DTYPE_F32 and k64 for DTYPE_F64; their words may be integers as well. */
 template <typename W, typename D, typename... A, typename... B, typename... C>

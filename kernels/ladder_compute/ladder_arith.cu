@@ -21,22 +21,26 @@ namespace {
 const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 2, 4, 6 };
 const int64_t spread_slots[] = { 2, 4, 8, 16, 32, 128, 1024, 16384, 1 << 20 };
 
-constexpr ladder_rung flops(const char *name, const char *why, int variant)
+constexpr ladder_way chains = { ladder_arith_chains_prepare, ladder_arith_chains_enqueue, ladder_arith_chains_verify },
+                     functions = { ladder_arith_functions_prepare, ladder_arith_functions_enqueue, ladder_arith_functions_verify },
+                     sums = { ladder_arith_sums_prepare, ladder_arith_sums_enqueue, ladder_arith_sums_verify },
+                     atomics = { ladder_arith_atomics_prepare, ladder_arith_atomics_enqueue, ladder_arith_atomics_verify };
+
+constexpr ladder_rung calls(const char *name, const char *why, ladder_way way, int variant, const char *teaches)
 {
-    ladder_rung r = {};
-    r.name = name;
-    r.why = why;
-    r.prepare = ladder_arith_chains_prepare;
-    r.enqueue = ladder_arith_chains_enqueue;
-    r.verify = ladder_arith_chains_verify;
-    r.destroy = ladder_arith_close;
+    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = way.prepare, .enqueue = way.enqueue,
+             .verify = way.verify, .unit = LADDER_CALLS };
+}
+
+constexpr ladder_rung flops(const char *name, const char *why, int variant, const char *teaches)
+{
+    ladder_rung r = calls(name, why, chains, variant, teaches);
     r.unit = LADDER_FLOPS;
     r.ceiling = "fma";
-    r.variant = variant;
     return r;
 }
 
-template <int COUNT> constexpr ladder_rung scanned(ladder_rung r, int parameter, const int64_t (&values)[COUNT])
+template <int COUNT> constexpr ladder_rung scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)
 {
     r.scan = parameter;
     r.scan_count = COUNT;
@@ -44,101 +48,71 @@ template <int COUNT> constexpr ladder_rung scanned(ladder_rung r, int parameter,
     return r;
 }
 
-constexpr ladder_rung function(const char *name, const char *why, int variant)
-{
-    ladder_rung r = flops(name, why, variant);
-    r.prepare = ladder_arith_functions_prepare;
-    r.enqueue = ladder_arith_functions_enqueue;
-    r.verify = ladder_arith_functions_verify;
-    r.unit = LADDER_CALLS;
-    r.ceiling = nullptr;
-    return r;
-}
-
-constexpr ladder_rung sum(const char *name, const char *why, int variant)
-{
-    ladder_rung r = function(name, why, variant);
-    r.prepare = ladder_arith_sums_prepare;
-    r.enqueue = ladder_arith_sums_enqueue;
-    r.verify = ladder_arith_sums_verify;
-    return r;
-}
-
-constexpr ladder_rung atomic(const char *name, const char *why, int variant)
-{
-    ladder_rung r = function(name, why, variant);
-    r.prepare = ladder_arith_atomics_prepare;
-    r.enqueue = ladder_arith_atomics_enqueue;
-    r.verify = ladder_arith_atomics_verify;
-    return r;
-}
-
 const ladder_rung rungs[] = {
-    ladder_taught(flops("float", "f32 multiply-adds, fused: fmad on", LADDER_ARITH_FLOAT),
-                  "x = x * factor + summand, again and again, in eight chains per thread. A step needs the result of the one "
-                  "before, which takes four cycles; eight chains and many warps hide that, so that the pipes are what is "
-                  "measured. An H200's SM has 128 lanes for f32."),
-    ladder_taught(flops("double", "the same in f64", LADDER_ARITH_DOUBLE),
-                  "An H200's SM has 64 lanes for f64: half the speed. On GPUs made for graphics it is a 32nd or a 64th, and "
-                  "there a forgotten suffix is a disaster (literal)."),
-    ladder_taught(flops("literal", "f32 data, a constant without f", LADDER_ARITH_LITERAL),
-                  "With 0.001 instead of 0.001f, C computes in double and rounds back in every step, and the conversions run at "
-                  "a quarter of the speed of the arithmetic or less."),
-    ladder_taught(flops("fmadOff", "product and sum rounded one by one", LADDER_ARITH_SEPARATE),
-                  "As nvcc compiles with -fmad=false: half the speed and one rounding more. weft is built so and writes fma "
-                  "where it means it, because the compiler's choice would decide the bits."),
-    ladder_taught(scanned(flops("branch", "threads part in groups of granularity", LADDER_ARITH_BRANCH), LADDER_ARITH_GRANULARITY,
-                          group_sizes),
-                  "A warp whose threads want both sides runs both, one after the other, with half of its lanes off. Groups of "
-                  "32 threads or more send whole warps one way or the other, and nothing is lost."),
-    ladder_taught(flops("select", "choose operands, not paths", LADDER_ARITH_SELECT),
-                  "The same result as branch: every thread runs the same instructions on operands of its own."),
-    ladder_taught(function("sin", "the library, exact to 2 ulp", LADDER_ARITH_SIN),
-                  "The library's functions are good to an ulp or two everywhere. The error is counted from the exact value: a "
-                  "correctly rounded function has 0.5."),
-    ladder_taught(function("sinFast", "__sinf: absolute error, bad near zeros", LADDER_ARITH_SIN_FAST),
-                  "__sinf and the other fast functions are little more than one instruction of the special function unit "
-                  "(MUFU), with its 22 good bits and its narrow range. In [-pi, pi] __sinf is 2^-21.41 off at most, which means "
-                  "nothing in ulp where the sine is near zero: near pi it has lost most of its bits."),
-    ladder_taught(function("exp", "the library", LADDER_ARITH_EXP),
-                  "At most 2 ulp from the correctly rounded result."),
-    ladder_taught(function("expFast", "__expf: error grows with the argument", LADDER_ARITH_EXP_FAST),
-                  "At most 2 + floor(1.173 abs x) ulp from the correctly rounded result."),
-    ladder_taught(function("log", "the library", LADDER_ARITH_LOG),
-                  "At most 1 ulp from the correctly rounded result."),
-    ladder_taught(function("logFast", "__logf: absolute error, bad near one", LADDER_ARITH_LOG_FAST),
-                  "In [0.5, 2] at most 2^-21.41 off, in absolute terms."),
-    ladder_taught(function("divide", "a / x, correctly rounded", LADDER_ARITH_DIVIDE),
-                  "A reciprocal, and the steps that make its rounding right."),
-    ladder_taught(function("divideFast", "__fdividef: reciprocal times a", LADDER_ARITH_DIVIDE_FAST),
-                  "At most 2 ulp from the correctly rounded result."),
-    ladder_taught(function("sqrtDivide", "1 / sqrtf: two correct roundings", LADDER_ARITH_SQRT_DIVIDE),
-                  "A square root and a division, as the formula has them."),
-    ladder_taught(function("rsqrt", "rsqrtf: one special instruction", LADDER_ARITH_RSQRT),
-                  "At most 2 ulp from the correctly rounded result, one special instruction in place of two functions."),
-    ladder_taught(sum("sumShared", "a warp's sum through shared memory", LADDER_ARITH_SUM_SHARED),
-                  "A tree of five levels; the warp stops at each until all of it has written."),
-    ladder_taught(sum("sumShuffle", "five shuffles from register to register", LADDER_ARITH_SUM_SHUFFLE),
-                  "The same tree as a butterfly, without memory: every lane ends with the sum."),
-    ladder_taught(sum("sumRedux", "one instruction, whole numbers only", LADDER_ARITH_SUM_REDUX),
-                  "__reduce_add_sync, since Ampere."),
-    ladder_taught(atomic("atomicOne", "all threads add to one word", LADDER_ARITH_ATOMIC),
-                  "An atomic addition whose result nobody uses is sent off and done by the units at the L2 cache. Those for one "
-                  "word queue up. nvcc would add up a warp's contributions first where it can see that the address is the same "
-                  "for all; here it cannot, since the number of words is a parameter."),
-    ladder_taught(scanned(atomic("atomicSpread", "the same, spread over slots words", LADDER_ARITH_ATOMIC), LADDER_ARITH_SLOTS,
-                          spread_slots),
-                  "How many additions are done per second depends on how many different words they fall on."),
-    ladder_taught(atomic("atomicAggregated", "each warp adds up first", LADDER_ARITH_ATOMIC_AGGREGATED),
-                  "The warp adds up first, wherever its lanes mean the same word: match, then one addition by the group's first "
-                  "lane."),
-    ladder_taught(atomic("atomicShared", "each block adds up first", LADDER_ARITH_ATOMIC_SHARED),
-                  "The block adds up first, in words of its own that are as near as L1; then one addition for each word."),
-    ladder_taught(scanned(flops("spill", "launch bounds leave too few registers", LADDER_ARITH_SPILL), LADDER_ARITH_BLOCKS,
-                          blocks_of_sm),
-                  "96 values per thread are live at once. An SM has 65,536 registers: with 6 blocks of 256 threads there are 40 "
-                  "per thread, and the compiler keeps the rest in local memory, which is loads and stores of the L1 cache in "
-                  "the middle of the arithmetic. From 4 blocks on the values no longer fit."),
+    flops("float", "f32 multiply-adds, fused: fmad on", LADDER_ARITH_FLOAT,
+          "x = x * factor + summand, again and again, in eight chains per thread. A step needs the result of the one before, "
+          "which takes four cycles; eight chains and many warps hide that, so that the pipes are what is measured. An H200's SM "
+          "has 128 lanes for f32."),
+    flops("double", "the same in f64", LADDER_ARITH_DOUBLE,
+          "An H200's SM has 64 lanes for f64: half the speed. On GPUs made for graphics it is a 32nd or a 64th, and there a "
+          "forgotten suffix is a disaster (literal)."),
+    flops("literal", "f32 data, a constant without f", LADDER_ARITH_LITERAL,
+          "With 0.001 instead of 0.001f, C computes in double and rounds back in every step, and the conversions run at a quarter "
+          "of the speed of the arithmetic or less."),
+    flops("fmadOff", "product and sum rounded one by one", LADDER_ARITH_SEPARATE,
+          "As nvcc compiles with -fmad=false: half the speed and one rounding more. weft is built so and writes fma where it "
+          "means it, because the compiler's choice would decide the bits."),
+    scanned(LADDER_ARITH_GRANULARITY, group_sizes,
+            flops("branch", "threads part in groups of granularity", LADDER_ARITH_BRANCH,
+                  "A warp whose threads want both sides runs both, one after the other, with half of its lanes off. Groups of 32 "
+                  "threads or more send whole warps one way or the other, and nothing is lost.")),
+    flops("select", "choose operands, not paths", LADDER_ARITH_SELECT,
+          "The same result as branch: every thread runs the same instructions on operands of its own."),
+    calls("sin", "the library, exact to 2 ulp", functions, LADDER_ARITH_SIN,
+          "The library's functions are good to an ulp or two everywhere. The error is counted from the exact value: a correctly "
+          "rounded function has 0.5."),
+    calls("sinFast", "__sinf: absolute error, bad near zeros", functions, LADDER_ARITH_SIN_FAST,
+          "__sinf and the other fast functions are little more than one instruction of the special function unit (MUFU), with its "
+          "22 good bits and its narrow range. In [-pi, pi] __sinf is 2^-21.41 off at most, which means nothing in ulp where the "
+          "sine is near zero: near pi it has lost most of its bits."),
+    calls("exp", "the library", functions, LADDER_ARITH_EXP,
+          "At most 2 ulp from the correctly rounded result."),
+    calls("expFast", "__expf: error grows with the argument", functions, LADDER_ARITH_EXP_FAST,
+          "At most 2 + floor(1.173 abs x) ulp from the correctly rounded result."),
+    calls("log", "the library", functions, LADDER_ARITH_LOG,
+          "At most 1 ulp from the correctly rounded result."),
+    calls("logFast", "__logf: absolute error, bad near one", functions, LADDER_ARITH_LOG_FAST,
+          "In [0.5, 2] at most 2^-21.41 off, in absolute terms."),
+    calls("divide", "a / x, correctly rounded", functions, LADDER_ARITH_DIVIDE,
+          "A reciprocal, and the steps that make its rounding right."),
+    calls("divideFast", "__fdividef: reciprocal times a", functions, LADDER_ARITH_DIVIDE_FAST,
+          "At most 2 ulp from the correctly rounded result."),
+    calls("sqrtDivide", "1 / sqrtf: two correct roundings", functions, LADDER_ARITH_SQRT_DIVIDE,
+          "A square root and a division, as the formula has them."),
+    calls("rsqrt", "rsqrtf: one special instruction", functions, LADDER_ARITH_RSQRT,
+          "At most 2 ulp from the correctly rounded result, one special instruction in place of two functions."),
+    calls("sumShared", "a warp's sum through shared memory", sums, LADDER_ARITH_SUM_SHARED,
+          "A tree of five levels; the warp stops at each until all of it has written."),
+    calls("sumShuffle", "five shuffles from register to register", sums, LADDER_ARITH_SUM_SHUFFLE,
+          "The same tree as a butterfly, without memory: every lane ends with the sum."),
+    calls("sumRedux", "one instruction, whole numbers only", sums, LADDER_ARITH_SUM_REDUX,
+          "__reduce_add_sync, since Ampere."),
+    calls("atomicOne", "all threads add to one word", atomics, LADDER_ARITH_ATOMIC,
+          "An atomic addition whose result nobody uses is sent off and done by the units at the L2 cache. Those for one word "
+          "queue up. nvcc would add up a warp's contributions first where it can see that the address is the same for all; here "
+          "it cannot, since the number of words is a parameter."),
+    scanned(LADDER_ARITH_SLOTS, spread_slots,
+            calls("atomicSpread", "the same, spread over slots words", atomics, LADDER_ARITH_ATOMIC,
+                  "How many additions are done per second depends on how many different words they fall on.")),
+    calls("atomicAggregated", "each warp adds up first", atomics, LADDER_ARITH_ATOMIC_AGGREGATED,
+          "The warp adds up first, wherever its lanes mean the same word: match, then one addition by the group's first lane."),
+    calls("atomicShared", "each block adds up first", atomics, LADDER_ARITH_ATOMIC_SHARED,
+          "The block adds up first, in words of its own that are as near as L1; then one addition for each word."),
+    scanned(LADDER_ARITH_BLOCKS, blocks_of_sm,
+            flops("spill", "launch bounds leave too few registers", LADDER_ARITH_SPILL,
+                  "96 values per thread are live at once. An SM has 65,536 registers: with 6 blocks of 256 threads there are 40 per "
+                  "thread, and the compiler keeps the rest in local memory, which is loads and stores of the L1 cache in the middle "
+                  "of the arithmetic. From 4 blocks on the values no longer fit.")),
 };
 
 const ladder_parameter parameters[LADDER_ARITH_PARAMETERS] = {
@@ -149,8 +123,5 @@ const ladder_parameter parameters[LADDER_ARITH_PARAMETERS] = {
 
 } // namespace
 
-const ladder_family ladder_arith_cuda = {
-    DEVICE_CUDA, "arith", "what an SM can do in a cycle, and what gets in its way", { nullptr, nullptr },
-    parameters, LADDER_ARITH_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, nullptr,
-};
+const ladder_family ladder_arith_cuda =
+    LADDER_FAMILY(DEVICE_CUDA, "arith", "what an SM can do in a cycle, and what gets in its way", nullptr, nullptr, nullptr);

@@ -3,28 +3,37 @@
 #ifndef LADDER_ARITH_H
 #define LADDER_ARITH_H
 
-#include "ladder/ladder.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "ladder/ladder_kernel.cuh"
 
 enum { LADDER_ARITH_GRANULARITY, LADDER_ARITH_SLOTS, LADDER_ARITH_BLOCKS, LADDER_ARITH_PARAMETERS };
 enum { LADDER_ARITH_SLOTS_MOST = 1 << 20 };
 
+/* A case's state. c->in: what is read, or the words that are added to; c->out: `blocks` times block_words words of 32 bits, all
+ * blocks alike. Either is NULL where its size is 0. */
 typedef struct ladder_arith {
-    void *in;  /* device: what is read, or the words that are added to; NULL where in_bytes is 0 */
-    void *out; /* device: `blocks` times block_words words of 32 bits, all alike; NULL where block_words is 0 */
     int blocks;
     size_t in_bytes, block_words;
 } ladder_arith;
 
-/* ---- the state of a rung (ladder_arith_state.cu) ---- */
-/* Makes c->state, with out poisoned. */
-int ladder_arith_open(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_words);
-void ladder_arith_close(ladder_case *c);
+/* Makes the state, with c->out poisoned. */
+static inline int ladder_arith_open(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_words)
+{
+    ladder_arith *s = (ladder_arith *)ladder_state(c, sizeof *s);
+    s->in_bytes = in_bytes;
+    s->block_words = block_words;
+    int code = ladder_per_sm(c, blocks_per_sm, &s->blocks);
+    if (!code && in_bytes > 0) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, in_bytes, &c->in);
+    if (code || block_words == 0) return code;
+    return ladder_alloc_poisoned(c, (size_t)s->blocks * block_words * sizeof(uint32_t), &c->out);
+}
+
 /* Every block's words against the one right answer. */
-int ladder_arith_compare(ladder_case *c, const void *answer, ladder_verdict *v);
+static inline int ladder_arith_compare(ladder_case *c, const void *answer, ladder_verdict *v)
+{
+    const ladder_arith *s = (const ladder_arith *)c->state;
+    const size_t block_bytes = s->block_words * sizeof(uint32_t);
+    return ladder_compare_blocks(c, c->out, (size_t)s->blocks * block_bytes, answer, block_bytes, v);
+}
 
 /* ---- chains of multiply-adds (ladder_arith_chains.cu) ---- */
 enum {
@@ -54,9 +63,5 @@ enum { LADDER_ARITH_ATOMIC, LADDER_ARITH_ATOMIC_AGGREGATED, LADDER_ARITH_ATOMIC_
 int ladder_arith_atomics_prepare(ladder_case *c);
 int ladder_arith_atomics_enqueue(ladder_case *c);
 int ladder_arith_atomics_verify(ladder_case *c, ladder_verdict *v);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/cell.h"
-#include "device/device_cuda.h"
 #include "ladder/ladder_chains.cuh"
 #include "ladder_compute/ladder_arith.h"
 
@@ -154,7 +153,7 @@ int ladder_arith_chains_prepare(ladder_case *c)
         code = cudaFuncGetAttributes(&is, (const void *)spill_for(c->value[LADDER_ARITH_BLOCKS]));
         c->predicted[0] = { "bytes spilled per thread", (double)is.localSizeBytes };
     }
-    return code ? code : ladder_fill_random(&own, s->in, cells, SEED);
+    return code ? code : ladder_fill_random(&own, c->in, cells, SEED);
 }
 
 int ladder_arith_chains_enqueue(ladder_case *c)
@@ -164,12 +163,12 @@ int ladder_arith_chains_enqueue(ladder_case *c)
     const float2 even = make_float2((float)factor_even, (float)summand_even),
                  odd = make_float2((float)factor_odd, (float)summand_odd);
     const unsigned granularity = (unsigned)c->value[LADDER_ARITH_GRANULARITY];
-    float *out = (float *)s->out;
-    const float *in = (const float *)s->in;
+    float *out = (float *)c->out;
+    const float *in = (const float *)c->in;
     switch (c->rung->variant) {
     case LADDER_ARITH_FLOAT: chains<step_fma_f32><<<s->blocks, THREADS, 0, stream>>>(out, in, even.x, even.y); break;
     case LADDER_ARITH_DOUBLE:
-        chains<step_fma_f64><<<s->blocks, THREADS, 0, stream>>>((double *)s->out, (const double *)s->in, factor_even, summand_even);
+        chains<step_fma_f64><<<s->blocks, THREADS, 0, stream>>>((double *)c->out, (const double *)c->in, factor_even, summand_even);
         break;
     case LADDER_ARITH_LITERAL: chains<step_literal><<<s->blocks, THREADS, 0, stream>>>(out, in, even.x, even.y); break;
     case LADDER_ARITH_SEPARATE: chains<step_separate><<<s->blocks, THREADS, 0, stream>>>(out, in, even.x, even.y); break;

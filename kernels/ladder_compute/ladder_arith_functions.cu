@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/device_cuda.h"
 #include "ladder_compute/ladder_arith.h"
 
 namespace {
@@ -97,7 +96,7 @@ template <bool KEEP> int launch(ladder_case *c, float *results)
         evaluate<LADDER_ARITH_DIVIDE, KEEP>, evaluate<LADDER_ARITH_DIVIDE_FAST, KEEP>, evaluate<LADDER_ARITH_SQRT_DIVIDE, KEEP>,
         evaluate<LADDER_ARITH_RSQRT, KEEP>,
     };
-    kernel[c->rung->variant]<<<KEEP ? 1 : s->blocks, THREADS, 0, stream>>>((uint32_t *)s->out, results, f->from, f->to,
+    kernel[c->rung->variant]<<<KEEP ? 1 : s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out, results, f->from, f->to,
                                                                            (float)numerator);
     return cudaGetLastError();
 }
@@ -147,13 +146,11 @@ int ladder_arith_functions_enqueue(ladder_case *c) { return launch<false>(c, nul
 
 int ladder_arith_functions_verify(ladder_case *c, ladder_verdict *v)
 {
-    ladder_arith *s = (ladder_arith *)c->state;
     uint32_t all[THREADS];
     float *result = (float *)malloc(RESULTS * sizeof *result);
     if (!result) abort();
-    int code = launch<true>(c, (float *)s->in);
-    if (!code) code = c->d->copy(c->d, result, s->in, RESULTS * sizeof *result, c->stream);
-    if (!code) code = c->d->stream_sync(c->d, c->stream);
+    int code = launch<true>(c, (float *)c->in);
+    if (!code) code = ladder_fetch(c, result, c->in, RESULTS * sizeof *result);
     ladder_right(v);
     if (!code) judge(&functions[c->rung->variant], result, &c->predicted[0].value, all, v);
     c->predicted[0].what = "ulp at most, measured";

@@ -2,7 +2,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "device/device_cuda.h"
 #include "ladder_compute/ladder_arith.h"
 
 namespace {
@@ -108,9 +107,9 @@ int ladder_arith_sums_enqueue(ladder_case *c)
     const ladder_arith *s = (const ladder_arith *)c->state;
     const cudaStream_t stream = device_cuda_stream(c->stream);
     switch (c->rung->variant) {
-    case LADDER_ARITH_SUM_SHARED: sums<LADDER_ARITH_SUM_SHARED><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)s->out); break;
-    case LADDER_ARITH_SUM_SHUFFLE: sums<LADDER_ARITH_SUM_SHUFFLE><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)s->out); break;
-    case LADDER_ARITH_SUM_REDUX: sums<LADDER_ARITH_SUM_REDUX><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)s->out); break;
+    case LADDER_ARITH_SUM_SHARED: sums<LADDER_ARITH_SUM_SHARED><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
+    case LADDER_ARITH_SUM_SHUFFLE: sums<LADDER_ARITH_SUM_SHUFFLE><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
+    case LADDER_ARITH_SUM_REDUX: sums<LADDER_ARITH_SUM_REDUX><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
     default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
     }
     return cudaGetLastError();
@@ -139,7 +138,7 @@ int ladder_arith_atomics_prepare(ladder_case *c)
     const ladder_arith *s = (const ladder_arith *)c->state;
     c->size = (int64_t)s->blocks * THREADS * PER_THREAD;
     c->work = (double)c->size;
-    return code ? code : c->d->fill_bytes(c->d, s->in, 0, s->in_bytes, c->stream);
+    return code ? code : c->d->fill_bytes(c->d, c->in, 0, s->in_bytes, c->stream);
 }
 
 int ladder_arith_atomics_enqueue(ladder_case *c)
@@ -147,7 +146,7 @@ int ladder_arith_atomics_enqueue(ladder_case *c)
     const ladder_arith *s = (const ladder_arith *)c->state;
     const cudaStream_t stream = device_cuda_stream(c->stream);
     const uint32_t mask = (uint32_t)(s->in_bytes / sizeof(uint32_t)) - 1;
-    uint32_t *out = (uint32_t *)s->in;
+    uint32_t *out = (uint32_t *)c->in;
     switch (c->rung->variant) {
     case LADDER_ARITH_ATOMIC: atomic_each<<<s->blocks, THREADS, 0, stream>>>(out, mask); break;
     case LADDER_ARITH_ATOMIC_AGGREGATED: atomic_aggregated<<<s->blocks, THREADS, 0, stream>>>(out, mask); break;
@@ -165,8 +164,7 @@ int ladder_arith_atomics_verify(ladder_case *c, ladder_verdict *v)
     if (!wanted) abort();
     for (uint32_t b = 0; b < (uint32_t)s->blocks; b++)
         for (uint32_t i = 0; i < THREADS * PER_THREAD; i++) wanted[slot_of(b, i, slots - 1)] += number_of(i);
-    int code = c->d->copy(c->d, found, s->in, s->in_bytes, c->stream);
-    if (!code) code = c->d->stream_sync(c->d, c->stream);
+    const int code = ladder_fetch(c, found, c->in, s->in_bytes);
     ladder_right(v);
     for (uint32_t j = 0; !code && v->right && j < slots; j++)
         if (found[j] != wanted[j]) ladder_wrong(v, "word %u is %u, not %u", j, found[j], wanted[j]);

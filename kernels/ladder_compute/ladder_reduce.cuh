@@ -1,9 +1,24 @@
-/* Pieces of a block's sum that several rungs are put together from. */
+/* What the parts of the family `reduce` share: the problem, and pieces of a block's sum. The table and most rungs are in
+ * ladder_reduce.cu; kernels that launch one another are compiled by themselves (ladder_reduce_nested.cu). */
 #ifndef LADDER_REDUCE_CUH
 #define LADDER_REDUCE_CUH
 
-#include "device/device_cuda.h"
-#include "ladder_compute/ladder_reduce.h"
+#include "ladder/ladder_kernel.cuh"
+
+/* Threads of a block, words that each takes at most, and words of such a block. */
+enum { LADDER_REDUCE_BLOCK = 512, LADDER_REDUCE_UNROLL = 8, LADDER_REDUCE_CHUNK = LADDER_REDUCE_BLOCK * LADDER_REDUCE_UNROLL };
+
+/* A case's state. c->in holds the words, padded with zeros to whole chunks; c->out the result. */
+typedef struct ladder_reduce {
+    void *original; /* only where a rung works in place */
+    void *partial;  /* one word for each LADDER_REDUCE_BLOCK words */
+    void *library;  /* CUB's own memory */
+    size_t library_bytes;
+    int64_t padded_words;
+} ladder_reduce;
+
+int ladder_reduce_nested(ladder_case *c);
+const char *ladder_reduce_nested_missing(device *d);
 
 typedef uint32_t ladder_reduce_word32;
 typedef unsigned long long ladder_reduce_word64; /* atomicAdd's own type */
@@ -57,38 +72,6 @@ template <typename W> __device__ __forceinline__ W ladder_reduce_sum_of_block(W 
 #pragma unroll
     for (int s = LADDER_REDUCE_BLOCK / 64; s > 0; s /= 2) u += __shfl_xor_sync(0xffffffffu, u, s);
     return u;
-}
-
-/* The second pass: one block sums the blocks' sums. */
-template <typename W>
-static __global__ void __launch_bounds__(LADDER_REDUCE_BLOCK) ladder_reduce_finish(W *result, const W *partial, int64_t count)
-{
-    W u = 0;
-#pragma unroll 8
-    for (int64_t i = threadIdx.x; i < count; i += LADDER_REDUCE_BLOCK) u += partial[i];
-    u = ladder_reduce_sum_of_block(u);
-    if (threadIdx.x == 0) *result = u;
-}
-
-template <typename W> using ladder_reduce_kernel = void (*)(W *partial, W *data);
-
-/* A block sums LADDER_REDUCE_BLOCK * unroll words; one more block sums the sums. */
-template <typename W> void ladder_reduce_tree(const ladder_reduce *s, ladder_reduce_kernel<W> k, int unroll, cudaStream_t stream)
-{
-    const int64_t blocks = s->padded_words / (LADDER_REDUCE_BLOCK * unroll);
-    k<<<(unsigned)blocks, LADDER_REDUCE_BLOCK, 0, stream>>>((W *)s->partial, (W *)s->data);
-    ladder_reduce_finish<W><<<1, LADDER_REDUCE_BLOCK, 0, stream>>>((W *)s->result, (const W *)s->partial, blocks);
-}
-
-static inline int ladder_reduce_trees(ladder_case *c, ladder_reduce_kernel<ladder_reduce_word32> k32,
-                                      ladder_reduce_kernel<ladder_reduce_word64> k64, int unroll)
-{
-    const ladder_reduce *s = (const ladder_reduce *)c->state;
-    switch (c->type) {
-    case DTYPE_F32: ladder_reduce_tree(s, k32, unroll, device_cuda_stream(c->stream)); break;
-    case DTYPE_F64: ladder_reduce_tree(s, k64, unroll, device_cuda_stream(c->stream)); break;
-    }
-    return cudaGetLastError();
 }
 
 #endif

@@ -30,10 +30,11 @@ template <typename W> __global__ void __launch_bounds__(BLOCK) nested(W *result,
         nested<W><<<blocks_for(gridDim.x), BLOCK, 0, cudaStreamTailLaunch>>>(result, to + gridDim.x, to, gridDim.x);
 }
 
-template <typename W> int launch(const ladder_reduce *s, cudaStream_t stream)
+template <typename W> int launch(ladder_case *c)
 {
-    nested<W>
-        <<<blocks_for(s->padded_words), BLOCK, 0, stream>>>((W *)s->result, (W *)s->partial, (const W *)s->data, s->padded_words);
+    const ladder_reduce *s = (const ladder_reduce *)c->state;
+    nested<W><<<blocks_for(s->padded_words), BLOCK, 0, device_cuda_stream(c->stream)>>>((W *)c->out, (W *)s->partial,
+                                                                                        (const W *)c->in, s->padded_words);
     return cudaGetLastError();
 }
 
@@ -41,12 +42,7 @@ template <typename W> int launch(const ladder_reduce *s, cudaStream_t stream)
 
 int ladder_reduce_nested(ladder_case *c)
 {
-    const ladder_reduce *s = (const ladder_reduce *)c->state;
-    switch (c->type) {
-    case DTYPE_F32: return launch<ladder_reduce_word32>(s, device_cuda_stream(c->stream));
-    case DTYPE_F64: return launch<ladder_reduce_word64>(s, device_cuda_stream(c->stream));
-    }
-    return cudaErrorInvalidValue;
+    return c->type == DTYPE_F32 ? launch<ladder_reduce_word32>(c) : launch<ladder_reduce_word64>(c);
 }
 
 /* What was linked for one architecture does not run on a later one: there is no PTX of it. */

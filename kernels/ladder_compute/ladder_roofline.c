@@ -227,8 +227,8 @@ static const ladder_rung rungs[] = {
       .teaches = "Two words per cell and no arithmetic: only the order of reads and writes keeps it from the copy (.97 on one "
                  "H200, f32). The family transpose shows step by step how it comes so near.",
       .prepare = ladder_transpose_prepare,
-      .enqueue = ladder_transpose_production, .verify = ladder_transpose_verify, .destroy = ladder_transpose_destroy,
-      BYTES_OF("copy"), .ignores = 1u << LADDER_ROOFLINE_RADIUS },
+      .enqueue = ladder_transpose_production, .verify = ladder_transpose_verify, BYTES_OF("copy"),
+      .ignores = 1u << LADDER_ROOFLINE_RADIUS },
     { .name = "maxChange", .why = "two fields read, one number left",
       .teaches = "The largest difference between two fields, as a run computes it between two steps: two words read per cell "
                  "and one flop. Threads reduce their part before they touch the common result, so that reading is the limit: "

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "core/cell.h"
 #include "device/device_host.h"
 #include "ladder/ladder_families.h"
@@ -17,35 +15,16 @@ static const char teaches[] =
 
 enum { N, STRIDE, PARAMETERS };
 
-/* Everything is the xor of the words that were read; `chain` holds the indices of one cycle through all lines. */
-typedef struct walk {
-    uint32_t *words;
-    uint32_t seen;
-} walk;
-
+/* Everything is the xor of the words that were read, in c->out; `chain` holds the indices of one cycle through all lines. */
 enum { LINE_WORDS = 16, STEP = 0x9E3779B1 }; /* an odd step visits every index of a power of two once */
 
 static uint32_t scattered(int64_t i, int64_t n) { return (uint32_t)((uint64_t)i * STEP) & (uint32_t)(n - 1); }
 
 static int prepare(ladder_case *c)
 {
-    walk *w = calloc(1, sizeof *w);
-    if (!w) abort();
-    c->state = w;
     c->type = DTYPE_F32; /* words of 4 bytes */
-    c->size = c->value[N] / c->value[STRIDE];
-    c->work = (double)c->size * sizeof(uint32_t);
-    const int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, (size_t)c->value[N] * sizeof *w->words, (void **)&w->words);
-    return code ? code : ladder_fill_random(c, w->words, c->value[N], LADDER_SEED);
-}
-
-static void destroy(ladder_case *c)
-{
-    walk *w = c->state;
-    if (!w) return;
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, w->words);
-    free(w);
-    c->state = NULL;
+    ladder_moves(c, c->value[N] / c->value[STRIDE], 1);
+    return ladder_open(c, c->value[N], 1);
 }
 
 static uint32_t word_at(int64_t i)
@@ -57,25 +36,27 @@ static uint32_t word_at(int64_t i)
     return bits;
 }
 
-static int expect(const ladder_case *c, uint32_t wanted, ladder_verdict *v)
+static int seen(ladder_case *c, uint32_t words)
 {
-    const walk *w = c->state;
-    ladder_right(v);
-    if (w->seen != wanted) ladder_wrong(v, "the xor of the words is %08x, not %08x", w->seen, wanted);
+    *(uint32_t *)c->out = words;
     return 0;
+}
+
+static int expect(ladder_case *c, uint32_t wanted, ladder_verdict *v)
+{
+    return ladder_compare_number(c, "xor of the words", c->out, sizeof wanted, wanted, v);
 }
 
 /* ---- stride ---- */
 
 static int stride_read(ladder_case *c)
 {
-    walk *w = c->state;
     const int64_t n = c->size, stride = c->value[STRIDE];
-    uint32_t seen = 0;
-#pragma omp parallel for num_threads(c->d->threads) schedule(static) reduction(^ : seen)
-    for (int64_t i = 0; i < n; i++) seen ^= w->words[i * stride];
-    w->seen = seen;
-    return 0;
+    const uint32_t *words = c->in;
+    uint32_t all = 0;
+#pragma omp parallel for num_threads(c->d->threads) schedule(static) reduction(^ : all)
+    for (int64_t i = 0; i < n; i++) all ^= words[i * stride];
+    return seen(c, all);
 }
 
 static int verify_stride(ladder_case *c, ladder_verdict *v)
@@ -99,13 +80,12 @@ static int prepare_random(ladder_case *c)
 
 static int random_read(ladder_case *c)
 {
-    walk *w = c->state;
     const int64_t n = c->size;
-    uint32_t seen = 0;
-#pragma omp parallel for num_threads(c->d->threads) schedule(static) reduction(^ : seen)
-    for (int64_t i = 0; i < n; i++) seen ^= w->words[scattered(i, n)];
-    w->seen = seen;
-    return 0;
+    const uint32_t *words = c->in;
+    uint32_t all = 0;
+#pragma omp parallel for num_threads(c->d->threads) schedule(static) reduction(^ : all)
+    for (int64_t i = 0; i < n; i++) all ^= words[scattered(i, n)];
+    return seen(c, all);
 }
 
 /* ---- a chain ---- */
@@ -113,27 +93,25 @@ static int random_read(ladder_case *c)
 static int prepare_chain(ladder_case *c)
 {
     const int code = prepare_random(c);
-    walk *w = c->state;
     if (code) return code;
     const int64_t lines = c->value[N] / LINE_WORDS;
     if (lines == 0) return 0;
     c->size = lines;
     c->work = (double)lines * sizeof(uint32_t);
     for (int64_t i = 0; i < lines; i++) /* the line after the i-th is the (i+1)-th of a scattered order */
-        w->words[(int64_t)scattered(i, lines) * LINE_WORDS] = scattered((i + 1) & (lines - 1), lines);
+        ((uint32_t *)c->in)[(int64_t)scattered(i, lines) * LINE_WORDS] = scattered((i + 1) & (lines - 1), lines);
     return 0;
 }
 
 static int chain_read(ladder_case *c)
 {
-    walk *w = c->state;
-    uint32_t at = 0, seen = 0;
+    const uint32_t *words = c->in;
+    uint32_t at = 0, all = 0;
     for (int64_t i = 0; i < c->size; i++) {
-        at = w->words[(int64_t)at * LINE_WORDS];
-        seen ^= at;
+        at = words[(int64_t)at * LINE_WORDS];
+        all ^= at;
     }
-    w->seen = seen + at;
-    return 0;
+    return seen(c, all + at);
 }
 
 /* The cycle visits every line once and ends where it began, at line 0. */
@@ -150,17 +128,17 @@ static const ladder_rung rungs[] = {
     { .name = "strideRead", .why = "lines fetched, words used",
       .teaches = "The threads share the walk, and only the words that are used count.",
       .prepare = prepare, .enqueue = stride_read, .verify = verify_stride,
-      .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read", .scan = STRIDE, .scan_values = strides,
+      .unit = LADDER_BYTES, .ceiling = "read", .scan = STRIDE, .scan_values = strides,
       .scan_count = sizeof strides / sizeof strides[0] },
     { .name = "randomRead", .why = "no pattern: misses side by side",
       .teaches = "Every word once, in an order that no prefetcher guesses. The addresses are known beforehand, so that a core "
                  "has many misses on their way at once.",
       .prepare = prepare_random, .enqueue = random_read,
-      .verify = verify_stride, .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read", .ignores = 1u << STRIDE },
+      .verify = verify_stride, .unit = LADDER_BYTES, .ceiling = "read", .ignores = 1u << STRIDE },
     { .name = "chain", .why = "each miss waits for the last",
       .teaches = "One thread, and each address is read from the place before: one miss at a time.",
       .prepare = prepare_chain, .enqueue = chain_read,
-      .verify = verify_chain, .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read", .ignores = 1u << STRIDE },
+      .verify = verify_chain, .unit = LADDER_BYTES, .ceiling = "read", .ignores = 1u << STRIDE },
 };
 
 static const ladder_parameter parameters[PARAMETERS] = {
@@ -168,8 +146,4 @@ static const ladder_parameter parameters[PARAMETERS] = {
     { "stride", 1, 1, 1024, "words from one to the next" },
 };
 
-const ladder_family ladder_access_host = {
-    DEVICE_HOST, "access", "lines, prefetchers and latency", { "u32", "u32" },
-    parameters, PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, NULL,
-};
+const ladder_family ladder_access_host = LADDER_FAMILY(DEVICE_HOST, "access", "lines, prefetchers and latency", "u32", "u32", NULL);

@@ -32,8 +32,8 @@ int moved_prepare(ladder_case *c)
     c->out_cells = c->size = c->value[CEILING_BYTES] / (int64_t)sizeof(uint4) * (int64_t)(sizeof(uint4) / dtype_bytes(c->type));
     const size_t bytes = ladder_bytes(c, c->size);
     c->work = (double)bytes * (what == COPY || what == BOTH ? 2 : 1);
-    int code = what == PEER ? ladder_peer_alloc(c, bytes, &c->in)
-                            : ladder_alloc(c, what == H2D || what == BOTH ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE, bytes, &c->in);
+    const device_memory from = what == H2D || what == BOTH ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
+    int code = what == PEER ? ladder_peer_alloc(c, bytes, &c->in) : ladder_alloc(c, from, bytes, &c->in);
     if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED); /* a kernel reaches pinned memory too, and a peer's */
     if (code) return code;
     if (what == READ) return ladder_alloc_zeroed(c, sizeof(uint32_t), &c->out);

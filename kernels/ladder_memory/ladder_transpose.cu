@@ -1,6 +1,6 @@
-#include "device/device_cuda.h"
 #include "ladder/ladder_cublas.h"
 #include "ladder/ladder_families.h"
+#include "ladder/ladder_kernel.cuh"
 #include "ladder_memory/ladder_transpose.h"
 
 static const char teaches[] =
@@ -156,37 +156,26 @@ template <typename T> __global__ void shared_unrolled(T *b, const T *a, int64_t 
 
 template <typename T> using kernel = void (*)(T *b, const T *a, int64_t nx, int64_t ny);
 
-int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 block, int64_t cells_x, int64_t cells_y,
-           int64_t block_cells_x, int64_t block_cells_y)
-{
-    const ladder_transpose *s = (const ladder_transpose *)c->state;
-    const dim3 grid((unsigned)((cells_x + block_cells_x - 1) / block_cells_x),
-                    (unsigned)((cells_y + block_cells_y - 1) / block_cells_y));
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    switch (c->type) {
-    case DTYPE_F32: f32<<<grid, block, 0, stream>>>((float *)s->b, (const float *)s->a, s->nx, s->ny); break;
-    case DTYPE_F64: f64<<<grid, block, 0, stream>>>((double *)s->b, (const double *)s->a, s->nx, s->ny); break;
-    }
-    return cudaGetLastError();
-}
+int64_t nx_of(const ladder_case *c) { return c->value[LADDER_TRANSPOSE_NX]; }
+int64_t ny_of(const ladder_case *c) { return c->value[LADDER_TRANSPOSE_NY]; }
 
 /* `row` kernels run over A's shape, `col` kernels over B's. */
 int along_a(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 block, int unroll)
 {
-    const ladder_transpose *s = (const ladder_transpose *)c->state;
-    return launch(c, f32, f64, block, s->nx, s->ny, (int64_t)block.x * unroll, block.y);
+    const dim3 grid(ladder_blocks(nx_of(c), (int64_t)block.x * unroll), ladder_blocks(ny_of(c), block.y));
+    return ladder_kernel(c, grid, block, 0, f32, f64, nx_of(c), ny_of(c));
 }
 
 int along_b(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 block, int unroll)
 {
-    const ladder_transpose *s = (const ladder_transpose *)c->state;
-    return launch(c, f32, f64, block, s->ny, s->nx, (int64_t)block.x * unroll, block.y);
+    const dim3 grid(ladder_blocks(ny_of(c), (int64_t)block.x * unroll), ladder_blocks(nx_of(c), block.y));
+    return ladder_kernel(c, grid, block, 0, f32, f64, nx_of(c), ny_of(c));
 }
 
 int tiles(ladder_case *c, kernel<float> f32, kernel<double> f64, int threads_y)
 {
-    const ladder_transpose *s = (const ladder_transpose *)c->state;
-    return launch(c, f32, f64, dim3(TILE, (unsigned)threads_y), s->nx, s->ny, TILE, TILE);
+    const dim3 grid(ladder_blocks(nx_of(c), TILE), ladder_blocks(ny_of(c), TILE));
+    return ladder_kernel(c, grid, dim3(TILE, (unsigned)threads_y), 0, f32, f64, nx_of(c), ny_of(c));
 }
 
 const dim3 wide(32, 16); /* a warp is a row of 32 cells */
@@ -210,101 +199,88 @@ int run_padded_unrolled(ladder_case *c) { return tiles(c, shared_unrolled<float>
 /* A row-major (ny,nx) matrix is a column-major one of nx rows, so that B = 1 * A^T + 0 * B is said in BLAS's own order. */
 int run_geam(ladder_case *c)
 {
-    const ladder_transpose *s = (const ladder_transpose *)c->state;
-    return ladder_cublas_transpose(c->type, s->b, s->a, (int)s->nx, (int)s->ny, device_cuda_stream(c->stream));
+    return ladder_cublas_transpose(c->type, c->out, c->in, (int)nx_of(c), (int)ny_of(c), device_cuda_stream(c->stream));
 }
 
 /* ---- the table ---- */
 
-constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(ladder_case *))
+constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
 {
-    ladder_rung r = {};
-    r.name = name;
-    r.why = why;
-    r.prepare = ladder_transpose_prepare;
-    r.enqueue = enqueue;
-    r.verify = ladder_transpose_verify;
-    r.destroy = ladder_transpose_destroy;
-    r.unit = LADDER_BYTES;
-    r.ceiling = "copy";
+    return { .name = name, .why = why, .teaches = teaches, .prepare = ladder_transpose_prepare, .enqueue = enqueue,
+             .verify = ladder_transpose_verify, .unit = LADDER_BYTES, .ceiling = "copy" };
+}
+
+constexpr ladder_rung bound(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
+{
+    ladder_rung r = rung(name, why, enqueue, teaches);
+    r.verify = ladder_verify_copy;
     return r;
 }
 
-constexpr ladder_rung bound(const char *name, const char *why, int (*enqueue)(ladder_case *))
+constexpr ladder_rung library(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
 {
-    ladder_rung r = rung(name, why, enqueue);
-    r.verify = ladder_transpose_verify_copy;
-    return r;
-}
-
-constexpr ladder_rung library(const char *name, const char *why, int (*enqueue)(ladder_case *))
-{
-    ladder_rung r = rung(name, why, enqueue);
+    ladder_rung r = rung(name, why, enqueue, teaches);
     r.missing = ladder_cublas_missing;
     return r;
 }
 
 const ladder_rung rungs[] = {
-    ladder_taught(bound("copyRow", "rows in, rows out: the usual upper bound", run_copy_row),
-                  "Neighbouring threads, neighbouring cells, on both sides: nothing that moves every cell can be faster."),
-    ladder_taught(bound("copyRow4", "four cells per thread: the true bound", run_copy_row4),
-                  "One load of 4 bytes per thread is not enough for HBM: by Little's law 4.8 TB/s times 0.7 us of latency want 25 "
-                  "KB on their way on each of 132 SMs, and 2048 threads with a float each have 8 (with a double 16). Four cells "
-                  "per thread: the true bound."),
-    ladder_taught(bound("copyCol", "columns in, columns out: lower bound", run_copy_col),
-                  "Neighbouring threads a whole row of ny cells apart, on both sides: the worst that a transpose can sink to."),
-    ladder_taught(rung("naiveRow", "whole lines read, single cells written", run_naive_row),
-                  "Loads whole lines, stores one cell into each of 32 lines. The stores wait in L2 for the rest of their sectors."),
-    ladder_taught(rung("naiveCol", "single cells read, whole lines written", run_naive_col),
-                  "The other way round: x runs along B. The scattered side is now the loads, and loads are cached in L1: the "
-                  "block's other warps find the rest of the sectors there, if they come soon enough."),
-    ladder_taught(rung("unroll4Row", "four loads in flight per thread", run_unroll4_row),
-                  "A warp that waits for memory costs nothing as long as enough bytes are on their way; four independent loads "
-                  "per thread put four times as many on the way with the same number of warps. It helps where latency was the "
-                  "limit, and does nothing for the wasted sectors."),
-    ladder_taught(rung("unroll4Col", "the same, scattered loads through L1", run_unroll4_col),
-                  "Four cells per thread of naiveCol: a warp asks for 128 sectors at once, in 128 rows of A, and then stores "
-                  "four whole lines. Here the scattered side is the one that threads wait for, so that more loads in flight "
-                  "shorten the wait; where the stores are scattered (unroll4Row) they gain nothing."),
-    ladder_taught(rung("diagonalRow", "blocks along diagonals spread the channels", run_diagonal_row),
-                  "Blocks start roughly in the order of their numbers. Taken row by row, the ones that run together write "
-                  "addresses a multiple of the row's length apart; with a power of two those fall on few memory channels, and the "
-                  "others idle. Along the diagonals both sides spread. The address hash of modern GPUs spreads them anyway, so "
-                  "that today the order changes mainly what is still in L2."),
-    ladder_taught(rung("diagonalCol", "the same, scattered loads", run_diagonal_col),
-                  "naiveCol with its blocks taken along the diagonals. A block uses its own sectors entirely, in any order of "
-                  "the blocks; but blocks that run one after the other no longer write neighbouring lines of B. Expect a "
-                  "little less than naiveCol."),
-    ladder_taught(rung("thinRow", "warps of 8 x 4: fuller sectors", run_thin_row),
-                  "naiveRow with blocks of 8 x 32 threads, whose warps are 8 cells wide and 4 high: four whole sectors are "
-                  "read, as before (f32), and the 32 scattered cells become 8 groups of four neighbours, half a sector each, "
-                  "whose other half the next warp of the block brings. Expect more than three times naiveRow: the shape of a "
-                  "block costs nothing."),
-    ladder_taught(rung("thinCol", "the same, scattered loads", run_thin_col),
-                  "naiveCol with the same blocks: 8 half sectors are read per warp instead of 32 single cells, and the "
-                  "neighbouring warp finds the other halves in L1; four whole sectors are written. Expect less gain than "
-                  "thinRow, because L1 had softened the scattered loads already, but the better rate of the two."),
-    ladder_taught(rung("shared", "tile turned on chip, banks conflict", run_shared),
-                  "The block reads a 32 x 32 tile by rows into shared memory and writes it by columns of the tile, which are rows "
-                  "of B: whole lines on both sides. Without padding, the 32 cells of a tile's column lie in one and the same of "
-                  "the 32 banks, and the read of it takes 32 turns (f64: 16 lanes at a time, 16 turns each). One padding column "
-                  "shifts every row by one bank (padded)."),
-    ladder_taught(rung("padded", "one padding column: no conflicts", run_padded),
-                  "The tile's rows are 33 cells long, so that the 32 cells of a column lie in 32 banks and come in one turn. "
-                  "What is left is one load in flight per thread, as in copyRow, and a barrier at which a whole block of 1024 "
-                  "threads waits."),
-    ladder_taught(rung("paddedUnrolled", "four cells per thread, more blocks", run_padded_unrolled),
-                  "A quarter of the threads, four cells each: four loads in flight per thread, and eight blocks instead of two "
-                  "fit on an SM, so that while one waits at its barrier others load and store."),
-    ladder_taught(rung("production", "weft's own: streaming hints, tiles' order", ladder_transpose_production),
-                  "The same idea with what a GPU wants besides: tiles of 128 x 64 cells in f32 and 64 x 32 in f64, eight loads "
-                  "of 16 bytes per thread in f32 and four of 8 in f64; what is read leaves L2 last, and what is written does "
-                  "not stay in L1. Tiles follow each other along the rows of B, and where the rows of A lie a multiple of 128 "
-                  "KiB apart, several columns of tiles side by side keep all memory channels busy. Rows that start anywhere "
-                  "are written in whole sectors as well."),
-    ladder_taught(library("geam", "cuBLAS as the reference", run_geam),
-                  "cublasSgeam or cublasDgeam with alpha = 1 and beta = 0, which adds nothing and only transposes: what a "
-                  "library that is tuned for every matrix reaches with the same bytes. Without cuBLAS the rung is missing."),
+    bound("copyRow", "rows in, rows out: the usual upper bound", run_copy_row,
+          "Neighbouring threads, neighbouring cells, on both sides: nothing that moves every cell can be faster."),
+    bound("copyRow4", "four cells per thread: the true bound", run_copy_row4,
+          "One load of 4 bytes per thread is not enough for HBM: by Little's law 4.8 TB/s times 0.7 us of latency want 25 KB on "
+          "their way on each of 132 SMs, and 2048 threads with a float each have 8 (with a double 16). Four cells per thread: the "
+          "true bound."),
+    bound("copyCol", "columns in, columns out: lower bound", run_copy_col,
+          "Neighbouring threads a whole row of ny cells apart, on both sides: the worst that a transpose can sink to."),
+    rung("naiveRow", "whole lines read, single cells written", run_naive_row,
+          "Loads whole lines, stores one cell into each of 32 lines. The stores wait in L2 for the rest of their sectors."),
+    rung("naiveCol", "single cells read, whole lines written", run_naive_col,
+          "The other way round: x runs along B. The scattered side is now the loads, and loads are cached in L1: the block's "
+          "other warps find the rest of the sectors there, if they come soon enough."),
+    rung("unroll4Row", "four loads in flight per thread", run_unroll4_row,
+          "A warp that waits for memory costs nothing as long as enough bytes are on their way; four independent loads per thread "
+          "put four times as many on the way with the same number of warps. It helps where latency was the limit, and does "
+          "nothing for the wasted sectors."),
+    rung("unroll4Col", "the same, scattered loads through L1", run_unroll4_col,
+          "Four cells per thread of naiveCol: a warp asks for 128 sectors at once, in 128 rows of A, and then stores four whole "
+          "lines. Here the scattered side is the one that threads wait for, so that more loads in flight shorten the wait; where "
+          "the stores are scattered (unroll4Row) they gain nothing."),
+    rung("diagonalRow", "blocks along diagonals spread the channels", run_diagonal_row,
+          "Blocks start roughly in the order of their numbers. Taken row by row, the ones that run together write addresses a "
+          "multiple of the row's length apart; with a power of two those fall on few memory channels, and the others idle. Along "
+          "the diagonals both sides spread. The address hash of modern GPUs spreads them anyway, so that today the order changes "
+          "mainly what is still in L2."),
+    rung("diagonalCol", "the same, scattered loads", run_diagonal_col,
+          "naiveCol with its blocks taken along the diagonals. A block uses its own sectors entirely, in any order of the blocks; "
+          "but blocks that run one after the other no longer write neighbouring lines of B. Expect a little less than naiveCol."),
+    rung("thinRow", "warps of 8 x 4: fuller sectors", run_thin_row,
+          "naiveRow with blocks of 8 x 32 threads, whose warps are 8 cells wide and 4 high: four whole sectors are read, as "
+          "before (f32), and the 32 scattered cells become 8 groups of four neighbours, half a sector each, whose other half the "
+          "next warp of the block brings. Expect more than three times naiveRow: the shape of a block costs nothing."),
+    rung("thinCol", "the same, scattered loads", run_thin_col,
+          "naiveCol with the same blocks: 8 half sectors are read per warp instead of 32 single cells, and the neighbouring warp "
+          "finds the other halves in L1; four whole sectors are written. Expect less gain than thinRow, because L1 had softened "
+          "the scattered loads already, but the better rate of the two."),
+    rung("shared", "tile turned on chip, banks conflict", run_shared,
+          "The block reads a 32 x 32 tile by rows into shared memory and writes it by columns of the tile, which are rows of B: "
+          "whole lines on both sides. Without padding, the 32 cells of a tile's column lie in one and the same of the 32 banks, "
+          "and the read of it takes 32 turns (f64: 16 lanes at a time, 16 turns each). One padding column shifts every row by one "
+          "bank (padded)."),
+    rung("padded", "one padding column: no conflicts", run_padded,
+          "The tile's rows are 33 cells long, so that the 32 cells of a column lie in 32 banks and come in one turn. What is left "
+          "is one load in flight per thread, as in copyRow, and a barrier at which a whole block of 1024 threads waits."),
+    rung("paddedUnrolled", "four cells per thread, more blocks", run_padded_unrolled,
+          "A quarter of the threads, four cells each: four loads in flight per thread, and eight blocks instead of two fit on an "
+          "SM, so that while one waits at its barrier others load and store."),
+    rung("production", "weft's own: streaming hints, tiles' order", ladder_transpose_production,
+          "The same idea with what a GPU wants besides: tiles of 128 x 64 cells in f32 and 64 x 32 in f64, eight loads of 16 "
+          "bytes per thread in f32 and four of 8 in f64; what is read leaves L2 last, and what is written does not stay in L1. "
+          "Tiles follow each other along the rows of B, and where the rows of A lie a multiple of 128 KiB apart, several columns "
+          "of tiles side by side keep all memory channels busy. Rows that start anywhere are written in whole sectors as well."),
+    library("geam", "cuBLAS as the reference", run_geam,
+          "cublasSgeam or cublasDgeam with alpha = 1 and beta = 0, which adds nothing and only transposes: what a library that is "
+          "tuned for every matrix reaches with the same bytes. Without cuBLAS the rung is missing."),
 };
 
 const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {
@@ -314,8 +290,5 @@ const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {
 
 } // namespace
 
-const ladder_family ladder_transpose_cuda = {
-    DEVICE_CUDA, "transpose", "who pays when loads and stores disagree on the order", { "f32", "f64" },
-    parameters, LADDER_TRANSPOSE_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, nullptr,
-};
+const ladder_family ladder_transpose_cuda =
+    LADDER_FAMILY(DEVICE_CUDA, "transpose", "who pays when loads and stores disagree on the order", "f32", "f64", nullptr);

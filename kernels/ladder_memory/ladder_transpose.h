@@ -11,15 +11,8 @@ extern "C" {
 
 enum { LADDER_TRANSPOSE_NX, LADDER_TRANSPOSE_NY, LADDER_TRANSPOSE_PARAMETERS };
 
-typedef struct ladder_transpose {
-    void *a, *b;
-    int64_t nx, ny;
-} ladder_transpose;
-
-int ladder_transpose_prepare(ladder_case *c); /* work: A read once, B written once */
+int ladder_transpose_prepare(ladder_case *c); /* A is c->in, B is c->out; work: A read once, B written once */
 int ladder_transpose_verify(ladder_case *c, ladder_verdict *v);
-int ladder_transpose_verify_copy(ladder_case *c, ladder_verdict *v);
-void ladder_transpose_destroy(ladder_case *c);
 int ladder_transpose_production(ladder_case *c); /* enqueue: the device's own transpose */
 
 #ifdef __cplusplus

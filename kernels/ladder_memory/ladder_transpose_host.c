@@ -54,9 +54,9 @@ DEFINE_WALKS(double, _f64)
 /* Threads share out the rows of the side that the outer loop walks: A's for `row`, B's for the others. */
 static int walk(ladder_case *c)
 {
-    const ladder_transpose *s = c->state;
+    const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
     const order o = (order)c->rung->variant;
-    const box all = box_make(0, 1, 0, o == COPY_ROW || o == NAIVE_ROW ? s->ny : s->nx);
+    const box all = box_make(0, 1, 0, o == COPY_ROW || o == NAIVE_ROW ? ny : nx);
     static void (*const f32[])(float *restrict, const float *restrict, int64_t, int64_t, box) = { copy_row_f32, naive_row_f32,
                                                                                                 naive_col_f32, tiles_f32 };
     static void (*const f64[])(double *restrict, const double *restrict, int64_t, int64_t, box) = {
@@ -66,19 +66,16 @@ static int walk(ladder_case *c)
     {
         const box part = box_strip(all, omp_get_thread_num(), omp_get_num_threads());
         switch (c->type) {
-        case DTYPE_F32: f32[o](s->b, s->a, s->nx, s->ny, part); break;
-        case DTYPE_F64: f64[o](s->b, s->a, s->nx, s->ny, part); break;
+        case DTYPE_F32: f32[o](c->out, c->in, nx, ny, part); break;
+        case DTYPE_F64: f64[o](c->out, c->in, nx, ny, part); break;
         }
     }
     return 0;
 }
 
-#define TRANSPOSES                                                                                                     \
-    .prepare = ladder_transpose_prepare, .verify = ladder_transpose_verify, .destroy = ladder_transpose_destroy,       \
-    .unit = LADDER_BYTES, .ceiling = "copy"
-#define COPIES                                                                                                         \
-    .prepare = ladder_transpose_prepare, .verify = ladder_transpose_verify_copy, .destroy = ladder_transpose_destroy,  \
-    .unit = LADDER_BYTES, .ceiling = "copy"
+#define WAY(VERIFY) .prepare = ladder_transpose_prepare, .verify = VERIFY, .unit = LADDER_BYTES, .ceiling = "copy"
+#define TRANSPOSES WAY(ladder_transpose_verify)
+#define COPIES WAY(ladder_verify_copy)
 
 static const ladder_rung rungs[] = {
     { .name = "copyRow", .why = "rows in, rows out: upper bound",
@@ -110,8 +107,5 @@ static const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {
     { "ny", 4096, 1, 1000000, "rows of A" },
 };
 
-const ladder_family ladder_transpose_host = {
-    DEVICE_HOST, "transpose", "who pays when loads and stores disagree on the order", { "f32", "f64" },
-    parameters, LADDER_TRANSPOSE_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, NULL,
-};
+const ladder_family ladder_transpose_host =
+    LADDER_FAMILY(DEVICE_HOST, "transpose", "who pays when loads and stores disagree on the order", "f32", "f64", NULL);
