@@ -192,7 +192,7 @@ static double time_it(const transport_selection *sel, transport_kind t, link_kin
 
 static bool suits(const transport_selection *sel, transport_kind t, link_kind kind, char *why, size_t why_bytes)
 {
-    if (t == TRANSPORT_PEER && kind == LINK_BETWEEN_HOSTS) {
+    if (transport_traits_of(t)->one_host && kind == LINK_BETWEEN_HOSTS) {
         snprintf(why, why_bytes, "it does not reach other hosts");
         return false;
     }
@@ -245,7 +245,7 @@ static transport_kind favourite_of(const transport_selection *sel, link_kind kin
 {
     double seconds[TRANSPORT_KINDS];
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) seconds[t] = sel->trial[t][kind].slowest_s;
-    return asked < TRANSPORT_KINDS && isfinite(seconds[asked]) ? asked : transport_selection_cheapest(seconds);
+    return asked != TRANSPORT_AUTO && isfinite(seconds[asked]) ? asked : transport_selection_cheapest(seconds);
 }
 
 void transport_selection_decide(transport_selection *sel, transport_kind asked)

@@ -55,7 +55,7 @@ transport_selection transport_selection_create(const decomp *dec, device *d, con
                                                bool corners, double budget_s, MPI_Comm comm);
 void transport_selection_try(transport_selection *sel, transport_kind t);
 void transport_selection_leave_out(transport_selection *sel, transport_kind t, const char *why);
-/* asked is taken wherever it passed; TRANSPORT_KINDS: nothing was asked. Staged serves where nothing passed. */
+/* asked is taken wherever it passed; TRANSPORT_AUTO: nothing was asked. Staged serves where nothing passed. */
 void transport_selection_decide(transport_selection *sel, transport_kind asked);
 
 /* The same decision for another halo over the same ranks: the favourite of each kind of link. */

@@ -1,12 +1,27 @@
 #include "transports/transport_kind.h"
 
-const char *transport_kind_name(transport_kind k)
+const char *const transport_kind_words[] = { "auto", "staged", "aware", "mapped", "peer", "copy", "nccl", NULL };
+
+const char *transport_kind_name(transport_kind k) { return transport_kind_words[k + 1]; }
+
+const transport_traits *transport_traits_of(transport_kind t)
 {
-    static const char *const name[TRANSPORT_KINDS] = {
-        [TRANSPORT_STAGED] = "staged", [TRANSPORT_AWARE] = "aware", [TRANSPORT_MAPPED] = "mapped",
-        [TRANSPORT_PEER] = "peer",     [TRANSPORT_COPY] = "copy",   [TRANSPORT_NCCL] = "nccl",
+    static const transport_traits row[TRANSPORT_KINDS] = {
+        [TRANSPORT_STAGED] = { .needs_host = true, .turn = 3 },
+        [TRANSPORT_AWARE] = { .needs_host = true, .turn = 2 },
+        [TRANSPORT_MAPPED] = { .needs_host = true, .turn = 4 },
+        [TRANSPORT_PEER] = { .one_host = true, .turn = 1 },
+        [TRANSPORT_COPY] = { .one_host = true, .left_out = "it is for large faces; run.transport = copy asks for it" },
+        [TRANSPORT_NCCL] = { .left_out = "its set-up alone exceeds the time for trials; run.transport = nccl asks for it" },
     };
-    return name[k];
+    return &row[t];
+}
+
+transport_kind transport_kind_in_turn(int turn)
+{
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
+        if (transport_traits_of(t)->turn == turn) return t;
+    return TRANSPORT_AUTO;
 }
 
 transport_choice transport_choice_of_all(transport_kind k)

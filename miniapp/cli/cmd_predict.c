@@ -186,9 +186,9 @@ static void print_machine(const predict_records *r, const char *between)
         printf("\n             %d of these runs count for their copies only: of equal runs only the newest counts", r->outdated);
     printf("\ncopy         %.4g GB/s per device, %.4g for a small field; %s per launch\n",
            m->copy[m->copies - 1].bytes_per_s * 1e-9, m->copy[0].bytes_per_s * 1e-9, seconds_text(a, sizeof a, m->launch_s));
-    for (int t = CONFIG_TRANSPORT_STAGED; t < PREDICT_TRANSPORTS; t++)
+    for (int t = TRANSPORT_STAGED; t < PREDICT_TRANSPORTS; t++)
         if (!isnan(m->exchange[t].alpha_s))
-            printf("%-12s %s, %.4g GB/s with each neighbour\n", config_transport_name((config_transport)t),
+            printf("%-12s %s, %.4g GB/s with each neighbour\n", transport_kind_name((transport_kind)t),
                    seconds_text(a, sizeof a, m->exchange[t].alpha_s), m->exchange[t].bytes_per_s * 1e-9);
     printf("between      hosts: %s, %.4g GB/s out of each (%s)\n\n", seconds_text(a, sizeof a, m->between.alpha_s),
            m->between.bytes_per_s * 1e-9, between);
@@ -199,7 +199,7 @@ static void print_line(const predict_plan *l, double efficiency)
     char step[32], grid[48], write[32], interval[32];
     snprintf(grid, sizeof grid, "%d x %d", l->of.ranks_x, l->of.ranks_y);
     printf("%6d %6d %10s %-6s %-5s %4d %7s %6.3f  %-10s %7.3g", l->of.ranks, l->hosts, grid,
-           l->of.ranks > 1 ? config_transport_name(l->of.transport) : "-", l->of.feed ? "graph" : "host", l->of.block_steps,
+           l->of.ranks > 1 ? transport_kind_name(l->of.transport) : "-", l->of.feed ? "graph" : "host", l->of.block_steps,
            seconds_text(step, sizeof step, l->time.step_s), efficiency, l->time.bottleneck, l->memory_bytes * 1e-9);
     printf(" %7s %7s", seconds_text(write, sizeof write, l->write_s), seconds_text(interval, sizeof interval, l->interval_s));
     if (isnan(l->waste))
@@ -224,7 +224,7 @@ static json_t *line_json(const predict_plan *l, double efficiency, const asked *
                                 c->radius);
     json_t *ranks = json_pack("{s:i, s:i, s:i, s:i}", "ranks", c->ranks, "hosts", l->hosts, "ranks_x", c->ranks_x, "ranks_y",
                               c->ranks_y);
-    json_t *chosen = json_pack("{s:i, s:s, s:s}", "fuse", c->block_steps, "transport", config_transport_name(c->transport), "feed",
+    json_t *chosen = json_pack("{s:i, s:s, s:s}", "fuse", c->block_steps, "transport", transport_kind_name(c->transport), "feed",
                                c->feed ? "graph" : "host");
     json_t *step = json_pack("{s:o, s:o, s:o, s:s}", "step_s", record_number(l->time.step_s), "efficiency",
                              record_number(efficiency), "parts_s", parts_json(&l->time), "bottleneck", l->time.bottleneck);
@@ -284,7 +284,7 @@ static void print_checked(const predict_run *m, double predicted_s, double off)
     snprintf(cells, sizeof cells, "%.0fx%.0f", c->nx, c->ny);
     snprintf(grid, sizeof grid, "%dx%d", c->ranks_x, c->ranks_y);
     snprintf(problem, sizeof problem, "%.9s%d %s", kind_name(c->kind), c->radius, dtype_name(c->type));
-    snprintf(moved, sizeof moved, "%s %s", c->ranks > 1 ? config_transport_name(c->transport) : "none", c->feed ? "graph" : "host");
+    snprintf(moved, sizeof moved, "%s %s", c->ranks > 1 ? transport_kind_name(c->transport) : "none", c->feed ? "graph" : "host");
     if (c->block_steps > 1) snprintf(form, sizeof form, "%d fused", c->block_steps);
     else snprintf(form, sizeof form, "%s", forms[c->form]);
     printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %9s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved, form,

@@ -12,16 +12,12 @@
 #include "core/kind.h"
 #include "core/stencil.h"
 #include "deck/deck.h"
+#include "transports/transport_kind.h"
 
 typedef enum config_initial {
     CONFIG_INITIAL_MODE, CONFIG_INITIAL_RANDOM, CONFIG_INITIAL_GAUSSIAN, CONFIG_INITIAL_ZERO, CONFIG_INITIAL_FILE
 } config_initial;
 typedef enum config_device { CONFIG_DEVICE_AUTO, CONFIG_DEVICE_HOST, CONFIG_DEVICE_CUDA } config_device;
-typedef enum config_transport {
-    CONFIG_TRANSPORT_AUTO, CONFIG_TRANSPORT_STAGED, CONFIG_TRANSPORT_MAPPED, CONFIG_TRANSPORT_AWARE,
-    CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_NCCL, CONFIG_TRANSPORT_COPY /* this is the order of --help; it means nothing else */
-} config_transport;
-enum { CONFIG_TRANSPORTS = CONFIG_TRANSPORT_COPY + 1 };
 typedef enum config_feed { CONFIG_FEED_AUTO, CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH } config_feed;
 typedef enum config_tune { CONFIG_TUNE_OFF, CONFIG_TUNE_ON } config_tune;
 typedef enum config_verify { CONFIG_VERIFY_FULL, CONFIG_VERIFY_SAMPLE, CONFIG_VERIFY_OFF } config_verify;
@@ -54,7 +50,7 @@ typedef struct config {
     } time;
     struct {
         config_device device;
-        config_transport transport;
+        transport_kind transport;
         config_feed feed;
         int streams, fuse, threads, ranks_x, ranks_y; /* 0 = choose */
         config_tune tune;
@@ -96,7 +92,6 @@ double config_state_bytes(const config *c);
 /* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree in these. */
 const char *config_first_difference(const config *a, const config *b);
 
-const char *config_transport_name(config_transport t);
 const char *config_feed_name(config_feed f);
 const char *config_tune_name(config_tune t);
 const char *config_device_name(config_device d);

@@ -15,12 +15,6 @@
 static const char *const dtypes[] = { "f32", "f64", NULL };
 static const char *const initials[] = { "mode", "random", "gaussian", "zero", NULL };
 static const char *const devices[] = { "auto", "host", "cuda", NULL };
-static const char *const transports[] = {
-    [CONFIG_TRANSPORT_AUTO] = "auto", [CONFIG_TRANSPORT_STAGED] = "staged", [CONFIG_TRANSPORT_MAPPED] = "mapped",
-    [CONFIG_TRANSPORT_AWARE] = "aware", [CONFIG_TRANSPORT_PEER] = "peer", [CONFIG_TRANSPORT_NCCL] = "nccl",
-    [CONFIG_TRANSPORT_COPY] = "copy", NULL
-};
-_Static_assert(sizeof transports / sizeof *transports == CONFIG_TRANSPORTS + 1, "every transport has a name");
 static const char *const feeds[] = { "auto", "openmp", "serial", "graph", NULL };
 static const char *const tunes[] = { "off", "on", NULL };
 static const char *const verifies[] = { "full", "sample", "off", NULL };
@@ -70,7 +64,7 @@ const config_row config_table[] = {
 
     { "run.device", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, devices,
       "where fields live; auto: GPUs, else the host, but exit 3 where the job or the machine has GPUs that cannot be used", AT(run.device) },
-    { "run.transport", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, transports,
+    { "run.transport", CONFIG_TYPE_CHOICE, "", "auto", NULL, TRANSPORT_AUTO, 0, NULL, transport_kind_words,
       "how halos are exchanged; the host device has staged only; copy: peer memory by copy engines", AT(run.transport) },
     { "run.feed", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, feeds,
       "who enqueues the steps: one thread per lane, one thread, or a captured graph of many steps", AT(run.feed) },
@@ -135,7 +129,7 @@ const size_t config_table_count = sizeof config_table / sizeof config_table[0];
 
 _Static_assert(sizeof(kind_id) == sizeof(unsigned) && sizeof(dtype) == sizeof(unsigned) &&
                    sizeof(config_progress) == sizeof(unsigned),
-               "choices are stored as unsigned");
+               "choices are stored as int");
 
 const config_row *config_table_find(const char *key)
 {
@@ -151,7 +145,6 @@ const char *config_table_nearest(const char *key)
     return deck_nearest(key, known, config_table_count);
 }
 
-const char *config_transport_name(config_transport t) { return transports[t]; }
 const char *config_feed_name(config_feed f) { return feeds[f]; }
 const char *config_tune_name(config_tune t) { return tunes[t]; }
 const char *config_device_name(config_device d) { return devices[d]; }
@@ -322,9 +315,9 @@ bool config_table_read(config *c, const config_row *row, const char *value, char
         return true;
     case CONFIG_TYPE_NUMBER: return read_number(value, (double *)(void *)to) && in_range(row, *(double *)(void *)to);
     case CONFIG_TYPE_CHOICE:
-        for (unsigned i = 0; row->choices[i]; i++)
+        for (int i = 0; row->choices[i]; i++)
             if (strcmp(row->choices[i], value) == 0) {
-                memcpy(to, &i, sizeof i);
+                memcpy(to, &(int){ i + (int)row->low }, sizeof(int));
                 return true;
             }
         return false;

@@ -90,9 +90,9 @@ static void write_value(FILE *to, const config *c, const config_row *row)
         fputc('\n', to);
         break;
     case CONFIG_TYPE_CHOICE: {
-        unsigned choice;
+        int choice;
         memcpy(&choice, from, sizeof choice);
-        fprintf(to, "%s\n", row->choices[choice]);
+        fprintf(to, "%s\n", row->choices[choice - row->low]);
         break;
     }
     case CONFIG_TYPE_BOOL: fputs(*(const bool *)(const void *)from ? "true\n" : "false\n", to); break;

@@ -7,10 +7,10 @@
 /* The part of the interior's time behind which kernels that move cells hide; on H200s .15 to .3. */
 static const double beside_kernels = 0.2;
 
-predict_form predict_form_of(const predict_machine *m, kind_id kind, int ranks, int hosts, config_transport t)
+predict_form predict_form_of(const predict_machine *m, kind_id kind, int ranks, int hosts, transport_kind t)
 {
     if (kind_of(kind)->transposes) return PREDICT_TRANSPOSED;
-    return m->cuda && (ranks == 1 || (hosts == 1 && t == CONFIG_TRANSPORT_PEER)) ? PREDICT_IN_KERNEL : PREDICT_OVERLAPPED;
+    return m->cuda && (ranks == 1 || (hosts == 1 && t == TRANSPORT_PEER)) ? PREDICT_IN_KERNEL : PREDICT_OVERLAPPED;
 }
 
 bool predict_may_graph(const predict_machine *m, const predict_case *c)
@@ -140,7 +140,7 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
     case PREDICT_OVERLAPPED:
         t.exchange_alone_s = exchange_alone_s(m, c);
         /* between hosts MPI moves cells, whatever does so within one */
-        t.launches_s = m->overlapped_s[two_hosts && predict_by_kernels(c->transport) ? CONFIG_TRANSPORT_AWARE : c->transport][c->feed];
+        t.launches_s = m->overlapped_s[two_hosts && predict_by_kernels(c->transport) ? TRANSPORT_AWARE : c->transport][c->feed];
         t.exchange_s = fmax(0, t.exchange_alone_s - (kernels ? beside_kernels : 1) * t.memory_s);
         break;
     case PREDICT_TRANSPOSED:

@@ -32,7 +32,7 @@ typedef struct predict_time {
 /* What the program would choose: in-kernel exchange where kernels store into all neighbours, on one host of GPUs; graphs where no
  * transport needs the host. */
 bool predict_may_graph(const predict_machine *m, const predict_case *c);
-predict_form predict_form_of(const predict_machine *m, kind_id kind, int ranks, int hosts, config_transport t);
+predict_form predict_form_of(const predict_machine *m, kind_id kind, int ranks, int hosts, transport_kind t);
 bool predict_knows(const predict_machine *m, const predict_case *c); /* all that the step needs */
 /* Is it the thread that enqueues which bounds such steps? */
 bool predict_host_bound(const predict_machine *m, const predict_case *c, double step_s);

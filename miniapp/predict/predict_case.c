@@ -1,19 +1,5 @@
 #include "predict/predict_case.h"
 
-bool predict_by_kernels(config_transport t)
-{
-    switch (t) {
-    case CONFIG_TRANSPORT_AUTO:
-    case CONFIG_TRANSPORT_STAGED:
-    case CONFIG_TRANSPORT_MAPPED:
-    case CONFIG_TRANSPORT_AWARE: return false;
-    case CONFIG_TRANSPORT_PEER:
-    case CONFIG_TRANSPORT_NCCL:
-    case CONFIG_TRANSPORT_COPY: return true; /* by engines, which kernels set off */
-    }
-    return false;
-}
-
 double predict_cells(const predict_case *c) { return c->nx * c->ny / c->ranks; }
 int predict_hosts(const predict_case *c) { return (c->ranks + c->per_host - 1) / c->per_host; }
 

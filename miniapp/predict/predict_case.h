@@ -8,7 +8,7 @@
 
 #include "config/config.h"
 
-enum { PREDICT_TRANSPORTS = CONFIG_TRANSPORTS, PREDICT_KINDS = KIND_ROWS };
+enum { PREDICT_TRANSPORTS = TRANSPORT_KINDS, PREDICT_KINDS = KIND_ROWS };
 typedef enum predict_form { PREDICT_IN_KERNEL, PREDICT_OVERLAPPED, PREDICT_TRANSPOSED } predict_form;
 enum { PREDICT_FEEDS = 2 }; /* 0: a host thread enqueues every step; 1: graphs */
 
@@ -20,14 +20,15 @@ typedef struct predict_case {
     int ranks, ranks_x, ranks_y, per_host;
     predict_form form;
     int feed;
-    config_transport transport; /* within a host */
+    transport_kind transport; /* within a host */
     int64_t norm_every;         /* 0: none */
     int block_steps;            /* that one pass takes; 1: no temporal blocking */
     bool mirrors;               /* dirichlet or neumann sides */
     double exchange_alone_s;    /* as it was measured, of a step or pass; 0: by the links */
 } predict_case;
 
-bool predict_by_kernels(config_transport t); /* do kernels move the cells, not MPI? */
+/* Do kernels move the cells, not MPI? */
+static inline bool predict_by_kernels(transport_kind t) { return !transport_traits_of(t)->needs_host; }
 double predict_cells(const predict_case *c); /* of a rank */
 int predict_hosts(const predict_case *c);
 double predict_redundant(const predict_case *c); /* cells computed beyond the rank's own, as a part of these */

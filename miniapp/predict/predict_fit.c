@@ -48,7 +48,7 @@ static void mean_take(const mean *m, double *into)
 /* Which cost: of what feeds a step and, of overlapped steps, of what moves the cells. */
 typedef struct of_cost {
     int feed;
-    config_transport transport;
+    transport_kind transport;
 } of_cost;
 
 /* How many steps share one payment of a cost; 0: this run does not pay it. */
@@ -247,7 +247,7 @@ void predict_fit(predict_records *r, const predict_points bench[PREDICT_TRANSPOR
         fit_cost(r, &m->inkernel_s[f], pays_inkernel, (of_cost){ .feed = f });
         fit_cost(r, &m->neighbours_s[f], pays_neighbours, (of_cost){ .feed = f });
         for (int t = 0; t < PREDICT_TRANSPORTS; t++)
-            fit_cost(r, &m->overlapped_s[t][f], pays_overlapped, (of_cost){ f, (config_transport)t });
+            fit_cost(r, &m->overlapped_s[t][f], pays_overlapped, (of_cost){ f, (transport_kind)t });
     }
     fit_cost(r, &m->norm_s, pays_norm, (of_cost){ 0 });
     fit_passes(r);

@@ -19,7 +19,7 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
         m->neighbours_s[f] = neighbours[f] * launch_s;
         m->pass_fixed_s[f] = (f ? 0.8 : 1.5) * launch_s;
         for (int t = 0; t < PREDICT_TRANSPORTS; t++)
-            m->overlapped_s[t][f] = (predict_by_kernels((config_transport)t) ? by_kernels[f] : by_host[f]) * launch_s;
+            m->overlapped_s[t][f] = (predict_by_kernels((transport_kind)t) ? by_kernels[f] : by_host[f]) * launch_s;
     }
     m->pass_neighbours_s = 3 * launch_s;
     m->norm_s = 2.5 * launch_s;
@@ -58,21 +58,21 @@ double predict_copy_rate(const predict_machine *m, double bytes)
     return m->copy[at - 1].bytes_per_s * pow(m->copy[at].bytes_per_s / m->copy[at - 1].bytes_per_s, along);
 }
 
-const predict_transpose *predict_transpose_of(const predict_machine *m, config_transport t, int ranks)
+const predict_transpose *predict_transpose_of(const predict_machine *m, transport_kind t, int ranks)
 {
     for (int i = 0; i < PREDICT_TRANSPOSES_MAX; i++)
         if (m->transpose[t][i].ranks == ranks) return &m->transpose[t][i];
     return NULL;
 }
 
-void predict_add_transpose(predict_machine *m, config_transport t, int ranks, double bytes_per_s)
+void predict_add_transpose(predict_machine *m, transport_kind t, int ranks, double bytes_per_s)
 {
     predict_transpose *transpose = m->transpose[t], *const end = transpose + PREDICT_TRANSPOSES_MAX;
     while (transpose < end && transpose->ranks > 0 && transpose->ranks != ranks) transpose++;
     if (transpose < end) *transpose = (predict_transpose){ ranks, bytes_per_s };
 }
 
-double predict_transpose_rate(const predict_machine *m, config_transport t, int ranks)
+double predict_transpose_rate(const predict_machine *m, transport_kind t, int ranks)
 {
     double rate = NAN, nearest = INFINITY;
     for (int i = 0; i < PREDICT_TRANSPOSES_MAX && m->transpose[t][i].ranks > 0; i++) {

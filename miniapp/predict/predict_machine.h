@@ -58,10 +58,10 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s);
 void predict_add_copy(predict_machine *m, double bytes, double bytes_per_s);
 double predict_copy_rate(const predict_machine *m, double bytes);
 /* NULL: none on that number of ranks. */
-const predict_transpose *predict_transpose_of(const predict_machine *m, config_transport t, int ranks);
+const predict_transpose *predict_transpose_of(const predict_machine *m, transport_kind t, int ranks);
 /* Takes the place of what was known of as many ranks; ignored where there is no room. */
-void predict_add_transpose(predict_machine *m, config_transport t, int ranks, double bytes_per_s);
+void predict_add_transpose(predict_machine *m, transport_kind t, int ranks, double bytes_per_s);
 /* Of the nearest number of ranks, by their ratio; NaN: none known. */
-double predict_transpose_rate(const predict_machine *m, config_transport t, int ranks);
+double predict_transpose_rate(const predict_machine *m, transport_kind t, int ranks);
 
 #endif

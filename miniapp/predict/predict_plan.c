@@ -72,19 +72,16 @@ static predict_time shortest(const predict_machine *m, const config *c, predict_
     return best;
 }
 
-/* Of equals the first, which needs the host least. Without nccl, which takes .5 s to set up, and copy, which is for large faces. */
-static const config_transport by_auto[] = { CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_AWARE, CONFIG_TRANSPORT_MAPPED,
-                                            CONFIG_TRANSPORT_STAGED };
-
 /* Of the transports and feeds that were not asked for otherwise, those that make the shortest step. */
 static bool choose(const predict_machine *m, const config *c, predict_case *of, predict_time *best)
 {
     bool found = false;
     predict_case chosen = *of;
-    const bool any = c->run.transport == CONFIG_TRANSPORT_AUTO;
-    for (size_t i = 0; i < (any ? sizeof by_auto / sizeof *by_auto : 1); i++) {
+    const bool any = c->run.transport == TRANSPORT_AUTO;
+    transport_kind t = any ? transport_kind_in_turn(1) : c->run.transport;
+    for (int turn = 2; t != TRANSPORT_AUTO; t = any ? transport_kind_in_turn(turn++) : TRANSPORT_AUTO) {
         predict_case tried = *of;
-        tried.transport = any ? by_auto[i] : c->run.transport;
+        tried.transport = t;
         tried.form = predict_form_of(m, of->kind, of->ranks, predict_hosts(of), tried.transport);
         tried.feed = (c->run.feed == CONFIG_FEED_GRAPH || c->run.feed == CONFIG_FEED_AUTO) && predict_may_graph(m, &tried);
         if (!predict_knows(m, &tried)) continue;
@@ -129,7 +126,7 @@ bool predict_plan_make(const predict_machine *m, const config *c, const predict_
     if (!cut(m, c, a, ranks, &l->of, &d, why, why_bytes)) return false;
     if (!choose(m, c, &l->of, &l->time)) {
         snprintf(why, why_bytes, "no record measured what %s costs on %d ranks",
-                 c->run.transport == CONFIG_TRANSPORT_AUTO ? "any transport" : config_transport_name(c->run.transport), ranks);
+                 c->run.transport == TRANSPORT_AUTO ? "any transport" : transport_kind_name(c->run.transport), ranks);
         return false;
     }
     l->hosts = predict_hosts(&l->of);

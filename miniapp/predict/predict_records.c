@@ -26,8 +26,8 @@ static int int_of(const json_t *o, const char *key) { return (int)json_integer_v
 /* -1: none of that name. */
 static int transport_of(const char *name, size_t length)
 {
-    for (int t = CONFIG_TRANSPORT_STAGED; t < PREDICT_TRANSPORTS; t++) {
-        const char *known = config_transport_name((config_transport)t);
+    for (int t = TRANSPORT_STAGED; t < PREDICT_TRANSPORTS; t++) {
+        const char *known = transport_kind_name((transport_kind)t);
         if (strlen(known) == length && strncmp(known, name, length) == 0) return t;
     }
     return -1;
@@ -78,7 +78,7 @@ static bool read_rung(reading *in, const json_t *o)
     const int t = tail ? transport_of(rung, (size_t)(tail - rung)) : -1;
     if (t < 0) return false;
     if (strcmp(family, "alltoall") == 0 && strcmp(tail, "_slabs") == 0) {
-        predict_add_transpose(&in->r->machine, (config_transport)t, int_of(o, "ranks"), number_of(o, "rate"));
+        predict_add_transpose(&in->r->machine, (transport_kind)t, int_of(o, "ranks"), number_of(o, "rate"));
         return true;
     }
     if (strcmp(family, "halo") != 0 || strcmp(tail, "_ring") != 0) return false;
@@ -127,7 +127,7 @@ static bool read_run(const json_t *o, predict_run *run)
     c->ranks_x = int_of(o, "ranks_x");
     c->ranks_y = int_of(o, "ranks_y");
     c->per_host = (c->ranks + run->hosts - 1) / run->hosts;
-    c->transport = (config_transport)t;
+    c->transport = (transport_kind)t;
     c->feed = strcmp(text_of(o, "feed"), "graph") == 0;
     c->exchange_alone_s = run->comm_s > 0 ? run->comm_s : 0;
     c->norm_every = norm_every_of(text_of(o, "deck"));

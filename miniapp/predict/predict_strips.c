@@ -50,7 +50,7 @@ double predict_places(const predict_machine *m, const predict_case *c, bool by_m
     const double width = c->nx / c->ranks_x, height = c->ny / c->ranks_y;
     if (m->warps == 0 || c->ny == 1 || stored <= 0) return predict_cells(c) * (1 + predict_redundant(c));
 
-    const bool cut = c->ranks_y > 1, exchange_first = c->transport == CONFIG_TRANSPORT_PEER || c->transport == CONFIG_TRANSPORT_COPY;
+    const bool cut = c->ranks_y > 1, exchange_first = c->transport == TRANSPORT_PEER || c->transport == TRANSPORT_COPY;
     const double ends = !c->mirrors ? 0 : cut ? 1 : 2, shells = cut && !exchange_first ? 2 : 0;
     const double side = c->mirrors ? fmax(piece, SIDE_CELLS - depth) : 0, pieces = fmax(0, width - 2 * side) / piece;
     const double interior_width = (c->mirrors || c->ranks_x > 1 ? floor(pieces) : ceil(pieces)) * piece;

@@ -41,7 +41,7 @@ static json_t *problem_json(const config *c)
 static json_t *asked_json(const config *c)
 {
     return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s}", "device", config_device_name(c->run.device), "transport",
-                     config_transport_name(c->run.transport), "feed", config_feed_name(c->run.feed), "lanes", c->run.streams,
+                     transport_kind_name(c->run.transport), "feed", config_feed_name(c->run.feed), "lanes", c->run.streams,
                      "fuse", c->run.fuse, "threads", c->run.threads, "ranks_x", c->run.ranks_x, "ranks_y", c->run.ranks_y, "tune",
                      config_tune_name(c->run.tune));
 }

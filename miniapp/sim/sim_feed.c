@@ -30,7 +30,7 @@ static bool graphs_serve(const sim *s, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "steps of kind %s cannot be captured", kind_name(s->cfg->problem.kind));
     else
         for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
-            if (t != TRANSPORT_PEER && t != TRANSPORT_COPY && t != TRANSPORT_NCCL && step_pass_links_by(&s->pass, t) > 0)
+            if (transport_traits_of(t)->needs_host && step_pass_links_by(&s->pass, t) > 0)
                 snprintf(why, why_bytes, "with transport %s the host sends the messages of every step", transport_kind_name(t));
     return agree_or_say(why[0] == '\0', why, why_bytes, s->top.comm);
 }

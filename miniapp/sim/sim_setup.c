@@ -145,7 +145,7 @@ static redist *make_redist(sim *s, const sim_grid *from, const sim_grid *to)
 {
     redist *r = redist_create(&from->dec, &to->dec, s->dev, &from->shape, &to->shape, s->redist_transport, s->top.comm);
     if (redist_refusal(r)[0] == '\0') return r;
-    sim_add_note(s, s->cfg->run.transport == CONFIG_TRANSPORT_PEER,
+    sim_add_note(s, s->cfg->run.transport == TRANSPORT_PEER,
                  "transposes cannot use transport peer: %s; using staged for them", redist_refusal(r));
     s->redist_transport = TRANSPORT_STAGED;
     if (!s->selected) s->transport = TRANSPORT_STAGED;
@@ -156,7 +156,7 @@ static redist *make_redist(sim *s, const sim_grid *from, const sim_grid *to)
 static void say_refused(sim *s, const halo *h)
 {
     if (halo_refused(h)[0] == '\0') return;
-    sim_add_note(s, true, "run.transport = %s: no halo over %s; using staged", config_transport_name(s->cfg->run.transport),
+    sim_add_note(s, true, "run.transport = %s: no halo over %s; using staged", transport_kind_name(s->cfg->run.transport),
                  halo_refused(h));
     s->transport = TRANSPORT_STAGED;
 }

@@ -153,7 +153,7 @@ void sim_temporal_choose_form(sim *s)
     sim_form_trial *t = &s->form_trial;
     if (s->top.ranks == 1 || s->dev->kind == DEVICE_HOST) return;
     if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->sparing) {
-        const bool short_exchange = s->transport == TRANSPORT_PEER || s->transport == TRANSPORT_COPY;
+        const bool short_exchange = transport_traits_of(s->transport)->one_host;
         step_pass_set_form(&s->pass, short_exchange ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED);
         return;
     }

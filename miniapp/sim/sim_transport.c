@@ -10,20 +10,6 @@
 
 static const double budget_s = 0.5; /* of all trials at the start of a run, the children that try a device-aware MPI left out */
 
-static transport_kind asked_transport(const config *c)
-{
-    switch (c->run.transport) {
-    case CONFIG_TRANSPORT_AUTO: break;
-    case CONFIG_TRANSPORT_STAGED: return TRANSPORT_STAGED;
-    case CONFIG_TRANSPORT_MAPPED: return TRANSPORT_MAPPED;
-    case CONFIG_TRANSPORT_AWARE: return TRANSPORT_AWARE;
-    case CONFIG_TRANSPORT_PEER: return TRANSPORT_PEER;
-    case CONFIG_TRANSPORT_COPY: return TRANSPORT_COPY;
-    case CONFIG_TRANSPORT_NCCL: return TRANSPORT_NCCL;
-    }
-    return TRANSPORT_KINDS;
-}
-
 static void use_everywhere(sim *s, transport_kind t)
 {
     s->transport = s->redist_transport = t;
@@ -42,7 +28,7 @@ static bool aware_works(sim *s, aware_answer *a)
     if (a->known) return a->works;
     a->works = topology_probe_aware(&s->top, s->dev, a->self_exe, a->why, sizeof a->why);
     a->known = true;
-    if (!a->works && s->top.mpi_claims_cuda && s->cfg->run.transport == CONFIG_TRANSPORT_AUTO)
+    if (!a->works && s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
         sim_add_note(s, false, "this MPI claims CUDA support, but %s; messages go through host buffers", a->why);
     return a->works;
 }
@@ -63,14 +49,13 @@ static void try_one(sim *s, transport_kind t, aware_answer *a)
 /* In the order in which they are worth their time. */
 static void try_others(sim *s, transport_kind than, aware_answer *a)
 {
-    static const transport_kind order[] = { TRANSPORT_PEER, TRANSPORT_AWARE, TRANSPORT_STAGED, TRANSPORT_MAPPED };
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
-        if (order[i] != than) try_one(s, order[i], a);
-    if (than != TRANSPORT_COPY)
-        transport_selection_leave_out(&s->selection, TRANSPORT_COPY, "it is for large faces; run.transport = copy asks for it");
-    if (than != TRANSPORT_NCCL)
-        transport_selection_leave_out(&s->selection, TRANSPORT_NCCL,
-                                      "its set-up alone exceeds the time for trials; run.transport = nccl asks for it");
+    transport_kind t;
+    for (int turn = 1; (t = transport_kind_in_turn(turn)) != TRANSPORT_AUTO; turn++)
+        if (t != than) try_one(s, t, a);
+    for (t = 0; t < TRANSPORT_KINDS; t++) {
+        const char *left_out = transport_traits_of(t)->left_out;
+        if (t != than && left_out) transport_selection_leave_out(&s->selection, t, left_out);
+    }
 }
 
 /* "run.transport = peer: it reaches no other host; using aware between hosts" */
@@ -106,10 +91,10 @@ static transport_choice choice_for(const transport_selection *sel, const decomp 
 static void choose_by_trials(sim *s, transport_kind asked, aware_answer *a)
 {
     char why[512] = "";
-    if (asked < TRANSPORT_KINDS) try_one(s, asked, a);
-    if (asked == TRANSPORT_KINDS || !transport_selection_passed(&s->selection, asked, why, sizeof why)) try_others(s, asked, a);
+    if (asked != TRANSPORT_AUTO) try_one(s, asked, a);
+    if (asked == TRANSPORT_AUTO || !transport_selection_passed(&s->selection, asked, why, sizeof why)) try_others(s, asked, a);
     transport_selection_decide(&s->selection, asked);
-    if (asked < TRANSPORT_KINDS) say_what_serves_instead(s, asked);
+    if (asked != TRANSPORT_AUTO) say_what_serves_instead(s, asked);
     s->transport = transport_selection_main(&s->selection);
     s->choice = choice_for(&s->selection, &s->grid.dec);
     s->transposed_choice = choice_for(&s->selection, &s->transposed_grid.dec);
@@ -135,12 +120,12 @@ static void choose_redist(sim *s, transport_kind asked, aware_answer *a)
     char why[256] = "it cannot carry transposes";
     int sharers = s->top.ranks_on_device;
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &sharers, 1, MPI_INT, MPI_MAX, s->top.comm));
-    const bool want_peer = asked == TRANSPORT_PEER || asked == TRANSPORT_COPY || (asked == TRANSPORT_KINDS && sharers == 1);
+    const bool want_peer = asked == TRANSPORT_AUTO ? sharers == 1 : transport_traits_of(asked)->one_host;
     if (asked == TRANSPORT_MAPPED) s->redist_transport = TRANSPORT_MAPPED;
     else if (want_peer && peer_reaches_all(s, why, sizeof why)) s->redist_transport = TRANSPORT_PEER;
     else if (aware_works(s, a)) s->redist_transport = TRANSPORT_AWARE;
     if (!s->selected) s->transport = s->redist_transport;
-    if (asked == TRANSPORT_KINDS || asked == s->redist_transport) return;
+    if (asked == TRANSPORT_AUTO || asked == s->redist_transport) return;
     if (s->selected && s->selection.used[asked] == 0) return; /* has been said of the halos */
     sim_add_note(s, true, "run.transport = %s: %s; using %s%s", transport_kind_name(asked), asked == TRANSPORT_AWARE ? a->why : why,
                  transport_kind_name(s->redist_transport), s->selected ? " for transposes" : "");
@@ -148,15 +133,15 @@ static void choose_redist(sim *s, transport_kind asked, aware_answer *a)
 
 void sim_choose_transports(sim *s, const char *self_exe)
 {
-    const transport_kind asked = asked_transport(s->cfg);
+    const transport_kind asked = s->cfg->run.transport;
     aware_answer aware = { .self_exe = self_exe };
     const bool redistributes = sim_has_transpose(s);
     use_everywhere(s, TRANSPORT_STAGED);
-    if (s->dev->kind == DEVICE_HOST && asked != TRANSPORT_STAGED && asked != TRANSPORT_KINDS)
+    if (s->dev->kind == DEVICE_HOST && asked != TRANSPORT_STAGED && asked != TRANSPORT_AUTO)
         sim_add_note(s, true, "run.transport = %s: the host device has transport staged only; using staged", transport_kind_name(asked));
     if (s->dev->kind == DEVICE_HOST || asked == TRANSPORT_STAGED) return;
     if (s->top.ranks == 1) { /* nothing travels, so nothing can go wrong */
-        use_everywhere(s, asked == TRANSPORT_KINDS ? TRANSPORT_STAGED : asked);
+        use_everywhere(s, asked == TRANSPORT_AUTO ? TRANSPORT_STAGED : asked);
         s->redist_transport = TRANSPORT_STAGED;
         return;
     }

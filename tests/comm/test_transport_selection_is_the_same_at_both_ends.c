@@ -151,7 +151,7 @@ static void what_comes_too_late_is_left_out(void **state)
     fixture f = make(1);
     transport_selection sel = start(&f, 0);
     transport_selection_try(&sel, TRANSPORT_MAPPED);
-    transport_selection_decide(&sel, TRANSPORT_KINDS);
+    transport_selection_decide(&sel, TRANSPORT_AUTO);
     assert_false(transport_selection_passed(&sel, TRANSPORT_MAPPED, why, sizeof why));
     assert_non_null(strstr(why, "no time left"));
     assert_int_equal(sel.used[TRANSPORT_STAGED], sel.links[LINK_INSIDE_HOST]);
@@ -208,7 +208,7 @@ static void both_ends_agree_on_made_up_times(void **state)
                 trial->seconds = t == TRANSPORT_NCCL ? INFINITY : 1e-6 * (1 + (h >> 24));
                 MPI_CHECK(MPI_Allreduce(&trial->seconds, &trial->slowest_s, 1, MPI_DOUBLE, MPI_MAX, harness.comm));
             }
-            transport_selection_decide(&sel, TRANSPORT_KINDS);
+            transport_selection_decide(&sel, TRANSPORT_AUTO);
             assert_int_equal(disagreements(&sel), 0);
             int used = 0;
             for (int t = 0; t < TRANSPORT_KINDS; t++) used += sel.used[t] > 0;

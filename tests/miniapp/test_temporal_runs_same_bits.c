@@ -78,7 +78,7 @@ static void expect_same(const config *c, const result *single)
                  "level %lld, not %016llx, %016llx at level %lld",
                  kind_name(c->problem.kind), c->problem.radius, r.block_steps, c->run.fuse, step_form_name[form],
                  c->run.ranks_x, c->run.ranks_y, config_device_name(c->run.device), config_feed_name(c->run.feed), c->run.streams,
-                 config_transport_name(c->run.transport), (unsigned long long)r.fingerprint[0],
+                 transport_kind_name(c->run.transport), (unsigned long long)r.fingerprint[0],
                  (unsigned long long)r.fingerprint[1], (long long)r.level, (unsigned long long)single->fingerprint[0],
                  (unsigned long long)single->fingerprint[1], (long long)single->level);
     if (c->time.norm_every > 0) assert_memory_equal(&r.last_change, &single->last_change, sizeof r.last_change);
@@ -88,10 +88,10 @@ static void expect_same(const config *c, const result *single)
 static void next_way(config *c)
 {
     static const config_feed feeds[] = { CONFIG_FEED_SERIAL, CONFIG_FEED_OPENMP, CONFIG_FEED_GRAPH };
-    static const config_transport transports[] = { CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_STAGED, CONFIG_TRANSPORT_AUTO,
-                                                   CONFIG_TRANSPORT_MAPPED, CONFIG_TRANSPORT_AWARE,
-                                                   CONFIG_TRANSPORT_PEER, CONFIG_TRANSPORT_STAGED, CONFIG_TRANSPORT_COPY,
-                                                   CONFIG_TRANSPORT_MAPPED, CONFIG_TRANSPORT_AWARE };
+    static const transport_kind transports[] = { TRANSPORT_PEER, TRANSPORT_STAGED, TRANSPORT_AUTO,
+                                                   TRANSPORT_MAPPED, TRANSPORT_AWARE,
+                                                   TRANSPORT_PEER, TRANSPORT_STAGED, TRANSPORT_COPY,
+                                                   TRANSPORT_MAPPED, TRANSPORT_AWARE };
     static const int numbers[] = { 8, 3, 12, 2, 10, 4, 64 };
     static int turn;
     const bool host = tested == CONFIG_DEVICE_HOST;
@@ -99,7 +99,7 @@ static void next_way(config *c)
     c->run.fuse = numbers[turn % 7];
     c->run.feed = feeds[turn / 2 % (host ? 2 : 3)];
     c->run.streams = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2; /* more threads than cores: OpenMP's then do not spin */
-    c->run.transport = host ? CONFIG_TRANSPORT_STAGED : transports[turn % 10];
+    c->run.transport = host ? TRANSPORT_STAGED : transports[turn % 10];
     form = turn / 3 % 2 == 1 ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
     turn++;
 }
