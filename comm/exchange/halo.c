@@ -29,7 +29,7 @@ struct halo {
     int transports;
     int rank;
     int64_t exchanges;
-    char refused[256];
+    sentence refused;
     size_t reason_at; /* where in it the reason begins */
 };
 
@@ -129,11 +129,12 @@ static int add_links(halo *h, const decomp *dec, const field_shape *shape, int d
 /* The transport's links are those that begin at link[links]. False, with the reason kept, if it cannot be had. */
 static bool add_transport(halo *h, device *d, const field_shape *shape, transport_kind t, int count)
 {
-    char why[sizeof h->refused - 16] = "";
-    transport *made = create_by[t](d, shape, &h->link[h->links], count, h->comm, why, sizeof why);
+    sentence why = { "" };
+    transport *made = create_by[t](d, shape, &h->link[h->links], count, h->comm, &why);
     if (!made) {
-        h->reason_at = (size_t)snprintf(h->refused, sizeof h->refused, "%s: ", transport_kind_name(t));
-        snprintf(h->refused + h->reason_at, sizeof h->refused - h->reason_at, "%s", why);
+        sentence_set(&h->refused, "%s: ", transport_kind_name(t));
+        h->reason_at = strlen(h->refused.text);
+        sentence_add(&h->refused, "%s", why.text);
         return false;
     }
     h->transport[h->transports++] = made;
@@ -237,6 +238,6 @@ int halo_neighbours(const halo *h) { return h->links; }
 
 int halo_links_by(const halo *h, transport_kind t) { return h->links_by[t]; }
 
-const char *halo_refused(const halo *h) { return h->refused; }
+const char *halo_refused(const halo *h) { return h->refused.text; }
 
-const char *halo_refused_reason(const halo *h) { return h->refused + h->reason_at; }
+const char *halo_refused_reason(const halo *h) { return h->refused.text + h->reason_at; }

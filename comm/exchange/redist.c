@@ -44,7 +44,7 @@ struct redist {
     int *arrived; /* [in.count]: scratch of MPI_Testsome */
     box own;      /* what stays on this rank, the target's global coordinates */
     redist_peer *peer; /* does it all where there is one */
-    char refusal[256];
+    sentence refusal;
 };
 
 /* At least one byte, so that NULL always means failure. */
@@ -118,8 +118,7 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     r->own = redist_plan_box(from, from->rank, to, to->rank);
     MPI_CHECK(ranks_dup(comm, &r->comm));
     if (t == TRANSPORT_PEER && to->ranks_x * to->ranks_y > 1) {
-        r->peer = redist_peer_create(from, to, d, from_shape, to_shape, REDIST_PEER_RINGS_BYTES, r->comm, r->refusal,
-                                     sizeof r->refusal);
+        r->peer = redist_peer_create(from, to, d, from_shape, to_shape, REDIST_PEER_RINGS_BYTES, r->comm, &r->refusal);
         if (r->peer) return r;
     }
     if (t == TRANSPORT_PEER) t = TRANSPORT_STAGED;
@@ -245,4 +244,4 @@ int64_t redist_sent_bytes(const redist *r)
     return bytes;
 }
 
-const char *redist_refusal(const redist *r) { return r->refusal; }
+const char *redist_refusal(const redist *r) { return r->refusal.text; }

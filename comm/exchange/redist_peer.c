@@ -75,16 +75,16 @@ static void make_shared_block(redist_peer *r)
 }
 
 redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d, const field_shape *from_shape,
-                                const field_shape *to_shape, int64_t rings_bytes, MPI_Comm comm, char *why, size_t why_bytes)
+                                const field_shape *to_shape, int64_t rings_bytes, MPI_Comm comm, sentence *why)
 {
     int everybody[TRANSPOSE_RANKS_MAX];
     const int ranks = to->ranks_x * to->ranks_y;
     if (ranks > TRANSPOSE_RANKS_MAX) {
-        (void)snprintf(why, why_bytes, "a transpose over peer memory takes at most %d ranks", TRANSPOSE_RANKS_MAX);
+        sentence_set(why, "a transpose over peer memory takes at most %d ranks", TRANSPOSE_RANKS_MAX);
         return NULL;
     }
     for (int i = 0; i < ranks; i++) everybody[i] = i;
-    peer *reach = peer_create(d, everybody, ranks, comm, why, why_bytes);
+    peer *reach = peer_create(d, everybody, ranks, comm, why);
     if (!reach) return NULL;
     redist_peer *r = calloc(1, sizeof *r);
     if (!r) check_fail(__FILE__, __LINE__, "calloc", "out of memory");

@@ -17,7 +17,7 @@ typedef struct redist_peer redist_peer;
 /* As redist_create; rings_bytes: of a rank; comm is used, not owned. NULL on all ranks, with the same sentence part in why, where
  * some pair of ranks cannot reach each other or they are too many. */
 redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d, const field_shape *from_shape,
-                                const field_shape *to_shape, int64_t rings_bytes, MPI_Comm comm, char *why, size_t why_bytes);
+                                const field_shape *to_shape, int64_t rings_bytes, MPI_Comm comm, sentence *why);
 /* Waits for the device. Collective. */
 void redist_peer_destroy(redist_peer **r);
 

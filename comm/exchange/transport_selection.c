@@ -136,26 +136,26 @@ static long exchange_known(const transport_selection *sel, halo *h, const decomp
 }
 
 /* Does it bring every cell of a small field on the same process grid? */
-static bool probe(const transport_selection *sel, transport_kind t, link_kind kind, char *why, size_t why_bytes)
+static bool probe(const transport_selection *sel, transport_kind t, link_kind kind, sentence *why)
 {
     const transport_choice choice = choice_on(sel, t, kind);
     const decomp *big = sel->dec;
     decomp small;
     const int64_t side = 2 * (int64_t)sel->depth + 3;
     if (!decomp_make(&small, big->ranks_x * side, big->ny == 1 ? 1 : big->ranks_y * side, big->periodic_x, big->periodic_y,
-                     big->ranks_x * big->ranks_y, big->rank, big->ranks_x, big->ranks_y, sel->depth, why, why_bytes))
+                     big->ranks_x * big->ranks_y, big->rank, big->ranks_x, big->ranks_y, sel->depth, why))
         return false;
     const field_shape f = field_shape_make(sel->shape->type, box_width(small.own), box_height(small.own), sel->shape->depth_x,
                                            sel->shape->depth_y);
     halo *h = halo_create(&small, sel->d, &f, sel->depth, sel->corners, &choice, sel->comm);
     if (halo_refused(h)[0]) {
-        snprintf(why, why_bytes, "%s", halo_refused_reason(h));
+        sentence_set(why, "%s", halo_refused_reason(h));
         halo_destroy(&h);
         return false;
     }
     long wrong = exchange_known(sel, h, &small, &f, kind);
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, sel->comm));
-    if (wrong) snprintf(why, why_bytes, "%ld cells arrived wrong in a trial exchange", wrong);
+    if (wrong) sentence_set(why, "%ld cells arrived wrong in a trial exchange", wrong);
     return wrong == 0;
 }
 
@@ -190,16 +190,13 @@ static double time_it(const transport_selection *sel, transport_kind t, link_kin
     return best_s;
 }
 
-static bool suits(const transport_selection *sel, transport_kind t, link_kind kind, char *why, size_t why_bytes)
+static bool suits(const transport_selection *sel, transport_kind t, link_kind kind, sentence *why)
 {
-    if (transport_traits_of(t)->one_host && kind == LINK_BETWEEN_HOSTS) {
-        snprintf(why, why_bytes, "it does not reach other hosts");
-        return false;
-    }
+    if (transport_traits_of(t)->one_host && kind == LINK_BETWEEN_HOSTS)
+        return sentence_refuse(why, "it does not reach other hosts");
     const double spent_s = timer_slowest_s(timer_now_s() - sel->begin_s, sel->comm);
     if (spent_s < sel->budget_s) return true;
-    snprintf(why, why_bytes, "there was no time left to try it");
-    return false;
+    return sentence_refuse(why, "there was no time left to try it");
 }
 
 void transport_selection_try(transport_selection *sel, transport_kind t)
@@ -207,9 +204,7 @@ void transport_selection_try(transport_selection *sel, transport_kind t)
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
         transport_selection_trial *trial = &sel->trial[t][kind];
         trial->tried = true;
-        if (sel->links[kind] == 0 || !suits(sel, t, kind, trial->why, sizeof trial->why) ||
-            !probe(sel, t, kind, trial->why, sizeof trial->why))
-            continue;
+        if (sel->links[kind] == 0 || !suits(sel, t, kind, &trial->why) || !probe(sel, t, kind, &trial->why)) continue;
         trial->seconds = time_it(sel, t, kind);
         trial->slowest_s = timer_slowest_s(trial->seconds, sel->comm);
     }
@@ -217,7 +212,7 @@ void transport_selection_try(transport_selection *sel, transport_kind t)
 
 void transport_selection_leave_out(transport_selection *sel, transport_kind t, const char *why)
 {
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) snprintf(sel->trial[t][kind].why, sizeof sel->trial[t][kind].why, "%s", why);
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) sentence_set(&sel->trial[t][kind].why, "%s", why);
 }
 
 /* ---- the decision ---- */
@@ -290,13 +285,12 @@ bool transport_selection_has_links(const transport_selection *sel)
     return sel->links[LINK_INSIDE_HOST] + sel->links[LINK_BETWEEN_HOSTS] > 0;
 }
 
-bool transport_selection_passed(const transport_selection *sel, transport_kind t, char *why, size_t why_bytes)
+bool transport_selection_passed(const transport_selection *sel, transport_kind t, sentence *why)
 {
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
         const transport_selection_trial *trial = &sel->trial[t][kind];
         if (sel->links[kind] == 0 || isfinite(trial->slowest_s)) continue;
-        snprintf(why, why_bytes, "%s", trial->why[0] ? trial->why : "it was not tried");
-        return false;
+        return sentence_refuse(why, "%s", trial->why.text[0] ? trial->why.text : "it was not tried");
     }
     return true;
 }

@@ -25,7 +25,7 @@ extern const char *const link_kind_name[LINK_KINDS]; /* "inside a host", "betwee
 /* One transport on one kind of link. */
 typedef struct transport_selection_trial {
     bool tried;       /* or left out before it was tried: then why says so */
-    char why[256];    /* a part of a sentence; "" if it passed */
+    sentence why;    /* a part of a sentence; "" if it passed */
     double seconds;   /* an exchange over this rank's links of the kind; infinite unless it passed */
     double slowest_s; /* ... of the slowest rank */
 } transport_selection_trial;
@@ -63,7 +63,7 @@ transport_choice transport_selection_for(const transport_selection *sel, const d
 
 bool transport_selection_has_links(const transport_selection *sel);
 /* Did it pass on every kind of link there is? If not, why gets the reason. */
-bool transport_selection_passed(const transport_selection *sel, transport_kind t, char *why, size_t why_bytes);
+bool transport_selection_passed(const transport_selection *sel, transport_kind t, sentence *why);
 /* The transport of most links; staged if there are none. */
 transport_kind transport_selection_main(const transport_selection *sel);
 

@@ -10,7 +10,7 @@ bool agree_all(bool ok, MPI_Comm comm)
     return all != 0;
 }
 
-bool agree_or_say(bool ok, char *sentence, size_t sentence_bytes, MPI_Comm comm)
+bool agree_or_say(bool ok, sentence *why, MPI_Comm comm)
 {
     int rank, ranks, first;
     MPI_CHECK(ranks_mine(comm, &rank));
@@ -18,6 +18,6 @@ bool agree_or_say(bool ok, char *sentence, size_t sentence_bytes, MPI_Comm comm)
     const int mine = ok ? ranks : rank;
     MPI_CHECK(ranks_allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm));
     if (first == ranks) return true;
-    MPI_CHECK(ranks_bcast(sentence, (int)sentence_bytes, MPI_CHAR, first, comm));
+    MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, first, comm));
     return false;
 }

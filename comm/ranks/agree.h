@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/sentence.h"
+
 bool agree_all(bool ok, MPI_Comm comm);
 /* If it did not, the first rank where it did not tells everybody its sentence. */
-bool agree_or_say(bool ok, char *sentence, size_t sentence_bytes, MPI_Comm comm);
+bool agree_or_say(bool ok, sentence *why, MPI_Comm comm);
 
 #endif

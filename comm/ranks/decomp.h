@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "core/box.h"
+#include "core/sentence.h"
 
 enum { DECOMP_NEIGHBOURS = 8 };
 
@@ -28,8 +29,8 @@ typedef struct decomp {
  * contiguous). depth is the halo's depth in cells, the least a rank may own along an axis that is cut; an axis that is
  * not cut needs depth cells too (ny = 1 is 1D and has no y halo). Returns false with one sentence in why, naming the
  * keys run.ranks_x, run.ranks_y or grid.nx, grid.ny and the limit. */
-bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool periodic_y, int ranks, int rank, int ranks_x,
-                 int ranks_y, int depth, char *why, size_t why_bytes);
+bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool periodic_y, int ranks, int rank, int ranks_x, int ranks_y,
+                 int depth, sentence *why);
 
 /* The cells of any rank, global coordinates. */
 box decomp_box(const decomp *d, int rank);

@@ -42,21 +42,21 @@ void gpu_rule_look(gpu_facts *f, char *(*get)(const char *name), const char *dev
     f->file[0] = '\0';
 }
 
-gpu_rule gpu_rule_of(const gpu_facts *f, char *why, size_t why_bytes)
+gpu_rule gpu_rule_of(const gpu_facts *f, sentence *why)
 {
     const char *seen = f->file[0] ? f->file : f->elsewhere ? "a GPU that another rank sees" : "";
     const char *there = f->given[0] ? f->given : f->hidden ? "" : seen;
-    why[0] = '\0';
+    why->text[0] = '\0';
     if (f->visible > 0) return GPU_RULE_CUDA;
     if (!f->built) {
         if (!there[0]) return GPU_RULE_HOST;
-        snprintf(why, why_bytes, "this build has no CUDA (make CUDA=1), but there is %s: the run uses the host", there);
+        sentence_set(why, "this build has no CUDA (make CUDA=1), but there is %s: the run uses the host", there);
         return GPU_RULE_HOST_SAID;
     }
     if (!there[0]) {
-        snprintf(why, why_bytes, "no GPU: %s; the run uses the host", f->hidden ? "CUDA_VISIBLE_DEVICES hides them" : f->reason);
+        sentence_set(why, "no GPU: %s; the run uses the host", f->hidden ? "CUDA_VISIBLE_DEVICES hides them" : f->reason);
         return GPU_RULE_HOST_SAID;
     }
-    snprintf(why, why_bytes, "no GPU can be used (%s), but there is %s; %s=host runs without", f->reason, there, f->key);
+    sentence_set(why, "no GPU can be used (%s), but there is %s; %s=host runs without", f->reason, there, f->key);
     return GPU_RULE_REFUSE;
 }

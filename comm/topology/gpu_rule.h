@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/sentence.h"
+
 typedef enum gpu_rule { GPU_RULE_CUDA, GPU_RULE_HOST, GPU_RULE_HOST_SAID, GPU_RULE_REFUSE } gpu_rule;
 
 typedef struct gpu_facts {
@@ -20,7 +22,7 @@ typedef struct gpu_facts {
 } gpu_facts;
 
 /* GPU_RULE_HOST_SAID and GPU_RULE_REFUSE: one sentence part in why. */
-gpu_rule gpu_rule_of(const gpu_facts *f, char *why, size_t why_bytes);
+gpu_rule gpu_rule_of(const gpu_facts *f, sentence *why);
 
 /* Sets given, hidden and file: of the environment that `get` reads (getenv), and of a folder of device files ("/dev"). */
 void gpu_rule_look(gpu_facts *f, char *(*get)(const char *name), const char *dev);

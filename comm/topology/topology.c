@@ -119,7 +119,7 @@ int topology_threads(const topology *t, int asked)
     return share > 0 ? share : 1;
 }
 
-bool topology_agree(const topology *t, bool ok, char *sentence, size_t bytes) { return agree_or_say(ok, sentence, bytes, t->comm); }
+bool topology_agree(const topology *t, bool ok, sentence *why) { return agree_or_say(ok, why, t->comm); }
 
 /* How many of the ranks before `rank` took this GPU. */
 static int users_before(const char (*uuids)[DEVICE_UUID_BYTES], const int *taken, int rank, const char *uuid)
@@ -207,22 +207,19 @@ static device_use count_users(topology *t, const device *d)
 }
 
 /* What a user should know, from the first rank that has something to say. */
-static void write_notes(topology *t, const device *d, int visible, char *notes, size_t bytes)
+static void write_notes(topology *t, const device *d, int visible, sentence *notes)
 {
     const device_use use = count_users(t, d);
-    notes[0] = '\0';
+    notes->text[0] = '\0';
     if (use.most_ranks_on_one > 1)
-        (void)snprintf(notes, bytes, "on %s %d ranks share %d GPU%s, up to %d ranks per GPU, which take turns%s", t->host,
-                       t->local_ranks, use.gpus, use.gpus == 1 ? "" : "s", use.most_ranks_on_one,
-                       visible == 1 ? " (this rank sees no other GPU)" : "");
-    if (visible == 1 && use.gpus > 1) {
-        const size_t used = strlen(notes);
-        (void)snprintf(notes + used, bytes - used,
-                       "%srank %d on %s sees only one of the host's %d or more GPUs: if ranks then cannot reach each other's "
-                       "memory, let every rank see all GPUs, as --gpu-bind=none does",
-                       used ? "; " : "", t->rank, t->host, use.gpus);
-    }
-    (void)topology_agree(t, notes[0] == '\0', notes, bytes);
+        sentence_set(notes, "on %s %d ranks share %d GPU%s, up to %d ranks per GPU, which take turns%s", t->host, t->local_ranks,
+                     use.gpus, use.gpus == 1 ? "" : "s", use.most_ranks_on_one, visible == 1 ? " (this rank sees no other GPU)" : "");
+    if (visible == 1 && use.gpus > 1)
+        sentence_add(notes,
+                     "%srank %d on %s sees only one of the host's %d or more GPUs: if ranks then cannot reach each other's "
+                     "memory, let every rank see all GPUs, as --gpu-bind=none does", notes->text[0] ? "; " : "", t->rank, t->host,
+                     use.gpus);
+    (void)topology_agree(t, notes->text[0] == '\0', notes);
 }
 
 static device *host_device(topology *t, int threads)
@@ -231,49 +228,48 @@ static device *host_device(topology *t, int threads)
     return device_host_create(threads);
 }
 
-bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key, char *said, size_t said_bytes)
+bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key, sentence *said)
 {
     const int sees = visible > 0;
     int any = 0, worst = 0;
-    char why[400];
+    sentence why;
     MPI_CHECK(ranks_allreduce(&sees, &any, 1, MPI_INT, MPI_MAX, t->comm));
     gpu_facts f = { .built = device_cuda_built(), .visible = visible, .elsewhere = any && !sees,
                     .reason = reason ? reason : "none is visible", .key = key };
     gpu_rule_look(&f, getenv, "/dev");
-    const int mine = (int)gpu_rule_of(&f, why, sizeof why);
+    const int mine = (int)gpu_rule_of(&f, &why);
     MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, t->comm));
-    (void)snprintf(said, said_bytes, "rank %d on %s: %s", t->rank, t->host, why);
-    if (topology_agree(t, mine != worst || worst <= GPU_RULE_HOST, said, said_bytes)) said[0] = '\0';
+    sentence_set(said, "rank %d on %s: %s", t->rank, t->host, why.text);
+    if (topology_agree(t, mine != worst || worst <= GPU_RULE_HOST, said)) said->text[0] = '\0';
     return worst != GPU_RULE_REFUSE;
 }
 
-device *topology_device(topology *t, topology_choice choice, int threads, char *why, size_t why_bytes, char *notes,
-                        size_t notes_bytes)
+device *topology_device(topology *t, topology_choice choice, int threads, sentence *why, sentence *notes)
 {
     const char *reason = NULL;
     int code = 0;
-    notes[0] = why[0] = '\0';
+    notes->text[0] = why->text[0] = '\0';
     if (choice == TOPOLOGY_HOST) return host_device(t, threads);
     const int visible = device_cuda_count(&reason);
     if (visible == 0)
-        (void)snprintf(why, why_bytes, "run.device = cuda, but rank %d on %s sees no GPU: %s", t->rank, t->host,
-                       reason ? reason : "none is visible");
-    if (!topology_agree(t, visible > 0, why, why_bytes)) {
+        sentence_set(why, "run.device = cuda, but rank %d on %s sees no GPU: %s", t->rank, t->host,
+                     reason ? reason : "none is visible");
+    if (!topology_agree(t, visible > 0, why)) {
         if (choice == TOPOLOGY_CUDA) return NULL;
-        if (topology_may_use_host(t, visible, reason, "run.device", notes, notes_bytes)) return host_device(t, threads);
-        (void)snprintf(why, why_bytes, "%s", notes);
+        if (topology_may_use_host(t, visible, reason, "run.device", notes)) return host_device(t, threads);
+        *why = *notes;
         return NULL;
     }
 
     const int ordinal = choose_gpu(t, visible);
     device *d = device_cuda_create(ordinal, &code);
     if (!d)
-        (void)snprintf(why, why_bytes, "rank %d on %s cannot use GPU %d of the %d it sees: %s", t->rank, t->host, ordinal,
-                       visible, device_cuda_error_text(code));
-    if (!topology_agree(t, d != NULL, why, why_bytes)) {
+        sentence_set(why, "rank %d on %s cannot use GPU %d of the %d it sees: %s", t->rank, t->host, ordinal, visible,
+                     device_cuda_error_text(code));
+    if (!topology_agree(t, d != NULL, why)) {
         device_destroy(&d);
         return NULL;
     }
-    write_notes(t, d, visible, notes, notes_bytes);
+    write_notes(t, d, visible, notes);
     return d;
 }

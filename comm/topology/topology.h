@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+#include "core/sentence.h"
 #include "device/device.h"
 
 typedef enum topology_choice { TOPOLOGY_AUTO, TOPOLOGY_HOST, TOPOLOGY_CUDA } topology_choice;
@@ -31,19 +32,18 @@ void topology_destroy(topology *t);
 int topology_threads(const topology *t, int asked);
 
 /* agree_or_say over all ranks. */
-bool topology_agree(const topology *t, bool ok, char *sentence, size_t sentence_bytes);
+bool topology_agree(const topology *t, bool ok, sentence *why);
 
 /* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else what gpu_rule.h decides: the host, with a note,
  * or nothing. Ranks of a host take its GPUs in turns (topology_gpu_of); two ranks may share one. Collective. Returns NULL on all
  * ranks, with a sentence in why, when CUDA was asked for and some rank has none, or when GPUs that are there cannot be used (exit 3).
  * notes gets what a user should know (the host for want of a GPU, shared GPUs, ranks that see only one), "" otherwise. */
-device *topology_device(topology *t, topology_choice choice, int threads, char *why, size_t why_bytes, char *notes,
-                        size_t notes_bytes);
+device *topology_device(topology *t, topology_choice choice, int threads, sentence *why, sentence *notes);
 
 /* May a program that was asked for no device use the host, where not every rank sees a GPU? What gpu_rule.h decides, of the rank whose
  * case is worst. visible: how many this rank sees, and the reason where it sees none. said: the reason of a no, the note that goes with
  * a yes, or "". key: what the user would set, "run.device". Collective, the same answer on all ranks. */
-bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key, char *said, size_t said_bytes);
+bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key, sentence *said);
 
 /* Ranks in turn take, of the GPUs that they see, the first which the fewest of those before them took: where all see the same in
  * the same order, rank mod their number. uuids: of what rank 0 sees, then rank 1, ...; counts: how many each sees, at least 1.
@@ -55,7 +55,7 @@ int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, i
  * same answer everywhere; never crashes the caller. why says the reason of a no. self_exe: path of this program, which
  * the child runs with the single argument TOPOLOGY_PROBE_ARGUMENT. */
 #define TOPOLOGY_PROBE_ARGUMENT "--probe-aware"
-bool topology_probe_aware(const topology *t, device *d, const char *self_exe, char *why, size_t why_bytes);
+bool topology_probe_aware(const topology *t, device *d, const char *self_exe, sentence *why);
 /* The child's main: initialises MPI alone, sends device buffers to itself, returns the exit status (0: data arrived). */
 int topology_probe_child(void);
 

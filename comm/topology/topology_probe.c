@@ -143,42 +143,40 @@ int topology_probe_child(void)
 }
 
 /* One child per host, by local rank 0; true elsewhere. */
-static bool child_on_this_host(const topology *t, const char *self_exe, char *why, size_t bytes)
+static bool child_on_this_host(const topology *t, const char *self_exe, sentence *why)
 {
     if (t->local_rank != 0) return true;
     const topology_spawn_end end = topology_spawn(self_exe, TOPOLOGY_PROBE_ARGUMENT, CHILD_LIMIT_S);
-    char reason[256];
+    sentence reason;
     switch (end.how) {
     case TOPOLOGY_SPAWN_EXITED:
         if (end.code == 0) return true;
         if (end.code == CHILD_NO_INIT)
-            (void)snprintf(reason, sizeof reason, "could not start MPI");
+            sentence_set(&reason, "could not start MPI");
         else if (end.code == CHILD_NO_GPU)
-            (void)snprintf(reason, sizeof reason, "could not open GPU 0");
+            sentence_set(&reason, "could not open GPU 0");
         else if (end.code > CHILD_FAILED && end.code <= CHILD_FAILED + (int)PROBE_WRONG_DATA)
-            (void)snprintf(reason, sizeof reason, "sent device buffers to itself and found: %s",
-                           probe_text((probe_result)(end.code - CHILD_FAILED)));
+            sentence_set(&reason, "sent device buffers to itself and found: %s",
+                         probe_text((probe_result)(end.code - CHILD_FAILED)));
         else
-            (void)snprintf(reason, sizeof reason, "ended with status %d while it sent device buffers to itself", end.code);
+            sentence_set(&reason, "ended with status %d while it sent device buffers to itself", end.code);
         break;
     case TOPOLOGY_SPAWN_KILLED:
-        (void)snprintf(reason, sizeof reason, "crashed with signal %d (%s) while it sent device buffers to itself", end.code,
-                       strsignal(end.code));
+        sentence_set(&reason, "crashed with signal %d (%s) while it sent device buffers to itself", end.code, strsignal(end.code));
         break;
     case TOPOLOGY_SPAWN_TIMED_OUT:
-        (void)snprintf(reason, sizeof reason, "did not finish within %d s", CHILD_LIMIT_S);
+        sentence_set(&reason, "did not finish within %d s", CHILD_LIMIT_S);
         break;
     case TOPOLOGY_SPAWN_FAILED:
-        (void)snprintf(reason, sizeof reason, "could not be started: %s", strerror(end.code));
+        sentence_set(&reason, "could not be started: %s", strerror(end.code));
         break;
     }
-    (void)snprintf(why, bytes, "MPI claims to take device buffers, but a test process on %s %s", t->host, reason);
-    return false;
+    return sentence_refuse(why, "MPI claims to take device buffers, but a test process on %s %s", t->host, reason.text);
 }
 
 /* Every rank to the next and from the one before; on a communicator of its own, so that a message that came too late can
  * never be taken for one of the program's. */
-static bool ring(const topology *t, device *d, char *why, size_t why_bytes)
+static bool ring(const topology *t, device *d, sentence *why)
 {
     static const size_t sizes_bytes[RING_SIZES] = { 1 << 10, 4 << 20 };
     const int next = (t->rank + 1) % t->ranks, before = (t->rank + t->ranks - 1) % t->ranks;
@@ -189,23 +187,23 @@ static bool ring(const topology *t, device *d, char *why, size_t why_bytes)
     for (int i = 0; i < RING_SIZES && sound; i++) {
         const probe_result r = probe_exchange(d, comm, next, before, sizes_bytes[i], EXCHANGE_LIMIT_S);
         if (r != PROBE_ARRIVED)
-            (void)snprintf(why, why_bytes, "device buffers of %zu bytes from rank %d to rank %d on %s through MPI: %s",
-                           sizes_bytes[i], before, t->rank, t->host, probe_text(r));
-        sound = topology_agree(t, r == PROBE_ARRIVED, why, why_bytes);
+            sentence_set(why, "device buffers of %zu bytes from rank %d to rank %d on %s through MPI: %s", sizes_bytes[i], before,
+                         t->rank, t->host, probe_text(r));
+        sound = topology_agree(t, r == PROBE_ARRIVED, why);
     }
     MPI_CHECK(MPI_Comm_free(&comm));
     return sound;
 }
 
-bool topology_probe_aware(const topology *t, device *d, const char *self_exe, char *why, size_t why_bytes)
+bool topology_probe_aware(const topology *t, device *d, const char *self_exe, sentence *why)
 {
-    why[0] = '\0';
+    why->text[0] = '\0';
     bool sound = d->kind == DEVICE_CUDA;
-    if (!sound) (void)snprintf(why, why_bytes, "rank %d on %s computes on the host", t->rank, t->host);
-    if (!topology_agree(t, sound, why, why_bytes)) return false;
-    if (!t->mpi_claims_cuda) (void)snprintf(why, why_bytes, "this MPI does not claim to take device buffers (%s)", t->mpi_version);
-    if (!topology_agree(t, t->mpi_claims_cuda, why, why_bytes)) return false;
-    sound = child_on_this_host(t, self_exe, why, why_bytes);
-    if (!topology_agree(t, sound, why, why_bytes)) return false;
-    return ring(t, d, why, why_bytes);
+    if (!sound) sentence_set(why, "rank %d on %s computes on the host", t->rank, t->host);
+    if (!topology_agree(t, sound, why)) return false;
+    if (!t->mpi_claims_cuda) sentence_set(why, "this MPI does not claim to take device buffers (%s)", t->mpi_version);
+    if (!topology_agree(t, t->mpi_claims_cuda, why)) return false;
+    sound = child_on_this_host(t, self_exe, why);
+    if (!topology_agree(t, sound, why)) return false;
+    return ring(t, d, why);
 }

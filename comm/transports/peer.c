@@ -37,23 +37,23 @@ static void *allocate(size_t count, size_t bytes_each)
     return p;
 }
 
-static void refuse_other_hosts(const peer *p, char *why, size_t why_bytes)
+static void refuse_other_hosts(const peer *p, sentence *why)
 {
     hosts *h = hosts_create(p->comm);
-    for (int i = 0; i < p->count && !why[0]; i++)
+    for (int i = 0; i < p->count && !why->text[0]; i++)
         if (h->of[p->ranks[i]] != h->of[p->me])
-            (void)snprintf(why, why_bytes, "rank %d and its neighbour %d run on different hosts", p->me, p->ranks[i]);
+            sentence_set(why, "rank %d and its neighbour %d run on different hosts", p->me, p->ranks[i]);
     hosts_destroy(&h);
 }
 
-static void refuse_far_devices(const peer *p, char *why, size_t why_bytes)
+static void refuse_far_devices(const peer *p, sentence *why)
 {
     enum { UUID_BYTES = sizeof p->d->uuid };
     char (*uuids)[UUID_BYTES] = allocate((size_t)p->all, UUID_BYTES);
     MPI_CHECK(ranks_allgather(p->d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, p->comm));
-    for (int i = 0; i < p->count && !why[0]; i++) {
+    for (int i = 0; i < p->count && !why->text[0]; i++) {
         const char *refusal = p->d->reach_refusal(p->d, uuids[p->ranks[i]]);
-        if (refusal) (void)snprintf(why, why_bytes, "rank %d does not reach rank %d: %s", p->me, p->ranks[i], refusal);
+        if (refusal) sentence_set(why, "rank %d does not reach rank %d: %s", p->me, p->ranks[i], refusal);
     }
     free(uuids);
 }
@@ -66,7 +66,7 @@ typedef struct offer {
 } offer;
 
 /* Opens ranks[i]'s allocation for every i; why says the first thing that failed. */
-static void open_all(peer *p, void *mine, void **theirs, char *why, size_t why_bytes)
+static void open_all(peer *p, void *mine, void **theirs, sentence *why)
 {
     device *d = p->d;
     offer own = { .there = mine != NULL }, *offers = allocate((size_t)p->all, sizeof *offers);
@@ -82,13 +82,11 @@ static void open_all(peer *p, void *mine, void **theirs, char *why, size_t why_b
         int code = offers[other].code;
         theirs[i] = NULL;
         if (other == p->me) theirs[i] = mine;
-        if (other == p->me || !offers[other].there || why[0]) continue;
+        if (other == p->me || !offers[other].there || why->text[0]) continue;
         if (code == 0) code = d->handle_open(d, &offers[other].handle, &theirs[i]);
         if (code == 0)
             p->mapped[p->openings++] = theirs[i];
-        else
-            (void)snprintf(why, why_bytes, "rank %d cannot map the device memory of rank %d: %s", p->me, other,
-                           d->error_text(code));
+        else sentence_set(why, "rank %d cannot map the device memory of rank %d: %s", p->me, other, d->error_text(code));
     }
     free(offers);
 }
@@ -97,19 +95,19 @@ static void open_all(peer *p, void *mine, void **theirs, char *why, size_t why_b
 static int probe_byte(int rank) { return 1 + rank % 251; }
 
 /* Reads every neighbour's probe and compares. */
-static void read_probes(peer *p, void *const *probes, device_stream *s, char *why, size_t why_bytes)
+static void read_probes(peer *p, void *const *probes, device_stream *s, sentence *why)
 {
     device *d = p->d;
     unsigned char *seen;
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, PROBE_BYTES, (void **)&seen);
-    for (int i = 0; i < p->count && !why[0]; i++) {
+    for (int i = 0; i < p->count && !why->text[0]; i++) {
         bool right = true;
         int code = d->copy(d, seen, probes[i], PROBE_BYTES, s);
         if (code == 0) code = d->stream_sync(d, s);
         for (int b = 0; b < PROBE_BYTES; b++) right = right && seen[b] == probe_byte(p->ranks[i]);
         if (code != 0 || !right)
-            (void)snprintf(why, why_bytes, "rank %d reads the device memory of rank %d wrongly%s%s", p->me, p->ranks[i],
-                           code ? ": " : "", code ? d->error_text(code) : "");
+            sentence_set(why, "rank %d reads the device memory of rank %d wrongly%s%s", p->me, p->ranks[i], code ? ": " : "",
+                         code ? d->error_text(code) : "");
     }
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, seen);
 }
@@ -121,7 +119,7 @@ static void close_from(peer *p, int from)
     MPI_CHECK(ranks_barrier(p->comm));
 }
 
-static bool probe(peer *p, char *why, size_t why_bytes)
+static bool probe(peer *p, sentence *why)
 {
     device *d = p->d;
     void *mine, **theirs = allocate((size_t)p->count, sizeof *theirs);
@@ -130,11 +128,11 @@ static bool probe(peer *p, char *why, size_t why_bytes)
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, PROBE_BYTES, &mine);
     DEVICE_CALL(d, fill_bytes, mine, probe_byte(p->me), PROBE_BYTES, s);
     DEVICE_CALL(d, stream_sync, s);
-    open_all(p, mine, theirs, why, why_bytes);
-    bool works = agree_or_say(!why[0], why, why_bytes, p->comm);
+    open_all(p, mine, theirs, why);
+    bool works = agree_or_say(!why->text[0], why, p->comm);
     if (works) {
-        read_probes(p, theirs, s, why, why_bytes);
-        works = agree_or_say(!why[0], why, why_bytes, p->comm);
+        read_probes(p, theirs, s, why);
+        works = agree_or_say(!why->text[0], why, p->comm);
     }
     close_from(p, 0);
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, mine);
@@ -155,10 +153,10 @@ static void discard(peer **p)
     *p = NULL;
 }
 
-peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, char *why, size_t why_bytes)
+peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, sentence *why)
 {
     peer *p = allocate(1, sizeof *p);
-    why[0] = '\0';
+    why->text[0] = '\0';
     MPI_CHECK(ranks_dup(comm, &p->comm));
     MPI_CHECK(ranks_mine(p->comm, &p->me));
     MPI_CHECK(ranks_count(p->comm, &p->all));
@@ -166,11 +164,11 @@ peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, char *w
     p->count = count;
     p->ranks = allocate((size_t)count, sizeof *p->ranks);
     memcpy(p->ranks, ranks, (size_t)count * sizeof *ranks);
-    refuse_other_hosts(p, why, why_bytes);
-    if (!agree_or_say(!why[0], why, why_bytes, p->comm)) goto refused;
-    refuse_far_devices(p, why, why_bytes);
-    if (!agree_or_say(!why[0], why, why_bytes, p->comm)) goto refused;
-    if (probe(p, why, why_bytes)) return p;
+    refuse_other_hosts(p, why);
+    if (!agree_or_say(!why->text[0], why, p->comm)) goto refused;
+    refuse_far_devices(p, why);
+    if (!agree_or_say(!why->text[0], why, p->comm)) goto refused;
+    if (probe(p, why)) return p;
 refused:
     discard(&p);
     return NULL;
@@ -178,9 +176,9 @@ refused:
 
 void peer_share(peer *p, void *mine, void **theirs)
 {
-    char why[256] = "";
-    open_all(p, mine, theirs, why, sizeof why);
-    if (why[0]) check_fail(__FILE__, __LINE__, "peer_share", why);
+    sentence why = { "" };
+    open_all(p, mine, theirs, &why);
+    if (why.text[0]) check_fail(__FILE__, __LINE__, "peer_share", why.text);
 }
 
 static void *zeros(device *d, size_t bytes)

@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
+#include "core/sentence.h"
 #include "device/device.h"
 
 typedef struct peer peer;
@@ -13,7 +14,7 @@ typedef struct peer peer;
 /* Collective over comm (duplicated). ranks[count]: whom this rank must reach (its neighbours; may be itself, may name one
  * twice). Tried before it is promised: every rank reads its neighbours' memory once. NULL on all ranks, with the same
  * sentence part in why, when any rank cannot reach one of its: another host, no peer access, IPC refused, host device. */
-peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, char *why, size_t why_bytes);
+peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, sentence *why);
 
 /* Collective: every rank gives one of its device allocations (the pointer that alloc returned), or NULL where it has none;
  * theirs[i] gets the address here of ranks[i]'s allocation (its own pointer where that is this rank; NULL for NULL).

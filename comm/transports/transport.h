@@ -57,7 +57,7 @@ struct transport {
 /* Collective over comm, also for a rank that has no link of this transport (count = 0: only destroyed later). NULL on all ranks,
  * with a part of a sentence in why on all ranks, where it cannot be had; why is left alone otherwise. comm outlives the transport. */
 typedef transport *transport_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                    char *why, size_t why_bytes);
+                                    sentence *why);
 transport_create transport_staged_create, transport_aware_create, transport_mapped_create, transport_peer_create,
     transport_copy_create, transport_nccl_create;
 /* staged on the host and aware, where all links are contiguous; never NULL. */

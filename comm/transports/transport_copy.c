@@ -112,14 +112,14 @@ static void exchange_offsets(transport_copy *c, MPI_Comm comm)
 }
 
 transport *transport_copy_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                 char *why, size_t why_bytes)
+                                 sentence *why)
 {
     int ranks[PACK_PIECES_MAX] = { 0 };
     assert(count >= 0 && count <= PACK_PIECES_MAX);
-    if (!transport_all_contiguous(links, count)) snprintf(why, why_bytes, "it copies whole rows, but columns are cut here");
-    if (!agree_or_say(transport_all_contiguous(links, count), why, why_bytes, comm)) return NULL;
+    if (!transport_all_contiguous(links, count)) sentence_set(why, "it copies whole rows, but columns are cut here");
+    if (!agree_or_say(transport_all_contiguous(links, count), why, comm)) return NULL;
     for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
-    peer *reach = peer_create(d, ranks, count, comm, why, why_bytes);
+    peer *reach = peer_create(d, ranks, count, comm, why);
     if (!reach) return NULL;
     transport_copy *c = calloc(1, sizeof *c);
     if (!c) check_fail(__FILE__, __LINE__, "calloc", "out of memory");

@@ -214,22 +214,22 @@ static transport *create(device *d, const field_shape *shape, const transport_li
 }
 
 transport *transport_staged_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                   char *why, size_t why_bytes)
+                                   sentence *why)
 {
-    (void)why, (void)why_bytes;
+    (void)why;
     return create(d, shape, links, count, TRANSPORT_STAGED, comm);
 }
 
 transport *transport_aware_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                  char *why, size_t why_bytes)
+                                  sentence *why)
 {
-    (void)why, (void)why_bytes;
+    (void)why;
     return create(d, shape, links, count, TRANSPORT_AWARE, comm);
 }
 
 transport *transport_mapped_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                   char *why, size_t why_bytes)
+                                   sentence *why)
 {
-    (void)why, (void)why_bytes;
+    (void)why;
     return create(d, shape, links, count, TRANSPORT_MAPPED, comm);
 }

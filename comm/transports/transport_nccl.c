@@ -57,7 +57,7 @@ static bool find(const char *name, void *function)
 }
 
 /* A failure is remembered by nccl.handle alone: a library that lacks a function is as good as none. */
-static bool open_library(char *why, size_t why_bytes)
+static bool open_library(sentence *why)
 {
     if (nccl.handle) return true;
     nccl.handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -67,14 +67,14 @@ static bool open_library(char *why, size_t why_bytes)
                        find("ncclSend", &nccl.send) && find("ncclRecv", &nccl.recv) &&
                        find("ncclGetErrorString", &nccl.error_string);
     if (sound) return true;
-    snprintf(why, why_bytes, "the library cannot be opened: %s", dlerror());
+    sentence_set(why, "the library cannot be opened: %s", dlerror());
     if (nccl.handle) dlclose(nccl.handle);
     nccl.handle = NULL;
     return false;
 }
 
 /* Does this rank alone drive its GPU? NCCL refuses shared ones; asked beforehand, that costs a gather and not a set-up. */
-static bool own_gpu(const device *d, MPI_Comm comm, char *why, size_t why_bytes)
+static bool own_gpu(const device *d, MPI_Comm comm, sentence *why)
 {
     enum { UUID_BYTES = sizeof d->uuid };
     int rank, ranks;
@@ -86,7 +86,7 @@ static bool own_gpu(const device *d, MPI_Comm comm, char *why, size_t why_bytes)
     MPI_CHECK(MPI_Allgather(d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, comm));
     for (int r = 0; r < ranks && own; r++)
         if (r != rank && strcmp(uuids + r * UUID_BYTES, d->uuid) == 0) {
-            snprintf(why, why_bytes, "ranks %d and %d share a GPU, which NCCL refuses", rank, r);
+            sentence_set(why, "ranks %d and %d share a GPU, which NCCL refuses", rank, r);
             own = false;
         }
     free(uuids);
@@ -100,25 +100,25 @@ static int end_communicator(MPI_Comm self, int key, void *attribute, void *state
     return nccl.comm_destroy(everyone) == ncclSuccess ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-static bool make_communicator(const device *d, MPI_Comm comm, char *why, size_t why_bytes)
+static bool make_communicator(const device *d, MPI_Comm comm, sentence *why)
 {
     int rank, ranks, key;
     ncclUniqueId id;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
     MPI_CHECK(MPI_Comm_size(comm, &ranks));
     if (everyone) return true;
-    if (d->kind != DEVICE_CUDA) snprintf(why, why_bytes, "the host device has transport staged only");
-    if (!agree_or_say(d->kind == DEVICE_CUDA, why, why_bytes, comm)) return false;
-    if (!agree_or_say(open_library(why, why_bytes), why, why_bytes, comm)) return false;
-    if (!agree_or_say(own_gpu(d, comm, why, why_bytes), why, why_bytes, comm)) return false;
+    if (d->kind != DEVICE_CUDA) sentence_set(why, "the host device has transport staged only");
+    if (!agree_or_say(d->kind == DEVICE_CUDA, why, comm)) return false;
+    if (!agree_or_say(open_library(why), why, comm)) return false;
+    if (!agree_or_say(own_gpu(d, comm, why), why, comm)) return false;
     (void)setenv("NCCL_NVLS_ENABLE", "0", 0); /* multicast serves collectives; sends and receives need none of its memory */
     ncclResult_t code = rank == 0 ? nccl.get_unique_id(&id) : ncclSuccess;
-    if (code != ncclSuccess) snprintf(why, why_bytes, "%s", nccl.error_string(code));
-    if (!agree_or_say(code == ncclSuccess, why, why_bytes, comm)) return false;
+    if (code != ncclSuccess) sentence_set(why, "%s", nccl.error_string(code));
+    if (!agree_or_say(code == ncclSuccess, why, comm)) return false;
     MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, comm));
     code = nccl.comm_init_rank(&everyone, ranks, id, rank);
-    if (code != ncclSuccess) snprintf(why, why_bytes, "rank %d: %s", rank, nccl.error_string(code));
-    if (!agree_or_say(code == ncclSuccess, why, why_bytes, comm)) {
+    if (code != ncclSuccess) sentence_set(why, "rank %d: %s", rank, nccl.error_string(code));
+    if (!agree_or_say(code == ncclSuccess, why, comm)) {
         if (code == ncclSuccess) (void)nccl.comm_destroy(everyone);
         everyone = NULL;
         return false;
@@ -203,10 +203,10 @@ static void nccl_destroy(transport **t)
 }
 
 transport *transport_nccl_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                 char *why, size_t why_bytes)
+                                 sentence *why)
 {
     assert(count <= PACK_PIECES_MAX);
-    if (!make_communicator(d, comm, why, why_bytes)) return NULL;
+    if (!make_communicator(d, comm, why)) return NULL;
     transport_nccl *n = calloc(1, sizeof *n);
     if (!n) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     n->base = (transport){ .begin = nccl_begin, .progress = nccl_progress, .end = nccl_end, .destroy = nccl_destroy, .links = count };
@@ -231,10 +231,10 @@ transport *transport_nccl_create(device *d, const field_shape *shape, const tran
 #else
 
 transport *transport_nccl_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                 char *why, size_t why_bytes)
+                                 sentence *why)
 {
     (void)d, (void)shape, (void)links, (void)count, (void)comm;
-    snprintf(why, why_bytes, "this weft was built without NCCL (make NCCL=1)");
+    sentence_set(why, "this weft was built without NCCL (make NCCL=1)");
     return NULL;
 }
 

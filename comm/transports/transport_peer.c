@@ -106,7 +106,7 @@ static void exchange_slots(const transport_link *links, int count, const inbox_s
 }
 
 transport *transport_peer_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                 char *why, size_t why_bytes)
+                                 sentence *why)
 {
     assert(count >= 0 && count <= PACK_PIECES_MAX);
     inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
@@ -115,7 +115,7 @@ transport *transport_peer_create(device *d, const field_shape *shape, const tran
     transport_peer *p = calloc(1, sizeof *p);
     if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
-    p->reach = peer_create(d, ranks, count, comm, why, why_bytes);
+    p->reach = peer_create(d, ranks, count, comm, why);
     if (!p->reach) {
         free(p);
         return NULL;

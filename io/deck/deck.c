@@ -24,15 +24,6 @@ enum {
     DECK_QUOTE_CHARS = 40           /* of a line quoted in a sentence */
 };
 
-static bool fail(char *why, size_t why_bytes, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why, why_bytes, format, args);
-    va_end(args);
-    return false;
-}
-
 static void *allocate(void *old, size_t bytes)
 {
     void *p = realloc(old, bytes);
@@ -96,8 +87,7 @@ typedef struct reading {
     bool indented;   /* it starts with white space: a continuation where a key came before */
     size_t open;     /* entry that a continuation would extend */
     bool failed;
-    char *why;
-    size_t why_bytes;
+    sentence *why;
 } reading;
 
 /* What follows a section's bracket, which libinih drops; NULL: nothing, or a comment. */
@@ -124,16 +114,15 @@ static char *read_line(char *buffer, int buffer_bytes, void *stream)
     const size_t limit = buffer_bytes < DECK_LINE_BYTES ? (size_t)buffer_bytes : DECK_LINE_BYTES;
     if (bytes >= limit) {
         r->failed = true;
-        fail(r->why, r->why_bytes,
-             "%s:%d: the line has %zu bytes, and at most %zu are allowed: continue the value on indented lines",
-             r->name, r->line, bytes, limit - 1);
+        sentence_set(r->why, "%s:%d: the line has %zu bytes, and at most %zu are allowed: continue the value on indented lines",
+                     r->name, r->line, bytes, limit - 1);
         return NULL;
     }
     const char *junk = after_section(r, start, stop);
     if (junk) {
         r->failed = true;
-        fail(r->why, r->why_bytes, "%s:%d: \"%.*s\" follows the [section] on its line, where only a comment after \" ;\" is allowed",
-             r->name, r->line, stop - junk < DECK_QUOTE_CHARS ? (int)(stop - junk) : DECK_QUOTE_CHARS, junk);
+        sentence_set(r->why, "%s:%d: \"%.*s\" follows the [section] on its line, where only a comment after \" ;\" is allowed",
+                     r->name, r->line, stop - junk < DECK_QUOTE_CHARS ? (int)(stop - junk) : DECK_QUOTE_CHARS, junk);
         return NULL;
     }
     r->indented = bytes && isspace((unsigned char)*start);
@@ -159,10 +148,8 @@ static bool continue_value(reading *r, const char *text)
     const char *comment = *text == ';' ? text : strstr(text, " ;");
     char *const value = copy_trimmed(text, comment ? (size_t)(comment - text) : strlen(text));
     if (looks_like_assignment(value)) {
-        fail(r->why, r->why_bytes,
-             "%s:%d: an indented line continues the value of %s, but \"%.*s\" looks like a new key: "
-             "start a key in the first column",
-             r->name, r->line, e->key, DECK_QUOTE_CHARS, value);
+        sentence_set(r->why, "%s:%d: an indented line continues the value of %s, but \"%.*s\" looks like a new key: "
+                     "start a key in the first column", r->name, r->line, e->key, DECK_QUOTE_CHARS, value);
         free(value);
         return false;
     }
@@ -177,20 +164,19 @@ static bool continue_value(reading *r, const char *text)
 static bool take(reading *r, const char *section, const char *name, const char *value)
 {
     if (!*section)
-        return fail(r->why, r->why_bytes, "%s:%d: %.*s comes before the first [section]", r->name, r->line,
-                    DECK_QUOTE_CHARS, name);
-    if (!*name) return fail(r->why, r->why_bytes, "%s:%d: no key before the =", r->name, r->line);
+        return sentence_refuse(r->why, "%s:%d: %.*s comes before the first [section]", r->name, r->line, DECK_QUOTE_CHARS, name);
+    if (!*name) return sentence_refuse(r->why, "%s:%d: no key before the =", r->name, r->line);
     /* A name that fills libinih's buffer may already be a cut one. */
     if (strlen(section) >= DECK_NAME_BYTES - 1 || strlen(name) >= DECK_NAME_BYTES - 1)
-        return fail(r->why, r->why_bytes, "%s:%d: the name of a section or key may have at most %d characters", r->name,
-                    r->line, DECK_NAME_BYTES - 2);
+        return sentence_refuse(r->why, "%s:%d: the name of a section or key may have at most %d characters", r->name, r->line,
+                               DECK_NAME_BYTES - 2);
 
     const size_t key_bytes = strlen(section) + strlen(name) + 2;
     char *key = allocate(NULL, key_bytes);
     snprintf(key, key_bytes, "%s.%s", section, name);
     const deck_entry *old = find(r->to, key);
     if (old) {
-        fail(r->why, r->why_bytes, "%s:%d: %s was already given at %s", r->name, r->line, key, old->where);
+        sentence_set(r->why, "%s:%d: %s was already given at %s", r->name, r->line, key, old->where);
         free(key);
         return false;
     }
@@ -223,18 +209,18 @@ static bool refuse_line(const reading *r, int line)
     const char *stop = memchr(start, '\n', (size_t)(r->end - start));
     size_t bytes = (size_t)((stop ? stop : r->end) - start);
     if (bytes && start[bytes - 1] == '\r') bytes--;
-    return fail(r->why, r->why_bytes, "%s:%d: \"%.*s\" is neither a [section], a key = value nor a comment", r->name,
-                line, bytes > DECK_QUOTE_CHARS ? DECK_QUOTE_CHARS : (int)bytes, start);
+    return sentence_refuse(r->why, "%s:%d: \"%.*s\" is neither a [section], a key = value nor a comment", r->name, line,
+                           bytes > DECK_QUOTE_CHARS ? DECK_QUOTE_CHARS : (int)bytes, start);
 }
 
-bool deck_read_text(deck *d, const char *text, const char *name, char *why, size_t why_bytes)
+bool deck_read_text(deck *d, const char *text, const char *name, sentence *why)
 {
     reading r = { .to = d, .name = name, .text = text, .at = text, .end = text + strlen(text), .open = SIZE_MAX,
-                  .why = why, .why_bytes = why_bytes };
+                  .why = why };
     const int status = ini_parse_stream(read_line, &r, on_value, &r);
     /* libinih goes on after a line it cannot read: the first thing wrong is the one to name. */
     if (status > 0 && (!r.failed || status < r.line)) return refuse_line(&r, status);
-    if (status < 0) return fail(why, why_bytes, "%s: libinih is out of memory", name);
+    if (status < 0) return sentence_refuse(why, "%s: libinih is out of memory", name);
     return !r.failed;
 }
 
@@ -252,19 +238,19 @@ static ssize_t read_all(int fd, char *to, size_t room)
     return (ssize_t)bytes;
 }
 
-char *deck_file_text(const char *path, char *why, size_t why_bytes)
+char *deck_file_text(const char *path, sentence *why)
 {
     char *text = allocate(NULL, DECK_FILE_BYTES_MAX + 1);
     struct stat info;
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     const ssize_t bytes = fd < 0 || fstat(fd, &info) != 0 ? -1 : read_all(fd, text, DECK_FILE_BYTES_MAX + 1);
     bool ok = true;
-    if (bytes < 0) ok = fail(why, why_bytes, "cannot read the deck %s: %s", path, strerror(errno)); /* a directory, say */
-    else if (bytes == 0 && S_ISFIFO(info.st_mode)) ok = fail(why, why_bytes, "cannot read the deck %s: it is a pipe without a writer", path);
+    if (bytes < 0) ok = sentence_refuse(why, "cannot read the deck %s: %s", path, strerror(errno)); /* a directory, say */
+    else if (bytes == 0 && S_ISFIFO(info.st_mode)) ok = sentence_refuse(why, "cannot read the deck %s: it is a pipe without a writer",
+                                                                        path);
     else if (bytes > DECK_FILE_BYTES_MAX)
-        ok = fail(why, why_bytes, "%s is larger than %d bytes, the most that a deck may have", path, DECK_FILE_BYTES_MAX);
-    else if (memchr(text, '\0', (size_t)bytes))
-        ok = fail(why, why_bytes, "%s contains NUL bytes: it is not a text file", path);
+        ok = sentence_refuse(why, "%s is larger than %d bytes, the most that a deck may have", path, DECK_FILE_BYTES_MAX);
+    else if (memchr(text, '\0', (size_t)bytes)) ok = sentence_refuse(why, "%s contains NUL bytes: it is not a text file", path);
     if (fd >= 0) close(fd);
     if (ok) {
         text[bytes] = '\0';
@@ -276,15 +262,15 @@ char *deck_file_text(const char *path, char *why, size_t why_bytes)
 
 /* ---- the command line ---- */
 
-bool deck_set(deck *d, const char *assignment, char *why, size_t why_bytes)
+bool deck_set(deck *d, const char *assignment, sentence *why)
 {
     const char *equals = strchr(assignment, '=');
-    if (!equals) return fail(why, why_bytes, "%s: expected section.key=value", assignment);
+    if (!equals) return sentence_refuse(why, "%s: expected section.key=value", assignment);
     char *key = copy_trimmed(assignment, (size_t)(equals - assignment));
     const char *dot = strchr(key, '.');
     if (!dot || dot == key || !dot[1]) {
         free(key);
-        return fail(why, why_bytes, "%s: the key needs its section, as in section.key=value", assignment);
+        return sentence_refuse(why, "%s: the key needs its section, as in section.key=value", assignment);
     }
     char *value = copy_trimmed(equals + 1, strlen(equals + 1));
     char *where = copy_bytes("command line", strlen("command line"));

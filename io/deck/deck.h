@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/sentence.h"
+
 typedef struct deck_entry {
     char *key;   /* "section.key" */
     char *value; /* trimmed */
@@ -21,11 +23,11 @@ typedef struct deck {
 } deck;
 
 /* All return false with one sentence in why. Start from a zeroed deck. A key twice in one file is refused. */
-bool deck_read_text(deck *d, const char *text, const char *name, char *why, size_t why_bytes);
+bool deck_read_text(deck *d, const char *text, const char *name, sentence *why);
 /* The whole of a deck's file, which the caller frees; NULL with one sentence in why. One rank may read it for all. */
-char *deck_file_text(const char *path, char *why, size_t why_bytes);
+char *deck_file_text(const char *path, sentence *why);
 /* "section.key=value" from the command line; replaces what is there. */
-bool deck_set(deck *d, const char *assignment, char *why, size_t why_bytes);
+bool deck_set(deck *d, const char *assignment, sentence *why);
 
 /* A whole number as decks and command lines have it: 64, -3, 4k (4096; k M G, in units of 1024, large or small) or 1e6. */
 bool deck_whole(const char *text, int64_t *to);

@@ -21,8 +21,7 @@ enum {
     WIDTH_DOTS_MIN = 256,       /* small fields are enlarged to this */
     HEIGHT_DOTS_MIN = 64,       /* and strips to this */
     COLOURS = 255,              /* of the map; the palette's last entry is for what is no number */
-    NOT_A_NUMBER = COLOURS,
-    SENTENCE_BYTES = 512
+    NOT_A_NUMBER = COLOURS
 };
 
 typedef struct raster {
@@ -186,8 +185,7 @@ static bool encode(FILE *out, const raster *r, const double *pixels, picture_sca
     return true;
 }
 
-static bool write_file(const char *path, const raster *r, const double *pixels, picture_scale s, const char *title, char *why,
-                       size_t why_bytes)
+static bool write_file(const char *path, const raster *r, const double *pixels, picture_scale s, const char *title, sentence *why)
 {
     complaint c;
     replace file;
@@ -202,8 +200,7 @@ static bool write_file(const char *path, const raster *r, const double *pixels, 
     }
     free(line);
     if (whole && !code) return true;
-    snprintf(why, why_bytes, "cannot write the picture %s: %s", path, code ? strerror(code) : c.text);
-    return false;
+    return sentence_refuse(why, "cannot write the picture %s: %s", path, code ? strerror(code) : c.text);
 }
 
 /* The scale to draw by; a scale that grows takes this picture's into it. */
@@ -218,8 +215,8 @@ static picture_scale choose_scale(picture_scale own, picture_scale *given)
     return *given;
 }
 
-bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own, const void *data,
-                   const char *title, picture_scale *scale, char *why, size_t why_bytes)
+bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own, const void *data, const char *title,
+                   picture_scale *scale, sentence *why)
 {
     assert(nx > 0 && ny > 0);
     int rank;
@@ -232,16 +229,13 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
     add_cells(&r, type, own, data, sums);
     MPI_CHECK(MPI_Reduce(sums, pixels, pixels_count, MPI_DOUBLE, MPI_SUM, 0, comm));
     int ok = 1;
-    char sentence[SENTENCE_BYTES] = "";
     if (rank == 0) {
         const picture_scale s = choose_scale(finish_pixels(&r, pixels), scale);
-        ok = write_file(path, &r, pixels, s, title, sentence, sizeof sentence);
+        ok = write_file(path, &r, pixels, s, title, why);
     }
     free(sums);
     free(pixels);
     MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, comm));
-    if (ok) return true;
-    MPI_CHECK(MPI_Bcast(sentence, SENTENCE_BYTES, MPI_CHAR, 0, comm));
-    snprintf(why, why_bytes, "%s", sentence);
-    return false;
+    if (!ok) MPI_CHECK(MPI_Bcast(why->text, SENTENCE_BYTES, MPI_CHAR, 0, comm));
+    return ok;
 }

@@ -11,6 +11,7 @@
 
 #include "core/box.h"
 #include "core/dtype.h"
+#include "core/sentence.h"
 
 enum { PICTURE_PIXELS_MAX = 1000 * 1000 };
 
@@ -23,7 +24,7 @@ typedef struct picture_scale {
 
 /* Collective; data: own cells, dense rows, host memory. scale NULL: this picture's own. Same result on all ranks; one sentence in
  * why. */
-bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own, const void *data,
-                   const char *title, picture_scale *scale, char *why, size_t why_bytes);
+bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own, const void *data, const char *title,
+                   picture_scale *scale, sentence *why);
 
 #endif

@@ -67,13 +67,10 @@ static int append_line(int fd, const char *line)
     return code;
 }
 
-bool record_append(const char *path, const json_t *object, char *why, size_t why_bytes)
+bool record_append(const char *path, const json_t *object, sentence *why)
 {
     char *text = json_dumps(object, JSON_COMPACT);
-    if (!text) {
-        snprintf(why, why_bytes, "cannot write the record to %s: jansson could not encode it", path);
-        return false;
-    }
+    if (!text) return sentence_refuse(why, "cannot write the record to %s: jansson could not encode it", path);
     const size_t bytes = strlen(text);
     char *line = malloc(bytes + 3);
     int code = ENOMEM;
@@ -87,6 +84,6 @@ bool record_append(const char *path, const json_t *object, char *why, size_t why
     }
     free(line);
     free(text);
-    if (code) snprintf(why, why_bytes, "cannot append the record to %s: %s", path, strerror(code));
+    if (code) sentence_set(why, "cannot append the record to %s: %s", path, strerror(code));
     return code == 0;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/sentence.h"
 #include "ranks/timer.h"
 
 /* A number, or null where it is NaN or infinite (JSON has neither). */
@@ -18,6 +19,6 @@ json_t *record_straggler(const timer_straggler *t);
 json_t *record_now(void);
 /* Appends object and a newline to path in one write under a lock, so that runs at the same time never mix lines; makes
  * no directories. False with one sentence in why. Does not take the reference. */
-bool record_append(const char *path, const json_t *object, char *why, size_t why_bytes);
+bool record_append(const char *path, const json_t *object, sentence *why);
 
 #endif

@@ -159,7 +159,7 @@ static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, 
     free(head);
 }
 
-bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, char *why, size_t why_bytes)
+bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, sentence *why)
 {
     replace file;
     int rank = 0, ranks = 1, code = 0;
@@ -185,6 +185,6 @@ bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, char 
         free(span);
         MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, comm));
     }
-    if (code) snprintf(why, why_bytes, "output.trace = %.700s cannot be written: %s", path, strerror(code));
+    if (code) sentence_set(why, "output.trace = %.700s cannot be written: %s", path, strerror(code));
     return code == 0;
 }

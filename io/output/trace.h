@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/sentence.h"
+
 typedef struct trace_span {
     double begin_s, end_s; /* timer_now_s of this rank */
     int64_t step;
@@ -41,6 +43,6 @@ typedef struct trace_timeline { /* of this rank; nothing is owned */
 
 /* Rank 0 collects one rank after another and writes path whole or not at all (replace.h). Collective; false on all ranks with one sentence in
  * why. A rank without spans is allowed. */
-bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, char *why, size_t why_bytes);
+bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, sentence *why);
 
 #endif

@@ -14,11 +14,10 @@
 #include "state/checkpoint_status.h"
 
 /* Reads only the attributes and shapes. */
-checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, char *why,
-                                       size_t why_bytes);
+checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, sentence *why);
 /* Fills s->field[i].data of the named fields and s->step from the file and checks every fingerprint over all ranks. nx,
  * ny, type of the caller must match the file's (else DAMAGED with the sentence). */
-checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, char *why, size_t why_bytes);
+checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, sentence *why);
 
 enum { CHECKPOINT_DAMAGE_LISTED = 16, CHECKPOINT_DAMAGE_BYTES = 256 };
 
@@ -31,7 +30,7 @@ typedef struct checkpoint_report {
 
 /* Looks at every byte of the structure, and of the fields that the file's kind has. OK: whole. DAMAGED with r->damaged > 0: what is in r->damage, why
  * untouched; every other failure, with r->damaged 0 and its sentence in why: unreadable as a state file. */
-checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_report *r, char *why, size_t why_bytes);
+checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_report *r, sentence *why);
 
 typedef struct checkpoint_place { /* of a largest difference */
     uint64_t size; /* cell_abs_bits of a double, NaN above all numbers; for ulps their number */
@@ -47,7 +46,7 @@ typedef struct checkpoint_difference { /* between two files' fields of one name 
  * each field against its own file's fingerprint. DAMAGED: one does not match (`why` names file and field). fields: how many entries
  * of diff are filled, 0 where the files hold different things. The infos are the caller's to free in any case. */
 checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], checkpoint_info info[2],
-                                     checkpoint_difference diff[CHECKPOINT_FIELDS_MAX], int *fields, char *why, size_t why_bytes);
+                                     checkpoint_difference diff[CHECKPOINT_FIELDS_MAX], int *fields, sentence *why);
 
 typedef struct checkpoint_foreign { /* a field in a file of any program: as it is there, and which cells of it are wanted */
     const char *path, *dataset;      /* NULL: /fields/u */
@@ -61,6 +60,6 @@ typedef struct checkpoint_foreign { /* a field in a file of any program: as it i
  * such file or dataset, no HDF5 file, another shape or no numbers: the user's mistake, one sentence naming file, dataset, what it
  * is and what is needed. DAMAGED: its data cannot be read. */
 checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const checkpoint_foreign *q, void *data, void *prev, bool *has_prev,
-                                          char *why, size_t why_bytes);
+                                          sentence *why);
 
 #endif

@@ -22,8 +22,7 @@ typedef struct comparing {
     int rank, ranks;
     const char *const *path;
     dtype type;
-    char *why;
-    size_t why_bytes;
+    sentence *why;
 } comparing;
 
 static double cell_at(const void *data, dtype t, int64_t k)
@@ -80,8 +79,8 @@ static checkpoint_status read_piece(const comparing *c, int side, hid_t dataset,
     checkpoint_status status = CHECKPOINT_OK;
     if (!checkpoint_h5_select(space, piece)
         || H5Dread(dataset, checkpoint_h5_memory_type(c->type), memory, space, H5P_DEFAULT, data) < 0)
-        status = checkpoint_fail(CHECKPOINT_DAMAGED, c->why, c->why_bytes, "cannot read /fields/%s of %s: %s", f->name,
-                                 c->path[side], checkpoint_h5_reason());
+        status = checkpoint_fail(CHECKPOINT_DAMAGED, c->why, "cannot read /fields/%s of %s: %s", f->name, c->path[side],
+                                 checkpoint_h5_reason());
     H5Sclose(memory);
     H5Sclose(space);
     return status;
@@ -97,7 +96,7 @@ static checkpoint_status compare_part(const comparing *c, const hid_t dataset[2]
     if (pieces == 0) return CHECKPOINT_OK;
     const size_t bytes = (size_t)box_cells(checkpoint_band(part, cell_bytes, PIECE_BYTES, 0)) * cell_bytes;
     char *buffer = malloc(2 * bytes);
-    if (!buffer) return checkpoint_fail(CHECKPOINT_IO, c->why, c->why_bytes, "no memory to read %s", c->path[0]);
+    if (!buffer) return checkpoint_fail(CHECKPOINT_IO, c->why, "no memory to read %s", c->path[0]);
     void *const data[2] = { buffer, buffer + bytes };
     checkpoint_status status = CHECKPOINT_OK;
     for (int64_t p = 0; p < pieces && status == CHECKPOINT_OK; p++) {
@@ -139,27 +138,27 @@ static checkpoint_status compare_field(const comparing *c, const hid_t file[2], 
     *d = (checkpoint_difference){ f->name, 0, nowhere, nowhere, nowhere };
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
         status =
-            checkpoint_dataset_open(file[side], c->path[side], f, c->type, &dataset[side], &stored[side], c->why, c->why_bytes);
+            checkpoint_dataset_open(file[side], c->path[side], f, c->type, &dataset[side], &stored[side], c->why);
     if (status == CHECKPOINT_OK) status = compare_part(c, dataset, f, d, found);
     for (int side = 0; side < 2; side++)
         if (dataset[side] >= 0) H5Dclose(dataset[side]);
-    status = checkpoint_agree(c->comm, status, c->why, c->why_bytes);
+    status = checkpoint_agree(c->comm, status, c->why);
     if (status != CHECKPOINT_OK) return status;
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, found, 2, MPI_UINT64_T, MPI_SUM, c->comm));
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
         if (found[side] != stored[side])
-            status = checkpoint_fail(CHECKPOINT_DAMAGED, c->why, c->why_bytes,
+            status = checkpoint_fail(CHECKPOINT_DAMAGED, c->why,
                                      "/fields/%s of %s is damaged: it has fingerprint %016" PRIx64 ", but the file records %016" PRIx64,
                                      f->name, c->path[side], found[side], stored[side]);
-    status = checkpoint_agree(c->comm, status, c->why, c->why_bytes); /* each rank read the attributes for itself */
+    status = checkpoint_agree(c->comm, status, c->why); /* each rank read the attributes for itself */
     if (status == CHECKPOINT_OK) unite(c, d);
     return status;
 }
 
 checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], checkpoint_info info[2],
-                                     checkpoint_difference diff[CHECKPOINT_FIELDS_MAX], int *fields, char *why, size_t why_bytes)
+                                     checkpoint_difference diff[CHECKPOINT_FIELDS_MAX], int *fields, sentence *why)
 {
-    comparing c = { .comm = comm, .path = path, .why = why, .why_bytes = why_bytes };
+    comparing c = { .comm = comm, .path = path, .why = why };
     hid_t file[2] = { H5I_INVALID_HID, H5I_INVALID_HID };
     checkpoint_status status = CHECKPOINT_OK;
     *fields = 0;
@@ -167,15 +166,14 @@ checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], c
     MPI_CHECK(ranks_mine(comm, &c.rank));
     MPI_CHECK(ranks_count(comm, &c.ranks));
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
-        status = checkpoint_read_info(comm, path[side], &info[side], why, why_bytes);
+        status = checkpoint_read_info(comm, path[side], &info[side], why);
     if (status != CHECKPOINT_OK) return status;
     if (strcmp(info[0].kind, info[1].kind) != 0 || info[0].type != info[1].type || info[0].nx != info[1].nx ||
         info[0].ny != info[1].ny)
         return CHECKPOINT_OK;
     c.type = info[0].type;
-    for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
-        status = checkpoint_h5_open(path[side], &file[side], why, why_bytes);
-    status = checkpoint_agree(comm, status, why, why_bytes);
+    for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++) status = checkpoint_h5_open(path[side], &file[side], why);
+    status = checkpoint_agree(comm, status, why);
     const checkpoint_state s = checkpoint_info_fields(&info[0]);
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++) {
         status = compare_field(&c, file, &s.field[i], &diff[i]);

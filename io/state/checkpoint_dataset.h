@@ -16,8 +16,8 @@ hid_t checkpoint_dataset_open_inside(hid_t file, const char *group, const char *
 /* Are its values in the file itself, and in this dataset? */
 bool checkpoint_dataset_is_inside(hid_t dataset);
 /* Opens /fields/NAME and checks that it is what `f` needs; reads its fingerprint attribute into *fingerprint. */
-checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type,
-                                          hid_t *dataset, uint64_t *fingerprint, char *why, size_t why_bytes);
+checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type, hid_t *dataset,
+                                          uint64_t *fingerprint, sentence *why);
 bool checkpoint_parse_fingerprint(const char *text, uint64_t *fingerprint);
 
 #endif

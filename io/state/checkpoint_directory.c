@@ -70,7 +70,7 @@ static int wait_for_directory(const char *dir)
     return code;
 }
 
-checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why, size_t why_bytes)
+checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, sentence *why)
 {
     int rank;
     MPI_CHECK(ranks_mine(comm, &rank));
@@ -78,16 +78,15 @@ checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why,
     if (rank == 0 && !code) code = wait_for_directory(dir);
     if (rank == 0 && !code && access(dir, W_OK | X_OK) != 0) code = errno;
     checkpoint_status status = CHECKPOINT_OK;
-    if (code) status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot make the directory %s: %s", dir, strerror(code));
-    status = checkpoint_agree(comm, status, why, why_bytes);
+    if (code) status = checkpoint_fail(CHECKPOINT_IO, why, "cannot make the directory %s: %s", dir, strerror(code));
+    status = checkpoint_agree(comm, status, why);
     if (status != CHECKPOINT_OK) return status;
     code = wait_for_directory(dir);
     if (code)
-        status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes,
+        status = checkpoint_fail(CHECKPOINT_IO, why,
                                  "rank %d does not see the directory %s, which rank 0 made (%s): checkpoints need a file "
-                                 "system that all hosts share",
-                                 rank, dir, strerror(code));
-    return checkpoint_agree(comm, status, why, why_bytes);
+                                 "system that all hosts share", rank, dir, strerror(code));
+    return checkpoint_agree(comm, status, why);
 }
 
 int64_t checkpoint_step_of(const char *path)
@@ -148,12 +147,12 @@ checkpoint_status checkpoint_list_here(const char *dir, int64_t **steps, size_t 
 checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count)
 {
     int rank;
-    char why[1] = "";
+    sentence why = { "" };
     MPI_CHECK(ranks_mine(comm, &rank));
     *steps = NULL;
     *count = 0;
     const checkpoint_status status =
-        checkpoint_agree(comm, rank == 0 ? checkpoint_list_here(dir, steps, count) : CHECKPOINT_OK, why, sizeof why);
+        checkpoint_agree(comm, rank == 0 ? checkpoint_list_here(dir, steps, count) : CHECKPOINT_OK, &why);
     if (status != CHECKPOINT_OK) return status;
     uint64_t number = *count;
     MPI_CHECK(ranks_bcast(&number, 1, MPI_UINT64_T, 0, comm));

@@ -16,7 +16,7 @@ void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step)
 int64_t checkpoint_step_of(const char *path);
 
 /* Makes dir (one level and its parents) if it is missing. Collective. */
-checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, char *why, size_t why_bytes);
+checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, sentence *why);
 /* Step numbers of the checkpoints in dir, newest first; the array is the caller's to free. MISSING: no such dir or none. */
 checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
 /* checkpoint_list for one rank alone; *steps is the caller's to free. */

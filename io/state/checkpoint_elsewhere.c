@@ -15,23 +15,17 @@
 
 enum { NAME_BYTES = 512 };
 
-static bool say(char *why, const char *format, const char *name)
-{
-    snprintf(why, CHECKPOINT_ELSEWHERE_BYTES, format, name);
-    return false;
-}
-
 /* A regular file of at least `bytes` in the folder of the file `of`; out: its path. */
-static bool lies_beside(const char *of, const char *name, uint64_t bytes, char out[CHECKPOINT_PATH_BYTES], char *why)
+static bool lies_beside(const char *of, const char *name, uint64_t bytes, char out[CHECKPOINT_PATH_BYTES], sentence *why)
 {
     char folder[CHECKPOINT_PATH_BYTES];
     struct stat info;
     replace_directory_of(folder, sizeof folder, of);
-    if (strchr(name, '/')) return say(why, "has values in %.200s, but only files in its own folder are read", name);
+    if (strchr(name, '/')) return sentence_refuse(why, "has values in %.200s, but only files in its own folder are read", name);
     if (snprintf(out, CHECKPOINT_PATH_BYTES, "%s/%s", folder, name) >= CHECKPOINT_PATH_BYTES || stat(out, &info) != 0
         || !S_ISREG(info.st_mode))
-        return say(why, "has values in %.200s, but there is no such file in its folder", name);
-    if ((uint64_t)info.st_size < bytes) return say(why, "has values in %.200s, which is too short for them", name);
+        return sentence_refuse(why, "has values in %.200s, but there is no such file in its folder", name);
+    if ((uint64_t)info.st_size < bytes) return sentence_refuse(why, "has values in %.200s, which is too short for them", name);
     return true;
 }
 
@@ -47,10 +41,10 @@ static herr_t on_external_link(const char *parent, const char *group, const char
     return lies_beside(parent, name, 0, path, why) ? 0 : -1;
 }
 
-hid_t checkpoint_elsewhere_access(char why[CHECKPOINT_ELSEWHERE_BYTES])
+hid_t checkpoint_elsewhere_access(sentence *why)
 {
     const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
-    *why = '\0';
+    why->text[0] = '\0';
     H5Pset_elink_cb(access, on_external_link, why);
     H5Pset_efile_prefix(access, "${ORIGIN}"); /* else HDF5 looks in the working directory */
     return access;
@@ -67,7 +61,7 @@ static uint64_t dataset_bytes(hid_t dataset)
 }
 
 /* External storage: pieces of files, one after another. */
-static bool pieces_are_there(hid_t dataset, hid_t how, const char *of, char *why)
+static bool pieces_are_there(hid_t dataset, hid_t how, const char *of, sentence *why)
 {
     uint64_t left = dataset_bytes(dataset);
     const int pieces = H5Pget_external_count(how);
@@ -76,12 +70,12 @@ static bool pieces_are_there(hid_t dataset, hid_t how, const char *of, char *why
         off_t at = 0;
         hsize_t bytes = 0;
         if (H5Pget_external(how, (unsigned)i, sizeof name - 1, name, &at, &bytes) < 0)
-            return say(why, "has values in other files%s, whose names cannot be read", "");
+            return sentence_refuse(why, "has values in other files, whose names cannot be read");
         const uint64_t taken = bytes < left ? bytes : left;
         if (!lies_beside(of, name, (uint64_t)at + taken, path, why)) return false;
         left -= taken;
     }
-    return left == 0 || say(why, "has values in other files%s, which are too short for them", "");
+    return left == 0 || sentence_refuse(why, "has values in other files, which are too short for them");
 }
 
 /* Is what the selection `wanted` reaches to within the dataset, and not elsewhere once more? */
@@ -99,10 +93,10 @@ static bool holds(hid_t source, hid_t wanted)
 
 static bool source_holds(const char *path, const char *dataset, hid_t wanted)
 {
-    char unused[CHECKPOINT_SENTENCE_BYTES];
+    sentence unused;
     hid_t file;
-    if (checkpoint_h5_open(path, &file, unused, sizeof unused) != CHECKPOINT_OK) return false;
-    const hid_t access = checkpoint_elsewhere_access(unused), source = H5Dopen2(file, dataset, access);
+    if (checkpoint_h5_open(path, &file, &unused) != CHECKPOINT_OK) return false;
+    const hid_t access = checkpoint_elsewhere_access(&unused), source = H5Dopen2(file, dataset, access);
     const bool ok = source >= 0 && holds(source, wanted);
     if (source >= 0) H5Dclose(source);
     H5Pclose(access);
@@ -111,7 +105,7 @@ static bool source_holds(const char *path, const char *dataset, hid_t wanted)
 }
 
 /* One of a virtual dataset's sources. *cells: those that it gives. */
-static bool source_is_there(hid_t how, size_t i, const char *of, hssize_t *cells, char *why)
+static bool source_is_there(hid_t how, size_t i, const char *of, hssize_t *cells, sentence *why)
 {
     char name[NAME_BYTES] = "", dataset[NAME_BYTES] = "", path[CHECKPOINT_PATH_BYTES];
     const hid_t wanted = H5Pget_virtual_srcspace(how, i), given = H5Pget_virtual_vspace(how, i);
@@ -119,16 +113,16 @@ static bool source_is_there(hid_t how, size_t i, const char *of, hssize_t *cells
               && H5Pget_virtual_dsetname(how, i, dataset, sizeof dataset) > 0;
     const bool same_file = strcmp(name, ".") == 0;
     *cells = H5Sget_select_npoints(given);
-    if (!ok) say(why, "has values in other files%s, whose names cannot be read", "");
+    if (!ok) sentence_set(why, "has values in other files, whose names cannot be read");
     else if (!same_file) ok = lies_beside(of, name, 0, path, why);
     if (ok && !source_holds(same_file ? of : path, dataset, wanted))
-        ok = say(why, "is virtual, but its source %.200s does not hold all the values it needs", same_file ? dataset : name);
+        ok = sentence_refuse(why, "is virtual, but its source %.200s does not hold all the values it needs", same_file ? dataset : name);
     H5Sclose(given);
     H5Sclose(wanted);
     return ok;
 }
 
-static bool sources_are_there(hid_t dataset, hid_t how, const char *of, char *why)
+static bool sources_are_there(hid_t dataset, hid_t how, const char *of, sentence *why)
 {
     const hid_t space = H5Dget_space(dataset);
     hssize_t left = H5Sget_simple_extent_npoints(space), cells = 0;
@@ -139,10 +133,10 @@ static bool sources_are_there(hid_t dataset, hid_t how, const char *of, char *wh
         ok = source_is_there(how, i, of, &cells, why);
         left -= cells;
     }
-    return ok && (left <= 0 || say(why, "is virtual, but some of its values have no source%s", ""));
+    return ok && (left <= 0 || sentence_refuse(why, "is virtual, but some of its values have no source"));
 }
 
-bool checkpoint_elsewhere_lies_beside(hid_t dataset, char why[CHECKPOINT_ELSEWHERE_BYTES])
+bool checkpoint_elsewhere_lies_beside(hid_t dataset, sentence *why)
 {
     char of[CHECKPOINT_PATH_BYTES] = "";
     const hid_t how = H5Dget_create_plist(dataset);

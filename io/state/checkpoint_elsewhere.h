@@ -6,11 +6,12 @@
 #include <hdf5.h>
 #include <stdbool.h>
 
-enum { CHECKPOINT_ELSEWHERE_BYTES = 320 };
+#include "core/sentence.h"
+
 /* For H5Lexists and H5Dopen2 of another program's file: external links are followed only to files beside the one that they are in;
  * where to another, or none, they fail and why has the end of a sentence, else "". The caller's to close; why outlives it. */
-hid_t checkpoint_elsewhere_access(char why[CHECKPOINT_ELSEWHERE_BYTES]);
+hid_t checkpoint_elsewhere_access(sentence *why);
 /* Do all its values lie in its file, or in files beside that which are there and hold them? */
-bool checkpoint_elsewhere_lies_beside(hid_t dataset, char why[CHECKPOINT_ELSEWHERE_BYTES]);
+bool checkpoint_elsewhere_lies_beside(hid_t dataset, sentence *why);
 
 #endif

@@ -101,42 +101,41 @@ static bool path_exists(hid_t file, const char *path, hid_t access)
 /* Wherever it leads: a level that cannot be read is not to be taken for none. */
 static bool has_link(hid_t file, const char *path)
 {
-    char elsewhere[CHECKPOINT_ELSEWHERE_BYTES];
-    const hid_t access = checkpoint_elsewhere_access(elsewhere);
-    const bool there = path_exists(file, path, access) || *elsewhere;
+    sentence elsewhere;
+    const hid_t access = checkpoint_elsewhere_access(&elsewhere);
+    const bool there = path_exists(file, path, access) || elsewhere.text[0];
     H5Pclose(access);
     return there;
 }
 
-static checkpoint_status misfit(const checkpoint_foreign *q, char *why, size_t why_bytes, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+static checkpoint_status misfit(const checkpoint_foreign *q, sentence *why, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* "FILE: dataset /NAME " and what it has. */
-static checkpoint_status misfit(const checkpoint_foreign *q, char *why, size_t why_bytes, const char *format, ...)
+static checkpoint_status misfit(const checkpoint_foreign *q, sentence *why, const char *format, ...)
 {
-    char what[CHECKPOINT_SENTENCE_BYTES];
+    sentence what;
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    sentence_set_list(&what, format, args);
     va_end(args);
-    return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s: dataset %s %s", q->path, q->dataset, what);
+    return checkpoint_fail(CHECKPOINT_MISSING, why, "%s: dataset %s %s", q->path, q->dataset, what.text);
 }
 
-static checkpoint_status check_type(hid_t dataset, const checkpoint_foreign *q, char *why, size_t why_bytes)
+static checkpoint_status check_type(hid_t dataset, const checkpoint_foreign *q, sentence *why)
 {
     const hid_t type = H5Dget_type(dataset);
     const H5T_class_t class = H5Tget_class(type);
     const size_t bytes = H5Tget_size(type);
     H5Tclose(type);
     if (class != H5T_INTEGER && class != H5T_FLOAT)
-        return misfit(q, why, why_bytes, "holds %s; allowed are integers or floats", type_name(class));
+        return misfit(q, why, "holds %s; allowed are integers or floats", type_name(class));
     if (bytes > CHECKPOINT_NUMBER_BYTES_MAX)
-        return misfit(q, why, why_bytes, "holds numbers of %zu bytes; at most %d are allowed", bytes,
-                      CHECKPOINT_NUMBER_BYTES_MAX);
+        return misfit(q, why, "holds numbers of %zu bytes; at most %d are allowed", bytes, CHECKPOINT_NUMBER_BYTES_MAX);
     return CHECKPOINT_OK;
 }
 
-static checkpoint_status check_shape(hid_t dataset, const checkpoint_foreign *q, char *why, size_t why_bytes)
+static checkpoint_status check_shape(hid_t dataset, const checkpoint_foreign *q, sentence *why)
 {
     const hid_t space = H5Dget_space(dataset);
     const int dims = H5Sget_simple_extent_ndims(space);
@@ -150,11 +149,10 @@ static checkpoint_status check_shape(hid_t dataset, const checkpoint_foreign *q,
     const hsize_t grid[2] = { (hsize_t)q->ny, (hsize_t)q->nx };
     put_shape(is, sizeof is, dims < 0 ? 0 : dims, shape);
     put_shape(needed, sizeof needed, q->ny == 1 ? 1 : 2, q->ny == 1 ? grid + 1 : grid);
-    return misfit(q, why, why_bytes, "has shape %s; the grid needs %s = %s", is,
-                  q->ny == 1 ? "(grid.nx)" : "(grid.ny, grid.nx)", needed);
+    return misfit(q, why, "has shape %s; the grid needs %s = %s", is, q->ny == 1 ? "(grid.nx)" : "(grid.ny, grid.nx)", needed);
 }
 
-static checkpoint_status read_own(hid_t dataset, const checkpoint_foreign *q, void *data, char *why, size_t why_bytes)
+static checkpoint_status read_own(hid_t dataset, const checkpoint_foreign *q, void *data, sentence *why)
 {
     const hsize_t cells = (hsize_t)box_cells(q->own);
     if (cells == 0) return CHECKPOINT_OK;
@@ -162,7 +160,7 @@ static checkpoint_status read_own(hid_t dataset, const checkpoint_foreign *q, vo
     checkpoint_status status = CHECKPOINT_OK;
     if (!checkpoint_h5_select(space, q->own)
         || H5Dread(dataset, checkpoint_h5_memory_type(q->type), memory, space, H5P_DEFAULT, data) < 0)
-        status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "cannot read dataset %s of %s: %s", q->dataset, q->path,
+        status = checkpoint_fail(CHECKPOINT_DAMAGED, why, "cannot read dataset %s of %s: %s", q->dataset, q->path,
                                  checkpoint_h5_reason());
     H5Sclose(memory);
     H5Sclose(space);
@@ -170,61 +168,58 @@ static checkpoint_status read_own(hid_t dataset, const checkpoint_foreign *q, vo
 }
 
 /* *dataset where there is one and its values are where they may be. */
-static checkpoint_status open_dataset(hid_t file, const checkpoint_foreign *q, hid_t *dataset, char *why, size_t why_bytes)
+static checkpoint_status open_dataset(hid_t file, const checkpoint_foreign *q, hid_t *dataset, sentence *why)
 {
-    char elsewhere[CHECKPOINT_ELSEWHERE_BYTES], list[CHECKPOINT_LISTED_BYTES];
-    const hid_t access = checkpoint_elsewhere_access(elsewhere);
+    sentence elsewhere;
+    char list[CHECKPOINT_LISTED_BYTES];
+    const hid_t access = checkpoint_elsewhere_access(&elsewhere);
     *dataset = path_exists(file, q->dataset, access) ? H5Dopen2(file, q->dataset, access) : H5I_INVALID_HID;
     H5Pclose(access);
-    if (*dataset >= 0 && checkpoint_elsewhere_lies_beside(*dataset, elsewhere)) return CHECKPOINT_OK;
+    if (*dataset >= 0 && checkpoint_elsewhere_lies_beside(*dataset, &elsewhere)) return CHECKPOINT_OK;
     if (*dataset >= 0) H5Dclose(*dataset);
-    if (*elsewhere) return misfit(q, why, why_bytes, "%s", elsewhere);
+    if (elsewhere.text[0]) return misfit(q, why, "%s", elsewhere.text);
     checkpoint_foreign_list_datasets(file, list);
-    return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s has no dataset %s (it has %s)", q->path, q->dataset,
-                           *list ? list : "none");
+    return checkpoint_fail(CHECKPOINT_MISSING, why, "%s has no dataset %s (it has %s)", q->path, q->dataset, *list ? list : "none");
 }
 
-static checkpoint_status read_dataset(hid_t file, const checkpoint_foreign *q, void *data, char *why, size_t why_bytes)
+static checkpoint_status read_dataset(hid_t file, const checkpoint_foreign *q, void *data, sentence *why)
 {
     hid_t dataset;
-    checkpoint_status status = open_dataset(file, q, &dataset, why, why_bytes);
+    checkpoint_status status = open_dataset(file, q, &dataset, why);
     if (status != CHECKPOINT_OK) return status;
-    status = check_type(dataset, q, why, why_bytes);
-    if (status == CHECKPOINT_OK) status = check_shape(dataset, q, why, why_bytes);
-    if (status == CHECKPOINT_OK && !checkpoint_h5_chunks_fit(dataset))
-        status = misfit(q, why, why_bytes, "has chunks larger than itself");
-    if (status == CHECKPOINT_OK) status = read_own(dataset, q, data, why, why_bytes);
+    status = check_type(dataset, q, why);
+    if (status == CHECKPOINT_OK) status = check_shape(dataset, q, why);
+    if (status == CHECKPOINT_OK && !checkpoint_h5_chunks_fit(dataset)) status = misfit(q, why, "has chunks larger than itself");
+    if (status == CHECKPOINT_OK) status = read_own(dataset, q, data, why);
     H5Dclose(dataset);
     return status;
 }
 
 /* By each rank for itself. *found_prev: there is an earlier level, and it was wanted. */
 static checkpoint_status read_levels(const checkpoint_foreign *u, const checkpoint_foreign *u_prev, void *data, void *prev,
-                                     bool *found_prev, char *why, size_t why_bytes)
+                                     bool *found_prev, sentence *why)
 {
     hid_t file;
-    checkpoint_status status = checkpoint_h5_open(u->path, &file, why, why_bytes);
+    checkpoint_status status = checkpoint_h5_open(u->path, &file, why);
     if (status == CHECKPOINT_DAMAGED) return CHECKPOINT_MISSING; /* "no HDF5 file": a wrong input, not a checkpoint gone bad */
     if (status != CHECKPOINT_OK) return status;
-    status = read_dataset(file, u, data, why, why_bytes);
+    status = read_dataset(file, u, data, why);
     *found_prev = prev && status == CHECKPOINT_OK && has_link(file, u_prev->dataset);
-    if (*found_prev) status = read_dataset(file, u_prev, prev, why, why_bytes);
+    if (*found_prev) status = read_dataset(file, u_prev, prev, why);
     H5Fclose(file);
     return status;
 }
 
 checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const checkpoint_foreign *q, void *data, void *prev, bool *has_prev,
-                                          char *why, size_t why_bytes)
+                                          sentence *why)
 {
     checkpoint_foreign u = *q, u_prev = *q;
     bool found_prev = false;
     if (!u.dataset) u.dataset = "/fields/u";
     u_prev.dataset = "/fields/u_prev";
-    checkpoint_status status = checkpoint_probe(comm, u.path, u.dataset, u.nx * u.ny, NULL, why, why_bytes);
-    if (status == CHECKPOINT_OK && prev)
-        status = checkpoint_probe(comm, u.path, u_prev.dataset, u.nx * u.ny, NULL, why, why_bytes);
-    if (status == CHECKPOINT_OK)
-        status = checkpoint_agree(comm, read_levels(&u, &u_prev, data, prev, &found_prev, why, why_bytes), why, why_bytes);
+    checkpoint_status status = checkpoint_probe(comm, u.path, u.dataset, u.nx * u.ny, NULL, why);
+    if (status == CHECKPOINT_OK && prev) status = checkpoint_probe(comm, u.path, u_prev.dataset, u.nx * u.ny, NULL, why);
+    if (status == CHECKPOINT_OK) status = checkpoint_agree(comm, read_levels(&u, &u_prev, data, prev, &found_prev, why), why);
     if (has_prev) *has_prev = found_prev;
     return status;
 }

@@ -21,21 +21,21 @@ void checkpoint_h5_quiet(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
 
 static herr_t take_innermost(unsigned n, const H5E_error2_t *e, void *text)
 {
-    if (n == 0 && e->desc) snprintf(text, CHECKPOINT_SENTENCE_BYTES / 2, "%s", e->desc);
+    if (n == 0 && e->desc) sentence_set(text, "%s", e->desc);
     return n == 0 ? 1 : 0; /* 1 ends the walk */
 }
 
 const char *checkpoint_h5_reason(void)
 {
-    static char text[CHECKPOINT_SENTENCE_BYTES / 2];
-    snprintf(text, sizeof text, "HDF5 gave no reason");
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, text);
-    for (char *c = text; *c; c++)
+    static sentence text;
+    sentence_set(&text, "HDF5 gave no reason");
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, &text);
+    for (char *c = text.text; *c; c++)
         if (*c == '\n') *c = ' ';
-    return text;
+    return text.text;
 }
 
-checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, char *why, size_t why_bytes)
+checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *why)
 {
     checkpoint_h5_quiet();
     *file = H5I_INVALID_HID;
@@ -43,12 +43,10 @@ checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, char *why, s
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* of a pipe, no wait for somebody who writes into it */
     const int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
     if (fd >= 0) close(fd);
-    if (code == ENOENT || code == ENOTDIR) return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s: no such file", path);
-    if (code) return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot read %s: %s", path, strerror(code));
-    if (S_ISDIR(info.st_mode))
-        return checkpoint_fail(CHECKPOINT_MISSING, why, why_bytes, "%s is a directory, not a file", path);
-    if (!S_ISREG(info.st_mode))
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is a pipe or a device, not a file", path);
+    if (code == ENOENT || code == ENOTDIR) return checkpoint_fail(CHECKPOINT_MISSING, why, "%s: no such file", path);
+    if (code) return checkpoint_fail(CHECKPOINT_IO, why, "cannot read %s: %s", path, strerror(code));
+    if (S_ISDIR(info.st_mode)) return checkpoint_fail(CHECKPOINT_MISSING, why, "%s is a directory, not a file", path);
+    if (!S_ISREG(info.st_mode)) return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is a pipe or a device, not a file", path);
 
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     /* Parallel file systems often have no locks, and a file under its final name has no writer. */
@@ -56,8 +54,7 @@ checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, char *why, s
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     *file = H5Fopen(path, H5F_ACC_RDONLY, access);
     if (*file < 0)
-        checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is not an HDF5 file or is damaged: %s", path,
-                        checkpoint_h5_reason());
+        checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is not an HDF5 file or is damaged: %s", path, checkpoint_h5_reason());
     H5Pclose(access);
     return *file < 0 ? CHECKPOINT_DAMAGED : CHECKPOINT_OK;
 }

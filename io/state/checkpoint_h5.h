@@ -18,7 +18,7 @@ void checkpoint_h5_quiet(void);
 
 /* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another. MISSING, DAMAGED (not HDF5,
  * truncated) or IO with a sentence. */
-checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, char *why, size_t why_bytes);
+checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *why);
 
 hid_t checkpoint_h5_file_type(dtype t);   /* what is written: little-endian IEEE; a library constant, not to be closed */
 hid_t checkpoint_h5_memory_type(dtype t);

@@ -56,21 +56,21 @@ static void add_seal(checkpoint_image *image, int fields)
 }
 
 /* In a scratch file in that folder. */
-static checkpoint_status make_in(const char *folder, checkpoint_image *image, const checkpoint_state *s,
-                                 const checkpoint_sums *sums, char *why, size_t why_bytes)
+static checkpoint_status make_in(const char *folder, checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums,
+                                 sentence *why)
 {
     char name[CHECKPOINT_PATH_BYTES];
     struct stat info;
     snprintf(name, sizeof name, "%s/weft_structure_XXXXXX", folder);
     const int fd = mkostemp(name, O_CLOEXEC);
-    if (fd < 0) return checkpoint_file_failed("make a scratch file in", folder, errno, why, why_bytes);
-    checkpoint_status status = checkpoint_structure_write(name, s, sums, &image->layout, why, why_bytes);
+    if (fd < 0) return checkpoint_file_failed("make a scratch file in", folder, errno, why);
+    checkpoint_status status = checkpoint_structure_write(name, s, sums, &image->layout, why);
     unlink(name);
     if (status == CHECKPOINT_OK) {
         int code = fstat(fd, &info) != 0 ? errno : 0;
         image->file_bytes = code ? 0 : (uint64_t)info.st_size;
         if (!code) code = find_gaps(image, s) ? read_gaps(image, s->fields, fd) : EINVAL;
-        if (code) status = checkpoint_file_failed("copy", "HDF5's structure", code, why, why_bytes);
+        if (code) status = checkpoint_file_failed("copy", "HDF5's structure", code, why);
         else add_seal(image, s->fields);
     }
     close(fd);
@@ -78,15 +78,14 @@ static checkpoint_status make_in(const char *folder, checkpoint_image *image, co
     return status;
 }
 
-checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums,
-                                        char *why, size_t why_bytes)
+checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums, sentence *why)
 {
     const char *const folder[] = { "/dev/shm", "/tmp", getenv("TMPDIR") }; /* one may be full or read-only */
     checkpoint_status status = CHECKPOINT_IO;
     checkpoint_h5_quiet();
     for (size_t i = 0; i < sizeof folder / sizeof *folder && status != CHECKPOINT_OK; i++) {
         *image = (checkpoint_image){ .bytes = NULL };
-        if (folder[i]) status = make_in(folder[i], image, s, sums, why, why_bytes);
+        if (folder[i]) status = make_in(folder[i], image, s, sums, why);
     }
     return status;
 }

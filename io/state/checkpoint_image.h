@@ -13,7 +13,7 @@ typedef struct checkpoint_image {
     char *bytes;                      /* of the gaps, one after another; owned: checkpoint_image_free */
 } checkpoint_image;
 checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums,
-                                        char *why, size_t why_bytes);
+                                        sentence *why);
 void checkpoint_image_free(checkpoint_image *image);
 /* Written: these bytes, and the length of the file fd. Compared with what it has: EIO where it differs. 0 or errno. */
 int checkpoint_image_write(const checkpoint_image *image, int fd);

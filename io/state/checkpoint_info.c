@@ -56,32 +56,31 @@ uint32_t checkpoint_info_crc(const checkpoint_info *info, const char *deck)
 }
 
 /* Other programs may change a file and leave it sound to HDF5; and anybody may give it another's name. */
-static checkpoint_status check_description(hid_t file, const char *path, const checkpoint_info *info, char *why, size_t why_bytes)
+static checkpoint_status check_description(hid_t file, const char *path, const checkpoint_info *info, sentence *why)
 {
     int64_t wanted;
     const uint32_t found = checkpoint_info_crc(info, info->deck);
     const int64_t named = checkpoint_step_of(path);
     if (checkpoint_h5_get_integer(file, "description_crc32c", &wanted) && wanted != found)
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why,
                                "%s is damaged: kind, type, grid, step, fingerprint and deck have checksum %08x, but the file records "
-                               "%08llx",
-                               path, found, (unsigned long long)wanted);
+                               "%08llx", path, found, (unsigned long long)wanted);
     if (named >= 0 && named != info->step)
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
-                               "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64, path, info->step, named);
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64,
+                               path, info->step, named);
     return CHECKPOINT_OK;
 }
 
-checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes)
+checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_info *info, sentence *why)
 {
     int64_t schema = 0;
     if (!checkpoint_h5_get_integer(file, "schema_version", &schema))
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s is not a state file: it has no schema_version", path);
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is not a state file: it has no schema_version", path);
     if (schema < 1 || schema > CHECKPOINT_SCHEMA_VERSION)
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has schema version %lld; this program reads versions 1 to %d",
-                               path, (long long)schema, CHECKPOINT_SCHEMA_VERSION);
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s has schema version %lld; this program reads versions 1 to %d", path,
+                               (long long)schema, CHECKPOINT_SCHEMA_VERSION);
     if (!checkpoint_h5_get_integer(file, "step", &info->step) || info->step < 0)
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no readable step", path);
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s has no readable step", path);
 
     char *const kind = checkpoint_h5_attribute_text(file, "kind", WORD_BYTES_MAX);
     char *const digits = checkpoint_h5_attribute_text(file, "fingerprint", WORD_BYTES_MAX);
@@ -93,12 +92,12 @@ checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_in
     if (!missing) snprintf(info->kind, sizeof info->kind, "%s", kind);
     free(kind);
     free(digits);
-    if (missing) return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s has no readable %s", path, missing);
+    if (missing) return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s has no readable %s", path, missing);
 
     const char *reason;
     if (!read_shape(file, fields_of(info)->field[0], info, &reason))
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: dataset /fields/%s %s", path, fields_of(info)->field[0], reason);
-    return check_description(file, path, info, why, why_bytes);
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s: dataset /fields/%s %s", path, fields_of(info)->field[0], reason);
+    return check_description(file, path, info, why);
 }
 
 void checkpoint_info_free(checkpoint_info *info)

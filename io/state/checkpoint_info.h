@@ -12,7 +12,7 @@
 uint32_t checkpoint_info_crc(const checkpoint_info *info, const char *deck);
 /* What an open file says about itself, to be freed in any case. DAMAGED also where that is not what was written, or the step is not
  * that of the file's name. */
-checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_info *info, char *why, size_t why_bytes);
+checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_info *info, sentence *why);
 
 /* The fields that a file of that kind has, with names and shapes alone. */
 checkpoint_state checkpoint_info_fields(const checkpoint_info *info);

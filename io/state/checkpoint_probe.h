@@ -18,8 +18,7 @@
 #define CHECKPOINT_PROBE_ALL "all"     /* and all else but data */
 /* May HDF5 read this file, or that part of it: one of those above, or a dataset's path? DAMAGED: no. cells: of the dataset that is
  * needed, 0 for what is no dataset's data. *sealed, or NULL: its structure is known to be as weft wrote it. Collective. */
-checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, bool *sealed, char *why,
-                                   size_t why_bytes);
+checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, bool *sealed, sentence *why);
 /* From here on files are looked at first, by children that run this program, which gives them its argument; "" or NULL: not. */
 void checkpoint_probe_by(const char *self_exe);
 

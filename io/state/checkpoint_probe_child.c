@@ -82,22 +82,22 @@ static void read_data(hid_t dataset, int64_t cells)
 
 static void look_at_field(hid_t file, const char *path, const checkpoint_field *f, dtype type)
 {
-    char why[CHECKPOINT_SENTENCE_BYTES];
+    sentence why;
     hid_t dataset;
     uint64_t fingerprint;
     checkpoint_sums sums;
-    if (checkpoint_dataset_open(file, path, f, type, &dataset, &fingerprint, why, sizeof why) == CHECKPOINT_OK) {
+    if (checkpoint_dataset_open(file, path, f, type, &dataset, &fingerprint, &why) == CHECKPOINT_OK) {
         read_data(dataset, f->nx * f->ny);
         H5Dclose(dataset);
     }
-    if (checkpoint_sums_read(file, path, f, &sums, why, sizeof why) == CHECKPOINT_OK) checkpoint_sums_free(&sums);
+    if (checkpoint_sums_read(file, path, f, &sums, &why) == CHECKPOINT_OK) checkpoint_sums_free(&sums);
 }
 
 static void look_at_state(hid_t file, const char *path)
 {
-    char why[CHECKPOINT_SENTENCE_BYTES];
+    sentence why;
     checkpoint_info info = { .deck = NULL };
-    if (checkpoint_info_of(file, path, &info, why, sizeof why) == CHECKPOINT_OK) {
+    if (checkpoint_info_of(file, path, &info, &why) == CHECKPOINT_OK) {
         const checkpoint_state s = checkpoint_info_fields(&info);
         for (int i = 0; i < s.fields; i++) look_at_field(file, path, &s.field[i], s.type);
     }
@@ -106,20 +106,22 @@ static void look_at_state(hid_t file, const char *path)
 
 static void look_at_dataset(hid_t file, const char *name, int64_t cells)
 {
-    char list[CHECKPOINT_LISTED_BYTES], elsewhere[CHECKPOINT_ELSEWHERE_BYTES];
-    const hid_t access = checkpoint_elsewhere_access(elsewhere), dataset = H5Dopen2(file, name, access);
+    sentence elsewhere;
+    char list[CHECKPOINT_LISTED_BYTES];
+    const hid_t access = checkpoint_elsewhere_access(&elsewhere), dataset = H5Dopen2(file, name, access);
     H5Pclose(access);
     if (dataset < 0) {
         checkpoint_foreign_list_datasets(file, list); /* for the sentence that says what there is instead */
         return;
     }
-    if (checkpoint_elsewhere_lies_beside(dataset, elsewhere)) read_data(dataset, cells);
+    if (checkpoint_elsewhere_lies_beside(dataset, &elsewhere)) read_data(dataset, cells);
     H5Dclose(dataset);
 }
 
 int checkpoint_probe_child(const char *what)
 {
-    char why[CHECKPOINT_SENTENCE_BYTES], name[CHECKPOINT_PATH_BYTES] = CHECKPOINT_PROBE_ALL, *number_end = NULL;
+    sentence why;
+    char name[CHECKPOINT_PATH_BYTES] = CHECKPOINT_PROBE_ALL, *number_end = NULL;
     hid_t file;
     int64_t cells = 0;
     const char *const name_end = strchr(what, '\n'), *path = what;
@@ -130,10 +132,10 @@ int checkpoint_probe_child(const char *what)
     }
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
     allow_processor(CPU_S);
-    if (checkpoint_h5_open(path, &file, why, sizeof why) != CHECKPOINT_OK) return 0; /* the parent finds that too */
+    if (checkpoint_h5_open(path, &file, &why) != CHECKPOINT_OK) return 0; /* the parent finds that too */
     if (name[0] == '/') look_at_dataset(file, name, cells);
     else look_at_state(file, path);
-    if (strcmp(name, CHECKPOINT_PROBE_ALL) == 0) (void)checkpoint_walk(file, why, sizeof why);
+    if (strcmp(name, CHECKPOINT_PROBE_ALL) == 0) (void)checkpoint_walk(file, &why);
     H5Fclose(file);
     return 0;
 }

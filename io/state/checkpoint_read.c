@@ -13,35 +13,34 @@
 #include "state/checkpoint_probe.h"
 #include "state/checkpoint_sums.h"
 
-checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, char *why, size_t why_bytes)
+checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, sentence *why)
 {
     hid_t file;
     memset(info, 0, sizeof *info);
-    checkpoint_status status = checkpoint_probe(comm, path, CHECKPOINT_PROBE_STATE, 0, &info->sealed, why, why_bytes);
+    checkpoint_status status = checkpoint_probe(comm, path, CHECKPOINT_PROBE_STATE, 0, &info->sealed, why);
     if (status != CHECKPOINT_OK) return status;
-    status = checkpoint_h5_open(path, &file, why, why_bytes);
+    status = checkpoint_h5_open(path, &file, why);
     if (status == CHECKPOINT_OK) {
-        status = checkpoint_info_of(file, path, info, why, why_bytes);
+        status = checkpoint_info_of(file, path, info, why);
         H5Fclose(file);
     }
-    status = checkpoint_agree(comm, status, why, why_bytes);
+    status = checkpoint_agree(comm, status, why);
     if (status != CHECKPOINT_OK) checkpoint_info_free(info);
     return status;
 }
 
-static checkpoint_status read_field(hid_t file, const char *path, checkpoint_field *f, dtype type, uint64_t *stored,
-                                    uint64_t *share, char *why, size_t why_bytes)
+static checkpoint_status read_field(hid_t file, const char *path, checkpoint_field *f, dtype type, uint64_t *stored, uint64_t *share,
+                                    sentence *why)
 {
     hid_t dataset;
-    checkpoint_status status = checkpoint_dataset_open(file, path, f, type, &dataset, stored, why, why_bytes);
+    checkpoint_status status = checkpoint_dataset_open(file, path, f, type, &dataset, stored, why);
     if (status != CHECKPOINT_OK) return status;
     const hsize_t cells = (hsize_t)box_cells(f->own);
     if (cells) {
         const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
         if (!checkpoint_h5_select(space, f->own)
             || H5Dread(dataset, checkpoint_h5_memory_type(type), memory, space, H5P_DEFAULT, f->data) < 0)
-            status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "cannot read %s of %s: %s", f->name, path,
-                                     checkpoint_h5_reason());
+            status = checkpoint_fail(CHECKPOINT_DAMAGED, why, "cannot read %s of %s: %s", f->name, path, checkpoint_h5_reason());
         else
             *share = checkpoint_fingerprint_share(type, f->data, f->own, f->nx);
         H5Sclose(memory);
@@ -52,47 +51,47 @@ static checkpoint_status read_field(hid_t file, const char *path, checkpoint_fie
 }
 
 /* Adds to why where f's data, as they were read, first differ from the file's checksums. Collective. */
-static void say_where(MPI_Comm comm, const char *path, const checkpoint_field *f, dtype type, char *why, size_t why_bytes)
+static void say_where(MPI_Comm comm, const char *path, const checkpoint_field *f, dtype type, sentence *why)
 {
-    char unused[CHECKPOINT_SENTENCE_BYTES], where[CHECKPOINT_WHERE_BYTES];
+    sentence unused;
+    char where[CHECKPOINT_WHERE_BYTES];
     checkpoint_sums wanted = { .crc = NULL }, found = { .crc = NULL };
     hid_t file;
-    checkpoint_status status = checkpoint_h5_open(path, &file, unused, sizeof unused);
+    checkpoint_status status = checkpoint_h5_open(path, &file, &unused);
     if (status == CHECKPOINT_OK) {
-        status = checkpoint_sums_read(file, path, f, &wanted, unused, sizeof unused);
+        status = checkpoint_sums_read(file, path, f, &wanted, &unused);
         H5Fclose(file);
     }
     if (status == CHECKPOINT_OK && (!wanted.crc || !checkpoint_sums_make(&found, f, wanted.lines))) status = CHECKPOINT_MISSING;
-    if (checkpoint_agree(comm, status, unused, sizeof unused) == CHECKPOINT_OK) {
+    if (checkpoint_agree(comm, status, &unused) == CHECKPOINT_OK) {
         checkpoint_sums_add(&found, type, f->data, f->own, f);
         checkpoint_sums_unite(comm, &found);
         checkpoint_sums_finish(&found, type, f);
         int64_t b = 0;
         while (b < found.blocks && found.crc[b] == wanted.crc[b]) b++;
         if (b < found.blocks) {
-            const size_t used = strlen(why);
             checkpoint_say_block(where, f, wanted.lines, b);
-            if (used < why_bytes) snprintf(why + used, why_bytes - used, "; first in %s", where);
+            sentence_add(why, "; first in %s", where);
         }
     }
     checkpoint_sums_free(&wanted);
     checkpoint_sums_free(&found);
 }
 
-checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, char *why, size_t why_bytes)
+checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, sentence *why)
 {
     uint64_t stored[CHECKPOINT_FIELDS_MAX] = { 0 }, share[CHECKPOINT_FIELDS_MAX] = { 0 }, found[CHECKPOINT_FIELDS_MAX];
     checkpoint_info info = { .deck = NULL };
     hid_t file;
-    checkpoint_status status = checkpoint_h5_open(path, &file, why, why_bytes);
+    checkpoint_status status = checkpoint_h5_open(path, &file, why);
     if (status == CHECKPOINT_OK) {
-        status = checkpoint_info_of(file, path, &info, why, why_bytes);
+        status = checkpoint_info_of(file, path, &info, why);
         for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
-            status = read_field(file, path, &s->field[i], s->type, &stored[i], &share[i], why, why_bytes);
+            status = read_field(file, path, &s->field[i], s->type, &stored[i], &share[i], why);
         H5Fclose(file);
     }
     checkpoint_info_free(&info);
-    status = checkpoint_agree(comm, status, why, why_bytes);
+    status = checkpoint_agree(comm, status, why);
     if (status != CHECKPOINT_OK) return status;
 
     MPI_CHECK(ranks_allreduce(share, found, CHECKPOINT_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
@@ -100,7 +99,7 @@ checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_st
     for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++) {
         if (found[i] != stored[i]) {
             differs = i;
-            status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+            status = checkpoint_fail(CHECKPOINT_DAMAGED, why,
                                      "%s is damaged: /fields/%s has fingerprint %016llx, but the file records %016llx", path,
                                      s->field[i].name, (unsigned long long)found[i], (unsigned long long)stored[i]);
         }
@@ -108,13 +107,12 @@ checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_st
     }
     const checkpoint_field *main_field = &s->field[checkpoint_main_field(s)];
     if (status == CHECKPOINT_OK && main_field->fingerprint != info.fingerprint)
-        status = checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+        status = checkpoint_fail(CHECKPOINT_DAMAGED, why,
                                  "%s is damaged: /fields/%s has fingerprint %016llx, but that of the file as a whole is %016llx", path,
-                                 main_field->name, (unsigned long long)main_field->fingerprint,
-                                 (unsigned long long)info.fingerprint);
+                                 main_field->name, (unsigned long long)main_field->fingerprint, (unsigned long long)info.fingerprint);
     s->step = info.step;
-    status = checkpoint_agree(comm, status, why, why_bytes); /* each rank read the attributes for itself */
+    status = checkpoint_agree(comm, status, why); /* each rank read the attributes for itself */
     MPI_CHECK(ranks_allreduce(&differs, &differing, 1, MPI_INT, MPI_MAX, comm));
-    if (differing >= 0) say_where(comm, path, &s->field[differing], s->type, why, why_bytes);
+    if (differing >= 0) say_where(comm, path, &s->field[differing], s->type, why);
     return status;
 }

@@ -101,41 +101,40 @@ static int ranges_crc(int fd, const unsigned char *seal, uint64_t end, uint32_t 
     return code || reached == end ? code : EILSEQ;
 }
 
-static checkpoint_status look(int fd, uint64_t file_bytes, const char *path, bool *sealed, char *why, size_t why_bytes)
+static checkpoint_status look(int fd, uint64_t file_bytes, const char *path, bool *sealed, sentence *why)
 {
     unsigned char seal[CHECKPOINT_SEAL_BYTES] = { 0 };
     uint32_t crc;
     if (file_bytes > sizeof seal) {
         const int code = checkpoint_pread(fd, seal, sizeof seal, file_bytes - sizeof seal);
-        if (code) return checkpoint_file_failed("read", path, code, why, why_bytes);
+        if (code) return checkpoint_file_failed("read", path, code, why);
     }
     if (!is_seal(seal)) {
         const uint64_t end = noted_end(fd);
         if (end == 0 || end >= file_bytes || file_bytes - end > sizeof seal) return CHECKPOINT_OK;
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why,
                                "%s is damaged: its last %d bytes, the checksum of its structure, are incomplete", path,
                                CHECKPOINT_SEAL_BYTES);
     }
     const int code = ranges_crc(fd, seal, file_bytes - sizeof seal, &crc);
-    if (code && code != EILSEQ) return checkpoint_file_failed("read", path, code, why, why_bytes);
+    if (code && code != EILSEQ) return checkpoint_file_failed("read", path, code, why);
     const uint32_t wanted = (uint32_t)get(seal + CRC_AT, 4);
     if (code || crc != wanted)
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes,
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why,
                                "%s is damaged: its structure (all but the fields' values) has checksum %08x, but the file records %08x",
                                path, crc, wanted);
     *sealed = true;
     return CHECKPOINT_OK;
 }
 
-checkpoint_status checkpoint_seal_check(const char *path, bool *sealed, char *why, size_t why_bytes)
+checkpoint_status checkpoint_seal_check(const char *path, bool *sealed, sentence *why)
 {
     struct stat info;
     checkpoint_status status = CHECKPOINT_OK;
     *sealed = false;
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return CHECKPOINT_OK;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
-        status = look(fd, (uint64_t)info.st_size, path, sealed, why, why_bytes);
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) status = look(fd, (uint64_t)info.st_size, path, sealed, why);
     close(fd);
     return status;
 }

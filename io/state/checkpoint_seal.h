@@ -17,6 +17,6 @@ enum { CHECKPOINT_SEAL_BYTES = 72 };
 void checkpoint_seal_put(unsigned char seal[CHECKPOINT_SEAL_BYTES], const checkpoint_gap *gap, int gaps, const void *bytes);
 /* Compares it with the file, without HDF5. OK with *sealed: the structure is as it was written; OK without: there is no seal, or no
  * file that may be read. DAMAGED or IO with a sentence. By one rank. */
-checkpoint_status checkpoint_seal_check(const char *path, bool *sealed, char *why, size_t why_bytes);
+checkpoint_status checkpoint_seal_check(const char *path, bool *sealed, sentence *why);
 
 #endif

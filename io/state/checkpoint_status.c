@@ -8,7 +8,7 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
-checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, char *why, size_t why_bytes)
+checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, sentence *why)
 {
     int rank, ranks;
     MPI_CHECK(ranks_mine(comm, &rank));
@@ -20,23 +20,20 @@ checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, char *
     const checkpoint_status status = (checkpoint_status)(worst / ranks);
     if (status == CHECKPOINT_OK) return status;
     const int speaker = ranks - 1 - (int)(worst % ranks);
-    char text[CHECKPOINT_SENTENCE_BYTES] = "";
-    if (rank == speaker) snprintf(text, sizeof text, "%s", why);
-    MPI_CHECK(ranks_bcast(text, (int)sizeof text, MPI_CHAR, speaker, comm));
-    if (why_bytes) snprintf(why, why_bytes, "%s", text);
+    MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, speaker, comm));
     return status;
 }
 
-checkpoint_status checkpoint_fail(checkpoint_status status, char *why, size_t why_bytes, const char *format, ...)
+checkpoint_status checkpoint_fail(checkpoint_status status, sentence *why, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(why, why_bytes, format, args);
+    sentence_set_list(why, format, args);
     va_end(args);
     return status;
 }
 
-checkpoint_status checkpoint_file_failed(const char *what, const char *path, int code, char *why, size_t why_bytes)
+checkpoint_status checkpoint_file_failed(const char *what, const char *path, int code, sentence *why)
 {
-    return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot %s %s: %s", what, path, strerror(code));
+    return checkpoint_fail(CHECKPOINT_IO, why, "cannot %s %s: %s", what, path, strerror(code));
 }

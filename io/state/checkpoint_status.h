@@ -7,7 +7,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-enum { CHECKPOINT_SENTENCE_BYTES = 1024 };
+#include "core/sentence.h"
 
 typedef enum checkpoint_status {
     CHECKPOINT_OK,
@@ -18,11 +18,11 @@ typedef enum checkpoint_status {
 } checkpoint_status;
 
 /* The worst status of all ranks; why becomes the sentence of the lowest rank that has it. Collective. */
-checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, char *why, size_t why_bytes);
+checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, sentence *why);
 /* Formats why and returns status. */
-checkpoint_status checkpoint_fail(checkpoint_status status, char *why, size_t why_bytes, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+checkpoint_status checkpoint_fail(checkpoint_status status, sentence *why, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* "cannot WHAT PATH: text of the errno code"; CHECKPOINT_IO. */
-checkpoint_status checkpoint_file_failed(const char *what, const char *path, int code, char *why, size_t why_bytes);
+checkpoint_status checkpoint_file_failed(const char *what, const char *path, int code, sentence *why);
 
 #endif

@@ -77,7 +77,7 @@ static const char *describe(const checkpoint_state *s, const checkpoint_sums *su
 }
 
 checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, const checkpoint_sums *sums,
-                                             checkpoint_layout *layout, char *why, size_t why_bytes)
+                                             checkpoint_layout *layout, sentence *why)
 {
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_file_locking(access, false, true); /* nobody else writes NAME.tmp, and parallel file systems often have no locks */
@@ -93,11 +93,9 @@ checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_
     *layout = (checkpoint_layout){ .end_bytes = 0 };
     const char *failed = file < 0 ? "H5Fcreate" : describe(s, sums, file, layout);
     checkpoint_status status = CHECKPOINT_OK;
-    if (failed)
-        status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write %s: %s: %s", path, failed, checkpoint_h5_reason());
+    if (failed) status = checkpoint_fail(CHECKPOINT_IO, why, "cannot write %s: %s: %s", path, failed, checkpoint_h5_reason());
     if (file >= 0 && H5Fclose(file) < 0 && !failed)
-        status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write %s: %s: %s", path, "H5Fclose",
-                                 checkpoint_h5_reason());
+        status = checkpoint_fail(CHECKPOINT_IO, why, "cannot write %s: %s: %s", path, "H5Fclose", checkpoint_h5_reason());
     H5Pclose(access);
     return status;
 }

@@ -14,7 +14,7 @@ typedef struct checkpoint_layout { /* of a file: where things begin and end */
 /* Makes path with all attributes and checksums and with datasets that have their place but no data yet. The bytes depend on
  * *s and the sums alone, and the layout not even on fingerprints, step (of a given number of digits) and sums. By one rank alone. */
 checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, const checkpoint_sums *sums,
-                                             checkpoint_layout *layout, char *why, size_t why_bytes);
+                                             checkpoint_layout *layout, sentence *why);
 uint64_t checkpoint_field_bytes(const checkpoint_state *s, int i);
 
 #endif

@@ -29,8 +29,7 @@ bool checkpoint_sums_write(hid_t group, const checkpoint_field *f, const checkpo
     return ok;
 }
 
-checkpoint_status checkpoint_sums_read(hid_t file, const char *path, const checkpoint_field *f, checkpoint_sums *sums,
-                                       char *why, size_t why_bytes)
+checkpoint_status checkpoint_sums_read(hid_t file, const char *path, const checkpoint_field *f, checkpoint_sums *sums, sentence *why)
 {
     char name[64];
     snprintf(name, sizeof name, "/checksums/%s", f->name);
@@ -51,6 +50,5 @@ checkpoint_status checkpoint_sums_read(hid_t file, const char *path, const check
     if (dataset >= 0) H5Dclose(dataset);
     if (ok) return CHECKPOINT_OK;
     checkpoint_sums_free(sums);
-    return checkpoint_fail(CHECKPOINT_DAMAGED, why, why_bytes, "%s: %s cannot be read as the checksums of /fields/%s", path,
-                           name, f->name);
+    return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s: %s cannot be read as the checksums of /fields/%s", path, name, f->name);
 }

@@ -27,8 +27,7 @@ typedef struct verifying {
     int rank, ranks;
     const char *path;
     checkpoint_report *r;
-    char *why;
-    size_t why_bytes;
+    sentence *why;
 } verifying;
 
 __attribute__((format(printf, 2, 3))) static void damaged(checkpoint_report *r, const char *format, ...)
@@ -58,14 +57,14 @@ static void judge(checkpoint_report *r, const checkpoint_field *f, uint64_t stor
 }
 
 /* Reads the cells `part` through a buffer and adds their share to *fingerprint and to sums; each may be NULL. By one rank. */
-static checkpoint_status scan(hid_t dataset, const char *path, const checkpoint_field *f, dtype type, box part,
-                              uint64_t *fingerprint, checkpoint_sums *sums, char *why, size_t why_bytes)
+static checkpoint_status scan(hid_t dataset, const char *path, const checkpoint_field *f, dtype type, box part, uint64_t *fingerprint,
+                              checkpoint_sums *sums, sentence *why)
 {
     const size_t cell_bytes = dtype_bytes(type);
     const int64_t bands = checkpoint_bands(part, cell_bytes, SCAN_BYTES);
     if (bands == 0) return CHECKPOINT_OK;
     void *buffer = malloc((size_t)box_cells(checkpoint_band(part, cell_bytes, SCAN_BYTES, 0)) * cell_bytes);
-    if (!buffer) return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "no memory to read %s", path);
+    if (!buffer) return checkpoint_fail(CHECKPOINT_IO, why, "no memory to read %s", path);
     checkpoint_status status = CHECKPOINT_OK;
     const hid_t space = H5Dget_space(dataset);
     for (int64_t b = 0; b < bands && status == CHECKPOINT_OK; b++) {
@@ -74,8 +73,7 @@ static checkpoint_status scan(hid_t dataset, const char *path, const checkpoint_
         const hid_t memory = H5Screate_simple(1, &cells, NULL);
         if (!checkpoint_h5_select(space, piece)
             || H5Dread(dataset, checkpoint_h5_memory_type(type), memory, space, H5P_DEFAULT, buffer) < 0)
-            status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot read /fields/%s of %s: %s", f->name, path,
-                                     checkpoint_h5_reason());
+            status = checkpoint_fail(CHECKPOINT_IO, why, "cannot read /fields/%s of %s: %s", f->name, path, checkpoint_h5_reason());
         else {
             if (fingerprint) *fingerprint += checkpoint_fingerprint_share(type, buffer, piece, f->nx);
             if (sums) checkpoint_sums_add(sums, type, buffer, piece, f);
@@ -93,14 +91,14 @@ static checkpoint_status verify_field(verifying *v, hid_t file, checkpoint_field
     hid_t dataset = H5I_INVALID_HID;
     checkpoint_sums wanted = { .crc = NULL }, found = { .crc = NULL };
     uint64_t stored = 0;
-    checkpoint_status status = checkpoint_dataset_open(file, v->path, f, type, &dataset, &stored, v->why, v->why_bytes);
-    if (status == CHECKPOINT_OK) status = checkpoint_sums_read(file, v->path, f, &wanted, v->why, v->why_bytes);
+    checkpoint_status status = checkpoint_dataset_open(file, v->path, f, type, &dataset, &stored, v->why);
+    if (status == CHECKPOINT_OK) status = checkpoint_sums_read(file, v->path, f, &wanted, v->why);
     if (status == CHECKPOINT_OK && wanted.crc && !checkpoint_sums_make(&found, f, wanted.lines))
-        status = checkpoint_fail(CHECKPOINT_IO, v->why, v->why_bytes, "no memory for the checksums of %s", v->path);
+        status = checkpoint_fail(CHECKPOINT_IO, v->why, "no memory for the checksums of %s", v->path);
     if (status == CHECKPOINT_OK)
         status = scan(dataset, v->path, f, type, decomp_share(f->nx, f->ny, v->ranks, v->rank), &f->fingerprint,
-                      wanted.crc ? &found : NULL, v->why, v->why_bytes);
-    status = checkpoint_agree(v->comm, status, v->why, v->why_bytes);
+                      wanted.crc ? &found : NULL, v->why);
+    status = checkpoint_agree(v->comm, status, v->why);
     if (status == CHECKPOINT_OK) {
         MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &f->fingerprint, 1, MPI_UINT64_T, MPI_SUM, v->comm));
         if (wanted.crc) {
@@ -120,28 +118,28 @@ static checkpoint_status verify_field(verifying *v, hid_t file, checkpoint_field
  * bear. */
 static void look_beside_fields(verifying *v, hid_t file)
 {
-    char why[CHECKPOINT_SENTENCE_BYTES] = "";
-    const checkpoint_status lives = checkpoint_probe(v->comm, v->path, CHECKPOINT_PROBE_ALL, 0, NULL, why, sizeof why);
+    sentence why = { "" };
+    const checkpoint_status lives = checkpoint_probe(v->comm, v->path, CHECKPOINT_PROBE_ALL, 0, NULL, &why);
     if (v->rank != 0) return;
     if (lives != CHECKPOINT_OK) {
-        const char *const what = strstr(why, ": HDF5 "); /* behind the file's name, which the report has */
-        damaged(v->r, "outside the fields%s", what ? what : why);
-    } else if (!checkpoint_walk(file, why, sizeof why)) {
-        damaged(v->r, "%s", why);
+        const char *const what = strstr(why.text, ": HDF5 "); /* behind the file's name, which the report has */
+        damaged(v->r, "outside the fields%s", what ? what : why.text);
+    } else if (!checkpoint_walk(file, &why)) {
+        damaged(v->r, "%s", why.text);
     }
 }
 
-checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_report *r, char *why, size_t why_bytes)
+checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_report *r, sentence *why)
 {
-    verifying v = { .comm = comm, .path = path, .r = r, .why = why, .why_bytes = why_bytes };
+    verifying v = { .comm = comm, .path = path, .r = r, .why = why };
     memset(r, 0, sizeof *r);
     MPI_CHECK(ranks_mine(comm, &v.rank));
     MPI_CHECK(ranks_count(comm, &v.ranks));
-    checkpoint_status status = checkpoint_read_info(comm, path, &r->info, why, why_bytes);
+    checkpoint_status status = checkpoint_read_info(comm, path, &r->info, why);
     if (status != CHECKPOINT_OK) return status;
     checkpoint_state s = checkpoint_info_fields(&r->info);
     hid_t file;
-    status = checkpoint_agree(comm, checkpoint_h5_open(path, &file, why, why_bytes), why, why_bytes);
+    status = checkpoint_agree(comm, checkpoint_h5_open(path, &file, why), why);
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++) status = verify_field(&v, file, &s.field[i], s.type);
     if (status == CHECKPOINT_OK && !r->info.sealed) look_beside_fields(&v, file);
     if (file >= 0) H5Fclose(file);

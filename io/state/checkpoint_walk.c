@@ -16,21 +16,19 @@ enum {
 };
 
 typedef struct walk {
-    char *why; /* "" until something cannot be read */
-    size_t why_bytes;
+    sentence *why; /* "" until something cannot be read */
     int objects, depth;
     char path[WALK_PATH_BYTES]; /* of the object it is at; "" is the root */
 } walk;
 
 static bool unreadable(const walk *w, const char *attribute)
 {
-    snprintf(w->why, w->why_bytes, "%s%s%s cannot be read: %s", *w->path ? w->path : "/", *attribute ? ", attribute " : "",
-             attribute, checkpoint_h5_reason());
-    return false;
+    return sentence_refuse(w->why, "%s%s%s cannot be read: %s", *w->path ? w->path : "/", *attribute ? ", attribute " : "", attribute,
+                           checkpoint_h5_reason());
 }
 
 /* HDF5's iterations fail by themselves, or because what they call had found something. */
-static bool iterated(const walk *w, herr_t result) { return result >= 0 || (*w->why ? false : unreadable(w, "")); }
+static bool iterated(const walk *w, herr_t result) { return result >= 0 || (w->why->text[0] ? false : unreadable(w, "")); }
 
 /* The file would say how much memory a value of variable length takes, so it is not read; nor is what holds strings, which may be
  * such values. */
@@ -92,9 +90,8 @@ static bool has_values_here(hid_t dataset)
 
 static bool leads_elsewhere(const walk *w, const char *name, const char *how)
 {
-    snprintf(w->why, w->why_bytes, "%s%s%.*s %s, which is not allowed in a state file", w->path, *name ? "/" : "", NAME_BYTES_SHOWN,
-             name, how);
-    return false;
+    return sentence_refuse(w->why, "%s%s%.*s %s, which is not allowed in a state file", w->path, *name ? "/" : "", NAME_BYTES_SHOWN,
+                           name, how);
 }
 
 static bool look_at_dataset(const walk *w, hid_t dataset)
@@ -133,10 +130,10 @@ static bool look_at(walk *w, hid_t object)
     return iterated(w, H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at_link, w));
 }
 
-bool checkpoint_walk(hid_t file, char *why, size_t why_bytes)
+bool checkpoint_walk(hid_t file, sentence *why)
 {
-    walk w = { .why = why, .why_bytes = why_bytes };
-    *why = '\0';
+    walk w = { .why = why };
+    why->text[0] = '\0';
     const hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
     if (root < 0) return unreadable(&w, "");
     const bool ok = look_at(&w, root);

@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/sentence.h"
+
 /* Opens all that is in the file and reads every attribute. False: in why, what cannot be read, and HDF5's reason. By one rank. */
-bool checkpoint_walk(hid_t file, char *why, size_t why_bytes);
+bool checkpoint_walk(hid_t file, sentence *why);
 
 #endif

@@ -25,11 +25,11 @@ uint64_t checkpoint_needed_bytes(const checkpoint_state *s)
     return needed;
 }
 
-checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, char *why, size_t why_bytes)
+checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, sentence *why)
 {
     if (snprintf(n->path, sizeof n->path, "%s", path) >= (int)(sizeof n->path - SUFFIX_BYTES)
         || !checkpoint_xdmf_path(n->xdmf, sizeof n->xdmf - SUFFIX_BYTES, path))
-        return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write a checkpoint: its path is too long, %zu characters", strlen(path));
+        return checkpoint_fail(CHECKPOINT_IO, why, "cannot write a checkpoint: its path is too long, %zu characters", strlen(path));
     n->tmp[0] = n->xdmf_tmp[0] = '\0';
     replace_directory_of(n->directory, sizeof n->directory, path);
     return CHECKPOINT_OK;
@@ -49,22 +49,21 @@ static int identify(int fd, checkpoint_identity *id)
     return 0;
 }
 
-checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, checkpoint_identity *id, char *why, size_t why_bytes)
+checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, checkpoint_identity *id, sentence *why)
 {
     *fd = replace_create_new(n->tmp);
     const int code = *fd < 0 ? errno : identify(*fd, id);
-    return code ? checkpoint_file_failed("create", n->tmp, code, why, why_bytes) : CHECKPOINT_OK;
+    return code ? checkpoint_file_failed("create", n->tmp, code, why) : CHECKPOINT_OK;
 }
 
-checkpoint_status checkpoint_look_for_room(const checkpoint_names *n, uint64_t needed_bytes, char *why, size_t why_bytes)
+checkpoint_status checkpoint_look_for_room(const checkpoint_names *n, uint64_t needed_bytes, sentence *why)
 {
     struct statvfs room;
-    if (statvfs(n->directory, &room) != 0)
-        return checkpoint_file_failed("determine the free space of", n->directory, errno, why, why_bytes);
+    if (statvfs(n->directory, &room) != 0) return checkpoint_file_failed("determine the free space of", n->directory, errno, why);
     const uint64_t available = (uint64_t)room.f_bavail * room.f_frsize;
     char need[32], found[32];
     if (room.f_blocks && available < needed_bytes) /* some network file systems report no sizes at all */
-        return checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot write %s: it needs %s, but %s has only %s free", n->path,
+        return checkpoint_fail(CHECKPOINT_IO, why, "cannot write %s: it needs %s, but %s has only %s free", n->path,
                                bytes_text(need, sizeof need, (double)needed_bytes), n->directory,
                                bytes_text(found, sizeof found, (double)available));
     return CHECKPOINT_OK;
@@ -83,37 +82,37 @@ static int open_this(const char *path, int flags, const checkpoint_identity *id,
 }
 
 checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int flags, const checkpoint_identity *id, bool same_host, int rank,
-                                      int *fd, char *why, size_t why_bytes)
+                                      int *fd, sentence *why)
 {
     char host[64] = "its host";
     int code, tries = 0;
     do code = open_this(n->tmp, flags, id, same_host, fd);
     while (!same_host && checkpoint_look_again(code, &tries));
     if (!code) return CHECKPOINT_OK;
-    if (code != ENOENT && code != ESTALE) return checkpoint_file_failed("open", n->tmp, code, why, why_bytes);
+    if (code != ENOENT && code != ESTALE) return checkpoint_file_failed("open", n->tmp, code, why);
     (void)gethostname(host, sizeof host - 1);
-    return checkpoint_fail(CHECKPOINT_IO, why, why_bytes,
+    return checkpoint_fail(CHECKPOINT_IO, why,
                            "rank %d on %s %s %s, which rank 0 made: checkpoints need a file system that all hosts share", rank, host,
                            code == ENOENT ? "does not see" : "sees a different file in place of", n->tmp);
 }
 
-checkpoint_status checkpoint_reserve(const checkpoint_names *n, int fd, uint64_t bytes, char *why, size_t why_bytes)
+checkpoint_status checkpoint_reserve(const checkpoint_names *n, int fd, uint64_t bytes, sentence *why)
 {
     if (bytes == 0) return CHECKPOINT_OK;
     const int code = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) != 0 ? errno : 0;
     if (code == ENOSPC || code == EDQUOT || code == EFBIG || code == EIO)
-        return checkpoint_file_failed("reserve space for", n->path, code, why, why_bytes);
+        return checkpoint_file_failed("reserve space for", n->path, code, why);
     return CHECKPOINT_OK; /* no fallocate here: the look at the free space and the comparison remain */
 }
 
-checkpoint_status checkpoint_publish(const checkpoint_names *n, const checkpoint_state *s, char *why, size_t why_bytes)
+checkpoint_status checkpoint_publish(const checkpoint_names *n, const checkpoint_state *s, sentence *why)
 {
     int code = checkpoint_xdmf_write(n->xdmf_tmp, n->path, s);
-    if (code) return checkpoint_file_failed("write", n->xdmf_tmp, code, why, why_bytes);
-    if (rename(n->tmp, n->path) != 0) return checkpoint_file_failed("rename to", n->path, errno, why, why_bytes);
-    if (rename(n->xdmf_tmp, n->xdmf) != 0) return checkpoint_file_failed("rename to", n->xdmf, errno, why, why_bytes);
+    if (code) return checkpoint_file_failed("write", n->xdmf_tmp, code, why);
+    if (rename(n->tmp, n->path) != 0) return checkpoint_file_failed("rename to", n->path, errno, why);
+    if (rename(n->xdmf_tmp, n->xdmf) != 0) return checkpoint_file_failed("rename to", n->xdmf, errno, why);
     code = replace_sync_path(n->directory);
-    return code ? checkpoint_file_failed("fsync", n->directory, code, why, why_bytes) : CHECKPOINT_OK;
+    return code ? checkpoint_file_failed("fsync", n->directory, code, why) : CHECKPOINT_OK;
 }
 
 void checkpoint_unlink_tmp(const checkpoint_names *n)

@@ -16,10 +16,10 @@ enum { WRITEBACK_BYTES = 8 << 20 }; /* of the file, on their way to the disk at 
 checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s, const char *path)
 {
     *j = (checkpoint_job){ .rank = rank, .state = *s, .fd = -1 };
-    checkpoint_status status = checkpoint_names_make(&j->names, path, j->why, sizeof j->why);
+    checkpoint_status status = checkpoint_names_make(&j->names, path, &j->why);
     for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
         if (!checkpoint_sums_make(&j->share[i], &s->field[i], checkpoint_block_lines(&s->field[i], s->type)))
-            status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "no memory for the checksums of a checkpoint");
+            status = checkpoint_fail(CHECKPOINT_IO, &j->why, "no memory for the checksums of a checkpoint");
     return j->status = status;
 }
 
@@ -48,7 +48,7 @@ void checkpoint_job_finish(checkpoint_job *j, checkpoint_status status, double b
 
 checkpoint_status checkpoint_job_failed(checkpoint_job *j, const char *what, int code)
 {
-    return checkpoint_file_failed(what, j->names.tmp, code, j->why, sizeof j->why);
+    return checkpoint_file_failed(what, j->names.tmp, code, &j->why);
 }
 
 int checkpoint_job_parts(const checkpoint_job *j, int i, box part[WRITERS_PARTS])
@@ -96,9 +96,9 @@ static int act_faulty(const checkpoint_job *j, bool again)
 static checkpoint_status make_room(checkpoint_job *j)
 {
     const uint64_t needed_bytes = checkpoint_needed_bytes(&j->state);
-    checkpoint_status status = checkpoint_look_for_room(&j->names, needed_bytes, j->why, sizeof j->why);
-    if (status == CHECKPOINT_OK) status = checkpoint_create_tmp(&j->names, &j->fd, &j->id, j->why, sizeof j->why);
-    if (status == CHECKPOINT_OK) status = checkpoint_reserve(&j->names, j->fd, needed_bytes, j->why, sizeof j->why);
+    checkpoint_status status = checkpoint_look_for_room(&j->names, needed_bytes, &j->why);
+    if (status == CHECKPOINT_OK) status = checkpoint_create_tmp(&j->names, &j->fd, &j->id, &j->why);
+    if (status == CHECKPOINT_OK) status = checkpoint_reserve(&j->names, j->fd, needed_bytes, &j->why);
     return status;
 }
 
@@ -181,7 +181,7 @@ checkpoint_status checkpoint_job_write_all(checkpoint_job *j, bool again)
 
 checkpoint_status checkpoint_job_open(checkpoint_job *j, int flags, int *fd)
 {
-    return checkpoint_open_tmp(&j->names, flags, &j->id, j->same_host, j->rank, fd, j->why, sizeof j->why);
+    return checkpoint_open_tmp(&j->names, flags, &j->id, j->same_host, j->rank, fd, &j->why);
 }
 
 /* By ranks that write: NAME.tmp, which rank 0 has open since it made it; it takes what the plan needs beyond the estimate. */
@@ -189,7 +189,7 @@ static checkpoint_status open_file(checkpoint_job *j)
 {
     checkpoint_status status = CHECKPOINT_OK;
     if (!checkpoint_job_writes(j)) return CHECKPOINT_OK;
-    if (j->rank == 0) status = checkpoint_reserve(&j->names, j->fd, j->file_bytes, j->why, sizeof j->why);
+    if (j->rank == 0) status = checkpoint_reserve(&j->names, j->fd, j->file_bytes, &j->why);
     else if (j->fd < 0) status = checkpoint_job_open(j, O_RDWR, &j->fd);
     return status == CHECKPOINT_OK && j->plan.rule == WRITERS_LOCKED ? checkpoint_job_lock(j) : status;
 }
@@ -207,7 +207,7 @@ void checkpoint_job_write(void *job)
 
 checkpoint_status checkpoint_job_other_fingerprint(checkpoint_job *j, int i, const char *where)
 {
-    return checkpoint_fail(CHECKPOINT_DAMAGED, j->why, sizeof j->why,
+    return checkpoint_fail(CHECKPOINT_DAMAGED, &j->why,
                            "cannot write %s: on rank %d the values of /fields/%s in %s differ from those on its device", j->names.path,
                            j->rank, j->state.field[i].name, where);
 }
@@ -310,8 +310,9 @@ static checkpoint_status look_at_structure(checkpoint_job *j)
     close(fd);
     if (code) return checkpoint_job_failed(j, "read back the structure of", code);
     if (crc == j->image_crc) return CHECKPOINT_OK;
-    return checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why,
-                           "cannot write %s: rank %d read back a structure that differs from what rank 0 wrote", j->names.path, j->rank);
+    return checkpoint_fail(CHECKPOINT_IO, &j->why,
+                           "cannot write %s: rank %d read back a structure that differs from what rank 0 wrote", j->names.path,
+                           j->rank);
 }
 
 void checkpoint_job_look(void *job)
@@ -326,7 +327,7 @@ void checkpoint_job_publish(void *job)
     checkpoint_job *j = job;
     const double begin_s = timer_now_s();
     checkpoint_status status = CHECKPOINT_OK;
-    if (j->rank == 0) status = checkpoint_publish(&j->names, &j->state, j->why, sizeof j->why);
+    if (j->rank == 0) status = checkpoint_publish(&j->names, &j->state, &j->why);
     checkpoint_job_finish(j, status, begin_s); /* the file is there; what follows is no part of writing it */
     if (j->rank == 0 && j->dir && status == CHECKPOINT_OK) retain_apply(j->dir, j->rule, j->state.step, j->verified);
 }

@@ -66,7 +66,7 @@ typedef struct checkpoint_job {
     uint64_t dense_from, dense_to; /* of the file: written in one run, and not yet on its way to the disk */
     bool flushed;
     checkpoint_status status;    /* of the phase: after a failure its other jobs do nothing */
-    char why[CHECKPOINT_SENTENCE_BYTES];
+    sentence why;
     double seconds; /* of the phase's jobs, until the file was as they leave it: not of deleting others */
     double spent_s[CHECKPOINT_SPENT]; /* of these */
 } checkpoint_job;

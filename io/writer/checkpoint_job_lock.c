@@ -39,7 +39,7 @@ checkpoint_status checkpoint_job_lock(checkpoint_job *j)
             code = lock_range(j->fd, range[r].from / piece * piece, (range[r].to + piece - 1) / piece * piece);
     }
     if (!code) return CHECKPOINT_OK;
-    return checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why,
+    return checkpoint_fail(CHECKPOINT_IO, &j->why,
                            "cannot lock %s: rank %d: %s; with checkpoint.aggregators = 0 only the ranks of one host write, without locks",
                            j->names.path, j->rank, strerror(code));
 }

@@ -40,9 +40,9 @@ static checkpoint_status differs(checkpoint_job *j, int i, int64_t block)
 {
     char where[CHECKPOINT_WHERE_BYTES];
     checkpoint_say_block(where, &j->state.field[i], j->share[i].lines, block);
-    return checkpoint_fail(CHECKPOINT_DAMAGED, j->why, sizeof j->why,
-                           "cannot write %s: rank %d read back values of /fields/%s that differ from those it %s, in %s", j->names.path,
-                           j->rank, j->state.field[i].name, j->plan.count > 0 ? "was given" : "wrote", where);
+    return checkpoint_fail(CHECKPOINT_DAMAGED, &j->why,
+                           "cannot write %s: rank %d read back values of /fields/%s that differ from those it %s, in %s",
+                           j->names.path, j->rank, j->state.field[i].name, j->plan.count > 0 ? "was given" : "wrote", where);
 }
 
 /* On one host a share is one part: whole blocks, or the own cells. */

@@ -23,7 +23,7 @@ static size_t choose(int64_t *steps, size_t count, int64_t every, int64_t last)
     return kept;
 }
 
-static checkpoint_status describe(const char *dir, int64_t every, const checkpoint_state *s, char *why, size_t why_bytes)
+static checkpoint_status describe(const char *dir, int64_t every, const checkpoint_state *s, sentence *why)
 {
     char path[CHECKPOINT_PATH_BYTES];
     int64_t *steps = NULL;
@@ -35,17 +35,16 @@ static checkpoint_status describe(const char *dir, int64_t every, const checkpoi
     if (snprintf(path, sizeof path, "%s/" CHECKPOINT_SERIES_NAME, dir) >= (int)sizeof path) code = ENAMETOOLONG;
     if (!code) code = checkpoint_xdmf_write_series(path, s, steps, count);
     free(steps);
-    return code ? checkpoint_file_failed("write", path, code, why, why_bytes) : CHECKPOINT_OK;
+    return code ? checkpoint_file_failed("write", path, code, why) : CHECKPOINT_OK;
 }
 
-checkpoint_status checkpoint_add_to_series(MPI_Comm comm, const char *dir, int64_t every, const checkpoint_state *s, char *why,
-                                           size_t why_bytes)
+checkpoint_status checkpoint_add_to_series(MPI_Comm comm, const char *dir, int64_t every, const checkpoint_state *s, sentence *why)
 {
     char path[CHECKPOINT_PATH_BYTES];
     int rank;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
     checkpoint_path(path, sizeof path, dir, s->step);
-    const checkpoint_status status = checkpoint_write(comm, path, s, NULL, why, why_bytes);
+    const checkpoint_status status = checkpoint_write(comm, path, s, NULL, why);
     if (status != CHECKPOINT_OK) return status;
-    return checkpoint_agree(comm, rank == 0 ? describe(dir, every, s, why, why_bytes) : CHECKPOINT_OK, why, why_bytes);
+    return checkpoint_agree(comm, rank == 0 ? describe(dir, every, s, why) : CHECKPOINT_OK, why);
 }

@@ -11,8 +11,8 @@
 #include "writer/phases.h"
 
 /* The phases add up shares of fingerprints, as a device gives them. What memory holds by now has to add up to what was given. */
-static checkpoint_status take_shares(MPI_Comm comm, const char *path, const checkpoint_state *s, checkpoint_state *shares, char *why,
-                                     size_t why_bytes)
+static checkpoint_status take_shares(MPI_Comm comm, const char *path, const checkpoint_state *s, checkpoint_state *shares,
+                                     sentence *why)
 {
     uint64_t share[CHECKPOINT_FIELDS_MAX], all[CHECKPOINT_FIELDS_MAX];
     *shares = *s;
@@ -23,9 +23,9 @@ static checkpoint_status take_shares(MPI_Comm comm, const char *path, const chec
     MPI_CHECK(MPI_Allreduce(share, all, s->fields, MPI_UINT64_T, MPI_SUM, comm));
     for (int i = 0; i < s->fields; i++)
         if (all[i] != s->field[i].fingerprint)
-            return checkpoint_fail(CHECKPOINT_IO, why, why_bytes,
-                                   "cannot write %s: /fields/%s has fingerprint %016" PRIx64 " in memory instead of %016" PRIx64,
-                                   path, s->field[i].name, all[i], s->field[i].fingerprint);
+            return checkpoint_fail(CHECKPOINT_IO, why,
+                                   "cannot write %s: /fields/%s has fingerprint %016" PRIx64 " in memory instead of %016" PRIx64, path,
+                                   s->field[i].name, all[i], s->field[i].fingerprint);
     return CHECKPOINT_OK;
 }
 
@@ -51,23 +51,22 @@ static void unlink_left(const char *path)
     closedir(d);
 }
 
-checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, char *why,
-                                   size_t why_bytes)
+checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, sentence *why)
 {
     writer_stats stats = { .count = 0 };
     checkpoint_state shares;
-    const checkpoint_status status = take_shares(comm, path, s, &shares, why, why_bytes);
+    const checkpoint_status status = take_shares(comm, path, s, &shares, why);
     if (status != CHECKPOINT_OK) return status;
     int rank;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
     if (rank == 0) unlink_left(path);
-    phases *p = phases_create(comm, false, &stats, why, why_bytes);
+    phases *p = phases_create(comm, false, &stats, why);
     phases_begin(p, &(writer_request){ .state = &shares, .ready = is_there }, &(phases_order){ .path = path });
     (void)phases_wait(p, NULL, NULL);
-    const char *const sentence = phases_why(p);
-    if (sentence) (void)checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "%s", sentence);
+    const sentence *const failure = phases_why(p);
+    if (failure) *why = *failure;
     if (aggregators) *aggregators = stats.plan.count;
-    const checkpoint_status written = sentence ? CHECKPOINT_IO : CHECKPOINT_OK;
+    const checkpoint_status written = failure ? CHECKPOINT_IO : CHECKPOINT_OK;
     phases_destroy(&p);
     return written;
 }

@@ -16,7 +16,6 @@ typedef enum checkpoint_spent { /* parts of a write's seconds */
 
 /* Collective; the same status on every rank. *aggregators, or NULL: how many ranks collected and wrote; 0: every rank wrote its own
  * cells. */
-checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, char *why,
-                                   size_t why_bytes);
+checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, sentence *why);
 
 #endif

@@ -283,29 +283,28 @@ static int take(lock *l, owner *other, found *stale)
     return EAGAIN;
 }
 
-static void put_note(char *note, size_t note_bytes, const char *dir, const owner *other, found stale)
+static void put_note(sentence *note, const char *dir, const owner *other, found stale)
 {
     if (stale == FOUND_GONE)
-        snprintf(note, note_bytes, "took over %.300s from a run that is gone (host %s, pid %ld, job %s)", dir, other->host,
-                 other->pid, other->job);
-    if (stale == FOUND_UNREADABLE) snprintf(note, note_bytes, "took over %.300s, whose lock file is unreadable", dir);
+        sentence_set(note, "took over %.300s from a run that is gone (host %s, pid %ld, job %s)", dir, other->host, other->pid,
+                     other->job);
+    if (stale == FOUND_UNREADABLE) sentence_set(note, "took over %.300s, whose lock file is unreadable", dir);
 }
 
-static checkpoint_status refuse(const owner *o, const char *dir, char *why, size_t why_bytes)
+static checkpoint_status refuse(const owner *o, const char *dir, sentence *why)
 {
     char who[3 * NAME_BYTES] = ""; /* of a version to come */
     if (*o->host) snprintf(who, sizeof who, " (host %s, pid %ld, job %s)", o->host, o->pid, o->job);
-    return checkpoint_fail(CHECKPOINT_BUSY, why, why_bytes,
+    return checkpoint_fail(CHECKPOINT_BUSY, why,
                            "another run%s writes in %.200s: use another directory, or delete %.200s/%s if that run is gone", who, dir,
                            dir, LOCK_NAME);
 }
 
-lock *lock_take(MPI_Comm comm, const char *dir, checkpoint_status *status, char *note, size_t note_bytes, char *why,
-                size_t why_bytes)
+lock *lock_take(MPI_Comm comm, const char *dir, checkpoint_status *status, sentence *note, sentence *why)
 {
     int rank;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    if (note_bytes) note[0] = '\0';
+    note->text[0] = '\0';
     lock *l = calloc(1, sizeof *l);
     if (!l) check_fail(__FILE__, __LINE__, "calloc", "out of memory for a lock");
     *status = CHECKPOINT_OK;
@@ -316,11 +315,11 @@ lock *lock_take(MPI_Comm comm, const char *dir, checkpoint_status *status, char 
         snprintf(l->path, sizeof l->path, "%s/%s", dir, LOCK_NAME);
         l->self = self_owner();
         const int code = take(l, &other, &stale);
-        if (code == 0) put_note(note, note_bytes, dir, &other, stale);
-        else if (code == EBUSY) *status = refuse(&other, dir, why, why_bytes);
-        else *status = checkpoint_fail(CHECKPOINT_IO, why, why_bytes, "cannot make %.300s: %s", l->path, strerror(code));
+        if (code == 0) put_note(note, dir, &other, stale);
+        else if (code == EBUSY) *status = refuse(&other, dir, why);
+        else *status = checkpoint_fail(CHECKPOINT_IO, why, "cannot make %.300s: %s", l->path, strerror(code));
     }
-    *status = checkpoint_agree(comm, *status, why, why_bytes);
+    *status = checkpoint_agree(comm, *status, why);
     if (*status == CHECKPOINT_OK) return l;
     free(l);
     return NULL;

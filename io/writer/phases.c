@@ -53,20 +53,20 @@ struct phases {
     MPI_Request pending[REQUESTS_MAX];
     int pending_count;
     bool failed; /* the write under way, or the last one; then its sentence is in why */
-    char why[CHECKPOINT_SENTENCE_BYTES];
+    sentence why;
 };
 
 /* On all ranks or on none. */
-static bool start_threads(phases *p, char *why, size_t why_bytes)
+static bool start_threads(phases *p, sentence *why)
 {
     p->thread = background_create(true);
-    if (!p->thread) snprintf(why, why_bytes, "cannot start a thread: %s", strerror(errno));
-    if (checkpoint_agree(p->comm, p->thread ? CHECKPOINT_OK : CHECKPOINT_IO, why, why_bytes) == CHECKPOINT_OK) return true;
+    if (!p->thread) sentence_set(why, "cannot start a thread: %s", strerror(errno));
+    if (checkpoint_agree(p->comm, p->thread ? CHECKPOINT_OK : CHECKPOINT_IO, why) == CHECKPOINT_OK) return true;
     background_destroy(&p->thread);
     return false;
 }
 
-phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, char *why, size_t why_bytes)
+phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, sentence *why)
 {
     phases *p = calloc(1, sizeof *p);
     if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
@@ -78,7 +78,7 @@ phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, char *wh
     p->collected = aggregate_create(comm);
     if (!p->boxes || !p->collected) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
     p->hosts = hosts_create(comm);
-    if (threads) stats->async = start_threads(p, why, why_bytes);
+    if (threads) stats->async = start_threads(p, why);
     if (!p->thread) p->thread = background_create(false);
     if (!p->thread) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
     return p;
@@ -95,13 +95,13 @@ void phases_destroy(phases **p)
     *p = NULL;
 }
 
-const char *phases_why(const phases *p) { return p->failed ? p->why : NULL; }
+const sentence *phases_why(const phases *p) { return p->failed ? &p->why : NULL; }
 
 static bool collects(const phases *p) { return p->job.plan.count > 0; }
 
 static void end(phases *p)
 {
-    if (p->failed) snprintf(p->why, sizeof p->why, "%s", p->job.why);
+    if (p->failed) p->why = p->job.why;
     checkpoint_job_end(&p->job);
     for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) checkpoint_sums_free(&p->sums[i]);
     p->phase = IDLE;
@@ -124,9 +124,9 @@ static bool snapshot_is_there(phases *p)
 static checkpoint_status make_structure(checkpoint_job *j, checkpoint_image *image, const checkpoint_state *s,
                                         const checkpoint_sums *sums)
 {
-    char reason[512];
-    if (checkpoint_image_make(image, s, sums, reason, sizeof reason) == CHECKPOINT_OK) return CHECKPOINT_OK;
-    return checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: %s", j->names.path, reason);
+    sentence reason;
+    if (checkpoint_image_make(image, s, sums, &reason) == CHECKPOINT_OK) return CHECKPOINT_OK;
+    return checkpoint_fail(CHECKPOINT_IO, &j->why, "cannot write %s: %s", j->names.path, reason.text);
 }
 
 /* On rank 0: HDF5's structure with the joined checksums and fingerprints. */
@@ -141,8 +141,7 @@ static bool make_image(phases *p)
     j->status = make_structure(j, &j->image, &s, p->sums);
     if (j->status != CHECKPOINT_OK) return false;
     if (memcmp(&j->image.layout, &j->layout, sizeof j->layout) == 0 && j->image.file_bytes == j->file_bytes) return true;
-    j->status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: HDF5 changed the layout of the file",
-                                j->names.path);
+    j->status = checkpoint_fail(CHECKPOINT_IO, &j->why, "cannot write %s: HDF5 changed the layout of the file", j->names.path);
     return false;
 }
 
@@ -154,7 +153,7 @@ static void make_memory(phases *p)
     j->status = CHECKPOINT_OK;
     const bool none = !aggregate_begin(p->collected, &p->snapshot, &j->plan, &j->layout, p->boxes);
     if (none || checkpoint_job_fault("checkpoint_memory") == p->rank)
-        j->status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "cannot write %s: rank %d has no memory for the rows that it collects",
+        j->status = checkpoint_fail(CHECKPOINT_IO, &j->why, "cannot write %s: rank %d has no memory for the rows that it collects",
                                     j->names.path, p->rank);
 }
 
@@ -278,7 +277,7 @@ static void clean_up_failed(phases *p)
     const int speaker = p->ranks - 1 - (int)(p->all[WORST] % p->ranks);
     p->failed = true;
     p->phase = CLEAN_UP;
-    MPI_CHECK(MPI_Ibcast(p->job.why, (int)sizeof p->job.why, MPI_CHAR, speaker, p->comm, next_pending(p)));
+    MPI_CHECK(MPI_Ibcast(p->job.why.text, SENTENCE_BYTES, MPI_CHAR, speaker, p->comm, next_pending(p)));
 }
 
 /* What is written and by whom, the same on all ranks. */
@@ -394,7 +393,7 @@ void phases_begin(phases *p, const writer_request *r, const phases_order *o)
     checkpoint_status status = checkpoint_job_begin(j, p->rank, s, o->path);
     for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
         if (!checkpoint_sums_make(&p->sums[i], &s->field[i], j->share[i].lines))
-            status = checkpoint_fail(CHECKPOINT_IO, j->why, sizeof j->why, "no memory for the checksums of a checkpoint");
+            status = checkpoint_fail(CHECKPOINT_IO, &j->why, "no memory for the checksums of a checkpoint");
     if (status == CHECKPOINT_OK && p->rank == 0) {
         const uint64_t token = replace_token();
         checkpoint_names_token(&j->names, token);

@@ -15,7 +15,7 @@ typedef struct phases phases;
 
 /* Collective. Adds what it does to *stats, which outlives it. threads: jobs run in a thread of each rank; where one rank can have
  * none they run in place on all, stats->async is false, and why has the reason. comm outlives it too. */
-phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, char *why, size_t why_bytes);
+phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, sentence *why);
 void phases_destroy(phases **p);
 
 typedef struct phases_order {
@@ -32,6 +32,6 @@ bool phases_advance(phases *p);
  * do meanwhile. */
 double phases_wait(phases *p, bool (*idle)(void *owner), void *owner);
 /* NULL: the last one that ended has its name; else one sentence, the same on every rank. */
-const char *phases_why(const phases *p);
+const sentence *phases_why(const phases *p);
 
 #endif

@@ -18,7 +18,7 @@ struct writer {
     lock *lock;
     retain_rule rule;
     int64_t verified; /* step of the last checkpoint known to be whole */
-    char note[768], not_async[256];
+    sentence note, not_async;
     writer_stats stats;
     phases *phases;
     writer_request request;
@@ -27,10 +27,9 @@ struct writer {
     bool under_way, failed; /* failed: the last one, and nobody was told */
 };
 
-writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool async, checkpoint_status *status, char *why,
-                      size_t why_bytes)
+writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool async, checkpoint_status *status, sentence *why)
 {
-    *status = checkpoint_make_dir(comm, dir, why, why_bytes);
+    *status = checkpoint_make_dir(comm, dir, why);
     if (*status != CHECKPOINT_OK) return NULL;
     writer *w = calloc(1, sizeof *w);
     char *copy = strdup(dir);
@@ -39,23 +38,22 @@ writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool asy
     MPI_CHECK(MPI_Comm_dup(comm, &w->comm));
     MPI_CHECK(MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN));
     MPI_CHECK(MPI_Comm_rank(comm, &w->rank));
-    w->lock = lock_take(comm, dir, status, w->note, sizeof w->note, why, why_bytes);
+    w->lock = lock_take(comm, dir, status, &w->note, why);
     if (*status != CHECKPOINT_OK) {
         writer_destroy(&w);
         return NULL;
     }
     const int deleted = retain_clean(comm, dir);
-    const size_t used = strlen(w->note);
     if (deleted > 0)
-        snprintf(w->note + used, sizeof w->note - used, "%sdeleted %d half-written file%s of dead runs from %.300s",
-                 used ? "; " : "", deleted, deleted == 1 ? "" : "s", dir);
-    w->phases = phases_create(w->comm, async, &w->stats, w->not_async, sizeof w->not_async);
+        sentence_add(&w->note, "%sdeleted %d half-written file%s of dead runs from %.300s", w->note.text[0] ? "; " : "", deleted,
+                     deleted == 1 ? "" : "s", dir);
+    w->phases = phases_create(w->comm, async, &w->stats, &w->not_async);
     return w;
 }
 
-const char *writer_note(const writer *w) { return w->note; }
+const char *writer_note(const writer *w) { return w->note.text; }
 
-const char *writer_not_async(const writer *w) { return w->not_async; }
+const char *writer_not_async(const writer *w) { return w->not_async.text; }
 
 void writer_trust(writer *w, int64_t step) { w->verified = step; }
 
@@ -81,10 +79,10 @@ static void advance(writer *w)
     else count_file(w);
 }
 
-static checkpoint_status tell(writer *w, char *why, size_t why_bytes)
+static checkpoint_status tell(writer *w, sentence *why)
 {
     if (!w->failed) return CHECKPOINT_OK;
-    if (why_bytes) snprintf(why, why_bytes, "%s", phases_why(w->phases));
+    *why = *phases_why(w->phases);
     w->failed = false;
     return CHECKPOINT_IO;
 }
@@ -97,7 +95,7 @@ static void wait_for_end(writer *w)
     advance(w);
 }
 
-checkpoint_status writer_submit(writer *w, const writer_request *r, char *why, size_t why_bytes)
+checkpoint_status writer_submit(writer *w, const writer_request *r, sentence *why)
 {
     assert(!w->under_way && !w->failed);
     const double begin_s = timer_now_s();
@@ -112,19 +110,19 @@ checkpoint_status writer_submit(writer *w, const writer_request *r, char *why, s
     phases_begin(w->phases, &w->request, &order);
     advance(w);
     if (!w->request.idle || w->request.idle(w->request.owner)) w->stats.stall_s += timer_now_s() - begin_s;
-    return w->stats.async ? CHECKPOINT_OK : writer_wait(w, why, why_bytes);
+    return w->stats.async ? CHECKPOINT_OK : writer_wait(w, why);
 }
 
-checkpoint_status writer_poll(writer *w, char *why, size_t why_bytes)
+checkpoint_status writer_poll(writer *w, sentence *why)
 {
     advance(w);
-    return tell(w, why, why_bytes);
+    return tell(w, why);
 }
 
-checkpoint_status writer_wait(writer *w, char *why, size_t why_bytes)
+checkpoint_status writer_wait(writer *w, sentence *why)
 {
     if (w->under_way) wait_for_end(w);
-    return tell(w, why, why_bytes);
+    return tell(w, why);
 }
 
 writer_stats writer_get_stats(const writer *w) { return w->stats; }
@@ -132,8 +130,8 @@ writer_stats writer_get_stats(const writer *w) { return w->stats; }
 void writer_destroy(writer **w)
 {
     if (!w || !*w) return;
-    char ignored[CHECKPOINT_SENTENCE_BYTES];
-    (void)writer_wait(*w, ignored, sizeof ignored);
+    sentence ignored;
+    (void)writer_wait(*w, &ignored);
     phases_destroy(&(*w)->phases);
     MPI_CHECK(MPI_Comm_free(&(*w)->comm));
     lock_release(&(*w)->lock);

@@ -27,8 +27,7 @@ typedef struct writer_stats {
 } writer_stats;
 
 /* Collective. dir is made if missing, locked (BUSY: another run has it) and freed of what dead runs left half written. */
-writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool async, checkpoint_status *status, char *why,
-                      size_t why_bytes);
+writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool async, checkpoint_status *status, sentence *why);
 /* On rank 0: a clause on what was found of dead runs in dir, else "". Valid while w is. */
 const char *writer_note(const writer *w);
 /* Why it writes in the foreground although async was asked for, else "". Valid while w is. */
@@ -47,12 +46,12 @@ typedef struct writer_request {
 } writer_request;
 
 /* Collective. Hands over a checkpoint of state->step; none is under way. The status is that of a write in the foreground. */
-checkpoint_status writer_submit(writer *w, const writer_request *r, char *why, size_t why_bytes);
+checkpoint_status writer_submit(writer *w, const writer_request *r, sentence *why);
 /* Goes on with what is under way; never waits. The status of the write that ended since the last call here or of wait: each
  * failure is told once. why, on failure: one sentence, the same on every rank. */
-checkpoint_status writer_poll(writer *w, char *why, size_t why_bytes);
+checkpoint_status writer_poll(writer *w, sentence *why);
 /* Collective: until all that was submitted is on disk. */
-checkpoint_status writer_wait(writer *w, char *why, size_t why_bytes);
+checkpoint_status writer_wait(writer *w, sentence *why);
 bool writer_busy(const writer *w);
 writer_stats writer_get_stats(const writer *w);
 /* Collective. Frees the directory too, so after the last writer_wait. */

@@ -13,6 +13,7 @@
 #ifndef LADDER_H
 #define LADDER_H
 
+#include "core/sentence.h"
 #include "device/device.h"
 
 #ifdef __cplusplus
@@ -68,7 +69,7 @@ typedef struct ladder_case {
     ladder_predicted predicted[LADDER_PREDICTED_MAX]; /* set by prepare or verify; the unused ones are zeroed */
     const char *ceiling_name; /* set by prepare where the ceiling is the point's own (a message of this size) ... */
     double ceiling_rate;      /* ... and measured by it; NULL and 0 otherwise */
-    char missing[160]; /* set by prepare, which returns 0: why this point cannot run here; then only destroy is called */
+    sentence missing; /* set by prepare, which returns 0: why this point cannot run here; then only destroy is called */
     bool uneven;       /* set by prepare: the ranks' shares of the work differ, so that a slow one is no news */
     const void *world; /* given to families that all ranks climb together (miniapp/bench/bench_families.h); NULL otherwise */
     void *in, *out;    /* device memory of the usual problem (ladder_open): random cells, and those that the rung writes */
@@ -81,7 +82,7 @@ typedef struct ladder_case {
 
 typedef struct ladder_verdict {
     bool right;
-    char why[160]; /* the first thing that is wrong */
+    sentence why; /* the first thing that is wrong */
 } ladder_verdict;
 
 struct ladder_rung {

@@ -177,7 +177,7 @@ int ladder_compare_number(ladder_case *c, const char *what, const void *device_n
 void ladder_right(ladder_verdict *v)
 {
     v->right = true;
-    v->why[0] = '\0';
+    v->why.text[0] = '\0';
 }
 
 void ladder_wrong(ladder_verdict *v, const char *format, ...)
@@ -185,6 +185,6 @@ void ladder_wrong(ladder_verdict *v, const char *format, ...)
     va_list ap;
     v->right = false;
     va_start(ap, format);
-    vsnprintf(v->why, sizeof v->why, format, ap);
+    sentence_set_list(&v->why, format, ap);
     va_end(ap);
 }

@@ -177,11 +177,11 @@ int prepare_once(ladder_case *c)
     const int64_t steps = c->value[LADDER_FUSED_STEPS];
     if (c->value[LADDER_FUSED_RADIUS] != 1 || c->value[LADDER_FUSED_LEVELS] != 1 ||
         (steps != 1 && steps != 2 && steps != 4 && steps != 8)) {
-        strcpy(c->missing, "written for radius 1, one level and 1, 2, 4 or 8 steps");
+        sentence_set(&c->missing, "written for radius 1, one level and 1, 2, 4 or 8 steps");
         return 0;
     }
     if (c->rung->variant == STRIPS && c->type == DTYPE_F32 && c->value[LADDER_FUSED_COLUMNS] < vector_cells<float>) {
-        strcpy(c->missing, "of a lane whole vectors: 4 or 8 columns in f32");
+        sentence_set(&c->missing, "of a lane whole vectors: 4 or 8 columns in f32");
         return 0;
     }
     const int code = ladder_fused_prepare(c);

@@ -15,17 +15,15 @@ int cmd_option_count(const cmd_option *option)
 }
 
 void cmd_option_unknown_word(const char *what, const char *typed, const char *const *name, const char *const *argument, int count,
-                             char *why, size_t why_bytes)
+                             sentence *why)
 {
     const char *near = deck_near(typed, name, (size_t)count);
-    size_t used = (size_t)snprintf(why, why_bytes, "unknown %s '%.200s'%s%s; allowed: ", what, typed, near ? ", did you mean " : "",
-                                   near ? near : "");
-    for (int i = 0; i < count && used < why_bytes; i++)
-        used += (size_t)snprintf(why + used, why_bytes - used, "%s%s%s%s", i ? ", " : "", name[i], argument[i] ? " " : "",
-                                 argument[i] ? argument[i] : "");
+    sentence_set(why, "unknown %s '%.200s'%s%s; allowed: ", what, typed, near ? ", did you mean " : "", near ? near : "");
+    for (int i = 0; i < count; i++)
+        sentence_add(why, "%s%s%s%s", i ? ", " : "", name[i], argument[i] ? " " : "", argument[i] ? argument[i] : "");
 }
 
-void cmd_option_unknown(const cmd_option *option, const char *typed, char *why, size_t why_bytes)
+void cmd_option_unknown(const cmd_option *option, const char *typed, sentence *why)
 {
     const char *name[CMD_OPTIONS_MAX + 2], *argument[CMD_OPTIONS_MAX + 2] = { NULL };
     int count = 0;
@@ -35,16 +33,16 @@ void cmd_option_unknown(const cmd_option *option, const char *typed, char *why, 
     }
     name[count++] = "--help";
     name[count++] = "--version";
-    cmd_option_unknown_word("option", typed, name, argument, count, why, why_bytes);
+    cmd_option_unknown_word("option", typed, name, argument, count, why);
 }
 
-bool cmd_option_all_known(const cmd_option *option, int argc, char **argv, char *why, size_t why_bytes)
+bool cmd_option_all_known(const cmd_option *option, int argc, char **argv, sentence *why)
 {
     for (int i = 1; i < argc; i++) {
         bool known = argv[i][0] != '-';
         for (int k = 0; k < cmd_option_count(option) && !known; k++) known = strcmp(argv[i], option[k].name) == 0;
         if (known) continue;
-        cmd_option_unknown(option, argv[i], why, why_bytes);
+        cmd_option_unknown(option, argv[i], why);
         return false;
     }
     return true;

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/sentence.h"
+
 enum { CMD_OPTIONS_MAX = 4 };
 
 typedef struct cmd_option {
@@ -16,12 +18,12 @@ extern const cmd_option cmd_option_none[CMD_OPTIONS_MAX];
 int cmd_option_count(const cmd_option *option);
 
 /* "unknown option '--dryrun', did you mean --dry-run; allowed: --dry-run, --help ..." */
-void cmd_option_unknown(const cmd_option *option, const char *typed, char *why, size_t why_bytes);
+void cmd_option_unknown(const cmd_option *option, const char *typed, sentence *why);
 /* Of a command whose options take no argument: is every one known? */
-bool cmd_option_all_known(const cmd_option *option, int argc, char **argv, char *why, size_t why_bytes);
+bool cmd_option_all_known(const cmd_option *option, int argc, char **argv, sentence *why);
 
 /* The same sentence of any kind of word. argument[i]: what follows name[i], or NULL. */
 void cmd_option_unknown_word(const char *what, const char *typed, const char *const *name, const char *const *argument, int count,
-                             char *why, size_t why_bytes);
+                             sentence *why);
 
 #endif

@@ -44,7 +44,7 @@ static bool runs_here(ladder_case *c)
 {
     const char *why = refusal(c->rung, c->d->kind, world_of(c)->top->ranks);
     if (!why && transport_of(c) == TRANSPORT_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
-    if (why) snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, why);
+    if (why) sentence_set(&c->missing, "%s", why);
     return !why;
 }
 
@@ -167,21 +167,21 @@ static int transposing_prepare(ladder_case *c)
     const topology *top = world_of(c)->top;
     const int64_t n = c->value[0];
     int ranks_x = 1, ranks_y = top->ranks;
-    char why[256];
+    sentence why;
     transposing *t = calloc(1, sizeof *t);
     if (!t) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     c->state = t;
     if (layout_of(c) == BLOCKS) (void)bench_world_cut_both(top->ranks, &ranks_x, &ranks_y);
-    if (!decomp_make(&t->from, n, n, false, false, top->ranks, top->rank, ranks_x, ranks_y, 1, why, sizeof why) ||
-        !decomp_make(&t->to, n, n, false, false, top->ranks, top->rank, ranks_x, ranks_y, 1, why, sizeof why)) {
-        snprintf(c->missing, sizeof c->missing, "needs at least one row per rank");
+    if (!decomp_make(&t->from, n, n, false, false, top->ranks, top->rank, ranks_x, ranks_y, 1, &why) ||
+        !decomp_make(&t->to, n, n, false, false, top->ranks, top->rank, ranks_x, ranks_y, 1, &why)) {
+        sentence_set(&c->missing, "needs at least one row per rank");
         return 0;
     }
     t->from_shape = field_shape_make(c->type, box_width(t->from.own), box_height(t->from.own), 0, 0);
     t->to_shape = field_shape_make(c->type, box_width(t->to.own), box_height(t->to.own), 0, 0);
     t->redist = redist_create(&t->from, &t->to, c->d, &t->from_shape, &t->to_shape, transport_of(c), top->comm);
     if (redist_refusal(t->redist)[0]) {
-        snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, redist_refusal(t->redist));
+        sentence_set(&c->missing, "%s", redist_refusal(t->redist));
         return 0;
     }
     const int code = fill_fields(c, t);

@@ -53,7 +53,7 @@ static bool runs_here(ladder_case *c, transport_kind t)
 {
     const char *why = refusal(c->rung, c->d->kind, world_of(c)->top->ranks);
     if (!why && t == TRANSPORT_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
-    if (why) snprintf(c->missing, sizeof c->missing, "%.*s", (int)sizeof c->missing - 1, why);
+    if (why) sentence_set(&c->missing, "%s", why);
     return !why;
 }
 
@@ -73,7 +73,7 @@ static void make_domain(ladder_case *c, exchange *e, pattern p)
     const int depth = p == GRID ? GRID_DEPTH : 1;
     int64_t nx = c->value[0] / word / depth, ny = 2;
     int ranks = top->ranks, rank = top->rank, ranks_x = 1;
-    char why[256];
+    sentence why;
     MPI_CHECK(MPI_Comm_split(top->comm, p == PAIR ? top->rank / 2 : 0, top->rank, &e->comm));
     MPI_CHECK(MPI_Comm_set_errhandler(e->comm, MPI_ERRORS_RETURN));
     MPI_CHECK(MPI_Comm_size(e->comm, &ranks));
@@ -86,9 +86,8 @@ static void make_domain(ladder_case *c, exchange *e, pattern p)
         ny = ny < depth ? depth : ny > nx ? nx : ny;
     }
     c->value[0] = nx * depth * word;
-    if (!decomp_make(&e->dec, nx * ranks_x, ny * ranks_y, p != PAIR, p != PAIR, ranks, rank, ranks_x, ranks_y, depth, why,
-                     sizeof why))
-        check_fail(__FILE__, __LINE__, "decomp_make", why);
+    if (!decomp_make(&e->dec, nx * ranks_x, ny * ranks_y, p != PAIR, p != PAIR, ranks, rank, ranks_x, ranks_y, depth, &why))
+        check_fail(__FILE__, __LINE__, "decomp_make", why.text);
     e->shape = field_shape_make(c->type, box_width(e->dec.own), box_height(e->dec.own), depth, depth);
 }
 
@@ -183,12 +182,8 @@ static int exchange_prepare(ladder_case *c)
     make_domain(c, e, p);
     const transport_choice choice = transport_choice_of_all(t);
     e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, p == GRID, &choice, e->comm);
-    char refused[sizeof c->missing] = "";
-    snprintf(refused, sizeof refused, "%.*s", (int)sizeof refused - 1, halo_refused(e->halo));
-    if (!topology_agree(world_of(c)->top, refused[0] == '\0', refused, sizeof refused)) {
-        memcpy(c->missing, refused, sizeof c->missing);
-        return 0;
-    }
+    sentence_set(&c->missing, "%s", halo_refused(e->halo));
+    if (!topology_agree(world_of(c)->top, !c->missing.text[0], &c->missing)) return 0;
     const int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d, &e->shape), &e->field);
     e->host = malloc(e->shape.bytes);
     if (!e->host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");

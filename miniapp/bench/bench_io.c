@@ -59,13 +59,13 @@ static bool has_room(ladder_case *c)
     char a[32], b[32];
     const char *why = refusal(c->rung, c->d->kind, w->top->ranks);
     struct statvfs fs;
-    if (why) snprintf(c->missing, sizeof c->missing, "%s", why);
+    if (why) sentence_set(&c->missing, "%s", why);
     else if (statvfs(w->dir, &fs) != 0 || access(w->dir, W_OK | X_OK) != 0)
-        snprintf(c->missing, sizeof c->missing, "dir = %.60s: %s", w->dir, strerror(errno));
+        sentence_set(&c->missing, "dir = %.60s: %s", w->dir, strerror(errno));
     else if ((double)fs.f_bavail * (double)fs.f_frsize < need)
-        snprintf(c->missing, sizeof c->missing, "dir = %.60s: needs %s, but only %s are free", w->dir, bytes_text(a, sizeof a, need),
+        sentence_set(&c->missing, "dir = %.60s: needs %s, but only %s are free", w->dir, bytes_text(a, sizeof a, need),
                  bytes_text(b, sizeof b, (double)fs.f_bavail * (double)fs.f_frsize));
-    return topology_agree(w->top, !c->missing[0], c->missing, sizeof c->missing);
+    return topology_agree(w->top, !c->missing.text[0], &c->missing);
 }
 
 /* ---- names that no file had before: a client of NFS may take an old name for the file that once had it ---- */
@@ -164,9 +164,9 @@ static void raw_turn(ladder_case *c, filing *f, bool writes)
 
 static void store(ladder_case *c, filing *f)
 {
-    char why[1024];
-    if (checkpoint_write(world_of(c)->top->comm, f->shared, &f->state, NULL, why, sizeof why) != CHECKPOINT_OK)
-        check_fail(__FILE__, __LINE__, "checkpoint_write", why);
+    sentence why;
+    if (checkpoint_write(world_of(c)->top->comm, f->shared, &f->state, NULL, &why) != CHECKPOINT_OK)
+        check_fail(__FILE__, __LINE__, "checkpoint_write", why.text);
 }
 
 /* Of a new name; the one before is deleted. */
@@ -183,11 +183,11 @@ static void next_shared(ladder_case *c, filing *f)
 
 static void load(ladder_case *c, filing *f)
 {
-    char why[1024];
+    sentence why;
     checkpoint_state found = f->state;
     found.field[0].data = f->found;
-    if (checkpoint_read(world_of(c)->top->comm, f->shared, &found, why, sizeof why) != CHECKPOINT_OK)
-        check_fail(__FILE__, __LINE__, "checkpoint_read", why);
+    if (checkpoint_read(world_of(c)->top->comm, f->shared, &found, &why) != CHECKPOINT_OK)
+        check_fail(__FILE__, __LINE__, "checkpoint_read", why.text);
 }
 
 /* Cells that tell their global place, and the fingerprint that the file must have. */
@@ -222,14 +222,14 @@ static int filing_prepare(ladder_case *c)
     const io_kind kind = kind_of(c);
     const int64_t cells = c->value[0] / (int64_t)dtype_bytes(c->type) * w->top->ranks, nx = (int64_t)sqrt((double)cells);
     int ranks_x = 1, ranks_y = w->top->ranks;
-    char why[256];
+    sentence why;
     if (!has_room(c)) return 0;
     filing *f = calloc(1, sizeof *f);
     if (!f) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     c->state = f;
     if (kind == WRITE_BLOCKS || kind == READ_BLOCKS) (void)bench_world_cut_both(w->top->ranks, &ranks_x, &ranks_y);
-    if (!decomp_make(&f->dec, nx, cells / nx, false, false, w->top->ranks, w->top->rank, ranks_x, ranks_y, 1, why, sizeof why))
-        check_fail(__FILE__, __LINE__, "decomp_make", why);
+    if (!decomp_make(&f->dec, nx, cells / nx, false, false, w->top->ranks, w->top->rank, ranks_x, ranks_y, 1, &why))
+        check_fail(__FILE__, __LINE__, "decomp_make", why.text);
     f->bytes = (size_t)box_cells(f->dec.own) * dtype_bytes(c->type);
     f->data = malloc(f->bytes);
     f->found = malloc(f->bytes);

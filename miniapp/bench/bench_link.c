@@ -32,10 +32,10 @@ struct bench_link {
 bool bench_link_aware(const bench_world *world, device *d, const char **why)
 {
     static bool asked, aware;
-    static char reason[512];
-    if (!asked) aware = topology_probe_aware(world->top, d, world->self_exe, reason, sizeof reason);
+    static sentence reason;
+    if (!asked) aware = topology_probe_aware(world->top, d, world->self_exe, &reason);
     asked = true;
-    *why = reason;
+    *why = reason.text;
     return aware;
 }
 
@@ -54,13 +54,12 @@ static void exchange_offsets(bench_link *l)
 /* Peer copies where every pair can, on all ranks or none; the host device always takes messages. */
 static void choose_way(bench_link *l, bench_link_kind kind)
 {
-    char why[256];
+    sentence why;
     const char *no;
     int ranks[BENCH_LINK_MESSAGES_MAX];
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
     l->way = LINK_MPI;
-    if (l->d->kind == DEVICE_CUDA && kind == BENCH_LINK_SHORTEST)
-        l->peer = peer_create(l->d, ranks, l->count, l->comm, why, sizeof why);
+    if (l->d->kind == DEVICE_CUDA && kind == BENCH_LINK_SHORTEST) l->peer = peer_create(l->d, ranks, l->count, l->comm, &why);
     if (agree_all(l->peer != NULL, l->world->top->comm)) l->way = LINK_COPY;
     else if (l->peer) peer_destroy(&l->peer);
     if (l->way == LINK_MPI && l->d->kind == DEVICE_CUDA && bench_link_aware(l->world, l->d, &no)) l->way = LINK_MPI_DEVICE;

@@ -163,14 +163,14 @@ static void sample(bench *b, ladder_case *c, bench_point *p)
 static void verify_and_sample(bench *b, ladder_case *c, bench_point *p)
 {
     device *d = b->d;
-    ladder_verdict verdict = { false, "" };
+    ladder_verdict verdict = { .right = false };
     if (c->rung->before) DEVICE_CHECK(d, c->rung->before(c));
     DEVICE_CHECK(d, c->rung->enqueue(c));
     DEVICE_CALL(d, stream_sync, b->stream);
     DEVICE_CHECK(d, c->rung->verify(c, &verdict));
-    if (b->together) verdict.right = topology_agree(b->world->top, verdict.right, verdict.why, sizeof verdict.why);
+    if (b->together) verdict.right = topology_agree(b->world->top, verdict.right, &verdict.why);
     p->verified = verdict.right;
-    snprintf(p->wrong, sizeof p->wrong, "%s", verdict.why);
+    p->wrong = verdict.why;
     if (verdict.right && b->ask->samples != BENCH_SAMPLES_NONE) sample(b, c, p);
 }
 
@@ -182,7 +182,7 @@ static int agreed(const bench *b, int code)
     return worst;
 }
 
-bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, char *why, size_t why_bytes)
+bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, sentence *why)
 {
     b->together = bench_families_together(item->family);
     ladder_case c = {
@@ -194,11 +194,9 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     int code = item->rung->prepare(&c);
     if (!code) code = b->d->stream_sync(b->d, b->stream);
     code = agreed(b, code);
-    memcpy(p->missing, c.missing, sizeof p->missing);
-    if (code)
-        snprintf(why, why_bytes, "%s/%s could not be prepared: %s", item->family->name, item->rung->name, b->d->error_text(code));
-    else if (!c.missing[0])
-        verify_and_sample(b, &c, p);
+    p->missing = c.missing;
+    if (code) sentence_set(why, "%s/%s could not be prepared: %s", item->family->name, item->rung->name, b->d->error_text(code));
+    else if (!c.missing.text[0]) verify_and_sample(b, &c, p);
     p->ceiling_name = c.ceiling_name;
     if (c.ceiling_name && !isnan(p->rate)) p->ceiling = c.ceiling_rate;
     p->size = c.size;
@@ -223,9 +221,9 @@ double bench_ceiling_rate(bench *b, const char *name)
         for (int j = 0; j < family[i]->rungs; j++) {
             const bench_item item = { family[i], &family[i]->rung[j], false };
             bench_point p;
-            char why[256];
+            sentence why;
             if (strcmp(item.rung->name, name) != 0 || (item.rung->missing && item.rung->missing(b->d))) continue;
-            if (!bench_measure(b, &item, 0, &p, why, sizeof why)) continue;
+            if (!bench_measure(b, &item, 0, &p, &why)) continue;
             found.unit = item.rung->unit;
             found.rate = p.rate;
             found.spread = p.spread;

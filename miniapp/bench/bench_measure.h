@@ -12,8 +12,8 @@ typedef struct bench_point { /* a rung at one set of values */
     dtype type;
     double flops_per_byte;    /* NaN where flops or bytes are not counted */
     bool verified;
-    char wrong[160];          /* why it is not */
-    char missing[160];        /* why it cannot run here; then nothing else holds. "" where it could */
+    sentence wrong;           /* why it is not */
+    sentence missing;         /* why it cannot run here; then nothing else holds. "" where it could */
     timer_percentiles time_s; /* of one repetition; NaN where it was not timed: wrong, or samples=none */
     ladder_predicted predicted[LADDER_PREDICTED_MAX];
     int repeats;              /* repetitions in a sample */
@@ -56,7 +56,7 @@ void bench_destroy(bench *b);
 int bench_points(const bench *b, const bench_item *item);
 /* Collective for a family that all ranks climb together, and then the same on all ranks. False, with one sentence in why, where the
  * rung could not be prepared (memory). Other failures end the program. */
-bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, char *why, size_t why_bytes);
+bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, sentence *why);
 
 /* The rung of that name of family `ceiling`, measured at the first call, by the same statistic as the rungs beside it: the
  * median. NaN for NULL, and where it could not be measured. */

@@ -117,7 +117,7 @@ static json_t *point_json(const bench_item *item, const bench_point *p)
                      "flops_per_byte", record_number(p->flops_per_byte), "ceiling", record_number(p->ceiling),
                      "ceiling_name", p->ceiling_name ? json_string(p->ceiling_name) : json_null(),
                      "fraction_of_ceiling", record_number(p->rate / p->ceiling), "verified", p->verified,
-                     "wrong", p->verified ? json_null() : json_string(p->wrong), "samples", (int)t->count,
+                     "wrong", p->verified ? json_null() : json_string(p->wrong.text), "samples", (int)t->count,
                      "repeats", p->repeats, "parameters", values_json(item, p->value), "predicted", predicted_json(p->predicted),
                      "slowest", record_straggler(&p->slowest));
 }

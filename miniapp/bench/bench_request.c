@@ -42,11 +42,11 @@ void bench_request_print_keys(void *file)
     terminal_wrap(file, "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.", 2);
 }
 
-__attribute__((format(printf, 3, 4))) static int mistake(char *why, size_t why_bytes, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int mistake(sentence *why, const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
-    vsnprintf(why, why_bytes, format, ap);
+    sentence_set_list(why, format, ap);
     va_end(ap);
     return CHECK_EXIT_USAGE;
 }
@@ -59,31 +59,31 @@ static const char *value_of(const char *assignment, const char *key)
 }
 
 /* device = auto: the GPU where every rank sees one, else what gpu_rule.h decides. A list has the rungs of all devices. */
-static int choose_any_device(bench_request *q, const topology *top, char *why, size_t why_bytes)
+static int choose_any_device(bench_request *q, const topology *top, sentence *why)
 {
     const char *reason = NULL;
     q->any_kind = q->list && device_cuda_built();
     if (q->list) return 0;
     const int visible = device_cuda_count(&reason);
     if (agree_all(visible > 0, top->comm)) q->kind = DEVICE_CUDA;
-    else if (!topology_may_use_host(top, visible, reason, "device", q->note, sizeof q->note)) {
-        snprintf(why, why_bytes, "%s", q->note);
+    else if (!topology_may_use_host(top, visible, reason, "device", &q->note)) {
+        *why = q->note;
         return CHECK_EXIT_ENVIRONMENT;
     }
     return 0;
 }
 
-static int choose_device(bench_request *q, const topology *top, int argc, char **argv, char *why, size_t why_bytes)
+static int choose_device(bench_request *q, const topology *top, int argc, char **argv, sentence *why)
 {
     const char *choice = "auto", *reason = NULL;
     for (int i = 1; i < argc; i++)
         if (value_of(argv[i], "device")) choice = value_of(argv[i], "device");
     q->kind = DEVICE_HOST;
-    if (strcmp(choice, "auto") == 0) return choose_any_device(q, top, why, why_bytes);
+    if (strcmp(choice, "auto") == 0) return choose_any_device(q, top, why);
     if (strcmp(choice, "host") == 0) return 0;
-    if (strcmp(choice, "cuda") != 0) return mistake(why, why_bytes, "device = %s; allowed: auto, host, cuda", choice);
+    if (strcmp(choice, "cuda") != 0) return mistake(why, "device = %s; allowed: auto, host, cuda", choice);
     if ((!q->list || !device_cuda_built()) && device_cuda_count(&reason) == 0) {
-        snprintf(why, why_bytes, "device = cuda, but no GPU can be used: %s", reason ? reason : "none is visible");
+        sentence_set(why, "device = cuda, but no GPU can be used: %s", reason ? reason : "none is visible");
         return CHECK_EXIT_ENVIRONMENT;
     }
     q->kind = DEVICE_CUDA;
@@ -105,7 +105,7 @@ static bool name_takes(const char *name, const ladder_family *f, const ladder_ru
 }
 
 /* A bare family is near a bare family, a rung near a rung. */
-static int unknown_name(const bench_request *q, const char *name, char *why, size_t why_bytes)
+static int unknown_name(const bench_request *q, const char *name, sentence *why)
 {
     static char text[NAMES_MAX][NAME_BYTES];
     const char *known[NAMES_MAX];
@@ -122,9 +122,8 @@ static int unknown_name(const bench_request *q, const char *name, char *why, siz
             count++;
         }
     if (elsewhere)
-        return mistake(why, why_bytes, "%s is not a rung of the %s device; `weft bench --list` names those that are", name,
-                       kind_name(q->kind));
-    return mistake(why, why_bytes, "unknown %s %s; the nearest is %s, and `weft bench --list` names them all",
+        return mistake(why, "%s is not a rung of the %s device; `weft bench --list` names those that are", name, kind_name(q->kind));
+    return mistake(why, "unknown %s %s; the nearest is %s, and `weft bench --list` names them all",
                    strchr(name, '/') ? "rung" : "family", name, deck_nearest(name, known, (size_t)count));
 }
 
@@ -143,7 +142,7 @@ static void add_wanted(bench_request *q, const ladder_family *f, const ladder_ru
     if (taken || (!any_name && (ranks > 1 || q->list || !bench_families_together(f)))) q->item[q->items++] = item;
 }
 
-static int choose_items(bench_request *q, int ranks, int argc, char **argv, char *why, size_t why_bytes)
+static int choose_items(bench_request *q, int ranks, int argc, char **argv, sentence *why)
 {
     int families = 0, rungs = 0;
     const ladder_family *const *family = bench_families(&families);
@@ -153,7 +152,7 @@ static int choose_items(bench_request *q, int ranks, int argc, char **argv, char
     for (int a = 1; a < argc; a++) {
         if (strchr(argv[a], '=')) continue;
         if (argv[a][0] == '-' && strcmp(argv[a], "--list") != 0 && strcmp(argv[a], "--csv") != 0) {
-            cmd_option_unknown(bench_request_options, argv[a], why, why_bytes);
+            cmd_option_unknown(bench_request_options, argv[a], why);
             return CHECK_EXIT_USAGE;
         }
         if (argv[a][0] != '-') {
@@ -161,7 +160,7 @@ static int choose_items(bench_request *q, int ranks, int argc, char **argv, char
             for (int i = 0; i < families && !found; i++)
                 for (int j = 0; j < family[i]->rungs && !found; j++)
                     found = offered(q, family[i]) && name_takes(argv[a], family[i], &family[i]->rung[j]);
-            if (!found) return unknown_name(q, argv[a], why, why_bytes);
+            if (!found) return unknown_name(q, argv[a], why);
         }
     }
     for (int i = 0; i < families; i++)
@@ -172,7 +171,7 @@ static int choose_items(bench_request *q, int ranks, int argc, char **argv, char
 
 /* ---- keys ---- */
 
-static int unknown_key(const bench_request *q, const char *key, char *why, size_t why_bytes)
+static int unknown_key(const bench_request *q, const char *key, sentence *why)
 {
     const char *known[NAMES_MAX];
     int count = 0;
@@ -182,12 +181,12 @@ static int unknown_key(const bench_request *q, const char *key, char *why, size_
         for (int p = 0; p < q->item[i].family->parameters && count < NAMES_MAX; p++)
             known[count++] = q->item[i].family->parameter[p].key;
     }
-    return mistake(why, why_bytes, "unknown key %s for these rungs; the nearest is %s, and `weft bench --list` names them all", key,
+    return mistake(why, "unknown key %s for these rungs; the nearest is %s, and `weft bench --list` names them all", key,
                    deck_nearest(key, known, (size_t)count));
 }
 
 /* The same key may belong to several families (nx), each with its own limits. */
-static int set_parameter(bench_request *q, const char *key, const char *text, char *why, size_t why_bytes)
+static int set_parameter(bench_request *q, const char *key, const char *text, sentence *why)
 {
     const ladder_parameter *last = NULL;
     int64_t number = 0;
@@ -200,26 +199,26 @@ static int set_parameter(bench_request *q, const char *key, const char *text, ch
             const ladder_parameter *known = &family[i]->parameter[p];
             if (strcmp(known->key, key) != 0) continue;
             if (!deck_whole(text, &number) || number < known->least || number > known->most)
-                return mistake(why, why_bytes, "%s = %s; allowed for %s: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e3", key,
-                               text, family[i]->name, (long long)known->least, (long long)known->most);
+                return mistake(why, "%s = %s; allowed for %s: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e3", key, text,
+                               family[i]->name, (long long)known->least, (long long)known->most);
             last = known;
         }
     }
-    if (!last) return unknown_key(q, key, why, why_bytes);
+    if (!last) return unknown_key(q, key, why);
     q->setting[q->settings++] = (bench_setting){ last->key, number };
     return 0;
 }
 
-static int set_whole(const char *key, const char *text, int64_t most, int *out, char *why, size_t why_bytes)
+static int set_whole(const char *key, const char *text, int64_t most, int *out, sentence *why)
 {
     int64_t number = 0;
     if (!deck_whole(text, &number) || number < 0 || number > most)
-        return mistake(why, why_bytes, "%s = %s; allowed: a whole number from 0 to %lld", key, text, (long long)most);
+        return mistake(why, "%s = %s; allowed: a whole number from 0 to %lld", key, text, (long long)most);
     *out = (int)number;
     return 0;
 }
 
-static int set_key(bench_request *q, const char *assignment, char *why, size_t why_bytes)
+static int set_key(bench_request *q, const char *assignment, sentence *why)
 {
     const char *text = strchr(assignment, '=') + 1;
     char key[NAME_BYTES];
@@ -229,11 +228,11 @@ static int set_key(bench_request *q, const char *assignment, char *why, size_t w
         q->samples = BENCH_SAMPLES_NONE;
         return 0;
     }
-    if (strcmp(key, "samples") == 0) return set_whole(key, text, 10000, &q->samples, why, why_bytes);
-    if (strcmp(key, "threads") == 0) return set_whole(key, text, 4096, &q->threads, why, why_bytes);
+    if (strcmp(key, "samples") == 0) return set_whole(key, text, 10000, &q->samples, why);
+    if (strcmp(key, "threads") == 0) return set_whole(key, text, 4096, &q->threads, why);
     if (strcmp(key, "dir") == 0) {
         if (access(text, W_OK | X_OK) != 0)
-            return mistake(why, why_bytes, "dir = %s: %s; allowed: a folder in which files can be made", text, strerror(errno));
+            return mistake(why, "dir = %s: %s; allowed: a folder in which files can be made", text, strerror(errno));
         q->dir = text;
         return 0;
     }
@@ -242,15 +241,14 @@ static int set_key(bench_request *q, const char *assignment, char *why, size_t w
         return 0;
     }
     if (strcmp(key, "dtype") == 0) {
-        if (strcmp(text, "f32") != 0 && strcmp(text, "f64") != 0)
-            return mistake(why, why_bytes, "dtype = %s; allowed: f32, f64", text);
+        if (strcmp(text, "f32") != 0 && strcmp(text, "f64") != 0) return mistake(why, "dtype = %s; allowed: f32, f64", text);
         q->type = strcmp(text, "f32") == 0 ? DTYPE_F32 : DTYPE_F64;
         return 0;
     }
-    return set_parameter(q, key, text, why, why_bytes);
+    return set_parameter(q, key, text, why);
 }
 
-int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, char *why, size_t why_bytes)
+int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, sentence *why)
 {
     *q = (bench_request){ .type = DTYPE_F32, .dir = ".", .output = "results.jsonl" };
     q->setting = calloc((size_t)argc, sizeof *q->setting);
@@ -259,10 +257,10 @@ int bench_request_make(bench_request *q, const topology *top, int argc, char **a
         q->list = q->list || strcmp(argv[i], "--list") == 0;
         q->csv = q->csv || strcmp(argv[i], "--csv") == 0;
     }
-    int status = choose_device(q, top, argc, argv, why, why_bytes);
-    if (status == 0) status = choose_items(q, top->ranks, argc, argv, why, why_bytes);
+    int status = choose_device(q, top, argc, argv, why);
+    if (status == 0) status = choose_items(q, top->ranks, argc, argv, why);
     for (int i = 1; i < argc && status == 0; i++)
-        if (argv[i][0] != '-' && strchr(argv[i], '=')) status = set_key(q, argv[i], why, why_bytes);
+        if (argv[i][0] != '-' && strchr(argv[i], '=')) status = set_key(q, argv[i], why);
     return status;
 }
 

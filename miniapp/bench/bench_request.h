@@ -26,7 +26,7 @@ enum { BENCH_SAMPLES_NONE = -1 };
 
 typedef struct bench_request {
     device_kind kind;
-    char note[512]; /* why it is the host, where the user might think otherwise; else "" */
+    sentence note; /* why it is the host, where the user might think otherwise; else "" */
     bool list;      /* nothing is run, and no GPU is needed */
     bool any_kind;  /* of a list: the rungs of all devices of this build */
     bool csv;       /* rows as CSV instead of tables */
@@ -43,7 +43,7 @@ typedef struct bench_request {
 
 /* With several ranks the families that they climb together belong to "all". 0, or an exit status with one sentence in why, which may
  * differ between ranks. Collective, unless it is a list. */
-int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, char *why, size_t why_bytes);
+int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, sentence *why);
 void bench_request_free(bench_request *q);
 
 /* The value of a family's parameter: what was set, else its usual one. */

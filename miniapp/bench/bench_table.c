@@ -91,7 +91,7 @@ static void remark_cell(char *out, const bench_row *r)
 {
     const bench_point *p = &r->point;
     if (!p->verified) {
-        snprintf(out, CELL_BYTES, "%s", p->wrong);
+        snprintf(out, CELL_BYTES, "%.*s", CELL_BYTES - 1, p->wrong.text);
         return;
     }
     size_t at = (size_t)snprintf(out, CELL_BYTES, "%s", r->item.rung->why);

@@ -26,29 +26,27 @@ typedef struct leaving { /* what all records of a run share */
 } leaving;
 
 /* Minutes of measuring must not end in a path that cannot be written. */
-static bool can_append(const char *path, char *why, size_t why_bytes)
+static bool can_append(const char *path, sentence *why)
 {
     if (!path[0]) return true;
     FILE *f = fopen(path, "ab");
-    if (!f) snprintf(why, why_bytes, "output = %.900s: cannot be opened for appending", path);
+    if (!f) sentence_set(why, "output = %.900s: cannot be opened for appending", path);
     return f && fclose(f) == 0;
 }
 
-static bool leave_record(const leaving *l, const bench *b, const bench_item *item, const bench_point *point, int points,
-                         char *why, size_t why_bytes)
+static bool leave_record(const leaving *l, const bench *b, const bench_item *item, const bench_point *point, int points, sentence *why)
 {
     if (!l->path[0]) return true;
     json_t *o = json_deep_copy(l->head);
     bench_report_record(o, b, item, point, points);
     json_object_set(o, "machine", l->machine);
-    const bool ok = record_append(l->path, o, why, why_bytes);
+    const bool ok = record_append(l->path, o, why);
     json_decref(o);
     return ok;
 }
 
 /* One rung with all its points. *wrong counts the rungs that are. Together: on all ranks alike, and rank 0 speaks. */
-static int climb(bench *b, const leaving *l, bench_table *table, const bench_item *item, int *wrong, char *why,
-                 size_t why_bytes)
+static int climb(bench *b, const leaving *l, bench_table *table, const bench_item *item, int *wrong, sentence *why)
 {
     const bool speaks = !b->world || b->world->top->rank == 0;
     const char *missing = item->rung->missing ? item->rung->missing(b->d) : NULL;
@@ -65,9 +63,9 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
     (void)bench_ceiling_rate(b, item->rung->ceiling); /* before the rung takes its memory */
     for (int i = 0; i < points && ok; i++) {
         bench_point *p = &point[had];
-        ok = bench_measure(b, item, i, p, why, why_bytes);
-        if (ok && p->missing[0]) {
-            bench_report_skipped(table, item, had, p->missing);
+        ok = bench_measure(b, item, i, p, why);
+        if (ok && p->missing.text[0]) {
+            bench_report_skipped(table, item, had, p->missing.text);
             if (had == 0) break; /* nor will the others of its scan */
             continue;
         }
@@ -76,8 +74,8 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
         right = right && p->verified;
         had++;
     }
-    if (ok && had > 0 && speaks) ok = leave_record(l, b, item, point, had, why, why_bytes);
-    if (b->world) ok = topology_agree(b->world->top, ok, why, why_bytes);
+    if (ok && had > 0 && speaks) ok = leave_record(l, b, item, point, had, why);
+    if (b->world) ok = topology_agree(b->world->top, ok, why);
     if (ok && !right) ++*wrong;
     free(point);
     return ok ? 0 : CHECK_EXIT_ENVIRONMENT;
@@ -86,14 +84,14 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
 /* All items of one part. world: NULL for the part of rank 0 alone, whose topology is then its own. */
 static int run_part(const bench_request *ask, const topology *top, const bench_world *world, device *d, const char *command)
 {
-    char why[1024] = "";
+    sentence why = { "" };
     int status = 0, wrong = 0;
     bench b;
     bench_table table = { 0 };
     const ladder_family *last = NULL;
     const bool speaks = top->rank == 0;
-    const bool can = !speaks || can_append(ask->output, why, sizeof why);
-    if (!topology_agree(top, can, why, sizeof why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
+    const bool can = !speaks || can_append(ask->output, &why);
+    if (!topology_agree(top, can, &why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     json_t *started = record_now();
     leaving l = { machine_record(command, started), machine_json(top, d), ask->output };
     bench_create(&b, ask, d, world);
@@ -102,7 +100,7 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
         if (bench_families_together(ask->item[i].family) != (world != NULL)) continue;
         if (ask->item[i].family != last) bench_report_rows(&table, &b);
         last = ask->item[i].family;
-        status = climb(&b, &l, &table, &ask->item[i], &wrong, why, sizeof why);
+        status = climb(&b, &l, &table, &ask->item[i], &wrong, &why);
     }
     bench_report_rows(&table, &b);
     if (status == 0 && speaks) bench_report_foot(&table, &b);
@@ -110,7 +108,7 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     json_decref(l.head);
     json_decref(l.machine);
     json_decref(started);
-    if (status != 0) return cmd_say(status, "%s", why);
+    if (status != 0) return cmd_say(status, "%s", why.text);
     if (wrong > 0) return cmd_say(CHECK_EXIT_FAILED, "%d rung%s gave wrong results", wrong, wrong == 1 ? "" : "s");
     return 0;
 }
@@ -122,24 +120,24 @@ static bool has_items(const bench_request *ask, bool together)
     return false;
 }
 
-static device *make_device(const bench_request *ask, char *why, size_t why_bytes)
+static device *make_device(const bench_request *ask, sentence *why)
 {
     int code = 0;
     if (ask->kind == DEVICE_HOST) return device_host_create(ask->threads);
     device *d = device_cuda_create(0, &code);
-    if (!d) snprintf(why, why_bytes, "GPU 0 cannot be used: %s", device_cuda_error_text(code));
+    if (!d) sentence_set(why, "GPU 0 cannot be used: %s", device_cuda_error_text(code));
     return d;
 }
 
 /* On rank 0: the families of one device. */
 static int bench_alone(const bench_request *ask, const topology *top, const char *command)
 {
-    char why[1024] = "";
+    sentence why = { "" };
     topology alone = *top;
     alone.comm = MPI_COMM_SELF;
     alone.ranks = 1;
-    device *d = make_device(ask, why, sizeof why);
-    if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
+    device *d = make_device(ask, &why);
+    if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     const int status = run_part(ask, &alone, NULL, d, command);
     device_destroy(&d);
     return status;
@@ -162,12 +160,13 @@ static int status_of_rank_0(const topology *top, int status)
 
 static int bench_together(const bench_request *ask, topology *top, const char *command)
 {
-    char why[1024] = "", notes[512], self_exe[PATH_MAX] = "";
+    sentence why = { "" }, notes;
+    char self_exe[PATH_MAX] = "";
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
     device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST, topology_threads(top, ask->threads),
-                                why, sizeof why, notes, sizeof notes);
-    if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why);
-    if (notes[0]) (void)cmd_say(0, "%s", notes);
+                                &why, &notes);
+    if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
+    if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
     const bench_world world = { top, self_exe, ask->dir };
     const int status = run_part(ask, top, &world, d, command);
     device_destroy(&d);
@@ -176,11 +175,11 @@ static int bench_together(const bench_request *ask, topology *top, const char *c
 
 static int make_request(bench_request *ask, const topology *top, int argc, char **argv)
 {
-    char why[1024] = "";
-    const int status = bench_request_make(ask, top, argc, argv, why, sizeof why);
+    sentence why = { "" };
+    const int status = bench_request_make(ask, top, argc, argv, &why);
     int most = status;
-    if (!topology_agree(top, status == 0, why, sizeof why)) (void)cmd_say(0, "%s", why);
-    else if (ask->note[0]) (void)cmd_say(0, "%s", ask->note);
+    if (!topology_agree(top, status == 0, &why)) (void)cmd_say(0, "%s", why.text);
+    else if (ask->note.text[0]) (void)cmd_say(0, "%s", ask->note.text);
     MPI_CHECK(ranks_allreduce(&status, &most, 1, MPI_INT, MPI_MAX, top->comm));
     return most;
 }

@@ -35,13 +35,13 @@ static void say_whole(const char *path, const checkpoint_report *r)
 
 static int verify_file(int rank, const char *path)
 {
-    char why[1024];
+    sentence why;
     checkpoint_report r;
-    const checkpoint_status status = checkpoint_verify(ranks_world(), path, &r, why, sizeof why);
+    const checkpoint_status status = checkpoint_verify(ranks_world(), path, &r, &why);
     int code = 0;
     if (status == CHECKPOINT_OK && rank == 0) say_whole(path, &r);
     else if (r.damaged) code = say_damaged(path, &r);
-    else if (status != CHECKPOINT_OK) code = cmd_say(status_exit(status), "%s", why);
+    else if (status != CHECKPOINT_OK) code = cmd_say(status_exit(status), "%s", why.text);
     checkpoint_info_free(&r.info);
     return code;
 }
@@ -82,8 +82,8 @@ static bool is_folder(int rank, const char *path)
 int cmd_verify(int argc, char **argv)
 {
     const int rank = cmd_begin(CMD_ALONE, argc, argv);
-    char why[1024];
-    if (!cmd_option_all_known(cmd_option_none, argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
+    sentence why;
+    if (!cmd_option_all_known(cmd_option_none, argc, argv, &why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file or a folder of them"));
     int worst = 0;
     for (int i = 1; i < argc; i++) {
@@ -117,13 +117,13 @@ static void print_difference(const checkpoint_difference *d)
 
 static int diff_files(int rank, const char *const path[2])
 {
-    char why[1024];
+    sentence why;
     checkpoint_info info[2];
     checkpoint_difference diff[CHECKPOINT_FIELDS_MAX];
     int fields = 0, code = 0;
-    const checkpoint_status status = checkpoint_compare(ranks_world(), path, info, diff, &fields, why, sizeof why);
+    const checkpoint_status status = checkpoint_compare(ranks_world(), path, info, diff, &fields, &why);
     if (status != CHECKPOINT_OK) {
-        code = cmd_say(status_exit(status), "%s", why);
+        code = cmd_say(status_exit(status), "%s", why.text);
     } else if (fields == 0) {
         code = cmd_say(CHECK_EXIT_FAILED, "%s (%s, %s, %" PRId64 " x %" PRId64 ") and %s (%s, %s, %" PRId64 " x %" PRId64
                        ") differ in kind, type or grid", path[0],
@@ -173,8 +173,8 @@ static int diff_folders(int rank, const char *const dir[2])
 int cmd_diff(int argc, char **argv)
 {
     const int rank = cmd_begin(CMD_ALONE, argc, argv);
-    char why[1024];
-    if (!cmd_option_all_known(cmd_option_none, argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
+    sentence why;
+    if (!cmd_option_all_known(cmd_option_none, argc, argv, &why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     if (argc != 3) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files, or two folders of them"));
     const char *const path[2] = { argv[1], argv[2] };
     const bool first = is_folder(rank, path[0]), second = is_folder(rank, path[1]);

@@ -259,19 +259,20 @@ static void print_object(const json_t *o, bool as_json)
 
 static int inform(const topology *t, device *d, const asked *ask, const char *notes)
 {
-    char why[512] = "", self_exe[PATH_MAX] = "";
+    sentence why = { "" };
+    char self_exe[PATH_MAX] = "";
     const char *no_gpu = NULL;
     info_links links = { NULL, 0, NULL };
     int status = 0;
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
     rank_info mine = info_of(t, d), *all = calloc((size_t)t->ranks, sizeof *all);
     if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    const bool takes = topology_probe_aware(t, d, self_exe, why, sizeof why);
-    json_t *mpi = mpi_json(t, d, takes, why);
+    const bool takes = topology_probe_aware(t, d, self_exe, &why);
+    json_t *mpi = mpi_json(t, d, takes, why.text);
     if (ask->measure) {
         mine.copy_bytes_per_s = info_measure_copy(t, d);
-        if (t->ranks > 1 && !info_measure_links(t, d, self_exe, &links, why, sizeof why))
-            status = cmd_say(t->ranks > INFO_LINKS_RANKS_MAX ? 0 : CHECK_EXIT_FAILED, "%s", why);
+        if (t->ranks > 1 && !info_measure_links(t, d, self_exe, &links, &why))
+            status = cmd_say(t->ranks > INFO_LINKS_RANKS_MAX ? 0 : CHECK_EXIT_FAILED, "%s", why.text);
     }
     MPI_CHECK(ranks_gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, t->comm));
     if (t->rank == 0) {
@@ -296,9 +297,9 @@ int cmd_info(int argc, char **argv)
 {
     const char *no_gpu = NULL;
     (void)cmd_begin(device_cuda_count(&no_gpu) > 0 ? CMD_MPI : CMD_ALONE, argc, argv); /* only MPI knows whether it takes a GPU's memory */
-    char why[512], notes[512];
+    sentence why, notes;
     asked ask = { false, false };
-    if (!cmd_option_all_known(cmd_info_options, argc, argv, why, sizeof why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
+    if (!cmd_option_all_known(cmd_info_options, argc, argv, &why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] != '-') return cmd_end(cmd_say(CHECK_EXIT_USAGE, "info takes no '%s'; allowed: --json, --measure", argv[i]));
         ask.json = ask.json || strcmp(argv[i], "--json") == 0;
@@ -306,12 +307,12 @@ int cmd_info(int argc, char **argv)
     }
     topology t;
     topology_create(&t);
-    device *d = topology_device(&t, TOPOLOGY_AUTO, topology_threads(&t, 0), why, sizeof why, notes, sizeof notes);
+    device *d = topology_device(&t, TOPOLOGY_AUTO, topology_threads(&t, 0), &why, &notes);
     if (!d) { /* GPUs that cannot be used: a run would refuse, here that is the news */
-        d = topology_device(&t, TOPOLOGY_HOST, topology_threads(&t, 0), notes, sizeof notes, notes, sizeof notes);
-        snprintf(notes, sizeof notes, "%s", why);
+        d = topology_device(&t, TOPOLOGY_HOST, topology_threads(&t, 0), &notes, &notes);
+        notes = why;
     }
-    const int status = inform(&t, d, &ask, notes);
+    const int status = inform(&t, d, &ask, notes.text);
     device_destroy(&d);
     topology_destroy(&t);
     return cmd_end(status);

@@ -64,73 +64,67 @@ void cmd_predict_print_keys(void *file)
 
 /* ---- the command line ---- */
 
-static bool positive(const char *key, const char *text, double *out, char *why, size_t why_bytes)
+static bool positive(const char *key, const char *text, double *out, sentence *why)
 {
     char *end;
     errno = 0;
     *out = strtod(text, &end);
     if (errno == 0 && end != text && *end == '\0' && *out > 0 && isfinite(*out)) return true;
-    snprintf(why, why_bytes, "%s = %.200s; allowed: a number above 0", key, text);
-    return false;
+    return sentence_refuse(why, "%s = %.200s; allowed: a number above 0", key, text);
 }
 
-static bool take_ranks(asked *a, const char *text, char *why, size_t why_bytes)
+static bool take_ranks(asked *a, const char *text, sentence *why)
 {
     a->counts = 0;
     for (const char *at = text; *at;) {
         char *end;
         const long n = strtol(at, &end, 10);
-        if (end == at || n < 1 || n > 100000000 || a->counts == RANKS_MAX || (*end && *end != ',')) {
-            snprintf(why, why_bytes, "ranks = %.200s; allowed: up to %d whole numbers above 0, as in 1,2,4", text, RANKS_MAX);
-            return false;
-        }
+        if (end == at || n < 1 || n > 100000000 || a->counts == RANKS_MAX || (*end && *end != ','))
+            return sentence_refuse(why, "ranks = %.200s; allowed: up to %d whole numbers above 0, as in 1,2,4", text, RANKS_MAX);
         a->ranks[a->counts++] = (int)n;
         at = *end ? end + 1 : end;
     }
     return a->counts > 0;
 }
 
-static bool take_mode(asked *a, const char *text, char *why, size_t why_bytes)
+static bool take_mode(asked *a, const char *text, sentence *why)
 {
     a->study.weak = strcmp(text, "weak") == 0;
     if (a->study.weak || strcmp(text, "strong") == 0) return true;
-    snprintf(why, why_bytes, "mode = %.200s; allowed: strong, weak", text);
-    return false;
+    return sentence_refuse(why, "mode = %.200s; allowed: strong, weak", text);
 }
 
-static bool take_per_host(asked *a, const char *text, char *why, size_t why_bytes)
+static bool take_per_host(asked *a, const char *text, sentence *why)
 {
     double n = 0;
-    if (!positive(own_keys[KEY_PER_HOST].key, text, &n, why, why_bytes)) return false;
-    if (n != floor(n) || n > 1e6) {
-        snprintf(why, why_bytes, "per_host = %.200s; allowed: a whole number from 1 to 1000000", text);
-        return false;
-    }
+    if (!positive(own_keys[KEY_PER_HOST].key, text, &n, why)) return false;
+    if (n != floor(n) || n > 1e6)
+        return sentence_refuse(why, "per_host = %.200s; allowed: a whole number from 1 to 1000000", text);
     a->study.per_host = (int)n;
     return true;
 }
 
-static bool take_key(asked *a, own_key k, const char *text, char *why, size_t why_bytes)
+static bool take_key(asked *a, own_key k, const char *text, sentence *why)
 {
     const char *const key = own_keys[k].key;
     switch (k) {
     case KEY_FROM: a->from = text; return true;
     case KEY_CHECK: a->check = text; return true;
     case KEY_OUTPUT: a->output = text; return true;
-    case KEY_RANKS: return take_ranks(a, text, why, why_bytes);
-    case KEY_MODE: return take_mode(a, text, why, why_bytes);
-    case KEY_PER_HOST: return take_per_host(a, text, why, why_bytes);
-    case KEY_MTBF_HOURS: return positive(key, text, &a->study.mtbf_h, why, why_bytes);
-    case KEY_BETWEEN_US: return positive(key, text, &a->between_us, why, why_bytes);
-    case KEY_BETWEEN_GBS: return positive(key, text, &a->between_gbs, why, why_bytes);
-    case KEY_FILE_GBS: return positive(key, text, &a->file_gbs, why, why_bytes);
+    case KEY_RANKS: return take_ranks(a, text, why);
+    case KEY_MODE: return take_mode(a, text, why);
+    case KEY_PER_HOST: return take_per_host(a, text, why);
+    case KEY_MTBF_HOURS: return positive(key, text, &a->study.mtbf_h, why);
+    case KEY_BETWEEN_US: return positive(key, text, &a->between_us, why);
+    case KEY_BETWEEN_GBS: return positive(key, text, &a->between_gbs, why);
+    case KEY_FILE_GBS: return positive(key, text, &a->file_gbs, why);
     case OWN_KEYS: break;
     }
     return false;
 }
 
 /* True also for what is not its own: a deck and its keys. */
-static bool take(asked *a, const char *word, bool *mine, char *why, size_t why_bytes)
+static bool take(asked *a, const char *word, bool *mine, sentence *why)
 {
     const char *equals = strchr(word, '=');
     const size_t length = equals ? (size_t)(equals - word) : 0;
@@ -138,13 +132,12 @@ static bool take(asked *a, const char *word, bool *mine, char *why, size_t why_b
     *mine = equals && !memchr(word, '.', length);
     if (!*mine) return true;
     while (k < OWN_KEYS && (strlen(own_keys[k].key) != length || strncmp(own_keys[k].key, word, length) != 0)) k++;
-    if (k < OWN_KEYS) return take_key(a, k, equals + 1, why, why_bytes);
-    snprintf(why, why_bytes, "%.200s: unknown key; `weft predict --help` lists all keys", word);
-    return false;
+    if (k < OWN_KEYS) return take_key(a, k, equals + 1, why);
+    return sentence_refuse(why, "%.200s: unknown key; `weft predict --help` lists all keys", word);
 }
 
 /* What was not measured is assumed, and said. */
-static void assume(predict_machine *m, const asked *a, char *said, size_t said_bytes)
+static const char *assume(predict_machine *m, const asked *a)
 {
     const bool measured = !isnan(m->between.alpha_s), given = !isnan(a->between_us) && !isnan(a->between_gbs);
     if (!isnan(a->between_us))
@@ -156,7 +149,7 @@ static void assume(predict_machine *m, const asked *a, char *said, size_t said_b
     else if (!measured)
         m->between.bytes_per_s = 25e9;
     if (!isnan(a->file_gbs)) m->file_bytes_per_s = a->file_gbs * 1e9;
-    snprintf(said, said_bytes, "%s", measured ? "measured" : given ? "given" : "assumed, not measured");
+    return measured ? "measured" : given ? "given" : "assumed, not measured";
 }
 
 /* ---- what is said ---- */
@@ -243,7 +236,7 @@ static json_t *line_json(const predict_plan *l, double efficiency, const asked *
 
 static int predict_deck(const predict_records *r, const config *c, const asked *a, const char *between)
 {
-    char why[1024];
+    sentence why;
     double first_rate = 0;
     printf("predicted    %s, %s, order %d, %" PRId64 " x %" PRId64 " cells%s\n", kind_name(c->problem.kind),
            dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, a->study.weak ? " per rank" : "");
@@ -252,16 +245,16 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
            "effic.", "bottleneck", "GB/rank", "to file", "every", "lost");
     for (int i = 0; i < a->counts; i++) {
         predict_plan l;
-        if (!predict_plan_make(&r->machine, c, &a->study, a->ranks[i], &l, why, sizeof why))
-            return cmd_say(CHECK_EXIT_USAGE, "%d ranks: %s", a->ranks[i], why);
+        if (!predict_plan_make(&r->machine, c, &a->study, a->ranks[i], &l, &why))
+            return cmd_say(CHECK_EXIT_USAGE, "%d ranks: %s", a->ranks[i], why.text);
         const double rate = predict_cells(&l.of) / l.time.step_s; /* of a rank */
         if (i == 0) first_rate = rate;
         print_line(&l, rate / first_rate);
         if (!a->output) continue;
         json_t *o = line_json(&l, rate / first_rate, a, between);
-        const bool ok = o && record_append(a->output, o, why, sizeof why);
+        const bool ok = o && record_append(a->output, o, &why);
         json_decref(o);
-        if (!ok) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", o ? why : "out of memory");
+        if (!ok) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", o ? why.text : "out of memory");
     }
     printf("\neffic.: rate per rank relative to %d ranks; to file: time of a checkpoint; every: Daly's interval;\n"
            "lost: percentage of the time spent on writing and failures.\n",
@@ -310,10 +303,10 @@ static void check_run(const predict_machine *machine, const predict_run *m, bool
 
 static int check(const predict_records *r, const asked *a)
 {
-    char why[1024];
+    sentence why;
     predict_records measured;
     tally t = { 0 };
-    if (!predict_records_read(&measured, a->check, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "check = %s", why);
+    if (!predict_records_read(&measured, a->check, &why)) return cmd_say(CHECK_EXIT_USAGE, "check = %s", why.text);
     printf("%-20s %4s %-13s %13s %5s %-12s %-10s %8s %9s %7s\n", "file", "line", "problem", "cells", "ranks", "transport", "steps",
            "measured", "predicted", "%");
     for (int i = 0; i < measured.runs; i++) check_run(&r->machine, &measured.run[i], strcmp(a->check, a->from) == 0, &t);
@@ -326,18 +319,18 @@ static int check(const predict_records *r, const asked *a)
 
 static int run_predict(asked *a, int rest, char **words)
 {
-    char why[1024], between[64];
+    sentence why;
     predict_records r;
     request q;
     int status;
     if (!a->from) return cmd_say(CHECK_EXIT_USAGE, "predict needs from=FILE,..., the records of a machine");
-    if (!predict_records_read(&r, a->from, why, sizeof why)) return cmd_say(CHECK_EXIT_USAGE, "from = %s", why);
-    assume(&r.machine, a, between, sizeof between);
+    if (!predict_records_read(&r, a->from, &why)) return cmd_say(CHECK_EXIT_USAGE, "from = %s", why.text);
+    const char *const between = assume(&r.machine, a);
     if (a->check) {
         status = check(&r, a);
     } else {
-        const bool ok = request_make(&q, rest, words, why, sizeof why);
-        status = ok ? predict_deck(&r, &q.cfg, a, between) : cmd_say(CHECK_EXIT_USAGE, "%s", why);
+        const bool ok = request_make(&q, rest, words, &why);
+        status = ok ? predict_deck(&r, &q.cfg, a, between) : cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
         request_free(&q);
     }
     predict_records_free(&r);
@@ -346,7 +339,7 @@ static int run_predict(asked *a, int rest, char **words)
 
 int cmd_predict(int argc, char **argv)
 {
-    char why[1024];
+    sentence why;
     asked a = { .ranks = { 1, 2, 4, 8, 16, 32, 64 },
                 .counts = 7,
                 .study = { .per_host = 8, .mtbf_h = NAN },
@@ -363,7 +356,7 @@ int cmd_predict(int argc, char **argv)
     if (!words) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     for (int i = 0; i < argc && status == 0; i++) {
         bool mine = false;
-        if (i > 0 && !take(&a, argv[i], &mine, why, sizeof why)) status = cmd_say(CHECK_EXIT_USAGE, "%s", why);
+        if (i > 0 && !take(&a, argv[i], &mine, &why)) status = cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
         if (!mine) words[rest++] = argv[i];
     }
     if (status == 0) status = run_predict(&a, rest, words);

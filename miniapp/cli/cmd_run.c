@@ -56,21 +56,21 @@ static void enter(run *r, const char *phase)
 static int fail(int status, const char *why) { return cmd_say(status, "%s", why); }
 
 /* The folder is made and locked before the first step, not when the first checkpoint is due. */
-static int make_writer(run *r, char *why, size_t why_bytes)
+static int make_writer(run *r, sentence *why)
 {
     if (r->sim.cfg->checkpoint.every == 0) return 0;
-    const checkpoint_status status = saver_open(&r->checkpoints, &r->sim, why, why_bytes);
+    const checkpoint_status status = saver_open(&r->checkpoints, &r->sim, why);
     if (status == CHECKPOINT_OK && r->ask.restart) writer_trust(r->checkpoints.writer, r->sim.level);
     return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_BUSY ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
 }
 
 /* Level 0, or the level of a state file. */
-static int start_level(run *r, char *why, size_t why_bytes)
+static int start_level(run *r, sentence *why)
 {
     sim *s = &r->sim;
     bool loaded = false;
     if (r->ask.restart) {
-        const int status = restart_load(s, &r->ask, &loaded, why, why_bytes);
+        const int status = restart_load(s, &r->ask, &loaded, why);
         if (status != 0) return status;
         if (loaded) last_words_checkpoint(r->ask.restart, s->level);
         if (loaded && !r->ask.quiet)
@@ -78,23 +78,22 @@ static int start_level(run *r, char *why, size_t why_bytes)
                     s->level == s->cfg->time.steps ? ", which is time.steps: no step remains" : "");
         if (!loaded) cmd_say(0, "no checkpoint in %s; starting at step 0", r->ask.restart);
     }
-    return loaded ? 0 : sim_initialise(s, why, why_bytes);
+    return loaded ? 0 : sim_initialise(s, why);
 }
 
-static int write_outputs(run *r, char *why, size_t why_bytes)
+static int write_outputs(run *r, sentence *why)
 {
     sim *s = &r->sim;
     const config *c = s->cfg;
     if (c->output.final[0]) {
         checkpoint_state state;
         sim_snapshot(s, r->ask.deck_text, &state);
-        if (checkpoint_write(s->top.comm, c->output.final, &state, NULL, why, why_bytes) != CHECKPOINT_OK)
-            return CHECK_EXIT_ENVIRONMENT;
+        if (checkpoint_write(s->top.comm, c->output.final, &state, NULL, why) != CHECKPOINT_OK) return CHECK_EXIT_ENVIRONMENT;
         r->report.wrote_final = true;
     }
-    if (c->output.picture[0] && !series_picture(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
+    if (c->output.picture[0] && !series_picture(s, why)) return CHECK_EXIT_ENVIRONMENT;
     r->report.wrote_picture = c->output.picture[0] != '\0';
-    if (r->timeline && !timeline_write(r->timeline, c->output.trace, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
+    if (r->timeline && !timeline_write(r->timeline, c->output.trace, why)) return CHECK_EXIT_ENVIRONMENT;
     r->report.wrote_trace = r->timeline != NULL;
     return 0;
 }
@@ -187,14 +186,14 @@ static void gather_report(run *r, const loop_result *l)
 }
 
 /* From the end of the loop to the exit status. */
-static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
+static int finish(run *r, const loop_result *l, sentence *why)
 {
     sim *s = &r->sim;
     double mark_s = timer_now_s();
     enter(r, "output");
-    int status = write_outputs(r, why, why_bytes);
+    int status = write_outputs(r, why);
     r->output_s = timer_lap_s(&mark_s);
-    if (status != 0) fail(status, why);
+    if (status != 0) fail(status, why->text);
     enter(r, "verify");
     sim_inject_fault(s);
     r->report.fingerprint = sim_fingerprint(s);
@@ -202,12 +201,12 @@ static int finish(run *r, const loop_result *l, char *why, size_t why_bytes)
     r->verify_s = timer_lap_s(&mark_s);
     r->run_s = mark_s - r->start_s;
     gather_report(r, l);
-    const bool recorded = report_record(s, &r->report, r->ask.deck_text, why, why_bytes);
+    const bool recorded = report_record(s, &r->report, r->ask.deck_text, why);
     r->report.wrote_record = recorded && s->cfg->output.record[0];
     if (!r->ask.quiet) report_print(s, &r->report);
     if (!recorded) {
         status = CHECK_EXIT_ENVIRONMENT;
-        fail(status, why);
+        fail(status, why->text);
     }
     /* Whatever else could not be written: the checkpoint is there, and the run that goes on from it looks at its outputs first. */
     if (l->end == LOOP_STOPPED || l->end == LOOP_OUT_OF_TIME)
@@ -226,17 +225,17 @@ static void say_notes(const sim *s, int from)
 
 static int run_it(run *r, const char *self_exe)
 {
-    char why[1024] = "";
+    sentence why = { "" };
     sim *s = &r->sim;
     watchdog_start(r->ask.cfg.run.stall_limit_s);
     last_words_begin();
-    int status = sim_create(s, &r->ask.cfg, self_exe, r->ask.dry_run, why, sizeof why);
-    if (status != 0) return fail(status, why);
+    int status = sim_create(s, &r->ask.cfg, self_exe, r->ask.dry_run, &why);
+    if (status != 0) return fail(status, why.text);
     if (r->ask.ignored[0])
         sim_add_note(s, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
     if (r->ask.dry_run) {
-        status = dry_run(s, &r->ask, self_exe, why, sizeof why);
-        return status == 0 ? 0 : fail(status, why);
+        status = dry_run(s, &r->ask, self_exe, &why);
+        return status == 0 ? 0 : fail(status, why.text);
     }
     say_notes(s, 0);
     r->report.redundant_fraction =
@@ -251,13 +250,13 @@ static int run_it(run *r, const char *self_exe)
     r->calibrate_s = timer_lap_s(&mark_s);
     enter(r, "initialise");
     const int notes = s->notes_count;
-    status = start_level(r, why, sizeof why);
+    status = start_level(r, &why);
     say_notes(s, notes);
     r->initialise_s = timer_lap_s(&mark_s);
-    if (status == 0) status = make_writer(r, why, sizeof why);
-    if (status == 0) status = series_open(&r->frames, s, why, sizeof why);
+    if (status == 0) status = make_writer(r, &why);
+    if (status == 0) status = series_open(&r->frames, s, &why);
     r->writer_s = timer_lap_s(&mark_s);
-    if (status != 0) return fail(status, why);
+    if (status != 0) return fail(status, why.text);
 
     if (s->cfg->output.trace[0] && !sim_has_transpose(s))
         r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->stream_count);
@@ -270,15 +269,16 @@ static int run_it(run *r, const char *self_exe)
     const nvml_reading before = nvml_read(s->dev->uuid);
     const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, &r->frames, r->ask.deck_text, deadline_s,
                                    r->report.calibration.ceiling_bytes_per_s);
-    if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why);
+    if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why.text);
     r->report.power = power_between(s->top.comm, s->dev->uuid, before, nvml_read(s->dev->uuid), l.loop_s,
                                     (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l.steps_run);
-    return finish(r, &l, why, sizeof why);
+    return finish(r, &l, &why);
 }
 
 int cmd_run(int argc, char **argv)
 {
-    char self_exe[PATH_MAX] = "", why[1024] = "";
+    sentence why = { "" };
+    char self_exe[PATH_MAX] = "";
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
     const double start_s = timer_now_s();
     (void)cmd_begin(cmd_has_option(argc, argv, "--dry-run") ? CMD_ALONE : CMD_MPI, argc, argv);
@@ -290,10 +290,10 @@ int cmd_run(int argc, char **argv)
     char *command = cmd_text(argc, argv);
     r->report.command = command;
     r->report.started = record_now();
-    int status = request_make(&r->ask, argc, argv, why, sizeof why) ? 0 : CHECK_EXIT_USAGE;
-    if (status == 0) status = outputs_check(ranks_world(), &r->ask.cfg, r->ask.deck, r->ask.restart, why, sizeof why);
+    int status = request_make(&r->ask, argc, argv, &why) ? 0 : CHECK_EXIT_USAGE;
+    if (status == 0) status = outputs_check(ranks_world(), &r->ask.cfg, r->ask.deck, r->ask.restart, &why);
     if (status != 0) {
-        (void)fail(status, why);
+        (void)fail(status, why.text);
     } else {
         r->mpi_s = timer_now_s() - start_s;
         status = run_it(r, self_exe);

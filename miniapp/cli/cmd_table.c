@@ -107,10 +107,10 @@ void cmd_table_print(FILE *to, const char *name)
 
 enum { COMMANDS = sizeof cmd_table / sizeof cmd_table[0] };
 
-void cmd_table_unknown(const char *typed, char *why, size_t why_bytes)
+void cmd_table_unknown(const char *typed, sentence *why)
 {
     const char *name[COMMANDS], *argument[COMMANDS] = { NULL };
     int count = 0;
     for (; count < (int)cmd_table_count; count++) name[count] = cmd_table[count].name;
-    cmd_option_unknown_word("command", typed, name, argument, count, why, why_bytes);
+    cmd_option_unknown_word("command", typed, name, argument, count, why);
 }

@@ -29,6 +29,6 @@ void cmd_table_print_all(FILE *to);
 void cmd_table_print(FILE *to, const char *name);
 
 /* "unknown command 'rnu', did you mean run; allowed: run, bench ..." */
-void cmd_table_unknown(const char *typed, char *why, size_t why_bytes);
+void cmd_table_unknown(const char *typed, sentence *why);
 
 #endif

@@ -53,7 +53,7 @@ double info_measure_copy(const topology *t, device *d)
 
 /* From one rank to another, while the others wait. */
 static bool one_link(const bench_world *world, device *d, device_stream *s, int from, int to, int64_t bytes, info_links *out,
-                     char *why, size_t why_bytes)
+                     sentence *why)
 {
     const topology *t = world->top;
     const bool sends = t->rank == from, receives = t->rank == to;
@@ -66,32 +66,30 @@ static bool one_link(const bench_world *world, device *d, device_stream *s, int 
     DEVICE_CALL(d, stream_sync, s);
     bool right = bench_link_holds(l, 0, (uint64_t)from + 1, 0) || !receives;
     if (!right)
-        snprintf(why, why_bytes, "%lld bytes from rank %d to rank %d did not arrive as they were sent", (long long)bytes, from, to);
-    right = topology_agree(t, right, why, why_bytes);
+        sentence_set(why, "%lld bytes from rank %d to rank %d did not arrive as they were sent", (long long)bytes, from, to);
+    right = topology_agree(t, right, why);
     if (right) out->bytes_per_s[from * t->ranks + to] = (double)bytes / bench_link_median_s(l);
     out->way = bench_link_way(l);
     bench_link_destroy(&l);
     return right;
 }
 
-bool info_measure_links(const topology *t, device *d, const char *self_exe, info_links *out, char *why, size_t why_bytes)
+bool info_measure_links(const topology *t, device *d, const char *self_exe, info_links *out, sentence *why)
 {
     const bench_world world = { t, self_exe, "" };
     const int64_t bytes = d->kind == DEVICE_CUDA ? link_bytes_cuda : link_bytes_host;
     device_stream *s;
     bool right = true;
     *out = (info_links){ NULL, (size_t)bytes, NULL };
-    if (t->ranks > INFO_LINKS_RANKS_MAX) {
-        snprintf(why, why_bytes, "links are measured pair by pair, between %d ranks at most", INFO_LINKS_RANKS_MAX);
-        return false;
-    }
+    if (t->ranks > INFO_LINKS_RANKS_MAX)
+        return sentence_refuse(why, "links are measured pair by pair, between %d ranks at most", INFO_LINKS_RANKS_MAX);
     out->bytes_per_s = malloc((size_t)t->ranks * (size_t)t->ranks * sizeof *out->bytes_per_s);
     if (!out->bytes_per_s) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     DEVICE_CALL(d, stream_create, false, &s);
     for (int i = 0; i < t->ranks * t->ranks; i++) out->bytes_per_s[i] = NAN;
     for (int from = 0; from < t->ranks && right; from++)
         for (int to = 0; to < t->ranks && right; to++)
-            if (from != to) right = one_link(&world, d, s, from, to, bytes, out, why, why_bytes);
+            if (from != to) right = one_link(&world, d, s, from, to, bytes, out, why);
     DEVICE_CALL(d, stream_destroy, &s);
     return right;
 }

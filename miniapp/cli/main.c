@@ -26,11 +26,12 @@ static int print_version(void)
 /* Nothing to run, or nothing that is known. */
 static int refuse(const char *typed)
 {
-    char why[512] = "no command; `weft --help` lists them", word[256], *words[] = { word };
+    sentence why = { "no command; `weft --help` lists them" };
+    char word[256], *words[] = { word };
     snprintf(word, sizeof word, "%s", typed ? typed : "");
-    if (typed) cmd_table_unknown(typed, why, sizeof why);
+    if (typed) cmd_table_unknown(typed, &why);
     (void)cmd_begin(CMD_ALONE, 1, words);
-    return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
+    return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
 }
 
 static int print_help(const char *command)

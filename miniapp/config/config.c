@@ -19,8 +19,7 @@
 typedef struct checking {
     config *c;
     const deck *d;
-    char *why;
-    size_t why_bytes;
+    sentence *why;
 } checking;
 
 static bool given(const checking *k, const char *key) { return deck_find(k->d, key) != NULL; }
@@ -28,25 +27,26 @@ static bool given(const checking *k, const char *key) { return deck_find(k->d, k
 /* "where: key = value: reason"; false. */
 static bool refuse(const checking *k, const char *key, const char *format, ...)
 {
-    char reason[512];
+    sentence reason;
     va_list args;
     va_start(args, format);
-    vsnprintf(reason, sizeof reason, format, args);
+    sentence_set_list(&reason, format, args);
     va_end(args);
     const deck_entry *e = deck_find(k->d, key);
     const config_row *row = config_table_find(key);
     const char *hash = e && strstr(e->value, " #") ? "; a # begins a comment only at the start of a line" : "";
-    if (e) snprintf(k->why, k->why_bytes, "%s: %s = %.200s: %s%s", e->where, key, e->value, reason, hash);
-    else if (row && row->preset) snprintf(k->why, k->why_bytes, "%s = %s (default): %s", key, row->preset, reason);
-    else snprintf(k->why, k->why_bytes, "%s: %s", key, reason);
+    if (e) sentence_set(k->why, "%s: %s = %.200s: %s%s", e->where, key, e->value, reason.text, hash);
+    else if (row && row->preset) sentence_set(k->why, "%s = %s (default): %s", key, row->preset, reason.text);
+    else sentence_set(k->why, "%s: %s", key, reason.text);
     return false;
 }
 
 static bool read_row(const checking *k, const config_row *row, const char *value)
 {
-    char reason[256], allowed[256];
-    if (config_table_read(k->c, row, value, reason, sizeof reason)) return true;
-    if (reason[0]) return refuse(k, row->key, "%s", reason);
+    sentence reason;
+    char allowed[256];
+    if (config_table_read(k->c, row, value, &reason)) return true;
+    if (reason.text[0]) return refuse(k, row->key, "%s", reason.text);
     config_table_allowed(row, allowed, sizeof allowed);
     size_t choices = 0;
     while (row->choices && row->choices[choices]) choices++;
@@ -59,8 +59,7 @@ static bool all_known(const checking *k)
     for (size_t i = 0; i < k->d->count; i++) {
         const deck_entry *e = &k->d->entry[i];
         if (config_table_find(e->key)) continue;
-        snprintf(k->why, k->why_bytes, "%s: unknown key %.200s, did you mean %s", e->where, e->key, config_table_nearest(e->key));
-        return false;
+        return sentence_refuse(k->why, "%s: unknown key %.200s, did you mean %s", e->where, e->key, config_table_nearest(e->key));
     }
     return true;
 }
@@ -281,9 +280,9 @@ static bool check_output(const checking *k)
     return true;
 }
 
-bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes)
+bool config_from_deck(config *c, const deck *d, sentence *why)
 {
-    const checking k = { c, d, why, why_bytes };
+    const checking k = { c, d, why };
     memset(c, 0, sizeof *c);
     return all_known(&k) && read_all(&k) && check_order(&k) && check_weights(&k) && check_grid(&k) && check_alpha(&k) &&
            check_modes(&k) && check_time(&k) && choose_verify(&k) && check_output(&k);

@@ -78,7 +78,7 @@ static inline const kind_row *config_kind_of(const config *c) { return kind_of(c
 
 /* Defaults, then the deck, then what follows from them (radius, stability limits, modes in range, sides in pairs).
  * False with one sentence in why: key, value, what is allowed. Does not look at files, devices or rank counts. */
-bool config_from_deck(config *c, const deck *d, char *why, size_t why_bytes);
+bool config_from_deck(config *c, const deck *d, sentence *why);
 
 /* "problem.order, problem.seed": the keys of [problem], [grid] and [time] that the deck gives another value than the default and that
  * this kind, grid or initial value does not use; "" if there is none. */

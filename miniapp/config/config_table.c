@@ -200,7 +200,7 @@ static bool read_side(const char *text, boundary_side *to)
 }
 
 /* Undoes the line breaks of config_text.c (a backslash and a space) and refuses what a deck cannot hold. */
-static bool read_path(const char *text, char *to, size_t to_bytes, char *why, size_t why_bytes)
+static bool read_path(const char *text, char *to, size_t to_bytes, sentence *why)
 {
     enum { SEMICOLONS_MAX = 64 }; /* in a row: no line may be broken in front of one */
     size_t n = 0, semicolons = 0;
@@ -214,21 +214,17 @@ static bool read_path(const char *text, char *to, size_t to_bytes, char *why, si
         const char before = n > 0 ? to[n - 1] : '\0';
         semicolons = *text == ';' ? semicolons + 1 : 0;
         const bool comment = (*text == ';' && (!before || before == ' ')) || (*text == '#' && before == ' '), lost = *text == ' ' && (!before || before == '\\');
-        if ((unsigned char)*text < ' ' || comment || lost || semicolons > SEMICOLONS_MAX) {
-            snprintf(why, why_bytes, "a path with a control character, \" ;\", \" #\", \"\\ \", a blank or ; in front, or %d ; in a row "
-                                     "cannot stand in a deck", SEMICOLONS_MAX + 1);
-            return false;
-        }
-        if (n + 1 == to_bytes) {
-            snprintf(why, why_bytes, "allowed are %zu bytes", to_bytes - 1);
-            return false;
-        }
+        if ((unsigned char)*text < ' ' || comment || lost || semicolons > SEMICOLONS_MAX)
+            return sentence_refuse(why,
+                                   "a path with a control character, \" ;\", \" #\", \"\\ \", a blank or ; in front, or %d ; in a row "
+                                   "cannot stand in a deck", SEMICOLONS_MAX + 1);
+        if (n + 1 == to_bytes) return sentence_refuse(why, "allowed are %zu bytes", to_bytes - 1);
         to[n++] = *text;
     }
     return n > 0 && to[n - 1] != ' ';
 }
 
-static bool read_initial(config *c, const char *text, char *why, size_t why_bytes)
+static bool read_initial(config *c, const char *text, sentence *why)
 {
     memset(c->problem.file, 0, sizeof c->problem.file);
     memset(c->problem.dataset, 0, sizeof c->problem.dataset);
@@ -239,7 +235,7 @@ static bool read_initial(config *c, const char *text, char *why, size_t why_byte
         }
     if (!strchr(text, '/') && !strstr(text, ".h5") && !strstr(text, ".hdf5")) return false;
     char path[sizeof c->problem.file + sizeof c->problem.dataset];
-    if (!read_path(text, path, sizeof path, why, why_bytes)) return false;
+    if (!read_path(text, path, sizeof path, why)) return false;
     const char *dataset = "/fields/u";
     char *colon = NULL;
     for (char *p = strstr(path, ":/"); p; p = strstr(p + 1, ":/")) colon = p;
@@ -247,11 +243,9 @@ static bool read_initial(config *c, const char *text, char *why, size_t why_byte
         *colon = '\0';
         dataset = colon + 1;
     }
-    if (strlen(path) >= sizeof c->problem.file || strlen(dataset) >= sizeof c->problem.dataset) {
-        snprintf(why, why_bytes, "allowed are %zu bytes for the file and %zu for the dataset",
-                 sizeof c->problem.file - 1, sizeof c->problem.dataset - 1);
-        return false;
-    }
+    if (strlen(path) >= sizeof c->problem.file || strlen(dataset) >= sizeof c->problem.dataset)
+        return sentence_refuse(why, "allowed are %zu bytes for the file and %zu for the dataset", sizeof c->problem.file - 1,
+                               sizeof c->problem.dataset - 1);
     c->problem.initial = CONFIG_INITIAL_FILE;
     memcpy(c->problem.file, path, strlen(path));
     memcpy(c->problem.dataset, dataset, strlen(dataset));
@@ -259,7 +253,7 @@ static bool read_initial(config *c, const char *text, char *why, size_t why_byte
 }
 
 /* Rows of the same length; how many of each is for config.c, which knows whether the grid is 1D. */
-static bool read_weights(config *c, const char *text, char *why, size_t why_bytes)
+static bool read_weights(config *c, const char *text, sentence *why)
 {
     int count = 0, rows = 0, in_row = 0, first_row = 0;
     memset(c->problem.weights, 0, sizeof c->problem.weights);
@@ -269,10 +263,8 @@ static bool read_weights(config *c, const char *text, char *why, size_t why_byte
         if (*text == '|' || *text == '\0') {
             if (rows == 0) first_row = in_row;
             rows++;
-            if (in_row != first_row || in_row == 0) {
-                snprintf(why, why_bytes, "row %d has %d numbers, the first has %d", rows, in_row, first_row);
-                return false;
-            }
+            if (in_row != first_row || in_row == 0)
+                return sentence_refuse(why, "row %d has %d numbers, the first has %d", rows, in_row, first_row);
             in_row = 0;
             if (*text == '\0') break;
             continue;
@@ -282,28 +274,22 @@ static bool read_weights(config *c, const char *text, char *why, size_t why_byte
         if (length >= sizeof word || count == STENCIL_WEIGHTS_MAX) return false;
         memcpy(word, text, length);
         word[length] = '\0';
-        if (!read_number(word, &c->problem.weights[count])) {
-            snprintf(why, why_bytes, "\"%s\" is not a finite number", word);
-            return false;
-        }
+        if (!read_number(word, &c->problem.weights[count])) return sentence_refuse(why, "\"%s\" is not a finite number", word);
         count++;
         in_row++;
         text += length - 1;
     }
-    if (rows != 1 && rows != first_row) {
-        snprintf(why, why_bytes, "%d rows of %d numbers; as many rows as numbers in a row are allowed", rows,
-                 first_row);
-        return false;
-    }
+    if (rows != 1 && rows != first_row)
+        return sentence_refuse(why, "%d rows of %d numbers; as many rows as numbers in a row are allowed", rows, first_row);
     c->problem.weights_count = count;
     return true;
 }
 
-bool config_table_read(config *c, const config_row *row, const char *value, char *why, size_t why_bytes)
+bool config_table_read(config *c, const config_row *row, const char *value, sentence *why)
 {
     char *to = (char *)c + row->offset;
     int64_t whole;
-    why[0] = '\0';
+    why->text[0] = '\0';
     switch (row->type) {
     case CONFIG_TYPE_INT64:
         if (!read_integer(value, row->low, row->high, &whole)) return false;
@@ -325,15 +311,15 @@ bool config_table_read(config *c, const config_row *row, const char *value, char
         *(bool *)(void *)to = strcmp(value, "true") == 0;
         return strcmp(value, "true") == 0 || strcmp(value, "false") == 0;
     case CONFIG_TYPE_PATH:
-        if (!read_path(value, to, sizeof c->output.record, why, why_bytes)) return false;
+        if (!read_path(value, to, sizeof c->output.record, why)) return false;
         if (strcmp(value, "none") == 0 && strstr(row->allowed, "none")) memset(to, 0, sizeof c->output.record);
         return true;
     case CONFIG_TYPE_SIDE: return read_side(value, (boundary_side *)(void *)to);
     case CONFIG_TYPE_SIDES:
         return read_side(value, &c->grid.sides.x_low) && read_side(value, &c->grid.sides.x_high) &&
                read_side(value, &c->grid.sides.y_low) && read_side(value, &c->grid.sides.y_high);
-    case CONFIG_TYPE_INITIAL: return read_initial(c, value, why, why_bytes);
-    case CONFIG_TYPE_WEIGHTS: return read_weights(c, value, why, why_bytes);
+    case CONFIG_TYPE_INITIAL: return read_initial(c, value, why);
+    case CONFIG_TYPE_WEIGHTS: return read_weights(c, value, why);
     }
     return false;
 }

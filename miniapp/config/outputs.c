@@ -96,16 +96,16 @@ static const char *what_is(mode_t mode)
 }
 
 /* What would be lost to the file that gets the name. */
-static int check_sort(const place *p, char *why, size_t why_bytes)
+static int check_sort(const place *p, sentence *why)
 {
     struct stat own;
     if (p->use != PLACE_REPLACED || lstat(p->path, &own) != 0 || S_ISREG(own.st_mode) || S_ISDIR(own.st_mode)) return 0;
-    snprintf(why, why_bytes, "%s = %.700s is %s, which the file would replace; allowed is a new name or that of a regular file%s",
-             p->key, p->path, what_is(own.st_mode), strcmp(p->path, "/dev/null") == 0 ? ", or none, which writes nothing" : "");
+    sentence_set(why, "%s = %.700s is %s, which the file would replace; allowed is a new name or that of a regular file%s", p->key,
+                 p->path, what_is(own.st_mode), strcmp(p->path, "/dev/null") == 0 ? ", or none, which writes nothing" : "");
     return CHECK_EXIT_USAGE;
 }
 
-static int check_length(const place *p, char *why, size_t why_bytes)
+static int check_length(const place *p, sentence *why)
 {
     char folder[PATH_BYTES], name[PATH_BYTES];
     split(p->path, folder, name);
@@ -114,13 +114,11 @@ static int check_length(const place *p, char *why, size_t why_bytes)
     const size_t name_max = (limit > 0 ? (size_t)limit : NAME_MAX) - (p->use == PLACE_FOLDER ? 0 : tmp_bytes);
     const size_t path_max = PATH_MAX - 1 - tmp_bytes - (p->use == PLACE_FOLDER ? in_it : 0);
     if (strlen(name) > name_max)
-        snprintf(why, why_bytes,
-                 "%s = %.300s...: the name has %zu bytes; allowed are %zu, which leave room for a suffix", p->key,
-                 p->path, strlen(name), name_max);
+        sentence_set(why, "%s = %.300s...: the name has %zu bytes; allowed are %zu, which leave room for a suffix", p->key, p->path,
+                     strlen(name), name_max);
     else if (strlen(p->path) > path_max)
-        snprintf(why, why_bytes,
-                 "%s = %.300s...: the path has %zu bytes; allowed are %zu, which leave room for a suffix", p->key,
-                 p->path, strlen(p->path), path_max);
+        sentence_set(why, "%s = %.300s...: the path has %zu bytes; allowed are %zu, which leave room for a suffix", p->key, p->path,
+                     strlen(p->path), path_max);
     else return 0;
     return CHECK_EXIT_USAGE;
 }
@@ -135,11 +133,11 @@ static int cannot_write(const place *p)
     return access(folder, W_OK | X_OK) != 0 ? errno : 0;
 }
 
-static int check_rights(const place *p, char *why, size_t why_bytes)
+static int check_rights(const place *p, sentence *why)
 {
     const int code = cannot_write(p);
     if (!code) return 0;
-    snprintf(why, why_bytes, "%s = %.700s cannot be written: %s", p->key, p->path, strerror(code));
+    sentence_set(why, "%s = %.700s cannot be written: %s", p->key, p->path, strerror(code));
     return CHECK_EXIT_ENVIRONMENT;
 }
 
@@ -153,31 +151,31 @@ static bool same_place(const place *a, const place *b)
     return a->there && b->there && is_kept(a->info.st_mode) && a->info.st_dev == b->info.st_dev && a->info.st_ino == b->info.st_ino;
 }
 
-static int check_pair(const place *a, const place *b, char *why, size_t why_bytes)
+static int check_pair(const place *a, const place *b, sentence *why)
 {
     if (a->use == PLACE_INPUT || (a->use == PLACE_FOLDER && b->use == PLACE_INPUT) || !same_place(a, b)) return 0;
-    snprintf(why, why_bytes, "%s = %.300s and %s = %.300s are the same %s; allowed is another name for %s", a->key, a->path, b->key,
-             b->path, a->use == PLACE_FOLDER && b->use == PLACE_FOLDER ? "folder" : "file",
-             b->use == PLACE_INPUT ? "the output" : "one of them");
+    sentence_set(why, "%s = %.300s and %s = %.300s are the same %s; allowed is another name for %s", a->key, a->path, b->key, b->path,
+                 a->use == PLACE_FOLDER && b->use == PLACE_FOLDER ? "folder" : "file",
+                 b->use == PLACE_INPUT ? "the output" : "one of them");
     return CHECK_EXIT_USAGE;
 }
 
 /* The user's mistakes before what the machine refuses. */
-static int check_all(const places *all, char *why, size_t why_bytes)
+static int check_all(const places *all, sentence *why)
 {
     int status = 0;
     for (int i = 0; i < all->count && status == 0; i++) {
         const place *p = &all->of[i];
-        if (p->use != PLACE_INPUT) status = check_sort(p, why, why_bytes);
-        if (p->use != PLACE_INPUT && status == 0) status = check_length(p, why, why_bytes);
-        for (int k = i + 1; k < all->count && status == 0; k++) status = check_pair(p, &all->of[k], why, why_bytes);
+        if (p->use != PLACE_INPUT) status = check_sort(p, why);
+        if (p->use != PLACE_INPUT && status == 0) status = check_length(p, why);
+        for (int k = i + 1; k < all->count && status == 0; k++) status = check_pair(p, &all->of[k], why);
     }
     for (int i = 0; i < all->count && status == 0; i++)
-        if (all->of[i].use != PLACE_INPUT) status = check_rights(&all->of[i], why, why_bytes);
+        if (all->of[i].use != PLACE_INPUT) status = check_rights(&all->of[i], why);
     return status;
 }
 
-int outputs_check(MPI_Comm comm, const config *c, const char *deck_path, const char *restart, char *why, size_t why_bytes)
+int outputs_check(MPI_Comm comm, const config *c, const char *deck_path, const char *restart, sentence *why)
 {
     int rank, status = 0;
     MPI_CHECK(ranks_mine(comm, &rank));
@@ -185,7 +183,7 @@ int outputs_check(MPI_Comm comm, const config *c, const char *deck_path, const c
         places *all = calloc(1, sizeof *all);
         if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
         gather(all, c, deck_path, restart);
-        status = check_all(all, why, why_bytes);
+        status = check_all(all, why);
         free(all);
     }
     MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, comm));

@@ -16,6 +16,6 @@ enum { OUTPUTS_TMP_BYTES = 21 };
  * none; a folder may be gone on with). Names leave room for what is put behind them.
  *
  * Rank 0 looks; collective, also without MPI. 0, or the exit status with one sentence in why. */
-int outputs_check(MPI_Comm comm, const config *c, const char *deck_path, const char *restart, char *why, size_t why_bytes);
+int outputs_check(MPI_Comm comm, const config *c, const char *deck_path, const char *restart, sentence *why);
 
 #endif

@@ -22,21 +22,21 @@ const cmd_option request_options[CMD_OPTIONS_MAX] = {
 };
 
 /* Rank 0 reads and everybody gets the text, or its sentence: the deck need not be on a shared file system. */
-static bool read_deck(deck *d, const char *path, char *why, size_t why_bytes)
+static bool read_deck(deck *d, const char *path, sentence *why)
 {
     int rank = 0;
     MPI_CHECK(ranks_mine(ranks_world(), &rank));
-    char *text = rank == 0 ? deck_file_text(path, why, why_bytes) : NULL;
+    char *text = rank == 0 ? deck_file_text(path, why) : NULL;
     int bytes = text ? (int)strlen(text) : -1;
     MPI_CHECK(ranks_bcast(&bytes, 1, MPI_INT, 0, ranks_world()));
     if (bytes < 0) {
-        MPI_CHECK(ranks_bcast(why, (int)why_bytes, MPI_CHAR, 0, ranks_world()));
+        MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, 0, ranks_world()));
         return false;
     }
     if (!text) text = calloc((size_t)bytes + 1, 1);
     if (!text) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     MPI_CHECK(ranks_bcast(text, bytes, MPI_CHAR, 0, ranks_world()));
-    const bool ok = deck_read_text(d, text, path, why, why_bytes);
+    const bool ok = deck_read_text(d, text, path, why);
     free(text);
     return ok;
 }
@@ -47,7 +47,7 @@ static bool is_restart(const char *argument)
 }
 
 /* Options and the deck's path; assignments are left for later, since they win over the deck. */
-static bool parse_options(request *q, const char **deck_path, int argc, char **argv, char *why, size_t why_bytes)
+static bool parse_options(request *q, const char **deck_path, int argc, char **argv, sentence *why)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--dry-run") == 0) {
@@ -55,32 +55,24 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
         } else if (strcmp(argv[i], "--quiet") == 0) {
             q->quiet = true;
         } else if (is_restart(argv[i])) {
-            if (i + 1 == argc) {
-                snprintf(why, why_bytes, "%s needs a state file or a directory", argv[i]);
-                return false;
-            }
-            if (q->restart) {
-                snprintf(why, why_bytes, "%s %s: a restart from %s is given already; only one is allowed", argv[i], argv[i + 1],
-                         q->restart);
-                return false;
-            }
+            if (i + 1 == argc) return sentence_refuse(why, "%s needs a state file or a directory", argv[i]);
+            if (q->restart)
+                return sentence_refuse(why, "%s %s: a restart from %s is given already; only one is allowed", argv[i], argv[i + 1],
+                                       q->restart);
             q->restart_if_any = strcmp(argv[i], "--restart") != 0;
             q->restart = argv[++i];
         } else if (argv[i][0] == '-') {
-            cmd_option_unknown(request_options, argv[i], why, why_bytes);
+            cmd_option_unknown(request_options, argv[i], why);
             return false;
         } else if (!strchr(argv[i], '=')) {
-            if (*deck_path) {
-                snprintf(why, why_bytes, "a second deck '%s' after '%s'; changes are given as section.key=value", argv[i],
-                         *deck_path);
-                return false;
-            }
+            if (*deck_path)
+                return sentence_refuse(why, "a second deck '%s' after '%s'; changes are given as section.key=value", argv[i],
+                                       *deck_path);
             *deck_path = argv[i];
         }
     }
     if (*deck_path) return true;
-    snprintf(why, why_bytes, "no deck; usage: weft run DECK [section.key=value ...]");
-    return false;
+    return sentence_refuse(why, "no deck; usage: weft run DECK [section.key=value ...]");
 }
 
 /* grid.boundary stands for all four sides: on the command line it wins over the sides that the deck names. */
@@ -90,23 +82,23 @@ static void clear_sides(deck *d)
     for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) deck_remove(d, sides[i]);
 }
 
-static bool apply_assignments(deck *d, int argc, char **argv, char *why, size_t why_bytes)
+static bool apply_assignments(deck *d, int argc, char **argv, sentence *why)
 {
     for (int i = 1; i < argc; i++)
         if (strncmp(argv[i], "grid.boundary=", strlen("grid.boundary=")) == 0) clear_sides(d);
     for (int i = 1; i < argc; i++) {
         if (is_restart(argv[i])) i++; /* its file may have '=' in its name */
-        else if (argv[i][0] != '-' && strchr(argv[i], '=') && !deck_set(d, argv[i], why, why_bytes)) return false;
+        else if (argv[i][0] != '-' && strchr(argv[i], '=') && !deck_set(d, argv[i], why)) return false;
     }
     return true;
 }
 
-bool request_make(request *q, int argc, char **argv, char *why, size_t why_bytes)
+bool request_make(request *q, int argc, char **argv, sentence *why)
 {
     deck d = { NULL, 0 };
     memset(q, 0, sizeof *q);
-    const bool ok = parse_options(q, &q->deck, argc, argv, why, why_bytes) && read_deck(&d, q->deck, why, why_bytes) &&
-                    apply_assignments(&d, argc, argv, why, why_bytes) && config_from_deck(&q->cfg, &d, why, why_bytes);
+    const bool ok = parse_options(q, &q->deck, argc, argv, why) && read_deck(&d, q->deck, why) &&
+                    apply_assignments(&d, argc, argv, why) && config_from_deck(&q->cfg, &d, why);
     if (ok) config_ignored_keys(&q->cfg, &d, q->ignored, sizeof q->ignored);
     deck_free(&d);
     if (q->quiet) q->cfg.output.progress = CONFIG_PROGRESS_OFF;

@@ -21,7 +21,7 @@ typedef struct request {
 extern const cmd_option request_options[CMD_OPTIONS_MAX];
 
 /* Collective over MPI_COMM_WORLD. False with one sentence in why, the same on every rank. */
-bool request_make(request *q, int argc, char **argv, char *why, size_t why_bytes);
+bool request_make(request *q, int argc, char **argv, sentence *why);
 void request_free(request *q);
 
 #endif

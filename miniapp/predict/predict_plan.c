@@ -13,7 +13,7 @@
 
 /* The process grid that the program would choose; the grid of a weak study grows. */
 static bool cut(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_case *out, decomp *d,
-                char *why, size_t why_bytes)
+                sentence *why)
 {
     const bool two_d = config_two_d(c);
     const int64_t nx = c->grid.nx * (a->weak && !two_d ? ranks : 1), ny = c->grid.ny * (a->weak && two_d ? ranks : 1);
@@ -32,8 +32,8 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
     const boundary *sides = &c->grid.sides;
     out->mirrors = sides->x_low.kind != BOUNDARY_PERIODIC || (two_d && sides->y_low.kind != BOUNDARY_PERIODIC);
     const bool rows = m->cuda && predict_hosts(out) == 1 && gx == 0 && gy == 0;
-    if (!(rows && decomp_make(d, nx, ny, px, py, ranks, 0, 1, ranks, depth, why, why_bytes)) &&
-        !decomp_make(d, nx, ny, px, py, ranks, 0, gx, gy, depth, why, why_bytes))
+    if (!(rows && decomp_make(d, nx, ny, px, py, ranks, 0, 1, ranks, depth, why)) &&
+        !decomp_make(d, nx, ny, px, py, ranks, 0, gx, gy, depth, why))
         return false;
     out->ranks_x = d->ranks_x;
     out->ranks_y = d->ranks_y;
@@ -111,24 +111,21 @@ static double memory_of(const predict_machine *m, const config *c, const decomp 
     size_t transposed = 0;
     if (transposes) {
         decomp t;
-        char why[256];
-        if (!decomp_make(&t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, 0, 0, 0, depth, why, sizeof why)) t = *d;
+        sentence why;
+        if (!decomp_make(&t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, 0, 0, 0, depth, &why)) t = *d;
         transposed = field_bytes(m, c, &t, depth, false);
     }
     return memory_rule_bytes(config_kind_of(c), block_steps, ranks, (double)field, (double)transposed);
 }
 
-bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, char *why,
-                       size_t why_bytes)
+bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, sentence *why)
 {
     decomp d;
     memset(l, 0, sizeof *l);
-    if (!cut(m, c, a, ranks, &l->of, &d, why, why_bytes)) return false;
-    if (!choose(m, c, &l->of, &l->time)) {
-        snprintf(why, why_bytes, "no record measured what %s costs on %d ranks",
-                 c->run.transport == TRANSPORT_AUTO ? "any transport" : transport_kind_name(c->run.transport), ranks);
-        return false;
-    }
+    if (!cut(m, c, a, ranks, &l->of, &d, why)) return false;
+    if (!choose(m, c, &l->of, &l->time))
+        return sentence_refuse(why, "no record measured what %s costs on %d ranks",
+                               c->run.transport == TRANSPORT_AUTO ? "any transport" : transport_kind_name(c->run.transport), ranks);
     l->hosts = predict_hosts(&l->of);
     l->memory_bytes = memory_of(m, c, &d, l->of.block_steps);
     l->file_bytes = config_state_bytes(c) * (a->weak ? ranks : 1);

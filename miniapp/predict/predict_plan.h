@@ -20,7 +20,6 @@ typedef struct predict_plan {
 } predict_plan;
 
 /* False with one sentence in why: the grid does not fit the ranks, or no record tells what the transport costs. */
-bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, char *why,
-                       size_t why_bytes);
+bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, sentence *why);
 
 #endif

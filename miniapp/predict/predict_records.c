@@ -173,16 +173,13 @@ static void read_line(reading *in, const char *line, const char *name, int numbe
     json_decref(o);
 }
 
-static bool read_file(reading *in, const char *path, char *why, size_t why_bytes)
+static bool read_file(reading *in, const char *path, sentence *why)
 {
     const char *slash = strrchr(path, '/');
     char *line = NULL;
     size_t bytes = 0;
     FILE *f = fopen(path, "r");
-    if (!f) {
-        snprintf(why, why_bytes, "%.700s cannot be read: %s", path, strerror(errno));
-        return false;
-    }
+    if (!f) return sentence_refuse(why, "%.700s cannot be read: %s", path, strerror(errno));
     for (int number = 1; getline(&line, &bytes, f) > 0; number++) read_line(in, line, slash ? slash + 1 : path, number);
     free(line);
     fclose(f);
@@ -245,7 +242,7 @@ static void mark_outdated(predict_records *r)
     free(by_work);
 }
 
-bool predict_records_read(predict_records *r, const char *files, char *why, size_t why_bytes)
+bool predict_records_read(predict_records *r, const char *files, sentence *why)
 {
     static const double cuda_launch_s = 3.8e-6; /* an H200's, pipelined, where no record of bench says it */
     reading in = { .r = r };
@@ -253,14 +250,11 @@ bool predict_records_read(predict_records *r, const char *files, char *why, size
     bool ok = list != NULL;
     memset(r, 0, sizeof *r);
     predict_machine_init(&r->machine, true, NAN);
-    for (char *path = strsep(&rest, ","); ok && path; path = strsep(&rest, ",")) ok = read_file(&in, path, why, why_bytes);
+    for (char *path = strsep(&rest, ","); ok && path; path = strsep(&rest, ",")) ok = read_file(&in, path, why);
     free(list);
     if (!ok) return false;
     keep_one_machine(r, in.any_cuda);
-    if (r->runs == 0) {
-        snprintf(why, why_bytes, "%.700s: no record of a weft run that the model covers", files);
-        return false;
-    }
+    if (r->runs == 0) return sentence_refuse(why, "%.700s: no record of a weft run that the model covers", files);
     predict_machine known = r->machine;
     predict_machine_init(&r->machine, in.any_cuda, in.any_cuda ? (in.launch_s > 0 ? in.launch_s : cuda_launch_s) : 0);
     memcpy(r->machine.name, known.name, sizeof known.name);

@@ -28,7 +28,7 @@ typedef struct predict_records {
 } predict_records;
 
 /* files: separated by commas. False with one sentence in why: none readable, or none with a ceiling. */
-bool predict_records_read(predict_records *r, const char *files, char *why, size_t why_bytes);
+bool predict_records_read(predict_records *r, const char *files, sentence *why);
 void predict_records_free(predict_records *r);
 
 #endif

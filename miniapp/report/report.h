@@ -63,7 +63,7 @@ void report_print_head(const sim *s, report *r);
 void report_print_start(const sim *s, report *r);
 void report_print(const sim *s, const report *r);
 /* Collective (what the ranks run on is gathered); rank 0 appends one line to cfg->output.record. */
-bool report_record(const sim *s, const report *r, const char *deck_text, char *why, size_t why_bytes);
+bool report_record(const sim *s, const report *r, const char *deck_text, sentence *why);
 
 /* report_head.c: lines on their way to stdout, to be wrapped; the sim's notes from that one on. */
 typedef struct report_text {

@@ -216,14 +216,14 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
     return o;
 }
 
-bool report_record(const sim *s, const report *r, const char *deck_text, char *why, size_t why_bytes)
+bool report_record(const sim *s, const report *r, const char *deck_text, sentence *why)
 {
     if (!s->cfg->output.record[0]) return true;
     json_t *machine = machine_json(&s->top, s->dev);
     int ok = 1;
     if (s->top.rank == 0) {
         json_t *o = run_json(s, r, deck_text, machine);
-        ok = o && record_append(s->cfg->output.record, o, why, why_bytes);
+        ok = o && record_append(s->cfg->output.record, o, why);
         json_decref(o);
     }
     MPI_CHECK(MPI_Bcast(&ok, 1, MPI_INT, 0, s->top.comm));

@@ -9,8 +9,8 @@
 /* Passed on every kind of link that there is, or why it was left out. */
 static const char *left_out(const transport_selection *sel, transport_kind t)
 {
-    static char why[512];
-    return transport_selection_passed(sel, t, why, sizeof why) ? NULL : why;
+    static sentence why;
+    return transport_selection_passed(sel, t, &why) ? NULL : why.text;
 }
 
 json_t *report_transports_json(const sim *s)
@@ -51,6 +51,6 @@ void report_print_transports(FILE *to, const sim *s)
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         const char *why = left_out(&s->selection, t);
         const transport_selection_trial *trial = s->selection.trial[t];
-        if (why && (trial[0].tried || trial[0].why[0])) fprintf(to, "             not %s: %s\n", transport_kind_name(t), why);
+        if (why && (trial[0].tried || trial[0].why.text[0])) fprintf(to, "             not %s: %s\n", transport_kind_name(t), why);
     }
 }

@@ -76,32 +76,32 @@ typedef struct destination {
 } destination;
 
 /* The file being written stands beside those that are kept; more than one cannot be promised, since older ones may make room. */
-static int check_folder(const config *c, destination *d, char *why, size_t why_bytes)
+static int check_folder(const config *c, destination *d, sentence *why)
 {
     char need[32], found[32];
     const int code = d->files > 0 ? free_at(d->dir, &d->free_bytes) : 0;
-    if (code) snprintf(why, why_bytes, "%s = %.700s cannot be written: %s", d->key, d->dir, strerror(code));
+    if (code) sentence_set(why, "%s = %.700s cannot be written: %s", d->key, d->dir, strerror(code));
     else if (d->files > 0 && config_state_bytes(c) > d->free_bytes)
-        snprintf(why, why_bytes, "%s = %.700s: a file needs %s, but only %s are free there", d->key, d->dir,
-                 bytes_text(need, sizeof need, config_state_bytes(c)), bytes_text(found, sizeof found, d->free_bytes));
+        sentence_set(why, "%s = %.700s: a file needs %s, but only %s are free there", d->key, d->dir,
+                     bytes_text(need, sizeof need, config_state_bytes(c)), bytes_text(found, sizeof found, d->free_bytes));
     else return 0;
     return CHECK_EXIT_ENVIRONMENT;
 }
 
-static int check_initial(const config *c, char *why, size_t why_bytes)
+static int check_initial(const config *c, sentence *why)
 {
     if (c->problem.initial != CONFIG_INITIAL_FILE || access(c->problem.file, R_OK) == 0) return 0;
-    snprintf(why, why_bytes, "problem.initial = %.700s cannot be read: %s", c->problem.file, strerror(errno));
+    sentence_set(why, "problem.initial = %.700s cannot be read: %s", c->problem.file, strerror(errno));
     return CHECK_EXIT_USAGE;
 }
 
 /* Rank 0 looks for all. */
-static int check_files(const sim *s, bool restarts, destination to[2], char *why, size_t why_bytes)
+static int check_files(const sim *s, bool restarts, destination to[2], sentence *why)
 {
     int status = 0;
     if (s->top.rank == 0) {
-        if (!restarts) status = check_initial(s->cfg, why, why_bytes);
-        for (int i = 0; i < 2 && status == 0; i++) status = check_folder(s->cfg, &to[i], why, why_bytes);
+        if (!restarts) status = check_initial(s->cfg, why);
+        for (int i = 0; i < 2 && status == 0; i++) status = check_folder(s->cfg, &to[i], why);
     }
     MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, s->top.comm));
     return status;
@@ -240,14 +240,14 @@ static void print_time(sim *s, const char *self_exe, int64_t first)
     printf("# run          %" PRId64 " steps in %.3g s, without outputs\n", steps_of_run, r.step_s * (double)steps_of_run);
 }
 
-int dry_run(sim *s, const request *ask, const char *self_exe, char *why, size_t why_bytes)
+int dry_run(sim *s, const request *ask, const char *self_exe, sentence *why)
 {
     int64_t first = 0;
     bool found = false;
-    int status = ask->restart ? restart_look(s, ask, &found, &first, why, why_bytes) : 0;
+    int status = ask->restart ? restart_look(s, ask, &found, &first, why) : 0;
     destination to[2] = { { "checkpoint.dir", s->cfg->checkpoint.dir, checkpoints_of(s->cfg, first), 0 },
                           { "output.series", s->cfg->output.series, frames_of(s->cfg, first), 0 } };
-    if (status == 0) status = check_files(s, found, to, why, why_bytes);
+    if (status == 0) status = check_files(s, found, to, why);
     if (status != 0) return status;
     print_account(s, ask->deck_text);
     if (to[0].files + to[1].files > 0 || s->cfg->output.final[0]) {

@@ -187,7 +187,7 @@ static bool add_to_series(sim *s, clock_steps *ticks, saver *checkpoints, series
     const double begin_s = timer_now_s();
     clock_flush(ticks);
     watchdog_phase("series");
-    const bool ok = series_add(frames, s, deck_text, r->why, sizeof r->why);
+    const bool ok = series_add(frames, s, deck_text, &r->why);
     watchdog_phase("steps");
     clock_restart(ticks, s->streams.stream[0]);
     r->series_s += timer_now_s() - begin_s;
@@ -241,7 +241,7 @@ loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, series *fra
     if (failed) r.end = LOOP_FAILED;
     if (!saver_finish(checkpoints, ticks)) {
         r.end = LOOP_FAILED;
-        snprintf(r.why, sizeof r.why, "%s", checkpoints->why);
+        r.why = checkpoints->why;
     }
     if (checkpoints->writer) r.checkpoint_s = writer_get_stats(checkpoints->writer).stall_s;
     clock_flush(ticks);

@@ -15,7 +15,7 @@ typedef struct loop_result {
     int64_t steps_run, left_out; /* left_out: checkpoints that were due too close to the deadline */
     double last_change;  /* max |next - u| of the last checked level, NaN if none was */
     double norm_s, checkpoint_s, series_s, loop_s; /* this rank */
-    char why[1024];
+    sentence why;
 } loop_result;
 
 /* Signals are caught from here on (USR1, TERM, INT); a second INT ends the process at once. Before the loop. */

@@ -74,14 +74,14 @@ rehearsal_result rehearsal(sim *s, const char *self_exe)
 {
     const double part = s->dev->kind == DEVICE_HOST ? REHEARSAL_BYTES / most_of(s, sim_memory_bytes(s)) : 1;
     if (part >= 1) return take_steps(s);
-    char why[1024] = "";
+    sentence why = { "" };
     config *c = malloc(sizeof *c);
     sim *small = malloc(sizeof *small);
     if (!c || !small) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     *c = *s->cfg;
     cut(s, part, c);
-    if (sim_create(small, c, self_exe, false, why, sizeof why) != 0)
-        check_fail(__FILE__, __LINE__, "sim_create of a smaller grid", why);
+    if (sim_create(small, c, self_exe, false, &why) != 0)
+        check_fail(__FILE__, __LINE__, "sim_create of a smaller grid", why.text);
     rehearsal_result r = take_steps(small);
     r.part = (double)c->grid.nx * (double)c->grid.ny / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
     r.step_s /= r.part;

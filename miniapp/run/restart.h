@@ -10,9 +10,9 @@
  * false, and so does a missing path with ask->restart_if_any. Returns an exit status: 0; 2 the path is missing, or the file disagrees with the deck in problem or grid, or
  * its step is beyond time.steps (the same step is allowed: a complete job that is requeued ends with 0); 3 nothing but damaged
  * files, or not to be read. One sentence in why. Collective. */
-int restart_load(sim *s, const request *ask, bool *loaded, char *why, size_t why_bytes);
+int restart_load(sim *s, const request *ask, bool *loaded, sentence *why);
 
 /* Which step that would be, from the files' attributes alone: nothing is loaded, so that damage within a field is not seen. */
-int restart_look(sim *s, const request *ask, bool *found, int64_t *step, char *why, size_t why_bytes);
+int restart_look(sim *s, const request *ask, bool *found, int64_t *step, sentence *why);
 
 #endif

@@ -7,16 +7,16 @@
 #include "run/last_words.h"
 #include "run/watchdog.h"
 
-checkpoint_status saver_open(saver *v, sim *s, char *why, size_t why_bytes)
+checkpoint_status saver_open(saver *v, sim *s, sentence *why)
 {
     const config *c = s->cfg;
     const retain_rule rule = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every };
-    char reason[900] = "";
+    sentence reason = { "" };
     checkpoint_status status;
     v->sim = s;
-    v->writer = writer_create(s->top.comm, c->checkpoint.dir, rule, c->checkpoint.async, &status, reason, sizeof reason);
+    v->writer = writer_create(s->top.comm, c->checkpoint.dir, rule, c->checkpoint.async, &status, &reason);
     if (status != CHECKPOINT_OK) {
-        snprintf(why, why_bytes, "checkpoint.dir: %s", reason);
+        sentence_set(why, "checkpoint.dir: %s", reason.text);
         return status;
     }
     if (writer_note(v->writer)[0]) cmd_say(0, "%s", writer_note(v->writer));
@@ -46,7 +46,7 @@ static void hear(saver *v, checkpoint_status status, bool waited_for)
     v->written = stats.count;
     if (status == CHECKPOINT_OK) return;
     if (waited_for || v->sim->cfg->checkpoint.on_error == CONFIG_ON_ERROR_STOP) v->stop = true;
-    else if (!v->failure_said) cmd_say(0, "%s; the run continues (checkpoint.on_error = continue)", v->why);
+    else if (!v->failure_said) cmd_say(0, "%s; the run continues (checkpoint.on_error = continue)", v->why.text);
     v->failure_said = true;
 }
 
@@ -54,7 +54,7 @@ void saver_poll(saver *v, clock_steps *ticks)
 {
     if (!v->writer) return;
     const bool busy = writer_busy(v->writer);
-    hear(v, writer_poll(v->writer, v->why, sizeof v->why), false);
+    hear(v, writer_poll(v->writer, &v->why), false);
     if (busy && !writer_busy(v->writer)) clock_write_ended(ticks);
 }
 
@@ -63,7 +63,7 @@ static void wait_for(saver *v, clock_steps *ticks, bool waited_for)
     const bool busy = writer_busy(v->writer);
     if (busy) watchdog_phase("waiting for a checkpoint");
     if (busy) snapshot_mark(v->snapshot);
-    hear(v, writer_wait(v->writer, v->why, sizeof v->why), waited_for);
+    hear(v, writer_wait(v->writer, &v->why), waited_for);
     if (busy) {
         watchdog_phase("steps");
         clock_write_ended(ticks);
@@ -73,7 +73,7 @@ static void wait_for(saver *v, clock_steps *ticks, bool waited_for)
 bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, bool waited_for)
 {
     checkpoint_state state;
-    if (!v->writer && saver_open(v, s, v->why, sizeof v->why) != CHECKPOINT_OK) {
+    if (!v->writer && saver_open(v, s, &v->why) != CHECKPOINT_OK) {
         v->stop = true;
         return false;
     }
@@ -84,7 +84,7 @@ bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, boo
     watchdog_phase("checkpoint");
     snapshot_take(v->snapshot, deck_text, &state);
     const writer_request request = { &state, snapshot_ready, snapshot_idle, v->snapshot };
-    hear(v, writer_submit(v->writer, &request, v->why, sizeof v->why), waited_for);
+    hear(v, writer_submit(v->writer, &request, &v->why), waited_for);
     watchdog_phase("steps");
     if (goes_on) {
         clock_leave_out(ticks, s->streams.stream[0]);

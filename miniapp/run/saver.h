@@ -15,12 +15,12 @@ typedef struct saver { /* lives as long as the sim; zeroed before saver_open */
     int64_t written; /* files that it has heard of */
     bool failure_said;
     bool stop;      /* a write failed and the run is to end; ranks may learn of it at different steps */
-    char why[1024]; /* of the last failure */
+    sentence why; /* of the last failure */
 } saver;
 
 /* The writer into checkpoint.dir, as the deck says, and the snapshot's memory; rank 0 says what dead runs had left there. Not OK:
  * one sentence in why that names the key; BUSY is the user's mistake. Collective. */
-checkpoint_status saver_open(saver *v, sim *s, char *why, size_t why_bytes);
+checkpoint_status saver_open(saver *v, sim *s, sentence *why);
 void saver_close(saver *v);
 
 /* After every step; never waits. */

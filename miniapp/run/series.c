@@ -26,51 +26,52 @@ static int exit_of(checkpoint_status status)
     return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_BUSY ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
 }
 
-static checkpoint_status refuse(const char *key, checkpoint_status status, const char *reason, char *why, size_t why_bytes)
+static checkpoint_status refuse(const char *key, checkpoint_status status, const char *reason, sentence *why)
 {
-    snprintf(why, why_bytes, "%s: %s", key, reason);
+    sentence_set(why, "%s: %s", key, reason);
     return status;
 }
 
-static checkpoint_status open_states(series *v, sim *s, char *why, size_t why_bytes)
+static checkpoint_status open_states(series *v, sim *s, sentence *why)
 {
-    char reason[900] = "", note[300] = "";
+    sentence note = { "" }, reason = { "" };
     const char *dir = s->cfg->output.series;
-    checkpoint_status status = checkpoint_make_dir(s->top.comm, dir, reason, sizeof reason);
-    if (status == CHECKPOINT_OK) v->lock = lock_take(s->top.comm, dir, &status, note, sizeof note, reason, sizeof reason);
-    if (note[0]) cmd_say(0, "%s", note);
-    if (status != CHECKPOINT_OK) return refuse("output.series", status, reason, why, why_bytes);
+    checkpoint_status status = checkpoint_make_dir(s->top.comm, dir, &reason);
+    if (status == CHECKPOINT_OK) v->lock = lock_take(s->top.comm, dir, &status, &note, &reason);
+    if (note.text[0]) cmd_say(0, "%s", note.text);
+    if (status != CHECKPOINT_OK) return refuse("output.series", status, reason.text, why);
     (void)retain_clean(s->top.comm, dir);
     return CHECKPOINT_OK;
 }
 
-static checkpoint_status open_frames(series *v, sim *s, char *why, size_t why_bytes)
+static checkpoint_status open_frames(series *v, sim *s, sentence *why)
 {
-    char folder[PATH_BYTES], reason[900] = "";
+    sentence reason = { "" };
+    char folder[PATH_BYTES];
     const config *c = s->cfg;
     v->scale = (picture_scale){ .low = c->output.picture_low, .high = c->output.picture_high,
                                 .fixed = c->output.picture_low < c->output.picture_high };
     (void)frames_folder(folder, sizeof folder, c->output.picture); /* longer than any path of a deck */
-    const checkpoint_status status = checkpoint_make_dir(s->top.comm, folder, reason, sizeof reason);
-    if (status != CHECKPOINT_OK) return refuse("output.picture", status, reason, why, why_bytes);
+    const checkpoint_status status = checkpoint_make_dir(s->top.comm, folder, &reason);
+    if (status != CHECKPOINT_OK) return refuse("output.picture", status, reason.text, why);
     /* a run that goes on keeps the frames up to its first level */
     int code = s->top.rank == 0 ? frames_clear(folder, s->level > 0 ? s->level : -1) : 0;
     MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, s->top.comm));
     if (!code) return CHECKPOINT_OK;
-    snprintf(why, why_bytes, "output.picture: an older run's frames in %.700s cannot be deleted: %s", folder, strerror(code));
+    sentence_set(why, "output.picture: an older run's frames in %.700s cannot be deleted: %s", folder, strerror(code));
     return CHECKPOINT_IO;
 }
 
-int series_open(series *v, sim *s, char *why, size_t why_bytes)
+int series_open(series *v, sim *s, sentence *why)
 {
     checkpoint_status status = CHECKPOINT_OK;
-    if (keeps_states(s->cfg)) status = open_states(v, s, why, why_bytes);
-    if (status == CHECKPOINT_OK && keeps_frames(s->cfg)) status = open_frames(v, s, why, why_bytes);
+    if (keeps_states(s->cfg)) status = open_states(v, s, why);
+    if (status == CHECKPOINT_OK && keeps_frames(s->cfg)) status = open_frames(v, s, why);
     return exit_of(status);
 }
 
 /* The picture of this level; scale NULL: in colours of its own. */
-static bool draw(sim *s, const char *path, picture_scale *scale, char *why, size_t why_bytes)
+static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
 {
     const config *c = s->cfg;
     const sim_field f = sim_main_field(s);
@@ -79,28 +80,27 @@ static bool draw(sim *s, const char *path, picture_scale *scale, char *why, size
     char title[256];
     snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", kind_name(c->problem.kind), (long long)c->grid.nx,
              (long long)c->grid.ny, (long long)s->level);
-    return picture_write(s->top.comm, path, c->problem.type, dec->nx, dec->ny, dec->own, data, title, scale, why, why_bytes);
+    return picture_write(s->top.comm, path, c->problem.type, dec->nx, dec->ny, dec->own, data, title, scale, why);
 }
 
-static bool add_frame(series *v, sim *s, char *why, size_t why_bytes)
+static bool add_frame(series *v, sim *s, sentence *why)
 {
     char folder[PATH_BYTES], path[PATH_BYTES + 32];
     (void)frames_folder(folder, sizeof folder, s->cfg->output.picture);
     frames_path(path, sizeof path, folder, s->level);
-    return draw(s, path, &v->scale, why, why_bytes);
+    return draw(s, path, &v->scale, why);
 }
 
-bool series_add(series *v, sim *s, const char *deck_text, char *why, size_t why_bytes)
+bool series_add(series *v, sim *s, const char *deck_text, sentence *why)
 {
     const config *c = s->cfg;
     if (keeps_states(c)) {
         checkpoint_state state;
         sim_snapshot(s, deck_text, &state);
-        if (checkpoint_add_to_series(s->top.comm, c->output.series, c->output.every, &state, why, why_bytes) != CHECKPOINT_OK)
-            return false;
+        if (checkpoint_add_to_series(s->top.comm, c->output.series, c->output.every, &state, why) != CHECKPOINT_OK) return false;
         v->states++;
     }
-    return !keeps_frames(c) || add_frame(v, s, why, why_bytes);
+    return !keeps_frames(c) || add_frame(v, s, why);
 }
 
 /* A shell takes the folder's name as it stands, so that it must not end the quotes. */
@@ -113,11 +113,11 @@ static void note_film(sim *s)
                      FRAMES_PER_SECOND, folder);
 }
 
-bool series_picture(sim *s, char *why, size_t why_bytes)
+bool series_picture(sim *s, sentence *why)
 {
     const config *c = s->cfg;
     picture_scale asked = { .low = c->output.picture_low, .high = c->output.picture_high, .fixed = true };
-    if (!draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why, why_bytes)) return false;
+    if (!draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why)) return false;
     if (keeps_frames(c)) note_film(s);
     return true;
 }

@@ -17,11 +17,11 @@ typedef struct series { /* zeroed at first */
 bool series_due(const config *c, int64_t level);
 /* The folders, before the first step; rank 0 says what dead runs had left there. 0, or the exit status with one sentence in why.
  * Collective, as are all below. */
-int series_open(series *v, sim *s, char *why, size_t why_bytes);
+int series_open(series *v, sim *s, sentence *why);
 /* This level, which is due; nothing else may use the sim's host memory meanwhile. False: why. */
-bool series_add(series *v, sim *s, const char *deck_text, char *why, size_t why_bytes);
+bool series_add(series *v, sim *s, const char *deck_text, sentence *why);
 /* output.picture: the last level, and the frames of those before. False: why. */
-bool series_picture(sim *s, char *why, size_t why_bytes);
+bool series_picture(sim *s, sentence *why);
 void series_close(series *v);
 
 #endif

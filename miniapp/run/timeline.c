@@ -188,7 +188,7 @@ static int flatten(timeline *t, const anchor *last, trace_span *out)
     return count;
 }
 
-bool timeline_write(timeline *t, const char *path, char *why, size_t why_bytes)
+bool timeline_write(timeline *t, const char *path, sentence *why)
 {
     char process[128], stream_name[STEP_STREAMS_MAX][24];
     const char *track[TRACKS_MAX] = { "host", "comm" };
@@ -207,7 +207,7 @@ bool timeline_write(timeline *t, const char *path, char *why, size_t why_bytes)
                                  .names = SPAN_NAMES, .span = span, .spans = flatten(t, &last, span), .before = t->before,
                                  .after = trace_measure_offset(t->top->comm),
                                  .device_error_s = fmax(t->first.error_s, last.error_s) };
-    const bool ok = trace_write(t->top->comm, path, &all, why, why_bytes);
+    const bool ok = trace_write(t->top->comm, path, &all, why);
     free(span);
     return ok;
 }

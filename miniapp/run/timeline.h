@@ -22,6 +22,6 @@ void timeline_destroy(timeline **t);
 step_detail *timeline_detail(timeline *t);
 /* The probed step is done: its spans, kept in place of the oldest step's. level: what the step made. */
 void timeline_keep(timeline *t, const step_probe *probe, int64_t level);
-bool timeline_write(timeline *t, const char *path, char *why, size_t why_bytes);
+bool timeline_write(timeline *t, const char *path, sentence *why);
 
 #endif

@@ -22,17 +22,16 @@ void sim_choose_feed(sim *s)
 }
 
 /* False on all ranks, with the first one's reason as a sentence part, where steps cannot be captured. */
-static bool graphs_serve(const sim *s, char *why, size_t why_bytes)
+static bool graphs_serve(const sim *s, sentence *why)
 {
     const char *no_graphs = s->dev->graph_refusal(s->dev);
-    if (no_graphs) snprintf(why, why_bytes, "%s", no_graphs);
-    else if (sim_has_transpose(s))
-        snprintf(why, why_bytes, "steps of kind %s cannot be captured", kind_name(s->cfg->problem.kind));
+    if (no_graphs) sentence_set(why, "%s", no_graphs);
+    else if (sim_has_transpose(s)) sentence_set(why, "steps of kind %s cannot be captured", kind_name(s->cfg->problem.kind));
     else
         for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
             if (transport_traits_of(t)->needs_host && step_pass_links_by(&s->pass, t) > 0)
-                snprintf(why, why_bytes, "with transport %s the host sends the messages of every step", transport_kind_name(t));
-    return agree_or_say(why[0] == '\0', why, why_bytes, s->top.comm);
+                sentence_set(why, "with transport %s the host sends the messages of every step", transport_kind_name(t));
+    return agree_or_say(why->text[0] == '\0', why, s->top.comm);
 }
 
 /* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve: they were seen to win on
@@ -40,11 +39,11 @@ static bool graphs_serve(const sim *s, char *why, size_t why_bytes)
 void sim_settle_feed(sim *s)
 {
     const config *c = s->cfg;
-    char why[256] = "";
+    sentence why = { "" };
     const bool asked = c->run.feed == CONFIG_FEED_GRAPH;
     if (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0])) return;
-    if (!graphs_serve(s, why, sizeof why)) {
-        if (asked) sim_add_note(s, true, "run.feed = graph: %s; using %s", why, config_feed_name(s->feed));
+    if (!graphs_serve(s, &why)) {
+        if (asked) sim_add_note(s, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(s->feed));
         return;
     }
     const step_levels fields[2] = { s->now, s->next };

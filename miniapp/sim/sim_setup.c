@@ -15,21 +15,20 @@
 
 /* Among the ranks, so that each has `depth` cells along an axis that is cut. On one host of GPUs rows alone are cut where there are
  * enough: steps with in-kernel exchange are faster that way on large grids (comm/NOTES.md). */
-static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, char *why, size_t why_bytes)
+static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, sentence *why)
 {
     const config *c = s->cfg;
     const int ranks = s->top.ranks, me = s->top.rank;
     decomp *d = &s->grid.dec;
     const bool rows_alone = s->dev->kind == DEVICE_CUDA && s->top.hosts == 1 && c->run.ranks_x == 0 && c->run.ranks_y == 0;
-    if (rows_alone && decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, 1, ranks, depth, why, why_bytes))
+    if (rows_alone && decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, 1, ranks, depth, why))
         return true;
-    return decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, c->run.ranks_x, c->run.ranks_y, depth, why,
-                       why_bytes);
+    return decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, c->run.ranks_x, c->run.ranks_y, depth, why);
 }
 
 static bool needs_four_fields(const sim *s) { return memory_rule_four_fields(config_kind_of(s->cfg), s->block_steps); }
 
-static bool enough_memory(sim *s, char *why, size_t why_bytes)
+static bool enough_memory(sim *s, sentence *why)
 {
     size_t free_bytes = 0, total_bytes = 0;
     DEVICE_CALL(s->dev, memory_info, &free_bytes, &total_bytes);
@@ -40,25 +39,24 @@ static bool enough_memory(sim *s, char *why, size_t why_bytes)
     if (worst.bytes <= 0) return true;
     char need[32], found[32];
     MPI_CHECK(ranks_bcast(need_free, 2, MPI_DOUBLE, worst.rank, s->top.comm));
-    snprintf(why, why_bytes, "grid %lld x %lld: rank %d needs %s of memory; %s are free for it",
-             (long long)s->cfg->grid.nx, (long long)s->cfg->grid.ny, worst.rank, bytes_text(need, sizeof need, need_free[0]),
-             bytes_text(found, sizeof found, need_free[1]));
-    return false;
+    return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of memory; %s are free for it", (long long)s->cfg->grid.nx,
+                           (long long)s->cfg->grid.ny, worst.rank, bytes_text(need, sizeof need, need_free[0]),
+                           bytes_text(found, sizeof found, need_free[1]));
 }
 
 /* The grid for blocks of block_steps steps; false where ranks are too small for them, or have no room for four fields. */
-static bool lay_out(sim *s, bool periodic_x, bool periodic_y, char *why, size_t why_bytes)
+static bool lay_out(sim *s, bool periodic_x, bool periodic_y, sentence *why)
 {
     const config *c = s->cfg;
     const decomp *d = &s->grid.dec;
     const int depth = c->problem.radius * s->block_steps;
     const bool along_y = c->grid.ny > 1 && !sim_has_transpose(s);
-    if (!cut_domain(s, depth, periodic_x, periodic_y, why, why_bytes)) return false;
+    if (!cut_domain(s, depth, periodic_x, periodic_y, why)) return false;
     s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
-    return !needs_four_fields(s) || enough_memory(s, why, why_bytes);
+    return !needs_four_fields(s) || enough_memory(s, why);
 }
 
-static bool make_grids(sim *s, char *why, size_t why_bytes)
+static bool make_grids(sim *s, sentence *why)
 {
     const config *c = s->cfg;
     const int r = c->problem.radius, ranks = s->top.ranks, me = s->top.rank;
@@ -66,24 +64,24 @@ static bool make_grids(sim *s, char *why, size_t why_bytes)
     const bool px = wraps && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC;
     const bool py = wraps && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
     decomp *d = &s->grid.dec;
-    char fewer_since[256] = "";
-    s->block_steps = sim_temporal_choose(s, fewer_since, sizeof fewer_since);
-    for (const int wanted = s->block_steps; !lay_out(s, px, py, why, why_bytes);) {
+    sentence fewer_since = { "" };
+    s->block_steps = sim_temporal_choose(s, &fewer_since);
+    for (const int wanted = s->block_steps; !lay_out(s, px, py, why);) {
         if (s->block_steps == 1) return false;
-        if (s->block_steps == wanted) snprintf(fewer_since, sizeof fewer_since, "%.255s", why);
+        if (s->block_steps == wanted) fewer_since = *why;
         s->block_steps = s->dev->temporal_steps(s->dev, s->block_steps - 1);
     }
     while (c->run.fuse == 0 && s->block_steps > 1 && !sim_temporal_has_room(s)) {
         s->block_steps = sim_temporal_shorter(s);
-        if (!lay_out(s, px, py, why, why_bytes)) return false;
+        if (!lay_out(s, px, py, why)) return false;
     }
-    if (s->block_steps < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since, s->block_steps);
+    if (s->block_steps < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since.text, s->block_steps);
     if (!sim_has_transpose(s)) return true;
 
     /* Row slabs of the transposed field where they fit, else this grid transposed, which always does. */
     decomp *t = &s->transposed_grid.dec;
-    if (!decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, 0, 0, r, why, why_bytes) &&
-        !decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, d->ranks_y, d->ranks_x, r, why, why_bytes))
+    if (!decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, 0, 0, r, why) &&
+        !decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, d->ranks_y, d->ranks_x, r, why))
         return false;
     s->transposed_grid.shape = field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), r, 0);
     return true;
@@ -130,14 +128,14 @@ static void make_fields(sim *s)
 /* In-kernel exchange where every rank can store into its neighbours. */
 static void make_inkernel(sim *s)
 {
-    char why[256] = "";
+    sentence why = { "" };
     void *const fields[2] = { s->now.u, s->next.u };
     if (sim_has_transpose(s) || s->dev->kind == DEVICE_HOST || s->block_steps > 1) return;
     if (s->top.ranks > 1 && s->transport != TRANSPORT_PEER) return;
     const bool in_kernel = step_pass_in_kernel(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
-                                               fields, s->top.comm, why, sizeof why);
+                                               fields, s->top.comm, &why);
     if (!in_kernel && s->top.ranks > 1)
-        sim_add_note(s, false, "steps without in-kernel exchange, although the transport is peer: %s", why);
+        sim_add_note(s, false, "steps without in-kernel exchange, although the transport is peer: %s", why.text);
 }
 
 /* Over peer it may yet be refused, for more ranks than a kernel takes; then it is staged. */
@@ -233,9 +231,9 @@ static void make_tables(sim *s)
     sim_wait(s);
 }
 
-int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, char *why, size_t why_bytes)
+int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, sentence *why)
 {
-    char notes[512];
+    sentence notes;
     memset(s, 0, sizeof *s);
     s->cfg = cfg;
     s->sparing = sparing;
@@ -244,14 +242,14 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, ch
     const topology_choice choice = cfg->run.device == CONFIG_DEVICE_CUDA   ? TOPOLOGY_CUDA
                                    : cfg->run.device == CONFIG_DEVICE_HOST ? TOPOLOGY_HOST
                                                                            : TOPOLOGY_AUTO;
-    s->dev = topology_device(&s->top, choice, topology_threads(&s->top, cfg->run.threads), why, why_bytes, notes, sizeof notes);
+    s->dev = topology_device(&s->top, choice, topology_threads(&s->top, cfg->run.threads), why, &notes);
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
     s->created.device_s = timer_lap_s(&mark_s);
-    if (notes[0]) sim_add_note(s, false, "%s", notes);
+    if (notes.text[0]) sim_add_note(s, false, "%s", notes.text);
     problem_make(&s->prob, cfg);
     if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
-    if (!make_grids(s, why, why_bytes)) return CHECK_EXIT_USAGE;
-    if (!enough_memory(s, why, why_bytes)) return CHECK_EXIT_ENVIRONMENT;
+    if (!make_grids(s, why)) return CHECK_EXIT_USAGE;
+    if (!enough_memory(s, why)) return CHECK_EXIT_ENVIRONMENT;
     if (cfg->output.trace[0] && sim_has_transpose(s))
         sim_add_note(s, true, "output.trace: there is no timeline for kind %s, only for kinds without transposes; none is written",
                  config_kind_of(cfg)->name);

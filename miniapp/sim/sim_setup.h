@@ -9,7 +9,7 @@
  * (2: the deck does not fit these ranks; 3: no device); sim_destroy is still called by the owner. self_exe: argv[0]'s
  * real path, for the probe of device-aware MPI. sparing: the host gives memory to what is written, and of fields
  * that nobody will fill only what a trial steps over is. */
-int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, char *why, size_t why_bytes);
+int sim_create(sim *s, const config *cfg, const char *self_exe, bool sparing, sentence *why);
 void sim_destroy(sim *s);
 
 #endif

@@ -145,17 +145,17 @@ static int64_t infinite_cells(const sim *s, const void *data)
     return all;
 }
 
-static int initialise_from_file(sim *s, char *why, size_t why_bytes)
+static int initialise_from_file(sim *s, sentence *why)
 {
     const config *c = s->cfg;
     bool has_prev = false;
     void *u = snapshot_buffer(s, 0), *prev = s->prob.two_levels ? snapshot_buffer(s, 1) : NULL;
     const checkpoint_foreign wanted = { c->problem.file, c->problem.dataset, c->problem.type,
                                         c->grid.nx, c->grid.ny, s->grid.dec.own };
-    char reason[1024];
-    const checkpoint_status status = checkpoint_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, reason, sizeof reason);
+    sentence reason;
+    const checkpoint_status status = checkpoint_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, &reason);
     if (status != CHECKPOINT_OK) {
-        snprintf(why, why_bytes, "problem.initial: %s", reason);
+        sentence_set(why, "problem.initial: %s", reason.text);
         return exit_of(status);
     }
     const int64_t infinite = infinite_cells(s, u) + (has_prev ? infinite_cells(s, prev) : 0);
@@ -180,7 +180,7 @@ static void poison(sim *s)
 #endif
 }
 
-int sim_initialise(sim *s, char *why, size_t why_bytes)
+int sim_initialise(sim *s, sentence *why)
 {
     device *d = s->dev;
     poison(s);
@@ -191,7 +191,7 @@ int sim_initialise(sim *s, char *why, size_t why_bytes)
             fill(s, (sim_field){ s->now.prev, &s->grid }, &before);
         }
     } else {
-        const int status = initialise_from_file(s, why, why_bytes);
+        const int status = initialise_from_file(s, why);
         if (status != 0) return status;
     }
     if (!config_kind_of(s->cfg)->stencil) DEVICE_CALL(d, fill_bytes, s->transposed[0], 0, s->transposed_grid.shape.bytes, main_stream(s));
@@ -213,11 +213,11 @@ static checkpoint_state state_of(sim *s)
     return state;
 }
 
-checkpoint_status sim_load(sim *s, const char *path, char *why, size_t why_bytes)
+checkpoint_status sim_load(sim *s, const char *path, sentence *why)
 {
     checkpoint_state state = state_of(s);
     sim_field field[CHECKPOINT_FIELDS_MAX];
-    const checkpoint_status status = checkpoint_read(s->top.comm, path, &state, why, why_bytes);
+    const checkpoint_status status = checkpoint_read(s->top.comm, path, &state, why);
     if (status != CHECKPOINT_OK) return status;
     poison(s);
     for (int i = sim_level_fields(s, field); i-- > 0;) upload(s, field[i], state.field[i].data);

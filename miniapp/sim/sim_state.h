@@ -17,9 +17,9 @@ sim_field sim_main_field(const sim *s);
 void sim_touch(sim *s);
 void sim_touch_box(sim *s, box cells); /* of the own cells; for kinds without transposes */
 /* Level 0 from the formula or the file named in the deck. Status 0, 2 or 3 with a sentence. */
-int sim_initialise(sim *s, char *why, size_t why_bytes);
+int sim_initialise(sim *s, sentence *why);
 /* The level in a state file. CHECKPOINT_* as in checkpoint_status.h. */
-checkpoint_status sim_load(sim *s, const char *path, char *why, size_t why_bytes);
+checkpoint_status sim_load(sim *s, const char *path, sentence *why);
 /* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and stay the sim's).
  * deck_text must outlive it. */
 void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state);

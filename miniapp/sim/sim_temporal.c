@@ -60,7 +60,7 @@ bool sim_temporal_has_room(const sim *s)
     return temporal_rule_wide_enough(s->cfg, s->block_steps, d->nx / d->ranks_x, d->ny / d->ranks_y);
 }
 
-int sim_temporal_choose(const sim *s, char *why, size_t why_bytes)
+int sim_temporal_choose(const sim *s, sentence *why)
 {
     const config *c = s->cfg;
     const int asked = c->run.fuse;
@@ -69,13 +69,11 @@ int sim_temporal_choose(const sim *s, char *why, size_t why_bytes)
     if (asked == 0) return none ? 1 : longest_worth_a_trial(s);
     if (asked == 1) return 1;
     if (none) {
-        snprintf(why, why_bytes, "kind %s: %s", kind_name(c->problem.kind), none);
+        sentence_set(why, "kind %s: %s", kind_name(c->problem.kind), none);
         return 1;
     }
-    if (asked > most)
-        snprintf(why, why_bytes, "with a norm every %lld steps", (long long)c->time.norm_every);
-    else
-        snprintf(why, why_bytes, "this device has no blocks of that many steps for this stencil");
+    if (asked > most) sentence_set(why, "with a norm every %lld steps", (long long)c->time.norm_every);
+    else sentence_set(why, "this device has no blocks of that many steps for this stencil");
     return s->dev->temporal_steps(s->dev, asked < most ? asked : (int)most);
 }
 

@@ -8,7 +8,7 @@
 
 /* For sim_create, with the stencil bound: the steps of a pass; where they are fewer than the deck asks for, why, as a sentence
  * part. Once the domain is cut, for passes that nobody asked for: whether the ranks are wide enough; the same on all ranks. */
-int sim_temporal_choose(const sim *s, char *why, size_t why_bytes);
+int sim_temporal_choose(const sim *s, sentence *why);
 bool sim_temporal_has_room(const sim *s);
 int sim_temporal_shorter(const sim *s); /* the next fewer steps than block_steps to look at, 1 at the end */
 /* For sim_create, once there are passes and nobody asked for a number of steps: how many of at most block_steps a pass should take,

@@ -20,16 +20,16 @@ static void use_everywhere(sim *s, transport_kind t)
 typedef struct aware_answer {
     const char *self_exe;
     bool known, works;
-    char why[512];
+    sentence why;
 } aware_answer;
 
 static bool aware_works(sim *s, aware_answer *a)
 {
     if (a->known) return a->works;
-    a->works = topology_probe_aware(&s->top, s->dev, a->self_exe, a->why, sizeof a->why);
+    a->works = topology_probe_aware(&s->top, s->dev, a->self_exe, &a->why);
     a->known = true;
     if (!a->works && s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
-        sim_add_note(s, false, "this MPI claims CUDA support, but %s; messages go through host buffers", a->why);
+        sim_add_note(s, false, "this MPI claims CUDA support, but %s; messages go through host buffers", a->why.text);
     return a->works;
 }
 
@@ -43,7 +43,7 @@ static void try_one(sim *s, transport_kind t, aware_answer *a)
     const bool works = aware_works(s, a);
     s->selection.budget_s += timer_now_s() - begin_s;
     if (works) transport_selection_try(&s->selection, t);
-    else transport_selection_leave_out(&s->selection, t, a->why);
+    else transport_selection_leave_out(&s->selection, t, a->why.text);
 }
 
 /* In the order in which they are worth their time. */
@@ -65,7 +65,7 @@ static void say_what_serves_instead(sim *s, transport_kind asked)
     const bool mixed = sel->links[LINK_INSIDE_HOST] > 0 && sel->links[LINK_BETWEEN_HOSTS] > 0;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
         if (sel->links[kind] == 0 || sel->favourite[kind] == asked) continue;
-        sim_add_note(s, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked), sel->trial[asked][kind].why,
+        sim_add_note(s, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked), sel->trial[asked][kind].why.text,
                      transport_kind_name(sel->favourite[kind]), mixed ? " " : "", mixed ? link_kind_name[kind] : "");
     }
 }
@@ -90,9 +90,9 @@ static transport_choice choice_for(const transport_selection *sel, const decomp 
 
 static void choose_by_trials(sim *s, transport_kind asked, aware_answer *a)
 {
-    char why[512] = "";
+    sentence why = { "" };
     if (asked != TRANSPORT_AUTO) try_one(s, asked, a);
-    if (asked == TRANSPORT_AUTO || !transport_selection_passed(&s->selection, asked, why, sizeof why)) try_others(s, asked, a);
+    if (asked == TRANSPORT_AUTO || !transport_selection_passed(&s->selection, asked, &why)) try_others(s, asked, a);
     transport_selection_decide(&s->selection, asked);
     if (asked != TRANSPORT_AUTO) say_what_serves_instead(s, asked);
     s->transport = transport_selection_main(&s->selection);
@@ -101,12 +101,12 @@ static void choose_by_trials(sim *s, transport_kind asked, aware_answer *a)
 }
 
 /* Can every rank map every other's memory? */
-static bool peer_reaches_all(sim *s, char *why, size_t why_bytes)
+static bool peer_reaches_all(sim *s, sentence *why)
 {
     int *ranks = malloc((size_t)s->top.ranks * sizeof *ranks);
     if (!ranks) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     for (int i = 0; i < s->top.ranks; i++) ranks[i] = i;
-    peer *p = peer_create(s->dev, ranks, s->top.ranks, s->top.comm, why, why_bytes);
+    peer *p = peer_create(s->dev, ranks, s->top.ranks, s->top.comm, why);
     const bool reached = p != NULL;
     if (p) peer_destroy(&p);
     free(ranks);
@@ -117,18 +117,19 @@ static bool peer_reaches_all(sim *s, char *why, size_t why_bytes)
  * that waits makes slow), else by messages, from device buffers where MPI takes them. */
 static void choose_redist(sim *s, transport_kind asked, aware_answer *a)
 {
-    char why[256] = "it cannot carry transposes";
+    sentence why = { "it cannot carry transposes" };
     int sharers = s->top.ranks_on_device;
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &sharers, 1, MPI_INT, MPI_MAX, s->top.comm));
     const bool want_peer = asked == TRANSPORT_AUTO ? sharers == 1 : transport_traits_of(asked)->one_host;
     if (asked == TRANSPORT_MAPPED) s->redist_transport = TRANSPORT_MAPPED;
-    else if (want_peer && peer_reaches_all(s, why, sizeof why)) s->redist_transport = TRANSPORT_PEER;
+    else if (want_peer && peer_reaches_all(s, &why)) s->redist_transport = TRANSPORT_PEER;
     else if (aware_works(s, a)) s->redist_transport = TRANSPORT_AWARE;
     if (!s->selected) s->transport = s->redist_transport;
     if (asked == TRANSPORT_AUTO || asked == s->redist_transport) return;
     if (s->selected && s->selection.used[asked] == 0) return; /* has been said of the halos */
-    sim_add_note(s, true, "run.transport = %s: %s; using %s%s", transport_kind_name(asked), asked == TRANSPORT_AWARE ? a->why : why,
-                 transport_kind_name(s->redist_transport), s->selected ? " for transposes" : "");
+    sim_add_note(s, true, "run.transport = %s: %s; using %s%s", transport_kind_name(asked),
+                 asked == TRANSPORT_AWARE ? a->why.text : why.text, transport_kind_name(s->redist_transport),
+                 s->selected ? " for transposes" : "");
 }
 
 void sim_choose_transports(sim *s, const char *self_exe)

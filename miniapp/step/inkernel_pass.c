@@ -81,13 +81,13 @@ static bool make_plans(inkernel_pass *p, const decomp *dec, const boundary *side
 }
 
 inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
-                                    bool corners, void *const fields[2], MPI_Comm comm, char *why, size_t why_bytes)
+                                    bool corners, void *const fields[2], MPI_Comm comm, sentence *why)
 {
     int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0, ranks = 1;
     MPI_CHECK(ranks_count(comm, &ranks));
     const bool fits = shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius;
     if (!agree_all(fits && d->stencil_inkernel_can(d, false), comm)) {
-        snprintf(why, why_bytes, "in-kernel exchange exists for 2D stencils on GPUs only");
+        sentence_set(why, "in-kernel exchange exists for 2D stencils on GPUs only");
         return NULL;
     }
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
@@ -100,7 +100,7 @@ inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_sh
     *p = (inkernel_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] }, .radius = radius };
     MPI_CHECK(ranks_dup(comm, &p->comm));
     if (ranks > 1) {
-        p->peers = peer_create(d, rank, count, comm, why, why_bytes);
+        p->peers = peer_create(d, rank, count, comm, why);
         if (!p->peers) {
             MPI_CHECK(ranks_free(&p->comm));
             free(p);
@@ -110,7 +110,7 @@ inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_sh
     if (d->stencil_inkernel_can(d, true)) make_changes(p);
     const bool ok = make_plans(p, dec, sides, corners, direction, count);
     if (!agree_all(ok, comm)) {
-        snprintf(why, why_bytes, "an axis has fewer cells than the stencil's radius");
+        sentence_set(why, "an axis has fewer cells than the stencil's radius");
         inkernel_pass_destroy(&p);
     }
     return p;

@@ -14,7 +14,7 @@ typedef struct inkernel_pass inkernel_pass;
 /* Collective. fields: the two buffers, not owned. sides: NONE where a neighbour lies; the device's bound stencil is the step's.
  * NULL on all ranks, with the reason, where a rank cannot take such steps: the device, the grid, a neighbour out of reach. */
 inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
-                                    bool corners, void *const fields[2], MPI_Comm comm, char *why, size_t why_bytes);
+                                    bool corners, void *const fields[2], MPI_Comm comm, sentence *why);
 /* Collective. */
 void inkernel_pass_destroy(inkernel_pass **p);
 

@@ -94,7 +94,7 @@ void step_pass_set_form(step_pass *p, step_form form);
 /* Steps with in-kernel exchange from now on, where they can be taken; else false, on all ranks, with the reason. Collective. fields:
  * the two buffers that the levels alternate between. */
 bool step_pass_in_kernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
-                     char *why, size_t why_bytes);
+                         sentence *why);
 void step_pass_destroy(step_pass *p);
 
 /* What only a timeline shows. A step sets what it had and leaves the rest as it was given: cleared. */

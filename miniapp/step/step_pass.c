@@ -130,9 +130,9 @@ step_pass_cells step_pass_cells_of(const step_pass *p, int streams, int radius, 
 }
 
 bool step_pass_in_kernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
-                         char *why, size_t why_bytes)
+                         sentence *why)
 {
-    p->inkernel = inkernel_pass_create(dec, d, p->shape, &p->sides, radius, corners, fields, comm, why, why_bytes);
+    p->inkernel = inkernel_pass_create(dec, d, p->shape, &p->sides, radius, corners, fields, comm, why);
     if (p->inkernel) p->form = STEP_IN_KERNEL;
     return p->inkernel != NULL;
 }

@@ -18,16 +18,16 @@ static unsigned char owners[SIDE_MAX * SIDE_MAX];
 static decomp make(int64_t nx, int64_t ny, bool px, bool py, int ranks, int rank, int rx, int ry, int depth)
 {
     decomp d;
-    char why[512] = "";
-    if (!decomp_make(&d, nx, ny, px, py, ranks, rank, rx, ry, depth, why, sizeof why)) fail_msg("refused: %s", why);
+    sentence why = { "" };
+    if (!decomp_make(&d, nx, ny, px, py, ranks, rank, rx, ry, depth, &why)) fail_msg("refused: %s", why.text);
     return d;
 }
 
 static bool fits(int64_t nx, int64_t ny, int ranks, int depth)
 {
-    char why[512];
+    sentence why;
     decomp d;
-    return decomp_make(&d, nx, ny, true, true, ranks, 0, 0, 0, depth, why, sizeof why);
+    return decomp_make(&d, nx, ny, true, true, ranks, 0, 0, 0, depth, &why);
 }
 
 static void count_owners(const decomp *d)
@@ -170,12 +170,12 @@ static void refusals_name_key_and_limit(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const refusal *c = &cases[i];
-        char why[512] = "";
+        sentence why = { "" };
         decomp d;
-        assert_false(decomp_make(&d, c->nx, c->ny, true, true, c->ranks, 0, c->ranks_x, c->ranks_y, c->depth, why, sizeof why));
+        assert_false(decomp_make(&d, c->nx, c->ny, true, true, c->ranks, 0, c->ranks_x, c->ranks_y, c->depth, &why));
         for (int w = 0; w < 3; w++)
-            if (!strstr(why, c->words[w])) fail_msg("case %zu: \"%s\" does not say \"%s\"", i, why, c->words[w]);
-        assert_null(strchr(why, '\n'));
+            if (!strstr(why.text, c->words[w])) fail_msg("case %zu: \"%s\" does not say \"%s\"", i, why.text, c->words[w]);
+        assert_null(strchr(why.text, '\n'));
     }
 }
 

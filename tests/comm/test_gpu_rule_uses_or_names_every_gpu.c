@@ -35,13 +35,13 @@ static void rules(void **state)
         { { .built = false, .file = "/dev/nvidia0", .hidden = true }, GPU_RULE_HOST, "" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char why[400];
+        sentence why;
         gpu_facts f = cases[i].f;
         f.reason = "no driver";
         f.key = "run.device";
-        const gpu_rule rule = gpu_rule_of(&f, why, sizeof why);
-        if (rule != cases[i].rule || !strstr(why, cases[i].says) || (why[0] == '\0') != (cases[i].says[0] == '\0'))
-            fail_msg("case %zu: rule %d, %s", i, (int)rule, why);
+        const gpu_rule rule = gpu_rule_of(&f, &why);
+        if (rule != cases[i].rule || !strstr(why.text, cases[i].says) || (why.text[0] == '\0') != (cases[i].says[0] == '\0'))
+            fail_msg("case %zu: rule %d, %s", i, (int)rule, why.text);
     }
 }
 

@@ -120,9 +120,9 @@ static void all_cases(device *d, transport_kind t)
                     const exchange_case c = { grids[g][0], grids[g][1], ranks_x, depths[k], (bits & 1) != 0, (bits & 2) != 0,
                                               (bits & 4) != 0, (bits & 8) ? DTYPE_F64 : DTYPE_F32 };
                     decomp dec;
-                    char why[512];
-                    if (!decomp_make(&dec, c.nx, c.ny, c.periodic_x, c.periodic_y, harness.ranks, harness.rank, ranks_x, 0,
-                                     c.depth, why, sizeof why))
+                    sentence why;
+                    if (!decomp_make(&dec, c.nx, c.ny, c.periodic_x, c.periodic_y, harness.ranks, harness.rank, ranks_x, 0, c.depth,
+                                     &why))
                         continue;
                     tried++;
                     const long wrong = harness_sum(exchange(d, t, &c, &dec));
@@ -139,9 +139,9 @@ static void aware_beforehand(device *d)
 {
     const exchange_case c = { 37, 29, 1, 1, true, true, false, DTYPE_F32 };
     decomp dec;
-    char why[512];
-    if (!topology_probe_aware(&harness, d, harness_exe, why, sizeof why) ||
-        !decomp_make(&dec, c.nx, c.ny, true, true, harness.ranks, harness.rank, 1, 0, 1, why, sizeof why))
+    sentence why;
+    if (!topology_probe_aware(&harness, d, harness_exe, &why) ||
+        !decomp_make(&dec, c.nx, c.ny, true, true, harness.ranks, harness.rank, 1, 0, 1, &why))
         return;
     assert_int_equal(harness_sum(exchange(d, TRANSPORT_AWARE, &c, &dec)), 0);
 }

@@ -38,12 +38,12 @@ static boundary sides_of(const decomp *d, boundary all)
 static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape *whole, const boundary *sides, int radius,
                        bool corners)
 {
-    char why[256];
+    sentence why;
     for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
         if (!decomp_make(&me->dec, whole->nx, whole->ny, sides->x_low.kind == BOUNDARY_PERIODIC,
-                         sides->y_low.kind == BOUNDARY_PERIODIC, ranks, i, ranks_x, ranks / ranks_x, radius, why, sizeof why))
-            fail_msg("%s", why);
+                         sides->y_low.kind == BOUNDARY_PERIODIC, ranks, i, ranks_x, ranks / ranks_x, radius, &why))
+            fail_msg("%s", why.text);
         me->shape = field_shape_make(whole->type, box_width(me->dec.own), box_height(me->dec.own), radius, radius);
         for (int k = 0; k < 2; k++) {
             me->field[k] = zeros(me->shape.bytes);

@@ -52,13 +52,13 @@ static ring make_ring(device *d)
         { down, DOWN, box_make(0, NX, NY - DEPTH, NY), box_make(0, NX, NY, NY + DEPTH), false },
     };
     ring r = { .d = d, .f = field_shape_make(DTYPE_F32, NX, NY, DEPTH, DEPTH), .chance = 77u + (unsigned)harness.rank };
-    char why[512];
+    sentence why;
     DEVICE_CALL(d, stream_create, true, &r.s);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, BATCH * r.f.bytes, (void **)&r.fields);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, BATCH * r.f.bytes, (void **)&r.mirror);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, NOISE_BYTES_MAX, &r.noise);
-    r.t = transport_peer_create(d, &r.f, links, 4, harness.comm, why, sizeof why);
-    if (!r.t) fail_msg("%s", why);
+    r.t = transport_peer_create(d, &r.f, links, 4, harness.comm, &why);
+    if (!r.t) fail_msg("%s", why.text);
     return r;
 }
 

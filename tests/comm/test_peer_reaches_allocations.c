@@ -57,15 +57,15 @@ static void every_allocation(device *d, transport_kind t)
     int ranks[NEIGHBOURS_MAX], count = 0;
     void *mine[ALLOCATIONS], *theirs[ALLOCATIONS][NEIGHBOURS_MAX], *again[NEIGHBOURS_MAX], *none[NEIGHBOURS_MAX];
     unsigned char *mirror;
-    char why[512];
+    sentence why;
     long wrong = 0;
     device_stream *s;
-    const bool aware = topology_probe_aware(&harness, d, harness_exe, why, sizeof why);
+    const bool aware = topology_probe_aware(&harness, d, harness_exe, &why);
     assert_true(harness.ranks < NEIGHBOURS_MAX);
     for (int r = 0; r < harness.ranks; r++) ranks[count++] = r;
     ranks[count++] = (harness.rank + 1) % harness.ranks; /* the next one twice */
-    peer *p = peer_create(d, ranks, count, harness.comm, why, sizeof why);
-    if (!p) fail_msg("%s", why);
+    peer *p = peer_create(d, ranks, count, harness.comm, &why);
+    if (!p) fail_msg("%s", why.text);
     DEVICE_CALL(d, stream_create, false, &s);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)ALLOCATIONS * 300000, (void **)&mirror);
     for (int i = 0; i < ALLOCATIONS; i++) {
@@ -106,9 +106,9 @@ static void host_is_refused(void **state)
     (void)state;
     device *d = device_host_create(1);
     const int next = (harness.rank + 1) % harness.ranks;
-    char why[512] = "";
-    peer *p = peer_create(d, &next, 1, harness.comm, why, sizeof why);
-    const long wrong = harness_sum(p != NULL || !strstr(why, "rank 0 does not reach rank") || !strstr(why, "host device"));
+    sentence why = { "" };
+    peer *p = peer_create(d, &next, 1, harness.comm, &why);
+    const long wrong = harness_sum(p != NULL || !strstr(why.text, "rank 0 does not reach rank") || !strstr(why.text, "host device"));
     device_destroy(&d);
     assert_int_equal(wrong, 0);
 }
@@ -132,13 +132,13 @@ static void own_shared_block(void **state)
     device *d = device_host_create(1);
     unsigned char *mirror;
     device_stream *s;
-    char why[512] = "";
+    sentence why = { "" };
     d->reach_refusal = no_refusal;
     d->handle_make = make_nothing;
     host_alloc = d->alloc;
     d->alloc = alloc_used;
-    peer *p = peer_create(d, &harness.rank, 1, harness.comm, why, sizeof why);
-    if (!p) fail_msg("%s", why);
+    peer *p = peer_create(d, &harness.rank, 1, harness.comm, &why);
+    if (!p) fail_msg("%s", why.text);
     DEVICE_CALL(d, stream_create, false, &s);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, SHARED_BLOCK_BYTES, (void **)&mirror);
     const long wrong = harness_sum(wrong_shared_block(d, s, p, &harness.rank, 1, mirror));

@@ -90,9 +90,9 @@ static long transpose(device *d, transport_kind t, const transpose_case *c, cons
 static bool try_case(device *d, transport_kind t, const transpose_case *c)
 {
     decomp from, to;
-    char why[512];
-    if (!decomp_make(&from, c->nx, c->ny, false, false, harness.ranks, harness.rank, c->from_x, 0, 0, why, sizeof why) ||
-        !decomp_make(&to, c->ny, c->nx, false, false, harness.ranks, harness.rank, c->to_x, 0, 0, why, sizeof why))
+    sentence why;
+    if (!decomp_make(&from, c->nx, c->ny, false, false, harness.ranks, harness.rank, c->from_x, 0, 0, &why) ||
+        !decomp_make(&to, c->ny, c->nx, false, false, harness.ranks, harness.rank, c->to_x, 0, 0, &why))
         return false;
     const long wrong = harness_sum(transpose(d, t, c, &from, &to));
     if (wrong)

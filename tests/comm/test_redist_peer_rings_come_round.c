@@ -48,12 +48,12 @@ static long differs(device *d, device_stream *s, const void *field, void *mirror
 static void rings_come_round(device *d, transport_kind t)
 {
     decomp from, to;
-    char why[512] = "";
+    sentence why = { "" };
     device_stream *s;
     void *mirror, *wanted;
     (void)t;
-    assert_true(decomp_make(&from, NX, NY, false, false, harness.ranks, harness.rank, 1, 0, 0, why, sizeof why));
-    assert_true(decomp_make(&to, NY, NX, false, false, harness.ranks, harness.rank, 1, 0, 0, why, sizeof why));
+    assert_true(decomp_make(&from, NX, NY, false, false, harness.ranks, harness.rank, 1, 0, 0, &why));
+    assert_true(decomp_make(&to, NY, NX, false, false, harness.ranks, harness.rank, 1, 0, 0, &why));
     const field_shape a = field_shape_make(DTYPE_F64, box_width(from.own), box_height(from.own), 0, 0);
     const field_shape b = field_shape_make(DTYPE_F64, box_width(to.own), box_height(to.own), 0, 0);
     const size_t most_bytes = a.bytes > b.bytes ? a.bytes : b.bytes;
@@ -64,9 +64,9 @@ static void rings_come_round(device *d, transport_kind t)
     void *const source = upload(d, s, mirror, a.bytes);
     memset(mirror, 0, b.bytes);
     void *const target = upload(d, s, mirror, b.bytes);
-    redist_peer *r = redist_peer_create(&from, &to, d, &a, &b, SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES, harness.comm, why,
-                                        sizeof why);
-    if (!r) fail_msg("%s", why);
+    redist_peer *r = redist_peer_create(&from, &to, d, &a, &b, SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES, harness.comm,
+                                        &why);
+    if (!r) fail_msg("%s", why.text);
     assert_true(redist_peer_sent_bytes(r) > SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES);
     for (int n = 0; n < ROUNDS; n++) {
         const struct timespec pause = { 0, 300000L * ((harness.rank + n) % harness.ranks) };

@@ -17,8 +17,8 @@ enum { SIDE_MAX = 64 };
 static decomp make(int64_t nx, int64_t ny, int ranks, int ranks_x)
 {
     decomp d;
-    char why[512];
-    if (!decomp_make(&d, nx, ny, false, false, ranks, 0, ranks_x, 0, 0, why, sizeof why)) fail_msg("%s", why);
+    sentence why;
+    if (!decomp_make(&d, nx, ny, false, false, ranks, 0, ranks_x, 0, 0, &why)) fail_msg("%s", why.text);
     return d;
 }
 

@@ -7,15 +7,15 @@
 static void probe(bool claims, device *d, const char *child, bool wanted, const char *words)
 {
     topology t = harness;
-    char why[512], first[512];
+    sentence why;
     t.mpi_claims_cuda = claims;
-    const bool yes = topology_probe_aware(&t, d, child, why, sizeof why);
-    memcpy(first, why, sizeof first);
-    MPI_CHECK(MPI_Bcast(first, sizeof first, MPI_CHAR, 0, harness.comm));
-    if (yes != wanted || strcmp(first, why) != 0 || (words ? !strstr(why, words) : why[0] != '\0'))
-        print_error("rank %d: %s, \"%s\"; wanted %s, \"%s\"\n", harness.rank, yes ? "yes" : "no", why, wanted ? "yes" : "no",
+    const bool yes = topology_probe_aware(&t, d, child, &why);
+    sentence first = why;
+    MPI_CHECK(MPI_Bcast(first.text, SENTENCE_BYTES, MPI_CHAR, 0, harness.comm));
+    if (yes != wanted || strcmp(first.text, why.text) != 0 || (words ? !strstr(why.text, words) : why.text[0] != '\0'))
+        print_error("rank %d: %s, \"%s\"; wanted %s, \"%s\"\n", harness.rank, yes ? "yes" : "no", why.text, wanted ? "yes" : "no",
                     words ? words : "");
-    const long wrong = yes != wanted || strcmp(first, why) != 0 || (words ? !strstr(why, words) : why[0] != '\0');
+    const long wrong = yes != wanted || strcmp(first.text, why.text) != 0 || (words ? !strstr(why.text, words) : why.text[0] != '\0');
     assert_int_equal(harness_sum(wrong), 0);
 }
 

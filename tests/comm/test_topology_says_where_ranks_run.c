@@ -43,26 +43,25 @@ static void hosts_ranks_and_binding(void **state)
 static void the_first_no_is_everybodys(void **state)
 {
     (void)state;
-    char why[64];
-    (void)snprintf(why, sizeof why, "rank %d", harness.rank);
-    long wrong = !topology_agree(&harness, true, why, sizeof why) || atoi(why + 5) != harness.rank;
-    wrong += topology_agree(&harness, harness.rank != harness.ranks - 1, why, sizeof why) || atoi(why + 5) != harness.ranks - 1;
+    sentence why;
+    sentence_set(&why, "rank %d", harness.rank);
+    long wrong = !topology_agree(&harness, true, &why) || atoi(why.text + 5) != harness.rank;
+    wrong += topology_agree(&harness, harness.rank != harness.ranks - 1, &why) || atoi(why.text + 5) != harness.ranks - 1;
     assert_int_equal(harness_sum(wrong), 0);
 }
 
 static void auto_takes_the_best_for_all(void **state)
 {
     (void)state;
-    char why[512], notes[512];
+    sentence why, notes;
     const bool no_cuda = harness_cuda_missing(NULL);
-    device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, why, sizeof why, notes, sizeof notes);
+    device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, &why, &notes);
     long wrong = !d || (d->kind == DEVICE_HOST) != no_cuda || (no_cuda && harness.ranks_on_device != 1);
     device_destroy(&d);
-    d = topology_device(&harness, TOPOLOGY_CUDA, 1, why, sizeof why, notes, sizeof notes);
-    wrong += (d == NULL) != no_cuda || (no_cuda && (!strstr(why, "run.device = cuda") || !strstr(why, "rank 0")));
+    d = topology_device(&harness, TOPOLOGY_CUDA, 1, &why, &notes);
+    wrong += (d == NULL) != no_cuda || (no_cuda && (!strstr(why.text, "run.device = cuda") || !strstr(why.text, "rank 0")));
     /* More ranks here than this rank sees GPUs: some share, and are told so. */
-    if (d && harness.local_ranks > device_cuda_count(NULL) && harness.hosts == 1)
-        wrong += notes[0] == '\0';
+    if (d && harness.local_ranks > device_cuda_count(NULL) && harness.hosts == 1) wrong += notes.text[0] == '\0';
     device_destroy(&d);
     assert_int_equal(harness_sum(wrong), 0);
 }
@@ -104,15 +103,15 @@ static void gpus_are_taken_in_turns_by_uuid(void **state)
 static void the_probe_gives_one_answer(void **state)
 {
     (void)state;
-    char why[512], notes[512], first[512];
-    device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, why, sizeof why, notes, sizeof notes);
-    const int yes = topology_probe_aware(&harness, d, harness_exe, why, sizeof why);
+    sentence why, notes;
+    device *d = topology_device(&harness, TOPOLOGY_AUTO, 1, &why, &notes);
+    const int yes = topology_probe_aware(&harness, d, harness_exe, &why);
     int yeses;
-    memcpy(first, why, sizeof first);
+    sentence first = why;
     MPI_CHECK(MPI_Allreduce(&yes, &yeses, 1, MPI_INT, MPI_SUM, harness.comm));
-    MPI_CHECK(MPI_Bcast(first, sizeof first, MPI_CHAR, 0, harness.comm));
-    print_message("device buffers to MPI: %s%s\n", yes ? "yes" : "no: ", why);
-    long wrong = (yeses != 0 && yeses != harness.ranks) || strcmp(first, why) != 0 || yes != (why[0] == '\0');
+    MPI_CHECK(MPI_Bcast(first.text, SENTENCE_BYTES, MPI_CHAR, 0, harness.comm));
+    print_message("device buffers to MPI: %s%s\n", yes ? "yes" : "no: ", why.text);
+    long wrong = (yeses != 0 && yeses != harness.ranks) || strcmp(first.text, why.text) != 0 || yes != (why.text[0] == '\0');
     wrong += yes && !harness.mpi_claims_cuda;
     device_destroy(&d);
     assert_int_equal(harness_sum(wrong), 0);

@@ -33,9 +33,9 @@ static const char *unreachable(device *d, const char *uuid)
 static fixture make(int ranks_x)
 {
     fixture f = { .d = deferred_device_create((unsigned)harness.rank) };
-    char why[512];
+    sentence why;
     f.d->reach_refusal = unreachable;
-    if (!decomp_make(&f.dec, 60, 48, true, true, harness.ranks, harness.rank, ranks_x, 0, 2, why, sizeof why)) fail_msg("%s", why);
+    if (!decomp_make(&f.dec, 60, 48, true, true, harness.ranks, harness.rank, ranks_x, 0, 2, &why)) fail_msg("%s", why.text);
     f.shape = field_shape_make(DTYPE_F32, box_width(f.dec.own), box_height(f.dec.own), 2, 2);
     DEVICE_CALL(f.d, alloc, DEVICE_MEMORY_DEVICE, f.shape.bytes, &f.field);
     return f;
@@ -81,7 +81,7 @@ static bool is_whole_reason(const fixture *f, transport_kind t, const char *reas
 
 static void what_is_refused_is_left_out(void **state)
 {
-    char why[512] = "";
+    sentence why = { "" };
     (void)state;
     for (int ranks_x = 1; ranks_x <= harness.ranks; ranks_x++) {
         if (harness.ranks % ranks_x) continue;
@@ -95,17 +95,17 @@ static void what_is_refused_is_left_out(void **state)
         transport_selection_decide(&sel, TRANSPORT_PEER);
         assert_int_equal(transport_selection_has_links(&sel), harness.ranks > 1);
         if (harness.ranks > 1) {
-            assert_false(transport_selection_passed(&sel, TRANSPORT_PEER, why, sizeof why));
-            assert_non_null(strstr(why, "a made-up refusal"));
-            assert_true(is_whole_reason(&f, TRANSPORT_PEER, why));
+            assert_false(transport_selection_passed(&sel, TRANSPORT_PEER, &why));
+            assert_non_null(strstr(why.text, "a made-up refusal"));
+            assert_true(is_whole_reason(&f, TRANSPORT_PEER, why.text));
             /* not built, no library, or one GPU for all ranks */
-            assert_false(transport_selection_passed(&sel, TRANSPORT_NCCL, why, sizeof why));
-            assert_true(why[0] != '\0');
-            if (harness.rank == 0) print_message("nccl: %s\n", why);
-            assert_false(transport_selection_passed(&sel, TRANSPORT_AWARE, why, sizeof why));
-            assert_string_equal(why, "not asked for");
-            assert_true(transport_selection_passed(&sel, TRANSPORT_STAGED, why, sizeof why));
-            assert_true(transport_selection_passed(&sel, TRANSPORT_MAPPED, why, sizeof why));
+            assert_false(transport_selection_passed(&sel, TRANSPORT_NCCL, &why));
+            assert_true(why.text[0] != '\0');
+            if (harness.rank == 0) print_message("nccl: %s\n", why.text);
+            assert_false(transport_selection_passed(&sel, TRANSPORT_AWARE, &why));
+            assert_string_equal(why.text, "not asked for");
+            assert_true(transport_selection_passed(&sel, TRANSPORT_STAGED, &why));
+            assert_true(transport_selection_passed(&sel, TRANSPORT_MAPPED, &why));
             assert_int_equal(sel.used[TRANSPORT_STAGED] + sel.used[TRANSPORT_MAPPED], sel.links[LINK_INSIDE_HOST]);
             assert_true(sel.trial[TRANSPORT_MAPPED][LINK_INSIDE_HOST].slowest_s < 10);
         }
@@ -127,7 +127,7 @@ static int lose_a_cell(device *d, const field_shape *shape, void *field, const v
 
 static void what_loses_a_cell_is_left_out(void **state)
 {
-    char why[512] = "";
+    sentence why = { "" };
     (void)state;
     if (harness.ranks == 1) return;
     fixture f = make(1);
@@ -137,23 +137,23 @@ static void what_loses_a_cell_is_left_out(void **state)
     f.d->unpack = deferred_unpack;
     transport_selection_try(&sel, TRANSPORT_STAGED);
     transport_selection_decide(&sel, TRANSPORT_MAPPED);
-    assert_false(transport_selection_passed(&sel, TRANSPORT_MAPPED, why, sizeof why));
-    assert_non_null(strstr(why, "arrived wrong"));
+    assert_false(transport_selection_passed(&sel, TRANSPORT_MAPPED, &why));
+    assert_non_null(strstr(why.text, "arrived wrong"));
     assert_int_equal(sel.used[TRANSPORT_STAGED], sel.links[LINK_INSIDE_HOST]);
     drop(&f);
 }
 
 static void what_comes_too_late_is_left_out(void **state)
 {
-    char why[512] = "";
+    sentence why = { "" };
     (void)state;
     if (harness.ranks == 1) return;
     fixture f = make(1);
     transport_selection sel = start(&f, 0);
     transport_selection_try(&sel, TRANSPORT_MAPPED);
     transport_selection_decide(&sel, TRANSPORT_AUTO);
-    assert_false(transport_selection_passed(&sel, TRANSPORT_MAPPED, why, sizeof why));
-    assert_non_null(strstr(why, "no time left"));
+    assert_false(transport_selection_passed(&sel, TRANSPORT_MAPPED, &why));
+    assert_non_null(strstr(why.text, "no time left"));
     assert_int_equal(sel.used[TRANSPORT_STAGED], sel.links[LINK_INSIDE_HOST]);
     drop(&f);
 }
@@ -161,7 +161,7 @@ static void what_comes_too_late_is_left_out(void **state)
 /* peer reaches no other host: it is taken inside, where it works, and something else between. */
 static void what_fails_between_hosts_serves_inside(void **state)
 {
-    char why[512] = "";
+    sentence why = { "" };
     (void)state;
     made_up_hosts = true;
     for (int ranks_x = 1; ranks_x <= harness.ranks; ranks_x++) {
@@ -180,8 +180,8 @@ static void what_fails_between_hosts_serves_inside(void **state)
             assert_int_equal(sel.choice.toward[k], inside ? TRANSPORT_PEER : TRANSPORT_MAPPED);
         }
         if (sel.links[LINK_BETWEEN_HOSTS] > 0) {
-            assert_false(transport_selection_passed(&sel, TRANSPORT_PEER, why, sizeof why));
-            assert_string_equal(why, "it does not reach other hosts");
+            assert_false(transport_selection_passed(&sel, TRANSPORT_PEER, &why));
+            assert_string_equal(why.text, "it does not reach other hosts");
         }
         assert_int_equal(disagreements(&sel), 0);
         const transport_choice again = transport_selection_for(&sel, &f.dec);

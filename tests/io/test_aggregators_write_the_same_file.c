@@ -19,7 +19,8 @@
 #include "writer/writer.h"
 
 enum { PATH_BYTES = FIXTURE_PATH_BYTES + 64, AGGREGATORS = 5 };
-static char folder[FIXTURE_PATH_BYTES], why[1024];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES];
 
 typedef struct layout {
     int64_t nx, ny;
@@ -58,7 +59,7 @@ static writer *writer_in(const char *name, bool async)
     char dir[PATH_BYTES];
     checkpoint_status status;
     snprintf(dir, sizeof dir, "%s/%s", folder, name);
-    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 0, 0 }, async, &status, why, sizeof why);
+    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 0, 0 }, async, &status, &why);
     assert_int_equal(status, CHECKPOINT_OK);
     return w;
 }
@@ -80,7 +81,7 @@ static void write_alone(const layout *l, int64_t step)
     if (fixture_rank(MPI_COMM_WORLD) != 0) return;
     checkpoint_state s = state_of(l, 1, 1, 0, step);
     path_of(path, "alone", step);
-    if (checkpoint_write(MPI_COMM_SELF, path, &s, NULL, why, sizeof why) != CHECKPOINT_OK) fail_msg("%s", why);
+    if (checkpoint_write(MPI_COMM_SELF, path, &s, NULL, &why) != CHECKPOINT_OK) fail_msg("%s", why.text);
     state_free(&s);
 }
 
@@ -91,8 +92,7 @@ static void write_by(writer *w, const char *name, checkpoint_state *s, int aggre
     const writer_request request = { s, fixture_ready, NULL, NULL };
     s->aggregators = aggregators;
     for (int i = 0; i < s->fields; i++) s->field[i].fingerprint = 0; /* of which the snapshot tells the shares */
-    if (writer_submit(w, &request, why, sizeof why) != CHECKPOINT_OK || writer_wait(w, why, sizeof why) != CHECKPOINT_OK)
-        fail_msg("%s", why);
+    if (writer_submit(w, &request, &why) != CHECKPOINT_OK || writer_wait(w, &why) != CHECKPOINT_OK) fail_msg("%s", why.text);
     if (aggregators > 0) assert_int_equal(writer_get_stats(w).plan.count, smaller(aggregators, fixture_ranks(MPI_COMM_WORLD)));
     assert_true(on_all(MPI_COMM_WORLD, same_as_alone(name, s->step)));
 }
@@ -105,7 +105,7 @@ static void the_file_of_one_rank(void **state)
     writer *by[] = { writer_in("fore", false), writer_in("back", true) };
     char dir[PATH_BYTES];
     snprintf(dir, sizeof dir, "%s/alone", folder);
-    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, &why), CHECKPOINT_OK);
     checkpoint_block_bytes = 1000;
     int64_t step = 0;
     for (size_t n = 0; n < sizeof layouts / sizeof *layouts; n++)
@@ -147,16 +147,16 @@ static void one_writer_s_error(void **state)
     small = old;
     small.rlim_cur = 400000;
     if (last) setrlimit(RLIMIT_FSIZE, &small);
-    const checkpoint_status submitted = writer_submit(w, &request, why, sizeof why), status = writer_wait(w, why, sizeof why);
+    const checkpoint_status submitted = writer_submit(w, &request, &why), status = writer_wait(w, &why);
     if (last) setrlimit(RLIMIT_FSIZE, &old);
     assert_int_equal(submitted, CHECKPOINT_OK);
     assert_int_equal(status, CHECKPOINT_IO);
-    assert_non_null(strstr(why, "File too large"));
+    assert_non_null(strstr(why.text, "File too large"));
     path_of(path, "error", 1);
     assert_int_not_equal(access(path, F_OK), 0);
     s.step = 2;
-    assert_int_equal(writer_submit(w, &request, why, sizeof why), CHECKPOINT_OK); /* it can go on */
-    assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(writer_submit(w, &request, &why), CHECKPOINT_OK); /* it can go on */
+    assert_int_equal(writer_wait(w, &why), CHECKPOINT_OK);
     aggregate_window_bytes = (size_t)32 << 20;
     writer_destroy(&w);
     free(s.field[0].data);
@@ -178,11 +178,11 @@ static void a_snapshot_that_went_wrong(void **state)
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 30, 40, DTYPE_F32, 1);
     s.aggregators = 1;
     const writer_request request = { &s, with_another_fingerprint, NULL, NULL };
-    assert_int_equal(writer_submit(w, &request, why, sizeof why), CHECKPOINT_OK);
-    assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_IO);
+    assert_int_equal(writer_submit(w, &request, &why), CHECKPOINT_OK);
+    assert_int_equal(writer_wait(w, &why), CHECKPOINT_IO);
     snprintf(wanted, sizeof wanted, "on rank %d the values of /fields/u in its memory differ from those on its device",
              fixture_ranks(MPI_COMM_WORLD) - 1);
-    assert_non_null(strstr(why, wanted));
+    assert_non_null(strstr(why.text, wanted));
     writer_destroy(&w);
     free(s.field[0].data);
 }

@@ -18,7 +18,8 @@
 #include "writer/checkpoint_job.h"
 
 enum { BLOCK_BYTES = 300 };
-static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
 
 static void write_with(int64_t nx, int64_t ny, dtype type, box own, checkpoint_verify_how verify)
 {
@@ -28,9 +29,9 @@ static void write_with(int64_t nx, int64_t ny, dtype type, box own, checkpoint_v
         s.field[i] = fixture_field(names[i], nx, ny, own, type);
         fixture_fill(&s.field[i], type, i);
     }
-    const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, why, sizeof why);
+    const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, &why);
     for (int i = 0; i < 2; i++) free(s.field[i].data);
-    if (status != CHECKPOINT_OK) fail_msg("%s", why);
+    if (status != CHECKPOINT_OK) fail_msg("%s", why.text);
 }
 
 /* By rank 0: what the file stores against the checksum of the bytes themselves, block by block. */
@@ -38,7 +39,7 @@ static bool stored_are_those_of_the_bytes(int64_t nx, int64_t ny, dtype type)
 {
     bool ok = true;
     hid_t file;
-    if (checkpoint_h5_open(path, &file, why, sizeof why) != CHECKPOINT_OK) return false;
+    if (checkpoint_h5_open(path, &file, &why) != CHECKPOINT_OK) return false;
     const size_t bytes = (size_t)(nx * ny) * dtype_bytes(type);
     unsigned char *data = malloc(bytes);
     for (int i = 0; i < 2; i++) {
@@ -47,7 +48,7 @@ static bool stored_are_those_of_the_bytes(int64_t nx, int64_t ny, dtype type)
         const hid_t dataset = H5Dopen2(file, i ? "/fields/u_prev" : "/fields/u", H5P_DEFAULT);
         H5Dread(dataset, checkpoint_h5_memory_type(type), H5S_ALL, H5S_ALL, H5P_DEFAULT, data);
         H5Dclose(dataset);
-        ok = ok && checkpoint_sums_read(file, path, &f, &sums, why, sizeof why) == CHECKPOINT_OK && sums.crc && sums.blocks > 3;
+        ok = ok && checkpoint_sums_read(file, path, &f, &sums, &why) == CHECKPOINT_OK && sums.crc && sums.blocks > 3;
         const size_t line_bytes = (ny > 1 ? (size_t)nx : 1) * dtype_bytes(type), block_bytes = (size_t)sums.lines * line_bytes;
         ok = ok && block_bytes <= (line_bytes > BLOCK_BYTES ? line_bytes : BLOCK_BYTES);
         for (int64_t b = 0; ok && b < sums.blocks; b++) {
@@ -68,7 +69,7 @@ static void check_cut(int64_t nx, int64_t ny, int columns, int rows, checkpoint_
         write_with(nx, ny, type, fixture_box(nx, ny, columns, rows, fixture_rank(MPI_COMM_WORLD)), verify);
         assert_true(on_all(MPI_COMM_WORLD, fixture_rank(MPI_COMM_WORLD) != 0 || stored_are_those_of_the_bytes(nx, ny, type)));
         checkpoint_report r;
-        assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why), CHECKPOINT_OK);
+        assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, &why), CHECKPOINT_OK);
         assert_true(r.blocks > 6 && r.damaged == 0);
         checkpoint_info_free(&r.info);
     }
@@ -94,7 +95,7 @@ static void flip(const char *dataset, long at_byte)
     MPI_Barrier(MPI_COMM_WORLD);
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
         hid_t file;
-        assert_int_equal(checkpoint_h5_open(path, &file, why, sizeof why), CHECKPOINT_OK);
+        assert_int_equal(checkpoint_h5_open(path, &file, &why), CHECKPOINT_OK);
         const hid_t d = H5Dopen2(file, dataset, H5P_DEFAULT);
         const long at = (long)H5Dget_offset(d) + at_byte;
         H5Dclose(d);
@@ -107,7 +108,7 @@ static void flip(const char *dataset, long at_byte)
 static void expect_damage(int64_t damaged, const char *text)
 {
     checkpoint_report r;
-    const checkpoint_status status = checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why);
+    const checkpoint_status status = checkpoint_verify(MPI_COMM_WORLD, path, &r, &why);
     checkpoint_info_free(&r.info);
     assert_int_equal(status, CHECKPOINT_DAMAGED);
     assert_int_equal(r.damaged, damaged);
@@ -118,10 +119,10 @@ static void expect_damage(int64_t damaged, const char *text)
 static void expect_other_structure(void)
 {
     checkpoint_report r;
-    assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why), CHECKPOINT_DAMAGED);
+    assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, &why), CHECKPOINT_DAMAGED);
     checkpoint_info_free(&r.info);
     assert_int_equal(r.damaged, 0);
-    if (!strstr(why, "its structure")) fail_msg("%s", why);
+    if (!strstr(why.text, "its structure")) fail_msg("%s", why.text);
 }
 
 /* Cut along x, whatever the cut of the writing. */
@@ -130,7 +131,7 @@ static checkpoint_status read_u(int64_t nx, int64_t ny)
     checkpoint_state s = { .kind = "wave", .type = DTYPE_F64, .fields = 1 };
     s.field[0] = fixture_field("u", nx, ny, fixture_box(nx, ny, fixture_ranks(MPI_COMM_WORLD), 1, fixture_rank(MPI_COMM_WORLD)),
                                DTYPE_F64);
-    const checkpoint_status status = checkpoint_read(MPI_COMM_WORLD, path, &s, why, sizeof why);
+    const checkpoint_status status = checkpoint_read(MPI_COMM_WORLD, path, &s, &why);
     if (status == CHECKPOINT_OK) assert_true(on_all(MPI_COMM_WORLD, fixture_holds(&s.field[0], DTYPE_F64, 0)));
     free(s.field[0].data);
     return status;
@@ -147,7 +148,7 @@ static void flipped_bits_are_named(void **state)
     flip("/fields/u", 0);
     flip("/fields/u", 41 * 104 - 1);
     assert_int_equal(read_u(13, 41), CHECKPOINT_DAMAGED);
-    if (!strstr(why, "; first in block 20, rows 40 .. 40")) fail_msg("\"%s\" does not say where", why);
+    if (!strstr(why.text, "; first in block 20, rows 40 .. 40")) fail_msg("\"%s\" does not say where", why.text);
     flip("/fields/u", 41 * 104 - 1);
     flip("/fields/u_prev", 20 * 104 + 103);
     expect_damage(1, "/fields/u_prev, block 10, rows 20 .. 21:");
@@ -178,8 +179,8 @@ static checkpoint_status read_back(checkpoint_verify_how verify)
     assert_int_equal(checkpoint_job_begin(&j, rank, &s, path), CHECKPOINT_OK);
     assert_true(checkpoint_sums_make(&sums, &s.field[0], j.share[0].lines));
     checkpoint_sums_add(&sums, DTYPE_F64, s.field[0].data, s.field[0].own, &s.field[0]);
-    assert_int_equal(checkpoint_h5_open(path, &file, why, sizeof why), CHECKPOINT_OK);
-    assert_int_equal(checkpoint_dataset_open(file, path, &s.field[0], DTYPE_F64, &dataset, &unused, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_h5_open(path, &file, &why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_dataset_open(file, path, &s.field[0], DTYPE_F64, &dataset, &unused, &why), CHECKPOINT_OK);
     j.layout.field_at_bytes[0] = H5Dget_offset(dataset);
     H5Dclose(dataset);
     H5Fclose(file);
@@ -190,7 +191,7 @@ static checkpoint_status read_back(checkpoint_verify_how verify)
     j.joined = &sums;
     j.fd = open(path, O_RDONLY);
     checkpoint_job_read_back(&j);
-    const checkpoint_status status = checkpoint_agree(MPI_COMM_WORLD, j.status, why, sizeof why);
+    const checkpoint_status status = checkpoint_agree(MPI_COMM_WORLD, j.status, &why);
     checkpoint_job_end(&j);
     hosts_destroy(&one);
     free(of);
@@ -233,7 +234,7 @@ static void files_without_checksums(void **state)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     checkpoint_report r;
-    assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, &why), CHECKPOINT_OK);
     assert_int_equal(r.blocks, 0);
     checkpoint_info_free(&r.info);
     assert_int_equal(read_u(13, 41), CHECKPOINT_OK);

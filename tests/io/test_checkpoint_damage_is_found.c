@@ -23,33 +23,34 @@
 #include "writer/checkpoint_write.h"
 
 enum { NX = 7, NY = 5, WAVE_NX = 47, WAVE_NY = 31, FLIP_STRIDE_BYTES = 5 };
-static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], elsewhere[FIXTURE_PATH_BYTES + 32], why[512];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], elsewhere[FIXTURE_PATH_BYTES + 32];
 
 /* As a restart: first what the file says of itself. */
 static checkpoint_status read_as_restart(checkpoint_state *s)
 {
     checkpoint_info info;
-    const checkpoint_status status = checkpoint_read_info(MPI_COMM_WORLD, path, &info, why, sizeof why);
+    const checkpoint_status status = checkpoint_read_info(MPI_COMM_WORLD, path, &info, &why);
     checkpoint_info_free(&info);
-    return status == CHECKPOINT_OK ? checkpoint_read(MPI_COMM_WORLD, path, s, why, sizeof why) : status;
+    return status == CHECKPOINT_OK ? checkpoint_read(MPI_COMM_WORLD, path, s, &why) : status;
 }
 
 static checkpoint_status read_state(int64_t nx, int64_t ny, dtype type)
 {
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, nx, ny, type, 0);
     memset(s.field[0].data, 0, (size_t)box_cells(s.field[0].own) * dtype_bytes(type));
-    why[0] = '\0';
+    why.text[0] = '\0';
     const checkpoint_status status = read_as_restart(&s);
     if (status == CHECKPOINT_OK) assert_true(on_all(MPI_COMM_WORLD, fixture_holds(&s.field[0], type, 0)));
     free(s.field[0].data);
-    assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_OK || (strstr(why, path) && !strchr(why, '\n'))));
+    assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_OK || (strstr(why.text, path) && !strchr(why.text, '\n'))));
     return status;
 }
 
 static void write_state(void)
 {
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, NX, NY, DTYPE_F64, 5);
-    if (checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, why, sizeof why) != CHECKPOINT_OK) fail_msg("%s", why);
+    if (checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, &why) != CHECKPOINT_OK) fail_msg("%s", why.text);
     free(s.field[0].data);
 }
 
@@ -92,8 +93,8 @@ static void flipped_bytes(void **state)
     for (long at = bytes - 1; at >= 0; at -= FLIP_STRIDE_BYTES) {
         flip(at, 0x10);
         if (read_state(NX, NY, DTYPE_F64) != CHECKPOINT_DAMAGED) fail_msg("byte %ld of %ld: not found", at, bytes);
-        data_found += strstr(why, "is damaged: /fields/u") != NULL;
-        structure_found += strstr(why, "structure") != NULL;
+        data_found += strstr(why.text, "is damaged: /fields/u") != NULL;
+        structure_found += strstr(why.text, "structure") != NULL;
         flip(at, 0x10);
     }
     assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_OK);
@@ -110,7 +111,7 @@ static void cut_short(void **state)
         cut(lengths[i]);
         assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_DAMAGED);
         checkpoint_info info;
-        assert_int_equal(checkpoint_read_info(MPI_COMM_WORLD, path, &info, why, sizeof why), CHECKPOINT_DAMAGED);
+        assert_int_equal(checkpoint_read_info(MPI_COMM_WORLD, path, &info, &why), CHECKPOINT_DAMAGED);
     }
 }
 
@@ -159,13 +160,14 @@ static bool taken(void)
     checkpoint_report r;
     checkpoint_state s = wave_state();
     for (int i = 0; i < s.fields; i++) memset(s.field[i].data, 0, (size_t)box_cells(s.field[i].own) * sizeof(double));
-    why[0] = '\0';
-    const checkpoint_status verified = checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why);
-    const bool told = verified == CHECKPOINT_OK || (r.damaged ? r.damage[0][0] != '\0' : strstr(why, path) && !strchr(why, '\n'));
+    why.text[0] = '\0';
+    const checkpoint_status verified = checkpoint_verify(MPI_COMM_WORLD, path, &r, &why);
+    const bool told = verified == CHECKPOINT_OK || (r.damaged ? r.damage[0][0] != '\0' : strstr(why.text, path) &&
+                                                    !strchr(why.text, '\n'));
     assert_true(on_all(MPI_COMM_WORLD, told && (verified == CHECKPOINT_OK || verified == CHECKPOINT_DAMAGED)));
     const checkpoint_status read = read_as_restart(&s);
     assert_int_equal(read, verified);
-    assert_true(on_all(MPI_COMM_WORLD, read == CHECKPOINT_OK || strstr(why, path)));
+    assert_true(on_all(MPI_COMM_WORLD, read == CHECKPOINT_OK || strstr(why.text, path)));
     if (verified == CHECKPOINT_OK) assert_true(is_as_written(&s, &r.info));
     checkpoint_info_free(&r.info);
     wave_free(&s);
@@ -183,7 +185,7 @@ static bool taken_with(long at, int mask)
 static void write_wave(void)
 {
     checkpoint_state s = wave_state();
-    if (checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, why, sizeof why) != CHECKPOINT_OK) fail_msg("%s", why);
+    if (checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, &why) != CHECKPOINT_OK) fail_msg("%s", why.text);
     wave_free(&s);
     assert_true(taken());
 }
@@ -229,17 +231,17 @@ static void without_its_seal(void **state)
     for (long cut_bytes = CHECKPOINT_SEAL_BYTES - 1; cut_bytes > 0; cut_bytes -= 10) {
         cut(bytes - cut_bytes);
         assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_DAMAGED);
-        assert_non_null(strstr(why, "the checksum of its structure"));
+        assert_non_null(strstr(why.text, "the checksum of its structure"));
         write_state();
     }
     checkpoint_probe_by("/bin/false"); /* as if HDF5 did not live through any file */
     assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_OK);
     cut(bytes - CHECKPOINT_SEAL_BYTES);
     assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_DAMAGED);
-    assert_non_null(strstr(why, "HDF5 ends with status 1"));
+    assert_non_null(strstr(why.text, "HDF5 ends with status 1"));
     checkpoint_probe_by(NULL);
     assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_OK);
-    assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, &why), CHECKPOINT_OK);
     assert_false(r.info.sealed);
     checkpoint_info_free(&r.info);
 }
@@ -259,9 +261,9 @@ static void of_another_name(void **state)
         MPI_Barrier(MPI_COMM_WORLD);
         if (fixture_rank(MPI_COMM_WORLD) == 0) assert_int_equal(rename(i ? name[i - 1] : path, name[i]), 0);
         MPI_Barrier(MPI_COMM_WORLD);
-        const checkpoint_status status = checkpoint_read_info(MPI_COMM_WORLD, name[i], &info, why, sizeof why);
+        const checkpoint_status status = checkpoint_read_info(MPI_COMM_WORLD, name[i], &info, &why);
         assert_int_equal(status, name[i] == wrong ? CHECKPOINT_DAMAGED : CHECKPOINT_OK);
-        if (name[i] == wrong) assert_non_null(strstr(why, "it holds step 5 under the name of step 7"));
+        if (name[i] == wrong) assert_non_null(strstr(why.text, "it holds step 5 under the name of step 7"));
         checkpoint_info_free(&info);
     }
 }
@@ -277,14 +279,14 @@ static void other_files(void **state)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_DAMAGED);
-    assert_non_null(strstr(why, "not an HDF5 file"));
+    assert_non_null(strstr(why.text, "not an HDF5 file"));
     MPI_Barrier(MPI_COMM_WORLD);
     if (fixture_rank(MPI_COMM_WORLD) == 0) unlink(path);
     MPI_Barrier(MPI_COMM_WORLD);
     assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_MISSING);
-    assert_non_null(strstr(why, "no such file"));
-    assert_int_equal(checkpoint_read_info(MPI_COMM_WORLD, path, &info, why, sizeof why), CHECKPOINT_MISSING);
-    assert_int_equal(checkpoint_read_info(MPI_COMM_WORLD, folder, &info, why, sizeof why), CHECKPOINT_MISSING);
+    assert_non_null(strstr(why.text, "no such file"));
+    assert_int_equal(checkpoint_read_info(MPI_COMM_WORLD, path, &info, &why), CHECKPOINT_MISSING);
+    assert_int_equal(checkpoint_read_info(MPI_COMM_WORLD, folder, &info, &why), CHECKPOINT_MISSING);
     assert_null(info.deck);
 }
 
@@ -352,7 +354,7 @@ static void missing_parts(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         edit(cases[i].change);
         assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_DAMAGED);
-        if (!strstr(why, cases[i].part)) fail_msg("\"%s\" does not say \"%s\"", why, cases[i].part);
+        if (!strstr(why.text, cases[i].part)) fail_msg("\"%s\" does not say \"%s\"", why.text, cases[i].part);
     }
 }
 
@@ -381,8 +383,8 @@ static void sound_with_more_in_it(void **state)
     (void)state;
     checkpoint_report r;
     edit(with_a_long_name);
-    const checkpoint_status status = checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why);
-    if (status != CHECKPOINT_OK) fail_msg("%s%s", why, r.damage[0]);
+    const checkpoint_status status = checkpoint_verify(MPI_COMM_WORLD, path, &r, &why);
+    if (status != CHECKPOINT_OK) fail_msg("%s%s", why.text, r.damage[0]);
     checkpoint_info_free(&r.info);
 }
 
@@ -450,9 +452,9 @@ static void not_in_the_file(void **state)
         checkpoint_report r;
         edit(cases[i].change);
         assert_int_equal(read_state(NX, NY, DTYPE_F64), CHECKPOINT_DAMAGED);
-        if (!strstr(why, cases[i].part)) fail_msg("\"%s\" does not say \"%s\"", why, cases[i].part);
-        assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why), CHECKPOINT_DAMAGED);
-        if (!strstr(why, cases[i].part)) fail_msg("\"%s\" does not say \"%s\"", why, cases[i].part);
+        if (!strstr(why.text, cases[i].part)) fail_msg("\"%s\" does not say \"%s\"", why.text, cases[i].part);
+        assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, &why), CHECKPOINT_DAMAGED);
+        if (!strstr(why.text, cases[i].part)) fail_msg("\"%s\" does not say \"%s\"", why.text, cases[i].part);
         checkpoint_info_free(&r.info);
     }
 }
@@ -481,7 +483,7 @@ static void more_that_is_not_in_the_file(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         checkpoint_report r;
         edit(cases[i]);
-        assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why), CHECKPOINT_DAMAGED);
+        assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, &why), CHECKPOINT_DAMAGED);
         assert_non_null(strstr(r.damage[0], i == 0 ? "/more leads to another file" : "/more has values in other files"));
         checkpoint_info_free(&r.info);
     }
@@ -519,8 +521,8 @@ static void larger_than_its_data(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         checkpoint_report r;
         edit(cases[i].change);
-        assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, why, sizeof why), CHECKPOINT_DAMAGED);
-        if (!strstr(why, cases[i].part)) fail_msg("\"%s\" does not say \"%s\"", why, cases[i].part);
+        assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, &why), CHECKPOINT_DAMAGED);
+        if (!strstr(why.text, cases[i].part)) fail_msg("\"%s\" does not say \"%s\"", why.text, cases[i].part);
         checkpoint_info_free(&r.info);
     }
 }
@@ -530,10 +532,10 @@ static void other_shape_or_type(void **state)
     (void)state;
     write_state();
     assert_int_equal(read_state(NY, NX, DTYPE_F64), CHECKPOINT_DAMAGED);
-    assert_non_null(strstr(why, "5 x 7"));
+    assert_non_null(strstr(why.text, "5 x 7"));
     assert_int_equal(read_state(NX * NY, 1, DTYPE_F64), CHECKPOINT_DAMAGED);
     assert_int_equal(read_state(NX, NY, DTYPE_F32), CHECKPOINT_DAMAGED);
-    assert_non_null(strstr(why, "f32"));
+    assert_non_null(strstr(why.text, "f32"));
 }
 
 int main(int argc, char **argv)

@@ -19,7 +19,8 @@
 #include "writer/retain.h"
 #include "writer/writer.h"
 
-static char folder[FIXTURE_PATH_BYTES], why[512];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES];
 
 static int names_until_error = -1; /* of folders that are read; -1: no error */
 
@@ -67,8 +68,8 @@ static void lists(void **state)
     size_t count;
     snprintf(dir, sizeof dir, "%s/new/list", folder);
     assert_int_equal(checkpoint_list(MPI_COMM_WORLD, dir, &steps, &count), CHECKPOINT_MISSING);
-    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
-    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, &why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, &why), CHECKPOINT_OK);
     assert_int_equal(checkpoint_list(MPI_COMM_WORLD, dir, &steps, &count), CHECKPOINT_MISSING);
     assert_null(steps);
     const char *const names[] = { "step_0000000007.h5", "step_0000000100.h5",    "step_0000000020.h5", "step_0000000300.h5.tmp",
@@ -101,7 +102,7 @@ static void half_a_list_is_none(void **state)
     int64_t *steps;
     size_t count;
     snprintf(dir, sizeof dir, "%s/half", folder);
-    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, &why), CHECKPOINT_OK);
     for (int i = 0; i < 9; i++) {
         char name[32];
         snprintf(name, sizeof name, "step_%010d.h5", i);
@@ -121,7 +122,7 @@ static void writes_in_turn(bool async)
     char dir[FIXTURE_PATH_BYTES + 32];
     checkpoint_status status;
     snprintf(dir, sizeof dir, "%s/%s", folder, async ? "beside" : "turn");
-    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, async, &status, why, sizeof why);
+    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, async, &status, &why);
     assert_int_equal(status, CHECKPOINT_OK);
     touch(dir, "step_0000000030.h5.tmp"); /* what other runs may call their files meanwhile is not touched */
     touch(dir, "step_0000000099.h5.tmp");
@@ -130,8 +131,8 @@ static void writes_in_turn(bool async)
     for (int64_t step = 10; step <= 30; step += 10) {
         checkpoint_state s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, step);
         const writer_request request = { &s, fixture_ready, NULL, NULL };
-        assert_int_equal(writer_submit(w, &request, why, sizeof why), CHECKPOINT_OK);
-        assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK);
+        assert_int_equal(writer_submit(w, &request, &why), CHECKPOINT_OK);
+        assert_int_equal(writer_wait(w, &why), CHECKPOINT_OK);
         free(s.field[0].data);
     }
     const writer_stats stats = writer_get_stats(w);
@@ -152,7 +153,7 @@ static void writes_in_turn(bool async)
     char path[FIXTURE_PATH_BYTES + 64];
     checkpoint_path(path, sizeof path, dir, 30);
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, 0);
-    assert_int_equal(checkpoint_read(MPI_COMM_WORLD, path, &s, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_read(MPI_COMM_WORLD, path, &s, &why), CHECKPOINT_OK);
     assert_int_equal(s.step, 30);
     free(s.field[0].data);
 }
@@ -184,7 +185,7 @@ static void milestones_and_the_last_verified(void **state)
     const int64_t steps[] = { 10, 20, 25, 30, 40, 50, 60, 90 };
     char dir[FIXTURE_PATH_BYTES + 32], name[64];
     snprintf(dir, sizeof dir, "%s/milestones", folder);
-    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, &why), CHECKPOINT_OK);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         snprintf(name, sizeof name, "step_%010lld.h5", (long long)steps[i]);
         touch(dir, name);
@@ -209,7 +210,7 @@ static void leftovers_of_dead_runs(void **state)
                                    "step_0000000030.h5.tmp.0123456789ABCDEF", "step_0000000020.h5" };
     char dir[FIXTURE_PATH_BYTES + 32];
     snprintf(dir, sizeof dir, "%s/leftovers", folder);
-    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, &why), CHECKPOINT_OK);
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) touch(dir, ours[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) touch(dir, others[i]);
     assert_int_equal(retain_clean(MPI_COMM_WORLD, dir), sizeof ours / sizeof *ours);
@@ -228,7 +229,7 @@ static void links_are_not_followed(void **state)
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 12, 9, DTYPE_F64, 3);
     snprintf(dir, sizeof dir, "%s/links", folder);
     snprintf(file, sizeof file, "%s/somebody_s", folder);
-    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, &why), CHECKPOINT_OK);
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
         FILE *f = fopen(file, "w");
         fputs("precious", f);
@@ -240,8 +241,8 @@ static void links_are_not_followed(void **state)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     snprintf(link, sizeof link, "%s/linked.h5", dir);
-    const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, link, &s, NULL, why, sizeof why);
-    if (status != CHECKPOINT_OK) fail_msg("%s", why);
+    const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, link, &s, NULL, &why);
+    if (status != CHECKPOINT_OK) fail_msg("%s", why.text);
     assert_true(lstat(file, &info) == 0 && info.st_size == 8);
     for (size_t i = 2; i < sizeof names / sizeof *names; i++) {
         snprintf(link, sizeof link, "%s/%s", dir, names[i]);
@@ -257,12 +258,12 @@ static void unusable_folder(void **state)
     checkpoint_status status;
     touch(folder, "file");
     snprintf(dir, sizeof dir, "%s/file", folder);
-    assert_null(writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, true, &status, why, sizeof why));
+    assert_null(writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 2, 0 }, true, &status, &why));
     assert_int_equal(status, CHECKPOINT_IO);
-    assert_non_null(strstr(why, "Not a directory"));
+    assert_non_null(strstr(why.text, "Not a directory"));
     snprintf(dir, sizeof dir, "%s/file/below", folder);
-    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why), CHECKPOINT_IO);
-    assert_non_null(strstr(why, dir));
+    assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, &why), CHECKPOINT_IO);
+    assert_non_null(strstr(why.text, dir));
 }
 
 int main(int argc, char **argv)

@@ -17,7 +17,8 @@
 #include "support/checkpoint_fixture.h"
 #include "writer/checkpoint_write.h"
 
-static char folder[FIXTURE_PATH_BYTES], why[512];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES];
 
 static int files_in_folder(void)
 {
@@ -37,8 +38,8 @@ static checkpoint_status write_bytes(const char *name, int64_t bytes, int64_t st
     snprintf(path, sizeof path, "%s/%s", folder, name);
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 1000, bytes / 8000, DTYPE_F64, step);
     const double begin_s = MPI_Wtime();
-    why[0] = '\0';
-    const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, why, sizeof why);
+    why.text[0] = '\0';
+    const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, &why);
     assert_true(on_all(MPI_COMM_WORLD, MPI_Wtime() - begin_s < 10));
     free(s.field[0].data);
     return status;
@@ -55,12 +56,12 @@ static void larger_than_the_disk(void **state)
         for (int again = 0; again < 2; again++) {
             const checkpoint_status status = write_bytes(again ? "other.h5" : "state.h5", sizes[i], 2);
             assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_IO));
-            assert_true(on_all(MPI_COMM_WORLD, strstr(why, "B free") != NULL));
+            assert_true(on_all(MPI_COMM_WORLD, strstr(why.text, "B free") != NULL));
             assert_int_equal(files_in_folder(), 2);
         }
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 1000, 50, DTYPE_F64, 0);
     snprintf(path, sizeof path, "%s/state.h5", folder);
-    assert_int_equal(checkpoint_read(MPI_COMM_WORLD, path, &s, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_read(MPI_COMM_WORLD, path, &s, &why), CHECKPOINT_OK);
     assert_int_equal(s.step, 1);
     free(s.field[0].data);
     assert_int_equal(write_bytes("state.h5", 2000000, 3), CHECKPOINT_OK);
@@ -80,7 +81,7 @@ static void room_that_statvfs_promises(void **state)
     const checkpoint_status status = write_bytes("other.h5", 800000, 4);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_IO));
-    if (!on_all(MPI_COMM_WORLD, strstr(why, "reserve") && strstr(why, "File too large"))) fail_msg("%s", why);
+    if (!on_all(MPI_COMM_WORLD, strstr(why.text, "reserve") && strstr(why.text, "File too large"))) fail_msg("%s", why.text);
     assert_int_equal(files_in_folder(), before);
 }
 
@@ -88,7 +89,7 @@ static void no_folder(void **state)
 {
     (void)state;
     assert_true(on_all(MPI_COMM_WORLD, write_bytes("missing/state.h5", 8000, 0) == CHECKPOINT_IO));
-    assert_true(on_all(MPI_COMM_WORLD, strstr(why, "No such file or directory") != NULL));
+    assert_true(on_all(MPI_COMM_WORLD, strstr(why.text, "No such file or directory") != NULL));
 }
 
 int main(int argc, char **argv)

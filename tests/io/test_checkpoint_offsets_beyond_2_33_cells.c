@@ -33,12 +33,12 @@ static checkpoint_state huge(dtype type)
 /* Where HDF5 puts the fields, with checksums of all blocks. */
 static checkpoint_layout layout_of(const checkpoint_state *s, uint64_t *file_bytes)
 {
-    char why[512] = "";
+    sentence why = { "" };
     checkpoint_image image;
     checkpoint_sums sums[CHECKPOINT_FIELDS_MAX];
     for (int i = 0; i < s->fields; i++)
         assert_true(checkpoint_sums_make(&sums[i], &s->field[i], checkpoint_block_lines(&s->field[i], s->type)));
-    if (checkpoint_image_make(&image, s, sums, why, sizeof why) != CHECKPOINT_OK) fail_msg("%s", why);
+    if (checkpoint_image_make(&image, s, sums, &why) != CHECKPOINT_OK) fail_msg("%s", why.text);
     const checkpoint_layout layout = image.layout;
     *file_bytes = image.file_bytes;
     checkpoint_image_free(&image);

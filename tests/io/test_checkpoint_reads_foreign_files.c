@@ -15,7 +15,8 @@
 #include "support/checkpoint_fixture.h"
 
 enum { NX = 30, NY = 21, CELLS = NX * NY };
-static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
 
 /* Whole numbers that every type of the table holds. */
 static double value_at(int64_t linear) { return (double)(linear * 7 % 101); }
@@ -57,9 +58,9 @@ static checkpoint_status read_field(const char *file, const char *dataset, dtype
     const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
     const box own = fixture_box(nx, ny, ranks, 1, rank);
     void *data = calloc((size_t)box_cells(own) + 1, 8), *prev = has_prev ? calloc((size_t)box_cells(own) + 1, 8) : NULL;
-    why[0] = '\0';
+    why.text[0] = '\0';
     const checkpoint_foreign wanted = { file, dataset, type, nx, ny, own };
-    const checkpoint_status status = checkpoint_read_foreign(MPI_COMM_WORLD, &wanted, data, prev, has_prev, why, sizeof why);
+    const checkpoint_status status = checkpoint_read_foreign(MPI_COMM_WORLD, &wanted, data, prev, has_prev, &why);
     bool right = true;
     int64_t i = 0;
     if (status == CHECKPOINT_OK)
@@ -101,7 +102,7 @@ static void types_and_layouts(void **state)
                     const dtype type = to ? DTYPE_F64 : DTYPE_F32;
                     const int64_t nx = shape == 0 ? NX : CELLS, ny = shape == 0 ? NY : 1;
                     const checkpoint_status status = read_field(path, "/fields/u", type, nx, ny, NULL);
-                    if (status != CHECKPOINT_OK) fail_msg("%s", why);
+                    if (status != CHECKPOINT_OK) fail_msg("%s", why.text);
                 }
             }
     H5Tclose(f16);
@@ -124,9 +125,9 @@ static void rounds_once(void **state)
     float f = 0;
     double d = 0;
     checkpoint_foreign v = { path, "/v", DTYPE_F32, 1, 1, box_make(0, 1, 0, 1) };
-    assert_int_equal(checkpoint_read_foreign(MPI_COMM_WORLD, &v, &f, NULL, NULL, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_read_foreign(MPI_COMM_WORLD, &v, &f, NULL, NULL, &why), CHECKPOINT_OK);
     v.type = DTYPE_F64;
-    assert_int_equal(checkpoint_read_foreign(MPI_COMM_WORLD, &v, &d, NULL, NULL, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_read_foreign(MPI_COMM_WORLD, &v, &d, NULL, NULL, &why), CHECKPOINT_OK);
     assert_true(f == (float)one_third && d == one_third);
 }
 
@@ -151,8 +152,8 @@ static void earlier_level(void **state)
 static void expect_sentence(const char *file, const char *dataset, int64_t nx, int64_t ny, const char *part, const char *more)
 {
     assert_int_equal(read_field(file, dataset, DTYPE_F64, nx, ny, NULL), CHECKPOINT_MISSING);
-    assert_non_null(strstr(why, file));
-    if (!strstr(why, part) || !strstr(why, more)) fail_msg("\"%s\" does not say \"%s\" and \"%s\"", why, part, more);
+    assert_non_null(strstr(why.text, file));
+    if (!strstr(why.text, part) || !strstr(why.text, more)) fail_msg("\"%s\" does not say \"%s\" and \"%s\"", why.text, part, more);
 }
 
 static void what_does_not_fit(void **state)
@@ -212,9 +213,9 @@ static void what_crashes_hdf5(void **state)
     if (fixture_rank(MPI_COMM_WORLD) == 0) widen_chunks();
     MPI_Barrier(MPI_COMM_WORLD);
     const checkpoint_status status = read_field(path, NULL, DTYPE_F64, NX, NY, NULL);
-    print_message("%s\n", why);
+    print_message("%s\n", why.text);
     assert_int_equal(status, CHECKPOINT_DAMAGED);
-    assert_true(strstr(why, path) && !strchr(why, '\n'));
+    assert_true(strstr(why.text, path) && !strchr(why.text, '\n'));
     checkpoint_probe_by(NULL);
 }
 
@@ -398,7 +399,7 @@ static void values_in_other_files(void **state)
         }
         MPI_Barrier(MPI_COMM_WORLD);
         if (cases[i].refusal) expect_sentence(path, "/map", NX, NY, "/map", cases[i].refusal);
-        else if (read_field(path, "/map", DTYPE_F64, NX, NY, NULL) != CHECKPOINT_OK) fail_msg("case %zu: %s", i, why);
+        else if (read_field(path, "/map", DTYPE_F64, NX, NY, NULL) != CHECKPOINT_OK) fail_msg("case %zu: %s", i, why.text);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     checkpoint_probe_by(NULL);

@@ -52,10 +52,10 @@ static void drop(checkpoint_state *s)
 
 static void expect_read(const char *path, const layout *l, dtype type, int g, MPI_Comm comm)
 {
-    char why[512] = "";
+    sentence why = { "" };
     checkpoint_state s = make(l, type, g, comm);
-    const checkpoint_status status = checkpoint_read(comm, path, &s, why, sizeof why);
-    if (!on_all(comm, status == CHECKPOINT_OK)) fail_msg("%s", why);
+    const checkpoint_status status = checkpoint_read(comm, path, &s, &why);
+    if (!on_all(comm, status == CHECKPOINT_OK)) fail_msg("%s", why.text);
     for (int i = 0; i < s.fields; i++) {
         assert_true(on_all(comm, fixture_holds(&s.field[i], type, i)));
         checkpoint_field expected = s.field[i];
@@ -68,9 +68,9 @@ static void expect_read(const char *path, const layout *l, dtype type, int g, MP
 
 static void expect_info(const char *path, const checkpoint_state *s)
 {
-    char why[512] = "";
+    sentence why = { "" };
     checkpoint_info info;
-    assert_int_equal(checkpoint_read_info(MPI_COMM_WORLD, path, &info, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_read_info(MPI_COMM_WORLD, path, &info, &why), CHECKPOINT_OK);
     assert_string_equal(info.kind, s->kind);
     assert_string_equal(info.deck, s->deck);
     assert_int_equal(info.step, s->step);
@@ -84,7 +84,8 @@ static void expect_info(const char *path, const checkpoint_state *s)
 static void any_layout(void **state)
 {
     (void)state;
-    char path[FIXTURE_PATH_BYTES + 32], xdmf[FIXTURE_PATH_BYTES + 32], why[512] = "";
+    sentence why = { "" };
+    char path[FIXTURE_PATH_BYTES + 32], xdmf[FIXTURE_PATH_BYTES + 32];
     snprintf(path, sizeof path, "%s/state.h5", folder);
     snprintf(xdmf, sizeof xdmf, "%s/state.xmf", folder);
     for (size_t n = 0; n < sizeof layouts / sizeof layouts[0]; n++)
@@ -94,8 +95,8 @@ static void any_layout(void **state)
                 const dtype type = t ? DTYPE_F64 : DTYPE_F32;
                 checkpoint_state s = make(&layouts[n], type, g, MPI_COMM_WORLD);
                 for (int i = 0; i < s.fields; i++) fixture_fill(&s.field[i], type, i);
-                const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, why, sizeof why);
-                if (!on_all(MPI_COMM_WORLD, status == CHECKPOINT_OK)) fail_msg("%s", why);
+                const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, &why);
+                if (!on_all(MPI_COMM_WORLD, status == CHECKPOINT_OK)) fail_msg("%s", why.text);
                 expect_info(path, &s);
                 for (int other = 0; other < 3; other++) expect_read(path, &layouts[n], type, other, MPI_COMM_WORLD);
                 expect_read(path, &layouts[n], type, 0, MPI_COMM_SELF);

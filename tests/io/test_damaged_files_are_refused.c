@@ -42,23 +42,25 @@ static void damaged_files(void **state)
 /* weft verify of it and a restart from it, where a process that looks first is this program. */
 static void is_refused(fuzz_input *in)
 {
-    char path[FIXTURE_PATH_BYTES + 16], why[1024] = "";
+    sentence why = { "" };
+    char path[FIXTURE_PATH_BYTES + 16];
     checkpoint_report report;
     checkpoint_info info;
     mend_checksums(in);
     snprintf(path, sizeof path, "%s/crash.h5", folder);
     put_bytes(path, in);
-    assert_int_equal(checkpoint_read_info(MPI_COMM_SELF, path, &info, why, sizeof why), CHECKPOINT_DAMAGED);
-    assert_int_equal(checkpoint_verify(MPI_COMM_SELF, path, &report, why, sizeof why), CHECKPOINT_DAMAGED);
-    if (!strstr(why, path) || !strstr(why, "HDF5")) fail_msg("%s", why);
-    print_message("%s\n", why);
+    assert_int_equal(checkpoint_read_info(MPI_COMM_SELF, path, &info, &why), CHECKPOINT_DAMAGED);
+    assert_int_equal(checkpoint_verify(MPI_COMM_SELF, path, &report, &why), CHECKPOINT_DAMAGED);
+    if (!strstr(why.text, path) || !strstr(why.text, "HDF5")) fail_msg("%s", why.text);
+    print_message("%s\n", why.text);
 }
 
 static void what_crashes_hdf5(void **state)
 {
     (void)state;
     static const char chunk[] = { 5, 0, 0, 0, 7, 0, 0, 0 };
-    char path[FIXTURE_PATH_BYTES + 16], why[1024] = "", exe[FIXTURE_PATH_BYTES] = "";
+    sentence why = { "" };
+    char path[FIXTURE_PATH_BYTES + 16], exe[FIXTURE_PATH_BYTES] = "";
     checkpoint_report report;
     assert_true(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
     make_sound_files();
@@ -75,7 +77,7 @@ static void what_crashes_hdf5(void **state)
     snprintf(path, sizeof path, "%s/sound.h5", folder);
     for (int k = 0; k < SOUND_FILES; k++) {
         put_bytes(path, &sound[k]);
-        assert_int_equal(checkpoint_verify(MPI_COMM_SELF, path, &report, why, sizeof why), CHECKPOINT_OK);
+        assert_int_equal(checkpoint_verify(MPI_COMM_SELF, path, &report, &why), CHECKPOINT_OK);
         checkpoint_info_free(&report.info);
     }
     checkpoint_probe_by(NULL);
@@ -100,7 +102,8 @@ static void what_asks_for_memory(void **state)
 {
     (void)state;
     static const char chunk[] = { 5, 0, 0, 0, 7, 0, 0, 0 }, long_rows[] = { (char)0xff, (char)0xff };
-    char path[FIXTURE_PATH_BYTES + 16], why[1024] = "";
+    sentence why = { "" };
+    char path[FIXTURE_PATH_BYTES + 16];
     checkpoint_report report;
     size_t at = 0;
     snprintf(path, sizeof path, "%s/large.h5", folder);
@@ -110,12 +113,12 @@ static void what_asks_for_memory(void **state)
     memcpy(in.bytes + at + 5, long_rows, sizeof long_rows);
     mend_checksums(&in);
     put_bytes(path, &in);
-    assert_int_equal(checkpoint_verify(MPI_COMM_SELF, path, &report, why, sizeof why), CHECKPOINT_DAMAGED);
-    if (!strstr(why, "/fields/u has chunks larger than itself")) fail_msg("%s", why);
+    assert_int_equal(checkpoint_verify(MPI_COMM_SELF, path, &report, &why), CHECKPOINT_DAMAGED);
+    if (!strstr(why.text, "/fields/u has chunks larger than itself")) fail_msg("%s", why.text);
     put_bytes(path, &sound[0]);
     put_long_checksums(path);
-    assert_int_equal(checkpoint_verify(MPI_COMM_SELF, path, &report, why, sizeof why), CHECKPOINT_DAMAGED);
-    if (!strstr(why, "/checksums/u cannot be read as")) fail_msg("%s", why);
+    assert_int_equal(checkpoint_verify(MPI_COMM_SELF, path, &report, &why), CHECKPOINT_DAMAGED);
+    if (!strstr(why.text, "/checksums/u cannot be read as")) fail_msg("%s", why.text);
 }
 
 int main(int argc, char **argv)

@@ -9,17 +9,17 @@
 
 #include "deck/deck.h"
 
-static char why[512];
+static sentence why;
 
 static void assignments(void **state)
 {
     (void)state;
     deck d = { 0 };
-    assert_true(deck_read_text(&d, "[grid]\nnx = 5\nny = 6\n", "t.ini", why, sizeof why));
-    assert_true(deck_set(&d, "grid.nx=7", why, sizeof why));
-    assert_true(deck_set(&d, " run.lanes = 2 ", why, sizeof why));
-    assert_true(deck_set(&d, "problem.initial=a=b ;c.h5:/d", why, sizeof why));
-    assert_true(deck_set(&d, "output.record=", why, sizeof why));
+    assert_true(deck_read_text(&d, "[grid]\nnx = 5\nny = 6\n", "t.ini", &why));
+    assert_true(deck_set(&d, "grid.nx=7", &why));
+    assert_true(deck_set(&d, " run.lanes = 2 ", &why));
+    assert_true(deck_set(&d, "problem.initial=a=b ;c.h5:/d", &why));
+    assert_true(deck_set(&d, "output.record=", &why));
     assert_int_equal(d.count, 5);
     assert_string_equal(deck_find(&d, "grid.nx")->value, "7");
     assert_string_equal(deck_find(&d, "grid.nx")->where, "command line");
@@ -42,9 +42,9 @@ static void bad_assignments(void **state)
     const char *const bad[] = { "grid.nx", "nx=5", "=5", ".nx=5", "grid.=5", "" };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         deck d = { 0 };
-        if (deck_set(&d, bad[i], why, sizeof why)) fail_msg("accepted: %s", bad[i]);
-        assert_non_null(strstr(why, "section.key=value"));
-        assert_ptr_equal(strstr(why, bad[i]), why);
+        if (deck_set(&d, bad[i], &why)) fail_msg("accepted: %s", bad[i]);
+        assert_non_null(strstr(why.text, "section.key=value"));
+        assert_ptr_equal(strstr(why.text, bad[i]), why.text);
         assert_int_equal(d.count, 0);
     }
 }

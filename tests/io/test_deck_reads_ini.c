@@ -12,7 +12,7 @@
 
 #include "deck/deck.h"
 
-static char why[512];
+static sentence why;
 
 static const char *value_of(const deck *d, const char *key)
 {
@@ -23,8 +23,8 @@ static const char *value_of(const deck *d, const char *key)
 static void expect_text(const char *text, const char *key, const char *value)
 {
     deck d = { 0 };
-    why[0] = '\0';
-    if (!deck_read_text(&d, text, "t.ini", why, sizeof why)) fail_msg("refused: %s\n%s", why, text);
+    why.text[0] = '\0';
+    if (!deck_read_text(&d, text, "t.ini", &why)) fail_msg("refused: %s\n%s", why.text, text);
     assert_non_null(deck_find(&d, key));
     assert_string_equal(value_of(&d, key), value);
     deck_free(&d);
@@ -50,7 +50,7 @@ static void good_texts(void **state)
     expect_text("[a]\nf = dir/a=b.h5:/d\n", "a.f", "dir/a=b.h5:/d");
     snprintf(line, sizeof line, "[a]\nx = %0195d\n", 7); /* 199 bytes: the longest that is allowed */
     deck d = { 0 };
-    assert_true(deck_read_text(&d, line, "t.ini", why, sizeof why));
+    assert_true(deck_read_text(&d, line, "t.ini", &why));
     assert_int_equal(strlen(value_of(&d, "a.x")), 195);
     deck_free(&d);
 }
@@ -61,7 +61,7 @@ static void empty_texts(void **state)
     const char *const texts[] = { "", "\n", "# nothing", "[grid]\n" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         deck d = { 0 };
-        assert_true(deck_read_text(&d, texts[i], "t.ini", why, sizeof why));
+        assert_true(deck_read_text(&d, texts[i], "t.ini", &why));
         assert_int_equal(d.count, 0);
         deck_free(&d);
     }
@@ -96,11 +96,11 @@ static void bad_texts(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         deck d = { 0 };
-        why[0] = '\0';
-        if (deck_read_text(&d, bad[i].text, "t.ini", why, sizeof why)) fail_msg("accepted: %s", bad[i].text);
+        why.text[0] = '\0';
+        if (deck_read_text(&d, bad[i].text, "t.ini", &why)) fail_msg("accepted: %s", bad[i].text);
         for (int p = 0; p < 3; p++)
-            if (!strstr(why, bad[i].part[p])) fail_msg("\"%s\" does not say \"%s\"", why, bad[i].part[p]);
-        assert_null(strchr(why, '\n'));
+            if (!strstr(why.text, bad[i].part[p])) fail_msg("\"%s\" does not say \"%s\"", why.text, bad[i].part[p]);
+        assert_null(strchr(why.text, '\n'));
         deck_free(&d);
     }
 }
@@ -109,7 +109,7 @@ static void places_are_named(void **state)
 {
     (void)state;
     deck d = { 0 };
-    assert_true(deck_read_text(&d, "# first\n[a]\nx = 1\n  2\n\ny = 3\n", "dir/t.ini", why, sizeof why));
+    assert_true(deck_read_text(&d, "# first\n[a]\nx = 1\n  2\n\ny = 3\n", "dir/t.ini", &why));
     assert_string_equal(deck_find(&d, "a.x")->where, "dir/t.ini:3");
     assert_string_equal(deck_find(&d, "a.y")->where, "dir/t.ini:6");
     assert_null(deck_find(&d, "a.z"));
@@ -125,7 +125,7 @@ static void files(void **state)
     FILE *f = fdopen(fd, "w");
     fputs("[grid]\nnx = 5", f);
     fclose(f);
-    char *text = deck_file_text(path, why, sizeof why);
+    char *text = deck_file_text(path, &why);
     assert_non_null(text);
     assert_string_equal(text, "[grid]\nnx = 5");
     free(text);
@@ -133,18 +133,18 @@ static void files(void **state)
     f = fopen(path, "w");
     fwrite("\x89HDF\r\n\x1a\n\0\0\0", 1, 11, f);
     fclose(f);
-    assert_null(deck_file_text(path, why, sizeof why));
-    assert_non_null(strstr(why, path));
-    assert_non_null(strstr(why, "not a text file"));
+    assert_null(deck_file_text(path, &why));
+    assert_non_null(strstr(why.text, path));
+    assert_non_null(strstr(why.text, "not a text file"));
     assert_int_equal(truncate(path, (1 << 20) + 1), 0);
-    assert_null(deck_file_text(path, why, sizeof why));
-    assert_non_null(strstr(why, "larger than"));
+    assert_null(deck_file_text(path, &why));
+    assert_non_null(strstr(why.text, "larger than"));
     remove(path);
 
-    assert_null(deck_file_text("/nonexistent/heat.ini", why, sizeof why));
-    assert_string_equal(why, "cannot read the deck /nonexistent/heat.ini: No such file or directory");
-    assert_null(deck_file_text("/tmp", why, sizeof why));
-    assert_string_equal(why, "cannot read the deck /tmp: Is a directory");
+    assert_null(deck_file_text("/nonexistent/heat.ini", &why));
+    assert_string_equal(why.text, "cannot read the deck /nonexistent/heat.ini: No such file or directory");
+    assert_null(deck_file_text("/tmp", &why));
+    assert_string_equal(why.text, "cannot read the deck /tmp: Is a directory");
 }
 
 int main(void)

@@ -24,7 +24,8 @@
 #include "writer/writer.h"
 
 enum { PATH_BYTES = FIXTURE_PATH_BYTES + 96, CALLS_MAX = 2000 };
-static char folder[FIXTURE_PATH_BYTES], why[CHECKPOINT_SENTENCE_BYTES];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES];
 
 /* ---- calls that fail ---- */
 
@@ -117,19 +118,20 @@ static checkpoint_status write_step(writer *w, int64_t step)
 {
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 60, 50, DTYPE_F64, step);
     const writer_request request = { &s, fixture_ready, NULL, NULL };
-    why[0] = '\0';
-    checkpoint_status status = writer_submit(w, &request, why, sizeof why);
-    if (status == CHECKPOINT_OK) status = writer_wait(w, why, sizeof why);
+    why.text[0] = '\0';
+    checkpoint_status status = writer_submit(w, &request, &why);
+    if (status == CHECKPOINT_OK) status = writer_wait(w, &why);
     free(s.field[0].data);
     return status;
 }
 
 static bool is_whole(const char *name, int64_t step)
 {
-    char path[PATH_BYTES], unused[CHECKPOINT_SENTENCE_BYTES];
+    sentence unused;
+    char path[PATH_BYTES];
     checkpoint_report report;
     path_of(path, name, step, ".h5");
-    const bool whole = checkpoint_verify(MPI_COMM_WORLD, path, &report, unused, sizeof unused) == CHECKPOINT_OK;
+    const bool whole = checkpoint_verify(MPI_COMM_WORLD, path, &report, &unused) == CHECKPOINT_OK;
     checkpoint_info_free(&report.info);
     return whole;
 }
@@ -172,10 +174,10 @@ static bool with_a_failure(writer *w, const char *name, int victim, int n)
     MPI_Bcast(failed, 2, MPI_INT, victim, MPI_COMM_WORLD);
     const bool there = is_there(name, 2, ".h5"), half = left_in(name) != 0;
     const bool done = (!failed[0] || failed[1] || how == A_LIE) && status == CHECKPOINT_OK && there;
-    const bool told = failed[0] && status == CHECKPOINT_IO && strstr(why, name) && !strchr(why, '\n');
+    const bool told = failed[0] && status == CHECKPOINT_IO && strstr(why.text, name) && !strchr(why.text, '\n');
     const bool whole = is_whole(name, 1) && (!on_all(MPI_COMM_WORLD, there) || is_whole(name, 2));
     if (!on_all(MPI_COMM_WORLD, (done || told) && !half && whole))
-        fail_msg("call %d of rank %d, %s: status %d, %s%s%s", n, victim, call ? call : "another rank's", (int)status, why,
+        fail_msg("call %d of rank %d, %s: status %d, %s%s%s", n, victim, call ? call : "another rank's", (int)status, why.text,
                  half ? ", half a file left" : "", whole ? "" : ", a file that is not whole");
     remove_step(name, 2);
     return failed[0];
@@ -187,7 +189,7 @@ static void every_call(bool async, int as, const char *name)
     checkpoint_status status;
     const int ranks = fixture_ranks(MPI_COMM_WORLD);
     snprintf(dir, sizeof dir, "%s/%s", folder, name);
-    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 0, 0 }, async, &status, why, sizeof why);
+    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 0, 0 }, async, &status, &why);
     assert_int_equal(status, CHECKPOINT_OK);
     assert_int_equal(writer_get_stats(w).async, async);
     assert_int_equal(write_step(w, 1), CHECKPOINT_OK);

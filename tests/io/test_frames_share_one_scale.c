@@ -19,7 +19,8 @@
 
 enum { NX = 300, NY = 70, EVERY = 5, FRAMES = 4 };
 
-static char folder[FIXTURE_PATH_BYTES], picture[FIXTURE_PATH_BYTES + 16], frames[FIXTURE_PATH_BYTES + 16], why[2200];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES], picture[FIXTURE_PATH_BYTES + 16], frames[FIXTURE_PATH_BYTES + 16];
 static picture_scale scale;
 
 /* A bar that wanders to the right and grows. */
@@ -27,8 +28,8 @@ static void draw(const char *path, int64_t step, int nx, picture_scale *by)
 {
     static double data[NX * NY];
     for (int i = 0; i < nx * NY; i++) data[i] = i % nx < 10 * (step + 1) ? (double)step + 1 : i % nx * 1e-3;
-    if (!picture_write(MPI_COMM_SELF, path, DTYPE_F64, nx, NY, box_make(0, nx, 0, NY), data, "a bar", by, why, sizeof why))
-        fail_msg("%s", why);
+    if (!picture_write(MPI_COMM_SELF, path, DTYPE_F64, nx, NY, box_make(0, nx, 0, NY), data, "a bar", by, &why))
+        fail_msg("%s", why.text);
 }
 
 static void draw_frame(int64_t step, int nx)
@@ -70,9 +71,9 @@ static void no_room(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     (void)signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 100, limit.rlim_max }), 0);
-    const bool drawn = picture_write(MPI_COMM_SELF, picture, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), noise, "", NULL, why, sizeof why);
+    const bool drawn = picture_write(MPI_COMM_SELF, picture, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), noise, "", NULL, &why);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    if (drawn || fixture_left(folder) != 0 || !strstr(why, "bar.png: File too large")) fail_msg("%s", why);
+    if (drawn || fixture_left(folder) != 0 || !strstr(why.text, "bar.png: File too large")) fail_msg("%s", why.text);
     assert_int_equal(load(after), bytes);
     assert_memory_equal(before, after, bytes);
 }

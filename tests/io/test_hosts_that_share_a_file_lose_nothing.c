@@ -17,7 +17,8 @@
 enum { TRIES = 100, NX = 1003, NY = 401, STEPS = 3, /* files of 3.2 MB: shares of 1 MiB have borders */
        PATH_BYTES = FIXTURE_PATH_BYTES + 64, NAMED_HOSTS = 2 };
 
-static char folder[FIXTURE_PATH_BYTES], why[1024];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES];
 static cached_server *server;
 static bool by_node; /* neighbouring ranks are on different hosts */
 
@@ -174,7 +175,7 @@ static void make_reference(int64_t step)
     char path[PATH_BYTES];
     checkpoint_state s = state_of(step, false, CHECKPOINT_VERIFY_FULL, 0);
     snprintf(path, sizeof path, "%s/reference_%d.h5", folder, (int)step);
-    assert_int_equal(checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, &why), CHECKPOINT_OK);
     free(s.field[0].data);
     reference[step] = calloc(1, CACHED_FILE_BYTES);
     const int fd = open(path, O_RDONLY);
@@ -216,13 +217,13 @@ static void write_some(int files, const way *by, tally *t)
     checkpoint_state s[STEPS];
     snprintf(dir, sizeof dir, "%s/run", folder);
     for (int i = 0; i < STEPS; i++) s[i] = state_of(1 + i, by->columns, by->how, by->aggregators);
-    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 0, 0 }, by->async, &status, why, sizeof why);
-    if (status != CHECKPOINT_OK) fail_msg("%s", why);
+    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 0, 0 }, by->async, &status, &why);
+    if (status != CHECKPOINT_OK) fail_msg("%s", why.text);
     for (int i = 0; i < files; i++) {
         const writer_request request = { .state = &s[i % STEPS], .ready = fixture_ready };
-        status = writer_submit(w, &request, why, sizeof why);
-        if (status == CHECKPOINT_OK) status = writer_wait(w, why, sizeof why);
-        if (status != CHECKPOINT_OK && t->failed++ == 0) say("%s\n", why);
+        status = writer_submit(w, &request, &why);
+        if (status == CHECKPOINT_OK) status = writer_wait(w, &why);
+        if (status != CHECKPOINT_OK && t->failed++ == 0) say("%s\n", why.text);
         if (fixture_rank(MPI_COMM_WORLD) == 0) look_at_server(t);
         MPI_Barrier(MPI_COMM_WORLD);
     }

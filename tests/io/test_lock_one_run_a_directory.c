@@ -18,13 +18,14 @@
 #include "support/sanitized.h"
 #include "writer/lock.h"
 
-static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512], note[512];
+static sentence why, note;
+static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
 static char line[512]; /* of a lock of rank 0's process */
 
 static lock *take(checkpoint_status *status)
 {
-    memset(note, 0, sizeof note);
-    return lock_take(MPI_COMM_WORLD, folder, status, note, sizeof note, why, sizeof why);
+    memset(note.text, 0, sizeof note.text);
+    return lock_take(MPI_COMM_WORLD, folder, status, &note, &why);
 }
 
 static void expect_taken(const char *words)
@@ -33,7 +34,8 @@ static void expect_taken(const char *words)
     lock *l = take(&status);
     assert_int_equal(status, CHECKPOINT_OK);
     assert_non_null(l);
-    assert_true(on_all(MPI_COMM_WORLD, fixture_rank(MPI_COMM_WORLD) != 0 || (words ? strstr(note, words) != NULL : !note[0])));
+    assert_true(on_all(MPI_COMM_WORLD, fixture_rank(MPI_COMM_WORLD) != 0 ||
+                       (words ? strstr(note.text, words) != NULL : !note.text[0])));
     lock_release(&l);
     MPI_Barrier(MPI_COMM_WORLD);
     assert_true(on_all(MPI_COMM_WORLD, access(path, F_OK) != 0)); /* and no rank goes on to the next lock before all have looked */
@@ -43,7 +45,7 @@ static void expect_busy(const char *words)
 {
     checkpoint_status status;
     assert_null(take(&status));
-    assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_BUSY && strstr(why, words) && strstr(why, path)));
+    assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_BUSY && strstr(why.text, words) && strstr(why.text, path)));
 }
 
 static void put(const char *text)
@@ -279,7 +281,7 @@ static void one_of_two(int slow_waits_at, bool until_refused)
     waits_at = rank == SLOW ? slow_waits_at : NOWHERE;
     if (rank == FAST) hear(SLOW);
     if (rank == FAST && until_refused) refusals = 2;
-    if (rank == SLOW || rank == FAST) l = lock_take(MPI_COMM_SELF, folder, &status, note, sizeof note, why, sizeof why);
+    if (rank == SLOW || rank == FAST) l = lock_take(MPI_COMM_SELF, folder, &status, &note, &why);
     const bool has_waited = waits_at == NOWHERE;
     if (!has_waited) let_the_other_go_first();
     if (rank == FAST && (refusals > 0 || !until_refused)) tell(SLOW);
@@ -331,8 +333,8 @@ static void no_folder(void **state)
 {
     (void)state;
     checkpoint_status status;
-    assert_null(lock_take(MPI_COMM_WORLD, "/nowhere/at/all", &status, note, sizeof note, why, sizeof why));
-    assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_IO && strstr(why, "No such file or directory")));
+    assert_null(lock_take(MPI_COMM_WORLD, "/nowhere/at/all", &status, &note, &why));
+    assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_IO && strstr(why.text, "No such file or directory")));
 }
 
 int main(int argc, char **argv)

@@ -54,7 +54,7 @@ static void each_its_own(void **state)
         assert_int_equal(j.plan.rule, WRITERS_LOCKED);
         j.number = writers_number(&j.plan, n);
         j.fd = open(path, O_RDWR);
-        if (checkpoint_job_lock(&j) != CHECKPOINT_OK) fail_msg("%s", j.why);
+        if (checkpoint_job_lock(&j) != CHECKPOINT_OK) fail_msg("%s", j.why.text);
         expect_held(&j, other, true);
         checkpoint_job_unlock(&j);
         expect_held(&j, other, false);

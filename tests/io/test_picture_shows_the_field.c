@@ -13,7 +13,8 @@
 #include "output/picture.h"
 #include "support/checkpoint_fixture.h"
 
-static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32], why[512];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
 
 typedef struct image {
     png_image head;
@@ -48,9 +49,9 @@ static void draw(formula at, int64_t nx, int64_t ny, dtype type)
     int64_t i = 0;
     for (int64_t y = own.y0; y < own.y1; y++)
         for (int64_t x = own.x0; x < own.x1; x++) fixture_put(data, type, i++, at(x, y));
-    const bool ok = picture_write(MPI_COMM_WORLD, path, type, nx, ny, own, data, "a ramp", NULL, why, sizeof why);
+    const bool ok = picture_write(MPI_COMM_WORLD, path, type, nx, ny, own, data, "a ramp", NULL, &why);
     free(data);
-    if (!on_all(MPI_COMM_WORLD, ok)) fail_msg("%s", why);
+    if (!on_all(MPI_COMM_WORLD, ok)) fail_msg("%s", why.text);
 }
 
 static void expect_size(int64_t nx, int64_t ny, unsigned width, unsigned height)
@@ -158,9 +159,9 @@ static void unwritable(void **state)
     const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
     const box own = fixture_box(4, 4, ranks, 1, rank);
     const double data[16] = { 0 };
-    assert_false(picture_write(MPI_COMM_WORLD, "/nonexistent/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, why, sizeof why));
-    assert_string_equal(why, "cannot write the picture /nonexistent/a.png: No such file or directory");
-    assert_false(picture_write(MPI_COMM_WORLD, "/dev/full/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, why, sizeof why));
+    assert_false(picture_write(MPI_COMM_WORLD, "/nonexistent/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, &why));
+    assert_string_equal(why.text, "cannot write the picture /nonexistent/a.png: No such file or directory");
+    assert_false(picture_write(MPI_COMM_WORLD, "/dev/full/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, &why));
     assert_int_equal(fixture_left(folder), 0);
 }
 

@@ -24,7 +24,8 @@ enum { NX = 251, NY = 11, STEPS = 2, FILES = 64, HANDLES = 1024, ENTRIES = 4096,
 enum { FILE_BYTES_MAX = 1 << 17 };
 typedef enum omit { OMIT_NOTHING, OMIT_FILES, OMIT_FOLDER, OMIT_PARENT } omit;
 
-static char folder[FIXTURE_PATH_BYTES], found[FIXTURE_PATH_BYTES], why[1024];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES], found[FIXTURE_PATH_BYTES];
 
 /* On rank 0 alone, where an assertion would leave the others waiting. */
 static void must(bool holds, const char *what)
@@ -52,13 +53,13 @@ static void record_run(bool async)
     checkpoint_status status;
     snprintf(dir, sizeof dir, "%s/%s/run", folder, async ? "back" : "fore");
     disk_record(folder, fixture_rank(MPI_COMM_WORLD));
-    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 1, 0 }, async, &status, why, sizeof why);
+    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 1, 0 }, async, &status, &why);
     assert_int_equal(status, CHECKPOINT_OK);
     for (int64_t i = 1; i <= STEPS + 1; i++) {
         checkpoint_state s = state_of(i <= STEPS ? i : STEPS);
         const writer_request request = { &s, fixture_ready, NULL, NULL };
-        assert_int_equal(writer_submit(w, &request, why, sizeof why), CHECKPOINT_OK);
-        assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK);
+        assert_int_equal(writer_submit(w, &request, &why), CHECKPOINT_OK);
+        assert_int_equal(writer_wait(w, &why), CHECKPOINT_OK);
         disk_promise(s.step);
         free(s.field[0].data);
     }
@@ -266,12 +267,12 @@ static bool is_whole(const char *bytes, int64_t length, int64_t step)
     snprintf(path, sizeof path, "%s/found.h5", found);
     FILE *f = fopen(path, "wb");
     must(f && fwrite(bytes, 1, (size_t)length, f) == (size_t)length && fclose(f) == 0, "no room");
-    bool whole = checkpoint_verify(MPI_COMM_SELF, path, &report, why, sizeof why) == CHECKPOINT_OK && report.info.step == step;
+    bool whole = checkpoint_verify(MPI_COMM_SELF, path, &report, &why) == CHECKPOINT_OK && report.info.step == step;
     checkpoint_info_free(&report.info);
     if (whole) {
         checkpoint_state s = { .kind = "heat", .type = DTYPE_F64, .fields = 1 };
         s.field[0] = fixture_field("u", NX, NY, box_make(0, NX, 0, NY), DTYPE_F64);
-        whole = checkpoint_read(MPI_COMM_SELF, path, &s, why, sizeof why) == CHECKPOINT_OK
+        whole = checkpoint_read(MPI_COMM_SELF, path, &s, &why) == CHECKPOINT_OK
                 && fixture_holds(&s.field[0], DTYPE_F64, (int)step);
         free(s.field[0].data);
     }

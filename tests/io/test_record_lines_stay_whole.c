@@ -17,7 +17,8 @@
 #include "output/record.h"
 
 enum { WRITERS = 6, LINES = 40, PADDING_BYTES = 20000 };
-static char path[64], why[512];
+static sentence why;
+static char path[64];
 
 static json_t *numbered(int writer, int line)
 {
@@ -34,7 +35,7 @@ static void at_the_same_time(void **state)
             bool ok = true;
             for (int i = 0; i < LINES; i++) {
                 json_t *o = numbered(w, i);
-                ok = record_append(path, o, why, sizeof why) && ok;
+                ok = record_append(path, o, &why) && ok;
                 json_decref(o);
             }
             _exit(ok ? 0 : 1);
@@ -65,7 +66,7 @@ static long count_lines_after(const char *before)
     fputs(before, f);
     fclose(f);
     json_t *o = json_pack("{s:i}", "a", 1);
-    assert_true(record_append(path, o, why, sizeof why));
+    assert_true(record_append(path, o, &why));
     json_decref(o);
     char text[256] = "";
     f = fopen(path, "r");
@@ -89,10 +90,10 @@ static void failures(void **state)
 {
     (void)state;
     json_t *o = numbered(0, 0);
-    assert_false(record_append("/nonexistent/r.jsonl", o, why, sizeof why));
-    assert_string_equal(why, "cannot append the record to /nonexistent/r.jsonl: No such file or directory");
-    assert_false(record_append("/dev/full", o, why, sizeof why));
-    assert_string_equal(why, "cannot append the record to /dev/full: No space left on device");
+    assert_false(record_append("/nonexistent/r.jsonl", o, &why));
+    assert_string_equal(why.text, "cannot append the record to /nonexistent/r.jsonl: No such file or directory");
+    assert_false(record_append("/dev/full", o, &why));
+    assert_string_equal(why.text, "cannot append the record to /dev/full: No space left on device");
 
     /* Half a line is taken back: the file ends where it ended. */
     FILE *f = fopen(path, "w");
@@ -104,7 +105,7 @@ static void failures(void **state)
     small.rlim_cur = 1000;
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &small);
-    const bool ok = record_append(path, o, why, sizeof why);
+    const bool ok = record_append(path, o, &why);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_false(ok);
     char text[16] = "";

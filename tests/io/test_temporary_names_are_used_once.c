@@ -23,7 +23,8 @@
 #include "writer/writer.h"
 
 enum { NAMES_MAX = 16 };
-static char folder[FIXTURE_PATH_BYTES], other[FIXTURE_PATH_BYTES + 32], why[1024];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES], other[FIXTURE_PATH_BYTES + 32];
 static char made[NAMES_MAX][FIXTURE_PATH_BYTES + 128];
 static int names;
 static atomic_int looks_elsewhere; /* that are left */
@@ -56,8 +57,8 @@ static checkpoint_status write_step(const char *name, int64_t step)
     char path[FIXTURE_PATH_BYTES + 64];
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 40, 30, DTYPE_F64, step);
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    why[0] = '\0';
-    const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, why, sizeof why);
+    why.text[0] = '\0';
+    const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, &why);
     free(s.field[0].data);
     return status;
 }
@@ -73,7 +74,7 @@ static void another_each_time(void **state)
 }
 
 /* Rank 1's first `looks` looks go elsewhere: on another host, where a while is waited for the directory to be looked up anew. */
-static void elsewhere(int looks, bool none, const char *sentence)
+static void elsewhere(int looks, bool none, const char *part)
 {
     char bytes[64] = "";
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
@@ -86,8 +87,8 @@ static void elsewhere(int looks, bool none, const char *sentence)
     if (fixture_rank(MPI_COMM_WORLD) == 1) atomic_store(&looks_elsewhere, looks);
     const checkpoint_status status = write_step("elsewhere.h5", 2);
     atomic_store(&looks_elsewhere, 0);
-    assert_int_equal(status, sentence ? CHECKPOINT_IO : CHECKPOINT_OK);
-    if (sentence && !strstr(why, sentence)) fail_msg("%s", why);
+    assert_int_equal(status, part ? CHECKPOINT_IO : CHECKPOINT_OK);
+    if (part && !strstr(why.text, part)) fail_msg("%s", why.text);
     assert_int_equal(fixture_left(folder), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     FILE *f = fopen(other, "r");
@@ -115,18 +116,18 @@ static void on_another_host(void **state)
     int fd = -1, found = -1;
     if (fixture_rank(MPI_COMM_WORLD) != 0) return;
     snprintf(path, sizeof path, "%s/another.h5", folder);
-    assert_int_equal(checkpoint_names_make(&n, path, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_names_make(&n, path, &why), CHECKPOINT_OK);
     checkpoint_names_token(&n, replace_token());
-    assert_int_equal(checkpoint_create_tmp(&n, &fd, &id, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_create_tmp(&n, &fd, &id, &why), CHECKPOINT_OK);
     id.device++; /* of its mount */
     for (int none = 0; none < 2; none++) {
         sees_none = none;
         atomic_store(&looks_elsewhere, 3);
-        assert_int_equal(checkpoint_open_tmp(&n, O_RDWR, &id, false, 0, &found, why, sizeof why), CHECKPOINT_OK);
+        assert_int_equal(checkpoint_open_tmp(&n, O_RDWR, &id, false, 0, &found, &why), CHECKPOINT_OK);
         assert_int_equal(atomic_load(&looks_elsewhere), 0);
         close(found);
     }
-    assert_int_equal(checkpoint_open_tmp(&n, O_RDWR, &id, true, 0, &found, why, sizeof why), CHECKPOINT_IO);
+    assert_int_equal(checkpoint_open_tmp(&n, O_RDWR, &id, true, 0, &found, &why), CHECKPOINT_IO);
     close(fd);
     checkpoint_unlink_tmp(&n);
 }
@@ -139,10 +140,10 @@ static void a_directory(void **state)
     snprintf(dir, sizeof dir, "%s/late", folder);
     late = dir;
     if (fixture_rank(MPI_COMM_WORLD) == 1) atomic_store(&late_looks, 4);
-    why[0] = '\0';
-    const checkpoint_status status = checkpoint_make_dir(MPI_COMM_WORLD, dir, why, sizeof why);
+    why.text[0] = '\0';
+    const checkpoint_status status = checkpoint_make_dir(MPI_COMM_WORLD, dir, &why);
     late = NULL;
-    if (status != CHECKPOINT_OK) fail_msg("%s", why);
+    if (status != CHECKPOINT_OK) fail_msg("%s", why.text);
     assert_int_equal(atomic_load(&late_looks), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     if (fixture_rank(MPI_COMM_WORLD) == 0) rmdir(dir);

@@ -13,7 +13,8 @@
 enum { SPANS = 50, TRACKS = 2 };
 static const char *const tracks[TRACKS] = { "host", "lane \"0\"" };
 static const char *const names[] = { "even", "odd" };
-static char path[64], why[512];
+static sentence why;
+static char path[64];
 
 /* This rank's clock: rank 0's is the common one; the others began up to a day apart and run up to 30 parts in a million fast. */
 static double own_clock_s(double common_s)
@@ -63,7 +64,7 @@ static void on_one_clock(void **state)
     long wrong = 0;
     snprintf(process, sizeof process, "rank %d", harness.rank);
     const trace_timeline t = make_timeline(span, process);
-    wrong += !trace_write(harness.comm, path, &t, why, sizeof why);
+    wrong += !trace_write(harness.comm, path, &t, &why);
     if (harness.rank == 0) {
         json_t *file = json_load_file(path, 0, NULL);
         json_t *events = file ? json_object_get(file, "traceEvents") : NULL;
@@ -96,12 +97,12 @@ static void nothing_is_left_where_it_cannot_be_written(void **state)
     char text[96];
     const trace_timeline t = make_timeline(span, "rank");
     snprintf(text, sizeof text, "%s.d/t.json", path);
-    long wrong = trace_write(harness.comm, text, &t, why, sizeof why) || !strstr(why, "output.trace") || !strstr(why, text);
+    long wrong = trace_write(harness.comm, text, &t, &why) || !strstr(why.text, "output.trace") || !strstr(why.text, text);
     if (harness.rank == 0) { /* a folder in the place of the file: all is written, and then not renamed */
         snprintf(text, sizeof text, "%s.tmp.*", path);
         wrong += mkdir(path, 0777) != 0;
     }
-    wrong += trace_write(harness.comm, path, &t, why, sizeof why);
+    wrong += trace_write(harness.comm, path, &t, &why);
     glob_t left;
     if (harness.rank == 0) wrong += glob(text, 0, NULL, &left) != GLOB_NOMATCH || rmdir(path) != 0;
     assert_int_equal(harness_sum(wrong), 0);

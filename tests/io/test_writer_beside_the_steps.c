@@ -17,14 +17,15 @@
 #include "writer/writer.h"
 
 enum { PATH_BYTES = FIXTURE_PATH_BYTES + 128 };
-static char folder[FIXTURE_PATH_BYTES], why[1024];
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES];
 
 static writer *writer_in(const char *name, bool async)
 {
     char dir[PATH_BYTES];
     checkpoint_status status;
     snprintf(dir, sizeof dir, "%s/%s", folder, name);
-    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 0, 0 }, async, &status, why, sizeof why);
+    writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 0, 0 }, async, &status, &why);
     assert_int_equal(status, CHECKPOINT_OK);
     assert_string_equal(writer_not_async(w), "");
     assert_int_equal(writer_get_stats(w).async, async);
@@ -34,7 +35,7 @@ static writer *writer_in(const char *name, bool async)
 static checkpoint_status submit(writer *w, const checkpoint_state *s)
 {
     const writer_request request = { s, fixture_ready, NULL, NULL };
-    return writer_submit(w, &request, why, sizeof why);
+    return writer_submit(w, &request, &why);
 }
 
 static void path_of(char path[PATH_BYTES], const char *name, int64_t step, const char *end)
@@ -125,7 +126,7 @@ static void the_foreground_s_file(void **state)
             s.verify = (checkpoint_verify_how)(step % 3);
             assert_int_equal(submit(fore, &s), CHECKPOINT_OK);
             assert_int_equal(submit(back, &s), CHECKPOINT_OK);
-            assert_int_equal(writer_wait(back, why, sizeof why), CHECKPOINT_OK);
+            assert_int_equal(writer_wait(back, &why), CHECKPOINT_OK);
             const bool looks = fixture_rank(MPI_COMM_WORLD) == 0;
             assert_true(on_all(MPI_COMM_WORLD, !looks || same_file("fore", "back", step, ".h5")));
             assert_true(on_all(MPI_COMM_WORLD, !looks || same_file("fore", "back", step, ".xmf")));
@@ -160,16 +161,16 @@ static void nobody_waits(void **state)
     int looks = 0;
     never = true;
     const writer_request request = { &s, on_the_third_look, NULL, &looks };
-    assert_int_equal(writer_submit(w, &request, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(writer_submit(w, &request, &why), CHECKPOINT_OK);
     for (int i = 0; i < 100; i++) {
-        assert_int_equal(writer_poll(w, why, sizeof why), CHECKPOINT_OK);
+        assert_int_equal(writer_poll(w, &why), CHECKPOINT_OK);
         assert_true(writer_busy(w));
         usleep(100);
     }
     assert_false(is_there("poll", 7, ".h5"));
     never = false;
     while (writer_busy(w)) {
-        assert_int_equal(writer_poll(w, why, sizeof why), CHECKPOINT_OK);
+        assert_int_equal(writer_poll(w, &why), CHECKPOINT_OK);
         usleep(100);
     }
     assert_true(looks >= 3);
@@ -192,31 +193,31 @@ static void one_rank_s_error(void **state)
     checkpoint_state first = fixture_state(MPI_COMM_WORLD, 100, 1000, DTYPE_F64, 1);
     checkpoint_state second = fixture_state(MPI_COMM_WORLD, 100, 1000, DTYPE_F64, 2);
     assert_int_equal(submit(w, &first), CHECKPOINT_OK);
-    assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(writer_wait(w, &why), CHECKPOINT_OK);
     for (int64_t step = 1; step <= 2; step++) { /* the same name as an older file's, and a new one */
         getrlimit(RLIMIT_FSIZE, &old);
         small = old;
         small.rlim_cur = 400000;
         second.step = step;
         if (rank == ranks - 1) setrlimit(RLIMIT_FSIZE, &small);
-        why[0] = '\0';
-        const checkpoint_status submitted = submit(w, &second), status = writer_wait(w, why, sizeof why);
+        why.text[0] = '\0';
+        const checkpoint_status submitted = submit(w, &second), status = writer_wait(w, &why);
         if (rank == ranks - 1) setrlimit(RLIMIT_FSIZE, &old);
         assert_int_equal(submitted, CHECKPOINT_OK);
         assert_int_equal(status, CHECKPOINT_IO);
-        assert_non_null(strstr(why, "File too large"));
-        assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK); /* told once */
+        assert_non_null(strstr(why.text, "File too large"));
+        assert_int_equal(writer_wait(w, &why), CHECKPOINT_OK); /* told once */
         assert_false(is_there("error", 2, ".h5"));
         assert_int_equal(left_in("error"), 0);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     char path[PATH_BYTES];
     path_of(path, "error", 1, ".h5");
-    assert_int_equal(checkpoint_read(MPI_COMM_WORLD, path, &second, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_read(MPI_COMM_WORLD, path, &second, &why), CHECKPOINT_OK);
     assert_int_equal(second.step, 1);
     second.step = 3;
     assert_int_equal(submit(w, &second), CHECKPOINT_OK); /* it can go on */
-    assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_OK);
+    assert_int_equal(writer_wait(w, &why), CHECKPOINT_OK);
     const writer_stats stats = writer_get_stats(w);
     assert_true(stats.count == 2 && stats.failed == 2);
     writer_destroy(&w);
@@ -238,9 +239,9 @@ static void a_snapshot_that_went_wrong(void **state)
     writer *w = writer_in("snapshot", true);
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 30, 40, DTYPE_F32, 1);
     const writer_request request = { &s, with_another_fingerprint, NULL, NULL };
-    assert_int_equal(writer_submit(w, &request, why, sizeof why), CHECKPOINT_OK);
-    assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_IO);
-    assert_non_null(strstr(why, "on rank 0 the values of /fields/u in the file differ from those on its device"));
+    assert_int_equal(writer_submit(w, &request, &why), CHECKPOINT_OK);
+    assert_int_equal(writer_wait(w, &why), CHECKPOINT_IO);
+    assert_non_null(strstr(why.text, "on rank 0 the values of /fields/u in the file differ from those on its device"));
     assert_false(is_there("snapshot", 1, ".h5"));
     assert_int_equal(left_in("snapshot"), 0);
     writer_destroy(&w);
@@ -262,8 +263,8 @@ static void no_folder(void **state)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     assert_int_equal(submit(w, &s), CHECKPOINT_OK);
-    assert_int_equal(writer_wait(w, why, sizeof why), CHECKPOINT_IO);
-    assert_non_null(strstr(why, "No such file or directory"));
+    assert_int_equal(writer_wait(w, &why), CHECKPOINT_IO);
+    assert_non_null(strstr(why.text, "No such file or directory"));
     writer_destroy(&w);
     free(s.field[0].data);
 }

@@ -66,13 +66,13 @@ static boundary sides_of(const decomp *d, boundary all)
 
 static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape *whole, const boundary *sides, const stencil *op)
 {
-    char why[256];
+    sentence why;
     const int r = op->radius;
     for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
         if (!decomp_make(&me->dec, whole->nx, whole->ny, sides->x_low.kind == BOUNDARY_PERIODIC,
-                         sides->y_low.kind == BOUNDARY_PERIODIC, ranks, i, ranks_x, ranks / ranks_x, r, why, sizeof why))
-            fail_msg("%s", why);
+                         sides->y_low.kind == BOUNDARY_PERIODIC, ranks, i, ranks_x, ranks / ranks_x, r, &why))
+            fail_msg("%s", why.text);
         me->shape = field_shape_make(op->type, box_width(me->dec.own), box_height(me->dec.own), r, r);
         OK(CUDA, dev[CUDA]->stream_create(dev[CUDA], false, &me->stream));
         for (int k = 0; k < 2; k++) me->field[k] = cuda_alloc(me->shape.bytes);

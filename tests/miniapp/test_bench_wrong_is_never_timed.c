@@ -57,10 +57,10 @@ static bench_point measured(int which, int index, bench_setting *setting)
     device *d = device_host_create(1);
     bench b;
     bench_point p;
-    char why[256];
+    sentence why;
     bench_create(&b, &ask, d, NULL);
     assert_int_equal(bench_points(&b, &item), which == 1 && !setting ? 3 : 1);
-    assert_true(bench_measure(&b, &item, index, &p, why, sizeof why));
+    assert_true(bench_measure(&b, &item, index, &p, &why));
     bench_destroy(&b);
     device_destroy(&d);
     assert_int_equal(prepared, 1);
@@ -76,7 +76,7 @@ static void test_wrong(void **state)
     const bench_point p = measured(0, 0, NULL);
     assert_int_equal(runs, 1);
     assert_false(p.verified);
-    assert_string_equal(p.wrong, "cell 7");
+    assert_string_equal(p.wrong.text, "cell 7");
     assert_true(isnan(p.rate));
     assert_true(isnan(p.time_s.p50));
 }

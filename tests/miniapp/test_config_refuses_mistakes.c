@@ -17,19 +17,19 @@
 
 static const char *const base[] = { "problem.kind=heat", "problem.alpha=0.1", "grid.nx=64", "grid.ny=32", "time.steps=10" };
 
-static bool build(deck *d, const char *changes, char *why, size_t why_bytes)
+static bool build(deck *d, const char *changes, sentence *why)
 {
     char line[512];
     for (size_t i = 0; i < sizeof base / sizeof base[0]; i++) {
         const size_t key = (size_t)(strchr(base[i], '=') - base[i]);
         char removal[64];
         snprintf(removal, sizeof removal, "-%.*s", (int)key, base[i]);
-        if (!strstr(changes, removal) && !deck_set(d, base[i], why, why_bytes)) return false;
+        if (!strstr(changes, removal) && !deck_set(d, base[i], why)) return false;
     }
     for (const char *at = changes; *at;) {
         const size_t n = strcspn(at, "\n");
         snprintf(line, sizeof line, "%.*s", (int)n, at);
-        if (line[0] != '-' && !deck_set(d, line, why, why_bytes)) return false;
+        if (line[0] != '-' && !deck_set(d, line, why)) return false;
         at += n + (at[n] == '\n');
     }
     return true;
@@ -165,12 +165,14 @@ static void each_is_refused(void **state)
         const mistake *m = &mistakes[i];
         deck d = { 0 };
         config c;
-        char why[1024] = "", value[128] = "";
-        if (!build(&d, m->changes, why, sizeof why)) fail_msg("the deck itself: %s", why);
-        const bool accepted = config_from_deck(&c, &d, why, sizeof why);
+        sentence why = { "" };
+        char value[128] = "";
+        if (!build(&d, m->changes, &why)) fail_msg("the deck itself: %s", why.text);
+        const bool accepted = config_from_deck(&c, &d, &why);
         if (m->value) snprintf(value, sizeof value, "%s = %s", m->key, m->value);
-        if (accepted || !strstr(why, m->key) || !strstr(why, value) || !strstr(why, m->allowed) || strchr(why, '\n')) {
-            print_error("%s\n  -> %s\n", m->changes, accepted ? "accepted" : why);
+        if (accepted || !strstr(why.text, m->key) || !strstr(why.text, value) || !strstr(why.text, m->allowed) ||
+            strchr(why.text, '\n')) {
+            print_error("%s\n  -> %s\n", m->changes, accepted ? "accepted" : why.text);
             wrong++;
         }
         deck_free(&d);
@@ -185,11 +187,10 @@ static void the_place_is_named(void **state)
     (void)state;
     deck d = { 0 };
     config c;
-    char why[1024] = "";
-    assert_true(deck_read_text(&d, "[problem]\nkind = heat\nalpha = 0.7\n[grid]\nnx = 5\n[time]\nsteps = 1\n", "heat.ini", why,
-                               sizeof why));
-    assert_false(config_from_deck(&c, &d, why, sizeof why));
-    assert_string_equal(why, "heat.ini:3: problem.alpha = 0.7: heat of order 2 in 1D is stable for 0 <= alpha <= 0.5");
+    sentence why = { "" };
+    assert_true(deck_read_text(&d, "[problem]\nkind = heat\nalpha = 0.7\n[grid]\nnx = 5\n[time]\nsteps = 1\n", "heat.ini", &why));
+    assert_false(config_from_deck(&c, &d, &why));
+    assert_string_equal(why.text, "heat.ini:3: problem.alpha = 0.7: heat of order 2 in 1D is stable for 0 <= alpha <= 0.5");
     deck_free(&d);
 }
 

@@ -47,12 +47,12 @@ static config first;
 
 static void round_trip(const config *c)
 {
-    char why[1024] = "";
+    sentence why = { "" };
     char *text = config_to_text(c);
     deck d = { 0 };
     for (const char *at = text; *at; at += strcspn(at, "\n") + 1) assert_true(strcspn(at, "\n") < 200);
-    if (!deck_read_text(&d, text, "resolved", why, sizeof why) || !config_from_deck(&again, &d, why, sizeof why))
-        fail_msg("the resolved deck is refused: %s\n%s", why, text);
+    if (!deck_read_text(&d, text, "resolved", &why) || !config_from_deck(&again, &d, &why))
+        fail_msg("the resolved deck is refused: %s\n%s", why.text, text);
     if (memcmp(&again, c, sizeof again) != 0) fail_msg("the resolved deck reads back differently:\n%s", text);
     assert_null(config_first_difference(&again, c));
     deck_free(&d);
@@ -94,14 +94,14 @@ static void long_paths(void **state)
     static char assignment[8192];
     static const char *const piece[] = { "/scratch/project", "/a b", "/run=3", "/x\\y", "/#1",
                                          "/0123456789abcdefghijklmnopqrstuvwxyz", "z" };
-    char why[1024] = "";
+    sentence why = { "" };
     for (size_t target = 100; target < 4090; target += 61) {
         deck d = { 0 };
         size_t used = (size_t)snprintf(assignment, sizeof assignment, "checkpoint.dir="), start = used;
         for (uint64_t i = target; used - start + 40 < target; i++)
             used += (size_t)snprintf(assignment + used, sizeof assignment - used, "%s", piece[cell_fmix64(i) % 7]);
-        assert_true(deck_read_text(&d, decks[0], "deck", why, sizeof why) && deck_set(&d, assignment, why, sizeof why));
-        if (!config_from_deck(&first, &d, why, sizeof why)) fail_msg("%s", why);
+        assert_true(deck_read_text(&d, decks[0], "deck", &why) && deck_set(&d, assignment, &why));
+        if (!config_from_deck(&first, &d, &why)) fail_msg("%s", why.text);
         assert_string_equal(first.checkpoint.dir, assignment + start);
         round_trip(&first);
         deck_free(&d);
@@ -115,12 +115,13 @@ static void paths_without_breaks(void **state)
     static const char *const piece[] = { "\\", "[", "#", "a", "a b = ", "word=", ";;", "\\;" };
     for (size_t k = 0; k < sizeof piece / sizeof *piece; k++)
         for (size_t count = 20; count < 620; count += 97) {
-            char assignment[4300] = "output.record=x", why[1024] = "";
+            sentence why = { "" };
+            char assignment[4300] = "output.record=x";
             deck d = { 0 };
             for (size_t i = 0; i < count && (strcmp(piece[k], ";;") != 0 || i < 32); i++) strcat(assignment, piece[k]);
             strcat(assignment, "=y");
-            assert_true(deck_read_text(&d, decks[0], "deck", why, sizeof why) && deck_set(&d, assignment, why, sizeof why));
-            if (!config_from_deck(&first, &d, why, sizeof why)) fail_msg("%s", why);
+            assert_true(deck_read_text(&d, decks[0], "deck", &why) && deck_set(&d, assignment, &why));
+            if (!config_from_deck(&first, &d, &why)) fail_msg("%s", why.text);
             assert_string_equal(first.output.record, assignment + strlen("output.record="));
             round_trip(&first);
             deck_free(&d);

@@ -29,9 +29,9 @@ static double most_resident_mb(void)
 
 static void create(sim *s, config *c, int ranks_x, int fuse)
 {
-    char why[1024] = "";
+    sentence why = { "" };
     harness_config(c, large, ranks_x, fuse);
-    if (sim_create(s, c, "", true, why, sizeof why) != 0) fail_msg("%s", why);
+    if (sim_create(s, c, "", true, &why) != 0) fail_msg("%s", why.text);
 }
 
 static void steps_on_an_eighth(void **state)

@@ -65,7 +65,7 @@ static int whole(device *d, const field_shape *f, void *next, const void *cur, c
 static void alone(void **state)
 {
     (void)state;
-    char why[512] = "";
+    sentence why = { "" };
     device *d = device_host_create(1);
     real = *d;
     d->boundary_fill = boundary_fill;
@@ -75,7 +75,7 @@ static void alone(void **state)
     d->stencil_inkernel_can = whole_can;
     d->stencil_inkernel = whole;
     decomp dec;
-    assert_true(decomp_make(&dec, 40, 30, true, true, 1, 0, 0, 0, 2, why, sizeof why));
+    assert_true(decomp_make(&dec, 40, 30, true, true, 1, 0, 0, 0, 2, &why));
     const field_shape f = field_shape_make(DTYPE_F64, 40, 30, 2, 2);
     const boundary_side periodic = { BOUNDARY_PERIODIC, 0 };
     const boundary sides = { periodic, periodic, periodic, periodic };
@@ -89,7 +89,7 @@ static void alone(void **state)
     }
     step_streams_create(&s, d, 1, CONFIG_FEED_SERIAL);
     step_pass_create(&p, &dec, d, &f, &sides, 2, false, false, 1, &choice, MPI_COMM_WORLD);
-    assert_true(step_pass_in_kernel(&p, &dec, d, 2, false, field, MPI_COMM_WORLD, why, sizeof why));
+    assert_true(step_pass_in_kernel(&p, &dec, d, 2, false, field, MPI_COMM_WORLD, &why));
     for (int start = 0; start < 2; start++) { /* of something put there by others, twice */
         fills = steps = 0;
         step_begin_generation(&s);

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 #include <hdf5.h>
 
+#include "core/sentence.h"
 #include "support/plain_reference.h"
 
 enum { RANKS_MAX = 7, STEPS_MAX = 12, EXTRA_CELLS = 33, DEPTH_MAX = 16, COMMAND_BYTES = 3 * PATH_MAX };
@@ -313,7 +314,7 @@ static void show(const char *name)
     if (f) fclose(f);
 }
 
-static bool same_bits(const drawn *d, const double *u, const double *prev, char *why, size_t why_bytes)
+static bool same_bits(const drawn *d, const double *u, const double *prev, sentence *why)
 {
     const plain *p = &d->p;
     const bool transposes = p->kind == PLAIN_TRANSPOSE;
@@ -323,13 +324,12 @@ static bool same_bits(const drawn *d, const double *u, const double *prev, char 
         int first = 0;
         const int count = differing(name[i], p, wanted[i], &first);
         if (count == 0) continue;
-        if (count < 0) snprintf(why, why_bytes, "%s: not there, or of another shape or type", name[i]);
-        else snprintf(why, why_bytes, "%s: %d of %d cells differ, cell %d first", name[i], count, p->nx * p->ny, first);
+        if (count < 0) sentence_set(why, "%s: not there, or of another shape or type", name[i]);
+        else sentence_set(why, "%s: %d of %d cells differ, cell %d first", name[i], count, p->nx * p->ny, first);
         return false;
     }
     if (has_fingerprint(plain_fingerprint(p, transposes ? prev : u))) return true;
-    snprintf(why, why_bytes, "the cells are right and the fingerprint is not");
-    return false;
+    return sentence_refuse(why, "the cells are right and the fingerprint is not");
 }
 
 static bool right(const char *weft, const drawn *d, uint64_t number)
@@ -337,7 +337,7 @@ static bool right(const char *weft, const drawn *d, uint64_t number)
     const plain *p = &d->p;
     const size_t cells = (size_t)(p->nx * p->ny);
     double *u = malloc(cells * sizeof *u), *prev = calloc(cells, sizeof *prev);
-    char why[256] = "";
+    sentence why = { "" };
     for (size_t i = 0; i < cells; i++) u[i] = plain_round(p, (long double)chance(1 << 30) / (1 << 29) - 1.0L);
     for (size_t i = 0; i < cells; i++) prev[i] = d->has_prev ? plain_round(p, 0.9L * (long double)u[i]) : u[i];
     if (p->kind == PLAIN_TRANSPOSE) memset(prev, 0, cells * sizeof *prev);
@@ -347,10 +347,10 @@ static bool right(const char *weft, const drawn *d, uint64_t number)
     fclose(deck);
     const int status = run(weft, d);
     refer(d, u, prev);
-    if (status != 0) snprintf(why, sizeof why, "weft ended with status %d", status);
-    const bool good = status == 0 && same_bits(d, u, prev, why, sizeof why);
+    if (status != 0) sentence_set(&why, "weft ended with status %d", status);
+    const bool good = status == 0 && same_bits(d, u, prev, &why);
     if (!good) {
-        fprintf(stderr, "deck %llu: %s\n", (unsigned long long)number, why);
+        fprintf(stderr, "deck %llu: %s\n", (unsigned long long)number, why.text);
         show("d.ini");
         show("commands");
         show("out");

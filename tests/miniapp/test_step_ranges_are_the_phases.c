@@ -42,15 +42,15 @@ static void ranges(void **state)
     (void)state;
     static const char *const keys[] = { "problem.kind=heat", "problem.alpha=0.1", "grid.nx=64", "grid.ny=48", "time.steps=10",
                                         "run.device=host",   "run.feed=serial",   "run.lanes=2", "run.fuse=1" };
-    char why[512] = "";
+    sentence why = { "" };
     deck d = { NULL, 0 };
     config *c = calloc(1, sizeof *c);
     sim *s = calloc(1, sizeof *s);
     assert_non_null(c);
     assert_non_null(s);
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) assert_true(deck_set(&d, keys[i], why, sizeof why));
-    assert_true(config_from_deck(c, &d, why, sizeof why));
-    assert_int_equal(sim_create(s, c, "", false, why, sizeof why), 0);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) assert_true(deck_set(&d, keys[i], &why));
+    assert_true(config_from_deck(c, &d, &why));
+    assert_int_equal(sim_create(s, c, "", false, &why), 0);
     nvtx_output = (nvtx_sink){ begin, end };
     for (int i = 0; i < 3; i++) sim_steps(s, 1, NULL);
     nvtx_output = (nvtx_sink){ NULL, NULL };

@@ -38,12 +38,12 @@ static result run_of(const config *c)
     clock_steps ticks;
     saver checkpoints;
     checkpoint_state state;
-    char why[1024] = "";
+    sentence why = { "" };
     memset(&checkpoints, 0, sizeof checkpoints);
-    if (sim_create(&s, c, self_exe, false, why, sizeof why) != 0) fail_msg("sim_create: %s", why);
+    if (sim_create(&s, c, self_exe, false, &why) != 0) fail_msg("sim_create: %s", why.text);
     if (s.block_steps > 1) step_pass_set_form(&s.pass, form);
     sim_prepare_steps(&s);
-    if (sim_initialise(&s, why, sizeof why) != 0) fail_msg("sim_initialise: %s", why);
+    if (sim_initialise(&s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
     clock_create(&ticks, s.dev, NULL, 5);
     const loop_result l = loop_run(&s, &ticks, &checkpoints, NULL, "", INFINITY, 0);
     assert_int_equal(l.end, LOOP_DONE);

@@ -93,7 +93,8 @@ static void ties(void **state)
     device *host = device_host_create(1), fake = make_fake(host), *d = &fake;
     device_stream *s = NULL;
     step_probe probe;
-    char path[64], why[256] = "";
+    sentence why = { "" };
+    char path[64];
     int pid = (int)getpid();
     MPI_CHECK(MPI_Bcast(&pid, 1, MPI_INT, 0, harness.comm));
     snprintf(path, sizeof path, "/tmp/weft_timeline_%d.json", pid);
@@ -104,7 +105,7 @@ static void ties(void **state)
         take_step(t, d, s, &probe, i + 1);
         (void)nanosleep(&nap, NULL);
     }
-    long wrong = !timeline_write(t, path, why, sizeof why);
+    long wrong = !timeline_write(t, path, &why);
     if (harness.rank == 0) {
         json_t *file = json_load_file(path, 0, NULL), *clock;
         double error_us = 1; /* of two stamps in nanoseconds, and floats of a second */

@@ -32,12 +32,12 @@ static int counted(device *d, const field_shape *f, void *field, const value *v,
 
 static void once(const char *kind, int fields)
 {
-    char why[1024] = "";
+    sentence why = { "" };
     config *c = calloc(1, sizeof *c);
     sim *s = calloc(1, sizeof *s);
     assert_true(c && s);
     harness_config(c, deck_text, kind);
-    if (sim_create(s, c, "", false, why, sizeof why) != 0) fail_msg("%s", why);
+    if (sim_create(s, c, "", false, &why) != 0) fail_msg("%s", why.text);
     value_fill = s->dev->value_fill;
     s->dev->value_fill = counted;
     fills = 0;
@@ -55,7 +55,7 @@ static void once(const char *kind, int fields)
     sim_touch(s);
     assert_int_equal(fills, fields);
     assert_true(sim_fingerprint(s) == filled);
-    assert_int_equal(sim_initialise(s, why, sizeof why), 0);
+    assert_int_equal(sim_initialise(s, &why), 0);
     sim_touch(s);
     assert_true(sim_fingerprint(s) == filled); /* not the level that a run begins with */
     sim_destroy(s);

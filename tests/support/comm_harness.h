@@ -54,31 +54,31 @@ static inline void harness_deferred(harness_body *body, transport_kind t)
 }
 
 /* Does a halo take this transport here? Collective; if not, why gets the reason. */
-static inline bool harness_has(device *d, transport_kind t, char *why, size_t why_bytes)
+static inline bool harness_has(device *d, transport_kind t, sentence *why)
 {
     const transport_choice choice = transport_choice_of_all(t);
     decomp dec;
-    if (t == TRANSPORT_AWARE) return topology_probe_aware(&harness, d, harness_exe, why, why_bytes);
-    if (!decomp_make(&dec, 4 * harness.ranks, 1, false, false, harness.ranks, harness.rank, 0, 0, 1, why, why_bytes)) return false;
+    if (t == TRANSPORT_AWARE) return topology_probe_aware(&harness, d, harness_exe, why);
+    if (!decomp_make(&dec, 4 * harness.ranks, 1, false, false, harness.ranks, harness.rank, 0, 0, 1, why)) return false;
     const field_shape f = field_shape_make(DTYPE_F32, box_width(dec.own), 1, 1, 0);
     halo *h = halo_create(&dec, d, &f, 1, false, &choice, harness.comm);
-    snprintf(why, why_bytes, "%s", halo_refused(h));
+    sentence_set(why, "%s", halo_refused(h));
     halo_destroy(&h);
-    return why[0] == '\0';
+    return why->text[0] == '\0';
 }
 
 static inline void harness_on_cuda(harness_body *body, transport_kind t)
 {
     const char *no_cuda = "";
-    char why[512] = "", notes[512] = "";
+    sentence why = { "" }, notes = { "" };
     if (harness_cuda_missing(&no_cuda)) {
         print_message("skipped: no GPU on some rank: %s\n", no_cuda ? no_cuda : "");
         skip();
     }
-    device *d = topology_device(&harness, TOPOLOGY_CUDA, 1, why, sizeof why, notes, sizeof notes);
-    if (!d) fail_msg("%s", why);
-    if (!harness_has(d, t, why, sizeof why)) {
-        print_message("skipped: %s\n", why);
+    device *d = topology_device(&harness, TOPOLOGY_CUDA, 1, &why, &notes);
+    if (!d) fail_msg("%s", why.text);
+    if (!harness_has(d, t, &why)) {
+        print_message("skipped: %s\n", why.text);
         device_destroy(&d);
         skip();
     }

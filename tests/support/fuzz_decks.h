@@ -40,34 +40,35 @@ static inline void gather_deck_words(void)
 static inline const char *comes_back(const config *c)
 {
     static config again;
-    char why[1024] = "";
+    sentence why = { "" };
     deck d = { NULL, 0 };
     char *text = config_to_text(c);
     memset(&again, 0, sizeof again);
-    const bool ok = deck_read_text(&d, text, "resolved", why, sizeof why) && config_from_deck(&again, &d, why, sizeof why);
+    const bool ok = deck_read_text(&d, text, "resolved", &why) && config_from_deck(&again, &d, &why);
     deck_free(&d);
     free(text);
-    if (!ok) print_error("%s\n", why);
+    if (!ok) print_error("%s\n", why.text);
     return !ok ? "a resolved deck is refused" : config_first_difference(c, &again) ? "a resolved deck means something else" : NULL;
 }
 
 static inline const char *try_deck(fuzz_input *in)
 {
     static config c;
-    char why[1024] = "";
+    sentence why = { "" };
     deck d = { NULL, 0 };
     in->bytes[in->count] = '\0'; /* a zero byte before is where deck_file_text would have refused */
     memset(&c, 0, sizeof c);
-    const bool ok = deck_read_text(&d, in->bytes, "fuzz.ini", why, sizeof why) && config_from_deck(&c, &d, why, sizeof why);
+    const bool ok = deck_read_text(&d, in->bytes, "fuzz.ini", &why) && config_from_deck(&c, &d, &why);
     deck_free(&d);
-    return ok ? comes_back(&c) : fuzz_one_sentence(why) ? NULL : "a refusal without a sentence";
+    return ok ? comes_back(&c) : fuzz_one_sentence(why.text) ? NULL : "a refusal without a sentence";
 }
 
 /* An argument a line. */
 static inline const char *try_command_line(fuzz_input *in)
 {
     static request q;
-    char *argv[32] = { "run" }, why[1024] = "";
+    sentence why = { "" };
+    char *argv[32] = { "run" };
     int argc = 1;
     in->bytes[in->count] = '\0';
     for (char *at = in->bytes; argc < 31; at = NULL) {
@@ -75,8 +76,8 @@ static inline const char *try_command_line(fuzz_input *in)
         if (!argv[argc]) break;
         argc++;
     }
-    const bool ok = request_make(&q, argc, argv, why, sizeof why);
-    const char *wrong = ok ? comes_back(&q.cfg) : fuzz_one_sentence(why) ? NULL : "a refusal without a sentence";
+    const bool ok = request_make(&q, argc, argv, &why);
+    const char *wrong = ok ? comes_back(&q.cfg) : fuzz_one_sentence(why.text) ? NULL : "a refusal without a sentence";
     request_free(&q);
     return wrong;
 }

@@ -91,21 +91,22 @@ static void repack(const char *path, const checkpoint_field *u)
 static void make_older(const char *path)
 {
     bool sealed = true;
-    char why[1024];
+    sentence why;
     const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-    if (H5Adelete(file, "description_crc32c") < 0 || H5Fclose(file) < 0
-        || checkpoint_seal_check(path, &sealed, why, sizeof why) != CHECKPOINT_OK || sealed)
+    if (H5Adelete(file, "description_crc32c") < 0 || H5Fclose(file) < 0 ||
+        checkpoint_seal_check(path, &sealed, &why) != CHECKPOINT_OK || sealed)
         abort();
 }
 
 static void make_sound_files(void)
 {
-    char path[FIXTURE_PATH_BYTES + 32], why[1024];
+    sentence why;
+    char path[FIXTURE_PATH_BYTES + 32];
     for (int k = 0; k < SOUND_FILES; k++) {
         checkpoint_state s = fields_for(kinds[k].kind, kinds[k].type, 5);
         for (int i = 0; i < s.fields; i++) fixture_fill(&s.field[i], s.type, i);
         snprintf(path, sizeof path, "%s/sound.h5", folder);
-        if (checkpoint_write(MPI_COMM_SELF, path, &s, NULL, why, sizeof why) != CHECKPOINT_OK) fail_msg("%s", why);
+        if (checkpoint_write(MPI_COMM_SELF, path, &s, NULL, &why) != CHECKPOINT_OK) fail_msg("%s", why.text);
         make_older(path);
         if (k == REPACKED) repack(path, &s.field[0]);
         FILE *f = fopen(path, "rb");
@@ -143,26 +144,27 @@ static bool probe_lives(const char *what)
 static void read_foreign_file(const char *path, int k)
 {
     static double cells[NX * NY];
-    char why[1024], what[FIXTURE_PATH_BYTES + 96];
+    sentence why;
+    char what[FIXTURE_PATH_BYTES + 96];
     const char *const dataset = k == 2 ? "/fields/a" : "/fields/u";
     const checkpoint_foreign first = { path, dataset, kinds[k].type, NX, NY, box_make(0, NX, 0, NY) };
     snprintf(what, sizeof what, "%s\n%d\n%s", dataset, NX * NY, path);
-    if (probe_lives(what)) (void)checkpoint_read_foreign(MPI_COMM_SELF, &first, cells, NULL, NULL, why, sizeof why);
+    if (probe_lives(what)) (void)checkpoint_read_foreign(MPI_COMM_SELF, &first, cells, NULL, NULL, &why);
 }
 
 /* The state file at path, of which a process that looks first lives: as one of that kind. NULL, or what is wrong. */
 static const char *read_file(const char *path, int k)
 {
-    char why[1024] = "";
+    sentence why = { "" };
     checkpoint_report report;
     checkpoint_state s = fields_for(kinds[k].kind, kinds[k].type, 0);
     const char *wrong = NULL;
-    const checkpoint_status verified = checkpoint_verify(MPI_COMM_SELF, path, &report, why, sizeof why);
-    if (verified != CHECKPOINT_OK && !report.damaged && !fuzz_one_sentence(why)) wrong = "verify fails without a sentence";
+    const checkpoint_status verified = checkpoint_verify(MPI_COMM_SELF, path, &report, &why);
+    if (verified != CHECKPOINT_OK && !report.damaged && !fuzz_one_sentence(why.text)) wrong = "verify fails without a sentence";
     if (report.damaged && !fuzz_one_sentence(report.damage[0])) wrong = "damage without a sentence";
-    why[0] = '\0';
-    const checkpoint_status status = checkpoint_read(MPI_COMM_SELF, path, &s, why, sizeof why);
-    if (status != CHECKPOINT_OK && !fuzz_one_sentence(why)) wrong = "a refusal without a sentence";
+    why.text[0] = '\0';
+    const checkpoint_status status = checkpoint_read(MPI_COMM_SELF, path, &s, &why);
+    if (status != CHECKPOINT_OK && !fuzz_one_sentence(why.text)) wrong = "a refusal without a sentence";
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++)
         if (!fixture_holds(&s.field[i], s.type, i)) wrong = "other values were taken for whole";
     /* what verify finds whole, a reader of that kind has to take */

@@ -10,14 +10,13 @@
 static inline void harness_config(config *c, const char *format, ...)
 {
     static char text[1 << 16];
-    char why[1024] = "";
+    sentence why = { "" };
     deck d = { 0 };
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (!deck_read_text(&d, text, "deck", why, sizeof why) || !config_from_deck(c, &d, why, sizeof why))
-        fail_msg("refused: %s\n%s", why, text);
+    if (!deck_read_text(&d, text, "deck", &why) || !config_from_deck(c, &d, &why)) fail_msg("refused: %s\n%s", why.text, text);
     deck_free(&d);
 }
 

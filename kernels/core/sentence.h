@@ -1,0 +1,51 @@
+/* A sentence for people: why a call failed or was refused, or a note. It has no line end, is "" where there is nothing to say, and is
+ * cut where it is too long. The caller owns it; a function that is given one sets it only where its own comment says so. */
+#ifndef SENTENCE_H
+#define SENTENCE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SENTENCE_BYTES = 2200 }; /* two paths, shown up to 1000 bytes each, and what is wrong with them */
+
+typedef struct sentence {
+    char text[SENTENCE_BYTES];
+} sentence;
+
+__attribute__((format(printf, 2, 0))) static inline void sentence_set_list(sentence *s, const char *format, va_list args)
+{
+    vsnprintf(s->text, sizeof s->text, format, args);
+}
+
+/* No argument may point into s itself. */
+__attribute__((format(printf, 2, 3))) static inline void sentence_set(sentence *s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    sentence_set_list(s, format, args);
+    va_end(args);
+}
+
+/* The same and false: how a function ends that refuses. */
+__attribute__((format(printf, 2, 3))) static inline bool sentence_refuse(sentence *s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    sentence_set_list(s, format, args);
+    va_end(args);
+    return false;
+}
+
+/* Behind what it already says. */
+__attribute__((format(printf, 2, 3))) static inline void sentence_add(sentence *s, const char *format, ...)
+{
+    const size_t used = strlen(s->text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(s->text + used, sizeof s->text - used, format, args);
+    va_end(args);
+}
+
+#endif
