@@ -38,32 +38,21 @@ static const char teaches[] =
 
 namespace {
 
-constexpr unsigned only(unsigned used) { return ~used; }
 constexpr unsigned bit(int parameter) { return 1u << parameter; }
 
-constexpr ladder_rung rung(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
-                           int (*verify)(ladder_case *, ladder_verdict *), void (*destroy)(ladder_case *), int variant,
-                           unsigned used)
+/* Launching is the host's own work. uses: bits of the parameters. */
+constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned uses, const char *teaches)
 {
-    ladder_rung r = {};
-    r.name = name;
-    r.why = why;
-    r.prepare = prepare;
-    r.enqueue = enqueue;
-    r.verify = verify;
-    r.destroy = destroy;
-    r.variant = variant;
-    r.unit = LADDER_CALLS;
-    r.clock = LADDER_CLOCK_HOST; /* launching is the host's own work */
-    r.ignores = only(used);
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = way.prepare, .enqueue = way.enqueue,
+             .verify = way.verify, .destroy = ladder_streams_destroy, .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST,
+             .ignores = ~uses };
 }
 
-constexpr ladder_rung scanned(ladder_rung r, int parameter, const int64_t *values, int count)
+template <int COUNT> constexpr ladder_rung scanned(ladder_rung r, int parameter, const int64_t (&values)[COUNT])
 {
     r.scan = parameter;
+    r.scan_count = COUNT;
     r.scan_values = values;
-    r.scan_count = count;
     return r;
 }
 
@@ -72,104 +61,95 @@ constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 
 
 constexpr unsigned order_uses = bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CONNECTIONS);
 
-constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant)
+constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant, const char *teaches)
 {
-    return scanned(rung(name, why, ladder_streams_order_prepare, enqueue, ladder_streams_order_verify, ladder_streams_order_destroy,
-                        variant, order_uses),
-                   LADDER_STREAMS_STREAMS, stream_counts, 6);
+    const ladder_way way = { ladder_streams_order_prepare, enqueue, ladder_streams_order_verify };
+    return scanned(rung(name, why, way, variant, order_uses, teaches), LADDER_STREAMS_STREAMS, stream_counts);
 }
 
-constexpr ladder_rung trap(const char *name, const char *why, int variant)
+constexpr ladder_rung trap(const char *name, const char *why, int variant, const char *teaches)
 {
-    return rung(name, why, ladder_streams_order_prepare, ladder_streams_order_trap, ladder_streams_order_verify,
-                ladder_streams_order_destroy, variant, order_uses);
+    return rung(name, why, { ladder_streams_order_prepare, ladder_streams_order_trap, ladder_streams_order_verify }, variant,
+                order_uses, teaches);
 }
 
 constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
-                           unsigned used)
+                           unsigned uses, const char *teaches)
 {
-    return rung(name, why, prepare, enqueue, ladder_streams_wait_verify, ladder_streams_wait_destroy, 0, used);
+    return rung(name, why, { prepare, enqueue, ladder_streams_wait_verify }, 0, uses, teaches);
 }
 
-constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *))
+constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
+                               const char *teaches)
 {
-    return scanned(wait(name, why, prepare, enqueue, bit(LADDER_STREAMS_KERNELS)), LADDER_STREAMS_KERNELS, kernel_counts, 5);
+    return scanned(wait(name, why, prepare, enqueue, bit(LADDER_STREAMS_KERNELS), teaches), LADDER_STREAMS_KERNELS, kernel_counts);
 }
 
-constexpr ladder_rung urgent(const char *name, const char *why, int variant)
+constexpr ladder_rung urgent(const char *name, const char *why, int variant, const char *teaches)
 {
-    ladder_rung r = wait(name, why, ladder_streams_wait_prepare_urgent, ladder_streams_wait_urgent, 0);
+    ladder_rung r = wait(name, why, ladder_streams_wait_prepare_urgent, ladder_streams_wait_urgent, 0, teaches);
     r.before = ladder_streams_wait_load;
     r.variant = variant;
     return r;
 }
 
-constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *))
+constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
 {
-    ladder_rung r =
-        rung(name, why, ladder_streams_staged_prepare, enqueue, ladder_streams_staged_verify, ladder_streams_staged_destroy, 0,
-             bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CHUNKS) | bit(LADDER_STREAMS_BYTES));
+    ladder_rung r = rung(name, why, { ladder_streams_staged_prepare, enqueue, ladder_streams_staged_verify }, 0,
+                         bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CHUNKS) | bit(LADDER_STREAMS_BYTES), teaches);
     r.unit = LADDER_BYTES;
     r.ceiling = "both";
-    return scanned(r, LADDER_STREAMS_CHUNKS, chunk_counts, 7);
+    return scanned(r, LADDER_STREAMS_CHUNKS, chunk_counts);
 }
 
 const ladder_rung rungs[] = {
-    ladder_taught(order("depthFirst", "chain by chain: overlap per connection", ladder_streams_order_depth, LADDER_STREAMS_PLAIN),
-                  "32 chains of 4 dependent kernels: each kernel is one warp that computes for about 70 us (f32), long beside a "
-                  "launch, and all 32 fit on the GPU at once. All kernels of one stream are launched before those of the next."),
-    ladder_taught(order("breadthFirst", "level by level: all chains overlap", ladder_streams_order_breadth, LADDER_STREAMS_PLAIN),
-                  "The first kernels of all chains, then the second ones, and so on: a kernel that has to wait never stands "
-                  "before one that could start."),
-    ladder_taught(order("openmp", "a thread launches for each stream", ladder_streams_order_team, LADDER_STREAMS_PLAIN),
-                  "Launching is the CPU's own work, and several threads share it as far as the driver's locks let them."),
-    ladder_taught(order("graph", "the same captured, launched as one", ladder_streams_order_graph, LADDER_STREAMS_GRAPH),
-                  "breadthFirst, captured once: one call launches all 128 kernels, and the driver has seen their dependences "
-                  "before."),
-    ladder_taught(trap("trapLegacy", "one launch without stream serialises all", LADDER_STREAMS_TRAP_LEGACY),
-                  "One kernel on each stream, and after each launch a short one without a stream. That one waits for all "
-                  "blocking streams, and the next kernel waits for it."),
-    ladder_taught(trap("trapPerThread", "per-thread default stream waits for none", LADDER_STREAMS_TRAP_PER_THREAD),
-                  "The short kernels go to cudaStreamPerThread, which waits for no other stream."),
-    ladder_taught(trap("trapNonBlocking", "non-blocking streams ignore the legacy one", LADDER_STREAMS_TRAP_NON_BLOCKING),
-                  "The short kernels go to the legacy default stream again, but the other streams were made with "
-                  "cudaStreamNonBlocking."),
-    ladder_taught(urgent("urgentIdle", "a small kernel on an idle GPU", LADDER_STREAMS_IDLE),
-                  "The time from the launch of one short kernel to its end: what the next two compare with."),
-    ladder_taught(urgent("urgentSame", "behind a full GPU, same priority", LADDER_STREAMS_SAME_PRIORITY),
-                  "Two blocks of 1024 threads fill an SM. The load has 64 times as many blocks as fit, and all of those that "
-                  "wait come before the urgent kernel."),
-    ladder_taught(urgent("urgentHigh", "behind a full GPU, high priority", LADDER_STREAMS_HIGH_PRIORITY),
-                  "A stream of high priority goes before the blocks that wait. Nothing is interrupted: the kernel still waits "
-                  "some tens of microseconds, until one of the running blocks ends."),
-    ladder_taught(launches("launchStream", "dependent small kernels, one stream", ladder_streams_wait_prepare_launches,
-                           ladder_streams_wait_launch),
-                  "Each kernel is well below the cost of its launch."),
-    ladder_taught(launches("launchEvents", "two streams that wait in turn", ladder_streams_wait_prepare_launches,
-                           ladder_streams_wait_events),
-                  "Every kernel goes to the other stream than the one before and waits for that one's event."),
-    ladder_taught(launches("launchGraph", "the same kernels as one graph", ladder_streams_wait_prepare_graph,
-                           ladder_streams_wait_graph),
-                  "What is left without the CPU: the GPU's own hand-over from one kernel to the next."),
-    ladder_taught(wait("hostFunction", "GPU and CPU in turn, by callback", ladder_streams_wait_prepare_callback,
-                       ladder_streams_wait_function, bit(LADDER_STREAMS_KERNELS)),
-                  "The callback runs on a thread of the driver and may call no CUDA function; the stream waits for its end."),
-    ladder_taught(wait("hostSync", "in turn, by waiting for the stream", ladder_streams_wait_prepare_callback,
-                       ladder_streams_wait_sync, bit(LADDER_STREAMS_KERNELS)),
-                  "The CPU launches, waits for the stream, takes its turn and launches again."),
-    ladder_taught(wait("cpuAfter", "GPU first, then the CPU's part", ladder_streams_wait_prepare_both, ladder_streams_wait_after,
-                       0),
-                  "Both parts take half a millisecond, on a GPU as on a CPU: they wait for the latency of one fma after "
-                  "another."),
-    ladder_taught(wait("cpuMeanwhile", "the CPU works while the GPU does", ladder_streams_wait_prepare_both,
-                       ladder_streams_wait_meanwhile, 0),
-                  "A launch returns at once. The CPU does its part before it waits for the stream."),
-    ladder_taught(staged("stagedDepth", "in, compute, out: chunk by chunk", ladder_streams_staged_depth),
-                  "In one piece, each of the three steps waits for the one before, and one direction of PCIe is idle at any "
-                  "time. In chunks on several streams, a chunk comes in while the one before is computed and the one before "
-                  "that goes out."),
-    ladder_taught(staged("stagedBreadth", "all in, all computed, all out", ladder_streams_staged_breadth),
-                  "The same chunks in another order of launches: no chunk leaves a stream before all of that stream's are in."),
+    order("depthFirst", "chain by chain: overlap per connection", ladder_streams_order_depth, LADDER_STREAMS_PLAIN,
+          "32 chains of 4 dependent kernels: each kernel is one warp that computes for about 70 us (f32), long beside a launch, "
+          "and all 32 fit on the GPU at once. All kernels of one stream are launched before those of the next."),
+    order("breadthFirst", "level by level: all chains overlap", ladder_streams_order_breadth, LADDER_STREAMS_PLAIN,
+          "The first kernels of all chains, then the second ones, and so on: a kernel that has to wait never stands before one "
+          "that could start."),
+    order("openmp", "a thread launches for each stream", ladder_streams_order_team, LADDER_STREAMS_PLAIN,
+          "Launching is the CPU's own work, and several threads share it as far as the driver's locks let them."),
+    order("graph", "the same captured, launched as one", ladder_streams_graph, LADDER_STREAMS_GRAPH,
+          "breadthFirst, captured once: one call launches all 128 kernels, and the driver has seen their dependences before."),
+    trap("trapLegacy", "one launch without stream serialises all", LADDER_STREAMS_TRAP_LEGACY,
+          "One kernel on each stream, and after each launch a short one without a stream. That one waits for all blocking "
+          "streams, and the next kernel waits for it."),
+    trap("trapPerThread", "per-thread default stream waits for none", LADDER_STREAMS_TRAP_PER_THREAD,
+          "The short kernels go to cudaStreamPerThread, which waits for no other stream."),
+    trap("trapNonBlocking", "non-blocking streams ignore the legacy one", LADDER_STREAMS_TRAP_NON_BLOCKING,
+          "The short kernels go to the legacy default stream again, but the other streams were made with cudaStreamNonBlocking."),
+    urgent("urgentIdle", "a small kernel on an idle GPU", LADDER_STREAMS_IDLE,
+          "The time from the launch of one short kernel to its end: what the next two compare with."),
+    urgent("urgentSame", "behind a full GPU, same priority", LADDER_STREAMS_SAME_PRIORITY,
+          "Two blocks of 1024 threads fill an SM. The load has 64 times as many blocks as fit, and all of those that wait come "
+          "before the urgent kernel."),
+    urgent("urgentHigh", "behind a full GPU, high priority", LADDER_STREAMS_HIGH_PRIORITY,
+          "A stream of high priority goes before the blocks that wait. Nothing is interrupted: the kernel still waits some tens "
+          "of microseconds, until one of the running blocks ends."),
+    launches("launchStream", "dependent small kernels, one stream", ladder_streams_wait_prepare_launches,
+             ladder_streams_wait_launch,
+          "Each kernel is well below the cost of its launch."),
+    launches("launchEvents", "two streams that wait in turn", ladder_streams_wait_prepare_launches, ladder_streams_wait_events,
+          "Every kernel goes to the other stream than the one before and waits for that one's event."),
+    launches("launchGraph", "the same kernels as one graph", ladder_streams_wait_prepare_graph, ladder_streams_graph,
+          "What is left without the CPU: the GPU's own hand-over from one kernel to the next."),
+    wait("hostFunction", "GPU and CPU in turn, by callback", ladder_streams_wait_prepare_callback, ladder_streams_wait_function,
+         bit(LADDER_STREAMS_KERNELS),
+          "The callback runs on a thread of the driver and may call no CUDA function; the stream waits for its end."),
+    wait("hostSync", "in turn, by waiting for the stream", ladder_streams_wait_prepare_callback, ladder_streams_wait_sync,
+         bit(LADDER_STREAMS_KERNELS),
+          "The CPU launches, waits for the stream, takes its turn and launches again."),
+    wait("cpuAfter", "GPU first, then the CPU's part", ladder_streams_wait_prepare_both, ladder_streams_wait_after, 0,
+          "Both parts take half a millisecond, on a GPU as on a CPU: they wait for the latency of one fma after another."),
+    wait("cpuMeanwhile", "the CPU works while the GPU does", ladder_streams_wait_prepare_both, ladder_streams_wait_meanwhile, 0,
+          "A launch returns at once. The CPU does its part before it waits for the stream."),
+    staged("stagedDepth", "in, compute, out: chunk by chunk", ladder_streams_staged_depth,
+          "In one piece, each of the three steps waits for the one before, and one direction of PCIe is idle at any time. In "
+          "chunks on several streams, a chunk comes in while the one before is computed and the one before that goes out."),
+    staged("stagedBreadth", "all in, all computed, all out", ladder_streams_staged_breadth,
+          "The same chunks in another order of launches: no chunk leaves a stream before all of that stream's are in."),
 };
 
 const ladder_parameter parameters[LADDER_STREAMS_PARAMETERS] = {
@@ -182,8 +162,5 @@ const ladder_parameter parameters[LADDER_STREAMS_PARAMETERS] = {
 
 } // namespace
 
-const ladder_family ladder_streams_cuda = {
-    DEVICE_CUDA, "streams", "what overlaps, who decides, and what waiting costs", { "f32", "f64" },
-    parameters, LADDER_STREAMS_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, nullptr,
-};
+const ladder_family ladder_streams_cuda =
+    LADDER_FAMILY(DEVICE_CUDA, "streams", "what overlaps, who decides, and what waiting costs", "f32", "f64", nullptr);

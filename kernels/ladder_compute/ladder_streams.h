@@ -10,22 +10,16 @@
 #include "ladder/ladder.h"
 
 #ifdef __CUDACC__
-#include <cuda_runtime_api.h>
+#include "ladder/ladder_kernel.cuh"
 #endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum {
-    LADDER_STREAMS_STREAMS,
-    LADDER_STREAMS_CONNECTIONS,
-    LADDER_STREAMS_KERNELS,
-    LADDER_STREAMS_CHUNKS,
-    LADDER_STREAMS_BYTES,
-    LADDER_STREAMS_PARAMETERS
-};
-enum { LADDER_STREAMS_MOST = 32, LADDER_STREAMS_WARP = 32, LADDER_STREAMS_SEED = 31 };
+enum { LADDER_STREAMS_STREAMS, LADDER_STREAMS_CONNECTIONS, LADDER_STREAMS_KERNELS, LADDER_STREAMS_CHUNKS, LADDER_STREAMS_BYTES,
+       LADDER_STREAMS_PARAMETERS };
+enum { LADDER_STREAMS_MOST = 32, LADDER_STREAMS_WARP = 32 };
 
 /* c of turn 0, 2, 4 ... and of turn 1, 3, 5 ...: exact in both types, and either keeps what the other leaves in [-1.9, 1.9]. */
 static inline double ladder_streams_summand(int turn) { return turn % 2 == 0 ? -1.8984375 : -1.8125; }
@@ -38,6 +32,19 @@ int ladder_streams_host_team(int threads, int (*each)(void *context, int index),
 #ifdef __CUDACC__
 
 /* ladder_streams_chain.cu: what the others share */
+/* The first member of every case's state: streams that fork from c->stream and join it again, by events. */
+typedef struct ladder_streams_fan {
+    int streams;
+    cudaStream_t stream[LADDER_STREAMS_MOST];
+    cudaEvent_t begun, done[LADDER_STREAMS_MOST + 1]; /* one for each stream, and one more */
+    cudaGraphExec_t graph;                            /* NULL, or to be destroyed with the rest */
+} ladder_streams_fan;
+
+/* Makes c->state with its fan; the first stream has that priority. */
+int ladder_streams_open(ladder_case *c, size_t state_bytes, int streams, unsigned flags, int priority);
+void ladder_streams_destroy(ladder_case *c);
+int ladder_streams_fork(ladder_case *c);
+int ladder_streams_join(ladder_case *c);
 /* out[i] = the chain from in[i mod in_cells], for i < blocks * threads; out may be in. */
 int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps, int turn,
                          cudaStream_t s);
@@ -45,8 +52,9 @@ int ladder_streams_chain(dtype t, void *out, const void *in, int64_t in_cells, i
  * there. */
 int ladder_streams_compare(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps, int turns,
                            ladder_verdict *v);
-/* A graph of what `enqueue` puts on c->stream, captured. */
-int ladder_streams_capture(ladder_case *c, int (*enqueue)(ladder_case *c), cudaGraphExec_t *out);
+/* The fan's graph, of what `enqueue` puts on c->stream, captured. */
+int ladder_streams_capture(ladder_case *c, int (*enqueue)(ladder_case *c));
+int ladder_streams_graph(ladder_case *c); /* enqueue: launches it */
 
 /* ladder_streams_order.cu: independent chains on several streams */
 enum {
@@ -58,10 +66,8 @@ int ladder_streams_order_prepare(ladder_case *c);
 int ladder_streams_order_depth(ladder_case *c);
 int ladder_streams_order_breadth(ladder_case *c);
 int ladder_streams_order_team(ladder_case *c);
-int ladder_streams_order_graph(ladder_case *c);
 int ladder_streams_order_trap(ladder_case *c);
 int ladder_streams_order_verify(ladder_case *c, ladder_verdict *v);
-void ladder_streams_order_destroy(ladder_case *c);
 
 /* ladder_streams_wait.cu: what launching, waiting and calling back cost */
 enum { LADDER_STREAMS_IDLE, LADDER_STREAMS_SAME_PRIORITY, LADDER_STREAMS_HIGH_PRIORITY }; /* variants of `urgent` */
@@ -70,7 +76,6 @@ int ladder_streams_wait_prepare_launches(ladder_case *c);
 int ladder_streams_wait_prepare_graph(ladder_case *c);
 int ladder_streams_wait_launch(ladder_case *c);
 int ladder_streams_wait_events(ladder_case *c);
-int ladder_streams_wait_graph(ladder_case *c);
 int ladder_streams_wait_prepare_callback(ladder_case *c); /* for function, sync: GPU and CPU take turns */
 int ladder_streams_wait_function(ladder_case *c);
 int ladder_streams_wait_sync(ladder_case *c);
@@ -81,14 +86,12 @@ int ladder_streams_wait_prepare_urgent(ladder_case *c);
 int ladder_streams_wait_load(ladder_case *c); /* before */
 int ladder_streams_wait_urgent(ladder_case *c);
 int ladder_streams_wait_verify(ladder_case *c, ladder_verdict *v);
-void ladder_streams_wait_destroy(ladder_case *c);
 
 /* ladder_streams_staged.cu: copy in, compute, copy out, in chunks */
 int ladder_streams_staged_prepare(ladder_case *c);
 int ladder_streams_staged_depth(ladder_case *c);
 int ladder_streams_staged_breadth(ladder_case *c);
 int ladder_streams_staged_verify(ladder_case *c, ladder_verdict *v);
-void ladder_streams_staged_destroy(ladder_case *c);
 
 #endif
 

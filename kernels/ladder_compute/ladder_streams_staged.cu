@@ -1,7 +1,4 @@
 /* Rungs of family streams: an array goes from the host into the GPU, through a kernel, and back, in chunks on several streams. */
-#include <stdlib.h>
-
-#include "device/device_cuda.h"
 #include "ladder/ladder_fma.cuh"
 #include "ladder_compute/ladder_streams.h"
 
@@ -15,31 +12,11 @@ template <typename T> __global__ void __launch_bounds__(THREADS) square_kernel(T
     if (i < cells) out[i] = ladder_fma(in[i], in[i], summand);
 }
 
+/* c->in and c->out are pinned. */
 typedef struct transfer {
-    void *from, *in, *out, *to; /* pinned, device, device, pinned */
-    int streams, chunks;
-    cudaStream_t stream[LADDER_STREAMS_MOST];
-    cudaEvent_t begun, done[LADDER_STREAMS_MOST];
+    ladder_streams_fan fan;
+    void *in, *out;
 } transfer;
-
-transfer *transfer_of(const ladder_case *c) { return (transfer *)c->state; }
-
-int fork_all(ladder_case *c)
-{
-    const transfer *t = transfer_of(c);
-    int code = cudaEventRecord(t->begun, device_cuda_stream(c->stream));
-    for (int s = 0; s < t->streams && !code; s++) code = cudaStreamWaitEvent(t->stream[s], t->begun, 0);
-    return code;
-}
-
-int join_all(ladder_case *c)
-{
-    const transfer *t = transfer_of(c);
-    int code = 0;
-    for (int s = 0; s < t->streams && !code; s++) code = cudaEventRecord(t->done[s], t->stream[s]);
-    for (int s = 0; s < t->streams && !code; s++) code = cudaStreamWaitEvent(device_cuda_stream(c->stream), t->done[s], 0);
-    return code;
-}
 
 /* ---- the three things that happen to a chunk ---- */
 
@@ -47,15 +24,16 @@ enum stage { IN, COMPUTE, OUT, STAGES };
 
 int run(ladder_case *c, stage what, int chunk)
 {
-    const transfer *t = transfer_of(c);
-    const int64_t first = c->size * chunk / t->chunks, cells = c->size * (chunk + 1) / t->chunks - first;
-    const size_t at = (size_t)first * dtype_bytes(c->type), bytes = (size_t)cells * dtype_bytes(c->type);
-    const cudaStream_t s = t->stream[chunk % t->streams];
-    const unsigned blocks = (unsigned)((cells + THREADS - 1) / THREADS);
+    const transfer *t = (const transfer *)c->state;
+    const int64_t chunks = c->value[LADDER_STREAMS_CHUNKS];
+    const int64_t first = c->size * chunk / chunks, cells = c->size * (chunk + 1) / chunks - first;
+    const size_t at = ladder_bytes(c, first), bytes = ladder_bytes(c, cells);
+    const cudaStream_t s = t->fan.stream[chunk % t->fan.streams];
+    const unsigned blocks = ladder_blocks(cells, THREADS);
     if (cells == 0) return cudaSuccess;
     switch (what) {
-    case IN: return cudaMemcpyAsync((char *)t->in + at, (char *)t->from + at, bytes, cudaMemcpyDefault, s);
-    case OUT: return cudaMemcpyAsync((char *)t->to + at, (char *)t->out + at, bytes, cudaMemcpyDefault, s);
+    case IN: return cudaMemcpyAsync((char *)t->in + at, (char *)c->in + at, bytes, cudaMemcpyDefault, s);
+    case OUT: return cudaMemcpyAsync((char *)c->out + at, (char *)t->out + at, bytes, cudaMemcpyDefault, s);
     case COMPUTE:
     case STAGES: break;
     }
@@ -75,64 +53,35 @@ int run(ladder_case *c, stage what, int chunk)
 
 int ladder_streams_staged_prepare(ladder_case *c)
 {
-    device *d = c->d;
-    transfer *t = (transfer *)calloc(1, sizeof *t);
-    if (!t) abort();
-    c->state = t;
-    c->size = c->value[LADDER_STREAMS_BYTES] / (int64_t)dtype_bytes(c->type);
-    const size_t bytes = (size_t)c->size * dtype_bytes(c->type);
-    c->work = 2 * (double)bytes;
-    t->streams = (int)c->value[LADDER_STREAMS_STREAMS];
-    t->chunks = (int)c->value[LADDER_STREAMS_CHUNKS];
-    int code = d->alloc(d, DEVICE_MEMORY_PINNED, bytes, &t->from);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_PINNED, bytes, &t->to);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &t->in);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &t->out);
-    if (!code) code = cudaEventCreateWithFlags(&t->begun, cudaEventDisableTiming);
-    for (int s = 0; s < t->streams && !code; s++) {
-        code = cudaStreamCreateWithFlags(&t->stream[s], cudaStreamNonBlocking);
-        if (!code) code = cudaEventCreateWithFlags(&t->done[s], cudaEventDisableTiming);
-    }
-    if (!code) code = ladder_fill_random(c, t->from, c->size, LADDER_STREAMS_SEED); /* a kernel reaches pinned memory too */
-    if (!code) code = ladder_poison(c, t->in, bytes);
-    if (!code) code = ladder_poison(c, t->out, bytes);
-    return code ? code : ladder_poison(c, t->to, bytes);
+    ladder_moves(c, c->value[LADDER_STREAMS_BYTES] / (int64_t)dtype_bytes(c->type), 2);
+    const size_t bytes = ladder_bytes(c, c->size);
+    int code = ladder_streams_open(c, sizeof(transfer), (int)c->value[LADDER_STREAMS_STREAMS], cudaStreamNonBlocking, 0);
+    transfer *t = (transfer *)c->state;
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->in);
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->out);
+    if (!code) code = ladder_alloc_poisoned(c, bytes, &t->in);
+    if (!code) code = ladder_alloc_poisoned(c, bytes, &t->out);
+    if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED); /* a kernel reaches pinned memory too */
+    return code ? code : ladder_poison(c, c->out, bytes);
 }
 
 int ladder_streams_staged_depth(ladder_case *c)
 {
-    int code = fork_all(c);
-    for (int chunk = 0; chunk < transfer_of(c)->chunks; chunk++)
+    int code = ladder_streams_fork(c);
+    for (int chunk = 0; chunk < c->value[LADDER_STREAMS_CHUNKS]; chunk++)
         for (int what = IN; what < STAGES && !code; what++) code = run(c, (stage)what, chunk);
-    return code ? code : join_all(c);
+    return code ? code : ladder_streams_join(c);
 }
 
 int ladder_streams_staged_breadth(ladder_case *c)
 {
-    int code = fork_all(c);
+    int code = ladder_streams_fork(c);
     for (int what = IN; what < STAGES; what++)
-        for (int chunk = 0; chunk < transfer_of(c)->chunks && !code; chunk++) code = run(c, (stage)what, chunk);
-    return code ? code : join_all(c);
+        for (int chunk = 0; chunk < c->value[LADDER_STREAMS_CHUNKS] && !code; chunk++) code = run(c, (stage)what, chunk);
+    return code ? code : ladder_streams_join(c);
 }
 
 int ladder_streams_staged_verify(ladder_case *c, ladder_verdict *v)
 {
-    return ladder_streams_compare(c, transfer_of(c)->to, 0, c->size, 1, 1, v);
-}
-
-void ladder_streams_staged_destroy(ladder_case *c)
-{
-    transfer *t = transfer_of(c);
-    if (!t) return;
-    for (int s = 0; s < LADDER_STREAMS_MOST; s++) {
-        if (t->stream[s]) (void)cudaStreamDestroy(t->stream[s]);
-        if (t->done[s]) (void)cudaEventDestroy(t->done[s]);
-    }
-    if (t->begun) (void)cudaEventDestroy(t->begun);
-    (void)c->d->free(c->d, DEVICE_MEMORY_PINNED, t->from);
-    (void)c->d->free(c->d, DEVICE_MEMORY_PINNED, t->to);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, t->in);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, t->out);
-    free(t);
-    c->state = nullptr;
+    return ladder_streams_compare(c, c->out, 0, c->size, 1, 1, v);
 }
