@@ -1,6 +1,5 @@
 #include "ladder_compute/ladder_fused.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "ladder/ladder_families.h"
@@ -10,17 +9,6 @@ static const char teaches[] =
     "limit. Where a band of rows takes all its steps while it is in a core's caches, memory is read and written once for all of "
     "them, and the fraction of the copy passes 1.\n";
 
-enum { SEED = 9 };
-
-static void make_weights(stencil *op)
-{
-    const int points = stencil_weights(op->form, op->radius);
-    for (int i = 0; i < points; i++) {
-        const double w = 1.0 / (points + 3 * i);
-        op->weight[i] = op->type == DTYPE_F32 ? (double)(float)w : w;
-    }
-}
-
 static int fill_own(device *d, const field_shape *f, void *field, int level, device_stream *s)
 {
     value v;
@@ -28,7 +16,7 @@ static int fill_own(device *d, const field_shape *f, void *field, int level, dev
     v.kind = VALUE_RANDOM;
     v.nx_global = f->nx;
     v.ny_global = f->ny;
-    v.seed = SEED + (uint64_t)level;
+    v.seed = LADDER_SEED + (uint64_t)level;
     return d->value_fill(d, f, field, &v, field_own(f), s);
 }
 
@@ -50,42 +38,24 @@ int ladder_fused_fill(ladder_case *c, void *field, int depth)
 int ladder_fused_prepare(ladder_case *c)
 {
     device *d = c->d;
-    ladder_fused *s = calloc(1, sizeof *s);
-    if (!s) abort();
-    c->state = s;
+    ladder_fused *s = ladder_state(c, sizeof *s);
     s->levels = (int)c->value[LADDER_FUSED_LEVELS];
     s->op = (stencil){ .form = STENCIL_STAR, .radius = (int)c->value[LADDER_FUSED_RADIUS], .type = c->type,
                        .has_prev = s->levels == 2, .beta = s->levels == 2 ? -0.5 : 0 };
-    make_weights(&s->op);
+    ladder_field_weights(&s->op);
     s->steps = (int)c->value[LADDER_FUSED_STEPS];
     s->sides = (boundary){ { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 } };
     const int depth = s->steps * s->op.radius;
     s->shape = field_shape_make(c->type, c->value[LADDER_FUSED_NX], c->value[LADDER_FUSED_NY], depth, depth);
-    c->size = s->shape.nx * s->shape.ny;
-    c->work = (1 + s->levels) * (double)s->steps * (double)c->size * (double)dtype_bytes(c->type);
+    ladder_moves(c, s->shape.nx * s->shape.ny, (1 + s->levels) * s->steps);
     c->flops = (double)s->steps * (2 * (stencil_weights(STENCIL_STAR, s->op.radius) + s->op.has_prev) - 1) * (double)c->size;
     int code = 0;
     for (int level = 0; level < s->levels && !code; level++) {
         void **const field[] = { &s->cur[level], &s->next[level], &s->between[level] };
-        for (int i = 0; i < 3 && !code; i++) {
-            code = d->alloc(d, DEVICE_MEMORY_DEVICE, s->shape.bytes, field[i]);
-            if (!code) code = ladder_poison(c, *field[i], s->shape.bytes);
-        }
+        for (int i = 0; i < 3 && !code; i++) code = ladder_alloc_poisoned(c, s->shape.bytes, field[i]);
         if (!code) code = fill_own(d, &s->shape, s->cur[level], level, c->stream);
     }
     return code ? code : d->stencil_bind(d, &s->op);
-}
-
-void ladder_fused_destroy(ladder_case *c)
-{
-    ladder_fused *s = c->state;
-    if (!s) return;
-    for (int level = 0; level < s->levels; level++) {
-        void *const field[] = { s->cur[level], s->next[level], s->between[level] };
-        for (int i = 0; i < 3; i++) (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, field[i]);
-    }
-    free(s);
-    c->state = NULL;
 }
 
 /* The fields that sweep number `left` before the last writes: next is the last one's. */
@@ -151,8 +121,7 @@ int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
             void *const swap = a;
             a = b, b = swap;
         }
-        code = c->d->copy(c->d, seen, s->next[0], f.bytes, c->stream);
-        if (!code) code = c->d->stream_sync(c->d, c->stream);
+        code = ladder_fetch(c, seen, s->next[0], f.bytes);
         ladder_right(v);
         for (int64_t y = 0; y < f.ny && v->right && !code; y++)
             if (memcmp(field_at(&f, seen, 0, y), field_at(&f, a, 0, y), (size_t)f.nx * dtype_bytes(f.type)))
@@ -169,9 +138,9 @@ int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
 
 static const int64_t host_steps[] = { 1, 2, 4, 12, 8 };
 #define SCANNED                                                                                                        \
-    .prepare = ladder_fused_prepare, .verify = ladder_fused_verify, .destroy = ladder_fused_destroy, .unit = LADDER_BYTES, \
-    .ceiling = "copy", .scan = LADDER_FUSED_STEPS, .scan_count = sizeof host_steps / sizeof host_steps[0],                 \
-    .scan_values = host_steps, .ignores = 1u << LADDER_FUSED_COLUMNS
+    .prepare = ladder_fused_prepare, .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy",           \
+    .scan = LADDER_FUSED_STEPS, .scan_count = sizeof host_steps / sizeof host_steps[0], .scan_values = host_steps,     \
+    .ignores = 1u << LADDER_FUSED_COLUMNS
 
 static const ladder_rung rungs[] = {
     { .name = "singly", .why = "one pass over memory per step",
@@ -194,8 +163,5 @@ static const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {
     { "columns", 4, 4, 4, "of a lane, on a GPU" },
 };
 
-const ladder_family ladder_fused_host = {
-    DEVICE_HOST, "fused", "several time steps in one pass over memory", { "f32", "f64" },
-    parameters, LADDER_FUSED_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, NULL,
-};
+const ladder_family ladder_fused_host =
+    LADDER_FAMILY(DEVICE_HOST, "fused", "several time steps in one pass over memory", "f32", "f64", NULL);

@@ -1,9 +1,9 @@
 #include <string.h>
 
 #include "cuda/vector_cuda.cuh"
-#include "device/device_cuda.h"
 #include "ladder/ladder_families.h"
 #include "ladder/ladder_fma.cuh"
+#include "ladder_compute/ladder_field.cuh"
 #include "ladder_compute/ladder_fused.h"
 
 static const char teaches[] =
@@ -75,7 +75,7 @@ template <typename T, int STEPS> cudaError_t launch_tile(ladder_case *c)
 {
     const ladder_fused *s = (const ladder_fused *)c->state;
     const field_shape *f = &s->shape;
-    const dim3 grid((unsigned)((f->nx + TILE - 1) / TILE), (unsigned)((f->ny + TILE - 1) / TILE));
+    const dim3 grid(ladder_blocks(f->nx, TILE), ladder_blocks(f->ny, TILE));
     const size_t bytes = 2 * (TILE + 2 * STEPS) * (TILE + 2 * STEPS) * sizeof(T);
     tile<T, STEPS><<<grid, TILE_THREADS, bytes, device_cuda_stream(c->stream)>>>((T *)field_at(f, s->next[0], 0, 0),
                                                                                  (const T *)field_at(f, s->cur[0], 0, 0), f->pitch,
@@ -130,7 +130,7 @@ template <typename T, int STEPS, int V> cudaError_t launch_strip(ladder_case *c)
     const ladder_fused *s = (const ladder_fused *)c->state;
     const field_shape *f = &s->shape;
     const unsigned stored = 32 * V - 2 * HALO<STEPS, V>;
-    const dim3 grid((unsigned)((f->nx + stored - 1) / stored), (unsigned)((f->ny + CHUNK_ROWS - 1) / CHUNK_ROWS));
+    const dim3 grid(ladder_blocks(f->nx, stored), ladder_blocks(f->ny, CHUNK_ROWS));
     strip<T, STEPS, V><<<grid, 32, 0, device_cuda_stream(c->stream)>>>(
         (T *)field_at(f, s->next[0], 0, 0), (const T *)field_at(f, s->cur[0], 0, 0), f->pitch, f->nx, f->ny);
     return cudaGetLastError();
@@ -186,67 +186,44 @@ int prepare_once(ladder_case *c)
     }
     const int code = ladder_fused_prepare(c);
     if (code) return code;
-    const ladder_fused *s = (const ladder_fused *)c->state;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    float f32[POINTS];
-    for (int i = 0; i < POINTS; i++) f32[i] = (float)s->op.weight[i];
-    cudaError_t e = cudaMemcpyToSymbolAsync(weight_f32, f32, sizeof f32, 0, cudaMemcpyHostToDevice, stream);
-    if (e == cudaSuccess)
-        e = cudaMemcpyToSymbolAsync(weight_f64, s->op.weight, sizeof weight_f64, 0, cudaMemcpyHostToDevice, stream);
-    return e == cudaSuccess ? cudaStreamSynchronize(stream) : e;
+    return ladder_field_upload(c, &((const ladder_fused *)c->state)->op, weight_f32, weight_f64);
 }
 
 const int64_t once_steps[] = { 1, 2, 4, 8 }, steps[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12 };
 const int64_t columns[] = { 4, 2, 8 }; /* first what both types have: a scan whose first point is missing is left out */
 
+template <int COUNT>
 constexpr ladder_rung rung(const char *name, const char *why, int variant, int (*prepare)(ladder_case *),
-                           int (*enqueue)(ladder_case *), int scanned, const int64_t *values, int count)
+                           int (*enqueue)(ladder_case *), int scanned, const int64_t (&values)[COUNT], const char *teaches)
 {
-    ladder_rung r = {};
-    r.variant = variant;
-    r.ignores = variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS;
-    r.name = name;
-    r.why = why;
-    r.prepare = prepare;
-    r.enqueue = enqueue;
-    r.verify = ladder_fused_verify;
-    r.destroy = ladder_fused_destroy;
-    r.unit = LADDER_BYTES;
-    r.ceiling = "copy";
-    r.scan = scanned;
-    r.scan_count = count;
-    r.scan_values = values;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = prepare, .enqueue = enqueue,
+             .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy",
+             .ignores = variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS, .scan = scanned, .scan_count = COUNT,
+             .scan_values = values };
 }
 
-constexpr int OWN = -1, ANY = sizeof steps / sizeof *steps, ONCE = sizeof once_steps / sizeof *once_steps;
-constexpr int WIDTHS = sizeof columns / sizeof *columns;
+constexpr int OWN = -1;
 
 const ladder_rung rungs[] = {
-    ladder_taught(rung("singly", "one pass over memory per step", OWN, ladder_fused_prepare, ladder_fused_singly,
-                       LADDER_FUSED_STEPS, steps, ANY),
-                  "In every step the ghosts are filled and the production kernel sweeps once, so that memory is read and "
-                  "written once per step. As fast as a copy whatever the number of steps; more speed can only come from moving "
-                  "less."),
-    ladder_taught(rung("tile", "a block's tile, overlapped, in shared memory", TILES, prepare_once, run_once, LADDER_FUSED_STEPS,
-                       once_steps, ONCE),
-                  "One launch for all steps, each block by itself. Passes are saved, but barriers, reads of shared memory and "
-                  "the cells around the tile that are computed twice cost as much: with 8 steps no faster than with 4, and "
-                  "never as fast as singly."),
-    ladder_taught(rung("strip", "a warp walks, all levels in registers", STRIPS, prepare_once, run_once, LADDER_FUSED_STEPS,
-                       once_steps, ONCE),
-                  "No barrier and no shared memory: a row costs nearly the same time with more levels, so that the rate nearly "
-                  "doubles with the steps. With one step it is slow, because rows are asked for only when they are needed."),
-    ladder_taught(rung("stripWidth", "the same, more columns per lane", STRIPS, prepare_once, run_once, LADDER_FUSED_COLUMNS,
-                       columns, WIDTHS),
-                  "The strip with 2 (f64 only), 4 or 8 columns per lane. With 8 steps 16 columns per strip are computed in "
-                  "vain: of 64, 128 or 256. All levels of every column stay in registers, though, and an SM then holds fewer "
-                  "warps to hide the latency of memory."),
-    ladder_taught(rung("production", "weft's own: rows asked for ahead", OWN, ladder_fused_prepare, ladder_fused_production,
-                       LADDER_FUSED_STEPS, steps, ANY),
-                  "Strips whose rows come through a ring in shared memory and are asked for well ahead: bytes on their way "
-                  "cost no registers. With 8 steps 6.2 of a copy where the strip has 4.0 (f32, one H200). What one sweep "
-                  "cannot take goes by several."),
+    rung("singly", "one pass over memory per step", OWN, ladder_fused_prepare, ladder_fused_singly, LADDER_FUSED_STEPS, steps,
+          "In every step the ghosts are filled and the production kernel sweeps once, so that memory is read and written once per "
+          "step. As fast as a copy whatever the number of steps; more speed can only come from moving less."),
+    rung("tile", "a block's tile, overlapped, in shared memory", TILES, prepare_once, run_once, LADDER_FUSED_STEPS, once_steps,
+          "One launch for all steps, each block by itself. Passes are saved, but barriers, reads of shared memory and the cells "
+          "around the tile that are computed twice cost as much: with 8 steps no faster than with 4, and never as fast as "
+          "singly."),
+    rung("strip", "a warp walks, all levels in registers", STRIPS, prepare_once, run_once, LADDER_FUSED_STEPS, once_steps,
+          "No barrier and no shared memory: a row costs nearly the same time with more levels, so that the rate nearly doubles "
+          "with the steps. With one step it is slow, because rows are asked for only when they are needed."),
+    rung("stripWidth", "the same, more columns per lane", STRIPS, prepare_once, run_once, LADDER_FUSED_COLUMNS, columns,
+          "The strip with 2 (f64 only), 4 or 8 columns per lane. With 8 steps 16 columns per strip are computed in vain: of 64, "
+          "128 or 256. All levels of every column stay in registers, though, and an SM then holds fewer warps to hide the latency "
+          "of memory."),
+    rung("production", "weft's own: rows asked for ahead", OWN, ladder_fused_prepare, ladder_fused_production,
+         LADDER_FUSED_STEPS, steps,
+          "Strips whose rows come through a ring in shared memory and are asked for well ahead: bytes on their way cost no "
+          "registers. With 8 steps 6.2 of a copy where the strip has 4.0 (f32, one H200). What one sweep cannot take goes by "
+          "several."),
 };
 
 const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {
@@ -260,8 +237,5 @@ const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {
 
 } // namespace
 
-const ladder_family ladder_fused_cuda = {
-    DEVICE_CUDA, "fused", "several time steps in one pass over memory", { "f32", "f64" },
-    parameters, LADDER_FUSED_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, nullptr,
-};
+const ladder_family ladder_fused_cuda =
+    LADDER_FAMILY(DEVICE_CUDA, "fused", "several time steps in one pass over memory", "f32", "f64", nullptr);

@@ -4,7 +4,7 @@
 #ifndef LADDER_FUSED_H
 #define LADDER_FUSED_H
 
-#include "ladder/ladder.h"
+#include "ladder_compute/ladder_field.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,7 +26,6 @@ typedef struct ladder_fused {
 /* work: what single sweeps move, every level that a step reads and the one that it writes: fusing passes that ceiling */
 int ladder_fused_prepare(ladder_case *c);
 int ladder_fused_verify(ladder_case *c, ladder_verdict *v);
-void ladder_fused_destroy(ladder_case *c);
 /* Fills a field's ghosts, `depth` deep. */
 int ladder_fused_fill(ladder_case *c, void *field, int depth);
 /* enqueue: one sweep after the other; the device's own fused sweeps */

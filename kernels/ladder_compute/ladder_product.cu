@@ -1,12 +1,11 @@
 #include "ladder_compute/ladder_product.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
-#include "device/device_cuda.h"
 #include "ladder/ladder_cublas.h"
 #include "ladder/ladder_families.h"
 #include "ladder/ladder_fma.cuh"
+#include "ladder/ladder_kernel.cuh"
 
 static const char teaches[] =
     "The matrix product: the one program of this ladder that can leave the memory's limit behind.\n"
@@ -207,23 +206,16 @@ double flops_of_byte(int variant, double word)
 
 int product_prepare(ladder_case *c)
 {
-    device *d = c->d;
-    ladder_product *s = (ladder_product *)calloc(1, sizeof *s);
-    if (!s) abort();
-    c->state = s;
+    ladder_product *s = (ladder_product *)ladder_state(c, sizeof *s);
+    const int variant = c->rung->variant;
+    const bool self = variant == AAT_NAIVE || variant == AAT_SHARED || variant == AAT_PADDED;
     s->n = c->value[LADDER_PRODUCT_N] / EDGE * EDGE;
     c->size = s->n * s->n;
     c->work = 2 * (double)s->n * (double)c->size;
-    const int variant = c->rung->variant;
-    const size_t bytes = (size_t)c->size * dtype_bytes(c->type);
     if (variant != CUBLAS) c->predicted[0] = { "flop/byte in L1", flops_of_byte(variant, (double)dtype_bytes(c->type)) };
-    const bool self = variant == AAT_NAIVE || variant == AAT_SHARED || variant == AAT_PADDED;
-    int code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &s->a);
-    if (!code && !self) code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &s->b);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &s->c);
-    if (!code) code = ladder_product_fill(c, s->a, c->size, LADDER_PRODUCT_SEED_A);
-    if (!code && !self) code = ladder_product_fill(c, s->b, c->size, LADDER_PRODUCT_SEED_B);
-    return code ? code : ladder_poison(c, s->c, bytes);
+    int code = ladder_product_alloc(c, c->size, LADDER_PRODUCT_SEED_A, &c->in);
+    if (!code && !self) code = ladder_product_alloc(c, c->size, LADDER_PRODUCT_SEED_B, &s->b);
+    return code ? code : ladder_alloc_poisoned(c, ladder_bytes(c, c->size), &c->out);
 }
 
 template <typename T> int launch(ladder_case *c)
@@ -234,8 +226,8 @@ template <typename T> int launch(ladder_case *c)
     const unsigned tiles = (unsigned)(n / TILE);
     const dim3 thin(TILE, NAIVE_ROWS), thin_grid(tiles, (unsigned)(n / NAIVE_ROWS)), square(TILE, TILE), square_grid(tiles, tiles),
         edges((unsigned)(n / EDGE), (unsigned)(n / EDGE));
-    const T *a = (const T *)s->a, *b = (const T *)s->b;
-    T *to = (T *)s->c;
+    const T *a = (const T *)c->in, *b = (const T *)s->b;
+    T *to = (T *)c->out;
     switch (c->rung->variant) {
     case NAIVE_ROW: naive_row<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
     case NAIVE_COL: naive_col<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
@@ -263,7 +255,7 @@ template <typename T> int gemm(ladder_case *c, const char *function)
     const T one = 1, zero = 0;
     const int n = (int)s->n, as_it_is = 0;
     if (!call || !handle) return cudaErrorUnknown;
-    return call(handle, as_it_is, as_it_is, n, n, n, &one, s->b, n, s->a, n, &zero, s->c, n) == 0 ? cudaSuccess : cudaErrorUnknown;
+    return call(handle, as_it_is, as_it_is, n, n, n, &one, s->b, n, c->in, n, &zero, c->out, n) == 0 ? cudaSuccess : cudaErrorUnknown;
 }
 
 int cublas_enqueue(ladder_case *c)
@@ -273,24 +265,15 @@ int cublas_enqueue(ladder_case *c)
 
 /* ---- the table ---- */
 
-constexpr ladder_rung rung(const char *name, const char *why, int variant)
+constexpr ladder_rung rung(const char *name, const char *why, int variant, const char *teaches)
 {
-    ladder_rung r = {};
-    r.name = name;
-    r.why = why;
-    r.prepare = product_prepare;
-    r.enqueue = product_enqueue;
-    r.verify = ladder_product_verify;
-    r.destroy = ladder_product_destroy;
-    r.unit = LADDER_FLOPS;
-    r.ceiling = "fma";
-    r.variant = variant;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = product_prepare,
+             .enqueue = product_enqueue, .verify = ladder_product_verify, .unit = LADDER_FLOPS, .ceiling = "fma" };
 }
 
-constexpr ladder_rung library(const char *name, const char *why)
+constexpr ladder_rung library(const char *name, const char *why, const char *teaches)
 {
-    ladder_rung r = rung(name, why, CUBLAS);
+    ladder_rung r = rung(name, why, CUBLAS, teaches);
     r.enqueue = cublas_enqueue;
     r.missing = ladder_cublas_missing;
     return r;
@@ -298,50 +281,44 @@ constexpr ladder_rung library(const char *name, const char *why)
 
 const int64_t fma_counts[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512 };
 
-constexpr ladder_rung bend(const char *name, const char *why)
+constexpr ladder_rung bend(const char *name, const char *why, const char *teaches)
 {
-    ladder_rung r = rung(name, why, 0);
-    r.prepare = ladder_product_roofline_prepare;
-    r.enqueue = ladder_product_roofline_enqueue;
-    r.verify = ladder_product_roofline_verify;
-    r.scan = LADDER_PRODUCT_FMAS;
-    r.scan_count = sizeof fma_counts / sizeof fma_counts[0];
-    r.scan_values = fma_counts;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .prepare = ladder_product_roofline_prepare,
+             .enqueue = ladder_product_roofline_enqueue, .verify = ladder_product_roofline_verify, .unit = LADDER_FLOPS,
+             .ceiling = "fma", .scan = LADDER_PRODUCT_FMAS, .scan_count = sizeof fma_counts / sizeof *fma_counts,
+             .scan_values = fma_counts };
 }
 
 const ladder_rung rungs[] = {
-    ladder_taught(bend("roofline", "flops per word until memory is no limit"),
-                  "Each word is read, goes through `fmas` multiply-adds and is written. The rate doubles with fmas while "
-                  "memory is the limit and lies flat where arithmetic is; the bend between is the machine's balance. One H200, "
-                  "f32: half the peak at 32, .95 at 512."),
-    ladder_taught(rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL),
-                  "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 sectors for 32 "
-                  "words."),
-    ladder_taught(rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW),
-                  "Neighbouring threads have neighbouring columns: B by whole lines, and one word of A for all of the warp."),
-    ladder_taught(rung("tiledA", "A's tile read once, B's lines anew", TILED_A),
-                  "A's tile only: fetched by whole lines once, read 32 times. Each warp reads only the row that it brought "
-                  "itself."),
-    ladder_taught(rung("tiledAB", "each fetched word used 32 times", TILED_AB),
-                  "Both tiles: what the block fetches, it uses 32 times."),
-    ladder_taught(rung("registers", "8 x 8 cells of C per thread", REGISTERS),
-                  "A block makes 128 x 128 cells of C, a thread 64 of them: 16 words from shared memory serve 64 "
-                  "multiply-adds, where tiledAB needs two for each one. Two tiles of each matrix take turns, so that the next "
-                  "is on its way while one is used: five times tiledAB."),
-    ladder_taught(library("cublas", "cuBLAS as the reference"),
-                  "cublasSgemm or cublasDgemm on the same matrices: what is left to be won above registers. Without cuBLAS the "
-                  "rung is missing."),
-    ladder_taught(rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE),
-                  "Cell (i, j) is row i times row j. The 32 threads of a warp stand in 32 rows j, and each load takes 32 "
-                  "sectors for 32 words: as slow as naiveCol."),
-    ladder_taught(rung("aatShared", "turned on chip, banks conflict", AAT_SHARED),
-                  "Both tiles come by whole lines; of the second, 32 threads read 32 rows, which without padding start in one and "
-                  "the same bank. (The compiler softens it: rows on 16 bytes may be read four words at a time, 32 turns for four "
-                  "instead of for one.) One padding column shifts each row by one bank (aatPadded)."),
-    ladder_taught(rung("aatPadded", "one padding column: no conflicts", AAT_PADDED),
-                  "Rows of 33 words start in 32 different banks, and 32 threads read their column in one turn: five times "
-                  "aatShared, and all that tiledAB reaches."),
+    bend("roofline", "flops per word until memory is no limit",
+          "Each word is read, goes through `fmas` multiply-adds and is written. The rate doubles with fmas while memory is the "
+          "limit and lies flat where arithmetic is; the bend between is the machine's balance. One H200, f32: half the peak at "
+          "32, .95 at 512."),
+    rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL,
+          "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 sectors for 32 words."),
+    rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW,
+          "Neighbouring threads have neighbouring columns: B by whole lines, and one word of A for all of the warp."),
+    rung("tiledA", "A's tile read once, B's lines anew", TILED_A,
+          "A's tile only: fetched by whole lines once, read 32 times. Each warp reads only the row that it brought itself."),
+    rung("tiledAB", "each fetched word used 32 times", TILED_AB,
+          "Both tiles: what the block fetches, it uses 32 times."),
+    rung("registers", "8 x 8 cells of C per thread", REGISTERS,
+          "A block makes 128 x 128 cells of C, a thread 64 of them: 16 words from shared memory serve 64 multiply-adds, where "
+          "tiledAB needs two for each one. Two tiles of each matrix take turns, so that the next is on its way while one is used: "
+          "five times tiledAB."),
+    library("cublas", "cuBLAS as the reference",
+          "cublasSgemm or cublasDgemm on the same matrices: what is left to be won above registers. Without cuBLAS the rung is "
+          "missing."),
+    rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE,
+          "Cell (i, j) is row i times row j. The 32 threads of a warp stand in 32 rows j, and each load takes 32 sectors for 32 "
+          "words: as slow as naiveCol."),
+    rung("aatShared", "turned on chip, banks conflict", AAT_SHARED,
+          "Both tiles come by whole lines; of the second, 32 threads read 32 rows, which without padding start in one and the "
+          "same bank. (The compiler softens it: rows on 16 bytes may be read four words at a time, 32 turns for four instead of "
+          "for one.) One padding column shifts each row by one bank (aatPadded)."),
+    rung("aatPadded", "one padding column: no conflicts", AAT_PADDED,
+          "Rows of 33 words start in 32 different banks, and 32 threads read their column in one turn: five times aatShared, and "
+          "all that tiledAB reaches."),
 };
 
 const ladder_parameter parameters[LADDER_PRODUCT_PARAMETERS] = {
@@ -351,8 +328,5 @@ const ladder_parameter parameters[LADDER_PRODUCT_PARAMETERS] = {
 
 } // namespace
 
-const ladder_family ladder_product_cuda = {
-    DEVICE_CUDA, "product", "how often a word is used before it is fetched again", { "f32", "f64" },
-    parameters, LADDER_PRODUCT_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, nullptr,
-};
+const ladder_family ladder_product_cuda =
+    LADDER_FAMILY(DEVICE_CUDA, "product", "how often a word is used before it is fetched again", "f32", "f64", nullptr);

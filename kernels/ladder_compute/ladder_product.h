@@ -16,8 +16,9 @@ extern "C" {
 enum { LADDER_PRODUCT_N, LADDER_PRODUCT_FMAS, LADDER_PRODUCT_PARAMETERS };
 enum { LADDER_PRODUCT_SEED_A = 11, LADDER_PRODUCT_SEED_B = 12 };
 
+/* A is c->in, C is c->out. */
 typedef struct ladder_product {
-    void *a, *b, *c; /* b is NULL where C = A A^T */
+    void *b; /* NULL where C = A A^T */
     int64_t n;
 } ladder_product;
 
@@ -32,10 +33,9 @@ CELL_INLINE int ladder_product_cell(uint64_t seed, uint64_t linear)
  * wrong ones cancel with a chance of about 2^-60. One row is computed in full besides, and so is the first wrong one. */
 int ladder_product_verify(ladder_case *c, ladder_verdict *v);
 
-void ladder_product_destroy(ladder_case *c);
-int ladder_product_fill(ladder_case *c, void *to, int64_t cells, uint64_t seed); /* enqueues */
+int ladder_product_alloc(ladder_case *c, int64_t cells, uint64_t seed, void **out); /* device memory, filled */
 
-/* The rung that measures the machine's balance. Its state is a ladder_product without b. */
+/* The rung that measures the machine's balance. */
 int ladder_product_roofline_prepare(ladder_case *c);
 int ladder_product_roofline_enqueue(ladder_case *c);
 int ladder_product_roofline_verify(ladder_case *c, ladder_verdict *v);

@@ -1,9 +1,7 @@
 /* The machine's balance, measured: how many flops per byte of memory traffic it takes until arithmetic is the limit. Below,
  * the rate is the copy's times the flops per byte; above, it is the peak; the bend between the two is the balance. */
-#include <stdlib.h>
-
-#include "device/device_cuda.h"
 #include "ladder/ladder_fma.cuh"
+#include "ladder/ladder_kernel.cuh"
 #include "ladder_compute/ladder_product.h"
 
 namespace {
@@ -33,7 +31,7 @@ __global__ void __launch_bounds__(THREADS) roofline(T *to, const T *from, int64_
 
 void roofline_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
-    const int64_t fmas = *(const int64_t *)context;
+    const int64_t fmas = ((const ladder_case *)context)->value[LADDER_PRODUCT_FMAS];
     for (int64_t i = 0; i < count; i++) {
         const double x = (double)(ladder_product_cell(LADDER_PRODUCT_SEED_A, (uint64_t)(first + i)) + fmas);
         if (t == DTYPE_F32) ((float *)out)[i] = (float)x;
@@ -43,49 +41,34 @@ void roofline_answer(const void *context, dtype t, int64_t first, int64_t count,
 
 } // namespace
 
-int ladder_product_fill(ladder_case *c, void *to, int64_t cells, uint64_t seed)
+int ladder_product_alloc(ladder_case *c, int64_t cells, uint64_t seed, void **out)
 {
-    const unsigned blocks = (unsigned)((cells + THREADS - 1) / THREADS);
+    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, cells), out);
+    if (code) return code;
+    const unsigned blocks = ladder_blocks(cells, THREADS);
     const cudaStream_t stream = device_cuda_stream(c->stream);
     switch (c->type) {
-    case DTYPE_F32: fill_odd<<<blocks, THREADS, 0, stream>>>((float *)to, cells, seed); break;
-    case DTYPE_F64: fill_odd<<<blocks, THREADS, 0, stream>>>((double *)to, cells, seed); break;
+    case DTYPE_F32: fill_odd<<<blocks, THREADS, 0, stream>>>((float *)*out, cells, seed); break;
+    case DTYPE_F64: fill_odd<<<blocks, THREADS, 0, stream>>>((double *)*out, cells, seed); break;
     }
     return cudaGetLastError();
 }
 
 int ladder_product_roofline_prepare(ladder_case *c)
 {
-    device *d = c->d;
-    ladder_product *s = (ladder_product *)calloc(1, sizeof *s);
-    if (!s) abort();
-    c->state = s;
     const double flops = 2.0 * (double)c->value[LADDER_PRODUCT_FMAS];
-    c->size = ROOFLINE_BYTES / (int64_t)dtype_bytes(c->type);
+    c->out_cells = c->size = ROOFLINE_BYTES / (int64_t)dtype_bytes(c->type);
     c->work = flops * (double)c->size;
     c->predicted[0] = { "flop/byte of memory", flops / (2.0 * (double)dtype_bytes(c->type)) };
-    int code = d->alloc(d, DEVICE_MEMORY_DEVICE, ROOFLINE_BYTES, &s->a);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, ROOFLINE_BYTES, &s->c);
-    if (!code) code = ladder_product_fill(c, s->a, c->size, LADDER_PRODUCT_SEED_A);
-    return code ? code : ladder_poison(c, s->c, ROOFLINE_BYTES);
+    const int code = ladder_product_alloc(c, c->size, LADDER_PRODUCT_SEED_A, &c->in);
+    return code ? code : ladder_alloc_poisoned(c, ROOFLINE_BYTES, &c->out);
 }
 
 int ladder_product_roofline_enqueue(ladder_case *c)
 {
-    const ladder_product *s = (const ladder_product *)c->state;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
     const int64_t fours = c->size / GROUP;
-    const unsigned blocks = (unsigned)((fours + THREADS - 1) / THREADS);
-    const int fmas = (int)c->value[LADDER_PRODUCT_FMAS];
-    switch (c->type) {
-    case DTYPE_F32: roofline<<<blocks, THREADS, 0, stream>>>((float *)s->c, (const float *)s->a, fours, 1.0f, 1.0f, fmas); break;
-    case DTYPE_F64: roofline<<<blocks, THREADS, 0, stream>>>((double *)s->c, (const double *)s->a, fours, 1.0, 1.0, fmas); break;
-    }
-    return cudaGetLastError();
+    return ladder_kernel(c, ladder_blocks(fours, THREADS), THREADS, 0, roofline<float>, roofline<double>, fours, 1.0, 1.0,
+                         (int)c->value[LADDER_PRODUCT_FMAS]);
 }
 
-int ladder_product_roofline_verify(ladder_case *c, ladder_verdict *v)
-{
-    const ladder_product *s = (const ladder_product *)c->state;
-    return ladder_compare(c, s->c, c->size, roofline_answer, &c->value[LADDER_PRODUCT_FMAS], v);
-}
+int ladder_product_roofline_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, roofline_answer, v); }

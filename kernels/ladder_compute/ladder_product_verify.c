@@ -96,22 +96,10 @@ int ladder_product_verify(ladder_case *c, ladder_verdict *v)
     int code = d->alloc(d, DEVICE_MEMORY_PINNED, (size_t)rows_most * row_bytes, &piece);
     for (int64_t first = 0; !code && v->right && first < n; first += rows_most) {
         const int64_t count = n - first < rows_most ? n - first : rows_most;
-        code = d->copy(d, piece, (const char *)s->c + (size_t)first * row_bytes, (size_t)count * row_bytes, c->stream);
-        if (!code) code = d->stream_sync(d, c->stream);
+        code = ladder_fetch(c, piece, (const char *)c->out + (size_t)first * row_bytes, (size_t)count * row_bytes);
         if (!code) check_rows(s, c->type, piece, first, count, x, x + 2 * n, v);
     }
     const int freed = d->free(d, DEVICE_MEMORY_PINNED, piece);
     free(x);
     return code ? code : freed;
-}
-
-void ladder_product_destroy(ladder_case *c)
-{
-    ladder_product *s = c->state;
-    if (!s) return;
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->a);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->b);
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->c);
-    free(s);
-    c->state = NULL;
 }

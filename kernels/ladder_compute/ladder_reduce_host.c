@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "device/device_host.h"
 #include "ladder/ladder_families.h"
 
@@ -16,33 +14,14 @@ static const char teaches[] =
 typedef enum keeping { ATOMIC, SIDE_BY_SIDE, LINES_APART, IN_REGISTERS } keeping;
 enum { LINE_WORDS = FIELD_ALIGN_BYTES / 8, ATOMIC_EVERY = 16 };
 
-typedef struct sum {
-    void *words;
-    volatile uint64_t *part; /* LINE_WORDS a thread; volatile: kept in memory, as a shared structure's member would be */
-    uint64_t total;
-} sum;
+/* c->out: LINE_WORDS for each thread, volatile: kept in memory, as a shared structure's member would be; then the sum. */
+static uint64_t *sum_of(const ladder_case *c) { return (uint64_t *)c->out + (ptrdiff_t)c->d->threads * LINE_WORDS; }
 
 static int prepare(ladder_case *c)
 {
-    sum *s = calloc(1, sizeof *s);
-    if (!s) abort();
-    c->state = s;
-    c->size = c->value[0];
-    c->work = (double)c->size * (double)dtype_bytes(c->type);
-    s->part = aligned_alloc(FIELD_ALIGN_BYTES, (size_t)c->d->threads * FIELD_ALIGN_BYTES);
-    if (!s->part) abort();
-    const int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, (size_t)c->work, &s->words);
-    return code ? code : ladder_fill_random(c, s->words, c->size, LADDER_SEED);
-}
-
-static void destroy(ladder_case *c)
-{
-    sum *s = c->state;
-    if (!s) return;
-    (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, s->words);
-    free((void *)s->part);
-    free(s);
-    c->state = NULL;
+    ladder_moves(c, c->value[0], 1);
+    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ((size_t)c->d->threads + 1) * FIELD_ALIGN_BYTES, &c->out);
+    return code ? code : ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
 }
 
 #define DEFINE_SUM(WORD, SUFFIX)                                                                                       \
@@ -70,7 +49,6 @@ DEFINE_SUM(uint64_t, 64)
 
 static int enqueue(ladder_case *c)
 {
-    sum *s = c->state;
     const keeping k = (keeping)c->rung->variant;
     const bool narrow = c->type == DTYPE_F32;
     uint64_t total = 0;
@@ -79,9 +57,9 @@ static int enqueue(ladder_case *c)
         const int me = omp_get_thread_num();
         const box all = box_make(0, c->size, 0, 1), mine = device_host_part(all, me, omp_get_num_threads());
         const int64_t n = box_width(mine);
-        const uint32_t *u32 = (const uint32_t *)s->words + (narrow ? mine.x0 : 0);
-        const uint64_t *u64 = (const uint64_t *)s->words + (narrow ? 0 : mine.x0);
-        volatile uint64_t *part = s->part + (ptrdiff_t)me * (k == LINES_APART ? LINE_WORDS : 1);
+        const uint32_t *u32 = (const uint32_t *)c->in + (narrow ? mine.x0 : 0);
+        const uint64_t *u64 = (const uint64_t *)c->in + (narrow ? 0 : mine.x0);
+        volatile uint64_t *part = (uint64_t *)c->out + (ptrdiff_t)me * (k == LINES_APART ? LINE_WORDS : 1);
         switch (k) {
         case ATOMIC:
             if (narrow) atomics32(&total, u32, n);
@@ -103,20 +81,16 @@ static int enqueue(ladder_case *c)
         }
         }
     }
-    s->total = total;
+    *sum_of(c) = total;
     return 0;
 }
 
 static int verify(ladder_case *c, ladder_verdict *v)
 {
-    const sum *s = c->state;
-    const uint64_t wanted = ladder_random_sum(c->type, c->size, LADDER_SEED);
-    ladder_right(v);
-    if (s->total != wanted) ladder_wrong(v, "the sum is %llx, not %llx", (unsigned long long)s->total, (unsigned long long)wanted);
-    return 0;
+    return ladder_compare_number(c, "sum", sum_of(c), sizeof(uint64_t), ladder_random_sum(c->type, c->size, LADDER_SEED), v);
 }
 
-#define SUM .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy, .unit = LADDER_BYTES, .ceiling = "read"
+#define SUM .prepare = prepare, .enqueue = enqueue, .verify = verify, .unit = LADDER_BYTES, .ceiling = "read"
 
 static const ladder_rung rungs[] = {
     { .name = "atomic", .why = "one word, an atomic every 16 words",
@@ -141,8 +115,5 @@ static const ladder_parameter parameters[] = {
     { "n", 1 << 24, 1, (int64_t)1 << 34, "words to sum" },
 };
 
-const ladder_family ladder_reduce_host = {
-    DEVICE_HOST, "reduce", "where a thread keeps its part of a sum", { "u32", "u64" },
-    parameters, sizeof parameters / sizeof parameters[0], rungs, sizeof rungs / sizeof rungs[0],
-    teaches, NULL,
-};
+const ladder_family ladder_reduce_host =
+    LADDER_FAMILY(DEVICE_HOST, "reduce", "where a thread keeps its part of a sum", "u32", "u64", NULL);

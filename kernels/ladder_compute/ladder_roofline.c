@@ -1,9 +1,7 @@
 #include "ladder_compute/ladder_roofline.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
-#include "core/cell.h"
 #include "ladder/ladder_families.h"
 #include "ladder_memory/ladder_transpose.h"
 
@@ -27,81 +25,48 @@ static const char teaches[] =
     "\n"
     "jobs/plot draws it from the records of `weft bench roofline dtype=f32` and `... dtype=f64`.\n";
 
-enum { WEIGHTS = 24 };
-
-/* ---- memory ---- */
-
-static int fill(ladder_case *c, void *field, uint64_t seed)
-{
-    const ladder_roofline *s = c->state;
-    const field_shape *f = &s->shape;
-    const box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
-    const value v = { .kind = VALUE_RANDOM, .nx_global = f->nx + 2 * f->depth_x, .ny_global = f->ny + 2 * f->depth_y,
-                      .x_first = f->depth_x, .y_first = f->depth_y, .seed = seed };
-    return c->d->value_fill(c->d, f, field, &v, all, c->stream);
-}
-
-/* Random where there is a seed, else poisoned. */
-static int field_create(ladder_case *c, void **field, uint64_t seed)
-{
-    const ladder_roofline *s = c->state;
-    int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, s->shape.bytes, field);
-    if (!code) code = ladder_poison(c, *field, s->shape.bytes);
-    return code || seed == 0 ? code : fill(c, *field, seed);
-}
-
 static ladder_roofline *state_create(ladder_case *c, bool plane)
 {
-    ladder_roofline *s = calloc(1, sizeof *s);
+    ladder_roofline *s = ladder_state(c, sizeof *s);
     const int64_t nx = c->value[LADDER_ROOFLINE_NX], ny = c->value[LADDER_ROOFLINE_NY];
     const int radius = (int)c->value[LADDER_ROOFLINE_RADIUS];
-    if (!s) abort();
-    c->state = s;
-    s->shape = plane ? field_shape_make(c->type, nx, ny, radius, radius) : field_shape_make(c->type, nx * ny, 1, radius, 0);
-    c->size = nx * ny;
+    s->field.shape = plane ? field_shape_make(c->type, nx, ny, radius, radius) : field_shape_make(c->type, nx * ny, 1, radius, 0);
     return s;
 }
 
-static void destroy(ladder_case *c)
-{
-    ladder_roofline *s = c->state;
-    if (!s) return;
-    void *const memory[] = { s->next, s->cur, s->prev, s->buffer, s->result };
-    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) (void)c->d->free(c->d, DEVICE_MEMORY_DEVICE, memory[i]);
-    free(s);
-    c->state = NULL;
-}
-
-/* ---- sweeps ---- */
+/* ---- passes ---- */
 
 enum { WAVE = 1 << 4 }; /* in a rung's variant, beside the form */
 
 /* A term is an fma, the first one a product: 2 terms - 1 flops. */
-static int sweep_prepare(ladder_case *c)
+static int pass_prepare(ladder_case *c)
 {
     const stencil_form form = (stencil_form)(c->rung->variant & (WAVE - 1));
+    const bool wave = (c->rung->variant & WAVE) != 0;
     ladder_roofline *s = state_create(c, form != STENCIL_LINE);
-    stencil *op = &s->op;
-    op->form = form;
-    op->radius = (int)c->value[LADDER_ROOFLINE_RADIUS];
-    op->type = c->type;
-    op->has_prev = (c->rung->variant & WAVE) != 0;
-    op->beta = op->has_prev ? -1 : 0;
-    const int weights = stencil_weights(form, op->radius);
-    for (int k = 0; k < weights; k++) op->weight[k] = (double)(float)cell_random(WEIGHTS, (uint64_t)k); /* exact in both types */
-    c->work = (double)c->size * (double)dtype_bytes(c->type) * (op->has_prev ? 3 : 2);
-    c->flops = (double)c->size * (2 * (weights + op->has_prev) - 1);
-    int code = field_create(c, &s->cur, LADDER_ROOFLINE_CUR);
-    if (!code && op->has_prev) code = field_create(c, &s->prev, LADDER_ROOFLINE_PREV);
-    if (!code) code = field_create(c, &s->next, 0);
+    const field_shape *f = &s->field.shape;
+    stencil *op = &s->field.op;
+    *op = (stencil){ .form = form, .radius = (int)c->value[LADDER_ROOFLINE_RADIUS], .type = c->type, .has_prev = wave,
+                     .beta = wave ? -1 : 0 };
+    ladder_field_weights(op);
+    ladder_moves(c, f->nx * f->ny, wave ? 3 : 2);
+    c->flops = (double)c->size * (2 * (stencil_weights(form, op->radius) + wave) - 1);
+    int code = ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in);
+    if (!code && wave) code = ladder_field_alloc(c, f, LADDER_FIELD_PREV, &s->prev);
+    if (!code) code = ladder_field_alloc(c, f, 0, &c->out);
     return code ? code : c->d->stencil_bind(c->d, op);
 }
 
-static int sweep(ladder_case *c)
+static int pass(ladder_case *c)
 {
     const ladder_roofline *s = c->state;
-    const box own = field_own(&s->shape);
-    return c->d->stencil_pass(c->d, &s->shape, s->next, s->cur, s->prev, &own, 1, c->stream);
+    const box own = field_own(&s->field.shape);
+    return c->d->stencil_pass(c->d, &s->field.shape, c->out, c->in, s->prev, &own, 1, c->stream);
+}
+
+static int pass_verify(ladder_case *c, ladder_verdict *v)
+{
+    return ladder_field_verify_pass(c, &((const ladder_roofline *)c->state)->field, c->out, v);
 }
 
 /* ---- reductions ---- */
@@ -112,25 +77,24 @@ static int reduce_prepare(ladder_case *c)
 {
     const bool two = c->rung->variant == MAX_CHANGE;
     ladder_roofline *s = state_create(c, true);
-    void *result = NULL;
-    c->work = (double)c->size * (double)dtype_bytes(c->type) * (two ? 2 : 1);
+    const field_shape *f = &s->field.shape;
+    ladder_moves(c, f->nx * f->ny, two ? 2 : 1);
     c->flops = two ? (double)c->size : 0; /* a difference a cell; the fingerprint's arithmetic is on integers */
-    int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, sizeof *s->result, &result);
-    s->result = result;
-    if (!code) code = field_create(c, &s->cur, LADDER_ROOFLINE_CUR);
-    return code || !two ? code : field_create(c, &s->prev, LADDER_ROOFLINE_PREV);
+    int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, sizeof(uint64_t), &c->out);
+    if (!code) code = ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in);
+    return code || !two ? code : ladder_field_alloc(c, f, LADDER_FIELD_PREV, &s->prev);
 }
 
 static int max_change(ladder_case *c)
 {
     const ladder_roofline *s = c->state;
-    return c->d->max_change(c->d, &s->shape, s->cur, s->prev, field_own(&s->shape), s->result, c->stream);
+    return c->d->max_change(c->d, &s->field.shape, c->in, s->prev, field_own(&s->field.shape), c->out, c->stream);
 }
 
 static int fingerprint(ladder_case *c)
 {
-    const ladder_roofline *s = c->state;
-    return c->d->fingerprint(c->d, &s->shape, s->cur, s->shape.nx, 0, 0, s->result, c->stream);
+    const field_shape *f = &((const ladder_field *)c->state)->shape;
+    return c->d->fingerprint(c->d, f, c->in, f->nx, 0, 0, c->out, c->stream);
 }
 
 /* ---- messages: all four edges and four corners ---- */
@@ -140,7 +104,7 @@ enum { PACK, UNPACK, FACE_COPY };
 /* What is sent lies just inside the own cells, what is received just outside. */
 static void pieces_make(ladder_roofline *s, bool outside)
 {
-    const field_shape *f = &s->shape;
+    const field_shape *f = &s->field.shape;
     const int64_t r = f->depth_x, in = outside ? r : 0;
     const int64_t x_from[] = { -in, 0, f->nx - r + in }, x_to[] = { r - in, f->nx, f->nx + in };
     const int64_t y_from[] = { -in, 0, f->ny - r + in }, y_to[] = { r - in, f->ny, f->ny + in };
@@ -156,38 +120,26 @@ static int message_prepare(ladder_case *c)
 {
     const int what = c->rung->variant;
     ladder_roofline *s = state_create(c, true);
+    const field_shape *f = &s->field.shape;
     pieces_make(s, what == UNPACK);
-    const size_t buffer_bytes = (size_t)s->buffer_cells * dtype_bytes(c->type);
-    c->size = s->buffer_cells;
-    c->work = 2 * (double)buffer_bytes;
-    int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, buffer_bytes, &s->buffer);
-    if (!code)
-        code = what == PACK ? ladder_poison(c, s->buffer, buffer_bytes)
-                            : ladder_fill_random(c, s->buffer, s->buffer_cells, LADDER_ROOFLINE_BUFFER);
+    ladder_moves(c, s->buffer_cells, 2);
+    c->out_cells = c->size;
+    int code = what == PACK ? ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in)
+                            : ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
     if (code) return code;
-    switch (what) {
-    case PACK: return field_create(c, &s->cur, LADDER_ROOFLINE_CUR);
-    case UNPACK: return field_create(c, &s->next, 0);
-    default: return c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, buffer_bytes, &s->next);
-    }
+    return what == UNPACK ? ladder_field_alloc(c, f, 0, &c->out) : ladder_alloc_poisoned(c, ladder_bytes(c, c->size), &c->out);
 }
 
 static int pack(ladder_case *c)
 {
     const ladder_roofline *s = c->state;
-    return c->d->pack(c->d, &s->shape, s->cur, s->buffer, s->piece, s->pieces, c->stream);
+    return c->d->pack(c->d, &s->field.shape, c->in, c->out, s->piece, s->pieces, c->stream);
 }
 
 static int unpack(ladder_case *c)
 {
     const ladder_roofline *s = c->state;
-    return c->d->unpack(c->d, &s->shape, s->next, s->buffer, s->piece, s->pieces, UNPACK_STORE, c->stream);
-}
-
-static int face_copy(ladder_case *c)
-{
-    const ladder_roofline *s = c->state;
-    return c->d->copy(c->d, s->next, s->buffer, (size_t)s->buffer_cells * dtype_bytes(c->type), c->stream);
+    return c->d->unpack(c->d, &s->field.shape, c->out, c->in, s->piece, s->pieces, UNPACK_STORE, c->stream);
 }
 
 /* ---- the table ---- */
@@ -196,10 +148,9 @@ static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 
 
 #define BYTES_OF(ceiling_) .unit = LADDER_BYTES, .ceiling = ceiling_
 #define RADII(values, count) .scan = LADDER_ROOFLINE_RADIUS, .scan_count = count, .scan_values = values
-#define SWEEP \
-    .prepare = sweep_prepare, .enqueue = sweep, .verify = ladder_roofline_verify_sweep, .destroy = destroy, BYTES_OF("copy")
-#define REDUCTION .prepare = reduce_prepare, .destroy = destroy, BYTES_OF("read"), .ignores = 1u << LADDER_ROOFLINE_RADIUS
-#define MESSAGE .prepare = message_prepare, .destroy = destroy, BYTES_OF("copy"), RADII(powers, 4)
+#define PASS .prepare = pass_prepare, .enqueue = pass, .verify = pass_verify, BYTES_OF("copy")
+#define REDUCTION .prepare = reduce_prepare, BYTES_OF("read"), .ignores = 1u << LADDER_ROOFLINE_RADIUS
+#define MESSAGE .prepare = message_prepare, BYTES_OF("copy"), RADII(powers, 4)
 
 static const ladder_rung rungs[] = {
     { .name = "star", .why = "4r+1 terms: memory is the limit",
@@ -207,22 +158,22 @@ static const ladder_rung rungs[] = {
                  "Neighbours come from the caches or from shared memory, so that the rate in bytes should hardly depend on the "
                  "radius. Measured on one H200 in f32: 1.00 of the copy at radius 1, .98 at 4, .93 at 8; tiles fetch their "
                  "halo rows once more, and a larger radius has more of them.",
-      .variant = STENCIL_STAR, SWEEP, RADII(one_to_eight, 8) },
+      .variant = STENCIL_STAR, PASS, RADII(one_to_eight, 8) },
     { .name = "box", .why = "(2r+1)^2 terms: arithmetic overtakes memory",
       .teaches = "The same two words per cell, but 17, 49, 97, 161 flops at radius 1 to 4. While the flops per byte are below "
                  "the machine's balance the copy is the limit (one H200, f32: .99, .98, .92), beyond it fma is: .86 of that at "
                  "radius 4.",
-      .variant = STENCIL_BOX, SWEEP, RADII(one_to_eight, 4) },
+      .variant = STENCIL_BOX, PASS, RADII(one_to_eight, 4) },
     { .name = "line", .why = "2r+1 terms along a row",
       .teaches = "A field of one row: two words per cell, 4r+1 flops. All neighbours lie in the same or the next lines of "
                  "memory, and there are no rows above and below to be kept: expect the copy's rate at every radius (one H200, "
                  "f32: 1.00 at radius 1 and 4, .98 at 8).",
-      .variant = STENCIL_LINE, SWEEP, RADII(ends, 3) },
+      .variant = STENCIL_LINE, PASS, RADII(ends, 3) },
     { .name = "wave", .why = "a star and the level before",
       .teaches = "A star that reads the level before the current one too: three words per cell, two read and one written, for "
                  "two flops more. In bytes per second it should be as fast as the star, so that a step takes half as long "
                  "again.",
-      .variant = STENCIL_STAR | WAVE, SWEEP, RADII(ends, 2) },
+      .variant = STENCIL_STAR | WAVE, PASS, RADII(ends, 2) },
     { .name = "transpose", .why = "no flops, two orders of memory",
       .teaches = "Two words per cell and no arithmetic: only the order of reads and writes keeps it from the copy (.97 on one "
                  "H200, f32). The family transpose shows step by step how it comes so near.",
@@ -256,8 +207,8 @@ static const ladder_rung rungs[] = {
     { .name = "faceCopy", .why = "a plain copy of as many bytes",
       .teaches = "One copy of dense memory to dense memory, with no pieces to be found. What pack and unpack take beyond its "
                  "time is the price of short pieces; on one H200 they take no longer at any radius.",
-      .variant = FACE_COPY, .enqueue = face_copy,
-      .verify = ladder_roofline_verify_copy, MESSAGE },
+      .variant = FACE_COPY, .enqueue = ladder_copy,
+      .verify = ladder_verify_copy, MESSAGE },
 };
 
 static_assert((int)LADDER_ROOFLINE_NX == (int)LADDER_TRANSPOSE_NX && (int)LADDER_ROOFLINE_NY == (int)LADDER_TRANSPOSE_NY,
@@ -270,16 +221,10 @@ static_assert((int)LADDER_ROOFLINE_NX == (int)LADDER_TRANSPOSE_NX && (int)LADDER
 static const ladder_parameter host_parameters[] = { PARAMETERS(4096, 2048) };
 static const ladder_parameter cuda_parameters[] = { PARAMETERS(16384, 16384) };
 
-static const char shows[] = "every production kernel under copy, read and fma";
+/* Both kinds of device have the same rungs and other sizes. */
+#define FAMILY(KIND, PARAMETERS_)                                                                                      \
+    { KIND, "roofline", "every production kernel under copy, read and fma", { "f32", "f64" }, PARAMETERS_,             \
+      LADDER_ROOFLINE_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0], teaches, NULL }
 
-const ladder_family ladder_roofline_host = {
-    DEVICE_HOST, "roofline", shows, { "f32", "f64" }, host_parameters, LADDER_ROOFLINE_PARAMETERS, rungs,
-    sizeof rungs / sizeof rungs[0],
-    teaches, NULL,
-};
-
-const ladder_family ladder_roofline_cuda = {
-    DEVICE_CUDA, "roofline", shows, { "f32", "f64" }, cuda_parameters, LADDER_ROOFLINE_PARAMETERS, rungs,
-    sizeof rungs / sizeof rungs[0],
-    teaches, NULL,
-};
+const ladder_family ladder_roofline_host = FAMILY(DEVICE_HOST, host_parameters);
+const ladder_family ladder_roofline_cuda = FAMILY(DEVICE_CUDA, cuda_parameters);

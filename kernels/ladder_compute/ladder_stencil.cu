@@ -1,6 +1,6 @@
-#include "device/device_cuda.h"
 #include "ladder/ladder_families.h"
 #include "ladder/ladder_fma.cuh"
+#include "ladder_compute/ladder_field.cuh"
 #include "ladder_compute/ladder_stencil.h"
 
 static const char teaches[] =
@@ -172,20 +172,15 @@ template <typename T> __global__ void plane_queue(T *next, const T *cur, int64_t
 
 template <typename T> using kernel = void (*)(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch);
 
+/* The kernels take the addresses of own cell (0,0). */
 int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 block, int64_t block_cells_x, int64_t block_cells_y)
 {
-    const ladder_stencil *s = (const ladder_stencil *)c->state;
-    const field_shape *f = &s->shape;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    const dim3 grid((unsigned)((f->nx + block_cells_x - 1) / block_cells_x),
-                    (unsigned)((f->ny + block_cells_y - 1) / block_cells_y));
-    void *next = field_at(f, s->next, 0, 0);
-    const void *cur = field_at_const(f, s->cur, 0, 0);
-    switch (f->type) {
-    case DTYPE_F32: f32<<<grid, block, 0, stream>>>((float *)next, (const float *)cur, f->nx, f->ny, f->pitch); break;
-    case DTYPE_F64: f64<<<grid, block, 0, stream>>>((double *)next, (const double *)cur, f->nx, f->ny, f->pitch); break;
-    }
-    return cudaGetLastError();
+    const field_shape *f = &((const ladder_field *)c->state)->shape;
+    const dim3 grid(ladder_blocks(f->nx, block_cells_x), ladder_blocks(f->ny, block_cells_y));
+    ladder_case own = *c;
+    own.out = field_at(f, c->out, 0, 0);
+    own.in = field_at(f, c->in, 0, 0);
+    return ladder_kernel(&own, grid, block, 0, f32, f64, f->nx, f->ny, f->pitch);
 }
 
 const dim3 line_block(LINE_THREADS), tile_block(TILE_X, TILE_Y), queue_block(QUEUE_X);
@@ -210,17 +205,7 @@ int run_plane_queue(ladder_case *c) { return launch(c, plane_queue<float>, plane
 
 /* ---- the weights' upload is set-up, as it is in weft ---- */
 
-int upload(ladder_case *c)
-{
-    const ladder_stencil *s = (const ladder_stencil *)c->state;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    float f32[LADDER_STENCIL_PLANE_POINTS];
-    for (int i = 0; i < LADDER_STENCIL_PLANE_POINTS; i++) f32[i] = (float)s->op.weight[i];
-    cudaError_t e = cudaMemcpyToSymbolAsync(weight_f32, f32, sizeof f32, 0, cudaMemcpyHostToDevice, stream);
-    if (e == cudaSuccess)
-        e = cudaMemcpyToSymbolAsync(weight_f64, s->op.weight, sizeof weight_f64, 0, cudaMemcpyHostToDevice, stream);
-    return e == cudaSuccess ? cudaStreamSynchronize(stream) : e;
-}
+int upload(ladder_case *c) { return ladder_field_upload(c, &((const ladder_field *)c->state)->op, weight_f32, weight_f64); }
 
 int prepare_line(ladder_case *c)
 {
@@ -236,62 +221,51 @@ int prepare_plane(ladder_case *c)
 
 /* ---- the table ---- */
 
-constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *))
+constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
 {
-    ladder_rung r = {};
-    r.name = name;
-    r.why = why;
-    r.prepare = prepare_line;
-    r.enqueue = enqueue;
-    r.verify = ladder_stencil_verify;
-    r.destroy = ladder_stencil_destroy;
-    r.unit = LADDER_BYTES;
-    r.ceiling = "copy";
-    r.ignores = LADDER_STENCIL_LINE_IGNORES;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .prepare = prepare_line, .enqueue = enqueue,
+             .verify = ladder_stencil_verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = LADDER_STENCIL_LINE_IGNORES };
 }
 
-constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *))
+constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
 {
-    ladder_rung r = line(name, why, enqueue);
+    ladder_rung r = line(name, why, enqueue, teaches);
     r.prepare = prepare_plane;
     r.ignores = LADDER_STENCIL_PLANE_IGNORES;
     return r;
 }
 
 const ladder_rung rungs[] = {
-    ladder_taught(line("lineGlobal", "nine loads, the caches do it", run_line_global),
-                  "Nine loads per cell. One in nine goes to L2 and memory, the rest meet in L1."),
-    ladder_taught(line("lineReadOnly", "the read-only path: the same L1", run_line_read_only),
-                  "The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference is the "
-                  "lesson."),
-    ladder_taught(line("lineShared", "the block loads each cell once", run_line_shared),
-                  "The block's 256 cells and four more on each side come into shared memory once."),
-    ladder_taught(line("lineRegisters", "four cells share twelve, vector loads", run_line_registers),
-                  "Four neighbouring cells per thread share twelve loaded ones, in registers: three loads per cell instead of "
-                  "nine, and with aligned rows (weft's fields start on a line) the loads are vectors of 16 bytes."),
-    ladder_taught(line("lineProduction", "weft's own", ladder_stencil_production),
-                  "One bulk copy brings the cells of a block and its halo into shared memory, so that what is on its way costs "
-                  "no registers. At this radius it is no faster than lineRegisters, near the copy already (.99); at a larger "
-                  "one a thread would have to hold many more neighbours, and here it need not."),
-    ladder_taught(plane("planeGlobal", "seventeen loads, the caches do it", run_plane_global),
-                  "Seventeen loads per cell. Those along x meet in the warp's own lines; those along y reach into eight other "
-                  "rows, which the block's other warps and other blocks load as well. The caches serve most of them, but every "
-                  "load is an instruction and a trip to L1: expect less than along the line."),
-    ladder_taught(plane("planeReadOnly", "the read-only path: the same L1", run_plane_read_only),
-                  "The same seventeen loads through the read-only path: no difference, as along the line."),
-    ladder_taught(plane("planeShared", "tile and halo, one barrier", run_plane_shared),
-                  "A tile of 32 x 8 with a halo of four on each side: 2.25 times its own cells are loaded, most of them from L2, "
-                  "where the neighbouring blocks left them. The corners of the halo are not needed and not loaded."),
-    ladder_taught(plane("planeQueue", "the column in registers, walking", run_plane_queue),
-                  "The thread walks down many rows of its column. Nine cells of the column stay in registers, and every row "
-                  "enters once; the row in the middle goes through shared memory, for the neighbours along x. Two row buffers in "
-                  "turn: one barrier per row."),
-    ladder_taught(plane("planeProduction", "weft's own: rows by bulk copies", ladder_stencil_production),
-                  "Bulk copies bring the rows of a tile and its halo into shared memory, many of them asked for before the "
-                  "first is used. A thread computes vectors of 16 bytes and keeps its column in registers, like planeQueue. "
-                  "Bytes on their way cost no registers and loads take few instructions: .91 of the copy on one H200 (f32), "
-                  "where the queue has .60."),
+    line("lineGlobal", "nine loads, the caches do it", run_line_global,
+          "Nine loads per cell. One in nine goes to L2 and memory, the rest meet in L1."),
+    line("lineReadOnly", "the read-only path: the same L1", run_line_read_only,
+          "The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference is the lesson."),
+    line("lineShared", "the block loads each cell once", run_line_shared,
+          "The block's 256 cells and four more on each side come into shared memory once."),
+    line("lineRegisters", "four cells share twelve, vector loads", run_line_registers,
+          "Four neighbouring cells per thread share twelve loaded ones, in registers: three loads per cell instead of nine, and "
+          "with aligned rows (weft's fields start on a line) the loads are vectors of 16 bytes."),
+    line("lineProduction", "weft's own", ladder_stencil_production,
+          "One bulk copy brings the cells of a block and its halo into shared memory, so that what is on its way costs no "
+          "registers. At this radius it is no faster than lineRegisters, near the copy already (.99); at a larger one a thread "
+          "would have to hold many more neighbours, and here it need not."),
+    plane("planeGlobal", "seventeen loads, the caches do it", run_plane_global,
+          "Seventeen loads per cell. Those along x meet in the warp's own lines; those along y reach into eight other rows, which "
+          "the block's other warps and other blocks load as well. The caches serve most of them, but every load is an instruction "
+          "and a trip to L1: expect less than along the line."),
+    plane("planeReadOnly", "the read-only path: the same L1", run_plane_read_only,
+          "The same seventeen loads through the read-only path: no difference, as along the line."),
+    plane("planeShared", "tile and halo, one barrier", run_plane_shared,
+          "A tile of 32 x 8 with a halo of four on each side: 2.25 times its own cells are loaded, most of them from L2, where "
+          "the neighbouring blocks left them. The corners of the halo are not needed and not loaded."),
+    plane("planeQueue", "the column in registers, walking", run_plane_queue,
+          "The thread walks down many rows of its column. Nine cells of the column stay in registers, and every row enters once; "
+          "the row in the middle goes through shared memory, for the neighbours along x. Two row buffers in turn: one barrier per "
+          "row."),
+    plane("planeProduction", "weft's own: rows by bulk copies", ladder_stencil_production,
+          "Bulk copies bring the rows of a tile and its halo into shared memory, many of them asked for before the first is used. "
+          "A thread computes vectors of 16 bytes and keeps its column in registers, like planeQueue. Bytes on their way cost no "
+          "registers and loads take few instructions: .91 of the copy on one H200 (f32), where the queue has .60."),
 };
 
 const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {
@@ -302,8 +276,5 @@ const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {
 
 } // namespace
 
-const ladder_family ladder_stencil_cuda = {
-    DEVICE_CUDA, "stencil", "who holds a cell for its other readers", { "f32", "f64" },
-    parameters, LADDER_STENCIL_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, nullptr,
-};
+const ladder_family ladder_stencil_cuda =
+    LADDER_FAMILY(DEVICE_CUDA, "stencil", "who holds a cell for its other readers", "f32", "f64", nullptr);

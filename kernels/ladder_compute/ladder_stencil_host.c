@@ -59,7 +59,7 @@ enum { LINE_ROWS, PLANE_ROWS, PLANE_COLUMNS };
 
 static int sweep(ladder_case *c)
 {
-    const ladder_stencil *s = c->state;
+    const ladder_field *s = c->state;
     const field_shape *f = &s->shape;
     const int kind = c->rung->variant;
     float w32[LADDER_STENCIL_PLANE_POINTS];
@@ -68,12 +68,12 @@ static int sweep(ladder_case *c)
     {
         const box part = device_host_part(field_own(f), omp_get_thread_num(), omp_get_num_threads());
         if (f->type == DTYPE_F32) {
-            float *next = field_at(f, s->next, 0, 0);
-            const float *cur = field_at_const(f, s->cur, 0, 0);
+            float *next = field_at(f, c->out, 0, 0);
+            const float *cur = field_at_const(f, c->in, 0, 0);
             (kind == LINE_ROWS ? rows_line_f32 : kind == PLANE_ROWS ? rows_plane_f32 : columns_f32)(next, cur, f->pitch, part, w32);
         } else {
-            double *next = field_at(f, s->next, 0, 0);
-            const double *cur = field_at_const(f, s->cur, 0, 0);
+            double *next = field_at(f, c->out, 0, 0);
+            const double *cur = field_at_const(f, c->in, 0, 0);
             (kind == LINE_ROWS    ? rows_line_f64
              : kind == PLANE_ROWS ? rows_plane_f64
                                   : columns_f64)(next, cur, f->pitch, part, s->op.weight);
@@ -82,8 +82,7 @@ static int sweep(ladder_case *c)
     return 0;
 }
 
-#define STENCIL                                                                                                        \
-    .verify = ladder_stencil_verify, .destroy = ladder_stencil_destroy, .unit = LADDER_BYTES, .ceiling = "copy"
+#define STENCIL .verify = ladder_stencil_verify, .unit = LADDER_BYTES, .ceiling = "copy"
 #define LINE .prepare = ladder_stencil_prepare_line, .ignores = LADDER_STENCIL_LINE_IGNORES, STENCIL
 #define PLANE .prepare = ladder_stencil_prepare_plane, .ignores = LADDER_STENCIL_PLANE_IGNORES, STENCIL
 
@@ -116,8 +115,5 @@ static const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {
     { "ny", 4096, 1, 1000000, "and along y" },
 };
 
-const ladder_family ladder_stencil_host = {
-    DEVICE_HOST, "stencil", "neighbours fetched once or many times", { "f32", "f64" },
-    parameters, LADDER_STENCIL_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0],
-    teaches, NULL,
-};
+const ladder_family ladder_stencil_host =
+    LADDER_FAMILY(DEVICE_HOST, "stencil", "neighbours fetched once or many times", "f32", "f64", NULL);

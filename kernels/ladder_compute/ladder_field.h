@@ -1,0 +1,36 @@
+/* Fields of random cells, ghosts included, and what one pass of a stencil makes of them: shared by stencil, fused and roofline. */
+#ifndef LADDER_FIELD_H
+#define LADDER_FIELD_H
+
+#include "ladder/ladder.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Seeds: of the level that a pass reads, and of the one before. A cell's number follows from its row-major index in the field with
+ * its ghosts. */
+enum { LADDER_FIELD_CUR = 21, LADDER_FIELD_PREV = 22 };
+
+typedef struct ladder_field {
+    field_shape shape;
+    stencil op;
+} ladder_field;
+
+/* Any weights serve; these differ all from each other and sum to about 1. */
+void ladder_field_weights(stencil *op);
+/* Random cells of that seed, or poisoned ones where it is 0. */
+int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out);
+int64_t ladder_field_cells(const field_shape *f); /* of the allocation */
+int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
+/* The next row, from *y on, of which a part within the box's columns lies in [first, first + count) of the allocation:
+ * those cells start at (*x, *y) and at `index`. Returns how many they are, 0 at the end. */
+int64_t ladder_field_next_run(const field_shape *f, box b, int64_t first, int64_t count, int64_t *x, int64_t *y, int64_t *index);
+/* The whole allocation `next` against one pass over the own cells, ghosts and slack poisoned as they were. */
+int ladder_field_verify_pass(ladder_case *c, const ladder_field *s, const void *next, ladder_verdict *v);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
