@@ -79,7 +79,7 @@ timeline *timeline_create(const topology *top, device *d, device_stream *s, int 
     t->spans_a_step = streams + SPANS_BESIDE_STREAMS;
     t->span = malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS);
     if (!t->span) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived, &t->detail.filled };
+    device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
     for (int i = 0; i < streams; i++) {
         DEVICE_CALL(d, event_create, true, &t->detail.stream_begin[i]);
@@ -95,7 +95,7 @@ void timeline_destroy(timeline **timeline_)
     timeline *t = *timeline_;
     if (!t) return;
     device *d = t->d;
-    device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived, &t->detail.filled };
+    device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_destroy, own[i]);
     for (int i = 0; i < t->streams; i++) {
         DEVICE_CALL(d, event_destroy, &t->detail.stream_begin[i]);
@@ -137,26 +137,27 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
     const step_detail *detail = &t->detail;
     const int slot = (int)(t->kept++ % TIMELINE_STEPS);
     trace_span *s = &t->span[slot * t->spans_a_step];
-    const double posted_s = position_s(t, p->comm_posted), resumed_s = position_s(t, p->comm_resumed);
-    const double received_s = position_s(t, p->comm_end), shell_end_s = position_s(t, p->shell_end);
-    const double filled_s = detail->streams > 0 ? position_s(t, detail->filled) : received_s;
+    const double posted_s = position_s(t, p->event[STEP_POSTED]), resumed_s = position_s(t, p->event[STEP_RESUME]);
+    const double received_s = position_s(t, p->event[STEP_RECEIVED]), shell_end_s = position_s(t, p->event[STEP_SHELL_END]);
+    const double filled_s = detail->streams > 0 ? position_s(t, p->event[STEP_FILLED]) : received_s;
     for (int i = 0; i < detail->streams; i++)
         *s++ = (trace_span){ position_s(t, detail->stream_begin[i]), position_s(t, detail->stream_end[i]), level, TRACK_STREAM + i,
                              INTERIOR };
     const double *host_s = detail->host_s;
     if (detail->streams == 0) { /* in-kernel exchange: one launch */
-        *s++ = (trace_span){ position_s(t, p->begin), position_s(t, p->interior_end), level, TRACK_STREAM, STEP };
-        *s++ = (trace_span){ host_s[STEP_ENTERED], host_s[STEP_LEFT], level, TRACK_HOST, HOST_LAUNCH };
+        const double begin_s = position_s(t, p->event[STEP_ENTER]), end_s = position_s(t, p->event[STEP_INTERIOR_END]);
+        *s++ = (trace_span){ begin_s, end_s, level, TRACK_STREAM, STEP };
+        *s++ = (trace_span){ host_s[STEP_ENTER], host_s[STEP_LEAVE], level, TRACK_HOST, HOST_LAUNCH };
     }
     if (detail->exchanged) {
-        *s++ = (trace_span){ position_s(t, p->comm_begin), posted_s, level, TRACK_COMM, PACK };
+        *s++ = (trace_span){ position_s(t, p->event[STEP_PACK]), posted_s, level, TRACK_COMM, PACK };
         const double arrived_s = detail->parted ? position_s(t, detail->arrived) : received_s;
         *s++ = (trace_span){ resumed_s, arrived_s, level, TRACK_COMM, detail->parted ? MESSAGES : EXCHANGE };
         if (detail->parted) *s++ = (trace_span){ arrived_s, received_s, level, TRACK_COMM, UNPACK };
-        *s++ = (trace_span){ host_s[STEP_ENTERED], host_s[STEP_BEGUN], level, TRACK_HOST, HOST_BEGIN };
-        *s++ = (trace_span){ host_s[STEP_BEGUN], host_s[STEP_ENDING], level, TRACK_HOST, HOST_FEED };
-        *s++ = (trace_span){ host_s[STEP_ENDING], host_s[STEP_ENDED], level, TRACK_HOST, HOST_WAIT };
-        *s++ = (trace_span){ host_s[STEP_ENDED], host_s[STEP_LEFT], level, TRACK_HOST, HOST_SHELL };
+        *s++ = (trace_span){ host_s[STEP_ENTER], host_s[STEP_POSTED], level, TRACK_HOST, HOST_BEGIN };
+        *s++ = (trace_span){ host_s[STEP_POSTED], host_s[STEP_RESUME], level, TRACK_HOST, HOST_FEED };
+        *s++ = (trace_span){ host_s[STEP_RESUME], host_s[STEP_RECEIVED], level, TRACK_HOST, HOST_WAIT };
+        *s++ = (trace_span){ host_s[STEP_RECEIVED], host_s[STEP_LEAVE], level, TRACK_HOST, HOST_SHELL };
     }
     if (detail->streams > 0) {
         *s++ = (trace_span){ received_s, filled_s, level, TRACK_COMM, FILL };

@@ -1,6 +1,6 @@
-/* The epoch, the level modulo INKERNEL_EPOCHS, is what words hold: the same on all ranks, because all take the same steps. A start waits
- * until every kernel of every rank has ended and empties all inboxes, so that no word of an earlier run of steps is taken for one
- * of a later; then the words of the present level go, by the epoch that fits the fields' parity. */
+/* Flag words hold the epoch, the level modulo INKERNEL_EPOCHS: the same on all ranks, because all take the same steps. A start waits
+ * until every kernel of every rank has ended and empties all inboxes, so that no word of an earlier run of steps is taken for one of
+ * a later; then the words of the present level go, with the epoch that fits the fields' parity. */
 #include "step/inkernel_pass.h"
 
 #include <assert.h>
@@ -23,7 +23,7 @@ struct inkernel_pass {
     int radius;
     inkernel_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
     int epoch;             /* of the present level; its parity says which field the next step writes */
-    uint64_t *change;      /* [INKERNEL_PASS_SLOTS][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its own; NULL: none */
+    uint64_t *change;      /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its own; NULL: none */
     uint64_t *change_host; /* [INKERNEL_PASS_SLOTS] norms, pinned: each run's last */
     device_stream *aside;  /* brings them, beside the next step */
     device_event *taken, *copied[INKERNEL_PASS_SLOTS];

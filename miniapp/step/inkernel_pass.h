@@ -30,7 +30,7 @@ typedef struct inkernel_pass_norm {
     int slot, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
 } inkernel_pass_norm;
 
-/* Of the present level, from which `next` will be written: the number of the level mod INKERNEL_EPOCHS, odd where next is fields[1]. */
+/* Of the present level, from which `next` will be written: its number mod INKERNEL_EPOCHS, odd where next is fields[1]. */
 int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange);
 /* `steps` steps with exchange were enqueued. */
 void inkernel_pass_advance(inkernel_pass *p, int64_t steps);

@@ -4,11 +4,8 @@
 #include <omp.h>
 #include <string.h>
 
-#include "device/nvtx.h"
 #include "ranks/check.h"
-#include "ranks/timer.h"
 
-const char *const step_phase_name[STEP_PHASES] = { "interior", "exchange", "shell" };
 const char *const step_form_name[STEP_FORMS] = {
     [STEP_OVERLAPPED] = "split", [STEP_EXCHANGE_FIRST] = "joined", [STEP_IN_KERNEL] = "whole"
 };
@@ -60,11 +57,6 @@ static void bind_thread_once(device *d)
     bound = d;
 }
 
-static void stamp(const step_probe *probe, step_stamp which)
-{
-    if (probe && probe->detail) probe->detail->host_s[which] = timer_now_s();
-}
-
 /* A step with a halo exchange, overlapped or exchange first. */
 typedef struct job {
     step_levels next, cur; /* next.prev: of blocks only */
@@ -82,8 +74,8 @@ static void compute(const step_streams *s, const step_pass *p, const job *j, con
         return;
     }
     for (int i = 0; i < count; i++)
-        DEVICE_CALL(d, temporal_pass, p->shape, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps, &p->sides, j->change,
-                    stream);
+        DEVICE_CALL(d, temporal_pass, p->shape, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps, &p->sides,
+                    j->change, stream);
 }
 
 /* Ghosts of the levels that the pass reads there. */
@@ -110,39 +102,30 @@ static void end_exchange(step_pass *p, const step_probe *probe)
 static void feed_stream(step_streams *s, const step_pass *p, const job *j, int i)
 {
     device *d = s->dev;
-    const step_probe *probe = j->probe;
+    device_stream *stream = s->stream[i];
     const box strip = box_strip(p->interior, i, s->count);
     bind_thread_once(d);
-    if (i > 0) DEVICE_CALL(d, event_wait, s->level, s->stream[i]); /* stream 0 recorded it itself */
-    if (probe && probe->detail) DEVICE_CALL(d, event_record, probe->detail->stream_begin[i], s->stream[i]);
-    nvtx_begin(step_phase_name[STEP_INTERIOR]);
-    compute(s, p, j, &strip, 1, s->stream[i]);
-    nvtx_end();
-    if (probe && probe->detail) DEVICE_CALL(d, event_record, probe->detail->stream_end[i], s->stream[i]);
-    if (i > 0) DEVICE_CALL(d, event_record, s->stream_done[i], s->stream[i]);
-    if (probe && i == s->count - 1) DEVICE_CALL(d, event_record, probe->interior_end, s->stream[i]);
+    if (i > 0) DEVICE_CALL(d, event_wait, s->level, stream); /* stream 0 recorded it itself */
+    step_probe_stream_begin(j->probe, d, i, stream);
+    compute(s, p, j, &strip, 1, stream);
+    step_probe_stream_end(j->probe, d, i, stream);
+    if (i > 0) DEVICE_CALL(d, event_record, s->stream_done[i], stream);
+    if (i == s->count - 1) step_probe_mark(j->probe, d, STEP_INTERIOR_END, stream);
 }
 
 /* What the comm thread does while the streams compute. */
 static void feed_comm(step_streams *s, step_pass *p, const job *j)
 {
     device *d = s->dev;
-    const step_probe *probe = j->probe;
-    if (probe) DEVICE_CALL(d, event_record, probe->comm_resumed, s->comm);
-    stamp(probe, STEP_ENDING);
-    nvtx_begin(step_phase_name[STEP_EXCHANGE]);
-    if (j->exchange) end_exchange(p, probe);
-    nvtx_end();
-    stamp(probe, STEP_ENDED);
-    if (probe) DEVICE_CALL(d, event_record, probe->comm_end, s->comm);
-    nvtx_begin(step_phase_name[STEP_SHELL]);
+    step_probe_mark(j->probe, d, STEP_RESUME, s->comm);
+    if (j->exchange) end_exchange(p, j->probe);
+    step_probe_mark(j->probe, d, STEP_RECEIVED, s->comm);
     fill(s, p, j, p->ghosts, p->ghosts_count, s->comm);
-    if (probe && probe->detail) DEVICE_CALL(d, event_record, probe->detail->filled, s->comm);
+    step_probe_mark(j->probe, d, STEP_FILLED, s->comm);
     if (p->wraps_count > 0) DEVICE_CALL(d, event_wait, s->level, s->comm);
     compute(s, p, j, p->shell, p->shell_count, s->comm);
-    nvtx_end();
     DEVICE_CALL(d, event_record, s->shell_done, s->comm);
-    if (probe) DEVICE_CALL(d, event_record, probe->shell_end, s->comm);
+    step_probe_mark(j->probe, d, STEP_SHELL_END, s->comm);
 }
 
 static void feed_serial(step_streams *s, step_pass *p, const job *j)
@@ -207,41 +190,28 @@ static void enqueue_inkernel(step_streams *s, step_pass *p, const void *prev, bo
 {
     device *d = s->dev;
     device_stream *stream = s->stream[0];
-    stamp(probe, STEP_ENTERED);
-    if (probe) DEVICE_CALL(d, event_record, probe->begin, stream);
-    nvtx_begin("step");
+    step_probe_mark(probe, d, STEP_ENTER, stream);
     inkernel_pass_step(p->inkernel, epoch, prev, exchange, norm, stream);
-    nvtx_end();
-    if (probe) { /* all of it is interior: what the exchange costs is the difference to a step without neighbours */
-        device_event *const rest[] = { probe->interior_end, probe->comm_begin, probe->comm_posted, probe->comm_resumed,
-                                       probe->comm_end, probe->shell_end };
-        for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) DEVICE_CALL(d, event_record, rest[i], stream);
-    }
+    step_probe_mark_launch(probe, d, stream);
     step_complete(s);
-    stamp(probe, STEP_LEFT);
+    step_probe_mark(probe, d, STEP_LEAVE, stream);
 }
 
 static void enqueue_with_halo(step_streams *s, step_pass *p, job j)
 {
     device *d = s->dev;
-    const step_probe *probe = j.probe;
     j.exchange = j.exchange && halo_neighbours(p->halo) > 0;
-    if (probe && probe->detail) {
-        probe->detail->streams = s->count;
-        probe->detail->exchanged = j.exchange;
+    if (j.probe && j.probe->detail) {
+        j.probe->detail->streams = s->count;
+        j.probe->detail->exchanged = j.exchange;
     }
-    stamp(probe, STEP_ENTERED);
-    nvtx_begin("step");
+    step_probe_mark(j.probe, d, STEP_ENTER, s->stream[0]);
 
     /* Pack first: once the interior fills the SMs the pack queues behind it and messages leave too late to hide. */
     DEVICE_CALL(d, event_wait, s->level, s->comm);
-    if (probe) DEVICE_CALL(d, event_record, probe->begin, s->stream[0]);
-    if (probe) DEVICE_CALL(d, event_record, probe->comm_begin, s->comm);
-    nvtx_begin(step_phase_name[STEP_EXCHANGE]);
+    step_probe_mark(j.probe, d, STEP_PACK, s->comm);
     if (j.exchange) begin_exchange(p, j.cur, s->comm);
-    nvtx_end();
-    if (probe) DEVICE_CALL(d, event_record, probe->comm_posted, s->comm);
-    stamp(probe, STEP_BEGUN);
+    step_probe_mark(j.probe, d, STEP_POSTED, s->comm);
 
     if (p->wraps_count > 0) { /* the streams, and later the shell, wait for `level` as it is then */
         fill(s, p, &j, p->wraps, p->wraps_count, s->stream[0]);
@@ -253,8 +223,7 @@ static void enqueue_with_halo(step_streams *s, step_pass *p, job j)
     for (int i = 1; i < s->count; i++) DEVICE_CALL(d, event_wait, s->stream_done[i], s->stream[0]);
     DEVICE_CALL(d, event_wait, s->shell_done, s->stream[0]);
     step_complete(s);
-    nvtx_end();
-    stamp(probe, STEP_LEFT);
+    step_probe_mark(j.probe, d, STEP_LEAVE, s->stream[0]);
 }
 
 int step_epoch(const step_pass *p, const step_levels fields[2], const void *next, bool exchange)
@@ -298,51 +267,4 @@ void step_advance_block(step_streams *s, step_pass *p, step_levels next, step_le
         step_complete(s);
     }
     enqueue_with_halo(s, p, (job){ next, cur, steps, change, exchange, probe });
-}
-
-/* All events of a probe, to make and unmake them. */
-enum { PROBE_EVENTS = 7 };
-static void probe_events(step_probe *p, device_event **all[PROBE_EVENTS])
-{
-    device_event **const list[PROBE_EVENTS] = { &p->begin, &p->interior_end, &p->comm_begin, &p->comm_posted,
-                                                &p->comm_resumed, &p->comm_end, &p->shell_end };
-    memcpy(all, list, sizeof list);
-}
-
-void step_probe_create(step_probe *p, device *d)
-{
-    device_event **all[PROBE_EVENTS];
-    probe_events(p, all);
-    p->detail = NULL;
-    for (int i = 0; i < PROBE_EVENTS; i++) DEVICE_CALL(d, event_create, true, all[i]);
-}
-
-void step_probe_destroy(step_probe *p, device *d)
-{
-    device_event **all[PROBE_EVENTS];
-    probe_events(p, all);
-    for (int i = 0; i < PROBE_EVENTS; i++) DEVICE_CALL(d, event_destroy, all[i]);
-}
-
-bool step_probe_done(const step_probe *p, device *d)
-{
-    bool interior = false, shell = false;
-    DEVICE_CALL(d, event_done, p->interior_end, &interior);
-    DEVICE_CALL(d, event_done, p->shell_end, &shell);
-    for (int i = 0; p->detail && i < p->detail->streams && interior; i++)
-        DEVICE_CALL(d, event_done, p->detail->stream_end[i], &interior);
-    return interior && shell;
-}
-
-void step_probe_read(const step_probe *p, device *d, double seconds[STEP_PHASES])
-{
-    DEVICE_CALL(d, event_sync, p->interior_end);
-    DEVICE_CALL(d, event_sync, p->shell_end);
-    for (int i = 0; p->detail && i < p->detail->streams; i++) DEVICE_CALL(d, event_sync, p->detail->stream_end[i]);
-    DEVICE_CALL(d, event_seconds, p->begin, p->interior_end, &seconds[STEP_INTERIOR]);
-    double posting_s = 0, ending_s = 0;
-    DEVICE_CALL(d, event_seconds, p->comm_begin, p->comm_posted, &posting_s);
-    DEVICE_CALL(d, event_seconds, p->comm_resumed, p->comm_end, &ending_s);
-    seconds[STEP_EXCHANGE] = posting_s + ending_s;
-    DEVICE_CALL(d, event_seconds, p->comm_end, p->shell_end, &seconds[STEP_SHELL]);
 }

@@ -1,8 +1,8 @@
 /* One time step of a stencil over all ranks, in one of three forms that give the same bits; or, by temporal blocking
  * (kernels/temporal/temporal.h), a block of several steps.
  *
- * In-kernel exchange, where every neighbour's memory can be reached: one launch (kernels/core/inkernel.h), and no other exchange. Before
- * the first such step the halo exchange of the other forms brings the ghosts.
+ * In-kernel exchange, where every neighbour's memory can be reached: one launch (kernels/core/inkernel.h), and no other exchange.
+ * Before the first such step the halo exchange of the other forms brings the ghosts.
  *
  * Overlapped, over any transport; the order of its parts is what hides the halo exchange:
  *
@@ -38,11 +38,7 @@
 #include "exchange/halo.h"
 #include "ranks/decomp.h"
 #include "step/inkernel_pass.h"
-
-enum { STEP_STREAMS_MAX = 64 };
-
-typedef enum step_phase { STEP_INTERIOR, STEP_EXCHANGE, STEP_SHELL, STEP_PHASES } step_phase;
-extern const char *const step_phase_name[STEP_PHASES];
+#include "step/step_probe.h"
 
 typedef enum step_form { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_IN_KERNEL, STEP_FORMS } step_form;
 extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the records has them */
@@ -97,25 +93,6 @@ bool step_pass_in_kernel(step_pass *p, const decomp *dec, device *d, int radius,
                          sentence *why);
 void step_pass_destroy(step_pass *p);
 
-/* What only a timeline shows. A step sets what it had and leaves the rest as it was given: cleared. */
-typedef enum step_stamp { STEP_ENTERED, STEP_BEGUN, STEP_ENDING, STEP_ENDED, STEP_LEFT, STEP_STAMPS } step_stamp;
-typedef struct step_detail {
-    int streams;    /* of an overlapped step: begin and end of each, and `filled`, were recorded */
-    bool exchanged; /* the halo was: the stamps from BEGUN to ENDED hold */
-    bool parted;    /* ... and `arrived` parts its messages from their unpack */
-    device_event *stream_begin[STEP_STREAMS_MAX], *stream_end[STEP_STREAMS_MAX];
-    device_event *arrived, *filled; /* messages; ghosts outside the domain */
-    double host_s[STEP_STAMPS]; /* timer_now_s of the comm thread: around halo_begin and halo_end, and of the entire step */
-} step_detail;
-
-/* Measuring: the phases of one step by events, read when they are done. */
-typedef struct step_probe {
-    device_event *begin, *interior_end;
-    device_event *comm_begin, *comm_posted, *comm_resumed, *comm_end; /* begin and end of the exchange, without what lies between */
-    device_event *shell_end;
-    step_detail *detail; /* NULL, or for a timeline; not owned */
-} step_probe;
-
 /* A level that something other than a step put in place (initial values, a transpose) is complete once stream 0 gets here. */
 void step_begin_generation(step_streams *s);
 
@@ -126,11 +103,11 @@ void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *pr
  * where this rank's change of the last step goes (a number that temporal_change_steps gave, then). */
 void step_advance_block(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
                         const step_probe *probe);
-/* step_advance in parts, for steps that are captured; with block_steps > 1 they are blocks. step_ready: what must have
- * happened before the first one of them (in-kernel exchange: ghosts and words; collective then). step_enqueue: the step from a level
- * of that epoch, the same work every time, with a norm (inkernel_pass_step) or none. step_taken: `steps` were, with `norms` norms. The
- * epoch of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels
- * writes over the level before: { a, b } and { b, a }. */
+/* step_advance in parts, for steps that are captured; with block_steps > 1 they are blocks. step_ready: what must have happened before
+ * the first one of them (in-kernel exchange: ghosts and flag words; collective then). step_enqueue: the step from a level of that
+ * epoch, the same work every time, with a norm (inkernel_pass_step) or none. step_taken: `steps` were, with `norms` norms. The epoch
+ * of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels writes over
+ * the level before: { a, b } and { b, a }. */
 void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
 int step_epoch(const step_pass *p, const step_levels fields[2], const void *next, bool exchange);
 void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch, inkernel_pass_norm norm);
@@ -154,11 +131,5 @@ int step_pass_links_by(const step_pass *p, transport_kind t); /* its messages in
 
 /* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm stream. */
 void step_exchange(step_streams *s, step_pass *p, step_levels cur);
-
-void step_probe_create(step_probe *p, device *d);
-void step_probe_destroy(step_probe *p, device *d);
-bool step_probe_done(const step_probe *p, device *d);
-/* Waits for the probed step and reads it. */
-void step_probe_read(const step_probe *p, device *d, double seconds[STEP_PHASES]);
 
 #endif
