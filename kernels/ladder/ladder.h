@@ -157,7 +157,7 @@ int ladder_compare_random(ladder_case *c, const void *device_data, int64_t cells
 /* The same, of a block that repeats; both are whole cells long. */
 int ladder_compare_blocks(ladder_case *c, const void *device_data, size_t bytes, const void *block, size_t block_bytes,
                           ladder_verdict *v);
-/* Device memory to the host's; waits. */
+/* Copies between the host's memory and the device's; waits. */
 int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes);
 /* Compares one number of 4 or 8 bytes on the device; what: "sum", say. */
 int ladder_compare_number(ladder_case *c, const char *what, const void *device_number, size_t bytes, uint64_t wanted,

@@ -1,6 +1,8 @@
-#include "ladder_memory/ladder_memory.h"
+#include <stdlib.h>
+#include <string.h>
 
 #include "ladder/ladder_families.h"
+#include "ladder/ladder_kernel.cuh"
 #include "ladder/ladder_peer.h"
 
 static const char teaches[] =
@@ -29,27 +31,274 @@ static const char teaches[] =
 
 namespace {
 
+enum { BYTES }; /* the family's one parameter */
+
+/* A transfer's variant: where its far buffer lies, and its direction. */
+typedef enum memory_kind { PAGEABLE, PINNED, PORTABLE, REGISTERED, WRITE_COMBINED, MANAGED, PEER } memory_kind;
+enum { TO_HOST = 16 }; /* added to one of these; else the bytes go to the GPU */
+
+/* A rung's variant: what is allocated. */
+typedef enum allocation { OF_DEVICE, OF_POOL, OF_PINNED, OF_REGISTERED, OF_MANAGED } allocation;
+
+/* ---- transfers: `bytes` between a far buffer of some kind and a near one, of this GPU ---- */
+
+memory_kind kind_of(const ladder_case *c) { return (memory_kind)(c->rung->variant & (TO_HOST - 1)); }
+
+/* ---- the memory ---- */
+
+/* More managed memory than the GPU has free would make pages travel to and fro without end: refused here. */
+int managed_alloc(void **out, size_t bytes)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    const cudaError_t e = cudaMemGetInfo(&free_bytes, &total_bytes);
+    if (e != cudaSuccess) return e;
+    return bytes > free_bytes / 2 ? cudaErrorMemoryAllocation : cudaMallocManaged(out, bytes);
+}
+
+/* Ordinary pages become the case's state. */
+int far_alloc(ladder_case *c, size_t bytes, void **out)
+{
+    device_memory freed_as = DEVICE_MEMORY_PINNED;
+    int code = cudaErrorInvalidValue;
+    switch (kind_of(c)) {
+    case PAGEABLE:
+    case REGISTERED:
+        c->state = *out = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
+        if (!*out) return cudaErrorMemoryAllocation;
+        return kind_of(c) == REGISTERED ? cudaHostRegister(*out, bytes, cudaHostRegisterDefault) : cudaSuccess;
+    case PINNED: code = cudaHostAlloc(out, bytes, cudaHostAllocDefault); break;
+    case PORTABLE: code = cudaHostAlloc(out, bytes, cudaHostAllocPortable); break;
+    case WRITE_COMBINED: code = cudaHostAlloc(out, bytes, cudaHostAllocWriteCombined); break;
+    case MANAGED:
+        freed_as = DEVICE_MEMORY_DEVICE;
+        code = managed_alloc(out, bytes);
+        break;
+    case PEER: return ladder_peer_alloc(c, bytes, out);
+    }
+    if (!code) ladder_own(c, freed_as, *out);
+    return code;
+}
+
+/* The hints for managed memory took a device number before CUDA 13 and take a place since. */
+#if CUDART_VERSION >= 13000
+cudaMemLocation place_of(int ordinal)
+{
+    return { ordinal == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
+             ordinal == cudaCpuDeviceId ? 0 : ordinal };
+}
+int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s) { return cudaMemPrefetchAsync(p, bytes, place_of(ordinal), 0, s); }
+#else
+int place_of(int ordinal) { return ordinal; }
+int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s) { return cudaMemPrefetchAsync(p, bytes, ordinal, s); }
+#endif
+
+enum { THREADS = 256 };
+
+__global__ void __launch_bounds__(THREADS) move_kernel(uint4 *to, const uint4 *from, int64_t vectors)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < vectors) to[i] = from[i];
+}
+
+int transfer_prepare(ladder_case *c)
+{
+    c->size = c->value[BYTES] & ~(int64_t)15;
+    c->work = (double)c->size;
+    c->out_cells = c->size / (int64_t)dtype_bytes(c->type);
+    const size_t bytes = (size_t)c->size;
+    const bool to_host = c->rung->variant & TO_HOST;
+    void **const far = to_host ? &c->out : &c->in, **const near = to_host ? &c->in : &c->out;
+    int code = far_alloc(c, bytes, far);
+    if (!code) code = ladder_alloc_random(c, c->out_cells, LADDER_SEED, near);
+    if (!code) code = c->d->copy(c->d, *far, *near, bytes, c->stream); /* also the first touch of every page */
+    if (!code) code = c->d->stream_sync(c->d, c->stream);
+    if (code) return code;
+    if (!to_host) return ladder_poison(c, *near, bytes);
+    memset(*far, 0xff, bytes);
+    return cudaSuccess;
+}
+
+void transfer_destroy(ladder_case *c)
+{
+    (void)c->d->synchronize(c->d);
+    if (kind_of(c) == REGISTERED && c->state) (void)cudaHostUnregister(c->state);
+}
+
+int move(ladder_case *c)
+{
+    const int64_t vectors = c->size / (int64_t)sizeof(uint4);
+    move_kernel<<<ladder_blocks(vectors, THREADS), THREADS, 0, device_cuda_stream(c->stream)>>>((uint4 *)c->out, (const uint4 *)c->in,
+                                                                                               vectors);
+    return cudaGetLastError();
+}
+
+/* ---- both directions ---- */
+
+/* Both halves already hold the right data, whichever copy is first. */
+int both_enqueue(ladder_case *c)
+{
+    const size_t half = (size_t)c->size / 2;
+    return ladder_copy_both(c, c->out, c->in, half, (char *)c->in + half, (const char *)c->out + half, (size_t)c->size - half);
+}
+
+/* Before: the half that comes in is poisoned near, the half that goes out is poisoned at the host. */
+int both_prepare(ladder_case *c)
+{
+    int code = transfer_prepare(c);
+    const size_t half = (size_t)c->size / 2;
+    if (!code) code = ladder_beside_create(c);
+    if (!code) code = ladder_copy(c);
+    if (!code) code = ladder_poison(c, c->out, half);
+    if (!code) code = c->d->stream_sync(c->d, c->stream);
+    if (!code) memset((char *)c->in + half, 0xff, (size_t)c->size - half);
+    return code;
+}
+
+int both_verify(ladder_case *c, ladder_verdict *v)
+{
+    const int code = ladder_verify_copy(c, v);
+    return code || !v->right ? code : ladder_compare_random(c, c->in, c->out_cells, LADDER_SEED, v);
+}
+
+/* ---- managed memory ---- */
+
+int send_home(ladder_case *c)
+{
+    return prefetch(c->in, (size_t)c->size, cudaCpuDeviceId, device_cuda_stream(c->stream));
+}
+
+int prefetch_in(ladder_case *c)
+{
+    const int code = prefetch(c->in, (size_t)c->size, c->d->ordinal, device_cuda_stream(c->stream));
+    return code ? code : move(c);
+}
+
+int accessed_by_prepare(ladder_case *c)
+{
+    int code = transfer_prepare(c);
+    if (!code) code = cudaMemAdvise(c->in, (size_t)c->size, cudaMemAdviseSetAccessedBy, place_of(c->d->ordinal));
+    return code ? code : send_home(c);
+}
+
+const char *managed_missing(device *d)
+{
+    int concurrent = 0;
+    if (cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, d->ordinal) == cudaSuccess && concurrent)
+        return nullptr;
+    return "this GPU and driver move managed memory as a whole, not by pages";
+}
+
+/* ---- the host reads what it should only write ---- */
+
+int host_read_enqueue(ladder_case *c)
+{
+    const int code = c->d->stream_sync(c->d, c->stream);
+    const volatile uint64_t *p = (const volatile uint64_t *)c->in;
+    uint64_t seen = 0;
+    for (int64_t i = 0; i < c->size / (int64_t)sizeof seen; i++) seen ^= p[i];
+    const uint32_t words = (uint32_t)(seen ^ seen >> 32);
+    return code ? code : c->d->copy(c->d, c->out, &words, sizeof words, c->stream);
+}
+
+int host_read_verify(ladder_case *c, ladder_verdict *v)
+{
+    const uint32_t wanted = ladder_random_xor(c->type, c->out_cells, LADDER_SEED);
+    return ladder_compare_number(c, "xor of all words", c->out, sizeof wanted, wanted, v);
+}
+
+/* ---- what it costs to have memory at all: one allocation, and the freeing of it ---- */
+
+int allocate(ladder_case *c, void **p)
+{
+    const size_t bytes = (size_t)c->value[BYTES];
+    switch ((allocation)c->rung->variant) {
+    case OF_DEVICE: return cudaMalloc(p, bytes);
+    case OF_POOL: return cudaMallocAsync(p, bytes, device_cuda_stream(c->stream));
+    case OF_PINNED: return cudaHostAlloc(p, bytes, cudaHostAllocDefault);
+    case OF_REGISTERED: *p = c->state; return cudaHostRegister(*p, bytes, cudaHostRegisterDefault);
+    case OF_MANAGED: return managed_alloc(p, bytes);
+    }
+    return cudaErrorInvalidValue;
+}
+
+int release(ladder_case *c, void *p)
+{
+    switch ((allocation)c->rung->variant) {
+    case OF_DEVICE:
+    case OF_MANAGED: return cudaFree(p);
+    case OF_POOL: return cudaFreeAsync(p, device_cuda_stream(c->stream));
+    case OF_PINNED: return cudaFreeHost(p);
+    case OF_REGISTERED: return cudaHostUnregister(p);
+    }
+    return cudaErrorInvalidValue;
+}
+
+/* Pages to register are there, touched, beforehand; the pool keeps what is freed, as a program that allocates in a loop wants. */
+int allocation_prepare(ladder_case *c)
+{
+    c->size = c->value[BYTES];
+    c->work = 1;
+    if (c->rung->variant == OF_POOL) {
+        cudaMemPool_t pool;
+        uint64_t keep = UINT64_MAX;
+        const cudaError_t e = cudaDeviceGetDefaultMemPool(&pool, c->d->ordinal);
+        return e == cudaSuccess ? cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep) : e;
+    }
+    if (c->rung->variant != OF_REGISTERED) return cudaSuccess;
+    c->state = aligned_alloc(4096, ((size_t)c->size + 4095) & ~(size_t)4095);
+    if (!c->state) return cudaErrorMemoryAllocation;
+    memset(c->state, 0xff, (size_t)c->size);
+    return cudaSuccess;
+}
+
+void allocation_destroy(ladder_case *c)
+{
+    cudaMemPool_t pool;
+    if (c->rung->variant == OF_POOL && cudaStreamSynchronize(device_cuda_stream(c->stream)) == cudaSuccess &&
+        cudaDeviceGetDefaultMemPool(&pool, c->d->ordinal) == cudaSuccess)
+        (void)cudaMemPoolTrimTo(pool, 0);
+}
+
+int allocate_and_release(ladder_case *c)
+{
+    void *p = nullptr;
+    const int code = allocate(c, &p);
+    return code ? code : release(c, p);
+}
+
+/* The memory is the GPU's to write and read. */
+int allocation_verify(ladder_case *c, ladder_verdict *v)
+{
+    void *p = nullptr;
+    const int64_t cells = c->size / (int64_t)dtype_bytes(c->type);
+    int code = allocate(c, &p);
+    if (!code) code = ladder_fill_random(c, p, cells, LADDER_SEED);
+    if (!code) code = ladder_compare_random(c, p, cells, LADDER_SEED, v);
+    const int released = p ? release(c, p) : cudaSuccess;
+    return code ? code : released;
+}
+
+/* ---- the table ---- */
+
 const int64_t curve[] = { 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30 };
 const int64_t short_curve[] = { 4 << 10, 256 << 10, 4 << 20, 64 << 20 };
 const int64_t small_curve[] = { 64 << 10, 1 << 20, 4 << 20 };
 
-constexpr ladder_way copies = { ladder_memory_prepare, ladder_copy, ladder_verify_copy },
-                     kernel = { ladder_memory_prepare, ladder_memory_kernel, ladder_verify_copy },
-                     both = { ladder_memory_both_prepare, ladder_memory_both, ladder_memory_both_verify },
-                     host_read = { ladder_memory_prepare, ladder_memory_host_read, ladder_memory_host_read_verify },
-                     prefetched = { ladder_memory_prepare, ladder_memory_prefetch_in, ladder_verify_copy },
-                     accessed_by = { ladder_memory_accessed_by_prepare, ladder_memory_kernel, ladder_verify_copy };
+constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_copy },
+                     kernel = { transfer_prepare, move, ladder_verify_copy },
+                     both = { both_prepare, both_enqueue, both_verify },
+                     host_read = { transfer_prepare, host_read_enqueue, host_read_verify },
+                     prefetched = { transfer_prepare, prefetch_in, ladder_verify_copy },
+                     accessed_by = { accessed_by_prepare, move, ladder_verify_copy };
 
 constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling, const char *teaches)
 {
     return { .name = name, .why = why, .teaches = teaches, .variant = kind, .prepare = way.prepare, .enqueue = way.enqueue,
-             .verify = way.verify, .destroy = ladder_memory_destroy,
-             .missing = kind == LADDER_MEMORY_PEER      ? ladder_peer_missing
-                        : kind == LADDER_MEMORY_MANAGED ? ladder_memory_managed_missing
-                                                        : nullptr,
+             .verify = way.verify, .destroy = transfer_destroy,
+             .missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr,
              .unit = LADDER_BYTES, /* of pageable memory the CPU copies each byte */
-             .clock = (kind & (LADDER_MEMORY_TO_HOST - 1)) == LADDER_MEMORY_PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE,
-             .ceiling = ceiling, .scan = LADDER_MEMORY_BYTES, .scan_count = sizeof curve / sizeof *curve, .scan_values = curve };
+             .clock = (kind & (TO_HOST - 1)) == PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE,
+             .ceiling = ceiling, .scan = BYTES, .scan_count = sizeof curve / sizeof *curve, .scan_values = curve };
 }
 
 constexpr ladder_rung host_reads(const char *name, const char *why, int kind, const char *teaches)
@@ -63,7 +312,7 @@ constexpr ladder_rung host_reads(const char *name, const char *why, int kind, co
 
 constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, int (*before)(ladder_case *), const char *teaches)
 {
-    ladder_rung r = moves(name, why, LADDER_MEMORY_MANAGED, way, "h2d", teaches);
+    ladder_rung r = moves(name, why, MANAGED, way, "h2d", teaches);
     r.before = before;
     r.scan_count = sizeof short_curve / sizeof *short_curve;
     r.scan_values = short_curve;
@@ -72,64 +321,64 @@ constexpr ladder_rung managed(const char *name, const char *why, ladder_way way,
 
 constexpr ladder_rung allocates(const char *name, const char *why, int what, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = what, .prepare = ladder_memory_allocation_prepare,
-             .enqueue = ladder_memory_allocate, .verify = ladder_memory_allocation_verify,
-             .destroy = ladder_memory_allocation_destroy, .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST,
-             .scan = LADDER_MEMORY_BYTES, .scan_count = sizeof short_curve / sizeof *short_curve, .scan_values = short_curve };
+    return { .name = name, .why = why, .teaches = teaches, .variant = what, .prepare = allocation_prepare,
+             .enqueue = allocate_and_release, .verify = allocation_verify,
+             .destroy = allocation_destroy, .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST,
+             .scan = BYTES, .scan_count = sizeof short_curve / sizeof *short_curve, .scan_values = short_curve };
 }
 
 const ladder_rung rungs[] = {
-    moves("pageableH2D", "the driver copies it first", LADDER_MEMORY_PAGEABLE, copies, "h2d",
+    moves("pageableH2D", "the driver copies it first", PAGEABLE, copies, "h2d",
           "The driver copies piece after piece into page-locked memory of its own before the copy engine reads it: the CPU "
           "touches every byte."),
-    moves("pageableD2H", "and afterwards on the way back", LADDER_MEMORY_PAGEABLE | LADDER_MEMORY_TO_HOST, copies, "d2h",
+    moves("pageableD2H", "and afterwards on the way back", PAGEABLE | TO_HOST, copies, "d2h",
           "The copy engine writes into the driver's page-locked memory, from where the CPU copies."),
-    moves("pinnedH2D", "page-locked: read directly", LADDER_MEMORY_PINNED, copies, "h2d",
+    moves("pinnedH2D", "page-locked: read directly", PINNED, copies, "h2d",
           "The copy engine reads the buffer by its physical addresses, and the call returns at once."),
-    moves("pinnedD2H", "page-locked: written directly", LADDER_MEMORY_PINNED | LADDER_MEMORY_TO_HOST, copies, "d2h",
+    moves("pinnedD2H", "page-locked: written directly", PINNED | TO_HOST, copies, "d2h",
           "The same in the other direction, at about the same speed."),
-    moves("pinnedBoth", "two streams, two engines, two directions", LADDER_MEMORY_PINNED, both, "both",
+    moves("pinnedBoth", "two streams, two engines, two directions", PINNED, both, "both",
           "PCIe has lanes for each direction, and the GPU a copy engine for each: half of the buffer goes in on one stream while "
           "the other half goes out on another."),
-    moves("portableH2D", "page-locked for every GPU: no slower", LADDER_MEMORY_PORTABLE, copies, "h2d",
+    moves("portableH2D", "page-locked for every GPU: no slower", PORTABLE, copies, "h2d",
           "With unified addressing, as on all 64-bit systems, every GPU may use all page-locked memory: the flag changes "
           "nothing."),
-    moves("registeredH2D", "a program's own pages, locked later", LADDER_MEMORY_REGISTERED, copies, "h2d",
+    moves("registeredH2D", "a program's own pages, locked later", REGISTERED, copies, "h2d",
           "Memory that another library allocated can be locked afterwards, and is then as fast as pinned memory."),
-    moves("writeCombinedH2D", "past the CPU's caches", LADDER_MEMORY_WRITE_COMBINED, copies, "h2d",
+    moves("writeCombinedH2D", "past the CPU's caches", WRITE_COMBINED, copies, "h2d",
           "The CPU gathers its stores into lines and sends them past its caches, which spares the copy engine the look into "
           "them."),
-    host_reads("pinnedHostRead", "the CPU reads pinned memory: cached", LADDER_MEMORY_PINNED,
+    host_reads("pinnedHostRead", "the CPU reads pinned memory: cached", PINNED,
           "Page-locked memory is ordinary memory for the CPU."),
-    host_reads("writeCombinedHostRead", "the CPU reads write-combined: may crawl", LADDER_MEMORY_WRITE_COMBINED,
+    host_reads("writeCombinedHostRead", "the CPU reads write-combined: may crawl", WRITE_COMBINED,
           "Where memory is mapped as it was asked for, no load finds the data in a cache: each goes all the way to memory, one at "
           "a time. The CPU should only write there."),
-    moves("mappedRead", "a kernel loads across PCIe", LADDER_MEMORY_PINNED, kernel, "h2d",
+    moves("mappedRead", "a kernel loads across PCIe", PINNED, kernel, "h2d",
           "The kernel copies 16 bytes per thread, 512 bytes per warp, whatever lies at the other end of the pointer."),
-    moves("mappedWrite", "a kernel stores across PCIe", LADDER_MEMORY_PINNED | LADDER_MEMORY_TO_HOST, kernel, "d2h",
+    moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel, "d2h",
           "The same in the other direction: stores need no answer, so that they are a little faster."),
-    managed("managedFault", "every page moves at its fault", kernel, ladder_memory_send_home,
+    managed("managedFault", "every page moves at its fault", kernel, send_home,
           "The pages are at home on the host when a repetition begins. The first thread that touches one waits for tens of "
           "microseconds until it has moved."),
-    managed("managedPrefetch", "pages moved in bulk, then read", prefetched, ladder_memory_send_home,
+    managed("managedPrefetch", "pages moved in bulk, then read", prefetched, send_home,
           "One call moves the whole range as a copy does, and the kernel then finds its pages on the GPU."),
     managed("managedAccessedBy", "read in place, no page moves", accessed_by, nullptr,
           "With this advice the GPU keeps a mapping of the host's pages and reads them across PCIe: no fault, and no page moves."),
-    moves("peerCopy", "the copy engine over NVLink or PCIe", LADDER_MEMORY_PEER, copies, "peer",
+    moves("peerCopy", "the copy engine over NVLink or PCIe", PEER, copies, "peer",
           "Between two GPUs, with no part of the host's."),
-    moves("peerRead", "a kernel loads from the other GPU", LADDER_MEMORY_PEER, kernel, "peer",
+    moves("peerRead", "a kernel loads from the other GPU", PEER, kernel, "peer",
           "The same kernel as mappedRead, with a pointer to the memory of the other GPU."),
-    allocates("allocateDevice", "cudaMalloc and cudaFree: both wait", LADDER_MEMORY_OF_DEVICE,
+    allocates("allocateDevice", "cudaMalloc and cudaFree: both wait", OF_DEVICE,
           "cudaMalloc maps pages for the whole device and, like cudaFree, may wait for all work on it: never in a loop. On H200s "
           "54 to 78 us for 4 KiB, 84 to 230 us for 64 MiB."),
-    allocates("allocatePool", "in stream order, from a pool", LADDER_MEMORY_OF_POOL,
+    allocates("allocatePool", "in stream order, from a pool", OF_POOL,
           "A pool hands out what was freed before, in the order of a stream, and asks the driver only when it is empty: 0.5 to "
           "0.6 us at any size."),
-    allocates("allocatePinned", "every page is locked and mapped", LADDER_MEMORY_OF_PINNED,
+    allocates("allocatePinned", "every page is locked and mapped", OF_PINNED,
           "The price grows with the size: 0.5 to 0.7 ms for 4 KiB, 20 to 29 ms for 64 MiB."),
-    allocates("allocateRegistered", "locking pages that are there", LADDER_MEMORY_OF_REGISTERED,
+    allocates("allocateRegistered", "locking pages that are there", OF_REGISTERED,
           "Cheaper than having the pages made: 0.06 to 0.07 ms for 4 KiB, 2.3 to 4 ms for 64 MiB."),
-    allocates("allocateManaged", "pages come with their first touch", LADDER_MEMORY_OF_MANAGED,
+    allocates("allocateManaged", "pages come with their first touch", OF_MANAGED,
           "It costs little now, 14 to 30 us, and a fault per page later."),
 };
 

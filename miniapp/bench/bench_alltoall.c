@@ -27,7 +27,6 @@ typedef struct transposing {
     char *host; /* the larger field */
 } transposing;
 
-static const bench_world *world_of(const ladder_case *c) { return c->world; }
 static layout layout_of(const ladder_case *c) { return (layout)(c->rung->variant % LAYOUTS); }
 static transport_kind transport_of(const ladder_case *c) { return (transport_kind)(c->rung->variant / LAYOUTS); }
 
@@ -42,44 +41,42 @@ static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 
 static bool runs_here(ladder_case *c)
 {
-    const char *why = refusal(c->rung, c->d->kind, world_of(c)->top->ranks);
-    if (!why && transport_of(c) == TRANSPORT_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
+    const char *why = refusal(c->rung, c->d->kind, bench_world_of(c)->top->ranks);
+    if (!why && transport_of(c) == TRANSPORT_AWARE && bench_link_aware(bench_world_of(c), c->d, &why)) why = NULL;
     if (why) sentence_set(&c->missing, "%s", why);
     return !why;
 }
 
 /* ---- the ceiling ---- */
 
+typedef struct blocks {
+    const topology *top;
+    void *out, *in;
+    int block_bytes;
+} blocks;
+
+static void alltoall(void *context, int runs)
+{
+    const blocks *b = context;
+    for (int i = 0; i < runs; i++)
+        MPI_CHECK(MPI_Alltoall(b->out, b->block_bytes, MPI_BYTE, b->in, b->block_bytes, MPI_BYTE, b->top->comm));
+}
+
 static double alltoall_median_s(const ladder_case *c, int64_t block_bytes, bool aware)
 {
-    enum { BATCHES = 7, RUNS_MOST = 2000 };
-    static const double batch_lasts_s = 2e-3;
-    const topology *top = world_of(c)->top;
     device *d = c->d;
+    blocks b = { .top = bench_world_of(c)->top, .block_bytes = (int)block_bytes };
     const device_memory where = aware ? DEVICE_MEMORY_DEVICE : DEVICE_MEMORY_PINNED;
-    const size_t bytes = (size_t)block_bytes * (size_t)top->ranks;
+    const size_t bytes = (size_t)block_bytes * (size_t)b.top->ranks;
     const size_t alloc_bytes = aware ? (size_t)message_block_bytes((int64_t)bytes) : bytes;
-    void *out = NULL, *in = NULL;
-    double batches_s[BATCHES], last_s = 0;
-    DEVICE_CALL(d, alloc, where, alloc_bytes, &out);
-    DEVICE_CALL(d, alloc, where, alloc_bytes, &in);
-    DEVICE_CALL(d, fill_bytes, out, 0x5a, bytes, c->stream);
+    DEVICE_CALL(d, alloc, where, alloc_bytes, &b.out);
+    DEVICE_CALL(d, alloc, where, alloc_bytes, &b.in);
+    DEVICE_CALL(d, fill_bytes, b.out, 0x5a, bytes, c->stream);
     DEVICE_CALL(d, stream_sync, c->stream);
-    for (int runs = 1, batch = 0; batch < BATCHES; batch++) {
-        MPI_CHECK(MPI_Barrier(top->comm));
-        const double begin_s = timer_now_s();
-        for (int i = 0; i < runs; i++)
-            MPI_CHECK(MPI_Alltoall(out, (int)block_bytes, MPI_BYTE, in, (int)block_bytes, MPI_BYTE, top->comm));
-        const double mine_s = timer_now_s() - begin_s;
-        MPI_CHECK(MPI_Allreduce(&mine_s, &last_s, 1, MPI_DOUBLE, MPI_MAX, top->comm));
-        batches_s[batch] = last_s / runs;
-        if (last_s >= batch_lasts_s || runs >= RUNS_MOST) continue;
-        runs *= 2;
-        batch = -1;
-    }
-    DEVICE_CALL(d, free, where, out);
-    DEVICE_CALL(d, free, where, in);
-    return timer_percentiles_of(batches_s, BATCHES).p50;
+    const double seconds = bench_world_median_s(bench_world_of(c), alltoall, &b);
+    DEVICE_CALL(d, free, where, b.out);
+    DEVICE_CALL(d, free, where, b.in);
+    return seconds;
 }
 
 /* Bytes a second out of one rank, measured once for each size. */
@@ -91,11 +88,11 @@ static void set_ceiling(ladder_case *c)
         double seconds;
     } known[KNOWN_MAX];
     static int knowns;
-    const int ranks = world_of(c)->top->ranks;
+    const int ranks = bench_world_of(c)->top->ranks;
     const int64_t n = c->value[0];
     const int64_t block_bytes = (n * n * (int64_t)dtype_bytes(c->type) + (int64_t)ranks * ranks - 1) / ((int64_t)ranks * ranks);
     const char *why;
-    const bool aware = c->d->kind == DEVICE_CUDA && bench_link_aware(world_of(c), c->d, &why);
+    const bool aware = c->d->kind == DEVICE_CUDA && bench_link_aware(bench_world_of(c), c->d, &why);
     if (block_bytes > INT32_MAX) return;
     c->ceiling_name = c->d->kind == DEVICE_HOST ? "MPI_Alltoall" : aware ? "Alltoall, device" : "Alltoall, pinned";
     int i = 0;
@@ -111,40 +108,22 @@ static void set_ceiling(ladder_case *c)
 
 /* ---- cells: every one tells its place in the source ---- */
 
-static double value_at(const transposing *t, int64_t row, int64_t column) { return (double)((row * t->from.nx + column) % 16777213); }
-
-static void put_cell(const transposing *t, int64_t x, int64_t y)
-{
-    void *at = field_at(&t->from_shape, t->host, x, y);
-    const double cell = value_at(t, t->from.own.y0 + y, t->from.own.x0 + x);
-    if (t->from_shape.type == DTYPE_F32) *(float *)at = (float)cell;
-    else *(double *)at = cell;
-}
-
-static bool is_transposed(const transposing *t, int64_t x, int64_t y)
-{
-    const void *at = field_at_const(&t->to_shape, t->host, x, y);
-    const double cell = value_at(t, t->to.own.x0 + x, t->to.own.y0 + y);
-    if (t->to_shape.type == DTYPE_F32) return *(const float *)at == (float)cell;
-    return *(const double *)at == cell;
-}
+static int64_t place_of(const transposing *t, int64_t row, int64_t column) { return row * t->from.nx + column; }
 
 static int fill_fields(ladder_case *c, transposing *t)
 {
-    device *d = c->d;
+    const box own = t->from.own;
     const size_t bytes = t->from_shape.bytes > t->to_shape.bytes ? t->from_shape.bytes : t->to_shape.bytes;
     t->host = malloc(bytes);
     if (!t->host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    int code = d->alloc(d, DEVICE_MEMORY_DEVICE, t->from_shape.bytes, &t->source);
-    if (!code) code = d->alloc(d, DEVICE_MEMORY_DEVICE, t->to_shape.bytes, &t->target);
+    int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, t->from_shape.bytes, &t->source);
+    if (!code) code = ladder_alloc_poisoned(c, t->to_shape.bytes, &t->target);
     if (code) return code;
     memset(t->host, 0xff, bytes);
-    code = d->copy(d, t->target, t->host, t->to_shape.bytes, c->stream);
-    if (!code) code = d->stream_sync(d, c->stream);
     for (int64_t y = 0; y < t->from_shape.ny; y++)
-        for (int64_t x = 0; x < t->from_shape.nx; x++) put_cell(t, x, y);
-    if (!code) code = d->copy(d, t->source, t->host, t->from_shape.bytes, c->stream);
-    return code ? code : d->stream_sync(d, c->stream);
+        for (int64_t x = 0; x < t->from_shape.nx; x++)
+            bench_world_cell(c->type, place_of(t, own.y0 + y, own.x0 + x), field_at(&t->from_shape, t->host, x, y));
+    return ladder_fetch(c, t->source, t->host, t->from_shape.bytes);
 }
 
 static int64_t overlap(int64_t a0, int64_t a1, int64_t b0, int64_t b1)
@@ -164,13 +143,11 @@ static double sent_bytes(const transposing *t)
 static int transposing_prepare(ladder_case *c)
 {
     if (!runs_here(c)) return 0;
-    const topology *top = world_of(c)->top;
+    const topology *top = bench_world_of(c)->top;
     const int64_t n = c->value[0];
     int ranks_x = 1, ranks_y = top->ranks;
     sentence why;
-    transposing *t = calloc(1, sizeof *t);
-    if (!t) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    c->state = t;
+    transposing *t = ladder_state(c, sizeof *t);
     if (layout_of(c) == BLOCKS) (void)bench_world_cut_both(top->ranks, &ranks_x, &ranks_y);
     if (!decomp_make(&t->from, n, n, false, false, top->ranks, top->rank, ranks_x, ranks_y, 1, &why) ||
         !decomp_make(&t->to, n, n, false, false, top->ranks, top->rank, ranks_x, ranks_y, 1, &why)) {
@@ -206,16 +183,15 @@ static int transposing_enqueue(ladder_case *c)
 static int transposing_verify(ladder_case *c, ladder_verdict *v)
 {
     transposing *t = c->state;
-    device *d = c->d;
-    MPI_CHECK(MPI_Barrier(world_of(c)->top->comm)); /* where others store into our memory, they have done so */
-    int code = d->copy(d, t->host, t->target, t->to_shape.bytes, c->stream);
-    if (!code) code = d->stream_sync(d, c->stream);
+    const box own = t->to.own;
+    MPI_CHECK(MPI_Barrier(bench_world_of(c)->top->comm)); /* where others store into our memory, they have done so */
+    const int code = ladder_fetch(c, t->host, t->target, t->to_shape.bytes);
     ladder_right(v);
     for (int64_t y = 0; y < t->to_shape.ny && v->right && !code; y++)
         for (int64_t x = 0; x < t->to_shape.nx && v->right; x++)
-            if (!is_transposed(t, x, y))
-                ladder_wrong(v, "rank %d: cell (%lld, %lld) of the target is not the source's", world_of(c)->top->rank,
-                             (long long)(t->to.own.x0 + x), (long long)(t->to.own.y0 + y));
+            if (!bench_world_is_cell(c->type, place_of(t, own.x0 + x, own.y0 + y), field_at(&t->to_shape, t->host, x, y)))
+                ladder_wrong(v, "rank %d: cell (%lld, %lld) of the target is not the source's", bench_world_of(c)->top->rank,
+                             (long long)(own.x0 + x), (long long)(own.y0 + y));
     return code;
 }
 
@@ -224,8 +200,6 @@ static void transposing_destroy(ladder_case *c)
     transposing *t = c->state;
     if (!t) return;
     redist_destroy(&t->redist);
-    if (t->source) DEVICE_CALL(c->d, free, DEVICE_MEMORY_DEVICE, t->source);
-    if (t->target) DEVICE_CALL(c->d, free, DEVICE_MEMORY_DEVICE, t->target);
     free(t->host);
 }
 

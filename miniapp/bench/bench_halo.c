@@ -32,7 +32,6 @@ typedef struct exchange {
     bench_link *link; /* of the rungs without a halo */
 } exchange;
 
-static const bench_world *world_of(const ladder_case *c) { return c->world; }
 static pattern pattern_of(const ladder_case *c) { return (pattern)(c->rung->variant % PATTERNS); }
 static transport_kind transport_of(const ladder_case *c) { return (transport_kind)(c->rung->variant / PATTERNS); }
 
@@ -51,24 +50,16 @@ static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 /* t: TRANSPORT_STAGED for whatever needs no transport of its own. */
 static bool runs_here(ladder_case *c, transport_kind t)
 {
-    const char *why = refusal(c->rung, c->d->kind, world_of(c)->top->ranks);
-    if (!why && t == TRANSPORT_AWARE && bench_link_aware(world_of(c), c->d, &why)) why = NULL;
+    const char *why = refusal(c->rung, c->d->kind, bench_world_of(c)->top->ranks);
+    if (!why && t == TRANSPORT_AWARE && bench_link_aware(bench_world_of(c), c->d, &why)) why = NULL;
     if (why) sentence_set(&c->missing, "%s", why);
     return !why;
-}
-
-static exchange *make_exchange(ladder_case *c)
-{
-    exchange *e = calloc(1, sizeof *e);
-    if (!e) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    c->state = e;
-    return e;
 }
 
 /* Who exchanges with whom, and what: sizes from `bytes`, which becomes what they came to. */
 static void make_domain(ladder_case *c, exchange *e, pattern p)
 {
-    const topology *top = world_of(c)->top;
+    const topology *top = bench_world_of(c)->top;
     const int64_t word = (int64_t)dtype_bytes(c->type);
     const int depth = p == GRID ? GRID_DEPTH : 1;
     int64_t nx = c->value[0] / word / depth, ny = 2;
@@ -93,34 +84,12 @@ static void make_domain(ladder_case *c, exchange *e, pattern p)
 
 /* ---- the field: every own cell tells its global place ---- */
 
-static void put_cell(const exchange *e, int64_t x, int64_t y, int64_t place)
-{
-    void *at = field_at(&e->shape, e->host, x, y);
-    if (e->shape.type == DTYPE_F32) *(float *)at = (float)(place % 16777213);
-    else *(double *)at = (double)place;
-}
-
-static bool is_cell(const exchange *e, int64_t x, int64_t y, int64_t place)
-{
-    const void *at = field_at_const(&e->shape, e->host, x, y);
-    if (e->shape.type == DTYPE_F32) return *(const float *)at == (float)(place % 16777213);
-    return *(const double *)at == (double)place;
-}
-
 /* Of a cell in own coordinates, ghosts included: around the domain where it is periodic. */
 static int64_t place_of(const exchange *e, int64_t x, int64_t y)
 {
     const decomp *d = &e->dec;
     const int64_t gx = (d->own.x0 + x + d->nx) % d->nx, gy = (d->own.y0 + y + d->ny) % d->ny;
     return gy * d->nx + gx;
-}
-
-static int copy_field(const ladder_case *c, const exchange *e, bool to_device)
-{
-    device *d = c->d;
-    const int code = to_device ? d->copy(d, e->field, e->host, e->shape.bytes, c->stream)
-                               : d->copy(d, e->host, e->field, e->shape.bytes, c->stream);
-    return code ? code : d->stream_sync(d, c->stream);
 }
 
 /* ---- the bare link ---- */
@@ -143,7 +112,7 @@ static int messages_of(const exchange *e, pattern p, bench_link_message *m)
 static double link_rate(ladder_case *c, exchange *e, pattern p, const char **way)
 {
     enum { KNOWN_MAX = 128 };
-    static struct {
+    static struct known {
         pattern p;
         dtype type;
         int64_t bytes;
@@ -158,16 +127,12 @@ static double link_rate(ladder_case *c, exchange *e, pattern p, const char **way
             return known[i].rate;
         }
     bench_link *l =
-        bench_link_create(world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, message, messages_of(e, p, message));
+        bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, message, messages_of(e, p, message));
     const double rate = c->work / bench_link_median_s(l);
     *way = bench_link_way(l);
     bench_link_destroy(&l);
     if (knowns == KNOWN_MAX) knowns = 0;
-    known[knowns].p = p;
-    known[knowns].type = c->type;
-    known[knowns].bytes = c->value[0];
-    known[knowns].rate = rate;
-    known[knowns++].way = *way;
+    known[knowns++] = (struct known){ p, c->type, c->value[0], rate, *way };
     return rate;
 }
 
@@ -178,23 +143,23 @@ static int exchange_prepare(ladder_case *c)
     const pattern p = pattern_of(c);
     const transport_kind t = transport_of(c);
     if (!runs_here(c, t)) return 0;
-    exchange *e = make_exchange(c);
+    exchange *e = ladder_state(c, sizeof *e);
     make_domain(c, e, p);
     const transport_choice choice = transport_choice_of_all(t);
     e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, p == GRID, &choice, e->comm);
     sentence_set(&c->missing, "%s", halo_refused(e->halo));
-    if (!topology_agree(world_of(c)->top, !c->missing.text[0], &c->missing)) return 0;
-    const int code = c->d->alloc(c->d, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d, &e->shape), &e->field);
+    if (!topology_agree(bench_world_of(c)->top, !c->missing.text[0], &c->missing)) return 0;
+    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d, &e->shape), &e->field);
     e->host = malloc(e->shape.bytes);
     if (!e->host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     if (code) return code;
     memset(e->host, 0xff, e->shape.bytes);
     for (int64_t y = 0; y < e->shape.ny; y++)
-        for (int64_t x = 0; x < e->shape.nx; x++) put_cell(e, x, y, place_of(e, x, y));
+        for (int64_t x = 0; x < e->shape.nx; x++) bench_world_cell(c->type, place_of(e, x, y), field_at(&e->shape, e->host, x, y));
     c->work = (double)halo_sent_bytes(e->halo);
     c->size = halo_sent_bytes(e->halo) / (int64_t)dtype_bytes(c->type);
     c->ceiling_rate = link_rate(c, e, p, &c->ceiling_name);
-    return copy_field(c, e, true);
+    return ladder_fetch(c, e->field, e->host, e->shape.bytes);
 }
 
 static int exchange_enqueue(ladder_case *c)
@@ -210,15 +175,16 @@ static int exchange_verify(ladder_case *c, ladder_verdict *v)
 {
     exchange *e = c->state;
     const field_shape *f = &e->shape;
-    const int code = copy_field(c, e, false);
+    const int code = ladder_fetch(c, e->host, e->field, e->shape.bytes);
     ladder_right(v);
     for (int64_t y = -f->depth_y; y < f->ny + f->depth_y && v->right && !code; y++)
         for (int64_t x = -f->depth_x; x < f->nx + f->depth_x && v->right; x++) {
             const int dx = x < 0 ? -1 : x >= f->nx, dy = y < 0 ? -1 : y >= f->ny;
             int k = 0;
             while (k < DECOMP_NEIGHBOURS && (decomp_dx[k] != dx || decomp_dy[k] != dy)) k++;
-            if (k < DECOMP_NEIGHBOURS && e->dec.neighbour[k] >= 0 && !is_cell(e, x, y, place_of(e, x, y)))
-                ladder_wrong(v, "rank %d: ghost (%lld, %lld) is not cell %lld of rank %d", world_of(c)->top->rank, (long long)x,
+            if (k == DECOMP_NEIGHBOURS || e->dec.neighbour[k] < 0) continue;
+            if (!bench_world_is_cell(c->type, place_of(e, x, y), field_at(f, e->host, x, y)))
+                ladder_wrong(v, "rank %d: ghost (%lld, %lld) is not cell %lld of rank %d", bench_world_of(c)->top->rank, (long long)x,
                              (long long)y, (long long)place_of(e, x, y), e->dec.neighbour[k]);
         }
     return code;
@@ -230,7 +196,6 @@ static void exchange_destroy(ladder_case *c)
     if (!e) return;
     halo_destroy(&e->halo);
     bench_link_destroy(&e->link);
-    if (e->field) DEVICE_CALL(c->d, free, DEVICE_MEMORY_DEVICE, e->field);
     MPI_CHECK(MPI_Comm_free(&e->comm));
     free(e->host);
 }
@@ -240,13 +205,14 @@ static void exchange_destroy(ladder_case *c)
 static int link_prepare(ladder_case *c)
 {
     if (!runs_here(c, TRANSPORT_STAGED)) return 0;
-    exchange *e = make_exchange(c);
+    exchange *e = ladder_state(c, sizeof *e);
+    const topology *top = bench_world_of(c)->top;
     int rank = 0;
-    MPI_CHECK(MPI_Comm_split(world_of(c)->top->comm, world_of(c)->top->rank / 2, world_of(c)->top->rank, &e->comm));
+    MPI_CHECK(MPI_Comm_split(top->comm, top->rank / 2, top->rank, &e->comm));
     MPI_CHECK(MPI_Comm_rank(e->comm, &rank));
     const bool both = c->rung->variant == LINK_BOTH;
     const bench_link_message m = { 1 - rank, 0, 0, both || rank == 0, both || rank == 1, c->value[0] };
-    e->link = bench_link_create(world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, &m, 1);
+    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, &m, 1);
     bench_link_fill(e->link, (uint64_t)rank + 1);
     MPI_CHECK(MPI_Barrier(e->comm)); /* nothing is sent before the other has poisoned */
     c->work = (double)c->value[0];
@@ -264,12 +230,13 @@ static int link_enqueue(ladder_case *c)
 static int link_verify(ladder_case *c, ladder_verdict *v)
 {
     exchange *e = c->state;
+    const topology *top = bench_world_of(c)->top;
     int rank = 0;
     MPI_CHECK(MPI_Comm_rank(e->comm, &rank));
     const bool holds = bench_link_holds(e->link, 0, (uint64_t)(1 - rank) + 1, 0);
     ladder_right(v);
     if (!holds && (c->rung->variant == LINK_BOTH || rank == 1))
-        ladder_wrong(v, "rank %d: the message of rank %d did not arrive", world_of(c)->top->rank, world_of(c)->top->rank ^ 1);
+        ladder_wrong(v, "rank %d: the message of rank %d did not arrive", top->rank, top->rank ^ 1);
     return 0;
 }
 
@@ -280,10 +247,10 @@ static int mpi_prepare(ladder_case *c)
     const pattern p = pattern_of(c);
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
     if (!runs_here(c, TRANSPORT_STAGED)) return 0;
-    exchange *e = make_exchange(c);
+    exchange *e = ladder_state(c, sizeof *e);
     make_domain(c, e, p);
     const int messages = messages_of(e, p, message);
-    e->link = bench_link_create(world_of(c), c->d, c->stream, e->comm, BENCH_LINK_MPI, message, messages);
+    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_MPI, message, messages);
     bench_link_fill(e->link, (uint64_t)e->dec.rank + 1);
     MPI_CHECK(MPI_Barrier(e->comm)); /* nothing is sent before the other has poisoned */
     c->work = 0;
@@ -305,7 +272,7 @@ static int mpi_verify(ladder_case *c, ladder_verdict *v)
         int theirs = 0; /* a pair has one message; all ranks of a ring or a grid have the same directions, in the same order */
         while (p != PAIR && message[theirs].tag != message[i].tag_back) theirs++;
         if (!bench_link_holds(e->link, i, (uint64_t)message[i].rank + 1, theirs) && v->right)
-            ladder_wrong(v, "rank %d: message %d of rank %d did not arrive", world_of(c)->top->rank, message[i].tag_back,
+            ladder_wrong(v, "rank %d: message %d of rank %d did not arrive", bench_world_of(c)->top->rank, message[i].tag_back,
                          message[i].rank);
     }
     return 0;

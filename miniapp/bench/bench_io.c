@@ -41,20 +41,21 @@ typedef struct filing {
     checkpoint_state state;
 } filing;
 
-static const bench_world *world_of(const ladder_case *c) { return c->world; }
 static io_kind kind_of(const ladder_case *c) { return (io_kind)c->rung->variant; }
+static bool writes_shared(io_kind k) { return k == WRITE_SLABS || k == WRITE_BLOCKS; }
+static bool reads_shared(io_kind k) { return k == READ_SLABS || k == READ_BLOCKS; }
+static bool has_blocks(io_kind k) { return k == WRITE_BLOCKS || k == READ_BLOCKS; }
 
 static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 {
-    const io_kind io = (io_kind)r->variant;
     int x, y;
     (void)kind;
-    return (io == WRITE_BLOCKS || io == READ_BLOCKS) && !bench_world_cut_both(ranks, &x, &y) ? BENCH_WORLD_CANNOT_CUT_BOTH : NULL;
+    return has_blocks((io_kind)r->variant) && !bench_world_cut_both(ranks, &x, &y) ? BENCH_WORLD_CANNOT_CUT_BOTH : NULL;
 }
 
 static bool has_room(ladder_case *c)
 {
-    const bench_world *w = world_of(c);
+    const bench_world *w = bench_world_of(c);
     const double need = 2.5 * (double)c->value[0] * w->top->ranks;
     char a[32], b[32];
     const char *why = refusal(c->rung, c->d->kind, w->top->ranks);
@@ -126,8 +127,8 @@ static void next_raw(ladder_case *c, filing *f)
 {
     char end[32];
     forget(f->raw);
-    snprintf(end, sizeof end, ".rank_%d", world_of(c)->top->rank);
-    new_name(f, world_of(c), end, f->raw);
+    snprintf(end, sizeof end, ".rank_%d", bench_world_of(c)->top->rank);
+    new_name(f, bench_world_of(c), end, f->raw);
 }
 
 static void check_raw(const filing *f, int code)
@@ -149,7 +150,7 @@ static void keep_sample(filing *f, double seconds)
 
 static void raw_turn(ladder_case *c, filing *f, bool writes)
 {
-    const topology *top = world_of(c)->top;
+    const topology *top = bench_world_of(c)->top;
     if (writes) next_raw(c, f);
     else drop_pages(f->raw);
     MPI_CHECK(MPI_Barrier(top->comm));
@@ -165,18 +166,18 @@ static void raw_turn(ladder_case *c, filing *f, bool writes)
 static void store(ladder_case *c, filing *f)
 {
     sentence why;
-    if (checkpoint_write(world_of(c)->top->comm, f->shared, &f->state, NULL, &why) != CHECKPOINT_OK)
+    if (checkpoint_write(bench_world_of(c)->top->comm, f->shared, &f->state, NULL, &why) != CHECKPOINT_OK)
         check_fail(__FILE__, __LINE__, "checkpoint_write", why.text);
 }
 
 /* Of a new name; the one before is deleted. */
 static void next_shared(ladder_case *c, filing *f)
 {
-    if (world_of(c)->top->rank == 0) {
+    if (bench_world_of(c)->top->rank == 0) {
         forget(f->shared);
         forget(f->xdmf);
     }
-    new_name(f, world_of(c), ".h5", f->shared);
+    new_name(f, bench_world_of(c), ".h5", f->shared);
     memcpy(f->xdmf, f->shared, sizeof f->xdmf);
     memcpy(f->xdmf + strlen(f->xdmf) - 2, "xmf", sizeof "xmf");
 }
@@ -186,29 +187,22 @@ static void load(ladder_case *c, filing *f)
     sentence why;
     checkpoint_state found = f->state;
     found.field[0].data = f->found;
-    if (checkpoint_read(world_of(c)->top->comm, f->shared, &found, &why) != CHECKPOINT_OK)
+    if (checkpoint_read(bench_world_of(c)->top->comm, f->shared, &found, &why) != CHECKPOINT_OK)
         check_fail(__FILE__, __LINE__, "checkpoint_read", why.text);
 }
 
 /* Cells that tell their global place, and the fingerprint that the file must have. */
 static void make_field(ladder_case *c, filing *f)
 {
-    const topology *top = world_of(c)->top;
+    const topology *top = bench_world_of(c)->top;
     const box own = f->dec.own;
     uint64_t share = 0, all = 0;
     char *at = f->data;
     for (int64_t y = own.y0; y < own.y1; y++)
         for (int64_t x = own.x0; x < own.x1; x++, at += dtype_bytes(c->type)) {
             const uint64_t place = (uint64_t)(y * f->dec.nx + x);
-            if (c->type == DTYPE_F32) {
-                const float cell = (float)(place % 16777213);
-                memcpy(at, &cell, sizeof cell);
-                share += cell_fingerprint(cell_bits_f32(cell), place);
-            } else {
-                const double cell = (double)place;
-                memcpy(at, &cell, sizeof cell);
-                share += cell_fingerprint(cell_bits_f64(cell), place);
-            }
+            bench_world_cell(c->type, (int64_t)place, at);
+            share += cell_fingerprint(c->type == DTYPE_F32 ? cell_bits_f32(*(float *)at) : cell_bits_f64(*(double *)at), place);
         }
     MPI_CHECK(MPI_Allreduce(&share, &all, 1, MPI_UINT64_T, MPI_SUM, top->comm));
     f->state = (checkpoint_state){ .kind = "heat", .type = c->type, .deck = "", .fields = 1 };
@@ -218,16 +212,14 @@ static void make_field(ladder_case *c, filing *f)
 
 static int filing_prepare(ladder_case *c)
 {
-    const bench_world *w = world_of(c);
+    const bench_world *w = bench_world_of(c);
     const io_kind kind = kind_of(c);
     const int64_t cells = c->value[0] / (int64_t)dtype_bytes(c->type) * w->top->ranks, nx = (int64_t)sqrt((double)cells);
     int ranks_x = 1, ranks_y = w->top->ranks;
     sentence why;
     if (!has_room(c)) return 0;
-    filing *f = calloc(1, sizeof *f);
-    if (!f) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    c->state = f;
-    if (kind == WRITE_BLOCKS || kind == READ_BLOCKS) (void)bench_world_cut_both(w->top->ranks, &ranks_x, &ranks_y);
+    filing *f = ladder_state(c, sizeof *f);
+    if (has_blocks(kind)) (void)bench_world_cut_both(w->top->ranks, &ranks_x, &ranks_y);
     if (!decomp_make(&f->dec, nx, cells / nx, false, false, w->top->ranks, w->top->rank, ranks_x, ranks_y, 1, &why))
         check_fail(__FILE__, __LINE__, "decomp_make", why.text);
     f->bytes = (size_t)box_cells(f->dec.own) * dtype_bytes(c->type);
@@ -238,18 +230,17 @@ static int filing_prepare(ladder_case *c)
     f->pid = (int)getpid();
     MPI_CHECK(MPI_Bcast(&f->pid, 1, MPI_INT, 0, w->top->comm));
     make_field(c, f);
-    c->size = f->dec.nx * f->dec.ny;
-    c->work = (double)c->size * (double)dtype_bytes(c->type);
-    if (kind == READ_SLABS || kind == READ_BLOCKS) {
+    ladder_moves(c, f->dec.nx * f->dec.ny, 1);
+    if (reads_shared(kind)) {
         next_shared(c, f);
         store(c, f);
     }
-    if (kind == READ_SLABS || kind == READ_BLOCKS || kind == RAW_READ) {
+    if (reads_shared(kind) || kind == RAW_READ) {
         next_raw(c, f);
         check_raw(f, write_raw(f));
     }
-    if (kind == READ_SLABS || kind == READ_BLOCKS) c->ceiling_name = "raw read";
-    if (kind == WRITE_SLABS || kind == WRITE_BLOCKS) c->ceiling_name = "raw write";
+    if (reads_shared(kind)) c->ceiling_name = "raw read";
+    if (writes_shared(kind)) c->ceiling_name = "raw write";
     return 0;
 }
 
@@ -300,7 +291,7 @@ static int filing_verify(ladder_case *c, ladder_verdict *v)
     if (kind == WRITE_SLABS || kind == WRITE_BLOCKS) load(c, f);
     ladder_right(v);
     if (memcmp(f->data, f->found, f->bytes) != 0)
-        ladder_wrong(v, "rank %d read back bytes that differ from those it wrote", world_of(c)->top->rank);
+        ladder_wrong(v, "rank %d read back bytes that differ from those it wrote", bench_world_of(c)->top->rank);
     return 0;
 }
 
@@ -308,9 +299,9 @@ static void filing_destroy(ladder_case *c)
 {
     filing *f = c->state;
     if (!f) return;
-    MPI_CHECK(MPI_Barrier(world_of(c)->top->comm));
+    MPI_CHECK(MPI_Barrier(bench_world_of(c)->top->comm));
     forget(f->raw);
-    if (world_of(c)->top->rank == 0) {
+    if (bench_world_of(c)->top->rank == 0) {
         forget(f->shared);
         forget(f->xdmf);
     }

@@ -6,7 +6,6 @@
 
 #include "ranks/agree.h"
 #include "ranks/check.h"
-#include "ranks/timer.h"
 #include "transports/message.h"
 #include "transports/peer.h"
 
@@ -185,26 +184,11 @@ const char *bench_link_way(const bench_link *l)
     return l->d->kind == DEVICE_CUDA ? "MPI, pinned" : "MPI";
 }
 
-static double batch_s(bench_link *l, int runs)
+static void run_many(void *link, int runs)
 {
-    double all_s = 0;
-    MPI_CHECK(MPI_Barrier(l->world->top->comm));
-    const double begin_s = timer_now_s();
+    bench_link *l = link;
     for (int i = 0; i < runs; i++) bench_link_run(l);
     DEVICE_CALL(l->d, stream_sync, l->stream);
-    const double mine_s = timer_now_s() - begin_s;
-    MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MAX, l->world->top->comm));
-    return all_s / runs;
 }
 
-double bench_link_median_s(bench_link *l)
-{
-    enum { BATCHES = 7, RUNS_MOST = 2000 };
-    static const double batch_lasts_s = 2e-3;
-    int runs = 1;
-    double batches_s[BATCHES];
-    (void)batch_s(l, 1);
-    while (runs < RUNS_MOST && batch_s(l, runs) * runs < batch_lasts_s) runs *= 2;
-    for (int i = 0; i < BATCHES; i++) batches_s[i] = batch_s(l, runs);
-    return timer_percentiles_of(batches_s, BATCHES).p50;
-}
+double bench_link_median_s(bench_link *l) { return bench_world_median_s(l->world, run_many, l); }

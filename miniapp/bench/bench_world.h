@@ -2,6 +2,10 @@
 #ifndef BENCH_WORLD_H
 #define BENCH_WORLD_H
 
+#include <string.h>
+
+#include "ladder/ladder.h"
+#include "ranks/timer.h"
 #include "topology/topology.h"
 
 typedef struct bench_world {
@@ -9,6 +13,8 @@ typedef struct bench_world {
     const char *self_exe; /* path of this program, for topology_probe_aware */
     const char *dir;      /* where files go */
 } bench_world;
+
+static inline const bench_world *bench_world_of(const ladder_case *c) { return c->world; }
 
 #define BENCH_WORLD_CANNOT_CUT_BOTH "needs at least 4 ranks, not a prime number"
 
@@ -22,5 +28,22 @@ static inline bool bench_world_cut_both(int ranks, int *ranks_x, int *ranks_y)
     *ranks_x = ranks / *ranks_y;
     return true;
 }
+
+/* The cell that tells its global place. */
+static inline void bench_world_cell(dtype t, int64_t place, void *cell)
+{
+    const float f32 = (float)(place % 16777213);
+    const double f64 = (double)place;
+    memcpy(cell, t == DTYPE_F32 ? (const void *)&f32 : &f64, dtype_bytes(t));
+}
+static inline bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
+{
+    double wanted;
+    bench_world_cell(t, place, &wanted);
+    return memcmp(cell, &wanted, dtype_bytes(t)) == 0;
+}
+
+/* Seconds of one of `runs` on the slowest rank, the median of several batches that last long enough. Collective. */
+double bench_world_median_s(const bench_world *w, void (*run)(void *context, int runs), void *context);
 
 #endif
