@@ -1,20 +1,5 @@
 /* Temporal blocking of lines, and the constant memory that holds their weights. */
-#include "temporal/temporal_unit_cuda.cuh"
+#include "temporal/temporal_line_tilings_cuda.cuh"
 
-static constexpr temporal_entry table_f32[] = {
-    TEMPORAL_LINE(float, 1, 12, 8), TEMPORAL_LINE(float, 1, 4, 8), TEMPORAL_LINE(float, 1, 2, 8),  TEMPORAL_LINE(float, 1, 1, 8),
-    TEMPORAL_LINE(float, 2, 8, 8),  TEMPORAL_LINE(float, 2, 4, 8), TEMPORAL_LINE(float, 2, 2, 8),  TEMPORAL_LINE(float, 2, 1, 8),
-    TEMPORAL_LINE(float, 3, 8, 16), TEMPORAL_LINE(float, 3, 4, 8), TEMPORAL_LINE(float, 3, 2, 8),  TEMPORAL_LINE(float, 3, 1, 8),
-    TEMPORAL_LINE(float, 4, 8, 16), TEMPORAL_LINE(float, 4, 4, 16), TEMPORAL_LINE(float, 4, 2, 8), TEMPORAL_LINE(float, 4, 1, 8),
-};
-static constexpr temporal_entry table_f64[] = {
-    TEMPORAL_LINE(double, 1, 12, 8), TEMPORAL_LINE(double, 1, 4, 8), TEMPORAL_LINE(double, 1, 2, 8), TEMPORAL_LINE(double, 1, 1, 8),
-    TEMPORAL_LINE(double, 2, 8, 8),  TEMPORAL_LINE(double, 2, 4, 8), TEMPORAL_LINE(double, 2, 2, 8), TEMPORAL_LINE(double, 2, 1, 8),
-    TEMPORAL_LINE(double, 3, 8, 8),  TEMPORAL_LINE(double, 3, 4, 8), TEMPORAL_LINE(double, 3, 2, 8), TEMPORAL_LINE(double, 3, 1, 8),
-    TEMPORAL_LINE(double, 4, 8, 8),  TEMPORAL_LINE(double, 4, 4, 8), TEMPORAL_LINE(double, 4, 2, 8), TEMPORAL_LINE(double, 4, 1, 8),
-};
-using f32 = temporal_table<table_f32, sizeof table_f32 / sizeof *table_f32>;
-using f64 = temporal_table<table_f64, sizeof table_f64 / sizeof *table_f64>;
-
-const temporal_unit temporal_cuda_line_f32 = f32::unit;
-const temporal_unit temporal_cuda_line_f64 = f64::unit;
+const temporal_unit temporal_cuda_line_f32 = temporal_line_units<false>::f32;
+const temporal_unit temporal_cuda_line_f64 = temporal_line_units<false>::f64;

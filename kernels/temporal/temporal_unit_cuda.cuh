@@ -2,8 +2,12 @@
 #ifndef TEMPORAL_UNIT_CUDA_CUH
 #define TEMPORAL_UNIT_CUDA_CUH
 
+#include <iterator>
+#include <utility>
+
 #include "temporal/temporal_border_cuda.cuh"
 #include "temporal/temporal_line_cuda.cuh"
+#include "temporal/temporal_pace_cuda.cuh"
 #include "temporal/temporal_strip_cuda.cuh"
 
 template <typename T> static inline temporal_axis<T> axis_of(int64_t cells, const boundary_side &low, const boundary_side &high)
@@ -12,20 +16,34 @@ template <typename T> static inline temporal_axis<T> axis_of(int64_t cells, cons
              (T)low.value, (T)high.value };
 }
 
-/* One radius and number of steps; PREV: of two levels; CHANGE: takes the norm. Strips of 32 V cells, the rows' loop unrolled UNROLL
- * times, registers for BLOCKS warps an SM. Border strips may be narrower: they need registers for their sides. AGAIN: as in
- * temporal_strip_cuda.cuh, of the interior. */
-template <stencil_form FORM, bool PREV, bool CHANGE, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, int BORDER_V,
-          int BORDER_UNROLL, int AGAIN = AGAIN_NEVER>
-struct temporal_instance {
+enum temporal_use { TEMPORAL_PLAIN, TEMPORAL_NARROW /* a variant: temporal_schedule */, TEMPORAL_NORM /* takes the norm */ };
+
+/* How the kernels of one radius and number of steps are built: the columns of a table in temporal_FORM_TYPE_cuda.cu. Lines have the
+ * first three alone. */
+struct temporal_tiling {
+    int radius, steps;
+    int columns;                       /* per lane; strips are of 32 times as many */
+    int unroll;                        /* of the loop over rows */
+    int warps;                         /* per SM, at least: bounds the registers */
+    int border_columns, border_unroll; /* of strips that have sides, and need registers for them */
+    temporal_use use = TEMPORAL_PLAIN;
+    int again = AGAIN_NEVER;           /* rows read again (temporal_strip_cuda.cuh), in the interior */
+};
+
+/* Stars and boxes by tiling I of a table; PREV: of two levels. */
+template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct temporal_strips_instance {
+    static constexpr temporal_tiling TILING = TILINGS[I];
+    static constexpr int R = TILING.radius, STEPS = TILING.steps, V = TILING.columns, BORDER_V = TILING.border_columns;
+    static constexpr bool CHANGE = TILING.use == TEMPORAL_NORM;
     using S = strip_shape<T, R, STEPS, V>;
     using BORDER = strip_shape<T, R, STEPS, BORDER_V>;
     static constexpr bool F32 = sizeof(T) == sizeof(float);
     /* Else the border kernel runs only where the autotune finds that faster. */
     static constexpr bool BORDER_KERNEL = FORM == STENCIL_STAR ? !(PREV && F32 && R == 3) : F32;
-    static constexpr auto interior = strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, UNROLL, BLOCKS, PREV, CHANGE, AGAIN>;
+    static constexpr auto interior =
+        strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, TILING.unroll, TILING.warps, PREV, CHANGE, TILING.again>;
     static constexpr auto side_strips =
-        strip_kernel<STRIP_SIDES, FORM, T, R, STEPS, BORDER_V, BORDER_UNROLL, 8, PREV, CHANGE, AGAIN_NEVER>;
+        strip_kernel<STRIP_SIDES, FORM, T, R, STEPS, BORDER_V, TILING.border_unroll, 8, PREV, CHANGE, AGAIN_NEVER>;
     static constexpr auto border = border_kernel<FORM, T, R, STEPS, BORDER_V, PREV, CHANGE>;
     /* Of the device, as prepare found it: interior warps that it holds; may a kernel start beside another (griddepcontrol)? */
     static inline int resident, per_processor;
@@ -65,23 +83,16 @@ struct temporal_instance {
         return launch(c, plan, plan.interior, beside && plan.border.followed);
     }
 
-    /* What was fastest on an H200 at 10007 x 9973 and 16384 x 16384 together (NOTES.md). Beside passes of fewer steps rows come
-     * later, as these keep memory busier. Schedules were not timed with a norm: it keeps the unit's own. */
+    /* Schedules were not timed with a norm: it keeps the unit's own. */
     static temporal_pace pace_of(const temporal_schedule *t)
     {
-        constexpr bool BOX = FORM == STENCIL_BOX, LONGEST = S::DEPTH >= TEMPORAL_DEPTH_LONGEST;
-        constexpr double SIDE_F32 = R == 1 ? (LONGEST ? 1.4 : 2.1) : R == 2 ? 1.2 : 1.8;
-        constexpr double SIDE_F64 = !LONGEST ? 2.4 : R == 4 ? 1.6 : 1.2;
-        constexpr double BAND_F32 = R == 1 ? (LONGEST ? 1.5 : 3.3) : R == 2 ? 1.5 : 2.2, BAND_F64 = LONGEST ? 1.4 : 2.6;
-        constexpr double SIDE_MORE = PREV && (F32 || LONGEST) ? 1.5 : 1;
-        constexpr double BAND_MORE = F32 ? (PREV || CHANGE ? 1.5 : 1) : CHANGE ? .7 : 1;
-        constexpr double SIDE_ROW = BOX ? 1.2 : SIDE_MORE * (F32 ? SIDE_F32 : SIDE_F64);
-        constexpr double BAND_ROW = BOX ? 1.8 : BAND_MORE * (F32 ? BAND_F32 : BAND_F64);
-        constexpr int ONE_LEVEL_WAVES = F32 || (R == 4 && LONGEST) ? 1 : 2;
-        constexpr int WAVES = CHANGE ? 2 : !PREV ? ONE_LEVEL_WAVES : F32 || R > 1 ? 3 : 2;
-        constexpr int GHOSTS = BOX ? R : 0, WARPS = temporal_border_warps<T, PREV, CHANGE>;
-        if (CHANGE || !t || t->waves == 0) return { GHOSTS, WARPS, WAVES, SIDE_ROW, BAND_ROW };
-        return { GHOSTS, t->spread ? 1 : WARPS, t->waves, SIDE_ROW * t->side_lasts, BAND_ROW * t->band_lasts };
+        temporal_pace pace = temporal_pace_make<FORM, T, R, S::DEPTH, PREV, CHANGE>();
+        if (CHANGE || !t || t->waves == 0) return pace;
+        if (t->spread) pace.warps = 1;
+        pace.waves = t->waves;
+        pace.side_lasts *= t->side_lasts;
+        pace.band_lasts *= t->band_lasts;
+        return pace;
     }
 
     /* beside: it need not wait for the launch before it, which is the pass's other one. */
@@ -111,8 +122,10 @@ struct temporal_instance {
     }
 };
 
-/* Lines of one radius and number of steps, V cells a lane. */
-template <bool PREV, typename T, int R, int STEPS, int V> struct temporal_line_instance {
+/* Lines, likewise. */
+template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct temporal_line_instance {
+    static constexpr temporal_tiling TILING = TILINGS[I];
+    static constexpr int R = TILING.radius, STEPS = TILING.steps, V = TILING.columns;
     using S = line_piece<T, R, STEPS, V>;
     static cudaError_t prepare() { return cudaSuccess; }
     static cudaError_t pass(const temporal_call *c)
@@ -130,67 +143,55 @@ template <bool PREV, typename T, int R, int STEPS, int V> struct temporal_line_i
     }
 };
 
+/* An instance's functions. */
 struct temporal_entry {
-    int radius, steps;
-    bool change; /* takes the norm */
-    bool narrow; /* temporal_schedule */
+    temporal_tiling tiling;
     cudaError_t (*prepare)();
     cudaError_t (*pass)(const temporal_call *call);
 };
 
-/* An entry: radius, steps, and what the instance takes besides. */
-#define TEMPORAL(R, STEPS, CHANGE, NARROW, ...) { R, STEPS, CHANGE, NARROW, __VA_ARGS__::prepare, __VA_ARGS__::pass }
-#define TEMPORAL_STRIP(FORM, PREV, CHANGE, NARROW, T, R, STEPS, ...) \
-    TEMPORAL(R, STEPS, CHANGE, NARROW, temporal_instance<FORM, PREV, CHANGE, T, R, STEPS, __VA_ARGS__>)
-#define TEMPORAL_STAR(...) TEMPORAL_STRIP(STENCIL_STAR, false, false, false, __VA_ARGS__)
-#define TEMPORAL_STAR_NARROW(...) TEMPORAL_STRIP(STENCIL_STAR, false, false, true, __VA_ARGS__)
-#define TEMPORAL_STAR_CHANGE(...) TEMPORAL_STRIP(STENCIL_STAR, false, true, false, __VA_ARGS__)
-#define TEMPORAL_STAR_PREV(...) TEMPORAL_STRIP(STENCIL_STAR, true, false, false, __VA_ARGS__)
-#define TEMPORAL_BOX(...) TEMPORAL_STRIP(STENCIL_BOX, false, false, false, __VA_ARGS__)
-#define TEMPORAL_LINE(T, R, STEPS, V) TEMPORAL(R, STEPS, false, false, temporal_line_instance<false, T, R, STEPS, V>)
-#define TEMPORAL_LINE_PREV(T, R, STEPS, V) TEMPORAL(R, STEPS, false, false, temporal_line_instance<true, T, R, STEPS, V>)
+/* A unit's functions over instances 0 .. COUNT - 1, of each radius and use the longest passes first. */
+template <template <int> class INSTANCE, int... I> struct temporal_table {
+    static constexpr temporal_entry entries[sizeof...(I)] = { { INSTANCE<I>::TILING, INSTANCE<I>::prepare, INSTANCE<I>::pass }... };
 
-/* A unit's functions over its table, longest passes first. */
-template <const temporal_entry *TABLE, int ENTRIES> struct temporal_table {
     static cudaError_t upload(const stencil *op, cudaStream_t stream)
     {
         cudaError_t e = upload_weights(op, stream);
-        for (int i = 0; i < ENTRIES && e == cudaSuccess; i++)
-            if (TABLE[i].radius == op->radius) e = TABLE[i].prepare();
+        for (const temporal_entry &i : entries)
+            if (e == cudaSuccess && i.tiling.radius == op->radius) e = i.prepare();
         return e;
     }
-    static int longest(int radius, int most, bool change)
+    /* The first that takes at most so many steps; nullptr: none. */
+    static const temporal_entry *find(int radius, int most, temporal_use use)
     {
-        for (int i = 0; i < ENTRIES; i++)
-            if (TABLE[i].radius == radius && TABLE[i].change == change && !TABLE[i].narrow && TABLE[i].steps <= most)
-                return TABLE[i].steps;
-        return 0;
-    }
-    static int steps(int radius, int most) { return longest(radius, most, false); }
-    static int change_steps(int radius, int most) { return longest(radius, most, true); }
-    static bool has_narrow(int radius)
-    {
-        for (int i = 0; i < ENTRIES; i++)
-            if (TABLE[i].radius == radius && TABLE[i].narrow) return true;
-        return false;
-    }
-    /* nullptr: none */
-    static const temporal_entry *entry(int radius, const temporal_call *call, bool narrow)
-    {
-        const bool change = call->change != nullptr;
-        for (int i = 0; i < ENTRIES; i++) {
-            const temporal_entry &e = TABLE[i];
-            if (e.radius == radius && e.steps == call->steps && e.change == change && e.narrow == narrow) return &e;
-        }
+        for (const temporal_entry &i : entries)
+            if (i.tiling.radius == radius && i.tiling.use == use && i.tiling.steps <= most) return &i;
         return nullptr;
     }
+    static int longest(int radius, int most, temporal_use use)
+    {
+        const temporal_entry *i = find(radius, most, use);
+        return i ? i->tiling.steps : 0;
+    }
+    static int steps(int radius, int most) { return longest(radius, most, TEMPORAL_PLAIN); }
+    static int change_steps(int radius, int most) { return longest(radius, most, TEMPORAL_NORM); }
+    static bool has_narrow(int radius) { return find(radius, INT_MAX, TEMPORAL_NARROW); }
     static cudaError_t pass(int radius, const temporal_call *call)
     {
-        const temporal_entry *narrow = call->schedule && call->schedule->narrow ? entry(radius, call, true) : nullptr;
-        const temporal_entry *e = narrow ? narrow : entry(radius, call, false);
-        return e ? e->pass(call) : cudaErrorInvalidValue;
+        const bool narrow = call->schedule && call->schedule->narrow && !call->change;
+        const temporal_entry *i = narrow ? find(radius, call->steps, TEMPORAL_NARROW) : nullptr;
+        if (!i || i->tiling.steps != call->steps) i = find(radius, call->steps, call->change ? TEMPORAL_NORM : TEMPORAL_PLAIN);
+        return i && i->tiling.steps == call->steps ? i->pass(call) : cudaErrorInvalidValue;
     }
     static constexpr temporal_unit unit = { upload, steps, change_steps, has_narrow, pass };
 };
+
+/* The unit of instances 0 .. : temporal_unit_of<instance>(temporal_all<tilings>). */
+template <template <int> class INSTANCE, int... I>
+static constexpr temporal_unit temporal_unit_of(std::integer_sequence<int, I...>)
+{
+    return temporal_table<INSTANCE, I...>::unit;
+}
+template <const auto &TILINGS> constexpr std::make_integer_sequence<int, (int)std::size(TILINGS)> temporal_all = {};
 
 #endif
