@@ -45,4 +45,12 @@ static __device__ __forceinline__ void bulk_copy(unsigned to, const void *from, 
 }
 #endif
 
+/* Bulk copies that the thread asks for from now on come after its other accesses to memory. */
+static __device__ __forceinline__ void bulk_fence()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.proxy.async;" ::: "memory");
+#endif
+}
+
 #endif

@@ -14,6 +14,7 @@
  * have (programmatic launch, sm_90): 160 KiB to and from two neighbours take 5.2 us, by plain launches 6.6. Put in place from the
  * beginning on they are in the way: 6.6. */
 #include "cuda/flag_cuda.cuh"
+#include "cuda/programmatic_cuda.cuh"
 #include "cuda/vector_cuda.cuh"
 #include "device/device_cuda.h"
 
@@ -101,14 +102,6 @@ template <typename U> __device__ __forceinline__ void receive(const link &l, U *
     }
 }
 
-/* Waits until all that was enqueued before is done and seen. */
-__device__ __forceinline__ void work_before_done()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 template <typename T> __global__ void __launch_bounds__(THREADS) exchange_kernel(T *field, const __grid_constant__ links all)
 {
     using vector = typename vector16<T>::type;
@@ -116,7 +109,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) exchange_kernel
     int k = 0;
     while (k + 1 < all.count && blockIdx.x >= (sends ? all.of[k + 1].send_first : all.of[k + 1].receive_first)) k++;
     const link &l = all.of[k];
-    work_before_done();
+    programmatic_wait();
     const uint64_t done = *(volatile uint64_t *)l.done;
     const unsigned part = blockIdx.x - (sends ? l.send_first : l.receive_first);
     if (sends) {
@@ -175,11 +168,7 @@ cudaError_t launch(const field_shape *f, T *field, const device_link *given, int
         blocks += all.of[i].blocks;
     }
     if (count == 0) return cudaSuccess;
-    cudaLaunchAttribute follow = {};
-    follow.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    follow.val.programmaticStreamSerializationAllowed = 1;
-    const cudaLaunchConfig_t config = { blocks, THREADS, 0, stream, &follow, follows ? 1u : 0u };
-    return cudaLaunchKernelEx(&config, exchange_kernel<T>, field, all);
+    return programmatic_launch(follows, blocks, THREADS, 0, stream, exchange_kernel<T>, field, all);
 }
 
 } // namespace

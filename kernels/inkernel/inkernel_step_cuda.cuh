@@ -10,13 +10,14 @@
  * 16384^2 f32, two H200s).
  *
  * A step may follow another step so closely that its blocks are put in place, make their barriers and find out what they will
- * have to do while the last blocks of the one before still run (programmatic launch, sm_90): step_before_done stands before the
- * first access to memory. next_step_may_come stands behind the tile: with all blocks of the next step in place from this step's
+ * have to do while the last blocks of the one before still run (programmatic launch, sm_90): programmatic_wait stands before the
+ * first access to memory. programmatic_next stands behind the tile: with all blocks of the next step in place from this step's
  * beginning on, those along sides with neighbours lost their start before the others (4096 x 512 cells on each of two H200s: .9 us
  * a step more). */
 #ifndef INKERNEL_STEP_CUDA_CUH
 #define INKERNEL_STEP_CUDA_CUH
 
+#include "cuda/programmatic_cuda.cuh"
 #include "inkernel/inkernel_image_cuda.cuh"
 #include "stencil/stencil_ring_cuda.cuh"
 
@@ -93,7 +94,7 @@ static __device__ __noinline__ void take_into_field(const inkernel_step &w, cons
 template <stencil_form FORM, typename T, int R>
 static __device__ __forceinline__ bool are_own_rows(const inkernel_inbox &in, const inkernel_size &own)
 {
-    return FORM == STENCIL_STAR && ring_shape<FORM, T, R>::WHOLE && in.ghosts.x0 == 0 && in.ghosts.x1 == own.nx;
+    return FORM == STENCIL_STAR && ring_shape<FORM, T, R>::AT_ONCE && in.ghosts.x0 == 0 && in.ghosts.x1 == own.nx;
 }
 
 /* A vector of cells from their flag words, as they come; of the first `cells` of them. */
@@ -151,30 +152,6 @@ static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, co
     return p;
 }
 
-/* Waits until all that the step before has written is there. */
-static __device__ __forceinline__ void step_before_done()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-/* The next step's blocks are put in place when all blocks of this one have come here. */
-static __device__ __forceinline__ void next_step_may_come()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
-/* Bulk copies come after the thread's other accesses to memory. */
-static __device__ __forceinline__ void order_bulk_copies()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("fence.proxy.async;" ::: "memory");
-#endif
-}
-
 /* After the tile: its images. */
 template <int AT_ONCE, typename T>
 static __device__ __forceinline__ void finish(const inkernel_place &p, const inkernel_step &w, const T *next, int64_t pitch)
@@ -187,16 +164,6 @@ static __device__ __forceinline__ void finish(const inkernel_place &p, const ink
     }
 }
 
-/* The largest of a warp. */
-static __device__ __forceinline__ unsigned largest_of(unsigned bits) { return __reduce_max_sync(~0u, bits); }
-static __device__ __forceinline__ unsigned long long largest_of(unsigned long long bits)
-{
-    for (int step = 16; step > 0; step /= 2) bits = max(bits, __shfl_xor_sync(~0u, bits, step));
-    return bits;
-}
-static __device__ __forceinline__ double double_of(unsigned bits) { return (double)__uint_as_float(bits); }
-static __device__ __forceinline__ double double_of(unsigned long long bits) { return __longlong_as_double((long long)bits); }
-
 static __device__ __forceinline__ unsigned long long *norm_word(const inkernel_step &w)
 {
     return reinterpret_cast<unsigned long long *>(w.change) + blockIdx.x % INKERNEL_NORM_WORDS * INKERNEL_NORM_STEP;
@@ -205,7 +172,7 @@ static __device__ __forceinline__ unsigned long long *norm_word(const inkernel_s
 /* The word of a norm as a thread's change, which it was. */
 template <typename T> static __device__ __forceinline__ change_word<T> change_of(unsigned long long norm)
 {
-    return larger_change(0, (T)double_of(norm), (T)0);
+    return change_larger(0, (T)change_value(norm), (T)0);
 }
 
 /* Atomics on one address take turns, and one a warp halved the speed of the step: so only what passes the word as it was when the
@@ -213,15 +180,13 @@ template <typename T> static __device__ __forceinline__ change_word<T> change_of
 template <typename T>
 static __device__ __forceinline__ void join_change(unsigned long long *norm, change_word<T> change, change_word<T> known)
 {
-    if (!__any_sync(~0u, change > known)) return;
-    const unsigned long long mine = cell_abs_bits(double_of(largest_of(change)));
-    if (threadIdx.x % 32 == 0) atomicMax(norm, mine);
+    if (__any_sync(~0u, change > known)) change_raise(norm, change);
 }
 
 /* As many blocks an SM as the tiles' kernel has. */
 template <stencil_form FORM, typename T, int R, bool PREV> constexpr int inkernel_blocks_per_sm()
 {
-    constexpr ring_choice C = ring_shape<FORM, T, R>::CHOICE;
+    constexpr ring_tiling C = ring_shape<FORM, T, R>::TILING;
     if (FORM == STENCIL_BOX) return PREV ? 1 : C.blocks;
     if (C.groups == 2) return PREV ? 3 : R == 1 ? 5 : 4;
     return PREV ? (R <= 6 ? 3 : 2) : C.blocks > 1 ? C.blocks : 4;
@@ -237,17 +202,17 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
 
     __device__ __forceinline__ void before() const
     {
-        step_before_done();
+        programmatic_wait();
         if (CHANGE && threadIdx.x < INKERNEL_NORM_WORDS && threadIdx.y == 0 && blockIdx.x == 0)
             w.clear[threadIdx.x * INKERNEL_NORM_STEP] = 0;
         if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not the warp that asks for the rows */
             known_change = change_of<T>(__ldcg(norm_word(w)));
-        if (ring_shape<FORM, T, R>::WHOLE || !beside) return;
+        if (ring_shape<FORM, T, R>::AT_ONCE || !beside) return;
         __syncthreads();
         take_into_field<FORM, T, R>(w, kept.tile, pitch);
-        order_bulk_copies();
+        bulk_fence();
         __syncthreads();
-        order_bulk_copies();
+        bulk_fence();
     }
     /* Nobody waits for another thread here: the cells go over those in the thread's own columns. */
     template <typename ROWS> __device__ __forceinline__ void take_own_rows(const ROWS &rows, int height) const
@@ -293,9 +258,9 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkern
     const inkernel_hooks<FORM, T, R, CHANGE> hooks = { w, kept, known_change, x, y, pitch, place.beside };
     const change_word<T> change =
         stencil_tile<FORM, T, R, PREV, CHANGE, false>(next, cur, prev, pitch, cells, x, y, boxes.height_cells, hooks);
-    next_step_may_come();
+    programmatic_next();
     if (CHANGE) join_change<T>(norm_word(w), change, known_change);
-    finish<ring_shape<FORM, T, R>::WHOLE ? 1 : 4>(kept, w, next, pitch);
+    finish<ring_shape<FORM, T, R>::AT_ONCE ? 1 : 4>(kept, w, next, pitch);
 }
 
 /* ---- host side ---- */
@@ -344,20 +309,16 @@ static cudaError_t inkernel_launch(const stencil_call *c, const inkernel_step *s
     const auto kernel = inkernel_kernel<FORM, T, R, PREV, CHANGE>;
     if (!step) return prepare_tiles(kernel, S::BYTES);
     const bool tiled = c->variant->kernel == STENCIL_KERNEL_TILED;
-    const int wave = tiled ? c->variant->wave : S::CHOICE.wave;
+    const int wave = tiled ? c->variant->wave : S::TILING.wave;
     box all[TILES_BOXES_MAX];
     tiles boxes = {};
-    boxes.height_cells = tiled ? c->variant->height : S::CHOICE.height;
+    boxes.height_cells = tiled ? c->variant->height : S::TILING.height;
     do
         boxes = tiles_make(all, inkernel_boxes(step, nx, ny, WIDTH, boxes.height_cells, all), ALIGN, WIDTH, boxes.height_cells, wave);
     while (lower<S>(&boxes));
     if (boxes.blocks == 0) return cudaSuccess;
-    cudaLaunchAttribute follow = {};
-    follow.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    follow.val.programmaticStreamSerializationAllowed = 1;
-    const cudaLaunchConfig_t launch = { boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream, &follow, c->follows ? 1u : 0u };
-    return cudaLaunchKernelEx(&launch, kernel, (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes, *step,
-                              inkernel_size{ nx, ny });
+    return programmatic_launch(c->follows, boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream, kernel, (T *)c->next,
+                               (const T *)c->cur, (const T *)c->prev, c->pitch, boxes, *step, inkernel_size{ nx, ny });
 }
 
 template <stencil_form FORM, typename T, int R>

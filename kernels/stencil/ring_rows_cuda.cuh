@@ -7,57 +7,75 @@
 #ifndef RING_ROWS_CUDA_CUH
 #define RING_ROWS_CUDA_CUH
 
+#include "cuda/async_copy_cuda.cuh"
 #include "cuda/bulk_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
 
 /* What a kernel is built as, and how its tiles are launched unless something else was measured to be faster. */
-struct ring_choice {
+struct ring_tiling {
     int columns, groups; /* warps side by side, one above the other */
-    int b;               /* rows a step */
+    int step_rows;       /* rows that come, and are computed, at a time: a step */
     int ahead;           /* steps asked for, if a ring; 0: the whole tile at once */
     int blocks;          /* on an SM, at least: bounds the registers; 1 where they need no bound */
     int height;          /* rows of a tile */
     int wave;            /* of bands of tiles, see tiles_cuda.cuh */
 };
 
-/* By radius from 1; fastest on an H200 (NOTES.md has the figures). */
-constexpr ring_choice ring_choices[2][2][STENCIL_RADIUS_MAX] = {
-    { /* stars, f32 */ { { 4, 2, 2, 0, 1, 8, 0 }, { 4, 2, 2, 0, 1, 16, 0 },
-                         { 4, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 24, 0 },
-                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 4, 3, 3, 24, 192 },
-                         { 4, 1, 4, 3, 3, 80, 384 }, { 4, 1, 4, 3, 3, 80, 384 } },
-      /* f64 */        { { 4, 2, 2, 0, 1, 8, 0 }, { 4, 2, 2, 0, 1, 16, 0 },
-                         { 4, 1, 4, 0, 1, 16, 0 }, { 4, 1, 4, 0, 1, 16, 0 },
-                         { 4, 1, 2, 6, 4, 24, 192 }, { 4, 1, 2, 6, 4, 32, 256 },
-                         { 4, 1, 4, 3, 3, 80, 320 }, { 4, 1, 4, 3, 3, 80, 320 } } },
-    { /* boxes, f32 */ { { 4, 2, 4, 0, 1, 16, 0 }, { 2, 1, 4, 0, 1, 16, 0 },
-                         { 4, 1, 4, 2, 4, 48, 396 }, { 4, 1, 5, 1, 4, 100, 396 },
-                         { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 },
-                         { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 } },
-      /* f64 */        { { 4, 2, 4, 0, 1, 16, 0 }, { 4, 2, 4, 0, 1, 16, 0 },
-                         { 4, 1, 6, 1, 4, 48, 316 }, { 4, 1, 5, 1, 4, 50, 316 },
-                         { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 },
-                         { 4, 1, 1, 6, 1, 256, 0 }, { 4, 1, 1, 6, 1, 256, 0 } } },
+/* [box][f64][radius - 1]; fastest on an H200 (NOTES.md has the figures). */
+constexpr ring_tiling ring_tilings[2][2][STENCIL_RADIUS_MAX] = {
+    /*  columns, groups, step_rows, ahead, blocks, height, wave */
+    { { { 4,       2,      2,         0,     1,      8,      0 }, /* star, f32, radius 1 */
+        { 4,       2,      2,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      24,     0 },
+        { 4,       1,      2,         6,     4,      24,     192 },
+        { 4,       1,      4,         3,     3,      24,     192 },
+        { 4,       1,      4,         3,     3,      80,     384 },
+        { 4,       1,      4,         3,     3,      80,     384 } },
+      { { 4,       2,      2,         0,     1,      8,      0 }, /* star, f64, radius 1 */
+        { 4,       2,      2,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      2,         6,     4,      24,     192 },
+        { 4,       1,      2,         6,     4,      32,     256 },
+        { 4,       1,      4,         3,     3,      80,     320 },
+        { 4,       1,      4,         3,     3,      80,     320 } } },
+    { { { 4,       2,      4,         0,     1,      16,     0 }, /* box, f32, radius 1 */
+        { 2,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         2,     4,      48,     396 },
+        { 4,       1,      5,         1,     4,      100,    396 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 } },
+      { { 4,       2,      4,         0,     1,      16,     0 }, /* box, f64, radius 1 */
+        { 4,       2,      4,         0,     1,      16,     0 },
+        { 4,       1,      6,         1,     4,      48,     316 },
+        { 4,       1,      5,         1,     4,      50,     316 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 } } },
 };
 
 template <stencil_form FORM, typename T, int R> struct ring_shape {
     static constexpr bool BOX = FORM == STENCIL_BOX;
-    static constexpr ring_choice CHOICE = ring_choices[BOX][sizeof(T) == 8][R - 1];
-    static constexpr int COLUMNS = CHOICE.columns, GROUPS = CHOICE.groups, B = CHOICE.b, AHEAD = CHOICE.ahead;
-    static constexpr bool WHOLE = AHEAD == 0;
+    static constexpr ring_tiling TILING = ring_tilings[BOX][sizeof(T) == 8][R - 1];
+    static constexpr int COLUMNS = TILING.columns, GROUPS = TILING.groups, B = TILING.step_rows, AHEAD = TILING.ahead;
+    static constexpr bool AT_ONCE = AHEAD == 0;
     static constexpr bool SLIDES = BOX && (R == 3 || R == 4); /* stencil_slide_cuda.cuh; the others are stencil_ring_cuda.cuh's */
     static constexpr int BACK = ((SLIDES ? 2 * R : BOX ? 0 : R) + B - 1) / B; /* steps still read besides the newest */
-    static constexpr int STEPS = WHOLE ? (CHOICE.height + 2 * R + B - 1) / B : BACK + 1 + AHEAD;
-    static constexpr int FIRST = WHOLE ? STEPS : SLIDES ? BACK + AHEAD : AHEAD; /* steps asked for at once */
+    static constexpr int STEPS = AT_ONCE ? (TILING.height + 2 * R + B - 1) / B : BACK + 1 + AHEAD;
+    static constexpr int FIRST = AT_ONCE ? STEPS : SLIDES ? BACK + AHEAD : AHEAD; /* steps asked for at once */
     static constexpr int N = 32 * COLUMNS, THREADS = N * GROUPS;
     static constexpr int SIDE = (R + vector_cells<T> - 1) / vector_cells<T>;
     /* Of a shared row, vectors. Where it is what brings one block more onto an SM, the halo right of a row and the one left of
      * the next share their padding. */
     static constexpr int LEFT = FIELD_ALIGN_BYTES / 16, PITCH = N + (SLIDES ? LEFT : 2 * LEFT);
     static constexpr int BARRIERS_AT = (STEPS * B * PITCH + (SLIDES ? LEFT : 0)) * 16, BYTES = BARRIERS_AT + STEPS * 8;
-    static_assert(2 * SIDE <= PITCH - N && STEPS <= 32 && CHOICE.height % (GROUPS * B) == 0 && (BOX || B <= R + 1), "");
-    static_assert(WHOLE || GROUPS == 1, "the barriers of a ring are the whole block's");
-    static_assert(!SLIDES || (!WHOLE && (N & (N - 1)) == 0), "the warps take turns");
+    static_assert(2 * SIDE <= PITCH - N && STEPS <= 32 && TILING.height % (GROUPS * B) == 0 && (BOX || B <= R + 1), "");
+    static_assert(AT_ONCE || GROUPS == 1, "the barriers of a ring are the whole block's");
+    static_assert(!SLIDES || (!AT_ONCE && (N & (N - 1)) == 0), "the warps take turns");
 };
 
 /* The copies of a block. Rows are counted from the tile's first halo row, steps too; step s lies in slot s % STEPS. */
@@ -68,6 +86,17 @@ template <typename S> struct ring_rows {
     int64_t pitch_bytes;
     unsigned row_bytes;
     int rows;            /* of the tile and its halo */
+
+    /* For the tile at (x, y), of `tile_rows` rows, whose columns end at `end`; by way of `ring`, the block's shared memory. */
+    template <typename T, int R>
+    static __device__ __forceinline__ ring_rows of_tile(const float4 *ring, const T *cur, int64_t pitch, int64_t x, int64_t y,
+                                                        int64_t end, int tile_rows)
+    {
+        constexpr int V = vector_cells<T>, SIDE = S::SIDE;
+        const unsigned shared = (unsigned)__cvta_generic_to_shared(ring);
+        return { shared + (S::LEFT - SIDE) * 16, shared + S::BARRIERS_AT, (const char *)(cur + (y - R) * pitch + x - SIDE * V),
+                 pitch * (int64_t)sizeof(T), (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)), tile_rows + 2 * R };
+    }
 
 #if __CUDA_ARCH__ >= 900
     static constexpr bool ALL_ASK = false; /* do all threads bring a part of every row? */
@@ -116,7 +145,7 @@ template <typename S> struct ring_rows {
     __device__ __forceinline__ void wait(int slot, unsigned lap) const
     {
         wait_rows(slot, lap);
-        if (!S::WHOLE) __syncthreads();
+        if (!S::AT_ONCE) __syncthreads();
     }
 #else /* the same without bulk copies: groups of 16-byte copies by all threads of the first row */
     static constexpr bool ALL_ASK = true;
@@ -125,23 +154,22 @@ template <typename S> struct ring_rows {
     {
         if (threadIdx.y == 0)
             for (int s = 0; s < S::FIRST; s++) ask(s, s, from + s * S::B * pitch_bytes);
-        if (!S::WHOLE) return;
-        asm volatile("cp.async.wait_all;" ::: "memory");
+        if (!S::AT_ONCE) return;
+        async_copy_wait_all();
         __syncthreads();
     }
     __device__ __forceinline__ void ask(int step, int slot, const char *row, unsigned = 0) const
     {
         for (int b = 0; b < S::B && step * S::B + b < rows; b++, row += pitch_bytes)
             for (unsigned k = 16 * threadIdx.x; k < row_bytes; k += 16 * S::N)
-                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::
-                             "r"(shared + (slot * S::B + b) * S::PITCH * 16 + k), "l"(row + k) : "memory");
-        asm volatile("cp.async.commit_group;" ::: "memory");
+                async_copy16(shared + (slot * S::B + b) * S::PITCH * 16 + k, row + k);
+        async_copy_commit();
     }
     __device__ __forceinline__ void wait_rows(int, unsigned) const {} /* wait covers the steps before */
     __device__ __forceinline__ void wait(int, unsigned) const
     {
-        if (S::WHOLE) return;
-        asm volatile("cp.async.wait_group %0;" ::"n"(S::AHEAD - 1) : "memory");
+        if (S::AT_ONCE) return;
+        async_copy_wait<S::AHEAD - 1>();
         __syncthreads();
     }
 #endif

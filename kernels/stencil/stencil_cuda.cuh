@@ -81,9 +81,9 @@ template <stencil_form FORM, typename T, int R> static int variants_of(stencil_v
         add_variant(list, &count, STENCIL_KERNEL_TILED, 0, 0);
     } else {
         using S = ring_shape<FORM, T, R>;
-        add_variant(list, &count, STENCIL_KERNEL_TILED, S::CHOICE.height, S::CHOICE.wave);
-        if (S::WHOLE) { /* its height is built in */
-            add_variant(list, &count, STENCIL_KERNEL_TILED, S::CHOICE.height, 192);
+        add_variant(list, &count, STENCIL_KERNEL_TILED, S::TILING.height, S::TILING.wave);
+        if (S::AT_ONCE) { /* its height is built in */
+            add_variant(list, &count, STENCIL_KERNEL_TILED, S::TILING.height, 192);
         } else {
             static const int other[][2] = { { 24, 192 }, { 32, 256 }, { 48, 320 }, { 64, 256 }, { 96, 384 }, { 192, 0 } };
             for (const auto &o : other) add_variant(list, &count, STENCIL_KERNEL_TILED, o[0] / S::B * S::B, o[1]);

@@ -23,20 +23,8 @@
 #ifndef STENCIL_RING_CUDA_CUH
 #define STENCIL_RING_CUDA_CUH
 
+#include "cuda/change_cuda.cuh"
 #include "stencil/stencil_slide_cuda.cuh"
-
-/* The larger of `most` and |a - b|, as integers that order like them, a NaN above all numbers. */
-static __device__ __forceinline__ unsigned larger_change(unsigned most, float a, float b)
-{
-    float larger;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(__uint_as_float(most)), "f"(fabsf(a - b)));
-    return __float_as_uint(larger);
-}
-static __device__ __forceinline__ unsigned long long larger_change(unsigned long long most, double a, double b)
-{
-    return max(most, (unsigned long long)__double_as_longlong(a - b) & 0x7fffffffffffffffull);
-}
-template <typename T> using change_word = decltype(larger_change(0, T(), T()));
 
 /* A tile's rows in shared memory, all of them asked for: a cell, by its place in the tile, may be given another value. */
 template <typename T, typename S, int R> struct rows_to_amend {
@@ -64,25 +52,96 @@ struct tile_alone {
     template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &, int) const {}
 };
 
+/* What a thread does with its cells of a tile, those of a vector's columns, B rows at a time. What is not here but in ring_tile
+ * took more registers as a function. */
+template <stencil_form FORM, typename T, int R> struct ring_sums {
+    using S = ring_shape<FORM, T, R>;
+    static constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, STEP = B * S::PITCH; /* STEP: vectors in a slot */
+    using step_rows = T[B][V];
+    using kept_rows = T[2 * R + B][V]; /* own cells of the last 2R + B rows (star), partial sums (box) */
+
+    /* The star's output row b, whose centre row is `centre` in shared memory. */
+    static __device__ __forceinline__ void star(int b, const float4 *centre, const kept_rows &kept, T (&sum)[V])
+    {
+        window<T, R> around;
+#pragma unroll
+        for (int i = 0; i < 2 * SIDE + 1; i++)
+            if (i != SIDE) load_row(around.cell + i * V, centre + i - SIDE);
+#pragma unroll
+        for (int v = 0; v < V; v++) around.cell[SIDE * V + v] = kept[R + b][v];
+#pragma unroll
+        for (int k = R; k >= 1; k--)
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+                sum[v] = term(4 * (R - k), around.at(v, -k), sum[v]);
+                sum[v] = term(4 * (R - k) + 1, around.at(v, k), sum[v]);
+                sum[v] = term(4 * (R - k) + 2, kept[b + R - k][v], sum[v]);
+                sum[v] = term(4 * (R - k) + 3, kept[b + R + k][v], sum[v]);
+            }
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[v] = term(4 * R, around.at(v, 0), sum[v]);
+    }
+
+    /* Adds the rows from `row` on to all partial sums; the first B are complete then. */
+    static __device__ __forceinline__ void box(const float4 *row, kept_rows &kept, step_rows &sum)
+    {
+        constexpr int W = 2 * R + 1;
+        window<T, R> around[B];
+#pragma unroll
+        for (int b = 0; b < B; b++)
+#pragma unroll
+            for (int i = 0; i < 2 * SIDE + 1; i++) load_row(around[b].cell + i * V, row + b * S::PITCH + i - SIDE);
+#pragma unroll
+        for (int dy = 0; dy < W; dy++)
+#pragma unroll
+            for (int dx = 0; dx < W; dx++)
+#pragma unroll
+                for (int b = 0; b < B; b++)
+#pragma unroll
+                    for (int v = 0; v < V; v++) {
+                        T &s = kept[b + 2 * R - dy][v];
+                        s = term(dy * W + dx, around[b].at(v, dx - R), s);
+                    }
+#pragma unroll
+        for (int b = 0; b < B; b++)
+#pragma unroll
+            for (int v = 0; v < V; v++) sum[b][v] = kept[b][v];
+    }
+
+    static __device__ __forceinline__ void move_down(kept_rows &kept)
+    {
+#pragma unroll
+        for (int j = 0; j < 2 * R; j++)
+#pragma unroll
+            for (int v = 0; v < V; v++) kept[j][v] = kept[j + B][v];
+    }
+
+    /* Raises the change by those cells of a row that are `in` the box. */
+    static __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], span in, change_word<T> &change)
+    {
+#pragma unroll
+        for (int v = 0; v < V; v++)
+            if (v >= in.from && v < in.to) change = change_larger(change, row[v], before[v]);
+    }
+};
+
 /* The tile at (x, y) of the box `cells`, by all threads of the block. CHANGE (stars only): returns the largest
  * |next - cur| of the thread's cells. */
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, typename HOOKS>
 static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur, const T *prev, int64_t pitch, const box &cells,
                                                            int64_t x, int64_t y, int height, const HOOKS &hooks)
 {
-    using S = ring_shape<FORM, T, R>;
-    constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, W = 2 * R + 1, STEP = B * S::PITCH;
+    using sums = ring_sums<FORM, T, R>;
+    using S = typename sums::S;
+    constexpr int V = sums::V, B = sums::B, STEP = sums::STEP;
     extern __shared__ __align__(FIELD_ALIGN_BYTES) float4 ring[];
     const int tile_rows = (int)min(cells.y1 - y, (int64_t)height);
-    const unsigned shared = (unsigned)__cvta_generic_to_shared(ring);
     const int64_t end = min(x + S::N * V, (cells.x1 + V - 1) / V * V);
-    const ring_rows<S> in_flight = { shared + (S::LEFT - SIDE) * 16, shared + S::BARRIERS_AT,
-                                     (const char *)(cur + (y - R) * pitch + x - SIDE * V), pitch * (int64_t)sizeof(T),
-                                     (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)), tile_rows + 2 * R };
+    const auto in_flight = ring_rows<S>::template of_tile<T, R>(ring, cur, pitch, x, y, end, tile_rows);
     in_flight.make_barriers();
     hooks.before();
     in_flight.start();
-    if constexpr (S::WHOLE) hooks.amend(rows_to_amend<T, S, R>{ ring, in_flight }, height);
+    if constexpr (S::AT_ONCE) hooks.amend(rows_to_amend<T, S, R>{ ring, in_flight }, height);
 
     change_word<T> change = 0;
     const int group_y = (int)threadIdx.y * (height / S::GROUPS);
@@ -98,7 +157,7 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     int step = group_y / B, slot = step; /* a group that begins further down has the whole tile in slots */
     unsigned lap = 0;
     const char *ahead = in_flight.from + S::AHEAD * B * in_flight.pitch_bytes;
-    T old[B][V] = {}, kept[2 * R + B][V] = {}; /* kept: own cells of the last 2R + B rows (star), partial sums (box) */
+    T old[B][V] = {}, kept[2 * R + B][V] = {};
 
     const auto load_old = [&](int out) {
 #pragma unroll
@@ -110,7 +169,7 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
 #pragma unroll 1
     for (int out = -2 * R; out < rows; out += B, step++, to += B * pitch) {
         in_flight.wait(slot, lap);
-        if (!S::WHOLE) {
+        if (!S::AT_ONCE) {
             in_flight.ask(step + S::AHEAD, slot + S::AHEAD < S::STEPS ? slot + S::AHEAD : slot + S::AHEAD - S::STEPS, ahead);
             ahead += B * in_flight.pitch_bytes;
         }
@@ -128,46 +187,11 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
                 for (int b = 0; b < B; b++) {
                     const float4 *const centre = FIRST + b < B ? own + older * STEP + (FIRST + b) * S::PITCH
                                                                : own + newer * STEP + (FIRST + b - B) * S::PITCH;
-                    window<T, R> around;
-#pragma unroll
-                    for (int i = 0; i < 2 * SIDE + 1; i++)
-                        if (i != SIDE) load_row(around.cell + i * V, centre + i - SIDE);
-#pragma unroll
-                    for (int v = 0; v < V; v++) around.cell[SIDE * V + v] = kept[R + b][v];
-#pragma unroll
-                    for (int k = R; k >= 1; k--)
-#pragma unroll
-                        for (int v = 0; v < V; v++) {
-                            sum[b][v] = term(4 * (R - k), around.at(v, -k), sum[b][v]);
-                            sum[b][v] = term(4 * (R - k) + 1, around.at(v, k), sum[b][v]);
-                            sum[b][v] = term(4 * (R - k) + 2, kept[b + R - k][v], sum[b][v]);
-                            sum[b][v] = term(4 * (R - k) + 3, kept[b + R + k][v], sum[b][v]);
-                        }
-#pragma unroll
-                    for (int v = 0; v < V; v++) sum[b][v] = term(4 * R, around.at(v, 0), sum[b][v]);
+                    sums::star(b, centre, kept, sum[b]);
                 }
             }
         } else {
-            window<T, R> around[B];
-#pragma unroll
-            for (int b = 0; b < B; b++)
-#pragma unroll
-                for (int i = 0; i < 2 * SIDE + 1; i++) load_row(around[b].cell + i * V, row + b * S::PITCH + i - SIDE);
-#pragma unroll
-            for (int dy = 0; dy < W; dy++)
-#pragma unroll
-                for (int dx = 0; dx < W; dx++)
-#pragma unroll
-                    for (int b = 0; b < B; b++)
-#pragma unroll
-                        for (int v = 0; v < V; v++) {
-                            T &s = kept[b + 2 * R - dy][v];
-                            s = term(dy * W + dx, around[b].at(v, dx - R), s);
-                        }
-#pragma unroll
-            for (int b = 0; b < B; b++)
-#pragma unroll
-                for (int v = 0; v < V; v++) sum[b][v] = kept[b][v];
+            sums::box(row, kept, sum);
         }
         if (out > -B) {
             if (PREV) {
@@ -182,27 +206,18 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
                 for (int b = 0; b < B; b++) store_once(to + b * pitch, sum[b]);
                 if (CHANGE) {
 #pragma unroll
-                    for (int b = 0; b < B; b++)
-#pragma unroll
-                        for (int v = 0; v < V; v++) change = larger_change(change, sum[b][v], kept[R + b][v]);
+                    for (int b = 0; b < B; b++) sums::compare(sum[b], kept[R + b], { 0, V }, change);
                 }
             } else {
 #pragma unroll
                 for (int b = 0; b < B; b++) {
                     if (out + b < 0 || out + b >= rows) continue;
                     store(to + b * pitch, in, sum[b]);
-                    if (CHANGE) {
-#pragma unroll
-                        for (int v = 0; v < V; v++)
-                            if (v >= in.from && v < in.to) change = larger_change(change, sum[b][v], kept[R + b][v]);
-                    }
+                    if (CHANGE) sums::compare(sum[b], kept[R + b], in, change);
                 }
             }
         }
-#pragma unroll
-        for (int j = 0; j < 2 * R; j++)
-#pragma unroll
-            for (int v = 0; v < V; v++) kept[j][v] = kept[j + B][v];
+        sums::move_down(kept);
         if (++slot == S::STEPS) slot = 0, lap++;
     }
     return change;
@@ -224,7 +239,7 @@ static __device__ __forceinline__ change_word<T> stencil_tile(T *next, const T *
 }
 
 template <stencil_form FORM, typename T, int R, bool PREV>
-static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ? 1 : ring_shape<FORM, T, R>::CHOICE.blocks)
+static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ? 1 : ring_shape<FORM, T, R>::TILING.blocks)
     ring_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
 {
     int64_t x, y;

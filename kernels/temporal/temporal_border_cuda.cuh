@@ -20,14 +20,14 @@ static __device__ __forceinline__ float masked(float u, unsigned keep, unsigned 
 }
 static __device__ __forceinline__ double masked(double u, unsigned long long keep, unsigned long long flip)
 {
-    return double_of_bits(((unsigned long long)__double_as_longlong(u) & keep) ^ flip);
+    return __longlong_as_double((long long)(((unsigned long long)__double_as_longlong(u) & keep) ^ flip));
 }
 
 /* Of a row, a cell a lane: a cell from its lane, or, beyond an x side, the ghost there from its image's: (u & keep ^ flip) + more
  * in bits: u itself where more is -0; value + value - u; the value itself with keep = 0. Selects would take thrice the
  * instructions. */
 template <typename T, int R> struct side_cell {
-    using bits = decltype(abs_bits(T()));
+    using bits = change_word<T>;
     static constexpr bits SIGN = (bits)1 << (8 * sizeof(T) - 1);
     int from;
     bits keep, flip;
@@ -106,7 +106,7 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
     int ask_end;                    /* rows, counted as those that enter, that the lane asks for */
     int prev_begin, prev_end;       /* those with which it asks for prev's */
     int64_t prev_from, prev_to;     /* bytes from `from` to prev's row, R rows above, and from `to` to next_prev's, R below */
-    decltype(abs_bits(T())) change; /* CHANGE: the largest so far of the lane's cells */
+    change_word<T> change;          /* CHANGE: the largest so far of the lane's cells */
 
     static __device__ __forceinline__ void load(const T *at, T (&cells)[V])
     {
@@ -140,7 +140,7 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
     __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], unsigned out)
     {
 #pragma unroll
-        for (int v = 0; v < V; v++) add_change(change, row[v], before[v], sides.stores(out, v));
+        for (int v = 0; v < V; v++) change = change_larger_if(sides.stores(out, v), change, row[v], before[v]);
     }
 
     /* The row R above the arriving one, a level further. */
@@ -230,9 +230,9 @@ static __global__ void __launch_bounds__(32 * temporal_border_warps<T, PREV, CHA
                   const __grid_constant__ temporal_axis<T> ax, const __grid_constant__ temporal_axis<T> ay, T *next_prev,
                   const T *prev, unsigned long long *change)
 {
-    let_others_follow(parts);
+    if (parts.followed) programmatic_next(); /* the interior, which shares no cell with the border */
     const border_fields<T> fields = { next, next_prev, cur, prev, pitch };
-    decltype(abs_bits(T())) most = 0;
+    change_word<T> most = 0;
     unsigned item = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (item >= parts.warps) item = parts.items;
     while (warp_does(item < parts.items)) {
@@ -253,7 +253,7 @@ static __global__ void __launch_bounds__(32 * temporal_border_warps<T, PREV, CHA
         }
         item += side ? parts.items : parts.warps - parts.sides;
     }
-    if constexpr (CHANGE) raise_change(most, change);
+    if constexpr (CHANGE) change_raise(change, most);
     wait_for_others();
 }
 

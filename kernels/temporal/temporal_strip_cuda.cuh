@@ -34,6 +34,9 @@
 
 #include <limits.h>
 
+#include "cuda/async_copy_cuda.cuh"
+#include "cuda/change_cuda.cuh"
+#include "cuda/programmatic_cuda.cuh"
 #include "temporal/temporal_sides_cuda.cuh"
 
 enum { AGAIN_NEVER = -1 }; /* registers suffice */
@@ -57,21 +60,6 @@ template <typename T, int R, int STEPS, int V> struct strip_shape {
 template <int PIECES> static __device__ __forceinline__ unsigned swizzled(unsigned piece)
 {
     return PIECES == 1 ? piece : piece ^ (piece >> 3 & 1);
-}
-
-/* Copies 16 bytes into shared memory if at < end, and does not wait. */
-static __device__ __forceinline__ void ask16(unsigned to, const void *from, unsigned at, unsigned end)
-{
-    asm volatile("{\n.reg .pred there;\nsetp.lt.u32 there, %2, %3;\n@there cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(to),
-                 "l"(from), "r"(at), "r"(end)
-                 : "memory");
-}
-static __device__ __forceinline__ void asked() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/* Waits for all that was asked for but the last LATER groups. */
-template <int LATER> static __device__ __forceinline__ void arrived()
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
-    __syncwarp();
 }
 
 static __device__ __forceinline__ void read16(unsigned from, float *c)
@@ -174,45 +162,10 @@ template <typename T> static __device__ __forceinline__ T *apart(T *p, int64_t b
     return reinterpret_cast<T *>(reinterpret_cast<uintptr_t>(p) + (uintptr_t)bytes);
 }
 
-/* |d| as a pattern that orders like it, NaN above all. */
-static __device__ __forceinline__ unsigned abs_bits(float d) { return __float_as_uint(d) & 0x7fffffffu; }
-static __device__ __forceinline__ unsigned long long abs_bits(double d)
-{
-    return (unsigned long long)__double_as_longlong(d) & 0x7fffffffffffffffull;
-}
-static __device__ __forceinline__ double double_of_bits(unsigned bits) { return (double)__uint_as_float(bits); }
-static __device__ __forceinline__ double double_of_bits(unsigned long long bits) { return __longlong_as_double((long long)bits); }
-
-/* The change of a cell, if it is one that counts, among the largest so far. */
-template <typename B, typename T> static __device__ __forceinline__ void add_change(B &largest, T cell, T before, bool counts)
-{
-    const B d = abs_bits(cell - before);
-    largest = counts && d > largest ? d : largest;
-}
-
-/* The warp's largest. */
-template <typename B> static __device__ __forceinline__ void raise_change(B change, unsigned long long *to)
-{
-    unsigned long long most = cell_abs_bits(double_of_bits(change));
-#pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2) most = max(most, __shfl_down_sync(~0u, most, apart));
-    if (threadIdx.x % 32 == 0) atomicMax(to, most);
-}
-
-/* The pass's other kernel may come, it shares no cell with this one. */
-static __device__ __forceinline__ void let_others_follow(const temporal_parts &parts)
-{
-#if __CUDA_ARCH__ >= 900
-    if (parts.followed) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
-/* What comes after this kernel must find the other one's items done too; one warp waits for them, the others make room. */
+/* What comes after this kernel must find the items of the pass's other one done too; one warp waits for them, the others make room. */
 static __device__ __forceinline__ void wait_for_others()
 {
-#if __CUDA_ARCH__ >= 900
-    if (blockIdx.x + 1 == gridDim.x) asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
+    if (blockIdx.x + 1 == gridDim.x) programmatic_wait();
 }
 
 /* A chunk of a part's strip. */
@@ -253,7 +206,7 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     unsigned prev_end[S::PIECES]; /* of prev, R rows less at either end; SHORT: unused, as ask_end says it too */
     unsigned height[S::HEIGHTS]; /* rows that the lane stores: none where the piece is another strip's */
     unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
-    decltype(abs_bits(T())) change; /* CHANGE: the largest so far of the lane's cells */
+    change_word<T> change; /* CHANGE: the largest so far of the lane's cells */
 
     /* A row's offset in the ring of prev, which is never longer. */
     static __device__ __forceinline__ unsigned of_prev(unsigned offset) { return AGAIN > 0 ? offset % S::RING_BYTES : offset; }
@@ -262,15 +215,15 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     {
 #pragma unroll
         for (int p = 0; p < S::PIECES; p++)
-            ask16(put + put_row + p * 512, from + p * 32 * S::PIECE, (unsigned)row, ask_end[p]);
+            async_copy16_if(put + put_row + p * 512, from + p * 32 * S::PIECE, (unsigned)row, ask_end[p]);
         if constexpr (PREV) {
             const unsigned at = !SHORT ? (unsigned)(row - 2 * R) : row < 2 * R ? UINT_MAX : (unsigned)row;
 #pragma unroll
             for (int p = 0; p < S::PIECES; p++)
-                ask16(put + CUR_BYTES + of_prev(put_row) + p * 512, apart(from + p * 32 * S::PIECE, prev_from), at,
+                async_copy16_if(put + CUR_BYTES + of_prev(put_row) + p * 512, apart(from + p * 32 * S::PIECE, prev_from), at,
                       SHORT ? ask_end[p] : prev_end[p]);
         }
-        asked();
+        async_copy_commit();
         from += pitch;
         put_row = (put_row + S::ROW_BYTES) % CUR_BYTES;
     }
@@ -292,7 +245,7 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
 #pragma unroll
         for (int v = 0; v < V; v++) {
             const bool mine = KIND == STRIP_INSIDE ? out < height[v / S::PIECE % S::HEIGHTS] : sides.stores(out, v);
-            add_change(change, row[v], before[v], mine);
+            change = change_larger_if(mine, change, row[v], before[v]);
         }
     }
 
@@ -317,7 +270,8 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
         constexpr int OLDEST = PREV ? (SLOT + 1) % QUEUE : SLOT;
         T arriving[V], before[V] = {}; /* before: the level before the one that arrives next, its row */
         const unsigned out = (unsigned)(row - 2 * S::DEPTH);
-        arrived<S::AHEAD - 1>();
+        async_copy_wait<S::AHEAD - 1>();
+        __syncwarp();
         read(get_row, 0, arriving);
         if constexpr (PREV) read(of_prev(get_row), CUR_BYTES, before);
         get_row = (get_row + S::ROW_BYTES) % CUR_BYTES;
@@ -372,7 +326,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     constexpr bool INSIDE = KIND == STRIP_INSIDE;
     static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0, "the queue must stand as it did when the loop comes round");
     __shared__ __align__(32) char ring[W::SHARED_BYTES];
-    let_others_follow(parts);
+    if (parts.followed) programmatic_next(); /* the pass's other kernel, which shares no cell with this one */
     const unsigned lane = threadIdx.x;
     const temporal_item item = temporal_item_of(parts, blockIdx.x);
     const temporal_part &part = parts.part[item.part];
@@ -415,7 +369,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     for (int row = 0; row < S::AHEAD; row++) s.ask(row);
 #pragma unroll 1
     for (int row = 0; row < rows; row += UNROLL) s.template steps<UNROLL>(row);
-    if constexpr (CHANGE) raise_change(s.change, change);
+    if constexpr (CHANGE) change_raise(change, s.change);
     wait_for_others();
 }
 

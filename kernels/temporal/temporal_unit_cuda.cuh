@@ -102,23 +102,11 @@ template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILIN
         const field_shape *f = c->shape;
         const temporal_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high);
         const temporal_axis<T> ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
-        cudaLaunchAttribute early = {};
-        early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        early.val.programmaticStreamSerializationAllowed = 1;
-        cudaLaunchConfig_t config = {};
-        config.gridDim = apart ? (unsigned)temporal_chunks(parts.warps, plan.border_warps) : parts.items;
-        config.blockDim = apart ? 32 * plan.border_warps : 32;
-        config.stream = c->stream;
-        config.attrs = &early;
-        config.numAttrs = beside ? 1 : 0;
+        const unsigned blocks = apart ? (unsigned)temporal_chunks(parts.warps, plan.border_warps) : parts.items;
+        const unsigned threads = apart ? 32 * (unsigned)plan.border_warps : 32;
         const auto kernel = inner ? interior : apart ? border : side_strips;
-        T *const next = (T *)c->next, *const next_prev = (T *)c->next_prev;
-        const T *const cur = (const T *)c->cur, *const prev = (const T *)c->prev;
-        const int depth_x = (int)f->depth_x;
-        const cudaError_t e =
-            cudaLaunchKernelEx(&config, kernel, next, cur, f->pitch, depth_x, parts, ax, ay, next_prev, prev, c->change);
-        const cudaError_t last = cudaGetLastError();
-        return e != cudaSuccess ? e : last;
+        return programmatic_launch(beside, blocks, threads, 0, c->stream, kernel, (T *)c->next, (const T *)c->cur, f->pitch,
+                                   (int)f->depth_x, parts, ax, ay, (T *)c->next_prev, (const T *)c->prev, c->change);
     }
 };
 
@@ -161,7 +149,7 @@ template <template <int> class INSTANCE, int... I> struct temporal_table {
             if (e == cudaSuccess && i.tiling.radius == op->radius) e = i.prepare();
         return e;
     }
-    /* The first that takes at most so many steps; nullptr: none. */
+    /* The first that takes at most `most` steps; nullptr: none. */
     static const temporal_entry *find(int radius, int most, temporal_use use)
     {
         for (const temporal_entry &i : entries)

@@ -1,0 +1,53 @@
+/* The norm of a step, max |next - cur|, taken in the kernel that computes next: |d| as bits of its type's size, which order like |d|
+ * with NaN above all numbers; 0 is neutral. In memory the norm is cell_abs_bits of the largest as a double. */
+#ifndef CHANGE_CUDA_CUH
+#define CHANGE_CUDA_CUH
+
+#include "core/cell.h"
+
+static __device__ __forceinline__ unsigned change_bits(float d) { return __float_as_uint(d) & 0x7fffffffu; }
+static __device__ __forceinline__ unsigned long long change_bits(double d)
+{
+    return (unsigned long long)__double_as_longlong(d) & 0x7fffffffffffffffull;
+}
+template <typename T> using change_word = decltype(change_bits(T()));
+
+static __device__ __forceinline__ double change_value(unsigned bits) { return (double)__uint_as_float(bits); }
+static __device__ __forceinline__ double change_value(unsigned long long bits) { return __longlong_as_double((long long)bits); }
+
+/* The larger of `most` and |a - b|. */
+static __device__ __forceinline__ unsigned change_larger(unsigned most, float a, float b)
+{
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(__uint_as_float(most)), "f"(fabsf(a - b)));
+    return __float_as_uint(larger);
+}
+static __device__ __forceinline__ unsigned long long change_larger(unsigned long long most, double a, double b)
+{
+    return max(most, change_bits(a - b));
+}
+
+/* The same where the cell counts; without a branch, and for the f32 of strips shorter than a maximum and a selection. */
+template <typename BITS, typename T>
+static __device__ __forceinline__ BITS change_larger_if(bool counts, BITS most, T a, T b)
+{
+    const BITS d = change_bits(a - b);
+    return counts && d > most ? d : most;
+}
+
+/* The warp's largest. */
+static __device__ __forceinline__ unsigned change_of_warp(unsigned bits) { return __reduce_max_sync(~0u, bits); }
+static __device__ __forceinline__ unsigned long long change_of_warp(unsigned long long bits)
+{
+    for (int step = 16; step > 0; step /= 2) bits = max(bits, __shfl_xor_sync(~0u, bits, step));
+    return bits;
+}
+
+/* Raises a norm in memory to the warp's largest, by all its threads. */
+template <typename BITS> static __device__ __forceinline__ void change_raise(unsigned long long *norm, BITS bits)
+{
+    const unsigned long long most = cell_abs_bits(change_value(change_of_warp(bits)));
+    if (threadIdx.x % 32 == 0) atomicMax(norm, most);
+}
+
+#endif
