@@ -28,16 +28,14 @@ struct temporal_across {
 };
 
 /* false: strips of TEMPORAL_SIDE_CELLS are too narrow, or the box. */
-static inline bool temporal_across_of(const temporal_strips &s, int ghosts, const field_shape *f, box cells, const boundary *sides,
-                                      temporal_across *a)
+static inline bool temporal_across_of(const temporal_strips &s, int ghosts, const field_shape *f, box cells,
+                                      const boundary_side &x_high, bool low, bool high, temporal_across *a)
 {
-    const bool low = boundary_mirrors(sides->x_low.kind) && cells.x0 < s.depth;
-    const bool high = boundary_mirrors(sides->x_high.kind) && cells.x1 + s.depth > f->nx;
     const int64_t inner = TEMPORAL_SIDE_CELLS - s.depth - ghosts; /* columns of a side's strip that are stored */
     if ((low && cells.x0 != 0) || (high && cells.x1 != f->nx) || f->nx < 2 * TEMPORAL_SIDE_CELLS) return false;
     a->x0 = low ? inner - inner % s.piece : cells.x0 + temporal_mod(-cells.x0, s.piece);
     a->left = low ? -ghosts : cells.x0 - s.depth;
-    a->x1 = temporal_right(s, f, cells, a->x0, sides->x_high);
+    a->x1 = temporal_right(s, f, cells, a->x0, x_high);
     const int64_t even = a->x1 - (a->x1 - a->x0) % s.stored; /* one strip of a few columns less */
     if (high && even >= f->nx - inner && even > a->x0) a->x1 = even;
     a->right = high ? f->nx + ghosts - TEMPORAL_SIDE_CELLS : a->x1 - s.depth;
@@ -97,15 +95,13 @@ static inline temporal_border_cut temporal_cut_of(const temporal_strips &s, cons
 static inline bool temporal_plan_border(const temporal_strips &s, const temporal_pace &p, const field_shape *f, box cells,
                                         const boundary *sides, temporal_plan *plan)
 {
-    const int64_t above = boundary_mirrors(sides->y_low.kind) && s.depth > cells.y0 ? s.depth - cells.y0 : 0;
-    const int64_t below = boundary_mirrors(sides->y_high.kind) && cells.y1 + s.depth > f->ny ? cells.y1 + s.depth - f->ny : 0;
-    const int64_t y0 = cells.y0 + above, y1 = cells.y1 - below;
-    const bool low = boundary_mirrors(sides->x_low.kind) && cells.x0 < s.depth;
-    const bool high = boundary_mirrors(sides->x_high.kind) && cells.x1 + s.depth > f->nx;
+    const temporal_near near = temporal_near_of(s.depth, f, cells, sides);
+    const int64_t above = near.above, below = near.below, y0 = cells.y0 + above, y1 = cells.y1 - below;
     temporal_across a;
-    if (!low && !high && above == 0 && below == 0) return false;
+    if (!near.low && !near.high && above == 0 && below == 0) return false;
     if (f->pitch > INT_MAX) return false;
-    if (box_empty(cells) || y1 <= y0 || !temporal_across_of(s, p.side_ghosts, f, cells, sides, &a)) return false;
+    if (box_empty(cells) || y1 <= y0) return false;
+    if (!temporal_across_of(s, p.side_ghosts, f, cells, sides->x_high, near.low, near.high, &a)) return false;
     const bool left = a.x0 > cells.x0, right = a.x1 < cells.x1;
     const int64_t columns = temporal_chunks(a.x1 - a.x0, s.stored), across = temporal_chunks(a.x1 - a.x0, s.border_stored);
     const temporal_border_work work = { y1 - y0, columns, box_height(cells), left + right, ((above > 0) + (below > 0)) * across,

@@ -54,6 +54,20 @@ struct temporal_strips {
 static inline int64_t temporal_chunks(int64_t rows, int64_t height) { return (rows + height - 1) / height; }
 static inline int64_t temporal_mod(int64_t a, int64_t m) { return (a % m + m) % m; }
 
+/* What of a box depends on ghosts beyond sides that mirror. */
+struct temporal_near {
+    bool low, high;       /* cells near x sides */
+    int64_t above, below; /* rows near y sides */
+};
+
+static inline temporal_near temporal_near_of(int depth, const field_shape *f, box cells, const boundary *sides)
+{
+    return { boundary_mirrors(sides->x_low.kind) && cells.x0 < depth,
+             boundary_mirrors(sides->x_high.kind) && cells.x1 + depth > f->nx,
+             boundary_mirrors(sides->y_low.kind) && depth > cells.y0 ? depth - cells.y0 : 0,
+             boundary_mirrors(sides->y_high.kind) && cells.y1 + depth > f->ny ? cells.y1 + depth - f->ny : 0 };
+}
+
 /* Strips of `stored` cells from x_first on, in chunks of `height` rows. */
 static inline void temporal_add(temporal_parts *p, box cells, int64_t x_first, int stored, int64_t height)
 {
@@ -135,21 +149,19 @@ static inline temporal_plan temporal_plan_make(const temporal_strips &s, const f
 {
     temporal_plan p = {};
     if (box_empty(cells)) return p;
-    const int64_t over = cells.x0 % s.piece, x_first = cells.x0 - (over < 0 ? over + s.piece : over);
-    const bool low = boundary_mirrors(sides->x_low.kind);
-    const bool left = x_first != cells.x0 || (low && x_first < s.depth);
+    const temporal_near near = temporal_near_of(s.depth, f, cells, sides);
+    const int64_t x_first = cells.x0 - temporal_mod(cells.x0, s.piece);
+    const bool left = x_first != cells.x0 || near.low;
     const int64_t x0 = left ? x_first + s.border_stored : x_first, x1 = temporal_right(s, f, cells, x0, sides->x_high);
-    const int64_t above = boundary_mirrors(sides->y_low.kind) && s.depth > cells.y0 ? s.depth - cells.y0 : 0;
-    const int64_t below = boundary_mirrors(sides->y_high.kind) && cells.y1 + s.depth > f->ny ? cells.y1 + s.depth - f->ny : 0;
-    const int64_t y0 = cells.y0 + above, y1 = cells.y1 - below;
-    if (x1 <= x0 || y1 <= y0 || (low && x0 < s.depth)) {
+    const int64_t y0 = cells.y0 + near.above, y1 = cells.y1 - near.below;
+    if (x1 <= x0 || y1 <= y0 || (near.low && x0 < s.depth)) {
         temporal_add(&p.border, cells, x_first, s.border_stored, TEMPORAL_BORDER_CHUNK_ROWS);
         return p;
     }
     temporal_add(&p.border, box_make(cells.x0, x0, y0, y1), x_first, s.border_stored, TEMPORAL_BORDER_CHUNK_ROWS);
     temporal_add(&p.border, box_make(x1, cells.x1, y0, y1), x1, s.border_stored, TEMPORAL_BORDER_CHUNK_ROWS);
-    temporal_add(&p.border, box_make(cells.x0, cells.x1, cells.y0, y0), x_first, s.border_stored, above);
-    temporal_add(&p.border, box_make(cells.x0, cells.x1, y1, cells.y1), x_first, s.border_stored, below);
+    temporal_add(&p.border, box_make(cells.x0, cells.x1, cells.y0, y0), x_first, s.border_stored, near.above);
+    temporal_add(&p.border, box_make(cells.x0, cells.x1, y1, cells.y1), x_first, s.border_stored, near.below);
     const int64_t columns = (x1 - x0 + s.stored - 1) / s.stored;
     const int64_t height = temporal_height(s, temporal_border_time(s, p.border), columns, y1 - y0);
     temporal_add(&p.interior, box_make(x0, x1, y0, y1), x0, s.stored, height);

@@ -120,7 +120,7 @@ template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct t
     {
         const field_shape *f = c->shape;
         const box &cells = c->cells;
-        const int64_t over = cells.x0 % S::VECTOR, x_first = cells.x0 - (over < 0 ? over + S::VECTOR : over);
+        const int64_t x_first = cells.x0 - temporal_mod(cells.x0, S::VECTOR);
         const int64_t pieces = (cells.x1 - x_first + S::STORED - 1) / S::STORED, items = pieces * box_height(cells);
         if (box_empty(cells)) return cudaSuccess;
         const unsigned blocks = (unsigned)((items + TEMPORAL_LINE_WARPS - 1) / TEMPORAL_LINE_WARPS);
