@@ -101,13 +101,18 @@ static int stream_sync(device *d, device_stream *s)
     return device_cuda_checked(cudaStreamSynchronize(device_cuda_stream(s)));
 }
 
+/* What a query answered: not ready is no failure. */
+static int answered(cudaError_t e, bool *done)
+{
+    const int code = device_cuda_checked(e);
+    *done = e == cudaSuccess;
+    return e == cudaErrorNotReady ? cudaSuccess : code;
+}
+
 static int stream_done(device *d, device_stream *s, bool *done)
 {
     (void)d;
-    const cudaError_t e = cudaStreamQuery(device_cuda_stream(s));
-    *done = e == cudaSuccess;
-    const int code = device_cuda_checked(e);
-    return e == cudaErrorNotReady ? cudaSuccess : code;
+    return answered(cudaStreamQuery(device_cuda_stream(s)), done);
 }
 
 static int event_create(device *d, bool timed, device_event **out)
@@ -148,10 +153,7 @@ static int event_sync(device *d, device_event *e)
 static int event_done(device *d, device_event *ev, bool *done)
 {
     (void)d;
-    const cudaError_t e = cudaEventQuery(event_of(ev));
-    *done = e == cudaSuccess;
-    const int code = device_cuda_checked(e);
-    return e == cudaErrorNotReady ? cudaSuccess : code;
+    return answered(cudaEventQuery(event_of(ev)), done);
 }
 
 static int event_seconds(device *d, device_event *from, device_event *to, double *seconds)

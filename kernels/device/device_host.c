@@ -102,8 +102,7 @@ static const char *error_text(int code) { return strerror(code); }
 
 static int host_alloc(device *d, device_memory where, size_t bytes, void **out)
 {
-    (void)d;
-    (void)where; /* both kinds are ordinary memory here */
+    (void)d, (void)where; /* both kinds are ordinary memory here */
     const size_t align_bytes = bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : FIELD_ALIGN_BYTES;
     *out = NULL;
     if (bytes > SIZE_MAX - align_bytes) return ENOMEM;
@@ -121,8 +120,7 @@ static int host_alloc(device *d, device_memory where, size_t bytes, void **out)
 
 static int host_free(device *d, device_memory where, void *p)
 {
-    (void)d;
-    (void)where;
+    (void)d, (void)where;
     free(p);
     return 0;
 }
@@ -160,15 +158,13 @@ static int stream_destroy(device *d, device_stream **s)
 
 static int stream_sync(device *d, device_stream *s)
 {
-    (void)d;
-    (void)s;
+    (void)d, (void)s;
     return 0;
 }
 
 static int stream_done(device *d, device_stream *s, bool *done)
 {
-    (void)d;
-    (void)s;
+    (void)d, (void)s;
     *done = true;
     return 0;
 }
@@ -192,30 +188,25 @@ static int event_destroy(device *d, device_event **e)
 
 static int event_record(device *d, device_event *e, device_stream *s)
 {
-    (void)d;
-    (void)s;
+    (void)d, (void)s;
     return e->timed && clock_gettime(CLOCK_MONOTONIC, &e->recorded) != 0 ? errno : 0;
 }
 
 static int event_wait(device *d, device_event *e, device_stream *s)
 {
-    (void)d;
-    (void)e;
-    (void)s;
+    (void)d, (void)e, (void)s;
     return 0;
 }
 
 static int event_sync(device *d, device_event *e)
 {
-    (void)d;
-    (void)e;
+    (void)d, (void)e;
     return 0;
 }
 
 static int event_done(device *d, device_event *e, bool *done)
 {
-    (void)d;
-    (void)e;
+    (void)d, (void)e;
     *done = true;
     return 0;
 }
@@ -277,13 +268,6 @@ static int host_copy(device *d, void *to, const void *from, size_t bytes, device
 
 /* ---- the device ---- */
 
-static bool no_inkernel(device *d, bool change)
-{
-    (void)d;
-    (void)change;
-    return false;
-}
-
 static void destroy(device **self)
 {
     free(*self);
@@ -323,7 +307,6 @@ device *device_host_create(int threads)
         .stencil_variants = stencil_host_variants,
         .stencil_variant_name = stencil_host_variant_name,
         .stencil_choose = stencil_host_choose,
-        .stencil_inkernel_can = no_inkernel,
         .stencil_pass = stencil_host_pass,
         .temporal_variants = temporal_host_variants,
         .temporal_variant_name = temporal_host_variant_name,
@@ -340,8 +323,7 @@ device *device_host_create(int threads)
         .max_change = reduce_host_max_change,
         .fingerprint = reduce_host_fingerprint,
     };
-    peer_host_refuse(&h->base);
-    graph_host_refuse(&h->base);
+    device_host_refuse(&h->base);
     if (!proc_line("/proc/cpuinfo", "model name", h->base.name, sizeof h->base.name))
         snprintf(h->base.name, sizeof h->base.name, "host CPU");
     measure_caches(h);

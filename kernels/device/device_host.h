@@ -104,8 +104,7 @@ int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_p
                        int steps, const boundary *sides, uint64_t *change, device_stream *s);
 int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                        device_stream *s);
-void peer_host_refuse(device *d); /* fills in the functions of peer memory: all refuse */
-void graph_host_refuse(device *d); /* of graphs: the same */
+void device_host_refuse(device *d); /* fills in the functions that need a GPU: all refuse */
 int pack_host(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
               device_stream *s);
 int unpack_host(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
