@@ -58,28 +58,28 @@ static box ghosts_towards(const field_shape *shape, int radius, int dx, int dy)
 /* Cells of an inbox before the ghosts in direction k. */
 static int64_t inbox_slot(const field_shape *shape, int radius, int k)
 {
-    const int64_t line = FIELD_ALIGN_BYTES / (int64_t)sizeof(uint64_t); /* of words, which are cells or halves of them */
+    const int64_t line = FIELD_ALIGN_BYTES / (int64_t)sizeof(uint64_t); /* of flag words, which hold cells or halves of them */
     int64_t cells = 0;
     for (int i = 0; i < k; i++)
         cells += (box_cells(ghosts_towards(shape, radius, decomp_dx[i], decomp_dy[i])) + line - 1) / line * line;
     return cells;
 }
 
-static size_t word_bytes(dtype t) { return dtype_bytes(t) / FLAG_WORD_CELL_BYTES * sizeof(uint64_t); } /* of a cell */
+static size_t flag_word_bytes(dtype t) { return dtype_bytes(t) / FLAG_WORD_CELL_BYTES * sizeof(uint64_t); } /* of a cell */
 
 size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius)
 {
-    return (size_t)inbox_slot(shape, radius, DECOMP_NEIGHBOURS) * word_bytes(shape->type);
+    return (size_t)inbox_slot(shape, radius, DECOMP_NEIGHBOURS) * flag_word_bytes(shape->type);
 }
 
-/* Where the words of ghost (x, y) are, and how far it is to the next row's. */
-static void *word_at(const field_shape *shape, int radius, void *inbox, int64_t x, int64_t y, int64_t *pitch)
+/* Where the flag words of ghost (x, y) are, and how far it is to the next row's. */
+static void *flag_word_at(const field_shape *shape, int radius, void *inbox, int64_t x, int64_t y, int64_t *pitch)
 {
     const int dx = x < 0 ? -1 : x >= shape->nx, dy = y < 0 ? -1 : y >= shape->ny;
     const box all = ghosts_towards(shape, radius, dx, dy);
     *pitch = box_width(all);
     const int64_t cells = inbox_slot(shape, radius, direction_of(dx, dy)) + (y - all.y0) * *pitch + x - all.x0;
-    return (char *)inbox + (size_t)cells * word_bytes(shape->type);
+    return (char *)inbox + (size_t)cells * flag_word_bytes(shape->type);
 }
 
 /* Cuts the ghosts in direction d along an axis of n cells to those that come: a dirichlet node itself is constant. */
@@ -95,8 +95,8 @@ static boundary_side side_along(int d, boundary_side low, boundary_side high)
     return d < 0 ? low : d > 0 ? high : (boundary_side){ BOUNDARY_NONE, 0 };
 }
 
-static void add_inboxes(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
-                        const inkernel_level *cur)
+static void add_inboxes(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius,
+                        bool corners, const inkernel_level *cur)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int dx = decomp_dx[k], dy = decomp_dy[k];
@@ -109,7 +109,7 @@ static void add_inboxes(inkernel_step *step, const decomp *dec, const field_shap
         if (box_empty(ghosts)) continue;
         inkernel_inbox *in = &step->inbox[step->inboxes++];
         *in = (inkernel_inbox){ .ghosts = ghosts, .to = field_at(shape, cur->field, ghosts.x0, ghosts.y0) };
-        in->from = word_at(shape, radius, cur->inbox, ghosts.x0, ghosts.y0, &in->pitch);
+        in->from = flag_word_at(shape, radius, cur->inbox, ghosts.x0, ghosts.y0, &in->pitch);
     }
 }
 
@@ -119,14 +119,14 @@ static inkernel_image image_at(const field_shape *target, void *field, void *inb
 {
     const int64_t to_x = x->offset + x->sign * cells.x0, to_y = y->offset + y->sign * cells.y0;
     int64_t pitch = target->pitch;
-    void *const to = inbox ? word_at(target, radius, inbox, to_x, to_y, &pitch) : field_at(target, field, to_x, to_y);
+    void *const to = inbox ? flag_word_at(target, radius, inbox, to_x, to_y, &pitch) : field_at(target, field, to_x, to_y);
     return (inkernel_image){
         cells, to, x->sign, y->sign * pitch, inbox != NULL, x->odd, y->odd, x->value, y->value,
     };
 }
 
-bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius, bool corners,
-                        const inkernel_level *cur, const inkernel_level *next)
+bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius,
+                        bool corners, const inkernel_level *cur, const inkernel_level *next)
 {
     memset(step, 0, sizeof *step);
     if (shape->depth_y == 0 || shape->nx < radius || shape->ny < radius) return false;

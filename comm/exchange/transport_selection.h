@@ -69,7 +69,7 @@ transport_kind transport_selection_main(const transport_selection *sel);
 
 /* ---- the decision by itself ---- */
 
-/* The fastest, peer's time counted half (a whole step hides an exchange over peer but for the stores); staged if all are
+/* The fastest, peer's time counted half (in-kernel exchange hides all of it but the stores); staged if all are
  * infinite. */
 transport_kind transport_selection_cheapest(const double seconds[TRANSPORT_KINDS]);
 /* The favourite, or another that is cheaper by more than a tenth. */

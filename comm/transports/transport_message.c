@@ -1,10 +1,10 @@
-/* The transports staged, aware and mapped: all boundary boxes packed by one kernel into one buffer, one MPI message a neighbour,
+/* The transports staged, aware and mapped: all boundary boxes packed by one kernel into one buffer, one MPI message per neighbour,
  * one kernel that unpacks. They differ only in the memory that MPI sees (message.h). Where all boxes are contiguous nothing is
- * packed: MPI takes them where they are (transport_direct.c), or staged copies them between there and pinned memory, a copy each.
+ * packed: MPI takes them where they are (transport_direct.c), or staged copies them between there and pinned memory, one copy per box.
  *
  * State, per exchange: IDLE -> begin -> PACKING -> (pack's event done) -> SENT -> end -> IDLE.
  * Invariant: no send is started before the pack's event is done; no receive before the last unpack has left its buffer.
- * There are two receive buffers in turn, so that begin, which comes right after the last end, never waits for an unpack
+ * There are two receive buffers, used alternately, so that begin, which comes right after the last end, never waits for an unpack
  * that is still queued: it waits for the one before, which is long done.
  * The requests are persistent: the pattern never changes, so MPI matches and checks it once.
  * Disadvantage: one unpack for all links, so the slowest neighbour holds back the others' ghosts. */
@@ -30,13 +30,13 @@ typedef struct transport_message {
     field_shape shape;
     MPI_Comm comm; /* not owned */
     int requests;  /* of each direction; a message of many bytes has several */
-    bool contiguous; /* a copy a link instead of a pack and an unpack */
+    bool contiguous; /* one copy per link instead of a pack and an unpack */
     pack_piece pack[PACK_PIECES_MAX];
     message_buffer out;
     MPI_Request *send; /* [requests] */
     device_event *packed;
     receive_side in[2];
-    int turn; /* which of them this exchange uses */
+    int current; /* which of them this exchange uses */
     message_state state;
     void *field; /* between begin and end */
     device_stream *stream;
@@ -120,7 +120,7 @@ static void message_progress(transport *t)
         if (!done) return;
         start_sends(m);
     }
-    MPI_CHECK(MPI_Testall(m->requests, m->in[m->turn].request, &all, MPI_STATUSES_IGNORE));
+    MPI_CHECK(MPI_Testall(m->requests, m->in[m->current].request, &all, MPI_STATUSES_IGNORE));
 }
 
 static void message_begin(transport *t, void *field, device_stream *s)
@@ -128,10 +128,10 @@ static void message_begin(transport *t, void *field, device_stream *s)
     transport_message *m = (transport_message *)t;
     device *d = m->d;
     assert(m->state == IDLE);
-    m->turn = 1 - m->turn;
+    m->current = 1 - m->current;
     m->field = field;
     m->stream = s;
-    receive_side *in = &m->in[m->turn];
+    receive_side *in = &m->in[m->current];
     if (in->recorded) DEVICE_CALL(d, event_sync, in->unpacked);
     MPI_CHECK(MPI_Startall(m->requests, in->request));
     pack(m);
@@ -144,7 +144,7 @@ static void message_end(transport *t)
 {
     transport_message *m = (transport_message *)t;
     device *d = m->d;
-    receive_side *in = &m->in[m->turn];
+    receive_side *in = &m->in[m->current];
     assert(m->state != IDLE);
     if (m->state == PACKING) {
         DEVICE_CALL(d, event_sync, m->packed);

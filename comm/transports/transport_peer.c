@@ -2,7 +2,8 @@
  * no host between begin and end. For ranks of one host (peer.h).
  *
  * Each rank owns an inbox (device memory): flags, a count and two buffers for each link, on lines of their own. begin enqueues one
- * kernel that fills the neighbours' buffers, waits for the own ones and moves the cells into the ghosts; end has nothing left to do. Exchange n (from 0) uses buffer n mod 2.
+ * kernel that fills the neighbours' buffers, waits for the own ones and moves the cells into the ghosts; end has nothing left to do.
+ * Exchange n (from 0) uses buffer n mod 2.
  *
  * Invariant: buffer n mod 2 has been emptied before the neighbour fills it with message n. A neighbour sends message n in a
  * kernel after that of exchange n-1, which waited for our message n-1; we sent that one in a kernel after that of exchange n-2,
@@ -86,9 +87,9 @@ static device_link link_between(const transport_link *l, char *here, char *there
     link.flag_here = (uint64_t *)(here + mine->flag);
     link.done = (uint64_t *)(here + mine->flag + DEVICE_LINK_FLAG_BYTES);
     link.flag_there = (uint64_t *)(there + theirs->flag);
-    for (int turn = 0; turn < 2; turn++) {
-        link.here[turn] = here + mine->buffer[turn];
-        link.there[turn] = there + theirs->buffer[turn];
+    for (int i = 0; i < 2; i++) {
+        link.here[i] = here + mine->buffer[i];
+        link.there[i] = there + theirs->buffer[i];
     }
     return link;
 }

@@ -124,7 +124,7 @@ bool predict_plan_make(const predict_machine *m, const config *c, const predict_
     memset(l, 0, sizeof *l);
     if (!cut(m, c, a, ranks, &l->of, &d, why)) return false;
     if (!choose(m, c, &l->of, &l->time))
-        return sentence_refuse(why, "no record measured what %s costs on %d ranks",
+        return sentence_refuse(why, "no record shows what %s costs on %d ranks",
                                c->run.transport == TRANSPORT_AUTO ? "any transport" : transport_kind_name(c->run.transport), ranks);
     l->hosts = predict_hosts(&l->of);
     l->memory_bytes = memory_of(m, c, &d, l->of.block_steps);

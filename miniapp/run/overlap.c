@@ -54,11 +54,12 @@ static void judge(overlap *o, double fraction, double uncertainty)
 {
     const double nearest = fmin(fmax(fraction, 0), 1);
     if (!(uncertainty < 1))
-        snprintf(o->why, sizeof o->why, "the exchange is no longer than the uncertainty, %.3g ms", uncertainty * o->comm_s * 1e3);
+        snprintf(o->why, sizeof o->why, "the exchange takes no longer than the uncertainty of its time, %.3g ms",
+                 uncertainty * o->comm_s * 1e3);
     else if (fabs(fraction - nearest) > uncertainty)
         snprintf(o->why, sizeof o->why,
-                 fraction < 0 ? "a step with its exchange takes longer than both one after the other, by %.2f of the exchange"
-                              : "a step with its exchange is shorter than one without it, by %.2f of the exchange",
+                 fraction < 0 ? "a step with its exchange takes longer than both one after the other, by %.2f of the exchange's time"
+                              : "a step with its exchange is shorter than one without it, by %.2f of the exchange's time",
                  fraction < 0 ? -fraction : fraction - 1);
     else {
         o->hidden_fraction = nearest;

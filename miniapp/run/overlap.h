@@ -18,7 +18,7 @@ overlap overlap_none(const char *why);
 
 /* Of OVERLAP_PAIRS_LEAST .. OVERLAP_PAIRS_MAX pairs of seconds, in any order but each pair from the same moment; comm_s: as many of
  * the exchange alone. The intervals of both medians are those of their order statistics, which suppose no distribution. There is no
- * fraction where the exchange is no longer than the uncertainty; beyond 0 or 1 it is taken for 0 or 1 if it is so within its
+ * fraction where the exchange takes no longer than the uncertainty; beyond 0 or 1 it is taken for 0 or 1 if it is so within its
  * uncertainty, else there is none. */
 overlap overlap_of(const double *with_s, const double *without_s, const double *comm_s, int pairs);
 

@@ -12,9 +12,9 @@ void sim_steps(sim *s, int steps, const step_probe *probe);
 int sim_batch_steps(const sim *s); /* the most that are enqueued at once */
 /* Before the first step: leaves nothing to be made in the loop. */
 void sim_prepare_steps(sim *s);
-/* The same, the last of which takes its norm with it, for kinds and devices that can (in a batch with norms of every step all of
- * them do: then only a power of two of steps); sim_change_of (sim_state.h) then waits for the norm of the last step of the last such call
- * (later = 0), or of the call before it (1), over all ranks. sim_undo_step goes back by one level, which is still there. probe:
+/* The same, and the last step takes its norm with it, for kinds and devices that can (in a batch with norms of every step all of
+ * them do: then only a power of two of steps); sim_change_of (sim_state.h) then waits for the norm of the last step of the last such
+ * call (later = 0), or of the call before it (1), over all ranks. sim_undo_step goes back by one level, which is still there. probe:
  * only of a single step. */
 bool sim_can_step_with_change(const sim *s);
 /* Of at most `most` steps, how many a block takes whose pass takes the norm of its last one too; 0: there is none. sim_change then

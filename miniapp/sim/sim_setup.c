@@ -75,7 +75,8 @@ static bool make_grids(sim *s, sentence *why)
         s->block_steps = sim_temporal_shorter(s);
         if (!lay_out(s, px, py, why)) return false;
     }
-    if (s->block_steps < c->run.fuse) sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since.text, s->block_steps);
+    if (s->block_steps < c->run.fuse)
+        sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since.text, s->block_steps);
     if (!sim_has_transpose(s)) return true;
 
     /* Row slabs of the transposed field where they fit, else this grid transposed, which always does. */

@@ -72,7 +72,7 @@ int sim_temporal_choose(const sim *s, sentence *why)
         sentence_set(why, "kind %s: %s", kind_name(c->problem.kind), none);
         return 1;
     }
-    if (asked > most) sentence_set(why, "with a norm every %lld steps", (long long)c->time.norm_every);
+    if (asked > most) sentence_set(why, "there is a norm every %lld steps", (long long)c->time.norm_every);
     else sentence_set(why, "this device has no blocks of that many steps for this stencil");
     return s->dev->temporal_steps(s->dev, asked < most ? asked : (int)most);
 }
