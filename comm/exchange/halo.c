@@ -11,7 +11,6 @@
 #include "exchange/halo.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

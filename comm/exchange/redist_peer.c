@@ -7,7 +7,6 @@
 #include "exchange/redist_peer.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "exchange/redist_plan.h"

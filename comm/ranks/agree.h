@@ -4,7 +4,6 @@
 
 #include <mpi.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "core/sentence.h"
 

@@ -4,7 +4,6 @@
 #include "ranks/decomp.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 const int decomp_dx[DECOMP_NEIGHBOURS] = { -1, 0, 1, -1, 1, -1, 0, 1 };
 const int decomp_dy[DECOMP_NEIGHBOURS] = { -1, -1, -1, 0, 0, 1, 1, 1 };

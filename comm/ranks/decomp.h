@@ -4,7 +4,6 @@
 #define DECOMP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/box.h"

@@ -4,7 +4,6 @@
 #define GPU_RULE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "core/sentence.h"
 

@@ -9,7 +9,6 @@
 #define MESSAGE_H
 
 #include <mpi.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "device/device.h"

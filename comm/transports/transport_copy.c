@@ -10,7 +10,6 @@
  * Invariant: links are mutual, and all ranks bring their counterparts of the same fields in the same order.
  * Disadvantage: fields must not be freed before the transport. */
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "ranks/agree.h"

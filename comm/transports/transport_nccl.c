@@ -12,7 +12,6 @@
  * one communicator serves all halos of the process, since its set-up takes much of a second. It is made by the first halo that wants
  * it and ends with MPI_Finalize.
  * Disadvantage: ranks that share a GPU cannot use it (NCCL's own rule). */
-#include <stdio.h>
 
 #include "transports/transport.h"
 

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <ini.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

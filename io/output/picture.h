@@ -6,7 +6,6 @@
 
 #include <mpi.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/box.h"

@@ -9,7 +9,6 @@
 
 #include <mpi.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/sentence.h"

@@ -5,7 +5,6 @@
 
 #include <mpi.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/box.h"
@@ -19,13 +18,13 @@ checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoi
  * ny, type of the caller must match the file's (else DAMAGED with the sentence). */
 checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_state *s, sentence *why);
 
-enum { CHECKPOINT_DAMAGE_LISTED = 16, CHECKPOINT_DAMAGE_BYTES = 256 };
+enum { CHECKPOINT_DAMAGE_LISTED = 16 };
 
 typedef struct checkpoint_report {
     checkpoint_info info; /* checkpoint_info_free */
     int64_t blocks;       /* with checksums, of all fields; 0: a file without */
     int64_t damaged;      /* blocks, or fields without checksums; the first few are listed below: dataset, block, rows */
-    char damage[CHECKPOINT_DAMAGE_LISTED][CHECKPOINT_DAMAGE_BYTES];
+    sentence damage[CHECKPOINT_DAMAGE_LISTED];
 } checkpoint_report;
 
 /* Looks at every byte of the structure, and of the fields that the file's kind has. OK: whole. DAMAGED with r->damaged > 0: what is in r->damage, why

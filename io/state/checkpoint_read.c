@@ -1,6 +1,5 @@
 /* Reading a state file: every rank opens it for itself and reads its own cells; the ranks meet only to agree and to add
  * up the fingerprints. Sizes and types are checked before anything is allocated or read: HDF5 itself trusts its input. */
-#include <stdio.h>
 #include <string.h>
 
 #include "ranks/check.h"

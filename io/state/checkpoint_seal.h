@@ -3,7 +3,6 @@
 #define CHECKPOINT_SEAL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "state/checkpoint_status.h"

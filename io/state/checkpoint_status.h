@@ -5,7 +5,6 @@
 #define CHECKPOINT_STATUS_H
 
 #include <mpi.h>
-#include <stddef.h>
 
 #include "core/sentence.h"
 

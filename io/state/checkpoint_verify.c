@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 3))) static void damaged(checkpoint_report *r, 
     if (r->damaged++ >= CHECKPOINT_DAMAGE_LISTED) return;
     va_list args;
     va_start(args, format);
-    vsnprintf(r->damage[r->damaged - 1], CHECKPOINT_DAMAGE_BYTES, format, args);
+    sentence_set_list(&r->damage[r->damaged - 1], format, args);
     va_end(args);
 }
 

@@ -4,7 +4,6 @@
 
 #include <hdf5.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "core/sentence.h"
 

@@ -106,9 +106,9 @@ static void plan_one_host(writers *w, const checkpoint_state *s, const writers_f
 {
     w->count = s->aggregators > 0 ? smaller(s->aggregators, f->hosts->ranks) : collectors(s, f);
     w->rule = w->count > 0 ? WRITERS_COLLECT : WRITERS_OWN_CELLS;
-    snprintf(w->why, sizeof w->why, "%s", s->aggregators > 0 ? "checkpoint.aggregators asks for it"
-                                          : w->count > 0     ? "pieces of rows are short"
-                                                             : "all ranks share one host's page cache");
+    sentence_set(&w->why, "%s", s->aggregators > 0 ? "checkpoint.aggregators asks for it"
+                                : w->count > 0     ? "pieces of rows are short"
+                                                   : "all ranks share one host's page cache");
 }
 
 static void plan_coherent(writers *w, const checkpoint_state *s, const writers_facts *f)
@@ -116,7 +116,7 @@ static void plan_coherent(writers *w, const checkpoint_state *s, const writers_f
     w->count = s->aggregators > 0 ? smaller(s->aggregators, f->hosts->ranks) : f->hosts->ranks;
     w->rule = WRITERS_ALIGNED;
     w->piece_bytes = piece_of(f->piece_bytes);
-    snprintf(w->why, sizeof w->why, "%s keeps the hosts' caches of a file coherent", w->file_system);
+    sentence_set(&w->why, "%s keeps the hosts' caches of a file coherent", w->file_system);
 }
 
 static void plan_incoherent(writers *w, const checkpoint_state *s, const writers_facts *f)
@@ -126,9 +126,8 @@ static void plan_incoherent(writers *w, const checkpoint_state *s, const writers
     w->rule = locked ? WRITERS_LOCKED : WRITERS_ONE_HOST;
     w->count = s->aggregators > 0 ? smaller(s->aggregators, f->hosts->ranks) : here;
     if (locked) w->piece_bytes = piece_of(f->piece_bytes);
-    if (f->file_system)
-        snprintf(w->why, sizeof w->why, "%s does not keep the hosts' caches of a file coherent", w->file_system);
-    else snprintf(w->why, sizeof w->why, "the hosts see file systems of different types");
+    if (f->file_system) sentence_set(&w->why, "%s does not keep the hosts' caches of a file coherent", w->file_system);
+    else sentence_set(&w->why, "the hosts see file systems of different types");
 }
 
 void writers_plan(writers *w, const checkpoint_state *s, const writers_facts *f)
@@ -140,13 +139,13 @@ void writers_plan(writers *w, const checkpoint_state *s, const writers_facts *f)
     else plan_incoherent(w, s, f);
 }
 
-void writers_sentence(const writers *w, char *out, size_t out_bytes)
+void writers_sentence(const writers *w, sentence *out)
 {
     const bool one = w->rule == WRITERS_ONE_HOST;
-    snprintf(out, out_bytes, "%s", "");
+    out->text[0] = '\0';
     if (!one && w->rule != WRITERS_LOCKED) return;
-    snprintf(out, out_bytes, "%d rank%s of %s: %s", w->count, w->count == 1 ? "" : "s",
-             one ? "one host, for all hosts" : "several hosts, with file locks", w->why);
+    sentence_set(out, "%d rank%s of %s: %s", w->count, w->count == 1 ? "" : "s",
+                 one ? "one host, for all hosts" : "several hosts, with file locks", w->why.text);
 }
 
 /* ---- ranks ---- */

@@ -14,7 +14,7 @@
 #include "ranks/hosts.h"
 #include "state/checkpoint_structure.h"
 
-enum { WRITERS_PIECE_BYTES = 1 << 20, WRITERS_PARTS = 6, WRITERS_RANGES = 2, WRITERS_WHY_BYTES = 200, WRITERS_NAME_BYTES = 24 };
+enum { WRITERS_PIECE_BYTES = 1 << 20, WRITERS_PARTS = 6, WRITERS_RANGES = 2, WRITERS_NAME_BYTES = 24 };
 
 typedef enum writers_rule {
     WRITERS_OWN_CELLS, /* every rank its own; one host */
@@ -39,7 +39,7 @@ typedef struct writers {
     int count;            /* ranks that collect and write; 0: every rank writes its own cells */
     uint64_t piece_bytes; /* of the file: shares begin and end at multiples; 0: they are whole blocks of checksums */
     char file_system[WRITERS_NAME_BYTES];
-    char why[WRITERS_WHY_BYTES]; /* the reason, a clause */
+    sentence why; /* the reason, a clause */
 } writers;
 
 /* As this rank sees what path is in, which need not be there yet; 0: not known. *piece_bytes: a block of it, 0: not known. Debug
@@ -50,7 +50,7 @@ uint32_t writers_file_system(const char *path, uint64_t *piece_bytes);
 void writers_plan(writers *w, const checkpoint_state *s, const writers_facts *f);
 
 /* Where several hosts may not write as they like: who writes, and why, a sentence without its stop; else "". */
-void writers_sentence(const writers *w, char *out, size_t out_bytes);
+void writers_sentence(const writers *w, sentence *out);
 
 /* Of the writer with that number, its rank; the first is rank 0. */
 int writers_rank(const writers *w, int number);

@@ -1,7 +1,6 @@
 /* Random data and exact comparison for the ladder's rungs. The device's cells come back through a pinned buffer, a piece
  * at a time, and each piece is compared by a team of threads: an answer of a gigabyte never stands in memory as a whole. */
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "base/cmd_option.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "deck/deck.h"

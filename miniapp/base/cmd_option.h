@@ -3,7 +3,6 @@
 #define CMD_OPTION_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "core/sentence.h"
 

@@ -8,7 +8,6 @@
 #include "bench/bench_measure.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

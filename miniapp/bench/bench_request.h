@@ -3,7 +3,6 @@
 #define BENCH_REQUEST_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/cmd_option.h"
 #include "ladder/ladder.h"

@@ -19,7 +19,7 @@ static int status_exit(checkpoint_status s) { return s == CHECKPOINT_MISSING ? C
 static int say_damaged(const char *path, const checkpoint_report *r)
 {
     const int64_t listed = r->damaged < CHECKPOINT_DAMAGE_LISTED ? r->damaged : CHECKPOINT_DAMAGE_LISTED;
-    for (int64_t i = 0; i < listed; i++) cmd_say(0, "%s is damaged: %s", path, r->damage[i]);
+    for (int64_t i = 0; i < listed; i++) cmd_say(0, "%s is damaged: %s", path, r->damage[i].text);
     if (r->damaged > listed) cmd_say(0, "%s is damaged: %" PRId64 " more blocks", path, r->damaged - listed);
     return CHECK_EXIT_ENVIRONMENT;
 }

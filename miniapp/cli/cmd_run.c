@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/cmd.h"
@@ -220,7 +219,7 @@ static int finish(run *r, const loop_result *l, sentence *why)
 static void say_notes(const sim *s, int from)
 {
     for (int i = from; i < s->notes_count; i++)
-        if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].text);
+        if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].said.text);
 }
 
 static int run_it(run *r, const char *self_exe)

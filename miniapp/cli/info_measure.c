@@ -1,7 +1,6 @@
 #include "cli/info_measure.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "bench/bench_link.h"

@@ -1,7 +1,6 @@
 #include "config/request.h"
 
 #include <mpi.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #define REQUEST_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/cmd_option.h"
 #include "config/config.h"

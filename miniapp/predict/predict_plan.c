@@ -1,7 +1,6 @@
 #include "predict/predict_plan.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "config/temporal_rule.h"

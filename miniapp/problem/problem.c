@@ -330,7 +330,7 @@ void problem_make(problem *p, const config *c)
     p->before_re = 1.0;
     const char *why = why_not_exact(p, c);
     p->exact = why == NULL;
-    if (why) snprintf(p->why_unchecked, sizeof p->why_unchecked, "%s", why);
+    if (why) sentence_set(&p->why_unchecked, "%s", why);
     if (!kind->stencil) return;
 
     p->prefix_sum = prefix_sum(&p->op) * (kind->by_lines ? 2.0L : 1.0L);

@@ -12,6 +12,7 @@
 
 #include "config/config.h"
 #include "core/box.h"
+#include "core/sentence.h"
 #include "core/stencil.h"
 #include "core/value.h"
 
@@ -19,7 +20,7 @@ typedef struct problem {
     stencil op;                 /* unused for transpose; sweep: the 1D LINE operator of either axis */
     bool two_levels;            /* wave, advect: has prev */
     bool exact;                 /* a mode run with a known answer, or a transpose with initial = mode */
-    char why_unchecked[256];    /* where not */
+    sentence why_unchecked;     /* where not */
     long double complex growth; /* from the coefficients as rounded to the type: g; wave: cos w; advect: e^(-i p) */
     long double phase;          /* wave: w (arccosh |cos w| where rounding put it beyond 1); advect: p */
     double before_re, before_im; /* the factor of level -1, the same bits on every machine: it enters the fields */
@@ -59,7 +60,7 @@ void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_tab
 typedef struct problem_verdict {
     double bound;             /* tol */
     bool meaningful;          /* tol <= 2^-12 of the mode's present amplitude, V left out */
-    char why_unchecked[256];  /* where not */
+    sentence why_unchecked;   /* where not */
 } problem_verdict;
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level);
 

@@ -12,7 +12,6 @@
  * The verdict means something where tol <= 2^-12 of the mode's own present amplitude |factor|: then a fault of 1e-3 of the mode in
  * one cell cannot pass. V is left out: beside a large V the mode may be all round-off. */
 #include <math.h>
-#include <stdio.h>
 
 #include "problem/problem.h"
 
@@ -60,7 +59,7 @@ problem_verdict problem_bound(const problem *p, const config *c, int64_t level)
 {
     problem_verdict v = { .bound = NAN };
     if (!p->exact) {
-        snprintf(v.why_unchecked, sizeof v.why_unchecked, "%s", p->why_unchecked);
+        v.why_unchecked = p->why_unchecked;
         return v;
     }
     if (!config_kind_of(c)->stencil) {
@@ -78,8 +77,8 @@ problem_verdict problem_bound(const problem *p, const config *c, int64_t level)
     v.bound = (double)tol;
     v.meaningful = isfinite(v.bound) && tol <= SMALL * factor;
     if (!v.meaningful)
-        snprintf(v.why_unchecked, sizeof v.why_unchecked,
-                 "%safter %lld steps the bound on round-off, %.2Lg, is not small beside the mode's amplitude, %.2Lg",
-                 hidden ? "the sides' value V hides the mode: " : "", (long long)level, tol, factor);
+        sentence_set(&v.why_unchecked,
+                     "%safter %lld steps the bound on round-off, %.2Lg, is not small beside the mode's amplitude, %.2Lg",
+                     hidden ? "the sides' value V hides the mode: " : "", (long long)level, tol, factor);
     return v;
 }

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/terminal.h"
 #include "files/bytes.h"
@@ -25,7 +24,7 @@ static void print_overlap(FILE *to, const sim *s, const overlap *o)
 {
     char a[32], b[32], c[32];
     fprintf(to, "halo         %s alone, ", report_seconds(a, sizeof a, o->comm_s));
-    if (isnan(o->hidden_fraction)) fprintf(to, "hidden part not measurable: %s", o->why);
+    if (isnan(o->hidden_fraction)) fprintf(to, "hidden part not measurable: %s", o->why.text);
     else fprintf(to, "%.0f %% of it hidden, +- %.0f %%", 100 * o->hidden_fraction, 100 * o->hidden_uncertainty);
     fprintf(to, " (%s %s, without exchange %s)\n", s->block_steps > 1 ? "block" : "step", report_seconds(b, sizeof b, o->step_s),
             report_seconds(c, sizeof c, o->step_without_comm_s));
@@ -54,14 +53,15 @@ static void print_rates(FILE *to, const sim *s, const report *r)
 
 static void print_checkpoints(FILE *to, const report *r)
 {
-    char a[32], b[32], c[32], bytes[32], who[WRITERS_WHY_BYTES + 64];
+    char a[32], b[32], c[32], bytes[32];
+    sentence who;
     const writer_stats *w = &r->checkpoints;
     if (w->count == 0) return;
     fprintf(to, "checkpoints  %" PRId64 ", %s, ", w->count, bytes_text(bytes, sizeof bytes, (double)w->bytes));
     fprintf(to, "written %s in %s, read back in %s; the steps waited %s\n", w->async ? "beside the steps" : "while the steps waited",
             report_seconds(a, sizeof a, w->write_s), report_seconds(b, sizeof b, w->verify_s), report_seconds(c, sizeof c, w->stall_s));
-    writers_sentence(&w->plan, who, sizeof who);
-    if (who[0]) fprintf(to, "             written by %s\n", who);
+    writers_sentence(&w->plan, &who);
+    if (who.text[0]) fprintf(to, "             written by %s\n", who.text);
 }
 
 static void print_verdict(FILE *to, const report *r)
@@ -74,7 +74,7 @@ static void print_verdict(FILE *to, const report *r)
             coloured ? "\033[0m" : "");
     if (r->verdict.verdict != VERIFY_UNCHECKED || !isnan(r->verdict.max_error))
         fprintf(to, ": max error %.3e, bound %.3e, every cell checked", r->verdict.max_error, r->verdict.bound);
-    if (r->verdict.why[0]) fprintf(to, ": %s", r->verdict.why);
+    if (r->verdict.why.text[0]) fprintf(to, ": %s", r->verdict.why.text);
     fputc('\n', to);
 }
 

@@ -30,7 +30,7 @@ void report_text_end(report_text *t)
 
 void report_print_notes(FILE *to, const sim *s, int from)
 {
-    for (int i = from; i < s->notes_count; i++) fprintf(to, "note         %s\n", s->notes[i].text);
+    for (int i = from; i < s->notes_count; i++) fprintf(to, "note         %s\n", s->notes[i].said.text);
 }
 
 static void print_device(FILE *to, const sim *s)

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/machine.h"
 #include "output/record.h"
@@ -103,7 +102,7 @@ static json_t *phases_json(const report *r)
 static json_t *notes_json(const sim *s)
 {
     json_t *all = json_array();
-    for (int i = 0; i < s->notes_count; i++) json_array_append_new(all, record_text(s->notes[i].text));
+    for (int i = 0; i < s->notes_count; i++) json_array_append_new(all, record_text(s->notes[i].said.text));
     return all;
 }
 
@@ -132,7 +131,7 @@ static json_t *checkpoint_json(const report *r)
         { "aggregators", json_integer(c->plan.count) },
         { "file_system", text_or_null(c->plan.file_system) },
         { "rule", text_or_null(none ? "" : writers_rule_name(c->plan.rule)) },
-        { "why", text_or_null(c->plan.why) },
+        { "why", text_or_null(c->plan.why.text) },
         { "count", json_integer((json_int_t)c->count) },
         { "failed", json_integer((json_int_t)c->failed) },
         { "bytes", json_integer((json_int_t)c->bytes) },
@@ -195,13 +194,13 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "host_step_s", record_number(r->calibration.host_step_s) },
         { "overlap_hidden_fraction", record_number(r->calibration.overlap.hidden_fraction) },
         { "overlap_hidden_uncertainty", record_number(r->calibration.overlap.hidden_uncertainty) },
-        { "overlap_hidden_why", r->calibration.overlap.why[0] ? json_string(r->calibration.overlap.why) : json_null() },
+        { "overlap_hidden_why", text_or_null(r->calibration.overlap.why.text) },
         { "overlap", overlap_json(&r->calibration.overlap) },
         { "power", power_json(&r->power) },
         { "phases", phases_json(r) },
         { "fingerprint", json_string(fingerprint) },
         { "verdict", json_string(verify_name(r->verdict.verdict)) },
-        { "verdict_why", r->verdict.why[0] ? json_string(r->verdict.why) : json_null() },
+        { "verdict_why", text_or_null(r->verdict.why.text) },
         { "max_error", record_number(r->verdict.max_error) },
         { "error_bound", record_number(r->verdict.bound) },
         { "last_change", record_number(r->last_change) },

@@ -1,7 +1,6 @@
 /* What the choice of a transport was made from: for people, and for the record. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "output/record.h"
 #include "report/report.h"

@@ -185,7 +185,7 @@ static void print_account(sim *s, const char *deck_text)
     printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per pass\n", s->dev->name,
            transport_kind_name(s->transport), config_feed_name(s->feed), s->stream_count,
            s->stream_count == 1 ? "" : "s", s->block_steps, s->block_steps == 1 ? "" : "s");
-    for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].text);
+    for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].said.text);
 }
 
 /* Whoever collects others' rows (checkpoint.aggregators, and by themselves ranks that share rows) holds two windows of them. */
@@ -207,7 +207,7 @@ static void print_writer(const sim *s)
 static void print_who_writes(sim *s, const char *path)
 {
     uint64_t piece_bytes = 0;
-    char who[WRITERS_WHY_BYTES + 64];
+    sentence who;
     writers w;
     if (s->top.hosts == 1) return;
     const double mine = writers_file_system(path, &piece_bytes);
@@ -216,8 +216,8 @@ static void print_who_writes(sim *s, const char *path)
     const checkpoint_state asked = { .aggregators = s->cfg->checkpoint.aggregators };
     writers_plan(&w, &asked, &(writers_facts){ .hosts = h, .piece_bytes = piece_bytes,
                                                .file_system = most.max == -least.max ? (uint32_t)most.max : 0 });
-    writers_sentence(&w, who, sizeof who);
-    if (s->top.rank == 0 && who[0]) printf("# writers      %s\n", who);
+    writers_sentence(&w, &who);
+    if (s->top.rank == 0 && who.text[0]) printf("# writers      %s\n", who.text);
     hosts_destroy(&h);
 }
 

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,8 +43,8 @@ static double uncertainty_of(median m) { return fmax(m.high - m.middle, m.middle
 
 overlap overlap_none(const char *why)
 {
-    overlap o = { NAN, NAN, NAN, NAN, NAN, NAN, NAN, "" };
-    snprintf(o.why, sizeof o.why, "%s", why);
+    overlap o = { NAN, NAN, NAN, NAN, NAN, NAN, NAN, { "" } };
+    sentence_set(&o.why, "%s", why);
     return o;
 }
 
@@ -54,13 +53,12 @@ static void judge(overlap *o, double fraction, double uncertainty)
 {
     const double nearest = fmin(fmax(fraction, 0), 1);
     if (!(uncertainty < 1))
-        snprintf(o->why, sizeof o->why, "the exchange takes no longer than the uncertainty of its time, %.3g ms",
-                 uncertainty * o->comm_s * 1e3);
+        sentence_set(&o->why, "the exchange takes no longer than the uncertainty of its time, %.3g ms", uncertainty * o->comm_s * 1e3);
     else if (fabs(fraction - nearest) > uncertainty)
-        snprintf(o->why, sizeof o->why,
-                 fraction < 0 ? "a step with its exchange takes longer than both one after the other, by %.2f of the exchange's time"
-                              : "a step with its exchange is shorter than one without it, by %.2f of the exchange's time",
-                 fraction < 0 ? -fraction : fraction - 1);
+        sentence_set(&o->why,
+                     fraction < 0 ? "a step with its exchange takes longer than both one after the other, by %.2f of the exchange's time"
+                                  : "a step with its exchange is shorter than one without it, by %.2f of the exchange's time",
+                     fraction < 0 ? -fraction : fraction - 1);
     else {
         o->hidden_fraction = nearest;
         o->hidden_uncertainty = uncertainty;

@@ -2,6 +2,8 @@
 #ifndef OVERLAP_H
 #define OVERLAP_H
 
+#include "core/sentence.h"
+
 /* The fewest pairs whose smallest and largest difference enclose the median of all with 95 %. */
 enum { OVERLAP_PAIRS_LEAST = 6, OVERLAP_PAIRS_MAX = 15 };
 
@@ -10,7 +12,7 @@ typedef struct overlap {
     double visible_s;     /* median of the differences of the pairs: what of the exchange the step does not hide */
     double uncertainty_s; /* of visible_s: half of its 95 % confidence interval, the longer half */
     double hidden_fraction, hidden_uncertainty; /* 1 - visible / comm, in [0,1]; NaN: it cannot be said, and `why` is the reason */
-    char why[200];        /* "" where there is a fraction */
+    sentence why;         /* "" where there is a fraction */
 } overlap;
 
 /* Where nothing was measured: all NaN, and why. */

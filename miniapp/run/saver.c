@@ -1,7 +1,5 @@
 #include "run/saver.h"
 
-#include <stdio.h>
-
 #include "base/cmd.h"
 #include "ranks/check.h"
 #include "run/last_words.h"

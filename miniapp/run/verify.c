@@ -1,8 +1,6 @@
 #include "run/verify.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "ranks/check.h"
 #include "sim/sim_state.h"
@@ -20,14 +18,7 @@ const char *verify_name(verify_verdict v)
 static verify_result judge(double max_error, double bound)
 {
     /* written so that a NaN fails */
-    verify_result r = { !(max_error <= bound) ? VERIFY_FAILED : VERIFY_EXACT, max_error, bound, "" };
-    return r;
-}
-
-static verify_result unchecked(const char *why)
-{
-    verify_result r = { VERIFY_UNCHECKED, NAN, NAN, "" };
-    snprintf(r.why, sizeof r.why, "%s", why);
+    verify_result r = { !(max_error <= bound) ? VERIFY_FAILED : VERIFY_EXACT, max_error, bound, { "" } };
     return r;
 }
 
@@ -50,7 +41,7 @@ static verify_result verify_transpose(sim *s)
 
 verify_result verify_level(sim *s)
 {
-    if (!s->prob.exact) return unchecked(s->prob.why_unchecked);
+    if (!s->prob.exact) return (verify_result){ VERIFY_UNCHECKED, NAN, NAN, s->prob.why_unchecked };
     if (!config_kind_of(s->cfg)->stencil) return verify_transpose(s);
 
     const value exact = problem_value_at(&s->prob, s->cfg, &s->initial, s->level);
@@ -58,7 +49,7 @@ verify_result verify_level(sim *s)
     verify_result r = judge(sim_max_error(s, sim_main_field(s), &exact), bound.bound);
     if (r.verdict == VERIFY_EXACT && !bound.meaningful) {
         r.verdict = VERIFY_UNCHECKED;
-        snprintf(r.why, sizeof r.why, "%s", bound.why_unchecked);
+        r.why = bound.why_unchecked;
     }
     return r;
 }

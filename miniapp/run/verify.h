@@ -9,7 +9,7 @@ typedef enum verify_verdict { VERIFY_EXACT, VERIFY_FAILED, VERIFY_UNCHECKED } ve
 typedef struct verify_result {
     verify_verdict verdict;
     double max_error, bound; /* NaN where not measured */
-    char why[256];           /* unchecked: the reason */
+    sentence why;            /* unchecked: the reason */
 } verify_result;
 
 const char *verify_name(verify_verdict v);

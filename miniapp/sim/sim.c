@@ -1,7 +1,6 @@
 #include "sim/sim.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "config/memory_rule.h"
 #include "ranks/check.h"
@@ -11,12 +10,12 @@ void sim_add_note(sim *s, bool asked, const char *format, ...)
 {
     if (s->notes_count == SIM_NOTES_MAX) return;
     sim_note *note = &s->notes[s->notes_count++];
-    char said[sizeof note->text];
+    sentence said;
     va_list ap;
     va_start(ap, format);
     note->asked = asked;
-    vsnprintf(said, sizeof said, format, ap);
-    printable(note->text, sizeof note->text, said);
+    sentence_set_list(&said, format, ap);
+    printable(note->said.text, sizeof note->said.text, said.text);
     va_end(ap);
 }
 

@@ -21,9 +21,9 @@
 
 enum { SIM_NOTES_MAX = 12, SIM_FIELDS_MAX = 4 };
 
-typedef struct sim_note { /* what a user should know, one sentence */
+typedef struct sim_note { /* what a user should know */
     bool asked; /* about something the deck asked for and cannot have here; else about the machine or the problem */
-    char text[512];
+    sentence said; /* printable */
 } sim_note;
 
 typedef struct sim_grid { /* one global field's layout over the ranks */

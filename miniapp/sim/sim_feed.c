@@ -1,7 +1,5 @@
 #include "sim/sim_feed.h"
 
-#include <stdio.h>
-
 #include "ranks/agree.h"
 #include "ranks/check.h"
 

@@ -1,6 +1,5 @@
 #include "sim/sim_setup.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "config/memory_rule.h"

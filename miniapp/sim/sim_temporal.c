@@ -1,7 +1,6 @@
 #include "sim/sim_temporal.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "config/temporal_rule.h"
 #include "ranks/check.h"

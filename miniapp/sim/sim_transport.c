@@ -1,6 +1,5 @@
 #include "sim/sim_transport.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "ranks/check.h"

@@ -4,7 +4,6 @@
 #include "step/inkernel_pass.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "exchange/inkernel_plan.h"

@@ -113,7 +113,7 @@ static void the_file_system_decides(void **state)
                                                .short_bytes = of[i].short_bytes });
         if (w.rule != of[i].rule || w.count != of[i].count) fail_msg("%zu: %s by %d", i, writers_rule_name(w.rule), w.count);
         assert_int_equal(w.piece_bytes, of[i].rule >= WRITERS_ALIGNED ? WRITERS_PIECE_BYTES : 0);
-        assert_true(w.why[0] != '\0');
+        assert_true(w.why.text[0] != '\0');
         hosts_destroy(&h);
         free(boxes);
     }

@@ -112,7 +112,7 @@ static void expect_damage(int64_t damaged, const char *text)
     checkpoint_info_free(&r.info);
     assert_int_equal(status, CHECKPOINT_DAMAGED);
     assert_int_equal(r.damaged, damaged);
-    if (!strstr(r.damage[damaged - 1], text)) fail_msg("\"%s\" does not say \"%s\"", r.damage[damaged - 1], text);
+    if (!strstr(r.damage[damaged - 1].text, text)) fail_msg("\"%s\" does not say \"%s\"", r.damage[damaged - 1].text, text);
 }
 
 /* Checksums are part of the structure, which has one of its own. */

@@ -162,7 +162,7 @@ static bool taken(void)
     for (int i = 0; i < s.fields; i++) memset(s.field[i].data, 0, (size_t)box_cells(s.field[i].own) * sizeof(double));
     why.text[0] = '\0';
     const checkpoint_status verified = checkpoint_verify(MPI_COMM_WORLD, path, &r, &why);
-    const bool told = verified == CHECKPOINT_OK || (r.damaged ? r.damage[0][0] != '\0' : strstr(why.text, path) &&
+    const bool told = verified == CHECKPOINT_OK || (r.damaged ? r.damage[0].text[0] != '\0' : strstr(why.text, path) &&
                                                     !strchr(why.text, '\n'));
     assert_true(on_all(MPI_COMM_WORLD, told && (verified == CHECKPOINT_OK || verified == CHECKPOINT_DAMAGED)));
     const checkpoint_status read = read_as_restart(&s);
@@ -384,7 +384,7 @@ static void sound_with_more_in_it(void **state)
     checkpoint_report r;
     edit(with_a_long_name);
     const checkpoint_status status = checkpoint_verify(MPI_COMM_WORLD, path, &r, &why);
-    if (status != CHECKPOINT_OK) fail_msg("%s%s", why.text, r.damage[0]);
+    if (status != CHECKPOINT_OK) fail_msg("%s%s", why.text, r.damage[0].text);
     checkpoint_info_free(&r.info);
 }
 
@@ -484,7 +484,7 @@ static void more_that_is_not_in_the_file(void **state)
         checkpoint_report r;
         edit(cases[i]);
         assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, &why), CHECKPOINT_DAMAGED);
-        assert_non_null(strstr(r.damage[0], i == 0 ? "/more leads to another file" : "/more has values in other files"));
+        assert_non_null(strstr(r.damage[0].text, i == 0 ? "/more leads to another file" : "/more has values in other files"));
         checkpoint_info_free(&r.info);
     }
 }

@@ -40,7 +40,7 @@ static void a_drift_longer_than_the_exchange_does_no_harm(void **state)
         const overlap o = sampled(100e-6, 0.75, 0, pairs, 1);
         assert_true(fabs(o.hidden_fraction - 0.75) < 1e-9);
         assert_true(o.hidden_uncertainty < 1e-9);
-        assert_string_equal(o.why, "");
+        assert_string_equal(o.why.text, "");
         assert_true(fabs(o.visible_s - 25e-6) < 1e-12 && fabs(o.comm_s - 100e-6) < 1e-12);
     }
 }
@@ -70,7 +70,7 @@ static void an_exchange_within_the_noise_is_not_measurable(void **state)
         const overlap o = sampled(2e-6, 0.5, 500e-6, PAIRS, seed * 31);
         said += !isnan(o.hidden_fraction);
         assert_true(isnan(o.hidden_fraction) == isnan(o.hidden_uncertainty));
-        assert_true(isnan(o.hidden_fraction) == (strstr(o.why, "no longer than the uncertainty") != NULL));
+        assert_true(isnan(o.hidden_fraction) == (strstr(o.why.text, "no longer than the uncertainty") != NULL));
     }
     assert_int_equal(said, 0);
 }
@@ -95,9 +95,9 @@ static void beyond_the_uncertainty_there_is_no_fraction(void **state)
     (void)state;
     const overlap longer = sampled(100e-6, -1.44, 1e-6, PAIRS, 1), shorter = sampled(100e-6, 1.17, 1e-6, PAIRS, 1);
     assert_true(isnan(longer.hidden_fraction) && isnan(longer.hidden_uncertainty));
-    assert_non_null(strstr(longer.why, "longer than both one after the other, by 1.4"));
+    assert_non_null(strstr(longer.why.text, "longer than both one after the other, by 1.4"));
     assert_true(isnan(shorter.hidden_fraction) && isnan(shorter.hidden_uncertainty));
-    assert_non_null(strstr(shorter.why, "is shorter than one without it, by 0."));
+    assert_non_null(strstr(shorter.why.text, "is shorter than one without it, by 0."));
 }
 
 int main(void)

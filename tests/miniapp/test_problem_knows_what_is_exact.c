@@ -73,15 +73,15 @@ static void every_rule(void **state)
         harness_config(&c, "[problem]\n%s\n[time]\nsteps = 3\n", rules[i].deck);
         problem_make(&p, &c);
         const problem_verdict v = problem_bound(&p, &c, 3);
-        if (p.exact != (rules[i].why == NULL)) fail_msg("%s\nexact %d, %s", rules[i].deck, p.exact, p.why_unchecked);
+        if (p.exact != (rules[i].why == NULL)) fail_msg("%s\nexact %d, %s", rules[i].deck, p.exact, p.why_unchecked.text);
         if (p.shift != rules[i].shift) fail_msg("%s\nshift %g", rules[i].deck, p.shift);
         if (!rules[i].why) {
             assert_true(v.meaningful);
             continue;
         }
         assert_false(v.meaningful);
-        if (!strstr(p.why_unchecked, rules[i].why) || !strstr(v.why_unchecked, rules[i].why))
-            fail_msg("%s\n%s", rules[i].deck, p.why_unchecked);
+        if (!strstr(p.why_unchecked.text, rules[i].why) || !strstr(v.why_unchecked.text, rules[i].why))
+            fail_msg("%s\n%s", rules[i].deck, p.why_unchecked.text);
     }
 }
 
@@ -96,7 +96,7 @@ static void bounds_that_mean_nothing(void **state)
     assert_true(problem_bound(&p, &c, 10).meaningful);
     const problem_verdict late = problem_bound(&p, &c, 100000);
     assert_false(late.meaningful);
-    assert_non_null(strstr(late.why_unchecked, "amplitude"));
+    assert_non_null(strstr(late.why_unchecked.text, "amplitude"));
     harness_config(&c, "[problem]\nkind = custom\nweights = 1 2 1\n" LINE "[time]\nsteps = 100000\n");
     problem_make(&p, &c);
     assert_true(problem_bound(&p, &c, 10).meaningful);
@@ -118,7 +118,7 @@ static void hidden_by_the_sides(void **state)
         problem_make(&p, &c);
         const problem_verdict v = problem_bound(&p, &c, 20);
         if (v.meaningful != cases[i].meaningful) fail_msg("V = %s: bound %g", cases[i].v, v.bound);
-        if (!v.meaningful) assert_non_null(strstr(v.why_unchecked, "the sides' value V hides the mode"));
+        if (!v.meaningful) assert_non_null(strstr(v.why_unchecked.text, "the sides' value V hides the mode"));
     }
 }
 

@@ -192,7 +192,7 @@ static void simulate(const config *c, int steps, tally *t)
     problem p;
     problem_tables tables;
     problem_make(&p, c);
-    if (!p.exact) fail_msg("unchecked: %s", p.why_unchecked);
+    if (!p.exact) fail_msg("unchecked: %s", p.why_unchecked.text);
     assert_true(problem_tables_make(&tables, &p, c, box_make(0, c->grid.nx, 0, c->grid.ny)));
     grid cur = { (int)c->grid.nx, (int)c->grid.ny, c->problem.type == DTYPE_F32, c->grid.sides, { { 0 } } }, prev = cur;
     fill(&cur, &tables.base);

@@ -161,7 +161,7 @@ static const char *read_file(const char *path, int k)
     const char *wrong = NULL;
     const checkpoint_status verified = checkpoint_verify(MPI_COMM_SELF, path, &report, &why);
     if (verified != CHECKPOINT_OK && !report.damaged && !fuzz_one_sentence(why.text)) wrong = "verify fails without a sentence";
-    if (report.damaged && !fuzz_one_sentence(report.damage[0])) wrong = "damage without a sentence";
+    if (report.damaged && !fuzz_one_sentence(report.damage[0].text)) wrong = "damage without a sentence";
     why.text[0] = '\0';
     const checkpoint_status status = checkpoint_read(MPI_COMM_SELF, path, &s, &why);
     if (status != CHECKPOINT_OK && !fuzz_one_sentence(why.text)) wrong = "a refusal without a sentence";
