@@ -12,6 +12,7 @@
 #include "ranks/hosts.h"
 #include "ranks/timer.h"
 #include "writer/aggregate.h"
+#include "writer/agreement.h"
 #include "writer/background.h"
 #include "writer/checkpoint_job.h"
 
@@ -23,12 +24,14 @@ static void (*const job_of[])(void *) = { [ROOM] = checkpoint_job_room,       [W
                                           [CLEAN_UP] = checkpoint_job_clean_up };
 typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
 
-/* What ranks agree on: the largest of each. */
-typedef enum agreed {
-    WORST, JOB_NS, SPENT_NS, FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT, FIELD_AT, TOKEN = FIELD_AT + CHECKPOINT_FIELDS_MAX,
-    INODE = TOKEN + 2, DEVICE = INODE + 2, PIECE = DEVICE + 2, FILE_SYSTEM, ANOTHER_FILE_SYSTEM, IMAGE_CRC, AGREED
-} agreed;
-enum { REQUESTS_MAX = 2 + CHECKPOINT_FIELDS_MAX, BOX_NUMBERS = 4 };
+/* The numbers of an agreement, behind the status. */
+enum {
+    JOB_NS = 1, SPENT_NS, FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT, FIELD_AT, TOKEN = FIELD_AT + CHECKPOINT_FIELDS_MAX,
+    INODE = TOKEN + 2, DEVICE = INODE + 2, PIECE = DEVICE + 2, FILE_SYSTEM, ANOTHER_FILE_SYSTEM, IMAGE_CRC, NUMBERS
+};
+_Static_assert((int)NUMBERS <= (int)AGREEMENT_NUMBERS_MAX, "numbers of an agreement");
+_Static_assert(2 + (int)CHECKPOINT_FIELDS_MAX <= (int)AGREEMENT_REQUESTS_MAX, "its messages: the numbers, checksums, fingerprints");
+enum { BOX_NUMBERS = 4 };
 _Static_assert(sizeof(box) == BOX_NUMBERS * sizeof(int64_t), "boxes travel as numbers");
 
 struct phases {
@@ -46,11 +49,9 @@ struct phases {
     checkpoint_job job;
     checkpoint_state snapshot; /* with this rank's shares of the fingerprints once it is there */
     bool again;                /* written once more */
-    int64_t mine[AGREED], all[AGREED];
+    agreement agreed;
     uint64_t share[CHECKPOINT_FIELDS_MAX], fingerprint[CHECKPOINT_FIELDS_MAX]; /* the latter on rank 0 */
     checkpoint_sums sums[CHECKPOINT_FIELDS_MAX]; /* joined; on rank 0, and on all where some collect */
-    MPI_Request pending[REQUESTS_MAX];
-    int pending_count;
     bool failed; /* the write under way, or the last one; then its sentence is in why */
     sentence why;
 };
@@ -73,6 +74,7 @@ phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, sentence
     p->stats = stats;
     MPI_CHECK(MPI_Comm_rank(comm, &p->rank));
     MPI_CHECK(MPI_Comm_size(comm, &p->ranks));
+    p->agreed = (agreement){ .comm = comm, .rank = p->rank, .ranks = p->ranks };
     p->boxes = calloc((size_t)p->ranks * CHECKPOINT_FIELDS_MAX, sizeof *p->boxes);
     p->collected = aggregate_create(comm);
     if (!p->boxes || !p->collected) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
@@ -197,33 +199,29 @@ static bool ran(phases *p)
     return !collecting || wrote_windows(p);
 }
 
-static MPI_Request *next_pending(phases *p)
-{
-    assert(p->pending_count < REQUESTS_MAX);
-    return &p->pending[p->pending_count++];
-}
-
 static void join_boxes(phases *p)
 {
     for (int i = 0; i < p->snapshot.fields; i++)
         MPI_CHECK(MPI_Iallgather(&p->snapshot.field[i].own, BOX_NUMBERS, MPI_INT64_T, p->boxes + (size_t)i * (size_t)p->ranks,
-                                 BOX_NUMBERS, MPI_INT64_T, p->comm, next_pending(p)));
+                                 BOX_NUMBERS, MPI_INT64_T, p->comm, agreement_request(&p->agreed)));
 }
 
 /* Those that collect compare what they read back with what all have. */
 static void join_checksums(phases *p)
 {
+    agreement *a = &p->agreed;
     for (int i = 0; i < p->snapshot.fields; i++) {
         const checkpoint_sums *from = &p->job.share[i];
         uint32_t *to = p->sums[i].crc;
         if (collects(p))
-            MPI_CHECK(MPI_Iallreduce(from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR, p->comm, next_pending(p)));
-        else MPI_CHECK(MPI_Ireduce(from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR, 0, p->comm, next_pending(p)));
+            MPI_CHECK(MPI_Iallreduce(from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR, p->comm, agreement_request(a)));
+        else MPI_CHECK(MPI_Ireduce(from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR, 0, p->comm, agreement_request(a)));
     }
-    MPI_CHECK(MPI_Ireduce(p->share, p->fingerprint, p->snapshot.fields, MPI_UINT64_T, MPI_SUM, 0, p->comm, next_pending(p)));
+    MPI_CHECK(MPI_Ireduce(p->share, p->fingerprint, p->snapshot.fields, MPI_UINT64_T, MPI_SUM, 0, p->comm, agreement_request(a)));
 }
 
-/* Where the fields will lie, from a structure without their checksums, which HDF5 makes once there is room; rank 0 tells the others with the first agreement. */
+/* Where the fields will lie, from a structure without their checksums, which HDF5 makes once there is room; rank 0 tells the others
+ * with the first agreement. */
 static void plan_layout(phases *p)
 {
     checkpoint_job *j = &p->job;
@@ -231,29 +229,20 @@ static void plan_layout(phases *p)
     j->status = make_structure(j, &plan, &p->snapshot, p->sums);
     if (j->status != CHECKPOINT_OK) return;
     j->layout = plan.layout;
-    p->mine[FILE_BYTES] = (int64_t)plan.file_bytes;
-    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) p->mine[FIELD_AT + i] = (int64_t)plan.layout.field_at_bytes[i];
+    p->agreed.mine[FILE_BYTES] = (int64_t)plan.file_bytes;
+    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) p->agreed.mine[FIELD_AT + i] = (int64_t)plan.layout.field_at_bytes[i];
     checkpoint_image_free(&plan);
 }
-
-/* Rank 0's numbers of 64 bits as two that are not negative, of which the largest is agreed on. */
-static void tell(int64_t *mine, uint64_t number)
-{
-    mine[0] = (int64_t)(number >> 32);
-    mine[1] = (int64_t)(number & UINT32_MAX);
-}
-
-static uint64_t told(const int64_t *all) { return (uint64_t)all[0] << 32 | (uint64_t)all[1]; }
 
 static void tell_of_file(phases *p)
 {
     const checkpoint_job *j = &p->job;
-    p->mine[FILE_SYSTEM] = j->file_system;
-    p->mine[ANOTHER_FILE_SYSTEM] = -(int64_t)j->file_system;
+    p->agreed.mine[FILE_SYSTEM] = j->file_system;
+    p->agreed.mine[ANOTHER_FILE_SYSTEM] = -(int64_t)j->file_system;
     if (p->rank != 0) return;
-    p->mine[PIECE] = (int64_t)j->piece_bytes;
-    tell(&p->mine[INODE], j->id.inode);
-    tell(&p->mine[DEVICE], j->id.device);
+    p->agreed.mine[PIECE] = (int64_t)j->piece_bytes;
+    agreement_tell(&p->agreed, INODE, j->id.inode);
+    agreement_tell(&p->agreed, DEVICE, j->id.device);
 }
 
 static void agree(phases *p)
@@ -261,11 +250,11 @@ static void agree(phases *p)
     p->stage = AGREEING;
     if (p->phase == ROOM && p->rank == 0 && p->job.status == CHECKPOINT_OK) plan_layout(p);
     if (p->phase == ROOM) tell_of_file(p);
-    if (p->phase == STRUCTURE && p->rank == 0 && p->job.status == CHECKPOINT_OK) p->mine[IMAGE_CRC] = checkpoint_image_crc(&p->job.image);
-    p->mine[WORST] = (int64_t)p->job.status * p->ranks + (p->ranks - 1 - p->rank); /* of equals the lowest rank speaks */
-    p->mine[JOB_NS] = (int64_t)(p->job.seconds * 1e9);
-    for (int i = 0; i < CHECKPOINT_SPENT; i++) p->mine[SPENT_NS + i] = (int64_t)(p->job.spent_s[i] * 1e9);
-    MPI_CHECK(MPI_Iallreduce(p->mine, p->all, AGREED, MPI_INT64_T, MPI_MAX, p->comm, next_pending(p)));
+    if (p->phase == STRUCTURE && p->rank == 0 && p->job.status == CHECKPOINT_OK)
+        p->agreed.mine[IMAGE_CRC] = checkpoint_image_crc(&p->job.image);
+    p->agreed.mine[JOB_NS] = (int64_t)(p->job.seconds * 1e9);
+    for (int i = 0; i < CHECKPOINT_SPENT; i++) p->agreed.mine[SPENT_NS + i] = (int64_t)(p->job.spent_s[i] * 1e9);
+    agreement_begin(&p->agreed, p->job.status, NUMBERS);
     if (p->phase == ROOM) join_boxes(p);
     if (p->phase == WRITE && !p->again) join_checksums(p);
 }
@@ -273,24 +262,25 @@ static void agree(phases *p)
 /* While the half-written file is deleted, its story goes round. */
 static void clean_up_failed(phases *p)
 {
-    const int speaker = p->ranks - 1 - (int)(p->all[WORST] % p->ranks);
     p->failed = true;
     p->phase = CLEAN_UP;
-    MPI_CHECK(MPI_Ibcast(p->job.why.text, SENTENCE_BYTES, MPI_CHAR, speaker, p->comm, next_pending(p)));
+    MPI_CHECK(MPI_Ibcast(p->job.why.text, SENTENCE_BYTES, MPI_CHAR, agreement_speaker(&p->agreed), p->comm,
+                        agreement_request(&p->agreed)));
 }
 
 /* What is written and by whom, the same on all ranks. */
 static void take_plan(phases *p)
 {
     checkpoint_job *j = &p->job;
-    checkpoint_names_token(&j->names, told(&p->all[TOKEN]));
-    j->id = (checkpoint_identity){ .inode = told(&p->all[INODE]), .device = told(&p->all[DEVICE]) };
+    const int64_t *all = p->agreed.all;
+    checkpoint_names_token(&j->names, agreement_told(&p->agreed, TOKEN));
+    j->id = (checkpoint_identity){ .inode = agreement_told(&p->agreed, INODE), .device = agreement_told(&p->agreed, DEVICE) };
     j->same_host = p->hosts->of[p->rank] == 0;
-    j->file_bytes = (uint64_t)p->all[FILE_BYTES];
-    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) j->layout.field_at_bytes[i] = (uint64_t)p->all[FIELD_AT + i];
+    j->file_bytes = (uint64_t)all[FILE_BYTES];
+    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) j->layout.field_at_bytes[i] = (uint64_t)all[FIELD_AT + i];
     writers_plan(&j->plan, &p->snapshot, &(writers_facts){
-        .hosts = p->hosts, .boxes = p->boxes, .piece_bytes = (uint64_t)p->all[PIECE], .short_bytes = aggregate_short_bytes,
-        .file_system = p->all[FILE_SYSTEM] == -p->all[ANOTHER_FILE_SYSTEM] ? (uint32_t)p->all[FILE_SYSTEM] : 0 });
+        .hosts = p->hosts, .boxes = p->boxes, .piece_bytes = (uint64_t)all[PIECE], .short_bytes = aggregate_short_bytes,
+        .file_system = all[FILE_SYSTEM] == -all[ANOTHER_FILE_SYSTEM] ? (uint32_t)all[FILE_SYSTEM] : 0 });
     j->number = collects(p) ? writers_number(&j->plan, p->rank) : -1;
     j->joined = collects(p) ? p->sums : NULL;
     p->stats->plan = j->plan;
@@ -310,14 +300,14 @@ static void add_seconds(phases *p, double seconds)
     if (p->phase == READ_BACK || p->phase == CLEAN_UP) return;
     s->write_s += seconds;
     if (p->phase > READ_BACK) s->publish_s += seconds;
-    for (int i = 0; i < CHECKPOINT_SPENT; i++) s->spent_s[i] += 1e-9 * (double)p->all[SPENT_NS + i];
+    for (int i = 0; i < CHECKPOINT_SPENT; i++) s->spent_s[i] += 1e-9 * (double)p->agreed.all[SPENT_NS + i];
 }
 
 /* All ranks have agreed on how the phase went. */
 static void go_on(phases *p)
 {
-    const double seconds = 1e-9 * (double)p->all[JOB_NS];
-    const checkpoint_status worst = (checkpoint_status)(p->all[WORST] / p->ranks);
+    const double seconds = 1e-9 * (double)p->agreed.all[JOB_NS];
+    const checkpoint_status worst = agreement_worst(&p->agreed);
     const phase ended = p->phase;
     p->stage = HELD;
     add_seconds(p, seconds);
@@ -330,7 +320,7 @@ static void go_on(phases *p)
         return;
     }
     if (ended == ROOM) take_plan(p);
-    if (ended == STRUCTURE) p->job.image_crc = (uint32_t)p->all[IMAGE_CRC];
+    if (ended == STRUCTURE) p->job.image_crc = (uint32_t)p->agreed.all[IMAGE_CRC];
     const bool passes_over = (ended == ROOM && !collects(p)) || (ended == STRUCTURE && p->hosts->count == 1);
     if (ended == CLEAN_UP || ended == PUBLISH) end(p);
     else p->phase = ended + (passes_over ? 2 : 1);
@@ -339,7 +329,6 @@ static void go_on(phases *p)
 bool phases_advance(phases *p)
 {
     while (p->phase != IDLE) {
-        int complete = 1;
         switch (p->stage) {
         case HELD:
             if (!start(p)) return true;
@@ -349,9 +338,7 @@ bool phases_advance(phases *p)
             agree(p);
             break;
         case AGREEING:
-            MPI_CHECK(MPI_Testall(p->pending_count, p->pending, &complete, MPI_STATUSES_IGNORE));
-            if (!complete) return true;
-            p->pending_count = 0;
+            if (!agreement_done(&p->agreed)) return true;
             go_on(p);
             break;
         }
@@ -387,7 +374,7 @@ void phases_begin(phases *p, const writer_request *r, const phases_order *o)
     p->request = *r;
     p->snapshot = *r->state;
     p->failed = p->again = false;
-    memset(p->mine, 0, sizeof p->mine);
+    memset(p->agreed.mine, 0, sizeof p->agreed.mine);
     const checkpoint_state *s = &p->snapshot;
     checkpoint_status status = checkpoint_job_begin(j, p->rank, s, o->path);
     for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
@@ -396,7 +383,7 @@ void phases_begin(phases *p, const writer_request *r, const phases_order *o)
     if (status == CHECKPOINT_OK && p->rank == 0) {
         const uint64_t token = replace_token();
         checkpoint_names_token(&j->names, token);
-        tell(&p->mine[TOKEN], token);
+        agreement_tell(&p->agreed, TOKEN, token);
     }
     j->dir = o->dir;
     j->rule = o->rule;

@@ -1,0 +1,35 @@
+/* How the main threads end a phase: each rank gives its status and some numbers, and all hear of the worst status and of the largest
+ * of each number, by collectives that nobody waits for. Other messages of the phase may end with them. */
+#ifndef AGREEMENT_H
+#define AGREEMENT_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "state/checkpoint_status.h"
+
+enum { AGREEMENT_NUMBERS_MAX = 32, AGREEMENT_REQUESTS_MAX = 4 };
+
+typedef struct agreement {
+    MPI_Comm comm; /* not owned; outlives it */
+    int rank, ranks;
+    int64_t mine[AGREEMENT_NUMBERS_MAX], all[AGREEMENT_NUMBERS_MAX]; /* the callers' [1 ..]; 0 until they are set */
+    MPI_Request pending[AGREEMENT_REQUESTS_MAX];
+    int pending_count;
+} agreement;
+
+/* numbers: of mine, [0] included. */
+void agreement_begin(agreement *a, checkpoint_status status, int numbers);
+/* For one more message that the agreement waits for. */
+MPI_Request *agreement_request(agreement *a);
+/* To be asked until it is; then all[] holds. */
+bool agreement_done(agreement *a);
+checkpoint_status agreement_worst(const agreement *a);
+int agreement_speaker(const agreement *a); /* the lowest rank with the worst status */
+
+/* A number of 64 bits that one rank gives, where the others have 0: [at] and [at + 1]. */
+void agreement_tell(agreement *a, int at, uint64_t number);
+uint64_t agreement_told(const agreement *a, int at);
+
+#endif
