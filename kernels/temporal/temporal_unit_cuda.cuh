@@ -22,12 +22,12 @@ enum temporal_use { TEMPORAL_PLAIN, TEMPORAL_NARROW /* a variant: temporal_sched
  * first three alone. */
 struct temporal_tiling {
     int radius, steps;
-    int columns;                       /* per lane; strips are of 32 times as many */
-    int unroll;                        /* of the loop over rows */
-    int warps;                         /* per SM, at least: bounds the registers */
-    int border_columns, border_unroll; /* of strips that have sides, and need registers for them */
+    int columns;                               /* per lane; strips are of 32 times as many */
+    int unroll = 0;                            /* of the loop over rows */
+    int warps = 0;                             /* per SM, at least: bounds the registers */
+    int border_columns = 0, border_unroll = 0; /* of strips that have sides, and need registers for them */
     temporal_use use = TEMPORAL_PLAIN;
-    int again = AGAIN_NEVER;           /* rows read again (temporal_strip_cuda.cuh), in the interior */
+    int again = AGAIN_NEVER;                   /* rows read again (temporal_strip_cuda.cuh), in the interior */
 };
 
 /* Stars and boxes by tiling I of a table; PREV: of two levels. */
