@@ -87,17 +87,6 @@ template <typename S> struct ring_rows {
     unsigned row_bytes;
     int rows;            /* of the tile and its halo */
 
-    /* For the tile at (x, y), of `tile_rows` rows, whose columns end at `end`; by way of `ring`, the block's shared memory. */
-    template <typename T, int R>
-    static __device__ __forceinline__ ring_rows of_tile(const float4 *ring, const T *cur, int64_t pitch, int64_t x, int64_t y,
-                                                        int64_t end, int tile_rows)
-    {
-        constexpr int V = vector_cells<T>, SIDE = S::SIDE;
-        const unsigned shared = (unsigned)__cvta_generic_to_shared(ring);
-        return { shared + (S::LEFT - SIDE) * 16, shared + S::BARRIERS_AT, (const char *)(cur + (y - R) * pitch + x - SIDE * V),
-                 pitch * (int64_t)sizeof(T), (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)), tile_rows + 2 * R };
-    }
-
 #if __CUDA_ARCH__ >= 900
     static constexpr bool ALL_ASK = false; /* do all threads bring a part of every row? */
     __device__ __forceinline__ void expect(int slot, int count) const

@@ -133,11 +133,14 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
 {
     using sums = ring_sums<FORM, T, R>;
     using S = typename sums::S;
-    constexpr int V = sums::V, B = sums::B, STEP = sums::STEP;
+    constexpr int V = sums::V, B = sums::B, SIDE = sums::SIDE, STEP = sums::STEP;
     extern __shared__ __align__(FIELD_ALIGN_BYTES) float4 ring[];
     const int tile_rows = (int)min(cells.y1 - y, (int64_t)height);
+    const unsigned shared = (unsigned)__cvta_generic_to_shared(ring);
     const int64_t end = min(x + S::N * V, (cells.x1 + V - 1) / V * V);
-    const auto in_flight = ring_rows<S>::template of_tile<T, R>(ring, cur, pitch, x, y, end, tile_rows);
+    const ring_rows<S> in_flight = { shared + (S::LEFT - SIDE) * 16, shared + S::BARRIERS_AT,
+                                     (const char *)(cur + (y - R) * pitch + x - SIDE * V), pitch * (int64_t)sizeof(T),
+                                     (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)), tile_rows + 2 * R };
     in_flight.make_barriers();
     hooks.before();
     in_flight.start();

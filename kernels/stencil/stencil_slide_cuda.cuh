@@ -27,8 +27,11 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T
     constexpr bool LEAVES = ENDS && !ring_rows<S>::ALL_ASK && (R == 4 || sizeof(T) == 8);
     extern __shared__ __align__(FIELD_ALIGN_BYTES) float4 ring[];
     const int rows = (int)min(cells.y1 - y, (int64_t)height);
+    const unsigned shared = (unsigned)__cvta_generic_to_shared(ring);
     const int64_t end = min(x + S::N * V, (cells.x1 + V - 1) / V * V);
-    const auto in_flight = ring_rows<S>::template of_tile<T, R>(ring, cur, pitch, x, y, end, rows);
+    const ring_rows<S> in_flight = { shared + (S::LEFT - SIDE) * 16, shared + S::BARRIERS_AT,
+                                     (const char *)(cur + (y - R) * pitch + x - SIDE * V), pitch * (int64_t)sizeof(T),
+                                     (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)), rows + 2 * R };
     in_flight.make_barriers();
     in_flight.start();
 
