@@ -132,7 +132,7 @@ static void print_step(const sim *s, over_ranks moved, over_ranks sent, over_ran
     printf("# %-12s moves %s of memory on all ranks, %s on rank %d; rates count %d words per cell\n",
            s->block_steps > 1 ? "block" : "step", bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.rank,
            sim_words(s));
-    printf("# surface      each %s sends %.3g %% of the cells on all ranks: %s\n", name, 100 * sent.sum / word / cells,
+    printf("# surface      in each %s the ranks together send %.3g %% of the cells: %s\n", name, 100 * sent.sum / word / cells,
            bytes_text(a, sizeof a, sent.sum));
     if (sent.max > 0) printf("# halo         rank %d sends most, %s per %s", sent.rank, bytes_text(a, sizeof a, sent.max), name);
     if (sent.max > 0 && count.max > 0) printf("; rank %d has most neighbours, %.0f", count.rank, count.max);

@@ -26,8 +26,8 @@
  * cells from a cut side. What two boxes both depend on is computed twice (step_pass_cells_of). Where a step reads two levels, the
  * ghosts of the level before are brought too, by a halo of its own, and a pass leaves two levels, in two other fields.
  *
- * No step allocates, synchronises the device, touches the default stream, or asks what device it runs
- * on: on the host a stream is a thread, and streams run at once.
+ * No step allocates, synchronises the device, touches the default stream, or asks what device it runs on: on the host a stream is
+ * a thread, and streams run at once.
  *
  * Invariant between steps: event `level` stands for "every own cell of cur is complete"; ghost values are undefined. */
 #ifndef STEP_H
