@@ -1,14 +1,14 @@
-/* Sweeps and boundary fills give on CUDA, from the same input, the bits that they give on the host, and write nothing else:
+/* Passes and boundary fills give on CUDA, from the same input, the bits that they give on the host, and write nothing else:
  * whole allocations are compared, padding and ghosts included. */
 #include "support/cuda_twin.h"
 
-/* ---- the sweep ---- */
+/* ---- the pass ---- */
 
 static const int64_t sizes[][2] = { { 1, 1 },    { 7, 5 },  { 33, 9 },  { 129, 65 }, { 1000, 37 },
                                     { 300, 260 }, { 5, 1 }, { 1000, 1 }, { 4097, 1 } };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-static void sweep_case(const stencil *op, int64_t nx, int64_t ny, int extra_depth)
+static void pass_case(const stencil *op, int64_t nx, int64_t ny, int extra_depth)
 {
     const int depth_y = ny == 1 && op->form == STENCIL_LINE ? 0 : op->radius + extra_depth;
     const field_shape f = field_shape_make(op->type, nx, ny, op->radius + extra_depth, depth_y);
@@ -30,14 +30,14 @@ static void sweep_case(const stencil *op, int64_t nx, int64_t ny, int extra_dept
     const char *form = op->form == STENCIL_LINE ? "line" : op->form == STENCIL_STAR ? "star" : "box";
     const twin *fields[] = { &next, &prev, &cur };
     for (int k = 0; k < 3; k++)
-        assert_same(fields[k], "%s r=%d %s prev=%d %lldx%lld sweep %d", form, op->radius, dtype_name(op->type),
+        assert_same(fields[k], "%s r=%d %s prev=%d %lldx%lld pass %d", form, op->radius, dtype_name(op->type),
                     op->has_prev, (long long)nx, (long long)ny, k + 1);
     twin_free(&cur);
     twin_free(&prev);
     twin_free(&next);
 }
 
-static void sweeps(stencil_form form)
+static void passes(stencil_form form)
 {
     for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++)
         for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++)
@@ -47,27 +47,27 @@ static void sweeps(stencil_form form)
                 if (type == DTYPE_F32)
                     for (int k = 0; k < STENCIL_WEIGHTS_MAX; k++) op.weight[k] = (float)op.weight[k];
                 ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
-                for (int k = 0; k < SIZES; k++) sweep_case(&op, sizes[k][0], sizes[k][1], k % 2 ? 3 : 0);
+                for (int k = 0; k < SIZES; k++) pass_case(&op, sizes[k][0], sizes[k][1], k % 2 ? 3 : 0);
             }
 }
 
-static void line_sweeps(void **state) { (void)state, sweeps(STENCIL_LINE); }
-static void star_sweeps(void **state) { (void)state, sweeps(STENCIL_STAR); }
-static void box_sweeps(void **state) { (void)state, sweeps(STENCIL_BOX); }
+static void line_passes(void **state) { (void)state, passes(STENCIL_LINE); }
+static void star_passes(void **state) { (void)state, passes(STENCIL_STAR); }
+static void box_passes(void **state) { (void)state, passes(STENCIL_BOX); }
 
 /* So wide that tiles go in more than one band of columns. */
-static void wide_sweeps(void **state)
+static void wide_passes(void **state)
 {
     (void)state;
     for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
         const stencil op = { STENCIL_STAR, 1, type, true, -1.0, { 0.25, 0.5, -0.75, 0.125, 2.0 } };
         ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
-        sweep_case(&op, 70001, 35, 0);
+        pass_case(&op, 70001, 35, 0);
     }
 }
 
 /* So tall that the GPU is full without cutting the tiles' height: their rows pass through the ring many times. */
-static void tall_sweeps(void **state)
+static void tall_passes(void **state)
 {
     (void)state;
     static const struct { stencil_form form; int radius; } all[] = {
@@ -81,7 +81,7 @@ static void tall_sweeps(void **state)
             if (type == DTYPE_F32)
                 for (int i = 0; i < STENCIL_WEIGHTS_MAX; i++) op.weight[i] = (float)op.weight[i];
             ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
-            sweep_case(&op, 37, 132007, 0);
+            pass_case(&op, 37, 132007, 0);
         }
 }
 
@@ -104,8 +104,8 @@ static void variants(void **state)
             const int count = dev[CUDA]->stencil_variants(dev[CUDA]);
             for (int v = 1; v < count; v++) {
                 dev[CUDA]->stencil_choose(dev[CUDA], v);
-                sweep_case(&op, 1030, 4111, 0);
-                sweep_case(&op, 129, 65, 1);
+                pass_case(&op, 1030, 4111, 0);
+                pass_case(&op, 129, 65, 1);
             }
         }
 }
@@ -158,8 +158,8 @@ static void ghosts(void **state)
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(line_sweeps), cmocka_unit_test(star_sweeps), cmocka_unit_test(box_sweeps),
-        cmocka_unit_test(wide_sweeps), cmocka_unit_test(tall_sweeps), cmocka_unit_test(variants),
+        cmocka_unit_test(line_passes), cmocka_unit_test(star_passes), cmocka_unit_test(box_passes),
+        cmocka_unit_test(wide_passes), cmocka_unit_test(tall_passes), cmocka_unit_test(variants),
         cmocka_unit_test(ghosts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

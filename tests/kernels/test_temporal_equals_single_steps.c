@@ -1,8 +1,8 @@
-/* Several steps in one sweep give the bits of as many single sweeps with their ghosts filled, whatever the sides, the size and the
- * cut: on the host always, and on CUDA where a GPU is. Of two levels, both.
+/* Several steps in one pass give the bits of as many passes of one step with their ghosts filled, whatever the sides, the size and
+ * the cut: on the host always, and on CUDA where a GPU is. Of two levels, both.
  *
- * The answer: the host's single sweeps of a whole domain. Then a window of it, as a rank would own it: cut sides have data in their
- * ghosts, as deep as the steps reach (of the level before, radius less), periodic sides too; ghosts beyond dirichlet and neumann
+ * The answer: passes of one step over a whole domain, on the host. Then a window of it, as a rank would own it: cut sides have data
+ * in their ghosts, steps * radius deep (of the level before, radius less), periodic sides too; ghosts beyond dirichlet and neumann
  * sides are NaN and must not be used. */
 #include "support/host_field.h"
 
@@ -22,7 +22,8 @@ static device_stream *host_stream, *tested_stream;
         if (code_) fail_msg("%s: %s: %s", (d)->name, #call, (d)->error_text(code_));       \
     } while (0)
 
-static bool mirrors(boundary_kind k) { return k == BOUNDARY_DIRICHLET || k == BOUNDARY_NEUMANN; }
+/* How far data go beyond a side. */
+static int64_t beyond(boundary_side s, int64_t depth) { return boundary_mirrors(s.kind) ? 0 : depth; }
 
 /* All ghosts, the sides' rules along x first. */
 static void fill_ghosts(const field_shape *f, void *field, const boundary *sides)
@@ -44,13 +45,13 @@ typedef struct problem {
 
 enum { LEVELS = 2 };
 
-/* A level as a rank has it that owns this window: NaN wherever a sweep must not read. */
+/* A level as a rank has it that owns this window: NaN wherever a pass must not read. */
 static void fill_window(const field_shape *f, const void *level, int depth, const boundary *sides, box w, const field_shape *own,
                         void *to)
 {
     const int64_t depth_y = own->depth_y > 0 ? depth : 0;
-    const int64_t x0 = mirrors(sides->x_low.kind) ? 0 : -depth, x1 = own->nx + (mirrors(sides->x_high.kind) ? 0 : depth);
-    const int64_t y0 = mirrors(sides->y_low.kind) ? 0 : -depth_y, y1 = own->ny + (mirrors(sides->y_high.kind) ? 0 : depth_y);
+    const int64_t x0 = -beyond(sides->x_low, depth), x1 = own->nx + beyond(sides->x_high, depth);
+    const int64_t y0 = -beyond(sides->y_low, depth_y), y1 = own->ny + beyond(sides->y_high, depth_y);
     const size_t row_bytes = (size_t)(x1 - x0) * dtype_bytes(own->type);
     memset(to, 0xff, own->bytes);
     for (int64_t y = y0; y < y1; y++) memcpy(field_at(own, to, x0, y), field_at_const(f, level, w.x0 + x0, w.y0 + y), row_bytes);
@@ -72,7 +73,7 @@ static void compare_window(const problem *p, const field_shape *f, const void *a
                          host_field_get(f->type, answer, field_index(f, w.x0 + x, w.y0 + y)));
 }
 
-/* What bytes the last sweep finds: of a number, as ghosts that are worked out of NaN are NaN. It may leave others in the window and
+/* What bytes the last pass finds: of a number, as ghosts that are worked out of NaN are NaN. It may leave others in the window and
  * TEMPORAL_OVER columns beyond a periodic x_high. */
 enum { UNWRITTEN = 0x5a };
 static void check_ghosts(const problem *p, const field_shape *own, const void *seen, const boundary *sides, const char *what)
@@ -91,7 +92,7 @@ static void check_ghosts(const problem *p, const field_shape *own, const void *s
         }
 }
 
-/* Of the last sweep into a window, by a pass over both levels. */
+/* The norm of the last pass into a window, against that of the answer. */
 static void compare_change(const field_shape *f, void *const answer[LEVELS], box w, const uint64_t *change)
 {
     uint64_t seen, expected;
@@ -102,7 +103,7 @@ static void compare_change(const field_shape *f, void *const answer[LEVELS], box
 }
 
 /* One window of the domain: `start` are the domain's levels with all ghosts filled, `answer` the last two after the steps. Every
- * other window's last sweep takes the norm too, where it can. */
+ * other window's last pass takes the norm too, where it can. */
 static void window_case(const problem *p, const field_shape *f, void *const start[LEVELS], void *const answer[LEVELS], box w)
 {
     const int levels = p->op.has_prev ? LEVELS : 1, depth = p->steps * p->op.radius;
@@ -131,9 +132,9 @@ static void window_case(const problem *p, const field_shape *f, void *const star
         const int steps = tested->temporal_steps(tested, left);
         assert_in_range(steps, 1, left);
         left -= steps;
-        const int64_t reach = (int64_t)left * p->op.radius, reach_y = depth_y > 0 ? reach : 0; /* ghosts that later sweeps need */
-        const box cells = { mirrors(sides.x_low.kind) ? 0 : -reach, own.nx + (mirrors(sides.x_high.kind) ? 0 : reach),
-                            mirrors(sides.y_low.kind) ? 0 : -reach_y, own.ny + (mirrors(sides.y_high.kind) ? 0 : reach_y) };
+        const int64_t later = (int64_t)left * p->op.radius, later_y = depth_y > 0 ? later : 0; /* ghosts that later passes need */
+        const box cells = { -beyond(sides.x_low, later), own.nx + beyond(sides.x_high, later), -beyond(sides.y_low, later_y),
+                            own.ny + beyond(sides.y_high, later_y) };
         /* in two boxes, the left one last: neither may write what is the other's */
         const int64_t middle = cells.x0 + 5 * box_width(cells) / 7;
         const box parts[] = { { middle, cells.x1, cells.y0, cells.y1 }, { cells.x0, middle, cells.y0, cells.y1 } };
@@ -232,7 +233,7 @@ static stencil op_of(stencil_form form, int radius, int kind)
     return op;
 }
 
-/* All sides, small odd sizes: narrower than a strip, lower than what the steps reach. */
+/* All sides, small odd sizes: narrower than a strip, lower than the halo depth. */
 static void small(void **state)
 {
     (void)state;

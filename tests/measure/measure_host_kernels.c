@@ -1,7 +1,7 @@
-/* Measures the host's kernels that sweep whole fields, each beside a copy of as many cells of the same fields. Other work
+/* Measures the host's kernels that pass over whole fields, each beside a copy of as many cells of the same fields. Other work
  * on the machine moves the memory's speed from second to second, so copy and kernel take turns, and what is printed is the
  * median of the ratios of neighbours in time. Bytes are the algorithm's: each cell of each field that a kernel reads or
- * writes, once. Of a sweep's variants the one is measured that was fastest before, as at the start of a run.
+ * writes, once. Of a pass's variants the one is measured that was fastest before, as at the start of a run.
  *
  *   measure_host_kernels stars|boxes|lines|prevs|transposes|all [NX [NY]]     fields are NX x NY (8192 x 8192) */
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void check(int code, const char *what)
 }
 #define CHECK(call) check((call), #call)
 
-typedef enum kind { COPY, SWEEP, SWEEP_IN_PLACE, TRANSPOSE } kind;
+typedef enum kind { COPY, PASS, PASS_IN_PLACE, TRANSPOSE } kind;
 
 typedef struct work {
     field_shape shape;
@@ -39,8 +39,8 @@ static double seconds(kind k, const work *w)
     const double begun_s = omp_get_wtime();
     switch (k) {
     case COPY: CHECK(dev->copy(dev, w->next, w->cur, (size_t)box_cells(own) * dtype_bytes(f->type), NULL)); break;
-    case SWEEP: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->prev, &own, 1, NULL)); break;
-    case SWEEP_IN_PLACE: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->next, &own, 1, NULL)); break;
+    case PASS: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->prev, &own, 1, NULL)); break;
+    case PASS_IN_PLACE: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->next, &own, 1, NULL)); break;
     case TRANSPOSE:
         CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, w->flags, NULL));
         break;
@@ -86,7 +86,7 @@ static void measure(const char *name, kind k, work w)
     const value random = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = 1 };
     const box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
     void **fields[] = { &w.next, &w.cur, &w.prev };
-    const int count = k == SWEEP && w.words == 3 ? 3 : 2;
+    const int count = k == PASS && w.words == 3 ? 3 : 2;
     double copy_s[SAMPLES], work_s[SAMPLES], fraction[SAMPLES];
     for (int i = 0; i < count; i++) {
         CHECK(dev->alloc(dev, DEVICE_MEMORY_DEVICE, f->bytes, fields[i]));
@@ -108,7 +108,7 @@ static void measure(const char *name, kind k, work w)
     for (int i = 0; i < count; i++) CHECK(dev->free(dev, DEVICE_MEMORY_DEVICE, *fields[i]));
 }
 
-static void measure_sweep(stencil_form form, int radius, dtype t, kind k, int words, int64_t nx, int64_t ny)
+static void measure_pass(stencil_form form, int radius, dtype t, kind k, int words, int64_t nx, int64_t ny)
 {
     static const char *const names[] = { "line", "star", "box" };
     char name[64];
@@ -116,7 +116,7 @@ static void measure_sweep(stencil_form form, int radius, dtype t, kind k, int wo
     for (int i = 0; i < stencil_weights(form, radius); i++) op.weight[i] = 1.0 / 512; /* exact in both types */
     CHECK(dev->stencil_bind(dev, &op));
     snprintf(name, sizeof name, "%s r=%d%s", names[form], radius,
-             k == SWEEP_IN_PLACE ? ", next is prev" : words == 3 ? ", prev apart" : "");
+             k == PASS_IN_PLACE ? ", next is prev" : words == 3 ? ", prev apart" : "");
     measure(name, k, (work){ .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0), .words = words });
 }
 
@@ -154,18 +154,18 @@ int main(int argc, char **argv)
     printf("%s, %d threads\n", dev->name, dev->threads);
     for (int t = DTYPE_F32; t <= DTYPE_F64; t++) {
         if (all || strcmp(what, "stars") == 0)
-            for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) measure_sweep(STENCIL_STAR, r, (dtype)t, SWEEP, 2, nx, ny);
+            for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) measure_pass(STENCIL_STAR, r, (dtype)t, PASS, 2, nx, ny);
         if (all || strcmp(what, "boxes") == 0)
-            for (int r = 1; r <= 4; r++) measure_sweep(STENCIL_BOX, r, (dtype)t, SWEEP, 2, nx, ny);
+            for (int r = 1; r <= 4; r++) measure_pass(STENCIL_BOX, r, (dtype)t, PASS, 2, nx, ny);
         if (all || strcmp(what, "lines") == 0)
             for (int r = 1; r <= STENCIL_RADIUS_MAX; r *= 2) {
-                measure_sweep(STENCIL_LINE, r, (dtype)t, SWEEP, 2, nx * ny, 1);
-                measure_sweep(STENCIL_LINE, r, (dtype)t, SWEEP, 2, nx, ny);
+                measure_pass(STENCIL_LINE, r, (dtype)t, PASS, 2, nx * ny, 1);
+                measure_pass(STENCIL_LINE, r, (dtype)t, PASS, 2, nx, ny);
             }
         if (all || strcmp(what, "prevs") == 0)
             for (int r = 1; r <= 4; r += 3) {
-                measure_sweep(STENCIL_STAR, r, (dtype)t, SWEEP, 3, nx, ny);
-                measure_sweep(STENCIL_STAR, r, (dtype)t, SWEEP_IN_PLACE, 3, nx, ny);
+                measure_pass(STENCIL_STAR, r, (dtype)t, PASS, 3, nx, ny);
+                measure_pass(STENCIL_STAR, r, (dtype)t, PASS_IN_PLACE, 3, nx, ny);
             }
         if (all || strcmp(what, "transposes") == 0) measure_transposes((dtype)t, nx, ny);
     }

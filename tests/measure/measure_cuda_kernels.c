@@ -1,13 +1,13 @@
-/* Measures the CUDA kernels that sweep whole fields, each beside a device-to-device copy of the same run: medians of 20
+/* Measures the CUDA kernels that pass over whole fields, each beside a device-to-device copy of the same run: medians of 20
  * launches by events, random data. Bytes are the algorithm's: each cell of each field that a kernel reads or writes, once.
  *
- *   measure_cuda_sweep [NX [NY]]     fields are NX x NY (16384 x 16384), the 1D line is as long as all of them
- *   measure_cuda_sweep boxes         only the box stencils of 16384 x 16384 and of 10007 x 9973 cells
- *   measure_cuda_sweep sustained     what takes most power, stars of radius 7 and 8 and boxes of 3 and 4, after 2 s
+ *   measure_cuda_kernels [NX [NY]]     fields are NX x NY (16384 x 16384), the 1D line is as long as all of them
+ *   measure_cuda_kernels boxes         only the box stencils of 16384 x 16384 and of 10007 x 9973 cells
+ *   measure_cuda_kernels sustained     what takes most power, stars of radius 7 and 8 and boxes of 3 and 4, after 2 s
  *                                    of themselves without a pause: by then the power limit may have lowered the clock
- *   measure_cuda_sweep transposes    dense matrices of several shapes, and padded ones, beside cuBLAS geam where it is found
- *   measure_cuda_sweep reductions    norm and fingerprint of 16384 x 16384 and of 10007 x 9973 cells
- *   measure_cuda_sweep packs         all four edges and corners of a field of 16384 x 16384, in one launch
+ *   measure_cuda_kernels transposes    dense matrices of several shapes, and padded ones, beside cuBLAS geam where it is found
+ *   measure_cuda_kernels reductions    norm and fingerprint of 16384 x 16384 and of 10007 x 9973 cells
+ *   measure_cuda_kernels packs         all four edges and corners of a field of 16384 x 16384, in one launch
  *
  * Beside boxes whose bound is arithmetic stands the FMA peak, by launches of both in turn, so that both have the same clock.
  *
@@ -41,7 +41,7 @@ static void check(int code, const char *what)
 
 /* One launch of what is measured. */
 typedef struct work {
-    enum { COPY, SWEEP, TRANSPOSE, GEAM, MAX_CHANGE, FINGERPRINT, PACK, UNPACK, COPY_MESSAGE } kind;
+    enum { COPY, PASS, TRANSPOSE, GEAM, MAX_CHANGE, FINGERPRINT, PACK, UNPACK, COPY_MESSAGE } kind;
     field_shape shape;
     void *next, *cur;
     int words; /* moved a cell */
@@ -58,7 +58,7 @@ static void launch(const work *w)
     void *to = field_at(f, w->next, 0, 0), *from = field_at(f, w->cur, 0, 0);
     switch (w->kind) {
     case COPY: CHECK(dev->copy(dev, to, from, (size_t)box_cells(own) * dtype_bytes(f->type), stream)); break;
-    case SWEEP: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->next, &own, 1, stream)); break;
+    case PASS: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->next, &own, 1, stream)); break;
     case TRANSPOSE:
         CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, TRANSPOSE_STORE, stream));
         break;
@@ -239,7 +239,7 @@ static void measure(const char *name, work w)
     fflush(stdout);
 }
 
-static void measure_sweep(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny)
+static void measure_pass(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny)
 {
     static const char *const names[] = { "line", "star", "box" };
     char name[64];
@@ -249,7 +249,7 @@ static void measure_sweep(stencil_form form, int radius, dtype t, bool has_prev,
     snprintf(name, sizeof name, "%s r=%d%s", names[form], radius, has_prev ? ", prev" : "");
     const field_shape f = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0);
     const int sums = form == STENCIL_BOX && radius >= 3 ? stencil_weights(form, radius) : 0;
-    measure(name, (work){ .kind = SWEEP, .shape = f, .words = has_prev ? 3 : 2, .sums = sums });
+    measure(name, (work){ .kind = PASS, .shape = f, .words = has_prev ? 3 : 2, .sums = sums });
 }
 
 /* rows x cols; pad: cells from the end of a row to the next, 0 for a dense matrix. */
@@ -326,22 +326,22 @@ static void measure_reductions(dtype t, int64_t nx, int64_t ny)
 
 static void measure_boxes(dtype t, int64_t nx, int64_t ny)
 {
-    for (int r = 1; r <= STENCIL_RADIUS_MAX; r += r < 4 ? 1 : 4) measure_sweep(STENCIL_BOX, r, t, false, nx, ny);
+    for (int r = 1; r <= STENCIL_RADIUS_MAX; r += r < 4 ? 1 : 4) measure_pass(STENCIL_BOX, r, t, false, nx, ny);
 }
 
 static void measure_sustained(dtype t, int64_t nx, int64_t ny)
 {
-    for (int r = 7; r <= 8; r++) measure_sweep(STENCIL_STAR, r, t, false, nx, ny);
-    for (int r = 3; r <= 4; r++) measure_sweep(STENCIL_BOX, r, t, false, nx, ny);
+    for (int r = 7; r <= 8; r++) measure_pass(STENCIL_STAR, r, t, false, nx, ny);
+    for (int r = 3; r <= 4; r++) measure_pass(STENCIL_BOX, r, t, false, nx, ny);
 }
 
 static void measure_sweeps(dtype t, int64_t nx, int64_t ny)
 {
-    for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) measure_sweep(STENCIL_STAR, r, t, false, nx, ny);
-    for (int r = 1; r <= 4; r += 3) measure_sweep(STENCIL_STAR, r, t, true, nx, ny);
+    for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) measure_pass(STENCIL_STAR, r, t, false, nx, ny);
+    for (int r = 1; r <= 4; r += 3) measure_pass(STENCIL_STAR, r, t, true, nx, ny);
     measure_boxes(t, nx, ny);
-    for (int r = 1; r <= STENCIL_RADIUS_MAX; r *= 2) measure_sweep(STENCIL_LINE, r, t, false, nx * ny, 1);
-    measure_sweep(STENCIL_LINE, 4, t, false, nx, ny);
+    for (int r = 1; r <= STENCIL_RADIUS_MAX; r *= 2) measure_pass(STENCIL_LINE, r, t, false, nx * ny, 1);
+    measure_pass(STENCIL_LINE, 4, t, false, nx, ny);
     measure_reductions(t, nx, ny);
 }
 
