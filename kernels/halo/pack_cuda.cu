@@ -1,15 +1,12 @@
 /* Boxes of a field to and from dense message buffers, all pieces of a message in one launch. Pieces whose rows start
  * and end on 16 bytes, in the field and in the buffer, move as 16-byte vectors, all others cell by cell. */
 #include "cuda/box_list_cuda.cuh"
+#include "cuda/vector_cuda.cuh"
 #include "device/device_cuda.h"
 
 static_assert((int)BOX_LIST_MAX >= (int)PACK_PIECES_MAX, "a launch takes all pieces");
 
 namespace {
-
-template <typename T> struct vector16;
-template <> struct vector16<float> { using type = float4; };
-template <> struct vector16<double> { using type = double2; };
 
 __device__ __forceinline__ float sum(float a, float b) { return a + b; }
 __device__ __forceinline__ double sum(double a, double b) { return a + b; }
@@ -39,7 +36,7 @@ __global__ void __launch_bounds__(BOX_LIST_THREADS)
     move_kernel(int64_t pitch, const __grid_constant__ places<T> at, const __grid_constant__ box_list all)
 {
     using vector = typename vector16<T>::type;
-    constexpr int V = sizeof(vector) / sizeof(T);
+    constexpr int V = vector_cells<T>;
     box_list_run(all, [&](int e, int64_t i, int64_t x, int64_t y) {
         T *f = at.field[e] + y * pitch, *b = at.buffer[e];
         if (at.vectors[e])
@@ -52,7 +49,7 @@ __global__ void __launch_bounds__(BOX_LIST_THREADS)
 template <typename T, direction DIRECTION>
 cudaError_t launch(const field_shape *f, T *field, T *buffer, const pack_piece *pieces, int count, cudaStream_t stream)
 {
-    constexpr int64_t V = 16 / sizeof(T);
+    constexpr int64_t V = vector_cells<T>;
     const bool aligned = ((uintptr_t)field | (uintptr_t)buffer) % 16 == 0;
     places<T> at = {};
     box_list all = {};
