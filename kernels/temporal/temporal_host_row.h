@@ -17,17 +17,10 @@ static STENCIL_HOST_INLINE void NAME(line)(int r, bool has_prev, CELL *restrict 
     for (int64_t i = 0; i < n; i++) {
         CELL u = w[0] * here[i - r];
         u = FMA(w[1], here[i + r], u);
-        if (r >= 2) {
-            u = FMA(w[2], here[i - (r - 1)], u);
-            u = FMA(w[3], here[i + (r - 1)], u);
-        }
-        if (r >= 3) {
-            u = FMA(w[4], here[i - (r - 2)], u);
-            u = FMA(w[5], here[i + (r - 2)], u);
-        }
-        if (r >= 4) {
-            u = FMA(w[6], here[i - (r - 3)], u);
-            u = FMA(w[7], here[i + (r - 3)], u);
+#pragma GCC unroll 3
+        for (int k = 1; k < r; k++) {
+            u = FMA(w[2 * k], here[i - (r - k)], u);
+            u = FMA(w[2 * k + 1], here[i + (r - k)], u);
         }
         u = FMA(w[2 * r], here[i], u);
         sum[i] = has_prev ? FMA(beta, before[i], u) : u;
@@ -46,23 +39,12 @@ static STENCIL_HOST_INLINE void NAME(star)(int r, bool has_prev, CELL *restrict 
         u = FMA(w[1], here[i + r], u);
         u = FMA(w[2], row[0][i], u);
         u = FMA(w[3], row[2 * r][i], u);
-        if (r >= 2) {
-            u = FMA(w[4], here[i - (r - 1)], u);
-            u = FMA(w[5], here[i + (r - 1)], u);
-            u = FMA(w[6], row[1][i], u);
-            u = FMA(w[7], row[2 * r - 1][i], u);
-        }
-        if (r >= 3) {
-            u = FMA(w[8], here[i - (r - 2)], u);
-            u = FMA(w[9], here[i + (r - 2)], u);
-            u = FMA(w[10], row[2][i], u);
-            u = FMA(w[11], row[2 * r - 2][i], u);
-        }
-        if (r >= 4) {
-            u = FMA(w[12], here[i - (r - 3)], u);
-            u = FMA(w[13], here[i + (r - 3)], u);
-            u = FMA(w[14], row[3][i], u);
-            u = FMA(w[15], row[2 * r - 3][i], u);
+#pragma GCC unroll 3
+        for (int k = 1; k < r; k++) {
+            u = FMA(w[4 * k], here[i - (r - k)], u);
+            u = FMA(w[4 * k + 1], here[i + (r - k)], u);
+            u = FMA(w[4 * k + 2], row[k][i], u);
+            u = FMA(w[4 * k + 3], row[2 * r - k][i], u);
         }
         u = FMA(w[4 * r], here[i], u);
         sum[i] = has_prev ? FMA(beta, before[i], u) : u;
