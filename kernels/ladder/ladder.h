@@ -72,7 +72,7 @@ typedef struct ladder_case {
     sentence missing; /* set by prepare, which returns 0: why this point cannot run here; then only destroy is called */
     bool uneven;       /* set by prepare: the ranks' shares of the work differ, so that a slow one is no news */
     const void *world; /* given to families that all ranks climb together (miniapp/bench/bench_families.h); NULL otherwise */
-    void *in, *out;    /* device memory of the usual problem (ladder_open): random cells, and those that the rung writes */
+    void *in, *out;    /* what a repetition reads and writes; as a rule by ladder_open */
     int64_t out_cells;
     void *state;       /* prepare's own (ladder_state); NULL before it */
     ladder_beside beside;
@@ -127,7 +127,7 @@ typedef struct ladder_family {
                             device and that many ranks, "needs at least 2 ranks"; NULL where it may. See also the rung's missing */
 } ladder_family;
 
-/* A family of a file's tables `parameters` and `rungs`, and of its text `teaches`. F32, F64: how its types are called. */
+/* A family of a file's tables `parameters` and `rungs`, and of its text `teaches`. F32, F64: the names of its types. */
 #define LADDER_FAMILY(KIND, NAME, SHOWS, F32, F64, REFUSAL)                                                                  \
     { KIND, NAME, SHOWS, { F32, F64 }, parameters, sizeof parameters / sizeof *parameters, rungs, sizeof rungs / sizeof *rungs, \
       teaches, REFUSAL }

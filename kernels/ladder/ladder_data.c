@@ -16,13 +16,8 @@ typedef union cells_any {
 
 int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed)
 {
-    const field_shape row = { c->type, cells, 1, 0, 0, cells, 0, (size_t)cells * dtype_bytes(c->type) };
-    value v;
-    memset(&v, 0, sizeof v);
-    v.kind = VALUE_RANDOM;
-    v.nx_global = cells;
-    v.ny_global = 1;
-    v.seed = seed;
+    const field_shape row = { c->type, cells, 1, 0, 0, cells, 0, ladder_bytes(c, cells) };
+    const value v = { .kind = VALUE_RANDOM, .nx_global = cells, .ny_global = 1, .seed = seed };
     return c->d->value_fill(c->d, &row, device_data, &v, field_own(&row), c->stream);
 }
 

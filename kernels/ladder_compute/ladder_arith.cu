@@ -1,6 +1,8 @@
-#include "ladder_compute/ladder_arith.h"
+#include <assert.h>
+#include <stdlib.h>
 
 #include "ladder/ladder_families.h"
+#include "ladder_compute/ladder_arith.h"
 
 static const char teaches[] =
     "Arithmetic, and what gets in its way. The rungs of this family touch no memory to speak of: what they show is what an SM "
@@ -18,13 +20,184 @@ static const char teaches[] =
 
 namespace {
 
+/* ---- what threads tell each other: inside a warp a sum of 32 numbers, among all additions to the same few words ---- */
+
+enum { SUM_SHARED, SUM_SHUFFLE, SUM_REDUX };
+enum { ATOMIC, ATOMIC_AGGREGATED, ATOMIC_SHARED };
+
+enum { THREADS = 256, WARPS = THREADS / 32, LANES = 32, STEPS = 1024, SUM_BLOCKS_PER_SM = 8 };
+const unsigned everyone = 0xffffffffu;
+
+__host__ __device__ __forceinline__ uint32_t start_of(unsigned thread) { return thread * 2654435761u + 12345u; }
+
+/* ---- the sum of a warp ---- */
+
+/* `own` is this warp's. */
+__device__ __forceinline__ uint32_t sum_by_shared(uint32_t x, volatile uint32_t *own)
+{
+    const unsigned lane = threadIdx.x % LANES;
+    own[lane] = x;
+    __syncwarp();
+#pragma unroll
+    for (unsigned half = LANES / 2; half > 0; half /= 2) {
+        if (lane < half) own[lane] += own[lane + half];
+        __syncwarp();
+    }
+    const uint32_t sum = own[0];
+    __syncwarp();
+    return sum;
+}
+
+__device__ __forceinline__ uint32_t sum_by_shuffle(uint32_t x)
+{
+#pragma unroll
+    for (int distance = LANES / 2; distance > 0; distance /= 2) x += __shfl_xor_sync(everyone, x, distance);
+    return x;
+}
+
+template <int HOW> __global__ void __launch_bounds__(THREADS) sums(uint32_t *out)
+{
+    __shared__ uint32_t all[WARPS][LANES];
+    uint32_t x = start_of(threadIdx.x);
+#pragma unroll 8
+    for (int i = 0; i < STEPS; i++) {
+        uint32_t sum = 0;
+        if (HOW == SUM_SHARED) sum = sum_by_shared(x, all[threadIdx.x / LANES]);
+        if (HOW == SUM_SHUFFLE) sum = sum_by_shuffle(x);
+        if (HOW == SUM_REDUX) sum = __reduce_add_sync(everyone, x);
+        x = x * 3 + sum; /* the next sum needs this one: none can be left out */
+    }
+    out[(int64_t)blockIdx.x * THREADS + threadIdx.x] = x;
+}
+
+/* ---- atomic additions ---- */
+
+enum { PER_THREAD = 16, ATOMIC_BLOCKS_PER_SM = 32, SHARED_SLOTS_MOST = 4096 };
+
+__host__ __device__ __forceinline__ uint32_t number_of(uint32_t i) { return (i * 2654435761u >> 28) + 1; }
+
+/* Number i of a block goes to the word that its place in the grid says, mod the number of words, which is a power of two: a
+ * division would cost more than the addition. */
+__host__ __device__ __forceinline__ uint32_t slot_of(uint32_t block, uint32_t i, uint32_t mask)
+{
+    return (block * (THREADS * PER_THREAD) + i) & mask;
+}
+
+__global__ void __launch_bounds__(THREADS) atomic_each(uint32_t *out, uint32_t mask)
+{
+    for (uint32_t i = threadIdx.x; i < THREADS * PER_THREAD; i += THREADS)
+        atomicAdd(out + slot_of(blockIdx.x, i, mask), number_of(i));
+}
+
+__global__ void __launch_bounds__(THREADS) atomic_aggregated(uint32_t *out, uint32_t mask)
+{
+    for (uint32_t i = threadIdx.x; i < THREADS * PER_THREAD; i += THREADS) {
+        const uint32_t slot = slot_of(blockIdx.x, i, mask);
+        const unsigned peers = mask == 0 ? everyone : __match_any_sync(everyone, slot);
+        const uint32_t sum = __reduce_add_sync(peers, number_of(i));
+        if (threadIdx.x % LANES == (unsigned)__ffs((int)peers) - 1) atomicAdd(out + slot, sum);
+    }
+}
+
+__global__ void __launch_bounds__(THREADS) atomic_shared(uint32_t *out, uint32_t mask)
+{
+    extern __shared__ uint32_t own[];
+    for (uint32_t j = threadIdx.x; j <= mask; j += THREADS) own[j] = 0;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < THREADS * PER_THREAD; i += THREADS)
+        atomicAdd(own + slot_of(blockIdx.x, i, mask), number_of(i));
+    __syncthreads();
+    for (uint32_t j = threadIdx.x; j <= mask; j += THREADS)
+        if (own[j] != 0) atomicAdd(out + j, own[j]);
+}
+
+int sums_prepare(ladder_case *c)
+{
+    const int code = ladder_arith_open(c, SUM_BLOCKS_PER_SM, 0, THREADS);
+    c->size = (int64_t)((const ladder_arith *)c->state)->blocks * WARPS * STEPS;
+    c->work = (double)c->size;
+    return code;
+}
+
+int sums_enqueue(ladder_case *c)
+{
+    const ladder_arith *s = (const ladder_arith *)c->state;
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    switch (c->rung->variant) {
+    case SUM_SHARED: sums<SUM_SHARED><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
+    case SUM_SHUFFLE: sums<SUM_SHUFFLE><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
+    case SUM_REDUX: sums<SUM_REDUX><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
+    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
+    }
+    return cudaGetLastError();
+}
+
+int sums_verify(ladder_case *c, ladder_verdict *v)
+{
+    uint32_t x[THREADS];
+    for (unsigned t = 0; t < THREADS; t++) x[t] = start_of(t);
+    for (int w = 0; w < WARPS; w++)
+        for (int i = 0; i < STEPS; i++) {
+            uint32_t sum = 0;
+            for (int l = 0; l < LANES; l++) sum += x[w * LANES + l];
+            for (int l = 0; l < LANES; l++) x[w * LANES + l] = x[w * LANES + l] * 3 + sum;
+        }
+    return ladder_arith_compare(c, x, v);
+}
+
+/* `in` holds the words that all blocks add to, from 0 on. */
+int atomics_prepare(ladder_case *c)
+{
+    size_t slots = 1;
+    const int64_t most = c->rung->variant == ATOMIC_SHARED ? (int)SHARED_SLOTS_MOST : (int)LADDER_ARITH_SLOTS_MOST;
+    while (2 * (int64_t)slots <= c->value[LADDER_ARITH_SLOTS] && 2 * (int64_t)slots <= most) slots *= 2;
+    int code = ladder_arith_open(c, ATOMIC_BLOCKS_PER_SM, slots * sizeof(uint32_t), 0);
+    const ladder_arith *s = (const ladder_arith *)c->state;
+    c->size = (int64_t)s->blocks * THREADS * PER_THREAD;
+    c->work = (double)c->size;
+    return code ? code : c->d->fill_bytes(c->d, c->in, 0, s->in_bytes, c->stream);
+}
+
+int atomics_enqueue(ladder_case *c)
+{
+    const ladder_arith *s = (const ladder_arith *)c->state;
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    const uint32_t mask = (uint32_t)(s->in_bytes / sizeof(uint32_t)) - 1;
+    uint32_t *out = (uint32_t *)c->in;
+    switch (c->rung->variant) {
+    case ATOMIC: atomic_each<<<s->blocks, THREADS, 0, stream>>>(out, mask); break;
+    case ATOMIC_AGGREGATED: atomic_aggregated<<<s->blocks, THREADS, 0, stream>>>(out, mask); break;
+    case ATOMIC_SHARED: atomic_shared<<<s->blocks, THREADS, s->in_bytes, stream>>>(out, mask); break;
+    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
+    }
+    return cudaGetLastError();
+}
+
+int atomics_verify(ladder_case *c, ladder_verdict *v)
+{
+    const ladder_arith *s = (const ladder_arith *)c->state;
+    const uint32_t slots = (uint32_t)(s->in_bytes / sizeof(uint32_t));
+    uint32_t *wanted = (uint32_t *)calloc(2 * (size_t)slots, sizeof *wanted), *found = wanted + slots;
+    if (!wanted) abort();
+    for (uint32_t b = 0; b < (uint32_t)s->blocks; b++)
+        for (uint32_t i = 0; i < THREADS * PER_THREAD; i++) wanted[slot_of(b, i, slots - 1)] += number_of(i);
+    const int code = ladder_fetch(c, found, c->in, s->in_bytes);
+    ladder_right(v);
+    for (uint32_t j = 0; !code && v->right && j < slots; j++)
+        if (found[j] != wanted[j]) ladder_wrong(v, "word %u is %u, not %u", j, found[j], wanted[j]);
+    free(wanted);
+    return code;
+}
+
+/* ---- the table ---- */
+
 const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 2, 4, 6 };
 const int64_t spread_slots[] = { 2, 4, 8, 16, 32, 128, 1024, 16384, 1 << 20 };
 
 constexpr ladder_way chains = { ladder_arith_chains_prepare, ladder_arith_chains_enqueue, ladder_arith_chains_verify },
                      functions = { ladder_arith_functions_prepare, ladder_arith_functions_enqueue, ladder_arith_functions_verify },
-                     sums = { ladder_arith_sums_prepare, ladder_arith_sums_enqueue, ladder_arith_sums_verify },
-                     atomics = { ladder_arith_atomics_prepare, ladder_arith_atomics_enqueue, ladder_arith_atomics_verify };
+                     warp_sums = { sums_prepare, sums_enqueue, sums_verify },
+                     additions = { atomics_prepare, atomics_enqueue, atomics_verify };
 
 constexpr ladder_rung calls(const char *name, const char *why, ladder_way way, int variant, const char *teaches)
 {
@@ -91,22 +264,22 @@ const ladder_rung rungs[] = {
           "A square root and a division, as the formula has them."),
     calls("rsqrt", "rsqrtf: one special instruction", functions, LADDER_ARITH_RSQRT,
           "At most 2 ulp from the correctly rounded result, one special instruction in place of two functions."),
-    calls("sumShared", "a warp's sum through shared memory", sums, LADDER_ARITH_SUM_SHARED,
+    calls("sumShared", "a warp's sum through shared memory", warp_sums, SUM_SHARED,
           "A tree of five levels; the warp stops at each until all of it has written."),
-    calls("sumShuffle", "five shuffles from register to register", sums, LADDER_ARITH_SUM_SHUFFLE,
+    calls("sumShuffle", "five shuffles from register to register", warp_sums, SUM_SHUFFLE,
           "The same tree as a butterfly, without memory: every lane ends with the sum."),
-    calls("sumRedux", "one instruction, whole numbers only", sums, LADDER_ARITH_SUM_REDUX,
+    calls("sumRedux", "one instruction, whole numbers only", warp_sums, SUM_REDUX,
           "__reduce_add_sync, since Ampere."),
-    calls("atomicOne", "all threads add to one word", atomics, LADDER_ARITH_ATOMIC,
+    calls("atomicOne", "all threads add to one word", additions, ATOMIC,
           "An atomic addition whose result nobody uses is sent off and done by the units at the L2 cache. Those for one word "
           "queue up. nvcc would add up a warp's contributions first where it can see that the address is the same for all; here "
           "it cannot, since the number of words is a parameter."),
     scanned(LADDER_ARITH_SLOTS, spread_slots,
-            calls("atomicSpread", "the same, spread over slots words", atomics, LADDER_ARITH_ATOMIC,
+            calls("atomicSpread", "the same, spread over slots words", additions, ATOMIC,
                   "How many additions are done per second depends on how many different words they fall on.")),
-    calls("atomicAggregated", "each warp adds up first", atomics, LADDER_ARITH_ATOMIC_AGGREGATED,
+    calls("atomicAggregated", "each warp adds up first", additions, ATOMIC_AGGREGATED,
           "The warp adds up first, wherever its lanes mean the same word: match, then one addition by the group's first lane."),
-    calls("atomicShared", "each block adds up first", atomics, LADDER_ARITH_ATOMIC_SHARED,
+    calls("atomicShared", "each block adds up first", additions, ATOMIC_SHARED,
           "The block adds up first, in words of its own that are as near as L1; then one addition for each word."),
     scanned(LADDER_ARITH_BLOCKS, blocks_of_sm,
             flops("spill", "launch bounds leave too few registers", LADDER_ARITH_SPILL,

@@ -53,15 +53,4 @@ int ladder_arith_functions_prepare(ladder_case *c);
 int ladder_arith_functions_enqueue(ladder_case *c);
 int ladder_arith_functions_verify(ladder_case *c, ladder_verdict *v);
 
-/* ---- what the threads of a warp tell each other, and all threads one word (ladder_arith_warps.cu) ---- */
-enum { LADDER_ARITH_SUM_SHARED, LADDER_ARITH_SUM_SHUFFLE, LADDER_ARITH_SUM_REDUX };
-int ladder_arith_sums_prepare(ladder_case *c);
-int ladder_arith_sums_enqueue(ladder_case *c);
-int ladder_arith_sums_verify(ladder_case *c, ladder_verdict *v);
-
-enum { LADDER_ARITH_ATOMIC, LADDER_ARITH_ATOMIC_AGGREGATED, LADDER_ARITH_ATOMIC_SHARED };
-int ladder_arith_atomics_prepare(ladder_case *c);
-int ladder_arith_atomics_enqueue(ladder_case *c);
-int ladder_arith_atomics_verify(ladder_case *c, ladder_verdict *v);
-
 #endif

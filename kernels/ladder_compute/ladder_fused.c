@@ -11,12 +11,7 @@ static const char teaches[] =
 
 static int fill_own(device *d, const field_shape *f, void *field, int level, device_stream *s)
 {
-    value v;
-    memset(&v, 0, sizeof v);
-    v.kind = VALUE_RANDOM;
-    v.nx_global = f->nx;
-    v.ny_global = f->ny;
-    v.seed = LADDER_SEED + (uint64_t)level;
+    const value v = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = LADDER_SEED + (uint64_t)level };
     return d->value_fill(d, f, field, &v, field_own(f), s);
 }
 

@@ -1,8 +1,9 @@
-#include "ladder_compute/ladder_roofline.h"
-
 #include <assert.h>
+#include <string.h>
 
+#include "core/cell.h"
 #include "ladder/ladder_families.h"
+#include "ladder_compute/ladder_field.h"
 #include "ladder_memory/ladder_transpose.h"
 
 static const char teaches[] =
@@ -25,11 +26,22 @@ static const char teaches[] =
     "\n"
     "jobs/plot draws it from the records of `weft bench roofline dtype=f32` and `... dtype=f64`.\n";
 
-static ladder_roofline *state_create(ladder_case *c, bool plane)
+enum { NX, NY, RADIUS, PARAMETERS };
+
+/* c->in and c->out: what a rung reads and writes, fields, messages, or the result of a reduction. */
+typedef struct problem {
+    ladder_field field; /* ghosts `radius` deep, in 1D along x only */
+    void *prev;         /* the second field that is read; NULL where there is none */
+    pack_piece piece[PACK_PIECES_MAX];
+    int pieces;
+    int64_t buffer_cells;
+} problem;
+
+static problem *state_create(ladder_case *c, bool plane)
 {
-    ladder_roofline *s = ladder_state(c, sizeof *s);
-    const int64_t nx = c->value[LADDER_ROOFLINE_NX], ny = c->value[LADDER_ROOFLINE_NY];
-    const int radius = (int)c->value[LADDER_ROOFLINE_RADIUS];
+    problem *s = ladder_state(c, sizeof *s);
+    const int64_t nx = c->value[NX], ny = c->value[NY];
+    const int radius = (int)c->value[RADIUS];
     s->field.shape = plane ? field_shape_make(c->type, nx, ny, radius, radius) : field_shape_make(c->type, nx * ny, 1, radius, 0);
     return s;
 }
@@ -43,10 +55,10 @@ static int pass_prepare(ladder_case *c)
 {
     const stencil_form form = (stencil_form)(c->rung->variant & (WAVE - 1));
     const bool wave = (c->rung->variant & WAVE) != 0;
-    ladder_roofline *s = state_create(c, form != STENCIL_LINE);
+    problem *s = state_create(c, form != STENCIL_LINE);
     const field_shape *f = &s->field.shape;
     stencil *op = &s->field.op;
-    *op = (stencil){ .form = form, .radius = (int)c->value[LADDER_ROOFLINE_RADIUS], .type = c->type, .has_prev = wave,
+    *op = (stencil){ .form = form, .radius = (int)c->value[RADIUS], .type = c->type, .has_prev = wave,
                      .beta = wave ? -1 : 0 };
     ladder_field_weights(op);
     ladder_moves(c, f->nx * f->ny, wave ? 3 : 2);
@@ -59,14 +71,14 @@ static int pass_prepare(ladder_case *c)
 
 static int pass(ladder_case *c)
 {
-    const ladder_roofline *s = c->state;
+    const problem *s = c->state;
     const box own = field_own(&s->field.shape);
     return c->d->stencil_pass(c->d, &s->field.shape, c->out, c->in, s->prev, &own, 1, c->stream);
 }
 
 static int pass_verify(ladder_case *c, ladder_verdict *v)
 {
-    return ladder_field_verify_pass(c, &((const ladder_roofline *)c->state)->field, c->out, v);
+    return ladder_field_verify_pass(c, &((const problem *)c->state)->field, c->out, v);
 }
 
 /* ---- reductions ---- */
@@ -76,7 +88,7 @@ enum { FINGERPRINT, MAX_CHANGE };
 static int reduce_prepare(ladder_case *c)
 {
     const bool two = c->rung->variant == MAX_CHANGE;
-    ladder_roofline *s = state_create(c, true);
+    problem *s = state_create(c, true);
     const field_shape *f = &s->field.shape;
     ladder_moves(c, f->nx * f->ny, two ? 2 : 1);
     c->flops = two ? (double)c->size : 0; /* a difference a cell; the fingerprint's arithmetic is on integers */
@@ -87,7 +99,7 @@ static int reduce_prepare(ladder_case *c)
 
 static int max_change(ladder_case *c)
 {
-    const ladder_roofline *s = c->state;
+    const problem *s = c->state;
     return c->d->max_change(c->d, &s->field.shape, c->in, s->prev, field_own(&s->field.shape), c->out, c->stream);
 }
 
@@ -97,12 +109,45 @@ static int fingerprint(ladder_case *c)
     return c->d->fingerprint(c->d, f, c->in, f->nx, 0, 0, c->out, c->stream);
 }
 
+static int compare_result(ladder_case *c, uint64_t wanted, ladder_verdict *v)
+{
+    return ladder_compare_number(c, "result", c->out, sizeof wanted, wanted, v);
+}
+
+static int verify_max_change(ladder_case *c, ladder_verdict *v)
+{
+    const field_shape *f = &((const ladder_field *)c->state)->shape;
+    uint64_t largest = 0;
+#pragma omp parallel for schedule(static) reduction(max : largest)
+    for (int64_t y = 0; y < f->ny; y++)
+        for (int64_t x = 0; x < f->nx; x++) {
+            const uint64_t index = (uint64_t)ladder_field_index(f, x, y);
+            const double a = cell_random(LADDER_FIELD_CUR, index), b = cell_random(LADDER_FIELD_PREV, index);
+            const uint64_t bits = cell_abs_bits(f->type == DTYPE_F32 ? (double)((float)a - (float)b) : a - b);
+            if (bits > largest) largest = bits;
+        }
+    return compare_result(c, largest, v);
+}
+
+static int verify_fingerprint(ladder_case *c, ladder_verdict *v)
+{
+    const field_shape *f = &((const ladder_field *)c->state)->shape;
+    uint64_t sum = 0;
+#pragma omp parallel for schedule(static) reduction(+ : sum)
+    for (int64_t y = 0; y < f->ny; y++)
+        for (int64_t x = 0; x < f->nx; x++) {
+            const double u = cell_random(LADDER_FIELD_CUR, (uint64_t)ladder_field_index(f, x, y));
+            sum += cell_fingerprint(f->type == DTYPE_F32 ? cell_bits_f32((float)u) : cell_bits_f64(u), (uint64_t)(y * f->nx + x));
+        }
+    return compare_result(c, sum, v);
+}
+
 /* ---- messages: all four edges and four corners ---- */
 
 enum { PACK, UNPACK, FACE_COPY };
 
 /* What is sent lies just inside the own cells, what is received just outside. */
-static void pieces_make(ladder_roofline *s, bool outside)
+static void pieces_make(problem *s, bool outside)
 {
     const field_shape *f = &s->field.shape;
     const int64_t r = f->depth_x, in = outside ? r : 0;
@@ -119,7 +164,7 @@ static void pieces_make(ladder_roofline *s, bool outside)
 static int message_prepare(ladder_case *c)
 {
     const int what = c->rung->variant;
-    ladder_roofline *s = state_create(c, true);
+    problem *s = state_create(c, true);
     const field_shape *f = &s->field.shape;
     pieces_make(s, what == UNPACK);
     ladder_moves(c, s->buffer_cells, 2);
@@ -132,14 +177,52 @@ static int message_prepare(ladder_case *c)
 
 static int pack(ladder_case *c)
 {
-    const ladder_roofline *s = c->state;
+    const problem *s = c->state;
     return c->d->pack(c->d, &s->field.shape, c->in, c->out, s->piece, s->pieces, c->stream);
 }
 
 static int unpack(ladder_case *c)
 {
-    const ladder_roofline *s = c->state;
+    const problem *s = c->state;
     return c->d->unpack(c->d, &s->field.shape, c->out, c->in, s->piece, s->pieces, UNPACK_STORE, c->stream);
+}
+
+static void pack_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const problem *s = context;
+    for (int p = 0; p < s->pieces; p++) {
+        const box b = s->piece[p].cells;
+        const int64_t from = s->piece[p].offset, width = box_width(b);
+        for (int64_t i = (first > from ? first : from); i < first + count && i < from + box_cells(b); i++)
+            ladder_random(t, (char *)out + (size_t)(i - first) * dtype_bytes(t),
+                          ladder_field_index(&s->field.shape, b.x0 + (i - from) % width, b.y0 + (i - from) / width), 1,
+                          LADDER_FIELD_CUR);
+    }
+}
+
+static void unpack_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const problem *s = context;
+    memset(out, 0xff, (size_t)count * dtype_bytes(t));
+    for (int p = 0; p < s->pieces; p++) {
+        const box b = s->piece[p].cells;
+        int64_t x, index, y = INT64_MIN, n;
+        for (; (n = ladder_field_next_run(&s->field.shape, b, first, count, &x, &y, &index)) > 0; y++)
+            ladder_random(t, (char *)out + (size_t)(index - first) * dtype_bytes(t),
+                          s->piece[p].offset + (y - b.y0) * box_width(b) + x - b.x0, n, LADDER_SEED);
+    }
+}
+
+static int verify_pack(ladder_case *c, ladder_verdict *v)
+{
+    const problem *s = c->state;
+    return ladder_compare(c, c->out, s->buffer_cells, pack_answer, s, v);
+}
+
+static int verify_unpack(ladder_case *c, ladder_verdict *v)
+{
+    const problem *s = c->state;
+    return ladder_compare(c, c->out, ladder_field_cells(&s->field.shape), unpack_answer, s, v);
 }
 
 /* ---- the table ---- */
@@ -147,9 +230,9 @@ static int unpack(ladder_case *c)
 static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 4, 8 }, powers[] = { 1, 2, 4, 8 };
 
 #define BYTES_OF(ceiling_) .unit = LADDER_BYTES, .ceiling = ceiling_
-#define RADII(values, count) .scan = LADDER_ROOFLINE_RADIUS, .scan_count = count, .scan_values = values
+#define RADII(values, count) .scan = RADIUS, .scan_count = count, .scan_values = values
 #define PASS .prepare = pass_prepare, .enqueue = pass, .verify = pass_verify, BYTES_OF("copy")
-#define REDUCTION .prepare = reduce_prepare, BYTES_OF("read"), .ignores = 1u << LADDER_ROOFLINE_RADIUS
+#define REDUCTION .prepare = reduce_prepare, BYTES_OF("read"), .ignores = 1u << RADIUS
 #define MESSAGE .prepare = message_prepare, BYTES_OF("copy"), RADII(powers, 4)
 
 static const ladder_rung rungs[] = {
@@ -179,31 +262,31 @@ static const ladder_rung rungs[] = {
                  "H200, f32). The family transpose shows step by step how it comes so near.",
       .prepare = ladder_transpose_prepare,
       .enqueue = ladder_transpose_production, .verify = ladder_transpose_verify, BYTES_OF("copy"),
-      .ignores = 1u << LADDER_ROOFLINE_RADIUS },
+      .ignores = 1u << RADIUS },
     { .name = "maxChange", .why = "two fields read, one number left",
       .teaches = "The largest difference between two fields, as a run computes it between two steps: two words read per cell "
                  "and one flop. Threads reduce their part before they touch the common result, so that reading is the limit: "
                  ".99 of it on one H200.",
       .variant = MAX_CHANGE, .enqueue = max_change,
-      .verify = ladder_roofline_verify_max_change, REDUCTION },
+      .verify = verify_max_change, REDUCTION },
     { .name = "fingerprint", .why = "one field read, 64-bit integer hash",
       .teaches = "The sum mod 2^64 of a hash of each cell's bits and place: one word read per cell. Products of 64-bit "
                  "integers, which count as no flops, are done for every cell, and f32 has twice as many cells per byte: there "
                  "they cost more than the bytes (one H200: .91 of the read).",
       .variant = FINGERPRINT, .enqueue = fingerprint,
-      .verify = ladder_roofline_verify_fingerprint, REDUCTION },
+      .verify = verify_fingerprint, REDUCTION },
     { .name = "pack", .why = "four edges, four corners, one launch",
       .teaches = "Copies the cells that all eight neighbours need, as deep as the radius, into one dense buffer. The left and "
                  "right edges are short pieces, one of each row. Halos are small: one H200 takes as long for radius 8 as for "
                  "1, so that the rate doubles with the radius and stays far below the copy's. What counts is the launch, of "
                  "which there is one for all pieces.",
       .variant = PACK, .enqueue = pack,
-      .verify = ladder_roofline_verify_pack, MESSAGE },
+      .verify = verify_pack, MESSAGE },
     { .name = "unpack", .why = "the same into the ghosts",
       .teaches = "The other way: a dense buffer of as many bytes is stored around the field. The short pieces are stores now; "
                  "expect the time of pack.",
       .variant = UNPACK, .enqueue = unpack,
-      .verify = ladder_roofline_verify_unpack, MESSAGE },
+      .verify = verify_unpack, MESSAGE },
     { .name = "faceCopy", .why = "a plain copy of as many bytes",
       .teaches = "One copy of dense memory to dense memory, with no pieces to be found. What pack and unpack take beyond its "
                  "time is the price of short pieces; on one H200 they take no longer at any radius.",
@@ -211,20 +294,20 @@ static const ladder_rung rungs[] = {
       .verify = ladder_verify_copy, MESSAGE },
 };
 
-static_assert((int)LADDER_ROOFLINE_NX == (int)LADDER_TRANSPOSE_NX && (int)LADDER_ROOFLINE_NY == (int)LADDER_TRANSPOSE_NY,
+static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,
               "the transpose's own prepare reads this family's parameters");
 
-#define PARAMETERS(usual_nx, usual_ny)                                                                                 \
+#define SIZES(usual_nx, usual_ny)                                                                                      \
     { "nx", usual_nx, 1, 1000000, "columns; a line has nx ny cells" }, { "ny", usual_ny, 1, 1000000, "rows" },         \
     { "radius", 1, 1, STENCIL_RADIUS_MAX, "of the stencil; depth of the halo" }
 
-static const ladder_parameter host_parameters[] = { PARAMETERS(4096, 2048) };
-static const ladder_parameter cuda_parameters[] = { PARAMETERS(16384, 16384) };
+static const ladder_parameter host_parameters[] = { SIZES(4096, 2048) };
+static const ladder_parameter cuda_parameters[] = { SIZES(16384, 16384) };
 
 /* Both kinds of device have the same rungs and other sizes. */
 #define FAMILY(KIND, PARAMETERS_)                                                                                      \
     { KIND, "roofline", "every production kernel under copy, read and fma", { "f32", "f64" }, PARAMETERS_,             \
-      LADDER_ROOFLINE_PARAMETERS, rungs, sizeof rungs / sizeof rungs[0], teaches, NULL }
+      PARAMETERS, rungs, sizeof rungs / sizeof rungs[0], teaches, NULL }
 
 const ladder_family ladder_roofline_host = FAMILY(DEVICE_HOST, host_parameters);
 const ladder_family ladder_roofline_cuda = FAMILY(DEVICE_CUDA, cuda_parameters);

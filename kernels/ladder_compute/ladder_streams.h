@@ -69,24 +69,6 @@ int ladder_streams_order_team(ladder_case *c);
 int ladder_streams_order_trap(ladder_case *c);
 int ladder_streams_order_verify(ladder_case *c, ladder_verdict *v);
 
-/* ladder_streams_wait.cu: what launching, waiting and calling back cost */
-enum { LADDER_STREAMS_IDLE, LADDER_STREAMS_SAME_PRIORITY, LADDER_STREAMS_HIGH_PRIORITY }; /* variants of `urgent` */
-/* For launch, events, graph: `kernels` short chains, one after the other. */
-int ladder_streams_wait_prepare_launches(ladder_case *c);
-int ladder_streams_wait_prepare_graph(ladder_case *c);
-int ladder_streams_wait_launch(ladder_case *c);
-int ladder_streams_wait_events(ladder_case *c);
-int ladder_streams_wait_prepare_callback(ladder_case *c); /* for function, sync: GPU and CPU take turns */
-int ladder_streams_wait_function(ladder_case *c);
-int ladder_streams_wait_sync(ladder_case *c);
-int ladder_streams_wait_prepare_both(ladder_case *c); /* for after, meanwhile: one long chain each for GPU and CPU */
-int ladder_streams_wait_after(ladder_case *c);
-int ladder_streams_wait_meanwhile(ladder_case *c);
-int ladder_streams_wait_prepare_urgent(ladder_case *c);
-int ladder_streams_wait_load(ladder_case *c); /* before */
-int ladder_streams_wait_urgent(ladder_case *c);
-int ladder_streams_wait_verify(ladder_case *c, ladder_verdict *v);
-
 /* ladder_streams_staged.cu: copy in, compute, copy out, in chunks */
 int ladder_streams_staged_prepare(ladder_case *c);
 int ladder_streams_staged_depth(ladder_case *c);

@@ -1,6 +1,22 @@
+#include "core/cell.h"
+#include "device/device_host.h"
+#include "ladder/ladder_families.h"
 #include "ladder_memory/ladder_transpose.h"
 
-#include "core/cell.h"
+static const char teaches[] =
+    "The transpose on a CPU: the same quarrel of two orders, fought in other units.\n"
+    "\n"
+    "A core fetches lines of 64 bytes and translates addresses by pages. Walking down a column touches a new line, and soon a "
+    "new page, with every step: 16 cells of f32 are fetched for one that is used, and the other 15 are gone by the time the "
+    "walk comes back, unless the rows walked over (times a line) still fit into the cache. Reading scattered stalls the core, "
+    "writing scattered fetches each line before it is written and then throws it out; which one is worse depends on the "
+    "processor. Working in square tiles that fit into L1 uses every fetched line entirely.\n"
+    "\n"
+    "What to expect, as a fraction of the copy: copyRow .7 to 1 (its stores fetch lines that the ceiling's do not), naive .02 "
+    "to .2, tiles .1 to .6, production .5 to .6. A power-of-two row is the worst case: a column's lines all fall into the same "
+    "few sets of the cache.\n";
+
+/* ---- the problem, on every device ---- */
 
 int ladder_transpose_prepare(ladder_case *c)
 {
@@ -31,3 +47,100 @@ int ladder_transpose_production(ladder_case *c)
     const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
     return c->d->transpose(c->d, c->type, c->out, ny, c->in, nx, ny, nx, TRANSPOSE_STORE, c->stream);
 }
+
+/* ---- the host's rungs ---- */
+
+enum { TILE = 32 };
+
+typedef enum order { COPY_ROW, NAIVE_ROW, NAIVE_COL, TILES } order;
+
+/* Macros stand in for templates: one walk, two types. x counts columns of A, y rows. */
+#define DEFINE_WALKS(CELL, SUFFIX)                                                                                     \
+    DEVICE_HOST_CLONES                                                                                                 \
+    static void copy_row##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part)           \
+    {                                                                                                                  \
+        (void)ny;                                                                                                      \
+        for (int64_t y = part.y0; y < part.y1; y++)                                                                    \
+            for (int64_t x = 0; x < nx; x++) b[y * nx + x] = a[y * nx + x];                                            \
+    }                                                                                                                  \
+    static void naive_row##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part)          \
+    {                                                                                                                  \
+        for (int64_t y = part.y0; y < part.y1; y++)                                                                    \
+            for (int64_t x = 0; x < nx; x++) b[x * ny + y] = a[y * nx + x];                                            \
+    }                                                                                                                  \
+    static void naive_col##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part)          \
+    {                                                                                                                  \
+        for (int64_t x = part.y0; x < part.y1; x++)                                                                    \
+            for (int64_t y = 0; y < ny; y++) b[x * ny + y] = a[y * nx + x];                                            \
+    }                                                                                                                  \
+    static void tiles##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part)              \
+    {                                                                                                                  \
+        for (int64_t x0 = part.y0; x0 < part.y1; x0 += TILE)                                                           \
+            for (int64_t y0 = 0; y0 < ny; y0 += TILE) {                                                                \
+                const int64_t x1 = x0 + TILE < part.y1 ? x0 + TILE : part.y1, y1 = y0 + TILE < ny ? y0 + TILE : ny;    \
+                for (int64_t x = x0; x < x1; x++)                                                                      \
+                    for (int64_t y = y0; y < y1; y++) b[x * ny + y] = a[y * nx + x];                                   \
+            }                                                                                                          \
+    }
+
+DEFINE_WALKS(float, _f32)
+DEFINE_WALKS(double, _f64)
+
+/* Threads share out the rows of the side that the outer loop walks: A's for `row`, B's for the others. */
+static int walk(ladder_case *c)
+{
+    const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
+    const order o = (order)c->rung->variant;
+    const box all = box_make(0, 1, 0, o == COPY_ROW || o == NAIVE_ROW ? ny : nx);
+    static void (*const f32[])(float *restrict, const float *restrict, int64_t, int64_t, box) = { copy_row_f32, naive_row_f32,
+                                                                                                naive_col_f32, tiles_f32 };
+    static void (*const f64[])(double *restrict, const double *restrict, int64_t, int64_t, box) = {
+        copy_row_f64, naive_row_f64, naive_col_f64, tiles_f64
+    };
+#pragma omp parallel num_threads(c->d->threads)
+    {
+        const box part = box_strip(all, omp_get_thread_num(), omp_get_num_threads());
+        switch (c->type) {
+        case DTYPE_F32: f32[o](c->out, c->in, nx, ny, part); break;
+        case DTYPE_F64: f64[o](c->out, c->in, nx, ny, part); break;
+        }
+    }
+    return 0;
+}
+
+#define WAY(VERIFY) .prepare = ladder_transpose_prepare, .verify = VERIFY, .unit = LADDER_BYTES, .ceiling = "copy"
+#define TRANSPOSES WAY(ladder_transpose_verify)
+#define COPIES WAY(ladder_verify_copy)
+
+static const ladder_rung rungs[] = {
+    { .name = "copyRow", .why = "rows in, rows out: upper bound",
+      .teaches = "Both sides in order, with ordinary loads and stores. A store reads its line before it overwrites it: three "
+                 "words move where two count, unless the caches hold the matrix.",
+      .enqueue = walk, .variant = COPY_ROW, COPIES },
+    { .name = "naiveRow", .why = "whole lines read, single cells written",
+      .teaches = "Each row of A is read in order, and every cell goes to another row of B: a whole line is fetched, and later "
+                 "written back, for 4 or 8 bytes, and with long rows every cell lies in a page of its own as well.",
+      .enqueue = walk, .variant = NAIVE_ROW, TRANSPOSES },
+    { .name = "naiveCol", .why = "single cells read, whole lines written",
+      .teaches = "The loops exchanged: rows of B are written in order, and each cell comes from another row of A. No scattered "
+                 "line has to be written back, but a load that misses holds up what follows it sooner than a store does.",
+      .enqueue = walk, .variant = NAIVE_COL, TRANSPOSES },
+    { .name = "tiles", .why = "square tiles that stay in L1",
+      .teaches = "The same loops over tiles of 32 x 32 cells, 4 KiB of each matrix in f32 and 8 KiB in f64: a line that was "
+                 "fetched is still in L1 when its other cells are needed. Still cell by cell, and stores still read the lines "
+                 "that they overwrite.",
+      .enqueue = walk, .variant = TILES, TRANSPOSES },
+    { .name = "production", .why = "weft's own: tiles through a buffer",
+      .teaches = "Tiles are turned in vector registers on their way into a small buffer in L1, and leave it in runs of several "
+                 "lines, past the caches where the matrices do not fit into them: no line of B is read. Rows of A are "
+                 "prefetched, since no prefetcher of the hardware follows a column of tiles.",
+      .enqueue = ladder_transpose_production, TRANSPOSES },
+};
+
+static const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {
+    { "nx", 4096, 1, 1000000, "columns of A" },
+    { "ny", 4096, 1, 1000000, "rows of A" },
+};
+
+const ladder_family ladder_transpose_host =
+    LADDER_FAMILY(DEVICE_HOST, "transpose", "who pays when loads and stores disagree on the order", "f32", "f64", NULL);

@@ -81,28 +81,17 @@ static double alltoall_median_s(const ladder_case *c, int64_t block_bytes, bool 
 /* Bytes a second out of one rank, measured once for each size. */
 static void set_ceiling(ladder_case *c)
 {
-    enum { KNOWN_MAX = 64 };
-    static struct {
-        int64_t block_bytes;
-        double seconds;
-    } known[KNOWN_MAX];
-    static int knowns;
-    const int ranks = bench_world_of(c)->top->ranks;
-    const int64_t n = c->value[0];
-    const int64_t block_bytes = (n * n * (int64_t)dtype_bytes(c->type) + (int64_t)ranks * ranks - 1) / ((int64_t)ranks * ranks);
+    enum { ALLTOALL = -1 };
+    const int64_t ranks = bench_world_of(c)->top->ranks, n = c->value[0];
+    const int64_t block_bytes = (n * n * (int64_t)dtype_bytes(c->type) + ranks * ranks - 1) / (ranks * ranks);
     const char *why;
     const bool aware = c->d->kind == DEVICE_CUDA && bench_link_aware(bench_world_of(c), c->d, &why);
     if (block_bytes > INT32_MAX) return;
-    c->ceiling_name = c->d->kind == DEVICE_HOST ? "MPI_Alltoall" : aware ? "Alltoall, device" : "Alltoall, pinned";
-    int i = 0;
-    while (i < knowns && known[i].block_bytes != block_bytes) i++;
-    if (i == knowns) {
-        if (knowns == KNOWN_MAX) i = knowns = 0;
-        known[i].block_bytes = block_bytes;
-        known[i].seconds = alltoall_median_s(c, block_bytes, aware);
-        knowns++;
-    }
-    c->ceiling_rate = (double)(block_bytes * (ranks - 1)) / known[i].seconds;
+    bench_world_known *k = bench_world_recall(ALLTOALL, c->type, block_bytes);
+    if (!k->way) k->rate = (double)(block_bytes * (ranks - 1)) / alltoall_median_s(c, block_bytes, aware);
+    k->way = c->d->kind == DEVICE_HOST ? "MPI_Alltoall" : aware ? "Alltoall, device" : "Alltoall, pinned";
+    c->ceiling_name = k->way;
+    c->ceiling_rate = k->rate;
 }
 
 /* ---- cells: every one tells its place in the source ---- */

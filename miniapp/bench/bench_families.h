@@ -8,9 +8,7 @@
 extern const ladder_family bench_halo_host, bench_halo_cuda, bench_alltoall_host, bench_alltoall_cuda, bench_io_host, bench_io_cuda;
 
 /* A family of those files on one kind of device, from their tables `parameters` and `rungs`; f32 and f64. */
-#define BENCH_FAMILY(KIND, NAME, WHAT)                                                                                       \
-    { KIND, NAME, WHAT, { "f32", "f64" }, parameters, sizeof parameters / sizeof *parameters, rungs, sizeof rungs / sizeof *rungs, \
-      teaches, refusal }
+#define BENCH_FAMILY(KIND, NAME, SHOWS) LADDER_FAMILY(KIND, NAME, SHOWS, "f32", "f64", refusal)
 
 const ladder_family *const *bench_families(int *count);
 /* All ranks climb it, each with its own device; else one rank does and the others wait. */

@@ -108,31 +108,19 @@ static int messages_of(const exchange *e, pattern p, bench_link_message *m)
 }
 
 /* Bytes a second out of one rank over the bare link, measured once for each set of messages. */
-static double link_rate(ladder_case *c, exchange *e, pattern p, const char **way)
+static void set_ceiling(ladder_case *c, const exchange *e, pattern p)
 {
-    enum { KNOWN_MAX = 128 };
-    static struct known {
-        pattern p;
-        dtype type;
-        int64_t bytes;
-        double rate;
-        const char *way;
-    } known[KNOWN_MAX];
-    static int knowns;
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
-    for (int i = 0; i < knowns; i++)
-        if (known[i].p == p && known[i].type == c->type && known[i].bytes == c->value[0]) {
-            *way = known[i].way;
-            return known[i].rate;
-        }
-    bench_link *l =
-        bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, message, messages_of(e, p, message));
-    const double rate = c->work / bench_link_median_s(l);
-    *way = bench_link_way(l);
-    bench_link_destroy(&l);
-    if (knowns == KNOWN_MAX) knowns = 0;
-    known[knowns++] = (struct known){ p, c->type, c->value[0], rate, *way };
-    return rate;
+    bench_world_known *k = bench_world_recall(p, c->type, c->value[0]);
+    if (!k->way) {
+        bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, message,
+                                          messages_of(e, p, message));
+        k->rate = c->work / bench_link_median_s(l);
+        k->way = bench_link_way(l);
+        bench_link_destroy(&l);
+    }
+    c->ceiling_name = k->way;
+    c->ceiling_rate = k->rate;
 }
 
 /* ---- rungs of the exchange ---- */
@@ -157,7 +145,7 @@ static int exchange_prepare(ladder_case *c)
         for (int64_t x = 0; x < e->shape.nx; x++) bench_world_cell(c->type, place_of(e, x, y), field_at(&e->shape, e->host, x, y));
     c->work = (double)halo_sent_bytes(e->halo);
     c->size = halo_sent_bytes(e->halo) / (int64_t)dtype_bytes(c->type);
-    c->ceiling_rate = link_rate(c, e, p, &c->ceiling_name);
+    set_ceiling(c, e, p);
     return ladder_fetch(c, e->field, e->host, e->shape.bytes);
 }
 
@@ -255,7 +243,7 @@ static int mpi_prepare(ladder_case *c)
     c->work = 0;
     for (int i = 0; i < messages; i++) c->work += (double)message[i].bytes;
     c->size = (int64_t)c->work / (int64_t)dtype_bytes(c->type);
-    c->ceiling_rate = link_rate(c, e, p, &c->ceiling_name);
+    set_ceiling(c, e, p);
     return 0;
 }
 

@@ -170,13 +170,17 @@ static void store(ladder_case *c, filing *f)
         check_fail(__FILE__, __LINE__, "checkpoint_write", why.text);
 }
 
+static void forget_shared(ladder_case *c, filing *f)
+{
+    if (bench_world_of(c)->top->rank != 0) return;
+    forget(f->shared);
+    forget(f->xdmf);
+}
+
 /* Of a new name; the one before is deleted. */
 static void next_shared(ladder_case *c, filing *f)
 {
-    if (bench_world_of(c)->top->rank == 0) {
-        forget(f->shared);
-        forget(f->xdmf);
-    }
+    forget_shared(c, f);
     new_name(f, bench_world_of(c), ".h5", f->shared);
     memcpy(f->xdmf, f->shared, sizeof f->xdmf);
     memcpy(f->xdmf + strlen(f->xdmf) - 2, "xmf", sizeof "xmf");
@@ -301,10 +305,7 @@ static void filing_destroy(ladder_case *c)
     if (!f) return;
     MPI_CHECK(MPI_Barrier(bench_world_of(c)->top->comm));
     forget(f->raw);
-    if (bench_world_of(c)->top->rank == 0) {
-        forget(f->shared);
-        forget(f->xdmf);
-    }
+    forget_shared(c, f);
     free(f->raw_s);
     free(f->data);
     free(f->found);

@@ -67,17 +67,10 @@ void bench_list_print(FILE *to, const bench_request *ask, int ranks)
 
 /* ---- --help ---- */
 
-static bool names(const char *argument, const ladder_family *f, const ladder_rung *r)
-{
-    const size_t length = strlen(f->name);
-    if (strncmp(argument, f->name, length) != 0) return false;
-    return argument[length] == '\0' || (argument[length] == '/' && strcmp(argument + length + 1, r->name) == 0);
-}
-
 static bool named(const ladder_family *f, const ladder_rung *r, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        if (names(argv[i], f, r)) return true;
+        if (bench_request_names(argv[i], f, r)) return true;
     return false;
 }
 

@@ -96,12 +96,11 @@ static const char *kind_name(device_kind kind) { return kind == DEVICE_HOST ? "h
 
 static bool offered(const bench_request *q, const ladder_family *f) { return q->any_kind || f->kind == q->kind; }
 
-/* How much of "family" or "family/rung" agrees: the family alone takes all its rungs. */
-static bool name_takes(const char *name, const ladder_family *f, const ladder_rung *r)
+bool bench_request_names(const char *name, const ladder_family *f, const ladder_rung *r)
 {
-    const char *slash = strchr(name, '/');
-    const size_t length = slash ? (size_t)(slash - name) : strlen(name);
-    return strlen(f->name) == length && strncmp(name, f->name, length) == 0 && (!slash || strcmp(slash + 1, r->name) == 0);
+    const size_t length = strlen(f->name);
+    if (strncmp(name, f->name, length) != 0) return false;
+    return name[length] == '\0' || (name[length] == '/' && strcmp(name + length + 1, r->name) == 0);
 }
 
 /* A bare family is near a bare family, a rung near a rung. */
@@ -114,7 +113,7 @@ static int unknown_name(const bench_request *q, const char *name, sentence *why)
     bool elsewhere = false;
     for (int i = 0; i < families; i++)
         for (int j = 0; j < family[i]->rungs && count + 1 < NAMES_MAX; j++) {
-            elsewhere = elsewhere || (!offered(q, family[i]) && name_takes(name, family[i], &family[i]->rung[j]));
+            elsewhere = elsewhere || (!offered(q, family[i]) && bench_request_names(name, family[i], &family[i]->rung[j]));
             if (!offered(q, family[i]) || (!strchr(name, '/') && j > 0)) continue;
             if (strchr(name, '/')) snprintf(text[count], NAME_BYTES, "%s/%s", family[i]->name, family[i]->rung[j].name);
             else snprintf(text[count], NAME_BYTES, "%s", family[i]->name);
@@ -135,7 +134,7 @@ static void add_wanted(bench_request *q, const ladder_family *f, const ladder_ru
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] == '-' || strchr(argv[i], '=')) continue;
         any_name = true;
-        if (!name_takes(argv[i], f, r)) continue;
+        if (!bench_request_names(argv[i], f, r)) continue;
         taken = true;
         item.named = item.named || strchr(argv[i], '/');
     }
@@ -159,7 +158,7 @@ static int choose_items(bench_request *q, int ranks, int argc, char **argv, sent
             bool found = false;
             for (int i = 0; i < families && !found; i++)
                 for (int j = 0; j < family[i]->rungs && !found; j++)
-                    found = offered(q, family[i]) && name_takes(argv[a], family[i], &family[i]->rung[j]);
+                    found = offered(q, family[i]) && bench_request_names(argv[a], family[i], &family[i]->rung[j]);
             if (!found) return unknown_name(q, argv[a], why);
         }
     }

@@ -45,6 +45,8 @@ typedef struct bench_request {
 int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, sentence *why);
 void bench_request_free(bench_request *q);
 
+/* Is the rung meant by "family/rung", or by "family" alone? */
+bool bench_request_names(const char *name, const ladder_family *f, const ladder_rung *r);
 /* The value of a family's parameter: what was set, else its usual one. */
 int64_t bench_request_value(const bench_request *q, const ladder_parameter *p, bool *was_set);
 /* "device", "dtype" ...: the keys that belong to no family, with their help, to stdout. */

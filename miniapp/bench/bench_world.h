@@ -46,4 +46,14 @@ static inline bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
 /* Seconds of one of `runs` on the slowest rank, the median of several batches that last long enough. Collective. */
 double bench_world_median_s(const bench_world *w, void (*run)(void *context, int runs), void *context);
 
+/* What is measured once for each subject, type and size; all 0 until the caller has filled it in. */
+typedef struct bench_world_known {
+    int subject;
+    dtype type;
+    int64_t bytes;
+    double rate;
+    const char *way;
+} bench_world_known;
+bench_world_known *bench_world_recall(int subject, dtype t, int64_t bytes);
+
 #endif
