@@ -5,7 +5,7 @@
 #include "config/temporal_rule.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "ranks/timer.h"
+#include "ranks/trial.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 
@@ -84,9 +84,18 @@ static int launches_of(const sim *s, box cells)
     return fit < TRIAL_LAUNCHES_MAX ? (int)fit : TRIAL_LAUNCHES_MAX;
 }
 
+/* Blocks of several lengths, and behind them single steps, on the same cells. */
+typedef struct lengths {
+    sim *s;
+    box cells;
+} lengths;
+
 /* Seconds per step of the box, in a block of steps or singly. */
-static double step_s(sim *s, box cells, int steps)
+static double step_s(void *context, int way)
 {
+    sim *s = ((lengths *)context)->s;
+    const box cells = ((lengths *)context)->cells;
+    const int steps = way < s->temporal_trial.count ? s->temporal_trial.steps[way] : 1;
     const int launches = launches_of(s, cells);
     device *d = s->dev;
     device_stream *stream = s->streams.stream[0];
@@ -108,12 +117,10 @@ static double step_s(sim *s, box cells, int steps)
 /* Small grids want the shorter of two passes: what the first rows of a chunk cost twice grows with the steps. */
 static sim_temporal_trial trials_of(sim *s)
 {
-    sim_temporal_trial t = { .single_step_s = INFINITY };
+    sim_temporal_trial t = { 0 };
     const int longest = s->block_steps, most = limits_of[s->dev->kind].passes;
-    for (; s->block_steps > 1 && t.count < most; s->block_steps = sim_temporal_shorter(s)) {
-        t.step_s[t.count] = INFINITY;
+    for (; s->block_steps > 1 && t.count < most; s->block_steps = sim_temporal_shorter(s))
         t.steps[t.count++] = s->block_steps;
-    }
     s->block_steps = longest;
     return t;
 }
@@ -128,21 +135,24 @@ int sim_temporal_try(sim *s)
     *t = trials_of(s);
     if (s->sparing && s->dev->kind == DEVICE_HOST) sim_touch_box(s, cells);
     else sim_touch(s);
-    for (int round = 0; round <= TRIAL_ROUNDS; round++) /* in turn; the first loads the kernels */
-        for (int i = 0; i <= t->count; i++) {
-            double *const best_s = i < t->count ? &t->step_s[i] : &t->single_step_s;
-            const double s_of_one = step_s(s, cells, i < t->count ? t->steps[i] : 1);
-            if (round > 0) *best_s = fmin(*best_s, s_of_one);
-        }
+    double taken_s[SIM_TEMPORAL_TRIALS_MAX + 1];
+    trial_run(&(trial){ .ways = t->count + 1, .rounds = TRIAL_ROUNDS, .warm_up = 1, .budget_s = INFINITY }, step_s,
+              &(lengths){ s, cells }, taken_s, s->top.comm);
     const bool all_cells = box_cells(cells) == sim_own_cells(s);
     const double exchange_s = all_cells ? sim_exchange_s(s, TRIAL_EXCHANGES) : 0;
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, t->step_s, t->count, MPI_DOUBLE, MPI_MAX, s->top.comm));
-    t->single_step_s = timer_slowest_s(t->single_step_s, s->top.comm) + exchange_s;
+    t->single_step_s = taken_s[t->count] + exchange_s;
     for (int i = 0; i < t->count; i++) {
-        t->step_s[i] += exchange_s / t->steps[i];
+        t->step_s[i] = taken_s[i] + exchange_s / t->steps[i];
         if (t->step_s[i] < t->step_s[t->best]) t->best = i;
     }
     return t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
+}
+
+static double form_s(void *context, int form)
+{
+    sim *s = context;
+    step_pass_set_form(&s->pass, (step_form)form);
+    return sim_pass_s(s, true, TRIAL_PASSES);
 }
 
 void sim_temporal_choose_form(sim *s)
@@ -154,13 +164,9 @@ void sim_temporal_choose_form(sim *s)
         step_pass_set_form(&s->pass, short_exchange ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED);
         return;
     }
-    double best_s[] = { [STEP_OVERLAPPED] = INFINITY, [STEP_EXCHANGE_FIRST] = INFINITY };
+    double best_s[STEP_EXCHANGE_FIRST + 1];
     sim_touch(s);
-    for (int round = 0; round < TRIAL_ROUNDS; round++)
-        for (step_form form = STEP_OVERLAPPED; form <= STEP_EXCHANGE_FIRST; form++) {
-            step_pass_set_form(&s->pass, form);
-            best_s[form] = fmin(best_s[form], sim_pass_s(s, true, TRIAL_PASSES));
-        }
+    trial_run(&(trial){ .ways = STEP_EXCHANGE_FIRST + 1, .rounds = TRIAL_ROUNDS, .budget_s = INFINITY }, form_s, s, best_s, s->top.comm);
     *t = (sim_form_trial){ true, best_s[STEP_OVERLAPPED], best_s[STEP_EXCHANGE_FIRST] };
     const bool overlap = t->exchange_first_s > overlapped_margin * t->overlapped_s;
     step_pass_set_form(&s->pass, overlap ? STEP_OVERLAPPED : STEP_EXCHANGE_FIRST);

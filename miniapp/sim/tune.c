@@ -1,6 +1,4 @@
-/* Variants are timed in turn, round by round, so that a drift of the clocks reaches all of them alike; each keeps its best
- * round, or its median one where there are many: a GPU at its limit of power runs a pass now faster, now slower. The default stays
- * unless another is faster by more than the rounds' noise could be. */
+/* The default stays unless another variant is faster by more than the rounds' noise could be. */
 #include "sim/tune.h"
 
 #include <assert.h>
@@ -8,9 +6,10 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
+#include "ranks/trial.h"
 #include "sim/sim_state.h"
 
-enum { ROUNDS = 3, BLOCK_ROUNDS = 9, BLOCK_PASSES = 2 };
+enum { BLOCK_PASSES = 2 };
 static const double margin = 0.01, block_margin = 0.02;
 static const int64_t host_bytes = INT64_C(1) << 29; /* read and written */
 static const double budget_s = 0.3; /* of all rounds; a pass of the whole box is a millisecond on a full GPU */
@@ -26,18 +25,26 @@ static box trial_box(const sim *s)
     return b;
 }
 
-/* One pass, or of several steps a few, one behind the other as in a run. */
-static double pass_s(sim *s)
+static void choose(const sim *s, int variant)
 {
+    if (s->block_steps == 1) s->dev->stencil_choose(s->dev, variant);
+    else s->dev->temporal_choose(s->dev, variant);
+}
+
+/* One pass, or of several steps a few, one behind the other as in a run. */
+static double pass_s(void *context, int variant)
+{
+    sim *s = context;
     device *d = s->dev;
     device_stream *stream = s->streams.stream[0];
     const field_shape *f = &s->grid.shape;
-    const box trial = trial_box(s);
+    const box cells = trial_box(s);
     double seconds = 0;
+    choose(s, variant);
     DEVICE_CALL(d, event_record, s->stamp[0], stream);
-    if (s->block_steps == 1) DEVICE_CALL(d, stencil_pass, f, s->next.u, s->now.u, s->now.prev, &trial, 1, stream);
+    if (s->block_steps == 1) DEVICE_CALL(d, stencil_pass, f, s->next.u, s->now.u, s->now.prev, &cells, 1, stream);
     for (int i = 0; s->block_steps > 1 && i < BLOCK_PASSES; i++)
-        DEVICE_CALL(d, temporal_pass, f, s->next.u, s->next.prev, s->now.u, s->now.prev, trial, s->block_steps,
+        DEVICE_CALL(d, temporal_pass, f, s->next.u, s->next.prev, s->now.u, s->now.prev, cells, s->block_steps,
                     &s->pass.sides, NULL, stream);
     DEVICE_CALL(d, event_record, s->stamp[1], stream);
     DEVICE_CALL(d, event_sync, s->stamp[1]);
@@ -48,12 +55,6 @@ static double pass_s(sim *s)
 static int variants_of(const sim *s)
 {
     return s->block_steps == 1 ? s->dev->stencil_variants(s->dev) : s->dev->temporal_variants(s->dev, &s->pass.sides);
-}
-
-static void choose(const sim *s, int variant)
-{
-    if (s->block_steps == 1) s->dev->stencil_choose(s->dev, variant);
-    else s->dev->temporal_choose(s->dev, variant);
 }
 
 const char *tune_name(const sim *s, int variant)
@@ -69,30 +70,14 @@ tune_result tune(sim *s)
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &variants, 1, MPI_INT, MPI_MAX, s->top.comm));
     assert(variants <= TUNE_VARIANTS_MAX);
     if (variants < 2) return r;
-    const double begin_s = timer_now_s(), least = 1 - (s->block_steps == 1 ? margin : block_margin);
-    double round_s[TUNE_VARIANTS_MAX][BLOCK_ROUNDS];
-    const int most = s->block_steps == 1 ? ROUNDS : BLOCK_ROUNDS;
-    int rounds = 0;
+    const bool single = s->block_steps == 1;
+    const trial t = { .ways = variants, .rounds = single ? 3 : TRIAL_ROUNDS_MAX, .warm_up = 1,
+                      .statistic = single ? TRIAL_BEST : TRIAL_MEDIAN, .budget_s = budget_s };
+    const double begin_s = timer_now_s(), least = 1 - (single ? margin : block_margin);
     sim_touch(s);
     sim_wait(s);
-    for (int v = 0; v < variants; v++) { /* the first launch of a kernel loads it */
-        r.name[v] = tune_name(s, v);
-        choose(s, v);
-        (void)pass_s(s);
-    }
-    while (rounds < most) {
-        for (int v = 0; v < variants; v++) {
-            choose(s, v);
-            round_s[v][rounds] = pass_s(s);
-        }
-        rounds++;
-        if (timer_slowest_s(timer_now_s() - begin_s, s->top.comm) > budget_s) break;
-    }
-    for (int v = 0; v < variants; v++) {
-        const timer_percentiles taken = timer_percentiles_of(round_s[v], (size_t)rounds);
-        r.pass_s[v] = s->block_steps == 1 ? taken.min : taken.p50;
-    }
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, r.pass_s, variants, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    trial_run(&t, pass_s, s, r.pass_s, s->top.comm);
+    for (int v = 0; v < variants; v++) r.name[v] = tune_name(s, v);
     for (int v = 1; v < variants; v++)
         if (r.pass_s[v] < r.pass_s[r.chosen] * (r.chosen == 0 ? least : 1)) r.chosen = v;
     choose(s, r.chosen);

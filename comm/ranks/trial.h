@@ -1,0 +1,28 @@
+/* Which of several ways is the fastest: timed in turn, round by round, so that a drift of the clocks reaches all of them alike. The
+ * slowest rank decides. */
+#ifndef TRIAL_H
+#define TRIAL_H
+
+#include <mpi.h>
+
+enum { TRIAL_WAYS_MAX = 64, TRIAL_ROUNDS_MAX = 9 };
+
+/* Seconds that a way takes on this rank. */
+typedef double trial_time(void *context, int way);
+
+typedef enum trial_statistic {
+    TRIAL_BEST,  /* whatever disturbs a round is not the way's */
+    TRIAL_MEDIAN /* of many rounds: a GPU at its limit of power runs now faster, now slower */
+} trial_statistic;
+
+typedef struct trial {
+    int ways, rounds; /* up to TRIAL_WAYS_MAX, TRIAL_ROUNDS_MAX */
+    int warm_up;      /* rounds before these, which count for nothing: a first launch loads its kernel */
+    trial_statistic statistic;
+    double budget_s;  /* of all rounds: behind the first one that ends past it there is no other; or INFINITY */
+} trial;
+
+/* Collective over comm, whose ranks agree on the trial. seconds[ways]: of the slowest rank. */
+void trial_run(const trial *t, trial_time *time, void *context, double seconds[], MPI_Comm comm);
+
+#endif
