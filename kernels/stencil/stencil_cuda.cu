@@ -68,9 +68,16 @@ static stencil_call call_of(const device_cuda *self, const field_shape *f, void 
                             const box *boxes, int count, device_stream *s)
 {
     const stencil *op = &self->bound;
-    const void *before = op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr;
-    return { op,       &self->variant[self->chosen], field_at(f, next, 0, 0), field_at_const(f, cur, 0, 0), before,
-             f->pitch, boxes,                        count,                   device_cuda_stream(s),      self->follows };
+    return { .op = op,
+             .variant = &self->variant[self->chosen],
+             .next = field_at(f, next, 0, 0),
+             .cur = field_at_const(f, cur, 0, 0),
+             .prev = op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr,
+             .pitch = f->pitch,
+             .boxes = boxes,
+             .count = count,
+             .stream = device_cuda_stream(s),
+             .follows = self->follows };
 }
 
 int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,

@@ -85,8 +85,10 @@ template <stencil_form FORM, typename T, int R> static int variants_of(stencil_v
         if (S::AT_ONCE) { /* its height is built in */
             add_variant(list, &count, STENCIL_KERNEL_TILED, S::TILING.height, 192);
         } else {
-            static const int other[][2] = { { 24, 192 }, { 32, 256 }, { 48, 320 }, { 64, 256 }, { 96, 384 }, { 192, 0 } };
-            for (const auto &o : other) add_variant(list, &count, STENCIL_KERNEL_TILED, o[0] / S::B * S::B, o[1]);
+            static const struct {
+                int height, wave;
+            } other[] = { { 24, 192 }, { 32, 256 }, { 48, 320 }, { 64, 256 }, { 96, 384 }, { 192, 0 } };
+            for (const auto &o : other) add_variant(list, &count, STENCIL_KERNEL_TILED, o.height / S::B * S::B, o.wave);
         }
     }
     if (STRAIGHT) add_variant(list, &count, STENCIL_KERNEL_STRAIGHT, 0, 0);

@@ -101,16 +101,16 @@ int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_p
     assert(unit && steps > 0 && op->type == f->type && next != cur && temporal_cuda_steps(d, steps) == steps);
     assert(!change || temporal_cuda_change_steps(d, steps) == steps);
     assert(temporal_fits(f, op->form, op->radius, cells, steps, sides));
-    const temporal_call call = { f,
-                              field_at(f, next, 0, 0),
-                              next_prev ? field_at(f, next_prev, 0, 0) : nullptr,
-                              field_at_const(f, cur, 0, 0),
-                              prev ? field_at_const(f, prev, 0, 0) : nullptr,
-                              cells,
-                              steps,
-                              sides,
-                              (unsigned long long *)change,
-                              chosen > 0 ? schedule_of(op, chosen) : nullptr,
-                              device_cuda_stream(s) };
+    const temporal_call call = { .shape = f,
+                                 .next = field_at(f, next, 0, 0),
+                                 .next_prev = next_prev ? field_at(f, next_prev, 0, 0) : nullptr,
+                                 .cur = field_at_const(f, cur, 0, 0),
+                                 .prev = prev ? field_at_const(f, prev, 0, 0) : nullptr,
+                                 .cells = cells,
+                                 .steps = steps,
+                                 .sides = sides,
+                                 .change = (unsigned long long *)change,
+                                 .schedule = chosen > 0 ? schedule_of(op, chosen) : nullptr,
+                                 .stream = device_cuda_stream(s) };
     return unit->pass(op->radius, &call);
 }

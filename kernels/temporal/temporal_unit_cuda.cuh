@@ -71,8 +71,14 @@ template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILIN
         cudaError_t e = cudaSuccess;
         constexpr int END_PIECE = S::HEIGHTS == 1 ? V : S::PIECE;
         static_assert(END_PIECE <= TEMPORAL_OVER + 1, "stores end no further beyond a side");
-        const bool over = !CHANGE; /* the norm knows no cells but the box's */
-        const temporal_strips strip = { S::STORED, BORDER::STORED, S::PIECE, END_PIECE, over, S::DEPTH, resident, per_processor };
+        const temporal_strips strip = { .stored = S::STORED,
+                                        .border_stored = BORDER::STORED,
+                                        .piece = S::PIECE,
+                                        .end_piece = END_PIECE,
+                                        .ends_over = !CHANGE, /* the norm knows no cells but the box's */
+                                        .depth = S::DEPTH,
+                                        .resident = resident,
+                                        .per_processor = per_processor };
         temporal_plan plan;
         const bool apart = BORDER_KERNEL || (c->schedule && c->schedule->waves > 0);
         if (!apart || !temporal_plan_border(strip, pace_of(c->schedule), c->shape, c->cells, c->sides, &plan))
