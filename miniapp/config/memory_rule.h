@@ -4,7 +4,7 @@
 
 #include "config/config.h"
 
-/* A pass of several steps of two levels (wave, advect) cannot write over any field that it reads: it takes four, not two. */
+/* A block of steps that read two levels (wave, advect) cannot write over any field that it reads: it takes four, not two. */
 bool memory_rule_four_fields(const kind_row *k, int block_steps);
 /* Of the device, for fields of field_bytes; of a transpose or sweep also for those of transposed_bytes and for the messages of the
  * distributed transpose. Numbers of bytes as doubles: eight fields of 2^60 cells are more than 64 bits hold. */

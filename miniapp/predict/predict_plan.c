@@ -52,7 +52,7 @@ static bool may_take_blocks(const predict_machine *m, const config *c, const pre
            temporal_rule_wide_enough(c, steps, width, height);
 }
 
-/* Single steps, and passes of as many as were asked for or, where that is left open, of every length that a record tells of. */
+/* Single steps, and blocks of as many as were asked for or, where that is left open, of every length that a record tells of. */
 static predict_time shortest(const predict_machine *m, const config *c, predict_case *of)
 {
     predict_time best = predict_step(m, of);

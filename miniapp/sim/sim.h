@@ -98,7 +98,7 @@ typedef struct sim {
     void *snapshot[CHECKPOINT_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
     bool touched;                /* the present level is as sim_touch left it: no trial has taken a step since */
     int64_t level;               /* now's: steps done since step 0 */
-    int64_t passes;              /* of several steps, that made levels */
+    int64_t passes;              /* that made levels, each of a block of steps */
     int64_t change_level;        /* the level whose norm a pass took last: this rank's is in `result` */
     sim_create_seconds created;
 } sim;

@@ -166,7 +166,7 @@ static void make_pass(sim *s)
                      s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, s->block_steps, &s->choice, s->top.comm);
 }
 
-/* The deck does not ask for passes of this length, and shorter ones are faster. */
+/* The deck does not ask for blocks of this length, and shorter ones are faster. */
 static void settle_block_steps(sim *s, int steps)
 {
     if (s->block_steps == steps) return;

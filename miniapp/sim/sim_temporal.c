@@ -9,15 +9,16 @@
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 
-/* What a device is tried with: how many kinds of passes, of at most how many steps, on ranks of at least how many cells (on an H200
- * 2^20 cells were twice as fast by passes of 8 steps; on a host such grids lie in its caches), in the first rows, or of a line the
- * first cells, up to `cells`. */
+/* What a device is tried with. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host has such grids in its caches. */
 typedef struct trial_limits {
-    int passes, steps;
-    int64_t cells_least, cells;
+    int lengths, steps;  /* how many lengths of block; the longest */
+    int64_t cells_least; /* of a rank: with fewer there is no trial */
+    int64_t cells;       /* that a trial takes at most: the first rows, or of a line the first cells */
 } trial_limits;
-static const trial_limits limits_of[] = { [DEVICE_HOST] = { 1, 12, 1 << 23, 1 << 22 },
-                                          [DEVICE_CUDA] = { SIM_TEMPORAL_TRIALS_MAX, 64, 1 << 20, INT64_MAX } };
+static const trial_limits limits_of[] = {
+    [DEVICE_HOST] = { .lengths = 1, .steps = 12, .cells_least = 1 << 23, .cells = 1 << 22 },
+    [DEVICE_CUDA] = { .lengths = SIM_TEMPORAL_TRIALS_MAX, .steps = 64, .cells_least = 1 << 20, .cells = INT64_MAX },
+};
 
 enum { TRIAL_ROUNDS = 3, TRIAL_PASSES = 4, TRIAL_EXCHANGES = 10, TRIAL_CELLS = 1 << 24, TRIAL_LAUNCHES_MAX = 8 };
 static const double trial_gain = 0.9; /* of a single step's time: in a block a step must take less */
@@ -25,7 +26,7 @@ static const double trial_gain = 0.9; /* of a single step's time: in a block a s
  * did. So overlapped has to win by this much. */
 static const double overlapped_margin = 1.05;
 
-/* NULL, or why there is no pass of several steps, as a sentence part. */
+/* NULL, or why there are no blocks of steps, as a sentence part. */
 static const char *no_blocks(const sim *s)
 {
     if (sim_has_transpose(s)) return "steps of this kind contain transposes";
@@ -33,7 +34,7 @@ static const char *no_blocks(const sim *s)
     return "this device has no temporal blocking for a radius that large";
 }
 
-/* Of at most `most` steps, the longest pass that the run is long enough for; 1 where there is none. */
+/* Of at most `most` steps, the longest block that the run is long enough for; 1 where there is none. */
 static int worth_a_trial(const sim *s, int most)
 {
     const config *c = s->cfg;
@@ -118,7 +119,7 @@ static double step_s(void *context, int way)
 static sim_temporal_trial trials_of(sim *s)
 {
     sim_temporal_trial t = { 0 };
-    const int longest = s->block_steps, most = limits_of[s->dev->kind].passes;
+    const int longest = s->block_steps, most = limits_of[s->dev->kind].lengths;
     for (; s->block_steps > 1 && t.count < most; s->block_steps = sim_temporal_shorter(s))
         t.steps[t.count++] = s->block_steps;
     s->block_steps = longest;

@@ -7,7 +7,7 @@
 #include "sim/sim.h"
 
 /* For sim_create, with the stencil bound: the steps of a pass; where they are fewer than the deck asks for, why, as a sentence
- * part. Once the domain is cut, for passes that nobody asked for: whether the ranks are wide enough; the same on all ranks. */
+ * part. Once the domain is cut, for blocks that the deck does not ask for: are the ranks wide enough? The same on all ranks. */
 int sim_temporal_choose(const sim *s, sentence *why);
 bool sim_temporal_has_room(const sim *s);
 int sim_temporal_shorter(const sim *s); /* the next fewer steps than block_steps to look at, 1 at the end */

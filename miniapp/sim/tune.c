@@ -31,7 +31,7 @@ static void choose(const sim *s, int variant)
     else s->dev->temporal_choose(s->dev, variant);
 }
 
-/* One pass, or of several steps a few, one behind the other as in a run. */
+/* One pass, or, of blocks of steps, a few, one behind the other as in a run. */
 static double pass_s(void *context, int variant)
 {
     sim *s = context;

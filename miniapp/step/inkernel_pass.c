@@ -66,15 +66,15 @@ static void make_inboxes(inkernel_pass *p, inkernel_level level[2], const int *d
 
 static bool make_plans(inkernel_pass *p, const decomp *dec, const boundary *sides, bool corners, const int *direction, int count)
 {
-    decomp nobody = *dec;
+    decomp uncut = *dec;
     inkernel_level level[2] = { { .field = p->field[0] }, { .field = p->field[1] } };
     bool ok = true;
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) nobody.neighbour[k] = -1;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) uncut.neighbour[k] = -1;
     if (p->peers) make_inboxes(p, level, direction, count);
     for (int i = 0; i < 2; i++) {
         const inkernel_level *next = &level[i], *cur = &level[1 - i];
         ok = inkernel_plan_make(&p->linked[i], dec, &p->shape, sides, p->radius, corners, cur, next) && ok;
-        ok = inkernel_plan_make(&p->alone[i], &nobody, &p->shape, sides, p->radius, corners, cur, next) && ok;
+        ok = inkernel_plan_make(&p->alone[i], &uncut, &p->shape, sides, p->radius, corners, cur, next) && ok;
     }
     return ok;
 }
