@@ -140,6 +140,16 @@ const ladder_family *const *ladder_families(int *count);
 /* Uniform in [-1, 1), a hash of seed and index: the host can tell any cell without the others. */
 int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed);
 void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells, uint64_t seed);
+/* Cell i of an array of either type, as a double. */
+static inline double ladder_get(dtype t, const void *cells, int64_t i)
+{
+    return t == DTYPE_F32 ? (double)((const float *)cells)[i] : ((const double *)cells)[i];
+}
+static inline void ladder_put(dtype t, void *cells, int64_t i, double u)
+{
+    if (t == DTYPE_F32) ((float *)cells)[i] = (float)u;
+    else ((double *)cells)[i] = u;
+}
 /* The xor of all 32-bit words of that data, by a team of threads: the answer of a kernel that only reads. */
 uint32_t ladder_random_xor(dtype t, int64_t cells, uint64_t seed);
 /* The sum mod 2^64 of the cells' bit patterns, taken as unsigned integers. */

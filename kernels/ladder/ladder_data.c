@@ -23,14 +23,7 @@ int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_
 
 void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells, uint64_t seed)
 {
-    switch (t) {
-    case DTYPE_F32:
-        for (int64_t i = 0; i < cells; i++) ((float *)host_data)[i] = (float)cell_random(seed, (uint64_t)(first + i));
-        break;
-    case DTYPE_F64:
-        for (int64_t i = 0; i < cells; i++) ((double *)host_data)[i] = cell_random(seed, (uint64_t)(first + i));
-        break;
-    }
+    for (int64_t i = 0; i < cells; i++) ladder_put(t, host_data, i, cell_random(seed, (uint64_t)(first + i)));
 }
 
 uint32_t ladder_random_xor(dtype t, int64_t cells, uint64_t seed)
@@ -71,11 +64,6 @@ int ladder_poison(ladder_case *c, void *device_data, size_t bytes)
     return c->d->fill_bytes(c->d, device_data, 0xff, bytes, c->stream);
 }
 
-static double cell_of(dtype t, const void *data, int64_t i)
-{
-    return t == DTYPE_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
-}
-
 /* The first cell of a piece that differs, or cells. */
 static int64_t first_difference(dtype t, const void *found, int64_t first, int64_t cells, ladder_answer answer,
                                 const void *context)
@@ -113,8 +101,8 @@ int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladde
         if (i == count) continue;
         cells_any wanted;
         answer(context, c->type, first + i, 1, &wanted);
-        ladder_wrong(v, "cell %lld is %.9g, not %.9g", (long long)(first + i), cell_of(c->type, piece, i),
-                     cell_of(c->type, &wanted, 0));
+        ladder_wrong(v, "cell %lld is %.9g, not %.9g", (long long)(first + i), ladder_get(c->type, piece, i),
+                     ladder_get(c->type, &wanted, 0));
     }
     const int freed = d->free(d, DEVICE_MEMORY_PINNED, piece);
     return code ? code : freed;

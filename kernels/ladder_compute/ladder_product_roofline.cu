@@ -32,11 +32,8 @@ __global__ void __launch_bounds__(THREADS) roofline(T *to, const T *from, int64_
 void roofline_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const int64_t fmas = ((const ladder_case *)context)->value[LADDER_PRODUCT_FMAS];
-    for (int64_t i = 0; i < count; i++) {
-        const double x = (double)(ladder_product_cell(LADDER_PRODUCT_SEED_A, (uint64_t)(first + i)) + fmas);
-        if (t == DTYPE_F32) ((float *)out)[i] = (float)x;
-        else ((double *)out)[i] = x;
-    }
+    for (int64_t i = 0; i < count; i++)
+        ladder_put(t, out, i, (double)(ladder_product_cell(LADDER_PRODUCT_SEED_A, (uint64_t)(first + i)) + fmas));
 }
 
 } // namespace

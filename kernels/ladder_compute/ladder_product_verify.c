@@ -33,17 +33,12 @@ static void expected_of_rows(const ladder_product *s, const uint64_t *x, uint64_
     }
 }
 
-static double found_at(dtype t, const void *rows, int64_t i)
-{
-    return t == DTYPE_F32 ? (double)((const float *)rows)[i] : ((const double *)rows)[i];
-}
-
 /* The row times x; false where a cell is no whole number of the size that it can have, as NaN is none. */
 static bool sum_of_row(const ladder_product *s, dtype t, const void *rows, int64_t row, const uint64_t *x, uint64_t *sum)
 {
     *sum = 0;
     for (int64_t j = 0; j < s->n; j++) {
-        const double u = found_at(t, rows, row * s->n + j);
+        const double u = ladder_get(t, rows, row * s->n + j);
         if (!(fabs(u) <= 49.0 * (double)s->n) || u != floor(u)) return false;
         *sum += (uint64_t)(int64_t)u * x[j];
     }
@@ -54,7 +49,7 @@ static bool sum_of_row(const ladder_product *s, dtype t, const void *rows, int64
 static void compare_row(const ladder_product *s, dtype t, const void *rows, int64_t at, int64_t i, ladder_verdict *v)
 {
     for (int64_t j = 0; j < s->n && v->right; j++) {
-        const double found = found_at(t, rows, at * s->n + j);
+        const double found = ladder_get(t, rows, at * s->n + j);
         uint64_t wanted = 0;
         for (int64_t k = 0; k < s->n; k++) wanted += a_at(s, i, k) * b_at(s, k, j);
         if (found != (double)(int64_t)wanted)

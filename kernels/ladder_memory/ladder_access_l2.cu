@@ -110,16 +110,9 @@ void answer_window(const void *context, dtype t, int64_t first, int64_t count, v
     const int64_t cells = window_cells(c);
     ladder_random(t, out, first, count, LADDER_SEED);
     for (int64_t i = 0; i < count; i++) {
-        float w32;
-        double w64;
-        const int64_t at = c->size + (first + i) % cells; /* whole chunks in both */
-        if (t == DTYPE_F32) {
-            ladder_random(t, &w32, at, 1, LADDER_SEED);
-            ((float *)out)[i] += w32;
-        } else {
-            ladder_random(t, &w64, at, 1, LADDER_SEED);
-            ((double *)out)[i] += w64;
-        }
+        double w; /* a sum of floats in double has bits enough to be rounded as theirs */
+        ladder_random(t, &w, c->size + (first + i) % cells, 1, LADDER_SEED); /* whole chunks in both */
+        ladder_put(t, out, i, ladder_get(t, out, i) + ladder_get(t, &w, 0));
     }
 }
 

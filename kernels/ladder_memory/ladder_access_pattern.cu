@@ -9,17 +9,9 @@ enum { THREADS = LADDER_ACCESS_THREADS };
 
 double cell(dtype t, int64_t i)
 {
-    float f = 0;
-    double d = 0;
-    if (t == DTYPE_F64) ladder_random(t, &d, i, 1, LADDER_SEED);
-    else ladder_random(t, &f, i, 1, LADDER_SEED);
-    return t == DTYPE_F64 ? d : (double)f;
-}
-
-void put(dtype t, void *out, int64_t i, double u)
-{
-    if (t == DTYPE_F32) ((float *)out)[i] = (float)u;
-    else ((double *)out)[i] = u;
+    double u;
+    ladder_random(t, &u, i, 1, LADDER_SEED);
+    return ladder_get(t, &u, 0);
 }
 
 /* ---- offset ---- */
@@ -60,7 +52,7 @@ template <typename T> __global__ void stride_write(T *out, const T *in, int64_t 
 void stride_read_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const int64_t stride = ((const ladder_case *)context)->value[LADDER_ACCESS_STRIDE];
-    for (int64_t i = 0; i < count; i++) put(t, out, i, cell(t, (first + i) * stride));
+    for (int64_t i = 0; i < count; i++) ladder_put(t, out, i, cell(t, (first + i) * stride));
 }
 
 /* Between the cells that were written stands the poison still. */
@@ -70,7 +62,7 @@ void stride_write_answer(const void *context, dtype t, int64_t first, int64_t co
     const int64_t stride = c->value[LADDER_ACCESS_STRIDE];
     memset(out, 0xff, (size_t)count * dtype_bytes(t));
     for (int64_t i = (stride - first % stride) % stride; i < count; i += stride)
-        if ((first + i) / stride < c->size) put(t, out, i, cell(t, (first + i) / stride));
+        if ((first + i) / stride < c->size) ladder_put(t, out, i, cell(t, (first + i) / stride));
 }
 
 /* ---- fields ---- */
@@ -95,7 +87,7 @@ void fields_answer(const void *context, dtype t, int64_t first, int64_t count, v
     const bool aos = c->rung->variant == LADDER_ACCESS_ARRAY_OF_STRUCTURES;
     for (int64_t i = 0; i < count; i++) {
         const int64_t x = aos ? FIELDS * (first + i) : first + i, y = aos ? x + 1 : c->size + x;
-        put(t, out, i, t == DTYPE_F32 ? (double)((float)cell(t, x) + (float)cell(t, y)) : cell(t, x) + cell(t, y));
+        ladder_put(t, out, i, t == DTYPE_F32 ? (double)((float)cell(t, x) + (float)cell(t, y)) : cell(t, x) + cell(t, y));
     }
 }
 

@@ -30,9 +30,7 @@ static void answer_transpose(const void *context, dtype t, int64_t first, int64_
     const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
     int64_t column = first / ny, row = first % ny; /* of A: cell `first` of B stands in its row `column` */
     for (int64_t i = 0; i < count; i++) {
-        const double u = cell_random(LADDER_SEED, (uint64_t)(row * nx + column));
-        if (t == DTYPE_F32) ((float *)out)[i] = (float)u;
-        else ((double *)out)[i] = u;
+        ladder_put(t, out, i, cell_random(LADDER_SEED, (uint64_t)(row * nx + column)));
         if (++row == ny) {
             row = 0;
             column++;
