@@ -27,7 +27,7 @@ static __device__ __forceinline__ unsigned long long change_larger(unsigned long
     return max(most, change_bits(a - b));
 }
 
-/* The same where the cell counts; without a branch, and for the f32 of strips shorter than a maximum and a selection. */
+/* The same if the cell counts, without a branch. */
 template <typename BITS, typename T>
 static __device__ __forceinline__ BITS change_larger_if(bool counts, BITS most, T a, T b)
 {

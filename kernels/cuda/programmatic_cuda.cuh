@@ -20,7 +20,7 @@ static __device__ __forceinline__ void programmatic_next()
 #endif
 }
 
-/* Host side. early: the kernel, which waits for itself, may begin before the one before it has ended. */
+/* Host side. early: the kernel may begin before the one before it has ended, and calls programmatic_wait itself. */
 template <typename... PARAMETERS, typename... ARGUMENTS>
 static cudaError_t programmatic_launch(bool early, dim3 blocks, dim3 threads, size_t shared_bytes, cudaStream_t stream,
                                        void (*kernel)(PARAMETERS...), const ARGUMENTS &...arguments)

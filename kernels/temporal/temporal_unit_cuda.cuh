@@ -144,7 +144,7 @@ struct temporal_entry {
     cudaError_t (*pass)(const temporal_call *call);
 };
 
-/* A unit's functions over instances 0 .. COUNT - 1, of each radius and use the longest passes first. */
+/* The functions of the unit of instances I, of which those of a radius and use go from the longest passes to the shortest. */
 template <template <int> class INSTANCE, int... I> struct temporal_table {
     static constexpr temporal_entry entries[sizeof...(I)] = { { INSTANCE<I>::TILING, INSTANCE<I>::prepare, INSTANCE<I>::pass }... };
 

@@ -119,8 +119,10 @@ __device__ __forceinline__ void give(const transpose_call &c, const transpose_pa
     };
     T *const ring = (T *)((char *)p.shared_block + transpose_ring_at(&c.layout, p.other, me) + q.at * TRANSPOSE_CHUNK_BYTES);
     T *const there = ring + j.tile * (shape::ROWS * shape::COLS);
-    if (at.row < p.out.rows) transpose_source_tile<T, false, INCREMENT>(there, shape::ROWS, (T *)p.from, c.from_pitch, p.out, at, tile, wait);
-    else wait();
+    if (at.row < p.out.rows)
+        transpose_source_tile<T, false, INCREMENT>(there, shape::ROWS, (T *)p.from, c.from_pitch, p.out, at, tile, wait);
+    else
+        wait();
     __syncthreads();
     if (threadIdx.x != 0) return;
     unsigned chunk = j.chunk;
