@@ -253,7 +253,7 @@ static __global__ void __launch_bounds__(32 * temporal_border_warps<T, PREV, CHA
         }
         item += side ? parts.items : parts.warps - parts.sides;
     }
-    if constexpr (CHANGE) change_raise(change, most);
+    if constexpr (CHANGE) raise_by_shuffles(change, most);
     wait_for_others();
 }
 
