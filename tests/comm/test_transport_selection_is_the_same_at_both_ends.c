@@ -70,7 +70,7 @@ static long disagreements(const transport_selection *sel)
 /* A halo of this transport alone is refused with its name, and that reason behind it. */
 static bool is_whole_reason(const fixture *f, transport_kind t, const char *reason)
 {
-    char wanted[1024];
+    char wanted[SENTENCE_BYTES + 64];
     const transport_choice choice = transport_choice_of_all(t);
     halo *h = halo_create(&f->dec, f->d, &f->shape, 2, true, &choice, harness.comm);
     snprintf(wanted, sizeof wanted, "%s: %s", transport_kind_name(t), reason);
