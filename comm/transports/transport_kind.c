@@ -17,8 +17,9 @@ const transport_traits *transport_traits_of(transport_kind t)
     return &row[t];
 }
 
-transport_kind transport_kind_in_turn(int turn)
+transport_kind transport_kind_in_turn(transport_kind asked, int turn)
 {
+    if (asked != TRANSPORT_AUTO) return turn == 1 ? asked : TRANSPORT_AUTO;
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
         if (transport_traits_of(t)->turn == turn) return t;
     return TRANSPORT_AUTO;

@@ -28,8 +28,8 @@ typedef struct transport_traits {
     const char *left_out; /* ... a sentence part; NULL where it does */
 } transport_traits;
 const transport_traits *transport_traits_of(transport_kind t);
-/* Behind the last one TRANSPORT_AUTO. */
-transport_kind transport_kind_in_turn(int turn);
+/* What to try in that turn, 1 first: what was asked for alone, or auto's one after the other; behind the last TRANSPORT_AUTO. */
+transport_kind transport_kind_in_turn(transport_kind asked, int turn);
 
 /* The transport toward each neighbour, by direction (decomp_dx, decomp_dy). Both ends of a link must choose the same;
  * TRANSPORT_KINDS leaves the link out. */

@@ -14,9 +14,9 @@
 enum { DECK_BYTES_MAX = 64 << 10, WORD_BYTES_MAX = 64 }; /* an attribute in HDF5's compact form ends at 64 KiB */
 
 /* What a kind that this program does not know has is looked for as one field u. */
-static const kind_row *fields_of(const checkpoint_info *info)
+static const kind_row *kind_named(const char *name)
 {
-    const kind_row *k = kind_find(info->kind);
+    const kind_row *k = kind_find(name);
     return k ? k : kind_of(KIND_HEAT);
 }
 
@@ -95,8 +95,8 @@ checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_in
     if (missing) return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s has no readable %s", path, missing);
 
     const char *reason;
-    if (!read_shape(file, fields_of(info)->field[0], info, &reason))
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s: dataset /fields/%s %s", path, fields_of(info)->field[0], reason);
+    if (!read_shape(file, kind_named(info->kind)->field[0], info, &reason))
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s: dataset /fields/%s %s", path, kind_named(info->kind)->field[0], reason);
     return check_description(file, path, info, why);
 }
 
@@ -109,7 +109,7 @@ void checkpoint_info_free(checkpoint_info *info)
 checkpoint_state checkpoint_info_fields(const checkpoint_info *info)
 {
     checkpoint_state s = { .kind = info->kind, .type = info->type };
-    const kind_row *kind = fields_of(info);
+    const kind_row *kind = kind_named(info->kind);
     s.fields = kind_fields(kind);
     s.field[0] = s.field[1] = (checkpoint_field){ .name = kind->field[0], .nx = info->nx, .ny = info->ny };
     if (kind->transposes && s.fields > 1) s.field[1] = (checkpoint_field){ .nx = info->ny, .ny = info->nx };
@@ -117,8 +117,4 @@ checkpoint_state checkpoint_info_fields(const checkpoint_info *info)
     return s;
 }
 
-int checkpoint_main_field(const checkpoint_state *s)
-{
-    const kind_row *k = kind_find(s->kind);
-    return k ? k->main_field : 0;
-}
+int checkpoint_main_field(const checkpoint_state *s) { return kind_named(s->kind)->main_field; }

@@ -91,7 +91,7 @@ static int reduce_prepare(ladder_case *c)
     problem *s = state_create(c, true);
     const field_shape *f = &s->field.shape;
     ladder_moves(c, f->nx * f->ny, two ? 2 : 1);
-    c->flops = two ? (double)c->size : 0; /* a difference a cell; the fingerprint's arithmetic is on integers */
+    c->flops = two ? (double)c->size : 0; /* one difference per cell; the fingerprint's arithmetic is on integers */
     int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, sizeof(uint64_t), &c->out);
     if (!code) code = ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in);
     return code || !two ? code : ladder_field_alloc(c, f, LADDER_FIELD_PREV, &s->prev);

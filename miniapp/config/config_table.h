@@ -28,7 +28,7 @@ typedef struct config_row {
     const char *unit;
     const char *preset; /* as in a deck; NULL: none */
     const char *preset_text; /* what --help says of it, NULL: the preset itself */
-    int64_t low, high;  /* integers, and numbers where they differ: what is allowed */
+    int64_t low, high;  /* integers, and numbers where they differ: what is allowed; choices: the value of the first in low */
     const char *allowed; /* for the sentence and --help; NULL: low .. high */
     const char *const *choices;
     const char *help;

@@ -76,9 +76,8 @@ static bool choose(const predict_machine *m, const config *c, predict_case *of, 
 {
     bool found = false;
     predict_case chosen = *of;
-    const bool any = c->run.transport == TRANSPORT_AUTO;
-    transport_kind t = any ? transport_kind_in_turn(1) : c->run.transport;
-    for (int turn = 2; t != TRANSPORT_AUTO; t = any ? transport_kind_in_turn(turn++) : TRANSPORT_AUTO) {
+    transport_kind t;
+    for (int turn = 1; (t = transport_kind_in_turn(c->run.transport, turn)) != TRANSPORT_AUTO; turn++) {
         predict_case tried = *of;
         tried.transport = t;
         tried.form = predict_form_of(m, of->kind, of->ranks, predict_hosts(of), tried.transport);

@@ -49,7 +49,7 @@ static void try_one(sim *s, transport_kind t, aware_answer *a)
 static void try_others(sim *s, transport_kind than, aware_answer *a)
 {
     transport_kind t;
-    for (int turn = 1; (t = transport_kind_in_turn(turn)) != TRANSPORT_AUTO; turn++)
+    for (int turn = 1; (t = transport_kind_in_turn(TRANSPORT_AUTO, turn)) != TRANSPORT_AUTO; turn++)
         if (t != than) try_one(s, t, a);
     for (t = 0; t < TRANSPORT_KINDS; t++) {
         const char *left_out = transport_traits_of(t)->left_out;
