@@ -178,8 +178,8 @@ static void gather_report(run *r, const loop_result *l)
     out->last_change = l->last_change;
     out->series_states = r->frames.states;
     if (r->checkpoints.writer) gather_checkpoints(r);
-    const bool counted = s->block_steps > 1 && l->steps_run > 0;
-    const double passes_per_step = counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->block_steps;
+    const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
+    const double passes_per_step = counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
     out->bytes_moved_per_step = over_ranks(s, sim_bytes_moved_per_pass(s) * passes_per_step);
     gather_phases(r, l);
 }
@@ -258,11 +258,11 @@ static int run_it(run *r, const char *self_exe)
     if (status != 0) return fail(status, why.text);
 
     if (s->cfg->output.trace[0] && !sim_has_transpose(s))
-        r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->stream_count);
-    clock_create(&r->ticks, s->dev, r->timeline, s->block_steps * (s->batch ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
+        r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->plan.streams);
+    clock_create(&r->ticks, s->dev, r->timeline, s->plan.block_steps * (s->batch ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
     if (!r->ask.quiet) report_print_start(s, &r->report);
     r->start_up_s = timer_now_s() - r->start_s;
-    watchdog_neighbours(&s->grid.dec);
+    watchdog_neighbours(&s->plan.grid.dec);
     enter(r, "steps");
     const double deadline_s = deadline_of(s->top.comm, s->cfg, r->start_s);
     const nvml_reading before = nvml_read(s->dev->uuid);

@@ -26,7 +26,7 @@ static void print_overlap(FILE *to, const sim *s, const overlap *o)
     fprintf(to, "halo         %s alone, ", report_seconds(a, sizeof a, o->comm_s));
     if (isnan(o->hidden_fraction)) fprintf(to, "hidden part not measurable: %s", o->why.text);
     else fprintf(to, "%.0f %% of it hidden, +- %.0f %%", 100 * o->hidden_fraction, 100 * o->hidden_uncertainty);
-    fprintf(to, " (%s %s, without exchange %s)\n", s->block_steps > 1 ? "block" : "step", report_seconds(b, sizeof b, o->step_s),
+    fprintf(to, " (%s %s, without exchange %s)\n", s->plan.block_steps > 1 ? "block" : "step", report_seconds(b, sizeof b, o->step_s),
             report_seconds(c, sizeof c, o->step_without_comm_s));
 }
 

@@ -47,10 +47,10 @@ static void print_form(FILE *to, const sim *s)
 {
     const bool in_kernel = s->pass.form == STEP_IN_KERNEL;
     fprintf(to, "transport    %s; %s steps, feed %s",
-            s->top.ranks == 1 && in_kernel ? "none" : transport_kind_name(s->transport), step_form_name[s->pass.form],
-            config_feed_name(s->feed));
+            s->top.ranks == 1 && in_kernel ? "none" : transport_kind_name(s->plan.transport), step_form_name[s->pass.form],
+            config_feed_name(s->plan.feed));
     if (s->batch) fprintf(to, ", up to %d steps per launch", sim_batch_steps(s));
-    if (!in_kernel) fprintf(to, ", %d lane%s", s->stream_count, s->stream_count == 1 ? "" : "s");
+    if (!in_kernel) fprintf(to, ", %d lane%s", s->plan.streams, s->plan.streams == 1 ? "" : "s");
     fprintf(to, "\n");
 }
 
@@ -70,7 +70,7 @@ static const char *stencil_text(char *out, size_t bytes, const sim *s)
 void report_print_head(const sim *s, report *r)
 {
     const config *c = s->cfg;
-    const decomp *d = &s->grid.dec;
+    const decomp *d = &s->plan.grid.dec;
     char folder[4096] = "", form[48];
     report_text text;
     if (s->top.rank != 0) return;
@@ -85,9 +85,9 @@ void report_print_head(const sim *s, report *r)
             s->top.hosts == 1 ? "" : "s", s->top.host);
     print_device(to, s);
     print_form(to, s);
-    if (s->block_steps > 1)
+    if (s->plan.block_steps > 1)
         fprintf(to, "block        %d steps per pass and exchange; %.2f %% of the cells are computed twice, where boxes and ranks "
-                    "meet\n", s->block_steps, 100 * r->redundant_fraction);
+                    "meet\n", s->plan.block_steps, 100 * r->redundant_fraction);
     report_print_transports(to, s);
     report_print_notes(to, s, 0);
     report_text_end(&text);

@@ -57,7 +57,7 @@ static json_t *tune_json(const sim *s, const tune_result *t)
 }
 
 /* What the choice of run.fuse = 0 was made from; null: nothing was tried. */
-static json_t *temporal_trial_json(const sim_temporal_trial *t)
+static json_t *temporal_trial_json(const plan_temporal_trial *t)
 {
     if (t->count == 0) return json_null();
     json_t *tried = json_array();
@@ -68,7 +68,7 @@ static json_t *temporal_trial_json(const sim_temporal_trial *t)
 }
 
 /* What overlapped or exchange first was chosen from; null: nothing was tried. */
-static json_t *form_trial_json(const sim_form_trial *t)
+static json_t *form_trial_json(const plan_form_trial *t)
 {
     if (!t->tried) return json_null();
     return json_pack("{s:o, s:o}", "split_sweep_s", record_number(t->overlapped_s), "joined_sweep_s",
@@ -168,18 +168,18 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
     json_object_update_new(
         o, json_pack("{s:o, s:{s:I, s:I}, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:i, s:o}", "problem", problem_json(c), "grid",
                      "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny, "ranks", s->top.ranks, "ranks_x",
-                     s->grid.dec.ranks_x, "ranks_y", s->grid.dec.ranks_y, "device",
-                     s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", transport_kind_name(s->transport), "lanes",
-                     s->stream_count, "feed", config_feed_name(s->feed), "fuse", s->block_steps, "asked", asked_json(c)));
+                     s->plan.grid.dec.ranks_x, "ranks_y", s->plan.grid.dec.ranks_y, "device",
+                     s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", transport_kind_name(s->plan.transport), "lanes",
+                     s->plan.streams, "feed", config_feed_name(s->plan.feed), "fuse", s->plan.block_steps, "asked", asked_json(c)));
     const struct {
         const char *key;
         json_t *value;
     } rest[] = {
         { "step_form", json_string(step_form_name[s->pass.form]) },
-        { "sweeps", s->block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },
-        { "redundant_fraction", s->block_steps > 1 ? record_number(r->redundant_fraction) : json_null() },
-        { "fuse_trial", temporal_trial_json(&s->temporal_trial) },
-        { "order_trial", form_trial_json(&s->form_trial) },
+        { "sweeps", s->plan.block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },
+        { "redundant_fraction", s->plan.block_steps > 1 ? record_number(r->redundant_fraction) : json_null() },
+        { "fuse_trial", temporal_trial_json(&s->plan.temporal_trial) },
+        { "order_trial", form_trial_json(&s->plan.form_trial) },
         { "transports", report_transports_json(s) },
         { "tune", tune_json(s, &r->tuning) },
         { "steps", json_integer((json_int_t)s->level) },

@@ -52,8 +52,8 @@ static double injected_slowness(const sim *s)
 
 static void measure_ceiling(sim *s, calibrate_result *r)
 {
-    size_t bytes = s->grid.shape.bytes;
-    if (!config_kind_of(s->cfg)->stencil && s->transposed_grid.shape.bytes < bytes) bytes = s->transposed_grid.shape.bytes;
+    size_t bytes = s->plan.grid.shape.bytes;
+    if (!config_kind_of(s->cfg)->stencil && s->plan.transposed_grid.shape.bytes < bytes) bytes = s->plan.transposed_grid.shape.bytes;
     (void)copy_once_s(s, 1, bytes);
     const int repeats = repeats_for(s, copy_once_s(s, 1, bytes), 10e-3, 2, 200);
     double best_s = INFINITY; /* a ceiling is the best that was seen: whatever disturbs a copy is not the memory's limit */
@@ -99,7 +99,7 @@ static overlap measure_overlap(sim *s)
     (void)steps_s(s, true, 2);
     (void)exchanges_s(s, 2);
     const double one_s = steps_s(s, true, 2);
-    const double passes = (double)s->cfg->time.steps / s->block_steps;
+    const double passes = (double)s->cfg->time.steps / s->plan.block_steps;
     const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * passes)); /* short runs calibrate shortly */
     const schedule c = schedule_of(repeats_for(s, one_s, batch_s, 2, 2000), repeats_for(s, exchanges_s(s, 2), batch_s, 2, 2000));
     double with_s[OVERLAP_PAIRS_MAX], without_s[OVERLAP_PAIRS_MAX], comm_s[OVERLAP_PAIRS_MAX];
@@ -130,7 +130,7 @@ static double measure_host(sim *s)
         MPI_CHECK(ranks_barrier(s->top.comm));
         const double begin_s = timer_now_s();
         sim_passes(s, steps, true);
-        enqueue_s[i] = (timer_now_s() - begin_s) / (steps * s->block_steps);
+        enqueue_s[i] = (timer_now_s() - begin_s) / (steps * s->plan.block_steps);
     }
     sim_wait(s);
     return timer_slowest_s(timer_percentiles_of(enqueue_s + 1, ROUNDS).p50, s->top.comm);

@@ -128,9 +128,9 @@ static void print_step(const sim *s, over_ranks moved, over_ranks sent, over_ran
 {
     char a[32], b[32], name[32] = "step";
     const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)s->cfg->grid.nx * (double)s->cfg->grid.ny;
-    if (s->block_steps > 1) snprintf(name, sizeof name, "block of %d steps", s->block_steps);
+    if (s->plan.block_steps > 1) snprintf(name, sizeof name, "block of %d steps", s->plan.block_steps);
     printf("# %-12s moves %s of memory on all ranks, %s on rank %d; rates count %d words per cell\n",
-           s->block_steps > 1 ? "block" : "step", bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.rank,
+           s->plan.block_steps > 1 ? "block" : "step", bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.rank,
            sim_words(s));
     printf("# surface      in each %s the ranks together send %.3g %% of the cells: %s\n", name, 100 * sent.sum / word / cells,
            bytes_text(a, sizeof a, sent.sum));
@@ -170,21 +170,21 @@ static void print_lines(const char *text)
 static void print_account(sim *s, const char *deck_text)
 {
     char a[32], b[32];
-    const decomp *d = &s->grid.dec;
+    const decomp *d = &s->plan.grid.dec;
     const over_ranks memory = of_all(s, sim_memory_bytes(s)), moved = of_all(s, sim_bytes_moved_per_pass(s));
     const over_ranks sent = of_all(s, sent_bytes(s)), count = of_all(s, neighbours(s)), cells = of_all(s, (double)sim_own_cells(s));
     if (s->top.rank != 0) return;
     print_lines(deck_text);
     printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts, s->top.hosts == 1 ? "" : "s",
            d->ranks_x, d->ranks_y);
-    printf("# cells        rank 0 owns %" PRId64 " x %" PRId64 "; rank %d most, %.0f\n", s->grid.shape.nx, s->grid.shape.ny,
+    printf("# cells        rank 0 owns %" PRId64 " x %" PRId64 "; rank %d most, %.0f\n", s->plan.grid.shape.nx, s->plan.grid.shape.ny,
            cells.rank, cells.max);
     printf("# memory       %s on rank %d, which needs most; %s on all ranks\n", bytes_text(a, sizeof a, memory.max), memory.rank,
            bytes_text(b, sizeof b, memory.sum));
     print_step(s, moved, sent, count);
     printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per pass\n", s->dev->name,
-           transport_kind_name(s->transport), config_feed_name(s->feed), s->stream_count,
-           s->stream_count == 1 ? "" : "s", s->block_steps, s->block_steps == 1 ? "" : "s");
+           transport_kind_name(s->plan.transport), config_feed_name(s->plan.feed), s->plan.streams,
+           s->plan.streams == 1 ? "" : "s", s->plan.block_steps, s->plan.block_steps == 1 ? "" : "s");
     for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].said.text);
 }
 
@@ -193,7 +193,7 @@ static void print_writer(const sim *s)
 {
     const config *c = s->cfg;
     const over_ranks aside = of_all(s, (double)sim_aside_bytes(s));
-    const bool may_collect = s->top.ranks > 1 && (c->checkpoint.aggregators > 0 || s->grid.dec.ranks_x > 1 || s->top.hosts > 1);
+    const bool may_collect = s->top.ranks > 1 && (c->checkpoint.aggregators > 0 || s->plan.grid.dec.ranks_x > 1 || s->top.hosts > 1);
     const double windows_bytes = 2 * fmin((double)aggregate_window_bytes, config_state_bytes(c));
     char a[32];
     if (s->top.rank != 0) return;

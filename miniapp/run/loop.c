@@ -55,7 +55,7 @@ typedef enum leave { LEAVE_NOT, LEAVE_OUT_OF_TIME, LEAVE_SIGNAL, LEAVE_FAILED } 
 static bool have_time(const attention *a, const sim *s, const saver *v, int checkpoints)
 {
     const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
-    const double pass_s = s->block_steps > 1 ? a->per_step_s * s->block_steps : 0; /* nothing ends it before its time */
+    const double pass_s = s->plan.block_steps > 1 ? a->per_step_s * s->plan.block_steps : 0; /* nothing ends it before its time */
     if (v->writer && writer_busy(v->writer)) checkpoints++;
     if (s->cfg->output.final[0]) checkpoints++; /* the same bytes once more, when the loop has ended */
     return !deadline_near(a->deadline_s - pass_s, &stats, checkpoints, config_state_bytes(s->cfg));
@@ -114,11 +114,11 @@ static int64_t steps_to_go(const sim *s, const judge *j, const attention *look)
 {
     const config *c = s->cfg;
     const int64_t every[] = { j->shown ? 0 : c->time.norm_every, c->checkpoint.every, c->output.every };
-    const int64_t to_look = look->next_step - s->level, passes_to_look = (to_look + s->block_steps - 1) / s->block_steps;
+    const int64_t to_look = look->next_step - s->level, passes_to_look = (to_look + s->plan.block_steps - 1) / s->plan.block_steps;
     int64_t steps = c->time.steps - s->level;
     for (size_t i = 0; i < sizeof every / sizeof *every; i++)
         if (every[i] > 0 && steps > every[i] - s->level % every[i]) steps = every[i] - s->level % every[i];
-    if (steps > passes_to_look * s->block_steps) steps = passes_to_look * s->block_steps;
+    if (steps > passes_to_look * s->plan.block_steps) steps = passes_to_look * s->plan.block_steps;
     return steps < 1 ? 1 : steps;
 }
 
@@ -126,7 +126,7 @@ static int64_t steps_to_go(const sim *s, const judge *j, const attention *look)
  * norm too, or one step by itself, or, as passes of two levels leave both, none. */
 static int steps_with_norm(const sim *s, int64_t steps)
 {
-    if (s->block_steps == 1 || !norm_due(s->cfg, s->level + steps)) return 0;
+    if (s->plan.block_steps == 1 || !norm_due(s->cfg, s->level + steps)) return 0;
     const int taken = sim_change_steps(s, steps);
     return taken > 0 ? taken : s->prob.op.has_prev ? 0 : 1;
 }

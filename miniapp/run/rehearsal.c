@@ -45,8 +45,8 @@ static rehearsal_result take_steps(sim *s)
     sim_prepare_steps(s);
     r.ceiling_bytes_per_s = calibrate_ceiling(s);
     sim_touch(s);
-    (void)steps_s(s, s->block_steps); /* the first loads the kernels */
-    const double steps = clamped(batch_s / steps_s(s, s->block_steps), s->block_steps, STEPS_MAX);
+    (void)steps_s(s, s->plan.block_steps); /* the first loads the kernels */
+    const double steps = clamped(batch_s / steps_s(s, s->plan.block_steps), s->plan.block_steps, STEPS_MAX);
     r.step_s = INFINITY;
     for (int i = 0; i < BATCHES; i++) r.step_s = fmin(r.step_s, steps_s(s, (int64_t)steps));
     return r;
@@ -56,16 +56,16 @@ static rehearsal_result take_steps(sim *s)
  * columns where that is not enough; of a transpose both alike. A rank's box stays wide beside what its passes reach. */
 static void cut(const sim *s, double part, config *c)
 {
-    const decomp *d = &s->grid.dec;
+    const decomp *d = &s->plan.grid.dec;
     const double width = (double)d->nx / d->ranks_x, height = (double)d->ny / d->ranks_y;
-    const double least = 64 + 8.0 * c->problem.radius * s->block_steps;
+    const double least = 64 + 8.0 * c->problem.radius * s->plan.block_steps;
     const double rows = clamped(height * (sim_has_transpose(s) ? sqrt(part) : part), fmin(least, height), height);
     const double columns = clamped(width * part * height / rows, fmin(least, width), width);
     if (columns < 0.99 * width) c->grid.nx = (int64_t)ceil(columns) * d->ranks_x; /* rounding cuts no columns */
     if (rows < height) c->grid.ny = (int64_t)ceil(rows) * d->ranks_y;
     c->run.ranks_x = d->ranks_x;
     c->run.ranks_y = d->ranks_y;
-    c->run.fuse = s->block_steps;
+    c->run.fuse = s->plan.block_steps;
     c->problem.initial = CONFIG_INITIAL_RANDOM; /* modes have limits of their own */
     c->output.trace[0] = '\0';
 }

@@ -27,15 +27,15 @@ static verify_result verify_transpose(sim *s)
     double a_table[VALUE_COUNT_TABLE], b_table[VALUE_COUNT_TABLE];
     problem_count_tables(s->cfg->problem.type, s->level, a_table, b_table);
     value a = s->initial, b = s->initial;
-    b.nx_global = s->transposed_grid.dec.nx;
-    b.ny_global = s->transposed_grid.dec.ny;
-    b.x_first = s->transposed_grid.dec.own.x0;
-    b.y_first = s->transposed_grid.dec.own.y0;
+    b.nx_global = s->plan.transposed_grid.dec.nx;
+    b.ny_global = s->plan.transposed_grid.dec.ny;
+    b.x_first = s->plan.transposed_grid.dec.own.x0;
+    b.y_first = s->plan.transposed_grid.dec.own.y0;
     b.transposed = true;
     sim_set_count_table(s, &a, a_table);
-    const double a_error = sim_max_error(s, (sim_field){ s->now.u, &s->grid }, &a);
+    const double a_error = sim_max_error(s, (sim_field){ s->now.u, &s->plan.grid }, &a);
     sim_set_count_table(s, &b, b_table);
-    const double b_error = sim_max_error(s, (sim_field){ s->transposed[0], &s->transposed_grid }, &b);
+    const double b_error = sim_max_error(s, (sim_field){ s->transposed[0], &s->plan.transposed_grid }, &b);
     return judge(isnan(a_error) || a_error > b_error ? a_error : b_error, 0.0);
 }
 

@@ -26,20 +26,20 @@ bool sim_has_transpose(const sim *s)
 
 double sim_memory_bytes(const sim *s)
 {
-    const double transposed_bytes = sim_has_transpose(s) ? (double)halo_field_bytes(s->dev, &s->transposed_grid.shape) : 0;
-    return memory_rule_bytes(config_kind_of(s->cfg), s->block_steps, s->top.ranks, (double)halo_field_bytes(s->dev, &s->grid.shape),
+    const double transposed_bytes = sim_has_transpose(s) ? (double)halo_field_bytes(s->dev, &s->plan.transposed_grid.shape) : 0;
+    return memory_rule_bytes(config_kind_of(s->cfg), s->plan.block_steps, s->top.ranks, (double)halo_field_bytes(s->dev, &s->plan.grid.shape),
                              transposed_bytes);
 }
 
 void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
 
-int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->grid.shape)); }
+int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->plan.grid.shape)); }
 
 int sim_words(const sim *s) { return config_kind_of(s->cfg)->words; }
 
 static step_pass_cells cells_of_pass(const sim *s)
 {
-    return step_pass_cells_of(&s->pass, s->stream_count, s->cfg->problem.radius, s->block_steps);
+    return step_pass_cells_of(&s->pass, s->plan.streams, s->cfg->problem.radius, s->plan.block_steps);
 }
 
 /* What leaves the rank in a transpose is packed and unpacked once more. */
@@ -58,11 +58,11 @@ double sim_bytes_moved_per_pass(const sim *s)
     if (kind->by_lines) /* two passes over lines and two transposes, each a read and a write */
         return 8 * word * cells + bytes_of_transposes(s) +
                pack_passes * (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
-    const double moved_cells = s->block_steps == 1 ? sim_words(s) * cells : (double)cells_of_pass(s).moved_cells;
+    const double moved_cells = s->plan.block_steps == 1 ? sim_words(s) * cells : (double)cells_of_pass(s).moved_cells;
     return moved_cells * word + pack_passes * (double)step_pass_sent_bytes(&s->pass);
 }
 
 double sim_redundant_fraction(const sim *s)
 {
-    return s->block_steps == 1 ? 0 : (double)cells_of_pass(s).computed_cells / (double)(sim_own_cells(s) * s->block_steps) - 1;
+    return s->plan.block_steps == 1 ? 0 : (double)cells_of_pass(s).computed_cells / (double)(sim_own_cells(s) * s->plan.block_steps) - 1;
 }

@@ -12,7 +12,7 @@
 
 #include "config/config.h"
 #include "exchange/redist.h"
-#include "exchange/transport_selection.h"
+#include "plan/plan.h"
 #include "problem/problem.h"
 #include "state/checkpoint_state.h"
 #include "step/graph_batch.h"
@@ -26,14 +26,9 @@ typedef struct sim_note { /* what a user should know */
     sentence said; /* printable */
 } sim_note;
 
-typedef struct sim_grid { /* one global field's layout over the ranks */
-    decomp dec;
-    field_shape shape;
-} sim_grid;
-
 typedef struct sim_field {
     void *cells; /* device memory, laid out as the grid says */
-    const sim_grid *grid;
+    const plan_grid *grid;
 } sim_field;
 
 /* What sim_create took on this rank, for the start-up's account. */
@@ -44,43 +39,17 @@ typedef struct sim_create_seconds {
     double passes_s;    /* feed, streams, halos, trials of blocks of steps and of graphs */
 } sim_create_seconds;
 
-/* Blocks of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside it; of the slowest
- * rank. */
-enum { SIM_TEMPORAL_TRIALS_MAX = 2 };
-typedef struct sim_temporal_trial {
-    int count; /* 0: nothing was tried */
-    int steps[SIM_TEMPORAL_TRIALS_MAX];
-    double step_s[SIM_TEMPORAL_TRIALS_MAX], single_step_s;
-    int best; /* of count */
-} sim_temporal_trial;
-
-/* Blocks of steps in either form (step.h); of the slowest rank. */
-typedef struct sim_form_trial {
-    bool tried;
-    double overlapped_s, exchange_first_s;
-} sim_form_trial;
-
 typedef struct sim {
     const config *cfg;
     problem prob;
     topology top;
     device *dev;
 
-    transport_kind transport;                   /* of most links; of the redistributions where there are no halos */
-    transport_choice choice, transposed_choice; /* of pass and transposed_pass */
-    transport_kind redist_transport;
-    bool selected;                              /* transport, choice and transposed_choice are what selection chose */
-    transport_selection selection;
-    config_feed feed;
-    int stream_count;
-    int block_steps;                            /* that one pass takes at most; 1: no temporal blocking */
+    plan plan;
     bool sparing;
-    sim_temporal_trial temporal_trial;
-    sim_form_trial form_trial;
     sim_note notes[SIM_NOTES_MAX];
     int notes_count;
 
-    sim_grid grid, transposed_grid; /* transposed: (nx, ny) of transpose and sweep */
     step_levels now, next;
     void *transposed[2];
     step_streams streams;

@@ -6,7 +6,7 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 
-int sim_batch_steps(const sim *s) { return s->block_steps * (s->batch ? GRAPH_BATCH_STEPS_MAX : 1); }
+int sim_batch_steps(const sim *s) { return s->plan.block_steps * (s->batch ? GRAPH_BATCH_STEPS_MAX : 1); }
 
 void sim_prepare_steps(sim *s)
 {
@@ -59,7 +59,7 @@ void sim_passes(sim *s, int64_t passes, bool exchange)
         return;
     }
     for (; passes > 0; passes--) {
-        if (s->block_steps > 1) step_advance_block(&s->streams, &s->pass, s->next, s->now, s->block_steps, NULL, exchange, NULL);
+        if (s->plan.block_steps > 1) step_advance_block(&s->streams, &s->pass, s->next, s->now, s->plan.block_steps, NULL, exchange, NULL);
         else step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, exchange, NULL);
         swap_levels(s);
     }
@@ -100,18 +100,18 @@ static void one_step(sim *s, const step_probe *probe)
 int sim_steps_at_once(const sim *s, int64_t most, bool probed)
 {
     const int64_t launches = s->batch && !probed ? GRAPH_BATCH_STEPS_MAX : 1;
-    if (s->block_steps == 1) return (int)(most < launches ? most : launches);
-    if (most < s->block_steps) return s->dev->temporal_steps(s->dev, (int)most);
-    const int64_t passes = most / s->block_steps;
-    return s->block_steps * (int)(passes < launches ? passes : launches);
+    if (s->plan.block_steps == 1) return (int)(most < launches ? most : launches);
+    if (most < s->plan.block_steps) return s->dev->temporal_steps(s->dev, (int)most);
+    const int64_t passes = most / s->plan.block_steps;
+    return s->plan.block_steps * (int)(passes < launches ? passes : launches);
 }
 
 static void take_block(sim *s, int steps, const step_probe *probe)
 {
-    const bool full = steps % s->block_steps == 0;
+    const bool full = steps % s->plan.block_steps == 0;
     if (s->batch && full && !probe) {
-        sim_passes(s, steps / s->block_steps, true);
-        s->passes += steps / s->block_steps;
+        sim_passes(s, steps / s->plan.block_steps, true);
+        s->passes += steps / s->plan.block_steps;
         return;
     }
     step_advance_block(&s->streams, &s->pass, s->next, s->now, steps, NULL, true, probe);
@@ -121,7 +121,7 @@ static void take_block(sim *s, int steps, const step_probe *probe)
 
 int sim_change_steps(const sim *s, int64_t most)
 {
-    return s->block_steps == 1 ? 0 : s->dev->temporal_change_steps(s->dev, (int)(most < s->block_steps ? most : s->block_steps));
+    return s->plan.block_steps == 1 ? 0 : s->dev->temporal_change_steps(s->dev, (int)(most < s->plan.block_steps ? most : s->plan.block_steps));
 }
 
 void sim_pass_with_change(sim *s, int steps, const step_probe *probe)
@@ -137,7 +137,7 @@ void sim_pass_with_change(sim *s, int steps, const step_probe *probe)
 void sim_steps(sim *s, int steps, const step_probe *probe)
 {
     s->touched = false;
-    if (s->block_steps > 1) take_block(s, steps, probe);
+    if (s->plan.block_steps > 1) take_block(s, steps, probe);
     else if (s->batch && !probe) sim_passes(s, steps, true);
     else
         for (int i = 0; i < steps; i++) one_step(s, probe);

@@ -11,12 +11,12 @@ static config_feed feed_without_graphs(const sim *s)
 void sim_choose_feed(sim *s)
 {
     const config *cfg = s->cfg;
-    s->feed = cfg->run.feed;
-    if (s->feed == CONFIG_FEED_AUTO || s->feed == CONFIG_FEED_GRAPH) s->feed = feed_without_graphs(s);
-    s->stream_count = cfg->run.streams;
-    if (s->stream_count == 0) s->stream_count = s->dev->kind == DEVICE_HOST && s->feed == CONFIG_FEED_OPENMP ? s->dev->threads : 1;
+    s->plan.feed = cfg->run.feed;
+    if (s->plan.feed == CONFIG_FEED_AUTO || s->plan.feed == CONFIG_FEED_GRAPH) s->plan.feed = feed_without_graphs(s);
+    s->plan.streams = cfg->run.streams;
+    if (s->plan.streams == 0) s->plan.streams = s->dev->kind == DEVICE_HOST && s->plan.feed == CONFIG_FEED_OPENMP ? s->dev->threads : 1;
     /* Of the threads: the deck's own number is checked with the deck. */
-    if (s->stream_count > STEP_STREAMS_MAX) s->stream_count = STEP_STREAMS_MAX;
+    if (s->plan.streams > STEP_STREAMS_MAX) s->plan.streams = STEP_STREAMS_MAX;
 }
 
 /* False on all ranks, with the first one's reason as a sentence part, where steps cannot be captured. */
@@ -41,10 +41,10 @@ void sim_settle_feed(sim *s)
     const bool asked = c->run.feed == CONFIG_FEED_GRAPH;
     if (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0])) return;
     if (!graphs_serve(s, &why)) {
-        if (asked) sim_add_note(s, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(s->feed));
+        if (asked) sim_add_note(s, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(s->plan.feed));
         return;
     }
     const step_levels fields[2] = { s->now, s->next };
-    s->feed = s->streams.feed = CONFIG_FEED_GRAPH;
+    s->plan.feed = s->streams.feed = CONFIG_FEED_GRAPH;
     s->batch = graph_batch_create(&s->streams, &s->pass, fields, c->time.norm_every == 1);
 }

@@ -18,14 +18,14 @@ static bool cut_domain(sim *s, int depth, bool periodic_x, bool periodic_y, sent
 {
     const config *c = s->cfg;
     const int ranks = s->top.ranks, me = s->top.rank;
-    decomp *d = &s->grid.dec;
+    decomp *d = &s->plan.grid.dec;
     const bool rows_alone = s->dev->kind == DEVICE_CUDA && s->top.hosts == 1 && c->run.ranks_x == 0 && c->run.ranks_y == 0;
     if (rows_alone && decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, 1, ranks, depth, why))
         return true;
     return decomp_make(d, c->grid.nx, c->grid.ny, periodic_x, periodic_y, ranks, me, c->run.ranks_x, c->run.ranks_y, depth, why);
 }
 
-static bool needs_four_fields(const sim *s) { return memory_rule_four_fields(config_kind_of(s->cfg), s->block_steps); }
+static bool needs_four_fields(const sim *s) { return memory_rule_four_fields(config_kind_of(s->cfg), s->plan.block_steps); }
 
 static bool enough_memory(sim *s, sentence *why)
 {
@@ -47,11 +47,11 @@ static bool enough_memory(sim *s, sentence *why)
 static bool lay_out(sim *s, bool periodic_x, bool periodic_y, sentence *why)
 {
     const config *c = s->cfg;
-    const decomp *d = &s->grid.dec;
-    const int depth = c->problem.radius * s->block_steps;
+    const decomp *d = &s->plan.grid.dec;
+    const int depth = c->problem.radius * s->plan.block_steps;
     const bool along_y = c->grid.ny > 1 && !sim_has_transpose(s);
     if (!cut_domain(s, depth, periodic_x, periodic_y, why)) return false;
-    s->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
+    s->plan.grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
     return !needs_four_fields(s) || enough_memory(s, why);
 }
 
@@ -62,28 +62,28 @@ static bool make_grids(sim *s, sentence *why)
     const bool wraps = config_kind_of(c)->stencil;
     const bool px = wraps && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC;
     const bool py = wraps && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
-    decomp *d = &s->grid.dec;
+    decomp *d = &s->plan.grid.dec;
     sentence fewer_since = { "" };
-    s->block_steps = sim_temporal_choose(s, &fewer_since);
-    for (const int wanted = s->block_steps; !lay_out(s, px, py, why);) {
-        if (s->block_steps == 1) return false;
-        if (s->block_steps == wanted) fewer_since = *why;
-        s->block_steps = s->dev->temporal_steps(s->dev, s->block_steps - 1);
+    s->plan.block_steps = sim_temporal_choose(s, &fewer_since);
+    for (const int wanted = s->plan.block_steps; !lay_out(s, px, py, why);) {
+        if (s->plan.block_steps == 1) return false;
+        if (s->plan.block_steps == wanted) fewer_since = *why;
+        s->plan.block_steps = s->dev->temporal_steps(s->dev, s->plan.block_steps - 1);
     }
-    while (c->run.fuse == 0 && s->block_steps > 1 && !sim_temporal_has_room(s)) {
-        s->block_steps = sim_temporal_shorter(s);
+    while (c->run.fuse == 0 && s->plan.block_steps > 1 && !sim_temporal_has_room(s)) {
+        s->plan.block_steps = sim_temporal_shorter(s);
         if (!lay_out(s, px, py, why)) return false;
     }
-    if (s->block_steps < c->run.fuse)
-        sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since.text, s->block_steps);
+    if (s->plan.block_steps < c->run.fuse)
+        sim_add_note(s, true, "run.fuse = %d: %s; using %d", c->run.fuse, fewer_since.text, s->plan.block_steps);
     if (!sim_has_transpose(s)) return true;
 
     /* Row slabs of the transposed field where they fit, else this grid transposed, which always does. */
-    decomp *t = &s->transposed_grid.dec;
+    decomp *t = &s->plan.transposed_grid.dec;
     if (!decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, 0, 0, r, why) &&
         !decomp_make(t, c->grid.ny, c->grid.nx, py, px, ranks, me, d->ranks_y, d->ranks_x, r, why))
         return false;
-    s->transposed_grid.shape = field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), r, 0);
+    s->plan.transposed_grid.shape = field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), r, 0);
     return true;
 }
 
@@ -92,7 +92,7 @@ static void alloc_device(sim *s, size_t bytes, void **out)
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, bytes, out);
 }
 
-static void alloc_field(sim *s, const sim_grid *g, void **out) { alloc_device(s, halo_field_bytes(s->dev, &g->shape), out); }
+static void alloc_field(sim *s, const plan_grid *g, void **out) { alloc_device(s, halo_field_bytes(s->dev, &g->shape), out); }
 
 static void free_device(sim *s, void *p)
 {
@@ -111,10 +111,10 @@ static void make_fields(sim *s)
 {
     device *d = s->dev;
     const kind_row *kind = config_kind_of(s->cfg);
-    const sim_grid *g = &s->grid;
+    const plan_grid *g = &s->plan.grid;
     alloc_field(s, g, &s->now.u);
     if (kind->stencil) alloc_field(s, g, &s->next.u);
-    for (int i = 0; i < kind->transposes; i++) alloc_field(s, &s->transposed_grid, &s->transposed[i]);
+    for (int i = 0; i < kind->transposes; i++) alloc_field(s, &s->plan.transposed_grid, &s->transposed[i]);
     if (needs_four_fields(s)) {
         alloc_field(s, g, &s->now.prev);
         alloc_field(s, g, &s->next.prev);
@@ -130,23 +130,23 @@ static void make_inkernel(sim *s)
 {
     sentence why = { "" };
     void *const fields[2] = { s->now.u, s->next.u };
-    if (sim_has_transpose(s) || s->dev->kind == DEVICE_HOST || s->block_steps > 1) return;
-    if (s->top.ranks > 1 && s->transport != TRANSPORT_PEER) return;
-    const bool in_kernel = step_pass_in_kernel(&s->pass, &s->grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
+    if (sim_has_transpose(s) || s->dev->kind == DEVICE_HOST || s->plan.block_steps > 1) return;
+    if (s->top.ranks > 1 && s->plan.transport != TRANSPORT_PEER) return;
+    const bool in_kernel = step_pass_in_kernel(&s->pass, &s->plan.grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX,
                                                fields, s->top.comm, &why);
     if (!in_kernel && s->top.ranks > 1)
         sim_add_note(s, false, "steps without in-kernel exchange, although the transport is peer: %s", why.text);
 }
 
 /* Over peer it may yet be refused, for more ranks than a kernel takes; then it is staged. */
-static redist *make_redist(sim *s, const sim_grid *from, const sim_grid *to)
+static redist *make_redist(sim *s, const plan_grid *from, const plan_grid *to)
 {
-    redist *r = redist_create(&from->dec, &to->dec, s->dev, &from->shape, &to->shape, s->redist_transport, s->top.comm);
+    redist *r = redist_create(&from->dec, &to->dec, s->dev, &from->shape, &to->shape, s->plan.redist_transport, s->top.comm);
     if (redist_refusal(r)[0] == '\0') return r;
     sim_add_note(s, s->cfg->run.transport == TRANSPORT_PEER,
                  "transposes cannot use transport peer: %s; using staged for them", redist_refusal(r));
-    s->redist_transport = TRANSPORT_STAGED;
-    if (!s->selected) s->transport = TRANSPORT_STAGED;
+    s->plan.redist_transport = TRANSPORT_STAGED;
+    if (!s->plan.selected) s->plan.transport = TRANSPORT_STAGED;
     return r;
 }
 
@@ -156,22 +156,22 @@ static void say_refused(sim *s, const halo *h)
     if (halo_refused(h)[0] == '\0') return;
     sim_add_note(s, true, "run.transport = %s: no halo over %s; using staged", transport_kind_name(s->cfg->run.transport),
                  halo_refused(h));
-    s->transport = TRANSPORT_STAGED;
+    s->plan.transport = TRANSPORT_STAGED;
 }
 
 /* Of the stencil, along the rows. */
 static void make_pass(sim *s)
 {
-    step_pass_create(&s->pass, &s->grid.dec, s->dev, &s->grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
-                     s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, s->block_steps, &s->choice, s->top.comm);
+    step_pass_create(&s->pass, &s->plan.grid.dec, s->dev, &s->plan.grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
+                     s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, s->plan.block_steps, &s->plan.choice, s->top.comm);
 }
 
 /* The deck does not ask for blocks of this length, and shorter ones are faster. */
 static void settle_block_steps(sim *s, int steps)
 {
-    if (s->block_steps == steps) return;
+    if (s->plan.block_steps == steps) return;
     step_pass_destroy(&s->pass);
-    s->block_steps = steps;
+    s->plan.block_steps = steps;
     if (steps == 1) {
         free_device(s, s->now.prev);
         free_device(s, s->next.prev);
@@ -184,31 +184,31 @@ static void make_passes(sim *s)
 {
     const config *c = s->cfg;
     const boundary *sides = &c->grid.sides;
-    step_streams_create(&s->streams, s->dev, s->stream_count, s->feed);
+    step_streams_create(&s->streams, s->dev, s->plan.streams, s->plan.feed);
     for (int i = 0; i < 2; i++) DEVICE_CALL(s->dev, event_create, true, &s->stamp[i]);
     if (config_kind_of(c)->stencil) {
         make_pass(s);
-        if (c->run.fuse == 0 && s->block_steps > 1) settle_block_steps(s, sim_temporal_try(s));
-        if (s->block_steps > 1) sim_temporal_choose_form(s);
+        if (c->run.fuse == 0 && s->plan.block_steps > 1) settle_block_steps(s, sim_temporal_try(s));
+        if (s->plan.block_steps > 1) sim_temporal_choose_form(s);
         say_refused(s, s->pass.halo);
         if (s->pass.prev_halo && halo_refused(s->pass.halo)[0] == '\0') say_refused(s, s->pass.prev_halo);
     }
     make_inkernel(s);
     if (config_kind_of(c)->by_lines) {
         const boundary transposed_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
-        step_pass_create(&s->transposed_pass, &s->transposed_grid.dec, s->dev, &s->transposed_grid.shape, &transposed_sides,
-                         c->problem.radius, false, false, 1, &s->transposed_choice, s->top.comm);
+        step_pass_create(&s->transposed_pass, &s->plan.transposed_grid.dec, s->dev, &s->plan.transposed_grid.shape, &transposed_sides,
+                         c->problem.radius, false, false, 1, &s->plan.transposed_choice, s->top.comm);
         say_refused(s, s->transposed_pass.halo);
-        s->from_transposed = make_redist(s, &s->transposed_grid, &s->grid);
+        s->from_transposed = make_redist(s, &s->plan.transposed_grid, &s->plan.grid);
     }
-    if (sim_has_transpose(s)) s->to_transposed = make_redist(s, &s->grid, &s->transposed_grid);
+    if (sim_has_transpose(s)) s->to_transposed = make_redist(s, &s->plan.grid, &s->plan.transposed_grid);
 }
 
 /* One device block for all tables, in the order x_hi, x_lo, y_hi, y_lo, count. */
 static void make_tables(sim *s)
 {
     problem_tables *t = &s->tables;
-    s->has_formula = problem_tables_make(t, &s->prob, s->cfg, s->grid.dec.own);
+    s->has_formula = problem_tables_make(t, &s->prob, s->cfg, s->plan.grid.dec.own);
     const struct {
         const double *from;
         size_t bytes;

@@ -19,16 +19,16 @@ int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
     const bool four = s->now.prev && s->now.prev != s->next.u; /* else the levels before are among the first two */
     void *const levels[] = { s->now.u, s->next.u, four ? s->now.prev : NULL, four ? s->next.prev : NULL };
     for (int i = 0; i < 4; i++)
-        if (levels[i]) field[count++] = (sim_field){ levels[i], &s->grid };
+        if (levels[i]) field[count++] = (sim_field){ levels[i], &s->plan.grid };
     for (int i = 0; i < 2; i++)
-        if (s->transposed[i]) field[count++] = (sim_field){ s->transposed[i], &s->transposed_grid };
+        if (s->transposed[i]) field[count++] = (sim_field){ s->transposed[i], &s->plan.transposed_grid };
     return count;
 }
 
 int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX])
 {
-    field[0] = (sim_field){ s->now.u, &s->grid };
-    field[1] = sim_has_transpose(s) ? (sim_field){ s->transposed[0], &s->transposed_grid } : (sim_field){ s->now.prev, &s->grid };
+    field[0] = (sim_field){ s->now.u, &s->plan.grid };
+    field[1] = sim_has_transpose(s) ? (sim_field){ s->transposed[0], &s->plan.transposed_grid } : (sim_field){ s->now.prev, &s->plan.grid };
     return kind_fields(config_kind_of(s->cfg));
 }
 
@@ -44,10 +44,10 @@ static void fill_box(sim *s, sim_field f, const value *v, box cells)
 {
     device *d = s->dev;
     const field_shape *shape = &f.grid->shape;
-    if (d->kind == DEVICE_HOST && s->feed == CONFIG_FEED_OPENMP) {
-#pragma omp parallel for num_threads(s->stream_count) schedule(static)
-        for (int i = 0; i < s->stream_count; i++)
-            DEVICE_CALL(d, value_fill, shape, f.cells, v, box_strip(cells, i, s->stream_count), main_stream(s));
+    if (d->kind == DEVICE_HOST && s->plan.feed == CONFIG_FEED_OPENMP) {
+#pragma omp parallel for num_threads(s->plan.streams) schedule(static)
+        for (int i = 0; i < s->plan.streams; i++)
+            DEVICE_CALL(d, value_fill, shape, f.cells, v, box_strip(cells, i, s->plan.streams), main_stream(s));
     } else {
         DEVICE_CALL(d, value_fill, shape, f.cells, v, cells, main_stream(s));
     }
@@ -94,7 +94,7 @@ static void upload(sim *s, sim_field field, const void *host)
 /* Each is as large as the larger of two grids. */
 static size_t snapshot_bytes(const sim *s)
 {
-    const int64_t cells = sim_own_cells(s), transposed_cells = box_cells(field_own(&s->transposed_grid.shape));
+    const int64_t cells = sim_own_cells(s), transposed_cells = box_cells(field_own(&s->plan.transposed_grid.shape));
     return (size_t)(transposed_cells > cells ? transposed_cells : cells) * dtype_bytes(s->cfg->problem.type);
 }
 
@@ -151,7 +151,7 @@ static int initialise_from_file(sim *s, sentence *why)
     bool has_prev = false;
     void *u = snapshot_buffer(s, 0), *prev = s->prob.two_levels ? snapshot_buffer(s, 1) : NULL;
     const checkpoint_foreign wanted = { c->problem.file, c->problem.dataset, c->problem.type,
-                                        c->grid.nx, c->grid.ny, s->grid.dec.own };
+                                        c->grid.nx, c->grid.ny, s->plan.grid.dec.own };
     sentence reason;
     const checkpoint_status status = checkpoint_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, &reason);
     if (status != CHECKPOINT_OK) {
@@ -162,8 +162,8 @@ static int initialise_from_file(sim *s, sentence *why)
     if (infinite > 0)
         sim_add_note(s, true, "problem.initial: %lld cells of %.300s are infinite in %s", (long long)infinite, c->problem.file,
                      dtype_name(c->problem.type));
-    upload(s, (sim_field){ s->now.u, &s->grid }, u);
-    if (s->prob.two_levels) upload(s, (sim_field){ s->now.prev, &s->grid }, has_prev ? prev : u);
+    upload(s, (sim_field){ s->now.u, &s->plan.grid }, u);
+    if (s->prob.two_levels) upload(s, (sim_field){ s->now.prev, &s->plan.grid }, has_prev ? prev : u);
     return 0;
 }
 
@@ -185,16 +185,16 @@ int sim_initialise(sim *s, sentence *why)
     device *d = s->dev;
     poison(s);
     if (s->has_formula) {
-        fill(s, (sim_field){ s->now.u, &s->grid }, &s->initial);
+        fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->initial);
         if (s->prob.two_levels) {
             const value before = problem_value_before(&s->prob, s->cfg, &s->initial);
-            fill(s, (sim_field){ s->now.prev, &s->grid }, &before);
+            fill(s, (sim_field){ s->now.prev, &s->plan.grid }, &before);
         }
     } else {
         const int status = initialise_from_file(s, why);
         if (status != 0) return status;
     }
-    if (!config_kind_of(s->cfg)->stencil) DEVICE_CALL(d, fill_bytes, s->transposed[0], 0, s->transposed_grid.shape.bytes, main_stream(s));
+    if (!config_kind_of(s->cfg)->stencil) DEVICE_CALL(d, fill_bytes, s->transposed[0], 0, s->plan.transposed_grid.shape.bytes, main_stream(s));
     settle(s, 0);
     return 0;
 }
@@ -263,7 +263,7 @@ double sim_max_error(sim *s, sim_field field, const value *v)
 double sim_change(sim *s)
 {
     device *d = s->dev;
-    const field_shape *f = &s->grid.shape;
+    const field_shape *f = &s->plan.grid.shape;
     const void *const before = s->now.prev ? s->now.prev : s->next.u; /* what the next step is to overwrite */
     if (!config_kind_of(s->cfg)->stencil) return NAN;
     if (s->change_level == s->level) return double_of_bits(reduce_result(s, MPI_MAX)); /* the pass took it */

@@ -17,7 +17,7 @@ typedef struct trial_limits {
 } trial_limits;
 static const trial_limits limits_of[] = {
     [DEVICE_HOST] = { .lengths = 1, .steps = 12, .cells_least = 1 << 23, .cells = 1 << 22 },
-    [DEVICE_CUDA] = { .lengths = SIM_TEMPORAL_TRIALS_MAX, .steps = 64, .cells_least = 1 << 20, .cells = INT64_MAX },
+    [DEVICE_CUDA] = { .lengths = PLAN_LENGTHS_MAX, .steps = 64, .cells_least = 1 << 20, .cells = INT64_MAX },
 };
 
 enum { TRIAL_ROUNDS = 3, TRIAL_PASSES = 4, TRIAL_EXCHANGES = 10, TRIAL_CELLS = 1 << 24, TRIAL_LAUNCHES_MAX = 8 };
@@ -52,12 +52,12 @@ static int longest_worth_a_trial(const sim *s)
     return c->run.tune == CONFIG_TUNE_OFF || !large ? 1 : worth_a_trial(s, limits->steps);
 }
 
-int sim_temporal_shorter(const sim *s) { return worth_a_trial(s, s->block_steps - 1); }
+int sim_temporal_shorter(const sim *s) { return worth_a_trial(s, s->plan.block_steps - 1); }
 
 bool sim_temporal_has_room(const sim *s)
 {
-    const decomp *d = &s->grid.dec;
-    return temporal_rule_wide_enough(s->cfg, s->block_steps, d->nx / d->ranks_x, d->ny / d->ranks_y);
+    const decomp *d = &s->plan.grid.dec;
+    return temporal_rule_wide_enough(s->cfg, s->plan.block_steps, d->nx / d->ranks_x, d->ny / d->ranks_y);
 }
 
 int sim_temporal_choose(const sim *s, sentence *why)
@@ -96,11 +96,11 @@ static double step_s(void *context, int way)
 {
     sim *s = ((lengths *)context)->s;
     const box cells = ((lengths *)context)->cells;
-    const int steps = way < s->temporal_trial.count ? s->temporal_trial.steps[way] : 1;
+    const int steps = way < s->plan.temporal_trial.count ? s->plan.temporal_trial.steps[way] : 1;
     const int launches = launches_of(s, cells);
     device *d = s->dev;
     device_stream *stream = s->streams.stream[0];
-    const field_shape *f = &s->grid.shape;
+    const field_shape *f = &s->plan.grid.shape;
     double seconds = 0;
     DEVICE_CALL(d, event_record, s->stamp[0], stream);
     const step_levels cur = s->now, next = s->next;
@@ -116,27 +116,27 @@ static double step_s(void *context, int way)
 }
 
 /* Small grids want the shorter of two passes: what the first rows of a chunk cost twice grows with the steps. */
-static sim_temporal_trial trials_of(sim *s)
+static plan_temporal_trial trials_of(sim *s)
 {
-    sim_temporal_trial t = { 0 };
-    const int longest = s->block_steps, most = limits_of[s->dev->kind].lengths;
-    for (; s->block_steps > 1 && t.count < most; s->block_steps = sim_temporal_shorter(s))
-        t.steps[t.count++] = s->block_steps;
-    s->block_steps = longest;
+    plan_temporal_trial t = { 0 };
+    const int longest = s->plan.block_steps, most = limits_of[s->dev->kind].lengths;
+    for (; s->plan.block_steps > 1 && t.count < most; s->plan.block_steps = sim_temporal_shorter(s))
+        t.steps[t.count++] = s->plan.block_steps;
+    s->plan.block_steps = longest;
     return t;
 }
 
 int sim_temporal_try(sim *s)
 {
-    sim_temporal_trial *t = &s->temporal_trial;
-    box cells = field_own(&s->grid.shape);
+    plan_temporal_trial *t = &s->plan.temporal_trial;
+    box cells = field_own(&s->plan.grid.shape);
     const int64_t most = limits_of[s->dev->kind].cells;
     if (!config_two_d(s->cfg)) cells.x1 = box_width(cells) > most ? cells.x0 + most : cells.x1;
     else if (box_cells(cells) > most) cells.y1 = cells.y0 + most / box_width(cells) + 1;
     *t = trials_of(s);
     if (s->sparing && s->dev->kind == DEVICE_HOST) sim_touch_box(s, cells);
     else sim_touch(s);
-    double taken_s[SIM_TEMPORAL_TRIALS_MAX + 1];
+    double taken_s[PLAN_LENGTHS_MAX + 1];
     trial_run(&(trial){ .ways = t->count + 1, .rounds = TRIAL_ROUNDS, .warm_up = 1, .budget_s = INFINITY }, step_s,
               &(lengths){ s, cells }, taken_s, s->top.comm);
     const bool all_cells = box_cells(cells) == sim_own_cells(s);
@@ -158,17 +158,17 @@ static double form_s(void *context, int form)
 
 void sim_temporal_choose_form(sim *s)
 {
-    sim_form_trial *t = &s->form_trial;
+    plan_form_trial *t = &s->plan.form_trial;
     if (s->top.ranks == 1 || s->dev->kind == DEVICE_HOST) return;
     if (s->cfg->run.tune == CONFIG_TUNE_OFF || s->sparing) {
-        const bool short_exchange = transport_traits_of(s->transport)->one_host;
+        const bool short_exchange = transport_traits_of(s->plan.transport)->one_host;
         step_pass_set_form(&s->pass, short_exchange ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED);
         return;
     }
     double best_s[STEP_EXCHANGE_FIRST + 1];
     sim_touch(s);
     trial_run(&(trial){ .ways = STEP_EXCHANGE_FIRST + 1, .rounds = TRIAL_ROUNDS, .budget_s = INFINITY }, form_s, s, best_s, s->top.comm);
-    *t = (sim_form_trial){ true, best_s[STEP_OVERLAPPED], best_s[STEP_EXCHANGE_FIRST] };
+    *t = (plan_form_trial){ true, best_s[STEP_OVERLAPPED], best_s[STEP_EXCHANGE_FIRST] };
     const bool overlap = t->exchange_first_s > overlapped_margin * t->overlapped_s;
     step_pass_set_form(&s->pass, overlap ? STEP_OVERLAPPED : STEP_EXCHANGE_FIRST);
 }

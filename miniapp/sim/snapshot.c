@@ -78,7 +78,7 @@ void snapshot_destroy(snapshot **p)
 }
 
 /* Own cells of one field to the host, and their fingerprint, on the low stream. */
-static void bring(snapshot *p, const sim_grid *g, const void *from, int i, void *to)
+static void bring(snapshot *p, const plan_grid *g, const void *from, int i, void *to)
 {
     device *d = p->dev;
     const field_shape *f = &g->shape;

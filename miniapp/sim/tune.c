@@ -18,7 +18,7 @@ static const double budget_s = 0.3; /* of all rounds; a pass of the whole box is
  * holds, for its passes are long. */
 static box trial_box(const sim *s)
 {
-    const field_shape *f = &s->grid.shape;
+    const field_shape *f = &s->plan.grid.shape;
     box b = field_own(f);
     const int64_t rows = host_bytes / (2 * (int64_t)dtype_bytes(f->type) * box_width(b)) + 1;
     if (s->dev->kind == DEVICE_HOST && rows < box_height(b)) b.y1 = b.y0 + rows;
@@ -27,7 +27,7 @@ static box trial_box(const sim *s)
 
 static void choose(const sim *s, int variant)
 {
-    if (s->block_steps == 1) s->dev->stencil_choose(s->dev, variant);
+    if (s->plan.block_steps == 1) s->dev->stencil_choose(s->dev, variant);
     else s->dev->temporal_choose(s->dev, variant);
 }
 
@@ -37,29 +37,29 @@ static double pass_s(void *context, int variant)
     sim *s = context;
     device *d = s->dev;
     device_stream *stream = s->streams.stream[0];
-    const field_shape *f = &s->grid.shape;
+    const field_shape *f = &s->plan.grid.shape;
     const box cells = trial_box(s);
     double seconds = 0;
     choose(s, variant);
     DEVICE_CALL(d, event_record, s->stamp[0], stream);
-    if (s->block_steps == 1) DEVICE_CALL(d, stencil_pass, f, s->next.u, s->now.u, s->now.prev, &cells, 1, stream);
-    for (int i = 0; s->block_steps > 1 && i < BLOCK_PASSES; i++)
-        DEVICE_CALL(d, temporal_pass, f, s->next.u, s->next.prev, s->now.u, s->now.prev, cells, s->block_steps,
+    if (s->plan.block_steps == 1) DEVICE_CALL(d, stencil_pass, f, s->next.u, s->now.u, s->now.prev, &cells, 1, stream);
+    for (int i = 0; s->plan.block_steps > 1 && i < BLOCK_PASSES; i++)
+        DEVICE_CALL(d, temporal_pass, f, s->next.u, s->next.prev, s->now.u, s->now.prev, cells, s->plan.block_steps,
                     &s->pass.sides, NULL, stream);
     DEVICE_CALL(d, event_record, s->stamp[1], stream);
     DEVICE_CALL(d, event_sync, s->stamp[1]);
     DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
-    return s->block_steps == 1 ? seconds : seconds / BLOCK_PASSES;
+    return s->plan.block_steps == 1 ? seconds : seconds / BLOCK_PASSES;
 }
 
 static int variants_of(const sim *s)
 {
-    return s->block_steps == 1 ? s->dev->stencil_variants(s->dev) : s->dev->temporal_variants(s->dev, &s->pass.sides);
+    return s->plan.block_steps == 1 ? s->dev->stencil_variants(s->dev) : s->dev->temporal_variants(s->dev, &s->pass.sides);
 }
 
 const char *tune_name(const sim *s, int variant)
 {
-    return s->block_steps == 1 ? s->dev->stencil_variant_name(s->dev, variant) : s->dev->temporal_variant_name(s->dev, variant);
+    return s->plan.block_steps == 1 ? s->dev->stencil_variant_name(s->dev, variant) : s->dev->temporal_variant_name(s->dev, variant);
 }
 
 tune_result tune(sim *s)
@@ -70,7 +70,7 @@ tune_result tune(sim *s)
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &variants, 1, MPI_INT, MPI_MAX, s->top.comm));
     assert(variants <= TUNE_VARIANTS_MAX);
     if (variants < 2) return r;
-    const bool single = s->block_steps == 1;
+    const bool single = s->plan.block_steps == 1;
     const trial t = { .ways = variants, .rounds = single ? 3 : TRIAL_ROUNDS_MAX, .warm_up = 1,
                       .statistic = single ? TRIAL_BEST : TRIAL_MEDIAN, .budget_s = budget_s };
     const double begin_s = timer_now_s(), least = 1 - (single ? margin : block_margin);

@@ -42,8 +42,8 @@ static void steps_on_an_eighth(void **state)
     const double before_mb = most_resident_mb();
     assert_true(c && s);
     create(s, c, 1, 0);
-    assert_int_equal(s->temporal_trial.count, 1);
-    assert_int_equal(s->temporal_trial.steps[0], 12);
+    assert_int_equal(s->plan.temporal_trial.count, 1);
+    assert_int_equal(s->plan.temporal_trial.steps[0], 12);
     assert_true(sim_memory_bytes(s) > 512 << 20);
     const rehearsal_result r = rehearsal(s, "");
     assert_true(r.step_s > 0 && r.step_s < 60 && r.ceiling_bytes_per_s > 0);
@@ -64,11 +64,11 @@ static void narrow_ranks_try_shorter_passes(void **state)
     sim *s = calloc(1, sizeof *s);
     assert_true(c && s);
     create(s, c, 3, 0);
-    assert_int_equal(s->temporal_trial.count, 1);
-    assert_int_equal(s->temporal_trial.steps[0], 10); /* 341 columns: at least 32 halo depths */
+    assert_int_equal(s->plan.temporal_trial.count, 1);
+    assert_int_equal(s->plan.temporal_trial.steps[0], 10); /* 341 columns: at least 32 halo depths */
     sim_destroy(s);
     create(s, c, 3, 12); /* but they may be asked */
-    assert_int_equal(s->block_steps, 12);
+    assert_int_equal(s->plan.block_steps, 12);
     sim_destroy(s);
     free(s);
     free(c);

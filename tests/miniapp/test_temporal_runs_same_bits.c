@@ -41,13 +41,13 @@ static result run_of(const config *c)
     sentence why = { "" };
     memset(&checkpoints, 0, sizeof checkpoints);
     if (sim_create(&s, c, self_exe, false, &why) != 0) fail_msg("sim_create: %s", why.text);
-    if (s.block_steps > 1) step_pass_set_form(&s.pass, form);
+    if (s.plan.block_steps > 1) step_pass_set_form(&s.pass, form);
     sim_prepare_steps(&s);
     if (sim_initialise(&s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
     clock_create(&ticks, s.dev, NULL, 5);
     const loop_result l = loop_run(&s, &ticks, &checkpoints, NULL, "", INFINITY, 0);
     assert_int_equal(l.end, LOOP_DONE);
-    result r = { { 0 }, s.level, s.passes, s.block_steps, l.last_change };
+    result r = { { 0 }, s.level, s.passes, s.plan.block_steps, l.last_change };
     sim_snapshot(&s, "", &state);
     for (int i = 0; i < state.fields; i++) r.fingerprint[i] = state.field[i].fingerprint;
     clock_destroy(&ticks);
