@@ -34,7 +34,7 @@ namespace {
 enum { BYTES }; /* the family's one parameter */
 
 /* A transfer's variant: where its far buffer lies, and its direction. */
-typedef enum memory_kind { PAGEABLE, PINNED, PORTABLE, REGISTERED, WRITE_COMBINED, MANAGED, PEER } memory_kind;
+typedef enum memory_kind { PAGEABLE, PINNED, REGISTERED, WRITE_COMBINED, MANAGED, PEER } memory_kind;
 enum { TO_HOST = 16 }; /* added to one of these; else the bytes go to the GPU */
 
 /* A rung's variant: what is allocated. */
@@ -67,7 +67,6 @@ int far_alloc(ladder_case *c, size_t bytes, void **out)
         if (!*out) return cudaErrorMemoryAllocation;
         return kind_of(c) == REGISTERED ? cudaHostRegister(*out, bytes, cudaHostRegisterDefault) : cudaSuccess;
     case PINNED: code = cudaHostAlloc(out, bytes, cudaHostAllocDefault); break;
-    case PORTABLE: code = cudaHostAlloc(out, bytes, cudaHostAllocPortable); break;
     case WRITE_COMBINED: code = cudaHostAlloc(out, bytes, cudaHostAllocWriteCombined); break;
     case MANAGED:
         freed_as = DEVICE_MEMORY_DEVICE;
@@ -79,18 +78,17 @@ int far_alloc(ladder_case *c, size_t bytes, void **out)
     return code;
 }
 
-/* The hints for managed memory took a device number before CUDA 13 and take a place since. */
-#if CUDART_VERSION >= 13000
-cudaMemLocation place_of(int ordinal)
+/* A prefetch took a device number before CUDA 13 and takes a place since. */
+int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s)
 {
-    return { ordinal == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
-             ordinal == cudaCpuDeviceId ? 0 : ordinal };
-}
-int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s) { return cudaMemPrefetchAsync(p, bytes, place_of(ordinal), 0, s); }
+#if CUDART_VERSION >= 13000
+    const bool host = ordinal == cudaCpuDeviceId;
+    const cudaMemLocation place = { host ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice, host ? 0 : ordinal };
+    return cudaMemPrefetchAsync(p, bytes, place, 0, s);
 #else
-int place_of(int ordinal) { return ordinal; }
-int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s) { return cudaMemPrefetchAsync(p, bytes, ordinal, s); }
+    return cudaMemPrefetchAsync(p, bytes, ordinal, s);
 #endif
+}
 
 enum { THREADS = 256 };
 
@@ -171,13 +169,6 @@ int prefetch_in(ladder_case *c)
 {
     const int code = prefetch(c->in, (size_t)c->size, c->d->ordinal, device_cuda_stream(c->stream));
     return code ? code : move(c);
-}
-
-int accessed_by_prepare(ladder_case *c)
-{
-    int code = transfer_prepare(c);
-    if (!code) code = cudaMemAdvise(c->in, (size_t)c->size, cudaMemAdviseSetAccessedBy, place_of(c->d->ordinal));
-    return code ? code : send_home(c);
 }
 
 const char *managed_missing(device *d)
@@ -288,43 +279,39 @@ constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_cop
                      kernel = { transfer_prepare, move, ladder_verify_copy },
                      both = { both_prepare, both_enqueue, both_verify },
                      host_read = { transfer_prepare, host_read_enqueue, host_read_verify },
-                     prefetched = { transfer_prepare, prefetch_in, ladder_verify_copy },
-                     accessed_by = { accessed_by_prepare, move, ladder_verify_copy };
+                     prefetched = { transfer_prepare, prefetch_in, ladder_verify_copy };
 
 constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = kind, .prepare = way.prepare, .enqueue = way.enqueue,
-             .verify = way.verify, .destroy = transfer_destroy,
-             .missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr,
-             .unit = LADDER_BYTES, /* of pageable memory the CPU copies each byte */
-             .clock = (kind & (TO_HOST - 1)) == PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE,
-             .ceiling = ceiling, .scan = BYTES, .scan_count = sizeof curve / sizeof *curve, .scan_values = curve };
+    const ladder_rung r = {
+        .name = name, .why = why, .teaches = teaches, .variant = kind, .prepare = way.prepare, .enqueue = way.enqueue,
+        .verify = way.verify, .destroy = transfer_destroy,
+        .missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr,
+        .unit = LADDER_BYTES, /* of pageable memory the CPU copies each byte */
+        .clock = (kind & (TO_HOST - 1)) == PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, .ceiling = ceiling };
+    return ladder_scanned(BYTES, curve, r);
 }
 
 constexpr ladder_rung host_reads(const char *name, const char *why, int kind, const char *teaches)
 {
     ladder_rung r = moves(name, why, kind, host_read, nullptr, teaches);
     r.clock = LADDER_CLOCK_HOST;
-    r.scan_count = sizeof small_curve / sizeof *small_curve;
-    r.scan_values = small_curve;
-    return r;
+    return ladder_scanned(BYTES, small_curve, r);
 }
 
-constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, int (*before)(ladder_case *), const char *teaches)
+constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, const char *teaches)
 {
     ladder_rung r = moves(name, why, MANAGED, way, "h2d", teaches);
-    r.before = before;
-    r.scan_count = sizeof short_curve / sizeof *short_curve;
-    r.scan_values = short_curve;
-    return r;
+    r.before = send_home;
+    return ladder_scanned(BYTES, short_curve, r);
 }
 
 constexpr ladder_rung allocates(const char *name, const char *why, int what, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = what, .prepare = allocation_prepare,
-             .enqueue = allocate_and_release, .verify = allocation_verify,
-             .destroy = allocation_destroy, .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST,
-             .scan = BYTES, .scan_count = sizeof short_curve / sizeof *short_curve, .scan_values = short_curve };
+    return ladder_scanned(BYTES, short_curve,
+                          { .name = name, .why = why, .teaches = teaches, .variant = what, .prepare = allocation_prepare,
+                            .enqueue = allocate_and_release, .verify = allocation_verify, .destroy = allocation_destroy,
+                            .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST });
 }
 
 const ladder_rung rungs[] = {
@@ -334,15 +321,13 @@ const ladder_rung rungs[] = {
     moves("pageableD2H", "and afterwards on the way back", PAGEABLE | TO_HOST, copies, "d2h",
           "The copy engine writes into the driver's page-locked memory, from where the CPU copies."),
     moves("pinnedH2D", "page-locked: read directly", PINNED, copies, "h2d",
-          "The copy engine reads the buffer by its physical addresses, and the call returns at once."),
+          "The copy engine reads the buffer by its physical addresses, and the call returns at once. Every GPU may use it: with "
+          "unified addressing cudaHostAllocPortable changes nothing."),
     moves("pinnedD2H", "page-locked: written directly", PINNED | TO_HOST, copies, "d2h",
           "The same in the other direction, at about the same speed."),
     moves("pinnedBoth", "two streams, two engines, two directions", PINNED, both, "both",
           "PCIe has lanes for each direction, and the GPU a copy engine for each: half of the buffer goes in on one stream while "
           "the other half goes out on another."),
-    moves("portableH2D", "page-locked for every GPU: no slower", PORTABLE, copies, "h2d",
-          "With unified addressing, as on all 64-bit systems, every GPU may use all page-locked memory: the flag changes "
-          "nothing."),
     moves("registeredH2D", "a program's own pages, locked later", REGISTERED, copies, "h2d",
           "Memory that another library allocated can be locked afterwards, and is then as fast as pinned memory."),
     moves("writeCombinedH2D", "past the CPU's caches", WRITE_COMBINED, copies, "h2d",
@@ -357,13 +342,11 @@ const ladder_rung rungs[] = {
           "The kernel copies 16 bytes per thread, 512 bytes per warp, whatever lies at the other end of the pointer."),
     moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel, "d2h",
           "The same in the other direction: stores need no answer, so that they are a little faster."),
-    managed("managedFault", "every page moves at its fault", kernel, send_home,
+    managed("managedFault", "every page moves at its fault", kernel,
           "The pages are at home on the host when a repetition begins. The first thread that touches one waits for tens of "
           "microseconds until it has moved."),
-    managed("managedPrefetch", "pages moved in bulk, then read", prefetched, send_home,
+    managed("managedPrefetch", "pages moved in bulk, then read", prefetched,
           "One call moves the whole range as a copy does, and the kernel then finds its pages on the GPU."),
-    managed("managedAccessedBy", "read in place, no page moves", accessed_by, nullptr,
-          "With this advice the GPU keeps a mapping of the host's pages and reads them across PCIe: no fault, and no page moves."),
     moves("peerCopy", "the copy engine over NVLink or PCIe", PEER, copies, "peer",
           "Between two GPUs, with no part of the host's."),
     moves("peerRead", "a kernel loads from the other GPU", PEER, kernel, "peer",
