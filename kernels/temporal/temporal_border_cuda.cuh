@@ -11,7 +11,6 @@
 #ifndef TEMPORAL_BORDER_CUDA_CUH
 #define TEMPORAL_BORDER_CUDA_CUH
 
-#include "temporal/temporal_border_plan_cuda.cuh"
 #include "temporal/temporal_strip_cuda.cuh"
 
 static __device__ __forceinline__ float masked(float u, unsigned keep, unsigned flip)
@@ -225,7 +224,7 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
 
 /* A warp has one item of a side, or some of the bands', one after the other. */
 template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE>
-static __global__ void __launch_bounds__(32 * temporal_border_warps<T, PREV, CHANGE>, 1)
+static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), PREV, CHANGE), 1)
     border_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ temporal_parts parts,
                   const __grid_constant__ temporal_axis<T> ax, const __grid_constant__ temporal_axis<T> ay, T *next_prev,
                   const T *prev, unsigned long long *change)

@@ -1,4 +1,6 @@
 /* The dispatch of temporal blocking on CUDA (device.h): which unit has the kernels, and the check of what a pass is given. */
+#include <limits.h>
+
 #include "temporal/temporal.h"
 #include "temporal/temporal_cuda.h"
 
@@ -42,8 +44,7 @@ static const temporal_schedule schedules[] = {
 /* Narrow strips are a variant where the unit has them. NULL: there are fewer. */
 static const temporal_schedule *schedule_of(const stencil *op, int variant)
 {
-    const temporal_unit *unit = unit_of(op);
-    const bool narrow = unit && unit->has_narrow(op->radius);
+    const bool narrow = temporal_longest(op, INT_MAX, TEMPORAL_NARROW) > 0;
     for (const temporal_schedule &t : schedules)
         if ((narrow || !t.narrow) && variant-- == 0) return &t;
     return nullptr;
@@ -74,21 +75,22 @@ int temporal_cuda_bind(device *d, const stencil *op)
 {
     ((device_cuda *)d)->temporal_chosen = 0;
     const temporal_unit *unit = unit_of(op);
-    return unit ? unit->upload(op, ((device_cuda *)d)->setup) : cudaSuccess;
+    const temporal_table table = temporal_table_of(op);
+    cudaError_t e = unit ? unit->upload(op, ((device_cuda *)d)->setup) : cudaSuccess;
+    for (int i = 0; i < table.count && e == cudaSuccess; i++)
+        if (table.tilings[i].radius == op->radius) e = unit->kernels[i].prepare();
+    return e;
 }
 
-int temporal_cuda_steps(device *d, int most)
-{
-    const stencil *op = &((const device_cuda *)d)->bound;
-    const temporal_unit *unit = unit_of(op);
-    return unit ? unit->steps(op->radius, most) : 0;
-}
+int temporal_cuda_steps(device *d, int most) { return temporal_longest(&((const device_cuda *)d)->bound, most, TEMPORAL_PLAIN); }
 
-int temporal_cuda_change_steps(device *d, int most)
+int temporal_cuda_change_steps(device *d, int most) { return temporal_longest(&((const device_cuda *)d)->bound, most, TEMPORAL_NORM); }
+
+/* Narrow strips, if the schedule has them, there are such, and no norm is taken. */
+static const temporal_tiling *tiling_of(const stencil *op, int steps, const temporal_schedule *schedule, bool norm)
 {
-    const stencil *op = &((const device_cuda *)d)->bound;
-    const temporal_unit *unit = unit_of(op);
-    return unit ? unit->change_steps(op->radius, most) : 0;
+    const temporal_tiling *t = schedule && schedule->narrow && !norm ? temporal_tiling_of(op, steps, TEMPORAL_NARROW) : nullptr;
+    return t && t->steps == steps ? t : temporal_tiling_of(op, steps, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
 }
 
 int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
@@ -97,20 +99,22 @@ int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_p
     const stencil *op = &((const device_cuda *)d)->bound;
     const temporal_unit *unit = unit_of(op);
     const int chosen = ((const device_cuda *)d)->temporal_chosen;
+    const temporal_schedule *schedule = chosen > 0 ? schedule_of(op, chosen) : nullptr;
+    const temporal_tiling *tiling = tiling_of(op, steps, schedule, change != nullptr);
     assert((prev != nullptr) == op->has_prev && (next_prev != nullptr) == op->has_prev);
-    assert(unit && steps > 0 && op->type == f->type && next != cur && temporal_cuda_steps(d, steps) == steps);
-    assert(!change || temporal_cuda_change_steps(d, steps) == steps);
+    assert(unit && steps > 0 && op->type == f->type && next != cur && tiling && tiling->steps == steps);
     assert(temporal_fits(f, op->form, op->radius, cells, steps, sides));
-    const temporal_call call = { .shape = f,
+    const temporal_call call = { .op = op,
+                                 .tiling = tiling,
+                                 .shape = f,
                                  .next = field_at(f, next, 0, 0),
                                  .next_prev = next_prev ? field_at(f, next_prev, 0, 0) : nullptr,
                                  .cur = field_at_const(f, cur, 0, 0),
                                  .prev = prev ? field_at_const(f, prev, 0, 0) : nullptr,
                                  .cells = cells,
-                                 .steps = steps,
                                  .sides = sides,
                                  .change = (unsigned long long *)change,
-                                 .schedule = chosen > 0 ? schedule_of(op, chosen) : nullptr,
+                                 .schedule = schedule,
                                  .stream = device_cuda_stream(s) };
-    return unit->pass(op->radius, &call);
+    return unit->kernels[tiling - temporal_table_of(op).tilings].pass(&call);
 }

@@ -6,8 +6,9 @@
 #include <cuda_runtime_api.h>
 
 #include "device/device_cuda.h"
+#include "temporal/temporal_tilings.h"
 
-/* A way to cut a pass: how wide strips are; near sides that mirror, how its border is cut (temporal_border_plan_cuda.cuh). */
+/* A way to cut a pass: how wide strips are; near sides that mirror, how its border is cut (temporal_plan.h). */
 typedef struct temporal_schedule {
     const char *name;
     bool narrow;                   /* half the columns a lane, so that small grids have items enough; where there are such strips */
@@ -18,23 +19,27 @@ typedef struct temporal_schedule {
 
 /* One pass; the pointers stand at own cell (0,0). */
 typedef struct temporal_call {
+    const stencil *op;
+    const temporal_tiling *tiling; /* of the stencil's table */
     const field_shape *shape;
     void *next, *next_prev; /* *_prev: of two levels, else NULL */
     const void *cur, *prev;
     box cells;
-    int steps; /* as the unit gave them */
     const boundary *sides;
     unsigned long long *change; /* NULL: no norm */
     const temporal_schedule *schedule; /* NULL: the unit's own */
     cudaStream_t stream;
 } temporal_call;
 
+/* What a tiling became: prepare asks the device, once, before passes. */
+typedef struct temporal_kernels {
+    cudaError_t (*prepare)(void);
+    cudaError_t (*pass)(const temporal_call *call);
+} temporal_kernels;
+
 typedef struct temporal_unit {
-    cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
-    int (*steps)(int radius, int most); /* the longest pass of at most that many steps; 0: none */
-    int (*change_steps)(int radius, int most); /* the same of passes that take a norm */
-    bool (*has_narrow)(int radius); /* strips of half the columns, for the longest passes at least */
-    cudaError_t (*pass)(int radius, const temporal_call *call);
+    cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* the weights; done when it returns */
+    const temporal_kernels *kernels; /* of each row of the stencil's table (temporal_tilings.h) */
 } temporal_unit;
 
 extern const temporal_unit temporal_cuda_star_f32, temporal_cuda_star_f64, temporal_cuda_box_f32, temporal_cuda_box_f64,

@@ -1,5 +1,7 @@
 /* Temporal blocking of lines, and the constant memory that holds their weights. */
-#include "temporal/temporal_line_tilings_cuda.cuh"
+#include "temporal/temporal_unit_cuda.cuh"
 
-const temporal_unit temporal_cuda_line_f32 = temporal_line_units<false>::f32;
-const temporal_unit temporal_cuda_line_f64 = temporal_line_units<false>::f64;
+template <int I> using instance_f32 = temporal_line_instance<false, float, temporal_line_f32, I>;
+template <int I> using instance_f64 = temporal_line_instance<false, double, temporal_line_f64, I>;
+const temporal_unit temporal_cuda_line_f32 = temporal_unit_of<instance_f32>(temporal_all<temporal_line_f32>);
+const temporal_unit temporal_cuda_line_f64 = temporal_unit_of<instance_f64>(temporal_all<temporal_line_f64>);

@@ -8,7 +8,7 @@
 
 #include "cuda/mirror_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
-#include "temporal/temporal_plan_cuda.cuh"
+#include "temporal/temporal_plan.h"
 
 /* Of the kinds only those that mirror; NONE stands for the others, whose ghosts are data. */
 template <typename T> struct temporal_axis {

@@ -21,7 +21,7 @@
  * that are its own; `swizzled` keeps both free of bank conflicts. Where registers are short (AGAIN >= 0), the ring may be twice
  * as long, and the AGAIN oldest rows of level 0 are read from it once more in every turn instead of waiting in registers.
  *
- * Border items (temporal_plan_cuda.cuh) impose the ghosts beyond dirichlet and neumann sides anew at every level
+ * Border items (temporal_plan.h) impose the ghosts beyond dirichlet and neumann sides anew at every level
  * (temporal_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. Most passes have the border kernel
  * instead (temporal_border_cuda.cuh).
  *
@@ -39,8 +39,6 @@
 #include "cuda/programmatic_cuda.cuh"
 #include "temporal/temporal_sides_cuda.cuh"
 
-enum { AGAIN_NEVER = -1 }; /* registers suffice */
-
 enum strip_kind {
     STRIP_INSIDE, /* touches no side */
     STRIP_SIDES, /* sides anywhere */
@@ -49,7 +47,7 @@ enum strip_kind {
 template <typename T, int R, int STEPS, int V> struct strip_shape {
     static constexpr int PIECE = vector_cells<T>, PIECES = V / PIECE; /* cells of 16 bytes; of them a lane's */
     static constexpr int CELLS = 32 * V, DEPTH = STEPS * R;
-    static constexpr int HALO = (DEPTH + PIECE - 1) / PIECE * PIECE, STORED = CELLS - 2 * HALO;
+    static constexpr int HALO = temporal_halo_cells(PIECE, DEPTH), STORED = temporal_stored_cells(PIECE, DEPTH, V);
     static constexpr int HEIGHTS = HALO % V == 0 ? 1 : PIECES; /* a strip's pieces end with a lane's, or not */
     static constexpr int RING = 8, AHEAD = RING - 1;
     static constexpr unsigned ROW_BYTES = CELLS * sizeof(T), RING_BYTES = RING * ROW_BYTES;

@@ -1,13 +1,14 @@
-/* What a unit of temporal blocking consists of: a table of instances, and the launch of one. */
+/* What a unit of temporal blocking consists of: an instance for each row of its table (temporal_tilings.h), and the launch of one. */
 #ifndef TEMPORAL_UNIT_CUDA_CUH
 #define TEMPORAL_UNIT_CUDA_CUH
 
 #include <iterator>
 #include <utility>
 
+#include "temporal/temporal.h"
 #include "temporal/temporal_border_cuda.cuh"
+#include "temporal/temporal_cuda.h"
 #include "temporal/temporal_line_cuda.cuh"
-#include "temporal/temporal_pace_cuda.cuh"
 #include "temporal/temporal_strip_cuda.cuh"
 
 template <typename T> static inline temporal_axis<T> axis_of(int64_t cells, const boundary_side &low, const boundary_side &high)
@@ -16,42 +17,25 @@ template <typename T> static inline temporal_axis<T> axis_of(int64_t cells, cons
              (T)low.value, (T)high.value };
 }
 
-enum temporal_use { TEMPORAL_PLAIN, TEMPORAL_NARROW /* a variant: temporal_schedule */, TEMPORAL_NORM /* takes the norm */ };
-
-/* How the kernels of one radius and number of steps are built: the columns of a table in temporal_FORM_TYPE_cuda.cu. Lines have the
- * first three alone. */
-struct temporal_tiling {
-    int radius, steps;
-    int columns;                               /* per lane; strips are of 32 times as many */
-    int unroll = 0;                            /* of the loop over rows */
-    int warps = 0;                             /* per SM, at least: bounds the registers */
-    int border_columns = 0, border_unroll = 0; /* of strips that have sides, and need registers for them */
-    temporal_use use = TEMPORAL_PLAIN;
-    int again = AGAIN_NEVER;                   /* rows read again (temporal_strip_cuda.cuh), in the interior */
-};
-
 /* Stars and boxes by tiling I of a table; PREV: of two levels. */
 template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct temporal_strips_instance {
     static constexpr temporal_tiling TILING = TILINGS[I];
-    static constexpr int R = TILING.radius, STEPS = TILING.steps, V = TILING.columns, BORDER_V = TILING.border_columns;
+    static constexpr int R = TILING.radius, STEPS = TILING.steps, V = TILING.columns, BORDER_V = vector_cells<T>;
     static constexpr bool CHANGE = TILING.use == TEMPORAL_NORM;
     using S = strip_shape<T, R, STEPS, V>;
-    using BORDER = strip_shape<T, R, STEPS, BORDER_V>;
-    static constexpr bool F32 = sizeof(T) == sizeof(float);
-    /* Else the border kernel runs only where the autotune finds that faster. */
-    static constexpr bool BORDER_KERNEL = FORM == STENCIL_STAR ? !(PREV && F32 && R == 3) : F32;
+    static_assert(temporal_end_piece(S::PIECE, S::DEPTH, V) <= TEMPORAL_OVER + 1, "stores end no further beyond a side");
     static constexpr auto interior =
         strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, TILING.unroll, TILING.warps, PREV, CHANGE, TILING.again>;
     static constexpr auto side_strips =
-        strip_kernel<STRIP_SIDES, FORM, T, R, STEPS, BORDER_V, TILING.border_unroll, 8, PREV, CHANGE, AGAIN_NEVER>;
+        strip_kernel<STRIP_SIDES, FORM, T, R, STEPS, BORDER_V, PREV ? 2 * R + 1 : 2 * R, 8, PREV, CHANGE, AGAIN_NEVER>;
     static constexpr auto border = border_kernel<FORM, T, R, STEPS, BORDER_V, PREV, CHANGE>;
-    /* Of the device, as prepare found it: interior warps that it holds; may a kernel start beside another (griddepcontrol)? */
-    static inline int resident, per_processor;
+    /* Of the device, as prepare found it: interior warps that an SM holds; may a kernel start beside another (griddepcontrol)? */
+    static inline int per_processor, processors;
     static inline bool beside;
 
     static cudaError_t prepare()
     {
-        int device = 0, processors = 0, major = 0, warps = 0;
+        int device = 0, major = 0;
         cudaError_t e = cudaSuccess;
         const auto most = cudaSharedmemCarveoutMaxShared; /* of the border kernel: else it finds no room beside the others */
         for (const void *kernel : { (const void *)interior, (const void *)side_strips, (const void *)border })
@@ -59,9 +43,7 @@ template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILIN
         if (e == cudaSuccess) e = cudaGetDevice(&device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-        if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&warps, interior, 32, 0);
-        per_processor = warps;
-        resident = warps * processors;
+        if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, interior, 32, 0);
         beside = major >= 9;
         return e;
     }
@@ -69,31 +51,22 @@ template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILIN
     static cudaError_t pass(const temporal_call *c)
     {
         cudaError_t e = cudaSuccess;
-        constexpr int END_PIECE = S::HEIGHTS == 1 ? V : S::PIECE;
-        static_assert(END_PIECE <= TEMPORAL_OVER + 1, "stores end no further beyond a side");
-        const temporal_strips strip = { .stored = S::STORED,
-                                        .border_stored = BORDER::STORED,
-                                        .piece = S::PIECE,
-                                        .end_piece = END_PIECE,
-                                        .ends_over = !CHANGE, /* the norm knows no cells but the box's */
-                                        .depth = S::DEPTH,
-                                        .resident = resident,
-                                        .per_processor = per_processor };
-        temporal_plan plan;
-        const bool apart = BORDER_KERNEL || (c->schedule && c->schedule->waves > 0);
-        if (!apart || !temporal_plan_border(strip, pace_of(c->schedule), c->shape, c->cells, c->sides, &plan))
-            plan = temporal_plan_make(strip, c->shape, c->cells, c->sides);
-        plan.border.followed = plan.interior.items > 0 && plan.border.items > 0;
+        const temporal_strips strips = temporal_strips_of(c->op, c->tiling, per_processor, processors);
+        const temporal_pace pace = pace_of(c);
+        const temporal_plan plan = temporal_plan_of(&strips, &pace, c->shape, c->cells, c->sides);
         if (plan.border.items > 0) e = launch(c, plan, plan.border, false);
         if (e != cudaSuccess || plan.interior.items == 0) return e;
         return launch(c, plan, plan.interior, beside && plan.border.followed);
     }
 
     /* Schedules were not timed with a norm: it keeps the unit's own. */
-    static temporal_pace pace_of(const temporal_schedule *t)
+    static temporal_pace pace_of(const temporal_call *c)
     {
-        temporal_pace pace = temporal_pace_make<FORM, T, R, S::DEPTH, PREV, CHANGE>();
-        if (CHANGE || !t || t->waves == 0) return pace;
+        const temporal_schedule *t = c->schedule;
+        temporal_pace pace = temporal_pace_of(c->op, c->tiling);
+        if (!t || t->waves == 0) return pace;
+        pace.kernel = true;
+        if (CHANGE) return pace;
         if (t->spread) pace.warps = 1;
         pace.waves = t->waves;
         pace.side_lasts *= t->side_lasts;
@@ -108,8 +81,8 @@ template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILIN
         const field_shape *f = c->shape;
         const temporal_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high);
         const temporal_axis<T> ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
-        const unsigned blocks = apart ? (unsigned)temporal_chunks(parts.warps, plan.border_warps) : parts.items;
-        const unsigned threads = apart ? 32 * (unsigned)plan.border_warps : 32;
+        const unsigned warps = apart ? (unsigned)plan.border_warps : 1, threads = 32 * warps;
+        const unsigned blocks = ((apart ? parts.warps : parts.items) + warps - 1) / warps;
         const auto kernel = inner ? interior : apart ? border : side_strips;
         return programmatic_launch(beside, blocks, threads, 0, c->stream, kernel, (T *)c->next, (const T *)c->cur, f->pitch,
                                    (int)f->depth_x, parts, ax, ay, (T *)c->next_prev, (const T *)c->prev, c->change);
@@ -126,7 +99,7 @@ template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct t
     {
         const field_shape *f = c->shape;
         const box &cells = c->cells;
-        const int64_t x_first = cells.x0 - temporal_mod(cells.x0, S::VECTOR);
+        const int64_t x_first = cells.x0 - (cells.x0 % S::VECTOR + S::VECTOR) % S::VECTOR;
         const int64_t pieces = (cells.x1 - x_first + S::STORED - 1) / S::STORED, items = pieces * box_height(cells);
         if (box_empty(cells)) return cudaSuccess;
         const unsigned blocks = (unsigned)((items + TEMPORAL_LINE_WARPS - 1) / TEMPORAL_LINE_WARPS);
@@ -137,55 +110,16 @@ template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct t
     }
 };
 
-/* An instance's functions. */
-struct temporal_entry {
-    temporal_tiling tiling;
-    cudaError_t (*prepare)();
-    cudaError_t (*pass)(const temporal_call *call);
+template <template <int> class INSTANCE, int... I> struct temporal_unit_kernels {
+    static constexpr temporal_kernels kernels[sizeof...(I)] = { { INSTANCE<I>::prepare, INSTANCE<I>::pass }... };
 };
 
-/* The functions of the unit of instances I, of which those of a radius and use go from the longest passes to the shortest. */
-template <template <int> class INSTANCE, int... I> struct temporal_table {
-    static constexpr temporal_entry entries[sizeof...(I)] = { { INSTANCE<I>::TILING, INSTANCE<I>::prepare, INSTANCE<I>::pass }... };
-
-    static cudaError_t upload(const stencil *op, cudaStream_t stream)
-    {
-        cudaError_t e = upload_weights(op, stream);
-        for (const temporal_entry &i : entries)
-            if (e == cudaSuccess && i.tiling.radius == op->radius) e = i.prepare();
-        return e;
-    }
-    /* The first that takes at most `most` steps; nullptr: none. */
-    static const temporal_entry *find(int radius, int most, temporal_use use)
-    {
-        for (const temporal_entry &i : entries)
-            if (i.tiling.radius == radius && i.tiling.use == use && i.tiling.steps <= most) return &i;
-        return nullptr;
-    }
-    static int longest(int radius, int most, temporal_use use)
-    {
-        const temporal_entry *i = find(radius, most, use);
-        return i ? i->tiling.steps : 0;
-    }
-    static int steps(int radius, int most) { return longest(radius, most, TEMPORAL_PLAIN); }
-    static int change_steps(int radius, int most) { return longest(radius, most, TEMPORAL_NORM); }
-    static bool has_narrow(int radius) { return find(radius, INT_MAX, TEMPORAL_NARROW); }
-    static cudaError_t pass(int radius, const temporal_call *call)
-    {
-        const bool narrow = call->schedule && call->schedule->narrow && !call->change;
-        const temporal_entry *i = narrow ? find(radius, call->steps, TEMPORAL_NARROW) : nullptr;
-        if (!i || i->tiling.steps != call->steps) i = find(radius, call->steps, call->change ? TEMPORAL_NORM : TEMPORAL_PLAIN);
-        return i && i->tiling.steps == call->steps ? i->pass(call) : cudaErrorInvalidValue;
-    }
-    static constexpr temporal_unit unit = { upload, steps, change_steps, has_narrow, pass };
-};
-
-/* The unit of instances 0 .. : temporal_unit_of<instance>(temporal_all<tilings>). */
+/* The unit of instances 0 .. : temporal_unit_of<instance>(temporal_all<table>). */
 template <template <int> class INSTANCE, int... I>
 static constexpr temporal_unit temporal_unit_of(std::integer_sequence<int, I...>)
 {
-    return temporal_table<INSTANCE, I...>::unit;
+    return { upload_weights, temporal_unit_kernels<INSTANCE, I...>::kernels };
 }
-template <const auto &TILINGS> constexpr std::make_integer_sequence<int, (int)std::size(TILINGS)> temporal_all = {};
+template <const auto &TABLE> constexpr std::make_integer_sequence<int, (int)std::size(TABLE)> temporal_all = {};
 
 #endif

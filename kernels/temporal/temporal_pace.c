@@ -1,18 +1,15 @@
-/* How long items of the border last beside those of the interior (temporal_border_plan_cuda.cuh), by what was fastest on an H200 at
- * 10007 x 9973 and 16384 x 16384 together (NOTES.md). Beside passes of fewer steps rows come later, as these keep memory busier. */
-#ifndef TEMPORAL_PACE_CUDA_CUH
-#define TEMPORAL_PACE_CUDA_CUH
-
-#include "temporal/temporal_border_plan_cuda.cuh"
+/* How long items of the border last beside those of the interior, by what was fastest on an H200 at 10007 x 9973 and 16384 x 16384
+ * together (NOTES.md). Beside passes of fewer steps rows come later, as these keep memory busier. */
+#include "temporal/temporal_plan.h"
 
 /* How long an item's row lasts, in rows of an interior one; waves of interior items, at most. Columns of the longest passes, whose
  * halo depth is TEMPORAL_DEPTH_LONGEST or more, and of shorter ones; waves_prev: of two levels. */
-struct temporal_pace_row {
+typedef struct pace_row {
     double side_longest, side_shorter, band_longest, band_shorter;
     int waves_longest, waves_shorter, waves_prev;
-};
+} pace_row;
 
-constexpr temporal_pace_row temporal_star_paces[2][4] = { /* [type][radius - 1] */
+static const pace_row star_paces[2][4] = { /* [type][radius - 1] */
     /* side_longest, side_shorter, band_longest, band_shorter, waves_longest, waves_shorter, waves_prev */
     { { 1.4,         2.1,          1.5,          3.3,          1,             1,             3 }, /* f32, radius 1 */
       { 1.2,         1.2,          1.5,          1.5,          1,             1,             3 },
@@ -23,39 +20,46 @@ constexpr temporal_pace_row temporal_star_paces[2][4] = { /* [type][radius - 1] 
       { 1.2,         2.4,          1.4,          2.6,          2,             2,             3 },
       { 1.6,         2.4,          1.4,          2.6,          1,             2,             3 } },
 };
-constexpr temporal_pace_row temporal_box_paces[2] = {
+static const pace_row box_paces[2] = {
     /* side_longest, side_shorter, band_longest, band_shorter, waves_longest, waves_shorter, waves_prev */
     { 1.2,           1.2,          1.8,          1.8,          1,             1,             0 }, /* f32 */
     { 1.2,           1.2,          1.8,          1.8,          2,             2,             0 }, /* f64 */
 };
 
 /* Times as long last rows of stars of two levels, and of passes that take a norm. */
-struct temporal_pace_factors {
+typedef struct pace_factors {
     double side_longest, side_shorter, band;
-};
-constexpr temporal_pace_factors temporal_prev_factors[2] = {
+} pace_factors;
+static const pace_factors no_factors = { 1, 1, 1 };
+static const pace_factors prev_factors[2] = {
     /* side_longest, side_shorter, band */
     { 1.5,           1.5,          1.5 }, /* f32 */
     { 1.5,           1,            1 },   /* f64 */
 };
-constexpr temporal_pace_factors temporal_norm_factors[2] = {
+static const pace_factors norm_factors[2] = {
     /* side_longest, side_shorter, band */
     { 1,             1,            1.5 }, /* f32 */
     { 1,             1,            .7 },  /* f64 */
 };
-enum { TEMPORAL_NORM_WAVES = 2 };
+enum { NORM_WAVES = 2 };
 
-template <stencil_form FORM, typename T, int R, int DEPTH, bool PREV, bool CHANGE> constexpr temporal_pace temporal_pace_make()
+/* Elsewhere the border kernel runs only where the autotune finds it faster. */
+static bool kernel_of(const stencil *op)
 {
-    constexpr bool F64 = sizeof(T) == 8, BOX = FORM == STENCIL_BOX, LONGEST = DEPTH >= TEMPORAL_DEPTH_LONGEST;
-    constexpr temporal_pace_row P = BOX ? temporal_box_paces[F64] : temporal_star_paces[F64][R - 1];
-    constexpr temporal_pace_factors F = PREV     ? temporal_prev_factors[F64]
-                                        : CHANGE ? temporal_norm_factors[F64]
-                                                 : temporal_pace_factors{ 1, 1, 1 };
-    constexpr int WAVES = CHANGE ? TEMPORAL_NORM_WAVES : PREV ? P.waves_prev : LONGEST ? P.waves_longest : P.waves_shorter;
-    return { BOX ? R : 0, temporal_border_warps<T, PREV, CHANGE>, WAVES,
-             LONGEST ? F.side_longest * P.side_longest : F.side_shorter * P.side_shorter,
-             F.band * (LONGEST ? P.band_longest : P.band_shorter) };
+    const bool f32 = op->type == DTYPE_F32;
+    return op->form == STENCIL_BOX ? f32 : !(op->has_prev && f32 && op->radius == 3);
 }
 
-#endif
+temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t)
+{
+    const int f64 = op->type == DTYPE_F64;
+    const bool norm = t->use == TEMPORAL_NORM, longest = t->steps * t->radius >= TEMPORAL_DEPTH_LONGEST;
+    const pace_row *p = op->form == STENCIL_BOX ? &box_paces[f64] : &star_paces[f64][t->radius - 1];
+    const pace_factors *f = op->has_prev ? &prev_factors[f64] : norm ? &norm_factors[f64] : &no_factors;
+    const int waves = longest ? p->waves_longest : p->waves_shorter;
+    return (temporal_pace){ .kernel = kernel_of(op),
+                            .warps = temporal_border_block((int)dtype_bytes(op->type), op->has_prev, norm),
+                            .waves = norm ? NORM_WAVES : op->has_prev ? p->waves_prev : waves,
+                            .side_lasts = longest ? f->side_longest * p->side_longest : f->side_shorter * p->side_shorter,
+                            .band_lasts = f->band * (longest ? p->band_longest : p->band_shorter) };
+}

@@ -1,0 +1,100 @@
+/* Which warp computes what in a pass of several steps on CUDA: the box is cut into strips (columns of `stored` cells) and these into
+ * chunks of rows. In C, for the launch (temporal_unit_cuda.cuh) and for whoever asks without a GPU how a box would be cut.
+ *
+ * Interior items run a kernel that knows no side. Border items are what depends on ghosts beyond a dirichlet or neumann side, `depth`
+ * cells away, and pieces of 16 bytes that are stored in part.
+ *
+ * Most passes near sides have the border kernel (temporal_border_cuda.cuh) around the interior, mostly on SMs of its own. All items
+ * begin at once, if they can, and end together: interior strips that walk side by side find each other's rows in the L2. So a side's
+ * item lasts as long as an interior one, and a warp of the bands' does several.
+ *
+ * The others have border strips: one strip along x, as few rows as may be along y. They are slower than interior ones and are
+ * launched first, in chunks short enough to end before the others do. */
+#ifndef TEMPORAL_PLAN_H
+#define TEMPORAL_PLAN_H
+
+#include "core/boundary.h"
+#include "core/field.h"
+#include "temporal/temporal_tilings.h"
+
+#ifdef __cplusplus
+#define TEMPORAL_FORMULA static constexpr
+extern "C" {
+#else
+#define TEMPORAL_FORMULA static inline
+#endif
+
+enum { TEMPORAL_PARTS_MAX = 6, TEMPORAL_SIDE_CELLS = 32, TEMPORAL_PIECE_BYTES = 16 };
+enum { TEMPORAL_DEPTH_LONGEST = 12 }; /* the halo depth of the longest passes of stars, at least */
+
+/* Of strips of 32 * columns cells: the cells at either end that are computed and not stored, in whole pieces, and those stored. */
+TEMPORAL_FORMULA int temporal_halo_cells(int piece, int depth) { return (depth + piece - 1) / piece * piece; }
+TEMPORAL_FORMULA int temporal_stored_cells(int piece, int depth, int columns)
+{
+    return 32 * columns - 2 * temporal_halo_cells(piece, depth);
+}
+/* The cells with a whole number of which the stores of such a strip end: a lane's, or a piece. */
+TEMPORAL_FORMULA int temporal_end_piece(int piece, int depth, int columns)
+{
+    return temporal_halo_cells(piece, depth) % columns == 0 ? columns : piece;
+}
+/* Warps of a block of the border kernel that has an SM of its own: as many as it has registers for. */
+TEMPORAL_FORMULA int temporal_border_block(int cell_bytes, bool has_prev, bool norm)
+{
+    return has_prev || (norm && cell_bytes > 4) ? 8 : 12;
+}
+
+/* The kernels of a pass, and what of them the GPU holds. */
+typedef struct temporal_strips {
+    int stored, border_stored; /* cells that a strip stores: an interior one, a border one */
+    int piece;                 /* cells of 16 bytes */
+    int end_piece;             /* an interior strip's stores end with a whole one, counted from its first cell */
+    bool ends_over;            /* they may end beyond a periodic side */
+    int depth;                 /* steps times radius */
+    int side_ghosts;           /* columns of the border kernel's strip at an x side that are ghosts */
+    int resident;              /* interior warps that the GPU holds at a time */
+    int per_processor;         /* and each SM; the tiling's `warps`, at least */
+} temporal_strips;
+
+/* How long items of the border last beside those of the interior. */
+typedef struct temporal_pace {
+    bool kernel;                   /* the border kernel runs, where it can; else only with a schedule that asks for it */
+    int warps;                     /* of a block: one, in an interior item's place, or temporal_border_block, on an SM of their own */
+    int waves;                     /* of interior items, at most */
+    double side_lasts, band_lasts; /* how long an item's row takes, in rows of an interior one */
+} temporal_pace;
+
+typedef struct temporal_part {
+    box cells;
+    int64_t x_first;              /* of the first strip's stored cells; may lie left of the box */
+    unsigned columns, first_item; /* strips; an item is a strip's chunk */
+    int height;                   /* of a chunk */
+} temporal_part;
+
+typedef struct temporal_parts {
+    int count;
+    unsigned items;
+    bool followed;  /* by the pass's other kernel, which may start beside */
+    unsigned sides; /* of the border kernel: the items of x sides, which come first */
+    unsigned warps; /* likewise: each has one of these items or some others */
+    temporal_part part[TEMPORAL_PARTS_MAX];
+} temporal_parts;
+
+/* The parts share no cell and together are the box. */
+typedef struct temporal_plan {
+    temporal_parts interior, border;
+    int border_warps; /* per block of the border kernel; 0: strips do the border too */
+} temporal_plan;
+
+/* Of the kernels that a tiling of the stencil's table stands for, on a GPU with `processors` SMs. */
+temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int per_processor, int processors);
+temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t);
+/* An empty box has no items. */
+temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p, const field_shape *f, box cells, const boundary *sides);
+/* When all items are done, in rows' time of an interior item. */
+double temporal_plan_end(const temporal_strips *s, const temporal_pace *p, const temporal_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

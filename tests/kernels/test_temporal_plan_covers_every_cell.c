@@ -1,0 +1,216 @@
+/* The plan of a pass of several steps on CUDA stores each cell of its box once, by a warp that has all the cells it depends on. Pure
+ * arithmetic, no GPU: random boxes, sides, kernels and ways to cut. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "temporal/temporal.h"
+#include "temporal/temporal_plan.h"
+
+enum { CASES = 20000, PROCESSORS = 132, SIDE_MAX = 700, SIDE_CELLS = TEMPORAL_SIDE_CELLS };
+
+static uint64_t state = 5;
+static int64_t random_below(int64_t n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((state >> 33) % (uint64_t)n);
+}
+static int64_t random_within(int64_t low, int64_t high) { return low + random_below(high - low + 1); }
+
+typedef struct pass {
+    stencil op;
+    const temporal_tiling *tiling;
+    temporal_strips strips;
+    temporal_pace pace;
+    field_shape shape;
+    box cells;
+    boundary sides;
+    temporal_plan plan;
+} pass;
+
+static const char *text_of(const pass *p)
+{
+    static char text[300];
+    snprintf(text, sizeof text, "form %d, %s, r = %d, %d steps, two levels %d, use %d, grid %lldx%lld, box %lld..%lld x %lld..%lld, sides %d%d %d%d",
+             (int)p->op.form, dtype_name(p->op.type), p->op.radius, p->tiling->steps, p->op.has_prev, (int)p->tiling->use,
+             (long long)p->shape.nx, (long long)p->shape.ny, (long long)p->cells.x0, (long long)p->cells.x1, (long long)p->cells.y0,
+             (long long)p->cells.y1, (int)p->sides.x_low.kind, (int)p->sides.x_high.kind, (int)p->sides.y_low.kind,
+             (int)p->sides.y_high.kind);
+    return text;
+}
+#define CHECK(p, condition)                                      \
+    do {                                                         \
+        if (!(condition)) fail_msg("%s: %s", #condition, text_of(p)); \
+    } while (0)
+
+static temporal_table random_table(stencil *op)
+{
+    temporal_table table;
+    do {
+        op->form = random_below(2) ? STENCIL_STAR : STENCIL_BOX;
+        op->type = random_below(2) ? DTYPE_F32 : DTYPE_F64;
+        op->has_prev = random_below(2) != 0;
+        table = temporal_table_of(op);
+    } while (table.count == 0);
+    return table;
+}
+
+/* Of an axis of n cells whose ghosts, `depth` deep, are data but for those beyond sides that mirror. */
+static void random_range(int64_t n, int64_t depth, boundary_side low, boundary_side high, int64_t *begin, int64_t *end)
+{
+    const int64_t first = boundary_mirrors(low.kind) ? 0 : -depth, last = boundary_mirrors(high.kind) ? n : n + depth;
+    const bool all = random_below(3) == 0;
+    *begin = all ? first : random_within(first, last - 1);
+    *end = all ? last : random_within(*begin + 1, last);
+}
+
+static pass random_pass(void)
+{
+    static const boundary_kind kinds[] = { BOUNDARY_NONE, BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN };
+    pass p = { .op = { .radius = 0 } };
+    const temporal_table table = random_table(&p.op);
+    p.tiling = &table.tilings[random_below(table.count)];
+    p.op.radius = p.tiling->radius;
+    const int depth = p.tiling->steps * p.tiling->radius;
+    const int deeper = (int)(depth + random_below(20)); /* the pass may itself make ghosts of later ones */
+    const int64_t nx = random_within(p.op.radius, random_below(3) ? SIDE_MAX : 70), ny = random_within(p.op.radius, random_below(3) ? SIDE_MAX : 40);
+    p.shape = field_shape_make(p.op.type, nx, ny, deeper, deeper);
+    p.sides.x_low.kind = kinds[random_below(3)], p.sides.x_high.kind = kinds[random_below(3)];
+    p.sides.y_low.kind = kinds[random_below(3)], p.sides.y_high.kind = kinds[random_below(3)];
+    if (random_below(4) == 0) p.sides.x_low.kind = p.sides.x_high.kind = BOUNDARY_PERIODIC;
+    random_range(nx, deeper - depth, p.sides.x_low, p.sides.x_high, &p.cells.x0, &p.cells.x1);
+    random_range(ny, deeper - depth, p.sides.y_low, p.sides.y_high, &p.cells.y0, &p.cells.y1);
+    p.strips = temporal_strips_of(&p.op, p.tiling, p.tiling->warps, (int)random_within(1, PROCESSORS));
+    p.pace = temporal_pace_of(&p.op, p.tiling);
+    if (random_below(2)) p.pace.waves = (int)random_within(1, 3);
+    if (random_below(2)) p.pace.warps = 1;
+    p.plan = temporal_plan_of(&p.strips, &p.pace, &p.shape, p.cells, &p.sides);
+    return p;
+}
+
+static bool near_low(const pass *p, int64_t x) { return boundary_mirrors(p->sides.x_low.kind) && x < p->strips.depth; }
+static bool near_high(const pass *p, int64_t x)
+{
+    return boundary_mirrors(p->sides.x_high.kind) && x + p->strips.depth >= p->shape.nx;
+}
+static bool near_y(const pass *p, int64_t y)
+{
+    return (boundary_mirrors(p->sides.y_low.kind) && y < p->strips.depth) ||
+           (boundary_mirrors(p->sides.y_high.kind) && y + p->strips.depth >= p->shape.ny);
+}
+
+/* A warp's cells of a row begin at x_low; those stored do not come from further away, but from beyond sides that it knows. */
+static void has_what_it_needs(const pass *p, int64_t x_low, int64_t cells, box stored)
+{
+    const int64_t depth = p->strips.depth, ghosts = p->strips.side_ghosts;
+    CHECK(p, stored.x0 - depth >= x_low || (near_low(p, stored.x0) && x_low <= -ghosts));
+    CHECK(p, stored.x1 + depth <= x_low + cells || (near_high(p, stored.x1 - 1) && x_low + cells >= p->shape.nx + ghosts));
+}
+
+static void knows_no_side(const pass *p, box stored)
+{
+    CHECK(p, !near_low(p, stored.x0) && !near_high(p, (stored.x1 < p->shape.nx ? stored.x1 : p->shape.nx) - 1));
+}
+
+static void mark(const pass *p, unsigned char *seen, box stored)
+{
+    CHECK(p, stored.y0 >= p->cells.y0 && stored.y1 <= p->cells.y1 && stored.x0 >= p->cells.x0);
+    const int64_t over = p->sides.x_high.kind == BOUNDARY_PERIODIC && p->cells.x1 == p->shape.nx ? TEMPORAL_OVER : 0;
+    CHECK(p, stored.x1 <= p->cells.x1 + over);
+    for (int64_t y = stored.y0; y < stored.y1; y++)
+        for (int64_t x = stored.x0; x < stored.x1 && x < p->cells.x1; x++)
+            CHECK(p, seen[(y - p->cells.y0) * box_width(p->cells) + x - p->cells.x0]++ == 0);
+}
+
+static void part(const pass *p, unsigned char *seen, const temporal_parts *parts, const temporal_part *of, unsigned items)
+{
+    const bool inner = parts == &p->plan.interior, kernel = p->plan.border_warps > 0;
+    const bool side = !inner && kernel && of->first_item < parts->sides;
+    const int piece = p->strips.piece, stored_cells = inner ? p->strips.stored : side ? SIDE_CELLS : p->strips.border_stored;
+    const int64_t halo = side ? 0 : temporal_halo_cells(piece, p->strips.depth);
+    const int64_t chunks = (box_height(of->cells) + of->height - 1) / of->height;
+    CHECK(p, items == of->columns * (uint64_t)chunks);
+    if (inner) knows_no_side(p, of->cells);
+    CHECK(p, !inner || !(near_y(p, of->cells.y0) || near_y(p, of->cells.y1 - 1)));
+    CHECK(p, side || of->x_first % piece == 0);
+    CHECK(p, !inner || (of->x_first == of->cells.x0 && box_width(of->cells) % p->strips.end_piece == 0));
+    for (unsigned i = 0; i < of->columns; i++) {
+        const int64_t x_low = of->x_first + (int64_t)i * stored_cells - halo, cells = stored_cells + 2 * halo;
+        box stored = box_intersect(of->cells, box_make(x_low + halo, x_low + cells - halo, of->cells.y0, of->cells.y1));
+        has_what_it_needs(p, x_low, cells, stored);
+        if (!inner && kernel && !side) knows_no_side(p, stored);
+        mark(p, seen, stored);
+    }
+}
+
+static void every_cell_once(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < CASES; i++) {
+        const pass p = random_pass();
+        unsigned char *seen = calloc((size_t)box_cells(p.cells), 1);
+        assert_non_null(seen);
+        const temporal_parts *const both[] = { &p.plan.interior, &p.plan.border };
+        for (int k = 0; k < 2; k++) {
+            unsigned items = 0;
+            for (int j = 0; j < both[k]->count; j++) {
+                const unsigned end = j + 1 < both[k]->count ? both[k]->part[j + 1].first_item : both[k]->items;
+                CHECK(&p, both[k]->part[j].first_item == items);
+                part(&p, seen, both[k], &both[k]->part[j], end - items);
+                items = end;
+            }
+        }
+        if (p.plan.border_warps > 0) CHECK(&p, p.plan.border.sides <= p.plan.border.warps && p.plan.border.warps <= p.plan.border.items);
+        for (int64_t j = 0; j < box_cells(p.cells); j++) CHECK(&p, seen[j] == 1);
+        free(seen);
+    }
+}
+
+/* No pass ends before its work can be done, nor before its tallest item. */
+static void no_end_before_the_work(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < CASES; i++) {
+        const pass p = random_pass();
+        const double end = temporal_plan_end(&p.strips, &p.pace, &p.plan);
+        const temporal_parts *inner = &p.plan.interior;
+        const double rows = inner->items > 0 ? inner->part[0].height + 2 * p.strips.depth : 0;
+        CHECK(&p, end > 0 && end >= rows && end * p.strips.resident >= rows * inner->items);
+    }
+    pass p = random_pass();
+    p.plan = temporal_plan_of(&p.strips, &p.pace, &p.shape, box_make(0, 0, 0, p.shape.ny), &p.sides);
+    assert_true(p.plan.interior.items == 0 && p.plan.border.items == 0);
+}
+
+static void all_numbers_of_steps(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < 2 * 2 * 3 * 4; i++) {
+        const stencil op = { .form = (stencil_form)(i / 16), .radius = 1 + i % 4, .type = (dtype)(i / 4 % 2), .has_prev = i / 8 % 2 };
+        const bool has = op.form != STENCIL_BOX || (!op.has_prev && op.radius <= 2);
+        assert_int_equal(temporal_longest(&op, 1, TEMPORAL_PLAIN), has);
+        int before = 0;
+        for (int most = 1; most <= 20; most++) {
+            const int steps = temporal_longest(&op, most, TEMPORAL_PLAIN);
+            assert_true(steps <= most && (steps == before || steps == most));
+            const int norm = temporal_longest(&op, most, TEMPORAL_NORM);
+            assert_true(norm == 0 || (norm <= most && temporal_longest(&op, norm, TEMPORAL_PLAIN) == norm));
+            before = steps;
+        }
+    }
+    const stencil heat = { .form = STENCIL_STAR, .radius = 1, .type = DTYPE_F32 };
+    assert_int_equal(temporal_longest(&heat, 16, TEMPORAL_PLAIN), 12);
+    assert_int_equal(temporal_longest(&heat, 3, TEMPORAL_NORM), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_cell_once), cmocka_unit_test(no_end_before_the_work),
+                                        cmocka_unit_test(all_numbers_of_steps) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
