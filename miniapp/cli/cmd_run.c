@@ -58,7 +58,7 @@ static int fail(int status, const char *why) { return cmd_say(status, "%s", why)
 static int make_writer(run *r, sentence *why)
 {
     if (r->sim.cfg->checkpoint.every == 0) return 0;
-    const checkpoint_status status = saver_open(&r->checkpoints, &r->sim, why);
+    const checkpoint_status status = saver_open(&r->checkpoints, why);
     if (status == CHECKPOINT_OK && r->ask.restart) writer_trust(r->checkpoints.writer, r->sim.level);
     return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_BUSY ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
 }
@@ -90,7 +90,7 @@ static int write_outputs(run *r, sentence *why)
         if (checkpoint_write(s->top.comm, c->output.final, &state, NULL, why) != CHECKPOINT_OK) return CHECK_EXIT_ENVIRONMENT;
         r->report.wrote_final = true;
     }
-    if (c->output.picture[0] && !series_picture(s, why)) return CHECK_EXIT_ENVIRONMENT;
+    if (c->output.picture[0] && !series_picture(&r->frames, why)) return CHECK_EXIT_ENVIRONMENT;
     r->report.wrote_picture = c->output.picture[0] != '\0';
     if (r->timeline && !timeline_write(r->timeline, c->output.trace, why)) return CHECK_EXIT_ENVIRONMENT;
     r->report.wrote_trace = r->timeline != NULL;
@@ -106,10 +106,10 @@ static void add_phase(run *r, int depth, const char *name, double seconds)
     p->seconds = timer_over_ranks(seconds, r->sim.top.comm);
 }
 
-static double over_ranks(const sim *s, double mine)
+static double over_ranks(MPI_Comm comm, double mine)
 {
     double sum;
-    MPI_CHECK(ranks_allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, comm));
     return sum;
 }
 
@@ -180,7 +180,7 @@ static void gather_report(run *r, const loop_result *l)
     if (r->checkpoints.writer) gather_checkpoints(r);
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
     const double passes_per_step = counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
-    out->bytes_moved_per_step = over_ranks(s, sim_bytes_moved_per_pass(s) * passes_per_step);
+    out->bytes_moved_per_step = over_ranks(s->top.comm, sim_bytes_moved_per_pass(s) * passes_per_step);
     gather_phases(r, l);
 }
 
@@ -226,6 +226,8 @@ static int run_it(run *r, const char *self_exe)
 {
     sentence why = { "" };
     sim *s = &r->sim;
+    r->checkpoints = (saver){ .sim = s, .ticks = &r->ticks, .deck_text = r->ask.deck_text };
+    r->frames = (series){ .sim = s, .deck_text = r->ask.deck_text };
     watchdog_start(r->ask.cfg.run.stall_limit_s);
     last_words_begin();
     int status = sim_create(s, &r->ask.cfg, self_exe, r->ask.dry_run, &why);
@@ -238,7 +240,7 @@ static int run_it(run *r, const char *self_exe)
     }
     say_notes(s, 0);
     r->report.redundant_fraction =
-        over_ranks(s, sim_redundant_fraction(s) * (double)sim_own_cells(s)) / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
+        over_ranks(s->top.comm, sim_redundant_fraction(s) * (double)sim_own_cells(s)) / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
     if (!r->ask.quiet) report_print_head(s, &r->report);
     enter(r, "tune");
     r->report.tuning = tune(s);
@@ -253,20 +255,21 @@ static int run_it(run *r, const char *self_exe)
     say_notes(s, notes);
     r->initialise_s = timer_lap_s(&mark_s);
     if (status == 0) status = make_writer(r, &why);
-    if (status == 0) status = series_open(&r->frames, s, &why);
+    if (status == 0) status = series_open(&r->frames, &why);
     r->writer_s = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why.text);
 
     if (s->cfg->output.trace[0] && !sim_has_transpose(s))
         r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->plan.streams);
-    clock_create(&r->ticks, s->dev, r->timeline, s->plan.block_steps * (s->batch ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
+    clock_create(&r->ticks, s->dev, s->streams.stream[0], r->timeline,
+                 s->plan.block_steps * (s->batch ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
     if (!r->ask.quiet) report_print_start(s, &r->report);
     r->start_up_s = timer_now_s() - r->start_s;
     watchdog_neighbours(&s->plan.grid.dec);
     enter(r, "steps");
     const double deadline_s = deadline_of(s->top.comm, s->cfg, r->start_s);
     const nvml_reading before = nvml_read(s->dev->uuid);
-    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, &r->frames, r->ask.deck_text, deadline_s,
+    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, &r->frames, deadline_s,
                                    r->report.calibration.ceiling_bytes_per_s);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why.text);
     r->report.power = power_between(s->top.comm, s->dev->uuid, before, nvml_read(s->dev->uuid), l.loop_s,
@@ -281,7 +284,7 @@ int cmd_run(int argc, char **argv)
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
     const double start_s = timer_now_s();
     (void)cmd_begin(cmd_has_option(argc, argv, "--dry-run") ? CMD_ALONE : CMD_MPI, argc, argv);
-    loop_catch_signals();
+    attention_catch_signals();
 
     run *r = calloc(1, sizeof *r);
     if (!r) check_fail(__FILE__, __LINE__, "calloc", "out of memory");

@@ -7,10 +7,11 @@
 
 enum { SAMPLES_MAX = 1 << 20 };
 
-void clock_create(clock_steps *c, device *d, timeline *t, int64_t probe_every)
+void clock_create(clock_steps *c, device *d, device_stream *s, timeline *t, int64_t probe_every)
 {
     memset(c, 0, sizeof *c);
     c->dev = d;
+    c->stream = s;
     c->timeline = t;
     c->stride = 1;
     c->probe_every = probe_every;
@@ -70,18 +71,18 @@ static void read_until(clock_steps *c, int64_t end)
 }
 
 /* Ticks are numbered from the last restart; tick 0 is the restart itself. */
-void clock_restart(clock_steps *c, device_stream *s)
+void clock_restart(clock_steps *c)
 {
     clock_flush(c);
     c->ticks = c->read = c->steps_ahead = c->beside_from = 0;
-    DEVICE_CALL(c->dev, event_record, c->tick[0], s);
+    DEVICE_CALL(c->dev, event_record, c->tick[0], c->stream);
 }
 
-bool clock_wants_probe(const clock_steps *c, int64_t step) { return step >= c->next_probe && !c->probed; }
+bool clock_wants_probe(const clock_steps *c, int64_t level) { return level >= c->next_probe && !c->probed; }
 
-const step_probe *clock_probe(clock_steps *c, int64_t step, int steps, int64_t level)
+const step_probe *clock_probe(clock_steps *c, int steps, int64_t level)
 {
-    c->next_probe = step + c->probe_every;
+    c->next_probe = level - steps + c->probe_every;
     c->probed = true;
     c->probed_steps = steps;
     c->probed_level = level;
@@ -106,25 +107,22 @@ static bool too_far_ahead(const clock_steps *c)
     return c->ticks - c->read > CLOCK_TICKS_AHEAD && (c->step_s == 0 || (double)c->steps_ahead * c->step_s > CLOCK_LEAD_S);
 }
 
-static void tick(clock_steps *c, int steps, device_stream *s, clock_interval what)
+static void tick(clock_steps *c, int steps, clock_interval what)
 {
     c->ticks++;
     c->interval[c->ticks % CLOCK_RING] = what;
     c->steps[c->ticks % CLOCK_RING] = steps;
     c->steps_ahead += steps;
-    DEVICE_CALL(c->dev, event_record, c->tick[c->ticks % CLOCK_RING], s);
+    DEVICE_CALL(c->dev, event_record, c->tick[c->ticks % CLOCK_RING], c->stream);
     /* half a ring behind: those steps are long over, so reading them does not stall the feeding thread */
     if (c->ticks - c->read >= CLOCK_RING - 1) read_until(c, c->ticks - CLOCK_RING / 2);
     while (too_far_ahead(c)) read_until(c, c->read + 1);
     if (c->probed && step_probe_done(&c->probe, c->dev)) read_probe(c);
 }
 
-void clock_tick(clock_steps *c, int steps, device_stream *s)
-{
-    tick(c, steps, s, CLOCK_STEP);
-}
+void clock_tick(clock_steps *c, int steps) { tick(c, steps, CLOCK_STEP); }
 
-void clock_leave_out(clock_steps *c, device_stream *s) { tick(c, 0, s, CLOCK_LEFT_OUT); }
+void clock_leave_out(clock_steps *c) { tick(c, 0, CLOCK_LEFT_OUT); }
 
 void clock_write_begins(clock_steps *c) { c->beside_from = c->ticks + 1; }
 

@@ -20,6 +20,7 @@ typedef enum clock_interval { CLOCK_STEP, CLOCK_STEP_BESIDE_WRITE, CLOCK_LEFT_OU
 
 typedef struct clock_steps {
     device *dev;
+    device_stream *stream;
     device_event *tick[CLOCK_RING];
     clock_interval interval[CLOCK_RING];
     int steps[CLOCK_RING];    /* that end with that tick */
@@ -35,7 +36,7 @@ typedef struct clock_steps {
     double beside_write_s;    /* of these, the steps beside a write */
     int64_t beside_write_steps;
     step_probe probe;
-    int64_t probe_every, next_probe; /* in steps of this run */
+    int64_t probe_every, next_probe; /* in steps; the level from which the next is wanted */
     bool probed;              /* a probe is waiting to be read; steps that it covers: */
     int probed_steps;
     int64_t probed_level;     /* what it makes */
@@ -44,21 +45,22 @@ typedef struct clock_steps {
     double phase_s[STEP_PHASES]; /* summed over the probed steps */
 } clock_steps;
 
-void clock_create(clock_steps *c, device *d, timeline *t, int64_t probe_every);
+/* s: the stream on which the steps end. */
+void clock_create(clock_steps *c, device *d, device_stream *s, timeline *t, int64_t probe_every);
 void clock_destroy(clock_steps *c);
 /* Before the first step and after every pause. */
-void clock_restart(clock_steps *c, device_stream *s);
-/* Whether what comes next, from the step-th step of this run on, should be probed (most is not); and the probe for it, of `steps`
- * steps (one, or those of a pass), which make that level. */
-bool clock_wants_probe(const clock_steps *c, int64_t step);
-const step_probe *clock_probe(clock_steps *c, int64_t step, int steps, int64_t level);
+void clock_restart(clock_steps *c);
+/* Whether what comes next, from this level on, should be probed (most is not); and the probe for it, of `steps` steps (one, or those
+ * of a pass), which make that level. */
+bool clock_wants_probe(const clock_steps *c, int64_t level);
+const step_probe *clock_probe(clock_steps *c, int steps, int64_t level);
 /* What was enqueued since the last tick is no step. */
-void clock_leave_out(clock_steps *c, device_stream *s);
+void clock_leave_out(clock_steps *c);
 /* The steps beside a write, in the device's time and to a tick: from here to what runs when it has ended. */
 void clock_write_begins(clock_steps *c);
 void clock_write_ended(clock_steps *c);
 /* After `steps` steps were enqueued. */
-void clock_tick(clock_steps *c, int steps, device_stream *s);
+void clock_tick(clock_steps *c, int steps);
 /* Waits for what is outstanding. */
 void clock_flush(clock_steps *c);
 

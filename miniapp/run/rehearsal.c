@@ -27,8 +27,8 @@ static double steps_s(sim *s, int64_t steps)
     MPI_CHECK(ranks_barrier(s->top.comm));
     const double begin_s = timer_now_s();
     for (int64_t left = steps; left > 0;) {
-        const int now = sim_steps_at_once(s, left, false);
-        sim_steps(s, now, NULL);
+        const int now = sim_steps_at_once(s, left, false, false);
+        sim_advance(s, (sim_request){ .steps = now, .exchange = true });
         left -= now;
     }
     sim_wait(s);

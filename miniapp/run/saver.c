@@ -5,13 +5,13 @@
 #include "run/last_words.h"
 #include "run/watchdog.h"
 
-checkpoint_status saver_open(saver *v, sim *s, sentence *why)
+checkpoint_status saver_open(saver *v, sentence *why)
 {
+    sim *s = v->sim;
     const config *c = s->cfg;
     const retain_rule rule = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every };
     sentence reason = { "" };
     checkpoint_status status;
-    v->sim = s;
     v->writer = writer_create(s->top.comm, c->checkpoint.dir, rule, c->checkpoint.async, &status, &reason);
     if (status != CHECKPOINT_OK) {
         sentence_set(why, "checkpoint.dir: %s", reason.text);
@@ -48,15 +48,15 @@ static void hear(saver *v, checkpoint_status status, bool waited_for)
     v->failure_said = true;
 }
 
-void saver_poll(saver *v, clock_steps *ticks)
+void saver_poll(saver *v)
 {
     if (!v->writer) return;
     const bool busy = writer_busy(v->writer);
     hear(v, writer_poll(v->writer, &v->why), false);
-    if (busy && !writer_busy(v->writer)) clock_write_ended(ticks);
+    if (busy && !writer_busy(v->writer)) clock_write_ended(v->ticks);
 }
 
-static void wait_for(saver *v, clock_steps *ticks, bool waited_for)
+static void wait_for(saver *v, bool waited_for)
 {
     const bool busy = writer_busy(v->writer);
     if (busy) watchdog_phase("waiting for a checkpoint");
@@ -64,38 +64,38 @@ static void wait_for(saver *v, clock_steps *ticks, bool waited_for)
     hear(v, writer_wait(v->writer, &v->why), waited_for);
     if (busy) {
         watchdog_phase("steps");
-        clock_write_ended(ticks);
+        clock_write_ended(v->ticks);
     }
 }
 
-bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, bool waited_for)
+bool saver_save(saver *v, bool waited_for)
 {
     checkpoint_state state;
-    if (!v->writer && saver_open(v, s, &v->why) != CHECKPOINT_OK) {
+    if (!v->writer && saver_open(v, &v->why) != CHECKPOINT_OK) {
         v->stop = true;
         return false;
     }
-    wait_for(v, ticks, false); /* for the one before: its snapshot's memory is needed, and after this all ranks know how it went */
+    wait_for(v, false); /* for the one before: its snapshot's memory is needed, and after this all ranks know how it went */
     if (v->stop) return false;
     const bool goes_on = writer_get_stats(v->writer).async && !waited_for;
-    if (!goes_on) clock_flush(ticks);
+    if (!goes_on) clock_flush(v->ticks);
     watchdog_phase("checkpoint");
-    snapshot_take(v->snapshot, deck_text, &state);
+    snapshot_take(v->snapshot, v->deck_text, &state);
     const writer_request request = { &state, snapshot_ready, snapshot_idle, v->snapshot };
     hear(v, writer_submit(v->writer, &request, &v->why), waited_for);
     watchdog_phase("steps");
     if (goes_on) {
-        clock_leave_out(ticks, s->streams.stream[0]);
-        if (writer_busy(v->writer)) clock_write_begins(ticks);
+        clock_leave_out(v->ticks);
+        if (writer_busy(v->writer)) clock_write_begins(v->ticks);
     } else {
-        if (!v->stop) wait_for(v, ticks, waited_for);
-        clock_restart(ticks, s->streams.stream[0]);
+        if (!v->stop) wait_for(v, waited_for);
+        clock_restart(v->ticks);
     }
     return !v->stop;
 }
 
-bool saver_finish(saver *v, clock_steps *ticks)
+bool saver_finish(saver *v)
 {
-    if (v->writer) wait_for(v, ticks, false);
+    if (v->writer) wait_for(v, false);
     return !v->stop;
 }

@@ -8,8 +8,10 @@
 #include "sim/snapshot.h"
 #include "writer/writer.h"
 
-typedef struct saver { /* lives as long as the sim; zeroed before saver_open */
+typedef struct saver { /* lives as long as the sim; before saver_open all else is zero */
     sim *sim;
+    clock_steps *ticks;    /* of the steps, which leaves out what holds them up */
+    const char *deck_text; /* the resolved deck, stored in every state file; none of the three is owned */
     writer *writer; /* NULL until a checkpoint is sure to come */
     snapshot *snapshot;
     int64_t written; /* files that it has heard of */
@@ -20,15 +22,15 @@ typedef struct saver { /* lives as long as the sim; zeroed before saver_open */
 
 /* The writer into checkpoint.dir, as the deck says, and the snapshot's memory; rank 0 says what dead runs had left there. Not OK:
  * one sentence in why that names the key; BUSY is the user's mistake. Collective. */
-checkpoint_status saver_open(saver *v, sim *s, sentence *why);
+checkpoint_status saver_open(saver *v, sentence *why);
 void saver_close(saver *v);
 
 /* After every step; never waits. */
-void saver_poll(saver *v, clock_steps *ticks);
+void saver_poll(saver *v);
 /* A checkpoint of this level, which all ranks know is to be made. waited_for: return only when it is on disk. False: the run must
  * end, with why; the same on all ranks. Opens the saver if need be. */
-bool saver_save(saver *v, sim *s, clock_steps *ticks, const char *deck_text, bool waited_for);
+bool saver_save(saver *v, bool waited_for);
 /* Waits for the last one. False as saver_save. Collective. */
-bool saver_finish(saver *v, clock_steps *ticks);
+bool saver_finish(saver *v);
 
 #endif

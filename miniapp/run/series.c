@@ -32,20 +32,22 @@ static checkpoint_status refuse(const char *key, checkpoint_status status, const
     return status;
 }
 
-static checkpoint_status open_states(series *v, sim *s, sentence *why)
+static checkpoint_status open_states(series *v, sentence *why)
 {
     sentence note = { "" }, reason = { "" };
-    const char *dir = s->cfg->output.series;
-    checkpoint_status status = checkpoint_make_dir(s->top.comm, dir, &reason);
-    if (status == CHECKPOINT_OK) v->lock = lock_take(s->top.comm, dir, &status, &note, &reason);
+    const char *dir = v->sim->cfg->output.series;
+    const MPI_Comm comm = v->sim->top.comm;
+    checkpoint_status status = checkpoint_make_dir(comm, dir, &reason);
+    if (status == CHECKPOINT_OK) v->lock = lock_take(comm, dir, &status, &note, &reason);
     if (note.text[0]) cmd_say(0, "%s", note.text);
     if (status != CHECKPOINT_OK) return refuse("output.series", status, reason.text, why);
-    (void)retain_clean(s->top.comm, dir);
+    (void)retain_clean(comm, dir);
     return CHECKPOINT_OK;
 }
 
-static checkpoint_status open_frames(series *v, sim *s, sentence *why)
+static checkpoint_status open_frames(series *v, sentence *why)
 {
+    const sim *s = v->sim;
     sentence reason = { "" };
     char folder[PATH_BYTES];
     const config *c = s->cfg;
@@ -62,11 +64,12 @@ static checkpoint_status open_frames(series *v, sim *s, sentence *why)
     return CHECKPOINT_IO;
 }
 
-int series_open(series *v, sim *s, sentence *why)
+int series_open(series *v, sentence *why)
 {
+    const config *c = v->sim->cfg;
     checkpoint_status status = CHECKPOINT_OK;
-    if (keeps_states(s->cfg)) status = open_states(v, s, why);
-    if (status == CHECKPOINT_OK && keeps_frames(s->cfg)) status = open_frames(v, s, why);
+    if (keeps_states(c)) status = open_states(v, why);
+    if (status == CHECKPOINT_OK && keeps_frames(c)) status = open_frames(v, why);
     return exit_of(status);
 }
 
@@ -83,24 +86,26 @@ static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
     return picture_write(s->top.comm, path, c->problem.type, dec->nx, dec->ny, dec->own, data, title, scale, why);
 }
 
-static bool add_frame(series *v, sim *s, sentence *why)
+static bool add_frame(series *v, sentence *why)
 {
+    sim *s = v->sim;
     char folder[PATH_BYTES], path[PATH_BYTES + 32];
     (void)frames_folder(folder, sizeof folder, s->cfg->output.picture);
     frames_path(path, sizeof path, folder, s->level);
     return draw(s, path, &v->scale, why);
 }
 
-bool series_add(series *v, sim *s, const char *deck_text, sentence *why)
+bool series_add(series *v, sentence *why)
 {
+    sim *s = v->sim;
     const config *c = s->cfg;
     if (keeps_states(c)) {
         checkpoint_state state;
-        sim_snapshot(s, deck_text, &state);
+        sim_snapshot(s, v->deck_text, &state);
         if (checkpoint_add_to_series(s->top.comm, c->output.series, c->output.every, &state, why) != CHECKPOINT_OK) return false;
         v->states++;
     }
-    return !keeps_frames(c) || add_frame(v, s, why);
+    return !keeps_frames(c) || add_frame(v, why);
 }
 
 /* A shell takes the folder's name as it stands, so that it must not end the quotes. */
@@ -113,8 +118,9 @@ static void note_film(sim *s)
                      FRAMES_PER_SECOND, folder);
 }
 
-bool series_picture(sim *s, sentence *why)
+bool series_picture(const series *v, sentence *why)
 {
+    sim *s = v->sim;
     const config *c = s->cfg;
     picture_scale asked = { .low = c->output.picture_low, .high = c->output.picture_high, .fixed = true };
     if (!draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why)) return false;

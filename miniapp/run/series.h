@@ -7,7 +7,9 @@
 #include "sim/sim.h"
 #include "writer/lock.h"
 
-typedef struct series { /* zeroed at first */
+typedef struct series { /* before series_open all else is zero */
+    sim *sim;
+    const char *deck_text; /* the resolved deck, stored in every state file; neither is owned */
     lock *lock;          /* of output.series */
     picture_scale scale; /* of the frames */
     int64_t states;      /* files that this run added */
@@ -17,11 +19,11 @@ typedef struct series { /* zeroed at first */
 bool series_due(const config *c, int64_t level);
 /* The folders, before the first step; rank 0 says what dead runs had left there. 0, or the exit status with one sentence in why.
  * Collective, as are all below. */
-int series_open(series *v, sim *s, sentence *why);
+int series_open(series *v, sentence *why);
 /* This level, which is due; nothing else may use the sim's host memory meanwhile. False: why. */
-bool series_add(series *v, sim *s, const char *deck_text, sentence *why);
+bool series_add(series *v, sentence *why);
 /* output.picture: the last level, and the frames of those before. False: why. */
-bool series_picture(sim *s, sentence *why);
+bool series_picture(const series *v, sentence *why);
 void series_close(series *v);
 
 #endif

@@ -68,7 +68,7 @@ typedef struct sim {
     bool touched;                /* the present level is as sim_touch left it: no trial has taken a step since */
     int64_t level;               /* now's: steps done since step 0 */
     int64_t passes;              /* that made levels, each of a block of steps */
-    int64_t change_level;        /* the level whose norm a pass took last: this rank's is in `result` */
+    int64_t norm_level;          /* whose norm came with its step last; -1: none has */
     sim_create_seconds created;
 } sim;
 

@@ -1,17 +1,19 @@
 #include "sim/sim_advance.h"
 
-#include <assert.h>
+#include <math.h>
 
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
+#include "sim/sim_state.h"
 
-int sim_batch_steps(const sim *s) { return s->plan.block_steps * (s->batch ? GRAPH_BATCH_STEPS_MAX : 1); }
-
-void sim_prepare_steps(sim *s)
-{
-    if (s->batch) graph_batch_prepare(s->batch, s->cfg->time.norm_every > 0 && sim_can_step_with_change(s));
-}
+/* A form of the step. */
+typedef struct form {
+    int (*at_once)(const sim *s, int64_t most, bool norm); /* as sim_steps_at_once */
+    bool (*takes_norm)(const sim *s, int steps);   /* does the last of these steps bring its norm? */
+    void (*enqueue)(sim *s, const sim_request *r); /* r->norm: where it takes_norm. The last level is the present one afterwards */
+    double (*norm)(sim *s, int64_t level);         /* as sim_norm */
+} form;
 
 /* next is the present level now. */
 static void swap_levels(sim *s)
@@ -21,8 +23,191 @@ static void swap_levels(sim *s)
     s->next = now;
 }
 
+/* In a run with temporal blocking the steps before a norm's level that are to be taken by themselves: a pass that takes the norm too,
+ * or one step, or, as passes of two levels leave both, none. */
+static int steps_with_norm(const sim *s, int64_t most)
+{
+    const int block = s->plan.block_steps;
+    if (block == 1) return 0;
+    const int taken = s->dev->temporal_change_steps(s->dev, (int)(most < block ? most : block));
+    return taken > 0 ? taken : s->prob.op.has_prev ? 0 : 1;
+}
+
+static int passes_at_once(const sim *s, int64_t most, bool norm, int passes)
+{
+    const int block = s->plan.block_steps, last = norm ? steps_with_norm(s, most) : 0;
+    if (most > last) most -= last;
+    if (most < block) return s->dev->temporal_steps(s->dev, (int)most);
+    return block * (int)(most / block < passes ? most / block : passes);
+}
+
+static int one_at_once(const sim *s, int64_t most, bool norm) { return passes_at_once(s, most, norm, 1); }
+
+static bool takes_no_norm(const sim *s, int steps)
+{
+    (void)s, (void)steps;
+    return false;
+}
+
+static void enqueue_passes(sim *s, const sim_request *r)
+{
+    const int block = s->plan.block_steps;
+    for (int left = r->steps; left > 0; left -= block) {
+        const int steps = left < block ? left : block;
+        uint64_t *const norm = r->norm && left <= block ? s->result : NULL;
+        step_advance(&s->streams, &s->pass, (step_job){ s->next, s->now, steps, r->exchange, norm, r->probe });
+        swap_levels(s);
+        if (block > 1) s->passes++;
+    }
+}
+
+static double norm_of_levels(sim *s, int64_t level)
+{
+    device *d = s->dev;
+    const field_shape *f = &s->plan.grid.shape;
+    const void *const earlier = s->now.prev ? s->now.prev : s->next.u; /* what the next step is to overwrite */
+    (void)level;
+    DEVICE_CALL(d, max_change, f, s->now.u, earlier, field_own(f), s->result, s->streams.stream[0]);
+    return sim_most(s, sim_result(s));
+}
+
+static const form overlapped = { one_at_once, takes_no_norm, enqueue_passes, norm_of_levels }; /* or exchange first */
+
+/* Without an earlier level that the step reads: undoing a step loses that. */
+bool sim_norms_ride(const sim *s) { return step_can_change(&s->pass) && !s->prob.op.has_prev; }
+
+static bool steps_take_norm(const sim *s, int steps)
+{
+    (void)steps;
+    return sim_norms_ride(s);
+}
+
+static double norm_of_step(sim *s, int64_t level)
+{
+    if (level > s->norm_level) return norm_of_levels(s, level);
+    return sim_most(s, inkernel_pass_change(s->pass.inkernel, level < s->norm_level));
+}
+
+static const form in_kernel = { one_at_once, steps_take_norm, enqueue_passes, norm_of_step };
+
+static bool block_takes_norm(const sim *s, int steps)
+{
+    return steps <= s->plan.block_steps && s->dev->temporal_change_steps(s->dev, steps) == steps;
+}
+
+static double norm_of_block(sim *s, int64_t level)
+{
+    return level > s->norm_level ? norm_of_levels(s, level) : sim_most(s, sim_result(s));
+}
+
+static const form blocks = { one_at_once, block_takes_norm, enqueue_passes, norm_of_block };
+
+static void enqueue_transposes(sim *s, const sim_request *r)
+{
+    for (int i = 0; i < r->steps; i++) {
+        redist_transpose(s->to_transposed, s->transposed[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.stream[0]);
+        step_begin_generation(&s->streams);
+    }
+}
+
+static double no_norm(sim *s, int64_t level)
+{
+    (void)s, (void)level;
+    return NAN;
+}
+
+static const form transposes = { one_at_once, takes_no_norm, enqueue_transposes, no_norm };
+
+static void pass_and_transpose(sim *s, step_pass *p, void *next, void *cur, redist *to, void *transposed)
+{
+    step_advance(&s->streams, p, (step_job){ .next = { next, NULL }, .cur = { cur, NULL }, .steps = 1, .exchange = true });
+    redist_transpose(to, transposed, next, TRANSPOSE_STORE, s->streams.stream[0]);
+    step_begin_generation(&s->streams);
+}
+
+/* next.u holds the half step until the transpose back overwrites it. */
+static void enqueue_sweeps(sim *s, const sim_request *r)
+{
+    for (int i = 0; i < r->steps; i++) {
+        pass_and_transpose(s, &s->pass, s->next.u, s->now.u, s->to_transposed, s->transposed[0]);
+        pass_and_transpose(s, &s->transposed_pass, s->transposed[1], s->transposed[0], s->from_transposed, s->next.u);
+        swap_levels(s);
+    }
+}
+
+static const form sweeps = { one_at_once, takes_no_norm, enqueue_sweeps, norm_of_levels };
+
+/* The form of steps that are enqueued one by one, also where others are captured. */
+static const form *single_form(const sim *s)
+{
+    const kind_row *kind = config_kind_of(s->cfg);
+    if (!kind->stencil) return &transposes;
+    if (kind->by_lines) return &sweeps;
+    return s->plan.block_steps > 1 ? &blocks : s->pass.form == STEP_IN_KERNEL ? &in_kernel : &overlapped;
+}
+
+/* Steps that all take their norms are one graph's: a power of two. */
+static int graph_at_once(const sim *s, int64_t most, bool norm)
+{
+    const bool every_norm = norm && s->cfg->time.norm_every == 1 && sim_norms_ride(s);
+    int steps = passes_at_once(s, most, norm, GRAPH_BATCH_STEPS_MAX);
+    while (every_norm && (steps & (steps - 1)) != 0) steps &= steps - 1;
+    return steps;
+}
+
+static bool captured_take_norm(const sim *s, int steps) { return single_form(s)->takes_norm(s, steps); }
+
+static void enqueue_graph(sim *s, const sim_request *r)
+{
+    const int block = s->plan.block_steps, passes = r->steps / block;
+    if (r->steps % block != 0 || (block > 1 && r->norm)) {
+        enqueue_passes(s, r);
+        return;
+    }
+    graph_batch_launch(s->batch, s->next.u, s->now.u, passes, r->exchange, r->norm);
+    if (passes % 2 != 0) swap_levels(s);
+    if (block > 1) s->passes += passes;
+}
+
+static double norm_of_captured(sim *s, int64_t level) { return single_form(s)->norm(s, level); }
+
+static const form graphs = { graph_at_once, captured_take_norm, enqueue_graph, norm_of_captured };
+
+static const form *form_of(const sim *s, bool probed) { return s->batch && !probed ? &graphs : single_form(s); }
+
+void sim_prepare_steps(sim *s)
+{
+    if (s->batch) graph_batch_prepare(s->batch, s->cfg->time.norm_every > 0 && sim_norms_ride(s));
+}
+
+int sim_steps_at_once(const sim *s, int64_t most, bool norm, bool probed) { return form_of(s, probed)->at_once(s, most, norm); }
+
+void sim_advance(sim *s, sim_request r)
+{
+    const form *f = form_of(s, r.probe != NULL);
+    r.norm = r.norm && f->takes_norm(s, r.steps);
+    s->touched = false;
+    f->enqueue(s, &r);
+    s->level += r.steps;
+    if (r.norm) s->norm_level = s->level;
+}
+
+double sim_norm(sim *s, int64_t level) { return form_of(s, false)->norm(s, level); }
+
+void sim_undo_step(sim *s)
+{
+    swap_levels(s);
+    s->level--;
+    step_begin_generation(&s->streams);
+}
+
 /* Few are long ones, and long ones hide the pipeline's filling. */
 int sim_lead_in(int count) { return count > 10 ? 4 : 1; }
+
+static void take_passes(sim *s, bool exchange, int count)
+{
+    sim_advance(s, (sim_request){ .steps = count * s->plan.block_steps, .exchange = exchange });
+}
 
 double sim_pass_s(sim *s, bool exchange, int count)
 {
@@ -30,9 +215,9 @@ double sim_pass_s(sim *s, bool exchange, int count)
     double seconds = 0;
     sim_wait(s);
     MPI_CHECK(ranks_barrier(s->top.comm));
-    sim_passes(s, sim_lead_in(count), exchange);
+    take_passes(s, exchange, sim_lead_in(count));
     DEVICE_CALL(d, event_record, s->stamp[0], s->streams.stream[0]);
-    sim_passes(s, count, exchange);
+    take_passes(s, exchange, count);
     DEVICE_CALL(d, event_record, s->stamp[1], s->streams.stream[0]);
     DEVICE_CALL(d, event_sync, s->stamp[1]);
     DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
@@ -48,122 +233,4 @@ double sim_exchange_s(sim *s, int count)
     for (int i = 0; i < count; i++) step_exchange(&s->streams, &s->pass, s->now);
     sim_wait(s);
     return timer_slowest_s((timer_now_s() - begin_s) / count, s->top.comm);
-}
-
-void sim_passes(sim *s, int64_t passes, bool exchange)
-{
-    s->touched = false;
-    if (s->batch) {
-        graph_batch_launch(s->batch, s->next.u, s->now.u, passes, exchange, false);
-        if (passes % 2 != 0) swap_levels(s);
-        return;
-    }
-    for (; passes > 0; passes--) {
-        if (s->plan.block_steps > 1) step_advance_block(&s->streams, &s->pass, s->next, s->now, s->plan.block_steps, NULL, exchange, NULL);
-        else step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, exchange, NULL);
-        swap_levels(s);
-    }
-}
-
-static void transpose_step(sim *s)
-{
-    redist_transpose(s->to_transposed, s->transposed[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.stream[0]);
-    step_begin_generation(&s->streams);
-}
-
-/* next.u holds v, the half step, until the transpose back overwrites it. */
-static void sweep_step(sim *s)
-{
-    device_stream *main_stream = s->streams.stream[0];
-    step_advance(&s->streams, &s->pass, s->next.u, s->now.u, NULL, true, NULL);
-    redist_transpose(s->to_transposed, s->transposed[0], s->next.u, TRANSPOSE_STORE, main_stream);
-    step_begin_generation(&s->streams);
-    step_advance(&s->streams, &s->transposed_pass, s->transposed[1], s->transposed[0], NULL, true, NULL);
-    redist_transpose(s->from_transposed, s->next.u, s->transposed[1], TRANSPOSE_STORE, main_stream);
-    step_begin_generation(&s->streams);
-    swap_levels(s);
-}
-
-static void one_step(sim *s, const step_probe *probe)
-{
-    const kind_row *kind = config_kind_of(s->cfg);
-    if (!kind->stencil) {
-        transpose_step(s);
-    } else if (kind->by_lines) {
-        sweep_step(s);
-    } else {
-        step_advance(&s->streams, &s->pass, s->next.u, s->now.u, s->now.prev, true, probe);
-        swap_levels(s);
-    }
-}
-
-int sim_steps_at_once(const sim *s, int64_t most, bool probed)
-{
-    const int64_t launches = s->batch && !probed ? GRAPH_BATCH_STEPS_MAX : 1;
-    if (s->plan.block_steps == 1) return (int)(most < launches ? most : launches);
-    if (most < s->plan.block_steps) return s->dev->temporal_steps(s->dev, (int)most);
-    const int64_t passes = most / s->plan.block_steps;
-    return s->plan.block_steps * (int)(passes < launches ? passes : launches);
-}
-
-static void take_block(sim *s, int steps, const step_probe *probe)
-{
-    const bool full = steps % s->plan.block_steps == 0;
-    if (s->batch && full && !probe) {
-        sim_passes(s, steps / s->plan.block_steps, true);
-        s->passes += steps / s->plan.block_steps;
-        return;
-    }
-    step_advance_block(&s->streams, &s->pass, s->next, s->now, steps, NULL, true, probe);
-    swap_levels(s);
-    s->passes++;
-}
-
-int sim_change_steps(const sim *s, int64_t most)
-{
-    return s->plan.block_steps == 1 ? 0 : s->dev->temporal_change_steps(s->dev, (int)(most < s->plan.block_steps ? most : s->plan.block_steps));
-}
-
-void sim_pass_with_change(sim *s, int steps, const step_probe *probe)
-{
-    assert(sim_change_steps(s, steps) == steps);
-    step_advance_block(&s->streams, &s->pass, s->next, s->now, steps, s->result, true, probe);
-    swap_levels(s);
-    s->passes++;
-    s->level += steps;
-    s->change_level = s->level;
-}
-
-void sim_steps(sim *s, int steps, const step_probe *probe)
-{
-    s->touched = false;
-    if (s->plan.block_steps > 1) take_block(s, steps, probe);
-    else if (s->batch && !probe) sim_passes(s, steps, true);
-    else
-        for (int i = 0; i < steps; i++) one_step(s, probe);
-    s->level += steps;
-}
-
-/* Without an earlier level that the step reads: undoing a step loses that. */
-bool sim_can_step_with_change(const sim *s) { return step_can_change(&s->pass) && !s->prob.op.has_prev; }
-
-void sim_steps_with_change(sim *s, int steps, const step_probe *probe)
-{
-    if (s->batch && !probe) {
-        graph_batch_launch(s->batch, s->next.u, s->now.u, steps, true, true);
-        if (steps % 2 != 0) swap_levels(s);
-        s->level += steps;
-        return;
-    }
-    if (steps > 1) sim_steps(s, steps - 1, NULL);
-    step_advance_with_change(&s->streams, &s->pass, s->next.u, s->now.u, probe);
-    swap_levels(s);
-    s->level++;
-}
-
-void sim_undo_step(sim *s)
-{
-    swap_levels(s);
-    s->level--;
-    step_begin_generation(&s->streams);
 }

@@ -125,6 +125,8 @@ const void *sim_host_copy(sim *s, sim_field field, int slot)
 static void settle(sim *s, int64_t level)
 {
     s->level = level;
+    s->passes = 0;
+    s->norm_level = -1;
     s->touched = false;
     step_begin_generation(&s->streams);
     sim_wait(s);
@@ -225,18 +227,24 @@ checkpoint_status sim_load(sim *s, const char *path, sentence *why)
     return CHECKPOINT_OK;
 }
 
-static uint64_t reduce_result(sim *s, MPI_Op op)
+uint64_t sim_result(sim *s)
 {
     device *d = s->dev;
     DEVICE_CALL(d, copy, s->result_host, s->result, sizeof *s->result, main_stream(s));
     DEVICE_CALL(d, stream_sync, main_stream(s));
+    return *s->result_host;
+}
+
+static uint64_t over_ranks(const sim *s, uint64_t mine, MPI_Op op)
+{
     uint64_t all = 0;
-    MPI_CHECK(ranks_allreduce(s->result_host, &all, 1, MPI_UINT64_T, op, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_UINT64_T, op, s->top.comm));
     return all;
 }
 
-static double double_of_bits(uint64_t bits)
+double sim_most(const sim *s, uint64_t mine)
 {
+    const uint64_t bits = over_ranks(s, mine, MPI_MAX);
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -247,7 +255,7 @@ static uint64_t field_fingerprint(sim *s, sim_field f)
     device *d = s->dev;
     const decomp *dec = &f.grid->dec;
     DEVICE_CALL(d, fingerprint, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result, main_stream(s));
-    return reduce_result(s, MPI_SUM);
+    return over_ranks(s, sim_result(s), MPI_SUM);
 }
 
 uint64_t sim_fingerprint(sim *s) { return field_fingerprint(s, sim_main_field(s)); }
@@ -257,26 +265,7 @@ double sim_max_error(sim *s, sim_field field, const value *v)
     device *d = s->dev;
     const field_shape *f = &field.grid->shape;
     DEVICE_CALL(d, max_error, f, field.cells, v, field_own(f), s->result, main_stream(s));
-    return double_of_bits(reduce_result(s, MPI_MAX));
-}
-
-double sim_change(sim *s)
-{
-    device *d = s->dev;
-    const field_shape *f = &s->plan.grid.shape;
-    const void *const before = s->now.prev ? s->now.prev : s->next.u; /* what the next step is to overwrite */
-    if (!config_kind_of(s->cfg)->stencil) return NAN;
-    if (s->change_level == s->level) return double_of_bits(reduce_result(s, MPI_MAX)); /* the pass took it */
-    DEVICE_CALL(d, max_change, f, s->now.u, before, field_own(f), s->result, main_stream(s));
-    return double_of_bits(reduce_result(s, MPI_MAX));
-}
-
-double sim_change_of(sim *s, int later)
-{
-    const uint64_t mine = inkernel_pass_change(s->pass.inkernel, later);
-    uint64_t all = 0;
-    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, s->top.comm));
-    return double_of_bits(all);
+    return sim_most(s, sim_result(s));
 }
 
 static checkpoint_verify_how verify_how(config_verify v)

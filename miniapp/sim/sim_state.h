@@ -27,10 +27,10 @@ void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state);
  * call. deck_text must outlive it. */
 void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);
 
-/* max |u - previous u| over all ranks, NaN if there is any: the change of the last step. */
-double sim_change(sim *s);
-/* The same of the last step of the last sim_steps_with_change (later = 0), or of the call before it (1): waits for it. */
-double sim_change_of(sim *s, int later);
+/* What a reduction has left on this rank's device; waits for it. */
+uint64_t sim_result(sim *s);
+/* The largest over all ranks of a number that is given by its bits (cell_abs_bits); NaN if there is any. */
+double sim_most(const sim *s, uint64_t mine);
 /* Of the present level's main field. All ranks get it. */
 uint64_t sim_fingerprint(sim *s);
 /* max |field - v| over all ranks; NaN if any cell is. */

@@ -21,7 +21,7 @@ void graph_batch_destroy(graph_batch **b);
 /* Captures what is not yet, so that nothing is left to the loop. */
 void graph_batch_prepare(graph_batch *b, bool change);
 /* `steps` steps from cur, the first of which writes next. change: with norms, of which the last is read as after
- * step_advance_with_change; with every_norm only for a power of two of steps.
+ * a step_advance with a norm; with every_norm only for a power of two of steps.
  * exchange: as in step_advance. */
 void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bool exchange, bool change);
 

@@ -57,16 +57,7 @@ static void bind_thread_once(device *d)
     bound = d;
 }
 
-/* A step with a halo exchange, overlapped or exchange first. */
-typedef struct job {
-    step_levels next, cur; /* next.prev: of blocks only */
-    int steps; /* of this block */
-    uint64_t *change; /* of a block: its last step's is wanted there; or NULL */
-    bool exchange;
-    const step_probe *probe;
-} job;
-
-static void compute(const step_streams *s, const step_pass *p, const job *j, const box *boxes, int count, device_stream *stream)
+static void compute(const step_streams *s, const step_pass *p, const step_job *j, const box *boxes, int count, device_stream *stream)
 {
     device *d = s->dev;
     if (p->block_steps == 1) {
@@ -75,11 +66,11 @@ static void compute(const step_streams *s, const step_pass *p, const job *j, con
     }
     for (int i = 0; i < count; i++)
         DEVICE_CALL(d, temporal_pass, p->shape, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps, &p->sides,
-                    j->change, stream);
+                    j->norm, stream);
 }
 
 /* Ghosts of the levels that the pass reads there. */
-static void fill(const step_streams *s, const step_pass *p, const job *j, const box *ghosts, int count, device_stream *stream)
+static void fill(const step_streams *s, const step_pass *p, const step_job *j, const box *ghosts, int count, device_stream *stream)
 {
     device *d = s->dev;
     DEVICE_CALL(d, boundary_fill, p->shape, j->cur.u, &p->sides, ghosts, count, stream);
@@ -99,7 +90,7 @@ static void end_exchange(step_pass *p, const step_probe *probe)
     else halo_end(p->halo);
 }
 
-static void feed_stream(step_streams *s, const step_pass *p, const job *j, int i)
+static void feed_stream(step_streams *s, const step_pass *p, const step_job *j, int i)
 {
     device *d = s->dev;
     device_stream *stream = s->stream[i];
@@ -114,7 +105,7 @@ static void feed_stream(step_streams *s, const step_pass *p, const job *j, int i
 }
 
 /* What the comm thread does while the streams compute. */
-static void feed_comm(step_streams *s, step_pass *p, const job *j)
+static void feed_comm(step_streams *s, step_pass *p, const step_job *j)
 {
     device *d = s->dev;
     step_probe_mark(j->probe, d, STEP_RESUME, s->comm);
@@ -128,7 +119,7 @@ static void feed_comm(step_streams *s, step_pass *p, const job *j)
     step_probe_mark(j->probe, d, STEP_SHELL_END, s->comm);
 }
 
-static void feed_serial(step_streams *s, step_pass *p, const job *j)
+static void feed_serial(step_streams *s, step_pass *p, const step_job *j)
 {
     for (int i = 0; i < s->count; i++) {
         feed_stream(s, p, j, i);
@@ -138,7 +129,7 @@ static void feed_serial(step_streams *s, step_pass *p, const job *j)
     feed_comm(s, p, j);
 }
 
-static void feed_openmp(step_streams *s, step_pass *p, const job *j)
+static void feed_openmp(step_streams *s, step_pass *p, const step_job *j)
 {
 #pragma omp parallel num_threads(s->count + 1)
     {
@@ -181,7 +172,8 @@ void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool excha
 
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms)
 {
-    if (p->form == STEP_IN_KERNEL && exchange) inkernel_pass_advance(p->inkernel, steps);
+    if (p->form != STEP_IN_KERNEL) return;
+    if (exchange) inkernel_pass_advance(p->inkernel, steps);
     if (norms > 0) inkernel_pass_fetch(p->inkernel, norms, s->stream[0]);
 }
 
@@ -197,9 +189,13 @@ static void enqueue_inkernel(step_streams *s, step_pass *p, const void *prev, bo
     step_probe_mark(probe, d, STEP_LEAVE, stream);
 }
 
-static void enqueue_with_halo(step_streams *s, step_pass *p, job j)
+static void enqueue_with_halo(step_streams *s, step_pass *p, step_job j)
 {
     device *d = s->dev;
+    if (j.norm) { /* complete before any stream's or the shell's pass */
+        DEVICE_CALL(d, fill_bytes, j.norm, 0, sizeof *j.norm, s->stream[0]);
+        step_complete(s);
+    }
     j.exchange = j.exchange && halo_neighbours(p->halo) > 0;
     if (j.probe && j.probe->detail) {
         j.probe->detail->streams = s->count;
@@ -235,36 +231,20 @@ void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bo
 {
     const step_levels next = fields[epoch % 2], cur = fields[1 - epoch % 2];
     if (p->form == STEP_IN_KERNEL) enqueue_inkernel(s, p, cur.prev, exchange, epoch, norm, NULL);
-    else enqueue_with_halo(s, p, (job){ next, cur, p->block_steps, NULL, exchange, NULL });
+    else enqueue_with_halo(s, p, (step_job){ next, cur, p->block_steps, exchange, NULL, NULL });
 }
 
-void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe)
+void step_advance(step_streams *s, step_pass *p, step_job j)
 {
-    step_ready(s, p, next, cur, true);
-    const inkernel_pass_norm norm = { inkernel_pass_slot(p->inkernel), 0, 1 };
-    enqueue_inkernel(s, p, NULL, true, inkernel_pass_epoch(p->inkernel, next, true), norm, probe);
-    step_taken(s, p, 1, true, 1);
-}
-
-void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *prev, bool exchange, const step_probe *probe)
-{
-    step_ready(s, p, next, cur, exchange);
+    const int norms = j.norm != NULL;
+    assert(j.steps <= p->block_steps);
+    step_ready(s, p, j.next.u, j.cur.u, j.exchange);
     if (p->form == STEP_IN_KERNEL) {
-        const int epoch = inkernel_pass_epoch(p->inkernel, next, exchange);
-        enqueue_inkernel(s, p, prev, exchange, epoch, (inkernel_pass_norm){ 0 }, probe);
+        const int epoch = inkernel_pass_epoch(p->inkernel, j.next.u, j.exchange);
+        const inkernel_pass_norm norm = { inkernel_pass_slot(p->inkernel), 0, norms };
+        enqueue_inkernel(s, p, j.cur.prev, j.exchange, epoch, norm, j.probe);
     } else {
-        enqueue_with_halo(s, p, (job){ { next, NULL }, { cur, prev }, 1, NULL, exchange, probe });
+        enqueue_with_halo(s, p, j);
     }
-    step_taken(s, p, 1, exchange, 0);
-}
-
-void step_advance_block(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
-                        const step_probe *probe)
-{
-    assert(steps <= p->block_steps && p->form != STEP_IN_KERNEL);
-    if (change) { /* complete before any stream's or the shell's pass */
-        DEVICE_CALL(s->dev, fill_bytes, change, 0, sizeof *change, s->stream[0]);
-        step_complete(s);
-    }
-    enqueue_with_halo(s, p, (job){ next, cur, steps, change, exchange, probe });
+    step_taken(s, p, 1, j.exchange, norms);
 }

@@ -96,13 +96,17 @@ void step_pass_destroy(step_pass *p);
 /* A level that something other than a step put in place (initial values, a transpose) is complete once stream 0 gets here. */
 void step_begin_generation(step_streams *s);
 
-/* next from cur (and prev, which may be next); afterwards the invariant holds for next. exchange = false leaves the
- * halo out (stale ghosts), to time the same step without communication. probe may be NULL. */
-void step_advance(step_streams *s, step_pass *p, void *next, void *cur, void *prev, bool exchange, const step_probe *probe);
-/* A block of `steps` steps, as temporal_steps gave them, at most block_steps; all fields are different. change: NULL, or
- * where this rank's change of the last step goes (a number that temporal_change_steps gave, then). */
-void step_advance_block(step_streams *s, step_pass *p, step_levels next, step_levels cur, int steps, uint64_t *change, bool exchange,
-                        const step_probe *probe);
+/* next from cur: a step, or a block of steps. */
+typedef struct step_job {
+    step_levels next, cur;   /* a step writes next.u alone, which may be cur.prev; all fields of a block are different */
+    int steps;               /* of a block as temporal_steps gave them, at most the pass's block_steps; else 1 */
+    bool exchange;           /* false: without the halo (stale ghosts), to time the same step without communication */
+    uint64_t *norm;          /* NULL, or this rank's max |next - cur| of the last step is taken: a block, of a number of steps that
+                                temporal_change_steps gave, leaves it there; a step that step_can_change in its inkernel_pass */
+    const step_probe *probe; /* may be NULL */
+} step_job;
+/* Afterwards the invariant holds for next. */
+void step_advance(step_streams *s, step_pass *p, step_job j);
 /* step_advance in parts, for steps that are captured; with block_steps > 1 they are blocks. step_ready: what must have happened before
  * the first one of them (in-kernel exchange: ghosts and flag words; collective then). step_enqueue: the step from a level of that
  * epoch, the same work every time, with a norm (inkernel_pass_step) or none. step_taken: `steps` were, with `norms` norms. The epoch
@@ -114,8 +118,6 @@ void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bo
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
-/* The same with max |next - cur| taken in the step, where step_can_change; inkernel_pass_change has the result. */
-void step_advance_with_change(step_streams *s, step_pass *p, void *next, void *cur, const step_probe *probe);
 static inline bool step_can_change(const step_pass *p) { return p->form == STEP_IN_KERNEL && inkernel_pass_can_change(p->inkernel); }
 
 /* What one block of `steps` steps on `streams` streams computes, cells of all levels, and moves between memory and its

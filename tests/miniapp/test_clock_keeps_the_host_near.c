@@ -47,11 +47,11 @@ static double furthest_s(int steps, double step_s, int ticks)
     clock_steps c;
     double furthest = 0;
     enqueued_s = now_s = 0;
-    clock_create(&c, &d, NULL, CLOCK_PROBE_EVERY);
-    clock_restart(&c, NULL);
+    clock_create(&c, &d, NULL, NULL, CLOCK_PROBE_EVERY);
+    clock_restart(&c);
     for (int i = 0; i < ticks; i++) {
         enqueued_s += steps * step_s;
-        clock_tick(&c, steps, NULL);
+        clock_tick(&c, steps);
         furthest = fmax(furthest, enqueued_s - now_s);
     }
     clock_flush(&c);

@@ -93,7 +93,10 @@ static void alone(void **state)
     for (int start = 0; start < 2; start++) { /* of something put there by others, twice */
         fills = steps = 0;
         step_begin_generation(&s);
-        for (int i = 0; i < 3; i++) step_advance(&s, &p, field[1 - i % 2], field[i % 2], NULL, true, NULL);
+        for (int i = 0; i < 3; i++) {
+            const step_levels next = { field[1 - i % 2], NULL }, cur = { field[i % 2], NULL };
+            step_advance(&s, &p, (step_job){ .next = next, .cur = cur, .steps = 1, .exchange = true });
+        }
         assert_int_equal(steps, 3);
         assert_int_equal(fills, 2); /* of both fields, before the first step alone */
         assert_int_equal(d->synchronize(d), 0);

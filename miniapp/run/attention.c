@@ -1,0 +1,89 @@
+#include "run/attention.h"
+
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ranks/check.h"
+#include "run/deadline.h"
+
+static const double look_every_s = 0.1;
+
+static volatile sig_atomic_t stop_asked;
+
+static void on_signal(int number)
+{
+    if (number == SIGINT && stop_asked) _exit(128 + SIGINT);
+    stop_asked = 1;
+}
+
+void attention_catch_signals(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    /* a limit on the size of files is an error of the write that meets it */
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &action, NULL);
+}
+
+attention attention_begin(sim *s, const saver *checkpoints, double deadline_s)
+{
+    return (attention){ .sim = s, .checkpoints = checkpoints, .deadline_s = deadline_s, .next_step = s->level + 1,
+                        .last_step = s->level, .last_s = timer_now_s() };
+}
+
+/* Is there time for `checkpoints` checkpoints after the one that is under way, if one is? */
+static bool have_time(const attention *a, int checkpoints)
+{
+    const config *c = a->sim->cfg;
+    const saver *v = a->checkpoints;
+    const int block = a->sim->plan.block_steps;
+    const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
+    const double pass_s = block > 1 ? a->per_step_s * block : 0; /* nothing ends it before its time */
+    if (v->writer && writer_busy(v->writer)) checkpoints++;
+    if (c->output.final[0]) checkpoints++; /* the same bytes once more, when the loop has ended */
+    return !deadline_near(a->deadline_s - pass_s, &stats, checkpoints, config_state_bytes(c));
+}
+
+static loop_end reason_to_leave(const attention *a)
+{
+    if (a->checkpoints->stop) return LOOP_FAILED;
+    if (stop_asked) return LOOP_STOPPED;
+    return have_time(a, 1) ? LOOP_DONE : LOOP_OUT_OF_TIME;
+}
+
+loop_end attention_look(attention *a)
+{
+    const topology *top = &a->sim->top;
+    const int64_t level = a->sim->level, taken = level - a->last_step;
+    if (level < a->next_step) return LOOP_DONE;
+    const double now_s = timer_now_s(), passed_s = now_s - a->last_s;
+    a->per_step_s = passed_s / (double)(taken > 0 ? taken : 1);
+    const double steps = fmin(look_every_s / fmax(a->per_step_s, 1e-9), 2.0 * (double)taken + 1);
+    int64_t mine[2] = { reason_to_leave(a), top->rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 }, all[2];
+    MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, top->comm));
+    a->last_s = now_s;
+    a->last_step = level;
+    a->next_step = level + all[1];
+    return (loop_end)all[0];
+}
+
+bool attention_too_late(attention *a)
+{
+    sim *s = a->sim;
+    if (isinf(a->deadline_s) || s->level == s->cfg->time.steps) return false;
+    int mine = !have_time(a, 2), any;
+    MPI_CHECK(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
+    if (any && !a->late_noted)
+        sim_add_note(s, false, "no checkpoint of step %lld: the time left is too short for it and for the last one",
+                     (long long)s->level);
+    a->late_noted = a->late_noted || any;
+    return any;
+}
