@@ -18,7 +18,8 @@ static const char teaches[] =
     "the same messages over the bare link (bench_link.h), measured once for each pattern and size.\n";
 
 typedef enum pattern { PAIR, RING, GRID, PATTERNS } pattern;
-enum { GRID_DEPTH = 8, MPI_ALONE = TRANSPORT_KINDS, LINK_ONEWAY = (MPI_ALONE + 1) * PATTERNS, LINK_BOTH };
+enum { GRID_DEPTH = 8 };
+enum { MPI_ALONE = TRANSPORT_KINDS, LINK_BOTH, LINK_ONEWAY }; /* ways beside the transports; a rung's variant: way and pattern */
 static const int64_t grid_cells_bytes = (int64_t)64 << 20; /* a rank's own cells: longer rows get fewer rows */
 
 typedef struct exchange {
@@ -32,25 +33,23 @@ typedef struct exchange {
 } exchange;
 
 static pattern pattern_of(const ladder_case *c) { return (pattern)(c->rung->variant % PATTERNS); }
-static transport_kind transport_of(const ladder_case *c) { return (transport_kind)(c->rung->variant / PATTERNS); }
+static int way_of(const ladder_rung *r) { return r->variant / PATTERNS; }
 
 static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 {
-    const bool link = r->variant >= LINK_ONEWAY, alone = link || r->variant / PATTERNS == MPI_ALONE;
-    const pattern p = link ? PAIR : (pattern)(r->variant % PATTERNS);
+    const pattern p = (pattern)(r->variant % PATTERNS);
     int x, y;
     if (ranks < 2) return "needs at least 2 ranks";
-    if (kind == DEVICE_HOST && !alone && r->variant / PATTERNS != TRANSPORT_STAGED) return "the host device has transport staged only";
+    if (kind == DEVICE_HOST && way_of(r) < MPI_ALONE && way_of(r) != TRANSPORT_STAGED) return "the host device has transport staged only";
     if (p == PAIR && ranks % 2 != 0) return "needs an even number of ranks";
     if (p == GRID && !bench_world_cut_both(ranks, &x, &y)) return BENCH_WORLD_CANNOT_CUT_BOTH;
     return NULL;
 }
 
-/* t: TRANSPORT_STAGED for whatever needs no transport of its own. */
-static bool runs_here(ladder_case *c, transport_kind t)
+static bool runs_here(ladder_case *c)
 {
     const char *why = refusal(c->rung, c->d->kind, bench_world_of(c)->top->ranks);
-    if (!why && t == TRANSPORT_AWARE && bench_link_aware(bench_world_of(c), c->d, &why)) why = NULL;
+    if (!why && way_of(c->rung) == TRANSPORT_AWARE && bench_link_aware(bench_world_of(c), c->d, &why)) why = NULL;
     if (why) sentence_set(&c->missing, "%s", why);
     return !why;
 }
@@ -128,11 +127,10 @@ static void set_ceiling(ladder_case *c, const exchange *e, pattern p)
 static int exchange_prepare(ladder_case *c)
 {
     const pattern p = pattern_of(c);
-    const transport_kind t = transport_of(c);
-    if (!runs_here(c, t)) return 0;
+    if (!runs_here(c)) return 0;
     exchange *e = ladder_state(c, sizeof *e);
     make_domain(c, e, p);
-    const transport_choice choice = transport_choice_of_all(t);
+    const transport_choice choice = transport_choice_of_all((transport_kind)way_of(c->rung));
     e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, p == GRID, &choice, e->comm);
     sentence_set(&c->missing, "%s", halo_refused(e->halo));
     if (!topology_agree(bench_world_of(c)->top, !c->missing.text[0], &c->missing)) return 0;
@@ -187,24 +185,30 @@ static void exchange_destroy(ladder_case *c)
     free(e->host);
 }
 
-/* ---- rungs of the link ---- */
+/* ---- rungs without a halo: the bare link, and MPI alone ---- */
 
 static int link_prepare(ladder_case *c)
 {
-    if (!runs_here(c, TRANSPORT_STAGED)) return 0;
+    const pattern p = pattern_of(c);
+    const int way = way_of(c->rung);
+    bench_link_message message[BENCH_LINK_MESSAGES_MAX];
+    if (!runs_here(c)) return 0;
     exchange *e = ladder_state(c, sizeof *e);
-    const topology *top = bench_world_of(c)->top;
-    int rank = 0;
-    MPI_CHECK(MPI_Comm_split(top->comm, top->rank / 2, top->rank, &e->comm));
-    MPI_CHECK(MPI_Comm_rank(e->comm, &rank));
-    const bool both = c->rung->variant == LINK_BOTH;
-    const bench_link_message m = { 1 - rank, 0, 0, both || rank == 0, both || rank == 1, c->value[0] };
-    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, &m, 1);
-    bench_link_fill(e->link, (uint64_t)rank + 1);
+    make_domain(c, e, p);
+    const int messages = messages_of(e, p, message);
+    if (way == LINK_ONEWAY) {
+        message[0].send = e->dec.rank == 0;
+        message[0].receive = !message[0].send;
+    }
+    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, way == MPI_ALONE ? BENCH_LINK_MPI : BENCH_LINK_SHORTEST,
+                                message, messages);
+    bench_link_fill(e->link, (uint64_t)e->dec.rank + 1);
     MPI_CHECK(MPI_Barrier(e->comm)); /* nothing is sent before the other has poisoned */
-    c->work = (double)c->value[0];
-    c->size = c->value[0];
-    c->uneven = !both;
+    c->work = 0;
+    for (int i = 0; i < messages; i++) c->work += (double)message[i].bytes;
+    c->size = (int64_t)c->work / (way == MPI_ALONE ? (int64_t)dtype_bytes(c->type) : 1);
+    c->uneven = way == LINK_ONEWAY;
+    if (way == MPI_ALONE) set_ceiling(c, e, p);
     return 0;
 }
 
@@ -214,41 +218,8 @@ static int link_enqueue(ladder_case *c)
     return 0;
 }
 
-static int link_verify(ladder_case *c, ladder_verdict *v)
-{
-    exchange *e = c->state;
-    const topology *top = bench_world_of(c)->top;
-    int rank = 0;
-    MPI_CHECK(MPI_Comm_rank(e->comm, &rank));
-    const bool holds = bench_link_holds(e->link, 0, (uint64_t)(1 - rank) + 1, 0);
-    ladder_right(v);
-    if (!holds && (c->rung->variant == LINK_BOTH || rank == 1))
-        ladder_wrong(v, "rank %d: the message of rank %d did not arrive", top->rank, top->rank ^ 1);
-    return 0;
-}
-
-/* ---- rungs of MPI alone ---- */
-
-static int mpi_prepare(ladder_case *c)
-{
-    const pattern p = pattern_of(c);
-    bench_link_message message[BENCH_LINK_MESSAGES_MAX];
-    if (!runs_here(c, TRANSPORT_STAGED)) return 0;
-    exchange *e = ladder_state(c, sizeof *e);
-    make_domain(c, e, p);
-    const int messages = messages_of(e, p, message);
-    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_MPI, message, messages);
-    bench_link_fill(e->link, (uint64_t)e->dec.rank + 1);
-    MPI_CHECK(MPI_Barrier(e->comm)); /* nothing is sent before the other has poisoned */
-    c->work = 0;
-    for (int i = 0; i < messages; i++) c->work += (double)message[i].bytes;
-    c->size = (int64_t)c->work / (int64_t)dtype_bytes(c->type);
-    set_ceiling(c, e, p);
-    return 0;
-}
-
 /* Every message is the one that its sender filled in for the direction back to us. */
-static int mpi_verify(ladder_case *c, ladder_verdict *v)
+static int link_verify(ladder_case *c, ladder_verdict *v)
 {
     exchange *e = c->state;
     const pattern p = pattern_of(c);
@@ -258,7 +229,8 @@ static int mpi_verify(ladder_case *c, ladder_verdict *v)
     for (int i = 0; i < messages; i++) {
         int theirs = 0; /* a pair has one message; all ranks of a ring or a grid have the same directions, in the same order */
         while (p != PAIR && message[theirs].tag != message[i].tag_back) theirs++;
-        if (!bench_link_holds(e->link, i, (uint64_t)message[i].rank + 1, theirs) && v->right)
+        const bool none = way_of(c->rung) == LINK_ONEWAY && e->dec.rank == 0;
+        if (!bench_link_holds(e->link, i, (uint64_t)message[i].rank + 1, theirs) && v->right && !none)
             ladder_wrong(v, "rank %d: message %d of rank %d did not arrive", bench_world_of(c)->top->rank, message[i].tag_back,
                          message[i].rank);
     }
@@ -275,30 +247,26 @@ static const ladder_parameter parameters[] = {
     { "bytes", 64 << 20, 8, (int64_t)1 << 30, "of the largest message" },
 };
 
-#define RUNG(NAME, WHY, RUN, ENQUEUE, VARIANT, COUNT, VALUES)                                                                 \
-    { .name = NAME, .why = WHY, .prepare = RUN##_prepare, .enqueue = ENQUEUE, .verify = RUN##_verify,                         \
-      .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST, .variant = VARIANT,                      \
+#define RUNG(NAME, WHY, RUN, WAY, PATTERN, COUNT, VALUES)                                                                     \
+    { .name = NAME, .why = WHY, .prepare = RUN##_prepare, .enqueue = RUN##_enqueue, .verify = RUN##_verify,                   \
+      .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST, .variant = (int)(WAY) * PATTERNS + PATTERN, \
       .scan_count = COUNT, .scan_values = VALUES }
-#define LINK(NAME, WHY, VARIANT) RUNG(NAME, WHY, link, link_enqueue, VARIANT, SIZES, sizes)
-#define PATTERNS_OF(NAME, HOW, RUN, ENQUEUE, WAY)                                                                             \
-    RUNG(NAME "_pair", HOW ", one neighbour", RUN, ENQUEUE, (int)(WAY) * PATTERNS + PAIR, SIZES, sizes),                      \
-        RUNG(NAME "_ring", HOW ", two neighbours", RUN, ENQUEUE, (int)(WAY) * PATTERNS + RING, SIZES, sizes),                 \
-        RUNG(NAME "_grid", HOW ", eight neighbours", RUN, ENQUEUE, (int)(WAY) * PATTERNS + GRID, GRID_SIZES, grid_sizes)
-#define TRANSPORT(NAME, WAY, HOW) PATTERNS_OF(NAME, HOW, exchange, exchange_enqueue, WAY)
+#define ONE_OR_TWO(NAME, HOW, RUN, WAY)                                                                                       \
+    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, PAIR, SIZES, sizes),                                                  \
+        RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, RING, SIZES, sizes)
+#define PATTERNS_OF(NAME, HOW, RUN, WAY)                                                                                      \
+    ONE_OR_TWO(NAME, HOW, RUN, WAY), RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, GRID, GRID_SIZES, grid_sizes)
 
 static const ladder_rung rungs[] = {
-    LINK("link_oneway", "bare link, one direction", LINK_ONEWAY),
-    LINK("link_both", "bare link, both directions at once", LINK_BOTH),
-    PATTERNS_OF("mpi", "MPI alone", mpi, link_enqueue, MPI_ALONE),
-    TRANSPORT("staged", TRANSPORT_STAGED, "through pinned memory"),
-    TRANSPORT("aware", TRANSPORT_AWARE, "device memory to MPI"),
-    TRANSPORT("mapped", TRANSPORT_MAPPED, "packed into pinned memory"),
-    TRANSPORT("peer", TRANSPORT_PEER, "stored into peers' memory"),
-    RUNG("copy_pair", "rows by copy engines, one neighbour", exchange, exchange_enqueue, TRANSPORT_COPY * PATTERNS + PAIR, SIZES,
-         sizes),
-    RUNG("copy_ring", "rows by copy engines, two neighbours", exchange, exchange_enqueue, TRANSPORT_COPY * PATTERNS + RING, SIZES,
-         sizes),
-    TRANSPORT("nccl", TRANSPORT_NCCL, "NCCL on the stream"),
+    RUNG("link_oneway", "bare link, one direction", link, LINK_ONEWAY, PAIR, SIZES, sizes),
+    RUNG("link_both", "bare link, both directions at once", link, LINK_BOTH, PAIR, SIZES, sizes),
+    PATTERNS_OF("mpi", "MPI alone", link, MPI_ALONE),
+    PATTERNS_OF("staged", "through pinned memory", exchange, TRANSPORT_STAGED),
+    PATTERNS_OF("aware", "device memory to MPI", exchange, TRANSPORT_AWARE),
+    PATTERNS_OF("mapped", "packed into pinned memory", exchange, TRANSPORT_MAPPED),
+    PATTERNS_OF("peer", "stored into peers' memory", exchange, TRANSPORT_PEER),
+    ONE_OR_TWO("copy", "rows by copy engines", exchange, TRANSPORT_COPY),
+    PATTERNS_OF("nccl", "NCCL on the stream", exchange, TRANSPORT_NCCL),
 };
 
 #define FAMILY(KIND) BENCH_FAMILY(KIND, "halo", "the halo exchange by message size, over every transport")

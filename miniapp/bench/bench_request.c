@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cmd.h"
 #include "base/terminal.h"
 #include "bench/bench_families.h"
 #include "deck/deck.h"
@@ -149,18 +150,11 @@ static int choose_items(bench_request *q, int ranks, int argc, char **argv, sent
     q->item = calloc((size_t)rungs, sizeof *q->item);
     if (!q->item) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     for (int a = 1; a < argc; a++) {
-        if (strchr(argv[a], '=')) continue;
-        if (argv[a][0] == '-' && strcmp(argv[a], "--list") != 0 && strcmp(argv[a], "--csv") != 0) {
-            cmd_option_unknown(bench_request_options, argv[a], why);
-            return CHECK_EXIT_USAGE;
-        }
-        if (argv[a][0] != '-') {
-            bool found = false;
-            for (int i = 0; i < families && !found; i++)
-                for (int j = 0; j < family[i]->rungs && !found; j++)
-                    found = offered(q, family[i]) && bench_request_names(argv[a], family[i], &family[i]->rung[j]);
-            if (!found) return unknown_name(q, argv[a], why);
-        }
+        bool found = argv[a][0] == '-' || strchr(argv[a], '=');
+        for (int i = 0; i < families && !found; i++)
+            for (int j = 0; j < family[i]->rungs && !found; j++)
+                found = offered(q, family[i]) && bench_request_names(argv[a], family[i], &family[i]->rung[j]);
+        if (!found) return unknown_name(q, argv[a], why);
     }
     for (int i = 0; i < families; i++)
         for (int j = 0; j < family[i]->rungs; j++)
@@ -252,10 +246,9 @@ int bench_request_make(bench_request *q, const topology *top, int argc, char **a
     *q = (bench_request){ .type = DTYPE_F32, .dir = ".", .output = "results.jsonl" };
     q->setting = calloc((size_t)argc, sizeof *q->setting);
     if (!q->setting) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    for (int i = 1; i < argc; i++) {
-        q->list = q->list || strcmp(argv[i], "--list") == 0;
-        q->csv = q->csv || strcmp(argv[i], "--csv") == 0;
-    }
+    if (!cmd_option_all_known(bench_request_options, argc, argv, why)) return CHECK_EXIT_USAGE;
+    q->list = cmd_has_option(argc, argv, "--list");
+    q->csv = cmd_has_option(argc, argv, "--csv");
     int status = choose_device(q, top, argc, argv, why);
     if (status == 0) status = choose_items(q, top->ranks, argc, argv, why);
     for (int i = 1; i < argc && status == 0; i++)

@@ -112,6 +112,8 @@ END
     refused 2 "device = gpu" "auto, host, cuda"
     run bench --lst
     refused 2 "--lst"
+    run bench --foo=bar transpose/copyRow samples=none "${small[@]:0:3}"
+    refused 2 "--foo=bar" "--list, --csv"
     expect files "" "$(find . -type f)"
 }
 
