@@ -74,16 +74,9 @@ static void compare_piece(checkpoint_difference *d, const void *const data[2], d
 
 static checkpoint_status read_piece(const comparing *c, int side, hid_t dataset, const checkpoint_field *f, box piece, void *data)
 {
-    const hsize_t cells = (hsize_t)box_cells(piece);
-    const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
-    checkpoint_status status = CHECKPOINT_OK;
-    if (!checkpoint_h5_select(space, piece)
-        || H5Dread(dataset, checkpoint_h5_memory_type(c->type), memory, space, H5P_DEFAULT, data) < 0)
-        status = checkpoint_fail(CHECKPOINT_DAMAGED, c->why, "cannot read /fields/%s of %s: %s", f->name, c->path[side],
-                                 checkpoint_h5_reason());
-    H5Sclose(memory);
-    H5Sclose(space);
-    return status;
+    const char *const reason = checkpoint_h5_read(dataset, piece, c->type, data);
+    if (!reason) return CHECKPOINT_OK;
+    return checkpoint_fail(CHECKPOINT_DAMAGED, c->why, "cannot read /fields/%s of %s: %s", f->name, c->path[side], reason);
 }
 
 /* This rank's part. share: of the two fingerprints. */

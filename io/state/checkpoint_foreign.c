@@ -154,17 +154,9 @@ static checkpoint_status check_shape(hid_t dataset, const checkpoint_foreign *q,
 
 static checkpoint_status read_own(hid_t dataset, const checkpoint_foreign *q, void *data, sentence *why)
 {
-    const hsize_t cells = (hsize_t)box_cells(q->own);
-    if (cells == 0) return CHECKPOINT_OK;
-    const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
-    checkpoint_status status = CHECKPOINT_OK;
-    if (!checkpoint_h5_select(space, q->own)
-        || H5Dread(dataset, checkpoint_h5_memory_type(q->type), memory, space, H5P_DEFAULT, data) < 0)
-        status = checkpoint_fail(CHECKPOINT_DAMAGED, why, "cannot read dataset %s of %s: %s", q->dataset, q->path,
-                                 checkpoint_h5_reason());
-    H5Sclose(memory);
-    H5Sclose(space);
-    return status;
+    const char *const reason = checkpoint_h5_read(dataset, q->own, q->type, data);
+    if (!reason) return CHECKPOINT_OK;
+    return checkpoint_fail(CHECKPOINT_DAMAGED, why, "cannot read dataset %s of %s: %s", q->dataset, q->path, reason);
 }
 
 /* *dataset where there is one and its values are where they may be. */

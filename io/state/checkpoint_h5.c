@@ -59,15 +59,21 @@ checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *wh
 }
 
 hid_t checkpoint_h5_file_type(dtype t) { return t == DTYPE_F32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE; }
-hid_t checkpoint_h5_memory_type(dtype t) { return t == DTYPE_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE; }
 
-bool checkpoint_h5_select(hid_t space, box part)
+const char *checkpoint_h5_read(hid_t dataset, box part, dtype type, void *data)
 {
-    if (box_empty(part)) return H5Sselect_none(space) >= 0;
+    const hsize_t cells = (hsize_t)box_cells(part);
+    if (cells == 0) return NULL;
+    const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
     const hsize_t start[2] = { (hsize_t)part.y0, (hsize_t)part.x0 };
     const hsize_t count[2] = { (hsize_t)box_height(part), (hsize_t)box_width(part) };
     const int skip = H5Sget_simple_extent_ndims(space) == 1 ? 1 : 0;
-    return H5Sselect_hyperslab(space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0;
+    const bool ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0
+                    && H5Dread(dataset, type == DTYPE_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, data) >= 0;
+    const char *const reason = ok ? NULL : checkpoint_h5_reason();
+    H5Sclose(memory);
+    H5Sclose(space);
+    return reason;
 }
 
 hid_t checkpoint_h5_create_group(hid_t root, const char *name)
@@ -79,27 +85,29 @@ hid_t checkpoint_h5_create_group(hid_t root, const char *name)
     return group;
 }
 
-bool checkpoint_h5_put_text(hid_t object, const char *name, const char *text)
+bool checkpoint_h5_put(hid_t object, const char *name, hid_t file_type, hid_t memory_type, hsize_t count, const void *values)
 {
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    H5Tset_size(type, strlen(text) + 1);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    const bool ok = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
+    const hid_t space = count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
+    const hid_t attribute = H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
+    const bool ok = attribute >= 0 && H5Awrite(attribute, memory_type, values) >= 0;
     if (attribute >= 0) H5Aclose(attribute);
     H5Sclose(space);
+    return ok;
+}
+
+bool checkpoint_h5_put_text(hid_t object, const char *name, const char *text)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, strlen(text) + 1);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    const bool ok = checkpoint_h5_put(object, name, type, type, 0, text);
     H5Tclose(type);
     return ok;
 }
 
 bool checkpoint_h5_put_integer(hid_t object, const char *name, int64_t number)
 {
-    const hid_t space = H5Screate(H5S_SCALAR);
-    const hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-    const bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT64, &number) >= 0;
-    if (attribute >= 0) H5Aclose(attribute);
-    H5Sclose(space);
-    return ok;
+    return checkpoint_h5_put(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, 0, &number);
 }
 
 bool checkpoint_h5_get_integer(hid_t object, const char *name, int64_t *out)

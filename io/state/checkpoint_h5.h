@@ -20,14 +20,15 @@ void checkpoint_h5_quiet(void);
  * truncated) or IO with a sentence. */
 checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *why);
 
-hid_t checkpoint_h5_file_type(dtype t);   /* what is written: little-endian IEEE; a library constant, not to be closed */
-hid_t checkpoint_h5_memory_type(dtype t);
-
-/* Selects the cells `part` (global coordinates; empty: none) of a file space of rank 1, (nx), or 2, (ny, nx). */
-bool checkpoint_h5_select(hid_t space, box part);
+hid_t checkpoint_h5_file_type(dtype t); /* what is written: little-endian IEEE; a library constant, not to be closed */
+/* Reads the cells `part` (global coordinates; empty: none) of a dataset (nx) or (ny, nx) into dense rows of that type. NULL,
+ * or checkpoint_h5_reason. */
+const char *checkpoint_h5_read(hid_t dataset, box part, dtype type, void *data);
 
 /* No times in it: a file depends on the state alone. */
 hid_t checkpoint_h5_create_group(hid_t root, const char *name);
+/* Attributes: `count` values, 0: a scalar. */
+bool checkpoint_h5_put(hid_t object, const char *name, hid_t file_type, hid_t memory_type, hsize_t count, const void *values);
 bool checkpoint_h5_put_text(hid_t object, const char *name, const char *text);
 bool checkpoint_h5_put_integer(hid_t object, const char *name, int64_t number);
 bool checkpoint_h5_get_integer(hid_t object, const char *name, int64_t *number);

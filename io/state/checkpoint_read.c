@@ -34,17 +34,9 @@ static checkpoint_status read_field(hid_t file, const char *path, checkpoint_fie
     hid_t dataset;
     checkpoint_status status = checkpoint_dataset_open(file, path, f, type, &dataset, stored, why);
     if (status != CHECKPOINT_OK) return status;
-    const hsize_t cells = (hsize_t)box_cells(f->own);
-    if (cells) {
-        const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
-        if (!checkpoint_h5_select(space, f->own)
-            || H5Dread(dataset, checkpoint_h5_memory_type(type), memory, space, H5P_DEFAULT, f->data) < 0)
-            status = checkpoint_fail(CHECKPOINT_DAMAGED, why, "cannot read %s of %s: %s", f->name, path, checkpoint_h5_reason());
-        else
-            *share = checkpoint_fingerprint_share(type, f->data, f->own, f->nx);
-        H5Sclose(memory);
-        H5Sclose(space);
-    }
+    const char *const reason = checkpoint_h5_read(dataset, f->own, type, f->data);
+    if (reason) status = checkpoint_fail(CHECKPOINT_DAMAGED, why, "cannot read %s of %s: %s", f->name, path, reason);
+    else *share = checkpoint_fingerprint_share(type, f->data, f->own, f->nx);
     H5Dclose(dataset);
     return status;
 }

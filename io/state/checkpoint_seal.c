@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,46 +22,38 @@
 #include "files/crc32c.h"
 #include "state/checkpoint_rows.h"
 
-enum { RANGES = CHECKPOINT_FIELDS_MAX + 1, RANGES_AT = 16, CRC_AT = RANGES_AT + RANGES * 16, OWN_CRC_AT = CRC_AT + 4,
-       SUPERBLOCK_BYTES = 48, BAND_BYTES = 1 << 20 };
-_Static_assert(OWN_CRC_AT + 4 == CHECKPOINT_SEAL_BYTES, "the layout above");
+enum { RANGES = CHECKPOINT_FIELDS_MAX + 1, VERSION = 1, SUPERBLOCK_BYTES = 48, BAND_BYTES = 1 << 20 };
 
 static const char magic[8] = { 'W', 'E', 'F', 'T', 'S', 'E', 'A', 'L' };
-static const unsigned version = 1;
 
-static void put(unsigned char *to, int bytes, uint64_t number)
-{
-    for (int i = 0; i < bytes; i++) to[i] = (unsigned char)(number >> 8 * i);
-}
+typedef struct seal_block { /* as it lies in the file; memory is little-endian too (checkpoint_rows.c) */
+    char magic[8];
+    uint32_t version, ranges;
+    checkpoint_gap range[RANGES];
+    uint32_t crc, own_crc;
+} seal_block;
+_Static_assert(sizeof(seal_block) == CHECKPOINT_SEAL_BYTES && offsetof(seal_block, crc) == 64, "the layout above");
 
-static uint64_t get(const unsigned char *from, int bytes)
-{
-    uint64_t number = 0;
-    for (int i = 0; i < bytes; i++) number |= (uint64_t)from[i] << 8 * i;
-    return number;
-}
+static uint32_t own_crc(const seal_block *s) { return crc32c(0, s, offsetof(seal_block, own_crc)); }
 
 void checkpoint_seal_put(unsigned char seal[CHECKPOINT_SEAL_BYTES], const checkpoint_gap *gap, int gaps, const void *bytes)
 {
+    seal_block s = { .version = VERSION, .ranges = (uint32_t)gaps };
     size_t all = 0;
-    memset(seal, 0, CHECKPOINT_SEAL_BYTES);
-    memcpy(seal, magic, sizeof magic);
-    put(seal + 8, 4, version);
-    put(seal + 12, 4, (uint64_t)gaps);
+    memcpy(s.magic, magic, sizeof magic);
     for (int i = 0; i < gaps; i++) {
-        put(seal + RANGES_AT + 16 * i, 8, gap[i].at_bytes);
-        put(seal + RANGES_AT + 16 * i + 8, 8, gap[i].bytes);
+        s.range[i] = gap[i];
         all += gap[i].bytes;
     }
-    put(seal + CRC_AT, 4, crc32c(0, bytes, all));
-    put(seal + OWN_CRC_AT, 4, crc32c(0, seal, OWN_CRC_AT));
+    s.crc = crc32c(0, bytes, all);
+    s.own_crc = own_crc(&s);
+    memcpy(seal, &s, sizeof s);
 }
 
 /* Its own checksum is right, and it is one that this program knows. */
-static bool is_seal(const unsigned char *seal)
+static bool is_seal(const seal_block *s)
 {
-    return memcmp(seal, magic, sizeof magic) == 0 && get(seal + OWN_CRC_AT, 4) == crc32c(0, seal, OWN_CRC_AT)
-           && get(seal + 8, 4) == version && get(seal + 12, 4) <= RANGES;
+    return memcmp(s->magic, magic, sizeof magic) == 0 && s->own_crc == own_crc(s) && s->version == VERSION && s->ranges <= RANGES;
 }
 
 /* The end that HDF5 has noted in the first bytes of a file such as weft writes; 0: it is none. */
@@ -68,9 +61,11 @@ static uint64_t noted_end(int fd)
 {
     static const unsigned char signature[] = { 0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n' };
     unsigned char first[SUPERBLOCK_BYTES];
+    uint64_t base, end;
     if (checkpoint_pread(fd, first, sizeof first, 0) != 0 || memcmp(first, signature, sizeof signature) != 0) return 0;
-    const bool known = (first[8] == 2 || first[8] == 3) && first[9] == 8 && get(first + 12, 8) == 0;
-    return known ? get(first + 28, 8) : 0;
+    memcpy(&base, first + 12, sizeof base);
+    memcpy(&end, first + 28, sizeof end);
+    return (first[8] == 2 || first[8] == 3) && first[9] == 8 && base == 0 ? end : 0;
 }
 
 static int add_range(int fd, uint64_t at, uint64_t bytes, void *room, uint32_t *crc)
@@ -85,14 +80,14 @@ static int add_range(int fd, uint64_t at, uint64_t bytes, void *room, uint32_t *
 }
 
 /* The checksum of the ranges' bytes as the file has them: 0 or errno; EILSEQ: the ranges do not fit the file. */
-static int ranges_crc(int fd, const unsigned char *seal, uint64_t end, uint32_t *crc)
+static int ranges_crc(int fd, const seal_block *s, uint64_t end, uint32_t *crc)
 {
     void *room = malloc(BAND_BYTES);
     uint64_t reached = 0;
     int code = room ? 0 : ENOMEM;
     *crc = 0;
-    for (uint64_t i = 0; i < get(seal + 12, 4) && !code; i++) {
-        const uint64_t at = get(seal + RANGES_AT + 16 * i, 8), bytes = get(seal + RANGES_AT + 16 * i + 8, 8);
+    for (uint32_t i = 0; i < s->ranges && !code; i++) {
+        const uint64_t at = s->range[i].at_bytes, bytes = s->range[i].bytes;
         if (at < reached || at > end || bytes > end - at) code = EILSEQ;
         else code = add_range(fd, at, bytes, room, crc);
         reached = at + bytes;
@@ -103,26 +98,25 @@ static int ranges_crc(int fd, const unsigned char *seal, uint64_t end, uint32_t 
 
 static checkpoint_status look(int fd, uint64_t file_bytes, const char *path, bool *sealed, sentence *why)
 {
-    unsigned char seal[CHECKPOINT_SEAL_BYTES] = { 0 };
+    seal_block seal = { .version = 0 };
     uint32_t crc;
     if (file_bytes > sizeof seal) {
-        const int code = checkpoint_pread(fd, seal, sizeof seal, file_bytes - sizeof seal);
+        const int code = checkpoint_pread(fd, &seal, sizeof seal, file_bytes - sizeof seal);
         if (code) return checkpoint_file_failed("read", path, code, why);
     }
-    if (!is_seal(seal)) {
+    if (!is_seal(&seal)) {
         const uint64_t end = noted_end(fd);
         if (end == 0 || end >= file_bytes || file_bytes - end > sizeof seal) return CHECKPOINT_OK;
         return checkpoint_fail(CHECKPOINT_DAMAGED, why,
                                "%s is damaged: its last %d bytes, the checksum of its structure, are incomplete", path,
                                CHECKPOINT_SEAL_BYTES);
     }
-    const int code = ranges_crc(fd, seal, file_bytes - sizeof seal, &crc);
+    const int code = ranges_crc(fd, &seal, file_bytes - sizeof seal, &crc);
     if (code && code != EILSEQ) return checkpoint_file_failed("read", path, code, why);
-    const uint32_t wanted = (uint32_t)get(seal + CRC_AT, 4);
-    if (code || crc != wanted)
+    if (code || crc != seal.crc)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why,
                                "%s is damaged: its structure (all but the fields' values) has checksum %08x, but the file records %08x",
-                               path, crc, wanted);
+                               path, crc, seal.crc);
     *sealed = true;
     return CHECKPOINT_OK;
 }

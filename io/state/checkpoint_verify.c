@@ -66,21 +66,16 @@ static checkpoint_status scan(hid_t dataset, const char *path, const checkpoint_
     void *buffer = malloc((size_t)box_cells(checkpoint_band(part, cell_bytes, SCAN_BYTES, 0)) * cell_bytes);
     if (!buffer) return checkpoint_fail(CHECKPOINT_IO, why, "no memory to read %s", path);
     checkpoint_status status = CHECKPOINT_OK;
-    const hid_t space = H5Dget_space(dataset);
     for (int64_t b = 0; b < bands && status == CHECKPOINT_OK; b++) {
         const box piece = checkpoint_band(part, cell_bytes, SCAN_BYTES, b);
-        const hsize_t cells = (hsize_t)box_cells(piece);
-        const hid_t memory = H5Screate_simple(1, &cells, NULL);
-        if (!checkpoint_h5_select(space, piece)
-            || H5Dread(dataset, checkpoint_h5_memory_type(type), memory, space, H5P_DEFAULT, buffer) < 0)
-            status = checkpoint_fail(CHECKPOINT_IO, why, "cannot read /fields/%s of %s: %s", f->name, path, checkpoint_h5_reason());
-        else {
+        const char *const reason = checkpoint_h5_read(dataset, piece, type, buffer);
+        if (reason) {
+            status = checkpoint_fail(CHECKPOINT_IO, why, "cannot read /fields/%s of %s: %s", f->name, path, reason);
+        } else {
             if (fingerprint) *fingerprint += checkpoint_fingerprint_share(type, buffer, piece, f->nx);
             if (sums) checkpoint_sums_add(sums, type, buffer, piece, f);
         }
-        H5Sclose(memory);
     }
-    H5Sclose(space);
     free(buffer);
     return status;
 }

@@ -24,37 +24,24 @@ static view view_of(const checkpoint_field *f)
     return v;
 }
 
-static bool put_array(hid_t group, const char *name, hid_t file_type, hid_t memory_type, hsize_t count, const void *values)
-{
-    const hid_t space = H5Screate_simple(1, &count, NULL);
-    const hid_t attribute = H5Acreate2(group, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
-    const bool ok = attribute >= 0 && H5Awrite(attribute, memory_type, values) >= 0;
-    if (attribute >= 0) H5Aclose(attribute);
-    H5Sclose(space);
-    return ok;
-}
-
 static bool put_integers(hid_t group, const char *name, hsize_t count, const int64_t *values)
 {
-    return put_array(group, name, H5T_STD_I64LE, H5T_NATIVE_INT64, count, values);
+    return checkpoint_h5_put(group, name, H5T_STD_I64LE, H5T_NATIVE_INT64, count, values);
 }
 
 static bool put_numbers(hid_t group, const char *name, hsize_t count, const double *values)
 {
-    return put_array(group, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, count, values);
+    return checkpoint_h5_put(group, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, count, values);
 }
 
 /* Of a fixed length and without an end mark, as the format has it. */
 static bool put_type(hid_t group)
 {
     static const char text[] = "ImageData";
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    const hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, sizeof text - 1);
     H5Tset_strpad(type, H5T_STR_NULLPAD);
-    const hid_t attribute = H5Acreate2(group, "Type", type, space, H5P_DEFAULT, H5P_DEFAULT);
-    const bool ok = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
-    if (attribute >= 0) H5Aclose(attribute);
-    H5Sclose(space);
+    const bool ok = checkpoint_h5_put(group, "Type", type, type, 0, text);
     H5Tclose(type);
     return ok;
 }

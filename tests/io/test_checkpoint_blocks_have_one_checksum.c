@@ -46,7 +46,7 @@ static bool stored_are_those_of_the_bytes(int64_t nx, int64_t ny, dtype type)
         const checkpoint_field f = { .name = i ? "u_prev" : "u", .nx = nx, .ny = ny };
         checkpoint_sums sums;
         const hid_t dataset = H5Dopen2(file, i ? "/fields/u_prev" : "/fields/u", H5P_DEFAULT);
-        H5Dread(dataset, checkpoint_h5_memory_type(type), H5S_ALL, H5S_ALL, H5P_DEFAULT, data);
+        ok = ok && !checkpoint_h5_read(dataset, box_make(0, nx, 0, ny), type, data);
         H5Dclose(dataset);
         ok = ok && checkpoint_sums_read(file, path, &f, &sums, &why) == CHECKPOINT_OK && sums.crc && sums.blocks > 3;
         const size_t line_bytes = (ny > 1 ? (size_t)nx : 1) * dtype_bytes(type), block_bytes = (size_t)sums.lines * line_bytes;
