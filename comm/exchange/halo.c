@@ -21,7 +21,7 @@
 
 struct halo {
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */
-    int links, links_by[TRANSPORT_KINDS];
+    int links;
     transport_link link[DECOMP_NEIGHBOURS]; /* one transport after the other */
     int64_t sent_bytes;
     transport *transport[TRANSPORT_KINDS]; /* in the order of the enum, each with its part of the links above */
@@ -63,9 +63,9 @@ static box box_beside(const field_shape *f, int depth, int direction, bool ghost
 
 box halo_ghosts(const field_shape *f, int depth, int direction) { return box_beside(f, depth, direction, true); }
 
-size_t halo_field_bytes(const device *d, const field_shape *f)
+size_t halo_field_bytes(device_kind of, const field_shape *f)
 {
-    return d->kind == DEVICE_CUDA ? (size_t)message_block_bytes((int64_t)f->bytes) : f->bytes;
+    return of == DEVICE_CUDA ? (size_t)message_block_bytes((int64_t)f->bytes) : f->bytes;
 }
 
 #ifdef WEFT_DEBUG
@@ -137,7 +137,6 @@ static bool add_transport(halo *h, device *d, const field_shape *shape, transpor
         return false;
     }
     h->transport[h->transports++] = made;
-    h->links_by[t] = count;
     for (int i = 0; i < count; i++, h->links++)
         h->sent_bytes += box_cells(h->link[h->links].send) * (int64_t)dtype_bytes(shape->type);
     return true;
@@ -148,7 +147,6 @@ static void drop_transports(halo *h)
     for (int i = 0; i < h->transports; i++) h->transport[i]->destroy(&h->transport[i]);
     h->transports = h->links = 0;
     h->sent_bytes = 0;
-    memset(h->links_by, 0, sizeof h->links_by);
 }
 
 /* All transports that any rank wants; false after the first that cannot be had, replaced in the choice by staged. */
@@ -235,7 +233,6 @@ int64_t halo_sent_bytes(const halo *h) { return h->sent_bytes; }
 
 int halo_neighbours(const halo *h) { return h->links; }
 
-int halo_links_by(const halo *h, transport_kind t) { return h->links_by[t]; }
 
 const char *halo_refused(const halo *h) { return h->refused.text; }
 

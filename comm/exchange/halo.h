@@ -43,14 +43,13 @@ void halo_end(halo *h);
 bool halo_end_parted(halo *h, device_event *arrived);
 
 /* How much device memory a field takes whose halo may go over aware: MPI may map it in other processes (message.h). */
-size_t halo_field_bytes(const device *d, const field_shape *f);
+size_t halo_field_bytes(device_kind of, const field_shape *f);
 
 /* The ghosts that the neighbour in that direction fills. */
 box halo_ghosts(const field_shape *f, int depth, int direction);
 
 int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */
-int halo_links_by(const halo *h, transport_kind t); /* ... of them by this transport */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
 const char *halo_refused_reason(const halo *h); /* the same without "nccl: " */
 

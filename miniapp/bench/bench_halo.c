@@ -134,7 +134,7 @@ static int exchange_prepare(ladder_case *c)
     e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, p == GRID, &choice, e->comm);
     sentence_set(&c->missing, "%s", halo_refused(e->halo));
     if (!topology_agree(bench_world_of(c)->top, !c->missing.text[0], &c->missing)) return 0;
-    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d, &e->shape), &e->field);
+    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d->kind, &e->shape), &e->field);
     e->host = malloc(e->shape.bytes);
     if (!e->host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     if (code) return code;

@@ -24,6 +24,7 @@
 #include "sim/sim_advance.h"
 #include "sim/sim_setup.h"
 #include "sim/sim_state.h"
+#include "sim/sim_trial.h"
 
 /* Everything of one run that outlives a function. */
 typedef struct run {
@@ -155,7 +156,7 @@ static void gather_phases(run *r, const loop_result *l)
     add_phase(r, 2, "fields", c->fields_s);
     add_phase(r, 2, "transport", c->transport_s);
     add_phase(r, 2, "passes", c->passes_s);
-    add_phase(r, 2, "tune", r->report.tuning.seconds);
+    add_phase(r, 2, "tune", c->tune_s);
     add_phase(r, 2, "calibrate", r->calibrate_s);
     add_phase(r, 2, "initialise", r->initialise_s);
     add_phase(r, 2, "writer", r->writer_s);
@@ -230,7 +231,7 @@ static int run_it(run *r, const char *self_exe)
     r->frames = (series){ .sim = s, .deck_text = r->ask.deck_text };
     watchdog_start(r->ask.cfg.run.stall_limit_s);
     last_words_begin();
-    int status = sim_create(s, &r->ask.cfg, self_exe, r->ask.dry_run, &why);
+    int status = sim_create(s, &r->ask.cfg, self_exe, !r->ask.dry_run, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.ignored[0])
         sim_add_note(s, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
@@ -243,7 +244,7 @@ static int run_it(run *r, const char *self_exe)
         over_ranks(s->top.comm, sim_redundant_fraction(s) * (double)sim_own_cells(s)) / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
     if (!r->ask.quiet) report_print_head(s, &r->report);
     enter(r, "tune");
-    r->report.tuning = tune(s);
+    sim_trial_choose_variant(s);
     double mark_s = timer_now_s();
     sim_prepare_steps(s); /* of the variant just chosen */
     enter(r, "calibrate");
@@ -264,6 +265,7 @@ static int run_it(run *r, const char *self_exe)
     clock_create(&r->ticks, s->dev, s->streams.stream[0], r->timeline,
                  s->plan.block_steps * (s->batch ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
     if (!r->ask.quiet) report_print_start(s, &r->report);
+    if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");
     r->start_up_s = timer_now_s() - r->start_s;
     watchdog_neighbours(&s->plan.grid.dec);
     enter(r, "steps");

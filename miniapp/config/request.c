@@ -17,6 +17,9 @@ const cmd_option request_options[CMD_OPTIONS_MAX] = {
     { "--dry-run", NULL,
       "check the deck, ranks, device, restart and output paths; print the resolved deck and what the run would need: process "
       "grid, memory, bytes moved and sent, checkpoints; take no step" },
+    { "--explain", NULL,
+      "print each choice of the run (process grid, steps per pass, transport, form, feed, kernel), why it was made, and what would "
+      "have to change for another; with --dry-run before any trial, and no step is taken" },
     { "--quiet", NULL, "print no table and no progress; the record holds all results, and errors are still printed" },
 };
 
@@ -51,6 +54,8 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--dry-run") == 0) {
             q->dry_run = true;
+        } else if (strcmp(argv[i], "--explain") == 0) {
+            q->explain = true;
         } else if (strcmp(argv[i], "--quiet") == 0) {
             q->quiet = true;
         } else if (is_restart(argv[i])) {

@@ -14,7 +14,7 @@ typedef struct request {
     char ignored[300];   /* config_ignored_keys */
     const char *restart; /* file or directory, NULL: none; points into argv */
     bool restart_if_any; /* where restart is missing the run starts at step 0 */
-    bool dry_run, quiet;
+    bool dry_run, explain, quiet;
 } request;
 
 extern const cmd_option request_options[CMD_OPTIONS_MAX];

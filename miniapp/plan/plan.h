@@ -1,16 +1,55 @@
-/* What a run chooses where the deck leaves it open, and why. */
+/* The plan: what a run chooses where the deck leaves it open, and why. It is computed here and nowhere else, from three things:
+ *
+ *   the deck    resolved, and the stencil that it asks for
+ *   the facts   of the machine and the ranks: found out in a run, made up for a machine that is only imagined
+ *   the trial   answers "how long does it take?" and "can it be had?": measured in a run, modelled by `weft predict`; a dry run does
+ *               not ask how long, and tests imagine
+ *
+ * Rules are pure functions of the three, so that all ranks choose the same, and so do a run, its dry run and its prediction. They
+ * choose in this order, each from what stands before it:
+ *
+ *   plan_layout.c     process grid; longest block of steps that may pay; fields and their ghosts; do they fit into memory
+ *   plan_transport.c  the transport of each link of the halo, and of the distributed transposes
+ *   plan_temporal.c   steps in a block, and the form of a step
+ *   plan_feed.c       streams, who enqueues, graphs
+ *   plan_variant.c    the variant of the kernel, once a run is set up */
 #ifndef PLAN_H
 #define PLAN_H
 
+#include <stdio.h>
+
 #include "config/config.h"
 #include "core/field.h"
-#include "exchange/transport_selection.h"
+#include "core/stencil.h"
+#include "device/device.h"
 #include "ranks/decomp.h"
+#include "step/step_form.h"
+
+/* Where the two ends of a link of the halo run. */
+typedef enum link_kind { LINK_INSIDE_HOST, LINK_BETWEEN_HOSTS, LINK_KINDS } link_kind;
+extern const char *const link_kind_name[LINK_KINDS]; /* "inside a host", "between hosts" */
+
+/* ---- what is chosen ---- */
 
 typedef struct plan_grid { /* one global field's layout over the ranks */
     decomp dec;
     field_shape shape;
 } plan_grid;
+
+/* The halo, whose links take transports, and the trials of these. */
+typedef struct plan_exchange {
+    const plan_grid *grid;       /* the halo's; NULL: there is no link */
+    int depth;
+    bool corners;
+    int kind[DECOMP_NEIGHBOURS]; /* of this rank's link in that direction; -1: none */
+    int links[LINK_KINDS];       /* of all ranks */
+    bool tried;                  /* else nothing below but `used` and `favourite` holds */
+    int used[TRANSPORT_KINDS];   /* ... by transport */
+    transport_kind favourite[LINK_KINDS]; /* what most links of the kind take */
+    bool asked[TRANSPORT_KINDS]; /* the trial was; or why it was left out */
+    double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest rank; INFINITY: it does not serve */
+    sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since, as a sentence part */
+} plan_exchange;
 
 /* Blocks of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside it; of the slowest
  * rank. */
@@ -28,18 +67,111 @@ typedef struct plan_form_trial {
     double overlapped_s, exchange_first_s;
 } plan_form_trial;
 
+/* Variants of the bound stencil's kernel, or of its blocks of steps. */
+enum { PLAN_VARIANTS_MAX = 16 };
+typedef struct plan_variant_trial {
+    int count;                           /* 0: there is nothing to choose from, or run.tune = off */
+    const char *name[PLAN_VARIANTS_MAX]; /* live until the next bind */
+    double pass_s[PLAN_VARIANTS_MAX];    /* a pass of a rank's box (the host: of as much as no cache holds), the slowest rank's */
+} plan_variant_trial;
+
+typedef enum plan_choice {
+    PLAN_GRID, PLAN_BLOCK, PLAN_TRANSPORT, PLAN_REDISTRIBUTION, PLAN_FORM, PLAN_FEED, PLAN_STREAMS, PLAN_VARIANT, PLAN_CHOICES
+} plan_choice;
+extern const char *const plan_choice_name[PLAN_CHOICES]; /* "process grid", ...: for people, and as keys of a record with _ for spaces */
+
+typedef struct plan_reason { /* of one choice; "" everywhere: the run has nothing to choose there */
+    char chosen[64];
+    sentence because;   /* a sentence */
+    sentence otherwise; /* what would have to change for another choice: a sentence */
+} plan_reason;
+
+enum { PLAN_NOTES_MAX = 8 };
+typedef struct plan_note { /* what a user should know */
+    bool asked; /* about something the deck asked for and cannot have here; else about the machine or the problem */
+    sentence said;
+} plan_note;
+
 typedef struct plan {
     plan_grid grid, transposed_grid; /* transposed: (nx, ny) of transpose and sweep */
     int block_steps;                 /* that one pass takes at most; 1: no temporal blocking */
+    step_form form;
+    transport_kind transport;        /* of most links; of the redistributions where there are no halos */
+    transport_choice choice, transposed_choice; /* of this rank's links: over the grid, and over the transposed one */
+    transport_kind redist_transport;
+    config_feed feed;                /* GRAPH: steps are captured, and fed one by one as lone_feed has it where they are not */
+    config_feed lone_feed;
+    int streams;
+    int variant;
+
+    plan_exchange exchange;
     plan_temporal_trial temporal_trial;
     plan_form_trial form_trial;
-    transport_kind transport;        /* of most links; of the redistributions where there are no halos */
-    transport_choice choice, transposed_choice; /* of the pass over the grid, and of the transposed one */
-    transport_kind redist_transport;
-    bool selected;                   /* transport, choice and transposed_choice are what selection chose */
-    transport_selection selection;
-    config_feed feed;
-    int streams;
+    plan_variant_trial variant_trial;
+    plan_reason reason[PLAN_CHOICES];
+    plan_note note[PLAN_NOTES_MAX];
+    int notes;
 } plan;
+
+/* ---- what it is chosen from ---- */
+
+typedef struct plan_facts plan_facts;
+struct plan_facts { /* the same on all ranks but for `rank` */
+    device_kind device;
+    int threads;              /* of a rank, on the host device */
+    int rank, ranks, hosts;
+    const int *host_of;       /* [ranks]; NULL: per_host on each host, in order */
+    int per_host;
+    int most_on_device;       /* ranks that share a GPU, where most do; 1 on the host device */
+    const double *free_bytes; /* [ranks]: of memory for each rank's fields; NULL: enough */
+    bool mpi_claims_cuda;
+    const char *no_graphs;    /* why the device captures no steps, as a sentence part; NULL: it does */
+    /* Of at most `most` steps (>= 1), how many one pass best takes; 0: none. norm: of passes that take their last step's norm. */
+    int (*block_steps)(const plan_facts *f, int most, bool norm);
+    void *owner;              /* for block_steps */
+};
+
+/* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best on most machines.
+ * p: as far as it is chosen. */
+typedef struct plan_trial {
+    void *context;
+    /* Halos over t alone. seconds[rank][kind of link]: an exchange over the rank's links of that kind; INFINITY with the reason in
+     * why[kind] where it does not serve there. Asked for kinds of which there are links (ask[kind]). */
+    void (*exchange)(void *context, const plan *p, transport_kind t, const bool ask[LINK_KINDS], double (*seconds)[LINK_KINDS],
+                     sentence why[LINK_KINDS]);
+    /* Can the halos be had as planned, the distributed transposes over t, steps with in-kernel exchange? False with the reason as a
+     * sentence part. */
+    bool (*halos)(void *context, const plan *p, sentence *why);
+    bool (*transposes)(void *context, const plan *p, transport_kind t, sentence *why);
+    bool (*in_kernel)(void *context, const plan *p, sentence *why);
+    /* Seconds per step in blocks of steps[i] each, with an exchange and nothing beside it; the last is 1: single steps. */
+    void (*blocks)(void *context, const plan *p, const int steps[], int count, double step_s[]);
+    /* Seconds of a block, by its form: STEP_OVERLAPPED and STEP_EXCHANGE_FIRST. */
+    void (*forms)(void *context, const plan *p, double pass_s[]);
+    /* Names and times of the kernel's variants; count 0 where there are fewer than two. */
+    void (*variants)(void *context, const plan *p, plan_variant_trial *answer);
+} plan_trial;
+
+typedef struct plan_question {
+    const config *cfg;
+    const stencil *op; /* problem_make's */
+    const plan_facts *facts;
+    const plan_trial *trial; /* NULL: nothing is asked */
+} plan_question;
+
+/* 0; or one sentence in why and 2 where the deck does not fit the ranks, 3 where it does not fit into memory. */
+int plan_make(plan *p, const plan_question *q, sentence *why);
+/* plan.variant, once a run is set up by the rest. */
+void plan_choose_variant(plan *p, const plan_question *q);
+
+/* A line for each choice: what, why, and what would have to change for another; before: of each line. */
+void plan_explain(FILE *to, const plan *p, const char *before);
+
+/* Device memory of a rank: all fields, ghosts and padding included, and the messages of a redistribution. */
+double plan_memory_bytes(const plan *p, const config *c, device_kind of, int rank);
+/* A block of steps that read two levels (wave, advect) cannot write over any field that it reads: it takes four, not two. */
+static inline bool plan_four_fields(const config *c, int block_steps) { return block_steps > 1 && config_kind_of(c)->two_levels; }
+/* The transport t is left out for all links, since ...; NULL: it serves every kind of link that there is. */
+const char *plan_exchange_left_out(const plan_exchange *e, transport_kind t);
 
 #endif

@@ -3,9 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "config/temporal_rule.h"
-#include "config/memory_rule.h"
 #include "core/field.h"
+#include "plan/temporal_rule.h"
 #include "predict/predict_temporal.h"
 #include "ranks/decomp.h"
 #include "transports/message.h"
@@ -113,7 +112,8 @@ static double memory_of(const predict_machine *m, const config *c, const decomp 
         if (!decomp_make(&t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, 0, 0, 0, depth, &why)) t = *d;
         transposed = field_bytes(m, c, &t, depth, false);
     }
-    return memory_rule_bytes(config_kind_of(c), block_steps, ranks, (double)field, (double)transposed);
+    const double both = (double)(field + transposed), messages = both / ranks * (ranks - 1);
+    return transposes ? config_kind_of(c)->transposes * (both + messages) : (config_kind_of(c)->two_levels && block_steps > 1 ? 4 : 2) * (double)field;
 }
 
 bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, sentence *why)
@@ -125,8 +125,6 @@ bool predict_plan_make(const predict_machine *m, const config *c, const predict_
         return sentence_refuse(why, "no record shows what %s costs on %d ranks",
                                c->run.transport == TRANSPORT_AUTO ? "any transport" : transport_kind_name(c->run.transport), ranks);
     l->hosts = predict_hosts(&l->of);
-    l->beyond_host = l->of.per_host > m->ranks_per_host;
-    l->beyond_links = l->hosts > 1 && m->between_assumed;
     l->memory_bytes = memory_of(m, c, &d, l->of.block_steps);
     l->file_bytes = config_state_bytes(c) * (a->weak ? ranks : 1);
     l->write_s = l->file_bytes / m->file_bytes_per_s;

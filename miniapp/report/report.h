@@ -10,7 +10,6 @@
 #include "run/calibrate.h"
 #include "run/verify.h"
 #include "sim/sim.h"
-#include "sim/tune.h"
 #include "writer/writer.h"
 
 enum { REPORT_PHASES_MAX = 24 };
@@ -33,7 +32,6 @@ typedef struct report {
     timer_histogram step_histogram; /* of the same samples, between step_s.min and max */
     int slowest_rank;
     char slowest_host[64];
-    tune_result tuning;
     calibrate_result calibration;
     report_phase phase[REPORT_PHASES_MAX];
     int phases;

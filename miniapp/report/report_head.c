@@ -99,8 +99,9 @@ void report_print_start(const sim *s, report *r)
     report_text text;
     if (s->top.rank != 0) return;
     FILE *const to = report_text_begin(&text);
-    if (r->tuning.variants > 0)
-        fprintf(to, "kernel       %s: the fastest of %d variants tried\n", r->tuning.name[r->tuning.chosen], r->tuning.variants);
+    const plan_variant_trial *tried = &s->plan.variant_trial;
+    if (tried->count > 0)
+        fprintf(to, "kernel       %s: the fastest of %d variants tried\n", tried->name[s->plan.variant], tried->count);
     report_print_notes(to, s, r->notes_printed);
     fprintf(to, "steps        %" PRId64 " to %" PRId64 "\n", s->level, s->cfg->time.steps);
     report_text_end(&text);

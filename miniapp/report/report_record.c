@@ -9,6 +9,7 @@
 #include "output/record.h"
 #include "ranks/check.h"
 #include "report/report.h"
+#include "sim/sim_trial.h"
 
 static const char *side_text(char *out, size_t bytes, boundary_side side)
 {
@@ -21,6 +22,8 @@ static const char *side_text(char *out, size_t bytes, boundary_side side)
     snprintf(out, bytes, "dirichlet %.17g", side.value);
     return out;
 }
+
+static json_t *text_or_null(const char *text) { return text[0] ? record_text(text) : json_null(); }
 
 static json_t *problem_json(const config *c)
 {
@@ -46,14 +49,31 @@ static json_t *asked_json(const config *c)
 }
 
 /* The variant in use and what each one took; an empty list where there was nothing to choose, or nothing was tried. */
-static json_t *tune_json(const sim *s, const tune_result *t)
+static json_t *tune_json(const sim *s)
 {
+    const plan_variant_trial *t = &s->plan.variant_trial;
     json_t *tried = json_array();
-    for (int i = 0; i < t->variants; i++)
+    for (int i = 0; i < t->count; i++)
         json_array_append_new(tried, json_pack("{s:s, s:o}", "variant", t->name[i], "sweep_s", record_number(t->pass_s[i])));
     const bool has_stencil = config_kind_of(s->cfg)->stencil;
-    return json_pack("{s:s?, s:o, s:o}", "variant", has_stencil ? tune_name(s, t->chosen) : NULL, "seconds",
-                     record_number(t->seconds), "tried", tried);
+    return json_pack("{s:s?, s:o, s:o}", "variant", has_stencil ? sim_trial_variant_name(s, s->plan.variant) : NULL, "seconds",
+                     record_number(s->created.tune_s), "tried", tried);
+}
+
+/* What was chosen, and why: {"process_grid": {"chosen": "1 x 4", "because": ..., "otherwise": ...}, ...}. */
+static json_t *plan_json(const plan *p)
+{
+    json_t *all = json_object();
+    for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
+        const plan_reason *r = &p->reason[i];
+        char key[32];
+        if (r->chosen[0] == '\0') continue;
+        snprintf(key, sizeof key, "%s", plan_choice_name[i]);
+        for (char *c = key; *c; c++) *c = *c == ' ' ? '_' : *c;
+        json_object_set_new(all, key, json_pack("{s:s, s:o, s:o}", "chosen", r->chosen, "because", record_text(r->because.text),
+                                                "otherwise", text_or_null(r->otherwise.text)));
+    }
+    return all;
 }
 
 /* What the choice of run.fuse = 0 was made from; null: nothing was tried. */
@@ -117,8 +137,6 @@ static json_t *write_json(const writer_stats *c)
                      record_number(known ? c->publish_s : NAN));
 }
 
-static json_t *text_or_null(const char *text) { return text[0] ? record_text(text) : json_null(); }
-
 static json_t *checkpoint_json(const report *r)
 {
     const writer_stats *c = &r->checkpoints;
@@ -175,14 +193,14 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         const char *key;
         json_t *value;
     } rest[] = {
-        { "norm_every", json_integer((json_int_t)c->time.norm_every) },
-        { "step_form", json_string(step_form_name[s->pass.form]) },
+        { "step_form", json_string(step_form_name[s->plan.form]) },
         { "sweeps", s->plan.block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },
         { "redundant_fraction", s->plan.block_steps > 1 ? record_number(r->redundant_fraction) : json_null() },
         { "fuse_trial", temporal_trial_json(&s->plan.temporal_trial) },
         { "order_trial", form_trial_json(&s->plan.form_trial) },
         { "transports", report_transports_json(s) },
-        { "tune", tune_json(s, &r->tuning) },
+        { "plan", plan_json(&s->plan) },
+        { "tune", tune_json(s) },
         { "steps", json_integer((json_int_t)s->level) },
         { "steps_run", json_integer((json_int_t)r->steps_run) },
         { "step_s", step_json(&r->step_s) },

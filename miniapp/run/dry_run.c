@@ -250,6 +250,7 @@ int dry_run(sim *s, const request *ask, const char *self_exe, sentence *why)
     if (status == 0) status = check_files(s, found, to, why);
     if (status != 0) return status;
     print_account(s, ask->deck_text);
+    if (ask->explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "# ");
     if (to[0].files + to[1].files > 0 || s->cfg->output.final[0]) {
         print_writer(s);
         print_who_writes(s, to[0].files > 0 ? s->cfg->checkpoint.dir : to[1].files > 0 ? s->cfg->output.series : s->cfg->output.final);

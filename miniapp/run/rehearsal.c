@@ -10,7 +10,7 @@
 #include "sim/sim_advance.h"
 #include "sim/sim_setup.h"
 #include "sim/sim_state.h"
-#include "sim/tune.h"
+#include "sim/sim_trial.h"
 
 static double clamped(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
@@ -41,7 +41,7 @@ static rehearsal_result take_steps(sim *s)
     enum { STEPS_MAX = 10000, BATCHES = 3 };
     const double batch_s = 0.04;
     rehearsal_result r = { .nx = s->cfg->grid.nx, .ny = s->cfg->grid.ny, .part = 1 };
-    (void)tune(s);
+    sim_trial_choose_variant(s);
     sim_prepare_steps(s);
     r.ceiling_bytes_per_s = calibrate_ceiling(s);
     sim_touch(s);
@@ -80,7 +80,7 @@ rehearsal_result rehearsal(sim *s, const char *self_exe)
     if (!c || !small) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     *c = *s->cfg;
     cut(s, part, c);
-    if (sim_create(small, c, self_exe, false, &why) != 0)
+    if (sim_create(small, c, self_exe, true, &why) != 0)
         check_fail(__FILE__, __LINE__, "sim_create of a smaller grid", why.text);
     rehearsal_result r = take_steps(small);
     r.part = (double)c->grid.nx * (double)c->grid.ny / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);

@@ -2,14 +2,13 @@
 
 #include <stdarg.h>
 
-#include "config/memory_rule.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 
 void sim_add_note(sim *s, bool asked, const char *format, ...)
 {
     if (s->notes_count == SIM_NOTES_MAX) return;
-    sim_note *note = &s->notes[s->notes_count++];
+    plan_note *note = &s->notes[s->notes_count++];
     sentence said;
     va_list ap;
     va_start(ap, format);
@@ -24,12 +23,7 @@ bool sim_has_transpose(const sim *s)
     return config_kind_of(s->cfg)->transposes > 0;
 }
 
-double sim_memory_bytes(const sim *s)
-{
-    const double transposed_bytes = sim_has_transpose(s) ? (double)halo_field_bytes(s->dev, &s->plan.transposed_grid.shape) : 0;
-    return memory_rule_bytes(config_kind_of(s->cfg), s->plan.block_steps, s->top.ranks, (double)halo_field_bytes(s->dev, &s->plan.grid.shape),
-                             transposed_bytes);
-}
+double sim_memory_bytes(const sim *s) { return plan_memory_bytes(&s->plan, s->cfg, s->dev->kind, s->top.rank); }
 
 void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
 

@@ -21,11 +21,6 @@
 
 enum { SIM_NOTES_MAX = 12, SIM_FIELDS_MAX = 4 };
 
-typedef struct sim_note { /* what a user should know */
-    bool asked; /* about something the deck asked for and cannot have here; else about the machine or the problem */
-    sentence said; /* printable */
-} sim_note;
-
 typedef struct sim_field {
     void *cells; /* device memory, laid out as the grid says */
     const plan_grid *grid;
@@ -33,10 +28,12 @@ typedef struct sim_field {
 
 /* What sim_create took on this rank, for the start-up's account. */
 typedef struct sim_create_seconds {
-    double device_s;    /* who shares the host, and the device's context */
+    double device_s;     /* who shares the host, and the device's context */
     double fields_s;
-    double transport_s; /* probes and trials of sim_choose_transports */
-    double passes_s;    /* feed, streams, halos, trials of blocks of steps and of graphs */
+    double transport_s;  /* probes and trials of transports */
+    double passes_s;     /* streams, halos, graphs; trials of blocks of steps */
+    double tune_s;       /* trials of variants */
+    double transports_s; /* transport_s of the slowest rank */
 } sim_create_seconds;
 
 typedef struct sim {
@@ -46,8 +43,7 @@ typedef struct sim {
     device *dev;
 
     plan plan;
-    bool sparing;
-    sim_note notes[SIM_NOTES_MAX];
+    plan_note notes[SIM_NOTES_MAX];
     int notes_count;
 
     step_levels now, next;

@@ -40,10 +40,11 @@ sim_field sim_main_field(const sim *s)
 }
 
 /* Row strips by stream where a stream is a thread, so that the first touch is the owner's; elsewhere any way does. */
-static void fill_box(sim *s, sim_field f, const value *v, box cells)
+static void fill(sim *s, sim_field f, const value *v)
 {
     device *d = s->dev;
     const field_shape *shape = &f.grid->shape;
+    const box cells = field_own(shape);
     if (d->kind == DEVICE_HOST && s->plan.feed == CONFIG_FEED_OPENMP) {
 #pragma omp parallel for num_threads(s->plan.streams) schedule(static)
         for (int i = 0; i < s->plan.streams; i++)
@@ -53,32 +54,22 @@ static void fill_box(sim *s, sim_field f, const value *v, box cells)
     }
 }
 
-static void fill(sim *s, sim_field f, const value *v) { fill_box(s, f, v, field_own(&f.grid->shape)); }
-
-static void touch(sim *s, sim_field f, int number, box cells)
+static void touch(sim *s, sim_field f, int number)
 {
     const decomp *dec = &f.grid->dec;
     const value v = { .kind = VALUE_RANDOM, .nx_global = dec->nx, .ny_global = dec->ny,
                       .x_first = dec->own.x0, .y_first = dec->own.y0, .seed = (uint64_t)number + 1 };
-    fill_box(s, f, &v, cells);
+    fill(s, f, &v);
 }
 
 void sim_touch(sim *s)
 {
     if (s->touched) return;
     sim_field field[SIM_FIELDS_MAX];
-    for (int i = sim_fields(s, field); i-- > 0;) touch(s, field[i], i, field_own(&field[i].grid->shape));
+    for (int i = sim_fields(s, field); i-- > 0;) touch(s, field[i], i);
     step_begin_generation(&s->streams);
     sim_wait(s);
     s->touched = true;
-}
-
-void sim_touch_box(sim *s, box cells)
-{
-    sim_field field[SIM_FIELDS_MAX];
-    for (int i = sim_fields(s, field); i-- > 0;) touch(s, field[i], i, cells);
-    step_begin_generation(&s->streams);
-    sim_wait(s);
 }
 
 static void upload(sim *s, sim_field field, const void *host)

@@ -38,10 +38,8 @@
 #include "exchange/halo.h"
 #include "ranks/decomp.h"
 #include "step/inkernel_pass.h"
+#include "step/step_form.h"
 #include "step/step_probe.h"
-
-typedef enum step_form { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_IN_KERNEL, STEP_FORMS } step_form;
-extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the records has them */
 
 /* The streams one rank computes with; shared by all passes of a step. */
 typedef struct step_streams {
@@ -129,7 +127,6 @@ typedef struct step_pass_cells {
 step_pass_cells step_pass_cells_of(const step_pass *p, int streams, int radius, int steps);
 /* What this rank sends in an exchange. */
 int64_t step_pass_sent_bytes(const step_pass *p);
-int step_pass_links_by(const step_pass *p, transport_kind t); /* its messages in an exchange that go by this transport */
 
 /* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm stream. */
 void step_exchange(step_streams *s, step_pass *p, step_levels cur);

@@ -110,11 +110,6 @@ int64_t step_pass_sent_bytes(const step_pass *p)
     return (p->halo ? halo_sent_bytes(p->halo) : 0) + (p->prev_halo ? halo_sent_bytes(p->prev_halo) : 0);
 }
 
-int step_pass_links_by(const step_pass *p, transport_kind t)
-{
-    return (p->halo ? halo_links_by(p->halo, t) : 0) + (p->prev_halo ? halo_links_by(p->prev_halo, t) : 0);
-}
-
 step_pass_cells step_pass_cells_of(const step_pass *p, int streams, int radius, int steps)
 {
     step_pass_cells all = { 0, 0 };

@@ -77,7 +77,7 @@ static long exchange(device *d, transport_kind t, const exchange_case *c, const 
     halo *h = halo_create(dec, d, &f, c->depth, c->corners, &choice, harness.comm);
     /* The harness has seen that it can be had, copy for rows. */
     wrong += halo_refused(h)[0] != '\0' && (t != TRANSPORT_COPY || dec->ranks_x == 1);
-    const size_t field_bytes = d->alloc == deferred_alloc ? f.bytes : halo_field_bytes(d, &f); /* no blocks that MPI maps there */
+    const size_t field_bytes = d->alloc == deferred_alloc ? f.bytes : halo_field_bytes(d->kind, &f); /* no blocks that MPI maps there */
     for (int i = 0; i < fields; i++) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field_bytes, &field[i]);
     for (int l = 0; l < LEVELS; l++) {
         given[l] = mirrors + 2 * (size_t)l * f.bytes;

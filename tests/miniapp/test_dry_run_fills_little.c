@@ -1,5 +1,4 @@
-/* A dry run of a grid that takes half a gigabyte a rank tries its passes and takes its steps within 200 MB; and passes are
- * tried where the ranks' own boxes are wide, however many ranks there are.
+/* A dry run of a grid that takes half a gigabyte a rank takes its steps within 200 MB.
  *
  * ranks: 3
  */
@@ -18,7 +17,7 @@
 #include "support/problem_harness.h"
 
 static const char large[] = "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 1024\nny = 196608\n"
-                            "[time]\nsteps = 100\n[run]\ndevice = host\nthreads = 1\nranks_x = %d\nfuse = %d\n";
+                            "[time]\nsteps = 100\n[run]\ndevice = host\nthreads = 1\nranks_x = 1\n";
 
 static double most_resident_mb(void)
 {
@@ -27,11 +26,11 @@ static double most_resident_mb(void)
     return (double)of.ru_maxrss * 1024e-6;
 }
 
-static void create(sim *s, config *c, int ranks_x, int fuse)
+static void create(sim *s, config *c)
 {
     sentence why = { "" };
-    harness_config(c, large, ranks_x, fuse);
-    if (sim_create(s, c, "", true, &why) != 0) fail_msg("%s", why.text);
+    harness_config(c, large);
+    if (sim_create(s, c, "", false, &why) != 0) fail_msg("%s", why.text);
 }
 
 static void steps_on_an_eighth(void **state)
@@ -41,9 +40,8 @@ static void steps_on_an_eighth(void **state)
     sim *s = calloc(1, sizeof *s);
     const double before_mb = most_resident_mb();
     assert_true(c && s);
-    create(s, c, 1, 0);
-    assert_int_equal(s->plan.temporal_trial.count, 1);
-    assert_int_equal(s->plan.temporal_trial.steps[0], 12);
+    create(s, c);
+    assert_int_equal(s->plan.block_steps, 12);
     assert_true(sim_memory_bytes(s) > 512 << 20);
     const rehearsal_result r = rehearsal(s, "");
     assert_true(r.step_s > 0 && r.step_s < 60 && r.ceiling_bytes_per_s > 0);
@@ -57,26 +55,9 @@ static void steps_on_an_eighth(void **state)
     free(c);
 }
 
-static void narrow_ranks_try_shorter_passes(void **state)
-{
-    (void)state;
-    config *c = calloc(1, sizeof *c);
-    sim *s = calloc(1, sizeof *s);
-    assert_true(c && s);
-    create(s, c, 3, 0);
-    assert_int_equal(s->plan.temporal_trial.count, 1);
-    assert_int_equal(s->plan.temporal_trial.steps[0], 10); /* 341 columns: at least 32 halo depths */
-    sim_destroy(s);
-    create(s, c, 3, 12); /* but they may be asked */
-    assert_int_equal(s->plan.block_steps, 12);
-    sim_destroy(s);
-    free(s);
-    free(c);
-}
-
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(steps_on_an_eighth), cmocka_unit_test(narrow_ranks_try_shorter_passes) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(steps_on_an_eighth) };
 #ifdef WEFT_DEBUG
     puts("debug builds fill all memory that they allocate");
     return 77;

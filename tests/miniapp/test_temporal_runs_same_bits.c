@@ -40,7 +40,7 @@ static result run_of(const config *c)
     checkpoint_state state;
     sentence why = { "" };
     memset(&checkpoints, 0, sizeof checkpoints);
-    if (sim_create(&s, c, self_exe, false, &why) != 0) fail_msg("sim_create: %s", why.text);
+    if (sim_create(&s, c, self_exe, true, &why) != 0) fail_msg("sim_create: %s", why.text);
     if (s.plan.block_steps > 1) step_pass_set_form(&s.pass, form);
     sim_prepare_steps(&s);
     if (sim_initialise(&s, &why) != 0) fail_msg("sim_initialise: %s", why.text);

@@ -15,7 +15,7 @@
 #include "sim/sim_advance.h"
 #include "sim/sim_setup.h"
 #include "sim/sim_state.h"
-#include "sim/tune.h"
+#include "sim/sim_trial.h"
 #include "support/problem_harness.h"
 
 static const char deck_text[] = "[problem]\nkind = %s\nalpha = 0.2\n[grid]\nnx = 500\nny = 400\n[time]\nsteps = 20\n"
@@ -37,11 +37,11 @@ static void once(const char *kind, int fields)
     sim *s = calloc(1, sizeof *s);
     assert_true(c && s);
     harness_config(c, deck_text, kind);
-    if (sim_create(s, c, "", false, &why) != 0) fail_msg("%s", why.text);
+    if (sim_create(s, c, "", true, &why) != 0) fail_msg("%s", why.text);
     value_fill = s->dev->value_fill;
     s->dev->value_fill = counted;
     fills = 0;
-    (void)tune(s);
+    sim_trial_choose_variant(s);
     (void)calibrate(s);
     assert_int_equal(fills, fields);
     sim_touch(s); /* the calibration of ranks with neighbours ends with steps */

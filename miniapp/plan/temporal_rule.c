@@ -1,4 +1,4 @@
-#include "config/temporal_rule.h"
+#include "plan/temporal_rule.h"
 
 enum { BLOCKS_LEAST = 4, DEPTHS_LEAST = 32 };
 

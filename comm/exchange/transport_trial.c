@@ -1,0 +1,156 @@
+/* A probe runs the transport three times over a small field of the same process grid, so that both
+ * buffers of a transport that has two are used again, and compares every ghost with the cell it stands for. */
+#include "exchange/transport_trial.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranks/check.h"
+#include "ranks/hosts.h"
+#include "ranks/timer.h"
+
+enum { PROBE_LEVELS = 3, BATCHES = 3, EXCHANGES_MAX = 20 };
+static const double trial_s = 0.03; /* the most that the timing is to take */
+
+/* The transport on those links, the others left out. */
+static transport_choice choice_on(const bool toward[DECOMP_NEIGHBOURS], transport_kind t)
+{
+    transport_choice c;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) c.toward[k] = toward[k] ? t : TRANSPORT_KINDS;
+    return c;
+}
+
+/* ---- the probe ---- */
+
+static void store(const field_shape *f, void *field, int64_t x, int64_t y, double v)
+{
+    void *at = field_at(f, field, x, y);
+    if (f->type == DTYPE_F32)
+        *(float *)at = (float)v;
+    else
+        *(double *)at = v;
+}
+
+static double load(const field_shape *f, const void *field, int64_t x, int64_t y)
+{
+    const void *at = field_at_const(f, field, x, y);
+    return f->type == DTYPE_F32 ? (double)*(const float *)at : *(const double *)at;
+}
+
+/* Different for every cell, wherever it is seen from, and for every level; exact in f32 on the few cells of a probe. */
+static double known(const decomp *dec, int64_t x, int64_t y, int level)
+{
+    const int64_t gx = (dec->own.x0 + x + dec->nx) % dec->nx, gy = (dec->own.y0 + y + dec->ny) % dec->ny;
+    return (double)((gy * dec->nx + gx) * PROBE_LEVELS + level + 1);
+}
+
+static void fill_known(const decomp *dec, const field_shape *f, int level, void *mirror)
+{
+    memset(mirror, 0xFF, f->bytes); /* NaN */
+    for (int64_t y = 0; y < f->ny; y++)
+        for (int64_t x = 0; x < f->nx; x++) store(f, mirror, x, y, known(dec, x, y, level));
+}
+
+static long count_wrong(const transport_trial *of, const transport_choice *choice, const decomp *dec, const field_shape *f, int level,
+                        const void *mirror)
+{
+    long wrong = 0;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        if (choice->toward[k] == TRANSPORT_KINDS) continue;
+        const box b = halo_ghosts(f, of->depth, k);
+        for (int64_t y = b.y0; y < b.y1; y++)
+            for (int64_t x = b.x0; x < b.x1; x++) wrong += load(f, mirror, x, y) != known(dec, x, y, level);
+    }
+    return wrong;
+}
+
+/* The wrong ghosts of this rank. Ends the halo. */
+static long exchange_known(const transport_trial *of, const transport_choice *choice, halo *h, const decomp *dec, const field_shape *f)
+{
+    device *d = of->d;
+    void *field[PROBE_LEVELS], *mirror;
+    device_stream *s;
+    long wrong = 0;
+    DEVICE_CALL(d, stream_create, true, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, f->bytes, &mirror);
+    for (int level = 0; level < PROBE_LEVELS; level++) {
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, halo_field_bytes(d->kind, f), &field[level]);
+        fill_known(dec, f, level, mirror);
+        DEVICE_CALL(d, copy, field[level], mirror, f->bytes, s);
+        DEVICE_CALL(d, stream_sync, s);
+    }
+    for (int level = 0; level < PROBE_LEVELS; level++) {
+        halo_begin(h, field[level], s);
+        halo_end(h);
+    }
+    for (int level = 0; level < PROBE_LEVELS; level++) {
+        DEVICE_CALL(d, copy, mirror, field[level], f->bytes, s);
+        DEVICE_CALL(d, stream_sync, s);
+        wrong += count_wrong(of, choice, dec, f, level, mirror);
+    }
+    halo_destroy(&h); /* before its fields */
+    for (int level = 0; level < PROBE_LEVELS; level++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, field[level]);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
+    DEVICE_CALL(d, stream_destroy, &s);
+    return wrong;
+}
+
+/* Does it bring every cell of a small field on the same process grid? */
+static bool probe(const transport_trial *of, const transport_choice *choice, sentence *why)
+{
+    const decomp *big = of->dec;
+    decomp small;
+    const int64_t side = 2 * (int64_t)of->depth + 3;
+    if (!decomp_make(&small, big->ranks_x * side, big->ny == 1 ? 1 : big->ranks_y * side, big->periodic_x, big->periodic_y,
+                     big->ranks_x * big->ranks_y, big->rank, big->ranks_x, big->ranks_y, of->depth, why))
+        return false;
+    const field_shape f = field_shape_make(of->shape->type, box_width(small.own), box_height(small.own), of->shape->depth_x,
+                                           of->shape->depth_y);
+    halo *h = halo_create(&small, of->d, &f, of->depth, of->corners, choice, of->comm);
+    if (halo_refused(h)[0]) {
+        sentence_set(why, "%s", halo_refused_reason(h));
+        halo_destroy(&h);
+        return false;
+    }
+    long wrong = exchange_known(of, choice, h, &small, &f);
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, of->comm));
+    if (wrong) sentence_set(why, "%ld cells arrived wrong in a trial exchange", wrong);
+    return wrong == 0;
+}
+
+/* ---- the time ---- */
+
+static double batch_s(const transport_trial *of, halo *h, int exchanges, device_stream *s)
+{
+    MPI_CHECK(MPI_Barrier(of->comm));
+    const double begin_s = timer_now_s();
+    for (int i = 0; i < exchanges; i++) {
+        halo_begin(h, of->field, s);
+        halo_end(h);
+    }
+    DEVICE_CALL(of->d, stream_sync, s);
+    return (timer_now_s() - begin_s) / exchanges;
+}
+
+static double time_it(const transport_trial *of, const transport_choice *choice)
+{
+    halo *h = halo_create(of->dec, of->d, of->shape, of->depth, of->corners, choice, of->comm);
+    device_stream *s;
+    double best_s = INFINITY;
+    DEVICE_CALL(of->d, stream_create, true, &s);
+    (void)batch_s(of, h, 1, s); /* whatever a first use sets up */
+    const double one_s = timer_slowest_s(batch_s(of, h, 1, s), of->comm), wanted = trial_s / BATCHES / fmax(one_s, 1e-9);
+    const int exchanges = wanted < 1 ? 1 : wanted > EXCHANGES_MAX ? EXCHANGES_MAX : (int)wanted;
+    for (int i = 0; i < BATCHES; i++) best_s = fmin(best_s, batch_s(of, h, exchanges, s));
+    DEVICE_CALL(of->d, stream_destroy, &s);
+    halo_destroy(&h);
+    return best_s;
+}
+
+double transport_trial_s(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t, sentence *why)
+{
+    const transport_choice choice = choice_on(toward, t);
+    return probe(of, &choice, why) ? time_it(of, &choice) : INFINITY;
+}

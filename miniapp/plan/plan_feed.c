@@ -1,0 +1,60 @@
+/* Who enqueues a run's steps: what was asked where it works, else what serves best, with a sentence for what cannot be had. */
+#include "plan/plan_rules.h"
+#include "step/step_probe.h"
+
+void plan_choose_streams(plan *p, const plan_question *q)
+{
+    const config *c = q->cfg;
+    const bool host = q->facts->device == DEVICE_HOST;
+    plan_reason *feed = &p->reason[PLAN_FEED];
+    p->lone_feed = c->run.feed;
+    if (p->lone_feed == CONFIG_FEED_AUTO || p->lone_feed == CONFIG_FEED_GRAPH)
+        p->lone_feed = host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
+    p->feed = p->lone_feed;
+    (void)plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed));
+    if (c->run.feed == p->feed) sentence_set(&feed->because, "run.feed asks for it");
+    else sentence_set(&feed->because, host ? "each pass runs on all threads of the rank at once"
+                                           : "a thread per stream enqueues beside the one that exchanges");
+    sentence_set(&feed->otherwise, "run.feed asks for another");
+
+    p->streams = c->run.streams;
+    if (p->streams == 0) p->streams = host && p->feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
+    /* Of the threads: the deck's own number is checked with the deck. */
+    if (p->streams > STEP_STREAMS_MAX) p->streams = STEP_STREAMS_MAX;
+    plan_reason *r = plan_chosen(p, PLAN_STREAMS, "%d", p->streams);
+    if (c->run.streams > 0) sentence_set(&r->because, "run.lanes asks for it");
+    else sentence_set(&r->because, p->streams > 1 ? "with run.feed = openmp each thread of the host has a stream"
+                                                  : "one stream keeps the device busy");
+    sentence_set(&r->otherwise, "run.lanes asks for another number");
+}
+
+/* False with the reason as a sentence part, where steps cannot be captured. */
+static bool graphs_serve(const plan *p, const plan_question *q, sentence *why)
+{
+    const config *c = q->cfg;
+    if (q->facts->no_graphs) return sentence_refuse(why, "%s", q->facts->no_graphs);
+    if (config_kind_of(c)->transposes) return sentence_refuse(why, "steps of kind %s cannot be captured", kind_name(c->problem.kind));
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
+        if (transport_traits_of(t)->needs_host && p->exchange.used[t] > 0)
+            return sentence_refuse(why, "with transport %s the host sends the messages of every step", transport_kind_name(t));
+    return true;
+}
+
+/* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve: they were seen to win on
+ * every grid that was tried, in every form of the step. */
+void plan_choose_graphs(plan *p, const plan_question *q)
+{
+    const config *c = q->cfg;
+    const bool asked = c->run.feed == CONFIG_FEED_GRAPH;
+    plan_reason *r = &p->reason[PLAN_FEED];
+    sentence why = { "" };
+    if (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0])) return;
+    if (!graphs_serve(p, q, &why)) {
+        if (asked) plan_add_note(p, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(p->feed));
+        if (q->facts->device != DEVICE_HOST) sentence_set(&r->because, "there are no graphs: %s", why.text);
+        return;
+    }
+    p->feed = CONFIG_FEED_GRAPH;
+    (void)plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed));
+    sentence_set(&r->because, asked ? "run.feed asks for it" : "many steps are launched at once, for no transport here needs the host");
+}

@@ -1,0 +1,161 @@
+/* Where the cells are: the process grid, the longest block of steps that may pay, the fields with ghosts deep enough for it, and
+ * whether they fit into the ranks' memory. */
+#include "exchange/halo.h"
+#include "files/bytes.h"
+#include "plan/plan_rules.h"
+#include "plan/temporal_rule.h"
+
+/* ---- memory ---- */
+
+static double field_bytes(const plan_grid *g, device_kind of, int rank)
+{
+    const box own = decomp_box(&g->dec, rank);
+    const field_shape f = field_shape_make(g->shape.type, box_width(own), box_height(own), g->shape.depth_x, g->shape.depth_y);
+    return (double)halo_field_bytes(of, &f);
+}
+
+/* Numbers of bytes as doubles: eight fields of 2^60 cells are more than 64 bits hold. */
+double plan_memory_bytes(const plan *p, const config *c, device_kind of, int rank)
+{
+    const kind_row *k = config_kind_of(c);
+    const int ranks = p->grid.dec.ranks_x * p->grid.dec.ranks_y;
+    const double bytes = field_bytes(&p->grid, of, rank);
+    if (!k->transposes) return (plan_four_fields(c, p->block_steps) ? 4 : 2) * bytes;
+    const double both_bytes = bytes + field_bytes(&p->transposed_grid, of, rank);
+    const double messages_bytes = both_bytes / ranks * (ranks - 1); /* out and in: all but the rank's own part */
+    return k->transposes * (both_bytes + messages_bytes);
+}
+
+static bool fits(const plan *p, const plan_question *q, sentence *why)
+{
+    const plan_facts *f = q->facts;
+    const config *c = q->cfg;
+    double worst = 0, worst_need = 0;
+    int rank = -1;
+    char need[32], found[32];
+    for (int i = 0; f->free_bytes && i < f->ranks; i++) {
+        const double bytes = plan_memory_bytes(p, c, f->device, i), over = bytes - f->free_bytes[i];
+        if (over <= worst) continue;
+        worst = over;
+        worst_need = bytes;
+        rank = i;
+    }
+    if (rank < 0) return true;
+    return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of memory; %s are free for it", (long long)c->grid.nx,
+                           (long long)c->grid.ny, rank, bytes_text(need, sizeof need, worst_need),
+                           bytes_text(found, sizeof found, f->free_bytes[rank]));
+}
+
+/* ---- the process grid ---- */
+
+static bool periodic(const plan_question *q, const boundary_side *side)
+{
+    return config_kind_of(q->cfg)->stencil && side->kind == BOUNDARY_PERIODIC;
+}
+
+static bool cut(const plan_question *q, decomp *d, int ranks_x, int ranks_y, int depth, sentence *why)
+{
+    const config *c = q->cfg;
+    const boundary *sides = &c->grid.sides;
+    return decomp_make(d, c->grid.nx, c->grid.ny, periodic(q, &sides->x_low), periodic(q, &sides->y_low), q->facts->ranks,
+                       q->facts->rank, ranks_x, ranks_y, depth, why);
+}
+
+/* Each rank has `depth` cells along an axis that is cut. */
+static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why)
+{
+    const config *c = q->cfg;
+    const plan_facts *f = q->facts;
+    const int x = c->run.ranks_x, y = c->run.ranks_y;
+    decomp *d = &p->grid.dec;
+    if (f->device == DEVICE_CUDA && f->hosts == 1 && x == 0 && y == 0 && cut(q, d, 1, f->ranks, depth, why)) {
+        plan_reason *r = plan_chosen(p, PLAN_GRID, "1 x %d", f->ranks);
+        sentence_set(&r->because, "on the GPUs of one host rows alone are cut, since steps with in-kernel exchange are faster that way");
+        sentence_set(&r->otherwise, "run.ranks_x and run.ranks_y ask for another; on several hosts the grid with the cheapest halo "
+                                    "is taken, and likewise where a rank would have fewer than %d rows", depth);
+        return true;
+    }
+    if (!cut(q, d, x, y, depth, why)) return false;
+    plan_reason *r = plan_chosen(p, PLAN_GRID, "%d x %d", d->ranks_x, d->ranks_y);
+    if (x || y) {
+        sentence_set(&r->because, "run.ranks_x and run.ranks_y ask for it");
+        sentence_set(&r->otherwise, "without them the grid with the cheapest halo is taken");
+    } else {
+        sentence_set(&r->because, "its halo is the cheapest of all grids that leave each rank %d cells along an axis that is cut; a "
+                                  "cell of a column counts four times one of a row", depth);
+        sentence_set(&r->otherwise, "run.ranks_x and run.ranks_y ask for another");
+    }
+    return true;
+}
+
+/* ---- the fields ---- */
+
+/* For blocks of p->block_steps steps; false where ranks are too small for them, or have no room for four fields. */
+static bool lay_out(plan *p, const plan_question *q, sentence *why)
+{
+    const config *c = q->cfg;
+    const decomp *d = &p->grid.dec;
+    const int depth = c->problem.radius * p->block_steps;
+    const bool along_y = config_two_d(c) && !config_kind_of(c)->transposes;
+    if (!cut_domain(p, q, depth, why)) return false;
+    p->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
+    return !plan_four_fields(c, p->block_steps) || fits(p, q, why);
+}
+
+/* Row slabs of the transposed field where they fit, else the grid transposed, which always does. */
+static bool lay_out_transposed(plan *p, const plan_question *q, sentence *why)
+{
+    const config *c = q->cfg;
+    const decomp *d = &p->grid.dec;
+    decomp *t = &p->transposed_grid.dec;
+    const int ranks = q->facts->ranks, rank = q->facts->rank, radius = c->problem.radius;
+    if (!decomp_make(t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, rank, 0, 0, radius, why) &&
+        !decomp_make(t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, rank, d->ranks_y, d->ranks_x, radius, why))
+        return false;
+    p->transposed_grid.shape = field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), radius, 0);
+    return true;
+}
+
+static bool wide_enough(const plan *p, const plan_question *q)
+{
+    const decomp *d = &p->grid.dec;
+    return temporal_rule_wide_enough(q->cfg, p->block_steps, d->nx / d->ranks_x, d->ny / d->ranks_y);
+}
+
+/* Blocks as long as the deck asks for, or, where it leaves that open, as a trial may find worth it: where ranks are too small for
+ * them, fewer steps. */
+static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
+{
+    const int asked = q->cfg->run.fuse;
+    sentence fewer_since = { "" };
+    p->block_steps = plan_longest_block(p, q, &fewer_since);
+    for (const int wanted = p->block_steps; !lay_out(p, q, why);) {
+        if (p->block_steps == 1) return false;
+        if (p->block_steps == wanted) fewer_since = *why;
+        p->block_steps = q->facts->block_steps(q->facts, p->block_steps - 1, false);
+    }
+    const int longest = p->block_steps;
+    while (asked == 0 && p->block_steps > 1 && !wide_enough(p, q)) {
+        p->block_steps = plan_shorter_block(q, p->block_steps);
+        if (!lay_out(p, q, why)) return false;
+    }
+    if (p->block_steps < asked) plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, fewer_since.text, p->block_steps);
+    plan_reason *r = &p->reason[PLAN_BLOCK];
+    if (asked > 0) {
+        sentence_set(&r->because, "%s", p->block_steps < asked ? fewer_since.text : "run.fuse asks for it");
+        sentence_set(&r->otherwise, "run.fuse asks for another number; with run.fuse = 0 a trial may decide");
+    } else if (longest > 1 && p->block_steps == 1) {
+        sentence_set(&r->because, "the ranks are narrow: in a block of steps they would compute more than a tenth of the cells twice");
+        sentence_set(&r->otherwise, "run.fuse asks for blocks of steps; fewer ranks or a larger grid let a trial decide");
+    }
+    snprintf(r->chosen, sizeof r->chosen, "%d", p->block_steps);
+    return true;
+}
+
+int plan_lay_out(plan *p, const plan_question *q, sentence *why)
+{
+    if (!lay_out_blocks(p, q, why)) return 2;
+    if (config_kind_of(q->cfg)->transposes && !lay_out_transposed(p, q, why)) return 2;
+    if (q->facts->ranks == 1) p->reason[PLAN_GRID] = (plan_reason){ .chosen = "" };
+    return fits(p, q, why) ? 0 : 3;
+}

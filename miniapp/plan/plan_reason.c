@@ -1,0 +1,55 @@
+/* Notes and reasons, as the rules leave them and as people read them. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/terminal.h"
+#include "plan/plan_rules.h"
+
+const char *const link_kind_name[LINK_KINDS] = { "inside a host", "between hosts" };
+const char *const plan_choice_name[PLAN_CHOICES] = {
+    [PLAN_GRID] = "process grid", [PLAN_BLOCK] = "steps per pass", [PLAN_TRANSPORT] = "transport",
+    [PLAN_REDISTRIBUTION] = "transposes", [PLAN_FORM] = "form of a step", [PLAN_FEED] = "feed", [PLAN_STREAMS] = "lanes",
+    [PLAN_VARIANT] = "kernel variant",
+};
+
+void plan_add_note(plan *p, bool asked, const char *format, ...)
+{
+    assert(p->notes < PLAN_NOTES_MAX);
+    plan_note *note = &p->note[p->notes++];
+    va_list ap;
+    va_start(ap, format);
+    note->asked = asked;
+    sentence_set_list(&note->said, format, ap);
+    va_end(ap);
+}
+
+plan_reason *plan_chosen(plan *p, plan_choice choice, const char *format, ...)
+{
+    plan_reason *r = &p->reason[choice];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(r->chosen, sizeof r->chosen, format, ap);
+    va_end(ap);
+    return r;
+}
+
+const char *plan_seconds(char *out, size_t bytes, double s)
+{
+    const bool micro = s < 1e-3;
+    snprintf(out, bytes, "%.3g %s", s * (micro ? 1e6 : 1e3), micro ? "us" : "ms");
+    return out;
+}
+
+void plan_explain(FILE *to, const plan *p, const char *before)
+{
+    enum { WIDTH = 16 };
+    char text[2 * SENTENCE_BYTES + 256];
+    for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
+        const plan_reason *r = &p->reason[i];
+        if (r->chosen[0] == '\0') continue;
+        snprintf(text, sizeof text, "%s%-*s%s: %s%s%s", before, WIDTH, plan_choice_name[i], r->chosen, r->because.text,
+                 r->otherwise.text[0] ? "; " : "", r->otherwise.text);
+        terminal_wrap(to, text, WIDTH);
+    }
+}

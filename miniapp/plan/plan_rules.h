@@ -1,0 +1,31 @@
+/* What the files of the plan share (plan.h has the order in which they choose). Private to miniapp/plan. */
+#ifndef PLAN_RULES_H
+#define PLAN_RULES_H
+
+#include "plan/plan.h"
+
+/* plan_layout.c: 0, 2 or 3, as plan_make. */
+int plan_lay_out(plan *p, const plan_question *q, sentence *why);
+
+/* plan_transport.c. plan_refuse_halos: the halos cannot be had as planned, and are staged. */
+void plan_choose_transports(plan *p, const plan_question *q);
+void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why);
+
+/* plan_temporal.c. plan_longest_block: the longest block that the deck, the device and the length of the run allow, or 1; why: of the
+ * numbers that the deck asks for, where it is fewer, as a sentence part. plan_shorter_block: the next fewer steps to look at. */
+int plan_longest_block(plan *p, const plan_question *q, sentence *why);
+int plan_shorter_block(const plan_question *q, int steps);
+void plan_choose_block(plan *p, const plan_question *q);
+void plan_choose_form(plan *p, const plan_question *q);
+
+/* plan_feed.c: streams, and who feeds them; then graphs. */
+void plan_choose_streams(plan *p, const plan_question *q);
+void plan_choose_graphs(plan *p, const plan_question *q);
+
+/* plan_reason.c: a note; a reason, whose sentences the caller sets. */
+__attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
+__attribute__((format(printf, 3, 4))) plan_reason *plan_chosen(plan *p, plan_choice choice, const char *format, ...);
+/* 12.3 us, 4.56 ms. Returns out. */
+const char *plan_seconds(char *out, size_t bytes, double s);
+
+#endif

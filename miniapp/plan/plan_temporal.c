@@ -1,0 +1,186 @@
+/* Temporal blocking: how many steps a pass takes. What was asked, as far as the stencil and the norms allow it; else a long block,
+ * where the run is long and large enough for it (temporal_rule.h) and a trial shows it faster than single steps. And the form of a
+ * step or block. */
+#include <inttypes.h>
+
+#include "plan/plan_rules.h"
+#include "plan/temporal_rule.h"
+
+/* What a device is tried with. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host has such grids in its caches. */
+typedef struct trial_limits {
+    int lengths, steps;  /* how many lengths of block; the longest */
+    int64_t cells_least; /* of a rank: with fewer there is no trial */
+} trial_limits;
+static const trial_limits limits_of[] = {
+    [DEVICE_HOST] = { .lengths = 1, .steps = 12, .cells_least = 1 << 23 },
+    [DEVICE_CUDA] = { .lengths = PLAN_LENGTHS_MAX, .steps = 64, .cells_least = 1 << 20 },
+};
+
+static const double trial_gain = 0.9; /* of a single step's time: in a block a step must take less */
+/* Overlapped passes run kernels beside each other, which in some runs took a third longer than in the trial; exchange first never
+ * did. So overlapped has to win by this much. */
+static const double overlapped_margin = 1.05;
+
+/* NULL, or why there are no blocks of steps, as a sentence part. */
+static const char *no_blocks(const plan_question *q)
+{
+    if (config_kind_of(q->cfg)->transposes) return "steps of this kind contain transposes";
+    if (q->facts->block_steps(q->facts, 1, false) > 0) return NULL;
+    return "this device has no temporal blocking for a radius that large";
+}
+
+/* Of at most `most` steps, the longest block that the run is long enough for; 1 where there is none. */
+static int worth_a_trial(const plan_question *q, int most)
+{
+    const config *c = q->cfg;
+    const plan_facts *f = q->facts;
+    const int steps = f->block_steps(f, most, false), norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
+    if (steps > 1 && temporal_rule_long_enough(c, steps, false)) return steps;
+    const int with_norm = f->block_steps(f, norm_every, true);
+    return with_norm > 1 && temporal_rule_long_enough(c, with_norm, true) ? with_norm : 1;
+}
+
+int plan_shorter_block(const plan_question *q, int steps) { return worth_a_trial(q, steps - 1); }
+
+/* The longest block that a trial is had of; 1, with the reason: there is none. */
+static int longest_worth_a_trial(plan *p, const plan_question *q)
+{
+    const config *c = q->cfg;
+    const trial_limits *limits = &limits_of[q->facts->device];
+    const int64_t cells = c->grid.nx * c->grid.ny / q->facts->ranks;
+    plan_reason *r = &p->reason[PLAN_BLOCK];
+    const char *none = no_blocks(q);
+    int longest = 1;
+    sentence_set(&r->otherwise, "run.fuse asks for blocks of steps");
+    if (none) sentence_set(&r->because, "%s", none);
+    else if (c->run.tune == CONFIG_TUNE_OFF) sentence_set(&r->because, "run.tune = off: there are no trials");
+    else if (cells < limits->cells_least)
+        sentence_set(&r->because, "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
+                     limits->cells_least);
+    else if ((longest = worth_a_trial(q, limits->steps)) == 1)
+        sentence_set(&r->because, "the run, or what lies between its norms, checkpoints and frames, is too short for blocks of steps");
+    if (none) r->otherwise.text[0] = '\0';
+    return longest;
+}
+
+int plan_longest_block(plan *p, const plan_question *q, sentence *why)
+{
+    const config *c = q->cfg;
+    const int asked = c->run.fuse;
+    const char *none = no_blocks(q);
+    const int64_t most = c->time.norm_every > 0 ? c->time.norm_every : INT64_MAX;
+    if (asked == 0) return longest_worth_a_trial(p, q);
+    if (asked == 1) return 1;
+    if (none) {
+        sentence_set(why, "kind %s: %s", kind_name(c->problem.kind), none);
+        return 1;
+    }
+    if (asked > most) sentence_set(why, "there is a norm every %lld steps", (long long)c->time.norm_every);
+    else sentence_set(why, "this device has no blocks of that many steps for this stencil");
+    return q->facts->block_steps(q->facts, asked < most ? asked : (int)most, false);
+}
+
+/* Small grids want the shorter of two passes: what the first rows of a chunk cost twice grows with the steps. */
+static void find_lengths(plan *p, const plan_question *q)
+{
+    plan_temporal_trial *t = &p->temporal_trial;
+    const int most = limits_of[q->facts->device].lengths;
+    for (int steps = p->block_steps; steps > 1 && t->count < most; steps = plan_shorter_block(q, steps)) t->steps[t->count++] = steps;
+}
+
+static void explain_blocks(plan *p)
+{
+    const plan_temporal_trial *t = &p->temporal_trial;
+    plan_reason *r = plan_chosen(p, PLAN_BLOCK, "%d", p->block_steps);
+    char a[32];
+    sentence_set(&r->because, "in a trial a step took %s singly", plan_seconds(a, sizeof a, t->single_step_s));
+    for (int i = 0; i < t->count; i++)
+        sentence_add(&r->because, ", %s in blocks of %d", plan_seconds(a, sizeof a, t->step_s[i]), t->steps[i]);
+    if (p->block_steps > 1)
+        sentence_set(&r->otherwise, "single steps are taken where they are shorter than %s; run.fuse asks for a number",
+                     plan_seconds(a, sizeof a, t->step_s[t->best] / trial_gain));
+    else
+        sentence_set(&r->otherwise, "blocks are taken where a step in them takes less than %s; run.fuse asks for them",
+                     plan_seconds(a, sizeof a, trial_gain * t->single_step_s));
+}
+
+void plan_choose_block(plan *p, const plan_question *q)
+{
+    plan_temporal_trial *t = &p->temporal_trial;
+    int steps[PLAN_LENGTHS_MAX + 1];
+    double step_s[PLAN_LENGTHS_MAX + 1];
+    if (q->cfg->run.fuse != 0 || p->block_steps == 1) return;
+    if (!q->trial || !q->trial->blocks) {
+        plan_reason *r = &p->reason[PLAN_BLOCK];
+        sentence_set(&r->because, "no trial was asked for: a run tries blocks of up to %d steps and single steps", p->block_steps);
+        sentence_set(&r->otherwise, "run.fuse asks for a number");
+        return;
+    }
+    find_lengths(p, q);
+    for (int i = 0; i < t->count; i++) steps[i] = t->steps[i];
+    steps[t->count] = 1;
+    q->trial->blocks(q->trial->context, p, steps, t->count + 1, step_s);
+    t->single_step_s = step_s[t->count];
+    for (int i = 0; i < t->count; i++) {
+        t->step_s[i] = step_s[i];
+        if (t->step_s[i] < t->step_s[t->best]) t->best = i;
+    }
+    p->block_steps = t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
+    explain_blocks(p);
+}
+
+/* ---- the form of a step ---- */
+
+/* In-kernel exchange where every rank can store into its neighbours. */
+static void choose_step_form(plan *p, const plan_question *q)
+{
+    const plan_facts *f = q->facts;
+    sentence why = { "" };
+    plan_reason *r = plan_chosen(p, PLAN_FORM, "%s", step_form_name[STEP_OVERLAPPED]);
+    if (f->device == DEVICE_HOST) {
+        sentence_set(&r->because, "the host device has no kernels that exchange");
+    } else if (f->ranks > 1 && p->transport != TRANSPORT_PEER) {
+        sentence_set(&r->because, "steps with in-kernel exchange need transport peer");
+        sentence_set(&r->otherwise, "run.transport = peer, where all ranks run on one host");
+    } else if (q->trial && q->trial->in_kernel && !q->trial->in_kernel(q->trial->context, p, &why)) {
+        sentence_set(&r->because, "%s", why.text);
+        if (f->ranks > 1)
+            plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s", why.text);
+    } else {
+        p->form = STEP_IN_KERNEL;
+        r = plan_chosen(p, PLAN_FORM, "%s", step_form_name[STEP_IN_KERNEL]);
+        sentence_set(&r->because, "one launch takes the step and its exchange, for every neighbour's memory can be reached");
+        sentence_set(&r->otherwise, "another transport, or blocks of steps");
+    }
+}
+
+/* Overlapped or exchange first; without a trial exchange first where kernels or copies reach the neighbours' memory. */
+static void choose_block_form(plan *p, const plan_question *q)
+{
+    plan_form_trial *t = &p->form_trial;
+    const bool ask = q->trial && q->trial->forms && q->cfg->run.tune == CONFIG_TUNE_ON;
+    double pass_s[STEP_FORMS];
+    char a[32], b[32];
+    if (q->facts->ranks == 1 || q->facts->device == DEVICE_HOST) return;
+    if (!ask) {
+        p->form = transport_traits_of(p->transport)->one_host ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
+        sentence_set(&plan_chosen(p, PLAN_FORM, "%s", step_form_name[p->form])->because,
+                     "no trial was asked for: exchange first serves where kernels or copies reach the neighbours' memory");
+        return;
+    }
+    q->trial->forms(q->trial->context, p, pass_s);
+    *t = (plan_form_trial){ true, pass_s[STEP_OVERLAPPED], pass_s[STEP_EXCHANGE_FIRST] };
+    p->form = t->exchange_first_s > overlapped_margin * t->overlapped_s ? STEP_OVERLAPPED : STEP_EXCHANGE_FIRST;
+    plan_reason *r = plan_chosen(p, PLAN_FORM, "%s", step_form_name[p->form]);
+    sentence_set(&r->because, "in a trial a block took %s overlapped, %s exchange first", plan_seconds(a, sizeof a, t->overlapped_s),
+                 plan_seconds(b, sizeof b, t->exchange_first_s));
+    sentence_set(&r->otherwise, "overlapped is taken where it is shorter by more than 5 %%");
+}
+
+void plan_choose_form(plan *p, const plan_question *q)
+{
+    p->form = STEP_OVERLAPPED;
+    if (config_kind_of(q->cfg)->transposes) return;
+    if (p->block_steps > 1) choose_block_form(p, q);
+    else choose_step_form(p, q);
+}

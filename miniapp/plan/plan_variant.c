@@ -1,0 +1,24 @@
+/* The variant of the kernel. All give the same bits, so only speed is at stake: the default stays unless another is faster by more
+ * than the rounds' noise could be. */
+#include "plan/plan.h"
+#include "plan/plan_rules.h"
+
+static const double margin = 0.01, block_margin = 0.02;
+
+void plan_choose_variant(plan *p, const plan_question *q)
+{
+    plan_variant_trial *t = &p->variant_trial;
+    const double least = 1 - (p->block_steps == 1 ? margin : block_margin);
+    char a[32], b[32];
+    p->variant = 0;
+    if (q->cfg->run.tune == CONFIG_TUNE_OFF || !config_kind_of(q->cfg)->stencil || !q->trial->variants) return;
+    q->trial->variants(q->trial->context, p, t);
+    if (t->count == 0) return;
+    for (int v = 1; v < t->count; v++)
+        if (t->pass_s[v] < t->pass_s[p->variant] * (p->variant == 0 ? least : 1)) p->variant = v;
+    plan_reason *r = plan_chosen(p, PLAN_VARIANT, "%s", t->name[p->variant]);
+    sentence_set(&r->because, "in a trial of %d variants its pass took %s, the default's %s", t->count,
+                 plan_seconds(a, sizeof a, t->pass_s[p->variant]), plan_seconds(b, sizeof b, t->pass_s[0]));
+    sentence_set(&r->otherwise, "the default is left for one that is faster by more than %g %%; run.tune = off keeps it",
+                 100 * (1 - least));
+}

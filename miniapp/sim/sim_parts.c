@@ -1,0 +1,147 @@
+#include "sim/sim_parts.h"
+
+#include "ranks/check.h"
+#include "ranks/timer.h"
+#include "sim/sim_state.h"
+
+static void alloc_field(sim *s, const plan_grid *g, void **out)
+{
+    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, halo_field_bytes(s->dev->kind, &g->shape), out);
+}
+
+static void free_device(sim *s, void *p)
+{
+    if (p) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_DEVICE, p);
+}
+
+/* Steps one by one: what is written is the level before. */
+static void alternate(sim *s)
+{
+    if (!s->prob.op.has_prev) return;
+    s->now.prev = s->next.u;
+    s->next.prev = s->now.u;
+}
+
+void sim_make_fields(sim *s)
+{
+    const kind_row *kind = config_kind_of(s->cfg);
+    const plan_grid *g = &s->plan.grid;
+    if (s->now.u) return;
+    const double begin_s = timer_now_s();
+    alloc_field(s, g, &s->now.u);
+    if (kind->stencil) alloc_field(s, g, &s->next.u);
+    for (int i = 0; i < kind->transposes; i++) alloc_field(s, &s->plan.transposed_grid, &s->transposed[i]);
+    if (plan_four_fields(s->cfg, s->plan.block_steps)) {
+        alloc_field(s, g, &s->now.prev);
+        alloc_field(s, g, &s->next.prev);
+    } else {
+        alternate(s);
+    }
+    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, sizeof *s->result, (void **)&s->result);
+    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host);
+    s->created.fields_s = timer_now_s() - begin_s;
+}
+
+static void make_streams(sim *s)
+{
+    if (s->streams.dev) return;
+    step_streams_create(&s->streams, s->dev, s->plan.streams, s->plan.lone_feed);
+    for (int i = 0; i < 2; i++) DEVICE_CALL(s->dev, event_create, true, &s->stamp[i]);
+}
+
+/* Fields of blocks of steps, where single steps have turned out to be faster. */
+static void leave_two_fields(sim *s)
+{
+    if (s->plan.block_steps > 1) return;
+    free_device(s, s->now.prev);
+    free_device(s, s->next.prev);
+    alternate(s);
+}
+
+void sim_make_pass(sim *s)
+{
+    const plan *p = &s->plan;
+    sim_make_fields(s);
+    make_streams(s);
+    if (s->pass.halo && s->pass.block_steps == p->block_steps) return;
+    if (s->pass.halo) {
+        step_pass_destroy(&s->pass);
+        leave_two_fields(s);
+    }
+    step_pass_create(&s->pass, &p->grid.dec, s->dev, &p->grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
+                     s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, p->block_steps, &p->choice, s->top.comm);
+}
+
+void sim_make_transposed_pass(sim *s)
+{
+    const plan *p = &s->plan;
+    const boundary *sides = &s->cfg->grid.sides;
+    const boundary transposed_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
+    if (s->transposed_pass.halo) return;
+    step_pass_create(&s->transposed_pass, &p->transposed_grid.dec, s->dev, &p->transposed_grid.shape, &transposed_sides,
+                     s->cfg->problem.radius, false, false, 1, &p->transposed_choice, s->top.comm);
+}
+
+bool sim_make_inkernel(sim *s, sentence *why)
+{
+    void *const fields[2] = { s->now.u, s->next.u };
+    if (s->pass.form == STEP_IN_KERNEL) return true;
+    return step_pass_in_kernel(&s->pass, &s->plan.grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX, fields,
+                               s->top.comm, why);
+}
+
+static redist *make_redist(sim *s, const plan_grid *from, const plan_grid *to, transport_kind t)
+{
+    return redist_create(&from->dec, &to->dec, s->dev, &from->shape, &to->shape, t, s->top.comm);
+}
+
+bool sim_make_redists(sim *s, transport_kind t, sentence *why)
+{
+    const plan *p = &s->plan;
+    if (s->to_transposed) return true;
+    s->to_transposed = make_redist(s, &p->grid, &p->transposed_grid, t);
+    if (config_kind_of(s->cfg)->by_lines) s->from_transposed = make_redist(s, &p->transposed_grid, &p->grid, t);
+    const redist *made[] = { s->to_transposed, s->from_transposed };
+    for (int i = 0; i < 2; i++) {
+        if (!made[i] || redist_refusal(made[i])[0] == '\0') continue;
+        sentence_set(why, "%s", redist_refusal(made[i]));
+        redist_destroy(&s->to_transposed);
+        redist_destroy(&s->from_transposed);
+        return false;
+    }
+    return true;
+}
+
+void sim_make_parts(sim *s)
+{
+    const plan *p = &s->plan;
+    const kind_row *kind = config_kind_of(s->cfg);
+    sentence why = { "" };
+    sim_make_fields(s);
+    make_streams(s);
+    if (kind->stencil) sim_make_pass(s);
+    if (kind->by_lines) sim_make_transposed_pass(s);
+    if (p->block_steps > 1) step_pass_set_form(&s->pass, p->form);
+    else if (p->form == STEP_IN_KERNEL && !sim_make_inkernel(s, &why)) check_fail(__FILE__, __LINE__, "in-kernel exchange", why.text);
+    if (kind->transposes && !sim_make_redists(s, p->redist_transport, &why)) check_fail(__FILE__, __LINE__, "transposes", why.text);
+    s->streams.feed = p->feed;
+    if (p->feed != CONFIG_FEED_GRAPH) return;
+    const step_levels fields[2] = { s->now, s->next };
+    s->batch = graph_batch_create(&s->streams, &s->pass, fields, s->cfg->time.norm_every == 1);
+}
+
+void sim_destroy_parts(sim *s)
+{
+    redist_destroy(&s->to_transposed);
+    redist_destroy(&s->from_transposed);
+    graph_batch_destroy(&s->batch);
+    step_pass_destroy(&s->pass);
+    step_pass_destroy(&s->transposed_pass);
+    step_streams_destroy(&s->streams);
+    for (int i = 0; i < 2; i++)
+        if (s->stamp[i]) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);
+    sim_field field[SIM_FIELDS_MAX];
+    for (int i = sim_fields(s, field); i-- > 0;) free_device(s, field[i].cells);
+    free_device(s, s->result);
+    if (s->result_host) DEVICE_CALL(s->dev, free, DEVICE_MEMORY_PINNED, s->result_host);
+}

@@ -1,0 +1,21 @@
+/* The parts of a simulation, made as its plan has them; what is there already stays. For sim_create, and for the trials that the plan
+ * asks for while it is made. All but sim_make_fields are collective. */
+#ifndef SIM_PARTS_H
+#define SIM_PARTS_H
+
+#include "sim/sim.h"
+
+void sim_make_fields(sim *s);
+/* Streams and the stencil's pass; the pass anew where the plan now takes other blocks of steps. */
+void sim_make_pass(sim *s);
+/* The pass over the transposed field, for kinds that go by lines. */
+void sim_make_transposed_pass(sim *s);
+/* Steps with in-kernel exchange; false with the reason, on all ranks. */
+bool sim_make_inkernel(sim *s, sentence *why);
+/* The distributed transposes over t; false with the reason, on all ranks, where it cannot carry them. */
+bool sim_make_redists(sim *s, transport_kind t, sentence *why);
+/* All of them, once the plan is complete. */
+void sim_make_parts(sim *s);
+void sim_destroy_parts(sim *s);
+
+#endif

@@ -1,0 +1,243 @@
+#include "sim/sim_trial.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "exchange/transport_trial.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
+#include "ranks/trial.h"
+#include "sim/sim_advance.h"
+#include "sim/sim_parts.h"
+#include "sim/sim_state.h"
+
+/* ---- transports ---- */
+
+static const double transports_budget_s = 0.5; /* of all of them, the children that try a device-aware MPI left out */
+
+static bool aware_works(sim_trial *t, sentence *why)
+{
+    sim *s = t->s;
+    if (!t->aware_known) {
+        const double begin_s = timer_now_s();
+        t->aware = topology_probe_aware(&s->top, s->dev, t->self_exe, &t->aware_why);
+        t->aware_known = true;
+        t->budget_s += timer_now_s() - begin_s;
+        if (!t->aware && s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
+            sim_add_note(s, false, "this MPI claims CUDA support, but %s; messages go through host buffers", t->aware_why.text);
+    }
+    if (!t->aware) *why = t->aware_why;
+    return t->aware;
+}
+
+static double exchange_over(sim_trial *t, const plan_exchange *e, transport_kind over, link_kind kind, sentence *why)
+{
+    sim *s = t->s;
+    bool toward[DECOMP_NEIGHBOURS];
+    const transport_trial of = { &e->grid->dec, s->dev, &e->grid->shape, e->grid == &s->plan.grid ? s->now.u : s->transposed[0],
+                                 e->depth, e->corners, s->top.comm };
+    if (over == TRANSPORT_AWARE && !aware_works(t, why)) return INFINITY;
+    if (timer_slowest_s(timer_now_s() - t->begin_s, s->top.comm) >= t->budget_s) {
+        sentence_set(why, "there was no time left to try it");
+        return INFINITY;
+    }
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) toward[k] = e->kind[k] == (int)kind;
+    return transport_trial_s(&of, toward, over, why);
+}
+
+static void exchange(void *context, const plan *p, transport_kind over, const bool ask[LINK_KINDS], double (*seconds)[LINK_KINDS],
+                     sentence why[LINK_KINDS])
+{
+    sim_trial *t = context;
+    sim *s = t->s;
+    double mine[LINK_KINDS];
+    sim_make_fields(s);
+    const double begin_s = timer_now_s();
+    if (t->begin_s == 0) t->begin_s = begin_s;
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++)
+        mine[kind] = ask[kind] ? exchange_over(t, &p->exchange, over, kind, &why[kind]) : INFINITY;
+    MPI_CHECK(ranks_allgather(mine, LINK_KINDS, MPI_DOUBLE, seconds, LINK_KINDS, MPI_DOUBLE, s->top.comm));
+    s->created.transport_s += timer_now_s() - begin_s;
+}
+
+static bool transposes(void *context, const plan *p, transport_kind over, sentence *why)
+{
+    sim_trial *t = context;
+    const double begin_s = timer_now_s();
+    (void)p;
+    const bool can = over == TRANSPORT_AWARE ? aware_works(t, why) : sim_make_redists(t->s, over, why);
+    t->s->created.transport_s += timer_now_s() - begin_s;
+    return can;
+}
+
+/* Although their transports have passed a trial. */
+static bool halos(void *context, const plan *p, sentence *why)
+{
+    sim *s = ((sim_trial *)context)->s;
+    (void)p;
+    sim_make_pass(s);
+    if (config_kind_of(s->cfg)->by_lines) sim_make_transposed_pass(s);
+    const halo *made[] = { s->pass.halo, s->pass.prev_halo, s->transposed_pass.halo };
+    for (int i = 0; i < 3; i++)
+        if (made[i] && halo_refused(made[i])[0]) return sentence_refuse(why, "%s", halo_refused(made[i]));
+    return true;
+}
+
+static bool in_kernel(void *context, const plan *p, sentence *why)
+{
+    sim *s = ((sim_trial *)context)->s;
+    (void)p;
+    sim_make_pass(s);
+    return sim_make_inkernel(s, why);
+}
+
+/* ---- passes ---- */
+
+/* Seconds of `launches` passes of this box, each of `steps` steps, by the device's clock. */
+static double passes_s(sim *s, box cells, int steps, int launches)
+{
+    device *d = s->dev;
+    device_stream *stream = s->streams.stream[0];
+    const field_shape *f = &s->plan.grid.shape;
+    const step_levels cur = s->now, next = s->next;
+    void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
+    double seconds = 0;
+    DEVICE_CALL(d, event_record, s->stamp[0], stream);
+    for (int i = 0; i < launches; i++) {
+        if (steps == 1) DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &cells, 1, stream);
+        else DEVICE_CALL(d, temporal_pass, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, NULL, stream);
+    }
+    DEVICE_CALL(d, event_record, s->stamp[1], stream);
+    DEVICE_CALL(d, event_sync, s->stamp[1]);
+    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
+    return seconds;
+}
+
+enum { ROUNDS = 3, FORM_PASSES = 4, EXCHANGES = 10, LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8 };
+static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: the first rows, or of a line the first cells */
+
+/* Blocks of several lengths, and behind them single steps, on the same cells. */
+typedef struct lengths {
+    sim *s;
+    box cells;
+    const int *steps;
+} lengths;
+
+/* Of small boxes several in a row, as in a run, so that what a launch takes of the host does not count. */
+static int launches_of(const sim *s, box cells)
+{
+    const int64_t fit = LAUNCH_CELLS / box_cells(cells);
+    if (s->dev->kind == DEVICE_HOST || fit < 1) return 1;
+    return fit < LAUNCHES_MAX ? (int)fit : LAUNCHES_MAX;
+}
+
+static double step_s(void *context, int way)
+{
+    const lengths *l = context;
+    const int launches = launches_of(l->s, l->cells);
+    return passes_s(l->s, l->cells, l->steps[way], launches) / launches / l->steps[way];
+}
+
+static void blocks(void *context, const plan *p, const int steps[], int count, double seconds[])
+{
+    sim *s = ((sim_trial *)context)->s;
+    box cells = field_own(&p->grid.shape);
+    sim_make_pass(s);
+    if (s->dev->kind == DEVICE_HOST && !config_two_d(s->cfg)) cells.x1 = box_width(cells) > host_cells ? cells.x0 + host_cells : cells.x1;
+    else if (s->dev->kind == DEVICE_HOST && box_cells(cells) > host_cells) cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
+    sim_touch(s);
+    trial_run(&(trial){ .ways = count, .rounds = ROUNDS, .warm_up = 1, .budget_s = INFINITY }, step_s,
+              &(lengths){ s, cells, steps }, seconds, s->top.comm);
+    if (box_cells(cells) < sim_own_cells(s)) return;
+    const double exchange_s = sim_exchange_s(s, EXCHANGES);
+    for (int i = 0; i < count; i++) seconds[i] += exchange_s / steps[i];
+}
+
+static double form_s(void *context, int form)
+{
+    sim *s = context;
+    step_pass_set_form(&s->pass, (step_form)form);
+    return sim_pass_s(s, true, FORM_PASSES);
+}
+
+static void forms(void *context, const plan *p, double pass_s[])
+{
+    sim *s = ((sim_trial *)context)->s;
+    (void)p;
+    sim_make_pass(s);
+    sim_touch(s);
+    trial_run(&(trial){ .ways = STEP_EXCHANGE_FIRST + 1, .rounds = ROUNDS, .budget_s = INFINITY }, form_s, s, pass_s, s->top.comm);
+}
+
+/* ---- variants ---- */
+
+enum { BLOCK_PASSES = 2 };
+static const int64_t variant_bytes = INT64_C(1) << 29; /* on the host: read and written */
+static const double variants_budget_s = 0.3; /* of all rounds; a pass of the whole box is a millisecond on a full GPU */
+
+static void choose(const sim *s, int variant)
+{
+    if (s->plan.block_steps == 1) s->dev->stencil_choose(s->dev, variant);
+    else s->dev->temporal_choose(s->dev, variant);
+}
+
+/* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; the host on as many rows as no cache holds,
+ * for its passes are long. Of blocks of steps a few passes, one behind the other as in a run. */
+static double variant_s(void *context, int variant)
+{
+    sim *s = context;
+    const field_shape *f = &s->plan.grid.shape;
+    box cells = field_own(f);
+    const int64_t rows = variant_bytes / (2 * (int64_t)dtype_bytes(f->type) * box_width(cells)) + 1;
+    const int launches = s->plan.block_steps == 1 ? 1 : BLOCK_PASSES;
+    if (s->dev->kind == DEVICE_HOST && rows < box_height(cells)) cells.y1 = cells.y0 + rows;
+    choose(s, variant);
+    return passes_s(s, cells, s->plan.block_steps, launches) / launches;
+}
+
+static void variants(void *context, const plan *p, plan_variant_trial *answer)
+{
+    sim *s = ((sim_trial *)context)->s;
+    const bool single = p->block_steps == 1;
+    int count = single ? s->dev->stencil_variants(s->dev) : s->dev->temporal_variants(s->dev, &s->pass.sides);
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_MAX, s->top.comm)); /* a rank in the middle has none, and takes part */
+    assert(count <= PLAN_VARIANTS_MAX);
+    if (count < 2) return;
+    sim_touch(s);
+    sim_wait(s);
+    const trial t = { .ways = count, .rounds = single ? ROUNDS : TRIAL_ROUNDS_MAX, .warm_up = 1,
+                      .statistic = single ? TRIAL_BEST : TRIAL_MEDIAN, .budget_s = variants_budget_s };
+    trial_run(&t, variant_s, s, answer->pass_s, s->top.comm);
+    answer->count = count;
+    for (int v = 0; v < count; v++) answer->name[v] = sim_trial_variant_name(s, v);
+}
+
+const char *sim_trial_variant_name(const sim *s, int variant)
+{
+    return s->plan.block_steps == 1 ? s->dev->stencil_variant_name(s->dev, variant) : s->dev->temporal_variant_name(s->dev, variant);
+}
+
+void sim_trial_choose_variant(sim *s)
+{
+    sim_trial t;
+    const plan_trial questions = sim_trial_of(&t, s, "", true);
+    const double begin_s = timer_now_s();
+    plan_choose_variant(&s->plan, &(plan_question){ .cfg = s->cfg, .trial = &questions });
+    if (s->plan.variant_trial.count == 0) return;
+    choose(s, s->plan.variant);
+    s->created.tune_s = timer_now_s() - begin_s;
+}
+
+plan_trial sim_trial_of(sim_trial *t, sim *s, const char *self_exe, bool how_long)
+{
+    *t = (sim_trial){ .s = s, .self_exe = self_exe, .budget_s = transports_budget_s };
+    plan_trial all = { .context = t, .halos = halos, .transposes = transposes, .in_kernel = in_kernel };
+    if (!how_long) return all;
+    all.exchange = exchange;
+    all.blocks = blocks;
+    all.forms = forms;
+    all.variants = variants;
+    return all;
+}

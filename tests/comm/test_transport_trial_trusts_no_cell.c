@@ -1,0 +1,114 @@
+/* A transport is timed only once it has brought every cell: one that is refused or damages a cell has its reason.
+ * ranks: 1 2 3 4 6 */
+#include "exchange/transport_trial.h"
+#include "support/comm_harness.h"
+
+#include <math.h>
+
+typedef struct fixture {
+    device *d;
+    decomp dec;
+    field_shape shape;
+    void *field;
+} fixture;
+
+static const char *unreachable(device *d, const char *uuid)
+{
+    (void)d, (void)uuid;
+    return "a made-up refusal";
+}
+
+static fixture make(int ranks_x)
+{
+    fixture f = { .d = deferred_device_create((unsigned)harness.rank) };
+    sentence why;
+    f.d->reach_refusal = unreachable;
+    if (!decomp_make(&f.dec, 60, 48, true, true, harness.ranks, harness.rank, ranks_x, 0, 2, &why)) fail_msg("%s", why.text);
+    f.shape = field_shape_make(DTYPE_F32, box_width(f.dec.own), box_height(f.dec.own), 2, 2);
+    DEVICE_CALL(f.d, alloc, DEVICE_MEMORY_DEVICE, f.shape.bytes, &f.field);
+    return f;
+}
+
+static void drop(fixture *f)
+{
+    DEVICE_CALL(f->d, free, DEVICE_MEMORY_DEVICE, f->field);
+    device_destroy(&f->d);
+}
+
+/* Over all links of which there are. */
+static double trial_of(fixture *f, transport_kind t, sentence *why)
+{
+    bool toward[DECOMP_NEIGHBOURS];
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) toward[k] = f->dec.neighbour[k] >= 0;
+    return transport_trial_s(&(transport_trial){ &f->dec, f->d, &f->shape, f->field, 2, true, harness.comm }, toward, t, why);
+}
+
+/* A halo of this transport alone is refused with its name, and that reason behind it. */
+static bool is_whole_reason(const fixture *f, transport_kind t, const char *reason)
+{
+    char wanted[SENTENCE_BYTES + 64];
+    const transport_choice choice = transport_choice_of_all(t);
+    halo *h = halo_create(&f->dec, f->d, &f->shape, 2, true, &choice, harness.comm);
+    snprintf(wanted, sizeof wanted, "%s: %s", transport_kind_name(t), reason);
+    const bool same = strcmp(halo_refused(h), wanted) == 0;
+    halo_destroy(&h);
+    return same;
+}
+
+static void what_is_refused_has_its_reason(void **state)
+{
+    (void)state;
+    for (int ranks_x = 1; ranks_x <= harness.ranks && harness.ranks > 1; ranks_x++) {
+        if (harness.ranks % ranks_x) continue;
+        sentence why = { "" };
+        fixture f = make(ranks_x);
+        assert_true(isinf(trial_of(&f, TRANSPORT_PEER, &why)));
+        assert_non_null(strstr(why.text, "a made-up refusal"));
+        assert_true(is_whole_reason(&f, TRANSPORT_PEER, why.text));
+        why.text[0] = '\0';
+        assert_true(isinf(trial_of(&f, TRANSPORT_NCCL, &why))); /* not built, no library, or one GPU for all ranks */
+        assert_true(why.text[0] != '\0');
+        if (harness.rank == 0) print_message("nccl: %s\n", why.text);
+        why.text[0] = '\0';
+        for (int i = 0; i < 2; i++) {
+            const double s = trial_of(&f, i ? TRANSPORT_MAPPED : TRANSPORT_STAGED, &why);
+            assert_true(s > 0 && s < 10);
+        }
+        assert_string_equal(why.text, "");
+        drop(&f);
+    }
+}
+
+static int lose_a_cell(device *d, const field_shape *shape, void *field, const void *buffer, const pack_piece *pieces, int count,
+                       unpack_mode mode, device_stream *s)
+{
+    pack_piece fewer[PACK_PIECES_MAX];
+    memcpy(fewer, pieces, (size_t)count * sizeof *pieces);
+    if (harness.rank == harness.ranks - 1) fewer[count - 1].cells.x1--;
+    return deferred_unpack(d, shape, field, buffer, fewer, count, mode, s);
+}
+
+static void what_loses_a_cell_does_not_serve(void **state)
+{
+    sentence why = { "" };
+    (void)state;
+    if (harness.ranks == 1) return;
+    fixture f = make(1);
+    f.d->unpack = lose_a_cell;
+    assert_true(isinf(trial_of(&f, TRANSPORT_MAPPED, &why)));
+    assert_non_null(strstr(why.text, "arrived wrong"));
+    f.d->unpack = deferred_unpack;
+    assert_true(isfinite(trial_of(&f, TRANSPORT_MAPPED, &why)));
+    drop(&f);
+}
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_refused_has_its_reason),
+        cmocka_unit_test(what_loses_a_cell_does_not_serve),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv) { return harness_main(argc, argv, run); }

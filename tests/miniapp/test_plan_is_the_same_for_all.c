@@ -1,0 +1,151 @@
+/* A thousand decks on 1 to 4096 made-up ranks: every rank makes the same plan and both ends of a link agree; a dry run, which asks
+ * for no times, differs from a run only in what times decide; what is chosen fits the ranks and the deck, or a note says why not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/plan_harness.h"
+#include "support/problem_harness.h"
+
+enum { DECKS = 1000 };
+static uint64_t seed, salt;
+static config cfg;
+
+static int any(int n) /* 0 .. n - 1 */
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int)((seed >> 33) % (uint64_t)n);
+}
+#define ONE_OF(...) (((const char *[]){ __VA_ARGS__ })[any(sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *))])
+
+/* Times that differ wildly from rank to rank. */
+static double wild(int rank, transport_kind t, link_kind kind)
+{
+    const unsigned h = ((unsigned)t * 7919u + (unsigned)kind * 104729u + (unsigned)rank * 1299709u + (unsigned)salt) * 2654435761u;
+    return t == TRANSPORT_NCCL ? INFINITY : 1e-6 * (1 + (h >> 24));
+}
+
+static void random_deck(void)
+{
+    const char *kind = ONE_OF("heat", "wave", "advect", "laplace", "transpose", "sweep");
+    const bool line = any(6) == 0 && strcmp(kind, "transpose") != 0 && strcmp(kind, "sweep") != 0;
+    const int64_t nx = INT64_C(64) << any(10), ny = line ? 1 : INT64_C(64) << any(10);
+    const int norm = any(3) ? 0 : 1 << any(8);
+    harness_config(&cfg,
+                   "[problem]\nkind = %s\nalpha = 0.1\ndtype = %s\n[grid]\nnx = %lld\nny = %lld\n[time]\nsteps = %d\nnorm_every = %d\n"
+                   "[checkpoint]\nevery = %d\n[run]\ntransport = %s\nfeed = %s\nfuse = %d\ntune = %s\nlanes = %d\n", kind,
+                   ONE_OF("f32", "f64"), (long long)(nx + any(3)), (long long)(line ? 1 : ny + any(3)), 1 + any(2000), norm, any(2) * 300,
+                   ONE_OF("auto", "auto", "staged", "aware", "mapped", "peer", "copy", "nccl"), ONE_OF("auto", "auto", "openmp", "serial", "graph"),
+                   any(2) ? 0 : 1 << any(6), ONE_OF("on", "on", "off"), any(3));
+}
+
+static void at_both_ends(const plan *p, const plan_facts *facts, made_up *m)
+{
+    static plan other;
+    int status = 0;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        if (p->exchange.grid != &p->grid || p->exchange.kind[k] < 0) continue;
+        plan_facts theirs = *facts;
+        theirs.rank = p->grid.dec.neighbour[k];
+        const transport_kind mine = p->choice.toward[k];
+        other = *made_up_plan(&cfg, &theirs, m, &status);
+        assert_int_equal(other.choice.toward[DECOMP_NEIGHBOURS - 1 - k], mine);
+        p = made_up_plan(&cfg, facts, m, &status);
+        return; /* of one link: each costs two plans */
+    }
+}
+
+static void assert_same_choices(const plan *a, const plan *b)
+{
+    assert_int_equal(a->grid.dec.ranks_x, b->grid.dec.ranks_x);
+    assert_int_equal(a->grid.dec.ranks_y, b->grid.dec.ranks_y);
+    assert_int_equal(a->block_steps, b->block_steps);
+    assert_int_equal(a->form, b->form);
+    assert_int_equal(a->transport, b->transport);
+    assert_int_equal(a->redist_transport, b->redist_transport);
+    assert_int_equal(a->feed, b->feed);
+    assert_int_equal(a->streams, b->streams);
+    assert_memory_equal(a->exchange.used, b->exchange.used, sizeof a->exchange.used);
+}
+
+/* What no time decides. */
+static void assert_dry_run_agrees(const plan *run, const plan *dry)
+{
+    assert_int_equal(run->grid.dec.ranks_x, dry->grid.dec.ranks_x);
+    assert_int_equal(run->grid.dec.ranks_y, dry->grid.dec.ranks_y);
+    assert_memory_equal(&run->grid.shape, &dry->grid.shape, sizeof run->grid.shape);
+    assert_int_equal(run->streams, dry->streams);
+    assert_memory_equal(run->exchange.links, dry->exchange.links, sizeof run->exchange.links);
+    assert_true(run->block_steps <= dry->block_steps);
+    if (cfg.run.fuse > 0) assert_int_equal(run->block_steps, dry->block_steps);
+    if (cfg.run.transport == TRANSPORT_STAGED) assert_int_equal(dry->transport, TRANSPORT_STAGED);
+}
+
+static bool noted(const plan *p, const char *key)
+{
+    for (int i = 0; i < p->notes; i++)
+        if (strstr(p->note[i].said.text, key)) return true;
+    return false;
+}
+
+static void assert_fits(const plan *p, const plan_facts *f)
+{
+    const decomp *d = &p->grid.dec;
+    const int64_t depth = (int64_t)p->block_steps * cfg.problem.radius;
+    assert_int_equal(d->ranks_x * d->ranks_y, f->ranks);
+    assert_true(d->ranks_x == 1 || d->nx / d->ranks_x >= depth);
+    assert_true(d->ranks_y == 1 || d->ny / d->ranks_y >= depth);
+    assert_true(p->grid.shape.depth_x >= depth);
+    assert_true(p->feed != CONFIG_FEED_GRAPH || (p->exchange.used[TRANSPORT_STAGED] == 0 && p->exchange.used[TRANSPORT_AWARE] == 0));
+    assert_true(p->form != STEP_IN_KERNEL || (p->block_steps == 1 && (f->ranks == 1 || p->transport == TRANSPORT_PEER)));
+    assert_true(cfg.run.fuse == 0 || p->block_steps == cfg.run.fuse || noted(p, "run.fuse"));
+    assert_true(cfg.run.feed == CONFIG_FEED_AUTO || p->feed == cfg.run.feed || noted(p, "run.feed"));
+    assert_true(cfg.run.transport == TRANSPORT_AUTO || p->transport == cfg.run.transport || noted(p, "run.transport"));
+    for (int i = 0; i < p->notes; i++) assert_true(p->note[i].said.text[0] != '\0');
+    for (int i = 0; i < PLAN_CHOICES; i++) assert_true(p->reason[i].chosen[0] == '\0' || p->reason[i].because.text[0] != '\0');
+}
+
+static void a_thousand_decks(void **state)
+{
+    static const int norms[] = { 0, 8, 32 };
+    static plan run, other;
+    int status = 0, made = 0, mixed = 0;
+    (void)state;
+    for (seed = 1; made < DECKS;) {
+        random_deck();
+        salt = seed;
+        const int ranks = any(4) ? 1 << any(13) : 1 + any(4096), per_host = 1 << any(5);
+        const plan_facts facts = made_up_facts(any(4) ? DEVICE_CUDA : DEVICE_HOST, ranks, per_host, &norms[any(3)]);
+        made_up m = made_up_all_serve();
+        m.single_step_s = any(2) ? 2e-3 : 1e-3;
+        m.exchange_first_s = any(2) ? 1e-3 : 2e-3;
+        if (any(2)) m.by_rank = wild;
+        const plan *made_now = made_up_plan(&cfg, &facts, &m, &status);
+        run = *made_now;
+        run.exchange.grid = made_now->exchange.grid == &made_now->grid ? &run.grid : NULL; /* else a sweep's other one, or none */
+        if (status != 0) continue; /* too many ranks for the grid */
+        made++;
+        assert_fits(&run, &facts);
+        plan_facts theirs = facts;
+        theirs.rank = any(ranks);
+        other = *made_up_plan(&cfg, &theirs, &m, &status);
+        assert_same_choices(&run, &other);
+        other = *made_up_plan(&cfg, &facts, NULL, &status);
+        assert_fits(&other, &facts);
+        assert_dry_run_agrees(&run, &other);
+        at_both_ends(&run, &facts, &m);
+        int used = 0;
+        for (int t = 0; t < TRANSPORT_KINDS; t++) used += run.exchange.used[t] > 0;
+        mixed += used > 1;
+    }
+    assert_true(mixed > DECKS / 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_thousand_decks) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

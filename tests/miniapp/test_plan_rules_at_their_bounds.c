@@ -1,0 +1,367 @@
+/* Every rule of the plan chooses as it says on either side of its bound. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/plan_harness.h"
+#include "support/problem_harness.h"
+
+static const char large[] = "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 8192\nny = 8192\n[time]\nsteps = 1000\n[run]\n%s\n";
+static const int norms = 32, no_norms = 0;
+static config cfg;
+
+static const plan *on(device_kind kind, int ranks, int per_host, made_up *m, const char *run)
+{
+    int status = 0;
+    const plan_facts f = made_up_facts(kind, ranks, per_host, &norms);
+    harness_config(&cfg, large, run);
+    const plan *p = made_up_plan(&cfg, &f, m, &status);
+    assert_int_equal(status, 0);
+    return p;
+}
+
+static void assert_grid(const plan *p, int x, int y)
+{
+    assert_int_equal(p->grid.dec.ranks_x, x);
+    assert_int_equal(p->grid.dec.ranks_y, y);
+}
+
+static void gpus_of_one_host_cut_rows_alone(void **state)
+{
+    (void)state;
+    assert_grid(on(DEVICE_CUDA, 64, 64, NULL, "fuse = 1"), 1, 64);
+    assert_grid(on(DEVICE_CUDA, 64, 32, NULL, "fuse = 1"), 4, 16); /* two hosts: the cheapest halo */
+    assert_grid(on(DEVICE_HOST, 64, 64, NULL, "fuse = 1"), 4, 16);
+    assert_grid(on(DEVICE_CUDA, 64, 64, NULL, "fuse = 1\nranks_x = 8"), 8, 8);
+    assert_grid(on(DEVICE_CUDA, 256, 256, NULL, "fuse = 32"), 1, 256); /* 32 rows */
+    assert_grid(on(DEVICE_CUDA, 512, 512, NULL, "fuse = 32"), 8, 64);  /* 16 */
+}
+
+static void memory_is_enough_up_to_the_last_byte(void **state)
+{
+    double free_bytes[2] = { 1e12, 1e12 };
+    int status = 0;
+    plan_facts f = made_up_facts(DEVICE_CUDA, 2, 2, &norms);
+    (void)state;
+    harness_config(&cfg, large, "fuse = 1");
+    f.free_bytes = free_bytes;
+    free_bytes[1] = plan_memory_bytes(made_up_plan(&cfg, &f, NULL, &status), &cfg, DEVICE_CUDA, 1);
+    assert_true(free_bytes[1] > 2 * 4.0 * 8192 * 4096 && free_bytes[1] < 2.1 * 4.0 * 8192 * 4096);
+    (void)made_up_plan(&cfg, &f, NULL, &status);
+    assert_int_equal(status, 0);
+    free_bytes[1] -= 1;
+    (void)made_up_plan(&cfg, &f, NULL, &status);
+    assert_int_equal(status, 3);
+}
+
+/* wave: four fields in blocks of steps, two without. */
+static void blocks_that_find_no_room_are_shorter(void **state)
+{
+    double free_bytes[1] = { 3 * 4.0 * 8192 * 8192 };
+    int status = 0;
+    plan_facts f = made_up_facts(DEVICE_CUDA, 1, 1, &norms);
+    (void)state;
+    harness_config(&cfg, "[problem]\nkind = wave\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 8192\nny = 8192\n[time]\nsteps = 1000\n[run]\nfuse = 8\n");
+    const plan *p = made_up_plan(&cfg, &f, NULL, &status);
+    assert_int_equal(p->block_steps, 8);
+    f.free_bytes = free_bytes;
+    p = made_up_plan(&cfg, &f, NULL, &status);
+    assert_int_equal(status, 0);
+    assert_int_equal(p->block_steps, 1);
+    assert_int_equal(p->notes, 1);
+    assert_non_null(strstr(p->note[0].said.text, "run.fuse = 8: grid 8192 x 8192: rank 0 needs"));
+}
+
+/* How many steps a block would have without trials: the longest that a trial would be had of. */
+static int longest(device_kind kind, int ranks, const int *with_norm, const char *format, ...)
+{
+    char text[512];
+    int status = 0;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    harness_config(&cfg, "%s", text);
+    const plan_facts f = made_up_facts(kind, ranks, 1, with_norm);
+    return made_up_plan(&cfg, &f, NULL, &status)->block_steps;
+}
+
+#define DECK "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = %d\nny = %d\n[time]\nsteps = %d\nnorm_every = %d\n[checkpoint]\nevery = %d\n"
+
+static void blocks_are_tried_where_the_run_is_long_and_large(void **state)
+{
+    (void)state;
+    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 1024, 1024, 1000, 0, 0), 32);
+    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 1024, 1023, 1000, 0, 0), 1); /* 2^20 cells a rank */
+    assert_int_equal(longest(DEVICE_HOST, 1, &norms, DECK, 4096, 2048, 1000, 0, 0), 12);
+    assert_int_equal(longest(DEVICE_HOST, 1, &norms, DECK, 4096, 2047, 1000, 0, 0), 1); /* 2^23 */
+    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 128, 0, 0), 32); /* four blocks */
+    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 127, 0, 0), 1);
+    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 1000, 0, 128), 32);
+    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 1000, 0, 127), 1);
+    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 1000, 8, 0), 8); /* passes that take the norm */
+    assert_int_equal(longest(DEVICE_CUDA, 1, &no_norms, DECK, 4096, 4096, 1000, 127, 0), 1);
+    assert_int_equal(longest(DEVICE_CUDA, 1, &no_norms, DECK, 4096, 4096, 1000, 128, 0), 32);
+    /* 32 halo depths across the smallest rank: 1024 rows for 32 steps, 512 for 16 */
+    assert_int_equal(longest(DEVICE_CUDA, 4, &norms, DECK "[run]\nranks_x = 1\n", 8192, 4096, 1000, 0, 0), 32);
+    assert_int_equal(longest(DEVICE_CUDA, 4, &norms, DECK "[run]\nranks_x = 1\n", 8192, 4095, 1000, 0, 0), 16);
+    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK "[run]\ntune = off\n", 4096, 4096, 1000, 0, 0), 1);
+}
+
+static void blocks_are_taken_for_a_tenth(void **state)
+{
+    made_up m = made_up_all_serve();
+    (void)state;
+    m.longest_step_s = 0.899 * m.single_step_s;
+    m.shorter_step_s = m.single_step_s;
+    const plan *p = on(DEVICE_CUDA, 1, 1, &m, "");
+    assert_int_equal(p->block_steps, 32);
+    assert_int_equal(p->grid.shape.depth_x, 32);
+    m.shorter_step_s = 0.898 * m.single_step_s;
+    assert_int_equal(on(DEVICE_CUDA, 1, 1, &m, "")->block_steps, 16);
+    m.longest_step_s = m.shorter_step_s = 0.901 * m.single_step_s;
+    assert_int_equal(on(DEVICE_CUDA, 1, 1, &m, "")->block_steps, 1);
+    m.asked = 0;
+    assert_int_equal(on(DEVICE_CUDA, 1, 1, &m, "fuse = 4")->block_steps, 4); /* asked for: no trial */
+    assert_int_equal(m.asked, 0);
+}
+
+static void overlapped_has_to_win_by_a_twentieth(void **state)
+{
+    made_up m = made_up_all_serve();
+    (void)state;
+    m.exchange_first_s = 1.049 * m.overlapped_s;
+    assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 4")->form, STEP_EXCHANGE_FIRST);
+    m.exchange_first_s = 1.051 * m.overlapped_s;
+    assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 4")->form, STEP_OVERLAPPED);
+    assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 4\ntune = off")->form, STEP_EXCHANGE_FIRST); /* peer */
+    assert_int_equal(on(DEVICE_CUDA, 2, 1, &m, "fuse = 4\ntune = off")->form, STEP_OVERLAPPED);     /* between hosts */
+    assert_int_equal(on(DEVICE_CUDA, 1, 1, &m, "fuse = 4")->form, STEP_OVERLAPPED);
+    assert_int_equal(on(DEVICE_HOST, 2, 2, &m, "fuse = 4")->form, STEP_OVERLAPPED);
+}
+
+/* On one host; staged, aware, mapped, peer; in microseconds. */
+static transport_kind fastest(double staged, double aware, double mapped, double peer)
+{
+    made_up m = made_up_all_serve();
+    const double us[TRANSPORT_KINDS] = { staged, aware, mapped, peer, INFINITY, INFINITY };
+    for (int t = 0; t < TRANSPORT_KINDS; t++) m.exchange_s[t][LINK_INSIDE_HOST] = 1e-6 * us[t];
+    return on(DEVICE_CUDA, 2, 2, &m, "fuse = 1")->transport;
+}
+
+static void the_fastest_transport_is_taken_and_half_of_peers_time_counts(void **state)
+{
+    (void)state;
+    assert_int_equal(fastest(80, 20, 40, 39), TRANSPORT_PEER);
+    assert_int_equal(fastest(80, 20, 40, 41), TRANSPORT_AWARE);
+    assert_int_equal(fastest(80, 20, 40, 2200), TRANSPORT_AWARE); /* ranks that take turns on one GPU */
+    assert_int_equal(fastest(80, INFINITY, 40, INFINITY), TRANSPORT_MAPPED);
+    assert_int_equal(fastest(30, INFINITY, 40, INFINITY), TRANSPORT_STAGED);
+    assert_int_equal(fastest(1, 1, 1, 2), TRANSPORT_STAGED); /* equal: the one that works everywhere */
+    assert_int_equal(fastest(INFINITY, INFINITY, INFINITY, INFINITY), TRANSPORT_STAGED);
+}
+
+static double aware_slow_at_rank_1(int rank, transport_kind t, link_kind kind)
+{
+    (void)kind;
+    return t == TRANSPORT_AWARE ? (rank == 1 ? 19e-6 : 10e-6) : t == TRANSPORT_MAPPED ? 20e-6 : INFINITY;
+}
+static double aware_slower_at_rank_1(int rank, transport_kind t, link_kind kind)
+{
+    return t == TRANSPORT_MAPPED ? 18e-6 : t == TRANSPORT_AWARE && rank != 1 ? 17.9e-6 : aware_slow_at_rank_1(rank, t, kind);
+}
+static double mapped_fast_between_0_and_1(int rank, transport_kind t, link_kind kind)
+{
+    (void)kind;
+    if (t == TRANSPORT_MAPPED) return rank < 2 ? 17.9e-6 : 30e-6;
+    return t == TRANSPORT_AWARE ? 20e-6 : INFINITY;
+}
+static double mapped_nearly_as_fast(int rank, transport_kind t, link_kind kind)
+{
+    return t == TRANSPORT_MAPPED && rank < 2 ? 18.1e-6 : mapped_fast_between_0_and_1(rank, t, kind);
+}
+
+/* Of rank 0 of four with two neighbours, 1 and 3; its link to 1. */
+static transport_kind toward_1(double (*by_rank)(int, transport_kind, link_kind))
+{
+    made_up m = made_up_all_serve();
+    m.by_rank = by_rank;
+    const plan *p = on(DEVICE_CUDA, 4, 4, &m, "fuse = 1");
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        if (p->grid.dec.neighbour[k] == 1) return p->choice.toward[k];
+    return TRANSPORT_AUTO;
+}
+
+static void a_link_leaves_the_favourite_for_more_than_a_tenth(void **state)
+{
+    (void)state;
+    assert_int_equal(toward_1(aware_slow_at_rank_1), TRANSPORT_AWARE);
+    assert_int_equal(toward_1(aware_slower_at_rank_1), TRANSPORT_MAPPED); /* the slowest rank decides */
+    assert_int_equal(toward_1(mapped_nearly_as_fast), TRANSPORT_AWARE);
+    assert_int_equal(toward_1(mapped_fast_between_0_and_1), TRANSPORT_MAPPED);
+}
+
+static void what_is_asked_for_is_taken_where_it_serves(void **state)
+{
+    made_up m = made_up_all_serve();
+    (void)state;
+    m.exchange_s[TRANSPORT_MAPPED][LINK_INSIDE_HOST] = 1; /* slow */
+    const plan *p = on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\ntransport = mapped");
+    assert_int_equal(p->transport, TRANSPORT_MAPPED);
+    assert_int_equal(p->notes, 0);
+    assert_int_equal(m.asked, 1); /* and nothing else is tried */
+    p = on(DEVICE_CUDA, 2, 1, &m, "fuse = 1\ntransport = peer");
+    assert_int_equal(p->exchange.used[TRANSPORT_PEER], 0);
+    assert_string_equal(p->note[0].said.text, "run.transport = peer: it does not reach other hosts; using staged");
+    m.exchange_s[TRANSPORT_NCCL][LINK_INSIDE_HOST] = INFINITY;
+    p = on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\ntransport = nccl");
+    assert_string_equal(p->note[0].said.text, "run.transport = nccl: it is made up not to serve; using peer");
+    m.no_halos = "nccl: a made-up refusal";
+    p = on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\ntransport = mapped");
+    assert_int_equal(p->transport, TRANSPORT_STAGED);
+    p = on(DEVICE_HOST, 2, 2, &m, "fuse = 1\ntransport = peer");
+    assert_int_equal(p->transport, TRANSPORT_STAGED);
+    assert_non_null(strstr(p->note[0].said.text, "the host device has transport staged only"));
+}
+
+/* Four ranks on two hosts as 2 x 2: rows lie inside a host, columns between. */
+static void links_inside_a_host_and_between_hosts_differ(void **state)
+{
+    made_up m = made_up_all_serve();
+    (void)state;
+    m.exchange_s[TRANSPORT_AWARE][LINK_BETWEEN_HOSTS] = 1e-6;
+    const plan *p = on(DEVICE_CUDA, 4, 2, &m, "fuse = 1\nranks_x = 2");
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        const int other = p->grid.dec.neighbour[k];
+        if (decomp_dx[k] * decomp_dy[k] != 0 || other < 0) continue;
+        assert_int_equal(p->choice.toward[k], other < 2 ? TRANSPORT_PEER : TRANSPORT_AWARE);
+    }
+    assert_int_equal(p->exchange.used[TRANSPORT_PEER], p->exchange.links[LINK_INSIDE_HOST]);
+    assert_int_equal(p->exchange.used[TRANSPORT_AWARE], p->exchange.links[LINK_BETWEEN_HOSTS]);
+    assert_int_equal(p->feed, CONFIG_FEED_OPENMP); /* aware needs the host */
+}
+
+static void steps_go_in_kernels_where_all_neighbours_are_reached(void **state)
+{
+    made_up m = made_up_all_serve();
+    (void)state;
+    assert_int_equal(on(DEVICE_CUDA, 1, 1, &m, "fuse = 1")->form, STEP_IN_KERNEL);
+    assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1")->form, STEP_IN_KERNEL);
+    assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\ntransport = aware")->form, STEP_OVERLAPPED);
+    assert_int_equal(on(DEVICE_CUDA, 1, 1, &m, "fuse = 2")->form, STEP_OVERLAPPED);
+    assert_int_equal(on(DEVICE_HOST, 1, 1, &m, "fuse = 1")->form, STEP_OVERLAPPED);
+    m.no_in_kernel = "a made-up refusal";
+    const plan *p = on(DEVICE_CUDA, 2, 2, &m, "fuse = 1");
+    assert_int_equal(p->form, STEP_OVERLAPPED);
+    assert_string_equal(p->note[0].said.text, "steps without in-kernel exchange, although the transport is peer: a made-up refusal");
+}
+
+static void graphs_serve_where_no_transport_needs_the_host(void **state)
+{
+    made_up m = made_up_all_serve();
+    (void)state;
+    assert_int_equal(on(DEVICE_CUDA, 1, 1, &m, "fuse = 1")->feed, CONFIG_FEED_GRAPH);
+    assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1")->feed, CONFIG_FEED_GRAPH);
+    assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\nfeed = serial")->feed, CONFIG_FEED_SERIAL);
+    assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\n[output]\ntrace = t.json")->feed, CONFIG_FEED_OPENMP);
+    const plan *p = on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\nfeed = graph\ntransport = aware");
+    assert_int_equal(p->feed, CONFIG_FEED_OPENMP);
+    assert_string_equal(p->note[0].said.text,
+                        "run.feed = graph: with transport aware the host sends the messages of every step; using openmp");
+    p = on(DEVICE_HOST, 1, 1, &m, "feed = graph\nfuse = 1");
+    assert_int_equal(p->feed, CONFIG_FEED_SERIAL);
+    assert_int_equal(p->streams, 1);
+    assert_int_equal(on(DEVICE_HOST, 1, 1, &m, "feed = openmp\nfuse = 1")->streams, 4); /* its threads */
+    assert_int_equal(on(DEVICE_HOST, 1, 1, &m, "feed = openmp\nfuse = 1\nlanes = 3")->streams, 3);
+}
+
+/* Of a transpose on two ranks that share their GPUs or not. */
+static const plan *transposed(int most_on_device, made_up *m, const char *run)
+{
+    int status = 0;
+    plan_facts f = made_up_facts(DEVICE_CUDA, 2, 2, &norms);
+    f.most_on_device = most_on_device;
+    harness_config(&cfg, "[problem]\nkind = transpose\n[grid]\nnx = 512\nny = 512\n[time]\nsteps = 10\n[run]\n%s\n", run);
+    const plan *p = made_up_plan(&cfg, &f, m, &status);
+    assert_int_equal(status, 0);
+    return p;
+}
+
+static void transposes_go_over_peer_then_aware_then_staged(void **state)
+{
+    made_up m = made_up_all_serve();
+    (void)state;
+    assert_int_equal(transposed(1, &m, "")->redist_transport, TRANSPORT_PEER);
+    assert_int_equal(transposed(2, &m, "")->redist_transport, TRANSPORT_AWARE);
+    assert_int_equal(transposed(2, &m, "transport = peer")->redist_transport, TRANSPORT_PEER);
+    assert_int_equal(transposed(1, &m, "transport = mapped")->redist_transport, TRANSPORT_MAPPED);
+    assert_int_equal(transposed(1, &m, "transport = aware")->redist_transport, TRANSPORT_AWARE);
+    const plan *p = transposed(1, &m, "transport = nccl");
+    assert_int_equal(p->redist_transport, TRANSPORT_AWARE);
+    assert_string_equal(p->note[0].said.text, "run.transport = nccl: it cannot carry transposes; using aware");
+    m.no_peer_transposes = "a made-up refusal";
+    assert_int_equal(transposed(1, &m, "")->redist_transport, TRANSPORT_AWARE);
+    p = transposed(1, &m, "transport = peer");
+    assert_string_equal(p->note[0].said.text, "run.transport = peer: a made-up refusal; using aware");
+    m.no_aware = "another";
+    assert_int_equal(transposed(1, &m, "")->redist_transport, TRANSPORT_STAGED);
+    assert_int_equal(transposed(1, &m, "")->transport, TRANSPORT_STAGED);
+}
+
+static double variant_s[PLAN_VARIANTS_MAX];
+static void variants(void *context, const plan *p, plan_variant_trial *answer)
+{
+    static const char *const names[] = { "default", "second", "third" };
+    (void)context, (void)p;
+    answer->count = 3;
+    for (int v = 0; v < 3; v++) {
+        answer->name[v] = names[v];
+        answer->pass_s[v] = variant_s[v];
+    }
+}
+
+static int variant_of(int block_steps, double second_s, double third_s)
+{
+    plan p = { .block_steps = block_steps };
+    const plan_trial trial = { .variants = variants };
+    harness_config(&cfg, large, "");
+    variant_s[0] = 1;
+    variant_s[1] = second_s;
+    variant_s[2] = third_s;
+    plan_choose_variant(&p, &(plan_question){ .cfg = &cfg, .trial = &trial });
+    return p.variant;
+}
+
+static void the_default_variant_stays_within_the_noise(void **state)
+{
+    (void)state;
+    assert_int_equal(variant_of(1, 0.991, 1), 0); /* 1 % */
+    assert_int_equal(variant_of(1, 0.989, 1), 1);
+    assert_int_equal(variant_of(1, 0.989, 0.988), 2);
+    assert_int_equal(variant_of(8, 0.981, 1), 0); /* 2 % */
+    assert_int_equal(variant_of(8, 0.979, 1), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gpus_of_one_host_cut_rows_alone),
+        cmocka_unit_test(memory_is_enough_up_to_the_last_byte),
+        cmocka_unit_test(blocks_that_find_no_room_are_shorter),
+        cmocka_unit_test(blocks_are_tried_where_the_run_is_long_and_large),
+        cmocka_unit_test(blocks_are_taken_for_a_tenth),
+        cmocka_unit_test(overlapped_has_to_win_by_a_twentieth),
+        cmocka_unit_test(the_fastest_transport_is_taken_and_half_of_peers_time_counts),
+        cmocka_unit_test(a_link_leaves_the_favourite_for_more_than_a_tenth),
+        cmocka_unit_test(what_is_asked_for_is_taken_where_it_serves),
+        cmocka_unit_test(links_inside_a_host_and_between_hosts_differ),
+        cmocka_unit_test(steps_go_in_kernels_where_all_neighbours_are_reached),
+        cmocka_unit_test(graphs_serve_where_no_transport_needs_the_host),
+        cmocka_unit_test(transposes_go_over_peer_then_aware_then_staged),
+        cmocka_unit_test(the_default_variant_stays_within_the_noise),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
