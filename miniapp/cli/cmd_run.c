@@ -271,8 +271,8 @@ static int run_it(run *r, const char *self_exe)
     enter(r, "steps");
     const double deadline_s = deadline_of(s->top.comm, s->cfg, r->start_s);
     const nvml_reading before = nvml_read(s->dev->uuid);
-    const loop_result l = loop_run(s, &r->ticks, &r->checkpoints, &r->frames, deadline_s,
-                                   r->report.calibration.ceiling_bytes_per_s);
+    loop beside = loop_begin(s, &r->ticks, &r->checkpoints, &r->frames, deadline_s, r->report.calibration.ceiling_bytes_per_s);
+    const loop_result l = loop_run(s, &beside);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why.text);
     r->report.power = power_between(s->top.comm, s->dev->uuid, before, nvml_read(s->dev->uuid), l.loop_s,
                                     (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l.steps_run);

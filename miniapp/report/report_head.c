@@ -9,7 +9,6 @@
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "report/report.h"
-#include "sim/sim_advance.h"
 
 enum { REPORT_INDENT = 13 }; /* where the second column begins */
 
@@ -49,7 +48,7 @@ static void print_form(FILE *to, const sim *s)
     fprintf(to, "transport    %s; %s steps, feed %s",
             s->top.ranks == 1 && in_kernel ? "none" : transport_kind_name(s->plan.transport), step_form_name[s->pass.form],
             config_feed_name(s->plan.feed));
-    if (s->batch) fprintf(to, ", up to %d steps per launch", sim_steps_at_once(s, INT64_MAX, false, false));
+    if (s->batch) fprintf(to, ", up to %d steps per launch", s->plan.block_steps * GRAPH_BATCH_STEPS_MAX);
     if (!in_kernel) fprintf(to, ", %d lane%s", s->plan.streams, s->plan.streams == 1 ? "" : "s");
     fprintf(to, "\n");
 }

@@ -39,6 +39,12 @@ attention attention_begin(sim *s, const saver *checkpoints, double deadline_s)
                         .last_step = s->level, .last_s = timer_now_s() };
 }
 
+int64_t attention_steps_to_go(const attention *a)
+{
+    const int64_t block = a->sim->plan.block_steps;
+    return (a->next_step - a->sim->level + block - 1) / block * block;
+}
+
 /* Is there time for `checkpoints` checkpoints after the one that is under way, if one is? */
 static bool have_time(const attention *a, int checkpoints)
 {

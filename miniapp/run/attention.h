@@ -27,7 +27,10 @@ typedef struct attention {
 /* Signals are caught from here on (USR1, TERM, INT); a second INT ends the process at once. Before the loop. */
 void attention_catch_signals(void);
 
+/* From the level of s. */
 attention attention_begin(sim *s, const saver *checkpoints, double deadline_s);
+/* Steps, in whole passes, up to the next look. */
+int64_t attention_steps_to_go(const attention *a);
 /* At every step boundary. The same on all ranks, as is the next. */
 loop_end attention_look(attention *a);
 /* Of a checkpoint that is due: would it leave no time for the one with which the run leaves at its deadline? Not at the last step. */

@@ -14,9 +14,9 @@
 enum { ROUNDS = 5 };
 
 /* The same count on all ranks, so that about batch_s pass. */
-static int repeats_for(const sim *s, double one_s, double batch_s, int least, int most)
+static int repeats_for(MPI_Comm comm, double one_s, double batch_s, int least, int most)
 {
-    const double n = batch_s / fmax(timer_slowest_s(one_s, s->top.comm), 1e-9);
+    const double n = batch_s / fmax(timer_slowest_s(one_s, comm), 1e-9);
     return n < least ? least : n > most ? most : (int)n;
 }
 
@@ -39,13 +39,13 @@ static double copy_once_s(sim *s, int repeats, size_t bytes)
 
 /* Fault hook of debug builds: with WEFT_FAULT = slow_rank the last rank's copies count a million times as long, which no load of the
  * machine brings about. */
-static double injected_slowness(const sim *s)
+static double injected_slowness(const topology *top)
 {
 #ifdef WEFT_DEBUG
     const char *fault = getenv("WEFT_FAULT");
-    if (fault && strcmp(fault, "slow_rank") == 0 && s->top.rank == s->top.ranks - 1) return 1e6;
+    if (fault && strcmp(fault, "slow_rank") == 0 && top->rank == top->ranks - 1) return 1e6;
 #else
-    (void)s;
+    (void)top;
 #endif
     return 1;
 }
@@ -55,10 +55,10 @@ static void measure_ceiling(sim *s, calibrate_result *r)
     size_t bytes = s->plan.grid.shape.bytes;
     if (!config_kind_of(s->cfg)->stencil && s->plan.transposed_grid.shape.bytes < bytes) bytes = s->plan.transposed_grid.shape.bytes;
     (void)copy_once_s(s, 1, bytes);
-    const int repeats = repeats_for(s, copy_once_s(s, 1, bytes), 10e-3, 2, 200);
+    const int repeats = repeats_for(s->top.comm, copy_once_s(s, 1, bytes), 10e-3, 2, 200);
     double best_s = INFINITY; /* a ceiling is the best that was seen: whatever disturbs a copy is not the memory's limit */
     for (int i = 0; i < ROUNDS; i++) best_s = fmin(best_s, copy_once_s(s, repeats, bytes));
-    best_s *= injected_slowness(s);
+    best_s *= injected_slowness(&s->top);
     const double mine = 2 * (double)bytes / best_s; /* read and written */
     MPI_CHECK(ranks_allreduce(&mine, &r->ceiling_bytes_per_s, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
     r->copies = timer_straggler_of(1 / mine, s->top.host, s->top.comm);
@@ -101,7 +101,7 @@ static overlap measure_overlap(sim *s)
     const double one_s = steps_s(s, true, 2);
     const double passes = (double)s->cfg->time.steps / s->plan.block_steps;
     const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * passes)); /* short runs calibrate shortly */
-    const schedule c = schedule_of(repeats_for(s, one_s, batch_s, 2, 2000), repeats_for(s, exchanges_s(s, 2), batch_s, 2, 2000));
+    const schedule c = schedule_of(repeats_for(s->top.comm, one_s, batch_s, 2, 2000), repeats_for(s->top.comm, exchanges_s(s, 2), batch_s, 2, 2000));
     double with_s[OVERLAP_PAIRS_MAX], without_s[OVERLAP_PAIRS_MAX], comm_s[OVERLAP_PAIRS_MAX];
     (void)steps_s(s, true, c.steps); /* as many for the first time: graphs are captured */
     (void)steps_s(s, false, c.steps);
@@ -123,13 +123,13 @@ static overlap measure_overlap(sim *s)
 static double measure_host(sim *s)
 {
     enum { STEPS_MAX = 32 };
-    const int steps = repeats_for(s, steps_s(s, true, 2), 5e-3, 2, STEPS_MAX);
+    const int steps = repeats_for(s->top.comm, steps_s(s, true, 2), 5e-3, 2, STEPS_MAX);
     double enqueue_s[ROUNDS + 1];
     for (int i = 0; i <= ROUNDS; i++) { /* the first warms up */
         sim_wait(s);
         MPI_CHECK(ranks_barrier(s->top.comm));
         const double begin_s = timer_now_s();
-        sim_advance(s, (sim_request){ .steps = steps * s->plan.block_steps, .exchange = true });
+        sim_take(s, steps * s->plan.block_steps, true);
         enqueue_s[i] = (timer_now_s() - begin_s) / (steps * s->plan.block_steps);
     }
     sim_wait(s);

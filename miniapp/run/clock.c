@@ -78,13 +78,12 @@ void clock_restart(clock_steps *c)
     DEVICE_CALL(c->dev, event_record, c->tick[0], c->stream);
 }
 
-bool clock_wants_probe(const clock_steps *c, int64_t level) { return level >= c->next_probe && !c->probed; }
-
-const step_probe *clock_probe(clock_steps *c, int steps, int64_t level)
+const step_probe *clock_probe(clock_steps *c, int64_t level)
 {
-    c->next_probe = level - steps + c->probe_every;
+    if (level < c->next_probe || c->probed) return NULL;
+    c->next_probe = level + c->probe_every;
     c->probed = true;
-    c->probed_steps = steps;
+    c->probed_steps = 0;
     c->probed_level = level;
     c->probe.detail = c->timeline ? timeline_detail(c->timeline) : NULL;
     return &c->probe;
@@ -94,7 +93,7 @@ static void read_probe(clock_steps *c)
 {
     double seconds[STEP_PHASES];
     step_probe_read(&c->probe, c->dev, seconds);
-    if (c->timeline) timeline_keep(c->timeline, &c->probe, c->probed_level);
+    if (c->timeline) timeline_keep(c->timeline, &c->probe, c->probed_level + c->probed_steps);
     for (int i = 0; i < STEP_PHASES; i++) c->phase_s[i] += seconds[i];
     c->probes++;
     c->steps_probed += c->probed_steps;
@@ -120,7 +119,11 @@ static void tick(clock_steps *c, int steps, clock_interval what)
     if (c->probed && step_probe_done(&c->probe, c->dev)) read_probe(c);
 }
 
-void clock_tick(clock_steps *c, int steps) { tick(c, steps, CLOCK_STEP); }
+void clock_tick(clock_steps *c, int steps)
+{
+    if (c->probed_steps == 0) c->probed_steps = steps;
+    tick(c, steps, CLOCK_STEP);
+}
 
 void clock_leave_out(clock_steps *c) { tick(c, 0, CLOCK_LEFT_OUT); }
 

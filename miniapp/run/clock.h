@@ -37,9 +37,9 @@ typedef struct clock_steps {
     int64_t beside_write_steps;
     step_probe probe;
     int64_t probe_every, next_probe; /* in steps; the level from which the next is wanted */
-    bool probed;              /* a probe is waiting to be read; steps that it covers: */
-    int probed_steps;
-    int64_t probed_level;     /* what it makes */
+    bool probed;              /* a probe is waiting to be read; the level from which it is, the steps that it covers: */
+    int64_t probed_level;
+    int probed_steps;         /* 0: until the next tick */
     timeline *timeline;       /* NULL, or gets every probe; not owned */
     int64_t probes, steps_probed;
     double phase_s[STEP_PHASES]; /* summed over the probed steps */
@@ -50,10 +50,8 @@ void clock_create(clock_steps *c, device *d, device_stream *s, timeline *t, int6
 void clock_destroy(clock_steps *c);
 /* Before the first step and after every pause. */
 void clock_restart(clock_steps *c);
-/* Whether what comes next, from this level on, should be probed (most is not); and the probe for it, of `steps` steps (one, or those
- * of a pass), which make that level. */
-bool clock_wants_probe(const clock_steps *c, int64_t level);
-const step_probe *clock_probe(clock_steps *c, int steps, int64_t level);
+/* NULL, or a probe for what comes next, from this level to the next tick: one step, or those of a pass. */
+const step_probe *clock_probe(clock_steps *c, int64_t level);
 /* What was enqueued since the last tick is no step. */
 void clock_leave_out(clock_steps *c);
 /* The steps beside a write, in the device's time and to a tick: from here to what runs when it has ended. */

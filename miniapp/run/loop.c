@@ -1,10 +1,6 @@
 #include "run/loop.h"
 
-#include <math.h>
-
 #include "ranks/check.h"
-#include "run/norms.h"
-#include "run/progress.h"
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
@@ -17,89 +13,87 @@ static int64_t to_next(int64_t every, int64_t level) { return every > 0 ? every 
 
 /* How many steps there are before something is to be done: at the end of the run, at norms, checkpoints and frames, and, to a
  * pass's length, when the ranks look at their flags. */
-static int64_t steps_to_go(const sim *s, const norms *n, const attention *look)
+static int64_t steps_to_go(const config *c, const loop *l, int64_t level)
 {
-    const config *c = s->cfg;
-    const int64_t level = s->level, block = s->plan.block_steps;
-    const int64_t to_look = (look->next_step - level + block - 1) / block * block;
     const int64_t to_save = least(to_next(c->checkpoint.every, level), to_next(c->output.every, level));
-    const int64_t steps = least(least(c->time.steps - level, to_look), least(to_save, norms_steps_to_go(n, level)));
+    const int64_t to_look = least(attention_steps_to_go(&l->look), norms_steps_to_go(&l->changes));
+    const int64_t steps = least(c->time.steps - level, least(to_save, to_look));
     return steps < 1 ? 1 : steps;
 }
 
-static void advance(sim *s, clock_steps *ticks, const norms *n, const attention *look)
+static void advance(sim *s, loop *l)
 {
-    const bool probed = !sim_has_transpose(s) && clock_wants_probe(ticks, s->level);
-    const int64_t most = steps_to_go(s, n, look);
-    const int steps = sim_steps_at_once(s, most, norms_due(n, s->level + most), probed);
-    const int64_t level = s->level + steps;
-    const step_probe *probe = probed ? clock_probe(ticks, steps, level) : NULL;
-    sim_advance(s, (sim_request){ .steps = steps, .norm = norms_due(n, level), .exchange = true, .probe = probe });
+    const step_probe *probe = sim_has_transpose(s) ? NULL : clock_probe(l->ticks, s->level);
+    const int steps = sim_advance(s, (sim_request){ steps_to_go(s->cfg, l, s->level), s->cfg->time.norm_every, true, probe });
     sim_inject_device_error(s);
-    clock_tick(ticks, steps);
-    watchdog_step(level);
+    clock_tick(l->ticks, steps);
+    watchdog_step(s->level);
 }
 
 /* A level that is due in the series. The checkpoint under way is waited for: it reads the memory that a frame goes through. */
-static bool add_to_series(series *frames, saver *checkpoints, clock_steps *ticks, loop_result *r)
+static bool add_to_series(loop *l, loop_result *r)
 {
-    if (!saver_finish(checkpoints)) return false;
+    if (!saver_finish(l->checkpoints)) return false;
     const double begin_s = timer_now_s();
-    clock_flush(ticks);
+    clock_flush(l->ticks);
     watchdog_phase("series");
-    const bool ok = series_add(frames, &r->why);
+    const bool ok = series_add(l->frames, &r->why);
     watchdog_phase("steps");
-    clock_restart(ticks);
+    clock_restart(l->ticks);
     r->series_s += timer_now_s() - begin_s;
     return ok;
 }
 
-loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double deadline_s, double ceiling_bytes_per_s)
+loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double deadline_s, double ceiling_bytes_per_s)
+{
+    loop l = { .ticks = ticks, .checkpoints = checkpoints, .frames = frames };
+    progress_begin(&l.bar, s->cfg, s->top.rank, s->level,
+                   ceiling_bytes_per_s / sim_words(s) / (double)dtype_bytes(s->cfg->problem.type));
+    sim_wait(s);
+    MPI_CHECK(MPI_Barrier(s->top.comm));
+    l.look = attention_begin(s, checkpoints, deadline_s);
+    l.changes = norms_begin(s);
+    return l;
+}
+
+loop_result loop_run(sim *s, loop *l)
 {
     const config *c = s->cfg;
     const int64_t first = s->level;
-    loop_result r = { .end = LOOP_DONE };
-    progress bar;
-    progress_begin(&bar, c, s->top.rank, first, ceiling_bytes_per_s / sim_words(s) / (double)dtype_bytes(c->problem.type));
-    sim_wait(s);
-    MPI_CHECK(MPI_Barrier(s->top.comm));
     const double begin_s = timer_now_s();
-    attention look = attention_begin(s, checkpoints, deadline_s);
-    norms changes = norms_begin(s);
-    clock_restart(ticks);
-    if (series_due(c, first) && !add_to_series(frames, checkpoints, ticks, &r)) r.end = LOOP_FAILED;
+    loop_result r = { .end = LOOP_DONE };
+    clock_restart(l->ticks);
+    if (series_due(c, first) && !add_to_series(l, &r)) r.end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {
-        advance(s, ticks, &changes, &look);
+        advance(s, l);
 
-        saver_poll(checkpoints);
-        r.end = attention_look(&look);
+        saver_poll(l->checkpoints);
+        r.end = attention_look(&l->look);
         if (r.end == LOOP_FAILED) break;
 
         const bool leaving = r.end != LOOP_DONE;
         const bool now = leaving || checkpoint_due(c, s->level) || series_due(c, s->level) || s->level == c->time.steps;
-        converged = norms_converged(&changes, s, now); /* may go back by a level */
+        converged = norms_converged(&l->changes, now); /* may go back by a level */
 
-        const bool due = checkpoint_due(c, s->level) && !leaving && !attention_too_late(&look);
-        if ((series_due(c, s->level) && !add_to_series(frames, checkpoints, ticks, &r)) ||
-            ((due || leaving) && !saver_save(checkpoints, leaving))) {
+        const bool due = checkpoint_due(c, s->level) && !leaving && !attention_too_late(&l->look);
+        if ((series_due(c, s->level) && !add_to_series(l, &r)) || ((due || leaving) && !saver_save(l->checkpoints, leaving))) {
             r.end = LOOP_FAILED;
             break;
         }
-        progress_show(&bar, s->level, changes.last);
+        progress_show(&l->bar, s->level, l->changes.last);
         if (converged) r.end = LOOP_DONE;
     }
-    if (!saver_finish(checkpoints)) {
+    if (!saver_finish(l->checkpoints)) {
         r.end = LOOP_FAILED;
-        r.why = checkpoints->why;
+        r.why = l->checkpoints->why;
     }
-    if (checkpoints->writer) r.checkpoint_s = writer_get_stats(checkpoints->writer).stall_s;
-    clock_flush(ticks);
-    sim_wait(s);
+    if (l->checkpoints->writer) r.checkpoint_s = writer_get_stats(l->checkpoints->writer).stall_s;
+    clock_flush(l->ticks);
     r.steps_run = s->level - first;
-    r.last_change = changes.last;
-    r.norm_s = changes.seconds;
+    r.last_change = l->changes.last;
+    r.norm_s = l->changes.seconds;
     r.loop_s = timer_now_s() - begin_s;
-    progress_end(&bar);
+    progress_end(&l->bar);
     return r;
 }

@@ -4,6 +4,8 @@
 
 #include "run/attention.h"
 #include "run/clock.h"
+#include "run/norms.h"
+#include "run/progress.h"
 #include "run/saver.h"
 #include "run/series.h"
 #include "sim/sim.h"
@@ -16,9 +18,21 @@ typedef struct loop_result {
     sentence why;
 } loop_result;
 
-/* checkpoints takes those that the deck asks for, and the one that a signal asks for, and is then opened if need be; the caller
- * closes it. What it holds is on disk when the loop returns. deadline_s: as in deadline.h. ceiling_bytes_per_s: of all ranks' copies,
- * for the line of progress. Collective. */
-loop_result loop_run(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double deadline_s, double ceiling_bytes_per_s);
+/* What stands beside the steps of a run. */
+typedef struct loop {
+    clock_steps *ticks; /* not owned, as are: */
+    saver *checkpoints;
+    series *frames;
+    attention look;
+    norms changes;
+    progress bar;
+} loop;
+
+/* All ranks begin together. checkpoints takes those that the deck asks for, and the one that a signal asks for, and is then opened if
+ * need be; the caller closes it. deadline_s: as in deadline.h. ceiling_bytes_per_s: of all ranks' copies, for the line of progress.
+ * Collective, as is the next. */
+loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double deadline_s, double ceiling_bytes_per_s);
+/* From the level of s to the end of the run; what the saver holds is on disk by then. */
+loop_result loop_run(sim *s, loop *l);
 
 #endif

@@ -5,51 +5,50 @@
 #include "ranks/timer.h"
 #include "sim/sim_advance.h"
 
-norms norms_begin(const sim *s)
+norms norms_begin(sim *s)
 {
     const config *c = s->cfg;
-    norms n = { .every = c->time.norm_every, .tolerance = c->time.tolerance, .pending = -1, .last = NAN };
+    norms n = { .sim = s, .every = c->time.norm_every, .tolerance = c->time.tolerance, .pending = -1, .last = NAN };
     n.ride = n.every > 0 && sim_norms_ride(s);
     n.shown = n.ride && s->batch && n.every == 1 && n.tolerance == 0;
     return n;
 }
 
-bool norms_due(const norms *n, int64_t level) { return n->every > 0 && level % n->every == 0; }
-
-int64_t norms_steps_to_go(const norms *n, int64_t level)
+int64_t norms_steps_to_go(const norms *n)
 {
     if (n->pending >= 0 && n->tolerance > 0) return 1;
-    return n->every == 0 || n->shown ? INT64_MAX : n->every - level % n->every;
+    return n->every == 0 || n->shown ? INT64_MAX : n->every - n->sim->level % n->every;
 }
 
-static bool small_enough(norms *n, sim *s, int64_t level)
+static bool small_enough(norms *n, int64_t level)
 {
-    n->last = sim_norm(s, level);
+    n->last = sim_norm(n->sim, level);
     return n->tolerance > 0 && n->last <= n->tolerance;
 }
 
-static bool judge_pending(norms *n, sim *s)
+static bool judge_pending(norms *n)
 {
     const int64_t level = n->pending;
     n->pending = -1;
-    if (level < 0 || !small_enough(n, s, level)) return false;
-    sim_undo_step(s);
+    if (level < 0 || !small_enough(n, level)) return false;
+    sim_undo_step(n->sim);
     return true;
 }
 
-static bool judge_present(norms *n, sim *s, bool now)
+static bool judge_present(norms *n, bool now)
 {
-    if (!norms_due(n, s->level)) return false;
-    if (!n->ride || now) return small_enough(n, s, s->level);
-    n->pending = s->level;
+    const int64_t level = n->sim->level;
+    if (!n->ride || now) return small_enough(n, level);
+    n->pending = level;
     return false;
 }
 
-bool norms_converged(norms *n, sim *s, bool now)
+bool norms_converged(norms *n, bool now)
 {
-    if (n->pending < 0 && !norms_due(n, s->level)) return false;
+    const bool due = n->every > 0 && n->sim->level % n->every == 0;
+    if (n->pending < 0 && !due) return false;
     const double begin_s = timer_now_s();
-    const bool converged = judge_pending(n, s) || judge_present(n, s, now);
+    const bool converged = judge_pending(n) || (due && judge_present(n, now));
     n->seconds += timer_now_s() - begin_s;
     return converged;
 }

@@ -7,6 +7,7 @@
 #include "sim/sim.h"
 
 typedef struct norms {
+    sim *sim;         /* not owned */
     int64_t every;    /* time.norm_every; 0: none */
     double tolerance; /* 0: none stops the run */
     bool ride;        /* they come with the steps: sim_norms_ride */
@@ -16,13 +17,12 @@ typedef struct norms {
     double seconds;   /* of this rank, spent on reading them */
 } norms;
 
-norms norms_begin(const sim *s);
-bool norms_due(const norms *n, int64_t level);
-/* Steps from this level to the next one that is to be judged; INT64_MAX: there is none. While a norm is pending that may stop the run
- * it is one, for only one step can be undone. */
-int64_t norms_steps_to_go(const norms *n, int64_t level);
-/* After steps that were told of their norm (sim_advance); now: the present level's is not left pending. True when the run has
- * converged, and then s stands at the first level that did. Collective. */
-bool norms_converged(norms *n, sim *s, bool now);
+norms norms_begin(sim *s);
+/* Steps to the next level that is to be judged; INT64_MAX: there is none. While a norm is pending that may stop the run it is one, for
+ * only one step can be undone. */
+int64_t norms_steps_to_go(const norms *n);
+/* After a sim_advance; now: the present level's is not left pending. True when the run has converged, and then the sim stands at the
+ * first level that did. Collective. */
+bool norms_converged(norms *n, bool now);
 
 #endif

@@ -14,25 +14,14 @@
 
 static double clamped(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-static double most_of(const sim *s, double mine)
-{
-    double all;
-    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
-    return all;
-}
-
 static double steps_s(sim *s, int64_t steps)
 {
     sim_wait(s);
     MPI_CHECK(ranks_barrier(s->top.comm));
     const double begin_s = timer_now_s();
-    for (int64_t left = steps; left > 0;) {
-        const int now = sim_steps_at_once(s, left, false, false);
-        sim_advance(s, (sim_request){ .steps = now, .exchange = true });
-        left -= now;
-    }
+    sim_take(s, steps, true);
     sim_wait(s);
-    return most_of(s, (timer_now_s() - begin_s) / (double)steps);
+    return timer_slowest_s((timer_now_s() - begin_s) / (double)steps, s->top.comm);
 }
 
 /* On the fields of s. Of some batches the shortest: what else the machine does is not the run's. */
@@ -72,7 +61,9 @@ static void cut(const sim *s, double part, config *c)
 
 rehearsal_result rehearsal(sim *s, const char *self_exe)
 {
-    const double part = s->dev->kind == DEVICE_HOST ? REHEARSAL_BYTES / most_of(s, sim_memory_bytes(s)) : 1;
+    double most_bytes = sim_memory_bytes(s);
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &most_bytes, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    const double part = s->dev->kind == DEVICE_HOST ? REHEARSAL_BYTES / most_bytes : 1;
     if (part >= 1) return take_steps(s);
     sentence why = { "" };
     config *c = malloc(sizeof *c);

@@ -9,10 +9,10 @@
 
 /* A form of the step. */
 typedef struct form {
-    int (*at_once)(const sim *s, int64_t most, bool norm); /* as sim_steps_at_once */
-    bool (*takes_norm)(const sim *s, int steps);   /* does the last of these steps bring its norm? */
-    void (*enqueue)(sim *s, const sim_request *r); /* r->norm: where it takes_norm. The last level is the present one afterwards */
-    double (*norm)(sim *s, int64_t level);         /* as sim_norm */
+    int (*at_once)(const sim *s, int64_t most, bool norm); /* steps of one launch, of at most `most`; norm: wanted after these */
+    bool (*takes_norm)(const sim *s, int steps);           /* does the last of these steps bring its norm? */
+    void (*enqueue)(sim *s, int steps, bool norm, const sim_request *r); /* one launch's; the last level is the present one then */
+    double (*norm)(sim *s, int64_t level);                 /* as sim_norm */
 } form;
 
 /* next is the present level now. */
@@ -49,16 +49,11 @@ static bool takes_no_norm(const sim *s, int steps)
     return false;
 }
 
-static void enqueue_passes(sim *s, const sim_request *r)
+static void enqueue_pass(sim *s, int steps, bool norm, const sim_request *r)
 {
-    const int block = s->plan.block_steps;
-    for (int left = r->steps; left > 0; left -= block) {
-        const int steps = left < block ? left : block;
-        uint64_t *const norm = r->norm && left <= block ? s->result : NULL;
-        step_advance(&s->streams, &s->pass, (step_job){ s->next, s->now, steps, r->exchange, norm, r->probe });
-        swap_levels(s);
-        if (block > 1) s->passes++;
-    }
+    step_advance(&s->streams, &s->pass, (step_job){ s->next, s->now, steps, r->exchange, norm ? s->result : NULL, r->probe });
+    swap_levels(s);
+    if (s->plan.block_steps > 1) s->passes++;
 }
 
 static double norm_of_levels(sim *s, int64_t level)
@@ -71,7 +66,7 @@ static double norm_of_levels(sim *s, int64_t level)
     return sim_most(s, sim_result(s));
 }
 
-static const form overlapped = { one_at_once, takes_no_norm, enqueue_passes, norm_of_levels }; /* or exchange first */
+static const form overlapped = { one_at_once, takes_no_norm, enqueue_pass, norm_of_levels }; /* or exchange first */
 
 /* Without an earlier level that the step reads: undoing a step loses that. */
 bool sim_norms_ride(const sim *s) { return step_can_change(&s->pass) && !s->prob.op.has_prev; }
@@ -88,7 +83,7 @@ static double norm_of_step(sim *s, int64_t level)
     return sim_most(s, inkernel_pass_change(s->pass.inkernel, level < s->norm_level));
 }
 
-static const form in_kernel = { one_at_once, steps_take_norm, enqueue_passes, norm_of_step };
+static const form in_kernel = { one_at_once, steps_take_norm, enqueue_pass, norm_of_step };
 
 static bool block_takes_norm(const sim *s, int steps)
 {
@@ -100,14 +95,13 @@ static double norm_of_block(sim *s, int64_t level)
     return level > s->norm_level ? norm_of_levels(s, level) : sim_most(s, sim_result(s));
 }
 
-static const form blocks = { one_at_once, block_takes_norm, enqueue_passes, norm_of_block };
+static const form blocks = { one_at_once, block_takes_norm, enqueue_pass, norm_of_block };
 
-static void enqueue_transposes(sim *s, const sim_request *r)
+static void enqueue_transpose(sim *s, int steps, bool norm, const sim_request *r)
 {
-    for (int i = 0; i < r->steps; i++) {
-        redist_transpose(s->to_transposed, s->transposed[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.stream[0]);
-        step_begin_generation(&s->streams);
-    }
+    (void)steps, (void)norm, (void)r;
+    redist_transpose(s->to_transposed, s->transposed[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.stream[0]);
+    step_begin_generation(&s->streams);
 }
 
 static double no_norm(sim *s, int64_t level)
@@ -116,7 +110,7 @@ static double no_norm(sim *s, int64_t level)
     return NAN;
 }
 
-static const form transposes = { one_at_once, takes_no_norm, enqueue_transposes, no_norm };
+static const form transposes = { one_at_once, takes_no_norm, enqueue_transpose, no_norm };
 
 static void pass_and_transpose(sim *s, step_pass *p, void *next, void *cur, redist *to, void *transposed)
 {
@@ -126,16 +120,15 @@ static void pass_and_transpose(sim *s, step_pass *p, void *next, void *cur, redi
 }
 
 /* next.u holds the half step until the transpose back overwrites it. */
-static void enqueue_sweeps(sim *s, const sim_request *r)
+static void enqueue_sweep(sim *s, int steps, bool norm, const sim_request *r)
 {
-    for (int i = 0; i < r->steps; i++) {
-        pass_and_transpose(s, &s->pass, s->next.u, s->now.u, s->to_transposed, s->transposed[0]);
-        pass_and_transpose(s, &s->transposed_pass, s->transposed[1], s->transposed[0], s->from_transposed, s->next.u);
-        swap_levels(s);
-    }
+    (void)steps, (void)norm, (void)r;
+    pass_and_transpose(s, &s->pass, s->next.u, s->now.u, s->to_transposed, s->transposed[0]);
+    pass_and_transpose(s, &s->transposed_pass, s->transposed[1], s->transposed[0], s->from_transposed, s->next.u);
+    swap_levels(s);
 }
 
-static const form sweeps = { one_at_once, takes_no_norm, enqueue_sweeps, norm_of_levels };
+static const form sweeps = { one_at_once, takes_no_norm, enqueue_sweep, norm_of_levels };
 
 /* The form of steps that are enqueued one by one, also where others are captured. */
 static const form *single_form(const sim *s)
@@ -157,14 +150,15 @@ static int graph_at_once(const sim *s, int64_t most, bool norm)
 
 static bool captured_take_norm(const sim *s, int steps) { return single_form(s)->takes_norm(s, steps); }
 
-static void enqueue_graph(sim *s, const sim_request *r)
+/* What a graph does not hold, a shorter block and one with its norm, is enqueued by itself. */
+static void enqueue_graph(sim *s, int steps, bool norm, const sim_request *r)
 {
-    const int block = s->plan.block_steps, passes = r->steps / block;
-    if (r->steps % block != 0 || (block > 1 && r->norm)) {
-        enqueue_passes(s, r);
+    const int block = s->plan.block_steps, passes = steps / block;
+    if (steps % block != 0 || (block > 1 && norm)) {
+        enqueue_pass(s, steps, norm, r);
         return;
     }
-    graph_batch_launch(s->batch, s->next.u, s->now.u, passes, r->exchange, r->norm);
+    graph_batch_launch(s->batch, s->next.u, s->now.u, passes, r->exchange, norm);
     if (passes % 2 != 0) swap_levels(s);
     if (block > 1) s->passes += passes;
 }
@@ -180,16 +174,23 @@ void sim_prepare_steps(sim *s)
     if (s->batch) graph_batch_prepare(s->batch, s->cfg->time.norm_every > 0 && sim_norms_ride(s));
 }
 
-int sim_steps_at_once(const sim *s, int64_t most, bool norm, bool probed) { return form_of(s, probed)->at_once(s, most, norm); }
+static bool divides(int64_t every, int64_t level) { return every > 0 && level % every == 0; }
 
-void sim_advance(sim *s, sim_request r)
+int sim_advance(sim *s, sim_request r)
 {
     const form *f = form_of(s, r.probe != NULL);
-    r.norm = r.norm && f->takes_norm(s, r.steps);
+    const int steps = f->at_once(s, r.steps, divides(r.norm_every, s->level + r.steps));
+    const bool norm = divides(r.norm_every, s->level + steps) && f->takes_norm(s, steps);
     s->touched = false;
-    f->enqueue(s, &r);
-    s->level += r.steps;
-    if (r.norm) s->norm_level = s->level;
+    f->enqueue(s, steps, norm, &r);
+    s->level += steps;
+    if (norm) s->norm_level = s->level;
+    return steps;
+}
+
+void sim_take(sim *s, int64_t steps, bool exchange)
+{
+    while (steps > 0) steps -= sim_advance(s, (sim_request){ .steps = steps, .exchange = exchange });
 }
 
 double sim_norm(sim *s, int64_t level) { return form_of(s, false)->norm(s, level); }
@@ -204,20 +205,16 @@ void sim_undo_step(sim *s)
 /* Few are long ones, and long ones hide the pipeline's filling. */
 int sim_lead_in(int count) { return count > 10 ? 4 : 1; }
 
-static void take_passes(sim *s, bool exchange, int count)
-{
-    sim_advance(s, (sim_request){ .steps = count * s->plan.block_steps, .exchange = exchange });
-}
-
 double sim_pass_s(sim *s, bool exchange, int count)
 {
     device *d = s->dev;
+    const int block = s->plan.block_steps;
     double seconds = 0;
     sim_wait(s);
     MPI_CHECK(ranks_barrier(s->top.comm));
-    take_passes(s, exchange, sim_lead_in(count));
+    sim_take(s, sim_lead_in(count) * block, exchange);
     DEVICE_CALL(d, event_record, s->stamp[0], s->streams.stream[0]);
-    take_passes(s, exchange, count);
+    sim_take(s, count * block, exchange);
     DEVICE_CALL(d, event_record, s->stamp[1], s->streams.stream[0]);
     DEVICE_CALL(d, event_sync, s->stamp[1]);
     DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);

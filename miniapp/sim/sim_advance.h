@@ -8,21 +8,19 @@
 /* Before the first step: leaves nothing to be made in the loop. */
 void sim_prepare_steps(sim *s);
 
-/* How many steps one sim_advance of a run takes, of at most `most` (>= 1) before which nothing is to be done. norm: after those the
- * norm of the last one is wanted. probed: with a probe, which is one launch's: of one step, or one block. */
-int sim_steps_at_once(const sim *s, int64_t most, bool norm, bool probed);
-
 typedef struct sim_request {
-    int steps;               /* sim_steps_at_once gave them; to measure, any number of blocks */
-    bool norm;               /* that of the last step is wanted: it comes with the step where the form can do that */
+    int64_t steps;           /* at most, from 1: before the level that they make nothing is to be done */
+    int64_t norm_every;      /* levels that this divides want their norm: it comes with the step where the form can do that; 0: none */
     bool exchange;           /* as in step_job; always with transposes */
-    const step_probe *probe; /* as in step_job; ignored with transposes */
+    const step_probe *probe; /* as in step_job, of one step or block; not with transposes */
 } sim_request;
-void sim_advance(sim *s, sim_request r); /* enqueues the steps; s->level counts them */
+/* Enqueues one launch of the steps, and returns how many it has; s->level counts them. */
+int sim_advance(sim *s, sim_request r);
+void sim_take(sim *s, int64_t steps, bool exchange); /* all of them, for measuring */
 
 /* max |u - previous u| of the step that made this level, over all ranks, NaN if there is any: of the present level, or, where
- * sim_norms_ride, of the one for which the sim_advance before asked. Waits for it; costs a pass over both levels unless it came with
- * the step. Collective. */
+ * sim_norms_ride, of the last one before that wanted it. Waits for it; costs a pass over both levels unless it came with the step.
+ * Collective. */
 double sim_norm(sim *s, int64_t level);
 /* Do all norms come with their steps, so that they can be read when the next step is under way? */
 bool sim_norms_ride(const sim *s);

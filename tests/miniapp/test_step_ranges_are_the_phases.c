@@ -52,7 +52,7 @@ static void ranges(void **state)
     assert_true(config_from_deck(c, &d, &why));
     assert_int_equal(sim_create(s, c, "", true, &why), 0);
     nvtx_output = (nvtx_sink){ begin, end };
-    for (int i = 0; i < 3; i++) sim_advance(s, (sim_request){ .steps = 1, .exchange = true });
+    for (int i = 0; i < 3; i++) sim_take(s, 1, true);
     nvtx_output = (nvtx_sink){ NULL, NULL };
     assert_int_equal(depth, 0);
     assert_int_equal(others, 0);

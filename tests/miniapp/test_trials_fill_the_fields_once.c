@@ -49,7 +49,7 @@ static void once(const char *kind, int fields)
     fills = 0;
     sim_touch(s);
     assert_int_equal(fills, 0);
-    sim_advance(s, (sim_request){ .steps = 1, .exchange = true });
+    sim_take(s, 1, true);
     sim_wait(s);
     assert_true(sim_fingerprint(s) != filled);
     sim_touch(s);
