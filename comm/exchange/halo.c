@@ -171,9 +171,8 @@ halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int de
 {
     assert(depth >= 0 && depth <= shape->depth_x && (shape->depth_y == 0 || depth <= shape->depth_y));
     assert(shape->nx == box_width(dec->own) && shape->ny == box_height(dec->own));
-    halo *h = calloc(1, sizeof *h);
+    halo *h = CHECK_ALLOC(calloc(1, sizeof *h));
     transport_choice left = *choice;
-    if (!h) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     MPI_CHECK(ranks_dup(comm, &h->comm));
     h->rank = dec->rank;
     while (!make_transports(h, dec, d, shape, depth, corners, &left)) continue;
@@ -206,13 +205,13 @@ void halo_begin(halo *h, void *field, device_stream *s)
 void halo_progress(halo *h)
 {
     for (int i = 0; i < h->transports; i++)
-        if (h->transport[i]->links > 0) h->transport[i]->progress(h->transport[i]);
+        if (h->transport[i]->links > 0 && h->transport[i]->progress) h->transport[i]->progress(h->transport[i]);
 }
 
 void halo_end(halo *h)
 {
     for (int i = 0; i < h->transports; i++)
-        if (h->transport[i]->links > 0) h->transport[i]->end(h->transport[i]);
+        if (h->transport[i]->links > 0 && h->transport[i]->end) h->transport[i]->end(h->transport[i]);
     h->exchanges++;
 }
 

@@ -50,8 +50,7 @@ struct redist {
 /* At least one byte, so that NULL always means failure. */
 static void *allocate(size_t count, size_t bytes_each)
 {
-    void *p = calloc(count ? count : 1, bytes_each);
-    if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    void *p = CHECK_ALLOC(calloc(count ? count : 1, bytes_each));
     return p;
 }
 

@@ -85,8 +85,7 @@ redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d,
     for (int i = 0; i < ranks; i++) everybody[i] = i;
     peer *reach = peer_create(d, everybody, ranks, comm, why);
     if (!reach) return NULL;
-    redist_peer *r = calloc(1, sizeof *r);
-    if (!r) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    redist_peer *r = CHECK_ALLOC(calloc(1, sizeof *r));
     r->from = *from;
     r->to = *to;
     r->d = d;

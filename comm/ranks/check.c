@@ -38,6 +38,12 @@ void check_fail(const char *file, int line, const char *call, const char *text)
     _exit(CHECK_EXIT_ENVIRONMENT);
 }
 
+void *check_alloc(const char *file, int line, const char *call, void *p)
+{
+    if (!p) check_fail(file, line, call, "out of memory");
+    return p;
+}
+
 void check_fail_mpi(const char *file, int line, const char *call, int code)
 {
     char text[MPI_MAX_ERROR_STRING] = "no text for this error code";

@@ -18,6 +18,10 @@ _Noreturn void check_fail(const char *file, int line, const char *call, const ch
 void check_add(void (*put)(char *out, size_t bytes));
 _Noreturn void check_fail_mpi(const char *file, int line, const char *call, int code);
 
+/* What an allocation returned: not NULL, or the job ends. */
+#define CHECK_ALLOC(call) check_alloc(__FILE__, __LINE__, #call, call)
+void *check_alloc(const char *file, int line, const char *call, void *p);
+
 #define MPI_CHECK(call)                                                                \
     do {                                                                               \
         const int check_code_ = (call);                                                \

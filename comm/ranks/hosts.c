@@ -6,17 +6,6 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
-/* The lowest rank of this rank's host. */
-static int leader_of(MPI_Comm comm, int rank)
-{
-    MPI_Comm host;
-    int leader = rank;
-    MPI_CHECK(ranks_of_host(comm, &host));
-    MPI_CHECK(ranks_bcast(&leader, 1, MPI_INT, 0, host));
-    MPI_CHECK(ranks_free(&host));
-    return leader;
-}
-
 static int pretended_leader(int rank, int ranks, int leader)
 {
 #ifdef WEFT_DEBUG
@@ -33,12 +22,9 @@ static int pretended_leader(int rank, int ranks, int leader)
 hosts *hosts_make(const int *of, int ranks)
 {
     const size_t n = (size_t)ranks;
-    hosts *h = calloc(1, sizeof *h);
-    if (h) h->of = malloc((3 * n + 1) * sizeof *h->of);
-    if (!h || !h->of) {
-        free(h);
-        return NULL;
-    }
+    hosts *h = CHECK_ALLOC(calloc(1, sizeof *h));
+    h->of = CHECK_ALLOC(malloc((3 * n + 1) * sizeof *h->of));
+    h->mine = MPI_COMM_NULL;
     h->ranks = ranks;
     h->rank = h->of + n;
     h->begin = h->rank + n;
@@ -57,16 +43,19 @@ hosts *hosts_make(const int *of, int ranks)
 
 hosts *hosts_create(MPI_Comm comm)
 {
-    int rank, ranks, count = 0;
+    MPI_Comm host;
+    int rank, ranks, leader, count = 0; /* leader: the lowest rank of this host */
     MPI_CHECK(ranks_mine(comm, &rank));
     MPI_CHECK(ranks_count(comm, &ranks));
-    int *of = malloc((size_t)ranks * sizeof *of);
-    if (!of) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    const int leader = pretended_leader(rank, ranks, leader_of(comm, rank));
+    MPI_CHECK(ranks_of_host(comm, &host));
+    leader = rank;
+    MPI_CHECK(ranks_bcast(&leader, 1, MPI_INT, 0, host));
+    leader = pretended_leader(rank, ranks, leader);
+    int *of = CHECK_ALLOC(malloc((size_t)ranks * sizeof *of));
     MPI_CHECK(ranks_allgather(&leader, 1, MPI_INT, of, 1, MPI_INT, comm));
     for (int r = 0; r < ranks; r++) of[r] = of[r] == r ? count++ : of[of[r]];
     hosts *h = hosts_make(of, ranks);
-    if (!h) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    h->mine = host;
     free(of);
     return h;
 }
@@ -74,6 +63,7 @@ hosts *hosts_create(MPI_Comm comm)
 void hosts_destroy(hosts **h)
 {
     if (!h || !*h) return;
+    MPI_CHECK(ranks_free(&(*h)->mine));
     free((*h)->of);
     free(*h);
     *h = NULL;

@@ -94,8 +94,7 @@ timer_straggler timer_straggler_of(double seconds, const char *host, MPI_Comm co
     timer_straggler last = { 0 };
     int ranks;
     MPI_CHECK(ranks_count(comm, &ranks));
-    double *all = malloc(2 * (size_t)ranks * sizeof *all), *sorted = all + ranks;
-    if (!all) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    double *all = CHECK_ALLOC(malloc(2 * (size_t)ranks * sizeof *all)), *sorted = all + ranks;
     MPI_CHECK(ranks_allgather(&seconds, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, comm));
     for (int r = 0; r < ranks; r++) {
         sorted[r] = all[r];

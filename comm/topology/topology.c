@@ -66,35 +66,18 @@ static void first_line_of_mpi_version(char *out, size_t bytes)
     (void)snprintf(out, bytes, "%.*s", (int)bytes - 1, text);
 }
 
-static MPI_Comm host_comm(const topology *t)
-{
-    MPI_Comm host;
-    MPI_CHECK(ranks_of_host(t->comm, &host));
-    return host;
-}
-
-static int count_hosts(const topology *t)
-{
-    hosts *h = hosts_create(t->comm);
-    const int count = h->count;
-    hosts_destroy(&h);
-    return count;
-}
-
 void topology_create(topology *t)
 {
-    MPI_Comm host;
     *t = (topology){ .ranks_on_device = 1 };
     MPI_CHECK(ranks_dup(ranks_world(), &t->comm));
     MPI_CHECK(ranks_mine(t->comm, &t->rank));
     MPI_CHECK(ranks_count(t->comm, &t->ranks));
     t->thread_level = -1;
     if (t->comm != MPI_COMM_NULL) MPI_CHECK(MPI_Query_thread(&t->thread_level));
-    host = host_comm(t);
-    MPI_CHECK(ranks_mine(host, &t->local_rank));
-    MPI_CHECK(ranks_count(host, &t->local_ranks));
-    MPI_CHECK(ranks_free(&host));
-    t->hosts = count_hosts(t);
+    t->where = hosts_create(t->comm);
+    t->hosts = t->where->count;
+    MPI_CHECK(ranks_mine(t->where->mine, &t->local_rank));
+    MPI_CHECK(ranks_count(t->where->mine, &t->local_ranks));
     char host_name[sizeof t->host] = "";
     if (gethostname(host_name, sizeof host_name - 1) != 0) (void)snprintf(host_name, sizeof host_name, "unknown");
     (void)printable(t->host, sizeof t->host, host_name);
@@ -105,6 +88,7 @@ void topology_create(topology *t)
 
 void topology_destroy(topology *t)
 {
+    hosts_destroy(&t->where);
     if (t->comm != MPI_COMM_NULL) MPI_CHECK(ranks_free(&t->comm));
 }
 
@@ -131,8 +115,7 @@ static int users_before(const char (*uuids)[DEVICE_UUID_BYTES], const int *taken
 
 int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, int rank)
 {
-    int first = 0, best = 0, *taken = malloc(((size_t)rank + 1) * sizeof *taken);
-    if (!taken) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    int first = 0, best = 0, *taken = CHECK_ALLOC(malloc(((size_t)rank + 1) * sizeof *taken));
     for (int r = 0; r <= rank; first += counts[r++]) {
         bool told = true;
         best = r % counts[r];
@@ -152,12 +135,11 @@ int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, i
 /* Which of the GPUs that it sees this rank drives. Collective over the host. */
 static int choose_gpu(const topology *t, int visible)
 {
-    MPI_Comm host = host_comm(t);
+    const MPI_Comm host = t->where->mine;
     const int mine = visible * DEVICE_UUID_BYTES;
-    int all = 0, *counts = malloc(3 * (size_t)t->local_ranks * sizeof *counts);
+    int all = 0, *counts = CHECK_ALLOC(malloc(3 * (size_t)t->local_ranks * sizeof *counts));
     int *bytes = counts + t->local_ranks, *at = bytes + t->local_ranks;
-    char (*own)[DEVICE_UUID_BYTES] = calloc((size_t)visible, DEVICE_UUID_BYTES);
-    if (!counts || !own) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    char (*own)[DEVICE_UUID_BYTES] = CHECK_ALLOC(calloc((size_t)visible, DEVICE_UUID_BYTES));
     for (int i = 0; i < visible; i++) device_cuda_uuid(i, own[i]);
     MPI_CHECK(ranks_allgather(&visible, 1, MPI_INT, counts, 1, MPI_INT, host));
     for (int r = 0; r < t->local_ranks; r++) {
@@ -165,12 +147,10 @@ static int choose_gpu(const topology *t, int visible)
         at[r] = all;
         all += bytes[r];
     }
-    char (*uuids)[DEVICE_UUID_BYTES] = malloc((size_t)all);
-    if (!uuids) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    char (*uuids)[DEVICE_UUID_BYTES] = CHECK_ALLOC(malloc((size_t)all));
     if (host == MPI_COMM_NULL) memcpy(uuids, own, (size_t)mine);
     else MPI_CHECK(MPI_Allgatherv(own, mine, MPI_CHAR, uuids, bytes, at, MPI_CHAR, host));
     const int gpu = topology_gpu_of((const char (*)[DEVICE_UUID_BYTES])uuids, counts, t->local_rank);
-    MPI_CHECK(ranks_free(&host));
     free(uuids);
     free(own);
     free(counts);
@@ -186,9 +166,8 @@ static device_use count_users(topology *t, const device *d)
 {
     enum { UUID_BYTES = sizeof d->uuid };
     device_use use = { 0, 0 };
-    MPI_Comm host = host_comm(t);
-    char *uuids = malloc((size_t)t->local_ranks * UUID_BYTES);
-    if (!uuids) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    const MPI_Comm host = t->where->mine;
+    char *uuids = CHECK_ALLOC(malloc((size_t)t->local_ranks * UUID_BYTES));
     MPI_CHECK(ranks_allgather(d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, host));
     for (int i = 0; i < t->local_ranks; i++) {
         int users = 0, earlier = 0;
@@ -202,7 +181,6 @@ static device_use count_users(topology *t, const device *d)
         if (i == t->local_rank) t->ranks_on_device = users;
     }
     free(uuids);
-    MPI_CHECK(ranks_free(&host));
     return use;
 }
 

@@ -14,7 +14,8 @@ typedef struct topology {
     MPI_Comm comm; /* a duplicate of ranks_world with MPI_ERRORS_RETURN; owned */
     int rank, ranks;
     int local_rank, local_ranks; /* on this host */
-    int hosts;
+    int hosts;                   /* how many; */
+    struct hosts *where;         /* which ranks they have (hosts.h); owned */
     int ranks_on_device;         /* ranks of this host that drive the same GPU, this one included (1 on the host device) */
     int thread_level;            /* what MPI_Init_thread gave; -1 without MPI */
     char host[64];

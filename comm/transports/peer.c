@@ -31,8 +31,7 @@ enum { PROBE_BYTES = 256 };
 
 static void *allocate(size_t count, size_t bytes_each)
 {
-    void *p = calloc(count ? count : 1, bytes_each);
-    if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    void *p = CHECK_ALLOC(calloc(count ? count : 1, bytes_each));
     return p;
 }
 
@@ -73,8 +72,7 @@ static void open_all(peer *p, void *mine, void **theirs, sentence *why)
     MPI_CHECK(ranks_allgather(&own, sizeof own, MPI_BYTE, offers, sizeof own, MPI_BYTE, p->comm));
     if (p->openings + p->count > p->openings_room) {
         p->openings_room = 2 * p->openings_room + p->count;
-        p->mapped = realloc(p->mapped, (size_t)p->openings_room * sizeof *p->mapped);
-        if (!p->mapped) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+        p->mapped = CHECK_ALLOC(realloc(p->mapped, (size_t)p->openings_room * sizeof *p->mapped));
     }
     for (int i = 0; i < p->count; i++) {
         const int other = p->ranks[i];
@@ -196,8 +194,7 @@ void *peer_shared_block(peer *p, size_t bytes, void **theirs)
 {
     void *const mine = bytes > 0 ? zeros(p->d, bytes) : NULL;
     if (mine) {
-        p->shared_block = realloc(p->shared_block, (size_t)(p->shared_blocks + 1) * sizeof *p->shared_block);
-        if (!p->shared_block) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+        p->shared_block = CHECK_ALLOC(realloc(p->shared_block, (size_t)(p->shared_blocks + 1) * sizeof *p->shared_block));
         p->shared_block[p->shared_blocks++] = mine;
     }
     peer_share(p, mine, theirs);

@@ -14,6 +14,7 @@
 #include <mpi.h>
 
 #include "device/device.h"
+#include "ranks/check.h"
 #include "ranks/decomp.h"
 #include "transports/transport_kind.h"
 
@@ -41,12 +42,26 @@ static inline int64_t transport_span_bytes(const field_shape *f, box b)
     return box_empty(b) ? 0 : ((box_height(b) - 1) * f->pitch + box_width(b)) * (int64_t)dtype_bytes(f->type);
 }
 
+/* Tells every neighbour `each_bytes` of `mine` per link, and learns as many of theirs, of the same link. Collective over comm. */
+static inline void transport_swap(const transport_link *links, int count, const void *mine, void *theirs, size_t each_bytes,
+                                  MPI_Comm comm)
+{
+    MPI_Request request[2 * PACK_PIECES_MAX];
+    for (int i = 0; i < count; i++) {
+        const int back = DECOMP_NEIGHBOURS - 1 - links[i].direction, bytes = (int)each_bytes; /* back: as the neighbour calls the link */
+        const size_t at = (size_t)i * each_bytes;
+        MPI_CHECK(MPI_Irecv((char *)theirs + at, bytes, MPI_BYTE, links[i].rank, back, comm, &request[2 * i]));
+        MPI_CHECK(MPI_Isend((const char *)mine + at, bytes, MPI_BYTE, links[i].rank, links[i].direction, comm, &request[2 * i + 1]));
+    }
+    MPI_CHECK(MPI_Waitall(2 * count, request, MPI_STATUSES_IGNORE));
+}
+
 typedef struct transport transport;
 struct transport {
     void (*know)(transport *t, void *field); /* NULL, or called before every begin, on all ranks, with links or without */
     void (*begin)(transport *t, void *field, device_stream *s);
-    void (*progress)(transport *t);
-    void (*end)(transport *t);
+    void (*progress)(transport *t); /* NULL: nothing needs the host */
+    void (*end)(transport *t);      /* NULL: begin has enqueued it all */
     void (*destroy)(transport **t);
     /* Which ghost box each received message fills, in the order of the links. A fault hook may change it before begin. */
     pack_piece unpack[PACK_PIECES_MAX];

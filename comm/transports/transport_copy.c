@@ -47,8 +47,7 @@ static void copy_know(transport *t, void *field)
 {
     transport_copy *c = (transport_copy *)t;
     if (find(c, field)) return;
-    c->known = realloc(c->known, (size_t)(c->knowns + 1) * sizeof *c->known);
-    if (!c->known) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+    c->known = CHECK_ALLOC(realloc(c->known, (size_t)(c->knowns + 1) * sizeof *c->known));
     known_field *new = &c->known[c->knowns++];
     *new = (known_field){ .mine = field };
     peer_share(c->reach, field, new->theirs);
@@ -67,10 +66,6 @@ static void copy_begin(transport *t, void *field, device_stream *s)
     }
     DEVICE_CALL(d, ranks_meet, &c->meeting, s);
 }
-
-static void copy_progress(transport *t) { (void)t; } /* nothing here needs the host */
-
-static void copy_end(transport *t) { (void)t; }
 
 static void copy_destroy(transport **t)
 {
@@ -94,41 +89,27 @@ static void make_shared_block(transport_copy *c)
     }
 }
 
-/* Tells every neighbour where in this rank's fields its rows go, and learns where its own rows do. */
-static void exchange_offsets(transport_copy *c, MPI_Comm comm)
-{
-    MPI_Request request[2 * PACK_PIECES_MAX];
-    int64_t mine[PACK_PIECES_MAX];
-    const int64_t cell_bytes = (int64_t)dtype_bytes(c->shape.type);
-    for (int i = 0; i < c->base.links; i++) {
-        const transport_link *l = &c->link[i];
-        mine[i] = field_index(&c->shape, l->receive.x0, l->receive.y0) * cell_bytes;
-        const int back = DECOMP_NEIGHBOURS - 1 - l->direction; /* this link, as the neighbour calls it */
-        MPI_CHECK(MPI_Irecv(&c->ghosts_at[i], 1, MPI_INT64_T, l->rank, back, comm, &request[2 * i]));
-        MPI_CHECK(MPI_Isend(&mine[i], 1, MPI_INT64_T, l->rank, l->direction, comm, &request[2 * i + 1]));
-    }
-    MPI_CHECK(MPI_Waitall(2 * c->base.links, request, MPI_STATUSES_IGNORE));
-}
-
 transport *transport_copy_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
                                  sentence *why)
 {
     int ranks[PACK_PIECES_MAX] = { 0 };
+    int64_t ghosts_at[PACK_PIECES_MAX]; /* own */
     assert(count >= 0 && count <= PACK_PIECES_MAX);
     if (!transport_all_contiguous(links, count)) sentence_set(why, "it copies whole rows, but columns are cut here");
     if (!agree_or_say(transport_all_contiguous(links, count), why, comm)) return NULL;
     for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
     peer *reach = peer_create(d, ranks, count, comm, why);
     if (!reach) return NULL;
-    transport_copy *c = calloc(1, sizeof *c);
-    if (!c) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    c->base = (transport){ .know = copy_know, .begin = copy_begin, .progress = copy_progress, .end = copy_end,
-                           .destroy = copy_destroy, .links = count };
+    transport_copy *c = CHECK_ALLOC(calloc(1, sizeof *c));
+    c->base = (transport){ .know = copy_know, .begin = copy_begin, .destroy = copy_destroy, .links = count };
     c->d = d;
     c->shape = *shape;
     c->reach = reach;
-    for (int i = 0; i < count; i++) c->link[i] = links[i];
+    for (int i = 0; i < count; i++) {
+        c->link[i] = links[i];
+        ghosts_at[i] = field_index(shape, links[i].receive.x0, links[i].receive.y0) * (int64_t)dtype_bytes(shape->type);
+    }
     make_shared_block(c);
-    exchange_offsets(c, comm);
+    transport_swap(links, count, ghosts_at, c->ghosts_at, sizeof *ghosts_at, comm);
     return &c->base;
 }

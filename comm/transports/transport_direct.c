@@ -133,8 +133,7 @@ static void direct_destroy(transport **t)
 transport *transport_direct_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm)
 {
     assert(count <= PACK_PIECES_MAX && transport_all_contiguous(links, count));
-    transport_direct *m = calloc(1, sizeof *m);
-    if (!m) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    transport_direct *m = CHECK_ALLOC(calloc(1, sizeof *m));
     m->base = (transport){ .begin = direct_begin, .progress = direct_progress, .end = direct_end, .destroy = direct_destroy,
                            .links = count };
     m->d = d;
@@ -146,8 +145,7 @@ transport *transport_direct_create(device *d, const field_shape *shape, const tr
     }
     for (int i = 0; i < FIELDS; i++) {
         direct_field *k = &m->known[i];
-        k->request = calloc((size_t)m->requests + 1, sizeof *k->request); /* never of no bytes: NULL means failure */
-        if (!k->request) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+        k->request = CHECK_ALLOC(calloc((size_t)m->requests + 1, sizeof *k->request)); /* never of no bytes: NULL means failure */
     }
     DEVICE_CALL(d, event_create, false, &m->ready);
     return &m->base;

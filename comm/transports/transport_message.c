@@ -44,8 +44,7 @@ typedef struct transport_message {
 
 static MPI_Request *allocate_requests(int count)
 {
-    MPI_Request *r = calloc((size_t)count + 1, sizeof *r); /* never of no bytes: NULL means failure */
-    if (!r) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    MPI_Request *r = CHECK_ALLOC(calloc((size_t)count + 1, sizeof *r)); /* never of no bytes: NULL means failure */
     return r;
 }
 
@@ -188,8 +187,7 @@ static transport *create(device *d, const field_shape *shape, const transport_li
     const bool contiguous = transport_all_contiguous(links, count);
     if (contiguous && (memory == TRANSPORT_AWARE || d->kind == DEVICE_HOST))
         return transport_direct_create(d, shape, links, count, comm);
-    transport_message *m = calloc(1, sizeof *m);
-    if (!m) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    transport_message *m = CHECK_ALLOC(calloc(1, sizeof *m));
     m->base = (transport){ .begin = message_begin, .progress = message_progress, .end = message_end,
                            .destroy = message_destroy, .links = count };
     m->d = d;

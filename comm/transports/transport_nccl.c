@@ -80,8 +80,7 @@ static bool own_gpu(const device *d, MPI_Comm comm, sentence *why)
     bool own = true;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
     MPI_CHECK(MPI_Comm_size(comm, &ranks));
-    char *uuids = malloc((size_t)ranks * UUID_BYTES);
-    if (!uuids) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    char *uuids = CHECK_ALLOC(malloc((size_t)ranks * UUID_BYTES));
     MPI_CHECK(MPI_Allgather(d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, comm));
     for (int r = 0; r < ranks && own; r++)
         if (r != rank && strcmp(uuids + r * UUID_BYTES, d->uuid) == 0) {
@@ -178,8 +177,6 @@ static void nccl_begin(transport *t, void *field, device_stream *s)
     NCCL_CHECK(nccl.group_end());
 }
 
-static void nccl_progress(transport *t) { (void)t; }
-
 static void nccl_end(transport *t)
 {
     transport_nccl *n = (transport_nccl *)t;
@@ -206,9 +203,8 @@ transport *transport_nccl_create(device *d, const field_shape *shape, const tran
 {
     assert(count <= PACK_PIECES_MAX);
     if (!make_communicator(d, comm, why)) return NULL;
-    transport_nccl *n = calloc(1, sizeof *n);
-    if (!n) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    n->base = (transport){ .begin = nccl_begin, .progress = nccl_progress, .end = nccl_end, .destroy = nccl_destroy, .links = count };
+    transport_nccl *n = CHECK_ALLOC(calloc(1, sizeof *n));
+    n->base = (transport){ .begin = nccl_begin, .end = nccl_end, .destroy = nccl_destroy, .links = count };
     n->d = d;
     n->shape = *shape;
     n->contiguous = transport_all_contiguous(links, count);

@@ -37,8 +37,6 @@ typedef struct transport_peer {
     bool begun;
 } transport_peer;
 
-static void peer_progress(transport *t) { (void)t; } /* nothing here needs the host */
-
 static void peer_begin(transport *t, void *field, device_stream *s)
 {
     transport_peer *p = (transport_peer *)t;
@@ -94,18 +92,6 @@ static device_link link_between(const transport_link *l, char *here, char *there
     return link;
 }
 
-/* Tells every neighbour where its message goes, and learns where the own ones go. */
-static void exchange_slots(const transport_link *links, int count, const inbox_slot *mine, inbox_slot *theirs, MPI_Comm comm)
-{
-    MPI_Request request[2 * PACK_PIECES_MAX];
-    for (int i = 0; i < count; i++) {
-        const int back = DECOMP_NEIGHBOURS - 1 - links[i].direction; /* this link, as the neighbour calls it */
-        MPI_CHECK(MPI_Irecv(&theirs[i], sizeof theirs[i], MPI_BYTE, links[i].rank, back, comm, &request[2 * i]));
-        MPI_CHECK(MPI_Isend(&mine[i], sizeof mine[i], MPI_BYTE, links[i].rank, links[i].direction, comm, &request[2 * i + 1]));
-    }
-    MPI_CHECK(MPI_Waitall(2 * count, request, MPI_STATUSES_IGNORE));
-}
-
 transport *transport_peer_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
                                  sentence *why)
 {
@@ -113,20 +99,18 @@ transport *transport_peer_create(device *d, const field_shape *shape, const tran
     inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
     void *theirs[PACK_PIECES_MAX];
     int ranks[PACK_PIECES_MAX] = { 0 };
-    transport_peer *p = calloc(1, sizeof *p);
-    if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    transport_peer *p = CHECK_ALLOC(calloc(1, sizeof *p));
     for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
     p->reach = peer_create(d, ranks, count, comm, why);
     if (!p->reach) {
         free(p);
         return NULL;
     }
-    p->base = (transport){ .begin = peer_begin, .progress = peer_progress, .end = peer_end,
-                           .destroy = peer_destroy_transport, .links = count };
+    p->base = (transport){ .begin = peer_begin, .end = peer_end, .destroy = peer_destroy_transport, .links = count };
     p->d = d;
     p->shape = *shape;
     char *const inbox = peer_shared_block(p->reach, lay_out_inbox(links, count, shape->type, mine), theirs);
-    exchange_slots(links, count, mine, slots, comm);
+    transport_swap(links, count, mine, slots, sizeof *mine, comm); /* where messages go, and where the own ones do */
     for (int i = 0; i < count; i++) {
         p->base.unpack[i] = (pack_piece){ links[i].receive, 0 };
         p->link[i] = link_between(&links[i], inbox, theirs[i], &mine[i], &slots[i]);

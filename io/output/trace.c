@@ -123,8 +123,7 @@ static void put_clocks(FILE *f, const rank_head *head, int ranks)
 /* Spans of this rank on the common clock; the caller frees them. */
 static trace_span *on_common_clock(const trace_timeline *t)
 {
-    trace_span *span = malloc(((size_t)t->spans + 1) * sizeof *span);
-    if (!span) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    trace_span *span = CHECK_ALLOC(malloc(((size_t)t->spans + 1) * sizeof *span));
     for (int i = 0; i < t->spans; i++) {
         span[i] = t->span[i];
         span[i].begin_s = common_s(t, span[i].begin_s);
@@ -137,15 +136,13 @@ static trace_span *on_common_clock(const trace_timeline *t)
 static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, const rank_head *mine, const trace_span *span,
                     double zero_s)
 {
-    rank_head *head = malloc((size_t)ranks * sizeof *head);
-    if (!head) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    rank_head *head = CHECK_ALLOC(malloc((size_t)ranks * sizeof *head));
     head[0] = *mine;
     fputs("{\"traceEvents\":[\n", f);
     put_rank(f, t, 0, mine, span, zero_s);
     for (int r = 1; r < ranks; r++) {
         MPI_CHECK(MPI_Recv(&head[r], sizeof head[r], MPI_BYTE, r, TAG_HEAD, comm, MPI_STATUS_IGNORE));
-        trace_span *theirs = malloc(((size_t)head[r].spans + 1) * sizeof *theirs);
-        if (!theirs) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+        trace_span *theirs = CHECK_ALLOC(malloc(((size_t)head[r].spans + 1) * sizeof *theirs));
         MPI_CHECK(MPI_Recv(theirs, head[r].spans * (int)sizeof *theirs, MPI_BYTE, r, TAG_SPANS, comm, MPI_STATUS_IGNORE));
         put_rank(f, t, r, &head[r], theirs, zero_s);
         free(theirs);

@@ -107,8 +107,7 @@ static checkpoint_status compare_part(const comparing *c, const hid_t dataset[2]
 /* Everybody's differences as one. Collective. */
 static void unite(const comparing *c, checkpoint_difference *d)
 {
-    checkpoint_difference *all = malloc((size_t)c->ranks * sizeof *all);
-    if (!all) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    checkpoint_difference *all = CHECK_ALLOC(malloc((size_t)c->ranks * sizeof *all));
     MPI_CHECK(ranks_allgather(d, sizeof *d, MPI_BYTE, all, sizeof *d, MPI_BYTE, c->comm));
     d->cells = 0;
     for (int i = 0; i < c->ranks; i++) {

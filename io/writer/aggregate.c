@@ -88,8 +88,7 @@ const void *aggregate_rows(const aggregate_window *w, box part, size_t cell_byte
 
 aggregate *aggregate_create(MPI_Comm comm)
 {
-    aggregate *a = calloc(1, sizeof *a);
-    if (!a) return NULL;
+    aggregate *a = CHECK_ALLOC(calloc(1, sizeof *a));
     MPI_CHECK(MPI_Comm_dup(comm, &a->comm));
     MPI_CHECK(MPI_Comm_set_errhandler(a->comm, MPI_ERRORS_RETURN));
     MPI_CHECK(MPI_Comm_rank(comm, &a->rank));

@@ -45,7 +45,7 @@ const void *aggregate_rows(const aggregate_window *w, box part, size_t cell_byte
 
 typedef struct aggregate aggregate;
 
-/* Collective. NULL: no memory. */
+/* Collective. */
 aggregate *aggregate_create(MPI_Comm comm);
 void aggregate_destroy(aggregate **a);
 /* s, w, l and the boxes of all ranks, of field i from boxes[i * ranks] on, are the same until done. False: no memory; then no rank may go

@@ -305,8 +305,7 @@ lock *lock_take(MPI_Comm comm, const char *dir, checkpoint_status *status, sente
     int rank;
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
     note->text[0] = '\0';
-    lock *l = calloc(1, sizeof *l);
-    if (!l) check_fail(__FILE__, __LINE__, "calloc", "out of memory for a lock");
+    lock *l = CHECK_ALLOC(calloc(1, sizeof *l));
     *status = CHECKPOINT_OK;
     l->fd = -1;
     if (rank == 0) {

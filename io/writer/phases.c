@@ -68,20 +68,17 @@ static bool start_threads(phases *p, sentence *why)
 
 phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, sentence *why)
 {
-    phases *p = calloc(1, sizeof *p);
-    if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
+    phases *p = CHECK_ALLOC(calloc(1, sizeof *p));
     p->comm = comm;
     p->stats = stats;
     MPI_CHECK(MPI_Comm_rank(comm, &p->rank));
     MPI_CHECK(MPI_Comm_size(comm, &p->ranks));
     p->agreed = (agreement){ .comm = comm, .rank = p->rank, .ranks = p->ranks };
-    p->boxes = calloc((size_t)p->ranks * CHECKPOINT_FIELDS_MAX, sizeof *p->boxes);
+    p->boxes = CHECK_ALLOC(calloc((size_t)p->ranks * CHECKPOINT_FIELDS_MAX, sizeof *p->boxes));
     p->collected = aggregate_create(comm);
-    if (!p->boxes || !p->collected) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
     p->hosts = hosts_create(comm);
     if (threads) stats->async = start_threads(p, why);
-    if (!p->thread) p->thread = background_create(false);
-    if (!p->thread) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
+    if (!p->thread) p->thread = CHECK_ALLOC(background_create(false));
     return p;
 }
 

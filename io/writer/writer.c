@@ -30,9 +30,8 @@ writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool asy
 {
     *status = checkpoint_make_dir(comm, dir, why);
     if (*status != CHECKPOINT_OK) return NULL;
-    writer *w = calloc(1, sizeof *w);
-    char *copy = strdup(dir);
-    if (!w || !copy) check_fail(__FILE__, __LINE__, "calloc", "out of memory for the checkpoint writer");
+    writer *w = CHECK_ALLOC(calloc(1, sizeof *w));
+    char *copy = CHECK_ALLOC(strdup(dir));
     *w = (writer){ .dir = copy, .rule = rule, .verified = RETAIN_NONE_VERIFIED };
     MPI_CHECK(MPI_Comm_dup(comm, &w->comm));
     MPI_CHECK(MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN));

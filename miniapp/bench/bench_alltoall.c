@@ -102,8 +102,7 @@ static int fill_fields(ladder_case *c, transposing *t)
 {
     const box own = t->from.own;
     const size_t bytes = t->from_shape.bytes > t->to_shape.bytes ? t->from_shape.bytes : t->to_shape.bytes;
-    t->host = malloc(bytes);
-    if (!t->host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    t->host = CHECK_ALLOC(malloc(bytes));
     int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, t->from_shape.bytes, &t->source);
     if (!code) code = ladder_alloc_poisoned(c, t->to_shape.bytes, &t->target);
     if (code) return code;

@@ -135,8 +135,7 @@ static int exchange_prepare(ladder_case *c)
     sentence_set(&c->missing, "%s", halo_refused(e->halo));
     if (!topology_agree(bench_world_of(c)->top, !c->missing.text[0], &c->missing)) return 0;
     const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d->kind, &e->shape), &e->field);
-    e->host = malloc(e->shape.bytes);
-    if (!e->host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    e->host = CHECK_ALLOC(malloc(e->shape.bytes));
     if (code) return code;
     memset(e->host, 0xff, e->shape.bytes);
     for (int64_t y = 0; y < e->shape.ny; y++)

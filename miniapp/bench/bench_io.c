@@ -142,8 +142,7 @@ static void keep_sample(filing *f, double seconds)
 {
     if (f->raws == f->raws_most) {
         f->raws_most = 2 * f->raws + 16;
-        f->raw_s = realloc(f->raw_s, (size_t)f->raws_most * sizeof *f->raw_s);
-        if (!f->raw_s) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+        f->raw_s = CHECK_ALLOC(realloc(f->raw_s, (size_t)f->raws_most * sizeof *f->raw_s));
     }
     f->raw_s[f->raws++] = seconds;
 }
@@ -227,9 +226,8 @@ static int filing_prepare(ladder_case *c)
     if (!decomp_make(&f->dec, nx, cells / nx, false, false, w->top->ranks, w->top->rank, ranks_x, ranks_y, 1, &why))
         check_fail(__FILE__, __LINE__, "decomp_make", why.text);
     f->bytes = (size_t)box_cells(f->dec.own) * dtype_bytes(c->type);
-    f->data = malloc(f->bytes);
-    f->found = malloc(f->bytes);
-    if (!f->data || !f->found) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    f->data = CHECK_ALLOC(malloc(f->bytes));
+    f->found = CHECK_ALLOC(malloc(f->bytes));
     memset(f->found, 0xff, f->bytes);
     f->pid = (int)getpid();
     MPI_CHECK(MPI_Bcast(&f->pid, 1, MPI_INT, 0, w->top->comm));

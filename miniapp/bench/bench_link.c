@@ -68,8 +68,7 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
                               const bench_link_message *message, int count)
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
-    bench_link *l = calloc(1, sizeof *l);
-    if (!l) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    bench_link *l = CHECK_ALLOC(calloc(1, sizeof *l));
     *l = (bench_link){ .world = world, .d = d, .stream = s, .comm = comm, .count = count };
     for (int i = 0; i < count; i++) {
         l->message[i] = message[i];
@@ -142,8 +141,7 @@ static unsigned char byte_of(uint64_t first, int place, int64_t at)
 
 static char *host_buffer(const bench_link *l)
 {
-    char *host = malloc((size_t)l->bytes);
-    if (!host) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    char *host = CHECK_ALLOC(malloc((size_t)l->bytes));
     return host;
 }
 

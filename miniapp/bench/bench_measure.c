@@ -140,8 +140,7 @@ static void sample(bench *b, ladder_case *c, bench_point *p)
     const bool fixed = b->ask->samples > 0;
     const int usual = fixed ? b->ask->samples : clamp(affordable, SAMPLES_LEAST, SAMPLES_USUAL);
     const int most = fixed ? usual : clamp(patience * affordable, usual, SAMPLES_MOST);
-    double *seconds = malloc(2 * (size_t)most * sizeof *seconds), *own_s = seconds + most;
-    if (!seconds) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    double *seconds = CHECK_ALLOC(malloc(2 * (size_t)most * sizeof *seconds)), *own_s = seconds + most;
     int count = 0, next = usual;
     do {
         for (; count < next; count++) {

@@ -147,8 +147,7 @@ static int choose_items(bench_request *q, int ranks, int argc, char **argv, sent
     int families = 0, rungs = 0;
     const ladder_family *const *family = bench_families(&families);
     for (int i = 0; i < families; i++) rungs += family[i]->rungs;
-    q->item = calloc((size_t)rungs, sizeof *q->item);
-    if (!q->item) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    q->item = CHECK_ALLOC(calloc((size_t)rungs, sizeof *q->item));
     for (int a = 1; a < argc; a++) {
         bool found = argv[a][0] == '-' || strchr(argv[a], '=');
         for (int i = 0; i < families && !found; i++)
@@ -244,8 +243,7 @@ static int set_key(bench_request *q, const char *assignment, sentence *why)
 int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, sentence *why)
 {
     *q = (bench_request){ .type = DTYPE_F32, .dir = ".", .output = "results.jsonl" };
-    q->setting = calloc((size_t)argc, sizeof *q->setting);
-    if (!q->setting) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    q->setting = CHECK_ALLOC(calloc((size_t)argc, sizeof *q->setting));
     if (!cmd_option_all_known(bench_request_options, argc, argv, why)) return CHECK_EXIT_USAGE;
     q->list = cmd_has_option(argc, argv, "--list");
     q->csv = cmd_has_option(argc, argv, "--csv");

@@ -24,8 +24,7 @@ static bool behind(const bench_row *a, const bench_row *b)
 void bench_table_add(bench_table *t, const bench_item *item, const bench_point *p)
 {
     const bench_row added = { *item, *p };
-    bench_row *row = realloc(t->row, (size_t)(t->rows + 1) * sizeof *row);
-    if (!row) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+    bench_row *row = CHECK_ALLOC(realloc(t->row, (size_t)(t->rows + 1) * sizeof *row));
     int at = t->rows++;
     for (; at > 0 && !behind(&added, &row[at - 1]); at--) row[at] = row[at - 1];
     row[at] = added;

@@ -55,10 +55,9 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
         return 0;
     }
     const int points = bench_points(b, item);
-    bench_point *point = calloc((size_t)points, sizeof *point);
-    bool ok = point != NULL, right = true;
+    bench_point *point = CHECK_ALLOC(calloc((size_t)points, sizeof *point));
+    bool ok = true, right = true;
     int had = 0; /* points that could run here */
-    if (!ok) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     if (speaks) bench_report_progress(table, b, item);
     (void)bench_ceiling_rate(b, item->rung->ceiling); /* before the rung takes its memory */
     for (int i = 0; i < points && ok; i++) {

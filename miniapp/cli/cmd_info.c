@@ -265,8 +265,7 @@ static int inform(const topology *t, device *d, const asked *ask, const char *no
     info_links links = { NULL, 0, NULL };
     int status = 0;
     if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
-    rank_info mine = info_of(t, d), *all = calloc((size_t)t->ranks, sizeof *all);
-    if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    rank_info mine = info_of(t, d), *all = CHECK_ALLOC(calloc((size_t)t->ranks, sizeof *all));
     const bool takes = topology_probe_aware(t, d, self_exe, &why);
     json_t *mpi = mpi_json(t, d, takes, why.text);
     if (ask->measure) {

@@ -42,8 +42,7 @@ static void page_of_command(FILE *to, const cmd_row *c)
     fputs("\n.PP\n", to);
     for (const char *line = c->text; *line;) {
         const size_t length = strcspn(line, "\n");
-        char *paragraph = strndup(line, length);
-        if (!paragraph) check_fail(__FILE__, __LINE__, "strndup", "out of memory");
+        char *paragraph = CHECK_ALLOC(strndup(line, length));
         roff(to, paragraph);
         fputs("\n.PP\n", to);
         free(paragraph);

@@ -82,8 +82,7 @@ bool info_measure_links(const topology *t, device *d, const char *self_exe, info
     *out = (info_links){ NULL, (size_t)bytes, NULL };
     if (t->ranks > INFO_LINKS_RANKS_MAX)
         return sentence_refuse(why, "links are measured pair by pair, between %d ranks at most", INFO_LINKS_RANKS_MAX);
-    out->bytes_per_s = malloc((size_t)t->ranks * (size_t)t->ranks * sizeof *out->bytes_per_s);
-    if (!out->bytes_per_s) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    out->bytes_per_s = CHECK_ALLOC(malloc((size_t)t->ranks * (size_t)t->ranks * sizeof *out->bytes_per_s));
     DEVICE_CALL(d, stream_create, false, &s);
     for (int i = 0; i < t->ranks * t->ranks; i++) out->bytes_per_s[i] = NAN;
     for (int from = 0; from < t->ranks && right; from++)

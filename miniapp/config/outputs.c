@@ -180,8 +180,7 @@ int outputs_check(MPI_Comm comm, const config *c, const char *deck_path, const c
     int rank, status = 0;
     MPI_CHECK(ranks_mine(comm, &rank));
     if (rank == 0) {
-        places *all = calloc(1, sizeof *all);
-        if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+        places *all = CHECK_ALLOC(calloc(1, sizeof *all));
         gather(all, c, deck_path, restart);
         status = check_all(all, why);
         free(all);

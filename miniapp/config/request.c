@@ -35,8 +35,7 @@ static bool read_deck(deck *d, const char *path, sentence *why)
         MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, 0, ranks_world()));
         return false;
     }
-    if (!text) text = calloc((size_t)bytes + 1, 1);
-    if (!text) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    if (!text) text = CHECK_ALLOC(calloc((size_t)bytes + 1, 1));
     MPI_CHECK(ranks_bcast(text, bytes, MPI_CHAR, 0, ranks_world()));
     const bool ok = deck_read_text(d, text, path, why);
     free(text);
