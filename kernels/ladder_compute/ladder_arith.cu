@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <stdlib.h>
 
 #include "ladder/ladder_families.h"
@@ -121,14 +120,9 @@ int sums_prepare(ladder_case *c)
 
 int sums_enqueue(ladder_case *c)
 {
+    static void (*const kernel[])(uint32_t *) = { sums<SUM_SHARED>, sums<SUM_SHUFFLE>, sums<SUM_REDUX> };
     const ladder_arith *s = (const ladder_arith *)c->state;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    switch (c->rung->variant) {
-    case SUM_SHARED: sums<SUM_SHARED><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
-    case SUM_SHUFFLE: sums<SUM_SHUFFLE><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
-    case SUM_REDUX: sums<SUM_REDUX><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
-    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
-    }
+    kernel[c->rung->variant]<<<s->blocks, THREADS, 0, device_cuda_stream(c->stream)>>>((uint32_t *)c->out);
     return cudaGetLastError();
 }
 
@@ -160,16 +154,11 @@ int atomics_prepare(ladder_case *c)
 
 int atomics_enqueue(ladder_case *c)
 {
+    static void (*const kernel[])(uint32_t *, uint32_t) = { atomic_each, atomic_aggregated, atomic_shared };
     const ladder_arith *s = (const ladder_arith *)c->state;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
+    const size_t shared_bytes = c->rung->variant == ATOMIC_SHARED ? s->in_bytes : 0;
     const uint32_t mask = (uint32_t)(s->in_bytes / sizeof(uint32_t)) - 1;
-    uint32_t *out = (uint32_t *)c->in;
-    switch (c->rung->variant) {
-    case ATOMIC: atomic_each<<<s->blocks, THREADS, 0, stream>>>(out, mask); break;
-    case ATOMIC_AGGREGATED: atomic_aggregated<<<s->blocks, THREADS, 0, stream>>>(out, mask); break;
-    case ATOMIC_SHARED: atomic_shared<<<s->blocks, THREADS, s->in_bytes, stream>>>(out, mask); break;
-    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
-    }
+    kernel[c->rung->variant]<<<s->blocks, THREADS, shared_bytes, device_cuda_stream(c->stream)>>>((uint32_t *)c->in, mask);
     return cudaGetLastError();
 }
 

@@ -108,12 +108,12 @@ size_t hoard_bytes(const ladder_case *c)
     return (size_t)(bytes < block_bytes ? bytes : block_bytes);
 }
 
+/* Loads of a thread: what was asked for, or the next one that there is a kernel for. */
+int64_t loads_of(const ladder_case *c) { return c->value[LOADS] <= 2 ? c->value[LOADS] : c->value[LOADS] <= 4 ? 4 : 8; }
+
 template <typename T> kernel<T> loads_kernel(int64_t loads)
 {
-    return loads == 1   ? copy_loads<T, 1>
-           : loads == 2 ? copy_loads<T, 2>
-           : loads <= 4 ? copy_loads<T, 4>
-                        : copy_loads<T, 8>;
+    return loads == 1 ? copy_loads<T, 1> : loads == 2 ? copy_loads<T, 2> : loads == 4 ? copy_loads<T, 4> : copy_loads<T, 8>;
 }
 
 int prepare_copy(ladder_case *c)
@@ -150,7 +150,7 @@ int run_shape(ladder_case *c)
 /* More than 48 KB a block must be asked for, once for each kernel. */
 int prepare_few(ladder_case *c)
 {
-    const int64_t loads = c->value[LOADS];
+    const int64_t loads = loads_of(c);
     const kernel<float> f32 = loads_kernel<float>(loads);
     const kernel<double> f64 = loads_kernel<double>(loads);
     const size_t bytes = hoard_bytes(c);
@@ -163,7 +163,7 @@ int prepare_few(ladder_case *c)
 
 int run_few(ladder_case *c)
 {
-    const int64_t loads = c->value[LOADS] == 1 ? 1 : c->value[LOADS] == 2 ? 2 : c->value[LOADS] <= 4 ? 4 : 8;
+    const int64_t loads = loads_of(c);
     return ladder_kernel(c, ladder_blocks(c->size, FEW_THREADS * loads), FEW_THREADS, hoard_bytes(c), loads_kernel<float>(loads),
                          loads_kernel<double>(loads), c->size);
 }

@@ -25,7 +25,7 @@ static const char teaches[] =
     "as in naiveCol. Turned in shared memory, the reads of a column of the tile fall into one bank, unless its rows are padded.\n"
     "\n"
     "What to expect on one H200 at n = 4096, f32, as a fraction of the measured FMA peak: naive .047 coalesced and .008 not, "
-    "tiledA .11, tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; the roofline reaches "
+    "tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; the roofline reaches "
     "half the peak at 8 flop/byte and .95 at 128 (f64: .93 at 8). In f64 cuBLAS uses the tensor cores and reaches 1.9: they "
     "have a peak of their own, twice that of the multiply-adds.\n";
 
@@ -52,22 +52,6 @@ template <typename T> __global__ void naive_col(T *c, const T *a, const T *b, in
 }
 
 /* ---- tiles in shared memory ---- */
-
-template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c, const T *a, const T *b, int64_t n)
-{
-    __shared__ T of_a[TILE][TILE];
-    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
-    const int64_t j = (int64_t)blockIdx.x * TILE + tx, i = (int64_t)blockIdx.y * TILE + ty;
-    T sum = 0;
-    for (int64_t k0 = 0; k0 < n; k0 += TILE) {
-        of_a[ty][tx] = a[i * n + k0 + tx];
-        __syncwarp();
-#pragma unroll
-        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_a[ty][k], b[(k0 + k) * n + j], sum);
-        __syncwarp();
-    }
-    c[i * n + j] = sum;
-}
 
 template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_ab(T *c, const T *a, const T *b, int64_t n)
 {
@@ -180,7 +164,7 @@ template <typename T, int PAD> __global__ void __launch_bounds__(TILE *TILE) aat
 
 /* ---- prepare, launch ---- */
 
-enum { NAIVE_ROW, NAIVE_COL, TILED_A, TILED_AB, REGISTERS, CUBLAS, AAT_SHARED, AAT_PADDED };
+enum { NAIVE_ROW, NAIVE_COL, TILED_AB, REGISTERS, CUBLAS, AAT_SHARED, AAT_PADDED };
 
 /* Flops for a byte that goes through L1, sectors counted whole: of one warp and one k, or of a block and its tiles. */
 double flops_of_byte(int variant, double word)
@@ -189,7 +173,6 @@ double flops_of_byte(int variant, double word)
     switch (variant) {
     case NAIVE_ROW: return warp_flops / (line + SECTOR_BYTES);
     case NAIVE_COL: return warp_flops / (TILE * SECTOR_BYTES + SECTOR_BYTES);
-    case TILED_A: return warp_flops / (line + line / TILE);
     case REGISTERS: return 2.0 * EDGE * EDGE / (2 * EDGE * word);
     default: return 2.0 * TILE * TILE / (2 * TILE * word);
     }
@@ -222,7 +205,6 @@ template <typename T> int launch(ladder_case *c)
     switch (c->rung->variant) {
     case NAIVE_ROW: naive_row<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
     case NAIVE_COL: naive_col<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
-    case TILED_A: tiled_a<<<square_grid, square, 0, stream>>>(to, a, b, n); break;
     case TILED_AB: tiled_ab<<<square_grid, square, 0, stream>>>(to, a, b, n); break;
     case REGISTERS: registers<<<edges, REGISTER_THREADS, 0, stream>>>(to, a, b, (int)n); break;
     case AAT_SHARED: aat_tiled<T, 0><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
@@ -288,8 +270,6 @@ const ladder_rung rungs[] = {
           "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 sectors for 32 words."),
     rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW,
           "Neighbouring threads have neighbouring columns: B by whole lines, and one word of A for all of the warp."),
-    rung("tiledA", "A's tile read once, B's lines anew", TILED_A,
-          "A's tile only: fetched by whole lines once, read 32 times. Each warp reads only the row that it brought itself."),
     rung("tiledAB", "each fetched word used 32 times", TILED_AB,
           "Both tiles: what the block fetches, it uses 32 times."),
     rung("registers", "8 x 8 cells of C per thread", REGISTERS,

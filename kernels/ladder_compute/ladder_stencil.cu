@@ -13,8 +13,8 @@ static const char teaches[] =
     "pays a barrier), or registers (a thread that walks along y keeps the nine cells of its column in a queue, and only the row "
     "is shared).\n"
     "\n"
-    "Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, read-only the same, shared "
-    ".42 / .68, registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 loads 2.25 times "
+    "Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, read-only the same, "
+    "registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 loads 2.25 times "
     "its own cells, in many small steps before one barrier), the queue .60 / .66. So shared memory no longer wins by itself: L1 "
     "is as near. What counts is the number of load instructions per cell and the bytes in flight: vectors, several cells per "
     "thread.\n"
@@ -71,16 +71,6 @@ template <typename T> __global__ void line_read_only(T *__restrict__ next, const
 {
     const int64_t x = (int64_t)blockIdx.x * LINE_THREADS + threadIdx.x;
     if (x < n) next[x] = sum_line<T>([&](int k) { return __ldg(cur + x + k); });
-}
-
-template <typename T> __global__ void line_shared(T *next, const T *cur, int64_t n, int64_t, int64_t)
-{
-    __shared__ T tile[LINE_THREADS + 2 * R];
-    const int64_t x0 = (int64_t)blockIdx.x * LINE_THREADS;
-    for (int t = (int)threadIdx.x; t < LINE_THREADS + 2 * R; t += LINE_THREADS)
-        if (x0 + t - R < n + R) tile[t] = cur[x0 + t - R];
-    __syncthreads();
-    if (x0 + threadIdx.x < n) next[x0 + threadIdx.x] = sum_line<T>([&](int k) { return tile[threadIdx.x + R + k]; });
 }
 
 template <typename T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) four {
@@ -212,8 +202,6 @@ const ladder_rung rungs[] = {
     line("lineReadOnly", "the read-only path: the same L1", launch<line_read_only<float>, line_read_only<double>, LINE_THREADS, 1>,
           "The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference is the lesson, for the "
           "seventeen loads of a plane as well."),
-    line("lineShared", "the block loads each cell once", launch<line_shared<float>, line_shared<double>, LINE_THREADS, 1>,
-          "The block's 256 cells and four more on each side come into shared memory once."),
     line("lineRegisters", "four cells share twelve, vector loads",
          launch<line_registers<float>, line_registers<double>, LINE_THREADS, 1, 4 * LINE_THREADS>,
           "Four neighbouring cells per thread share twelve loaded ones, in registers: three loads per cell instead of nine, and "

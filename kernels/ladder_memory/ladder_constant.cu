@@ -70,12 +70,6 @@ template <typename T> __global__ void __launch_bounds__(THREADS) line_bank(T *to
     if (i < n) to[i] = line_of<T>([](int k) { return bank(T())[k]; }, [=](int k) { return from[i + k]; });
 }
 
-template <typename T> __global__ void __launch_bounds__(THREADS) line_parameter(T *to, const T *from, weights<T> w, int64_t n)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) to[i] = line_of<T>([&](int k) { return w.w[k]; }, [=](int k) { return from[i + k]; });
-}
-
 template <typename T> __global__ void __launch_bounds__(THREADS) line_immediate(T *to, const T *from, const T *, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -129,7 +123,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) line_texture(T 
     if (i < n) to[i] = line_of<T>([](int k) { return bank(T())[k]; }, [=](int k) { return fetch(from, (int)i + k, T()); });
 }
 
-enum { BANK, PARAMETER, IMMEDIATE, POINTER, LDG, SHARED, REGISTERS, TEXTURE };
+enum { BANK, IMMEDIATE, POINTER, LDG, SHARED, REGISTERS, TEXTURE };
 
 typedef struct line {
     void *weight;
@@ -182,7 +176,6 @@ template <typename T> int line_launch(ladder_case *c)
     const T *from = (const T *)c->in, *w = (const T *)s->weight;
     switch (c->rung->variant) {
     case BANK: line_bank<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case PARAMETER: line_parameter<T><<<blocks, THREADS, 0, stream>>>(to, from, all_weights<T>(), c->size); break;
     case IMMEDIATE: line_immediate<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
     case POINTER: line_pointer<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
     case LDG: line_ldg<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
@@ -245,9 +238,8 @@ const ladder_rung rungs[] = {
     stencil_rung("shared", "weights broadcast from shared memory", SHARED,
           "One copy per block, then nine broadcasts from shared memory: loads all the same, on the same unit."),
     stencil_rung("bank", "weights as operands in __constant__", BANK,
-          "Nothing goes through the load unit: c[bank][offset] is an operand, or fills a uniform register (ULDC)."),
-    stencil_rung("parameter", "launch parameters are a constant bank", PARAMETER,
-          "What is known at launch needs no __constant__ symbol and no copy."),
+          "Nothing goes through the load unit: c[bank][offset] is an operand, or fills a uniform register (ULDC). What is known at "
+          "launch needs no __constant__ symbol and no copy: launch parameters are a constant bank too, at the same rate."),
     stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE,
           "What is known to the compiler stands in the instruction (f32; an f64 is too long and is moved into a uniform register "
           "by halves). Another set of weights is another kernel: hence templates."),

@@ -33,16 +33,15 @@ namespace {
 
 enum { BYTES }; /* the family's one parameter */
 
-/* A transfer's variant: where its far buffer lies, and its direction. */
+/* A transfer's variant: where its far buffer lies, from which the bytes come. */
 typedef enum memory_kind { PAGEABLE, PINNED, REGISTERED, WRITE_COMBINED, MANAGED, PEER } memory_kind;
-enum { TO_HOST = 16 }; /* added to one of these; else the bytes go to the GPU */
 
 /* A rung's variant: what is allocated. */
 typedef enum allocation { OF_DEVICE, OF_POOL, OF_PINNED, OF_REGISTERED, OF_MANAGED } allocation;
 
 /* ---- transfers: `bytes` between a far buffer of some kind and a near one, of this GPU ---- */
 
-memory_kind kind_of(const ladder_case *c) { return (memory_kind)(c->rung->variant & (TO_HOST - 1)); }
+memory_kind kind_of(const ladder_case *c) { return (memory_kind)c->rung->variant; }
 
 /* ---- the memory ---- */
 
@@ -104,16 +103,11 @@ int transfer_prepare(ladder_case *c)
     c->work = (double)c->size;
     c->out_cells = c->size / (int64_t)dtype_bytes(c->type);
     const size_t bytes = (size_t)c->size;
-    const bool to_host = c->rung->variant & TO_HOST;
-    void **const far = to_host ? &c->out : &c->in, **const near = to_host ? &c->in : &c->out;
-    int code = far_alloc(c, bytes, far);
-    if (!code) code = ladder_alloc_random(c, c->out_cells, LADDER_SEED, near);
-    if (!code) code = c->d->copy(c->d, *far, *near, bytes, c->stream); /* also the first touch of every page */
+    int code = far_alloc(c, bytes, &c->in);
+    if (!code) code = ladder_alloc_random(c, c->out_cells, LADDER_SEED, &c->out);
+    if (!code) code = c->d->copy(c->d, c->in, c->out, bytes, c->stream); /* also the first touch of every page */
     if (!code) code = c->d->stream_sync(c->d, c->stream);
-    if (code) return code;
-    if (!to_host) return ladder_poison(c, *near, bytes);
-    memset(*far, 0xff, bytes);
-    return cudaSuccess;
+    return code ? code : ladder_poison(c, c->out, bytes);
 }
 
 void transfer_destroy(ladder_case *c)
@@ -288,7 +282,7 @@ constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_
         .verify = way.verify, .destroy = transfer_destroy,
         .missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr,
         .unit = LADDER_BYTES, /* of pageable memory the CPU copies each byte */
-        .clock = (kind & (TO_HOST - 1)) == PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, .ceiling = ceiling };
+        .clock = kind == PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, .ceiling = ceiling };
     return ladder_scanned(BYTES, curve, r);
 }
 
@@ -317,14 +311,10 @@ constexpr ladder_rung allocates(const char *name, const char *why, int what, con
 const ladder_rung rungs[] = {
     moves("pageableH2D", "the driver copies it first", PAGEABLE, copies, "h2d",
           "The driver copies piece after piece into page-locked memory of its own before the copy engine reads it: the CPU "
-          "touches every byte."),
-    moves("pageableD2H", "and afterwards on the way back", PAGEABLE | TO_HOST, copies, "d2h",
-          "The copy engine writes into the driver's page-locked memory, from where the CPU copies."),
+          "touches every byte. On the way back it copies afterwards."),
     moves("pinnedH2D", "page-locked: read directly", PINNED, copies, "h2d",
-          "The copy engine reads the buffer by its physical addresses, and the call returns at once. Every GPU may use it: with "
-          "unified addressing cudaHostAllocPortable changes nothing."),
-    moves("pinnedD2H", "page-locked: written directly", PINNED | TO_HOST, copies, "d2h",
-          "The same in the other direction, at about the same speed."),
+          "The copy engine reads the buffer by its physical addresses, and the call returns at once; writing is about as fast "
+          "(ceiling/d2h). Every GPU may use it: with unified addressing cudaHostAllocPortable changes nothing."),
     moves("pinnedBoth", "two streams, two engines, two directions", PINNED, both, "both",
           "PCIe has lanes for each direction, and the GPU a copy engine for each: half of the buffer goes in on one stream while "
           "the other half goes out on another."),
@@ -339,9 +329,8 @@ const ladder_rung rungs[] = {
           "Where memory is mapped as it was asked for, no load finds the data in a cache: each goes all the way to memory, one at "
           "a time. The CPU should only write there."),
     moves("mappedRead", "a kernel loads across PCIe", PINNED, kernel, "h2d",
-          "The kernel copies 16 bytes per thread, 512 bytes per warp, whatever lies at the other end of the pointer."),
-    moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel, "d2h",
-          "The same in the other direction: stores need no answer, so that they are a little faster."),
+          "The kernel copies 16 bytes per thread, 512 bytes per warp, whatever lies at the other end of the pointer. "
+          "Stores need no answer, so that they are a little faster."),
     managed("managedFault", "every page moves at its fault", kernel,
           "The pages are at home on the host when a repetition begins. The first thread that touches one waits for tens of "
           "microseconds until it has moved."),

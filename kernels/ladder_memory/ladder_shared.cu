@@ -280,11 +280,10 @@ const ladder_rung rungs[] = {
           "cures such a tile as well."),
     tile<FLAT | CROSSED>("rectangle", "16 rows of 32: 16 turns",
           "A warp that goes down columns of 16 cells takes two of them at once (f64: half a warp, one column)."),
-    tile<FLAT | CROSSED, 1>("rectanglePadded1", "one column more: the cure of f64",
-          "Rows begin one bank further on. In f32 the two columns of a warp still meet in 15 of their banks: two turns. In f64 "
-          "half a warp has one column, and nothing meets."),
     tile<FLAT | CROSSED, 2>("rectanglePadded2", "two columns more: the cure of f32",
-          "Rows begin two banks further on, so that one column of f32 takes the even banks and its neighbour the odd ones."),
+          "Rows begin two banks further on, so that one column of f32 takes the even banks and its neighbour the odd ones. With one "
+          "column more the two columns of a warp still meet in 15 of their banks; in f64, where half a warp has one column, one is "
+          "enough."),
     flow("throughRegisters", "load, wait, store, barrier", 0,
           "A block works through 16 pieces of 16 bytes per thread. Each piece is loaded, waited for and stored; between its "
           "arrival and its way out lies a barrier, as it does wherever threads read each other's cells."),

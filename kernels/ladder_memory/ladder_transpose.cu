@@ -17,7 +17,7 @@ static const char teaches[] =
     "of 1 is a perfect transpose.\n"
     "\n"
     "What was measured at 16384 x 16384 on one H200, as a fraction of the copy engine's 4.23 TB/s, f32 / f64: copyRow .50 / .84 "
-    "and copyCol .13 / .25; naiveRow .13 / .22 and naiveCol .35 / .61; thin blocks .45 and .50; shared .23 / .44 with its conflicts, .40 / .66 without, .82 / .91 with four cells per thread. So what "
+    "and copyCol .13 / .25; naiveRow .13 / .22 and naiveCol .35 / .61; thin blocks .45 and, with scattered loads, .50; shared .23 / .44 with its conflicts, .40 / .66 without, .82 / .91 with four cells per thread. So what "
     "won most was, in turn: whole lines on both sides, no bank conflicts, and enough loads in flight. At 10007 x 9973 rows no "
     "longer start on a line and the tiles fall to .54.\n";
 
@@ -108,10 +108,10 @@ template <kernel<float> F32, kernel<double> F64, int X = 32, int Y = 16, int CEL
     return ladder_kernel(c, grid, dim3(X, Y), 0, F32, F64, nx_of(c), ny_of(c));
 }
 
-template <kernel<float> F32, kernel<double> F64, int X = 32, int Y = 16> int along_b(ladder_case *c)
+template <kernel<float> F32, kernel<double> F64> int along_b(ladder_case *c)
 {
-    const dim3 grid(ladder_blocks(ny_of(c), X), ladder_blocks(nx_of(c), Y));
-    return ladder_kernel(c, grid, dim3(X, Y), 0, F32, F64, nx_of(c), ny_of(c));
+    const dim3 grid(ladder_blocks(ny_of(c), 32), ladder_blocks(nx_of(c), 16));
+    return ladder_kernel(c, grid, dim3(32, 16), 0, F32, F64, nx_of(c), ny_of(c));
 }
 
 template <kernel<float> F32, kernel<double> F64, int THREADS_Y> int tiles(ladder_case *c)
@@ -121,10 +121,20 @@ template <kernel<float> F32, kernel<double> F64, int THREADS_Y> int tiles(ladder
 }
 
 /* A row-major (ny,nx) matrix is a column-major one of nx rows, so that B = 1 * A^T + 0 * B is said in BLAS's own order. */
-int run_geam(ladder_case *c)
+template <typename T> int geam(ladder_case *c, const char *function)
 {
-    return ladder_cublas_transpose(c->type, c->out, c->in, (int)nx_of(c), (int)ny_of(c), device_cuda_stream(c->stream));
+    using geam_function = int (*)(void *handle, int op_a, int op_b, int m, int n, const T *alpha, const void *a, int lda,
+                                  const T *beta, const void *b, int ldb, void *c, int ldc);
+    const auto call = (geam_function)ladder_cublas_function(function);
+    void *handle = ladder_cublas_handle(device_cuda_stream(c->stream));
+    const T one = 1, zero = 0;
+    const int nx = (int)nx_of(c), ny = (int)ny_of(c), as_it_is = 0, transposed = 1;
+    if (!call || !handle) return cudaErrorUnknown;
+    return call(handle, transposed, as_it_is, ny, nx, &one, c->in, nx, &zero, c->out, ny, c->out, ny) == 0 ? cudaSuccess
+                                                                                                          : cudaErrorUnknown;
 }
+
+int run_geam(ladder_case *c) { return c->type == DTYPE_F32 ? geam<float>(c, "cublasSgeam") : geam<double>(c, "cublasDgeam"); }
 
 /* ---- the table ---- */
 
@@ -166,10 +176,6 @@ const ladder_rung rungs[] = {
           "naiveRow with blocks of 8 x 32 threads, whose warps are 8 cells wide and 4 high: four whole sectors are read, as "
           "before (f32), and the 32 scattered cells become 8 groups of four neighbours, half a sector each, whose other half the "
           "next warp of the block brings. Expect more than three times naiveRow: the shape of a block costs nothing."),
-    rung("thinCol", "the same, scattered loads", along_b<naive_col<float>, naive_col<double>, 8, 32>,
-          "naiveCol with the same blocks: 8 half sectors are read per warp instead of 32 single cells, and the neighbouring warp "
-          "finds the other halves in L1; four whole sectors are written. Expect less gain than thinRow, because L1 had softened "
-          "the scattered loads already, but the better rate of the two."),
     rung("shared", "tile turned on chip, banks conflict", tiles<shared_tile<float, 0>, shared_tile<double, 0>, TILE>,
           "The block reads a 32 x 32 tile by rows into shared memory and writes it by columns of the tile, which are rows of B: "
           "whole lines on both sides. Without padding, the 32 cells of a tile's column lie in one and the same of the 32 banks, "
