@@ -101,7 +101,8 @@ static overlap measure_overlap(sim *s)
     const double one_s = steps_s(s, true, 2);
     const double passes = (double)s->cfg->time.steps / s->plan.block_steps;
     const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * passes)); /* short runs calibrate shortly */
-    const schedule c = schedule_of(repeats_for(s->top.comm, one_s, batch_s, 2, 2000), repeats_for(s->top.comm, exchanges_s(s, 2), batch_s, 2, 2000));
+    const int steps = repeats_for(s->top.comm, one_s, batch_s, 2, 2000);
+    const schedule c = schedule_of(steps, repeats_for(s->top.comm, exchanges_s(s, 2), batch_s, 2, 2000));
     double with_s[OVERLAP_PAIRS_MAX], without_s[OVERLAP_PAIRS_MAX], comm_s[OVERLAP_PAIRS_MAX];
     (void)steps_s(s, true, c.steps); /* as many for the first time: graphs are captured */
     (void)steps_s(s, false, c.steps);

@@ -10,7 +10,7 @@
 /* A form of the step. */
 typedef struct form {
     int (*at_once)(const sim *s, int64_t most, bool norm); /* steps of one launch, of at most `most`; norm: wanted after these */
-    bool (*takes_norm)(const sim *s, int steps);           /* does the last of these steps bring its norm? */
+    bool (*takes_norm)(const sim *s, int steps);           /* does the last of these steps bring its norm? NULL: it does not */
     void (*enqueue)(sim *s, int steps, bool norm, const sim_request *r); /* one launch's; the last level is the present one then */
     double (*norm)(sim *s, int64_t level);                 /* as sim_norm */
 } form;
@@ -43,12 +43,6 @@ static int passes_at_once(const sim *s, int64_t most, bool norm, int passes)
 
 static int one_at_once(const sim *s, int64_t most, bool norm) { return passes_at_once(s, most, norm, 1); }
 
-static bool takes_no_norm(const sim *s, int steps)
-{
-    (void)s, (void)steps;
-    return false;
-}
-
 static void enqueue_pass(sim *s, int steps, bool norm, const sim_request *r)
 {
     step_advance(&s->streams, &s->pass, (step_job){ s->next, s->now, steps, r->exchange, norm ? s->result : NULL, r->probe });
@@ -66,7 +60,7 @@ static double norm_of_levels(sim *s, int64_t level)
     return sim_most(s, sim_result(s));
 }
 
-static const form overlapped = { one_at_once, takes_no_norm, enqueue_pass, norm_of_levels }; /* or exchange first */
+static const form overlapped = { one_at_once, NULL, enqueue_pass, norm_of_levels }; /* or exchange first */
 
 /* Without an earlier level that the step reads: undoing a step loses that. */
 bool sim_norms_ride(const sim *s) { return step_can_change(&s->pass) && !s->prob.op.has_prev; }
@@ -110,7 +104,7 @@ static double no_norm(sim *s, int64_t level)
     return NAN;
 }
 
-static const form transposes = { one_at_once, takes_no_norm, enqueue_transpose, no_norm };
+static const form transposes = { one_at_once, NULL, enqueue_transpose, no_norm };
 
 static void pass_and_transpose(sim *s, step_pass *p, void *next, void *cur, redist *to, void *transposed)
 {
@@ -128,7 +122,7 @@ static void enqueue_sweep(sim *s, int steps, bool norm, const sim_request *r)
     swap_levels(s);
 }
 
-static const form sweeps = { one_at_once, takes_no_norm, enqueue_sweep, norm_of_levels };
+static const form sweeps = { one_at_once, NULL, enqueue_sweep, norm_of_levels };
 
 /* The form of steps that are enqueued one by one, also where others are captured. */
 static const form *single_form(const sim *s)
@@ -148,7 +142,9 @@ static int graph_at_once(const sim *s, int64_t most, bool norm)
     return steps;
 }
 
-static bool captured_take_norm(const sim *s, int steps) { return single_form(s)->takes_norm(s, steps); }
+static bool takes_norm(const form *f, const sim *s, int steps) { return f->takes_norm && f->takes_norm(s, steps); }
+
+static bool captured_take_norm(const sim *s, int steps) { return takes_norm(single_form(s), s, steps); }
 
 /* What a graph does not hold, a shorter block and one with its norm, is enqueued by itself. */
 static void enqueue_graph(sim *s, int steps, bool norm, const sim_request *r)
@@ -180,7 +176,7 @@ int sim_advance(sim *s, sim_request r)
 {
     const form *f = form_of(s, r.probe != NULL);
     const int steps = f->at_once(s, r.steps, divides(r.norm_every, s->level + r.steps));
-    const bool norm = divides(r.norm_every, s->level + steps) && f->takes_norm(s, steps);
+    const bool norm = divides(r.norm_every, s->level + steps) && takes_norm(f, s, steps);
     s->touched = false;
     f->enqueue(s, steps, norm, &r);
     s->level += steps;

@@ -12,50 +12,28 @@ static bool has_neighbour(const decomp *dec, int dx, int dy)
     return false;
 }
 
-/* The blocks of `depth` ghosts around the own cells, by rows and columns of a 3 x 3 grid, and the kinds of their sides. */
-typedef struct ghost_blocks {
-    box block[3][3];
-    boundary_kind kind_x[3], kind_y[3];
-} ghost_blocks;
-
-static ghost_blocks blocks_of(const step_pass *p, int depth)
+/* The blocks of ghosts around the own cells, by rows and columns of a 3 x 3 grid, that lie outside the domain along some axis (or wrap
+ * onto own cells). A corner that is outside along one axis only reflects received cells, so the fill comes after the unpack. Of a block
+ * of steps those beyond a periodic side, unless they lie beyond a mirroring one too. */
+static void find_ghosts(step_pass *p, bool corners)
 {
     const field_shape *f = p->shape;
-    const int64_t depth_y = f->depth_y > 0 ? depth : 0;
-    const int64_t x[4] = { -(int64_t)depth, 0, f->nx, f->nx + depth }, y[4] = { -depth_y, 0, f->ny, f->ny + depth_y };
-    ghost_blocks g = { .kind_x = { p->sides.x_low.kind, BOUNDARY_NONE, p->sides.x_high.kind },
-                       .kind_y = { p->sides.y_low.kind, BOUNDARY_NONE, p->sides.y_high.kind } };
-    for (int by = 0; by < 3; by++)
-        for (int bx = 0; bx < 3; bx++) g.block[by][bx] = box_make(x[bx], x[bx + 1], y[by], y[by + 1]);
-    return g;
-}
-
-/* Those that lie outside the domain along some axis (or wrap onto own cells). A corner that is outside along one axis only
- * reflects received cells, so the fill comes after the unpack. */
-static void find_ghosts(step_pass *p, int depth, bool corners)
-{
-    const ghost_blocks g = blocks_of(p, depth);
+    const bool block = p->block_steps > 1;
+    const int64_t depth = p->depth, depth_y = f->depth_y > 0 ? depth : 0;
+    const int64_t x[4] = { -depth, 0, f->nx, f->nx + depth }, y[4] = { -depth_y, 0, f->ny, f->ny + depth_y };
+    const boundary_kind kind_x[3] = { p->sides.x_low.kind, BOUNDARY_NONE, p->sides.x_high.kind };
+    const boundary_kind kind_y[3] = { p->sides.y_low.kind, BOUNDARY_NONE, p->sides.y_high.kind };
     for (int by = 0; by < 3; by++) {
         for (int bx = 0; bx < 3; bx++) {
-            const bool diagonal = bx != 1 && by != 1;
-            if ((diagonal && !corners) || box_empty(g.block[by][bx])) continue;
-            if (g.kind_x[bx] != BOUNDARY_NONE || g.kind_y[by] != BOUNDARY_NONE) p->ghosts[p->ghosts_count++] = g.block[by][bx];
-        }
-    }
-}
-
-/* Of a block of steps: those beyond a periodic side, unless they lie beyond a mirroring one too. */
-static void find_wraps(step_pass *p, int depth)
-{
-    const ghost_blocks g = blocks_of(p, depth);
-    for (int by = 0; by < 3; by++) {
-        for (int bx = 0; bx < 3; bx++) {
-            const bool wraps_x = g.kind_x[bx] == BOUNDARY_PERIODIC, wraps_y = g.kind_y[by] == BOUNDARY_PERIODIC;
-            if (box_empty(g.block[by][bx]) || (!wraps_x && !wraps_y)) continue;
-            if (boundary_mirrors(g.kind_x[bx]) || boundary_mirrors(g.kind_y[by])) continue;
+            const box b = box_make(x[bx], x[bx + 1], y[by], y[by + 1]);
+            const boundary_kind kx = kind_x[bx], ky = kind_y[by];
+            const bool wraps_x = kx == BOUNDARY_PERIODIC, wraps_y = ky == BOUNDARY_PERIODIC;
+            const bool wraps = (wraps_x || wraps_y) && !boundary_mirrors(kx) && !boundary_mirrors(ky);
+            const bool outside = block ? wraps : kx != BOUNDARY_NONE || ky != BOUNDARY_NONE;
             const bool received = (bx != 1 && !wraps_x) || (by != 1 && !wraps_y);
-            if (received) p->ghosts[p->ghosts_count++] = g.block[by][bx];
-            else p->wraps[p->wraps_count++] = g.block[by][bx];
+            if (!outside || box_empty(b) || (bx != 1 && by != 1 && !corners)) continue;
+            if (block && !received) p->wraps[p->wraps_count++] = b;
+            else p->ghosts[p->ghosts_count++] = b;
         }
     }
 }
@@ -98,8 +76,7 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
     if (!along_y || has_neighbour(dec, 0, 1)) p->sides.y_high.kind = BOUNDARY_NONE;
 
     cut(p);
-    if (block) find_wraps(p, depth);
-    else find_ghosts(p, depth, corners);
+    find_ghosts(p, corners || block);
     p->halo = halo_create(dec, d, shape, depth, corners || block, choice, comm);
     /* A cell reads the level before at its own index. Images in the outermost ghosts are then of no cell, and undefined. */
     if (block && has_prev) p->prev_halo = halo_create(dec, d, shape, depth - radius, true, choice, comm);
