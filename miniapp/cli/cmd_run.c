@@ -260,7 +260,7 @@ static int run_it(run *r, const char *self_exe)
     r->writer_s = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why.text);
 
-    if (s->cfg->output.trace[0] && !sim_has_transpose(s))
+    if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes == 0)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->plan.streams);
     clock_create(&r->ticks, s->dev, s->streams.stream[0], r->timeline,
                  s->plan.block_steps * (s->batch ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));

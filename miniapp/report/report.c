@@ -14,7 +14,7 @@ report_rates report_rates_of(const sim *s, const report *r)
 {
     report_rates v;
     v.cells_per_s = cells_global(s) / r->step_s.mean;
-    v.bytes_per_s = v.cells_per_s * sim_words(s) * (double)dtype_bytes(s->cfg->problem.type);
+    v.bytes_per_s = v.cells_per_s * config_kind_of(s->cfg)->words * (double)dtype_bytes(s->cfg->problem.type);
     v.bytes_moved_per_s = r->bytes_moved_per_step / r->step_s.mean;
     v.fraction = v.bytes_per_s / r->calibration.ceiling_bytes_per_s;
     return v;
@@ -39,7 +39,7 @@ static void print_rates(FILE *to, const sim *s, const report *r)
            report_seconds(a, sizeof a, r->step_s.p50), report_seconds(b, sizeof b, r->step_s.mean),
            report_seconds(c, sizeof c, r->step_s.p99), report_seconds(d, sizeof d, r->step_s.max), r->slowest_rank);
     fprintf(to, "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy\n", v.cells_per_s * 1e-9,
-            v.bytes_per_s * 1e-9, sim_words(s), v.fraction);
+            v.bytes_per_s * 1e-9, config_kind_of(s->cfg)->words, v.fraction);
     fprintf(to, "copy         %.4g GB/s, device copies on all ranks at once, in this run\n",
             r->calibration.ceiling_bytes_per_s * 1e-9);
     const calibrate_result *k = &r->calibration;

@@ -150,8 +150,8 @@ calibrate_result calibrate(sim *s)
     calibrate_result r = { .overlap = overlap_none("there is no halo exchange"), .host_step_s = NAN };
     sim_touch(s);
     measure_ceiling(s, &r);
-    if (sim_has_transpose(s)) r.overlap = overlap_none("it is not measured for kinds with transposes");
-    const bool has_halo = !sim_has_transpose(s);
+    const bool has_halo = config_kind_of(s->cfg)->transposes == 0;
+    if (!has_halo) r.overlap = overlap_none("it is not measured for kinds with transposes");
     int mine = has_halo && halo_neighbours(s->pass.halo) > 0, any = 0;
     MPI_CHECK(ranks_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
     if (any) {

@@ -25,12 +25,12 @@ typedef struct over_ranks {
     int rank;
 } over_ranks;
 
-static over_ranks of_all(const sim *s, double mine)
+static over_ranks of_all(const topology *top, double mine)
 {
     over_ranks all;
-    struct { double most; int rank; } own = { mine, s->top.rank }, most;
-    MPI_CHECK(ranks_allreduce(&mine, &all.sum, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
-    MPI_CHECK(ranks_allreduce(&own, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
+    struct { double most; int rank; } own = { mine, top->rank }, most;
+    MPI_CHECK(ranks_allreduce(&mine, &all.sum, 1, MPI_DOUBLE, MPI_SUM, top->comm));
+    MPI_CHECK(ranks_allreduce(&own, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, top->comm));
     all.max = most.most;
     all.rank = most.rank;
     return all;
@@ -131,7 +131,7 @@ static void print_step(const sim *s, over_ranks moved, over_ranks sent, over_ran
     if (s->plan.block_steps > 1) snprintf(name, sizeof name, "block of %d steps", s->plan.block_steps);
     printf("# %-12s moves %s of memory on all ranks, %s on rank %d; rates count %d words per cell\n",
            s->plan.block_steps > 1 ? "block" : "step", bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.rank,
-           sim_words(s));
+           config_kind_of(s->cfg)->words);
     printf("# surface      in each %s the ranks together send %.3g %% of the cells: %s\n", name, 100 * sent.sum / word / cells,
            bytes_text(a, sizeof a, sent.sum));
     if (sent.max > 0) printf("# halo         rank %d sends most, %s per %s", sent.rank, bytes_text(a, sizeof a, sent.max), name);
@@ -171,8 +171,9 @@ static void print_account(sim *s, const char *deck_text)
 {
     char a[32], b[32];
     const decomp *d = &s->plan.grid.dec;
-    const over_ranks memory = of_all(s, sim_memory_bytes(s)), moved = of_all(s, sim_bytes_moved_per_pass(s));
-    const over_ranks sent = of_all(s, sent_bytes(s)), count = of_all(s, neighbours(s)), cells = of_all(s, (double)sim_own_cells(s));
+    const over_ranks memory = of_all(&s->top, sim_memory_bytes(s)), moved = of_all(&s->top, sim_bytes_moved_per_pass(s));
+    const over_ranks sent = of_all(&s->top, sent_bytes(s)), count = of_all(&s->top, neighbours(s));
+    const over_ranks cells = of_all(&s->top, (double)sim_own_cells(s));
     if (s->top.rank != 0) return;
     print_lines(deck_text);
     printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts, s->top.hosts == 1 ? "" : "s",
@@ -192,7 +193,7 @@ static void print_account(sim *s, const char *deck_text)
 static void print_writer(const sim *s)
 {
     const config *c = s->cfg;
-    const over_ranks aside = of_all(s, (double)sim_aside_bytes(s));
+    const over_ranks aside = of_all(&s->top, (double)sim_aside_bytes(s));
     const bool may_collect = s->top.ranks > 1 && (c->checkpoint.aggregators > 0 || s->plan.grid.dec.ranks_x > 1 || s->top.hosts > 1);
     const double windows_bytes = 2 * fmin((double)aggregate_window_bytes, config_state_bytes(c));
     char a[32];
@@ -211,7 +212,7 @@ static void print_who_writes(sim *s, const char *path)
     writers w;
     if (s->top.hosts == 1) return;
     const double mine = writers_file_system(path, &piece_bytes);
-    const over_ranks least = of_all(s, -mine), most = of_all(s, mine);
+    const over_ranks least = of_all(&s->top, -mine), most = of_all(&s->top, mine);
     hosts *h = hosts_create(s->top.comm);
     const checkpoint_state asked = { .aggregators = s->cfg->checkpoint.aggregators };
     writers_plan(&w, &asked, &(writers_facts){ .hosts = h, .piece_bytes = piece_bytes,
@@ -230,7 +231,7 @@ static void print_time(sim *s, const char *self_exe, int64_t first)
     const rehearsal_result r = rehearsal(s, self_exe);
     if (s->top.rank != 0) return;
     const double cells = (double)c->grid.nx * (double)c->grid.ny;
-    const double bytes = cells * sim_words(s) * (double)dtype_bytes(c->problem.type);
+    const double bytes = cells * config_kind_of(s->cfg)->words * (double)dtype_bytes(c->problem.type);
     const bool long_steps = r.step_s >= 1e-3;
     if (r.part < 1)
         snprintf(where, sizeof where, "measured here on %" PRId64 " x %" PRId64 " random values and scaled up", r.nx,

@@ -23,7 +23,7 @@ static int64_t steps_to_go(const config *c, const loop *l, int64_t level)
 
 static void advance(sim *s, loop *l)
 {
-    const step_probe *probe = sim_has_transpose(s) ? NULL : clock_probe(l->ticks, s->level);
+    const step_probe *probe = config_kind_of(s->cfg)->transposes > 0 ? NULL : clock_probe(l->ticks, s->level);
     const int steps = sim_advance(s, (sim_request){ steps_to_go(s->cfg, l, s->level), s->cfg->time.norm_every, true, probe });
     sim_inject_device_error(s);
     clock_tick(l->ticks, steps);
@@ -48,7 +48,7 @@ loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, 
 {
     loop l = { .ticks = ticks, .checkpoints = checkpoints, .frames = frames };
     progress_begin(&l.bar, s->cfg, s->top.rank, s->level,
-                   ceiling_bytes_per_s / sim_words(s) / (double)dtype_bytes(s->cfg->problem.type));
+                   ceiling_bytes_per_s / config_kind_of(s->cfg)->words / (double)dtype_bytes(s->cfg->problem.type));
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     l.look = attention_begin(s, checkpoints, deadline_s);

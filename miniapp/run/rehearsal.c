@@ -48,7 +48,7 @@ static void cut(const sim *s, double part, config *c)
     const decomp *d = &s->plan.grid.dec;
     const double width = (double)d->nx / d->ranks_x, height = (double)d->ny / d->ranks_y;
     const double least = 64 + 8.0 * c->problem.radius * s->plan.block_steps;
-    const double rows = clamped(height * (sim_has_transpose(s) ? sqrt(part) : part), fmin(least, height), height);
+    const double rows = clamped(height * (config_kind_of(s->cfg)->transposes > 0 ? sqrt(part) : part), fmin(least, height), height);
     const double columns = clamped(width * part * height / rows, fmin(least, width), width);
     if (columns < 0.99 * width) c->grid.nx = (int64_t)ceil(columns) * d->ranks_x; /* rounding cuts no columns */
     if (rows < height) c->grid.ny = (int64_t)ceil(rows) * d->ranks_y;

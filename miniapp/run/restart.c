@@ -58,15 +58,15 @@ static checkpoint_status take_file(sim *s, const char *path, int64_t *step, sent
 enum { PATH_FILE, PATH_DIRECTORY, PATH_MISSING, PATH_HIDDEN };
 
 /* What rank 0 finds under the name; PATH_HIDDEN: it cannot tell, *code says why. */
-static int find_path(const sim *s, const char *path, int *code)
+static int find_path(const topology *top, const char *path, int *code)
 {
     int answer[2] = { PATH_FILE, 0 };
-    if (s->top.rank == 0) {
+    if (top->rank == 0) {
         struct stat st;
         if (stat(path, &st) == 0) answer[0] = S_ISDIR(st.st_mode) ? PATH_DIRECTORY : PATH_FILE;
         else answer[0] = errno == ENOENT || errno == ENOTDIR ? PATH_MISSING : PATH_HIDDEN, answer[1] = errno;
     }
-    MPI_CHECK(ranks_bcast(answer, 2, MPI_INT, 0, s->top.comm));
+    MPI_CHECK(ranks_bcast(answer, 2, MPI_INT, 0, top->comm));
     *code = answer[1];
     return answer[0];
 }
@@ -115,7 +115,7 @@ static int take(sim *s, const request *ask, bool *found, int64_t *step, sentence
     const char *path = ask->restart;
     int code = 0;
     *found = false;
-    switch (find_path(s, path, &code)) {
+    switch (find_path(&s->top, path, &code)) {
     case PATH_DIRECTORY: return take_newest(s, path, found, step, why);
     case PATH_MISSING:
         if (ask->restart_if_any) return 0;

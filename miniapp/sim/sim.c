@@ -18,18 +18,11 @@ void sim_add_note(sim *s, bool asked, const char *format, ...)
     va_end(ap);
 }
 
-bool sim_has_transpose(const sim *s)
-{
-    return config_kind_of(s->cfg)->transposes > 0;
-}
-
 double sim_memory_bytes(const sim *s) { return plan_memory_bytes(&s->plan, s->cfg, s->dev->kind, s->top.rank); }
 
 void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
 
 int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->plan.grid.shape)); }
-
-int sim_words(const sim *s) { return config_kind_of(s->cfg)->words; }
 
 static step_pass_cells cells_of_pass(const sim *s)
 {
@@ -52,7 +45,7 @@ double sim_bytes_moved_per_pass(const sim *s)
     if (kind->by_lines) /* two passes over lines and two transposes, each a read and a write */
         return 8 * word * cells + bytes_of_transposes(s) +
                pack_passes * (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
-    const double moved_cells = s->plan.block_steps == 1 ? sim_words(s) * cells : (double)cells_of_pass(s).moved_cells;
+    const double moved_cells = s->plan.block_steps == 1 ? kind->words * cells : (double)cells_of_pass(s).moved_cells;
     return moved_cells * word + pack_passes * (double)step_pass_sent_bytes(&s->pass);
 }
 

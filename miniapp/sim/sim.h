@@ -73,7 +73,6 @@ __attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, cons
 /* Waits for everything enqueued. */
 void sim_wait(sim *s);
 
-bool sim_has_transpose(const sim *s); /* kinds with a transpose in their step */
 int64_t sim_own_cells(const sim *s);
 /* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution. */
 double sim_memory_bytes(const sim *s);
@@ -82,7 +81,5 @@ double sim_memory_bytes(const sim *s);
 double sim_bytes_moved_per_pass(const sim *s);
 /* Cells that this rank computes in a block of steps beyond its own cells times the steps, as a fraction of these. */
 double sim_redundant_fraction(const sim *s);
-/* The words per cell by which rates are stated: 2, 3 (wave, advect) or 4 (transpose, sweep). */
-int sim_words(const sim *s);
 
 #endif

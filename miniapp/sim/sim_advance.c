@@ -57,7 +57,7 @@ static double norm_of_levels(sim *s, int64_t level)
     const void *const earlier = s->now.prev ? s->now.prev : s->next.u; /* what the next step is to overwrite */
     (void)level;
     DEVICE_CALL(d, max_change, f, s->now.u, earlier, field_own(f), s->result, s->streams.stream[0]);
-    return sim_most(s, sim_result(s));
+    return sim_most(s->top.comm, sim_result(s));
 }
 
 static const form overlapped = { one_at_once, NULL, enqueue_pass, norm_of_levels }; /* or exchange first */
@@ -74,7 +74,7 @@ static bool steps_take_norm(const sim *s, int steps)
 static double norm_of_step(sim *s, int64_t level)
 {
     if (level > s->norm_level) return norm_of_levels(s, level);
-    return sim_most(s, inkernel_pass_change(s->pass.inkernel, level < s->norm_level));
+    return sim_most(s->top.comm, inkernel_pass_change(s->pass.inkernel, level < s->norm_level));
 }
 
 static const form in_kernel = { one_at_once, steps_take_norm, enqueue_pass, norm_of_step };
@@ -86,7 +86,7 @@ static bool block_takes_norm(const sim *s, int steps)
 
 static double norm_of_block(sim *s, int64_t level)
 {
-    return level > s->norm_level ? norm_of_levels(s, level) : sim_most(s, sim_result(s));
+    return level > s->norm_level ? norm_of_levels(s, level) : sim_most(s->top.comm, sim_result(s));
 }
 
 static const form blocks = { one_at_once, block_takes_norm, enqueue_pass, norm_of_block };
@@ -106,19 +106,19 @@ static double no_norm(sim *s, int64_t level)
 
 static const form transposes = { one_at_once, NULL, enqueue_transpose, no_norm };
 
-static void pass_and_transpose(sim *s, step_pass *p, void *next, void *cur, redist *to, void *transposed)
-{
-    step_advance(&s->streams, p, (step_job){ .next = { next, NULL }, .cur = { cur, NULL }, .steps = 1, .exchange = true });
-    redist_transpose(to, transposed, next, TRANSPOSE_STORE, s->streams.stream[0]);
-    step_begin_generation(&s->streams);
-}
-
 /* next.u holds the half step until the transpose back overwrites it. */
 static void enqueue_sweep(sim *s, int steps, bool norm, const sim_request *r)
 {
-    (void)steps, (void)norm, (void)r;
-    pass_and_transpose(s, &s->pass, s->next.u, s->now.u, s->to_transposed, s->transposed[0]);
-    pass_and_transpose(s, &s->transposed_pass, s->transposed[1], s->transposed[0], s->from_transposed, s->next.u);
+    step_streams *streams = &s->streams;
+    const step_levels transposed = { s->transposed[0], NULL }, transposed_next = { s->transposed[1], NULL };
+    (void)norm, (void)r;
+    step_advance(streams, &s->pass, (step_job){ .next = s->next, .cur = s->now, .steps = steps, .exchange = true });
+    redist_transpose(s->to_transposed, transposed.u, s->next.u, TRANSPOSE_STORE, streams->stream[0]);
+    step_begin_generation(streams);
+    step_advance(streams, &s->transposed_pass,
+                 (step_job){ .next = transposed_next, .cur = transposed, .steps = steps, .exchange = true });
+    redist_transpose(s->from_transposed, s->next.u, transposed_next.u, TRANSPOSE_STORE, streams->stream[0]);
+    step_begin_generation(streams);
     swap_levels(s);
 }
 

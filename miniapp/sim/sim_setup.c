@@ -90,7 +90,7 @@ static int make_plan(sim *s, const char *self_exe, bool how_long, sentence *why)
 static void add_notes(sim *s)
 {
     for (int i = 0; i < s->plan.notes; i++) sim_add_note(s, s->plan.note[i].asked, "%s", s->plan.note[i].said.text);
-    if (s->cfg->output.trace[0] && sim_has_transpose(s))
+    if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes > 0)
         sim_add_note(s, true, "output.trace: there is no timeline for kind %s, only for kinds without transposes; none is written",
                      config_kind_of(s->cfg)->name);
     if (s->prob.warning[0]) sim_add_note(s, false, "%s", s->prob.warning);

@@ -28,8 +28,10 @@ int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
 int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX])
 {
     field[0] = (sim_field){ s->now.u, &s->plan.grid };
-    field[1] = sim_has_transpose(s) ? (sim_field){ s->transposed[0], &s->plan.transposed_grid } : (sim_field){ s->now.prev, &s->plan.grid };
-    return kind_fields(config_kind_of(s->cfg));
+    const kind_row *kind = config_kind_of(s->cfg);
+    field[1] = kind->transposes > 0 ? (sim_field){ s->transposed[0], &s->plan.transposed_grid }
+                                    : (sim_field){ s->now.prev, &s->plan.grid };
+    return kind_fields(kind);
 }
 
 sim_field sim_main_field(const sim *s)
@@ -226,16 +228,16 @@ uint64_t sim_result(sim *s)
     return *s->result_host;
 }
 
-static uint64_t over_ranks(const sim *s, uint64_t mine, MPI_Op op)
+static uint64_t over_ranks(MPI_Comm comm, uint64_t mine, MPI_Op op)
 {
     uint64_t all = 0;
-    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_UINT64_T, op, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_UINT64_T, op, comm));
     return all;
 }
 
-double sim_most(const sim *s, uint64_t mine)
+double sim_most(MPI_Comm comm, uint64_t mine)
 {
-    const uint64_t bits = over_ranks(s, mine, MPI_MAX);
+    const uint64_t bits = over_ranks(comm, mine, MPI_MAX);
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -246,7 +248,7 @@ static uint64_t field_fingerprint(sim *s, sim_field f)
     device *d = s->dev;
     const decomp *dec = &f.grid->dec;
     DEVICE_CALL(d, fingerprint, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result, main_stream(s));
-    return over_ranks(s, sim_result(s), MPI_SUM);
+    return over_ranks(s->top.comm, sim_result(s), MPI_SUM);
 }
 
 uint64_t sim_fingerprint(sim *s) { return field_fingerprint(s, sim_main_field(s)); }
@@ -256,7 +258,7 @@ double sim_max_error(sim *s, sim_field field, const value *v)
     device *d = s->dev;
     const field_shape *f = &field.grid->shape;
     DEVICE_CALL(d, max_error, f, field.cells, v, field_own(f), s->result, main_stream(s));
-    return sim_most(s, sim_result(s));
+    return sim_most(s->top.comm, sim_result(s));
 }
 
 static checkpoint_verify_how verify_how(config_verify v)

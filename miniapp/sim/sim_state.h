@@ -29,7 +29,7 @@ void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);
 /* What a reduction has left on this rank's device; waits for it. */
 uint64_t sim_result(sim *s);
 /* The largest over all ranks of a number that is given by its bits (cell_abs_bits); NaN if there is any. */
-double sim_most(const sim *s, uint64_t mine);
+double sim_most(MPI_Comm comm, uint64_t mine);
 /* Of the present level's main field. All ranks get it. */
 uint64_t sim_fingerprint(sim *s);
 /* max |field - v| over all ranks; NaN if any cell is. */
