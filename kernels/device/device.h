@@ -6,7 +6,9 @@
  * A host kernel called outside a parallel region opens its own team of `threads`; inside one it runs on the caller
  * alone (a stream *is* a thread there).
  *
- * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are asserts.
+ * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are asserts. What the host device
+ * cannot do it leaves NULL, behind a question that says so: reach_refusal before handle_*, peer_exchange, ranks_meet and
+ * transpose_parts, graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words.
  * An empty box is a no-op. */
 #ifndef DEVICE_H
 #define DEVICE_H
@@ -102,7 +104,7 @@ struct device {
     int (*free)(device *d, device_memory where, void *p);
     /* Device memory of another process, which may drive the same GPU. handle: of an allocation as alloc returned it.
      * open: its address here; the same handle may be opened more than once, and is closed as often. It must be closed
-     * everywhere before its owner frees it. Error codes on a device whose memory cannot be shared. */
+     * everywhere before its owner frees it. */
     int (*handle_make)(device *d, void *allocation, device_handle *out);
     int (*handle_open)(device *d, const device_handle *h, void **out);
     int (*handle_close)(device *d, void *opened);
@@ -201,6 +203,9 @@ struct device {
     int (*fingerprint)(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
                        int64_t y_first, uint64_t *result, device_stream *s);
 };
+
+/* Declares a function that a device puts into that member. */
+#define DEVICE_FUNCTION(member, name) __typeof__(*((device *)0)->member) name
 
 /* A host device; threads = 0 takes OpenMP's own number. Never fails. */
 device *device_host_create(int threads);

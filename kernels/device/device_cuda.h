@@ -1,4 +1,4 @@
-/* The CUDA device's launchers, one .cu a subject; device_cuda.c puts them into the struct. Signatures: device.h.
+/* The CUDA device's launchers, one .cu a subject; device_cuda.c puts them into the struct, whose members have their signatures.
  * Included by the .cu that defines each one: extern "C" alone would link a mismatch silently.
  *
  * A launcher only enqueues on the stream it is given, never on the legacy default stream, and returns the error of its
@@ -55,51 +55,41 @@ static inline int device_cuda_checked(cudaError_t e)
 /* "GPU-...", as nvidia-smi writes it. */
 void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES]);
 
-int stencil_cuda_bind(device *d, const stencil *op);
-int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                      const box *boxes, int count, device_stream *s);
-bool stencil_cuda_inkernel_can(device *d, bool change);
-int inkernel_cuda_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s);
-int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
-                          device_stream *s);
-int stencil_cuda_variants(device *d);
-const char *stencil_cuda_variant_name(device *d, int variant);
-void stencil_cuda_choose(device *d, int variant);
-int temporal_cuda_bind(device *d, const stencil *op); /* stencil_bind's part */
-int temporal_cuda_variants(device *d, const boundary *sides);
-const char *temporal_cuda_variant_name(device *d, int variant);
-void temporal_cuda_choose(device *d, int variant);
-int temporal_cuda_steps(device *d, int most);
-int temporal_cuda_change_steps(device *d, int most);
-int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                       int steps, const boundary *sides, uint64_t *change, device_stream *s);
-int boundary_cuda_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
-                       device_stream *s);
-int pack_cuda(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
-              device_stream *s);
-int unpack_cuda(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
-                unpack_mode mode, device_stream *s);
-int transpose_cuda(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
-                   int64_t cols, int flags, device_stream *s);
-const char *graph_cuda_refusal(device *d);
-int graph_cuda_begin(device *d, device_stream *s);
-int graph_cuda_end(device *d, device_stream *s, device_graph **out);
-int graph_cuda_launch(device *d, device_graph *g, device_stream *s);
-int graph_cuda_destroy(device *d, device_graph **g);
-int peer_cuda_handle_make(device *d, void *allocation, device_handle *out);
-int peer_cuda_handle_open(device *d, const device_handle *h, void **out);
-int peer_cuda_handle_close(device *d, void *opened);
-const char *peer_cuda_reach_refusal(device *d, const char *uuid);
-int peer_exchange_cuda(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s);
-int peer_cuda_meet(device *d, const device_meeting *m, device_stream *s);
-int transpose_peer_cuda(device *d, dtype t, const transpose_call *c, int flags, device_stream *s);
-int value_cuda_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
-int reduce_cuda_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
-                          uint64_t *result, device_stream *s);
-int reduce_cuda_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
-                           device_stream *s);
-int reduce_cuda_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
-                            int64_t y_first, uint64_t *result, device_stream *s);
+DEVICE_FUNCTION(handle_make, peer_cuda_handle_make);
+DEVICE_FUNCTION(handle_open, peer_cuda_handle_open);
+DEVICE_FUNCTION(handle_close, peer_cuda_handle_close);
+DEVICE_FUNCTION(reach_refusal, peer_cuda_reach_refusal);
+DEVICE_FUNCTION(graph_refusal, graph_cuda_refusal);
+DEVICE_FUNCTION(graph_begin, graph_cuda_begin);
+DEVICE_FUNCTION(graph_end, graph_cuda_end);
+DEVICE_FUNCTION(graph_launch, graph_cuda_launch);
+DEVICE_FUNCTION(graph_destroy, graph_cuda_destroy);
+DEVICE_FUNCTION(stencil_bind, stencil_cuda_bind);
+DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* stencil_bind's part */
+DEVICE_FUNCTION(stencil_variants, stencil_cuda_variants);
+DEVICE_FUNCTION(stencil_variant_name, stencil_cuda_variant_name);
+DEVICE_FUNCTION(stencil_choose, stencil_cuda_choose);
+DEVICE_FUNCTION(stencil_inkernel_can, stencil_cuda_inkernel_can);
+DEVICE_FUNCTION(stencil_inkernel, stencil_cuda_inkernel);
+DEVICE_FUNCTION(inkernel_flag_words, inkernel_cuda_flag_words);
+DEVICE_FUNCTION(stencil_pass, stencil_cuda_pass);
+DEVICE_FUNCTION(temporal_variants, temporal_cuda_variants);
+DEVICE_FUNCTION(temporal_variant_name, temporal_cuda_variant_name);
+DEVICE_FUNCTION(temporal_choose, temporal_cuda_choose);
+DEVICE_FUNCTION(temporal_steps, temporal_cuda_steps);
+DEVICE_FUNCTION(temporal_change_steps, temporal_cuda_change_steps);
+DEVICE_FUNCTION(temporal_pass, temporal_cuda_pass);
+DEVICE_FUNCTION(boundary_fill, boundary_cuda_fill);
+DEVICE_FUNCTION(pack, pack_cuda);
+DEVICE_FUNCTION(unpack, unpack_cuda);
+DEVICE_FUNCTION(peer_exchange, peer_exchange_cuda);
+DEVICE_FUNCTION(transpose, transpose_cuda);
+DEVICE_FUNCTION(ranks_meet, peer_cuda_meet);
+DEVICE_FUNCTION(transpose_parts, transpose_peer_cuda);
+DEVICE_FUNCTION(value_fill, value_cuda_fill);
+DEVICE_FUNCTION(max_error, reduce_cuda_max_error);
+DEVICE_FUNCTION(max_change, reduce_cuda_max_change);
+DEVICE_FUNCTION(fingerprint, reduce_cuda_fingerprint);
 
 #ifdef __cplusplus
 }

@@ -266,6 +266,26 @@ static int host_copy(device *d, void *to, const void *from, size_t bytes, device
     return host_copy_rows(d, to, bytes, from, bytes, bytes, 1, s);
 }
 
+/* ---- what there is not: its memory comes from the heap, which no other process can map, and its work runs when it is called ---- */
+
+static const char *reach_refusal(device *d, const char *uuid)
+{
+    (void)d, (void)uuid;
+    return "the host device shares no memory between ranks";
+}
+
+static const char *graph_refusal(device *d)
+{
+    (void)d;
+    return "the host device runs work at once and has no graphs";
+}
+
+static bool inkernel_can(device *d, bool change)
+{
+    (void)d, (void)change;
+    return false;
+}
+
 /* ---- the device ---- */
 
 static void destroy(device **self)
@@ -289,6 +309,7 @@ device *device_host_create(int threads)
         .synchronize = synchronize,
         .alloc = host_alloc,
         .free = host_free,
+        .reach_refusal = reach_refusal,
         .stream_create = stream_create,
         .stream_destroy = stream_destroy,
         .stream_sync = stream_sync,
@@ -300,6 +321,7 @@ device *device_host_create(int threads)
         .event_sync = event_sync,
         .event_done = event_done,
         .event_seconds = event_seconds,
+        .graph_refusal = graph_refusal,
         .copy = host_copy,
         .copy_rows = host_copy_rows,
         .fill_bytes = host_fill_bytes,
@@ -307,6 +329,7 @@ device *device_host_create(int threads)
         .stencil_variants = stencil_host_variants,
         .stencil_variant_name = stencil_host_variant_name,
         .stencil_choose = stencil_host_choose,
+        .stencil_inkernel_can = inkernel_can,
         .stencil_pass = stencil_host_pass,
         .temporal_variants = temporal_host_variants,
         .temporal_variant_name = temporal_host_variant_name,
@@ -323,7 +346,6 @@ device *device_host_create(int threads)
         .max_change = reduce_host_max_change,
         .fingerprint = reduce_host_fingerprint,
     };
-    device_host_refuse(&h->base);
     if (!proc_line("/proc/cpuinfo", "model name", h->base.name, sizeof h->base.name))
         snprintf(h->base.name, sizeof h->base.name, "host CPU");
     measure_caches(h);

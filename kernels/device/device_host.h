@@ -1,4 +1,4 @@
-/* The host device's kernels, one file a subject; device_host.c puts them into the struct. Signatures: device.h.
+/* The host device's kernels, one file a subject; device_host.c puts them into the struct, whose members have their signatures.
  *
  * Every kernel shares its boxes out among the threads with device_host_part, so that the thread which first wrote a row
  * (and owns its pages) is the one that works on it ever after. Rows are computed by DEVICE_HOST_CLONES functions: the
@@ -90,36 +90,26 @@ static inline __attribute__((always_inline)) void device_host_prefetch(const voi
         for (uintptr_t i = at & -line; i < at + bytes; i += line) __builtin_prefetch((const void *)i);
 }
 
-int stencil_host_bind(device *d, const stencil *op);
-int stencil_host_variants(device *d);
-const char *stencil_host_variant_name(device *d, int variant);
-void stencil_host_choose(device *d, int variant);
-int stencil_host_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                      const box *boxes, int count, device_stream *s);
-int temporal_host_variants(device *d, const boundary *sides);
-const char *temporal_host_variant_name(device *d, int variant);
-void temporal_host_choose(device *d, int variant);
-int temporal_host_steps(device *d, int most);
-int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                       int steps, const boundary *sides, uint64_t *change, device_stream *s);
-int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
-                       device_stream *s);
-void device_host_refuse(device *d); /* fills in the functions that need a GPU: all refuse */
-int pack_host(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
-              device_stream *s);
-int unpack_host(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
-                unpack_mode mode, device_stream *s);
-int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
-                   int64_t cols, int flags, device_stream *s);
-int value_host_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
-int reduce_host_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
-                          uint64_t *result, device_stream *s);
-int reduce_host_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
-                           device_stream *s);
+DEVICE_FUNCTION(stencil_bind, stencil_host_bind);
+DEVICE_FUNCTION(stencil_variants, stencil_host_variants);
+DEVICE_FUNCTION(stencil_variant_name, stencil_host_variant_name);
+DEVICE_FUNCTION(stencil_choose, stencil_host_choose);
+DEVICE_FUNCTION(stencil_pass, stencil_host_pass);
+DEVICE_FUNCTION(temporal_variants, temporal_host_variants);
+DEVICE_FUNCTION(temporal_variant_name, temporal_host_variant_name);
+DEVICE_FUNCTION(temporal_choose, temporal_host_choose);
+DEVICE_FUNCTION(temporal_steps, temporal_host_steps);
+DEVICE_FUNCTION(temporal_pass, temporal_host_pass);
+DEVICE_FUNCTION(boundary_fill, boundary_host_fill);
+DEVICE_FUNCTION(pack, pack_host);
+DEVICE_FUNCTION(unpack, unpack_host);
+DEVICE_FUNCTION(transpose, transpose_host);
+DEVICE_FUNCTION(value_fill, value_host_fill);
+DEVICE_FUNCTION(max_error, reduce_host_max_error);
+DEVICE_FUNCTION(max_change, reduce_host_max_change);
+DEVICE_FUNCTION(fingerprint, reduce_host_fingerprint);
 /* The share of neighbouring cells, the first of them at `linear` of the global field. */
 uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells);
 uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t cells);
-int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
-                            int64_t y_first, uint64_t *result, device_stream *s);
 
 #endif

@@ -35,6 +35,7 @@ static const stencil_host_variant blocks[] = {
     { "4 rows, wide", WIDE, 4 },
     { "16 rows, narrow", NARROW, 16 },
 };
+_Static_assert(1 + sizeof blocks / sizeof *blocks <= STENCIL_HOST_VARIANTS_MAX, "row by row and the blocks");
 
 #define CELL float
 #define FMA cell_fma_f32
@@ -56,7 +57,6 @@ static int list_variants(const stencil *op, const stencil_host_variant *variant[
     } else {
         for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) variant[count++] = &blocks[i];
     }
-    assert(count <= STENCIL_HOST_VARIANTS_MAX);
     return count;
 }
 
