@@ -24,10 +24,11 @@ static const char teaches[] =
     "  blocks  a process grid that cuts both axes: short pieces\n"
     "Writing a checkpoint includes fsync, reading back, comparison by fingerprint and a rename; reading includes the comparison. "
     "The rates are of all ranks together, from the bytes of the field. Raw file and shared file take turns, sample by sample, "
-    "so that a file system that others use slows both alike; the ceiling is the median of the raw ones. Every file has a name "
-    "of its own and is deleted afterwards. Before a read the file's pages are dropped from memory where the kernel allows it.\n";
+    "so that a file system that others use slows both alike; the ceiling, raw write or raw read, is the median of the raw ones. "
+    "Every file has a name of its own and is deleted afterwards. Before a read the file's pages are dropped from memory where "
+    "the kernel allows it.\n";
 
-typedef enum io_kind { RAW_WRITE, RAW_READ, WRITE_SLABS, WRITE_BLOCKS, READ_SLABS, READ_BLOCKS } io_kind;
+enum { SLABS = 0, BLOCKS = 1, WRITE = 2 }; /* bits of a rung's variant */
 enum { PATH_BYTES = 1024 };
 
 typedef struct filing {
@@ -41,16 +42,14 @@ typedef struct filing {
     checkpoint_state state;
 } filing;
 
-static io_kind kind_of(const ladder_case *c) { return (io_kind)c->rung->variant; }
-static bool writes_shared(io_kind k) { return k == WRITE_SLABS || k == WRITE_BLOCKS; }
-static bool reads_shared(io_kind k) { return k == READ_SLABS || k == READ_BLOCKS; }
-static bool has_blocks(io_kind k) { return k == WRITE_BLOCKS || k == READ_BLOCKS; }
+static bool writes(const ladder_case *c) { return c->rung->variant & WRITE; }
+static bool has_blocks(const ladder_rung *r) { return r->variant & BLOCKS; }
 
 static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 {
     int x, y;
     (void)kind;
-    return has_blocks((io_kind)r->variant) && !bench_world_cut_both(ranks, &x, &y) ? BENCH_WORLD_CANNOT_CUT_BOTH : NULL;
+    return has_blocks(r) && !bench_world_cut_both(ranks, &x, &y) ? BENCH_WORLD_CANNOT_CUT_BOTH : NULL;
 }
 
 static bool has_room(ladder_case *c)
@@ -147,16 +146,16 @@ static void keep_sample(filing *f, double seconds)
     f->raw_s[f->raws++] = seconds;
 }
 
-static void raw_turn(ladder_case *c, filing *f, bool writes)
+static void raw_turn(ladder_case *c, filing *f)
 {
     const topology *top = bench_world_of(c)->top;
-    if (writes) next_raw(c, f);
+    if (writes(c)) next_raw(c, f);
     else drop_pages(f->raw);
     MPI_CHECK(MPI_Barrier(top->comm));
     const double begin_s = timer_now_s();
-    check_raw(f, writes ? write_raw(f) : read_raw(f));
+    check_raw(f, writes(c) ? write_raw(f) : read_raw(f));
     keep_sample(f, timer_slowest_s(timer_now_s() - begin_s, top->comm));
-    if (writes) forget(f->raw);
+    if (writes(c)) forget(f->raw);
     c->ceiling_rate = c->work / timer_percentiles_of(f->raw_s, (size_t)f->raws).p50;
 }
 
@@ -216,13 +215,12 @@ static void make_field(ladder_case *c, filing *f)
 static int filing_prepare(ladder_case *c)
 {
     const bench_world *w = bench_world_of(c);
-    const io_kind kind = kind_of(c);
     const int64_t cells = c->value[0] / (int64_t)dtype_bytes(c->type) * w->top->ranks, nx = (int64_t)sqrt((double)cells);
     int ranks_x = 1, ranks_y = w->top->ranks;
     sentence why;
     if (!has_room(c)) return 0;
     filing *f = ladder_state(c, sizeof *f);
-    if (has_blocks(kind)) (void)bench_world_cut_both(w->top->ranks, &ranks_x, &ranks_y);
+    if (has_blocks(c->rung)) (void)bench_world_cut_both(w->top->ranks, &ranks_x, &ranks_y);
     if (!decomp_make(&f->dec, nx, cells / nx, false, false, w->top->ranks, w->top->rank, ranks_x, ranks_y, 1, &why))
         check_fail(__FILE__, __LINE__, "decomp_make", why.text);
     f->bytes = (size_t)box_cells(f->dec.own) * dtype_bytes(c->type);
@@ -233,54 +231,33 @@ static int filing_prepare(ladder_case *c)
     MPI_CHECK(MPI_Bcast(&f->pid, 1, MPI_INT, 0, w->top->comm));
     make_field(c, f);
     ladder_moves(c, f->dec.nx * f->dec.ny, 1);
-    if (reads_shared(kind)) {
-        next_shared(c, f);
-        store(c, f);
-    }
-    if (reads_shared(kind) || kind == RAW_READ) {
-        next_raw(c, f);
-        check_raw(f, write_raw(f));
-    }
-    if (reads_shared(kind)) c->ceiling_name = "raw read";
-    if (writes_shared(kind)) c->ceiling_name = "raw write";
+    c->ceiling_name = writes(c) ? "raw write" : "raw read";
+    if (writes(c)) return 0;
+    next_shared(c, f);
+    store(c, f);
+    next_raw(c, f);
+    check_raw(f, write_raw(f));
     return 0;
 }
 
-/* Writes make a new file, reads find theirs on its device; where there is a ceiling, the raw file has its turn. */
+/* The raw file has its turn. Then writes make a new file, and reads find theirs on its device. */
 static int filing_before(ladder_case *c)
 {
     filing *f = c->state;
-    switch (kind_of(c)) {
-    case RAW_WRITE: next_raw(c, f); break;
-    case RAW_READ: drop_pages(f->raw); break;
-    case WRITE_SLABS:
-    case WRITE_BLOCKS:
-        raw_turn(c, f, true);
+    raw_turn(c, f);
+    if (writes(c)) {
         next_shared(c, f);
-        break;
-    case READ_SLABS:
-    case READ_BLOCKS:
-        raw_turn(c, f, false);
+    } else {
         memset(f->found, 0xff, f->bytes); /* the raw file's bytes are the right ones */
         drop_pages(f->shared);
-        break;
     }
     return 0;
 }
 
 static int filing_enqueue(ladder_case *c)
 {
-    filing *f = c->state;
-    int code = 0;
-    switch (kind_of(c)) {
-    case RAW_WRITE: code = write_raw(f); break;
-    case RAW_READ: code = read_raw(f); break;
-    case WRITE_SLABS:
-    case WRITE_BLOCKS: store(c, f); break;
-    case READ_SLABS:
-    case READ_BLOCKS: load(c, f); break;
-    }
-    check_raw(f, code);
+    if (writes(c)) store(c, c->state);
+    else load(c, c->state);
     return 0;
 }
 
@@ -288,9 +265,7 @@ static int filing_enqueue(ladder_case *c)
 static int filing_verify(ladder_case *c, ladder_verdict *v)
 {
     filing *f = c->state;
-    const io_kind kind = kind_of(c);
-    if (kind == RAW_WRITE) check_raw(f, read_raw(f));
-    if (kind == WRITE_SLABS || kind == WRITE_BLOCKS) load(c, f);
+    if (writes(c)) load(c, f);
     ladder_right(v);
     if (memcmp(f->data, f->found, f->bytes) != 0)
         ladder_wrong(v, "rank %d read back bytes that differ from those it wrote", bench_world_of(c)->top->rank);
@@ -312,18 +287,16 @@ static void filing_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64 << 10, 1 << 20, 16 << 20, 64 << 20 };
 static const ladder_parameter parameters[] = { { "bytes", 64 << 20, 64, (int64_t)1 << 40, "of each rank" } };
 
-#define FILING(NAME, WHY, KIND)                                                                                               \
+#define FILING(NAME, WHY, VARIANT)                                                                                            \
     { .name = NAME, .why = WHY, .prepare = filing_prepare, .enqueue = filing_enqueue, .verify = filing_verify,                \
-      .destroy = filing_destroy, .before = filing_before, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST, .variant = KIND, \
-      .scan_count = sizeof sizes / sizeof sizes[0], .scan_values = sizes }
+      .destroy = filing_destroy, .before = filing_before, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST,                   \
+      .variant = VARIANT, .scan_count = sizeof sizes / sizeof sizes[0], .scan_values = sizes }
 
 static const ladder_rung rungs[] = {
-    FILING("raw_write", "one file per rank, fsynced", RAW_WRITE),
-    FILING("write_slabs", "one file, rows: checked, fsynced", WRITE_SLABS),
-    FILING("write_blocks", "one file, blocks: checked, fsynced", WRITE_BLOCKS),
-    FILING("raw_read", "one file per rank", RAW_READ),
-    FILING("read_slabs", "one file, rows: fingerprint checked", READ_SLABS),
-    FILING("read_blocks", "one file, blocks: fingerprint checked", READ_BLOCKS),
+    FILING("write_slabs", "one file, rows: checked, fsynced", WRITE | SLABS),
+    FILING("write_blocks", "one file, blocks: checked, fsynced", WRITE | BLOCKS),
+    FILING("read_slabs", "one file, rows: fingerprint checked", SLABS),
+    FILING("read_blocks", "one file, blocks: fingerprint checked", BLOCKS),
 };
 
 #define FAMILY(KIND) BENCH_FAMILY(KIND, "io", "a field as a shared file by layout, beside raw files")

@@ -73,7 +73,8 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     mkdir there
     bench 4 io bytes=100000 dir=there >table
     sound
-    expect rungs "raw_write write_slabs write_blocks raw_read read_slabs read_blocks" "$(rungs)"
+    expect rungs "write_slabs write_blocks read_slabs read_blocks" "$(rungs)"
+    expect ceilings "raw read raw write" "$(jq -rs 'map(.ceiling_name) | unique | join(" ")' results.jsonl)"
     expect "bytes of all ranks" true "$(record '(.rate * .time_s.p50 / 400000 - 1) | fabs < 0.01')"
     expect "what is left" "" "$(ls -A there)"
     run bench 2 io/write_slabs bytes=1000 dir=nowhere
@@ -94,12 +95,12 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 
 @test "samples=none verifies and times nothing" {
     launch 4 "$weft" bench halo alltoall io device=host bytes=4K n=64 samples=none >table
-    expect "lines that say right" 16 "$(grep -c ' right ' table)"
+    expect "lines that say right" 14 "$(grep -c ' right ' table)"
     expect "rates and ceilings" "null null" "$(jq -rs 'map("\(.rate) \(.ceiling)") | unique | join(";")' results.jsonl)"
 }
 
 @test "a slow rank is named, in the table and the record" {
-    WEFT_FAULT=slow_rank launch 4 "$weft_debug" bench halo/staged_ring io/raw_read device=host bytes=512 samples=15 >table
+    WEFT_FAULT=slow_rank launch 4 "$weft_debug" bench halo/staged_ring io/read_slabs device=host bytes=512 samples=15 >table
     expect slowest "3 3" "$(jq -rs 'map(.slowest.rank) | join(" ")' results.jsonl)"
     expect host "$(hostname)" "$(record .slowest.host)"
     expect "lines that name it" 2 "$(grep -c 'slowest: rank 3 on .* over the median' table)"
