@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "ranks/check.h"
-#include "ranks/hosts.h"
 #include "ranks/timer.h"
+#include "ranks/trial.h"
 
 enum { PROBE_LEVELS = 3, BATCHES = 3, EXCHANGES_MAX = 20 };
 static const double trial_s = 0.03; /* the most that the timing is to take */
@@ -122,31 +122,40 @@ static bool probe(const transport_trial *of, const transport_choice *choice, sen
 
 /* ---- the time ---- */
 
-static double batch_s(const transport_trial *of, halo *h, int exchanges, device_stream *s)
+typedef struct exchanges {
+    const transport_trial *of;
+    halo *h;
+    device_stream *s;
+    int count; /* back to back as the steps of a run have them */
+} exchanges;
+
+static double exchange_s(void *context, int way)
 {
-    MPI_CHECK(MPI_Barrier(of->comm));
+    const exchanges *x = context;
+    (void)way;
+    MPI_CHECK(MPI_Barrier(x->of->comm));
     const double begin_s = timer_now_s();
-    for (int i = 0; i < exchanges; i++) {
-        halo_begin(h, of->field, s);
-        halo_end(h);
+    for (int i = 0; i < x->count; i++) {
+        halo_begin(x->h, x->of->field, x->s);
+        halo_end(x->h);
     }
-    DEVICE_CALL(of->d, stream_sync, s);
-    return (timer_now_s() - begin_s) / exchanges;
+    DEVICE_CALL(x->of->d, stream_sync, x->s);
+    return (timer_now_s() - begin_s) / x->count;
 }
 
+/* On the halo's own sizes. */
 static double time_it(const transport_trial *of, const transport_choice *choice)
 {
-    halo *h = halo_create(of->dec, of->d, of->shape, of->depth, of->corners, choice, of->comm);
-    device_stream *s;
-    double best_s = INFINITY;
-    DEVICE_CALL(of->d, stream_create, true, &s);
-    (void)batch_s(of, h, 1, s); /* whatever a first use sets up */
-    const double one_s = timer_slowest_s(batch_s(of, h, 1, s), of->comm), wanted = trial_s / BATCHES / fmax(one_s, 1e-9);
-    const int exchanges = wanted < 1 ? 1 : wanted > EXCHANGES_MAX ? EXCHANGES_MAX : (int)wanted;
-    for (int i = 0; i < BATCHES; i++) best_s = fmin(best_s, batch_s(of, h, exchanges, s));
-    DEVICE_CALL(of->d, stream_destroy, &s);
-    halo_destroy(&h);
-    return best_s;
+    exchanges x = { .of = of, .count = 1 };
+    double seconds;
+    x.h = halo_create(of->dec, of->d, of->shape, of->depth, of->corners, choice, of->comm);
+    DEVICE_CALL(of->d, stream_create, true, &x.s);
+    trial_run(&(trial){ .ways = 1, .rounds = 1, .warm_up = 1, .budget_s = INFINITY }, exchange_s, &x, &seconds, of->comm);
+    x.count = trial_repeats(seconds, trial_s / BATCHES, 1, EXCHANGES_MAX);
+    trial_of_rank(&(trial){ .ways = 1, .rounds = BATCHES, .budget_s = INFINITY }, exchange_s, &x, &seconds, of->comm);
+    DEVICE_CALL(of->d, stream_destroy, &x.s);
+    halo_destroy(&x.h);
+    return seconds;
 }
 
 double transport_trial_s(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t, sentence *why)

@@ -22,7 +22,10 @@ typedef struct trial {
     double budget_s;  /* of all rounds: behind the first one that ends past it there is no other; or INFINITY */
 } trial;
 
-/* Collective over comm, whose ranks agree on the trial. seconds[ways]: of the slowest rank. */
+/* Collective over comm, whose ranks agree on the trial. seconds[ways]: of the slowest rank; trial_of_rank: of this rank. */
 void trial_run(const trial *t, trial_time *time, void *context, double seconds[], MPI_Comm comm);
+void trial_of_rank(const trial *t, trial_time *time, void *context, double seconds[], MPI_Comm comm);
+/* How often to do what takes one_s, so that it takes about `whole_s`; from `least` to `most`. */
+int trial_repeats(double one_s, double whole_s, int least, int most);
 
 #endif
