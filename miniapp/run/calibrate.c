@@ -76,22 +76,6 @@ static double exchanges_s(sim *s, int count)
     return sim_exchange_s(s, count);
 }
 
-/* How the time of a few long batches is cut into pairs of short ones. */
-typedef struct schedule {
-    int pairs, steps, exchanges; /* the last two of each measurement */
-} schedule;
-
-/* As many passes as 2 * ROUNDS batches and their lead-ins take, for steps of any length. */
-static schedule schedule_of(int steps, int exchanges)
-{
-    const int passes = 2 * ROUNDS * (steps + sim_lead_in(steps)), each = steps / 3 > 1 ? steps / 3 : 1;
-    const int pairs = passes / (2 * (each + sim_lead_in(each)));
-    schedule c = { .pairs = pairs < OVERLAP_PAIRS_MAX ? pairs : OVERLAP_PAIRS_MAX, .steps = each };
-    c.exchanges = ROUNDS * exchanges / c.pairs;
-    if (c.exchanges < 1) c.exchanges = 1;
-    return c;
-}
-
 /* Steps with and without the exchange in alternating pairs, so that a drift of the machine reaches both alike. Where they turn out
  * longer than planned, the fewest pairs do. */
 static overlap measure_overlap(sim *s)
@@ -101,21 +85,21 @@ static overlap measure_overlap(sim *s)
     const double one_s = steps_s(s, true, 2);
     const double passes = (double)s->cfg->time.steps / s->plan.block_steps;
     const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * passes)); /* short runs calibrate shortly */
-    const int steps = repeats_for(s->top.comm, one_s, batch_s, 2, 2000);
-    const schedule c = schedule_of(steps, repeats_for(s->top.comm, exchanges_s(s, 2), batch_s, 2, 2000));
+    const int steps = repeats_for(s->top.comm, one_s, batch_s / 3, 1, 700);
+    const int exchanges = repeats_for(s->top.comm, exchanges_s(s, 2), batch_s / 3, 1, 700);
     double with_s[OVERLAP_PAIRS_MAX], without_s[OVERLAP_PAIRS_MAX], comm_s[OVERLAP_PAIRS_MAX];
-    (void)steps_s(s, true, c.steps); /* as many for the first time: graphs are captured */
-    (void)steps_s(s, false, c.steps);
+    (void)steps_s(s, true, steps); /* as many for the first time: graphs are captured */
+    (void)steps_s(s, false, steps);
     int pairs = 0;
     const double begin_s = timer_now_s();
-    for (; pairs < c.pairs; pairs++) {
+    for (; pairs < OVERLAP_PAIRS_MAX; pairs++) {
         if (pairs >= OVERLAP_PAIRS_LEAST && timer_slowest_s(timer_now_s() - begin_s, s->top.comm) > 3 * ROUNDS * batch_s) break;
         const bool first = pairs % 2 == 0;
         for (int half = 0; half < 2; half++) {
             const bool exchange = (half == 0) == first;
-            (exchange ? with_s : without_s)[pairs] = steps_s(s, exchange, c.steps);
+            (exchange ? with_s : without_s)[pairs] = steps_s(s, exchange, steps);
         }
-        comm_s[pairs] = exchanges_s(s, c.exchanges);
+        comm_s[pairs] = exchanges_s(s, exchanges);
     }
     return overlap_of(with_s, without_s, comm_s, pairs);
 }

@@ -198,9 +198,6 @@ void sim_undo_step(sim *s)
     step_begin_generation(&s->streams);
 }
 
-/* Few are long ones, and long ones hide the pipeline's filling. */
-int sim_lead_in(int count) { return count > 10 ? 4 : 1; }
-
 double sim_pass_s(sim *s, bool exchange, int count)
 {
     device *d = s->dev;
@@ -208,7 +205,7 @@ double sim_pass_s(sim *s, bool exchange, int count)
     double seconds = 0;
     sim_wait(s);
     MPI_CHECK(ranks_barrier(s->top.comm));
-    sim_take(s, sim_lead_in(count) * block, exchange);
+    sim_take(s, (count > 10 ? 4 : 1) * block, exchange); /* few are long ones, which hide the pipeline's filling */
     DEVICE_CALL(d, event_record, s->stamp[0], s->streams.stream[0]);
     sim_take(s, count * block, exchange);
     DEVICE_CALL(d, event_record, s->stamp[1], s->streams.stream[0]);

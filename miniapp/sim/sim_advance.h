@@ -31,7 +31,6 @@ void sim_undo_step(sim *s);
  * stamps on the device after a few that fill the pipeline, so that neither its filling nor its draining counts; and an exchange of the
  * present level's halo, the mean of `count` one by one. */
 double sim_pass_s(sim *s, bool exchange, int count);
-int sim_lead_in(int count); /* those few */
 double sim_exchange_s(sim *s, int count);
 
 #endif

@@ -77,8 +77,8 @@ void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bo
     device *d = s->dev;
     assert(!change || (exchange && step_can_change(b->p)));
     assert(!change || !b->every_norm || (steps & (steps - 1)) == 0); /* one graph: its norms are one run */
-    step_ready(s, b->p, next, cur, exchange);
-    int epoch = step_epoch(b->p, b->field, next, exchange);
+    int epoch = step_ready(s, b->p, next, cur, exchange);
+    if (b->p->form != STEP_IN_KERNEL) epoch = next == b->field[1].u;
     for (int64_t left = steps; left > 0;) {
         int size = SIZES - 1;
         while (1 << size > left) size--;

@@ -164,10 +164,12 @@ static void start_inkernel(step_streams *s, step_pass *p, void *next, void *cur)
     p->inkernel_generation = s->generation;
 }
 
-void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange)
+int step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange)
 {
-    if (p->form == STEP_IN_KERNEL && exchange && p->inkernel_generation != s->generation) start_inkernel(s, p, next, cur);
-    if (p->form == STEP_IN_KERNEL && !exchange) p->inkernel_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
+    if (p->form != STEP_IN_KERNEL) return 0;
+    if (!exchange) p->inkernel_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
+    else if (p->inkernel_generation != s->generation) start_inkernel(s, p, next, cur);
+    return inkernel_pass_epoch(p->inkernel, next, exchange);
 }
 
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms)
@@ -222,11 +224,6 @@ static void enqueue_with_halo(step_streams *s, step_pass *p, step_job j)
     step_probe_mark(j.probe, d, STEP_LEAVE, s->stream[0]);
 }
 
-int step_epoch(const step_pass *p, const step_levels fields[2], const void *next, bool exchange)
-{
-    return p->form == STEP_IN_KERNEL ? inkernel_pass_epoch(p->inkernel, next, exchange) : next == fields[1].u;
-}
-
 void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch, inkernel_pass_norm norm)
 {
     const step_levels next = fields[epoch % 2], cur = fields[1 - epoch % 2];
@@ -236,11 +233,9 @@ void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bo
 
 void step_advance(step_streams *s, step_pass *p, step_job j)
 {
-    const int norms = j.norm != NULL;
+    const int norms = j.norm != NULL, epoch = step_ready(s, p, j.next.u, j.cur.u, j.exchange);
     assert(j.steps <= p->block_steps);
-    step_ready(s, p, j.next.u, j.cur.u, j.exchange);
     if (p->form == STEP_IN_KERNEL) {
-        const int epoch = inkernel_pass_epoch(p->inkernel, j.next.u, j.exchange);
         const inkernel_pass_norm norm = { inkernel_pass_slot(p->inkernel), 0, norms };
         enqueue_inkernel(s, p, j.cur.prev, j.exchange, epoch, norm, j.probe);
     } else {

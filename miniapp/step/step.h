@@ -106,12 +106,11 @@ typedef struct step_job {
 /* Afterwards the invariant holds for next. */
 void step_advance(step_streams *s, step_pass *p, step_job j);
 /* step_advance in parts, for steps that are captured; with block_steps > 1 they are blocks. step_ready: what must have happened before
- * the first one of them (in-kernel exchange: ghosts and flag words; collective then). step_enqueue: the step from a level of that
- * epoch, the same work every time, with a norm (inkernel_pass_step) or none. step_taken: `steps` were, with `norms` norms. The epoch
- * of a level is even where fields[0] is written next. fields: what levels alternate between. A single step of two levels writes over
- * the level before: { a, b } and { b, a }. */
-void step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
-int step_epoch(const step_pass *p, const step_levels fields[2], const void *next, bool exchange);
+ * the first one of them (in-kernel exchange: ghosts and flag words; collective then); the epoch of cur with in-kernel exchange, else 0.
+ * step_enqueue: the step from a level of that epoch, the same work every time, with a norm (inkernel_pass_step) or none. step_taken:
+ * `steps` were, with `norms` norms. The epoch of a level is even where fields[0] is written next. fields: what levels alternate
+ * between. A single step of two levels writes over the level before: { a, b } and { b, a }. */
+int step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
 void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch, inkernel_pass_norm norm);
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
