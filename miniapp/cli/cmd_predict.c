@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <mpi.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,32 +27,87 @@ typedef struct asked {
     double between_us, between_gbs, file_gbs; /* NaN: not given */
 } asked;
 
-typedef enum own_key {
-    KEY_FROM, KEY_RANKS, KEY_PER_HOST, KEY_MODE, KEY_BETWEEN_US, KEY_BETWEEN_GBS, KEY_FILE_GBS, KEY_MTBF_HOURS, KEY_OUTPUT, KEY_CHECK,
-    OWN_KEYS
-} own_key;
+/* ---- the command line ---- */
 
-static const struct {
-    const char *key, *help;
-} own_keys[OWN_KEYS] = {
-    [KEY_FROM] = { "from", "FILE,... records of the machine: runs, and rungs halo, alltoall and launch of weft bench (required)" },
-    [KEY_RANKS] = { "ranks", "1,2,4,... (1 to 64)" },
-    [KEY_PER_HOST] = { "per_host", "ranks per host (8)" },
-    [KEY_MODE] = {
-        "mode",
-        "strong: the deck's grid for all ranks together; weak: the deck's grid per rank, stacked along y, in 1D along x (strong)",
-    },
-    [KEY_BETWEEN_US] = { "between_us", "latency of an exchange between hosts in microseconds (20, or from a record of several hosts)" },
-    [KEY_BETWEEN_GBS] = { "between_gbs", "GB/s out of each host (25, or from a record of several hosts)" },
-    [KEY_FILE_GBS] = { "file_gbs", "GB/s into a file, all ranks together (default: from a record with checkpoints)" },
-    [KEY_MTBF_HOURS] = { "mtbf_hours", "mean time between failures of one host, for the interval of checkpoints" },
-    [KEY_OUTPUT] = { "output", "FILE.jsonl: append the rows as records, for jobs/plot --predicted" },
-    [KEY_CHECK] = {
-        "check",
-        "FILE,... instead of a deck: compare the predicted steps of these runs with the measured ones; status 1 if one is 10 % off; "
-        "if from names the same file, exchanges take the time that the run measured",
-    },
+typedef bool take(asked *a, void *into, const char *key, const char *text, sentence *why);
+
+static bool take_text(asked *a, void *into, const char *key, const char *text, sentence *why)
+{
+    (void)a, (void)key, (void)why;
+    *(const char **)into = text;
+    return true;
+}
+
+static bool take_positive(asked *a, void *into, const char *key, const char *text, sentence *why)
+{
+    (void)a;
+    char *end;
+    double *out = into;
+    errno = 0;
+    *out = strtod(text, &end);
+    if (errno == 0 && end != text && *end == '\0' && *out > 0 && isfinite(*out)) return true;
+    return sentence_refuse(why, "%s = %.200s; allowed: a number above 0", key, text);
+}
+
+static bool take_ranks(asked *a, void *into, const char *key, const char *text, sentence *why)
+{
+    int *ranks = into;
+    a->counts = 0;
+    for (const char *at = text; *at;) {
+        char *end;
+        const long n = strtol(at, &end, 10);
+        if (end == at || n < 1 || n > 100000000 || a->counts == RANKS_MAX || (*end && *end != ','))
+            return sentence_refuse(why, "%s = %.200s; allowed: up to %d whole numbers above 0, as in 1,2,4", key, text, RANKS_MAX);
+        ranks[a->counts++] = (int)n;
+        at = *end ? end + 1 : end;
+    }
+    return a->counts > 0;
+}
+
+static bool take_mode(asked *a, void *into, const char *key, const char *text, sentence *why)
+{
+    (void)a;
+    bool *weak = into;
+    *weak = strcmp(text, "weak") == 0;
+    return *weak || strcmp(text, "strong") == 0 || sentence_refuse(why, "%s = %.200s; allowed: strong, weak", key, text);
+}
+
+static bool take_per_host(asked *a, void *into, const char *key, const char *text, sentence *why)
+{
+    double n = 0;
+    if (!take_positive(a, &n, key, text, why)) return false;
+    *(int *)into = (int)fmin(n, 1e6);
+    return n == floor(n) && n <= 1e6 ? true : sentence_refuse(why, "%s = %.200s; allowed: a whole number from 1 to 1000000", key, text);
+}
+
+static const struct own_key {
+    const char *key;
+    take *take;
+    size_t into; /* of struct asked */
+    bool of_check;
+    const char *help;
+} own_keys[] = {
+    { "from", take_text, offsetof(asked, from), true,
+      "FILE,... records of the machine: runs, and rungs halo, alltoall and launch of weft bench; of equal work the newest counts "
+      "(required)" },
+    { "ranks", take_ranks, offsetof(asked, ranks), false, "1,2,4,... (1 to 64)" },
+    { "per_host", take_per_host, offsetof(asked, study.per_host), false, "ranks per host (8)" },
+    { "mode", take_mode, offsetof(asked, study.weak), false,
+      "strong: the deck's grid for all ranks together; weak: the deck's grid per rank, stacked along y, in 1D along x (strong)" },
+    { "between_us", take_positive, offsetof(asked, between_us), true,
+      "latency of an exchange between hosts in microseconds (20, or from a record of several hosts)" },
+    { "between_gbs", take_positive, offsetof(asked, between_gbs), true,
+      "GB/s out of each host (25, or from a record of several hosts)" },
+    { "file_gbs", take_positive, offsetof(asked, file_gbs), false,
+      "GB/s into a file, all ranks together (default: from a record with checkpoints)" },
+    { "mtbf_hours", take_positive, offsetof(asked, study.mtbf_h), false,
+      "mean time between failures of one host, for the interval of checkpoints" },
+    { "output", take_text, offsetof(asked, output), false, "FILE.jsonl: append the rows as records, for jobs/plot --predicted" },
+    { "check", take_text, offsetof(asked, check), true,
+      "FILE,... instead of a deck: compare the predicted steps of these runs with the measured ones, those that are most off last; "
+      "status 1 if one is 10 % off; if from names the same file, exchanges take the time that the run measured" },
 };
+enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
 
 void cmd_predict_print_keys(void *file)
 {
@@ -62,92 +118,51 @@ void cmd_predict_print_keys(void *file)
     }
 }
 
-/* ---- the command line ---- */
-
-static bool positive(const char *key, const char *text, double *out, sentence *why)
-{
-    char *end;
-    errno = 0;
-    *out = strtod(text, &end);
-    if (errno == 0 && end != text && *end == '\0' && *out > 0 && isfinite(*out)) return true;
-    return sentence_refuse(why, "%s = %.200s; allowed: a number above 0", key, text);
-}
-
-static bool take_ranks(asked *a, const char *text, sentence *why)
-{
-    a->counts = 0;
-    for (const char *at = text; *at;) {
-        char *end;
-        const long n = strtol(at, &end, 10);
-        if (end == at || n < 1 || n > 100000000 || a->counts == RANKS_MAX || (*end && *end != ','))
-            return sentence_refuse(why, "ranks = %.200s; allowed: up to %d whole numbers above 0, as in 1,2,4", text, RANKS_MAX);
-        a->ranks[a->counts++] = (int)n;
-        at = *end ? end + 1 : end;
-    }
-    return a->counts > 0;
-}
-
-static bool take_mode(asked *a, const char *text, sentence *why)
-{
-    a->study.weak = strcmp(text, "weak") == 0;
-    if (a->study.weak || strcmp(text, "strong") == 0) return true;
-    return sentence_refuse(why, "mode = %.200s; allowed: strong, weak", text);
-}
-
-static bool take_per_host(asked *a, const char *text, sentence *why)
-{
-    double n = 0;
-    if (!positive(own_keys[KEY_PER_HOST].key, text, &n, why)) return false;
-    if (n != floor(n) || n > 1e6)
-        return sentence_refuse(why, "per_host = %.200s; allowed: a whole number from 1 to 1000000", text);
-    a->study.per_host = (int)n;
-    return true;
-}
-
-static bool take_key(asked *a, own_key k, const char *text, sentence *why)
-{
-    const char *const key = own_keys[k].key;
-    switch (k) {
-    case KEY_FROM: a->from = text; return true;
-    case KEY_CHECK: a->check = text; return true;
-    case KEY_OUTPUT: a->output = text; return true;
-    case KEY_RANKS: return take_ranks(a, text, why);
-    case KEY_MODE: return take_mode(a, text, why);
-    case KEY_PER_HOST: return take_per_host(a, text, why);
-    case KEY_MTBF_HOURS: return positive(key, text, &a->study.mtbf_h, why);
-    case KEY_BETWEEN_US: return positive(key, text, &a->between_us, why);
-    case KEY_BETWEEN_GBS: return positive(key, text, &a->between_gbs, why);
-    case KEY_FILE_GBS: return positive(key, text, &a->file_gbs, why);
-    case OWN_KEYS: break;
-    }
-    return false;
-}
-
-/* True also for what is not its own: a deck and its keys. */
-static bool take(asked *a, const char *word, bool *mine, sentence *why)
+/* key=value, and not section.key=value of a deck. */
+static bool is_own(const char *word)
 {
     const char *equals = strchr(word, '=');
-    const size_t length = equals ? (size_t)(equals - word) : 0;
-    own_key k = 0;
-    *mine = equals && !memchr(word, '.', length);
-    if (!*mine) return true;
-    while (k < OWN_KEYS && (strlen(own_keys[k].key) != length || strncmp(own_keys[k].key, word, length) != 0)) k++;
-    if (k < OWN_KEYS) return take_key(a, k, equals + 1, why);
-    return sentence_refuse(why, "%.200s: unknown key; `weft predict --help` lists all keys", word);
+    return equals && !memchr(word, '.', (size_t)(equals - word));
+}
+
+static const struct own_key *own_key_of(const char *word)
+{
+    for (int i = 0; i < OWN_KEYS; i++) {
+        const size_t length = strlen(own_keys[i].key);
+        if (strncmp(own_keys[i].key, word, length) == 0 && word[length] == '=') return &own_keys[i];
+    }
+    return NULL;
+}
+
+static bool take_own(asked *a, int argc, char **argv, sentence *why)
+{
+    for (int i = 1; i < argc; i++) {
+        const struct own_key *k = own_key_of(argv[i]);
+        if (!is_own(argv[i])) continue;
+        if (!k) return sentence_refuse(why, "%.200s: unknown key; `weft predict --help` lists all keys", argv[i]);
+        if (!k->take(a, (char *)a + k->into, k->key, strchr(argv[i], '=') + 1, why)) return false;
+    }
+    return a->from ? true : sentence_refuse(why, "predict needs from=FILE,..., the records of a machine");
+}
+
+/* check has measured runs in place of a deck and a study. */
+static bool used_by_check(int argc, char **argv, sentence *why)
+{
+    for (int i = 1; i < argc; i++) {
+        const struct own_key *k = is_own(argv[i]) ? own_key_of(argv[i]) : NULL;
+        if (!k || !k->of_check) return sentence_refuse(why, "%.200s: not used together with check=", argv[i]);
+    }
+    return true;
 }
 
 /* What was not measured is assumed, and said. */
 static const char *assume(predict_machine *m, const asked *a)
 {
     const bool measured = !isnan(m->between.alpha_s), given = !isnan(a->between_us) && !isnan(a->between_gbs);
-    if (!isnan(a->between_us))
-        m->between.alpha_s = a->between_us * 1e-6;
-    else if (!measured)
-        m->between.alpha_s = 20e-6;
-    if (!isnan(a->between_gbs))
-        m->between.bytes_per_s = a->between_gbs * 1e9;
-    else if (!measured)
-        m->between.bytes_per_s = 25e9;
+    m->between_assumed = !measured;
+    if (!measured) m->between = (predict_link){ 20e-6, 25e9 };
+    if (!isnan(a->between_us)) m->between.alpha_s = a->between_us * 1e-6;
+    if (!isnan(a->between_gbs)) m->between.bytes_per_s = a->between_gbs * 1e9;
     if (!isnan(a->file_gbs)) m->file_bytes_per_s = a->file_gbs * 1e9;
     return measured ? "measured" : given ? "given" : "assumed, not measured";
 }
@@ -169,22 +184,30 @@ static const char *seconds_text(char *out, size_t bytes, double s)
     return out;
 }
 
+static const char *link_text(char *out, size_t bytes, predict_link l, const char *where)
+{
+    char alpha[32];
+    seconds_text(alpha, sizeof alpha, l.alpha_s);
+    if (isfinite(l.bytes_per_s)) snprintf(out, bytes, "%s, %.4g GB/s %s", alpha, l.bytes_per_s * 1e-9, where);
+    else snprintf(out, bytes, "%s whatever the size: the records have too few sizes to show a rate", alpha);
+    return out;
+}
+
 static void print_machine(const predict_records *r, const char *between)
 {
     const predict_machine *m = &r->machine;
-    char a[32];
+    char a[128];
     printf("machine      %s: %d runs and %d rungs of bench", m->name, r->runs, r->rungs);
     if (r->left_out + r->damaged > 0) printf("; left out: %d not modelled, %d damaged or foreign", r->left_out, r->damaged);
-    if (r->outdated > 0)
-        printf("\n             %d of these runs count for their copies only: of equal runs only the newest counts", r->outdated);
-    printf("\ncopy         %.4g GB/s per device, %.4g for a small field; %s per launch\n",
-           m->copy[m->copies - 1].bytes_per_s * 1e-9, m->copy[0].bytes_per_s * 1e-9, seconds_text(a, sizeof a, m->launch_s));
+    if (r->older > 0) printf("\n             left out: %d runs with a newer one of equal work", r->older);
+    printf("\ncopy         %.4g GB/s per device, %.4g for a small field; %s per launch%s\n",
+           m->copy[m->copies - 1].bytes_per_s * 1e-9, m->copy[0].bytes_per_s * 1e-9, seconds_text(a, sizeof a, m->launch_s),
+           m->launch_assumed ? " (assumed, not measured)" : "");
     for (int t = TRANSPORT_STAGED; t < PREDICT_TRANSPORTS; t++)
         if (!isnan(m->exchange[t].alpha_s))
-            printf("%-12s %s, %.4g GB/s with each neighbour\n", transport_kind_name((transport_kind)t),
-                   seconds_text(a, sizeof a, m->exchange[t].alpha_s), m->exchange[t].bytes_per_s * 1e-9);
-    printf("between      hosts: %s, %.4g GB/s out of each (%s)\n\n", seconds_text(a, sizeof a, m->between.alpha_s),
-           m->between.bytes_per_s * 1e-9, between);
+            printf("%-12s %s\n", transport_kind_name((transport_kind)t),
+                   link_text(a, sizeof a, m->exchange[t], "with each neighbour"));
+    printf("between      hosts: %s (%s)\n\n", link_text(a, sizeof a, m->between, "out of each"), between);
 }
 
 static void print_line(const predict_plan *l, double efficiency)
@@ -195,10 +218,9 @@ static void print_line(const predict_plan *l, double efficiency)
            l->of.ranks > 1 ? transport_kind_name(l->of.transport) : "-", l->of.feed ? "graph" : "host", l->of.block_steps,
            seconds_text(step, sizeof step, l->time.step_s), efficiency, l->time.bottleneck, l->memory_bytes * 1e-9);
     printf(" %7s %7s", seconds_text(write, sizeof write, l->write_s), seconds_text(interval, sizeof interval, l->interval_s));
-    if (isnan(l->waste))
-        printf(" %5s\n", "-");
-    else
-        printf(" %5.1f\n", 100 * l->waste);
+    if (isnan(l->waste)) printf(" %5s", "-");
+    else printf(" %5.1f", 100 * l->waste);
+    printf("%s\n", l->beyond_host || l->beyond_links ? "*" : "");
 }
 
 static json_t *parts_json(const predict_time *t)
@@ -208,29 +230,48 @@ static json_t *parts_json(const predict_time *t)
                      record_number(t->exchange_s), "transpose", record_number(t->transpose_s), "norm", record_number(t->norm_s));
 }
 
+/* What no record covers. */
+static json_t *beyond_json(const predict_plan *l)
+{
+    json_t *all = json_array();
+    if (l->beyond_host) json_array_append_new(all, json_string("ranks per host"));
+    if (l->beyond_links) json_array_append_new(all, json_string("links between hosts"));
+    return all;
+}
+
 static json_t *line_json(const predict_plan *l, double efficiency, const asked *a, const char *between)
 {
     const predict_case *c = &l->of;
-    json_t *o = json_pack("{s:s, s:b, s:s, s:s, s:s}", "program", "weft", "predicted", 1, "mode", a->study.weak ? "weak" : "strong",
-                          "from", a->from, "between", between);
-    json_t *problem = json_pack("{s:s, s:s, s:i}", "kind", kind_name(c->kind), "dtype", dtype_name(c->type), "radius",
-                                c->radius);
-    json_t *ranks = json_pack("{s:i, s:i, s:i, s:i}", "ranks", c->ranks, "hosts", l->hosts, "ranks_x", c->ranks_x, "ranks_y",
-                              c->ranks_y);
-    json_t *chosen = json_pack("{s:i, s:s, s:s}", "fuse", c->block_steps, "transport", transport_kind_name(c->transport), "feed",
-                               c->feed ? "graph" : "host");
-    json_t *step = json_pack("{s:o, s:o, s:o, s:s}", "step_s", record_number(l->time.step_s), "efficiency",
-                             record_number(efficiency), "parts_s", parts_json(&l->time), "bottleneck", l->time.bottleneck);
-    json_t *files = json_pack("{s:o, s:o, s:o, s:o}", "memory_bytes", record_number(l->memory_bytes), "checkpoint_s",
-                              record_number(l->write_s), "interval_s", record_number(l->interval_s), "waste",
-                              record_number(l->waste));
-    json_object_set_new(o, "problem", problem);
-    json_object_set_new(o, "grid", json_pack("{s:f, s:f}", "nx", c->nx, "ny", c->ny));
-    json_t *const more[] = { ranks, chosen, step, files };
-    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        json_object_update(o, more[i]);
-        json_decref(more[i]);
-    }
+    const struct {
+        const char *key;
+        json_t *value;
+    } all[] = {
+        { "program", json_string("weft") },
+        { "predicted", json_true() },
+        { "mode", json_string(a->study.weak ? "weak" : "strong") },
+        { "from", record_text(a->from) },
+        { "between", json_string(between) },
+        { "beyond", beyond_json(l) },
+        { "problem", json_pack("{s:s, s:s, s:i}", "kind", kind_name(c->kind), "dtype", dtype_name(c->type), "radius", c->radius) },
+        { "grid", json_pack("{s:f, s:f}", "nx", c->nx, "ny", c->ny) },
+        { "ranks", json_integer(c->ranks) },
+        { "hosts", json_integer(l->hosts) },
+        { "ranks_x", json_integer(c->ranks_x) },
+        { "ranks_y", json_integer(c->ranks_y) },
+        { "fuse", json_integer(c->block_steps) },
+        { "transport", json_string(transport_kind_name(c->transport)) },
+        { "feed", json_string(c->feed ? "graph" : "host") },
+        { "step_s", record_number(l->time.step_s) },
+        { "efficiency", record_number(efficiency) },
+        { "parts_s", parts_json(&l->time) },
+        { "bottleneck", json_string(l->time.bottleneck) },
+        { "memory_bytes", record_number(l->memory_bytes) },
+        { "checkpoint_s", record_number(l->write_s) },
+        { "interval_s", record_number(l->interval_s) },
+        { "waste", record_number(l->waste) },
+    };
+    json_t *o = json_object();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) json_object_set_new(o, all[i].key, all[i].value);
     return o;
 }
 
@@ -238,6 +279,7 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
 {
     sentence why;
     double first_rate = 0;
+    bool beyond_host = false, beyond_links = false;
     printf("predicted    %s, %s, order %d, %" PRId64 " x %" PRId64 " cells%s\n", kind_name(c->problem.kind),
            dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, a->study.weak ? " per rank" : "");
     print_machine(r, between);
@@ -250,28 +292,32 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
         const double rate = predict_cells(&l.of) / l.time.step_s; /* of a rank */
         if (i == 0) first_rate = rate;
         print_line(&l, rate / first_rate);
+        beyond_host |= l.beyond_host;
+        beyond_links |= l.beyond_links;
         if (!a->output) continue;
         json_t *o = line_json(&l, rate / first_rate, a, between);
         const bool ok = o && record_append(a->output, o, &why);
         json_decref(o);
         if (!ok) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", o ? why.text : "out of memory");
     }
-    printf("\neffic.: rate per rank relative to %d ranks; to file: time of a checkpoint; every: Daly's interval;\n"
-           "lost: percentage of the time spent on writing and failures.\n",
-           a->ranks[0]);
+    printf("\neffic.: rate per rank relative to the first line; to file: time of a checkpoint; every: Daly's interval;\n"
+           "lost: percentage of the time spent on writing and failures.\n");
+    if (beyond_host) printf("* The records have at most %d ranks per host; more were not measured.\n", r->machine.ranks_per_host);
+    if (beyond_links) printf("* No record has several hosts: the links between them were not measured.\n");
     return 0;
 }
 
 /* ---- measured beside predicted ---- */
 
-typedef struct tally {
-    int checked, far, unknown;
-    double worst; /* percent */
-} tally;
+typedef struct checked {
+    const predict_run *run;
+    double predicted_s, off; /* off: percent */
+} checked;
 
-static void print_checked(const predict_run *m, double predicted_s, double off)
+static void print_checked(const checked *k)
 {
     static const char *const forms[] = { "whole", "split", "transposed" };
+    const predict_run *m = k->run;
     const predict_case *c = &m->of;
     char cells[48], grid[32], problem[32], moved[48], form[24], step[32], predicted[32];
     snprintf(cells, sizeof cells, "%.0fx%.0f", c->nx, c->ny);
@@ -281,65 +327,92 @@ static void print_checked(const predict_run *m, double predicted_s, double off)
     if (c->block_steps > 1) snprintf(form, sizeof form, "%d fused", c->block_steps);
     else snprintf(form, sizeof form, "%s", forms[c->form]);
     printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %9s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved, form,
-           seconds_text(step, sizeof step, m->step_s), seconds_text(predicted, sizeof predicted, predicted_s), off,
-           fabs(off) > 10 ? "*" : "");
+           seconds_text(step, sizeof step, m->step_s), seconds_text(predicted, sizeof predicted, k->predicted_s), k->off,
+           fabs(k->off) > 10 ? "*" : "");
 }
 
-/* own: an exchange alone is as long as the run itself found it. */
-static void check_run(const predict_machine *machine, const predict_run *m, bool own, tally *t)
+static int compare_off(const void *a, const void *b)
+{
+    const double x = fabs(((const checked *)a)->off), y = fabs(((const checked *)b)->off);
+    return (x > y) - (x < y);
+}
+
+/* own: an exchange alone is as long as the run itself found it. False: no record tells what its transport costs. */
+static bool check_run(const predict_machine *machine, const predict_run *m, bool own, checked *out)
 {
     predict_case c = m->of;
     if (!own) c.exchange_alone_s = 0;
-    if (!predict_knows(machine, &c)) {
-        t->unknown++;
-        return;
+    if (!predict_knows(machine, &c)) return false;
+    const double s = predict_step(machine, &c).step_s;
+    *out = (checked){ m, s, 100 * (s / m->step_s - 1) };
+    return true;
+}
+
+static void print_all_checked(const predict_records *measured, checked *all, int count)
+{
+    int far = 0;
+    qsort(all, (size_t)count, sizeof *all, compare_off);
+    printf("%-20s %4s %-13s %13s %5s %-12s %-10s %8s %9s %7s\n", "file", "line", "problem", "cells", "ranks", "transport", "steps",
+           "measured", "predicted", "%");
+    for (int i = 0; i < count; i++) {
+        print_checked(&all[i]);
+        far += fabs(all[i].off) > 10;
     }
-    const double s = predict_step(machine, &c).step_s, off = 100 * (s / m->step_s - 1);
-    print_checked(m, s, off);
-    t->checked++;
-    t->far += fabs(off) > 10;
-    if (fabs(off) > fabs(t->worst)) t->worst = off;
+    printf("%d of %d steps are more than 10 %% off (*), the worst %+.1f %%; ", far, count, count > 0 ? all[count - 1].off : 0.0);
+    printf("%d not modelled, %d with a transport that no record measured\n", measured->left_out, measured->runs - count);
 }
 
 static int check(const predict_records *r, const asked *a)
 {
     sentence why;
     predict_records measured;
-    tally t = { 0 };
-    if (!predict_records_read(&measured, a->check, &why)) return cmd_say(CHECK_EXIT_USAGE, "check = %s", why.text);
-    printf("%-20s %4s %-13s %13s %5s %-12s %-10s %8s %9s %7s\n", "file", "line", "problem", "cells", "ranks", "transport", "steps",
-           "measured", "predicted", "%");
-    for (int i = 0; i < measured.runs; i++) check_run(&r->machine, &measured.run[i], strcmp(a->check, a->from) == 0, &t);
-    printf("%d of %d steps are more than 10 %% off (*), the worst %+.1f %%; ", t.far, t.checked, t.worst);
-    printf("%d not modelled, %d with a transport that no record measured\n", measured.left_out, t.unknown);
+    int count = 0;
+    if (!predict_records_read(&measured, a->check, true, &why)) return cmd_say(CHECK_EXIT_USAGE, "check = %s", why.text);
+    checked *all = calloc((size_t)measured.runs, sizeof *all);
+    if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    for (int i = 0; i < measured.runs; i++)
+        count += check_run(&r->machine, &measured.run[i], strcmp(a->check, a->from) == 0, &all[count]);
+    print_all_checked(&measured, all, count);
+    const bool far = count > 0 && fabs(all[count - 1].off) > 10;
+    free(all);
     predict_records_free(&measured);
-    if (t.checked == 0) return cmd_say(CHECK_EXIT_USAGE, "check = %s: holds no run that can be predicted", a->check);
-    return t.far > 0 ? CHECK_EXIT_FAILED : 0;
+    if (count == 0) return cmd_say(CHECK_EXIT_USAGE, "check = %s: holds no run that can be predicted", a->check);
+    return far ? CHECK_EXIT_FAILED : 0;
 }
 
-static int run_predict(asked *a, int rest, char **words)
+static int predict_words(const predict_records *r, const asked *a, const char *between, int argc, char **argv)
+{
+    sentence why;
+    request q = { .deck_text = NULL };
+    char **words = calloc((size_t)argc + 1, sizeof *words);
+    int rest = 0;
+    if (!words) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    for (int i = 0; i < argc; i++)
+        if (!is_own(argv[i])) words[rest++] = argv[i];
+    const bool named = rest > 1 || sentence_refuse(&why, "no deck; usage: weft predict DECK from=FILE [key=value ...]");
+    const bool ok = named && request_make(&q, rest, words, &why);
+    const int status = ok ? predict_deck(r, &q.cfg, a, between) : cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
+    request_free(&q);
+    free(words);
+    return status;
+}
+
+static int run_predict(asked *a, int argc, char **argv)
 {
     sentence why;
     predict_records r;
-    request q;
-    int status;
-    if (!a->from) return cmd_say(CHECK_EXIT_USAGE, "predict needs from=FILE,..., the records of a machine");
-    if (!predict_records_read(&r, a->from, &why)) return cmd_say(CHECK_EXIT_USAGE, "from = %s", why.text);
+    if (!cmd_option_all_known(cmd_option_none, argc, argv, &why) || !take_own(a, argc, argv, &why) ||
+        (a->check && !used_by_check(argc, argv, &why)))
+        return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
+    if (!predict_records_read(&r, a->from, false, &why)) return cmd_say(CHECK_EXIT_USAGE, "from = %s", why.text);
     const char *const between = assume(&r.machine, a);
-    if (a->check) {
-        status = check(&r, a);
-    } else {
-        const bool ok = request_make(&q, rest, words, &why);
-        status = ok ? predict_deck(&r, &q.cfg, a, between) : cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
-        request_free(&q);
-    }
+    const int status = a->check ? check(&r, a) : predict_words(&r, a, between, argc, argv);
     predict_records_free(&r);
     return status;
 }
 
 int cmd_predict(int argc, char **argv)
 {
-    sentence why;
     asked a = { .ranks = { 1, 2, 4, 8, 16, 32, 64 },
                 .counts = 7,
                 .study = { .per_host = 8, .mtbf_h = NAN },
@@ -351,15 +424,5 @@ int cmd_predict(int argc, char **argv)
     MPI_CHECK(ranks_count(ranks_world(), &ranks));
     if (ranks > 1)
         return cmd_end(cmd_say(CHECK_EXIT_USAGE, "predict runs on one rank, whatever number it predicts for: start it without mpirun"));
-    char **words = calloc((size_t)argc + 1, sizeof *words);
-    int rest = 0, status = 0;
-    if (!words) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    for (int i = 0; i < argc && status == 0; i++) {
-        bool mine = false;
-        if (i > 0 && !take(&a, argv[i], &mine, &why)) status = cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
-        if (!mine) words[rest++] = argv[i];
-    }
-    if (status == 0) status = run_predict(&a, rest, words);
-    free(words);
-    return cmd_end(status);
+    return cmd_end(run_predict(&a, argc, argv));
 }

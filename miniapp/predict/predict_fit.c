@@ -17,7 +17,7 @@ void predict_points_add(predict_points *p, double bytes, double seconds)
     if (p->least_s == 0 || seconds < p->least_s) p->least_s = seconds;
 }
 
-/* alpha + bytes / beta by least squares of the relative error; of one size alone all of it is alpha. */
+/* alpha + bytes / beta by least squares of the relative error; of one size alone all of it is alpha, and beta infinite. */
 static predict_link fitted_link(const predict_points *p)
 {
     const double det = p->w * p->xx - p->x * p->x;
@@ -63,7 +63,7 @@ static void fit_cost(predict_records *r, double *cost, payer *pays, of_cost of)
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const double steps = pays(&run->of, of);
-        if (run->outdated || steps == 0 || !predict_knows(&r->machine, &run->of) ||
+        if (steps == 0 || !predict_knows(&r->machine, &run->of) ||
             predict_host_bound(&r->machine, &run->of, run->step_s))
             continue;
         mean_add(&m, (run->step_s - predict_step(&r->machine, &run->of).step_s) * steps, run->step_s * steps);
@@ -101,7 +101,7 @@ static void fit_efficiency(predict_records *r)
         const predict_case *c = &run->of;
         const bool f64 = c->type == DTYPE_F64;
         const double rest_s = run->step_s - m->inkernel_s[c->feed];
-        if (run->outdated || c->ranks > 1 || c->block_steps > 1 || c->norm_every > 0 || run->step_s < 20 * m->launch_s ||
+        if (c->ranks > 1 || c->block_steps > 1 || c->norm_every > 0 || run->step_s < 20 * m->launch_s ||
             predict_cells(c) <= largest[c->kind][f64][c->radius])
             continue;
         largest[c->kind][f64][c->radius] = predict_cells(c);
@@ -112,7 +112,7 @@ static void fit_efficiency(predict_records *r)
 
 static bool transposes_alike(const predict_run *run, const predict_case *c)
 {
-    return !run->outdated && kind_of(run->of.kind)->transposes == 1 && run->hosts == 1 && run->of.ranks == c->ranks &&
+    return kind_of(run->of.kind)->transposes == 1 && run->hosts == 1 && run->of.ranks == c->ranks &&
            run->of.transport == c->transport;
 }
 
@@ -141,7 +141,7 @@ static void fit_transposes(predict_records *r)
 
 static bool times_passes(const predict_run *run)
 {
-    return !run->outdated && run->of.block_steps > 1 && run->of.ranks == 1 && run->of.norm_every == 0;
+    return run->of.block_steps > 1 && run->of.ranks == 1 && run->of.norm_every == 0;
 }
 
 /* The cells' time of each length of pass: of its largest grid, on which what is fixed is least; the mean of its runs. Sides that
@@ -229,7 +229,7 @@ static void fit_links(predict_records *r, const predict_points bench[PREDICT_TRA
         const double depth_bytes = c->radius * c->block_steps * (double)dtype_bytes(c->type);
         const double face = (c->ranks_y > 1 ? c->nx / c->ranks_x : c->ny / c->ranks_y) * depth_bytes;
         predict_points *points = run->hosts > 1 ? &between : &within[c->transport];
-        if (!run->outdated && c->ranks > 1 && run->comm_s > 0) predict_points_add(points, face, run->comm_s);
+        if (c->ranks > 1 && run->comm_s > 0) predict_points_add(points, face, run->comm_s);
     }
     for (int t = 0; t < PREDICT_TRANSPORTS; t++) m->exchange[t] = fitted_link(bench[t].w > 0 ? &bench[t] : &within[t]);
     if (between.w > 0) m->between = fitted_link(&between);

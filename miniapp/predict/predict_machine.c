@@ -6,8 +6,11 @@
 
 void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
 {
+    static const double cuda_launch_s = 3.8e-6; /* pipelined */
     memset(m, 0, sizeof *m);
     m->cuda = cuda;
+    m->launch_assumed = cuda && !(launch_s > 0);
+    if (!(launch_s > 0)) launch_s = cuda ? cuda_launch_s : 0;
     m->launch_s = launch_s;
     for (int k = 0; k < PREDICT_KINDS; k++)
         for (int t = 0; t < 2; t++)

@@ -9,7 +9,7 @@ enum { PREDICT_RATES_MAX = 64, PREDICT_ORDERS = 9, PREDICT_PASSES_MAX = 128, PRE
 
 typedef struct predict_link {
     double alpha_s, bytes_per_s;
-} predict_link; /* alpha_s NaN: not known */
+} predict_link; /* alpha_s NaN: not known; bytes_per_s INFINITY: one size of message was measured */
 
 typedef struct predict_transpose { /* sent by a rank in a distributed transpose */
     int ranks;
@@ -29,7 +29,9 @@ typedef struct predict_pass {
 typedef struct predict_machine {
     bool cuda;
     char name[96];
+    int ranks_per_host; /* the most that any record has; 0: not known */
     double launch_s;
+    bool launch_assumed;
     struct {
         double bytes, bytes_per_s;
     } copy[PREDICT_RATES_MAX]; /* of one device while all copy, by size, ascending */
@@ -49,10 +51,11 @@ typedef struct predict_machine {
     predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
     predict_transpose transpose[PREDICT_TRANSPORTS][PREDICT_TRANSPOSES_MAX]; /* by ranks; those with 0 ranks are free */
     predict_link between;                        /* hosts: bytes that leave one */
+    bool between_assumed;                        /* no record measured it */
     double file_bytes_per_s;                     /* all ranks; NaN: not known */
 } predict_machine;
 
-/* No machine: costs as multiples of the launch, nothing else known. */
+/* No machine: costs as multiples of the launch (NaN: an H200's on GPUs, none on a host), nothing else known. */
 void predict_machine_init(predict_machine *m, bool cuda, double launch_s);
 /* Keeps the best rate of copies of about that size. */
 void predict_add_copy(predict_machine *m, double bytes, double bytes_per_s);

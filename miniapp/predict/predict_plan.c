@@ -125,6 +125,8 @@ bool predict_plan_make(const predict_machine *m, const config *c, const predict_
         return sentence_refuse(why, "no record shows what %s costs on %d ranks",
                                c->run.transport == TRANSPORT_AUTO ? "any transport" : transport_kind_name(c->run.transport), ranks);
     l->hosts = predict_hosts(&l->of);
+    l->beyond_host = l->of.per_host > m->ranks_per_host;
+    l->beyond_links = l->hosts > 1 && m->between_assumed;
     l->memory_bytes = memory_of(m, c, &d, l->of.block_steps);
     l->file_bytes = config_state_bytes(c) * (a->weak ? ranks : 1);
     l->write_s = l->file_bytes / m->file_bytes_per_s;

@@ -15,6 +15,7 @@ typedef struct predict_plan {
     predict_case of;
     predict_time time;
     int hosts;
+    bool beyond_host, beyond_links; /* no record has as many ranks per host; a link between hosts */
     double memory_bytes;                           /* of rank 0 */
     double file_bytes, write_s, interval_s, waste; /* of a checkpoint; NaN where no rate of files or no mtbf is known */
 } predict_plan;

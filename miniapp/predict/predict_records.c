@@ -22,6 +22,11 @@ static double number_of(const json_t *o, const char *key)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 static int int_of(const json_t *o, const char *key) { return (int)json_integer_value(json_object_get(o, key)); }
+static int hosts_of(const json_t *o) { return (int)json_array_size(json_object_get(json_object_get(o, "machine"), "hosts")); }
+static int per_host_of(const json_t *o) { return (int_of(o, "ranks") + hosts_of(o) - 1) / hosts_of(o); }
+static const char *processor_of(const json_t *o) { return text_of(json_object_get(o, "machine"), "processor"); }
+static bool on_cuda(const json_t *o) { return strcmp(text_of(o, "device"), "cuda") == 0; }
+static bool is_run(const json_t *o) { return !json_object_get(o, "rung"); }
 
 /* -1: none of that name. */
 static int transport_of(const char *name, size_t length)
@@ -32,14 +37,21 @@ static int transport_of(const char *name, size_t length)
     }
     return -1;
 }
+
 /* ---- what a line says ---- */
+
+typedef struct line {
+    json_t *o;
+    char file[64];
+    int number, order; /* in its file; of all */
+} line;
 
 typedef struct reading {
     predict_records *r;
+    line *line;
+    int lines;
     predict_points bench[PREDICT_TRANSPORTS];
     bool scanned[PREDICT_TRANSPORTS]; /* bench is of a scan over sizes */
-    double launch_s;
-    bool any_cuda;
 } reading;
 
 static void add_exchange(predict_points *points, const json_t *point)
@@ -49,7 +61,7 @@ static void add_exchange(predict_points *points, const json_t *point)
     if (bytes > 0 && s > 0) predict_points_add(points, bytes, s);
 }
 
-/* Of scans over sizes the last counts; records of single sizes together, where there is no scan. */
+/* Of scans over sizes the newest counts; records of single sizes together, where there is no scan. */
 static void read_ring(reading *in, int transport, const json_t *o)
 {
     const json_t *scan = json_object_get(o, "sweep");
@@ -65,30 +77,32 @@ static void read_ring(reading *in, int transport, const json_t *o)
     json_array_foreach(scan, i, point) add_exchange(points, point);
 }
 
-/* Families halo (rings, by the bytes of one neighbour), alltoall, and the pipelined launch. */
+static bool is_launch(const json_t *o)
+{
+    return strcmp(text_of(o, "family"), "launch") == 0 && strcmp(text_of(o, "rung"), "pipelined") == 0 &&
+           json_is_true(json_object_get(o, "verified"));
+}
+
+/* Families halo (rings, by the bytes of one neighbour) and alltoall. */
 static bool read_rung(reading *in, const json_t *o)
 {
     const char *family = text_of(o, "family"), *rung = text_of(o, "rung"), *tail = strrchr(rung, '_');
-    const json_t *times = json_object_get(o, "time_s");
-    if (!json_is_true(json_object_get(o, "verified"))) return false;
-    if (strcmp(family, "launch") == 0 && strcmp(rung, "pipelined") == 0) {
-        in->launch_s = number_of(times, "p50");
-        return true;
-    }
     const int t = tail ? transport_of(rung, (size_t)(tail - rung)) : -1;
-    if (t < 0) return false;
-    if (strcmp(family, "alltoall") == 0 && strcmp(tail, "_slabs") == 0) {
+    if (t < 0 || !json_is_true(json_object_get(o, "verified"))) return is_launch(o);
+    if (strcmp(family, "alltoall") == 0 && strcmp(tail, "_slabs") == 0)
         predict_add_transpose(&in->r->machine, (transport_kind)t, int_of(o, "ranks"), number_of(o, "rate"));
-        return true;
-    }
-    if (strcmp(family, "halo") != 0 || strcmp(tail, "_ring") != 0) return false;
-    read_ring(in, t, o);
+    else if (strcmp(family, "halo") == 0 && strcmp(tail, "_ring") == 0)
+        read_ring(in, t, o);
+    else
+        return false;
     return true;
 }
 
-static int64_t norm_every_of(const char *deck_text)
+/* Records of before the key have it in their deck alone. */
+static int64_t norm_every_of(const json_t *o)
 {
-    const char *at = strstr(deck_text, "\nnorm_every = ");
+    const char *at = strstr(text_of(o, "deck"), "\nnorm_every = ");
+    if (json_object_get(o, "norm_every")) return int_of(o, "norm_every");
     return at ? strtoll(at + strlen("\nnorm_every = "), NULL, 10) : 0;
 }
 
@@ -114,8 +128,7 @@ static bool read_run(const json_t *o, predict_run *run)
     run->copy_bytes_per_s = number_of(o, "ceiling_bytes_per_s") / int_of(o, "ranks");
     run->comm_s = number_of(json_object_get(o, "overlap"), "comm_s");
     run->host_s = number_of(o, "host_step_s");
-    run->cuda = strcmp(text_of(o, "device"), "cuda") == 0;
-    run->hosts = (int)json_array_size(json_object_get(json_object_get(o, "machine"), "hosts"));
+    run->hosts = hosts_of(o);
     if (!kind || t < 0 || !(run->step_s > 0) || !(run->copy_bytes_per_s > 0) || run->hosts < 1) return false;
     if (int_of(o, "lanes") > 1 || strcmp(text_of(o, "verdict"), "failed") == 0) return false;
     c->kind = kind_id_of(kind);
@@ -126,143 +139,140 @@ static bool read_run(const json_t *o, predict_run *run)
     c->ranks = int_of(o, "ranks");
     c->ranks_x = int_of(o, "ranks_x");
     c->ranks_y = int_of(o, "ranks_y");
-    c->per_host = (c->ranks + run->hosts - 1) / run->hosts;
+    c->per_host = per_host_of(o);
     c->transport = (transport_kind)t;
     c->feed = strcmp(text_of(o, "feed"), "graph") == 0;
     c->exchange_alone_s = run->comm_s > 0 ? run->comm_s : 0;
-    c->norm_every = norm_every_of(text_of(o, "deck"));
+    c->norm_every = norm_every_of(o);
     const bool transposed = kind->transposes, in_kernel = strcmp(form, "whole") == 0;
     c->form = transposed ? PREDICT_TRANSPOSED : in_kernel ? PREDICT_IN_KERNEL : PREDICT_OVERLAPPED;
     c->block_steps = int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1;
     c->mirrors = mirrors(problem);
     if ((in_kernel || c->block_steps > 1) && c->ranks_x > 1) return false;
     if (c->ranks < 1 || !(c->nx >= 1) || !(c->ny >= 1) || c->radius < 0 || c->radius >= PREDICT_ORDERS) return false;
-    printable(run->processor, sizeof run->processor, text_of(json_object_get(o, "machine"), "processor"));
-    printable(run->git, sizeof run->git, text_of(o, "git"));
-    printable(run->started, sizeof run->started, text_of(o, "started"));
     return true;
 }
 
-static void add_run(reading *in, const json_t *o, const char *name, int number)
+static bool same_work(const predict_case *c, const predict_case *d)
 {
-    predict_records *r = in->r;
-    r->run = realloc(r->run, (size_t)(r->runs + 1) * sizeof *r->run);
-    if (!r->run) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
-    predict_run *run = &r->run[r->runs];
-    if (!read_run(o, run)) {
-        r->left_out++;
-        return;
-    }
-    const json_t *files = json_object_get(o, "checkpoint");
-    const double raw_bytes_per_s = number_of(files, "raw_bytes_per_s"); /* of older records */
-    const double file_bytes_per_s = raw_bytes_per_s > 0 ? raw_bytes_per_s : number_of(files, "bytes_per_s");
-    if (file_bytes_per_s > 0) r->machine.file_bytes_per_s = fmax(file_bytes_per_s, fmax(0, r->machine.file_bytes_per_s));
-    run->line = number;
-    printable(run->file, sizeof run->file, name);
-    in->any_cuda |= run->cuda;
-    r->runs++;
+    return c->kind == d->kind && c->type == d->type && c->radius == d->radius && c->form == d->form && c->feed == d->feed &&
+           c->transport == d->transport && c->block_steps == d->block_steps && c->norm_every == d->norm_every &&
+           c->mirrors == d->mirrors && c->nx == d->nx && c->ny == d->ny && c->ranks == d->ranks && c->ranks_x == d->ranks_x &&
+           c->per_host == d->per_host;
 }
 
-static void read_line(reading *in, const char *line, const char *name, int number)
+/* Takes the place of an older one of equal work, unless every run is wanted. */
+static void add_run(predict_records *r, const line *l, const predict_run *run, bool every)
 {
-    json_t *o = json_loads(line, 0, NULL);
-    const bool blank = strspn(line, " \t\r\n") == strlen(line);
-    if (json_object_get(o, "rung")) in->r->rungs += read_rung(in, o);
-    else if (json_object_get(o, "step_s")) add_run(in, o, name, number);
-    else in->r->damaged += !blank;
-    json_decref(o);
+    int at = every ? r->runs : 0;
+    while (at < r->runs && !same_work(&r->run[at].of, &run->of)) at++;
+    if (at == r->runs) {
+        r->run = realloc(r->run, (size_t)++r->runs * sizeof *r->run);
+        if (!r->run) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+    } else {
+        r->older++;
+    }
+    r->run[at] = *run;
+    r->run[at].line = l->number;
+    snprintf(r->run[at].file, sizeof r->run[at].file, "%s", l->file);
+}
+
+/* Was it of use? */
+static bool read_line(reading *in, const line *l, const char *processor, bool every)
+{
+    const double file_bytes_per_s = number_of(json_object_get(l->o, "checkpoint"), "bytes_per_s");
+    predict_machine *m = &in->r->machine;
+    predict_run run;
+    if (hosts_of(l->o) == 0 || on_cuda(l->o) != m->cuda || strcmp(processor_of(l->o), processor) != 0) return false;
+    if (is_run(l->o) ? !read_run(l->o, &run) : !read_rung(in, l->o)) return false;
+    if (is_run(l->o)) add_run(in->r, l, &run, every);
+    else in->r->rungs++;
+    if (file_bytes_per_s > 0) m->file_bytes_per_s = file_bytes_per_s;
+    m->ranks_per_host = m->ranks_per_host > per_host_of(l->o) ? m->ranks_per_host : per_host_of(l->o);
+    return true;
+}
+
+/* ---- files ---- */
+
+static void keep_line(reading *in, json_t *o, const char *name, int number)
+{
+    in->line = realloc(in->line, (size_t)(in->lines + 1) * sizeof *in->line);
+    if (!in->line) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+    line *l = &in->line[in->lines];
+    *l = (line){ .o = o, .number = number, .order = in->lines++ };
+    printable(l->file, sizeof l->file, name);
 }
 
 static bool read_file(reading *in, const char *path, sentence *why)
 {
     const char *slash = strrchr(path, '/');
-    char *line = NULL;
+    char *text = NULL;
     size_t bytes = 0;
     FILE *f = fopen(path, "r");
     if (!f) return sentence_refuse(why, "%.700s cannot be read: %s", path, strerror(errno));
-    for (int number = 1; getline(&line, &bytes, f) > 0; number++) read_line(in, line, slash ? slash + 1 : path, number);
-    free(line);
+    for (int number = 1; getline(&text, &bytes, f) > 0; number++) {
+        json_t *o = json_loads(text, 0, NULL);
+        if (json_object_get(o, "rung") || json_object_get(o, "step_s")) {
+            keep_line(in, o, slash ? slash + 1 : path, number);
+        } else {
+            in->r->damaged += strspn(text, " \t\r\n") < strlen(text);
+            json_decref(o);
+        }
+    }
+    free(text);
     fclose(f);
     return true;
 }
 
-/* Of records of a host and of GPUs the GPUs count, and of several sorts of them the first. */
-static void keep_one_machine(predict_records *r, bool cuda)
+static bool read_files(reading *in, const char *files, sentence *why)
 {
-    int kept = 0;
-    for (int i = 0; i < r->runs; i++) {
-        const predict_run *run = &r->run[i];
-        char *name = r->machine.name;
-        const bool same = !name[0] || !run->processor[0] || strcmp(name, run->processor) == 0;
-        if (run->cuda != cuda || !same) {
-            r->left_out++;
-            continue;
-        }
-        if (!name[0]) snprintf(name, sizeof r->machine.name, "%s", run->processor);
-        r->run[kept++] = *run;
-    }
-    r->runs = kept;
-}
-
-/* Neighbours cost the same however many ranks there are, a transpose does not. */
-static int ranks_alike(const predict_case *c) { return c->form == PREDICT_TRANSPOSED || c->ranks == 1 ? c->ranks : 2; }
-
-/* By the work of a rank: what the model takes for alike. */
-static int compare_work(const predict_run *a, const predict_run *b)
-{
-    const predict_case *c = &a->of, *d = &b->of;
-    const double of_a[] = { c->kind, c->type, c->radius, c->form, c->feed, c->transport, c->block_steps, (double)c->norm_every,
-                            c->mirrors, c->ny == 1, ranks_alike(c), predict_cells(c) };
-    const double of_b[] = { d->kind, d->type, d->radius, d->form, d->feed, d->transport, d->block_steps, (double)d->norm_every,
-                            d->mirrors, d->ny == 1, ranks_alike(d), predict_cells(d) };
-    for (size_t i = 0; i < sizeof of_a / sizeof *of_a; i++)
-        if (of_a[i] != of_b[i]) return of_a[i] < of_b[i] ? -1 : 1;
-    return 0;
-}
-
-static int compare_latest_last(const void *a, const void *b)
-{
-    const predict_run *const *x = a, *const *y = b;
-    const int work = compare_work(*x, *y);
-    return work != 0 ? work : strcmp((*x)->started, (*y)->started);
-}
-
-/* Of runs of the same work those of the commit that ran last count. */
-static void mark_outdated(predict_records *r)
-{
-    predict_run **by_work = malloc((size_t)r->runs * sizeof *by_work);
-    if (!by_work) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
-    for (int i = 0; i < r->runs; i++) by_work[i] = &r->run[i];
-    qsort(by_work, (size_t)r->runs, sizeof *by_work, compare_latest_last);
-    for (int i = r->runs - 1, last = i; i >= 0; i--) {
-        if (compare_work(by_work[i], by_work[last]) != 0) last = i;
-        by_work[i]->outdated = strcmp(by_work[i]->git, by_work[last]->git) != 0;
-        r->outdated += by_work[i]->outdated;
-    }
-    free(by_work);
-}
-
-bool predict_records_read(predict_records *r, const char *files, sentence *why)
-{
-    static const double cuda_launch_s = 3.8e-6; /* an H200's, pipelined, where no record of bench says it */
-    reading in = { .r = r };
     char *list = strdup(files), *rest = list;
-    bool ok = list != NULL;
-    memset(r, 0, sizeof *r);
-    predict_machine_init(&r->machine, true, NAN);
-    for (char *path = strsep(&rest, ","); ok && path; path = strsep(&rest, ",")) ok = read_file(&in, path, why);
+    bool ok = true;
+    if (!list) check_fail(__FILE__, __LINE__, "strdup", "out of memory");
+    for (char *path = strsep(&rest, ","); ok && path; path = strsep(&rest, ",")) ok = read_file(in, path, why);
     free(list);
-    if (!ok) return false;
-    keep_one_machine(r, in.any_cuda);
-    if (r->runs == 0) return sentence_refuse(why, "%.700s: no record of a weft run that the model covers", files);
-    predict_machine known = r->machine;
-    predict_machine_init(&r->machine, in.any_cuda, in.any_cuda ? (in.launch_s > 0 ? in.launch_s : cuda_launch_s) : 0);
-    memcpy(r->machine.name, known.name, sizeof known.name);
-    memcpy(r->machine.transpose, known.transpose, sizeof known.transpose);
-    r->machine.file_bytes_per_s = known.file_bytes_per_s;
-    mark_outdated(r);
-    predict_fit(r, in.bench);
-    return true;
+    return ok;
+}
+
+static int compare_newest_last(const void *a, const void *b)
+{
+    const line *x = a, *y = b;
+    const int started = strcmp(text_of(x->o, "started"), text_of(y->o, "started"));
+    return started != 0 ? started : x->order - y->order;
+}
+
+/* Of records of a host and of GPUs the GPUs count, and of several sorts of them the first that is named. */
+static const json_t *first_run(const reading *in, bool cuda)
+{
+    for (int i = 0; i < in->lines; i++)
+        if (is_run(in->line[i].o) && on_cuda(in->line[i].o) == cuda) return in->line[i].o;
+    return NULL;
+}
+
+static void make_machine(reading *in, bool every)
+{
+    predict_machine *m = &in->r->machine;
+    const json_t *on_gpu = first_run(in, true), *first = on_gpu ? on_gpu : first_run(in, false);
+    double launch_s = NAN;
+    qsort(in->line, (size_t)in->lines, sizeof *in->line, compare_newest_last);
+    for (int i = 0; i < in->lines; i++)
+        if (on_gpu && is_launch(in->line[i].o)) launch_s = number_of(json_object_get(in->line[i].o, "time_s"), "p50");
+    predict_machine_init(m, on_gpu != NULL, launch_s);
+    printable(m->name, sizeof m->name, processor_of(first));
+    for (int i = 0; i < in->lines; i++)
+        in->r->left_out += !read_line(in, &in->line[i], processor_of(first), every) && is_run(in->line[i].o);
+}
+
+bool predict_records_read(predict_records *r, const char *files, bool every, sentence *why)
+{
+    reading in = { .r = r };
+    memset(r, 0, sizeof *r);
+    const bool ok = read_files(&in, files, why);
+    if (ok) make_machine(&in, every);
+    if (r->runs > 0) predict_fit(r, in.bench);
+    for (int i = 0; i < in.lines; i++) json_decref(in.line[i].o);
+    free(in.line);
+    return r->runs > 0 || (ok && sentence_refuse(why, "%.700s: no record of a weft run that the model covers", files));
 }
 
 void predict_records_free(predict_records *r)

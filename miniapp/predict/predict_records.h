@@ -7,28 +7,24 @@
 
 typedef struct predict_run { /* a record of weft run that the model speaks of */
     predict_case of;
-    bool cuda;
     double step_s;           /* median */
     double copy_bytes_per_s; /* of one device */
     double comm_s, host_s;   /* the exchange alone; of the thread that enqueues a step; NaN */
     int hosts, line;
-    char processor[96]; /* "" in older records */
     char file[64]; /* the last part of its path */
-    char git[16], started[24]; /* the commit, and when in UTC */
-    bool outdated; /* a later commit has done the same work: its costs are no longer the program's */
 } predict_run;
 
 typedef struct predict_records {
     predict_machine machine;
     predict_run *run;
-    int runs, left_out,
-        damaged; /* left out: what the model does not cover (several streams, columns cut with in-kernel exchange, other machines) */
-    int rungs;   /* of weft bench that were of use */
-    int outdated; /* runs */
+    int runs, older;    /* older: runs whose place a newer one of equal work took */
+    int left_out;       /* not modelled: several streams, columns cut with in-kernel exchange, other machines */
+    int damaged, rungs; /* lines; those of weft bench that were of use */
 } predict_records;
 
-/* files: separated by commas. False with one sentence in why: none readable, or none with a ceiling. */
-bool predict_records_read(predict_records *r, const char *files, sentence *why);
+/* files: separated by commas. Of runs of equal work, and of rungs, the one that started last counts; with `every` all runs are kept,
+ * to be compared. False with one sentence in why: none readable, or none with a ceiling. */
+bool predict_records_read(predict_records *r, const char *files, bool every, sentence *why);
 void predict_records_free(predict_records *r);
 
 #endif

@@ -193,6 +193,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         const char *key;
         json_t *value;
     } rest[] = {
+        { "norm_every", json_integer((json_int_t)c->time.norm_every) },
         { "step_form", json_string(step_form_name[s->plan.form]) },
         { "sweeps", s->plan.block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },
         { "redundant_fraction", s->plan.block_steps > 1 ? record_number(r->redundant_fraction) : json_null() },
