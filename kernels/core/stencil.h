@@ -26,6 +26,11 @@ typedef struct stencil {
     double weight[STENCIL_WEIGHTS_MAX];  /* already rounded to `type` */
 } stencil;
 
+static inline const char *stencil_form_name(stencil_form form)
+{
+    return form == STENCIL_LINE ? "line" : form == STENCIL_STAR ? "star" : "box";
+}
+
 static inline int stencil_weights(stencil_form form, int r)
 {
     switch (form) {

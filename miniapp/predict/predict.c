@@ -66,17 +66,6 @@ static double transpose_once_s(const predict_machine *m, const predict_case *c)
     return fmax(inside_s, m->between.alpha_s * (c->ranks - 1) + leaves / m->between.bytes_per_s);
 }
 
-static double host_floor_s(const predict_machine *m, const predict_case *c)
-{
-    return c->form == PREDICT_OVERLAPPED && c->feed == 0 && c->ranks > 1 && predict_by_kernels(c->transport) ? m->host_s[c->transport]
-                                                                                                       : 0;
-}
-
-bool predict_host_bound(const predict_machine *m, const predict_case *c, double step_s)
-{
-    return host_floor_s(m, c) > 0.9 * step_s;
-}
-
 static const char *largest(const predict_time *t)
 {
     const struct {
@@ -154,7 +143,6 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
         break;
     }
     if (c->norm_every > 0) t.norm_s = norm_s(m, c) / (double)c->norm_every;
-    t.launches_s = fmax(t.launches_s, host_floor_s(m, c) - t.memory_s - t.exchange_s);
     t.step_s = t.memory_s + t.launches_s + t.exchange_s + t.transpose_s + t.norm_s;
     t.bottleneck = largest(&t);
     return t;

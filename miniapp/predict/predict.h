@@ -5,8 +5,7 @@
  *   arithmetic  what a block of steps (temporal blocking, run.fuse) takes beyond the copy of its field (predict_temporal.h), cells
  *             computed twice and the wait for the last warps included (predict_strips.h); its exchange is as many steps deep, and
  *             hidden behind all of them
- *   launches  a fixed cost per step or pass, by its form and by who feeds it; and what the thread that enqueues takes longer than
- *             all the rest
+ *   launches  a fixed cost per step or pass, by its form and by who feeds it
  *   exchange  alpha + bytes / beta of the link class: hidden behind the interior where MPI moves the cells, behind a fifth of it
  *             where kernels do (they take the interior's place); of in-kernel exchange and of blocks of steps a fixed
  *             cost of having neighbours at all
@@ -34,8 +33,6 @@ typedef struct predict_time {
 bool predict_may_graph(const predict_machine *m, const predict_case *c);
 predict_form predict_form_of(const predict_machine *m, kind_id kind, int ranks, int hosts, transport_kind t);
 bool predict_knows(const predict_machine *m, const predict_case *c); /* all that the step needs */
-/* Is it the thread that enqueues which bounds such steps? */
-bool predict_host_bound(const predict_machine *m, const predict_case *c, double step_s);
 predict_time predict_step(const predict_machine *m, const predict_case *c);
 
 /* Seconds between checkpoints that each cost write_s, with a failure every mtbf_s, by Daly. */

@@ -23,12 +23,14 @@ typedef struct predict_case {
     transport_kind transport; /* within a host */
     int64_t norm_every;         /* 0: none */
     int block_steps;            /* that one pass takes; 1: no temporal blocking */
-    bool mirrors;               /* dirichlet or neumann sides */
+    stencil_form stencil;
+    boundary sides;             /* of the grid; values do not count */
     double exchange_alone_s;    /* as it was measured, of a step or pass; 0: by the links */
 } predict_case;
 
 /* Do kernels move the cells, not MPI? */
 static inline bool predict_by_kernels(transport_kind t) { return !transport_traits_of(t)->needs_host; }
+static inline bool predict_two_levels(const predict_case *c) { return kind_of(c->kind)->two_levels; }
 double predict_cells(const predict_case *c); /* of a rank */
 int predict_hosts(const predict_case *c);
 double predict_redundant(const predict_case *c); /* cells computed beyond the rank's own, as a part of these */

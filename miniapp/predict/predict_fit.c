@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "predict/predict.h"
-#include "predict/predict_temporal.h"
 #include "predict/predict_strips.h"
+#include "predict/predict_temporal.h"
 
 void predict_points_add(predict_points *p, double bytes, double seconds)
 {
@@ -63,9 +63,7 @@ static void fit_cost(predict_records *r, double *cost, payer *pays, of_cost of)
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const double steps = pays(&run->of, of);
-        if (steps == 0 || !predict_knows(&r->machine, &run->of) ||
-            predict_host_bound(&r->machine, &run->of, run->step_s))
-            continue;
+        if (steps == 0 || !predict_knows(&r->machine, &run->of)) continue;
         mean_add(&m, (run->step_s - predict_step(&r->machine, &run->of).step_s) * steps, run->step_s * steps);
     }
     *cost = fallback;
@@ -144,29 +142,25 @@ static bool times_passes(const predict_run *run)
     return run->of.block_steps > 1 && run->of.ranks == 1 && run->of.norm_every == 0;
 }
 
-/* The cells' time of each length of pass: of its largest grid, on which what is fixed is least; the mean of its runs. Sides that
- * mirror only where there are no others. */
+/* The cells' time of each length of pass: of its largest grid, on which what is fixed is least; the mean of its runs. */
 static void fit_pass_cells(predict_records *r)
 {
     predict_machine *m = &r->machine;
     double largest[PREDICT_PASSES_MAX] = { 0 };
     mean of[PREDICT_PASSES_MAX] = { { 0, 0 } };
-    for (int mirrored = 0; mirrored < 2; mirrored++)
-        for (int i = 0; i < r->runs; i++) {
-            const predict_run *run = &r->run[i];
-            const predict_case *c = &run->of;
-            if (!times_passes(run) || c->mirrors != (mirrored > 0)) continue;
-            predict_pass *w = predict_pass_of(m, c);
-            if (!w) continue;
-            const int k = (int)(w - m->pass);
-            const double cells = predict_places(m, c, w->by_memory), fixed_s = m->pass_fixed_s[c->feed];
-            if (cells < 0.9 * largest[k] || (mirrored && largest[k] > 0 && !isnan(w->cell_s))) continue;
-            if (cells > 1.1 * largest[k]) of[k] = (mean){ 0, 0 };
-            largest[k] = fmax(largest[k], cells);
-            mean_add(&of[k], fmax(0, run->step_s * c->block_steps - fixed_s) / cells, 1);
-            w->cell_s = of[k].sum / of[k].weight;
-            w->byte_s = w->cell_s * cells / predict_moved_bytes(c);
-        }
+    for (int i = 0; i < r->runs; i++) {
+        const predict_run *run = &r->run[i];
+        const predict_case *c = &run->of;
+        predict_pass *w = times_passes(run) ? predict_pass_of(m, c) : NULL;
+        if (!w) continue;
+        const int k = (int)(w - m->pass);
+        const double cells = predict_places(m, c);
+        if (cells < 0.9 * largest[k]) continue;
+        if (cells > 1.1 * largest[k]) of[k] = (mean){ 0, 0 };
+        largest[k] = fmax(largest[k], cells);
+        mean_add(&of[k], fmax(0, run->step_s * c->block_steps - m->pass_fixed_s[c->feed]) / cells, 1);
+        w->cell_s = of[k].sum / of[k].weight;
+    }
 }
 
 /* What passes take beyond their cells, of either feed. */
@@ -187,9 +181,7 @@ static void fit_pass_rest(predict_records *r)
 static void fit_passes(predict_records *r)
 {
     for (int round = 0; round < 4; round++) {
-        for (int i = 0; i < r->machine.passes; i++) r->machine.pass[i].cell_s = NAN;
         fit_pass_cells(r);
-        predict_passes_by_memory(&r->machine);
         fit_pass_rest(r);
     }
 }
@@ -207,15 +199,6 @@ static void add_copies(predict_records *r)
             if (few) predict_add_copy(m, bytes, bytes / (s - fmin(m->launch_s, s / 2)));
             else if (s >= LAUNCHES_LEAST * m->launch_s) predict_add_copy(m, bytes, bytes / s);
         }
-}
-
-/* The least of all runs: in long steps the thread waits where the queue is full. */
-static void take_host_time(predict_machine *m, const predict_run *run)
-{
-    const predict_case *c = &run->of;
-    double *host_s = &m->host_s[c->transport];
-    const bool bounds = c->form == PREDICT_OVERLAPPED && c->block_steps == 1 && c->feed == 0 && predict_by_kernels(c->transport);
-    if (bounds && run->host_s > 0) *host_s = *host_s > 0 ? fmin(*host_s, run->host_s) : run->host_s;
 }
 
 /* By bench, else by the exchanges that runs took alone. */
@@ -239,7 +222,6 @@ void predict_fit(predict_records *r, const predict_points bench[PREDICT_TRANSPOR
 {
     predict_machine *m = &r->machine;
     add_copies(r);
-    for (int i = 0; i < r->runs; i++) take_host_time(m, &r->run[i]);
     fit_links(r, bench);
     fit_efficiency(r);
     fit_transposes(r);

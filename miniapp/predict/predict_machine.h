@@ -17,13 +17,11 @@ typedef struct predict_transpose { /* sent by a rank in a distributed transpose 
 } predict_transpose;
 
 typedef struct predict_pass {
-    kind_id kind;
+    stencil_form stencil;
+    bool two_levels;
     dtype type;
     int radius, steps;
-    bool line; /* a grid of one dimension */
     double cell_s; /* of a large field on one rank: of one of its predict_places, in all steps together */
-    double byte_s; /* of the same, of a byte that comes or goes */
-    bool by_memory; /* it moves its bytes about as fast as any pass */
 } predict_pass;
 
 typedef struct predict_machine {
@@ -40,14 +38,13 @@ typedef struct predict_machine {
     double inkernel_s[PREDICT_FEEDS]; /* of a step with in-kernel exchange, alone */
     double neighbours_s[PREDICT_FEEDS]; /* ... and what neighbours add */
     double overlapped_s[PREDICT_TRANSPORTS][PREDICT_FEEDS];          /* of an overlapped step */
-    double host_s[PREDICT_TRANSPORTS]; /* overlapped steps over kernels: of the thread that enqueues one; 0: not known */
     double norm_s;
     double norm_cell_s; /* of a cell, where a block of steps takes a norm with it */
     predict_pass pass[PREDICT_PASSES_MAX]; /* blocks of steps that a record tells of */
     int passes;
     double pass_fixed_s[PREDICT_FEEDS]; /* of a block of steps, whatever its size */
     double pass_neighbours_s; /* and more with neighbours */
-    int warps, strip_bytes; /* of passes on a GPU: how many it holds at a time, what one has of a row; 0: no strips */
+    int processors; /* SMs of a GPU; 0: passes have no strips */
     predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
     predict_transpose transpose[PREDICT_TRANSPORTS][PREDICT_TRANSPOSES_MAX]; /* by ranks; those with 0 ranks are free */
     predict_link between;                        /* hosts: bytes that leave one */

@@ -6,6 +6,7 @@
 #include "core/field.h"
 #include "plan/temporal_rule.h"
 #include "predict/predict_temporal.h"
+#include "problem/problem.h"
 #include "ranks/decomp.h"
 #include "transports/message.h"
 
@@ -17,6 +18,7 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
     const int64_t nx = c->grid.nx * (a->weak && !two_d ? ranks : 1), ny = c->grid.ny * (a->weak && two_d ? ranks : 1);
     const bool px = c->grid.sides.x_low.kind == BOUNDARY_PERIODIC, py = c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
     const int depth = c->problem.radius, gx = c->run.ranks_x, gy = c->run.ranks_y;
+    problem p;
     memset(out, 0, sizeof *out);
     out->kind = c->problem.kind;
     out->type = c->problem.type;
@@ -27,8 +29,9 @@ static bool cut(const predict_machine *m, const config *c, const predict_study *
     out->per_host = ranks < a->per_host ? ranks : a->per_host;
     out->norm_every = c->time.norm_every;
     out->block_steps = 1;
-    const boundary *sides = &c->grid.sides;
-    out->mirrors = sides->x_low.kind != BOUNDARY_PERIODIC || (two_d && sides->y_low.kind != BOUNDARY_PERIODIC);
+    out->sides = c->grid.sides;
+    problem_make(&p, c);
+    out->stencil = p.op.form;
     const bool rows = m->cuda && predict_hosts(out) == 1 && gx == 0 && gy == 0;
     if (!(rows && decomp_make(d, nx, ny, px, py, ranks, 0, 1, ranks, depth, why)) &&
         !decomp_make(d, nx, ny, px, py, ranks, 0, gx, gy, depth, why))

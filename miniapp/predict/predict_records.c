@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "predict/predict_fit.h"
+#include "predict/predict_strips.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 
@@ -106,17 +107,32 @@ static int64_t norm_every_of(const json_t *o)
     return at ? strtoll(at + strlen("\nnorm_every = "), NULL, 10) : 0;
 }
 
-/* Anything but periodic on any side. */
-static bool mirrors(const json_t *problem)
+static boundary_side side_of(const json_t *problem, const char *key)
 {
-    static const char *const sides[] = { "x_low", "x_high", "y_low", "y_high" };
-    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
-        if (json_object_get(problem, sides[i]) && strcmp(text_of(problem, sides[i]), "periodic") != 0) return true;
-    return false;
+    const char *text = text_of(problem, key);
+    const boundary_kind kind = strncmp(text, "dirichlet", strlen("dirichlet")) == 0 ? BOUNDARY_DIRICHLET
+                               : strcmp(text, "neumann") == 0                       ? BOUNDARY_NEUMANN
+                                                                                    : BOUNDARY_PERIODIC;
+    return (boundary_side){ .kind = kind };
 }
 
-/* A run whose form of a step is one that the program still chooses. */
-static bool read_run(const json_t *o, predict_run *run)
+static bool same_sides(const boundary *a, const boundary *b)
+{
+    return a->x_low.kind == b->x_low.kind && a->x_high.kind == b->x_high.kind && a->y_low.kind == b->y_low.kind &&
+           a->y_high.kind == b->y_high.kind;
+}
+
+/* Records of before the key: weights that a deck gave were those of boxes. */
+static stencil_form stencil_of(const json_t *problem, const predict_case *c)
+{
+    const char *name = text_of(problem, "stencil");
+    for (int f = STENCIL_LINE; f <= STENCIL_BOX; f++)
+        if (strcmp(name, stencil_form_name((stencil_form)f)) == 0) return (stencil_form)f;
+    return c->ny == 1 ? STENCIL_LINE : c->kind == KIND_CUSTOM ? STENCIL_BOX : STENCIL_STAR;
+}
+
+/* A run whose form of a step, and whose length of pass, are among those that the program still has. */
+static bool read_run(const predict_machine *m, const json_t *o, predict_run *run)
 {
     const json_t *problem = json_object_get(o, "problem"), *grid = json_object_get(o, "grid");
     const char *transport = text_of(o, "transport"), *form = text_of(o, "step_form");
@@ -127,7 +143,6 @@ static bool read_run(const json_t *o, predict_run *run)
     run->step_s = number_of(json_object_get(o, "step_s"), "p50");
     run->copy_bytes_per_s = number_of(o, "ceiling_bytes_per_s") / int_of(o, "ranks");
     run->comm_s = number_of(json_object_get(o, "overlap"), "comm_s");
-    run->host_s = number_of(o, "host_step_s");
     run->hosts = hosts_of(o);
     if (!kind || t < 0 || !(run->step_s > 0) || !(run->copy_bytes_per_s > 0) || run->hosts < 1) return false;
     if (int_of(o, "lanes") > 1 || strcmp(text_of(o, "verdict"), "failed") == 0) return false;
@@ -147,7 +162,9 @@ static bool read_run(const json_t *o, predict_run *run)
     const bool transposed = kind->transposes, in_kernel = strcmp(form, "whole") == 0;
     c->form = transposed ? PREDICT_TRANSPOSED : in_kernel ? PREDICT_IN_KERNEL : PREDICT_OVERLAPPED;
     c->block_steps = int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1;
-    c->mirrors = mirrors(problem);
+    c->stencil = stencil_of(problem, c);
+    c->sides = (boundary){ side_of(problem, "x_low"), side_of(problem, "x_high"), side_of(problem, "y_low"), side_of(problem, "y_high") };
+    if (c->block_steps > 1 && !predict_has_pass(m, c)) return false;
     if ((in_kernel || c->block_steps > 1) && c->ranks_x > 1) return false;
     if (c->ranks < 1 || !(c->nx >= 1) || !(c->ny >= 1) || c->radius < 0 || c->radius >= PREDICT_ORDERS) return false;
     return true;
@@ -157,7 +174,7 @@ static bool same_work(const predict_case *c, const predict_case *d)
 {
     return c->kind == d->kind && c->type == d->type && c->radius == d->radius && c->form == d->form && c->feed == d->feed &&
            c->transport == d->transport && c->block_steps == d->block_steps && c->norm_every == d->norm_every &&
-           c->mirrors == d->mirrors && c->nx == d->nx && c->ny == d->ny && c->ranks == d->ranks && c->ranks_x == d->ranks_x &&
+           c->stencil == d->stencil && same_sides(&c->sides, &d->sides) && c->nx == d->nx && c->ny == d->ny && c->ranks == d->ranks && c->ranks_x == d->ranks_x &&
            c->per_host == d->per_host;
 }
 
@@ -184,7 +201,7 @@ static bool read_line(reading *in, const line *l, const char *processor, bool ev
     predict_machine *m = &in->r->machine;
     predict_run run;
     if (hosts_of(l->o) == 0 || on_cuda(l->o) != m->cuda || strcmp(processor_of(l->o), processor) != 0) return false;
-    if (is_run(l->o) ? !read_run(l->o, &run) : !read_rung(in, l->o)) return false;
+    if (is_run(l->o) ? !read_run(m, l->o, &run) : !read_rung(in, l->o)) return false;
     if (is_run(l->o)) add_run(in->r, l, &run, every);
     else in->r->rungs++;
     if (file_bytes_per_s > 0) m->file_bytes_per_s = file_bytes_per_s;

@@ -9,7 +9,7 @@ typedef struct predict_run { /* a record of weft run that the model speaks of */
     predict_case of;
     double step_s;           /* median */
     double copy_bytes_per_s; /* of one device */
-    double comm_s, host_s;   /* the exchange alone; of the thread that enqueues a step; NaN */
+    double comm_s;           /* the exchange alone; NaN */
     int hosts, line;
     char file[64]; /* the last part of its path */
 } predict_run;

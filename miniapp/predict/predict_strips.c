@@ -2,65 +2,44 @@
 
 #include <math.h>
 
-enum { WAVES_MAX = 4, SM_WARPS = 8, BORDER_WARPS = 12, SIDE_CELLS = 32, SIDE_ROWS_LEAST = 16 };
-/* How long a row of the border kernel takes, in rows of the interior: of a strip at an x side, and of a band at a y side. Most kernels
- * are planned with these. */
-static const double side_lasts = 1.4, band_lasts = 1.5;
+#include "temporal/temporal_plan.h"
 
-typedef struct strips {
-    double warps, depth, rows; /* rows: of the interior */
-    double columns;            /* strips */
-    double sides, side_rows;   /* strips at x sides */
-    double bands;              /* items at y sides, each as high as the halo is deep */
-} strips;
-
-static double strips_of(double cells, double stored) { return ceil(cells / stored); }
-
-/* Warps that the border kernel leaves to the interior, if it is to end in `lasts` rows' time. */
-static double warps_left(const strips *s, double lasts)
+stencil predict_stencil(const predict_case *c)
 {
-    const double chunk = fmax(SIDE_ROWS_LEAST, floor(lasts / side_lasts) - 2 * s->depth);
-    const double several = fmax(1, floor(lasts / (band_lasts * 3 * s->depth)));
-    const double items = s->sides * ceil(s->side_rows / chunk) + ceil(s->bands / several);
-    return s->warps - SM_WARPS * ceil(items / BORDER_WARPS);
+    return (stencil){ .form = c->stencil, .radius = c->radius, .type = c->type, .has_prev = predict_two_levels(c) };
 }
 
-/* When all chunks are done, in rows. */
-static double end_of(const strips *s, double chunks)
+bool predict_has_pass(const predict_machine *m, const predict_case *c)
 {
-    const double rows = ceil(s->rows / chunks) + 2 * s->depth, items = chunks * s->columns;
-    double waves = fmax(1, ceil(items / s->warps));
-    while (waves * fmax(SM_WARPS, warps_left(s, waves * rows)) < items) waves++;
-    return waves * rows;
+    const stencil op = predict_stencil(c);
+    return !m->cuda || temporal_longest(&op, c->block_steps, TEMPORAL_PLAIN) == c->block_steps;
 }
 
-static double shortest_end(const strips *s)
+/* Of the first rank, which has sides of the grid and neighbours above. */
+static boundary sides_of(const predict_case *c)
 {
-    const double most = fmin(s->rows, floor(WAVES_MAX * s->warps / s->columns));
-    double best = end_of(s, 1);
-    for (double chunks = 2; chunks <= most; chunks++) best = fmin(best, end_of(s, chunks));
-    return best;
+    boundary b = c->sides;
+    if (c->ranks_x > 1) b.x_high.kind = BOUNDARY_NONE;
+    if (c->ranks_y > 1) b.y_high.kind = BOUNDARY_NONE;
+    return b;
 }
 
-double predict_places(const predict_machine *m, const predict_case *c, bool by_memory)
+double predict_places(const predict_machine *m, const predict_case *c)
 {
-    const double word = (double)dtype_bytes(c->type), piece = 16 / word, depth = (double)c->radius * c->block_steps;
-    const double halo = ceil(depth / piece) * piece, cells = m->strip_bytes / word;
-    const double stored = cells - 2 * halo, band_stored = fmax(piece, cells / 2 - 2 * halo);
-    const double width = c->nx / c->ranks_x, height = c->ny / c->ranks_y;
-    if (m->warps == 0 || c->ny == 1 || stored <= 0) return predict_cells(c) * (1 + predict_redundant(c));
+    const stencil op = predict_stencil(c);
+    const temporal_tiling *t = temporal_tiling_of(&op, c->block_steps, TEMPORAL_PLAIN);
+    const int depth = c->radius * c->block_steps;
+    if (m->processors == 0 || c->ny == 1 || !t || t->steps != c->block_steps) return predict_cells(c) * (1 + predict_redundant(c));
 
-    const bool cut = c->ranks_y > 1, exchange_first = c->transport == TRANSPORT_PEER || c->transport == TRANSPORT_COPY;
-    const double ends = !c->mirrors ? 0 : cut ? 1 : 2, shells = cut && !exchange_first ? 2 : 0;
-    const double side = c->mirrors ? fmax(piece, SIDE_CELLS - depth) : 0, pieces = fmax(0, width - 2 * side) / piece;
-    const double interior_width = (c->mirrors || c->ranks_x > 1 ? floor(pieces) : ceil(pieces)) * piece;
-    strips s = { .warps = m->warps, .depth = depth, .rows = height - (ends + shells) * depth, .side_rows = height };
-    if (s.rows < 1 || interior_width < 1) return predict_cells(c) * (1 + predict_redundant(c));
-    s.columns = strips_of(interior_width, stored);
-    if (!by_memory) { /* else the border's SMs are not what the pass waits for */
-        s.sides = c->mirrors ? 2 : 0;
-        s.bands = ends * strips_of(interior_width, band_stored);
-    }
-    const double rows = shortest_end(&s) + shells * s.columns * 3 * depth / s.warps;
-    return rows * s.warps * stored;
+    const temporal_strips s = temporal_strips_of(&op, t, t->warps, m->processors);
+    const temporal_pace pace = temporal_pace_of(&op, t);
+    const boundary sides = sides_of(c);
+    const field_shape f = field_shape_make(c->type, (int64_t)(c->nx / c->ranks_x), (int64_t)(c->ny / c->ranks_y), depth, depth);
+    const bool shells = c->ranks_y > 1 && c->transport != TRANSPORT_PEER && c->transport != TRANSPORT_COPY;
+    const int below = shells && !boundary_mirrors(c->sides.y_low.kind), above = shells;
+    const box own = box_make(0, f.nx, 0, f.ny), inner = box_make(0, f.nx, below * depth, f.ny - above * depth);
+    temporal_plan plan = temporal_plan_of(&s, &pace, &f, box_empty(inner) ? own : inner, &sides);
+    if (plan.border_warps > 0) plan.border.count = 0; /* planned to end with the interior, and on small grids it ends before */
+    const double columns = ceil((double)f.nx / s.stored), shell_rows = (below + above) * columns * 3 * depth / s.resident;
+    return (temporal_plan_end(&s, &pace, &plan) + shell_rows) * s.resident * s.stored;
 }

@@ -14,7 +14,6 @@ predict_pass *predict_pass_of(predict_machine *m, const predict_case *c);
 bool predict_knows_block(const predict_machine *m, const predict_case *c);
 /* Do blocks of steps take norms with them (temporal_change_steps)? */
 bool predict_takes_norms(const predict_machine *m, const predict_case *c);
-void predict_passes_by_memory(predict_machine *m); /* sets by_memory */
 double predict_copied_s(const predict_machine *m, const predict_case *c);
 /* A block of c->block_steps > 1 steps without what is fixed, and without neighbours. */
 double predict_pass_s(const predict_machine *m, const predict_case *c);

@@ -56,9 +56,8 @@ static void print_form(FILE *to, const sim *s)
 /* "order 4, ", or of weights that a deck gives "box of radius 2, ". */
 static const char *stencil_text(char *out, size_t bytes, const sim *s)
 {
-    static const char *const form[] = { [STENCIL_LINE] = "line", [STENCIL_STAR] = "star", [STENCIL_BOX] = "box" };
     switch (config_kind_of(s->cfg)->stencil) {
-    case KIND_STENCIL_WEIGHTS: snprintf(out, bytes, "%s of radius %d, ", form[s->prob.op.form], s->prob.op.radius); break;
+    case KIND_STENCIL_WEIGHTS: snprintf(out, bytes, "%s of radius %d, ", stencil_form_name(s->prob.op.form), s->prob.op.radius); break;
     case KIND_STENCIL_MEAN:
     case KIND_STENCIL_NONE: out[0] = '\0'; break;
     case KIND_STENCIL_DIFFERENCES: snprintf(out, bytes, "order %d, ", s->cfg->problem.order); break;

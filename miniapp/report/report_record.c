@@ -25,13 +25,15 @@ static const char *side_text(char *out, size_t bytes, boundary_side side)
 
 static json_t *text_or_null(const char *text) { return text[0] ? record_text(text) : json_null(); }
 
-static json_t *problem_json(const config *c)
+static json_t *problem_json(const sim *s)
 {
+    const config *c = s->cfg;
     char xl[48], xh[48], yl[48], yh[48];
     const boundary *b = &c->grid.sides;
-    return json_pack("{s:s, s:s, s:i, s:i, s:f, s:o, s:I, s:I, s:I, s:s, s:s, s:s, s:s}", "kind",
+    return json_pack("{s:s, s:s, s:i, s:i, s:s?, s:f, s:o, s:I, s:I, s:I, s:s, s:s, s:s, s:s}", "kind",
                      kind_name(c->problem.kind), "dtype", dtype_name(c->problem.type), "order", c->problem.order,
-                     "radius", c->problem.radius, "alpha", c->problem.alpha, "initial",
+                     "radius", c->problem.radius, "stencil",
+                     config_kind_of(c)->stencil ? stencil_form_name(s->prob.op.form) : NULL, "alpha", c->problem.alpha, "initial",
                      record_text(c->problem.initial == CONFIG_INITIAL_FILE ? c->problem.file
                                                                            : config_initial_name(c->problem.initial)),
                      "mode_x", (json_int_t)c->problem.mode_x, "mode_y", (json_int_t)c->problem.mode_y, "seed",
@@ -184,7 +186,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
     json_t *o = machine_record(r->command, r->started);
     json_object_update_new(
-        o, json_pack("{s:o, s:{s:I, s:I}, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:i, s:o}", "problem", problem_json(c), "grid",
+        o, json_pack("{s:o, s:{s:I, s:I}, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:i, s:o}", "problem", problem_json(s), "grid",
                      "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny, "ranks", s->top.ranks, "ranks_x",
                      s->plan.grid.dec.ranks_x, "ranks_y", s->plan.grid.dec.ranks_y, "device",
                      s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", transport_kind_name(s->plan.transport), "lanes",

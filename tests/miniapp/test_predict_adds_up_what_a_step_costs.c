@@ -25,10 +25,17 @@ static predict_machine round_machine(void)
         predict_add_transpose(&m, (transport_kind)t, 4, 1e11);
     }
     m.between = (predict_link){ 20e-6, 1e10 };
-    m.warps = 0; /* passes by their cells alone */
+    m.processors = 0; /* passes by their cells alone */
     m.norm_cell_s = 1e-12;
     return m;
 }
+
+static const boundary periodic = {
+    { .kind = BOUNDARY_PERIODIC }, { .kind = BOUNDARY_PERIODIC }, { .kind = BOUNDARY_PERIODIC }, { .kind = BOUNDARY_PERIODIC }
+};
+static const boundary mirrors = {
+    { .kind = BOUNDARY_NEUMANN }, { .kind = BOUNDARY_NEUMANN }, { .kind = BOUNDARY_DIRICHLET }, { .kind = BOUNDARY_DIRICHLET }
+};
 
 static predict_case heat(int ranks, int ranks_x, transport_kind t, predict_form form)
 {
@@ -42,6 +49,8 @@ static predict_case heat(int ranks, int ranks_x, transport_kind t, predict_form 
                            .ranks_y = ranks / ranks_x,
                            .per_host = 4,
                            .form = form,
+                           .stencil = STENCIL_STAR,
+                           .sides = periodic,
                            .transport = t };
 }
 
@@ -120,7 +129,7 @@ static void passes_of_several_steps(void **state)
 
     /* a length that no record tells of: the copy bounds 4 steps, the sums 16; a point of the stencil takes .4 ps at best */
     c = heat(1, 1, TRANSPORT_STAGED, PREDICT_OVERLAPPED);
-    c.mirrors = true;
+    c.sides = mirrors;
     c.block_steps = 4;
     assert_true(near(predict_pass_s(&m, &c), 16e-6));
     c.block_steps = 16;
@@ -137,41 +146,33 @@ static void passes_of_several_steps(void **state)
     assert_true(near(predict_pass_s(&m, &c), 20e-6));
 }
 
-/* 100 warps with strips of 128 cells, of which 8 steps of radius 1 store 112. */
+/* Strips and border are the kernels' own plan: of f64, radius 1, 8 steps a warp has 128 cells, of which it stores 112. */
 static void passes_by_strips(void **state)
 {
     (void)state;
     predict_machine m = round_machine();
     predict_case c = heat(1, 1, TRANSPORT_STAGED, PREDICT_IN_KERNEL);
-    const double places_a_row = 100 * 112;
-    m.warps = 100;
+    m.processors = 12; /* 96 warps */
+    const double places_a_row = 96 * 112;
     c.block_steps = 8;
-    c.nx = 1120; /* 10 strips: 10 chunks of 20 rows, and 8 above and below, at once */
+    c.nx = 1120; /* 10 strips: 9 chunks of 23 rows, and 8 above and below, at once */
     c.ny = 200;
-    assert_true(near(predict_places(&m, &c, false), 36 * places_a_row));
-    c.nx = 1121; /* 11 strips, the last of which ends beyond the periodic side: 9 chunks of 23 rows */
-    assert_true(near(predict_places(&m, &c, false), 39 * places_a_row));
+    assert_true(near(predict_places(&m, &c), 39 * places_a_row));
+    c.nx = 1121; /* 11 strips, the last of which ends beyond the periodic side: 8 chunks of 25 rows */
+    assert_true(near(predict_places(&m, &c), 41 * places_a_row));
     c.nx = 1120;
-    c.ranks = c.ranks_y = 2; /* shells of 8 rows, each 24 with its ghosts, beside 10 chunks of 19 */
+    c.ranks = c.ranks_y = 2; /* shells of 8 rows, each 24 with its ghosts, beside 9 chunks of 21 */
     c.ny = 400;
-    assert_true(near(predict_places(&m, &c, false), (35 + 2 * 24 * 10 / 100.0) * places_a_row));
-    c.transport = TRANSPORT_PEER; /* exchange first: no shells, 10 chunks of 20 */
-    assert_true(near(predict_places(&m, &c, false), 36 * places_a_row));
-    c.ranks = c.ranks_y = 1; /* 5 chunks of 37 rows and 16, and a frame: 20 items left and right, 46 bands, 6 SMs, leave 52 warps */
+    assert_true(near(predict_places(&m, &c), (37 + 2 * 24 * 10 / 96.0) * places_a_row));
+    c.transport = TRANSPORT_PEER; /* exchange first: no shells */
+    assert_true(near(predict_places(&m, &c), 39 * places_a_row));
+    c.ranks = c.ranks_y = 1; /* the border's SMs are not the interior's */
     c.ny = 200;
-    c.mirrors = true;
-    assert_true(near(predict_places(&m, &c, false), 53 * places_a_row));
-    assert_true(near(predict_places(&m, &c, true), 35 * places_a_row)); /* bound by memory, it costs nothing */
-
-    predict_pass_of(&m, &c)->cell_s = 1e-12;
-    predict_pass_of(&m, &c)->byte_s = 0.30e-12;
-    c.block_steps = 4;
-    predict_pass_of(&m, &c)->byte_s = 0.33e-12;
-    predict_passes_by_memory(&m);
-    assert_false(predict_pass_known(&m, &c)->by_memory);
-    c.block_steps = 8;
-    assert_true(predict_pass_known(&m, &c)->by_memory);
-    assert_true(near(predict_pass_s(&m, &c), 35 * places_a_row * 1e-12));
+    c.sides = mirrors;
+    assert_true(predict_places(&m, &c) > 41 * places_a_row);
+    assert_true(predict_has_pass(&m, &c));
+    c.block_steps = 9;
+    assert_false(predict_has_pass(&m, &c));
 }
 
 static void transposes_send_all_but_their_own(void **state)
