@@ -11,7 +11,6 @@
 
 #include "files/bytes.h"
 #include "ranks/check.h"
-#include "ranks/hosts.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "run/rehearsal.h"
@@ -213,13 +212,11 @@ static void print_who_writes(sim *s, const char *path)
     if (s->top.hosts == 1) return;
     const double mine = writers_file_system(path, &piece_bytes);
     const over_ranks least = of_all(&s->top, -mine), most = of_all(&s->top, mine);
-    hosts *h = hosts_create(s->top.comm);
     const checkpoint_state asked = { .aggregators = s->cfg->checkpoint.aggregators };
-    writers_plan(&w, &asked, &(writers_facts){ .hosts = h, .piece_bytes = piece_bytes,
+    writers_plan(&w, &asked, &(writers_facts){ .hosts = s->top.where, .piece_bytes = piece_bytes,
                                                .file_system = most.max == -least.max ? (uint32_t)most.max : 0 });
     writers_sentence(&w, &who);
     if (s->top.rank == 0 && who.text[0]) printf("# writers      %s\n", who.text);
-    hosts_destroy(&h);
 }
 
 static void print_time(sim *s, const char *self_exe, int64_t first)

@@ -47,7 +47,6 @@ static int block_steps(const plan_facts *f, int most, bool norm)
 
 /* What differs from rank to rank, agreed on; owned. */
 typedef struct common_facts {
-    hosts *hosts;
     double *free_bytes;
     sentence no_graphs;
 } common_facts;
@@ -62,14 +61,13 @@ static plan_facts facts_of(const sim *s, common_facts *all)
                      .block_steps = block_steps, .owner = d };
     DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
     const double mine = (double)free_bytes / (d->kind == DEVICE_HOST ? s->top.local_ranks : s->top.ranks_on_device);
-    all->hosts = hosts_create(s->top.comm);
     all->free_bytes = malloc((size_t)f.ranks * sizeof mine);
     if (!all->free_bytes) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
     MPI_CHECK(ranks_allgather(&mine, 1, MPI_DOUBLE, all->free_bytes, 1, MPI_DOUBLE, s->top.comm));
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &f.most_on_device, 1, MPI_INT, MPI_MAX, s->top.comm));
     sentence_set(&all->no_graphs, "%s", no_graphs ? no_graphs : "");
     if (!agree_or_say(!no_graphs, &all->no_graphs, s->top.comm)) f.no_graphs = all->no_graphs.text;
-    f.host_of = all->hosts->of;
+    f.host_of = s->top.where->of;
     f.free_bytes = all->free_bytes;
     return f;
 }
@@ -82,7 +80,6 @@ static int make_plan(sim *s, const char *self_exe, bool how_long, sentence *why)
     const plan_trial trial = sim_trial_of(&t, s, self_exe, how_long);
     const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &facts, &trial }, why);
     s->created.transports_s = timer_slowest_s(s->created.transport_s, s->top.comm);
-    hosts_destroy(&all.hosts);
     free(all.free_bytes);
     return status;
 }
