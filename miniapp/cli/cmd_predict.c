@@ -18,11 +18,11 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
-enum { RANKS_MAX = 64 };
+enum { COUNTS_MAX = 64, RANKS_MOST = 1000000 };
 
 typedef struct asked {
     const char *from, *check, *output;
-    int ranks[RANKS_MAX], counts;
+    int ranks[COUNTS_MAX], counts;
     predict_study study;
     double between_us, between_gbs, file_gbs; /* NaN: not given */
 } asked;
@@ -56,8 +56,9 @@ static bool take_ranks(asked *a, void *into, const char *key, const char *text, 
     for (const char *at = text; *at;) {
         char *end;
         const long n = strtol(at, &end, 10);
-        if (end == at || n < 1 || n > 100000000 || a->counts == RANKS_MAX || (*end && *end != ','))
-            return sentence_refuse(why, "%s = %.200s; allowed: up to %d whole numbers above 0, as in 1,2,4", key, text, RANKS_MAX);
+        if (end == at || n < 1 || n > RANKS_MOST || a->counts == COUNTS_MAX || (*end && *end != ','))
+            return sentence_refuse(why, "%s = %.200s; allowed: up to %d whole numbers from 1 to %d, as in 1,2,4", key, text, COUNTS_MAX,
+                                   RANKS_MOST);
         ranks[a->counts++] = (int)n;
         at = *end ? end + 1 : end;
     }
@@ -316,7 +317,6 @@ typedef struct checked {
 
 static void print_checked(const checked *k)
 {
-    static const char *const forms[] = { "whole", "split", "transposed" };
     const predict_run *m = k->run;
     const predict_case *c = &m->of;
     char cells[48], grid[32], problem[32], moved[48], form[24], step[32], predicted[32];
@@ -325,7 +325,7 @@ static void print_checked(const checked *k)
     snprintf(problem, sizeof problem, "%.9s%d %s", kind_name(c->kind), c->radius, dtype_name(c->type));
     snprintf(moved, sizeof moved, "%s %s", c->ranks > 1 ? transport_kind_name(c->transport) : "none", c->feed ? "graph" : "host");
     if (c->block_steps > 1) snprintf(form, sizeof form, "%d fused", c->block_steps);
-    else snprintf(form, sizeof form, "%s", forms[c->form]);
+    else snprintf(form, sizeof form, "%s", predict_transposes(c) ? "transposed" : step_form_name[c->form]);
     printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %9s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved, form,
            seconds_text(step, sizeof step, m->step_s), seconds_text(predicted, sizeof predicted, k->predicted_s), k->off,
            fabs(k->off) > 10 ? "*" : "");

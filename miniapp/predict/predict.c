@@ -7,24 +7,13 @@
 /* The part of the interior's time behind which kernels that move cells hide; on H200s .15 to .3. */
 static const double beside_kernels = 0.2;
 
-predict_form predict_form_of(const predict_machine *m, kind_id kind, int ranks, int hosts, transport_kind t)
-{
-    if (kind_of(kind)->transposes) return PREDICT_TRANSPOSED;
-    return m->cuda && (ranks == 1 || (hosts == 1 && t == TRANSPORT_PEER)) ? PREDICT_IN_KERNEL : PREDICT_OVERLAPPED;
-}
-
-bool predict_may_graph(const predict_machine *m, const predict_case *c)
-{
-    return m->cuda && c->form != PREDICT_TRANSPOSED && (c->ranks == 1 || (predict_hosts(c) == 1 && predict_by_kernels(c->transport)));
-}
-
 bool predict_knows(const predict_machine *m, const predict_case *c)
 {
     if (m->copies == 0 || (c->block_steps > 1 && !predict_knows_block(m, c))) return false;
     if (c->ranks == 1) return true;
     if (predict_hosts(c) > 1 && isnan(m->between.alpha_s)) return false;
-    if (c->form == PREDICT_TRANSPOSED) return !isnan(predict_transpose_rate(m, c->transport, c->ranks));
-    return c->form == PREDICT_IN_KERNEL || c->exchange_alone_s > 0 || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
+    if (predict_transposes(c)) return !isnan(predict_transpose_rate(m, c->transport, c->ranks));
+    return c->form == STEP_IN_KERNEL || c->exchange_alone_s > 0 || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
 }
 
 /* Of a row of ghosts as deep as a step or block needs it, per cell of its length. */
@@ -41,18 +30,25 @@ static double between_bytes(const predict_case *c)
     return 2 * along_x * row_bytes(c) + (c->per_host < c->ranks_x ? 2 * column_bytes(c) : 0);
 }
 
-/* The exchange alone. Messages along the second axis wait for those along the first where MPI moves them. */
+/* Messages along the second axis wait for those along the first where MPI moves them. */
+static int axes_cut(const predict_case *c) { return (c->ranks_x > 1) + (c->ranks_y > 1); }
+
+double predict_inside_s(const predict_machine *m, const predict_case *c)
+{
+    const predict_link *l = &m->exchange[c->transport];
+    return l->alpha_s * (predict_by_kernels(c->transport) ? 1 : axes_cut(c)) + (row_bytes(c) + column_bytes(c)) / l->bytes_per_s;
+}
+
+double predict_between_s(const predict_machine *m, const predict_case *c)
+{
+    return m->between.alpha_s * axes_cut(c) + between_bytes(c) / m->between.bytes_per_s;
+}
+
 static double exchange_alone_s(const predict_machine *m, const predict_case *c)
 {
     if (c->ranks == 1) return 0;
     if (c->exchange_alone_s > 0) return c->exchange_alone_s;
-    const int axes = (c->ranks_x > 1) + (c->ranks_y > 1);
-    const predict_link *l = &m->exchange[c->transport];
-    double inside_s = 0, between_s = 0;
-    if (c->per_host > 1)
-        inside_s = l->alpha_s * (predict_by_kernels(c->transport) ? 1 : axes) + (row_bytes(c) + column_bytes(c)) / l->bytes_per_s;
-    if (predict_hosts(c) > 1) between_s = m->between.alpha_s * axes + between_bytes(c) / m->between.bytes_per_s;
-    return fmax(inside_s, between_s);
+    return fmax(c->per_host > 1 ? predict_inside_s(m, c) : 0, predict_hosts(c) > 1 ? predict_between_s(m, c) : 0);
 }
 
 /* One distributed transpose: all but a rank's own part leaves it; between hosts a message to every rank, one after another. */
@@ -121,18 +117,7 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
     const double bytes = kind_of(c->kind)->words * predict_cells(c) * (double)dtype_bytes(c->type);
     const bool two_hosts = predict_hosts(c) > 1, kernels = predict_by_kernels(c->transport) && !two_hosts;
     t.memory_s = bytes / (predict_copy_rate(m, bytes) * m->efficiency[c->kind][c->type == DTYPE_F64][c->radius]);
-    switch (c->form) {
-    case PREDICT_IN_KERNEL:
-        t.launches_s = m->inkernel_s[c->feed];
-        t.exchange_s = c->ranks > 1 ? m->neighbours_s[c->feed] : 0;
-        break;
-    case PREDICT_OVERLAPPED:
-        t.exchange_alone_s = exchange_alone_s(m, c);
-        /* between hosts MPI moves cells, whatever does so within one */
-        t.launches_s = m->overlapped_s[two_hosts && predict_by_kernels(c->transport) ? TRANSPORT_AWARE : c->transport][c->feed];
-        t.exchange_s = fmax(0, t.exchange_alone_s - (kernels ? beside_kernels : 1) * t.memory_s);
-        break;
-    case PREDICT_TRANSPOSED:
+    if (predict_transposes(c)) {
         t.launches_s = m->inkernel_s[0];
         t.transpose_s = transpose_once_s(m, c);
         /* a transpose is bound by the link or by the memory; a sweep has stencils beside its two */
@@ -140,7 +125,14 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
             t.transpose_s *= 2;
         else if (t.transpose_s > 0)
             t.transpose_s = fmax(0, t.transpose_s - t.memory_s);
-        break;
+    } else if (c->form == STEP_IN_KERNEL) {
+        t.launches_s = m->inkernel_s[c->feed];
+        t.exchange_s = c->ranks > 1 ? m->neighbours_s[c->feed] : 0;
+    } else {
+        t.exchange_alone_s = exchange_alone_s(m, c);
+        /* between hosts MPI moves cells, whatever does so within one */
+        t.launches_s = m->overlapped_s[two_hosts && predict_by_kernels(c->transport) ? TRANSPORT_AWARE : c->transport][c->feed];
+        t.exchange_s = fmax(0, t.exchange_alone_s - (kernels ? beside_kernels : 1) * t.memory_s);
     }
     if (c->norm_every > 0) t.norm_s = norm_s(m, c) / (double)c->norm_every;
     t.step_s = t.memory_s + t.launches_s + t.exchange_s + t.transpose_s + t.norm_s;

@@ -13,7 +13,7 @@
  *   norm      a fixed cost, with an all-reduce over the hosts; of blocks of steps also what the pass that makes its level takes
  *             longer, or, where no pass can, the single step that it wants
  *
- * Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
+ * What is chosen is the plan's business (predict_plan.h). Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
  * streams, and columns cut where the exchange is in-kernel or of blocks of steps. Costs that no record tells are multiples of a
  * kernel's launch, as they were on H200s. */
 #ifndef PREDICT_H
@@ -28,11 +28,10 @@ typedef struct predict_time {
     const char *bottleneck; /* the part that adds most */
 } predict_time;
 
-/* What the program would choose: in-kernel exchange where kernels store into all neighbours, on one host of GPUs; graphs where no
- * transport needs the host. */
-bool predict_may_graph(const predict_machine *m, const predict_case *c);
-predict_form predict_form_of(const predict_machine *m, kind_id kind, int ranks, int hosts, transport_kind t);
 bool predict_knows(const predict_machine *m, const predict_case *c); /* all that the step needs */
+/* An exchange alone over c->transport inside a host, and between hosts; NaN: not known. */
+double predict_inside_s(const predict_machine *m, const predict_case *c);
+double predict_between_s(const predict_machine *m, const predict_case *c);
 predict_time predict_step(const predict_machine *m, const predict_case *c);
 
 /* Seconds between checkpoints that each cost write_s, with a failure every mtbf_s, by Daly. */

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "step/step_form.h"
 
 enum { PREDICT_TRANSPORTS = TRANSPORT_KINDS, PREDICT_KINDS = KIND_ROWS };
-typedef enum predict_form { PREDICT_IN_KERNEL, PREDICT_OVERLAPPED, PREDICT_TRANSPOSED } predict_form;
 enum { PREDICT_FEEDS = 2 }; /* 0: a host thread enqueues every step; 1: graphs */
 
 typedef struct predict_case {
@@ -18,7 +18,7 @@ typedef struct predict_case {
     int radius;
     double nx, ny;
     int ranks, ranks_x, ranks_y, per_host;
-    predict_form form;
+    step_form form;             /* where it does not transpose */
     int feed;
     transport_kind transport; /* within a host */
     int64_t norm_every;         /* 0: none */
@@ -30,6 +30,7 @@ typedef struct predict_case {
 
 /* Do kernels move the cells, not MPI? */
 static inline bool predict_by_kernels(transport_kind t) { return !transport_traits_of(t)->needs_host; }
+static inline bool predict_transposes(const predict_case *c) { return kind_of(c->kind)->transposes > 0; }
 static inline bool predict_two_levels(const predict_case *c) { return kind_of(c->kind)->two_levels; }
 double predict_cells(const predict_case *c); /* of a rank */
 int predict_hosts(const predict_case *c);

@@ -71,17 +71,17 @@ static void fit_cost(predict_records *r, double *cost, payer *pays, of_cost of)
 }
 
 static bool single(const predict_case *c, of_cost of) { return c->feed == of.feed && c->norm_every == 0 && c->block_steps == 1; }
-static bool inkernel(const predict_case *c, of_cost of) { return single(c, of) && c->form == PREDICT_IN_KERNEL; }
+static bool inkernel(const predict_case *c, of_cost of) { return single(c, of) && !predict_transposes(c) && c->form == STEP_IN_KERNEL; }
 static double pays_inkernel(const predict_case *c, of_cost of) { return inkernel(c, of) && c->ranks == 1; }
 static double pays_neighbours(const predict_case *c, of_cost of) { return inkernel(c, of) && c->ranks > 1; }
 static double pays_overlapped(const predict_case *c, of_cost of)
 {
-    return single(c, of) && c->form == PREDICT_OVERLAPPED && c->transport == of.transport;
+    return single(c, of) && !predict_transposes(c) && c->form != STEP_IN_KERNEL && c->transport == of.transport;
 }
 static double pays_norm(const predict_case *c, of_cost of)
 {
     (void)of;
-    return c->form != PREDICT_TRANSPOSED && c->block_steps == 1 ? (double)c->norm_every : 0;
+    return !predict_transposes(c) && c->block_steps == 1 ? (double)c->norm_every : 0;
 }
 static double pays_pass_neighbours(const predict_case *c, of_cost of)
 {

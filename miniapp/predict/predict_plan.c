@@ -3,135 +3,143 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/field.h"
-#include "plan/temporal_rule.h"
+#include "plan/plan.h"
+#include "predict/predict_strips.h"
 #include "predict/predict_temporal.h"
 #include "problem/problem.h"
-#include "ranks/decomp.h"
-#include "transports/message.h"
+#include "temporal/temporal_tilings.h"
 
-/* The process grid that the program would choose; the grid of a weak study grows. */
-static bool cut(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_case *out, decomp *d,
-                sentence *why)
+/* What the plan's questions are answered from. */
+typedef struct imagined {
+    const predict_machine *machine;
+    predict_case of; /* before anything is chosen */
+} imagined;
+
+static predict_case case_of(const imagined *i, const plan *p)
 {
-    const bool two_d = config_two_d(c);
-    const int64_t nx = c->grid.nx * (a->weak && !two_d ? ranks : 1), ny = c->grid.ny * (a->weak && two_d ? ranks : 1);
-    const bool px = c->grid.sides.x_low.kind == BOUNDARY_PERIODIC, py = c->grid.sides.y_low.kind == BOUNDARY_PERIODIC;
-    const int depth = c->problem.radius, gx = c->run.ranks_x, gy = c->run.ranks_y;
-    problem p;
-    memset(out, 0, sizeof *out);
-    out->kind = c->problem.kind;
-    out->type = c->problem.type;
-    out->radius = c->problem.radius;
-    out->nx = (double)nx;
-    out->ny = (double)ny;
-    out->ranks = ranks;
-    out->per_host = ranks < a->per_host ? ranks : a->per_host;
-    out->norm_every = c->time.norm_every;
-    out->block_steps = 1;
-    out->sides = c->grid.sides;
-    problem_make(&p, c);
-    out->stencil = p.op.form;
-    const bool rows = m->cuda && predict_hosts(out) == 1 && gx == 0 && gy == 0;
-    if (!(rows && decomp_make(d, nx, ny, px, py, ranks, 0, 1, ranks, depth, why)) &&
-        !decomp_make(d, nx, ny, px, py, ranks, 0, gx, gy, depth, why))
-        return false;
-    out->ranks_x = d->ranks_x;
-    out->ranks_y = d->ranks_y;
+    predict_case c = i->of;
+    c.ranks_x = p->grid.dec.ranks_x;
+    c.ranks_y = p->grid.dec.ranks_y;
+    c.transport = predict_transposes(&c) ? p->redist_transport : p->transport;
+    c.form = p->form;
+    c.feed = p->feed == CONFIG_FEED_GRAPH;
+    c.block_steps = p->block_steps;
+    return c;
+}
+
+/* ---- facts and trial ---- */
+
+static int block_steps(const plan_facts *f, int most, bool norm)
+{
+    const imagined *i = f->owner;
+    const stencil op = predict_stencil(&i->of);
+    return f->device == DEVICE_HOST ? most : temporal_longest(&op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
+}
+
+/* What cells do on their way to MPI takes as long between hosts as within one. */
+static void exchange(void *context, const plan *p, transport_kind t, const bool ask[LINK_KINDS], double (*seconds)[LINK_KINDS],
+                     sentence why[LINK_KINDS])
+{
+    const imagined *i = context;
+    predict_case c = case_of(i, p);
+    c.transport = t;
+    const double inside_s = predict_inside_s(i->machine, &c), between_s = predict_between_s(i->machine, &c);
+    const double s[LINK_KINDS] = { [LINK_INSIDE_HOST] = inside_s, [LINK_BETWEEN_HOSTS] = fmax(inside_s, between_s) };
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
+        if (isnan(s[kind])) sentence_set(&why[kind], "no record shows what it costs");
+        for (int rank = 0; rank < c.ranks && ask[kind]; rank++) seconds[rank][kind] = isnan(s[kind]) ? INFINITY : s[kind];
+    }
+}
+
+static bool transposes(void *context, const plan *p, transport_kind t, sentence *why)
+{
+    const imagined *i = context;
+    (void)p;
+    if (t == TRANSPORT_PEER && predict_hosts(&i->of) > 1) return sentence_refuse(why, "it does not reach other hosts");
+    return !isnan(predict_transpose_rate(i->machine, t, i->of.ranks)) || sentence_refuse(why, "no record shows what it costs");
+}
+
+static bool in_kernel(void *context, const plan *p, sentence *why)
+{
+    const imagined *i = context;
+    (void)p;
+    return predict_hosts(&i->of) == 1 || sentence_refuse(why, "not all ranks run on one host");
+}
+
+/* Blocks that no record tells of, or with columns cut, are not tried. */
+static void blocks(void *context, const plan *p, const int steps[], int count, double step_s[])
+{
+    const imagined *i = context;
+    predict_case c = case_of(i, p);
+    c.form = STEP_OVERLAPPED;
+    c.norm_every = 0;
+    for (int k = 0; k < count; k++) {
+        c.block_steps = steps[k];
+        const bool known = steps[k] == 1 || (c.ranks_x == 1 && predict_pass_known(i->machine, &c));
+        const predict_time t = known ? predict_step(i->machine, &c) : (predict_time){ .step_s = INFINITY };
+        step_s[k] = t.step_s - t.exchange_s + t.exchange_alone_s / steps[k];
+    }
+}
+
+/* ---- what is planned ---- */
+
+static predict_case what_is_asked(const config *c, const stencil *op, int per_host, int ranks)
+{
+    return (predict_case){ .kind = c->problem.kind,
+                           .type = c->problem.type,
+                           .radius = c->problem.radius,
+                           .stencil = op->form,
+                           .sides = c->grid.sides,
+                           .nx = (double)c->grid.nx,
+                           .ny = (double)c->grid.ny,
+                           .ranks = ranks,
+                           .per_host = ranks < per_host ? ranks : per_host,
+                           .norm_every = c->time.norm_every,
+                           .block_steps = 1 };
+}
+
+static bool plan_for(const predict_machine *m, const config *c, int per_host, int ranks, predict_plan *l, sentence *why)
+{
+    problem of;
+    plan p;
+    problem_make(&of, c);
+    imagined i = { m, what_is_asked(c, &of.op, per_host, ranks) };
+    const plan_facts facts = { .device = m->cuda ? DEVICE_CUDA : DEVICE_HOST, .threads = 1, .ranks = ranks,
+                               .hosts = predict_hosts(&i.of), .per_host = i.of.per_host, .most_on_device = 1,
+                               .mpi_claims_cuda = !isnan(m->exchange[TRANSPORT_AWARE].alpha_s),
+                               .no_graphs = m->cuda ? NULL : "the host device has none", .block_steps = block_steps, .owner = &i };
+    const plan_trial trial = { .context = &i, .exchange = exchange, .transposes = transposes, .in_kernel = in_kernel, .blocks = blocks };
+    if (plan_make(&p, &(plan_question){ c, &of.op, &facts, &trial }, why) != 0) return false;
+    l->of = case_of(&i, &p);
+    l->memory_bytes = plan_memory_bytes(&p, c, facts.device, 0);
     return true;
 }
 
-/* May blocks of `steps` steps be taken: by the stencil, by what interrupts them, by the ranks' boxes? Left to choose, by the
- * program's rule. */
-static bool may_take_blocks(const predict_machine *m, const config *c, const predict_case *of, int steps)
+/* Also where another transport would serve instead of the one that the deck asks for: to say so is a run's business. */
+static bool known(const predict_machine *m, const config *c, const predict_case *of, sentence *why)
 {
-    const int64_t width = (int64_t)of->nx / of->ranks_x, height = (int64_t)of->ny / of->ranks_y;
-    const int64_t depth = (int64_t)steps * of->radius; /* of the halo */
-    if (kind_of(of->kind)->transposes || c->time.norm_every == 1) return false;
-    if (c->run.fuse > 1) return (of->ranks_x == 1 || width >= depth) && (of->ranks_y == 1 || height >= depth);
-    if (of->ranks_x > 1) return false; /* not modelled */
-    return c->run.tune != CONFIG_TUNE_OFF && temporal_rule_long_enough(c, steps, predict_takes_norms(m, of)) &&
-           temporal_rule_wide_enough(c, steps, width, height);
-}
-
-/* Single steps, and blocks of as many as were asked for or, where that is left open, of every length that a record tells of. */
-static predict_time shortest(const predict_machine *m, const config *c, predict_case *of)
-{
-    predict_time best = predict_step(m, of);
-    predict_case chosen = *of, tried = *of;
-    bool asked = c->run.fuse > 1;
-    for (int i = 0; c->run.fuse != 1 && i < (asked ? 1 : m->passes); i++) {
-        tried.block_steps = asked ? c->run.fuse : m->pass[i].steps;
-        if (!asked && !predict_pass_known(m, &tried)) continue;
-        if (!may_take_blocks(m, c, of, tried.block_steps) || !predict_knows(m, &tried)) continue;
-        const predict_time time = predict_step(m, &tried);
-        if (!asked && time.step_s >= best.step_s) continue;
-        best = time;
-        chosen = tried;
+    const transport_kind asked = c->run.transport;
+    predict_case wanted = *of;
+    if (m->cuda && asked != TRANSPORT_AUTO && asked != of->transport) {
+        wanted.transport = asked;
+        wanted.form = STEP_OVERLAPPED;
     }
-    *of = chosen;
-    return best;
-}
-
-/* Of the transports and feeds that were not asked for otherwise, those that make the shortest step. */
-static bool choose(const predict_machine *m, const config *c, predict_case *of, predict_time *best)
-{
-    bool found = false;
-    predict_case chosen = *of;
-    transport_kind t;
-    for (int turn = 1; (t = transport_kind_in_turn(c->run.transport, turn)) != TRANSPORT_AUTO; turn++) {
-        predict_case tried = *of;
-        tried.transport = t;
-        tried.form = predict_form_of(m, of->kind, of->ranks, predict_hosts(of), tried.transport);
-        tried.feed = (c->run.feed == CONFIG_FEED_GRAPH || c->run.feed == CONFIG_FEED_AUTO) && predict_may_graph(m, &tried);
-        if (!predict_knows(m, &tried)) continue;
-        const predict_time time = shortest(m, c, &tried);
-        if (found && time.step_s >= best->step_s) continue;
-        *best = time;
-        chosen = tried;
-        found = true;
-    }
-    *of = chosen;
-    return found;
-}
-
-static size_t field_bytes(const predict_machine *m, const config *c, const decomp *d, int depth, bool along_y)
-{
-    const int depth_y = along_y ? depth : 0;
-    const size_t bytes = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, depth_y).bytes;
-    return m->cuda ? (size_t)message_block_bytes((int64_t)bytes) : bytes;
-}
-
-/* Of rank 0, as sim_memory_bytes counts it: fields with their ghosts, and the messages of a transpose. */
-static double memory_of(const predict_machine *m, const config *c, const decomp *d, int block_steps)
-{
-    const int depth = c->problem.radius * block_steps, ranks = d->ranks_x * d->ranks_y;
-    const bool transposes = config_kind_of(c)->transposes;
-    const size_t field = field_bytes(m, c, d, depth, d->ny > 1 && !transposes);
-    size_t transposed = 0;
-    if (transposes) {
-        decomp t;
-        sentence why;
-        if (!decomp_make(&t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, 0, 0, 0, depth, &why)) t = *d;
-        transposed = field_bytes(m, c, &t, depth, false);
-    }
-    const double both = (double)(field + transposed), messages = both / ranks * (ranks - 1);
-    return transposes ? config_kind_of(c)->transposes * (both + messages) : (config_kind_of(c)->two_levels && block_steps > 1 ? 4 : 2) * (double)field;
+    if (predict_knows(m, of) && predict_knows(m, &wanted)) return true;
+    return sentence_refuse(why, "no record shows what %s costs on %d ranks",
+                           asked == TRANSPORT_AUTO ? "any transport" : transport_kind_name(asked), of->ranks);
 }
 
 bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, sentence *why)
 {
-    decomp d;
+    config grown = *c;
+    if (a->weak) *(config_two_d(c) ? &grown.grid.ny : &grown.grid.nx) *= ranks;
     memset(l, 0, sizeof *l);
-    if (!cut(m, c, a, ranks, &l->of, &d, why)) return false;
-    if (!choose(m, c, &l->of, &l->time))
-        return sentence_refuse(why, "no record shows what %s costs on %d ranks",
-                               c->run.transport == TRANSPORT_AUTO ? "any transport" : transport_kind_name(c->run.transport), ranks);
+    if (!plan_for(m, &grown, a->per_host, ranks, l, why) || !known(m, c, &l->of, why)) return false;
+    l->time = predict_step(m, &l->of);
     l->hosts = predict_hosts(&l->of);
     l->beyond_host = l->of.per_host > m->ranks_per_host;
     l->beyond_links = l->hosts > 1 && m->between_assumed;
-    l->memory_bytes = memory_of(m, c, &d, l->of.block_steps);
-    l->file_bytes = config_state_bytes(c) * (a->weak ? ranks : 1);
+    l->file_bytes = config_state_bytes(&grown);
     l->write_s = l->file_bytes / m->file_bytes_per_s;
     const double mtbf_s = a->mtbf_h * 3600 / l->hosts;
     l->interval_s = predict_interval_daly(l->write_s, mtbf_s);

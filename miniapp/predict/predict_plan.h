@@ -1,5 +1,5 @@
-/* What a run of a deck would come to on some number of ranks: the process grid, the transport and the feed that the program would
- * choose there, the step, the memory and the checkpoints. */
+/* What a run of a deck would come to on some number of ranks: what the program's plan (miniapp/plan) chooses there when the model
+ * answers its questions, the step, the memory and the checkpoints. */
 #ifndef PREDICT_PLAN_H
 #define PREDICT_PLAN_H
 

@@ -131,11 +131,18 @@ static stencil_form stencil_of(const json_t *problem, const predict_case *c)
     return c->ny == 1 ? STENCIL_LINE : c->kind == KIND_CUSTOM ? STENCIL_BOX : STENCIL_STAR;
 }
 
+static step_form form_of(const char *name)
+{
+    step_form f = STEP_OVERLAPPED;
+    while (f < STEP_FORMS && strcmp(name, step_form_name[f]) != 0) f++;
+    return f < STEP_FORMS ? f : STEP_OVERLAPPED;
+}
+
 /* A run whose form of a step, and whose length of pass, are among those that the program still has. */
 static bool read_run(const predict_machine *m, const json_t *o, predict_run *run)
 {
     const json_t *problem = json_object_get(o, "problem"), *grid = json_object_get(o, "grid");
-    const char *transport = text_of(o, "transport"), *form = text_of(o, "step_form");
+    const char *transport = text_of(o, "transport");
     const kind_row *kind = kind_find(text_of(problem, "kind"));
     const int t = transport_of(transport, strlen(transport));
     predict_case *c = &run->of;
@@ -159,13 +166,12 @@ static bool read_run(const predict_machine *m, const json_t *o, predict_run *run
     c->feed = strcmp(text_of(o, "feed"), "graph") == 0;
     c->exchange_alone_s = run->comm_s > 0 ? run->comm_s : 0;
     c->norm_every = norm_every_of(o);
-    const bool transposed = kind->transposes, in_kernel = strcmp(form, "whole") == 0;
-    c->form = transposed ? PREDICT_TRANSPOSED : in_kernel ? PREDICT_IN_KERNEL : PREDICT_OVERLAPPED;
+    c->form = form_of(text_of(o, "step_form"));
     c->block_steps = int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1;
     c->stencil = stencil_of(problem, c);
     c->sides = (boundary){ side_of(problem, "x_low"), side_of(problem, "x_high"), side_of(problem, "y_low"), side_of(problem, "y_high") };
     if (c->block_steps > 1 && !predict_has_pass(m, c)) return false;
-    if ((in_kernel || c->block_steps > 1) && c->ranks_x > 1) return false;
+    if ((c->form == STEP_IN_KERNEL || c->block_steps > 1) && c->ranks_x > 1) return false;
     if (c->ranks < 1 || !(c->nx >= 1) || !(c->ny >= 1) || c->radius < 0 || c->radius >= PREDICT_ORDERS) return false;
     return true;
 }

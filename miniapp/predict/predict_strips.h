@@ -2,7 +2,7 @@
  * and as many rows above and below as the halo is deep; a limited number of warps is there at a time. So the time of a pass is that
  * of full chunks, one behind another: small fields are done in the time that the rows above and below take, and a field that needs
  * a few warps more than there are waits for them. An SM is taken to hold the warps that the kernel's table asks for at least, and
- * the border to end with the interior. Over peer and copy the exchange is taken to come first (step.h): no shells. */
+ * the border to end with the interior. */
 #ifndef PREDICT_STRIPS_H
 #define PREDICT_STRIPS_H
 

@@ -37,7 +37,7 @@ static const boundary mirrors = {
     { .kind = BOUNDARY_NEUMANN }, { .kind = BOUNDARY_NEUMANN }, { .kind = BOUNDARY_DIRICHLET }, { .kind = BOUNDARY_DIRICHLET }
 };
 
-static predict_case heat(int ranks, int ranks_x, transport_kind t, predict_form form)
+static predict_case heat(int ranks, int ranks_x, transport_kind t, step_form form)
 {
     return (predict_case){ .kind = KIND_HEAT,
                            .type = DTYPE_F64,
@@ -58,25 +58,25 @@ static void a_step_by_hand(void **state)
 {
     (void)state;
     const predict_machine m = round_machine();
-    predict_case c = heat(1, 1, TRANSPORT_STAGED, PREDICT_IN_KERNEL); /* 16 MB: 16 us */
+    predict_case c = heat(1, 1, TRANSPORT_STAGED, STEP_IN_KERNEL); /* 16 MB: 16 us */
     predict_time t = predict_step(&m, &c);
     assert_true(near(t.memory_s, 16e-6) && near(t.step_s, 17.4e-6));
     assert_string_equal(t.bottleneck, "memory");
 
-    c = heat(4, 1, TRANSPORT_PEER, PREDICT_IN_KERNEL); /* and some of a launch for having neighbours */
+    c = heat(4, 1, TRANSPORT_PEER, STEP_IN_KERNEL); /* and some of a launch for having neighbours */
     assert_true(near(predict_step(&m, &c).step_s, 18.2e-6));
     c.feed = 1;
     assert_true(near(predict_step(&m, &c).step_s, (16 + 0.4 + 0.14) * 1e-6));
 
-    c = heat(4, 1, TRANSPORT_STAGED, PREDICT_OVERLAPPED); /* rows of 8000 bytes: 18 us, 2 of them longer than the interior */
+    c = heat(4, 1, TRANSPORT_STAGED, STEP_OVERLAPPED); /* rows of 8000 bytes: 18 us, 2 of them longer than the interior */
     t = predict_step(&m, &c);
     assert_true(near(t.exchange_alone_s, 18e-6) && near(t.step_s, (16 + 4 + 2) * 1e-6));
     c.exchange_alone_s = 30e-6; /* as a run found it */
     assert_true(near(predict_step(&m, &c).step_s, (30 + 4) * 1e-6));
-    c = heat(4, 1, TRANSPORT_NCCL, PREDICT_OVERLAPPED); /* by kernels: hidden behind a fifth of the interior */
+    c = heat(4, 1, TRANSPORT_NCCL, STEP_OVERLAPPED); /* by kernels: hidden behind a fifth of the interior */
     assert_true(near(predict_step(&m, &c).step_s, (16 + 2.2 + 18 - 3.2) * 1e-6));
 
-    c = heat(4, 2, TRANSPORT_AWARE, PREDICT_OVERLAPPED); /* rows of 500 cells, columns of 2000, one axis after the other */
+    c = heat(4, 2, TRANSPORT_AWARE, STEP_OVERLAPPED); /* rows of 500 cells, columns of 2000, one axis after the other */
     assert_true(near(predict_step(&m, &c).exchange_alone_s, (20 + 4 + 16) * 1e-6));
     c.norm_every = 2;
     assert_true(near(predict_step(&m, &c).norm_s, 1.25e-6));
@@ -86,7 +86,7 @@ static void hosts_share_their_way_out(void **state)
 {
     (void)state;
     const predict_machine m = round_machine();
-    predict_case c = heat(16, 1, TRANSPORT_STAGED, PREDICT_OVERLAPPED); /* two rows leave each host of whole rows */
+    predict_case c = heat(16, 1, TRANSPORT_STAGED, STEP_OVERLAPPED); /* two rows leave each host of whole rows */
     assert_int_equal(predict_hosts(&c), 4);
     assert_true(near(predict_step(&m, &c).exchange_alone_s, fmax(18e-6, 20e-6 + 16e3 / 1e10)));
     c.ranks_x = 16; /* one row of ranks, hosts of four: columns of 16000 cells alone are cut */
@@ -103,7 +103,7 @@ static void passes_of_several_steps(void **state)
 {
     (void)state;
     predict_machine m = round_machine();
-    predict_case c = heat(4, 1, TRANSPORT_STAGED, PREDICT_OVERLAPPED);
+    predict_case c = heat(4, 1, TRANSPORT_STAGED, STEP_OVERLAPPED);
     c.block_steps = 10;
     assert_false(predict_knows(&m, &c));
     predict_pass_of(&m, &c)->cell_s = 20e-12;
@@ -128,7 +128,7 @@ static void passes_of_several_steps(void **state)
     assert_true(near(predict_step(&m, &c).step_s, 0.9 * t.step_s + 0.1 * (predict_step(&m, &single).step_s + 2.5e-6)));
 
     /* a length that no record tells of: the copy bounds 4 steps, the sums 16; a point of the stencil takes .4 ps at best */
-    c = heat(1, 1, TRANSPORT_STAGED, PREDICT_OVERLAPPED);
+    c = heat(1, 1, TRANSPORT_STAGED, STEP_OVERLAPPED);
     c.sides = mirrors;
     c.block_steps = 4;
     assert_true(near(predict_pass_s(&m, &c), 16e-6));
@@ -151,7 +151,7 @@ static void passes_by_strips(void **state)
 {
     (void)state;
     predict_machine m = round_machine();
-    predict_case c = heat(1, 1, TRANSPORT_STAGED, PREDICT_IN_KERNEL);
+    predict_case c = heat(1, 1, TRANSPORT_STAGED, STEP_OVERLAPPED);
     m.processors = 12; /* 96 warps */
     const double places_a_row = 96 * 112;
     c.block_steps = 8;
@@ -164,7 +164,7 @@ static void passes_by_strips(void **state)
     c.ranks = c.ranks_y = 2; /* shells of 8 rows, each 24 with its ghosts, beside 9 chunks of 21 */
     c.ny = 400;
     assert_true(near(predict_places(&m, &c), (37 + 2 * 24 * 10 / 96.0) * places_a_row));
-    c.transport = TRANSPORT_PEER; /* exchange first: no shells */
+    c.form = STEP_EXCHANGE_FIRST; /* no shells */
     assert_true(near(predict_places(&m, &c), 39 * places_a_row));
     c.ranks = c.ranks_y = 1; /* the border's SMs are not the interior's */
     c.ny = 200;
@@ -179,7 +179,7 @@ static void transposes_send_all_but_their_own(void **state)
 {
     (void)state;
     const predict_machine m = round_machine();
-    predict_case c = heat(4, 1, TRANSPORT_PEER, PREDICT_TRANSPOSED); /* 8 MB a rank, 6 of them sent: 60 us; 32 us of memory */
+    predict_case c = heat(4, 1, TRANSPORT_PEER, STEP_OVERLAPPED); /* 8 MB a rank, 6 of them sent: 60 us; 32 us of memory */
     c.kind = KIND_TRANSPOSE;
     predict_time t = predict_step(&m, &c);
     assert_true(near(t.memory_s, 32e-6) && near(t.step_s, 61.4e-6));

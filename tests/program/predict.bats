@@ -88,13 +88,20 @@ within_5_of_100() {
     grep -Eq ' 4096x4096 +1x4 .*\*$' said
 }
 
-@test "how many steps per pass: what is fastest on ranks of that size, and what was asked" {
+@test "what a run would choose: how many steps per pass, over which transport, by which feed" {
     local from=$newest,$rungs
     fused() { predict d.ini from="$from" output=f.jsonl time.steps=1000 "$@" >said && jq -s "map(.fuse)|.[-${n:-1}:]" -c f.jsonl; }
     expect "f32, on 1 and 4 ranks" "[12,12]" "$(n=2 fused ranks=1,4)"
+    expect "of lengths that the kernels have" "[8]" "$(fused ranks=1 run.fuse=10)"
+    expect "over, and fed by" '"peer" "graph" 1 2,"peer" "graph" 1 4,"peer" "host" 2 8' \
+        "$(fused ranks=2,4,8 per_host=4 >/dev/null; tail -n 3 f.jsonl | jq -r '"\(.transport|tojson) \(.feed|tojson) \(.hosts) \(.ranks)"' | paste -sd,)"
     expect "f64" "[12]" "$(fused ranks=2 problem.dtype=f64)"
     expect "radius 3" "[4]" "$(fused ranks=1 problem.order=6 problem.alpha=0.1)"
     expect "asked" "[4]" "$(fused ranks=1 run.fuse=4)"
+    expect "single steps between hosts, which wait for these" "1 true" \
+        "$(fused ranks=8 per_host=4 run.fuse=1 between_us=1000 >/dev/null; tail -n 1 f.jsonl | jq -r '"\(.fuse) \(.step_s > 0.9e-3)"')"
+    jq -c 'select(.ranks == 1 or .transport == "aware")' "$results/overlap_h200x2.jsonl" >aware.jsonl
+    expect "of the transports that records tell of" aware "$(from=aware.jsonl fused ranks=2 >/dev/null; tail -n 1 f.jsonl | jq -r .transport)"
     expect "advection of order 4, by a wave's records" "[8]" "$(fused ranks=1 problem.kind=advect problem.order=4)"
     expect "a norm every other step" "[1]" "$(fused ranks=1 time.norm_every=2)"
     expect "short runs" "[1]" "$(fused ranks=1 time.steps=10)"
