@@ -70,7 +70,7 @@ static int start_level(run *r, sentence *why)
     sim *s = &r->sim;
     bool loaded = false;
     if (r->ask.restart) {
-        const int status = restart_load(s, &r->ask, &loaded, why);
+        const int status = restart(s, &r->ask, NULL, &loaded, why);
         if (status != 0) return status;
         if (loaded) last_words_checkpoint(r->ask.restart, s->level);
         if (loaded && !r->ask.quiet)

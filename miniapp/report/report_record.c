@@ -221,7 +221,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "power", power_json(&r->power) },
         { "phases", phases_json(r) },
         { "fingerprint", json_string(fingerprint) },
-        { "verdict", json_string(verify_name(r->verdict.verdict)) },
+        { "verdict", json_string(verify_name[r->verdict.verdict]) },
         { "verdict_why", text_or_null(r->verdict.why.text) },
         { "max_error", record_number(r->verdict.max_error) },
         { "error_bound", record_number(r->verdict.bound) },

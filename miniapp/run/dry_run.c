@@ -242,7 +242,7 @@ int dry_run(sim *s, const request *ask, const char *self_exe, sentence *why)
 {
     int64_t first = 0;
     bool found = false;
-    int status = ask->restart ? restart_look(s, ask, &found, &first, why) : 0;
+    int status = ask->restart ? restart(s, ask, &first, &found, why) : 0;
     destination to[2] = { { "checkpoint.dir", s->cfg->checkpoint.dir, checkpoints_of(s->cfg, first), 0 },
                           { "output.series", s->cfg->output.series, frames_of(s->cfg, first), 0 } };
     if (status == 0) status = check_files(s, found, to, why);

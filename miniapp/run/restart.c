@@ -110,7 +110,7 @@ static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, sent
     return none_usable(dir, count - unreadable, unreadable, why);
 }
 
-static int take(sim *s, const request *ask, bool *found, int64_t *step, sentence *why)
+int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why)
 {
     const char *path = ask->restart;
     int code = 0;
@@ -127,15 +127,4 @@ static int take(sim *s, const request *ask, bool *found, int64_t *step, sentence
     *found = status == CHECKPOINT_OK;
     if (*found) return 0;
     return status == CHECKPOINT_MISSING ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
-}
-
-int restart_load(sim *s, const request *ask, bool *loaded, sentence *why)
-{
-    return take(s, ask, loaded, NULL, why);
-}
-
-int restart_look(sim *s, const request *ask, bool *found, int64_t *step, sentence *why)
-{
-    *step = 0;
-    return take(s, ask, found, step, why);
 }

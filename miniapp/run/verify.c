@@ -5,15 +5,7 @@
 #include "ranks/check.h"
 #include "sim/sim_state.h"
 
-const char *verify_name(verify_verdict v)
-{
-    switch (v) {
-    case VERIFY_EXACT: return "exact";
-    case VERIFY_FAILED: return "failed";
-    case VERIFY_UNCHECKED: return "unchecked";
-    }
-    return "?";
-}
+const char *const verify_name[] = { [VERIFY_EXACT] = "exact", [VERIFY_FAILED] = "failed", [VERIFY_UNCHECKED] = "unchecked" };
 
 static verify_result judge(double max_error, double bound)
 {

@@ -5,6 +5,7 @@
 #include "sim/sim.h"
 
 typedef enum verify_verdict { VERIFY_EXACT, VERIFY_FAILED, VERIFY_UNCHECKED } verify_verdict;
+extern const char *const verify_name[];
 
 typedef struct verify_result {
     verify_verdict verdict;
@@ -12,7 +13,6 @@ typedef struct verify_result {
     sentence why;            /* unchecked: the reason */
 } verify_result;
 
-const char *verify_name(verify_verdict v);
 /* Of the present level. Collective. */
 verify_result verify_level(sim *s);
 
