@@ -110,9 +110,11 @@ template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct t
     }
 };
 
+namespace { /* each file's own: units name their instances alike, and the linker would keep one table of those with as many */
 template <template <int> class INSTANCE, int... I> struct temporal_unit_kernels {
     static constexpr temporal_kernels kernels[sizeof...(I)] = { { INSTANCE<I>::prepare, INSTANCE<I>::pass }... };
 };
+}
 
 /* The unit of instances 0 .. : temporal_unit_of<instance>(temporal_all<table>). */
 template <template <int> class INSTANCE, int... I>
