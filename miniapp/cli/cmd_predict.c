@@ -22,25 +22,26 @@ enum { COUNTS_MAX = 64, RANKS_MOST = 1000000 };
 
 typedef struct asked {
     const char *from, *check, *output;
-    int ranks[COUNTS_MAX], counts;
+    struct rank_list {
+        int count, ranks[COUNTS_MAX];
+    } on;
     predict_study study;
     double between_us, between_gbs, file_gbs; /* NaN: not given */
 } asked;
 
 /* ---- the command line ---- */
 
-typedef bool take(asked *a, void *into, const char *key, const char *text, sentence *why);
+typedef bool take(void *into, const char *key, const char *text, sentence *why);
 
-static bool take_text(asked *a, void *into, const char *key, const char *text, sentence *why)
+static bool take_text(void *into, const char *key, const char *text, sentence *why)
 {
-    (void)a, (void)key, (void)why;
+    (void)key, (void)why;
     *(const char **)into = text;
     return true;
 }
 
-static bool take_positive(asked *a, void *into, const char *key, const char *text, sentence *why)
+static bool take_positive(void *into, const char *key, const char *text, sentence *why)
 {
-    (void)a;
     char *end;
     double *out = into;
     errno = 0;
@@ -49,34 +50,33 @@ static bool take_positive(asked *a, void *into, const char *key, const char *tex
     return sentence_refuse(why, "%s = %.200s; allowed: a number above 0", key, text);
 }
 
-static bool take_ranks(asked *a, void *into, const char *key, const char *text, sentence *why)
+static bool take_ranks(void *into, const char *key, const char *text, sentence *why)
 {
-    int *ranks = into;
-    a->counts = 0;
-    for (const char *at = text; *at;) {
+    struct rank_list *on = into;
+    on->count = 0;
+    for (const char *at = text; *at || on->count == 0;) {
         char *end;
         const long n = strtol(at, &end, 10);
-        if (end == at || n < 1 || n > RANKS_MOST || a->counts == COUNTS_MAX || (*end && *end != ','))
+        if (end == at || n < 1 || n > RANKS_MOST || on->count == COUNTS_MAX || (*end && *end != ','))
             return sentence_refuse(why, "%s = %.200s; allowed: up to %d whole numbers from 1 to %d, as in 1,2,4", key, text, COUNTS_MAX,
                                    RANKS_MOST);
-        ranks[a->counts++] = (int)n;
+        on->ranks[on->count++] = (int)n;
         at = *end ? end + 1 : end;
     }
-    return a->counts > 0;
+    return true;
 }
 
-static bool take_mode(asked *a, void *into, const char *key, const char *text, sentence *why)
+static bool take_mode(void *into, const char *key, const char *text, sentence *why)
 {
-    (void)a;
     bool *weak = into;
     *weak = strcmp(text, "weak") == 0;
     return *weak || strcmp(text, "strong") == 0 || sentence_refuse(why, "%s = %.200s; allowed: strong, weak", key, text);
 }
 
-static bool take_per_host(asked *a, void *into, const char *key, const char *text, sentence *why)
+static bool take_per_host(void *into, const char *key, const char *text, sentence *why)
 {
     double n = 0;
-    if (!take_positive(a, &n, key, text, why)) return false;
+    if (!take_positive(&n, key, text, why)) return false;
     *(int *)into = (int)fmin(n, 1e6);
     return n == floor(n) && n <= 1e6 ? true : sentence_refuse(why, "%s = %.200s; allowed: a whole number from 1 to 1000000", key, text);
 }
@@ -91,7 +91,7 @@ static const struct own_key {
     { "from", take_text, offsetof(asked, from), true,
       "FILE,... records of the machine: runs, and rungs halo, alltoall and launch of weft bench; of equal work the newest counts "
       "(required)" },
-    { "ranks", take_ranks, offsetof(asked, ranks), false, "1,2,4,... (1 to 64)" },
+    { "ranks", take_ranks, offsetof(asked, on), false, "1,2,4,... (1 to 64)" },
     { "per_host", take_per_host, offsetof(asked, study.per_host), false, "ranks per host (8)" },
     { "mode", take_mode, offsetof(asked, study.weak), false,
       "strong: the deck's grid for all ranks together; weak: the deck's grid per rank, stacked along y, in 1D along x (strong)" },
@@ -141,7 +141,7 @@ static bool take_own(asked *a, int argc, char **argv, sentence *why)
         const struct own_key *k = own_key_of(argv[i]);
         if (!is_own(argv[i])) continue;
         if (!k) return sentence_refuse(why, "%.200s: unknown key; `weft predict --help` lists all keys", argv[i]);
-        if (!k->take(a, (char *)a + k->into, k->key, strchr(argv[i], '=') + 1, why)) return false;
+        if (!k->take((char *)a + k->into, k->key, strchr(argv[i], '=') + 1, why)) return false;
     }
     return a->from ? true : sentence_refuse(why, "predict needs from=FILE,..., the records of a machine");
 }
@@ -286,10 +286,10 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
     print_machine(r, between);
     printf("%6s %6s %10s %-6s %-5s %4s %7s %6s  %-10s %7s %7s %7s %5s\n", "ranks", "hosts", "grid", "via", "feed", "fuse", "step",
            "effic.", "bottleneck", "GB/rank", "to file", "every", "lost");
-    for (int i = 0; i < a->counts; i++) {
+    for (int i = 0; i < a->on.count; i++) {
         predict_plan l;
-        if (!predict_plan_make(&r->machine, c, &a->study, a->ranks[i], &l, &why))
-            return cmd_say(CHECK_EXIT_USAGE, "%d ranks: %s", a->ranks[i], why.text);
+        if (!predict_plan_make(&r->machine, c, &a->study, a->on.ranks[i], &l, &why))
+            return cmd_say(CHECK_EXIT_USAGE, "ranks = %d: %s", a->on.ranks[i], why.text);
         const double rate = predict_cells(&l.of) / l.time.step_s; /* of a rank */
         if (i == 0) first_rate = rate;
         print_line(&l, rate / first_rate);
@@ -337,7 +337,7 @@ static int compare_off(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* own: an exchange alone is as long as the run itself found it. False: no record tells what its transport costs. */
+/* own: an exchange alone is as long as the run itself found it. False: no record tells what its transport, or its block, costs. */
 static bool check_run(const predict_machine *machine, const predict_run *m, bool own, checked *out)
 {
     predict_case c = m->of;
@@ -359,7 +359,7 @@ static void print_all_checked(const predict_records *measured, checked *all, int
         far += fabs(all[i].off) > 10;
     }
     printf("%d of %d steps are more than 10 %% off (*), the worst %+.1f %%; ", far, count, count > 0 ? all[count - 1].off : 0.0);
-    printf("%d not modelled, %d with a transport that no record measured\n", measured->left_out, measured->runs - count);
+    printf("%d not modelled, %d with a transport or a block of steps that no record measured\n", measured->left_out, measured->runs - count);
 }
 
 static int check(const predict_records *r, const asked *a)
@@ -413,8 +413,7 @@ static int run_predict(asked *a, int argc, char **argv)
 
 int cmd_predict(int argc, char **argv)
 {
-    asked a = { .ranks = { 1, 2, 4, 8, 16, 32, 64 },
-                .counts = 7,
+    asked a = { .on = { 7, { 1, 2, 4, 8, 16, 32, 64 } },
                 .study = { .per_host = 8, .mtbf_h = NAN },
                 .between_us = NAN,
                 .between_gbs = NAN,

@@ -9,7 +9,7 @@ static const double beside_kernels = 0.2;
 
 bool predict_knows(const predict_machine *m, const predict_case *c)
 {
-    if (m->copies == 0 || (c->block_steps > 1 && !predict_knows_block(m, c))) return false;
+    if (m->copies == 0 || (c->block_steps > 1 && !predict_pass_known(m, c))) return false;
     if (c->ranks == 1) return true;
     if (predict_hosts(c) > 1 && isnan(m->between.alpha_s)) return false;
     if (predict_transposes(c)) return !isnan(predict_transpose_rate(m, c->transport, c->ranks));
@@ -95,7 +95,7 @@ static predict_time block_step(const predict_machine *m, const predict_case *c)
     t.launches_s = m->pass_fixed_s[c->feed] / steps;
     t.exchange_s = (fmax(0, t.exchange_alone_s - pass_s) + (c->ranks > 1 ? m->pass_neighbours_s : 0)) / steps;
     t.step_s = t.memory_s + t.arithmetic_s + t.launches_s + t.exchange_s;
-    if (c->norm_every > 0 && predict_takes_norms(m, c)) {
+    if (c->norm_every > 0 && predict_longest_block(m, c, c->block_steps, true) > 0) {
         t.norm_s = (m->norm_cell_s * predict_cells(c) + norm_s(m, c)) / (double)c->norm_every;
         t.step_s += t.norm_s;
     } else if (c->norm_every > 0) {

@@ -3,7 +3,7 @@
  *   memory    words x cells of a rank, at the rate of device copies of that many bytes (times the fraction of it that the stencil
  *             had on one rank, where there is such a record)
  *   arithmetic  what a block of steps (temporal blocking, run.fuse) takes beyond the copy of its field (predict_temporal.h), cells
- *             computed twice and the wait for the last warps included (predict_strips.h); its exchange is as many steps deep, and
+ *             computed twice and the wait for the last warps included ; its exchange is as many steps deep, and
  *             hidden behind all of them
  *   launches  a fixed cost per step or pass, by its form and by who feeds it
  *   exchange  alpha + bytes / beta of the link class: hidden behind the interior where MPI moves the cells, behind a fifth of it
@@ -13,9 +13,9 @@
  *   norm      a fixed cost, with an all-reduce over the hosts; of blocks of steps also what the pass that makes its level takes
  *             longer, or, where no pass can, the single step that it wants
  *
- * What is chosen is the plan's business (predict_plan.h). Not in it: noise of the machine, other jobs, congestion between switches, caches beyond what copies of that size show, several
- * streams, and columns cut where the exchange is in-kernel or of blocks of steps. Costs that no record tells are multiples of a
- * kernel's launch, as they were on H200s. */
+ * The program's plan chooses (predict_plan.h). Not modelled: noise of the machine, other jobs, congestion between switches, caches
+ * beyond what copies of that size show, several streams, and columns cut where the exchange is in-kernel or of blocks of steps.
+ * Costs that no record tells are multiples of a kernel's launch, as they were on H200s. */
 #ifndef PREDICT_H
 #define PREDICT_H
 

@@ -1,5 +1,5 @@
 /* What is predicted: a kind of run on some number of ranks; and what follows from that alone, on any machine: the cells of a rank,
- * the words of a cell, hosts, what a block of steps computes twice and moves. */
+ * hosts, who moves them. */
 #ifndef PREDICT_CASE_H
 #define PREDICT_CASE_H
 
@@ -32,9 +32,7 @@ typedef struct predict_case {
 static inline bool predict_by_kernels(transport_kind t) { return !transport_traits_of(t)->needs_host; }
 static inline bool predict_transposes(const predict_case *c) { return kind_of(c->kind)->transposes > 0; }
 static inline bool predict_two_levels(const predict_case *c) { return kind_of(c->kind)->two_levels; }
-double predict_cells(const predict_case *c); /* of a rank */
-int predict_hosts(const predict_case *c);
-double predict_redundant(const predict_case *c); /* cells computed beyond the rank's own, as a part of these */
-double predict_moved_bytes(const predict_case *c); /* by a pass, that come and go */
+static inline double predict_cells(const predict_case *c) { return c->nx * c->ny / c->ranks; } /* of a rank */
+static inline int predict_hosts(const predict_case *c) { return (c->ranks + c->per_host - 1) / c->per_host; }
 
 #endif

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "predict/predict.h"
-#include "predict/predict_strips.h"
 #include "predict/predict_temporal.h"
 
 void predict_points_add(predict_points *p, double bytes, double seconds)

@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "plan/plan.h"
-#include "predict/predict_strips.h"
 #include "predict/predict_temporal.h"
 #include "problem/problem.h"
-#include "temporal/temporal_tilings.h"
 
 /* What the plan's questions are answered from. */
 typedef struct imagined {
@@ -32,8 +30,7 @@ static predict_case case_of(const imagined *i, const plan *p)
 static int block_steps(const plan_facts *f, int most, bool norm)
 {
     const imagined *i = f->owner;
-    const stencil op = predict_stencil(&i->of);
-    return f->device == DEVICE_HOST ? most : temporal_longest(&op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
+    return predict_longest_block(i->machine, &i->of, most, norm);
 }
 
 /* What cells do on their way to MPI takes as long between hosts as within one. */
@@ -125,6 +122,8 @@ static bool known(const predict_machine *m, const config *c, const predict_case 
         wanted.form = STEP_OVERLAPPED;
     }
     if (predict_knows(m, of) && predict_knows(m, &wanted)) return true;
+    if (of->block_steps > 1 && !predict_pass_known(m, of))
+        return sentence_refuse(why, "no record shows what blocks of %d steps of this stencil cost", of->block_steps);
     return sentence_refuse(why, "no record shows what %s costs on %d ranks",
                            asked == TRANSPORT_AUTO ? "any transport" : transport_kind_name(asked), of->ranks);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "predict/predict_fit.h"
-#include "predict/predict_strips.h"
+#include "predict/predict_temporal.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 
@@ -170,7 +170,7 @@ static bool read_run(const predict_machine *m, const json_t *o, predict_run *run
     c->block_steps = int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1;
     c->stencil = stencil_of(problem, c);
     c->sides = (boundary){ side_of(problem, "x_low"), side_of(problem, "x_high"), side_of(problem, "y_low"), side_of(problem, "y_high") };
-    if (c->block_steps > 1 && !predict_has_pass(m, c)) return false;
+    if (c->block_steps > 1 && predict_longest_block(m, c, c->block_steps, false) != c->block_steps) return false;
     if ((c->form == STEP_IN_KERNEL || c->block_steps > 1) && c->ranks_x > 1) return false;
     if (c->ranks < 1 || !(c->nx >= 1) || !(c->ny >= 1) || c->radius < 0 || c->radius >= PREDICT_ORDERS) return false;
     return true;
