@@ -3,7 +3,6 @@
 #include "exchange/halo.h"
 #include "files/bytes.h"
 #include "plan/plan_rules.h"
-#include "plan/temporal_rule.h"
 
 /* ---- memory ---- */
 
@@ -116,12 +115,6 @@ static bool lay_out_transposed(plan *p, const plan_question *q, sentence *why)
     return true;
 }
 
-static bool wide_enough(const plan *p, const plan_question *q)
-{
-    const decomp *d = &p->grid.dec;
-    return temporal_rule_wide_enough(q->cfg, p->block_steps, d->nx / d->ranks_x, d->ny / d->ranks_y);
-}
-
 /* Blocks as long as the deck asks for, or, where it leaves that open, as a trial may find worth it: where ranks are too small for
  * them, fewer steps. */
 static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
@@ -135,7 +128,7 @@ static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
         p->block_steps = q->facts->block_steps(q->facts, p->block_steps - 1, false);
     }
     const int longest = p->block_steps;
-    while (asked == 0 && p->block_steps > 1 && !wide_enough(p, q)) {
+    while (asked == 0 && p->block_steps > 1 && !plan_wide_enough(p, q)) {
         p->block_steps = plan_shorter_block(q, p->block_steps);
         if (!lay_out(p, q, why)) return false;
     }

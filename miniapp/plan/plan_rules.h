@@ -15,6 +15,7 @@ void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why);
  * numbers that the deck asks for, where it is fewer, as a sentence part. plan_shorter_block: the next fewer steps to look at. */
 int plan_longest_block(plan *p, const plan_question *q, sentence *why);
 int plan_shorter_block(const plan_question *q, int steps);
+bool plan_wide_enough(const plan *p, const plan_question *q); /* are the ranks, for blocks of p->block_steps that nobody asks for? */
 void plan_choose_block(plan *p, const plan_question *q);
 void plan_choose_form(plan *p, const plan_question *q);
 

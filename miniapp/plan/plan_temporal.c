@@ -1,10 +1,9 @@
 /* Temporal blocking: how many steps a pass takes. What was asked, as far as the stencil and the norms allow it; else a long block,
- * where the run is long and large enough for it (temporal_rule.h) and a trial shows it faster than single steps. And the form of a
+ * where the run is long and large enough for it and a trial shows it faster than single steps. And the form of a
  * step or block. */
 #include <inttypes.h>
 
 #include "plan/plan_rules.h"
-#include "plan/temporal_rule.h"
 
 /* What a device is tried with. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host has such grids in its caches. */
 typedef struct trial_limits {
@@ -21,6 +20,28 @@ static const double trial_gain = 0.9; /* of a single step's time: in a block a s
  * did. So overlapped has to win by this much. */
 static const double overlapped_margin = 1.05;
 
+/* Blocks in a run, and in what lies between its checkpoints and frames; halo depths across a rank's box, so that what is computed twice
+ * costs no more than a tenth. */
+enum { BLOCKS_LEAST = 4, DEPTHS_LEAST = 32 };
+
+static bool none_or_rare(int64_t every, int64_t least) { return every == 0 || every >= least; }
+
+/* Norms that come with the passes need only be `steps` steps apart. */
+static bool long_enough(const config *c, int steps, bool passes_take_norms)
+{
+    const int64_t least = (int64_t)steps * BLOCKS_LEAST;
+    return c->time.steps >= least && none_or_rare(c->checkpoint.every, least) && none_or_rare(c->output.every, least) &&
+           none_or_rare(c->time.norm_every, passes_take_norms ? steps : least);
+}
+
+bool plan_wide_enough(const plan *p, const plan_question *q)
+{
+    const decomp *d = &p->grid.dec;
+    const int64_t width = d->nx / d->ranks_x, height = d->ny / d->ranks_y; /* of the smallest rank's box */
+    const int64_t across = !config_two_d(q->cfg) || width < height ? width : height;
+    return across >= (int64_t)p->block_steps * q->cfg->problem.radius * DEPTHS_LEAST;
+}
+
 /* NULL, or why there are no blocks of steps, as a sentence part. */
 static const char *no_blocks(const plan_question *q)
 {
@@ -35,9 +56,9 @@ static int worth_a_trial(const plan_question *q, int most)
     const config *c = q->cfg;
     const plan_facts *f = q->facts;
     const int steps = f->block_steps(f, most, false), norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
-    if (steps > 1 && temporal_rule_long_enough(c, steps, false)) return steps;
+    if (steps > 1 && long_enough(c, steps, false)) return steps;
     const int with_norm = f->block_steps(f, norm_every, true);
-    return with_norm > 1 && temporal_rule_long_enough(c, with_norm, true) ? with_norm : 1;
+    return with_norm > 1 && long_enough(c, with_norm, true) ? with_norm : 1;
 }
 
 int plan_shorter_block(const plan_question *q, int steps) { return worth_a_trial(q, steps - 1); }
