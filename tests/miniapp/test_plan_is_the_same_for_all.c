@@ -1,5 +1,6 @@
 /* A thousand decks on 1 to 4096 made-up ranks: every rank makes the same plan and both ends of a link agree; a dry run, which asks
- * for no times, differs from a run only in what times decide; what is chosen fits the ranks and the deck, or a note says why not. */
+ * for no times, and a prediction, whose times are a model's, differ from a run only in what times decide; what is chosen fits the ranks
+ * and the deck, or a note says why not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +8,11 @@
 
 #include <cmocka.h>
 
+#include "predict/predict_plan.h"
+#include "predict/predict_temporal.h"
 #include "support/plan_harness.h"
 #include "support/problem_harness.h"
+#include "temporal/temporal_tilings.h"
 
 enum { DECKS = 1000 };
 static uint64_t seed, salt;
@@ -20,6 +24,14 @@ static int any(int n) /* 0 .. n - 1 */
     return (int)((seed >> 33) % (uint64_t)n);
 }
 #define ONE_OF(...) (((const char *[]){ __VA_ARGS__ })[any(sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *))])
+
+/* The passes that there are. */
+static int real_block_steps(const plan_facts *f, int most, bool norm)
+{
+    static problem of;
+    problem_make(&of, &cfg);
+    return f->device == DEVICE_HOST ? most : temporal_longest(&of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
+}
 
 /* Times that differ wildly from rank to rank. */
 static double wild(int rank, transport_kind t, link_kind kind)
@@ -84,6 +96,45 @@ static void assert_dry_run_agrees(const plan *run, const plan *dry)
     if (cfg.run.transport == TRANSPORT_STAGED) assert_int_equal(dry->transport, TRANSPORT_STAGED);
 }
 
+/* That shows what every transport costs, and blocks of as many steps of the deck's stencil. */
+static predict_machine machine_of(bool cuda, int block_steps)
+{
+    static problem of;
+    predict_machine m;
+    predict_machine_init(&m, cuda, 1e-6);
+    predict_add_copy(&m, 1e6, 1e12);
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
+        m.exchange[t] = (predict_link){ 10e-6, 1e10 };
+        predict_add_transpose(&m, t, 4, 1e11);
+    }
+    m.between = (predict_link){ 20e-6, 1e10 };
+    m.file_bytes_per_s = 1e9;
+    problem_make(&of, &cfg);
+    predict_pass_of(&m, &(predict_case){ .kind = cfg.problem.kind, .type = cfg.problem.type, .radius = cfg.problem.radius,
+                                         .stencil = of.op.form, .block_steps = block_steps })->cell_s = 1e-12;
+    return m;
+}
+
+static void assert_prediction_agrees(const plan *dry, const plan_facts *f)
+{
+    const predict_machine m = machine_of(f->device == DEVICE_CUDA, dry->block_steps);
+    const predict_study study = { .per_host = f->per_host, .mtbf_h = NAN };
+    const bool transposes = config_kind_of(&cfg)->transposes > 0, asked = cfg.run.transport != TRANSPORT_AUTO;
+    predict_plan l;
+    sentence why = { "" };
+    if (!predict_plan_make(&m, &cfg, &study, f->ranks, &l, &why)) fail_msg("%s", why.text);
+    assert_int_equal(l.of.ranks_x, dry->grid.dec.ranks_x);
+    assert_int_equal(l.of.ranks_y, dry->grid.dec.ranks_y);
+    assert_int_equal(l.hosts, f->hosts);
+    if (cfg.run.fuse > 0) assert_int_equal(l.of.block_steps, dry->block_steps);
+    if (l.of.block_steps == dry->block_steps) assert_true(l.memory_bytes == plan_memory_bytes(dry, &cfg, f->device, 0));
+    if (asked && !transposes) assert_int_equal(l.of.transport, dry->transport);
+    if (asked && !transposes && cfg.run.fuse > 0) {
+        assert_int_equal(l.of.feed, dry->feed == CONFIG_FEED_GRAPH);
+        if (dry->block_steps == 1) assert_int_equal(l.of.form, dry->form);
+    }
+}
+
 static bool noted(const plan *p, const char *key)
 {
     for (int i = 0; i < p->notes; i++)
@@ -110,7 +161,6 @@ static void assert_fits(const plan *p, const plan_facts *f)
 
 static void a_thousand_decks(void **state)
 {
-    static const int norms[] = { 0, 8, 32 };
     static plan run, other;
     int status = 0, made = 0, mixed = 0;
     (void)state;
@@ -118,7 +168,8 @@ static void a_thousand_decks(void **state)
         random_deck();
         salt = seed;
         const int ranks = any(4) ? 1 << any(13) : 1 + any(4096), per_host = 1 << any(5);
-        const plan_facts facts = made_up_facts(any(4) ? DEVICE_CUDA : DEVICE_HOST, ranks, per_host, &norms[any(3)]);
+        plan_facts facts = made_up_facts(any(4) ? DEVICE_CUDA : DEVICE_HOST, ranks, per_host, NULL);
+        facts.block_steps = real_block_steps;
         made_up m = made_up_all_serve();
         m.single_step_s = any(2) ? 2e-3 : 1e-3;
         m.exchange_first_s = any(2) ? 1e-3 : 2e-3;
@@ -136,6 +187,7 @@ static void a_thousand_decks(void **state)
         other = *made_up_plan(&cfg, &facts, NULL, &status);
         assert_fits(&other, &facts);
         assert_dry_run_agrees(&run, &other);
+        assert_prediction_agrees(&other, &facts);
         at_both_ends(&run, &facts, &m);
         int used = 0;
         for (int t = 0; t < TRANSPORT_KINDS; t++) used += run.exchange.used[t] > 0;
