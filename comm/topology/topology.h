@@ -53,10 +53,11 @@ int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, i
 
 /* May device buffers be given to MPI here? First by MPI's own word, then by a child process of its own per host that sends itself
  * device buffers (a crash there is only the child's), then over the real ranks with the data checked. Collective, the
- * same answer everywhere; never crashes the caller. why says the reason of a no. self_exe: path of this program, which
- * the child runs with the single argument TOPOLOGY_PROBE_ARGUMENT. */
+ * same answer everywhere; never crashes the caller. why says the reason of a no. exe: what the child runs with the single argument
+ * TOPOLOGY_PROBE_ARGUMENT: TOPOLOGY_SELF_EXE, but in tests. */
 #define TOPOLOGY_PROBE_ARGUMENT "--probe-aware"
-bool topology_probe_aware(const topology *t, device *d, const char *self_exe, sentence *why);
+#define TOPOLOGY_SELF_EXE "/proc/self/exe" /* a child that has not yet become another program is this one */
+bool topology_probe_aware(const topology *t, device *d, const char *exe, sentence *why);
 /* The child's main: initialises MPI alone, sends device buffers to itself, returns the exit status (0: data arrived). */
 int topology_probe_child(void);
 

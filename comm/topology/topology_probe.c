@@ -142,10 +142,10 @@ int topology_probe_child(void)
 }
 
 /* One child per host, by local rank 0; true elsewhere. */
-static bool child_on_this_host(const topology *t, const char *self_exe, sentence *why)
+static bool child_on_this_host(const topology *t, const char *exe, sentence *why)
 {
     if (t->local_rank != 0) return true;
-    const topology_spawn_end end = topology_spawn(self_exe, TOPOLOGY_PROBE_ARGUMENT, CHILD_LIMIT_S);
+    const topology_spawn_end end = topology_spawn(exe, TOPOLOGY_PROBE_ARGUMENT, CHILD_LIMIT_S);
     sentence reason;
     switch (end.how) {
     case TOPOLOGY_SPAWN_EXITED:
@@ -194,7 +194,7 @@ static bool ring(const topology *t, device *d, sentence *why)
     return sound;
 }
 
-bool topology_probe_aware(const topology *t, device *d, const char *self_exe, sentence *why)
+bool topology_probe_aware(const topology *t, device *d, const char *exe, sentence *why)
 {
     why->text[0] = '\0';
     bool sound = d->kind == DEVICE_CUDA;
@@ -202,7 +202,7 @@ bool topology_probe_aware(const topology *t, device *d, const char *self_exe, se
     if (!topology_agree(t, sound, why)) return false;
     if (!t->mpi_claims_cuda) sentence_set(why, "this MPI does not claim to take device buffers (%s)", t->mpi_version);
     if (!topology_agree(t, t->mpi_claims_cuda, why)) return false;
-    sound = child_on_this_host(t, self_exe, why);
+    sound = child_on_this_host(t, exe, why);
     if (!topology_agree(t, sound, why)) return false;
     return ring(t, d, why);
 }

@@ -223,9 +223,8 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
     MPI_CHECK(MPI_Comm_rank(comm, &rank));
     const raster r = raster_of(nx, ny);
     const int pixels_count = r.width * r.height;
-    double *const sums = calloc((size_t)pixels_count, sizeof *sums);
-    double *const pixels = rank == 0 ? malloc((size_t)pixels_count * sizeof *pixels) : NULL;
-    if (!sums || (rank == 0 && !pixels)) check_fail(__FILE__, __LINE__, "calloc", "out of memory for a picture");
+    double *const sums = CHECK_ALLOC(calloc((size_t)pixels_count, sizeof *sums));
+    double *const pixels = rank == 0 ? CHECK_ALLOC(malloc((size_t)pixels_count * sizeof *pixels)) : NULL;
     add_cells(&r, type, own, data, sums);
     MPI_CHECK(MPI_Reduce(sums, pixels, pixels_count, MPI_DOUBLE, MPI_SUM, 0, comm));
     int ok = 1;

@@ -1,6 +1,5 @@
 #include "base/cmd.h"
 
-#include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "ranks/ranks.h"
 #include "state/checkpoint_probe.h"
 #include "state/checkpoint_state.h"
+#include "topology/topology.h"
 
 static int rank;
 
@@ -57,8 +57,7 @@ static void same_on_all_ranks(const char *what, const char *text, uint64_t numbe
 int cmd_begin(cmd_ranks need, int argc, char **argv)
 {
     (void)umask(umask(0) | S_IWOTH); /* whatever the user's: no file that everybody may write to */
-    char self_exe[PATH_MAX] = "";
-    if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) > 0) checkpoint_probe_by(self_exe);
+    checkpoint_probe_by(TOPOLOGY_SELF_EXE);
     checkpoint_before_mpi_init();
     ranks_begin(need == CMD_MPI);
     MPI_CHECK(ranks_mine(ranks_world(), &rank));
@@ -108,8 +107,7 @@ char *cmd_text(int argc, char **argv)
 {
     size_t bytes = 16;
     for (int i = 0; i < argc; i++) bytes += strlen(argv[i]) + 1;
-    char *text = malloc(bytes);
-    if (!text) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    char *text = CHECK_ALLOC(malloc(bytes));
     size_t at = (size_t)snprintf(text, bytes, "weft");
     for (int i = 0; i < argc; i++) at += (size_t)snprintf(text + at, bytes - at, " %s", argv[i]);
     return text;

@@ -61,10 +61,7 @@ json_t *machine_json(const topology *t, const device *d)
     snprintf(mine.binding, sizeof mine.binding, "%s", t->binding);
     mine.sm_clock_mhz = d->sm_clock_mhz;
     mine.mem_clock_mhz = d->mem_clock_mhz;
-    if (t->rank == 0) {
-        all = calloc((size_t)t->ranks, sizeof *all);
-        if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
-    }
+    if (t->rank == 0) all = CHECK_ALLOC(calloc((size_t)t->ranks, sizeof *all));
     MPI_CHECK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, t->comm));
     json_t *machine = t->rank == 0 ? all_json(t, d, all) : NULL;
     free(all);

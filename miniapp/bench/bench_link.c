@@ -31,7 +31,7 @@ bool bench_link_aware(const bench_world *world, device *d, const char **why)
 {
     static bool asked, aware;
     static sentence reason;
-    if (!asked) aware = topology_probe_aware(world->top, d, world->self_exe, &reason);
+    if (!asked) aware = topology_probe_aware(world->top, d, TOPOLOGY_SELF_EXE, &reason);
     asked = true;
     *why = reason.text;
     return aware;
@@ -139,16 +139,10 @@ static unsigned char byte_of(uint64_t first, int place, int64_t at)
     return (unsigned char)((first * 31 + (uint64_t)place * 7 + (uint64_t)at * 13 + ((uint64_t)at >> 8)) % 251);
 }
 
-static char *host_buffer(const bench_link *l)
-{
-    char *host = CHECK_ALLOC(malloc((size_t)l->bytes));
-    return host;
-}
-
 void bench_link_fill(bench_link *l, uint64_t first)
 {
     device *d = l->d;
-    char *host = host_buffer(l);
+    char *host = CHECK_ALLOC(malloc((size_t)l->bytes));
     for (int i = 0; i < l->count; i++)
         for (int64_t at = 0; at < l->message[i].bytes; at++) host[l->out_at[i] + at] = (char)byte_of(first, i, at);
     DEVICE_CALL(d, copy, l->out, host, (size_t)l->bytes, l->stream);
@@ -160,7 +154,7 @@ void bench_link_fill(bench_link *l, uint64_t first)
 bool bench_link_holds(bench_link *l, int i, uint64_t first, int theirs)
 {
     device *d = l->d;
-    char *host = host_buffer(l);
+    char *host = CHECK_ALLOC(malloc((size_t)l->bytes));
     MPI_CHECK(MPI_Barrier(l->comm)); /* whoever copies into our memory has done so */
     DEVICE_CALL(d, copy, host, l->in, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, stream_sync, l->stream);

@@ -9,9 +9,8 @@
 #include "topology/topology.h"
 
 typedef struct bench_world {
-    const topology *top;  /* one device a rank */
-    const char *self_exe; /* path of this program, for topology_probe_aware */
-    const char *dir;      /* where files go */
+    const topology *top; /* one device a rank */
+    const char *dir; /* where files go */
 } bench_world;
 
 static inline const bench_world *bench_world_of(const ladder_case *c) { return c->world; }

@@ -1,12 +1,10 @@
 /* weft bench: the ladder. Ceilings first, then every rung that was asked for: verified, timed, printed, recorded.
  * In two parts: rank 0 alone with its device, while the others sleep; then the families that all ranks climb together. */
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/cmd.h"
 #include "base/machine.h"
@@ -160,13 +158,11 @@ static int status_of_rank_0(const topology *top, int status)
 static int bench_together(const bench_request *ask, topology *top, const char *command)
 {
     sentence why = { "" }, notes;
-    char self_exe[PATH_MAX] = "";
-    if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
     device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST, topology_threads(top, ask->threads),
                                 &why, &notes);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
-    const bench_world world = { top, self_exe, ask->dir };
+    const bench_world world = { top, ask->dir };
     const int status = run_part(ask, top, &world, d, command);
     device_destroy(&d);
     return status;

@@ -2,13 +2,11 @@
  * first; the table for people is read from that, so that the two never differ. */
 #include <ctype.h>
 #include <hdf5.h>
-#include <limits.h>
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cmd.h"
 #include "base/terminal.h"
@@ -247,8 +245,7 @@ static void print_object(const json_t *o, bool as_json)
         putchar('\n');
         return;
     }
-    FILE *to = open_memstream(&text, &bytes);
-    if (!to) check_fail(__FILE__, __LINE__, "open_memstream", "out of memory");
+    FILE *to = CHECK_ALLOC(open_memstream(&text, &bytes));
     print_table(to, o);
     if (fclose(to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
     terminal_wrap(stdout, text, 9);
@@ -260,17 +257,15 @@ static void print_object(const json_t *o, bool as_json)
 static int inform(const topology *t, device *d, const asked *ask, const char *notes)
 {
     sentence why = { "" };
-    char self_exe[PATH_MAX] = "";
     const char *no_gpu = NULL;
     info_links links = { NULL, 0, NULL };
     int status = 0;
-    if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
     rank_info mine = info_of(t, d), *all = CHECK_ALLOC(calloc((size_t)t->ranks, sizeof *all));
-    const bool takes = topology_probe_aware(t, d, self_exe, &why);
+    const bool takes = topology_probe_aware(t, d, TOPOLOGY_SELF_EXE, &why);
     json_t *mpi = mpi_json(t, d, takes, why.text);
     if (ask->measure) {
         mine.copy_bytes_per_s = info_measure_copy(t, d);
-        if (t->ranks > 1 && !info_measure_links(t, d, self_exe, &links, &why))
+        if (t->ranks > 1 && !info_measure_links(t, d, &links, &why))
             status = cmd_say(t->ranks > INFO_LINKS_RANKS_MAX ? 0 : CHECK_EXIT_FAILED, "%s", why.text);
     }
     MPI_CHECK(ranks_gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, t->comm));

@@ -1,10 +1,8 @@
 /* weft run: deck in; fields computed, checkpointed, verified; table and record out. */
 #include <assert.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/cmd.h"
 #include "config/outputs.h"
@@ -223,7 +221,7 @@ static void say_notes(const sim *s, int from)
         if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].said.text);
 }
 
-static int run_it(run *r, const char *self_exe)
+static int run_it(run *r)
 {
     sentence why = { "" };
     sim *s = &r->sim;
@@ -231,12 +229,12 @@ static int run_it(run *r, const char *self_exe)
     r->frames = (series){ .sim = s, .deck_text = r->ask.deck_text };
     watchdog_start(r->ask.cfg.run.stall_limit_s);
     last_words_begin();
-    int status = sim_create(s, &r->ask.cfg, self_exe, !r->ask.dry_run, &why);
+    int status = sim_create(s, &r->ask.cfg, !r->ask.dry_run, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.ignored[0])
         sim_add_note(s, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
     if (r->ask.dry_run) {
-        status = dry_run(s, &r->ask, self_exe, &why);
+        status = dry_run(s, &r->ask, &why);
         return status == 0 ? 0 : fail(status, why.text);
     }
     say_notes(s, 0);
@@ -282,14 +280,11 @@ static int run_it(run *r, const char *self_exe)
 int cmd_run(int argc, char **argv)
 {
     sentence why = { "" };
-    char self_exe[PATH_MAX] = "";
-    if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) self_exe[0] = 0;
     const double start_s = timer_now_s();
     (void)cmd_begin(cmd_has_option(argc, argv, "--dry-run") ? CMD_ALONE : CMD_MPI, argc, argv);
     attention_catch_signals();
 
-    run *r = calloc(1, sizeof *r);
-    if (!r) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    run *r = CHECK_ALLOC(calloc(1, sizeof *r));
     r->start_s = start_s;
     char *command = cmd_text(argc, argv);
     r->report.command = command;
@@ -300,7 +295,7 @@ int cmd_run(int argc, char **argv)
         (void)fail(status, why.text);
     } else {
         r->mpi_s = timer_now_s() - start_s;
-        status = run_it(r, self_exe);
+        status = run_it(r);
         enter(r, NULL);
         clock_destroy(&r->ticks);
         timeline_destroy(&r->timeline);

@@ -73,9 +73,9 @@ static bool one_link(const bench_world *world, device *d, device_stream *s, int 
     return right;
 }
 
-bool info_measure_links(const topology *t, device *d, const char *self_exe, info_links *out, sentence *why)
+bool info_measure_links(const topology *t, device *d, info_links *out, sentence *why)
 {
-    const bench_world world = { t, self_exe, "" };
+    const bench_world world = { t, "" };
     const int64_t bytes = d->kind == DEVICE_CUDA ? link_bytes_cuda : link_bytes_host;
     device_stream *s;
     bool right = true;

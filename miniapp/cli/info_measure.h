@@ -19,6 +19,6 @@ typedef struct info_links {
 /* Every ordered pair of ranks by the shortest way there is; what arrives is checked before it is timed. False on all ranks, with
  * one sentence in why, where the bytes that arrived were wrong or there are more ranks than INFO_LINKS_RANKS_MAX. Collective. */
 enum { INFO_LINKS_RANKS_MAX = 16 };
-bool info_measure_links(const topology *t, device *d, const char *self_exe, info_links *out, sentence *why);
+bool info_measure_links(const topology *t, device *d, info_links *out, sentence *why);
 
 #endif

@@ -226,8 +226,7 @@ static void choose_for_halo(plan *p, candidates *a, transport_kind asked)
 static void make_candidates(candidates *a)
 {
     for (int t = 0; t < TRANSPORT_KINDS; t++) {
-        a->seconds[t] = malloc((size_t)a->q->facts->ranks * sizeof *a->seconds[t]);
-        if (!a->seconds[t]) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+        a->seconds[t] = CHECK_ALLOC(malloc((size_t)a->q->facts->ranks * sizeof *a->seconds[t]));
         for (int rank = 0; rank < a->q->facts->ranks; rank++)
             for (link_kind kind = 0; kind < LINK_KINDS; kind++)
                 a->seconds[t][rank][kind] = a->e->slowest_s[t][kind] = INFINITY;

@@ -42,8 +42,7 @@ power_use power_between(MPI_Comm comm, const char *uuid, nvml_reading before, nv
 {
     int ranks;
     MPI_CHECK(MPI_Comm_size(comm, &ranks));
-    power_rank mine = { .before = before, .after = after }, *all = calloc((size_t)ranks, sizeof *all);
-    if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    power_rank mine = { .before = before, .after = after }, *all = CHECK_ALLOC(calloc((size_t)ranks, sizeof *all));
     snprintf(mine.uuid, sizeof mine.uuid, "%s", uuid);
     MPI_CHECK(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, comm));
     const power_use u = power_sum(all, ranks, seconds, updates);

@@ -14,9 +14,7 @@ enum { REPORT_INDENT = 13 }; /* where the second column begins */
 
 FILE *report_text_begin(report_text *t)
 {
-    FILE *const to = t->to = open_memstream(&t->text, &t->bytes);
-    if (!to) check_fail(__FILE__, __LINE__, "open_memstream", "out of memory");
-    return to;
+    return t->to = CHECK_ALLOC(open_memstream(&t->text, &t->bytes));
 }
 
 void report_text_end(report_text *t)

@@ -16,8 +16,7 @@ void clock_create(clock_steps *c, device *d, device_stream *s, timeline *t, int6
     c->stride = 1;
     c->probe_every = probe_every;
     c->capacity = 1024;
-    c->sample = malloc(c->capacity * sizeof *c->sample);
-    if (!c->sample) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    c->sample = CHECK_ALLOC(malloc(c->capacity * sizeof *c->sample));
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
     step_probe_create(&c->probe, d);
 }
@@ -39,9 +38,7 @@ static void keep(clock_steps *c, double seconds)
     c->skipped = 0;
     if (c->samples == c->capacity && c->capacity < SAMPLES_MAX) {
         c->capacity *= 2;
-        double *larger = realloc(c->sample, c->capacity * sizeof *larger);
-        if (!larger) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
-        c->sample = larger;
+        c->sample = CHECK_ALLOC(realloc(c->sample, c->capacity * sizeof *c->sample));
     }
     if (c->samples == c->capacity) {
         for (size_t i = 0; i < c->samples / 2; i++) c->sample[i] = c->sample[2 * i + 1];

@@ -219,13 +219,13 @@ static void print_who_writes(sim *s, const char *path)
     if (s->top.rank == 0 && who.text[0]) printf("# writers      %s\n", who.text);
 }
 
-static void print_time(sim *s, const char *self_exe, int64_t first)
+static void print_time(sim *s, int64_t first)
 {
     const config *c = s->cfg;
     const int64_t steps_of_run = c->time.steps - first;
     char where[128] = "as measured here on random values";
     if (steps_of_run <= 0) return;
-    const rehearsal_result r = rehearsal(s, self_exe);
+    const rehearsal_result r = rehearsal(s);
     if (s->top.rank != 0) return;
     const double cells = (double)c->grid.nx * (double)c->grid.ny;
     const double bytes = cells * config_kind_of(s->cfg)->words * (double)dtype_bytes(c->problem.type);
@@ -238,7 +238,7 @@ static void print_time(sim *s, const char *self_exe, int64_t first)
     printf("# run          %" PRId64 " steps in %.3g s, without outputs\n", steps_of_run, r.step_s * (double)steps_of_run);
 }
 
-int dry_run(sim *s, const request *ask, const char *self_exe, sentence *why)
+int dry_run(sim *s, const request *ask, sentence *why)
 {
     int64_t first = 0;
     bool found = false;
@@ -253,7 +253,7 @@ int dry_run(sim *s, const request *ask, const char *self_exe, sentence *why)
         print_writer(s);
         print_who_writes(s, to[0].files > 0 ? s->cfg->checkpoint.dir : to[1].files > 0 ? s->cfg->output.series : s->cfg->output.final);
     }
-    print_time(s, self_exe, first);
+    print_time(s, first);
     if (s->top.rank == 0) print_files(s->cfg, to);
     if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);
     return 0;

@@ -6,9 +6,9 @@
 #include "config/request.h"
 #include "sim/sim.h"
 
-/* After sim_create, whose self_exe is the same: looks at what only a run's later parts would open (--restart, problem.initial,
+/* After sim_create: looks at what only a run's later parts would open (--restart, problem.initial,
  * checkpoint.dir), then prints the resolved deck and, as its comments, the account. Returns the exit status that the run would come
  * to, with one sentence in why where it is not 0. Collective. */
-int dry_run(sim *s, const request *ask, const char *self_exe, sentence *why);
+int dry_run(sim *s, const request *ask, sentence *why);
 
 #endif

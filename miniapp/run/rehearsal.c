@@ -59,19 +59,18 @@ static void cut(const sim *s, double part, config *c)
     c->output.trace[0] = '\0';
 }
 
-rehearsal_result rehearsal(sim *s, const char *self_exe)
+rehearsal_result rehearsal(sim *s)
 {
     double most_bytes = sim_memory_bytes(s);
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &most_bytes, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
     const double part = s->dev->kind == DEVICE_HOST ? REHEARSAL_BYTES / most_bytes : 1;
     if (part >= 1) return take_steps(s);
     sentence why = { "" };
-    config *c = malloc(sizeof *c);
-    sim *small = malloc(sizeof *small);
-    if (!c || !small) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    config *c = CHECK_ALLOC(malloc(sizeof *c));
+    sim *small = CHECK_ALLOC(malloc(sizeof *small));
     *c = *s->cfg;
     cut(s, part, c);
-    if (sim_create(small, c, self_exe, true, &why) != 0)
+    if (sim_create(small, c, true, &why) != 0)
         check_fail(__FILE__, __LINE__, "sim_create of a smaller grid", why.text);
     rehearsal_result r = take_steps(small);
     r.part = (double)c->grid.nx * (double)c->grid.ny / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);

@@ -15,7 +15,7 @@ typedef struct rehearsal_result {
     double part;                /* its cells beside the run's */
 } rehearsal_result;
 
-/* Collective. self_exe: as for sim_create. */
-rehearsal_result rehearsal(sim *s, const char *self_exe);
+/* Collective. */
+rehearsal_result rehearsal(sim *s);
 
 #endif

@@ -33,8 +33,7 @@ static checkpoint_status take_file(sim *s, const char *path, int64_t *step, sent
     checkpoint_status status = checkpoint_read_info(s->top.comm, path, &info, why);
     if (status != CHECKPOINT_OK) return status;
 
-    config *stored = calloc(1, sizeof *stored);
-    if (!stored) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    config *stored = CHECK_ALLOC(calloc(1, sizeof *stored));
     if (!stored_config(&info, stored, &reason)) {
         sentence_set(why, "%s: the deck stored in it cannot be read: %s", path, reason.text);
         status = CHECKPOINT_DAMAGED;

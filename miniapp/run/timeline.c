@@ -70,15 +70,13 @@ static anchor drop_anchor(timeline *t, device_event **e)
 
 timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams)
 {
-    timeline *t = calloc(1, sizeof *t);
-    if (!t) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    timeline *t = CHECK_ALLOC(calloc(1, sizeof *t));
     t->top = top;
     t->d = d;
     t->stream = s;
     t->streams = streams;
     t->spans_a_step = streams + SPANS_BESIDE_STREAMS;
-    t->span = malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS);
-    if (!t->span) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    t->span = CHECK_ALLOC(malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS));
     device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
     for (int i = 0; i < streams; i++) {
@@ -200,8 +198,7 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
     anchor last = drop_anchor(t, &t->renewal);
     last.device_s = position_s(t, t->renewal);
     t->renewing = false;
-    trace_span *span = malloc(sizeof *span * (size_t)t->spans_a_step * TIMELINE_STEPS);
-    if (!span) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    trace_span *span = CHECK_ALLOC(malloc(sizeof *span * (size_t)t->spans_a_step * TIMELINE_STEPS));
     snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,
              t->d->kind == DEVICE_HOST ? "host device" : "gpu", t->d->kind == DEVICE_HOST ? t->d->threads : t->d->ordinal);
     const trace_timeline all = { .process = process, .track = track, .tracks = TRACK_STREAM + t->streams, .name = span_names,

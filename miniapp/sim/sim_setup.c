@@ -61,8 +61,7 @@ static plan_facts facts_of(const sim *s, common_facts *all)
                      .block_steps = block_steps, .owner = d };
     DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
     const double mine = (double)free_bytes / (d->kind == DEVICE_HOST ? s->top.local_ranks : s->top.ranks_on_device);
-    all->free_bytes = malloc((size_t)f.ranks * sizeof mine);
-    if (!all->free_bytes) check_fail(__FILE__, __LINE__, "malloc", "out of memory");
+    all->free_bytes = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof mine));
     MPI_CHECK(ranks_allgather(&mine, 1, MPI_DOUBLE, all->free_bytes, 1, MPI_DOUBLE, s->top.comm));
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &f.most_on_device, 1, MPI_INT, MPI_MAX, s->top.comm));
     sentence_set(&all->no_graphs, "%s", no_graphs ? no_graphs : "");
@@ -72,12 +71,12 @@ static plan_facts facts_of(const sim *s, common_facts *all)
     return f;
 }
 
-static int make_plan(sim *s, const char *self_exe, bool how_long, sentence *why)
+static int make_plan(sim *s, bool how_long, sentence *why)
 {
     common_facts all;
     sim_trial t;
     const plan_facts facts = facts_of(s, &all);
-    const plan_trial trial = sim_trial_of(&t, s, self_exe, how_long);
+    const plan_trial trial = sim_trial_of(&t, s, how_long);
     const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &facts, &trial }, why);
     s->created.transports_s = timer_slowest_s(s->created.transport_s, s->top.comm);
     free(all.free_bytes);
@@ -93,7 +92,7 @@ static void add_notes(sim *s)
     if (s->prob.warning[0]) sim_add_note(s, false, "%s", s->prob.warning);
 }
 
-int sim_create(sim *s, const config *cfg, const char *self_exe, bool how_long, sentence *why)
+int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
 {
     sentence notes;
     memset(s, 0, sizeof *s);
@@ -109,7 +108,7 @@ int sim_create(sim *s, const config *cfg, const char *self_exe, bool how_long, s
     if (notes.text[0]) sim_add_note(s, false, "%s", notes.text);
     problem_make(&s->prob, cfg);
     if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
-    const int status = make_plan(s, self_exe, how_long, why);
+    const int status = make_plan(s, how_long, why);
     if (status != 0) return status;
     add_notes(s);
     sim_make_parts(s);

@@ -22,7 +22,7 @@ static bool aware_works(sim_trial *t, sentence *why)
     sim *s = t->s;
     if (!t->aware_known) {
         const double begin_s = timer_now_s();
-        t->aware = topology_probe_aware(&s->top, s->dev, t->self_exe, &t->aware_why);
+        t->aware = topology_probe_aware(&s->top, s->dev, TOPOLOGY_SELF_EXE, &t->aware_why);
         t->aware_known = true;
         t->budget_s += timer_now_s() - begin_s;
         if (!t->aware && s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
@@ -222,7 +222,7 @@ const char *sim_trial_variant_name(const sim *s, int variant)
 void sim_trial_choose_variant(sim *s)
 {
     sim_trial t;
-    const plan_trial questions = sim_trial_of(&t, s, "", true);
+    const plan_trial questions = sim_trial_of(&t, s, true);
     const double begin_s = timer_now_s();
     plan_choose_variant(&s->plan, &(plan_question){ .cfg = s->cfg, .trial = &questions });
     if (s->plan.variant_trial.count == 0) return;
@@ -230,9 +230,9 @@ void sim_trial_choose_variant(sim *s)
     s->created.tune_s = timer_now_s() - begin_s;
 }
 
-plan_trial sim_trial_of(sim_trial *t, sim *s, const char *self_exe, bool how_long)
+plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long)
 {
-    *t = (sim_trial){ .s = s, .self_exe = self_exe, .budget_s = transports_budget_s };
+    *t = (sim_trial){ .s = s, .budget_s = transports_budget_s };
     plan_trial all = { .context = t, .halos = halos, .transposes = transposes, .in_kernel = in_kernel };
     if (!how_long) return all;
     all.exchange = exchange;

@@ -7,14 +7,13 @@
 
 typedef struct sim_trial {
     sim *s;
-    const char *self_exe;      /* for the probe of device-aware MPI */
     double begin_s, budget_s;  /* of the trials of transports */
     bool aware_known, aware;   /* does MPI take device buffers? Asked once, and only if it matters: it takes a child process */
     sentence aware_why;
 } sim_trial;
 
 /* t outlives the answer. how_long: else only what can be had is asked. */
-plan_trial sim_trial_of(sim_trial *t, sim *s, const char *self_exe, bool how_long);
+plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long);
 
 /* Once the simulation is made: the kernel's variant. Its name is that of the kernel which takes the run's steps. */
 void sim_trial_choose_variant(sim *s);

@@ -33,8 +33,7 @@ snapshot *snapshot_create(sim *s)
 {
     sim_field field[CHECKPOINT_FIELDS_MAX];
     device *d = s->dev;
-    snapshot *p = calloc(1, sizeof *p);
-    if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    snapshot *p = CHECK_ALLOC(calloc(1, sizeof *p));
     p->sim = s;
     p->dev = d;
     DEVICE_CALL(d, stream_create, false, &p->stream);

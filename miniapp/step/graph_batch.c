@@ -23,8 +23,7 @@ struct graph_batch {
 
 graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm)
 {
-    graph_batch *b = calloc(1, sizeof *b);
-    if (!b) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    graph_batch *b = CHECK_ALLOC(calloc(1, sizeof *b));
     *b = (graph_batch){ .s = s, .p = p, .field = { fields[0], fields[1] }, .every_norm = every_norm,
                         .epochs = p->form == STEP_IN_KERNEL ? INKERNEL_EPOCHS : 2 };
     for (int i = 0; i < 2; i++) {

@@ -94,8 +94,7 @@ inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_sh
             direction[count] = k;
             rank[count++] = dec->neighbour[k];
         }
-    inkernel_pass *p = calloc(1, sizeof *p);
-    if (!p) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    inkernel_pass *p = CHECK_ALLOC(calloc(1, sizeof *p));
     *p = (inkernel_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] }, .radius = radius };
     MPI_CHECK(ranks_dup(comm, &p->comm));
     if (ranks > 1) {

@@ -30,7 +30,7 @@ static void create(sim *s, config *c)
 {
     sentence why = { "" };
     harness_config(c, large);
-    if (sim_create(s, c, "", false, &why) != 0) fail_msg("%s", why.text);
+    if (sim_create(s, c, false, &why) != 0) fail_msg("%s", why.text);
 }
 
 static void steps_on_an_eighth(void **state)
@@ -43,7 +43,7 @@ static void steps_on_an_eighth(void **state)
     create(s, c);
     assert_int_equal(s->plan.block_steps, 12);
     assert_true(sim_memory_bytes(s) > 512 << 20);
-    const rehearsal_result r = rehearsal(s, "");
+    const rehearsal_result r = rehearsal(s);
     assert_true(r.step_s > 0 && r.step_s < 60 && r.ceiling_bytes_per_s > 0);
     assert_int_equal(r.nx, 1024);
     assert_in_range(r.ny, 196608 / 9, 196608 / 7);

@@ -51,7 +51,7 @@ static result run_of(const config *c, bool ride)
     sentence why = { "" };
     clock_steps ticks;
     saver checkpoints = { .sim = &s, .ticks = &ticks, .deck_text = "" };
-    if (sim_create(&s, c, "", false, &why) != 0) fail_msg("sim_create: %s", why.text);
+    if (sim_create(&s, c, false, &why) != 0) fail_msg("sim_create: %s", why.text);
     if (ride) {
         s.dev->stencil_inkernel_can = can;
         s.dev->stencil_inkernel = whole;

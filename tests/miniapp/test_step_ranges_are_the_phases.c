@@ -50,7 +50,7 @@ static void ranges(void **state)
     assert_non_null(s);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) assert_true(deck_set(&d, keys[i], &why));
     assert_true(config_from_deck(c, &d, &why));
-    assert_int_equal(sim_create(s, c, "", true, &why), 0);
+    assert_int_equal(sim_create(s, c, true, &why), 0);
     nvtx_output = (nvtx_sink){ begin, end };
     for (int i = 0; i < 3; i++) sim_take(s, 1, true);
     nvtx_output = (nvtx_sink){ NULL, NULL };

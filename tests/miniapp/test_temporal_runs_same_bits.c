@@ -20,7 +20,6 @@
 #include "sim/sim_state.h"
 #include "support/problem_harness.h"
 
-static char self_exe[4096]; /* tries device-aware MPI */
 static config_device tested = CONFIG_DEVICE_HOST;
 static step_form form; /* of blocks of steps, whichever is faster */
 
@@ -40,7 +39,7 @@ static result run_of(const config *c)
     checkpoint_state state;
     sentence why = { "" };
     memset(&checkpoints, 0, sizeof checkpoints);
-    if (sim_create(&s, c, self_exe, true, &why) != 0) fail_msg("sim_create: %s", why.text);
+    if (sim_create(&s, c, true, &why) != 0) fail_msg("sim_create: %s", why.text);
     if (s.plan.block_steps > 1) step_pass_set_form(&s.pass, form);
     sim_prepare_steps(&s);
     if (sim_initialise(&s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
@@ -258,7 +257,6 @@ int main(int argc, char **argv)
 {
     int level, rank;
     if (argc == 2 && strcmp(argv[1], TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
-    if (readlink("/proc/self/exe", self_exe, sizeof self_exe - 1) < 0) return 1;
     MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level));
     MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     if (rank != 0 && !freopen("/dev/null", "w", stdout)) return 1;

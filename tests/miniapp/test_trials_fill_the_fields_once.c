@@ -37,7 +37,7 @@ static void once(const char *kind, int fields)
     sim *s = calloc(1, sizeof *s);
     assert_true(c && s);
     harness_config(c, deck_text, kind);
-    if (sim_create(s, c, "", true, &why) != 0) fail_msg("%s", why.text);
+    if (sim_create(s, c, true, &why) != 0) fail_msg("%s", why.text);
     value_fill = s->dev->value_fill;
     s->dev->value_fill = counted;
     fills = 0;
