@@ -204,6 +204,7 @@ static void print_machine(const predict_records *r, const char *between)
     printf("\ncopy         %.4g GB/s per device, %.4g for a small field; %s per launch%s\n",
            m->copy[m->copies - 1].bytes_per_s * 1e-9, m->copy[0].bytes_per_s * 1e-9, seconds_text(a, sizeof a, m->launch_s),
            m->launch_assumed ? " (assumed, not measured)" : "");
+    if (m->processors > 0) printf("blocks       of steps: as on %d SMs per GPU (assumed)\n", m->processors);
     for (int t = TRANSPORT_STAGED; t < PREDICT_TRANSPORTS; t++)
         if (!isnan(m->exchange[t].alpha_s))
             printf("%-12s %s\n", transport_kind_name((transport_kind)t),

@@ -44,7 +44,7 @@ typedef struct predict_machine {
     int passes;
     double pass_fixed_s[PREDICT_FEEDS]; /* of a block of steps, whatever its size */
     double pass_neighbours_s; /* and more with neighbours */
-    int processors; /* SMs of a GPU; 0: passes have no strips */
+    int processors; /* SMs of a GPU, which no record has; 0: passes have no strips */
     predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
     predict_transpose transpose[PREDICT_TRANSPORTS][PREDICT_TRANSPOSES_MAX]; /* by ranks; those with 0 ranks are free */
     predict_link between;                        /* hosts: bytes that leave one */

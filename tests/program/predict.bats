@@ -55,6 +55,7 @@ within_5_of_100() {
     grep -q '^[*] No record has several hosts: the links between them were not measured.$' said
     grep -Eq '^between .*[(]assumed, not measured[)]$' said
     grep -Eq '^copy .* per launch [(]assumed, not measured[)]$' said
+    grep -q '^blocks  *of steps: as on 132 SMs per GPU (assumed)$' said
     grep -q '^peer .* whatever the size: the records have too few sizes to show a rate$' said
     expect "infinite rates" 0 "$(grep -c 'inf\b' said)"
     cp "$of" w.jsonl
