@@ -6,6 +6,12 @@
 
 namespace {
 
+enum { OP_NONE = 0, OP_TRANSPOSE = 1 };
+
+template <typename T>
+using geam_function = int (*)(void *handle, int op_a, int op_b, int m, int n, const T *alpha, const T *a, int lda, const T *beta,
+                              const T *b, int ldb, T *c, int ldc);
+
 void *library()
 {
     static void *opened = nullptr;
@@ -17,6 +23,16 @@ void *library()
         opened = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     }
     return opened;
+}
+
+/* Column-major: b is ny x nx, a is nx x ny. */
+template <typename T> int transpose(const char *function, T *b, const T *a, int nx, int ny, cudaStream_t stream)
+{
+    const T one = 1, zero = 0;
+    const auto geam = (geam_function<T>)ladder_cublas_function(function);
+    void *handle = ladder_cublas_handle(stream);
+    if (!geam || !handle) return cudaErrorUnknown;
+    return geam(handle, OP_TRANSPOSE, OP_NONE, ny, nx, &one, a, nx, &zero, b, ny, b, ny) == 0 ? cudaSuccess : cudaErrorUnknown;
 }
 
 } // namespace
@@ -32,4 +48,13 @@ void *ladder_cublas_handle(cudaStream_t stream)
     const auto set_stream = (int (*)(void *, cudaStream_t))ladder_cublas_function("cublasSetStream_v2");
     if (!create || !set_stream || (!handle && create(&handle) != 0)) return nullptr;
     return set_stream(handle, stream) == 0 ? handle : nullptr;
+}
+
+int ladder_cublas_transpose(dtype t, void *b, const void *a, int nx, int ny, cudaStream_t stream)
+{
+    switch (t) {
+    case DTYPE_F32: return transpose("cublasSgeam", (float *)b, (const float *)a, nx, ny, stream);
+    case DTYPE_F64: return transpose("cublasDgeam", (double *)b, (const double *)a, nx, ny, stream);
+    }
+    return cudaErrorInvalidValue;
 }

@@ -19,6 +19,9 @@ void *ladder_cublas_function(const char *name);
  * more than most rungs take, and its device is the only one that a bench uses. */
 void *ladder_cublas_handle(cudaStream_t stream);
 
+/* b (nx,ny) = transpose of a (ny,nx), both dense and row-major, by geam. */
+int ladder_cublas_transpose(dtype t, void *b, const void *a, int nx, int ny, cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -23,15 +23,6 @@ int ladder_kernel(const ladder_case *c, dim3 grid, dim3 block, size_t shared_byt
     return cudaGetLastError();
 }
 
-/* The same rung, measured at each value of a parameter. */
-template <int COUNT> constexpr ladder_rung ladder_scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)
-{
-    r.scan = parameter;
-    r.scan_count = COUNT;
-    r.scan_values = values;
-    return r;
-}
-
 /* SMs of the GPU times `each`. */
 static inline int ladder_per_sm(const ladder_case *c, int each, int *out)
 {

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 
 #include "ladder/ladder_families.h"
@@ -12,7 +13,7 @@ static const char teaches[] =
     "\n"
     "What to expect on one H200, as a fraction of the measured f32 multiply-add peak: float 1, double .5, fmadOff .5, branch .5 "
     "up to 16 threads and 1 from 32 on, select 1, literal .06, spill .87 up to 2 blocks per SM, .06 at 4, .03 at 6. Per second: "
-    "the fast functions 3.5 to 4 x 10^12, one special instruction for each, sin 1.1, exp 2.9, division 1.8; a warp's "
+    "the fast functions 3.5 to 4 x 10^12, one special instruction for each, sin and log 1.1, exp 2.9, division 1.8; a warp's "
     "sum 1.5, 5.1 and 11.5 x 10^10; atomics on one word 1.4 x 10^9, one per cycle, 32 times as many when each warp adds up "
     "first, 180 times by blocks, 630 times spread over a million words (jobs/results/bench_h200.jsonl). The types are the "
     "rungs' own: with dtype=f64 only the ceiling changes.\n";
@@ -120,9 +121,14 @@ int sums_prepare(ladder_case *c)
 
 int sums_enqueue(ladder_case *c)
 {
-    static void (*const kernel[])(uint32_t *) = { sums<SUM_SHARED>, sums<SUM_SHUFFLE>, sums<SUM_REDUX> };
     const ladder_arith *s = (const ladder_arith *)c->state;
-    kernel[c->rung->variant]<<<s->blocks, THREADS, 0, device_cuda_stream(c->stream)>>>((uint32_t *)c->out);
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    switch (c->rung->variant) {
+    case SUM_SHARED: sums<SUM_SHARED><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
+    case SUM_SHUFFLE: sums<SUM_SHUFFLE><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
+    case SUM_REDUX: sums<SUM_REDUX><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
+    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
+    }
     return cudaGetLastError();
 }
 
@@ -154,11 +160,16 @@ int atomics_prepare(ladder_case *c)
 
 int atomics_enqueue(ladder_case *c)
 {
-    static void (*const kernel[])(uint32_t *, uint32_t) = { atomic_each, atomic_aggregated, atomic_shared };
     const ladder_arith *s = (const ladder_arith *)c->state;
-    const size_t shared_bytes = c->rung->variant == ATOMIC_SHARED ? s->in_bytes : 0;
+    const cudaStream_t stream = device_cuda_stream(c->stream);
     const uint32_t mask = (uint32_t)(s->in_bytes / sizeof(uint32_t)) - 1;
-    kernel[c->rung->variant]<<<s->blocks, THREADS, shared_bytes, device_cuda_stream(c->stream)>>>((uint32_t *)c->in, mask);
+    uint32_t *out = (uint32_t *)c->in;
+    switch (c->rung->variant) {
+    case ATOMIC: atomic_each<<<s->blocks, THREADS, 0, stream>>>(out, mask); break;
+    case ATOMIC_AGGREGATED: atomic_aggregated<<<s->blocks, THREADS, 0, stream>>>(out, mask); break;
+    case ATOMIC_SHARED: atomic_shared<<<s->blocks, THREADS, s->in_bytes, stream>>>(out, mask); break;
+    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
+    }
     return cudaGetLastError();
 }
 
@@ -181,7 +192,7 @@ int atomics_verify(ladder_case *c, ladder_verdict *v)
 /* ---- the table ---- */
 
 const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 2, 4, 6 };
-const int64_t spread_slots[] = { 1, 2, 4, 8, 16, 32, 128, 1024, 16384, 1 << 20 };
+const int64_t spread_slots[] = { 2, 4, 8, 16, 32, 128, 1024, 16384, 1 << 20 };
 
 constexpr ladder_way chains = { ladder_arith_chains_prepare, ladder_arith_chains_enqueue, ladder_arith_chains_verify },
                      functions = { ladder_arith_functions_prepare, ladder_arith_functions_enqueue, ladder_arith_functions_verify },
@@ -202,6 +213,14 @@ constexpr ladder_rung flops(const char *name, const char *why, int variant, cons
     return r;
 }
 
+template <int COUNT> constexpr ladder_rung scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)
+{
+    r.scan = parameter;
+    r.scan_count = COUNT;
+    r.scan_values = values;
+    return r;
+}
+
 const ladder_rung rungs[] = {
     flops("float", "f32 multiply-adds, fused: fmad on", LADDER_ARITH_FLOAT,
           "x = x * factor + summand, again and again, in eight chains per thread. A step needs the result of the one before, "
@@ -216,7 +235,7 @@ const ladder_rung rungs[] = {
     flops("fmadOff", "product and sum rounded one by one", LADDER_ARITH_SEPARATE,
           "As nvcc compiles with -fmad=false: half the speed and one rounding more. weft is built so and writes fma where it "
           "means it, because the compiler's choice would decide the bits."),
-    ladder_scanned(LADDER_ARITH_GRANULARITY, group_sizes,
+    scanned(LADDER_ARITH_GRANULARITY, group_sizes,
             flops("branch", "threads part in groups of granularity", LADDER_ARITH_BRANCH,
                   "A warp whose threads want both sides runs both, one after the other, with half of its lanes off. Groups of 32 "
                   "threads or more send whole warps one way or the other, and nothing is lost.")),
@@ -233,6 +252,10 @@ const ladder_rung rungs[] = {
           "At most 2 ulp from the correctly rounded result."),
     calls("expFast", "__expf: error grows with the argument", functions, LADDER_ARITH_EXP_FAST,
           "At most 2 + floor(1.173 abs x) ulp from the correctly rounded result."),
+    calls("log", "the library", functions, LADDER_ARITH_LOG,
+          "At most 1 ulp from the correctly rounded result."),
+    calls("logFast", "__logf: absolute error, bad near one", functions, LADDER_ARITH_LOG_FAST,
+          "In [0.5, 2] at most 2^-21.41 off, in absolute terms."),
     calls("divide", "a / x, correctly rounded", functions, LADDER_ARITH_DIVIDE,
           "A reciprocal, and the steps that make its rounding right."),
     calls("divideFast", "__fdividef: reciprocal times a", functions, LADDER_ARITH_DIVIDE_FAST,
@@ -247,17 +270,18 @@ const ladder_rung rungs[] = {
           "The same tree as a butterfly, without memory: every lane ends with the sum."),
     calls("sumRedux", "one instruction, whole numbers only", warp_sums, SUM_REDUX,
           "__reduce_add_sync, since Ampere."),
-    ladder_scanned(LADDER_ARITH_SLOTS, spread_slots,
-            calls("atomicSpread", "all threads add to slots words", additions, ATOMIC,
-                  "An atomic addition whose result nobody uses is sent off and done by the units at the L2 cache. Those for one "
-                  "word queue up: how many are done per second depends on how many different words they fall on. nvcc would add "
-                  "up a warp's contributions first where it can see that the address is the same for all; here it cannot, since "
-                  "the number of words is a parameter.")),
+    calls("atomicOne", "all threads add to one word", additions, ATOMIC,
+          "An atomic addition whose result nobody uses is sent off and done by the units at the L2 cache. Those for one word "
+          "queue up. nvcc would add up a warp's contributions first where it can see that the address is the same for all; here "
+          "it cannot, since the number of words is a parameter."),
+    scanned(LADDER_ARITH_SLOTS, spread_slots,
+            calls("atomicSpread", "the same, spread over slots words", additions, ATOMIC,
+                  "How many additions are done per second depends on how many different words they fall on.")),
     calls("atomicAggregated", "each warp adds up first", additions, ATOMIC_AGGREGATED,
           "The warp adds up first, wherever its lanes mean the same word: match, then one addition by the group's first lane."),
     calls("atomicShared", "each block adds up first", additions, ATOMIC_SHARED,
           "The block adds up first, in words of its own that are as near as L1; then one addition for each word."),
-    ladder_scanned(LADDER_ARITH_BLOCKS, blocks_of_sm,
+    scanned(LADDER_ARITH_BLOCKS, blocks_of_sm,
             flops("spill", "launch bounds leave too few registers", LADDER_ARITH_SPILL,
                   "96 values per thread are live at once. An SM has 65,536 registers: with 6 blocks of 256 threads there are 40 per "
                   "thread, and the compiler keeps the rest in local memory, which is loads and stores of the L1 cache in the middle "

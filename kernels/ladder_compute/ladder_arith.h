@@ -46,8 +46,8 @@ int ladder_arith_chains_verify(ladder_case *c, ladder_verdict *v);
 
 /* ---- elementary functions (ladder_arith_functions.cu) ---- */
 enum {
-    LADDER_ARITH_SIN, LADDER_ARITH_SIN_FAST, LADDER_ARITH_EXP, LADDER_ARITH_EXP_FAST, LADDER_ARITH_DIVIDE,
-    LADDER_ARITH_DIVIDE_FAST, LADDER_ARITH_SQRT_DIVIDE, LADDER_ARITH_RSQRT, LADDER_ARITH_FUNCTIONS
+    LADDER_ARITH_SIN, LADDER_ARITH_SIN_FAST, LADDER_ARITH_EXP, LADDER_ARITH_EXP_FAST, LADDER_ARITH_LOG, LADDER_ARITH_LOG_FAST,
+    LADDER_ARITH_DIVIDE, LADDER_ARITH_DIVIDE_FAST, LADDER_ARITH_SQRT_DIVIDE, LADDER_ARITH_RSQRT, LADDER_ARITH_FUNCTIONS
 };
 int ladder_arith_functions_prepare(ladder_case *c);
 int ladder_arith_functions_enqueue(ladder_case *c);

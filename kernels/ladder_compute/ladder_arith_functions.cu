@@ -36,6 +36,7 @@ const double absolute_bound = 3.6e-7; /* 2^-21.41 */
 const function functions[LADDER_ARITH_FUNCTIONS] = {
     { -3.14159f, 3.14159f, sin, 2, 0, 0 },   { -3.14159f, 3.14159f, sin, 0, 0, absolute_bound },
     { -8, 8, exp, 2, 0, 0 },                 { -8, 8, exp, 2, 1.173, 0 },
+    { 0.5f, 2, log, 1, 0, 0 },               { 0.5f, 2, log, 0, 0, absolute_bound },
     { 0.01f, 100, exact_divide, 0, 0, 0 },   { 0.01f, 100, exact_divide, 2, 0, 0 },
     { 0.01f, 100, exact_rsqrt, 2, 0, 0 },    { 0.01f, 100, exact_rsqrt, 2, 0, 0 },
 };
@@ -47,6 +48,8 @@ template <int F> __device__ __forceinline__ float apply(float x, float a)
     case LADDER_ARITH_SIN_FAST: return __sinf(x);
     case LADDER_ARITH_EXP: return expf(x);
     case LADDER_ARITH_EXP_FAST: return __expf(x);
+    case LADDER_ARITH_LOG: return logf(x);
+    case LADDER_ARITH_LOG_FAST: return __logf(x);
     case LADDER_ARITH_DIVIDE: return a / x;
     case LADDER_ARITH_DIVIDE_FAST: return __fdividef(a, x);
     case LADDER_ARITH_SQRT_DIVIDE: return 1.0f / sqrtf(x);
@@ -89,7 +92,7 @@ template <bool KEEP> int launch(ladder_case *c, float *results)
     const function *f = &functions[c->rung->variant];
     static void (*const kernel[LADDER_ARITH_FUNCTIONS])(uint32_t *, float *, float, float, float) = {
         evaluate<LADDER_ARITH_SIN, KEEP>,    evaluate<LADDER_ARITH_SIN_FAST, KEEP>,    evaluate<LADDER_ARITH_EXP, KEEP>,
-        evaluate<LADDER_ARITH_EXP_FAST, KEEP>,
+        evaluate<LADDER_ARITH_EXP_FAST, KEEP>, evaluate<LADDER_ARITH_LOG, KEEP>,       evaluate<LADDER_ARITH_LOG_FAST, KEEP>,
         evaluate<LADDER_ARITH_DIVIDE, KEEP>, evaluate<LADDER_ARITH_DIVIDE_FAST, KEEP>, evaluate<LADDER_ARITH_SQRT_DIVIDE, KEEP>,
         evaluate<LADDER_ARITH_RSQRT, KEEP>,
     };

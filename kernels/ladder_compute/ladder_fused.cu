@@ -196,10 +196,10 @@ template <int COUNT>
 constexpr ladder_rung rung(const char *name, const char *why, int variant, int (*prepare)(ladder_case *),
                            int (*enqueue)(ladder_case *), int scanned, const int64_t (&values)[COUNT], const char *teaches)
 {
-    return ladder_scanned(scanned, values,
-                          { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = prepare,
-                            .enqueue = enqueue, .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy",
-                            .ignores = variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS });
+    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = prepare, .enqueue = enqueue,
+             .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy",
+             .ignores = variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS, .scan = scanned, .scan_count = COUNT,
+             .scan_values = values };
 }
 
 constexpr int OWN = -1;

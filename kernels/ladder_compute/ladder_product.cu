@@ -21,11 +21,11 @@ static const char teaches[] =
     "shared memory uses each fetched word 32 times, and then the loads from shared memory are the limit: two for each "
     "multiply-add. An 8 x 8 tile of C in the registers of each thread needs 16 for 64.\n"
     "\n"
-    "A A^T has a twist: the same row-wise matrix is needed by rows and by columns. Read naively, 32 threads stand in 32 rows, "
-    "as in naiveCol. Turned in shared memory, the reads of a column of the tile fall into one bank, unless its rows are padded.\n"
+    "A A^T has a twist: the same row-wise matrix is needed by rows and by columns. Read naively, 32 threads stand in 32 rows. "
+    "Turned in shared memory, the reads of a column of the tile fall into one bank, unless its rows are padded.\n"
     "\n"
     "What to expect on one H200 at n = 4096, f32, as a fraction of the measured FMA peak: naive .047 coalesced and .008 not, "
-    "tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; the roofline reaches "
+    "tiledA .11, tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; the roofline reaches "
     "half the peak at 8 flop/byte and .95 at 128 (f64: .93 at 8). In f64 cuBLAS uses the tensor cores and reaches 1.9: they "
     "have a peak of their own, twice that of the multiply-adds.\n";
 
@@ -52,6 +52,22 @@ template <typename T> __global__ void naive_col(T *c, const T *a, const T *b, in
 }
 
 /* ---- tiles in shared memory ---- */
+
+template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c, const T *a, const T *b, int64_t n)
+{
+    __shared__ T of_a[TILE][TILE];
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    const int64_t j = (int64_t)blockIdx.x * TILE + tx, i = (int64_t)blockIdx.y * TILE + ty;
+    T sum = 0;
+    for (int64_t k0 = 0; k0 < n; k0 += TILE) {
+        of_a[ty][tx] = a[i * n + k0 + tx];
+        __syncwarp();
+#pragma unroll
+        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_a[ty][k], b[(k0 + k) * n + j], sum);
+        __syncwarp();
+    }
+    c[i * n + j] = sum;
+}
 
 template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_ab(T *c, const T *a, const T *b, int64_t n)
 {
@@ -145,6 +161,14 @@ __global__ void __launch_bounds__(REGISTER_THREADS, sizeof(T) == sizeof(float) ?
 
 /* ---- A A^T ---- */
 
+template <typename T> __global__ void aat_naive(T *c, const T *a, const T *, int64_t n)
+{
+    const int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    T sum = 0;
+    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], a[j * n + k], sum);
+    c[i * n + j] = sum;
+}
+
 template <typename T, int PAD> __global__ void __launch_bounds__(TILE *TILE) aat_tiled(T *c, const T *a, const T *, int64_t n)
 {
     __shared__ T of_i[TILE][TILE], of_j[TILE][TILE + PAD];
@@ -164,7 +188,7 @@ template <typename T, int PAD> __global__ void __launch_bounds__(TILE *TILE) aat
 
 /* ---- prepare, launch ---- */
 
-enum { NAIVE_ROW, NAIVE_COL, TILED_AB, REGISTERS, CUBLAS, AAT_SHARED, AAT_PADDED };
+enum { NAIVE_ROW, NAIVE_COL, TILED_A, TILED_AB, REGISTERS, CUBLAS, AAT_NAIVE, AAT_SHARED, AAT_PADDED };
 
 /* Flops for a byte that goes through L1, sectors counted whole: of one warp and one k, or of a block and its tiles. */
 double flops_of_byte(int variant, double word)
@@ -172,7 +196,9 @@ double flops_of_byte(int variant, double word)
     const double warp_flops = 2 * TILE, line = TILE * word;
     switch (variant) {
     case NAIVE_ROW: return warp_flops / (line + SECTOR_BYTES);
-    case NAIVE_COL: return warp_flops / (TILE * SECTOR_BYTES + SECTOR_BYTES);
+    case NAIVE_COL:
+    case AAT_NAIVE: return warp_flops / (TILE * SECTOR_BYTES + SECTOR_BYTES);
+    case TILED_A: return warp_flops / (line + line / TILE);
     case REGISTERS: return 2.0 * EDGE * EDGE / (2 * EDGE * word);
     default: return 2.0 * TILE * TILE / (2 * TILE * word);
     }
@@ -182,7 +208,7 @@ int product_prepare(ladder_case *c)
 {
     ladder_product *s = (ladder_product *)ladder_state(c, sizeof *s);
     const int variant = c->rung->variant;
-    const bool self = variant == AAT_SHARED || variant == AAT_PADDED;
+    const bool self = variant == AAT_NAIVE || variant == AAT_SHARED || variant == AAT_PADDED;
     s->n = c->value[LADDER_PRODUCT_N] / EDGE * EDGE;
     c->size = s->n * s->n;
     c->work = 2 * (double)s->n * (double)c->size;
@@ -205,8 +231,10 @@ template <typename T> int launch(ladder_case *c)
     switch (c->rung->variant) {
     case NAIVE_ROW: naive_row<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
     case NAIVE_COL: naive_col<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
+    case TILED_A: tiled_a<<<square_grid, square, 0, stream>>>(to, a, b, n); break;
     case TILED_AB: tiled_ab<<<square_grid, square, 0, stream>>>(to, a, b, n); break;
     case REGISTERS: registers<<<edges, REGISTER_THREADS, 0, stream>>>(to, a, b, (int)n); break;
+    case AAT_NAIVE: aat_naive<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
     case AAT_SHARED: aat_tiled<T, 0><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
     case AAT_PADDED: aat_tiled<T, 1><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
     default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
@@ -257,19 +285,21 @@ constexpr ladder_rung bend(const char *name, const char *why, const char *teache
 {
     return { .name = name, .why = why, .teaches = teaches, .prepare = ladder_product_roofline_prepare,
              .enqueue = ladder_product_roofline_enqueue, .verify = ladder_product_roofline_verify, .unit = LADDER_FLOPS,
-             .ceiling = "fma" };
+             .ceiling = "fma", .scan = LADDER_PRODUCT_FMAS, .scan_count = sizeof fma_counts / sizeof *fma_counts,
+             .scan_values = fma_counts };
 }
 
 const ladder_rung rungs[] = {
-    ladder_scanned(LADDER_PRODUCT_FMAS, fma_counts,
-        bend("roofline", "flops per word until memory is no limit",
+    bend("roofline", "flops per word until memory is no limit",
           "Each word is read, goes through `fmas` multiply-adds and is written. The rate doubles with fmas while memory is the "
           "limit and lies flat where arithmetic is; the bend between is the machine's balance. One H200, f32: half the peak at "
-          "32, .95 at 512.")),
+          "32, .95 at 512."),
     rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL,
           "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 sectors for 32 words."),
     rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW,
           "Neighbouring threads have neighbouring columns: B by whole lines, and one word of A for all of the warp."),
+    rung("tiledA", "A's tile read once, B's lines anew", TILED_A,
+          "A's tile only: fetched by whole lines once, read 32 times. Each warp reads only the row that it brought itself."),
     rung("tiledAB", "each fetched word used 32 times", TILED_AB,
           "Both tiles: what the block fetches, it uses 32 times."),
     rung("registers", "8 x 8 cells of C per thread", REGISTERS,
@@ -279,7 +309,10 @@ const ladder_rung rungs[] = {
     library("cublas", "cuBLAS as the reference",
           "cublasSgemm or cublasDgemm on the same matrices: what is left to be won above registers. Without cuBLAS the rung is "
           "missing."),
-    rung("aatShared", "A A^T: turned on chip, banks conflict", AAT_SHARED,
+    rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE,
+          "Cell (i, j) is row i times row j. The 32 threads of a warp stand in 32 rows j, and each load takes 32 sectors for 32 "
+          "words: as slow as naiveCol."),
+    rung("aatShared", "turned on chip, banks conflict", AAT_SHARED,
           "Both tiles come by whole lines; of the second, 32 threads read 32 rows, which without padding start in one and the "
           "same bank. (The compiler softens it: rows on 16 bytes may be read four words at a time, 32 turns for four instead of "
           "for one.) One padding column shifts each row by one bank (aatPadded)."),

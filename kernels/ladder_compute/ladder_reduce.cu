@@ -4,7 +4,7 @@
 #include "ladder_compute/ladder_reduce.cuh"
 
 static const char teaches[] =
-    "Summing an array: eleven ways to let thousands of threads agree on one number.\n"
+    "Summing an array: fifteen ways to let thousands of threads agree on one number.\n"
     "\n"
     "The sum needs every word once, so reading is the ceiling; all else is overhead, and the ladder removes it piece by piece. "
     "A block sums its part as a tree: in each round half of the threads that are left add their neighbour's number. What is "
@@ -17,8 +17,8 @@ static const char teaches[] =
     "which the host knows. The rungs that work in place destroy their input; it is restored, untimed, before each repetition.\n"
     "\n"
     "Measured on one H200, 2^27 words of u32 / u64, as a fraction of the read: neighboured .14 / .20 and with whole warps no "
-    "better (.13 / .19: L1 is as busy as before), interleaved .17 / .29, unrolled .73 / .78: more loads in flight and fewer "
-    "rounds are nearly the whole gain. What is unrolled after that gains nothing any more (.67). On the chip, "
+    "better (.13 / .19: L1 is as busy as before), interleaved .17 / .29, unrolled .30, .52, .73 / .44, .64, .78: more loads in "
+    "flight and fewer rounds are nearly the whole gain. What is unrolled after that gains nothing any more (.67). On the chip, "
     "by shared memory or shuffles, .92 / .95; one atomic per block .91 / .98; one per thread .20 / .02; kernels that launch the "
     "next level .76; CUB .93 / .97.\n";
 
@@ -66,11 +66,11 @@ template <typename W> __global__ void interleaved(W *partial, W *data)
     if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
-template <typename W> __global__ void unrolled(W *partial, W *data)
+template <typename W, int U> __global__ void unrolled(W *partial, W *data)
 {
-    W *mine = data + (int64_t)blockIdx.x * CHUNK;
+    W *mine = data + (int64_t)blockIdx.x * BLOCK * U;
     const int t = (int)threadIdx.x;
-    mine[t] = ladder_reduce_gather(mine, t);
+    mine[t] = ladder_reduce_gather<W, U>(mine, t);
     __syncthreads();
     for (int s = BLOCK / 2; s > 0; s /= 2) {
         if (t < s) mine[t] += mine[t + s];
@@ -83,7 +83,7 @@ template <typename W> __global__ void unrolled_last_warp(W *partial, W *data)
 {
     W *mine = data + (int64_t)blockIdx.x * CHUNK;
     const int t = (int)threadIdx.x;
-    mine[t] = ladder_reduce_gather(mine, t);
+    mine[t] = ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(mine, t);
     __syncthreads();
     for (int s = BLOCK / 2; s > 32; s /= 2) {
         if (t < s) mine[t] += mine[t + s];
@@ -93,12 +93,41 @@ template <typename W> __global__ void unrolled_last_warp(W *partial, W *data)
     if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
+template <typename W> __global__ void unrolled_completely(W *partial, W *data)
+{
+    W *mine = data + (int64_t)blockIdx.x * CHUNK;
+    const int t = (int)threadIdx.x;
+    mine[t] = ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(mine, t);
+    __syncthreads();
+    if (blockDim.x >= 1024 && t < 512) mine[t] += mine[t + 512];
+    __syncthreads();
+    if (blockDim.x >= 512 && t < 256) mine[t] += mine[t + 256];
+    __syncthreads();
+    if (blockDim.x >= 256 && t < 128) mine[t] += mine[t + 128];
+    __syncthreads();
+    if (blockDim.x >= 128 && t < 64) mine[t] += mine[t + 64];
+    __syncthreads();
+    ladder_reduce_last_warp(mine, t);
+    if (t == 0) partial[blockIdx.x] = mine[0];
+}
+
+template <typename W> __global__ void sized_by_template(W *partial, W *data)
+{
+    W *mine = data + (int64_t)blockIdx.x * CHUNK;
+    const int t = (int)threadIdx.x;
+    mine[t] = ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(mine, t);
+    __syncthreads();
+    ladder_reduce_rounds<W, BLOCK / 2>(mine, t);
+    ladder_reduce_last_warp(mine, t);
+    if (t == 0) partial[blockIdx.x] = mine[0];
+}
+
 /* ---- rounds on the chip: the input is read once and left alone ---- */
 
 /* This thread's part of its block's chunk. */
 template <typename W> __device__ __forceinline__ W chunk_of(const W *data)
 {
-    return ladder_reduce_gather(data + (int64_t)blockIdx.x * CHUNK, (int)threadIdx.x);
+    return ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(data + (int64_t)blockIdx.x * CHUNK, (int)threadIdx.x);
 }
 
 template <typename W> __global__ void in_shared(W *partial, W *data)
@@ -254,14 +283,22 @@ const ladder_rung rungs[] = {
           "The same additions, done by the first threads of the block: whole warps work and whole warps are done."),
     in_place("interleaved", "halves: a warp loads whole lines", tree<interleaved<word32>, interleaved<word64>, 1>,
           "Halves instead of neighbours: thread t adds the number half the length away. The warp's loads are whole lines now."),
-    in_place("unroll8", "eight loads in flight per thread", tree<unrolled<word32>, unrolled<word64>>,
-          "A block takes the words of eight: each thread adds eight words before the first round. All loads are on their way at "
-          "once, and the same rounds serve eight times the words: .73 of the read (u32, one H200), from .17 of interleaved. Bytes "
-          "on their way were missing, and what is left are rounds through L1."),
+    in_place("unroll2", "two loads in flight per thread", tree<unrolled<word32, 2>, unrolled<word64, 2>, 2>,
+          "A block takes the words of two: each thread adds two words before the first round. Both loads are on their way at "
+          "once, and the same rounds serve twice the words."),
+    in_place("unroll4", "four", tree<unrolled<word32, 4>, unrolled<word64, 4>, 4>,
+          "The same with four words per thread, and a quarter of the rounds per word."),
+    in_place("unroll8", "eight", tree<unrolled<word32, 8>, unrolled<word64, 8>, 8>,
+          "With eight it comes to .73 of the read (u32, one H200), from .17 of interleaved: bytes on their way were missing, and "
+          "what is left are rounds through L1."),
     in_place("unrollLastWarp", "six rounds without a block's barrier", tree<unrolled_last_warp<word32>, unrolled_last_warp<word64>>,
           "In the last six rounds a single warp works, which needs a barrier of its own only. The barriers of the block are "
-          "saved, yet the rate falls to .67 on one H200: they were not what it waited for. No loop at all, or a block's size that the "
-          "compiler knows, gains nothing either: one comparison per round is nothing beside memory."),
+          "saved, yet the rate falls to .67 on one H200: they were not what it waited for."),
+    in_place("unrollCompletely", "no loop, size asked at run time", tree<unrolled_completely<word32>, unrolled_completely<word64>>,
+          "No loop at all. The block's size is still asked for at run time, once per round."),
+    in_place("template", "size known when compiled", tree<sized_by_template<word32>, sized_by_template<word64>>,
+          "The block's size is an argument of the template: the compiler drops the questions that unrollCompletely asks and the "
+          "rounds that a smaller block has not. The same rate again: one comparison per round is nothing beside memory."),
     rung("shared", "rounds stay on the chip", tree<in_shared<word32>, in_shared<word64>>,
           "Eight words per thread are read as before, but all rounds take place in shared memory. Global memory is read once, one "
           "word per block is written, and the input stays as it was: .92 of the read on one H200."),

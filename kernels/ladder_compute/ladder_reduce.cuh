@@ -23,14 +23,14 @@ const char *ladder_reduce_nested_missing(device *d);
 typedef uint32_t ladder_reduce_word32;
 typedef unsigned long long ladder_reduce_word64; /* atomicAdd's own type */
 
-/* A block takes a chunk: LADDER_REDUCE_UNROLL independent loads per thread before the first round, and as many times fewer rounds. */
-template <typename W> __device__ __forceinline__ W ladder_reduce_gather(const W *mine, int t)
+/* A block takes U blocks' worth: U independent loads per thread before the first round, and U times fewer rounds in all. */
+template <typename W, int U> __device__ __forceinline__ W ladder_reduce_gather(const W *mine, int t)
 {
-    W u[LADDER_REDUCE_UNROLL], sum = 0;
+    W u[U], sum = 0;
 #pragma unroll
-    for (int k = 0; k < LADDER_REDUCE_UNROLL; k++) u[k] = mine[t + k * LADDER_REDUCE_BLOCK];
+    for (int k = 0; k < U; k++) u[k] = mine[t + k * LADDER_REDUCE_BLOCK];
 #pragma unroll
-    for (int k = 0; k < LADDER_REDUCE_UNROLL; k++) sum += u[k];
+    for (int k = 0; k < U; k++) sum += u[k];
     return sum;
 }
 

@@ -13,8 +13,8 @@ static const char teaches[] =
     "pays a barrier), or registers (a thread that walks along y keeps the nine cells of its column in a queue, and only the row "
     "is shared).\n"
     "\n"
-    "Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, read-only the same, "
-    "registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 loads 2.25 times "
+    "Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, read-only the same, shared "
+    ".42 / .68, registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 loads 2.25 times "
     "its own cells, in many small steps before one barrier), the queue .60 / .66. So shared memory no longer wins by itself: L1 "
     "is as near. What counts is the number of load instructions per cell and the bytes in flight: vectors, several cells per "
     "thread.\n"
@@ -73,6 +73,16 @@ template <typename T> __global__ void line_read_only(T *__restrict__ next, const
     if (x < n) next[x] = sum_line<T>([&](int k) { return __ldg(cur + x + k); });
 }
 
+template <typename T> __global__ void line_shared(T *next, const T *cur, int64_t n, int64_t, int64_t)
+{
+    __shared__ T tile[LINE_THREADS + 2 * R];
+    const int64_t x0 = (int64_t)blockIdx.x * LINE_THREADS;
+    for (int t = (int)threadIdx.x; t < LINE_THREADS + 2 * R; t += LINE_THREADS)
+        if (x0 + t - R < n + R) tile[t] = cur[x0 + t - R];
+    __syncthreads();
+    if (x0 + threadIdx.x < n) next[x0 + threadIdx.x] = sum_line<T>([&](int k) { return tile[threadIdx.x + R + k]; });
+}
+
 template <typename T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) four {
     T cell[4];
 };
@@ -108,6 +118,15 @@ template <typename T> __global__ void plane_global(T *next, const T *cur, int64_
     const T *u = cur + y * pitch + x;
     if (x < nx && y < ny)
         next[y * pitch + x] = sum_plane<T>([&](int k) { return u[k]; }, [&](int k) { return u[k * pitch]; });
+}
+
+template <typename T>
+__global__ void plane_read_only(T *__restrict__ next, const T *__restrict__ cur, int64_t nx, int64_t ny, int64_t pitch)
+{
+    const int64_t x = (int64_t)blockIdx.x * TILE_X + threadIdx.x, y = (int64_t)blockIdx.y * TILE_Y + threadIdx.y;
+    const T *u = cur + y * pitch + x;
+    if (x < nx && y < ny)
+        next[y * pitch + x] = sum_plane<T>([&](int k) { return __ldg(u + k); }, [&](int k) { return __ldg(u + k * pitch); });
 }
 
 template <typename T> __global__ void plane_shared(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
@@ -153,16 +172,36 @@ template <typename T> __global__ void plane_queue(T *next, const T *cur, int64_t
 
 template <typename T> using kernel = void (*)(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch);
 
-/* The kernels take the addresses of own cell (0,0). A block has X x Y threads, and CELLS_X x CELLS_Y cells. */
-template <kernel<float> F32, kernel<double> F64, int X, int Y, int CELLS_X = X, int CELLS_Y = Y> int launch(ladder_case *c)
+/* The kernels take the addresses of own cell (0,0). */
+int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 block, int64_t block_cells_x, int64_t block_cells_y)
 {
     const field_shape *f = &((const ladder_field *)c->state)->shape;
-    const dim3 grid(ladder_blocks(f->nx, CELLS_X), ladder_blocks(f->ny, CELLS_Y));
+    const dim3 grid(ladder_blocks(f->nx, block_cells_x), ladder_blocks(f->ny, block_cells_y));
     ladder_case own = *c;
     own.out = field_at(f, c->out, 0, 0);
     own.in = field_at(f, c->in, 0, 0);
-    return ladder_kernel(&own, grid, dim3(X, Y), 0, F32, F64, f->nx, f->ny, f->pitch);
+    return ladder_kernel(&own, grid, block, 0, f32, f64, f->nx, f->ny, f->pitch);
 }
+
+const dim3 line_block(LINE_THREADS), tile_block(TILE_X, TILE_Y), queue_block(QUEUE_X);
+
+int run_line_global(ladder_case *c) { return launch(c, line_global<float>, line_global<double>, line_block, LINE_THREADS, 1); }
+int run_line_read_only(ladder_case *c)
+{
+    return launch(c, line_read_only<float>, line_read_only<double>, line_block, LINE_THREADS, 1);
+}
+int run_line_shared(ladder_case *c) { return launch(c, line_shared<float>, line_shared<double>, line_block, LINE_THREADS, 1); }
+int run_line_registers(ladder_case *c)
+{
+    return launch(c, line_registers<float>, line_registers<double>, line_block, 4 * LINE_THREADS, 1);
+}
+int run_plane_global(ladder_case *c) { return launch(c, plane_global<float>, plane_global<double>, tile_block, TILE_X, TILE_Y); }
+int run_plane_read_only(ladder_case *c)
+{
+    return launch(c, plane_read_only<float>, plane_read_only<double>, tile_block, TILE_X, TILE_Y);
+}
+int run_plane_shared(ladder_case *c) { return launch(c, plane_shared<float>, plane_shared<double>, tile_block, TILE_X, TILE_Y); }
+int run_plane_queue(ladder_case *c) { return launch(c, plane_queue<float>, plane_queue<double>, queue_block, QUEUE_X, QUEUE_ROWS); }
 
 /* ---- the weights' upload is set-up, as it is in weft ---- */
 
@@ -197,28 +236,29 @@ constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(la
 }
 
 const ladder_rung rungs[] = {
-    line("lineGlobal", "nine loads, the caches do it", launch<line_global<float>, line_global<double>, LINE_THREADS, 1>,
+    line("lineGlobal", "nine loads, the caches do it", run_line_global,
           "Nine loads per cell. One in nine goes to L2 and memory, the rest meet in L1."),
-    line("lineReadOnly", "the read-only path: the same L1", launch<line_read_only<float>, line_read_only<double>, LINE_THREADS, 1>,
-          "The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference is the lesson, for the "
-          "seventeen loads of a plane as well."),
-    line("lineRegisters", "four cells share twelve, vector loads",
-         launch<line_registers<float>, line_registers<double>, LINE_THREADS, 1, 4 * LINE_THREADS>,
+    line("lineReadOnly", "the read-only path: the same L1", run_line_read_only,
+          "The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference is the lesson."),
+    line("lineShared", "the block loads each cell once", run_line_shared,
+          "The block's 256 cells and four more on each side come into shared memory once."),
+    line("lineRegisters", "four cells share twelve, vector loads", run_line_registers,
           "Four neighbouring cells per thread share twelve loaded ones, in registers: three loads per cell instead of nine, and "
           "with aligned rows (weft's fields start on a line) the loads are vectors of 16 bytes."),
     line("lineProduction", "weft's own", ladder_stencil_production,
           "One bulk copy brings the cells of a block and its halo into shared memory, so that what is on its way costs no "
           "registers. At this radius it is no faster than lineRegisters, near the copy already (.99); at a larger one a thread "
           "would have to hold many more neighbours, and here it need not."),
-    plane("planeGlobal", "seventeen loads, the caches do it", launch<plane_global<float>, plane_global<double>, TILE_X, TILE_Y>,
+    plane("planeGlobal", "seventeen loads, the caches do it", run_plane_global,
           "Seventeen loads per cell. Those along x meet in the warp's own lines; those along y reach into eight other rows, which "
           "the block's other warps and other blocks load as well. The caches serve most of them, but every load is an instruction "
           "and a trip to L1: expect less than along the line."),
-    plane("planeShared", "tile and halo, one barrier", launch<plane_shared<float>, plane_shared<double>, TILE_X, TILE_Y>,
+    plane("planeReadOnly", "the read-only path: the same L1", run_plane_read_only,
+          "The same seventeen loads through the read-only path: no difference, as along the line."),
+    plane("planeShared", "tile and halo, one barrier", run_plane_shared,
           "A tile of 32 x 8 with a halo of four on each side: 2.25 times its own cells are loaded, most of them from L2, where "
           "the neighbouring blocks left them. The corners of the halo are not needed and not loaded."),
-    plane("planeQueue", "the column in registers, walking",
-          launch<plane_queue<float>, plane_queue<double>, QUEUE_X, 1, QUEUE_X, QUEUE_ROWS>,
+    plane("planeQueue", "the column in registers, walking", run_plane_queue,
           "The thread walks down many rows of its column. Nine cells of the column stay in registers, and every row enters once; "
           "the row in the middle goes through shared memory, for the neighbours along x. Two row buffers in turn: one barrier per "
           "row."),

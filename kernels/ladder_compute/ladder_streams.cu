@@ -261,6 +261,14 @@ constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, in
              .ignores = ~uses };
 }
 
+template <int COUNT> constexpr ladder_rung scanned(ladder_rung r, int parameter, const int64_t (&values)[COUNT])
+{
+    r.scan = parameter;
+    r.scan_count = COUNT;
+    r.scan_values = values;
+    return r;
+}
+
 constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 1, 4, 16, 64, 256 },
                   chunk_counts[] = { 1, 2, 4, 8, 16, 32, 64 };
 
@@ -269,7 +277,7 @@ constexpr unsigned order_uses = bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS
 constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant, const char *teaches)
 {
     const ladder_way way = { ladder_streams_order_prepare, enqueue, ladder_streams_order_verify };
-    return ladder_scanned(LADDER_STREAMS_STREAMS, stream_counts, rung(name, why, way, variant, order_uses, teaches));
+    return scanned(rung(name, why, way, variant, order_uses, teaches), LADDER_STREAMS_STREAMS, stream_counts);
 }
 
 constexpr ladder_rung trap(const char *name, const char *why, int variant, const char *teaches)
@@ -287,8 +295,7 @@ constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(lad
 constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
                                const char *teaches)
 {
-    return ladder_scanned(LADDER_STREAMS_KERNELS, kernel_counts,
-                          wait(name, why, prepare, enqueue, bit(LADDER_STREAMS_KERNELS), teaches));
+    return scanned(wait(name, why, prepare, enqueue, bit(LADDER_STREAMS_KERNELS), teaches), LADDER_STREAMS_KERNELS, kernel_counts);
 }
 
 constexpr ladder_rung urgent(const char *name, const char *why, int variant, const char *teaches)
@@ -305,7 +312,7 @@ constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(l
                          bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CHUNKS) | bit(LADDER_STREAMS_BYTES), teaches);
     r.unit = LADDER_BYTES;
     r.ceiling = "both";
-    return ladder_scanned(LADDER_STREAMS_CHUNKS, chunk_counts, r);
+    return scanned(r, LADDER_STREAMS_CHUNKS, chunk_counts);
 }
 
 const ladder_rung rungs[] = {

@@ -106,36 +106,40 @@ int prepare_vector(ladder_case *c) /* whole vectors of the widest */
 /* ---- hints to the caches ---- */
 
 enum { HINT_LOADS = 4 };
+enum { CACHED, READ_ONLY, L2_ONLY, STREAMING };
 
-template <typename T, bool STREAMING> __global__ void hinted(T *out, const T *in, int64_t n, int64_t)
+template <typename T, int HINT> __global__ void hinted(T *out, const T *in, int64_t n, int64_t)
 {
     const int64_t first = (int64_t)blockIdx.x * THREADS * HINT_LOADS + threadIdx.x;
     T u[HINT_LOADS];
 #pragma unroll
     for (int k = 0; k < HINT_LOADS; k++) {
         const T *p = in + first + k * THREADS;
-        if (first + k * THREADS < n) u[k] = STREAMING ? __ldcs(p) : __ldca(p);
+        if (first + k * THREADS < n)
+            u[k] = HINT == READ_ONLY ? __ldg(p) : HINT == L2_ONLY ? __ldcg(p) : HINT == STREAMING ? __ldcs(p) : __ldca(p);
     }
 #pragma unroll
     for (int k = 0; k < HINT_LOADS; k++)
         if (first + k * THREADS < n) {
-            if (STREAMING) __stcs(out + first + k * THREADS, u[k]);
+            if (HINT == STREAMING) __stcs(out + first + k * THREADS, u[k]);
             else out[first + k * THREADS] = u[k];
         }
 }
 
-template <bool STREAMING> int run_hint(ladder_case *c)
+int run_hint(ladder_case *c)
 {
     const int64_t threads = (c->size + HINT_LOADS - 1) / HINT_LOADS;
-    return ladder_access_launch(c, hinted<float, STREAMING>, hinted<double, STREAMING>, threads, 0);
+    static const ladder_access_kernel<float> f32[] = { hinted<float, CACHED>, hinted<float, READ_ONLY>, hinted<float, L2_ONLY>,
+                                                       hinted<float, STREAMING> };
+    static const ladder_access_kernel<double> f64[] = { hinted<double, CACHED>, hinted<double, READ_ONLY>, hinted<double, L2_ONLY>,
+                                                        hinted<double, STREAMING> };
+    return ladder_access_launch(c, f32[c->rung->variant], f64[c->rung->variant], threads, 0);
 }
 
 /* ---- the table ---- */
 
 const int64_t offsets[] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
                             17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33 };
-const int64_t strides[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17,
-                            18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33 };
 const int64_t loads[] = { 1, 2, 4, 8 };
 const int64_t widths[] = { 4, 8, 16 };
 
@@ -146,8 +150,7 @@ constexpr ladder_way offset = { ladder_access_offset_prepare, ladder_access_offs
                      stride = { ladder_access_stride_prepare, ladder_access_stride, ladder_access_stride_verify },
                      unroll = { prepare_copy, run_unroll, ladder_verify_copy },
                      vector = { prepare_vector, run_vector, ladder_verify_copy },
-                     cached = { prepare_copy, run_hint<false>, ladder_verify_copy },
-                     streaming = { prepare_copy, run_hint<true>, ladder_verify_copy },
+                     hints = { prepare_copy, run_hint, ladder_verify_copy },
                      rows = { ladder_access_rows_prepare, ladder_access_rows, ladder_access_rows_verify },
                      window = { ladder_access_window_prepare, ladder_access_window, ladder_access_window_verify },
                      fields = { ladder_access_fields_prepare, ladder_access_fields, ladder_access_fields_verify };
@@ -159,18 +162,20 @@ constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, in
              .verify = way.verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = (1u << PARAMETERS) - 2 - takes };
 }
 
-template <int COUNT>
-constexpr ladder_rung scans(const char *name, const char *why, ladder_way way, int variant, int parameter,
-                            const int64_t (&values)[COUNT], const char *teaches)
+constexpr ladder_rung scans(const char *name, const char *why, ladder_way way, int variant, int parameter, const int64_t *values,
+                            int count, const char *teaches)
 {
-    return ladder_scanned(parameter, values, rung(name, why, way, variant, 1u << parameter, teaches));
+    ladder_rung r = rung(name, why, way, variant, 1u << parameter, teaches);
+    r.scan = parameter;
+    r.scan_count = count;
+    r.scan_values = values;
+    return r;
 }
 
-template <int COUNT>
-constexpr ladder_rung windowed(const char *name, const char *why, int policy, int parameter, const int64_t (&values)[COUNT],
+constexpr ladder_rung windowed(const char *name, const char *why, int policy, int parameter, const int64_t *values, int count,
                                const char *teaches)
 {
-    ladder_rung r = scans(name, why, window, policy, parameter, values, teaches);
+    ladder_rung r = scans(name, why, window, policy, parameter, values, count, teaches);
     r.destroy = ladder_access_window_destroy;
     r.missing = ladder_access_window_missing;
     r.ignores &= ~(1u << LADDER_ACCESS_WINDOW_BYTES | 1u << LADDER_ACCESS_HIT_PERCENT);
@@ -178,40 +183,43 @@ constexpr ladder_rung windowed(const char *name, const char *why, int policy, in
 }
 
 const ladder_rung rungs[] = {
-    scans("offsetRead", "a shifted warp touches one more sector", offset, LADDER_ACCESS_READ, OFFSET, offsets,
+    scans("offsetRead", "a shifted warp touches one more sector", offset, LADDER_ACCESS_READ, OFFSET, offsets, 34,
           "The warp's 128 bytes do not start on a line. Its neighbour needs the sector that both share as well, and finds it in a "
           "cache."),
-    scans("offsetWrite", "partial sectors wait in L2", offset, LADDER_ACCESS_WRITE, OFFSET, offsets,
+    scans("offsetWrite", "partial sectors wait in L2", offset, LADDER_ACCESS_WRITE, OFFSET, offsets, 34,
           "Two warps write a part of the same sector each. L2 holds it until both have come, so that memory sees whole sectors."),
-    scans("strideRead", "sectors read, cells used", stride, LADDER_ACCESS_READ, STRIDE, strides,
+    scans("strideRead", "sectors read, cells used", stride, LADDER_ACCESS_READ, STRIDE, offsets + 1, 33,
           "The warp's cells lie apart. Only those that are used count as work; the array that is walked keeps its length, so that "
           "it never fits into a cache."),
-    scans("strideWrite", "each partial sector costs a read too", stride, LADDER_ACCESS_WRITE, STRIDE, strides,
+    scans("strideWrite", "each partial sector costs a read too", stride, LADDER_ACCESS_WRITE, STRIDE, offsets + 1, 33,
           "Memory with error correction cannot write a part of a sector: it is read, changed and written back."),
-    scans("unroll", "independent loads per thread", unroll, 0, UNROLL, loads,
+    scans("unroll", "independent loads per thread", unroll, 0, UNROLL, loads, 4,
           "All loads of a thread are on their way before its first store, so that the same number of warps has more bytes in "
           "flight."),
-    scans("vector", "bytes per load", vector, 0, WIDTH_BYTES, widths,
+    scans("vector", "bytes per load", vector, 0, WIDTH_BYTES, widths, 3,
           "One load and one store of that many bytes per thread; a request of 32 x 16 bytes is four whole lines."),
-    rung("loadCached", "through L1 and L2, the default", cached, 0, 0,
+    rung("loadCached", "through L1 and L2, the default", hints, CACHED, 0,
           "__ldca keeps a line in both caches, for whoever reads it again."),
-    rung("loadStreaming", "first to leave the caches", streaming, 0, 0,
-          "__ldcs and __stcs: what is read once need not push out what is read twice. A plain copy reads nothing twice, and "
-          "gains nothing; neither does it from __ldg or __ldcg."),
+    rung("loadReadOnly", "__ldg: the read-only path", hints, READ_ONLY, 0,
+          "It was a cache of its own on old GPUs; today it is a part of L1."),
+    rung("loadL2", "L1 left out", hints, L2_ONLY, 0,
+          "__ldcg, for data that other SMs write: L1 would not know that they changed."),
+    rung("loadStreaming", "first to leave the caches", hints, STREAMING, 0,
+          "__ldcs and __stcs: what is read once need not push out what is read twice. A plain copy reads nothing twice."),
     rung("rowsPacked", "odd rows start anywhere in a line", rows, LADDER_ACCESS_PACKED, 1u << LADDER_ACCESS_ROW_CELLS,
           "Each warp touches one sector more, and no vector load is allowed, since it would have to start on a multiple of its "
           "size. With rows of 1001 cells .63 of the copy (f32, one H200)."),
     rung("rowsPitched", "every row on 512 bytes", rows, LADDER_ACCESS_PITCHED, 1u << LADDER_ACCESS_ROW_CELLS,
           "cudaMallocPitch lets every row start on a multiple of 512 bytes, for at most 511 bytes per row: .84 of the copy."),
-    windowed("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL, LADDER_ACCESS_WINDOW_BYTES, windows,
+    windowed("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL, LADDER_ACCESS_WINDOW_BYTES, windows, 8,
           "L2 (50 MB on an H100, 60 on an H200) keeps what was used last, and cells that stream by once push out a table that "
           "every cell needs. Its reads are counted, so that more than 1 is possible: windows of 4, 16, 32, 40 MB reach 1.38, "
           "1.00, 1.00, 1.01 of the copy."),
-    windowed("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING, LADDER_ACCESS_WINDOW_BYTES, windows,
+    windowed("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING, LADDER_ACCESS_WINDOW_BYTES, windows, 8,
           "The access policy of a stream names a window of addresses whose lines persist, in a part of L2 that is set aside for "
           "them: the same windows reach 1.40, 1.13, .99, .69. It pays where the window begins not to survive by itself, up to "
           "half of L2; beyond, what is set aside is missing for everything else."),
-    windowed("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING, LADDER_ACCESS_HIT_PERCENT, percents,
+    windowed("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING, LADDER_ACCESS_HIT_PERCENT, percents, 4,
           "Only that part of the window's lines claims the right to stay. With 64 MB and 100, 50, 25 % .64, .58, .41 of the copy, "
           "and a window of 4 MB with all of L2's part set aside fell to .44. Set aside what the window needs and no more."),
     rung("arrayOfStructures", "unwanted fields travel along", fields, LADDER_ACCESS_ARRAY_OF_STRUCTURES, 0,

@@ -70,6 +70,12 @@ template <typename T> __global__ void __launch_bounds__(THREADS) line_bank(T *to
     if (i < n) to[i] = line_of<T>([](int k) { return bank(T())[k]; }, [=](int k) { return from[i + k]; });
 }
 
+template <typename T> __global__ void __launch_bounds__(THREADS) line_parameter(T *to, const T *from, weights<T> w, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) to[i] = line_of<T>([&](int k) { return w.w[k]; }, [=](int k) { return from[i + k]; });
+}
+
 template <typename T> __global__ void __launch_bounds__(THREADS) line_immediate(T *to, const T *from, const T *, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -77,6 +83,14 @@ template <typename T> __global__ void __launch_bounds__(THREADS) line_immediate(
 }
 
 template <typename T> __global__ void __launch_bounds__(THREADS) line_pointer(T *to, const T *from, const T *w, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) to[i] = line_of<T>([=](int k) { return w[k]; }, [=](int k) { return from[i + k]; });
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    line_restrict(T *__restrict__ to, const T *__restrict__ from, const T *__restrict__ w, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < n) to[i] = line_of<T>([=](int k) { return w[k]; }, [=](int k) { return from[i + k]; });
@@ -123,7 +137,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) line_texture(T 
     if (i < n) to[i] = line_of<T>([](int k) { return bank(T())[k]; }, [=](int k) { return fetch(from, (int)i + k, T()); });
 }
 
-enum { BANK, IMMEDIATE, POINTER, LDG, SHARED, REGISTERS, TEXTURE };
+enum { BANK, PARAMETER, IMMEDIATE, POINTER, RESTRICT, LDG, SHARED, REGISTERS, TEXTURE };
 
 typedef struct line {
     void *weight;
@@ -176,8 +190,10 @@ template <typename T> int line_launch(ladder_case *c)
     const T *from = (const T *)c->in, *w = (const T *)s->weight;
     switch (c->rung->variant) {
     case BANK: line_bank<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
+    case PARAMETER: line_parameter<T><<<blocks, THREADS, 0, stream>>>(to, from, all_weights<T>(), c->size); break;
     case IMMEDIATE: line_immediate<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
     case POINTER: line_pointer<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
+    case RESTRICT: line_restrict<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
     case LDG: line_ldg<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
     case SHARED: line_shared<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
     case REGISTERS: line_registers<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
@@ -223,23 +239,26 @@ const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully
 
 constexpr ladder_rung table_rung(const char *name, const char *why, int variant, const char *teaches)
 {
-    return ladder_scanned(LADDER_CONSTANT_ADDRESSES, address_counts,
-                          { .name = name, .why = why, .teaches = teaches, .variant = variant,
-                            .prepare = ladder_constant_table_prepare, .enqueue = ladder_constant_table_enqueue,
-                            .verify = ladder_constant_table_verify, .unit = LADDER_CALLS });
+    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = ladder_constant_table_prepare,
+             .enqueue = ladder_constant_table_enqueue, .verify = ladder_constant_table_verify, .unit = LADDER_CALLS,
+             .scan = LADDER_CONSTANT_ADDRESSES, .scan_count = sizeof address_counts / sizeof *address_counts,
+             .scan_values = address_counts };
 }
 
 const ladder_rung rungs[] = {
     stencil_rung("pointer", "weights loaded through a plain pointer", POINTER,
-          "For the compiler this pointer may be an alias of the output, unless const and __restrict__ promise that nobody writes "
-          "there. There is one store at the end, so that nothing needs to be read again, and here the promise gains nothing."),
+          "For the compiler this pointer may be an alias of the output. There is one store at the end, so that nothing needs to "
+          "be read again, and here it costs no more than restrict."),
+    stencil_rung("restrict", "const __restrict__: the read-only path", RESTRICT,
+          "const and __restrict__ promise that nobody writes there: the compiler may take the read-only path by itself."),
     stencil_rung("ldg", "the read-only path by name", LDG,
           "__ldg asks for the same path, whatever the compiler knows about the pointer."),
     stencil_rung("shared", "weights broadcast from shared memory", SHARED,
           "One copy per block, then nine broadcasts from shared memory: loads all the same, on the same unit."),
     stencil_rung("bank", "weights as operands in __constant__", BANK,
-          "Nothing goes through the load unit: c[bank][offset] is an operand, or fills a uniform register (ULDC). What is known at "
-          "launch needs no __constant__ symbol and no copy: launch parameters are a constant bank too, at the same rate."),
+          "Nothing goes through the load unit: c[bank][offset] is an operand, or fills a uniform register (ULDC)."),
+    stencil_rung("parameter", "launch parameters are a constant bank", PARAMETER,
+          "What is known at launch needs no __constant__ symbol and no copy."),
     stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE,
           "What is known to the compiler stands in the instruction (f32; an f64 is too long and is moved into a uniform register "
           "by halves). Another set of weights is another kernel: hence templates."),

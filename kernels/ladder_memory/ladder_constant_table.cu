@@ -1,4 +1,6 @@
 /* Rungs of family constant: a table of 512 words, read at an index that each thread computes. */
+#include <assert.h>
+
 #include "core/cell.h"
 #include "ladder/ladder_kernel.cuh"
 #include "ladder_memory/ladder_constant.h"
@@ -55,13 +57,17 @@ int ladder_constant_table_prepare(ladder_case *c)
 
 int ladder_constant_table_enqueue(ladder_case *c)
 {
-    static void (*const kernel[])(uint32_t *, const uint32_t *, unsigned) = {
-        lookup<LADDER_CONSTANT_BANK>, lookup<LADDER_CONSTANT_SHARED>, lookup<LADDER_CONSTANT_LDG>
-    };
     const lookups *s = (const lookups *)c->state;
+    const cudaStream_t stream = device_cuda_stream(c->stream);
     const unsigned addresses = (unsigned)c->value[LADDER_CONSTANT_ADDRESSES];
-    kernel[c->rung->variant]<<<s->blocks, THREADS, 0, device_cuda_stream(c->stream)>>>((uint32_t *)c->out, (const uint32_t *)c->in,
-                                                                                       addresses);
+    uint32_t *to = (uint32_t *)c->out;
+    const uint32_t *table = (const uint32_t *)c->in;
+    switch (c->rung->variant) {
+    case LADDER_CONSTANT_BANK: lookup<LADDER_CONSTANT_BANK><<<s->blocks, THREADS, 0, stream>>>(to, table, addresses); break;
+    case LADDER_CONSTANT_SHARED: lookup<LADDER_CONSTANT_SHARED><<<s->blocks, THREADS, 0, stream>>>(to, table, addresses); break;
+    case LADDER_CONSTANT_LDG: lookup<LADDER_CONSTANT_LDG><<<s->blocks, THREADS, 0, stream>>>(to, table, addresses); break;
+    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
+    }
     return cudaGetLastError();
 }
 

@@ -33,15 +33,16 @@ namespace {
 
 enum { BYTES }; /* the family's one parameter */
 
-/* A transfer's variant: where its far buffer lies, from which the bytes come. */
-typedef enum memory_kind { PAGEABLE, PINNED, REGISTERED, WRITE_COMBINED, MANAGED, PEER } memory_kind;
+/* A transfer's variant: where its far buffer lies, and its direction. */
+typedef enum memory_kind { PAGEABLE, PINNED, PORTABLE, REGISTERED, WRITE_COMBINED, MANAGED, PEER } memory_kind;
+enum { TO_HOST = 16 }; /* added to one of these; else the bytes go to the GPU */
 
 /* A rung's variant: what is allocated. */
 typedef enum allocation { OF_DEVICE, OF_POOL, OF_PINNED, OF_REGISTERED, OF_MANAGED } allocation;
 
 /* ---- transfers: `bytes` between a far buffer of some kind and a near one, of this GPU ---- */
 
-memory_kind kind_of(const ladder_case *c) { return (memory_kind)c->rung->variant; }
+memory_kind kind_of(const ladder_case *c) { return (memory_kind)(c->rung->variant & (TO_HOST - 1)); }
 
 /* ---- the memory ---- */
 
@@ -66,6 +67,7 @@ int far_alloc(ladder_case *c, size_t bytes, void **out)
         if (!*out) return cudaErrorMemoryAllocation;
         return kind_of(c) == REGISTERED ? cudaHostRegister(*out, bytes, cudaHostRegisterDefault) : cudaSuccess;
     case PINNED: code = cudaHostAlloc(out, bytes, cudaHostAllocDefault); break;
+    case PORTABLE: code = cudaHostAlloc(out, bytes, cudaHostAllocPortable); break;
     case WRITE_COMBINED: code = cudaHostAlloc(out, bytes, cudaHostAllocWriteCombined); break;
     case MANAGED:
         freed_as = DEVICE_MEMORY_DEVICE;
@@ -77,17 +79,18 @@ int far_alloc(ladder_case *c, size_t bytes, void **out)
     return code;
 }
 
-/* A prefetch took a device number before CUDA 13 and takes a place since. */
-int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s)
-{
+/* The hints for managed memory took a device number before CUDA 13 and take a place since. */
 #if CUDART_VERSION >= 13000
-    const bool host = ordinal == cudaCpuDeviceId;
-    const cudaMemLocation place = { host ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice, host ? 0 : ordinal };
-    return cudaMemPrefetchAsync(p, bytes, place, 0, s);
-#else
-    return cudaMemPrefetchAsync(p, bytes, ordinal, s);
-#endif
+cudaMemLocation place_of(int ordinal)
+{
+    return { ordinal == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
+             ordinal == cudaCpuDeviceId ? 0 : ordinal };
 }
+int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s) { return cudaMemPrefetchAsync(p, bytes, place_of(ordinal), 0, s); }
+#else
+int place_of(int ordinal) { return ordinal; }
+int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s) { return cudaMemPrefetchAsync(p, bytes, ordinal, s); }
+#endif
 
 enum { THREADS = 256 };
 
@@ -103,11 +106,16 @@ int transfer_prepare(ladder_case *c)
     c->work = (double)c->size;
     c->out_cells = c->size / (int64_t)dtype_bytes(c->type);
     const size_t bytes = (size_t)c->size;
-    int code = far_alloc(c, bytes, &c->in);
-    if (!code) code = ladder_alloc_random(c, c->out_cells, LADDER_SEED, &c->out);
-    if (!code) code = c->d->copy(c->d, c->in, c->out, bytes, c->stream); /* also the first touch of every page */
+    const bool to_host = c->rung->variant & TO_HOST;
+    void **const far = to_host ? &c->out : &c->in, **const near = to_host ? &c->in : &c->out;
+    int code = far_alloc(c, bytes, far);
+    if (!code) code = ladder_alloc_random(c, c->out_cells, LADDER_SEED, near);
+    if (!code) code = c->d->copy(c->d, *far, *near, bytes, c->stream); /* also the first touch of every page */
     if (!code) code = c->d->stream_sync(c->d, c->stream);
-    return code ? code : ladder_poison(c, c->out, bytes);
+    if (code) return code;
+    if (!to_host) return ladder_poison(c, *near, bytes);
+    memset(*far, 0xff, bytes);
+    return cudaSuccess;
 }
 
 void transfer_destroy(ladder_case *c)
@@ -163,6 +171,13 @@ int prefetch_in(ladder_case *c)
 {
     const int code = prefetch(c->in, (size_t)c->size, c->d->ordinal, device_cuda_stream(c->stream));
     return code ? code : move(c);
+}
+
+int accessed_by_prepare(ladder_case *c)
+{
+    int code = transfer_prepare(c);
+    if (!code) code = cudaMemAdvise(c->in, (size_t)c->size, cudaMemAdviseSetAccessedBy, place_of(c->d->ordinal));
+    return code ? code : send_home(c);
 }
 
 const char *managed_missing(device *d)
@@ -273,51 +288,61 @@ constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_cop
                      kernel = { transfer_prepare, move, ladder_verify_copy },
                      both = { both_prepare, both_enqueue, both_verify },
                      host_read = { transfer_prepare, host_read_enqueue, host_read_verify },
-                     prefetched = { transfer_prepare, prefetch_in, ladder_verify_copy };
+                     prefetched = { transfer_prepare, prefetch_in, ladder_verify_copy },
+                     accessed_by = { accessed_by_prepare, move, ladder_verify_copy };
 
 constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling, const char *teaches)
 {
-    const ladder_rung r = {
-        .name = name, .why = why, .teaches = teaches, .variant = kind, .prepare = way.prepare, .enqueue = way.enqueue,
-        .verify = way.verify, .destroy = transfer_destroy,
-        .missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr,
-        .unit = LADDER_BYTES, /* of pageable memory the CPU copies each byte */
-        .clock = kind == PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, .ceiling = ceiling };
-    return ladder_scanned(BYTES, curve, r);
+    return { .name = name, .why = why, .teaches = teaches, .variant = kind, .prepare = way.prepare, .enqueue = way.enqueue,
+             .verify = way.verify, .destroy = transfer_destroy,
+             .missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr,
+             .unit = LADDER_BYTES, /* of pageable memory the CPU copies each byte */
+             .clock = (kind & (TO_HOST - 1)) == PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE,
+             .ceiling = ceiling, .scan = BYTES, .scan_count = sizeof curve / sizeof *curve, .scan_values = curve };
 }
 
 constexpr ladder_rung host_reads(const char *name, const char *why, int kind, const char *teaches)
 {
     ladder_rung r = moves(name, why, kind, host_read, nullptr, teaches);
     r.clock = LADDER_CLOCK_HOST;
-    return ladder_scanned(BYTES, small_curve, r);
+    r.scan_count = sizeof small_curve / sizeof *small_curve;
+    r.scan_values = small_curve;
+    return r;
 }
 
-constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, const char *teaches)
+constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, int (*before)(ladder_case *), const char *teaches)
 {
     ladder_rung r = moves(name, why, MANAGED, way, "h2d", teaches);
-    r.before = send_home;
-    return ladder_scanned(BYTES, short_curve, r);
+    r.before = before;
+    r.scan_count = sizeof short_curve / sizeof *short_curve;
+    r.scan_values = short_curve;
+    return r;
 }
 
 constexpr ladder_rung allocates(const char *name, const char *why, int what, const char *teaches)
 {
-    return ladder_scanned(BYTES, short_curve,
-                          { .name = name, .why = why, .teaches = teaches, .variant = what, .prepare = allocation_prepare,
-                            .enqueue = allocate_and_release, .verify = allocation_verify, .destroy = allocation_destroy,
-                            .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST });
+    return { .name = name, .why = why, .teaches = teaches, .variant = what, .prepare = allocation_prepare,
+             .enqueue = allocate_and_release, .verify = allocation_verify,
+             .destroy = allocation_destroy, .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST,
+             .scan = BYTES, .scan_count = sizeof short_curve / sizeof *short_curve, .scan_values = short_curve };
 }
 
 const ladder_rung rungs[] = {
     moves("pageableH2D", "the driver copies it first", PAGEABLE, copies, "h2d",
           "The driver copies piece after piece into page-locked memory of its own before the copy engine reads it: the CPU "
-          "touches every byte. On the way back it copies afterwards."),
+          "touches every byte."),
+    moves("pageableD2H", "and afterwards on the way back", PAGEABLE | TO_HOST, copies, "d2h",
+          "The copy engine writes into the driver's page-locked memory, from where the CPU copies."),
     moves("pinnedH2D", "page-locked: read directly", PINNED, copies, "h2d",
-          "The copy engine reads the buffer by its physical addresses, and the call returns at once; writing is about as fast "
-          "(ceiling/d2h). Every GPU may use it: with unified addressing cudaHostAllocPortable changes nothing."),
+          "The copy engine reads the buffer by its physical addresses, and the call returns at once."),
+    moves("pinnedD2H", "page-locked: written directly", PINNED | TO_HOST, copies, "d2h",
+          "The same in the other direction, at about the same speed."),
     moves("pinnedBoth", "two streams, two engines, two directions", PINNED, both, "both",
           "PCIe has lanes for each direction, and the GPU a copy engine for each: half of the buffer goes in on one stream while "
           "the other half goes out on another."),
+    moves("portableH2D", "page-locked for every GPU: no slower", PORTABLE, copies, "h2d",
+          "With unified addressing, as on all 64-bit systems, every GPU may use all page-locked memory: the flag changes "
+          "nothing."),
     moves("registeredH2D", "a program's own pages, locked later", REGISTERED, copies, "h2d",
           "Memory that another library allocated can be locked afterwards, and is then as fast as pinned memory."),
     moves("writeCombinedH2D", "past the CPU's caches", WRITE_COMBINED, copies, "h2d",
@@ -329,13 +354,16 @@ const ladder_rung rungs[] = {
           "Where memory is mapped as it was asked for, no load finds the data in a cache: each goes all the way to memory, one at "
           "a time. The CPU should only write there."),
     moves("mappedRead", "a kernel loads across PCIe", PINNED, kernel, "h2d",
-          "The kernel copies 16 bytes per thread, 512 bytes per warp, whatever lies at the other end of the pointer. "
-          "Stores need no answer, so that they are a little faster."),
-    managed("managedFault", "every page moves at its fault", kernel,
+          "The kernel copies 16 bytes per thread, 512 bytes per warp, whatever lies at the other end of the pointer."),
+    moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel, "d2h",
+          "The same in the other direction: stores need no answer, so that they are a little faster."),
+    managed("managedFault", "every page moves at its fault", kernel, send_home,
           "The pages are at home on the host when a repetition begins. The first thread that touches one waits for tens of "
           "microseconds until it has moved."),
-    managed("managedPrefetch", "pages moved in bulk, then read", prefetched,
+    managed("managedPrefetch", "pages moved in bulk, then read", prefetched, send_home,
           "One call moves the whole range as a copy does, and the kernel then finds its pages on the GPU."),
+    managed("managedAccessedBy", "read in place, no page moves", accessed_by, nullptr,
+          "With this advice the GPU keeps a mapping of the host's pages and reads them across PCIe: no fault, and no page moves."),
     moves("peerCopy", "the copy engine over NVLink or PCIe", PEER, copies, "peer",
           "Between two GPUs, with no part of the host's."),
     moves("peerRead", "a kernel loads from the other GPU", PEER, kernel, "peer",

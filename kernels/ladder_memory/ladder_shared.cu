@@ -23,8 +23,8 @@ static const char teaches[] =
     "thread only starts, so that several stages are on their way while one is computed upon. There the copy is the ceiling.\n"
     "\n"
     "Measured on one H200 (ceiling 32 TB/s): strides 1, 2, 4 ... 32 at .86, .48, .25, .13, .064, .032 of it, all odd ones at "
-    ".86 (8-byte words: .95, .50, .25, .13, .064, .064), as gcd says; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12; "
-    "padded and swizzled as rowRow, static and dynamic alike. A rectangle of 16 rows wants two "
+    ".86 (8-byte words: .95, .50, .25, .13, .064, .064), as gcd says; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12, "
+    "columnColumn .03 and .06; padded and swizzled as rowRow, static and dynamic alike. A rectangle of 16 rows wants two "
     "columns of padding in f32 (a warp reads two columns at once), one in f64; the two turns that one column leaves in f32 do "
     "not show beside two barriers a round (.40 either way, .11 without padding). cp.async and registers alike reach .93 of the "
     "copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads hide what one block waits for; "
@@ -33,6 +33,7 @@ static const char teaches[] =
 namespace {
 
 enum { N, STRIDE, STAGES, PARAMETERS };
+
 
 /* ---- conflicts by stride ---- */
 
@@ -92,12 +93,15 @@ template <int COLUMNS, int PAD, bool SWIZZLED> struct layout {
     }
 };
 
-/* ROWS x COLUMNS threads; the tile is written along its rows, and read by thread number k down the columns where CROSSED. */
-template <typename T, int ROWS, int COLUMNS, typename LAYOUT, bool CROSSED>
+/* ROWS x COLUMNS threads; the tile is written at (y, x), read at (r, c) where CROSSED takes thread number k down the
+ * columns instead of along the rows. WRITE_CROSSED exchanges the two. */
+template <typename T, int ROWS, int COLUMNS, typename LAYOUT, bool CROSS_WRITE, bool CROSS_READ>
 __device__ __forceinline__ void exchange(T *tile, T *out, const T *in)
 {
-    const int k = (int)threadIdx.y * COLUMNS + (int)threadIdx.x, write = LAYOUT::at(k / COLUMNS, k % COLUMNS);
-    const int read = CROSSED ? LAYOUT::at(k % ROWS, k / ROWS) : write;
+    const int k = (int)threadIdx.y * COLUMNS + (int)threadIdx.x, along_row = k / COLUMNS, along_column = k % COLUMNS;
+    const int across_row = k % ROWS, across_column = k / ROWS;
+    const int write = CROSS_WRITE ? LAYOUT::at(across_row, across_column) : LAYOUT::at(along_row, along_column);
+    const int read = CROSS_READ ? LAYOUT::at(across_row, across_column) : LAYOUT::at(along_row, along_column);
     const int64_t cell = (int64_t)blockIdx.x * (ROWS * COLUMNS) + k;
     T u = in[cell];
 #pragma unroll 4
@@ -110,22 +114,22 @@ __device__ __forceinline__ void exchange(T *tile, T *out, const T *in)
     out[cell] = u;
 }
 
-template <typename T, int ROWS, int COLUMNS, int PAD, bool SWIZZLED, bool CROSSED>
+template <typename T, int ROWS, int COLUMNS, int PAD, bool SWIZZLED, bool CROSS_WRITE, bool CROSS_READ>
 __global__ void static_tile(T *out, const T *in)
 {
     __shared__ T tile[ROWS * (COLUMNS + PAD)];
-    exchange<T, ROWS, COLUMNS, layout<COLUMNS, PAD, SWIZZLED>, CROSSED>(tile, out, in);
+    exchange<T, ROWS, COLUMNS, layout<COLUMNS, PAD, SWIZZLED>, CROSS_WRITE, CROSS_READ>(tile, out, in);
 }
 
-template <typename T, int ROWS, int COLUMNS, int PAD, bool SWIZZLED, bool CROSSED>
+template <typename T, int ROWS, int COLUMNS, int PAD, bool SWIZZLED, bool CROSS_WRITE, bool CROSS_READ>
 __global__ void dynamic_tile(T *out, const T *in)
 {
     extern __shared__ double memory[]; /* one name for all types */
-    exchange<T, ROWS, COLUMNS, layout<COLUMNS, PAD, SWIZZLED>, CROSSED>((T *)memory, out, in);
+    exchange<T, ROWS, COLUMNS, layout<COLUMNS, PAD, SWIZZLED>, CROSS_WRITE, CROSS_READ>((T *)memory, out, in);
 }
 
-/* A rung's variant: the rows of its tile, and whether it is read down the columns. */
-enum { FLAT = 16, TALL = 32, ROWS_MASK = 63, CROSSED = 64 };
+/* A rung's variant: the rows of its tile, and what goes down the columns. */
+enum { FLAT = 16, TALL = 32, ROWS_MASK = 63, READ_CROSSED = 64, WRITE_CROSSED = 128 };
 
 int tile_rows(const ladder_case *c) { return c->rung->variant & ROWS_MASK; }
 
@@ -138,23 +142,28 @@ int prepare_tile(ladder_case *c)
 template <int VARIANT, int PAD, bool SWIZZLED, bool DYNAMIC> int run_tile(ladder_case *c)
 {
     constexpr int rows = VARIANT & ROWS_MASK, columns = MOST_COLUMNS;
-    constexpr bool crossed = VARIANT & CROSSED;
+    constexpr bool write = VARIANT & WRITE_CROSSED, read = VARIANT & READ_CROSSED;
     if constexpr (DYNAMIC)
         return ladder_kernel(c, TILE_BLOCKS, dim3(columns, rows), ladder_bytes(c, rows * (columns + PAD)),
-                             dynamic_tile<float, rows, columns, PAD, SWIZZLED, crossed>,
-                             dynamic_tile<double, rows, columns, PAD, SWIZZLED, crossed>);
+                             dynamic_tile<float, rows, columns, PAD, SWIZZLED, write, read>,
+                             dynamic_tile<double, rows, columns, PAD, SWIZZLED, write, read>);
     else
-        return ladder_kernel(c, TILE_BLOCKS, dim3(columns, rows), 0, static_tile<float, rows, columns, PAD, SWIZZLED, crossed>,
-                             static_tile<double, rows, columns, PAD, SWIZZLED, crossed>);
+        return ladder_kernel(c, TILE_BLOCKS, dim3(columns, rows), 0, static_tile<float, rows, columns, PAD, SWIZZLED, write, read>,
+                             static_tile<double, rows, columns, PAD, SWIZZLED, write, read>);
 }
 
 /* Where cell k of a tile has gone after ROUNDS rounds: a permutation applied so often. */
 void answer_tile(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const ladder_case *c = (const ladder_case *)context;
+    const bool read_crossed = c->rung->variant & READ_CROSSED, write_crossed = c->rung->variant & WRITE_CROSSED;
     const int rows = tile_rows(c), cells = rows * MOST_COLUMNS;
     int from[TALL * MOST_COLUMNS], place[TALL * MOST_COLUMNS]; /* place: who writes at the spot that k reads */
-    for (int k = 0; k < cells; k++) place[k] = c->rung->variant & CROSSED ? k % rows * MOST_COLUMNS + k / rows : k;
+    for (int k = 0; k < cells; k++) {
+        if (read_crossed == write_crossed) place[k] = k;
+        else if (read_crossed) place[k] = k % rows * MOST_COLUMNS + k / rows;
+        else place[k] = k % MOST_COLUMNS * rows + k / MOST_COLUMNS;
+    }
     for (int k = 0; k < cells; k++) {
         int at = k;
         for (int i = 0; i < ROUNDS; i++) at = place[at];
@@ -243,10 +252,10 @@ constexpr ladder_rung tile(const char *name, const char *why, const char *teache
 
 constexpr ladder_rung by_stride(const char *name, const char *why, int word_bytes, const char *teaches)
 {
-    return ladder_scanned(STRIDE, strides,
-                          { .name = name, .why = why, .teaches = teaches, .variant = word_bytes, .prepare = prepare_strided,
-                            .enqueue = run_strided, .verify = verify_strided, .unit = LADDER_BYTES, .ceiling = "shared",
-                            .ignores = 1u << N | 1u << STAGES });
+    return { .name = name, .why = why, .teaches = teaches, .variant = word_bytes, .prepare = prepare_strided,
+             .enqueue = run_strided, .verify = verify_strided, .unit = LADDER_BYTES, .ceiling = "shared",
+             .ignores = 1u << N | 1u << STAGES, .scan = STRIDE, .scan_count = sizeof strides / sizeof *strides,
+             .scan_values = strides };
 }
 
 constexpr ladder_rung flow(const char *name, const char *why, int staged, const char *teaches)
@@ -266,24 +275,29 @@ const ladder_rung rungs[] = {
     tile<TALL>("rowRow", "no conflict either way",
           "Each thread keeps one cell. In every round it writes the cell into the tile and reads one, with a barrier after each. "
           "Neighbouring threads mean neighbouring words here: the other squares compare with this."),
-    tile<TALL | CROSSED>("rowColumn", "one way straight, one way 32 turns",
-          "This is what a transpose does: a row goes in in one turn, and a column, 32 cells of one bank, comes out in 32. Stores "
-          "suffer as loads do: a tile that is written by columns and read by rows is as slow."),
-    tile<TALL | CROSSED, 1>("padded", "one column more: no conflict",
+    tile<TALL | READ_CROSSED | WRITE_CROSSED>("columnColumn", "all 32 in one bank, twice",
+          "Neighbouring threads are a row of 32 words apart, which is the same bank: 32 turns to write and 32 to read."),
+    tile<TALL | READ_CROSSED>("rowColumn", "one way straight, one way 32 turns",
+          "This is what a transpose does: a row goes in in one turn, and a column comes out in 32."),
+    tile<TALL | WRITE_CROSSED>("columnRow", "the same the other way round",
+          "Loads and stores suffer alike from their conflicts."),
+    tile<TALL | READ_CROSSED, 1>("padded", "one column more: no conflict",
           "A row of 33 words begins one bank further on than the row before, so that the cells of a column lie in 32 different "
           "banks."),
-    tile<TALL | CROSSED, 0, true>("swizzled", "column XOR row: no conflict, no padding",
+    tile<TALL | READ_CROSSED, 0, true>("swizzled", "column XOR row: no conflict, no padding",
           "Each column is spread over all banks, as padding does it, and the tile stays a power of two. The price is an XOR in "
           "each address."),
-    tile<TALL | CROSSED, 0, false, true>("dynamic", "sized at launch: as rowColumn",
-          "The same instructions as with a size that the compiler knows: the hardware knows a tile's address either way. Padding "
-          "cures such a tile as well."),
-    tile<FLAT | CROSSED>("rectangle", "16 rows of 32: 16 turns",
+    tile<TALL | READ_CROSSED, 0, false, true>("dynamic", "sized at launch: as rowColumn",
+          "The same instructions as with a size that the compiler knows: the hardware knows a tile's address either way."),
+    tile<TALL | READ_CROSSED, 1, false, true>("dynamicPadded", "sized at launch: as padded",
+          "Padding cures a tile whose size is chosen at launch as well."),
+    tile<FLAT | READ_CROSSED>("rectangle", "16 rows of 32: 16 turns",
           "A warp that goes down columns of 16 cells takes two of them at once (f64: half a warp, one column)."),
-    tile<FLAT | CROSSED, 2>("rectanglePadded2", "two columns more: the cure of f32",
-          "Rows begin two banks further on, so that one column of f32 takes the even banks and its neighbour the odd ones. With one "
-          "column more the two columns of a warp still meet in 15 of their banks; in f64, where half a warp has one column, one is "
-          "enough."),
+    tile<FLAT | READ_CROSSED, 1>("rectanglePadded1", "one column more: the cure of f64",
+          "Rows begin one bank further on. In f32 the two columns of a warp still meet in 15 of their banks: two turns. In f64 "
+          "half a warp has one column, and nothing meets."),
+    tile<FLAT | READ_CROSSED, 2>("rectanglePadded2", "two columns more: the cure of f32",
+          "Rows begin two banks further on, so that one column of f32 takes the even banks and its neighbour the odd ones."),
     flow("throughRegisters", "load, wait, store, barrier", 0,
           "A block works through 16 pieces of 16 bytes per thread. Each piece is loaded, waited for and stored; between its "
           "arrival and its way out lies a barrier, as it does wherever threads read each other's cells."),
