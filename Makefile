@@ -264,7 +264,7 @@ install: all
 	@$(MAKE) --no-print-directory install-built
 install-built:
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions
-	install -d $(SHARE)/weft/inputs $(SHARE)/weft/jobs/studies $(SHARE)/weft/jobs/reframe
+	install -d $(SHARE)/weft/inputs $(addprefix $(SHARE)/weft/jobs/,studies reframe weftlab)
 	install -m 755 $(BUILD)/weft $(DESTDIR)$(PREFIX)/bin/weft
 	$(BUILD)/weft --man > $(SHARE)/man/man1/weft.1
 	$(BUILD)/weft --completion > $(SHARE)/bash-completion/completions/weft
@@ -273,6 +273,7 @@ install-built:
 	install -m 755 $(addprefix jobs/,weft.sbatch study study.sbatch records plot plot_bench plot_beside compare compare_bench \
 	    ncu_bench) $(SHARE)/weft/jobs
 	install -m 644 jobs/runs.jq jobs/text.bash jobs/draw.bash $(SHARE)/weft/jobs
+	install -m 644 $(wildcard jobs/weftlab/*.py) $(SHARE)/weft/jobs/weftlab
 	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/weft/jobs/studies
 	install -m 644 jobs/reframe/weft.py jobs/reframe/local.py $(SHARE)/weft/jobs/reframe
 	install -m 644 README.md LICENSE $(SHARE)/weft

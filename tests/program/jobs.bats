@@ -119,6 +119,39 @@ END
     expect "status of a file without records" 2 "$status"
 }
 
+@test "records: what is no record of weft is left out, and what is printed are JSON and characters of UTF-8" {
+    made_records
+    {
+        jq -c 'select(.ranks == 4)' made.jsonl
+        jq -c '(.ranks = true), (.grid.nx = "64"), (.step_s.p50 = 0), del(.problem.kind), (.fuse = "12")' one.jsonl
+        sed 's/"ranks":1,/"ranks":NaN,/;q' one.jsonl
+        sed 's/"ranks":1,/"ranks":1e999,/;q' one.jsonl
+        printf '%5000s\n' '' | tr ' ' '['
+        sed 's/"git":"[^"]*"/"git":"\\u001b[31m\xff\\ud800\\ud83d\\ude00"/;q' one.jsonl
+        printf ' \r\n\n'
+        printf '{"rung":"r","family":"f","swept":"k","sweep":[{"parameters":{"k":1}}],"rate":2}\n'
+        printf '{"rung":"r","family":"f","swept":"k","sweep":[{"parameters":{"k":"1"}}]}\n[1]'
+    } >mixed.jsonl
+    LC_ALL=C "$top/jobs/records" run mixed.jsonl >runs 2>complaints
+    expect "the records of runs" "4 4 1" "$(jq .ranks runs | xargs)"
+    expect "text" $'\\x1b[31m\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80' "$(tail -n 1 runs | jq -r .git)"
+    expect "lines of a deck" "$(jq -r .deck one.jsonl)" "$(tail -n 1 runs | jq -r .deck)"
+    expect "complaints" "mixed.jsonl: left out 11 lines: 3 damaged, 8 of another kind" "$(cat complaints)"
+    expect "rungs" '{"rung":"r","family":"f","swept":"k","sweep":[{"parameters":{"k":1}}],"rate":2}' \
+        "$("$top/jobs/records" bench mixed.jsonl 2>/dev/null)"
+    expect "both" 4 "$("$top/jobs/records" any mixed.jsonl 2>/dev/null | wc -l)"
+    for i in {1..99}; do cat one.jsonl; done >long.jsonl # more than a pipe holds
+    "$top/jobs/records" any long.jsonl 2>complaints | head -n 1 >/dev/null
+    expect "what is said to a reader that leaves" "" "$(cat complaints)"
+    : >empty.jsonl
+    local wrong
+    for wrong in "run empty.jsonl" "run nowhere.jsonl" "run ." "some mixed.jsonl" "run"; do
+        run "$top/jobs/records" $wrong
+        expect "status of $wrong" 2 "$status"
+        expect "sentences of $wrong" 1 "$(grep -c '^records: ' <<<"$output")"
+    done
+}
+
 # Each text of a record, its file's name and a table's names would run a command as gnuplot and the shell read them.
 poison='x`touch PWNED1`y$(touch PWNED2)"."'"'"'.system("touch PWNED3")'"'"'@z \e[31m'
 

@@ -1,10 +1,10 @@
-# Spack's recipe and ReFrame's tests (jobs/spack, jobs/reframe) are sound: by the tools themselves where they are on PATH.
+# What of jobs/ is Python can be read; Spack's recipe and ReFrame's tests are sound, by the tools themselves where they are on PATH.
 load ../support/helper
 
 @test "the Python of jobs/ can be read, and what the recipe says to make are the Makefile's variables" {
     command -v python3 >/dev/null || skip "no python3 here"
     local name
-    python3 - "$top"/jobs/spack/packages/weft/package.py "$top"/jobs/reframe/*.py <<<'import ast, sys
+    python3 - "$top"/jobs/spack/packages/weft/package.py "$top"/jobs/{reframe,weftlab}/*.py <<<'import ast, sys
 for file in sys.argv[1:]: ast.parse(open(file).read(), file)'
     names=$(grep -o '"[A-Z_0-9]*=' "$top/jobs/spack/packages/weft/package.py" | tr -d '"=' | sort -u)
     [ -n "$names" ]

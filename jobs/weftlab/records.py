@@ -1,0 +1,176 @@
+"""Prints the valid records of results files, one per line.
+
+How many lines were left out, if any, is printed on stderr: damaged ones (half written, or of two
+writers at once) and others (JSON, but not what was asked for). A record of `weft run` must hold
+what every picture and table needs: ranks, grid, problem and a median step. What must be a number
+is one, and control characters of text come out as \\xNN.
+"""
+
+import json
+import math
+import os
+import re
+import sys
+
+from weftlab import text
+
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+# ---- what a record must hold ----
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_text(value):
+    return isinstance(value, str)
+
+
+def absent_or(holds, value):
+    return value is None or holds(value)
+
+
+def at(record, *keys):
+    """record[key][key]..., or None where there is none."""
+    for key in keys:
+        record = record.get(key) if isinstance(record, dict) else None
+    return record
+
+
+def is_run(record):
+    numbers = (("ranks",), ("grid", "nx"), ("grid", "ny"), ("step_s", "p50"))
+    return (
+        all(is_number(at(record, *path)) for path in numbers)
+        and record["step_s"]["p50"] > 0
+        and is_text(at(record, "problem", "kind"))
+        and absent_or(is_number, record.get("fuse"))
+    )
+
+
+def is_point(point, swept):
+    """Whether what pictures take of a rung, or of one point of its sweep, are numbers."""
+    paths = (("rate",), ("ceiling",), ("flops_per_byte",), ("parameters", swept))
+    return isinstance(point, dict) and all(absent_or(is_number, at(point, *path)) for path in paths)
+
+
+def is_rung(record):
+    sweep, ceilings = at(record, "sweep") or [], at(record, "ceilings") or {}
+    return (
+        is_text(at(record, "rung"))
+        and is_text(at(record, "family"))
+        and all(absent_or(is_text, record.get(key)) for key in ("dtype", "unit", "swept"))
+        and isinstance(sweep, list)
+        and all(is_point(point, record.get("swept")) for point in [record] + sweep)
+        and isinstance(ceilings, dict)
+        and all(absent_or(is_number, value) for value in ceilings.values())
+    )
+
+
+KINDS = {"run": is_run, "bench": is_rung, "any": lambda record: is_run(record) or is_rung(record)}
+
+
+# ---- reading ----
+
+
+def finite(digits):
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError("a number beyond double")
+    return value
+
+
+def whole(digits):
+    return int(digits) if len(digits) < 19 else finite(digits)
+
+
+def no_number(word):
+    raise ValueError(word + " is no JSON")
+
+
+def shown(line):
+    """Text with its control characters as \\xNN, and what is no character as U+FFFD."""
+    line = CONTROL.sub(lambda found: "\\x%02x" % ord(found.group()), line)
+    return line.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def all_shown(value):
+    if isinstance(value, str):
+        return shown(value)
+    if isinstance(value, list):
+        return [all_shown(element) for element in value]
+    if isinstance(value, dict):
+        return {shown(key): all_shown(element) for key, element in value.items()}
+    return value
+
+
+def record_of(line):
+    """The JSON value of a line, with text that can be printed.
+
+    Raises ValueError or RecursionError for a damaged line.
+    """
+    record = json.loads(line, parse_float=finite, parse_int=whole, parse_constant=no_number)
+    deck = at(record, "deck")
+    shown_record = all_shown(record)
+    if is_text(deck):  # whose lines stay lines
+        shown_record["deck"] = "\n".join(shown(part) for part in deck.split("\n"))
+    return shown_record
+
+
+def lines_of(paths, command):
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                for line in file:
+                    if line.strip(b" \t\r\n"):
+                        yield line.decode("utf-8", "replace")
+        except OSError as error:
+            text.fail(command, "%s: %s" % (path, error.strerror))
+
+
+def read(paths, kind, command):
+    """Yields the records of a kind (run, bench, any) in files.
+
+    Then it counts on stderr what was left out. Files without a line end the command.
+    """
+    good = damaged = others = 0
+    for line in lines_of(paths, command):
+        try:
+            record = record_of(line)
+        except (ValueError, RecursionError):
+            damaged += 1
+            continue
+        if KINDS[kind](record):
+            good += 1
+            yield record
+        else:
+            others += 1
+    names, left_out = " ".join(paths), damaged + others
+    if good + left_out == 0:
+        text.fail(command, "%s: no records there" % names)
+    if left_out:
+        counts = "%d lines: %d damaged, %d of another kind" % (left_out, damaged, others)
+        text.complain("%s: left out %s" % (names, counts))
+
+
+# ---- the command ----
+
+
+def main():
+    parser = text.parser("records", __doc__)
+    parser.add_argument("kind", choices=list(KINDS), help="of `weft run`, of `weft bench`, or both")
+    parser.add_argument("files", nargs="+", metavar="FILE.jsonl")
+    arguments = parser.parse_args()
+    try:
+        for record in read(arguments.files, arguments.kind, parser.prog):
+            line = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+            sys.stdout.buffer.write(line.encode("utf-8"))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # the reader has what it wants
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

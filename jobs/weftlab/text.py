@@ -1,0 +1,39 @@
+"""How a command speaks and ends.
+
+Text of records, file names and arguments is other people's: a terminal obeys none of it.
+"""
+
+import argparse
+import re
+import sys
+
+USER_MISTAKE, ENVIRONMENT_FAILURE = 2, 3
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def printable(text):
+    """The text with ? for each control character, end of line and byte that is no UTF-8."""
+    return CONTROL.sub("?", text)
+
+
+def complain(text):
+    """One line on stderr."""
+    print(printable(text), file=sys.stderr)
+
+
+def fail(command, text, status=USER_MISTAKE):
+    """Ends the command with one sentence on stderr."""
+    complain("%s: %s" % (command, text))
+    sys.exit(status)
+
+
+def parser(command, description):
+    """A parser of arguments whose errors are one sentence, where argparse prints its usage too."""
+    made = argparse.ArgumentParser(
+        prog=command,
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    made.error = lambda why: fail(command, why + "; try --help")
+    return made
