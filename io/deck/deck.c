@@ -66,13 +66,16 @@ static void append(deck *d, char *key, char *value, char *where)
     d->entry[d->count++] = (deck_entry){ key, value, where };
 }
 
+static void free_entry(deck_entry *e)
+{
+    free(e->key);
+    free(e->value);
+    free(e->where);
+}
+
 void deck_free(deck *d)
 {
-    for (size_t i = 0; i < d->count; i++) {
-        free(d->entry[i].key);
-        free(d->entry[i].value);
-        free(d->entry[i].where);
-    }
+    for (size_t i = 0; i < d->count; i++) free_entry(&d->entry[i]);
     free(d->entry);
     *d = (deck){ NULL, 0 };
 }
@@ -275,9 +278,7 @@ bool deck_set(deck *d, const char *assignment, sentence *why)
     char *where = copy_bytes("command line", strlen("command line"));
     deck_entry *old = find(d, key);
     if (old) {
-        free(old->key);
-        free(old->value);
-        free(old->where);
+        free_entry(old);
         *old = (deck_entry){ key, value, where };
     } else {
         append(d, key, value, where);
@@ -289,9 +290,7 @@ void deck_remove(deck *d, const char *key)
 {
     deck_entry *e = find(d, key);
     if (!e) return;
-    free(e->key);
-    free(e->value);
-    free(e->where);
+    free_entry(e);
     *e = d->entry[--d->count]; /* the order of entries means nothing */
 }
 

@@ -26,6 +26,21 @@ json_t *record_text(const char *text)
     return whole;
 }
 
+json_t *record_text_or_null(const char *text) { return text && text[0] ? record_text(text) : json_null(); }
+
+json_t *record_percentiles(const timer_percentiles *t)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "min", record_number(t->min), "p50", record_number(t->p50), "p90",
+                     record_number(t->p90), "p99", record_number(t->p99), "max", record_number(t->max), "mean",
+                     record_number(t->mean));
+}
+
+json_t *record_add(json_t *o, const record_member *member, size_t members)
+{
+    for (size_t i = 0; i < members; i++) json_object_set_new(o, member[i].key, member[i].value);
+    return o;
+}
+
 json_t *record_straggler(const timer_straggler *t)
 {
     if (!t->stands_out) return json_null();

@@ -12,6 +12,17 @@
 json_t *record_number(double x);
 /* A string. JSON is UTF-8, a path is any bytes: in a text that is not UTF-8 every byte beyond ASCII becomes '?'. */
 json_t *record_text(const char *text);
+/* The same, or null where it is NULL or "". */
+json_t *record_text_or_null(const char *text);
+/* {min, p50, p90, p99, max, mean} */
+json_t *record_percentiles(const timer_percentiles *t);
+typedef struct record_member {
+    const char *key;
+    json_t *value;
+} record_member;
+/* Takes the members' values; returns o. */
+json_t *record_add(json_t *o, const record_member *member, size_t members);
+
 /* {rank, host, over_median}, or null where no rank stands out. */
 json_t *record_straggler(const timer_straggler *t);
 /* "2026-11-21T03:14:15Z" */

@@ -33,12 +33,17 @@ static json_t *gpus_json(const rank_machine *m, int ranks)
     return all;
 }
 
+const char *machine_hdf5_version(void)
+{
+    static char version[32];
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    snprintf(version, sizeof version, "%u.%u.%u", major, minor, release);
+    return version;
+}
+
 static json_t *all_json(const topology *t, const device *d, const rank_machine *m)
 {
-    unsigned major = 0, minor = 0, release = 0;
-    char hdf5[32];
-    H5get_libversion(&major, &minor, &release);
-    snprintf(hdf5, sizeof hdf5, "%u.%u.%u", major, minor, release);
     json_t *hosts = json_array(), *binding = json_array();
     for (int i = 0; i < t->ranks; i++) {
         bool seen = false;
@@ -47,7 +52,7 @@ static json_t *all_json(const topology *t, const device *d, const rank_machine *
         json_array_append_new(binding, json_string(m[i].binding));
     }
     return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i}", "hosts", hosts, "gpus", gpus_json(m, t->ranks), "driver",
-                     d->driver[0] ? json_string(d->driver) : json_null(), "mpi", t->mpi_version, "hdf5", hdf5, "binding",
+                     d->driver[0] ? json_string(d->driver) : json_null(), "mpi", t->mpi_version, "hdf5", machine_hdf5_version(), "binding",
                      binding, "processor", d->name, "threads", d->threads);
 }
 

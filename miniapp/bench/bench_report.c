@@ -108,15 +108,12 @@ static json_t *predicted_json(const ladder_predicted *predicted)
 /* What holds for one point: a rung's own figures, or an entry of its scan. */
 static json_t *point_json(const bench_item *item, const bench_point *p)
 {
-    const timer_percentiles *t = &p->time_s;
-    return json_pack("{s:I, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o, s:o}",
-                     "size", (json_int_t)p->size, "time_s", "min", record_number(t->min), "p50", record_number(t->p50),
-                     "p90", record_number(t->p90), "p99", record_number(t->p99), "max", record_number(t->max),
-                     "mean", record_number(t->mean), "spread", record_number(p->spread), "rate", record_number(p->rate),
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o, s:o}",
+                     "size", (json_int_t)p->size, "time_s", record_percentiles(&p->time_s), "spread", record_number(p->spread), "rate", record_number(p->rate),
                      "flops_per_byte", record_number(p->flops_per_byte), "ceiling", record_number(p->ceiling),
-                     "ceiling_name", p->ceiling_name ? json_string(p->ceiling_name) : json_null(),
+                     "ceiling_name", record_text_or_null(p->ceiling_name),
                      "fraction_of_ceiling", record_number(p->rate / p->ceiling), "verified", p->verified,
-                     "wrong", p->verified ? json_null() : json_string(p->wrong.text), "samples", (int)t->count,
+                     "wrong", p->verified ? json_null() : json_string(p->wrong.text), "samples", (int)p->time_s.count,
                      "repeats", p->repeats, "parameters", values_json(item, p->value), "predicted", predicted_json(p->predicted),
                      "slowest", record_straggler(&p->slowest));
 }
@@ -131,7 +128,7 @@ void bench_report_record(json_t *o, const bench *b, const bench_item *item, cons
     json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o}", "family", f->name, "rung", r->name,
                                         "why", r->why, "device", b->d->kind == DEVICE_HOST ? "host" : "cuda",
                                         "ranks", bench_families_together(f) ? b->world->top->ranks : 1,
-                                        "dtype", type ? json_string(type) : json_null(), "unit", bench_table_unit(r->unit),
+                                        "dtype", record_text_or_null(type), "unit", bench_table_unit(r->unit),
                                         "ceilings", ceilings_json(b)));
     json_t *scan = json_array();
     for (int i = 0; i < points; i++) {

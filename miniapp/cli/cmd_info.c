@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cmd.h"
+#include "base/machine.h"
 #include "base/terminal.h"
 #include "base/version.h"
 #include "cli/info_measure.h"
@@ -105,15 +106,13 @@ static rank_info info_of(const topology *t, device *d)
     return r;
 }
 
-static json_t *text_or_null(const char *text) { return text && text[0] ? record_text(text) : json_null(); }
-
 static json_t *rank_json(const rank_info *r, int rank, const device *d)
 {
     return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:s, s:o, s:o, s:o}",
                      "rank", rank, "host", r->host, "device", d->kind == DEVICE_CUDA ? "cuda" : "host", "name", r->name,
-                     "uuid", text_or_null(r->uuid),
+                     "uuid", record_text_or_null(r->uuid),
                      "memory_bytes", json_integer(r->memory_bytes), "free_bytes", json_integer(r->free_bytes),
-                     "threads", r->threads, "cpus", r->cpus, "numa_nodes", text_or_null(r->numa),
+                     "threads", r->threads, "cpus", r->cpus, "numa_nodes", record_text_or_null(r->numa),
                      "gpu_numa_node", r->gpu_numa >= 0 ? json_integer(r->gpu_numa) : json_null(),
                      "copy_bytes_per_s", record_number(r->copy_bytes_per_s));
 }
@@ -137,22 +136,18 @@ static json_t *mpi_json(const topology *t, const device *d, bool works, const ch
     snprintf(standard, sizeof standard, "%d.%d", version, subversion);
     const bool tried = d->kind == DEVICE_CUDA && t->mpi_claims_cuda;
     return json_pack("{s:o, s:s, s:o, s:b, s:o, s:o}", "version", record_text(t->mpi_version), "standard", standard, "thread_level",
-                     text_or_null(thread_level_name(t->thread_level)), "claims_cuda", t->mpi_claims_cuda, "takes_device_buffers",
-                     tried ? json_boolean(works) : json_null(), "why_not", works ? json_null() : text_or_null(why));
+                     record_text_or_null(thread_level_name(t->thread_level)), "claims_cuda", t->mpi_claims_cuda, "takes_device_buffers",
+                     tried ? json_boolean(works) : json_null(), "why_not", works ? json_null() : record_text_or_null(why));
 }
 
 static json_t *hdf5_json(void)
 {
-    unsigned major = 0, minor = 0, release = 0;
-    char version[32];
 #ifdef H5_HAVE_PARALLEL
     const bool parallel = true;
 #else
     const bool parallel = false;
 #endif
-    H5get_libversion(&major, &minor, &release);
-    snprintf(version, sizeof version, "%u.%u.%u", major, minor, release);
-    return json_pack("{s:s, s:b}", "version", version, "parallel", parallel);
+    return json_pack("{s:s, s:b}", "version", machine_hdf5_version(), "parallel", parallel);
 }
 
 static json_t *links_json(const info_links *l, int ranks)
@@ -275,9 +270,9 @@ static int inform(const topology *t, device *d, const asked *ask, const char *no
         for (int i = 0; i < t->ranks; i++) json_array_append_new(ranks, rank_json(&all[i], i, d));
         json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o, s:o}",
                               "program", "weft", "version", version_number, "git", version_git,
-                              "built", built_json(), "mpi", mpi, "hdf5", hdf5_json(), "driver", text_or_null(d->driver),
-                              "gpus_visible", gpus, "no_gpu", text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks,
-                              "links", links_json(&links, t->ranks), "note", text_or_null(notes));
+                              "built", built_json(), "mpi", mpi, "hdf5", hdf5_json(), "driver", record_text_or_null(d->driver),
+                              "gpus_visible", gpus, "no_gpu", record_text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks,
+                              "links", links_json(&links, t->ranks), "note", record_text_or_null(notes));
         print_object(o, ask->json);
         json_decref(o);
     }

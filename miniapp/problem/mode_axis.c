@@ -3,6 +3,7 @@
 #include "problem/mode_axis.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "problem/portable_math.h"
@@ -54,67 +55,56 @@ static void entry(const mode_axis *a, uint64_t half_cells, double *to)
     portable_math_sincos((uint64_t)(p % q), q, &to[1], &to[0]);
 }
 
-static bool allocate(mode_axis_tables *t, int64_t hi_first, size_t hi_entries, int bits, value_part part)
+/* Two of an entry: (re, im). */
+static double *entries(size_t count)
 {
-    const size_t lo_entries = (size_t)1 << bits;
-    t->hi_bytes = 2 * sizeof(double) * hi_entries;
-    t->lo_bytes = 2 * sizeof(double) * lo_entries;
-    t->hi = malloc(t->hi_bytes);
-    t->lo = malloc(t->lo_bytes);
-    t->view = (value_axis){ t->hi, t->lo, hi_first, bits, part };
-    if (t->hi && t->lo) {
-        t->lo[0] = 1.0;
-        t->lo[1] = 0.0;
-        return true;
-    }
-    free(t->hi);
-    free(t->lo);
-    *t = (mode_axis_tables){ 0 };
-    return false;
+    double *const all = malloc(2 * count * sizeof *all);
+    if (all) return all;
+    fputs("weft: out of memory for the tables of the initial value\n", stderr);
+    abort();
 }
 
-/* Entries of the coarse table that [first, end) needs; one where there are no cells. */
-static size_t hi_entries_of(int64_t first, int64_t end, int bits)
+/* Returns how many entries of the coarse table [first, end) needs, which are to be set, as are those of the fine one but the first;
+ * one where there are no cells. */
+static size_t allocate(mode_axis_tables *t, int64_t first, int64_t end, int bits, value_part part)
 {
-    return end > first ? (size_t)(((end - 1) >> bits) - (first >> bits) + 1) : 1;
+    const size_t hi_entries = end > first ? (size_t)(((end - 1) >> bits) - (first >> bits) + 1) : 1, lo_entries = (size_t)1 << bits;
+    *t = (mode_axis_tables){ .hi = entries(hi_entries), .lo = entries(lo_entries), .hi_bytes = 2 * sizeof(double) * hi_entries,
+                             .lo_bytes = 2 * sizeof(double) * lo_entries };
+    t->view = (value_axis){ t->hi, t->lo, first >> bits, bits, part };
+    t->lo[0] = 1.0;
+    t->lo[1] = 0.0;
+    return hi_entries;
 }
 
-bool mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end, int bits)
+void mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end, int bits)
 {
-    const size_t hi_entries = hi_entries_of(first, end, bits);
-    if (!allocate(t, first >> bits, hi_entries, bits, a->part)) return false;
+    const size_t hi_entries = allocate(t, first, end, bits, a->part);
     for (size_t h = 0; h < hi_entries; h++) {
         const uint64_t i = ((uint64_t)(first >> bits) + h) << bits;
         entry(a, 2 * i + (uint64_t)a->half_offset, t->hi + 2 * h);
     }
     for (size_t l = 1; l < (size_t)1 << bits; l++) entry(a, 2 * (uint64_t)l, t->lo + 2 * l);
-    return true;
 }
 
-bool mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end)
+void mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end)
 {
-    return mode_axis_tables_mode_with_bits(t, a, first, end, a->n <= MODE_AXIS_ONE_LEVEL_CELLS ? 0 : MODE_AXIS_FINE_BITS);
+    mode_axis_tables_mode_with_bits(t, a, first, end, a->n <= MODE_AXIS_ONE_LEVEL_CELLS ? 0 : MODE_AXIS_FINE_BITS);
 }
 
-bool mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end)
+void mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end)
 {
-    const size_t entries = hi_entries_of(first, end, 0);
-    if (!allocate(t, first, entries, 0, VALUE_REAL_PART)) return false;
-    for (size_t h = 0; h < entries; h++) {
+    const size_t count = allocate(t, first, end, 0, VALUE_REAL_PART);
+    for (size_t h = 0; h < count; h++) {
         const int64_t twice_distance = 2 * (first + (int64_t)h) + 1 - n;
         const double d = 5.0 * (double)twice_distance / (double)n;
         t->hi[2 * h] = portable_math_exp(-0.5 * (d * d));
         t->hi[2 * h + 1] = 0.0;
     }
-    return true;
 }
 
-bool mode_axis_tables_one(mode_axis_tables *t, int64_t first, int64_t end)
+void mode_axis_tables_one(mode_axis_tables *t, int64_t first, int64_t end)
 {
-    const int bits = end - first > MODE_AXIS_FINE_ENTRIES ? MODE_AXIS_FINE_BITS : 0;
-    const size_t hi_entries = hi_entries_of(first, end, bits);
-    if (!allocate(t, first >> bits, hi_entries, bits, VALUE_REAL_PART)) return false;
-    for (size_t h = 0; h < hi_entries; h++) t->hi[2 * h] = 1.0, t->hi[2 * h + 1] = 0.0;
-    for (size_t l = 0; l < (size_t)1 << bits; l++) t->lo[2 * l] = 1.0, t->lo[2 * l + 1] = 0.0;
-    return true;
+    const mode_axis none = mode_axis_absent();
+    mode_axis_tables_mode_with_bits(t, &none, first, end, end - first > MODE_AXIS_FINE_ENTRIES ? MODE_AXIS_FINE_BITS : 0);
 }

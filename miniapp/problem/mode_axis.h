@@ -8,7 +8,6 @@
 #ifndef MODE_AXIS_H
 #define MODE_AXIS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,13 +45,13 @@ typedef struct mode_axis_tables {
     value_axis view; /* points into them */
 } mode_axis_tables;
 
-/* False: out of memory. */
-bool mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end);
+/* Out of memory: they say so and abort. */
+void mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end);
 /* The same with the number of fine bits given (0: one level), for tests of the rule above. */
-bool mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end, int bits);
+void mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end, int bits);
 /* exp(-((i + 1/2 - n/2) / (n/10))^2 / 2): not separable into levels, so one entry per own cell at any n. */
-bool mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end);
+void mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end);
 /* 1 everywhere. */
-bool mode_axis_tables_one(mode_axis_tables *t, int64_t first, int64_t end);
+void mode_axis_tables_one(mode_axis_tables *t, int64_t first, int64_t end);
 
 #endif

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "problem/fourier_symbol.h"
-#include "problem/mode_axis.h"
 
 static long double factorial(int n)
 {
@@ -197,7 +196,7 @@ static const char *why_not_exact(problem *p, const config *c)
 
 /* ---- growth ---- */
 
-static void x_and_y(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x, mode_axis *y)
+void problem_axes(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x, mode_axis *y)
 {
     const boundary *b = &c->grid.sides;
     *x = mode_axis_make(c->grid.nx, b->x_low.kind, b->x_high.kind, mode_x);
@@ -227,7 +226,7 @@ static double_double by_lines(const stencil *op, const mode_axis *x, const mode_
 static void set_growth(problem *p, const config *c)
 {
     mode_axis x, y;
-    x_and_y(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
+    problem_axes(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
     const kind_row *kind = config_kind_of(c);
     switch (kind->modes) {
     case KIND_MODES_POWER: {
@@ -278,7 +277,7 @@ static void extreme_axes(const config *c, bool high_x, bool high_y, mode_axis *x
     int64_t mx = mode_axis_first(b->x_low.kind, b->x_high.kind), my = mode_axis_first(b->y_low.kind, b->y_high.kind);
     if (high_x) mx = periodic(b->x_low) ? c->grid.nx / 2 : mode_axis_last(c->grid.nx, b->x_low.kind, b->x_high.kind);
     if (high_y) my = periodic(b->y_low) ? c->grid.ny / 2 : mode_axis_last(c->grid.ny, b->y_low.kind, b->y_high.kind);
-    x_and_y(c, mx, my, x, y);
+    problem_axes(c, mx, my, x, y);
 }
 
 /* s of the wave's bound: the smaller sine of w of the lowest and the highest mode; 0 without a dirichlet side. */

@@ -7,7 +7,6 @@
 
 #include <complex.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "config/config.h"
@@ -15,6 +14,7 @@
 #include "core/sentence.h"
 #include "core/stencil.h"
 #include "core/value.h"
+#include "problem/mode_axis.h"
 
 typedef struct problem {
     stencil op;                 /* unused for transpose; sweep: the 1D LINE operator of either axis */
@@ -33,10 +33,12 @@ typedef struct problem {
 
 void problem_make(problem *p, const config *c);
 
+/* Of the modes with these numbers; y of a 1D problem: the absent axis. */
+void problem_axes(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x, mode_axis *y);
+
 /* Tables for the cells `own` (global coordinates) of this rank, host memory, owned by the struct. */
 typedef struct problem_tables {
-    double *x_hi, *x_lo, *y_hi, *y_lo, *count;
-    size_t x_hi_bytes, x_lo_bytes, y_hi_bytes, y_lo_bytes, count_bytes;
+    mode_axis_tables x, y; /* all 0 where the value has none */
     value base; /* kind, axes with pointers into the tables above, shape, offsets, shift, seed; factor (1, 0) */
 } problem_tables;
 

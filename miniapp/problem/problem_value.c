@@ -3,48 +3,32 @@
  * only the comparison sees, is taken in long double by the C library. */
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "problem/mode_axis.h"
 #include "problem/problem.h"
 
-static bool make_axes(mode_axis_tables *x, mode_axis_tables *y, const config *c, box own)
+static void make_axes(mode_axis_tables *x, mode_axis_tables *y, const config *c, box own)
 {
-    const boundary *b = &c->grid.sides;
-    bool ok_x = false, ok_y = false;
+    mode_axis ax, ay;
     switch (c->problem.initial) {
-    case CONFIG_INITIAL_MODE: {
-        const mode_axis ax = mode_axis_make(c->grid.nx, b->x_low.kind, b->x_high.kind, c->problem.mode_x);
-        ok_x = mode_axis_tables_mode(x, &ax, own.x0, own.x1);
-        if (config_two_d(c)) {
-            const mode_axis ay = mode_axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, c->problem.mode_y);
-            ok_y = mode_axis_tables_mode(y, &ay, own.y0, own.y1);
-        } else {
-            ok_y = mode_axis_tables_one(y, own.y0, own.y1);
-        }
+    case CONFIG_INITIAL_MODE:
+        problem_axes(c, c->problem.mode_x, c->problem.mode_y, &ax, &ay);
+        mode_axis_tables_mode(x, &ax, own.x0, own.x1);
+        mode_axis_tables_mode(y, &ay, own.y0, own.y1);
         break;
-    }
     case CONFIG_INITIAL_GAUSSIAN:
-        ok_x = mode_axis_tables_gaussian(x, c->grid.nx, own.x0, own.x1);
-        ok_y = config_two_d(c) ? mode_axis_tables_gaussian(y, c->grid.ny, own.y0, own.y1)
-                               : mode_axis_tables_one(y, own.y0, own.y1);
+        mode_axis_tables_gaussian(x, c->grid.nx, own.x0, own.x1);
+        if (config_two_d(c)) mode_axis_tables_gaussian(y, c->grid.ny, own.y0, own.y1);
+        else mode_axis_tables_one(y, own.y0, own.y1);
         break;
     case CONFIG_INITIAL_ZERO:
-        ok_x = mode_axis_tables_one(x, own.x0, own.x1);
-        ok_y = mode_axis_tables_one(y, own.y0, own.y1);
+        mode_axis_tables_one(x, own.x0, own.x1);
+        mode_axis_tables_one(y, own.y0, own.y1);
         break;
     case CONFIG_INITIAL_RANDOM:
-    case CONFIG_INITIAL_FILE: return true;
+    case CONFIG_INITIAL_FILE: break;
     }
-    return ok_x && ok_y;
-}
-
-static void out_of_memory(void)
-{
-    fputs("weft: out of memory for the tables of the initial value\n", stderr);
-    abort();
 }
 
 bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own)
@@ -59,22 +43,15 @@ bool problem_tables_make(problem_tables *t, const problem *p, const config *c, b
         return true;
     }
     if (!config_kind_of(c)->stencil && c->problem.initial == CONFIG_INITIAL_MODE) {
+        static double count[VALUE_COUNT_TABLE];
+        for (int i = 0; i < VALUE_COUNT_TABLE; i++) count[i] = i;
         v->kind = VALUE_COUNT;
-        t->count_bytes = VALUE_COUNT_TABLE * sizeof(double);
-        t->count = malloc(t->count_bytes);
-        if (!t->count) out_of_memory();
-        for (int i = 0; i < VALUE_COUNT_TABLE; i++) t->count[i] = i;
-        v->table = t->count;
+        v->table = count;
         return true;
     }
-    mode_axis_tables x = { 0 }, y = { 0 };
-    if (!make_axes(&x, &y, c, own)) out_of_memory();
-    t->x_hi = x.hi, t->x_hi_bytes = x.hi_bytes;
-    t->x_lo = x.lo, t->x_lo_bytes = x.lo_bytes;
-    t->y_hi = y.hi, t->y_hi_bytes = y.hi_bytes;
-    t->y_lo = y.lo, t->y_lo_bytes = y.lo_bytes;
-    v->x = x.view;
-    v->y = y.view;
+    make_axes(&t->x, &t->y, c, own);
+    v->x = t->x.view;
+    v->y = t->y.view;
     if (c->problem.initial == CONFIG_INITIAL_MODE) v->shift = p->shift;
     if (c->problem.initial == CONFIG_INITIAL_ZERO) v->factor_re = 0.0;
     return true;
@@ -82,11 +59,10 @@ bool problem_tables_make(problem_tables *t, const problem *p, const config *c, b
 
 void problem_tables_free(problem_tables *t)
 {
-    free(t->x_hi);
-    free(t->x_lo);
-    free(t->y_hi);
-    free(t->y_lo);
-    free(t->count);
+    free(t->x.hi);
+    free(t->x.lo);
+    free(t->y.hi);
+    free(t->y.lo);
     memset(t, 0, sizeof *t);
 }
 
@@ -154,31 +130,8 @@ static bool count_is_exact(dtype t, int64_t n)
     return steps * (VALUE_COUNT_TABLE - 1) + steps * (steps - 1.0L) / 2.0L <= limit;
 }
 
-static void replay_f32(int64_t steps, double *a_table, double *b_table)
-{
-    for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
-        float a = (float)a_table[f], b = (float)b_table[f];
-        for (int64_t n = 0; n < steps; n++) {
-            b += a;
-            a += 1.0f;
-        }
-        a_table[f] = (double)a;
-        b_table[f] = (double)b;
-    }
-}
-
-static void replay_f64(int64_t steps, double *a_table, double *b_table)
-{
-    for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
-        double a = a_table[f], b = b_table[f];
-        for (int64_t n = 0; n < steps; n++) {
-            b += a;
-            a += 1.0;
-        }
-        a_table[f] = a;
-        b_table[f] = b;
-    }
-}
+/* Of doubles that are f32 values the sum, rounded to f32, is that of f32: 53 bits are more than 2 * 24 + 1. */
+static double rounded(dtype t, double v) { return t == DTYPE_F32 ? (double)(float)v : v; }
 
 void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_table)
 {
@@ -196,9 +149,9 @@ void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_tab
     for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
         a_table[f] = f + n;
         b_table[f] = n * f + (double)(closed % 2 ? closed * ((closed - 1) / 2) : closed / 2 * (closed - 1));
-    }
-    switch (t) {
-    case DTYPE_F32: replay_f32(steps - closed, a_table, b_table); break;
-    case DTYPE_F64: replay_f64(steps - closed, a_table, b_table); break;
+        for (int64_t i = closed; i < steps; i++) {
+            b_table[f] = rounded(t, b_table[f] + a_table[f]);
+            a_table[f] = rounded(t, a_table[f] + 1.0);
+        }
     }
 }

@@ -23,8 +23,6 @@ static const char *side_text(char *out, size_t bytes, boundary_side side)
     return out;
 }
 
-static json_t *text_or_null(const char *text) { return text[0] ? record_text(text) : json_null(); }
-
 static json_t *problem_json(const sim *s)
 {
     const config *c = s->cfg;
@@ -73,7 +71,7 @@ static json_t *plan_json(const plan *p)
         snprintf(key, sizeof key, "%s", plan_choice_name[i]);
         for (char *c = key; *c; c++) *c = *c == ' ' ? '_' : *c;
         json_object_set_new(all, key, json_pack("{s:s, s:o, s:o}", "chosen", r->chosen, "because", record_text(r->because.text),
-                                                "otherwise", text_or_null(r->otherwise.text)));
+                                                "otherwise", record_text_or_null(r->otherwise.text)));
     }
     return all;
 }
@@ -95,13 +93,6 @@ static json_t *form_trial_json(const plan_form_trial *t)
     if (!t->tried) return json_null();
     return json_pack("{s:o, s:o}", "split_sweep_s", record_number(t->overlapped_s), "joined_sweep_s",
                      record_number(t->exchange_first_s));
-}
-
-static json_t *step_json(const timer_percentiles *t)
-{
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "min", record_number(t->min), "p50", record_number(t->p50), "p90",
-                     record_number(t->p90), "p99", record_number(t->p99), "max", record_number(t->max), "mean",
-                     record_number(t->mean));
 }
 
 static json_t *histogram_json(const timer_histogram *h)
@@ -143,15 +134,12 @@ static json_t *checkpoint_json(const report *r)
 {
     const writer_stats *c = &r->checkpoints;
     const bool none = c->count == 0;
-    const struct {
-        const char *key;
-        json_t *value;
-    } all[] = {
+    const record_member all[] = {
         { "async", json_boolean(c->async) },
         { "aggregators", json_integer(c->plan.count) },
-        { "file_system", text_or_null(c->plan.file_system) },
-        { "rule", text_or_null(none ? "" : writers_rule_name(c->plan.rule)) },
-        { "why", text_or_null(c->plan.why.text) },
+        { "file_system", record_text_or_null(c->plan.file_system) },
+        { "rule", record_text_or_null(none ? "" : writers_rule_name(c->plan.rule)) },
+        { "why", record_text_or_null(c->plan.why.text) },
         { "count", json_integer((json_int_t)c->count) },
         { "failed", json_integer((json_int_t)c->failed) },
         { "bytes", json_integer((json_int_t)c->bytes) },
@@ -166,9 +154,7 @@ static json_t *checkpoint_json(const report *r)
         { "beside_write", json_pack("{s:I, s:o}", "steps", (json_int_t)r->beside_write_steps, "step_s",
                                     record_number(r->beside_write_steps > 0 ? r->beside_write_step_s : NAN)) },
     };
-    json_t *o = json_object();
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) json_object_set_new(o, all[i].key, all[i].value);
-    return o;
+    return record_add(json_object(), all, sizeof all / sizeof *all);
 }
 
 static json_t *overlap_json(const overlap *o)
@@ -191,10 +177,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
                      s->plan.grid.dec.ranks_x, "ranks_y", s->plan.grid.dec.ranks_y, "device",
                      s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", transport_kind_name(s->plan.transport), "lanes",
                      s->plan.streams, "feed", config_feed_name(s->plan.feed), "fuse", s->plan.block_steps, "asked", asked_json(c)));
-    const struct {
-        const char *key;
-        json_t *value;
-    } rest[] = {
+    const record_member rest[] = {
         { "norm_every", json_integer((json_int_t)c->time.norm_every) },
         { "step_form", json_string(step_form_name[s->plan.form]) },
         { "sweeps", s->plan.block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },
@@ -206,7 +189,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "tune", tune_json(s) },
         { "steps", json_integer((json_int_t)s->level) },
         { "steps_run", json_integer((json_int_t)r->steps_run) },
-        { "step_s", step_json(&r->step_s) },
+        { "step_s", record_percentiles(&r->step_s) },
         { "step_histogram", histogram_json(&r->step_histogram) },
         { "gcells_per_s", record_number(v.cells_per_s * 1e-9) },
         { "bytes_per_s", record_number(v.bytes_per_s) },
@@ -216,13 +199,13 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "host_step_s", record_number(r->calibration.host_step_s) },
         { "overlap_hidden_fraction", record_number(r->calibration.overlap.hidden_fraction) },
         { "overlap_hidden_uncertainty", record_number(r->calibration.overlap.hidden_uncertainty) },
-        { "overlap_hidden_why", text_or_null(r->calibration.overlap.why.text) },
+        { "overlap_hidden_why", record_text_or_null(r->calibration.overlap.why.text) },
         { "overlap", overlap_json(&r->calibration.overlap) },
         { "power", power_json(&r->power) },
         { "phases", phases_json(r) },
         { "fingerprint", json_string(fingerprint) },
         { "verdict", json_string(verify_name[r->verdict.verdict]) },
-        { "verdict_why", text_or_null(r->verdict.why.text) },
+        { "verdict_why", record_text_or_null(r->verdict.why.text) },
         { "max_error", record_number(r->verdict.max_error) },
         { "error_bound", record_number(r->verdict.bound) },
         { "last_change", record_number(r->last_change) },
@@ -233,8 +216,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "notes", notes_json(s) },
         { "deck", record_text(deck_text) },
     };
-    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) json_object_set_new(o, rest[i].key, rest[i].value);
-    return o;
+    return record_add(o, rest, sizeof rest / sizeof *rest);
 }
 
 bool report_record(const sim *s, const report *r, const char *deck_text, sentence *why)

@@ -16,7 +16,7 @@ json_t *report_transports_json(const sim *s)
                               json_pack("{s:s, s:o, s:o, s:o}", "transport", transport_kind_name(t), "inside_host_s",
                                         record_number(e->slowest_s[t][LINK_INSIDE_HOST]), "between_hosts_s",
                                         record_number(e->slowest_s[t][LINK_BETWEEN_HOSTS]), "left_out",
-                                        why ? record_text(why) : json_null()));
+                                        record_text_or_null(why)));
     }
     return json_pack("{s:o, s:o, s:o}", "links", used, "candidates", candidates, "seconds",
                      record_number(e->tried ? s->created.transports_s : NAN));

@@ -11,7 +11,7 @@
 #include "sim/sim_parts.h"
 #include "sim/sim_trial.h"
 
-/* One device block for all tables, in the order x_hi, x_lo, y_hi, y_lo, count. */
+/* One device block for all tables, in the order x hi, x lo, y hi, y lo, counts. */
 static void make_tables(sim *s)
 {
     problem_tables *t = &s->tables;
@@ -21,9 +21,9 @@ static void make_tables(sim *s)
         size_t bytes;
         const double **to;
     } part[] = {
-        { t->x_hi, t->x_hi_bytes, &s->initial.x.hi }, { t->x_lo, t->x_lo_bytes, &s->initial.x.lo },
-        { t->y_hi, t->y_hi_bytes, &s->initial.y.hi }, { t->y_lo, t->y_lo_bytes, &s->initial.y.lo },
-        { t->count, VALUE_COUNT_TABLE * sizeof(double), &s->initial.table },
+        { t->x.hi, t->x.hi_bytes, &s->initial.x.hi }, { t->x.lo, t->x.lo_bytes, &s->initial.x.lo },
+        { t->y.hi, t->y.hi_bytes, &s->initial.y.hi }, { t->y.lo, t->y.lo_bytes, &s->initial.y.lo },
+        { t->base.table, VALUE_COUNT_TABLE * sizeof(double), &s->initial.table },
     };
     size_t total = 0, at = 0;
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) total += part[i].bytes;
