@@ -36,3 +36,9 @@ checkpoint_status checkpoint_file_failed(const char *what, const char *path, int
 {
     return checkpoint_fail(CHECKPOINT_IO, why, "cannot %s %s: %s", what, path, strerror(code));
 }
+
+int checkpoint_exit(checkpoint_status status)
+{
+    const bool mistake = status == CHECKPOINT_MISSING || status == CHECKPOINT_BUSY;
+    return status == CHECKPOINT_OK ? 0 : mistake ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
+}

@@ -18,6 +18,8 @@ typedef enum checkpoint_status {
 
 /* The worst status of all ranks; why becomes the sentence of the lowest rank that has it. Collective. */
 checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, sentence *why);
+/* 0; the user's business: CHECK_EXIT_USAGE; else CHECK_EXIT_ENVIRONMENT. */
+int checkpoint_exit(checkpoint_status status);
 /* Formats why and returns status. */
 checkpoint_status checkpoint_fail(checkpoint_status status, sentence *why, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -13,8 +13,6 @@
 #include "state/checkpoint.h"
 #include "state/checkpoint_directory.h"
 
-static int status_exit(checkpoint_status s) { return s == CHECKPOINT_MISSING ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT; }
-
 /* One sentence per damaged block, so that each can be looked up. */
 static int say_damaged(const char *path, const checkpoint_report *r)
 {
@@ -41,7 +39,7 @@ static int verify_file(int rank, const char *path)
     int code = 0;
     if (status == CHECKPOINT_OK && rank == 0) say_whole(path, &r);
     else if (r.damaged) code = say_damaged(path, &r);
-    else if (status != CHECKPOINT_OK) code = cmd_say(status_exit(status), "%s", why.text);
+    else if (status != CHECKPOINT_OK) code = cmd_say(checkpoint_exit(status), "%s", why.text);
     checkpoint_info_free(&r.info);
     return code;
 }
@@ -51,7 +49,7 @@ static int list_folder(const char *dir, int64_t **steps, size_t *count)
 {
     const checkpoint_status status = checkpoint_list(ranks_world(), dir, steps, count);
     if (status == CHECKPOINT_OK) return 0;
-    return cmd_say(status_exit(status), status == CHECKPOINT_MISSING ? "%s holds no checkpoints" : "%s: the directory cannot be read",
+    return cmd_say(checkpoint_exit(status), status == CHECKPOINT_MISSING ? "%s holds no checkpoints" : "%s: the directory cannot be read",
                    dir);
 }
 
@@ -123,7 +121,7 @@ static int diff_files(int rank, const char *const path[2])
     int fields = 0, code = 0;
     const checkpoint_status status = checkpoint_compare(ranks_world(), path, info, diff, &fields, &why);
     if (status != CHECKPOINT_OK) {
-        code = cmd_say(status_exit(status), "%s", why.text);
+        code = cmd_say(checkpoint_exit(status), "%s", why.text);
     } else if (fields == 0) {
         code = cmd_say(CHECK_EXIT_FAILED, "%s (%s, %s, %" PRId64 " x %" PRId64 ") and %s (%s, %s, %" PRId64 " x %" PRId64
                        ") differ in kind, type or grid", path[0],

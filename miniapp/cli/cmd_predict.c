@@ -10,7 +10,6 @@
 
 #include "base/cmd.h"
 #include "base/terminal.h"
-#include "cli/cmd_predict.h"
 #include "config/request.h"
 #include "output/record.h"
 #include "predict/predict_plan.h"

@@ -13,9 +13,7 @@
 #include "ranks/ranks.h"
 #include "report/report.h"
 #include "run/calibrate.h"
-#include "run/deadline.h"
 #include "run/dry_run.h"
-#include "run/last_words.h"
 #include "run/loop.h"
 #include "run/restart.h"
 #include "run/watchdog.h"
@@ -59,7 +57,7 @@ static int make_writer(run *r, sentence *why)
     if (r->sim.cfg->checkpoint.every == 0) return 0;
     const checkpoint_status status = saver_open(&r->checkpoints, why);
     if (status == CHECKPOINT_OK && r->ask.restart) writer_trust(r->checkpoints.writer, r->sim.level);
-    return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_BUSY ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
+    return checkpoint_exit(status);
 }
 
 /* Level 0, or the level of a state file. */
@@ -70,7 +68,7 @@ static int start_level(run *r, sentence *why)
     if (r->ask.restart) {
         const int status = restart(s, &r->ask, NULL, &loaded, why);
         if (status != 0) return status;
-        if (loaded) last_words_checkpoint(r->ask.restart, s->level);
+        if (loaded) watchdog_checkpoint(r->ask.restart, s->level);
         if (loaded && !r->ask.quiet)
             cmd_say(0, "restarted from step %lld%s", (long long)s->level,
                     s->level == s->cfg->time.steps ? ", which is time.steps: no step remains" : "");
@@ -228,7 +226,6 @@ static int run_it(run *r)
     r->checkpoints = (saver){ .sim = s, .ticks = &r->ticks, .deck_text = r->ask.deck_text };
     r->frames = (series){ .sim = s, .deck_text = r->ask.deck_text };
     watchdog_start(r->ask.cfg.run.stall_limit_s);
-    last_words_begin();
     int status = sim_create(s, &r->ask.cfg, !r->ask.dry_run, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.ignored[0])
@@ -267,9 +264,8 @@ static int run_it(run *r)
     r->start_up_s = timer_now_s() - r->start_s;
     watchdog_neighbours(&s->plan.grid.dec);
     enter(r, "steps");
-    const double deadline_s = deadline_of(s->top.comm, s->cfg, r->start_s);
     const nvml_reading before = nvml_read(s->dev->uuid);
-    loop beside = loop_begin(s, &r->ticks, &r->checkpoints, &r->frames, deadline_s, r->report.calibration.ceiling_bytes_per_s);
+    loop beside = loop_begin(s, &r->ticks, &r->checkpoints, &r->frames, r->start_s, r->report.calibration.ceiling_bytes_per_s);
     const loop_result l = loop_run(s, &beside);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why.text);
     r->report.power = power_between(s->top.comm, s->dev->uuid, before, nvml_read(s->dev->uuid), l.loop_s,

@@ -8,7 +8,6 @@
 #include "base/terminal.h"
 #include "base/version.h"
 #include "bench/bench_request.h"
-#include "cli/cmd_predict.h"
 #include "config/config.h"
 #include "config/request.h"
 #include "ranks/check.h"

@@ -2,13 +2,17 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ranks/check.h"
-#include "run/deadline.h"
+#include "ranks/timer.h"
 
 static const double look_every_s = 0.1;
+static const double margin_s = 2;                 /* steps that are enqueued, the fingerprint, the record, MPI's end */
+static const double slow_disk_bytes_per_s = 100e6; /* written and read back */
 
 static volatile sig_atomic_t stop_asked;
 
@@ -33,9 +37,22 @@ void attention_catch_signals(void)
     sigaction(SIGXFSZ, &action, NULL);
 }
 
-attention attention_begin(sim *s, const saver *checkpoints, double deadline_s)
+static double left_s(const config *c, double start_s)
 {
-    return (attention){ .sim = s, .checkpoints = checkpoints, .deadline_s = deadline_s, .next_step = s->level + 1,
+    const char *slurm = getenv("SLURM_JOB_END_TIME");
+    char *end = NULL;
+    if (c->run.wall_limit_s > 0) return start_s + c->run.wall_limit_s - timer_now_s();
+    if (!slurm) return INFINITY;
+    const double at = strtod(slurm, &end);
+    return end != slurm && *end == '\0' && at > 0 ? at - (double)time(NULL) : INFINITY;
+}
+
+attention attention_begin(sim *s, const saver *checkpoints, double start_s)
+{
+    const double mine_s = left_s(s->cfg, start_s);
+    double all_s;
+    MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
+    return (attention){ .sim = s, .checkpoints = checkpoints, .deadline_s = timer_now_s() + all_s, .next_step = s->level + 1,
                         .last_step = s->level, .last_s = timer_now_s() };
 }
 
@@ -45,17 +62,22 @@ int64_t attention_steps_to_go(const attention *a)
     return (a->next_step - a->sim->level + block - 1) / block * block;
 }
 
-/* Is there time for `checkpoints` checkpoints after the one that is under way, if one is? */
+/* Is there time for `checkpoints` checkpoints after the one that is under way, if one is? A write is taken to last half as long again
+ * as this run's writes on average, before the first one as long as a slow disk needs. */
 static bool have_time(const attention *a, int checkpoints)
 {
     const config *c = a->sim->cfg;
     const saver *v = a->checkpoints;
     const int block = a->sim->plan.block_steps;
+    if (isinf(a->deadline_s)) return true;
     const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
     const double pass_s = block > 1 ? a->per_step_s * block : 0; /* nothing ends it before its time */
+    double write_s = 1 + config_state_bytes(c) / slow_disk_bytes_per_s;
+    if (stats.count > 0)
+        write_s = 1.5 * (stats.snapshot_s + stats.write_s + (isnan(stats.verify_s) ? 0 : stats.verify_s)) / (double)stats.count;
     if (v->writer && writer_busy(v->writer)) checkpoints++;
     if (c->output.final[0]) checkpoints++; /* the same bytes once more, when the loop has ended */
-    return !deadline_near(a->deadline_s - pass_s, &stats, checkpoints, config_state_bytes(c));
+    return timer_now_s() + write_s * checkpoints + margin_s <= a->deadline_s - pass_s;
 }
 
 static loop_end reason_to_leave(const attention *a)

@@ -44,14 +44,14 @@ static bool add_to_series(loop *l, loop_result *r)
     return ok;
 }
 
-loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double deadline_s, double ceiling_bytes_per_s)
+loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double start_s, double ceiling_bytes_per_s)
 {
     loop l = { .ticks = ticks, .checkpoints = checkpoints, .frames = frames };
     progress_begin(&l.bar, s->cfg, s->top.rank, s->level,
                    ceiling_bytes_per_s / config_kind_of(s->cfg)->words / (double)dtype_bytes(s->cfg->problem.type));
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
-    l.look = attention_begin(s, checkpoints, deadline_s);
+    l.look = attention_begin(s, checkpoints, start_s);
     l.changes = norms_begin(s);
     return l;
 }

@@ -124,6 +124,5 @@ int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *wh
     }
     const checkpoint_status status = take_file(s, path, step, why);
     *found = status == CHECKPOINT_OK;
-    if (*found) return 0;
-    return status == CHECKPOINT_MISSING ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
+    return checkpoint_exit(status);
 }

@@ -2,7 +2,6 @@
 
 #include "base/cmd.h"
 #include "ranks/check.h"
-#include "run/last_words.h"
 #include "run/watchdog.h"
 
 checkpoint_status saver_open(saver *v, sentence *why)
@@ -39,7 +38,7 @@ static void hear(saver *v, checkpoint_status status, bool waited_for)
     const writer_stats stats = writer_get_stats(v->writer);
     if (stats.count > v->written) {
         v->failure_said = false;
-        last_words_checkpoint(v->sim->cfg->checkpoint.dir, stats.newest_step);
+        watchdog_checkpoint(v->sim->cfg->checkpoint.dir, stats.newest_step);
     }
     v->written = stats.count;
     if (status == CHECKPOINT_OK) return;

@@ -21,11 +21,6 @@ bool series_due(const config *c, int64_t level)
     return (keeps_states(c) || keeps_frames(c)) && level % c->output.every == 0;
 }
 
-static int exit_of(checkpoint_status status)
-{
-    return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_BUSY ? CHECK_EXIT_USAGE : CHECK_EXIT_ENVIRONMENT;
-}
-
 static checkpoint_status refuse(const char *key, checkpoint_status status, const char *reason, sentence *why)
 {
     sentence_set(why, "%s: %s", key, reason);
@@ -70,7 +65,7 @@ int series_open(series *v, sentence *why)
     checkpoint_status status = CHECKPOINT_OK;
     if (keeps_states(c)) status = open_states(v, why);
     if (status == CHECKPOINT_OK && keeps_frames(c)) status = open_frames(v, why);
-    return exit_of(status);
+    return checkpoint_exit(status);
 }
 
 /* The picture of this level; scale NULL: in colours of its own. */

@@ -25,13 +25,26 @@ static struct {
     char neighbours[256]; /* "" or "; its neighbours are ranks 1, 3": written before the first step */
     _Atomic(const char *) phase;
     atomic_llong level, progress;
+    _Atomic(const char *) restart_from; /* set after its step, read before it */
+    atomic_llong restart_step;
     atomic_bool stop;
 } dog;
 
-void watchdog_where(char *out, size_t bytes)
+/* "in phase 'steps' at step 20" */
+static void put_where(char *out, size_t bytes)
 {
     const char *const phase = atomic_load(&dog.phase);
     snprintf(out, bytes, "in phase '%s' at step %lld", phase ? phase : "start-up", (long long)atomic_load(&dog.level));
+}
+
+static void put_last_words(char *out, size_t bytes)
+{
+    char where[160];
+    const char *const from = atomic_load(&dog.restart_from);
+    put_where(where, sizeof where);
+    if (from) snprintf(out, bytes, "; %s; continue with --restart %.200s (step %lld or later)", where, from,
+                       (long long)atomic_load(&dog.restart_step));
+    else snprintf(out, bytes, "; %s; there is no checkpoint yet", where);
 }
 
 /* Does a thread wait in the kernel for what may never come, as for a file system that is gone? Then this process cannot end. */
@@ -55,7 +68,7 @@ static bool cannot_end(void)
 static void say_and_leave(void)
 {
     char where[160], line[640];
-    watchdog_where(where, sizeof where);
+    put_where(where, sizeof where);
     const int length = snprintf(line, sizeof line, "weft: rank %d on %s made no progress for %g s %s%s\n", dog.rank, dog.host,
                                 dog.limit_s, where, dog.neighbours);
     (void)!write(STDERR_FILENO, line, (size_t)length); /* in one piece, past whatever lock the main thread may hold */
@@ -86,6 +99,7 @@ static void *watch(void *unused)
 
 void watchdog_start(double limit_s)
 {
+    check_add(put_last_words);
     if (limit_s <= 0) return;
     dog.limit_s = limit_s;
     MPI_CHECK(ranks_mine(ranks_world(), &dog.rank));
@@ -119,6 +133,12 @@ void watchdog_step(int64_t level)
 {
     atomic_store_explicit(&dog.level, level, memory_order_relaxed);
     atomic_fetch_add_explicit(&dog.progress, 1, memory_order_relaxed);
+}
+
+void watchdog_checkpoint(const char *from, int64_t step)
+{
+    atomic_store(&dog.restart_step, step);
+    atomic_store(&dog.restart_from, from);
 }
 
 void watchdog_stop(void)

@@ -11,7 +11,8 @@
 
 #include "ranks/decomp.h"
 
-/* From here on: no progress for limit_s, and this rank says where it is and which neighbours it has, waits a moment for the others
+/* From here on check_fail names the phase and the step, and the checkpoint from which the run can go on (a GPU tells of a kernel's
+ * error when it is next asked: the kernel may be of a step before); and: no progress for limit_s, and this rank says where it is and which neighbours it has, waits a moment for the others
  * to say so too, and ends the process with status 3. limit_s = 0: nothing watches. Once a process, after MPI_Init. */
 void watchdog_start(double limit_s);
 /* Whose cells this rank waits for; named in what it says. */
@@ -19,8 +20,9 @@ void watchdog_neighbours(const decomp *d);
 /* What the main thread does now: a string that lives as long as the process. */
 void watchdog_phase(const char *phase);
 void watchdog_step(int64_t level);
-/* "in phase 'steps' at step 20": also where nothing watches. By any thread. */
-void watchdog_where(char *out, size_t bytes);
+/* `--restart from` finds a whole file of this step: the run was restarted from it, or has written it. from lives as long as the
+ * process. Another may have its name before this rank hears of it. By the main thread. */
+void watchdog_checkpoint(const char *from, int64_t step);
 /* Before MPI_Finalize. */
 void watchdog_stop(void);
 
