@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ranks/check.h"
+
 /* Columns that [at, end) takes: an escape sequence up to its 'm' takes none. */
 static int columns_of(const char *at, const char *end)
 {
@@ -44,6 +46,16 @@ void terminal_wrap(FILE *to, const char *text, int indent)
         } while (text < end);
         text = end + (*end == '\n');
     }
+}
+
+FILE *terminal_text_begin(terminal_text *t) { return t->to = CHECK_ALLOC(open_memstream(&t->text, &t->bytes)); }
+
+void terminal_text_end(terminal_text *t, int indent)
+{
+    if (fclose(t->to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
+    terminal_wrap(stdout, t->text, indent);
+    fflush(stdout);
+    free(t->text);
 }
 
 /* mpirun gives its ranks a terminal for stdout wherever it writes itself, but never for stderr. */

@@ -11,6 +11,15 @@ enum { TERMINAL_COLUMNS = 99 }; /* the widest line */
  * no room. */
 void terminal_wrap(FILE *to, const char *text, int indent);
 
+/* Lines on their way to stdout, to be wrapped: written to what _begin returns; _end prints and flushes them. */
+typedef struct terminal_text {
+    FILE *to;
+    char *text;
+    size_t bytes;
+} terminal_text;
+FILE *terminal_text_begin(terminal_text *t);
+void terminal_text_end(terminal_text *t, int indent);
+
 /* Is stdout read by a person, and NO_COLOR unset or empty? */
 bool terminal_has_colour(void);
 

@@ -38,14 +38,6 @@ static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
     return NULL;
 }
 
-static bool runs_here(ladder_case *c)
-{
-    const char *why = refusal(c->rung, c->d->kind, bench_world_of(c)->top->ranks);
-    if (!why && transport_of(c) == TRANSPORT_AWARE && bench_link_aware(bench_world_of(c), c->d, &why)) why = NULL;
-    if (why) sentence_set(&c->missing, "%s", why);
-    return !why;
-}
-
 /* ---- the ceiling ---- */
 
 typedef struct blocks {
@@ -129,7 +121,7 @@ static double sent_bytes(const transposing *t)
 
 static int transposing_prepare(ladder_case *c)
 {
-    if (!runs_here(c)) return 0;
+    if (!bench_link_carries(c, transport_of(c))) return 0;
     const topology *top = bench_world_of(c)->top;
     const int64_t n = c->value[0];
     int ranks_x = 1, ranks_y = top->ranks;

@@ -46,14 +46,6 @@ static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
     return NULL;
 }
 
-static bool runs_here(ladder_case *c)
-{
-    const char *why = refusal(c->rung, c->d->kind, bench_world_of(c)->top->ranks);
-    if (!why && way_of(c->rung) == TRANSPORT_AWARE && bench_link_aware(bench_world_of(c), c->d, &why)) why = NULL;
-    if (why) sentence_set(&c->missing, "%s", why);
-    return !why;
-}
-
 /* Who exchanges with whom, and what: sizes from `bytes`, which becomes what they came to. */
 static void make_domain(ladder_case *c, exchange *e, pattern p)
 {
@@ -127,7 +119,7 @@ static void set_ceiling(ladder_case *c, const exchange *e, pattern p)
 static int exchange_prepare(ladder_case *c)
 {
     const pattern p = pattern_of(c);
-    if (!runs_here(c)) return 0;
+    if (!bench_link_carries(c, way_of(c->rung))) return 0;
     exchange *e = ladder_state(c, sizeof *e);
     make_domain(c, e, p);
     const transport_choice choice = transport_choice_of_all((transport_kind)way_of(c->rung));
@@ -191,7 +183,7 @@ static int link_prepare(ladder_case *c)
     const pattern p = pattern_of(c);
     const int way = way_of(c->rung);
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
-    if (!runs_here(c)) return 0;
+    if (!bench_link_carries(c, way_of(c->rung))) return 0;
     exchange *e = ladder_state(c, sizeof *e);
     make_domain(c, e, p);
     const int messages = messages_of(e, p, message);

@@ -57,10 +57,8 @@ static bool has_room(ladder_case *c)
     const bench_world *w = bench_world_of(c);
     const double need = 2.5 * (double)c->value[0] * w->top->ranks;
     char a[32], b[32];
-    const char *why = refusal(c->rung, c->d->kind, w->top->ranks);
     struct statvfs fs;
-    if (why) sentence_set(&c->missing, "%s", why);
-    else if (statvfs(w->dir, &fs) != 0 || access(w->dir, W_OK | X_OK) != 0)
+    if (statvfs(w->dir, &fs) != 0 || access(w->dir, W_OK | X_OK) != 0)
         sentence_set(&c->missing, "dir = %.60s: %s", w->dir, strerror(errno));
     else if ((double)fs.f_bavail * (double)fs.f_frsize < need)
         sentence_set(&c->missing, "dir = %.60s: needs %s, but only %s are free", w->dir, bytes_text(a, sizeof a, need),

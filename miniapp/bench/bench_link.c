@@ -7,6 +7,7 @@
 #include "ranks/check.h"
 #include "transports/message.h"
 #include "transports/peer.h"
+#include "transports/transport_kind.h"
 
 typedef enum way { LINK_COPY, LINK_MPI_DEVICE, LINK_MPI } way;
 
@@ -35,6 +36,14 @@ bool bench_link_aware(const bench_world *world, device *d, const char **why)
     asked = true;
     *why = reason.text;
     return aware;
+}
+
+bool bench_link_carries(ladder_case *c, int transport)
+{
+    const char *why;
+    if (transport != TRANSPORT_AWARE || bench_link_aware(bench_world_of(c), c->d, &why)) return true;
+    sentence_set(&c->missing, "%s", why);
+    return false;
 }
 
 /* The offset at which each receiver waits for our message. */

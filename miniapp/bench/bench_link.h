@@ -33,5 +33,7 @@ double bench_link_median_s(bench_link *l);
 
 /* topology_probe_aware, asked once. Collective over the world. */
 bool bench_link_aware(const bench_world *world, device *d, const char **why);
+/* The same for a rung of this transport, where it needs it; else c->missing is why not. */
+bool bench_link_carries(ladder_case *c, int transport);
 
 #endif

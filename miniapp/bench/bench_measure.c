@@ -180,6 +180,14 @@ static int agreed(const bench *b, int code)
     return worst;
 }
 
+static bool may_run(const bench *b, const bench_item *item, ladder_case *c)
+{
+    const char *(*const refusal)(const ladder_rung *, device_kind, int) = item->family->refusal;
+    const char *why = refusal ? refusal(item->rung, b->d->kind, b->world->top->ranks) : NULL;
+    if (why) sentence_set(&c->missing, "%s", why);
+    return !why;
+}
+
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, sentence *why)
 {
     b->together = bench_families_together(item->family);
@@ -189,7 +197,7 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     *p = (bench_point){ .flops_per_byte = NAN, .spread = NAN, .rate = NAN, .ceiling = NAN,
                         .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     set_values(b, item, index, c.value);
-    int code = item->rung->prepare(&c);
+    int code = may_run(b, item, &c) ? item->rung->prepare(&c) : 0;
     if (!code) code = b->d->stream_sync(b->d, b->stream);
     code = agreed(b, code);
     p->missing = c.missing;

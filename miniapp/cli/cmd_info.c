@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cmd.h"
 #include "base/machine.h"
@@ -39,18 +40,22 @@ typedef struct asked {
 
 /* ---- NUMA ---- */
 
-/* Does the list "0-15,32" hold one of the same kind of list's numbers? */
-static bool lists_meet(const char *a, const char *b)
+static bool node_has(int node, long cpu)
 {
-    for (const char *p = a; isdigit((unsigned char)*p);) {
+    char path[64];
+    snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpu%ld", node, cpu);
+    return access(path, F_OK) == 0;
+}
+
+/* Does the node have one of the CPUs of the list "0-15,32"? */
+static bool node_meets(int node, const char *cpus)
+{
+    for (const char *p = cpus; isdigit((unsigned char)*p);) {
         char *end;
-        const long first = strtol(p, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
-        for (const char *q = b; isdigit((unsigned char)*q);) {
-            char *stop;
-            const long from = strtol(q, &stop, 10), to = *stop == '-' ? strtol(stop + 1, &stop, 10) : from;
-            if (from <= last && first <= to) return true;
-            q = stop + (*stop == ',');
-        }
+        long cpu = strtol(p, &end, 10);
+        const long last = *end == '-' ? strtol(end + 1, &end, 10) : cpu;
+        for (; cpu <= last; cpu++)
+            if (node_has(node, cpu)) return true;
         p = end + (*end == ',');
     }
     return false;
@@ -62,16 +67,8 @@ static void numa_list(const char *cpus, char *out, size_t bytes)
     enum { NODES_MAX = 256 };
     size_t used = 0;
     out[0] = '\0';
-    for (int node = 0; node < NODES_MAX; node++) {
-        char path[64], list[4096] = "";
-        snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
-        FILE *file = fopen(path, "r");
-        if (!file) continue;
-        const bool read = fgets(list, sizeof list, file) != NULL;
-        (void)fclose(file);
-        if (read && lists_meet(list, cpus) && used + 8 < bytes)
-            used += (size_t)snprintf(out + used, bytes - used, "%s%d", used ? "," : "", node);
-    }
+    for (int node = 0; node < NODES_MAX && used + 8 < bytes; node++)
+        if (node_meets(node, cpus)) used += (size_t)snprintf(out + used, bytes - used, "%s%d", used ? "," : "", node);
 }
 
 /* ---- the object ---- */
@@ -233,18 +230,14 @@ static void print_table(FILE *to, const json_t *o)
 
 static void print_object(const json_t *o, bool as_json)
 {
-    char *text = NULL;
-    size_t bytes = 0;
+    terminal_text text;
     if (as_json) {
         (void)json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
         putchar('\n');
         return;
     }
-    FILE *to = CHECK_ALLOC(open_memstream(&text, &bytes));
-    print_table(to, o);
-    if (fclose(to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
-    terminal_wrap(stdout, text, 9);
-    free(text);
+    print_table(terminal_text_begin(&text), o);
+    terminal_text_end(&text, 9);
 }
 
 /* ---- the command ---- */

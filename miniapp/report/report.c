@@ -104,9 +104,9 @@ static void print_files(FILE *to, const sim *s, const report *r)
 
 void report_print(const sim *s, const report *r)
 {
-    report_text text;
+    terminal_text text;
     if (s->top.rank != 0) return;
-    FILE *const to = report_text_begin(&text);
+    FILE *const to = terminal_text_begin(&text);
     if (s->level != s->cfg->time.steps) fprintf(to, "ended        at step %" PRId64 "\n", s->level);
     report_print_notes(to, s, r->notes_printed);
     report_print_phases(to, r);
@@ -117,5 +117,5 @@ void report_print(const sim *s, const report *r)
     print_verdict(to, r);
     fprintf(to, "fingerprint  %016" PRIx64 "\n", r->fingerprint);
     print_files(to, s, r);
-    report_text_end(&text);
+    terminal_text_end(&text, REPORT_INDENT);
 }

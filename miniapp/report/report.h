@@ -63,14 +63,8 @@ void report_print(const sim *s, const report *r);
 /* Collective (what the ranks run on is gathered); rank 0 appends one line to cfg->output.record. */
 bool report_record(const sim *s, const report *r, const char *deck_text, sentence *why);
 
-/* report_head.c: lines on their way to stdout, to be wrapped; the sim's notes from that one on. */
-typedef struct report_text {
-    FILE *to;
-    char *text;
-    size_t bytes;
-} report_text;
-FILE *report_text_begin(report_text *t);
-void report_text_end(report_text *t);
+enum { REPORT_INDENT = 13 }; /* where the second column begins */
+/* report_head.c: the sim's notes from that one on. */
 void report_print_notes(FILE *to, const sim *s, int from);
 
 /* report_phases.c: seconds in each phase, with a row of what a phase does not spend in the rows below it. */

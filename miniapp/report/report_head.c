@@ -1,29 +1,12 @@
 /* What a log holds from the first second on: what runs, where, and how. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/terminal.h"
 #include "base/version.h"
-#include "ranks/check.h"
 #include "ranks/printable.h"
 #include "report/report.h"
-
-enum { REPORT_INDENT = 13 }; /* where the second column begins */
-
-FILE *report_text_begin(report_text *t)
-{
-    return t->to = CHECK_ALLOC(open_memstream(&t->text, &t->bytes));
-}
-
-void report_text_end(report_text *t)
-{
-    if (fclose(t->to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
-    terminal_wrap(stdout, t->text, REPORT_INDENT);
-    fflush(stdout);
-    free(t->text);
-}
 
 void report_print_notes(FILE *to, const sim *s, int from)
 {
@@ -68,9 +51,9 @@ void report_print_head(const sim *s, report *r)
     const config *c = s->cfg;
     const decomp *d = &s->plan.grid.dec;
     char folder[4096] = "", form[48];
-    report_text text;
+    terminal_text text;
     if (s->top.rank != 0) return;
-    FILE *const to = report_text_begin(&text);
+    FILE *const to = terminal_text_begin(&text);
     fprintf(to, "weft %s (%s)\n", version_number, version_git);
     fprintf(to, "command      %s\n", printable_text(r->command));
     fprintf(to, "started      %s in %s\n", json_string_value(r->started), getcwd(folder, sizeof folder) ? printable_text(folder) : "?");
@@ -86,20 +69,20 @@ void report_print_head(const sim *s, report *r)
                     "meet\n", s->plan.block_steps, 100 * r->redundant_fraction);
     report_print_transports(to, s);
     report_print_notes(to, s, 0);
-    report_text_end(&text);
+    terminal_text_end(&text, REPORT_INDENT);
     r->notes_printed = s->notes_count;
 }
 
 void report_print_start(const sim *s, report *r)
 {
-    report_text text;
+    terminal_text text;
     if (s->top.rank != 0) return;
-    FILE *const to = report_text_begin(&text);
+    FILE *const to = terminal_text_begin(&text);
     const plan_variant_trial *tried = &s->plan.variant_trial;
     if (tried->count > 0)
         fprintf(to, "kernel       %s: the fastest of %d variants tried\n", tried->name[s->plan.variant], tried->count);
     report_print_notes(to, s, r->notes_printed);
     fprintf(to, "steps        %" PRId64 " to %" PRId64 "\n", s->level, s->cfg->time.steps);
-    report_text_end(&text);
+    terminal_text_end(&text, REPORT_INDENT);
     r->notes_printed = s->notes_count;
 }
