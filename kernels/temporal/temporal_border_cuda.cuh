@@ -5,9 +5,10 @@
  * Such an item waits for itself most of the time, each level for the one before. So a block has as many warps as an SM has
  * registers for, and with it SMs of its own: a few of them do what would take the places of interior items on many.
  *
- * A strip at an x side is 32 columns, of which those far enough from its inner end are stored. Of a star it ends at the side, and
- * lanes near it take a ghost's image from the lane that has it; of a box it ends R further out, and ghosts are lanes. Corners
- * are the strips'; bands know no x side. */
+ * A strip along x is 32 columns, of which those far enough from its ends are stored, those at a side that it holds too. Of a star
+ * lanes near the side take a ghost's image from the lane that has it; of a box the strip holds R columns beyond, and ghosts are lanes.
+ * So are they where halos are so deep that a lane has two cells (temporal_side_columns). Corners are the strips'; bands know no x side,
+ * nor do gaps, which are bands in all but their height. */
 #ifndef TEMPORAL_BORDER_CUDA_CUH
 #define TEMPORAL_BORDER_CUDA_CUH
 
@@ -22,18 +23,18 @@ static __device__ __forceinline__ double masked(double u, unsigned long long kee
     return __longlong_as_double((long long)(((unsigned long long)__double_as_longlong(u) & keep) ^ flip));
 }
 
-/* Of a row, a cell a lane: a cell from its lane, or, beyond an x side, the ghost there from its image's: (u & keep ^ flip) + more
+/* Of a row, V cells a lane: a cell from its lane, or, beyond an x side, the ghost there from its image's: (u & keep ^ flip) + more
  * in bits: u itself where more is -0; value + value - u; the value itself with keep = 0. Selects would take thrice the
  * instructions. */
-template <typename T, int R> struct side_cell {
+template <typename T, int R, int V> struct side_cell {
     using bits = change_word<T>;
     static constexpr bits SIGN = (bits)1 << (8 * sizeof(T) - 1);
-    int from;
+    int from, slot; /* the lane, and which of its cells */
     bits keep, flip;
     T more;
 
-    /* The cell at x, whose lane is or would be `lane`. */
-    __device__ __forceinline__ void begin(const temporal_axis<T> &ax, int64_t x, int lane)
+    /* The cell at x, which is or would be the row's cell number `at`. */
+    __device__ __forceinline__ void begin(const temporal_axis<T> &ax, int64_t x, int at)
     {
         const bool low = x < 0;
         const boundary_kind kind = low ? ax.low : ax.high;
@@ -41,18 +42,29 @@ template <typename T, int R> struct side_cell {
         const int64_t deep = low ? -1 - x : x - ax.cells; /* of a ghost, from 0 */
         const bool ghost = kind != BOUNDARY_NONE && deep >= 0 && deep < R, odd = ghost && kind == BOUNDARY_DIRICHLET;
         const int away = !ghost ? 0 : odd && deep > 0 ? 2 * (int)deep : 2 * (int)deep + 1; /* the image */
-        from = (lane + (low ? away : -away)) & 31;
+        const int image = (at + (low ? away : -away)) & (32 * V - 1);
+        from = image / V;
+        slot = image % V;
         keep = odd && deep == 0 ? 0 : ~(bits)0;
         flip = !odd ? 0 : deep > 0 || signbit(value) ? SIGN : 0;
         more = !odd ? (T)-0.0 : deep > 0 ? value + value : value;
     }
 
-    __device__ __forceinline__ T of(T here) const { return masked(__shfl_sync(~0u, here, from), keep, flip) + more; }
+    __device__ __forceinline__ T of(const T (&row)[V]) const
+    {
+        T u = __shfl_sync(~0u, row[0], from);
+#pragma unroll
+        for (int v = 1; v < V; v++) {
+            const T other = __shfl_sync(~0u, row[v], from);
+            u = slot == v ? other : u;
+        }
+        return masked(u, keep, flip) + more;
+    }
 };
 
 /* A star reads R cells to either side of its own row. */
 template <typename T, int R> struct side_around {
-    side_cell<T, R> left[R], right[R]; /* the k-th 1 + k cells away */
+    side_cell<T, R, 1> left[R], right[R]; /* the k-th 1 + k cells away */
 
     __device__ __forceinline__ void begin(const temporal_axis<T> &ax, int64_t x, int lane)
     {
@@ -63,9 +75,9 @@ template <typename T, int R> struct side_around {
         }
     }
 
-    __device__ __forceinline__ void around(T here, T (&cells)[1 + 2 * R]) const
+    __device__ __forceinline__ void around(const T (&here)[1], T (&cells)[1 + 2 * R]) const
     {
-        cells[R] = here;
+        cells[R] = here[0];
 #pragma unroll
         for (int k = 0; k < R; k++) {
             cells[R - 1 - k] = left[k].of(here);
@@ -73,6 +85,19 @@ template <typename T, int R> struct side_around {
         }
     }
 };
+
+/* A box's row of the next level from rows that wait (an interior item's sums wait instead): ghost rows are known only when later rows
+ * have come. */
+template <int FIRST, typename T, int R, int V>
+static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
+{
+#pragma unroll
+    for (int dy = -R; dy <= R; dy++) {
+        T around[V + 2 * R];
+        widen<R>(dy == R ? below : queue[(FIRST + R + dy) % (2 * R)], around);
+        add_box_row<R>(dy, around, sum);
+    }
+}
 
 /* A branch that all lanes take together, and the compiler knows it: else it lets every shuffle wait for lanes that are apart. */
 static __device__ __forceinline__ bool warp_does(bool here) { return __any_sync(~0u, here); }
@@ -84,8 +109,10 @@ template <typename T> struct border_fields {
     int64_t pitch;
 };
 
-template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE> struct border_strip {
-    static constexpr int DEPTH = STEPS * R, PIECE = V == 1 ? 1 : vector_cells<T>;
+template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV, bool CHANGE> struct border_strip {
+    static constexpr int DEPTH = STEPS * R, PIECE = SIDE ? 1 : vector_cells<T>;
+    static constexpr int V = SIDE ? temporal_side_columns(FORM, R, DEPTH) : PIECE; /* cells per lane */
+    static constexpr bool GHOST_LANES = SIDE && temporal_side_ghosts(FORM, R, DEPTH) > 0;
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
     /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the interior's; where levels are
      * many, moving these rows up costs more. */
@@ -95,13 +122,13 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
     T queue[STEPS][2 * R][V];           /* rows that wait, the oldest first */
     T coming[AHEAD][V];                 /* asked for */
     T coming_prev[PREV ? AHEAD : 1][V]; /* of the level before, R rows above */
-    side_around<T, R> x;                /* of SIDE and star */
-    side_cell<T, R> own; /* of SIDE and box: ghosts are lanes, brought anew by each row that arrives, before y: so rows beyond a y
-                          * side, which mirror whole rows, have their corners */
+    side_around<T, R> x;                /* of SIDE, else */
+    side_cell<T, R, V> own[V]; /* of GHOST_LANES: a box's are brought anew by each row that arrives, before y: so rows beyond a y side,
+                                * which mirror whole rows, have their corners; a star reads them in its own row alone */
     strip_sides<T, R, V> sides;
     const T *from; /* the lane's cells of the row that is asked for next */
     T *to;         /* of the row that comes out next */
-    int pitch;
+    int lines;                      /* of FIELD_ALIGN_BYTES, from a row to the next */
     int ask_end;                    /* rows, counted as those that enter, that the lane asks for */
     int prev_begin, prev_end;       /* those with which it asks for prev's */
     int64_t prev_from, prev_to;     /* bytes from `from` to prev's row, R rows above, and from `to` to next_prev's, R below */
@@ -109,19 +136,20 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
 
     static __device__ __forceinline__ void load(const T *at, T (&cells)[V])
     {
-        if constexpr (V == 1) {
-            cells[0] = __ldg(at);
-        } else {
 #pragma unroll
-            for (int v = 0; v < V; v += PIECE) load_shared(cells + v, at + v);
+        for (int v = 0; v < V; v += PIECE) {
+            if constexpr (SIDE) cells[v] = __ldg(at + v);
+            else load_shared(cells + v, at + v);
         }
     }
+
+    template <typename P> __device__ __forceinline__ P *next_row_of(P *at) const { return apart(at, (int64_t)lines * FIELD_ALIGN_BYTES); }
 
     __device__ __forceinline__ void ask(int row, T (&cells)[V], T (&cells_prev)[V])
     {
         if (row < ask_end) load(from, cells);
         if (PREV && prev_begin <= row && row < prev_end) load(apart(from, prev_from), cells_prev);
-        from += pitch;
+        from = next_row_of(from);
     }
 
     /* The next of those asked for. */
@@ -142,6 +170,12 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
         for (int v = 0; v < V; v++) change = change_larger_if(sides.stores(out, v), change, row[v], before[v]);
     }
 
+    __device__ __forceinline__ void bring_ghosts(const T (&row)[V], T (&brought)[V]) const
+    {
+#pragma unroll
+        for (int v = 0; v < V; v++) brought[v] = own[v].of(row);
+    }
+
     /* The row R above the arriving one, a level further. */
     __device__ __forceinline__ void next_row(const T (&waiting)[2 * R][V], const T (&arriving)[V], T (&sum)[V]) const
     {
@@ -149,8 +183,15 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
             box_row<0, T, R, V>(waiting, arriving, sum);
         } else {
             T around[V + 2 * R];
-            if constexpr (SIDE) x.around(waiting[R][0], around);
-            else widen<R>(waiting[R], around);
+            if constexpr (GHOST_LANES) {
+                T row[V];
+                bring_ghosts(waiting[R], row);
+                widen<R>(row, around);
+            } else if constexpr (SIDE) {
+                x.around(waiting[R], around);
+            } else {
+                widen<R>(waiting[R], around);
+            }
             star_sum<0, R>(waiting, arriving, around, sum);
         }
     }
@@ -166,7 +207,7 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
         for (int level = 0; level < STEPS; level++) {
             T(&waiting)[2 * R][V] = queue[level];
             if (PREV && level == STEPS - 1) sides.store(apart(to, prev_to), arriving, out + R);
-            if constexpr (SIDE && FORM == STENCIL_BOX) arriving[0] = own.of(arriving[0]);
+            if constexpr (SIDE && FORM == STENCIL_BOX) arriving[0] = own[0].of(arriving);
             if constexpr (NEAR_Y) sides.template impose<0>(waiting, arriving, row - level * R);
             T sum[V] = {};
             next_row(waiting, arriving, sum);
@@ -187,7 +228,7 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
             }
         }
         sides.store(to, arriving, out);
-        to += pitch;
+        to = next_row_of(to);
     }
 
     /* `height` rows of `stored` from y_low on; the strip's first column is at x_low. */
@@ -196,16 +237,18 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
     {
         const int lane = (int)threadIdx.x % 32, rows = height + 2 * DEPTH;
         const int64_t at = x_low + lane * V;
-        pitch = (int)f.pitch;
-        if constexpr (SIDE && FORM == STENCIL_STAR) x.begin(ax, at, lane);
-        if constexpr (SIDE && FORM == STENCIL_BOX) own.begin(ax, at, lane);
+        lines = (int)(f.pitch * (int64_t)sizeof(T) / FIELD_ALIGN_BYTES);
+        if constexpr (SIDE && !GHOST_LANES) x.begin(ax, at, lane);
+#pragma unroll
+        for (int v = 0; v < V; v++)
+            if constexpr (GHOST_LANES) own[v].begin(ax, at + v, lane * V + v);
         sides.begin(ay, at, y_low - DEPTH, rows, stored.x0, stored.x1, height);
         ask_end = at + V > -depth_x && at < ax.cells + depth_x ? min(rows, sides.high_at) : 0;
         const int begin = max(sides.low_at, 0); /* rows beyond a low side: what waits for them is ghosts */
-        from = f.cur + (y_low - DEPTH + begin) * pitch + at;
-        to = f.next + (y_low - 2 * DEPTH + begin) * pitch + at;
+        from = f.cur + (y_low - DEPTH + begin) * f.pitch + at;
+        to = f.next + (y_low - 2 * DEPTH + begin) * f.pitch + at;
         if constexpr (PREV) {
-            const int64_t rows_bytes = R * (int64_t)pitch * (int64_t)sizeof(T);
+            const int64_t rows_bytes = R * f.pitch * (int64_t)sizeof(T);
             prev_from = (int64_t)((uintptr_t)f.prev - (uintptr_t)f.cur) - rows_bytes;
             prev_to = (int64_t)((uintptr_t)f.next_prev - (uintptr_t)f.next) + rows_bytes;
             prev_begin = max(2 * R, begin + R);
@@ -222,8 +265,8 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, int V, boo
     }
 };
 
-/* A warp has one item of a side, or some of the bands', one after the other. */
-template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE>
+/* A warp has one item of a side or a gap, or some of the bands', one after the other. */
+template <stencil_form FORM, typename T, int R, int STEPS, bool PREV, bool CHANGE>
 static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), PREV, CHANGE), 1)
     border_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ temporal_parts parts,
                   const __grid_constant__ temporal_axis<T> ax, const __grid_constant__ temporal_axis<T> ay, T *next_prev,
@@ -239,18 +282,18 @@ static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), P
         const temporal_item at = temporal_item_of(parts, item);
         const temporal_part &part = parts.part[at.part];
         if (side) {
-            border_strip<true, FORM, T, R, STEPS, 1, PREV, CHANGE> s = {};
+            border_strip<true, FORM, T, R, STEPS, PREV, CHANGE> s = {};
             s.run(fields, depth_x, ax, ay, part.x_first, part.cells, at.y_low, at.height);
             if constexpr (CHANGE) most = max(most, s.change);
         } else {
-            using S = strip_shape<T, R, STEPS, V>;
+            using S = strip_shape<T, R, STEPS, vector_cells<T>>;
             const int64_t x_low = part.x_first + (int64_t)at.column * S::STORED - S::HALO;
             const box stored = { max(part.cells.x0, x_low + S::HALO), min(part.cells.x1, x_low + S::HALO + S::STORED), 0, 0 };
-            border_strip<false, FORM, T, R, STEPS, V, PREV, CHANGE> s = {};
+            border_strip<false, FORM, T, R, STEPS, PREV, CHANGE> s = {};
             s.run(fields, depth_x, ax, ay, x_low, stored, at.y_low, at.height);
             if constexpr (CHANGE) most = max(most, s.change);
         }
-        item += side ? parts.items : parts.warps - parts.sides;
+        item += item < parts.alone ? parts.items : parts.warps - parts.alone;
     }
     if constexpr (CHANGE) raise_by_shuffles(change, most);
     wait_for_others();

@@ -42,24 +42,19 @@ static const pace_factors norm_factors[2] = {
     { 1,             1,            .7 },  /* f64 */
 };
 enum { NORM_WAVES = 2 };
-
-/* Elsewhere the border kernel runs only where the autotune finds it faster. */
-static bool kernel_of(const stencil *op)
-{
-    const bool f32 = op->type == DTYPE_F32;
-    return op->form == STENCIL_BOX ? f32 : !(op->has_prev && f32 && op->radius == 3);
-}
+/* Times as long lasts a side's row of two cells per lane, each with its ghosts' images from two registers. Reckoned, not measured. */
+static const double wide_side_lasts = 1.75;
 
 temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t)
 {
-    const int f64 = op->type == DTYPE_F64;
-    const bool norm = t->use == TEMPORAL_NORM, longest = t->steps * t->radius >= TEMPORAL_DEPTH_LONGEST;
+    const int f64 = op->type == DTYPE_F64, depth = t->steps * t->radius;
+    const bool norm = t->use == TEMPORAL_NORM, longest = depth >= TEMPORAL_DEPTH_LONGEST;
     const pace_row *p = op->form == STENCIL_BOX ? &box_paces[f64] : &star_paces[f64][t->radius - 1];
     const pace_factors *f = op->has_prev ? &prev_factors[f64] : norm ? &norm_factors[f64] : &no_factors;
     const int waves = longest ? p->waves_longest : p->waves_shorter;
-    return (temporal_pace){ .kernel = kernel_of(op),
-                            .warps = temporal_border_block((int)dtype_bytes(op->type), op->has_prev, norm),
+    const double side = longest ? f->side_longest * p->side_longest : f->side_shorter * p->side_shorter;
+    return (temporal_pace){ .warps = temporal_border_block((int)dtype_bytes(op->type), op->has_prev, norm),
                             .waves = norm ? NORM_WAVES : op->has_prev ? p->waves_prev : waves,
-                            .side_lasts = longest ? f->side_longest * p->side_longest : f->side_shorter * p->side_shorter,
+                            .side_lasts = temporal_side_columns(op->form, t->radius, depth) > 1 ? wide_side_lasts * side : side,
                             .band_lasts = f->band * (longest ? p->band_longest : p->band_shorter) };
 }

@@ -1,20 +1,19 @@
 /* Which warp computes what in a pass of several steps on CUDA: the box is cut into strips (columns of `stored` cells) and these into
  * chunks of rows. In C, for the launch (temporal_unit_cuda.cuh) and for whoever asks without a GPU how a box would be cut.
  *
- * Interior items run a kernel that knows no side. Border items are what depends on ghosts beyond a dirichlet or neumann side, `depth`
- * cells away, and pieces of 16 bytes that are stored in part.
+ * Interior items run a kernel that knows no side. The border kernel (temporal_border_cuda.cuh) does all around them: what depends on
+ * ghosts beyond a dirichlet or neumann side, `depth` cells away, and pieces of 16 bytes that are stored in part. Along x it has narrow
+ * strips, which may hold both sides, and where these would store nothing (2 depth = 32) gaps, which are as wide as bands; along y
+ * bands, as few rows as may be.
  *
- * Most passes near sides have the border kernel (temporal_border_cuda.cuh) around the interior, mostly on SMs of its own. All items
- * begin at once, if they can, and end together: interior strips that walk side by side find each other's rows in the L2. So a side's
- * item lasts as long as an interior one, and a warp of the bands' does several.
- *
- * The others have border strips: one strip along x, as few rows as may be along y. They are slower than interior ones and are
- * launched first, in chunks short enough to end before the others do. */
+ * Beside sides it is mostly on SMs of its own. All items begin at once, if they can, and end together: interior strips that walk side
+ * by side find each other's rows in the L2. So a side's item lasts as long as an interior one, and a warp of the bands' does several. */
 #ifndef TEMPORAL_PLAN_H
 #define TEMPORAL_PLAN_H
 
 #include "core/boundary.h"
 #include "core/field.h"
+#include "temporal/temporal.h"
 #include "temporal/temporal_tilings.h"
 
 #ifdef __cplusplus
@@ -24,7 +23,7 @@ extern "C" {
 #define TEMPORAL_FORMULA static inline
 #endif
 
-enum { TEMPORAL_PARTS_MAX = 6, TEMPORAL_SIDE_CELLS = 32, TEMPORAL_PIECE_BYTES = 16 };
+enum { TEMPORAL_PARTS_MAX = 6, TEMPORAL_PIECE_BYTES = 16 };
 enum { TEMPORAL_DEPTH_LONGEST = 12 }; /* the halo depth of the longest passes of stars, at least */
 
 /* Of strips of 32 * columns cells: the cells at either end that are computed and not stored, in whole pieces, and those stored. */
@@ -38,6 +37,16 @@ TEMPORAL_FORMULA int temporal_end_piece(int piece, int depth, int columns)
 {
     return temporal_halo_cells(piece, depth) % columns == 0 ? columns : piece;
 }
+/* Of a strip at an x side: cells per lane, enough of them to store the cells within `depth` of the side; and columns that are ghosts. A
+ * star's of one cell per lane has none. */
+TEMPORAL_FORMULA int temporal_side_columns(stencil_form form, int radius, int depth)
+{
+    return 2 * depth + (form == STENCIL_BOX ? radius : 0) <= 32 ? 1 : 2;
+}
+TEMPORAL_FORMULA int temporal_side_ghosts(stencil_form form, int radius, int depth)
+{
+    return form == STENCIL_BOX || temporal_side_columns(form, radius, depth) > 1 ? radius : 0;
+}
 /* Warps of a block of the border kernel that has an SM of its own: as many as it has registers for. */
 TEMPORAL_FORMULA int temporal_border_block(int cell_bytes, bool has_prev, bool norm)
 {
@@ -46,19 +55,18 @@ TEMPORAL_FORMULA int temporal_border_block(int cell_bytes, bool has_prev, bool n
 
 /* The kernels of a pass, and what of them the GPU holds. */
 typedef struct temporal_strips {
-    int stored, border_stored; /* cells that a strip stores: an interior one, a border one */
-    int piece;                 /* cells of 16 bytes */
-    int end_piece;             /* an interior strip's stores end with a whole one, counted from its first cell */
-    bool ends_over;            /* they may end beyond a periodic side */
-    int depth;                 /* steps times radius */
-    int side_ghosts;           /* columns of the border kernel's strip at an x side that are ghosts */
-    int resident;              /* interior warps that the GPU holds at a time */
-    int per_processor;         /* and each SM; the tiling's `warps`, at least */
+    int stored, band_stored;     /* cells that a strip stores: an interior one, a band's */
+    int piece;                   /* cells of 16 bytes */
+    int end_piece;               /* an interior strip's stores end with a whole one, counted from its first cell */
+    bool ends_over;              /* they may end beyond a periodic side */
+    int depth;                   /* steps times radius */
+    int side_cells, side_ghosts; /* columns of a strip at an x side, and those of them that are ghosts */
+    int resident;                /* interior warps that the GPU holds at a time */
+    int per_processor;           /* and each SM; the tiling's `warps`, at least */
 } temporal_strips;
 
 /* How long items of the border last beside those of the interior. */
 typedef struct temporal_pace {
-    bool kernel;                   /* the border kernel runs, where it can; else only with a schedule that asks for it */
     int warps;                     /* of a block: one, in an interior item's place, or temporal_border_block, on an SM of their own */
     int waves;                     /* of interior items, at most */
     double side_lasts, band_lasts; /* how long an item's row takes, in rows of an interior one */
@@ -66,7 +74,7 @@ typedef struct temporal_pace {
 
 typedef struct temporal_part {
     box cells;
-    int64_t x_first;              /* of the first strip's stored cells; may lie left of the box */
+    int64_t x_first;              /* of the first strip's stored cells, may lie left of the box; at an x side: of its cells */
     unsigned columns, first_item; /* strips; an item is a strip's chunk */
     int height;                   /* of a chunk */
 } temporal_part;
@@ -75,15 +83,16 @@ typedef struct temporal_parts {
     int count;
     unsigned items;
     bool followed;  /* by the pass's other kernel, which may start beside */
-    unsigned sides; /* of the border kernel: the items of x sides, which come first */
-    unsigned warps; /* likewise: each has one of these items or some others */
+    unsigned sides; /* of the border: the items of strips along x, which come first */
+    unsigned warps; /* likewise: each has an item of strips or gaps, or some bands */
+    unsigned alone; /* likewise: the items of strips and gaps */
     temporal_part part[TEMPORAL_PARTS_MAX];
 } temporal_parts;
 
 /* The parts share no cell and together are the box. */
 typedef struct temporal_plan {
     temporal_parts interior, border;
-    int border_warps; /* per block of the border kernel; 0: strips do the border too */
+    int border_warps; /* per block of the border kernel */
 } temporal_plan;
 
 /* Of the kernels that a tiling of the stencil's table stands for, on a GPU with `processors` SMs. */

@@ -58,13 +58,6 @@ template <typename T, int R, int V> struct row_sides {
         image = mine ? (int)((low ? depth : ax.cells - 1 - depth) - x_low) : 0;
     }
 
-    __device__ __forceinline__ void impose(T (&row)[V]) const
-    {
-        if (!any) return;
-        __shared__ __align__(16) T cells[CELLS];
-        impose(row, cells, (int)threadIdx.x);
-    }
-
     /* cells: CELLS of shared memory, the warp's own. */
     __device__ __forceinline__ void impose(T (&row)[V], T *cells, int lane) const
     {

@@ -7,8 +7,7 @@
  * and one leaves. The queue of 2R rows turns without moves: the loop over rows is unrolled by a multiple of its length.
  *
  * A box waits differently: its sums go row by row, so that a row that arrives is added at once to the 2R + 1 sums it belongs to,
- * and what waits is the 2R of them that are not complete. Then only the arriving row's neighbours in x are shuffled. Border items
- * keep rows all the same: their ghost rows are known only when later rows have come.
+ * and what waits is the 2R of them that are not complete. Then only the arriving row's neighbours in x are shuffled.
  *
  * Two levels (PREV): when a row is complete but for the level before, that level's queue has just let go of the row that is
  * wanted, so a queue is one row longer. The first level's come from memory, through a ring of their own; the last two levels are
@@ -21,13 +20,10 @@
  * that are its own; `swizzled` keeps both free of bank conflicts. Where registers are short (AGAIN >= 0), the ring may be twice
  * as long, and the AGAIN oldest rows of level 0 are read from it once more in every turn instead of waiting in registers.
  *
- * Border items (temporal_plan.h) impose the ghosts beyond dirichlet and neumann sides anew at every level
- * (temporal_sides_cuda.cuh); beyond the other sides lie data, STEPS R deep. Most passes have the border kernel
- * instead (temporal_border_cuda.cuh).
+ * No item depends on a ghost beyond a side that mirrors: those that do are the border kernel's (temporal_border_cuda.cuh).
  *
- * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, without those beyond a mirroring y_high (those
- * beyond a mirroring y_low are read, and what comes of them is replaced before it is used), and of each the pieces that hold a
- * cell of [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h); of prev R rows less at
+ * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, and of each the pieces that hold a cell of
+ * [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h); of prev R rows less at
  * either end. Of next and next_prev, the cells of the box, and what temporal.h says beyond a periodic x_high. */
 #ifndef TEMPORAL_STRIP_CUDA_CUH
 #define TEMPORAL_STRIP_CUDA_CUH
@@ -38,11 +34,6 @@
 #include "cuda/change_cuda.cuh"
 #include "cuda/programmatic_cuda.cuh"
 #include "temporal/temporal_sides_cuda.cuh"
-
-enum strip_kind {
-    STRIP_INSIDE, /* touches no side */
-    STRIP_SIDES, /* sides anywhere */
-};
 
 template <typename T, int R, int STEPS, int V> struct strip_shape {
     static constexpr int PIECE = vector_cells<T>, PIECES = V / PIECE; /* cells of 16 bytes; of them a lane's */
@@ -125,18 +116,6 @@ static __device__ __forceinline__ void add_box_row(int dy, const T (&around)[V +
         for (int v = 0; v < V; v++) sum[v] = term((dy + R) * (2 * R + 1) + dx + R, around[R + v + dx], sum[v]);
 }
 
-/* A box's row of the next level from rows that wait, as in star_row. */
-template <int FIRST, typename T, int R, int V>
-static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
-{
-#pragma unroll
-    for (int dy = -R; dy <= R; dy++) {
-        T around[V + 2 * R];
-        widen<R>(dy == R ? below : queue[(FIRST + R + dy) % (2 * R)], around);
-        add_box_row<R>(dy, around, sum);
-    }
-}
-
 /* Adds a row to the sums that wait, the one nearest its end in slot FIRST: that one is complete and becomes the row, and the sum
  * that begins takes its slot. */
 template <int FIRST, typename T, int R, int V> static __device__ __forceinline__ void box_sums(T (&waiting)[2 * R][V], T (&row)[V])
@@ -194,18 +173,16 @@ static __device__ __forceinline__ temporal_item temporal_item_of(const temporal_
 }
 
 /* A warp at work on its item. */
-template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE, int AGAIN> struct strip {
+template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE, int AGAIN> struct strip {
     using S = strip_shape<T, R, STEPS, V>;
     static_assert(FORM == STENCIL_STAR || !(PREV || CHANGE), "a box's rows do not wait, its sums do");
-    static_assert(AGAIN == AGAIN_NEVER || (FORM == STENCIL_STAR && KIND == STRIP_INSIDE), "ghosts and sums are in registers");
+    static_assert(AGAIN == AGAIN_NEVER || FORM == STENCIL_STAR, "sums are in registers");
     static constexpr bool SHORT = AGAIN >= 0;
     static constexpr int QUEUE = PREV ? 2 * R + 1 : 2 * R;
     static constexpr unsigned CUR_BYTES = (AGAIN > 0 ? 2 : 1) * S::RING_BYTES; /* of the ring; prev's follows it */
     static constexpr unsigned SHARED_BYTES = CUR_BYTES + (PREV ? S::RING_BYTES : 0);
     static_assert(AGAIN <= 0 || (AGAIN <= 2 * R && (2 * R + S::AHEAD) * S::ROW_BYTES < CUR_BYTES), "the rows are still there");
-    T queue[STEPS][QUEUE][V];   /* rows that wait; of a box's interior item, sums */
-    row_sides<T, R, V> row_x;   /* of STRIP_SIDES */
-    strip_sides<T, R, V> sides; /* of STRIP_SIDES */
+    T queue[STEPS][QUEUE][V]; /* rows that wait; of a box, sums */
     const T *from; /* what the lane asks for next */
     T *to;         /* where the lane's cells of the row that comes out next go */
     int64_t pitch;
@@ -239,12 +216,8 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     /* Stores row `out` of the chunk, if it is one. */
     __device__ __forceinline__ void leave(T *at, const T (&row)[V], unsigned out) const
     {
-        if constexpr (KIND != STRIP_INSIDE) {
-            sides.store(at, row, out);
-        } else {
 #pragma unroll
-            for (int p = 0; p < S::PIECES; p++) store16(at + p * S::PIECE, row + p * S::PIECE, out, height[p % S::HEIGHTS]);
-        }
+        for (int p = 0; p < S::PIECES; p++) store16(at + p * S::PIECE, row + p * S::PIECE, out, height[p % S::HEIGHTS]);
     }
 
     /* Row `out` of the last level, if it is one of the chunk's, and the level before's. */
@@ -252,7 +225,7 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     {
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            const bool mine = KIND == STRIP_INSIDE ? out < height[v / S::PIECE % S::HEIGHTS] : sides.stores(out, v);
+            const bool mine = out < height[v / S::PIECE % S::HEIGHTS];
             change = change_larger_if(mine, change, row[v], before[v]);
         }
     }
@@ -286,20 +259,15 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
         ask(row + S::AHEAD); /* into the place of a row that no lane reads any more */
 #pragma unroll
         for (int level = 0; level < STEPS; level++) {
-            if constexpr (FORM == STENCIL_BOX && KIND == STRIP_INSIDE) {
+            if constexpr (FORM == STENCIL_BOX) {
                 box_sums<SLOT, T, R, V>(queue[level], arriving);
                 continue;
             }
             if constexpr (PREV)
                 if (level == STEPS - 1) leave(apart(to, prev_to), arriving, out + R);
-            if constexpr (KIND == STRIP_SIDES) {
-                row_x.impose(arriving);
-                sides.template impose<OLDEST>(queue[level], arriving, row - level * R);
-            }
             if (level == 0) read_again<OLDEST>();
             T sum[V] = {};
-            if constexpr (FORM == STENCIL_BOX) box_row<SLOT, T, R, V>(queue[level], arriving, sum);
-            else star_row<OLDEST, R>(queue[level], arriving, sum);
+            star_row<OLDEST, R>(queue[level], arriving, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
                 if constexpr (PREV) {
@@ -322,16 +290,14 @@ template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int 
     }
 };
 
-template <strip_kind KIND, stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV,
-          bool CHANGE, int AGAIN>
+template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV, bool CHANGE, int AGAIN>
 static __global__ void __launch_bounds__(32, BLOCKS)
     strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ temporal_parts parts,
                  const __grid_constant__ temporal_axis<T> ax, const __grid_constant__ temporal_axis<T> ay, T *next_prev, const T *prev,
                  unsigned long long *change)
 {
     using S = strip_shape<T, R, STEPS, V>;
-    using W = strip<KIND, FORM, T, R, STEPS, V, PREV, CHANGE, AGAIN>;
-    constexpr bool INSIDE = KIND == STRIP_INSIDE;
+    using W = strip<FORM, T, R, STEPS, V, PREV, CHANGE, AGAIN>;
     static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0, "the queue must stand as it did when the loop comes round");
     __shared__ __align__(32) char ring[W::SHARED_BYTES];
     if (parts.followed) programmatic_next(); /* the pass's other kernel, which shares no cell with this one */
@@ -343,10 +309,6 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     const int64_t stored_low = max(part.cells.x0, x_low + S::HALO), stored_high = min(part.cells.x1, x_low + S::CELLS - S::HALO);
 
     W s = {};
-    if constexpr (KIND == STRIP_SIDES) s.row_x.begin(ax, x_low, (int)lane);
-    if constexpr (!INSIDE) s.sides.begin(ay, x, y_low - S::DEPTH, rows, stored_low, stored_high, height);
-    const int data_end = INSIDE ? rows : min(rows, s.sides.high_at);
-    const int prev_end = (INSIDE ? rows - R : min(rows - R, s.sides.high_at)) - R;
     s.from = cur + (y_low - S::DEPTH) * pitch + x_low + lane * S::PIECE;
     s.to = next + (y_low - 2 * S::DEPTH) * pitch + x;
     s.pitch = pitch;
@@ -358,8 +320,8 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     for (int p = 0; p < S::PIECES; p++) {
         const int64_t asks_at = x_low + (int64_t)(p * 32 + lane) * S::PIECE;
         const bool asks = asks_at + S::PIECE > -depth_x && asks_at < ax.cells + depth_x;
-        s.ask_end[p] = asks ? (unsigned)data_end : 0;
-        s.prev_end[p] = asks ? (unsigned)prev_end : 0;
+        s.ask_end[p] = asks ? (unsigned)rows : 0;
+        s.prev_end[p] = asks ? (unsigned)(rows - 2 * R) : 0;
         asm volatile("" : "+r"(s.ask_end[p])); /* or it is worked out anew for every row */
         if (PREV && !W::SHORT) asm volatile("" : "+r"(s.prev_end[p]));
     }

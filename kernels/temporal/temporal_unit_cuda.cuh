@@ -20,15 +20,12 @@ template <typename T> static inline temporal_axis<T> axis_of(int64_t cells, cons
 /* Stars and boxes by tiling I of a table; PREV: of two levels. */
 template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct temporal_strips_instance {
     static constexpr temporal_tiling TILING = TILINGS[I];
-    static constexpr int R = TILING.radius, STEPS = TILING.steps, V = TILING.columns, BORDER_V = vector_cells<T>;
+    static constexpr int R = TILING.radius, STEPS = TILING.steps, V = TILING.columns;
     static constexpr bool CHANGE = TILING.use == TEMPORAL_NORM;
     using S = strip_shape<T, R, STEPS, V>;
     static_assert(temporal_end_piece(S::PIECE, S::DEPTH, V) <= TEMPORAL_OVER + 1, "stores end no further beyond a side");
-    static constexpr auto interior =
-        strip_kernel<STRIP_INSIDE, FORM, T, R, STEPS, V, TILING.unroll, TILING.warps, PREV, CHANGE, TILING.again>;
-    static constexpr auto side_strips =
-        strip_kernel<STRIP_SIDES, FORM, T, R, STEPS, BORDER_V, PREV ? 2 * R + 1 : 2 * R, 8, PREV, CHANGE, AGAIN_NEVER>;
-    static constexpr auto border = border_kernel<FORM, T, R, STEPS, BORDER_V, PREV, CHANGE>;
+    static constexpr auto interior = strip_kernel<FORM, T, R, STEPS, V, TILING.unroll, TILING.warps, PREV, CHANGE, TILING.again>;
+    static constexpr auto border = border_kernel<FORM, T, R, STEPS, PREV, CHANGE>;
     /* Of the device, as prepare found it: interior warps that an SM holds; may a kernel start beside another (griddepcontrol)? */
     static inline int per_processor, processors;
     static inline bool beside;
@@ -38,7 +35,7 @@ template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILIN
         int device = 0, major = 0;
         cudaError_t e = cudaSuccess;
         const auto most = cudaSharedmemCarveoutMaxShared; /* of the border kernel: else it finds no room beside the others */
-        for (const void *kernel : { (const void *)interior, (const void *)side_strips, (const void *)border })
+        for (const void *kernel : { (const void *)interior, (const void *)border })
             if (e == cudaSuccess) e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, most);
         if (e == cudaSuccess) e = cudaGetDevice(&device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
@@ -64,9 +61,7 @@ template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILIN
     {
         const temporal_schedule *t = c->schedule;
         temporal_pace pace = temporal_pace_of(c->op, c->tiling);
-        if (!t || t->waves == 0) return pace;
-        pace.kernel = true;
-        if (CHANGE) return pace;
+        if (CHANGE || !t || t->waves == 0) return pace;
         if (t->spread) pace.warps = 1;
         pace.waves = t->waves;
         pace.side_lasts *= t->side_lasts;
@@ -77,15 +72,14 @@ template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILIN
     /* beside: it need not wait for the launch before it, which is the pass's other one. */
     static cudaError_t launch(const temporal_call *c, const temporal_plan &plan, const temporal_parts &parts, bool beside)
     {
-        const bool inner = &parts == &plan.interior, apart = plan.border_warps > 0 && !inner;
+        const bool inner = &parts == &plan.interior;
         const field_shape *f = c->shape;
         const temporal_axis<T> ax = axis_of<T>(f->nx, c->sides->x_low, c->sides->x_high);
         const temporal_axis<T> ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
-        const unsigned warps = apart ? (unsigned)plan.border_warps : 1, threads = 32 * warps;
-        const unsigned blocks = ((apart ? parts.warps : parts.items) + warps - 1) / warps;
-        const auto kernel = inner ? interior : apart ? border : side_strips;
-        return programmatic_launch(beside, blocks, threads, 0, c->stream, kernel, (T *)c->next, (const T *)c->cur, f->pitch,
-                                   (int)f->depth_x, parts, ax, ay, (T *)c->next_prev, (const T *)c->prev, c->change);
+        const unsigned warps = inner ? 1 : (unsigned)plan.border_warps;
+        const unsigned blocks = ((inner ? parts.items : parts.warps) + warps - 1) / warps;
+        return programmatic_launch(beside, blocks, 32 * warps, 0, c->stream, inner ? interior : border, (T *)c->next,
+                                   (const T *)c->cur, f->pitch, (int)f->depth_x, parts, ax, ay, (T *)c->next_prev, (const T *)c->prev, c->change);
     }
 };
 

@@ -256,6 +256,25 @@ static void small(void **state)
             }
 }
 
+/* The longest passes on grids narrower than two of CUDA's strips along a side, of every few widths to 70, and lower than a halo. */
+static void narrow(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        for (int kind = 0; kind < KINDS; kind++) {
+            const stencil_form form = i < 4 ? STENCIL_STAR : STENCIL_BOX;
+            problem p = { .op = op_of(form, i < 4 ? i + 1 : i - 3, kind) };
+            bind_random(&p.op);
+            p.steps = tested->temporal_steps(tested, 16);
+            if (p.steps == 0 || (SANITIZED && (i + kind) % 3 != 0)) continue;
+            for (p.nx = p.op.radius; p.nx <= 70; p.nx += 3 + (p.nx + i + kind) % 4) {
+                p.ny = p.op.radius + (5 * p.nx + i) % 29;
+                p.sides = sides_of((int)(p.nx + i) % (PAIRS - 1) + 1, (int)(p.nx / 2 + kind) % PAIRS);
+                problem_case(&p);
+            }
+        }
+}
+
 /* So large that strips and chunks without sides are among them, and several of the host's tiles. */
 static void large(void **state)
 {
@@ -280,7 +299,7 @@ static void large(void **state)
 
 static int run(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(small), cmocka_unit_test(large) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(small), cmocka_unit_test(narrow), cmocka_unit_test(large) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

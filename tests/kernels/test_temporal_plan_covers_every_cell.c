@@ -12,7 +12,7 @@
 #include "temporal/temporal.h"
 #include "temporal/temporal_plan.h"
 
-enum { CASES = 20000, PROCESSORS = 132, SIDE_MAX = 700, SIDE_CELLS = TEMPORAL_SIDE_CELLS };
+enum { CASES = 60000, PROCESSORS = 132, SIDE_MAX = 500, NARROW = 70 };
 
 static uint64_t state = 5;
 static int64_t random_below(int64_t n)
@@ -36,8 +36,8 @@ typedef struct pass {
 static const char *text_of(const pass *p)
 {
     static char text[300];
-    snprintf(text, sizeof text, "form %d, %s, r = %d, %d steps, two levels %d, use %d, grid %lldx%lld, box %lld..%lld x %lld..%lld, sides %d%d %d%d",
-             (int)p->op.form, dtype_name(p->op.type), p->op.radius, p->tiling->steps, p->op.has_prev, (int)p->tiling->use,
+    snprintf(text, sizeof text, "form %d, %s, r = %d, %d steps, two levels %d, use %d, grid %lldx%lld, box %lld..%lld x %lld..%lld, "
+             "sides %d%d %d%d", (int)p->op.form, dtype_name(p->op.type), p->op.radius, p->tiling->steps, p->op.has_prev, (int)p->tiling->use,
              (long long)p->shape.nx, (long long)p->shape.ny, (long long)p->cells.x0, (long long)p->cells.x1, (long long)p->cells.y0,
              (long long)p->cells.y1, (int)p->sides.x_low.kind, (int)p->sides.x_high.kind, (int)p->sides.y_low.kind,
              (int)p->sides.y_high.kind);
@@ -78,7 +78,8 @@ static pass random_pass(void)
     p.op.radius = p.tiling->radius;
     const int depth = p.tiling->steps * p.tiling->radius;
     const int deeper = (int)(depth + random_below(20)); /* the pass may itself make ghosts of later ones */
-    const int64_t nx = random_within(p.op.radius, random_below(3) ? SIDE_MAX : 70), ny = random_within(p.op.radius, random_below(3) ? SIDE_MAX : 40);
+    const int64_t nx = random_within(p.op.radius, random_below(2) ? SIDE_MAX : NARROW);
+    const int64_t ny = random_within(p.op.radius, random_below(3) ? NARROW : SIDE_MAX);
     p.shape = field_shape_make(p.op.type, nx, ny, deeper, deeper);
     p.sides.x_low.kind = kinds[random_below(3)], p.sides.x_high.kind = kinds[random_below(3)];
     p.sides.y_low.kind = kinds[random_below(3)], p.sides.y_high.kind = kinds[random_below(3)];
@@ -129,13 +130,11 @@ static void mark(const pass *p, unsigned char *seen, box stored)
 
 static void part(const pass *p, unsigned char *seen, const temporal_parts *parts, const temporal_part *of, unsigned items)
 {
-    const bool inner = parts == &p->plan.interior, kernel = p->plan.border_warps > 0;
-    const bool side = !inner && kernel && of->first_item < parts->sides;
-    const int piece = p->strips.piece, stored_cells = inner ? p->strips.stored : side ? SIDE_CELLS : p->strips.border_stored;
+    const bool inner = parts == &p->plan.interior, side = !inner && of->first_item < parts->sides;
+    const int piece = p->strips.piece, stored_cells = inner ? p->strips.stored : side ? p->strips.side_cells : p->strips.band_stored;
     const int64_t halo = side ? 0 : temporal_halo_cells(piece, p->strips.depth);
     const int64_t chunks = (box_height(of->cells) + of->height - 1) / of->height;
     CHECK(p, items == of->columns * (uint64_t)chunks);
-    if (inner) knows_no_side(p, of->cells);
     CHECK(p, !inner || !(near_y(p, of->cells.y0) || near_y(p, of->cells.y1 - 1)));
     CHECK(p, side || of->x_first % piece == 0);
     CHECK(p, !inner || (of->x_first == of->cells.x0 && box_width(of->cells) % p->strips.end_piece == 0));
@@ -143,7 +142,7 @@ static void part(const pass *p, unsigned char *seen, const temporal_parts *parts
         const int64_t x_low = of->x_first + (int64_t)i * stored_cells - halo, cells = stored_cells + 2 * halo;
         box stored = box_intersect(of->cells, box_make(x_low + halo, x_low + cells - halo, of->cells.y0, of->cells.y1));
         has_what_it_needs(p, x_low, cells, stored);
-        if (!inner && kernel && !side) knows_no_side(p, stored);
+        if (!side) knows_no_side(p, stored);
         mark(p, seen, stored);
     }
 }
@@ -165,7 +164,9 @@ static void every_cell_once(void **unused)
                 items = end;
             }
         }
-        if (p.plan.border_warps > 0) CHECK(&p, p.plan.border.sides <= p.plan.border.warps && p.plan.border.warps <= p.plan.border.items);
+        const temporal_parts *border = &p.plan.border;
+        CHECK(&p, border->sides <= border->alone && border->alone <= border->warps && border->warps <= border->items);
+        CHECK(&p, (border->warps > border->alone) == (border->items > border->alone));
         for (int64_t j = 0; j < box_cells(p.cells); j++) CHECK(&p, seen[j] == 1);
         free(seen);
     }
