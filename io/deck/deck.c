@@ -23,29 +23,19 @@ enum {
     DECK_QUOTE_CHARS = 40           /* of a line quoted in a sentence */
 };
 
-static void *allocate(void *old, size_t bytes)
+/* What an allocation returned: not NULL, or the process ends. */
+static void *had(void *p)
 {
-    void *p = realloc(old, bytes);
-    if (!p) {
-        fputs("weft: out of memory while reading a deck\n", stderr);
-        abort();
-    }
-    return p;
-}
-
-static char *copy_bytes(const char *from, size_t bytes)
-{
-    char *to = allocate(NULL, bytes + 1);
-    memcpy(to, from, bytes);
-    to[bytes] = '\0';
-    return to;
+    if (p) return p;
+    fputs("weft: out of memory while reading a deck\n", stderr);
+    abort();
 }
 
 static char *copy_trimmed(const char *from, size_t bytes)
 {
     while (bytes && isspace((unsigned char)*from)) from++, bytes--;
     while (bytes && isspace((unsigned char)from[bytes - 1])) bytes--;
-    return copy_bytes(from, bytes);
+    return had(strndup(from, bytes));
 }
 
 /* ---- entries ---- */
@@ -62,7 +52,7 @@ const deck_entry *deck_find(const deck *d, const char *key) { return find(d, key
 /* Takes the three strings. */
 static void append(deck *d, char *key, char *value, char *where)
 {
-    d->entry = allocate(d->entry, (d->count + 1) * sizeof *d->entry);
+    d->entry = had(realloc(d->entry, (d->count + 1) * sizeof *d->entry));
     d->entry[d->count++] = (deck_entry){ key, value, where };
 }
 
@@ -156,7 +146,7 @@ static bool continue_value(reading *r, const char *text)
         return false;
     }
     const size_t old = strlen(e->value), more = strlen(value);
-    e->value = allocate(e->value, old + more + 2);
+    e->value = had(realloc(e->value, old + more + 2));
     if (old && more) strcat(e->value, " ");
     strcat(e->value, value);
     free(value);
@@ -174,7 +164,7 @@ static bool take(reading *r, const char *section, const char *name, const char *
                                DECK_NAME_BYTES - 2);
 
     const size_t key_bytes = strlen(section) + strlen(name) + 2;
-    char *key = allocate(NULL, key_bytes);
+    char *key = had(malloc(key_bytes));
     snprintf(key, key_bytes, "%s.%s", section, name);
     const deck_entry *old = find(r->to, key);
     if (old) {
@@ -183,7 +173,7 @@ static bool take(reading *r, const char *section, const char *name, const char *
         return false;
     }
     const size_t where_bytes = strlen(r->name) + 16;
-    char *where = allocate(NULL, where_bytes);
+    char *where = had(malloc(where_bytes));
     snprintf(where, where_bytes, "%s:%d", r->name, r->line);
     append(r->to, key, copy_trimmed(value, strlen(value)), where);
     r->open = r->to->count - 1;
@@ -242,7 +232,7 @@ static ssize_t read_all(int fd, char *to, size_t room)
 
 char *deck_file_text(const char *path, sentence *why)
 {
-    char *text = allocate(NULL, DECK_FILE_BYTES_MAX + 1);
+    char *text = had(malloc(DECK_FILE_BYTES_MAX + 1));
     struct stat info;
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     const ssize_t bytes = fd < 0 || fstat(fd, &info) != 0 ? -1 : read_all(fd, text, DECK_FILE_BYTES_MAX + 1);
@@ -275,7 +265,7 @@ bool deck_set(deck *d, const char *assignment, sentence *why)
         return sentence_refuse(why, "%s: the key needs its section, as in section.key=value", assignment);
     }
     char *value = copy_trimmed(equals + 1, strlen(equals + 1));
-    char *where = copy_bytes("command line", strlen("command line"));
+    char *where = had(strdup("command line"));
     deck_entry *old = find(d, key);
     if (old) {
         free_entry(old);
@@ -329,7 +319,7 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t distance(const char *a, const char *b)
 {
     const size_t n = strlen(a), m = strlen(b), width = m + 1;
-    size_t *row = allocate(NULL, 3 * width * sizeof *row);
+    size_t *row = had(malloc(3 * width * sizeof *row));
     size_t *before = row, *last = row + width, *now = row + 2 * width;
     for (size_t j = 0; j <= m; j++) last[j] = j;
     for (size_t i = 1; i <= n; i++) {

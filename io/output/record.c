@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -83,20 +84,15 @@ static int append_line(int fd, const char *line)
 
 bool record_append(const char *path, const json_t *object, sentence *why)
 {
-    char *text = json_dumps(object, JSON_COMPACT);
+    char *text = json_dumps(object, JSON_COMPACT), *line = NULL;
     if (!text) return sentence_refuse(why, "cannot write the record to %s: jansson could not encode it", path);
-    const size_t bytes = strlen(text);
-    char *line = malloc(bytes + 3);
     int code = ENOMEM;
-    if (line) {
-        line[0] = '\n';
-        memcpy(line + 1, text, bytes);
-        memcpy(line + 1 + bytes, "\n", 2);
+    if (asprintf(&line, "\n%s\n", text) >= 0) {
         const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666); /* read: its last byte */
         code = fd < 0 ? errno : append_line(fd, line);
         if (fd >= 0 && close(fd) != 0 && !code) code = errno;
+        free(line);
     }
-    free(line);
     free(text);
     if (code) sentence_set(why, "cannot append the record to %s: %s", path, strerror(code));
     return code == 0;

@@ -120,26 +120,21 @@ static void put_clocks(FILE *f, const rank_head *head, int ranks)
     fputs("]}", f);
 }
 
-/* Spans of this rank on the common clock; the caller frees them. */
-static trace_span *on_common_clock(const trace_timeline *t)
+static void to_common_clock(const trace_timeline *t)
 {
-    trace_span *span = CHECK_ALLOC(malloc(((size_t)t->spans + 1) * sizeof *span));
     for (int i = 0; i < t->spans; i++) {
-        span[i] = t->span[i];
-        span[i].begin_s = common_s(t, span[i].begin_s);
-        span[i].end_s = common_s(t, span[i].end_s);
+        t->span[i].begin_s = common_s(t, t->span[i].begin_s);
+        t->span[i].end_s = common_s(t, t->span[i].end_s);
     }
-    return span;
 }
 
 /* Rank 0: all ranks in turn, so that the spans of one rank are in memory at a time. */
-static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, const rank_head *mine, const trace_span *span,
-                    double zero_s)
+static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, const rank_head *mine, double zero_s)
 {
     rank_head *head = CHECK_ALLOC(malloc((size_t)ranks * sizeof *head));
     head[0] = *mine;
     fputs("{\"traceEvents\":[\n", f);
-    put_rank(f, t, 0, mine, span, zero_s);
+    put_rank(f, t, 0, mine, t->span, zero_s);
     for (int r = 1; r < ranks; r++) {
         MPI_CHECK(MPI_Recv(&head[r], sizeof head[r], MPI_BYTE, r, TAG_HEAD, comm, MPI_STATUS_IGNORE));
         trace_span *theirs = CHECK_ALLOC(malloc(((size_t)head[r].spans + 1) * sizeof *theirs));
@@ -166,20 +161,19 @@ bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, sente
     MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, comm));
 
     if (!code) {
-        trace_span *span = on_common_clock(t);
         rank_head mine = { t->spans, t->after.offset_s, fmax(t->before.error_s, t->after.error_s), t->device_error_s, "" };
         snprintf(mine.process, sizeof mine.process, "%s", t->process);
         double zero_s = INFINITY;
-        for (int i = 0; i < t->spans; i++) zero_s = fmin(zero_s, span[i].begin_s);
+        to_common_clock(t);
+        for (int i = 0; i < t->spans; i++) zero_s = fmin(zero_s, t->span[i].begin_s);
         MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &zero_s, 1, MPI_DOUBLE, MPI_MIN, comm));
         if (rank == 0) {
-            put_all(file.to, comm, ranks, t, &mine, span, zero_s);
+            put_all(file.to, comm, ranks, t, &mine, zero_s);
             code = replace_end(&file, true);
         } else {
             MPI_CHECK(MPI_Send(&mine, sizeof mine, MPI_BYTE, 0, TAG_HEAD, comm));
-            MPI_CHECK(MPI_Send(span, t->spans * (int)sizeof *span, MPI_BYTE, 0, TAG_SPANS, comm));
+            MPI_CHECK(MPI_Send(t->span, t->spans * (int)sizeof *t->span, MPI_BYTE, 0, TAG_SPANS, comm));
         }
-        free(span);
         MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, comm));
     }
     if (code) sentence_set(why, "output.trace = %.700s cannot be written: %s", path, strerror(code));

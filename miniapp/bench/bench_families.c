@@ -11,13 +11,12 @@ bool bench_families_together(const ladder_family *f)
     return false;
 }
 
-const ladder_family *const *bench_families(int *count)
+const ladder_family *const *bench_families(void)
 {
     static const ladder_family *all[FAMILIES_MAX];
     int n = 0;
     const ladder_family *const *alone = ladder_families(&n);
     for (int i = 0; i < n; i++) all[i] = alone[i];
     for (int i = 0; i < TOGETHER; i++) all[n++] = together[i];
-    *count = n;
     return all;
 }

@@ -10,7 +10,7 @@ extern const ladder_family bench_halo_host, bench_halo_cuda, bench_alltoall_host
 /* A family of those files on one kind of device, from their tables `parameters` and `rungs`; f32 and f64. */
 #define BENCH_FAMILY(KIND, NAME, SHOWS) LADDER_FAMILY(KIND, NAME, SHOWS, "f32", "f64", refusal)
 
-const ladder_family *const *bench_families(int *count);
+const ladder_family *const *bench_families(void); /* NULL ends them */
 /* All ranks climb it, each with its own device; else one rank does and the others wait. */
 bool bench_families_together(const ladder_family *f);
 

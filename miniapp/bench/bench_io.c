@@ -15,6 +15,7 @@
 #include "ranks/decomp.h"
 #include "ranks/timer.h"
 #include "state/checkpoint.h"
+#include "state/checkpoint_rows.h"
 #include "writer/checkpoint_write.h"
 
 static const char teaches[] =
@@ -86,27 +87,16 @@ static void forget(char *path)
 static int write_raw(const filing *f)
 {
     const int fd = open(f->raw, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    int code = fd < 0 ? errno : 0;
-    for (size_t at = 0; at < f->bytes && !code;) {
-        const ssize_t n = pwrite(fd, f->data + at, f->bytes - at, (off_t)at);
-        if (n < 0 && errno != EINTR) code = errno;
-        if (n > 0) at += (size_t)n;
-    }
+    int code = fd < 0 ? errno : checkpoint_pwrite(fd, f->data, f->bytes, 0);
     if (!code && fsync(fd) != 0) code = errno;
     if (fd >= 0 && close(fd) != 0 && !code) code = errno;
     return code;
 }
 
-static int read_raw(filing *f)
+static int read_raw(const filing *f)
 {
     const int fd = open(f->raw, O_RDONLY | O_CLOEXEC);
-    int code = fd < 0 ? errno : 0;
-    for (size_t at = 0; at < f->bytes && !code;) {
-        const ssize_t n = read(fd, f->found + at, f->bytes - at);
-        if (n < 0 && errno != EINTR) code = errno;
-        if (n == 0) code = EIO;
-        if (n > 0) at += (size_t)n;
-    }
+    const int code = fd < 0 ? errno : checkpoint_pread(fd, f->found, f->bytes, 0);
     if (fd >= 0) (void)close(fd);
     return code;
 }

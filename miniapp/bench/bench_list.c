@@ -103,11 +103,10 @@ static void print_paragraphs(FILE *to, const char *text)
 
 bool bench_list_print_help(void *file, int argc, char **argv)
 {
-    int families = 0;
-    const ladder_family *const *family = bench_families(&families), *last = NULL;
-    for (int i = 0; i < families; i++)
-        for (int j = 0; j < family[i]->rungs; j++) {
-            const ladder_family *f = family[i];
+    const ladder_family *last = NULL;
+    for (const ladder_family *const *family = bench_families(); *family; family++)
+        for (int j = 0; j < (*family)->rungs; j++) {
+            const ladder_family *f = *family;
             if ((f->kind == DEVICE_CUDA && !device_cuda_built()) || !named(f, &f->rung[j], argc, argv)) continue;
             if (f != last) {
                 fprintf(file, "%sdevice %s\n", last ? "\n" : "", f->kind == DEVICE_HOST ? "host" : "cuda");

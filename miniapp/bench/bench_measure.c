@@ -219,13 +219,11 @@ double bench_ceiling_rate(bench *b, const char *name)
     if (!name || b->ask->samples == BENCH_SAMPLES_NONE) return NAN;
     for (int i = 0; i < b->ceilings; i++)
         if (strcmp(b->ceiling[i].name, name) == 0 && b->ceiling[i].type == b->ask->type) return b->ceiling[i].rate;
-    int families = 0;
-    const ladder_family *const *family = bench_families(&families);
     bench_ceiling found = { name, b->ask->type, LADDER_BYTES, NAN, NAN };
-    for (int i = 0; i < families; i++) {
-        if (family[i]->kind != b->d->kind || strcmp(family[i]->name, "ceiling") != 0) continue;
-        for (int j = 0; j < family[i]->rungs; j++) {
-            const bench_item item = { family[i], &family[i]->rung[j], false };
+    for (const ladder_family *const *f = bench_families(); *f; f++) {
+        if ((*f)->kind != b->d->kind || strcmp((*f)->name, "ceiling") != 0) continue;
+        for (int j = 0; j < (*f)->rungs; j++) {
+            const bench_item item = { *f, &(*f)->rung[j], false };
             bench_point p;
             sentence why;
             if (strcmp(item.rung->name, name) != 0 || (item.rung->missing && item.rung->missing(b->d))) continue;

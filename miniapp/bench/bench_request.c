@@ -109,10 +109,10 @@ static int unknown_name(const bench_request *q, const char *name, sentence *why)
 {
     static char text[NAMES_MAX][NAME_BYTES];
     const char *known[NAMES_MAX];
-    int families = 0, count = 0;
-    const ladder_family *const *family = bench_families(&families);
+    int count = 0;
+    const ladder_family *const *const family = bench_families();
     bool elsewhere = false;
-    for (int i = 0; i < families; i++)
+    for (int i = 0; family[i]; i++)
         for (int j = 0; j < family[i]->rungs && count + 1 < NAMES_MAX; j++) {
             elsewhere = elsewhere || (!offered(q, family[i]) && bench_request_names(name, family[i], &family[i]->rung[j]));
             if (!offered(q, family[i]) || (!strchr(name, '/') && j > 0)) continue;
@@ -144,18 +144,18 @@ static void add_wanted(bench_request *q, const ladder_family *f, const ladder_ru
 
 static int choose_items(bench_request *q, int ranks, int argc, char **argv, sentence *why)
 {
-    int families = 0, rungs = 0;
-    const ladder_family *const *family = bench_families(&families);
-    for (int i = 0; i < families; i++) rungs += family[i]->rungs;
+    int rungs = 0;
+    const ladder_family *const *const family = bench_families();
+    for (int i = 0; family[i]; i++) rungs += family[i]->rungs;
     q->item = CHECK_ALLOC(calloc((size_t)rungs, sizeof *q->item));
     for (int a = 1; a < argc; a++) {
         bool found = argv[a][0] == '-' || strchr(argv[a], '=');
-        for (int i = 0; i < families && !found; i++)
+        for (int i = 0; family[i] && !found; i++)
             for (int j = 0; j < family[i]->rungs && !found; j++)
                 found = offered(q, family[i]) && bench_request_names(argv[a], family[i], &family[i]->rung[j]);
         if (!found) return unknown_name(q, argv[a], why);
     }
-    for (int i = 0; i < families; i++)
+    for (int i = 0; family[i]; i++)
         for (int j = 0; j < family[i]->rungs; j++)
             if (offered(q, family[i])) add_wanted(q, family[i], &family[i]->rung[j], ranks, argc, argv);
     return 0;
@@ -182,17 +182,15 @@ static int set_parameter(bench_request *q, const char *key, const char *text, se
 {
     const ladder_parameter *last = NULL;
     int64_t number = 0;
-    int families = 0;
-    const ladder_family *const *family = bench_families(&families);
-    for (int i = 0; i < families; i++) {
-        bool chosen = offered(q, family[i]) && strcmp(family[i]->name, "ceiling") == 0; /* measured in any case */
-        for (int k = 0; k < q->items && !chosen; k++) chosen = q->item[k].family == family[i];
-        for (int p = 0; chosen && p < family[i]->parameters; p++) {
-            const ladder_parameter *known = &family[i]->parameter[p];
+    for (const ladder_family *const *f = bench_families(); *f; f++) {
+        bool chosen = offered(q, *f) && strcmp((*f)->name, "ceiling") == 0; /* measured in any case */
+        for (int k = 0; k < q->items && !chosen; k++) chosen = q->item[k].family == *f;
+        for (int p = 0; chosen && p < (*f)->parameters; p++) {
+            const ladder_parameter *known = &(*f)->parameter[p];
             if (strcmp(known->key, key) != 0) continue;
             if (!deck_whole(text, &number) || number < known->least || number > known->most)
                 return mistake(why, "%s = %s; allowed for %s: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e3", key, text,
-                               family[i]->name, (long long)known->least, (long long)known->most);
+                               (*f)->name, (long long)known->least, (long long)known->most);
             last = known;
         }
     }

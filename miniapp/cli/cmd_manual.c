@@ -118,9 +118,8 @@ static void print_key_words(FILE *to, const cmd_row *c)
 
 static void print_families(FILE *to)
 {
-    int families = 0;
-    const ladder_family *const *family = bench_families(&families);
-    for (int i = 0; i < families; i++) {
+    const ladder_family *const *const family = bench_families();
+    for (int i = 0; family[i]; i++) {
         bool seen = false;
         for (int j = 0; j < i && !seen; j++) seen = strcmp(family[i]->name, family[j]->name) == 0;
         if (!seen) fprintf(to, " %s", family[i]->name);

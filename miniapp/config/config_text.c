@@ -11,6 +11,7 @@
 #include "base/terminal.h"
 #include "config/config.h"
 #include "config/config_table.h"
+#include "ranks/check.h"
 
 enum { CHUNK_BYTES = 150, WEIGHTS_A_LINE = 6 };
 
@@ -112,8 +113,8 @@ char *config_to_text(const config *c)
     char *text = NULL;
     size_t bytes = 0, section_bytes = 0;
     const char *section = "";
-    FILE *to = open_memstream(&text, &bytes);
-    for (size_t i = 0; to && i < config_table_count; i++) {
+    FILE *const to = CHECK_ALLOC(open_memstream(&text, &bytes));
+    for (size_t i = 0; i < config_table_count; i++) {
         const config_row *row = &config_table[i];
         const size_t dot = (size_t)(strchr(row->key, '.') - row->key);
         if (dot != section_bytes || strncmp(section, row->key, dot) != 0) {
@@ -127,10 +128,7 @@ char *config_to_text(const config *c)
         fprintf(to, "%s = ", row->key + dot + 1);
         write_value(to, c, row);
     }
-    if (!to || fclose(to) != 0) {
-        fputs("weft: out of memory while writing the resolved deck\n", stderr);
-        abort();
-    }
+    if (fclose(to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
     return text;
 }
 

@@ -190,8 +190,7 @@ static void add_run(predict_records *r, const line *l, const predict_run *run, b
     int at = every ? r->runs : 0;
     while (at < r->runs && !same_work(&r->run[at].of, &run->of)) at++;
     if (at == r->runs) {
-        r->run = realloc(r->run, (size_t)++r->runs * sizeof *r->run);
-        if (!r->run) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+        r->run = CHECK_ALLOC(realloc(r->run, (size_t)++r->runs * sizeof *r->run));
     } else {
         r->older++;
     }
@@ -219,8 +218,7 @@ static bool read_line(reading *in, const line *l, const char *processor, bool ev
 
 static void keep_line(reading *in, json_t *o, const char *name, int number)
 {
-    in->line = realloc(in->line, (size_t)(in->lines + 1) * sizeof *in->line);
-    if (!in->line) check_fail(__FILE__, __LINE__, "realloc", "out of memory");
+    in->line = CHECK_ALLOC(realloc(in->line, (size_t)(in->lines + 1) * sizeof *in->line));
     line *l = &in->line[in->lines];
     *l = (line){ .o = o, .number = number, .order = in->lines++ };
     printable(l->file, sizeof l->file, name);
