@@ -177,7 +177,7 @@ run test:
 	@$(DEPS) $@
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) $@-built
 deps:
-	@$(DEPS) test
+	@$(DEPS) jobs
 
 # Open MPI refuses root unless both are set; here only for make's own runs.
 run-built test-built: export OMPI_ALLOW_RUN_AS_ROOT := 1
@@ -270,9 +270,9 @@ install-built:
 	$(BUILD)/weft --completion > $(SHARE)/bash-completion/completions/weft
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) inputs/fingerprints $(SHARE)/weft/inputs
 	sed -i 's|^initial = inputs/|initial = $(PREFIX)/share/weft/inputs/|' $(SHARE)/weft/inputs/*.ini
-	install -m 755 $(addprefix jobs/,weft.sbatch study study.sbatch records plot plot_bench plot_beside compare compare_bench \
+	install -m 755 $(addprefix jobs/,weft.sbatch study study.sbatch records plot plot_bench plot_beside compare \
 	    ncu_bench) $(SHARE)/weft/jobs
-	install -m 644 jobs/runs.jq jobs/text.bash jobs/draw.bash $(SHARE)/weft/jobs
+	install -m 644 jobs/runs.jq jobs/text.bash jobs/draw.bash jobs/pyproject.toml $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/weftlab/*.py) $(SHARE)/weft/jobs/weftlab
 	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/weft/jobs/studies
 	install -m 644 jobs/reframe/weft.py jobs/reframe/local.py $(SHARE)/weft/jobs/reframe
@@ -285,7 +285,7 @@ help:
 	@echo 'make                builds build/weft, with the CUDA device if nvcc is found'
 	@echo 'make run            installs what is missing, builds, runs inputs/heat2d.ini on 2 ranks or one per GPU'
 	@echo 'make test           installs what is missing, builds all three builds, runs all tests'
-	@echo 'make deps           installs the Debian or Ubuntu packages that are missing'
+	@echo 'make deps           installs the Debian or Ubuntu packages that are missing to build, run, and draw a study'
 	@echo 'make fuzz           reads a million damaged decks and ten thousand damaged state files under the sanitizers, with clang by libFuzzer too'
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
 	@echo 'make soak           kills, signals and starves runs of disk space for 1.5 hours; SOAK="kills disks" does only these parts'

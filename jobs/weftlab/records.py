@@ -8,7 +8,6 @@ is one, and control characters of text come out as \\xNN.
 
 import json
 import math
-import os
 import re
 import sys
 
@@ -52,7 +51,11 @@ def is_run(record):
 def is_point(point, swept):
     """Whether what pictures take of a rung, or of one point of its sweep, are numbers."""
     paths = (("rate",), ("ceiling",), ("flops_per_byte",), ("parameters", swept))
-    return isinstance(point, dict) and all(absent_or(is_number, at(point, *path)) for path in paths)
+    return (
+        isinstance(point, dict)
+        and isinstance(point.get("parameters", {}), dict)
+        and all(absent_or(is_number, at(point, *path)) for path in paths)
+    )
 
 
 def is_rung(record):
@@ -162,13 +165,10 @@ def main():
     parser.add_argument("kind", choices=list(KINDS), help="of `weft run`, of `weft bench`, or both")
     parser.add_argument("files", nargs="+", metavar="FILE.jsonl")
     arguments = parser.parse_args()
-    try:
-        for record in read(arguments.files, arguments.kind, parser.prog):
-            line = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
-            sys.stdout.buffer.write(line.encode("utf-8"))
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:  # the reader has what it wants
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    text.leave_with_the_reader()
+    for record in read(arguments.files, arguments.kind, parser.prog):
+        line = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+        sys.stdout.buffer.write(line.encode("utf-8"))
     return 0
 
 

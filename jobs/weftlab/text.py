@@ -5,6 +5,7 @@ Text of records, file names and arguments is other people's: a terminal obeys no
 
 import argparse
 import re
+import signal
 import sys
 
 USER_MISTAKE, ENVIRONMENT_FAILURE = 2, 3
@@ -25,6 +26,11 @@ def fail(command, text, status=USER_MISTAKE):
     """Ends the command with one sentence on stderr."""
     complain("%s: %s" % (command, text))
     sys.exit(status)
+
+
+def leave_with_the_reader():
+    """A command whose output goes to `head` ends when head does, without a traceback."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def parser(command, description):

@@ -1,5 +1,5 @@
 # What is made of the records of weft bench: jobs/plot draws the roofline and every sweep as a PNG and an SVG that name the
-# machine, jobs/compare_bench holds two runs side by side, jobs/ncu_bench holds what was predicted against counters.
+# machine, jobs/compare --points holds two runs side by side, jobs/ncu_bench holds what was predicted against counters.
 load ../support/helper
 
 small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
@@ -67,16 +67,18 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     jq -c 'select(.rung != "only")
         | if .rung == "far" then .rate *= 1.04 elif .rung == "swept" then .sweep[0].rate *= 0.9 else .rate *= 1.02 end' \
         a.jsonl >b.jsonl
-    run "$top/jobs/compare_bench" a.jsonl b.jsonl
+    run "$top/jobs/compare" a.jsonl b.jsonl --points
     expect status 1 "$status"
     [[ $output == *"1 of 3 rungs differ by more than 3 %"*"2 of 4 points"* ]]
     expect "the far one" "f/far f32 2 GB/s 2.08 GB/s +4.00*" "$(grep /far <<<"$output" | tr -s ' ' | sed 's/ $//')"
     [[ $(grep /swept <<<"$output") == *"+0.00  "*"-10.00*" ]]
-    "$top/jobs/compare_bench" a.jsonl b.jsonl 5 >said
+    "$top/jobs/compare" a.jsonl b.jsonl --points --least 5 >said
     grep -q '^0 of 3 rungs differ by more than 5 %' said
     jq -c '.rung = "other"' b.jsonl >c.jsonl
-    run "$top/jobs/compare_bench" a.jsonl c.jsonl
+    run "$top/jobs/compare" a.jsonl c.jsonl --points
     expect "nothing in common" 2 "$status"
+    echo 'raise ImportError' | tee pandas.py scipy.py >numpy.py
+    PYTHONPATH=$PWD "$top/jobs/compare" a.jsonl a.jsonl --points | grep '^0 of 4 rungs' # without a package
 }
 
 @test "what is predicted is held against the counters, where ncu and a GPU are" {

@@ -6,7 +6,7 @@ load ../support/helper
     local share=root/usr/share script
     root/usr/bin/weft --version | grep -q '^weft '
     [ -s $share/man/man1/weft.1 ] && [ -s $share/bash-completion/completions/weft ]
-    for script in weft.sbatch study plot compare; do [ -x $share/weft/jobs/$script ]; done
+    for script in weft.sbatch study plot compare records; do [ -x $share/weft/jobs/$script ]; done
     expect "decks" "$(cd "$top/inputs" && echo *.ini *.h5)" "$(cd $share/weft/inputs && echo *.ini *.h5)"
     timeout $hang_s root/usr/bin/weft run $share/weft/inputs/custom_star1d.ini --quiet 3>&-
     expect fingerprint "$(sed -n 's/^# fingerprint: //p' "$top/inputs/custom_star1d.ini")" "$(fingerprint)"
@@ -104,4 +104,15 @@ library() { # soname, linker name, flags...
     library libhdf5.so.103 libhdf5.so
     HDF5_LIBS="-L$here -lhdf5" run "${deps[@]}"
     [[ $output != *"another MPI"* ]] || { echo "$output"; return 1; }
+}
+
+@test "what only the tests and jobs/compare need is not installed for those who run" {
+    echo raise ImportError >pandas.py
+    local missing deps
+    deps=$(make -s -n -C "$top" deps | awk '{ print $NF }')
+    missing=$(PYTHONPATH=$PWD "$top/.ci/install-deps" --check "$deps" 2>&1 || true)
+    [[ $missing != *pandas* && $missing != usage* ]] || { echo "$missing"; return 1; }
+    PYTHONPATH=$PWD run "$top/.ci/install-deps" --check test
+    expect status 1 "$status"
+    [[ $output == "Missing here: "*python3-pandas* ]] || { echo "$output"; return 1; }
 }
