@@ -19,11 +19,11 @@ static const char teaches[] =
 typedef enum layout { SLABS, BLOCKS, LAYOUTS } layout;
 
 typedef struct transposing {
-    decomp from, to;
-    field_shape from_shape, to_shape;
+    decomp dec; /* of the source and of the target: the matrix is square */
+    field_shape shape;
     redist *redist;
     void *source, *target;
-    char *host; /* the larger field */
+    char *host; /* a field */
 } transposing;
 
 static layout layout_of(const ladder_case *c) { return (layout)(c->rung->variant % LAYOUTS); }
@@ -88,21 +88,21 @@ static void set_ceiling(ladder_case *c)
 
 /* ---- cells: every one tells its place in the source ---- */
 
-static int64_t place_of(const transposing *t, int64_t row, int64_t column) { return row * t->from.nx + column; }
+static int64_t place_of(const transposing *t, int64_t row, int64_t column) { return row * t->dec.nx + column; }
 
 static int fill_fields(ladder_case *c, transposing *t)
 {
-    const box own = t->from.own;
-    const size_t bytes = t->from_shape.bytes > t->to_shape.bytes ? t->from_shape.bytes : t->to_shape.bytes;
+    const box own = t->dec.own;
+    const size_t bytes = t->shape.bytes;
     t->host = CHECK_ALLOC(malloc(bytes));
-    int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, t->from_shape.bytes, &t->source);
-    if (!code) code = ladder_alloc_poisoned(c, t->to_shape.bytes, &t->target);
+    int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, bytes, &t->source);
+    if (!code) code = ladder_alloc_poisoned(c, bytes, &t->target);
     if (code) return code;
     memset(t->host, 0xff, bytes);
-    for (int64_t y = 0; y < t->from_shape.ny; y++)
-        for (int64_t x = 0; x < t->from_shape.nx; x++)
-            bench_world_cell(c->type, place_of(t, own.y0 + y, own.x0 + x), field_at(&t->from_shape, t->host, x, y));
-    return ladder_fetch(c, t->source, t->host, t->from_shape.bytes);
+    for (int64_t y = 0; y < t->shape.ny; y++)
+        for (int64_t x = 0; x < t->shape.nx; x++)
+            bench_world_cell(c->type, place_of(t, own.y0 + y, own.x0 + x), field_at(&t->shape, t->host, x, y));
+    return ladder_fetch(c, t->source, t->host, bytes);
 }
 
 static int64_t overlap(int64_t a0, int64_t a1, int64_t b0, int64_t b1)
@@ -114,9 +114,9 @@ static int64_t overlap(int64_t a0, int64_t a1, int64_t b0, int64_t b1)
 /* All cells of this rank's source but those whose place in the target is its own. */
 static double sent_bytes(const transposing *t)
 {
-    const box a = t->from.own, b = t->to.own;
-    const int64_t kept = overlap(a.x0, a.x1, b.y0, b.y1) * overlap(a.y0, a.y1, b.x0, b.x1);
-    return (double)((box_cells(a) - kept) * (int64_t)dtype_bytes(t->from_shape.type));
+    const box own = t->dec.own;
+    const int64_t side = overlap(own.x0, own.x1, own.y0, own.y1);
+    return (double)((box_cells(own) - side * side) * (int64_t)dtype_bytes(t->shape.type));
 }
 
 static int transposing_prepare(ladder_case *c)
@@ -128,14 +128,12 @@ static int transposing_prepare(ladder_case *c)
     sentence why;
     transposing *t = ladder_state(c, sizeof *t);
     if (layout_of(c) == BLOCKS) (void)bench_world_cut_both(top->ranks, &ranks_x, &ranks_y);
-    if (!decomp_make(&t->from, n, n, false, false, top->ranks, top->rank, ranks_x, ranks_y, 1, &why) ||
-        !decomp_make(&t->to, n, n, false, false, top->ranks, top->rank, ranks_x, ranks_y, 1, &why)) {
+    if (!decomp_make(&t->dec, n, n, false, false, top->ranks, top->rank, ranks_x, ranks_y, 1, &why)) {
         sentence_set(&c->missing, "needs at least one row per rank");
         return 0;
     }
-    t->from_shape = field_shape_make(c->type, box_width(t->from.own), box_height(t->from.own), 0, 0);
-    t->to_shape = field_shape_make(c->type, box_width(t->to.own), box_height(t->to.own), 0, 0);
-    t->redist = redist_create(&t->from, &t->to, c->d, &t->from_shape, &t->to_shape, transport_of(c), top->comm);
+    t->shape = field_shape_make(c->type, box_width(t->dec.own), box_height(t->dec.own), 0, 0);
+    t->redist = redist_create(&t->dec, &t->dec, c->d, &t->shape, &t->shape, transport_of(c), top->comm);
     if (redist_refusal(t->redist)[0]) {
         sentence_set(&c->missing, "%s", redist_refusal(t->redist));
         return 0;
@@ -162,13 +160,13 @@ static int transposing_enqueue(ladder_case *c)
 static int transposing_verify(ladder_case *c, ladder_verdict *v)
 {
     transposing *t = c->state;
-    const box own = t->to.own;
+    const box own = t->dec.own;
     MPI_CHECK(MPI_Barrier(bench_world_of(c)->top->comm)); /* where others store into our memory, they have done so */
-    const int code = ladder_fetch(c, t->host, t->target, t->to_shape.bytes);
+    const int code = ladder_fetch(c, t->host, t->target, t->shape.bytes);
     ladder_right(v);
-    for (int64_t y = 0; y < t->to_shape.ny && v->right && !code; y++)
-        for (int64_t x = 0; x < t->to_shape.nx && v->right; x++)
-            if (!bench_world_is_cell(c->type, place_of(t, own.x0 + x, own.y0 + y), field_at(&t->to_shape, t->host, x, y)))
+    for (int64_t y = 0; y < t->shape.ny && v->right && !code; y++)
+        for (int64_t x = 0; x < t->shape.nx && v->right; x++)
+            if (!bench_world_is_cell(c->type, place_of(t, own.x0 + x, own.y0 + y), field_at(&t->shape, t->host, x, y)))
                 ladder_wrong(v, "rank %d: cell (%lld, %lld) of the target is not the source's", bench_world_of(c)->top->rank,
                              (long long)(own.x0 + x), (long long)(own.y0 + y));
     return code;

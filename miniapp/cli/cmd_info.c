@@ -34,10 +34,6 @@ typedef struct rank_info { /* what every rank sends to rank 0 */
     double copy_bytes_per_s; /* NaN: not measured */
 } rank_info;
 
-typedef struct asked {
-    bool json, measure;
-} asked;
-
 /* ---- NUMA ---- */
 
 static bool node_has(int node, long cpu)
@@ -242,7 +238,7 @@ static void print_object(const json_t *o, bool as_json)
 
 /* ---- the command ---- */
 
-static int inform(const topology *t, device *d, const asked *ask, const char *notes)
+static int inform(const topology *t, device *d, bool as_json, bool measure, const char *notes)
 {
     sentence why = { "" };
     const char *no_gpu = NULL;
@@ -251,7 +247,7 @@ static int inform(const topology *t, device *d, const asked *ask, const char *no
     rank_info mine = info_of(t, d), *all = CHECK_ALLOC(calloc((size_t)t->ranks, sizeof *all));
     const bool takes = topology_probe_aware(t, d, TOPOLOGY_SELF_EXE, &why);
     json_t *mpi = mpi_json(t, d, takes, why.text);
-    if (ask->measure) {
+    if (measure) {
         mine.copy_bytes_per_s = info_measure_copy(t, d);
         if (t->ranks > 1 && !info_measure_links(t, d, &links, &why))
             status = cmd_say(t->ranks > INFO_LINKS_RANKS_MAX ? 0 : CHECK_EXIT_FAILED, "%s", why.text);
@@ -266,7 +262,7 @@ static int inform(const topology *t, device *d, const asked *ask, const char *no
                               "built", built_json(), "mpi", mpi, "hdf5", hdf5_json(), "driver", record_text_or_null(d->driver),
                               "gpus_visible", gpus, "no_gpu", record_text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks,
                               "links", links_json(&links, t->ranks), "note", record_text_or_null(notes));
-        print_object(o, ask->json);
+        print_object(o, as_json);
         json_decref(o);
     }
     json_decref(mpi);
@@ -280,13 +276,9 @@ int cmd_info(int argc, char **argv)
     const char *no_gpu = NULL;
     (void)cmd_begin(device_cuda_count(&no_gpu) > 0 ? CMD_MPI : CMD_ALONE, argc, argv); /* only MPI knows whether it takes a GPU's memory */
     sentence why, notes;
-    asked ask = { false, false };
     if (!cmd_option_all_known(cmd_info_options, argc, argv, &why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i++)
         if (argv[i][0] != '-') return cmd_end(cmd_say(CHECK_EXIT_USAGE, "info takes no '%s'; allowed: --json, --measure", argv[i]));
-        ask.json = ask.json || strcmp(argv[i], "--json") == 0;
-        ask.measure = ask.measure || strcmp(argv[i], "--measure") == 0;
-    }
     topology t;
     topology_create(&t);
     device *d = topology_device(&t, TOPOLOGY_AUTO, topology_threads(&t, 0), &why, &notes);
@@ -294,7 +286,7 @@ int cmd_info(int argc, char **argv)
         d = topology_device(&t, TOPOLOGY_HOST, topology_threads(&t, 0), &notes, &notes);
         notes = why;
     }
-    const int status = inform(&t, d, &ask, notes.text);
+    const int status = inform(&t, d, cmd_has_option(argc, argv, "--json"), cmd_has_option(argc, argv, "--measure"), notes.text);
     device_destroy(&d);
     topology_destroy(&t);
     return cmd_end(status);

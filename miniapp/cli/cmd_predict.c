@@ -368,8 +368,7 @@ static int check(const predict_records *r, const asked *a)
     predict_records measured;
     int count = 0;
     if (!predict_records_read(&measured, a->check, true, &why)) return cmd_say(CHECK_EXIT_USAGE, "check = %s", why.text);
-    checked *all = calloc((size_t)measured.runs, sizeof *all);
-    if (!all) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
+    checked *all = CHECK_ALLOC(calloc((size_t)measured.runs, sizeof *all));
     for (int i = 0; i < measured.runs; i++)
         count += check_run(&r->machine, &measured.run[i], strcmp(a->check, a->from) == 0, &all[count]);
     print_all_checked(&measured, all, count);
@@ -384,9 +383,8 @@ static int predict_words(const predict_records *r, const asked *a, const char *b
 {
     sentence why;
     request q = { .deck_text = NULL };
-    char **words = calloc((size_t)argc + 1, sizeof *words);
+    char **words = CHECK_ALLOC(calloc((size_t)argc + 1, sizeof *words));
     int rest = 0;
-    if (!words) check_fail(__FILE__, __LINE__, "calloc", "out of memory");
     for (int i = 0; i < argc; i++)
         if (!is_own(argv[i])) words[rest++] = argv[i];
     const bool named = rest > 1 || sentence_refuse(&why, "no deck; usage: weft predict DECK from=FILE [key=value ...]");

@@ -119,13 +119,12 @@ static void gather_steps(run *r)
     out->step_s = timer_percentiles_of(t->sample, t->samples);
     out->step_histogram = timer_histogram_of(t->sample, t->samples, out->step_s.min, out->step_s.max);
     if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps; /* of all steps, kept or not */
-    struct { double mean_s; int rank; } mine = { t->total_steps > 0 ? out->step_s.mean : 0, s->top.rank }, slowest;
-    MPI_CHECK(ranks_allreduce(&mine, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, s->top.comm));
-    out->slowest_rank = slowest.rank;
+    const int slowest = timer_over_ranks(t->total_steps > 0 ? out->step_s.mean : 0, s->top.comm).max_rank;
+    out->slowest_rank = slowest;
     snprintf(out->slowest_host, sizeof out->slowest_host, "%s", s->top.host);
-    MPI_CHECK(ranks_bcast(&out->step_s, sizeof out->step_s, MPI_BYTE, slowest.rank, s->top.comm));
-    MPI_CHECK(ranks_bcast(&out->step_histogram, sizeof out->step_histogram, MPI_BYTE, slowest.rank, s->top.comm));
-    MPI_CHECK(ranks_bcast(out->slowest_host, sizeof out->slowest_host, MPI_BYTE, slowest.rank, s->top.comm));
+    MPI_CHECK(ranks_bcast(&out->step_s, sizeof out->step_s, MPI_BYTE, slowest, s->top.comm));
+    MPI_CHECK(ranks_bcast(&out->step_histogram, sizeof out->step_histogram, MPI_BYTE, slowest, s->top.comm));
+    MPI_CHECK(ranks_bcast(out->slowest_host, sizeof out->slowest_host, MPI_BYTE, slowest, s->top.comm));
 }
 
 /* Of seconds, those of the rank that took longest. */

@@ -247,9 +247,8 @@ static bool read_file(reading *in, const char *path, sentence *why)
 
 static bool read_files(reading *in, const char *files, sentence *why)
 {
-    char *list = strdup(files), *rest = list;
+    char *list = CHECK_ALLOC(strdup(files)), *rest = list;
     bool ok = true;
-    if (!list) check_fail(__FILE__, __LINE__, "strdup", "out of memory");
     for (char *path = strsep(&rest, ","); ok && path; path = strsep(&rest, ",")) ok = read_file(in, path, why);
     free(list);
     return ok;

@@ -263,13 +263,6 @@ static void set_growth(problem *p, const config *c)
     }
 }
 
-static bool any_dirichlet(const config *c)
-{
-    const boundary *b = &c->grid.sides;
-    return b->x_low.kind == BOUNDARY_DIRICHLET || b->x_high.kind == BOUNDARY_DIRICHLET ||
-           b->y_low.kind == BOUNDARY_DIRICHLET || b->y_high.kind == BOUNDARY_DIRICHLET;
-}
-
 /* The axes of the lowest mode, or of the one whose theta is nearest to pi, for each axis by itself. */
 static void extreme_axes(const config *c, bool high_x, bool high_y, mode_axis *x, mode_axis *y)
 {
@@ -283,7 +276,10 @@ static void extreme_axes(const config *c, bool high_x, bool high_y, mode_axis *x
 /* s of the wave's bound: the smaller sine of w of the lowest and the highest mode; 0 without a dirichlet side. */
 static long double wave_slowest(const stencil *op, const config *c)
 {
-    if (!any_dirichlet(c)) return 0.0L;
+    double v;
+    bool any;
+    (void)dirichlet_value(c, &v, &any);
+    if (!any) return 0.0L;
     long double s = 1.0L;
     for (int high = 0; high <= 1; high++) {
         mode_axis x, y;
