@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "ranks/check.h"
+#include "ranks/fault.h"
 #include "ranks/ranks.h"
 #include "transports/message.h"
 #include "transports/transport.h"
@@ -68,11 +69,8 @@ size_t halo_field_bytes(device_kind of, const field_shape *f)
     return of == DEVICE_CUDA ? (size_t)message_block_bytes((int64_t)f->bytes) : f->bytes;
 }
 
-#ifdef WEFT_DEBUG
-static const char *asked_fault(void) { return getenv("WEFT_FAULT"); }
-#else
-static const char *asked_fault(void) { return NULL; }
-#endif
+static bool drops_row(void) { return fault_asked("halo_row") >= 0; }
+static bool drops_corner(void) { return fault_asked("halo_corner") >= 0; }
 
 /* Between rows of ghosts lie ghosts beside them and padding. Where only rows are cut nobody else sends those, and the boundary fill
  * writes them afterwards. A fault is put into what is unpacked. */
@@ -81,10 +79,9 @@ static transport_link make_link(const decomp *dec, const field_shape *f, int dep
     const box send = box_beside(f, depth, direction, false);
     return (transport_link){ .rank = dec->neighbour[direction], .direction = direction, .send = send,
                              .receive = halo_ghosts(f, depth, direction),
-                             .contiguous = (box_height(send) <= 1 || dec->ranks_x == 1) && !asked_fault() };
+                             .contiguous = (box_height(send) <= 1 || dec->ranks_x == 1) && !drops_row() && !drops_corner() };
 }
 
-#ifdef WEFT_DEBUG
 enum { FAULT_EXCHANGE = 2 };
 
 static bool is_corner(const transport_link *l) { return decomp_dx[l->direction] != 0 && decomp_dy[l->direction] != 0; }
@@ -100,16 +97,12 @@ static int find_link(const halo *h, bool corner)
 /* Falsifies the unpack list of the first transport, where links and pieces agree, for good. */
 static void break_halo(halo *h)
 {
-    const char *fault = asked_fault();
-    if (!fault || h->rank != 0 || h->exchanges != FAULT_EXCHANGE || h->transports == 0) return;
+    if ((!drops_row() && !drops_corner()) || h->rank != 0 || h->exchanges != FAULT_EXCHANGE || h->transports == 0) return;
     const int face = find_link(h, false), corner = find_link(h, true);
     pack_piece *unpack = h->transport[0]->unpack;
-    if (strcmp(fault, "halo_row") == 0 && face >= 0) unpack[face].cells = box_make(0, 0, 0, 0);
-    if (strcmp(fault, "halo_corner") == 0 && corner >= 0 && face >= 0) unpack[corner].offset = unpack[face].offset;
+    if (drops_row() && face >= 0) unpack[face].cells = box_make(0, 0, 0, 0);
+    if (drops_corner() && corner >= 0 && face >= 0) unpack[corner].offset = unpack[face].offset;
 }
-#else
-static void break_halo(halo *h) { (void)h; }
-#endif
 
 /* The links of one transport, in the order of their directions; returns how many. */
 static int add_links(halo *h, const decomp *dec, const field_shape *shape, int depth, bool corners, const transport_choice *choice,

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ranks/fault.h"
 #include "ranks/timer.h"
 #include "state/checkpoint_bands.h"
 #include "state/checkpoint_rows.h"
@@ -60,23 +61,11 @@ int checkpoint_job_parts(const checkpoint_job *j, int i, box part[WRITERS_PARTS]
 
 bool checkpoint_job_writes(const checkpoint_job *j) { return j->plan.count == 0 || j->number >= 0; }
 
-/* ---- debug builds: WEFT_FAULT=NAME:NUMBER ---- */
+/* ---- faults (fault.h) ---- */
 
 /* checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte in its last cell, checkpoint_flip_always:RANK
  * again when it writes once more, checkpoint_slow:MS takes so long for every rank's write, checkpoint_memory:RANK has none to
  * collect in, checkpoint_structure:0 has the structure lose a byte after rank 0 compared it. */
-int checkpoint_job_fault(const char *name)
-{
-#ifdef WEFT_DEBUG
-    const char *asked = getenv("WEFT_FAULT");
-    const size_t length = strlen(name);
-    if (asked && strncmp(asked, name, length) == 0 && asked[length] == ':') return atoi(asked + length + 1);
-#else
-    (void)name;
-#endif
-    return -1;
-}
-
 static int act_faulty(const checkpoint_job *j, bool again)
 {
     char byte = 0x55;
@@ -84,11 +73,11 @@ static int act_faulty(const checkpoint_job *j, bool again)
     const int parts = checkpoint_job_parts(j, 0, part);
     const box cells = parts > 0 ? part[parts - 1] : box_make(0, 1, 0, 1);
     const uint64_t last = (uint64_t)((cells.y1 - 1) * j->state.field[0].nx + cells.x1 - 1) * dtype_bytes(j->state.type);
-    const int wait_ms = checkpoint_job_fault("checkpoint_slow");
+    const int wait_ms = fault_asked("checkpoint_slow");
     if (wait_ms > 0) nanosleep(&(struct timespec){ wait_ms / 1000, wait_ms % 1000 * 1000000L }, NULL);
-    if ((checkpoint_job_fault("checkpoint_flip") == j->rank && !again) || checkpoint_job_fault("checkpoint_flip_always") == j->rank)
+    if ((fault_asked("checkpoint_flip") == j->rank && !again) || fault_asked("checkpoint_flip_always") == j->rank)
         return checkpoint_pwrite(j->fd, &byte, 1, j->layout.field_at_bytes[0] + last);
-    return checkpoint_job_fault("checkpoint_write") == j->rank ? EIO : 0;
+    return fault_asked("checkpoint_write") == j->rank ? EIO : 0;
 }
 
 /* ---- room ---- */
@@ -295,7 +284,7 @@ void checkpoint_job_structure(void *job)
     const double begin_s = timer_now_s();
     const int code = j->rank == 0 ? write_image(j) : 0;
     checkpoint_status status = code ? checkpoint_job_failed(j, "write the structure of", code) : CHECKPOINT_OK;
-    if (j->rank == 0 && checkpoint_job_fault("checkpoint_structure") == 0) (void)checkpoint_pwrite(j->fd, "", 1, 8);
+    if (j->rank == 0 && fault_asked("checkpoint_structure") == 0) (void)checkpoint_pwrite(j->fd, "", 1, 8);
     if (status == CHECKPOINT_OK) status = close_file(j);
     checkpoint_job_finish(j, status, begin_s);
 }

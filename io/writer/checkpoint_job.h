@@ -102,8 +102,6 @@ checkpoint_status checkpoint_job_open(checkpoint_job *j, int flags, int *fd);
 /* As checkpoint_file_failed, of NAME.tmp. */
 checkpoint_status checkpoint_job_failed(checkpoint_job *j, const char *what, int code);
 checkpoint_status checkpoint_job_other_fingerprint(checkpoint_job *j, int i, const char *where);
-/* Debug builds: the number of WEFT_FAULT=NAME:NUMBER; -1 without that fault. */
-int checkpoint_job_fault(const char *name);
 /* The bytes that this rank writes, for other hosts as well, until unlock: LOCK_WITHIN_S at most is waited for. */
 checkpoint_status checkpoint_job_lock(checkpoint_job *j);
 void checkpoint_job_unlock(checkpoint_job *j);

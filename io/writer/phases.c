@@ -9,6 +9,7 @@
 
 #include "files/replace.h"
 #include "ranks/check.h"
+#include "ranks/fault.h"
 #include "ranks/hosts.h"
 #include "ranks/timer.h"
 #include "writer/aggregate.h"
@@ -150,7 +151,7 @@ static void make_memory(phases *p)
     j->seconds = 0;
     j->status = CHECKPOINT_OK;
     const bool none = !aggregate_begin(p->collected, &p->snapshot, &j->plan, &j->layout, p->boxes);
-    if (none || checkpoint_job_fault("checkpoint_memory") == p->rank)
+    if (none || fault_asked("checkpoint_memory") == p->rank)
         j->status = checkpoint_fail(CHECKPOINT_IO, &j->why, "cannot write %s: rank %d has no memory for the rows that it collects",
                                     j->names.path, p->rank);
 }

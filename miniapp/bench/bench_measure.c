@@ -13,6 +13,7 @@
 
 #include "bench/bench_families.h"
 #include "ranks/check.h"
+#include "ranks/fault.h"
 
 enum { SAMPLES_USUAL = 20, SAMPLES_LEAST = 5, SAMPLES_MOST = 1000, REPEATS_MOST = 2000 };
 static const double sample_s = 1e-3, warm_up_s = 10e-3, budget_s = 0.4, budget_of_scan_s = 0.05;
@@ -54,20 +55,11 @@ static void set_values(const bench *b, const bench_item *item, int index, int64_
     }
 }
 
-#ifdef WEFT_DEBUG
-/* Fault hook for tests: with WEFT_FAULT = slow_rank every sample of the last rank counts a minute more, which no load brings about. */
+/* Of the last rank, a minute more, which no load brings about. */
 static double handicap_s(const bench *b)
 {
-    const char *fault = getenv("WEFT_FAULT");
-    return fault && strcmp(fault, "slow_rank") == 0 && b->world->top->rank == b->world->top->ranks - 1 ? 60 : 0;
+    return fault_asked("slow_rank") >= 0 && b->world->top->rank == b->world->top->ranks - 1 ? 60 : 0;
 }
-#else
-static double handicap_s(const bench *b)
-{
-    (void)b;
-    return 0;
-}
-#endif
 
 /* Seconds of `repeats` repetitions on this rank, by the rung's clock. */
 static double own_timed_s(bench *b, ladder_case *c, int repeats)

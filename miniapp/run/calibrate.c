@@ -1,10 +1,9 @@
 #include "run/calibrate.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ranks/check.h"
+#include "ranks/fault.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "run/watchdog.h"
@@ -37,19 +36,6 @@ static double copy_once_s(sim *s, int repeats, size_t bytes)
     return seconds / repeats;
 }
 
-/* Fault hook of debug builds: with WEFT_FAULT = slow_rank the last rank's copies count a million times as long, which no load of the
- * machine brings about. */
-static double injected_slowness(const topology *top)
-{
-#ifdef WEFT_DEBUG
-    const char *fault = getenv("WEFT_FAULT");
-    if (fault && strcmp(fault, "slow_rank") == 0 && top->rank == top->ranks - 1) return 1e6;
-#else
-    (void)top;
-#endif
-    return 1;
-}
-
 static void measure_ceiling(sim *s, calibrate_result *r)
 {
     size_t bytes = s->plan.grid.shape.bytes;
@@ -58,7 +44,7 @@ static void measure_ceiling(sim *s, calibrate_result *r)
     const int repeats = repeats_for(s->top.comm, copy_once_s(s, 1, bytes), 10e-3, 2, 200);
     double best_s = INFINITY; /* a ceiling is the best that was seen: whatever disturbs a copy is not the memory's limit */
     for (int i = 0; i < ROUNDS; i++) best_s = fmin(best_s, copy_once_s(s, repeats, bytes));
-    best_s *= injected_slowness(&s->top);
+    if (fault_asked("slow_rank") >= 0 && s->top.rank == s->top.ranks - 1) best_s *= 1e6; /* which no load of the machine brings about */
     const double mine = 2 * (double)bytes / best_s; /* read and written */
     MPI_CHECK(ranks_allreduce(&mine, &r->ceiling_bytes_per_s, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
     r->copies = timer_straggler_of(1 / mine, s->top.host, s->top.comm);

@@ -8,6 +8,7 @@
 
 #include "base/version.h"
 #include "ranks/check.h"
+#include "ranks/fault.h"
 #include "ranks/ranks.h"
 #include "state/checkpoint.h"
 
@@ -298,26 +299,19 @@ void sim_set_count_table(sim *s, value *v, const double *table)
 
 void sim_inject_device_error(sim *s)
 {
-#ifdef WEFT_DEBUG
-    const char *fault = getenv("WEFT_FAULT");
-    long long step = -1;
-    if (!fault || sscanf(fault, "device_error:%lld", &step) != 1 || s->level < step || s->top.rank != s->top.ranks - 1) return;
+    const int step = fault_asked("device_error");
+    if (step < 0 || s->level < step || s->top.rank != s->top.ranks - 1) return;
     device *d = s->dev;
     const sim_field field = sim_main_field(s);
     const field_shape *f = &field.grid->shape;
     DEVICE_CHECK(d, d->kind == DEVICE_HOST ? EIO : 0);
     const void *const nowhere = (const void *)4096;
     DEVICE_CALL(d, max_change, f, nowhere, nowhere, box_make(0, f->nx, 0, f->ny), s->result, main_stream(s));
-#else
-    (void)s;
-#endif
 }
 
 void sim_inject_fault(sim *s)
 {
-#ifdef WEFT_DEBUG
-    const char *fault = getenv("WEFT_FAULT");
-    if (!fault || strcmp(fault, "cell") != 0 || s->top.rank != 0) return;
+    if (fault_asked("cell") < 0 || s->top.rank != 0) return;
     const sim_field field = sim_main_field(s);
     const field_shape *f = &field.grid->shape;
     unsigned char *host = snapshot_buffer(s, 0);
@@ -326,7 +320,4 @@ void sim_inject_fault(sim *s)
     if (f->type == DTYPE_F32) ((float *)(void *)host)[cell] += 1e-3f;
     else ((double *)(void *)host)[cell] += 1e-3;
     upload(s, field, host);
-#else
-    (void)s;
-#endif
 }
