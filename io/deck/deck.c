@@ -124,13 +124,10 @@ static char *read_line(char *buffer, int buffer_bytes, void *stream)
     return buffer;
 }
 
-/* "word =": what an indented key looks like; libinih would take it for the rest of the value before. */
-static bool looks_like_assignment(const char *text)
+bool deck_like_assignment(const char *text)
 {
-    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
-    if (!n) return false;
-    n += strspn(text + n, " \t");
-    return text[n] == '=';
+    const size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    return word > 0 && text[word + strspn(text + word, " \t")] == '=';
 }
 
 static bool continue_value(reading *r, const char *text)
@@ -139,7 +136,7 @@ static bool continue_value(reading *r, const char *text)
     /* libinih 55 takes a comment off a key's own line only. */
     const char *comment = *text == ';' ? text : strstr(text, " ;");
     char *const value = copy_trimmed(text, comment ? (size_t)(comment - text) : strlen(text));
-    if (looks_like_assignment(value)) {
+    if (deck_like_assignment(value)) {
         sentence_set(r->why, "%s:%d: an indented line continues the value of %s, but \"%.*s\" looks like a new key: "
                      "start a key in the first column", r->name, r->line, e->key, DECK_QUOTE_CHARS, value);
         free(value);
@@ -344,30 +341,22 @@ static const char *after_dot(const char *key)
     return dot ? dot + 1 : key;
 }
 
-static const char *cheapest(const char *key, const char *const *known, size_t known_count, size_t *cost)
+/* The right name in a wrong section, or in none, counts as two edits: a likelier slip than many letters. */
+static size_t edits(const char *key, const char *known)
 {
-    const char *nearest = NULL;
-    *cost = SIZE_MAX;
-    for (size_t i = 0; i < known_count; i++) {
-        /* The right name in a wrong section, or in none, counts as two edits: a likelier slip than many letters. */
-        const size_t edits = least(distance(key, known[i]), 2 + distance(after_dot(key), after_dot(known[i])));
-        if (edits < *cost) {
-            *cost = edits;
-            nearest = known[i];
-        }
-    }
-    return nearest;
+    return least(distance(key, known), 2 + distance(after_dot(key), after_dot(known)));
 }
 
 const char *deck_nearest(const char *key, const char *const *known, size_t known_count)
 {
-    size_t cost;
-    return cheapest(key, known, known_count, &cost);
+    const char *nearest = NULL;
+    for (size_t i = 0; i < known_count; i++)
+        if (!nearest || edits(key, known[i]) < edits(key, nearest)) nearest = known[i];
+    return nearest;
 }
 
 const char *deck_near(const char *key, const char *const *known, size_t known_count)
 {
-    size_t cost;
-    const char *nearest = cheapest(key, known, known_count, &cost);
-    return nearest && cost <= (strlen(key) + 2) / 3 ? nearest : NULL;
+    const char *nearest = deck_nearest(key, known, known_count);
+    return nearest && edits(key, nearest) <= (strlen(key) + 2) / 3 ? nearest : NULL;
 }

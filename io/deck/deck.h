@@ -32,6 +32,9 @@ bool deck_set(deck *d, const char *assignment, sentence *why);
 /* A whole number as decks and command lines have it: 64, -3, 4k (4096; k M G, in units of 1024, large or small) or 1e6. */
 bool deck_whole(const char *text, int64_t *to);
 
+/* "word =": what an indented key looks like; libinih would take it for the rest of the value before. */
+bool deck_like_assignment(const char *text);
+
 void deck_remove(deck *d, const char *key); /* if it is there */
 const deck_entry *deck_find(const deck *d, const char *key); /* NULL: not given */
 void deck_free(deck *d);

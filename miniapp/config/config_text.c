@@ -19,9 +19,7 @@ enum { CHUNK_BYTES = 150, WEIGHTS_A_LINE = 6 };
 static bool may_break(const char *text, size_t at)
 {
     const char *next = text + at;
-    const size_t word = strspn(next, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
-    const bool key = word > 0 && next[word + strspn(next + word, " \t")] == '=';
-    return !key && !strchr(" \t#;[\\", next[0]) && !isspace((unsigned char)next[-1]) && next[-1] != '\\';
+    return !deck_like_assignment(next) && !strchr(" \t#;[\\", next[0]) && !isspace((unsigned char)next[-1]) && next[-1] != '\\';
 }
 
 /* Before a semicolon there is no break in any way; config_table.c takes no path with many in a row. */
