@@ -18,9 +18,6 @@ quoted() { # text
     printf %s "$all"
 }
 
-# A part of a file's name.
-in_a_name() { printf %s "${1//[!A-Za-z0-9._-]/_}"; } # text
-
 draw() { # name width height, gnuplot commands on stdin
     local kind
     cat >"$scratch/commands"

@@ -1,4 +1,4 @@
-# What the records of `weft run` have in common, for plot and compare; the first three of `weft bench` too.
+# What the records of `weft run` have in common, for plot; weftlab/ranksum.py knows the settings too.
 
 def machine_name: .machine.gpus[0].name? // .machine.processor? // "host";
 def commits: map(.git) | unique | if length > 3 then "\(length) commits" else join(", ") end;

@@ -31,9 +31,30 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     done
 }
 
+@test "of records of one rung and setting the last is drawn, but a sweep before a single point, and no wrong one" {
+    jq -nc '{family: "f", rung: "r", dtype: "f32", verified: true, swept: "k", parameters: {n: 1, k: 1}, rate: 1}
+        | .sweep = [{parameters: {k: 1}}, {parameters: {k: 2}}] | (.rate = 1), (.rate = 2), (.rate = 3 | .sweep = .sweep[:1]),
+          (.rate = 4 | .verified = false), (.rate = 5 | .parameters.n = 2), (.rate = 6 | .parameters.k = 2 | .dtype = "f64")' >r.jsonl
+    expect "rates" "2 5 6" "$(PYTHONPATH=$top/jobs python3 -c '
+import json, sys
+from weftlab import plot_bench
+print(*sorted(r["rate"] for r in plot_bench.chosen_of(map(json.loads, sys.stdin))))' <r.jsonl)"
+    jq -c '.verified = false' r.jsonl >wrong.jsonl
+    run "$top/jobs/plot_bench" wrong.jsonl
+    expect status 2 "$status"
+    expect "the sentence" "plot_bench: wrong.jsonl holds no verified record" "$output"
+    jq -c '.unit = "B/s"' r.jsonl >none.jsonl # whose points are not verified
+    run "$top/jobs/plot_bench" none.jsonl
+    expect "status without points" 2 "$status"
+    echo 'raise ImportError' >matplotlib.py
+    PYTHONPATH=$PWD run "$top/jobs/plot" r.jsonl
+    expect "status without matplotlib" 3 "$status"
+    [[ $output == "plot_bench: "*" cannot import matplotlib "*python3-matplotlib* ]]
+}
+
 @test "text of records is text: it runs nothing and leads no picture elsewhere, and what is to be a number is one" {
     "$weft" bench roofline/star "${small[@]}" output=r.jsonl 3>&-
-    local text='x`touch PWNED`"@y'"'"
+    local text='x`touch PWNED`"@y$\oops$'"'"
     jq -c --arg text "$text" '.machine.processor = $text | .git = $text | .version = $text | .started = $text | .ceiling_name = $text' \
         r.jsonl >in.jsonl
     jq -c --arg text "$text" '.family = "../../" + $text | .rung = $text | (.parameters, .sweep[].parameters)[$text] = $text | ., (.parameters.nx = 65)' in.jsonl >s.jsonl
