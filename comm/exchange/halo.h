@@ -12,8 +12,7 @@
  * that MPI gets requests of its own for a field that is new to the halo.
  * Disadvantage: all messages of a transport share one pack and one unpack, so the slowest neighbour holds them all; and
  * a halo of several transports has a pack and an unpack for each. */
-#ifndef HALO_H
-#define HALO_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -52,5 +51,3 @@ int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
 const char *halo_refused_reason(const halo *h); /* the same without "nccl: " */
-
-#endif

@@ -1,7 +1,6 @@
 /* What a step with in-kernel exchange (kernels/core/inkernel.h) needs to know of a rank's surroundings: which own cells have images
  * among the ghosts, where, and which ghosts come from the neighbours. */
-#ifndef INKERNEL_PLAN_H
-#define INKERNEL_PLAN_H
+#pragma once
 
 #include "core/boundary.h"
 #include "core/field.h"
@@ -22,5 +21,3 @@ size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius);
  * is shorter than the ghosts are deep) or the field has no ghosts along y. */
 bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius,
                         bool corners, const inkernel_level *cur, const inkernel_level *next);
-
-#endif

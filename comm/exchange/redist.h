@@ -2,8 +2,7 @@
  * rank transposes the part of its source that another rank owns in the target into a message, its own part straight into
  * the target; over peer memory one kernel does it all. Any sizes, any two process grids. Messages are cut so that no count
  * passes 2^31. */
-#ifndef REDIST_H
-#define REDIST_H
+#pragma once
 
 #include <mpi.h>
 
@@ -28,5 +27,3 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
 
 int64_t redist_sent_bytes(const redist *r);
 const char *redist_refusal(const redist *r); /* "", or why TRANSPORT_PEER is not used: a sentence part */
-
-#endif

@@ -1,7 +1,6 @@
 /* The distributed transpose over peer memory (peer.h): every rank's kernel stores what others need into rings in their memory. No
  * messages, no host between the calls. Private to comm/; redist.c chooses it. */
-#ifndef REDIST_PEER_H
-#define REDIST_PEER_H
+#pragma once
 
 #include <mpi.h>
 
@@ -25,5 +24,3 @@ void redist_peer_destroy(redist_peer **r);
 void redist_peer_transpose(redist_peer *r, void *target, void *source, int flags, device_stream *s);
 
 int64_t redist_peer_sent_bytes(const redist_peer *r); /* of this rank's source, read by others */
-
-#endif

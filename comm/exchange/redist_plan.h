@@ -4,8 +4,7 @@
  * box, mirrored at the diagonal, that lies in q's target box: a box in the target's global coordinates. These boxes of
  * all pairs tile the target. Each is cut into parts, one message each: small enough for one MPI call, and several, so
  * that packing one overlaps sending another. Sender and receiver make the same cut from the same box. */
-#ifndef REDIST_PLAN_H
-#define REDIST_PLAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ typedef struct redist_plan_cut {
 redist_plan_cut redist_plan_cut_of(box whole, dtype t);
 int64_t redist_plan_parts(const redist_plan_cut *c);
 box redist_plan_part(const redist_plan_cut *c, int64_t part);
-
-#endif

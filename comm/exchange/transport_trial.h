@@ -1,6 +1,5 @@
 /* Does a transport bring every cell of a halo over some of its links, and how long does an exchange take? */
-#ifndef TRANSPORT_TRIAL_H
-#define TRANSPORT_TRIAL_H
+#pragma once
 
 #include <mpi.h>
 
@@ -22,5 +21,3 @@ typedef struct transport_trial {
  * halo's own sizes, back to back as the steps of a run have them. Seconds of one, of this rank; INFINITY on all ranks with the reason,
  * a sentence part, where the transport cannot be had or a cell arrives wrong. */
 double transport_trial_s(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t, sentence *why);
-
-#endif

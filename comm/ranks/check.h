@@ -2,8 +2,7 @@
  * file, line and the library's own words on stderr, then ends the whole job with exit status 3. What files and HDF5 refuse
  * does not come here (a checkpoint_status, on which all ranks agree), nor do the user's mistakes (one sentence on rank 0,
  * exit 2); the programmer's are asserts. */
-#ifndef CHECK_H
-#define CHECK_H
+#pragma once
 
 #include <mpi.h>
 
@@ -37,5 +36,3 @@ void *check_alloc(const char *file, int line, const char *call, void *p);
         const int check_code_ = (call);                                                \
         if (check_code_ != 0) check_fail(__FILE__, __LINE__, text, (d)->error_text(check_code_)); \
     } while (0)
-
-#endif

@@ -1,7 +1,6 @@
 /* Who owns which cells: a grid of ranks_x x ranks_y ranks over the global nx x ny cells, rank = rank_y*ranks_x + rank_x,
  * uneven splits by floor(n*i/ranks). No MPI in here: pure arithmetic, the same answer on every rank. */
-#ifndef DECOMP_H
-#define DECOMP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ box decomp_share(int64_t nx, int64_t ny, int ranks, int rank);
 
 /* The same domain seen by another rank. */
 decomp decomp_of_rank(const decomp *d, int rank);
-
-#endif

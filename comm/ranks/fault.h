@@ -1,6 +1,5 @@
 /* Fault hooks of debug builds, for tests that must see a check fail: the environment's WEFT_FAULT = NAME or NAME:NUMBER. */
-#ifndef FAULT_H
-#define FAULT_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,5 +17,3 @@ static inline int fault_asked(const char *name)
 #endif
     return -1;
 }
-
-#endif

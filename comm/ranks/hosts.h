@@ -1,6 +1,5 @@
 /* Which ranks run on one host: asked of MPI here and nowhere else, never by comparing names. */
-#ifndef HOSTS_H
-#define HOSTS_H
+#pragma once
 
 #include <mpi.h>
 
@@ -17,5 +16,3 @@ hosts *hosts_create(MPI_Comm comm);
 /* The same of given numbers, without communicator. */
 hosts *hosts_make(const int *of, int ranks);
 void hosts_destroy(hosts **h); /* collective over `mine` */
-
-#endif

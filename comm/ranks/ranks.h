@@ -3,8 +3,7 @@
  * Starting MPI takes a few tenths of a second and may fail for reasons of its own, so a command that needs no other rank does
  * not start it where no launcher started the command: its communicator is then MPI_COMM_NULL, which has one rank, number 0.
  * What such commands call uses these functions; what only several ranks or `weft run` come to calls MPI itself. */
-#ifndef RANKS_H
-#define RANKS_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ int ranks_gather(const void *mine, int count, MPI_Datatype type, void *all, int 
 int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of);
 int ranks_of_host(MPI_Comm comm, MPI_Comm *host);
 int ranks_free(MPI_Comm *comm);
-
-#endif

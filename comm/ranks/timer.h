@@ -1,6 +1,5 @@
 /* Seconds: a monotonic clock, phases summed over a run, samples reduced to percentiles. */
-#ifndef TIMER_H
-#define TIMER_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -42,5 +41,3 @@ typedef struct timer_histogram {
     size_t bin[TIMER_BINS];
 } timer_histogram;
 timer_histogram timer_histogram_of(const double *samples, size_t count, double min, double max);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which of several ways is the fastest: timed in turn, round by round, so that a drift of the clocks reaches all of them alike. The
  * slowest rank decides. */
-#ifndef TRIAL_H
-#define TRIAL_H
+#pragma once
 
 #include <mpi.h>
 
@@ -27,5 +26,3 @@ void trial_run(const trial *t, trial_time *time, void *context, double seconds[]
 void trial_of_rank(const trial *t, trial_time *time, void *context, double seconds[], MPI_Comm comm);
 /* How often to do what takes one_s, so that it takes about `whole_s`; from `least` to `most`. */
 int trial_repeats(double one_s, double whole_s, int least, int most);
-
-#endif

@@ -1,7 +1,6 @@
 /* Whether a run that was asked for no device may end up on the host: a pure function of what this rank finds. A job that was given
  * GPUs and cannot see them must not run for a day on the CPUs. */
-#ifndef GPU_RULE_H
-#define GPU_RULE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ gpu_rule gpu_rule_of(const gpu_facts *f, sentence *why);
 
 /* Sets given, hidden and file: of the environment that `get` reads (getenv), and of a folder of device files ("/dev"). */
 void gpu_rule_look(gpu_facts *f, char *(*get)(const char *name), const char *dev);
-
-#endif

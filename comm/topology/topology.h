@@ -1,6 +1,5 @@
 /* Where this rank runs: its host, its number there, the device it drives, and what this MPI can do with it. */
-#ifndef TOPOLOGY_H
-#define TOPOLOGY_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, i
 bool topology_probe_aware(const topology *t, device *d, const char *exe, sentence *why);
 /* The child's main: initialises MPI alone, sends device buffers to itself, returns the exit status (0: data arrived). */
 int topology_probe_child(void);
-
-#endif

@@ -5,8 +5,7 @@
  * device memory (aware), and where kernels reach pinned memory over the bus (mapped), both are the same memory and the moves
  * between them cost nothing; with staging on a GPU, `kernel` is device memory and `mpi` pinned host memory, and the moves
  * are copies on the caller's stream. */
-#ifndef MESSAGE_H
-#define MESSAGE_H
+#pragma once
 
 #include <mpi.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t b
  * Pieces may be started in any order, so each has a tag of its own, and so has each direction: a rank may stand behind several. */
 void message_send_init(const char *from, int64_t bytes, int rank, int direction, MPI_Comm comm, MPI_Request *request);
 void message_recv_init(char *to, int64_t bytes, int rank, int direction, MPI_Comm comm, MPI_Request *request);
-
-#endif

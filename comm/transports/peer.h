@@ -1,7 +1,6 @@
 /* Memory of other ranks of this host, mapped into this process (CUDA IPC). Ranks that share a GPU reach each other too,
  * and a rank may be its own neighbour. */
-#ifndef PEER_H
-#define PEER_H
+#pragma once
 
 #include <mpi.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ void *peer_shared_block(peer *p, size_t bytes, void **theirs);
 
 /* Collective. Waits for this device's work first and returns when no rank maps what was shared: then it may be freed. */
 void peer_destroy(peer **p);
-
-#endif

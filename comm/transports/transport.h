@@ -8,8 +8,7 @@
  *   end       waits for the links' data and enqueues on s (begin's stream) whatever puts it into the ghosts; when it returns, the
  *             next begin may follow at once
  * A transport is a struct of functions followed by its own state; it allocates in its create alone. */
-#ifndef TRANSPORT_H
-#define TRANSPORT_H
+#pragma once
 
 #include <mpi.h>
 
@@ -78,5 +77,3 @@ transport_create transport_staged_create, transport_aware_create, transport_mapp
 /* staged on the host and aware, where all links are contiguous; never NULL. */
 transport *transport_direct_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm);
 extern const bool transport_nccl_built; /* into this program; whether the library is here shows when it is asked for */
-
-#endif

@@ -1,6 +1,5 @@
 /* The ways of a halo's cells from a rank to its neighbour, and which of them serves which neighbour. */
-#ifndef TRANSPORT_KIND_H
-#define TRANSPORT_KIND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -37,5 +36,3 @@ typedef struct transport_choice {
     transport_kind toward[DECOMP_NEIGHBOURS];
 } transport_choice;
 transport_choice transport_choice_of_all(transport_kind t);
-
-#endif

@@ -2,8 +2,7 @@
  * Knows no physics: which keys exist and what they mean is the caller's (miniapp/config). Read by libinih, with its
  * limits made visible: a line of 200 bytes or more is refused with that reason (continue a long value on indented
  * lines, they are joined by a space), ` ;` starts a comment, `#` and `;` at the start of a line too. */
-#ifndef DECK_H
-#define DECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ void deck_free(deck *d);
 const char *deck_nearest(const char *key, const char *const *known, size_t known_count);
 /* The same, or NULL where none is near: more than about one edit in three letters is no slip. */
 const char *deck_near(const char *key, const char *const *known, size_t known_count);
-
-#endif

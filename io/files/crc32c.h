@@ -5,8 +5,7 @@
  *     raw(A B) = times(raw(A), zeros(bytes of B)) ^ raw(B)
  * so that the checksum of a block is the exclusive or of its parts' shares, in any order, whoever computes them.
  * All functions may be called from any thread. What the processor can do is found out at run time. */
-#ifndef CRC32C_H
-#define CRC32C_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ typedef enum crc32c_way {
 bool crc32c_has(crc32c_way way);
 /* Only where the processor has it. */
 uint32_t crc32c_raw_by(crc32c_way way, uint32_t state, const void *data, size_t bytes);
-
-#endif

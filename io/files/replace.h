@@ -1,7 +1,6 @@
 /* A file that appears whole under its name, or not at all: written under a name used once, fsynced, renamed, its folder fsynced. For
  * what is no checkpoint: pictures, timelines, the description of a series; checkpoints take the parts of it. By one rank. */
-#ifndef REPLACE_H
-#define REPLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ size_t replace_temporary_stem(const char *name);
 int replace_create_new(const char *path);
 int replace_sync_path(const char *path); /* fsync of a file or directory; 0 or errno */
 void replace_directory_of(char *out, size_t out_bytes, const char *path); /* "." where path has none */
-
-#endif

@@ -1,7 +1,6 @@
 /* The numbered frames of a run: PNG files in a folder beside the picture, each whole under its name, so that a run that is killed
  * or restarted loses none. Other programs join them to a film. */
-#ifndef FRAMES_H
-#define FRAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ void frames_path(char *out, size_t out_bytes, const char *folder, int64_t step);
 /* Deletes the frames of steps behind last, of all for -1: an older run's, and what a dead one left half written.
  * 0 or errno. */
 int frames_clear(const char *folder, int64_t last);
-
-#endif

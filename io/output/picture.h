@@ -1,8 +1,7 @@
 /* A PNG of a 2D field (a 1D field becomes a strip), averaged down on the ranks so that never more than 1 Mpixel is
  * gathered; perceptual colour map (cividis-like: readable in print and for the colour-blind), scale from min to max
  * with the two values in the PNG's text chunk. NaN is drawn in a colour outside the map. Row 0 on top. */
-#ifndef PICTURE_H
-#define PICTURE_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -25,5 +24,3 @@ typedef struct picture_scale {
  * why. */
 bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own, const void *data, const char *title,
                    picture_scale *scale, sentence *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* The JSON record of a run: one object, one line, appended. Built by the caller with jansson on rank 0. */
-#ifndef RECORD_H
-#define RECORD_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ json_t *record_now(void);
 /* Appends object and a newline to path in one write under a lock, so that runs at the same time never mix lines; makes
  * no directories. False with one sentence in why. Does not take the reference. */
 bool record_append(const char *path, const json_t *object, sentence *why);
-
-#endif

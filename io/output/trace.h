@@ -4,8 +4,7 @@
  *
  * Clocks of hosts differ by what they were started apart and drift by some 1e-5 beyond that. So each rank's offset is measured
  * twice, before and after what is shown, and taken in between from the straight line through both. */
-#ifndef TRACE_H
-#define TRACE_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -43,5 +42,3 @@ typedef struct trace_timeline { /* of this rank; nothing is owned */
 /* Rank 0 collects one rank after another and writes path whole or not at all (replace.h). Collective; false on all ranks with one sentence in
  * why. A rank without spans is allowed. */
 bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, sentence *why);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reading state files (checkpoint_state.h) and fields of other programs' files. All functions are collective over comm and return the
  * same status on every rank, on failure with one sentence in why. */
-#ifndef CHECKPOINT_H
-#define CHECKPOINT_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ typedef struct checkpoint_foreign { /* a field in a file of any program: as it i
  * is and what is needed. DAMAGED: its data cannot be read. */
 checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const checkpoint_foreign *q, void *data, void *prev, bool *has_prev,
                                           sentence *why);
-
-#endif

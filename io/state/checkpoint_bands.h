@@ -1,7 +1,6 @@
 /* A rank's cells in pieces that fit a buffer, and their share of the fingerprint. Boxes are in global coordinates; no MPI, no HDF5,
  * no file. */
-#ifndef CHECKPOINT_BANDS_H
-#define CHECKPOINT_BANDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ int64_t checkpoint_bands(box own, size_t cell_bytes, size_t band_bytes);
 
 /* This rank's share of the fingerprint: the sum mod 2^64 over `own` of a field nx cells wide; data: own's dense rows. */
 uint64_t checkpoint_fingerprint_share(dtype t, const void *data, box own, int64_t nx);
-
-#endif

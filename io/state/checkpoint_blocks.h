@@ -1,7 +1,6 @@
 /* The blocks of a field, whole rows or in 1D runs of cells, and their checksums. No HDF5, no file; all but checkpoint_sums_unite may
  * be called by any thread. */
-#ifndef CHECKPOINT_BLOCKS_H
-#define CHECKPOINT_BLOCKS_H
+#pragma once
 
 #include <mpi.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void checkpoint_sums_free(checkpoint_sums *sums);
 void checkpoint_sums_add(checkpoint_sums *sums, dtype type, const void *data, box part, const checkpoint_field *f);
 void checkpoint_sums_unite(MPI_Comm comm, checkpoint_sums *sums);
 void checkpoint_sums_finish(checkpoint_sums *sums, dtype type, const checkpoint_field *f);
-
-#endif

@@ -1,7 +1,6 @@
 /* Datasets of a state file: opened where all their values lie in the file itself, and looked at before anything is allocated or
  * read. By one rank; what is opened is the caller's to close. */
-#ifndef CHECKPOINT_DATASET_H
-#define CHECKPOINT_DATASET_H
+#pragma once
 
 #include <hdf5.h>
 
@@ -19,5 +18,3 @@ bool checkpoint_dataset_is_inside(hid_t dataset);
 checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const checkpoint_field *f, dtype type, hid_t *dataset,
                                           uint64_t *fingerprint, sentence *why);
 bool checkpoint_parse_fingerprint(const char *text, uint64_t *fingerprint);
-
-#endif

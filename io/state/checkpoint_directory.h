@@ -1,6 +1,5 @@
 /* The folder of checkpoints, and names in it. */
-#ifndef CHECKPOINT_DIRECTORY_H
-#define CHECKPOINT_DIRECTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ checkpoint_status checkpoint_list_here(const char *dir, int64_t **steps, size_t 
 /* Another host made what a look here ended with `code` at: is it worth another look? A network file system may for some seconds not know
  * a name (ENOENT), or know another file by it (ESTALE). True after a pause, for 10 s; *tries is 0 at first. */
 bool checkpoint_look_again(int code, int *tries);
-
-#endif

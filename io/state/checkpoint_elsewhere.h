@@ -1,7 +1,6 @@
 /* Values of another program's dataset that lie in other files: behind external links, in external storage, in the sources of virtual
  * datasets. */
-#ifndef CHECKPOINT_ELSEWHERE_H
-#define CHECKPOINT_ELSEWHERE_H
+#pragma once
 
 #include <hdf5.h>
 #include <stdbool.h>
@@ -13,5 +12,3 @@
 hid_t checkpoint_elsewhere_access(sentence *why);
 /* Do all its values lie in its file, or in files beside that which are there and hold them? */
 bool checkpoint_elsewhere_lies_beside(hid_t dataset, sentence *why);
-
-#endif

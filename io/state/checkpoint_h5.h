@@ -1,6 +1,5 @@
 /* HDF5 by one rank alone: opening a file, attributes, types, selections. Identifiers that are returned are the caller's to close. */
-#ifndef CHECKPOINT_H5_H
-#define CHECKPOINT_H5_H
+#pragma once
 
 #include <hdf5.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ char *checkpoint_h5_attribute_text(hid_t object, const char *name, size_t max_by
 /* HDF5 makes room for a whole chunk, as large as the file says: no larger than the dataset itself, or some megabytes? True where
  * there are no chunks. */
 bool checkpoint_h5_chunks_fit(hid_t dataset);
-
-#endif

@@ -1,6 +1,5 @@
 /* A state file's structure as bytes in memory (checkpoint_structure.h), so that it is written, and compared, without HDF5. */
-#ifndef CHECKPOINT_IMAGE_H
-#define CHECKPOINT_IMAGE_H
+#pragma once
 
 #include "state/checkpoint_seal.h"
 #include "state/checkpoint_structure.h"
@@ -21,5 +20,3 @@ int checkpoint_image_compare(const checkpoint_image *image, int fd);
 /* CRC-32C of its bytes; and of what the file fd has in the place of an image of that length and layout. */
 uint32_t checkpoint_image_crc(const checkpoint_image *image);
 int checkpoint_image_found_crc(const checkpoint_state *s, const checkpoint_layout *l, uint64_t file_bytes, int fd, uint32_t *crc);
-
-#endif

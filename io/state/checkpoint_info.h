@@ -1,7 +1,6 @@
 /* What a state file says about itself: kind, type, step, grid, fingerprint and deck, and which fields that makes. By one rank; sizes
  * in cells. */
-#ifndef CHECKPOINT_INFO_H
-#define CHECKPOINT_INFO_H
+#pragma once
 
 #include <hdf5.h>
 
@@ -19,5 +18,3 @@ checkpoint_state checkpoint_info_fields(const checkpoint_info *info);
 
 /* The field whose fingerprint stands for the whole state: b of a transpose, else the first. */
 int checkpoint_main_field(const checkpoint_state *s);
-
-#endif

@@ -6,8 +6,7 @@
  * What the child looks at is what the caller is going to have HDF5 interpret: a state file's attributes, datasets' shapes, types
  * and places, checksums; or all that there is; or one dataset of another program. Data are read where they are more than plain
  * bytes: in pieces, compressed, elsewhere, as other programs write them and repack state files. */
-#ifndef CHECKPOINT_PROBE_H
-#define CHECKPOINT_PROBE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@
 checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, bool *sealed, sentence *why);
 /* From here on files are looked at first, by children that run this program, which gives them its argument; "" or NULL: not. */
 void checkpoint_probe_by(const char *self_exe);
-
-#endif

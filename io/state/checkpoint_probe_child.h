@@ -1,6 +1,5 @@
 /* The process of its own that looks at a file first (checkpoint_probe.h), where HDF5 may crash or go round for ever. No MPI. */
-#ifndef CHECKPOINT_PROBE_CHILD_H
-#define CHECKPOINT_PROBE_CHILD_H
+#pragma once
 
 #include "state/checkpoint_probe.h"
 
@@ -12,5 +11,3 @@ enum { CHECKPOINT_PROBE_SLOWEST_BYTES_PER_S = 10000000 };
 /* The child's main: its exit status. WHAT has three lines: CHECKPOINT_PROBE_STATE or _ALL, or a dataset's path, which begins with a
  * slash; of a dataset the cells that it has to have, else 0; the file's path. The last line alone: CHECKPOINT_PROBE_ALL. */
 int checkpoint_probe_child(const char *what);
-
-#endif

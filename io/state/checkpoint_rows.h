@@ -1,6 +1,5 @@
 /* Bytes of a state file by pread and pwrite, and a rank's cells in it: any thread may. */
-#ifndef CHECKPOINT_ROWS_H
-#define CHECKPOINT_ROWS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ int checkpoint_rows_read(int fd, uint64_t field_at_bytes, const checkpoint_field
 /* All of [0, bytes), in as many calls as it takes. 0 or errno; EIO where the file ends before. */
 int checkpoint_pwrite(int fd, const void *data, size_t bytes, uint64_t at_bytes);
 int checkpoint_pread(int fd, void *data, size_t bytes, uint64_t at_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* The last bytes of a state file: a checksum of all that is no field's data. How they lie stands in checkpoint_seal.c. */
-#ifndef CHECKPOINT_SEAL_H
-#define CHECKPOINT_SEAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ void checkpoint_seal_put(unsigned char seal[CHECKPOINT_SEAL_BYTES], const checkp
 /* Compares it with the file, without HDF5. OK with *sealed: the structure is as it was written; OK without: there is no seal, or no
  * file that may be read. DAMAGED or IO with a sentence. By one rank. */
 checkpoint_status checkpoint_seal_check(const char *path, bool *sealed, sentence *why);
-
-#endif

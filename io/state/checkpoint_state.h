@@ -9,8 +9,7 @@
  *   behind HDF5's end a checksum of all that is no field's data (checkpoint_seal.c; older files have none)
  * An XDMF file beside it opens in ParaView and VisIt. Data pass through host memory: `data` points at this rank's own cells, dense
  * rows, in the field's type. */
-#ifndef CHECKPOINT_STATE_H
-#define CHECKPOINT_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ void checkpoint_info_free(checkpoint_info *info);
 
 /* Before MPI_Init: from here on HDF5 does nothing when the process ends, where it crashes after an H5Fclose that has failed. */
 void checkpoint_before_mpi_init(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* How a call on a state file ended, its sentence, and how ranks come to one answer.
  * The rule that keeps ranks from waiting for one another: between two collective calls every rank's status goes through
  * checkpoint_agree, and after a failure only calls that all ranks make follow. */
-#ifndef CHECKPOINT_STATUS_H
-#define CHECKPOINT_STATUS_H
+#pragma once
 
 #include <mpi.h>
 
@@ -25,5 +24,3 @@ checkpoint_status checkpoint_fail(checkpoint_status status, sentence *why, const
     __attribute__((format(printf, 3, 4)));
 /* "cannot WHAT PATH: text of the errno code"; CHECKPOINT_IO. */
 checkpoint_status checkpoint_file_failed(const char *what, const char *path, int code, sentence *why);
-
-#endif

@@ -1,7 +1,6 @@
 /* A state file's structure: attributes, checksums, empty datasets and views of them, and where in the file they lie. By one rank
  * alone. */
-#ifndef CHECKPOINT_STRUCTURE_H
-#define CHECKPOINT_STRUCTURE_H
+#pragma once
 
 #include "state/checkpoint_blocks.h"
 #include "state/checkpoint_status.h"
@@ -16,5 +15,3 @@ typedef struct checkpoint_layout { /* of a file: where things begin and end */
 checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, const checkpoint_sums *sums,
                                              checkpoint_layout *layout, sentence *why);
 uint64_t checkpoint_field_bytes(const checkpoint_state *s, int i);
-
-#endif

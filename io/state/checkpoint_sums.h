@@ -1,6 +1,5 @@
 /* The checksums of blocks in a state file: /checksums/NAME, one number per block, beside /fields/NAME. */
-#ifndef CHECKPOINT_SUMS_H
-#define CHECKPOINT_SUMS_H
+#pragma once
 
 #include <hdf5.h>
 
@@ -11,5 +10,3 @@
 bool checkpoint_sums_write(hid_t group, const checkpoint_field *f, const checkpoint_sums *sums, uint64_t *end_bytes);
 /* sums->crc stays NULL, with status OK, where the file has none for this field. */
 checkpoint_status checkpoint_sums_read(hid_t file, const char *path, const checkpoint_field *f, checkpoint_sums *sums, sentence *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* The fields of a state file as VTK's own readers know them. */
-#ifndef CHECKPOINT_VTKHDF_H
-#define CHECKPOINT_VTKHDF_H
+#pragma once
 
 #include <hdf5.h>
 
@@ -8,5 +7,3 @@
 
 /* By one rank: the group /VTKHDF, views of the fields that s has in the file. */
 bool checkpoint_vtkhdf_write(hid_t root, const checkpoint_state *s);
-
-#endif

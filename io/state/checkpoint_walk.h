@@ -1,6 +1,5 @@
 /* Everything in a file that HDF5 interprets, whoever reads it later. */
-#ifndef CHECKPOINT_WALK_H
-#define CHECKPOINT_WALK_H
+#pragma once
 
 #include <hdf5.h>
 #include <stdbool.h>
@@ -9,5 +8,3 @@
 
 /* Opens all that is in the file and reads every attribute. False: in why, what cannot be read, and HDF5's reason. By one rank. */
 bool checkpoint_walk(hid_t file, sentence *why);
-
-#endif

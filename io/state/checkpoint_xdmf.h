@@ -1,6 +1,5 @@
 /* The XDMF 2 description beside a state file, and that of a series of them. */
-#ifndef CHECKPOINT_XDMF_H
-#define CHECKPOINT_XDMF_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_sta
 /* The same for count > 0 files of the folder that `to` is in, of s's fields at these steps, newest first; replaces `to`
  * (replace.h). */
 int checkpoint_xdmf_write_series(const char *to, const checkpoint_state *s, const int64_t *steps, size_t count);
-
-#endif

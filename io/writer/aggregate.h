@@ -7,8 +7,7 @@
  *
  * Only the main thread calls these; none waits. Each rank goes through the rounds at its own pace, and a writer that is late holds
  * its senders up, since messages are synchronous: no rank's memory fills with what cannot be written yet. */
-#ifndef AGGREGATE_H
-#define AGGREGATE_H
+#pragma once
 
 #include "state/checkpoint_state.h"
 #include "state/checkpoint_structure.h"
@@ -59,5 +58,3 @@ void aggregate_release(aggregate *a);
 bool aggregate_done(const aggregate *a);
 /* The same once more, from the first window on. All was done. */
 void aggregate_again(aggregate *a);
-
-#endif

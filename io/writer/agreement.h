@@ -1,7 +1,6 @@
 /* How the main threads end a phase: each rank gives its status and some numbers, and all hear of the worst status and of the largest
  * of each number, by collectives that nobody waits for. Other messages of the phase may end with them. */
-#ifndef AGREEMENT_H
-#define AGREEMENT_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ int agreement_speaker(const agreement *a); /* the lowest rank with the worst sta
 /* A number of 64 bits that one rank gives, where the others have 0: [at] and [at + 1]. */
 void agreement_tell(agreement *a, int at, uint64_t number);
 uint64_t agreement_told(const agreement *a, int at);
-
-#endif

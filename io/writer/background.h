@@ -1,8 +1,7 @@
 /* One thread beside the main one, or none, that does one job at a time: without a thread background_start does it at once. It calls neither MPI nor HDF5, gets no signals, and is a team of
  * one where a job meets an OpenMP pragma: the cores are the time steps'. A job and what it points at belong to the thread from
  * background_start until background_done has returned true. All functions are the main thread's. */
-#ifndef BACKGROUND_H
-#define BACKGROUND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ void background_start(background *b, void (*job)(void *), void *arg);
 bool background_done(background *b);
 /* Waits for the last job. Accepts NULL. */
 void background_destroy(background **b);
-
-#endif

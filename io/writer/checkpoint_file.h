@@ -1,7 +1,6 @@
 /* A state file by name while it is written: room, creation, reservation, the final name. By one rank and without HDF5 and MPI, so
  * that a thread may. */
-#ifndef CHECKPOINT_FILE_H
-#define CHECKPOINT_FILE_H
+#pragma once
 
 #include "state/checkpoint_directory.h"
 #include "state/checkpoint_state.h"
@@ -34,5 +33,3 @@ void checkpoint_unlink_tmp(const checkpoint_names *n);
 
 /* What a file of s takes, and a little more. */
 uint64_t checkpoint_needed_bytes(const checkpoint_state *s);
-
-#endif

@@ -25,8 +25,7 @@
  *   failed HDF5 keeps the identifier of freed memory and crashes in MPI_Finalize.
  * So HDF5 makes the structure alone, in a scratch file (checkpoint_image.c), and the space is asked for (statvfs) and taken
  * (fallocate, where the file system has it) before. */
-#ifndef CHECKPOINT_JOB_H
-#define CHECKPOINT_JOB_H
+#pragma once
 
 #include "state/checkpoint_image.h"
 #include "writer/aggregate.h"
@@ -107,5 +106,3 @@ checkpoint_status checkpoint_job_lock(checkpoint_job *j);
 void checkpoint_job_unlock(checkpoint_job *j);
 /* The end of a job that began at begin_s. */
 void checkpoint_job_finish(checkpoint_job *j, checkpoint_status status, double begin_s);
-
-#endif

@@ -1,8 +1,7 @@
 /* Writing a state file while the caller waits, and what a write of any kind spends its time on. To NAME.tmp.<16 hex digits>, a name used
  * once, flushed, fsynced, read back and compared as `verify` asks, renamed, directory fsynced. On failure one sentence in why, no
  * NAME.tmp left behind and an older NAME untouched. */
-#ifndef CHECKPOINT_WRITE_H
-#define CHECKPOINT_WRITE_H
+#pragma once
 
 #include "state/checkpoint_state.h"
 #include "state/checkpoint_status.h"
@@ -17,5 +16,3 @@ typedef enum checkpoint_spent { /* parts of a write's seconds */
 /* Collective; the same status on every rank. *aggregators, or NULL: how many ranks collected and wrote; 0: every rank wrote its own
  * cells. */
 checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, sentence *why);
-
-#endif

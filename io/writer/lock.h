@@ -1,6 +1,5 @@
 /* One run a directory: the file DIR/.weft.lock says which run writes there. */
-#ifndef LOCK_H
-#define LOCK_H
+#pragma once
 
 #include "state/checkpoint_status.h"
 
@@ -14,5 +13,3 @@ typedef struct lock lock;
 lock *lock_take(MPI_Comm comm, const char *dir, checkpoint_status *status, sentence *note, sentence *why);
 /* Deletes the file if it is still this run's. When no rank writes any more; accepts NULL. */
 void lock_release(lock **l);
-
-#endif

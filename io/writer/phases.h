@@ -6,8 +6,7 @@
  * ranks reach a phase's end at different steps, but all go through the same phases in the same order. So neither a step nor MPI
  * ever waits for a file, only the main thread calls MPI and HDF5 (MPI_THREAD_FUNNELED is enough), and an error on one rank is an
  * error on all before anything has its name. */
-#ifndef PHASES_H
-#define PHASES_H
+#pragma once
 
 #include "writer/writer.h"
 
@@ -33,5 +32,3 @@ bool phases_advance(phases *p);
 double phases_wait(phases *p, bool (*idle)(void *owner), void *owner);
 /* NULL: the last one that ended has its name; else one sentence, the same on every rank. */
 const sentence *phases_why(const phases *p);
-
-#endif

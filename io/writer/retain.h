@@ -1,6 +1,5 @@
 /* Which checkpoints of a directory stay: the newest `keep`, every k-th, and the last that is known to be whole. */
-#ifndef RETAIN_H
-#define RETAIN_H
+#pragma once
 
 #include <mpi.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ void retain_apply(const char *dir, retain_rule rule, int64_t last, int64_t verif
  * step_NNNNNNNNNN.h5, of its .xmf and of series.xmf, and says how many files that were, on every rank. Rank 0 lists the directory: other
  * hosts may have cached it. The caller holds the directory's lock: a live run's files look the same. */
 int retain_clean(MPI_Comm comm, const char *dir);
-
-#endif

@@ -4,8 +4,7 @@
  * directory is this run's alone.
  *
  * Ranks hear of the end of a write at different steps. Where all of them must act alike they call writer_wait, or agree. */
-#ifndef WRITER_H
-#define WRITER_H
+#pragma once
 
 #include "writer/checkpoint_write.h"
 #include "writer/retain.h"
@@ -56,5 +55,3 @@ bool writer_busy(const writer *w);
 writer_stats writer_get_stats(const writer *w);
 /* Collective. Frees the directory too, so after the last writer_wait. */
 void writer_destroy(writer **w);
-
-#endif

@@ -8,8 +8,7 @@
  * A page has at most 64 KiB.
  *
  * A file that several hosts see is read back by another host than wrote it: a rank's own read-back reads its own cache. */
-#ifndef WRITERS_H
-#define WRITERS_H
+#pragma once
 
 #include "ranks/hosts.h"
 #include "state/checkpoint_structure.h"
@@ -72,5 +71,3 @@ bool writers_read_back(const writers *w, const checkpoint_state *s, const checkp
                        bool *border);
 /* The rank that looks at the structure after rank 0: of another host where there is one. */
 int writers_looks_at_structure(const writers *w);
-
-#endif

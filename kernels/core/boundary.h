@@ -3,8 +3,7 @@
  *   dirichlet  u(-1) = V, u(-1-k) = V + V - u(k-1) for k >= 1       (V is the node just outside)
  *   neumann    u(-1-k) = u(k)                                       (mirror at the cell face)
  * likewise at the high side; corners x first, then y. BOUNDARY_NONE: a neighbour's cells lie there, the halo brings them. */
-#ifndef BOUNDARY_H
-#define BOUNDARY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ typedef struct boundary {
 } boundary;
 
 static inline bool boundary_mirrors(boundary_kind k) { return k == BOUNDARY_DIRICHLET || k == BOUNDARY_NEUMANN; }
-
-#endif

@@ -1,7 +1,6 @@
 /* Half-open index boxes [x0,x1) x [y0,y1) in cells: own cells, interior, shell, faces, corners, strips of streams.
  * A box with no cells is empty, whatever its corners; every function accepts empty boxes. */
-#ifndef BOX_H
-#define BOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ static inline int box_shell(box outer, box inner, box shell[4])
         if (!box_empty(parts[i])) shell[n++] = parts[i];
     return n;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The formulas of one cell. Compiled by the C compiler and by nvcc, both without contraction: what is written fma is
  * one fma and nothing else is fused, so that host and CUDA give the same bits. Sources: docs/numerics.md, "Boundaries",
  * "Initial values", "Fingerprint"; MurmurHash3's 64-bit finaliser (A. Appleby, public domain). */
-#ifndef CELL_H
-#define CELL_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -96,5 +95,3 @@ CELL_INLINE double cell_value(const value *v, int64_t x, int64_t y)
     const double r = fma(xr, yr, -(xi * yi)), m = fma(xr, yi, xi * yr);
     return v->shift + fma(v->factor_re, r, -(v->factor_im * m));
 }
-
-#endif

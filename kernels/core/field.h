@@ -2,8 +2,7 @@
  * bytes, so that full rows move in whole cache lines and NVLink packets. Ghosts depth_x to the left and right of every
  * row and depth_y rows above and below, corners included; the left ghosts sit in the padding of the row before.
  * Own coordinates: cell (x, y), x contiguous, own cells are 0 <= x < nx, 0 <= y < ny, ghosts lie outside that. */
-#ifndef FIELD_H
-#define FIELD_H
+#pragma once
 
 #include "core/box.h"
 #include "core/dtype.h"
@@ -43,5 +42,3 @@ static inline const void *field_at_const(const field_shape *f, const void *data,
 {
     return (const char *)data + (size_t)field_index(f, x, y) * dtype_bytes(f->type);
 }
-
-#endif

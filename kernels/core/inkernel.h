@@ -19,8 +19,7 @@
  *
  * Ghosts that no cell gives (a dirichlet node just outside) are constant; whoever starts the steps has filled the ghosts
  * of both buffers once. Pointers are device addresses, the neighbours' mapped into this process. */
-#ifndef INKERNEL_H
-#define INKERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ typedef struct inkernel_step {
     uint64_t *change; /* NULL, or a norm, 0 before, of whose words the largest becomes cell_abs_bits of max |next - cur| */
     uint64_t *clear;  /* with it: another norm, whose words the step sets to 0, for the next one */
 } inkernel_step;
-
-#endif

@@ -1,6 +1,5 @@
 /* The kinds of problem, a row each: everything that depends on the kind asks its row. Formulas: docs/numerics.md. */
-#ifndef KIND_H
-#define KIND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -57,6 +56,4 @@ static inline int kind_fields(const kind_row *k) { return k->field[1] ? 2 : 1; }
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* A sentence for people: why a call failed or was refused, or a note. It has no line end, is "" where there is nothing to say, and is
  * cut where it is too long. The caller owns it; a function that is given one sets it only where its own comment says so. */
-#ifndef SENTENCE_H
-#define SENTENCE_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -47,5 +46,3 @@ __attribute__((format(printf, 2, 3))) static inline void sentence_add(sentence *
     vsnprintf(s->text + used, sizeof s->text - used, format, args);
     va_end(args);
 }
-
-#endif

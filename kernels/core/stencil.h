@@ -6,8 +6,7 @@
  *   STAR  4r+1: for k = r..1: x-k, x+k, y-k, y+k;  then the centre
  *   BOX  (2r+1)^2: dy ascending from -r, within a row dx ascending
  * and beta * prev last, if has_prev. Zero weights enter like any other. */
-#ifndef STENCIL_H
-#define STENCIL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -66,5 +65,3 @@ static inline void stencil_weight_place(stencil_form form, int r, int at, int *d
     *dx = form == STENCIL_BOX ? at % side - r : arm < 2 ? step : 0;
     *dy = form == STENCIL_BOX ? at / side - r : arm < 2 ? 0 : step;
 }
-
-#endif

@@ -6,8 +6,7 @@
  *                 gy*nx_global + gx, or of the transposed matrix, gx*ny_global + gy, where `transposed`
  * Axis tables: E(i) = hi[(i >> bits) - hi_first] * lo[i & (2^bits - 1)], complex, interleaved (re, im). With bits = 0,
  * lo = {1, 0} and hi is the table itself: the product is exact. `part` then picks what the axis contributes. */
-#ifndef VALUE_H
-#define VALUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ typedef struct value {
     const double *table;          /* COUNT: VALUE_COUNT_TABLE entries the device can read; not owned */
     bool transposed;              /* COUNT */
 } value;
-
-#endif

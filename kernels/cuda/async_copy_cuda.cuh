@@ -1,8 +1,7 @@
 /* Copies of 16 bytes from global into shared memory that the thread does not wait for; bytes in flight cost no registers. What a
  * thread asks for is a group once it commits; it waits for all but the LATER latest groups. Addresses in shared memory are the
  * 32-bit ones of __cvta_generic_to_shared. */
-#ifndef ASYNC_COPY_CUDA_CUH
-#define ASYNC_COPY_CUDA_CUH
+#pragma once
 
 static __device__ __forceinline__ void async_copy16(unsigned to, const void *from)
 {
@@ -24,5 +23,3 @@ template <int LATER> static __device__ __forceinline__ void async_copy_wait()
     asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
 }
 static __device__ __forceinline__ void async_copy_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-#endif

@@ -4,8 +4,7 @@
  * thread, each load waits for the store before it, and packing took 1.2 us more of 7.5. For the same reason the division is
  * a product by the width's reciprocal, and a block finds its box without a loop: .2 us of 6.4. For halos and ghosts; kernels
  * that pass over whole fields use tiles_cuda.cuh. */
-#ifndef BOX_LIST_CUDA_CUH
-#define BOX_LIST_CUDA_CUH
+#pragma once
 
 #include <assert.h>
 #include <stdint.h>
@@ -47,6 +46,4 @@ template <typename WORK> static __device__ __forceinline__ void box_list_run(con
     const int64_t y = box.reciprocal ? (int64_t)__umul64hi((uint64_t)i, box.reciprocal) : i;
     work(e, i, i - y * box.width, y);
 }
-#endif
-
 #endif

@@ -3,8 +3,7 @@
  * __cvta_generic_to_shared. Both ends of a copy and its length are multiples of 16 bytes.
  *
  * A barrier's first phase ends when `expect` has been called once and as many bytes as it was told have arrived. */
-#ifndef BULK_CUDA_CUH
-#define BULK_CUDA_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -52,5 +51,3 @@ static __device__ __forceinline__ void bulk_fence()
     asm volatile("fence.proxy.async;" ::: "memory");
 #endif
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The norm of a step, max |next - cur|, taken in the kernel that computes next: |d| as bits of its type's size, which order like |d|
  * with NaN above all numbers; 0 is neutral. In memory the norm is cell_abs_bits of the largest as a double. */
-#ifndef CHANGE_CUDA_CUH
-#define CHANGE_CUDA_CUH
+#pragma once
 
 #include "core/cell.h"
 
@@ -49,5 +48,3 @@ template <typename BITS> static __device__ __forceinline__ void change_raise(uns
     const unsigned long long most = cell_abs_bits(change_value(change_of_warp(bits)));
     if (threadIdx.x % 32 == 0) atomicMax(norm, most);
 }
-
-#endif

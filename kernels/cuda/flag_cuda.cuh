@@ -1,7 +1,6 @@
 /* Flags in memory that another GPU's kernels read and write. Who acquires what was released sees everything that the one
  * who released had done or seen before, across the link too. */
-#ifndef FLAG_CUDA_CUH
-#define FLAG_CUDA_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ static __device__ __forceinline__ void flag_release(uint64_t *flag, uint64_t val
 {
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
 }
-
-#endif

@@ -1,10 +1,7 @@
 /* The mirror value of cell.h by the type of the cell. */
-#ifndef MIRROR_CUDA_CUH
-#define MIRROR_CUDA_CUH
+#pragma once
 
 #include "core/cell.h"
 
 static __device__ __forceinline__ float mirror(float v, float u) { return cell_mirror_f32(v, u); }
 static __device__ __forceinline__ double mirror(double v, double u) { return cell_mirror_f64(v, u); }
-
-#endif

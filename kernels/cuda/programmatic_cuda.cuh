@@ -1,7 +1,6 @@
 /* Programmatic launches (sm_90 and newer): the blocks of a kernel may be put in place while the kernel before it on the stream still
  * runs, once all blocks of that one have called programmatic_next or ended. Before sm_90 these functions do nothing. */
-#ifndef PROGRAMMATIC_CUDA_CUH
-#define PROGRAMMATIC_CUDA_CUH
+#pragma once
 
 #include <cuda_runtime_api.h>
 
@@ -33,5 +32,3 @@ static cudaError_t programmatic_launch(bool early, dim3 blocks, dim3 threads, si
     const cudaError_t last = cudaGetLastError();
     return e != cudaSuccess ? e : last;
 }
-
-#endif

@@ -12,8 +12,7 @@
  *                  the GPU has in flight, a tile starts when the one above it ends, where the shared rows are.
  *
  * A box's first tile starts at its x0 rounded down to `align_cells`; kernels cut off what lies outside the box. */
-#ifndef TILES_CUDA_CUH
-#define TILES_CUDA_CUH
+#pragma once
 
 #include <assert.h>
 #include <stdint.h>
@@ -94,6 +93,4 @@ static __device__ __forceinline__ const tiles_entry &tiles_here(const tiles &t, 
     *y = e.cells.y0 + (int64_t)row * t.height_cells;
     return e;
 }
-#endif
-
 #endif

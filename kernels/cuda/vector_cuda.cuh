@@ -1,6 +1,5 @@
 /* 16-byte vectors of cells: the widest access of a thread. */
-#ifndef VECTOR_CUDA_CUH
-#define VECTOR_CUDA_CUH
+#pragma once
 
 template <typename T> struct vector16;
 template <> struct vector16<float> { using type = float4; };
@@ -21,5 +20,3 @@ template <typename T> static __device__ __forceinline__ void store_once(T *p, co
 {
     __stcs(reinterpret_cast<typename vector16<T>::type *>(p), pack16(c));
 }
-
-#endif

@@ -10,8 +10,7 @@
  * cannot do it leaves NULL, behind a question that says so: reach_refusal before handle_*, peer_exchange, ranks_meet and
  * transpose_parts, graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words.
  * An empty box is a no-op. */
-#ifndef DEVICE_H
-#define DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -227,6 +226,4 @@ static inline void device_destroy(device **d)
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -3,8 +3,7 @@
  *
  * A launcher only enqueues on the stream it is given, never on the legacy default stream, and returns the error of its
  * launch. The calling thread has bound the device. */
-#ifndef DEVICE_CUDA_H
-#define DEVICE_CUDA_H
+#pragma once
 
 #include <assert.h>
 #include <cuda_runtime_api.h>
@@ -93,6 +92,4 @@ DEVICE_FUNCTION(fingerprint, reduce_cuda_fingerprint);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * (and owns its pages) is the one that works on it ever after. Rows are computed by DEVICE_HOST_CLONES functions: the
  * x86-64 baseline has no fma instruction, and fma by a call of libm is twenty times slower; the bits are the same.
  * ThreadSanitizer is not set up yet when the program's start chooses among clones. */
-#ifndef DEVICE_HOST_H
-#define DEVICE_HOST_H
+#pragma once
 
 #include <omp.h>
 #include <string.h>
@@ -111,5 +110,3 @@ DEVICE_FUNCTION(fingerprint, reduce_host_fingerprint);
 /* The share of neighbouring cells, the first of them at `linear` of the global field. */
 uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells);
 uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t cells);
-
-#endif

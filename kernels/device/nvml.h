@@ -3,8 +3,7 @@
  *
  * They are read through NVIDIA's management library (NVML), which comes with the driver and is opened at the first reading:
  * nothing links to it, and where it is missing or refuses, readings are unknown. They count the GPU's work, whoever uses it. */
-#ifndef NVML_H
-#define NVML_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ typedef struct nvml_reading { /* since the driver was loaded; NaN: unknown */
 /* The counters of the GPU of that uuid ("GPU-..."; "": none, all unknown). Takes some 10 ms of the host's time and nothing of the
  * GPU's; one thread at a time. */
 nvml_reading nvml_read(const char *uuid);
-
-#endif

@@ -1,8 +1,7 @@
 /* What a thread does, by name, for the time line of a profiler that is attached: NVIDIA's, by NVTX 3, where weft was built with
  * CUDA and its toolkit has that header. Ranges nest, and end in the thread in which they began. Without a profiler a call is a test
  * of a pointer or two; without the header ranges go nowhere. */
-#ifndef NVTX_H
-#define NVTX_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ static inline void nvtx_end(void)
 {
     if (nvtx_output.end) nvtx_output.end();
 }
-
-#endif

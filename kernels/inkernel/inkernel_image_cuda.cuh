@@ -1,6 +1,5 @@
 /* The images of inkernel.h: own cells stored where they stand again as ghosts. */
-#ifndef INKERNEL_IMAGE_CUDA_CUH
-#define INKERNEL_IMAGE_CUDA_CUH
+#pragma once
 
 #include "core/inkernel.h"
 #include "cuda/flag_cuda.cuh"
@@ -53,5 +52,3 @@ static __device__ __forceinline__ void store_image(const inkernel_image &m, cons
         }
     }
 }
-
-#endif

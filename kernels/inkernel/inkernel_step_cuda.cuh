@@ -14,8 +14,7 @@
  * first access to memory. programmatic_next stands behind the tile: with all blocks of the next step in place from this step's
  * beginning on, those along sides with neighbours lost their start before the others (4096 x 512 cells on each of two H200s: .9 us
  * a step more). */
-#ifndef INKERNEL_STEP_CUDA_CUH
-#define INKERNEL_STEP_CUDA_CUH
+#pragma once
 
 #include "cuda/programmatic_cuda.cuh"
 #include "inkernel/inkernel_image_cuda.cuh"
@@ -362,5 +361,3 @@ template <stencil_form FORM> static cudaError_t inkernel_upload(const stencil *o
     const cudaError_t e = upload_weights(op, stream);
     return e != cudaSuccess ? e : inkernel_instance<FORM>(op, nullptr, nullptr, 0, 0);
 }
-
-#endif

@@ -10,8 +10,7 @@
  * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the file's end, with what it
  * teaches: that text, and not a comment, is where a technique is explained, and `weft bench FAMILY --help` prints it.
  * To add a family: one file, and its name in the list in ladder.c. Functions return 0 or an error code of c->d. */
-#ifndef LADDER_H
-#define LADDER_H
+#pragma once
 
 #include "core/sentence.h"
 #include "device/device.h"
@@ -206,6 +205,4 @@ int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* Chains of dependent arithmetic in registers, the program that ceiling/fma and most rungs of family arith share: each
  * thread of a block takes CHAINS cells, does the same step on each again and again, and stores them. */
-#ifndef LADDER_CHAINS_CUH
-#define LADDER_CHAINS_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ template <typename T, int CHAINS, int THREADS> struct ladder_chains {
         for (int k = 0; k < CHAINS; k++) out[((int64_t)blockIdx.x * CHAINS + k) * THREADS + threadIdx.x] = x[k];
     }
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* cuBLAS as a reference, found at run time: weft neither links it nor needs its headers. CUDA device only. */
-#ifndef LADDER_CUBLAS_H
-#define LADDER_CUBLAS_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 
@@ -24,6 +23,4 @@ int ladder_cublas_transpose(dtype t, void *b, const void *a, int nx, int ny, cud
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

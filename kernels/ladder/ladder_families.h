@@ -1,6 +1,5 @@
 /* The tables that ladder.c lists, one a family and kind of device. Included by the file that defines each one. */
-#ifndef LADDER_FAMILIES_H
-#define LADDER_FAMILIES_H
+#pragma once
 
 #include "ladder/ladder.h"
 
@@ -18,6 +17,4 @@ extern const ladder_family ladder_roofline_host, ladder_roofline_cuda, ladder_st
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* One fma of either type, and four words that are loaded and stored at once. */
-#ifndef LADDER_FMA_CUH
-#define LADDER_FMA_CUH
+#pragma once
 
 #include "core/cell.h"
 
@@ -11,5 +10,3 @@ enum { LADDER_FOUR = 4 };
 template <typename T> struct alignas(16) ladder_four {
     T u[LADDER_FOUR];
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Launching the kernel of a case's type. */
-#ifndef LADDER_KERNEL_CUH
-#define LADDER_KERNEL_CUH
+#pragma once
 
 #include "device/device_cuda.h"
 #include "ladder/ladder.h"
@@ -31,5 +30,3 @@ static inline int ladder_per_sm(const ladder_case *c, int each, int *out)
     *out = sms * each;
     return code;
 }
-
-#endif

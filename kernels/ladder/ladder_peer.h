@@ -1,6 +1,5 @@
 /* A second GPU of the same process: where the peer rungs of `memory` and their ceiling keep their far buffer. CUDA device only. */
-#ifndef LADDER_PEER_H
-#define LADDER_PEER_H
+#pragma once
 
 #include "ladder/ladder.h"
 
@@ -14,6 +13,4 @@ const char *ladder_peer_missing(device *d); /* a rung's missing */
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* What the rungs of family `arith` share. Every block computes the same from the same data, so that the host has to
  * compute one block's answer only, and all blocks together fill the GPU. */
-#ifndef LADDER_ARITH_H
-#define LADDER_ARITH_H
+#pragma once
 
 #include "ladder/ladder_kernel.cuh"
 
@@ -52,5 +51,3 @@ enum {
 int ladder_arith_functions_prepare(ladder_case *c);
 int ladder_arith_functions_enqueue(ladder_case *c);
 int ladder_arith_functions_verify(ladder_case *c, ladder_verdict *v);
-
-#endif

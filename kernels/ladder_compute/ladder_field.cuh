@@ -1,6 +1,5 @@
 /* A stencil's weights in constant memory, which each family's kernels read from arrays of their own. */
-#ifndef LADDER_FIELD_CUH
-#define LADDER_FIELD_CUH
+#pragma once
 
 #include "ladder/ladder_kernel.cuh"
 #include "ladder_compute/ladder_field.h"
@@ -16,5 +15,3 @@ int ladder_field_upload(ladder_case *c, const stencil *op, const float (&to32)[P
     if (!code) code = cudaMemcpyToSymbolAsync((const void *)to64, op->weight, sizeof to64, 0, cudaMemcpyHostToDevice, stream);
     return code ? code : cudaStreamSynchronize(stream);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Fields of random cells, ghosts included, and what one pass of a stencil makes of them: shared by stencil, fused and roofline. */
-#ifndef LADDER_FIELD_H
-#define LADDER_FIELD_H
+#pragma once
 
 #include "ladder/ladder.h"
 
@@ -31,6 +30,4 @@ int ladder_field_verify_pass(ladder_case *c, const ladder_field *s, const void *
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,8 +1,7 @@
 /* Several time steps, the same on every device: `steps` sweeps of a star over random data in a periodic plane, of one time level or,
  * as waves want it, of two. A repetition starts with the fill of the ghosts, as a program's step does. All rungs give the bits of as
  * many of the host's single sweeps. */
-#ifndef LADDER_FUSED_H
-#define LADDER_FUSED_H
+#pragma once
 
 #include "ladder_compute/ladder_field.h"
 
@@ -34,6 +33,4 @@ int ladder_fused_production(ladder_case *c);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,8 +1,7 @@
 /* The matrix product's problem: A, B and C = A B (or A A^T) are n x n, dense and row-major. The cells of A and B are odd
  * whole numbers from -7 to 7, so that every sum is a whole number below 2^24 and exact in both types in whatever order it
  * is taken: the answer has one bit pattern, also from a library that adds in its own order. */
-#ifndef LADDER_PRODUCT_H
-#define LADDER_PRODUCT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,6 +41,4 @@ int ladder_product_roofline_verify(ladder_case *c, ladder_verdict *v);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

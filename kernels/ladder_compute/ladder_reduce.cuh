@@ -1,7 +1,6 @@
 /* What the parts of the family `reduce` share: the problem, and pieces of a block's sum. The table and most rungs are in
  * ladder_reduce.cu; kernels that launch one another are compiled by themselves (ladder_reduce_nested.cu). */
-#ifndef LADDER_REDUCE_CUH
-#define LADDER_REDUCE_CUH
+#pragma once
 
 #include "ladder/ladder_kernel.cuh"
 
@@ -73,5 +72,3 @@ template <typename W> __device__ __forceinline__ W ladder_reduce_sum_of_block(W 
     for (int s = LADDER_REDUCE_BLOCK / 64; s > 0; s /= 2) u += __shfl_xor_sync(0xffffffffu, u, s);
     return u;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The stencil's problem, the same on every device: one sweep of a symmetric stencil of radius 4, nine points along a line or
  * seventeen in a plane, over random data, ghosts included. The sum has weft's fixed order, so that every rung must give the
  * bits of the host device's own sweep. */
-#ifndef LADDER_STENCIL_H
-#define LADDER_STENCIL_H
+#pragma once
 
 #include "ladder_compute/ladder_field.h"
 
@@ -26,6 +25,4 @@ int ladder_stencil_production(ladder_case *c); /* enqueue: the device's own swee
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * taken from elsewhere, ends in a wholly different number. It never leaves [-2, 2], and takes a known time, the latency
  * of an fma a step, on one warp that leaves the rest of the GPU free. What must happen in turn uses two values of c in turn, so
  * that two pieces of work in the wrong order end elsewhere too. */
-#ifndef LADDER_STREAMS_H
-#define LADDER_STREAMS_H
+#pragma once
 
 #include "ladder/ladder.h"
 
@@ -79,6 +78,4 @@ int ladder_streams_staged_verify(ladder_case *c, ladder_verdict *v);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* What the parts of the family `access` share: bytes in flight and the table (ladder_access.cu), what a warp asks for
  * (ladder_access_pattern.cu), rows and the L2's window (ladder_access_l2.cu). CUDA device only. */
-#ifndef LADDER_ACCESS_H
-#define LADDER_ACCESS_H
+#pragma once
 
 #include "ladder/ladder_kernel.cuh"
 
@@ -53,5 +52,3 @@ int ladder_access_window(ladder_case *c); /* enqueue */
 int ladder_access_window_verify(ladder_case *c, ladder_verdict *v);
 void ladder_access_window_destroy(ladder_case *c);
 const char *ladder_access_window_missing(device *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* The lookups of family `constant`: a table of words read at an index of each thread's own. */
-#ifndef LADDER_CONSTANT_H
-#define LADDER_CONSTANT_H
+#pragma once
 
 #include "ladder/ladder.h"
 
@@ -10,5 +9,3 @@ enum { LADDER_CONSTANT_BANK, LADDER_CONSTANT_SHARED, LADDER_CONSTANT_LDG }; /* a
 int ladder_constant_table_prepare(ladder_case *c); /* work: lookups */
 int ladder_constant_table_enqueue(ladder_case *c);
 int ladder_constant_table_verify(ladder_case *c, ladder_verdict *v);
-
-#endif

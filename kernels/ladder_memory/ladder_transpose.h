@@ -1,7 +1,6 @@
 /* The transpose's problem, the same on every device: A is (ny,nx), row-major and dense, random; B is (nx,ny) and must
  * become A^T, bit by bit (the copies, which bound it, must make B = A). */
-#ifndef LADDER_TRANSPOSE_H
-#define LADDER_TRANSPOSE_H
+#pragma once
 
 #include "ladder/ladder.h"
 
@@ -17,6 +16,4 @@ int ladder_transpose_production(ladder_case *c); /* enqueue: the device's own tr
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

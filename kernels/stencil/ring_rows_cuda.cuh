@@ -4,8 +4,7 @@
  *
  * A shared row has its own cells on 128 bytes and each 32-byte sector at the same phase as in the field: a halo packed
  * without that padding cost 8 %, since each sector then needed two writes into shared memory. */
-#ifndef RING_ROWS_CUDA_CUH
-#define RING_ROWS_CUDA_CUH
+#pragma once
 
 #include "cuda/async_copy_cuda.cuh"
 #include "cuda/bulk_cuda.cuh"
@@ -163,5 +162,3 @@ template <typename S> struct ring_rows {
     }
 #endif
 };
-
-#endif

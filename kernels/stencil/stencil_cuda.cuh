@@ -14,8 +14,7 @@
  * the same time (a halo that comes in); they reach no stored cell. Stores touch the box's own cells only.
  *
  * next may be prev: a thread has read its cells of prev before it stores, and nobody else reads them. */
-#ifndef STENCIL_CUDA_CUH
-#define STENCIL_CUDA_CUH
+#pragma once
 
 #include <stdio.h>
 
@@ -146,5 +145,3 @@ template <stencil_form FORM> static cudaError_t upload(const stencil *op, cudaSt
     const cudaError_t e = upload_weights(op, stream);
     return e != cudaSuccess ? e : instance<FORM>(op, &prepare);
 }
-
-#endif

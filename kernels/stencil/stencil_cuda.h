@@ -3,8 +3,7 @@
  * __constant__ memory belongs to a translation unit (no relocatable device code), and the kernels are spread over one
  * file a form so that they compile in parallel. So each such file is a unit: a function that uploads weights into its
  * own constant memory, and one that launches its kernels. */
-#ifndef STENCIL_CUDA_H
-#define STENCIL_CUDA_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 
@@ -41,5 +40,3 @@ typedef struct inkernel_unit {
 
 extern const inkernel_unit inkernel_cuda_star, inkernel_cuda_box;
 extern const stencil_unit stencil_cuda_line, stencil_cuda_star, stencil_cuda_box;
-
-#endif

@@ -1,7 +1,6 @@
 /* What the two ways of computing a pass on the host share: rows (stencil_host_row.h) and register blocks
  * (stencil_host_block.c). Both give the same bits; stencil_host.c has which is faster when. */
-#ifndef STENCIL_HOST_PASS_H
-#define STENCIL_HOST_PASS_H
+#pragma once
 
 #include "core/cell.h"
 #include "device/device_host.h"
@@ -26,5 +25,3 @@ typedef void stencil_host_kernel(const stencil_host_job *s, box b);
 stencil_host_kernel *stencil_host_block(dtype t, stencil_form form);
 
 static STENCIL_HOST_INLINE int64_t stencil_host_least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-#endif

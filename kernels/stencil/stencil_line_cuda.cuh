@@ -6,8 +6,7 @@
  * line_kernel: straight line, no loop, no shared memory: a thread's neighbours come as aligned vectors of the same
  * lines, from L1. For boxes too narrow for tiles, and GPUs without bulk copies. A thread's items lie a fixed distance
  * apart, along x in wide boxes, else along y. */
-#ifndef STENCIL_LINE_CUDA_CUH
-#define STENCIL_LINE_CUDA_CUH
+#pragma once
 
 #include "cuda/bulk_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
@@ -117,5 +116,3 @@ static __global__ void __launch_bounds__(LINE_THREADS)
         if (yi < cells.y1) store(next + yi * pitch + xi, columns_of<T>(cells, xi), sum[i]);
     }
 }
-
-#endif

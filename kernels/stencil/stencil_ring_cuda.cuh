@@ -20,8 +20,7 @@
  *
  * Which memory is touched: of rows y-R .. y+rows-1+R the cells [x_tile - up(R), up(min(x1, end of tile)) + up(R)), a
  * subset of what stencil_cuda.cuh allows. Two levels: a thread reads its cells of prev one step before it stores. */
-#ifndef STENCIL_RING_CUDA_CUH
-#define STENCIL_RING_CUDA_CUH
+#pragma once
 
 #include "cuda/change_cuda.cuh"
 #include "stencil/stencil_slide_cuda.cuh"
@@ -273,5 +272,3 @@ template <typename KERNEL> static cudaError_t prepare_tiles(KERNEL kernel, int s
     if (e != cudaSuccess) return e;
     return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
 }
-
-#endif

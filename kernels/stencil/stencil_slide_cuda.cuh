@@ -11,8 +11,7 @@
  * for again, by another warp each time: it costs some 70 instructions. Where the kernel ends with the tile, warps
  * beyond the box's columns leave at once, and the barriers count the others: r = 4 at 10007 columns 1 to 2 % faster (r = 3 in
  * f32, short of issue slots, 1 % slower by the longer test of whose turn it is). */
-#ifndef STENCIL_SLIDE_CUDA_CUH
-#define STENCIL_SLIDE_CUDA_CUH
+#pragma once
 
 #include "stencil/ring_rows_cuda.cuh"
 
@@ -105,5 +104,3 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T
         to += B * pitch;
     }
 }
-
-#endif

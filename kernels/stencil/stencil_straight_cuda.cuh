@@ -4,8 +4,7 @@
  * passes it; it is there for GPUs on which bulk copies do not exist or do not pay.
  *
  * Rows past the box are clamped to the last row that the box needs. */
-#ifndef STENCIL_STRAIGHT_CUDA_CUH
-#define STENCIL_STRAIGHT_CUDA_CUH
+#pragma once
 
 #include "stencil/stencil_vector_cuda.cuh"
 
@@ -61,5 +60,3 @@ static __global__ void __launch_bounds__(32 * STRAIGHT_WARPS)
     for (int i = 0; i < ROWS; i++) /* after all sums: the branches of the stores would hold up the loads behind them */
         if (i < rows_left) store(next + (y + i) * pitch + x, in, sum[i]);
 }
-
-#endif

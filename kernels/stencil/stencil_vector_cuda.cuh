@@ -2,8 +2,7 @@
  *
  * Weights lie in __constant__ and are indexed only by unrolled compile-time indices, so that each is an operand of its
  * FMA, from the constant bank or a uniform register, and costs no thread a load or a register. */
-#ifndef STENCIL_VECTOR_CUDA_CUH
-#define STENCIL_VECTOR_CUDA_CUH
+#pragma once
 
 #include "core/cell.h"
 #include "cuda/tiles_cuda.cuh"
@@ -96,5 +95,3 @@ static inline cudaError_t upload_weights(const stencil *op, cudaStream_t stream)
     const cudaError_t done = cudaStreamSynchronize(stream); /* the arrays above end with this function */
     return e != cudaSuccess ? e : done;
 }
-
-#endif

@@ -11,8 +11,7 @@
  * reads it at its own index only. The ghosts of next and next_prev are not written, but for TEMPORAL_OVER columns at most beyond a
  * periodic x_high, beside the box's rows: others must not bring those ghosts while a pass is under way. The allocation has ghosts
  * at least steps * radius deep on every side; but lines, in fields without ghosts above and below, read neighbours along x only. */
-#ifndef TEMPORAL_H
-#define TEMPORAL_H
+#pragma once
 
 #include <assert.h>
 
@@ -48,5 +47,3 @@ static inline bool temporal_fits(const field_shape *f, stencil_form form, int ra
                                 (form == STENCIL_LINE || radius <= f->ny) && low_x <= cells.x0 && cells.x1 <= high_x &&
                                 low_y <= cells.y0 && cells.y1 <= high_y);
 }
-
-#endif

@@ -9,8 +9,7 @@
  * lanes near the side take a ghost's image from the lane that has it; of a box the strip holds R columns beyond, and ghosts are lanes.
  * So are they where halos are so deep that a lane has two cells (temporal_side_columns). Corners are the strips'; bands know no x side,
  * nor do gaps, which are bands in all but their height. */
-#ifndef TEMPORAL_BORDER_CUDA_CUH
-#define TEMPORAL_BORDER_CUDA_CUH
+#pragma once
 
 #include "temporal/temporal_strip_cuda.cuh"
 
@@ -298,5 +297,3 @@ static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), P
     if constexpr (CHANGE) raise_by_shuffles(change, most);
     wait_for_others();
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What temporal_cuda.cu, the dispatch, shares with the files that hold the kernels of several steps in one pass. As with the
  * passes of one step (stencil_cuda.h), a file is a unit with constant memory of its own; here one for each form and cell type. */
-#ifndef TEMPORAL_CUDA_H
-#define TEMPORAL_CUDA_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 
@@ -45,5 +44,3 @@ typedef struct temporal_unit {
 extern const temporal_unit temporal_cuda_star_f32, temporal_cuda_star_f64, temporal_cuda_box_f32, temporal_cuda_box_f64,
     temporal_cuda_line_f32, temporal_cuda_line_f64, temporal_cuda_star_prev_f32, temporal_cuda_star_prev_f64,
     temporal_cuda_line_prev_f32, temporal_cuda_line_prev_f64;
-
-#endif

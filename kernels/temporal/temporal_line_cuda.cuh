@@ -5,8 +5,7 @@
  * Ghosts beyond dirichlet and neumann sides are imposed anew before every step, by the warps that have them. Which memory is
  * touched: of cur and prev the 16 bytes that hold a cell of [-depth_x, nx + depth_x), of next and next_prev the cells of the
  * box. */
-#ifndef TEMPORAL_LINE_CUDA_CUH
-#define TEMPORAL_LINE_CUDA_CUH
+#pragma once
 
 #include "temporal/temporal_sides_cuda.cuh"
 
@@ -70,5 +69,3 @@ static __global__ void __launch_bounds__(32 * TEMPORAL_LINE_WARPS, 4)
         if constexpr (PREV) store(next_prev + y * pitch + x + v, columns_of<T>(stored, x + v), before + v);
     }
 }
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Beside sides it is mostly on SMs of its own. All items begin at once, if they can, and end together: interior strips that walk side
  * by side find each other's rows in the L2. So a side's item lasts as long as an interior one, and a warp of the bands' does several. */
-#ifndef TEMPORAL_PLAN_H
-#define TEMPORAL_PLAN_H
+#pragma once
 
 #include "core/boundary.h"
 #include "core/field.h"
@@ -105,5 +104,4 @@ double temporal_plan_end(const temporal_strips *s, const temporal_pace *p, const
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /* Ghosts beyond dirichlet and neumann sides inside a pass of several steps, in the rules of boundary.h: at every level anew, x in
  * each row that arrives, then y: ghost rows mirror rows that carry their x ghosts already. R ghosts deep: no sum reads a deeper one.
  * Their images are one mirroring away, since no axis is shorter than the radius, and lie in the strip and in the queue. */
-#ifndef TEMPORAL_SIDES_CUDA_CUH
-#define TEMPORAL_SIDES_CUDA_CUH
+#pragma once
 
 #include <limits.h>
 
@@ -146,5 +145,3 @@ template <typename T, int R, int V> struct strip_sides {
             if (stored >> v & 1) to[v] = row[v];
     }
 };
-
-#endif

@@ -25,8 +25,7 @@
  * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, and of each the pieces that hold a cell of
  * [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h); of prev R rows less at
  * either end. Of next and next_prev, the cells of the box, and what temporal.h says beyond a periodic x_high. */
-#ifndef TEMPORAL_STRIP_CUDA_CUH
-#define TEMPORAL_STRIP_CUDA_CUH
+#pragma once
 
 #include <limits.h>
 
@@ -342,5 +341,3 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     if constexpr (CHANGE) raise_by_shuffles(change, s.change);
     wait_for_others();
 }
-
-#endif

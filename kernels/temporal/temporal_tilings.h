@@ -1,7 +1,6 @@
 /* The passes of several steps that CUDA has, and how their kernels are built: tables that nvcc makes kernels of, and that the planner
  * (temporal_plan.h) and a cost model read without a GPU. Of a radius and use, rows go from the longest passes to the shortest. */
-#ifndef TEMPORAL_TILINGS_H
-#define TEMPORAL_TILINGS_H
+#pragma once
 
 #include "core/stencil.h"
 
@@ -188,5 +187,4 @@ int temporal_longest(const stencil *op, int most, temporal_use use);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

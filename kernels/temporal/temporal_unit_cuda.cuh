@@ -1,6 +1,5 @@
 /* What a unit of temporal blocking consists of: an instance for each row of its table (temporal_tilings.h), and the launch of one. */
-#ifndef TEMPORAL_UNIT_CUDA_CUH
-#define TEMPORAL_UNIT_CUDA_CUH
+#pragma once
 
 #include <iterator>
 #include <utility>
@@ -117,5 +116,3 @@ static constexpr temporal_unit temporal_unit_of(std::integer_sequence<int, I...>
     return { upload_weights, temporal_unit_kernels<INSTANCE, I...>::kernels };
 }
 template <const auto &TABLE> constexpr std::make_integer_sequence<int, (int)std::size(TABLE)> temporal_all = {};
-
-#endif

@@ -10,8 +10,7 @@
  *   would be another block's to change; then nothing is shifted, and rows of `to` are written cell by cell.
  * - What one GPU reads of its own memory leaves L2 last, but in f32 at odd alignments and where it is incremented cell by
  *   cell; stores stream in f32, aligned, and go past L1 elsewhere. Measured, not derived. */
-#ifndef TRANSPOSE_CUDA_CUH
-#define TRANSPOSE_CUDA_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -166,5 +165,3 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
 }
 
 } // namespace
-
-#endif

@@ -9,8 +9,7 @@
  * announced by one flag. Chunk c of a part in call n (from 0) is its chunk number n * chunks + c, and number q stands in slot q mod
  * slots of the ring. Flags: `full` at the owner and `free` at the source say q + 1 when the chunk has arrived, and when it has been
  * taken. */
-#ifndef TRANSPOSE_PEER_H
-#define TRANSPOSE_PEER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -133,5 +132,3 @@ struct transpose_call {
     int pairs;
     transpose_pair pair[TRANSPOSE_RANKS_MAX - 1]; /* nearest rank first */
 };
-
-#endif

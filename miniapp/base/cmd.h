@@ -1,7 +1,6 @@
 /* The commands of the program; each returns an exit status (docs/contract.md, "Exit status": 0 done, 1 failed verdict or difference,
  * 2 the user's mistake, 3 the environment's failure, 75 stopped with a checkpoint). argv[0] is the command's own name. */
-#ifndef CMD_H
-#define CMD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ __attribute__((format(printf, 2, 3))) int cmd_say(int status, const char *format
 bool cmd_has_option(int argc, char **argv, const char *option);
 /* The command as it was typed, for records; the caller frees it. */
 char *cmd_text(int argc, char **argv);
-
-#endif

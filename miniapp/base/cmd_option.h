@@ -1,6 +1,5 @@
 /* The options of a command. They stand beside the function that reads them; the table of commands (cmd_table.h) points to them. */
-#ifndef CMD_OPTION_H
-#define CMD_OPTION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ bool cmd_option_all_known(const cmd_option *option, int argc, char **argv, sente
 /* The same sentence of any kind of word. argument[i]: what follows name[i], or NULL. */
 void cmd_option_unknown_word(const char *what, const char *typed, const char *const *name, const char *const *argument, int count,
                              sentence *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* What every record starts with, and what it ran on. */
-#ifndef MACHINE_H
-#define MACHINE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@ const char *machine_hdf5_version(void);
 
 /* Hosts, GPUs, driver, libraries, binding of the ranks of t->comm. Collective over it; NULL on all but its rank 0. */
 json_t *machine_json(const topology *t, const device *d);
-
-#endif

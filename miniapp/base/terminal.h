@@ -1,6 +1,5 @@
 /* What text for people needs: lines of a given width, and colour where somebody looks at it. */
-#ifndef TERMINAL_H
-#define TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,5 +21,3 @@ void terminal_text_end(terminal_text *t, int indent);
 
 /* Is stdout read by a person, and NO_COLOR unset or empty? */
 bool terminal_has_colour(void);
-
-#endif

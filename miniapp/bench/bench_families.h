@@ -1,7 +1,6 @@
 /* All families of weft bench: those of kernels/ladder, which one rank climbs with its device, and those that need MPI or files,
  * which all ranks climb together. */
-#ifndef BENCH_FAMILIES_H
-#define BENCH_FAMILIES_H
+#pragma once
 
 #include "ladder/ladder.h"
 
@@ -13,5 +12,3 @@ extern const ladder_family bench_halo_host, bench_halo_cuda, bench_alltoall_host
 const ladder_family *const *bench_families(void); /* NULL ends them */
 /* All ranks climb it, each with its own device; else one rank does and the others wait. */
 bool bench_families_together(const ladder_family *f);
-
-#endif

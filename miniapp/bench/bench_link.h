@@ -1,7 +1,6 @@
 /* The bare link under an exchange: the same bytes between the same ranks by the shortest way there is, with nothing packed: copies
  * straight into the others' memory where ranks reach it, else plain MPI messages from device memory, else from the host's. */
-#ifndef BENCH_LINK_H
-#define BENCH_LINK_H
+#pragma once
 
 #include "bench/bench_world.h"
 
@@ -35,5 +34,3 @@ double bench_link_median_s(bench_link *l);
 bool bench_link_aware(const bench_world *world, device *d, const char **why);
 /* The same for a rung of this transport, where it needs it; else c->missing is why not. */
 bool bench_link_carries(ladder_case *c, int transport);
-
-#endif

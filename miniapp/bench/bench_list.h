@@ -1,6 +1,5 @@
 /* What weft bench offers, in words: --list, and --help with families. Needs no GPU, and no MPI. */
-#ifndef BENCH_LIST_H
-#define BENCH_LIST_H
+#pragma once
 
 #include <stdio.h>
 
@@ -10,5 +9,3 @@
 void bench_list_print(FILE *to, const bench_request *ask, int ranks);
 /* What families teach, of those that the command line names; false where it names none. */
 bool bench_list_print_help(void *file, int argc, char **argv); /* a FILE * */
-
-#endif

@@ -1,6 +1,5 @@
 /* The engine: verifies a rung, then times it. */
-#ifndef BENCH_MEASURE_H
-#define BENCH_MEASURE_H
+#pragma once
 
 #include "bench/bench_request.h"
 #include "bench/bench_world.h"
@@ -64,5 +63,3 @@ double bench_ceiling_rate(bench *b, const char *name);
 
 /* Sets the point's ceiling: the rung's own, or fma where the point's flops a byte make that the lower one (the roofline). */
 void bench_roof(bench *b, const bench_item *item, bench_point *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* What `weft bench` prints around its tables, and its records (docs/contract.md, "Bench record"). */
-#ifndef BENCH_REPORT_H
-#define BENCH_REPORT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -19,5 +18,3 @@ void bench_report_foot(const bench_table *t, const bench *b);
 
 /* A rung's record: the figures of its last point, and with a scan all points. Adds to o what is the rung's own. */
 void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point, int points);
-
-#endif

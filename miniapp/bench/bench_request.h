@@ -1,6 +1,5 @@
 /* What the command line of `weft bench` asks for, checked. */
-#ifndef BENCH_REQUEST_H
-#define BENCH_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -51,5 +50,3 @@ bool bench_request_names(const char *name, const ladder_family *f, const ladder_
 int64_t bench_request_value(const bench_request *q, const ladder_parameter *p, bool *was_set);
 /* "device", "dtype" ...: the keys that belong to no family, with their help, to stdout. */
 void bench_request_print_keys(void *file); /* a FILE * */
-
-#endif

@@ -1,6 +1,5 @@
 /* The rows of a family of weft bench, kept until it has been climbed: then widths follow from the contents. */
-#ifndef BENCH_TABLE_H
-#define BENCH_TABLE_H
+#pragma once
 
 #include "bench/bench_measure.h"
 
@@ -27,5 +26,3 @@ bool bench_table_has(const ladder_rung *r, int parameter);
 const char *bench_table_unit(ladder_unit unit); /* "B/s" */
 /* "4.28 TB/s": three digits and a unit. */
 const char *bench_table_rate(char *out, size_t bytes, double rate, ladder_unit unit);
-
-#endif

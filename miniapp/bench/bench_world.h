@@ -1,6 +1,5 @@
 /* What the families that all ranks climb together know of their world: ladder_case's `world` points at one. */
-#ifndef BENCH_WORLD_H
-#define BENCH_WORLD_H
+#pragma once
 
 #include <string.h>
 
@@ -54,5 +53,3 @@ typedef struct bench_world_known {
     const char *way;
 } bench_world_known;
 bench_world_known *bench_world_recall(int subject, dtype t, int64_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* What `make install` leaves beside the program, made from the same table as --help: the manual page weft.1 and the completion
  * for bash. */
-#ifndef CMD_MANUAL_H
-#define CMD_MANUAL_H
+#pragma once
 
 #include <stdio.h>
 
@@ -10,5 +9,3 @@
 
 void cmd_manual_page(FILE *to);
 void cmd_manual_completion(FILE *to);
-
-#endif

@@ -1,7 +1,6 @@
 /* The one table of commands and their options: what main runs, --help, the man page, the completion and the sentences about
  * mistakes are all made from it. */
-#ifndef CMD_TABLE_H
-#define CMD_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ void cmd_table_print(FILE *to, const char *name);
 
 /* "unknown command 'rnu', did you mean run; allowed: run, bench ..." */
 void cmd_table_unknown(const char *typed, sentence *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* weft info --measure: what memory and links give, by the device interface, before any run. */
-#ifndef INFO_MEASURE_H
-#define INFO_MEASURE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ typedef struct info_links {
  * one sentence in why, where the bytes that arrived were wrong or there are more ranks than INFO_LINKS_RANKS_MAX. Collective. */
 enum { INFO_LINKS_RANKS_MAX = 16 };
 bool info_measure_links(const topology *t, device *d, info_links *out, sentence *why);
-
-#endif

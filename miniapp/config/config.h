@@ -1,7 +1,6 @@
 /* Everything a deck can say, checked: one table of key, type, unit, default, range and help (config.c) fills this
  * struct, prints --help's list of keys and the resolved deck. Const after validation. */
-#ifndef CONFIG_H
-#define CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,5 +100,3 @@ const char *config_initial_name(config_initial i);
 void config_print_keys(void *file);
 /* "    KEY) echo VALUE ... ;;" a line, of the keys whose values are words: for the completion. */
 void config_print_choices(void *file);
-
-#endif

@@ -1,7 +1,6 @@
 /* The one table behind parsing, --help and the resolved deck (docs/contract.md, "Deck"): a row per key. Private to config*.c:
  * config_table.c reads a value by itself, config.c holds the values against each other, config_text.c writes them. */
-#ifndef CONFIG_TABLE_H
-#define CONFIG_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ const char *config_table_nearest(const char *key); /* the key that a slip may ha
 void config_table_allowed(const config_row *row, char *to, size_t to_bytes);
 /* Reads one value into the config. False: not allowed (why empty: say what is; else a reason of its own). */
 bool config_table_read(config *c, const config_row *row, const char *value, sentence *why);
-
-#endif

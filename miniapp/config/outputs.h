@@ -1,7 +1,6 @@
 /* What a run writes, looked at before anything is made of it: a long run must not find out at its end that a file cannot be made,
  * replaces what is no file, or stands in the way of another. */
-#ifndef OUTPUTS_H
-#define OUTPUTS_H
+#pragma once
 
 #include <mpi.h>
 
@@ -17,5 +16,3 @@ enum { OUTPUTS_TMP_BYTES = 21 };
  *
  * Rank 0 looks; collective, also without MPI. 0, or the exit status with one sentence in why. */
 int outputs_check(MPI_Comm comm, const config *c, const char *deck_path, const char *restart, sentence *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the command line of `weft run` asks for: a deck with the overrides applied, checked, the same on every rank. */
-#ifndef REQUEST_H
-#define REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ extern const cmd_option request_options[CMD_OPTIONS_MAX];
 /* Collective over MPI_COMM_WORLD. False with one sentence in why, the same on every rank. */
 bool request_make(request *q, int argc, char **argv, sentence *why);
 void request_free(request *q);
-
-#endif

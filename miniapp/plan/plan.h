@@ -13,8 +13,7 @@
  *   plan_temporal.c   steps in a block, and the form of a step
  *   plan_feed.c       streams, who enqueues, graphs
  *   plan_variant.c    the variant of the kernel, once a run is set up */
-#ifndef PLAN_H
-#define PLAN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -173,5 +172,3 @@ double plan_memory_bytes(const plan *p, const config *c, device_kind of, int ran
 static inline bool plan_four_fields(const config *c, int block_steps) { return block_steps > 1 && config_kind_of(c)->two_levels; }
 /* The transport t is left out for all links, since ...; NULL: it serves every kind of link that there is. */
 const char *plan_exchange_left_out(const plan_exchange *e, transport_kind t);
-
-#endif

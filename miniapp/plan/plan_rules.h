@@ -1,6 +1,5 @@
 /* What the files of the plan share (plan.h has the order in which they choose). Private to miniapp/plan. */
-#ifndef PLAN_RULES_H
-#define PLAN_RULES_H
+#pragma once
 
 #include "plan/plan.h"
 
@@ -28,5 +27,3 @@ __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, co
 __attribute__((format(printf, 3, 4))) plan_reason *plan_chosen(plan *p, plan_choice choice, const char *format, ...);
 /* 12.3 us, 4.56 ms. Returns out. */
 const char *plan_seconds(char *out, size_t bytes, double s);
-
-#endif

@@ -16,8 +16,7 @@
  * The program's plan chooses (predict_plan.h). Not modelled: noise of the machine, other jobs, congestion between switches, caches
  * beyond what copies of that size show, several streams, and columns cut where the exchange is in-kernel or of blocks of steps.
  * Costs that no record tells are multiples of a kernel's launch, as they were on H200s. */
-#ifndef PREDICT_H
-#define PREDICT_H
+#pragma once
 
 #include "predict/predict_machine.h"
 
@@ -38,5 +37,3 @@ predict_time predict_step(const predict_machine *m, const predict_case *c);
 double predict_interval_daly(double write_s, double mtbf_s);
 /* The part of the time that checkpoints and lost work take at that interval. */
 double predict_waste(double interval_s, double write_s, double mtbf_s);
-
-#endif

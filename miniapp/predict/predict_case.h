@@ -1,7 +1,6 @@
 /* What is predicted: a kind of run on some number of ranks; and what follows from that alone, on any machine: the cells of a rank,
  * hosts, who moves them. */
-#ifndef PREDICT_CASE_H
-#define PREDICT_CASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ static inline bool predict_transposes(const predict_case *c) { return kind_of(c-
 static inline bool predict_two_levels(const predict_case *c) { return kind_of(c->kind)->two_levels; }
 static inline double predict_cells(const predict_case *c) { return c->nx * c->ny / c->ranks; } /* of a rank */
 static inline int predict_hosts(const predict_case *c) { return (c->ranks + c->per_host - 1) / c->per_host; }
-
-#endif

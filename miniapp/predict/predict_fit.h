@@ -1,7 +1,6 @@
 /* What the ceilings leave open, from the steps of the runs that a predict_records holds: links by least squares, costs of a step
  * and of a pass as what the model without them leaves of the steps that pay them. */
-#ifndef PREDICT_FIT_H
-#define PREDICT_FIT_H
+#pragma once
 
 #include "predict/predict_records.h"
 
@@ -15,5 +14,3 @@ void predict_points_add(predict_points *p, double bytes, double seconds);
 /* Fills r->machine, which predict_machine_init made, from r->run; bench: exchanges that `weft bench` measured, of each
  * transport, which count before those of runs. */
 void predict_fit(predict_records *r, const predict_points bench[PREDICT_TRANSPORTS]);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a machine can do, as its records tell: rates of copies by size, of links, of transposes by ranks, of passes by stencil, and
  * what a step costs beside these. */
-#ifndef PREDICT_MACHINE_H
-#define PREDICT_MACHINE_H
+#pragma once
 
 #include "predict/predict_case.h"
 
@@ -63,5 +62,3 @@ const predict_transpose *predict_transpose_of(const predict_machine *m, transpor
 void predict_add_transpose(predict_machine *m, transport_kind t, int ranks, double bytes_per_s);
 /* Of the nearest number of ranks, by their ratio; NaN: none known. */
 double predict_transpose_rate(const predict_machine *m, transport_kind t, int ranks);
-
-#endif

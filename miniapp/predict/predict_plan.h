@@ -1,7 +1,6 @@
 /* What a run of a deck would come to on some number of ranks: what the program's plan (miniapp/plan) chooses there when the model
  * answers its questions, the step, the memory and the checkpoints. */
-#ifndef PREDICT_PLAN_H
-#define PREDICT_PLAN_H
+#pragma once
 
 #include "predict/predict.h"
 
@@ -22,5 +21,3 @@ typedef struct predict_plan {
 
 /* False with one sentence in why: the grid does not fit the ranks, or no record tells what the transport costs. */
 bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, sentence *why);
-
-#endif

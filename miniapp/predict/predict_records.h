@@ -1,7 +1,6 @@
 /* A machine as its records tell of it: ceilings of runs and of `weft bench`, and the costs that the ceilings leave open fitted to
  * the steps of runs. */
-#ifndef PREDICT_RECORDS_H
-#define PREDICT_RECORDS_H
+#pragma once
 
 #include "predict/predict_machine.h"
 
@@ -26,5 +25,3 @@ typedef struct predict_records {
  * to be compared. False with one sentence in why: none readable, or none with a ceiling. */
 bool predict_records_read(predict_records *r, const char *files, bool every, sentence *why);
 void predict_records_free(predict_records *r);
-
-#endif

@@ -6,8 +6,7 @@
  * chunks, one behind another: small fields are done in the time that the rows above and below take, and a field that needs a few
  * warps more than there are waits for them. An SM is taken to hold the warps that the kernel's table asks for at least, and the
  * border to end with the interior. */
-#ifndef PREDICT_TEMPORAL_H
-#define PREDICT_TEMPORAL_H
+#pragma once
 
 #include "predict/predict_machine.h"
 
@@ -24,5 +23,3 @@ double predict_places(const predict_machine *m, const predict_case *c);
 double predict_copied_s(const predict_machine *m, const predict_case *c);
 /* A block of steps that a record tells of, without what is fixed, and without neighbours. */
 double predict_pass_s(const predict_machine *m, const predict_case *c);
-
-#endif

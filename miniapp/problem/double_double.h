@@ -2,8 +2,7 @@
  * step) whose error grows with the number of steps and whose bits must not depend on what `long double` is on a machine.
  * Invariant: |lo| <= ulp(hi) / 2. Every rounding is explicit: products by fma, sums by Knuth's two-sum.
  * Source: Dekker 1971; Hida, Li, Bailey 2001 (the "sloppy" forms are not used). */
-#ifndef DOUBLE_DOUBLE_H
-#define DOUBLE_DOUBLE_H
+#pragma once
 
 #include <math.h>
 
@@ -65,5 +64,3 @@ static inline double_double double_double_sqrt(double_double a)
 }
 
 static inline long double double_double_to_long(double_double a) { return (long double)a.hi + (long double)a.lo; }
-
-#endif

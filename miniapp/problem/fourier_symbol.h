@@ -1,8 +1,7 @@
 /* A stencil's Fourier symbol, the factor by which it multiplies a mode:
  * g(theta_x, theta_y) = sum of weight e^(i (theta_x dx + theta_y dy)), from the weights as rounded to the cell's type; on an axis
  * whose sides are not periodic cos in place of e. */
-#ifndef FOURIER_SYMBOL_H
-#define FOURIER_SYMBOL_H
+#pragma once
 
 #include "config/config.h"
 #include "core/stencil.h"
@@ -20,5 +19,3 @@ fourier_symbol fourier_symbol_of(const stencil *op, const mode_axis *x, const mo
  * FOURIER_SYMBOL_SCAN angles per axis with every local maximum refined. */
 enum { FOURIER_SYMBOL_SCAN = 256 };
 long double fourier_symbol_largest(const stencil *op, const config *c);
-
-#endif

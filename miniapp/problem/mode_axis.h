@@ -5,8 +5,7 @@
  *   dirichlet 0 / neumann           sin theta (i+1)                 pi (2m-1) / (2n+1)        1..n
  *   neumann / dirichlet 0           cos theta (i+1/2)               pi (2m-1) / (2n+1)        1..n
  * theta is kept as a fraction of a turn of integers, so that every angle is reduced exactly. */
-#ifndef MODE_AXIS_H
-#define MODE_AXIS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ void mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, in
 void mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end);
 /* 1 everywhere. */
 void mode_axis_tables_one(mode_axis_tables *t, int64_t first, int64_t end);
-
-#endif

@@ -1,8 +1,7 @@
 /* Portable math: weft's own sine, cosine and exponential, from +, *, / and fma alone, so that an initial field has the same bits
  * with every C library, compiler and machine (libm's last bit changes with its version and with the processor).
  * Angles are fractions of a turn of integers, so that the reduction is exact at any size of grid. */
-#ifndef PORTABLE_MATH_H
-#define PORTABLE_MATH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void portable_math_sincos(uint64_t p, uint64_t q, double *sine, double *cosine);
 void portable_math_sincos_double_double(uint64_t p, uint64_t q, double_double *sine, double_double *cosine);
 /* exp(x) within 1 ulp, -700 <= x <= 700. */
 double portable_math_exp(double x);
-
-#endif

@@ -2,8 +2,7 @@
  * level, the error bound of the verdict. No MPI, no device: a rank asks for its own cells. Every formula stands at the
  * function that uses it: coefficients and exactness in problem.c, values in problem_value.c, the bound in
  * problem_bound.c, the modes in mode_axis.h. */
-#ifndef PROBLEM_H
-#define PROBLEM_H
+#pragma once
 
 #include <complex.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ typedef struct problem_verdict {
     sentence why_unchecked;   /* where not */
 } problem_verdict;
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a run's GPUs took while it stepped, by their own counters (nvml.h): energy, and how long the clock was held down. */
-#ifndef POWER_H
-#define POWER_H
+#pragma once
 
 #include <jansson.h>
 #include <mpi.h>
@@ -35,5 +34,3 @@ power_use power_between(MPI_Comm comm, const char *uuid, nvml_reading before, nv
 
 void power_print(FILE *to, const power_use *u);
 json_t *power_json(const power_use *u); /* null without GPUs */
-
-#endif

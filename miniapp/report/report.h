@@ -1,6 +1,5 @@
 /* What a run prints and leaves: the table for people and the JSON record. Both read the same struct. */
-#ifndef REPORT_H
-#define REPORT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -75,5 +74,3 @@ const char *report_seconds(char *out, size_t bytes, double s);
 /* report_transport.c: candidates, seconds and reasons of the choice of a transport; and its lines of the table. */
 json_t *report_transports_json(const sim *s);
 void report_print_transports(FILE *to, const sim *s);
-
-#endif

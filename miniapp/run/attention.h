@@ -5,8 +5,7 @@
  *
  * The deadline: run.wall_limit seconds after the run began, else SLURM_JOB_END_TIME (seconds since 1970) where Slurm sets it, else
  * never. A run leaves so much earlier that its last checkpoint is on disk by then. */
-#ifndef ATTENTION_H
-#define ATTENTION_H
+#pragma once
 
 #include "run/saver.h"
 #include "sim/sim.h"
@@ -38,5 +37,3 @@ int64_t attention_steps_to_go(const attention *a);
 loop_end attention_look(attention *a);
 /* Of a checkpoint that is due: would it leave no time for the one with which the run leaves at its deadline? Not at the last step. */
 bool attention_too_late(attention *a);
-
-#endif

@@ -1,7 +1,6 @@
 /* Short measurements at the start of a run, on the run's own fields filled with random values: the ceiling (a device
  * copy of field size on all ranks at once) and how much of the halo exchange an overlapped step hides. */
-#ifndef CALIBRATE_H
-#define CALIBRATE_H
+#pragma once
 
 #include "ranks/timer.h"
 #include "run/overlap.h"
@@ -19,5 +18,3 @@ typedef struct calibrate_result {
 /* Collective; both leave the fields' values meaningless. */
 calibrate_result calibrate(sim *s);
 double calibrate_ceiling(sim *s); /* its ceiling_bytes_per_s alone */
-
-#endif

@@ -4,8 +4,7 @@
  * line would come after all of them; but never for the last CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the
  * host waits, else by clock_leave_out. Memory is bounded: when the sample array is full every other sample is dropped and from then
  * on fewer are kept. */
-#ifndef CLOCK_H
-#define CLOCK_H
+#pragma once
 
 #include "ranks/timer.h"
 #include "run/timeline.h"
@@ -61,5 +60,3 @@ void clock_write_ended(clock_steps *c);
 void clock_tick(clock_steps *c, int steps);
 /* Waits for what is outstanding. */
 void clock_flush(clock_steps *c);
-
-#endif

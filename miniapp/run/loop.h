@@ -1,6 +1,5 @@
 /* The time loop: advance, look around, judge, save, leave, in this order at every step boundary. */
-#ifndef LOOP_H
-#define LOOP_H
+#pragma once
 
 #include "run/attention.h"
 #include "run/clock.h"
@@ -34,5 +33,3 @@ typedef struct loop {
 loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double start_s, double ceiling_bytes_per_s);
 /* From the level of s to the end of the run; what the saver holds is on disk by then. */
 loop_result loop_run(sim *s, loop *l);
-
-#endif

@@ -1,8 +1,7 @@
 /* The norms of a run's steps, as time.norm_every and time.tolerance ask. A norm that comes with its step is judged when the next step is
  * under way, so that the steps never wait; a level at which the run must know (the last one, a checkpoint, a signal) is judged at
  * once, and so is every norm that takes a pass of its own. */
-#ifndef NORMS_H
-#define NORMS_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -24,5 +23,3 @@ int64_t norms_steps_to_go(const norms *n);
 /* After a sim_advance; now: the present level's is not left pending. True when the run has converged, and then the sim stands at the
  * first level that did. Collective. */
 bool norms_converged(norms *n, bool now);
-
-#endif

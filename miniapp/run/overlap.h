@@ -1,6 +1,5 @@
 /* How much of the halo exchange a step hides, from steps timed with and without it in alternating pairs. Pure arithmetic. */
-#ifndef OVERLAP_H
-#define OVERLAP_H
+#pragma once
 
 #include "core/sentence.h"
 
@@ -23,5 +22,3 @@ overlap overlap_none(const char *why);
  * fraction where the exchange takes no longer than the uncertainty; beyond 0 or 1 it is taken for 0 or 1 if it is so within its
  * uncertainty, else there is none. */
 overlap overlap_of(const double *with_s, const double *without_s, const double *comm_s, int pairs);
-
-#endif

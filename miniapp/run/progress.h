@@ -1,6 +1,5 @@
 /* How far a run is: one line on a terminal, redrawn; plain lines where stderr is not one, for logs. */
-#ifndef PROGRESS_H
-#define PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ bool progress_due(const progress *p, int64_t step, double now_s);
  * none. */
 void progress_show(progress *p, int64_t step, double change);
 void progress_end(progress *p);
-
-#endif

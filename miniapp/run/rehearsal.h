@@ -1,8 +1,7 @@
 /* How long a step of a run would take, from some that are taken on random values: on the run's own fields where these are
  * small, or on a GPU, whose memory they hold by then; else on a grid that is cut down to a few tens of MiB a rank, and by
  * the cells from there to the run's. */
-#ifndef REHEARSAL_H
-#define REHEARSAL_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -17,5 +16,3 @@ typedef struct rehearsal_result {
 
 /* Collective. */
 rehearsal_result rehearsal(sim *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* --restart FILE_OR_DIR and --restart-if-any: which state file a run goes on from. */
-#ifndef RESTART_H
-#define RESTART_H
+#pragma once
 
 #include "config/request.h"
 #include "sim/sim.h"
@@ -13,5 +12,3 @@
  * time.steps (the same step is allowed: a complete job that is requeued ends with 0); 3 nothing but damaged files, or not to be read.
  * One sentence in why. Collective. */
 int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why);
-
-#endif

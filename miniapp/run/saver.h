@@ -1,7 +1,6 @@
 /* Checkpoints as the time loop sees them: one is due, the level is put aside and handed to the writer, steps go on, and later it
  * turns out whether the file was written. Of failures in a row rank 0 says the first, where the run may go on. */
-#ifndef SAVER_H
-#define SAVER_H
+#pragma once
 
 #include "run/clock.h"
 #include "sim/sim.h"
@@ -32,5 +31,3 @@ void saver_poll(saver *v);
 bool saver_save(saver *v, bool waited_for);
 /* Waits for the last one. False as saver_save. Collective. */
 bool saver_finish(saver *v);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a run leaves of its way: every output.every steps, from step 0 on, a state file in output.series and a frame of
  * output.picture. The steps wait meanwhile, and none of it counts as theirs. */
-#ifndef SERIES_H
-#define SERIES_H
+#pragma once
 
 #include "output/picture.h"
 #include "sim/sim.h"
@@ -25,5 +24,3 @@ bool series_add(series *v, sentence *why);
 /* output.picture: the last level, and the frames of those before. False: why. */
 bool series_picture(const series *v, sentence *why);
 void series_close(series *v);
-
-#endif

@@ -5,8 +5,7 @@
  * for, before the first step and after the last one, when nothing else is queued. In between, positions are kept relative
  * to a reference event that is renewed every second: an event's distance is a float, and coarse when it is long.
  * Nothing is allocated after timeline_create, and nothing waits between timeline_create and timeline_write. */
-#ifndef TIMELINE_H
-#define TIMELINE_H
+#pragma once
 
 #include "step/step.h"
 #include "topology/topology.h"
@@ -23,5 +22,3 @@ step_detail *timeline_detail(timeline *t);
 /* The probed step is done: its spans, kept in place of the oldest step's. level: what the step made. */
 void timeline_keep(timeline *t, const step_probe *probe, int64_t level);
 bool timeline_write(timeline *t, const char *path, sentence *why);
-
-#endif

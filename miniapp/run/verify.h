@@ -1,6 +1,5 @@
 /* The verdict: every cell against the exact discrete answer. */
-#ifndef VERIFY_H
-#define VERIFY_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -15,5 +14,3 @@ typedef struct verify_result {
 
 /* Of the present level. Collective. */
 verify_result verify_level(sim *s);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Progress is a step that was enqueued, or a new phase; the host is never far ahead of its device (clock.h), so a device that hangs
  * shows too. Neither MPI nor the device is called: both may be what hangs. A rank that says nothing is the one to look at. */
-#ifndef WATCHDOG_H
-#define WATCHDOG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ void watchdog_step(int64_t level);
 void watchdog_checkpoint(const char *from, int64_t step);
 /* Before MPI_Finalize. */
 void watchdog_stop(void);
-
-#endif

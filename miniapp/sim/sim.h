@@ -7,8 +7,7 @@
  *   transpose     now.u: A; transposed[0]: B
  *   sweep         now.u and next.u for the x pass; transposed[0..1] for the y pass, which runs on the transposed field
  */
-#ifndef SIM_H
-#define SIM_H
+#pragma once
 
 #include "config/config.h"
 #include "exchange/redist.h"
@@ -81,5 +80,3 @@ double sim_memory_bytes(const sim *s);
 double sim_bytes_moved_per_pass(const sim *s);
 /* Cells that this rank computes in a block of steps beyond its own cells times the steps, as a fraction of these. */
 double sim_redundant_fraction(const sim *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* A simulation's steps, in whichever form they take: one by one, with in-kernel exchange, in blocks (temporal blocking), many in a
  * graph (graph_batch.h), or with transposes; and steps and exchanges that only measure. */
-#ifndef SIM_ADVANCE_H
-#define SIM_ADVANCE_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -32,5 +31,3 @@ void sim_undo_step(sim *s);
  * present level's halo, the mean of `count` one by one. */
 double sim_pass_s(sim *s, bool exchange, int count);
 double sim_exchange_s(sim *s, int count);
-
-#endif

@@ -1,7 +1,6 @@
 /* The parts of a simulation, made as its plan has them; what is there already stays. For sim_create, and for the trials that the plan
  * asks for while it is made. All but sim_make_fields are collective. */
-#ifndef SIM_PARTS_H
-#define SIM_PARTS_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -17,5 +16,3 @@ bool sim_make_redists(sim *s, transport_kind t, sentence *why);
 /* All of them, once the plan is complete. */
 void sim_make_parts(sim *s);
 void sim_destroy_parts(sim *s);
-
-#endif

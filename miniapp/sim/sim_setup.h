@@ -1,6 +1,5 @@
 /* Makes a simulation as the plan has it (plan.h), and destroys it. */
-#ifndef SIM_SETUP_H
-#define SIM_SETUP_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -9,5 +8,3 @@
  * plan may try how long what it chooses from takes, on the fields. */
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why);
 void sim_destroy(sim *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* The values of a simulation's fields: where they come from, where they go, and what is measured on them. */
-#ifndef SIM_STATE_H
-#define SIM_STATE_H
+#pragma once
 
 #include "sim/sim.h"
 #include "state/checkpoint_status.h"
@@ -46,5 +45,3 @@ void sim_inject_device_error(sim *s);
 
 /* Host memory of this rank beside sim_memory_bytes as soon as a state file is written or a field read: the level put aside. */
 size_t sim_aside_bytes(const sim *s);
-
-#endif

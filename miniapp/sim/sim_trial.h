@@ -1,7 +1,6 @@
 /* The plan's questions, answered by trials of a few passes and exchanges on the run's own fields, of which the slowest rank decides.
  * Collective; they cost the fields' values. */
-#ifndef SIM_TRIAL_H
-#define SIM_TRIAL_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -18,5 +17,3 @@ plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long);
 /* Once the simulation is made: the kernel's variant. Its name is that of the kernel which takes the run's steps. */
 void sim_trial_choose_variant(sim *s);
 const char *sim_trial_variant_name(const sim *s, int variant);
-
-#endif

@@ -5,8 +5,7 @@
  * Without that room it is copied to the host at once and the steps wait for it: they may not overwrite what is still read, and
  * the one step that could be let pass is nothing beside the copy. On the host device, where there is one memory, the same.
  * Fingerprints are computed of what was put aside. Nothing is allocated after snapshot_create. */
-#ifndef SNAPSHOT_H
-#define SNAPSHOT_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -22,5 +21,3 @@ bool snapshot_ready(void *owner, checkpoint_state *state, double *held_s);
 /* As writer_request.idle: is all done that was enqueued before snapshot_mark, or before the level was taken? */
 bool snapshot_idle(void *owner);
 void snapshot_mark(snapshot *p);
-
-#endif

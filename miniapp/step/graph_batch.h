@@ -5,8 +5,7 @@
  * flag-in-data words hold the epoch), and for every slot of norms; a batch of steps is a few of them. Graphs keep the kernels'
  * arguments, so whatever else changes from step to step (the parity of inboxes) is counted on the device.
  * Only for halos whose transports need no host. */
-#ifndef GRAPH_BATCH_H
-#define GRAPH_BATCH_H
+#pragma once
 
 #include "step/step.h"
 
@@ -24,5 +23,3 @@ void graph_batch_prepare(graph_batch *b, bool change);
  * a step_advance with a norm; with every_norm only for a power of two of steps.
  * exchange: as in step_advance. */
 void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bool exchange, bool change);
-
-#endif

@@ -1,7 +1,6 @@
 /* Steps with in-kernel exchange (kernels/core/inkernel.h) of one field whose levels alternate between two buffers: the plans for both,
  * the neighbours' inboxes, and the epoch on which all ranks agree. */
-#ifndef INKERNEL_PASS_H
-#define INKERNEL_PASS_H
+#pragma once
 
 #include <mpi.h>
 
@@ -46,5 +45,3 @@ int inkernel_pass_slot(const inkernel_pass *p);
 void inkernel_pass_fetch(inkernel_pass *p, int norms, device_stream *s);
 /* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1; waits for it. */
 uint64_t inkernel_pass_change(inkernel_pass *p, int later);
-
-#endif

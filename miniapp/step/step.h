@@ -30,8 +30,7 @@
  * a thread, and streams run at once.
  *
  * Invariant between steps: event `level` stands for "every own cell of cur is complete"; ghost values are undefined. */
-#ifndef STEP_H
-#define STEP_H
+#pragma once
 
 #include "config/config.h"
 #include "device/device.h"
@@ -129,5 +128,3 @@ int64_t step_pass_sent_bytes(const step_pass *p);
 
 /* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm stream. */
 void step_exchange(step_streams *s, step_pass *p, step_levels cur);
-
-#endif

@@ -1,7 +1,6 @@
 /* Measuring one step: what is recorded at its points, an event on the device and, for a timeline, the host's time; and what a profiler
  * is told at all of them, measured or not (device/nvtx.h). */
-#ifndef STEP_PROBE_H
-#define STEP_PROBE_H
+#pragma once
 
 #include "device/device.h"
 
@@ -53,5 +52,3 @@ void step_probe_stream_end(const step_probe *p, device *d, int i, device_stream 
 bool step_probe_done(const step_probe *p, device *d);
 /* Waits for the probed step and reads it. */
 void step_probe_read(const step_probe *p, device *d, double seconds[STEP_PHASES]);
-
-#endif

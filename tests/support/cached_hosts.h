@@ -12,8 +12,7 @@
  *
  * Pages have 64 KiB, as arm64's kernels may have them. Chance, from a seed, decides what caches do, and whether a rank lets others
  * go first after a call. Not modelled: delegations, mmap, listings of directories. */
-#ifndef CACHED_HOSTS_H
-#define CACHED_HOSTS_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -549,5 +548,3 @@ int unlink(const char *path)
     }
 CACHED_STATFS_AS(statfs, statfs)
 CACHED_STATFS_AS(statfs64, statfs64)
-
-#endif

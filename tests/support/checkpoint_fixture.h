@@ -1,6 +1,5 @@
 /* States with known values, cut among ranks in several ways, in a folder of their own that the ranks share. */
-#ifndef CHECKPOINT_FIXTURE_H
-#define CHECKPOINT_FIXTURE_H
+#pragma once
 
 #include <dirent.h>
 #include <mpi.h>
@@ -153,5 +152,3 @@ static inline checkpoint_state fixture_state(MPI_Comm comm, int64_t nx, int64_t 
     fixture_fill(&s.field[0], type, 0);
     return s;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* For tests of comm/ under MPI: one topology, and a body that runs once for every way of moving data that this machine has:
  * host, a stand-in for a GPU (staged, aware, mapped), CUDA with each transport. A way that is missing is skipped with the
  * reason. Ranks count their mismatches and agree on the sum before they assert: no rank leaves another in an MPI call. */
-#ifndef COMM_HARNESS_H
-#define COMM_HARNESS_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -151,5 +150,3 @@ static inline int harness_main_every_way(int argc, char **argv, harness_body *bo
     harness_every_body = body;
     return harness_main(argc, argv, harness_run_every_way);
 }
-
-#endif

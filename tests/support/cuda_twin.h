@@ -1,7 +1,6 @@
 /* For tests of the CUDA device against the host's: every allocation exists twice, once on each, with the same content; a case does
  * the same on both and then compares whole allocations, padding and ghosts included. */
-#ifndef CUDA_TWIN_H
-#define CUDA_TWIN_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -117,5 +116,3 @@ static inline int twin_main(int (*run)(void))
     }
     return failed ? 1 : 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * chance when somebody asks whether it is done, so that code which sends before its pack is done, or reuses a buffer
  * that a queued kernel still reads, gets wrong data here as it would on a GPU. It calls itself a CUDA device, so
  * that staging uses two memories. One queue for all streams; functions that it lacks are NULL. */
-#ifndef DEFERRED_DEVICE_H
-#define DEFERRED_DEVICE_H
+#pragma once
 
 #include <assert.h>
 #include <stdlib.h>
@@ -218,5 +217,3 @@ static inline device *deferred_device_create(unsigned seed)
                         .transpose = deferred_transpose };
     return &q->base;
 }
-
-#endif

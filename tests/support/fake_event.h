@@ -1,6 +1,5 @@
 /* Events of a device whose clock a test makes up: what it stamps on them, and when they are done, is the test's. */
-#ifndef FAKE_EVENT_H
-#define FAKE_EVENT_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -25,5 +24,3 @@ static inline int fake_event_drop(device *d, device_event **e)
     *e = NULL;
     return 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * They are tried in batches, each in a child: what crashes it or takes longer than two minutes is counted, said with its
  * number, and kept in /tmp. WEFT_FUZZ_SEED asks for others, and a variable of each kind for more of them: `make fuzz`. */
-#ifndef FUZZ_H
-#define FUZZ_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -190,5 +189,3 @@ static inline long fuzz_asked(const char *variable, long otherwise)
     const char *text = getenv(variable);
     return text ? atol(text) : otherwise;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Sound decks, the words that damage puts into them, and what must come of a damaged one that still means something. */
-#ifndef FUZZ_DECKS_H
-#define FUZZ_DECKS_H
+#pragma once
 
 #include "config/config.h"
 #include "config/config_table.h"
@@ -81,5 +80,3 @@ static inline const char *try_command_line(fuzz_input *in)
     request_free(&q);
     return wrong;
 }
-
-#endif

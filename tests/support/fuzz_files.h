@@ -1,7 +1,6 @@
 /* Sound state files, their damage with the library's own checksums made right again, and what must come of reading one. What HDF5
  * does not live through ends a process of its own here, as in the program. */
-#ifndef FUZZ_FILES_H
-#define FUZZ_FILES_H
+#pragma once
 
 #include "support/fuzz.h"
 
@@ -175,5 +174,3 @@ static const char *read_file(const char *path, int k)
     for (int i = 0; i < s.fields; i++) free(s.field[i].data);
     return wrong;
 }
-
-#endif

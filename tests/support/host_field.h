@@ -1,7 +1,6 @@
 /* Fields for the host device's unit tests: allocated through the device, every cell, ghosts and padding too, filled with
  * reproducible numbers in (-1, 1). */
-#ifndef HOST_FIELD_H
-#define HOST_FIELD_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,5 +49,3 @@ static inline void *host_field_clone(device *d, const field_shape *f, const void
 }
 
 static inline void host_field_free(device *d, void *data) { d->free(d, DEVICE_MEMORY_DEVICE, data); }
-
-#endif

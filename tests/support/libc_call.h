@@ -1,6 +1,5 @@
 /* For tests that take libc's calls over by functions of their names, also for the libraries that call them. */
-#ifndef LIBC_CALL_H
-#define LIBC_CALL_H
+#pragma once
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -19,5 +18,3 @@
         mode = va_arg(args, mode_t);                                         \
         va_end(args);                                                        \
     }
-
-#endif

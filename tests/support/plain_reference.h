@@ -1,8 +1,7 @@
 /* weft's steps once more, in the plainest way: every cell by itself, each of its neighbours looked up by index, fma of libm.
  * Written from the definitions alone (docs/numerics.md), without a line of kernels/ or miniapp/.
  * Cells are doubles; those of an f32 field are rounded after every operation. */
-#ifndef PLAIN_REFERENCE_H
-#define PLAIN_REFERENCE_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -211,5 +210,3 @@ static inline uint64_t plain_fingerprint(const plain *p, const double *u)
         sum += plain_mix(plain_bits(p, u[i]) + ((uint64_t)i + 1) * 0x9E3779B97F4A7C15ull);
     return sum;
 }
-
-#endif

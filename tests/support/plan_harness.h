@@ -1,6 +1,5 @@
 /* For tests of the plan: machines, ranks and trials that are made up. */
-#ifndef PLAN_HARNESS_H
-#define PLAN_HARNESS_H
+#pragma once
 
 #include <math.h>
 #include <stdlib.h>
@@ -117,5 +116,3 @@ static inline const plan *made_up_plan(const config *c, const plan_facts *f, mad
     *status = plan_make(&p, &(plan_question){ c, &prob.op, f, m ? &trial : NULL }, &why);
     return &p;
 }
-
-#endif

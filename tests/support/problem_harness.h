@@ -1,6 +1,5 @@
 /* For the tests of miniapp: a config from the text of a deck, which must be accepted. */
-#ifndef PROBLEM_HARNESS_H
-#define PROBLEM_HARNESS_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,5 +18,3 @@ static inline void harness_config(config *c, const char *format, ...)
     if (!deck_read_text(&d, text, "deck", &why) || !config_from_deck(c, &d, &why)) fail_msg("refused: %s\n%s", why.text, text);
     deck_free(&d);
 }
-
-#endif

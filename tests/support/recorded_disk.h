@@ -3,8 +3,7 @@
  *
  * Writes and changes of names are noted when they are done, an fsync when it begins: it promises what was done by then, and no
  * more. Times are of one clock of the machine, so that the notes of several ranks can be put in one order. */
-#ifndef RECORDED_DISK_H
-#define RECORDED_DISK_H
+#pragma once
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -241,5 +240,3 @@ int mkdir(const char *path, mode_t mode)
     if (code == 0) disk_note_names(DISK_MKDIR, path, NULL);
     return code;
 }
-
-#endif
