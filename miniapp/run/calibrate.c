@@ -6,18 +6,12 @@
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
+#include "ranks/trial.h"
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 
 enum { ROUNDS = 5 };
-
-/* The same count on all ranks, so that about batch_s pass. */
-static int repeats_for(MPI_Comm comm, double one_s, double batch_s, int least, int most)
-{
-    const double n = batch_s / fmax(timer_slowest_s(one_s, comm), 1e-9);
-    return n < least ? least : n > most ? most : (int)n;
-}
 
 static double copy_once_s(sim *s, int repeats, size_t bytes)
 {
@@ -41,7 +35,7 @@ static void measure_ceiling(sim *s, calibrate_result *r)
     size_t bytes = s->plan.grid.shape.bytes;
     if (!config_kind_of(s->cfg)->stencil && s->plan.transposed_grid.shape.bytes < bytes) bytes = s->plan.transposed_grid.shape.bytes;
     (void)copy_once_s(s, 1, bytes);
-    const int repeats = repeats_for(s->top.comm, copy_once_s(s, 1, bytes), 10e-3, 2, 200);
+    const int repeats = trial_repeats(timer_slowest_s(copy_once_s(s, 1, bytes), s->top.comm), 10e-3, 2, 200);
     double best_s = INFINITY; /* a ceiling is the best that was seen: whatever disturbs a copy is not the memory's limit */
     for (int i = 0; i < ROUNDS; i++) best_s = fmin(best_s, copy_once_s(s, repeats, bytes));
     if (fault_asked("slow_rank") >= 0 && s->top.rank == s->top.ranks - 1) best_s *= 1e6; /* which no load of the machine brings about */
@@ -71,8 +65,8 @@ static overlap measure_overlap(sim *s)
     const double one_s = steps_s(s, true, 2);
     const double passes = (double)s->cfg->time.steps / s->plan.block_steps;
     const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * passes)); /* short runs calibrate shortly */
-    const int steps = repeats_for(s->top.comm, one_s, batch_s / 3, 1, 700);
-    const int exchanges = repeats_for(s->top.comm, exchanges_s(s, 2), batch_s / 3, 1, 700);
+    const int steps = trial_repeats(one_s, batch_s / 3, 1, 700);
+    const int exchanges = trial_repeats(exchanges_s(s, 2), batch_s / 3, 1, 700);
     double with_s[OVERLAP_PAIRS_MAX], without_s[OVERLAP_PAIRS_MAX], comm_s[OVERLAP_PAIRS_MAX];
     (void)steps_s(s, true, steps); /* as many for the first time: graphs are captured */
     (void)steps_s(s, false, steps);
@@ -94,7 +88,7 @@ static overlap measure_overlap(sim *s)
 static double measure_host(sim *s)
 {
     enum { STEPS_MAX = 32 };
-    const int steps = repeats_for(s->top.comm, steps_s(s, true, 2), 5e-3, 2, STEPS_MAX);
+    const int steps = trial_repeats(steps_s(s, true, 2), 5e-3, 2, STEPS_MAX);
     double enqueue_s[ROUNDS + 1];
     for (int i = 0; i <= ROUNDS; i++) { /* the first warms up */
         sim_wait(s);
