@@ -18,7 +18,8 @@ def printable(text):
 
 
 def complain(text):
-    """One line on stderr."""
+    """One line on stderr, behind all that was printed before it."""
+    sys.stdout.flush()
     print(printable(text), file=sys.stderr)
 
 
