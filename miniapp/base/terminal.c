@@ -1,5 +1,6 @@
 #include "base/terminal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,4 +65,13 @@ bool terminal_has_colour(void)
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1 && !(no_colour && no_colour[0]) && term &&
            strcmp(term, "dumb") != 0;
+}
+
+const char *terminal_seconds(char *out, size_t bytes, double s)
+{
+    if (isnan(s)) snprintf(out, bytes, "-");
+    else if (s < 1e-3) snprintf(out, bytes, "%.3g us", s * 1e6);
+    else if (s < 1) snprintf(out, bytes, "%.3g ms", s * 1e3);
+    else snprintf(out, bytes, "%.4g s", s);
+    return out;
 }

@@ -34,13 +34,6 @@ plan_reason *plan_chosen(plan *p, plan_choice choice, const char *format, ...)
     return r;
 }
 
-const char *plan_seconds(char *out, size_t bytes, double s)
-{
-    const bool micro = s < 1e-3;
-    snprintf(out, bytes, "%.3g %s", s * (micro ? 1e6 : 1e3), micro ? "us" : "ms");
-    return out;
-}
-
 void plan_explain(FILE *to, const plan *p, const char *before)
 {
     enum { WIDTH = 16 };

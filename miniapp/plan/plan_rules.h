@@ -25,5 +25,3 @@ void plan_choose_graphs(plan *p, const plan_question *q);
 /* plan_reason.c: a note; a reason, whose sentences the caller sets. */
 __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
 __attribute__((format(printf, 3, 4))) plan_reason *plan_chosen(plan *p, plan_choice choice, const char *format, ...);
-/* 12.3 us, 4.56 ms. Returns out. */
-const char *plan_seconds(char *out, size_t bytes, double s);

@@ -3,6 +3,7 @@
  * step or block. */
 #include <inttypes.h>
 
+#include "base/terminal.h"
 #include "plan/plan_rules.h"
 
 /* What a device is tried with. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host has such grids in its caches. */
@@ -114,15 +115,15 @@ static void explain_blocks(plan *p)
     const plan_temporal_trial *t = &p->temporal_trial;
     plan_reason *r = plan_chosen(p, PLAN_BLOCK, "%d", p->block_steps);
     char a[32];
-    sentence_set(&r->because, "in a trial a step took %s singly", plan_seconds(a, sizeof a, t->single_step_s));
+    sentence_set(&r->because, "in a trial a step took %s singly", terminal_seconds(a, sizeof a, t->single_step_s));
     for (int i = 0; i < t->count; i++)
-        sentence_add(&r->because, ", %s in blocks of %d", plan_seconds(a, sizeof a, t->step_s[i]), t->steps[i]);
+        sentence_add(&r->because, ", %s in blocks of %d", terminal_seconds(a, sizeof a, t->step_s[i]), t->steps[i]);
     if (p->block_steps > 1)
         sentence_set(&r->otherwise, "single steps are taken where they are shorter than %s; run.fuse asks for a number",
-                     plan_seconds(a, sizeof a, t->step_s[t->best] / trial_gain));
+                     terminal_seconds(a, sizeof a, t->step_s[t->best] / trial_gain));
     else
         sentence_set(&r->otherwise, "blocks are taken where a step in them takes less than %s; run.fuse asks for them",
-                     plan_seconds(a, sizeof a, trial_gain * t->single_step_s));
+                     terminal_seconds(a, sizeof a, trial_gain * t->single_step_s));
 }
 
 void plan_choose_block(plan *p, const plan_question *q)
@@ -193,8 +194,8 @@ static void choose_block_form(plan *p, const plan_question *q)
     *t = (plan_form_trial){ true, pass_s[STEP_OVERLAPPED], pass_s[STEP_EXCHANGE_FIRST] };
     p->form = t->exchange_first_s > overlapped_margin * t->overlapped_s ? STEP_OVERLAPPED : STEP_EXCHANGE_FIRST;
     plan_reason *r = plan_chosen(p, PLAN_FORM, "%s", step_form_name[p->form]);
-    sentence_set(&r->because, "in a trial a block took %s overlapped, %s exchange first", plan_seconds(a, sizeof a, t->overlapped_s),
-                 plan_seconds(b, sizeof b, t->exchange_first_s));
+    sentence_set(&r->because, "in a trial a block took %s overlapped, %s exchange first", terminal_seconds(a, sizeof a, t->overlapped_s),
+                 terminal_seconds(b, sizeof b, t->exchange_first_s));
     sentence_set(&r->otherwise, "overlapped is taken where it is shorter by more than 5 %%");
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/terminal.h"
 #include "plan/plan_rules.h"
 #include "ranks/check.h"
 
@@ -186,7 +187,7 @@ static void explain_trials(const plan_exchange *e, plan_reason *r)
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
         for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
             if (e->links[kind] == 0 || !isfinite(e->slowest_s[t][kind])) continue;
-            sentence_add(&r->because, "%s%s over %s %s", before, plan_seconds(a, sizeof a, e->slowest_s[t][kind]),
+            sentence_add(&r->because, "%s%s over %s %s", before, terminal_seconds(a, sizeof a, e->slowest_s[t][kind]),
                          transport_kind_name(t), link_kind_name[kind]);
             before = ", ";
         }

@@ -1,6 +1,7 @@
 /* The variant of the kernel. All give the same bits, so only speed is at stake: the default stays unless another is faster by more
  * than the rounds' noise could be. */
 #include "plan/plan.h"
+#include "base/terminal.h"
 #include "plan/plan_rules.h"
 
 static const double margin = 0.01, block_margin = 0.02;
@@ -18,7 +19,7 @@ void plan_choose_variant(plan *p, const plan_question *q)
         if (t->pass_s[v] < t->pass_s[p->variant] * (p->variant == 0 ? least : 1)) p->variant = v;
     plan_reason *r = plan_chosen(p, PLAN_VARIANT, "%s", t->name[p->variant]);
     sentence_set(&r->because, "in a trial of %d variants its pass took %s, the default's %s", t->count,
-                 plan_seconds(a, sizeof a, t->pass_s[p->variant]), plan_seconds(b, sizeof b, t->pass_s[0]));
+                 terminal_seconds(a, sizeof a, t->pass_s[p->variant]), terminal_seconds(b, sizeof b, t->pass_s[0]));
     sentence_set(&r->otherwise, "the default is left for one that is faster by more than %g %%; run.tune = off keeps it",
                  100 * (1 - least));
 }

@@ -138,7 +138,8 @@ static step_form form_of(const char *name)
     return f < STEP_FORMS ? f : STEP_OVERLAPPED;
 }
 
-/* A run whose form of a step, and whose length of pass, are among those that the program still has. */
+/* False for a run that the model does not cover: a value is missing, the verdict is failed, several lanes, columns cut under in-kernel
+ * exchange or blocks, or blocks of a length that the program no longer has. */
 static bool read_run(const predict_machine *m, const json_t *o, predict_run *run)
 {
     const json_t *problem = json_object_get(o, "problem"), *grid = json_object_get(o, "grid");

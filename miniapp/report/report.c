@@ -23,11 +23,11 @@ report_rates report_rates_of(const sim *s, const report *r)
 static void print_overlap(FILE *to, const sim *s, const overlap *o)
 {
     char a[32], b[32], c[32];
-    fprintf(to, "halo         %s alone, ", report_seconds(a, sizeof a, o->comm_s));
+    fprintf(to, "halo         %s alone, ", terminal_seconds(a, sizeof a, o->comm_s));
     if (isnan(o->hidden_fraction)) fprintf(to, "hidden part not measurable: %s", o->why.text);
     else fprintf(to, "%.0f %% of it hidden, +- %.0f %%", 100 * o->hidden_fraction, 100 * o->hidden_uncertainty);
-    fprintf(to, " (%s %s, without exchange %s)\n", s->plan.block_steps > 1 ? "block" : "step", report_seconds(b, sizeof b, o->step_s),
-            report_seconds(c, sizeof c, o->step_without_comm_s));
+    fprintf(to, " (%s %s, without exchange %s)\n", s->plan.block_steps > 1 ? "block" : "step", terminal_seconds(b, sizeof b, o->step_s),
+            terminal_seconds(c, sizeof c, o->step_without_comm_s));
 }
 
 static void print_rates(FILE *to, const sim *s, const report *r)
@@ -36,8 +36,8 @@ static void print_rates(FILE *to, const sim *s, const report *r)
     if (r->step_s.count == 0) return;
     const report_rates v = report_rates_of(s, r);
     fprintf(to, "\nstep         median %s, mean %s, p99 %s, max %s (slowest rank: %d)\n",
-           report_seconds(a, sizeof a, r->step_s.p50), report_seconds(b, sizeof b, r->step_s.mean),
-           report_seconds(c, sizeof c, r->step_s.p99), report_seconds(d, sizeof d, r->step_s.max), r->slowest_rank);
+           terminal_seconds(a, sizeof a, r->step_s.p50), terminal_seconds(b, sizeof b, r->step_s.mean),
+           terminal_seconds(c, sizeof c, r->step_s.p99), terminal_seconds(d, sizeof d, r->step_s.max), r->slowest_rank);
     fprintf(to, "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy\n", v.cells_per_s * 1e-9,
             v.bytes_per_s * 1e-9, config_kind_of(s->cfg)->words, v.fraction);
     fprintf(to, "copy         %.4g GB/s, device copies on all ranks at once, in this run\n",
@@ -47,7 +47,7 @@ static void print_rates(FILE *to, const sim *s, const report *r)
         fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than those of the median rank\n", k->copies.rank,
                 k->copies.host, 100 * k->copies.over_median);
     if (!isnan(k->host_step_s))
-        fprintf(to, "host         %s per step, in the thread that enqueues\n", report_seconds(a, sizeof a, k->host_step_s));
+        fprintf(to, "host         %s per step, in the thread that enqueues\n", terminal_seconds(a, sizeof a, k->host_step_s));
     if (!isnan(k->overlap.comm_s)) print_overlap(to, s, &k->overlap);
 }
 
@@ -59,7 +59,7 @@ static void print_checkpoints(FILE *to, const report *r)
     if (w->count == 0) return;
     fprintf(to, "checkpoints  %" PRId64 ", %s, ", w->count, bytes_text(bytes, sizeof bytes, (double)w->bytes));
     fprintf(to, "written %s in %s, read back in %s; the steps waited %s\n", w->async ? "beside the steps" : "while the steps waited",
-            report_seconds(a, sizeof a, w->write_s), report_seconds(b, sizeof b, w->verify_s), report_seconds(c, sizeof c, w->stall_s));
+            terminal_seconds(a, sizeof a, w->write_s), terminal_seconds(b, sizeof b, w->verify_s), terminal_seconds(c, sizeof c, w->stall_s));
     writers_sentence(&w->plan, &who);
     if (who.text[0]) fprintf(to, "             written by %s\n", who.text);
 }

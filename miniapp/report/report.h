@@ -68,8 +68,6 @@ void report_print_notes(FILE *to, const sim *s, int from);
 
 /* report_phases.c: seconds in each phase, with a row of what a phase does not spend in the rows below it. */
 void report_print_phases(FILE *to, const report *r);
-/* 1.23 ms, 45.6 us: three digits whatever the size. Returns out. */
-const char *report_seconds(char *out, size_t bytes, double s);
 
 /* report_transport.c: candidates, seconds and reasons of the choice of a transport; and its lines of the table. */
 json_t *report_transports_json(const sim *s);

@@ -2,18 +2,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/terminal.h"
 #include "report/report.h"
 
 static const double shown_from = 0.001; /* of the run */
-
-const char *report_seconds(char *out, size_t bytes, double s)
-{
-    if (isnan(s)) snprintf(out, bytes, "-");
-    else if (s < 1e-3) snprintf(out, bytes, "%.3g us", s * 1e6);
-    else if (s < 1) snprintf(out, bytes, "%.3g ms", s * 1e3);
-    else snprintf(out, bytes, "%.4g s", s);
-    return out;
-}
 
 /* Of phase i, what the phases in it do not account for; 0 where there is none in it. */
 static double rest_of(const report *r, int i)
@@ -33,8 +25,8 @@ static void print_row(FILE *to, int depth, const char *name, double part, const 
 {
     char a[32], b[32], c[32], percent[16] = "";
     if (depth < REPORT_DEPTH_OF_STEP) snprintf(percent, sizeof percent, "%.1f", 100 * part);
-    fprintf(to, "%*s%-*s %6s %12s", 2 * depth, "", 17 - 2 * depth, name, percent, report_seconds(b, sizeof b, t->mean));
-    if (!isnan(t->max)) fprintf(to, " %12s %12s", report_seconds(a, sizeof a, t->min), report_seconds(c, sizeof c, t->max));
+    fprintf(to, "%*s%-*s %6s %12s", 2 * depth, "", 17 - 2 * depth, name, percent, terminal_seconds(b, sizeof b, t->mean));
+    if (!isnan(t->max)) fprintf(to, " %12s %12s", terminal_seconds(a, sizeof a, t->min), terminal_seconds(c, sizeof c, t->max));
     fputc('\n', to);
 }
 

@@ -172,7 +172,7 @@ static void transposes_send_all_but_their_own(void **state)
 {
     (void)state;
     const predict_machine m = round_machine();
-    predict_case c = heat(4, 1, TRANSPORT_PEER, STEP_OVERLAPPED); /* 8 MB a rank, 6 of them sent: 60 us; 32 us of memory */
+    predict_case c = heat(4, 1, TRANSPORT_PEER, STEP_OVERLAPPED); /* 8 MB per rank, 6 of them sent: 60 us; 32 us of memory */
     c.kind = KIND_TRANSPOSE;
     predict_time t = predict_step(&m, &c);
     assert_true(near(t.memory_s, 32e-6) && near(t.step_s, 61.4e-6));
