@@ -221,10 +221,15 @@ bool halo_end_parted(halo *h, device_event *arrived)
     return parted;
 }
 
+void halo_exchange(halo *h, void *field, device_stream *s)
+{
+    halo_begin(h, field, s);
+    halo_end(h);
+}
+
 int64_t halo_sent_bytes(const halo *h) { return h->sent_bytes; }
 
 int halo_neighbours(const halo *h) { return h->links; }
-
 
 const char *halo_refused(const halo *h) { return h->refused.text; }
 

@@ -40,6 +40,8 @@ void halo_progress(halo *h);
 void halo_end(halo *h);
 /* halo_end that records `arrived` on s between the messages and the unpack; false where the transport does not part the two. */
 bool halo_end_parted(halo *h, device_event *arrived);
+/* From begin to end, with nothing beside it. */
+void halo_exchange(halo *h, void *field, device_stream *s);
 
 /* How much device memory a field takes whose halo may go over aware: MPI may map it in other processes (message.h). */
 size_t halo_field_bytes(device_kind of, const field_shape *f);

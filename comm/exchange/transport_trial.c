@@ -82,8 +82,7 @@ static long exchange_known(const transport_trial *of, const transport_choice *ch
         DEVICE_CALL(d, stream_sync, s);
     }
     for (int level = 0; level < PROBE_LEVELS; level++) {
-        halo_begin(h, field[level], s);
-        halo_end(h);
+        halo_exchange(h, field[level], s);
     }
     for (int level = 0; level < PROBE_LEVELS; level++) {
         DEVICE_CALL(d, copy, mirror, field[level], f->bytes, s);
@@ -136,8 +135,7 @@ static double exchange_s(void *context, int way)
     MPI_CHECK(MPI_Barrier(x->of->comm));
     const double begin_s = timer_now_s();
     for (int i = 0; i < x->count; i++) {
-        halo_begin(x->h, x->of->field, x->s);
-        halo_end(x->h);
+        halo_exchange(x->h, x->of->field, x->s);
     }
     DEVICE_CALL(x->of->d, stream_sync, x->s);
     return (timer_now_s() - begin_s) / x->count;

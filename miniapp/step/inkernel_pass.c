@@ -19,7 +19,7 @@ struct inkernel_pass {
     peer *peers; /* NULL: no neighbours */
     void *field[2];
     void *inbox[2]; /* of each one's ghosts (inkernel_plan.h); NULL: no neighbours */
-    int radius;
+    size_t inbox_bytes;
     inkernel_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
     int epoch;             /* of the present level; its parity says which field the next step writes */
     uint64_t *change;      /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its own; NULL: none */
@@ -55,26 +55,28 @@ static void free_changes(inkernel_pass *p)
 }
 
 /* The neighbours lie in these directions. */
-static void make_inboxes(inkernel_pass *p, inkernel_level level[2], const int *direction, int count)
+static void make_inboxes(inkernel_pass *p, int radius, inkernel_level level[2], const int *direction, int count)
 {
+    p->inbox_bytes = inkernel_plan_inbox_bytes(&p->shape, radius);
     for (int i = 0; i < 2; i++) {
         void *theirs[DECOMP_NEIGHBOURS];
-        level[i].inbox = p->inbox[i] = peer_shared_block(p->peers, inkernel_plan_inbox_bytes(&p->shape, p->radius), theirs);
+        level[i].inbox = p->inbox[i] = peer_shared_block(p->peers, p->inbox_bytes, theirs);
         for (int k = 0; k < count; k++) level[i].theirs[direction[k]] = theirs[k];
     }
 }
 
-static bool make_plans(inkernel_pass *p, const decomp *dec, const boundary *sides, bool corners, const int *direction, int count)
+static bool make_plans(inkernel_pass *p, const decomp *dec, const boundary *sides, int radius, bool corners, const int *direction,
+                       int count)
 {
     decomp uncut = *dec;
     inkernel_level level[2] = { { .field = p->field[0] }, { .field = p->field[1] } };
     bool ok = true;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) uncut.neighbour[k] = -1;
-    if (p->peers) make_inboxes(p, level, direction, count);
+    if (p->peers) make_inboxes(p, radius, level, direction, count);
     for (int i = 0; i < 2; i++) {
         const inkernel_level *next = &level[i], *cur = &level[1 - i];
-        ok = inkernel_plan_make(&p->linked[i], dec, &p->shape, sides, p->radius, corners, cur, next) && ok;
-        ok = inkernel_plan_make(&p->alone[i], &uncut, &p->shape, sides, p->radius, corners, cur, next) && ok;
+        ok = inkernel_plan_make(&p->linked[i], dec, &p->shape, sides, radius, corners, cur, next) && ok;
+        ok = inkernel_plan_make(&p->alone[i], &uncut, &p->shape, sides, radius, corners, cur, next) && ok;
     }
     return ok;
 }
@@ -95,7 +97,7 @@ inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_sh
             rank[count++] = dec->neighbour[k];
         }
     inkernel_pass *p = CHECK_ALLOC(calloc(1, sizeof *p));
-    *p = (inkernel_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] }, .radius = radius };
+    *p = (inkernel_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] } };
     MPI_CHECK(ranks_dup(comm, &p->comm));
     if (ranks > 1) {
         p->peers = peer_create(d, rank, count, comm, why);
@@ -106,7 +108,7 @@ inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_sh
         }
     }
     if (d->stencil_inkernel_can(d, true)) make_changes(p);
-    const bool ok = make_plans(p, dec, sides, corners, direction, count);
+    const bool ok = make_plans(p, dec, sides, radius, corners, direction, count);
     if (!agree_all(ok, comm)) {
         sentence_set(why, "an axis has fewer cells than the stencil's radius");
         inkernel_pass_destroy(&p);
@@ -132,8 +134,7 @@ void inkernel_pass_start(inkernel_pass *p, const void *next, device_stream *s)
     DEVICE_CALL(d, stream_sync, s); /* the ghosts are there: steps go to another stream */
     if (!p->peers) return;
     MPI_CHECK(ranks_barrier(p->comm)); /* no rank's kernels run: none stores words */
-    for (int i = 0; i < 2; i++)
-        DEVICE_CALL(d, fill_bytes, p->inbox[i], 0xff, inkernel_plan_inbox_bytes(&p->shape, p->radius), s);
+    for (int i = 0; i < 2; i++) DEVICE_CALL(d, fill_bytes, p->inbox[i], 0xff, p->inbox_bytes, s);
     DEVICE_CALL(d, stream_sync, s);
     MPI_CHECK(ranks_barrier(p->comm));
     inkernel_step present = p->linked[1 - writes];

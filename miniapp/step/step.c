@@ -146,7 +146,6 @@ static void feed_openmp(step_streams *s, step_pass *p, const step_job *j)
 
 void step_exchange(step_streams *s, step_pass *p, step_levels cur)
 {
-    if (halo_neighbours(p->halo) == 0) return;
     begin_exchange(p, cur, s->comm);
     end_exchange(p, NULL);
 }
@@ -157,7 +156,7 @@ static void start_inkernel(step_streams *s, step_pass *p, void *next, void *cur)
     device *d = s->dev;
     void *const both[] = { cur, next };
     DEVICE_CALL(d, event_wait, s->level, s->comm);
-    step_exchange(s, p, (step_levels){ cur, NULL });
+    halo_exchange(p->halo, cur, s->comm);
     for (int i = 0; i < 2; i++)
         DEVICE_CALL(d, boundary_fill, p->shape, both[i], &p->sides, p->ghosts, p->ghosts_count, s->comm);
     inkernel_pass_start(p->inkernel, next, s->comm);
