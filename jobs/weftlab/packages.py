@@ -25,7 +25,7 @@ def need(command, *modules):
             folders = [str(pathlib.Path(__file__).resolve().parents[1]), os.getenv("PYTHONPATH")]
             os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
             os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, "-m", "weftlab." + command, *sys.argv[1:]])
-        debian = " and ".join("python3-" + module for module in modules)
+        debian = " and ".join("python3-" + module.lower() for module in modules)
         why = "%s cannot import %s (%s)" % (sys.executable, module, missing)
         advice = "install Debian's %s, or 'pip install ./jobs'" % debian
         text.fail(command, why + ": " + advice, text.ENVIRONMENT_FAILURE)

@@ -1,0 +1,31 @@
+"""Files that are whole or absent: written under another name beside theirs, then renamed."""
+
+import contextlib
+import os
+import pathlib
+import tempfile
+
+from weftlab import text
+
+
+@contextlib.contextmanager
+def replaced(path, command):
+    """Yields the name to write to, with the ending of `path`, whose file it becomes at the end.
+
+    After an exception nothing is left of it, and an OSError ends the command with status 3.
+    """
+    path = pathlib.Path(path)
+    try:
+        handle, name = tempfile.mkstemp(path.suffix, ".weft-", path.parent)
+        os.close(handle)
+        try:
+            yield name
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(name, 0o666 & ~umask)  # mkstemp lets the owner alone read it
+            os.replace(name, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
+    except OSError as error:
+        text.fail(command, f"{path}: {error.strerror or error}", text.ENVIRONMENT_FAILURE)
