@@ -136,7 +136,9 @@ END
     run env PATH="$PWD/bin:$PATH" "$top/jobs/ncu_bench" bin/weft
     expect status 1 "$status"
     [[ $output == *"1 of 2 points differ"*"0 of 1 points are above"* ]]
-    expect "what is marked" 1 "$(grep -c 'offset=6 .* \*$' <<<"$output")"
+    expect "what is marked" "access/offsetRead offset=6 6 7 4 4 *" "$(grep '\*$' <<<"$output" | tr -s ' ')"
+    run env LEAST=0.97 PATH="$PWD/bin:$PATH" "$top/jobs/ncu_bench" bin/weft
+    [[ $output == *"1 of 1 points are above what is predicted, or below 0.97 of it" ]]
     jq -c 'select(.rung != "pipelined")' launch.jsonl >l && mv l launch.jsonl
     run env PATH="$PWD/bin:$PATH" "$top/jobs/ncu_bench" bin/weft
     expect "kernels and points do not match" 2 "$status"
