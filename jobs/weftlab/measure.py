@@ -1,0 +1,141 @@
+"""Measures this machine: runs the cases of questions and keeps their records by machine.
+
+The records of a question become FOLDER/MACHINE/DATE-QUESTION.jsonl, a line a run, and the file
+gets its row in FOLDER/index.tsv; what the page shows is drawn from there (jobs/report). MACHINE is
+the GPU's model with the number of ranks, or cpu. A question that was measured on the same day is
+measured anew. WEFT names the program (build/weft), WEFT_MPIRUN what starts it (mpirun).
+"""
+
+import configparser
+import datetime
+import itertools
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+from weftlab import results, text
+
+JOBS = pathlib.Path(__file__).resolve().parents[1]
+NO_FILES = ["output.picture=none", "output.final=none", "checkpoint.every=0"]
+
+
+# ---- questions and their cases ----
+
+
+def expanded(words):
+    """Every combination of the values in braces, the last brace counting fastest."""
+    parts = re.split(r"\{([^{}]*)\}", words)
+    choices = [part.split(",") if at % 2 else [part] for at, part in enumerate(parts)]
+    return ["".join(chosen) for chosen in itertools.product(*choices)]
+
+
+def read_questions(path, command):
+    """{name: section}, whose cases are what its other keys do not name."""
+    parser = configparser.ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#",))
+    try:
+        with open(path, encoding="utf-8") as file:
+            parser.read_file(file)
+    except (OSError, configparser.Error, UnicodeDecodeError) as error:
+        text.fail(command, "%s: %s" % (path, getattr(error, "strerror", None) or error))
+    return {name: parser[name] for name in parser.sections()}
+
+
+def cases_of(question):
+    """The words after `weft` of every case of a question."""
+    settings = ("claim", "ranks", "repeats")
+    lines = [value for key, value in question.items() if key not in settings]
+    return [shlex.split(words) for line in lines for words in expanded(line)]
+
+
+# ---- running ----
+
+
+def command_line(words, ranks, output):
+    launcher = shlex.split(os.getenv("WEFT_MPIRUN", "mpirun"))
+    weft = os.getenv("WEFT", "build/weft")
+    if words[0] == "bench":
+        rest = ["bench", *words[1:], "output=" + output]
+    else:  # what the case says comes last and wins
+        rest = [*words[:2], *NO_FILES, *words[2:], "--quiet", "output.record=" + output]
+    return [*launcher, "-n", str(ranks), weft, *rest]
+
+
+def measure(name, question, folder, command):
+    """Runs the cases of a question in turns; the file of their records, or None where one failed."""
+    ranks, repeats = question.getint("ranks", 1), question.getint("repeats", 1)
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / ("%s.part.jsonl" % name)
+    part.unlink(missing_ok=True)
+    cases = cases_of(question)
+    for turn in range(repeats):
+        for words in cases:
+            line = command_line(words, ranks, str(part))
+            if subprocess.run(line, stdin=subprocess.DEVNULL).returncode != 0:
+                text.complain("%s: %s: failed: %s" % (command, name, shlex.join(line)))
+                return None
+        print("%s: turn %d of %d, %d runs" % (name, turn + 1, repeats, len(cases)), flush=True)
+    return part
+
+
+def keep(name, question, part, folder, ranks):
+    """Moves the records to their place and names them in the index."""
+    first = json.loads(part.read_text(encoding="utf-8").splitlines()[0])
+    date = first.get("started", datetime.date.today().isoformat())[:10]
+    target = folder / results.machine_of(first, ranks) / ("%s-%s.jsonl" % (date, name))
+    target.parent.mkdir(exist_ok=True)
+    part.replace(target)
+    row = {
+        "file": target.relative_to(folder).as_posix(),
+        "commit": first.get("git", ""),
+        "command": "jobs/measure " + name,
+        "claim": question.get("claim", ""),
+    }
+    results.add(folder, row)
+    return target
+
+
+# ---- the command ----
+
+
+def main():
+    parser = text.parser("measure", __doc__)
+    parser.add_argument("names", nargs="*", metavar="QUESTION", help="all those for one rank, if none is given")
+    parser.add_argument("--list", action="store_true", help="print the questions and how many runs each takes")
+    parser.add_argument("--cases", action="store_true", help="print the command lines; run nothing")
+    parser.add_argument("--questions", default=JOBS / "questions.ini", metavar="FILE", help="(jobs/questions.ini)")
+    parser.add_argument("--folder", default=JOBS / "results", type=pathlib.Path, help="of results (jobs/results)")
+    arguments = parser.parse_args()
+    text.leave_with_the_reader()
+
+    questions = read_questions(arguments.questions, parser.prog)
+    names = arguments.names or [name for name in questions if questions[name].getint("ranks", 1) == 1]
+    for name in names:
+        if name not in questions:
+            parser.error("no question '%s'; there are %s" % (name, ", ".join(questions)))
+    if arguments.list:
+        for name in questions:
+            question, repeats = questions[name], questions[name].getint("repeats", 1)
+            runs = len(cases_of(question)) * repeats
+            print("%-18s %3d runs on %s  %s" % (name, runs, question.get("ranks", "1"), question.get("claim", "")))
+        return 0
+    if arguments.cases:
+        for name in names:
+            for words in cases_of(questions[name]):
+                print(shlex.join(command_line(words, questions[name].getint("ranks", 1), name + ".jsonl")))
+        return 0
+
+    failed = 0
+    for name in names:
+        part = measure(name, questions[name], arguments.folder, parser.prog)
+        if part:
+            print(keep(name, questions[name], part, arguments.folder, questions[name].getint("ranks", 1)), flush=True)
+        failed += not part
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
