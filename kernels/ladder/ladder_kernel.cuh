@@ -9,17 +9,32 @@ static inline unsigned ladder_blocks(int64_t cells, int64_t block_cells)
     return (unsigned)((cells + block_cells - 1) / block_cells);
 }
 
-/* kernel(c->out, c->in, a...) on c->stream, k32 for DTYPE_F32 and k64 for DTYPE_F64; their words may be integers as well. */
-template <typename W, typename D, typename... A, typename... B, typename... C>
-int ladder_kernel(const ladder_case *c, dim3 grid, dim3 block, size_t shared_bytes, void (*k32)(W *, const W *, A...),
-                  void (*k64)(D *, const D *, B...), C... a)
+/* kernel(c->out, c->in, a...) on c->stream, whatever the case's type. */
+template <typename W, typename V, typename... A, typename... C>
+int ladder_words(const ladder_case *c, dim3 grid, dim3 block, size_t shared_bytes, void (*kernel)(W *, const V *, A...), C... a)
 {
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    switch (c->type) {
-    case DTYPE_F32: k32<<<grid, block, shared_bytes, stream>>>((W *)c->out, (const W *)c->in, a...); break;
-    case DTYPE_F64: k64<<<grid, block, shared_bytes, stream>>>((D *)c->out, (const D *)c->in, a...); break;
-    }
+    kernel<<<grid, block, shared_bytes, device_cuda_stream(c->stream)>>>((W *)c->out, (const V *)c->in, a...);
     return cudaGetLastError();
+}
+
+/* The same, k32 for DTYPE_F32 and k64 for DTYPE_F64; their words may be integers as well. */
+template <typename K32, typename K64, typename... C>
+int ladder_kernel(const ladder_case *c, dim3 grid, dim3 block, size_t shared_bytes, K32 k32, K64 k64, C... a)
+{
+    switch (c->type) {
+    case DTYPE_F32: return ladder_words(c, grid, block, shared_bytes, k32, a...);
+    case DTYPE_F64: return ladder_words(c, grid, block, shared_bytes, k64, a...);
+    }
+    return cudaErrorInvalidValue;
+}
+
+/* The same rung, measured at each value of a parameter. */
+template <int COUNT> constexpr ladder_rung ladder_scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)
+{
+    r.scan = parameter;
+    r.scan_count = COUNT;
+    r.scan_values = values;
+    return r;
 }
 
 /* SMs of the GPU times `each`. */

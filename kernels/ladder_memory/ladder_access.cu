@@ -22,15 +22,7 @@ static const char teaches[] =
 
 namespace {
 
-enum {
-    N = LADDER_ACCESS_N,
-    OFFSET = LADDER_ACCESS_OFFSET,
-    STRIDE = LADDER_ACCESS_STRIDE,
-    UNROLL = LADDER_ACCESS_UNROLL,
-    WIDTH_BYTES = LADDER_ACCESS_WIDTH_BYTES,
-    PARAMETERS = LADDER_ACCESS_PARAMETERS,
-    THREADS = LADDER_ACCESS_THREADS
-};
+enum { THREADS = LADDER_ACCESS_THREADS };
 
 /* ---- more bytes in flight: more loads per thread, or wider ones ---- */
 
@@ -49,7 +41,7 @@ template <typename T, int LOADS> __global__ void unrolled(T *out, const T *in, i
 int prepare_copy(ladder_case *c)
 {
     const double sectors = ladder_access_sectors(c, 0, 1);
-    ladder_moves(c, c->value[N], 2);
+    ladder_moves(c, c->value[LADDER_ACCESS_N], 2);
     ladder_access_predict(c, sectors, sectors);
     return ladder_open(c, c->size, c->size);
 }
@@ -61,7 +53,7 @@ template <int LOADS> int launch_unrolled(ladder_case *c)
 
 int run_unroll(ladder_case *c)
 {
-    switch (c->value[UNROLL]) {
+    switch (c->value[LADDER_ACCESS_UNROLL]) {
     case 1: return launch_unrolled<1>(c);
     case 2: return launch_unrolled<2>(c);
     case 4: return launch_unrolled<4>(c);
@@ -79,14 +71,12 @@ template <typename V> __global__ void vector_copy(V *out, const V *in, int64_t v
 template <typename V> int launch_vectors(ladder_case *c)
 {
     const int64_t vectors = c->size * (int64_t)dtype_bytes(c->type) / (int64_t)sizeof(V);
-    vector_copy<V><<<ladder_blocks(vectors, THREADS), THREADS, 0, device_cuda_stream(c->stream)>>>(
-        (V *)c->out, (const V *)c->in, vectors);
-    return cudaGetLastError();
+    return ladder_words(c, ladder_blocks(vectors, THREADS), THREADS, 0, vector_copy<V>, vectors);
 }
 
 int run_vector(ladder_case *c)
 {
-    switch (c->value[WIDTH_BYTES]) {
+    switch (c->value[LADDER_ACCESS_WIDTH_BYTES]) {
     case 4: return launch_vectors<unsigned>(c);
     case 8: return launch_vectors<uint2>(c);
     case 16: return launch_vectors<uint4>(c);
@@ -96,9 +86,9 @@ int run_vector(ladder_case *c)
 
 int prepare_vector(ladder_case *c) /* whole vectors of the widest */
 {
-    c->value[N] &= ~(int64_t)3;
+    c->value[LADDER_ACCESS_N] &= ~(int64_t)3;
     const int code = prepare_copy(c);
-    const double sectors = (double)c->value[WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
+    const double sectors = (double)c->value[LADDER_ACCESS_WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
     ladder_access_predict(c, sectors, sectors);
     return code;
 }
@@ -126,20 +116,17 @@ template <typename T, int HINT> __global__ void hinted(T *out, const T *in, int6
         }
 }
 
-int run_hint(ladder_case *c)
+template <int HINT> int run_hint(ladder_case *c)
 {
-    const int64_t threads = (c->size + HINT_LOADS - 1) / HINT_LOADS;
-    static const ladder_access_kernel<float> f32[] = { hinted<float, CACHED>, hinted<float, READ_ONLY>, hinted<float, L2_ONLY>,
-                                                       hinted<float, STREAMING> };
-    static const ladder_access_kernel<double> f64[] = { hinted<double, CACHED>, hinted<double, READ_ONLY>, hinted<double, L2_ONLY>,
-                                                        hinted<double, STREAMING> };
-    return ladder_access_launch(c, f32[c->rung->variant], f64[c->rung->variant], threads, 0);
+    return ladder_access_launch(c, hinted<float, HINT>, hinted<double, HINT>, (c->size + HINT_LOADS - 1) / HINT_LOADS, 0);
 }
 
 /* ---- the table ---- */
 
 const int64_t offsets[] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
                             17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33 };
+const int64_t strides[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17,
+                            18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33 };
 const int64_t loads[] = { 1, 2, 4, 8 };
 const int64_t widths[] = { 4, 8, 16 };
 
@@ -150,7 +137,6 @@ constexpr ladder_way offset = { ladder_access_offset_prepare, ladder_access_offs
                      stride = { ladder_access_stride_prepare, ladder_access_stride, ladder_access_stride_verify },
                      unroll = { prepare_copy, run_unroll, ladder_verify_copy },
                      vector = { prepare_vector, run_vector, ladder_verify_copy },
-                     hints = { prepare_copy, run_hint, ladder_verify_copy },
                      rows = { ladder_access_rows_prepare, ladder_access_rows, ladder_access_rows_verify },
                      window = { ladder_access_window_prepare, ladder_access_window, ladder_access_window_verify },
                      fields = { ladder_access_fields_prepare, ladder_access_fields, ladder_access_fields_verify };
@@ -159,23 +145,27 @@ constexpr ladder_way offset = { ladder_access_offset_prepare, ladder_access_offs
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned takes, const char *teaches)
 {
     return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = way.prepare, .enqueue = way.enqueue,
-             .verify = way.verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = (1u << PARAMETERS) - 2 - takes };
+             .verify = way.verify, .unit = LADDER_BYTES, .ceiling = "copy",
+             .ignores = (1u << LADDER_ACCESS_PARAMETERS) - 2 - takes };
 }
 
-constexpr ladder_rung scans(const char *name, const char *why, ladder_way way, int variant, int parameter, const int64_t *values,
-                            int count, const char *teaches)
+template <int HINT> constexpr ladder_rung hints(const char *name, const char *why, const char *teaches)
 {
-    ladder_rung r = rung(name, why, way, variant, 1u << parameter, teaches);
-    r.scan = parameter;
-    r.scan_count = count;
-    r.scan_values = values;
-    return r;
+    return rung(name, why, { prepare_copy, run_hint<HINT>, ladder_verify_copy }, 0, 0, teaches);
 }
 
-constexpr ladder_rung windowed(const char *name, const char *why, int policy, int parameter, const int64_t *values, int count,
+template <int COUNT>
+constexpr ladder_rung scans(const char *name, const char *why, ladder_way way, int variant, int parameter,
+                            const int64_t (&values)[COUNT], const char *teaches)
+{
+    return ladder_scanned(parameter, values, rung(name, why, way, variant, 1u << parameter, teaches));
+}
+
+template <int COUNT>
+constexpr ladder_rung windowed(const char *name, const char *why, int policy, int parameter, const int64_t (&values)[COUNT],
                                const char *teaches)
 {
-    ladder_rung r = scans(name, why, window, policy, parameter, values, count, teaches);
+    ladder_rung r = scans(name, why, window, policy, parameter, values, teaches);
     r.destroy = ladder_access_window_destroy;
     r.missing = ladder_access_window_missing;
     r.ignores &= ~(1u << LADDER_ACCESS_WINDOW_BYTES | 1u << LADDER_ACCESS_HIT_PERCENT);
@@ -183,43 +173,43 @@ constexpr ladder_rung windowed(const char *name, const char *why, int policy, in
 }
 
 const ladder_rung rungs[] = {
-    scans("offsetRead", "a shifted warp touches one more sector", offset, LADDER_ACCESS_READ, OFFSET, offsets, 34,
+    scans("offsetRead", "a shifted warp touches one more sector", offset, LADDER_ACCESS_READ, LADDER_ACCESS_OFFSET, offsets,
           "The warp's 128 bytes do not start on a line. Its neighbour needs the sector that both share as well, and finds it in a "
           "cache."),
-    scans("offsetWrite", "partial sectors wait in L2", offset, LADDER_ACCESS_WRITE, OFFSET, offsets, 34,
+    scans("offsetWrite", "partial sectors wait in L2", offset, LADDER_ACCESS_WRITE, LADDER_ACCESS_OFFSET, offsets,
           "Two warps write a part of the same sector each. L2 holds it until both have come, so that memory sees whole sectors."),
-    scans("strideRead", "sectors read, cells used", stride, LADDER_ACCESS_READ, STRIDE, offsets + 1, 33,
+    scans("strideRead", "sectors read, cells used", stride, LADDER_ACCESS_READ, LADDER_ACCESS_STRIDE, strides,
           "The warp's cells lie apart. Only those that are used count as work; the array that is walked keeps its length, so that "
           "it never fits into a cache."),
-    scans("strideWrite", "each partial sector costs a read too", stride, LADDER_ACCESS_WRITE, STRIDE, offsets + 1, 33,
+    scans("strideWrite", "each partial sector costs a read too", stride, LADDER_ACCESS_WRITE, LADDER_ACCESS_STRIDE, strides,
           "Memory with error correction cannot write a part of a sector: it is read, changed and written back."),
-    scans("unroll", "independent loads per thread", unroll, 0, UNROLL, loads, 4,
+    scans("unroll", "independent loads per thread", unroll, 0, LADDER_ACCESS_UNROLL, loads,
           "All loads of a thread are on their way before its first store, so that the same number of warps has more bytes in "
           "flight."),
-    scans("vector", "bytes per load", vector, 0, WIDTH_BYTES, widths, 3,
+    scans("vector", "bytes per load", vector, 0, LADDER_ACCESS_WIDTH_BYTES, widths,
           "One load and one store of that many bytes per thread; a request of 32 x 16 bytes is four whole lines."),
-    rung("loadCached", "through L1 and L2, the default", hints, CACHED, 0,
+    hints<CACHED>("loadCached", "through L1 and L2, the default",
           "__ldca keeps a line in both caches, for whoever reads it again."),
-    rung("loadReadOnly", "__ldg: the read-only path", hints, READ_ONLY, 0,
+    hints<READ_ONLY>("loadReadOnly", "__ldg: the read-only path",
           "It was a cache of its own on old GPUs; today it is a part of L1."),
-    rung("loadL2", "L1 left out", hints, L2_ONLY, 0,
+    hints<L2_ONLY>("loadL2", "L1 left out",
           "__ldcg, for data that other SMs write: L1 would not know that they changed."),
-    rung("loadStreaming", "first to leave the caches", hints, STREAMING, 0,
+    hints<STREAMING>("loadStreaming", "first to leave the caches",
           "__ldcs and __stcs: what is read once need not push out what is read twice. A plain copy reads nothing twice."),
     rung("rowsPacked", "odd rows start anywhere in a line", rows, LADDER_ACCESS_PACKED, 1u << LADDER_ACCESS_ROW_CELLS,
           "Each warp touches one sector more, and no vector load is allowed, since it would have to start on a multiple of its "
           "size. With rows of 1001 cells .63 of the copy (f32, one H200)."),
     rung("rowsPitched", "every row on 512 bytes", rows, LADDER_ACCESS_PITCHED, 1u << LADDER_ACCESS_ROW_CELLS,
           "cudaMallocPitch lets every row start on a multiple of 512 bytes, for at most 511 bytes per row: .84 of the copy."),
-    windowed("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL, LADDER_ACCESS_WINDOW_BYTES, windows, 8,
+    windowed("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL, LADDER_ACCESS_WINDOW_BYTES, windows,
           "L2 (50 MB on an H100, 60 on an H200) keeps what was used last, and cells that stream by once push out a table that "
           "every cell needs. Its reads are counted, so that more than 1 is possible: windows of 4, 16, 32, 40 MB reach 1.38, "
           "1.00, 1.00, 1.01 of the copy."),
-    windowed("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING, LADDER_ACCESS_WINDOW_BYTES, windows, 8,
+    windowed("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING, LADDER_ACCESS_WINDOW_BYTES, windows,
           "The access policy of a stream names a window of addresses whose lines persist, in a part of L2 that is set aside for "
           "them: the same windows reach 1.40, 1.13, .99, .69. It pays where the window begins not to survive by itself, up to "
           "half of L2; beyond, what is set aside is missing for everything else."),
-    windowed("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING, LADDER_ACCESS_HIT_PERCENT, percents, 4,
+    windowed("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING, LADDER_ACCESS_HIT_PERCENT, percents,
           "Only that part of the window's lines claims the right to stay. With 64 MB and 100, 50, 25 % .64, .58, .41 of the copy, "
           "and a window of 4 MB with all of L2's part set aside fell to .44. Set aside what the window needs and no more."),
     rung("arrayOfStructures", "unwanted fields travel along", fields, LADDER_ACCESS_ARRAY_OF_STRUCTURES, 0,
@@ -229,7 +219,7 @@ const ladder_rung rungs[] = {
           "The fields that are not wanted stay where they are: .78."),
 };
 
-const ladder_parameter parameters[PARAMETERS] = {
+const ladder_parameter parameters[LADDER_ACCESS_PARAMETERS] = {
     { "n", 1 << 25, 1024, (int64_t)1 << 32, "cells" },
     { "offset", 0, 0, LADDER_ACCESS_OFFSET_MOST, "cells between the start of a line and the first cell" },
     { "stride", 1, 1, 1024, "cells from one thread's to the next one's" },

@@ -61,11 +61,12 @@ double row_sectors(const ladder_case *c)
 
 /* ---- the window ---- */
 
-template <typename T> __global__ void __launch_bounds__(THREADS)
-    add_window(T *out, const T *in, const T *window, unsigned chunks, int64_t n)
+/* The window lies behind the stream's n cells. */
+template <typename T> __global__ void __launch_bounds__(THREADS) add_window(T *out, const T *in, unsigned chunks, int64_t n)
 {
     const int64_t first = (int64_t)blockIdx.x * CHUNK + threadIdx.x;
     const int64_t again = (int64_t)(blockIdx.x % chunks) * CHUNK + threadIdx.x;
+    const T *window = in + n;
     T u[LOADS], w[LOADS];
 #pragma unroll
     for (int k = 0; k < LOADS; k++) {
@@ -135,7 +136,6 @@ int ladder_access_rows(ladder_case *c)
 
 int ladder_access_rows_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, answer_rows, v); }
 
-/* The window lies behind the stream of cells, in the same allocation. */
 int ladder_access_window_prepare(ladder_case *c)
 {
     ladder_moves(c, c->value[LADDER_ACCESS_N], 3);
@@ -150,18 +150,7 @@ int ladder_access_window_prepare(ladder_case *c)
 int ladder_access_window(ladder_case *c)
 {
     const unsigned blocks = ladder_blocks(c->size, CHUNK), chunks = (unsigned)(window_cells(c) / CHUNK);
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    switch (c->type) {
-    case DTYPE_F32:
-        add_window<<<blocks, THREADS, 0, stream>>>((float *)c->out, (const float *)c->in, (const float *)c->in + c->size, chunks,
-                                                   c->size);
-        break;
-    case DTYPE_F64:
-        add_window<<<blocks, THREADS, 0, stream>>>((double *)c->out, (const double *)c->in, (const double *)c->in + c->size, chunks,
-                                                   c->size);
-        break;
-    }
-    return cudaGetLastError();
+    return ladder_kernel(c, blocks, THREADS, 0, add_window<float>, add_window<double>, chunks, c->size);
 }
 
 int ladder_access_window_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, answer_window, v); }

@@ -16,16 +16,10 @@ double cell(dtype t, int64_t i)
 
 /* ---- offset ---- */
 
-template <typename T> __global__ void offset_read(T *out, const T *in, int64_t n, int64_t offset)
+template <typename T, bool READS> __global__ void offset_copy(T *out, const T *in, int64_t n, int64_t offset)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i] = in[i + offset];
-}
-
-template <typename T> __global__ void offset_write(T *out, const T *in, int64_t n, int64_t offset)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i + offset] = in[i];
+    if (i < n) out[READS ? i : i + offset] = in[READS ? i + offset : i];
 }
 
 void offset_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
@@ -37,16 +31,10 @@ void offset_answer(const void *context, dtype t, int64_t first, int64_t count, v
 
 /* ---- stride ---- */
 
-template <typename T> __global__ void stride_read(T *out, const T *in, int64_t n, int64_t stride)
+template <typename T, bool READS> __global__ void stride_copy(T *out, const T *in, int64_t n, int64_t stride)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i] = in[i * stride];
-}
-
-template <typename T> __global__ void stride_write(T *out, const T *in, int64_t n, int64_t stride)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i * stride] = in[i];
+    if (i < n) out[READS ? i : i * stride] = in[READS ? i * stride : i];
 }
 
 void stride_read_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
@@ -133,8 +121,8 @@ int ladder_access_offset(ladder_case *c)
 {
     const int64_t offset = c->value[LADDER_ACCESS_OFFSET];
     return c->rung->variant == LADDER_ACCESS_READ
-               ? ladder_access_launch(c, offset_read<float>, offset_read<double>, c->size, offset)
-               : ladder_access_launch(c, offset_write<float>, offset_write<double>, c->size, offset);
+               ? ladder_access_launch(c, offset_copy<float, true>, offset_copy<double, true>, c->size, offset)
+               : ladder_access_launch(c, offset_copy<float, false>, offset_copy<double, false>, c->size, offset);
 }
 
 int ladder_access_offset_verify(ladder_case *c, ladder_verdict *v)
@@ -155,8 +143,8 @@ int ladder_access_stride(ladder_case *c)
 {
     const int64_t stride = c->value[LADDER_ACCESS_STRIDE];
     return c->rung->variant == LADDER_ACCESS_READ
-               ? ladder_access_launch(c, stride_read<float>, stride_read<double>, c->size, stride)
-               : ladder_access_launch(c, stride_write<float>, stride_write<double>, c->size, stride);
+               ? ladder_access_launch(c, stride_copy<float, true>, stride_copy<double, true>, c->size, stride)
+               : ladder_access_launch(c, stride_copy<float, false>, stride_copy<double, false>, c->size, stride);
 }
 
 int ladder_access_stride_verify(ladder_case *c, ladder_verdict *v)

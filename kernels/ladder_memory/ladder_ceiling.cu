@@ -93,9 +93,7 @@ __global__ void __launch_bounds__(READ_THREADS) read_kernel(uint32_t *all, const
 int read_enqueue(ladder_case *c)
 {
     const int64_t vectors = (int64_t)(ladder_bytes(c, c->size) / sizeof(uint4));
-    read_kernel<<<ladder_blocks(vectors, READ_THREADS * READ_VECTORS), READ_THREADS, 0, device_cuda_stream(c->stream)>>>(
-        (uint32_t *)c->out, (const uint4 *)c->in, vectors);
-    return cudaGetLastError();
+    return ladder_words(c, ladder_blocks(vectors, READ_THREADS * READ_VECTORS), READ_THREADS, 0, read_kernel, vectors);
 }
 
 int read_verify(ladder_case *c, ladder_verdict *v)
@@ -182,9 +180,7 @@ int shared_prepare(ladder_case *c)
 
 int shared_enqueue(ladder_case *c)
 {
-    shared_kernel<<<(unsigned)(c->size / SHARED_THREADS), SHARED_THREADS, 0, device_cuda_stream(c->stream)>>>((uint32_t *)c->out,
-                                                                                                             (const uint4 *)c->in);
-    return cudaGetLastError();
+    return ladder_words(c, (unsigned)(c->size / SHARED_THREADS), SHARED_THREADS, 0, shared_kernel);
 }
 
 int shared_verify(ladder_case *c, ladder_verdict *v)

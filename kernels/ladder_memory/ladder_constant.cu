@@ -3,7 +3,6 @@
 #include "ladder/ladder_families.h"
 #include "ladder/ladder_fma.cuh"
 #include "ladder/ladder_kernel.cuh"
-#include "ladder_memory/ladder_constant.h"
 
 static const char teaches[] =
     "Where to keep numbers that every thread reads: the constant bank, the read-only cache, shared memory, the parameters of "
@@ -28,6 +27,7 @@ static const char teaches[] =
 
 namespace {
 
+enum { N, ADDRESSES, PARAMETERS };
 enum { POINTS = 9, THREADS = 256, CELLS = 8 };
 
 /* u + (D2 u) / 4, of order 8. A function, so that device code may have it as immediates. */
@@ -39,6 +39,7 @@ __host__ __device__ constexpr double weight(int k)
 
 template <typename T> struct weights {
     T w[POINTS];
+    __device__ __forceinline__ T operator[](int k) const { return w[k]; }
 };
 
 template <typename T> constexpr weights<T> all_weights()
@@ -50,42 +51,45 @@ template <typename T> constexpr weights<T> all_weights()
 
 /* ---- the line: nine ways to hand over the same nine numbers ---- */
 
-/* Every kernel adds in the same order; what differs is where `w(k)` and `u(k)` come from. */
-template <typename T, typename WEIGHT, typename CELL> __device__ __forceinline__ T line_of(WEIGHT w, CELL u)
+/* Every kernel adds in the same order; what differs is where w[k] and u[i] come from. */
+template <typename T, typename WEIGHTS, typename CELLS_OF> __device__ __forceinline__ T line_of(WEIGHTS &w, CELLS_OF u, int64_t i)
 {
-    T sum = w(0) * u(0);
+    T sum = w[0] * u[i];
 #pragma unroll
-    for (int k = 1; k < POINTS; k++) sum = ladder_fma(w(k), u(k), sum);
+    for (int k = 1; k < POINTS; k++) sum = ladder_fma(w[k], u[i + k], sum);
     return sum;
 }
 
 __constant__ float bank_f32[POINTS];
 __constant__ double bank_f64[POINTS];
-__device__ __forceinline__ const float *bank(float) { return bank_f32; }
-__device__ __forceinline__ const double *bank(double) { return bank_f64; }
+template <typename T> struct bank {
+    __device__ __forceinline__ T operator[](int k) const { return sizeof(T) == sizeof(float) ? (T)bank_f32[k] : (T)bank_f64[k]; }
+};
 
-template <typename T> __global__ void __launch_bounds__(THREADS) line_bank(T *to, const T *from, const T *, int64_t n)
+template <typename T> struct immediate {
+    __device__ __forceinline__ T operator[](int k) const { return (T)weight(k); }
+};
+
+template <typename T> struct by_ldg {
+    const T *w;
+    __device__ __forceinline__ T operator[](int k) const { return __ldg(w + k); }
+};
+
+template <typename T> struct by_texture {
+    cudaTextureObject_t t;
+    __device__ __forceinline__ T operator[](int64_t i) const
+    {
+        if (sizeof(T) == sizeof(float)) return (T)tex1Dfetch<float>(t, (int)i);
+        const int2 u = tex1Dfetch<int2>(t, (int)i);
+        return (T)__hiloint2double(u.y, u.x);
+    }
+};
+
+template <typename T, typename CELLS_OF, typename WEIGHTS>
+__global__ void __launch_bounds__(THREADS) line_plain(T *to, CELLS_OF from, WEIGHTS w, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) to[i] = line_of<T>([](int k) { return bank(T())[k]; }, [=](int k) { return from[i + k]; });
-}
-
-template <typename T> __global__ void __launch_bounds__(THREADS) line_parameter(T *to, const T *from, weights<T> w, int64_t n)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) to[i] = line_of<T>([&](int k) { return w.w[k]; }, [=](int k) { return from[i + k]; });
-}
-
-template <typename T> __global__ void __launch_bounds__(THREADS) line_immediate(T *to, const T *from, const T *, int64_t n)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) to[i] = line_of<T>([](int k) { return (T)weight(k); }, [=](int k) { return from[i + k]; });
-}
-
-template <typename T> __global__ void __launch_bounds__(THREADS) line_pointer(T *to, const T *from, const T *w, int64_t n)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) to[i] = line_of<T>([=](int k) { return w[k]; }, [=](int k) { return from[i + k]; });
+    if (i < n) to[i] = line_of<T>(w, from, i);
 }
 
 template <typename T>
@@ -93,13 +97,7 @@ __global__ void __launch_bounds__(THREADS)
     line_restrict(T *__restrict__ to, const T *__restrict__ from, const T *__restrict__ w, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) to[i] = line_of<T>([=](int k) { return w[k]; }, [=](int k) { return from[i + k]; });
-}
-
-template <typename T> __global__ void __launch_bounds__(THREADS) line_ldg(T *to, const T *from, const T *w, int64_t n)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) to[i] = line_of<T>([=](int k) { return __ldg(w + k); }, [=](int k) { return from[i + k]; });
+    if (i < n) to[i] = line_of<T>(w, from, i);
 }
 
 template <typename T> __global__ void __launch_bounds__(THREADS) line_shared(T *to, const T *from, const T *w, int64_t n)
@@ -108,7 +106,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) line_shared(T *
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (threadIdx.x < POINTS) own[threadIdx.x] = w[threadIdx.x];
     __syncthreads();
-    if (i < n) to[i] = line_of<T>([](int k) { return own[k]; }, [=](int k) { return from[i + k]; });
+    if (i < n) to[i] = line_of<T>(own, from, i);
 }
 
 template <typename T> __global__ void __launch_bounds__(THREADS) line_registers(T *to, const T *from, const T *w, int64_t n)
@@ -120,21 +118,8 @@ template <typename T> __global__ void __launch_bounds__(THREADS) line_registers(
 #pragma unroll
     for (int c = 0; c < CELLS; c++) {
         const int64_t i = first + c * THREADS;
-        if (i < n) to[i] = line_of<T>([&](int k) { return own[k]; }, [=](int k) { return from[i + k]; });
+        if (i < n) to[i] = line_of<T>(own, from, i);
     }
-}
-
-__device__ __forceinline__ float fetch(cudaTextureObject_t t, int i, float) { return tex1Dfetch<float>(t, i); }
-__device__ __forceinline__ double fetch(cudaTextureObject_t t, int i, double)
-{
-    const int2 u = tex1Dfetch<int2>(t, i);
-    return __hiloint2double(u.y, u.x);
-}
-
-template <typename T> __global__ void __launch_bounds__(THREADS) line_texture(T *to, cudaTextureObject_t from, int64_t n)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) to[i] = line_of<T>([](int k) { return bank(T())[k]; }, [=](int k) { return fetch(from, (int)i + k, T()); });
 }
 
 enum { BANK, PARAMETER, IMMEDIATE, POINTER, RESTRICT, LDG, SHARED, REGISTERS, TEXTURE };
@@ -167,7 +152,7 @@ int make_texture(ladder_case *c, int64_t cells)
 int line_prepare(ladder_case *c)
 {
     line *s = (line *)ladder_state(c, sizeof *s);
-    ladder_moves(c, c->value[LADDER_CONSTANT_N], 2);
+    ladder_moves(c, c->value[N], 2);
     const int64_t cells = c->size + POINTS - 1;
     int code = ladder_open(c, cells, c->size);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, POINTS), &s->weight);
@@ -189,15 +174,15 @@ template <typename T> int line_launch(ladder_case *c)
     T *to = (T *)c->out;
     const T *from = (const T *)c->in, *w = (const T *)s->weight;
     switch (c->rung->variant) {
-    case BANK: line_bank<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case PARAMETER: line_parameter<T><<<blocks, THREADS, 0, stream>>>(to, from, all_weights<T>(), c->size); break;
-    case IMMEDIATE: line_immediate<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case POINTER: line_pointer<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
+    case BANK: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, bank<T>(), c->size); break;
+    case PARAMETER: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, all_weights<T>(), c->size); break;
+    case IMMEDIATE: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, immediate<T>(), c->size); break;
+    case POINTER: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
     case RESTRICT: line_restrict<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case LDG: line_ldg<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
+    case LDG: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, by_ldg<T>{ w }, c->size); break;
     case SHARED: line_shared<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
     case REGISTERS: line_registers<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case TEXTURE: line_texture<T><<<blocks, THREADS, 0, stream>>>(to, s->texture, c->size); break;
+    case TEXTURE: line_plain<<<blocks, THREADS, 0, stream>>>(to, by_texture<T>{ s->texture }, bank<T>(), c->size); break;
     default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
     }
     return cudaGetLastError();
@@ -227,7 +212,72 @@ void line_answer(const void *, dtype t, int64_t first, int64_t count, void *out)
 
 int line_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, line_answer, v); }
 
-/* ---- the table ---- */
+/* ---- a table of 512 words, read at an index that each thread computes ---- */
+
+enum { TABLE_WORDS = 512, LOOKUPS = 512, SPREAD = 17, BLOCKS_PER_SM = 8 };
+/* Odd, so that 32 lanes land in 32 different banks of shared memory; 68 bytes, so that about every second lane meets a line
+ * of its own. The table is 2 KiB: it fits the smallest of the constant caches. */
+
+__constant__ uint32_t table_bank[TABLE_WORDS];
+
+__host__ __device__ __forceinline__ uint32_t first_index(unsigned thread, unsigned addresses)
+{
+    return thread / 32 * 5 + thread % addresses * SPREAD;
+}
+
+template <int WHERE>
+__global__ void __launch_bounds__(THREADS) lookup(uint32_t *to, const uint32_t *__restrict__ table, unsigned addresses)
+{
+    __shared__ uint32_t own[TABLE_WORDS];
+    if (WHERE == SHARED) {
+        for (unsigned i = threadIdx.x; i < TABLE_WORDS; i += THREADS) own[i] = table[i];
+        __syncthreads();
+    }
+    const uint32_t *read = WHERE == SHARED ? own : WHERE == BANK ? table_bank : table;
+    uint32_t index = first_index(threadIdx.x, addresses), sum = 0;
+#pragma unroll 16
+    for (int i = 0; i < LOOKUPS; i++) sum = sum * 3 + read[(index + (uint32_t)i) % TABLE_WORDS];
+    to[(int64_t)blockIdx.x * THREADS + threadIdx.x] = sum;
+}
+
+/* The table on the host: `in` holds it on the device. */
+typedef struct lookups {
+    uint32_t word[TABLE_WORDS];
+    int blocks;
+} lookups;
+
+int table_prepare(ladder_case *c)
+{
+    lookups *s = (lookups *)ladder_state(c, sizeof *s);
+    for (unsigned i = 0; i < TABLE_WORDS; i++) s->word[i] = (uint32_t)cell_fmix64(i + 1);
+    int code = ladder_per_sm(c, BLOCKS_PER_SM, &s->blocks);
+    c->size = (int64_t)s->blocks * THREADS;
+    c->work = (double)c->size * LOOKUPS;
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, sizeof s->word, &c->in);
+    if (!code) code = c->d->copy(c->d, c->in, s->word, sizeof s->word, c->stream);
+    if (!code) code = cudaMemcpyToSymbolAsync(table_bank, s->word, sizeof s->word, 0, cudaMemcpyHostToDevice,
+                                              device_cuda_stream(c->stream));
+    return code ? code : ladder_alloc_poisoned(c, (size_t)c->size * sizeof(uint32_t), &c->out);
+}
+
+template <int WHERE> int table_enqueue(ladder_case *c)
+{
+    const int blocks = ((const lookups *)c->state)->blocks;
+    return ladder_words(c, blocks, THREADS, 0, lookup<WHERE>, (unsigned)c->value[ADDRESSES]);
+}
+
+int table_verify(ladder_case *c, ladder_verdict *v)
+{
+    const lookups *s = (const lookups *)c->state;
+    uint32_t block[THREADS] = {}; /* all do the same */
+    for (unsigned t = 0; t < THREADS; t++) {
+        const uint32_t index = first_index(t, (unsigned)c->value[ADDRESSES]);
+        for (uint32_t i = 0; i < LOOKUPS; i++) block[t] = block[t] * 3 + s->word[(index + i) % TABLE_WORDS];
+    }
+    return ladder_compare_blocks(c, c->out, (size_t)c->size * sizeof(uint32_t), block, sizeof block, v);
+}
+
+/* ---- the rungs ---- */
 
 constexpr ladder_rung stencil_rung(const char *name, const char *why, int variant, const char *teaches)
 {
@@ -237,12 +287,11 @@ constexpr ladder_rung stencil_rung(const char *name, const char *why, int varian
 
 const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully divergent last */
 
-constexpr ladder_rung table_rung(const char *name, const char *why, int variant, const char *teaches)
+template <int WHERE> constexpr ladder_rung table_rung(const char *name, const char *why, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = ladder_constant_table_prepare,
-             .enqueue = ladder_constant_table_enqueue, .verify = ladder_constant_table_verify, .unit = LADDER_CALLS,
-             .scan = LADDER_CONSTANT_ADDRESSES, .scan_count = sizeof address_counts / sizeof *address_counts,
-             .scan_values = address_counts };
+    return ladder_scanned(ADDRESSES, address_counts,
+                          { .name = name, .why = why, .teaches = teaches, .prepare = table_prepare, .enqueue = table_enqueue<WHERE>,
+                            .verify = table_verify, .unit = LADDER_CALLS });
 }
 
 const ladder_rung rungs[] = {
@@ -266,16 +315,16 @@ const ladder_rung rungs[] = {
           "Nine registers hold the weights, and their loads are shared out among eight times as much work."),
     stencil_rung("texture", "data fetched through a texture object", TEXTURE,
           "Textures know no double: it is fetched as two words and put together again."),
-    table_rung("tableBank", "constant cache: one address per turn", LADDER_CONSTANT_BANK,
+    table_rung<BANK>("tableBank", "constant cache: one address per turn",
           "The constant cache gives one word per turn to all lanes that ask for it: 3.8 x 10^12 lookups per second on one H200 "
           "with one address per warp, and half as many each time the addresses double (1.3 x 10^11 at 32)."),
-    table_rung("tableLdg", "the same lookups through L1", LADDER_CONSTANT_LDG,
+    table_rung<LDG>("tableLdg", "the same lookups through L1",
           "L1 serves by lines of 128 bytes: 4.5 x 10^12 lookups per second up to 4 addresses, 2 x 10^12 at 32."),
-    table_rung("tableShared", "the same from banks of shared memory", LADDER_CONSTANT_SHARED,
+    table_rung<SHARED>("tableShared", "the same from banks of shared memory",
           "32 words of different banks in one turn, whatever their order: 6 x 10^12 lookups per second throughout."),
 };
 
-const ladder_parameter parameters[LADDER_CONSTANT_PARAMETERS] = {
+const ladder_parameter parameters[PARAMETERS] = {
     { "n", 1 << 26, 1, 1 << 27, "cells of the line" },
     { "addresses", 32, 1, 32, "different words that a warp asks for" },
 };

@@ -127,9 +127,7 @@ void transfer_destroy(ladder_case *c)
 int move(ladder_case *c)
 {
     const int64_t vectors = c->size / (int64_t)sizeof(uint4);
-    move_kernel<<<ladder_blocks(vectors, THREADS), THREADS, 0, device_cuda_stream(c->stream)>>>((uint4 *)c->out, (const uint4 *)c->in,
-                                                                                               vectors);
-    return cudaGetLastError();
+    return ladder_words(c, ladder_blocks(vectors, THREADS), THREADS, 0, move_kernel, vectors);
 }
 
 /* ---- both directions ---- */
@@ -293,38 +291,35 @@ constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_cop
 
 constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = kind, .prepare = way.prepare, .enqueue = way.enqueue,
-             .verify = way.verify, .destroy = transfer_destroy,
-             .missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr,
-             .unit = LADDER_BYTES, /* of pageable memory the CPU copies each byte */
-             .clock = (kind & (TO_HOST - 1)) == PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE,
-             .ceiling = ceiling, .scan = BYTES, .scan_count = sizeof curve / sizeof *curve, .scan_values = curve };
+    return ladder_scanned(BYTES, curve,
+                          { .name = name, .why = why, .teaches = teaches, .variant = kind, .prepare = way.prepare,
+                            .enqueue = way.enqueue, .verify = way.verify, .destroy = transfer_destroy,
+                            .missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr,
+                            .unit = LADDER_BYTES, /* of pageable memory the CPU copies each byte */
+                            .clock = (kind & (TO_HOST - 1)) == PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE,
+                            .ceiling = ceiling });
 }
 
 constexpr ladder_rung host_reads(const char *name, const char *why, int kind, const char *teaches)
 {
     ladder_rung r = moves(name, why, kind, host_read, nullptr, teaches);
     r.clock = LADDER_CLOCK_HOST;
-    r.scan_count = sizeof small_curve / sizeof *small_curve;
-    r.scan_values = small_curve;
-    return r;
+    return ladder_scanned(BYTES, small_curve, r);
 }
 
 constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, int (*before)(ladder_case *), const char *teaches)
 {
     ladder_rung r = moves(name, why, MANAGED, way, "h2d", teaches);
     r.before = before;
-    r.scan_count = sizeof short_curve / sizeof *short_curve;
-    r.scan_values = short_curve;
-    return r;
+    return ladder_scanned(BYTES, short_curve, r);
 }
 
 constexpr ladder_rung allocates(const char *name, const char *why, int what, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = what, .prepare = allocation_prepare,
-             .enqueue = allocate_and_release, .verify = allocation_verify,
-             .destroy = allocation_destroy, .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST,
-             .scan = BYTES, .scan_count = sizeof short_curve / sizeof *short_curve, .scan_values = short_curve };
+    return ladder_scanned(BYTES, short_curve,
+                          { .name = name, .why = why, .teaches = teaches, .variant = what, .prepare = allocation_prepare,
+                            .enqueue = allocate_and_release, .verify = allocation_verify, .destroy = allocation_destroy,
+                            .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST });
 }
 
 const ladder_rung rungs[] = {

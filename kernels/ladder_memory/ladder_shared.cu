@@ -83,25 +83,30 @@ int verify_strided(ladder_case *c, ladder_verdict *v)
 
 /* ---- tiles: written one way, read the other ---- */
 
-/* LAYOUT says where cell (row, column) of the tile stands. The number of rounds is odd, so that a crossed one ends transposed. */
-enum { ROUNDS = 33, MOST_COLUMNS = 32, TILE_BLOCKS = 1056 };
+enum { ROUNDS = 33, COLUMNS = 32, TILE_BLOCKS = 1056 };
+/* A rung's variant: the rows of its tile, and what goes down the columns. */
+enum { FLAT = 16, TALL = 32, ROWS_MASK = 63, READ_CROSSED = 64, WRITE_CROSSED = 128 };
 
-template <int COLUMNS, int PAD, bool SWIZZLED> struct layout {
-    static __device__ __forceinline__ int at(int row, int column)
-    {
-        return row * (COLUMNS + PAD) + (SWIZZLED ? column ^ (row % COLUMNS) : column);
-    }
-};
+int tile_rows(const ladder_case *c) { return c->rung->variant & ROWS_MASK; }
 
-/* ROWS x COLUMNS threads; the tile is written at (y, x), read at (r, c) where CROSSED takes thread number k down the
- * columns instead of along the rows. WRITE_CROSSED exchanges the two. */
-template <typename T, int ROWS, int COLUMNS, typename LAYOUT, bool CROSS_WRITE, bool CROSS_READ>
-__device__ __forceinline__ void exchange(T *tile, T *out, const T *in)
+int prepare_tile(ladder_case *c)
 {
-    const int k = (int)threadIdx.y * COLUMNS + (int)threadIdx.x, along_row = k / COLUMNS, along_column = k % COLUMNS;
-    const int across_row = k % ROWS, across_column = k / ROWS;
-    const int write = CROSS_WRITE ? LAYOUT::at(across_row, across_column) : LAYOUT::at(along_row, along_column);
-    const int read = CROSS_READ ? LAYOUT::at(across_row, across_column) : LAYOUT::at(along_row, along_column);
+    ladder_moves(c, (int64_t)TILE_BLOCKS * tile_rows(c) * COLUMNS, 2 * ROUNDS);
+    return ladder_open(c, c->size, c->size);
+}
+
+/* rows x 32 threads; the tile is written at (y, x) and read there, or, where that is crossed, at the place that thread number k
+ * gets down the columns instead of along the rows. The number of rounds is odd, so that a crossed one ends transposed. */
+template <typename T, int VARIANT, int PAD, bool SWIZZLED, bool DYNAMIC> __global__ void exchange(T *out, const T *in)
+{
+    constexpr int ROWS = VARIANT & ROWS_MASK, CELLS = ROWS * (COLUMNS + PAD);
+    extern __shared__ double sized_at_launch[]; /* one name for all types */
+    __shared__ T sized[DYNAMIC ? 1 : CELLS];
+    T *tile = DYNAMIC ? (T *)sized_at_launch : sized;
+    const auto at = [](int row, int column) { return row * (COLUMNS + PAD) + (SWIZZLED ? column ^ (row % COLUMNS) : column); };
+    const int k = (int)threadIdx.y * COLUMNS + (int)threadIdx.x;
+    const int along = at(k / COLUMNS, k % COLUMNS), across = at(k % ROWS, k / ROWS);
+    const int write = VARIANT & WRITE_CROSSED ? across : along, read = VARIANT & READ_CROSSED ? across : along;
     const int64_t cell = (int64_t)blockIdx.x * (ROWS * COLUMNS) + k;
     T u = in[cell];
 #pragma unroll 4
@@ -114,42 +119,11 @@ __device__ __forceinline__ void exchange(T *tile, T *out, const T *in)
     out[cell] = u;
 }
 
-template <typename T, int ROWS, int COLUMNS, int PAD, bool SWIZZLED, bool CROSS_WRITE, bool CROSS_READ>
-__global__ void static_tile(T *out, const T *in)
-{
-    __shared__ T tile[ROWS * (COLUMNS + PAD)];
-    exchange<T, ROWS, COLUMNS, layout<COLUMNS, PAD, SWIZZLED>, CROSS_WRITE, CROSS_READ>(tile, out, in);
-}
-
-template <typename T, int ROWS, int COLUMNS, int PAD, bool SWIZZLED, bool CROSS_WRITE, bool CROSS_READ>
-__global__ void dynamic_tile(T *out, const T *in)
-{
-    extern __shared__ double memory[]; /* one name for all types */
-    exchange<T, ROWS, COLUMNS, layout<COLUMNS, PAD, SWIZZLED>, CROSS_WRITE, CROSS_READ>((T *)memory, out, in);
-}
-
-/* A rung's variant: the rows of its tile, and what goes down the columns. */
-enum { FLAT = 16, TALL = 32, ROWS_MASK = 63, READ_CROSSED = 64, WRITE_CROSSED = 128 };
-
-int tile_rows(const ladder_case *c) { return c->rung->variant & ROWS_MASK; }
-
-int prepare_tile(ladder_case *c)
-{
-    ladder_moves(c, (int64_t)TILE_BLOCKS * tile_rows(c) * MOST_COLUMNS, 2 * ROUNDS);
-    return ladder_open(c, c->size, c->size);
-}
-
 template <int VARIANT, int PAD, bool SWIZZLED, bool DYNAMIC> int run_tile(ladder_case *c)
 {
-    constexpr int rows = VARIANT & ROWS_MASK, columns = MOST_COLUMNS;
-    constexpr bool write = VARIANT & WRITE_CROSSED, read = VARIANT & READ_CROSSED;
-    if constexpr (DYNAMIC)
-        return ladder_kernel(c, TILE_BLOCKS, dim3(columns, rows), ladder_bytes(c, rows * (columns + PAD)),
-                             dynamic_tile<float, rows, columns, PAD, SWIZZLED, write, read>,
-                             dynamic_tile<double, rows, columns, PAD, SWIZZLED, write, read>);
-    else
-        return ladder_kernel(c, TILE_BLOCKS, dim3(columns, rows), 0, static_tile<float, rows, columns, PAD, SWIZZLED, write, read>,
-                             static_tile<double, rows, columns, PAD, SWIZZLED, write, read>);
+    constexpr int ROWS = VARIANT & ROWS_MASK, CELLS = ROWS * (COLUMNS + PAD);
+    return ladder_kernel(c, TILE_BLOCKS, dim3(COLUMNS, ROWS), DYNAMIC ? ladder_bytes(c, CELLS) : 0,
+                         exchange<float, VARIANT, PAD, SWIZZLED, DYNAMIC>, exchange<double, VARIANT, PAD, SWIZZLED, DYNAMIC>);
 }
 
 /* Where cell k of a tile has gone after ROUNDS rounds: a permutation applied so often. */
@@ -157,12 +131,12 @@ void answer_tile(const void *context, dtype t, int64_t first, int64_t count, voi
 {
     const ladder_case *c = (const ladder_case *)context;
     const bool read_crossed = c->rung->variant & READ_CROSSED, write_crossed = c->rung->variant & WRITE_CROSSED;
-    const int rows = tile_rows(c), cells = rows * MOST_COLUMNS;
-    int from[TALL * MOST_COLUMNS], place[TALL * MOST_COLUMNS]; /* place: who writes at the spot that k reads */
+    const int rows = tile_rows(c), cells = rows * COLUMNS;
+    int from[TALL * COLUMNS], place[TALL * COLUMNS]; /* place: who writes at the spot that k reads */
     for (int k = 0; k < cells; k++) {
         if (read_crossed == write_crossed) place[k] = k;
-        else if (read_crossed) place[k] = k % rows * MOST_COLUMNS + k / rows;
-        else place[k] = k % MOST_COLUMNS * rows + k / MOST_COLUMNS;
+        else if (read_crossed) place[k] = k % rows * COLUMNS + k / rows;
+        else place[k] = k % COLUMNS * rows + k / COLUMNS;
     }
     for (int k = 0; k < cells; k++) {
         int at = k;
@@ -231,9 +205,7 @@ int run_flow(ladder_case *c)
     static flow_kernel *const staged[STAGES_MOST] = { in_stages<1>, in_stages<2>, in_stages<3>, in_stages<4> };
     const int64_t vectors = (int64_t)(ladder_bytes(c, c->size) / sizeof(uint4));
     flow_kernel *k = c->rung->variant ? staged[c->value[STAGES] - 1] : through_registers;
-    k<<<ladder_blocks(vectors, FLOW_THREADS * CHUNKS), FLOW_THREADS, 0, device_cuda_stream(c->stream)>>>(
-        (uint4 *)c->out, (const uint4 *)c->in, vectors);
-    return cudaGetLastError();
+    return ladder_words(c, ladder_blocks(vectors, FLOW_THREADS * CHUNKS), FLOW_THREADS, 0, k, vectors);
 }
 
 /* ---- the table ---- */
@@ -252,10 +224,10 @@ constexpr ladder_rung tile(const char *name, const char *why, const char *teache
 
 constexpr ladder_rung by_stride(const char *name, const char *why, int word_bytes, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = word_bytes, .prepare = prepare_strided,
-             .enqueue = run_strided, .verify = verify_strided, .unit = LADDER_BYTES, .ceiling = "shared",
-             .ignores = 1u << N | 1u << STAGES, .scan = STRIDE, .scan_count = sizeof strides / sizeof *strides,
-             .scan_values = strides };
+    return ladder_scanned(STRIDE, strides,
+                          { .name = name, .why = why, .teaches = teaches, .variant = word_bytes, .prepare = prepare_strided,
+                            .enqueue = run_strided, .verify = verify_strided, .unit = LADDER_BYTES, .ceiling = "shared",
+                            .ignores = 1u << N | 1u << STAGES });
 }
 
 constexpr ladder_rung flow(const char *name, const char *why, int staged, const char *teaches)
