@@ -44,11 +44,9 @@ hosts *hosts_make(const int *of, int ranks)
 hosts *hosts_create(MPI_Comm comm)
 {
     MPI_Comm host;
-    int rank, ranks, leader, count = 0; /* leader: the lowest rank of this host */
-    MPI_CHECK(ranks_mine(comm, &rank));
-    MPI_CHECK(ranks_count(comm, &ranks));
+    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
+    int leader = rank, count = 0; /* leader: the lowest rank of this host */
     MPI_CHECK(ranks_of_host(comm, &host));
-    leader = rank;
     MPI_CHECK(ranks_bcast(&leader, 1, MPI_INT, 0, host));
     leader = pretended_leader(rank, ranks, leader);
     int *of = CHECK_ALLOC(malloc((size_t)ranks * sizeof *of));

@@ -1,7 +1,6 @@
 #include "ranks/ranks.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,12 +64,6 @@ static int copy(const void *mine, void *all, int count, MPI_Datatype type)
     return MPI_SUCCESS;
 }
 
-static int answer(int *out, int number)
-{
-    *out = number;
-    return MPI_SUCCESS;
-}
-
 static int none(MPI_Comm *out)
 {
     *out = MPI_COMM_NULL;
@@ -81,9 +74,19 @@ static bool alone(MPI_Comm comm) { return comm == MPI_COMM_NULL; }
 
 /* ---- on any number ---- */
 
-int ranks_mine(MPI_Comm comm, int *rank) { return alone(comm) ? answer(rank, 0) : MPI_Comm_rank(comm, rank); }
+int ranks_mine(MPI_Comm comm)
+{
+    int rank = 0;
+    if (!alone(comm)) MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    return rank;
+}
 
-int ranks_count(MPI_Comm comm, int *ranks) { return alone(comm) ? answer(ranks, 1) : MPI_Comm_size(comm, ranks); }
+int ranks_count(MPI_Comm comm)
+{
+    int ranks = 1;
+    if (!alone(comm)) MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    return ranks;
+}
 
 int ranks_barrier(MPI_Comm comm) { return alone(comm) ? MPI_SUCCESS : MPI_Barrier(comm); }
 

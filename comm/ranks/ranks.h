@@ -16,10 +16,11 @@ void ranks_end(void);
 /* MPI_COMM_WORLD while MPI runs, whoever started it; else MPI_COMM_NULL. */
 MPI_Comm ranks_world(void);
 
+/* This rank's number in comm, and how many there are. */
+int ranks_mine(MPI_Comm comm);
+int ranks_count(MPI_Comm comm);
 /* As MPI's own, with its arguments and its answer, for MPI_CHECK; on MPI_COMM_NULL what they are for one rank. Types: those that
  * ranks.c lists. */
-int ranks_mine(MPI_Comm comm, int *rank);
-int ranks_count(MPI_Comm comm, int *ranks);
 int ranks_barrier(MPI_Comm comm);
 int ranks_bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm);
 int ranks_allreduce(const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);

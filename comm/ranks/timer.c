@@ -31,23 +31,19 @@ double timer_slowest_s(double seconds, MPI_Comm comm)
     return seconds;
 }
 
-timer_spread timer_over_ranks(double seconds, MPI_Comm comm)
+timer_spread timer_over_ranks(double mine, MPI_Comm comm)
 {
     struct {
-        double seconds;
+        double number;
         int rank;
-    } mine = { seconds, 0 }, slowest;
+    } own = { mine, ranks_mine(comm) }, most;
     timer_spread spread;
-    int ranks;
-    double sum;
-    MPI_CHECK(ranks_mine(comm, &mine.rank));
-    MPI_CHECK(ranks_count(comm, &ranks));
-    MPI_CHECK(ranks_allreduce(&seconds, &spread.min, 1, MPI_DOUBLE, MPI_MIN, comm));
-    MPI_CHECK(ranks_allreduce(&seconds, &sum, 1, MPI_DOUBLE, MPI_SUM, comm));
-    MPI_CHECK(ranks_allreduce(&mine, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
-    spread.mean = sum / ranks;
-    spread.max = slowest.seconds;
-    spread.max_rank = slowest.rank;
+    MPI_CHECK(ranks_allreduce(&mine, &spread.min, 1, MPI_DOUBLE, MPI_MIN, comm));
+    MPI_CHECK(ranks_allreduce(&mine, &spread.sum, 1, MPI_DOUBLE, MPI_SUM, comm));
+    MPI_CHECK(ranks_allreduce(&own, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
+    spread.mean = spread.sum / ranks_count(comm);
+    spread.max = most.number;
+    spread.max_rank = most.rank;
     return spread;
 }
 
@@ -92,8 +88,7 @@ timer_histogram timer_histogram_of(const double *samples, size_t count, double m
 timer_straggler timer_straggler_of(double seconds, const char *host, MPI_Comm comm)
 {
     timer_straggler last = { 0 };
-    int ranks;
-    MPI_CHECK(ranks_count(comm, &ranks));
+    const int ranks = ranks_count(comm);
     double *all = CHECK_ALLOC(malloc(2 * (size_t)ranks * sizeof *all)), *sorted = all + ranks;
     MPI_CHECK(ranks_allgather(&seconds, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, comm));
     for (int r = 0; r < ranks; r++) {

@@ -9,12 +9,12 @@ double timer_now_s(void);
 /* Seconds since *mark_s, which becomes now. */
 double timer_lap_s(double *mark_s);
 
-/* The same phase on all ranks: min, mean and max over ranks of the seconds each spent in it. */
+/* The same phase on all ranks: what they have of the seconds that each spent in it, or of another number of each. */
 typedef struct timer_spread {
-    double min, mean, max;
+    double min, mean, max, sum;
     int max_rank;
 } timer_spread;
-timer_spread timer_over_ranks(double seconds, MPI_Comm comm);
+timer_spread timer_over_ranks(double mine, MPI_Comm comm);
 /* The largest alone; every rank has it, so that all decide alike. Collective. */
 double timer_slowest_s(double seconds, MPI_Comm comm);
 

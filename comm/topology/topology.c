@@ -70,14 +70,14 @@ void topology_create(topology *t)
 {
     *t = (topology){ .ranks_on_device = 1 };
     MPI_CHECK(ranks_dup(ranks_world(), &t->comm));
-    MPI_CHECK(ranks_mine(t->comm, &t->rank));
-    MPI_CHECK(ranks_count(t->comm, &t->ranks));
+    t->rank = ranks_mine(t->comm);
+    t->ranks = ranks_count(t->comm);
     t->thread_level = -1;
     if (t->comm != MPI_COMM_NULL) MPI_CHECK(MPI_Query_thread(&t->thread_level));
     t->where = hosts_create(t->comm);
     t->hosts = t->where->count;
-    MPI_CHECK(ranks_mine(t->where->mine, &t->local_rank));
-    MPI_CHECK(ranks_count(t->where->mine, &t->local_ranks));
+    t->local_rank = ranks_mine(t->where->mine);
+    t->local_ranks = ranks_count(t->where->mine);
     char host_name[sizeof t->host] = "";
     if (gethostname(host_name, sizeof host_name - 1) != 0) (void)snprintf(host_name, sizeof host_name, "unknown");
     (void)printable(t->host, sizeof t->host, host_name);
@@ -208,10 +208,9 @@ static device *host_device(topology *t, int threads)
 
 bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key, sentence *said)
 {
-    const int sees = visible > 0;
-    int any = 0, worst = 0;
+    const bool sees = visible > 0, any = agree_any(sees, t->comm);
+    int worst = 0;
     sentence why;
-    MPI_CHECK(ranks_allreduce(&sees, &any, 1, MPI_INT, MPI_MAX, t->comm));
     gpu_facts f = { .built = device_cuda_built(), .visible = visible, .elsewhere = any && !sees,
                     .reason = reason ? reason : "none is visible", .key = key };
     gpu_rule_look(&f, getenv, "/dev");

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "ranks/agree.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "topology/topology.h"
 #include "topology/topology_spawn.h"
@@ -105,8 +106,7 @@ static probe_result probe_exchange(device *d, MPI_Comm comm, int to, int from, s
     probe_result result = PROBE_ARRIVED;
     MPI_Request both[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
     probe_buffers b;
-    int rank;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    const int rank = ranks_mine(comm);
     /* All ranks have their buffers, or nobody sends. */
     const bool ready = make_buffers(d, bytes, &b) && fill(d, &b, bytes, rank);
     if (!agree_all(ready, comm)) {
@@ -181,8 +181,7 @@ static bool ring(const topology *t, device *d, sentence *why)
     const int next = (t->rank + 1) % t->ranks, before = (t->rank + t->ranks - 1) % t->ranks;
     bool sound = true;
     MPI_Comm comm;
-    MPI_CHECK(MPI_Comm_dup(t->comm, &comm));
-    MPI_CHECK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    MPI_CHECK(ranks_dup(t->comm, &comm));
     for (int i = 0; i < RING_SIZES && sound; i++) {
         const probe_result r = probe_exchange(d, comm, next, before, sizes_bytes[i], EXCHANGE_LIMIT_S);
         if (r != PROBE_ARRIVED)

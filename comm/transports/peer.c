@@ -155,8 +155,8 @@ peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, sentenc
     peer *p = allocate(1, sizeof *p);
     why->text[0] = '\0';
     MPI_CHECK(ranks_dup(comm, &p->comm));
-    MPI_CHECK(ranks_mine(p->comm, &p->me));
-    MPI_CHECK(ranks_count(p->comm, &p->all));
+    p->me = ranks_mine(p->comm);
+    p->all = ranks_count(p->comm);
     p->d = d;
     p->count = count;
     p->ranks = allocate((size_t)count, sizeof *p->ranks);

@@ -26,6 +26,7 @@
 #include "device/device_cuda.h"
 #include "ranks/agree.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "transports/message.h"
 
 static struct {
@@ -76,10 +77,8 @@ static bool open_library(sentence *why)
 static bool own_gpu(const device *d, MPI_Comm comm, sentence *why)
 {
     enum { UUID_BYTES = sizeof d->uuid };
-    int rank, ranks;
+    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
     bool own = true;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
     char *uuids = CHECK_ALLOC(malloc((size_t)ranks * UUID_BYTES));
     MPI_CHECK(MPI_Allgather(d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, comm));
     for (int r = 0; r < ranks && own; r++)
@@ -100,10 +99,9 @@ static int end_communicator(MPI_Comm self, int key, void *attribute, void *state
 
 static bool make_communicator(const device *d, MPI_Comm comm, sentence *why)
 {
-    int rank, ranks, key;
+    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
+    int key;
     ncclUniqueId id;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
     if (everyone) return true;
     if (d->kind != DEVICE_CUDA) sentence_set(why, "the host device has transport staged only");
     if (!agree_or_say(d->kind == DEVICE_CUDA, why, comm)) return false;

@@ -15,6 +15,7 @@
 
 #include "files/replace.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 
 enum {
     SIDE_PIXELS_MAX = 2048,     /* of a very long field; others are held by PICTURE_PIXELS_MAX */
@@ -219,8 +220,7 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
                    picture_scale *scale, sentence *why)
 {
     assert(nx > 0 && ny > 0);
-    int rank;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    const int rank = ranks_mine(comm);
     const raster r = raster_of(nx, ny);
     const int pixels_count = r.width * r.height;
     double *const sums = CHECK_ALLOC(calloc((size_t)pixels_count, sizeof *sums));

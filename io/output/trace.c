@@ -1,6 +1,5 @@
 #include "output/trace.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "files/replace.h"
 #include "output/record.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "ranks/timer.h"
 
 enum { PING_ROUNDS = 64, TAG_PING = 1, TAG_HEAD = 2, TAG_SPANS = 3, PROCESS_BYTES = 256 };
@@ -34,11 +34,9 @@ static trace_offset ping_rank_0(MPI_Comm comm)
 
 trace_offset trace_measure_offset(MPI_Comm comm)
 {
-    int rank = 0, ranks = 1;
+    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
     double token_s = 0;
     trace_offset mine = { timer_now_s(), 0, 0 };
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
     for (int r = 1; r < ranks; r++) {
         for (int i = 0; rank == 0 && i < PING_ROUNDS; i++) {
             MPI_CHECK(MPI_Recv(&token_s, 1, MPI_DOUBLE, r, TAG_PING, comm, MPI_STATUS_IGNORE));
@@ -154,10 +152,8 @@ static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, 
 bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, sentence *why)
 {
     replace file;
-    int rank = 0, ranks = 1, code = 0;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
-    if (rank == 0) code = replace_begin(&file, path);
+    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
+    int code = rank == 0 ? replace_begin(&file, path) : 0;
     MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, comm));
 
     if (!code) {

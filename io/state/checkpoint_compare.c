@@ -150,13 +150,11 @@ static checkpoint_status compare_field(const comparing *c, const hid_t file[2], 
 checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], checkpoint_info info[2],
                                      checkpoint_difference diff[CHECKPOINT_FIELDS_MAX], int *fields, sentence *why)
 {
-    comparing c = { .comm = comm, .path = path, .why = why };
+    comparing c = { .comm = comm, .rank = ranks_mine(comm), .ranks = ranks_count(comm), .path = path, .why = why };
     hid_t file[2] = { H5I_INVALID_HID, H5I_INVALID_HID };
     checkpoint_status status = CHECKPOINT_OK;
     *fields = 0;
     memset(info, 0, 2 * sizeof *info);
-    MPI_CHECK(ranks_mine(comm, &c.rank));
-    MPI_CHECK(ranks_count(comm, &c.ranks));
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
         status = checkpoint_read_info(comm, path[side], &info[side], why);
     if (status != CHECKPOINT_OK) return status;

@@ -72,8 +72,7 @@ static int wait_for_directory(const char *dir)
 
 checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, sentence *why)
 {
-    int rank;
-    MPI_CHECK(ranks_mine(comm, &rank));
+    const int rank = ranks_mine(comm);
     int code = rank == 0 ? make_with_parents(dir) : 0;
     if (rank == 0 && !code) code = wait_for_directory(dir);
     if (rank == 0 && !code && access(dir, W_OK | X_OK) != 0) code = errno;
@@ -146,9 +145,8 @@ checkpoint_status checkpoint_list_here(const char *dir, int64_t **steps, size_t 
 
 checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count)
 {
-    int rank;
+    const int rank = ranks_mine(comm);
     sentence why = { "" };
-    MPI_CHECK(ranks_mine(comm, &rank));
     *steps = NULL;
     *count = 0;
     const checkpoint_status status =

@@ -56,10 +56,9 @@ static checkpoint_status look(const char *path, const char *what, int64_t cells,
 
 checkpoint_status checkpoint_probe(MPI_Comm comm, const char *path, const char *what, int64_t cells, bool *sealed, sentence *why)
 {
-    int rank;
     bool whole = false;
     checkpoint_status status = CHECKPOINT_OK;
-    MPI_CHECK(ranks_mine(comm, &rank));
+    const int rank = ranks_mine(comm);
     if (rank == 0) status = look(path, what, cells, &whole, why);
     MPI_CHECK(ranks_bcast(&whole, 1, MPI_C_BOOL, 0, comm));
     if (sealed) *sealed = whole;

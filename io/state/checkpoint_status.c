@@ -1,26 +1,14 @@
 #include "state/checkpoint_status.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
+#include "ranks/agree.h"
 #include "ranks/check.h"
-#include "ranks/ranks.h"
 
 checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, sentence *why)
 {
-    int rank, ranks;
-    MPI_CHECK(ranks_mine(comm, &rank));
-    MPI_CHECK(ranks_count(comm, &ranks));
-    /* the worst status first, then the lowest rank */
-    const int64_t key = (int64_t)mine * ranks + (ranks - 1 - rank);
-    int64_t worst;
-    MPI_CHECK(ranks_allreduce(&key, &worst, 1, MPI_INT64_T, MPI_MAX, comm));
-    const checkpoint_status status = (checkpoint_status)(worst / ranks);
-    if (status == CHECKPOINT_OK) return status;
-    const int speaker = ranks - 1 - (int)(worst % ranks);
-    MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, speaker, comm));
-    return status;
+    return (checkpoint_status)agree_worst((int)mine, why, comm);
 }
 
 checkpoint_status checkpoint_fail(checkpoint_status status, sentence *why, const char *format, ...)

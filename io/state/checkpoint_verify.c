@@ -126,10 +126,8 @@ static void look_beside_fields(verifying *v, hid_t file)
 
 checkpoint_status checkpoint_verify(MPI_Comm comm, const char *path, checkpoint_report *r, sentence *why)
 {
-    verifying v = { .comm = comm, .path = path, .r = r, .why = why };
+    verifying v = { .comm = comm, .rank = ranks_mine(comm), .ranks = ranks_count(comm), .path = path, .r = r, .why = why };
     memset(r, 0, sizeof *r);
-    MPI_CHECK(ranks_mine(comm, &v.rank));
-    MPI_CHECK(ranks_count(comm, &v.ranks));
     checkpoint_status status = checkpoint_read_info(comm, path, &r->info, why);
     if (status != CHECKPOINT_OK) return status;
     checkpoint_state s = checkpoint_info_fields(&r->info);

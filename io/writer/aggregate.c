@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "state/checkpoint_bands.h"
 
 size_t aggregate_window_bytes = (size_t)32 << 20;
@@ -89,10 +90,9 @@ const void *aggregate_rows(const aggregate_window *w, box part, size_t cell_byte
 aggregate *aggregate_create(MPI_Comm comm)
 {
     aggregate *a = CHECK_ALLOC(calloc(1, sizeof *a));
-    MPI_CHECK(MPI_Comm_dup(comm, &a->comm));
-    MPI_CHECK(MPI_Comm_set_errhandler(a->comm, MPI_ERRORS_RETURN));
-    MPI_CHECK(MPI_Comm_rank(comm, &a->rank));
-    MPI_CHECK(MPI_Comm_size(comm, &a->ranks));
+    MPI_CHECK(ranks_dup(comm, &a->comm));
+    a->rank = ranks_mine(comm);
+    a->ranks = ranks_count(comm);
     return a;
 }
 

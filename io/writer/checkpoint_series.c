@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "state/checkpoint_directory.h"
 #include "state/checkpoint_xdmf.h"
 #include "writer/checkpoint_write.h"
@@ -41,8 +42,7 @@ static checkpoint_status describe(const char *dir, int64_t every, const checkpoi
 checkpoint_status checkpoint_add_to_series(MPI_Comm comm, const char *dir, int64_t every, const checkpoint_state *s, sentence *why)
 {
     char path[CHECKPOINT_PATH_BYTES];
-    int rank;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    const int rank = ranks_mine(comm);
     checkpoint_path(path, sizeof path, dir, s->step);
     const checkpoint_status status = checkpoint_write(comm, path, s, NULL, why);
     if (status != CHECKPOINT_OK) return status;

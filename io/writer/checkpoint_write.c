@@ -6,6 +6,7 @@
 
 #include "files/replace.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "state/checkpoint_bands.h"
 #include "state/checkpoint_directory.h"
 #include "writer/phases.h"
@@ -57,8 +58,7 @@ checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkp
     checkpoint_state shares;
     const checkpoint_status status = take_shares(comm, path, s, &shares, why);
     if (status != CHECKPOINT_OK) return status;
-    int rank;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    const int rank = ranks_mine(comm);
     if (rank == 0) unlink_left(path);
     phases *p = phases_create(comm, false, &stats, why);
     phases_begin(p, &(writer_request){ .state = &shares, .ready = is_there }, &(phases_order){ .path = path });

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "state/checkpoint_directory.h"
 
 enum {
@@ -302,8 +303,7 @@ static checkpoint_status refuse(const owner *o, const char *dir, sentence *why)
 
 lock *lock_take(MPI_Comm comm, const char *dir, checkpoint_status *status, sentence *note, sentence *why)
 {
-    int rank;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    const int rank = ranks_mine(comm);
     note->text[0] = '\0';
     lock *l = CHECK_ALLOC(calloc(1, sizeof *l));
     *status = CHECKPOINT_OK;

@@ -11,6 +11,7 @@
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/hosts.h"
+#include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "writer/aggregate.h"
 #include "writer/agreement.h"
@@ -72,8 +73,8 @@ phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, sentence
     phases *p = CHECK_ALLOC(calloc(1, sizeof *p));
     p->comm = comm;
     p->stats = stats;
-    MPI_CHECK(MPI_Comm_rank(comm, &p->rank));
-    MPI_CHECK(MPI_Comm_size(comm, &p->ranks));
+    p->rank = ranks_mine(comm);
+    p->ranks = ranks_count(comm);
     p->agreed = (agreement){ .comm = comm, .rank = p->rank, .ranks = p->ranks };
     p->boxes = CHECK_ALLOC(calloc((size_t)p->ranks * CHECKPOINT_FIELDS_MAX, sizeof *p->boxes));
     p->collected = aggregate_create(comm);

@@ -3,7 +3,6 @@
 #include "writer/retain.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "files/replace.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "state/checkpoint_directory.h"
 #include "state/checkpoint_xdmf.h"
 #include "writer/checkpoint_series.h"
@@ -53,9 +53,8 @@ static bool is_half_written(const char *name)
 
 int retain_clean(MPI_Comm comm, const char *dir)
 {
-    int rank, deleted = 0;
-    MPI_CHECK(MPI_Comm_rank(comm, &rank));
-    DIR *d = rank == 0 ? opendir(dir) : NULL;
+    int deleted = 0;
+    DIR *d = ranks_mine(comm) == 0 ? opendir(dir) : NULL;
     if (d) {
         for (const struct dirent *e; (e = readdir(d));)
             deleted += is_half_written(e->d_name) && unlinkat(dirfd(d), e->d_name, 0) == 0;

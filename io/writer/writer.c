@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "state/checkpoint_directory.h"
 #include "writer/lock.h"
@@ -33,9 +34,7 @@ writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool asy
     writer *w = CHECK_ALLOC(calloc(1, sizeof *w));
     char *copy = CHECK_ALLOC(strdup(dir));
     *w = (writer){ .dir = copy, .rule = rule, .verified = RETAIN_NONE_VERIFIED };
-    MPI_CHECK(MPI_Comm_dup(comm, &w->comm));
-    MPI_CHECK(MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN));
-    MPI_CHECK(MPI_Comm_rank(comm, &w->rank));
+    MPI_CHECK(ranks_dup(comm, &w->comm));
     w->lock = lock_take(comm, dir, status, &w->note, why);
     if (*status != CHECKPOINT_OK) {
         writer_destroy(&w);

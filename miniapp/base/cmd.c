@@ -45,8 +45,7 @@ static int first_other(uint64_t mine, int ranks)
 static void same_on_all_ranks(const char *what, const char *text, uint64_t number)
 {
     char theirs[256];
-    int ranks = 0;
-    MPI_CHECK(ranks_count(ranks_world(), &ranks));
+    const int ranks = ranks_count(ranks_world());
     const int other = first_other(number, ranks);
     if (other == ranks) return;
     snprintf(theirs, sizeof theirs, "%s", text);
@@ -60,7 +59,7 @@ int cmd_begin(cmd_ranks need, int argc, char **argv)
     checkpoint_probe_by(TOPOLOGY_SELF_EXE);
     checkpoint_before_mpi_init();
     ranks_begin(need == CMD_MPI);
-    MPI_CHECK(ranks_mine(ranks_world(), &rank));
+    rank = ranks_mine(ranks_world());
     char version[128], *const versions[] = { version };
     snprintf(version, sizeof version, "%s (%s)", version_number, version_git);
     same_on_all_ranks("is weft", version, hash(1, versions));

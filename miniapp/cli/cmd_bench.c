@@ -1,6 +1,5 @@
 /* weft bench: the ladder. Ceilings first, then every rung that was asked for: verified, timed, printed, recorded.
  * In two parts: rank 0 alone with its device, while the others sleep; then the families that all ranks climb together. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <mpi.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,18 +168,12 @@ static const char *assume(predict_machine *m, const asked *a)
 
 /* ---- what is said ---- */
 
+/* An interval of checkpoints may be hours. */
 static const char *seconds_text(char *out, size_t bytes, double s)
 {
-    static const struct {
-        double below, unit;
-        const char *name;
-    } scale[] = { { 1e-3, 1e-6, "us" }, { 1, 1e-3, "ms" }, { 120, 1, "s" }, { 7200, 60, "min" }, { INFINITY, 3600, "h" } };
-    int i = 0;
-    while (s >= scale[i].below) i++;
-    if (isnan(s))
-        snprintf(out, bytes, "-");
-    else
-        snprintf(out, bytes, "%.3g %s", s / scale[i].unit, scale[i].name);
+    if (!(s >= 120)) return terminal_seconds(out, bytes, s);
+    if (s < 7200) snprintf(out, bytes, "%.3g min", s / 60);
+    else snprintf(out, bytes, "%.3g h", s / 3600);
     return out;
 }
 
@@ -243,10 +236,7 @@ static json_t *beyond_json(const predict_plan *l)
 static json_t *line_json(const predict_plan *l, double efficiency, const asked *a, const char *between)
 {
     const predict_case *c = &l->of;
-    const struct {
-        const char *key;
-        json_t *value;
-    } all[] = {
+    const record_member all[] = {
         { "program", json_string("weft") },
         { "predicted", json_true() },
         { "mode", json_string(a->study.weak ? "weak" : "strong") },
@@ -271,9 +261,7 @@ static json_t *line_json(const predict_plan *l, double efficiency, const asked *
         { "interval_s", record_number(l->interval_s) },
         { "waste", record_number(l->waste) },
     };
-    json_t *o = json_object();
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) json_object_set_new(o, all[i].key, all[i].value);
-    return o;
+    return record_add(json_object(), all, sizeof all / sizeof *all);
 }
 
 static int predict_deck(const predict_records *r, const config *c, const asked *a, const char *between)
@@ -416,10 +404,8 @@ int cmd_predict(int argc, char **argv)
                 .between_us = NAN,
                 .between_gbs = NAN,
                 .file_gbs = NAN };
-    int ranks = 1;
     (void)cmd_begin(CMD_ALONE, argc, argv);
-    MPI_CHECK(ranks_count(ranks_world(), &ranks));
-    if (ranks > 1)
+    if (ranks_count(ranks_world()) > 1)
         return cmd_end(cmd_say(CHECK_EXIT_USAGE, "predict runs on one rank, whatever number it predicts for: start it without mpirun"));
     return cmd_end(run_predict(&a, argc, argv));
 }

@@ -1,6 +1,5 @@
 /* weft run: deck in; fields computed, checkpointed, verified; table and record out. */
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -103,13 +102,6 @@ static void add_phase(run *r, int depth, const char *name, double seconds)
     p->seconds = timer_over_ranks(seconds, r->sim.top.comm);
 }
 
-static double over_ranks(MPI_Comm comm, double mine)
-{
-    double sum;
-    MPI_CHECK(ranks_allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, comm));
-    return sum;
-}
-
 /* The rank whose mean step is longest speaks for the run. */
 static void gather_steps(run *r)
 {
@@ -176,7 +168,7 @@ static void gather_report(run *r, const loop_result *l)
     if (r->checkpoints.writer) gather_checkpoints(r);
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
     const double passes_per_step = counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
-    out->bytes_moved_per_step = over_ranks(s->top.comm, sim_bytes_moved_per_pass(s) * passes_per_step);
+    out->bytes_moved_per_step = timer_over_ranks(sim_bytes_moved_per_pass(s) * passes_per_step, s->top.comm).sum;
     gather_phases(r, l);
 }
 
@@ -234,8 +226,8 @@ static int run_it(run *r)
         return status == 0 ? 0 : fail(status, why.text);
     }
     say_notes(s, 0);
-    r->report.redundant_fraction =
-        over_ranks(s->top.comm, sim_redundant_fraction(s) * (double)sim_own_cells(s)) / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
+    r->report.redundant_fraction = timer_over_ranks(sim_redundant_fraction(s) * (double)sim_own_cells(s), s->top.comm).sum /
+                                   ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
     if (!r->ask.quiet) report_print_head(s, &r->report);
     enter(r, "tune");
     sim_trial_choose_variant(s);

@@ -6,7 +6,6 @@
 #include "bench/bench_link.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "ranks/timer.h"
 
 enum { BATCHES = 5 };
 /* Beyond the caches of a GPU or a socket; small enough to be moved many times in a second. */

@@ -13,7 +13,6 @@
 #include "cli/cmd_manual.h"
 #include "cli/cmd_table.h"
 #include "ranks/check.h"
-#include "state/checkpoint_probe.h"
 #include "state/checkpoint_probe_child.h"
 #include "topology/topology.h"
 

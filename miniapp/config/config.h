@@ -11,6 +11,7 @@
 #include "core/kind.h"
 #include "core/stencil.h"
 #include "deck/deck.h"
+#include "state/checkpoint_state.h"
 #include "transports/transport_kind.h"
 
 typedef enum config_initial {
@@ -19,9 +20,7 @@ typedef enum config_initial {
 typedef enum config_device { CONFIG_DEVICE_AUTO, CONFIG_DEVICE_HOST, CONFIG_DEVICE_CUDA } config_device;
 typedef enum config_feed { CONFIG_FEED_AUTO, CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH } config_feed;
 typedef enum config_tune { CONFIG_TUNE_OFF, CONFIG_TUNE_ON } config_tune;
-typedef enum config_verify { CONFIG_VERIFY_FULL, CONFIG_VERIFY_SAMPLE, CONFIG_VERIFY_OFF } config_verify;
 typedef enum config_progress { CONFIG_PROGRESS_AUTO, CONFIG_PROGRESS_ON, CONFIG_PROGRESS_OFF } config_progress;
-
 typedef enum config_on_error { CONFIG_ON_ERROR_STOP, CONFIG_ON_ERROR_CONTINUE } config_on_error;
 
 typedef struct config {
@@ -62,7 +61,7 @@ typedef struct config {
         int keep, keep_every, aggregators;    /* aggregators 0: choose */
         bool async;
         config_on_error on_error;
-        config_verify verify;                 /* resolved: by the bytes of a state file unless given */
+        checkpoint_verify_how verify;         /* resolved: by the bytes of a state file unless given */
     } checkpoint;
     struct {
         char record[4096], final[4096], picture[4096], trace[4096], series[4096]; /* "" = none */

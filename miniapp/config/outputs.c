@@ -177,9 +177,8 @@ static int check_all(const places *all, sentence *why)
 
 int outputs_check(MPI_Comm comm, const config *c, const char *deck_path, const char *restart, sentence *why)
 {
-    int rank, status = 0;
-    MPI_CHECK(ranks_mine(comm, &rank));
-    if (rank == 0) {
+    int status = 0;
+    if (ranks_mine(comm) == 0) {
         places *all = CHECK_ALLOC(calloc(1, sizeof *all));
         gather(all, c, deck_path, restart);
         status = check_all(all, why);

@@ -26,9 +26,7 @@ const cmd_option request_options[CMD_OPTIONS_MAX] = {
 /* Rank 0 reads and everybody gets the text, or its sentence: the deck need not be on a shared file system. */
 static bool read_deck(deck *d, const char *path, sentence *why)
 {
-    int rank = 0;
-    MPI_CHECK(ranks_mine(ranks_world(), &rank));
-    char *text = rank == 0 ? deck_file_text(path, why) : NULL;
+    char *text = ranks_mine(ranks_world()) == 0 ? deck_file_text(path, why) : NULL;
     int bytes = text ? (int)strlen(text) : -1;
     MPI_CHECK(ranks_bcast(&bytes, 1, MPI_INT, 0, ranks_world()));
     if (bytes < 0) {

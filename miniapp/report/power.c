@@ -6,6 +6,7 @@
 
 #include "output/record.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 
 static bool seen_before(const power_rank *rank, int i)
 {
@@ -40,8 +41,7 @@ power_use power_sum(const power_rank *rank, int ranks, double seconds, double up
 power_use power_between(MPI_Comm comm, const char *uuid, nvml_reading before, nvml_reading after, double seconds,
                         double updates)
 {
-    int ranks;
-    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    const int ranks = ranks_count(comm);
     power_rank mine = { .before = before, .after = after }, *all = CHECK_ALLOC(calloc((size_t)ranks, sizeof *all));
     snprintf(mine.uuid, sizeof mine.uuid, "%s", uuid);
     MPI_CHECK(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, comm));

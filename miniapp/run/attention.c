@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/timer.h"
 
@@ -107,8 +108,7 @@ bool attention_too_late(attention *a)
 {
     sim *s = a->sim;
     if (isinf(a->deadline_s) || s->level == s->cfg->time.steps) return false;
-    int mine = !have_time(a, 2), any;
-    MPI_CHECK(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
+    const bool any = agree_any(!have_time(a, 2), s->top.comm);
     if (any && !a->late_noted)
         sim_add_note(s, false, "no checkpoint of step %lld: the time left is too short for it and for the last one",
                      (long long)s->level);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
@@ -40,7 +41,7 @@ static void measure_ceiling(sim *s, calibrate_result *r)
     for (int i = 0; i < ROUNDS; i++) best_s = fmin(best_s, copy_once_s(s, repeats, bytes));
     if (fault_asked("slow_rank") >= 0 && s->top.rank == s->top.ranks - 1) best_s *= 1e6; /* which no load of the machine brings about */
     const double mine = 2 * (double)bytes / best_s; /* read and written */
-    MPI_CHECK(ranks_allreduce(&mine, &r->ceiling_bytes_per_s, 1, MPI_DOUBLE, MPI_SUM, s->top.comm));
+    r->ceiling_bytes_per_s = timer_over_ranks(mine, s->top.comm).sum;
     r->copies = timer_straggler_of(1 / mine, s->top.host, s->top.comm);
 }
 
@@ -116,9 +117,7 @@ calibrate_result calibrate(sim *s)
     measure_ceiling(s, &r);
     const bool has_halo = config_kind_of(s->cfg)->transposes == 0;
     if (!has_halo) r.overlap = overlap_none("it is not measured for kinds with transposes");
-    int mine = has_halo && halo_neighbours(s->pass.halo) > 0, any = 0;
-    MPI_CHECK(ranks_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, s->top.comm));
-    if (any) {
+    if (agree_any(has_halo && halo_neighbours(s->pass.halo) > 0, s->top.comm)) {
         sim_touch(s);
         r.overlap = measure_overlap(s);
     }

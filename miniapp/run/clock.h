@@ -6,9 +6,7 @@
  * on fewer are kept. */
 #pragma once
 
-#include "ranks/timer.h"
 #include "run/timeline.h"
-#include "sim/sim.h"
 
 /* Steps from one probe to the next: a probed step is taken by itself, which costs those that are enqueued together more. */
 enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3, CLOCK_PROBE_EVERY = 16, CLOCK_PROBE_EVERY_TOGETHER = 1024 };

@@ -13,27 +13,11 @@
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
+#include "ranks/timer.h"
 #include "run/rehearsal.h"
 #include "run/restart.h"
 #include "sim/sim_state.h"
 #include "writer/aggregate.h"
-
-/* One number of every rank: its sum, and whose is the largest. */
-typedef struct over_ranks {
-    double sum, max;
-    int rank;
-} over_ranks;
-
-static over_ranks of_all(const topology *top, double mine)
-{
-    over_ranks all;
-    struct { double most; int rank; } own = { mine, top->rank }, most;
-    MPI_CHECK(ranks_allreduce(&mine, &all.sum, 1, MPI_DOUBLE, MPI_SUM, top->comm));
-    MPI_CHECK(ranks_allreduce(&own, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, top->comm));
-    all.max = most.most;
-    all.rank = most.rank;
-    return all;
-}
 
 /* ---- what would be refused ---- */
 
@@ -123,18 +107,18 @@ static double neighbours(const sim *s)
            (s->transposed_pass.halo ? halo_neighbours(s->transposed_pass.halo) : 0);
 }
 
-static void print_step(const sim *s, over_ranks moved, over_ranks sent, over_ranks count)
+static void print_step(const sim *s, timer_spread moved, timer_spread sent, timer_spread count)
 {
     char a[32], b[32], name[32] = "step";
     const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)s->cfg->grid.nx * (double)s->cfg->grid.ny;
     if (s->plan.block_steps > 1) snprintf(name, sizeof name, "block of %d steps", s->plan.block_steps);
     printf("# %-12s moves %s of memory on all ranks, %s on rank %d; rates count %d words per cell\n",
-           s->plan.block_steps > 1 ? "block" : "step", bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.rank,
+           s->plan.block_steps > 1 ? "block" : "step", bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.max_rank,
            config_kind_of(s->cfg)->words);
     printf("# surface      in each %s the ranks together send %.3g %% of the cells: %s\n", name, 100 * sent.sum / word / cells,
            bytes_text(a, sizeof a, sent.sum));
-    if (sent.max > 0) printf("# halo         rank %d sends most, %s per %s", sent.rank, bytes_text(a, sizeof a, sent.max), name);
-    if (sent.max > 0 && count.max > 0) printf("; rank %d has most neighbours, %.0f", count.rank, count.max);
+    if (sent.max > 0) printf("# halo         rank %d sends most, %s per %s", sent.max_rank, bytes_text(a, sizeof a, sent.max), name);
+    if (sent.max > 0 && count.max > 0) printf("; rank %d has most neighbours, %.0f", count.max_rank, count.max);
     if (sent.max > 0) printf("\n");
 }
 
@@ -170,16 +154,17 @@ static void print_account(sim *s, const char *deck_text)
 {
     char a[32], b[32];
     const decomp *d = &s->plan.grid.dec;
-    const over_ranks memory = of_all(&s->top, sim_memory_bytes(s)), moved = of_all(&s->top, sim_bytes_moved_per_pass(s));
-    const over_ranks sent = of_all(&s->top, sent_bytes(s)), count = of_all(&s->top, neighbours(s));
-    const over_ranks cells = of_all(&s->top, (double)sim_own_cells(s));
+    const MPI_Comm comm = s->top.comm;
+    const timer_spread memory = timer_over_ranks(sim_memory_bytes(s), comm), cells = timer_over_ranks((double)sim_own_cells(s), comm);
+    const timer_spread moved = timer_over_ranks(sim_bytes_moved_per_pass(s), comm), sent = timer_over_ranks(sent_bytes(s), comm);
+    const timer_spread count = timer_over_ranks(neighbours(s), comm);
     if (s->top.rank != 0) return;
     print_lines(deck_text);
     printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts, s->top.hosts == 1 ? "" : "s",
            d->ranks_x, d->ranks_y);
     printf("# cells        rank 0 owns %" PRId64 " x %" PRId64 "; rank %d most, %.0f\n", s->plan.grid.shape.nx, s->plan.grid.shape.ny,
-           cells.rank, cells.max);
-    printf("# memory       %s on rank %d, which needs most; %s on all ranks\n", bytes_text(a, sizeof a, memory.max), memory.rank,
+           cells.max_rank, cells.max);
+    printf("# memory       %s on rank %d, which needs most; %s on all ranks\n", bytes_text(a, sizeof a, memory.max), memory.max_rank,
            bytes_text(b, sizeof b, memory.sum));
     print_step(s, moved, sent, count);
     printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per pass\n", s->dev->name,
@@ -192,13 +177,13 @@ static void print_account(sim *s, const char *deck_text)
 static void print_writer(const sim *s)
 {
     const config *c = s->cfg;
-    const over_ranks aside = of_all(&s->top, (double)sim_aside_bytes(s));
+    const timer_spread aside = timer_over_ranks((double)sim_aside_bytes(s), s->top.comm);
     const bool may_collect = s->top.ranks > 1 && (c->checkpoint.aggregators > 0 || s->plan.grid.dec.ranks_x > 1 || s->top.hosts > 1);
     const double windows_bytes = 2 * fmin((double)aggregate_window_bytes, config_state_bytes(c));
     char a[32];
     if (s->top.rank != 0) return;
     printf("# writer       %s more host memory on rank %d, for the level that is being written", bytes_text(a, sizeof a, aside.max),
-           aside.rank);
+           aside.max_rank);
     if (may_collect) printf("; up to %s to collect the rows of other ranks", bytes_text(a, sizeof a, windows_bytes));
     printf("\n");
 }
@@ -211,10 +196,10 @@ static void print_who_writes(sim *s, const char *path)
     writers w;
     if (s->top.hosts == 1) return;
     const double mine = writers_file_system(path, &piece_bytes);
-    const over_ranks least = of_all(&s->top, -mine), most = of_all(&s->top, mine);
+    const timer_spread all = timer_over_ranks(mine, s->top.comm);
     const checkpoint_state asked = { .aggregators = s->cfg->checkpoint.aggregators };
     writers_plan(&w, &asked, &(writers_facts){ .hosts = s->top.where, .piece_bytes = piece_bytes,
-                                               .file_system = most.max == -least.max ? (uint32_t)most.max : 0 });
+                                               .file_system = all.min == all.max ? (uint32_t)all.max : 0 });
     writers_sentence(&w, &who);
     if (s->top.rank == 0 && who.text[0]) printf("# writers      %s\n", who.text);
 }

@@ -1,6 +1,7 @@
 #include "run/loop.h"
 
 #include "ranks/check.h"
+#include "ranks/timer.h"
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"

@@ -61,8 +61,7 @@ static void cut(const sim *s, double part, config *c)
 
 rehearsal_result rehearsal(sim *s)
 {
-    double most_bytes = sim_memory_bytes(s);
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &most_bytes, 1, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    const double most_bytes = timer_over_ranks(sim_memory_bytes(s), s->top.comm).max;
     const double part = s->dev->kind == DEVICE_HOST ? REHEARSAL_BYTES / most_bytes : 1;
     if (part >= 1) return take_steps(s);
     sentence why = { "" };

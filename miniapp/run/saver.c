@@ -1,7 +1,6 @@
 #include "run/saver.h"
 
 #include "base/cmd.h"
-#include "ranks/check.h"
 #include "run/watchdog.h"
 
 checkpoint_status saver_open(saver *v, sentence *why)

@@ -7,7 +7,7 @@
  * Nothing is allocated after timeline_create, and nothing waits between timeline_create and timeline_write. */
 #pragma once
 
-#include "step/step.h"
+#include "step/step_probe.h"
 #include "topology/topology.h"
 
 enum { TIMELINE_STEPS = 100 };

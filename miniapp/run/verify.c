@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "ranks/check.h"
 #include "sim/sim_state.h"
 
 const char *const verify_name[] = { [VERIFY_EXACT] = "exact", [VERIFY_FAILED] = "failed", [VERIFY_UNCHECKED] = "unchecked" };

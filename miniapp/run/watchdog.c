@@ -102,7 +102,7 @@ void watchdog_start(double limit_s)
     check_add(put_last_words);
     if (limit_s <= 0) return;
     dog.limit_s = limit_s;
-    MPI_CHECK(ranks_mine(ranks_world(), &dog.rank));
+    dog.rank = ranks_mine(ranks_world());
     char host[sizeof dog.host] = "";
     (void)gethostname(host, sizeof host - 1);
     printable(dog.host, sizeof dog.host, host);

@@ -262,19 +262,12 @@ double sim_max_error(sim *s, sim_field field, const value *v)
     return sim_most(s->top.comm, sim_result(s));
 }
 
-static checkpoint_verify_how verify_how(config_verify v)
-{
-    return v == CONFIG_VERIFY_OFF      ? CHECKPOINT_VERIFY_OFF
-           : v == CONFIG_VERIFY_SAMPLE ? CHECKPOINT_VERIFY_SAMPLE
-                                       : CHECKPOINT_VERIFY_FULL;
-}
-
 void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state)
 {
     *state = state_of(s);
     state->deck = deck_text;
     state->version = version_number;
-    state->verify = verify_how(s->cfg->checkpoint.verify);
+    state->verify = s->cfg->checkpoint.verify;
     state->aggregators = s->cfg->checkpoint.aggregators;
 }
 

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "exchange/transport_trial.h"
 #include "ranks/check.h"

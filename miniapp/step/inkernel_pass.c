@@ -84,8 +84,7 @@ static bool make_plans(inkernel_pass *p, const decomp *dec, const boundary *side
 inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
                                     bool corners, void *const fields[2], MPI_Comm comm, sentence *why)
 {
-    int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0, ranks = 1;
-    MPI_CHECK(ranks_count(comm, &ranks));
+    int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0;
     const bool fits = shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius;
     if (!agree_all(fits && d->stencil_inkernel_can(d, false), comm)) {
         sentence_set(why, "in-kernel exchange exists for 2D stencils on GPUs only");
@@ -99,7 +98,7 @@ inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_sh
     inkernel_pass *p = CHECK_ALLOC(calloc(1, sizeof *p));
     *p = (inkernel_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] } };
     MPI_CHECK(ranks_dup(comm, &p->comm));
-    if (ranks > 1) {
+    if (ranks_count(comm) > 1) {
         p->peers = peer_create(d, rank, count, comm, why);
         if (!p->peers) {
             MPI_CHECK(ranks_free(&p->comm));
