@@ -274,6 +274,7 @@ install-built:
 	    animate ncu_bench) $(SHARE)/weft/jobs
 	install -m 644 jobs/runs.jq jobs/text.bash jobs/draw.bash jobs/pyproject.toml $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/weftlab/*.py) $(SHARE)/weft/jobs/weftlab
+	[ -e $(SHARE)/weft/jobs/site.ini ] || install -m 644 jobs/site.ini $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/weft/jobs/studies
 	install -m 644 jobs/reframe/weft.py jobs/reframe/local.py $(SHARE)/weft/jobs/reframe
 	install -m 644 README.md LICENSE $(SHARE)/weft

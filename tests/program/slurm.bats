@@ -118,10 +118,12 @@ reaches() { # seconds job states: waits for one of them
 
 @test "a job on two nodes" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=61 grid.ny=47 time.steps=30 checkpoint.every=10
-    job=$(sbatch --parsable --nodes=2 --ntasks-per-node=2 "$top/jobs/weft.sbatch" d.ini run.device=host)
+    printf '[site]\nlauncher = pmix\nmodules =\n    touch loaded\n' >site.ini
+    job=$(WEFT_SITE=$PWD/site.ini sbatch --parsable --nodes=2 --ntasks-per-node=2 "$top/jobs/weft.sbatch" d.ini run.device=host)
     reaches 40 "$job" "COMPLETED FAILED CANCELLED TIMEOUT"
     cat "slurm-$job.out"
     expect state COMPLETED "$(state_of "$job")"
+    [ -e loaded ]
     expect "ranks, verdict" "4 exact" "$(record '"\(.ranks) \(.verdict)"')"
     grep -Eq '^rank 3 +[^ ]+: ' "slurm-$job.out"
     [ -e "checkpoints/$job/step_0000000030.h5" ]
