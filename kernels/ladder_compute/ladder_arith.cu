@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <stdlib.h>
 
 #include "ladder/ladder_families.h"
@@ -23,7 +22,7 @@ namespace {
 /* ---- what threads tell each other: inside a warp a sum of 32 numbers, among all additions to the same few words ---- */
 
 enum { SUM_SHARED, SUM_SHUFFLE, SUM_REDUX };
-enum { ATOMIC, ATOMIC_AGGREGATED, ATOMIC_SHARED };
+enum { IN_MEMORY, IN_SHARED }; /* a variant of additions: where a block collects them */
 
 enum { THREADS = 256, WARPS = THREADS / 32, LANES = 32, STEPS = 1024, SUM_BLOCKS_PER_SM = 8 };
 const unsigned everyone = 0xffffffffu;
@@ -55,7 +54,7 @@ __device__ __forceinline__ uint32_t sum_by_shuffle(uint32_t x)
     return x;
 }
 
-template <int HOW> __global__ void __launch_bounds__(THREADS) sums(uint32_t *out)
+template <int HOW> __global__ void __launch_bounds__(THREADS) sums(uint32_t *out, const uint32_t *)
 {
     __shared__ uint32_t all[WARPS][LANES];
     uint32_t x = start_of(threadIdx.x);
@@ -119,17 +118,9 @@ int sums_prepare(ladder_case *c)
     return code;
 }
 
-int sums_enqueue(ladder_case *c)
+template <int HOW> int sums_enqueue(ladder_case *c)
 {
-    const ladder_arith *s = (const ladder_arith *)c->state;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    switch (c->rung->variant) {
-    case SUM_SHARED: sums<SUM_SHARED><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
-    case SUM_SHUFFLE: sums<SUM_SHUFFLE><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
-    case SUM_REDUX: sums<SUM_REDUX><<<s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out); break;
-    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
-    }
-    return cudaGetLastError();
+    return ladder_words(c, (unsigned)((const ladder_arith *)c->state)->blocks, THREADS, 0, sums<HOW>);
 }
 
 int sums_verify(ladder_case *c, ladder_verdict *v)
@@ -149,7 +140,7 @@ int sums_verify(ladder_case *c, ladder_verdict *v)
 int atomics_prepare(ladder_case *c)
 {
     size_t slots = 1;
-    const int64_t most = c->rung->variant == ATOMIC_SHARED ? (int)SHARED_SLOTS_MOST : (int)LADDER_ARITH_SLOTS_MOST;
+    const int64_t most = c->rung->variant == IN_SHARED ? (int)SHARED_SLOTS_MOST : (int)LADDER_ARITH_SLOTS_MOST;
     while (2 * (int64_t)slots <= c->value[LADDER_ARITH_SLOTS] && 2 * (int64_t)slots <= most) slots *= 2;
     int code = ladder_arith_open(c, ATOMIC_BLOCKS_PER_SM, slots * sizeof(uint32_t), 0);
     const ladder_arith *s = (const ladder_arith *)c->state;
@@ -158,18 +149,12 @@ int atomics_prepare(ladder_case *c)
     return code ? code : c->d->fill_bytes(c->d, c->in, 0, s->in_bytes, c->stream);
 }
 
-int atomics_enqueue(ladder_case *c)
+template <void (*KERNEL)(uint32_t *, uint32_t)> int atomics_enqueue(ladder_case *c)
 {
     const ladder_arith *s = (const ladder_arith *)c->state;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
+    const size_t own_bytes = c->rung->variant == IN_SHARED ? s->in_bytes : 0;
     const uint32_t mask = (uint32_t)(s->in_bytes / sizeof(uint32_t)) - 1;
-    uint32_t *out = (uint32_t *)c->in;
-    switch (c->rung->variant) {
-    case ATOMIC: atomic_each<<<s->blocks, THREADS, 0, stream>>>(out, mask); break;
-    case ATOMIC_AGGREGATED: atomic_aggregated<<<s->blocks, THREADS, 0, stream>>>(out, mask); break;
-    case ATOMIC_SHARED: atomic_shared<<<s->blocks, THREADS, s->in_bytes, stream>>>(out, mask); break;
-    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
-    }
+    KERNEL<<<s->blocks, THREADS, own_bytes, device_cuda_stream(c->stream)>>>((uint32_t *)c->in, mask);
     return cudaGetLastError();
 }
 
@@ -195,9 +180,11 @@ const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 
 const int64_t spread_slots[] = { 2, 4, 8, 16, 32, 128, 1024, 16384, 1 << 20 };
 
 constexpr ladder_way chains = { ladder_arith_chains_prepare, ladder_arith_chains_enqueue, ladder_arith_chains_verify },
-                     functions = { ladder_arith_functions_prepare, ladder_arith_functions_enqueue, ladder_arith_functions_verify },
-                     warp_sums = { sums_prepare, sums_enqueue, sums_verify },
-                     additions = { atomics_prepare, atomics_enqueue, atomics_verify };
+                     functions = { ladder_arith_functions_prepare, ladder_arith_functions_enqueue, ladder_arith_functions_verify };
+
+template <int HOW> constexpr ladder_way warp_sums = { sums_prepare, sums_enqueue<HOW>, sums_verify };
+template <void (*KERNEL)(uint32_t *, uint32_t)>
+constexpr ladder_way additions = { atomics_prepare, atomics_enqueue<KERNEL>, atomics_verify };
 
 constexpr ladder_rung calls(const char *name, const char *why, ladder_way way, int variant, const char *teaches)
 {
@@ -210,14 +197,6 @@ constexpr ladder_rung flops(const char *name, const char *why, int variant, cons
     ladder_rung r = calls(name, why, chains, variant, teaches);
     r.unit = LADDER_FLOPS;
     r.ceiling = "fma";
-    return r;
-}
-
-template <int COUNT> constexpr ladder_rung scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)
-{
-    r.scan = parameter;
-    r.scan_count = COUNT;
-    r.scan_values = values;
     return r;
 }
 
@@ -235,7 +214,7 @@ const ladder_rung rungs[] = {
     flops("fmadOff", "product and sum rounded one by one", LADDER_ARITH_SEPARATE,
           "As nvcc compiles with -fmad=false: half the speed and one rounding more. weft is built so and writes fma where it "
           "means it, because the compiler's choice would decide the bits."),
-    scanned(LADDER_ARITH_GRANULARITY, group_sizes,
+    ladder_scanned(LADDER_ARITH_GRANULARITY, group_sizes,
             flops("branch", "threads part in groups of granularity", LADDER_ARITH_BRANCH,
                   "A warp whose threads want both sides runs both, one after the other, with half of its lanes off. Groups of 32 "
                   "threads or more send whole warps one way or the other, and nothing is lost.")),
@@ -264,24 +243,24 @@ const ladder_rung rungs[] = {
           "A square root and a division, as the formula has them."),
     calls("rsqrt", "rsqrtf: one special instruction", functions, LADDER_ARITH_RSQRT,
           "At most 2 ulp from the correctly rounded result, one special instruction in place of two functions."),
-    calls("sumShared", "a warp's sum through shared memory", warp_sums, SUM_SHARED,
+    calls("sumShared", "a warp's sum through shared memory", warp_sums<SUM_SHARED>, 0,
           "A tree of five levels; the warp stops at each until all of it has written."),
-    calls("sumShuffle", "five shuffles from register to register", warp_sums, SUM_SHUFFLE,
+    calls("sumShuffle", "five shuffles from register to register", warp_sums<SUM_SHUFFLE>, 0,
           "The same tree as a butterfly, without memory: every lane ends with the sum."),
-    calls("sumRedux", "one instruction, whole numbers only", warp_sums, SUM_REDUX,
+    calls("sumRedux", "one instruction, whole numbers only", warp_sums<SUM_REDUX>, 0,
           "__reduce_add_sync, since Ampere."),
-    calls("atomicOne", "all threads add to one word", additions, ATOMIC,
+    calls("atomicOne", "all threads add to one word", additions<atomic_each>, IN_MEMORY,
           "An atomic addition whose result nobody uses is sent off and done by the units at the L2 cache. Those for one word "
           "queue up. nvcc would add up a warp's contributions first where it can see that the address is the same for all; here "
           "it cannot, since the number of words is a parameter."),
-    scanned(LADDER_ARITH_SLOTS, spread_slots,
-            calls("atomicSpread", "the same, spread over slots words", additions, ATOMIC,
+    ladder_scanned(LADDER_ARITH_SLOTS, spread_slots,
+            calls("atomicSpread", "the same, spread over slots words", additions<atomic_each>, IN_MEMORY,
                   "How many additions are done per second depends on how many different words they fall on.")),
-    calls("atomicAggregated", "each warp adds up first", additions, ATOMIC_AGGREGATED,
+    calls("atomicAggregated", "each warp adds up first", additions<atomic_aggregated>, IN_MEMORY,
           "The warp adds up first, wherever its lanes mean the same word: match, then one addition by the group's first lane."),
-    calls("atomicShared", "each block adds up first", additions, ATOMIC_SHARED,
+    calls("atomicShared", "each block adds up first", additions<atomic_shared>, IN_SHARED,
           "The block adds up first, in words of its own that are as near as L1; then one addition for each word."),
-    scanned(LADDER_ARITH_BLOCKS, blocks_of_sm,
+    ladder_scanned(LADDER_ARITH_BLOCKS, blocks_of_sm,
             flops("spill", "launch bounds leave too few registers", LADDER_ARITH_SPILL,
                   "96 values per thread are live at once. An SM has 65,536 registers: with 6 blocks of 256 threads there are 40 per "
                   "thread, and the compiler keeps the rest in local memory, which is loads and stores of the L1 cache in the middle "

@@ -71,16 +71,21 @@ template <typename T, int STEPS> __global__ void __launch_bounds__(TILE_THREADS)
     }
 }
 
-template <typename T, int STEPS> cudaError_t launch_tile(ladder_case *c)
+template <typename T> int launch_pass(ladder_case *c, void (*kernel)(T *, const T *, int64_t, int64_t, int64_t), int stored_x,
+                                      int stored_y, int threads, size_t shared_bytes)
 {
     const ladder_fused *s = (const ladder_fused *)c->state;
     const field_shape *f = &s->shape;
-    const dim3 grid(ladder_blocks(f->nx, TILE), ladder_blocks(f->ny, TILE));
-    const size_t bytes = 2 * (TILE + 2 * STEPS) * (TILE + 2 * STEPS) * sizeof(T);
-    tile<T, STEPS><<<grid, TILE_THREADS, bytes, device_cuda_stream(c->stream)>>>((T *)field_at(f, s->next[0], 0, 0),
-                                                                                 (const T *)field_at(f, s->cur[0], 0, 0), f->pitch,
-                                                                                 f->nx, f->ny);
+    const dim3 grid(ladder_blocks(f->nx, stored_x), ladder_blocks(f->ny, stored_y));
+    kernel<<<grid, threads, shared_bytes, device_cuda_stream(c->stream)>>>(
+        (T *)field_at(f, s->next[0], 0, 0), (const T *)field_at(f, s->cur[0], 0, 0), f->pitch, f->nx, f->ny);
     return cudaGetLastError();
+}
+
+template <typename T, int STEPS> int launch_tile(ladder_case *c)
+{
+    constexpr size_t bytes = 2 * (TILE + 2 * STEPS) * (TILE + 2 * STEPS) * sizeof(T);
+    return launch_pass<T>(c, tile<T, STEPS>, TILE, TILE, TILE_THREADS, bytes);
 }
 
 template <int STEPS, int V> constexpr int HALO = (STEPS + V - 1) / V * V; /* whole lanes */
@@ -125,19 +130,13 @@ template <typename T, int STEPS, int V> __global__ void __launch_bounds__(32)
     }
 }
 
-template <typename T, int STEPS, int V> cudaError_t launch_strip(ladder_case *c)
+template <typename T, int STEPS, int V> int launch_strip(ladder_case *c)
 {
-    const ladder_fused *s = (const ladder_fused *)c->state;
-    const field_shape *f = &s->shape;
-    const unsigned stored = 32 * V - 2 * HALO<STEPS, V>;
-    const dim3 grid(ladder_blocks(f->nx, stored), ladder_blocks(f->ny, CHUNK_ROWS));
-    strip<T, STEPS, V><<<grid, 32, 0, device_cuda_stream(c->stream)>>>(
-        (T *)field_at(f, s->next[0], 0, 0), (const T *)field_at(f, s->cur[0], 0, 0), f->pitch, f->nx, f->ny);
-    return cudaGetLastError();
+    return launch_pass<T>(c, strip<T, STEPS, V>, 32 * V - 2 * HALO<STEPS, V>, CHUNK_ROWS, 32, 0);
 }
 
 /* The columns of a lane that there are strips of: whole vectors, as many as registers take. */
-template <typename T, int STEPS> cudaError_t launch_columns(ladder_case *c)
+template <typename T, int STEPS> int launch_columns(ladder_case *c)
 {
     constexpr int PIECE = vector_cells<T>;
     switch (c->value[LADDER_FUSED_COLUMNS]) {
@@ -148,12 +147,12 @@ template <typename T, int STEPS> cudaError_t launch_columns(ladder_case *c)
     return cudaErrorInvalidValue;
 }
 
-template <typename T, int STEPS> cudaError_t launch(ladder_case *c)
+template <typename T, int STEPS> int launch(ladder_case *c)
 {
     return c->rung->variant == TILES ? launch_tile<T, STEPS>(c) : launch_columns<T, STEPS>(c);
 }
 
-template <typename T> cudaError_t launch_steps(ladder_case *c)
+template <typename T> int launch_steps(ladder_case *c)
 {
     switch (c->value[LADDER_FUSED_STEPS]) {
     case 1: return launch<T, 1>(c);
@@ -196,10 +195,10 @@ template <int COUNT>
 constexpr ladder_rung rung(const char *name, const char *why, int variant, int (*prepare)(ladder_case *),
                            int (*enqueue)(ladder_case *), int scanned, const int64_t (&values)[COUNT], const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = prepare, .enqueue = enqueue,
-             .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy",
-             .ignores = variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS, .scan = scanned, .scan_count = COUNT,
-             .scan_values = values };
+    return ladder_scanned(scanned, values,
+                          { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = prepare, .enqueue = enqueue,
+                            .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy",
+                            .ignores = variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS });
 }
 
 constexpr int OWN = -1;

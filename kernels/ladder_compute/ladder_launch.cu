@@ -175,13 +175,14 @@ const int64_t shapes[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256 };
 const int64_t few[] = { 1, 2, 3, 4, 6, 8 };
 const int64_t loads[] = { 1, 2, 4, 8 };
 
+template <int COUNT>
 constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
-                             int parameter, const int64_t *values, int count, unsigned also, const char *teaches)
+                             int parameter, const int64_t (&values)[COUNT], unsigned also, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .prepare = prepare, .enqueue = enqueue, .verify = ladder_verify_copy,
-             .unit = LADDER_BYTES, .ceiling = "copy",
-             .ignores = ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also), .scan = parameter, .scan_count = count,
-             .scan_values = values };
+    return ladder_scanned(parameter, values,
+                          { .name = name, .why = why, .teaches = teaches, .prepare = prepare, .enqueue = enqueue,
+                            .verify = ladder_verify_copy, .unit = LADDER_BYTES, .ceiling = "copy",
+                            .ignores = ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also) });
 }
 
 constexpr ladder_rung counts(const char *name, const char *why, int (*enqueue)(ladder_case *), ladder_clock clock,
@@ -198,16 +199,16 @@ const ladder_rung rungs[] = {
     counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST,
           "The CPU waits for each kernel before it launches the next one, as a program does that synchronises after "
           "every kernel."),
-    copies("blockSize", "threads per block, one cell per thread", prepare_block, run_block, BLOCK_THREADS, threads, 10, 0,
+    copies("blockSize", "threads per block, one cell per thread", prepare_block, run_block, BLOCK_THREADS, threads, 0,
           "The same copy by blocks of another size. Small blocks wait for the GPU to start them, and very large ones "
           "leave an SM half empty while the last warps of a block end."),
-    copies("blockShape", "256 threads: a row's part of them", prepare_shape, run_shape, BLOCK_X, shapes, 9, 0,
+    copies("blockShape", "256 threads: a row's part of them", prepare_shape, run_shape, BLOCK_X, shapes, 0,
           "The cells are walked as a plane with rows of 8192 cells. A block that is narrow along the row breaks sectors "
           "and lines."),
-    copies("occupancy", "blocks per SM, one load per thread", prepare_few, run_few, BLOCKS_PER_SM, few, 6, 1u << LOADS,
+    copies("occupancy", "blocks per SM, one load per thread", prepare_few, run_few, BLOCKS_PER_SM, few, 1u << LOADS,
           "Each block claims its part of the SM's shared memory, which keeps further blocks away: a knob for the number "
           "of warps that are there to wait for memory."),
-    copies("ilp", "loads per thread at low occupancy", prepare_few, run_few, LOADS, loads, 4, 1u << BLOCKS_PER_SM,
+    copies("ilp", "loads per thread at low occupancy", prepare_few, run_few, LOADS, loads, 1u << BLOCKS_PER_SM,
           "With one block of 256 threads per SM each thread starts several independent loads before its first store: "
           "bytes in flight without more warps."),
 };

@@ -33,21 +33,16 @@ namespace {
 
 enum { TILE = 32, NAIVE_ROWS = 8, SECTOR_BYTES = 32 };
 
+enum { NAIVE_ROW, NAIVE_COL, TILED_A, TILED_AB, REGISTERS, CUBLAS, AAT_NAIVE, AAT_SHARED, AAT_PADDED }; /* a rung's variant */
+
 /* ---- one cell of C a thread, straight from memory ---- */
 
-template <typename T> __global__ void naive_row(T *c, const T *a, const T *b, int64_t n)
+template <typename T, int VARIANT> __global__ void naive(T *c, const T *a, const T *b, int64_t n)
 {
-    const int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    const int64_t i = VARIANT == NAIVE_COL ? x : y, j = VARIANT == NAIVE_COL ? y : x;
     T sum = 0;
-    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], b[k * n + j], sum);
-    c[i * n + j] = sum;
-}
-
-template <typename T> __global__ void naive_col(T *c, const T *a, const T *b, int64_t n)
-{
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, j = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
-    T sum = 0;
-    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], b[k * n + j], sum);
+    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], VARIANT == AAT_NAIVE ? a[j * n + k] : b[k * n + j], sum);
     c[i * n + j] = sum;
 }
 
@@ -69,18 +64,20 @@ template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c
     c[i * n + j] = sum;
 }
 
-template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_ab(T *c, const T *a, const T *b, int64_t n)
+/* SELF: A A^T, whose second tile comes by rows of A as well and is read by columns, which PAD shifts by banks. */
+template <typename T, bool SELF, int PAD>
+__global__ void __launch_bounds__(TILE *TILE) tiled_both(T *c, const T *a, const T *b, int64_t n)
 {
-    __shared__ T of_a[TILE][TILE], of_b[TILE][TILE];
+    __shared__ T of_i[TILE][TILE], of_j[TILE][TILE + PAD];
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
-    const int64_t j = (int64_t)blockIdx.x * TILE + tx, i = (int64_t)blockIdx.y * TILE + ty;
+    const int64_t i = (int64_t)blockIdx.y * TILE + ty, j0 = (int64_t)blockIdx.x * TILE, j = j0 + tx;
     T sum = 0;
     for (int64_t k0 = 0; k0 < n; k0 += TILE) {
-        of_a[ty][tx] = a[i * n + k0 + tx];
-        of_b[ty][tx] = b[(k0 + ty) * n + j];
+        of_i[ty][tx] = a[i * n + k0 + tx];
+        of_j[ty][tx] = SELF ? a[(j0 + ty) * n + k0 + tx] : b[(k0 + ty) * n + j];
         __syncthreads();
 #pragma unroll
-        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_a[ty][k], of_b[k][tx], sum);
+        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_i[ty][k], SELF ? of_j[tx][k] : of_j[k][tx], sum);
         __syncthreads();
     }
     c[i * n + j] = sum;
@@ -159,36 +156,75 @@ __global__ void __launch_bounds__(REGISTER_THREADS, sizeof(T) == sizeof(float) ?
         }
 }
 
-/* ---- A A^T ---- */
+/* ---- the matrices ---- */
 
-template <typename T> __global__ void aat_naive(T *c, const T *a, const T *, int64_t n)
+enum { THREADS = 256, ROOFLINE_BYTES = 1 << 28 };
+
+template <typename T> __global__ void fill_odd(T *to, int64_t cells, uint64_t seed)
 {
-    const int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
-    T sum = 0;
-    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], a[j * n + k], sum);
-    c[i * n + j] = sum;
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < cells) to[i] = (T)ladder_product_cell(seed, (uint64_t)i);
 }
 
-template <typename T, int PAD> __global__ void __launch_bounds__(TILE *TILE) aat_tiled(T *c, const T *a, const T *, int64_t n)
+/* Device memory, filled. */
+int alloc_odd(ladder_case *c, int64_t cells, uint64_t seed, void **out)
 {
-    __shared__ T of_i[TILE][TILE], of_j[TILE][TILE + PAD];
-    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
-    const int64_t i0 = (int64_t)blockIdx.y * TILE, j0 = (int64_t)blockIdx.x * TILE;
-    T sum = 0;
-    for (int64_t k0 = 0; k0 < n; k0 += TILE) {
-        of_i[ty][tx] = a[(i0 + ty) * n + k0 + tx];
-        of_j[ty][tx] = a[(j0 + ty) * n + k0 + tx];
-        __syncthreads();
-#pragma unroll
-        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_i[ty][k], of_j[tx][k], sum);
-        __syncthreads();
+    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, cells), out);
+    if (code) return code;
+    const unsigned blocks = ladder_blocks(cells, THREADS);
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    switch (c->type) {
+    case DTYPE_F32: fill_odd<<<blocks, THREADS, 0, stream>>>((float *)*out, cells, seed); break;
+    case DTYPE_F64: fill_odd<<<blocks, THREADS, 0, stream>>>((double *)*out, cells, seed); break;
     }
-    c[(i0 + ty) * n + j0 + tx] = sum;
+    return cudaGetLastError();
 }
+
+/* ---- the machine's balance: how many flops per byte of memory traffic until arithmetic is the limit ---- */
+
+/* Below, the rate is the copy's times the flops per byte; above, it is the peak; the bend between the two is the balance.
+ * x becomes x + fmas, by fma(x, 1, 1): exact, and told from any other number of steps. The compiler does not know that the
+ * factor is 1. */
+template <typename T>
+__global__ void __launch_bounds__(THREADS) roofline(T *to, const T *from, int64_t fours, T factor, T summand, int fmas)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= fours) return;
+    ladder_four<T> x = ((const ladder_four<T> *)from)[i];
+#pragma unroll 16
+    for (int step = 0; step < fmas; step++)
+#pragma unroll
+        for (int m = 0; m < GROUP; m++) x.u[m] = ladder_fma(x.u[m], factor, summand);
+    ((ladder_four<T> *)to)[i] = x;
+}
+
+void roofline_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const int64_t fmas = ((const ladder_case *)context)->value[LADDER_PRODUCT_FMAS];
+    for (int64_t i = 0; i < count; i++)
+        ladder_put(t, out, i, (double)(ladder_product_cell(LADDER_PRODUCT_SEED_A, (uint64_t)(first + i)) + fmas));
+}
+
+int roofline_prepare(ladder_case *c)
+{
+    const double flops = 2.0 * (double)c->value[LADDER_PRODUCT_FMAS];
+    c->out_cells = c->size = ROOFLINE_BYTES / (int64_t)dtype_bytes(c->type);
+    c->work = flops * (double)c->size;
+    c->predicted[0] = { "flop/byte of memory", flops / (2.0 * (double)dtype_bytes(c->type)) };
+    const int code = alloc_odd(c, c->size, LADDER_PRODUCT_SEED_A, &c->in);
+    return code ? code : ladder_alloc_poisoned(c, ROOFLINE_BYTES, &c->out);
+}
+
+int roofline_enqueue(ladder_case *c)
+{
+    const int64_t fours = c->size / GROUP;
+    return ladder_kernel(c, ladder_blocks(fours, THREADS), THREADS, 0, roofline<float>, roofline<double>, fours, 1.0, 1.0,
+                         (int)c->value[LADDER_PRODUCT_FMAS]);
+}
+
+int roofline_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, roofline_answer, v); }
 
 /* ---- prepare, launch ---- */
-
-enum { NAIVE_ROW, NAIVE_COL, TILED_A, TILED_AB, REGISTERS, CUBLAS, AAT_NAIVE, AAT_SHARED, AAT_PADDED };
 
 /* Flops for a byte that goes through L1, sectors counted whole: of one warp and one k, or of a block and its tiles. */
 double flops_of_byte(int variant, double word)
@@ -213,8 +249,8 @@ int product_prepare(ladder_case *c)
     c->size = s->n * s->n;
     c->work = 2 * (double)s->n * (double)c->size;
     if (variant != CUBLAS) c->predicted[0] = { "flop/byte in L1", flops_of_byte(variant, (double)dtype_bytes(c->type)) };
-    int code = ladder_product_alloc(c, c->size, LADDER_PRODUCT_SEED_A, &c->in);
-    if (!code && !self) code = ladder_product_alloc(c, c->size, LADDER_PRODUCT_SEED_B, &s->b);
+    int code = alloc_odd(c, c->size, LADDER_PRODUCT_SEED_A, &c->in);
+    if (!code && !self) code = alloc_odd(c, c->size, LADDER_PRODUCT_SEED_B, &s->b);
     return code ? code : ladder_alloc_poisoned(c, ladder_bytes(c, c->size), &c->out);
 }
 
@@ -229,14 +265,14 @@ template <typename T> int launch(ladder_case *c)
     const T *a = (const T *)c->in, *b = (const T *)s->b;
     T *to = (T *)c->out;
     switch (c->rung->variant) {
-    case NAIVE_ROW: naive_row<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
-    case NAIVE_COL: naive_col<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
+    case NAIVE_ROW: naive<T, NAIVE_ROW><<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
+    case NAIVE_COL: naive<T, NAIVE_COL><<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
     case TILED_A: tiled_a<<<square_grid, square, 0, stream>>>(to, a, b, n); break;
-    case TILED_AB: tiled_ab<<<square_grid, square, 0, stream>>>(to, a, b, n); break;
+    case TILED_AB: tiled_both<T, false, 0><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
     case REGISTERS: registers<<<edges, REGISTER_THREADS, 0, stream>>>(to, a, b, (int)n); break;
-    case AAT_NAIVE: aat_naive<<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
-    case AAT_SHARED: aat_tiled<T, 0><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
-    case AAT_PADDED: aat_tiled<T, 1><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
+    case AAT_NAIVE: naive<T, AAT_NAIVE><<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
+    case AAT_SHARED: tiled_both<T, true, 0><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
+    case AAT_PADDED: tiled_both<T, true, 1><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
     default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
     }
     return cudaGetLastError();
@@ -283,10 +319,9 @@ const int64_t fma_counts[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512 };
 
 constexpr ladder_rung bend(const char *name, const char *why, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .prepare = ladder_product_roofline_prepare,
-             .enqueue = ladder_product_roofline_enqueue, .verify = ladder_product_roofline_verify, .unit = LADDER_FLOPS,
-             .ceiling = "fma", .scan = LADDER_PRODUCT_FMAS, .scan_count = sizeof fma_counts / sizeof *fma_counts,
-             .scan_values = fma_counts };
+    return ladder_scanned(LADDER_PRODUCT_FMAS, fma_counts,
+                          { .name = name, .why = why, .teaches = teaches, .prepare = roofline_prepare, .enqueue = roofline_enqueue,
+                            .verify = roofline_verify, .unit = LADDER_FLOPS, .ceiling = "fma" });
 }
 
 const ladder_rung rungs[] = {

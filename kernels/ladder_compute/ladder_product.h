@@ -32,13 +32,6 @@ CELL_INLINE int ladder_product_cell(uint64_t seed, uint64_t linear)
  * wrong ones cancel with a chance of about 2^-60. One row is computed in full besides, and so is the first wrong one. */
 int ladder_product_verify(ladder_case *c, ladder_verdict *v);
 
-int ladder_product_alloc(ladder_case *c, int64_t cells, uint64_t seed, void **out); /* device memory, filled */
-
-/* The rung that measures the machine's balance. */
-int ladder_product_roofline_prepare(ladder_case *c);
-int ladder_product_roofline_enqueue(ladder_case *c);
-int ladder_product_roofline_verify(ladder_case *c, ladder_verdict *v);
-
 #ifdef __cplusplus
 }
 #endif

@@ -32,73 +32,44 @@ const ladder_reduce *state_of(const ladder_case *c) { return (const ladder_reduc
 
 /* ---- rounds in global memory, in place: the input is destroyed, and every intermediate sum travels through L1 or L2 ---- */
 
-template <typename W> __global__ void neighboured(W *partial, W *data)
+template <typename W> using rounds = void (*)(W *mine, int t);
+
+template <typename W> __device__ __forceinline__ void neighboured(W *mine, int t)
 {
-    W *mine = data + (int64_t)blockIdx.x * BLOCK;
-    const int t = (int)threadIdx.x;
     for (int s = 1; s < BLOCK; s *= 2) {
         if (t % (2 * s) == 0) mine[t] += mine[t + s];
         __syncthreads();
     }
-    if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
-template <typename W> __global__ void neighboured_together(W *partial, W *data)
+template <typename W> __device__ __forceinline__ void neighboured_together(W *mine, int t)
 {
-    W *mine = data + (int64_t)blockIdx.x * BLOCK;
-    const int t = (int)threadIdx.x;
     for (int s = 1; s < BLOCK; s *= 2) {
         const int i = 2 * s * t;
         if (i < BLOCK) mine[i] += mine[i + s];
         __syncthreads();
     }
-    if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
-template <typename W> __global__ void interleaved(W *partial, W *data)
+/* Halves instead of neighbours, down to words that are LAST apart. */
+template <typename W, int LAST> __device__ __forceinline__ void halves(W *mine, int t)
 {
-    W *mine = data + (int64_t)blockIdx.x * BLOCK;
-    const int t = (int)threadIdx.x;
-    for (int s = BLOCK / 2; s > 0; s /= 2) {
+    for (int s = BLOCK / 2; s >= LAST; s /= 2) {
         if (t < s) mine[t] += mine[t + s];
         __syncthreads();
     }
-    if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
-template <typename W, int U> __global__ void unrolled(W *partial, W *data)
-{
-    W *mine = data + (int64_t)blockIdx.x * BLOCK * U;
-    const int t = (int)threadIdx.x;
-    mine[t] = ladder_reduce_gather<W, U>(mine, t);
-    __syncthreads();
-    for (int s = BLOCK / 2; s > 0; s /= 2) {
-        if (t < s) mine[t] += mine[t + s];
-        __syncthreads();
-    }
-    if (t == 0) partial[blockIdx.x] = mine[0];
-}
+template <typename W> __device__ __forceinline__ void interleaved(W *mine, int t) { halves<W, 1>(mine, t); }
 
-template <typename W> __global__ void unrolled_last_warp(W *partial, W *data)
+template <typename W> __device__ __forceinline__ void until_last_warp(W *mine, int t)
 {
-    W *mine = data + (int64_t)blockIdx.x * CHUNK;
-    const int t = (int)threadIdx.x;
-    mine[t] = ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(mine, t);
-    __syncthreads();
-    for (int s = BLOCK / 2; s > 32; s /= 2) {
-        if (t < s) mine[t] += mine[t + s];
-        __syncthreads();
-    }
+    halves<W, 64>(mine, t);
     ladder_reduce_last_warp(mine, t);
-    if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
-template <typename W> __global__ void unrolled_completely(W *partial, W *data)
+template <typename W> __device__ __forceinline__ void no_loop(W *mine, int t)
 {
-    W *mine = data + (int64_t)blockIdx.x * CHUNK;
-    const int t = (int)threadIdx.x;
-    mine[t] = ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(mine, t);
-    __syncthreads();
     if (blockDim.x >= 1024 && t < 512) mine[t] += mine[t + 512];
     __syncthreads();
     if (blockDim.x >= 512 && t < 256) mine[t] += mine[t + 256];
@@ -108,17 +79,24 @@ template <typename W> __global__ void unrolled_completely(W *partial, W *data)
     if (blockDim.x >= 128 && t < 64) mine[t] += mine[t + 64];
     __syncthreads();
     ladder_reduce_last_warp(mine, t);
-    if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
-template <typename W> __global__ void sized_by_template(W *partial, W *data)
+template <typename W> __device__ __forceinline__ void sized_by_template(W *mine, int t)
 {
-    W *mine = data + (int64_t)blockIdx.x * CHUNK;
-    const int t = (int)threadIdx.x;
-    mine[t] = ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(mine, t);
-    __syncthreads();
     ladder_reduce_rounds<W, BLOCK / 2>(mine, t);
     ladder_reduce_last_warp(mine, t);
+}
+
+/* A block sums BLOCK * U words. */
+template <typename W, int U, rounds<W> ROUNDS> __global__ void in_place(W *partial, W *data)
+{
+    W *mine = data + (int64_t)blockIdx.x * BLOCK * U;
+    const int t = (int)threadIdx.x;
+    if (U > 1) {
+        mine[t] = ladder_reduce_gather<W, U>(mine, t);
+        __syncthreads();
+    }
+    ROUNDS(mine, t);
     if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
@@ -136,8 +114,7 @@ template <typename W> __global__ void in_shared(W *partial, W *data)
     const int t = (int)threadIdx.x;
     mine[t] = chunk_of<W>(data);
     __syncthreads();
-    ladder_reduce_rounds<W, BLOCK / 2>(mine, t);
-    ladder_reduce_last_warp(mine, t);
+    sized_by_template(mine, t);
     if (t == 0) partial[blockIdx.x] = mine[0];
 }
 
@@ -260,9 +237,10 @@ constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(lad
              .unit = LADDER_BYTES, .ceiling = "read" };
 }
 
-constexpr ladder_rung in_place(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
+template <int U, rounds<word32> R32, rounds<word64> R64>
+constexpr ladder_rung in_place(const char *name, const char *why, const char *teaches)
 {
-    ladder_rung r = rung(name, why, enqueue, teaches);
+    ladder_rung r = rung(name, why, tree<in_place<word32, U, R32>, in_place<word64, U, R64>, U>, teaches);
     r.before = restore;
     return r;
 }
@@ -275,28 +253,27 @@ constexpr ladder_rung nested(const char *name, const char *why, const char *teac
 }
 
 const ladder_rung rungs[] = {
-    in_place("neighboured", "few threads of every warp work", tree<neighboured<word32>, neighboured<word64>, 1>,
+    in_place<1, neighboured, neighboured>("neighboured", "few threads of every warp work",
           "Thread t adds its neighbour's number if t is a multiple of 2, then of 4, of 8 ...: in each round the threads that work "
           "are spread over all warps, and every warp runs for the sake of a few of its threads."),
-    in_place("neighbouredTogether", "the same additions, whole warps",
-             tree<neighboured_together<word32>, neighboured_together<word64>, 1>,
+    in_place<1, neighboured_together, neighboured_together>("neighbouredTogether", "the same additions, whole warps",
           "The same additions, done by the first threads of the block: whole warps work and whole warps are done."),
-    in_place("interleaved", "halves: a warp loads whole lines", tree<interleaved<word32>, interleaved<word64>, 1>,
+    in_place<1, interleaved, interleaved>("interleaved", "halves: a warp loads whole lines",
           "Halves instead of neighbours: thread t adds the number half the length away. The warp's loads are whole lines now."),
-    in_place("unroll2", "two loads in flight per thread", tree<unrolled<word32, 2>, unrolled<word64, 2>, 2>,
+    in_place<2, interleaved, interleaved>("unroll2", "two loads in flight per thread",
           "A block takes the words of two: each thread adds two words before the first round. Both loads are on their way at "
           "once, and the same rounds serve twice the words."),
-    in_place("unroll4", "four", tree<unrolled<word32, 4>, unrolled<word64, 4>, 4>,
+    in_place<4, interleaved, interleaved>("unroll4", "four",
           "The same with four words per thread, and a quarter of the rounds per word."),
-    in_place("unroll8", "eight", tree<unrolled<word32, 8>, unrolled<word64, 8>, 8>,
+    in_place<8, interleaved, interleaved>("unroll8", "eight",
           "With eight it comes to .73 of the read (u32, one H200), from .17 of interleaved: bytes on their way were missing, and "
           "what is left are rounds through L1."),
-    in_place("unrollLastWarp", "six rounds without a block's barrier", tree<unrolled_last_warp<word32>, unrolled_last_warp<word64>>,
+    in_place<8, until_last_warp, until_last_warp>("unrollLastWarp", "six rounds without a block's barrier",
           "In the last six rounds a single warp works, which needs a barrier of its own only. The barriers of the block are "
           "saved, yet the rate falls to .67 on one H200: they were not what it waited for."),
-    in_place("unrollCompletely", "no loop, size asked at run time", tree<unrolled_completely<word32>, unrolled_completely<word64>>,
+    in_place<8, no_loop, no_loop>("unrollCompletely", "no loop, size asked at run time",
           "No loop at all. The block's size is still asked for at run time, once per round."),
-    in_place("template", "size known when compiled", tree<sized_by_template<word32>, sized_by_template<word64>>,
+    in_place<8, sized_by_template, sized_by_template>("template", "size known when compiled",
           "The block's size is an argument of the template: the compiler drops the questions that unrollCompletely asks and the "
           "rounds that a smaller block has not. The same rate again: one comparison per round is nothing beside memory."),
     rung("shared", "rounds stay on the chip", tree<in_shared<word32>, in_shared<word64>>,

@@ -61,16 +61,12 @@ template <typename T, typename ALONG, typename ACROSS> __device__ __forceinline_
 
 /* ---- a line of nine points ---- */
 
-template <typename T> __global__ void line_global(T *next, const T *cur, int64_t n, int64_t, int64_t)
-{
-    const int64_t x = (int64_t)blockIdx.x * LINE_THREADS + threadIdx.x;
-    if (x < n) next[x] = sum_line<T>([&](int k) { return cur[x + k]; });
-}
+template <typename T, bool READ_ONLY> __device__ __forceinline__ T load(const T *u) { return READ_ONLY ? __ldg(u) : *u; }
 
-template <typename T> __global__ void line_read_only(T *__restrict__ next, const T *__restrict__ cur, int64_t n, int64_t, int64_t)
+template <typename T, bool READ_ONLY> __global__ void line_global(T *next, const T *cur, int64_t n, int64_t, int64_t)
 {
     const int64_t x = (int64_t)blockIdx.x * LINE_THREADS + threadIdx.x;
-    if (x < n) next[x] = sum_line<T>([&](int k) { return __ldg(cur + x + k); });
+    if (x < n) next[x] = sum_line<T>([&](int k) { return load<T, READ_ONLY>(cur + x + k); });
 }
 
 template <typename T> __global__ void line_shared(T *next, const T *cur, int64_t n, int64_t, int64_t)
@@ -83,10 +79,6 @@ template <typename T> __global__ void line_shared(T *next, const T *cur, int64_t
     if (x0 + threadIdx.x < n) next[x0 + threadIdx.x] = sum_line<T>([&](int k) { return tile[threadIdx.x + R + k]; });
 }
 
-template <typename T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) four {
-    T cell[4];
-};
-
 template <typename T> __global__ void line_registers(T *next, const T *cur, int64_t n, int64_t, int64_t)
 {
     const int64_t x = ((int64_t)blockIdx.x * LINE_THREADS + threadIdx.x) * 4;
@@ -94,39 +86,31 @@ template <typename T> __global__ void line_registers(T *next, const T *cur, int6
     if (x >= n) return;
 #pragma unroll
     for (int v = 0; v < 3; v++) {
-        const four<T> loaded = *(const four<T> *)(cur + x - R + 4 * v); /* the row's slack allows the last one */
+        const ladder_four<T> loaded = *(const ladder_four<T> *)(cur + x - R + 4 * v); /* the row's slack allows the last one */
 #pragma unroll
-        for (int k = 0; k < 4; k++) u[4 * v + k] = loaded.cell[k];
+        for (int k = 0; k < 4; k++) u[4 * v + k] = loaded.u[k];
     }
-    four<T> result;
+    ladder_four<T> result;
 #pragma unroll
-    for (int i = 0; i < 4; i++) result.cell[i] = sum_line<T>([&](int k) { return u[i + R + k]; });
+    for (int i = 0; i < 4; i++) result.u[i] = sum_line<T>([&](int k) { return u[i + R + k]; });
     if (x + 3 < n) {
-        *(four<T> *)(next + x) = result;
+        *(ladder_four<T> *)(next + x) = result;
     } else {
 #pragma unroll
         for (int i = 0; i < 3; i++)
-            if (x + i < n) next[x + i] = result.cell[i];
+            if (x + i < n) next[x + i] = result.u[i];
     }
 }
 
 /* ---- a plane, seventeen points ---- */
 
-template <typename T> __global__ void plane_global(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
+template <typename T, bool READ_ONLY> __global__ void plane_global(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
 {
     const int64_t x = (int64_t)blockIdx.x * TILE_X + threadIdx.x, y = (int64_t)blockIdx.y * TILE_Y + threadIdx.y;
     const T *u = cur + y * pitch + x;
     if (x < nx && y < ny)
-        next[y * pitch + x] = sum_plane<T>([&](int k) { return u[k]; }, [&](int k) { return u[k * pitch]; });
-}
-
-template <typename T>
-__global__ void plane_read_only(T *__restrict__ next, const T *__restrict__ cur, int64_t nx, int64_t ny, int64_t pitch)
-{
-    const int64_t x = (int64_t)blockIdx.x * TILE_X + threadIdx.x, y = (int64_t)blockIdx.y * TILE_Y + threadIdx.y;
-    const T *u = cur + y * pitch + x;
-    if (x < nx && y < ny)
-        next[y * pitch + x] = sum_plane<T>([&](int k) { return __ldg(u + k); }, [&](int k) { return __ldg(u + k * pitch); });
+        next[y * pitch + x] = sum_plane<T>([&](int k) { return load<T, READ_ONLY>(u + k); },
+                                           [&](int k) { return load<T, READ_ONLY>(u + k * pitch); });
 }
 
 template <typename T> __global__ void plane_shared(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
@@ -173,92 +157,69 @@ template <typename T> __global__ void plane_queue(T *next, const T *cur, int64_t
 template <typename T> using kernel = void (*)(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch);
 
 /* The kernels take the addresses of own cell (0,0). */
-int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, dim3 block, int64_t block_cells_x, int64_t block_cells_y)
+template <kernel<float> F32, kernel<double> F64, int THREADS_X, int THREADS_Y, int CELLS_X = THREADS_X, int CELLS_Y = THREADS_Y>
+int run(ladder_case *c)
 {
     const field_shape *f = &((const ladder_field *)c->state)->shape;
-    const dim3 grid(ladder_blocks(f->nx, block_cells_x), ladder_blocks(f->ny, block_cells_y));
+    const dim3 grid(ladder_blocks(f->nx, CELLS_X), ladder_blocks(f->ny, CELLS_Y)), block(THREADS_X, THREADS_Y);
     ladder_case own = *c;
     own.out = field_at(f, c->out, 0, 0);
     own.in = field_at(f, c->in, 0, 0);
-    return ladder_kernel(&own, grid, block, 0, f32, f64, f->nx, f->ny, f->pitch);
+    return ladder_kernel(&own, grid, block, 0, F32, F64, f->nx, f->ny, f->pitch);
 }
 
-const dim3 line_block(LINE_THREADS), tile_block(TILE_X, TILE_Y), queue_block(QUEUE_X);
-
-int run_line_global(ladder_case *c) { return launch(c, line_global<float>, line_global<double>, line_block, LINE_THREADS, 1); }
-int run_line_read_only(ladder_case *c)
+/* The weights' upload is set-up, as it is in weft. */
+template <int (*FIELDS)(ladder_case *)> int prepare(ladder_case *c)
 {
-    return launch(c, line_read_only<float>, line_read_only<double>, line_block, LINE_THREADS, 1);
-}
-int run_line_shared(ladder_case *c) { return launch(c, line_shared<float>, line_shared<double>, line_block, LINE_THREADS, 1); }
-int run_line_registers(ladder_case *c)
-{
-    return launch(c, line_registers<float>, line_registers<double>, line_block, 4 * LINE_THREADS, 1);
-}
-int run_plane_global(ladder_case *c) { return launch(c, plane_global<float>, plane_global<double>, tile_block, TILE_X, TILE_Y); }
-int run_plane_read_only(ladder_case *c)
-{
-    return launch(c, plane_read_only<float>, plane_read_only<double>, tile_block, TILE_X, TILE_Y);
-}
-int run_plane_shared(ladder_case *c) { return launch(c, plane_shared<float>, plane_shared<double>, tile_block, TILE_X, TILE_Y); }
-int run_plane_queue(ladder_case *c) { return launch(c, plane_queue<float>, plane_queue<double>, queue_block, QUEUE_X, QUEUE_ROWS); }
-
-/* ---- the weights' upload is set-up, as it is in weft ---- */
-
-int upload(ladder_case *c) { return ladder_field_upload(c, &((const ladder_field *)c->state)->op, weight_f32, weight_f64); }
-
-int prepare_line(ladder_case *c)
-{
-    const int code = ladder_stencil_prepare_line(c);
-    return code ? code : upload(c);
-}
-
-int prepare_plane(ladder_case *c)
-{
-    const int code = ladder_stencil_prepare_plane(c);
-    return code ? code : upload(c);
+    const int code = FIELDS(c);
+    return code ? code : ladder_field_upload(c, &((const ladder_field *)c->state)->op, weight_f32, weight_f64);
 }
 
 /* ---- the table ---- */
 
 constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .prepare = prepare_line, .enqueue = enqueue,
+    return { .name = name, .why = why, .teaches = teaches, .prepare = prepare<ladder_stencil_prepare_line>, .enqueue = enqueue,
              .verify = ladder_stencil_verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = LADDER_STENCIL_LINE_IGNORES };
 }
 
 constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
 {
     ladder_rung r = line(name, why, enqueue, teaches);
-    r.prepare = prepare_plane;
+    r.prepare = prepare<ladder_stencil_prepare_plane>;
     r.ignores = LADDER_STENCIL_PLANE_IGNORES;
     return r;
 }
 
 const ladder_rung rungs[] = {
-    line("lineGlobal", "nine loads, the caches do it", run_line_global,
+    line("lineGlobal", "nine loads, the caches do it", run<line_global<float, false>, line_global<double, false>, LINE_THREADS, 1>,
           "Nine loads per cell. One in nine goes to L2 and memory, the rest meet in L1."),
-    line("lineReadOnly", "the read-only path: the same L1", run_line_read_only,
+    line("lineReadOnly", "the read-only path: the same L1",
+         run<line_global<float, true>, line_global<double, true>, LINE_THREADS, 1>,
           "The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference is the lesson."),
-    line("lineShared", "the block loads each cell once", run_line_shared,
+    line("lineShared", "the block loads each cell once", run<line_shared<float>, line_shared<double>, LINE_THREADS, 1>,
           "The block's 256 cells and four more on each side come into shared memory once."),
-    line("lineRegisters", "four cells share twelve, vector loads", run_line_registers,
+    line("lineRegisters", "four cells share twelve, vector loads",
+         run<line_registers<float>, line_registers<double>, LINE_THREADS, 1, 4 * LINE_THREADS>,
           "Four neighbouring cells per thread share twelve loaded ones, in registers: three loads per cell instead of nine, and "
           "with aligned rows (weft's fields start on a line) the loads are vectors of 16 bytes."),
     line("lineProduction", "weft's own", ladder_stencil_production,
           "One bulk copy brings the cells of a block and its halo into shared memory, so that what is on its way costs no "
           "registers. At this radius it is no faster than lineRegisters, near the copy already (.99); at a larger one a thread "
           "would have to hold many more neighbours, and here it need not."),
-    plane("planeGlobal", "seventeen loads, the caches do it", run_plane_global,
+    plane("planeGlobal", "seventeen loads, the caches do it",
+          run<plane_global<float, false>, plane_global<double, false>, TILE_X, TILE_Y>,
           "Seventeen loads per cell. Those along x meet in the warp's own lines; those along y reach into eight other rows, which "
           "the block's other warps and other blocks load as well. The caches serve most of them, but every load is an instruction "
           "and a trip to L1: expect less than along the line."),
-    plane("planeReadOnly", "the read-only path: the same L1", run_plane_read_only,
+    plane("planeReadOnly", "the read-only path: the same L1",
+          run<plane_global<float, true>, plane_global<double, true>, TILE_X, TILE_Y>,
           "The same seventeen loads through the read-only path: no difference, as along the line."),
-    plane("planeShared", "tile and halo, one barrier", run_plane_shared,
+    plane("planeShared", "tile and halo, one barrier", run<plane_shared<float>, plane_shared<double>, TILE_X, TILE_Y>,
           "A tile of 32 x 8 with a halo of four on each side: 2.25 times its own cells are loaded, most of them from L2, where "
           "the neighbouring blocks left them. The corners of the halo are not needed and not loaded."),
-    plane("planeQueue", "the column in registers, walking", run_plane_queue,
+    plane("planeQueue", "the column in registers, walking",
+          run<plane_queue<float>, plane_queue<double>, QUEUE_X, 1, QUEUE_X, QUEUE_ROWS>,
           "The thread walks down many rows of its column. Nine cells of the column stay in registers, and every row enters once; "
           "the row in the middle goes through shared memory, for the neighbours along x. Two row buffers in turn: one barrier per "
           "row."),

@@ -261,14 +261,6 @@ constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, in
              .ignores = ~uses };
 }
 
-template <int COUNT> constexpr ladder_rung scanned(ladder_rung r, int parameter, const int64_t (&values)[COUNT])
-{
-    r.scan = parameter;
-    r.scan_count = COUNT;
-    r.scan_values = values;
-    return r;
-}
-
 constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 1, 4, 16, 64, 256 },
                   chunk_counts[] = { 1, 2, 4, 8, 16, 32, 64 };
 
@@ -277,7 +269,7 @@ constexpr unsigned order_uses = bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS
 constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant, const char *teaches)
 {
     const ladder_way way = { ladder_streams_order_prepare, enqueue, ladder_streams_order_verify };
-    return scanned(rung(name, why, way, variant, order_uses, teaches), LADDER_STREAMS_STREAMS, stream_counts);
+    return ladder_scanned(LADDER_STREAMS_STREAMS, stream_counts, rung(name, why, way, variant, order_uses, teaches));
 }
 
 constexpr ladder_rung trap(const char *name, const char *why, int variant, const char *teaches)
@@ -295,7 +287,8 @@ constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(lad
 constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
                                const char *teaches)
 {
-    return scanned(wait(name, why, prepare, enqueue, bit(LADDER_STREAMS_KERNELS), teaches), LADDER_STREAMS_KERNELS, kernel_counts);
+    return ladder_scanned(LADDER_STREAMS_KERNELS, kernel_counts,
+                          wait(name, why, prepare, enqueue, bit(LADDER_STREAMS_KERNELS), teaches));
 }
 
 constexpr ladder_rung urgent(const char *name, const char *why, int variant, const char *teaches)
@@ -312,7 +305,7 @@ constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(l
                          bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CHUNKS) | bit(LADDER_STREAMS_BYTES), teaches);
     r.unit = LADDER_BYTES;
     r.ceiling = "both";
-    return scanned(r, LADDER_STREAMS_CHUNKS, chunk_counts);
+    return ladder_scanned(LADDER_STREAMS_CHUNKS, chunk_counts, r);
 }
 
 const ladder_rung rungs[] = {
@@ -341,18 +334,15 @@ const ladder_rung rungs[] = {
     urgent("urgentHigh", "behind a full GPU, high priority", HIGH_PRIORITY,
           "A stream of high priority goes before the blocks that wait. Nothing is interrupted: the kernel still waits some tens "
           "of microseconds, until one of the running blocks ends."),
-    launches("launchStream", "dependent small kernels, one stream", prepare_launches,
-             run_launches,
+    launches("launchStream", "dependent small kernels, one stream", prepare_launches, run_launches,
           "Each kernel is well below the cost of its launch."),
     launches("launchEvents", "two streams that wait in turn", prepare_launches, run_events,
           "Every kernel goes to the other stream than the one before and waits for that one's event."),
     launches("launchGraph", "the same kernels as one graph", prepare_graph, ladder_streams_graph,
           "What is left without the CPU: the GPU's own hand-over from one kernel to the next."),
-    wait("hostFunction", "GPU and CPU in turn, by callback", prepare_callback, run_callbacks,
-         bit(LADDER_STREAMS_KERNELS),
+    wait("hostFunction", "GPU and CPU in turn, by callback", prepare_callback, run_callbacks, bit(LADDER_STREAMS_KERNELS),
           "The callback runs on a thread of the driver and may call no CUDA function; the stream waits for its end."),
-    wait("hostSync", "in turn, by waiting for the stream", prepare_callback, run_synchronised,
-         bit(LADDER_STREAMS_KERNELS),
+    wait("hostSync", "in turn, by waiting for the stream", prepare_callback, run_synchronised, bit(LADDER_STREAMS_KERNELS),
           "The CPU launches, waits for the stream, takes its turn and launches again."),
     wait("cpuAfter", "GPU first, then the CPU's part", prepare_both, run_after, 0,
           "Both parts take half a millisecond, on a GPU as on a CPU: they wait for the latency of one fma after another."),
