@@ -14,7 +14,7 @@ static const char teaches[] =
     "up to 16 threads and 1 from 32 on, select 1, literal .06, spill .87 up to 2 blocks per SM, .06 at 4, .03 at 6. Per second: "
     "the fast functions 3.5 to 4 x 10^12, one special instruction for each, sin and log 1.1, exp 2.9, division 1.8; a warp's "
     "sum 1.5, 5.1 and 11.5 x 10^10; atomics on one word 1.4 x 10^9, one per cycle, 32 times as many when each warp adds up "
-    "first, 180 times by blocks, 630 times spread over a million words (jobs/results/bench_h200.jsonl). The types are the "
+    "first, 180 times by blocks, 630 times spread over a million words. The types are the "
     "rungs' own: with dtype=f64 only the ceiling changes.\n";
 
 namespace {

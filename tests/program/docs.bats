@@ -141,7 +141,8 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
 }
 
 @test "the contract has every key of a run's record, and only those" {
-    local gpu=$top/jobs/results/overlap_h200x2.jsonl
+    local gpu
+    gpu=$(echo "$top"/jobs/results/h200x2/*-overlap.jsonl)
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=64 time.steps=20 checkpoint.every=5 run.device=host
     weft_alone d.ini --quiet
     weft=$weft_debug
@@ -169,7 +170,7 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
     timeout $hang_s "$weft" bench stencil/lineRows device=host n=64k samples=none output=none --csv | head -n 1 >header
     grep -qF "\`$(cat header)\`" "$contract"
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=4096 grid.ny=4096 time.steps=10
-    timeout $hang_s "$weft" predict d.ini from="$top/jobs/results/overlap_h200x2.jsonl" output=p.jsonl >/dev/null
+    timeout $hang_s "$weft" predict d.ini from="$(echo "$top"/jobs/results/h200x2/*-overlap.jsonl)" output=p.jsonl >/dev/null
     keys_of <p.jsonl >keys
     all_documented '### Predict record' keys
     all_there '### Predict record' 1 keys

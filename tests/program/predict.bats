@@ -4,15 +4,22 @@ load ../support/helper
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
-    records=$(printf '%s\n' "$top"/jobs/results/h200x4/*.jsonl | paste -sd,)
+    records=$(printf '%s\n' "$older"/h200x4/*.jsonl | paste -sd,)
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=16384 grid.ny=16384 time.steps=10
 }
 predict() { timeout $hang_s "$weft" predict "$@" 3>&-; }
 
-# The newest record of each machine: one, two and four H200s, and what `weft bench` measured there.
+# The newest record of each machine: one, two and four H200s, and what `weft bench` measured there. Of grids that the cache holds the
+# model knows too little.
 results=$top/jobs/results
-newest=$results/h200_ca6dce4/steps.jsonl,$results/overlap_h200x2.jsonl,$results/h200x2_46a12a8/steps.jsonl,$results/h200x4_ef0f773/steps.jsonl
-rungs=$results/h200_ca6dce4/bench.jsonl,$results/bench_links_h200x2.jsonl,$results/h200x4_b0a1fa2/bench_links.jsonl
+newest=
+for question in h200x1/*-one-step h200x1/*-temporal-blocking h200x1/*-transposes h200x2/*-overlap h200x2/*-scaling h200x4/*-scaling; do
+    newest+=,$(echo "$results"/$question.jsonl)
+done
+newest=${newest#,}
+rungs=$(echo "$results"/h200x1/*-ladder.jsonl "$results"/h200x2/*-transports.jsonl "$results"/h200x4/*-transports.jsonl | tr ' ' ,)
+one_step=$(echo "$results"/h200x1/*-one-step.jsonl) overlap=$(echo "$results"/h200x2/*-overlap.jsonl)
+older=$top/tests/support/records # of older commits, which these tests know
 
 # within_5_of_100 LEAST: of the steps that were checked, which are at least as many
 within_5_of_100() {
@@ -22,18 +29,19 @@ within_5_of_100() {
 
 @test "the newest record of each machine: at most 5 of 100 steps are more than 10 % off, and they stand at the end" {
     predict from="$newest,$rungs" check="$newest" >said || true
-    within_5_of_100 129
+    within_5_of_100 229
     awk '$NF ~ /^[-+][0-9.]+[*]?$/ { off = $NF + 0; if (off < 0) off = -off; if (off < last) exit 1; last = off } END { exit last <= 10 }' said
     # each machine by itself, from its own ceilings
     local of
-    for of in h200_ca6dce4/steps h200x2_46a12a8/steps h200x4_ef0f773/steps; do
-        predict from="$results/$of.jsonl" check="$results/$of.jsonl" >said || true
+    for of in h200x1/*-one-step h200x1/*-temporal-blocking h200x2/*-overlap h200x2/*-scaling h200x4/*-scaling; do
+        of=$(echo "$results"/$of.jsonl)
+        predict from="$of" check="$of" >said || true
         within_5_of_100 6
     done
 }
 
 @test "of equal work the newest counts, whatever its commit and the order of the files: runs, and rungs" {
-    local of=$results/h200x4/heat_weak.jsonl links=$results/h200x4/bench_links.jsonl
+    local of=$older/h200x4/heat_weak.jsonl links=$older/h200x4/bench_links.jsonl
     jq -c '.started = "2026-01-01T00:00:00Z" | .step_s.p50 *= 1.5' "$of" >old.jsonl
     jq -c '.started = "2027-01-01T00:00:00Z" | .step_s.p50 *= 1.5' "$of" >new.jsonl
     jq -c '.started = "2026-01-01T00:00:00Z" | (.time_s, .sweep[].time_s).p50 *= 10' "$links" >old_links.jsonl
@@ -47,7 +55,7 @@ within_5_of_100() {
 }
 
 @test "what no record covers is named, in records, and grey in a picture: ranks per host, links between hosts, a rate by one size" {
-    local of=$results/h200x4/heat_weak.jsonl
+    local of=$older/h200x4/heat_weak.jsonl
     predict d.ini from="$of" mode=weak run.transport=peer per_host=8 ranks=1,4,8,16 output=p.jsonl >said
     expect "of each line" '[[],[],["ranks per host"],["ranks per host","links between hosts"]]' "$(jq -sc 'map(.beyond)' p.jsonl)"
     expect "lines with a star" "8 16" "$(awk '/^ .*[*]$/ { print $1 }' said | xargs)"
@@ -69,51 +77,51 @@ within_5_of_100() {
 }
 
 @test "norms are taken from the record's key, and from the deck of records of before it" {
-    jq -c 'del(.deck) | .norm_every = 1' "$results/h200x4/laplace_strong.jsonl" >key.jsonl
-    jq -c 'del(.deck)' "$results/h200x4/laplace_strong.jsonl" >none.jsonl
+    jq -c 'del(.deck) | .norm_every = 1' "$older/h200x4/laplace_strong.jsonl" >key.jsonl
+    jq -c 'del(.deck)' "$older/h200x4/laplace_strong.jsonl" >none.jsonl
     norms() { predict d.ini problem.kind=laplace problem.alpha=0 time.norm_every=1 ranks=4 from="$1" output=n.jsonl >said && tail -n 1 n.jsonl | jq .parts_s.norm; }
-    expect "of the key" "$(norms "$results/h200x4/laplace_strong.jsonl")" "$(norms key.jsonl)"
+    expect "of the key" "$(norms "$older/h200x4/laplace_strong.jsonl")" "$(norms key.jsonl)"
     [ "$(norms none.jsonl)" != "$(norms key.jsonl)" ]
     launch 1 "$weft" run d.ini grid.nx=64 grid.ny=64 time.norm_every=3 --quiet
     expect "a run's" 3 "$(tail -n 1 results.jsonl | jq .norm_every)"
 }
 
 @test "two and four GPUs from runs on one and the links that weft bench measured" {
-    jq -c 'select(.ranks == 1)' "$top"/jobs/results/h200x4/{heat_4096,heat_f64,laplace_no_norm}_strong.jsonl \
-        "$top/jobs/results/h200x4/heat_small_weak.jsonl" >one.jsonl
-    jq -c 'select(.ranks > 1)' "$top"/jobs/results/h200x4/{heat_4096,heat_f64,laplace_no_norm,laplace}_strong.jsonl \
-        "$top"/jobs/results/h200x4/{heat,heat_small}_weak.jsonl >more.jsonl
-    predict from="one.jsonl,$top/jobs/results/h200x4/bench_links.jsonl" check=more.jsonl >said || true
+    jq -c 'select(.ranks == 1)' "$older"/h200x4/{heat_4096,heat_f64,laplace_no_norm}_strong.jsonl \
+        "$older/h200x4/heat_small_weak.jsonl" >one.jsonl
+    jq -c 'select(.ranks > 1)' "$older"/h200x4/{heat_4096,heat_f64,laplace_no_norm,laplace}_strong.jsonl \
+        "$older"/h200x4/{heat,heat_small}_weak.jsonl >more.jsonl
+    predict from="one.jsonl,$older/h200x4/bench_links.jsonl" check=more.jsonl >said || true
     cat said
     grep -q '^1 of 14 steps' said
     grep -Eq ' 4096x4096 +1x4 .*\*$' said
 }
 
 @test "what a run would choose: how many steps per pass, over which transport, by which feed" {
-    local from=$newest,$rungs older=$newest,$rungs,$results/fused_h200.jsonl
+    local from=$newest,$rungs with_older=$newest,$rungs,$older/fused_h200.jsonl
     fused() { predict d.ini from="$from" output=f.jsonl time.steps=1000 "$@" >said && jq -s "map(.fuse)|.[-${n:-1}:]" -c f.jsonl; }
     expect "f32, on 1 and 4 ranks" "[12,12]" "$(n=2 fused ranks=1,4)"
-    expect "of lengths that the kernels have" "[8]" "$(from=$older fused ranks=1 run.fuse=10)"
+    expect "of lengths that the kernels have" "[8]" "$(from=$with_older fused ranks=1 run.fuse=10)"
     expect "over, and fed by" '"peer" "graph" 1 2,"peer" "graph" 1 4,"peer" "host" 2 8' \
         "$(fused ranks=2,4,8 per_host=4 >/dev/null; tail -n 3 f.jsonl | jq -r '"\(.transport|tojson) \(.feed|tojson) \(.hosts) \(.ranks)"' | paste -sd,)"
     expect "f64" "[12]" "$(fused ranks=2 problem.dtype=f64)"
     expect "radius 3" "[4]" "$(fused ranks=1 problem.order=6 problem.alpha=0.1)"
-    expect "asked" "[4]" "$(from=$older fused ranks=1 run.fuse=4)"
+    expect "asked" "[4]" "$(from=$with_older fused ranks=1 run.fuse=4)"
     expect "single steps between hosts, which wait for these" "1 true" \
         "$(fused ranks=8 per_host=4 run.fuse=1 between_us=1000 >/dev/null; tail -n 1 f.jsonl | jq -r '"\(.fuse) \(.step_s > 0.9e-3)"')"
-    jq -c 'select(.ranks == 1 or .transport == "aware")' "$results/overlap_h200x2.jsonl" >aware.jsonl
+    jq -c 'select(.ranks == 1 or .transport == "aware")' "$overlap" >aware.jsonl
     expect "of the transports that records tell of" aware "$(from=aware.jsonl fused ranks=2 >/dev/null; tail -n 1 f.jsonl | jq -r .transport)"
     expect "advection of order 4, by a wave's records" "[8]" "$(fused ranks=1 problem.kind=advect problem.order=4)"
     expect "a norm every other step" "[1]" "$(fused ranks=1 time.norm_every=2)"
     expect "short runs" "[1]" "$(fused ranks=1 time.steps=10)"
     expect "a box as narrow as a run would not try" "[1]" "$(fused ranks=1 grid.nx=60 grid.ny=4000000)"
-    expect "another machine's records" "[1]" "$(jq -c '.machine.processor = "X"' "$results/h200_ca6dce4/steps.jsonl" >x.jsonl
+    expect "another machine's records" "[1]" "$(jq -c '.machine.processor = "X"' "$one_step" >x.jsonl
         from=$records,x.jsonl fused ranks=1)"
 }
 
 @test "a step that took half as long again is told, and ends with 1" {
-    jq -c 'if .ranks == 4 then .step_s.p50 *= 1.5 else . end' "$top/jobs/results/h200x4/heat_weak.jsonl" >slow.jsonl
-    run predict from="$top/jobs/results/h200x4/heat_weak.jsonl" check=slow.jsonl
+    jq -c 'if .ranks == 4 then .step_s.p50 *= 1.5 else . end' "$older/h200x4/heat_weak.jsonl" >slow.jsonl
+    run predict from="$older/h200x4/heat_weak.jsonl" check=slow.jsonl
     expect status 1 "$status"
     [[ $output == *"1 of 3 steps are more than 10 % off"* ]]
 }
@@ -131,7 +139,7 @@ within_5_of_100() {
     expect "Young's interval, all but Daly's terms" true \
         "$(line '.[0] | .interval_s / (2 * .checkpoint_s * 50000 * 3600 | sqrt) - 1 | fabs < 0.01')"
     grep -q 'between .*assumed, not measured' said
-    cp "$top/jobs/results/h200x4/heat_weak.jsonl" w.jsonl
+    cp "$older/h200x4/heat_weak.jsonl" w.jsonl
     "$top/jobs/plot" w.jsonl --predicted p.jsonl >said
     grep -q '>predicted (grey' w.svg
 }
@@ -143,7 +151,7 @@ within_5_of_100() {
             run.fuse=$([ $kind = wave ] && echo 4 || echo 1)
         for n in 1 3; do
             launch $n "$weft" run m.ini --dry-run >dry
-            predict m.ini from="$records,$top/jobs/results/bench_links_h200x2.jsonl,$top/jobs/results/fused_two_levels_h200.jsonl" \
+            predict m.ini from="$records,$(echo "$results"/h200x2/*-transports.jsonl),$older/fused_two_levels_h200.jsonl" \
                 ranks=$n output=$kind$n.jsonl >/dev/null
             expect "$kind on $n" "$(sed -n 's/^# memory *\([0-9.]*\) MB.*/\1/p' dry)" \
                 "$(printf %.3g "$(jq '.memory_bytes / 1e6' $kind$n.jsonl)")"
@@ -181,9 +189,9 @@ within_5_of_100() {
     refused 2 "check = nowhere.jsonl cannot be read: No such file"
     run predict d.ini from="$records" mode=middling
     refused 2 middling
-    run predict d.ini from="$top/jobs/results/h200x4/heat_weak.jsonl" ranks=4 run.transport=mapped
+    run predict d.ini from="$older/h200x4/heat_weak.jsonl" ranks=4 run.transport=mapped
     refused 2 mapped
-    run predict d.ini from="$results/h200_ca6dce4/steps.jsonl" ranks=1 run.fuse=4
+    run predict d.ini from="$one_step" ranks=1 run.fuse=4
     refused 2 "ranks = 1:" "blocks of 4 steps"
     run predict d.ini from="$records" ranks=
     refused 2 "ranks = ; allowed"
@@ -193,6 +201,6 @@ within_5_of_100() {
     refused 2 "ranks = 4:"
     run predict d.ini from="$records" ranks=4 output=/nowhere/p.jsonl
     refused 3 /nowhere
-    { cat "$top/jobs/results/h200x4/heat_weak.jsonl"; head -c 300 "$top/jobs/results/h200x4/heat_weak.jsonl"; } >torn.jsonl
+    { cat "$older/h200x4/heat_weak.jsonl"; head -c 300 "$older/h200x4/heat_weak.jsonl"; } >torn.jsonl
     predict d.ini from=torn.jsonl ranks=1 | grep '3 runs and 0 rungs of bench; left out: 0 not modelled, 1 damaged'
 }
