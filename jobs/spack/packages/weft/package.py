@@ -1,7 +1,8 @@
-# Spack's recipe of weft, for Spack 0.23 and 1; it builds what the clone around it has committed:
+# Spack's recipe of weft, for Spack 0.23 and 1; it takes the tag of a release, or what is committed (@main), from the clone around it:
 #
 #   spack repo add jobs/spack
 #   spack install weft +cuda cuda_arch=90 ^openmpi fabrics=ucx
+#   spack install weft@main
 #   spack test run weft
 import os
 
@@ -18,12 +19,16 @@ class Weft(MakefilePackage, CudaPackage):
     """Mini-app for machines with many GPUs: stencils and transposes over MPI, every result exact
     to the bit, every rate beside the ceiling measured in the same run."""
 
-    # Where this file was copied elsewhere, the address of a repository stands here.
+    # Where this file was copied elsewhere, the addresses of a repository and of a release's archive stand here.
     git = "file://" + os.path.realpath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4))
+    url = git + "/weft-1.0.0.tar.gz"
+
+    maintainers("weft-authors")
 
     license("MIT")
 
     version("main", branch="main")
+    version("1.0.0", tag="v1.0.0")
 
     variant("nccl", default=False, when="+cuda", description="transport over NCCL")
 
@@ -31,7 +36,7 @@ class Weft(MakefilePackage, CudaPackage):
     depends_on("gmake@4:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("mpi@3.1:")
-    depends_on("hdf5@1.10:")  # serial or parallel: weft makes no parallel HDF5 call
+    depends_on("hdf5@1.10: ~mpi")  # weft makes no parallel HDF5 call, and one of another MPI crashes
     depends_on("libinih")
     depends_on("jansson")
     depends_on("libpng")
@@ -47,20 +52,20 @@ class Weft(MakefilePackage, CudaPackage):
     @property
     def build_targets(self):
         spec = self.spec
-        said = [
+        variables = [
             f"MPICC={spec['mpi'].mpicc}",
             f"HDF5_DIR={spec['hdf5'].prefix}",
             f"CUDA={int(spec.satisfies('+cuda'))}",
             f"NCCL={int(spec.satisfies('+nccl'))}",
         ]
         if spec.satisfies("+cuda"):
-            said.append(f"CUDA_HOME={spec['cuda'].prefix}")
+            variables.append(f"CUDA_HOME={spec['cuda'].prefix}")
             arch = [a for a in spec.variants["cuda_arch"].value if a != "none"]
             if arch:
-                said.append("ARCH=" + " ".join(arch))
+                variables.append("ARCH=" + " ".join(arch))
         if spec.satisfies("+nccl"):
-            said.append(f"NCCL_HOME={spec['nccl'].prefix}")
-        return said
+            variables.append(f"NCCL_HOME={spec['nccl'].prefix}")
+        return variables
 
     @property
     def install_targets(self):
