@@ -16,10 +16,8 @@ static bool is_hard_link(hid_t file, const char *name)
 
 bool checkpoint_dataset_is_inside(hid_t dataset)
 {
-    const hid_t how = H5Dget_create_plist(dataset);
-    const bool inside = H5Pget_layout(how) != H5D_VIRTUAL && H5Pget_external_count(how) == 0;
-    H5Pclose(how);
-    return inside;
+    CHECKPOINT_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset);
+    return H5Pget_layout(how) != H5D_VIRTUAL && H5Pget_external_count(how) == 0;
 }
 
 hid_t checkpoint_dataset_open_inside(hid_t file, const char *group, const char *name, const char **why)
@@ -58,10 +56,8 @@ enum { PACKED_MAX = 4096 };
 static bool is_all_there(hid_t dataset, const checkpoint_field *f, dtype type)
 {
     const uint64_t bytes = (uint64_t)f->nx * (uint64_t)f->ny * dtype_bytes(type);
-    const hid_t how = H5Dget_create_plist(dataset);
-    const H5D_layout_t layout = H5Pget_layout(how);
-    H5Pclose(how);
-    if (layout != H5D_CONTIGUOUS) return bytes / PACKED_MAX < H5Dget_storage_size(dataset); /* repacked by other programs */
+    CHECKPOINT_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset);
+    if (H5Pget_layout(how) != H5D_CONTIGUOUS) return bytes / PACKED_MAX < H5Dget_storage_size(dataset); /* repacked by other programs */
     return H5Dget_storage_size(dataset) == bytes && H5Dget_offset(dataset) != HADDR_UNDEF;
 }
 
@@ -75,7 +71,7 @@ checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const ch
     if (*dataset < 0) return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s: dataset %s %s", path, name, reason);
 
     checkpoint_status status = CHECKPOINT_OK;
-    const hid_t space = H5Dget_space(*dataset), file_type = H5Dget_type(*dataset);
+    CHECKPOINT_H5_SCOPED const hid_t space = H5Dget_space(*dataset), file_type = H5Dget_type(*dataset);
     hsize_t shape[2] = { 1, 1 };
     const int dims = H5Sget_simple_extent_ndims(space);
     const bool shaped = (dims == 1 || dims == 2) && H5Sget_simple_extent_dims(space, dims == 1 ? shape + 1 : shape, NULL) >= 0;
@@ -95,8 +91,6 @@ checkpoint_status checkpoint_dataset_open(hid_t file, const char *path, const ch
             status = checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s: %s has no readable fingerprint", path, name);
         free(text);
     }
-    H5Tclose(file_type);
-    H5Sclose(space);
     if (status != CHECKPOINT_OK) {
         H5Dclose(*dataset);
         *dataset = H5I_INVALID_HID;

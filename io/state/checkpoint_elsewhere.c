@@ -52,12 +52,9 @@ hid_t checkpoint_elsewhere_access(sentence *why)
 
 static uint64_t dataset_bytes(hid_t dataset)
 {
-    const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
     const hssize_t cells = H5Sget_simple_extent_npoints(space);
-    const uint64_t bytes = cells > 0 ? (uint64_t)cells * H5Tget_size(type) : 0;
-    H5Tclose(type);
-    H5Sclose(space);
-    return bytes;
+    return cells > 0 ? (uint64_t)cells * H5Tget_size(type) : 0;
 }
 
 /* External storage: pieces of files, one after another. */
@@ -82,33 +79,28 @@ static bool pieces_are_there(hid_t dataset, hid_t how, const char *of, sentence 
 static bool holds(hid_t source, hid_t wanted)
 {
     hsize_t shape[H5S_MAX_RANK], first[H5S_MAX_RANK], last[H5S_MAX_RANK];
-    const hid_t space = H5Dget_space(source);
+    CHECKPOINT_H5_SCOPED const hid_t space = H5Dget_space(source);
     const int dims = H5Sget_simple_extent_dims(space, shape, NULL);
     bool ok = checkpoint_dataset_is_inside(source) && dims == H5Sget_simple_extent_ndims(wanted);
     if (ok && H5Sget_select_type(wanted) != H5S_SEL_ALL) ok = H5Sget_select_bounds(wanted, first, last) >= 0;
     for (int i = 0; i < dims && ok && H5Sget_select_type(wanted) != H5S_SEL_ALL; i++) ok = last[i] < shape[i];
-    H5Sclose(space);
     return ok;
 }
 
 static bool source_holds(const char *path, const char *dataset, hid_t wanted)
 {
     sentence unused;
-    hid_t file;
+    CHECKPOINT_H5_SCOPED hid_t file = H5I_INVALID_HID;
     if (checkpoint_h5_open(path, &file, &unused) != CHECKPOINT_OK) return false;
-    const hid_t access = checkpoint_elsewhere_access(&unused), source = H5Dopen2(file, dataset, access);
-    const bool ok = source >= 0 && holds(source, wanted);
-    if (source >= 0) H5Dclose(source);
-    H5Pclose(access);
-    H5Fclose(file);
-    return ok;
+    CHECKPOINT_H5_SCOPED const hid_t access = checkpoint_elsewhere_access(&unused), source = H5Dopen2(file, dataset, access);
+    return source >= 0 && holds(source, wanted);
 }
 
 /* One of a virtual dataset's sources. *cells: those that it gives. */
 static bool source_is_there(hid_t how, size_t i, const char *of, hssize_t *cells, sentence *why)
 {
     char name[NAME_BYTES] = "", dataset[NAME_BYTES] = "", path[CHECKPOINT_PATH_BYTES];
-    const hid_t wanted = H5Pget_virtual_srcspace(how, i), given = H5Pget_virtual_vspace(how, i);
+    CHECKPOINT_H5_SCOPED const hid_t wanted = H5Pget_virtual_srcspace(how, i), given = H5Pget_virtual_vspace(how, i);
     bool ok = H5Pget_virtual_filename(how, i, name, sizeof name) > 0
               && H5Pget_virtual_dsetname(how, i, dataset, sizeof dataset) > 0;
     const bool same_file = strcmp(name, ".") == 0;
@@ -117,17 +109,14 @@ static bool source_is_there(hid_t how, size_t i, const char *of, hssize_t *cells
     else if (!same_file) ok = lies_beside(of, name, 0, path, why);
     if (ok && !source_holds(same_file ? of : path, dataset, wanted))
         ok = sentence_refuse(why, "is virtual, but its source %.200s does not hold all the values it needs", same_file ? dataset : name);
-    H5Sclose(given);
-    H5Sclose(wanted);
     return ok;
 }
 
 static bool sources_are_there(hid_t dataset, hid_t how, const char *of, sentence *why)
 {
-    const hid_t space = H5Dget_space(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t space = H5Dget_space(dataset);
     hssize_t left = H5Sget_simple_extent_npoints(space), cells = 0;
     size_t count = 0;
-    H5Sclose(space);
     bool ok = H5Pget_virtual_count(how, &count) >= 0;
     for (size_t i = 0; i < count && ok; i++) {
         ok = source_is_there(how, i, of, &cells, why);
@@ -139,10 +128,8 @@ static bool sources_are_there(hid_t dataset, hid_t how, const char *of, sentence
 bool checkpoint_elsewhere_lies_beside(hid_t dataset, sentence *why)
 {
     char of[CHECKPOINT_PATH_BYTES] = "";
-    const hid_t how = H5Dget_create_plist(dataset);
-    bool ok = H5Fget_name(dataset, of, sizeof of) > 0;
-    if (ok && H5Pget_external_count(how) > 0) ok = pieces_are_there(dataset, how, of, why);
-    else if (ok && H5Pget_layout(how) == H5D_VIRTUAL) ok = sources_are_there(dataset, how, of, why);
-    H5Pclose(how);
-    return ok;
+    CHECKPOINT_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset);
+    if (H5Fget_name(dataset, of, sizeof of) <= 0) return false;
+    if (H5Pget_external_count(how) > 0) return pieces_are_there(dataset, how, of, why);
+    return H5Pget_layout(how) != H5D_VIRTUAL || sources_are_there(dataset, how, of, why);
 }

@@ -39,7 +39,7 @@ static herr_t list_link(hid_t group, const char *name, const H5L_info_t *link, v
     herr_t end = 0;
     const size_t length = strlen(l->path);
     if (l->objects++ == LISTED_OBJECTS_MAX) return 1;
-    const hid_t object = link->type == H5L_TYPE_HARD ? H5Oopen(group, name, H5P_DEFAULT) : H5I_INVALID_HID;
+    CHECKPOINT_H5_SCOPED const hid_t object = link->type == H5L_TYPE_HARD ? H5Oopen(group, name, H5P_DEFAULT) : H5I_INVALID_HID;
     if (object < 0) return 0;
     if (snprintf(l->path + length, sizeof l->path - length, "/%s", name) < (int)(sizeof l->path - length)) {
         l->depth++;
@@ -49,7 +49,6 @@ static herr_t list_link(hid_t group, const char *name, const H5L_info_t *link, v
         l->depth--;
     }
     l->path[length] = '\0';
-    H5Oclose(object);
     return end > 0 ? 1 : 0; /* a group that cannot be read has nothing to list */
 }
 
@@ -102,16 +101,12 @@ static bool path_exists(hid_t file, const char *path, hid_t access)
 static bool has_link(hid_t file, const char *path)
 {
     sentence elsewhere;
-    const hid_t access = checkpoint_elsewhere_access(&elsewhere);
-    const bool there = path_exists(file, path, access) || elsewhere.text[0];
-    H5Pclose(access);
-    return there;
+    CHECKPOINT_H5_SCOPED const hid_t access = checkpoint_elsewhere_access(&elsewhere);
+    return path_exists(file, path, access) || elsewhere.text[0];
 }
 
-static checkpoint_status misfit(const checkpoint_foreign *q, sentence *why, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* "FILE: dataset /NAME " and what it has. */
+__attribute__((format(printf, 3, 4)))
 static checkpoint_status misfit(const checkpoint_foreign *q, sentence *why, const char *format, ...)
 {
     sentence what;
@@ -124,10 +119,9 @@ static checkpoint_status misfit(const checkpoint_foreign *q, sentence *why, cons
 
 static checkpoint_status check_type(hid_t dataset, const checkpoint_foreign *q, sentence *why)
 {
-    const hid_t type = H5Dget_type(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t type = H5Dget_type(dataset);
     const H5T_class_t class = H5Tget_class(type);
     const size_t bytes = H5Tget_size(type);
-    H5Tclose(type);
     if (class != H5T_INTEGER && class != H5T_FLOAT)
         return misfit(q, why, "holds %s; allowed are integers or floats", type_name(class));
     if (bytes > CHECKPOINT_NUMBER_BYTES_MAX)
@@ -137,11 +131,10 @@ static checkpoint_status check_type(hid_t dataset, const checkpoint_foreign *q, 
 
 static checkpoint_status check_shape(hid_t dataset, const checkpoint_foreign *q, sentence *why)
 {
-    const hid_t space = H5Dget_space(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t space = H5Dget_space(dataset);
     const int dims = H5Sget_simple_extent_ndims(space);
     hsize_t shape[H5S_MAX_RANK] = { 0 };
     if (dims > 0) H5Sget_simple_extent_dims(space, shape, NULL);
-    H5Sclose(space);
     const bool flat = dims == 1 && q->ny == 1 && shape[0] == (hsize_t)q->nx;
     const bool full = dims == 2 && shape[0] == (hsize_t)q->ny && shape[1] == (hsize_t)q->nx;
     if (flat || full) return CHECKPOINT_OK;
@@ -159,16 +152,14 @@ static checkpoint_status read_own(hid_t dataset, const checkpoint_foreign *q, vo
     return checkpoint_fail(CHECKPOINT_DAMAGED, why, "cannot read dataset %s of %s: %s", q->dataset, q->path, reason);
 }
 
-/* *dataset where there is one and its values are where they may be. */
+/* *dataset where there is one; OK where its values are where they may be. */
 static checkpoint_status open_dataset(hid_t file, const checkpoint_foreign *q, hid_t *dataset, sentence *why)
 {
     sentence elsewhere;
     char list[CHECKPOINT_LISTED_BYTES];
-    const hid_t access = checkpoint_elsewhere_access(&elsewhere);
+    CHECKPOINT_H5_SCOPED const hid_t access = checkpoint_elsewhere_access(&elsewhere);
     *dataset = path_exists(file, q->dataset, access) ? H5Dopen2(file, q->dataset, access) : H5I_INVALID_HID;
-    H5Pclose(access);
     if (*dataset >= 0 && checkpoint_elsewhere_lies_beside(*dataset, &elsewhere)) return CHECKPOINT_OK;
-    if (*dataset >= 0) H5Dclose(*dataset);
     if (elsewhere.text[0]) return misfit(q, why, "%s", elsewhere.text);
     checkpoint_foreign_list_datasets(file, list);
     return checkpoint_fail(CHECKPOINT_MISSING, why, "%s has no dataset %s (it has %s)", q->path, q->dataset, *list ? list : "none");
@@ -176,30 +167,25 @@ static checkpoint_status open_dataset(hid_t file, const checkpoint_foreign *q, h
 
 static checkpoint_status read_dataset(hid_t file, const checkpoint_foreign *q, void *data, sentence *why)
 {
-    hid_t dataset;
+    CHECKPOINT_H5_SCOPED hid_t dataset = H5I_INVALID_HID;
     checkpoint_status status = open_dataset(file, q, &dataset, why);
-    if (status != CHECKPOINT_OK) return status;
-    status = check_type(dataset, q, why);
+    if (status == CHECKPOINT_OK) status = check_type(dataset, q, why);
     if (status == CHECKPOINT_OK) status = check_shape(dataset, q, why);
     if (status == CHECKPOINT_OK && !checkpoint_h5_chunks_fit(dataset)) status = misfit(q, why, "has chunks larger than itself");
-    if (status == CHECKPOINT_OK) status = read_own(dataset, q, data, why);
-    H5Dclose(dataset);
-    return status;
+    return status == CHECKPOINT_OK ? read_own(dataset, q, data, why) : status;
 }
 
 /* By each rank for itself. *found_prev: there is an earlier level, and it was wanted. */
 static checkpoint_status read_levels(const checkpoint_foreign *u, const checkpoint_foreign *u_prev, void *data, void *prev,
                                      bool *found_prev, sentence *why)
 {
-    hid_t file;
+    CHECKPOINT_H5_SCOPED hid_t file = H5I_INVALID_HID;
     checkpoint_status status = checkpoint_h5_open(u->path, &file, why);
     if (status == CHECKPOINT_DAMAGED) return CHECKPOINT_MISSING; /* "no HDF5 file": a wrong input, not a checkpoint gone bad */
     if (status != CHECKPOINT_OK) return status;
     status = read_dataset(file, u, data, why);
     *found_prev = prev && status == CHECKPOINT_OK && has_link(file, u_prev->dataset);
-    if (*found_prev) status = read_dataset(file, u_prev, prev, why);
-    H5Fclose(file);
-    return status;
+    return *found_prev ? read_dataset(file, u_prev, prev, why) : status;
 }
 
 checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const checkpoint_foreign *q, void *data, void *prev, bool *has_prev,

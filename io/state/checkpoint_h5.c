@@ -47,15 +47,13 @@ checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *wh
     if (S_ISDIR(info.st_mode)) return checkpoint_fail(CHECKPOINT_MISSING, why, "%s is a directory, not a file", path);
     if (!S_ISREG(info.st_mode)) return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is a pipe or a device, not a file", path);
 
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    CHECKPOINT_H5_SCOPED const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     /* Parallel file systems often have no locks, and a file under its final name has no writer. */
     H5Pset_file_locking(access, false, true);
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     *file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    if (*file < 0)
-        checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is not an HDF5 file or is damaged: %s", path, checkpoint_h5_reason());
-    H5Pclose(access);
-    return *file < 0 ? CHECKPOINT_DAMAGED : CHECKPOINT_OK;
+    if (*file >= 0) return CHECKPOINT_OK;
+    return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is not an HDF5 file or is damaged: %s", path, checkpoint_h5_reason());
 }
 
 hid_t checkpoint_h5_file_type(dtype t) { return t == DTYPE_F32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE; }
@@ -64,45 +62,35 @@ const char *checkpoint_h5_read(hid_t dataset, box part, dtype type, void *data)
 {
     const hsize_t cells = (hsize_t)box_cells(part);
     if (cells == 0) return NULL;
-    const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
+    CHECKPOINT_H5_SCOPED const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
     const hsize_t start[2] = { (hsize_t)part.y0, (hsize_t)part.x0 };
     const hsize_t count[2] = { (hsize_t)box_height(part), (hsize_t)box_width(part) };
     const int skip = H5Sget_simple_extent_ndims(space) == 1 ? 1 : 0;
     const bool ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0
                     && H5Dread(dataset, type == DTYPE_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, data) >= 0;
-    const char *const reason = ok ? NULL : checkpoint_h5_reason();
-    H5Sclose(memory);
-    H5Sclose(space);
-    return reason;
+    return ok ? NULL : checkpoint_h5_reason();
 }
 
 hid_t checkpoint_h5_create_group(hid_t root, const char *name)
 {
-    const hid_t how = H5Pcreate(H5P_GROUP_CREATE);
+    CHECKPOINT_H5_SCOPED const hid_t how = H5Pcreate(H5P_GROUP_CREATE);
     H5Pset_obj_track_times(how, false);
-    const hid_t group = H5Gcreate2(root, name, H5P_DEFAULT, how, H5P_DEFAULT);
-    H5Pclose(how);
-    return group;
+    return H5Gcreate2(root, name, H5P_DEFAULT, how, H5P_DEFAULT);
 }
 
 bool checkpoint_h5_put(hid_t object, const char *name, hid_t file_type, hid_t memory_type, hsize_t count, const void *values)
 {
-    const hid_t space = count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
-    const hid_t attribute = H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
-    const bool ok = attribute >= 0 && H5Awrite(attribute, memory_type, values) >= 0;
-    if (attribute >= 0) H5Aclose(attribute);
-    H5Sclose(space);
-    return ok;
+    CHECKPOINT_H5_SCOPED const hid_t space = count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
+    CHECKPOINT_H5_SCOPED const hid_t attribute = H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
+    return attribute >= 0 && H5Awrite(attribute, memory_type, values) >= 0;
 }
 
 bool checkpoint_h5_put_text(hid_t object, const char *name, const char *text)
 {
-    const hid_t type = H5Tcopy(H5T_C_S1);
+    CHECKPOINT_H5_SCOPED const hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, strlen(text) + 1);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    const bool ok = checkpoint_h5_put(object, name, type, type, 0, text);
-    H5Tclose(type);
-    return ok;
+    return checkpoint_h5_put(object, name, type, type, 0, text);
 }
 
 bool checkpoint_h5_put_integer(hid_t object, const char *name, int64_t number)
@@ -113,52 +101,37 @@ bool checkpoint_h5_put_integer(hid_t object, const char *name, int64_t number)
 bool checkpoint_h5_get_integer(hid_t object, const char *name, int64_t *out)
 {
     if (H5Aexists(object, name) <= 0) return false;
-    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    CHECKPOINT_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
     if (attribute < 0) return false;
-    const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    const bool ok = H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) <= sizeof(int64_t)
-                    && H5Sget_simple_extent_npoints(space) == 1 && H5Aread(attribute, H5T_NATIVE_INT64, out) >= 0;
-    H5Sclose(space);
-    H5Tclose(type);
-    H5Aclose(attribute);
-    return ok;
+    CHECKPOINT_H5_SCOPED const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    return H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) <= sizeof(int64_t)
+           && H5Sget_simple_extent_npoints(space) == 1 && H5Aread(attribute, H5T_NATIVE_INT64, out) >= 0;
 }
 
 char *checkpoint_h5_attribute_text(hid_t object, const char *name, size_t max_bytes)
 {
-    char *text = NULL;
     if (H5Aexists(object, name) <= 0) return NULL;
-    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    CHECKPOINT_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
     if (attribute < 0) return NULL;
-    const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    CHECKPOINT_H5_SCOPED const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
     /* What this program writes has a fixed length; a variable one would let a damaged file choose what is allocated. */
     const size_t bytes = H5Tget_size(type);
-    if (H5Tget_class(type) == H5T_STRING && !H5Tis_variable_str(type) && bytes && bytes <= max_bytes
-        && H5Sget_simple_extent_npoints(space) == 1) {
-        text = calloc(1, bytes + 1);
-        if (text && H5Aread(attribute, type, text) < 0) {
-            free(text);
-            text = NULL;
-        }
-    }
-    H5Sclose(space);
-    H5Tclose(type);
-    H5Aclose(attribute);
-    return text;
+    if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) || bytes == 0 || bytes > max_bytes
+        || H5Sget_simple_extent_npoints(space) != 1)
+        return NULL;
+    char *const text = calloc(1, bytes + 1);
+    if (text && H5Aread(attribute, type, text) >= 0) return text;
+    free(text);
+    return NULL;
 }
 
 bool checkpoint_h5_chunks_fit(hid_t dataset)
 {
     enum { ANY_DATASET_S_BYTES = 64 << 20 };
-    const hid_t how = H5Dget_create_plist(dataset), space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset), space = H5Dget_space(dataset), type = H5Dget_type(dataset);
     hsize_t chunk[H5S_MAX_RANK] = { 0 };
     const int dims = H5Pget_layout(how) == H5D_CHUNKED ? H5Pget_chunk(how, H5S_MAX_RANK, chunk) : 0;
     double cells = dims > 0 ? 1 : 0;
     for (int i = 0; i < dims && i < H5S_MAX_RANK; i++) cells *= (double)chunk[i];
-    const bool fit = cells <= (double)H5Sget_simple_extent_npoints(space)
-                     || cells * (double)H5Tget_size(type) <= ANY_DATASET_S_BYTES;
-    H5Tclose(type);
-    H5Sclose(space);
-    H5Pclose(how);
-    return fit;
+    return cells <= (double)H5Sget_simple_extent_npoints(space) || cells * (double)H5Tget_size(type) <= ANY_DATASET_S_BYTES;
 }

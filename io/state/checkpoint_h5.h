@@ -10,6 +10,13 @@
 #include "core/dtype.h"
 #include "state/checkpoint_status.h"
 
+/* A variable whose identifier is closed where its block ends: for all but what is returned, and what a close may still have to write. */
+#define CHECKPOINT_H5_SCOPED __attribute__((cleanup(checkpoint_h5_close)))
+static inline void checkpoint_h5_close(const hid_t *id)
+{
+    if (*id >= 0) H5Idec_ref(*id);
+}
+
 /* Why the last HDF5 call failed: its innermost message, a static string. Call before any other HDF5 call. */
 const char *checkpoint_h5_reason(void);
 /* HDF5 prints no error stacks of its own from here on. */

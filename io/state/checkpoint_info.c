@@ -29,10 +29,10 @@ static bool plausible(const hsize_t shape[2])
 /* nx, ny and type from the dataset itself. */
 static bool read_shape(hid_t file, const char *name, checkpoint_info *info, const char **why)
 {
-    const hid_t dataset = checkpoint_dataset_open_inside(file, "/fields", name, why);
+    CHECKPOINT_H5_SCOPED const hid_t dataset = checkpoint_dataset_open_inside(file, "/fields", name, why);
     if (dataset < 0) return false;
     *why = "is not of type f32 or f64, of 1 to 2^60 cells";
-    const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
     hsize_t shape[2] = { 1, 1 };
     const int dims = H5Sget_simple_extent_ndims(space);
     const bool f32 = H5Tequal(type, checkpoint_h5_file_type(DTYPE_F32)) > 0;
@@ -41,9 +41,6 @@ static bool read_shape(hid_t file, const char *name, checkpoint_info *info, cons
     info->type = f32 ? DTYPE_F32 : DTYPE_F64;
     info->ny = (int64_t)shape[0];
     info->nx = (int64_t)shape[1];
-    H5Sclose(space);
-    H5Tclose(type);
-    H5Dclose(dataset);
     return ok;
 }
 

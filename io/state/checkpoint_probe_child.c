@@ -19,19 +19,17 @@ enum { CPU_S = 5, BAND_BYTES = 64 << 20 };
 /* Are the data more to HDF5 than a run of bytes? */
 static bool is_interpreted(hid_t dataset)
 {
-    const hid_t how = H5Dget_create_plist(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset);
     const H5D_layout_t layout = H5Pget_layout(how);
-    H5Pclose(how);
     return layout != H5D_CONTIGUOUS && layout != H5D_COMPACT;
 }
 
 /* Rows to read at a time: enough that no chunk is read twice, if that is no more than BAND_BYTES or one row of chunks. */
 static hsize_t rows_at_once(hid_t dataset, int dims, const hsize_t *shape)
 {
-    const hid_t how = H5Dget_create_plist(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset);
     hsize_t chunk[2] = { 1, 1 }, row_cells = dims == 2 ? shape[1] : 1;
     if (H5Pget_layout(how) == H5D_CHUNKED) H5Pget_chunk(how, dims, chunk);
-    H5Pclose(how);
     if (chunk[0] < 1 || chunk[0] > shape[0]) chunk[0] = 1;
     const hsize_t rows = BAND_BYTES / sizeof(double) / (row_cells ? row_cells : 1);
     return rows > chunk[0] ? rows - rows % chunk[0] : chunk[0];
@@ -56,10 +54,9 @@ static void read_rows(hid_t dataset, hid_t space, int dims, const hsize_t *shape
     for (hsize_t y = 0; y < shape[0] && ok; y += rows) {
         const hsize_t begin[2] = { y, 0 }, count[2] = { shape[0] - y < rows ? shape[0] - y : rows, row_cells };
         const hsize_t cells = count[0] * row_cells;
-        const hid_t memory = H5Screate_simple(1, &cells, NULL);
+        CHECKPOINT_H5_SCOPED const hid_t memory = H5Screate_simple(1, &cells, NULL);
         ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, count, NULL) >= 0
              && H5Dread(dataset, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, data) >= 0;
-        H5Sclose(memory);
     }
     free(data);
 }
@@ -67,7 +64,7 @@ static void read_rows(hid_t dataset, hid_t space, int dims, const hsize_t *shape
 /* What the parent refuses is not read, and may be large: another number of cells, or numbers or chunks that are too long. */
 static void read_data(hid_t dataset, int64_t cells)
 {
-    const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
     const int dims = H5Sget_simple_extent_ndims(space);
     hsize_t shape[2] = { 0, 0 };
     const bool wanted = cells > 0 && H5Sget_simple_extent_npoints(space) == cells && (dims == 1 || dims == 2)
@@ -76,20 +73,15 @@ static void read_data(hid_t dataset, int64_t cells)
         allow_processor((double)cells * sizeof(double) / CHECKPOINT_PROBE_SLOWEST_BYTES_PER_S);
         read_rows(dataset, space, dims, shape);
     }
-    H5Tclose(type);
-    H5Sclose(space);
 }
 
 static void look_at_field(hid_t file, const char *path, const checkpoint_field *f, dtype type)
 {
     sentence why;
-    hid_t dataset;
+    CHECKPOINT_H5_SCOPED hid_t dataset = H5I_INVALID_HID;
     uint64_t fingerprint;
     checkpoint_sums sums;
-    if (checkpoint_dataset_open(file, path, f, type, &dataset, &fingerprint, &why) == CHECKPOINT_OK) {
-        read_data(dataset, f->nx * f->ny);
-        H5Dclose(dataset);
-    }
+    if (checkpoint_dataset_open(file, path, f, type, &dataset, &fingerprint, &why) == CHECKPOINT_OK) read_data(dataset, f->nx * f->ny);
     if (checkpoint_sums_read(file, path, f, &sums, &why) == CHECKPOINT_OK) checkpoint_sums_free(&sums);
 }
 
@@ -108,14 +100,9 @@ static void look_at_dataset(hid_t file, const char *name, int64_t cells)
 {
     sentence elsewhere;
     char list[CHECKPOINT_LISTED_BYTES];
-    const hid_t access = checkpoint_elsewhere_access(&elsewhere), dataset = H5Dopen2(file, name, access);
-    H5Pclose(access);
-    if (dataset < 0) {
-        checkpoint_foreign_list_datasets(file, list); /* for the sentence that says what there is instead */
-        return;
-    }
-    if (checkpoint_elsewhere_lies_beside(dataset, &elsewhere)) read_data(dataset, cells);
-    H5Dclose(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t access = checkpoint_elsewhere_access(&elsewhere), dataset = H5Dopen2(file, name, access);
+    if (dataset < 0) checkpoint_foreign_list_datasets(file, list); /* for the sentence that says what there is instead */
+    else if (checkpoint_elsewhere_lies_beside(dataset, &elsewhere)) read_data(dataset, cells);
 }
 
 int checkpoint_probe_child(const char *what)

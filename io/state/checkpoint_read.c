@@ -14,15 +14,12 @@
 
 checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, sentence *why)
 {
-    hid_t file;
+    CHECKPOINT_H5_SCOPED hid_t file = H5I_INVALID_HID;
     memset(info, 0, sizeof *info);
     checkpoint_status status = checkpoint_probe(comm, path, CHECKPOINT_PROBE_STATE, 0, &info->sealed, why);
     if (status != CHECKPOINT_OK) return status;
     status = checkpoint_h5_open(path, &file, why);
-    if (status == CHECKPOINT_OK) {
-        status = checkpoint_info_of(file, path, info, why);
-        H5Fclose(file);
-    }
+    if (status == CHECKPOINT_OK) status = checkpoint_info_of(file, path, info, why);
     status = checkpoint_agree(comm, status, why);
     if (status != CHECKPOINT_OK) checkpoint_info_free(info);
     return status;
@@ -31,14 +28,13 @@ checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoi
 static checkpoint_status read_field(hid_t file, const char *path, checkpoint_field *f, dtype type, uint64_t *stored, uint64_t *share,
                                     sentence *why)
 {
-    hid_t dataset;
-    checkpoint_status status = checkpoint_dataset_open(file, path, f, type, &dataset, stored, why);
+    CHECKPOINT_H5_SCOPED hid_t dataset = H5I_INVALID_HID;
+    const checkpoint_status status = checkpoint_dataset_open(file, path, f, type, &dataset, stored, why);
     if (status != CHECKPOINT_OK) return status;
     const char *const reason = checkpoint_h5_read(dataset, f->own, type, f->data);
-    if (reason) status = checkpoint_fail(CHECKPOINT_DAMAGED, why, "cannot read %s of %s: %s", f->name, path, reason);
-    else *share = checkpoint_fingerprint_share(type, f->data, f->own, f->nx);
-    H5Dclose(dataset);
-    return status;
+    if (reason) return checkpoint_fail(CHECKPOINT_DAMAGED, why, "cannot read %s of %s: %s", f->name, path, reason);
+    *share = checkpoint_fingerprint_share(type, f->data, f->own, f->nx);
+    return CHECKPOINT_OK;
 }
 
 /* Adds to why where f's data, as they were read, first differ from the file's checksums. Collective. */
@@ -47,12 +43,9 @@ static void say_where(MPI_Comm comm, const char *path, const checkpoint_field *f
     sentence unused;
     char where[CHECKPOINT_WHERE_BYTES];
     checkpoint_sums wanted = { .crc = NULL }, found = { .crc = NULL };
-    hid_t file;
+    CHECKPOINT_H5_SCOPED hid_t file = H5I_INVALID_HID;
     checkpoint_status status = checkpoint_h5_open(path, &file, &unused);
-    if (status == CHECKPOINT_OK) {
-        status = checkpoint_sums_read(file, path, f, &wanted, &unused);
-        H5Fclose(file);
-    }
+    if (status == CHECKPOINT_OK) status = checkpoint_sums_read(file, path, f, &wanted, &unused);
     if (status == CHECKPOINT_OK && (!wanted.crc || !checkpoint_sums_make(&found, f, wanted.lines))) status = CHECKPOINT_MISSING;
     if (checkpoint_agree(comm, status, &unused) == CHECKPOINT_OK) {
         checkpoint_sums_add(&found, type, f->data, f->own, f);
@@ -73,14 +66,11 @@ checkpoint_status checkpoint_read(MPI_Comm comm, const char *path, checkpoint_st
 {
     uint64_t stored[CHECKPOINT_FIELDS_MAX] = { 0 }, share[CHECKPOINT_FIELDS_MAX] = { 0 }, found[CHECKPOINT_FIELDS_MAX];
     checkpoint_info info = { .deck = NULL };
-    hid_t file;
+    CHECKPOINT_H5_SCOPED hid_t file = H5I_INVALID_HID;
     checkpoint_status status = checkpoint_h5_open(path, &file, why);
-    if (status == CHECKPOINT_OK) {
-        status = checkpoint_info_of(file, path, &info, why);
-        for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
-            status = read_field(file, path, &s->field[i], s->type, &stored[i], &share[i], why);
-        H5Fclose(file);
-    }
+    if (status == CHECKPOINT_OK) status = checkpoint_info_of(file, path, &info, why);
+    for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
+        status = read_field(file, path, &s->field[i], s->type, &stored[i], &share[i], why);
     checkpoint_info_free(&info);
     status = checkpoint_agree(comm, status, why);
     if (status != CHECKPOINT_OK) return status;

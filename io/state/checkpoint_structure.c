@@ -22,15 +22,12 @@ static hid_t create_dataset(hid_t group, const checkpoint_field *f, dtype type)
 {
     const hsize_t shape[2] = { (hsize_t)f->ny, (hsize_t)f->nx };
     const int skip = f->ny == 1 ? 1 : 0;
-    const hid_t space = H5Screate_simple(2 - skip, shape + skip, NULL), layout = H5Pcreate(H5P_DATASET_CREATE);
+    CHECKPOINT_H5_SCOPED const hid_t space = H5Screate_simple(2 - skip, shape + skip, NULL), layout = H5Pcreate(H5P_DATASET_CREATE);
     /* Every byte is written by its owner: HDF5 need not fill it first. */
     H5Pset_alloc_time(layout, H5D_ALLOC_TIME_EARLY);
     H5Pset_fill_time(layout, H5D_FILL_TIME_NEVER);
     H5Pset_obj_track_times(layout, false);
-    const hid_t dataset = H5Dcreate2(group, f->name, checkpoint_h5_file_type(type), space, H5P_DEFAULT, layout, H5P_DEFAULT);
-    H5Pclose(layout);
-    H5Sclose(space);
-    return dataset;
+    return H5Dcreate2(group, f->name, checkpoint_h5_file_type(type), space, H5P_DEFAULT, layout, H5P_DEFAULT);
 }
 
 static bool put_description_crc(hid_t root, const checkpoint_state *s)
@@ -39,6 +36,32 @@ static bool put_description_crc(hid_t root, const checkpoint_state *s)
                              .fingerprint = s->field[checkpoint_main_field(s)].fingerprint };
     snprintf(info.kind, sizeof info.kind, "%s", s->kind);
     return checkpoint_h5_put_integer(root, "description_crc32c", checkpoint_info_crc(&info, s->deck ? s->deck : ""));
+}
+
+static bool put_field(hid_t group, const checkpoint_state *s, int i, checkpoint_layout *layout)
+{
+    CHECKPOINT_H5_SCOPED const hid_t dataset = create_dataset(group, &s->field[i], s->type);
+    if (dataset < 0 || !put_fingerprint(dataset, s->field[i].fingerprint)) return false;
+    const haddr_t at = H5Dget_offset(dataset), end = at + (haddr_t)H5Dget_storage_size(dataset);
+    layout->field_at_bytes[i] = at;
+    if (end > layout->end_bytes) layout->end_bytes = end;
+    return at != HADDR_UNDEF;
+}
+
+static bool put_fields(hid_t root, const checkpoint_state *s, checkpoint_layout *layout)
+{
+    CHECKPOINT_H5_SCOPED const hid_t group = checkpoint_h5_create_group(root, "fields");
+    bool ok = group >= 0;
+    for (int i = 0; i < s->fields && ok; i++) ok = put_field(group, s, i, layout);
+    return ok;
+}
+
+static bool put_checksums(hid_t root, const checkpoint_state *s, const checkpoint_sums *sums, checkpoint_layout *layout)
+{
+    CHECKPOINT_H5_SCOPED const hid_t group = checkpoint_h5_create_group(root, "checksums");
+    bool ok = group >= 0;
+    for (int i = 0; i < s->fields && ok; i++) ok = checkpoint_sums_write(group, &s->field[i], &sums[i], &layout->end_bytes);
+    return ok;
 }
 
 /* What could not be written, NULL: nothing. */
@@ -51,52 +74,29 @@ static const char *describe(const checkpoint_state *s, const checkpoint_sums *su
         || !checkpoint_h5_put_text(root, "deck", s->deck ? s->deck : "")
         || !put_fingerprint(root, s->field[checkpoint_main_field(s)].fingerprint) || !put_description_crc(root, s))
         return "attributes";
-    const hid_t group = checkpoint_h5_create_group(root, "fields");
-    if (group < 0) return "/fields";
-    const char *failed = NULL;
-    for (int i = 0; i < s->fields && !failed; i++) {
-        const hid_t dataset = create_dataset(group, &s->field[i], s->type);
-        if (dataset < 0 || !put_fingerprint(dataset, s->field[i].fingerprint)) {
-            failed = s->field[i].name;
-        } else {
-            const haddr_t at = H5Dget_offset(dataset), end = at + (haddr_t)H5Dget_storage_size(dataset);
-            if (at == HADDR_UNDEF) failed = s->field[i].name;
-            layout->field_at_bytes[i] = at;
-            if (end > layout->end_bytes) layout->end_bytes = end;
-        }
-        if (dataset >= 0) H5Dclose(dataset);
-    }
-    H5Gclose(group);
-    if (failed) return failed;
-    const hid_t checksums = checkpoint_h5_create_group(root, "checksums");
-    if (checksums < 0) return "/checksums";
-    for (int i = 0; i < s->fields && !failed; i++)
-        if (!checkpoint_sums_write(checksums, &s->field[i], &sums[i], &layout->end_bytes)) failed = "/checksums";
-    H5Gclose(checksums);
-    return failed || checkpoint_vtkhdf_write(root, s) ? failed : "/VTKHDF";
+    if (!put_fields(root, s, layout)) return "/fields";
+    if (!put_checksums(root, s, sums, layout)) return "/checksums";
+    return checkpoint_vtkhdf_write(root, s) ? NULL : "/VTKHDF";
 }
 
 checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_state *s, const checkpoint_sums *sums,
                                              checkpoint_layout *layout, sentence *why)
 {
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    CHECKPOINT_H5_SCOPED const hid_t access = H5Pcreate(H5P_FILE_ACCESS), how = H5Pcreate(H5P_FILE_CREATE);
     H5Pset_file_locking(access, false, true); /* nobody else writes NAME.tmp, and parallel file systems often have no locks */
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     /* The 1.8 format has checksums over everything but the raw data, which fingerprints and block checksums cover; what it lacks
      * is virtual datasets, so that older libraries read all but /VTKHDF. */
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
     H5Pset_alignment(access, DATA_ALIGNMENT_BYTES, DATA_ALIGNMENT_BYTES);
-    const hid_t how = H5Pcreate(H5P_FILE_CREATE);
     H5Pset_obj_track_times(how, false);
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, how, access);
-    H5Pclose(how);
     *layout = (checkpoint_layout){ .end_bytes = 0 };
     const char *failed = file < 0 ? "H5Fcreate" : describe(s, sums, file, layout);
     checkpoint_status status = CHECKPOINT_OK;
     if (failed) status = checkpoint_fail(CHECKPOINT_IO, why, "cannot write %s: %s: %s", path, failed, checkpoint_h5_reason());
     if (file >= 0 && H5Fclose(file) < 0 && !failed)
         status = checkpoint_fail(CHECKPOINT_IO, why, "cannot write %s: %s: %s", path, "H5Fclose", checkpoint_h5_reason());
-    H5Pclose(access);
     return status;
 }
 

@@ -38,12 +38,10 @@ static bool put_numbers(hid_t group, const char *name, hsize_t count, const doub
 static bool put_type(hid_t group)
 {
     static const char text[] = "ImageData";
-    const hid_t type = H5Tcopy(H5T_C_S1);
+    CHECKPOINT_H5_SCOPED const hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, sizeof text - 1);
     H5Tset_strpad(type, H5T_STR_NULLPAD);
-    const bool ok = checkpoint_h5_put(group, "Type", type, type, 0, text);
-    H5Tclose(type);
-    return ok;
+    return checkpoint_h5_put(group, "Type", type, type, 0, text);
 }
 
 static bool put_image(hid_t group, const view *v)
@@ -73,17 +71,13 @@ static bool put_field(hid_t group, const checkpoint_field *f, dtype type)
     char path[64];
     const view v = view_of(f);
     const int skip = f->ny == 1 ? 2 : 1;
-    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
-    const hid_t image = H5Screate_simple(AXES, v.points, NULL), cells = H5Screate_simple(AXES - skip, v.cells + skip, NULL);
+    CHECKPOINT_H5_SCOPED const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+    CHECKPOINT_H5_SCOPED const hid_t image = H5Screate_simple(AXES, v.points, NULL), cells = H5Screate_simple(AXES - skip, v.cells + skip, NULL);
     snprintf(path, sizeof path, "/fields/%s", f->name);
     H5Pset_obj_track_times(layout, false);
-    hid_t dataset = H5I_INVALID_HID;
-    if (map_cells(layout, image, &v, cells, path))
-        dataset = H5Dcreate2(group, f->name, checkpoint_h5_file_type(type), image, H5P_DEFAULT, layout, H5P_DEFAULT);
-    if (dataset >= 0) H5Dclose(dataset);
-    H5Sclose(cells);
-    H5Sclose(image);
-    H5Pclose(layout);
+    if (!map_cells(layout, image, &v, cells, path)) return false;
+    CHECKPOINT_H5_SCOPED const hid_t dataset =
+        H5Dcreate2(group, f->name, checkpoint_h5_file_type(type), image, H5P_DEFAULT, layout, H5P_DEFAULT);
     return dataset >= 0;
 }
 
@@ -91,14 +85,12 @@ bool checkpoint_vtkhdf_write(hid_t root, const checkpoint_state *s)
 {
     const checkpoint_field *main_field = &s->field[checkpoint_main_field(s)];
     const view v = view_of(main_field);
-    const hid_t group = checkpoint_h5_create_group(root, "VTKHDF");
+    CHECKPOINT_H5_SCOPED const hid_t group = checkpoint_h5_create_group(root, "VTKHDF");
     if (group < 0) return false;
-    const hid_t points = checkpoint_h5_create_group(group, "PointData");
+    CHECKPOINT_H5_SCOPED const hid_t points = checkpoint_h5_create_group(group, "PointData");
     bool ok = points >= 0 && put_image(group, &v);
     /* An image has one shape: of a transpose that is not square, b alone. */
     for (int i = 0; i < s->fields && ok; i++)
         if (s->field[i].nx == main_field->nx && s->field[i].ny == main_field->ny) ok = put_field(points, &s->field[i], s->type);
-    if (points >= 0) H5Gclose(points);
-    H5Gclose(group);
     return ok;
 }

@@ -40,43 +40,35 @@ static bool has_fixed_length(hid_t type)
 
 static bool attribute_reads(hid_t attribute)
 {
-    const hid_t type = H5Aget_type(attribute);
+    CHECKPOINT_H5_SCOPED const hid_t type = H5Aget_type(attribute);
     if (type < 0) return false;
     const hsize_t bytes = H5Aget_storage_size(attribute);
-    bool ok = true;
-    if (bytes > 0 && has_fixed_length(type)) {
-        void *value = bytes <= ATTRIBUTE_BYTES_MAX ? malloc(bytes) : NULL;
-        ok = value && H5Aread(attribute, type, value) >= 0;
-        free(value);
-    }
-    H5Tclose(type);
+    if (bytes == 0 || !has_fixed_length(type)) return true;
+    void *value = bytes <= ATTRIBUTE_BYTES_MAX ? malloc(bytes) : NULL;
+    const bool ok = value && H5Aread(attribute, type, value) >= 0;
+    free(value);
     return ok;
 }
 
 static herr_t look_at_attribute(hid_t object, const char *name, const H5A_info_t *info, void *arg)
 {
     (void)info;
-    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    const bool ok = (attribute >= 0 && attribute_reads(attribute)) || unreadable(arg, name);
-    if (attribute >= 0) H5Aclose(attribute);
-    return ok ? 0 : -1;
+    CHECKPOINT_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    return (attribute >= 0 && attribute_reads(attribute)) || unreadable(arg, name) ? 0 : -1;
 }
 
 /* Type, shape and layout, with the files and datasets that a virtual one refers to. */
 static bool dataset_opens(hid_t dataset)
 {
-    const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset), how = H5Dget_create_plist(dataset);
-    const bool ok = type >= 0 && space >= 0 && how >= 0;
-    if (how >= 0) H5Pclose(how);
-    if (space >= 0) H5Sclose(space);
-    if (type >= 0) H5Tclose(type);
-    return ok;
+    CHECKPOINT_H5_SCOPED const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset);
+    return type >= 0 && space >= 0 && how >= 0;
 }
 
 /* As those of /VTKHDF, whose views are of this file alone. */
 static bool has_values_here(hid_t dataset)
 {
-    const hid_t how = H5Dget_create_plist(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset);
     size_t sources = 0;
     bool here = H5Pget_external_count(how) == 0;
     if (H5Pget_layout(how) == H5D_VIRTUAL) here = H5Pget_virtual_count(how, &sources) >= 0;
@@ -84,7 +76,6 @@ static bool has_values_here(hid_t dataset)
         char name[8] = "";
         here = H5Pget_virtual_filename(how, i, name, sizeof name) == 1 && name[0] == '.';
     }
-    H5Pclose(how);
     return here;
 }
 
@@ -112,9 +103,8 @@ static herr_t look_at_link(hid_t group, const char *name, const H5L_info_t *link
     if (w->objects == OBJECTS_MAX) return 1; /* ends the iteration */
     snprintf(w->path + length, sizeof w->path - length, "/%.*s", NAME_BYTES_SHOWN, name);
     w->depth++;
-    const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
+    CHECKPOINT_H5_SCOPED const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
     const bool ok = object >= 0 ? look_at(w, object) : unreadable(w, "");
-    if (object >= 0) H5Oclose(object);
     w->depth--;
     w->path[length] = '\0';
     return ok ? 0 : -1;
@@ -134,9 +124,6 @@ bool checkpoint_walk(hid_t file, sentence *why)
 {
     walk w = { .why = why };
     why->text[0] = '\0';
-    const hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
-    if (root < 0) return unreadable(&w, "");
-    const bool ok = look_at(&w, root);
-    H5Gclose(root);
-    return ok;
+    CHECKPOINT_H5_SCOPED const hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
+    return root >= 0 ? look_at(&w, root) : unreadable(&w, "");
 }
