@@ -1,7 +1,8 @@
 #include <stdlib.h>
 
 #include "ladder/ladder_families.h"
-#include "ladder_compute/ladder_arith.h"
+#include "ladder_compute/ladder_arith_chains.cuh"
+#include "ladder_compute/ladder_arith_functions.cuh"
 
 static const char teaches[] =
     "Arithmetic, and what gets in its way. The rungs of this family touch no memory to speak of: what they show is what an SM "
@@ -24,7 +25,7 @@ namespace {
 enum { SUM_SHARED, SUM_SHUFFLE, SUM_REDUX };
 enum { IN_MEMORY, IN_SHARED }; /* a variant of additions: where a block collects them */
 
-enum { THREADS = 256, WARPS = THREADS / 32, LANES = 32, STEPS = 1024, SUM_BLOCKS_PER_SM = 8 };
+enum { WARPS = THREADS / 32, LANES = 32, STEPS = 1024, SUM_BLOCKS_PER_SM = 8 };
 const unsigned everyone = 0xffffffffu;
 
 __host__ __device__ __forceinline__ uint32_t start_of(unsigned thread) { return thread * 2654435761u + 12345u; }
@@ -112,15 +113,15 @@ __global__ void __launch_bounds__(THREADS) atomic_shared(uint32_t *out, uint32_t
 
 int sums_prepare(ladder_case *c)
 {
-    const int code = ladder_arith_open(c, SUM_BLOCKS_PER_SM, 0, THREADS);
-    c->size = (int64_t)((const ladder_arith *)c->state)->blocks * WARPS * STEPS;
+    const int code = arith_open(c, SUM_BLOCKS_PER_SM, 0, THREADS);
+    c->size = (int64_t)state_of(c)->blocks * WARPS * STEPS;
     c->work = (double)c->size;
     return code;
 }
 
 template <int HOW> int sums_enqueue(ladder_case *c)
 {
-    return ladder_words(c, (unsigned)((const ladder_arith *)c->state)->blocks, THREADS, 0, sums<HOW>);
+    return ladder_words(c, (unsigned)state_of(c)->blocks, THREADS, 0, sums<HOW>);
 }
 
 int sums_verify(ladder_case *c, ladder_verdict *v)
@@ -133,17 +134,17 @@ int sums_verify(ladder_case *c, ladder_verdict *v)
             for (int l = 0; l < LANES; l++) sum += x[w * LANES + l];
             for (int l = 0; l < LANES; l++) x[w * LANES + l] = x[w * LANES + l] * 3 + sum;
         }
-    return ladder_arith_compare(c, x, v);
+    return arith_compare(c, x, v);
 }
 
 /* `in` holds the words that all blocks add to, from 0 on. */
 int atomics_prepare(ladder_case *c)
 {
     size_t slots = 1;
-    const int64_t most = c->rung->variant == IN_SHARED ? (int)SHARED_SLOTS_MOST : (int)LADDER_ARITH_SLOTS_MOST;
-    while (2 * (int64_t)slots <= c->value[LADDER_ARITH_SLOTS] && 2 * (int64_t)slots <= most) slots *= 2;
-    int code = ladder_arith_open(c, ATOMIC_BLOCKS_PER_SM, slots * sizeof(uint32_t), 0);
-    const ladder_arith *s = (const ladder_arith *)c->state;
+    const int64_t most = c->rung->variant == IN_SHARED ? (int)SHARED_SLOTS_MOST : (int)SLOTS_MOST;
+    while (2 * (int64_t)slots <= c->value[SLOTS] && 2 * (int64_t)slots <= most) slots *= 2;
+    int code = arith_open(c, ATOMIC_BLOCKS_PER_SM, slots * sizeof(uint32_t), 0);
+    const arith *s = state_of(c);
     c->size = (int64_t)s->blocks * THREADS * PER_THREAD;
     c->work = (double)c->size;
     return code ? code : c->d->fill_bytes(c->d, c->in, 0, s->in_bytes, c->stream);
@@ -151,7 +152,7 @@ int atomics_prepare(ladder_case *c)
 
 template <void (*KERNEL)(uint32_t *, uint32_t)> int atomics_enqueue(ladder_case *c)
 {
-    const ladder_arith *s = (const ladder_arith *)c->state;
+    const arith *s = state_of(c);
     const size_t own_bytes = c->rung->variant == IN_SHARED ? s->in_bytes : 0;
     const uint32_t mask = (uint32_t)(s->in_bytes / sizeof(uint32_t)) - 1;
     KERNEL<<<s->blocks, THREADS, own_bytes, device_cuda_stream(c->stream)>>>((uint32_t *)c->in, mask);
@@ -160,7 +161,7 @@ template <void (*KERNEL)(uint32_t *, uint32_t)> int atomics_enqueue(ladder_case 
 
 int atomics_verify(ladder_case *c, ladder_verdict *v)
 {
-    const ladder_arith *s = (const ladder_arith *)c->state;
+    const arith *s = state_of(c);
     const uint32_t slots = (uint32_t)(s->in_bytes / sizeof(uint32_t));
     uint32_t *wanted = (uint32_t *)calloc(2 * (size_t)slots, sizeof *wanted), *found = wanted + slots;
     if (!wanted) abort();
@@ -179,9 +180,6 @@ int atomics_verify(ladder_case *c, ladder_verdict *v)
 const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 2, 4, 6 };
 const int64_t spread_slots[] = { 2, 4, 8, 16, 32, 128, 1024, 16384, 1 << 20 };
 
-constexpr ladder_way chains = { ladder_arith_chains_prepare, ladder_arith_chains_enqueue, ladder_arith_chains_verify },
-                     functions = { ladder_arith_functions_prepare, ladder_arith_functions_enqueue, ladder_arith_functions_verify };
-
 template <int HOW> constexpr ladder_way warp_sums = { sums_prepare, sums_enqueue<HOW>, sums_verify };
 template <void (*KERNEL)(uint32_t *, uint32_t)>
 constexpr ladder_way additions = { atomics_prepare, atomics_enqueue<KERNEL>, atomics_verify };
@@ -192,56 +190,56 @@ constexpr ladder_rung calls(const char *name, const char *why, ladder_way way, i
              .verify = way.verify, .unit = LADDER_CALLS };
 }
 
-constexpr ladder_rung flops(const char *name, const char *why, int variant, const char *teaches)
+constexpr ladder_rung flops(const char *name, const char *why, ladder_way way, const char *teaches)
 {
-    ladder_rung r = calls(name, why, chains, variant, teaches);
+    ladder_rung r = calls(name, why, way, 0, teaches);
     r.unit = LADDER_FLOPS;
     r.ceiling = "fma";
     return r;
 }
 
 const ladder_rung rungs[] = {
-    flops("float", "f32 multiply-adds, fused: fmad on", LADDER_ARITH_FLOAT,
+    flops("float", "f32 multiply-adds, fused: fmad on", chained<step_fma_f32>,
           "x = x * factor + summand, again and again, in eight chains per thread. A step needs the result of the one before, "
           "which takes four cycles; eight chains and many warps hide that, so that the pipes are what is measured. An H200's SM "
           "has 128 lanes for f32."),
-    flops("double", "the same in f64", LADDER_ARITH_DOUBLE,
+    flops("double", "the same in f64", chained<step_fma_f64>,
           "An H200's SM has 64 lanes for f64: half the speed. On GPUs made for graphics it is a 32nd or a 64th, and there a "
           "forgotten suffix is a disaster (literal)."),
-    flops("literal", "f32 data, a constant without f", LADDER_ARITH_LITERAL,
+    flops("literal", "f32 data, a constant without f", chained<step_literal>,
           "With 0.001 instead of 0.001f, C computes in double and rounds back in every step, and the conversions run at a quarter "
           "of the speed of the arithmetic or less."),
-    flops("fmadOff", "product and sum rounded one by one", LADDER_ARITH_SEPARATE,
+    flops("fmadOff", "product and sum rounded one by one", chained<step_separate>,
           "As nvcc compiles with -fmad=false: half the speed and one rounding more. weft is built so and writes fma where it "
           "means it, because the compiler's choice would decide the bits."),
-    ladder_scanned(LADDER_ARITH_GRANULARITY, group_sizes,
-            flops("branch", "threads part in groups of granularity", LADDER_ARITH_BRANCH,
+    ladder_scanned(GRANULARITY, group_sizes,
+            flops("branch", "threads part in groups of granularity", branched<branch>,
                   "A warp whose threads want both sides runs both, one after the other, with half of its lanes off. Groups of 32 "
                   "threads or more send whole warps one way or the other, and nothing is lost.")),
-    flops("select", "choose operands, not paths", LADDER_ARITH_SELECT,
+    flops("select", "choose operands, not paths", branched<select>,
           "The same result as branch: every thread runs the same instructions on operands of its own."),
-    calls("sin", "the library, exact to 2 ulp", functions, LADDER_ARITH_SIN,
+    calls("sin", "the library, exact to 2 ulp", evaluated<SIN>, 0,
           "The library's functions are good to an ulp or two everywhere. The error is counted from the exact value: a correctly "
           "rounded function has 0.5."),
-    calls("sinFast", "__sinf: absolute error, bad near zeros", functions, LADDER_ARITH_SIN_FAST,
+    calls("sinFast", "__sinf: absolute error, bad near zeros", evaluated<SIN_FAST>, 0,
           "__sinf and the other fast functions are little more than one instruction of the special function unit (MUFU), with its "
           "22 good bits and its narrow range. In [-pi, pi] __sinf is 2^-21.41 off at most, which means nothing in ulp where the "
           "sine is near zero: near pi it has lost most of its bits."),
-    calls("exp", "the library", functions, LADDER_ARITH_EXP,
+    calls("exp", "the library", evaluated<EXP>, 0,
           "At most 2 ulp from the correctly rounded result."),
-    calls("expFast", "__expf: error grows with the argument", functions, LADDER_ARITH_EXP_FAST,
+    calls("expFast", "__expf: error grows with the argument", evaluated<EXP_FAST>, 0,
           "At most 2 + floor(1.173 abs x) ulp from the correctly rounded result."),
-    calls("log", "the library", functions, LADDER_ARITH_LOG,
+    calls("log", "the library", evaluated<LOG>, 0,
           "At most 1 ulp from the correctly rounded result."),
-    calls("logFast", "__logf: absolute error, bad near one", functions, LADDER_ARITH_LOG_FAST,
+    calls("logFast", "__logf: absolute error, bad near one", evaluated<LOG_FAST>, 0,
           "In [0.5, 2] at most 2^-21.41 off, in absolute terms."),
-    calls("divide", "a / x, correctly rounded", functions, LADDER_ARITH_DIVIDE,
+    calls("divide", "a / x, correctly rounded", evaluated<DIVIDE>, 0,
           "A reciprocal, and the steps that make its rounding right."),
-    calls("divideFast", "__fdividef: reciprocal times a", functions, LADDER_ARITH_DIVIDE_FAST,
+    calls("divideFast", "__fdividef: reciprocal times a", evaluated<DIVIDE_FAST>, 0,
           "At most 2 ulp from the correctly rounded result."),
-    calls("sqrtDivide", "1 / sqrtf: two correct roundings", functions, LADDER_ARITH_SQRT_DIVIDE,
+    calls("sqrtDivide", "1 / sqrtf: two correct roundings", evaluated<SQRT_DIVIDE>, 0,
           "A square root and a division, as the formula has them."),
-    calls("rsqrt", "rsqrtf: one special instruction", functions, LADDER_ARITH_RSQRT,
+    calls("rsqrt", "rsqrtf: one special instruction", evaluated<RSQRT>, 0,
           "At most 2 ulp from the correctly rounded result, one special instruction in place of two functions."),
     calls("sumShared", "a warp's sum through shared memory", warp_sums<SUM_SHARED>, 0,
           "A tree of five levels; the warp stops at each until all of it has written."),
@@ -253,23 +251,23 @@ const ladder_rung rungs[] = {
           "An atomic addition whose result nobody uses is sent off and done by the units at the L2 cache. Those for one word "
           "queue up. nvcc would add up a warp's contributions first where it can see that the address is the same for all; here "
           "it cannot, since the number of words is a parameter."),
-    ladder_scanned(LADDER_ARITH_SLOTS, spread_slots,
+    ladder_scanned(SLOTS, spread_slots,
             calls("atomicSpread", "the same, spread over slots words", additions<atomic_each>, IN_MEMORY,
                   "How many additions are done per second depends on how many different words they fall on.")),
     calls("atomicAggregated", "each warp adds up first", additions<atomic_aggregated>, IN_MEMORY,
           "The warp adds up first, wherever its lanes mean the same word: match, then one addition by the group's first lane."),
     calls("atomicShared", "each block adds up first", additions<atomic_shared>, IN_SHARED,
           "The block adds up first, in words of its own that are as near as L1; then one addition for each word."),
-    ladder_scanned(LADDER_ARITH_BLOCKS, blocks_of_sm,
-            flops("spill", "launch bounds leave too few registers", LADDER_ARITH_SPILL,
+    ladder_scanned(BLOCKS, blocks_of_sm,
+            flops("spill", "launch bounds leave too few registers", spilled,
                   "96 values per thread are live at once. An SM has 65,536 registers: with 6 blocks of 256 threads there are 40 per "
                   "thread, and the compiler keeps the rest in local memory, which is loads and stores of the L1 cache in the middle "
                   "of the arithmetic. From 4 blocks on the values no longer fit.")),
 };
 
-const ladder_parameter parameters[LADDER_ARITH_PARAMETERS] = {
+const ladder_parameter parameters[PARAMETERS] = {
     { "granularity", 16, 1, 256, "neighbouring threads that take the same branch" },
-    { "slots", 1, 1, LADDER_ARITH_SLOTS_MOST, "words added to, rounded down to a power of two; shared: at most 4096" },
+    { "slots", 1, 1, SLOTS_MOST, "words added to, rounded down to a power of two; shared: at most 4096" },
     { "blocks", 6, 1, 6, "blocks per SM that spill is bound to, rounded up to 1, 2, 4 or 6" },
 };
 

@@ -1,7 +1,8 @@
 #include <string.h>
 
 #include "ladder/ladder_families.h"
-#include "ladder_compute/ladder_streams.h"
+#include "ladder_compute/ladder_streams_order.cuh"
+#include "ladder_compute/ladder_streams_staged.cuh"
 
 static const char teaches[] =
     "Streams: what may run at the same time, who decides it, and what each way of saying \"after that one\" costs.\n"
@@ -55,7 +56,7 @@ enum {
 
 /* c->in holds a warp's worth of cells, of the GPU's turns and, in pinned memory, of the CPU's as well. */
 typedef struct line {
-    ladder_streams_fan fan;
+    fan streams;
     int steps, turns; /* of each cell in one repetition: `turns` turns of `steps` steps */
     bool both;        /* the CPU has cells of its own */
     double own[LADDER_STREAMS_WARP];
@@ -67,7 +68,7 @@ line *line_of(const ladder_case *c) { return (line *)c->state; }
 
 int line_open(ladder_case *c, device_memory where, int priority, int64_t size, int steps, int64_t turns)
 {
-    int code = ladder_streams_open(c, sizeof(line), 2, cudaStreamNonBlocking, priority);
+    int code = fan_open(c, sizeof(line), 2, cudaStreamNonBlocking, priority);
     c->size = size;
     c->work = (double)size;
     line_of(c)->steps = steps;
@@ -78,7 +79,7 @@ int line_open(ladder_case *c, device_memory where, int priority, int64_t size, i
 
 int advance(const ladder_case *c, int steps, int turn, cudaStream_t s)
 {
-    return ladder_streams_chain(c->type, c->in, c->in, LADDER_STREAMS_WARP, 1, LADDER_STREAMS_WARP, steps, turn, s);
+    return enqueue_chain(c->type, c->in, c->in, LADDER_STREAMS_WARP, 1, LADDER_STREAMS_WARP, steps, turn, s);
 }
 
 /* The CPU's turn; the GPU's are the even ones. */
@@ -92,7 +93,7 @@ void CUDART_CB take_turn(void *context)
 
 int prepare_launches(ladder_case *c)
 {
-    const int64_t kernels = c->value[LADDER_STREAMS_KERNELS];
+    const int64_t kernels = c->value[KERNELS];
     return line_open(c, DEVICE_MEMORY_DEVICE, 0, kernels, SHORT_STEPS, kernels);
 }
 
@@ -105,7 +106,7 @@ int run_launches(ladder_case *c)
 
 int run_events(ladder_case *c)
 {
-    const ladder_streams_fan *f = &line_of(c)->fan;
+    const fan *f = &line_of(c)->streams;
     cudaEvent_t before = f->begun;
     int code = cudaEventRecord(f->begun, device_cuda_stream(c->stream));
     for (int k = 0; k < c->size && !code; k++) {
@@ -120,14 +121,14 @@ int run_events(ladder_case *c)
 int prepare_graph(ladder_case *c)
 {
     const int code = prepare_launches(c);
-    return code ? code : ladder_streams_capture(c, run_launches);
+    return code ? code : fan_capture(c, run_launches);
 }
 
 /* ---- GPU and CPU in turn ---- */
 
 int prepare_callback(ladder_case *c)
 {
-    const int64_t kernels = c->value[LADDER_STREAMS_KERNELS];
+    const int64_t kernels = c->value[KERNELS];
     return line_open(c, DEVICE_MEMORY_PINNED, 0, kernels, SHORT_STEPS, 2 * kernels);
 }
 
@@ -200,18 +201,18 @@ int prepare_urgent(ladder_case *c)
 int load_before(ladder_case *c)
 {
     const line *l = line_of(c);
-    const cudaStream_t s = l->fan.stream[1];
+    const cudaStream_t s = l->streams.stream[1];
     if (l->load_blocks == 0) return cudaSuccess;
     int code = cudaStreamSynchronize(s);
-    if (!code) code = cudaEventRecord(l->fan.begun, s);
+    if (!code) code = cudaEventRecord(l->streams.begun, s);
     if (!code)
-        code = ladder_streams_chain(c->type, c->out, l->load_in, LOAD_THREADS, l->load_blocks, LOAD_THREADS, LOAD_STEPS, 0, s);
-    return code ? code : cudaEventSynchronize(l->fan.begun);
+        code = enqueue_chain(c->type, c->out, l->load_in, LOAD_THREADS, l->load_blocks, LOAD_THREADS, LOAD_STEPS, 0, s);
+    return code ? code : cudaEventSynchronize(l->streams.begun);
 }
 
 int run_urgent(ladder_case *c)
 {
-    const ladder_streams_fan *f = &line_of(c)->fan;
+    const fan *f = &line_of(c)->streams;
     int code = advance(c, SHORT_STEPS, 0, f->stream[0]);
     if (!code) code = cudaEventRecord(f->done[0], f->stream[0]);
     return code ? code : cudaStreamWaitEvent(device_cuda_stream(c->stream), f->done[0], 0);
@@ -227,7 +228,7 @@ int verify_load(ladder_case *c, ladder_verdict *v)
     const size_t block_bytes = ladder_bytes(c, LOAD_THREADS);
     ladder_random(c->type, cells, 0, LOAD_THREADS, LADDER_SEED);
     ladder_streams_host_chain(c->type, cells, LOAD_THREADS, LOAD_STEPS, 0);
-    const int code = cudaStreamSynchronize(l->fan.stream[1]);
+    const int code = cudaStreamSynchronize(l->streams.stream[1]);
     return code ? code : ladder_compare_blocks(c, c->out, (size_t)l->load_blocks * block_bytes, cells, block_bytes, v);
 }
 
@@ -244,7 +245,7 @@ int verify_own(ladder_case *c, ladder_verdict *v)
 int wait_verify(ladder_case *c, ladder_verdict *v)
 {
     const line *l = line_of(c);
-    int code = ladder_streams_compare(c, c->in, 0, LADDER_STREAMS_WARP, l->steps, l->turns, v);
+    int code = compare_chains(c, c->in, 0, LADDER_STREAMS_WARP, l->steps, l->turns, v);
     if (!code && v->right && l->both) code = verify_own(c, v);
     return code || !v->right || l->load_blocks == 0 ? code : verify_load(c, v);
 }
@@ -257,24 +258,24 @@ constexpr unsigned bit(int parameter) { return 1u << parameter; }
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned uses, const char *teaches)
 {
     return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = way.prepare, .enqueue = way.enqueue,
-             .verify = way.verify, .destroy = ladder_streams_destroy, .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST,
+             .verify = way.verify, .destroy = fan_destroy, .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST,
              .ignores = ~uses };
 }
 
 constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 1, 4, 16, 64, 256 },
                   chunk_counts[] = { 1, 2, 4, 8, 16, 32, 64 };
 
-constexpr unsigned order_uses = bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CONNECTIONS);
+constexpr unsigned order_uses = bit(STREAMS) | bit(CONNECTIONS);
 
 constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant, const char *teaches)
 {
-    const ladder_way way = { ladder_streams_order_prepare, enqueue, ladder_streams_order_verify };
-    return ladder_scanned(LADDER_STREAMS_STREAMS, stream_counts, rung(name, why, way, variant, order_uses, teaches));
+    const ladder_way way = { order_prepare, enqueue, order_verify };
+    return ladder_scanned(STREAMS, stream_counts, rung(name, why, way, variant, order_uses, teaches));
 }
 
 constexpr ladder_rung trap(const char *name, const char *why, int variant, const char *teaches)
 {
-    return rung(name, why, { ladder_streams_order_prepare, ladder_streams_order_trap, ladder_streams_order_verify }, variant,
+    return rung(name, why, { order_prepare, order_trap, order_verify }, variant,
                 order_uses, teaches);
 }
 
@@ -287,8 +288,8 @@ constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(lad
 constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
                                const char *teaches)
 {
-    return ladder_scanned(LADDER_STREAMS_KERNELS, kernel_counts,
-                          wait(name, why, prepare, enqueue, bit(LADDER_STREAMS_KERNELS), teaches));
+    return ladder_scanned(KERNELS, kernel_counts,
+                          wait(name, why, prepare, enqueue, bit(KERNELS), teaches));
 }
 
 constexpr ladder_rung urgent(const char *name, const char *why, int variant, const char *teaches)
@@ -301,30 +302,30 @@ constexpr ladder_rung urgent(const char *name, const char *why, int variant, con
 
 constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
 {
-    ladder_rung r = rung(name, why, { ladder_streams_staged_prepare, enqueue, ladder_streams_staged_verify }, 0,
-                         bit(LADDER_STREAMS_STREAMS) | bit(LADDER_STREAMS_CHUNKS) | bit(LADDER_STREAMS_BYTES), teaches);
+    ladder_rung r = rung(name, why, { staged_prepare, enqueue, staged_verify }, 0,
+                         bit(STREAMS) | bit(CHUNKS) | bit(BYTES), teaches);
     r.unit = LADDER_BYTES;
     r.ceiling = "both";
-    return ladder_scanned(LADDER_STREAMS_CHUNKS, chunk_counts, r);
+    return ladder_scanned(CHUNKS, chunk_counts, r);
 }
 
 const ladder_rung rungs[] = {
-    order("depthFirst", "chain by chain: overlap per connection", ladder_streams_order_depth, LADDER_STREAMS_PLAIN,
+    order("depthFirst", "chain by chain: overlap per connection", order_depth, PLAIN,
           "32 chains of 4 dependent kernels: each kernel is one warp that computes for about 70 us (f32), long beside a launch, "
           "and all 32 fit on the GPU at once. All kernels of one stream are launched before those of the next."),
-    order("breadthFirst", "level by level: all chains overlap", ladder_streams_order_breadth, LADDER_STREAMS_PLAIN,
+    order("breadthFirst", "level by level: all chains overlap", order_breadth, PLAIN,
           "The first kernels of all chains, then the second ones, and so on: a kernel that has to wait never stands before one "
           "that could start."),
-    order("openmp", "a thread launches for each stream", ladder_streams_order_team, LADDER_STREAMS_PLAIN,
+    order("openmp", "a thread launches for each stream", order_team, PLAIN,
           "Launching is the CPU's own work, and several threads share it as far as the driver's locks let them."),
-    order("graph", "the same captured, launched as one", ladder_streams_graph, LADDER_STREAMS_GRAPH,
+    order("graph", "the same captured, launched as one", fan_graph, GRAPH,
           "breadthFirst, captured once: one call launches all 128 kernels, and the driver has seen their dependences before."),
-    trap("trapLegacy", "one launch without stream serialises all", LADDER_STREAMS_TRAP_LEGACY,
+    trap("trapLegacy", "one launch without stream serialises all", TRAP_LEGACY,
           "One kernel on each stream, and after each launch a short one without a stream. That one waits for all blocking "
           "streams, and the next kernel waits for it."),
-    trap("trapPerThread", "per-thread default stream waits for none", LADDER_STREAMS_TRAP_PER_THREAD,
+    trap("trapPerThread", "per-thread default stream waits for none", TRAP_PER_THREAD,
           "The short kernels go to cudaStreamPerThread, which waits for no other stream."),
-    trap("trapNonBlocking", "non-blocking streams ignore the legacy one", LADDER_STREAMS_TRAP_NON_BLOCKING,
+    trap("trapNonBlocking", "non-blocking streams ignore the legacy one", TRAP_NON_BLOCKING,
           "The short kernels go to the legacy default stream again, but the other streams were made with cudaStreamNonBlocking."),
     urgent("urgentIdle", "a small kernel on an idle GPU", IDLE,
           "The time from the launch of one short kernel to its end: what the next two compare with."),
@@ -338,25 +339,25 @@ const ladder_rung rungs[] = {
           "Each kernel is well below the cost of its launch."),
     launches("launchEvents", "two streams that wait in turn", prepare_launches, run_events,
           "Every kernel goes to the other stream than the one before and waits for that one's event."),
-    launches("launchGraph", "the same kernels as one graph", prepare_graph, ladder_streams_graph,
+    launches("launchGraph", "the same kernels as one graph", prepare_graph, fan_graph,
           "What is left without the CPU: the GPU's own hand-over from one kernel to the next."),
-    wait("hostFunction", "GPU and CPU in turn, by callback", prepare_callback, run_callbacks, bit(LADDER_STREAMS_KERNELS),
+    wait("hostFunction", "GPU and CPU in turn, by callback", prepare_callback, run_callbacks, bit(KERNELS),
           "The callback runs on a thread of the driver and may call no CUDA function; the stream waits for its end."),
-    wait("hostSync", "in turn, by waiting for the stream", prepare_callback, run_synchronised, bit(LADDER_STREAMS_KERNELS),
+    wait("hostSync", "in turn, by waiting for the stream", prepare_callback, run_synchronised, bit(KERNELS),
           "The CPU launches, waits for the stream, takes its turn and launches again."),
     wait("cpuAfter", "GPU first, then the CPU's part", prepare_both, run_after, 0,
           "Both parts take half a millisecond, on a GPU as on a CPU: they wait for the latency of one fma after another."),
     wait("cpuMeanwhile", "the CPU works while the GPU does", prepare_both, run_meanwhile, 0,
           "A launch returns at once. The CPU does its part before it waits for the stream."),
-    staged("stagedDepth", "in, compute, out: chunk by chunk", ladder_streams_staged_depth,
+    staged("stagedDepth", "in, compute, out: chunk by chunk", staged_depth,
           "In one piece, each of the three steps waits for the one before, and one direction of PCIe is idle at any time. In "
           "chunks on several streams, a chunk comes in while the one before is computed and the one before that goes out."),
-    staged("stagedBreadth", "all in, all computed, all out", ladder_streams_staged_breadth,
+    staged("stagedBreadth", "all in, all computed, all out", staged_breadth,
           "The same chunks in another order of launches: no chunk leaves a stream before all of that stream's are in."),
 };
 
-const ladder_parameter parameters[LADDER_STREAMS_PARAMETERS] = {
-    { "streams", 8, 1, LADDER_STREAMS_MOST, "streams that the work is shared out to" },
+const ladder_parameter parameters[PARAMETERS] = {
+    { "streams", 8, 1, STREAMS_MOST, "streams that the work is shared out to" },
     { "connections", 0, 0, 32, "CUDA_DEVICE_MAX_CONNECTIONS of this process (0: from the environment, else 8)" },
     { "kernels", 64, 1, 1 << 16, "dependent kernels of one repetition" },
     { "chunks", 16, 1, 4096, "chunks of a staged transfer" },

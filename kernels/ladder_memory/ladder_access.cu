@@ -1,5 +1,6 @@
 #include "ladder/ladder_families.h"
-#include "ladder_memory/ladder_access.h"
+#include "ladder_memory/ladder_access_l2.cuh"
+#include "ladder_memory/ladder_access_pattern.cuh"
 
 static const char teaches[] =
     "Access to global memory: what a warp asks for, and what the memory system has to move for it.\n"
@@ -22,8 +23,6 @@ static const char teaches[] =
 
 namespace {
 
-enum { THREADS = LADDER_ACCESS_THREADS };
-
 /* ---- more bytes in flight: more loads per thread, or wider ones ---- */
 
 template <typename T, int LOADS> __global__ void unrolled(T *out, const T *in, int64_t n, int64_t)
@@ -40,20 +39,20 @@ template <typename T, int LOADS> __global__ void unrolled(T *out, const T *in, i
 
 int prepare_copy(ladder_case *c)
 {
-    const double sectors = ladder_access_sectors(c, 0, 1);
-    ladder_moves(c, c->value[LADDER_ACCESS_N], 2);
-    ladder_access_predict(c, sectors, sectors);
+    const double sectors = sectors_of(c, 0, 1);
+    ladder_moves(c, c->value[N], 2);
+    predict(c, sectors, sectors);
     return ladder_open(c, c->size, c->size);
 }
 
 template <int LOADS> int launch_unrolled(ladder_case *c)
 {
-    return ladder_access_launch(c, unrolled<float, LOADS>, unrolled<double, LOADS>, (c->size + LOADS - 1) / LOADS, 0);
+    return launch(c, unrolled<float, LOADS>, unrolled<double, LOADS>, (c->size + LOADS - 1) / LOADS, 0);
 }
 
 int run_unroll(ladder_case *c)
 {
-    switch (c->value[LADDER_ACCESS_UNROLL]) {
+    switch (c->value[UNROLL]) {
     case 1: return launch_unrolled<1>(c);
     case 2: return launch_unrolled<2>(c);
     case 4: return launch_unrolled<4>(c);
@@ -76,7 +75,7 @@ template <typename V> int launch_vectors(ladder_case *c)
 
 int run_vector(ladder_case *c)
 {
-    switch (c->value[LADDER_ACCESS_WIDTH_BYTES]) {
+    switch (c->value[WIDTH_BYTES]) {
     case 4: return launch_vectors<unsigned>(c);
     case 8: return launch_vectors<uint2>(c);
     case 16: return launch_vectors<uint4>(c);
@@ -86,10 +85,10 @@ int run_vector(ladder_case *c)
 
 int prepare_vector(ladder_case *c) /* whole vectors of the widest */
 {
-    c->value[LADDER_ACCESS_N] &= ~(int64_t)3;
+    c->value[N] &= ~(int64_t)3;
     const int code = prepare_copy(c);
-    const double sectors = (double)c->value[LADDER_ACCESS_WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
-    ladder_access_predict(c, sectors, sectors);
+    const double sectors = (double)c->value[WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
+    predict(c, sectors, sectors);
     return code;
 }
 
@@ -118,7 +117,7 @@ template <typename T, int HINT> __global__ void hinted(T *out, const T *in, int6
 
 template <int HINT> int run_hint(ladder_case *c)
 {
-    return ladder_access_launch(c, hinted<float, HINT>, hinted<double, HINT>, (c->size + HINT_LOADS - 1) / HINT_LOADS, 0);
+    return launch(c, hinted<float, HINT>, hinted<double, HINT>, (c->size + HINT_LOADS - 1) / HINT_LOADS, 0);
 }
 
 /* ---- the table ---- */
@@ -133,20 +132,20 @@ const int64_t widths[] = { 4, 8, 16 };
 const int64_t windows[] = { 4 << 20, 8 << 20, 16 << 20, 24 << 20, 32 << 20, 40 << 20, 48 << 20, 64 << 20 };
 const int64_t percents[] = { 100, 75, 50, 25 };
 
-constexpr ladder_way offset = { ladder_access_offset_prepare, ladder_access_offset, ladder_access_offset_verify },
-                     stride = { ladder_access_stride_prepare, ladder_access_stride, ladder_access_stride_verify },
+constexpr ladder_way offset = { offset_prepare, offset_enqueue, offset_verify },
+                     stride = { stride_prepare, stride_enqueue, stride_verify },
                      unroll = { prepare_copy, run_unroll, ladder_verify_copy },
                      vector = { prepare_vector, run_vector, ladder_verify_copy },
-                     rows = { ladder_access_rows_prepare, ladder_access_rows, ladder_access_rows_verify },
-                     window = { ladder_access_window_prepare, ladder_access_window, ladder_access_window_verify },
-                     fields = { ladder_access_fields_prepare, ladder_access_fields, ladder_access_fields_verify };
+                     rows = { rows_prepare, rows_enqueue, rows_verify },
+                     window = { window_prepare, window_enqueue, window_verify },
+                     fields = { fields_prepare, fields_enqueue, fields_verify };
 
 /* takes: bits of the parameters that it takes beside n. */
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned takes, const char *teaches)
 {
     return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = way.prepare, .enqueue = way.enqueue,
              .verify = way.verify, .unit = LADDER_BYTES, .ceiling = "copy",
-             .ignores = (1u << LADDER_ACCESS_PARAMETERS) - 2 - takes };
+             .ignores = (1u << PARAMETERS) - 2 - takes };
 }
 
 template <int HINT> constexpr ladder_rung hints(const char *name, const char *why, const char *teaches)
@@ -166,27 +165,27 @@ constexpr ladder_rung windowed(const char *name, const char *why, int policy, in
                                const char *teaches)
 {
     ladder_rung r = scans(name, why, window, policy, parameter, values, teaches);
-    r.destroy = ladder_access_window_destroy;
-    r.missing = ladder_access_window_missing;
-    r.ignores &= ~(1u << LADDER_ACCESS_WINDOW_BYTES | 1u << LADDER_ACCESS_HIT_PERCENT);
+    r.destroy = window_destroy;
+    r.missing = window_missing;
+    r.ignores &= ~(1u << WINDOW_BYTES | 1u << HIT_PERCENT);
     return r;
 }
 
 const ladder_rung rungs[] = {
-    scans("offsetRead", "a shifted warp touches one more sector", offset, LADDER_ACCESS_READ, LADDER_ACCESS_OFFSET, offsets,
+    scans("offsetRead", "a shifted warp touches one more sector", offset, READ, OFFSET, offsets,
           "The warp's 128 bytes do not start on a line. Its neighbour needs the sector that both share as well, and finds it in a "
           "cache."),
-    scans("offsetWrite", "partial sectors wait in L2", offset, LADDER_ACCESS_WRITE, LADDER_ACCESS_OFFSET, offsets,
+    scans("offsetWrite", "partial sectors wait in L2", offset, WRITE, OFFSET, offsets,
           "Two warps write a part of the same sector each. L2 holds it until both have come, so that memory sees whole sectors."),
-    scans("strideRead", "sectors read, cells used", stride, LADDER_ACCESS_READ, LADDER_ACCESS_STRIDE, strides,
+    scans("strideRead", "sectors read, cells used", stride, READ, STRIDE, strides,
           "The warp's cells lie apart. Only those that are used count as work; the array that is walked keeps its length, so that "
           "it never fits into a cache."),
-    scans("strideWrite", "each partial sector costs a read too", stride, LADDER_ACCESS_WRITE, LADDER_ACCESS_STRIDE, strides,
+    scans("strideWrite", "each partial sector costs a read too", stride, WRITE, STRIDE, strides,
           "Memory with error correction cannot write a part of a sector: it is read, changed and written back."),
-    scans("unroll", "independent loads per thread", unroll, 0, LADDER_ACCESS_UNROLL, loads,
+    scans("unroll", "independent loads per thread", unroll, 0, UNROLL, loads,
           "All loads of a thread are on their way before its first store, so that the same number of warps has more bytes in "
           "flight."),
-    scans("vector", "bytes per load", vector, 0, LADDER_ACCESS_WIDTH_BYTES, widths,
+    scans("vector", "bytes per load", vector, 0, WIDTH_BYTES, widths,
           "One load and one store of that many bytes per thread; a request of 32 x 16 bytes is four whole lines."),
     hints<CACHED>("loadCached", "through L1 and L2, the default",
           "__ldca keeps a line in both caches, for whoever reads it again."),
@@ -196,32 +195,32 @@ const ladder_rung rungs[] = {
           "__ldcg, for data that other SMs write: L1 would not know that they changed."),
     hints<STREAMING>("loadStreaming", "first to leave the caches",
           "__ldcs and __stcs: what is read once need not push out what is read twice. A plain copy reads nothing twice."),
-    rung("rowsPacked", "odd rows start anywhere in a line", rows, LADDER_ACCESS_PACKED, 1u << LADDER_ACCESS_ROW_CELLS,
+    rung("rowsPacked", "odd rows start anywhere in a line", rows, PACKED, 1u << ROW_CELLS,
           "Each warp touches one sector more, and no vector load is allowed, since it would have to start on a multiple of its "
           "size. With rows of 1001 cells .63 of the copy (f32, one H200)."),
-    rung("rowsPitched", "every row on 512 bytes", rows, LADDER_ACCESS_PITCHED, 1u << LADDER_ACCESS_ROW_CELLS,
+    rung("rowsPitched", "every row on 512 bytes", rows, PITCHED, 1u << ROW_CELLS,
           "cudaMallocPitch lets every row start on a multiple of 512 bytes, for at most 511 bytes per row: .84 of the copy."),
-    windowed("windowNormal", "a stream pushes a table out", LADDER_ACCESS_NORMAL, LADDER_ACCESS_WINDOW_BYTES, windows,
+    windowed("windowNormal", "a stream pushes a table out", NORMAL, WINDOW_BYTES, windows,
           "L2 (50 MB on an H100, 60 on an H200) keeps what was used last, and cells that stream by once push out a table that "
           "every cell needs. Its reads are counted, so that more than 1 is possible: windows of 4, 16, 32, 40 MB reach 1.38, "
           "1.00, 1.00, 1.01 of the copy."),
-    windowed("windowPersisting", "stays, if half of L2 holds it", LADDER_ACCESS_PERSISTING, LADDER_ACCESS_WINDOW_BYTES, windows,
+    windowed("windowPersisting", "stays, if half of L2 holds it", PERSISTING, WINDOW_BYTES, windows,
           "The access policy of a stream names a window of addresses whose lines persist, in a part of L2 that is set aside for "
           "them: the same windows reach 1.40, 1.13, .99, .69. It pays where the window begins not to survive by itself, up to "
           "half of L2; beyond, what is set aside is missing for everything else."),
-    windowed("windowHitRatio", "set aside and left empty: lost", LADDER_ACCESS_PERSISTING, LADDER_ACCESS_HIT_PERCENT, percents,
+    windowed("windowHitRatio", "set aside and left empty: lost", PERSISTING, HIT_PERCENT, percents,
           "Only that part of the window's lines claims the right to stay. With 64 MB and 100, 50, 25 % .64, .58, .41 of the copy, "
           "and a window of 4 MB with all of L2's part set aside fell to .44. Set aside what the window needs and no more."),
-    rung("arrayOfStructures", "unwanted fields travel along", fields, LADDER_ACCESS_ARRAY_OF_STRUCTURES, 0,
+    rung("arrayOfStructures", "unwanted fields travel along", fields, ARRAY_OF_STRUCTURES, 0,
           "Two fields of four are read and one result is written; the other two fields come with them in the same sectors: .57 of "
           "the copy (f32, one H200)."),
-    rung("structureOfArrays", "each field dense", fields, LADDER_ACCESS_STRUCTURE_OF_ARRAYS, 0,
+    rung("structureOfArrays", "each field dense", fields, STRUCTURE_OF_ARRAYS, 0,
           "The fields that are not wanted stay where they are: .78."),
 };
 
-const ladder_parameter parameters[LADDER_ACCESS_PARAMETERS] = {
+const ladder_parameter parameters[PARAMETERS] = {
     { "n", 1 << 25, 1024, (int64_t)1 << 32, "cells" },
-    { "offset", 0, 0, LADDER_ACCESS_OFFSET_MOST, "cells between the start of a line and the first cell" },
+    { "offset", 0, 0, OFFSET_MOST, "cells between the start of a line and the first cell" },
     { "stride", 1, 1, 1024, "cells from one thread's to the next one's" },
     { "unroll", 4, 1, 8, "loads per thread: 1, 2, 4 or 8" },
     { "width_bytes", 16, 4, 16, "bytes per load: 4, 8 or 16" },

@@ -1,6 +1,7 @@
 /* Rungs of family streams: an array goes from the host into the GPU, through a kernel, and back, in chunks on several streams. */
-#include "ladder/ladder_fma.cuh"
-#include "ladder_compute/ladder_streams.h"
+#pragma once
+
+#include "ladder_compute/ladder_streams.cuh"
 
 namespace {
 
@@ -14,7 +15,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) square_kernel(T
 
 /* c->in and c->out are pinned. */
 typedef struct transfer {
-    ladder_streams_fan fan;
+    fan streams;
     void *in, *out;
 } transfer;
 
@@ -22,13 +23,13 @@ typedef struct transfer {
 
 enum stage { IN, COMPUTE, OUT, STAGES };
 
-int run(ladder_case *c, stage what, int chunk)
+int run_stage(ladder_case *c, stage what, int chunk)
 {
     const transfer *t = (const transfer *)c->state;
-    const int64_t chunks = c->value[LADDER_STREAMS_CHUNKS];
+    const int64_t chunks = c->value[CHUNKS];
     const int64_t first = c->size * chunk / chunks, cells = c->size * (chunk + 1) / chunks - first;
     const size_t at = ladder_bytes(c, first), bytes = ladder_bytes(c, cells);
-    const cudaStream_t s = t->fan.stream[chunk % t->fan.streams];
+    const cudaStream_t s = t->streams.stream[chunk % t->streams.streams];
     const unsigned blocks = ladder_blocks(cells, THREADS);
     if (cells == 0) return cudaSuccess;
     switch (what) {
@@ -49,13 +50,11 @@ int run(ladder_case *c, stage what, int chunk)
     return cudaGetLastError();
 }
 
-} // namespace
-
-int ladder_streams_staged_prepare(ladder_case *c)
+int staged_prepare(ladder_case *c)
 {
-    ladder_moves(c, c->value[LADDER_STREAMS_BYTES] / (int64_t)dtype_bytes(c->type), 2);
+    ladder_moves(c, c->value[BYTES] / (int64_t)dtype_bytes(c->type), 2);
     const size_t bytes = ladder_bytes(c, c->size);
-    int code = ladder_streams_open(c, sizeof(transfer), (int)c->value[LADDER_STREAMS_STREAMS], cudaStreamNonBlocking, 0);
+    int code = fan_open(c, sizeof(transfer), (int)c->value[STREAMS], cudaStreamNonBlocking, 0);
     transfer *t = (transfer *)c->state;
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->in);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->out);
@@ -65,23 +64,25 @@ int ladder_streams_staged_prepare(ladder_case *c)
     return code ? code : ladder_poison(c, c->out, bytes);
 }
 
-int ladder_streams_staged_depth(ladder_case *c)
+int staged_depth(ladder_case *c)
 {
-    int code = ladder_streams_fork(c);
-    for (int chunk = 0; chunk < c->value[LADDER_STREAMS_CHUNKS]; chunk++)
-        for (int what = IN; what < STAGES && !code; what++) code = run(c, (stage)what, chunk);
-    return code ? code : ladder_streams_join(c);
+    int code = fan_fork(c);
+    for (int chunk = 0; chunk < c->value[CHUNKS]; chunk++)
+        for (int what = IN; what < STAGES && !code; what++) code = run_stage(c, (stage)what, chunk);
+    return code ? code : fan_join(c);
 }
 
-int ladder_streams_staged_breadth(ladder_case *c)
+int staged_breadth(ladder_case *c)
 {
-    int code = ladder_streams_fork(c);
+    int code = fan_fork(c);
     for (int what = IN; what < STAGES; what++)
-        for (int chunk = 0; chunk < c->value[LADDER_STREAMS_CHUNKS] && !code; chunk++) code = run(c, (stage)what, chunk);
-    return code ? code : ladder_streams_join(c);
+        for (int chunk = 0; chunk < c->value[CHUNKS] && !code; chunk++) code = run_stage(c, (stage)what, chunk);
+    return code ? code : fan_join(c);
 }
 
-int ladder_streams_staged_verify(ladder_case *c, ladder_verdict *v)
+int staged_verify(ladder_case *c, ladder_verdict *v)
 {
-    return ladder_streams_compare(c, c->out, 0, c->size, 1, 1, v);
+    return compare_chains(c, c->out, 0, c->size, 1, 1, v);
 }
+
+} // namespace

@@ -7,16 +7,19 @@
  *
  * Bounds, from the CUDA C++ Programming Guide, "Mathematical Functions", which counts ulp from the correctly rounded
  * result. Where the function is near zero an absolute bound means nothing in ulp. */
-#include <assert.h>
+#pragma once
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ladder_compute/ladder_arith.h"
+#include "ladder_compute/ladder_arith.cuh"
 
 namespace {
 
-enum { THREADS = 256, CHAINS = 8, STEPS = 256, BLOCKS_PER_SM = 8, CELLS = THREADS * CHAINS, RESULTS = CELLS * STEPS };
+enum { ARGUMENTS = 8, ARGUMENT_STEPS = 256, FUNCTION_BLOCKS_PER_SM = 8, FUNCTION_CELLS = THREADS * ARGUMENTS };
+enum { RESULTS = FUNCTION_CELLS * ARGUMENT_STEPS };
+enum { SIN, SIN_FAST, EXP, EXP_FAST, LOG, LOG_FAST, DIVIDE, DIVIDE_FAST, SQRT_DIVIDE, RSQRT, FUNCTIONS };
 
 typedef struct function {
     float from, to;           /* the interval */
@@ -33,7 +36,7 @@ double exact_rsqrt(double x) { return 1 / sqrt(x); }
 
 const double absolute_bound = 3.6e-7; /* 2^-21.41 */
 
-const function functions[LADDER_ARITH_FUNCTIONS] = {
+const function functions[FUNCTIONS] = {
     { -3.14159f, 3.14159f, sin, 2, 0, 0 },   { -3.14159f, 3.14159f, sin, 0, 0, absolute_bound },
     { -8, 8, exp, 2, 0, 0 },                 { -8, 8, exp, 2, 1.173, 0 },
     { 0.5f, 2, log, 1, 0, 0 },               { 0.5f, 2, log, 0, 0, absolute_bound },
@@ -44,16 +47,16 @@ const function functions[LADDER_ARITH_FUNCTIONS] = {
 template <int F> __device__ __forceinline__ float apply(float x, float a)
 {
     switch (F) {
-    case LADDER_ARITH_SIN: return sinf(x);
-    case LADDER_ARITH_SIN_FAST: return __sinf(x);
-    case LADDER_ARITH_EXP: return expf(x);
-    case LADDER_ARITH_EXP_FAST: return __expf(x);
-    case LADDER_ARITH_LOG: return logf(x);
-    case LADDER_ARITH_LOG_FAST: return __logf(x);
-    case LADDER_ARITH_DIVIDE: return a / x;
-    case LADDER_ARITH_DIVIDE_FAST: return __fdividef(a, x);
-    case LADDER_ARITH_SQRT_DIVIDE: return 1.0f / sqrtf(x);
-    case LADDER_ARITH_RSQRT: return rsqrtf(x);
+    case SIN: return sinf(x);
+    case SIN_FAST: return __sinf(x);
+    case EXP: return expf(x);
+    case EXP_FAST: return __expf(x);
+    case LOG: return logf(x);
+    case LOG_FAST: return __logf(x);
+    case DIVIDE: return a / x;
+    case DIVIDE_FAST: return __fdividef(a, x);
+    case SQRT_DIVIDE: return 1.0f / sqrtf(x);
+    case RSQRT: return rsqrtf(x);
     }
     return x;
 }
@@ -61,43 +64,37 @@ template <int F> __device__ __forceinline__ float apply(float x, float a)
 /* The same sums on both sides: argument number `cell` of a block before its first step, and the length of a step. */
 __host__ __device__ __forceinline__ float first_argument(int cell, float from, float to)
 {
-    return from + (to - from) / CELLS * (float)cell;
+    return from + (to - from) / FUNCTION_CELLS * (float)cell;
 }
-__host__ __device__ __forceinline__ float step_length(float from, float to) { return (to - from) / CELLS / STEPS; }
+__host__ __device__ __forceinline__ float step_length(float from, float to)
+{
+    return (to - from) / FUNCTION_CELLS / ARGUMENT_STEPS;
+}
 
 template <int F, bool KEEP> __global__ void __launch_bounds__(THREADS)
     evaluate(uint32_t *out, float *results, float from, float to, float a)
 {
     const float step = step_length(from, to);
-    float x[CHAINS];
+    float x[ARGUMENTS];
     uint32_t all = 0;
 #pragma unroll
-    for (int k = 0; k < CHAINS; k++) x[k] = first_argument(k * THREADS + (int)threadIdx.x, from, to);
+    for (int k = 0; k < ARGUMENTS; k++) x[k] = first_argument(k * THREADS + (int)threadIdx.x, from, to);
 #pragma unroll 2
-    for (int i = 0; i < STEPS; i++)
+    for (int i = 0; i < ARGUMENT_STEPS; i++)
 #pragma unroll
-        for (int k = 0; k < CHAINS; k++) {
+        for (int k = 0; k < ARGUMENTS; k++) {
             const float y = apply<F>(x[k], a);
-            if (KEEP) results[(i * CHAINS + k) * THREADS + (int)threadIdx.x] = y;
+            if (KEEP) results[(i * ARGUMENTS + k) * THREADS + (int)threadIdx.x] = y;
             else all ^= __float_as_uint(y);
             x[k] += step;
         }
     if (!KEEP) out[(int64_t)blockIdx.x * THREADS + threadIdx.x] = all;
 }
 
-template <bool KEEP> int launch(ladder_case *c, float *results)
+template <int F, bool KEEP> int launch(ladder_case *c, float *results)
 {
-    const ladder_arith *s = (const ladder_arith *)c->state;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    const function *f = &functions[c->rung->variant];
-    static void (*const kernel[LADDER_ARITH_FUNCTIONS])(uint32_t *, float *, float, float, float) = {
-        evaluate<LADDER_ARITH_SIN, KEEP>,    evaluate<LADDER_ARITH_SIN_FAST, KEEP>,    evaluate<LADDER_ARITH_EXP, KEEP>,
-        evaluate<LADDER_ARITH_EXP_FAST, KEEP>, evaluate<LADDER_ARITH_LOG, KEEP>,       evaluate<LADDER_ARITH_LOG_FAST, KEEP>,
-        evaluate<LADDER_ARITH_DIVIDE, KEEP>, evaluate<LADDER_ARITH_DIVIDE_FAST, KEEP>, evaluate<LADDER_ARITH_SQRT_DIVIDE, KEEP>,
-        evaluate<LADDER_ARITH_RSQRT, KEEP>,
-    };
-    kernel[c->rung->variant]<<<KEEP ? 1 : s->blocks, THREADS, 0, stream>>>((uint32_t *)c->out, results, f->from, f->to,
-                                                                           (float)numerator);
+    evaluate<F, KEEP><<<KEEP ? 1 : state_of(c)->blocks, THREADS, 0, device_cuda_stream(c->stream)>>>(
+        (uint32_t *)c->out, results, functions[F].from, functions[F].to, (float)numerator);
     return cudaGetLastError();
 }
 
@@ -115,10 +112,10 @@ void judge(const function *f, const float *result, double *worst, uint32_t *all,
     const float step = step_length(f->from, f->to);
     memset(all, 0, THREADS * sizeof *all);
     *worst = 0;
-    for (int cell = 0; cell < CELLS && v->right; cell++) {
+    for (int cell = 0; cell < FUNCTION_CELLS && v->right; cell++) {
         volatile float x = first_argument(cell, f->from, f->to); /* rounded after each step, as on the device */
-        for (int i = 0; i < STEPS && v->right; i++) {
-            const float y = result[(int64_t)i * CELLS + cell];
+        for (int i = 0; i < ARGUMENT_STEPS && v->right; i++) {
+            const float y = result[(int64_t)i * FUNCTION_CELLS + cell];
             const double exact = f->exact((double)x), error = fabs((double)y - exact), ulp = ulp_of(exact);
             const double most_ulp = f->most_ulp + floor(f->most_ulp_of_x * fabs((double)x));
             const bool kept = fabs((double)y - (double)(float)exact) <= most_ulp * ulp || error <= f->most_absolute;
@@ -132,28 +129,30 @@ void judge(const function *f, const float *result, double *worst, uint32_t *all,
     }
 }
 
-} // namespace
-
-int ladder_arith_functions_prepare(ladder_case *c)
+int functions_prepare(ladder_case *c)
 {
-    const int code = ladder_arith_open(c, BLOCKS_PER_SM, RESULTS * sizeof(float), THREADS);
-    c->size = (int64_t)((const ladder_arith *)c->state)->blocks * RESULTS;
+    const int code = arith_open(c, FUNCTION_BLOCKS_PER_SM, RESULTS * sizeof(float), THREADS);
+    c->size = (int64_t)state_of(c)->blocks * RESULTS;
     c->work = (double)c->size;
     return code;
 }
 
-int ladder_arith_functions_enqueue(ladder_case *c) { return launch<false>(c, nullptr); }
+template <int F> int functions_enqueue(ladder_case *c) { return launch<F, false>(c, nullptr); }
 
-int ladder_arith_functions_verify(ladder_case *c, ladder_verdict *v)
+template <int F> int functions_verify(ladder_case *c, ladder_verdict *v)
 {
     uint32_t all[THREADS];
     float *result = (float *)malloc(RESULTS * sizeof *result);
     if (!result) abort();
-    int code = launch<true>(c, (float *)c->in);
+    int code = launch<F, true>(c, (float *)c->in);
     if (!code) code = ladder_fetch(c, result, c->in, RESULTS * sizeof *result);
     ladder_right(v);
-    if (!code) judge(&functions[c->rung->variant], result, &c->predicted[0].value, all, v);
+    if (!code) judge(&functions[F], result, &c->predicted[0].value, all, v);
     c->predicted[0].what = "ulp at most, measured";
     free(result);
-    return code || !v->right ? code : ladder_arith_compare(c, all, v);
+    return code || !v->right ? code : arith_compare(c, all, v);
 }
+
+template <int F> constexpr ladder_way evaluated = { functions_prepare, functions_enqueue<F>, functions_verify<F> };
+
+} // namespace
