@@ -23,15 +23,14 @@ bool checkpoint_dataset_is_inside(hid_t dataset)
 hid_t checkpoint_dataset_open_inside(hid_t file, const char *group, const char *name, const char **why)
 {
     char path[NAME_BYTES];
-    *why = "is not there";
+    const char *const part[] = { group, path };
     snprintf(path, sizeof path, "%s/%s", group, name);
-    if (H5Lexists(file, group, H5P_DEFAULT) <= 0) return H5I_INVALID_HID;
-    *why = "is a link, which is not allowed in a state file";
-    if (!is_hard_link(file, group)) return H5I_INVALID_HID;
-    *why = "is not there";
-    if (H5Lexists(file, path, H5P_DEFAULT) <= 0) return H5I_INVALID_HID;
-    *why = "is a link, which is not allowed in a state file";
-    if (!is_hard_link(file, path)) return H5I_INVALID_HID;
+    for (int i = 0; i < 2; i++) {
+        *why = "is not there";
+        if (H5Lexists(file, part[i], H5P_DEFAULT) <= 0) return H5I_INVALID_HID;
+        *why = "is a link, which is not allowed in a state file";
+        if (!is_hard_link(file, part[i])) return H5I_INVALID_HID;
+    }
     *why = "cannot be opened";
     const hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
     if (dataset < 0 || checkpoint_dataset_is_inside(dataset)) return dataset;

@@ -30,27 +30,37 @@ static bool find_gaps(checkpoint_image *image, const checkpoint_state *s)
     return true;
 }
 
-static int read_gaps(checkpoint_image *image, int fields, int fd)
+static size_t image_bytes(const checkpoint_image *image)
 {
-    size_t bytes = CHECKPOINT_SEAL_BYTES;
-    for (int i = 0; i <= fields; i++) bytes += image->gap[i].bytes;
-    image->bytes = malloc(bytes);
-    if (!image->bytes) return ENOMEM;
-    char *to = image->bytes;
+    size_t bytes = 0;
+    for (int i = 0; i <= CHECKPOINT_FIELDS_MAX; i++) bytes += image->gap[i].bytes;
+    return bytes;
+}
+
+/* 0 or errno, of the first that fails. */
+static int each_gap(const checkpoint_image *image, int fd, int (*take)(int fd, char *of_image, size_t bytes, uint64_t at_bytes))
+{
+    char *of_image = image->bytes;
     int code = 0;
-    for (int i = 0; i <= fields && !code; i++) {
-        code = checkpoint_pread(fd, to, image->gap[i].bytes, image->gap[i].at_bytes);
-        to += image->gap[i].bytes;
+    for (int i = 0; i <= CHECKPOINT_FIELDS_MAX && !code; i++) {
+        code = take(fd, of_image, image->gap[i].bytes, image->gap[i].at_bytes);
+        of_image += image->gap[i].bytes;
     }
     return code;
+}
+
+static int read_gap(int fd, char *to, size_t bytes, uint64_t at_bytes) { return checkpoint_pread(fd, to, bytes, at_bytes); }
+
+static int read_gaps(checkpoint_image *image, int fd)
+{
+    image->bytes = malloc(image_bytes(image) + CHECKPOINT_SEAL_BYTES);
+    return image->bytes ? each_gap(image, fd, read_gap) : ENOMEM;
 }
 
 /* Behind the last gap. */
 static void add_seal(checkpoint_image *image, int fields)
 {
-    size_t bytes = 0;
-    for (int i = 0; i <= fields; i++) bytes += image->gap[i].bytes;
-    checkpoint_seal_put((unsigned char *)image->bytes + bytes, image->gap, fields + 1, image->bytes);
+    checkpoint_seal_put((unsigned char *)image->bytes + image_bytes(image), image->gap, fields + 1, image->bytes);
     image->gap[fields].bytes += CHECKPOINT_SEAL_BYTES;
     image->file_bytes += CHECKPOINT_SEAL_BYTES;
 }
@@ -69,7 +79,7 @@ static checkpoint_status make_in(const char *folder, checkpoint_image *image, co
     if (status == CHECKPOINT_OK) {
         int code = fstat(fd, &info) != 0 ? errno : 0;
         image->file_bytes = code ? 0 : (uint64_t)info.st_size;
-        if (!code) code = find_gaps(image, s) ? read_gaps(image, s->fields, fd) : EINVAL;
+        if (!code) code = find_gaps(image, s) ? read_gaps(image, fd) : EINVAL;
         if (code) status = checkpoint_file_failed("copy", "HDF5's structure", code, why);
         else add_seal(image, s->fields);
     }
@@ -96,7 +106,9 @@ void checkpoint_image_free(checkpoint_image *image)
     image->bytes = NULL;
 }
 
-static int compare_gap(int fd, const char *wanted, uint64_t at_bytes, size_t bytes)
+static int write_gap(int fd, char *from, size_t bytes, uint64_t at_bytes) { return checkpoint_pwrite(fd, from, bytes, at_bytes); }
+
+static int compare_gap(int fd, char *wanted, size_t bytes, uint64_t at_bytes)
 {
     char *found = malloc(bytes ? bytes : 1);
     int code = found ? checkpoint_pread(fd, found, bytes, at_bytes) : ENOMEM;
@@ -107,32 +119,10 @@ static int compare_gap(int fd, const char *wanted, uint64_t at_bytes, size_t byt
 
 int checkpoint_image_write(const checkpoint_image *image, int fd)
 {
-    const char *from = image->bytes;
-    int code = ftruncate(fd, (off_t)image->file_bytes) != 0 ? errno : 0;
-    for (int i = 0; i <= CHECKPOINT_FIELDS_MAX && !code; i++) {
-        code = checkpoint_pwrite(fd, from, image->gap[i].bytes, image->gap[i].at_bytes);
-        from += image->gap[i].bytes;
-    }
-    return code;
+    return ftruncate(fd, (off_t)image->file_bytes) != 0 ? errno : each_gap(image, fd, write_gap);
 }
 
-int checkpoint_image_compare(const checkpoint_image *image, int fd)
-{
-    const char *wanted = image->bytes;
-    int code = 0;
-    for (int i = 0; i <= CHECKPOINT_FIELDS_MAX && !code; i++) {
-        code = compare_gap(fd, wanted, image->gap[i].at_bytes, image->gap[i].bytes);
-        wanted += image->gap[i].bytes;
-    }
-    return code;
-}
-
-static size_t image_bytes(const checkpoint_image *image)
-{
-    size_t bytes = 0;
-    for (int i = 0; i <= CHECKPOINT_FIELDS_MAX; i++) bytes += image->gap[i].bytes;
-    return bytes;
-}
+int checkpoint_image_compare(const checkpoint_image *image, int fd) { return each_gap(image, fd, compare_gap); }
 
 uint32_t checkpoint_image_crc(const checkpoint_image *image) { return crc32c(0, image->bytes, image_bytes(image)); }
 
@@ -142,7 +132,7 @@ int checkpoint_image_found_crc(const checkpoint_state *s, const checkpoint_layou
     memset(&found, 0, sizeof found);
     found.layout = *l;
     found.file_bytes = file_bytes;
-    const int code = find_gaps(&found, s) ? read_gaps(&found, s->fields, fd) : EINVAL;
+    const int code = find_gaps(&found, s) ? read_gaps(&found, fd) : EINVAL;
     if (!code) *crc = checkpoint_image_crc(&found);
     checkpoint_image_free(&found);
     return code;

@@ -41,10 +41,14 @@ void checkpoint_job_phase(checkpoint_job *j)
     j->window = NULL;
 }
 
-void checkpoint_job_finish(checkpoint_job *j, checkpoint_status status, double begin_s)
+void checkpoint_job_run(void *job)
 {
-    j->status = status;
+    checkpoint_job *j = job;
+    const double begin_s = timer_now_s();
+    j->status = j->work(j);
     j->seconds += timer_now_s() - begin_s;
+    const bool published = j->work == checkpoint_job_publish && j->rank == 0 && j->status == CHECKPOINT_OK;
+    if (published && j->dir) retain_apply(j->dir, j->rule, j->state.step, j->verified); /* which is no part of writing the file */
 }
 
 checkpoint_status checkpoint_job_failed(checkpoint_job *j, const char *what, int code)
@@ -91,12 +95,10 @@ static checkpoint_status make_room(checkpoint_job *j)
     return status;
 }
 
-void checkpoint_job_room(void *job)
+checkpoint_status checkpoint_job_room(checkpoint_job *j)
 {
-    checkpoint_job *j = job;
-    const double begin_s = timer_now_s();
     j->file_system = writers_file_system(j->names.directory, &j->piece_bytes);
-    checkpoint_job_finish(j, j->rank == 0 ? make_room(j) : CHECKPOINT_OK, begin_s);
+    return j->rank == 0 ? make_room(j) : CHECKPOINT_OK;
 }
 
 /* ---- data ---- */
@@ -183,13 +185,10 @@ static checkpoint_status open_file(checkpoint_job *j)
     return status == CHECKPOINT_OK && j->plan.rule == WRITERS_LOCKED ? checkpoint_job_lock(j) : status;
 }
 
-void checkpoint_job_write(void *job)
+checkpoint_status checkpoint_job_write(checkpoint_job *j)
 {
-    checkpoint_job *j = job;
-    const double begin_s = timer_now_s();
-    checkpoint_status status = open_file(j);
-    if (status == CHECKPOINT_OK) status = checkpoint_job_write_all(j, false);
-    checkpoint_job_finish(j, status, begin_s);
+    const checkpoint_status status = open_file(j);
+    return status == CHECKPOINT_OK ? checkpoint_job_write_all(j, false) : status;
 }
 
 /* ---- data that some collect and write ---- */
@@ -213,13 +212,11 @@ static checkpoint_status look_at_source(checkpoint_job *j, int i)
     return checkpoint_job_other_fingerprint(j, i, "its memory");
 }
 
-void checkpoint_job_source(void *job)
+checkpoint_status checkpoint_job_source(checkpoint_job *j)
 {
-    checkpoint_job *j = job;
-    const double begin_s = timer_now_s();
     checkpoint_status status = open_file(j);
     for (int i = 0; i < j->state.fields && !j->again && status == CHECKPOINT_OK; i++) status = look_at_source(j, i);
-    checkpoint_job_finish(j, status, begin_s);
+    return status;
 }
 
 static int write_window(checkpoint_job *j)
@@ -238,18 +235,14 @@ static int write_window(checkpoint_job *j)
     return code;
 }
 
-void checkpoint_job_window(void *job)
+checkpoint_status checkpoint_job_window(checkpoint_job *j)
 {
-    checkpoint_job *j = job;
-    const double begin_s = timer_now_s();
     const int code = j->status == CHECKPOINT_OK ? write_window(j) : 0;
-    checkpoint_job_finish(j, code ? checkpoint_job_failed(j, "write", code) : j->status, begin_s);
+    return code ? checkpoint_job_failed(j, "write", code) : j->status;
 }
 
-void checkpoint_job_flush(void *job)
+checkpoint_status checkpoint_job_flush(checkpoint_job *j)
 {
-    checkpoint_job *j = job;
-    const double begin_s = timer_now_s();
     checkpoint_status status = j->status;
     if (checkpoint_job_writes(j) && status == CHECKPOINT_OK) {
         int code = act_faulty(j, j->again);
@@ -258,7 +251,7 @@ void checkpoint_job_flush(void *job)
         if (j->plan.rule == WRITERS_LOCKED) checkpoint_job_unlock(j);
     }
     j->flushed = true;
-    checkpoint_job_finish(j, status, begin_s);
+    return status;
 }
 
 /* ---- structure and final name, by rank 0 ---- */
@@ -278,15 +271,12 @@ static checkpoint_status close_file(checkpoint_job *j)
     return code ? checkpoint_job_failed(j, "close", code) : CHECKPOINT_OK;
 }
 
-void checkpoint_job_structure(void *job)
+checkpoint_status checkpoint_job_structure(checkpoint_job *j)
 {
-    checkpoint_job *j = job;
-    const double begin_s = timer_now_s();
     const int code = j->rank == 0 ? write_image(j) : 0;
-    checkpoint_status status = code ? checkpoint_job_failed(j, "write the structure of", code) : CHECKPOINT_OK;
+    const checkpoint_status status = code ? checkpoint_job_failed(j, "write the structure of", code) : CHECKPOINT_OK;
     if (j->rank == 0 && fault_asked("checkpoint_structure") == 0) (void)checkpoint_pwrite(j->fd, "", 1, 8);
-    if (status == CHECKPOINT_OK) status = close_file(j);
-    checkpoint_job_finish(j, status, begin_s);
+    return status == CHECKPOINT_OK ? close_file(j) : status;
 }
 
 static checkpoint_status look_at_structure(checkpoint_job *j)
@@ -304,29 +294,20 @@ static checkpoint_status look_at_structure(checkpoint_job *j)
                            j->rank);
 }
 
-void checkpoint_job_look(void *job)
+checkpoint_status checkpoint_job_look(checkpoint_job *j)
 {
-    checkpoint_job *j = job;
-    const double begin_s = timer_now_s();
-    checkpoint_job_finish(j, writers_looks_at_structure(&j->plan) == j->rank ? look_at_structure(j) : CHECKPOINT_OK, begin_s);
+    return writers_looks_at_structure(&j->plan) == j->rank ? look_at_structure(j) : CHECKPOINT_OK;
 }
 
-void checkpoint_job_publish(void *job)
+checkpoint_status checkpoint_job_publish(checkpoint_job *j)
 {
-    checkpoint_job *j = job;
-    const double begin_s = timer_now_s();
-    checkpoint_status status = CHECKPOINT_OK;
-    if (j->rank == 0) status = checkpoint_publish(&j->names, &j->state, &j->why);
-    checkpoint_job_finish(j, status, begin_s); /* the file is there; what follows is no part of writing it */
-    if (j->rank == 0 && j->dir && status == CHECKPOINT_OK) retain_apply(j->dir, j->rule, j->state.step, j->verified);
+    return j->rank == 0 ? checkpoint_publish(&j->names, &j->state, &j->why) : CHECKPOINT_OK;
 }
 
-void checkpoint_job_clean_up(void *job)
+checkpoint_status checkpoint_job_clean_up(checkpoint_job *j)
 {
-    checkpoint_job *j = job;
-    const double begin_s = timer_now_s();
     if (j->fd >= 0) (void)close(j->fd);
     j->fd = -1;
     if (j->rank == 0) checkpoint_unlink_tmp(&j->names);
-    checkpoint_job_finish(j, CHECKPOINT_OK, begin_s);
+    return CHECKPOINT_OK;
 }

@@ -38,8 +38,12 @@ enum {
     CHECKPOINT_JOB_COLLECTED_BYTES = 1 << 20,  /* of a window: put together and written */
 };
 
-typedef struct checkpoint_job {
+typedef struct checkpoint_job checkpoint_job;
+typedef checkpoint_status checkpoint_work(checkpoint_job *j); /* sets why where it fails */
+
+struct checkpoint_job {
     /* ---- the caller's; jobs read them ---- */
+    checkpoint_work *work;       /* what the next job does */
     int rank;
     checkpoint_state state;      /* field[].fingerprint: this rank's share. Text and data outlive the jobs */
     checkpoint_names names;      /* of a file that is written once: checkpoint_names_token, before room */
@@ -68,7 +72,7 @@ typedef struct checkpoint_job {
     sentence why;
     double seconds; /* of the phase's jobs, until the file was as they leave it: not of deleting others */
     double spent_s[CHECKPOINT_SPENT]; /* of these */
-} checkpoint_job;
+};
 
 /* A job for s, of which text and data must outlive it, under path. OK, or IO with why. */
 checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s, const char *path);
@@ -76,17 +80,10 @@ void checkpoint_job_end(checkpoint_job *j);
 
 /* A new phase, whose jobs follow. */
 void checkpoint_job_phase(checkpoint_job *j);
-/* Each takes a checkpoint_job, sets status and why, and adds to seconds. */
-void checkpoint_job_room(void *job);
-void checkpoint_job_write(void *job);
-void checkpoint_job_source(void *job);
-void checkpoint_job_window(void *job);
-void checkpoint_job_flush(void *job);
-void checkpoint_job_read_back(void *job);
-void checkpoint_job_structure(void *job);
-void checkpoint_job_look(void *job);
-void checkpoint_job_publish(void *job);
-void checkpoint_job_clean_up(void *job);
+/* Does the work of a checkpoint_job: sets its status, and adds to its seconds. */
+void checkpoint_job_run(void *job);
+checkpoint_work checkpoint_job_room, checkpoint_job_write, checkpoint_job_source, checkpoint_job_window, checkpoint_job_flush,
+    checkpoint_job_read_back, checkpoint_job_structure, checkpoint_job_look, checkpoint_job_publish, checkpoint_job_clean_up;
 
 /* ---- what the jobs share ---- */
 
@@ -104,5 +101,3 @@ checkpoint_status checkpoint_job_other_fingerprint(checkpoint_job *j, int i, con
 /* The bytes that this rank writes, for other hosts as well, until unlock: LOCK_WITHIN_S at most is waited for. */
 checkpoint_status checkpoint_job_lock(checkpoint_job *j);
 void checkpoint_job_unlock(checkpoint_job *j);
-/* The end of a job that began at begin_s. */
-void checkpoint_job_finish(checkpoint_job *j, checkpoint_status status, double begin_s);

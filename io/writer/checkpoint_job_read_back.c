@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "core/cell.h"
-#include "ranks/timer.h"
 #include "state/checkpoint_bands.h"
 #include "state/checkpoint_rows.h"
 #include "writer/checkpoint_job.h"
@@ -128,20 +127,13 @@ static checkpoint_status look(checkpoint_job *j)
     return status;
 }
 
-void checkpoint_job_read_back(void *job)
+checkpoint_status checkpoint_job_read_back(checkpoint_job *j)
 {
-    checkpoint_job *j = job;
-    const double begin_s = timer_now_s();
-    checkpoint_status status = CHECKPOINT_OK;
-    if (j->plan.hosts && j->plan.hosts->count > 1) {
-        status = look(j);
-    } else if (checkpoint_job_writes(j) && j->state.verify != CHECKPOINT_VERIFY_OFF) {
-        status = compare_fields(j, j->fd, compare_field);
-        if (status == CHECKPOINT_DAMAGED && !j->joined) {
-            status = checkpoint_job_write_all(j, true);
-            if (status == CHECKPOINT_OK) status = compare_fields(j, j->fd, compare_field);
-        }
-    }
-    checkpoint_job_finish(j, status, begin_s);
+    if (j->plan.hosts && j->plan.hosts->count > 1) return look(j);
+    if (!checkpoint_job_writes(j) || j->state.verify == CHECKPOINT_VERIFY_OFF) return CHECKPOINT_OK;
+    const checkpoint_status status = compare_fields(j, j->fd, compare_field);
+    if (status != CHECKPOINT_DAMAGED || j->joined) return status;
+    const checkpoint_status again = checkpoint_job_write_all(j, true);
+    return again == CHECKPOINT_OK ? compare_fields(j, j->fd, compare_field) : again;
 }
 

@@ -20,7 +20,7 @@
 
 /* MEMORY: of those that collect; LOOK: where there are several hosts; else they are passed over. */
 typedef enum phase { IDLE, ROOM, MEMORY, WRITE, READ_BACK, STRUCTURE, LOOK, PUBLISH, CLEAN_UP } phase;
-static void (*const job_of[])(void *) = { [ROOM] = checkpoint_job_room,       [WRITE] = checkpoint_job_write,
+static checkpoint_work *const work_of[] = { [ROOM] = checkpoint_job_room,       [WRITE] = checkpoint_job_write,
                                           [READ_BACK] = checkpoint_job_read_back, [STRUCTURE] = checkpoint_job_structure,
                                           [LOOK] = checkpoint_job_look,       [PUBLISH] = checkpoint_job_publish,
                                           [CLEAN_UP] = checkpoint_job_clean_up };
@@ -48,9 +48,7 @@ struct phases {
     phase phase;
     stage stage;
     writer_request request;
-    checkpoint_job job;
-    checkpoint_state snapshot; /* with this rank's shares of the fingerprints once it is there */
-    bool again;                /* written once more */
+    checkpoint_job job; /* its state with this rank's shares of the fingerprints once the snapshot is there */
     agreement agreed;
     uint64_t share[CHECKPOINT_FIELDS_MAX], fingerprint[CHECKPOINT_FIELDS_MAX]; /* the latter on rank 0 */
     checkpoint_sums sums[CHECKPOINT_FIELDS_MAX]; /* joined; on rank 0, and on all where some collect */
@@ -113,11 +111,10 @@ static void end(phases *p)
 static bool snapshot_is_there(phases *p)
 {
     double held_s = 0;
-    if (!p->request.ready(p->request.owner, &p->snapshot, &held_s)) return false;
+    if (!p->request.ready(p->request.owner, &p->job.state, &held_s)) return false;
     p->stats->snapshot_s += held_s;
     p->stats->stall_s += held_s;
-    for (int i = 0; i < p->snapshot.fields; i++) p->share[i] = p->snapshot.field[i].fingerprint;
-    p->job.state = p->snapshot;
+    for (int i = 0; i < p->job.state.fields; i++) p->share[i] = p->job.state.field[i].fingerprint;
     return true;
 }
 
@@ -132,7 +129,7 @@ static checkpoint_status make_structure(checkpoint_job *j, checkpoint_image *ima
 /* On rank 0: HDF5's structure with the joined checksums and fingerprints. */
 static bool make_image(phases *p)
 {
-    checkpoint_state s = p->snapshot;
+    checkpoint_state s = p->job.state;
     checkpoint_job *j = &p->job;
     for (int i = 0; i < s.fields; i++) {
         s.field[i].fingerprint = p->fingerprint[i];
@@ -151,23 +148,27 @@ static void make_memory(phases *p)
     checkpoint_job *j = &p->job;
     j->seconds = 0;
     j->status = CHECKPOINT_OK;
-    const bool none = !aggregate_begin(p->collected, &p->snapshot, &j->plan, &j->layout, p->boxes);
+    const bool none = !aggregate_begin(p->collected, &p->job.state, &j->plan, &j->layout, p->boxes);
     if (none || fault_asked("checkpoint_memory") == p->rank)
         j->status = checkpoint_fail(CHECKPOINT_IO, &j->why, "cannot write %s: rank %d has no memory for the rows that it collects",
                                     j->names.path, p->rank);
 }
 
-static void start_job(phases *p, void (*job)(void *)) { background_start(p->thread, job, &p->job); }
+static void start_job(phases *p, checkpoint_work *work)
+{
+    p->job.work = work;
+    background_start(p->thread, checkpoint_job_run, &p->job);
+}
 
 /* False: the job has to wait for the snapshot. */
 static bool start(phases *p)
 {
-    if (p->phase == WRITE && !p->again && !snapshot_is_there(p)) return false;
+    if (p->phase == WRITE && !p->job.again && !snapshot_is_there(p)) return false;
     checkpoint_job_phase(&p->job);
     p->stage = RUNNING;
     if (p->phase == MEMORY) make_memory(p);
     else if (p->phase == WRITE && collects(p)) start_job(p, checkpoint_job_source);
-    else if (p->phase != STRUCTURE || p->rank != 0 || make_image(p)) start_job(p, job_of[p->phase]);
+    else if (p->phase != STRUCTURE || p->rank != 0 || make_image(p)) start_job(p, work_of[p->phase]);
     return true;
 }
 
@@ -200,8 +201,8 @@ static bool ran(phases *p)
 
 static void join_boxes(phases *p)
 {
-    for (int i = 0; i < p->snapshot.fields; i++)
-        MPI_CHECK(MPI_Iallgather(&p->snapshot.field[i].own, BOX_NUMBERS, MPI_INT64_T, p->boxes + (size_t)i * (size_t)p->ranks,
+    for (int i = 0; i < p->job.state.fields; i++)
+        MPI_CHECK(MPI_Iallgather(&p->job.state.field[i].own, BOX_NUMBERS, MPI_INT64_T, p->boxes + (size_t)i * (size_t)p->ranks,
                                  BOX_NUMBERS, MPI_INT64_T, p->comm, agreement_request(&p->agreed)));
 }
 
@@ -209,14 +210,14 @@ static void join_boxes(phases *p)
 static void join_checksums(phases *p)
 {
     agreement *a = &p->agreed;
-    for (int i = 0; i < p->snapshot.fields; i++) {
+    for (int i = 0; i < p->job.state.fields; i++) {
         const checkpoint_sums *from = &p->job.share[i];
         uint32_t *to = p->sums[i].crc;
         if (collects(p))
             MPI_CHECK(MPI_Iallreduce(from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR, p->comm, agreement_request(a)));
         else MPI_CHECK(MPI_Ireduce(from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR, 0, p->comm, agreement_request(a)));
     }
-    MPI_CHECK(MPI_Ireduce(p->share, p->fingerprint, p->snapshot.fields, MPI_UINT64_T, MPI_SUM, 0, p->comm, agreement_request(a)));
+    MPI_CHECK(MPI_Ireduce(p->share, p->fingerprint, p->job.state.fields, MPI_UINT64_T, MPI_SUM, 0, p->comm, agreement_request(a)));
 }
 
 /* Where the fields will lie, from a structure without their checksums, which HDF5 makes once there is room; rank 0 tells the others
@@ -225,7 +226,7 @@ static void plan_layout(phases *p)
 {
     checkpoint_job *j = &p->job;
     checkpoint_image plan;
-    j->status = make_structure(j, &plan, &p->snapshot, p->sums);
+    j->status = make_structure(j, &plan, &p->job.state, p->sums);
     if (j->status != CHECKPOINT_OK) return;
     j->layout = plan.layout;
     p->agreed.mine[FILE_BYTES] = (int64_t)plan.file_bytes;
@@ -255,7 +256,7 @@ static void agree(phases *p)
     for (int i = 0; i < CHECKPOINT_SPENT; i++) p->agreed.mine[SPENT_NS + i] = (int64_t)(p->job.spent_s[i] * 1e9);
     agreement_begin(&p->agreed, p->job.status, NUMBERS);
     if (p->phase == ROOM) join_boxes(p);
-    if (p->phase == WRITE && !p->again) join_checksums(p);
+    if (p->phase == WRITE && !p->job.again) join_checksums(p);
 }
 
 /* While the half-written file is deleted, its story goes round. */
@@ -277,7 +278,7 @@ static void take_plan(phases *p)
     j->same_host = p->hosts->of[p->rank] == 0;
     j->file_bytes = (uint64_t)all[FILE_BYTES];
     for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) j->layout.field_at_bytes[i] = (uint64_t)all[FIELD_AT + i];
-    writers_plan(&j->plan, &p->snapshot, &(writers_facts){
+    writers_plan(&j->plan, &p->job.state, &(writers_facts){
         .hosts = p->hosts, .boxes = p->boxes, .piece_bytes = (uint64_t)all[PIECE], .short_bytes = aggregate_short_bytes,
         .file_system = all[FILE_SYSTEM] == -all[ANOTHER_FILE_SYSTEM] ? (uint32_t)all[FILE_SYSTEM] : 0 });
     j->number = collects(p) ? writers_number(&j->plan, p->rank) : -1;
@@ -287,7 +288,7 @@ static void take_plan(phases *p)
 
 static void write_again(phases *p)
 {
-    p->again = p->job.again = true;
+    p->job.again = true;
     aggregate_again(p->collected);
     p->phase = WRITE;
 }
@@ -310,7 +311,7 @@ static void go_on(phases *p)
     const phase ended = p->phase;
     p->stage = HELD;
     add_seconds(p, seconds);
-    if (worst == CHECKPOINT_DAMAGED && ended == READ_BACK && collects(p) && !p->again) {
+    if (worst == CHECKPOINT_DAMAGED && ended == READ_BACK && collects(p) && !p->job.again) {
         write_again(p);
         return;
     }
@@ -371,10 +372,9 @@ void phases_begin(phases *p, const writer_request *r, const phases_order *o)
     checkpoint_job *j = &p->job;
     assert(p->phase == IDLE);
     p->request = *r;
-    p->snapshot = *r->state;
-    p->failed = p->again = false;
+    p->failed = false;
     memset(p->agreed.mine, 0, sizeof p->agreed.mine);
-    const checkpoint_state *s = &p->snapshot;
+    const checkpoint_state *s = r->state;
     checkpoint_status status = checkpoint_job_begin(j, p->rank, s, o->path);
     for (int i = 0; i < s->fields && status == CHECKPOINT_OK; i++)
         if (!checkpoint_sums_make(&p->sums[i], &s->field[i], j->share[i].lines))

@@ -13,7 +13,6 @@
 
 struct writer {
     MPI_Comm comm; /* owned */
-    int rank;
     char *dir;
     lock *lock;
     retain_rule rule;

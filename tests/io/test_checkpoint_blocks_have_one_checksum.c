@@ -190,8 +190,7 @@ static checkpoint_status read_back(checkpoint_verify_how verify)
     j.number = rank;
     j.joined = &sums;
     j.fd = open(path, O_RDONLY);
-    checkpoint_job_read_back(&j);
-    const checkpoint_status status = checkpoint_agree(MPI_COMM_WORLD, j.status, &why);
+    const checkpoint_status status = checkpoint_agree(MPI_COMM_WORLD, checkpoint_job_read_back(&j), &why);
     checkpoint_job_end(&j);
     hosts_destroy(&one);
     free(of);
