@@ -1,4 +1,6 @@
-# ReFrame's settings for one machine without a batch system: ranks by mpirun, as many as a test wants, one test at a time.
+# ReFrame's settings for one machine without a batch system: ranks by mpirun, as many as a test wants, one test at a time. For its GPUs:
+#   'features': ['gpu'], 'devices': [{'type': 'gpu', 'num_devices': 4}]
+# and to hold its rates against records of its own: 'extras': {'weft_records': 'FILE.jsonl'}
 site_configuration = {
     'systems': [{
         'name': 'local',

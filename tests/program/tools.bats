@@ -11,21 +11,71 @@ for file in sys.argv[1:]: ast.parse(open(file).read(), file)'
     for name in $names; do grep -q "^ *$name *?=\|($name)" "$top/Makefile" || { echo "make knows no $name"; return 1; }; done
 }
 
-@test "ReFrame runs a deck to its fingerprint on 1, 2 and 4 ranks, and fails where the bits are others" {
-    command -v reframe >/dev/null || skip "no reframe here (pip install reframe-hpc)"
-    reframe_said() {
-        timeout $hang_s reframe --prefix "$PWD/r" -C "$top/jobs/reframe/local.py" -c "$top/jobs/reframe/weft.py" --nocolor \
-            -n heat1d -S weft="$weft" "$@" 3>&-
+@test "ReFrame's tests know every family of weft bench, and those that need several ranks" {
+    families() { # name of a list
+        python3 - "$1" "$top/jobs/reframe/weft.py" <<'END'
+import ast, sys
+tree = ast.parse(open(sys.argv[2]).read())
+lists = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
+value = lists[sys.argv[1]]
+print(*ast.literal_eval(value.right if isinstance(value, ast.BinOp) else value))
+END
     }
-    reframe_said -r >said || { cat said; return 1; }
-    grep -q 'PASSED.* Ran 3/3 test case(s)' said
-    expect "rates" 3 "$(grep -c '^P: rate: [0-9.e-]* GCells/s' said)"
-    run reframe_said -r -S keys=problem.alpha=0.1
-    expect status 1 "$status"
-    [[ $output == *"Ran 3/3 test case(s) from 3 check(s) (3 failure(s)"* ]]
-    sed "s/'environs'/'devices': [{'type': 'gpu', 'num_devices': 2}], &/" "$top/jobs/reframe/local.py" >gpus.py
-    reframe_said -C gpus.py --keep-stage-files -r >said || true # this machine may have no GPU
-    expect "runs where there are GPUs" 3 "$(grep -rh ' run run.device=cuda heat1d.ini' r/stage | wc -l)"
+    expect "families of the host" "$("$weft" bench --list device=host | sed -n 's/^\([a-z]*\): .*/\1/p' | xargs)" "$(families host_families)"
+    expect "of several ranks" "$("$weft" bench --help | sed -n 's/^Families \([a-z, ]*\) use all ranks.*/\1/p' | sed 's/, / /g; s/ and / /')" \
+        "$(families several_ranks)"
+    [ -n "$(families several_ranks)" ] && [ -n "$(families cuda_families)" ]
+}
+
+# In an environment of CI's own, or on PATH.
+reframe_is() { reframe=$(command -v reframe || command -v "$(dirname "${WEFT_PYTHON:-none}")/reframe"); }
+
+reframe_ran() { # settings, then arguments
+    timeout $hang_s "$reframe" --prefix "$PWD/r" -C "$1" -c "$top/jobs/reframe/weft.py" --nocolor "${@:2}" 3>&-
+}
+
+@test "ReFrame builds, runs a deck to its fingerprint on 1, 2 and 4 ranks, and fails where bits or rates are others" {
+    reframe_is || skip "no reframe here (pip install reframe-hpc)"
+    local settings=$top/jobs/reframe/local.py
+    mkdir bin # make builds what is there
+    printf '#!/bin/sh\necho "$@" >>%s/made\nfor word; do case $word in BUILD=*) mkdir -p "${word#*=}" && ln -s %s "${word#*=}/weft" ;; esac; done\n' \
+        "$PWD" "$weft" >bin/make
+    chmod +x bin/make
+    PATH=$PWD/bin:$PATH reframe_ran "$settings" -n 'weft_deck.*heat1d|weft_bench.*stencil' -S weft_bench.keys=samples=1,nx=256,ny=256,n=64k -r >said ||
+        { cat said; return 1; }
+    grep -q 'PASSED.* Ran 5/5 test case(s)' said
+    expect "how it was built" "-j -C $top BUILD=$PWD/r/stage/local/default/builtin/weft_build_ CUDA=0" \
+        "$(sed 's/^-j [0-9]*/-j/; s/_build_[0-9a-f]*.build/_build_/' made)"
+    expect rates 3 "$(grep -c '^P: rate: [0-9.e-]* GCells/s' said)"
+    expect "fractions of the rungs" 5 "$(grep -c '^P: [A-Za-z]*_f32: [0-9.e-]* of the ceiling' said)"
+    cat r/output/local/default/builtin/weft_deck_*/record.jsonl | jq -c '.fraction_of_ceiling = 5' >records.jsonl
+    sed "s|'environs'|'extras': {'weft_records': '$PWD/records.jsonl'}, &|" "$settings" >faster.py
+    run reframe_ran faster.py -n 'weft_deck.*heat1d.*ranks=2' -S weft_build.weft="$weft" -r
+    expect "status beside faster records" 1 "$status"
+    [[ $output == *"fraction="*"of the ceiling, expected 5 (l=4.5"* ]] || { echo "$output"; return 1; }
+    run reframe_ran "$settings" -n 'weft_deck.*heat1d.*ranks=2' -S weft_build.weft="$weft" -S weft_deck.keys=problem.alpha=0.1 -r
+    expect "status of other bits" 1 "$status"
+    [[ $output == *"Failing phase: sanity"* ]] || { echo "$output"; return 1; }
+}
+
+@test "ReFrame asks for a GPU per rank where a partition has them, and for none elsewhere" {
+    reframe_is || skip "no reframe here (pip install reframe-hpc)"
+    cat >site.py <<'END'
+slurm = {'scheduler': 'slurm', 'launcher': 'srun', 'environs': ['builtin']}
+gpus = {'devices': [{'type': 'gpu', 'num_devices': 2}],
+        'resources': [{'name': '_rfm_gpu', 'options': ['--gres=gpu:{num_gpus_per_node}']}]}
+partitions = [dict(slurm, name='cpu'), dict(slurm, name='gpu', features=['gpu'], **gpus), dict(slurm, name='undeclared', **gpus)]
+site_configuration = {'systems': [{'name': 'site', 'hostnames': ['.*'], 'partitions': partitions}]}
+END
+    reframe_ran site.py --dry-run -n 'weft_deck.*heat1d.*ranks=4' >said || { cat said; return 1; }
+    local jobs=r/stage/site
+    grep -q 'weft run run.device=host heat1d.ini' $jobs/cpu/builtin/weft_deck_*/rfm_job.sh
+    ! grep -q 'gpu:' $jobs/cpu/builtin/weft_deck_*/rfm_job.sh
+    expect "words of Slurm" "--ntasks=4 --ntasks-per-node=2 --gres=gpu:2" \
+        "$(sed -n 's/^#SBATCH \(--[ng][rt][a-z-]*=.*\)/\1/p' $jobs/gpu/builtin/weft_deck_*/rfm_job.sh | xargs)"
+    grep -q 'weft run run.device=cuda heat1d.ini' $jobs/gpu/builtin/weft_deck_*/rfm_job.sh
+    grep -q 'make .* CUDA=1' $jobs/gpu/builtin/weft_build_*/rfm_build.sh
+    grep -q "site:undeclared has GPUs, but not the feature 'gpu'" said
 }
 
 @test "Spack's recipe has a release and the clone, and make does as it is told" {
