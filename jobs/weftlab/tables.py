@@ -1,0 +1,465 @@
+"""The tables that pages show, rendered as Markdown from the results alone.
+
+A table is a function of the folder of results that returns its header and rows; TABLES names them.
+A figure is the median over the repeats of a run of its median step. Fractions are of what copies of
+the same size moved on all GPUs in the same run. Figures that no record has are a dash.
+"""
+
+import statistics
+
+from weftlab import records, results
+
+ONE_GPU = {"h100x1": "H100", "h200x1": "H200"}
+DASH = "-"
+
+
+# ---- reading ----
+
+
+def runs(folder, machine, *questions):
+    """The valid records of `weft run` that answer questions about a machine."""
+    for question in questions:
+        path = results.newest(folder, machine, question)
+        if path:
+            yield from records.read([str(path)], "run", "report")
+
+
+def rungs(folder, machine, question):
+    path = results.newest(folder, machine, question)
+    return list(records.read([str(path)], "bench", "report")) if path else []
+
+
+def single(record):
+    """Whether steps were taken one at a time."""
+    return (record.get("fuse") or 1) == 1
+
+
+def norm_every(record):
+    """Of the record's key, or of the deck of records of before it."""
+    if "norm_every" in record:
+        return record["norm_every"]
+    found = [line for line in record.get("deck", "").split("\n") if line.startswith("norm_every = ")]
+    return int(found[0].split("=")[1]) if found else 0
+
+
+def boundary(record):
+    return str(records.at(record, "problem", "x_low")).split()[0]
+
+
+def like(record, **wanted):
+    """Whether a record has what is wanted: kind, order, dtype, nx, ny, ranks, single, norms, boundary."""
+    problem, grid = record["problem"], record["grid"]
+    has = {
+        "kind": problem["kind"],
+        "order": problem.get("order"),
+        "dtype": problem.get("dtype"),
+        "nx": grid["nx"],
+        "ny": grid["ny"],
+        "ranks": record["ranks"],
+        "single": single(record),
+        "norms": norm_every(record),
+        "boundary": boundary(record),
+        "transport": record.get("transport"),
+        "asked": records.at(record, "asked", "fuse"),
+    }
+    return all(has[key] == value for key, value in wanted.items())
+
+
+def median(chosen, *path):
+    """The median of a key over runs, or None where none has it."""
+    values = [records.at(record, *path) for record in chosen]
+    values = [value for value in values if records.is_number(value)]
+    return statistics.median(values) if values else None
+
+
+# ---- writing numbers ----
+
+
+def digits(value, count=3):
+    """The value with that many significant digits, without exponent."""
+    if value == 0:
+        return "0"
+    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    return "%.*f" % (max(count - whole, 0) if whole else count, value)
+
+
+def scaled(value, units, count=3):
+    """Text of a value in the largest of its units, ((1e-6, "us"), ...), that it reaches."""
+    if value is None:
+        return DASH
+    factor, unit = next((u for u in units if abs(value) >= u[0]), units[-1])
+    return "%s %s" % (digits(value / factor, count), unit)
+
+
+def seconds(value):
+    return scaled(value, ((1, "s"), (1e-3, "ms"), (1e-6, "us")))
+
+
+def step(value):
+    """A step's time in microseconds."""
+    return DASH if value is None else "%s us" % digits(value * 1e6)
+
+
+def fraction(value):
+    return DASH if value is None else "%.2f" % value
+
+
+def gcells(value):
+    return DASH if value is None else "%.0f GCells/s" % value
+
+
+def rate(value, unit):
+    """Bytes, flops or cells per second with a prefix."""
+    prefixes = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1, ""))
+    unit = {"B/s": "B/s", "flop/s": "flop/s", "FLOP/s": "flop/s"}.get(unit, unit or "")
+    return scaled(value, [(factor, prefix + unit) for factor, prefix in prefixes])
+
+
+def size(value):
+    """Bytes by powers of two."""
+    for factor, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if value >= factor and value % factor == 0:
+            return "%d %s" % (value // factor, unit)
+    return "%d B" % value
+
+
+def step_and_fraction(chosen):
+    if not chosen:
+        return DASH
+    return "%s, %s" % (step(median(chosen, "step_s", "p50")), fraction(median(chosen, "fraction_of_ceiling")))
+
+
+def step_and_cells(chosen):
+    if not chosen:
+        return DASH
+    return "%s, %s" % (step(median(chosen, "step_s", "p50")), gcells(median(chosen, "gcells_per_s")))
+
+
+# ---- one GPU ----
+
+BIG = {"nx": 16384, "ny": 16384}
+ODD = {"nx": 10007, "ny": 9973}
+
+
+def pick(chosen, **wanted):
+    return [record for record in chosen if like(record, **wanted)]
+
+
+def by_type(machines, cell, **wanted):
+    """A cell per machine and type of data."""
+    return [cell(pick(chosen, dtype=dtype, **wanted)) for chosen in machines for dtype in ("f32", "f64")]
+
+
+def type_header(first):
+    return [first] + ["%s, %s" % (name, dtype) for name in ONE_GPU.values() for dtype in ("f32", "f64")]
+
+
+def one_step(folder):
+    machines = [list(runs(folder, machine, "one-step")) for machine in ONE_GPU]
+    lines = [
+        ("heat, order %d, 16384 x 16384" % order, dict(BIG, kind="heat", order=order))
+        for order in (2, 4, 6, 8, 10, 12, 14, 16)
+    ]
+    lines += [("heat, order %d, 10007 x 9973" % order, dict(ODD, kind="heat", order=order)) for order in (2, 8, 16)]
+    lines += [
+        ("wave, order 4, 16384 x 16384", dict(BIG, kind="wave", order=4)),
+        ("laplace, 20480 x 20480", {"kind": "laplace", "norms": 0}),
+        ("laplace, a norm every step", {"kind": "laplace", "norms": 1}),
+        ("box of 3 x 3, 16384 x 16384", dict(BIG, kind="custom")),
+        ("heat in 1D, order 6, 2^28 cells", {"kind": "heat", "ny": 1}),
+    ]
+    return type_header("one step at a time"), [
+        [name] + by_type(machines, step_and_fraction, single=True, **wanted) for name, wanted in lines
+    ]
+
+
+def temporal_blocking(folder):
+    machines = [list(runs(folder, machine, "temporal-blocking")) for machine in ONE_GPU]
+    lines = [
+        ("heat, order %d, periodic" % order, dict(BIG, kind="heat", order=order, boundary="periodic"))
+        for order in (2, 4, 6, 8)
+    ]
+    lines += [
+        ("heat, order %d, dirichlet" % order, dict(BIG, kind="heat", order=order, boundary="dirichlet"))
+        for order in (2, 4, 6)
+    ]
+    lines += [
+        ("heat, order 2, 10007 x 9973", dict(ODD, kind="heat", order=2)),
+        ("wave, order 2", dict(BIG, kind="wave", order=2)),
+        ("wave, order 4", dict(BIG, kind="wave", order=4)),
+        ("laplace, 20480 x 20480, a norm every 12 steps", {"kind": "laplace"}),
+        ("box of 3 x 3", dict(BIG, kind="custom")),
+    ]
+
+    def cell(chosen):
+        if not chosen:
+            return DASH
+        block, cells = median(chosen, "fuse"), median(chosen, "gcells_per_s")
+        return "%d: %s, %.1f" % (block, gcells(cells), median(chosen, "fraction_of_ceiling"))
+
+    return type_header("16384 x 16384 unless named"), [
+        [name] + by_type(machines, cell, **wanted) for name, wanted in lines
+    ]
+
+
+def small_grids(folder):
+    machines = [list(runs(folder, machine, "small-grids")) for machine in ONE_GPU]
+    rows = []
+    for n in (256, 512, 1024, 2048, 4096):
+        for name, asked in (("one step at a time", 1), ("blocks where they pay", 0)):
+            cells = by_type(machines, lambda chosen: step(median(chosen, "step_s", "p50")), nx=n, asked=asked)
+            rows.append(["%d x %d, %s" % (n, n, name)] + cells)
+    return type_header("heat, order 2: time of a step"), rows
+
+
+def transposes(folder):
+    machines = [list(runs(folder, machine, "transposes")) for machine in ONE_GPU]
+    return type_header("`B += A^T; A += 1`"), [
+        ["%d x %d" % (nx, ny)] + by_type(machines, step_and_fraction, nx=nx, ny=ny)
+        for nx, ny in ((16384, 16384), (12289, 16411))
+    ]
+
+
+def checkpoints(folder):
+    rows = []
+    for machine, name in ONE_GPU.items():
+        chosen = list(runs(folder, machine, "checkpoints"))
+        plain = [r for r in chosen if records.at(r, "checkpoint", "count") == 0]
+        written = [r for r in chosen if records.at(r, "checkpoint", "count") == 1]
+        if not (plain and written):
+            continue
+        alone, beside = (median(group, "phases", "loop", "max_s") for group in (plain, written))
+        wrote = [records.at(r, "checkpoint", "bytes") / records.at(r, "checkpoint", "write_s") for r in written]
+        rows.append(
+            [
+                name,
+                seconds(alone),
+                "%+.2f %%" % (100 * (beside / alone - 1)),
+                seconds(median(written, "checkpoint", "stall_s")),
+                rate(statistics.median(wrote), "B/s"),
+            ]
+        )
+    header = ["heat 8192 x 8192, f64, 8000 steps, one file of 512 MiB", "loop without", "with", "steps waited", "written at"]
+    return header, rows
+
+
+def power(folder):
+    rows = []
+    lines = (("one step at a time, order 2", 2, 1), ("blocks, order 2", 2, 0), ("blocks, order 8", 8, 0))
+    for name, order, asked in lines:
+        for dtype in ("f32", "f64"):
+            row = ["heat 16384 x 16384, %s, %s" % (dtype, name)]
+            for machine in ONE_GPU:
+                chosen = pick(runs(folder, machine, "power"), order=order, asked=asked, dtype=dtype)
+                watts, joules = median(chosen, "power", "power_w"), median(chosen, "power", "update_j")
+                row += [gcells(median(chosen, "gcells_per_s"))]
+                row += [DASH if watts is None else "%.0f W" % watts]
+                row += [DASH if joules is None else "%.2f nJ" % (joules * 1e9)]
+            rows.append(row)
+    header = ["several seconds at full load"]
+    for name in ONE_GPU.values():
+        header += [name, "power", "per update"]
+    return header, rows
+
+
+def processor(folder):
+    chosen = list(runs(folder, "cpu", "processor"))
+    threads = median(chosen, "machine", "threads")
+    rows = []
+    for name, wanted in (
+        ("heat, order 2, one step at a time", {"kind": "heat", "order": 2, "asked": 1}),
+        ("heat, order 2, blocks where they pay", {"kind": "heat", "order": 2, "asked": 0}),
+        ("heat, order 8, one step at a time", {"kind": "heat", "order": 8, "asked": 1}),
+        ("heat, order 8, blocks where they pay", {"kind": "heat", "order": 8, "asked": 0}),
+        ("laplace", {"kind": "laplace"}),
+        ("transpose", {"kind": "transpose"}),
+    ):
+        rows.append([name] + [step_and_fraction(pick(chosen, dtype=dtype, **wanted)) for dtype in ("f32", "f64")])
+    return ["8192 x 8192 on %d threads" % (threads or 0), "f32", "f64"], rows
+
+
+# ---- several GPUs ----
+
+
+def scaling(folder):
+    strong, weak = (list(runs(folder, "h200x4", question)) for question in ("strong", "weak"))
+    lines = (
+        ("strong: heat 16384 x 16384, f64", strong, dict(BIG, kind="heat", single=True)),
+        ("strong: the same in blocks of steps", strong, dict(BIG, kind="heat", single=False)),
+        ("strong: heat 4096 x 4096, f32", strong, {"kind": "heat", "nx": 4096, "single": True}),
+        ("strong: laplace 20480 x 20480, f32, a norm every step", strong, {"kind": "laplace", "single": True}),
+        ("strong: the same, 12 steps per pass and norm", strong, {"kind": "laplace", "single": False}),
+        ("weak: heat 16384 x 16384 per GPU, f32", weak, {"kind": "heat", "single": True}),
+        ("weak: the same in blocks of steps", weak, {"kind": "heat", "single": False}),
+    )
+    rows = []
+    for name, chosen, wanted in lines:
+        row, per_rank = [name], None
+        for ranks in (1, 2, 4):
+            group = pick(chosen, ranks=ranks, **wanted)
+            cells = median(group, "gcells_per_s")
+            per_rank = per_rank or cells
+            efficiency = "" if ranks == 1 or not (cells and per_rank) else ", %.2f" % (cells / per_rank / ranks)
+            row.append(step_and_cells(group) + efficiency)
+        rows.append(row)
+    return ["", "one H200", "two: efficiency", "four: efficiency"], rows
+
+
+def overlap(folder):
+    chosen = list(runs(folder, "h200x2", "overlap"))
+    rows = []
+    for transport in ("peer", "nccl", "aware", "staged"):
+        row = ["`%s`" % transport]
+        for nx, ny in ((16384, 16384), (16384, 1024), (4096, 1024)):
+            group = pick(chosen, transport=transport, nx=nx, ny=ny, single=True)
+            row += [step(median(group, "step_s", "p50")), fraction(median(group, "overlap_hidden_fraction"))]
+        rows.append(row)
+    header = ["heat on two H200s, f32"]
+    for grid in ("16384 x 16384", "16384 x 1024", "4096 x 1024"):
+        header += [grid, "hidden"]
+    return header, rows
+
+
+def transports(folder):
+    """The ring of two neighbours by transport; of a rung that was measured twice, the last."""
+    last = {r["rung"]: r for r in rungs(folder, "h200x2", "transports") if r.get("verified")}
+    last.update({r["rung"]: r for r in rungs(folder, "h200x4", "transports") if r.get("verified") and r["ranks"] == 2})
+    sizes = (8, 1 << 15, 1 << 18, 1 << 21, 1 << 26)
+    rows = []
+    for transport in ("peer", "copy", "nccl", "aware", "mapped", "staged"):
+        rung = last.get(transport + "_ring")
+        if rung:
+            at = {p["parameters"]["bytes"]: p for p in rung.get("sweep") or [rung]}
+            at.setdefault(rung["parameters"]["bytes"], rung)
+            cells = [seconds(at[n]["time_s"]["p50"]) if n in at else DASH for n in sizes]
+            rows.append(["`%s`" % transport] + cells + [rate(rung.get("rate"), rung.get("unit"))])
+    header = ["a ring of two H200s, each way to each neighbour"] + [size(n) for n in sizes] + ["rate of the last"]
+    return header, rows
+
+
+def sent_by_a_rank(cells, dtype, ranks):
+    """Bytes that each rank sends when a matrix of that many cells is transposed."""
+    return cells * {"f32": 4, "f64": 8}[dtype] / ranks * (ranks - 1) / ranks
+
+
+def distributed_transposes(folder):
+    links = [r["rate"] for r in rungs(folder, "h200x4", "transports") if r["rung"] == "link_both"]
+    link = statistics.median(links) if links else None
+    chosen = list(runs(folder, "h200x4", "transposes"))
+    rows = []
+    for dtype in ("f64", "f32"):
+        groups = [pick(chosen, dtype=dtype, ranks=ranks) for ranks in (1, 2, 4)]
+        if any(groups):
+            row = ["16384 x 16384, %s" % dtype]
+            for ranks, group in zip((1, 2, 4), groups):
+                took = median(group, "step_s", "p50")
+                least = sent_by_a_rank(16384 * 16384, dtype, ranks) / link if took and link else None
+                row += [step(took)] + ([fraction(least / took if least else None)] if ranks > 1 else [])
+            rows.append(row)
+    return ["`B += A^T; A += 1`", "one H200", "two", "of the links", "four", "of the links"], rows
+
+
+def others(folder):
+    """Beside NVIDIA's own programs: the same problem, cells per second."""
+    rows = []
+    path = results.newest(folder, "others", "laplace-20480")
+    lines = path.read_text(encoding="utf-8").splitlines() if path else []
+    for line in (line for line in lines if line and not line.startswith("#")):
+        gpus, cells, name = line.split("\t")
+        rows.append([name, gpus, gcells(float(cells)), ""])
+    weft = list(runs(folder, "h200x4", "strong", "scaling"))
+    for name, is_single in (("weft, a norm every step", True), ("weft, 12 steps per pass and norm", False)):
+        for ranks in (1, 2, 4):
+            group = pick(weft, kind="laplace", ranks=ranks, single=is_single)
+            rows.append([name, str(ranks), gcells(median(group, "gcells_per_s")), fraction(median(group, "fraction_of_ceiling"))])
+    return ["laplace 20480 x 20480, f32", "H200s", "cells", "of copies"], rows
+
+
+# ---- what was measured on what ----
+
+
+def headline(folder):
+    """The table of the README."""
+    ones = {machine: list(runs(folder, machine, "one-step", "temporal-blocking", "transposes")) for machine in ONE_GPU}
+    four = list(runs(folder, "h200x4", "scaling", "overlap", "strong", "weak", "transposes"))
+    heat = {"kind": "heat", "order": 2, "boundary": "periodic"}
+    lines = (
+        ("heat, f32, one step at a time", dict(BIG, single=True, dtype="f32", **heat), {"ny": 65536, "transport": "peer"}),
+        ("heat, f32, 12 steps per pass over memory, the same bits", dict(BIG, single=False, dtype="f32", **heat), {"nx": 28960, "dtype": "f32"}),
+        ("heat, f64, 12 steps per pass", dict(BIG, single=False, dtype="f64", **heat), {"nx": 28960, "dtype": "f64"}),
+        ("laplace, f32, a norm every step", {"kind": "laplace", "dtype": "f32", "norms": 1, "single": True}, {"kind": "laplace", "norms": 1, "single": True}),
+        ("transpose `B += A^T; A += 1`, f64", dict(BIG, kind="transpose", dtype="f64"), {"kind": "transpose", "dtype": "f64"}),
+    )
+
+    def cell(group):
+        if not group:
+            return DASH
+        return "%s, %s" % (gcells(median(group, "gcells_per_s")), fraction(median(group, "fraction_of_ceiling")))
+
+    rows = [
+        [name] + [cell(pick(chosen, **wanted)) for chosen in ones.values()] + [cell(pick(four, ranks=4, **wanted_four))]
+        for name, wanted, wanted_four in lines
+    ]
+    return ["cells per second, and as a fraction of copies"] + ["one " + n for n in ONE_GPU.values()] + ["four H200s"], rows
+
+
+def machines(folder):
+    rows = []
+    for row in results.read(folder):
+        if row["superseded by"] or not row["file"].endswith(".jsonl"):
+            continue
+        first = next(iter(records.read([str(folder / row["file"])], "any", "report")))
+        machine = first["machine"]
+        software = "%s; %s; HDF5 %s" % (machine.get("driver") or "no GPU", machine["mpi"].split(",")[0], machine["hdf5"])
+        rows.append([row["file"][: -len(".jsonl")], row["commit"], software])
+    return ["results", "program", "driver, MPI, HDF5"], rows
+
+
+def ladder(folder, family):
+    """A family of `weft bench` on one GPU of each kind: the last size of each rung."""
+    found = {}
+    for machine, name in ONE_GPU.items():
+        for rung in rungs(folder, machine, "ladder"):
+            if rung["family"] == family and rung.get("verified"):
+                found.setdefault(rung["rung"], {})[name] = rung
+    rows = []
+    for rung, by_machine in found.items():
+        row = ["`%s`" % rung]
+        for name in ONE_GPU.values():
+            record = by_machine.get(name)
+            last = {**record, **(record.get("sweep") or [{}])[-1]} if record else {}
+            row += [rate(last.get("rate"), last.get("unit")), fraction(last.get("fraction_of_ceiling"))]
+        rows.append(row + [last.get("ceiling_name") or DASH])
+    header = ["`weft bench %s`" % family]
+    for name in ONE_GPU.values():
+        header += [name, "of it"]
+    return header + ["ceiling"], rows
+
+
+TABLES = {
+    "headline": headline,
+    "one-step": one_step,
+    "temporal-blocking": temporal_blocking,
+    "small-grids": small_grids,
+    "transposes": transposes,
+    "checkpoints": checkpoints,
+    "power": power,
+    "processor": processor,
+    "scaling": scaling,
+    "overlap": overlap,
+    "transports": transports,
+    "distributed-transposes": distributed_transposes,
+    "others": others,
+    "machines": machines,
+    "ladder": ladder,
+}
+
+
+def table(folder, name, *arguments):
+    """(header, rows) of a table; KeyError where there is none of this name."""
+    return TABLES[name](folder, *arguments)
+
+
+def markdown(header, rows):
+    lines = [header, ["---"] * len(header)] + rows
+    return "".join("| %s |\n" % " | ".join(cell.replace("|", "\\|") for cell in line) for line in lines)

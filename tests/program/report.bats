@@ -1,0 +1,66 @@
+# Nobody types a figure: the tables that pages show are rendered from jobs/results, each file of which the index names with the command
+# that gave it.
+load ../support/helper
+
+report=$top/jobs/report measure=$top/jobs/measure
+
+setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
+
+@test "the tables of all pages are what the results say" {
+    run "$report" --check
+    echo "$output"
+    expect status 0 "$status"
+}
+
+@test "a table that was edited, a figure that was typed, a table that there is not: each is named" {
+    mkdir -p tree/docs
+    cp "$top/README.md" tree/
+    "$report" --root tree --results "$top/jobs/results" --check
+    sed -i '0,/GCells/s/[0-9.]* GCells/1 GCells/' tree/README.md
+    printf '%s\n' '# A page' 'It takes 17 us and `18 us`.' '' '    19 us' >tree/docs/page.md
+    run "$report" --root tree --results "$top/jobs/results" --check
+    expect status 1 "$status"
+    expect lines 2 "$(wc -l <<<"$output")"
+    [[ $output == *"README.md: a table is not what jobs/results says"*"docs/page.md:2: '17 us' is typed"* ]]
+    expect "what is rendered anew" README.md "$("$report" --root tree --results "$top/jobs/results" --pages)"
+    cmp "$top/README.md" tree/README.md
+    printf '%s\n' '<!-- table no-such -->' '<!-- end -->' >tree/docs/page.md
+    run "$report" --root tree --results "$top/jobs/results" --check
+    expect status 2 "$status"
+    [[ $output == "report: docs/page.md: no table 'no-such'; there are "* ]]
+    printf '%s\n' '<!-- table one-step -->' >tree/docs/page.md
+    run "$report" --root tree --results "$top/jobs/results" --pages
+    expect status 2 "$status"
+    [[ $output == *"without its '<!-- end -->'"* ]]
+    mkdir empty
+    run "$report" --results empty --table one-step
+    expect "without results" 0 "$(grep -c '[0-9] us' <<<"$output")"
+}
+
+@test "the index has every file of results once, and each file the name of its machine, date and question" {
+    cd "$top/jobs/results"
+    expect files "$(find . -mindepth 2 -type f | sed 's,^\./,,' | LC_ALL=C sort)" "$(cut -f 1 index.tsv | tail -n +2 | LC_ALL=C sort)"
+    expect "names that are none" "" "$(find . -mindepth 2 -type f | grep -vE '^\./[a-z0-9]+/20[0-9]{2}-[0-9]{2}-[0-9]{2}-[a-z0-9-]+\.(jsonl|tsv)$')"
+    expect "machines with more than ten" "" "$(find . -mindepth 2 -type f | cut -d / -f 2 | sort | uniq -c | awk '$1 > 10')"
+    expect "superseded files in the tree" "" "$(awk -F '\t' 'NR > 1 && $5 != ""' index.tsv)"
+}
+
+@test "jobs/measure runs the cases of a question in turns, and its records get a row of the index" {
+    printf '%s\n' '[tiny]' 'claim = It runs.' 'repeats = 2' \
+        'heat = run inputs/heat2d.ini grid.nx={16,32} grid.ny=16 time.steps=2 "grid.boundary=dirichlet 0" problem.initial=gaussian' \
+        '[two]' 'ranks = 2' 'all = bench halo/staged_pair bytes=64k samples=1' '[wrong]' 'case = run inputs/none.ini' >q.ini
+    export WEFT=$weft WEFT_MPIRUN="$MPIRUN $LAUNCH_FLAGS"
+    (cd "$top" && timeout $hang_s "$measure" --questions "$BATS_TEST_TMPDIR/q.ini" --folder "$BATS_TEST_TMPDIR/results" tiny 3>&-)
+    local file
+    file=$(cut -f 1 results/index.tsv | tail -n 1)
+    [[ $file =~ ^[a-z0-9]+/20[0-9-]+-tiny\.jsonl$ ]]
+    expect "cases in turns" "16 32 16 32" "$(jq .grid.nx "results/$file" | xargs)"
+    expect row "$(git -C "$top" describe --always --tags --dirty 2>/dev/null | cut -c 1-4)" "$(tail -n 1 results/index.tsv | cut -f 2 | cut -c 1-4)"
+    run "$measure" --questions q.ini --folder results three
+    expect status 2 "$status"
+    expect "what it says" "measure: no question 'three'; there are tiny, two, wrong; try --help" "$output"
+    expect "cases" 3 "$("$measure" --questions q.ini --cases tiny two | wc -l)"
+    run "$measure" --questions q.ini --folder results wrong
+    expect "of a case that fails" 1 "$status"
+    expect "rows" 2 "$(wc -l <results/index.tsv)"
+}
