@@ -203,8 +203,10 @@ struct device {
                        int64_t y_first, uint64_t *result, device_stream *s);
 };
 
-/* Declares a function that a device puts into that member. */
+/* A function that a device puts into that member: declared; of a list of them each one, declared and put there. */
 #define DEVICE_FUNCTION(member, name) __typeof__(*((device *)0)->member) name
+#define DEVICE_DECLARED(member, name) DEVICE_FUNCTION(member, name);
+#define DEVICE_SET(member, name) .member = name,
 
 /* A host device; threads = 0 takes OpenMP's own number. Never fails. */
 device *device_host_create(int threads);

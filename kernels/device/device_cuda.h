@@ -54,41 +54,44 @@ static inline int device_cuda_checked(cudaError_t e)
 /* "GPU-...", as nvidia-smi writes it. */
 void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES]);
 
-DEVICE_FUNCTION(handle_make, peer_cuda_handle_make);
-DEVICE_FUNCTION(handle_open, peer_cuda_handle_open);
-DEVICE_FUNCTION(handle_close, peer_cuda_handle_close);
-DEVICE_FUNCTION(reach_refusal, peer_cuda_reach_refusal);
-DEVICE_FUNCTION(graph_refusal, graph_cuda_refusal);
-DEVICE_FUNCTION(graph_begin, graph_cuda_begin);
-DEVICE_FUNCTION(graph_end, graph_cuda_end);
-DEVICE_FUNCTION(graph_launch, graph_cuda_launch);
-DEVICE_FUNCTION(graph_destroy, graph_cuda_destroy);
-DEVICE_FUNCTION(stencil_bind, stencil_cuda_bind);
+/* The launchers, and which member of the struct each one is. */
+#define DEVICE_CUDA_FUNCTIONS(X) \
+    X(handle_make, peer_cuda_handle_make) \
+    X(handle_open, peer_cuda_handle_open) \
+    X(handle_close, peer_cuda_handle_close) \
+    X(reach_refusal, peer_cuda_reach_refusal) \
+    X(graph_refusal, graph_cuda_refusal) \
+    X(graph_begin, graph_cuda_begin) \
+    X(graph_end, graph_cuda_end) \
+    X(graph_launch, graph_cuda_launch) \
+    X(graph_destroy, graph_cuda_destroy) \
+    X(stencil_bind, stencil_cuda_bind) \
+    X(stencil_variants, stencil_cuda_variants) \
+    X(stencil_variant_name, stencil_cuda_variant_name) \
+    X(stencil_choose, stencil_cuda_choose) \
+    X(stencil_inkernel_can, stencil_cuda_inkernel_can) \
+    X(stencil_inkernel, stencil_cuda_inkernel) \
+    X(inkernel_flag_words, inkernel_cuda_flag_words) \
+    X(stencil_pass, stencil_cuda_pass) \
+    X(temporal_variants, temporal_cuda_variants) \
+    X(temporal_variant_name, temporal_cuda_variant_name) \
+    X(temporal_choose, temporal_cuda_choose) \
+    X(temporal_steps, temporal_cuda_steps) \
+    X(temporal_change_steps, temporal_cuda_change_steps) \
+    X(temporal_pass, temporal_cuda_pass) \
+    X(boundary_fill, boundary_cuda_fill) \
+    X(pack, pack_cuda) \
+    X(unpack, unpack_cuda) \
+    X(peer_exchange, peer_exchange_cuda) \
+    X(transpose, transpose_cuda) \
+    X(ranks_meet, peer_cuda_meet) \
+    X(transpose_parts, transpose_peer_cuda) \
+    X(value_fill, value_cuda_fill) \
+    X(max_error, reduce_cuda_max_error) \
+    X(max_change, reduce_cuda_max_change) \
+    X(fingerprint, reduce_cuda_fingerprint)
+DEVICE_CUDA_FUNCTIONS(DEVICE_DECLARED)
 DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* stencil_bind's part */
-DEVICE_FUNCTION(stencil_variants, stencil_cuda_variants);
-DEVICE_FUNCTION(stencil_variant_name, stencil_cuda_variant_name);
-DEVICE_FUNCTION(stencil_choose, stencil_cuda_choose);
-DEVICE_FUNCTION(stencil_inkernel_can, stencil_cuda_inkernel_can);
-DEVICE_FUNCTION(stencil_inkernel, stencil_cuda_inkernel);
-DEVICE_FUNCTION(inkernel_flag_words, inkernel_cuda_flag_words);
-DEVICE_FUNCTION(stencil_pass, stencil_cuda_pass);
-DEVICE_FUNCTION(temporal_variants, temporal_cuda_variants);
-DEVICE_FUNCTION(temporal_variant_name, temporal_cuda_variant_name);
-DEVICE_FUNCTION(temporal_choose, temporal_cuda_choose);
-DEVICE_FUNCTION(temporal_steps, temporal_cuda_steps);
-DEVICE_FUNCTION(temporal_change_steps, temporal_cuda_change_steps);
-DEVICE_FUNCTION(temporal_pass, temporal_cuda_pass);
-DEVICE_FUNCTION(boundary_fill, boundary_cuda_fill);
-DEVICE_FUNCTION(pack, pack_cuda);
-DEVICE_FUNCTION(unpack, unpack_cuda);
-DEVICE_FUNCTION(peer_exchange, peer_exchange_cuda);
-DEVICE_FUNCTION(transpose, transpose_cuda);
-DEVICE_FUNCTION(ranks_meet, peer_cuda_meet);
-DEVICE_FUNCTION(transpose_parts, transpose_peer_cuda);
-DEVICE_FUNCTION(value_fill, value_cuda_fill);
-DEVICE_FUNCTION(max_error, reduce_cuda_max_error);
-DEVICE_FUNCTION(max_change, reduce_cuda_max_change);
-DEVICE_FUNCTION(fingerprint, reduce_cuda_fingerprint);
 
 #ifdef __cplusplus
 }

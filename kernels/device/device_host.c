@@ -127,13 +127,7 @@ static int host_free(device *d, device_memory where, void *p)
 
 /* ---- streams and events ---- */
 
-static int bind_thread(device *d)
-{
-    (void)d;
-    return 0;
-}
-
-static int synchronize(device *d)
+static int is_done(device *d) /* all that was called */
 {
     (void)d;
     return 0;
@@ -304,9 +298,9 @@ device *device_host_create(int threads)
         .threads = threads > 0 ? threads : omp_get_max_threads(),
         .destroy = destroy,
         .error_text = error_text,
-        .bind_thread = bind_thread,
+        .bind_thread = is_done,
         .memory_info = memory_info,
-        .synchronize = synchronize,
+        .synchronize = is_done,
         .alloc = host_alloc,
         .free = host_free,
         .reach_refusal = reach_refusal,
@@ -325,26 +319,8 @@ device *device_host_create(int threads)
         .copy = host_copy,
         .copy_rows = host_copy_rows,
         .fill_bytes = host_fill_bytes,
-        .stencil_bind = stencil_host_bind,
-        .stencil_variants = stencil_host_variants,
-        .stencil_variant_name = stencil_host_variant_name,
-        .stencil_choose = stencil_host_choose,
+        DEVICE_HOST_FUNCTIONS(DEVICE_SET)
         .stencil_inkernel_can = inkernel_can,
-        .stencil_pass = stencil_host_pass,
-        .temporal_variants = temporal_host_variants,
-        .temporal_variant_name = temporal_host_variant_name,
-        .temporal_choose = temporal_host_choose,
-        .temporal_steps = temporal_host_steps,
-        .temporal_change_steps = temporal_host_steps,
-        .temporal_pass = temporal_host_pass,
-        .boundary_fill = boundary_host_fill,
-        .pack = pack_host,
-        .unpack = unpack_host,
-        .transpose = transpose_host,
-        .value_fill = value_host_fill,
-        .max_error = reduce_host_max_error,
-        .max_change = reduce_host_max_change,
-        .fingerprint = reduce_host_fingerprint,
     };
     if (!proc_line("/proc/cpuinfo", "model name", h->base.name, sizeof h->base.name))
         snprintf(h->base.name, sizeof h->base.name, "host CPU");

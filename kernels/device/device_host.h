@@ -89,24 +89,28 @@ static inline __attribute__((always_inline)) void device_host_prefetch(const voi
         for (uintptr_t i = at & -line; i < at + bytes; i += line) __builtin_prefetch((const void *)i);
 }
 
-DEVICE_FUNCTION(stencil_bind, stencil_host_bind);
-DEVICE_FUNCTION(stencil_variants, stencil_host_variants);
-DEVICE_FUNCTION(stencil_variant_name, stencil_host_variant_name);
-DEVICE_FUNCTION(stencil_choose, stencil_host_choose);
-DEVICE_FUNCTION(stencil_pass, stencil_host_pass);
-DEVICE_FUNCTION(temporal_variants, temporal_host_variants);
-DEVICE_FUNCTION(temporal_variant_name, temporal_host_variant_name);
-DEVICE_FUNCTION(temporal_choose, temporal_host_choose);
-DEVICE_FUNCTION(temporal_steps, temporal_host_steps);
-DEVICE_FUNCTION(temporal_pass, temporal_host_pass);
-DEVICE_FUNCTION(boundary_fill, boundary_host_fill);
-DEVICE_FUNCTION(pack, pack_host);
-DEVICE_FUNCTION(unpack, unpack_host);
-DEVICE_FUNCTION(transpose, transpose_host);
-DEVICE_FUNCTION(value_fill, value_host_fill);
-DEVICE_FUNCTION(max_error, reduce_host_max_error);
-DEVICE_FUNCTION(max_change, reduce_host_max_change);
-DEVICE_FUNCTION(fingerprint, reduce_host_fingerprint);
+/* The kernels, and which member of the struct each one is. */
+#define DEVICE_HOST_FUNCTIONS(X) \
+    X(stencil_bind, stencil_host_bind) \
+    X(stencil_variants, stencil_host_variants) \
+    X(stencil_variant_name, stencil_host_variant_name) \
+    X(stencil_choose, stencil_host_choose) \
+    X(stencil_pass, stencil_host_pass) \
+    X(temporal_variants, temporal_host_variants) \
+    X(temporal_variant_name, temporal_host_variant_name) \
+    X(temporal_choose, temporal_host_choose) \
+    X(temporal_steps, temporal_host_steps) \
+    X(temporal_change_steps, temporal_host_steps) \
+    X(temporal_pass, temporal_host_pass) \
+    X(boundary_fill, boundary_host_fill) \
+    X(pack, pack_host) \
+    X(unpack, unpack_host) \
+    X(transpose, transpose_host) \
+    X(value_fill, value_host_fill) \
+    X(max_error, reduce_host_max_error) \
+    X(max_change, reduce_host_max_change) \
+    X(fingerprint, reduce_host_fingerprint)
+DEVICE_HOST_FUNCTIONS(DEVICE_DECLARED)
 /* The share of neighbouring cells, the first of them at `linear` of the global field. */
 uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells);
 uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t cells);
