@@ -108,3 +108,41 @@ END
     timeout 250 spack -C "$PWD" audit packages weft >said 3>&- || { cat said; return 1; }
     expect "parts that passed" 4 "$(grep -c ': passed' said)"
 }
+
+section() { # of the container's recipe, with its arguments as they are unless told otherwise
+    awk -v wanted="%$1" '/^%/ { on = ($1 == wanted); next } on' "$top/jobs/apptainer.def" |
+        sed "s/{{ commit }}/unknown/; s|/usr/local|$PWD/there|g"
+}
+
+@test "the container's recipe installs Debian's packages, and makes it as the pages say" {
+    local line name
+    head -n 2 "$top/jobs/apptainer.def" | xargs | grep -qx 'Bootstrap: docker From: {{ from }}'
+    section arguments | grep -qx ' *from=debian:12'
+    section post | bash -n
+    while read -r line; do
+        line=${line/ \"\$(nproc)\"/}
+        cat "$top/README.md" "$top"/docs/*.md | grep -qF "${line/ GIT=unknown/}" || { echo "no page has '$line'"; return 1; }
+    done < <(section post | grep -o '^ *make .*')
+    apt-cache show libc6 >/dev/null 2>&1 || skip "no list of Debian's packages here"
+    for name in $(section post | sed -n 's/.*--no-install-recommends //p'); do
+        apt-cache show "$name" >/dev/null || { echo "no package $name"; return 1; }
+    done
+}
+
+@test "the container's own test passes with what make install leaves of the files copied, and fails where a deck ends with other bits" {
+    local from to
+    mkdir copied
+    while read -r from to; do
+        [ -z "$from" ] || cp -r "$top/$from" "copied/${to#/opt/weft/}" || return 1
+    done < <(section files)
+    make -s -C copied install-built BUILD="$BUILD" PREFIX="$PWD/there" >/dev/null
+    PATH=$PWD/there/bin:$(dirname "$(command -v "$MPIRUN")"):$PATH
+    section test >its_test
+    timeout $hang_s sh its_test 3>&-
+    section runscript >its_run
+    expect "what it runs" "$(weft --version)" "$(sh its_run --version)"
+    sed -i 's/^# fingerprint: ./# fingerprint: x/' there/share/weft/inputs/heat1d.ini
+    run timeout $hang_s sh its_test 3>&-
+    expect status 1 "$status"
+    [[ $output == *"0 of 2 runs ended with fingerprint x"* ]] || { echo "$output"; return 1; }
+}
