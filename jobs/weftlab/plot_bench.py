@@ -78,9 +78,15 @@ def main():
     parser.add_argument("prefix", metavar="PREFIX", nargs="?", help="default: FILE")
     arguments = parser.parse_args()
     packages.need(parser.prog, "matplotlib")
+    path, prefix = arguments.file, arguments.prefix or re.sub(r"\.jsonl$", "", arguments.file)
+    return draw(path, prefix)
+
+
+def draw(path, prefix):
+    """Draws the rungs of a file and names the pictures; returns the exit status."""
     from weftlab import bench_pictures  # pylint: disable=import-outside-toplevel
 
-    path, prefix = arguments.file, arguments.prefix or re.sub(r"\.jsonl$", "", arguments.file)
+    parser = text.parser("plot_bench", __doc__)
     good = list(records.read([path], "bench", parser.prog))
     machines = {json.dumps([r.get("device"), records.at(r, "machine", "processor")]) for r in good}
     if len(machines) != 1:

@@ -49,7 +49,7 @@ print(*sorted(r["rate"] for r in plot_bench.chosen_of(map(json.loads, sys.stdin)
     echo 'raise ImportError' >matplotlib.py
     PYTHONPATH=$PWD run "$top/jobs/plot" r.jsonl
     expect "status without matplotlib" 3 "$status"
-    [[ $output == "plot_bench: "*" cannot import matplotlib "*python3-matplotlib* ]]
+    [[ $output == "plot: "*" cannot import matplotlib "*python3-matplotlib* ]]
 }
 
 @test "text of records is text: it runs nothing and leads no picture elsewhere, and what is to be a number is one" {

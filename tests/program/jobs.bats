@@ -1,38 +1,11 @@
-# The scripts of jobs/ work on what runs leave: a study becomes records and a table, and records become pictures.
+# The commands of jobs/ work on what runs leave: a study becomes records and a table. Pictures of them are in plots.bats.
 load ../support/helper
+load ../support/study_records
 
 study() { # arguments of jobs/study
     WEFT=$weft WEFT_MPIRUN_FLAGS=$LAUNCH_FLAGS PATH=$(dirname "$(command -v "$MPIRUN")"):$PATH \
         timeout $hang_s "$top/jobs/study" "$@" 3>&-
 }
-is_png() { expect "$1" 89504e47 "$(od -An -tx1 -N 4 "$1" | tr -d ' ')"; }
-
-setup() {
-    cd "$BATS_TEST_TMPDIR" || exit 1
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=400 grid.ny=300 time.steps=20 checkpoint.every=5 output.picture=p.png
-}
-
-# Records of two settings on 1, 2 and 4 ranks as a study of d.ini leaves them, two runs each, with steps of our choice.
-made_records() {
-    weft_alone d.ini checkpoint.every=0 output.picture=none output.final=none run.lanes=1 run.threads=1 \
-        output.record=one.jsonl >said
-    local n lanes us
-    while read -r n lanes us; do
-        jq -c --argjson n "$n" --argjson lanes "$lanes" --argjson us "$us" '
-            .ranks = $n | .asked.lanes = $lanes | .step_s.p50 = $us * 1e-6
-            | .fraction_of_ceiling = 0.5 | .overlap_hidden_fraction = 0.9 | .command |= sub("lanes=1"; "lanes=\($lanes)")' one.jsonl
-    done <<END >made.jsonl
-1 1 1000
-1 1 1000
-2 1 500
-2 1 500
-4 1 270
-4 1 230
-1 2 800
-1 2 800
-END
-}
-
 @test "a strong study: one record a run, the grid stays, nothing else is written, and what is there is not run again" {
     study mode=strong ranks="1 2" repeats=2 deck=d.ini out=s.jsonl launcher=mpirun run.lanes=2 >said
     expect "ranks of the records" "1 1 2 2" "$(jq .ranks s.jsonl | sort | xargs)"
@@ -96,29 +69,6 @@ END
     expect "what was run" 0.1 "$(jq '.problem.alpha' f.jsonl)"
 }
 
-@test "pictures: what is damaged or foreign is left out and counted, and the rest is drawn as without it" {
-    made_records
-    "$top/jobs/plot" made.jsonl good >said
-    expect "pictures" "good_phases good_steps good_values" "$(grep -o '^good_[a-z]*' said | sort | xargs)"
-    grep -q 'good.svg: strong scaling, efficiency 1.09 on 4 ranks' said
-    for word in 'lanes 1' ideal ranks "$(jq -r .git one.jsonl)" "$(jq -r '.started[:10]' one.jsonl)" \
-        "$(jq -r .machine.processor one.jsonl)"; do
-        grep -q ">.*$word" good.svg good_values.svg || { echo "no $word"; return 1; }
-    done
-    {
-        head -c 700 one.jsonl
-        printf '\n{"loss": 0.5}\n'
-        cat made.jsonl
-        printf 'Killed\n{"schema":1}{"schema":1}\n\n[1, 2]\n'
-    } >bad.jsonl
-    "$top/jobs/plot" bad.jsonl bad 2>complaints >said
-    grep -q 'bad.jsonl: left out 5 lines: 3 damaged, 2 of another kind' complaints
-    for kind in '' _values _phases _steps; do cmp good$kind.svg bad$kind.svg; done
-    echo nothing >none.jsonl
-    run "$top/jobs/plot" none.jsonl
-    expect "status of a file without records" 2 "$status"
-}
-
 @test "records: what is no record of weft is left out, and what is printed are JSON and characters of UTF-8" {
     made_records
     {
@@ -152,84 +102,16 @@ END
     done
 }
 
-# Each text of a record, its file's name and a table's names would run a command as gnuplot and the shell read them.
-poison='x`touch PWNED1`y$(touch PWNED2)"."'"'"'.system("touch PWNED3")'"'"'@z \e[31m'
-
-@test "text of records, tables and file names is text: it runs nothing, leads nowhere, and no control character is printed" {
-    made_records
-    local mine="s\`touch PWNED4\`'\".jsonl"
-    jq -c --arg text "$poison"$'\e[31m\n!touch PWNED5\n' 'select(.asked.lanes == 1) | .machine.processor = $text | .git = $text
-        | .version = $text | .started = $text | .problem.kind = $text | .asked.transport = $text + "\(.fuse)"
-        | .step_s.max = 1' made.jsonl >one_setting.jsonl
-    jq -c '., (.asked.transport = "another" | .step_s.p50 *= 2)' one_setting.jsonl >"$mine"
-    printf '1\t0.5\t%s\n' "$poison" >others.tsv
-    jq -nc --arg text "$poison" '[1, 2] | .[] | {predicted: true, ranks: ., step_s: 1e-3, efficiency: 1},
-        {predicted: true, ranks: $text, step_s: $text, efficiency: $text}' >p.jsonl
-    mkdir in
-    mv "$mine" one_setting.jsonl others.tsv p.jsonl in && cd in
-    "$top/jobs/plot" "$mine" --predicted p.jsonl >said
-    "$top/jobs/plot_beside" one_setting.jsonl others.tsv '|b' >>said
-    "$top/jobs/compare" "$mine" "$mine" >>said || true
-    expect pictures 10 "$(ls -- *.svg *.png | wc -l)"
-    expect "control characters" 0 "$(grep -c '[[:cntrl:]]' said)"
-    grep -qF 'touch PWNED1' "${mine%.jsonl}.svg" && grep -qF 'touch PWNED1' '|b.svg'
-    cd ..
-    expect "what was run" "" "$(find . -name 'PWNED*')"
-}
-
-@test "a study is drawn beside what others reach" {
-    made_records
-    grep -v '"lanes":2' made.jsonl >s.jsonl
-    printf '# from a paper\n1\t0.5\tanother program\n4\t1.5\tanother program\n' >others.tsv
-    expect "what it said" "b.png and b.svg" "$("$top/jobs/plot_beside" s.jsonl others.tsv b)"
-    is_png b.png
-    for word in 'another program' weft ideal ranks 'bound by copies' "$(jq -rs '.[0].git' s.jsonl)"; do
-        grep -q ">.*$word" b.svg || { echo "no $word"; return 1; }
-    done
-    jq -c '.fuse = 12' s.jsonl >f.jsonl
-    cat f.jsonl s.jsonl >both.jsonl
-    "$top/jobs/plot_beside" both.jsonl others.tsv b
-    for word in '>weft<' '>weft, 12 steps per sweep<' '>bound by copies, 12 steps each<'; do
-        grep -q "$word" b.svg || { echo "no $word"; return 1; }
-    done
-    echo "# nothing" >others.tsv
-    run "$top/jobs/plot_beside" s.jsonl others.tsv b
-    expect status 2 "$status"
-    printf '1\t0.5\tanother program\n' >others.tsv
-    jq -c '.grid.nx = 401' one.jsonl >>s.jsonl
-    run "$top/jobs/plot_beside" s.jsonl others.tsv b
-    expect "status of two problems" 2 "$status"
-}
-
-@test "every study of jobs/studies has its points, and as many steps per sweep as pay are one setting, whatever they came to" {
+@test "every study of jobs/studies has its points" {
     local file
     for file in "$top"/jobs/studies/*.ini; do
         study "$file" out=none.jsonl --list >said
         expect "$file: settings of a key" 0 "$(grep -c 'weft run.*=[^ ]*,' said)"
         expect "$file: points" "$(sed -n '1s/ points.*//p' said)" "$(grep -c 'weft run' said)"
     done
-    made_records
-    jq -c '.asked.fuse = 0 | .fuse = ({"1": 12, "2": 8}["\(.ranks)"] // 1)' made.jsonl >chosen.jsonl
-    jq -c '.asked.fuse = 1 | .fuse = 1' made.jsonl >>chosen.jsonl
-    "$top/jobs/plot" chosen.jsonl c
-    expect "lines" "fuse 1, lanes 1 fuse chosen, lanes 1" \
-        "$(grep -o '>fuse [a-z0-9]*, lanes [12]<' c.svg | tr -d '<>' | sort -u | xargs)"
-    # what was asked for and not to be had is drawn under the name of what was used instead, too
-    jq -c 'select(.ranks == 1) | .asked.feed = "graph", .asked.feed = "serial" | .feed = "serial"' made.jsonl >feeds.jsonl
-    "$top/jobs/plot" feeds.jsonl f
-    expect "settings" "graph (serial), lanes 1 graph (serial), lanes 2 serial, lanes 1 serial, lanes 2" \
-        "$(grep -o '>[a-z() ]*, lanes [12]<' f_values.svg | tr -d '<>' | sort -u | xargs)"
-    grep -q '>rate by setting: .*, host, 1 rank<' f_values.svg
 }
 
-@test "what does not belong together is not drawn, and bad arguments are refused" {
-    made_records
-    jq -c '(select(.ranks == 1)), (select(.ranks == 2) | .grid.nx = 401)' made.jsonl >m.jsonl
-    run "$top/jobs/plot" m.jsonl
-    expect status 2 "$status"
-    [[ $output == *"neither a strong nor a weak study"* ]]
-    run "$top/jobs/plot" nowhere.jsonl
-    expect status 2 "$status"
+@test "bad arguments of a study are refused" {
     printf 'deck d.ini\n' >bad.ini
     local wrong
     for wrong in mode=sideways deck=nowhere.ini "ranks=1 x" repeats=0 launcher=rocket speed=9 bad.ini nowhere.ini --what; do

@@ -1,0 +1,125 @@
+"""Which pictures a file of records makes: what jobs/plot draws."""
+
+import pandas as pd
+
+from weftlab import filters, frame, records, run_pictures, series, style, text
+
+# ---- other files ----
+
+
+def predicted_of(path, command):
+    """The lines of `weft predict` as a frame: ranks, step_s, efficiency, beyond."""
+    rows = []
+    for line in records.lines_of([path], command):
+        try:
+            record = records.record_of(line)
+        except (ValueError, RecursionError):
+            continue
+        row = {key: records.at(record, key) for key in ("ranks", "step_s", "efficiency")}
+        if records.at(record, "predicted") is True and all(map(records.is_number, row.values())):
+            rows.append(dict(row, beyond=bool(record.get("beyond"))))
+    if not rows:
+        text.fail(command, f"{path} holds no lines of weft predict")
+    return pd.DataFrame(rows).sort_values("ranks")
+
+
+def others_of(path, command):
+    """Other programs' points as a frame: ranks, gcells_per_s, name."""
+    points = []
+    for line in records.lines_of([path], command):
+        if line.startswith("#"):
+            continue
+        try:
+            ranks, rate, name = line.rstrip("\r\n").split("\t")
+            points.append((float(ranks), float(rate), text.printable(name)))
+        except ValueError:
+            text.fail(
+                command, f"{path}: no line 'ranks <TAB> GCells/s <TAB> name': {line.rstrip()}"
+            )
+    if not points:
+        text.fail(command, f"{path}: no line 'ranks <TAB> GCells/s <TAB> name'")
+    return pd.DataFrame(points, columns=["ranks", "gcells_per_s", "name"])
+
+
+# ---- what can be drawn ----
+
+
+def without_failed(runs, path):
+    """The runs whose verdict is not failed."""
+    failed = runs.verdict == "failed" if "verdict" in runs else runs.ranks != runs.ranks
+    if failed.any():
+        text.complain(f"{path}: left out {failed.sum()} runs with a failed verdict")
+    return runs[~failed]
+
+
+def refuse(arguments, command, why):
+    text.fail(command, f"{arguments.file}: {why}")
+
+
+def scaling_text(study):
+    """What a person wants to know of a scaling study, for the line that names its picture."""
+    best = max(study.scaling, key=lambda s: s.last.efficiency).last
+    told = f"efficiency {best.efficiency:.2f} on {best.ranks:g} ranks"
+    many = f"{len(study.scaling)} settings, " if len(study.scaling) > 1 else ""
+    return f": {study.mode} scaling, {many}{told}"
+
+
+def draw_beside(runs, arguments, command):
+    problem = ["problem.kind", "problem.dtype", "grid.nx", "grid.ny", "device"]
+    if len(runs[problem].drop_duplicates()) != 1:
+        refuse(arguments, command, "runs of more than one problem")
+    others = others_of(arguments.beside, command)
+    return {"": (run_pictures.draw_beside(runs, others), "")}
+
+
+def draw_runs(runs, arguments, command):
+    """The pictures of runs that are asked for, else those that can be made: by the end of their
+    name a figure, and what is told of it."""
+    study = series.study_of(runs)
+    of_one_count = sum(len(s.points) for s in study.series) > runs.ranks.nunique()
+    wanted = arguments.what or [
+        *([study.mode] if study.scaling else []),
+        *(["values"] if of_one_count or not study.scaling and len(study.series) > 1 else []),
+        "phases",
+        "steps",
+    ]
+    predicted = predicted_of(arguments.predicted, command) if arguments.predicted else None
+    if predicted is not None and not {"strong", "weak"} & set(wanted):
+        refuse(arguments, command, "no scaling study that --predicted could be drawn in")
+    drawn = {}
+    for name in wanted:
+        if name in ("strong", "weak"):
+            study = series.study_of(runs, name)
+            if not study.scaling:
+                refuse(
+                    arguments, command, f"no setting of a {name} study on several numbers of ranks"
+                )
+            figure = run_pictures.draw_scaling(runs, name, predicted)
+            drawn["" if "" not in drawn else f"_{name}"] = figure, scaling_text(study)
+        else:
+            drawn[f"_{name}"] = getattr(run_pictures, f"draw_{name}")(runs), ""
+    return drawn
+
+
+def of_file(arguments, command):
+    """The pictures of a file as figures by the end of their names, each with what is told of it."""
+    path = arguments.file
+    runs, points = frame.read([path], command)
+    if runs.empty and points.empty:
+        text.fail(command, f"{path} holds no records of weft")
+    runs, points = filters.filtered(runs, points, arguments, command)
+    if len(runs):
+        runs = without_failed(runs, path)
+    if arguments.beside:
+        return draw_beside(runs, arguments, command), 0
+    return draw_runs(runs, arguments, command) if len(runs) else {}, len(points)
+
+
+def save_all(drawn, prefix, endings, alone, command):
+    """Writes the pictures as PREFIX with the end of their names, a single one as PREFIX where it
+    stands `alone`, and names them."""
+    for end, (figure, told) in drawn.items():
+        stem = prefix if alone and len(drawn) == 1 else prefix + end
+        names = [stem + ending for ending in endings]
+        style.save(figure, names, command)
+        print(text.printable(" and ".join(names) + told))

@@ -1,0 +1,91 @@
+"""Draws a file of records, each picture as PNG and SVG: of runs
+
+  PREFIX           scaling: time per step and parallel efficiency over the ranks, with the ideal
+                   lines, one line per setting
+  PREFIX_values    what each setting reaches beside the ceiling of its run
+  PREFIX_phases    where the time goes: the whole run, and one step
+  PREFIX_steps     how long single steps took
+
+and of records of `weft bench` the roofline and every sweep (jobs/plot_bench --help).
+
+Settings whose grid stays are a strong study, settings whose grid grows with the ranks a weak one;
+of both the one of more settings is drawn. A point is the median of the runs of one setting,
+whiskers reach from the fastest run to the slowest, and efficiency is computed from medians.
+Whatever cannot be made of the records is left out, unless --what names it. Damaged and foreign
+lines and runs with a failed verdict are left out and counted.
+
+Exit status: 0 drawn, 2 nothing to draw, 3 matplotlib or pandas is missing or a picture cannot be
+written.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+from weftlab import filters, packages, text
+
+PICTURES = ("strong", "weak", "values", "phases", "steps")
+ENDINGS = (".png", ".svg")
+
+
+def picture_names(word):
+    names = word.split(",")
+    if not set(names) <= set(PICTURES):
+        raise argparse.ArgumentTypeError(f"{word}: a picture is one of {', '.join(PICTURES)}")
+    return names
+
+
+def add_arguments(parser):
+    parser.add_argument("file", metavar="FILE.jsonl")
+    parser.add_argument("prefix", metavar="PREFIX", nargs="?", help="default: FILE")
+    parser.add_argument(
+        "--output",
+        metavar="NAME.png|.svg",
+        help="in place of PREFIX: this format alone, under this very name if it is one picture",
+    )
+    parser.add_argument(
+        "--what",
+        metavar="PICTURE,...",
+        type=picture_names,
+        help=f"only these pictures, of {', '.join(PICTURES)}",
+    )
+    parser.add_argument(
+        "--predicted",
+        metavar="FILE.jsonl",
+        help="lines of `weft predict` as hollow points, grey where no record covers them",
+    )
+    parser.add_argument(
+        "--beside",
+        metavar="FILE.tsv",
+        help="draws the rate over the ranks beside other programs', one per line: "
+        "ranks, GCells/s and name, separated by tabs; # begins a comment",
+    )
+    filters.add_options(parser)
+
+
+def main():
+    parser = text.parser("plot", __doc__)
+    add_arguments(parser)
+    arguments = parser.parse_args()
+    ending = pathlib.Path(arguments.output or ".png").suffix
+    if arguments.output and ending not in ENDINGS:
+        text.fail(parser.prog, f"--output {arguments.output}: ends in none of {', '.join(ENDINGS)}")
+    packages.need(parser.prog, "matplotlib", "pandas")
+    from weftlab import pictures  # pylint: disable=import-outside-toplevel
+
+    if arguments.output:
+        prefix, endings = arguments.output[: -len(ending)], [ending]
+    else:
+        prefix, endings = arguments.prefix or re.sub(r"\.jsonl$", "", arguments.file), ENDINGS
+    drawn, points = pictures.of_file(arguments, parser.prog)
+    pictures.save_all(drawn, prefix, endings, alone=bool(arguments.output), command=parser.prog)
+    if points and not arguments.beside:
+        from weftlab import plot_bench  # pylint: disable=import-outside-toplevel
+
+        return plot_bench.draw(arguments.file, prefix)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
