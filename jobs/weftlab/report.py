@@ -4,14 +4,25 @@
   report --check            writes nothing; names each table that is not what the results say, and
                             each figure with a unit that somebody typed; status 1 if there is one
   report --table NAME ...   prints one table
+  report FILE.jsonl ...     writes report.html: tables that sort and pictures, in one file
 """
 
 import pathlib
 import sys
 
-from weftlab import pages, tables, text
+from weftlab import html_page, pages, tables, text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def write(path, content, command):
+    """Replaces a file whole, or ends the command."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(content, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        text.fail(command, "%s: %s" % (path, error.strerror), text.ENVIRONMENT_FAILURE)
 
 
 def render_pages(root, folder):
@@ -21,9 +32,7 @@ def render_pages(root, folder):
         old = path.read_text(encoding="utf-8")
         new = pages.rendered(old, folder, str(path.relative_to(root)))
         if new != old:
-            part = path.with_name(path.name + ".part")
-            part.write_text(new, encoding="utf-8")
-            part.replace(path)
+            write(path, new, "report")
             changed.append(str(path.relative_to(root)))
     return changed
 
@@ -40,6 +49,8 @@ def complaints(root, folder):
 
 def main():
     parser = text.parser("report", __doc__)
+    parser.add_argument("files", nargs="*", metavar="FILE.jsonl", help="records for an HTML page")
+    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("report.html"), help="(report.html)")
     parser.add_argument("--pages", action="store_true", help="render the tables of all pages")
     parser.add_argument("--check", action="store_true", help="complain where a page is not what would be rendered")
     parser.add_argument("--table", nargs="+", metavar="NAME", help="print a table: %s" % ", ".join(sorted(tables.TABLES)))
@@ -60,8 +71,11 @@ def main():
             for sentence in found:
                 print(text.printable(sentence))
             return 1 if found else 0
+        elif arguments.files:
+            write(arguments.output, html_page.page(arguments.files, parser.prog), parser.prog)
+            print(arguments.output)
         else:
-            parser.error("what to do: --pages, --check or --table")
+            parser.error("what to do: FILE.jsonl, --pages, --check or --table")
     except pages.PageMistake as mistake:
         text.fail(parser.prog, str(mistake))
     return 0

@@ -55,7 +55,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
     file=$(cut -f 1 results/index.tsv | tail -n 1)
     [[ $file =~ ^[a-z0-9]+/20[0-9-]+-tiny\.jsonl$ ]]
     expect "cases in turns" "16 32 16 32" "$(jq .grid.nx "results/$file" | xargs)"
-    expect row "$(git -C "$top" describe --always --tags --dirty 2>/dev/null | cut -c 1-4)" "$(tail -n 1 results/index.tsv | cut -f 2 | cut -c 1-4)"
+    expect row "$(jq -r .git "results/$file" | sort -u)|jobs/measure tiny|It runs.|" "$(tail -n 1 results/index.tsv | cut -f 2- | tr '\t' '|')"
     run "$measure" --questions q.ini --folder results three
     expect status 2 "$status"
     expect "what it says" "measure: no question 'three'; there are tiny, two, wrong; try --help" "$output"
@@ -63,4 +63,26 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
     run "$measure" --questions q.ini --folder results wrong
     expect "of a case that fails" 1 "$status"
     expect "rows" 2 "$(wc -l <results/index.tsv)"
+}
+
+@test "an HTML page of records stands alone, and its tables sort in a browser" {
+    local browser
+    "$report" "$top"/jobs/results/h100x1/*-transposes.jsonl "$top"/jobs/results/h100x1/*-ladder.jsonl
+    expect "what it would load" "" "$(grep -oE '(src|href)="[^#"][^"]*"|url\([^#)]*\)|@import' report.html)"
+    expect "rows of runs" 4 "$(grep -c '^<tr><td>transpose, order' report.html)"
+    jq -c '.command = "<script>alert(1)</script>" | .problem.kind = "<b>"' "$top"/jobs/results/h100x1/*-transposes.jsonl >other.jsonl
+    "$report" other.jsonl --output other.html
+    expect "other people's tags" 0 "$(grep -c '<b>\|<script>alert' other.html || true)"
+    browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+        skip "no chromium here: only the text of the page was read"
+    # presses the heading of the time of a step twice: the slowest transpose comes first
+    local press='const step = [...document.querySelectorAll("th button")].find(b => b.textContent === "step"); step.click(); step.click();'
+    sed "s|</body>|<script>$press</script></body>|" report.html >pressed.html
+    timeout $hang_s "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --dump-dom "file://$PWD/pressed.html" \
+        2>/dev/null 3>&- >dom
+    expect "sorted by" "descending" "$(grep -oE 'aria-sort="[a-z]+"' dom | cut -d '"' -f 2)"
+    expect "problems, slowest first" "f64 f64 f32 f32" "$(grep -oE 'transpose, order 2, f[0-9]+' dom | cut -d ' ' -f 4 | xargs)"
+    timeout $hang_s "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --window-size=1200,900 \
+        --screenshot="$PWD/page.png" "file://$PWD/report.html" >/dev/null 2>&1 3>&-
+    expect "a picture with more than a blank page" true "$([ "$(stat -c %s page.png)" -gt 30000 ] && echo true)"
 }
