@@ -37,9 +37,9 @@ _Static_assert(TRANSPORT_STAGED < TRANSPORT_PEER && TRANSPORT_AWARE < TRANSPORT_
                    TRANSPORT_PEER < TRANSPORT_COPY && TRANSPORT_PEER < TRANSPORT_NCCL, "sends that wait for the host come first");
 
 static transport_create *const create_by[TRANSPORT_KINDS] = {
-    [TRANSPORT_STAGED] = transport_staged_create, [TRANSPORT_AWARE] = transport_aware_create,
-    [TRANSPORT_MAPPED] = transport_mapped_create, [TRANSPORT_PEER] = transport_peer_create,
-    [TRANSPORT_COPY] = transport_copy_create,     [TRANSPORT_NCCL] = transport_nccl_create,
+    [TRANSPORT_STAGED] = transport_message_create, [TRANSPORT_AWARE] = transport_message_create,
+    [TRANSPORT_MAPPED] = transport_message_create, [TRANSPORT_PEER] = transport_peer_create,
+    [TRANSPORT_COPY] = transport_copy_create,      [TRANSPORT_NCCL] = transport_nccl_create,
 };
 
 /* The cells of an axis of n cells next to its side d (-1 low, 1 high, 0 all of it): own cells, or the ghosts beyond. */
@@ -122,7 +122,7 @@ static int add_links(halo *h, const decomp *dec, const field_shape *shape, int d
 static bool add_transport(halo *h, device *d, const field_shape *shape, transport_kind t, int count)
 {
     sentence why = { "" };
-    transport *made = create_by[t](d, shape, &h->link[h->links], count, h->comm, &why);
+    transport *made = create_by[t](t, d, shape, &h->link[h->links], count, h->comm, &why);
     if (!made) {
         sentence_set(&h->refused, "%s: ", transport_kind_name(t));
         h->reason_at = strlen(h->refused.text);

@@ -69,11 +69,11 @@ struct transport {
 };
 
 /* Collective over comm, also for a rank that has no link of this transport (count = 0: only destroyed later). NULL on all ranks,
- * with a part of a sentence in why on all ranks, where it cannot be had; why is left alone otherwise. comm outlives the transport. */
-typedef transport *transport_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                    sentence *why);
-transport_create transport_staged_create, transport_aware_create, transport_mapped_create, transport_peer_create,
-    transport_copy_create, transport_nccl_create;
+ * with a part of a sentence in why on all ranks, where it cannot be had; why is left alone otherwise. comm outlives the transport.
+ * transport_message_create makes staged, aware and mapped. */
+typedef transport *transport_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
+                                    MPI_Comm comm, sentence *why);
+transport_create transport_message_create, transport_peer_create, transport_copy_create, transport_nccl_create;
 /* staged on the host and aware, where all links are contiguous; never NULL. */
 transport *transport_direct_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm);
 extern const bool transport_nccl_built; /* into this program; whether the library is here shows when it is asked for */

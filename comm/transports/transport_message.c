@@ -180,9 +180,10 @@ static void message_destroy(transport **t)
     *t = NULL;
 }
 
-static transport *create(device *d, const field_shape *shape, const transport_link *links, int count, transport_kind memory,
-                         MPI_Comm comm)
+transport *transport_message_create(transport_kind memory, device *d, const field_shape *shape, const transport_link *links, int count,
+                                    MPI_Comm comm, sentence *why)
 {
+    (void)why; /* they can always be had */
     assert(count <= PACK_PIECES_MAX);
     const bool contiguous = transport_all_contiguous(links, count);
     if (contiguous && (memory == TRANSPORT_AWARE || d->kind == DEVICE_HOST))
@@ -209,25 +210,4 @@ static transport *create(device *d, const field_shape *shape, const transport_li
     }
     make_requests(m, links, count);
     return &m->base;
-}
-
-transport *transport_staged_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                   sentence *why)
-{
-    (void)why;
-    return create(d, shape, links, count, TRANSPORT_STAGED, comm);
-}
-
-transport *transport_aware_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                  sentence *why)
-{
-    (void)why;
-    return create(d, shape, links, count, TRANSPORT_AWARE, comm);
-}
-
-transport *transport_mapped_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                   sentence *why)
-{
-    (void)why;
-    return create(d, shape, links, count, TRANSPORT_MAPPED, comm);
 }

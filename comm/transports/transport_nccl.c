@@ -196,9 +196,10 @@ static void nccl_destroy(transport **t)
     *t = NULL;
 }
 
-transport *transport_nccl_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                 sentence *why)
+transport *transport_nccl_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
+                                 MPI_Comm comm, sentence *why)
 {
+    (void)t;
     assert(count <= PACK_PIECES_MAX);
     if (!make_communicator(d, comm, why)) return NULL;
     transport_nccl *n = CHECK_ALLOC(calloc(1, sizeof *n));
@@ -223,10 +224,10 @@ transport *transport_nccl_create(device *d, const field_shape *shape, const tran
 
 #else
 
-transport *transport_nccl_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm,
-                                 sentence *why)
+transport *transport_nccl_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
+                                 MPI_Comm comm, sentence *why)
 {
-    (void)d, (void)shape, (void)links, (void)count, (void)comm;
+    (void)t, (void)d, (void)shape, (void)links, (void)count, (void)comm;
     sentence_set(why, "this weft was built without NCCL (make NCCL=1)");
     return NULL;
 }

@@ -7,8 +7,11 @@
  *
  * Debug builds fill new device memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled shows.
  *
- * Built without CUDA, only the three functions at the end remain, which say so. */
+ * Built without CUDA, only the functions at the end remain, which say so. */
 #include "device/device.h"
+
+/* Functions have the struct's signatures, whatever they need of them. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #if WEFT_CUDA
 
@@ -26,13 +29,11 @@ static int bind_thread(device *d) { return device_cuda_checked(cudaSetDevice(d->
 
 static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
 {
-    (void)d;
     return device_cuda_checked(cudaMemGetInfo(free_bytes, total_bytes));
 }
 
 static int synchronize(device *d)
 {
-    (void)d;
     return device_cuda_checked(cudaDeviceSynchronize());
 }
 
@@ -65,7 +66,6 @@ static int cuda_alloc(device *d, device_memory where, size_t bytes, void **out)
 
 static int cuda_free(device *d, device_memory where, void *p)
 {
-    (void)d;
     switch (where) {
     case DEVICE_MEMORY_DEVICE: return device_cuda_checked(cudaFree(p));
     case DEVICE_MEMORY_PINNED: return device_cuda_checked(cudaFreeHost(p));
@@ -79,7 +79,6 @@ static int stream_create(device *d, bool high_priority, device_stream **out)
 {
     int lowest = 0, highest = 0; /* a smaller number is a higher priority */
     cudaStream_t stream = NULL;
-    (void)d;
     cudaError_t e = cudaDeviceGetStreamPriorityRange(&lowest, &highest);
     if (e == cudaSuccess)
         e = cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high_priority ? highest : lowest);
@@ -89,7 +88,6 @@ static int stream_create(device *d, bool high_priority, device_stream **out)
 
 static int stream_destroy(device *d, device_stream **s)
 {
-    (void)d;
     const cudaError_t e = *s ? cudaStreamDestroy(device_cuda_stream(*s)) : cudaSuccess;
     *s = NULL;
     return device_cuda_checked(e);
@@ -97,7 +95,6 @@ static int stream_destroy(device *d, device_stream **s)
 
 static int stream_sync(device *d, device_stream *s)
 {
-    (void)d;
     return device_cuda_checked(cudaStreamSynchronize(device_cuda_stream(s)));
 }
 
@@ -111,14 +108,12 @@ static int answered(cudaError_t e, bool *done)
 
 static int stream_done(device *d, device_stream *s, bool *done)
 {
-    (void)d;
     return answered(cudaStreamQuery(device_cuda_stream(s)), done);
 }
 
 static int event_create(device *d, bool timed, device_event **out)
 {
     cudaEvent_t event = NULL;
-    (void)d;
     const cudaError_t e = cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming);
     *out = (device_event *)event;
     return device_cuda_checked(e);
@@ -126,7 +121,6 @@ static int event_create(device *d, bool timed, device_event **out)
 
 static int event_destroy(device *d, device_event **ev)
 {
-    (void)d;
     const cudaError_t e = *ev ? cudaEventDestroy(event_of(*ev)) : cudaSuccess;
     *ev = NULL;
     return device_cuda_checked(e);
@@ -134,32 +128,27 @@ static int event_destroy(device *d, device_event **ev)
 
 static int event_record(device *d, device_event *e, device_stream *s)
 {
-    (void)d;
     return device_cuda_checked(cudaEventRecord(event_of(e), device_cuda_stream(s)));
 }
 
 static int event_wait(device *d, device_event *e, device_stream *s)
 {
-    (void)d;
     return device_cuda_checked(cudaStreamWaitEvent(device_cuda_stream(s), event_of(e), 0));
 }
 
 static int event_sync(device *d, device_event *e)
 {
-    (void)d;
     return device_cuda_checked(cudaEventSynchronize(event_of(e)));
 }
 
 static int event_done(device *d, device_event *ev, bool *done)
 {
-    (void)d;
     return answered(cudaEventQuery(event_of(ev)), done);
 }
 
 static int event_seconds(device *d, device_event *from, device_event *to, double *seconds)
 {
     float ms = 0;
-    (void)d;
     const cudaError_t e = cudaEventElapsedTime(&ms, event_of(from), event_of(to));
     *seconds = (double)ms * 1e-3;
     return device_cuda_checked(e);
@@ -169,7 +158,6 @@ static int event_seconds(device *d, device_event *from, device_event *to, double
 
 static int cuda_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
 {
-    (void)d;
     if (bytes == 0) return cudaSuccess;
     return device_cuda_checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device_cuda_stream(s)));
 }
@@ -193,7 +181,6 @@ static int cuda_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
 
 static int cuda_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
 {
-    (void)d;
     if (bytes == 0) return cudaSuccess;
     return device_cuda_checked(cudaMemsetAsync(to, byte, bytes, device_cuda_stream(s)));
 }
@@ -258,6 +245,36 @@ static const device functions = {
     DEVICE_CUDA_FUNCTIONS(DEVICE_SET)
 };
 
+/* ---- what this process sees, which needs no device ---- */
+
+int device_cuda_count(const char **why)
+{
+    int count = 0, driver = 0;
+    const cudaError_t e = cudaGetDeviceCount(&count);
+    if (device_cuda_checked(e) == 0 && count > 0) return count;
+    if (!why) return 0;
+    if (device_cuda_checked(cudaDriverGetVersion(&driver)) == 0 && driver == 0) *why = "no NVIDIA driver is installed";
+    else *why = e == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(e);
+    return 0;
+}
+
+/* "GPU-...", as nvidia-smi writes it. */
+static void uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
+{
+    const unsigned char *b = (const unsigned char *)uuid->bytes;
+    snprintf(text, DEVICE_UUID_BYTES, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+}
+
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
+{
+    struct cudaDeviceProp properties;
+    uuid[0] = '\0';
+    if (device_cuda_checked(cudaGetDeviceProperties(&properties, ordinal)) == 0) uuid_text(&properties.uuid, uuid);
+}
+
+/* ---- one of them ---- */
+
 /* As Linux tells of every PCI device; -1 also where it does not know. */
 static int numa_node_of(const struct cudaDeviceProp *p)
 {
@@ -288,7 +305,7 @@ device *device_cuda_create(int ordinal, int *code)
     self->base.ordinal = ordinal;
     self->follows = properties.major >= 9;
     snprintf(self->base.name, sizeof self->base.name, "%s", properties.name);
-    device_cuda_uuid_text(&properties.uuid, self->base.uuid);
+    uuid_text(&properties.uuid, self->base.uuid);
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
     self->base.numa_node = numa_node_of(&properties);
@@ -327,9 +344,19 @@ bool device_cuda_built(void) { return true; }
 
 #else
 
+int device_cuda_count(const char **why)
+{
+    if (why) *why = "built without CUDA";
+    return 0;
+}
+
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
+{
+    uuid[0] = '\0';
+}
+
 device *device_cuda_create(int ordinal, int *code)
 {
-    (void)ordinal;
     *code = 1;
     return NULL;
 }

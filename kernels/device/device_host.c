@@ -16,6 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Functions have the struct's signatures, whatever they need of them. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 struct device_stream {
     bool high_priority;
 };
@@ -86,7 +89,6 @@ static void measure_caches(device_host *h)
 
 static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
 {
-    (void)d;
     char available_kib[32];
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     *total_bytes = (size_t)sysconf(_SC_PHYS_PAGES) * page_bytes;
@@ -120,7 +122,6 @@ static int host_alloc(device *d, device_memory where, size_t bytes, void **out)
 
 static int host_free(device *d, device_memory where, void *p)
 {
-    (void)d, (void)where;
     free(p);
     return 0;
 }
@@ -129,13 +130,11 @@ static int host_free(device *d, device_memory where, void *p)
 
 static int is_done(device *d) /* all that was called */
 {
-    (void)d;
     return 0;
 }
 
 static int stream_create(device *d, bool high_priority, device_stream **out)
 {
-    (void)d;
     *out = malloc(sizeof **out);
     if (!*out) return ENOMEM;
     (*out)->high_priority = high_priority;
@@ -144,7 +143,6 @@ static int stream_create(device *d, bool high_priority, device_stream **out)
 
 static int stream_destroy(device *d, device_stream **s)
 {
-    (void)d;
     free(*s);
     *s = NULL;
     return 0;
@@ -152,20 +150,17 @@ static int stream_destroy(device *d, device_stream **s)
 
 static int stream_sync(device *d, device_stream *s)
 {
-    (void)d, (void)s;
     return 0;
 }
 
 static int stream_done(device *d, device_stream *s, bool *done)
 {
-    (void)d, (void)s;
     *done = true;
     return 0;
 }
 
 static int event_create(device *d, bool timed, device_event **out)
 {
-    (void)d;
     *out = calloc(1, sizeof **out);
     if (!*out) return ENOMEM;
     (*out)->timed = timed;
@@ -174,7 +169,6 @@ static int event_create(device *d, bool timed, device_event **out)
 
 static int event_destroy(device *d, device_event **e)
 {
-    (void)d;
     free(*e);
     *e = NULL;
     return 0;
@@ -182,32 +176,27 @@ static int event_destroy(device *d, device_event **e)
 
 static int event_record(device *d, device_event *e, device_stream *s)
 {
-    (void)d, (void)s;
     return e->timed && clock_gettime(CLOCK_MONOTONIC, &e->recorded) != 0 ? errno : 0;
 }
 
 static int event_wait(device *d, device_event *e, device_stream *s)
 {
-    (void)d, (void)e, (void)s;
     return 0;
 }
 
 static int event_sync(device *d, device_event *e)
 {
-    (void)d, (void)e;
     return 0;
 }
 
 static int event_done(device *d, device_event *e, bool *done)
 {
-    (void)d, (void)e;
     *done = true;
     return 0;
 }
 
 static int event_seconds(device *d, device_event *from, device_event *to, double *seconds)
 {
-    (void)d;
     assert(from->timed && to->timed);
     *seconds = (double)(to->recorded.tv_sec - from->recorded.tv_sec) +
                1e-9 * (double)(to->recorded.tv_nsec - from->recorded.tv_nsec);
@@ -220,7 +209,6 @@ static int event_seconds(device *d, device_event *from, device_event *to, double
 static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
                           size_t row_bytes, size_t rows, device_stream *s)
 {
-    (void)s;
     const device_host *h = (const device_host *)d;
     const box all = box_make(0, (int64_t)row_bytes, 0, (int64_t)rows);
     const int team = device_host_team(d, box_cells(all) / 8);
@@ -244,7 +232,6 @@ static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
 
 static int host_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
 {
-    (void)s;
     const box all = box_make(0, (int64_t)bytes, 0, 1);
     const int team = device_host_team(d, (int64_t)(bytes / 8));
 #pragma omp parallel num_threads(team) if (team > 1)
@@ -264,19 +251,16 @@ static int host_copy(device *d, void *to, const void *from, size_t bytes, device
 
 static const char *reach_refusal(device *d, const char *uuid)
 {
-    (void)d, (void)uuid;
     return "the host device shares no memory between ranks";
 }
 
 static const char *graph_refusal(device *d)
 {
-    (void)d;
     return "the host device runs work at once and has no graphs";
 }
 
 static bool inkernel_can(device *d, bool change)
 {
-    (void)d, (void)change;
     return false;
 }
 

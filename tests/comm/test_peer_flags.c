@@ -57,7 +57,7 @@ static ring make_ring(device *d)
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, BATCH * r.f.bytes, (void **)&r.fields);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, BATCH * r.f.bytes, (void **)&r.mirror);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, NOISE_BYTES_MAX, &r.noise);
-    r.t = transport_peer_create(d, &r.f, links, 4, harness.comm, &why);
+    r.t = transport_peer_create(TRANSPORT_PEER, d, &r.f, links, 4, harness.comm, &why);
     if (!r.t) fail_msg("%s", why.text);
     return r;
 }
