@@ -122,8 +122,9 @@ typedef struct ladder_family {
     const ladder_rung *rung;
     int rungs;
     const char *teaches; /* paragraphs for `weft bench FAMILY --help`, which stand in for the file's opening comment */
-    const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks); /* NULL, or: why this rung cannot run on that
-                            device and that many ranks, "needs at least 2 ranks"; NULL where it may. See also the rung's missing */
+    const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks); /* of families that all ranks climb together, else
+                            NULL: why this rung cannot run on that device and that many ranks, "needs at least 2 ranks"; NULL where
+                            it may. See also the rung's missing */
 } ladder_family;
 
 /* A family of a file's tables `parameters` and `rungs`, and of its text `teaches`. F32, F64: the names of its types. */
@@ -149,8 +150,6 @@ static inline void ladder_put(dtype t, void *cells, int64_t i, double u)
     if (t == DTYPE_F32) ((float *)cells)[i] = (float)u;
     else ((double *)cells)[i] = u;
 }
-/* The xor of all 32-bit words of that data, by a team of threads: the answer of a kernel that only reads. */
-uint32_t ladder_random_xor(dtype t, int64_t cells, uint64_t seed);
 /* The sum mod 2^64 of the cells' bit patterns, taken as unsigned integers. */
 uint64_t ladder_random_sum(dtype t, int64_t cells, uint64_t seed);
 /* 0xff bytes, which are NaN: a cell that a rung does not write shows. */
@@ -202,6 +201,8 @@ int ladder_copy(ladder_case *c);
 /* All of c->out against an answer whose context is the case, or against the first cells of c->in (a rung's verify). */
 int ladder_verify(ladder_case *c, ladder_answer answer, ladder_verdict *v);
 int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
+/* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel that only reads. */
+int ladder_verify_xor(ladder_case *c, ladder_verdict *v);
 
 #ifdef __cplusplus
 }

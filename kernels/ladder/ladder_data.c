@@ -26,37 +26,39 @@ void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells, uint6
     for (int64_t i = 0; i < cells; i++) ladder_put(t, host_data, i, cell_random(seed, (uint64_t)(first + i)));
 }
 
-uint32_t ladder_random_xor(dtype t, int64_t cells, uint64_t seed)
+typedef struct folded {
+    uint32_t word_xor;
+    uint64_t cell_sum;
+} folded;
+
+static folded fold(dtype t, int64_t cells, uint64_t seed)
 {
-    const size_t words = dtype_bytes(t) / sizeof(uint32_t);
-    uint32_t all = 0;
-#pragma omp parallel for schedule(static) reduction(^ : all)
+    uint32_t word_xor = 0;
+    uint64_t cell_sum = 0;
+#pragma omp parallel for schedule(static) reduction(^ : word_xor) reduction(+ : cell_sum)
     for (int64_t at = 0; at < cells; at += LINE_CELLS) {
-        cells_any line;
-        uint32_t word[2 * LINE_CELLS];
-        const size_t count = (size_t)(cells - at < LINE_CELLS ? cells - at : LINE_CELLS);
-        ladder_random(t, &line, at, (int64_t)count, seed);
-        memcpy(word, &line, count * words * sizeof *word);
-        for (size_t i = 0; i < count * words; i++) all ^= word[i];
+        union {
+            cells_any cell;
+            uint32_t u32[LINE_CELLS];
+            uint64_t u64[LINE_CELLS];
+        } line;
+        const int64_t count = cells - at < LINE_CELLS ? cells - at : LINE_CELLS;
+        ladder_random(t, &line, at, count, seed);
+        for (int64_t i = 0; i < count; i++) {
+            const uint64_t bits = t == DTYPE_F32 ? line.u32[i] : line.u64[i];
+            word_xor ^= (uint32_t)bits ^ (uint32_t)(bits >> 32);
+            cell_sum += bits;
+        }
     }
-    return all;
+    return (folded){ word_xor, cell_sum };
 }
 
-uint64_t ladder_random_sum(dtype t, int64_t cells, uint64_t seed)
+uint64_t ladder_random_sum(dtype t, int64_t cells, uint64_t seed) { return fold(t, cells, seed).cell_sum; }
+
+int ladder_verify_xor(ladder_case *c, ladder_verdict *v)
 {
-    uint64_t all = 0;
-#pragma omp parallel for schedule(static) reduction(+ : all)
-    for (int64_t at = 0; at < cells; at += LINE_CELLS) {
-        cells_any line;
-        uint32_t word32[LINE_CELLS];
-        uint64_t word64[LINE_CELLS];
-        const size_t count = (size_t)(cells - at < LINE_CELLS ? cells - at : LINE_CELLS);
-        ladder_random(t, &line, at, (int64_t)count, seed);
-        memcpy(word32, &line, sizeof word32);
-        memcpy(word64, &line, sizeof word64);
-        for (size_t i = 0; i < count; i++) all += t == DTYPE_F32 ? word32[i] : word64[i];
-    }
-    return all;
+    const uint32_t wanted = fold(c->type, c->out_cells, LADDER_SEED).word_xor;
+    return ladder_compare_number(c, "xor of all words", c->out, sizeof wanted, wanted, v);
 }
 
 int ladder_poison(ladder_case *c, void *device_data, size_t bytes)

@@ -132,7 +132,29 @@ static void pass_answer(const void *context, dtype t, int64_t first, int64_t cou
         pass_run(s, x, y, n, (char *)out + (size_t)(index - first) * word_bytes);
 }
 
-int ladder_field_verify_pass(ladder_case *c, const ladder_field *s, const void *next, ladder_verdict *v)
+int ladder_field_verify(ladder_case *c, ladder_verdict *v)
 {
-    return ladder_compare(c, next, ladder_field_cells(&s->shape), pass_answer, s, v);
+    const ladder_field *s = c->state;
+    return ladder_compare(c, c->out, ladder_field_cells(&s->shape), pass_answer, s, v);
+}
+
+int ladder_field_prepare(ladder_case *c, stencil_form form, int radius, bool has_prev)
+{
+    ladder_field *s = c->state;
+    const field_shape *f = &s->shape;
+    s->op = (stencil){ .form = form, .radius = radius, .type = c->type, .has_prev = has_prev, .beta = has_prev ? -1 : 0 };
+    ladder_field_weights(&s->op);
+    ladder_moves(c, f->nx * f->ny, has_prev ? 3 : 2);
+    c->flops = (double)c->size * (2 * (stencil_weights(form, radius) + has_prev) - 1);
+    int code = ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in);
+    if (!code && has_prev) code = ladder_field_alloc(c, f, LADDER_FIELD_PREV, &s->prev);
+    if (!code) code = ladder_field_alloc(c, f, 0, &c->out);
+    return code ? code : c->d->stencil_bind(c->d, &s->op);
+}
+
+int ladder_field_pass(ladder_case *c)
+{
+    const ladder_field *s = c->state;
+    const box own = field_own(&s->shape);
+    return c->d->stencil_pass(c->d, &s->shape, c->out, c->in, s->prev, &own, 1, c->stream);
 }

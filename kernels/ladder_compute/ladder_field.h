@@ -14,6 +14,7 @@ enum { LADDER_FIELD_CUR = 21, LADDER_FIELD_PREV = 22 };
 typedef struct ladder_field {
     field_shape shape;
     stencil op;
+    void *prev; /* the level before; NULL where a pass reads one level */
 } ladder_field;
 
 /* Any weights serve; these differ all from each other and sum to about 1. */
@@ -25,8 +26,13 @@ int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
 /* The next row, from *y on, of which a part within the box's columns lies in [first, first + count) of the allocation:
  * those cells start at (*x, *y) and at `index`. Returns how many they are, 0 at the end. */
 int64_t ladder_field_next_run(const field_shape *f, box b, int64_t first, int64_t count, int64_t *x, int64_t *y, int64_t *index);
-/* The whole allocation `next` against one pass over the own cells, ghosts and slack poisoned as they were. */
-int ladder_field_verify_pass(ladder_case *c, const ladder_field *s, const void *next, ladder_verdict *v);
+
+/* A pass as a rung, whose state is, or begins with, a ladder_field that has its shape: from c->in, and prev, to c->out. work: the
+ * words of the levels that are read, and of the one written; flops: one product, and two for each fma after it. */
+int ladder_field_prepare(ladder_case *c, stencil_form form, int radius, bool has_prev);
+int ladder_field_pass(ladder_case *c); /* enqueue: the device's own */
+/* All of c->out against one pass over the own cells, ghosts and slack poisoned as they were. */
+int ladder_field_verify(ladder_case *c, ladder_verdict *v);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,6 @@
  * is taken: the answer has one bit pattern, also from a library that adds in its own order. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "core/cell.h"
 #include "ladder/ladder.h"
 

@@ -31,7 +31,6 @@ enum { NX, NY, RADIUS, PARAMETERS };
 /* c->in and c->out: what a rung reads and writes, fields, messages, or the result of a reduction. */
 typedef struct problem {
     ladder_field field; /* ghosts `radius` deep, in 1D along x only */
-    void *prev;         /* the second field that is read; NULL where there is none */
     pack_piece piece[PACK_PIECES_MAX];
     int pieces;
     int64_t buffer_cells;
@@ -50,35 +49,12 @@ static problem *state_create(ladder_case *c, bool plane)
 
 enum { WAVE = 1 << 4 }; /* in a rung's variant, beside the form */
 
-/* A term is an fma, the first one a product: 2 terms - 1 flops. */
 static int pass_prepare(ladder_case *c)
 {
     const stencil_form form = (stencil_form)(c->rung->variant & (WAVE - 1));
     const bool wave = (c->rung->variant & WAVE) != 0;
-    problem *s = state_create(c, form != STENCIL_LINE);
-    const field_shape *f = &s->field.shape;
-    stencil *op = &s->field.op;
-    *op = (stencil){ .form = form, .radius = (int)c->value[RADIUS], .type = c->type, .has_prev = wave,
-                     .beta = wave ? -1 : 0 };
-    ladder_field_weights(op);
-    ladder_moves(c, f->nx * f->ny, wave ? 3 : 2);
-    c->flops = (double)c->size * (2 * (stencil_weights(form, op->radius) + wave) - 1);
-    int code = ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in);
-    if (!code && wave) code = ladder_field_alloc(c, f, LADDER_FIELD_PREV, &s->prev);
-    if (!code) code = ladder_field_alloc(c, f, 0, &c->out);
-    return code ? code : c->d->stencil_bind(c->d, op);
-}
-
-static int pass(ladder_case *c)
-{
-    const problem *s = c->state;
-    const box own = field_own(&s->field.shape);
-    return c->d->stencil_pass(c->d, &s->field.shape, c->out, c->in, s->prev, &own, 1, c->stream);
-}
-
-static int pass_verify(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_field_verify_pass(c, &((const problem *)c->state)->field, c->out, v);
+    (void)state_create(c, form != STENCIL_LINE);
+    return ladder_field_prepare(c, form, (int)c->value[RADIUS], wave);
 }
 
 /* ---- reductions ---- */
@@ -94,13 +70,13 @@ static int reduce_prepare(ladder_case *c)
     c->flops = two ? (double)c->size : 0; /* one difference per cell; the fingerprint's arithmetic is on integers */
     int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, sizeof(uint64_t), &c->out);
     if (!code) code = ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in);
-    return code || !two ? code : ladder_field_alloc(c, f, LADDER_FIELD_PREV, &s->prev);
+    return code || !two ? code : ladder_field_alloc(c, f, LADDER_FIELD_PREV, &s->field.prev);
 }
 
 static int max_change(ladder_case *c)
 {
     const problem *s = c->state;
-    return c->d->max_change(c->d, &s->field.shape, c->in, s->prev, field_own(&s->field.shape), c->out, c->stream);
+    return c->d->max_change(c->d, &s->field.shape, c->in, s->field.prev, field_own(&s->field.shape), c->out, c->stream);
 }
 
 static int fingerprint(ladder_case *c)
@@ -231,7 +207,7 @@ static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 
 
 #define BYTES_OF(ceiling_) .unit = LADDER_BYTES, .ceiling = ceiling_
 #define RADII(values, count) .scan = RADIUS, .scan_count = count, .scan_values = values
-#define PASS .prepare = pass_prepare, .enqueue = pass, .verify = pass_verify, BYTES_OF("copy")
+#define PASS .prepare = pass_prepare, .enqueue = ladder_field_pass, .verify = ladder_field_verify, BYTES_OF("copy")
 #define REDUCTION .prepare = reduce_prepare, BYTES_OF("read"), .ignores = 1u << RADIUS
 #define MESSAGE .prepare = message_prepare, BYTES_OF("copy"), RADII(powers, 4)
 

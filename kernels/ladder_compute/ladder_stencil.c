@@ -17,14 +17,8 @@ static const char teaches[] =
 static int prepare(ladder_case *c, stencil_form form, int64_t nx, int64_t ny)
 {
     ladder_field *s = ladder_state(c, sizeof *s);
-    s->op = (stencil){ .form = form, .radius = LADDER_STENCIL_RADIUS, .type = c->type };
-    ladder_field_weights(&s->op);
     s->shape = field_shape_make(c->type, nx, ny, LADDER_STENCIL_RADIUS, form == STENCIL_LINE ? 0 : LADDER_STENCIL_RADIUS);
-    ladder_moves(c, nx * ny, 2);
-    c->flops = (double)(2 * stencil_weights(form, LADDER_STENCIL_RADIUS) - 1) * (double)c->size;
-    int code = ladder_field_alloc(c, &s->shape, LADDER_FIELD_CUR, &c->in);
-    if (!code) code = ladder_field_alloc(c, &s->shape, 0, &c->out);
-    return code ? code : c->d->stencil_bind(c->d, &s->op);
+    return ladder_field_prepare(c, form, LADDER_STENCIL_RADIUS, false);
 }
 
 int ladder_stencil_prepare_line(ladder_case *c) { return prepare(c, STENCIL_LINE, c->value[LADDER_STENCIL_N], 1); }
@@ -33,15 +27,6 @@ int ladder_stencil_prepare_plane(ladder_case *c)
 {
     return prepare(c, STENCIL_STAR, c->value[LADDER_STENCIL_NX], c->value[LADDER_STENCIL_NY]);
 }
-
-int ladder_stencil_production(ladder_case *c)
-{
-    const field_shape *f = &((const ladder_field *)c->state)->shape;
-    const box own = field_own(f);
-    return c->d->stencil_pass(c->d, f, c->out, c->in, NULL, &own, 1, c->stream);
-}
-
-int ladder_stencil_verify(ladder_case *c, ladder_verdict *v) { return ladder_field_verify_pass(c, c->state, c->out, v); }
 
 /* ---- the host's rungs ---- */
 
@@ -115,7 +100,7 @@ static int sweep(ladder_case *c)
     return 0;
 }
 
-#define STENCIL .verify = ladder_stencil_verify, .unit = LADDER_BYTES, .ceiling = "copy"
+#define STENCIL .verify = ladder_field_verify, .unit = LADDER_BYTES, .ceiling = "copy"
 #define LINE .prepare = ladder_stencil_prepare_line, .ignores = LADDER_STENCIL_LINE_IGNORES, STENCIL
 #define PLANE .prepare = ladder_stencil_prepare_plane, .ignores = LADDER_STENCIL_PLANE_IGNORES, STENCIL
 
@@ -127,7 +112,7 @@ static const ladder_rung rungs[] = {
     { .name = "lineProduction", .why = "weft's own",
       .teaches = "Sums of several vectors stay in registers, cells are prefetched far ahead, and where the fields do not fit "
                  "into the caches stores go past them: two words move.",
-      .enqueue = ladder_stencil_production, LINE },
+      .enqueue = ladder_field_pass, LINE },
     { .name = "planeColumns", .why = "down the columns: lines wasted",
       .teaches = "The inner loop runs down y: every step touches lines of another row, uses one cell of each, and no vector "
                  "can be loaded. The arithmetic is that of planeRows; the order of two loops is the difference.",
@@ -139,7 +124,7 @@ static const ladder_rung rungs[] = {
     { .name = "planeProduction", .why = "weft's own: blocked, stores past caches",
       .teaches = "Four rows at a time, with the sums of several vectors in registers: a row that is loaded serves more than "
                  "one sum. Rows to come are prefetched, and stores go past the caches where the fields do not fit into them.",
-      .enqueue = ladder_stencil_production, PLANE },
+      .enqueue = ladder_field_pass, PLANE },
 };
 
 static const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {

@@ -180,7 +180,7 @@ template <int (*FIELDS)(ladder_case *)> int prepare(ladder_case *c)
 constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
 {
     return { .name = name, .why = why, .teaches = teaches, .prepare = prepare<ladder_stencil_prepare_line>, .enqueue = enqueue,
-             .verify = ladder_stencil_verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = LADDER_STENCIL_LINE_IGNORES };
+             .verify = ladder_field_verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = LADDER_STENCIL_LINE_IGNORES };
 }
 
 constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
@@ -203,7 +203,7 @@ const ladder_rung rungs[] = {
          run<line_registers<float>, line_registers<double>, LINE_THREADS, 1, 4 * LINE_THREADS>,
           "Four neighbouring cells per thread share twelve loaded ones, in registers: three loads per cell instead of nine, and "
           "with aligned rows (weft's fields start on a line) the loads are vectors of 16 bytes."),
-    line("lineProduction", "weft's own", ladder_stencil_production,
+    line("lineProduction", "weft's own", ladder_field_pass,
           "One bulk copy brings the cells of a block and its halo into shared memory, so that what is on its way costs no "
           "registers. At this radius it is no faster than lineRegisters, near the copy already (.99); at a larger one a thread "
           "would have to hold many more neighbours, and here it need not."),
@@ -223,7 +223,7 @@ const ladder_rung rungs[] = {
           "The thread walks down many rows of its column. Nine cells of the column stay in registers, and every row enters once; "
           "the row in the middle goes through shared memory, for the neighbours along x. Two row buffers in turn: one barrier per "
           "row."),
-    plane("planeProduction", "weft's own: rows by bulk copies", ladder_stencil_production,
+    plane("planeProduction", "weft's own: rows by bulk copies", ladder_field_pass,
           "Bulk copies bring the rows of a tile and its halo into shared memory, many of them asked for before the first is used. "
           "A thread computes vectors of 16 bytes and keeps its column in registers, like planeQueue. Bytes on their way cost no "
           "registers and loads take few instructions: .91 of the copy on one H200 (f32), where the queue has .60."),

@@ -16,12 +16,9 @@ enum { LADDER_STENCIL_RADIUS = 4, LADDER_STENCIL_LINE_POINTS = 9, LADDER_STENCIL
 #define LADDER_STENCIL_LINE_IGNORES (1u << LADDER_STENCIL_NX | 1u << LADDER_STENCIL_NY)
 #define LADDER_STENCIL_PLANE_IGNORES (1u << LADDER_STENCIL_N)
 
-/* The state is a ladder_field, read from c->in and written to c->out. work: one word read, one written; flops: one product, and
- * two for each fma after it */
+/* The state is a ladder_field. */
 int ladder_stencil_prepare_line(ladder_case *c);
 int ladder_stencil_prepare_plane(ladder_case *c);
-int ladder_stencil_verify(ladder_case *c, ladder_verdict *v);
-int ladder_stencil_production(ladder_case *c); /* enqueue: the device's own sweep */
 
 #ifdef __cplusplus
 }

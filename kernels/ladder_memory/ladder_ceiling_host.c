@@ -40,11 +40,6 @@ static int read_enqueue(ladder_case *c)
     return 0;
 }
 
-static int read_verify(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_compare_number(c, "xor of all words", c->out, sizeof(uint32_t), ladder_random_xor(c->type, c->size, LADDER_SEED), v);
-}
-
 /* ---- arithmetic ---- */
 
 /* A chain of dependent fma waits four cycles for each; CHAINS of them in vector registers keep both pipes of a core busy. */
@@ -111,7 +106,7 @@ static const ladder_rung rungs[] = {
     { .name = "read", .why = "the xor of all words",
       .teaches = "Nothing is written, and bytes count once; the xor needs every bit, so that no load can be left out. Expect "
                  "the copy's rate or more. Sums and norms stand beside it.",
-      .enqueue = read_enqueue, .verify = read_verify, .variant = 1, MOVE },
+      .enqueue = read_enqueue, .verify = ladder_verify_xor, .variant = 1, MOVE },
     { .name = "fma", .why = "independent chains in vector registers",
       .teaches = "Multiply-adds in registers, two flops each; no memory is touched in between. A step of a chain waits about "
                  "four cycles for the one before it; 128 chains per thread in f32 and 64 in f64 give both pipes of a core work "

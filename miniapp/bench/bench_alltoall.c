@@ -1,4 +1,3 @@
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +6,6 @@
 #include "bench/bench_world.h"
 #include "exchange/redist.h"
 #include "ranks/check.h"
-#include "ranks/timer.h"
 #include "transports/message.h"
 
 static const char teaches[] =

@@ -4,13 +4,6 @@ static const ladder_family *const together[] = { &bench_halo_host, &bench_alltoa
                                                  &bench_halo_cuda, &bench_alltoall_cuda, &bench_io_cuda };
 enum { FAMILIES_MAX = 64, TOGETHER = sizeof together / sizeof together[0] };
 
-bool bench_families_together(const ladder_family *f)
-{
-    for (int i = 0; i < TOGETHER; i++)
-        if (together[i] == f) return true;
-    return false;
-}
-
 const ladder_family *const *bench_families(void)
 {
     static const ladder_family *all[FAMILIES_MAX];

@@ -4,7 +4,6 @@
 
 #include "base/terminal.h"
 #include "bench/bench_families.h"
-#include "bench/bench_table.h"
 
 static const char *count_text(char *out, size_t bytes, int64_t n)
 {

@@ -1,6 +1,5 @@
 #include "bench/bench_report.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
