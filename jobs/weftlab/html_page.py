@@ -210,7 +210,7 @@ def page(paths, command):
     """The HTML of a page about files of records."""
     everything = list(records.read([str(path) for path in paths], "any", command))
     rungs = [record for record in everything if records.is_rung(record)]
-    runs = [record for record in everything if not records.is_rung(record)]
+    runs = [tables.by_median_step(record) for record in everything if not records.is_rung(record)]
     wrong = [r for r in runs if r.get("verdict") in ("wrong", "failed")] + [r for r in rungs if not r.get("verified")]
     parts = ["<h1>What weft measured</h1>\n"]
     parts += ["<p>%s</p>\n" % escaped(line) for line in machine_lines(everything)]

@@ -16,12 +16,20 @@ DASH = "-"
 # ---- reading ----
 
 
+def by_median_step(record):
+    """The record with its rate and fraction of the median step; weft's are of the mean."""
+    p50, mean = record["step_s"]["p50"], records.at(record, "step_s", "mean")
+    cells, of_mean = record["grid"]["nx"] * record["grid"]["ny"], record.get("fraction_of_ceiling")
+    of_median = of_mean * mean / p50 if of_mean is not None and mean else None
+    return {**record, "gcells_per_s": cells / p50 / 1e9, "fraction_of_ceiling": of_median}
+
+
 def runs(folder, machine, *questions):
     """The valid records of `weft run` that answer questions about a machine."""
     for question in questions:
         path = results.newest(folder, machine, question)
         if path:
-            yield from records.read([str(path)], "run", "report")
+            yield from map(by_median_step, records.read([str(path)], "run", "report"))
 
 
 def rungs(folder, machine, question):
