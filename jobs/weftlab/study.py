@@ -35,6 +35,7 @@ Exit status: 0 done, 1 some runs failed, 2 a mistake in the study.
 import contextlib
 import io
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -104,10 +105,18 @@ def perform(command, arguments, words):
     for line in study_table.table(points, study.mode):
         study_runs.say(line)
     if arguments.plot:
-        drawn = subprocess.run([str(study_points.HERE / "jobs" / "plot"), study.out])
-        if drawn.returncode != 0:
-            return drawn.returncode
+        status = draw(study.out)
+        if status != 0:
+            return status
     return int(failures > 0)
+
+
+def draw(path):
+    """jobs/plot, which needs packages that a study does not: a program of its own. Its status."""
+    folder = str(pathlib.Path(__file__).resolve().parents[1])
+    folders = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
+    words = [sys.executable, "-m", "weftlab.plot", path]
+    return subprocess.run(words, env=dict(os.environ, PYTHONPATH=folders)).returncode
 
 
 def main():

@@ -147,3 +147,12 @@ END
     expect "the run" ended "$(<ended)"
     ! grep -q Traceback said || { cat said; return 1; }
 }
+
+@test "--plot draws the records, and tells the efficiency that the table has" {
+    timeout $hang_s "$study" deck=d.ini ranks="1 2" repeats=3 out=s.jsonl 3>&- >said
+    # three unlike runs on each number of ranks: medians 3 and 2, the fastest 2 and 1.9
+    jq -c -s 'sort_by(.ranks) | to_entries[] | .key as $i | .value | .step_s.p50 = [2, 3, 7, 1.9, 2, 4][$i] * 1e-6' s.jsonl >made.jsonl
+    "$study" deck=d.ini ranks="1 2" repeats=3 out=made.jsonl --table --plot >said || { cat said; return 1; }
+    expect "of the table" 0.750 "$(awk '$1 == 2 && $2 == 3 { print $9 }' said)"
+    grep -q '^made.png and made.svg: strong scaling, efficiency 0.75 on 2 ranks' said || { cat said; return 1; }
+}
