@@ -109,12 +109,8 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     assert(from_shape->nx == box_width(from->own) && from_shape->ny == box_height(from->own));
     assert(to_shape->nx == box_width(to->own) && to_shape->ny == box_height(to->own));
     redist *r = allocate(1, sizeof *r);
-    r->from = *from;
-    r->to = *to;
-    r->d = d;
-    r->from_shape = *from_shape;
-    r->to_shape = *to_shape;
-    r->own = redist_plan_box(from, from->rank, to, to->rank);
+    *r = (redist){ .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape,
+                   .own = redist_plan_box(from, from->rank, to, to->rank) };
     MPI_CHECK(ranks_dup(comm, &r->comm));
     if (t == TRANSPORT_PEER && to->ranks_x * to->ranks_y > 1) {
         r->peer = redist_peer_create(from, to, d, from_shape, to_shape, REDIST_PEER_RINGS_BYTES, r->comm, &r->refusal);

@@ -86,12 +86,7 @@ redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d,
     peer *reach = peer_create(d, everybody, ranks, comm, why);
     if (!reach) return NULL;
     redist_peer *r = CHECK_ALLOC(calloc(1, sizeof *r));
-    r->from = *from;
-    r->to = *to;
-    r->d = d;
-    r->from_shape = *from_shape;
-    r->to_shape = *to_shape;
-    r->reach = reach;
+    *r = (redist_peer){ .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape, .reach = reach };
     r->call = (transpose_call){ .layout = layout_of(r, ranks, rings_bytes), .own = part_of(r, to->rank, to->rank),
                                 .from_pitch = from_shape->pitch, .to_pitch = to_shape->pitch };
     make_shared_block(r);

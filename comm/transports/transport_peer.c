@@ -100,16 +100,14 @@ transport *transport_peer_create(transport_kind t, device *d, const field_shape 
     inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
     void *theirs[PACK_PIECES_MAX];
     int ranks[PACK_PIECES_MAX] = { 0 };
-    transport_peer *p = CHECK_ALLOC(calloc(1, sizeof *p));
     for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
-    p->reach = peer_create(d, ranks, count, comm, why);
-    if (!p->reach) {
-        free(p);
-        return NULL;
-    }
+    peer *const reach = peer_create(d, ranks, count, comm, why);
+    if (!reach) return NULL;
+    transport_peer *p = CHECK_ALLOC(calloc(1, sizeof *p));
     p->base = (transport){ .begin = peer_begin, .end = peer_end, .destroy = peer_destroy_transport, .links = count };
     p->d = d;
     p->shape = *shape;
+    p->reach = reach;
     char *const inbox = peer_shared_block(p->reach, lay_out_inbox(links, count, shape->type, mine), theirs);
     transport_swap(links, count, mine, slots, sizeof *mine, comm); /* where messages go, and where the own ones do */
     for (int i = 0; i < count; i++) {

@@ -73,16 +73,13 @@ static void put_text(FILE *f, const char *text)
     json_decref(quoted);
 }
 
-static void put_name(FILE *f, const char *what, int rank, int track, const char *name)
+/* Of a process or a thread: its name, and where it stands among the others. */
+static void put_label(FILE *f, const char *what, int rank, int track, const char *name, int order)
 {
-    fprintf(f, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what, rank, track);
+    fprintf(f, "{\"ph\":\"M\",\"name\":\"%s_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what, rank, track);
     put_text(f, name);
-    fputs("}},\n", f);
-}
-
-static void put_order(FILE *f, const char *what, int rank, int track, int order)
-{
-    fprintf(f, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":%d}},\n", what, rank, track, order);
+    fprintf(f, "}},\n{\"ph\":\"M\",\"name\":\"%s_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":%d}},\n", what, rank,
+            track, order);
 }
 
 /* In whole nanoseconds: spans that meet do so in the file too. */
@@ -98,12 +95,8 @@ static void put_span(FILE *f, const trace_timeline *t, int rank, const trace_spa
 
 static void put_rank(FILE *f, const trace_timeline *t, int rank, const rank_head *head, const trace_span *span, double zero_s)
 {
-    put_name(f, "process_name", rank, 0, head->process);
-    put_order(f, "process_sort_index", rank, 0, rank);
-    for (int i = 0; i < t->tracks; i++) {
-        put_name(f, "thread_name", rank, i, t->track[i]);
-        put_order(f, "thread_sort_index", rank, i, i);
-    }
+    put_label(f, "process", rank, 0, head->process, rank);
+    for (int i = 0; i < t->tracks; i++) put_label(f, "thread", rank, i, t->track[i], i);
     for (int i = 0; i < head->spans; i++) put_span(f, t, rank, &span[i], zero_s);
 }
 

@@ -9,13 +9,7 @@ enum { SAMPLES_MAX = 1 << 20 };
 
 void clock_create(clock_steps *c, device *d, device_stream *s, timeline *t, int64_t probe_every)
 {
-    memset(c, 0, sizeof *c);
-    c->dev = d;
-    c->stream = s;
-    c->timeline = t;
-    c->stride = 1;
-    c->probe_every = probe_every;
-    c->capacity = 1024;
+    *c = (clock_steps){ .dev = d, .stream = s, .timeline = t, .stride = 1, .probe_every = probe_every, .capacity = 1024 };
     c->sample = CHECK_ALLOC(malloc(c->capacity * sizeof *c->sample));
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
     step_probe_create(&c->probe, d);

@@ -71,11 +71,7 @@ static anchor drop_anchor(timeline *t, device_event **e)
 timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams)
 {
     timeline *t = CHECK_ALLOC(calloc(1, sizeof *t));
-    t->top = top;
-    t->d = d;
-    t->stream = s;
-    t->streams = streams;
-    t->spans_a_step = streams + SPANS_BESIDE_STREAMS;
+    *t = (timeline){ .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS_BESIDE_STREAMS };
     t->span = CHECK_ALLOC(malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS));
     device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);

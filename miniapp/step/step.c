@@ -13,10 +13,7 @@ const char *const step_form_name[STEP_FORMS] = {
 void step_streams_create(step_streams *s, device *d, int count, config_feed feed)
 {
     assert(count >= 1 && count <= STEP_STREAMS_MAX);
-    memset(s, 0, sizeof *s);
-    s->dev = d;
-    s->count = count;
-    s->feed = feed;
+    *s = (step_streams){ .dev = d, .count = count, .feed = feed };
     for (int i = 0; i < count; i++) {
         DEVICE_CALL(d, stream_create, false, &s->stream[i]);
         DEVICE_CALL(d, event_create, false, &s->stream_done[i]);

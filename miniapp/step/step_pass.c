@@ -1,6 +1,5 @@
 /* Where the cells of a step stand: interior, shell, and who brings which ghosts. */
 #include <assert.h>
-#include <string.h>
 
 #include "step/step.h"
 #include "temporal/temporal.h"
@@ -64,12 +63,8 @@ void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_sh
 {
     const bool along_y = shape->depth_y > 0, block = block_steps > 1;
     const int depth = radius * block_steps;
-    memset(p, 0, sizeof *p);
-    p->shape = shape;
-    p->depth = depth;
-    p->block_steps = block_steps;
-    p->inkernel_generation = UINT64_MAX; /* none yet */
-    p->sides = *sides;
+    *p = (step_pass){ .shape = shape, .depth = depth, .block_steps = block_steps, .inkernel_generation = UINT64_MAX /* none yet */,
+                      .sides = *sides };
     if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
     if (!along_y || has_neighbour(dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
