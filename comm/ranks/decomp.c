@@ -22,8 +22,8 @@ static int64_t ranks_max(int64_t cells, int depth)
 }
 
 /* What a cell of a column costs, in cells of a row: columns are gathered one sector per cell, and every row of tiles has blocks
- * that pass them on. On two H200s single steps break even between 4 and 16; blocks of steps are up to 4 % faster with columns cut
- * (NOTES.md), but small grids and overlapped steps lose more. */
+ * that pass them on. On two H200s single steps break even between 4 and 16; blocks of steps are up to 4 % faster with columns cut,
+ * but small grids and overlapped steps lose more. */
 static const double column_cost = 4;
 
 /* What crosses the cuts in one exchange, in cells of rows and units of the depth: each cut moves a column (or row) both ways. */

@@ -17,7 +17,7 @@ static const char teaches[] =
     "waits.\n"
     "\n"
     "What to expect. One H200: balance 15 flops per byte in f32, 8 in f64. A star of radius 8 has 8 in f32 and 4 in f64, still "
-    "left of it, so that every star, line and wave may run at the speed of a copy (kernels/NOTES.md: how near they come). A box "
+    "left of it, so that every star, line and wave may run at the speed of a copy (docs/performance.md: how near they come). A box "
     "of radius 4 has 20 and 10: bound by arithmetic. Transposes have no flops at all and belong beside the copy, the norm and "
     "the fingerprint beside the read (the hash is integer work, which counts in f32). The edges of a halo are small: there "
     "starting a kernel (3 us) is nearly all, and `faceCopy`, a plain copy of as many bytes, is the figure to compare pack and "

@@ -20,7 +20,7 @@ struct ring_tiling {
     int wave;            /* of bands of tiles, see tiles_cuda.cuh */
 };
 
-/* [box][f64][radius - 1]; fastest on an H200 (NOTES.md has the figures). */
+/* [box][f64][radius - 1]; fastest on an H200 (why: docs/stencil-kernels.md). */
 constexpr ring_tiling ring_tilings[2][2][STENCIL_RADIUS_MAX] = {
     /*  columns, groups, step_rows, ahead, blocks, height, wave */
     { { { 4,       2,      2,         0,     1,      8,      0 }, /* star, f32, radius 1 */

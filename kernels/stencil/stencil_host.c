@@ -1,9 +1,9 @@
 /* A pass of one step on the host: next = sum_k weight_k * cur[k] (+ beta * prev), a chain of fma in the order of the weights.
  *
  * A pass that leaves the caches is bound by memory, so bytes are what counts: stores go past the caches (a plain store
- * reads the line that it overwrites: three words a cell instead of two), except where next is prev, whose lines were
+ * reads the line that it overwrites: three words per cell instead of two), except where next is prev, whose lines were
  * read anyway, and the rows that will be read soon are prefetched by hand. What then decides is the schedule of the work, and
- * none is best on every processor (NOTES.md), so there are variants:
+ * none is best on every processor (docs/stencil-kernels.md), so there are variants:
  *   row by row       radius 1 and 2: straight loops (stencil_host_row.h); all rows but one come from the core's own cache, L2
  *   N rows, along    sums of several vectors in registers (stencil_host_block.c), block after block along N rows, which are long,
  *                    as the hardware's prefetchers like them. By hand only what they do last: into L1, a little before its use

@@ -1,6 +1,6 @@
-/* The border kernel of a pass of several steps: strips along x sides, a cell a lane, and bands along y sides, as the cascade of
+/* The border kernel of a pass of several steps: strips along x sides, a cell per lane, and bands along y sides, as the cascade of
  * temporal_strip_cuda.cuh, but small code: one row a turn, the queue's rows move up. Beside interior items two long loops do not fit
- * into what SMs and their neighbours keep of code, and all of them wait (NOTES.md).
+ * into what SMs and their neighbours keep of code, and all of them wait (docs/temporal-blocking.md).
  *
  * Such an item waits for itself most of the time, each level for the one before. So a block has as many warps as an SM has
  * registers for, and with it SMs of its own: a few of them do what would take the places of interior items on many.
@@ -22,7 +22,7 @@ static __device__ __forceinline__ double masked(double u, unsigned long long kee
     return __longlong_as_double((long long)(((unsigned long long)__double_as_longlong(u) & keep) ^ flip));
 }
 
-/* Of a row, V cells a lane: a cell from its lane, or, beyond an x side, the ghost there from its image's: (u & keep ^ flip) + more
+/* Of a row, V cells per lane: a cell from its lane, or, beyond an x side, the ghost there from its image's: (u & keep ^ flip) + more
  * in bits: u itself where more is -0; value + value - u; the value itself with keep = 0. Selects would take thrice the
  * instructions. */
 template <typename T, int R, int V> struct side_cell {

@@ -1,5 +1,5 @@
 /* How long items of the border last beside those of the interior, by what was fastest on an H200 at 10007 x 9973 and 16384 x 16384
- * together (NOTES.md). Beside passes of fewer steps rows come later, as these keep memory busier. */
+ * together (docs/temporal-blocking.md). Beside passes of fewer steps rows come later, as these keep memory busier. */
 #include "temporal/temporal_plan.h"
 
 /* How long an item's row lasts, in rows of an interior one; waves of interior items, at most. Columns of the longest passes, whose

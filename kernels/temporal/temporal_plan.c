@@ -1,4 +1,4 @@
-/* Chunks are as high as lets the whole pass end first: 2 depth rows a chunk are computed and not stored, and items start as warps become
+/* Chunks are as high as lets the whole pass end first: 2 depth rows per chunk are computed and not stored, and items start as warps become
  * free, the border's first. */
 #include "temporal/temporal_plan.h"
 
@@ -50,8 +50,8 @@ static void add(temporal_parts *p, box cells, int64_t x_first, int stored, int64
 }
 
 /* Where the interior, from x0 on, ends along x: it depends on no ghost and ends with whole pieces. What is left of the box is the
- * border's. Beyond a periodic side it goes on to the piece's end: a border strip, be it for one cell a row, is other code, and
- * where it runs SMs and their neighbours fetch the interior's instructions anew (NOTES.md). */
+ * border's. Beyond a periodic side it goes on to the piece's end: a border strip, be it for one cell per row, is other code, and
+ * where it runs SMs and their neighbours fetch the interior's instructions anew (docs/temporal-blocking.md). */
 static int64_t right_of(const temporal_strips *s, const field_shape *f, box cells, int64_t x0, const boundary_side *side)
 {
     const int64_t odd = (cells.x1 - x0) % s->end_piece, over = odd > 0 ? s->end_piece - odd : 0;
@@ -153,7 +153,7 @@ static cut cut_in(const temporal_strips *s, const temporal_pace *p, const work *
     return c;
 }
 
-/* As many waves as asked for where chunks are tall enough for it: each wave computes 2 depth rows a chunk that are not stored. */
+/* As many waves as asked for where chunks are tall enough for it: each wave computes 2 depth rows per chunk that are not stored. */
 static cut cut_together(const temporal_strips *s, const temporal_pace *p, const work *w)
 {
     cut best = cut_in(s, p, w, p->waves);

@@ -6,7 +6,7 @@
  * What is only stored, and is larger than the caches, goes past them, in whole lines whatever the alignment of a row of
  * `to`: a line streamed in two parts costs several times one. Threads share out the rows of `to`.
  *
- * Two things were measured to pay with a large L2 (an Intel Xeon's; NOTES.md) and not with a small one: prefetches that
+ * Two things were measured to pay with a large L2 (an Intel Xeon's; docs/stencil-kernels.md) and not with a small one: prefetches that
  * stop there; and, where the rows of a tile share their sets and throw each other out, copying wide pieces of rows, which
  * the hardware's prefetchers do follow, to where they lie well, before they are transposed. */
 #include "device/device_host.h"
