@@ -259,7 +259,9 @@ valgrind:
 units: $(UNITS)
 
 # Manual and completion are made by the program, from the table behind its --help.
+# Pages are where they are in the tree, with what they link to.
 SHARE := $(DESTDIR)$(PREFIX)/share
+PAGES := $(wildcard *.md docs/*.md docs/*/* */README.md jobs/results/README.md jobs/results/index.tsv jobs/results/*.png jobs/questions.ini)
 install: all
 	@$(MAKE) --no-print-directory install-built
 install-built:
@@ -277,7 +279,7 @@ install-built:
 	[ -e $(SHARE)/weft/jobs/site.ini ] || install -m 644 jobs/site.ini $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/studies/*.ini) $(SHARE)/weft/jobs/studies
 	install -m 644 jobs/reframe/weft.py jobs/reframe/local.py $(SHARE)/weft/jobs/reframe
-	install -m 644 README.md LICENSE $(SHARE)/weft
+	for file in LICENSE $(PAGES); do install -D -m 644 $$file $(SHARE)/weft/$$file || exit; done
 
 clean:
 	rm -rf build

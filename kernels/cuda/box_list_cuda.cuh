@@ -1,6 +1,6 @@
 /* Several boxes of any shape in one launch, cell by cell: a box's units (cells, or 16-byte vectors of cells) are
  * counted row-major, one per thread. Full rows and one-cell columns fill their blocks alike, and neighbouring threads have
- * neighbouring units; the price is one division per unit. One, because the time of a halo is latency: with four units a
+ * neighbouring units; the price is one division per unit. One, because the time of a halo is latency: with four units per
  * thread, each load waits for the store before it, and packing took 1.2 us more of 7.5. For the same reason the division is
  * a product by the width's reciprocal, and a block finds its box without a loop: .2 us of 6.4. For halos and ghosts; kernels
  * that pass over whole fields use tiles_cuda.cuh. */

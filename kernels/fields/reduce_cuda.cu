@@ -38,7 +38,7 @@ template <typename T> struct change_of {
     static __device__ void atomic(word *to, word a) { atomicMax(to, a); }
 };
 
-/* Joins one word a thread, all threads of the block, into *result. */
+/* Joins one word per thread, all threads of the block, into *result. */
 template <typename OF> __device__ __forceinline__ void join_block(word all, word *result)
 {
     __shared__ word of_warp[THREADS / WARP];

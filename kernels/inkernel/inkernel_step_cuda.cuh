@@ -6,14 +6,14 @@
  *
  * Where all rows of a tile are asked for at once, the ghosts that it takes from flag words go past the field: straight over what
  * came for those ghosts into shared memory, while the rows are on their way. Put into the field first, as rings of rows still need
- * it, they hold up every block beside a column by a trip to L2 and back: 266 us a step instead of 254 with columns cut (heat
+ * it, they hold up every block beside a column by a trip to L2 and back: 266 us per step instead of 254 with columns cut (heat
  * 16384^2 f32, two H200s).
  *
  * A step may follow another step so closely that its blocks are put in place, make their barriers and find out what they will
  * have to do while the last blocks of the one before still run (programmatic launch, sm_90): programmatic_wait stands before the
  * first access to memory. programmatic_next stands behind the tile: with all blocks of the next step in place from this step's
  * beginning on, those along sides with neighbours lost their start before the others (4096 x 512 cells on each of two H200s: .9 us
- * a step more). */
+ * per step more). */
 #pragma once
 
 #include "cuda/programmatic_cuda.cuh"

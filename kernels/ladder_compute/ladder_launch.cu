@@ -147,7 +147,7 @@ int run_shape(ladder_case *c)
     return ladder_kernel(c, grid, dim3(x, y), 0, copy_plane<float>, copy_plane<double>, c->size);
 }
 
-/* More than 48 KB a block must be asked for, once for each kernel. */
+/* More than 48 KB per block must be asked for, once for each kernel. */
 int prepare_few(ladder_case *c)
 {
     const int64_t loads = c->value[LOADS];

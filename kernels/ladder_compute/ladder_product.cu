@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(TILE *TILE) tiled_both(T *c, const T *a, const
 
 /* The block makes 128 x 128 cells of C, a thread 8 x 8 of them: two groups of four rows and of four columns, 64 apart, so
  * that eight neighbouring threads read 128 bytes of B side by side and the threads of a warp few different words of A. Two
- * tiles of each matrix: while one is used the next is on its way, and one barrier a step is enough. */
+ * tiles of each matrix: while one is used the next is on its way, and one barrier per step is enough. */
 enum { EDGE = 128, DEPTH = 8, GROUP = LADDER_FOUR, MICRO = 8, REGISTER_THREADS = 256, SIDE = EDGE / MICRO, GAP = EDGE / 2 };
 
 template <typename T> struct tiles {

@@ -2,7 +2,7 @@
  *
  * The work is a chain of dependent fma, x = fma(x, x, c): a chaotic map, so that a step too many or too few, or a cell that was
  * taken from elsewhere, ends in a wholly different number. It never leaves [-2, 2], and takes a known time, the latency
- * of an fma a step, on one warp that leaves the rest of the GPU free. What must happen in turn uses two values of c in turn, so
+ * of an fma per step, on one warp that leaves the rest of the GPU free. What must happen in turn uses two values of c in turn, so
  * that two pieces of work in the wrong order end elsewhere too. */
 #pragma once
 

@@ -66,7 +66,7 @@ int both_verify(ladder_case *c, ladder_verdict *v)
 
 /* A kernel cannot read and throw away: the compiler would leave the loads out. The xor of all words is the cheapest
  * thing that needs every bit, and does not depend on the order. Eight loads of 16 bytes per thread are in
- * flight at once: on an H200 that and 512 threads a block gave 4.65 TB/s, four loads and 256 threads 4.27. */
+ * flight at once: on an H200 that and 512 threads per block gave 4.65 TB/s, four loads and 256 threads 4.27. */
 enum { READ_THREADS = 512, READ_VECTORS = 8 };
 
 __global__ void __launch_bounds__(READ_THREADS) read_kernel(uint32_t *all, const uint4 *from, int64_t vectors)

@@ -17,7 +17,7 @@ static const char teaches[] =
     "\n"
     "The squares write a 32 x 32 tile one way and read it the other, many times over, so that nothing but shared memory counts. "
     "The ceiling is what conflict-free 16-byte reads were seen to deliver: 128 bytes per clock and SM, 33 TB/s on an H200. The "
-    "tiles stay below it for a good reason: each of their accesses moves 4 bytes a thread, and every round has two barriers.\n"
+    "tiles stay below it for a good reason: each of their accesses moves 4 bytes per thread, and every round has two barriers.\n"
     "\n"
     "The last rungs bring global memory into shared memory: through registers (load, wait, store), or by cp.async, which a "
     "thread only starts, so that several stages are on their way while one is computed upon. There the copy is the ceiling.\n"

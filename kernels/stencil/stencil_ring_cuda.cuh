@@ -2,7 +2,7 @@
  * bound by arithmetic, have tiles of their own (stencil_slide_cuda.cuh); here their blocks begin.
  *
  * A block takes a tile of N = 32 COLUMNS vectors of 16 bytes along x and `height` rows along y. Its first warp asks for
- * the tile's rows and the halo's, B rows a step, one mbarrier a step; every warp waits for a step's barrier alone and
+ * the tile's rows and the halo's, B rows per step, one mbarrier per step; every warp waits for a step's barrier alone and
  * computes the outputs that the step completes while later steps are still on their way. Bytes in flight thus cost no
  * registers, each row crosses from L2 once a block (at radius 8 a thread column of 4 rows reads it 5 times), and a warp
  * reads its x neighbours as vectors of the shared row.
@@ -11,7 +11,7 @@
  * besides the mbarriers; on an H200 such short tiles (8 to 24 rows) came nearest to a copy, although their halo rows
  * cross from L2 up to 1.5 times: many rows asked for at once matter more. Where a tile needs more rows than fit
  * (radius 5 and more; the tall tiles of such boxes waste the fewest sums), STEPS is a ring:
- * one __syncthreads a step, after which the step that nobody reads any more is filled again.
+ * one __syncthreads per step, after which the step that nobody reads any more is filled again.
  *
  * Star: 2R + B rows of the thread's own cells lie in registers and move down by B a step. Box: 2R + B rows of partial
  * sums do, and a new row adds its terms to all sums it reaches, dy outermost, which is the order of each sum; a weight,

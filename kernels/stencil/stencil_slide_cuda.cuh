@@ -3,8 +3,8 @@
  * An FMA takes an issue slot and so does everything else, so this file counts instructions. Per B V (2R+1)² FMA a warp loads
  * 2R + B rows of its cells and their neighbours from the ring in shared memory (ring_rows_cuda.cuh), uses each weight for all
  * B V sums, dy outermost, which is the order of each sum, and keeps nothing from one step to the next: no sums that move
- * down, and none begun for the rows above a tile, as stencil_ring_cuda.cuh has them. More rows a step save more of the loads; 5
- * of f32 are 26 KB of FMA and at the instruction cache's end. For its sake, too, one __syncthreads a step beats barriers that
+ * down, and none begun for the rows above a tile, as stencil_ring_cuda.cuh has them. More rows per step save more of the loads; 5
+ * of f32 are 26 KB of FMA and at the instruction cache's end. For its sake, too, one __syncthreads per step beats barriers that
  * let warps drift apart: the four schedulers of an SM then fetch the same instructions at the same time.
  *
  * Step s of the outputs reads the rows of steps s .. s + BACK; the newest is waited for, the slot left a step ago is asked

@@ -10,7 +10,7 @@
 /* A way to cut a pass: how wide strips are; near sides that mirror, how its border is cut (temporal_plan.h). */
 typedef struct temporal_schedule {
     const char *name;
-    bool narrow;                   /* half the columns a lane, so that small grids have items enough; where there are such strips */
+    bool narrow;                   /* half the columns per lane, so that small grids have items enough; where there are such strips */
     int waves;                     /* of interior items; 0: as all that follows the unit's own */
     double side_lasts, band_lasts; /* a row of the border's, times what the unit takes it to last */
     bool spread;                   /* the border's warps in places of interior items, instead of on SMs of their own */

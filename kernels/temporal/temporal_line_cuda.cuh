@@ -1,5 +1,5 @@
 /* Several time steps of a line, neighbours along x only, in one pass over memory: a warp has a piece of a row in registers, V cells
- * a lane, and takes all the steps with it; neighbours come by shuffle. A piece stores 2 HALO cells less than it computes, and
+ * per lane, and takes all the steps with it; neighbours come by shuffle. A piece stores 2 HALO cells less than it computes, and
  * whatever its ends computed from cells that it does not have is among those.
  *
  * Ghosts beyond dirichlet and neumann sides are imposed anew before every step, by the warps that have them. Which memory is

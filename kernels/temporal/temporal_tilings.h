@@ -13,7 +13,7 @@ extern "C" {
 
 typedef enum temporal_use {
     TEMPORAL_PLAIN,
-    TEMPORAL_NARROW, /* a variant with half the columns a lane, so that small grids have items enough (temporal_cuda.h) */
+    TEMPORAL_NARROW, /* a variant with half the columns per lane, so that small grids have items enough (temporal_cuda.h) */
     TEMPORAL_NORM, /* takes the norm */
 } temporal_use;
 

@@ -8,7 +8,7 @@
 #include "topology/topology.h"
 
 typedef struct bench_world {
-    const topology *top; /* one device a rank */
+    const topology *top; /* one device per rank */
     const char *dir; /* where files go */
 } bench_world;
 

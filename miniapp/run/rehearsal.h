@@ -1,5 +1,5 @@
 /* How long a step of a run would take, from some that are taken on random values: on the run's own fields where these are
- * small, or on a GPU, whose memory they hold by then; else on a grid that is cut down to a few tens of MiB a rank, and by
+ * small, or on a GPU, whose memory they hold by then; else on a grid that is cut down to a few tens of MiB per rank, and by
  * the cells from there to the run's. */
 #pragma once
 

@@ -142,7 +142,7 @@ static void flipped_bits_are_named(void **state)
     (void)state;
     const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
     write_with(13, 41, DTYPE_F64, fixture_box(13, 41, 1, ranks, rank), CHECKPOINT_VERIFY_FULL);
-    /* 104 bytes a row, 2 rows a block, 21 blocks, the last of one row */
+    /* 104 bytes per row, 2 rows per block, 21 blocks, the last of one row */
     flip("/fields/u", 0);
     expect_damage(1, "/fields/u, block 0, rows 0 .. 1:");
     flip("/fields/u", 0);

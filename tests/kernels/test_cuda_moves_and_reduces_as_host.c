@@ -88,7 +88,7 @@ static void transposes_of_long_rows(void **state)
 
 /* ---- values and reductions ---- */
 
-/* The tables of a value live on its device: one value a device. */
+/* The tables of a value live on its device: one value per device. */
 static void make_values(value v[DEVICES], value_kind kind, const twin *tables, int bits, bool transposed)
 {
     ON_BOTH {

@@ -1,4 +1,4 @@
-/* A target of libFuzzer (clang): decks, command lines with an argument a line, or state files, changed by what code of weft's they
+/* A target of libFuzzer (clang): decks, command lines with an argument per line, or state files, changed by what code of weft's they
  * reach; `make fuzz` where there is a clang. What must come of them is what the tests ask (fuzz_decks.h, fuzz_files.h).
  * FUZZ_LINES or FUZZ_FILES is 1, or neither. It starts from sound ones and knows the language's words: the files corpus/sound.N and
  * words of the working directory, made before it reads its arguments. */

@@ -1,5 +1,5 @@
 /* Whatever a command line holds, reading it ends: with what it means, or with one sentence. Nothing crashes, hangs, or takes much
- * memory. Inputs are those of fuzz.h, an argument a line; WEFT_FUZZ_LINES says how many.
+ * memory. Inputs are those of fuzz.h, an argument per line; WEFT_FUZZ_LINES says how many.
  * ranks: 1 */
 #include "support/checkpoint_fixture.h"
 #include "support/fuzz_decks.h"

@@ -1,0 +1,178 @@
+"""What people read, looked through for what a machine can find: pages (*.md), and the comments and strings of sources.
+
+    pages.py TOP links     every link leads to a file or folder that is there, and to a heading in it
+    pages.py TOP names     every path of the tree and every source file that a page names in `code` is there
+    pages.py TOP hashes    no page cites a commit
+    pages.py TOP style     no word that needs a second reading; "per cell", not "a cell"
+
+Prints one line for each place to be mended and ends with 1; else prints how many places it has looked at. TOP is a
+checkout, or what `make install` left.
+"""
+
+import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOMS = ("kernels", "comm", "io", "miniapp", "inputs", "jobs", "tests", "docs")
+SOURCES = (".c", ".h", ".cu", ".cuh")
+CODE = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`") # may go on in the next line
+RENDERED = re.compile(r"^<!-- (?!end)[^\n]* -->\n.*?^<!-- end -->$", re.M | re.S)
+
+
+def files_of(top):
+    """Paths of the tree: those that git knows or would, or all where there is no checkout."""
+    if not (top / ".git").exists():
+        return sorted(str(p.relative_to(top)) for p in top.rglob("*") if p.is_file())
+    command = ["git", "-c", "safe.directory=*", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=top, check=True, capture_output=True, text=True).stdout.splitlines()
+    return sorted(f for f in listed if (top / f).exists())
+
+
+def blank(text):
+    """As many lines, with nothing in them."""
+    return "\n" * text.count("\n")
+
+
+def without_blocks(text):
+    """A page without what no person typed as prose: blocks of code and rendered tables. Lines stay."""
+    text = RENDERED.sub(lambda m: blank(m.group()), text)
+    text = re.sub(r"^```.*?^```$", lambda m: blank(m.group()), text, flags=re.M | re.S)
+    return re.sub(r"^(?: {4}|\t).*$", "", text, flags=re.M)
+
+
+def without_code(text):
+    return CODE.sub(lambda m: "`" + blank(m.group()), without_blocks(text))
+
+
+def numbered(text):
+    return enumerate(text.split("\n"), 1)
+
+
+# ---- links ----
+
+
+def anchors(text):
+    """The anchors of a page's headings, as GitHub makes them: of equal ones the second ends with -1."""
+    found = {}
+    for heading in re.findall(r"^#{1,6} +(.*?) *$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+        anchor = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+        found[anchor] = found.get(anchor, -1) + 1
+    return {a + ("-%d" % n if n else "") for a, times in found.items() for n in range(times + 1)}
+
+
+def links(top):
+    for page in (f for f in files_of(top) if f.endswith(".md")):
+        here = top / page
+        for number, line in numbered(without_code(here.read_text())):
+            for link in re.findall(r"\]\(([^)\s]+)\)", line) + re.findall(r'(?:src|href)="([^"]+)"', line):
+                if re.match(r"[a-z]+:", link):
+                    continue
+                path, _, anchor = link.partition("#")
+                target = (here.parent / path) if path else here
+                wrong = None
+                if not target.exists():
+                    wrong = "no such file"
+                elif anchor and anchor not in anchors(target.read_text()):
+                    wrong = "no such heading"
+                yield page, number, wrong and "%s: %s" % (link, wrong)
+
+
+# ---- names in `code` ----
+
+
+def is_there(name, files, folders):
+    """A path, from the top or from some folder, of a file (its ending may be left out) or a folder; * as in a shell."""
+    pattern = "".join(".*" if c == "*" else re.escape(c) for c in name.rstrip("/"))
+    wanted = re.compile(r"(?:.*/)?%s" % pattern + ("" if name.endswith("/") else r"(?:\.\w+)?"))
+    return any(wanted.fullmatch(known) for known in (folders if name.endswith("/") else itertools.chain(files, folders)))
+
+
+def names(top):
+    files = files_of(top)
+    folders = {str(p) for f in files for p in Path(f).parents} - {"."}
+    for page in (f for f in files if f.endswith(".md")):
+        for number, line in numbered(without_blocks((top / page).read_text())):
+            for name in CODE.findall(line):
+                is_path = re.fullmatch(r"(?:%s)/[\w.*/-]*" % "|".join(ROOMS), name)
+                is_source = re.fullmatch(r"[\w*/]+\.(?:c|h|cu|cuh|bats|py)", name) or re.fullmatch(r"test_\w+\*?", name)
+                if (is_path or is_source) and not re.search(r"[A-Z]{2}", name):
+                    yield page, number, None if is_there(name, files, folders) else "`%s`: no such file" % name
+
+
+# ---- commits ----
+
+
+def hashes(top):
+    for page in (f for f in files_of(top) if f.endswith(".md")):
+        for number, line in numbered(without_code((top / page).read_text())):
+            yield page, number, None
+            for word in re.findall(r"(?<![\w.#-])[0-9a-f]{7,40}(?![\w-])", line):
+                if re.search("[a-f]", word) and re.search("[0-9]", word):
+                    yield page, number, "%s: a commit" % word
+
+
+# ---- style ----
+
+WORDS = (r"foretold", r"foretells?", r"so many", r"sa(?:y|ys|id) otherwise", r"nobody's")
+# Counted things, and what they are counted by: "4 bytes a cell" is "4 bytes per cell".
+COUNTED = (
+    r"bytes|words|cells|steps|rows|columns|threads|warps|blocks|tiles|FMA|fma|registers|messages|GPUs|ranks|us|ms|ns|nJ|W|[KMGT]i?B"
+    r"|[KMGT]B/s|seconds|launches|streams|chunks|ghosts|copies|instructions|levels|lanes|cores|flops|units|vectors|barriers"
+)
+EACH = (
+    "cell|rank|step|sweep|GPU|launch|device|message|thread|host|file|record|lane|line|row|column|warp|block|chunk|SM|pass|node|core"
+    "|second|minute|slot|word|tile|level|side|link|call|rung|run"
+)
+ONE = r"word|cell|vector|m?barrier|__syncthreads|store|device|GPU|argument|unit|value|launch|flag|kernel|warp|thread|file|gigabyte|fma|FMA"
+PER = re.compile(
+    r"\b(?:(?:%s)|(?:one|an?) (?:%s)) an? (?:%s)\b(?!'| (?:of|has|holds|loads|goes|takes|really|would|apart|writes)\b)" % (COUNTED, ONE, EACH)
+)
+FORBIDDEN = re.compile(r"\b(?:%s)\b" % "|".join(WORDS), re.I)
+COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"', re.S)
+
+
+def read_text(top, name):
+    """The prose of a file: of a page what is no code, of a source its comments and strings. Lines stay."""
+    text = (top / name).read_text()
+    if name.endswith(".md"):
+        return without_code(text)
+    kept, at = [], 0
+    for found in COMMENT_OR_STRING.finditer(text):
+        between = text[at : found.start()]
+        kept += ["|" if between.strip() else "", blank(between), re.sub(r"\n( *)\*", r"\n\1 ", found.group())]
+        at = found.end()
+    return "".join(kept)
+
+
+def style(top):
+    for name in (f for f in files_of(top) if f.endswith((".md",) + SOURCES)):
+        text = read_text(top, name)
+        yield name, 0, None
+        # a sentence may go on in the next line, or the next string
+        joined = re.sub(r'[\s"]*\n[\s"]*', lambda m: " " * len(m.group()), text)
+        single = re.sub(" +", lambda m: " " + "\0" * (len(m.group()) - 1), joined)
+        squeezed, places = single.replace("\0", ""), [i for i, c in enumerate(single) if c != "\0"]
+        for rule in (FORBIDDEN, PER):
+            for found in rule.finditer(squeezed):
+                number = text.count("\n", 0, places[found.start()]) + 1
+                yield name, number, "'%s'" % found.group()
+
+
+def main():
+    top, check = Path(sys.argv[1]).resolve(), {"links": links, "names": names, "hashes": hashes, "style": style}[sys.argv[2]]
+    looked, wrong = 0, 0
+    for page, number, complaint in check(top):
+        looked += 1
+        if complaint:
+            wrong += 1
+            print("%s:%d: %s" % (page, number, complaint))
+    if not wrong:
+        print(looked)
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()
