@@ -1,19 +1,21 @@
-"""The blocks of pages that are rendered from results.
+"""The blocks of pages that are rendered: nobody types them.
 
-In a page of Markdown, what stands between the two lines
+In a page of Markdown, what stands between two lines like these
 
     <!-- table NAME ARGUMENTS -->
     <!-- end -->
 
-is the table of that name (weftlab/tables.py), and nobody types it.
+is the table of that name (weftlab/tables.py), from the results. Likewise `picture NAME ARGUMENTS` is
+a picture of docs/figures, and `help FAMILY` what `weft bench FAMILY --help` prints (weftlab/teaching.py).
 """
 
 import pathlib
 import re
 
-from weftlab import tables
+from weftlab import tables, teaching
 
-BLOCK = re.compile(r"^<!-- table (?P<words>[^\n]*?) -->\n(?P<body>.*?)^<!-- end -->\n", re.M | re.S)
+BLOCK = re.compile(r"^<!-- (?P<kind>table|help|picture) (?P<words>[^\n]*?) -->\n(?P<body>.*?)^<!-- end -->\n", re.M | re.S)
+SOURCE = {"table": "jobs/results says", "help": "the program prints", "picture": "jobs/results says"}
 
 
 class PageMistake(Exception):
@@ -27,24 +29,62 @@ def pages_of(root):
     return sorted(kept + list(root.glob("*/README.md")) + list(root.glob("jobs/results/README.md")))
 
 
-def rendered(text, folder, page=""):
-    """The text of a page with every block rendered anew."""
+class Page:
+    """A page of a tree, whose results are in a folder."""
 
-    def block(match):
-        name, *arguments = match["words"].split()
+    def __init__(self, root, folder, name):
+        self.root, self.folder, self.name = pathlib.Path(root), folder, name
+
+    def table(self, _, name, *arguments):
         try:
-            header, rows = tables.table(folder, name, *arguments)
+            header, rows = tables.table(self.folder, name, *arguments)
         except (KeyError, TypeError):
             known = ", ".join(sorted(tables.TABLES))
-            raise PageMistake("%s: no table '%s'; there are %s" % (page, match["words"], known)) from None
+            raise PageMistake("no table '%s'; there are %s" % (" ".join((name,) + arguments), known)) from None
         if not rows:
-            raise PageMistake("%s: table '%s' has no rows: no result answers it" % (page, match["words"]))
-        return "<!-- table %s -->\n%s<!-- end -->\n" % (match["words"], tables.markdown(header, rows))
+            raise PageMistake("table '%s' has no rows: no result answers it" % " ".join((name,) + arguments))
+        return tables.markdown(header, rows)
 
-    made = BLOCK.sub(block, text)
-    if len(re.findall(r"^<!-- table ", text, re.M)) != len(BLOCK.findall(text)):
-        raise PageMistake("%s: a block '<!-- table ... -->' without its '<!-- end -->'" % page)
-    return made
+    def help(self, body, family):
+        return teaching.help_block(self.root, body, family)
+
+    def picture(self, _, *words):
+        return teaching.picture_block(self.root, self.name, teaching.picture(self.folder, *words)[0])
+
+    def block(self, match):
+        """The body of a block, rendered anew."""
+        try:
+            return getattr(self, match["kind"])(match["body"], *match["words"].split())
+        except (PageMistake, teaching.TeachingMistake) as mistake:
+            raise PageMistake("%s: %s" % (self.name, mistake)) from None
+        except TypeError:
+            raise PageMistake("%s: '%s' has too few or too many words" % (self.name, match.group().split("\n")[0])) from None
+
+    def blocks(self, text):
+        """(match, body as it has to be) of every block of the text."""
+        found = list(BLOCK.finditer(text))
+        if len(re.findall(r"^<!-- (?:table|help|picture) ", text, re.M)) != len(found):
+            raise PageMistake("%s: a block '<!-- table ... -->' without its '<!-- end -->'" % self.name)
+        return [(match, self.block(match)) for match in found]
+
+    def rendered(self, text):
+        """The text with every block rendered anew."""
+        made = iter([body for _, body in self.blocks(text)])
+        return BLOCK.sub(lambda m: "<!-- %s %s -->\n%s<!-- end -->\n" % (m["kind"], m["words"], next(made)), text)
+
+    def stale_blocks(self, text):
+        """A sentence per block that is not what it has to be."""
+        for match, body in self.blocks(text):
+            if match["body"] != body:
+                kind, words = match["kind"], match["words"]
+                yield "%s: %s '%s' is not what %s; run jobs/report --pages" % (self.name, kind, words, SOURCE[kind])
+
+    def pictures(self, text):
+        """(file, what it shows) of each picture of the text."""
+        for match in BLOCK.finditer(text):
+            if match["kind"] == "picture":
+                name, shown = teaching.picture(self.folder, *match["words"].split())
+                yield self.root / "docs" / "figures" / name, shown
 
 
 def prose(text):

@@ -1,16 +1,20 @@
-"""Renders what was measured: the tables of pages, and one HTML page from records.
+"""Renders what pages show: tables and pictures from jobs/results, help texts from the program.
 
-  report --pages            writes the tables of README.md and docs/ anew from jobs/results
-  report --check            writes nothing; names each table that is not what the results say, and
-                            each figure with a unit that somebody typed; status 1 if there is one
+  report --pages            writes the blocks of README.md and docs/ anew, and draws the pictures of
+                            docs/figures whose values changed; needs matplotlib for these alone
+  report --check            writes nothing; names each block and picture that is not what it has to
+                            be, and each figure with a unit that somebody typed; status 1 if there
+                            is one
   report --table NAME ...   prints one table
   report FILE.jsonl ...     writes report.html: tables that sort and pictures, in one file
+
+Help texts are those of the program $WEFT, else build/weft; without one they stay as they are.
 """
 
 import pathlib
 import sys
 
-from weftlab import html_page, pages, tables, text
+from weftlab import html_page, packages, pages, tables, teaching, text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -25,33 +29,48 @@ def write(path, content, command):
         text.fail(command, "%s: %s" % (path, error.strerror), text.ENVIRONMENT_FAILURE)
 
 
-def render_pages(root, folder):
-    """Writes the pages whose tables changed; their names."""
-    changed = []
+def pages_with_text(root, folder):
     for path in pages.pages_of(root):
-        old = path.read_text(encoding="utf-8")
-        new = pages.rendered(old, folder, str(path.relative_to(root)))
+        yield path, pages.Page(root, folder, str(path.relative_to(root))), path.read_text(encoding="utf-8")
+
+
+def render_pages(root, folder):
+    """Writes the pages and pictures that changed; their names."""
+    for path, page, old in pages_with_text(root, folder):
+        new = page.rendered(old)
         if new != old:
             write(path, new, "report")
-            changed.append(str(path.relative_to(root)))
-    return changed
+            yield page.name
+        for drawn, shown in page.pictures(new):
+            if teaching.digest_in(drawn) != teaching.digest(shown):
+                draw(drawn, shown)
+                yield str(drawn.relative_to(root))
+
+
+def draw(path, shown):
+    packages.need("report", "matplotlib")
+    from weftlab import ladder_picture  # pylint: disable=import-outside-toplevel
+
+    path.parent.mkdir(exist_ok=True)
+    ladder_picture.draw(path, shown, teaching.digest(shown))
 
 
 def complaints(root, folder):
-    """A sentence per block that differs and per figure that was typed."""
-    for path in pages.pages_of(root):
-        name, content = str(path.relative_to(root)), path.read_text(encoding="utf-8")
-        if pages.rendered(content, folder, name) != content:
-            yield "%s: a table is not what jobs/results says; run jobs/report --pages" % name
+    """A sentence per block or picture that differs and per figure that was typed."""
+    for _, page, content in pages_with_text(root, folder):
+        yield from page.stale_blocks(content)
+        for drawn, shown in page.pictures(content):
+            if teaching.digest_in(drawn) != teaching.digest(shown):
+                yield "%s: shows other values than jobs/results; run jobs/report --pages" % drawn.relative_to(root)
         for number, figure in pages.typed_figures(content):
-            yield "%s:%d: '%s' is typed; figures stand in tables that jobs/report renders" % (name, number, figure)
+            yield "%s:%d: '%s' is typed; figures stand in blocks that jobs/report renders" % (page.name, number, figure)
 
 
 def main():
     parser = text.parser("report", __doc__)
     parser.add_argument("files", nargs="*", metavar="FILE.jsonl", help="records for an HTML page")
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("report.html"), help="(report.html)")
-    parser.add_argument("--pages", action="store_true", help="render the tables of all pages")
+    parser.add_argument("--pages", action="store_true", help="render the blocks of all pages")
     parser.add_argument("--check", action="store_true", help="complain where a page is not what would be rendered")
     parser.add_argument("--table", nargs="+", metavar="NAME", help="print a table: %s" % ", ".join(sorted(tables.TABLES)))
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="the tree whose pages are meant (this one)")
@@ -61,8 +80,7 @@ def main():
     folder = arguments.results or arguments.root / "jobs" / "results"
     try:
         if arguments.table:
-            page = "<!-- table %s -->\n<!-- end -->\n" % " ".join(arguments.table)
-            print("".join(pages.rendered(page, folder, "--table").splitlines(True)[1:-1]), end="")
+            print(pages.Page(arguments.root, folder, "--table").table("", *arguments.table), end="")
         elif arguments.pages:
             for name in render_pages(arguments.root, folder):
                 print(name)

@@ -92,11 +92,11 @@ def titled(figure, what, where, *how):
     figure.add_artist(below)
 
 
-def save(figure, names, command):
-    """Writes a figure to files, whose endings select PNG and SVG."""
+def save(figure, names, command, description=None):
+    """Writes a figure to files, whose endings select PNG and SVG; this one may hold a description."""
     for name in names:
         with files.replaced(name, command) as whole:
-            more = {"metadata": {"Date": None}} if name.endswith(".svg") else {"dpi": 110}
+            more = {"metadata": {"Date": None, "Description": description}} if name.endswith(".svg") else {"dpi": 110}
             figure.savefig(whole, **more)
     plt.close(figure)
 

@@ -5,6 +5,7 @@ A figure is the median over the repeats of a run of its median step. Fractions a
 the same size moved on all GPUs in the same run. Figures that no record has are a dash.
 """
 
+import functools
 import statistics
 
 from weftlab import records, results
@@ -16,6 +17,13 @@ DASH = "-"
 # ---- reading ----
 
 
+@functools.lru_cache(maxsize=None)
+def answers(folder, machine, question, program):
+    """The valid records of a program that answer a question about a machine; read once."""
+    path = results.newest(folder, machine, question)
+    return list(records.read([str(path)], program, "report")) if path else []
+
+
 def by_median_step(record):
     """The record with its rate and fraction of the median step; weft's are of the mean."""
     p50, mean = record["step_s"]["p50"], records.at(record, "step_s", "mean")
@@ -25,16 +33,12 @@ def by_median_step(record):
 
 
 def runs(folder, machine, *questions):
-    """The valid records of `weft run` that answer questions about a machine."""
-    for question in questions:
-        path = results.newest(folder, machine, question)
-        if path:
-            yield from map(by_median_step, records.read([str(path)], "run", "report"))
+    """The records of `weft run` that answer questions about a machine."""
+    return [by_median_step(record) for question in questions for record in answers(folder, machine, question, "run")]
 
 
 def rungs(folder, machine, question):
-    path = results.newest(folder, machine, question)
-    return list(records.read([str(path)], "bench", "report")) if path else []
+    return answers(folder, machine, question, "bench")
 
 
 def single(record):
@@ -118,8 +122,8 @@ def gcells(value):
 
 def rate(value, unit):
     """Bytes, flops or cells per second with a prefix."""
-    prefixes = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1, ""))
-    unit = {"B/s": "B/s", "flop/s": "flop/s", "FLOP/s": "flop/s"}.get(unit, unit or "")
+    prefixes = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
+    unit = {"FLOP/s": "flop/s", "1/s": "/s"}.get(unit, unit or "")
     return scaled(value, [(factor, prefix + unit) for factor, prefix in prefixes])
 
 
@@ -423,23 +427,50 @@ def machines(folder):
     return ["results", "program", "driver, MPI, HDF5"], rows
 
 
-def ladder(folder, family):
-    """A family of `weft bench` on one GPU of each kind: the last size of each rung."""
+# Where the records of a family of `weft bench` are: the machines' names, and the question.
+LADDER_OF_ONE_GPU = {machine: (name, "ladder") for machine, name in ONE_GPU.items()}
+OF_TWO_GPUS = {"h200x2": ("two H200s", "transports")}
+LADDER_MACHINES = {"halo": OF_TWO_GPUS, "alltoall": OF_TWO_GPUS}
+
+
+def ladder_records(folder, family):
+    """{machine: {rung: record}} of the verified rungs of a family; of a rung measured twice, the last."""
     found = {}
-    for machine, name in ONE_GPU.items():
-        for rung in rungs(folder, machine, "ladder"):
-            if rung["family"] == family and rung.get("verified"):
-                found.setdefault(rung["rung"], {})[name] = rung
+    for machine, (name, question) in LADDER_MACHINES.get(family, LADDER_OF_ONE_GPU).items():
+        found[name] = {
+            rung["rung"]: rung
+            for rung in rungs(folder, machine, question)
+            if rung["family"] == family and rung.get("verified")
+        }
+    return found
+
+
+def swept(record):
+    """The parameter that the points of a rung's sweep differ in, or None."""
+    points = [point["parameters"] or {} for point in record.get("sweep") or []]
+    return next((key for key in (points or [{}])[0] if len({point.get(key) for point in points}) > 1), None)
+
+
+def last_point(record):
+    """", stride 32": where the last point of a rung's sweep stands."""
+    key = swept(record)
+    value = key and record["sweep"][-1]["parameters"][key]
+    return ", %s %s" % (key, size(value) if "bytes" in key else value) if key else ""
+
+
+def ladder(folder, family):
+    """A family of `weft bench`: the last point of each rung."""
+    by_machine = ladder_records(folder, family)
     rows = []
-    for rung, by_machine in found.items():
-        row = ["`%s`" % rung]
-        for name in ONE_GPU.values():
-            record = by_machine.get(name)
-            last = {**record, **(record.get("sweep") or [{}])[-1]} if record else {}
+    for rung in dict.fromkeys(rung for found in by_machine.values() for rung in found):
+        row, ceiling = ["`%s`" % rung + max(last_point(found.get(rung, {})) for found in by_machine.values())], None
+        for found in by_machine.values():
+            last = {**found.get(rung, {}), **(found.get(rung, {}).get("sweep") or [{}])[-1]}
             row += [rate(last.get("rate"), last.get("unit")), fraction(last.get("fraction_of_ceiling"))]
-        rows.append(row + [last.get("ceiling_name") or DASH])
+            ceiling = last.get("ceiling_name") or ceiling
+        rows.append(row + [ceiling or DASH])
     header = ["`weft bench %s`" % family]
-    for name in ONE_GPU.values():
+    for name in by_machine:
         header += [name, "of it"]
     return header + ["ceiling"], rows
 

@@ -1,0 +1,164 @@
+"""What pages of docs/teaching show beside their tables: help texts and pictures of `weft bench`.
+
+The help text of a family stands in the program alone. A page repeats it, one part per kind of
+device; a program built without CUDA prints no part for GPUs, and that of the page then stays.
+A picture keeps a digest of the values that it shows, so that a picture of other values is found
+without drawing it.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+from weftlab import records, tables
+
+DEVICES = {"host": "On the host", "cuda": "On a GPU"}
+PART = re.compile(r"^(?P<head>On [^\n]*):\n\n```text\n(?P<text>.*?)^```\n", re.M | re.S)
+
+
+class TeachingMistake(Exception):
+    """What a block asks for is not there; its text is for the user."""
+
+
+# ---- help texts ----
+
+
+def program_of(root):
+    """The weft that is asked for its help: $WEFT, else that of the tree's build; None without."""
+    found = pathlib.Path(os.environ.get("WEFT") or pathlib.Path(root) / "build" / "weft")
+    return str(found) if found.exists() else None
+
+
+def help_by_device(program, family):
+    """{"host": text, "cuda": text} of the devices for which this program has the family."""
+    done = subprocess.run([program, "bench", family, "--help"], stdout=subprocess.PIPE, check=False)
+    parts = re.split(r"^device (host|cuda)\n\n", done.stdout.decode(), flags=re.M)
+    if done.returncode:
+        raise TeachingMistake("%s bench %s --help ends with %d" % (program, family, done.returncode))
+    return {device: text.rstrip() + "\n" for device, text in zip(parts[1::2], parts[2::2])}
+
+
+def help_in(body):
+    """The same from the body of a block."""
+    found = {}
+    for part in PART.finditer(body):
+        for device, head in DEVICES.items():
+            if head.lower() in part["head"].lower():
+                found[device] = part["text"]
+    return found
+
+
+def help_block(root, body, family):
+    """The body of a block of help, with what the program at hand prints."""
+    program, parts = program_of(root), help_in(body)
+    parts.update(help_by_device(program, family) if program else {})
+    if not parts:
+        raise TeachingMistake("no family '%s' in %s" % (family, program or "a program: make it first"))
+    if parts.get("host") == parts.get("cuda"):
+        return "On the host and on a GPU:\n\n```text\n%s```\n" % parts["host"]
+    blocks = ["%s:\n\n```text\n%s```\n" % (DEVICES[d], parts[d]) for d in DEVICES if d in parts]
+    return "\n".join(blocks)
+
+
+# ---- what a picture shows ----
+
+CURVES = {  # the parameter along which a family's rungs are drawn, and which rungs
+    "memory": ("bytes", ["pageableH2D", "pinnedH2D", "mappedRead", "managedFault", "managedPrefetch"]),
+    "access": ("stride", ["strideRead", "strideWrite"]),
+    "shared": ("stride", ["stride4", "stride8"]),
+    "fused": ("steps", ["singly", "tile", "strip", "production"]),
+    "roofline": ("radius", ["star", "box", "line", "wave"]),
+    "launch": ("block_threads", ["blockSize"]),
+    "constant": ("addresses", ["tableBank", "tableLdg", "tableShared"]),
+    "product": ("fmas", ["roofline"]),
+    "arith": ("slots", ["atomicSpread"]),
+    "streams": ("streams", ["depthFirst", "breadthFirst", "openmp", "graph"]),
+    "halo": ("bytes", ["link_both", "mpi_ring", "peer_ring", "nccl_ring", "aware_ring", "staged_ring"]),
+    "alltoall": ("n", ["aware_slabs", "mapped_slabs", "peer_slabs", "staged_slabs"]),
+}
+
+
+def last_of(rung):
+    return {**rung, **(rung.get("sweep") or [{}])[-1]}
+
+
+def has_ceiling(rung):
+    points = rung.get("sweep") or [rung]
+    return all(records.is_number(point.get("fraction_of_ceiling")) for point in points)
+
+
+def value_of(point, fraction):
+    return point["fraction_of_ceiling" if fraction else "rate"]
+
+
+def name_of(rung, fraction):
+    """What a value of a rung is."""
+    return "fraction of the ceiling" if fraction else "per second" if rung["unit"] == "1/s" else rung["unit"]
+
+
+def curves(by_machine, parameter, chosen):
+    """(what the values are, {rung: {machine: [[x, value], ...]}}): fractions where all have a ceiling."""
+    swept = [
+        (rung, name, found[rung])
+        for rung in chosen
+        for name, found in by_machine.items()
+        if rung in found and tables.swept(found[rung]) == parameter
+    ]
+    fraction = all(has_ceiling(record) for _, _, record in swept)
+    made = {}
+    for rung, name, record in swept:
+        points = [[p["parameters"][parameter], value_of(p, fraction)] for p in record["sweep"]]
+        made.setdefault(rung, {})[name] = points
+    return name_of(swept[0][2], fraction) if swept else "", made
+
+
+def ladder(folder, family):
+    """What the picture of a family shows: bars by rung and machine, and curves of sweeps."""
+    by_machine = tables.ladder_records(folder, family)
+    parameter, chosen = CURVES.get(family, ("", []))
+    bars = {}
+    for name, rungs in by_machine.items():
+        for rung, record in rungs.items():
+            last, fraction = last_of(record), has_ceiling(record)
+            bars.setdefault(rung, {})[name] = [name_of(record, fraction), value_of(last, fraction)]
+    if not bars:
+        raise TeachingMistake("no result has the family '%s'" % family)
+    shown = {"family": family, "machines": list(by_machine), "bars": bars, "along": parameter}
+    shown["curves of"], shown["curves"] = curves(by_machine, parameter, chosen)
+    return shown
+
+
+PICTURES = {"ladder": ladder}
+
+
+# ---- pictures as blocks ----
+
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def digest(shown):
+    words = json.dumps(shown, sort_keys=True)
+    return "sha256:" + hashlib.sha256(words.encode()).hexdigest()
+
+
+def digest_in(path):
+    """The digest that a picture was drawn with, or None."""
+    found = DIGEST.search(path.read_text(encoding="utf-8")) if path.exists() else None
+    return found and found.group()
+
+
+def picture(folder, name, *arguments):
+    """(the file's name, the values that it shows) of a picture."""
+    if name not in PICTURES:
+        known = ", ".join(sorted(PICTURES))
+        raise TeachingMistake("no picture '%s'; there are %s" % (name, known))
+    return "%s.svg" % "-".join((name,) + arguments), PICTURES[name](folder, *arguments)
+
+
+def picture_block(root, page, file):
+    """The line of Markdown that shows a picture of docs/figures on a page."""
+    across = os.path.relpath(pathlib.Path(root) / "docs" / "figures" / file, (pathlib.Path(root) / page).parent)
+    return "![%s](%s)\n" % (file[: -len(".svg")].replace("-", " "), across)
