@@ -3,10 +3,6 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef enum kind_id { KIND_HEAT, KIND_WAVE, KIND_ADVECT, KIND_LAPLACE, KIND_CUSTOM, KIND_TRANSPOSE, KIND_SWEEP } kind_id;
 enum { KIND_ROWS = KIND_SWEEP + 1, KIND_FIELDS_MAX = 2, KIND_ORDERS = 8 };
 
@@ -53,7 +49,3 @@ extern const char *const kind_names[KIND_ROWS + 1]; /* NULL at the end */
 /* NULL: no such name. */
 const kind_row *kind_find(const char *name);
 static inline int kind_fields(const kind_row *k) { return k->field[1] ? 2 : 1; }
-
-#ifdef __cplusplus
-}
-#endif

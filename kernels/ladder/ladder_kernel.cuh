@@ -28,6 +28,20 @@ int ladder_kernel(const ladder_case *c, dim3 grid, dim3 block, size_t shared_byt
     return cudaErrorInvalidValue;
 }
 
+/* Copies n words by blocks of LADDER_COPY_THREADS, LOADS words per thread: all are on their way before the first store. */
+enum { LADDER_COPY_THREADS = 256 };
+template <typename T, int LOADS> __global__ void ladder_copy_kernel(T *out, const T *in, int64_t n)
+{
+    const int64_t first = (int64_t)blockIdx.x * LADDER_COPY_THREADS * LOADS + threadIdx.x;
+    T u[LOADS];
+#pragma unroll
+    for (int k = 0; k < LOADS; k++)
+        if (first + k * LADDER_COPY_THREADS < n) u[k] = in[first + k * LADDER_COPY_THREADS];
+#pragma unroll
+    for (int k = 0; k < LOADS; k++)
+        if (first + k * LADDER_COPY_THREADS < n) out[first + k * LADDER_COPY_THREADS] = u[k];
+}
+
 /* The same rung, measured at each value of a parameter. */
 template <int COUNT> constexpr ladder_rung ladder_scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)
 {

@@ -3,14 +3,6 @@
 
 #include "ladder/ladder.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Memory of the next GPU that this one may read and write; freed by ladder_close. */
 int ladder_peer_alloc(ladder_case *c, size_t bytes, void **out);
 const char *ladder_peer_missing(device *d); /* a rung's missing */
-
-#ifdef __cplusplus
-}
-#endif

@@ -199,11 +199,11 @@ constexpr ladder_rung flops(const char *name, const char *why, ladder_way way, c
 }
 
 const ladder_rung rungs[] = {
-    flops("float", "f32 multiply-adds, fused: fmad on", chained<step_fma_f32>,
+    flops("float", "f32 multiply-adds, fused: fmad on", chained<step_fused<float>>,
           "x = x * factor + summand, again and again, in eight chains per thread. A step needs the result of the one before, "
           "which takes four cycles; eight chains and many warps hide that, so that the pipes are what is measured. An H200's SM "
           "has 128 lanes for f32."),
-    flops("double", "the same in f64", chained<step_fma_f64>,
+    flops("double", "the same in f64", chained<step_fused<double>>,
           "An H200's SM has 64 lanes for f64: half the speed. On GPUs made for graphics it is a 32nd or a 64th, and there a "
           "forgotten suffix is a disaster (literal)."),
     flops("literal", "f32 data, a constant without f", chained<step_literal>,

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "ladder/ladder_chains.cuh"
+#include "ladder/ladder_fma.cuh"
 #include "ladder_compute/ladder_arith.cuh"
 
 namespace {
@@ -13,33 +14,31 @@ enum { SEED = 21, CHAINS = 8, CHAIN_STEPS = 2048, CHAIN_BLOCKS_PER_SM = 8, CHAIN
 const double factor_even = 0.9990234375, summand_even = 0.0009765625; /* exact in both types */
 const double factor_odd = 0.998046875, summand_odd = -0.001953125;
 
-/* ---- one step, on the device and on the host ---- */
+/* ---- one step, the same on the device and on the host ---- */
 
-struct step_fma_f32 { /* FFMA */
-    typedef float cell;
-    static __device__ __forceinline__ float device(float x, float f, float s) { return __fmaf_rn(x, f, s); }
-    static float host(float x, float f, float s) { return fmaf(x, f, s); }
-};
-
-struct step_fma_f64 { /* DFMA */
-    typedef double cell;
-    static __device__ __forceinline__ double device(double x, double f, double s) { return __fma_rn(x, f, s); }
-    static double host(double x, double f, double s) { return fma(x, f, s); }
+template <typename T> struct step_fused { /* FFMA, DFMA */
+    typedef T cell;
+    static __host__ __device__ __forceinline__ T of(T x, T f, T s) { return ladder_fma(x, f, s); }
 };
 
 struct step_literal { /* F2F, DFMA, F2F */
     typedef float cell;
-    static __device__ __forceinline__ float device(float x, float f, float s)
+    static __host__ __device__ __forceinline__ float of(float x, float f, float s)
     {
-        return (float)__fma_rn((double)x, (double)f, (double)s);
+        return (float)ladder_fma((double)x, (double)f, (double)s);
     }
-    static float host(float x, float f, float s) { return (float)fma((double)x, (double)f, (double)s); }
 };
 
-struct step_separate { /* these intrinsics are never contracted, whatever the flags */
+struct step_separate {
     typedef float cell;
-    static __device__ __forceinline__ float device(float x, float f, float s) { return __fadd_rn(__fmul_rn(x, f), s); }
-    static float host(float x, float f, float s) { return x * f + s; } /* the host compiler is told not to contract */
+    static __host__ __device__ __forceinline__ float of(float x, float f, float s)
+    {
+#ifdef __CUDA_ARCH__
+        return __fadd_rn(__fmul_rn(x, f), s); /* never contracted, whatever the flags */
+#else
+        return x * f + s; /* the host compiler is told not to contract */
+#endif
+    }
 };
 
 template <typename STEP, typename T = typename STEP::cell>
@@ -47,7 +46,7 @@ __global__ void __launch_bounds__(THREADS) chains(T *out, const T *in, T factor,
 {
     ladder_chains<T, CHAINS, THREADS> cells;
     cells.load(in);
-    cells.template run<CHAIN_STEPS>([=](T x) { return STEP::device(x, factor, summand); });
+    cells.template run<CHAIN_STEPS>([=](T x) { return STEP::of(x, factor, summand); });
     cells.store(out);
 }
 
@@ -133,7 +132,7 @@ template <typename STEP, typename T = typename STEP::cell> int chains_verify(lad
     T x[CHAIN_CELLS];
     ladder_random(type_of<T>, x, 0, CHAIN_CELLS, SEED);
     for (int k = 0; k < CHAIN_CELLS; k++)
-        for (int i = 0; i < CHAIN_STEPS; i++) x[k] = STEP::host(x[k], (T)factor_even, (T)summand_even);
+        for (int i = 0; i < CHAIN_STEPS; i++) x[k] = STEP::of(x[k], (T)factor_even, (T)summand_even);
     return arith_compare(c, x, v);
 }
 

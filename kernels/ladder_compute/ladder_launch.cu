@@ -27,7 +27,7 @@ static const char teaches[] =
 namespace {
 
 enum { N, BLOCK_THREADS, BLOCK_X, BLOCKS_PER_SM, LOADS, PARAMETERS };
-enum { SHAPE_THREADS = 256, FEW_THREADS = 256, ROW_CELLS = 8192, COUNTERS = 1 };
+enum { SHAPE_THREADS = 256, ROW_CELLS = 8192, COUNTERS = 1 };
 
 /* ---- launches ---- */
 
@@ -71,18 +71,6 @@ template <typename T> __global__ void copy_plane(T *out, const T *in, int64_t n)
     if (x < ROW_CELLS && i < n) out[i] = in[i];
 }
 
-template <typename T, int L> __global__ void copy_loads(T *out, const T *in, int64_t n)
-{
-    const int64_t first = (int64_t)blockIdx.x * FEW_THREADS * L + threadIdx.x;
-    T u[L];
-#pragma unroll
-    for (int k = 0; k < L; k++)
-        if (first + k * FEW_THREADS < n) u[k] = in[first + k * FEW_THREADS];
-#pragma unroll
-    for (int k = 0; k < L; k++)
-        if (first + k * FEW_THREADS < n) out[first + k * FEW_THREADS] = u[k];
-}
-
 template <typename T> using kernel = void (*)(T *out, const T *in, int64_t n);
 
 /* How many of an SM's warps the launch of the kernel of the case's type allows. */
@@ -110,10 +98,10 @@ size_t hoard_bytes(const ladder_case *c)
 
 template <typename T> kernel<T> loads_kernel(int64_t loads)
 {
-    return loads == 1   ? copy_loads<T, 1>
-           : loads == 2 ? copy_loads<T, 2>
-           : loads <= 4 ? copy_loads<T, 4>
-                        : copy_loads<T, 8>;
+    return loads == 1   ? ladder_copy_kernel<T, 1>
+           : loads == 2 ? ladder_copy_kernel<T, 2>
+           : loads <= 4 ? ladder_copy_kernel<T, 4>
+                        : ladder_copy_kernel<T, 8>;
 }
 
 int prepare_copy(ladder_case *c)
@@ -158,14 +146,14 @@ int prepare_few(ladder_case *c)
                                                cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     const int code = prepare_copy(c);
     if (code || e != cudaSuccess) return code ? code : e;
-    return predict_occupancy(c, f32, f64, FEW_THREADS, bytes);
+    return predict_occupancy(c, f32, f64, LADDER_COPY_THREADS, bytes);
 }
 
 int run_few(ladder_case *c)
 {
     const int64_t loads = c->value[LOADS] == 1 ? 1 : c->value[LOADS] == 2 ? 2 : c->value[LOADS] <= 4 ? 4 : 8;
-    return ladder_kernel(c, ladder_blocks(c->size, FEW_THREADS * loads), FEW_THREADS, hoard_bytes(c), loads_kernel<float>(loads),
-                         loads_kernel<double>(loads), c->size);
+    return ladder_kernel(c, ladder_blocks(c->size, LADDER_COPY_THREADS * loads), LADDER_COPY_THREADS, hoard_bytes(c),
+                         loads_kernel<float>(loads), loads_kernel<double>(loads), c->size);
 }
 
 /* ---- the table ---- */

@@ -25,18 +25,6 @@ namespace {
 
 /* ---- more bytes in flight: more loads per thread, or wider ones ---- */
 
-template <typename T, int LOADS> __global__ void unrolled(T *out, const T *in, int64_t n, int64_t)
-{
-    const int64_t first = (int64_t)blockIdx.x * THREADS * LOADS + threadIdx.x;
-    T u[LOADS];
-#pragma unroll
-    for (int k = 0; k < LOADS; k++)
-        if (first + k * THREADS < n) u[k] = in[first + k * THREADS];
-#pragma unroll
-    for (int k = 0; k < LOADS; k++)
-        if (first + k * THREADS < n) out[first + k * THREADS] = u[k];
-}
-
 int prepare_copy(ladder_case *c)
 {
     const double sectors = sectors_of(c, 0, 1);
@@ -47,7 +35,8 @@ int prepare_copy(ladder_case *c)
 
 template <int LOADS> int launch_unrolled(ladder_case *c)
 {
-    return launch(c, unrolled<float, LOADS>, unrolled<double, LOADS>, (c->size + LOADS - 1) / LOADS, 0);
+    return ladder_kernel(c, ladder_blocks(c->size, LADDER_COPY_THREADS * LOADS), LADDER_COPY_THREADS, 0,
+                         ladder_copy_kernel<float, LOADS>, ladder_copy_kernel<double, LOADS>, c->size);
 }
 
 int run_unroll(ladder_case *c)
@@ -61,16 +50,10 @@ int run_unroll(ladder_case *c)
     return cudaErrorInvalidValue;
 }
 
-template <typename V> __global__ void vector_copy(V *out, const V *in, int64_t vectors)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < vectors) out[i] = in[i];
-}
-
 template <typename V> int launch_vectors(ladder_case *c)
 {
     const int64_t vectors = c->size * (int64_t)dtype_bytes(c->type) / (int64_t)sizeof(V);
-    return ladder_words(c, ladder_blocks(vectors, THREADS), THREADS, 0, vector_copy<V>, vectors);
+    return ladder_words(c, ladder_blocks(vectors, LADDER_COPY_THREADS), LADDER_COPY_THREADS, 0, ladder_copy_kernel<V, 1>, vectors);
 }
 
 int run_vector(ladder_case *c)

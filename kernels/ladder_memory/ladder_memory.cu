@@ -92,14 +92,6 @@ int place_of(int ordinal) { return ordinal; }
 int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s) { return cudaMemPrefetchAsync(p, bytes, ordinal, s); }
 #endif
 
-enum { THREADS = 256 };
-
-__global__ void __launch_bounds__(THREADS) move_kernel(uint4 *to, const uint4 *from, int64_t vectors)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < vectors) to[i] = from[i];
-}
-
 int transfer_prepare(ladder_case *c)
 {
     c->size = c->value[BYTES] & ~(int64_t)15;
@@ -127,7 +119,8 @@ void transfer_destroy(ladder_case *c)
 int move(ladder_case *c)
 {
     const int64_t vectors = c->size / (int64_t)sizeof(uint4);
-    return ladder_words(c, ladder_blocks(vectors, THREADS), THREADS, 0, move_kernel, vectors);
+    const unsigned blocks = ladder_blocks(vectors, LADDER_COPY_THREADS);
+    return ladder_words(c, blocks, LADDER_COPY_THREADS, 0, ladder_copy_kernel<uint4, 1>, vectors);
 }
 
 /* ---- both directions ---- */
