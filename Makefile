@@ -3,7 +3,7 @@
 # Three builds live side by side: build (release), build/debug (DEBUG=1) and build/sanitize (SANITIZE=1). A change of
 # flags within one of them rebuilds what it affects: every object depends on a stamp that holds its flags.
 
-VERSION   := 0.1.0
+VERSION   := 1.0.0
 MPICC     ?= mpicc
 MPIRUN    ?= $(subst mpicc,mpirun,$(MPICC))
 PREFIX    ?= /usr/local

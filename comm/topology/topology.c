@@ -57,7 +57,7 @@ static void binding_list(char *out, size_t bytes)
     }
 }
 
-static void first_line_of_mpi_version(char *out, size_t bytes)
+void topology_mpi_version(char *out, size_t bytes)
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
@@ -82,7 +82,7 @@ void topology_create(topology *t)
     if (gethostname(host_name, sizeof host_name - 1) != 0) (void)snprintf(host_name, sizeof host_name, "unknown");
     (void)printable(t->host, sizeof t->host, host_name);
     binding_list(t->binding, sizeof t->binding);
-    first_line_of_mpi_version(t->mpi_version, sizeof t->mpi_version);
+    topology_mpi_version(t->mpi_version, sizeof t->mpi_version);
     t->mpi_claims_cuda = t->comm != MPI_COMM_NULL && mpi_claims_cuda();
 }
 

@@ -27,6 +27,9 @@ typedef struct topology {
 void topology_create(topology *t);
 void topology_destroy(topology *t);
 
+/* The first line of what the MPI library calls itself; MPI need not be started. */
+void topology_mpi_version(char *out, size_t bytes);
+
 /* OpenMP threads of a rank: asked, where that is not 0; else OMP_NUM_THREADS; else this rank's share of the CPUs that it may
  * use, where the host's ranks may all use the same. */
 int topology_threads(const topology *t, int asked);

@@ -219,7 +219,8 @@ void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES]);
 /* One of them. NULL on failure, with *code for device_cuda_error_text. */
 device *device_cuda_create(int ordinal, int *code);
 const char *device_cuda_error_text(int code);
-bool device_cuda_built(void);
+/* The toolkit that weft was built with, 13000 for CUDA 13.0; 0 without CUDA. */
+int device_cuda_built(void);
 
 static inline void device_destroy(device **d)
 {

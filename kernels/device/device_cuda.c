@@ -340,7 +340,7 @@ const char *device_cuda_error_text(int code)
     return text;
 }
 
-bool device_cuda_built(void) { return true; }
+int device_cuda_built(void) { return CUDART_VERSION; }
 
 #else
 
@@ -363,6 +363,6 @@ device *device_cuda_create(int ordinal, int *code)
 
 const char *device_cuda_error_text(int code) { return code ? "built without CUDA" : "no error"; }
 
-bool device_cuda_built(void) { return false; }
+int device_cuda_built(void) { return 0; }
 
 #endif

@@ -1,5 +1,5 @@
 /* What this binary is, for --version, records and state files. */
 #pragma once
 
-extern const char version_number[]; /* "0.1.0" */
+extern const char version_number[]; /* "1.0.0" */
 extern const char version_git[];    /* "a1b2c3d", "a1b2c3d-dirty", or "unknown" outside a checkout */

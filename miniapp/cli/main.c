@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cmd.h"
+#include "base/machine.h"
 #include "base/version.h"
 #include "bench/bench_list.h"
 #include "cli/cmd_manual.h"
@@ -15,10 +16,19 @@
 #include "ranks/check.h"
 #include "state/checkpoint_probe_child.h"
 #include "topology/topology.h"
+#include "transports/transport.h"
 
 static int print_version(void)
 {
+    char mpi[256];
+    topology_mpi_version(mpi, sizeof mpi);
+    const int cuda = device_cuda_built();
     printf("weft %s (%s)\n", version_number, version_git);
+    printf("MPI       %s\n", mpi);
+    printf("HDF5      %s\n", machine_hdf5_version());
+    if (cuda) printf("CUDA      %d.%d, NCCL: %s\n", cuda / 1000, cuda % 1000 / 10, transport_nccl_built ? "yes" : "no");
+    else printf("CUDA      none\n");
+    printf("compiler  %s%s\n", strchr(__VERSION__, ' ') ? "" : "gcc ", __VERSION__); /* gcc's is a number, clang's has its name */
     return 0;
 }
 

@@ -63,9 +63,17 @@ load ../support/helper
 }
 
 @test "the version is the Makefile's, the commit is the checkout's" {
-    grep -q "^VERSION *:= $("$weft" --version | awk '{ print $2 }')$" "$top/Makefile"
+    grep -q "^VERSION *:= $("$weft" --version | awk 'NR == 1 { print $2 }')$" "$top/Makefile"
     [ -e "$top/.git" ] || skip "not a git checkout"
     "$weft" --version | grep -qE '\([0-9a-f]{7,}(-dirty)?\)|-g[0-9a-f]{7,}'
+}
+
+@test "--version names MPI, HDF5, CUDA and the compiler, and starts no MPI" {
+    "$weft" --version >version
+    expect "lines" "weft MPI HDF5 CUDA compiler" "$(awk '{ print $1 }' version | xargs)"
+    expect "lines without a value" 0 "$(awk 'NF < 2' version | wc -l)"
+    expect "HDF5" "$("$weft" info --json | jq -r .hdf5.version)" "$(awk '/^HDF5/ { print $2 }' version)"
+    expect "MPI" "$("$weft" info --json | jq -r .mpi.version)" "$(sed -n 's/^MPI *//p' version)"
 }
 
 @test "weft run --help lists every key" {

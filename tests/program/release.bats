@@ -1,0 +1,65 @@
+# A release has one version everywhere, is made of a clean and tested commit that CHANGELOG.md describes, and leaves an archive and a tag.
+load ../support/helper
+
+# A repository with the files that a release reads and changes; its tests pass unless there is a file `broken`.
+setup() {
+    cd "$BATS_TEST_TMPDIR" || exit 1
+    export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+    git init -q tree
+    cd tree || exit 1
+    mkdir .ci jobs
+    cp "$top/.ci/release" .ci/
+    cp "$top/jobs/pyproject.toml" jobs/
+    cp "$top/CITATION.cff" .
+    printf 'VERSION   := 0.9.0\ntest:\n\ttest ! -e ../broken\n' >Makefile
+    printf '# Changelog\n\n## 7.8.9\n' >CHANGELOG.md
+    git add .
+    git commit -qm "what is there"
+}
+
+@test "the version is the same in the Makefile, the Python package, the citation and the changelog" {
+    local version
+    version=$(sed -n 's/^VERSION *:= //p' "$top/Makefile")
+    expect pyproject.toml "version = \"$version\"" "$(grep '^version' "$top/jobs/pyproject.toml")"
+    expect CITATION.cff "version: $version" "$(grep '^version' "$top/CITATION.cff")"
+    grep -qxF "## $version" "$top/CHANGELOG.md"
+    expect "keys of a citation" "authors cff-version date-released keywords license message title type version" \
+        "$(grep -o '^[a-z-]*:' "$top/CITATION.cff" | tr -d : | sort | xargs)"
+}
+
+@test "a release sets the version, tests, commits, packs and tags" {
+    run .ci/release 7.8.9 --tag
+    expect status 0 "$status" || { echo "$output"; return 1; }
+    expect "versions" "7.8.9 7.8.9 7.8.9" "$({ sed -n 's/^VERSION *:= //p' Makefile; sed -n 's/^version[ =:"]*\([0-9.]*\).*/\1/p' jobs/pyproject.toml CITATION.cff; } |
+        xargs)"
+    expect "the tag's commit" "$(git rev-parse HEAD)" "$(git rev-parse 'v7.8.9^{commit}')"
+    expect "the packed Makefile" "VERSION   := 7.8.9" "$(tar -xzOf weft-7.8.9.tar.gz weft-7.8.9/Makefile | head -n 1)"
+    expect "the commit's message" "release: 7.8.9" "$(git log -1 --format=%s)"
+}
+
+@test "a dirty tree, a version without a changelog, a tag that exists and a failed test release nothing" {
+    local commit
+    commit=$(git rev-parse HEAD)
+    nothing() { # status text; of the run before
+        expect status "$1" "$status" || { echo "$output"; return 1; }
+        [[ $output == *"$2"* ]] || { echo "no '$2' in: $output"; return 1; }
+        expect "the commit" "$commit" "$(git rev-parse HEAD)"
+        expect "archives" "" "$(ls | grep tar || true)"
+    }
+    run .ci/release 7.8
+    nothing 2 "'7.8' is no version"
+    run .ci/release 7.8.10
+    nothing 2 "CHANGELOG.md has no heading '## 7.8.10'"
+    touch new
+    run .ci/release 7.8.9
+    nothing 2 "the tree has changes that are not committed: ?? new"
+    rm new
+    touch ../broken
+    run .ci/release 7.8.9 --tag
+    nothing 1 "a test failed"
+    expect "what differs" "" "$(git status --porcelain)"
+    rm ../broken
+    git tag v7.8.9
+    run .ci/release 7.8.9
+    nothing 2 "the tag v7.8.9 exists"
+}
