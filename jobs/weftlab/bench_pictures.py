@@ -1,218 +1,207 @@
-"""The pictures of plot_bench, by matplotlib."""
+"""Pictures of `weft bench`: functions that draw a frame of points (weftlab.frame) and return a
+figure. They draw what frame.newest() leaves: verified points of the last record of each setting."""
 
-import itertools
-import logging
-import warnings
+import json
 
-import matplotlib
 import numpy as np
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-matplotlib.use("Agg")  # no window
-# pylint: disable=wrong-import-position
-from matplotlib import pyplot as plt
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from weftlab import frame, series, style
 
-from weftlab import records
-from weftlab.plot_bench import other_settings, points_of
-
-# Okabe and Ito's
-PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999"]
-DASHES = ["-", "--", ":", "-."]
-MARKERS = "os^DvPX*<>p"
-GREY = "#777777"
+STENCILS = {"star": "o", "box": "s", "line": "^", "wave": "D", "maxChange": "v"}
 MESSAGES = ("faceCopy", "pack", "unpack")
-
-logging.getLogger("matplotlib").setLevel(logging.ERROR)
-warnings.filterwarnings("ignore", message="Glyph .* missing")
-plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "weft", "font.size": 10})
-plt.rcParams.update({"axes.grid": True, "grid.color": "#cccccc", "grid.linewidth": 0.6})
+TYPES = {"f32": style.PALETTE[0], "f64": style.PALETTE[1]}
+TRANSPORTS = ("staged", "mapped", "aware", "peer", "nccl", "mpi", "link")
+SMALL_BYTES, LARGE_BYTES = 2**16, 2**15  # up to here latency is drawn, from here on bandwidth
 
 
-def literal(words):
-    """Text in which a dollar begins no formula."""
-    return words.replace("$", r"\$")
-
-
-def save(figure, name):
-    figure.savefig(name + ".png", dpi=100)
-    figure.savefig(name + ".svg", metadata={"Date": None})
-    plt.close(figure)
-
-
-def scaled(value):
-    """The factor and the letter of a value: 1e9 and "G" for 3.2e9."""
-    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= factor:
-            return factor, letter
-    return 1, ""
+def machine_text(points):
+    """The machine, the ranks, the date and the commits of points."""
+    last, ranks = points.iloc[-1], points.ranks.dropna().unique()
+    parts = [last.machine_name] + [series.ranks_text(n) for n in ranks if len(ranks) == 1]
+    parts += [str(last.started)[:10], f"weft {last.version} ({series.commits(points)})"]
+    return ", ".join(parts)
 
 
 def rate_text(rate, unit):
-    factor, letter = scaled(rate)
+    factor, letter = style.scaled(rate)
     return f"{rate / factor:.3g} {letter}{unit}"
+
+
+def mark(dtype):
+    """Filled for f32, hollow for f64: types are told apart without colour, too."""
+    colour = TYPES[dtype]
+    return {"color": colour, "mfc": colour if dtype == "f32" else "white", "ls": "none"}
 
 
 # ---- the roofline ----
 
 
-def ceilings_of(kernels):
-    """Bytes per second of a copy and flop/s of fused multiply-adds, or None."""
-    found = {}
-    for kernel in kernels:
-        found.update(kernel.get("ceilings") or {})
-    return found.get("copy"), found.get("fma")
-
-
-def under_the_roof(kernels):
-    """Flops per byte and Tflop/s of each point that has both."""
-    points = [point for kernel in kernels for point in points_of(kernel)]
-    with_both = [point for point in points if point.get("flops_per_byte") and point.get("rate")]
-    return [(p["flops_per_byte"], p["rate"] * p["flops_per_byte"] / 1e12) for p in with_both]
-
-
-def draw_points(axes, points, **look):
-    if points:
-        axes.plot(*zip(*points), linestyle="none", markersize=6, **look)
-
-
-def draw_fused(axes, chosen, dtype, ceilings, colour):
-    """Sweeps of several steps: of T steps in one pass no more than T times the copy's slope can
-    come."""
-    fused = [
-        dict(record, sweep=[point for point in points_of(record) if point.get("verified")])
-        for record in chosen
-        if (record["family"], record["rung"], record.get("dtype")) == ("fused", "production", dtype)
-    ]
-    points = under_the_roof(fused)
-    if not points:
-        return
-    steps = {number_at(point, "steps") for record in fused for point in points_of(record)}
-    for several in sorted(steps & {4, 12}):
-        label = f"{several} steps per sweep, {dtype}"
-        draw_roof(axes, several * ceilings[0], ceilings[1], color=colour, ls=":", lw=1, label=label)
-    fill = colour if dtype == "f32" else "none"
-    draw_points(axes, points, marker="p", color=colour, mfc=fill, label=f"fused {dtype}")
+def kernels_of(points):
+    """The points of family roofline that have a type of data."""
+    return points[(points.family == "roofline") & points.dtype.isin(list(TYPES))]
 
 
 def draw_roof(axes, copy, fma, **look):
+    """Flops per byte times the copy's rate, up to the rate of fused multiply-adds."""
     flops_per_byte = np.array([0.05, np.clip(fma / copy, 0.05, 100), 100])
     axes.plot(flops_per_byte, np.minimum(flops_per_byte * copy, fma) / 1e12, **look)
 
 
-def draw_roofs(axes, chosen, kernels):
+def along_slope(axes, slope, words, colour, named):
+    """Text on the slope of a roof, unless one that is as steep has its name, in `named`."""
+    if any(0.95 < slope / other < 1.05 for other in named):
+        return
+    named.append(slope)
+    axes.text(
+        0.06,
+        1.2 * 0.06 * slope / 1e12,
+        words,
+        rotation=np.degrees(np.arctan(1.2 * slope / 1e12)),
+        rotation_mode="anchor",
+        transform_rotates_text=True,
+        size=9,
+        color=style.darker(colour),
+        in_layout=False,  # the layout knows nothing of turned text
+    )
+
+
+def with_flops(points):
+    """Points that have both coordinates of the roofline, with y in Tflop/s."""
+    found = points[points.flops_per_byte.notna() & points.rate.notna()]
+    return found.assign(y=found.rate.astype(float) * found.flops_per_byte.astype(float) / 1e12)
+
+
+def draw_fused(axes, points, dtype, ceilings, named):
+    """Blocks of several steps: T steps in one pass cannot exceed T times the copy's slope. Returns
+    labels of the points."""
+    copy, fma = ceilings
+    of_type = (points.family == "fused") & (points.rung == "production") & (points.dtype == dtype)
+    fused = with_flops(points[of_type])
+    if fused.empty:
+        return []
+    steps = set(fused["parameters.steps"]) & {4, 12}
+    for several in sorted(steps):
+        look = {"color": TYPES[dtype], "ls": ":", "lw": 1.2}
+        draw_roof(axes, several * copy, fma, **look)
+        along_slope(axes, several * copy, f"{several:g} steps per pass", TYPES[dtype], named)
+    axes.plot(fused.flops_per_byte, fused.y, marker="p", ms=7, **mark(dtype))
+    top = fused.loc[fused.y.idxmax()]
+    return [
+        (
+            top.flops_per_byte,
+            top.y,
+            f"fused {dtype}, {top['parameters.steps']:g} steps",
+            TYPES[dtype],
+        )
+    ]
+
+
+def draw_roofs(axes, points):
     """The ceilings of each type of data, and its kernels under them."""
-    for dtype, colour, dash in (("f32", PALETTE[0], "-"), ("f64", PALETTE[1], "--")):
-        of_type = [kernel for kernel in kernels if kernel["dtype"] == dtype]
-        copy, fma = ceilings_of(of_type)
-        if not copy or not fma:
+    kernels, labels, named = kernels_of(points), [], []
+    for dtype, colour in TYPES.items():
+        of_type = kernels[kernels.dtype == dtype]
+        copy, fma = (of_type[f"ceilings.{name}"].astype(float).max() for name in ("copy", "fma"))
+        if not copy > 0 or not fma > 0:
             continue
-        label = f"{dtype}: copy {rate_text(copy, 'B/s')}, fma {rate_text(fma, 'flop/s')}"
-        draw_roof(axes, copy, fma, color=colour, ls=dash, lw=2, label=label)
-        fill = colour if dtype == "f32" else "none"
-        for rung, marker in zip(("star", "box", "line", "wave", "maxChange"), "os^Dv"):
-            points = under_the_roof([kernel for kernel in of_type if kernel["rung"] == rung])
-            label = f"{rung} {dtype}"
-            draw_points(axes, points, marker=marker, color=colour, mfc=fill, label=label)
-        draw_fused(axes, chosen, dtype, (copy, fma), colour)
+        draw_roof(axes, copy, fma, color=colour, ls="-" if dtype == "f32" else "--", lw=1.8)
+        labels.append((100, fma / 1e12, f"fma {dtype}: {rate_text(fma, 'flop/s')}", colour))
+        along_slope(axes, copy, f"copy: {rate_text(copy, 'B/s')}", colour, named)
+        for rung, marker in STENCILS.items():
+            found = with_flops(of_type[of_type.rung == rung])
+            if len(found):
+                axes.plot(found.flops_per_byte, found.y, marker=marker, **mark(dtype))
+                last = found.loc[found.flops_per_byte.astype(float).idxmax()]
+                labels.append((last.flops_per_byte, last.y, f"{rung} {dtype}", colour))
+        labels += draw_fused(axes, points, dtype, (copy, fma), named)
     axes.set(xscale="log", yscale="log", xlim=(0.05, 100), ylabel="Tflop/s")
     axes.set_xlabel("flops per byte, counted from the algorithm")
-    axes.set_title("larger radii lie further right", fontsize=10)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
-    axes.legend(loc="lower right", fontsize=8)
+    style.plain(axes.xaxis)
+    style.plain(axes.yaxis)
+    style.label_ends(axes, labels)
 
 
-def number_at(point, parameter):
-    value = records.at(point, "parameters", parameter)
-    return value if records.is_number(value) else None
+def fractions_of(points):
+    """Name, type and fraction of each row from the top down: messages come last, and of those only
+    the deepest."""
+    kernels = kernels_of(points)
+    radius = kernels.get("parameters.radius", kernels["at"]).astype(float)
+    names = [rung if np.isnan(r) else f"{rung} r={r:g}" for rung, r in zip(kernels.rung, radius)]
+    deepest = radius.groupby(kernels.rung).transform("max")
+    message = kernels.rung.isin(MESSAGES)
+    rows = kernels.assign(name=names, message=message)[
+        ~message | radius.isna() | (radius == deepest)
+    ]
+    return rows.sort_values("message", kind="stable")
 
 
-def rows_of(kernels):
-    """Name, type and fraction of the ceiling of each row from the top down: messages come last, and
-    of those only the deepest."""
-    rows, deepest = [], {}
-    for kernel in kernels:
-        for point in points_of(kernel):
-            radius, rung = number_at(point, "radius"), kernel["rung"]
-            name = rung if radius is None else f"{rung} r={radius}"
-            fraction = point.get("fraction_of_ceiling")
-            rows.append((rung, radius or 0, name, kernel["dtype"], fraction))
-            deepest[rung] = max(deepest.get(rung, 0), radius or 0)
-    shown = [row for row in rows if row[0] not in MESSAGES]
-    for message in MESSAGES:
-        shown += [row for row in rows if row[0] == message and row[1] == deepest[message]]
-    return [row[2:] for row in shown]
-
-
-def draw_fractions(axes, kernels):
-    rows = rows_of(kernels)
-    names = list(dict.fromkeys(name for name, _, _ in rows))
+def draw_fractions(axes, points):
+    rows = fractions_of(points)
+    names = list(dict.fromkeys(rows.name))
     height = {name: len(names) - i for i, name in enumerate(names)}
-    for dtype, colour in (("f32", PALETTE[0]), ("f64", PALETTE[1])):
-        fill = colour if dtype == "f32" else "none"
-        points = [
-            (min(fraction, 1.2), height[name])
-            for name, of_type, fraction in rows
-            if of_type == dtype and records.is_number(fraction)
-        ]
-        draw_points(axes, points, marker="o", color=colour, mfc=fill, label=dtype, clip_on=False)
-    axes.axvline(1, color=GREY, ls="--", lw=1)
+    for dtype in TYPES:
+        found = rows[(rows.dtype == dtype) & rows.fraction_of_ceiling.notna()]
+        if found.empty:
+            continue
+        fractions = found.fraction_of_ceiling.astype(float).clip(upper=1.2)
+        look = dict(mark(dtype), marker="o", label=dtype, clip_on=False, zorder=3)
+        axes.plot(fractions, found.name.map(height), **look)
+    axes.axvline(1, color=style.GREY, ls=(0, (4, 3)), lw=1)
     axes.set(xlim=(0, 1.2), ylim=(0, len(names) + 1))
-    axes.set_yticks(range(len(names), 0, -1), [literal(name) for name in names], fontsize=9)
-    axes.set_xlabel("of the ceiling (more is drawn at 1.2)")
-    axes.set_title("fraction of what bounds it: copy (reductions: read) or fma", fontsize=10)
-    axes.legend(loc="upper left")
+    axes.set_yticks(range(len(names), 0, -1), [style.literal(name) for name in names], fontsize=9)
+    axes.set_xlabel("fraction of the ceiling; more is drawn at 1.2")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=2, frameon=False, fontsize=9)
 
 
-def roofline(chosen, machine, name):
-    """Draws NAME.png and NAME.svg."""
-    kernels = [r for r in chosen if r["family"] == "roofline" and r.get("dtype") in ("f32", "f64")]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12.5, 6.4), constrained_layout=True)
-    figure.suptitle(literal(f"roofline: weft's production kernels\n{machine}"))
-    draw_roofs(left, chosen, kernels)
-    draw_fractions(right, kernels)
-    save(figure, name)
+def draw_roofline(points):
+    """Flop/s over flops per byte under the ceilings of the same run, and each kernel's fraction of
+    its ceiling."""
+    points = frame.newest(points)
+    figure, (left, right) = style.new_figure(14, 6.6, 2, gridspec_kw={"width_ratios": (1.15, 1)})
+    draw_roofs(left, points)
+    draw_fractions(right, points)
+    how = "Left: larger radii lie further right. "
+    how += "Right: the ceiling is copy (reductions: read) or fma, whichever bounds the kernel."
+    style.titled(figure, "Roofline: weft's production kernels", machine_text(points), how)
+    return figure
 
 
 # ---- sweeps ----
 
 
-def series_names(sweeps):
-    """Sweeps are told apart by their rung and by what they do not share."""
-    others = [other_settings(sweep) for sweep in sweeps]
-    keys = sorted({key for other in others for key in other})
-    values = {k: {str(other[k]) for other in others if other.get(k) is not None} for k in keys}
-    differ = [key for key in keys if len(values[key]) > 1]
-    types = len({sweep.get("dtype") for sweep in sweeps}) > 1
-    for sweep, other in zip(sweeps, others):
-        parts = [sweep["rung"]] + ([str(sweep.get("dtype"))] if types else [])
-        parts += [f"{key}={other[key]}" for key in differ if other.get(key) is not None]
-        yield " ".join(parts)
+def sweeps_of(points):
+    """The sweeps of each family, parameter and unit: [(family, parameter, unit, points)]."""
+    points = frame.newest(points)
+    points = points[points["at"].notna() & points.rate.notna() & (points.family != "roofline")]
+    several = points.groupby("record")["at"].transform("nunique") > 1
+    groups = points[several].fillna({"unit": ""}).groupby(["family", "swept", "unit"])
+    return [(*key, group) for key, group in groups]
+
+
+def series_names(points):
+    """Names of the records of a sweep: rung, and what they do not share."""
+    settings = points.groupby("record", sort=False).setting.first().map(json.loads)
+    flat = settings.map(lambda s: {**s["parameters"], "ranks": s["ranks"], "dtype": s["dtype"]})
+    keys = sorted({key for one in flat for key in one})
+    differ = [k for k in keys if len({str(one[k]) for one in flat if one.get(k) is not None}) > 1]
+    names = {}
+    for record, one in flat.items():
+        parts = [str(one["dtype"])] if "dtype" in differ else []
+        parts += [f"{k}={one[k]}" for k in differ if k != "dtype" and one.get(k) is not None]
+        names[record] = " ".join([settings[record]["rung"], *parts])
+    return names
 
 
 def look_of(family, name, number):
-    """Colour and dash of a series. Of the exchange's rungs a colour stands for the transport, a
-    dash for the neighbours: link_both, peer_ring, aware_grid ..."""
-    if family != "halo":
-        return PALETTE[number % 7], DASHES[number // 7 % 4]
-    transports = ("link", "mpi", "staged", "mapped", "aware", "peer", "nccl")
-    place = next((i for i, t in enumerate(transports) if t + "_" in name), len(transports))
-    paired = "_pair" in name or "_oneway" in name
-    return PALETTE[max(6 - place, 0)], "--" if paired else "-." if "_grid" in name else "-"
-
-
-def samples_of(sweep, swept):
-    """Parameter, rate, and the rates of the slow tenth and of the fastest sample, sorted."""
-    samples = []
-    for point in sweep["sweep"]:
-        parameter, rate = records.at(point, "parameters", swept), point.get("rate")
-        if not point.get("verified") or parameter is None or not rate:
-            continue
-        times = [records.at(point, "time_s", key) for key in ("p50", "p90", "min")]
-        if not all(records.is_number(time) and time > 0 for time in times):
-            times = [1, 1, 1]
-        samples.append((parameter, rate, times[0] / times[1] * rate, times[0] / times[2] * rate))
-    return sorted(samples)
+    """Of the exchange's rungs a colour stands for the transport, a dash for the neighbours."""
+    look = style.look(number)
+    if family == "halo":
+        place = next((i for i, t in enumerate(TRANSPORTS) if name.startswith(t)), None)
+        look["color"] = "#999999" if place is None else style.PALETTE[place]
+        paired = "_pair" in name or "_oneway" in name
+        look["ls"] = "--" if paired else "-." if "_grid" in name else "-"
+    return look
 
 
 def binary_text(value, _):
@@ -222,61 +211,116 @@ def binary_text(value, _):
     return f"{value:g} B"
 
 
-def shared_ceiling(sweeps):
-    """Name and rate of the ceiling that all points have, or None twice."""
-    points = [(sweep, point) for sweep in sweeps for point in sweep["sweep"]]
-    names = {(str(p.get("ceiling_name") or ""), str(sweep.get("dtype"))) for sweep, p in points}
-    rates = [sweep["ceiling"] for sweep in sweeps if sweep.get("ceiling")]
-    name = names.pop()[0] if len(names) == 1 else ""
-    return (name, max(rates)) if name and rates else (None, None)
-
-
-def scale_axes(axes, swept, parameters, rates):
-    """Logarithmic axes where the values span an order of magnitude, bytes as bytes; called when all
-    is drawn."""
-    first, last = min(parameters), max(parameters)
+def parameter_axis(axes, swept, values):
+    """Logarithmic where the values span an order of magnitude, bytes as bytes."""
+    values = sorted(set(values))
+    first, last = values[0], values[-1]
     wide = last >= 12 * first
     if wide and first > 0:
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        style.plain(axes.xaxis)
     if wide and (swept == "bytes" or first >= 1024):
         axes.xaxis.set_major_formatter(FuncFormatter(binary_text))
-    if max(rates) >= 12 * min(rates):
+    if wide and len(values) <= 10:
+        axes.xaxis.set_major_locator(FixedLocator(values))
+        axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel(style.literal(swept))
+
+
+def value_axis(axes, values, label):
+    if max(values) >= 12 * min(values):
         axes.set_yscale("log")
-        if max(rates) < 1000 * min(rates):
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        style.plain(axes.yaxis, max(values) / min(values))
     else:
         axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
+    axes.set_ylabel(style.literal(label))
 
 
-def sweep(family, swept, unit, sweeps, machine, name):
-    """Draws NAME.png and NAME.svg, the rate over the swept parameter with one line per rung and
-    setting; returns False where no point is to be drawn."""
-    drawn = [(n, samples_of(s, swept)) for n, s in zip(series_names(sweeps), sweeps)]
-    samples = list(itertools.chain.from_iterable(samples for _, samples in drawn))
-    if not samples:
-        return False
-    parameters, rates = [s[0] for s in samples], [s[1] for s in samples]
-    factor, letter = scaled(max(rates))
-    figure, axes = plt.subplots(figsize=(10, 4.2 + 0.09 * len(drawn)), constrained_layout=True)
-    for number, (label, points) in enumerate(drawn):
-        if not points:
-            continue
-        x, y, slow, fast = (np.array(column, dtype=float) for column in zip(*points))
-        whiskers = np.maximum([y - slow, fast - y], 0) / factor
-        colour, dash = look_of(family, label, number)
-        look = {"color": colour, "ls": dash, "marker": MARKERS[number % len(MARKERS)]}
-        axes.errorbar(x, y / factor, whiskers, label=literal(label), ms=4, lw=1.5, **look)
-    ceiling, rate = shared_ceiling(sweeps)
-    if ceiling:
-        label = literal(f"ceiling: {ceiling}")
-        axes.axhline(rate / factor, color=GREY, ls=":", lw=2, label=label)
-    scale_axes(axes, swept, parameters, rates)
-    axes.set_title(literal(f"{family}: rate over {swept}\n{machine}"))
-    axes.set_xlabel(literal(swept))
-    axes.set_ylabel(literal(f"{letter} calls/s".strip() if unit == "1/s" else letter + unit))
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=9)
-    save(figure, name)
-    return True
+def draw_lines(axes, lines, value, look):
+    """A line per record with whiskers from the slow tenth of the samples to the fastest. `value`
+    makes of a frame of points and a column of time_s what is drawn. Returns what label_ends
+    takes, and all values."""
+    labels, values = [], []
+    for name, points in lines:
+        middle = value(points, "p50")
+        ends = [np.nan_to_num(np.abs(middle - value(points, key))) for key in ("p90", "min")]
+        up = ends if np.nansum(value(points, "min") - middle) > 0 else ends[::-1]
+        style_of = look[name]
+        axes.errorbar(points["at"], middle, up, ms=4.5, **style_of)
+        labels.append((points["at"].iloc[-1], middle[-1], name, style_of["color"]))
+        values += list(middle)
+    return labels, values
+
+
+def times(points, key):
+    """Microseconds."""
+    return 1e6 * frame.numbers(points, f"time_s.{key}").to_numpy()
+
+
+def rates(factor):
+    """A function from points and a column of time_s to the rate, in units of `factor`."""
+
+    def rate(points, key):
+        seconds = frame.numbers(points, "time_s.p50") / frame.numbers(points, f"time_s.{key}")
+        own = frame.numbers(points, "rate").to_numpy() / factor
+        return own * seconds.to_numpy() if key != "p50" else own
+
+    return rate
+
+
+def shared_ceiling(points):
+    """Name and largest rate of the ceiling that all points have, or None twice."""
+    names, rates_of = points.ceiling_name.unique(), frame.numbers(points, "ceiling")
+    one = len(names) == 1 and points.dtype.nunique(dropna=False) == 1 and rates_of.notna().all()
+    return (str(names[0]), rates_of.max()) if one and names[0] else (None, None)
+
+
+def draw_rates(axes, points, lines, look):
+    """The rate over the parameter."""
+    unit = points.unit.iloc[0]
+    factor, letter = style.scaled(frame.numbers(points, "rate").max())
+    labels, values = draw_lines(axes, lines, rates(factor), look)
+    name, ceiling = shared_ceiling(points)
+    if name:
+        axes.axhline(ceiling / factor, color=style.GREY, ls=(0, (4, 3)), lw=1.2)
+        labels.append((points["at"].max(), ceiling / factor, f"ceiling: {name}", style.GREY))
+    parameter_axis(axes, points.swept.iloc[0], points["at"])
+    value_axis(axes, values, f"{letter} calls/s".strip() if unit == "1/s" else letter + unit)
+    style.label_ends(axes, labels, 8)
+
+
+def draw_latencies(axes, points, lines, look):
+    """Microseconds over the size of small messages."""
+    labels, values = draw_lines(axes, lines, times, look)
+    parameter_axis(axes, points.swept.iloc[0], points["at"])
+    value_axis(axes, values, "time [µs]")
+    style.label_ends(axes, labels, 8)
+
+
+def lines_of(points, names):
+    """The points of each record by its name, by the parameter."""
+    return [(names[r], p.sort_values("at")) for r, p in points.groupby("record", sort=False)]
+
+
+def draw_sweep(points):
+    """One sweep of sweeps_of(): latency of small and bandwidth of large messages where bytes were
+    swept, else the rate over the parameter. A line per rung and setting."""
+    names = series_names(points)
+    family, swept = points.family.iloc[0], points.swept.iloc[0]
+    look = {name: look_of(family, name, i) for i, name in enumerate(names.values())}
+    small, large = points[points["at"] <= SMALL_BYTES], points[points["at"] >= LARGE_BYTES]
+    timed = frame.numbers(points, "time_s.p50").notna().all()
+    split = swept == "bytes" and points.unit.iloc[0] == "B/s" and timed
+    height = max(4.4, 1.6 + 0.17 * len(names))
+    if split and small["at"].nunique() > 1 and large["at"].nunique() > 1:
+        figure, (left, right) = style.new_figure(14, height, 2)
+        draw_latencies(left, small, lines_of(small, names), look)
+        draw_rates(right, large, lines_of(large, names), look)
+        what = f"{family}: latency of small and bandwidth of large messages"
+    else:
+        figure, axes = style.new_figure(10, height)
+        draw_rates(axes, points, lines_of(points, names), look)
+        what = f"{family}: rate over {swept}"
+    how = "Whiskers reach from the slow tenth of the samples to the fastest."
+    style.titled(figure, what, machine_text(points), how)
+    return figure

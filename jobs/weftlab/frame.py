@@ -34,7 +34,7 @@ POINT_COLUMNS = (
     ["family", "rung", "dtype", "device", "ranks", "swept", "unit", "rate", "verified"]
     + ["git", "version", "started", "flops_per_byte", "fraction_of_ceiling", "ceiling"]
     + ["ceiling_name", "ceilings.copy", "ceilings.fma"]
-    + ["time_s.p50", "time_s.p90", "time_s.min"]
+    + ["time_s.p50", "time_s.p90", "time_s.min", "parameters.steps", "parameters.radius"]
 )
 
 

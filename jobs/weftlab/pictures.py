@@ -1,8 +1,11 @@
 """Which pictures a file of records makes: what jobs/plot draws."""
 
+import re
+from functools import partial
+
 import pandas as pd
 
-from weftlab import filters, frame, records, run_pictures, series, style, text
+from weftlab import bench_pictures, filters, frame, records, run_pictures, series, style, text
 
 # ---- other files ----
 
@@ -52,6 +55,9 @@ def without_failed(runs, path):
     return runs[~failed]
 
 
+RUN_PICTURES = ("strong", "weak", "values", "phases", "steps")
+
+
 def refuse(arguments, command, why):
     text.fail(command, f"{arguments.file}: {why}")
 
@@ -69,20 +75,22 @@ def draw_beside(runs, arguments, command):
     if len(runs[problem].drop_duplicates()) != 1:
         refuse(arguments, command, "runs of more than one problem")
     others = others_of(arguments.beside, command)
-    return {"": (run_pictures.draw_beside(runs, others), "")}
+    return {"": (partial(run_pictures.draw_beside, runs, others), "")}
 
 
 def draw_runs(runs, arguments, command):
-    """The pictures of runs that are asked for, else those that can be made: by the end of their
-    name a figure, and what is told of it."""
+    """The pictures of runs that are asked for, else those that can be made."""
     study = series.study_of(runs)
     of_one_count = sum(len(s.points) for s in study.series) > runs.ranks.nunique()
-    wanted = arguments.what or [
+    possible = [
         *([study.mode] if study.scaling else []),
         *(["values"] if of_one_count or not study.scaling and len(study.series) > 1 else []),
         "phases",
         "steps",
     ]
+    wanted = possible
+    if arguments.what:
+        wanted = [name for name in arguments.what if name in RUN_PICTURES]
     predicted = predicted_of(arguments.predicted, command) if arguments.predicted else None
     if predicted is not None and not {"strong", "weak"} & set(wanted):
         refuse(arguments, command, "no scaling study that --predicted could be drawn in")
@@ -94,15 +102,37 @@ def draw_runs(runs, arguments, command):
                 refuse(
                     arguments, command, f"no setting of a {name} study on several numbers of ranks"
                 )
-            figure = run_pictures.draw_scaling(runs, name, predicted)
-            drawn["" if "" not in drawn else f"_{name}"] = figure, scaling_text(study)
+            draw = partial(run_pictures.draw_scaling, runs, name, predicted)
+            drawn["" if "" not in drawn else f"_{name}"] = draw, scaling_text(study)
         else:
-            drawn[f"_{name}"] = getattr(run_pictures, f"draw_{name}")(runs), ""
+            drawn[f"_{name}"] = partial(getattr(run_pictures, f"draw_{name}"), runs), ""
+    return drawn
+
+
+def sweep_name(family, swept, unit):
+    """A part of a file's name, of other people's text."""
+    name = re.sub("[^A-Za-z0-9._-]", "_", f"{family}_{swept}")
+    return f"_{name}{'_calls' if unit == '1/s' else ''}"
+
+
+def draw_points(points, arguments, command):
+    """The pictures of rungs that are asked for, else those that can be made."""
+    if len(points[["device", "machine_name"]].drop_duplicates()) != 1:
+        refuse(arguments, command, "records of more than one device and machine")
+    sound = frame.newest(points)
+    if sound.empty:
+        refuse(arguments, command, "no verified record")
+    wanted, drawn = arguments.what or ["roofline", "sweeps"], {}
+    if "roofline" in wanted and len(bench_pictures.kernels_of(sound)):
+        drawn["_roofline"] = partial(bench_pictures.draw_roofline, points), ""
+    for *key, sweep in bench_pictures.sweeps_of(points) if "sweeps" in wanted else []:
+        drawn[sweep_name(*key)] = partial(bench_pictures.draw_sweep, sweep), ""
     return drawn
 
 
 def of_file(arguments, command):
-    """The pictures of a file as figures by the end of their names, each with what is told of it."""
+    """The pictures of a file by the end of their names: a function that draws a figure, and what
+    is told of it."""
     path = arguments.file
     runs, points = frame.read([path], command)
     if runs.empty and points.empty:
@@ -111,15 +141,20 @@ def of_file(arguments, command):
     if len(runs):
         runs = without_failed(runs, path)
     if arguments.beside:
-        return draw_beside(runs, arguments, command), 0
-    return draw_runs(runs, arguments, command) if len(runs) else {}, len(points)
+        return draw_beside(runs, arguments, command)
+    drawn = draw_runs(runs, arguments, command) if len(runs) else {}
+    if len(points):
+        drawn.update(draw_points(points, arguments, command))
+    if not drawn:
+        refuse(arguments, command, "nothing of this can be drawn")
+    return drawn
 
 
 def save_all(drawn, prefix, endings, alone, command):
     """Writes the pictures as PREFIX with the end of their names, a single one as PREFIX where it
     stands `alone`, and names them."""
-    for end, (figure, told) in drawn.items():
+    for end, (draw, told) in drawn.items():
         stem = prefix if alone and len(drawn) == 1 else prefix + end
         names = [stem + ending for ending in endings]
-        style.save(figure, names, command)
+        style.save(draw(), names, command)
         print(text.printable(" and ".join(names) + told))

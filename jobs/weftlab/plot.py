@@ -6,13 +6,22 @@
   PREFIX_phases    where the time goes: the whole run, and one step
   PREFIX_steps     how long single steps took
 
-and of records of `weft bench` the roofline and every sweep (jobs/plot_bench --help).
+of records of `weft bench`, one picture for f32 and f64 together
+
+  PREFIX_roofline  flop/s over flops per byte under the ceilings of the same run, and each
+                   kernel's fraction of its ceiling; blocks of several steps above it, each number
+                   of steps under its own slope
+  PREFIX_FAMILY_PARAMETER   every sweep: the rate over the swept parameter; where bytes were swept,
+                   the latency of small and the bandwidth of large messages; whiskers reach from
+                   the slow tenth of the samples to the fastest
 
 Settings whose grid stays are a strong study, settings whose grid grows with the ranks a weak one;
 of both the one of more settings is drawn. A point is the median of the runs of one setting,
 whiskers reach from the fastest run to the slowest, and efficiency is computed from medians.
-Whatever cannot be made of the records is left out, unless --what names it. Damaged and foreign
-lines and runs with a failed verdict are left out and counted.
+Of records of a rung with the same settings the last one counts; those of several machines or
+devices share no picture: they are refused. Whatever cannot be made of the records is left out,
+unless --what names it. Damaged and foreign lines and runs with a failed verdict are left out and
+counted.
 
 Exit status: 0 drawn, 2 nothing to draw, 3 matplotlib or pandas is missing or a picture cannot be
 written.
@@ -25,7 +34,7 @@ import sys
 
 from weftlab import filters, packages, text
 
-PICTURES = ("strong", "weak", "values", "phases", "steps")
+PICTURES = ("strong", "weak", "values", "phases", "steps", "roofline", "sweeps")
 ENDINGS = (".png", ".svg")
 
 
@@ -78,12 +87,8 @@ def main():
         prefix, endings = arguments.output[: -len(ending)], [ending]
     else:
         prefix, endings = arguments.prefix or re.sub(r"\.jsonl$", "", arguments.file), ENDINGS
-    drawn, points = pictures.of_file(arguments, parser.prog)
+    drawn = pictures.of_file(arguments, parser.prog)
     pictures.save_all(drawn, prefix, endings, alone=bool(arguments.output), command=parser.prog)
-    if points and not arguments.beside:
-        from weftlab import plot_bench  # pylint: disable=import-outside-toplevel
-
-        return plot_bench.draw(arguments.file, prefix)
     return 0
 
 

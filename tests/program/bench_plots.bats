@@ -15,7 +15,7 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     expect "left in the scratch folder" "" "$(ls scratch)"
     expect PNG 89504e47 "$(od -An -tx1 -N 4 r_roofline.png | tr -d ' ')"
     grep -q "$(jq -r .git r.jsonl | head -n 1)" r_roofline.svg
-    for word in 'star f32' 'box f64' 'star r=8' fingerprint 'unpack r=8' 'fused f64' '12 steps per sweep, f64'; do
+    for word in 'star f32' 'box f64' 'star r=8' fingerprint 'unpack r=8' 'fused f64' '12 steps per pass'; do
         grep -q "$word" r_roofline.svg || { echo "no $word"; return 1; }
     done
 }
@@ -35,21 +35,44 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     jq -nc '{family: "f", rung: "r", dtype: "f32", verified: true, swept: "k", parameters: {n: 1, k: 1}, rate: 1}
         | .sweep = [{parameters: {k: 1}}, {parameters: {k: 2}}] | (.rate = 1), (.rate = 2), (.rate = 3 | .sweep = .sweep[:1]),
           (.rate = 4 | .verified = false), (.rate = 5 | .parameters.n = 2), (.rate = 6 | .parameters.k = 2 | .dtype = "f64")' >r.jsonl
-    expect "rates" "2 5 6" "$(PYTHONPATH=$top/jobs python3 -c '
-import json, sys
-from weftlab import plot_bench
-print(*sorted(r["rate"] for r in plot_bench.chosen_of(map(json.loads, sys.stdin))))' <r.jsonl)"
+    expect "rates" "2 2 5 5 6 6" "$(PYTHONPATH=$top/jobs /usr/bin/python3 -c '
+from weftlab import frame
+print(*sorted(frame.newest(frame.read(["r.jsonl"], "test")[1]).rate))')"
     jq -c '.verified = false' r.jsonl >wrong.jsonl
-    run "$top/jobs/plot_bench" wrong.jsonl
+    run "$top/jobs/plot" wrong.jsonl
     expect status 2 "$status"
-    expect "the sentence" "plot_bench: wrong.jsonl holds no verified record" "$output"
-    jq -c '.unit = "B/s"' r.jsonl >none.jsonl # whose points are not verified
-    run "$top/jobs/plot_bench" none.jsonl
+    expect "the sentence" "plot: wrong.jsonl: no verified record" "$output"
+    jq -c '.sweep[].verified = false' r.jsonl >none.jsonl
+    run "$top/jobs/plot" none.jsonl
     expect "status without points" 2 "$status"
     echo 'raise ImportError' >matplotlib.py
     PYTHONPATH=$PWD run "$top/jobs/plot" r.jsonl
     expect "status without matplotlib" 3 "$status"
     [[ $output == "plot: "*" cannot import matplotlib "*python3-matplotlib* ]]
+}
+
+@test "small messages are drawn by their latency, large ones by their bandwidth, with whiskers over the samples" {
+    jq -nc '{schema: 1, device: "cuda", family: "halo", dtype: "f32", unit: "B/s", verified: true, ranks: 2, swept: "bytes", started: "2026-11-23T",
+        machine: {processor: "a GPU"}} | .rung = ("peer_ring", "mpi_ring") | (if .rung == "peer_ring" then 5e-6 else 2e-5 end) as $us
+        | .sweep = [8, 4096, 65536, 1048576 | . as $bytes | ($us + $bytes / 1e11) as $s | {parameters: {bytes: .}, rate: ($bytes / $s),
+            verified: true, time_s: {min: (0.9 * $s), p50: $s, p90: (1.5 * $s)}}]' >h.jsonl
+    expect "points" $'5 5.04 5.66 4.5 4.54 5.09 7.5 7.56 8.48\n11.6 67.7 7.73 45.1 12.9 75.2' "$(PYTHONPATH=$top/jobs /usr/bin/python3 -c '
+from weftlab import bench_pictures, frame
+[(*_, points)] = bench_pictures.sweeps_of(frame.read(["h.jsonl"], "test")[1])
+for axes in bench_pictures.draw_sweep(points).axes:
+    print(*(f"{y:.3g}" for line in axes.lines[:3] for y in line.get_ydata()))')"
+    expect "what it said" "h_halo_bytes.png and h_halo_bytes.svg" "$("$top/jobs/plot" h.jsonl)"
+    for word in 'halo: latency of small and bandwidth of large messages' 'time \[µs\]' 'GB/s' '>peer_ring<' '>64 KiB<' 'a GPU, 2 ranks, 2026-11-23'; do
+        grep -q "$word" h_halo_bytes.svg || { echo "no $word"; return 1; }
+    done
+}
+
+@test "no text of a picture lies on another or beyond its edge" {
+    local file
+    for file in "$top"/jobs/results/{h100x1,h200x2}/*{ladder,transports}.jsonl; do
+        [ ! -e "$file" ] || PYTHONPATH=$PWD /usr/bin/python3 "$top/tests/support/picture_check.py" "$top/jobs" "$file" >>looked || { cat looked; return 1; }
+    done
+    [ "$(wc -l <looked)" -gt 0 ]
 }
 
 @test "text of records is text: it runs nothing and leads no picture elsewhere, and what is to be a number is one" {
@@ -77,7 +100,7 @@ print(*sorted(r["rate"] for r in plot_bench.chosen_of(map(json.loads, sys.stdin)
     { cat t.jsonl; jq -c '.machine.processor = "another"' t.jsonl; } >two.jsonl
     run "$top/jobs/plot" two.jsonl
     expect status 2 "$status"
-    [[ $output == *"one device and machine"* ]]
+    [[ $output == "plot: two.jsonl: records of more than one device and machine" ]]
 }
 
 @test "two runs side by side: what differs by more than the bound is counted, in the rung's figure and its sweep" {

@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, sys.argv[1])
 # pylint: disable=wrong-import-position
+from matplotlib import pyplot
 from matplotlib.text import Text
 
 from weftlab import pictures, plot
@@ -44,7 +45,8 @@ def drawn_texts(figure):
         for tick in axis._update_ticks()
     }  # pylint: disable=protected-access
     for text in figure.findobj(Text):
-        shown = text.get_visible() and text.get_text().strip()
+        turned = text.get_rotation() % 90  # whose box is far larger than the text
+        shown = text.get_visible() and text.get_text().strip() and not turned
         if shown and not (text in ticks and id(text) not in drawn):
             yield text.get_text(), Text.get_window_extent(text, renderer)
 
@@ -78,12 +80,14 @@ def is_title(figure, *words):
 def main():
     parser = argparse.ArgumentParser()
     plot.add_arguments(parser)
-    drawn, _ = pictures.of_file(parser.parse_args(sys.argv[2:]), "picture_check")
+    drawn = pictures.of_file(parser.parse_args(sys.argv[2:]), "picture_check")
     found = 0
-    for end, (figure, _) in drawn.items():
+    for end, (draw, _) in drawn.items():
+        figure = draw()
         for complaint in complaints_of(figure):
             print(f"{pathlib.Path(sys.argv[2]).stem}{end}: {complaint}")
             found += 1
+        pyplot.close(figure)
     print(f"{len(drawn)} pictures")
     return 1 if found else 0
 
