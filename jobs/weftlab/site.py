@@ -127,9 +127,10 @@ def srun_line(launcher, ranks):
 def mpirun_job_line():
     """All ranks of a job, each bound to the cores of its threads."""
     threads = os.environ.get("SLURM_CPUS_PER_TASK", "1")
-    if "Open MPI" in said_by("mpirun", "--version"):
+    version, bound = said_by("mpirun", "--version"), []
+    if "Open MPI" in version:
         bound = ["--map-by", "slot:PE=" + threads, "--bind-to", "core"]
-    else:  # Hydra, of MPICH and its kin
+    elif "HYDRA" in version:  # MPICH's; others bind as they are set up to
         bound = ["-bind-to", "core:" + threads]
     return ["mpirun", "-n", os.environ.get("SLURM_NTASKS", "1")] + bound
 

@@ -1,5 +1,6 @@
 """Runs the points of a study: here, or as elements of Slurm's job arrays."""
 
+import itertools
 import json
 import os
 import shlex
@@ -96,20 +97,28 @@ def split(words, where, command):
         return text.fail(command, "%s = %s: %s" % (where, words, error))
 
 
+def new_file(path):
+    """A file that was not there before: path, path.2, path.3, ..., opened for writing."""
+    for number in itertools.count(1):
+        try:
+            return open(path if number == 1 else "%s.%d" % (path, number), "x", encoding="utf-8")
+        except FileExistsError:
+            continue
+
+
 def write_plan(study, points):
-    """One line per point: what an element of the array runs. Returns the file's name."""
+    """One line per point: what an element of the array runs. Returns the file's name, a new one:
+    elements of other arrays may still wait for theirs."""
     stem = os.path.realpath(study.out)
     stem = stem[: -len(".jsonl")] if stem.endswith(".jsonl") else stem
-    plan = "%s.plan.%d" % (stem, points[0].ranks)
-    with open(plan + ".tmp", "w", encoding="utf-8") as file:
+    with new_file("%s.plan.%d" % (stem, points[0].ranks)) as file:
         for point in points:
             line = dict(runs=point.lacking, out=study.out, launcher=study.keys["launcher"])
             line.update(ranks=point.ranks, label=point.label, arguments=point.arguments)
             file.write(json.dumps(line) + "\n")
         file.flush()
         os.fsync(file.fileno())
-    os.replace(plan + ".tmp", plan)
-    return plan
+    return file.name
 
 
 def gpus_of(study, options, per_node, site_keys):

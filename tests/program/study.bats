@@ -74,6 +74,8 @@ END
     stand_in mpirun <<<'echo "HYDRA build details"'
     stand_in srun <<<'echo "none pmi2"'
     expect "Hydra, since srun has no pmix" "launch=(mpirun -n 6 -bind-to core:4)" "$(launched auto)"
+    stand_in mpirun <<<'echo "another MPI"'
+    expect "another MPI" "launch=(mpirun -n 6)" "$(launched mpirun)"
     expect "the environment's" "launch=(srun --mpi=pmi2 $rest" "$(WEFT_LAUNCHER=pmi2 launched pmix)"
     expect "the site's srun" "launch=(srun $rest" "$(WEFT_LAUNCHER=srun launched cray)"
     # a study launches by the same words
@@ -119,6 +121,16 @@ END
     WEFT_SITE="my site.ini" bash "$top/jobs/weft.sbatch" --nodes=2 "d d.ini" time.steps=9
     expect "what sbatch was asked" "--account=physics --partition=gpu --mem=0 --exclusive $top/jobs/weft.sbatch --nodes=2 d d.ini \
 time.steps=9" "$(xargs <asked)"
+}
+
+@test "a second submission leaves the points of arrays that wait as they are" {
+    stand_in sbatch <<<'printf "%s\n" "$@" >>asked; echo 7'
+    "$study" deck=d.ini ranks=2 repeats=1 run.lanes=1,2,3 out=s.jsonl --submit >said
+    cp s.plan.2 before
+    "$study" deck=d.ini ranks=2 repeats=2 run.lanes=1,2 out=s.jsonl --submit >>said
+    cmp s.plan.2 before
+    expect "points of the second" "2 2" "$(jq .runs s.plan.2.2 | xargs)"
+    expect "plans" "$PWD/s.plan.2 $PWD/s.plan.2.2" "$(grep plan asked | xargs)"
 }
 
 @test "jobs/site.ini as it stands changes nothing, and each of its lines is sound once its # is gone" {

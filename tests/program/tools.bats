@@ -24,7 +24,11 @@ END
     expect "families of the host" "$("$weft" bench --list device=host | sed -n 's/^\([a-z]*\): .*/\1/p' | xargs)" "$(families host_families)"
     expect "of several ranks" "$("$weft" bench --help | sed -n 's/^Families \([a-z, ]*\) use all ranks.*/\1/p' | sed 's/, / /g; s/ and / /')" \
         "$(families several_ranks)"
-    [ -n "$(families several_ranks)" ] && [ -n "$(families cuda_families)" ]
+    local name known
+    known=" $(families host_families) $(families cuda_families) "
+    for name in $(jq -r 'select(.family != null and .device == "cuda") | .family' "$top"/jobs/results/*/*.jsonl | sort -u); do
+        [[ $known == *" $name "* ]] || { echo "no family $name"; return 1; }
+    done
 }
 
 # In an environment of CI's own, or on PATH.
