@@ -46,7 +46,7 @@ def row_of(point):
 
 
 def base_of(row, rows, mode):
-    """What a row's rate stands beside: in a sweep the best on as many ranks, else the fewest ranks."""
+    """What a row's rate stands beside: in a sweep the best on as many ranks, else fewest ranks."""
     if mode == "sweep":
         return max((r for r in rows if r["ranks"] == row["ranks"]), key=lambda r: r["rate"])
     return min((r for r in rows if r["label"] == row["label"]), key=lambda r: r["ranks"])
@@ -86,11 +86,8 @@ def notes_of(points, rows):
     for row in rows:
         of = row["medians"]
         if len(of) > 1:
-            yield "# one rank alone on each of %d GPUs: %.4g to %.4g us; the table has the slowest" % (
-                len(of),
-                min(of) * 1e6,
-                max(of) * 1e6,
-            )
+            line = "# one rank alone on each of %d GPUs: %.4g to %.4g us; the table has the slowest"
+            yield line % (len(of), min(of) * 1e6, max(of) * 1e6)
 
 
 def table(points, mode):
@@ -113,5 +110,6 @@ def table(points, mode):
     lines += [line_of(row, rows, mode, width) for row in rows]
     wide = sum(row["spread"] > WIDE_SPREAD for row in rows)
     if wide:
-        lines.append("* the repeats of %d of %d points differ by more than 3 %%" % (wide, len(rows)))
+        counts = (wide, len(rows))
+        lines.append("* the repeats of %d of %d points differ by more than 3 %%" % counts)
     return lines + list(notes_of(points, rows))
