@@ -26,7 +26,7 @@ int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->plan.grid.s
 
 static step_pass_cells cells_of_pass(const sim *s)
 {
-    return step_pass_cells_of(&s->pass, s->plan.streams, s->cfg->problem.radius, s->plan.block_steps);
+    return step_pass_cells_of(&s->pass, s->cfg->problem.radius, s->plan.block_steps);
 }
 
 /* What leaves the rank in a transpose is packed and unpacked once more. */

@@ -68,7 +68,7 @@ void sim_make_pass(sim *s)
         step_pass_destroy(&s->pass);
         leave_two_fields(s);
     }
-    step_pass_create(&s->pass, &p->grid.dec, s->dev, &p->grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
+    step_pass_create(&s->pass, p->streams, &p->grid.dec, s->dev, &p->grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
                      s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, p->block_steps, &p->choice, s->top.comm);
 }
 
@@ -78,7 +78,7 @@ void sim_make_transposed_pass(sim *s)
     const boundary *sides = &s->cfg->grid.sides;
     const boundary transposed_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
     if (s->transposed_pass.halo) return;
-    step_pass_create(&s->transposed_pass, &p->transposed_grid.dec, s->dev, &p->transposed_grid.shape, &transposed_sides,
+    step_pass_create(&s->transposed_pass, p->streams, &p->transposed_grid.dec, s->dev, &p->transposed_grid.shape, &transposed_sides,
                      s->cfg->problem.radius, false, false, 1, &p->transposed_choice, s->top.comm);
 }
 

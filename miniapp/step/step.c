@@ -91,11 +91,10 @@ static void feed_stream(step_streams *s, const step_pass *p, const step_job *j, 
 {
     device *d = s->dev;
     device_stream *stream = s->stream[i];
-    const box strip = box_strip(p->interior, i, s->count);
     bind_thread_once(d);
     if (i > 0) DEVICE_CALL(d, event_wait, s->level, stream); /* stream 0 recorded it itself */
     step_probe_stream_begin(j->probe, d, i, stream);
-    compute(s, p, j, &strip, 1, stream);
+    compute(s, p, j, &p->strip[i], 1, stream);
     step_probe_stream_end(j->probe, d, i, stream);
     if (i > 0) DEVICE_CALL(d, event_record, s->stream_done[i], stream);
     if (i == s->count - 1) step_probe_mark(j->probe, d, STEP_INTERIOR_END, stream);
@@ -194,6 +193,7 @@ static void enqueue_with_halo(step_streams *s, step_pass *p, step_job j)
         DEVICE_CALL(d, fill_bytes, j.norm, 0, sizeof *j.norm, s->stream[0]);
         step_complete(s);
     }
+    assert(p->strips == s->count);
     j.exchange = j.exchange && halo_neighbours(p->halo) > 0;
     if (j.probe && j.probe->detail) {
         j.probe->detail->streams = s->count;

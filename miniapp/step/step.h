@@ -59,7 +59,8 @@ typedef struct step_pass {
     halo *halo;
     halo *prev_halo;          /* of blocks, where a step reads two levels: the level before's; else NULL */
     boundary sides;           /* BOUNDARY_NONE where a neighbour's cells lie */
-    box interior;
+    box interior, strip[STEP_STREAMS_MAX]; /* strip: of the interior, one for each stream */
+    int strips;
     box shell[4];
     int shell_count;
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the others */
@@ -78,10 +79,10 @@ typedef struct step_levels {
     void *u, *prev;
 } step_levels;
 
-/* sides: of the domain; corners: the stencil reads diagonal ghosts; has_prev: it reads two levels. block_steps: 1, or a
- * number that temporal_steps gave for the bound stencil; the field's ghosts are radius * block_steps deep. */
-void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
-                      bool corners, bool has_prev, int block_steps, const transport_choice *choice, MPI_Comm comm);
+/* streams: that compute the interior; sides: of the domain; corners: the stencil reads diagonal ghosts; has_prev: it reads two levels.
+ * block_steps: 1, or a number that temporal_steps gave for the bound stencil; the field's ghosts are radius * block_steps deep. */
+void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
+                      int radius, bool corners, bool has_prev, int block_steps, const transport_choice *choice, MPI_Comm comm);
 /* With block_steps > 1, between passes: overlapped, as at first, or exchange first from now on. */
 void step_pass_set_form(step_pass *p, step_form form);
 /* Steps with in-kernel exchange from now on, where they can be taken; else false, on all ranks, with the reason. Collective. fields:
@@ -116,13 +117,13 @@ void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int
 void step_complete(step_streams *s);
 static inline bool step_can_change(const step_pass *p) { return p->form == STEP_IN_KERNEL && inkernel_pass_can_change(p->inkernel); }
 
-/* What one block of `steps` steps on `streams` streams computes, cells of all levels, and moves between memory and its
+/* What one block of `steps` steps computes, cells of all levels, and moves between memory and its
  * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are
  * not counted. */
 typedef struct step_pass_cells {
     int64_t computed_cells, moved_cells;
 } step_pass_cells;
-step_pass_cells step_pass_cells_of(const step_pass *p, int streams, int radius, int steps);
+step_pass_cells step_pass_cells_of(const step_pass *p, int radius, int steps);
 /* What this rank sends in an exchange. */
 int64_t step_pass_sent_bytes(const step_pass *p);
 

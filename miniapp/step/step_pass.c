@@ -37,7 +37,7 @@ static void find_ghosts(step_pass *p, bool corners)
     }
 }
 
-/* Interior and shell. */
+/* Interior, its strips, and shell. */
 static void cut(step_pass *p)
 {
     const box own = field_own(p->shape);
@@ -48,6 +48,7 @@ static void cut(step_pass *p)
                            own.y0 + (!along_y || (block && at->y_low.kind != BOUNDARY_NONE) ? 0 : p->depth),
                            own.y1 - (!along_y || (block && at->y_high.kind != BOUNDARY_NONE) ? 0 : p->depth));
     if (p->form == STEP_EXCHANGE_FIRST) p->interior = box_make(own.x0, own.x0, own.y0, own.y0);
+    for (int i = 0; i < p->strips; i++) p->strip[i] = box_strip(p->interior, i, p->strips);
     p->shell_count = box_shell(own, p->interior, p->shell);
 }
 
@@ -58,13 +59,13 @@ void step_pass_set_form(step_pass *p, step_form form)
     cut(p);
 }
 
-void step_pass_create(step_pass *p, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
+void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
                       int radius, bool corners, bool has_prev, int block_steps, const transport_choice *choice, MPI_Comm comm)
 {
     const bool along_y = shape->depth_y > 0, block = block_steps > 1;
     const int depth = radius * block_steps;
-    *p = (step_pass){ .shape = shape, .depth = depth, .block_steps = block_steps, .inkernel_generation = UINT64_MAX /* none yet */,
-                      .sides = *sides };
+    *p = (step_pass){ .shape = shape, .sides = *sides, .strips = streams, .depth = depth, .block_steps = block_steps,
+                      .inkernel_generation = UINT64_MAX /* none yet */ };
     if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
     if (!along_y || has_neighbour(dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
@@ -82,11 +83,11 @@ int64_t step_pass_sent_bytes(const step_pass *p)
     return (p->halo ? halo_sent_bytes(p->halo) : 0) + (p->prev_halo ? halo_sent_bytes(p->prev_halo) : 0);
 }
 
-step_pass_cells step_pass_cells_of(const step_pass *p, int streams, int radius, int steps)
+step_pass_cells step_pass_cells_of(const step_pass *p, int radius, int steps)
 {
     step_pass_cells all = { 0, 0 };
-    for (int i = 0; i < streams + p->shell_count; i++) {
-        const box b = i < streams ? box_strip(p->interior, i, streams) : p->shell[i - streams];
+    for (int i = 0; i < p->strips + p->shell_count; i++) {
+        const box b = i < p->strips ? p->strip[i] : p->shell[i - p->strips];
         if (box_empty(b)) continue;
         for (int left = steps - 1; left >= 0; left--)
             all.computed_cells += box_cells(temporal_extent(p->shape, b, (int64_t)left * radius, &p->sides));
