@@ -105,7 +105,8 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
 
 @test "an HTML page of records stands alone, and its tables sort in a browser" {
     local browser
-    "$report" "$top"/jobs/results/h100x1/*-transposes.jsonl "$top"/jobs/results/h100x1/*-ladder.jsonl
+    jq -c 'select(.rung == "star")' "$top"/jobs/results/h100x1/*-ladder.jsonl >star.jsonl
+    "$report" "$top"/jobs/results/h100x1/*-transposes.jsonl star.jsonl
     expect "what it would load" "" "$(grep -oE '(src|href)="[^#"][^"]*"|url\([^#)]*\)|@import' report.html)"
     expect "rows of runs" 4 "$(grep -c '^<tr><td>transpose, order' report.html)"
     jq -c '.command = "<script>alert(1)</script>" | .problem.kind = "<b>"' "$top"/jobs/results/h100x1/*-transposes.jsonl >other.jsonl
