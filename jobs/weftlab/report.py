@@ -43,16 +43,19 @@ def render_pages(root, folder):
             yield page.name
         for drawn, shown in page.pictures(new):
             if teaching.digest_in(drawn) != teaching.digest(shown):
-                draw(drawn, shown)
+                draw(folder, drawn, shown)
                 yield str(drawn.relative_to(root))
 
 
-def draw(path, shown):
-    packages.need("report", "matplotlib")
-    from weftlab import ladder_picture  # pylint: disable=import-outside-toplevel
+def draw(folder, path, shown):
+    packages.need("report", "matplotlib", "pandas")
+    from weftlab import ladder_picture, page_pictures  # pylint: disable=import-outside-toplevel
 
     path.parent.mkdir(exist_ok=True)
-    ladder_picture.draw(path, shown, teaching.digest(shown))
+    if "files" in shown:
+        page_pictures.draw(folder, path, shown, teaching.digest(shown))
+    else:
+        ladder_picture.draw(path, shown, teaching.digest(shown))
 
 
 def complaints(root, folder):

@@ -13,7 +13,7 @@ import pathlib
 import re
 import subprocess
 
-from weftlab import records, tables
+from weftlab import records, results, tables
 
 DEVICES = {"host": "On the host", "cuda": "On a GPU"}
 PART = re.compile(r"^(?P<head>On [^\n]*):\n\n```text\n(?P<text>.*?)^```\n", re.M | re.S)
@@ -131,7 +131,17 @@ def ladder(folder, family):
     return shown
 
 
-PICTURES = {"ladder": ladder}
+def beside(folder):
+    """Which files the picture beside other programs is drawn from, and what they hold."""
+    asked = (("h200x4", "strong"), ("others", "laplace-20480"))
+    files = [results.newest(folder, machine, question) for machine, question in asked]
+    if None in files:
+        raise TeachingMistake("no result has laplace on several GPUs, or other programs'")
+    held = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    return {"files": [file.relative_to(folder).as_posix() for file in files], "held": held}
+
+
+PICTURES = {"ladder": ladder, "beside": beside}
 
 
 # ---- pictures as blocks ----
@@ -158,7 +168,12 @@ def picture(folder, name, *arguments):
     return "%s.svg" % "-".join((name,) + arguments), PICTURES[name](folder, *arguments)
 
 
+ALTERNATIVES = {
+    "beside.svg": "laplace 20480 x 20480 on 1, 2 and 4 GPUs: a step and 12 steps per pass, the bounds of both, and NVIDIA's programs"
+}
+
+
 def picture_block(root, page, file):
     """The line of Markdown that shows a picture of docs/figures on a page."""
     across = os.path.relpath(pathlib.Path(root) / "docs" / "figures" / file, (pathlib.Path(root) / page).parent)
-    return "![%s](%s)\n" % (file[: -len(".svg")].replace("-", " "), across)
+    return "![%s](%s)\n" % (ALTERNATIVES.get(file) or file[: -len(".svg")].replace("-", " "), across)
