@@ -17,6 +17,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
 @test "a table that was edited, a figure that was typed, a table that there is not: each is named" {
     mkdir -p tree/docs
     cp "$top/README.md" tree/
+    cp -r "$top/docs/figures" tree/docs/
     "$report" --root tree --results "$top/jobs/results" --check
     sed -i '0,/GCells/s/[0-9.]* GCells/1 GCells/' tree/README.md
     printf '%s\n' '# A page' 'It takes 17 us and `18 us`.' '' '    19 us' >tree/docs/page.md
