@@ -31,6 +31,9 @@ load ../support/helper
     WEFT_MPIRUN_FLAGS=$LAUNCH_FLAGS timeout $hang_s "$share/jobs/study" "$share/jobs/studies/strong.ini" ranks=1 repeats=1 \
         grid.nx=64 grid.ny=64 time.steps=9 3>&-
     expect "records of the study" 1 "$("$share/jobs/records" run strong.jsonl | wc -l)"
+    echo '# edited' >>"$share/jobs/site.ini" # which a newer installation leaves
+    make -s -C "$top" install-built BUILD="$BUILD" PREFIX="$PWD/there" >/dev/null
+    expect "the site's file" '# edited' "$(tail -n 1 "$share/jobs/site.ini")"
 }
 
 @test "the manual names every command, option and key of --help, and is sound roff" {
