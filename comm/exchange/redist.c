@@ -6,7 +6,7 @@
  * under cover of the messages; then parts are sent as their events come, and unpacked as they arrive.
  * Invariant: each source cell lies in exactly one part or in the own box, so INCREMENT_SOURCE meets it once; each target
  * cell likewise, so ADD needs no atomics and the order of arrival does not show in the bits.
- * Disadvantage: buffers for all that is sent and received, about two more fields a rank (four with staging on a GPU). */
+ * Disadvantage: buffers for all that is sent and received, about two more fields per rank (four with staging on a GPU). */
 #include "exchange/redist.h"
 
 #include <assert.h>

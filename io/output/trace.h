@@ -1,4 +1,4 @@
-/* A timeline in Chrome's trace format: a JSON object that ui.perfetto.dev and chrome://tracing open. One process a rank
+/* A timeline in Chrome's trace format: a JSON object that ui.perfetto.dev and chrome://tracing open. One process per rank
  * (pid = rank), one thread a track (tid = its index), complete events in microseconds, all on one clock: rank 0's, with
  * the earliest span at 0. otherData holds, for each rank, how well its clock is known.
  *

@@ -58,7 +58,7 @@ const char *peer_cuda_reach_refusal(device *d, const char *uuid)
 
 namespace {
 
-/* A thread a rank: raise this rank's flag there, wait for that rank's flag here. */
+/* A thread per rank: raise this rank's flag there, wait for that rank's flag here. */
 __global__ void __launch_bounds__(DEVICE_RANKS_MAX) meet(const __grid_constant__ device_meeting m)
 {
     const uint64_t n = *(volatile uint64_t *)m.count + 1;

@@ -35,7 +35,7 @@ enum { TILE = 32, NAIVE_ROWS = 8, SECTOR_BYTES = 32 };
 
 enum { NAIVE_ROW, NAIVE_COL, TILED_A, TILED_AB, REGISTERS, CUBLAS, AAT_NAIVE, AAT_SHARED, AAT_PADDED }; /* a rung's variant */
 
-/* ---- one cell of C a thread, straight from memory ---- */
+/* ---- one cell of C per thread, straight from memory ---- */
 
 template <typename T, int VARIANT> __global__ void naive(T *c, const T *a, const T *b, int64_t n)
 {

@@ -57,7 +57,7 @@ template <typename W, int SIZE> __device__ __forceinline__ void ladder_reduce_ro
     }
 }
 
-/* Registers of one warp are open to each other: five shuffles and no memory. One word a warp then meets in shared memory. */
+/* Registers of one warp are open to each other: five shuffles and no memory. One word per warp then meets in shared memory. */
 template <typename W> __device__ __forceinline__ W ladder_reduce_sum_of_block(W u)
 {
     __shared__ W of_warp[LADDER_REDUCE_BLOCK / 32];

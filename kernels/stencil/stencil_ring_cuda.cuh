@@ -4,7 +4,7 @@
  * A block takes a tile of N = 32 COLUMNS vectors of 16 bytes along x and `height` rows along y. Its first warp asks for
  * the tile's rows and the halo's, B rows per step, one mbarrier per step; every warp waits for a step's barrier alone and
  * computes the outputs that the step completes while later steps are still on their way. Bytes in flight thus cost no
- * registers, each row crosses from L2 once a block (at radius 8 a thread column of 4 rows reads it 5 times), and a warp
+ * registers, each row crosses from L2 once per block (at radius 8 a thread column of 4 rows reads it 5 times), and a warp
  * reads its x neighbours as vectors of the shared row.
  *
  * STEPS steps of rows are kept. Where they hold the whole tile, all of it is asked for at once and there is no barrier

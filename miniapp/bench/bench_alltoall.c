@@ -68,7 +68,7 @@ static double alltoall_median_s(const ladder_case *c, int64_t block_bytes, bool 
     return seconds;
 }
 
-/* Bytes a second out of one rank, measured once for each size. */
+/* Bytes per second out of one rank, measured once for each size. */
 static void set_ceiling(ladder_case *c)
 {
     enum { ALLTOALL = -1 };

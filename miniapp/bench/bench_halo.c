@@ -98,7 +98,7 @@ static int messages_of(const exchange *e, pattern p, bench_link_message *m)
     return count;
 }
 
-/* Bytes a second out of one rank over the bare link, measured once for each set of messages. */
+/* Bytes per second out of one rank over the bare link, measured once for each set of messages. */
 static void set_ceiling(ladder_case *c, const exchange *e, pattern p)
 {
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];

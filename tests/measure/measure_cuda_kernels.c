@@ -44,7 +44,7 @@ typedef struct work {
     enum { COPY, PASS, TRANSPOSE, GEAM, MAX_CHANGE, FINGERPRINT, PACK, UNPACK, COPY_MESSAGE } kind;
     field_shape shape;
     void *next, *cur;
-    int words; /* moved a cell */
+    int words; /* moved per cell */
     int sums;  /* multiply-adds a cell where they are the bound, else 0 */
     int64_t to_pitch, from_pitch; /* of a transpose, cells */
     const pack_piece *pieces;     /* of a message */

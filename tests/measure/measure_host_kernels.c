@@ -27,7 +27,7 @@ typedef enum kind { COPY, PASS, PASS_IN_PLACE, TRANSPOSE } kind;
 typedef struct work {
     field_shape shape;
     void *next, *cur, *prev;
-    int words; /* moved a cell */
+    int words; /* moved per cell */
     int flags; /* of a transpose */
     int64_t to_pitch, from_pitch; /* of a transpose, cells */
 } work;

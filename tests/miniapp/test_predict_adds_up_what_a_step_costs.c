@@ -97,7 +97,7 @@ static void hosts_share_their_way_out(void **state)
     assert_true(near(predict_step(&m, &c).exchange_alone_s, 20e-6 + 256e3 / 1e10));
 }
 
-/* 10 steps of 1 M cells of 8 bytes at 2 ps a step: 20 us, of which a copy of the field takes 16. */
+/* 10 steps of 1 M cells of 8 bytes at 2 ps per step: 20 us, of which a copy of the field takes 16. */
 static void passes_of_several_steps(void **state)
 {
     (void)state;

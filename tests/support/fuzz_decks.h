@@ -62,7 +62,7 @@ static inline const char *try_deck(fuzz_input *in)
     return ok ? comes_back(&c) : fuzz_one_sentence(why.text) ? NULL : "a refusal without a sentence";
 }
 
-/* An argument a line. */
+/* An argument per line. */
 static inline const char *try_command_line(fuzz_input *in)
 {
     static request q;

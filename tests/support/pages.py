@@ -119,16 +119,16 @@ def hashes(top):
 WORDS = (r"foretold", r"foretells?", r"so many", r"sa(?:y|ys|id) otherwise", r"nobody's")
 # Counted things, and what they are counted by: "4 bytes a cell" is "4 bytes per cell".
 COUNTED = (
-    r"bytes|words|cells|steps|rows|columns|threads|warps|blocks|tiles|FMA|fma|registers|messages|GPUs|ranks|us|ms|ns|nJ|W|[KMGT]i?B"
+    r"bytes|fields|words|cells|steps|rows|columns|threads|warps|blocks|tiles|FMA|fma|registers|messages|GPUs|ranks|us|ms|ns|ps|nJ|W|once|moved|[KMGT]i?B"
     r"|[KMGT]B/s|seconds|launches|streams|chunks|ghosts|instructions|levels|lanes|cores|flops|units|vectors|barriers"
 )
 EACH = (
     "cell|rank|step|sweep|GPU|launch|device|message|thread|host|file|record|lane|line|row|column|warp|block|chunk|SM|pass|node|core"
     "|second|minute|slot|word|tile|level|side|link|call|rung|run"
 )
-ONE = r"word|cell|vector|m?barrier|__syncthreads|store|device|GPU|argument|unit|value|launch|flag|kernel|warp|thread|file|gigabyte|fma|FMA"
+ONE = r"process|word|cell|cell of C|vector|m?barrier|__syncthreads|store|device|GPU|argument|unit|value|launch|flag|kernel|warp|thread|file|gigabyte|fma|FMA"
 PER = re.compile(
-    r"\b(?:(?:%s)|(?:one|an?) (?:%s)) an? (?:%s)\b(?!'| (?:of|has|holds|loads|goes|takes|really|would|apart|writes)\b)" % (COUNTED, ONE, EACH)
+    r"\b(?:(?:%s)|(?:one|an?) (?:%s)) an? (?:%s)\b(?!'| (?:of|is|has|holds|loads|goes|takes|really|would|apart|writes)\b)" % (COUNTED, ONE, EACH), re.I
 )
 FORBIDDEN = re.compile(r"\b(?:%s)\b" % "|".join(WORDS), re.I)
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"', re.S)
