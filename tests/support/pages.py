@@ -22,9 +22,9 @@ RENDERED = re.compile(r"^<!-- (?!end)[^\n]* -->\n.*?^<!-- end -->$", re.M | re.S
 
 
 def files_of(top):
-    """Paths of the tree: those that git knows or would, or all where there is no checkout."""
+    """Paths of the tree: those that git knows or would; where there is no checkout all but what was built."""
     if not (top / ".git").exists():
-        return sorted(str(p.relative_to(top)) for p in top.rglob("*") if p.is_file())
+        return sorted(f for f in (str(p.relative_to(top)) for p in top.rglob("*") if p.is_file()) if not f.startswith("build"))
     command = ["git", "-c", "safe.directory=*", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=top, check=True, capture_output=True, text=True).stdout.splitlines()
     return sorted(f for f in listed if (top / f).exists())
