@@ -12,7 +12,8 @@ NVCC      := $(wildcard $(CUDA_HOME:%=%/bin/nvcc))
 CUDA      ?= $(if $(NVCC),1,0)
 NCCL_HOME ?= $(patsubst %/include/nccl.h,%,$(firstword $(wildcard $(patsubst %,%/include/nccl.h,$(CUDA_HOME) /usr /usr/local))))
 NCCL      ?= $(if $(and $(filter 1,$(CUDA)),$(wildcard $(NCCL_HOME:%=%/include/nccl.h))),1,0)
-RANKS     ?= $(or $(filter-out 0,$(shell nvidia-smi -L 2>/dev/null | grep -c '^GPU')),2)
+GPUS      := $(shell nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+RANKS     ?= $(or $(filter-out 0,$(GPUS)),2)
 
 ifdef SANITIZE
 BUILD ?= build/sanitize
@@ -71,11 +72,13 @@ $(error CUDA=1 needs nvcc: put it on PATH, or name its folder with CUDA_HOME=)
 endif
 ARCH  ?= $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -E '^[0-9]+\.[0-9]+$$' | \
                  tr -d . | sort -un)
-ARCHS := $(or $(strip $(ARCH)),80 90)
+ARCHS := $(or $(strip $(ARCH)),90)
+# CUDA 12 has the smallest objects too, which its drivers before 550 cannot load; CUDA 13 needs a newer driver anyway.
+COMPRESS ?= $(shell $(NVCC) --version | awk '/release/ && $$5 + 0 >= 13 { print "size" }')
 GENCODE := $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
            -gencode arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS))
 NVFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -Wall,-Wextra,-ffp-contract=off -Werror all-warnings \
-           $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG)
+           $(if $(COMPRESS),--compress-mode=$(COMPRESS)) $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG)
 CUDA_INC  := -I$(CUDA_HOME)/include
 CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 $(if $(NESTED),-lcudadevrt) -lcudart_static -ldl -lrt -lstdc++
 endif
@@ -96,8 +99,15 @@ endif
 # One short line a command; V=1 shows the commands.
 say = $(if $(V),,@printf '%-5s %s\n' $(1) $@;)
 
-.PHONY: all
-all: $(BUILD)/weft
+# Seconds that one core takes for the host program and for each architecture of CUDA, and the cores that make was given.
+BUILD_S := $(shell echo $$((80 + $(if $(filter 1,$(CUDA)),240 * $(words $(ARCHS)),0))))
+CORES    = $(if $(filter -j%,$(MAKEFLAGS)),$(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),$(shell nproc)),1)
+BUILDING = Building $(BUILD)/weft for $(if $(filter 1,$(CUDA)),CUDA ($(ARCHS)) and )the host: about \
+           $$(($(BUILD_S) / $(CORES))) s on $(CORES) core$(if $(filter 1,$(CORES)),,s).
+.PHONY: all announce
+all: announce $(BUILD)/weft
+announce:
+	@[ -e $(BUILD)/weft ] || echo "$(BUILDING)"
 
 $(BUILD)/weft: $(OBJ) $(BUILD)/link.flags
 	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -o $@ $(OBJ) $(LIBS) $(CUDA_LIBS)
@@ -164,28 +174,33 @@ FLAGS_nccl    := $(NCCL) $(NCCL_INC)
 FLAGS_version := $(VERSION) $(GIT)
 $(BUILD)/%.flags: always
 	@mkdir -p $(@D)
-	@printf '%s\n' '$(FLAGS_$*)' | cmp -s - $@ || { $(DEPS) --check build && printf '%s\n' '$(FLAGS_$*)' > $@; }
+	@printf '%s\n' '$(FLAGS_$*)' | cmp -s - $@ || { $(FIND_DEPS) --check build && printf '%s\n' '$(FLAGS_$*)' > $@; }
 .PHONY: always
 
 # ---- what people type ----
 
-DEPS := CC='$(CC)' MPICC='$(MPICC)' MPIRUN='$(MPIRUN)' HDF5_DIR='$(HDF5_DIR)' HDF5_LIBS='$(HDF5_LIBS)' .ci/install-deps
+FIND_DEPS := CC='$(CC)' MPICC='$(MPICC)' MPIRUN='$(MPIRUN)' HDF5_DIR='$(HDF5_DIR)' HDF5_LIBS='$(HDF5_LIBS)' .ci/install-deps
+
+# With nvcc and no GPU `make run` builds for the host, unless CUDA= or ARCH= is given or a CUDA build is there.
+HOST_FIRST := $(and $(filter 1,$(CUDA)),$(filter file,$(origin CUDA)),$(filter file,$(origin ARCH)),$(filter 0,$(GPUS)),\
+                    $(if $(wildcard $(BUILD)/kernels/*/*.cu.o),,yes))
+FOR_CUDA   := There is an nvcc, but no GPU is visible: this builds and runs the host program. 'make -j ARCH=90' builds the CUDA \
+              program for an H100 in about $(shell echo $$(($(BUILD_S) / $$(nproc)))) s.
 
 # run and test enter make once more after the installation: what pkg-config says is read when make starts.
 .PHONY: run test deps run-built test-built
 run test:
-	@$(DEPS) $@
-	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) $@-built
+	@$(FIND_DEPS) $(if $(filter no,$(DEPS)),--check) $@
+	@$(if $(and $(filter run,$@),$(HOST_FIRST)),echo "$(FOR_CUDA)")
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) $(if $(filter run,$@),$(if $(HOST_FIRST),CUDA=0)) $@-built
 deps:
-	@$(DEPS) jobs
+	@$(FIND_DEPS) $(if $(filter no,$(DEPS)),--check) jobs
 
 # Open MPI refuses root unless both are set; here only for make's own runs.
 run-built test-built: export OMPI_ALLOW_RUN_AS_ROOT := 1
 run-built test-built: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
-LAUNCH := $(MPIRUN) $(if $(MPI_IS_MPICH),,--oversubscribe --bind-to none) -n
-run-built: $(BUILD)/weft
-	$(LAUNCH) $(RANKS) $(BUILD)/weft run inputs/heat2d.ini
-	@echo "The picture is heat2d.png, the record the last line of results.jsonl, the checkpoints are in checkpoints/."
+run-built: announce $(BUILD)/weft
+	@BUILD='$(BUILD)' MPIRUN='$(MPIRUN)' RANKS='$(RANKS)' .ci/first-run
 
 # Faults are injected in the debug build; the sanitizers' build runs the units once more and a few whole runs.
 test-built:
@@ -273,7 +288,7 @@ install-built:
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) inputs/fingerprints $(SHARE)/weft/inputs
 	sed -i 's|^initial = inputs/|initial = $(PREFIX)/share/weft/inputs/|' $(SHARE)/weft/inputs/*.ini
 	install -m 755 $(addprefix jobs/,weft.sbatch study study.sbatch records plot compare \
-	    animate ncu_bench) $(SHARE)/weft/jobs
+	    animate panels ncu_bench) $(SHARE)/weft/jobs
 	install -m 644 jobs/pyproject.toml $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/weftlab/*.py) $(SHARE)/weft/jobs/weftlab
 	[ -e $(SHARE)/weft/jobs/site.ini ] || install -m 644 jobs/site.ini $(SHARE)/weft/jobs
@@ -286,7 +301,7 @@ clean:
 
 help:
 	@echo 'make                builds build/weft, with the CUDA device if nvcc is found'
-	@echo 'make run            installs what is missing, builds, runs inputs/heat2d.ini on 2 ranks or one per GPU'
+	@echo 'make run            installs what is missing, builds, runs heat2d and draws a wave, on 2 ranks or one per GPU'
 	@echo 'make test           installs what is missing, builds all three builds, runs all tests'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing to build, run, and draw a study'
 	@echo 'make fuzz           reads a million damaged decks and ten thousand damaged state files under the sanitizers, with clang by libFuzzer too'
@@ -297,7 +312,9 @@ help:
 	@echo 'make clean          deletes build/'
 	@echo
 	@echo 'CUDA=0              builds for the host only, even if nvcc is found'
-	@echo 'ARCH="80 90"        compute capabilities (default: those of the GPUs found here, else 80 90 and PTX)'
+	@echo 'DEPS=no             installs nothing: names what is missing'
+	@echo 'ARCH="80 90"        compute capabilities (default: those of the GPUs found here, else 90); PTX of the last is added'
+	@echo 'COMPRESS=size       compresses CUDA code most: the default with CUDA 13; with CUDA 12.4 it needs a driver from 550 on'
 	@echo 'MPICC= MPIRUN=      MPI compiler and launcher (mpicc, mpirun); MPICH works too: MPICC=mpicc.mpich'
 	@echo 'HDF5_DIR=           folder of an HDF5 that pkg-config does not find: serial, or parallel over the same MPI'
 	@echo 'CUDA_HOME=          folder of CUDA, if nvcc is neither on PATH nor in /usr/local/cuda'

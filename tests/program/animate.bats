@@ -1,4 +1,5 @@
 # jobs/animate joins the frames of a run into a GIF or an APNG that shows each of them as it is, for its time.
+# jobs/panels draws them side by side, with axes, a colour bar, step and range.
 load ../support/helper
 
 setup() {
@@ -51,4 +52,32 @@ END_OF_PYTHON
     PYTHONPATH=$PWD run "$top/jobs/animate" p.png --output p.gif
     expect "status without Pillow" 3 "$status"
     [[ $output == "animate: "*"python3-pil,"* ]]
+}
+
+@test "panels: each frame with its step, axes in cells, and a bar with the values of its colours" {
+    weft_alone d.ini --quiet output.picture_high=2
+    expect "what it said" "p.svg: 5 panels" "$("$top/jobs/panels" p.frames --output p.svg)"
+    local words
+    words=$(grep -oE '<(text|tspan)[^>]*>[^<]*' p.svg | sed 's/.*>//')
+    expect titles "heat, step 0;heat, step 10;heat, step 20;heat, step 30;heat, step 40" "$(grep '^heat' <<<"$words" | paste -sd ';')"
+    expect "axes" "5 x, cells 1 y, cells" "$(grep cells <<<"$words" | sort | uniq -c | xargs)"
+    [[ $words == *60*40* && $words == *0.0*2.0* && $words == *"value of a cell"* ]] || { echo "$words"; return 1; }
+    "$top/jobs/panels" p.png p.frames --output p.png
+    [ "$(/usr/bin/python3 -c 'from PIL import Image; print(Image.open("p.png").size[0])')" -gt 1000 ]
+}
+
+@test "panels: what weft did not draw is refused in one sentence" {
+    weft_alone d.ini --quiet
+    /usr/bin/python3 -c 'from PIL import Image; Image.new("P", (4, 4)).save("other.png")'
+    mkdir empty
+    local wrong
+    for wrong in 'empty --output q.png' 'nowhere.png --output q.png' 'd.ini --output q.png' 'other.png --output q.png' \
+        'p.png --output q.gif' 'p.png'; do
+        run "$top/jobs/panels" $wrong
+        expect "status of $wrong" 2 "$status"
+        expect "sentences of $wrong" 1 "$(grep -c '^panels: ' <<<"$output")"
+    done
+    echo 'raise ImportError' >matplotlib.py
+    PYTHONPATH=$PWD run "$top/jobs/panels" p.png --output q.png
+    expect "status without matplotlib" 3 "$status"
 }

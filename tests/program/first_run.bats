@@ -1,0 +1,75 @@
+# The first contact: `make run` tells what it installs, builds and leaves, and each of a beginner's obstacles is one clear sentence.
+load ../support/helper
+
+# stdout and stderr of make, without what make adds to a failure
+typed() { run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - make -s -C "$top" BUILD="$PWD/b" "$@"; }
+
+@test "a compiler or launcher that is not on PATH, and what is missing where nothing may be installed, is one sentence" {
+    typed run MPICC=/opt/nowhere/mpicc-of-mine
+    expect status 2 "$status"
+    expect sentence "MPICC=/opt/nowhere/mpicc-of-mine is not on PATH: load its module, or leave MPICC= out for Open MPI's." "$output"
+    typed run MPIRUN=srun-of-mine
+    expect status 2 "$status"
+    expect sentence "MPIRUN=srun-of-mine is not on PATH: load its module, or leave MPIRUN= out for Open MPI's." "$output"
+    typed run DEPS=no MPIRUN=mpirun.nowhere
+    expect status 2 "$status"
+    [[ $output == "Missing here: openmpi-bin. 'make deps' "* && $(wc -l <<<"$output") = 1 ]] || { echo "$output"; return 1; }
+}
+
+@test "what is going to be installed is told, with how to refuse; without root it is named" {
+    printf '#!/bin/sh\necho apt-get "$@"\n' >apt-get
+    printf '#!/bin/sh\necho 1000\n' >id
+    printf '#!/bin/sh\nexit 1\n' >sudo
+    chmod +x apt-get id sudo
+    MPIRUN=mpirun.nowhere PATH=$PWD:$PATH run "$top/.ci/install-deps" run
+    expect status 1 "$status"
+    [[ $output == *"Without root and without passwordless sudo, run: sudo apt-get install openmpi-bin" ]] || { echo "$output"; return 1; }
+    printf '#!/bin/sh\necho 0\n' >id
+    MPIRUN=mpirun.nowhere PATH=$PWD:$PATH run "$top/.ci/install-deps" run
+    [[ $output == "Installing what is missing here, by apt-get (DEPS=no installs nothing): openmpi-bin"* ]] || { echo "$output"; return 1; }
+}
+
+@test "root, more ranks than CPUs, and a launcher that is not Open MPI's: one sentence each, and the launch that fits" {
+    ln -s "$top"/{inputs,jobs} .
+    # a launcher that runs one rank, and tells how it was called
+    printf '#!/bin/sh\n[ "$1" != --version ] || { echo "$BRAND"; exit; }\necho "called $*" >>calls\nshift $(($# - 4))\n' >launcher
+    printf '#!/bin/sh\necho "$UID_HERE"\n' >id
+    chmod +x launcher id
+    first() { BUILD=$BUILD MPIRUN=./launcher RANKS=$1 PATH=$PWD:$PATH "$top/.ci/first-run"; }
+    export UID_HERE=1000
+    BRAND="mpirun (Open MPI) 4" first 1 >said
+    expect "sentences before the first launch" "" "$(sed '/^.\/launcher/,$d' said)"
+    expect "calls by mpirun" 2 "$(grep -c '^called --oversubscribe --bind-to none -n 1 ' calls)"
+    UID_HERE=0 BRAND="mpirun (Open MPI) 4" first 1 >said
+    [[ $(head -n 1 said) == "Open MPI refuses root unless OMPI_ALLOW_RUN_AS_ROOT=1 and "* ]] || { cat said; return 1; }
+    rm calls
+    UID_HERE=0 BRAND="slurm 22" first 1000 >said
+    [[ $(head -n 1 said) == "RANKS=1000 on "*" CPUs: ranks share them"* ]] || { cat said; return 1; }
+    expect "calls by srun" 2 "$(grep -c '^called -n 1000 ' calls)"
+    expect "what to try" 3 "$(sed '1,/^Try next/d' said | wc -l)"
+}
+
+@test "a build tells its time; with nvcc and no GPU the host program comes first, unless CUDA is asked for or there" {
+    mkdir -p cuda/bin b
+    printf '#!/bin/sh\necho "Cuda compilation tools, release 13.0, V13.0.88"\n' >cuda/bin/nvcc
+    chmod +x cuda/bin/nvcc
+    printf '#!/bin/sh\nexit 9\n' >nvidia-smi
+    chmod +x nvidia-smi
+    tried() { PATH=$PWD:$PATH env -u CUDA -u ARCH make -n -C "$top" -j2 BUILD="$PWD/b" CUDA_HOME="$PWD/cuda" "$@" 2>&1; }
+    tried run >host
+    grep -q "There is an nvcc, but no GPU is visible: this builds and runs the host program. 'make -j ARCH=90' builds" host
+    grep -q "Building $PWD/b/weft for the host: about " host
+    expect "CUDA files of the host program" 0 "$(grep -c 'nvcc.*\.cu$' host || true)"
+    tried run ARCH=80 >cuda.80
+    grep -q 'for CUDA (80) and the host:' cuda.80
+    [ "$(grep -c 'nvcc.*\.cu$' cuda.80)" -gt 20 ]
+    grep -q 'compute_80,code=sm_80.*--compress-mode=size\|--compress-mode=size.*compute_80,code=sm_80' cuda.80
+    tried >cuda.90
+    grep -q 'for CUDA (90) and the host:' cuda.90
+    ! grep -q sm_80 cuda.90
+    expect "what is printed" "Building $PWD/b/weft for the host: about 40 s on 2 cores." "$(make -s -C "$top" -j2 CUDA=0 BUILD="$PWD/b" announce)"
+    mkdir -p b/kernels/device
+    touch b/kernels/device/graph_cuda.cu.o
+    tried run >there
+    ! grep -q 'There is an nvcc' there
+}
