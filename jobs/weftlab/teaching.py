@@ -54,7 +54,10 @@ def help_in(body):
 def help_block(root, body, family):
     """The body of a block of help, with what the program at hand prints."""
     program, parts = program_of(root), help_in(body)
-    parts.update(help_by_device(program, family) if program else {})
+    printed = help_by_device(program, family) if program else {}
+    if parts and parts.get("host") == parts.get("cuda"):  # one text for both
+        parts = dict.fromkeys(parts, printed.get("host", parts["host"]))
+    parts.update(printed)
     if not parts:
         raise TeachingMistake("no family '%s' in %s" % (family, program or "a program: make it first"))
     if parts.get("host") == parts.get("cuda"):

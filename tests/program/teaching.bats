@@ -1,0 +1,71 @@
+# Who teaches with the ladder finds a page per family: every command on the pages runs where the machine has the rungs that it names,
+# and otherwise names rungs and keys that the page's own help text has.
+load ../support/helper
+
+pages=("$top"/docs/teaching.md "$top"/docs/teaching/*.md)
+
+commands() { # page: its lines of weft bench
+    sed -n '/^```sh$/,/^```$/p' "$1" | grep -E '^(mpirun -n [0-9]+ )?weft bench'
+}
+
+is_here() { # words of a command line: are all rungs that they name those of this host?
+    local word
+    for word; do
+        case $word in
+        device=cuda) return 1 ;;
+        *=* | -*) ;;
+        *) grep -qE "^$word(/|\$)" here || return 1 ;;
+        esac
+    done
+}
+
+is_told() { # words of a command line: has the family's page the rungs and keys?
+    local word family text
+    for word; do
+        [[ $word == *=* || $word == -* ]] && continue
+        family=${word%%/*} text=$top/docs/teaching/${word%%/*}.md
+        grep -qE "^  $([ "$family" = "$word" ] && echo "[a-z]" || echo "${word#*/}") " "$text" || { echo "no rung $word"; return 1; }
+    done
+    for word; do
+        [[ $word != *=* || $word =~ ^(device|dtype|samples|threads|output|dir)= ]] && continue
+        grep -q "^  ${word%%=*}=" "$text" || { echo "no key ${word%%=*}"; return 1; }
+    done
+}
+
+@test "every command of the teaching pages runs, or names rungs that only GPUs have" {
+    local page line words count=0
+    "$weft" bench --list device=host | grep -oE '^  [a-z]+/[A-Za-z0-9_]+' | tr -d ' ' >here
+    for page in "${pages[@]}"; do
+        while read -r line; do
+            read -ra words <<<"${line#*weft bench}"
+            if ! is_here "${words[@]}"; then
+                is_told "${words[@]}" || { echo "$page: $line"; return 1; }
+                continue
+            fi
+            [[ " ${words[*]} " == *" output="* ]] || words+=(output=none)
+            case $line in
+            mpirun*) launch "$(cut -d ' ' -f 3 <<<"$line")" "$weft" bench "${words[@]}" samples=none >out </dev/null ;;
+            *) timeout $hang_s "$weft" bench "${words[@]}" samples=none device=host >out </dev/null ;;
+            esac || { echo "$page: $line"; return 1; }
+            count=$((count + 1))
+        done < <(commands "$page" | sed 's/ device=host//; s/ samples=[^ ]*//' | sort -u)
+    done
+    [ $count -ge 20 ] || { echo "only $count commands ran"; return 1; }
+}
+
+@test "every family has a page of at most 60 typed lines with two exercises, and docs/teaching.md names it" {
+    local family page count=0
+    for family in $("$weft" bench --list | sed -n 's/^\([a-z]*\): .*/\1/p' | sort -u); do
+        [ -e "$top/docs/teaching/$family.md" ] || { echo "no page of $family"; return 1; }
+    done
+    [ "$(wc -l <"$top/docs/teaching.md")" -le 80 ]
+    for page in "${pages[@]:1}"; do
+        family=$(basename "$page" .md)
+        grep -q "(teaching/$family.md)" "$top/docs/teaching.md" || { echo "docs/teaching.md: no $family"; return 1; }
+        expect "exercises of $family" 2 "$(grep -c '^<details><summary>Answer</summary>$' "$page")"
+        expect "help of $family" 1 "$(grep -c "^<!-- help $family -->\$" "$page")"
+        [ "$(sed '/^<!-- \(help\|table\|picture\) /,/^<!-- end -->$/d' "$page" | wc -l)" -le 60 ] || { echo "$page is too long"; return 1; }
+        count=$((count + 1))
+    done
+    [ $count -ge 17 ]
+}
