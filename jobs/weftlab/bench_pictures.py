@@ -243,10 +243,10 @@ def draw_lines(axes, lines, value, look):
     labels, values = [], []
     for name, points in lines:
         middle = value(points, "p50")
-        ends = [np.nan_to_num(np.abs(middle - value(points, key))) for key in ("p90", "min")]
-        up = ends if np.nansum(value(points, "min") - middle) > 0 else ends[::-1]
+        ends = np.array([value(points, key) for key in ("p90", "min")])
+        below, above = middle - np.fmin(*ends), np.fmax(*ends) - middle
         style_of = look[name]
-        axes.errorbar(points["at"], middle, up, ms=4.5, **style_of)
+        axes.errorbar(points["at"], middle, np.fmax([below, above], 0), ms=4.5, **style_of)
         labels.append((points["at"].iloc[-1], middle[-1], name, style_of["color"]))
         values += list(middle)
     return labels, values

@@ -5,13 +5,12 @@ weftlab/compare.py explains what is called slower.
 
 import json
 import math
-import re
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from weftlab import records, text
+from weftlab import frame, records, text
 
 LEAST_RUNS = 5
 MOST_EXACT = 60  # runs of A and B together: above, the normal distribution is close enough
@@ -21,21 +20,9 @@ MOST_EXACT = 60  # runs of A and B together: above, the normal distribution is c
 
 
 def run_setting(record):
-    """What was asked of a run, and not what was chosen for it."""
-    fuses = (records.at(record, "asked", "fuse"), record.get("fuse"), 1)
-    fuse = next(f for f in fuses if f is not None)
-    norms = re.search(r"\nnorm_every = ([0-9]+)\n", str(record.get("deck")))
-    setting = {key: record["problem"].get(key) for key in ("kind", "dtype", "order")}
-    setting.update({key: record["grid"][key] for key in ("nx", "ny")})
-    setting.update(
-        device=record.get("device"),
-        ranks=record["ranks"],
-        fuse="fuse chosen" if fuse == 0 else fuse,
-        norm_every=norms.group(1) if norms else "0",
-    )
-    keys = ("transport", "feed", "lanes", "threads", "ranks_x", "ranks_y", "tune")
-    setting.update({key: records.at(record, "asked", key) for key in keys})
-    return setting
+    """What was asked of a run, with its grid and ranks."""
+    grid = {key: record["grid"][key] for key in ("nx", "ny")}
+    return {**frame.run_setting(record), **grid, "ranks": record["ranks"]}
 
 
 def rung_setting(record):

@@ -27,10 +27,10 @@ def title(figure, what, study, *how):
 # ---- scaling ----
 
 
-def drawn_series(study):
+def scaling_study(frame, mode):
     """Of the series over several numbers of ranks those with the highest rates."""
-    fastest = sorted(study.scaling, key=lambda s: -s.last.rate)[:MOST_LINES]
-    return sorted(fastest, key=lambda s: s.label)
+    study = series.study_of(frame, mode)
+    return study.only(sorted(study.scaling, key=lambda s: -s.last.rate)[:MOST_LINES])
 
 
 def joined(points, ranks, column):
@@ -93,8 +93,8 @@ def predicted_labels(predicted, column):
 def draw_scaling(frame, mode=None, predicted=None):
     """Time per step and parallel efficiency over the ranks, one line per setting, and the ideal
     lines. `predicted`: a frame with ranks, step_s, efficiency and beyond."""
-    study = series.study_of(frame, mode)
-    shown = drawn_series(study)
+    study = scaling_study(frame, mode)
+    shown = sorted(study.series, key=lambda s: s.label)
     ranks = np.array(sorted({n for s in shown for n in s.points.ranks}))
     longest = max(len(s.label) for s in shown)
     width, height = 11 + 0.065 * longest, 4.6 + 0.12 * max(len(shown) - 4, 0)
@@ -193,20 +193,19 @@ def draw_values(frame):
 # ---- where the time goes ----
 
 
-def shown_runs(study):
-    """Names and median runs, the first at the top: of a scaling study those of the fastest
-    setting, else of every setting and number of ranks; and the setting, where it is one of many."""
-    unit = series.unit_of(study.runs)
+def shown_runs(frame):
+    """Of a scaling study the fastest setting, else every setting and number of ranks: the study,
+    names and median runs from the top down, and the setting where it is one of several."""
+    study = series.study_of(frame)
     if not study.scaling:
         rows = rows_of(study)[::-1][:MOST_BARS]
-        return [row[2] or "measured" for row in rows], [row[3].run for row in rows], ""
-    fastest = max(study.scaling, key=lambda s: s.last.rate)
+        return study, [row[2] or "measured" for row in rows], [row[3].run for row in rows], ""
+    unit, fastest = series.unit_of(frame), max(study.scaling, key=lambda s: s.last.rate)
     names = [series.ranks_text(ranks, unit) for ranks in fastest.points.ranks]
-    return (
-        names,
-        list(fastest.points.run),
-        f"The fastest setting: {fastest.label}." * bool(fastest.label),
+    setting = (
+        f"The fastest of {len(study.series)} settings: {fastest.label}." if fastest.label else ""
     )
+    return study.only([fastest]), names, list(fastest.points.run), setting
 
 
 def phase(run, names):
@@ -277,8 +276,7 @@ def draw_single_steps(axes, names, runs):
 
 def draw_phases(frame):
     """Where the time goes: the whole run, and one step."""
-    study = series.study_of(frame)
-    names, runs, setting = shown_runs(study)
+    study, names, runs, setting = shown_runs(frame)
     width = 10.5 + 0.08 * max(map(len, names))
     figure, (left, right) = style.new_figure(width, 2.3 + 0.3 * len(runs), 2, sharey=True)
     draw_whole_runs(left, names, runs)
@@ -306,8 +304,7 @@ def shares(run):
 
 def draw_steps(frame):
     """How long single steps took: one row per setting, the outline of its histogram above it."""
-    study = series.study_of(frame)
-    names, runs, setting = shown_runs(study)
+    study, names, runs, setting = shown_runs(frame)
     figure, axes = style.new_figure(10, 1.7 + 0.42 * len(runs))
     heights = bar_axes(axes, names)
     furthest = [1, 1]

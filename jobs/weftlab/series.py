@@ -23,6 +23,7 @@ class Series:
     label: str
     shown: dict  # setting and grid, as people read them
     points: pd.DataFrame
+    runs: pd.DataFrame
 
     @property
     def last(self):
@@ -42,6 +43,10 @@ class Study:
     def scaling(self):
         """The series over several numbers of ranks."""
         return [s for s in self.series if len(s.points) > 1]
+
+    def only(self, series):
+        """The study of some of the series, which share more than all of them do."""
+        return study_of(pd.concat([one.runs for one in series]).sort_index(), self.mode)
 
 
 # ---- points ----
@@ -175,7 +180,7 @@ def study_of(frame, mode=None):
     groups = [group for _, group in runs.groupby(["setting", "machine", shape])]
     shown = [shown_setting(group, mode) for group in groups]
     differ = [key for key in ORDER if len({text_of(s[key]) for s in shown}) > 1]
-    series = [Series(label(s, differ), s, points(g)) for s, g in zip(shown, groups)]
+    series = [Series(label(s, differ), s, points(g), g) for s, g in zip(shown, groups)]
     return Study(mode, series, frame, differ)
 
 
@@ -185,11 +190,13 @@ def commits(frame):
 
 
 def problem_text(study):
-    """What all series share: problem, grid, device, ranks, transport."""
+    """What all series share: problem, grid, sides, steps per pass, norms, ranks, transport."""
     shared = {k: v for k, v in study.series[0].shown.items() if k not in study.differ}
     parts = [" ".join(text_of(shared[k]) for k in ("kind", "dtype") if shared.get(k))]
     parts += [f"order {shared['order']}"] if shared.get("order") is not None else []
     parts += [str(shared["grid"])] if "grid" in shared else []
+    parts += [str(shared["sides"])] if shared.get("sides") not in (None, "periodic") else []
+    parts += [value_text(k, shared[k]) for k in ("fuse", "norm_every") if shared.get(k) is not None]
     ranks = study.runs.ranks.unique()
     parts += [ranks_text(ranks[0], unit_of(study.runs))] if len(ranks) == 1 else []
     if shared.get("transport") not in (None, "auto"):
