@@ -44,7 +44,7 @@ LIBS        := $(shell pkg-config --libs inih jansson libpng 2>/dev/null || echo
 
 CFLAGS   ?=
 # MPICH's MPI_STATUSES_IGNORE is the address 1, which gcc takes for an array of no elements.
-WARN     := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror=implicit \
+WARN     := -Wall -Wextra -Wno-unused-parameter -Wconversion -Wshadow -Wstrict-prototypes -Werror=implicit \
             $(if $(MPI_IS_MPICH),-Wno-stringop-overflow) $(WERROR)
 CSTD     := -std=c11 -D_GNU_SOURCE -fopenmp -ffp-contract=off -fno-math-errno
 ALL_CFLAGS := $(CSTD) $(OPT) $(WARN) -DWEFT_CUDA=$(CUDA) $(CFLAGS)
@@ -77,7 +77,7 @@ ARCHS := $(or $(strip $(ARCH)),90)
 COMPRESS ?= $(shell $(NVCC) --version | awk '/release/ && $$5 + 0 >= 13 { print "size" }')
 GENCODE := $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
            -gencode arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS))
-NVFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -Wall,-Wextra,-ffp-contract=off -Werror all-warnings \
+NVFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-ffp-contract=off -Werror all-warnings \
            $(if $(COMPRESS),--compress-mode=$(COMPRESS)) $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG)
 CUDA_INC  := -I$(CUDA_HOME)/include
 CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 $(if $(NESTED),-lcudadevrt) -lcudart_static -ldl -lrt -lstdc++

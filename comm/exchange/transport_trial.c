@@ -130,7 +130,6 @@ typedef struct exchanges {
 static double exchange_s(void *context, int way)
 {
     const exchanges *x = context;
-    (void)way;
     MPI_CHECK(MPI_Barrier(x->of->comm));
     const double begin_s = timer_now_s();
     for (int i = 0; i < x->count; i++) {

@@ -12,8 +12,6 @@ static inline int fault_asked(const char *name)
     const size_t length = strlen(name);
     if (asked && strncmp(asked, name, length) == 0 && asked[length] == ':') return atoi(asked + length + 1);
     if (asked && strcmp(asked, name) == 0) return 0;
-#else
-    (void)name;
 #endif
     return -1;
 }

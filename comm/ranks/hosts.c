@@ -13,8 +13,6 @@ static int pretended_leader(int rank, int ranks, int leader)
     const int count = asked ? atoi(asked) : 0;
     if (count > 0 && count <= ranks) return (rank * count / ranks * ranks + count - 1) / count;
 #else
-    (void)rank;
-    (void)ranks;
 #endif
     return leader;
 }

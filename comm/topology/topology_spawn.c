@@ -53,7 +53,6 @@ static void make_folder(char setting[FOLDER_BYTES])
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
 {
-    (void)info, (void)kind, (void)at;
     (void)remove(path);
     return 0;
 }

@@ -92,7 +92,6 @@ static void make_shared_block(transport_copy *c)
 transport *transport_copy_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
                                  MPI_Comm comm, sentence *why)
 {
-    (void)t;
     int ranks[PACK_PIECES_MAX] = { 0 };
     int64_t ghosts_at[PACK_PIECES_MAX]; /* own */
     assert(count >= 0 && count <= PACK_PIECES_MAX);

@@ -93,7 +93,6 @@ static bool own_gpu(const device *d, MPI_Comm comm, sentence *why)
 /* Called by MPI_Finalize, which deletes the attributes of MPI_COMM_SELF first. */
 static int end_communicator(MPI_Comm self, int key, void *attribute, void *state)
 {
-    (void)self, (void)key, (void)attribute, (void)state;
     return nccl.comm_destroy(everyone) == ncclSuccess ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
@@ -199,7 +198,6 @@ static void nccl_destroy(transport **t)
 transport *transport_nccl_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
                                  MPI_Comm comm, sentence *why)
 {
-    (void)t;
     assert(count <= PACK_PIECES_MAX);
     if (!make_communicator(d, comm, why)) return NULL;
     transport_nccl *n = CHECK_ALLOC(calloc(1, sizeof *n));
@@ -227,7 +225,6 @@ transport *transport_nccl_create(transport_kind t, device *d, const field_shape 
 transport *transport_nccl_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
                                  MPI_Comm comm, sentence *why)
 {
-    (void)t, (void)d, (void)shape, (void)links, (void)count, (void)comm;
     sentence_set(why, "this weft was built without NCCL (make NCCL=1)");
     return NULL;
 }

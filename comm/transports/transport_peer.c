@@ -95,7 +95,6 @@ static device_link link_between(const transport_link *l, char *here, char *there
 transport *transport_peer_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
                                  MPI_Comm comm, sentence *why)
 {
-    (void)t;
     assert(count >= 0 && count <= PACK_PIECES_MAX);
     inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
     void *theirs[PACK_PIECES_MAX];

@@ -133,7 +133,6 @@ static void on_error(png_structp png, png_const_charp text)
 
 static void on_warning(png_structp png, png_const_charp text)
 {
-    (void)png;
     (void)text; /* about text chunks and the like: the picture is whole */
 }
 

@@ -34,10 +34,6 @@ static herr_t on_external_link(const char *parent, const char *group, const char
                                hid_t access, void *why)
 {
     char path[CHECKPOINT_PATH_BYTES];
-    (void)group;
-    (void)object;
-    (void)flags;
-    (void)access;
     return lies_beside(parent, name, 0, path, why) ? 0 : -1;
 }
 

@@ -52,7 +52,6 @@ static bool attribute_reads(hid_t attribute)
 
 static herr_t look_at_attribute(hid_t object, const char *name, const H5A_info_t *info, void *arg)
 {
-    (void)info;
     CHECKPOINT_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
     return (attribute >= 0 && attribute_reads(attribute)) || unreadable(arg, name) ? 0 : -1;
 }

@@ -10,9 +10,6 @@
  * Built without CUDA, only the functions at the end remain, which say so. */
 #include "device/device.h"
 
-/* Functions have the struct's signatures, whatever they need of them. */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-
 #if WEFT_CUDA
 
 #include <limits.h>

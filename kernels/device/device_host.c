@@ -16,9 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Functions have the struct's signatures, whatever they need of them. */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-
 struct device_stream {
     bool high_priority;
 };

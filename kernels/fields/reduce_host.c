@@ -53,7 +53,6 @@ uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t c
 int reduce_host_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s)
 {
-    (void)s;
     const int team = device_host_team(d, box_cells(cells));
     uint64_t most = 0;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(max : most)
@@ -74,7 +73,6 @@ int reduce_host_max_error(device *d, const field_shape *f, const void *field, co
 int reduce_host_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
                            device_stream *s)
 {
-    (void)s;
     const int team = device_host_team(d, box_cells(cells));
     uint64_t most = 0;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(max : most)
@@ -92,7 +90,6 @@ int reduce_host_max_change(device *d, const field_shape *f, const void *a, const
 int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
                             int64_t y_first, uint64_t *result, device_stream *s)
 {
-    (void)s;
     const box own = field_own(f);
     const int team = device_host_team(d, box_cells(own));
     uint64_t sum = 0;

@@ -17,7 +17,6 @@ static void row_f64(double *u, const value *v, int64_t x, int64_t y, int64_t n)
 
 int value_host_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
 {
-    (void)s;
     const int team = device_host_team(d, box_cells(cells));
 #pragma omp parallel num_threads(team) if (team > 1)
     {

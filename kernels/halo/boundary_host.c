@@ -72,7 +72,6 @@ DEFINE_BOUNDARY(double, cell_mirror_f64, _f64)
 int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                        device_stream *s)
 {
-    (void)s;
     const axis ax = { f->nx, &sides->x_low, &sides->x_high }, ay = { f->ny, &sides->y_low, &sides->y_high };
     int64_t cells = 0;
     if (box_empty(field_own(f))) return 0; /* nothing that an image could show */

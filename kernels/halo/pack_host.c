@@ -21,7 +21,6 @@ static size_t piece_at_bytes(const pack_piece *p, int64_t x, int64_t y, dtype t)
 int pack_host(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
               device_stream *s)
 {
-    (void)s;
     const int team = device_host_team(d, pieces_cells(pieces, count));
 #pragma omp parallel num_threads(team) if (team > 1)
     for (int i = 0; i < count; i++) {
@@ -49,7 +48,6 @@ static void add_row(dtype t, void *restrict to, const void *restrict from, int64
 int unpack_host(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
                 unpack_mode mode, device_stream *s)
 {
-    (void)s;
     const int team = device_host_team(d, pieces_cells(pieces, count));
 #pragma omp parallel num_threads(team) if (team > 1)
     for (int i = 0; i < count; i++) {

@@ -3,7 +3,6 @@
 #include "inkernel/inkernel_image_cuda.cuh"
 
 namespace {
-
 enum { THREADS = 256, BLOCKS = 64 }; /* of an image */
 
 /* blockIdx.y: the image, cut among the blocks into equal runs of its longer side. */
@@ -31,7 +30,6 @@ template <typename T> cudaError_t launch(const field_shape *f, const void *level
 
 int inkernel_cuda_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s)
 {
-    (void)d;
     switch (f->type) {
     case DTYPE_F32: return launch<float>(f, level, step, device_cuda_stream(s));
     case DTYPE_F64: return launch<double>(f, level, step, device_cuda_stream(s));

@@ -82,7 +82,6 @@ static int fma_enqueue(ladder_case *c)
 /* One chain at a time. */
 static void fma_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
-    (void)context;
     ladder_random(t, out, first, count, LADDER_SEED);
     for (int64_t k = 0; k < count; k++)
         for (int i = 0; i < STEPS; i++) {

@@ -91,7 +91,6 @@ int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *c
     for (int i = 0; i < count; i++) {
         const box in = box_intersect(boxes[i], field_own(f));
         assert(box_empty(boxes[i]) || box_cells(in) == box_cells(boxes[i]));
-        (void)in;
     }
     const stencil_call call = call_of(self, f, next, cur, prev, boxes, count, s);
     return self->unit->pass(&call);

@@ -109,7 +109,6 @@ static int64_t tile_cells(const device_host *h, const stencil_host_variant *v)
 int stencil_host_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                       const box *boxes, int count, device_stream *s)
 {
-    (void)s;
     const device_host *h = (const device_host *)d;
     const stencil *op = &h->op;
     assert(op->type == f->type && next != cur && (prev || !op->has_prev) && count <= STENCIL_BOXES_MAX);

@@ -217,19 +217,15 @@ static void cascade(strip *s, void *next, void *next_prev)
 /* One way. */
 int temporal_host_variants(device *d, const boundary *sides)
 {
-    (void)d, (void)sides;
     return 1;
 }
 const char *temporal_host_variant_name(device *d, int variant)
 {
-    (void)d, (void)variant;
     return "cascade";
 }
 void temporal_host_choose(device *d, int variant)
 {
-    (void)d;
     assert(variant == 0);
-    (void)variant;
 }
 
 int temporal_host_steps(device *d, int most)
@@ -272,7 +268,6 @@ int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_p
     const stencil *op = &h->op;
     const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius, team = device_host_team(d, box_cells(cells));
     const int64_t width = STRIP_BYTES / (int64_t)dtype_bytes(f->type);
-    (void)stream;
     assert(op->type == f->type && next != cur && temporal_host_steps(d, steps) == steps);
     assert(temporal_fits(f, op->form, op->radius, cells, steps, sides));
     assert((prev != NULL) == op->has_prev && (next_prev != NULL) == op->has_prev);

@@ -75,7 +75,6 @@ static inline void transpose_square_f64(double *const *col, int64_t r, const dou
 int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
                    int64_t cols, int flags, device_stream *s)
 {
-    (void)s;
     const device_host *h = (const device_host *)d;
     const size_t working_bytes = 2 * (size_t)rows * (size_t)cols * dtype_bytes(t);
     const plan p = {

@@ -49,7 +49,6 @@ static bool has_blocks(const ladder_rung *r) { return r->variant & BLOCKS; }
 static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 {
     int x, y;
-    (void)kind;
     return has_blocks(r) && !bench_world_cut_both(ranks, &x, &y) ? BENCH_WORLD_CANNOT_CUT_BOTH : NULL;
 }
 

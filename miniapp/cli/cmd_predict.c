@@ -33,7 +33,6 @@ typedef bool take(void *into, const char *key, const char *text, sentence *why);
 
 static bool take_text(void *into, const char *key, const char *text, sentence *why)
 {
-    (void)key, (void)why;
     *(const char **)into = text;
     return true;
 }

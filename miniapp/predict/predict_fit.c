@@ -79,12 +79,10 @@ static double pays_overlapped(const predict_case *c, of_cost of)
 }
 static double pays_norm(const predict_case *c, of_cost of)
 {
-    (void)of;
     return !predict_transposes(c) && c->block_steps == 1 ? (double)c->norm_every : 0;
 }
 static double pays_pass_neighbours(const predict_case *c, of_cost of)
 {
-    (void)of;
     return c->block_steps > 1 && c->ranks > 1 && c->norm_every == 0 ? c->block_steps : 0;
 }
 

@@ -51,7 +51,6 @@ static void exchange(void *context, const plan *p, transport_kind t, const bool 
 static bool transposes(void *context, const plan *p, transport_kind t, sentence *why)
 {
     const imagined *i = context;
-    (void)p;
     if (t == TRANSPORT_PEER && predict_hosts(&i->of) > 1) return sentence_refuse(why, "it does not reach other hosts");
     return !isnan(predict_transpose_rate(i->machine, t, i->of.ranks)) || sentence_refuse(why, "no record shows what it costs");
 }
@@ -59,7 +58,6 @@ static bool transposes(void *context, const plan *p, transport_kind t, sentence 
 static bool in_kernel(void *context, const plan *p, sentence *why)
 {
     const imagined *i = context;
-    (void)p;
     return predict_hosts(&i->of) == 1 || sentence_refuse(why, "not all ranks run on one host");
 }
 

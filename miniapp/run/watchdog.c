@@ -85,7 +85,6 @@ static void *watch(void *unused)
     long long seen = atomic_load(&dog.progress);
     double mark_s = timer_now_s(), quiet_s = 0;
     const double pause_s = fmin(0.2, dog.limit_s / 10);
-    (void)unused;
     while (!atomic_load(&dog.stop)) {
         (void)nanosleep(&(struct timespec){ .tv_nsec = (long)(pause_s * 1e9) }, NULL);
         const long long now = atomic_load(&dog.progress);

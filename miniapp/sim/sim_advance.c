@@ -55,7 +55,6 @@ static double norm_of_levels(sim *s, int64_t level)
     device *d = s->dev;
     const field_shape *f = &s->plan.grid.shape;
     const void *const earlier = s->now.prev ? s->now.prev : s->next.u; /* what the next step is to overwrite */
-    (void)level;
     DEVICE_CALL(d, max_change, f, s->now.u, earlier, field_own(f), s->result, s->streams.stream[0]);
     return sim_most(s->top.comm, sim_result(s));
 }
@@ -67,7 +66,6 @@ bool sim_norms_ride(const sim *s) { return step_can_change(&s->pass) && !s->prob
 
 static bool steps_take_norm(const sim *s, int steps)
 {
-    (void)steps;
     return sim_norms_ride(s);
 }
 
@@ -93,14 +91,12 @@ static const form blocks = { one_at_once, block_takes_norm, enqueue_pass, norm_o
 
 static void enqueue_transpose(sim *s, int steps, bool norm, const sim_request *r)
 {
-    (void)steps, (void)norm, (void)r;
     redist_transpose(s->to_transposed, s->transposed[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.stream[0]);
     step_begin_generation(&s->streams);
 }
 
 static double no_norm(sim *s, int64_t level)
 {
-    (void)s, (void)level;
     return NAN;
 }
 
@@ -111,7 +107,6 @@ static void enqueue_sweep(sim *s, int steps, bool norm, const sim_request *r)
 {
     step_streams *streams = &s->streams;
     const step_levels transposed = { s->transposed[0], NULL }, transposed_next = { s->transposed[1], NULL };
-    (void)norm, (void)r;
     step_advance(streams, &s->pass, (step_job){ .next = s->next, .cur = s->now, .steps = steps, .exchange = true });
     redist_transpose(s->to_transposed, transposed.u, s->next.u, TRANSPOSE_STORE, streams->stream[0]);
     step_begin_generation(streams);

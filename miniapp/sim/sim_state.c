@@ -172,7 +172,6 @@ static void poison(sim *s)
     for (int i = sim_fields(s, field); i-- > 0;)
         DEVICE_CALL(s->dev, fill_bytes, field[i].cells, 0xFF, field[i].grid->shape.bytes, main_stream(s));
 #else
-    (void)s;
 #endif
 }
 

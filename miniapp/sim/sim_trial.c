@@ -65,7 +65,6 @@ static bool transposes(void *context, const plan *p, transport_kind over, senten
 {
     sim_trial *t = context;
     const double begin_s = timer_now_s();
-    (void)p;
     const bool can = over == TRANSPORT_AWARE ? aware_works(t, why) : sim_make_redists(t->s, over, why);
     t->s->created.transport_s += timer_now_s() - begin_s;
     return can;
@@ -75,7 +74,6 @@ static bool transposes(void *context, const plan *p, transport_kind over, senten
 static bool halos(void *context, const plan *p, sentence *why)
 {
     sim *s = ((sim_trial *)context)->s;
-    (void)p;
     sim_make_pass(s);
     if (config_kind_of(s->cfg)->by_lines) sim_make_transposed_pass(s);
     const halo *made[] = { s->pass.halo, s->pass.prev_halo, s->transposed_pass.halo };
@@ -87,7 +85,6 @@ static bool halos(void *context, const plan *p, sentence *why)
 static bool in_kernel(void *context, const plan *p, sentence *why)
 {
     sim *s = ((sim_trial *)context)->s;
-    (void)p;
     sim_make_pass(s);
     return sim_make_inkernel(s, why);
 }
@@ -164,7 +161,6 @@ static double form_s(void *context, int form)
 static void forms(void *context, const plan *p, double pass_s[])
 {
     sim *s = ((sim_trial *)context)->s;
-    (void)p;
     sim_make_pass(s);
     sim_touch(s);
     trial_run(&(trial){ .ways = STEP_EXCHANGE_FIRST + 1, .rounds = ROUNDS, .budget_s = INFINITY }, form_s, s, pass_s, s->top.comm);
