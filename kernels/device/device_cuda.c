@@ -242,36 +242,6 @@ static const device functions = {
     DEVICE_CUDA_FUNCTIONS(DEVICE_SET)
 };
 
-/* ---- what this process sees, which needs no device ---- */
-
-int device_cuda_count(const char **why)
-{
-    int count = 0, driver = 0;
-    const cudaError_t e = cudaGetDeviceCount(&count);
-    if (device_cuda_checked(e) == 0 && count > 0) return count;
-    if (!why) return 0;
-    if (device_cuda_checked(cudaDriverGetVersion(&driver)) == 0 && driver == 0) *why = "no NVIDIA driver is installed";
-    else *why = e == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(e);
-    return 0;
-}
-
-/* "GPU-...", as nvidia-smi writes it. */
-static void uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
-{
-    const unsigned char *b = (const unsigned char *)uuid->bytes;
-    snprintf(text, DEVICE_UUID_BYTES, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
-}
-
-void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
-{
-    struct cudaDeviceProp properties;
-    uuid[0] = '\0';
-    if (device_cuda_checked(cudaGetDeviceProperties(&properties, ordinal)) == 0) uuid_text(&properties.uuid, uuid);
-}
-
-/* ---- one of them ---- */
-
 /* As Linux tells of every PCI device; -1 also where it does not know. */
 static int numa_node_of(const struct cudaDeviceProp *p)
 {
@@ -302,7 +272,7 @@ device *device_cuda_create(int ordinal, int *code)
     self->base.ordinal = ordinal;
     self->follows = properties.major >= 9;
     snprintf(self->base.name, sizeof self->base.name, "%s", properties.name);
-    uuid_text(&properties.uuid, self->base.uuid);
+    device_cuda_uuid_text(&properties.uuid, self->base.uuid);
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
     self->base.numa_node = numa_node_of(&properties);
@@ -340,17 +310,6 @@ const char *device_cuda_error_text(int code)
 int device_cuda_built(void) { return CUDART_VERSION; }
 
 #else
-
-int device_cuda_count(const char **why)
-{
-    if (why) *why = "built without CUDA";
-    return 0;
-}
-
-void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
-{
-    uuid[0] = '\0';
-}
 
 device *device_cuda_create(int ordinal, int *code)
 {

@@ -51,6 +51,9 @@ static inline int device_cuda_checked(cudaError_t e)
     return (int)e;
 }
 
+/* "GPU-...", as nvidia-smi writes it. */
+void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES]);
+
 /* The launchers, and which member of the struct each one is. */
 #define DEVICE_CUDA_FUNCTIONS(X) \
     X(handle_make, peer_cuda_handle_make) \

@@ -1,0 +1,48 @@
+/* The GPUs that this process sees: how many, and their UUIDs. No device is needed for it, and none is made. */
+#include "device/device.h"
+
+#if WEFT_CUDA
+
+#include <stdio.h>
+
+#include "device/device_cuda.h"
+
+int device_cuda_count(const char **why)
+{
+    int count = 0, driver = 0;
+    const cudaError_t e = cudaGetDeviceCount(&count);
+    if (device_cuda_checked(e) == 0 && count > 0) return count;
+    if (!why) return 0;
+    if (device_cuda_checked(cudaDriverGetVersion(&driver)) == 0 && driver == 0) *why = "no NVIDIA driver is installed";
+    else *why = e == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(e);
+    return 0;
+}
+
+void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
+{
+    const unsigned char *b = (const unsigned char *)uuid->bytes;
+    snprintf(text, DEVICE_UUID_BYTES, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+}
+
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
+{
+    struct cudaDeviceProp properties;
+    uuid[0] = '\0';
+    if (device_cuda_checked(cudaGetDeviceProperties(&properties, ordinal)) == 0) device_cuda_uuid_text(&properties.uuid, uuid);
+}
+
+#else
+
+int device_cuda_count(const char **why)
+{
+    if (why) *why = "built without CUDA";
+    return 0;
+}
+
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
+{
+    uuid[0] = '\0';
+}
+
+#endif
