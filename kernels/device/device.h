@@ -22,10 +22,9 @@
 #include "core/stencil.h"
 #include "core/value.h"
 #include "core/inkernel.h"
+#include "core/linkage.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LINKAGE_C_BEGIN
 
 typedef enum device_kind { DEVICE_HOST, DEVICE_CUDA } device_kind;
 
@@ -227,6 +226,4 @@ static inline void device_destroy(device **d)
     if (d && *d) (*d)->destroy(d);
 }
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

@@ -10,9 +10,7 @@
 
 #include "device/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LINKAGE_C_BEGIN
 
 struct stencil_unit;
 
@@ -93,6 +91,4 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
 DEVICE_CUDA_FUNCTIONS(DEVICE_DECLARED)
 DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* stencil_bind's part */
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

@@ -15,9 +15,7 @@
 #include "core/sentence.h"
 #include "device/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LINKAGE_C_BEGIN
 
 enum { LADDER_PARAMETERS_MAX = 8 };
 
@@ -204,6 +202,4 @@ int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
 /* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel that only reads. */
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v);
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

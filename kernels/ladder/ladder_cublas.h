@@ -5,9 +5,7 @@
 
 #include "device/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LINKAGE_C_BEGIN
 
 /* NULL where the library of this CUDA version was found and opened, else the reason. */
 const char *ladder_cublas_missing(device *d);
@@ -21,6 +19,4 @@ void *ladder_cublas_handle(cudaStream_t stream);
 /* b (nx,ny) = transpose of a (ny,nx), both dense and row-major, by geam. */
 int ladder_cublas_transpose(dtype t, void *b, const void *a, int nx, int ny, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

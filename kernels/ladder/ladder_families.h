@@ -3,9 +3,7 @@
 
 #include "ladder/ladder.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LINKAGE_C_BEGIN
 
 extern const ladder_family ladder_ceiling_host, ladder_transpose_host;
 extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_access_cuda, ladder_shared_cuda, ladder_transpose_cuda;
@@ -15,6 +13,4 @@ extern const ladder_family ladder_fused_host, ladder_fused_cuda;
 extern const ladder_family ladder_constant_cuda, ladder_product_cuda, ladder_arith_cuda;
 extern const ladder_family ladder_roofline_host, ladder_roofline_cuda, ladder_streams_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

@@ -3,9 +3,7 @@
 
 #include "ladder/ladder.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LINKAGE_C_BEGIN
 
 /* Seeds: of the level that a pass reads, and of the one before. A cell's number follows from its row-major index in the field with
  * its ghosts. */
@@ -34,6 +32,4 @@ int ladder_field_pass(ladder_case *c); /* enqueue: the device's own */
 /* All of c->out against one pass over the own cells, ghosts and slack poisoned as they were. */
 int ladder_field_verify(ladder_case *c, ladder_verdict *v);
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

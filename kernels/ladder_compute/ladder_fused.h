@@ -5,9 +5,7 @@
 
 #include "ladder_compute/ladder_field.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LINKAGE_C_BEGIN
 
 enum { LADDER_FUSED_NX, LADDER_FUSED_NY, LADDER_FUSED_RADIUS, LADDER_FUSED_STEPS, LADDER_FUSED_LEVELS, LADDER_FUSED_COLUMNS,
        LADDER_FUSED_PARAMETERS };
@@ -31,6 +29,4 @@ int ladder_fused_fill(ladder_case *c, void *field, int depth);
 int ladder_fused_singly(ladder_case *c);
 int ladder_fused_production(ladder_case *c);
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

@@ -6,9 +6,7 @@
 #include "core/cell.h"
 #include "ladder/ladder.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LINKAGE_C_BEGIN
 
 enum { LADDER_PRODUCT_N, LADDER_PRODUCT_FMAS, LADDER_PRODUCT_PARAMETERS };
 enum { LADDER_PRODUCT_SEED_A = 11, LADDER_PRODUCT_SEED_B = 12 };
@@ -30,6 +28,4 @@ CELL_INLINE int ladder_product_cell(uint64_t seed, uint64_t linear)
  * wrong ones cancel with a chance of about 2^-60. One row is computed in full besides, and so is the first wrong one. */
 int ladder_product_verify(ladder_case *c, ladder_verdict *v);
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

@@ -5,9 +5,7 @@
 
 #include "ladder_compute/ladder_field.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LINKAGE_C_BEGIN
 
 enum { LADDER_STENCIL_N, LADDER_STENCIL_NX, LADDER_STENCIL_NY, LADDER_STENCIL_PARAMETERS };
 enum { LADDER_STENCIL_RADIUS = 4, LADDER_STENCIL_LINE_POINTS = 9, LADDER_STENCIL_PLANE_POINTS = 17 };
@@ -20,6 +18,4 @@ enum { LADDER_STENCIL_RADIUS = 4, LADDER_STENCIL_LINE_POINTS = 9, LADDER_STENCIL
 int ladder_stencil_prepare_line(ladder_case *c);
 int ladder_stencil_prepare_plane(ladder_case *c);
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

@@ -8,9 +8,7 @@
 
 #include "ladder/ladder.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LINKAGE_C_BEGIN
 
 enum { LADDER_STREAMS_WARP = 32 };
 
@@ -22,6 +20,4 @@ void ladder_streams_host_chain(dtype t, void *data, int64_t cells, int64_t steps
 /* each(context, i) for i < threads, each by a thread of its own; returns the first code that is not 0. */
 int ladder_streams_host_team(int threads, int (*each)(void *context, int index), void *context);
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

@@ -57,7 +57,6 @@ typedef enum order { COPY_ROW, NAIVE_ROW, NAIVE_COL, TILES } order;
     DEVICE_HOST_CLONES                                                                                                 \
     static void copy_row##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part)           \
     {                                                                                                                  \
-        (void)ny;                                                                                                      \
         for (int64_t y = part.y0; y < part.y1; y++)                                                                    \
             for (int64_t x = 0; x < nx; x++) b[y * nx + x] = a[y * nx + x];                                            \
     }                                                                                                                  \

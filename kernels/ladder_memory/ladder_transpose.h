@@ -4,9 +4,7 @@
 
 #include "ladder/ladder.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LINKAGE_C_BEGIN
 
 enum { LADDER_TRANSPOSE_NX, LADDER_TRANSPOSE_NY, LADDER_TRANSPOSE_PARAMETERS };
 
@@ -14,6 +12,4 @@ int ladder_transpose_prepare(ladder_case *c); /* A is c->in, B is c->out; work: 
 int ladder_transpose_verify(ladder_case *c, ladder_verdict *v);
 int ladder_transpose_production(ladder_case *c); /* enqueue: the device's own transpose */
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

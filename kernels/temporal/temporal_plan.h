@@ -17,10 +17,10 @@
 
 #ifdef __cplusplus
 #define TEMPORAL_FORMULA static constexpr
-extern "C" {
 #else
 #define TEMPORAL_FORMULA static inline
 #endif
+LINKAGE_C_BEGIN
 
 enum { TEMPORAL_PARTS_MAX = 6, TEMPORAL_PIECE_BYTES = 16 };
 enum { TEMPORAL_DEPTH_LONGEST = 12 }; /* the halo depth of the longest passes of stars, at least */
@@ -102,6 +102,4 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
 /* When all items are done, in rows' time of an interior item. */
 double temporal_plan_end(const temporal_strips *s, const temporal_pace *p, const temporal_plan *plan);
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END

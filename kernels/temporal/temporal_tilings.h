@@ -2,14 +2,15 @@
  * (temporal_plan.h) and a cost model read without a GPU. Of a radius and use, rows go from the longest passes to the shortest. */
 #pragma once
 
+#include "core/linkage.h"
 #include "core/stencil.h"
 
 #ifdef __cplusplus
 #define TEMPORAL_TABLE static constexpr
-extern "C" {
 #else
 #define TEMPORAL_TABLE static const
 #endif
+LINKAGE_C_BEGIN
 
 typedef enum temporal_use {
     TEMPORAL_PLAIN,
@@ -185,6 +186,4 @@ const temporal_tiling *temporal_tiling_of(const stencil *op, int most, temporal_
 /* Its steps; 0: none. */
 int temporal_longest(const stencil *op, int most, temporal_use use);
 
-#ifdef __cplusplus
-}
-#endif
+LINKAGE_C_END
