@@ -179,4 +179,5 @@ ALTERNATIVES = {
 def picture_block(root, page, file):
     """The line of Markdown that shows a picture of docs/figures on a page."""
     across = os.path.relpath(pathlib.Path(root) / "docs" / "figures" / file, (pathlib.Path(root) / page).parent)
-    return "![%s](%s)\n" % (ALTERNATIVES.get(file) or file[: -len(".svg")].replace("-", " "), across)
+    words = file[: -len(".svg")].replace("ladder-", "the rungs beside their ceilings: weft bench ")
+    return "![%s](%s)\n" % (ALTERNATIVES.get(file, words), across)

@@ -21,12 +21,12 @@ static const char teaches[] =
     "them after the last, so a strip stores 32 V - 2 STEPS columns; and a chunk of rows computes 2 STEPS rows more than it "
     "stores. More columns per lane waste fewer cells and need more registers.\n"
     "\n"
-    "What it lacks, and production has (fused_strip_cuda.cuh): rows asked for well ahead, through a ring in shared memory; any "
+    "What it lacks, and production has (temporal_strip_cuda.cuh): rows asked for well ahead, through a ring in shared memory; any "
     "radius, any side and the level before.\n"
     "\n"
     "What to expect on one H200, f32, 16384 x 16384, as a fraction of the copy (bytes as if each step were a pass): singly .99; "
     "tiles of 1, 2, 4, 8 steps .44, .57, .66, .65; strips .56, 1.10, 2.1, 4.0; production .77, 1.25, 2.6, 6.2 and with 12 steps "
-    "8.0. What is no power of two and not 12 goes by several sweeps, the last of them short: 10 steps 3.2.\n";
+    "8.0. What is no power of two and not 12 goes by several sweeps, the last of them short: 10 steps 3.5.\n";
 
 namespace {
 

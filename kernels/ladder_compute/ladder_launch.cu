@@ -19,7 +19,7 @@ static const char teaches[] =
     "so that small blocks with little work starve it; blocks of 1024 leave an SM in large steps; 128 to 512 suit nearly "
     "everything. In 2D a block whose rows are shorter than 8 cells (f32) breaks sectors, below 32 it breaks lines.\n"
     "\n"
-    "Measured on H200s, f32: a launch 2.5 to 3.8 us pipelined, 7.9 to 9.9 us there and back, by the CPU's mood. One cell per "
+    "Measured on H200s, f32: a launch 2.5 to 4.3 us pipelined, 7.9 to 10 us there and back: the CPU decides. One cell per "
     "thread, blocks of 32, 64, 128, 256, 1024: .10, .20, .40, .62, .52 of the copy (1.6 blocks start in a nanosecond: that, not "
     "occupancy, is the limit of the first three). 256 threads as 1, 4, 8, 32, 256 along x: .09, .37, .50, .58, .61. Occupancy "
     "1/8, 1/4, 1/2, 1: .11, .20, .36, .62; at 1/8, with 2, 4, 8 loads per thread: .19, .33, .50.\n";

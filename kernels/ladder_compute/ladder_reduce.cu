@@ -275,7 +275,7 @@ const ladder_rung rungs[] = {
           "No loop at all. The block's size is still asked for at run time, once per round."),
     in_place<8, sized_by_template, sized_by_template>("template", "size known when compiled",
           "The block's size is an argument of the template: the compiler drops the questions that unrollCompletely asks and the "
-          "rounds that a smaller block has not. The same rate again: one comparison per round is nothing beside memory."),
+          "rounds that a smaller block does not have. The same rate again: one comparison per round is nothing beside memory."),
     rung("shared", "rounds stay on the chip", tree<in_shared<word32>, in_shared<word64>>,
           "Eight words per thread are read as before, but all rounds take place in shared memory. Global memory is read once, one "
           "word per block is written, and the input stays as it was: .92 of the read on one H200."),

@@ -10,14 +10,15 @@ static const char teaches[] =
     "pattern is: how many sectors does one request of a warp touch? 32 neighbouring floats that start on a line touch 4; "
     "shifted by one float they touch 5; every second float, 8; every eighth or more, 32, of which seven eighths are thrown "
     "away. That number is printed beside every rate, for loads and for stores; ncu's l1tex__average_t_sectors_per_request shows "
-    "the same ones (jobs/ncu_bench: none of 169 points off by 1 %).\n"
+    "the same ones (jobs/ncu_bench: at 169 points they differ by less than 1 %).\n"
     "\n"
     "The second question is how many bytes are on their way at a time: HBM answers after about 0.7 us, so that full speed needs "
     "about 25 KB in flight on each SM. More threads, more loads per thread or wider loads all provide them.\n"
     "\n"
     "Measured on one H200, f32, as a fraction of the copy engine: one load of 4 bytes per thread .62, two .86, four or one of "
     "16 bytes .96; an offset .61, whatever it is (the neighbouring warp needs the same sector and finds it in L1 or L2); reads "
-    "with a stride of 5, 9, 17, 33 cells .32, .19, .11, .09 (past 8 cells no more sectors are touched, but fewer share a line), "
+    "with a stride of 5, 9, 17, 33 cells .32, .19, .11, .09 (past 8 cells no more sectors are touched, but up to 16 memory "
+    "still moves two of them together), "
     "writes with 4, 8, 16, 32 .22, .12, .09, .04: memory with error correction must read what it is to write in parts. Hints to "
     "the caches change nothing in a plain copy. What was measured of rows, windows and fields stands with their rungs.\n";
 

@@ -23,7 +23,7 @@ static const char teaches[] =
     "thread only starts, so that several stages are on their way while one is computed upon. There the copy is the ceiling.\n"
     "\n"
     "Measured on one H200 (ceiling 32 TB/s): strides 1, 2, 4 ... 32 at .86, .48, .25, .13, .064, .032 of it, all odd ones at "
-    ".86 (8-byte words: .95, .50, .25, .13, .064, .064), as gcd says; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12, "
+    ".86 (8-byte words: .95, .50, .25, .13, .064, .064), as the gcd predicts; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12, "
     "columnColumn .03 and .06; padded and swizzled as rowRow, static and dynamic alike. A rectangle of 16 rows wants two "
     "columns of padding in f32 (a warp reads two columns at once), one in f64; the two turns that one column leaves in f32 do "
     "not show beside two barriers a round (.40 either way, .11 without padding). cp.async and registers alike reach .93 of the "

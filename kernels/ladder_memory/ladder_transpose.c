@@ -4,7 +4,7 @@
 #include "ladder_memory/ladder_transpose.h"
 
 static const char teaches[] =
-    "The transpose on a CPU: the same quarrel of two orders, fought in other units.\n"
+    "The transpose on a CPU: the same conflict of two orders, about lines and pages instead of sectors.\n"
     "\n"
     "A core fetches lines of 64 bytes and translates addresses by pages. Walking down a column touches a new line, and soon a "
     "new page, with every step: 16 cells of f32 are fetched for one that is used, and the other 15 are gone by the time the "

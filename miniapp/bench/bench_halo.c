@@ -13,7 +13,7 @@ static const char teaches[] =
     "  pair   ranks two by two: one neighbour, both directions of the link at once\n"
     "  ring   rows cut: two neighbours, above and below (with two ranks the same one twice)\n"
     "  grid   a process grid that is cut along both axes: eight neighbours, corners included\n"
-    "  mpi    the same messages by plain MPI calls, from device memory where MPI takes it: nothing packed, nothing waited for\n"
+    "  mpi    the same messages by plain MPI calls, from device memory where MPI takes it: no packing, and no wait for a stream\n"
     "`bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank sends; its ceiling is "
     "the same messages over the bare link (bench_link.h), measured once for each pattern and size.\n";
 

@@ -42,10 +42,11 @@ is_told() { # words of a command line: has the family's page the rungs and keys?
                 is_told "${words[@]}" || { echo "$page: $line"; return 1; }
                 continue
             fi
+            words+=(samples=none device=host)
             [[ " ${words[*]} " == *" output="* ]] || words+=(output=none)
             case $line in
-            mpirun*) launch "$(cut -d ' ' -f 3 <<<"$line")" "$weft" bench "${words[@]}" samples=none >out </dev/null ;;
-            *) timeout $hang_s "$weft" bench "${words[@]}" samples=none device=host >out </dev/null ;;
+            mpirun*) launch "$(cut -d ' ' -f 3 <<<"$line")" "$weft" bench "${words[@]}" >out </dev/null ;;
+            *) timeout $hang_s "$weft" bench "${words[@]}" >out </dev/null ;;
             esac || { echo "$page: $line"; return 1; }
             count=$((count + 1))
         done < <(commands "$page" | sed 's/ device=host//; s/ samples=[^ ]*//' | sort -u)
