@@ -1,0 +1,68 @@
+# Every command of README.md and docs/guide.md runs as it stands, in the order of the pages, in a copy of the tree.
+load ../support/helper
+
+# What cannot run in a test: how the command begins, and why.
+exceptions='make test|it runs this test
+make deps|installs packages, from the network
+make run DEPS=no|make run, where nothing is missing; what it names is tested by first_run.bats
+make -j HDF5_DIR=|libraries of a site
+module load|modules of a site
+spack |builds all libraries, from the network
+apptainer |needs an image, from the network
+sbatch |needs a cluster; slurm.bats runs the script
+srun |needs a cluster; slurm.bats runs it'
+
+# Lines of code that begin with a command, one a line: up to two spaces, behind which there is what it does.
+commands_of() { # page
+    sed -nE 's/^ {4,}//; t code; /^```/,/^```/!d; /^```/d; :code; /^(make|mpirun|build\/weft|jobs\/|sbatch|srun|spack|apptainer|module|export|weft|\.ci\/)/{ s/ {2,}.*//; p; }' "$1"
+}
+
+excepted() { # command: prints the exception that it falls under
+    local row
+    while read -r row; do
+        [[ $1 != "${row%%|*}"* ]] || { echo "$row"; return 0; }
+    done <<<"$exceptions"
+    return 1
+}
+
+# A reader's machine: as many slots as are asked for, no root, and a home that is empty.
+follow() { # pages: runs their commands in the folder tree; fails with the first that fails
+    local command
+    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none HOME=$PWD/home
+    while read -r command <&4; do
+        excepted "$command" >>excepted && continue
+        echo "$command" >>ran
+        (cd tree && timeout -k 5 $hang_s bash -c "$command" >../said 2>&1 3>&- </dev/null) ||
+            { echo "'$command' ended with $?:"; tail -n 20 said; return 1; }
+    done 4< <(for page; do commands_of "$page"; done | awk '!seen[$0]++')
+}
+
+# Sources with their times, so that make finds all but the version built.
+copy_tree() {
+    mkdir -p tree/build home
+    (cd "$top" && tar --exclude=./build --exclude=./.git -cf - .) | tar -xf - -C tree
+    rm -rf tree/{checkpoints,*.jsonl,*.frames}
+    cp -a "$BUILD"/{kernels,comm,io,miniapp,weft,*.flags} tree/build/
+}
+
+@test "the commands of README.md and the guide run as they stand" {
+    copy_tree
+    follow "$top/README.md" "$top/docs/guide.md"
+    [ "$(wc -l <ran)" -ge 25 ] || { cat ran; return 1; }
+    expect "exceptions that no command needs" "" "$(grep -vxFf excepted <<<"$exceptions" || true)"
+    [ -s tree/waves.png ] && [ -s tree/strong.png ] && [ -x home/.local/bin/weft ]
+    expect "levels of the two runs of the section Restart" "400 800" \
+        "$(jq -r 'select(.command | test("dir=saved")) | .steps' tree/results.jsonl | xargs)"
+}
+
+@test "a command with a mistake is named; text, tables and other code are not taken for one" {
+    printf '%s\n' '# A page' 'make run is text' '' '    phase    %' '    build/weft run inputs/heat2d.ini grid.nz=4      a key that there is not' \
+        '```' 'make nothing' '```' '    make test      all of it' >page.md
+    expect "commands" "build/weft run inputs/heat2d.ini grid.nz=4;make nothing;make test" "$(commands_of page.md | paste -sd ';')"
+    mkdir -p tree/build
+    ln -s "$weft" tree/build/weft
+    ln -s "$top/inputs" tree/inputs
+    run follow page.md
+    expect status 1 "$status"
+    [[ $output == "'build/weft run inputs/heat2d.ini grid.nz=4' ended with 2:"*"weft: "*grid.nz* ]] || { echo "$output"; return 1; }
+}
