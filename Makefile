@@ -276,7 +276,10 @@ units: $(UNITS)
 # Manual and completion are made by the program, from the table behind its --help.
 # Pages are where they are in the tree, with what they link to.
 SHARE := $(DESTDIR)$(PREFIX)/share
-PAGES := $(wildcard *.md docs/*.md docs/*/* */README.md jobs/results/README.md jobs/results/index.tsv jobs/results/*.png jobs/questions.ini)
+# Sources that pages link.
+LINKED := $(shell grep -hoE '(\.\./)+[km][a-z0-9_/]*\.[a-z]*' docs/*.md docs/teaching/*.md | sed -E 's,^(../)+,,' | sort -u)
+PAGES := $(wildcard *.md docs/*.md docs/*/* */README.md jobs/results/README.md jobs/results/index.tsv jobs/results/*.png jobs/questions.ini \
+         jobs/apptainer.def CITATION.cff) $(LINKED)
 install: all
 	@$(MAKE) --no-print-directory install-built
 install-built:
