@@ -81,6 +81,14 @@ typedef struct device_link {
 
 enum { DEVICE_UUID_BYTES = 48 };
 
+/* Variants of a pass: they give the same bits and differ in speed. stencil_bind names them and chooses 0, the one that is fastest
+ * where this was measured; whoever chooses another waits until no pass is enqueued. */
+enum { DEVICE_VARIANTS_MAX = 16 };
+typedef struct device_variants {
+    int count, chosen;
+    const char *name[DEVICE_VARIANTS_MAX]; /* live until the next bind */
+} device_variants;
+
 struct device {
     device_kind kind;
     int ordinal;       /* CUDA device number in this process, else 0 */
@@ -90,6 +98,8 @@ struct device {
     int sm_clock_mhz, mem_clock_mhz; /* 0 where unknown */
     int numa_node;     /* of the host's memory that is nearest to a GPU; -1: unknown, or the host itself */
     char driver[64];   /* "" on the host */
+    device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
+    device_variants temporal_variants; /* of temporal_pass with it: ways to cut a box into work */
 
     void (*destroy)(device **self);
     const char *(*error_text)(int code);
@@ -142,11 +152,6 @@ struct device {
      * disjoint, count <= STENCIL_BOXES_MAX) from cur, and prev where the stencil has one. next may be prev (a cell reads
      * prev only at its own index), never cur. */
     int (*stencil_bind)(device *d, const stencil *op);
-    /* Variants of a pass with the bound stencil: they give the same bits and differ in speed. stencil_bind chooses 0, the one
-     * that is fastest where this was measured; whoever chooses another waits until no pass is enqueued. */
-    int (*stencil_variants)(device *d);
-    const char *(*stencil_variant_name)(device *d, int variant);
-    void (*stencil_choose)(device *d, int variant);
     int (*stencil_pass)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                         const box *boxes, int count, device_stream *s);
     /* The bound stencil on all own cells, with every image of inkernel.h. stencil_inkernel_can: stars and boxes on CUDA;
@@ -162,10 +167,8 @@ struct device {
      * (>= 1) steps one such pass best takes; 0: this stencil has none. Only such numbers may be given to temporal_pass.
      * temporal_change_steps: the same of passes that can take their last step's norm: they raise *change (device memory, or NULL: no
      * norm) to what max_change of the last two levels is. Each such number is one of temporal_steps too.
-     * temporal_variants: ways to cut a box into work, with those sides; as stencil_variants. */
-    int (*temporal_variants)(device *d, const boundary *sides);
-    const char *(*temporal_variant_name)(device *d, int variant);
-    void (*temporal_choose)(device *d, int variant);
+     * temporal_variants_with: how many of temporal_variants differ with those sides; the first ones. */
+    int (*temporal_variants_with)(device *d, const boundary *sides);
     int (*temporal_steps)(device *d, int most);
     int (*temporal_change_steps)(device *d, int most);
     int (*temporal_pass)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,

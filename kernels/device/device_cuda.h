@@ -29,9 +29,7 @@ typedef struct device_cuda {
     cudaStream_t setup;              /* for what waits: the weights' upload, the filling of new memory */
     stencil bound;                   /* the stencil whose weights lie in __constant__ memory ... */
     const struct stencil_unit *unit; /* ... of this group of kernels; NULL before the first bind */
-    stencil_variant variant[STENCIL_VARIANTS_MAX];
-    int variants, chosen;
-    int temporal_chosen; /* variant of passes of several steps */
+    stencil_variant variant[STENCIL_VARIANTS_MAX]; /* as base.stencil_variants */
     bool follows; /* programmatic launches work here: compute capability 9.0 and newer */
 } device_cuda;
 
@@ -64,16 +62,11 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
     X(graph_launch, graph_cuda_launch) \
     X(graph_destroy, graph_cuda_destroy) \
     X(stencil_bind, stencil_cuda_bind) \
-    X(stencil_variants, stencil_cuda_variants) \
-    X(stencil_variant_name, stencil_cuda_variant_name) \
-    X(stencil_choose, stencil_cuda_choose) \
     X(stencil_inkernel_can, stencil_cuda_inkernel_can) \
     X(stencil_inkernel, stencil_cuda_inkernel) \
     X(inkernel_flag_words, inkernel_cuda_flag_words) \
     X(stencil_pass, stencil_cuda_pass) \
-    X(temporal_variants, temporal_cuda_variants) \
-    X(temporal_variant_name, temporal_cuda_variant_name) \
-    X(temporal_choose, temporal_cuda_choose) \
+    X(temporal_variants_with, temporal_cuda_variants_with) \
     X(temporal_steps, temporal_cuda_steps) \
     X(temporal_change_steps, temporal_cuda_change_steps) \
     X(temporal_pass, temporal_cuda_pass) \

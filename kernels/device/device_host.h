@@ -27,8 +27,7 @@ typedef struct device_host {
     device base; /* first member: a device * of kind DEVICE_HOST points here */
     stencil op;  /* as bound */
     float weight_f32[STENCIL_WEIGHTS_MAX];
-    const stencil_host_variant *variant[STENCIL_HOST_VARIANTS_MAX]; /* of what is bound */
-    int variants, chosen;
+    const stencil_host_variant *variant[STENCIL_HOST_VARIANTS_MAX]; /* as base.stencil_variants */
     size_t near_cache_bytes; /* a core's own (L2) */
     size_t far_cache_bytes;  /* all last-level caches that the threads can fill */
 } device_host;
@@ -92,13 +91,8 @@ static inline __attribute__((always_inline)) void device_host_prefetch(const voi
 /* The kernels, and which member of the struct each one is. */
 #define DEVICE_HOST_FUNCTIONS(X) \
     X(stencil_bind, stencil_host_bind) \
-    X(stencil_variants, stencil_host_variants) \
-    X(stencil_variant_name, stencil_host_variant_name) \
-    X(stencil_choose, stencil_host_choose) \
     X(stencil_pass, stencil_host_pass) \
-    X(temporal_variants, temporal_host_variants) \
-    X(temporal_variant_name, temporal_host_variant_name) \
-    X(temporal_choose, temporal_host_choose) \
+    X(temporal_variants_with, temporal_host_variants_with) \
     X(temporal_steps, temporal_host_steps) \
     X(temporal_change_steps, temporal_host_steps) \
     X(temporal_pass, temporal_host_pass) \

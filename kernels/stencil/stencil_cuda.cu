@@ -37,30 +37,11 @@ int stencil_cuda_bind(device *d, const stencil *op)
     if (temporal != cudaSuccess) return temporal;
     self->bound = *op;
     self->unit = unit;
-    self->variants = unit->variants(op, self->variant);
-    self->chosen = 0;
+    device_variants *all = &d->stencil_variants;
+    *all = {};
+    all->count = unit->variants(op, self->variant);
+    for (int i = 0; i < all->count; i++) all->name[i] = self->variant[i].name;
     return cudaSuccess;
-}
-
-int stencil_cuda_variants(device *d)
-{
-    const device_cuda *self = (const device_cuda *)d;
-    assert(self->unit);
-    return self->variants;
-}
-
-const char *stencil_cuda_variant_name(device *d, int variant)
-{
-    const device_cuda *self = (const device_cuda *)d;
-    assert(0 <= variant && variant < self->variants);
-    return self->variant[variant].name;
-}
-
-void stencil_cuda_choose(device *d, int variant)
-{
-    device_cuda *self = (device_cuda *)d;
-    assert(0 <= variant && variant < self->variants);
-    self->chosen = variant;
 }
 
 /* The chosen variant of the bound stencil on these fields. */
@@ -68,8 +49,10 @@ static stencil_call call_of(const device_cuda *self, const field_shape *f, void 
                             const box *boxes, int count, device_stream *s)
 {
     const stencil *op = &self->bound;
+    const device_variants *all = &self->base.stencil_variants;
+    assert(0 <= all->chosen && all->chosen < all->count);
     return { .op = op,
-             .variant = &self->variant[self->chosen],
+             .variant = &self->variant[all->chosen],
              .next = field_at(f, next, 0, 0),
              .cur = field_at_const(f, cur, 0, 0),
              .prev = op->has_prev ? field_at_const(f, prev, 0, 0) : nullptr,

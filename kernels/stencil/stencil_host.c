@@ -66,25 +66,10 @@ int stencil_host_bind(device *d, const stencil *op)
     assert(op->radius >= 1 && op->radius <= STENCIL_RADIUS_MAX);
     h->op = *op;
     for (int k = 0; k < stencil_weights(op->form, op->radius); k++) h->weight_f32[k] = (float)op->weight[k];
-    h->variants = list_variants(op, h->variant);
-    h->chosen = 0;
+    d->stencil_variants = (device_variants){ .count = list_variants(op, h->variant) };
+    for (int i = 0; i < d->stencil_variants.count; i++) d->stencil_variants.name[i] = h->variant[i]->name;
+    d->temporal_variants = (device_variants){ .count = 1, .name = { "cascade" } };
     return 0;
-}
-
-int stencil_host_variants(device *d) { return ((const device_host *)d)->variants; }
-
-const char *stencil_host_variant_name(device *d, int variant)
-{
-    const device_host *h = (const device_host *)d;
-    assert(0 <= variant && variant < h->variants);
-    return h->variant[variant]->name;
-}
-
-void stencil_host_choose(device *d, int variant)
-{
-    device_host *h = (device_host *)d;
-    assert(0 <= variant && variant < h->variants);
-    h->chosen = variant;
 }
 
 static stencil_host_kernel *kernel_of(const stencil_host_variant *v, const stencil *op)
@@ -112,11 +97,12 @@ int stencil_host_pass(device *d, const field_shape *f, void *next, const void *c
     const device_host *h = (const device_host *)d;
     const stencil *op = &h->op;
     assert(op->type == f->type && next != cur && (prev || !op->has_prev) && count <= STENCIL_BOXES_MAX);
+    assert(0 <= d->stencil_variants.chosen && d->stencil_variants.chosen < d->stencil_variants.count);
     assert((uintptr_t)next % FIELD_ALIGN_BYTES == 0); /* or whole vectors cannot be streamed */
     const size_t working_bytes = (op->has_prev ? 3 : 2) * f->bytes;
     const ptrdiff_t row_bytes = f->pitch * (ptrdiff_t)dtype_bytes(f->type);
     const bool in_place = op->has_prev && next == prev, line = op->form == STENCIL_LINE;
-    const stencil_host_variant *v = h->variant[h->chosen];
+    const stencil_host_variant *v = h->variant[d->stencil_variants.chosen];
     const int tile_rows = v->rows, ahead_rows = line || v->tile == ALONG ? 0 : tile_rows;
     const ptrdiff_t along_bytes = line ? LINE_AHEAD_BYTES : v->tile == ALONG ? ALONG_AHEAD_BYTES : 0;
     const stencil_host_job job = {

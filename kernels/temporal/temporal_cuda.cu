@@ -40,6 +40,7 @@ static const temporal_schedule schedules[] = {
     { "two waves, border spread",   false,  2,     1,          1.8,        true },
     { "three waves, border spread", false,  3,     1,          1.8,        true },
 };
+static_assert(sizeof schedules / sizeof *schedules <= DEVICE_VARIANTS_MAX, "each is a variant");
 
 /* Narrow strips are a variant where the unit has them. NULL: there are fewer. */
 static const temporal_schedule *schedule_of(const stencil *op, int variant)
@@ -51,7 +52,7 @@ static const temporal_schedule *schedule_of(const stencil *op, int variant)
 }
 
 /* Without a side that mirrors, only those that cut no border. */
-int temporal_cuda_variants(device *d, const boundary *sides)
+int temporal_cuda_variants_with(device *d, const boundary *sides)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     const boundary_kind kind[] = { sides->x_low.kind, sides->x_high.kind, sides->y_low.kind, sides->y_high.kind };
@@ -63,17 +64,11 @@ int temporal_cuda_variants(device *d, const boundary *sides)
     return count;
 }
 
-const char *temporal_cuda_variant_name(device *d, int variant) { return schedule_of(&((const device_cuda *)d)->bound, variant)->name; }
-
-void temporal_cuda_choose(device *d, int variant)
-{
-    assert(schedule_of(&((const device_cuda *)d)->bound, variant));
-    ((device_cuda *)d)->temporal_chosen = variant;
-}
-
 int temporal_cuda_bind(device *d, const stencil *op)
 {
-    ((device_cuda *)d)->temporal_chosen = 0;
+    device_variants *all = &d->temporal_variants;
+    *all = {};
+    while (const temporal_schedule *t = schedule_of(op, all->count)) all->name[all->count++] = t->name;
     const temporal_unit *unit = unit_of(op);
     const temporal_table table = temporal_table_of(op);
     cudaError_t e = unit ? unit->upload(op, ((device_cuda *)d)->setup) : cudaSuccess;
@@ -98,9 +93,10 @@ int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_p
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     const temporal_unit *unit = unit_of(op);
-    const int chosen = ((const device_cuda *)d)->temporal_chosen;
+    const int chosen = d->temporal_variants.chosen;
     const temporal_schedule *schedule = chosen > 0 ? schedule_of(op, chosen) : nullptr;
     const temporal_tiling *tiling = tiling_of(op, steps, schedule, change != nullptr);
+    assert(0 <= chosen && chosen < d->temporal_variants.count);
     assert((prev != nullptr) == op->has_prev && (next_prev != nullptr) == op->has_prev);
     assert(unit && steps > 0 && op->type == f->type && next != cur && tiling && tiling->steps == steps);
     assert(temporal_fits(f, op->form, op->radius, cells, steps, sides));

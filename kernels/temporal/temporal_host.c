@@ -214,19 +214,7 @@ static void cascade(strip *s, void *next, void *next_prev)
     }
 }
 
-/* One way. */
-int temporal_host_variants(device *d, const boundary *sides)
-{
-    return 1;
-}
-const char *temporal_host_variant_name(device *d, int variant)
-{
-    return "cascade";
-}
-void temporal_host_choose(device *d, int variant)
-{
-    assert(variant == 0);
-}
+int temporal_host_variants_with(device *d, const boundary *sides) { return d->temporal_variants.count; }
 
 int temporal_host_steps(device *d, int most)
 {

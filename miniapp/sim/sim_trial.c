@@ -172,10 +172,9 @@ enum { BLOCK_PASSES = 2 };
 static const int64_t variant_bytes = INT64_C(1) << 29; /* on the host: read and written */
 static const double variants_budget_s = 0.3; /* of all rounds; a pass of the whole box is a millisecond on a full GPU */
 
-static void choose(const sim *s, int variant)
+static device_variants *variants_of(const sim *s)
 {
-    if (s->plan.block_steps == 1) s->dev->stencil_choose(s->dev, variant);
-    else s->dev->temporal_choose(s->dev, variant);
+    return s->plan.block_steps == 1 ? &s->dev->stencil_variants : &s->dev->temporal_variants;
 }
 
 /* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; the host on as many rows as no cache holds,
@@ -188,7 +187,7 @@ static double variant_s(void *context, int variant)
     const int64_t rows = variant_bytes / (2 * (int64_t)dtype_bytes(f->type) * box_width(cells)) + 1;
     const int launches = s->plan.block_steps == 1 ? 1 : BLOCK_PASSES;
     if (s->dev->kind == DEVICE_HOST && rows < box_height(cells)) cells.y1 = cells.y0 + rows;
-    choose(s, variant);
+    variants_of(s)->chosen = variant;
     return passes_s(s, cells, s->plan.block_steps, launches) / launches;
 }
 
@@ -196,7 +195,7 @@ static void variants(void *context, const plan *p, plan_variant_trial *answer)
 {
     sim *s = ((sim_trial *)context)->s;
     const bool single = p->block_steps == 1;
-    int count = single ? s->dev->stencil_variants(s->dev) : s->dev->temporal_variants(s->dev, &s->pass.sides);
+    int count = single ? s->dev->stencil_variants.count : s->dev->temporal_variants_with(s->dev, &s->pass.sides);
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_MAX, s->top.comm)); /* a rank in the middle has none, and takes part */
     assert(count <= PLAN_VARIANTS_MAX);
     if (count < 2) return;
@@ -211,7 +210,7 @@ static void variants(void *context, const plan *p, plan_variant_trial *answer)
 
 const char *sim_trial_variant_name(const sim *s, int variant)
 {
-    return s->plan.block_steps == 1 ? s->dev->stencil_variant_name(s->dev, variant) : s->dev->temporal_variant_name(s->dev, variant);
+    return variants_of(s)->name[variant];
 }
 
 void sim_trial_choose_variant(sim *s)
@@ -221,7 +220,7 @@ void sim_trial_choose_variant(sim *s)
     const double begin_s = timer_now_s();
     plan_choose_variant(&s->plan, &(plan_question){ .cfg = s->cfg, .trial = &questions });
     if (s->plan.variant_trial.count == 0) return;
-    choose(s, s->plan.variant);
+    variants_of(s)->chosen = s->plan.variant;
     s->created.tune_s = timer_now_s() - begin_s;
 }
 

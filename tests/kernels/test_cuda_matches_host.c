@@ -101,9 +101,9 @@ static void variants(void **state)
             if (type == DTYPE_F32)
                 for (int i = 0; i < STENCIL_WEIGHTS_MAX; i++) op.weight[i] = (float)op.weight[i];
             ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
-            const int count = dev[CUDA]->stencil_variants(dev[CUDA]);
+            const int count = dev[CUDA]->stencil_variants.count;
             for (int v = 1; v < count; v++) {
-                dev[CUDA]->stencil_choose(dev[CUDA], v);
+                dev[CUDA]->stencil_variants.chosen = v;
                 pass_case(&op, 1030, 4111, 0);
                 pass_case(&op, 129, 65, 1);
             }

@@ -85,8 +85,8 @@ static void check(device *d, const stencil *op, use_of_prev use, content fields,
                 host_field_set(f.type, want, field_index(&f, x, y), naive_cell(op, &f, cur, prev, x, y));
     assert_int_equal(d->stencil_bind(d, op), 0);
     const void *given = use == PREV_NONE ? NULL : prev;
-    for (int v = 0; v < d->stencil_variants(d); v++) {
-        d->stencil_choose(d, v);
+    for (int v = 0; v < d->stencil_variants.count; v++) {
+        d->stencil_variants.chosen = v;
         memcpy(next, begin, f.bytes);
         if (streams > 0) {
 #pragma omp parallel for num_threads(streams) schedule(static, 1)

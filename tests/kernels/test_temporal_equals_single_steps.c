@@ -125,7 +125,7 @@ static void window_case(const problem *p, const field_shape *f, void *const star
     OK(tested, tested->alloc(tested, DEVICE_MEMORY_DEVICE, sizeof(uint64_t), &change));
     OK(tested, tested->fill_bytes(tested, change, 0, sizeof(uint64_t), tested_stream));
     turn++;
-    tested->temporal_choose(tested, turn / 2 % tested->temporal_variants(tested, &sides)); /* each in turn, with a norm and without */
+    tested->temporal_variants.chosen = turn / 2 % tested->temporal_variants_with(tested, &sides); /* each in turn, with a norm and without */
     int at = 0;
     bool norm = false;
     for (int left = p->steps; left > 0; at = 1 - at) {

@@ -51,20 +51,20 @@ static double seconds(kind k, const work *w)
 /* Chooses as miniapp/sim/tune.c does: each variant's best of a few rounds. Returns its name. */
 static const char *choose(kind k, const work *w)
 {
-    const int variants = dev->stencil_variants(dev);
+    const int variants = dev->stencil_variants.count;
     int best = 0;
     double least_s[VARIANTS_MAX];
     for (int v = 0; v < variants; v++) least_s[v] = 1e9;
     for (int round = 0; round < CHOICE_ROUNDS; round++)
         for (int v = 0; v < variants; v++) {
-            dev->stencil_choose(dev, v);
+            dev->stencil_variants.chosen = v;
             const double s = seconds(k, w);
             if (s < least_s[v]) least_s[v] = s;
         }
     for (int v = 1; v < variants; v++)
         if (least_s[v] < least_s[best]) best = v;
-    dev->stencil_choose(dev, best);
-    return dev->stencil_variant_name(dev, best);
+    dev->stencil_variants.chosen = best;
+    return dev->stencil_variants.name[best];
 }
 
 static int ascending(const void *a, const void *b)
