@@ -4,22 +4,15 @@
 #include "temporal/temporal.h"
 #include "temporal/temporal_cuda.h"
 
-static const temporal_unit *unit_of(const stencil *op)
-{
-    const bool f32 = op->type == DTYPE_F32;
-    switch (op->form) {
-    case STENCIL_LINE:
-        if (op->has_prev) return f32 ? &temporal_cuda_line_prev_f32 : &temporal_cuda_line_prev_f64;
-        return f32 ? &temporal_cuda_line_f32 : &temporal_cuda_line_f64;
-    case STENCIL_STAR:
-        if (op->has_prev) return f32 ? &temporal_cuda_star_prev_f32 : &temporal_cuda_star_prev_f64;
-        return f32 ? &temporal_cuda_star_f32 : &temporal_cuda_star_f64;
-    case STENCIL_BOX:
-        if (op->has_prev) return nullptr;
-        return f32 ? &temporal_cuda_box_f32 : &temporal_cuda_box_f64;
-    }
-    return nullptr;
-}
+static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2 && DTYPE_F32 == 0, "the order of the table");
+/* Of a form, without prev and with it; as the tables of temporal_tilings.c. */
+static const temporal_unit *const units[][2][2] = {
+    { { &temporal_cuda_line_f32, &temporal_cuda_line_f64 }, { &temporal_cuda_line_prev_f32, &temporal_cuda_line_prev_f64 } },
+    { { &temporal_cuda_star_f32, &temporal_cuda_star_f64 }, { &temporal_cuda_star_prev_f32, &temporal_cuda_star_prev_f64 } },
+    { { &temporal_cuda_box_f32, &temporal_cuda_box_f64 } },
+};
+
+static const temporal_unit *unit_of(const stencil *op) { return units[op->form][op->has_prev][op->type]; }
 
 /* What was best for some radius or type on an H200, and what lies between: how long items take beside others no model of it said
  * well. The border kernel has SMs of its own; on small grids its warps are best among interior items. */

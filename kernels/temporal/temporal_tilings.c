@@ -1,21 +1,16 @@
 #include "temporal/temporal_tilings.h"
 
-#define TABLE(name) ((temporal_table){ name, (int)(sizeof name / sizeof *name) })
+#define TABLE(name) { name, (int)(sizeof name / sizeof *name) }
+#define BOTH_TYPES(name) { TABLE(name##_f32), TABLE(name##_f64) }
 
-temporal_table temporal_table_of(const stencil *op)
-{
-    const bool f32 = op->type == DTYPE_F32;
-    switch (op->form) {
-    case STENCIL_LINE: return f32 ? TABLE(temporal_line_f32) : TABLE(temporal_line_f64);
-    case STENCIL_STAR:
-        if (op->has_prev) return f32 ? TABLE(temporal_star_prev_f32) : TABLE(temporal_star_prev_f64);
-        return f32 ? TABLE(temporal_star_f32) : TABLE(temporal_star_f64);
-    case STENCIL_BOX:
-        if (op->has_prev) break;
-        return f32 ? TABLE(temporal_box_f32) : TABLE(temporal_box_f64);
-    }
-    return (temporal_table){ 0 };
-}
+/* Of a form, without prev and with it. */
+static const temporal_table tables[][2][2] = {
+    [STENCIL_LINE] = { BOTH_TYPES(temporal_line), BOTH_TYPES(temporal_line) },
+    [STENCIL_STAR] = { BOTH_TYPES(temporal_star), BOTH_TYPES(temporal_star_prev) },
+    [STENCIL_BOX] = { BOTH_TYPES(temporal_box) },
+};
+
+temporal_table temporal_table_of(const stencil *op) { return tables[op->form][op->has_prev][op->type]; }
 
 const temporal_tiling *temporal_tiling_of(const stencil *op, int most, temporal_use use)
 {
