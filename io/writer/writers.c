@@ -68,14 +68,11 @@ uint32_t writers_file_system(const char *path, uint64_t *piece_bytes)
 
 const char *writers_rule_name(writers_rule rule)
 {
-    switch (rule) {
-    case WRITERS_OWN_CELLS: return "own_cells";
-    case WRITERS_COLLECT: return "collect";
-    case WRITERS_ONE_HOST: return "one_host";
-    case WRITERS_ALIGNED: return "aligned";
-    case WRITERS_LOCKED: return "locked";
-    }
-    return "";
+    static const char *const name[] = {
+        [WRITERS_OWN_CELLS] = "own_cells", [WRITERS_COLLECT] = "collect", [WRITERS_ONE_HOST] = "one_host",
+        [WRITERS_ALIGNED] = "aligned", [WRITERS_LOCKED] = "locked",
+    };
+    return name[rule];
 }
 
 static int smaller(int a, int b) { return a < b ? a : b; }

@@ -53,12 +53,8 @@ static const char *seconds_text(char *out, size_t bytes, double s)
 
 const char *bench_table_unit(ladder_unit unit)
 {
-    switch (unit) {
-    case LADDER_BYTES: return "B/s";
-    case LADDER_FLOPS: return "flop/s";
-    case LADDER_CALLS: return "1/s";
-    }
-    return "";
+    static const char *const name[] = { [LADDER_BYTES] = "B/s", [LADDER_FLOPS] = "flop/s", [LADDER_CALLS] = "1/s" };
+    return name[unit];
 }
 
 const char *bench_table_rate(char *out, size_t bytes, double rate, ladder_unit unit)
