@@ -126,11 +126,6 @@ static void settle(sim *s, int64_t level)
     sim_wait(s);
 }
 
-static int exit_of(checkpoint_status status)
-{
-    return status == CHECKPOINT_OK ? 0 : status == CHECKPOINT_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE;
-}
-
 static int64_t infinite_cells(const sim *s, const void *data)
 {
     const int64_t cells = sim_own_cells(s);
@@ -152,7 +147,7 @@ static int initialise_from_file(sim *s, sentence *why)
     const checkpoint_status status = checkpoint_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, &reason);
     if (status != CHECKPOINT_OK) {
         sentence_set(why, "problem.initial: %s", reason.text);
-        return exit_of(status);
+        return status == CHECKPOINT_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE;
     }
     const int64_t infinite = infinite_cells(s, u) + (has_prev ? infinite_cells(s, prev) : 0);
     if (infinite > 0)
@@ -171,7 +166,6 @@ static void poison(sim *s)
     sim_field field[SIM_FIELDS_MAX];
     for (int i = sim_fields(s, field); i-- > 0;)
         DEVICE_CALL(s->dev, fill_bytes, field[i].cells, 0xFF, field[i].grid->shape.bytes, main_stream(s));
-#else
 #endif
 }
 
