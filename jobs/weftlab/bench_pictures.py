@@ -17,7 +17,7 @@ SMALL_BYTES, LARGE_BYTES = 2**16, 2**15  # up to here latency is drawn, from her
 
 def machine_text(points):
     """The machine, the ranks, the date and the commits of points."""
-    last, ranks = points.iloc[-1], points.ranks.dropna().unique()
+    last, ranks = points.iloc[-1], frame.numbers(points, "ranks").dropna().unique()
     parts = [last.machine_name] + [series.ranks_text(n) for n in ranks if len(ranks) == 1]
     parts += [str(last.started)[:10], f"weft {last.version} ({series.commits(points)})"]
     return ", ".join(parts)

@@ -117,7 +117,7 @@ def sweep_name(family, swept, unit):
 
 def draw_points(points, arguments, command):
     """The pictures of rungs that are asked for, else those that can be made."""
-    if len(points[["device", "machine_name"]].drop_duplicates()) != 1:
+    if len(points[["device", "machine_name"]].astype(str).drop_duplicates()) != 1:
         refuse(arguments, command, "records of more than one device and machine")
     sound = frame.newest(points)
     if sound.empty:

@@ -96,6 +96,11 @@ END_OF_PYTHON
     "$plot" chosen.jsonl c
     expect "lines" "fuse 1 fuse chosen" \
         "$(grep -o '>fuse [^<]*<' c.svg | tr -d '<>' | sort -u | xargs)"
+    # sides are asked for: runs with others are no repeats
+    jq -c 'select(.ranks == 1 and .asked.lanes == 1), (select(.ranks == 1 and .asked.lanes == 1)
+        | .problem.y_low = "neumann" | .problem.y_high = "neumann")' made.jsonl >sides.jsonl
+    "$plot" sides.jsonl --what values --output sides.svg
+    expect "settings" "periodic periodic/neumann" "$(grep -o '>periodic[^<,]*<' sides.svg | tr -d '<>' | sort -u | xargs)"
     jq -c 'select(.ranks == 1) | .asked.feed = "graph", .asked.feed = "serial" | .feed = "serial"' made.jsonl >feeds.jsonl
     "$plot" feeds.jsonl f
     expect "settings" "graph (serial), lanes 1 graph (serial), lanes 2 serial, lanes 1 serial, lanes 2" \
