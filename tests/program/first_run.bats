@@ -64,7 +64,9 @@ typed() { run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - ma
     grep -q 'for CUDA (80) and the host:' cuda.80
     [ "$(grep -c 'nvcc.*\.cu$' cuda.80)" -gt 20 ]
     grep -q 'compute_80,code=sm_80.*--compress-mode=size\|--compress-mode=size.*compute_80,code=sm_80' cuda.80
+    sed -i 's/13\.0/12.8/' cuda/bin/nvcc
     tried >cuda.90
+    expect "files that drivers before 550 cannot load" 0 "$(grep -c compress-mode cuda.90 || true)"
     grep -q 'for CUDA (90) and the host:' cuda.90
     ! grep -q sm_80 cuda.90
     expect "what is printed" "Building $PWD/b/weft for the host: about 40 s on 2 cores." "$(make -s -C "$top" -j2 CUDA=0 BUILD="$PWD/b" announce)"
