@@ -8,8 +8,9 @@
  *   enqueue   warm-up and samples
  *   destroy   what the engine does not give back itself (ladder_close); also after a prepare that failed half-way
  * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the file's end, with what it
- * teaches: that text, and not a comment, is where a technique is explained, and `weft bench FAMILY --help` prints it.
- * To add a family: one file, and its name in the list in ladder.c. Functions return 0 or an error code of c->d. */
+ * teaches: that text, and not a comment, is where a technique is explained. `weft bench FAMILY --help` prints it, and
+ * `jobs/report --pages` copies it to docs/teaching/FAMILY.md.
+ * To add a family: one file, its name in the list in ladder.c, and a page. Functions return 0 or an error code of c->d. */
 #pragma once
 
 #include "core/sentence.h"
