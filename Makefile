@@ -196,9 +196,9 @@ run test:
 deps:
 	@$(FIND_DEPS) $(if $(filter no,$(DEPS)),--check) jobs
 
-# Open MPI refuses root unless both are set; here only for make's own runs.
-run-built test-built: export OMPI_ALLOW_RUN_AS_ROOT := 1
-run-built test-built: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+# Open MPI refuses root unless both are set; here only for the tests.
+test-built: export OMPI_ALLOW_RUN_AS_ROOT := 1
+test-built: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 run-built: announce $(BUILD)/weft
 	@BUILD='$(BUILD)' MPIRUN='$(MPIRUN)' RANKS='$(RANKS)' .ci/first-run
 
