@@ -311,7 +311,7 @@ help:
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
 	@echo 'make soak           kills, signals and starves runs of disk space for 1.5 hours; SOAK="kills disks" does only these parts'
 	@echo 'make units          builds the unit tests in BUILD/tests'
-	@echo 'make install        installs PREFIX/bin/weft, PREFIX/share/{man,bash-completion,weft/inputs,weft/jobs}; PREFIX=/usr/local'
+	@echo 'make install        installs PREFIX/bin/weft, PREFIX/share/{man,bash-completion,weft} with decks, jobs/ and pages; PREFIX=/usr/local'
 	@echo 'make clean          deletes build/'
 	@echo
 	@echo 'CUDA=0              builds for the host only, even if nvcc is found'
