@@ -83,7 +83,9 @@ def measure(name, question, folder, command):
 
 def keep(name, question, part, folder, ranks):
     """Moves the records to their place and names them in the index."""
-    first = json.loads(part.read_text(encoding="utf-8").splitlines()[0])
+    lines = part.read_text(encoding="utf-8").replace(str(folder) + os.sep, "")  # records name no folder of this machine
+    part.write_text(lines, encoding="utf-8")
+    first = json.loads(lines.splitlines()[0])
     date = first.get("started", datetime.date.today().isoformat())[:10]
     target = folder / results.machine_of(first, ranks) / ("%s-%s.jsonl" % (date, name))
     target.parent.mkdir(exist_ok=True)
