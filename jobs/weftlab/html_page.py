@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from weftlab import records, tables
+from weftlab import measured, records
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --line: #d0d0d0; --soft: #f3f3f3; --accent: #0072b2; }
@@ -83,11 +83,11 @@ def setting_of(record):
     return (
         "%s, order %s, %s" % (problem["kind"], problem.get("order", "-"), problem.get("dtype", "-")),
         "%s x %s" % (grid["nx"], grid["ny"]),
-        tables.boundary(record),
+        measured.boundary(record),
         record["ranks"],
         record.get("transport") if record["ranks"] > 1 else "-",
         steps,
-        tables.norm_every(record),
+        measured.norm_every(record),
         record.get("device", "-"),
     )
 
@@ -106,7 +106,7 @@ def runs_table(runs):
         problem, grid, boundary, ranks, transport, steps, norms, device = setting
         times = [record["step_s"]["p50"] for record in group]
         took = statistics.median(times)
-        cells, of_copies = tables.median(group, "gcells_per_s"), tables.median(group, "fraction_of_ceiling")
+        cells, of_copies = measured.median(group, "gcells_per_s"), measured.median(group, "fraction_of_ceiling")
         verdicts = ", ".join(sorted({str(record.get("verdict")) for record in group}))
         rows.append(
             [
@@ -118,11 +118,11 @@ def runs_table(runs):
                 Cell(transport),
                 Cell(steps, steps),
                 Cell(norms or "-", norms),
-                Cell(tables.seconds(took), took),
+                Cell(measured.seconds(took), took),
                 Cell("%.1f %%" % (100 * spread(times)), spread(times)),
                 Cell(len(group), len(group)),
-                Cell("-" if cells is None else tables.digits(cells), cells),
-                Cell(tables.fraction(of_copies), of_copies),
+                Cell("-" if cells is None else measured.digits(cells), cells),
+                Cell(measured.fraction(of_copies), of_copies),
                 Cell(verdicts),
             ]
         )
@@ -150,9 +150,9 @@ def rungs_table(rungs):
                     Cell(rung.get("dtype", "-")),
                     Cell(rung.get("ranks", 1), rung.get("ranks", 1)),
                     Cell("-" if at is None else "%s = %s" % (rung["swept"], at), at if records.is_number(at) else None),
-                    Cell(tables.seconds(took), took),
-                    Cell(tables.rate(rate, unit), rate),
-                    Cell(tables.fraction(point.get("fraction_of_ceiling")), point.get("fraction_of_ceiling")),
+                    Cell(measured.seconds(took), took),
+                    Cell(measured.rate(rate, unit), rate),
+                    Cell(measured.fraction(point.get("fraction_of_ceiling")), point.get("fraction_of_ceiling")),
                     Cell(point.get("ceiling_name") or "-"),
                     Cell("right" if verified else "WRONG"),
                 ]
@@ -210,7 +210,7 @@ def page(paths, command):
     """The HTML of a page about files of records."""
     everything = list(records.read([str(path) for path in paths], "any", command))
     rungs = [record for record in everything if records.is_rung(record)]
-    runs = [tables.by_median_step(record) for record in everything if not records.is_rung(record)]
+    runs = [measured.by_median_step(record) for record in everything if not records.is_rung(record)]
     wrong = [r for r in runs if r.get("verdict") in ("wrong", "failed")] + [r for r in rungs if not r.get("verified")]
     parts = ["<h1>What weft measured</h1>\n"]
     parts += ["<p>%s</p>\n" % escaped(line) for line in machine_lines(everything)]

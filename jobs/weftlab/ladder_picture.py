@@ -7,7 +7,7 @@ markers. Values without a ceiling stand on a logarithmic axis of their own.
 import itertools
 import math
 
-from weftlab import style, tables
+from weftlab import measured, style
 
 ROW_INCHES, FRAME_INCHES, CURVES_INCHES, COLUMN_INCHES = 0.27, 0.8, 3.3, 4.6
 FRACTION = "fraction of the ceiling"
@@ -26,7 +26,7 @@ def rungs_of(shown, what):
 def value_text(value, what):
     if what == FRACTION:
         return "%.2f" % value
-    return tables.rate(value, {"per second": "1/s"}.get(what, what))
+    return measured.rate(value, {"per second": "1/s"}.get(what, what))
 
 
 def draw_bars(axes, shown, what):
@@ -64,7 +64,7 @@ def parameter_axis(axes, name, values):
     """The parameter along x, by powers of two where it grows so."""
     if is_geometric(values):
         axes.set_xscale("symlog" if min(values) < 1 else "log", base=2)
-        axes.xaxis.set_major_formatter(lambda x, _: tables.size(int(x)) if name == "bytes" else "%g" % x)
+        axes.xaxis.set_major_formatter(lambda x, _: measured.size(int(x)) if name == "bytes" else "%g" % x)
         axes.tick_params(axis="x", labelsize=8, rotation=30 if name == "bytes" else 0)
     axes.set_xlabel(name)
 
