@@ -32,7 +32,7 @@ follow() { # pages: runs their commands in the folder tree; fails with the first
     while read -r command <&4; do
         excepted "$command" >>excepted && continue
         echo "$command" >>ran
-        (cd tree && timeout -k 5 $hang_s bash -c "$command" >../said 2>&1 3>&- </dev/null) ||
+        (cd tree && unset BUILD && timeout -k 5 $hang_s bash -c "$command" >../said 2>&1 3>&- </dev/null) ||
             { echo "'$command' ended with $?:"; tail -n 20 said; return 1; }
     done 4< <(for page; do commands_of "$page"; done | awk '!seen[$0]++')
 }
