@@ -131,7 +131,7 @@ within_5_of_100() {
     line() { jq -s "$1" p.jsonl; }
     expect "on 4 GPUs as measured, within 2 %" true "$(line '.[1].step_s / 503.52e-6 - 1 | fabs < 0.02')"
     expect "whole on one host, split on eight" '"peer",1,8' "$(line '.[1].transport, .[2].hosts, .[3].hosts' | paste -sd,)"
-    expect "the grid" 1638400000 "$(line '.[4].grid.ny')"
+    expect "the grid" 1638400000 "$(line '.[4].grid.ny + 0')"
     expect "efficiency falls" true "$(line '[.[].efficiency] | .[0] == 1 and . == (sort | reverse) and .[4] > 0.9')"
     expect "the parts make the step" true "$(line 'all(.[]; ([.parts_s[]] | add) / .step_s - 1 | fabs < 1e-9)')"
     expect "file: 4 bytes a cell" true "$(line '.[3].checkpoint_s * 100e9 / (4 * 16384 * 16384 * 64) - 1 | fabs < 1e-9')"
