@@ -3,7 +3,7 @@
 load ../support/helper
 
 weft=$weft_sanitize
-export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
+export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1
 
 @test "every kind on 1 and 4 ranks, with checkpoints, a picture and a restart" {
     local kind
