@@ -16,7 +16,6 @@ And points of `weft bench` four:
 """
 
 import json
-import re
 
 import pandas as pd
 
@@ -45,7 +44,6 @@ def run_setting(record):
     """What was asked of a run, and not what was chosen for it, nor grid and ranks."""
     fuses = (records.at(record, "asked", "fuse"), record.get("fuse"), 1)
     fuse = next(f for f in fuses if f is not None)
-    norms = re.search(r"\nnorm_every = ([0-9]+)\n", str(record.get("deck")))
     problem = record["problem"]
     setting = {key: problem.get(key) for key in ("kind", "dtype", "order")}
     sides = [str(problem.get(side)) for side in SIDES]
@@ -54,7 +52,7 @@ def run_setting(record):
         sides=sides[0] if len(set(sides)) == 1 else "/".join(sides),
         device=record.get("device"),
         fuse="fuse chosen" if fuse == 0 else fuse,
-        norm_every=norms.group(1) if norms else "0",
+        norm_every=str(records.norm_every(record)),
     )
     setting.update({key: records.at(record, "asked", key) for key in ASKED})
     return setting
@@ -70,18 +68,6 @@ def other_parameters(record):
 def point_setting(record):
     setting = {key: record.get(key) for key in ("family", "rung", "dtype", "swept", "ranks")}
     return dict(setting, parameters=other_parameters(record))
-
-
-def gpus_of(record):
-    """The GPUs of a record as dicts, one per rank; none on the host."""
-    gpus = records.at(record, "machine", "gpus")
-    return [g for g in gpus if isinstance(g, dict)] if isinstance(gpus, list) else []
-
-
-def machine_of(record):
-    gpus = gpus_of(record)
-    name = gpus[0].get("name") if gpus else None
-    return str(name or records.at(record, "machine", "processor") or "host")
 
 
 # ---- frames ----
@@ -102,8 +88,8 @@ def runs_frame(good):
     """One row per record of `weft run`."""
     frame = flat(good, RUN_COLUMNS)
     frame["setting"] = [json.dumps(run_setting(r), sort_keys=True) for r in good]
-    frame["machine"] = [machine_of(r) for r in good]
-    frame["gpus"] = [tuple(sorted({str(gpu.get("uuid")) for gpu in gpus_of(r)})) for r in good]
+    frame["machine"] = [records.machine_of(r) for r in good]
+    frame["gpus"] = [tuple(sorted({str(gpu.get("uuid")) for gpu in records.gpus_of(r)})) for r in good]
     frame["cells"] = numbers(frame, "grid.nx") * numbers(frame, "grid.ny")
     frame["rate"] = frame.cells / numbers(frame, "step_s.p50")
     bytes_per_cell = numbers(frame, "bytes_per_s") / numbers(frame, "gcells_per_s") / 1e9
@@ -121,7 +107,7 @@ def points_frame(good):
             at = records.at({**of_record, **point}, "parameters", swept) if swept else None
             sound = bool(record.get("verified") and point.get("verified", True))
             own = {"record": number, "setting": setting, "at": at, "verified": sound}
-            rows.append({**of_record, **point, **own, "machine_name": machine_of(record)})
+            rows.append({**of_record, **point, **own, "machine_name": records.machine_of(record)})
     return flat(rows, POINT_COLUMNS + ["record", "setting", "at"])
 
 

@@ -87,7 +87,7 @@ def setting_of(record):
         record["ranks"],
         record.get("transport") if record["ranks"] > 1 else "-",
         steps,
-        measured.norm_every(record),
+        records.norm_every(record),
         record.get("device", "-"),
     )
 
@@ -111,7 +111,7 @@ def runs_table(runs):
         rows.append(
             [
                 Cell(problem),
-                Cell(grid, grid_cells(grid)),
+                Cell(grid, group[0]["grid"]["nx"] * group[0]["grid"]["ny"]),
                 Cell(boundary),
                 Cell(device),
                 Cell(ranks, ranks),
@@ -128,11 +128,6 @@ def runs_table(runs):
         )
     header = "problem|grid|boundary|device|ranks|transport|steps per pass|norm every|step|spread|runs|GCells/s|of copies|verdict"
     return html_table(header.split("|"), rows)
-
-
-def grid_cells(grid):
-    nx, ny = grid.split(" x ")
-    return float(nx) * float(ny)
 
 
 def rungs_table(rungs):
@@ -190,10 +185,9 @@ def machine_lines(everything):
     seen = {}
     for record in everything:
         machine = record.get("machine", {})
-        gpus = [gpu.get("name") for gpu in machine.get("gpus") or []]
-        name = "%d x %s" % (len(gpus), gpus[0]) if gpus else str(machine.get("processor"))
+        gpus, name = records.gpus_of(record), records.machine_of(record)
         words = "%s; driver %s; %s; HDF5 %s; weft %s (%s)" % (
-            name,
+            "%d x %s" % (len(gpus), name) if gpus else name,
             machine.get("driver") or "none",
             str(machine.get("mpi")).split(",")[0],
             machine.get("hdf5"),

@@ -44,6 +44,10 @@ def read_questions(path, command):
     return {name: parser[name] for name in parser.sections()}
 
 
+def ranks_of(question):
+    return question.getint("ranks", 1)
+
+
 def cases_of(question):
     """The words after `weft` of every case of a question."""
     settings = ("claim", "ranks", "repeats")
@@ -66,7 +70,7 @@ def command_line(words, ranks, output):
 
 def measure(name, question, folder, command):
     """Runs the cases of a question in turns; the file of their records, or None where one failed."""
-    ranks, repeats = question.getint("ranks", 1), question.getint("repeats", 1)
+    ranks, repeats = ranks_of(question), question.getint("repeats", 1)
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / ("%s.part.jsonl" % name)
     part.unlink(missing_ok=True)
@@ -81,13 +85,13 @@ def measure(name, question, folder, command):
     return part
 
 
-def keep(name, question, part, folder, ranks):
+def keep(name, question, part, folder, command):
     """Moves the records to their place and names them in the index."""
     lines = part.read_text(encoding="utf-8").replace(str(folder) + os.sep, "")  # records name no folder of this machine
     part.write_text(lines, encoding="utf-8")
     first = json.loads(lines.splitlines()[0])
     date = first.get("started", datetime.date.today().isoformat())[:10]
-    target = folder / results.machine_of(first, ranks) / ("%s-%s.jsonl" % (date, name))
+    target = folder / results.machine_of(first, ranks_of(question)) / ("%s-%s.jsonl" % (date, name))
     target.parent.mkdir(exist_ok=True)
     part.replace(target)
     row = {
@@ -96,7 +100,7 @@ def keep(name, question, part, folder, ranks):
         "command": "jobs/measure " + name,
         "claim": question.get("claim", ""),
     }
-    results.add(folder, row)
+    results.add(folder, row, command)
     return target
 
 
@@ -114,7 +118,7 @@ def main():
     text.leave_with_the_reader()
 
     questions = read_questions(arguments.questions, parser.prog)
-    names = arguments.names or [name for name in questions if questions[name].getint("ranks", 1) == 1]
+    names = arguments.names or [name for name in questions if ranks_of(questions[name]) == 1]
     for name in names:
         if name not in questions:
             parser.error("no question '%s'; there are %s" % (name, ", ".join(questions)))
@@ -122,19 +126,19 @@ def main():
         for name in questions:
             question, repeats = questions[name], questions[name].getint("repeats", 1)
             runs = len(cases_of(question)) * repeats
-            print("%-18s %3d runs on %s  %s" % (name, runs, question.get("ranks", "1"), question.get("claim", "")))
+            print("%-18s %3d runs on %d  %s" % (name, runs, ranks_of(question), question.get("claim", "")))
         return 0
     if arguments.cases:
         for name in names:
             for words in cases_of(questions[name]):
-                print(shlex.join(command_line(words, questions[name].getint("ranks", 1), name + ".jsonl")))
+                print(shlex.join(command_line(words, ranks_of(questions[name]), name + ".jsonl")))
         return 0
 
     failed = 0
     for name in names:
         part = measure(name, questions[name], arguments.folder, parser.prog)
         if part:
-            print(keep(name, questions[name], part, arguments.folder, questions[name].getint("ranks", 1)), flush=True)
+            print(keep(name, questions[name], part, arguments.folder, parser.prog), flush=True)
         failed += not part
     return 1 if failed else 0
 

@@ -40,14 +40,6 @@ def single(record):
     return (record.get("fuse") or 1) == 1
 
 
-def norm_every(record):
-    """Of the record's key, or of the deck of records of before it."""
-    if "norm_every" in record:
-        return record["norm_every"]
-    found = [line for line in record.get("deck", "").split("\n") if line.startswith("norm_every = ")]
-    return int(found[0].split("=")[1]) if found else 0
-
-
 def boundary(record):
     return str(records.at(record, "problem", "x_low")).split()[0]
 
@@ -63,7 +55,7 @@ def like(record, **wanted):
         "ny": grid["ny"],
         "ranks": record["ranks"],
         "single": single(record),
-        "norms": norm_every(record),
+        "norms": records.norm_every(record),
         "boundary": boundary(record),
         "transport": record.get("transport"),
         "asked": records.at(record, "asked", "fuse"),

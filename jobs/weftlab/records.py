@@ -74,6 +74,30 @@ def is_rung(record):
 KINDS = {"run": is_run, "bench": is_rung, "any": lambda record: is_run(record) or is_rung(record)}
 
 
+# ---- what records say in more than one way ----
+
+
+def gpus_of(record):
+    """The GPUs of a record as dicts, one per rank; none on the host."""
+    gpus = at(record, "machine", "gpus")
+    return [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
+
+
+def machine_of(record):
+    """The name of the GPU, else of the processor."""
+    gpus = gpus_of(record)
+    name = gpus[0].get("name") if gpus else None
+    return str(name or at(record, "machine", "processor") or "host")
+
+
+def norm_every(record):
+    """Steps per norm, 0 without; of records of before the key from the deck."""
+    if is_number(record.get("norm_every")):
+        return record["norm_every"]
+    found = re.search(r"\nnorm_every = ([0-9]+)\n", str(record.get("deck")))
+    return int(found.group(1)) if found else 0
+
+
 # ---- reading ----
 
 

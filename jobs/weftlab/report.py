@@ -14,19 +14,14 @@ Help texts are those of the program $WEFT, else build/weft; without one they sta
 import pathlib
 import sys
 
-from weftlab import html_page, packages, pages, tables, teaching, text
+from weftlab import files, html_page, packages, pages, tables, teaching, text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def write(path, content, command):
-    """Replaces a file whole, or ends the command."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(content, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        text.fail(command, "%s: %s" % (path, error.strerror), text.ENVIRONMENT_FAILURE)
+    with files.replaced(path, command) as whole:
+        pathlib.Path(whole).write_text(content, encoding="utf-8")
 
 
 def pages_with_text(root, folder):

@@ -1,12 +1,14 @@
 """The results that are kept in the tree: which file answers which question on which machine.
 
 index.tsv has a row a file: file, commit of the program, command, claim, and the file that supersedes
-it, if any. jobs/measure adds rows; what is superseded leaves the tree at the next release.
+it, if any. jobs/measure adds rows; what is superseded leaves the tree with its row.
 """
 
 import csv
 import pathlib
 import re
+
+from weftlab import files, records
 
 COLUMNS = ("file", "commit", "command", "claim", "superseded by")
 NAME = re.compile(r"^(?P<machine>[^/]+)/(?P<date>\d{4}-\d\d-\d\d)-(?P<question>[a-z0-9-]+)\.(jsonl|tsv)$")
@@ -15,10 +17,9 @@ MODEL = re.compile(r"\b([A-Z]+\d+[A-Z]*)\b")
 
 def machine_of(record, ranks):
     """h200x2: the GPU's model and the number of ranks; cpu for a run on the host."""
-    gpus = record.get("machine", {}).get("gpus") or []
-    if record.get("device") == "host" or not gpus:
+    if record.get("device") == "host" or not records.gpus_of(record):
         return "cpu"
-    model = MODEL.search(gpus[0].get("name", ""))
+    model = MODEL.search(records.machine_of(record))
     return "%sx%d" % (model.group(1).lower() if model else "gpu", ranks)
 
 
@@ -31,27 +32,23 @@ def read(folder):
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def write(folder, rows):
-    path = pathlib.Path(folder) / "index.tsv"
-    part = path.with_suffix(".part")
-    with open(part, "w", encoding="utf-8", newline="") as file:
-        file.write("\t".join(COLUMNS) + "\n")
-        for row in sorted(rows, key=lambda row: row["file"]):
-            file.write("\t".join(row.get(column) or "" for column in COLUMNS) + "\n")
-    part.replace(path)
+def write(folder, rows, command):
+    lines = [COLUMNS] + [[row.get(name) or "" for name in COLUMNS] for row in sorted(rows, key=lambda row: row["file"])]
+    with files.replaced(pathlib.Path(folder) / "index.tsv", command) as whole:
+        pathlib.Path(whole).write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
 
 
 def question_of(file):
     return NAME.match(file).group("machine", "question")
 
 
-def add(folder, row):
+def add(folder, row, command):
     """Adds a row; older files of the same machine and question are superseded by it."""
     rows = [old for old in read(folder) if old["file"] != row["file"]]
     for old in rows:
         if not old["superseded by"] and question_of(old["file"]) == question_of(row["file"]):
             old["superseded by"] = row["file"]
-    write(folder, rows + [row])
+    write(folder, rows + [row], command)
 
 
 def newest(folder, machine, question):

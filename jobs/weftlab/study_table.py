@@ -8,8 +8,8 @@ WIDE_SPREAD = 0.03
 
 
 def gpu_of(record):
-    gpus = records.at(record, "machine", "gpus")
-    return str(records.at(gpus[0], "uuid") or "") if isinstance(gpus, list) and gpus else ""
+    gpus = records.gpus_of(record)
+    return str(gpus[0].get("uuid") or "") if gpus else ""
 
 
 def per_gpu(runs):
