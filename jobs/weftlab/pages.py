@@ -36,13 +36,12 @@ class Page:
         self.root, self.folder, self.name = pathlib.Path(root), folder, name
 
     def table(self, _, name, *arguments):
-        try:
-            header, rows = tables.table(self.folder, name, *arguments)
-        except (KeyError, TypeError):
-            known = ", ".join(sorted(tables.TABLES))
-            raise PageMistake("no table '%s'; there are %s" % (" ".join((name,) + arguments), known)) from None
+        words = " ".join((name,) + arguments)
+        if not tables.takes(tables.TABLES.get(name), self.folder, *arguments):
+            raise PageMistake("no table '%s'; there are %s" % (words, ", ".join(sorted(tables.TABLES))))
+        header, rows = tables.TABLES[name](self.folder, *arguments)
         if not rows:
-            raise PageMistake("table '%s' has no rows: no result answers it" % " ".join((name,) + arguments))
+            raise PageMistake("table '%s' has no rows: no result answers it" % words)
         return tables.markdown(header, rows)
 
     def help(self, body, family):
@@ -53,12 +52,13 @@ class Page:
 
     def block(self, match):
         """The body of a block, rendered anew."""
+        render, words = getattr(self, match["kind"]), match["words"].split()
+        if not tables.takes(render, match["body"], *words):
+            raise PageMistake("%s: '%s' has too few or too many words" % (self.name, match.group().split("\n")[0]))
         try:
-            return getattr(self, match["kind"])(match["body"], *match["words"].split())
+            return render(match["body"], *words)
         except (PageMistake, teaching.TeachingMistake) as mistake:
             raise PageMistake("%s: %s" % (self.name, mistake)) from None
-        except TypeError:
-            raise PageMistake("%s: '%s' has too few or too many words" % (self.name, match.group().split("\n")[0])) from None
 
     def blocks(self, text):
         """(match, body as it has to be) of every block of the text."""

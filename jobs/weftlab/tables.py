@@ -5,6 +5,7 @@ A figure is the median over the repeats of a run of its median step. Fractions a
 the same size moved on all GPUs in the same run. Figures that no record has are a dash.
 """
 
+import inspect
 import statistics
 
 from weftlab import records, results
@@ -298,15 +299,17 @@ def headline(folder):
 
 
 def machines(folder):
-    rows = []
+    """What each machine is, once; index.tsv has the commit of the program of each file."""
+    rows = {}
     for row in results.read(folder):
         if row["superseded by"] or not row["file"].endswith(".jsonl"):
             continue
         first = next(iter(records.read([str(folder / row["file"])], "any", "report")))
         machine = first["machine"]
-        software = "%s; %s; HDF5 %s" % (machine.get("driver") or "no GPU", machine["mpi"].split(",")[0], machine["hdf5"])
-        rows.append([row["file"][: -len(".jsonl")], row["commit"], software])
-    return ["results", "program", "driver, MPI, HDF5"], rows
+        driver, mpi = machine.get("driver") or "no GPU", machine["mpi"].split(",")[0]
+        made_of = [records.machine_of(first), driver, mpi, machine["hdf5"]]
+        rows.setdefault(tuple([results.question_of(row["file"])[0]] + made_of))
+    return ["results", "GPU or processor", "driver", "MPI", "HDF5"], [list(row) for row in rows]
 
 
 # Where the records of a family of `weft bench` are: the machines' names, and the question.
@@ -376,9 +379,13 @@ TABLES = {
 }
 
 
-def table(folder, name, *arguments):
-    """(header, rows) of a table; KeyError where there is none of this name."""
-    return TABLES[name](folder, *arguments)
+def takes(function, *arguments):
+    """Whether there is a function, and can be called with these arguments."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    return True
 
 
 def markdown(header, rows):

@@ -163,11 +163,13 @@ def digest_in(path):
     return found and found.group()
 
 
-def picture(folder, name, *arguments):
+def picture(folder, name="", *arguments):
     """(the file's name, the values that it shows) of a picture."""
     if name not in PICTURES:
         known = ", ".join(sorted(PICTURES))
         raise TeachingMistake("no picture '%s'; there are %s" % (name, known))
+    if not tables.takes(PICTURES[name], folder, *arguments):
+        raise TeachingMistake("picture '%s' has too few or too many words" % " ".join((name,) + arguments))
     return "%s.svg" % "-".join((name,) + arguments), PICTURES[name](folder, *arguments)
 
 

@@ -31,6 +31,13 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
     run "$report" --root tree --results "$top/jobs/results" --check
     expect status 2 "$status"
     [[ $output == "report: docs/page.md: no table 'no-such'; there are "* ]]
+    local words
+    for words in "table one-step more" "picture beside more" "help a b"; do
+        printf '%s\n' "<!-- $words -->" '<!-- end -->' >tree/docs/page.md
+        run "$report" --root tree --results "$top/jobs/results" --check
+        expect "status of $words" 2 "$status"
+        expect "lines for $words" 1 "$(wc -l <<<"$output")"
+    done
     printf '%s\n' '<!-- table one-step -->' >tree/docs/page.md
     run "$report" --root tree --results "$top/jobs/results" --pages
     expect status 2 "$status"
