@@ -15,15 +15,17 @@ NCCL      ?= $(if $(and $(filter 1,$(CUDA)),$(wildcard $(NCCL_HOME:%=%/include/n
 GPUS      := $(shell nvidia-smi -L 2>/dev/null | grep -c '^GPU')
 RANKS     ?= $(or $(filter-out 0,$(GPUS)),2)
 
+# As Debian's and Ubuntu's packages, and Ubuntu's gcc by itself.
+FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 ifdef SANITIZE
 BUILD ?= build/sanitize
-OPT   := -O1 -g -DWEFT_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT   := -O1 -g -DWEFT_DEBUG -U_FORTIFY_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 else ifdef DEBUG
 BUILD ?= build/debug
-OPT   := -O1 -g -DWEFT_DEBUG
+OPT   := -O1 -g -DWEFT_DEBUG $(FORTIFY)
 else
 BUILD ?= build
-OPT   := -O3 -g -DNDEBUG
+OPT   := -O3 -g -DNDEBUG $(FORTIFY)
 endif
 
 # Open MPI and MPICH both know -show. weft makes no parallel HDF5 call, so that any HDF5 will do, but for one that brings another
@@ -145,10 +147,10 @@ GIT := $(or $(if $(wildcard .git),$(shell git -c safe.directory='*' describe --a
 $(BUILD)/miniapp/base/version.o: DEFINES := -DWEFT_VERSION='"$(VERSION)"' -DWEFT_GIT='"$(GIT)"'
 $(BUILD)/miniapp/base/version.o: $(BUILD)/version.flags
 
-# A test's objects: everything but main. Tests keep their asserts in every build.
+# A test's objects: everything but main. Tests keep their asserts in every build, and take libc's calls over by their plain names.
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
-	$(call say,MPICC)$(MPICC) $(filter-out -DNDEBUG,$(ALL_CFLAGS)) $(INC_tests) -MMD -MP -c -o $@ $<
+	$(call say,MPICC)$(MPICC) $(filter-out -DNDEBUG,$(ALL_CFLAGS)) -U_FORTIFY_SOURCE $(INC_tests) -MMD -MP -c -o $@ $<
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBOBJ) $(BUILD)/link.flags
 	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -o $@ $(filter %.o,$^) $(LIBS) $(CUDA_LIBS) -lcmocka
 
