@@ -48,6 +48,11 @@ gpu_rule gpu_rule_of(const gpu_facts *f, sentence *why)
     const char *there = f->given[0] ? f->given : f->hidden ? "" : seen;
     why->text[0] = '\0';
     if (f->visible > 0) return GPU_RULE_CUDA;
+    if (f->with && (f->given[0] || !f->hidden)) {
+        sentence_set(why, "GPUs can be used on %s, but not on %s (%s): start on hosts that all have GPUs, or with %s=host", f->with,
+                     f->without, f->reason, f->key);
+        return GPU_RULE_REFUSE;
+    }
     if (!f->built) {
         if (!there[0]) return GPU_RULE_HOST;
         sentence_set(why, "this build has no CUDA (make CUDA=1), but there is %s: the run uses the host", there);

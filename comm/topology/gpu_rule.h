@@ -12,6 +12,7 @@ typedef struct gpu_facts {
     bool built;          /* with CUDA */
     int visible;         /* GPUs that CUDA shows this rank */
     bool elsewhere;      /* another rank sees one */
+    const char *with, *without; /* names of the hosts with and without visible GPUs, where a job has both; else NULL */
     bool hidden;         /* CUDA_VISIBLE_DEVICES is there and names none: the user's wish, unless a job was given GPUs */
     char given[128];     /* "SLURM_JOB_GPUS = 0,1": who gave this rank GPUs; "" nobody */
     char file[64];       /* "/dev/nvidia0": a GPU is in this machine; "" none */

@@ -206,14 +206,47 @@ static device *host_device(topology *t, int threads)
     return device_host_create(threads);
 }
 
+typedef struct rank_host { /* of the host that a rank runs on */
+    char name[sizeof((topology *)0)->host];
+    bool sees; /* some rank on it sees a GPU */
+} rank_host;
+
+/* The hosts whose ranks see GPUs, or see none: "a, b, c and 5 more". */
+static void name_hosts(const hosts *where, const rank_host *host, bool sees, sentence *out)
+{
+    enum { NAMED = 3 };
+    int found = 0;
+    out->text[0] = '\0';
+    for (int h = 0; h < where->count; h++) {
+        const rank_host *const first = &host[where->rank[where->begin[h]]];
+        if (first->sees == sees && found++ < NAMED) sentence_add(out, "%s%s", found > 1 ? ", " : "", first->name);
+    }
+    if (found > NAMED) sentence_add(out, " and %d more", found - NAMED);
+}
+
+/* Sets with and without, in memory of the caller. Collective. */
+static void look_at_hosts(const topology *t, gpu_facts *f, sentence names[2])
+{
+    rank_host mine = { .sees = agree_any(f->visible > 0, t->where->mine) };
+    if (agree_all(mine.sees, t->comm)) return;
+    rank_host *all = CHECK_ALLOC(malloc((size_t)t->ranks * sizeof *all));
+    memcpy(mine.name, t->host, sizeof mine.name);
+    MPI_CHECK(ranks_allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, t->comm));
+    for (int sees = 0; sees < 2; sees++) name_hosts(t->where, all, sees, &names[sees]);
+    free(all);
+    f->without = names[false].text;
+    f->with = names[true].text;
+}
+
 bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key, sentence *said)
 {
     const bool sees = visible > 0, any = agree_any(sees, t->comm);
     int worst = 0;
-    sentence why;
+    sentence why, names[2];
     gpu_facts f = { .built = device_cuda_built(), .visible = visible, .elsewhere = any && !sees,
                     .reason = reason ? reason : "none is visible", .key = key };
     gpu_rule_look(&f, getenv, "/dev");
+    if (any) look_at_hosts(t, &f, names);
     const int mine = (int)gpu_rule_of(&f, &why);
     MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, t->comm));
     sentence_set(said, "rank %d on %s: %s", t->rank, t->host, why.text);

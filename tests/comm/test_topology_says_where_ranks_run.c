@@ -3,6 +3,7 @@
  * ranks: 1 2 3 */
 #include <sched.h>
 
+#include "ranks/hosts.h"
 #include "support/comm_harness.h"
 #include "topology/topology_spawn.h"
 
@@ -63,6 +64,25 @@ static void auto_takes_the_best_for_all(void **state)
     /* More ranks here than this rank sees GPUs: some share, and are told so. */
     if (d && harness.local_ranks > device_cuda_count(NULL) && harness.hosts == 1) wrong += notes.text[0] == '\0';
     device_destroy(&d);
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+/* A host for each rank, node0 .., of which node0 alone has a GPU. */
+static void hosts_with_and_without_gpus_are_named(void **state)
+{
+    (void)state;
+    int of[8];
+    sentence said;
+    topology t = harness;
+    for (int r = 0; r < t.ranks; r++) of[r] = r;
+    t.where = hosts_make(of, t.ranks);
+    (void)snprintf(t.host, sizeof t.host, "node%d", t.rank);
+    (void)unsetenv("CUDA_VISIBLE_DEVICES");
+    const bool may = topology_may_use_host(&t, t.rank == 0, "no driver", "run.device", &said);
+    const char *const lacking = t.ranks == 2 ? "on node0, but not on node1 (no driver)" : "on node0, but not on node1, node2 (no driver)";
+    const long wrong = t.ranks == 1 ? !may : may || !strstr(said.text, lacking);
+    if (wrong) print_error("rank %d: %s\n", t.rank, said.text);
+    hosts_destroy(&t.where);
     assert_int_equal(harness_sum(wrong), 0);
 }
 
@@ -138,6 +158,7 @@ static int run(void)
         cmocka_unit_test(hosts_ranks_and_binding),
         cmocka_unit_test(the_first_no_is_everybodys),
         cmocka_unit_test(auto_takes_the_best_for_all),
+        cmocka_unit_test(hosts_with_and_without_gpus_are_named),
         cmocka_unit_test(gpus_are_taken_in_turns_by_uuid),
         cmocka_unit_test(a_ranks_child_is_an_mpi_program_of_its_own),
         cmocka_unit_test(the_probe_gives_one_answer),
