@@ -7,7 +7,6 @@
 
 #include "state/checkpoint_dataset.h"
 #include "state/checkpoint_directory.h"
-#include "state/checkpoint_elsewhere.h"
 #include "state/checkpoint_foreign.h"
 #include "state/checkpoint_h5.h"
 #include "state/checkpoint_info.h"

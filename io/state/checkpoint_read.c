@@ -5,11 +5,11 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "state/checkpoint.h"
-#include "state/checkpoint_bands.h"
 #include "state/checkpoint_dataset.h"
 #include "state/checkpoint_h5.h"
 #include "state/checkpoint_info.h"
 #include "state/checkpoint_probe.h"
+#include "state/checkpoint_rows.h"
 #include "state/checkpoint_sums.h"
 
 checkpoint_status checkpoint_read_info(MPI_Comm comm, const char *path, checkpoint_info *info, sentence *why)

@@ -2,8 +2,7 @@
  * alone. */
 #pragma once
 
-#include "state/checkpoint_blocks.h"
-#include "state/checkpoint_status.h"
+#include "state/checkpoint_sums.h"
 
 typedef struct checkpoint_layout { /* of a file: where things begin and end */
     uint64_t field_at_bytes[CHECKPOINT_FIELDS_MAX];

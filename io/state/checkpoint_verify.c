@@ -12,11 +12,11 @@
 #include "ranks/decomp.h"
 #include "ranks/ranks.h"
 #include "state/checkpoint.h"
-#include "state/checkpoint_bands.h"
 #include "state/checkpoint_dataset.h"
 #include "state/checkpoint_h5.h"
 #include "state/checkpoint_info.h"
 #include "state/checkpoint_probe.h"
+#include "state/checkpoint_rows.h"
 #include "state/checkpoint_sums.h"
 #include "state/checkpoint_walk.h"
 

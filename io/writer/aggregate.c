@@ -6,7 +6,7 @@
 
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "state/checkpoint_bands.h"
+#include "state/checkpoint_rows.h"
 
 size_t aggregate_window_bytes = (size_t)32 << 20;
 int64_t aggregate_short_bytes = 64 << 10;

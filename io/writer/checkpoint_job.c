@@ -9,7 +9,6 @@
 
 #include "ranks/fault.h"
 #include "ranks/timer.h"
-#include "state/checkpoint_bands.h"
 #include "state/checkpoint_rows.h"
 
 enum { WRITEBACK_BYTES = 8 << 20 }; /* of the file, on their way to the disk at once */

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "core/cell.h"
-#include "state/checkpoint_bands.h"
 #include "state/checkpoint_rows.h"
 #include "writer/checkpoint_job.h"
 

@@ -16,3 +16,8 @@ typedef enum checkpoint_spent { /* parts of a write's seconds */
 /* Collective; the same status on every rank. *aggregators, or NULL: how many ranks collected and wrote; 0: every rank wrote its own
  * cells. */
 checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, sentence *why);
+
+#define CHECKPOINT_SERIES_NAME "series.xmf"
+/* Writes DIR/step_NNNNNNNNNN.h5 and makes DIR/series.xmf anew, a collection over time of the files of steps up to this one that are
+ * multiples of `every`. dir exists and is this run's alone. Status as checkpoint_write. */
+checkpoint_status checkpoint_add_to_series(MPI_Comm comm, const char *dir, int64_t every, const checkpoint_state *s, sentence *why);

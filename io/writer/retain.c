@@ -13,7 +13,7 @@
 #include "ranks/ranks.h"
 #include "state/checkpoint_directory.h"
 #include "state/checkpoint_xdmf.h"
-#include "writer/checkpoint_series.h"
+#include "writer/checkpoint_write.h"
 
 static bool is_milestone(retain_rule rule, int64_t step)
 {

@@ -1,12 +1,172 @@
+/* What a run prints for people. Its head is what a log holds from the first second on: what runs, where, and how. */
 #include "report/report.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/terminal.h"
+#include "base/version.h"
 #include "files/bytes.h"
 #include "ranks/printable.h"
+
+enum { INDENT = 13 }; /* where the second column begins */
+
+/* ---- the head ---- */
+
+static void print_notes(FILE *to, const sim *s, int from)
+{
+    for (int i = from; i < s->notes_count; i++) fprintf(to, "note         %s\n", s->notes[i].said.text);
+}
+
+static void print_device(FILE *to, const sim *s)
+{
+    const device *d = s->dev;
+    const int sharers = s->top.ranks_on_device;
+    if (d->kind == DEVICE_HOST)
+        fprintf(to, "device       host: %s, %d thread%s per rank\n", d->name, d->threads, d->threads == 1 ? "" : "s");
+    else
+        fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
+}
+
+static void print_form(FILE *to, const sim *s)
+{
+    const bool in_kernel = s->pass.form == STEP_IN_KERNEL;
+    fprintf(to, "transport    %s; %s steps, feed %s",
+            s->top.ranks == 1 && in_kernel ? "none" : transport_kind_name(s->plan.transport), step_form_name[s->pass.form],
+            config_feed_name(s->plan.feed));
+    if (s->batch) fprintf(to, ", up to %d steps per launch", s->plan.block_steps * GRAPH_BATCH_STEPS_MAX);
+    if (!in_kernel) fprintf(to, ", %d lane%s", s->plan.streams, s->plan.streams == 1 ? "" : "s");
+    fprintf(to, "\n");
+}
+
+/* "order 4, ", or of weights that a deck gives "box of radius 2, ". */
+static const char *stencil_text(char *out, size_t bytes, const sim *s)
+{
+    switch (config_kind_of(s->cfg)->stencil) {
+    case KIND_STENCIL_WEIGHTS: snprintf(out, bytes, "%s of radius %d, ", stencil_form_name(s->prob.op.form), s->prob.op.radius); break;
+    case KIND_STENCIL_MEAN:
+    case KIND_STENCIL_NONE: out[0] = '\0'; break;
+    case KIND_STENCIL_DIFFERENCES: snprintf(out, bytes, "order %d, ", s->cfg->problem.order); break;
+    }
+    return out;
+}
+
+/* What the choice of a transport was made from. */
+static void print_trial(FILE *to, const plan_exchange *e, transport_kind t, bool *first)
+{
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
+        if (!isfinite(e->slowest_s[t][kind])) continue;
+        fprintf(to, "%s%s %.3g us%s%s", *first ? "" : ", ", transport_kind_name(t), e->slowest_s[t][kind] * 1e6,
+                e->links[!kind] > 0 ? " " : "", e->links[!kind] > 0 ? link_kind_name[kind] : "");
+        *first = false;
+    }
+}
+
+static void print_transports(FILE *to, const sim *s)
+{
+    const plan_exchange *e = &s->plan.exchange;
+    bool first = true;
+    if (!e->tried) return;
+    fprintf(to, "exchange     ");
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) print_trial(to, e, t, &first);
+    fprintf(to, "%s; tried in %.2f s\n", first ? "none passed its trial" : " alone", s->created.transports_s);
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
+        const char *why = plan_exchange_left_out(e, t);
+        if (why && (e->asked[t] || e->why[t][LINK_INSIDE_HOST].text[0]))
+            fprintf(to, "             not %s: %s\n", transport_kind_name(t), why);
+    }
+}
+
+void report_print_head(const sim *s, report *r)
+{
+    const config *c = s->cfg;
+    const decomp *d = &s->plan.grid.dec;
+    char folder[4096] = "", form[48];
+    terminal_text text;
+    if (s->top.rank != 0) return;
+    FILE *const to = terminal_text_begin(&text);
+    fprintf(to, "weft %s (%s)\n", version_number, version_git);
+    fprintf(to, "command      %s\n", printable_text(r->command));
+    fprintf(to, "started      %s in %s\n", json_string_value(r->started), getcwd(folder, sizeof folder) ? printable_text(folder) : "?");
+    fprintf(to, "problem      %s, %s, %s%" PRId64 " x %" PRId64 " cells, initial %s\n", kind_name(c->problem.kind),
+            dtype_name(c->problem.type), stencil_text(form, sizeof form, s), c->grid.nx, c->grid.ny,
+            config_initial_name(c->problem.initial));
+    fprintf(to, "ranks        %d as %d x %d on %d host%s, rank 0 on %s\n", s->top.ranks, d->ranks_x, d->ranks_y, s->top.hosts,
+            s->top.hosts == 1 ? "" : "s", s->top.host);
+    print_device(to, s);
+    print_form(to, s);
+    if (s->plan.block_steps > 1)
+        fprintf(to, "block        %d steps per pass and exchange; %.2f %% of the cells are computed twice, where boxes and ranks "
+                    "meet\n", s->plan.block_steps, 100 * r->redundant_fraction);
+    print_transports(to, s);
+    print_notes(to, s, 0);
+    terminal_text_end(&text, INDENT);
+    r->notes_printed = s->notes_count;
+}
+
+void report_print_start(const sim *s, report *r)
+{
+    terminal_text text;
+    if (s->top.rank != 0) return;
+    FILE *const to = terminal_text_begin(&text);
+    const plan_variant_trial *tried = &s->plan.variant_trial;
+    if (tried->count > 0)
+        fprintf(to, "kernel       %s: the fastest of %d variants tried\n", tried->name[s->plan.variant], tried->count);
+    print_notes(to, s, r->notes_printed);
+    fprintf(to, "steps        %" PRId64 " to %" PRId64 "\n", s->level, s->cfg->time.steps);
+    terminal_text_end(&text, INDENT);
+    r->notes_printed = s->notes_count;
+}
+
+/* ---- where the time went: means over ranks, so that rows add up to the row above them ---- */
+
+static const double shown_from = 0.001; /* of the run */
+
+/* Of phase i, what the phases in it do not account for; 0 where there is none in it. */
+static double rest_of(const report *r, int i)
+{
+    const int depth = r->phase[i].depth + 1;
+    double parts_s = 0;
+    int parts = 0;
+    for (int k = i + 1; k < r->phases && r->phase[k].depth >= depth; k++) {
+        if (r->phase[k].depth > depth) continue;
+        parts_s += r->phase[k].seconds.mean;
+        parts++;
+    }
+    return parts > 0 && depth < REPORT_DEPTH_OF_STEP ? r->phase[i].seconds.mean - parts_s : 0;
+}
+
+static void print_row(FILE *to, int depth, const char *name, double part, const timer_spread *t)
+{
+    char a[32], b[32], c[32], percent[16] = "";
+    if (depth < REPORT_DEPTH_OF_STEP) snprintf(percent, sizeof percent, "%.1f", 100 * part);
+    fprintf(to, "%*s%-*s %6s %12s", 2 * depth, "", 17 - 2 * depth, name, percent, terminal_seconds(b, sizeof b, t->mean));
+    if (!isnan(t->max)) fprintf(to, " %12s %12s", terminal_seconds(a, sizeof a, t->min), terminal_seconds(c, sizeof c, t->max));
+    fputc('\n', to);
+}
+
+/* The rows in phase i, and what is left of it. Returns the next phase that is not in it. */
+static int print_phase(FILE *to, const report *r, int i)
+{
+    const report_phase *p = &r->phase[i];
+    const double run_s = r->phase[0].seconds.mean, rest_s = rest_of(r, i);
+    if (p->seconds.mean >= shown_from * run_s) print_row(to, p->depth, p->name, p->seconds.mean / run_s, &p->seconds);
+    int next = i + 1;
+    while (next < r->phases && r->phase[next].depth > p->depth) next = print_phase(to, r, next);
+    if (rest_s >= shown_from * run_s)
+        print_row(to, p->depth + 1, "other", rest_s / run_s, &(timer_spread){ .min = NAN, .mean = rest_s, .max = NAN });
+    return next;
+}
+
+static void print_phases(FILE *to, const report *r)
+{
+    fprintf(to, "\n%-17s %6s %12s %12s %12s   over ranks\n", "phase", "%", "mean", "min", "max");
+    (void)print_phase(to, r, 0);
+}
+
+/* ---- rates and results ---- */
 
 static double cells_global(const sim *s) { return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny; }
 
@@ -108,8 +268,8 @@ void report_print(const sim *s, const report *r)
     if (s->top.rank != 0) return;
     FILE *const to = terminal_text_begin(&text);
     if (s->level != s->cfg->time.steps) fprintf(to, "ended        at step %" PRId64 "\n", s->level);
-    report_print_notes(to, s, r->notes_printed);
-    report_print_phases(to, r);
+    print_notes(to, s, r->notes_printed);
+    print_phases(to, r);
     print_rates(to, s, r);
     power_print(to, &r->power);
     if (!isnan(r->last_change)) fprintf(to, "change       %.3e, max |next - u| of the last checked step\n", r->last_change);
@@ -117,5 +277,5 @@ void report_print(const sim *s, const report *r)
     print_verdict(to, r);
     fprintf(to, "fingerprint  %016" PRIx64 "\n", r->fingerprint);
     print_files(to, s, r);
-    terminal_text_end(&text, REPORT_INDENT);
+    terminal_text_end(&text, INDENT);
 }

@@ -54,21 +54,10 @@ typedef struct report_rates { /* all ranks, from the mean step; NaN where no ste
 
 report_rates report_rates_of(const sim *s, const report *r);
 
-/* Rank 0 prints, and flushes: what runs and where, as soon as that is known (report_head.c); what was chosen since, just before the
+/* Rank 0 prints, and flushes: what runs and where, as soon as that is known; what was chosen since, just before the
  * first step; the table, at the end. */
 void report_print_head(const sim *s, report *r);
 void report_print_start(const sim *s, report *r);
 void report_print(const sim *s, const report *r);
 /* Collective (what the ranks run on is gathered); rank 0 appends one line to cfg->output.record. */
 bool report_record(const sim *s, const report *r, const char *deck_text, sentence *why);
-
-enum { REPORT_INDENT = 13 }; /* where the second column begins */
-/* report_head.c: the sim's notes from that one on. */
-void report_print_notes(FILE *to, const sim *s, int from);
-
-/* report_phases.c: seconds in each phase, with a row of what a phase does not spend in the rows below it. */
-void report_print_phases(FILE *to, const report *r);
-
-/* report_transport.c: candidates, seconds and reasons of the choice of a transport; and its lines of the table. */
-json_t *report_transports_json(const sim *s);
-void report_print_transports(FILE *to, const sim *s);

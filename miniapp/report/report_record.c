@@ -95,6 +95,24 @@ static json_t *form_trial_json(const plan_form_trial *t)
                      record_number(t->exchange_first_s));
 }
 
+/* What the choice of a transport was made from. */
+static json_t *transports_json(const sim *s)
+{
+    const plan_exchange *e = &s->plan.exchange;
+    json_t *used = json_object(), *candidates = json_array();
+    for (transport_kind t = 0; t < TRANSPORT_KINDS && e->tried; t++) {
+        const char *why = plan_exchange_left_out(e, t);
+        if (e->used[t] > 0) json_object_set_new(used, transport_kind_name(t), json_integer(e->used[t]));
+        json_array_append_new(candidates,
+                              json_pack("{s:s, s:o, s:o, s:o}", "transport", transport_kind_name(t), "inside_host_s",
+                                        record_number(e->slowest_s[t][LINK_INSIDE_HOST]), "between_hosts_s",
+                                        record_number(e->slowest_s[t][LINK_BETWEEN_HOSTS]), "left_out",
+                                        record_text_or_null(why)));
+    }
+    return json_pack("{s:o, s:o, s:o}", "links", used, "candidates", candidates, "seconds",
+                     record_number(e->tried ? s->created.transports_s : NAN));
+}
+
 static json_t *histogram_json(const timer_histogram *h)
 {
     json_t *all = json_array();
@@ -184,7 +202,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "redundant_fraction", s->plan.block_steps > 1 ? record_number(r->redundant_fraction) : json_null() },
         { "fuse_trial", temporal_trial_json(&s->plan.temporal_trial) },
         { "order_trial", form_trial_json(&s->plan.form_trial) },
-        { "transports", report_transports_json(s) },
+        { "transports", transports_json(s) },
         { "plan", plan_json(&s->plan) },
         { "tune", tune_json(s) },
         { "steps", json_integer((json_int_t)s->level) },

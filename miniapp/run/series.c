@@ -8,7 +8,7 @@
 #include "ranks/check.h"
 #include "sim/sim_state.h"
 #include "state/checkpoint_directory.h"
-#include "writer/checkpoint_series.h"
+#include "writer/checkpoint_write.h"
 #include "writer/retain.h"
 
 enum { PATH_BYTES = 4400 };

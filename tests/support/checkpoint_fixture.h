@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/cell.h"
-#include "state/checkpoint_bands.h"
+#include "state/checkpoint_rows.h"
 #include "state/checkpoint_state.h"
 
 enum { FIXTURE_PATH_BYTES = 300, FIXTURE_ROOM_BYTES = 256 << 20 };
