@@ -119,6 +119,7 @@ typedef struct lengths {
     sim *s;
     box cells;
     const int *steps;
+    int variants; /* that each length is tried with */
 } lengths;
 
 /* Of small boxes several in a row, as in a run, so that what a launch takes of the host does not count. */
@@ -129,11 +130,34 @@ static int launches_of(const sim *s, box cells)
     return fit < LAUNCHES_MAX ? (int)fit : LAUNCHES_MAX;
 }
 
+/* Variants of blocks. A rank without sides of the domain may have fewer, and takes part all the same. */
+static int block_variants(sim *s)
+{
+    int count = s->dev->temporal_variants_with(s->dev, &s->pass.sides);
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_MAX, s->top.comm));
+    return count;
+}
+
 static double step_s(void *context, int way)
 {
     const lengths *l = context;
-    const int launches = launches_of(l->s, l->cells);
-    return passes_s(l->s, l->cells, l->steps[way], launches) / launches / l->steps[way];
+    const int launches = launches_of(l->s, l->cells), steps = l->steps[way / l->variants];
+    l->s->dev->temporal_variants.chosen = way % l->variants;
+    return passes_s(l->s, l->cells, steps, launches) / launches / steps;
+}
+
+/* Of small boxes each length is tried with every variant: which length is best depends on the variant, which is chosen after it. */
+static void lengths_s(lengths *l, int count, double seconds[])
+{
+    double way_s[TRIAL_WAYS_MAX];
+    l->variants = launches_of(l->s, l->cells) > 1 ? block_variants(l->s) : 1;
+    trial_run(&(trial){ .ways = count * l->variants, .rounds = ROUNDS, .warm_up = 1, .budget_s = INFINITY }, step_s, l, way_s,
+              l->s->top.comm);
+    l->s->dev->temporal_variants.chosen = 0;
+    for (int i = 0; i < count; i++) {
+        seconds[i] = INFINITY;
+        for (int v = 0; v < l->variants; v++) seconds[i] = fmin(seconds[i], way_s[i * l->variants + v]);
+    }
 }
 
 static void blocks(void *context, const plan *p, const int steps[], int count, double seconds[])
@@ -144,8 +168,7 @@ static void blocks(void *context, const plan *p, const int steps[], int count, d
     if (s->dev->kind == DEVICE_HOST && !config_two_d(s->cfg)) cells.x1 = box_width(cells) > host_cells ? cells.x0 + host_cells : cells.x1;
     else if (s->dev->kind == DEVICE_HOST && box_cells(cells) > host_cells) cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
     sim_touch(s);
-    trial_run(&(trial){ .ways = count, .rounds = ROUNDS, .warm_up = 1, .budget_s = INFINITY }, step_s,
-              &(lengths){ s, cells, steps }, seconds, s->top.comm);
+    lengths_s(&(lengths){ .s = s, .cells = cells, .steps = steps }, count, seconds);
     if (box_cells(cells) < sim_own_cells(s)) return;
     const double exchange_s = sim_exchange_s(s, EXCHANGES);
     for (int i = 0; i < count; i++) seconds[i] += exchange_s / steps[i];
@@ -195,8 +218,7 @@ static void variants(void *context, const plan *p, plan_variant_trial *answer)
 {
     sim *s = ((sim_trial *)context)->s;
     const bool single = p->block_steps == 1;
-    int count = single ? s->dev->stencil_variants.count : s->dev->temporal_variants_with(s->dev, &s->pass.sides);
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_MAX, s->top.comm)); /* a rank in the middle has none, and takes part */
+    const int count = single ? s->dev->stencil_variants.count : block_variants(s);
     assert(count <= PLAN_VARIANTS_MAX);
     if (count < 2) return;
     sim_touch(s);
