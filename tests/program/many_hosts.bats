@@ -1,0 +1,74 @@
+# Several hosts, made on this machine: each with a name, an address, a boot, a /tmp and a /dev/shm of its own, TCP between them. Every
+# kind has the bits of one rank, wherever its ranks are and however the grid is cut.
+load ../support/helper
+load ../support/hosts
+
+plate=(grid.nx=61 grid.ny=47 time.steps=13)
+
+# One rank's bits over two, three and four hosts. Each layout: hosts and their ranks, then the columns of the process grid.
+same_bits() { # deck layout...
+    local deck=$1 layout alone where
+    weft_alone "$deck"
+    alone=$(fingerprint)
+    for layout in "${@:2}"; do
+        over "${layout% *}" "$weft" run "$deck" "run.ranks_x=${layout#* }"
+        where=$(sed 's/:[0-9]*//g; s/[a-d]/host&/g' <<<"${layout% *}")
+        expect "hosts, columns, fingerprint" "$where ${layout#* } $alone" \
+            "$(record '"\(.machine.hosts | join(",")) \(.ranks_x) \(.fingerprint)"')"
+    done
+}
+
+@test "heat" {
+    deck d.ini problem.kind=heat problem.order=6 problem.alpha=0.15 "${plate[@]}" grid.boundary=neumann
+    same_bits d.ini "a:2,b:2 1" "a:1,b:1 2" "a:3,b:1 2" "a:1,b:1,c:1,d:1 4"
+}
+
+@test "laplace" {
+    deck d.ini problem.kind=laplace "${plate[@]}" "grid.boundary=dirichlet 0" time.tolerance=2e-3 time.norm_every=7
+    sed -i 's/^steps = 13/steps = 5000/' d.ini
+    same_bits d.ini "a:1,b:1 1" "a:1,b:1,c:1,d:1 2"
+}
+
+@test "wave" {
+    deck d.ini problem.kind=wave problem.alpha=0.3 problem.order=4 "${plate[@]}"
+    same_bits d.ini "a:2,b:2 4" "a:1,b:1,c:1 1"
+}
+
+@test "advect" {
+    deck d.ini problem.kind=advect problem.alpha=-0.2 problem.dtype=f32 problem.order=8 "${plate[@]}"
+    same_bits d.ini "a:2,b:2 2" "a:1,b:2 3"
+}
+
+@test "custom, a box without symmetry" {
+    deck d.ini problem.kind=custom "${plate[@]}" problem.initial=random \
+        "problem.weights=.05 .1 .02 | .1 .43 .1 | .07 .1 .03"
+    same_bits d.ini "a:1,b:1,c:1,d:1 2" "a:2,b:1 1"
+}
+
+@test "sweep" {
+    deck d.ini problem.kind=sweep problem.alpha=0.3 "${plate[@]}" grid.boundary=neumann
+    same_bits d.ini "a:1,b:1 2" "a:2,b:2 1"
+}
+
+@test "transpose" {
+    deck d.ini problem.kind=transpose "${plate[@]}"
+    same_bits d.ini "a:1,b:1 1" "a:2,b:1,c:1 4"
+}
+
+@test "hosts leave nothing behind when the test that made them is killed" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}"
+    bash -c '"$0" up "$1" . 2 & wait' "$hosts" other 3>&- &
+    local test=$! spaces
+    wait_for grep -qx ready other/state
+    world=other over a:1,b:1 "$weft" run d.ini time.steps=1000000000 output.record=endless.jsonl output.progress=on >out 2>&1 &
+    disown
+    wait_for grep -q 'step [1-9]' out
+    spaces="net:\[($(cat other/net.* | paste -sd '|'))\]"
+    any_left() { find /proc/[0-9]*/ns/net -printf '%l\n' 2>/dev/null | grep -qE "$spaces"; }
+    none_left() { ! any_left; }
+    any_left
+    kill -KILL $test
+    wait_for none_left
+    expect "processes" "" "$(pgrep -f 'output.record=endless[.]jsonl')"
+    expect "mounts" "" "$(grep -F "$PWD" /proc/mounts)"
+}

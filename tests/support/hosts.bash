@@ -1,0 +1,34 @@
+# What the bats files of several hosts share, after helper.bash: hosta .. hostd (tests/support/hosts), made once per file. They share all
+# folders of the tests; /tmp, /dev/shm, names, addresses and boots are their own.
+
+hosts=$top/tests/support/hosts
+world=$BATS_FILE_TMPDIR/world
+unset TMPDIR # theirs is /tmp
+
+setup_file() {
+    mkdir "$world"
+    "$hosts" up "$world" "$BATS_RUN_TMPDIR" 4 >"$world/log" 2>&1 3>&- 4>&- &
+    local made=$!
+    disown
+    made_or_ended() { [ -s "$world/state" ] || ! kill -0 $made; }
+    wait_for made_or_ended
+    [ -s "$world/state" ] || { cat "$world/log"; return 1; }
+}
+
+teardown_file() { kill -KILL "$(<"$world/pid")" 2>/dev/null || true; }
+
+setup() {
+    [ "$(<"$world/state")" = ready ] || skip "$(<"$world/state")"
+    "$MPIRUN" --version 2>&1 | grep -q 'Open MPI' || skip "only Open MPI starts ranks through this stand-in for ssh"
+    cd "$BATS_TEST_TMPDIR" || exit 1
+}
+
+on() { # host command...
+    timeout -k 5 $hang_s "$hosts" on "$world" "$1" timeout -k 5 $hang_s "${@:2}" 3>&-
+}
+
+# On ranks of hosts as mpirun names them, "a:2,b:2" for two each of hosta and hostb; rank 0 is on the first.
+over() { # hosts program arguments...
+    local list=host${1//,/,host}
+    on "${list%%:*}" "$MPIRUN" $LAUNCH_FLAGS --host "$list" "${@:2}"
+}
