@@ -27,7 +27,6 @@ typedef struct redist_message {
 /* What goes out, or comes in. */
 typedef struct redist_side {
     redist_message *message;
-    MPI_Request *request; /* persistent; [count] */
     int count;
     message_buffer buffer;
 } redist_side;
@@ -38,10 +37,13 @@ struct redist {
     field_shape from_shape, to_shape;
     MPI_Comm comm; /* a duplicate of the caller's */
     redist_side out, in;
+    message_flow flow;
     device_event **packed; /* [out.count] */
     device_event *unpacked;
     bool unpack_recorded;
-    int *arrived; /* [in.count]: scratch of MPI_Testsome */
+    void *target; /* of the call under way, as are the next two */
+    int flags;
+    device_stream *stream;
     box own;      /* what stays on this rank, the target's global coordinates */
     redist_peer *peer; /* does it all where there is one */
     sentence refusal;
@@ -78,7 +80,6 @@ static redist_side make_side(redist *r, bool out, transport_kind t)
         parts += redist_plan_parts(&cut);
     }
     side.message = allocate((size_t)parts, sizeof *side.message);
-    side.request = allocate((size_t)parts, sizeof *side.request);
     for (int step = 1; step < ranks; step++) {
         const int other = partner(r, out, step);
         const redist_plan_cut cut = cut_with(r, out, other);
@@ -90,15 +91,22 @@ static redist_side make_side(redist *r, bool out, transport_kind t)
         }
     }
     side.buffer = message_buffer_create(r->d, t, bytes);
-    for (int i = 0; i < side.count; i++) {
-        const redist_message *m = &side.message[i];
-        char *at = side.buffer.mpi + m->offset_bytes;
-        if (out)
-            MPI_CHECK(MPI_Send_init(at, (int)m->bytes, MPI_BYTE, m->rank, m->tag, r->comm, &side.request[i]));
-        else
-            MPI_CHECK(MPI_Recv_init(at, (int)m->bytes, MPI_BYTE, m->rank, m->tag, r->comm, &side.request[i]));
-    }
     return side;
+}
+
+static void make_requests(redist *r)
+{
+    r->flow = message_flow_create(r->out.count, r->in.count, r->packed);
+    for (int i = 0; i < r->out.count; i++) {
+        const redist_message *m = &r->out.message[i];
+        MPI_CHECK(MPI_Send_init(r->out.buffer.mpi + m->offset_bytes, (int)m->bytes, MPI_BYTE, m->rank, m->tag, r->comm,
+                                &r->flow.send[i]));
+    }
+    for (int i = 0; i < r->in.count; i++) {
+        const redist_message *m = &r->in.message[i];
+        MPI_CHECK(MPI_Recv_init(r->in.buffer.mpi + m->offset_bytes, (int)m->bytes, MPI_BYTE, m->rank, m->tag, r->comm,
+                                &r->flow.receive[i]));
+    }
 }
 
 redist *redist_create(const decomp *from, const decomp *to, device *d, const field_shape *from_shape,
@@ -120,7 +128,7 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     r->out = make_side(r, true, t);
     r->in = make_side(r, false, t);
     r->packed = allocate((size_t)r->out.count, sizeof(device_event *));
-    r->arrived = allocate((size_t)r->in.count, sizeof *r->arrived);
+    make_requests(r);
     for (int i = 0; i < r->out.count; i++) DEVICE_CALL(d, event_create, false, &r->packed[i]);
     DEVICE_CALL(d, event_create, false, &r->unpacked);
     return r;
@@ -128,8 +136,6 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
 
 static void destroy_side(redist_side *side)
 {
-    for (int i = 0; i < side->count; i++) MPI_CHECK(MPI_Request_free(&side->request[i]));
-    free(side->request);
     free(side->message);
     message_buffer_destroy(&side->buffer);
 }
@@ -142,11 +148,11 @@ void redist_destroy(redist **r)
     if ((*r)->unpack_recorded) DEVICE_CALL(d, event_sync, (*r)->unpacked);
     for (int i = 0; i < (*r)->out.count; i++) DEVICE_CALL(d, event_destroy, &(*r)->packed[i]);
     if ((*r)->unpacked) DEVICE_CALL(d, event_destroy, &(*r)->unpacked);
+    message_flow_destroy(&(*r)->flow);
     destroy_side(&(*r)->out);
     destroy_side(&(*r)->in);
     MPI_CHECK(ranks_free(&(*r)->comm));
     free((*r)->packed);
-    free((*r)->arrived);
     free(*r);
     *r = NULL;
 }
@@ -174,38 +180,16 @@ static void pack_all(redist *r, void *source, int flags, device_stream *s)
     }
 }
 
-static void unpack_one(redist *r, const redist_message *m, void *target, int flags, device_stream *s)
+static void unpack_one(void *redistribution, int message)
 {
+    const redist *r = redistribution;
     device *d = r->d;
+    const redist_message *m = &r->in.message[message];
     const pack_piece piece = { box_shift(m->cells, -r->to.own.x0, -r->to.own.y0),
                                m->offset_bytes / (int64_t)dtype_bytes(r->to_shape.type) };
-    message_buffer_to_kernel(&r->in.buffer, m->offset_bytes, m->bytes, s);
-    DEVICE_CALL(d, unpack, &r->to_shape, target, r->in.buffer.kernel, &piece, 1, flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE, s);
-}
-
-/* Starts part `next` if its event is done; waits for that if `patient`. Returns how many it started: 0 or 1. */
-static int send_next(redist *r, int next, bool patient)
-{
-    device *d = r->d;
-    bool done = true;
-    if (patient)
-        DEVICE_CALL(d, event_sync, r->packed[next]);
-    else
-        DEVICE_CALL(d, event_done, r->packed[next], &done);
-    if (done) MPI_CHECK(MPI_Start(&r->out.request[next]));
-    return done;
-}
-
-/* Unpacks what has arrived; waits for something if `patient`. Returns how many messages. */
-static int receive_some(redist *r, void *target, int flags, device_stream *s, bool patient)
-{
-    int count = 0;
-    if (patient)
-        MPI_CHECK(MPI_Waitsome(r->in.count, r->in.request, &count, r->arrived, MPI_STATUSES_IGNORE));
-    else
-        MPI_CHECK(MPI_Testsome(r->in.count, r->in.request, &count, r->arrived, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < count; i++) unpack_one(r, &r->in.message[r->arrived[i]], target, flags, s);
-    return count;
+    message_buffer_to_kernel(&r->in.buffer, m->offset_bytes, m->bytes, r->stream);
+    DEVICE_CALL(d, unpack, &r->to_shape, r->target, r->in.buffer.kernel, &piece, 1, r->flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE,
+                r->stream);
 }
 
 void redist_transpose(redist *r, void *target, void *source, int flags, device_stream *s)
@@ -216,20 +200,18 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
         redist_peer_transpose(r->peer, target, source, flags, s);
         return;
     }
+    r->target = target;
+    r->flags = flags;
+    r->stream = s;
     if (r->unpack_recorded) DEVICE_CALL(d, event_sync, r->unpacked); /* the receive buffer is free again */
-    if (r->in.count > 0) MPI_CHECK(MPI_Startall(r->in.count, r->in.request));
+    message_flow_begin(&r->flow);
     pack_all(r, source, flags, s);
     if (!box_empty(r->own))
         transpose(r, field_at(&r->to_shape, target, r->own.x0 - r->to.own.x0, r->own.y0 - r->to.own.y0), r->to_shape.pitch,
              source, r->own, flags, s);
-    int sent = 0, received = 0;
-    while (sent < r->out.count || received < r->in.count) {
-        if (sent < r->out.count) sent += send_next(r, sent, received == r->in.count);
-        if (received < r->in.count) received += receive_some(r, target, flags, s, sent == r->out.count);
-    }
+    message_flow_end(&r->flow, d, unpack_one, r);
     DEVICE_CALL(d, event_record, r->unpacked, s);
     r->unpack_recorded = true;
-    if (r->out.count > 0) MPI_CHECK(MPI_Waitall(r->out.count, r->out.request, MPI_STATUSES_IGNORE));
 }
 
 int64_t redist_sent_bytes(const redist *r)

@@ -2,9 +2,12 @@
 #include "transports/message.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "ranks/check.h"
 #include "ranks/decomp.h"
+
+int64_t message_chunk_bytes = (int64_t)1 << 20;
 
 message_buffer message_buffer_create(device *d, transport_kind t, int64_t bytes)
 {
@@ -45,16 +48,76 @@ void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t b
 
 static int tag_of(int direction, int64_t piece) { return (int)piece * DECOMP_NEIGHBOURS + direction; }
 
-void message_send_init(const char *from, int64_t bytes, int rank, int direction, MPI_Comm comm, MPI_Request *request)
+void message_send_init(const char *from, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm, MPI_Request *request)
 {
-    for (int64_t p = 0; p < message_pieces(bytes); p++)
-        MPI_CHECK(MPI_Send_init(from + p * MESSAGE_PIECE_BYTES_MAX, message_piece_bytes(bytes, p), MPI_BYTE, rank,
-                                tag_of(direction, p), comm, &request[p]));
+    MPI_CHECK(MPI_Send_init(from, bytes, MPI_BYTE, rank, tag_of(direction, piece), comm, request));
 }
 
-void message_recv_init(char *to, int64_t bytes, int rank, int direction, MPI_Comm comm, MPI_Request *request)
+void message_recv_init(char *to, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm, MPI_Request *request)
 {
-    for (int64_t p = 0; p < message_pieces(bytes); p++)
-        MPI_CHECK(MPI_Recv_init(to + p * MESSAGE_PIECE_BYTES_MAX, message_piece_bytes(bytes, p), MPI_BYTE, rank,
-                                tag_of(DECOMP_NEIGHBOURS - 1 - direction, p), comm, &request[p]));
+    MPI_CHECK(MPI_Recv_init(to, bytes, MPI_BYTE, rank, tag_of(DECOMP_NEIGHBOURS - 1 - direction, piece), comm, request));
+}
+
+/* ---- messages under way ---- */
+
+message_flow message_flow_create(int sends, int receives, device_event **ready)
+{
+    message_flow f = { .sends = sends, .receives = receives, .ready = ready };
+    const size_t room = (size_t)sends + (size_t)receives + 1; /* never of no bytes: NULL means failure */
+    f.send = CHECK_ALLOC(malloc(room * sizeof *f.send));
+    f.receive = f.send + sends;
+    f.arrived = CHECK_ALLOC(malloc(room * sizeof *f.arrived));
+    return f;
+}
+
+void message_flow_destroy(message_flow *f)
+{
+    for (int i = 0; i < f->sends + f->receives; i++) MPI_CHECK(MPI_Request_free(&f->send[i]));
+    free(f->send);
+    free(f->arrived);
+    *f = (message_flow){ 0 };
+}
+
+void message_flow_begin(message_flow *f)
+{
+    f->sent = f->received = 0;
+    if (f->receives > 0) MPI_CHECK(MPI_Startall(f->receives, f->receive));
+}
+
+/* Starts the next message, and those behind it that wait for the same event, once that is done; waits for it if `patient`. False if
+ * it is not done. */
+static bool send_next(message_flow *f, device *d, bool patient)
+{
+    device_event *const event = f->ready[f->sent];
+    bool done = true;
+    if (patient) DEVICE_CALL(d, event_sync, event);
+    else DEVICE_CALL(d, event_done, event, &done);
+    while (done && f->sent < f->sends && f->ready[f->sent] == event) MPI_CHECK(MPI_Start(&f->send[f->sent++]));
+    return done;
+}
+
+/* Waits for something if `patient`. */
+static void receive_some(message_flow *f, bool patient, message_take *take, void *context)
+{
+    int count = 0;
+    if (patient) MPI_CHECK(MPI_Waitsome(f->receives, f->receive, &count, f->arrived, MPI_STATUSES_IGNORE));
+    else MPI_CHECK(MPI_Testsome(f->receives, f->receive, &count, f->arrived, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < count; i++) take(context, f->arrived[i]);
+    f->received += count;
+}
+
+void message_flow_progress(message_flow *f, device *d, message_take *take, void *context)
+{
+    while (f->sent < f->sends && send_next(f, d, false)) continue;
+    if (f->received < f->receives) receive_some(f, false, take, context);
+}
+
+void message_flow_end(message_flow *f, device *d, message_take *take, void *context)
+{
+    const bool one_event = f->sent < f->sends && f->ready[f->sent] == f->ready[f->sends - 1];
+    if (one_event) (void)send_next(f, d, true); /* nothing leaves before it, so asking again and again gains nothing */
+    while (f->sent < f->sends && f->received < f->receives) message_flow_progress(f, d, take, context);
+    while (f->sent < f->sends) (void)send_next(f, d, true);
+    while (f->received < f->receives) receive_some(f, true, take, context);
+    if (f->sends > 0) MPI_CHECK(MPI_Waitall(f->sends, f->send, MPI_STATUSES_IGNORE));
 }

@@ -1,4 +1,4 @@
-/* Memory for messages, how many bytes one MPI call may carry, and a message's requests. Private to comm/, where halo and redist
+/* Memory for messages, how many bytes one MPI call may carry, and messages under way. Private to comm/, where halo and redist
  * share it, and to the benchmarks of the link.
  *
  * A buffer has two ends: kernels read and write `kernel`, MPI reads and writes `mpi`. On the host device, where MPI takes
@@ -16,15 +16,13 @@
 /* MPI counts are int, and messages beyond 2 GiB have met overflows in MPI libraries: 1 GiB is one call's share. */
 #define MESSAGE_PIECE_BYTES_MAX ((int64_t)1 << 30)
 
-static inline int64_t message_pieces(int64_t bytes)
-{
-    return (bytes + MESSAGE_PIECE_BYTES_MAX - 1) / MESSAGE_PIECE_BYTES_MAX;
-}
+/* A message is cut into pieces of `each` bytes, and the rest. */
+static inline int64_t message_pieces(int64_t bytes, int64_t each) { return (bytes + each - 1) / each; }
 
-static inline int message_piece_bytes(int64_t bytes, int64_t piece)
+static inline int message_piece_bytes(int64_t bytes, int64_t each, int64_t piece)
 {
-    const int64_t left = bytes - piece * MESSAGE_PIECE_BYTES_MAX;
-    return (int)(left < MESSAGE_PIECE_BYTES_MAX ? left : MESSAGE_PIECE_BYTES_MAX);
+    const int64_t left = bytes - piece * each;
+    return (int)(left < each ? left : each);
 }
 
 /* Every message starts on FIELD_ALIGN_BYTES, so that packing moves whole lines. */
@@ -32,6 +30,11 @@ static inline int64_t message_align(int64_t bytes)
 {
     return (bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
 }
+
+/* Staged messages on a GPU travel in chunks of that many bytes or, where that would be more than MESSAGE_CHUNKS_MAX of them, of larger
+ * ones. The same on all ranks; whoever changes it (benchmarks, tests) does so before a halo is created. */
+enum { MESSAGE_CHUNKS_MAX = 64 };
+extern int64_t message_chunk_bytes;
 
 /* How much device memory to allocate for `bytes` that MPI sends from or receives into. CUDA puts allocations of less than 2 MiB
  * together into blocks of that size, MPI maps a neighbour's whole block, and a block that MPI has mapped cannot be mapped once more
@@ -57,7 +60,26 @@ void message_buffer_destroy(message_buffer *b);
 void message_buffer_to_mpi(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
 void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
 
-/* Persistent requests of the message to a neighbour in that direction, and of the one from it: message_pieces(bytes) of them.
- * Pieces may be started in any order, so each has a tag of its own, and so has each direction: a rank may stand behind several. */
-void message_send_init(const char *from, int64_t bytes, int rank, int direction, MPI_Comm comm, MPI_Request *request);
-void message_recv_init(char *to, int64_t bytes, int rank, int direction, MPI_Comm comm, MPI_Request *request);
+/* Persistent requests of one piece of the message to a neighbour in that direction, and of the one from it. Pieces may be started in
+ * any order, so each has a tag of its own, and so has each direction: a rank may stand behind several. */
+void message_send_init(const char *from, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm, MPI_Request *request);
+void message_recv_init(char *to, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm, MPI_Request *request);
+
+/* The messages of one exchange, which leave as soon as what they carry is there, and are handed on one by one as they arrive. */
+typedef struct message_flow {
+    int sends, receives;
+    MPI_Request *send, *receive; /* persistent; [sends], [receives] */
+    device_event **ready;        /* [sends]: message k leaves behind ready[k]; neighbours may have the same one. Not owned */
+    int sent, received;
+    int *arrived; /* [receives]: scratch of MPI_Testsome */
+} message_flow;
+typedef void message_take(void *context, int message);
+
+/* With room for so many requests, which the caller then makes. */
+message_flow message_flow_create(int sends, int receives, device_event **ready);
+void message_flow_destroy(message_flow *f);
+void message_flow_begin(message_flow *f); /* posts the receives; then the caller records the events */
+/* Starts what is ready, hands on what has arrived; never waits. */
+void message_flow_progress(message_flow *f, device *d, message_take *take, void *context);
+/* Waits until all have arrived and have been handed on, and all that is sent may be overwritten. */
+void message_flow_end(message_flow *f, device *d, message_take *take, void *context);

@@ -46,12 +46,14 @@ static void make_requests(const transport_direct *m, direct_field *k)
     for (int i = 0; i < m->base.links; i++) {
         const transport_link *l = &m->link[i];
         const int64_t bytes = transport_span_bytes(&m->shape, l->send);
-        void *to = field_at(&m->shape, k->field, l->receive.x0, l->receive.y0);
-        const void *from = field_at_const(&m->shape, k->field, l->send.x0, l->send.y0);
-        message_recv_init(to, bytes, l->rank, l->direction, m->comm, receive);
-        message_send_init(from, bytes, l->rank, l->direction, m->comm, send);
-        receive += message_pieces(bytes);
-        send += message_pieces(bytes);
+        char *to = field_at(&m->shape, k->field, l->receive.x0, l->receive.y0);
+        const char *from = field_at_const(&m->shape, k->field, l->send.x0, l->send.y0);
+        for (int64_t p = 0; p < message_pieces(bytes, MESSAGE_PIECE_BYTES_MAX); p++) {
+            const int piece_bytes = message_piece_bytes(bytes, MESSAGE_PIECE_BYTES_MAX, p);
+            const int64_t at = p * MESSAGE_PIECE_BYTES_MAX;
+            message_recv_init(to + at, piece_bytes, l->rank, l->direction, p, m->comm, receive++);
+            message_send_init(from + at, piece_bytes, l->rank, l->direction, p, m->comm, send++);
+        }
     }
 }
 
@@ -141,7 +143,7 @@ transport *transport_direct_create(device *d, const field_shape *shape, const tr
     m->comm = comm;
     for (int i = 0; i < count; i++) {
         m->link[i] = links[i];
-        m->requests += 2 * (int)message_pieces(transport_span_bytes(shape, links[i].send));
+        m->requests += 2 * (int)message_pieces(transport_span_bytes(shape, links[i].send), MESSAGE_PIECE_BYTES_MAX);
     }
     for (int i = 0; i < FIELDS; i++) {
         direct_field *k = &m->known[i];

@@ -1,9 +1,15 @@
 /* The transports staged, aware and mapped: all boundary boxes packed by one kernel into one buffer, one MPI message per neighbour,
  * one kernel that unpacks. They differ only in the memory that MPI sees (message.h). Where all boxes are contiguous nothing is
- * packed: MPI takes them where they are (transport_direct.c), or staged copies them between there and pinned memory, one copy per box.
+ * packed: MPI takes them where they are (transport_direct.c), or staged copies them between there and pinned memory.
  *
- * State, per exchange: IDLE -> begin -> PACKING -> (pack's event done) -> SENT -> end -> IDLE.
- * Invariant: no send is started before the pack's event is done; no receive before the last unpack has left its buffer.
+ * On a GPU staged cuts long messages into chunks, each an MPI message of its own, so that copies out, messages and copies in run
+ * beside each other: a chunk leaves when its copy is done, and a chunk that has arrived is copied in at once, on a stream of its own,
+ * into the buffer of the unpack or, where nothing is packed, straight into the ghosts. Chunks that are together no longer than one
+ * share an event and a copy; so short messages have one of each for all links, and their copies stay on the caller's stream.
+ *
+ * State, per exchange: IDLE -> begin -> UNDER_WAY -> end -> IDLE. (message_flow counts which chunks have left and arrived.)
+ * Invariant: no send is started before the event behind its copy, or pack, is done; no receive before the last unpack has left its
+ * buffer; nothing is copied into ghosts before all that begin found on the stream.
  * There are two receive buffers, used alternately, so that begin, which comes right after the last end, never waits for an unpack
  * that is still queued: it waits for the one before, which is long done.
  * The requests are persistent: the pattern never changes, so MPI matches and checks it once.
@@ -15,38 +21,41 @@
 #include "transports/message.h"
 #include "transports/transport.h"
 
-typedef enum message_state { IDLE, PACKING, SENT } message_state;
-
 typedef struct receive_side {
     message_buffer buffer;
-    MPI_Request *request; /* [requests] */
+    message_flow flow;
     device_event *unpacked;
     bool recorded; /* unpacked has been recorded at least once */
 } receive_side;
+
+/* A part of a link's message that travels by itself. */
+typedef struct message_chunk {
+    int link;
+    int64_t from, bytes; /* in the message */
+    int64_t at;          /* in the buffers */
+    bool last;           /* of those that share an event */
+} message_chunk;
 
 typedef struct transport_message {
     transport base;
     device *d; /* not owned */
     field_shape shape;
     MPI_Comm comm; /* not owned */
-    int requests;  /* of each direction; a message of many bytes has several */
-    bool contiguous; /* one copy per link instead of a pack and an unpack */
+    bool contiguous; /* copies between the field and MPI's memory instead of a pack and an unpack */
+    bool chunked;    /* several copies each way; then those in have their stream and the two events */
     pack_piece pack[PACK_PIECES_MAX];
+    message_chunk *chunk; /* [chunks], in the order of the links */
+    int chunks;
     message_buffer out;
-    MPI_Request *send; /* [requests] */
-    device_event *packed;
+    device_event **packed; /* [chunks]: what each waits for */
     receive_side in[2];
     int current; /* which of them this exchange uses */
-    message_state state;
+    device_stream *copies_in;
+    device_event *begun, *landed;
+    bool under_way;
     void *field; /* between begin and end */
     device_stream *stream;
 } transport_message;
-
-static MPI_Request *allocate_requests(int count)
-{
-    MPI_Request *r = CHECK_ALLOC(calloc((size_t)count + 1, sizeof *r)); /* never of no bytes: NULL means failure */
-    return r;
-}
 
 static int64_t message_bytes(const transport_message *m, int link)
 {
@@ -60,82 +69,144 @@ static int64_t message_at(const transport_message *m, int link)
     return m->pack[link].offset * (int64_t)dtype_bytes(m->shape.type);
 }
 
-static void make_requests(transport_message *m, const transport_link *links, int count)
+/* ---- chunks ---- */
+
+/* The usual bytes of a chunk, more for a message that would have too many, and never over one MPI call's share. */
+static int64_t chunk_bytes_of(int64_t whole_bytes, int64_t usual_bytes)
 {
-    int r = 0;
-    for (int i = 0; i < count; i++) m->requests += (int)message_pieces(message_bytes(m, i));
-    m->send = allocate_requests(m->requests);
-    for (int side = 0; side < 2; side++) m->in[side].request = allocate_requests(m->requests);
-    for (int i = 0; i < count; i++) {
-        const int64_t bytes = message_bytes(m, i), at = message_at(m, i);
-        const int rank = links[i].rank, direction = links[i].direction;
-        for (int side = 0; side < 2; side++)
-            message_recv_init(m->in[side].buffer.mpi + at, bytes, rank, direction, m->comm, &m->in[side].request[r]);
-        message_send_init(m->out.mpi + at, bytes, rank, direction, m->comm, &m->send[r]);
-        r += (int)message_pieces(bytes);
+    const int64_t least = message_align((whole_bytes + MESSAGE_CHUNKS_MAX - 1) / MESSAGE_CHUNKS_MAX);
+    const int64_t bytes = usual_bytes > least ? usual_bytes : least;
+    return bytes < MESSAGE_PIECE_BYTES_MAX ? bytes : MESSAGE_PIECE_BYTES_MAX;
+}
+
+static void cut(transport_message *m, int64_t usual_bytes)
+{
+    int64_t together = 0;
+    for (int i = 0; i < m->base.links; i++)
+        m->chunks += (int)message_pieces(message_bytes(m, i), chunk_bytes_of(message_bytes(m, i), usual_bytes));
+    m->chunk = CHECK_ALLOC(calloc((size_t)m->chunks + 1, sizeof *m->chunk)); /* never of no bytes: NULL means failure */
+    message_chunk *c = m->chunk;
+    for (int i = 0; i < m->base.links; i++) {
+        const int64_t bytes = message_bytes(m, i), each = chunk_bytes_of(bytes, usual_bytes);
+        for (int64_t p = 0; p < message_pieces(bytes, each); p++, c++) {
+            *c = (message_chunk){ i, p * each, message_piece_bytes(bytes, each, p), message_at(m, i) + p * each, false };
+            if (together > 0 && together + c->bytes > usual_bytes) {
+                c[-1].last = m->chunked = true;
+                together = 0;
+            }
+            together += c->bytes;
+        }
     }
+    if (m->chunks > 0) c[-1].last = true;
+}
+
+static void make_events(transport_message *m)
+{
+    device *d = m->d;
+    m->packed = CHECK_ALLOC(calloc((size_t)m->chunks + 1, sizeof(device_event *)));
+    for (int k = 0; k < m->chunks; k++) {
+        if (k > 0 && !m->chunk[k - 1].last) m->packed[k] = m->packed[k - 1];
+        else DEVICE_CALL(d, event_create, false, &m->packed[k]);
+    }
+    for (int side = 0; side < 2; side++) DEVICE_CALL(d, event_create, false, &m->in[side].unpacked);
+    if (!m->chunked) return;
+    DEVICE_CALL(d, stream_create, true, &m->copies_in);
+    DEVICE_CALL(d, event_create, false, &m->begun);
+    DEVICE_CALL(d, event_create, false, &m->landed);
+}
+
+static void make_requests(transport_message *m, const transport_link *links)
+{
+    for (int side = 0; side < 2; side++) {
+        receive_side *in = &m->in[side];
+        in->flow = message_flow_create(m->chunks, m->chunks, m->packed);
+        for (int k = 0, piece = 0; k < m->chunks; k++) {
+            const message_chunk *c = &m->chunk[k];
+            const transport_link *l = &links[c->link];
+            piece = c->from > 0 ? piece + 1 : 0;
+            message_recv_init(in->buffer.mpi + c->at, (int)c->bytes, l->rank, l->direction, piece, m->comm, &in->flow.receive[k]);
+            message_send_init(m->out.mpi + c->at, (int)c->bytes, l->rank, l->direction, piece, m->comm, &in->flow.send[k]);
+        }
+    }
+}
+
+/* ---- copies, pack and unpack ---- */
+
+static char *cells_of(const transport_message *m, box b, const message_chunk *c)
+{
+    return (char *)field_at(&m->shape, m->field, b.x0, b.y0) + c->from;
 }
 
 static void pack(transport_message *m)
 {
     device *d = m->d;
-    for (int i = 0; m->contiguous && i < m->base.links; i++) {
-        const box b = m->pack[i].cells;
-        DEVICE_CALL(d, copy, m->out.mpi + message_at(m, i), field_at_const(&m->shape, m->field, b.x0, b.y0),
-                    (size_t)message_bytes(m, i), m->stream);
+    int64_t from = 0;
+    if (!m->contiguous) DEVICE_CALL(d, pack, &m->shape, m->field, m->out.kernel, m->pack, m->base.links, m->stream);
+    for (int k = 0; k < m->chunks; k++) {
+        const message_chunk *c = &m->chunk[k];
+        if (m->contiguous)
+            DEVICE_CALL(d, copy, m->out.mpi + c->at, cells_of(m, m->pack[c->link].cells, c), (size_t)c->bytes, m->stream);
+        if (!c->last) continue;
+        if (!m->contiguous) message_buffer_to_mpi(&m->out, from, c->at + c->bytes - from, m->stream);
+        DEVICE_CALL(d, event_record, m->packed[k], m->stream);
+        from = c->at + c->bytes;
     }
-    if (m->contiguous) return;
-    DEVICE_CALL(d, pack, &m->shape, m->field, m->out.kernel, m->pack, m->base.links, m->stream);
-    message_buffer_to_mpi(&m->out, 0, m->out.bytes, m->stream);
 }
 
+static void copy_in(const transport_message *m, const message_chunk *c, device_stream *s)
+{
+    device *d = m->d;
+    const message_buffer *in = &m->in[m->current].buffer;
+    if (!m->contiguous) message_buffer_to_kernel(in, c->at, c->bytes, s);
+    else DEVICE_CALL(d, copy, cells_of(m, m->base.unpack[c->link].cells, c), in->mpi + c->at, (size_t)c->bytes, s);
+}
+
+static void take(void *context, int chunk)
+{
+    const transport_message *m = context;
+    if (m->chunked) copy_in(m, &m->chunk[chunk], m->copies_in);
+}
+
+/* Behind the copies of chunks; else all is still to be copied. */
 static void unpack(transport_message *m, const message_buffer *in)
 {
     device *d = m->d;
-    for (int i = 0; m->contiguous && i < m->base.links; i++) {
-        const box b = m->base.unpack[i].cells;
-        DEVICE_CALL(d, copy, field_at(&m->shape, m->field, b.x0, b.y0), in->mpi + message_at(m, i), (size_t)message_bytes(m, i),
-                    m->stream);
-    }
-    if (m->contiguous) return;
-    message_buffer_to_kernel(in, 0, in->bytes, m->stream);
-    DEVICE_CALL(d, unpack, &m->shape, m->field, in->kernel, m->base.unpack, m->base.links, UNPACK_STORE, m->stream);
+    if (m->chunked) {
+        DEVICE_CALL(d, event_record, m->landed, m->copies_in);
+        DEVICE_CALL(d, event_wait, m->landed, m->stream);
+    } else if (m->contiguous) {
+        for (int k = 0; k < m->chunks; k++) copy_in(m, &m->chunk[k], m->stream);
+    } else message_buffer_to_kernel(in, 0, in->bytes, m->stream);
+    if (!m->contiguous)
+        DEVICE_CALL(d, unpack, &m->shape, m->field, in->kernel, m->base.unpack, m->base.links, UNPACK_STORE, m->stream);
 }
 
-static void start_sends(transport_message *m)
-{
-    MPI_CHECK(MPI_Startall(m->requests, m->send));
-    m->state = SENT;
-}
+/* ---- the transport ---- */
 
 static void message_progress(transport *t)
 {
     transport_message *m = (transport_message *)t;
-    bool done = false;
-    int all;
-    assert(m->state != IDLE);
-    if (m->state == PACKING) {
-        DEVICE_CALL(m->d, event_done, m->packed, &done);
-        if (!done) return;
-        start_sends(m);
-    }
-    MPI_CHECK(MPI_Testall(m->requests, m->in[m->current].request, &all, MPI_STATUSES_IGNORE));
+    assert(m->under_way);
+    message_flow_progress(&m->in[m->current].flow, m->d, take, m);
 }
 
 static void message_begin(transport *t, void *field, device_stream *s)
 {
     transport_message *m = (transport_message *)t;
     device *d = m->d;
-    assert(m->state == IDLE);
+    assert(!m->under_way);
+    m->under_way = true;
     m->current = 1 - m->current;
     m->field = field;
     m->stream = s;
     receive_side *in = &m->in[m->current];
     if (in->recorded) DEVICE_CALL(d, event_sync, in->unpacked);
-    MPI_CHECK(MPI_Startall(m->requests, in->request));
+    message_flow_begin(&in->flow);
+    if (m->chunked) {
+        DEVICE_CALL(d, event_record, m->begun, s);
+        DEVICE_CALL(d, event_wait, m->begun, m->copies_in);
+    }
     pack(m);
-    DEVICE_CALL(d, event_record, m->packed, s);
-    m->state = PACKING;
     message_progress(t);
 }
 
@@ -144,38 +215,38 @@ static void message_end(transport *t)
     transport_message *m = (transport_message *)t;
     device *d = m->d;
     receive_side *in = &m->in[m->current];
-    assert(m->state != IDLE);
-    if (m->state == PACKING) {
-        DEVICE_CALL(d, event_sync, m->packed);
-        start_sends(m);
-    }
-    MPI_CHECK(MPI_Waitall(m->requests, in->request, MPI_STATUSES_IGNORE));
+    assert(m->under_way);
+    message_flow_end(&in->flow, d, take, m);
     if (t->arrived) DEVICE_CALL(d, event_record, t->arrived, m->stream);
     t->arrived = NULL;
     unpack(m, &in->buffer);
     DEVICE_CALL(d, event_record, in->unpacked, m->stream);
     in->recorded = true;
-    MPI_CHECK(MPI_Waitall(m->requests, m->send, MPI_STATUSES_IGNORE));
-    m->state = IDLE;
+    m->under_way = false;
 }
 
 static void message_destroy(transport **t)
 {
     transport_message *m = (transport_message *)*t;
     device *d = m->d;
-    assert(m->state == IDLE);
+    assert(!m->under_way);
     for (int side = 0; side < 2; side++) {
         receive_side *in = &m->in[side];
         if (in->recorded) DEVICE_CALL(d, event_sync, in->unpacked);
         DEVICE_CALL(d, event_destroy, &in->unpacked);
-        for (int i = 0; i < m->requests; i++) MPI_CHECK(MPI_Request_free(&in->request[i]));
-        free(in->request);
+        message_flow_destroy(&in->flow);
         message_buffer_destroy(&in->buffer);
     }
-    for (int i = 0; i < m->requests; i++) MPI_CHECK(MPI_Request_free(&m->send[i]));
-    free(m->send);
-    DEVICE_CALL(d, event_destroy, &m->packed);
+    for (int k = 0; k < m->chunks; k++)
+        if (m->chunk[k].last) DEVICE_CALL(d, event_destroy, &m->packed[k]);
+    if (m->chunked) {
+        DEVICE_CALL(d, event_destroy, &m->begun);
+        DEVICE_CALL(d, event_destroy, &m->landed);
+        DEVICE_CALL(d, stream_destroy, &m->copies_in);
+    }
     message_buffer_destroy(&m->out);
+    free(m->packed);
+    free(m->chunk);
     free(m);
     *t = NULL;
 }
@@ -196,6 +267,7 @@ transport *transport_message_create(transport_kind memory, device *d, const fiel
     m->comm = comm;
     m->contiguous = contiguous && memory == TRANSPORT_STAGED;
     const transport_kind buffers = m->contiguous ? TRANSPORT_MAPPED : memory; /* pinned memory alone */
+    const bool copies = memory == TRANSPORT_STAGED && d->kind == DEVICE_CUDA;
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         m->pack[i] = (pack_piece){ links[i].send, bytes / (int64_t)dtype_bytes(shape->type) };
@@ -203,11 +275,9 @@ transport *transport_message_create(transport_kind memory, device *d, const fiel
         bytes += message_align(message_bytes(m, i));
     }
     m->out = message_buffer_create(d, buffers, bytes);
-    DEVICE_CALL(d, event_create, false, &m->packed);
-    for (int side = 0; side < 2; side++) {
-        m->in[side].buffer = message_buffer_create(d, buffers, bytes);
-        DEVICE_CALL(d, event_create, false, &m->in[side].unpacked);
-    }
-    make_requests(m, links, count);
+    for (int side = 0; side < 2; side++) m->in[side].buffer = message_buffer_create(d, buffers, bytes);
+    cut(m, copies ? message_chunk_bytes : INT64_MAX);
+    make_events(m);
+    make_requests(m, links);
     return &m->base;
 }

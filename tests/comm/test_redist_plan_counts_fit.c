@@ -118,12 +118,12 @@ static void pairs_of_2_to_33_cells(void **state)
 static void halo_messages_in_pieces(void **state)
 {
     (void)state;
-    const int64_t bytes = ((int64_t)1 << 33) + 12;
+    const int64_t bytes = ((int64_t)1 << 33) + 12, each = MESSAGE_PIECE_BYTES_MAX;
     int64_t sum = 0;
-    assert_true(message_pieces(bytes) == 9 && message_pieces(1) == 1 && message_pieces(MESSAGE_PIECE_BYTES_MAX) == 1);
-    for (int64_t p = 0; p < message_pieces(bytes); p++) {
-        assert_true(message_piece_bytes(bytes, p) > 0);
-        sum += message_piece_bytes(bytes, p);
+    assert_true(message_pieces(bytes, each) == 9 && message_pieces(1, each) == 1 && message_pieces(each, each) == 1);
+    for (int64_t p = 0; p < message_pieces(bytes, each); p++) {
+        assert_true(message_piece_bytes(bytes, each, p) > 0);
+        sum += message_piece_bytes(bytes, each, p);
     }
     assert_true(sum == bytes);
     assert_true(message_align(1) == 128 && message_align(128) == 128 && message_align(bytes) >= bytes);
