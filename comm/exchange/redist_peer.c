@@ -83,7 +83,7 @@ redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d,
         return NULL;
     }
     for (int i = 0; i < ranks; i++) everybody[i] = i;
-    peer *reach = peer_create(d, everybody, ranks, comm, why);
+    peer *reach = peer_create(d, everybody, ranks, DEVICE_MEMORY_SHARED, comm, why);
     if (!reach) return NULL;
     redist_peer *r = CHECK_ALLOC(calloc(1, sizeof *r));
     *r = (redist_peer){ .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape, .reach = reach };

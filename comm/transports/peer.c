@@ -2,7 +2,8 @@
  *
  * Hosts are told apart by hosts.h, GPUs by UUID: names and device numbers differ between processes and
  * containers. Whether the driver lets this process open what another one exports (containers, device cgroups, GPUs that
- * are not visible here) only trying tells, so peer_create shares a small allocation first and compares what it reads.
+ * are not visible here, NVLink between hosts) only trying tells, so peer_create shares a small allocation first and compares what it
+ * reads: of DEVICE_MEMORY_SHARED, then, inside a host, of what CUDA IPC maps.
  * Invariant: mapped[] holds each address that handle_open returned once per opening, so that every count goes back to 0. */
 #include "transports/peer.h"
 
@@ -21,6 +22,8 @@ struct peer {
     int me, all;
     int *ranks; /* [count] */
     int count;
+    device_memory memory; /* that is shared */
+    sentence instead;     /* why not that which was asked for */
     void **mapped; /* [openings] */
     int openings, openings_room;
     void **shared_block; /* [shared_blocks] */
@@ -35,7 +38,8 @@ static void *allocate(size_t count, size_t bytes_each)
     return p;
 }
 
-static void refuse_other_hosts(const peer *p, sentence *why)
+/* Says why not all neighbours run on this host. */
+static void look_for_other_hosts(const peer *p, sentence *why)
 {
     hosts *h = hosts_create(p->comm);
     for (int i = 0; i < p->count && !why->text[0]; i++)
@@ -68,7 +72,7 @@ static void open_all(peer *p, void *mine, void **theirs, sentence *why)
 {
     device *d = p->d;
     offer own = { .there = mine != NULL }, *offers = allocate((size_t)p->all, sizeof *offers);
-    if (mine) own.code = d->handle_make(d, mine, &own.handle);
+    if (mine) own.code = d->handle_make(d, p->memory, mine, &own.handle);
     MPI_CHECK(ranks_allgather(&own, sizeof own, MPI_BYTE, offers, sizeof own, MPI_BYTE, p->comm));
     if (p->openings + p->count > p->openings_room) {
         p->openings_room = 2 * p->openings_room + p->count;
@@ -80,22 +84,41 @@ static void open_all(peer *p, void *mine, void **theirs, sentence *why)
         theirs[i] = NULL;
         if (other == p->me) theirs[i] = mine;
         if (other == p->me || !offers[other].there || why->text[0]) continue;
-        if (code == 0) code = d->handle_open(d, &offers[other].handle, &theirs[i]);
+        if (code == 0) code = d->handle_open(d, p->memory, &offers[other].handle, &theirs[i]);
         if (code == 0)
             p->mapped[p->openings++] = theirs[i];
         else sentence_set(why, "rank %d cannot map the device memory of rank %d: %s", p->me, other, d->error_text(code));
     }
+    MPI_CHECK(ranks_barrier(p->comm));
+    if (mine) d->handle_done(d, &own.handle);
     free(offers);
 }
 
 /* The byte that stands in all of rank's probe. */
 static int probe_byte(int rank) { return 1 + rank % 251; }
 
-/* Reads every neighbour's probe and compares. */
-static void read_probes(peer *p, void *const *probes, device_stream *s, sentence *why)
+/* Memory to share, each byte that one; NULL with the code where it cannot be had. */
+static void *filled(const peer *p, size_t bytes, int byte, int *code)
 {
     device *d = p->d;
+    device_stream *s;
+    void *memory = NULL;
+    *code = d->alloc(d, p->memory, bytes, &memory);
+    if (*code != 0) return NULL;
+    DEVICE_CALL(d, stream_create, false, &s);
+    DEVICE_CALL(d, fill_bytes, memory, byte, bytes, s);
+    DEVICE_CALL(d, stream_sync, s);
+    DEVICE_CALL(d, stream_destroy, &s);
+    return memory;
+}
+
+/* Reads every neighbour's probe and compares. */
+static void read_probes(peer *p, void *const *probes, sentence *why)
+{
+    device *d = p->d;
+    device_stream *s;
     unsigned char *seen;
+    DEVICE_CALL(d, stream_create, false, &s);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, PROBE_BYTES, (void **)&seen);
     for (int i = 0; i < p->count && !why->text[0]; i++) {
         bool right = true;
@@ -107,33 +130,31 @@ static void read_probes(peer *p, void *const *probes, device_stream *s, sentence
                          code ? d->error_text(code) : "");
     }
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, seen);
+    DEVICE_CALL(d, stream_destroy, &s);
 }
 
 /* Closes what was opened since `from`. All ranks must have finished with it. */
 static void close_from(peer *p, int from)
 {
-    while (p->openings > from) DEVICE_CALL(p->d, handle_close, p->mapped[--p->openings]);
+    while (p->openings > from) DEVICE_CALL(p->d, handle_close, p->memory, p->mapped[--p->openings]);
     MPI_CHECK(ranks_barrier(p->comm));
 }
 
-static bool probe(peer *p, sentence *why)
+/* Does every rank read its neighbours' memory, if it is of that kind? */
+static bool probe(peer *p, device_memory memory, sentence *why)
 {
-    device *d = p->d;
-    void *mine, **theirs = allocate((size_t)p->count, sizeof *theirs);
-    device_stream *s;
-    DEVICE_CALL(d, stream_create, false, &s);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, PROBE_BYTES, &mine);
-    DEVICE_CALL(d, fill_bytes, mine, probe_byte(p->me), PROBE_BYTES, s);
-    DEVICE_CALL(d, stream_sync, s);
+    int code;
+    p->memory = memory;
+    void *const mine = filled(p, PROBE_BYTES, probe_byte(p->me), &code), **theirs = allocate((size_t)p->count, sizeof *theirs);
+    if (!mine) sentence_set(why, "rank %d has no device memory to share: %s", p->me, p->d->error_text(code));
     open_all(p, mine, theirs, why);
     bool works = agree_or_say(!why->text[0], why, p->comm);
     if (works) {
-        read_probes(p, theirs, s, why);
+        read_probes(p, theirs, why);
         works = agree_or_say(!why->text[0], why, p->comm);
     }
     close_from(p, 0);
-    DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, mine);
-    DEVICE_CALL(d, stream_destroy, &s);
+    if (mine) DEVICE_CALL(p->d, free, memory, mine);
     free(theirs);
     return works;
 }
@@ -141,7 +162,7 @@ static bool probe(peer *p, sentence *why)
 static void discard(peer **p)
 {
     device *d = (*p)->d;
-    for (int i = 0; i < (*p)->shared_blocks; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, (*p)->shared_block[i]);
+    for (int i = 0; i < (*p)->shared_blocks; i++) DEVICE_CALL(d, free, (*p)->memory, (*p)->shared_block[i]);
     MPI_CHECK(ranks_free(&(*p)->comm));
     free((*p)->shared_block);
     free((*p)->mapped);
@@ -150,7 +171,23 @@ static void discard(peer **p)
     *p = NULL;
 }
 
-peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, sentence *why)
+static bool reaches(peer *p, device_memory memory, sentence *why)
+{
+    sentence elsewhere = { "" };
+    look_for_other_hosts(p, &elsewhere);
+    const bool one_host = agree_or_say(!elsewhere.text[0], &elsewhere, p->comm);
+    if (!one_host && !agree_all(p->d->fabric && memory == DEVICE_MEMORY_SHARED, p->comm))
+        return sentence_refuse(why, "%s", elsewhere.text);
+    refuse_far_devices(p, why);
+    if (!agree_or_say(!why->text[0], why, p->comm)) return false;
+    if (probe(p, memory, why)) return true;
+    if (memory == DEVICE_MEMORY_DEVICE || !one_host) return false;
+    p->instead = *why;
+    why->text[0] = '\0';
+    return probe(p, DEVICE_MEMORY_DEVICE, why);
+}
+
+peer *peer_create(device *d, const int *ranks, int count, device_memory memory, MPI_Comm comm, sentence *why)
 {
     peer *p = allocate(1, sizeof *p);
     why->text[0] = '\0';
@@ -161,15 +198,11 @@ peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, sentenc
     p->count = count;
     p->ranks = allocate((size_t)count, sizeof *p->ranks);
     memcpy(p->ranks, ranks, (size_t)count * sizeof *ranks);
-    refuse_other_hosts(p, why);
-    if (!agree_or_say(!why->text[0], why, p->comm)) goto refused;
-    refuse_far_devices(p, why);
-    if (!agree_or_say(!why->text[0], why, p->comm)) goto refused;
-    if (probe(p, why)) return p;
-refused:
-    discard(&p);
-    return NULL;
+    if (!reaches(p, memory, why)) discard(&p);
+    return p;
 }
+
+const char *peer_instead(const peer *p) { return p->instead.text; }
 
 void peer_share(peer *p, void *mine, void **theirs)
 {
@@ -178,21 +211,11 @@ void peer_share(peer *p, void *mine, void **theirs)
     if (why.text[0]) check_fail(__FILE__, __LINE__, "peer_share", why.text);
 }
 
-static void *zeros(device *d, size_t bytes)
-{
-    void *p;
-    device_stream *s;
-    DEVICE_CALL(d, stream_create, false, &s);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, &p);
-    DEVICE_CALL(d, fill_bytes, p, 0, bytes, s);
-    DEVICE_CALL(d, stream_sync, s);
-    DEVICE_CALL(d, stream_destroy, &s);
-    return p;
-}
-
 void *peer_shared_block(peer *p, size_t bytes, void **theirs)
 {
-    void *const mine = bytes > 0 ? zeros(p->d, bytes) : NULL;
+    int code = 0;
+    void *const mine = bytes > 0 ? filled(p, bytes, 0, &code) : NULL;
+    DEVICE_CHECK_AS(p->d, code, "alloc of memory that neighbours map");
     if (mine) {
         p->shared_block = CHECK_ALLOC(realloc(p->shared_block, (size_t)(p->shared_blocks + 1) * sizeof *p->shared_block));
         p->shared_block[p->shared_blocks++] = mine;

@@ -1,4 +1,4 @@
-/* The transport copy: same host, no messages, as peer; but copy engines write the boundary rows into the neighbours' ghosts, which
+/* The transport copy: same host (CUDA IPC), no messages, as peer; but copy engines write the boundary rows into the neighbours' ghosts, which
  * this process has mapped, and no kernel touches a cell. For large faces: from kernel to copy engine and back takes 14 us.
  *
  * An exchange is a meeting with the neighbours on the device (everybody's ghosts are free), the copies, and a second meeting (all
@@ -98,7 +98,7 @@ transport *transport_copy_create(transport_kind t, device *d, const field_shape 
     if (!transport_all_contiguous(links, count)) sentence_set(why, "it copies whole rows, but columns are cut here");
     if (!agree_or_say(transport_all_contiguous(links, count), why, comm)) return NULL;
     for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
-    peer *reach = peer_create(d, ranks, count, comm, why);
+    peer *reach = peer_create(d, ranks, count, DEVICE_MEMORY_DEVICE, comm, why);
     if (!reach) return NULL;
     transport_copy *c = CHECK_ALLOC(calloc(1, sizeof *c));
     c->base = (transport){ .know = copy_know, .begin = copy_begin, .destroy = copy_destroy, .links = count };

@@ -100,7 +100,7 @@ transport *transport_peer_create(transport_kind t, device *d, const field_shape 
     void *theirs[PACK_PIECES_MAX];
     int ranks[PACK_PIECES_MAX] = { 0 };
     for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
-    peer *const reach = peer_create(d, ranks, count, comm, why);
+    peer *const reach = peer_create(d, ranks, count, DEVICE_MEMORY_SHARED, comm, why);
     if (!reach) return NULL;
     transport_peer *p = CHECK_ALLOC(calloc(1, sizeof *p));
     p->base = (transport){ .begin = peer_begin, .end = peer_end, .destroy = peer_destroy_transport, .links = count };

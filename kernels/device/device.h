@@ -30,6 +30,7 @@ typedef enum device_kind { DEVICE_HOST, DEVICE_CUDA } device_kind;
 
 typedef enum device_memory {
     DEVICE_MEMORY_DEVICE, /* where kernels run: HBM, or the host's own memory, untouched until a kernel writes it */
+    DEVICE_MEMORY_SHARED, /* the same, for other processes to map: fit for few large allocations, unfit for MPI. Not every GPU has it */
     DEVICE_MEMORY_PINNED, /* host memory the copy engines reach directly; MPI may always use it */
 } device_memory;
 
@@ -59,8 +60,8 @@ typedef struct device_meeting {
 
 typedef enum unpack_mode { UNPACK_STORE, UNPACK_ADD } unpack_mode;
 
-/* One device allocation as another process of this host may map it; plain bytes, sent as they are. */
-enum { DEVICE_HANDLE_BYTES = 64 };
+/* One device allocation as another process may map it; plain bytes, sent as they are. */
+enum { DEVICE_HANDLE_BYTES = 96 };
 typedef struct device_handle {
     unsigned char bytes[DEVICE_HANDLE_BYTES];
 } device_handle;
@@ -97,6 +98,7 @@ struct device {
     char uuid[DEVICE_UUID_BYTES]; /* "GPU-...", or "" on the host */
     int sm_clock_mhz, mem_clock_mhz; /* 0 where unknown */
     int numa_node;     /* of the host's memory that is nearest to a GPU; -1: unknown, or the host itself */
+    bool fabric;       /* DEVICE_MEMORY_SHARED reaches other hosts, those of this GPU's NVLink domain */
     char driver[64];   /* "" on the host */
     device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
     device_variants temporal_variants; /* of temporal_pass with it: ways to cut a box into work */
@@ -110,12 +112,13 @@ struct device {
     /* On FIELD_ALIGN_BYTES; out of memory is an error code. */
     int (*alloc)(device *d, device_memory where, size_t bytes, void **out);
     int (*free)(device *d, device_memory where, void *p);
-    /* Device memory of another process, which may drive the same GPU. handle: of an allocation as alloc returned it.
-     * open: its address here; the same handle may be opened more than once, and is closed as often. It must be closed
-     * everywhere before its owner frees it. */
-    int (*handle_make)(device *d, void *allocation, device_handle *out);
-    int (*handle_open)(device *d, const device_handle *h, void **out);
-    int (*handle_close)(device *d, void *opened);
+    /* Device memory of another process, which may drive the same GPU. where: DEVICE, or SHARED, the same at both ends.
+     * make: of an allocation as alloc returned it; done: everybody who wanted has opened it. open: its address here; the same
+     * handle may be opened more than once, and is closed as often. It must be closed everywhere before its owner frees it. */
+    int (*handle_make)(device *d, device_memory where, void *allocation, device_handle *out);
+    void (*handle_done)(device *d, device_handle *made);
+    int (*handle_open)(device *d, device_memory where, const device_handle *h, void **out);
+    int (*handle_close)(device *d, device_memory where, void *opened);
     /* Why kernels here cannot reach the memory of the GPU with that uuid, as a sentence part (a static string). NULL:
      * they can, or only trying tells (a GPU that this process does not see). */
     const char *(*reach_refusal)(device *d, const char *uuid);

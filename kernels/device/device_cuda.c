@@ -52,9 +52,10 @@ static int cuda_alloc(device *d, device_memory where, size_t bytes, void **out)
     *out = NULL;
     switch (where) {
     case DEVICE_MEMORY_DEVICE: e = cudaMalloc(out, bytes); break; /* starts on 256 bytes */
+    case DEVICE_MEMORY_SHARED: e = (cudaError_t)memory_cuda_alloc_shared(d, bytes, out); break; /* on 2 MiB */
     case DEVICE_MEMORY_PINNED: e = cudaHostAlloc(out, bytes, cudaHostAllocPortable); break; /* on a page */
     }
-    if (e == cudaSuccess && where == DEVICE_MEMORY_DEVICE && bytes > 0) {
+    if (e == cudaSuccess && where != DEVICE_MEMORY_PINNED && bytes > 0) {
         e = cudaMemsetAsync(*out, new_memory_byte, bytes, cuda_of(d)->setup);
         if (e == cudaSuccess) e = cudaStreamSynchronize(cuda_of(d)->setup);
     }
@@ -65,6 +66,7 @@ static int cuda_free(device *d, device_memory where, void *p)
 {
     switch (where) {
     case DEVICE_MEMORY_DEVICE: return device_cuda_checked(cudaFree(p));
+    case DEVICE_MEMORY_SHARED: return memory_cuda_unmap(p);
     case DEVICE_MEMORY_PINNED: return device_cuda_checked(cudaFreeHost(p));
     }
     return cudaErrorInvalidValue;
@@ -276,6 +278,7 @@ device *device_cuda_create(int ordinal, int *code)
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
     self->base.numa_node = numa_node_of(&properties);
+    self->base.fabric = memory_cuda_fabric(&self->base);
     driver_text(self->base.driver, sizeof self->base.driver);
     return &self->base;
 }

@@ -52,9 +52,10 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
 
 /* The launchers, and which member of the struct each one is. */
 #define DEVICE_CUDA_FUNCTIONS(X) \
-    X(handle_make, peer_cuda_handle_make) \
-    X(handle_open, peer_cuda_handle_open) \
-    X(handle_close, peer_cuda_handle_close) \
+    X(handle_make, memory_cuda_handle_make) \
+    X(handle_done, memory_cuda_handle_done) \
+    X(handle_open, memory_cuda_handle_open) \
+    X(handle_close, memory_cuda_handle_close) \
     X(reach_refusal, peer_cuda_reach_refusal) \
     X(graph_refusal, graph_cuda_refusal) \
     X(graph_begin, graph_cuda_begin) \
@@ -83,5 +84,10 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
     X(fingerprint, reduce_cuda_fingerprint)
 DEVICE_CUDA_FUNCTIONS(DEVICE_DECLARED)
 DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* stencil_bind's part */
+
+/* DEVICE_MEMORY_SHARED: allocated, with what is rounded up at the end; freed, or no longer mapped here. */
+int memory_cuda_alloc_shared(device *d, size_t bytes, void **out);
+int memory_cuda_unmap(void *p);
+bool memory_cuda_fabric(const device *d); /* device.fabric */
 
 LINKAGE_C_END

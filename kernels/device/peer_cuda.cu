@@ -1,16 +1,10 @@
-/* Device memory of other processes of this host: how it is mapped (CUDA IPC), and where ranks meet.
- *
- * A handle names a whole allocation and carries its place in the block that cudaMalloc cut it from, so that what is
- * opened is the allocation itself, small ones too. The driver counts how often a handle is open. A process that drives
- * the same GPU is reached like any other. */
+/* Which GPUs' memory kernels here can reach, and where ranks meet. */
 #include <cstring>
 
 #include "cuda/flag_cuda.cuh"
 #include "device/device_cuda.h"
 
 namespace {
-
-static_assert(sizeof(cudaIpcMemHandle_t) == DEVICE_HANDLE_BYTES, "a handle travels as it is");
 
 /* This process' number of the GPU, or -1 where it does not see it. */
 int ordinal_of(const char *uuid)
@@ -26,24 +20,6 @@ int ordinal_of(const char *uuid)
 }
 
 } // namespace
-
-int peer_cuda_handle_make(device *, void *allocation, device_handle *out)
-{
-    cudaIpcMemHandle_t handle = {};
-    const int code = device_cuda_checked(cudaIpcGetMemHandle(&handle, allocation));
-    memcpy(out->bytes, &handle, sizeof handle);
-    return code;
-}
-
-int peer_cuda_handle_open(device *, const device_handle *h, void **out)
-{
-    cudaIpcMemHandle_t handle;
-    memcpy(&handle, h->bytes, sizeof handle);
-    *out = nullptr;
-    return device_cuda_checked(cudaIpcOpenMemHandle(out, handle, cudaIpcMemLazyEnablePeerAccess));
-}
-
-int peer_cuda_handle_close(device *, void *opened) { return device_cuda_checked(cudaIpcCloseMemHandle(opened)); }
 
 const char *peer_cuda_reach_refusal(device *d, const char *uuid)
 {

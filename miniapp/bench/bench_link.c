@@ -66,7 +66,8 @@ static void choose_way(bench_link *l, bench_link_kind kind)
     int ranks[BENCH_LINK_MESSAGES_MAX];
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
     l->way = LINK_MPI;
-    if (l->d->kind == DEVICE_CUDA && kind == BENCH_LINK_SHORTEST) l->peer = peer_create(l->d, ranks, l->count, l->comm, &why);
+    if (l->d->kind == DEVICE_CUDA && kind == BENCH_LINK_SHORTEST)
+        l->peer = peer_create(l->d, ranks, l->count, DEVICE_MEMORY_SHARED, l->comm, &why);
     if (agree_all(l->peer != NULL, l->world->top->comm)) l->way = LINK_COPY;
     else if (l->peer) peer_destroy(&l->peer);
     if (l->way == LINK_MPI && l->d->kind == DEVICE_CUDA && bench_link_aware(l->world, l->d, &no)) l->way = LINK_MPI_DEVICE;
@@ -87,11 +88,10 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
     choose_way(l, kind);
     const int64_t block_bytes = l->way == LINK_MPI_DEVICE ? message_block_bytes(l->bytes) : l->bytes;
     DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->out);
-    DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->in);
     if (l->way == LINK_COPY) {
-        peer_share(l->peer, l->in, (void **)l->theirs);
+        l->in = peer_shared_block(l->peer, (size_t)block_bytes, (void **)l->theirs);
         exchange_offsets(l);
-    }
+    } else DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->in);
     bench_link_fill(l, 0);
     return l;
 }
@@ -101,9 +101,9 @@ void bench_link_destroy(bench_link **link)
     bench_link *l = *link;
     if (!l) return;
     DEVICE_CALL(l->d, stream_sync, l->stream);
-    if (l->peer) peer_destroy(&l->peer);
     DEVICE_CALL(l->d, free, l->memory, l->out);
-    DEVICE_CALL(l->d, free, l->memory, l->in);
+    if (l->way == LINK_COPY) peer_destroy(&l->peer);
+    else DEVICE_CALL(l->d, free, l->memory, l->in);
     free(l);
     *link = NULL;
 }

@@ -99,7 +99,7 @@ inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_sh
     *p = (inkernel_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] } };
     MPI_CHECK(ranks_dup(comm, &p->comm));
     if (ranks_count(comm) > 1) {
-        p->peers = peer_create(d, rank, count, comm, why);
+        p->peers = peer_create(d, rank, count, DEVICE_MEMORY_SHARED, comm, why);
         if (!p->peers) {
             MPI_CHECK(ranks_free(&p->comm));
             free(p);
