@@ -141,48 +141,33 @@ bool checkpoint_elsewhere_lies_beside(hid_t dataset, sentence *why)
 
 /* ---- naming what is there ---- */
 
-/* A sentence has room for a few datasets: neither a file of very many objects nor one whose links go round is walked to its end. */
-enum { LISTED_DEPTH = 4, LISTED_OBJECTS_MAX = 1000 };
+/* A sentence has room for a few datasets: a file of very many objects is not walked to its end. */
+enum { LISTED_OBJECTS_MAX = 1000 };
 
 typedef struct listing {
-    char *list, path[CHECKPOINT_LISTED_BYTES]; /* path: of the group it is in; "" is the root */
-    int objects, depth;
+    char *list;
+    int objects;
 } listing;
 
-/* False: there is no room for it. */
-static bool append_path(const listing *l)
-{
-    const size_t used = strlen(l->list), room = CHECKPOINT_LISTED_BYTES - used;
-    const bool fits = snprintf(l->list + used, room, "%s%s", used ? ", " : "", l->path) < (int)room;
-    if (!fits) l->list[used] = '\0';
-    return fits;
-}
-
-/* Of H5Literate: 1 ends the walk. Links other than hard ones lead to other names, or elsewhere. */
-static herr_t list_link(hid_t group, const char *name, const H5L_info_t *link, void *arg)
+/* Of H5Lvisit, in which a group has one name however its links go round: 1 ends the walk. Links other than hard ones lead to other
+ * names, or elsewhere. */
+static herr_t list_link(hid_t file, const char *path, const H5L_info_t *link, void *arg)
 {
     listing *l = arg;
-    herr_t end = 0;
-    const size_t length = strlen(l->path);
+    const size_t used = strlen(l->list), room = CHECKPOINT_LISTED_BYTES - used;
     if (l->objects++ == LISTED_OBJECTS_MAX) return 1;
-    CHECKPOINT_H5_SCOPED const hid_t object = link->type == H5L_TYPE_HARD ? H5Oopen(group, name, H5P_DEFAULT) : H5I_INVALID_HID;
-    if (object < 0) return 0;
-    if (snprintf(l->path + length, sizeof l->path - length, "/%s", name) < (int)(sizeof l->path - length)) {
-        l->depth++;
-        if (H5Iget_type(object) == H5I_DATASET) end = append_path(l) ? 0 : 1;
-        else if (H5Iget_type(object) == H5I_GROUP && l->depth <= LISTED_DEPTH)
-            end = H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, list_link, l);
-        l->depth--;
-    }
-    l->path[length] = '\0';
-    return end > 0 ? 1 : 0; /* a group that cannot be read has nothing to list */
+    CHECKPOINT_H5_SCOPED const hid_t object = link->type == H5L_TYPE_HARD ? H5Oopen(file, path, H5P_DEFAULT) : H5I_INVALID_HID;
+    if (object < 0 || H5Iget_type(object) != H5I_DATASET) return 0;
+    if (snprintf(l->list + used, room, "%s/%s", used ? ", " : "", path) < (int)room) return 0;
+    l->list[used] = '\0';
+    return 1;
 }
 
 void checkpoint_foreign_list_datasets(hid_t file, char list[CHECKPOINT_LISTED_BYTES])
 {
     listing l = { .list = list };
     list[0] = '\0';
-    (void)H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, NULL, list_link, &l);
+    (void)H5Lvisit(file, H5_INDEX_NAME, H5_ITER_INC, list_link, &l);
 }
 
 static const char *type_name(H5T_class_t class)

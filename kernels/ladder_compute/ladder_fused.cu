@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "cuda/vector_cuda.cuh"
 #include "ladder/ladder_families.h"
 #include "ladder/ladder_fma.cuh"

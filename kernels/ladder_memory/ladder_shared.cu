@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include <cuda_pipeline.h>
 
 #include "ladder/ladder_families.h"

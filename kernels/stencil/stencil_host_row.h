@@ -3,58 +3,21 @@
  *   FMA       its fused multiply-add,
  *   NAME(x)   x with the type's suffix.
  *
- * The chain of a cell is straight code and the row a vector loop. `omp simd` says what the compiler cannot see: the cells
- * written are not among those read, or, for prev, are read only at their own index. Only whole lines may be streamed and
- * the vector code knows none, so a block of sums is gathered in L1 first, short enough for the core to compute one while
- * it writes another. */
+ * Only whole lines may be streamed and the vector code knows none, so a block of sums is gathered in L1 first, short enough for the
+ * core to compute one while it writes another. */
+#include "stencil/stencil_host_chain.h"
 
 /* The sums of n cells of one row, without prev; a box has radius 1. */
 static STENCIL_HOST_INLINE void NAME(chain)(stencil_form form, int r, CELL *sum, const CELL *cur, int64_t pitch,
                                             const CELL *w, int64_t n)
 {
+    const int above = form == STENCIL_LINE ? 0 : r;
+    const CELL *row[5];
+    for (int k = -above; k <= above; k++) row[k + above] = cur + k * pitch;
     switch (form) {
-    case STENCIL_LINE:
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) {
-            CELL u = w[0] * cur[i - r];
-            u = FMA(w[1], cur[i + r], u);
-            if (r == 2) {
-                u = FMA(w[2], cur[i - 1], u);
-                u = FMA(w[3], cur[i + 1], u);
-            }
-            sum[i] = FMA(w[2 * r], cur[i], u);
-        }
-        break;
-    case STENCIL_STAR:
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) {
-            CELL u = w[0] * cur[i - r];
-            u = FMA(w[1], cur[i + r], u);
-            u = FMA(w[2], cur[i - r * pitch], u);
-            u = FMA(w[3], cur[i + r * pitch], u);
-            if (r == 2) {
-                u = FMA(w[4], cur[i - 1], u);
-                u = FMA(w[5], cur[i + 1], u);
-                u = FMA(w[6], cur[i - pitch], u);
-                u = FMA(w[7], cur[i + pitch], u);
-            }
-            sum[i] = FMA(w[4 * r], cur[i], u);
-        }
-        break;
-    case STENCIL_BOX:
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) {
-            CELL u = w[0] * cur[i - pitch - 1];
-            u = FMA(w[1], cur[i - pitch], u);
-            u = FMA(w[2], cur[i - pitch + 1], u);
-            u = FMA(w[3], cur[i - 1], u);
-            u = FMA(w[4], cur[i], u);
-            u = FMA(w[5], cur[i + 1], u);
-            u = FMA(w[6], cur[i + pitch - 1], u);
-            u = FMA(w[7], cur[i + pitch], u);
-            sum[i] = FMA(w[8], cur[i + pitch + 1], u);
-        }
-        break;
+    case STENCIL_LINE: NAME(line_chain)(r, false, sum, row, NULL, w, 0, n); break;
+    case STENCIL_STAR: NAME(star_chain)(r, false, sum, row, NULL, w, 0, n); break;
+    case STENCIL_BOX: NAME(box_chain)(r, false, sum, row, NULL, w, 0, n); break;
     }
 }
 

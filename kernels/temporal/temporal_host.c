@@ -24,7 +24,7 @@
 #include "device/device_host.h"
 #include "stencil/stencil_host_pass.h"
 
-enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, BOX_RADIUS_MAX = 2, ROWS_MAX = 2 * STAR_RADIUS_MAX + 1 };
+enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, ROWS_MAX = 2 * STAR_RADIUS_MAX + 1 };
 
 #define CELL float
 #define FMA cell_fma_f32
@@ -40,26 +40,20 @@ enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, BOX_RADIUS_MAX =
 
 typedef void row_kernel(void *sum, const void *const *row, const void *before, const void *weight, double beta, int64_t n);
 
+/* [has_prev][radius - 1] */
+#define KERNELS_OF(FORM, SUFFIX)                                                             \
+    { { FORM##_1##SUFFIX, FORM##_2##SUFFIX, FORM##_3##SUFFIX, FORM##_4##SUFFIX },            \
+      { FORM##_1_prev##SUFFIX, FORM##_2_prev##SUFFIX, FORM##_3_prev##SUFFIX, FORM##_4_prev##SUFFIX } }
+
 static row_kernel *kernel_of(const stencil *op)
 {
-    static row_kernel *const star[2][2][STAR_RADIUS_MAX] = { /* [type][has_prev] */
-        [DTYPE_F32] = { { star_1_f32, star_2_f32, star_3_f32, star_4_f32 },
-                        { star_1_prev_f32, star_2_prev_f32, star_3_prev_f32, star_4_prev_f32 } },
-        [DTYPE_F64] = { { star_1_f64, star_2_f64, star_3_f64, star_4_f64 },
-                        { star_1_prev_f64, star_2_prev_f64, star_3_prev_f64, star_4_prev_f64 } },
+    static row_kernel *const kernel[2][3][2][STAR_RADIUS_MAX] = { /* NULL: none */
+        [DTYPE_F32] = { [STENCIL_LINE] = KERNELS_OF(line, _f32), [STENCIL_STAR] = KERNELS_OF(star, _f32),
+                        [STENCIL_BOX] = { { square_1_f32, square_2_f32 } } },
+        [DTYPE_F64] = { [STENCIL_LINE] = KERNELS_OF(line, _f64), [STENCIL_STAR] = KERNELS_OF(star, _f64),
+                        [STENCIL_BOX] = { { square_1_f64, square_2_f64 } } },
     };
-    static row_kernel *const square[2][BOX_RADIUS_MAX] = { [DTYPE_F32] = { square_1_f32, square_2_f32 },
-                                                           [DTYPE_F64] = { square_1_f64, square_2_f64 } };
-    static row_kernel *const line[2][2][STAR_RADIUS_MAX] = {
-        [DTYPE_F32] = { { line_1_f32, line_2_f32, line_3_f32, line_4_f32 },
-                        { line_1_prev_f32, line_2_prev_f32, line_3_prev_f32, line_4_prev_f32 } },
-        [DTYPE_F64] = { { line_1_f64, line_2_f64, line_3_f64, line_4_f64 },
-                        { line_1_prev_f64, line_2_prev_f64, line_3_prev_f64, line_4_prev_f64 } },
-    };
-    if (op->form == STENCIL_LINE && op->radius <= STAR_RADIUS_MAX) return line[op->type][op->has_prev][op->radius - 1];
-    if (op->form == STENCIL_STAR && op->radius <= STAR_RADIUS_MAX) return star[op->type][op->has_prev][op->radius - 1];
-    if (op->form == STENCIL_BOX && !op->has_prev && op->radius <= BOX_RADIUS_MAX) return square[op->type][op->radius - 1];
-    return NULL;
+    return op->radius <= STAR_RADIUS_MAX ? kernel[op->type][op->form][op->has_prev][op->radius - 1] : NULL;
 }
 
 /* A strip at work. */

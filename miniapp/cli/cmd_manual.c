@@ -1,5 +1,3 @@
-#include "cli/cmd_manual.h"
-
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -27,5 +27,11 @@ const cmd_row *cmd_table_find(const char *name); /* NULL: none */
 void cmd_table_print_all(FILE *to);
 void cmd_table_print(FILE *to, const char *name);
 
+/* cmd_manual.c: what `make install` leaves beside the program, the manual page weft.1 and the completion for bash. */
+#define CMD_MANUAL_PAGE "--man"
+#define CMD_MANUAL_COMPLETION "--completion"
+void cmd_manual_page(FILE *to);
+void cmd_manual_completion(FILE *to);
+
 /* "unknown command 'rnu', did you mean run; allowed: run, bench ..." */
 void cmd_table_unknown(const char *typed, sentence *why);

@@ -11,7 +11,6 @@
 #include "base/machine.h"
 #include "base/version.h"
 #include "bench/bench_list.h"
-#include "cli/cmd_manual.h"
 #include "cli/cmd_table.h"
 #include "ranks/check.h"
 #include "state/checkpoint_probe_child.h"

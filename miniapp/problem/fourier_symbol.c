@@ -3,7 +3,6 @@
  * 1 - cos(8 pi / 256)^2 < 2 % of the maximum. Refined are all local maxima of the samples within 2 % of the largest. */
 #include "problem/fourier_symbol.h"
 
-#include <assert.h>
 #include <complex.h>
 #include <math.h>
 

@@ -5,7 +5,6 @@
  * shows too. Neither MPI nor the device is called: both may be what hangs. A rank that says nothing is the one to look at. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "ranks/decomp.h"
