@@ -231,6 +231,13 @@ int64_t halo_sent_bytes(const halo *h) { return h->sent_bytes; }
 
 int halo_neighbours(const halo *h) { return h->links; }
 
+const char *halo_note(const halo *h)
+{
+    for (int i = 0; i < h->transports; i++)
+        if (h->transport[i]->note) return h->transport[i]->note;
+    return "";
+}
+
 const char *halo_refused(const halo *h) { return h->refused.text; }
 
 const char *halo_refused_reason(const halo *h) { return h->refused.text + h->reason_at; }

@@ -51,5 +51,6 @@ box halo_ghosts(const field_shape *f, int depth, int direction);
 
 int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */
+const char *halo_note(const halo *h);    /* what a user should know of its transports; "" for nothing */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
 const char *halo_refused_reason(const halo *h); /* the same without "nccl: " */

@@ -18,6 +18,6 @@ typedef struct transport_trial {
 } transport_trial;
 
 /* Collective. Over the links in these directions alone, the same at both ends: small exchanges of known cells, then exchanges of the
- * halo's own sizes, back to back as the steps of a run have them. Seconds of one, of this rank; INFINITY on all ranks with the reason,
- * a sentence part, where the transport cannot be had or a cell arrives wrong. */
+ * halo's own sizes, back to back as the steps of a run have them. Seconds of one, of this rank, and halo_note; INFINITY on all ranks with the
+ * reason, a sentence part, where the transport cannot be had or a cell arrives wrong. */
 double transport_trial_s(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t, sentence *why);

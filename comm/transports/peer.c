@@ -182,7 +182,7 @@ static bool reaches(peer *p, device_memory memory, sentence *why)
     if (!agree_or_say(!why->text[0], why, p->comm)) return false;
     if (probe(p, memory, why)) return true;
     if (memory == DEVICE_MEMORY_DEVICE || !one_host) return false;
-    p->instead = *why;
+    sentence_set(&p->instead, "CUDA IPC maps the neighbours' memory, since %s", why->text);
     why->text[0] = '\0';
     return probe(p, DEVICE_MEMORY_DEVICE, why);
 }

@@ -16,7 +16,7 @@ typedef struct peer peer;
  * Tried before it is promised: every rank reads its neighbours' memory once. NULL on all ranks, with the same
  * sentence part in why, when any rank cannot reach one of its: another host, no peer access, mapping refused, host device. */
 peer *peer_create(device *d, const int *ranks, int count, device_memory memory, MPI_Comm comm, sentence *why);
-/* Why CUDA IPC serves instead of DEVICE_MEMORY_SHARED, as a sentence part; "" where it does not. The same on all ranks. */
+/* That CUDA IPC serves instead of DEVICE_MEMORY_SHARED, and why, as a sentence part; "" where it does not. The same on all ranks. */
 const char *peer_instead(const peer *p);
 
 /* Collective: every rank gives one of its DEVICE allocations (the pointer that alloc returned), or NULL where it has none;

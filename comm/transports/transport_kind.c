@@ -10,7 +10,7 @@ const transport_traits *transport_traits_of(transport_kind t)
         [TRANSPORT_STAGED] = { .needs_host = true, .turn = 3 },
         [TRANSPORT_AWARE] = { .needs_host = true, .turn = 2 },
         [TRANSPORT_MAPPED] = { .needs_host = true, .turn = 4 },
-        [TRANSPORT_PEER] = { .one_host = true, .turn = 1 },
+        [TRANSPORT_PEER] = { .one_host = true, .fabric = true, .turn = 1 },
         [TRANSPORT_COPY] = { .one_host = true, .left_out = "it pays off for large faces only; run.transport = copy asks for it" },
         [TRANSPORT_NCCL] = { .left_out = "its set-up alone exceeds the time for trials; run.transport = nccl asks for it" },
     };

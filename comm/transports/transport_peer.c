@@ -103,7 +103,8 @@ transport *transport_peer_create(transport_kind t, device *d, const field_shape 
     peer *const reach = peer_create(d, ranks, count, DEVICE_MEMORY_SHARED, comm, why);
     if (!reach) return NULL;
     transport_peer *p = CHECK_ALLOC(calloc(1, sizeof *p));
-    p->base = (transport){ .begin = peer_begin, .end = peer_end, .destroy = peer_destroy_transport, .links = count };
+    p->base = (transport){ .begin = peer_begin, .end = peer_end, .destroy = peer_destroy_transport, .links = count,
+                           .note = peer_instead(reach) };
     p->d = d;
     p->shape = *shape;
     p->reach = reach;

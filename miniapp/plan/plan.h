@@ -47,7 +47,7 @@ typedef struct plan_exchange {
     transport_kind favourite[LINK_KINDS]; /* what most links of the kind take */
     bool asked[TRANSPORT_KINDS]; /* the trial was; or why it was left out */
     double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest rank; INFINITY: it does not serve */
-    sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since, as a sentence part */
+    sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since, or halo_note where it serves: a sentence part */
 } plan_exchange;
 
 /* Blocks of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside it; of the slowest
@@ -124,6 +124,7 @@ struct plan_facts { /* the same on all ranks but for `rank` */
     int most_on_device;       /* ranks that share a GPU, where most do; 1 on the host device */
     const double *free_bytes; /* [ranks]: of memory for each rank's fields; NULL: enough */
     bool mpi_claims_cuda;
+    bool fabric;              /* device.fabric, of all ranks */
     const char *no_graphs;    /* why the device captures no steps, as a sentence part; NULL: it does */
     /* Of at most `most` steps (>= 1), how many one pass best takes; 0: none. norm: of passes that take their last step's norm. */
     int (*block_steps)(const plan_facts *f, int most, bool norm);

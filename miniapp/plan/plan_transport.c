@@ -65,9 +65,10 @@ static void leave_out(plan_exchange *e, transport_kind t, const char *why)
 }
 
 /* Sets why not. */
-static bool reaches(plan_exchange *e, transport_kind t, link_kind kind)
+static bool reaches(const plan_facts *f, plan_exchange *e, transport_kind t, link_kind kind)
 {
-    if (!transport_traits_of(t)->one_host || kind == LINK_INSIDE_HOST) return true;
+    const transport_traits *traits = transport_traits_of(t);
+    if (!traits->one_host || kind == LINK_INSIDE_HOST || (traits->fabric && f->fabric)) return true;
     return sentence_refuse(&e->why[t][kind], "it does not reach other hosts");
 }
 
@@ -76,7 +77,7 @@ static void try_one(candidates *a, const plan *p, transport_kind t)
     plan_exchange *e = a->e;
     const plan_trial *trial = a->q->trial;
     bool ask[LINK_KINDS];
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) ask[kind] = e->links[kind] > 0 && reaches(e, t, kind);
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) ask[kind] = e->links[kind] > 0 && reaches(a->q->facts, e, t, kind);
     e->asked[t] = true;
     if (ask[LINK_INSIDE_HOST] || ask[LINK_BETWEEN_HOSTS]) trial->exchange(trial->context, p, t, ask, a->seconds[t], e->why[t]);
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
@@ -138,7 +139,7 @@ static transport_kind pick(const candidates *a, link_kind kind, int rank, int ot
 /* What serves a kind of link on most machines, where nobody asks how long it takes. */
 static transport_kind assumed(const plan_facts *f, plan_exchange *e, link_kind kind, transport_kind asked)
 {
-    if (asked != TRANSPORT_AUTO) return reaches(e, asked, kind) ? asked : TRANSPORT_STAGED;
+    if (asked != TRANSPORT_AUTO) return reaches(f, e, asked, kind) ? asked : TRANSPORT_STAGED;
     if (kind == LINK_INSIDE_HOST && f->most_on_device == 1) return TRANSPORT_PEER;
     return f->mpi_claims_cuda ? TRANSPORT_AWARE : TRANSPORT_STAGED;
 }
@@ -202,6 +203,9 @@ static void explain(plan *p, const plan_question *q, transport_kind asked)
     else if (asked != TRANSPORT_AUTO && asked == p->transport) sentence_set(&r->because, "run.transport asks for it");
     else if (e->tried) explain_trials(e, r);
     else sentence_set(&r->because, "no trial was asked for: it serves best on most machines, and a run tries it beside others");
+    for (link_kind kind = 0; kind < LINK_KINDS && e->tried; kind++)
+        if (isfinite(e->slowest_s[p->transport][kind]) && e->why[p->transport][kind].text[0])
+            sentence_add(&r->because, "; %s %s", link_kind_name[kind], e->why[p->transport][kind].text);
     sentence_set(&r->otherwise, q->facts->device == DEVICE_HOST ? "run.device = cuda" : "run.transport asks for another");
 }
 

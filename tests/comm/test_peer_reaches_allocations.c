@@ -10,12 +10,14 @@
 #include <sys/mman.h>
 
 #include "device/passed_fd.h"
+#include "ranks/hosts.h"
 #include "transports/message.h"
 #include "transports/peer.h"
 
 enum { ALLOCATIONS = 24, NEIGHBOURS_MAX = 16 };
 
-static size_t bytes_of(int i) { return i % 3 == 0 ? 64 + (size_t)i * 512 : (size_t)i * 300000; }
+static size_t large_bytes = 300000; /* allocation i has i times as many, every third fewer */
+static size_t bytes_of(int i) { return i % 3 == 0 ? 64 + (size_t)i * 512 : (size_t)i * large_bytes; }
 static int byte_of(int rank, int i) { return (rank * 71 + i * 5 + 1) % 255; }
 
 /* Wrong bytes in the neighbour's allocation i. */
@@ -86,7 +88,7 @@ static void every_allocation_of(device *d, device_memory memory)
     if (!p) fail_msg("%s", why.text);
     if (peer_instead(p)[0]) fail_msg("%s", peer_instead(p));
     DEVICE_CALL(d, stream_create, false, &s);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)ALLOCATIONS * 300000, (void **)&mirror);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)ALLOCATIONS * large_bytes + SHARED_BLOCK_BYTES, (void **)&mirror);
     for (int i = 0; i < ALLOCATIONS; i++) {
         DEVICE_CALL(d, alloc, memory, bytes_of(i), &mine[i]);
         if (aware) send_from(mine[i], bytes_of(i));
@@ -236,7 +238,9 @@ static void with_files(void (*body)(device *d, transport_kind t))
     d->handle_open = file_open;
     d->handle_close = file_unmap;
     skip_unless_shared(d);
+    large_bytes = 3000;
     body(d, TRANSPORT_STAGED);
+    large_bytes = 300000;
     device_destroy(&d);
 }
 
@@ -283,28 +287,84 @@ static long wrong_peers(device *d, const char *expected)
     return wrong;
 }
 
+#define IPC "CUDA IPC maps the neighbours' memory, since "
+
+/* Of a halo over peer: does it tell that CUDA IPC serves? */
+static bool halo_tells(device *d)
+{
+    const transport_choice choice = transport_choice_of_all(TRANSPORT_PEER);
+    decomp dec;
+    sentence why;
+    assert_true(decomp_make(&dec, 4 * harness.ranks, 1, false, false, harness.ranks, harness.rank, 0, 0, 1, &why));
+    const field_shape f = field_shape_make(DTYPE_F32, box_width(dec.own), 1, 1, 0);
+    halo *h = halo_create(&dec, d, &f, 1, false, &choice, harness.comm);
+    const bool tells = strncmp(halo_note(h), IPC, strlen(IPC)) == 0;
+    halo_destroy(&h);
+    return tells;
+}
+
 static void refused(device *d, transport_kind t)
 {
-    char map[256] = "", memory[256];
+    char no_map[256] = "", note[256] = "", memory[256];
     (void)t;
     skip_unless_shared(d);
     refused_code = d->kind == DEVICE_CUDA ? 800 : EPERM; /* cudaErrorNotPermitted */
-    if (harness.ranks > 1)
-        snprintf(map, sizeof map, "rank %d cannot map the device memory of rank 0: %s", harness.ranks - 1, d->error_text(refused_code));
-    snprintf(memory, sizeof memory, "rank 0 has no device memory to share: %s", d->error_text(refused_code));
+    if (harness.ranks > 1) {
+        snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: %s", harness.ranks - 1, d->error_text(refused_code));
+        snprintf(note, sizeof note, IPC "%.150s", no_map);
+    }
+    snprintf(memory, sizeof memory, IPC "rank 0 has no device memory to share: %s", d->error_text(refused_code));
     real_open = d->handle_open;
     real_alloc = d->alloc;
     d->handle_open = open_or_refuse;
     d->alloc = alloc_or_refuse;
     refuse_shared = true;
-    long wrong = wrong_peers(d, map);
+    long wrong = wrong_peers(d, note);
+    wrong += halo_tells(d) != (harness.ranks > 1);
     refuse_both = true;
-    wrong += wrong_peers(d, map);
+    wrong += wrong_peers(d, no_map);
     refuse_shared = refuse_both = false;
     refuse_memory = true;
     wrong += wrong_peers(d, memory);
     refuse_memory = false;
     wrong += wrong_peers(d, "");
+    wrong += halo_tells(d);
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+/* Ranks that take themselves for hosts: CUDA IPC is no way to them, DEVICE_MEMORY_SHARED is one where the device says so. */
+static void other_hosts(device *d, transport_kind t)
+{
+    const int next = (harness.rank + 1) % harness.ranks;
+    char count[12], no_map[256];
+    sentence why;
+    (void)t;
+    if (harness.ranks == 1) skip();
+    snprintf(count, sizeof count, "%d", harness.ranks);
+    setenv("WEFT_PRETEND_HOSTS", count, 1);
+    hosts *h = hosts_create(harness.comm);
+    const bool pretends = h->count > 1;
+    hosts_destroy(&h);
+    if (!pretends) {
+        print_message("skipped: only debug builds pretend hosts\n");
+        skip();
+    }
+    peer *p = peer_create(d, &next, 1, DEVICE_MEMORY_SHARED, harness.comm, &why);
+    long wrong = p != NULL || strcmp(why.text, "rank 0 and its neighbour 1 run on different hosts") != 0;
+    peer_destroy(&p);
+    d->fabric = true;
+    every_allocation_of(d, DEVICE_MEMORY_SHARED);
+    p = peer_create(d, &next, 1, DEVICE_MEMORY_DEVICE, harness.comm, &why);
+    wrong += p != NULL || strcmp(why.text, "rank 0 and its neighbour 1 run on different hosts") != 0;
+    snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: Operation not permitted", harness.ranks - 1);
+    refused_code = EPERM;
+    real_open = d->handle_open;
+    d->handle_open = open_or_refuse;
+    refuse_shared = true;
+    p = peer_create(d, &next, 1, DEVICE_MEMORY_SHARED, harness.comm, &why);
+    wrong += p != NULL || strcmp(why.text, no_map) != 0;
+    refuse_shared = false;
+    unsetenv("WEFT_PRETEND_HOSTS");
     assert_int_equal(harness_sum(wrong), 0);
 }
 
@@ -332,6 +392,7 @@ static void every_allocation(device *d, transport_kind t)
 
 static void allocations_in_files(void **state) { (void)state, with_files(every_allocation); }
 static void refused_with_files(void **state) { (void)state, with_files(refused); }
+static void other_hosts_with_files(void **state) { (void)state, with_files(other_hosts); }
 static void allocations_on_cuda(void **state) { (void)state, harness_on_cuda(every_allocation, TRANSPORT_STAGED); }
 static void refused_on_cuda(void **state) { (void)state, harness_on_cuda(refused, TRANSPORT_STAGED); }
 
@@ -339,6 +400,7 @@ static int run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_is_refused),     cmocka_unit_test(allocations_in_files), cmocka_unit_test(refused_with_files),
+        cmocka_unit_test(other_hosts_with_files),
         cmocka_unit_test(allocations_on_cuda), cmocka_unit_test(refused_on_cuda),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

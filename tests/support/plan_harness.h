@@ -12,6 +12,7 @@
 typedef struct made_up {
     double exchange_s[TRANSPORT_KINDS][LINK_KINDS];
     double (*by_rank)(int rank, transport_kind t, link_kind kind); /* NULL: none */
+    const char *note; /* of peer, where it serves; NULL: nothing */
     const char *no_halos, *no_peer_transposes, *no_aware, *no_in_kernel; /* reasons; NULL: can be had */
     double single_step_s, longest_step_s, shorter_step_s; /* of blocks of the longest and the next fewer steps */
     double overlapped_s, exchange_first_s;
@@ -36,6 +37,7 @@ static inline void made_up_exchange(void *context, const plan *p, transport_kind
     m->asked++;
     for (int kind = 0; kind < LINK_KINDS; kind++) {
         if (!ask[kind] || isinf(m->exchange_s[t][kind])) sentence_set(&why[kind], "it is made up not to serve");
+        else if (m->note && t == TRANSPORT_PEER) sentence_set(&why[kind], "%s", m->note);
         for (int rank = 0; rank < ranks; rank++)
             seconds[rank][kind] = !ask[kind] ? INFINITY : m->by_rank ? m->by_rank(rank, t, (link_kind)kind) : m->exchange_s[t][kind];
     }
