@@ -78,14 +78,54 @@ checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, sentence *
     if (rank == 0 && !code && access(dir, W_OK | X_OK) != 0) code = errno;
     checkpoint_status status = CHECKPOINT_OK;
     if (code) status = checkpoint_fail(CHECKPOINT_IO, why, "cannot make the directory %s: %s", dir, strerror(code));
-    status = checkpoint_agree(comm, status, why);
-    if (status != CHECKPOINT_OK) return status;
-    code = wait_for_directory(dir);
+    return checkpoint_agree(comm, status, why);
+}
+
+int checkpoint_nearest_folder(char out[CHECKPOINT_PATH_BYTES], const char *path)
+{
+    char above[CHECKPOINT_PATH_BYTES];
+    struct stat info;
+    snprintf(out, CHECKPOINT_PATH_BYTES, "%s", path);
+    while (stat(out, &info) != 0) {
+        if (errno != ENOENT || strcmp(out, ".") == 0 || strcmp(out, "/") == 0) return errno;
+        replace_directory_of(above, sizeof above, out);
+        memcpy(out, above, sizeof above);
+    }
+    return 0;
+}
+
+/* An empty file under a name that is used once; "" where it cannot be made, which is another sentence's business. */
+static void make_mark(char mark[CHECKPOINT_PATH_BYTES], const char *dir)
+{
+    char folder[CHECKPOINT_PATH_BYTES], name[CHECKPOINT_PATH_BYTES + 8];
+    mark[0] = '\0';
+    if (checkpoint_nearest_folder(folder, dir) != 0) return;
+    snprintf(name, sizeof name, "%s/.weft", folder);
+    if (!replace_temporary(mark, CHECKPOINT_PATH_BYTES, name, replace_token())) mark[0] = '\0';
+    const int fd = mark[0] ? replace_create_new(mark) : -1;
+    if (fd >= 0) close(fd);
+    else mark[0] = '\0';
+}
+
+checkpoint_status checkpoint_is_shared(MPI_Comm comm, const char *dir, sentence *why)
+{
+    char mark[CHECKPOINT_PATH_BYTES], host[64] = "its host";
+    struct stat info;
+    const int rank = ranks_mine(comm);
+    int code = 0, tries = 0;
+    if (rank == 0) make_mark(mark, dir);
+    MPI_CHECK(ranks_bcast(mark, sizeof mark, MPI_CHAR, 0, comm));
+    do code = mark[0] && stat(mark, &info) != 0 ? errno : 0;
+    while (checkpoint_look_again(code, &tries));
+    (void)gethostname(host, sizeof host - 1);
+    checkpoint_status status = CHECKPOINT_OK;
     if (code)
         status = checkpoint_fail(CHECKPOINT_IO, why,
-                                 "rank %d does not see the directory %s, which rank 0 made (%s): checkpoints need a file "
-                                 "system that all hosts share", rank, dir, strerror(code));
-    return checkpoint_agree(comm, status, why);
+                                 "rank %d on %s does not see what rank 0 writes to %s: state files need a folder that all hosts share",
+                                 rank, host, dir);
+    status = checkpoint_agree(comm, status, why);
+    if (rank == 0 && mark[0]) unlink(mark);
+    return status;
 }
 
 int64_t checkpoint_step_of(const char *path)

@@ -16,6 +16,11 @@ int64_t checkpoint_step_of(const char *path);
 
 /* Makes dir (one level and its parents) if it is missing. Collective. */
 checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, sentence *why);
+/* dir, or the nearest folder above it that is there. 0 or errno. */
+int checkpoint_nearest_folder(char out[CHECKPOINT_PATH_BYTES], const char *path);
+/* Do all ranks see the same folder there? Rank 0 makes a file in it, which all look for, and deletes it: folders of one name on
+ * several hosts are several. OK too where rank 0 cannot write there. IO: why names a rank and its host. Collective. */
+checkpoint_status checkpoint_is_shared(MPI_Comm comm, const char *dir, sentence *why);
 /* Step numbers of the checkpoints in dir, newest first; the array is the caller's to free. MISSING: no such dir or none. */
 checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
 /* checkpoint_list for one rank alone; *steps is the caller's to free. */

@@ -2,12 +2,18 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ranks/agree.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 
 checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, sentence *why)
 {
+    const int rank = ranks_mine(comm);
+    char host[64] = "its host";
+    (void)gethostname(host, sizeof host - 1);
+    if (mine == CHECKPOINT_MISSING && rank > 0) sentence_add(why, " (rank %d on %s)", rank, host); /* rank 0 may see it */
     return (checkpoint_status)agree_worst((int)mine, why, comm);
 }
 

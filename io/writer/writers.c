@@ -50,16 +50,10 @@ static uint32_t pretended(void)
 
 uint32_t writers_file_system(const char *path, uint64_t *piece_bytes)
 {
-    char at[CHECKPOINT_PATH_BYTES], above[CHECKPOINT_PATH_BYTES];
+    char at[CHECKPOINT_PATH_BYTES];
     struct statfs info;
     const uint32_t instead = pretended();
-    snprintf(at, sizeof at, "%s", path);
-    int code = statfs(at, &info);
-    while (code != 0 && errno == ENOENT && strcmp(at, ".") != 0 && strcmp(at, "/") != 0) {
-        replace_directory_of(above, sizeof above, at);
-        memcpy(at, above, sizeof at);
-        code = statfs(at, &info);
-    }
+    const int code = checkpoint_nearest_folder(at, path) != 0 ? -1 : statfs(at, &info);
     *piece_bytes = code == 0 ? (uint64_t)info.f_bsize : 0;
     return instead ? instead : code == 0 ? (uint32_t)info.f_type : 0;
 }

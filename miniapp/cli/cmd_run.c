@@ -15,6 +15,7 @@
 #include "run/dry_run.h"
 #include "run/loop.h"
 #include "run/restart.h"
+#include "run/shared.h"
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_setup.h"
@@ -221,6 +222,8 @@ static int run_it(run *r)
     if (status != 0) return fail(status, why.text);
     if (r->ask.ignored[0])
         sim_add_note(s, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
+    status = shared_check(s, &why);
+    if (status != 0) return fail(status, why.text);
     if (r->ask.dry_run) {
         status = dry_run(s, &r->ask, &why);
         return status == 0 ? 0 : fail(status, why.text);

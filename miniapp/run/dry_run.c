@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,13 +9,16 @@
 #include <unistd.h>
 
 #include "files/bytes.h"
+#include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "run/rehearsal.h"
 #include "run/restart.h"
+#include "run/shared.h"
 #include "sim/sim_state.h"
+#include "state/checkpoint_directory.h"
 #include "writer/aggregate.h"
 
 /* ---- what would be refused ---- */
@@ -24,14 +26,10 @@
 /* Free bytes for this user where path is, or is going to be: at the nearest folder above it that is there. 0 or errno. */
 static int free_at(const char *path, double *bytes)
 {
-    char folder[sizeof((config *)0)->checkpoint.dir];
+    char folder[CHECKPOINT_PATH_BYTES];
     struct statvfs fs;
-    snprintf(folder, sizeof folder, "%s", path);
-    while (statvfs(folder, &fs) != 0) {
-        if (errno != ENOENT || strcmp(folder, ".") == 0 || strcmp(folder, "/") == 0) return errno;
-        const char *above = dirname(folder);
-        memmove(folder, above, strlen(above) + 1);
-    }
+    const int code = checkpoint_nearest_folder(folder, path);
+    if (code || statvfs(folder, &fs) != 0) return code ? code : errno;
     *bytes = (double)fs.f_bavail * (double)fs.f_frsize;
     return access(folder, W_OK | X_OK) != 0 ? errno : 0;
 }
@@ -71,23 +69,21 @@ static int check_folder(const config *c, destination *d, sentence *why)
     return CHECK_EXIT_ENVIRONMENT;
 }
 
-static int check_initial(const config *c, sentence *why)
+static int check_initial(const sim *s, sentence *why)
 {
+    const config *c = s->cfg;
     if (c->problem.initial != CONFIG_INITIAL_FILE || access(c->problem.file, R_OK) == 0) return 0;
     sentence_set(why, "problem.initial = %.700s cannot be read: %s", c->problem.file, strerror(errno));
+    if (s->top.rank > 0) sentence_add(why, " (rank %d on %s)", s->top.rank, s->top.host);
     return CHECK_EXIT_USAGE;
 }
 
-/* Rank 0 looks for all. */
+/* All ranks read; rank 0 looks at the folders for all. */
 static int check_files(const sim *s, bool restarts, destination to[2], sentence *why)
 {
-    int status = 0;
-    if (s->top.rank == 0) {
-        if (!restarts) status = check_initial(s->cfg, why);
-        for (int i = 0; i < 2 && status == 0; i++) status = check_folder(s->cfg, &to[i], why);
-    }
-    MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, s->top.comm));
-    return status;
+    int status = restarts ? 0 : check_initial(s, why);
+    for (int i = 0; i < 2 && status == 0 && s->top.rank == 0; i++) status = check_folder(s->cfg, &to[i], why);
+    return agree_worst(status, why, s->top.comm);
 }
 
 /* ---- the account ---- */
@@ -189,17 +185,12 @@ static void print_writer(const sim *s)
 }
 
 /* Who writes where several hosts would lose each other's bytes. */
-static void print_who_writes(sim *s, const char *path)
+static void print_who_writes(const sim *s, const char *path)
 {
-    uint64_t piece_bytes = 0;
     sentence who;
     writers w;
     if (s->top.hosts == 1) return;
-    const double mine = writers_file_system(path, &piece_bytes);
-    const timer_spread all = timer_over_ranks(mine, s->top.comm);
-    const checkpoint_state asked = { .aggregators = s->cfg->checkpoint.aggregators };
-    writers_plan(&w, &asked, &(writers_facts){ .hosts = s->top.where, .piece_bytes = piece_bytes,
-                                               .file_system = all.min == all.max ? (uint32_t)all.max : 0 });
+    shared_writers(s, path, &w);
     writers_sentence(&w, &who);
     if (s->top.rank == 0 && who.text[0]) printf("# writers      %s\n", who.text);
 }

@@ -49,7 +49,8 @@ static checkpoint_status open_frames(series *v, sentence *why)
     v->scale = (picture_scale){ .low = c->output.picture_low, .high = c->output.picture_high,
                                 .fixed = c->output.picture_low < c->output.picture_high };
     (void)frames_folder(folder, sizeof folder, c->output.picture); /* longer than any path of a deck */
-    const checkpoint_status status = checkpoint_make_dir(s->top.comm, folder, &reason);
+    checkpoint_status status = s->top.rank == 0 ? checkpoint_make_dir(MPI_COMM_NULL, folder, &reason) : CHECKPOINT_OK; /* it draws for all */
+    status = checkpoint_agree(s->top.comm, status, &reason);
     if (status != CHECKPOINT_OK) return refuse("output.picture", status, reason.text, why);
     /* a run that goes on keeps the frames up to its first level */
     int code = s->top.rank == 0 ? frames_clear(folder, s->level > 0 ? s->level : -1) : 0;

@@ -1,0 +1,56 @@
+#include "run/shared.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files/replace.h"
+#include "ranks/timer.h"
+#include "state/checkpoint_directory.h"
+
+void shared_writers(const sim *s, const char *path, writers *w)
+{
+    uint64_t piece_bytes = 0;
+    const double mine = writers_file_system(path, &piece_bytes);
+    const timer_spread all = timer_over_ranks(mine, s->top.comm);
+    const checkpoint_state asked = { .aggregators = s->cfg->checkpoint.aggregators };
+    writers_plan(w, &asked, &(writers_facts){ .hosts = s->top.where, .piece_bytes = piece_bytes,
+                                              .file_system = all.min == all.max ? (uint32_t)all.max : 0 });
+}
+
+/* Rank 0's host is looked at where the folder is made. */
+static checkpoint_status may_write(const sim *s, const char *dir, sentence *why)
+{
+    char folder[CHECKPOINT_PATH_BYTES];
+    checkpoint_status status = CHECKPOINT_OK;
+    writers w;
+    shared_writers(s, dir, &w);
+    const bool writes = w.rule == WRITERS_ALIGNED || w.rule == WRITERS_LOCKED;
+    if (writes && checkpoint_nearest_folder(folder, dir) == 0 && access(folder, W_OK | X_OK) != 0)
+        status = checkpoint_fail(CHECKPOINT_IO, why, "rank %d on %s cannot write in %.300s: %s; ranks of all hosts write there",
+                                 s->top.rank, s->top.host, folder, strerror(errno));
+    return checkpoint_agree(s->top.comm, status, why);
+}
+
+int shared_check(const sim *s, sentence *why)
+{
+    const config *c = s->cfg;
+    char folder[CHECKPOINT_PATH_BYTES];
+    replace_directory_of(folder, sizeof folder, c->output.final);
+    const struct {
+        const char *key, *dir;
+        bool used;
+    } all[] = { { "checkpoint.dir", c->checkpoint.dir, c->checkpoint.every > 0 },
+                { "output.series", c->output.series, c->output.every > 0 && c->output.series[0] },
+                { "output.final", folder, c->output.final[0] } };
+    for (size_t i = 0; i < sizeof all / sizeof *all && s->top.hosts > 1; i++) {
+        if (!all[i].used) continue;
+        sentence reason;
+        checkpoint_status status = checkpoint_is_shared(s->top.comm, all[i].dir, &reason);
+        if (status == CHECKPOINT_OK) status = may_write(s, all[i].dir, &reason);
+        if (status == CHECKPOINT_OK) continue;
+        sentence_set(why, "%s: %s", all[i].key, reason.text);
+        return checkpoint_exit(status);
+    }
+    return 0;
+}

@@ -1,0 +1,79 @@
+# State files of several hosts (made here, support/hosts): written into a folder that all share, read on other hosts; where hosts do not
+# share it, or may not write there, one sentence names the host before the first step. /tmp is each host's own.
+load ../support/helper
+load ../support/hosts
+
+heat=(problem.kind=heat problem.alpha=0.2 grid.nx=61 grid.ny=47 time.steps=30)
+quiet="--quiet output.record=none"
+
+@test "checkpoints written by two hosts are one rank's bytes, and go on on other hosts" {
+    deck d.ini "${heat[@]}" checkpoint.every=10 output.final=f.h5
+    over a:2,b:1 "$weft" run d.ini
+    expect "who wrote" "one_host 3 exact" "$(record '"\(.checkpoint.rule) \(.checkpoint.count) \(.verdict)"')"
+    mkdir several
+    mv checkpoints/*.h5 f.h5 several
+    weft_alone d.ini
+    cmp f.h5 several/f.h5
+    cmp checkpoints/step_0000000020.h5 several/step_0000000020.h5
+    over c:1,b:2,d:1 "$weft" run d.ini time.steps=50 --restart several run.ranks_x=2
+    expect "went on" "20 exact hostc,hostb,hostd" "$(record '"\(.steps_run) \(.verdict) \(.machine.hosts | join(","))"')"
+    expect "found by rank 0's name for it" "$(cd several && ls)" "$(on hostd ls several)"
+}
+
+@test "a folder that each host has for itself: one sentence names a host, nothing is computed or left there" {
+    local what runs=() host
+    deck d.ini "${heat[@]}"
+    on hosta mkdir /tmp/own
+    on hostb mkdir /tmp/own # of the same name
+    for what in checkpoint.dir=/tmp/own output.series=/tmp/own output.final=/tmp/own/f.h5; do # each waits for a network's file system
+        over a:1,b:1 "$weft" run d.ini $quiet checkpoint.every=10 output.every=10 output.series=none $what >${what%=*} 2>&1 &
+        runs+=($!)
+    done
+    over a:1,b:1 "$weft" run d.ini checkpoint.every=10 checkpoint.dir=/tmp/own/new --dry-run >checkpoint 2>&1 &
+    runs+=($!)
+    for what in checkpoint.dir output.series output.final checkpoint; do
+        status=0
+        wait "${runs[0]}" || status=$?
+        runs=("${runs[@]:1}")
+        output=$(<$what)
+        refused 3 "$what" "rank 1 on hostb does not see what rank 0 writes to /tmp/own" || { echo "for $what"; return 1; }
+    done
+    for host in hosta hostb; do expect "left on $host" "" "$(on $host ls -A /tmp/own)"; done
+    [ ! -e checkpoints ]
+}
+
+@test "what rank 0 alone writes needs no shared folder: record, pictures and their frames, trace" {
+    deck d.ini "${heat[@]}" output.record=/tmp/r.jsonl output.picture=/tmp/p.png output.every=10 output.series=none output.trace=/tmp/t.json
+    over a:1,b:1 "$weft" run d.ini
+    expect "files" "0000000000.png 0000000010.png 0000000020.png 0000000030.png p.png r.jsonl t.json" \
+        "$(on hosta sh -c 'ls /tmp/p.frames; cd /tmp && ls p.png r.jsonl t.json' | paste -sd ' ')"
+}
+
+@test "a file that one host does not have is named with that host, by --dry-run too" {
+    deck d.ini "${heat[@]}"
+    on hosta mkdir /tmp/only
+    on hosta "$weft" run d.ini $quiet output.final=/tmp/only/a.h5
+    run over a:1,b:1 "$weft" run d.ini $quiet --restart /tmp/only/a.h5
+    refused 2 "/tmp/only/a.h5: no such file (rank 1 on hostb)"
+    run over a:1,b:1 "$weft" run d.ini $quiet problem.initial=/tmp/only/a.h5
+    refused 2 "problem.initial" "/tmp/only/a.h5: no such file (rank 1 on hostb)"
+    run over a:1,b:1 "$weft" run d.ini problem.initial=/tmp/only/a.h5 --dry-run
+    refused 2 "problem.initial" "/tmp/only/a.h5" "(rank 1 on hostb)"
+}
+
+@test "a shared folder that one host mounts read-only: refused by that host's name where its ranks would write, else unharmed" {
+    deck d.ini "${heat[@]}" checkpoint.every=10 checkpoint.dir=shared/new
+    mkdir shared
+    on hostb mount --bind shared shared
+    on hostb mount -o remount,bind,ro shared
+    over a:1,b:1 "$weft" run d.ini # on this file system one host writes for all: rank 0's
+    expect "rule" "one_host 3" "$(record '"\(.checkpoint.rule) \(.checkpoint.count)"')"
+    run over b:1,a:1 "$weft" run d.ini checkpoint.dir=shared/other
+    refused 3 "checkpoint.dir" "shared/other" "Read-only"
+    WEFT_PRETEND_FS=lustre run over a:1,b:1 "$weft_debug" run d.ini
+    refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in shared/new: Read-only file system"
+    run over a:1,b:1 "$weft_debug" run d.ini checkpoint.aggregators=2 --dry-run
+    refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in shared/new: Read-only file system"
+    expect "steps that were run for it" 1 "$(wc -l <results.jsonl)"
+    on hostb umount shared
+}
