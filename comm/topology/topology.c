@@ -157,53 +157,53 @@ static int choose_gpu(const topology *t, int visible)
     return gpu;
 }
 
-typedef struct device_use {
-    int most_ranks_on_one; /* of this host */
-    int gpus;              /* different ones that this host's ranks drive */
-} device_use;
-
-static device_use count_users(topology *t, const device *d)
+/* Debug builds: the GPU that this rank is to pretend to drive. */
+static bool pretend_gpu(const topology *t, placement_gpu *mine, char pci[DEVICE_PCI_BYTES])
 {
-    enum { UUID_BYTES = sizeof d->uuid };
-    device_use use = { 0, 0 };
-    const MPI_Comm host = t->where->mine;
-    char *uuids = CHECK_ALLOC(malloc((size_t)t->local_ranks * UUID_BYTES));
-    MPI_CHECK(ranks_allgather(d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, host));
-    for (int i = 0; i < t->local_ranks; i++) {
-        int users = 0, earlier = 0;
-        for (int j = 0; j < t->local_ranks; j++)
-            if (memcmp(uuids + i * UUID_BYTES, uuids + j * UUID_BYTES, UUID_BYTES) == 0) {
-                users++;
-                earlier += j < i;
-            }
-        if (users > use.most_ranks_on_one) use.most_ranks_on_one = users;
-        use.gpus += earlier == 0;
-        if (i == t->local_rank) t->ranks_on_device = users;
-    }
-    free(uuids);
-    return use;
+#ifdef WEFT_DEBUG
+    const char *p = getenv("WEFT_PRETEND_GPUS");
+    char word[DEVICE_PCI_BYTES];
+    int number = 0, used = 0;
+    for (int r = 0; r < t->rank; r++) number += t->where->of[r] == mine->host;
+    for (; p && sscanf(p, "%15s%n", word, &used) == 1; p += used, mine->visible++)
+        if (mine->visible == 0 || mine->visible == number) memcpy(pci, word, sizeof word);
+    if (pci[0]) snprintf(mine->uuid, sizeof mine->uuid, "GPU-%s", pci);
+    return pci[0];
+#else
+    return false;
+#endif
 }
 
-/* What a user should know, from the first rank that has something to say. */
-static void write_notes(topology *t, const device *d, int visible, sentence *notes)
+/* Of the faults of all ranks the worst becomes a note. GPUs without a rank are none: a run is asked for as few ranks as its user likes. */
+static void note_worst(topology *t, placement_fault fault, sentence *notes)
 {
-    const device_use use = count_users(t, d);
-    notes->text[0] = '\0';
-    if (use.most_ranks_on_one > 1)
-        sentence_set(notes, "on %s %d ranks share %d GPU%s, up to %d ranks per GPU, which take turns%s", t->host, t->local_ranks,
-                     use.gpus, use.gpus == 1 ? "" : "s", use.most_ranks_on_one, visible == 1 ? " (this rank sees no other GPU)" : "");
-    if (visible == 1 && use.gpus > 1)
-        sentence_add(notes,
-                     "%srank %d on %s sees only one of the host's %d or more GPUs: if ranks then cannot reach each other's "
-                     "memory, let every rank see all GPUs, as --gpu-bind=none does", notes->text[0] ? "; " : "", t->rank, t->host,
-                     use.gpus);
-    (void)topology_agree(t, notes->text[0] == '\0', notes);
+    const int mine = fault > PLACEMENT_IDLE ? (int)fault : 0;
+    sentence_set(&t->worst, "rank %d on %s: %s", t->rank, t->host, t->wrong.text);
+    const int worst = agree_worst(mine, &t->worst, t->comm);
+    int alike = mine == worst;
+    if (worst == 0) t->worst.text[0] = '\0';
+    if (worst == 0) return;
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &alike, 1, MPI_INT, MPI_SUM, t->comm));
+    if (alike > 1) sentence_add(&t->worst, "; so it is on %d of %d ranks", alike, t->ranks);
+    *notes = t->worst;
 }
 
-static device *host_device(topology *t, int threads)
+static void place(topology *t, const device *d, sentence *notes)
 {
+    cpu_set_t cpus;
+    placement_gpu mine = { .host = t->where->of[t->rank], .visible = d->kind == DEVICE_CUDA ? device_cuda_count(NULL) : 0 };
+    memcpy(mine.uuid, d->uuid, sizeof mine.uuid);
+    memcpy(t->pci, d->pci, sizeof t->pci);
+    const bool pretends = pretend_gpu(t, &mine, t->pci);
+    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) CPU_ZERO(&cpus);
+    placement_read(&t->at, sysfs_root(), t->pci, &cpus);
     t->ranks_on_device = 1;
-    return device_host_create(threads);
+    t->wrong.text[0] = t->worst.text[0] = '\0';
+    if (d->kind == DEVICE_HOST && !pretends) return;
+    placement_gpu *all = CHECK_ALLOC(malloc((size_t)t->local_ranks * sizeof *all));
+    MPI_CHECK(ranks_allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, t->where->mine));
+    note_worst(t, placement_judge(&t->at, all, t->local_ranks, t->local_rank, &t->ranks_on_device, &t->wrong), notes);
+    free(all);
 }
 
 typedef struct rank_host { /* of the host that a rank runs on */
@@ -254,19 +254,19 @@ bool topology_may_use_host(const topology *t, int visible, const char *reason, c
     return worst != GPU_RULE_REFUSE;
 }
 
-device *topology_device(topology *t, topology_choice choice, int threads, sentence *why, sentence *notes)
+static device *make_device(const topology *t, topology_choice choice, int threads, sentence *why, sentence *notes)
 {
     const char *reason = NULL;
     int code = 0;
     notes->text[0] = why->text[0] = '\0';
-    if (choice == TOPOLOGY_HOST) return host_device(t, threads);
+    if (choice == TOPOLOGY_HOST) return device_host_create(threads);
     const int visible = device_cuda_count(&reason);
     if (visible == 0)
         sentence_set(why, "run.device = cuda, but rank %d on %s sees no GPU: %s", t->rank, t->host,
                      reason ? reason : "none is visible");
     if (!topology_agree(t, visible > 0, why)) {
         if (choice == TOPOLOGY_CUDA) return NULL;
-        if (topology_may_use_host(t, visible, reason, "run.device", notes)) return host_device(t, threads);
+        if (topology_may_use_host(t, visible, reason, "run.device", notes)) return device_host_create(threads);
         *why = *notes;
         return NULL;
     }
@@ -276,10 +276,13 @@ device *topology_device(topology *t, topology_choice choice, int threads, senten
     if (!d)
         sentence_set(why, "rank %d on %s cannot use GPU %d of the %d it sees: %s", t->rank, t->host, ordinal, visible,
                      device_cuda_error_text(code));
-    if (!topology_agree(t, d != NULL, why)) {
-        device_destroy(&d);
-        return NULL;
-    }
-    write_notes(t, d, visible, notes);
+    if (!topology_agree(t, d != NULL, why)) device_destroy(&d);
+    return d;
+}
+
+device *topology_device(topology *t, topology_choice choice, int threads, sentence *why, sentence *notes)
+{
+    device *d = make_device(t, choice, threads, why, notes);
+    if (d) place(t, d, notes);
     return d;
 }

@@ -6,6 +6,7 @@
 
 #include "core/sentence.h"
 #include "device/device.h"
+#include "topology/placement.h"
 
 typedef enum topology_choice { TOPOLOGY_AUTO, TOPOLOGY_HOST, TOPOLOGY_CUDA } topology_choice;
 
@@ -19,6 +20,9 @@ typedef struct topology {
     int thread_level;            /* what MPI_Init_thread gave; -1 without MPI */
     char host[64];
     char binding[256];           /* the CPUs this process may use, as a list "0-15" */
+    placement at;                /* these and the next three: topology_device sets them */
+    char pci[DEVICE_PCI_BYTES];  /* the address of its GPU; "" on the host device */
+    sentence wrong, worst;       /* with its own placement; with that of all ranks, which a run tells; "" nothing */
     char mpi_version[256];
     bool mpi_claims_cuda;        /* its own word; topology_probe_aware finds out */
 } topology;
@@ -40,7 +44,8 @@ bool topology_agree(const topology *t, bool ok, sentence *why);
 /* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else what gpu_rule.h decides: the host, with a note,
  * or nothing. Ranks of a host take its GPUs in turns (topology_gpu_of); two ranks may share one. Collective. Returns NULL on all
  * ranks, with a sentence in why, when CUDA was asked for and some rank has none, or when GPUs that are there cannot be used (exit 3).
- * notes gets what a user should know (the host for want of a GPU, shared GPUs, ranks that see only one), "" otherwise. */
+ * notes gets what a user should know (the host for want of a GPU, or t->worst), "" otherwise. Debug builds: WEFT_PRETEND_GPUS, PCI
+ * addresses for the ranks of a host in turn, places ranks on the host device as if they drove GPUs there. */
 device *topology_device(topology *t, topology_choice choice, int threads, sentence *why, sentence *notes);
 
 /* May a program that was asked for no device use the host, where not every rank sees a GPU? What gpu_rule.h decides, of the rank whose

@@ -80,7 +80,7 @@ typedef struct device_link {
     uint64_t *done;            /* own memory, on a line of its own, 0 at first: blocks that are through */
 } device_link;
 
-enum { DEVICE_UUID_BYTES = 48 };
+enum { DEVICE_UUID_BYTES = 48, DEVICE_PCI_BYTES = 16 };
 
 /* Variants of a pass: they give the same bits and differ in speed. stencil_bind names them and chooses 0, the one that is fastest
  * where this was measured; whoever chooses another waits until no pass is enqueued. */
@@ -97,8 +97,8 @@ struct device {
     char name[256];    /* as the vendor names it */
     char uuid[DEVICE_UUID_BYTES]; /* "GPU-...", or "" on the host */
     int sm_clock_mhz, mem_clock_mhz; /* 0 where unknown */
-    int numa_node;     /* of the host's memory that is nearest to a GPU; -1: unknown, or the host itself */
     bool fabric;       /* DEVICE_MEMORY_SHARED reaches other hosts, those of this GPU's NVLink domain */
+    char pci[DEVICE_PCI_BYTES];   /* a GPU's address, "0000:1b:00.0"; "" on the host */
     char driver[64];   /* "" on the host */
     device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
     device_variants temporal_variants; /* of temporal_pass with it: ways to cut a box into work */

@@ -244,20 +244,6 @@ static const device functions = {
     DEVICE_CUDA_FUNCTIONS(DEVICE_SET)
 };
 
-/* As Linux tells of every PCI device; -1 also where it does not know. */
-static int numa_node_of(const struct cudaDeviceProp *p)
-{
-    char path[96];
-    int node = -1;
-    snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/numa_node", (unsigned)p->pciDomainID, (unsigned)p->pciBusID,
-             (unsigned)p->pciDeviceID);
-    FILE *file = fopen(path, "r");
-    if (!file) return -1;
-    if (fscanf(file, "%d", &node) != 1) node = -1;
-    (void)fclose(file);
-    return node;
-}
-
 device *device_cuda_create(int ordinal, int *code)
 {
     struct cudaDeviceProp properties;
@@ -277,8 +263,9 @@ device *device_cuda_create(int ordinal, int *code)
     device_cuda_uuid_text(&properties.uuid, self->base.uuid);
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
-    self->base.numa_node = numa_node_of(&properties);
     self->base.fabric = memory_cuda_fabric(&self->base);
+    snprintf(self->base.pci, sizeof self->base.pci, "%04x:%02x:%02x.0", (unsigned)properties.pciDomainID, (unsigned)properties.pciBusID,
+             (unsigned)properties.pciDeviceID);
     driver_text(self->base.driver, sizeof self->base.driver);
     return &self->base;
 }

@@ -275,7 +275,6 @@ device *device_host_create(int threads)
     if (!h) abort(); /* a few kilobytes, before anything else was allocated */
     h->base = (device){
         .kind = DEVICE_HOST,
-        .numa_node = -1,
         .threads = threads > 0 ? threads : omp_get_max_threads(),
         .destroy = destroy,
         .error_text = error_text,

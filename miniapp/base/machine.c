@@ -51,9 +51,9 @@ static json_t *all_json(const topology *t, const device *d, const rank_machine *
         if (!seen) json_array_append_new(hosts, json_string(m[i].host));
         json_array_append_new(binding, json_string(m[i].binding));
     }
-    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i}", "hosts", hosts, "gpus", gpus_json(m, t->ranks), "driver",
+    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o}", "hosts", hosts, "gpus", gpus_json(m, t->ranks), "driver",
                      d->driver[0] ? json_string(d->driver) : json_null(), "mpi", t->mpi_version, "hdf5", machine_hdf5_version(), "binding",
-                     binding, "processor", d->name, "threads", d->threads);
+                     binding, "processor", d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text));
 }
 
 json_t *machine_json(const topology *t, const device *d)

@@ -10,6 +10,7 @@
 #include "bench/bench_families.h"
 #include "bench/bench_list.h"
 #include "bench/bench_measure.h"
+#include "bench/bench_nics.h"
 #include "bench/bench_report.h"
 #include "bench/bench_world.h"
 #include "output/record.h"
@@ -84,6 +85,7 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     int status = 0, wrong = 0;
     bench b;
     bench_table table = { 0 };
+    bench_nics cards = { .top = top };
     const ladder_family *last = NULL;
     const bool speaks = top->rank == 0;
     const bool can = !speaks || can_append(ask->output, &why);
@@ -96,10 +98,14 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
         if (bench_families_together(ask->item[i].family) != (world != NULL)) continue;
         if (ask->item[i].family != last) bench_report_rows(&table, &b);
         last = ask->item[i].family;
+        const bool exchanges = bench_families_exchange(last);
+        if (exchanges) bench_nics_begin(&cards);
         status = climb(&b, &l, &table, &ask->item[i], &wrong, &why);
+        if (exchanges) bench_nics_end(&cards);
     }
     bench_report_rows(&table, &b);
     if (status == 0 && speaks) bench_report_foot(&table, &b);
+    if (status == 0) bench_nics_report(&cards, ask->csv);
     bench_destroy(&b);
     json_decref(l.head);
     json_decref(l.machine);

@@ -1,13 +1,11 @@
 /* weft info: what this build, this MPI and the devices of these ranks offer. Everything is put into one JSON object
  * first; the table for people is read from that, so that the two never differ. */
-#include <ctype.h>
 #include <hdf5.h>
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cmd.h"
 #include "base/machine.h"
@@ -16,8 +14,10 @@
 #include "cli/info_measure.h"
 #include "output/record.h"
 #include "ranks/check.h"
+#include "ranks/hosts.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
+#include "topology/nics.h"
 #include "transports/transport.h"
 
 const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
@@ -28,44 +28,12 @@ const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
 };
 
 typedef struct rank_info { /* what every rank sends to rank 0 */
-    char host[64], name[256], uuid[48], cpus[256], numa[64];
-    int threads, gpu_numa;
+    char host[64], name[256], uuid[DEVICE_UUID_BYTES], pci[DEVICE_PCI_BYTES], cpus[256], nics[128], wrong[512];
+    placement at;
+    int threads, gpu;
     json_int_t memory_bytes, free_bytes;
     double copy_bytes_per_s; /* NaN: not measured */
 } rank_info;
-
-/* ---- NUMA ---- */
-
-static bool node_has(int node, long cpu)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpu%ld", node, cpu);
-    return access(path, F_OK) == 0;
-}
-
-/* Does the node have one of the CPUs of the list "0-15,32"? */
-static bool node_meets(int node, const char *cpus)
-{
-    for (const char *p = cpus; isdigit((unsigned char)*p);) {
-        char *end;
-        long cpu = strtol(p, &end, 10);
-        const long last = *end == '-' ? strtol(end + 1, &end, 10) : cpu;
-        for (; cpu <= last; cpu++)
-            if (node_has(node, cpu)) return true;
-        p = end + (*end == ',');
-    }
-    return false;
-}
-
-/* The nodes whose CPUs this process may use, as Linux numbers them: "0,1"; "" where it does not say. */
-static void numa_list(const char *cpus, char *out, size_t bytes)
-{
-    enum { NODES_MAX = 256 };
-    size_t used = 0;
-    out[0] = '\0';
-    for (int node = 0; node < NODES_MAX && used + 8 < bytes; node++)
-        if (node_meets(node, cpus)) used += (size_t)snprintf(out + used, bytes - used, "%s%d", used ? "," : "", node);
-}
 
 /* ---- the object ---- */
 
@@ -83,16 +51,21 @@ static const char *thread_level_name(int level)
 static rank_info info_of(const topology *t, device *d)
 {
     rank_info r;
+    nics cards;
     size_t free_bytes = 0, total_bytes = 0;
     memset(&r, 0, sizeof r);
     snprintf(r.host, sizeof r.host, "%s", t->host);
     snprintf(r.name, sizeof r.name, "%s", d->name);
     snprintf(r.uuid, sizeof r.uuid, "%s", d->uuid);
+    snprintf(r.pci, sizeof r.pci, "%s", t->pci);
     snprintf(r.cpus, sizeof r.cpus, "%s", t->binding);
-    numa_list(t->binding, r.numa, sizeof r.numa);
+    snprintf(r.wrong, sizeof r.wrong, "%.*s", (int)sizeof r.wrong - 1, t->wrong.text);
+    nics_read(&cards, sysfs_root());
+    nics_nearest(&cards, t->at.path, t->pci[0] ? t->at.near_node : atoi(t->at.nodes), r.nics, sizeof r.nics);
     DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
+    r.at = t->at;
+    r.gpu = d->ordinal;
     r.threads = d->threads;
-    r.gpu_numa = d->numa_node;
     r.memory_bytes = (json_int_t)total_bytes;
     r.free_bytes = (json_int_t)free_bytes;
     r.copy_bytes_per_s = NAN;
@@ -101,13 +74,16 @@ static rank_info info_of(const topology *t, device *d)
 
 static json_t *rank_json(const rank_info *r, int rank, const device *d)
 {
-    return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:s, s:o, s:o, s:o}",
+    const placement *at = &r->at;
+    return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
                      "rank", rank, "host", r->host, "device", d->kind == DEVICE_CUDA ? "cuda" : "host", "name", r->name,
-                     "uuid", record_text_or_null(r->uuid),
+                     "gpu", r->pci[0] ? json_integer(r->gpu) : json_null(), "uuid", record_text_or_null(r->uuid),
+                     "pci", record_text_or_null(r->pci),
                      "memory_bytes", json_integer(r->memory_bytes), "free_bytes", json_integer(r->free_bytes),
-                     "threads", r->threads, "cpus", r->cpus, "numa_nodes", record_text_or_null(r->numa),
-                     "gpu_numa_node", r->gpu_numa >= 0 ? json_integer(r->gpu_numa) : json_null(),
-                     "copy_bytes_per_s", record_number(r->copy_bytes_per_s));
+                     "threads", r->threads, "cpus", r->cpus, "numa_nodes", record_text_or_null(at->nodes),
+                     "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(),
+                     "gpu_cpus", record_text_or_null(at->near_cpus), "nics", record_text_or_null(r->nics),
+                     "copy_bytes_per_s", record_number(r->copy_bytes_per_s), "wrong", record_text_or_null(r->wrong));
 }
 
 static json_t *built_json(void)
@@ -163,22 +139,93 @@ static const char *text_of(const json_t *o, const char *key)
     return json_is_string(v) ? printable_text(json_string_value(v)) : "unknown";
 }
 
+static const char *dash_or(const json_t *o, const char *key) { return json_is_string(json_object_get(o, key)) ? text_of(o, key) : "-"; }
+
+static int int_of(const json_t *o, const char *key) { return (int)json_integer_value(json_object_get(o, key)); }
+
 static const char *yes_or_no(const json_t *o, const char *key) { return json_is_true(json_object_get(o, key)) ? "yes" : "no"; }
 
-static void print_rank(FILE *to, const json_t *r)
+typedef struct host_table {
+    const json_t *ranks;
+    const hosts *where;
+    int *like; /* [host]: the first host that is like it, perhaps itself */
+} host_table;
+
+static json_t *rank_at(const host_table *t, int host, int place)
 {
-    const json_t *uuid = json_object_get(r, "uuid"), *node = json_object_get(r, "gpu_numa_node");
-    const json_t *copy = json_object_get(r, "copy_bytes_per_s");
-    const double gb = 1e-9;
-    fprintf(to, "rank %-4" JSON_INTEGER_FORMAT "%s: %s%s%s, %.4g GB free of %.4g", json_integer_value(json_object_get(r, "rank")),
-            text_of(r, "host"), text_of(r, "name"), json_is_string(uuid) ? " " : "",
-            json_is_string(uuid) ? json_string_value(uuid) : "",
-            gb * json_number_value(json_object_get(r, "free_bytes")), gb * json_number_value(json_object_get(r, "memory_bytes")));
-    if (json_is_integer(node)) fprintf(to, ", on NUMA node %" JSON_INTEGER_FORMAT, json_integer_value(node));
-    else fprintf(to, ", threads: %" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(r, "threads")));
-    fprintf(to, "; cpus %s of NUMA node %s", text_of(r, "cpus"), text_of(r, "numa_nodes"));
-    if (json_is_number(copy)) fprintf(to, "; copies %.4g GB/s", gb * json_number_value(copy));
+    return json_array_get(t->ranks, (size_t)t->where->rank[t->where->begin[host] + place]);
+}
+
+static int ranks_on(const host_table *t, int host) { return t->where->begin[host + 1] - t->where->begin[host]; }
+
+/* But for what names a rank or a GPU, and what changes from second to second. */
+static bool are_alike(const host_table *t, int a, int b)
+{
+    static const char *const own[] = { "rank", "host", "uuid", "free_bytes", "copy_bytes_per_s" };
+    bool alike = ranks_on(t, a) == ranks_on(t, b);
+    for (int place = 0; place < ranks_on(t, a) && alike; place++) {
+        json_t *of_a = json_copy(rank_at(t, a, place));
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++) json_object_set(of_a, own[i], json_object_get(rank_at(t, b, place), own[i]));
+        alike = json_equal(of_a, rank_at(t, b, place));
+        json_decref(of_a);
+    }
+    return alike;
+}
+
+/* Of a rank, and of those in its place on hosts that are alike; NaN where it was not measured. */
+static double lowest(const host_table *t, int host, int place, const char *key)
+{
+    double least = INFINITY;
+    for (int h = host; h < t->where->count; h++) {
+        const json_t *v = t->like[h] == host ? json_object_get(rank_at(t, h, place), key) : NULL;
+        if (v) least = json_is_number(v) ? fmin(least, json_number_value(v)) : NAN;
+    }
+    return least;
+}
+
+static void print_rank(FILE *to, const host_table *t, int host, int place)
+{
+    static const double gb = 1e-9;
+    const json_t *r = rank_at(t, host, place);
+    const double copy = lowest(t, host, place, "copy_bytes_per_s");
+    char gpu[32] = "-", node[16] = "-";
+    if (json_is_string(json_object_get(r, "uuid"))) snprintf(gpu, sizeof gpu, "%d %.12s", int_of(r, "gpu"), text_of(r, "uuid"));
+    if (json_is_integer(json_object_get(r, "gpu_numa_node"))) snprintf(node, sizeof node, "%d", int_of(r, "gpu_numa_node"));
+    fprintf(to, "rank %-3d %-14s %-12s %-4s %-12s %-12s %-4s %-10s %.4g/%.4g", int_of(r, "rank"), gpu, dash_or(r, "pci"), node,
+            dash_or(r, "gpu_cpus"), dash_or(r, "cpus"), dash_or(r, "numa_nodes"), dash_or(r, "nics"),
+            gb * lowest(t, host, place, "free_bytes"), gb * json_number_value(json_object_get(r, "memory_bytes")));
+    if (!isnan(copy)) fprintf(to, "; copies %.4g GB/s", gb * copy);
     fputc('\n', to);
+    if (json_is_string(json_object_get(r, "wrong"))) fprintf(to, "         WRONG: %s\n", text_of(r, "wrong"));
+}
+
+static void print_host(FILE *to, const host_table *t, int host)
+{
+    enum { NAMED = 3 };
+    int alike = 0;
+    const json_t *first = rank_at(t, host, 0);
+    fprintf(to, "host     %s", text_of(first, "host"));
+    for (int h = host + 1; h < t->where->count; h++)
+        if (t->like[h] == host && alike++ < NAMED) fprintf(to, "%s%s", alike == 1 ? " and, alike, " : ", ", text_of(rank_at(t, h, 0), "host"));
+    if (alike > NAMED) fprintf(to, " and %d more", alike - NAMED);
+    fprintf(to, ": %d rank%s, %s", ranks_on(t, host), ranks_on(t, host) == 1 ? "" : "s", text_of(first, "name"));
+    if (int_of(first, "threads") > 0) fprintf(to, ", threads: %d", int_of(first, "threads"));
+    fputc('\n', to);
+    for (int place = 0; place < ranks_on(t, host); place++) print_rank(to, t, host, place);
+}
+
+/* Hosts that are alike are one block, or a thousand ranks would fill pages. */
+static void print_hosts(FILE *to, const json_t *ranks, const hosts *where)
+{
+    const host_table t = { ranks, where, CHECK_ALLOC(malloc((size_t)where->count * sizeof *t.like)) };
+    fprintf(to, "         GPU            PCI address  node near cores   may use      node near NICs  free GB\n");
+    for (int h = 0; h < where->count; h++) {
+        t.like[h] = 0;
+        while (t.like[h] < h && !are_alike(&t, t.like[h], h)) t.like[h]++;
+    }
+    for (int h = 0; h < where->count; h++)
+        if (t.like[h] == h) print_host(to, &t, h);
+    free(t.like);
 }
 
 static void print_links(FILE *to, const json_t *links)
@@ -198,12 +245,10 @@ static void print_links(FILE *to, const json_t *links)
     }
 }
 
-static void print_table(FILE *to, const json_t *o)
+static void print_table(FILE *to, const json_t *o, const hosts *where)
 {
     const json_t *built = json_object_get(o, "built"), *mpi = json_object_get(o, "mpi"), *hdf5 = json_object_get(o, "hdf5");
     const json_t *takes = json_object_get(mpi, "takes_device_buffers"), *gpus = json_object_get(o, "gpus_visible");
-    size_t i;
-    json_t *rank;
     fprintf(to, "weft     %s (%s)\n", text_of(o, "version"), text_of(o, "git"));
     fprintf(to, "built    CUDA: %s, NCCL: %s, debug: %s, OpenMP %" JSON_INTEGER_FORMAT ", compiler %s\n", yes_or_no(built, "cuda"),
             yes_or_no(built, "nccl"), yes_or_no(built, "debug"), json_integer_value(json_object_get(built, "openmp")),
@@ -219,12 +264,12 @@ static void print_table(FILE *to, const json_t *o)
         fprintf(to, "gpus     %" JSON_INTEGER_FORMAT " visible to rank 0, driver %s\n", json_integer_value(gpus),
                 text_of(o, "driver"));
     else fprintf(to, "gpus     none: %s\n", text_of(o, "no_gpu"));
-    json_array_foreach(json_object_get(o, "ranks"), i, rank) print_rank(to, rank);
+    print_hosts(to, json_object_get(o, "ranks"), where);
     print_links(to, json_object_get(o, "links"));
     if (json_is_string(json_object_get(o, "note"))) fprintf(to, "note     %s\n", text_of(o, "note"));
 }
 
-static void print_object(const json_t *o, bool as_json)
+static void print_object(const json_t *o, const hosts *where, bool as_json)
 {
     terminal_text text;
     if (as_json) {
@@ -232,7 +277,7 @@ static void print_object(const json_t *o, bool as_json)
         putchar('\n');
         return;
     }
-    print_table(terminal_text_begin(&text), o);
+    print_table(terminal_text_begin(&text), o, where);
     terminal_text_end(&text, 9);
 }
 
@@ -262,7 +307,7 @@ static int inform(const topology *t, device *d, bool as_json, bool measure, cons
                               "built", built_json(), "mpi", mpi, "hdf5", hdf5_json(), "driver", record_text_or_null(d->driver),
                               "gpus_visible", gpus, "no_gpu", record_text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks,
                               "links", links_json(&links, t->ranks), "note", record_text_or_null(notes));
-        print_object(o, as_json);
+        print_object(o, t->where, as_json);
         json_decref(o);
     }
     json_decref(mpi);

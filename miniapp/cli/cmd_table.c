@@ -22,13 +22,15 @@ const cmd_row cmd_table[] = {
       "Rates of rungs and ceilings are computed from the median of the samples. The spread is (90th percentile - minimum) / "
       "median; rows with a spread above 10 % are marked with *: the machine was not quiet.\n"
       "Families halo, alltoall and io use all ranks together; they run if there are several ranks or if they are named. A rank "
-      "that takes more than 5 % longer than the median rank is named.\n"
+      "that takes more than 5 % longer than the median rank is named. On several hosts, what each network card sent in halo and "
+      "alltoall is printed.\n"
       "`weft bench FAMILY --help` explains a family and its rungs.",
       bench_request_options, bench_request_print_keys, "Keys, in addition to the parameters that --list shows:",
       "0 all rungs right; 1 a rung gave wrong results; 2 a mistake in the command; 3 machine or file failure.", false },
     { "info", cmd_info, "", "what this machine and this build offer",
-      "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms that; HDF5; and the "
-      "device, CPUs and NUMA nodes of every rank.",
+      "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms that; HDF5; and "
+      "a table of who drives what: every rank's GPU and its PCI address, the NUMA node and cores near to it, the cores that the rank "
+      "may use, the nearest network cards, and what is wrong with that. Hosts that are alike are printed once.",
       cmd_info_options, NULL, NULL, NULL, false },
     { "verify", cmd_verify, "FILE_OR_DIR ...", "check state files: every block and fingerprint",
       "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums and its fingerprint "

@@ -1,0 +1,96 @@
+#include "topology/placement.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Is one of the CPUs of the list "0-15,32" in the set? */
+static bool meets(const char *list, const cpu_set_t *set)
+{
+    for (const char *p = list; isdigit((unsigned char)*p);) {
+        char *end;
+        long cpu = strtol(p, &end, 10);
+        const long last = *end == '-' ? strtol(end + 1, &end, 10) : cpu;
+        for (; cpu <= last && cpu < CPU_SETSIZE; cpu++)
+            if (CPU_ISSET((size_t)cpu, set)) return true;
+        p = end + (*end == ',');
+    }
+    return false;
+}
+
+void placement_read(placement *p, const char *sysfs, const char *pci, const cpu_set_t *cpus)
+{
+    enum { NODES_MAX = 256 };
+    char text[1024], devices[SYSFS_PATH_BYTES];
+    size_t used = 0;
+    *p = (placement){ .near_node = -1 };
+    for (int node = 0; node < NODES_MAX && used + 8 < sizeof p->nodes; node++)
+        if (sysfs_read(text, sizeof text, "%s/devices/system/node/node%d/cpulist", sysfs, node) && meets(text, cpus))
+            used += (size_t)snprintf(p->nodes + used, sizeof p->nodes - used, "%s%d", used ? "," : "", node);
+    snprintf(devices, sizeof devices, "%s/bus/pci/devices", sysfs);
+    if (!pci[0] || !sysfs_resolve(p->path, devices, pci)) return;
+    if (sysfs_read(text, sizeof text, "%s/numa_node", p->path)) p->near_node = atoi(text);
+    if (!sysfs_read(text, sizeof text, "%s/local_cpulist", p->path)) return;
+    snprintf(p->near_cpus, sizeof p->near_cpus, "%.127s", text);
+    p->far = text[0] && !meets(text, cpus);
+}
+
+typedef struct host_use {
+    int ranks, gpus; /* of the host; different GPUs that they drive */
+    int visible;     /* most that one of them sees */
+    int sharers;     /* ranks on the same GPU as `me`, itself included */
+    bool first;      /* no rank of the host is before `me` */
+} host_use;
+
+static host_use count_use(const placement_gpu *all, int ranks, int me)
+{
+    host_use u = { .first = true };
+    for (int i = 0; i < ranks; i++) {
+        bool again = false;
+        if (all[i].host != all[me].host) continue;
+        for (int j = 0; j < i && !again; j++) again = all[j].host == all[i].host && strcmp(all[j].uuid, all[i].uuid) == 0;
+        u.ranks++;
+        u.gpus += !again;
+        if (all[i].visible > u.visible) u.visible = all[i].visible;
+        u.sharers += strcmp(all[i].uuid, all[me].uuid) == 0;
+        u.first = u.first && i >= me;
+    }
+    return u;
+}
+
+/* One more fault in words; keeps the worst. */
+__attribute__((format(printf, 4, 5))) static void add(placement_fault *worst, placement_fault f, sentence *words, const char *format, ...)
+{
+    sentence more;
+    va_list args;
+    va_start(args, format);
+    sentence_set_list(&more, format, args);
+    va_end(args);
+    sentence_add(words, "%s%s", words->text[0] ? "; " : "", more.text);
+    if (f > *worst) *worst = f;
+}
+
+placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers, sentence *words)
+{
+    placement_fault worst = PLACEMENT_RIGHT;
+    *sharers = 1;
+    words->text[0] = '\0';
+    if (!all[me].uuid[0]) return PLACEMENT_RIGHT;
+    const host_use u = count_use(all, ranks, me);
+    const int idle = u.visible - u.gpus;
+    *sharers = u.sharers;
+    if (u.sharers > 1)
+        add(&worst, PLACEMENT_SHARED, words, "%d ranks take turns on its GPU%s", u.sharers,
+            all[me].visible == 1 ? ", the only one that it sees" : "");
+    if (all[me].visible == 1 && u.gpus > 1)
+        add(&worst, PLACEMENT_SEES_ONE, words,
+            "sees one of the host's %d or more GPUs, which may end peer memory: srun --ntasks-per-node=%d --gpus-per-node=%d "
+            "--gpu-bind=none shows all to all (without Slurm: one CUDA_VISIBLE_DEVICES for all ranks)", u.gpus, u.ranks, u.gpus);
+    if (p->far)
+        add(&worst, PLACEMENT_FAR, words, "bound to cores of NUMA node %s, far from its GPU on node %d: bind it to cores %s",
+            p->nodes[0] ? p->nodes : "unknown", p->near_node, p->near_cpus);
+    if (idle > 0 && (u.first || u.sharers > 1))
+        add(&worst, PLACEMENT_IDLE, words, "%d GPU%s of the host without a rank", idle, idle == 1 ? "" : "s");
+    return worst;
+}

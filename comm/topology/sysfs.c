@@ -1,0 +1,42 @@
+#include "topology/sysfs.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *sysfs_root(void)
+{
+#ifdef WEFT_DEBUG
+    const char *asked = getenv("WEFT_PRETEND_SYSFS");
+    if (asked) return asked;
+#endif
+    return "/sys";
+}
+
+bool sysfs_read(char *out, size_t bytes, const char *format, ...)
+{
+    char path[PATH_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(path, sizeof path, format, args);
+    va_end(args);
+    out[0] = '\0';
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    const bool read = fgets(out, (int)bytes, file) != NULL;
+    (void)fclose(file);
+    out[read ? strcspn(out, "\n") : 0] = '\0';
+    return read;
+}
+
+bool sysfs_resolve(char out[SYSFS_PATH_BYTES], const char *folder, const char *name)
+{
+    char path[PATH_MAX], end[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    out[0] = '\0';
+    if (!realpath(path, end) || strlen(end) >= SYSFS_PATH_BYTES) return false;
+    memcpy(out, end, strlen(end) + 1);
+    return true;
+}

@@ -1,0 +1,55 @@
+# Who drives what, on made-up hosts: the debug build reads WEFT_PRETEND_SYSFS in place of /sys, and its ranks are placed as if they drove
+# the GPUs at WEFT_PRETEND_GPUS.
+load ../support/helper
+load ../support/sysfs
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || exit 1
+    weft=$weft_debug
+    sysfs=$PWD/sys
+    export WEFT_PRETEND_SYSFS=$sysfs WEFT_PRETEND_GPUS="0000:01:00.0 0000:11:00.0 0000:41:00.0"
+    sysfs_dgx
+    sysfs_node 0 0-4095 # this process may use cores of node 0 alone
+    sysfs_node 1 4096
+}
+
+@test "weft info: a table of every rank's GPU, cores and NICs, and what is wrong with them; hosts that are alike once" {
+    launch 6 env WEFT_PRETEND_HOSTS=2 "$weft" info >info
+    expect "blocks" 1 "$(grep -c '^host ' info)"
+    grep -q '^host .* and, alike, .*: 3 ranks,' info
+    expect "GPU, near node and NIC" "0000:01:00.0 0 mlx5_0 0000:11:00.0 0 mlx5_1 0000:41:00.0 1 mlx5_4" \
+        "$(awk '/^rank/ { print $4, $5, $9 }' info | xargs)"
+    expect "ranks" "0 1 2" "$(awk '/^rank/ { print $2 }' info | xargs)"
+    expect "faults" 1 "$(grep -c 'WRONG' info)"
+    grep -A 1 '^rank 2' info | grep -q 'WRONG: bound to cores of NUMA node 0, far from its GPU on node 1'
+    launch 6 env WEFT_PRETEND_HOSTS=2 "$weft" info --json >info.json
+    jq -e '[.ranks[] | .pci[5:7] + " " + .nics] == (["01 mlx5_0", "11 mlx5_1", "41 mlx5_4"] | . + .)
+        and ([.ranks[] | .wrong == null] == ([true, true, false] | . + .)) and .ranks[2].gpu_cpus == "4096" and .ranks[2].gpu_numa_node == 1
+        and (.note | test("rank 2 on .*far from its GPU.*2 of 6 ranks"))' info.json
+    launch 5 env WEFT_PRETEND_HOSTS=2 "$weft" info >info
+    expect "blocks of hosts that differ" 2 "$(grep -c '^host ' info)"
+}
+
+@test "a run tells the worst of it in one line, its record too" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=32 time.steps=2 run.fuse=1
+    launch 2 sh -c 'p=$OMPI_COMM_WORLD_RANK$PMI_RANK; WEFT_PRETEND_GPUS=0000:${p}1:00.0 exec "$0" run d.ini' "$weft" >table
+    wrong="rank 0 on .* sees one of the host's 2 or more GPUs.* srun --ntasks-per-node=2 --gpus-per-node=2 --gpu-bind=none"
+    expect "notes" 1 "$(grep -c '^note' table)"
+    record .machine.placement | grep -q "$wrong"
+    expect "the note" "$(record .machine.placement)" "$(record '.notes[0]')"
+    weft_alone d.ini
+    expect "one rank of three GPUs" null "$(record .machine.placement)"
+}
+
+@test "weft bench halo: what the NICs of each host sent, and which stayed idle" {
+    local i
+    [ -r /proc/self/schedstat ] || skip "the kernel has no schedstat, which stands in for a counter"
+    sysfs_net eth0 pci0000:f/0000:f1:00.0 0
+    sysfs_net eth1 pci0000:f/0000:f2:00.0 0
+    ln -sf /proc/self/schedstat sys/class/net/eth0/statistics/tx_bytes # nanoseconds that the reader had a core: it grows
+    run --separate-stderr launch 2 env WEFT_PRETEND_HOSTS=2 "$weft" bench halo/mpi_ring bytes=64k samples=none output=none
+    expect "hosts" 2 "$(grep -c '^NICs of .* sent mlx5_0 0 B, .*, eth0 [0-9.]* [MG]B, eth1 0 B' <<<"$output")"
+    expect "the note" 1 "$(grep -c '^weft: on .* eno1, eth1 sent next to nothing, while eth0 with an equal link (25000 Mb/s) sent much' <<<"$stderr")"
+    launch 2 "$weft" bench halo/mpi_ring bytes=64k samples=none output=none >one_host
+    [ "$(grep -c '^NICs' one_host)" = 0 ]
+}
