@@ -41,16 +41,20 @@ static int first_other(uint64_t mine, int ranks)
     return lowest;
 }
 
-/* Ranks with the same text go on; else the program ends, and the sentence has rank 0's text and that of the first other rank. */
+/* Ranks with the same text go on; else the program ends, and the sentence has rank 0's text, that of the first other rank, and its host. */
 static void same_on_all_ranks(const char *what, const char *text, uint64_t number)
 {
-    char theirs[256];
+    struct {
+        char host[64], text[256];
+    } theirs = { "", "" };
     const int ranks = ranks_count(ranks_world());
     const int other = first_other(number, ranks);
     if (other == ranks) return;
-    snprintf(theirs, sizeof theirs, "%s", text);
-    MPI_CHECK(ranks_bcast(theirs, sizeof theirs, MPI_CHAR, other, ranks_world()));
-    exit(cmd_end(cmd_say(CHECK_EXIT_USAGE, "rank %d %s '%s', rank 0 '%.255s'; all ranks need the same", other, what, theirs, text)));
+    snprintf(theirs.text, sizeof theirs.text, "%s", text);
+    (void)gethostname(theirs.host, sizeof theirs.host - 1);
+    MPI_CHECK(ranks_bcast(&theirs, sizeof theirs, MPI_CHAR, other, ranks_world()));
+    exit(cmd_end(cmd_say(CHECK_EXIT_USAGE, "rank %d on %s %s '%s', rank 0 '%.255s'; all ranks need the same", other, theirs.host, what,
+                         theirs.text, text)));
 }
 
 int cmd_begin(cmd_ranks need, int argc, char **argv)

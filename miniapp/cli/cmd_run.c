@@ -256,7 +256,7 @@ static int run_it(run *r)
     if (!r->ask.quiet) report_print_start(s, &r->report);
     if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");
     r->start_up_s = timer_now_s() - r->start_s;
-    watchdog_neighbours(&s->plan.grid.dec);
+    watchdog_neighbours(&s->plan.grid.dec, &s->top);
     enter(r, "steps");
     const nvml_reading before = nvml_read(s->dev->uuid);
     loop beside = loop_begin(s, &r->ticks, &r->checkpoints, &r->frames, r->start_s, r->report.calibration.ceiling_bytes_per_s);

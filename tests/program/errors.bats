@@ -200,15 +200,15 @@ bad() { # key=value text...
     deck d.ini problem.kind=heat problem.alpha=.1 grid.nx=40 time.steps=3
     mixed() { timeout -k 5 60 "$MPIRUN" $LAUNCH_FLAGS "$@" 3>&-; }
     run mixed -n 1 "$weft" run d.ini time.steps=5 : -n 2 "$weft" run d.ini
-    refused 2 "rank 1 was started as 'weft run d.ini', rank 0 'weft run d.ini time.steps=5'"
+    refused 2 "rank 1 on $(uname -n) was started as 'weft run d.ini', rank 0 'weft run d.ini time.steps=5'"
     run mixed -n 2 "$weft" run d.ini : -n 1 "$weft" verify d.ini
-    refused 2 "rank 2 was started as 'weft verify d.ini', rank 0 'weft run d.ini'"
+    refused 2 "rank 2 on $(uname -n) was started as 'weft verify d.ini', rank 0 'weft run d.ini'"
     local version
     version=$("$weft" --version | awk 'NR == 1 { print $2 }')
     LC_ALL=C sed "s/${version//./\\.}/9.9.9/g" "$weft" >other
     chmod +x other
     run mixed -n 1 "$weft" run d.ini : -n 1 ./other run d.ini
-    refused 2 "rank 1 is weft '9.9.9" "rank 0 '$version"
+    refused 2 "rank 1 on $(uname -n) is weft '9.9.9" "rank 0 '$version"
     [ ! -e results.jsonl ]
 }
 

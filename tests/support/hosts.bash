@@ -23,6 +23,13 @@ setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
 }
 
+teardown() { # what a failed test left running
+    local host
+    for host in hosta hostb hostc hostd; do
+        [ ! -e "$world/$host" ] || kill -KILL $("$hosts" pids "$world" $host) 2>/dev/null || true
+    done
+}
+
 on() { # host command...
     timeout -k 5 $hang_s "$hosts" on "$world" "$1" timeout -k 5 $hang_s "${@:2}" 3>&-
 }
