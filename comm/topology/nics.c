@@ -1,6 +1,7 @@
 #include "topology/nics.h"
 
-#include <dirent.h>
+#include <glob.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,22 +40,20 @@ static void add_nic(nics *all, const nic *n)
 
 static void read_class(nics *all, const char *sysfs, const char *class, void (*read)(nic *n, const char *at))
 {
-    char folder[PATH_MAX], at[2 * PATH_MAX], text[16];
-    struct dirent **entry;
-    snprintf(folder, sizeof folder, "%s/class/%s", sysfs, class);
-    const int entries = scandir(folder, &entry, NULL, versionsort);
-    for (int i = 0; i < entries; i++) {
+    char pattern[PATH_MAX], text[16];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/class/%s/*/device", sysfs, class);
+    if (glob(pattern, 0, NULL, &found) != 0) return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
         nic n = { .node = -1 };
-        snprintf(n.name, sizeof n.name, "%.31s", entry[i]->d_name);
-        snprintf(at, sizeof at, "%s/%s", folder, entry[i]->d_name);
-        if (n.name[0] != '.' && sysfs_resolve(n.path, at, "device")) {
-            if (sysfs_read(text, sizeof text, "%s/numa_node", n.path)) n.node = atoi(text);
-            read(&n, at);
-            add_nic(all, &n);
-        }
-        free(entry[i]);
+        char *const at = dirname(found.gl_pathv[i]);
+        snprintf(n.name, sizeof n.name, "%.31s", strrchr(at, '/') + 1);
+        if (!sysfs_resolve(n.path, at, "device")) continue;
+        if (sysfs_read(text, sizeof text, "%s/numa_node", n.path)) n.node = atoi(text);
+        read(&n, at);
+        add_nic(all, &n);
     }
-    if (entries >= 0) free(entry);
+    globfree(&found);
 }
 
 void nics_read(nics *n, const char *sysfs)

@@ -59,17 +59,7 @@ static host_use count_use(const placement_gpu *all, int ranks, int me)
     return u;
 }
 
-/* One more fault in words; keeps the worst. */
-__attribute__((format(printf, 4, 5))) static void add(placement_fault *worst, placement_fault f, sentence *words, const char *format, ...)
-{
-    sentence more;
-    va_list args;
-    va_start(args, format);
-    sentence_set_list(&more, format, args);
-    va_end(args);
-    sentence_add(words, "%s%s", words->text[0] ? "; " : "", more.text);
-    if (f > *worst) *worst = f;
-}
+static const char *gap(const sentence *words) { return words->text[0] ? "; " : ""; }
 
 placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers, sentence *words)
 {
@@ -80,17 +70,24 @@ placement_fault placement_judge(const placement *p, const placement_gpu *all, in
     const host_use u = count_use(all, ranks, me);
     const int idle = u.visible - u.gpus;
     *sharers = u.sharers;
-    if (u.sharers > 1)
-        add(&worst, PLACEMENT_SHARED, words, "%d ranks take turns on its GPU%s", u.sharers,
-            all[me].visible == 1 ? ", the only one that it sees" : "");
-    if (all[me].visible == 1 && u.gpus > 1)
-        add(&worst, PLACEMENT_SEES_ONE, words,
-            "sees one of the host's %d or more GPUs, which may end peer memory: srun --ntasks-per-node=%d --gpus-per-node=%d "
-            "--gpu-bind=none shows all to all (without Slurm: one CUDA_VISIBLE_DEVICES for all ranks)", u.gpus, u.ranks, u.gpus);
-    if (p->far)
-        add(&worst, PLACEMENT_FAR, words, "bound to cores of NUMA node %s, far from its GPU on node %d: bind it to cores %s",
-            p->nodes[0] ? p->nodes : "unknown", p->near_node, p->near_cpus);
-    if (idle > 0 && (u.first || u.sharers > 1))
-        add(&worst, PLACEMENT_IDLE, words, "%d GPU%s of the host without a rank", idle, idle == 1 ? "" : "s");
+    if (u.sharers > 1) {
+        worst = PLACEMENT_SHARED;
+        sentence_set(words, "%d ranks take turns on its GPU%s", u.sharers, all[me].visible == 1 ? ", the only one that it sees" : "");
+    }
+    if (all[me].visible == 1 && u.gpus > 1) {
+        if (!worst) worst = PLACEMENT_SEES_ONE;
+        sentence_add(words, "%ssees one of the host's %d or more GPUs, which may end peer memory: srun --ntasks-per-node=%d "
+                            "--gpus-per-node=%d --gpu-bind=none shows all to all (without Slurm: one CUDA_VISIBLE_DEVICES for all ranks)",
+                     gap(words), u.gpus, u.ranks, u.gpus);
+    }
+    if (p->far) {
+        if (!worst) worst = PLACEMENT_FAR;
+        sentence_add(words, "%sbound to cores of NUMA node %s, far from its GPU on node %d: bind it to cores %s", gap(words),
+                     p->nodes[0] ? p->nodes : "unknown", p->near_node, p->near_cpus);
+    }
+    if (idle > 0 && (u.first || u.sharers > 1)) {
+        if (!worst) worst = PLACEMENT_IDLE;
+        sentence_add(words, "%s%d GPU%s of the host without a rank", gap(words), idle, idle == 1 ? "" : "s");
+    }
     return worst;
 }

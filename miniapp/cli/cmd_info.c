@@ -27,14 +27,6 @@ const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
       "over the shortest path (at most 16 ranks)" },
 };
 
-typedef struct rank_info { /* what every rank sends to rank 0 */
-    char host[64], name[256], uuid[DEVICE_UUID_BYTES], pci[DEVICE_PCI_BYTES], cpus[256], nics[128], wrong[512];
-    placement at;
-    int threads, gpu;
-    json_int_t memory_bytes, free_bytes;
-    double copy_bytes_per_s; /* NaN: not measured */
-} rank_info;
-
 /* ---- the object ---- */
 
 static const char *thread_level_name(int level)
@@ -48,42 +40,38 @@ static const char *thread_level_name(int level)
     }
 }
 
-static rank_info info_of(const topology *t, device *d)
+static json_t *rank_json(const topology *t, device *d, double copy_bytes_per_s)
 {
-    rank_info r;
+    const placement *at = &t->at;
+    char near[128];
     nics cards;
     size_t free_bytes = 0, total_bytes = 0;
-    memset(&r, 0, sizeof r);
-    snprintf(r.host, sizeof r.host, "%s", t->host);
-    snprintf(r.name, sizeof r.name, "%s", d->name);
-    snprintf(r.uuid, sizeof r.uuid, "%s", d->uuid);
-    snprintf(r.pci, sizeof r.pci, "%s", t->pci);
-    snprintf(r.cpus, sizeof r.cpus, "%s", t->binding);
-    snprintf(r.wrong, sizeof r.wrong, "%.*s", (int)sizeof r.wrong - 1, t->wrong.text);
     nics_read(&cards, sysfs_root());
-    nics_nearest(&cards, t->at.path, t->pci[0] ? t->at.near_node : atoi(t->at.nodes), r.nics, sizeof r.nics);
+    nics_nearest(&cards, at->path, t->pci[0] ? at->near_node : atoi(at->nodes), near, sizeof near);
     DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
-    r.at = t->at;
-    r.gpu = d->ordinal;
-    r.threads = d->threads;
-    r.memory_bytes = (json_int_t)total_bytes;
-    r.free_bytes = (json_int_t)free_bytes;
-    r.copy_bytes_per_s = NAN;
-    return r;
+    return json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "rank", t->rank, "host", record_text(t->host), "device", d->kind == DEVICE_CUDA ? "cuda" : "host",
+                     "name", record_text(d->name), "gpu", t->pci[0] ? json_integer(d->ordinal) : json_null(),
+                     "uuid", record_text_or_null(d->uuid), "pci", record_text_or_null(t->pci),
+                     "memory_bytes", (json_int_t)total_bytes, "free_bytes", (json_int_t)free_bytes,
+                     "threads", d->threads, "cpus", t->binding, "numa_nodes", record_text_or_null(at->nodes),
+                     "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(),
+                     "gpu_cpus", record_text_or_null(at->near_cpus), "nics", record_text_or_null(near),
+                     "copy_bytes_per_s", record_number(copy_bytes_per_s), "wrong", record_text_or_null(t->wrong.text));
 }
 
-static json_t *rank_json(const rank_info *r, int rank, const device *d)
+/* Of all ranks, on rank 0; NULL on the others. Collective. */
+static json_t *ranks_json(const topology *t, json_t *mine)
 {
-    const placement *at = &r->at;
-    return json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "rank", rank, "host", r->host, "device", d->kind == DEVICE_CUDA ? "cuda" : "host", "name", r->name,
-                     "gpu", r->pci[0] ? json_integer(r->gpu) : json_null(), "uuid", record_text_or_null(r->uuid),
-                     "pci", record_text_or_null(r->pci),
-                     "memory_bytes", json_integer(r->memory_bytes), "free_bytes", json_integer(r->free_bytes),
-                     "threads", r->threads, "cpus", r->cpus, "numa_nodes", record_text_or_null(at->nodes),
-                     "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(),
-                     "gpu_cpus", record_text_or_null(at->near_cpus), "nics", record_text_or_null(r->nics),
-                     "copy_bytes_per_s", record_number(r->copy_bytes_per_s), "wrong", record_text_or_null(r->wrong));
+    enum { TEXT_BYTES = 4096 }; /* a rank's texts are bounded; the longest is what is wrong */
+    char text[TEXT_BYTES] = "", *all = CHECK_ALLOC(calloc((size_t)t->ranks, TEXT_BYTES));
+    json_t *ranks = t->rank == 0 ? json_array() : NULL;
+    (void)json_dumpb(mine, text, TEXT_BYTES - 1, JSON_COMPACT);
+    MPI_CHECK(ranks_gather(text, TEXT_BYTES, MPI_CHAR, all, TEXT_BYTES, MPI_CHAR, 0, t->comm));
+    for (int i = 0; i < t->ranks && ranks; i++) json_array_append_new(ranks, json_loads(all + (size_t)i * TEXT_BYTES, 0, NULL));
+    json_decref(mine);
+    free(all);
+    return ranks;
 }
 
 static json_t *built_json(void)
@@ -161,7 +149,7 @@ static int ranks_on(const host_table *t, int host) { return t->where->begin[host
 /* But for what names a rank or a GPU, and what changes from second to second. */
 static bool are_alike(const host_table *t, int a, int b)
 {
-    static const char *const own[] = { "rank", "host", "uuid", "free_bytes", "copy_bytes_per_s" };
+    static const char *const own[] = { "rank", "host", "uuid", "free_bytes" };
     bool alike = ranks_on(t, a) == ranks_on(t, b);
     for (int place = 0; place < ranks_on(t, a) && alike; place++) {
         json_t *of_a = json_copy(rank_at(t, a, place));
@@ -172,29 +160,18 @@ static bool are_alike(const host_table *t, int a, int b)
     return alike;
 }
 
-/* Of a rank, and of those in its place on hosts that are alike; NaN where it was not measured. */
-static double lowest(const host_table *t, int host, int place, const char *key)
-{
-    double least = INFINITY;
-    for (int h = host; h < t->where->count; h++) {
-        const json_t *v = t->like[h] == host ? json_object_get(rank_at(t, h, place), key) : NULL;
-        if (v) least = json_is_number(v) ? fmin(least, json_number_value(v)) : NAN;
-    }
-    return least;
-}
-
 static void print_rank(FILE *to, const host_table *t, int host, int place)
 {
     static const double gb = 1e-9;
     const json_t *r = rank_at(t, host, place);
-    const double copy = lowest(t, host, place, "copy_bytes_per_s");
+    const json_t *copy = json_object_get(r, "copy_bytes_per_s");
     char gpu[32] = "-", node[16] = "-";
     if (json_is_string(json_object_get(r, "uuid"))) snprintf(gpu, sizeof gpu, "%d %.12s", int_of(r, "gpu"), text_of(r, "uuid"));
     if (json_is_integer(json_object_get(r, "gpu_numa_node"))) snprintf(node, sizeof node, "%d", int_of(r, "gpu_numa_node"));
     fprintf(to, "rank %-3d %-14s %-12s %-4s %-12s %-12s %-4s %-10s %.4g/%.4g", int_of(r, "rank"), gpu, dash_or(r, "pci"), node,
             dash_or(r, "gpu_cpus"), dash_or(r, "cpus"), dash_or(r, "numa_nodes"), dash_or(r, "nics"),
-            gb * lowest(t, host, place, "free_bytes"), gb * json_number_value(json_object_get(r, "memory_bytes")));
-    if (!isnan(copy)) fprintf(to, "; copies %.4g GB/s", gb * copy);
+            gb * json_number_value(json_object_get(r, "free_bytes")), gb * json_number_value(json_object_get(r, "memory_bytes")));
+    if (json_is_number(copy)) fprintf(to, "; copies %.4g GB/s", gb * json_number_value(copy));
     fputc('\n', to);
     if (json_is_string(json_object_get(r, "wrong"))) fprintf(to, "         WRONG: %s\n", text_of(r, "wrong"));
 }
@@ -289,19 +266,17 @@ static int inform(const topology *t, device *d, bool as_json, bool measure, cons
     const char *no_gpu = NULL;
     info_links links = { NULL, 0, NULL };
     int status = 0;
-    rank_info mine = info_of(t, d), *all = CHECK_ALLOC(calloc((size_t)t->ranks, sizeof *all));
+    double copy_bytes_per_s = NAN;
     const bool takes = topology_probe_aware(t, d, TOPOLOGY_SELF_EXE, &why);
     json_t *mpi = mpi_json(t, d, takes, why.text);
     if (measure) {
-        mine.copy_bytes_per_s = info_measure_copy(t, d);
+        copy_bytes_per_s = info_measure_copy(t, d);
         if (t->ranks > 1 && !info_measure_links(t, d, &links, &why))
             status = cmd_say(t->ranks > INFO_LINKS_RANKS_MAX ? 0 : CHECK_EXIT_FAILED, "%s", why.text);
     }
-    MPI_CHECK(ranks_gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, t->comm));
+    json_t *ranks = ranks_json(t, rank_json(t, d, copy_bytes_per_s));
     if (t->rank == 0) {
         const int gpus = device_cuda_count(&no_gpu);
-        json_t *ranks = json_array();
-        for (int i = 0; i < t->ranks; i++) json_array_append_new(ranks, rank_json(&all[i], i, d));
         json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o, s:o}",
                               "program", "weft", "version", version_number, "git", version_git,
                               "built", built_json(), "mpi", mpi, "hdf5", hdf5_json(), "driver", record_text_or_null(d->driver),
@@ -312,7 +287,6 @@ static int inform(const topology *t, device *d, bool as_json, bool measure, cons
     }
     json_decref(mpi);
     free(links.bytes_per_s);
-    free(all);
     return status;
 }
 
