@@ -202,7 +202,9 @@ static void place(topology *t, const device *d, sentence *notes)
     if (d->kind == DEVICE_HOST && !pretends) return;
     placement_gpu *all = CHECK_ALLOC(malloc((size_t)t->local_ranks * sizeof *all));
     MPI_CHECK(ranks_allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, t->where->mine));
-    note_worst(t, placement_judge(&t->at, all, t->local_ranks, t->local_rank, &t->ranks_on_device, &t->wrong), notes);
+    const placement_fault fault = placement_judge(&t->at, all, t->local_ranks, t->local_rank, &t->ranks_on_device, &t->wrong);
+    if (t->ranks == 1 && fault == PLACEMENT_IDLE) t->wrong.text[0] = '\0'; /* one rank was asked for */
+    note_worst(t, fault, notes);
     free(all);
 }
 

@@ -26,6 +26,7 @@ setup() {
     jq -e '[.ranks[] | .pci[5:7] + " " + .nics] == (["01 mlx5_0", "11 mlx5_1", "41 mlx5_4"] | . + .)
         and ([.ranks[] | .wrong == null] == ([true, true, false] | . + .)) and .ranks[2].gpu_cpus == "4096" and .ranks[2].gpu_numa_node == 1
         and (.note | test("rank 2 on .*far from its GPU.*2 of 6 ranks"))' info.json
+    [ "$("$weft" info --json | jq '.ranks[0].wrong')" = null ] # of a rank alone nobody asked to drive three GPUs
     launch 5 env WEFT_PRETEND_HOSTS=2 "$weft" info >info
     expect "blocks of hosts that differ" 2 "$(grep -c '^host ' info)"
 }
@@ -50,6 +51,9 @@ setup() {
     run --separate-stderr launch 2 env WEFT_PRETEND_HOSTS=2 "$weft" bench halo/mpi_ring bytes=64k samples=none output=none
     expect "hosts" 2 "$(grep -c '^NICs of .* sent mlx5_0 0 B, .*, eth0 [0-9.]* [MG]B, eth1 0 B' <<<"$output")"
     expect "the note" 1 "$(grep -c '^weft: on .* eno1, eth1 sent next to nothing, while eth0 with an equal link (25000 Mb/s) sent much' <<<"$stderr")"
+    mkdir empty
+    WEFT_PRETEND_SYSFS=empty launch 2 env WEFT_PRETEND_HOSTS=2 "$weft" bench halo/mpi_ring bytes=64k samples=none output=none >bare
+    expect "hosts without NICs" 2 "$(grep -c '^NICs of .* are unknown: ' bare)"
     launch 2 "$weft" bench halo/mpi_ring bytes=64k samples=none output=none >one_host
     [ "$(grep -c '^NICs' one_host)" = 0 ]
 }
