@@ -229,6 +229,13 @@ void halo_exchange(halo *h, void *field, device_stream *s)
 
 int64_t halo_sent_bytes(const halo *h) { return h->sent_bytes; }
 
+int64_t halo_mpi_bytes(const halo *h)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < h->transports; i++) bytes += h->transport[i]->mpi_bytes;
+    return bytes;
+}
+
 int halo_neighbours(const halo *h) { return h->links; }
 
 const char *halo_note(const halo *h)

@@ -8,6 +8,7 @@
 #include "ranks/decomp.h"
 
 int64_t message_chunk_bytes = (int64_t)1 << 20;
+bool message_segments = true;
 
 message_buffer message_buffer_create(device *d, transport_kind t, int64_t bytes)
 {

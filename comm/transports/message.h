@@ -32,9 +32,10 @@ static inline int64_t message_align(int64_t bytes)
 }
 
 /* Staged messages on a GPU travel in chunks of that many bytes or, where that would be more than MESSAGE_CHUNKS_MAX of them, of larger
- * ones. The same on all ranks; whoever changes it (benchmarks, tests) does so before a halo is created. */
+ * ones. The same on all ranks; whoever changes it, or the next (benchmarks, tests), does so before a halo is created. */
 enum { MESSAGE_CHUNKS_MAX = 64 };
 extern int64_t message_chunk_bytes;
+extern bool message_segments; /* between ranks of a host they go through memory that both have mapped, where it can be had (segment.h) */
 
 /* How much device memory to allocate for `bytes` that MPI sends from or receives into. CUDA puts allocations of less than 2 MiB
  * together into blocks of that size, MPI maps a neighbour's whole block, and a block that MPI has mapped cannot be mapped once more

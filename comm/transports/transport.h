@@ -66,6 +66,7 @@ struct transport {
     pack_piece unpack[PACK_PIECES_MAX];
     int links;
     const char *note;      /* NULL, or what a user should know of the way that it goes here: a sentence part, "" for nothing */
+    int64_t mpi_bytes; /* that MPI carries from this rank in an exchange */
     device_event *arrived; /* NULL, or: a transport whose end first waits and then unpacks records it in between and clears it */
 };
 

@@ -142,8 +142,10 @@ transport *transport_direct_create(device *d, const field_shape *shape, const tr
     m->shape = *shape;
     m->comm = comm;
     for (int i = 0; i < count; i++) {
+        const int64_t bytes = transport_span_bytes(shape, links[i].send);
         m->link[i] = links[i];
-        m->requests += 2 * (int)message_pieces(transport_span_bytes(shape, links[i].send), MESSAGE_PIECE_BYTES_MAX);
+        m->requests += 2 * (int)message_pieces(bytes, MESSAGE_PIECE_BYTES_MAX);
+        m->base.mpi_bytes += bytes;
     }
     for (int i = 0; i < FIELDS; i++) {
         direct_field *k = &m->known[i];

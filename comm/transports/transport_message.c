@@ -6,12 +6,16 @@
  * beside each other: a chunk leaves when its copy is done, and a chunk that has arrived is copied in at once, on a stream of its own,
  * into the buffer of the unpack or, where nothing is packed, straight into the ghosts. Chunks that are together no longer than one
  * share an event and a copy; so short messages have one of each for all links, and their copies stay on the caller's stream.
+ * Where both ends of a link run on one host, its chunks are copied out into a segment of memory that the neighbour has mapped, and in
+ * from there (segment.h): their MPI messages are empty, and no processor copies what they stand for.
  *
  * State, per exchange: IDLE -> begin -> UNDER_WAY -> end -> IDLE. (message_flow counts which chunks have left and arrived.)
  * Invariant: no send is started before the event behind its copy, or pack, is done; no receive before the last unpack has left its
  * buffer; nothing is copied into ghosts before all that begin found on the stream.
  * There are two receive buffers, used alternately, so that begin, which comes right after the last end, never waits for an unpack
  * that is still queued: it waits for the one before, which is long done.
+ * A segment has two sides likewise. Exchange n is copied out to side n mod 2, which the neighbour has read: its message n-1, which the
+ * last end waited for, left behind copies that its stream made after it had copied in exchange n-2.
  * The requests are persistent: the pattern never changes, so MPI matches and checks it once.
  * Disadvantage: one unpack for all links, so the slowest neighbour holds back the others' ghosts. */
 #include <assert.h>
@@ -19,6 +23,7 @@
 
 #include "ranks/check.h"
 #include "transports/message.h"
+#include "transports/segment.h"
 #include "transports/transport.h"
 
 typedef struct receive_side {
@@ -43,10 +48,12 @@ typedef struct transport_message {
     MPI_Comm comm; /* not owned */
     bool contiguous; /* copies between the field and MPI's memory instead of a pack and an unpack */
     bool chunked;    /* several copies each way; then those in have their stream and the two events */
+    transport_link link[PACK_PIECES_MAX];
     pack_piece pack[PACK_PIECES_MAX];
     message_chunk *chunk; /* [chunks], in the order of the links */
     int chunks;
     message_buffer out;
+    segments segments; /* the own one, if there is one, takes the place of out's memory for MPI */
     device_event **packed; /* [chunks]: what each waits for */
     receive_side in[2];
     int current; /* which of them this exchange uses */
@@ -115,17 +122,46 @@ static void make_events(transport_message *m)
     DEVICE_CALL(d, event_create, false, &m->landed);
 }
 
-static void make_requests(transport_message *m, const transport_link *links)
+/* ---- buffers and requests ---- */
+
+/* `mpi`: does MPI need memory of its own here? */
+static message_buffer make_buffer(const transport_message *m, transport_kind memory, int64_t bytes, bool mpi)
+{
+    if (m->contiguous) return message_buffer_create(m->d, TRANSPORT_MAPPED, mpi ? bytes : 0); /* pinned memory alone */
+    return message_buffer_create(m->d, mpi ? memory : TRANSPORT_NCCL, bytes);                 /* or device memory alone */
+}
+
+static void make_buffers(transport_message *m, transport_kind memory, int64_t bytes)
+{
+    int64_t at[PACK_PIECES_MAX];
+    for (int i = 0; i < m->base.links; i++) at[i] = message_at(m, i);
+    if (memory == TRANSPORT_STAGED && m->d->kind == DEVICE_CUDA && message_segments)
+        m->segments = segments_create(m->d, m->link, m->base.links, at, bytes, m->chunked, m->comm);
+    for (int k = 0; k < m->chunks; k++)
+        if (!m->segments.there[m->chunk[k].link][0]) m->base.mpi_bytes += m->chunk[k].bytes;
+    m->out = make_buffer(m, memory, bytes, !m->segments.own.base);
+    for (int side = 0; side < 2; side++) m->in[side].buffer = make_buffer(m, memory, bytes, m->base.mpi_bytes > 0);
+}
+
+/* Where messages stand that leave in an exchange of that side. */
+static char *out_of(const transport_message *m, int side)
+{
+    return m->segments.own.base ? segments_side(&m->segments, side) : m->out.mpi;
+}
+
+static void make_requests(transport_message *m)
 {
     for (int side = 0; side < 2; side++) {
         receive_side *in = &m->in[side];
         in->flow = message_flow_create(m->chunks, m->chunks, m->packed);
         for (int k = 0, piece = 0; k < m->chunks; k++) {
             const message_chunk *c = &m->chunk[k];
-            const transport_link *l = &links[c->link];
+            const transport_link *l = &m->link[c->link];
+            const bool empty = m->segments.there[c->link][side];
+            const int bytes = empty ? 0 : (int)c->bytes;
             piece = c->from > 0 ? piece + 1 : 0;
-            message_recv_init(in->buffer.mpi + c->at, (int)c->bytes, l->rank, l->direction, piece, m->comm, &in->flow.receive[k]);
-            message_send_init(m->out.mpi + c->at, (int)c->bytes, l->rank, l->direction, piece, m->comm, &in->flow.send[k]);
+            message_recv_init(empty ? NULL : in->buffer.mpi + c->at, bytes, l->rank, l->direction, piece, m->comm, &in->flow.receive[k]);
+            message_send_init(out_of(m, side) + c->at, bytes, l->rank, l->direction, piece, m->comm, &in->flow.send[k]);
         }
     }
 }
@@ -140,16 +176,17 @@ static char *cells_of(const transport_message *m, box b, const message_chunk *c)
 static void pack(transport_message *m)
 {
     device *d = m->d;
+    char *const out = out_of(m, m->current);
     int64_t from = 0;
     if (!m->contiguous) DEVICE_CALL(d, pack, &m->shape, m->field, m->out.kernel, m->pack, m->base.links, m->stream);
     for (int k = 0; k < m->chunks; k++) {
         const message_chunk *c = &m->chunk[k];
-        if (m->contiguous)
-            DEVICE_CALL(d, copy, m->out.mpi + c->at, cells_of(m, m->pack[c->link].cells, c), (size_t)c->bytes, m->stream);
+        const int64_t end = c->at + c->bytes;
+        if (m->contiguous) DEVICE_CALL(d, copy, out + c->at, cells_of(m, m->pack[c->link].cells, c), (size_t)c->bytes, m->stream);
         if (!c->last) continue;
-        if (!m->contiguous) message_buffer_to_mpi(&m->out, from, c->at + c->bytes - from, m->stream);
+        if (!m->contiguous && out != m->out.kernel) DEVICE_CALL(d, copy, out + from, m->out.kernel + from, (size_t)(end - from), m->stream);
         DEVICE_CALL(d, event_record, m->packed[k], m->stream);
-        from = c->at + c->bytes;
+        from = end;
     }
 }
 
@@ -157,8 +194,9 @@ static void copy_in(const transport_message *m, const message_chunk *c, device_s
 {
     device *d = m->d;
     const message_buffer *in = &m->in[m->current].buffer;
-    if (!m->contiguous) message_buffer_to_kernel(in, c->at, c->bytes, s);
-    else DEVICE_CALL(d, copy, cells_of(m, m->base.unpack[c->link].cells, c), in->mpi + c->at, (size_t)c->bytes, s);
+    const char *there = m->segments.there[c->link][m->current], *from = there ? there + c->from : in->mpi + c->at;
+    char *const to = m->contiguous ? cells_of(m, m->base.unpack[c->link].cells, c) : in->kernel + c->at;
+    DEVICE_CALL(d, copy, to, from, (size_t)c->bytes, s);
 }
 
 static void take(void *context, int chunk)
@@ -203,6 +241,7 @@ static void message_begin(transport *t, void *field, device_stream *s)
     if (in->recorded) DEVICE_CALL(d, event_sync, in->unpacked);
     message_flow_begin(&in->flow);
     if (m->chunked) {
+        if (m->in[1 - m->current].recorded) DEVICE_CALL(d, event_wait, m->in[1 - m->current].unpacked, s); /* it may be another stream */
         DEVICE_CALL(d, event_record, m->begun, s);
         DEVICE_CALL(d, event_wait, m->begun, m->copies_in);
     }
@@ -244,6 +283,7 @@ static void message_destroy(transport **t)
         DEVICE_CALL(d, event_destroy, &m->landed);
         DEVICE_CALL(d, stream_destroy, &m->copies_in);
     }
+    segments_destroy(&m->segments);
     message_buffer_destroy(&m->out);
     free(m->packed);
     free(m->chunk);
@@ -266,18 +306,17 @@ transport *transport_message_create(transport_kind memory, device *d, const fiel
     m->shape = *shape;
     m->comm = comm;
     m->contiguous = contiguous && memory == TRANSPORT_STAGED;
-    const transport_kind buffers = m->contiguous ? TRANSPORT_MAPPED : memory; /* pinned memory alone */
     const bool copies = memory == TRANSPORT_STAGED && d->kind == DEVICE_CUDA;
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
+        m->link[i] = links[i];
         m->pack[i] = (pack_piece){ links[i].send, bytes / (int64_t)dtype_bytes(shape->type) };
         m->base.unpack[i] = (pack_piece){ links[i].receive, m->pack[i].offset };
         bytes += message_align(message_bytes(m, i));
     }
-    m->out = message_buffer_create(d, buffers, bytes);
-    for (int side = 0; side < 2; side++) m->in[side].buffer = message_buffer_create(d, buffers, bytes);
     cut(m, copies ? message_chunk_bytes : INT64_MAX);
+    make_buffers(m, memory, bytes);
     make_events(m);
-    make_requests(m, links);
+    make_requests(m);
     return &m->base;
 }

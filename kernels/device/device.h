@@ -7,8 +7,8 @@
  * alone (a stream *is* a thread there).
  *
  * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are asserts. What the host device
- * cannot do it leaves NULL, behind a question that says so: reach_refusal before handle_*, peer_exchange, ranks_meet and
- * transpose_parts, graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words.
+ * cannot do it leaves NULL, behind a question that says so: kind before pin and unpin, reach_refusal before handle_*, peer_exchange,
+ * ranks_meet and transpose_parts, graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words.
  * An empty box is a no-op. */
 #pragma once
 
@@ -112,6 +112,9 @@ struct device {
     /* On FIELD_ALIGN_BYTES; out of memory is an error code. */
     int (*alloc)(device *d, device_memory where, size_t bytes, void **out);
     int (*free)(device *d, device_memory where, void *p);
+    /* Page-locks memory of the host that something else mapped, whole pages, so that copies reach it as they reach PINNED; and back. */
+    int (*pin)(device *d, void *p, size_t bytes);
+    int (*unpin)(device *d, void *p);
     /* Device memory of another process, which may drive the same GPU. where: DEVICE, or SHARED, the same at both ends.
      * make: of an allocation as alloc returned it; done: everybody who wanted has opened it. open: its address here; the same
      * handle may be opened more than once, and is closed as often. It must be closed everywhere before its owner frees it. */

@@ -72,6 +72,13 @@ static int cuda_free(device *d, device_memory where, void *p)
     return cudaErrorInvalidValue;
 }
 
+static int pin(device *d, void *p, size_t bytes)
+{
+    return device_cuda_checked(cudaHostRegister(p, bytes, cudaHostRegisterPortable));
+}
+
+static int unpin(device *d, void *p) { return device_cuda_checked(cudaHostUnregister(p)); }
+
 /* ---- streams and events ---- */
 
 static int stream_create(device *d, bool high_priority, device_stream **out)
@@ -227,6 +234,8 @@ static const device functions = {
     .synchronize = synchronize,
     .alloc = cuda_alloc,
     .free = cuda_free,
+    .pin = pin,
+    .unpin = unpin,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_sync = stream_sync,

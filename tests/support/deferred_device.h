@@ -235,6 +235,18 @@ static inline int deferred_free(device *d, device_memory where, void *p)
     return deferred_of(d)->host->free(deferred_of(d)->host, where, p);
 }
 
+static inline int deferred_pin(device *d, void *p, size_t bytes)
+{
+    (void)d, (void)p, (void)bytes;
+    return 0;
+}
+
+static inline int deferred_unpin(device *d, void *p)
+{
+    (void)p;
+    return deferred_synchronize(d);
+}
+
 static inline void deferred_destroy(device **self)
 {
     device_destroy(&deferred_of(*self)->host);
@@ -255,6 +267,8 @@ static inline device *deferred_device_create(unsigned seed)
                         .synchronize = deferred_synchronize,
                         .alloc = deferred_alloc,
                         .free = deferred_free,
+                        .pin = deferred_pin,
+                        .unpin = deferred_unpin,
                         .stream_create = deferred_stream_create,
                         .stream_destroy = deferred_stream_destroy,
                         .stream_sync = deferred_stream_sync,
